@@ -1,0 +1,273 @@
+// Package ir says what one proxy must do, in words that belong neither to the
+// config kinds nor to any Envoy version: listeners that take traffic, route
+// tables that decide, clusters that reach endpoints. Front-ends (package
+// compile) write it, back-ends (envoy/v1, envoy/v3) spell it.
+//
+// Every part names the objects it came from (Origins), so that a complaint
+// about generated configuration finds its way back to an author. Everything is
+// in a deterministic order. A Config is immutable once compile returned it:
+// it is shared by all proxies with the same view.
+package ir
+
+import (
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// Config is all that proxies of one view do.
+type Config struct {
+	// Listeners in no particular order and possibly with equal addresses;
+	// ListenersAt gives the final list for one proxy.
+	Listeners []*Listener
+	// RouteTables sorted by name; the ones that HTTP listeners refer to.
+	RouteTables []*RouteTable
+	// Clusters sorted by name, names unique.
+	Clusters []*Cluster
+	// RouteDelay is how long a proxy waits between polls for route tables,
+	// Delay the same for everything else. How it is jittered is Envoy's.
+	RouteDelay, Delay time.Duration
+}
+
+// Direction of traffic through a listener, seen from the workload.
+type Direction string
+
+const (
+	Outbound Direction = "outbound" // from the workload into the mesh
+	Inbound  Direction = "inbound"  // to the workload
+	Gateway  Direction = "gateway"  // into the mesh, at its edge
+)
+
+// Listener takes connections at one address. Exactly one of HTTP, TCP and
+// HandOff is set.
+type Listener struct {
+	// IP to listen at; "" means the proxy's own address, so that proxies
+	// that differ only in address share a Config.
+	IP   string
+	Port int
+	// Bind opens the port. A listener that does not bind only takes
+	// connections handed to it by the HandOff listener.
+	Bind      bool
+	Direction Direction
+
+	// HandOff is the listener that captured traffic arrives at: it hands
+	// each connection to the listener of its original destination.
+	HandOff bool
+	HTTP    *HTTPListener
+	TCP     *TCPListener
+	TLS     *ServerTLS
+
+	Origins []diag.Ref
+}
+
+// HTTPListener routes requests by a table.
+type HTTPListener struct {
+	// Table is fetched by its name when Inline is nil.
+	Table  string
+	Inline *RouteTable
+	// ForwardProxy: requests come in absolute form (GET http://host/…).
+	ForwardProxy bool
+	// UseRemoteAddress: the peer's address is the client's (edge proxies).
+	UseRemoteAddress bool
+	Tracing          bool
+	AccessLog        string // path, "" for none
+}
+
+// TCPListener forwards connections.
+type TCPListener struct {
+	// Protocol decides about filters before the proxying: "Mongo" is
+	// sniffed for statistics, all else is plain.
+	Mongo bool
+	// Routes: the first whose destination fits. A connection that fits none
+	// is closed.
+	Routes    []TCPRoute
+	AccessLog string
+}
+
+// TCPRoute sends connections for some destinations to a cluster.
+type TCPRoute struct {
+	// Destinations are CIDR blocks; none means any destination.
+	Destinations []string
+	Cluster      string
+}
+
+// ServerTLS terminates TLS with files on the proxy's machine.
+type ServerTLS struct {
+	CertificateFile, KeyFile string
+	ALPN                     []string
+}
+
+// RouteTable is what an HTTP listener decides by.
+type RouteTable struct {
+	Name         string
+	VirtualHosts []*VirtualHost // sorted by name
+}
+
+// VirtualHost holds the routes of one host. Domains are in a fixed order and
+// unique within the table.
+type VirtualHost struct {
+	Name    string
+	Domains []string
+	Routes  []*Route // the first match wins
+}
+
+// Route is one decision. Exactly one of Redirect and Clusters is set.
+type Route struct {
+	// Operation names the route in traces: the rule's name, or
+	// "default-route". "" for none.
+	Operation string
+	Match     Match
+
+	Redirect *Redirect
+	Clusters []WeightedCluster
+
+	Rewrite *Rewrite
+	// Timeout of the whole request, retries included; 0 means none.
+	Timeout time.Duration
+	Retry   *Retry
+	Fault   *Fault
+	// Mirror is a cluster that gets a copy of each request; "" for none.
+	Mirror        string
+	CORS          *CORS
+	AppendHeaders []Header // sorted by name
+	WebSocket     bool
+
+	Origins []diag.Ref
+}
+
+// Match is what a request must be; the zero Match takes every request. At most
+// one of Path, Prefix and Regex is set; none means the prefix "/".
+type Match struct {
+	Path, Prefix, Regex string
+	Headers             []HeaderMatch // all must hold; order is fixed
+}
+
+// CatchAll tells whether every request matches.
+func (m Match) CatchAll() bool {
+	return m.Path == "" && m.Regex == "" && (m.Prefix == "" || m.Prefix == "/") && len(m.Headers) == 0
+}
+
+// HeaderMatch is a condition on one header or pseudo-header (":authority").
+// With all of Exact, Prefix and Regex empty the value must be empty, unless
+// Present is set: then any value does. Regex takes the whole value.
+type HeaderMatch struct {
+	Name                 string
+	Exact, Prefix, Regex string
+	Present              bool
+}
+
+// WeightedCluster gets Weight percent of the requests. The weights of a route
+// sum to 100.
+type WeightedCluster struct {
+	Name   string
+	Weight int
+}
+
+// Redirect answers 301 instead of forwarding. Empty parts stay as requested.
+type Redirect struct{ Host, Path string }
+
+// Rewrite changes the request before forwarding. Path replaces the matched
+// prefix or path. Empty parts stay.
+type Rewrite struct{ Host, Path string }
+
+// Retry repeats failed requests (5xx, connection failure, refused stream).
+type Retry struct {
+	Attempts      int
+	PerTryTimeout time.Duration
+}
+
+// Fault injects trouble; percentages are whole, 0..100. Each request draws for
+// the delay and for the abort independently.
+type Fault struct {
+	Delay        time.Duration
+	DelayPercent int
+	AbortStatus  int
+	AbortPercent int
+}
+
+// CORS policy of a route. MaxAge of 0 means unset.
+type CORS struct {
+	AllowOrigin, AllowMethods, AllowHeaders, ExposeHeaders []string
+	MaxAge                                                 time.Duration
+	AllowCredentials                                       *bool
+}
+
+// Header is added to a request beside the values it has.
+type Header struct{ Name, Value string }
+
+// ClusterType says how a cluster finds its endpoints.
+type ClusterType string
+
+const (
+	// Registry: asked from this server by EndpointKey, as they change.
+	Registry ClusterType = "registry"
+	// StaticHosts: Hosts holds IP addresses.
+	StaticHosts ClusterType = "static"
+	// StrictDNS: Hosts holds names, each resolved to all its addresses.
+	StrictDNS ClusterType = "strict-dns"
+	// OriginalDestination: where the captured connection was going.
+	OriginalDestination ClusterType = "original-destination"
+)
+
+// LoadBalancer picks an endpoint.
+type LoadBalancer string
+
+const (
+	RoundRobin   LoadBalancer = "round-robin"
+	LeastRequest LoadBalancer = "least-request"
+	Random       LoadBalancer = "random"
+)
+
+// Cluster is a set of endpoints that are as good as each other.
+type Cluster struct {
+	// Name is unabridged; back-ends cut it to what their Envoy takes
+	// (envoy.ClusterName), in every place it is used.
+	Name string
+	Type ClusterType
+	// EndpointKey is the service key (mesh.ServiceKey in text) to ask
+	// endpoints by; also given, for information, on other outbound types.
+	EndpointKey    string
+	Hosts          []HostPort
+	ConnectTimeout time.Duration
+	LoadBalancer   LoadBalancer
+	HTTP2          bool
+	TLS            *ClientTLS
+
+	// MaxRequestsPerConnection of 0 means no limit.
+	MaxRequestsPerConnection int
+	CircuitBreaker           *CircuitBreaker
+	OutlierDetection         *OutlierDetection
+
+	Origins []diag.Ref
+}
+
+// HostPort is an endpoint given inline: an IP address, or a name to resolve.
+type HostPort struct {
+	Host string
+	Port int
+}
+
+// ClientTLS makes connections to the endpoints use TLS. The zero value is TLS
+// without verification, which is what v1 wrote as an empty ssl_context.
+type ClientTLS struct{}
+
+// CircuitBreaker bounds what a cluster may use; 0 leaves Envoy's default.
+type CircuitBreaker struct {
+	MaxConnections, MaxPendingRequests, MaxRequests, MaxRetries int
+}
+
+// OutlierDetection ejects failing endpoints; zero leaves Envoy's default.
+type OutlierDetection struct {
+	ConsecutiveErrors  int
+	Interval           time.Duration
+	BaseEjectionTime   time.Duration
+	MaxEjectionPercent int
+}
+
+// Endpoint is one member of a Registry cluster.
+type Endpoint struct {
+	IP     string
+	Port   int
+	Zone   string // "" when unknown
+	Weight int    // 0 when unset
+}

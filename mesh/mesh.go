@@ -1,0 +1,135 @@
+// Package mesh is the model between the config kinds and the compiler: which
+// services exist, where their instances are, which proxies there are and what
+// the operator set for the whole mesh. A Snapshot holds all of it at one store
+// revision; it is immutable and a pure function of the objects and settings
+// that it was built from.
+//
+// The service registry is made of config objects: ServiceEntry declares a
+// service, its inline endpoints and WorkloadEntry its instances.
+package mesh
+
+import (
+	"strings"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// Protocol of a service port, in capitals except Mongo and Redis, as they
+// appear in the names of external clusters.
+type Protocol string
+
+const (
+	HTTP  Protocol = "HTTP"
+	HTTP2 Protocol = "HTTP2"
+	GRPC  Protocol = "GRPC"
+	HTTPS Protocol = "HTTPS"
+	TCP   Protocol = "TCP"
+	TLS   Protocol = "TLS"
+	Mongo Protocol = "Mongo"
+	Redis Protocol = "Redis"
+	UDP   Protocol = "UDP"
+)
+
+// ParseProtocol reads a protocol in any case; false when there is no such one.
+func ParseProtocol(s string) (Protocol, bool) {
+	for _, p := range []Protocol{HTTP, HTTP2, GRPC, HTTPS, TCP, TLS, Mongo, Redis, UDP} {
+		if strings.EqualFold(string(p), s) {
+			return p, true
+		}
+	}
+	return "", false
+}
+
+// IsHTTP tells whether requests on such a port can be routed by host, path and
+// header: HTTP, HTTP2 and GRPC in clear text.
+func (p Protocol) IsHTTP() bool { return p == HTTP || p == HTTP2 || p == GRPC }
+
+// Labels tell the versions of a service apart.
+type Labels map[string]string
+
+// SubsetOf tells whether every pair of l is in other. Empty labels are a
+// subset of any.
+func (l Labels) SubsetOf(other Labels) bool {
+	for k, v := range l {
+		if w, ok := other[k]; !ok || w != v {
+			return false
+		}
+	}
+	return true
+}
+
+// Equal tells whether both hold the same pairs; nil equals empty.
+func (l Labels) Equal(other Labels) bool { return len(l) == len(other) && l.SubsetOf(other) }
+
+// Port is a port of a service.
+type Port struct {
+	Name     string
+	Number   int
+	Protocol Protocol
+}
+
+// Resolution tells how a proxy finds the instances of a service.
+type Resolution string
+
+const (
+	// Static: the registry lists the instances.
+	Static Resolution = "STATIC"
+	// DNS: instances (or, without any, the host itself) are names to look up.
+	DNS Resolution = "DNS"
+	// Passthrough: the connection goes where the caller meant it to go
+	// (ServiceEntry's NONE).
+	Passthrough Resolution = "NONE"
+)
+
+// Service is one host of the registry.
+type Service struct {
+	Hostname string
+	// Namespace of the object that declares it.
+	Namespace string
+	// Address is the service's own virtual address: an IPv4 or IPv6 address
+	// or a CIDR block. "" when it has none.
+	Address string
+	Ports   []*Port // in the order declared
+	// External services are outside the mesh (ServiceEntry's MESH_EXTERNAL).
+	External   bool
+	Resolution Resolution
+	// Instances in registry order: inline endpoints as written, then
+	// WorkloadEntries by namespace and name. One entry per endpoint and
+	// service port.
+	Instances []*Instance
+	Origin    schema.Key
+}
+
+// Port finds a port by number; nil when there is none.
+func (s *Service) Port(number int) *Port {
+	for _, p := range s.Ports {
+		if p.Number == number {
+			return p
+		}
+	}
+	return nil
+}
+
+// PortByName finds a port by name; nil when there is none.
+func (s *Service) PortByName(name string) *Port {
+	for _, p := range s.Ports {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// Instance is one endpoint of one port of a service.
+type Instance struct {
+	Service *Service
+	Port    *Port // the service's port
+	// Address is an IP address or, under DNS resolution, a host name.
+	Address string
+	// EndpointPort is the port the instance listens on.
+	EndpointPort int
+	Labels       Labels
+	Zone         string // availability zone, "" when unknown
+	Weight       int    // 0 when unset
+	Origin       schema.Key
+}

@@ -1,0 +1,3 @@
+package schema
+
+var kinds []*Kind

@@ -1,0 +1,64 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// The kinds of failure a caller can tell apart, with errors.Is, on either side
+// of the network. Everything else is an internal error.
+var (
+	ErrNotFound    = errors.New("not found")
+	ErrExists      = errors.New("already exists")
+	ErrConflict    = errors.New("conflict")
+	ErrInvalid     = errors.New("invalid")
+	ErrExpired     = errors.New("revision expired")
+	ErrFuture      = errors.New("revision not reached")
+	ErrSlow        = errors.New("watcher too slow")
+	ErrUnavailable = errors.New("store unavailable")
+	ErrTooLarge    = errors.New("too large")
+)
+
+// Error is a failed operation: which object, which kind of failure (one of the
+// Err… values, found by errors.Is), and a detail for people.
+type Error struct {
+	Kind error
+	Key  schema.Key
+	// Index is the place of the failed operation in a transaction, 0
+	// otherwise.
+	Index int
+	// Current is the stored resourceVersion behind a conflict, if known.
+	Current string
+	// Detail says more than Kind does; may be empty.
+	Detail string
+	// Problems are the field errors behind ErrInvalid.
+	Problems diag.List
+	// Cause is for logs, never sent to a client.
+	Cause error
+}
+
+func (e *Error) Error() string {
+	msg := e.Kind.Error()
+	if e.Detail != "" {
+		msg = e.Detail
+	} else if len(e.Problems) > 0 {
+		msg = e.Problems.Error()
+	}
+	if e.Key != (schema.Key{}) {
+		msg = fmt.Sprintf("%s: %s", e.Key, msg)
+	}
+	if e.Cause != nil {
+		msg += ": " + e.Cause.Error()
+	}
+	return msg
+}
+
+func (e *Error) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Cause}
+}

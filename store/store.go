@@ -1,0 +1,188 @@
+// Package store says what a store of config objects promises. The packages
+// below it keep those promises: store/etcd on etcd, store/memory in memory,
+// and client over HTTP; store/storetest is the contract as a runnable suite.
+// store/cache follows any of them and answers reads from memory.
+//
+// One clock: every change has a revision, an int64 that only grows, the same
+// for all objects. One transaction is one revision. An object's
+// resourceVersion is the revision that last changed it, in decimal.
+package store
+
+import (
+	"context"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// Scope selects objects for List and Watch. The zero Scope is everything.
+type Scope struct {
+	// Kind limits to one kind; nil means all kinds. Namespace limits to one
+	// namespace; "" means all. Name limits to one object and needs both.
+	Kind      *schema.Kind
+	Namespace string
+	Name      string
+}
+
+// Contains tells whether an object of that key is in scope.
+func (s Scope) Contains(k schema.Key) bool {
+	return (s.Kind == nil || s.Kind.Kind == k.Kind) &&
+		(s.Namespace == "" || s.Namespace == k.Namespace) &&
+		(s.Name == "" || s.Name == k.Name)
+}
+
+// ReadOptions say how fresh a Get must be. The zero value is linearizable: the
+// answer reflects every write acknowledged before the call began.
+type ReadOptions struct {
+	// AtLeast accepts an answer that reflects at least this revision, and
+	// waits for it if need be (bounded by the context). 0 is linearizable;
+	// Any takes whatever is at hand.
+	AtLeast int64
+}
+
+// Any, as ReadOptions.AtLeast or ListOptions.AtLeast, asks for whatever state
+// is at hand, however old.
+const Any int64 = -1
+
+// ListOptions say how fresh a List must be, as ReadOptions do, or pin it.
+type ListOptions struct {
+	AtLeast int64
+	// Exact lists the state at exactly this revision; 0 means not pinned.
+	// ErrExpired when it was compacted, ErrFuture when not reached yet. Not
+	// to be used together with AtLeast.
+	Exact int64
+}
+
+// List is a consistent set of objects, sorted by kind order (schema.Kinds),
+// namespace, name.
+type List struct {
+	// Revision is the revision the list reflects; a Watch from it misses
+	// nothing and repeats nothing.
+	Revision int64
+	Items    []*schema.Object
+}
+
+// Reader is the read side. All methods are safe for concurrent use. Objects
+// that come back are shared and immutable.
+type Reader interface {
+	// Get returns ErrNotFound when there is no such object.
+	Get(ctx context.Context, key schema.Key, opts ReadOptions) (*schema.Object, error)
+	// List never fails for want of objects: it returns an empty list.
+	List(ctx context.Context, scope Scope, opts ListOptions) (*List, error)
+	// Watch delivers every change in scope with a revision greater than
+	// after, in order, each exactly once, until ctx ends or the watch fails.
+	// after 0 means "from now on". ErrExpired, at the call or as the
+	// Watcher's Err, means that changes after that revision are no longer
+	// kept: list again and watch from the list's revision. ErrFuture when
+	// after is beyond the store's revision.
+	Watch(ctx context.Context, scope Scope, after int64) (Watcher, error)
+	// Revision is the newest revision of the store, linearizable: not older
+	// than any write acknowledged before the call began.
+	Revision(ctx context.Context) (int64, error)
+}
+
+// Interface is a whole store.
+type Interface interface {
+	Reader
+
+	// Create stores a new object and returns it with resourceVersion, uid,
+	// creationTimestamp and generation 1 set. ErrExists when the key is
+	// taken. A resourceVersion on the given object is ErrInvalid.
+	Create(ctx context.Context, obj *schema.Object) (*schema.Object, error)
+
+	// Update replaces an object. With a resourceVersion on obj it must be
+	// the stored one, else ErrConflict; without one the update is
+	// unconditional. ErrNotFound when there is none. uid and
+	// creationTimestamp stay as stored (another uid given: ErrConflict);
+	// generation grows by one when the spec changed. An update that changes
+	// nothing writes nothing and returns the stored object.
+	Update(ctx context.Context, obj *schema.Object) (*schema.Object, error)
+
+	// Delete removes an object if it meets the preconditions and returns
+	// its last state, with the revision of the deletion as its
+	// resourceVersion. ErrNotFound, or ErrConflict for a failed
+	// precondition.
+	Delete(ctx context.Context, key schema.Key, pre Preconditions) (*schema.Object, error)
+
+	// Txn does all operations at one revision, or none: the first that
+	// fails decides the error, which names its index (Error.Index). Keys
+	// must differ (ErrInvalid). The results stand in the order of ops. At
+	// most MaxTxnOps operations.
+	Txn(ctx context.Context, ops []Op) ([]*schema.Object, error)
+}
+
+// MaxTxnOps bounds one transaction, with etcd's own default of 128 requests a
+// transaction in mind.
+const MaxTxnOps = 128
+
+// Preconditions guard a delete; empty fields are not checked.
+type Preconditions struct {
+	UID             string
+	ResourceVersion string
+}
+
+// Verb is what an Op does.
+type Verb string
+
+const (
+	OpCreate Verb = "create"
+	OpUpdate Verb = "update"
+	OpDelete Verb = "delete"
+)
+
+// Op is one step of a transaction. Create and update use Object, delete uses
+// Key and Pre. The rules are those of the single methods.
+type Op struct {
+	Verb   Verb
+	Object *schema.Object
+	Key    schema.Key
+	Pre    Preconditions
+}
+
+// Target is the key the operation works on.
+func (o Op) Target() schema.Key {
+	if o.Object != nil {
+		return o.Object.Key()
+	}
+	return o.Key
+}
+
+// EventType says what happened to an object.
+type EventType string
+
+const (
+	Added    EventType = "ADDED"
+	Modified EventType = "MODIFIED"
+	Deleted  EventType = "DELETED"
+)
+
+// Event is one change. Object is the new state or, for Deleted, the last one
+// with the revision of the deletion as its resourceVersion. Previous is the
+// state before a Modified or Deleted event when the store knows it, else nil.
+type Event struct {
+	Type     EventType
+	Object   *schema.Object
+	Previous *schema.Object
+}
+
+// Batch is all changes in scope of one or more whole revisions, in order: a
+// transaction is never split. A Batch without events only says that the
+// watcher has now seen everything up to Revision.
+type Batch struct {
+	Revision int64
+	Events   []Event
+}
+
+// Watcher is a running watch. It ends with the context given to Watch.
+type Watcher interface {
+	// Batches is closed when the watch ends. A reader that stays behind for
+	// too long is cut off (the implementation bounds what it keeps), with
+	// ErrSlow as Err: list or watch again from the last revision seen.
+	Batches() <-chan Batch
+	// Err is why Batches was closed: nil until then, ctx's error when the
+	// context ended.
+	Err() error
+	// RequestProgress asks for a Batch, empty if need be, as soon as the
+	// watch has delivered everything up to the store's present revision. It
+	// does not wait.
+	RequestProgress(ctx context.Context) error
+}
