@@ -1,0 +1,79 @@
+# Go and, for Envoy, python3 with pip are all that must be there; everything
+# else is fetched or built into .tools, which git ignores.
+
+SHELL       := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS     := -s -w -X main.version=$(VERSION)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+KUBECTL     := v1.37.2
+
+# Packages whose tests start servers and Envoys run two at a time; a hung one
+# is stopped with its stacks printed.
+TESTFLAGS   := -timeout 10m -p 2
+BENCH       := .
+COUNT       := 1
+
+export CGO_ENABLED := 0
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build .tools/envoy ## route 200 requests through a real Envoy by each rule of the bookshop
+	@go run ./internal/e2e/demo
+
+.PHONY: test
+test: build .tools/envoy .tools/kubectl ## run all tests
+	go test $(TESTFLAGS) ./...
+
+.PHONY: build
+build: ## build bin/pilot-api and bin/istioctl
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+.PHONY: run
+run: build ## run pilot-api on 127.0.0.1:8080 with its data in .demo/data
+	bin/pilot-api --data-dir .demo/data
+
+.PHONY: bench
+bench: ## run the benchmarks; BENCH=regexp, COUNT=n
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
+
+.PHONY: check
+check: build .tools/envoy .tools/kubectl .tools/staticcheck ## the one command before sending: format, vet, staticcheck, tests under the race detector
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [[ -n $$unformatted ]]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	.tools/staticcheck ./...
+	CGO_ENABLED=1 go test -race $(TESTFLAGS) ./...
+
+.PHONY: docs
+docs: ## write the generated reference pages anew
+	go test ./schema -run TestReference -update
+
+.PHONY: tools
+tools: .tools/envoy .tools/kubectl .tools/staticcheck ## fetch or build what tests and checks need into .tools
+
+.tools/envoy: internal/tools/envoy.sh internal/tools/envoy.txt
+	@internal/tools/envoy.sh $@
+	@touch -h $@
+
+.tools/kubectl: internal/tools/kubectl/main.go internal/tools/kubectl/go.mod
+	@echo "kubectl: building $(KUBECTL) (two minutes the first time)"
+	@cd internal/tools/kubectl && go build -trimpath \
+		-ldflags '-s -w -X k8s.io/component-base/version.gitVersion=$(KUBECTL)' -o ../../../$@ . || \
+		{ echo "kubectl: not built; the Go module proxy must be reachable (go env GOPROXY) to fetch k8s.io/kubectl" >&2; exit 1; }
+
+.tools/staticcheck: Makefile
+	@echo "staticcheck: building $(STATICCHECK)"
+	@GOBIN=$(CURDIR)/.tools go install $(STATICCHECK) || \
+		{ echo "staticcheck: not built; the Go module proxy must be reachable (go env GOPROXY)" >&2; exit 1; }
+	@touch $@
+
+.PHONY: clean
+clean: ## remove what was built and the demo's data; .tools stays
+	rm -rf bin .demo
