@@ -1,5 +1,11 @@
 package mesh
 
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
 // Role of a proxy in the mesh.
 type Role string
 
@@ -13,31 +19,41 @@ const (
 // configuration: "role~ip~id~domain".
 type Proxy struct {
 	Role   Role
-	IP     string
+	IP     string // in canonical form where it is an address
 	ID     string
 	Domain string
 }
 
 // ParseProxy reads an identity. The error says which part is wrong and what is
-// allowed.
-func ParseProxy(node string) (Proxy, error) { panic("not written yet") }
-
-func (p Proxy) String() string { panic("not written yet") }
-
-// View is everything about a proxy that its configuration may depend on,
-// apart from its address. Proxies with equal Key get the same configuration.
-type View struct {
-	Role   Role
-	Domain string
-	// Instances at the proxy's address, in registry order: what the
-	// workload beside it serves. Empty for ingress and router.
-	Instances []*Instance
+// allowed. Only a sidecar must state an IP address: its listeners and its own
+// instances hang on it.
+func ParseProxy(node string) (Proxy, error) {
+	parts := strings.Split(node, "~")
+	if len(parts) != 4 {
+		return Proxy{}, fmt.Errorf("node %q: want four parts joined by ~, role~ip~id~domain, found %d", node, len(parts))
+	}
+	p := Proxy{Role: Role(parts[0]), IP: canonicalIP(parts[1]), ID: parts[2], Domain: parts[3]}
+	switch p.Role {
+	case Sidecar, Ingress, Router:
+	default:
+		return Proxy{}, fmt.Errorf("node %q: unknown role %q, want sidecar, ingress or router", node, p.Role)
+	}
+	if _, err := netip.ParseAddr(p.IP); err != nil && p.Role == Sidecar {
+		return Proxy{}, fmt.Errorf("node %q: the second part must be the IP address of the sidecar, found %q", node, p.IP)
+	}
+	return p, nil
 }
 
-// View of a proxy in this snapshot.
-func (s *Snapshot) View(p Proxy) View { panic("not written yet") }
+func (p Proxy) String() string {
+	return strings.Join([]string{string(p.Role), p.IP, p.ID, p.Domain}, "~")
+}
 
-// Key is equal for views that give the same configuration within one
-// snapshot: role, domain, and the host, port, endpoint port and labels of
-// every own instance.
-func (v View) Key() string { panic("not written yet") }
+// canonicalIP is the one spelling of an IP address, so that addresses can be
+// compared as texts; whatever is no address stays as it is.
+func canonicalIP(text string) string {
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		return text
+	}
+	return addr.Unmap().String()
+}

@@ -2,8 +2,6 @@ package mesh
 
 import (
 	"time"
-
-	"github.com/pilot-api/pilot-api/diag"
 )
 
 // Settings hold for the whole mesh (--mesh-config). Field names in the file
@@ -21,10 +19,16 @@ type Settings struct {
 	Domain string
 }
 
-// DefaultSettings is what a mesh without a file runs with.
-func DefaultSettings() *Settings { panic("not written yet") }
-
-// ParseSettings reads a mesh configuration, as strictly as an object is read:
-// unknown names and bad values are problems with line and column. Names that
-// Pilot had and that have no meaning here are read with a warning.
-func ParseSettings(text []byte, file string) (*Settings, diag.List) { panic("not written yet") }
+// DefaultSettings is what a mesh without a file runs with: Pilot's defaults,
+// and a discovery delay of five seconds.
+func DefaultSettings() *Settings {
+	return &Settings{
+		ProxyListenPort:       15001,
+		ConnectTimeout:        time.Second,
+		RDSRefreshDelay:       time.Second,
+		DiscoveryRefreshDelay: 5 * time.Second,
+		EnableTracing:         true,
+		AccessLogFile:         "/dev/stdout",
+		Domain:                "cluster.local",
+	}
+}

@@ -1,6 +1,10 @@
 package mesh
 
 import (
+	"cmp"
+	"slices"
+	"sync"
+
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -12,47 +16,93 @@ type Snapshot struct {
 	// Services sorted by hostname, hostnames unique.
 	Services []*Service
 	// Problems found while building the registry: two entries for one host,
-	// a workload that selects nothing, and so on.
+	// a workload that selects nothing, and so on. Sorted by object.
 	Problems diag.List
 
-	// indexes
+	objects map[string][]*schema.Object
+	byHost  map[string]*Service
+	byIP    map[string][]*Instance
+	derived sync.Map // any → func() any
 }
 
 // NewSnapshot builds the model from all config objects at one revision. The
 // order of objs has no effect.
 func NewSnapshot(revision int64, settings *Settings, objs []*schema.Object) *Snapshot {
-	panic("not written yet")
+	s := &Snapshot{
+		Revision: revision,
+		Settings: settings,
+		objects:  groupByKind(objs),
+		byHost:   map[string]*Service{},
+		byIP:     map[string][]*Instance{},
+	}
+	s.Services, s.Problems = buildRegistry(s.Objects("ServiceEntry"), s.Objects("WorkloadEntry"))
+	for _, svc := range s.Services {
+		s.byHost[svc.Hostname] = svc
+		if svc.External {
+			continue // Its endpoints are outside the mesh: no proxy's own.
+		}
+		for _, i := range svc.Instances {
+			s.byIP[i.Address] = append(s.byIP[i.Address], i)
+		}
+	}
+	return s
+}
+
+// groupByKind sorts each kind in tie-break order: by "namespace/name" as one
+// text, in which "a-b" comes before "a", for "-" is less than "/".
+func groupByKind(objs []*schema.Object) map[string][]*schema.Object {
+	groups := map[string][]*schema.Object{}
+	for _, o := range objs {
+		groups[o.Kind.Kind] = append(groups[o.Kind.Kind], o)
+	}
+	for _, group := range groups {
+		slices.SortFunc(group, compareKeys)
+	}
+	return groups
+}
+
+func compareKeys(a, b *schema.Object) int {
+	if a.Meta.Namespace == b.Meta.Namespace {
+		return cmp.Compare(a.Meta.Name, b.Meta.Name)
+	}
+	return cmp.Compare(a.Meta.Namespace+"/"+a.Meta.Name, b.Meta.Namespace+"/"+b.Meta.Name)
 }
 
 // Objects of one kind in tie-break order: by the text
-// "dashed-kind/namespace/name", ascending.
-func (s *Snapshot) Objects(kind string) []*schema.Object { panic("not written yet") }
+// "dashed-kind/namespace/name", ascending. The slice is shared.
+func (s *Snapshot) Objects(kind string) []*schema.Object { return s.objects[kind] }
 
 // Service by exact host name; nil when there is none.
-func (s *Snapshot) Service(hostname string) *Service { panic("not written yet") }
+func (s *Snapshot) Service(hostname string) *Service { return s.byHost[hostname] }
 
-// InstancesAt are the instances at an IP address, in registry order.
-func (s *Snapshot) InstancesAt(ip string) []*Instance { panic("not written yet") }
+// InstancesAt are the mesh's instances at an IP address, in registry order. The slice
+// is shared.
+func (s *Snapshot) InstancesAt(ip string) []*Instance { return s.byIP[canonicalIP(ip)] }
 
 // Endpoints are the instances a service key means, in registry order; none
-// for an unknown service, an external one, or labels nobody has.
-func (s *Snapshot) Endpoints(key ServiceKey) []*Instance { panic("not written yet") }
-
-// ServiceKey names a set of instances: host, port names, label sets. Its text
-// is "host", "host|port" or "host|port|k1=v1,k2=v2"; several port names are
-// joined by ",", several label sets by ";".
-type ServiceKey struct {
-	Hostname  string
-	Ports     []string
-	LabelSets []Labels
+// for an unknown service, an external one, one that is found by DNS or not at
+// all, or labels nobody has.
+func (s *Snapshot) Endpoints(key ServiceKey) []*Instance {
+	svc := s.byHost[key.Hostname]
+	if svc == nil || svc.External || svc.Resolution != Static {
+		return nil
+	}
+	var out []*Instance
+	for _, i := range svc.Instances {
+		if key.selects(i) {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
-// NewServiceKey is the key of one port and at most one label set. The port of
-// an external service is named external-<PROTOCOL>-<number>.
-func NewServiceKey(s *Service, p *Port, labels Labels) ServiceKey { panic("not written yet") }
-
-// ParseServiceKey reads the text form. It never fails: what makes no sense
-// names no instances.
-func ParseServiceKey(text string) ServiceKey { panic("not written yet") }
-
-func (k ServiceKey) String() string { panic("not written yet") }
+// Derived is what build makes of this snapshot, made once and kept with it:
+// everything that is the same for all views. The key should be a value of an
+// unexported type of the caller. It is safe for concurrent use.
+func (s *Snapshot) Derived(key any, build func() any) any {
+	once, ok := s.derived.Load(key)
+	if !ok {
+		once, _ = s.derived.LoadOrStore(key, sync.OnceValue(build))
+	}
+	return once.(func() any)()
+}

@@ -1,0 +1,105 @@
+package mesh
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// ServiceKey names a set of instances: host, port names, label sets. Its text
+// is "host", "host|port" or "host|port|k1=v1,k2=v2"; several port names are
+// joined by ",", several label sets by ";".
+type ServiceKey struct {
+	Hostname  string
+	Ports     []string
+	LabelSets []Labels
+}
+
+// NewServiceKey is the key of one port and at most one label set. The port of
+// an external service is named external-<PROTOCOL>-<number>.
+func NewServiceKey(s *Service, p *Port, labels Labels) ServiceKey {
+	name := p.Name
+	if s.External {
+		name = fmt.Sprintf("external-%s-%d", p.Protocol, p.Number)
+	}
+	return ServiceKey{Hostname: s.Hostname}.With(name, labels)
+}
+
+// With is the key of the same host with this port and at most one label set.
+func (k ServiceKey) With(port string, labels Labels) ServiceKey {
+	k.Ports, k.LabelSets = nil, nil
+	if port != "" {
+		k.Ports = []string{port}
+	}
+	if len(labels) > 0 {
+		k.LabelSets = []Labels{labels}
+	}
+	return k
+}
+
+// ParseServiceKey reads the text form. It never fails: what makes no sense
+// names no instances.
+func ParseServiceKey(text string) ServiceKey {
+	parts := strings.SplitN(text, "|", 3)
+	key := ServiceKey{Hostname: parts[0]}
+	if len(parts) > 1 && parts[1] != "" {
+		key.Ports = strings.Split(parts[1], ",")
+	}
+	if len(parts) > 2 && parts[2] != "" {
+		for _, set := range strings.Split(parts[2], ";") {
+			key.LabelSets = append(key.LabelSets, parseLabels(set))
+		}
+	}
+	return key
+}
+
+func parseLabels(text string) Labels {
+	labels := Labels{}
+	for _, pair := range strings.Split(text, ",") {
+		if name, value, _ := strings.Cut(pair, "="); name != "" {
+			labels[name] = value
+		}
+	}
+	return labels
+}
+
+func (k ServiceKey) String() string {
+	text := k.Hostname
+	if len(k.Ports) > 0 || len(k.LabelSets) > 0 {
+		text += "|" + strings.Join(k.Ports, ",")
+	}
+	if len(k.LabelSets) > 0 {
+		sets := make([]string, len(k.LabelSets))
+		for i, set := range k.LabelSets {
+			sets[i] = set.String()
+		}
+		text += "|" + strings.Join(sets, ";")
+	}
+	return text
+}
+
+// String is "k1=v1,k2=v2", the pairs sorted as texts; a label with an empty
+// value is its name alone.
+func (l Labels) String() string {
+	pairs := make([]string, 0, len(l))
+	for name, value := range maps.All(l) {
+		if value != "" {
+			name += "=" + value
+		}
+		pairs = append(pairs, name)
+	}
+	slices.Sort(pairs)
+	return strings.Join(pairs, ",")
+}
+
+// selects tells whether the key means this instance. A key without a port
+// looks for a port without a name.
+func (k ServiceKey) selects(i *Instance) bool {
+	if !slices.Contains(k.Ports, i.Port.Name) && (len(k.Ports) > 0 || i.Port.Name != "") {
+		return false
+	}
+	return len(k.LabelSets) == 0 || slices.ContainsFunc(k.LabelSets, func(set Labels) bool {
+		return set.SubsetOf(i.Labels)
+	})
+}

@@ -1,0 +1,227 @@
+package mesh
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// settingsFile reads one mesh configuration. Its fields map a name to what
+// takes the value; that returns what is wrong with it, "" when nothing is.
+type settingsFile struct {
+	file     string
+	fields   map[string]func(*yaml.Node) string
+	settings *Settings
+	problems diag.List
+}
+
+// ParseSettings reads a mesh configuration, as strictly as an object is read:
+// unknown names and bad values are problems with line and column. Names that
+// Pilot had and that have no meaning here are read, with a warning when their
+// value asks for something. Settings are nil when the list holds an error;
+// what the text does not name has its default, so an empty text is one.
+func ParseSettings(text []byte, file string) (*Settings, diag.List) {
+	f := &settingsFile{file: file, settings: DefaultSettings()}
+	f.fields = settingsFields(f.settings)
+	if root := f.document(text); root != nil {
+		f.read(root)
+	}
+	if f.problems.Err() != nil {
+		return nil, f.problems
+	}
+	return f.settings, f.problems
+}
+
+func settingsFields(s *Settings) map[string]func(*yaml.Node) string {
+	return map[string]func(*yaml.Node) string{
+		"proxyListenPort":       takePort(&s.ProxyListenPort),
+		"proxyHttpPort":         takePort(&s.ProxyHTTPPort),
+		"connectTimeout":        takeDuration(&s.ConnectTimeout),
+		"rdsRefreshDelay":       takeDuration(&s.RDSRefreshDelay),
+		"discoveryRefreshDelay": takeDuration(&s.DiscoveryRefreshDelay),
+		"enableTracing":         takeBool(&s.EnableTracing),
+		"accessLogFile":         takeString(&s.AccessLogFile),
+		"authPolicy":            takeString(new(string)),
+		"ingressClass":          takeString(new(string)),
+		"ingressControllerMode": takeString(new(string)),
+		"mixerCheckServer":      takeString(new(string)),
+		"mixerReportServer":     takeString(new(string)),
+		"disablePolicyChecks":   takeBool(new(bool)),
+	}
+}
+
+// withoutMeaning are the names that Pilot had for parts that do not exist
+// here, with the values that ask for nothing, and what is missing.
+var withoutMeaning = map[string]struct {
+	harmless []string
+	message  string
+}{
+	"authPolicy":            {[]string{"", "NONE"}, "proxies do not authenticate each other here"},
+	"ingressClass":          {[]string{"", "istio"}, "there are no Kubernetes ingresses to choose from; write IngressRules"},
+	"ingressControllerMode": {[]string{"", "STRICT", "OFF"}, "there are no Kubernetes ingresses to follow; write IngressRules"},
+	"mixerCheckServer":      {[]string{""}, "there is no Mixer here: no request is checked"},
+	"mixerReportServer":     {[]string{""}, "there is no Mixer here: nothing is reported to it"},
+}
+
+// document is the mapping the text consists of; nil when it is empty or bad.
+func (f *settingsFile) document(text []byte) *yaml.Node {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, next yaml.Node
+	if err := decoder.Decode(&doc); err != nil {
+		if !errors.Is(err, io.EOF) {
+			f.malformed(err)
+		}
+		return nil
+	}
+	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
+		f.report(&next, diag.Malformed, "", "want one YAML document, found another one here")
+		return nil
+	}
+	root := doc.Content[0]
+	switch {
+	case root.Kind == yaml.MappingNode:
+		return root
+	case root.Tag != "!!null":
+		f.report(root, diag.Malformed, "", "want a mapping of setting names to values")
+	}
+	return nil
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+)`)
+
+// malformed reports a text that is no YAML. The parser tells the line only in
+// its message.
+func (f *settingsFile) malformed(err error) {
+	at := &yaml.Node{}
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		at.Line, _ = strconv.Atoi(m[1])
+		at.Column = 1
+	}
+	f.report(at, diag.Malformed, "", strings.TrimPrefix(err.Error(), "yaml: "))
+}
+
+func (f *settingsFile) read(root *yaml.Node) {
+	lines := map[string]int{}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		name, value := root.Content[i], root.Content[i+1]
+		take, known := f.fields[name.Value]
+		switch first, again := lines[name.Value]; {
+		case again:
+			f.report(name, diag.FieldDuplicate, name.Value, fmt.Sprintf("set a second time, first in line %d", first))
+		case !known:
+			f.report(name, diag.FieldUnknown, name.Value, f.unknown(name.Value))
+		default:
+			f.take(name.Value, value, take)
+		}
+		lines[name.Value] = name.Line
+	}
+	f.checkPorts(root)
+}
+
+func (f *settingsFile) take(name string, value *yaml.Node, take func(*yaml.Node) string) {
+	if value.Kind == yaml.AliasNode {
+		value = value.Alias
+	}
+	if message := take(value); message != "" {
+		f.report(value, diag.FieldInvalid, name, message+", found "+shown(value))
+		return
+	}
+	if idle, ok := withoutMeaning[name]; ok && !slices.Contains(idle.harmless, value.Value) {
+		f.report(value, diag.NotHonoured, name, idle.message)
+	}
+}
+
+func (f *settingsFile) checkPorts(root *yaml.Node) {
+	listen, proxy := f.settings.ProxyListenPort, f.settings.ProxyHTTPPort
+	if listen != 0 && listen == proxy {
+		f.report(root, diag.FieldInvalid, "proxyHttpPort",
+			fmt.Sprintf("must differ from proxyListenPort, both are %d", listen))
+	}
+}
+
+func (f *settingsFile) unknown(name string) string {
+	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+	names := slices.Sorted(maps.Keys(f.fields))
+	for _, known := range names {
+		if plain(known) == plain(name) {
+			return fmt.Sprintf("there is no such setting; did you mean %s?", known)
+		}
+	}
+	return "there is no such setting; there are " + strings.Join(names, ", ")
+}
+
+func (f *settingsFile) report(at *yaml.Node, reason diag.Reason, field, message string) {
+	severity := diag.Error
+	if reason == diag.NotHonoured {
+		severity = diag.Warning
+	}
+	f.problems = append(f.problems, diag.Problem{
+		Severity: severity, Reason: reason, Field: field, Message: message,
+		Position: &diag.Position{File: f.file, Line: at.Line, Column: at.Column},
+	})
+}
+
+func shown(value *yaml.Node) string {
+	switch value.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	if value.Tag == "!!str" {
+		return strconv.Quote(value.Value)
+	}
+	return value.Value
+}
+
+func takePort(to *int) func(*yaml.Node) string {
+	return func(n *yaml.Node) string {
+		port, err := strconv.Atoi(n.Value)
+		if n.Tag != "!!int" || err != nil || port < 0 || port > 65535 {
+			return "must be a port number from 0 to 65535"
+		}
+		*to = port
+		return ""
+	}
+}
+
+func takeDuration(to *time.Duration) func(*yaml.Node) string {
+	return func(n *yaml.Node) string {
+		d, err := time.ParseDuration(n.Value)
+		if n.Tag != "!!str" || err != nil || d < time.Millisecond || d%time.Millisecond != 0 {
+			return "must be a duration of whole milliseconds, 1ms at least, such as 250ms or 1.5s"
+		}
+		*to = d
+		return ""
+	}
+}
+
+func takeBool(to *bool) func(*yaml.Node) string {
+	return func(n *yaml.Node) string {
+		if n.Tag != "!!bool" || n.Decode(to) != nil {
+			return "must be true or false"
+		}
+		return ""
+	}
+}
+
+func takeString(to *string) func(*yaml.Node) string {
+	return func(n *yaml.Node) string {
+		if n.Tag != "!!str" {
+			return "must be a text"
+		}
+		*to = n.Value
+		return ""
+	}
+}

@@ -1,0 +1,53 @@
+package mesh
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// View is everything about a proxy that its configuration may depend on,
+// apart from its address. Proxies with equal Key get the same configuration.
+type View struct {
+	Role   Role
+	Domain string
+	// Instances at the proxy's address, in registry order: what the
+	// workload beside it serves. Empty for ingress and router.
+	Instances []*Instance
+}
+
+// View of a proxy in this snapshot.
+func (s *Snapshot) View(p Proxy) View {
+	v := View{Role: p.Role, Domain: p.Domain}
+	if p.Role == Sidecar {
+		v.Instances = s.InstancesAt(p.IP)
+	}
+	return v
+}
+
+// Key is equal for views that give the same configuration within one
+// snapshot: role, domain, and the host, port, endpoint port and labels of
+// every own instance.
+func (v View) Key() string {
+	key := appendText(nil, string(v.Role))
+	key = appendText(key, v.Domain)
+	for _, i := range v.Instances {
+		key = appendText(key, i.Service.Hostname)
+		key = appendText(key, i.Port.Name)
+		key = strconv.AppendInt(key, int64(i.EndpointPort), 10)
+		for _, name := range slices.Sorted(maps.Keys(i.Labels)) {
+			key = appendText(key, name)
+			key = appendText(key, i.Labels[name])
+		}
+		key = append(key, ';')
+	}
+	return string(key)
+}
+
+// appendText puts the length before the text: no text can then imitate the end
+// of another.
+func appendText(key []byte, text string) []byte {
+	key = strconv.AppendInt(key, int64(len(text)), 10)
+	key = append(key, ':')
+	return append(key, text...)
+}
