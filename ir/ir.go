@@ -10,6 +10,8 @@
 package ir
 
 import (
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -86,7 +88,8 @@ type TCPListener struct {
 
 // TCPRoute sends connections for some destinations to a cluster.
 type TCPRoute struct {
-	// Destinations are CIDR blocks; none means any destination.
+	// Destinations are CIDR blocks; none means any destination, on a
+	// listener with an open IP the proxy's own address.
 	Destinations []string
 	Cluster      string
 }
@@ -246,6 +249,9 @@ type HostPort struct {
 	Host string
 	Port int
 }
+
+// String is "host:port", an IPv6 address in brackets.
+func (h HostPort) String() string { return net.JoinHostPort(h.Host, strconv.Itoa(h.Port)) }
 
 // ClientTLS makes connections to the endpoints use TLS. The zero value is TLS
 // without verification, which is what v1 wrote as an empty ssl_context.

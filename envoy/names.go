@@ -1,0 +1,68 @@
+// Package envoy holds what both Envoy dialects share: the names that Pilot gave
+// to things, which dashboards and people know, and the bootstrap that points an
+// Envoy at this server. It knows no protobuf messages, so that istioctl stays
+// small. The dialects are in envoy/v1 and envoy/v3.
+package envoy
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// DiscoveryCluster is the bootstrap cluster that leads to this server in v3
+// configuration; EDS and RDS config sources name it.
+const DiscoveryCluster = "pilot-api"
+
+// RDSClusterV1 is the bootstrap cluster that v1 listeners fetch routes from.
+const RDSClusterV1 = "rds"
+
+// Prefixes of statistics, the same for all listeners of a kind.
+const (
+	StatPrefixHTTP  = "http"
+	StatPrefixTCP   = "tcp"
+	StatPrefixMongo = "mongo"
+)
+
+// RetryOn is what a retry repeats: the conditions that ir.Retry promises.
+const RetryOn = "5xx,connect-failure,refused-stream"
+
+// A v1 Envoy refuses longer names than it was started for with
+// --max-obj-name-len; Pilot's ran with 189.
+const (
+	maxNameLength = 189
+	keptLength    = maxNameLength - 2*sha1.Size
+)
+
+// ClusterName is the name of a cluster in every answer: the full name, or when
+// that is over 189 bytes its first 149 and the SHA-1 of the whole in hex
+// (conformance/pilot-v1, "Names"). v3 has no limit, but keeps the same names.
+func ClusterName(full string) string {
+	if len(full) <= maxNameLength {
+		return full
+	}
+	sum := sha1.Sum([]byte(full))
+	return full[:keptLength] + hex.EncodeToString(sum[:])
+}
+
+// ListenerName is "virtual" for the listener that hands off, else kind, IP and
+// port: "http_0.0.0.0_80", "tcp_…", "mongo_…". The IP must be filled in.
+func ListenerName(l *ir.Listener) string {
+	kind := StatPrefixTCP
+	switch {
+	case l.HandOff:
+		return "virtual"
+	case l.HTTP != nil:
+		kind = StatPrefixHTTP
+	case l.TCP != nil && l.TCP.Mongo:
+		kind = StatPrefixMongo
+	}
+	return fmt.Sprintf("%s_%s_%d", kind, l.IP, l.Port)
+}
+
+// HeaderValue spells a header value that Envoy adds as it stands: a percent
+// sign would begin a variable, and an unknown variable rejects the whole table.
+func HeaderValue(literal string) string { return strings.ReplaceAll(literal, "%", "%%") }
