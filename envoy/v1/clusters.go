@@ -1,0 +1,141 @@
+package v1
+
+import (
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// ClustersResponse answers CDS.
+type ClustersResponse struct {
+	Clusters []Cluster `json:"clusters"`
+}
+
+// Cluster is one upstream cluster.
+type Cluster struct {
+	Name                     string            `json:"name"`
+	ServiceName              string            `json:"service_name,omitempty"`
+	ConnectTimeoutMS         int64             `json:"connect_timeout_ms"`
+	Type                     string            `json:"type"`
+	LBType                   string            `json:"lb_type"`
+	MaxRequestsPerConnection int               `json:"max_requests_per_connection,omitempty"`
+	Hosts                    []ClusterHost     `json:"hosts,omitempty"`
+	SSLContext               *ClientTLS        `json:"ssl_context,omitempty"`
+	Features                 string            `json:"features,omitempty"`
+	CircuitBreakers          *CircuitBreakers  `json:"circuit_breakers,omitempty"`
+	OutlierDetection         *OutlierDetection `json:"outlier_detection,omitempty"`
+}
+
+// ClusterHost is "tcp://host:port".
+type ClusterHost struct {
+	URL string `json:"url"`
+}
+
+// ClientTLS is TLS without verification.
+type ClientTLS struct{}
+
+// CircuitBreakers holds the limits of default priority.
+type CircuitBreakers struct {
+	Default CircuitBreaker `json:"default"`
+}
+
+// CircuitBreaker leaves out what stays at Envoy's default.
+type CircuitBreaker struct {
+	MaxConnections     int `json:"max_connections,omitempty"`
+	MaxPendingRequests int `json:"max_pending_requests,omitempty"`
+	MaxRequests        int `json:"max_requests,omitempty"`
+	MaxRetries         int `json:"max_retries,omitempty"`
+}
+
+// OutlierDetection is on by its presence, even when empty.
+type OutlierDetection struct {
+	Consecutive5xx     int   `json:"consecutive_5xx,omitempty"`
+	IntervalMS         int64 `json:"interval_ms,omitempty"`
+	BaseEjectionTimeMS int64 `json:"base_ejection_time_ms,omitempty"`
+	MaxEjectionPercent int   `json:"max_ejection_percent,omitempty"`
+}
+
+// Clusters answers CDS. It can say all that the IR can, so the list is empty;
+// it is returned for the symmetry of the back-ends.
+func Clusters(cfg *ir.Config) (ClustersResponse, diag.List) {
+	out := make([]Cluster, len(cfg.Clusters))
+	for i, c := range cfg.Clusters {
+		out[i] = cluster(c)
+	}
+	return ClustersResponse{Clusters: out}, nil
+}
+
+func cluster(c *ir.Cluster) Cluster {
+	out := Cluster{
+		Name:                     envoy.ClusterName(c.Name),
+		ServiceName:              c.EndpointKey,
+		ConnectTimeoutMS:         millis(c.ConnectTimeout),
+		Type:                     clusterType(c),
+		LBType:                   lbType(c),
+		MaxRequestsPerConnection: c.MaxRequestsPerConnection,
+		CircuitBreakers:          circuitBreakers(c.CircuitBreaker),
+		OutlierDetection:         outlierDetection(c.OutlierDetection),
+	}
+	for _, h := range c.Hosts {
+		out.Hosts = append(out.Hosts, ClusterHost{URL: "tcp://" + h.String()})
+	}
+	if c.HTTP2 {
+		out.Features = "http2"
+	}
+	if c.TLS != nil {
+		out.SSLContext = &ClientTLS{}
+	}
+	return out
+}
+
+func clusterType(c *ir.Cluster) string {
+	switch c.Type {
+	case ir.OriginalDestination:
+		return "original_dst"
+	case ir.StaticHosts, ir.StrictDNS:
+		if len(c.Hosts) == 0 {
+			// Refused by Envoy together with all other clusters. SDS
+			// can say "no hosts", and does for a key without instances.
+			return "sds"
+		}
+		if c.Type == ir.StaticHosts {
+			return "static"
+		}
+		return "strict_dns"
+	default:
+		return "sds"
+	}
+}
+
+func lbType(c *ir.Cluster) string {
+	if c.Type == ir.OriginalDestination {
+		return "original_dst_lb"
+	}
+	switch c.LoadBalancer {
+	case ir.LeastRequest:
+		return "least_request"
+	case ir.Random:
+		return "random"
+	default:
+		return "round_robin"
+	}
+}
+
+func circuitBreakers(b *ir.CircuitBreaker) *CircuitBreakers {
+	if b == nil {
+		return nil
+	}
+	return &CircuitBreakers{Default: CircuitBreaker(*b)}
+}
+
+func outlierDetection(o *ir.OutlierDetection) *OutlierDetection {
+	if o == nil {
+		return nil
+	}
+	return &OutlierDetection{
+		Consecutive5xx:     o.ConsecutiveErrors,
+		IntervalMS:         millis(o.Interval),
+		BaseEjectionTimeMS: millis(o.BaseEjectionTime),
+		MaxEjectionPercent: o.MaxEjectionPercent,
+	}
+}

@@ -1,0 +1,112 @@
+package v1
+
+import (
+	"encoding/json"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// Fault is the config of a fault filter. v1 knows faults on a listener only,
+// told apart by the cluster that the request goes to and by its headers.
+type Fault struct {
+	Abort           *Abort        `json:"abort,omitempty"`
+	Delay           *Delay        `json:"delay,omitempty"`
+	Headers         []HeaderMatch `json:"headers,omitempty"`
+	UpstreamCluster string        `json:"upstream_cluster"`
+}
+
+// Abort answers instead of the upstream.
+type Abort struct {
+	Percent    int `json:"abort_percent"`
+	HTTPStatus int `json:"http_status"`
+}
+
+// Delay waits before forwarding.
+type Delay struct {
+	Type            string `json:"type"`
+	Percent         int    `json:"fixed_delay_percent"`
+	FixedDurationMS int64  `json:"fixed_duration_ms"`
+}
+
+// maxAbortStatus is the largest that v1 takes.
+const maxAbortStatus = 599
+
+// faults are the fault filters for the routes of a table: one for each cluster
+// of a route. Filters that say the same are one, for each would draw anew.
+func (b *listenerBuilder) faults(l *ir.Listener, t *ir.RouteTable) []Filter {
+	if t == nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	var out []Filter
+	for _, h := range t.VirtualHosts {
+		for _, r := range h.Routes {
+			for _, f := range b.routeFaults(l, r) {
+				key := f.key()
+				if !seen[key] {
+					seen[key] = true
+					out = append(out, Filter{Type: "decoder", Name: "fault", Config: f})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (b *listenerBuilder) routeFaults(l *ir.Listener, r *ir.Route) []Fault {
+	if r.Fault == nil || r.Redirect != nil || unreadable(r) != nil {
+		return nil
+	}
+	// As Pilot: such listeners carry no fault filters.
+	if l.HTTP.ForwardProxy || l.HTTP.UseRemoteAddress || l.Direction == ir.Gateway {
+		b.warn(r, "Envoy v1 injects no fault into requests through listener %s", envoy.ListenerName(l))
+		return nil
+	}
+	f := Fault{Headers: headerMatches(r.Match.Headers), Delay: delay(r.Fault), Abort: b.abort(r)}
+	if f.Delay == nil && f.Abort == nil {
+		return nil
+	}
+	if bare := (ir.Match{Path: r.Match.Path, Prefix: r.Match.Prefix, Regex: r.Match.Regex}); !bare.CatchAll() {
+		b.warn(r, "Envoy v1 injects the fault whatever the path: its faults know clusters and headers only")
+	}
+	out := make([]Fault, len(r.Clusters))
+	for i, c := range r.Clusters {
+		out[i] = f
+		out[i].UpstreamCluster = envoy.ClusterName(c.Name)
+	}
+	return out
+}
+
+func delay(f *ir.Fault) *Delay {
+	if f.Delay <= 0 || f.DelayPercent <= 0 {
+		return nil
+	}
+	return &Delay{Type: "fixed", Percent: f.DelayPercent, FixedDurationMS: millis(f.Delay)}
+}
+
+func (b *listenerBuilder) abort(r *ir.Route) *Abort {
+	f := r.Fault
+	if f.AbortPercent <= 0 {
+		return nil
+	}
+	if f.AbortStatus > maxAbortStatus {
+		b.warn(r, "Envoy v1 aborts with a status of at most %d, found %d; requests are not aborted", maxAbortStatus, f.AbortStatus)
+		return nil
+	}
+	return &Abort{Percent: f.AbortPercent, HTTPStatus: f.AbortStatus}
+}
+
+func (b *listenerBuilder) warn(r *ir.Route, format string, args ...any) {
+	b.problems = append(b.problems, diag.Warn(diag.NotHonoured, r.Origins, format, args...)...)
+}
+
+// key is equal for equal faults only.
+func (f Fault) key() string {
+	text, err := json.Marshal(f)
+	if err != nil {
+		panic(err) // Plain strings and numbers only.
+	}
+	return string(text)
+}

@@ -1,0 +1,192 @@
+package v1
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// RouteConfiguration answers RDS; it also stands inline in a listener.
+type RouteConfiguration struct {
+	ValidateClusters bool          `json:"validate_clusters"`
+	VirtualHosts     []VirtualHost `json:"virtual_hosts"`
+}
+
+// VirtualHost holds the routes of one host.
+type VirtualHost struct {
+	Name    string   `json:"name"`
+	Domains []string `json:"domains"`
+	Routes  []Route  `json:"routes"`
+}
+
+// Route has exactly one of prefix, path and regex, and exactly one of cluster,
+// weighted clusters and redirects.
+type Route struct {
+	Prefix string `json:"prefix,omitempty"`
+	Path   string `json:"path,omitempty"`
+	Regex  string `json:"regex,omitempty"`
+
+	PathRedirect string `json:"path_redirect,omitempty"`
+	HostRedirect string `json:"host_redirect,omitempty"`
+
+	PrefixRewrite    string            `json:"prefix_rewrite,omitempty"`
+	HostRewrite      string            `json:"host_rewrite,omitempty"`
+	Cluster          string            `json:"cluster,omitempty"`
+	WeightedClusters *WeightedClusters `json:"weighted_clusters,omitempty"`
+
+	Headers []HeaderMatch `json:"headers,omitempty"`
+	// TimeoutMS is always written: without it Envoy takes 15 s, 0 is none.
+	TimeoutMS           int64        `json:"timeout_ms"`
+	RetryPolicy         *RetryPolicy `json:"retry_policy,omitempty"`
+	UseWebsocket        bool         `json:"use_websocket,omitempty"`
+	Shadow              *Shadow      `json:"shadow,omitempty"`
+	RequestHeadersToAdd []HeaderAdd  `json:"request_headers_to_add,omitempty"`
+	CORS                *CORS        `json:"cors,omitempty"`
+	Decorator           *Decorator   `json:"decorator,omitempty"`
+}
+
+// WeightedClusters share the requests; the weights sum to 100.
+type WeightedClusters struct {
+	Clusters []WeightedCluster `json:"clusters"`
+}
+
+// WeightedCluster is one share.
+type WeightedCluster struct {
+	Name   string `json:"name"`
+	Weight int    `json:"weight"`
+}
+
+// RetryPolicy repeats failed requests.
+type RetryPolicy struct {
+	RetryOn         string `json:"retry_on"`
+	NumRetries      int    `json:"num_retries,omitempty"`
+	PerTryTimeoutMS int64  `json:"per_try_timeout_ms,omitempty"`
+}
+
+// Shadow names the cluster that gets a copy.
+type Shadow struct {
+	Cluster string `json:"cluster"`
+}
+
+// HeaderAdd is a header to append.
+type HeaderAdd struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// CORS policy; the maximal age is seconds in text.
+type CORS struct {
+	Enabled          bool     `json:"enabled"`
+	AllowCredentials *bool    `json:"allow_credentials,omitempty"`
+	AllowMethods     string   `json:"allow_methods,omitempty"`
+	AllowHeaders     string   `json:"allow_headers,omitempty"`
+	ExposeHeaders    string   `json:"expose_headers,omitempty"`
+	MaxAge           string   `json:"max_age,omitempty"`
+	AllowOrigin      []string `json:"allow_origin,omitempty"`
+}
+
+// Decorator names the span.
+type Decorator struct {
+	Operation string `json:"operation"`
+}
+
+// Routes answers RDS for one table; v1 carries its name in the URL only. A
+// route that Envoy's regular expressions cannot read is left out.
+func Routes(t *ir.RouteTable) (RouteConfiguration, diag.List) {
+	var problems diag.List
+	hosts := make([]VirtualHost, len(t.VirtualHosts))
+	for i, h := range t.VirtualHosts {
+		hosts[i] = VirtualHost{Name: h.Name, Domains: h.Domains, Routes: make([]Route, 0, len(h.Routes))}
+		for _, r := range h.Routes {
+			if p := unreadable(r); p != nil {
+				problems = append(problems, p...)
+				continue
+			}
+			hosts[i].Routes = append(hosts[i].Routes, route(r))
+		}
+	}
+	return RouteConfiguration{ValidateClusters: true, VirtualHosts: hosts}, problems
+}
+
+func route(r *ir.Route) Route {
+	out := Route{Headers: headerMatches(r.Match.Headers), TimeoutMS: millis(r.Timeout)}
+	out.match(r.Match)
+	if r.Operation != "" {
+		out.Decorator = &Decorator{Operation: r.Operation}
+	}
+	if r.Redirect != nil {
+		out.PathRedirect, out.HostRedirect = r.Redirect.Path, r.Redirect.Host
+		return out
+	}
+	out.forward(r)
+	return out
+}
+
+func (out *Route) match(m ir.Match) {
+	switch {
+	case m.Path != "":
+		out.Path = m.Path
+	case m.Regex != "":
+		out.Regex = m.Regex
+	case m.Prefix != "":
+		out.Prefix = m.Prefix
+	default:
+		out.Prefix = "/"
+	}
+}
+
+func (out *Route) forward(r *ir.Route) {
+	out.clusters(r.Clusters)
+	if r.Rewrite != nil {
+		out.PrefixRewrite, out.HostRewrite = r.Rewrite.Path, r.Rewrite.Host
+	}
+	if r.Retry != nil {
+		out.RetryPolicy = &RetryPolicy{
+			RetryOn:         envoy.RetryOn,
+			NumRetries:      r.Retry.Attempts,
+			PerTryTimeoutMS: millis(r.Retry.PerTryTimeout),
+		}
+	}
+	if r.Mirror != "" {
+		out.Shadow = &Shadow{Cluster: envoy.ClusterName(r.Mirror)}
+	}
+	for _, h := range r.AppendHeaders {
+		out.RequestHeadersToAdd = append(out.RequestHeadersToAdd, HeaderAdd{Key: h.Name, Value: envoy.HeaderValue(h.Value)})
+	}
+	out.UseWebsocket = r.WebSocket
+	out.CORS = cors(r.CORS)
+}
+
+func (out *Route) clusters(weighted []ir.WeightedCluster) {
+	if len(weighted) == 1 {
+		out.Cluster = envoy.ClusterName(weighted[0].Name)
+		return
+	}
+	out.WeightedClusters = &WeightedClusters{}
+	for _, w := range weighted {
+		out.WeightedClusters.Clusters = append(out.WeightedClusters.Clusters,
+			WeightedCluster{Name: envoy.ClusterName(w.Name), Weight: w.Weight})
+	}
+}
+
+func cors(c *ir.CORS) *CORS {
+	if c == nil {
+		return nil
+	}
+	out := &CORS{
+		Enabled:          true,
+		AllowCredentials: c.AllowCredentials,
+		AllowMethods:     strings.Join(c.AllowMethods, ","),
+		AllowHeaders:     strings.Join(c.AllowHeaders, ","),
+		ExposeHeaders:    strings.Join(c.ExposeHeaders, ","),
+		AllowOrigin:      c.AllowOrigin,
+	}
+	if c.MaxAge > 0 {
+		out.MaxAge = strconv.FormatInt(int64(c.MaxAge/time.Second), 10)
+	}
+	return out
+}
