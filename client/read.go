@@ -1,0 +1,119 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// Get keeps the contract of store.Reader.
+func (c *Client) Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error) {
+	kind, err := kindOf(key)
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{}
+	if opts.AtLeast != 0 {
+		query.Set("resourceVersion", atLeast(opts.AtLeast))
+	}
+	body, err := c.call(ctx, request{method: http.MethodGet, url: c.url(kind, key.Namespace, key.Name, query)}, maxObjectAnswer)
+	if err != nil {
+		return nil, err
+	}
+	return decodeObject(kind, body)
+}
+
+// List keeps the contract of store.Reader. A list of all kinds is one request
+// a kind: the first sets the revision, the others ask for exactly that one.
+func (c *Client) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
+	if opts.Exact != 0 && opts.AtLeast != 0 {
+		return nil, invalid("a list is either exact or not older than a revision, not both")
+	}
+	list := &store.List{}
+	for _, kind := range kindsIn(scope) {
+		items, revision, err := c.listKind(ctx, kind, scope, opts)
+		if err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, items...)
+		list.Revision = revision
+		opts = store.ListOptions{Exact: revision}
+	}
+	return list, nil
+}
+
+func (c *Client) listKind(ctx context.Context, kind *schema.Kind, scope store.Scope, opts store.ListOptions) ([]*schema.Object, int64, error) {
+	query := nameSelector(scope.Name)
+	switch {
+	case opts.Exact != 0:
+		query.Set("resourceVersion", strconv.FormatInt(opts.Exact, 10))
+		query.Set("resourceVersionMatch", "Exact")
+	case opts.AtLeast != 0:
+		query.Set("resourceVersion", atLeast(opts.AtLeast))
+		query.Set("resourceVersionMatch", "NotOlderThan")
+	}
+	body, err := c.call(ctx, request{method: http.MethodGet, url: c.url(kind, scope.Namespace, "", query)}, maxListAnswer)
+	if err != nil {
+		return nil, 0, err
+	}
+	return decodeList(kind, body)
+}
+
+// Revision keeps the contract of store.Reader. HTTP has no call of its own for
+// it: a list that selects nothing tells the revision it reflects.
+func (c *Client) Revision(ctx context.Context) (int64, error) {
+	kind := schema.Kinds()[0]
+	_, revision, err := c.listKind(ctx, kind, store.Scope{Name: noSuchName}, store.ListOptions{})
+	return revision, err
+}
+
+// noSuchName is no valid name of an object, so it selects nothing.
+const noSuchName = "-"
+
+func nameSelector(name string) url.Values {
+	query := url.Values{}
+	if name != "" {
+		query.Set("fieldSelector", "metadata.name="+name)
+	}
+	return query
+}
+
+// atLeast spells a bound: "0" means "any" in the Kubernetes API.
+func atLeast(revision int64) string {
+	if revision == store.Any {
+		return "0"
+	}
+	return strconv.FormatInt(revision, 10)
+}
+
+func parseRevision(resourceVersion string) (int64, error) {
+	n, err := strconv.ParseInt(resourceVersion, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the server sent resourceVersion %q, want a decimal number", resourceVersion)
+	}
+	return n, nil
+}
+
+func kindsIn(scope store.Scope) []*schema.Kind {
+	if scope.Kind != nil {
+		return []*schema.Kind{scope.Kind}
+	}
+	return schema.Kinds()
+}
+
+func kindOf(key schema.Key) (*schema.Kind, error) {
+	kind, ok := schema.KindByName(key.Kind)
+	if !ok {
+		return nil, &store.Error{Kind: store.ErrInvalid, Key: key, Detail: fmt.Sprintf("there is no kind %q", key.Kind)}
+	}
+	return kind, nil
+}
+
+func invalid(detail string) error {
+	return &store.Error{Kind: store.ErrInvalid, Detail: detail}
+}

@@ -1,0 +1,132 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/store"
+)
+
+const (
+	jsonType = "application/json"
+	yamlType = "application/yaml"
+
+	// The bounds of what is read of an answer. A list of ten thousand rules
+	// is some 10 MB.
+	maxObjectAnswer = 4 << 20
+	maxListAnswer   = 512 << 20
+	maxErrorAnswer  = 1 << 20
+)
+
+// request is one call; body is nil for none.
+type request struct {
+	method      string
+	url         string
+	body        []byte
+	contentType string
+}
+
+// call sends a request within Options.Timeout and returns the body of its
+// answer, of at most limit bytes.
+func (c *Client) call(ctx context.Context, r request, limit int64) ([]byte, error) {
+	if c.opts.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.opts.Timeout)
+		defer cancel()
+	}
+	resp, err := c.send(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return readBody(resp.Body, limit)
+}
+
+// send returns a good answer, its body still open, or the error that a bad one
+// stands for.
+func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, r.url, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.method, r.url, err)
+	}
+	req.Header.Set("Accept", jsonType)
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	if c.opts.UserAgent != "" {
+		req.Header.Set("User-Agent", c.opts.UserAgent)
+	}
+	resp, err := c.opts.HTTPClient.Do(req)
+	if err != nil {
+		return nil, &store.Error{Kind: store.ErrUnavailable, Detail: "cannot reach the server", Cause: err}
+	}
+	for _, w := range resp.Header.Values("Warning") {
+		if text, ok := warningText(w); ok {
+			c.opts.Warn(text)
+		}
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, answerError(r, resp)
+}
+
+// answerError reads the Status of a bad answer. What is no Status comes from
+// something between the server and us, or from no pilot-api at all.
+func answerError(r request, resp *http.Response) error {
+	body, err := readBody(resp.Body, maxErrorAnswer)
+	if err != nil {
+		return err
+	}
+	var status metav1.Status
+	if json.Unmarshal(body, &status) == nil && status.Kind == "Status" {
+		return store.FromStatus(&status)
+	}
+	text, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	text = text[:min(len(text), 200)]
+	err = fmt.Errorf("%s %s: %s, and the body is no Status of a pilot-api server: %q", r.method, r.url, resp.Status, text)
+	switch resp.StatusCode {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return &store.Error{Kind: store.ErrUnavailable, Cause: err}
+	}
+	return err
+}
+
+func readBody(body io.ReadCloser, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(nil, body, limit))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, fmt.Errorf("the answer is larger than %d bytes", limit)
+	case err != nil:
+		return nil, &store.Error{Kind: store.ErrUnavailable, Detail: "the answer broke off", Cause: err}
+	}
+	return data, nil
+}
+
+// warning is the form that RFC 7234 gives a warning of code 299: agent, quoted
+// text, perhaps a date.
+var warning = regexp.MustCompile(`^299 \S+ ("(?:[^"\\]|\\.)*")`)
+
+func warningText(header string) (string, bool) {
+	m := warning.FindStringSubmatch(header)
+	if m == nil {
+		return "", false
+	}
+	text, err := strconv.Unquote(m[1])
+	if err != nil {
+		return m[1], true
+	}
+	return text, true
+}

@@ -1,0 +1,148 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// stream is the watch of one kind, over one response at a time.
+//
+// The server ends every batch of its store with a bookmark, and sends one as
+// soon as a new watch has caught up. So a bookmark tells that all revisions up
+// to its own are complete: events are held until then and a transaction is
+// never split. It also makes progress something that can be asked for: hang up
+// and watch again from where we are.
+type stream struct {
+	client *Client
+	scope  store.Scope
+	out    chan store.Batch
+	err    error // written before out is closed, read after
+
+	mu sync.Mutex
+	// last is the newest revision handed over. Only run changes it.
+	last int64
+	// catchingUp until the first bookmark of a response; again when progress
+	// was asked for in the meantime, perhaps too late for that bookmark.
+	catchingUp, again bool
+	hangUp            context.CancelCauseFunc
+}
+
+// errProgress is the cause of hanging up to ask for progress.
+var errProgress = errors.New("progress asked for")
+
+func (c *Client) newStream(scope store.Scope, after int64) *stream {
+	return &stream{client: c, scope: scope, last: after, out: make(chan store.Batch)}
+}
+
+func (s *stream) Batches() <-chan store.Batch { return s.out }
+
+func (s *stream) Err() error { return s.err }
+
+func (s *stream) RequestProgress(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.catchingUp {
+		s.again = true
+		return nil
+	}
+	s.hangUp(errProgress)
+	return nil
+}
+
+// open asks for the changes after the last revision handed over.
+func (s *stream) open(ctx context.Context) (*frames, context.Context, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	s.catchingUp, s.again, s.hangUp = true, false, cancel
+	query := nameSelector(s.scope.Name)
+	query.Set("watch", "true")
+	query.Set("resourceVersion", strconv.FormatInt(s.last, 10))
+	query.Set("allowWatchBookmarks", "true")
+	s.mu.Unlock()
+	resp, err := s.client.send(ctx, request{
+		method: http.MethodGet,
+		url:    s.client.url(s.scope.Kind, s.scope.Namespace, "", query),
+	})
+	if err != nil {
+		cancel(nil)
+		return nil, nil, err
+	}
+	return newFrames(resp.Body, func() { cancel(nil) }), ctx, nil
+}
+
+// run hands over batches until the watch fails or ctx ends.
+func (s *stream) run(ctx context.Context, f *frames, response context.Context) {
+	defer close(s.out)
+	for {
+		err := s.read(ctx, f)
+		f.close()
+		switch {
+		case ctx.Err() != nil:
+			s.err = ctx.Err()
+			return
+		case !errors.Is(err, errProgress) && context.Cause(response) != errProgress:
+			s.err = err
+			return
+		}
+		if f, response, err = s.open(ctx); err != nil {
+			s.err = err
+			return
+		}
+	}
+}
+
+// read hands over what one response brings. What it still held at the end is
+// asked for again by the next one.
+func (s *stream) read(ctx context.Context, f *frames) error {
+	var held []store.Event
+	for {
+		fr, err := f.next()
+		if err != nil {
+			return err
+		}
+		switch fr.Type {
+		case errorFrame:
+			return fr.failure()
+		case bookmarkFrame:
+			if err := s.complete(ctx, fr, held); err != nil {
+				return err
+			}
+			held = nil
+		default:
+			e, err := fr.event(s.scope.Kind)
+			if err != nil {
+				return err
+			}
+			held = append(held, e)
+			if len(held) > maxHeld {
+				return errHeld
+			}
+		}
+	}
+}
+
+// complete hands over all up to a bookmark.
+func (s *stream) complete(ctx context.Context, fr frame, held []store.Event) error {
+	revision, err := fr.bookmark()
+	if err != nil {
+		return err
+	}
+	select {
+	case s.out <- store.Batch{Revision: revision, Events: held}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = revision
+	s.catchingUp = false
+	if s.again {
+		return errProgress
+	}
+	return nil
+}

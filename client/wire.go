@@ -1,0 +1,64 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// wireObject is an object as the server writes it.
+type wireObject struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   metav1.ObjectMeta `json:"metadata"`
+	Spec       json.RawMessage   `json:"spec"`
+}
+
+// object trusts the server to have validated what it stored: it checks no more
+// than that the kind is the expected one.
+func (w wireObject) object(kind *schema.Kind) (*schema.Object, error) {
+	if w.Kind != kind.Kind || w.APIVersion != kind.APIVersion() {
+		return nil, fmt.Errorf("the server answered with %s %q, want %s %q", w.APIVersion, w.Kind, kind.APIVersion(), kind.Kind)
+	}
+	return schema.New(kind, w.Metadata, w.Spec)
+}
+
+func decodeObject(kind *schema.Kind, body []byte) (*schema.Object, error) {
+	var w wireObject
+	if err := json.Unmarshal(body, &w); err != nil {
+		return nil, fmt.Errorf("decode the server's answer: %w", err)
+	}
+	return w.object(kind)
+}
+
+type wireList struct {
+	Metadata metav1.ListMeta `json:"metadata"`
+	Items    []wireObject    `json:"items"`
+}
+
+func decodeList(kind *schema.Kind, body []byte) ([]*schema.Object, int64, error) {
+	var w wireList
+	if err := json.Unmarshal(body, &w); err != nil {
+		return nil, 0, fmt.Errorf("decode the server's list: %w", err)
+	}
+	revision, err := parseRevision(w.Metadata.ResourceVersion)
+	if err != nil {
+		return nil, 0, err
+	}
+	items := make([]*schema.Object, 0, len(w.Items))
+	for _, item := range w.Items {
+		// In lists of the Kubernetes API, items may leave these to the list.
+		if item.Kind == "" {
+			item.Kind, item.APIVersion = kind.Kind, kind.APIVersion()
+		}
+		o, err := item.object(kind)
+		if err != nil {
+			return nil, 0, err
+		}
+		items = append(items, o)
+	}
+	return items, revision, nil
+}

@@ -1,0 +1,132 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// Text is an object in its author's own words. What is sent is Body as it is;
+// kind, namespace and name say where it goes and must agree with it.
+type Text struct {
+	Kind      *schema.Kind
+	Namespace string
+	// Name is not needed to create.
+	Name string
+	// Body is one YAML or JSON document.
+	Body []byte
+	// ContentType of Body; "" means application/yaml.
+	ContentType string
+}
+
+func encoded(o *schema.Object) Text {
+	return Text{Kind: o.Kind, Namespace: o.Meta.Namespace, Name: o.Meta.Name, Body: o.JSON(), ContentType: jsonType}
+}
+
+// Create keeps the contract of store.Interface.
+func (c *Client) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
+	return c.CreateText(ctx, encoded(obj))
+}
+
+// CreateText is Create for a text.
+func (c *Client) CreateText(ctx context.Context, t Text) (*schema.Object, error) {
+	return c.write(ctx, http.MethodPost, c.url(t.Kind, t.Namespace, "", nil), t)
+}
+
+// Update keeps the contract of store.Interface.
+func (c *Client) Update(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
+	return c.UpdateText(ctx, encoded(obj))
+}
+
+// UpdateText is Update for a text.
+func (c *Client) UpdateText(ctx context.Context, t Text) (*schema.Object, error) {
+	if t.Name == "" {
+		return nil, invalid("an update needs a name")
+	}
+	return c.write(ctx, http.MethodPut, c.url(t.Kind, t.Namespace, t.Name, nil), t)
+}
+
+func (c *Client) write(ctx context.Context, method, url string, t Text) (*schema.Object, error) {
+	if t.ContentType == "" {
+		t.ContentType = yamlType
+	}
+	body, err := c.call(ctx, request{method: method, url: url, body: t.Body, contentType: t.ContentType}, maxObjectAnswer)
+	if err != nil {
+		return nil, err
+	}
+	return decodeObject(t.Kind, body)
+}
+
+// Delete keeps the contract of store.Interface.
+func (c *Client) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
+	kind, err := kindOf(key)
+	if err != nil {
+		return nil, err
+	}
+	if key.Name == "" {
+		return nil, invalid("a delete needs a name")
+	}
+	r := request{method: http.MethodDelete, url: c.url(kind, key.Namespace, key.Name, nil)}
+	if pre != (store.Preconditions{}) {
+		r.contentType = jsonType
+		if r.body, err = json.Marshal(deleteOptions(pre)); err != nil {
+			return nil, fmt.Errorf("encode preconditions: %w", err)
+		}
+	}
+	body, err := c.call(ctx, r, maxObjectAnswer)
+	if err != nil {
+		return nil, err
+	}
+	return decodeObject(kind, body)
+}
+
+func deleteOptions(pre store.Preconditions) *metav1.DeleteOptions {
+	opts := &metav1.DeleteOptions{
+		TypeMeta:      metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"},
+		Preconditions: &metav1.Preconditions{},
+	}
+	if pre.UID != "" {
+		uid := types.UID(pre.UID)
+		opts.Preconditions.UID = &uid
+	}
+	if pre.ResourceVersion != "" {
+		opts.Preconditions.ResourceVersion = &pre.ResourceVersion
+	}
+	return opts
+}
+
+// Txn does a single operation. The server has no endpoint for more, and doing
+// them one by one would break the promise that all happen or none: more than
+// one is ErrInvalid.
+func (c *Client) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
+	if len(ops) == 0 {
+		return nil, nil
+	}
+	if len(ops) > 1 {
+		return nil, invalid(fmt.Sprintf("the HTTP API has no transaction of several operations (%d given): send them one by one", len(ops)))
+	}
+	o, err := c.apply(ctx, ops[0])
+	if err != nil {
+		return nil, err
+	}
+	return []*schema.Object{o}, nil
+}
+
+func (c *Client) apply(ctx context.Context, op store.Op) (*schema.Object, error) {
+	switch op.Verb {
+	case store.OpCreate:
+		return c.Create(ctx, op.Object)
+	case store.OpUpdate:
+		return c.Update(ctx, op.Object)
+	case store.OpDelete:
+		return c.Delete(ctx, op.Key, op.Pre)
+	}
+	return nil, invalid(fmt.Sprintf("there is no operation %q, only create, update and delete", op.Verb))
+}
