@@ -62,3 +62,14 @@ func (e *Error) Unwrap() []error {
 	}
 	return []error{e.Kind, e.Cause}
 }
+
+// AtIndex says which operation of a transaction an error belongs to.
+func AtIndex(err error, index int) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	at := *e
+	at.Index = index
+	return &at
+}

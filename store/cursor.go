@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// cursor is one watch over a History. It holds a revision, not a queue.
+type cursor struct {
+	history *History
+	scope   Scope
+	after   int64 // everything up to here was delivered
+	epoch   int
+
+	out      chan Batch
+	progress chan struct{} // holds a wish for an empty batch
+
+	mu  sync.Mutex
+	err error
+}
+
+func (c *cursor) Batches() <-chan Batch { return c.out }
+
+func (c *cursor) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+func (c *cursor) RequestProgress(context.Context) error {
+	select {
+	case c.progress <- struct{}{}:
+	default: // One wish stands already.
+	}
+	return nil
+}
+
+func (c *cursor) run(ctx context.Context) {
+	err := c.follow(ctx)
+	c.mu.Lock()
+	c.err = err
+	c.mu.Unlock()
+	close(c.out)
+}
+
+func (c *cursor) follow(ctx context.Context) error {
+	wished := false
+	for {
+		b, moved, err := c.next()
+		switch {
+		case err != nil:
+			return err
+		case len(b.Events) > 0:
+			if err := c.deliver(ctx, b); err != nil {
+				return err
+			}
+			continue
+		case wished:
+			if err := c.send(ctx, Batch{Revision: c.after}); err != nil {
+				return err
+			}
+			wished = false
+		}
+		select {
+		case <-moved:
+		case <-c.progress:
+			// The wish counts from now: look at the history once more.
+			wished = true
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// next is the first batch beyond the cursor's place. When there is none, the
+// place moves up to the newest revision, and the channel tells of more.
+func (c *cursor) next() (Batch, <-chan struct{}, error) {
+	h := c.history
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	switch {
+	case c.epoch != h.epoch:
+		return Batch{}, nil, h.expiredLocked(c.after)
+	case c.after < h.floor:
+		return Batch{}, nil, &Error{Kind: ErrSlow, Detail: fmt.Sprintf(
+			"stopped reading at revision %d, the oldest changes kept follow revision %d", c.after, h.floor)}
+	}
+	if ahead := h.sinceLocked(c.after); len(ahead) > 0 {
+		return ahead[0], nil, nil
+	}
+	c.after = max(c.after, h.head)
+	return Batch{}, h.moved, nil
+}
+
+// deliver sends the part of a batch that is in scope, and counts it as
+// delivered when there is none.
+func (c *cursor) deliver(ctx context.Context, b Batch) error {
+	if scoped := b.In(c.scope); len(scoped.Events) > 0 {
+		if err := c.send(ctx, scoped); err != nil {
+			return err
+		}
+	}
+	c.after = b.Revision
+	return nil
+}
+
+func (c *cursor) send(ctx context.Context, b Batch) error {
+	select {
+	case c.out <- b:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// In is the part of a batch that is in scope.
+func (b Batch) In(scope Scope) Batch {
+	if scope == (Scope{}) {
+		return b
+	}
+	in := Batch{Revision: b.Revision}
+	for _, ev := range b.Events {
+		if scope.Contains(ev.Object.Key()) {
+			in.Events = append(in.Events, ev)
+		}
+	}
+	return in
+}

@@ -1,0 +1,152 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// History is the recent past of a store in memory: the newest batches of
+// events, up to a bound, and the watches over them. Watchers are cursors into
+// the one history, so that memory is bounded by the history alone however many
+// watch and however slowly they read: who falls out of it is cut off.
+//
+// It is safe for concurrent use.
+type History struct {
+	mu      sync.RWMutex
+	batches []Batch // with events, ascending; each is one whole revision or more
+	events  int     // in batches
+	limit   int
+	floor   int64 // changes after this revision are kept
+	head    int64 // changes up to this revision are known
+	epoch   int   // counts Reset
+	moved   chan struct{}
+}
+
+// NewHistory is an empty history at a revision, keeping about limit events. A
+// single batch is kept however large it is.
+func NewHistory(revision int64, limit int) *History {
+	return &History{floor: revision, head: revision, limit: limit, moved: make(chan struct{})}
+}
+
+// Revision is the newest revision known.
+func (h *History) Revision() int64 {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.head
+}
+
+// Append adds a batch newer than all before. A batch without events only moves
+// the revision on.
+func (h *History) Append(b Batch) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.head = b.Revision
+	if len(b.Events) > 0 {
+		h.batches = append(h.batches, b)
+		h.events += len(b.Events)
+	}
+	for len(h.batches) > 1 && h.events > h.limit {
+		h.dropOldestLocked()
+	}
+	h.wakeLocked()
+}
+
+// Compact forgets the changes up to a revision.
+func (h *History) Compact(revision int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for len(h.batches) > 0 && h.batches[0].Revision <= revision {
+		h.dropOldestLocked()
+	}
+	h.floor = max(h.floor, min(revision, h.head))
+	h.wakeLocked()
+}
+
+// Reset forgets everything and starts anew at a revision, as after a list that
+// may hide changes. All watches end with ErrExpired.
+func (h *History) Reset(revision int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.batches, h.events = nil, 0
+	h.floor, h.head = revision, revision
+	h.epoch++
+	h.wakeLocked()
+}
+
+func (h *History) dropOldestLocked() {
+	h.floor = h.batches[0].Revision
+	h.events -= len(h.batches[0].Events)
+	// What is dropped stays in the array until append outgrows it: others
+	// may be reading it (see Since).
+	h.batches = h.batches[1:]
+}
+
+func (h *History) wakeLocked() {
+	close(h.moved)
+	h.moved = make(chan struct{})
+}
+
+// Since returns the batches after a revision, in order, or ErrExpired. The
+// slice is shared and must not be changed.
+func (h *History) Since(revision int64) ([]Batch, error) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if revision < h.floor {
+		return nil, h.expiredLocked(revision)
+	}
+	return h.sinceLocked(revision), nil
+}
+
+func (h *History) sinceLocked(revision int64) []Batch {
+	i, found := slices.BinarySearchFunc(h.batches, revision, func(b Batch, r int64) int {
+		return cmp.Compare(b.Revision, r)
+	})
+	if found {
+		i++
+	}
+	return slices.Clip(h.batches[i:])
+}
+
+func (h *History) expiredLocked(revision int64) error {
+	return &Error{Kind: ErrExpired, Detail: fmt.Sprintf(
+		"changes after revision %d are no longer kept, the oldest kept follow revision %d: list again", revision, h.floor)}
+}
+
+// Wait returns once the revision is known. When the context ends first, that
+// is ErrFuture with the context's error as its cause.
+func (h *History) Wait(ctx context.Context, revision int64) error {
+	for {
+		h.mu.RLock()
+		head, moved := h.head, h.moved
+		h.mu.RUnlock()
+		if head >= revision {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return &Error{Kind: ErrFuture, Cause: ctx.Err(), Detail: fmt.Sprintf(
+				"revision %d is not reached, the newest known is %d", revision, head)}
+		}
+	}
+}
+
+// Watch delivers the changes in scope after a revision, which may lie beyond
+// the newest known one. It keeps the promises of Reader.Watch but for
+// revision 0, which is the beginning.
+func (h *History) Watch(ctx context.Context, scope Scope, after int64) (Watcher, error) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if after < h.floor {
+		return nil, h.expiredLocked(after)
+	}
+	c := &cursor{
+		history: h, scope: scope, after: after, epoch: h.epoch,
+		out: make(chan Batch), progress: make(chan struct{}, 1),
+	}
+	go c.run(ctx)
+	return c, nil
+}

@@ -1,0 +1,170 @@
+// Package memory keeps the contract of package store in memory: for tests, and
+// for tools that work on a set of files without a server. It is honest: it has
+// revisions, transactions, watches from a revision, lists of the past, and a
+// bounded memory of changes that can be compacted.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// HistorySize is about how many changes are kept for watches and for lists of
+// the past.
+const HistorySize = 10_000
+
+// Store is a store in memory. Use New.
+type Store struct {
+	mu      sync.RWMutex
+	index   store.Index
+	history *store.History
+}
+
+var _ store.Interface = (*Store)(nil)
+
+// New is an empty store at revision 1, as a new etcd is.
+func New() *Store {
+	return &Store{history: store.NewHistory(1, HistorySize)}
+}
+
+// Compact forgets the changes up to a revision: later watches and lists from
+// before it fail with ErrExpired.
+func (s *Store) Compact(revision int64) { s.history.Compact(revision) }
+
+// Revision implements store.Reader.
+func (s *Store) Revision(context.Context) (int64, error) { return s.history.Revision(), nil }
+
+// Get implements store.Reader.
+func (s *Store) Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error) {
+	if err := s.history.Wait(ctx, opts.AtLeast); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if obj := s.index.Get(key); obj != nil {
+		return obj, nil
+	}
+	return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
+}
+
+// List implements store.Reader.
+func (s *Store) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
+	if opts.Exact != 0 {
+		return s.listExact(scope, opts.Exact)
+	}
+	if err := s.history.Wait(ctx, opts.AtLeast); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return &store.List{Revision: s.history.Revision(), Items: s.index.List(scope)}, nil
+}
+
+func (s *Store) listExact(scope store.Scope, revision int64) (*store.List, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.reachedLocked(revision); err != nil {
+		return nil, err
+	}
+	later, err := s.history.Since(revision)
+	if err != nil {
+		return nil, err
+	}
+	return &store.List{Revision: revision, Items: s.index.ListBefore(scope, later)}, nil
+}
+
+// Watch implements store.Reader.
+func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.reachedLocked(after); err != nil {
+		return nil, err
+	}
+	if after == 0 {
+		after = s.history.Revision()
+	}
+	return s.history.Watch(ctx, scope, after)
+}
+
+func (s *Store) reachedLocked(revision int64) error {
+	if newest := s.history.Revision(); revision > newest {
+		return &store.Error{Kind: store.ErrFuture, Detail: fmt.Sprintf(
+			"revision %d is not reached, the newest is %d", revision, newest)}
+	}
+	return nil
+}
+
+// Create implements store.Interface.
+func (s *Store) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
+	return s.one(ctx, store.Op{Verb: store.OpCreate, Object: obj})
+}
+
+// Update implements store.Interface.
+func (s *Store) Update(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
+	return s.one(ctx, store.Op{Verb: store.OpUpdate, Object: obj})
+}
+
+// Delete implements store.Interface.
+func (s *Store) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
+	return s.one(ctx, store.Op{Verb: store.OpDelete, Key: key, Pre: pre})
+}
+
+func (s *Store) one(ctx context.Context, op store.Op) (*schema.Object, error) {
+	objs, err := s.Txn(ctx, []store.Op{op})
+	if err != nil {
+		return nil, err
+	}
+	return objs[0], nil
+}
+
+// Txn implements store.Interface.
+func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	batch := store.Batch{Revision: s.history.Revision() + 1}
+	results := make([]*schema.Object, len(ops))
+	for i, op := range ops {
+		current := s.index.Get(op.Target())
+		ev, err := event(op, current, batch.Revision)
+		if err != nil {
+			return nil, store.AtIndex(err, i)
+		}
+		results[i] = ev.Object
+		if ev.Object != current {
+			batch.Events = append(batch.Events, ev)
+		}
+	}
+	if len(batch.Events) == 0 {
+		return results, nil
+	}
+	for _, ev := range batch.Events {
+		s.index.Apply(ev)
+	}
+	s.history.Append(batch)
+	return results, nil
+}
+
+// event is what an operation does to the current object. When it does nothing,
+// the event's object is current.
+func event(op store.Op, current *schema.Object, revision int64) (store.Event, error) {
+	next, err := op.Apply(current)
+	if err != nil || next != nil && next == current {
+		return store.Event{Object: current}, err
+	}
+	ev := store.Event{Type: store.Modified, Previous: current}
+	switch op.Verb {
+	case store.OpCreate:
+		ev.Type = store.Added
+	case store.OpDelete:
+		ev.Type, next = store.Deleted, current
+	}
+	ev.Object, err = store.Stamped(next, revision)
+	return ev, err
+}
