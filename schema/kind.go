@@ -37,9 +37,10 @@ type Kind struct {
 	// newSpec makes the typed spec by strict decoding of the written
 	// spelling.
 	newSpec func(spec json.RawMessage) (any, error)
-	// check does the semantic checks on a spec that already passed the JSON
-	// Schema. Field paths start with "spec".
-	check func(o *Object) diag.List
+	// check does the semantic checks on a typed spec that already passed the
+	// JSON Schema. Field paths start with "spec"; object and position are
+	// filled in by the caller.
+	check func(spec any) diag.List
 }
 
 // Column is one column of a table. Wide columns are only shown when asked.

@@ -1,3 +1,63 @@
 package schema
 
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// The API groups of the kinds.
+const (
+	configGroup     = "config.istio.io"
+	networkingGroup = "networking.istio.io"
+)
+
 var kinds []*Kind
+
+// register adds a kind, from the init function of the kind's own file, and
+// keeps the order that Kinds promises.
+func register(k *Kind) {
+	kinds = append(kinds, k)
+	slices.SortFunc(kinds, func(a, b *Kind) int {
+		return strings.Compare(a.Group+"/"+a.Kind, b.Group+"/"+b.Kind)
+	})
+}
+
+// decodeJSON makes a typed spec of Go types of our own.
+func decodeJSON[T any](spec json.RawMessage) (any, error) {
+	out := new(T)
+	dec := json.NewDecoder(bytes.NewReader(spec))
+	if err := dec.Decode(out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// checkAs makes a kind's check from a function on its typed spec.
+func checkAs[T any](check func(*T) diag.List) func(any) diag.List {
+	return func(spec any) diag.List { return check(spec.(*T)) }
+}
+
+// cell makes a table cell from a function on the typed spec.
+func cell[T any](text func(*T) string) func(*Object) string {
+	return func(o *Object) string {
+		spec, err := o.Spec()
+		if err != nil {
+			return "<invalid>"
+		}
+		return text(spec.(*T))
+	}
+}
+
+func stringColumn[T any](name, description string, text func(*T) string) Column {
+	return Column{Name: name, Type: "string", Description: description, Cell: cell(text)}
+}
+
+func wideColumn[T any](name, description string, text func(*T) string) Column {
+	c := stringColumn(name, description, text)
+	c.Wide = true
+	return c
+}

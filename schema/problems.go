@@ -1,0 +1,129 @@
+package schema
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// problems gathers what a check finds. The methods named after a Reason refuse
+// the object; warn does not. The object and the position are filled in at the
+// end, by the one place that knows them.
+type problems struct{ list diag.List }
+
+func (p *problems) add(severity diag.Severity, reason diag.Reason, field, value, message string) {
+	p.list = append(p.list, diag.Problem{Severity: severity, Reason: reason, Field: field, Value: value, Message: message})
+}
+
+func (p *problems) required(field, message string) {
+	p.add(diag.Error, diag.FieldRequired, field, "", message)
+}
+
+func (p *problems) forbidden(field, message string) {
+	p.add(diag.Error, diag.FieldForbidden, field, "", message)
+}
+
+func (p *problems) invalid(field, message string) {
+	p.add(diag.Error, diag.FieldInvalid, field, "", message)
+}
+
+func (p *problems) invalidValue(field string, value any, message string) {
+	p.add(diag.Error, diag.FieldInvalid, field, short(value), message)
+}
+
+func (p *problems) notSupported(field, message string) {
+	p.add(diag.Error, diag.FieldNotSupported, field, "", message)
+}
+
+func (p *problems) notSupportedValue(field string, value any, message string) {
+	p.add(diag.Error, diag.FieldNotSupported, field, short(value), message)
+}
+
+func (p *problems) duplicate(field, message string) {
+	p.add(diag.Error, diag.FieldDuplicate, field, "", message)
+}
+
+func (p *problems) warn(field, message string) {
+	p.add(diag.Warning, diag.NotHonoured, field, "", message)
+}
+
+// advise runs a check whose errors do not refuse the object here; so says its
+// suffix.
+func (p *problems) advise(check func(*problems), suffix string) {
+	var inner problems
+	check(&inner)
+	for _, found := range inner.list {
+		if found.Severity == diag.Error {
+			found.Severity, found.Reason = diag.Warning, diag.NotHonoured
+			found.Message += "; it " + suffix
+		}
+		p.list = append(p.list, found)
+	}
+}
+
+// short is a value as JSON that fits in a message.
+func short(value any) string {
+	const most = 80
+	text, err := json.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	if len(text) <= most {
+		return string(text)
+	}
+	cut := most
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return string(text[:cut]) + "…"
+}
+
+// Field paths are texts: "spec.route[0].weight", "metadata.labels[a.b/c]".
+// keyField and splitField are the two ends of that one syntax.
+
+var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func keyField(parent, key string) string {
+	switch {
+	case !plainKey.MatchString(key):
+		return parent + "[" + key + "]"
+	case parent == "":
+		return key
+	}
+	return parent + "." + key
+}
+
+func splitField(field string) []string {
+	var steps []string
+	for field != "" {
+		var step string
+		if inner, ok := strings.CutPrefix(field, "["); ok {
+			step, field, _ = strings.Cut(inner, "]")
+		} else {
+			end := strings.IndexAny(field, ".[")
+			if end < 0 {
+				end = len(field)
+			}
+			step, field = field[:end], field[end:]
+		}
+		steps = append(steps, step)
+		field = strings.TrimPrefix(field, ".")
+	}
+	return steps
+}
+
+// orAll is the text of a list of versions in a table.
+func orAll(parts []string) string {
+	if len(parts) == 0 {
+		return "all"
+	}
+	for i, part := range parts {
+		if part == "" || strings.HasPrefix(part, "=") {
+			parts[i] = "all" + part
+		}
+	}
+	return strings.Join(parts, " ")
+}

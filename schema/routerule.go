@@ -1,0 +1,216 @@
+package schema
+
+import (
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// RouteRule is the spec of the kind of that name: which requests to a service
+// go to which of its versions, and what happens to them on the way.
+type RouteRule struct {
+	Destination *IstioService `json:"destination"`
+	// Precedence orders the rules of one destination, higher first.
+	Precedence       int32               `json:"precedence"`
+	Match            *MatchCondition     `json:"match"`
+	Route            []DestinationWeight `json:"route"`
+	Redirect         *HTTPRedirect       `json:"redirect"`
+	Rewrite          *HTTPRewrite        `json:"rewrite"`
+	WebsocketUpgrade bool                `json:"websocketUpgrade"`
+	HTTPReqTimeout   *HTTPTimeout        `json:"httpReqTimeout"`
+	HTTPReqRetries   *HTTPRetry          `json:"httpReqRetries"`
+	HTTPFault        *HTTPFaultInjection `json:"httpFault"`
+	// L4Fault is refused by validation; it is here so that its presence is seen.
+	L4Fault       *struct{}         `json:"l4Fault"`
+	Mirror        *IstioService     `json:"mirror"`
+	CorsPolicy    *CorsPolicy       `json:"corsPolicy"`
+	AppendHeaders map[string]string `json:"appendHeaders"`
+}
+
+// DestinationWeight is one of the versions that a RouteRule spreads over.
+type DestinationWeight struct {
+	// Destination, when nil, is that of the rule.
+	Destination *IstioService     `json:"destination"`
+	Labels      map[string]string `json:"labels"`
+	// Weight is in percent. A lone entry of weight 0 takes everything.
+	Weight int32 `json:"weight"`
+}
+
+// HTTPRedirect answers with a redirect; at least one field is set.
+type HTTPRedirect struct {
+	URI       string `json:"uri"`
+	Authority string `json:"authority"`
+}
+
+// HTTPRewrite changes the request before it is forwarded; at least one field
+// is set.
+type HTTPRewrite struct {
+	URI       string `json:"uri"`
+	Authority string `json:"authority"`
+}
+
+// HTTPTimeout limits the whole request, retries included.
+type HTTPTimeout struct {
+	SimpleTimeout *SimpleTimeout `json:"simpleTimeout"`
+}
+
+// SimpleTimeout is the one kind of timeout there is.
+type SimpleTimeout struct {
+	Timeout metav1.Duration `json:"timeout"` // Whole milliseconds, at least 1.
+}
+
+// HTTPRetry says how often a failed request is tried again.
+type HTTPRetry struct {
+	SimpleRetry *SimpleRetry `json:"simpleRetry"`
+}
+
+// SimpleRetry is the one kind of retry there is.
+type SimpleRetry struct {
+	Attempts      int32           `json:"attempts"`      // 0 is none.
+	PerTryTimeout metav1.Duration `json:"perTryTimeout"` // Whole milliseconds, at least 1.
+}
+
+// HTTPFaultInjection delays requests, answers them with an error, or both.
+type HTTPFaultInjection struct {
+	Delay *HTTPDelay `json:"delay"`
+	Abort *HTTPAbort `json:"abort"`
+}
+
+// HTTPDelay holds a share of the requests back.
+type HTTPDelay struct {
+	Percent          float64          `json:"percent"` // 0..100; the fraction is cut, 0 is no delay.
+	FixedDelay       metav1.Duration  `json:"fixedDelay"`
+	ExponentialDelay *metav1.Duration `json:"exponentialDelay"` // Refused by validation.
+}
+
+// HTTPAbort answers a share of the requests instead of forwarding them.
+type HTTPAbort struct {
+	Percent    float64 `json:"percent"`    // 0..100; the fraction is cut, 0 is no abort.
+	HTTPStatus int32   `json:"httpStatus"` // 0 is no abort.
+	GRPCStatus *string `json:"grpcStatus"` // Refused by validation.
+}
+
+// CorsPolicy is what browsers of other origins may do.
+type CorsPolicy struct {
+	AllowOrigin      []string         `json:"allowOrigin"`
+	AllowMethods     []string         `json:"allowMethods"`
+	AllowHeaders     []string         `json:"allowHeaders"`
+	ExposeHeaders    []string         `json:"exposeHeaders"`
+	MaxAge           *metav1.Duration `json:"maxAge"` // Whole seconds.
+	AllowCredentials *bool            `json:"allowCredentials"`
+}
+
+func init() {
+	register(&Kind{
+		Group: configGroup, Version: "v1alpha2", OldVersions: []string{"v1alpha1"},
+		Kind: "RouteRule", Plural: "routerules", Singular: "routerule",
+		Dashed: "route-rule", ShortNames: []string{"rr"},
+		Doc: "A RouteRule says which requests to a service go to which versions of it, " +
+			"and what happens to them on the way: timeouts, retries, faults, redirects, rewrites. " +
+			"Of the rules for one service the one of highest precedence that matches wins.",
+		Columns: []Column{
+			stringColumn("Destination", "The service that the rule is for.", func(r *RouteRule) string { return r.Destination.String() }),
+			{Name: "Precedence", Type: "integer", Description: "Higher goes first.",
+				Cell: cell(func(r *RouteRule) string { return strconv.Itoa(int(r.Precedence)) })},
+			stringColumn("Routes", "Where requests go, with weights in percent.", routesText),
+			wideColumn("Match", "What a request must look like.", func(r *RouteRule) string { return r.Match.String() }),
+		},
+		newSpec: decodeJSON[RouteRule],
+		check:   checkAs(checkRouteRule),
+	})
+}
+
+func checkRouteRule(r *RouteRule) diag.List {
+	var p problems
+	p.service("spec.destination", r.Destination)
+	p.noLabels("spec.destination", r.Destination)
+	p.match("spec.match", r.Match)
+	p.routes("spec.route", r.Route)
+	p.redirect(r)
+	if r.Rewrite != nil && r.Rewrite.URI == "" && r.Rewrite.Authority == "" {
+		p.required("spec.rewrite", "must set uri, authority or both")
+	}
+	p.fault("spec.httpFault", r.HTTPFault)
+	if r.L4Fault != nil {
+		p.notSupported("spec.l4Fault", "faults on TCP connections are not supported")
+	}
+	p.service("spec.mirror", r.Mirror)
+	return p.list
+}
+
+func (p *problems) redirect(r *RouteRule) {
+	if r.Redirect == nil {
+		return
+	}
+	if r.Redirect.URI == "" && r.Redirect.Authority == "" {
+		p.required("spec.redirect", "must set uri, authority or both")
+	}
+	for _, other := range []struct {
+		field string
+		set   bool
+	}{
+		{"route", len(r.Route) > 0},
+		{"httpFault", r.HTTPFault != nil},
+		{"rewrite", r.Rewrite != nil},
+		{"websocketUpgrade", r.WebsocketUpgrade},
+	} {
+		if other.set {
+			p.forbidden("spec."+other.field, "cannot stand beside redirect: a redirected request is never forwarded; remove one of the two")
+		}
+	}
+}
+
+// The weights' own range is the JSON Schema's business.
+func (p *problems) routes(field string, routes []DestinationWeight) {
+	var sum int64
+	for i, r := range routes {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		p.advise(func(p *problems) { p.service(at+".destination", r.Destination) },
+			"is stored, but the entry leads nowhere")
+		p.emptyLabels(at, r.Labels)
+		sum += int64(r.Weight)
+	}
+	switch {
+	case len(routes) == 0, len(routes) == 1 && sum == 0:
+	case sum != 100:
+		p.invalid(field, fmt.Sprintf("the weights must be 100 together, and they are %d", sum))
+	}
+}
+
+func (p *problems) fault(field string, f *HTTPFaultInjection) {
+	if f == nil {
+		return
+	}
+	if f.Delay != nil && f.Delay.ExponentialDelay != nil {
+		p.notSupported(field+".delay.exponentialDelay", "delays of random length are not supported; use fixedDelay")
+	}
+	if f.Abort != nil && f.Abort.GRPCStatus != nil {
+		p.notSupported(field+".abort.grpcStatus", "gRPC aborts are not supported; use httpStatus")
+	}
+	if f.Delay != nil && int(f.Delay.Percent) == 0 {
+		p.warn(field+".delay.percent", "0, which is also the default, delays no request; percentages are whole numbers")
+	}
+	if f.Abort != nil && (int(f.Abort.Percent) == 0 || f.Abort.HTTPStatus == 0) {
+		p.warn(field+".abort", "aborts no request: percent (a whole number) and httpStatus must both be above 0")
+	}
+}
+
+func routesText(r *RouteRule) string {
+	if r.Redirect != nil {
+		return "redirect " + r.Redirect.Authority + r.Redirect.URI
+	}
+	parts := make([]string, len(r.Route))
+	for i, w := range r.Route {
+		parts[i] = labelsText(w.Labels)
+		if w.Destination != nil {
+			parts[i] = w.Destination.String()
+		}
+		if len(r.Route) > 1 {
+			parts[i] += fmt.Sprintf("=%d%%", w.Weight)
+		}
+	}
+	return orAll(parts)
+}

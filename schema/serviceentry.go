@@ -1,0 +1,171 @@
+package schema
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+func init() {
+	register(&Kind{
+		Group: networkingGroup, Version: "v1", OldVersions: []string{"v1beta1", "v1alpha3"},
+		Kind: "ServiceEntry", Plural: "serviceentries", Singular: "serviceentry",
+		Dashed: "service-entry", ShortNames: []string{"se"},
+		Doc: "A ServiceEntry puts a service into the mesh's registry: its host names, its ports, " +
+			"and where its instances are, as a list, by labels of WorkloadEntry objects, or by DNS.",
+		Columns: []Column{
+			stringColumn("Hosts", "The host names of the service.", func(s *networking.ServiceEntry) string { return strings.Join(s.Hosts, ",") }),
+			stringColumn("Location", "Inside or outside the mesh.", func(s *networking.ServiceEntry) string { return s.Location.String() }),
+			stringColumn("Resolution", "How instances are found.", func(s *networking.ServiceEntry) string { return s.Resolution.String() }),
+			wideColumn("Ports", "The ports, with protocols.", servicePortsText),
+			wideColumn("Addresses", "The addresses of the service itself.", func(s *networking.ServiceEntry) string { return strings.Join(s.Addresses, ",") }),
+		},
+		newSpec: decodeProto[networking.ServiceEntry],
+		check:   checkAs(checkServiceEntry),
+	})
+}
+
+// portProtocols are the protocols of a service port, in the order in which
+// they are listed to people. They are read in any case.
+var portProtocols = []string{"HTTP", "HTTP2", "GRPC", "GRPC-WEB", "HTTPS", "TLS", "TCP", "MONGO", "REDIS", "MYSQL", "UDP"}
+
+func servicePortsText(s *networking.ServiceEntry) string {
+	parts := make([]string, len(s.Ports))
+	for i, port := range s.Ports {
+		parts[i] = fmt.Sprintf("%d/%s", port.Number, port.Protocol)
+	}
+	return strings.Join(parts, ",")
+}
+
+func checkServiceEntry(s *networking.ServiceEntry) diag.List {
+	var p problems
+	p.hosts(s)
+	p.addresses(s)
+	p.ports(s)
+	p.resolution(s)
+	for i, endpoint := range s.Endpoints {
+		p.endpoint(fmt.Sprintf("spec.endpoints[%d]", i), endpoint, s)
+	}
+	if s.WorkloadSelector != nil && len(s.WorkloadSelector.Labels) == 0 {
+		p.warn("spec.workloadSelector", "has no labels, so it selects every WorkloadEntry of the namespace")
+	}
+	return p.list
+}
+
+func (p *problems) hosts(s *networking.ServiceEntry) {
+	for i, host := range s.Hosts {
+		at := fmt.Sprintf("spec.hosts[%d]", i)
+		wildcard := strings.HasPrefix(host, "*")
+		switch {
+		case host == "*":
+			p.invalidValue(at, host, "must not be the bare wildcard: a service has a name; *.example.com would do")
+		case slices.Contains(s.Hosts[:i], host):
+			p.duplicate(at, fmt.Sprintf("is already given in spec.hosts[%d]", slices.Index(s.Hosts, host)))
+		case wildcard && byDNS(s) && len(s.Endpoints) == 0:
+			p.invalidValue(at, host, fmt.Sprintf("must be a whole host name for resolution %s without endpoints: a wildcard cannot be looked up", s.Resolution))
+		case !wildcard && s.Resolution == networking.ServiceEntry_DYNAMIC_DNS:
+			p.invalidValue(at, host, "must be a wildcard such as *.example.com for resolution DYNAMIC_DNS; use DNS for a whole host name")
+		}
+	}
+}
+
+func byDNS(s *networking.ServiceEntry) bool {
+	return s.Resolution == networking.ServiceEntry_DNS || s.Resolution == networking.ServiceEntry_DNS_ROUND_ROBIN
+}
+
+func (p *problems) addresses(s *networking.ServiceEntry) {
+	for i, address := range s.Addresses {
+		if strings.Contains(address, "/") && s.Resolution != networking.ServiceEntry_NONE && s.Resolution != networking.ServiceEntry_STATIC {
+			p.invalidValue(fmt.Sprintf("spec.addresses[%d]", i), address, "must be a single address: a range goes with resolution NONE or STATIC only")
+		}
+	}
+}
+
+func (p *problems) ports(s *networking.ServiceEntry) {
+	names, numbers := map[string]int{}, map[uint32]int{}
+	for i, port := range s.Ports {
+		at := fmt.Sprintf("spec.ports[%d]", i)
+		if first, ok := names[port.Name]; ok {
+			p.duplicate(at+".name", fmt.Sprintf("is already given in spec.ports[%d]", first))
+		} else {
+			names[port.Name] = i
+		}
+		if first, ok := numbers[port.Number]; ok {
+			p.duplicate(at+".number", fmt.Sprintf("is already given in spec.ports[%d]", first))
+		} else {
+			numbers[port.Number] = i
+		}
+		if port.Protocol != "" && !slices.Contains(portProtocols, strings.ToUpper(port.Protocol)) {
+			p.notSupportedValue(at+".protocol", port.Protocol, "must be one of "+strings.Join(portProtocols, ", "))
+		}
+	}
+}
+
+// The rules on how instances are found are those of the reference page of
+// ServiceEntry and of the rules in Istio's own resource definition.
+func (p *problems) resolution(s *networking.ServiceEntry) {
+	if s.WorkloadSelector != nil && len(s.Endpoints) > 0 {
+		p.forbidden("spec.workloadSelector", "cannot stand beside endpoints: instances are listed or selected, not both")
+	}
+	switch s.Resolution {
+	case networking.ServiceEntry_NONE:
+		if len(s.Endpoints) > 0 {
+			p.forbidden("spec.endpoints", "cannot be given with resolution NONE, which goes where the caller already meant to; use STATIC or DNS")
+		}
+		if s.WorkloadSelector != nil {
+			p.warn("spec.workloadSelector", "has no effect with resolution NONE, which is the default; use STATIC")
+		}
+	case networking.ServiceEntry_STATIC:
+		if len(s.Endpoints) == 0 && s.WorkloadSelector == nil {
+			p.required("spec.endpoints", "must be given with resolution STATIC, or else workloadSelector")
+		}
+	case networking.ServiceEntry_DNS_ROUND_ROBIN:
+		if len(s.Endpoints) > 1 {
+			p.invalid("spec.endpoints", "must be at most one with resolution DNS_ROUND_ROBIN")
+		}
+	case networking.ServiceEntry_DYNAMIC_DNS:
+		if len(s.Endpoints) > 0 || s.WorkloadSelector != nil {
+			p.warn("spec.endpoints", "are ignored with resolution DYNAMIC_DNS, which looks up the host of each request")
+		}
+	}
+}
+
+// An endpoint is a WorkloadEntry inside a ServiceEntry, so its address must
+// also suit the resolution, and its ports those of the service.
+func (p *problems) endpoint(field string, e *networking.WorkloadEntry, s *networking.ServiceEntry) {
+	p.workload(field, e)
+	p.endpointAddress(field+".address", e, s)
+	if strings.HasPrefix(e.Address, unixPrefix) && len(s.Ports) != 1 {
+		p.invalid("spec.ports", "must be exactly one when an endpoint is a Unix socket")
+	}
+	for name := range e.Ports {
+		if !slices.ContainsFunc(s.Ports, func(port *networking.ServicePort) bool { return port.Name == name }) {
+			p.invalid(keyField(field+".ports", name), "must be named after a port of the service: "+portNames(s))
+		}
+	}
+}
+
+func (p *problems) endpointAddress(field string, e *networking.WorkloadEntry, s *networking.ServiceEntry) {
+	_, notIP := netip.ParseAddr(e.Address)
+	unix := strings.HasPrefix(e.Address, unixPrefix)
+	switch {
+	case e.Address == "":
+	case s.Resolution == networking.ServiceEntry_STATIC && notIP != nil && !unix:
+		p.invalidValue(field, e.Address, "must be an IP address with resolution STATIC; use DNS for host names")
+	case byDNS(s) && unix:
+		p.invalidValue(field, e.Address, fmt.Sprintf("must be a host name or an IP address with resolution %s", s.Resolution))
+	}
+}
+
+func portNames(s *networking.ServiceEntry) string {
+	names := make([]string, len(s.Ports))
+	for i, port := range s.Ports {
+		names[i] = port.Name
+	}
+	return strings.Join(names, ", ")
+}

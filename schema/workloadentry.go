@@ -1,0 +1,61 @@
+package schema
+
+import (
+	"encoding/json"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// unixPrefix starts the address of an instance behind a Unix socket.
+const unixPrefix = "unix://"
+
+func init() {
+	register(&Kind{
+		Group: networkingGroup, Version: "v1", OldVersions: []string{"v1beta1", "v1alpha3"},
+		Kind: "WorkloadEntry", Plural: "workloadentries", Singular: "workloadentry",
+		Dashed: "workload-entry", ShortNames: []string{"we"},
+		Doc: "A WorkloadEntry is one instance of a service: an address, ports and labels. " +
+			"ServiceEntry objects of the same namespace select it by its labels.",
+		Columns: []Column{
+			stringColumn("Address", "The address of the instance.", func(w *networking.WorkloadEntry) string { return w.Address }),
+			stringColumn("Labels", "The labels that services select it by.", func(w *networking.WorkloadEntry) string { return labelsText(w.Labels) }),
+			wideColumn("Locality", "Where the instance runs.", func(w *networking.WorkloadEntry) string { return w.Locality }),
+		},
+		newSpec: decodeProto[networking.WorkloadEntry],
+		check: checkAs(func(w *networking.WorkloadEntry) diag.List {
+			var p problems
+			p.workload("spec", w)
+			return p.list
+		}),
+	})
+}
+
+// decodeProto makes a typed spec of a message of istio.io/api.
+func decodeProto[T any, M interface {
+	*T
+	proto.Message
+}](spec json.RawMessage) (any, error) {
+	out := M(new(T))
+	if err := protojson.Unmarshal(spec, out); err != nil {
+		return nil, err
+	}
+	return (*T)(out), nil
+}
+
+func (p *problems) workload(field string, w *networking.WorkloadEntry) {
+	switch path, unix := strings.CutPrefix(w.Address, unixPrefix); {
+	case w.Address == "" && w.Network == "":
+		p.required(field+".address", "must be given, unless network is")
+	case unix && !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "@"):
+		p.invalidValue(field+".address", w.Address, "must name a socket by its absolute path (unix:///path) or as an abstract one (unix://@name)")
+	case unix && strings.HasSuffix(path, "/"):
+		p.invalidValue(field+".address", w.Address, "must name a socket, not a folder")
+	case unix && len(w.Ports) > 0:
+		p.forbidden(field+".ports", "cannot be given for a Unix socket, which has none")
+	}
+}
