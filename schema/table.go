@@ -4,29 +4,16 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Table lays objects of one kind out in rows: name, the kind's own columns,
-// age at the given time. Server and command line both show this table. Every
-// row carries its object's metadata.
-func Table(kind *Kind, objects []*Object, now time.Time) *metav1.Table {
-	table := &metav1.Table{
-		TypeMeta:          metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
-		ColumnDefinitions: tableColumns(kind),
-		Rows:              make([]metav1.TableRow, len(objects)),
-	}
-	for i, o := range objects {
-		table.Rows[i] = tableRow(o, now)
-	}
-	return table
-}
-
-func tableColumns(kind *Kind) []metav1.TableColumnDefinition {
+// TableColumns are the columns that server and command line show for a kind:
+// its own between the two that all kinds have. Those shown only when asked have
+// priority 1.
+func TableColumns(kind *Kind) []metav1.TableColumnDefinition {
 	columns := []metav1.TableColumnDefinition{{
 		Name: "Name", Type: "string", Format: "name",
-		Description: "Name of the object, unique within its kind and namespace.",
+		Description: "Name of the object, unique in its kind and namespace.",
 	}}
 	for _, c := range kind.Columns {
 		column := metav1.TableColumnDefinition{Name: c.Name, Type: c.Type, Description: c.Description}
@@ -40,17 +27,14 @@ func tableColumns(kind *Kind) []metav1.TableColumnDefinition {
 	})
 }
 
-func tableRow(o *Object, now time.Time) metav1.TableRow {
+// TableCells are an object's cells under TableColumns, its age taken at now.
+func TableCells(o *Object, now time.Time) []any {
 	cells := make([]any, 0, len(o.Kind.Columns)+2)
 	cells = append(cells, o.Meta.Name)
 	for _, c := range o.Kind.Columns {
 		cells = append(cells, c.Cell(o))
 	}
-	cells = append(cells, age(o.Meta.CreationTimestamp, now))
-	return metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: &metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: metav1.SchemeGroupVersion.String()},
-		ObjectMeta: o.Meta,
-	}}}
+	return append(cells, age(o.Meta.CreationTimestamp, now))
 }
 
 func age(created metav1.Time, now time.Time) string {
