@@ -1,0 +1,143 @@
+package v3
+
+import (
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+const (
+	httpOptionsKey     = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+	tlsTransportSocket = "envoy.transport_sockets.tls"
+)
+
+// longestEjection stands for v1's "no limit": v3 caps a growing ejection time
+// at 300 s by default.
+const longestEjection = 365 * 24 * time.Hour
+
+// Clusters answers CDS. It can say all that the IR can, so the list is empty;
+// it is returned for the symmetry of the back-ends.
+func Clusters(cfg *ir.Config) ([]*clusterv3.Cluster, diag.List) {
+	out := make([]*clusterv3.Cluster, len(cfg.Clusters))
+	for i, c := range cfg.Clusters {
+		out[i] = cluster(c, cfg.Delay)
+	}
+	return out, nil
+}
+
+func cluster(c *ir.Cluster, delay time.Duration) *clusterv3.Cluster {
+	out := &clusterv3.Cluster{
+		Name:                          envoy.ClusterName(c.Name),
+		ConnectTimeout:                durationpb.New(c.ConnectTimeout),
+		LbPolicy:                      lbPolicy(c),
+		CircuitBreakers:               circuitBreakers(c.CircuitBreaker),
+		OutlierDetection:              outlierDetection(c.OutlierDetection),
+		TypedExtensionProtocolOptions: protocolOptions(c),
+	}
+	discoverHosts(out, c, delay)
+	if c.TLS != nil {
+		out.TransportSocket = &corev3.TransportSocket{
+			Name:       tlsTransportSocket,
+			ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: typed(&tlsv3.UpstreamTlsContext{})},
+		}
+	}
+	return out
+}
+
+func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, delay time.Duration) {
+	discover := func(t clusterv3.Cluster_DiscoveryType) {
+		out.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: t}
+	}
+	switch c.Type {
+	case ir.StaticHosts:
+		discover(clusterv3.Cluster_STATIC)
+		out.LoadAssignment = inlineEndpoints(out.Name, c.Hosts)
+	case ir.StrictDNS:
+		discover(clusterv3.Cluster_STRICT_DNS)
+		// v1 asked for IPv4 addresses only, v3 would prefer IPv6.
+		out.DnsLookupFamily = clusterv3.Cluster_V4_ONLY
+		out.LoadAssignment = inlineEndpoints(out.Name, c.Hosts)
+	case ir.OriginalDestination:
+		// The header x-envoy-original-dst-host stays without effect, unlike
+		// in v1: it let any caller choose any address.
+		discover(clusterv3.Cluster_ORIGINAL_DST)
+	default:
+		discover(clusterv3.Cluster_EDS)
+		out.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{
+			ServiceName: c.EndpointKey,
+			EdsConfig:   fromServer(delay),
+		}
+	}
+}
+
+func lbPolicy(c *ir.Cluster) clusterv3.Cluster_LbPolicy {
+	if c.Type == ir.OriginalDestination {
+		return clusterv3.Cluster_CLUSTER_PROVIDED
+	}
+	switch c.LoadBalancer {
+	case ir.LeastRequest:
+		return clusterv3.Cluster_LEAST_REQUEST
+	case ir.Random:
+		return clusterv3.Cluster_RANDOM
+	default:
+		return clusterv3.Cluster_ROUND_ROBIN
+	}
+}
+
+// protocolOptions are nil for plain HTTP/1.1 and TCP.
+func protocolOptions(c *ir.Cluster) map[string]*anypb.Any {
+	if !c.HTTP2 && c.MaxRequestsPerConnection == 0 {
+		return nil
+	}
+	options := &httpv3.HttpProtocolOptions{}
+	if n := positive(c.MaxRequestsPerConnection); n != nil {
+		options.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{MaxRequestsPerConnection: n}
+	}
+	explicit := &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
+		ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{},
+	}
+	if c.HTTP2 {
+		explicit.ProtocolConfig = &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
+			Http2ProtocolOptions: &corev3.Http2ProtocolOptions{},
+		}
+	}
+	options.UpstreamProtocolOptions = &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: explicit}
+	return map[string]*anypb.Any{httpOptionsKey: typed(options)}
+}
+
+func circuitBreakers(b *ir.CircuitBreaker) *clusterv3.CircuitBreakers {
+	if b == nil {
+		return nil
+	}
+	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
+		MaxConnections:     positive(b.MaxConnections),
+		MaxPendingRequests: positive(b.MaxPendingRequests),
+		MaxRequests:        positive(b.MaxRequests),
+		MaxRetries:         positive(b.MaxRetries),
+	}}}
+}
+
+func outlierDetection(o *ir.OutlierDetection) *clusterv3.OutlierDetection {
+	if o == nil {
+		return nil
+	}
+	return &clusterv3.OutlierDetection{
+		Consecutive_5Xx:    positive(o.ConsecutiveErrors),
+		Interval:           positiveDuration(o.Interval),
+		BaseEjectionTime:   positiveDuration(o.BaseEjectionTime),
+		MaxEjectionPercent: positive(o.MaxEjectionPercent),
+		MaxEjectionTime:    durationpb.New(longestEjection),
+		// Otherwise 10 % of fewer than 10 hosts is nobody.
+		AlwaysEjectOneHost: wrapperspb.Bool(true),
+	}
+}

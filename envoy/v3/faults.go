@@ -1,0 +1,57 @@
+package v3
+
+import (
+	commonfaultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/fault/v3"
+	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// What v3 takes as the status of an abort.
+const (
+	minAbortStatus = 200
+	maxAbortStatus = 599
+)
+
+// fault is what the fault filter does on a route; nil for nothing.
+func fault(r *ir.Route) (*faultv3.HTTPFault, diag.List) {
+	f := r.Fault
+	if f == nil {
+		return nil, nil
+	}
+	out := &faultv3.HTTPFault{}
+	if f.Delay > 0 && f.DelayPercent > 0 {
+		out.Delay = &commonfaultv3.FaultDelay{
+			FaultDelaySecifier: &commonfaultv3.FaultDelay_FixedDelay{FixedDelay: durationpb.New(f.Delay)},
+			Percentage:         percent(f.DelayPercent),
+		}
+	}
+	abort, problems := faultAbort(r)
+	out.Abort = abort
+	if out.Delay == nil && out.Abort == nil {
+		return nil, problems
+	}
+	return out, problems
+}
+
+func faultAbort(r *ir.Route) (*faultv3.FaultAbort, diag.List) {
+	f := r.Fault
+	if f.AbortPercent <= 0 {
+		return nil, nil
+	}
+	if f.AbortStatus < minAbortStatus || f.AbortStatus > maxAbortStatus {
+		return nil, diag.Warn(diag.NotHonoured, r.Origins,
+			"Envoy v3 aborts with a status of %d to %d, found %d; requests are not aborted", minAbortStatus, maxAbortStatus, f.AbortStatus)
+	}
+	return &faultv3.FaultAbort{
+		ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: uint32(f.AbortStatus)},
+		Percentage: percent(f.AbortPercent),
+	}, nil
+}
+
+func percent(n int) *typev3.FractionalPercent {
+	return &typev3.FractionalPercent{Numerator: uint32(n), Denominator: typev3.FractionalPercent_HUNDRED}
+}

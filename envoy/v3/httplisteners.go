@@ -1,0 +1,82 @@
+package v3
+
+import (
+	"time"
+
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	filev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/file/v3"
+	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
+	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+const (
+	httpConnectionManager = "envoy.filters.network.http_connection_manager"
+	corsFilter            = "envoy.filters.http.cors"
+	faultFilter           = "envoy.filters.http.fault"
+	routerFilter          = "envoy.filters.http.router"
+	fileAccessLog         = "envoy.access_loggers.file"
+)
+
+func connectionManager(l *ir.Listener, delay time.Duration) (*hcmv3.HttpConnectionManager, diag.List) {
+	h := l.HTTP
+	out := &hcmv3.HttpConnectionManager{
+		StatPrefix:       envoy.StatPrefixHTTP,
+		HttpFilters:      httpFilters(),
+		UseRemoteAddress: wrapperspb.Bool(h.UseRemoteAddress),
+		AccessLog:        accessLog(h.AccessLog),
+		// How long a request may take is the route's to say, and 0 there
+		// means no limit; v3 would end quiet streams after 5 minutes.
+		StreamIdleTimeout: durationpb.New(0),
+	}
+	if h.Tracing {
+		out.Tracing = &hcmv3.HttpConnectionManager_Tracing{}
+	}
+	if h.ForwardProxy {
+		out.HttpProtocolOptions = &corev3.Http1ProtocolOptions{AllowAbsoluteUrl: wrapperspb.Bool(true)}
+	}
+	if h.Inline == nil {
+		out.RouteSpecifier = &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
+			RouteConfigName: h.Table,
+			ConfigSource:    fromServer(delay),
+		}}
+		return out, nil
+	}
+	routes, problems := Routes(h.Inline)
+	out.RouteSpecifier = &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: routes}
+	return out, problems
+}
+
+// httpFilters are the same on every listener, with the particulars on the
+// routes: a rule with the first fault must not make Envoy drain a listener.
+func httpFilters() []*hcmv3.HttpFilter {
+	return []*hcmv3.HttpFilter{
+		httpFilter(corsFilter, &corsv3.Cors{}),
+		httpFilter(faultFilter, &faultv3.HTTPFault{}),
+		httpFilter(routerFilter, &routerv3.Router{}),
+	}
+}
+
+func httpFilter(name string, config proto.Message) *hcmv3.HttpFilter {
+	return &hcmv3.HttpFilter{Name: name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: typed(config)}}
+}
+
+// accessLog is a file in Envoy's default format.
+func accessLog(path string) []*accesslogv3.AccessLog {
+	if path == "" {
+		return nil
+	}
+	return []*accesslogv3.AccessLog{{
+		Name:       fileAccessLog,
+		ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: typed(&filev3.FileAccessLog{Path: path})},
+	}}
+}

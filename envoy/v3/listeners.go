@@ -1,0 +1,97 @@
+package v3
+
+import (
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// Listeners answers LDS for a proxy with the given address.
+func Listeners(cfg *ir.Config, proxyIP string) ([]*listenerv3.Listener, diag.List) {
+	listeners := cfg.ListenersAt(proxyIP)
+	out := make([]*listenerv3.Listener, len(listeners))
+	var problems diag.List
+	for i, l := range listeners {
+		spelled, p := listener(l, cfg.Delay)
+		out[i] = spelled
+		problems = append(problems, p...)
+	}
+	return out, problems
+}
+
+func listener(l *ir.Listener, delay time.Duration) (*listenerv3.Listener, diag.List) {
+	out := &listenerv3.Listener{
+		Name:             envoy.ListenerName(l),
+		Address:          address(l.IP, l.Port),
+		BindToPort:       wrapperspb.Bool(l.Bind),
+		TrafficDirection: direction(l.Direction),
+	}
+	if l.HandOff {
+		out.UseOriginalDst = wrapperspb.Bool(true)
+	}
+	chains, problems := filterChains(l, delay)
+	if len(chains) == 0 {
+		// Envoy wants a chain; an empty one closes what is not handed off.
+		chains = []*listenerv3.FilterChain{{}}
+	}
+	for _, c := range chains {
+		c.TransportSocket = serverTLS(l.TLS)
+	}
+	out.FilterChains = chains
+	return out, problems
+}
+
+func filterChains(l *ir.Listener, delay time.Duration) ([]*listenerv3.FilterChain, diag.List) {
+	switch {
+	case l.HTTP != nil:
+		manager, problems := connectionManager(l, delay)
+		return []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{
+			networkFilter(httpConnectionManager, manager),
+		}}}, problems
+	case l.TCP != nil:
+		return tcpChains(l)
+	default:
+		return nil, nil
+	}
+}
+
+// direction: a gateway takes requests in, whatever way they go on. Envoy names
+// spans by it.
+func direction(d ir.Direction) corev3.TrafficDirection {
+	if d == ir.Outbound {
+		return corev3.TrafficDirection_OUTBOUND
+	}
+	return corev3.TrafficDirection_INBOUND
+}
+
+func networkFilter(name string, config proto.Message) *listenerv3.Filter {
+	return &listenerv3.Filter{Name: name, ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: typed(config)}}
+}
+
+func serverTLS(t *ir.ServerTLS) *corev3.TransportSocket {
+	if t == nil {
+		return nil
+	}
+	file := func(path string) *corev3.DataSource {
+		return &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: path}}
+	}
+	context := &tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
+		TlsCertificates: []*tlsv3.TlsCertificate{{
+			CertificateChain: file(t.CertificateFile),
+			PrivateKey:       file(t.KeyFile),
+		}},
+		AlpnProtocols: t.ALPN,
+	}}
+	return &corev3.TransportSocket{
+		Name:       tlsTransportSocket,
+		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: typed(context)},
+	}
+}

@@ -1,0 +1,73 @@
+// Package v3 spells the IR as Envoy's v3 resources, for REST and for streams
+// alike: clusters, listeners, route configurations and endpoint assignments.
+// One file per resource, the same names as in envoy/v1.
+//
+// All functions are pure, the order of everything follows the IR, and embedded
+// messages are marshalled deterministically: equal IR gives equal bytes. Where
+// v3 changed a default, the value that v1 had is written out if the IR promises
+// it (no time-out means none). What v3 cannot say becomes a Problem on the
+// object it came from.
+package v3
+
+import (
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/pilot-api/pilot-api/envoy"
+)
+
+// requestTimeout bounds one poll. Envoy's own default of 1 s is short for a
+// server that may be starting.
+const requestTimeout = 5 * time.Second
+
+// typed embeds a message. Ours hold valid text only, so it cannot fail; if it
+// did, whoever compiles is to contain the panic.
+func typed(m proto.Message) *anypb.Any {
+	out := &anypb.Any{}
+	if err := anypb.MarshalFrom(out, m, proto.MarshalOptions{Deterministic: true}); err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// fromServer is the source of a resource that Envoy polls this server for.
+func fromServer(delay time.Duration) *corev3.ConfigSource {
+	return &corev3.ConfigSource{
+		ResourceApiVersion: corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_ApiConfigSource{ApiConfigSource: &corev3.ApiConfigSource{
+			ApiType:             corev3.ApiConfigSource_REST,
+			TransportApiVersion: corev3.ApiVersion_V3,
+			ClusterNames:        []string{envoy.DiscoveryCluster},
+			RefreshDelay:        durationpb.New(delay),
+			RequestTimeout:      durationpb.New(requestTimeout),
+		}},
+	}
+}
+
+func address(host string, port int) *corev3.Address {
+	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address:       host,
+		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)},
+	}}}
+}
+
+// positive leaves 0 to Envoy's default.
+func positive(n int) *wrapperspb.UInt32Value {
+	if n <= 0 {
+		return nil
+	}
+	return wrapperspb.UInt32(uint32(n))
+}
+
+// positiveDuration leaves 0 to Envoy's default.
+func positiveDuration(d time.Duration) *durationpb.Duration {
+	if d <= 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}
