@@ -1,0 +1,136 @@
+package envoy
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// API is the discovery API that a bootstrap makes an Envoy use.
+type API string
+
+const (
+	// REST polls the v3 API.
+	REST API = "rest"
+	// V1 polls the v1 API, for Envoy up to 1.8.
+	V1 API = "v1"
+)
+
+// APIs lists what Bootstrap takes, the default first.
+var APIs = []API{REST, V1}
+
+// Defaults of BootstrapOptions.
+const (
+	DefaultNodeCluster  = "istio-proxy"
+	DefaultAdminPort    = 15000
+	DefaultRefreshDelay = 5 * time.Second
+	// DefaultCAFile is where Debian and many others keep the authorities
+	// that the machine trusts.
+	DefaultCAFile = "/etc/ssl/certs/ca-certificates.crt"
+)
+
+// BootstrapOptions say which proxy to start and which server it asks. The zero
+// value of a field that is not required means its default.
+type BootstrapOptions struct {
+	// NodeID is "role~ip~id~domain"; required.
+	NodeID string
+	// Cluster is the proxy's service cluster, which v1 wants in every URL.
+	Cluster string
+	// Server is the URL of this server, http or https; required. An https
+	// server must be known to CAFile by the host name of the URL.
+	Server string
+	CAFile string
+	API    API
+	// AdminPort of Envoy's own interface, on loopback only.
+	AdminPort int
+	// RefreshDelay between polls for clusters and listeners. What those in
+	// turn poll for is told by the server.
+	RefreshDelay time.Duration
+}
+
+// Bootstrap is the configuration to start an Envoy with: YAML for v3, JSON for
+// v1. It checks all options and reports everything wrong at once.
+//
+// A v1 Envoy takes its identity from the command line. It must be started with
+// --service-cluster and --service-node as in the options, and with
+// --max-obj-name-len 189.
+func Bootstrap(o BootstrapOptions) ([]byte, error) {
+	o = o.withDefaults()
+	server, err := o.check()
+	if err != nil {
+		return nil, err
+	}
+	if o.API == V1 {
+		return bootstrapV1(o, server)
+	}
+	return bootstrapV3(o, server)
+}
+
+func (o BootstrapOptions) withDefaults() BootstrapOptions {
+	set(&o.Cluster, DefaultNodeCluster)
+	set(&o.CAFile, DefaultCAFile)
+	set(&o.API, APIs[0])
+	set(&o.AdminPort, DefaultAdminPort)
+	set(&o.RefreshDelay, DefaultRefreshDelay)
+	return o
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// nodeParts of a node ID: role, IP, id and domain.
+const nodeParts = 4
+
+func (o BootstrapOptions) check() (endpoint, error) {
+	server, err := parseServer(o.Server)
+	errs := []error{err}
+	complain := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	complain(len(strings.Split(o.NodeID, "~")) != nodeParts,
+		"node ID must be role~ip~id~domain, like sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local, found %q", o.NodeID)
+	complain(o.API != REST && o.API != V1, "API must be one of %v, found %q", APIs, o.API)
+	complain(o.AdminPort < 1 || o.AdminPort > 65535, "admin port must be 1 to 65535, found %d", o.AdminPort)
+	complain(o.RefreshDelay < time.Millisecond, "refresh delay must be at least 1ms, found %v", o.RefreshDelay)
+	return server, errors.Join(errs...)
+}
+
+// endpoint is where the server is.
+type endpoint struct {
+	host string
+	port int
+	tls  bool
+}
+
+func parseServer(text string) (endpoint, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return endpoint{}, fmt.Errorf("server must be a URL like http://127.0.0.1:8080, found %q", text)
+	}
+	if strings.Trim(u.Path, "/") != "" {
+		return endpoint{}, fmt.Errorf("server must be a URL without a path, as Envoy has its own paths, found %q", text)
+	}
+	out := endpoint{host: u.Hostname(), port: 80, tls: u.Scheme == "https"}
+	if out.tls {
+		out.port = 443
+	}
+	if p := u.Port(); p != "" {
+		if out.port, err = strconv.Atoi(p); err != nil || out.port < 1 || out.port > 65535 {
+			return endpoint{}, fmt.Errorf("port of the server must be 1 to 65535, found %q", text)
+		}
+	}
+	return out, nil
+}
+
+// isIP tells an address from a name that Envoy has to resolve.
+func (e endpoint) isIP() bool { return net.ParseIP(e.host) != nil }

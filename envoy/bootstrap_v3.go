@@ -1,0 +1,103 @@
+package envoy
+
+import (
+	"strconv"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// An Envoy refuses a route table with a regex whose RE2 program is larger than
+// 100 unless told otherwise; [a-z0-9-]{1,63} alone is over 200.
+const (
+	maxRegexProgram  = 10_000
+	warnRegexProgram = 1_000
+)
+
+// object is a piece of YAML or JSON; its keys are written sorted.
+type object = map[string]any
+
+type list = []any
+
+func bootstrapV3(o BootstrapOptions, server endpoint) ([]byte, error) {
+	return yaml.Marshal(object{
+		"node": object{"id": o.NodeID, "cluster": o.Cluster},
+		"admin": object{
+			"address": socketAddress("127.0.0.1", o.AdminPort),
+		},
+		"dynamic_resources": object{
+			"cds_config": restSource(o.RefreshDelay),
+			"lds_config": restSource(o.RefreshDelay),
+		},
+		"layered_runtime": object{"layers": list{object{
+			"name": "pilot-api",
+			"static_layer": object{
+				"re2.max_program_size.error_level": maxRegexProgram,
+				"re2.max_program_size.warn_level":  warnRegexProgram,
+			},
+		}}},
+		"static_resources": object{"clusters": list{discoveryCluster(o, server)}},
+	})
+}
+
+func restSource(delay time.Duration) object {
+	return object{
+		"resource_api_version": "V3",
+		"api_config_source": object{
+			"api_type":              "REST",
+			"transport_api_version": "V3",
+			"cluster_names":         list{DiscoveryCluster},
+			"refresh_delay":         seconds(delay),
+			"request_timeout":       "5s",
+		},
+	}
+}
+
+func discoveryCluster(o BootstrapOptions, server endpoint) object {
+	c := object{
+		"name":            DiscoveryCluster,
+		"connect_timeout": "1s",
+		"type":            "STATIC",
+		"load_assignment": object{
+			"cluster_name": DiscoveryCluster,
+			"endpoints": list{object{"lb_endpoints": list{object{"endpoint": object{
+				"address": socketAddress(server.host, server.port),
+			}}}}},
+		},
+	}
+	if !server.isIP() {
+		c["type"] = "STRICT_DNS"
+		c["dns_lookup_family"] = "V4_ONLY"
+	}
+	if server.tls {
+		c["transport_socket"] = verifiedTLS(o.CAFile, server)
+	}
+	return c
+}
+
+// verifiedTLS accepts only a certificate for the server's name or address.
+func verifiedTLS(caFile string, server endpoint) object {
+	kind := "DNS"
+	config := object{"@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"}
+	if server.isIP() {
+		kind = "IP_ADDRESS"
+	} else {
+		config["sni"] = server.host
+	}
+	config["common_tls_context"] = object{"validation_context": object{
+		"trusted_ca": object{"filename": caFile},
+		"match_typed_subject_alt_names": list{
+			object{"san_type": kind, "matcher": object{"exact": server.host}},
+		},
+	}}
+	return object{"name": "envoy.transport_sockets.tls", "typed_config": config}
+}
+
+func socketAddress(host string, port int) object {
+	return object{"socket_address": object{"address": host, "port_value": port}}
+}
+
+// seconds is a duration as protobuf JSON writes it: "0.2s".
+func seconds(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
+}
