@@ -1,18 +1,121 @@
 // Package compile turns config objects into what a proxy must do. It is the
-// only package that knows both the config kinds and the IR: one front-end file
-// a kind (routerule.go, destinationpolicy.go, …), services.go for what follows
-// from the registry alone, and this file, which runs them in order.
+// only package that knows both the config kinds and the IR.
+//
+// The work has two halves. What is the same for every proxy is planned once a
+// snapshot (plan.go): the kinds' front-ends, one file each (routerule.go,
+// destinationpolicy.go), resolve references and lay out the routes of every
+// service port. Proxy then only chooses: which rules fit the callers beside
+// this proxy, which names its domain allows, which policies hold for it. Both
+// halves are linear in what they read.
+//
+//	services.go   HTTP ports → virtual hosts (virtualhost.go) and tables
+//	tcp.go        other ports → TCP listeners
+//	inbound.go    the proxy's own instances
+//	httpproxy.go  all HTTP routes in one table
+//	cluster.go    every cluster that the above refer to
 //
 // Compiling is a pure function: the same snapshot and view give the same IR,
 // in the same order, on every replica. One bad object never spoils the rest:
-// what cannot be honoured is left out and becomes a Problem on its object.
+// what cannot be honoured is left out and becomes a Problem on its object. As
+// the object is stored all the same, every problem is a warning.
 package compile
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Proxy compiles the configuration of all proxies with one view.
-func Proxy(s *mesh.Snapshot, v mesh.View) (*ir.Config, diag.List) { panic("not written yet") }
+// anyAddress is where a listener takes whatever destination was captured.
+const anyAddress = "0.0.0.0"
+
+// compiler builds the configuration of one view.
+type compiler struct {
+	snap     *mesh.Snapshot
+	view     mesh.View
+	plan     *plan
+	tables   map[int]*table // HTTP tables by port
+	tcp      map[ir.HostPort]*ir.Listener
+	inbound  map[int]*mesh.Instance // the instance that has the endpoint port
+	clusters map[string]*ir.Cluster
+	config   ir.Config
+	problems diag.List
+}
+
+// Proxy compiles the configuration of all proxies with one view. The problems,
+// sorted by object, are those of the whole snapshot that the config kinds are
+// to blame for, and those that only this view has; the registry's own are in
+// Snapshot.Problems. Parts of the result are shared with that of other views.
+func Proxy(s *mesh.Snapshot, v mesh.View) (*ir.Config, diag.List) {
+	c := &compiler{
+		snap:     s,
+		view:     v,
+		plan:     planOf(s),
+		tables:   map[int]*table{},
+		tcp:      map[ir.HostPort]*ir.Listener{},
+		inbound:  map[int]*mesh.Instance{},
+		clusters: map[string]*ir.Cluster{},
+	}
+	c.config.RouteDelay = s.Settings.RDSRefreshDelay
+	c.config.Delay = s.Settings.DiscoveryRefreshDelay
+	switch v.Role {
+	case mesh.Sidecar:
+		c.sidecar()
+	case mesh.Router:
+		c.router()
+	}
+	return c.finish()
+}
+
+// sidecar serves the workload beside it: its calls, and the calls to it. The
+// order decides who keeps an address that two listeners want.
+func (c *compiler) sidecar() {
+	c.outboundHTTP()
+	if c.snap.Settings.ProxyListenPort > 0 {
+		c.handOff()
+		c.httpListeners()
+		c.outboundTCP()
+		c.inboundListeners()
+	}
+	if c.snap.Settings.ProxyHTTPPort > 0 {
+		c.httpProxy()
+	}
+}
+
+// router reaches every service; what it listens to, Gateways say.
+func (c *compiler) router() {
+	c.outboundHTTP()
+	c.outboundTCP()
+	c.config.Listeners = nil
+}
+
+func (c *compiler) handOff() {
+	c.listen(&ir.Listener{
+		IP: anyAddress, Port: c.snap.Settings.ProxyListenPort,
+		Bind: true, Direction: ir.Outbound, HandOff: true,
+	})
+}
+
+func (c *compiler) listen(l *ir.Listener) { c.config.Listeners = append(c.config.Listeners, l) }
+
+func (c *compiler) finish() (*ir.Config, diag.List) {
+	for _, name := range slices.Sorted(maps.Keys(c.clusters)) {
+		c.config.Clusters = append(c.config.Clusters, c.clusters[name])
+	}
+	slices.SortFunc(c.config.RouteTables, func(a, b *ir.RouteTable) int { return cmp.Compare(a.Name, b.Name) })
+	problems := slices.Concat(c.plan.problems, c.problems)
+	sortProblems(problems)
+	return &c.config, problems
+}
+
+func sortProblems(l diag.List) {
+	slices.SortStableFunc(l, func(a, b diag.Problem) int {
+		return cmp.Compare(a.Object.String(), b.Object.String())
+	})
+}
+
+func (c *compiler) report(p diag.Problem) { c.problems = append(c.problems, p) }

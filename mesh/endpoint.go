@@ -64,7 +64,7 @@ func unusable(address string, res Resolution) string {
 
 func leftOut(key schema.Key, field string, spec *networking.WorkloadEntry, reason string) diag.Problem {
 	return diag.Problem{
-		Severity: diag.Error, Reason: diag.NotHonoured, Object: key.Ref(),
+		Severity: diag.Warning, Reason: diag.NotHonoured, Object: key.Ref(),
 		Field: field, Value: fmt.Sprintf("%q", spec.GetAddress()),
 		Message: "the endpoint is left out: " + reason,
 	}

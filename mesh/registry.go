@@ -84,7 +84,7 @@ func (r *registry) resolution(o *schema.Object, entry *networking.ServiceEntry) 
 		return Passthrough, true
 	}
 	r.report(diag.Problem{
-		Severity: diag.Error, Reason: diag.NotHonoured, Object: o.Key().Ref(), Field: "spec.resolution",
+		Severity: diag.Warning, Reason: diag.NotHonoured, Object: o.Key().Ref(), Field: "spec.resolution",
 		Value:   fmt.Sprintf("%q", entry.GetResolution()),
 		Message: "the hosts are left out of the registry: use NONE, STATIC, DNS or DNS_ROUND_ROBIN",
 	})
@@ -97,7 +97,7 @@ func (r *registry) ports(o *schema.Object, entry *networking.ServiceEntry) []*Po
 		protocol, ok := ParseProtocol(p.GetProtocol())
 		if !ok {
 			r.report(diag.Problem{
-				Severity: diag.Error, Reason: diag.FieldNotSupported, Object: o.Key().Ref(),
+				Severity: diag.Warning, Reason: diag.FieldNotSupported, Object: o.Key().Ref(),
 				Field: fmt.Sprintf("spec.ports[%d].protocol", i), Value: fmt.Sprintf("%q", p.GetProtocol()),
 				Message: "the port is left out: use HTTP, HTTP2, GRPC, HTTPS, TCP, TLS, Mongo, Redis or UDP",
 			})
@@ -137,7 +137,7 @@ func (r *registry) reportIgnored(o *schema.Object, entry *networking.ServiceEntr
 
 func conflictingHost(o *schema.Object, i int, host string, first *Service) diag.Problem {
 	return diag.Problem{
-		Severity: diag.Error, Reason: diag.Conflict, Object: o.Key().Ref(),
+		Severity: diag.Warning, Reason: diag.Conflict, Object: o.Key().Ref(),
 		Field: fmt.Sprintf("spec.hosts[%d]", i), Value: fmt.Sprintf("%q", host),
 		Message: fmt.Sprintf("the host is declared by %s, which comes first by namespace and name; this declaration has no effect", first.Origin),
 	}
@@ -145,7 +145,7 @@ func conflictingHost(o *schema.Object, i int, host string, first *Service) diag.
 
 func unreadable(o *schema.Object, err error) diag.Problem {
 	return diag.Problem{
-		Severity: diag.Error, Reason: diag.Malformed, Object: o.Key().Ref(), Field: "spec",
+		Severity: diag.Warning, Reason: diag.Malformed, Object: o.Key().Ref(), Field: "spec",
 		Message: fmt.Sprintf("the object is left out, its spec does not decode: %v", err),
 	}
 }

@@ -1,0 +1,144 @@
+package compile
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// policy is a DestinationPolicy for one version of a host.
+type policy struct {
+	ref    diag.Ref
+	spec   *schema.DestinationPolicy
+	host   string
+	labels mesh.Labels // of the version exactly; none: the cluster without labels
+	source *source     // nil: any caller
+}
+
+// planDestinationPolicies comes after the rules, which say what versions there
+// are clusters for.
+func (p *plan) planDestinationPolicies() {
+	type claim struct {
+		version labelled
+		source  string
+	}
+	claims := map[claim]*policy{}
+	specs(p, "DestinationPolicy", func(o *schema.Object, spec *schema.DestinationPolicy) {
+		if spec.Destination == nil {
+			p.reportNoDestination(o)
+			return
+		}
+		pol := &policy{
+			ref: o.Key().Ref(), spec: spec,
+			host:   p.hostname(spec.Destination, o.Meta.Namespace),
+			labels: spec.Destination.Labels,
+			source: p.source(spec.Source, o.Meta.Namespace),
+		}
+		if !p.checkService(pol.ref, "spec.destination", pol.host, "so the policy has no effect") {
+			return
+		}
+		mine := claim{labelled{pol.host, pol.labels.String()}, pol.source.String()}
+		if first := claims[mine]; first != nil {
+			p.reportLosingPolicy(pol, first)
+			return
+		}
+		claims[mine] = pol
+		p.policies[pol.host] = append(p.policies[pol.host], pol)
+		p.checkPolicy(pol)
+	})
+}
+
+func (p *plan) reportLosingPolicy(pol, first *policy) {
+	p.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.Conflict, Object: pol.ref, Field: "spec.destination",
+		Message: fmt.Sprintf("the policy has no effect: %s is for the same destination and callers and comes first by namespace and name; policies are not merged", first.ref),
+	})
+}
+
+// checkPolicy reports what the policy asks for and cannot get.
+func (p *plan) checkPolicy(pol *policy) {
+	p.checkSource(pol.ref, "spec.source", pol.source)
+	p.checkLabels(pol.ref, "spec.destination.labels", pol.host, pol.labels, "so the policy has no effect")
+	ignored := func(field, message string) {
+		p.report(diag.Problem{
+			Severity: diag.Warning, Reason: diag.NotHonoured, Object: pol.ref, Field: field, Message: message,
+		})
+	}
+	if len(pol.labels) > 0 && !p.routed[labelled{pol.host, pol.labels.String()}] {
+		ignored("spec.destination.labels", "the policy has no effect: no RouteRule sends requests to exactly these labels")
+	}
+	if pol.spec.LoadBalancing != nil && p.snap.Service(pol.host).Resolution == mesh.Passthrough {
+		ignored("spec.loadBalancing", "connections go to the address that the caller chose, as the service has resolution NONE")
+	}
+	if pol.spec.CircuitBreaker == nil || pol.spec.CircuitBreaker.SimpleCB == nil {
+		return
+	}
+	cb := pol.spec.CircuitBreaker.SimpleCB
+	const short = "under one second, so Envoy's default is used instead"
+	if cb.SleepWindow.Duration < time.Second {
+		ignored("spec.circuitBreaker.simpleCb.sleepWindow", short)
+	}
+	if cb.HTTPDetectionInterval.Duration < time.Second {
+		ignored("spec.circuitBreaker.simpleCb.httpDetectionInterval", short)
+	}
+}
+
+// policyFor is the first policy for exactly this version whose source fits the
+// view; nil when there is none.
+func (c *compiler) policyFor(t target) *policy {
+	for _, pol := range c.plan.policies[t.key.Hostname] {
+		if pol.labels.Equal(t.labels) && pol.source.fits(c.view.Instances) {
+			return pol
+		}
+	}
+	return nil
+}
+
+var loadBalancers = map[string]ir.LoadBalancer{
+	"ROUND_ROBIN": ir.RoundRobin,
+	"LEAST_CONN":  ir.LeastRequest,
+	"RANDOM":      ir.Random,
+}
+
+// apply lays a policy on a cluster.
+func (pol *policy) apply(to *ir.Cluster) {
+	to.Origins = append(to.Origins, pol.ref)
+	if lb := pol.spec.LoadBalancing; lb != nil && lb.Name != nil && to.Type != ir.OriginalDestination {
+		to.LoadBalancer = loadBalancers[*lb.Name]
+	}
+	if pol.spec.CircuitBreaker == nil || pol.spec.CircuitBreaker.SimpleCB == nil {
+		return
+	}
+	cb := pol.spec.CircuitBreaker.SimpleCB
+	to.MaxRequestsPerConnection = int(cb.HTTPMaxRequestsPerConnection)
+	to.CircuitBreaker = &ir.CircuitBreaker{
+		MaxConnections:     int(cb.MaxConnections),
+		MaxPendingRequests: int(cb.HTTPMaxPendingRequests),
+		MaxRequests:        int(cb.HTTPMaxRequests),
+		MaxRetries:         max(0, int(cb.HTTPMaxRetries)),
+	}
+	to.OutlierDetection = outlierDetection(cb)
+}
+
+// outlierDetection leaves out durations under a second and ejects a tenth of
+// the instances at most when nothing is said, both as Pilot did.
+func outlierDetection(cb *schema.SimpleCircuitBreaker) *ir.OutlierDetection {
+	out := &ir.OutlierDetection{
+		ConsecutiveErrors:  int(cb.HTTPConsecutiveErrors),
+		MaxEjectionPercent: 10,
+	}
+	if cb.HTTPDetectionInterval.Duration >= time.Second {
+		out.Interval = cb.HTTPDetectionInterval.Duration
+	}
+	if cb.SleepWindow.Duration >= time.Second {
+		out.BaseEjectionTime = cb.SleepWindow.Duration
+	}
+	if cb.HTTPMaxEjectionPercent > 0 {
+		out.MaxEjectionPercent = int(cb.HTTPMaxEjectionPercent)
+	}
+	return out
+}

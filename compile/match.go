@@ -1,0 +1,85 @@
+package compile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp/syntax"
+	"slices"
+
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// pseudoHeaders are the parts of a request head that RouteRules name without
+// the colon.
+var pseudoHeaders = map[string]string{"authority": ":authority", "method": ":method", "scheme": ":scheme"}
+
+// badRegex is an expression that a proxy would refuse, with the whole table it
+// stands in.
+type badRegex struct {
+	header string
+	regex  string
+	err    error
+}
+
+// httpMatch is what a request must be. The bad expressions come in order of
+// header; a match that has one must not be used.
+func httpMatch(m *schema.MatchCondition) (ir.Match, []badRegex) {
+	var out ir.Match
+	var bad []badRegex
+	if m == nil || m.Request == nil {
+		return out, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Request.Headers)) {
+		condition := m.Request.Headers[name]
+		if err := checkRegex(condition); err != nil {
+			bad = append(bad, badRegex{name, *condition.Regex, err})
+		} else if name == "uri" {
+			matchURI(&out, condition)
+		} else {
+			out.Headers = append(out.Headers, headerMatch(name, condition))
+		}
+	}
+	slices.SortFunc(out.Headers, func(a, b ir.HeaderMatch) int { return cmp.Compare(a.Name, b.Name) })
+	return out, bad
+}
+
+// checkRegex holds the expression to RE2's syntax, which is Go's: what does
+// not parse here no proxy of today compiles.
+func checkRegex(m schema.StringMatch) error {
+	if m.Regex == nil {
+		return nil
+	}
+	if _, err := syntax.Parse(*m.Regex, syntax.Perl); err != nil {
+		return fmt.Errorf("not an RE2 expression: %w", err)
+	}
+	return nil
+}
+
+func matchURI(to *ir.Match, m schema.StringMatch) {
+	switch {
+	case m.Exact != nil:
+		to.Path = *m.Exact
+	case m.Prefix != nil:
+		to.Prefix = *m.Prefix
+	case m.Regex != nil:
+		to.Regex = *m.Regex
+	}
+}
+
+func headerMatch(name string, m schema.StringMatch) ir.HeaderMatch {
+	out := ir.HeaderMatch{Name: name}
+	if pseudo, ok := pseudoHeaders[name]; ok {
+		out.Name = pseudo
+	}
+	switch {
+	case m.Exact != nil:
+		out.Exact = *m.Exact
+	case m.Prefix != nil:
+		out.Prefix, out.Present = *m.Prefix, *m.Prefix == "" // Every value starts with nothing.
+	case m.Regex != nil:
+		out.Regex = *m.Regex
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// hostname is the host that an object of this namespace means: the service as
+// it stands, or name.namespace.domain with what is missing filled in.
+func (p *plan) hostname(ref *schema.IstioService, namespace string) string {
+	if ref.Service != "" {
+		return ref.Service
+	}
+	if ref.Namespace != "" {
+		namespace = ref.Namespace
+	}
+	domain := ref.Domain
+	if domain == "" {
+		domain = "svc." + p.snap.Settings.Domain
+	}
+	return ref.Name + "." + namespace + "." + domain
+}
+
+// source is a caller that a rule or policy is limited to.
+type source struct {
+	host   string
+	labels mesh.Labels
+}
+
+func (p *plan) source(ref *schema.IstioService, namespace string) *source {
+	if ref == nil {
+		return nil
+	}
+	return &source{host: p.hostname(ref, namespace), labels: ref.Labels}
+}
+
+// fits tells whether one of the instances is such a caller. No source fits
+// any, even a proxy without instances.
+func (s *source) fits(own []*mesh.Instance) bool {
+	if s == nil {
+		return true
+	}
+	for _, i := range own {
+		if i.Service.Hostname == s.host && s.labels.SubsetOf(i.Labels) {
+			return true
+		}
+	}
+	return false
+}
+
+// String tells sources apart; "" is no source.
+func (s *source) String() string {
+	if s == nil {
+		return ""
+	}
+	return s.host + "|" + s.labels.String()
+}
+
+// checkSource reports a source that no proxy of the mesh can fit.
+func (p *plan) checkSource(ref diag.Ref, field string, s *source) {
+	if s == nil || !p.checkService(ref, field, s.host, "so it can never match") {
+		return
+	}
+	p.checkLabels(ref, field+".labels", s.host, s.labels, "so it can never match")
+}
+
+// checkService reports a host that the registry does not have, and what
+// follows from that.
+func (p *plan) checkService(ref diag.Ref, field, host, consequence string) bool {
+	if p.snap.Service(host) != nil {
+		return true
+	}
+	p.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.NoSuchReference, Object: ref, Field: field,
+		Value:   fmt.Sprintf("%q", host),
+		Message: "no ServiceEntry declares this host, " + consequence,
+	})
+	return false
+}
+
+// checkLabels reports labels that no instance of a known service has.
+func (p *plan) checkLabels(ref diag.Ref, field, host string, labels mesh.Labels, consequence string) {
+	svc := p.snap.Service(host)
+	if svc == nil || len(labels) == 0 || p.hasLabels(svc, labels) {
+		return
+	}
+	p.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.NoSuchReference, Object: ref, Field: field,
+		Value:   fmt.Sprintf("%q", labels.String()),
+		Message: fmt.Sprintf("no instance of %s has these labels, %s", host, consequence),
+	})
+}
+
+// labelled is a version of a service, as a key of maps.
+type labelled struct{ host, labels string }
+
+// hasLabels asks the instances once for each version.
+func (p *plan) hasLabels(svc *mesh.Service, labels mesh.Labels) bool {
+	key := labelled{svc.Hostname, labels.String()}
+	found, known := p.versions[key]
+	if !known {
+		for _, i := range svc.Instances {
+			if labels.SubsetOf(i.Labels) {
+				found = true
+				break
+			}
+		}
+		p.versions[key] = found
+	}
+	return found
+}

@@ -1,0 +1,91 @@
+package compile
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// outboundHTTP fills the table of every port that HTTP services listen on.
+func (c *compiler) outboundHTTP() {
+	for _, svc := range c.snap.Services {
+		for _, port := range svc.Ports {
+			if port.Protocol.IsHTTP() {
+				c.table(port.Number).add(c.virtualHost(svc, port))
+			}
+		}
+	}
+	for _, port := range slices.Sorted(maps.Keys(c.tables)) {
+		c.problems = append(c.problems, c.tables[port].claimDomains()...)
+	}
+}
+
+func (c *compiler) table(port int) *table {
+	if c.tables[port] == nil {
+		c.tables[port] = &table{port: port}
+	}
+	return c.tables[port]
+}
+
+// virtualHost is one service port: the rules that callers beside this proxy
+// see, up to the first that takes every request, and the default route when
+// none does.
+func (c *compiler) virtualHost(svc *mesh.Service, port *mesh.Port) *candidate {
+	host := newCandidate(svc, port, c.view.Domain)
+	for _, planned := range c.plan.routes[servicePort{svc, port}] {
+		if !planned.rule.source.fits(c.view.Instances) {
+			continue
+		}
+		for _, t := range planned.targets {
+			c.need(t)
+		}
+		host.Routes = append(host.Routes, planned.route)
+		if planned.route.Match.CatchAll() {
+			return host
+		}
+	}
+	to := newTarget(svc, port, nil, svc.Origin.Ref())
+	c.need(to)
+	host.Routes = append(host.Routes, defaultRoute(to.name, svc))
+	return host
+}
+
+func defaultRoute(cluster string, svc *mesh.Service) *ir.Route {
+	return &ir.Route{
+		Operation: "default-route",
+		Clusters:  []ir.WeightedCluster{{Name: cluster, Weight: 100}},
+		Origins:   []diag.Ref{svc.Origin.Ref()},
+	}
+}
+
+// httpListeners takes the traffic for each table, whatever address it was
+// going to.
+func (c *compiler) httpListeners() {
+	for _, port := range slices.Sorted(maps.Keys(c.tables)) {
+		t := c.tables[port]
+		if port == c.snap.Settings.ProxyListenPort {
+			c.reportOwnPort(t.origins()[0], port)
+			continue
+		}
+		routes := &ir.RouteTable{Name: strconv.Itoa(port), VirtualHosts: t.virtualHosts()}
+		c.config.RouteTables = append(c.config.RouteTables, routes)
+		c.listen(&ir.Listener{
+			IP: anyAddress, Port: port, Direction: ir.Outbound,
+			HTTP:    c.http(routes.Name),
+			Origins: t.origins(),
+		})
+	}
+}
+
+// http is the part that all HTTP listeners have in common.
+func (c *compiler) http(table string) *ir.HTTPListener {
+	return &ir.HTTPListener{
+		Table:     table,
+		Tracing:   c.snap.Settings.EnableTracing,
+		AccessLog: c.snap.Settings.AccessLogFile,
+	}
+}

@@ -1,0 +1,149 @@
+package compile
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// outboundTCP listens for every port that is neither HTTP nor UDP. A mesh
+// service with an address has a listener of its own; all others share one for
+// each port, in which the destination decides.
+func (c *compiler) outboundTCP() {
+	var shared []*ir.Listener
+	for _, svc := range c.snap.Services {
+		for _, port := range svc.Ports {
+			if port.Protocol.IsHTTP() || port.Protocol == mesh.UDP {
+				continue
+			}
+			if l := c.tcpPort(svc, port); l != nil {
+				shared = append(shared, l)
+			}
+		}
+	}
+	for _, l := range shared {
+		catchAllLast(l.TCP.Routes)
+		c.listen(l)
+	}
+}
+
+// tcpPort routes connections to a service port, and returns the listener when
+// it is a new one. A port that finds its place taken gets neither listener nor
+// cluster.
+func (c *compiler) tcpPort(svc *mesh.Service, port *mesh.Port) *ir.Listener {
+	to := newTarget(svc, port, nil, svc.Origin.Ref())
+	route := ir.TCPRoute{Cluster: to.name}
+	var at ir.HostPort
+	at.Port = port.Number
+	at.Host, route.Destinations = c.tcpAddress(svc)
+	if at.Host == anyAddress && c.anyAddressTaken(svc, port) {
+		return nil
+	}
+	l := c.tcp[at]
+	if l == nil {
+		l = &ir.Listener{
+			IP: at.Host, Port: at.Port, Direction: ir.Outbound,
+			TCP:     &ir.TCPListener{Mongo: port.Protocol == mesh.Mongo, Routes: []ir.TCPRoute{route}},
+			Origins: []diag.Ref{svc.Origin.Ref()},
+		}
+		c.tcp[at] = l
+		c.need(to)
+		return l
+	}
+	if c.joinTCP(l, route, svc, port) {
+		c.need(to)
+	}
+	return nil
+}
+
+// tcpAddress is where to listen for a service and what destinations to take
+// there; none means any. Routers have no traffic captured for them, so no
+// service address to listen at.
+func (c *compiler) tcpAddress(svc *mesh.Service) (ip string, destinations []string) {
+	if c.view.Role == mesh.Router {
+		return anyAddress, nil
+	}
+	address := svc.Address
+	if address == "" && svc.External {
+		address = svc.Hostname
+	}
+	if block, err := netip.ParsePrefix(address); err == nil {
+		return anyAddress, []string{block.String()}
+	}
+	addr, err := netip.ParseAddr(address)
+	if err != nil {
+		return anyAddress, nil
+	}
+	block := netip.PrefixFrom(addr, addr.BitLen()).String()
+	if svc.External {
+		return anyAddress, []string{block}
+	}
+	return addr.String(), []string{block}
+}
+
+// anyAddressTaken tells whether HTTP or the proxy itself has the port.
+func (c *compiler) anyAddressTaken(svc *mesh.Service, port *mesh.Port) bool {
+	if c.view.Role == mesh.Router {
+		return false
+	}
+	if port.Number == c.snap.Settings.ProxyListenPort {
+		c.reportOwnPort(svc.Origin.Ref(), port.Number)
+		return true
+	}
+	t := c.tables[port.Number]
+	if t == nil {
+		return false
+	}
+	c.reportTCP(svc, port, fmt.Sprintf("HTTP services, such as %s, use the port", t.hosts[0].service.Hostname))
+	return true
+}
+
+// joinTCP adds a route to a listener, unless another one has its place.
+func (c *compiler) joinTCP(l *ir.Listener, route ir.TCPRoute, svc *mesh.Service, port *mesh.Port) bool {
+	taken := slices.IndexFunc(l.TCP.Routes, func(r ir.TCPRoute) bool {
+		return slices.Equal(r.Destinations, route.Destinations)
+	})
+	switch {
+	case taken >= 0:
+		c.reportTCP(svc, port, fmt.Sprintf("connections for the same destination go to %s", l.TCP.Routes[taken].Cluster))
+		return false
+	case l.TCP.Mongo != (port.Protocol == mesh.Mongo):
+		c.reportTCP(svc, port, fmt.Sprintf("%s uses the port with another protocol", l.Origins[0]))
+		return false
+	}
+	l.TCP.Routes = append(l.TCP.Routes, route)
+	l.Origins = append(l.Origins, svc.Origin.Ref())
+	return true
+}
+
+// catchAllLast moves the one route without destinations behind the others,
+// which it would hide.
+func catchAllLast(routes []ir.TCPRoute) {
+	slices.SortStableFunc(routes, func(a, b ir.TCPRoute) int {
+		return cmp.Compare(min(1, len(b.Destinations)), min(1, len(a.Destinations)))
+	})
+}
+
+func (c *compiler) reportTCP(svc *mesh.Service, port *mesh.Port, why string) {
+	if c.view.Role == mesh.Router {
+		return // It reaches the service by cluster only; sidecars complain.
+	}
+	c.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.Conflict, Object: svc.Origin.Ref(), Field: "spec.ports",
+		Value: fmt.Sprint(port.Number),
+		Message: fmt.Sprintf("port %d of %s cannot be reached: %s; give the service an address of its own, or another port",
+			port.Number, svc.Hostname, why),
+	})
+}
+
+func (c *compiler) reportOwnPort(ref diag.Ref, port int) {
+	c.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.Conflict, Object: ref, Field: "spec.ports", Value: fmt.Sprint(port),
+		Message: fmt.Sprintf("port %d cannot be reached: it is the proxies' own (proxyListenPort of the mesh settings)", port),
+	})
+}

@@ -1,0 +1,133 @@
+package compile
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// table is the route table of one port while its virtual hosts are gathered.
+type table struct {
+	port  int
+	hosts []*candidate
+}
+
+// candidate is a virtual host that has yet to get its domains: a domain may
+// stand only once in a table, and Envoy refuses the whole table otherwise.
+type candidate struct {
+	*ir.VirtualHost
+	service *mesh.Service
+}
+
+// newCandidate names a virtual host and lists the domains it would like, in
+// the order of Pilot.
+func newCandidate(svc *mesh.Service, port *mesh.Port, proxyDomain string) *candidate {
+	host := &candidate{&ir.VirtualHost{}, svc}
+	number := strconv.Itoa(port.Number)
+	if svc.External {
+		host.Name = svc.Hostname + ":" + number
+		host.Domains = []string{svc.Hostname, host.Name}
+		return host
+	}
+	host.Name = mesh.NewServiceKey(svc, port, nil).String()
+	names := hostForms(svc.Hostname, proxyDomain)
+	if svc.Address != "" && !strings.Contains(svc.Address, "/") {
+		names = append(names, svc.Address)
+	}
+	for _, name := range names {
+		host.Domains = append(host.Domains, net.JoinHostPort(name, number), bracketed(name))
+	}
+	return host
+}
+
+// bracketed is how a host stands in a Host header without a port.
+func bracketed(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
+}
+
+// hostForms are the names by which a proxy of that domain may call a host: the
+// longest suffix that both share is split off, then each longer form is added
+// one label at a time.
+func hostForms(host, domain string) []string {
+	labels, theirs := strings.Split(host, "."), strings.Split(domain, ".")
+	shared := 0
+	for shared < len(labels) && shared < len(theirs) &&
+		labels[len(labels)-1-shared] == theirs[len(theirs)-1-shared] {
+		shared++
+	}
+	var forms []string
+	for n := max(1, len(labels)-shared); n <= len(labels); n++ {
+		forms = append(forms, strings.Join(labels[:n], "."))
+	}
+	return forms
+}
+
+func (t *table) add(host *candidate) { t.hosts = append(t.hosts, host) }
+
+// claimDomains gives every domain to one virtual host. A whole host name goes
+// to its service; of services that share a short form or an address, the
+// first by name has it. Hosts that lose one are reported.
+func (t *table) claimDomains() diag.List {
+	owners := map[string]*candidate{}
+	port := strconv.Itoa(t.port)
+	for _, host := range t.hosts {
+		owners[host.service.Hostname] = host
+		owners[net.JoinHostPort(host.service.Hostname, port)] = host
+	}
+	var problems diag.List
+	for _, host := range t.hosts {
+		host.Domains = slices.DeleteFunc(host.Domains, func(domain string) bool {
+			if owners[domain] == nil {
+				owners[domain] = host
+			}
+			lost := owners[domain] != host
+			if lost && strings.HasSuffix(domain, ":"+port) {
+				problems = append(problems, t.lostDomain(host, owners[domain], domain))
+			}
+			return lost
+		})
+	}
+	return problems
+}
+
+func (t *table) lostDomain(host, owner *candidate, domain string) diag.Problem {
+	return diag.Problem{
+		Severity: diag.Warning, Reason: diag.Conflict, Object: host.service.Origin.Ref(), Field: "spec.hosts",
+		Value: fmt.Sprintf("%q", host.service.Hostname),
+		Message: fmt.Sprintf("requests to %s go to %s of %s; call this service by its whole name",
+			domain, owner.service.Hostname, owner.service.Origin),
+	}
+}
+
+// virtualHosts are the hosts sorted by name.
+func (t *table) virtualHosts() []*ir.VirtualHost {
+	out := make([]*ir.VirtualHost, len(t.hosts))
+	for i, host := range t.hosts {
+		out[i] = host.VirtualHost
+	}
+	slices.SortFunc(out, func(a, b *ir.VirtualHost) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// origins are the objects that declare the services of the table, each once.
+func (t *table) origins() []diag.Ref {
+	var out []diag.Ref
+	seen := map[diag.Ref]bool{}
+	for _, host := range t.hosts {
+		if ref := host.service.Origin.Ref(); !seen[ref] {
+			seen[ref] = true
+			out = append(out, ref)
+		}
+	}
+	return out
+}
