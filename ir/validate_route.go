@@ -1,0 +1,45 @@
+package ir
+
+// totalWeight is what the weights of a route sum to.
+const totalWeight = 100
+
+func (v *validator) route(at string, r *Route) {
+	v.match(at, r.Match)
+	v.require((r.Redirect != nil) != (len(r.Clusters) > 0), at, "must redirect or have clusters, and not both")
+	if r.Redirect != nil {
+		v.require(*r.Redirect != Redirect{}, at, "redirect must change host or path")
+		return
+	}
+	sum := 0
+	for _, c := range r.Clusters {
+		v.knows(at, c.Name)
+		v.require(c.Weight >= 0, at, "weight of %s must not be negative, found %d", c.Name, c.Weight)
+		sum += c.Weight
+	}
+	v.require(sum == totalWeight, at, "weights must sum to %d, found %d", totalWeight, sum)
+	if r.Mirror != "" {
+		v.knows(at+": mirror", r.Mirror)
+	}
+	v.require(r.Timeout >= 0, at, "timeout must not be negative, found %v", r.Timeout)
+	if r.Retry != nil {
+		v.require(r.Retry.Attempts > 0 && r.Retry.PerTryTimeout >= 0, at,
+			"retry must have attempts and no negative timeout, found %+v", *r.Retry)
+	}
+	if f := r.Fault; f != nil {
+		v.require(isPercent(f.DelayPercent) && isPercent(f.AbortPercent), at,
+			"percentages of a fault must be 0 to 100, found %d and %d", f.DelayPercent, f.AbortPercent)
+		v.require(f.Delay >= 0, at, "delay must not be negative, found %v", f.Delay)
+	}
+}
+
+func (v *validator) match(at string, m Match) {
+	v.require(count(m.Path != "", m.Prefix != "", m.Regex != "") <= 1, at,
+		"must match a path, a prefix or a regex, found more than one: %+v", m)
+	for _, h := range m.Headers {
+		v.require(h.Name != "", at, "a header to match must have a name")
+		v.require(count(h.Exact != "", h.Prefix != "", h.Regex != "", h.Present) <= 1, at,
+			"header %s must match in one way, found more: %+v", h.Name, h)
+	}
+}
+
+func isPercent(n int) bool { return n >= 0 && n <= 100 }
