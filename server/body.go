@@ -1,0 +1,138 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"fmt"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// maxBody bounds the body of a request, in bytes. Room is left beside the
+// largest object for the white space of its YAML.
+const maxBody = schema.MaxObjectBytes + 64<<10
+
+// maxWarnings bounds the warnings sent with one answer; a client's limit on
+// header bytes must not turn a stored object into a failure.
+const maxWarnings = 10
+
+// objectTypes are the media types of an object in a request.
+var objectTypes = slices.Concat(mediaTypes[formatJSON], mediaTypes[formatYAML])
+
+// readBody reads a body of one of the allowed media types. One that says
+// beforehand that it is too large is not read at all.
+func readBody(w http.ResponseWriter, r *http.Request, allowed ...string) (body []byte, media string, err error) {
+	media, err = contentType(r, allowed...)
+	if err != nil {
+		return nil, "", err
+	}
+	if r.ContentLength > maxBody {
+		return nil, "", errTooLarge()
+	}
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, "", errTooLarge()
+	case err != nil:
+		return nil, "", badRequest("read body: %v", err)
+	}
+	return body, media, nil
+}
+
+func errTooLarge() error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the limit is %d bytes", maxBody))
+}
+
+// readObject reads the object in a body and checks it, field by field and
+// against the URL. Warnings go out as headers.
+func (k *resource) readObject(w http.ResponseWriter, r *http.Request, target schema.Key) (*schema.Object, error) {
+	body, media, err := readBody(w, r, objectTypes...)
+	if err != nil {
+		return nil, err
+	}
+	if media == mediaTypes[formatJSON][0] && !json.Valid(body) {
+		return nil, malformedJSON(body)
+	}
+	return decodeFor(w, body, target)
+}
+
+// malformedJSON says where a text stops being JSON.
+func malformedJSON(body []byte) error {
+	var any json.RawMessage
+	err := json.Unmarshal(body, &any)
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return badRequest("body: %v", err)
+	}
+	before := string(body[:min(syntax.Offset, int64(len(body)))])
+	line := 1 + strings.Count(before, "\n")
+	return badRequest("body is not JSON: line %d, column %d: %v (for YAML, send Content-Type: application/yaml)",
+		line, len(before)-strings.LastIndexByte(before, '\n')-1, err)
+}
+
+// decodeFor decodes the object that a request for target carries.
+func decodeFor(w http.ResponseWriter, text []byte, target schema.Key) (*schema.Object, error) {
+	obj, problems := schema.Decode(text, schema.Options{Namespace: target.Namespace})
+	if obj == nil {
+		return nil, disagreementOr(refused(problems), target, problems)
+	}
+	if err := agree(target, obj.Key().Ref()); err != nil {
+		return nil, err
+	}
+	warn(w, problems.Warnings())
+	return obj, nil
+}
+
+// disagreementOr prefers "this belongs to another URL" to the list of what is
+// wrong with the object.
+func disagreementOr(otherwise error, target schema.Key, problems diag.List) error {
+	for _, p := range problems {
+		if _, known := schema.KindByName(p.Object.Kind); known {
+			if err := agree(target, p.Object); err != nil {
+				return err
+			}
+		}
+	}
+	return otherwise
+}
+
+// agree checks that body and URL name the same object. A name missing in
+// either is not compared.
+func agree(target schema.Key, body diag.Ref) error {
+	for _, c := range []struct{ what, url, body string }{
+		{"kind", target.Kind, body.Kind},
+		{"metadata.namespace", target.Namespace, body.Namespace},
+		{"metadata.name", target.Name, body.Name},
+	} {
+		if c.url != "" && c.body != "" && c.url != c.body {
+			return badRequest("the URL and the body disagree on %s: the URL says %q, the body says %q", c.what, c.url, c.body)
+		}
+	}
+	return nil
+}
+
+// warn sends warnings as Kubernetes clients expect them.
+func warn(w http.ResponseWriter, warnings diag.List) {
+	for i, p := range warnings {
+		text := p.String()
+		if i == maxWarnings {
+			text = fmt.Sprintf("%d more warnings", len(warnings)-i)
+		}
+		if header, err := utilnet.NewWarningHeader(299, "-", strings.Join(strings.Fields(text), " ")); err == nil {
+			w.Header().Add("Warning", header)
+		}
+		if i == maxWarnings {
+			return
+		}
+	}
+}

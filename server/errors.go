@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// fail is where every failed request ends: the client gets a Status, the log
+// gets the cause.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	status := statusOf(err)
+	s.logFailure(r, status, err)
+	if answered(w) {
+		// Too late for a Status: a cut connection is the only honest end.
+		panic(http.ErrAbortHandler)
+	}
+	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
+	}
+	f, negErr := negotiate(r, formatJSON, formatYAML)
+	if negErr != nil {
+		f = formatJSON
+	}
+	if body, err := json.Marshal(status); err == nil {
+		_ = writeText(w, int(status.Code), f, body)
+	}
+}
+
+// logFailure logs what only we can mend; what the client did wrong is in its
+// answer.
+func (s *Server) logFailure(r *http.Request, status *metav1.Status, err error) {
+	if status.Code < 500 || errors.Is(r.Context().Err(), context.Canceled) {
+		return
+	}
+	s.opts.Log.LogAttrs(r.Context(), slog.LevelError, "request failed",
+		slog.String("method", r.Method), slog.String("path", r.URL.Path),
+		slog.Int("status", int(status.Code)), slog.Any("error", err),
+		slog.String("id", requestID(r)))
+}
+
+// statusOf is the Status of any failure. Request-level failures are
+// apierrors.StatusError already; all others are the store's.
+func statusOf(err error) *metav1.Status {
+	status := store.ToStatus(err)
+	var known apierrors.APIStatus
+	if errors.As(err, &known) {
+		st := known.Status()
+		status = &st
+	}
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return status
+}
+
+// badRequest is a request that no state of the server could make right.
+func badRequest(format string, args ...any) error {
+	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
+}
+
+// refused is the failure for an object with problems: 400 when its text could
+// not be read at all, else 422 with a cause for each field.
+func refused(problems diag.List) error {
+	errs := problems.Errors()
+	failure := &store.Error{Kind: store.ErrInvalid, Problems: errs}
+	for _, p := range errs {
+		if p.Reason == diag.Malformed {
+			status := store.ToStatus(failure)
+			status.Code, status.Reason = http.StatusBadRequest, metav1.StatusReasonBadRequest
+			return &apierrors.StatusError{ErrStatus: *status}
+		}
+		if (p.Object != diag.Ref{}) {
+			failure.Key = schema.Key(p.Object)
+		}
+	}
+	return failure
+}
+
+// plainStatus is a failure of HTTP itself: its code says it all to a program,
+// the message says it to a person.
+func plainStatus(code int, reason metav1.StatusReason, format string, args ...any) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(code), Reason: reason,
+		Message: fmt.Sprintf(format, args...),
+	}}
+}
+
+func (s *Server) noSuchPath(w http.ResponseWriter, r *http.Request) {
+	s.fail(w, r, plainStatus(http.StatusNotFound, metav1.StatusReasonNotFound,
+		"there is no path %s here: / lists the paths, /apis and /apis/{group}/{version} the kinds of objects", r.URL.Path))
+}
+
+var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+func (s *Server) noSuchMethod(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, m := range methods {
+		if s.router.Match(chi.NewRouteContext(), m, r.URL.Path) {
+			allowed = append(allowed, m)
+		}
+	}
+	allow := strings.Join(allowed, ", ")
+	w.Header().Set("Allow", allow)
+	s.fail(w, r, plainStatus(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		"%s is not possible on %s, only %s", r.Method, r.URL.Path, allow))
+}

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// eventEncoder writes the frames of a watch: {"type":…,"object":…}, one a
+// line. The object is its stored bytes, or a one-row table.
+type eventEncoder struct {
+	k       *resource
+	format  format
+	include metav1.IncludeObjectPolicy
+	begun   bool // the columns of the table were sent
+}
+
+// Frame types beside those of store.EventType.
+const (
+	frameBookmark = "BOOKMARK"
+	frameError    = "ERROR"
+)
+
+func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object) error {
+	if e.format != formatTable {
+		return writeFrame(out, kind, o.JSON())
+	}
+	return e.table(out, kind, o.Meta.ResourceVersion, []*schema.Object{o})
+}
+
+// bookmark says that everything up to a revision was sent.
+func (e *eventEncoder) bookmark(out *bufio.Writer, revision int64) error {
+	text := strconv.FormatInt(revision, 10)
+	if e.format == formatTable {
+		return e.table(out, frameBookmark, text, nil)
+	}
+	return writeFrame(out, frameBookmark, []byte(`{"kind":"`+e.k.kind.Kind+`","apiVersion":"`+e.k.kind.APIVersion()+
+		`","metadata":{"resourceVersion":"`+text+`"}}`))
+}
+
+func (e *eventEncoder) failure(out *bufio.Writer, status *metav1.Status) error {
+	text, err := json.Marshal(status)
+	if err != nil {
+		return fmt.Errorf("encode status: %w", err)
+	}
+	return writeFrame(out, frameError, text)
+}
+
+// table writes rows; the columns go with the first frame only.
+func (e *eventEncoder) table(out *bufio.Writer, kind, revision string, objs []*schema.Object) error {
+	t := newTable(revision, objs, e.include)
+	if !e.begun {
+		t.ColumnDefinitions = schema.TableColumns(e.k.kind)
+		e.begun = true
+	}
+	text, err := json.Marshal(t)
+	if err != nil {
+		return fmt.Errorf("encode table: %w", err)
+	}
+	return writeFrame(out, kind, text)
+}
+
+func writeFrame(out *bufio.Writer, kind string, object []byte) error {
+	_, _ = out.WriteString(`{"type":"` + kind + `","object":`)
+	_, _ = out.Write(object)
+	_, err := out.WriteString("}\n") // A bufio.Writer keeps its first error.
+	return err
+}
+
+// event is how a change looks to somebody who sees only the selected objects:
+// one that leaves the selection is deleted to them, one that enters it is
+// added. When the store does not know the state before, the change is passed
+// on as MODIFIED or DELETED, which a client that never saw the object can
+// take.
+func (s selection) event(e store.Event) (store.Event, bool, error) {
+	if s.all() {
+		return e, true, nil
+	}
+	now := s.matches(&e.Object.Meta)
+	if e.Type != store.Modified {
+		return e, now, nil
+	}
+	before := e.Previous == nil || s.matches(&e.Previous.Meta)
+	switch {
+	case now && before:
+		return e, true, nil
+	case now:
+		return store.Event{Type: store.Added, Object: e.Object}, true, nil
+	case before:
+		left, err := lastSeen(e)
+		return store.Event{Type: store.Deleted, Object: left}, true, err
+	}
+	return e, false, nil
+}
+
+// lastSeen is the last selected state of an object, at the revision of the
+// change that took it out of the selection.
+func lastSeen(e store.Event) (*schema.Object, error) {
+	if e.Previous == nil {
+		return e.Object, nil
+	}
+	return store.Stamped(e.Previous, e.Object.Revision())
+}

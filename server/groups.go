@@ -1,0 +1,91 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/go-chi/chi/v5"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// verbs are what every kind can do, in the words of Kubernetes.
+var verbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+
+// legacyVersions answers /api: the core group of Kubernetes is not here.
+func (s *Server) legacyVersions(w http.ResponseWriter, r *http.Request) error {
+	return writeJSON(w, r, metav1.APIVersions{
+		TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"},
+		Versions: []string{}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{},
+	})
+}
+
+// groups answers /apis.
+func (s *Server) groups(w http.ResponseWriter, r *http.Request) error {
+	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+	for _, kind := range schema.Kinds() {
+		if n := len(list.Groups); n == 0 || list.Groups[n-1].Name != kind.Group {
+			list.Groups = append(list.Groups, apiGroup(kind.Group))
+		}
+	}
+	return writeJSON(w, r, list)
+}
+
+// group answers /apis/{group}.
+func (s *Server) group(w http.ResponseWriter, r *http.Request) error {
+	g := apiGroup(chi.URLParam(r, "group"))
+	if len(g.Versions) == 0 {
+		s.noSuchPath(w, r)
+		return nil
+	}
+	g.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
+	return writeJSON(w, r, g)
+}
+
+func apiGroup(name string) metav1.APIGroup {
+	g := metav1.APIGroup{Name: name}
+	for _, kind := range schema.Kinds() {
+		v := metav1.GroupVersionForDiscovery{GroupVersion: kind.APIVersion(), Version: kind.Version}
+		if kind.Group == name && !slices.Contains(g.Versions, v) {
+			g.Versions = append(g.Versions, v)
+		}
+	}
+	if len(g.Versions) > 0 {
+		g.PreferredVersion = g.Versions[0]
+	}
+	return g
+}
+
+// resources answers /apis/{group}/{version}.
+func (s *Server) resources(w http.ResponseWriter, r *http.Request) error {
+	list := metav1.APIResourceList{
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: groupVersion(r),
+	}
+	for _, kind := range kindsOf(list.GroupVersion) {
+		list.APIResources = append(list.APIResources, metav1.APIResource{
+			Name: kind.Plural, SingularName: kind.Singular, Kind: kind.Kind,
+			Namespaced: true, ShortNames: kind.ShortNames, Verbs: verbs,
+		})
+	}
+	if len(list.APIResources) == 0 {
+		s.noSuchPath(w, r)
+		return nil
+	}
+	return writeJSON(w, r, list)
+}
+
+func groupVersion(r *http.Request) string {
+	return chi.URLParam(r, "group") + "/" + chi.URLParam(r, "version")
+}
+
+func kindsOf(groupVersion string) []*schema.Kind {
+	var out []*schema.Kind
+	for _, kind := range schema.Kinds() {
+		if kind.APIVersion() == groupVersion {
+			out = append(out, kind)
+		}
+	}
+	return out
+}

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/google/uuid"
+)
+
+// requestIDHeader carries the id that ties an answer to a log line.
+const requestIDHeader = "X-Request-Id"
+
+type requestIDKey struct{}
+
+// identify gives every request an id: the client's, if it sent a sane one.
+func (s *Server) identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get(requestIDHeader)
+		if id == "" || len(id) > 64 {
+			id = uuid.NewString()
+		}
+		w.Header().Set(requestIDHeader, id)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id)))
+	})
+}
+
+func requestID(r *http.Request) string {
+	id, _ := r.Context().Value(requestIDKey{}).(string)
+	return id
+}
+
+// observe logs and counts a request once it is over.
+func (s *Server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		s.metrics.inFlight.Inc()
+		defer func() {
+			s.metrics.inFlight.Dec()
+			took, code := time.Since(start), ww.Status()
+			if code == 0 {
+				code = http.StatusOK
+			}
+			s.metrics.request(r.Method, routeOf(r), code, took)
+			s.opts.Log.LogAttrs(r.Context(), logLevel(r.URL.Path), "request",
+				slog.String("method", r.Method), slog.String("path", r.URL.RequestURI()),
+				slog.Int("status", code), slog.Int("bytes", ww.BytesWritten()),
+				slog.Duration("took", took), slog.String("id", requestID(r)))
+		}()
+		next.ServeHTTP(ww, r)
+	})
+}
+
+// routeOf is the pattern that matched, which unlike the path has few values.
+func routeOf(r *http.Request) string {
+	if pattern := chi.RouteContext(r.Context()).RoutePattern(); pattern != "" && !strings.HasSuffix(pattern, "*") {
+		return pattern
+	}
+	return "none"
+}
+
+// logLevel keeps what machines ask every few seconds out of the log.
+func logLevel(path string) slog.Level {
+	for _, prefix := range []string{"/v1/", "/v3/", "/healthz", "/readyz", "/metrics"} {
+		if strings.HasPrefix(path, prefix) {
+			return slog.LevelDebug
+		}
+	}
+	return slog.LevelInfo
+}
+
+// recoverPanic turns a panic into a 500, unless the answer has already begun:
+// then the connection is cut, so that nobody takes half an answer for whole.
+func (s *Server) recoverPanic(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if v == http.ErrAbortHandler {
+				panic(v)
+			}
+			s.opts.Log.ErrorContext(r.Context(), "panic in a handler", "panic", v, "id", requestID(r), "stack", string(debug.Stack()))
+			if answered(w) {
+				panic(http.ErrAbortHandler)
+			}
+			s.fail(w, r, fmt.Errorf("panic: %v", v))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// answered tells whether the head of the answer was sent.
+func answered(w http.ResponseWriter) bool {
+	ww, ok := w.(middleware.WrapResponseWriter)
+	return ok && ww.Status() != 0
+}
+
+// handler is an HTTP handler that leaves its failure to the caller.
+type handler func(http.ResponseWriter, *http.Request) error
+
+// handle sends whatever h fails with as a Status.
+func (s *Server) handle(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			s.fail(w, r, err)
+		}
+	}
+}
+
+// bounded is handle with a deadline: the server's own, or a shorter one that
+// the client asks for with ?timeout=.
+func (s *Server) bounded(h handler) http.HandlerFunc {
+	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
+		timeout, err := durationParam(r.URL.Query(), "timeout", s.opts.RequestTimeout)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), min(timeout, s.opts.RequestTimeout))
+		defer cancel()
+		return h(w, r.WithContext(ctx))
+	})
+}

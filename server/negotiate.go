@@ -1,0 +1,89 @@
+package server
+
+import (
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/munnerz/goautoneg"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// format is how an answer is written.
+type format int
+
+const (
+	formatJSON format = iota
+	formatYAML
+	// formatTable is JSON too, a meta.k8s.io/v1 Table.
+	formatTable
+)
+
+// mediaTypes are the names of a format; the first is the one that we write.
+var mediaTypes = map[format][]string{
+	formatJSON:  {"application/json"},
+	formatYAML:  {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"},
+	formatTable: {"application/json;as=Table;v=v1;g=meta.k8s.io"},
+}
+
+// contentType is the value of the header that announces the format.
+func (f format) contentType() string {
+	if f == formatTable {
+		return mediaTypes[formatJSON][0]
+	}
+	return mediaTypes[f][0]
+}
+
+// negotiate picks the first format on offer that the request accepts. The
+// first on offer is for those who take anything.
+func negotiate(r *http.Request, offer ...format) (format, error) {
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	if accept == "" || accept == "*/*" || accept == mediaTypes[offer[0]][0] {
+		return offer[0], nil
+	}
+	for _, clause := range goautoneg.ParseAccept(accept) {
+		if i := slices.IndexFunc(offer, func(f format) bool { return f.satisfies(clause) }); i >= 0 {
+			return offer[i], nil
+		}
+	}
+	return 0, plainStatus(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"Accept: must be one of %s, found %q", namesOf(offer), accept)
+}
+
+func (f format) satisfies(a goautoneg.Accept) bool {
+	if a.Q == 0 {
+		return false
+	}
+	if as := a.Params["as"]; as != "" || f == formatTable {
+		return f == formatTable && as == "Table" && a.Params["v"] == "v1" &&
+			a.Params["g"] == metav1.GroupName && a.Type+"/"+a.SubType == mediaTypes[formatJSON][0]
+	}
+	if a.SubType == "*" {
+		return a.Type == "*" || a.Type == "application"
+	}
+	return slices.Contains(mediaTypes[f], a.Type+"/"+a.SubType)
+}
+
+func namesOf(formats []format) string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, mediaTypes[f]...)
+	}
+	return strings.Join(names, ", ")
+}
+
+// contentType is the media type of the request's body, which must be one of
+// the allowed. Without the header the body is told by its look ("").
+func contentType(r *http.Request, allowed ...string) (string, error) {
+	header := r.Header.Get("Content-Type")
+	if header == "" {
+		return "", nil
+	}
+	media, _, err := mime.ParseMediaType(header)
+	if err != nil || !slices.Contains(allowed, media) {
+		return "", plainStatus(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+			"Content-Type: must be one of %s, found %q", strings.Join(allowed, ", "), header)
+	}
+	return media, nil
+}

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// node is a piece of an OpenAPI document.
+type node map[string]any
+
+// openAPIPaths answers /openapi/v3: which documents there are.
+func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
+	paths := node{}
+	for _, kind := range schema.Kinds() {
+		name := "apis/" + kind.APIVersion()
+		paths[name] = node{"serverRelativeURL": "/openapi/v3/" + name}
+	}
+	return writeJSON(w, r, node{"paths": paths})
+}
+
+// openAPI answers the document of one group and version. It says what kubectl
+// asks it for: that fields are validated by the server, which patches are
+// taken, and how the kinds are called.
+func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
+	kinds := kindsOf(groupVersion(r))
+	if len(kinds) == 0 {
+		s.noSuchPath(w, r)
+		return nil
+	}
+	paths, schemas := node{}, node{}
+	for _, kind := range kinds {
+		collection := "/apis/" + kind.APIVersion() + "/namespaces/{namespace}/" + kind.Plural
+		paths[collection] = node{"post": writeOperation(kind, "post", objectTypes)}
+		paths[collection+"/{name}"] = node{
+			"put":   writeOperation(kind, "put", objectTypes),
+			"patch": writeOperation(kind, "patch", patchTypes),
+		}
+		schemas[kind.Group+"."+kind.Version+"."+kind.Kind] = objectSchema(kind)
+	}
+	return writeJSON(w, r, node{
+		"openapi":    "3.0.0",
+		"info":       node{"title": "pilot-api", "version": s.opts.Version.GitVersion},
+		"paths":      paths,
+		"components": node{"schemas": schemas},
+	})
+}
+
+func writeOperation(kind *schema.Kind, action string, mediaTypes []string) node {
+	content := node{}
+	for _, media := range mediaTypes {
+		content[media] = node{"schema": node{"type": "object"}}
+	}
+	var parameters []node
+	for _, name := range writeParams {
+		parameters = append(parameters, node{"name": name, "in": "query", "schema": node{"type": "string"}})
+	}
+	return node{
+		"parameters":                      parameters,
+		"requestBody":                     node{"content": content},
+		"responses":                       node{"200": node{"description": "The object as it is stored."}},
+		"x-kubernetes-action":             action,
+		"x-kubernetes-group-version-kind": gvk(kind),
+	}
+}
+
+func gvk(kind *schema.Kind) node {
+	return node{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}
+}
+
+func objectSchema(kind *schema.Kind) node {
+	return node{
+		"type":        "object",
+		"description": kind.Doc,
+		"properties": node{
+			"apiVersion": node{"type": "string", "description": "Must be " + kind.APIVersion() + "."},
+			"kind":       node{"type": "string", "description": "Must be " + kind.Kind + "."},
+			"metadata":   node{"type": "object", "description": "Name, namespace, labels and annotations, as in Kubernetes."},
+			"spec":       node{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+		},
+		"x-kubernetes-group-version-kind": []node{gvk(kind)},
+	}
+}

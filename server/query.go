@@ -1,0 +1,184 @@
+package server
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// Query parameters by verb. Those in the first list are sent by Kubernetes
+// clients with anything and change nothing here.
+var (
+	anyParams    = []string{"pretty", "timeout"}
+	getParams    = params("resourceVersion", "includeObject")
+	listParams   = params("labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "limit", "continue", "includeObject", "watch", "timeoutSeconds", "allowWatchBookmarks", "sendInitialEvents")
+	writeParams  = params("dryRun", "fieldManager", "fieldValidation")
+	patchParams  = append(slices.Clone(writeParams), "force")
+	deleteParams = params("dryRun", "gracePeriodSeconds", "propagationPolicy", "orphanDependents")
+)
+
+func params(names ...string) []string { return append(slices.Clone(anyParams), names...) }
+
+// checkParams refuses parameters that are unknown or given twice: a typo in a
+// selector must not select everything.
+func checkParams(q url.Values, allowed []string) error {
+	for name, values := range q {
+		if !slices.Contains(allowed, name) {
+			return badRequest("unknown query parameter %q, allowed here are: %s", name, strings.Join(allowed, ", "))
+		}
+		if len(values) > 1 {
+			return badRequest("query parameter %q is given %d times, allowed is once", name, len(values))
+		}
+	}
+	return nil
+}
+
+func badParam(q url.Values, name, allowed string) error {
+	return badRequest("query parameter %s: must be %s, found %q", name, allowed, q.Get(name))
+}
+
+func boolParam(q url.Values, name string) (bool, error) {
+	switch q.Get(name) {
+	case "", "false", "0":
+		return false, nil
+	case "true", "1":
+		return true, nil
+	}
+	return false, badParam(q, name, "true or false")
+}
+
+func durationParam(q url.Values, name string, unset time.Duration) (time.Duration, error) {
+	text := q.Get(name)
+	if text == "" || text == "0" || text == "0s" {
+		return unset, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, badParam(q, name, "a duration like 30s")
+	}
+	return d, nil
+}
+
+// countParam reads a number that is not negative; 0 when unset.
+func countParam(q url.Values, name string) (int64, error) {
+	if q.Get(name) == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(q.Get(name), 10, 64)
+	if err != nil || n < 0 {
+		return 0, badParam(q, name, "a whole number, 0 or more")
+	}
+	return n, nil
+}
+
+// choiceParam reads one of some words; "" when unset.
+func choiceParam(q url.Values, name string, choices ...string) (string, error) {
+	value := q.Get(name)
+	if value == "" || slices.Contains(choices, value) {
+		return value, nil
+	}
+	return "", badParam(q, name, "one of "+strings.Join(choices, ", "))
+}
+
+// atLeastParam turns a resourceVersion into the freshness it asks for, by the
+// Kubernetes rules: unset is the newest, "0" is whatever is at hand, anything
+// else is not older than that.
+func atLeastParam(q url.Values) (int64, error) {
+	n, err := countParam(q, "resourceVersion")
+	if err != nil {
+		return 0, badParam(q, "resourceVersion", "the resourceVersion of an object or a list, or 0")
+	}
+	if n == 0 && q.Get("resourceVersion") != "" {
+		return store.Any, nil
+	}
+	return n, nil
+}
+
+// listOptions reads resourceVersion together with resourceVersionMatch.
+func listOptions(q url.Values) (store.ListOptions, error) {
+	atLeast, err := atLeastParam(q)
+	if err != nil {
+		return store.ListOptions{}, err
+	}
+	match, err := choiceParam(q, "resourceVersionMatch",
+		string(metav1.ResourceVersionMatchExact), string(metav1.ResourceVersionMatchNotOlderThan))
+	switch {
+	case err != nil:
+		return store.ListOptions{}, err
+	case match == "":
+		return store.ListOptions{AtLeast: atLeast}, nil
+	case q.Get("resourceVersion") == "":
+		return store.ListOptions{}, badRequest("query parameter resourceVersionMatch: only allowed together with resourceVersion")
+	case match == string(metav1.ResourceVersionMatchNotOlderThan):
+		return store.ListOptions{AtLeast: atLeast}, nil
+	case atLeast == store.Any:
+		return store.ListOptions{}, badRequest("query parameter resourceVersionMatch: Exact needs a resourceVersion other than 0")
+	}
+	return store.ListOptions{Exact: atLeast}, nil
+}
+
+// selection is the part of a scope that a client describes by selectors.
+type selection struct {
+	labels labels.Selector
+	fields fields.Selector
+}
+
+// selectable are the fields that a fieldSelector may name.
+var selectable = []string{"metadata.name", "metadata.namespace"}
+
+func selectionOf(q url.Values) (selection, error) {
+	ls, err := labels.Parse(q.Get("labelSelector"))
+	if err != nil {
+		return selection{}, badRequest("query parameter labelSelector: %v", err)
+	}
+	fs, err := fields.ParseSelector(q.Get("fieldSelector"))
+	if err != nil {
+		return selection{}, badRequest("query parameter fieldSelector: %v", err)
+	}
+	for _, req := range fs.Requirements() {
+		if !slices.Contains(selectable, req.Field) {
+			return selection{}, badRequest("query parameter fieldSelector: must select by %s, found %q", strings.Join(selectable, " or "), req.Field)
+		}
+	}
+	return selection{ls, fs}, nil
+}
+
+// all tells whether nothing is filtered out.
+func (s selection) all() bool { return s.labels.Empty() && s.fields.Empty() }
+
+func (s selection) matches(meta *metav1.ObjectMeta) bool {
+	return s.labels.Matches(labels.Set(meta.Labels)) &&
+		s.fields.Matches(fields.Set{selectable[0]: meta.Name, selectable[1]: meta.Namespace})
+}
+
+// narrow puts what the selectors say about names into the scope, so that the
+// store need not look at the rest.
+func (s selection) narrow(scope store.Scope) store.Scope {
+	if ns, ok := s.fields.RequiresExactMatch(selectable[1]); ok && scope.Namespace == "" {
+		scope.Namespace = ns
+	}
+	if name, ok := s.fields.RequiresExactMatch(selectable[0]); ok && scope.Namespace != "" {
+		scope.Name = name
+	}
+	return scope
+}
+
+// checkUnpaged reads limit and continue. A limit is a wish, and the whole list
+// is an allowed answer to it; a continue token cannot be ours.
+func checkUnpaged(q url.Values) error {
+	if _, err := countParam(q, "limit"); err != nil {
+		return err
+	}
+	if q.Get("continue") != "" {
+		return badRequest("query parameter continue: lists are answered whole here, so there is nothing to continue")
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// get answers GET on one object.
+func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
+	f, err := negotiate(r, formatJSON, formatYAML, formatTable)
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	if err := checkParams(q, getParams); err != nil {
+		return err
+	}
+	atLeast, err := atLeastParam(q)
+	if err != nil {
+		return err
+	}
+	obj, err := k.opts.Reads.Get(r.Context(), k.target(r), store.ReadOptions{AtLeast: atLeast})
+	if err != nil {
+		return err
+	}
+	return k.writeObject(w, r, http.StatusOK, f, obj)
+}
+
+// list answers GET on a collection.
+func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
+	f, err := negotiate(r, formatJSON, formatYAML, formatTable)
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	if err := checkParams(q, listParams); err != nil {
+		return err
+	}
+	if err := checkUnpaged(q); err != nil {
+		return err
+	}
+	opts, err := listOptions(q)
+	if err != nil {
+		return err
+	}
+	selected, err := selectionOf(q)
+	if err != nil {
+		return err
+	}
+	list, err := k.opts.Reads.List(r.Context(), selected.narrow(k.scope(r)), opts)
+	if err != nil {
+		return err
+	}
+	return k.writeList(w, r, f, selected.from(list))
+}
+
+// from keeps the selected items. The list given may be shared and stays as it
+// is.
+func (s selection) from(list *store.List) *store.List {
+	if s.all() {
+		return list
+	}
+	kept := make([]*schema.Object, 0, len(list.Items))
+	for _, o := range list.Items {
+		if s.matches(&o.Meta) {
+			kept = append(kept, o)
+		}
+	}
+	return &store.List{Revision: list.Revision, Items: kept}
+}

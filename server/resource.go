@@ -1,0 +1,44 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// resource answers the URLs of one kind.
+type resource struct {
+	*Server
+	kind *schema.Kind
+}
+
+// target is the object that a URL names; in the URL of a collection the name,
+// or name and namespace, are empty.
+func (k *resource) target(r *http.Request) schema.Key {
+	return schema.Key{Kind: k.kind.Kind, Namespace: chi.URLParam(r, "namespace"), Name: chi.URLParam(r, "name")}
+}
+
+func (k *resource) scope(r *http.Request) store.Scope {
+	return store.Scope{Kind: k.kind, Namespace: chi.URLParam(r, "namespace")}
+}
+
+// listOrWatch is one URL with two answers; only one of them has a deadline.
+func (k *resource) listOrWatch(w http.ResponseWriter, r *http.Request) {
+	watch, err := boolParam(r.URL.Query(), "watch")
+	switch {
+	case err != nil:
+		k.fail(w, r, err)
+	case watch:
+		k.handle(k.watch)(w, r)
+	default:
+		k.bounded(k.list)(w, r)
+	}
+}
+
+// path is the URL of an object.
+func path(o *schema.Object) string {
+	return "/apis/" + o.Kind.APIVersion() + "/namespaces/" + o.Meta.Namespace + "/" + o.Kind.Plural + "/" + o.Meta.Name
+}

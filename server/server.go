@@ -1,0 +1,195 @@
+// Package server is the HTTP front of the control plane: the config objects in
+// the Kubernetes API conventions, Envoy's REST discovery, health and metrics,
+// all on one listener.
+//
+// The way of a request: middleware.go (id, log, metrics, panics) → routes in
+// this file → one handler, which decodes (query.go, body.go, negotiate.go),
+// calls one method of the store, and answers (encode.go, table.go, watch.go).
+// Whatever fails leaves through fail in errors.go as a Status object.
+//
+//	resource.go    one kind's URLs     groups.go   /api, /apis: what there is
+//	read.go        GET, LIST           openapi.go  /openapi: what kubectl asks
+//	write.go       POST, PUT, DELETE   health.go   /healthz, /readyz, /version
+//	patch.go       PATCH               discovery_v1.go, discovery_v3.go, poll.go
+//	watch.go       ?watch=true         Envoy's polls
+//
+// Objects are never decoded or encoded on the way out: the bytes a store holds
+// are the bytes of a GET, of a list's items and of watch events.
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// Options are what a Server is made of. Store and Reads are needed; every
+// limit left at zero takes the default named beside it.
+type Options struct {
+	// Store takes the writes. It must validate what it is given
+	// (store.Strict): a patch is only as good as what checks its result.
+	Store store.Interface
+	// Reads answers GET, LIST and WATCH; usually the cache over Store.
+	Reads store.Reader
+	// Discovery answers proxies. Without one (nil) the server is a config
+	// store only, and the discovery paths do not exist.
+	Discovery *discovery.Server
+	// Ready are the checks behind /readyz, run in this order.
+	Ready []Check
+	// Registry collects the server's metrics and is what /metrics shows; nil
+	// makes an own one.
+	Registry *prometheus.Registry
+	// Log takes one line per request; nil drops them.
+	Log *slog.Logger
+	// Version is answered at /version.
+	Version version.Info
+
+	// RequestTimeout bounds everything but a watch (30 s).
+	RequestTimeout time.Duration
+	// WatchWriteTimeout is how long a watching client may leave data unread
+	// before it is cut off (30 s).
+	WatchWriteTimeout time.Duration
+	// BookmarkInterval is the time between two bookmarks of a watch (1 min).
+	BookmarkInterval time.Duration
+	// MaxWatches bounds the watches at one time (16384); more are told 429.
+	MaxWatches int
+	// ShutdownTimeout is what running requests get to finish (10 s).
+	ShutdownTimeout time.Duration
+}
+
+func (o *Options) setDefaults() {
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, 30*time.Second)
+	o.WatchWriteTimeout = cmp.Or(o.WatchWriteTimeout, 30*time.Second)
+	o.BookmarkInterval = cmp.Or(o.BookmarkInterval, time.Minute)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)
+	o.MaxWatches = cmp.Or(o.MaxWatches, 16384)
+	if o.Registry == nil {
+		o.Registry = prometheus.NewRegistry()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Server answers HTTP. Make it with New; it is safe for concurrent use.
+type Server struct {
+	opts    Options
+	metrics *metrics
+	router  chi.Router
+	watches chan struct{} // a slot for each running watch
+
+	stopping chan struct{} // closed when watches must end
+	stop     func()
+}
+
+// New builds a server. It starts nothing.
+func New(opts Options) *Server {
+	opts.setDefaults()
+	s := &Server{
+		opts:     opts,
+		metrics:  newMetrics(opts.Registry),
+		watches:  make(chan struct{}, opts.MaxWatches),
+		stopping: make(chan struct{}),
+	}
+	s.stop = sync.OnceFunc(func() { close(s.stopping) })
+	s.router = s.routes()
+	return s
+}
+
+// Handler answers all paths of the server. Serve adds what belongs to a
+// connection: time limits and the shutdown.
+func (s *Server) Handler() http.Handler { return s.router }
+
+// routes is the map of the server.
+func (s *Server) routes() chi.Router {
+	r := chi.NewRouter()
+	r.Use(s.identify, s.observe, s.recoverPanic)
+	r.NotFound(s.noSuchPath)
+	r.MethodNotAllowed(s.noSuchMethod)
+
+	r.Get("/", s.index)
+	r.Get("/healthz", s.healthz)
+	r.Get("/readyz", s.readyz)
+	r.Get("/version", s.handle(s.version))
+	r.Method(http.MethodGet, "/metrics", s.metrics.handler(s.opts.Registry))
+
+	r.Get("/api", s.handle(s.legacyVersions))
+	r.Get("/apis", s.handle(s.groups))
+	r.Get("/apis/{group}", s.handle(s.group))
+	r.Get("/apis/{group}/{version}", s.handle(s.resources))
+	r.Get("/openapi/v3", s.handle(s.openAPIPaths))
+	r.Get("/openapi/v3/apis/{group}/{version}", s.handle(s.openAPI))
+	for _, kind := range schema.Kinds() {
+		s.mountKind(r, kind)
+	}
+	if s.opts.Discovery != nil {
+		r.Get("/debug/problems", s.handle(s.problems))
+		mountDiscovery(r, s.opts.Discovery, s.opts.Log)
+	}
+	return r
+}
+
+// mountKind routes one kind, in all namespaces and in one.
+func (s *Server) mountKind(r chi.Router, kind *schema.Kind) {
+	k := &resource{Server: s, kind: kind}
+	base := "/apis/" + kind.APIVersion()
+	r.Get(base+"/"+kind.Plural, k.listOrWatch)
+	r.Route(base+"/namespaces/{namespace}/"+kind.Plural, func(r chi.Router) {
+		r.Get("/", k.listOrWatch)
+		r.Post("/", s.bounded(k.create))
+		r.Get("/{name}", s.bounded(k.get))
+		r.Put("/{name}", s.bounded(k.update))
+		r.Patch("/{name}", s.bounded(k.patch))
+		r.Delete("/{name}", s.bounded(k.delete))
+	})
+}
+
+// Serve answers on ln until ctx ends, then stops: no new connections, watches
+// are ended with a last bookmark, other requests get ShutdownTimeout to
+// finish. It closes ln and returns nil after an orderly end. A Server can
+// serve once.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	srv := &http.Server{
+		Handler:           s.router,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       s.opts.RequestTimeout,
+		WriteTimeout:      2 * s.opts.RequestTimeout,
+		IdleTimeout:       3 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
+	}
+	srv.RegisterOnShutdown(s.stop)
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(ln) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve on %s: %w", ln.Addr(), err)
+	case <-ctx.Done():
+	}
+	return s.shutdown(srv)
+}
+
+func (s *Server) shutdown(srv *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.opts.ShutdownTimeout)
+	defer cancel()
+	err := srv.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.opts.Log.Warn("requests still running at shutdown are cut off", "after", s.opts.ShutdownTimeout)
+		return srv.Close()
+	}
+	return err
+}

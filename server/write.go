@@ -1,0 +1,164 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// create answers POST on the collection of a namespace.
+func (k *resource) create(w http.ResponseWriter, r *http.Request) error {
+	f, writes, err := k.beginWrite(r, writeParams)
+	if err != nil {
+		return err
+	}
+	obj, err := k.readObject(w, r, k.target(r))
+	if err != nil {
+		return err
+	}
+	obj, err = createNamed(r.Context(), writes, obj)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", path(obj))
+	return k.writeObject(w, r, http.StatusCreated, f, obj)
+}
+
+// update answers PUT on an object.
+func (k *resource) update(w http.ResponseWriter, r *http.Request) error {
+	f, writes, err := k.beginWrite(r, writeParams)
+	if err != nil {
+		return err
+	}
+	obj, err := k.readObject(w, r, k.target(r))
+	if err != nil {
+		return err
+	}
+	obj, err = writes.Update(r.Context(), obj)
+	if err != nil {
+		return err
+	}
+	return k.writeObject(w, r, http.StatusOK, f, obj)
+}
+
+// delete answers DELETE on an object with its last state.
+func (k *resource) delete(w http.ResponseWriter, r *http.Request) error {
+	f, writes, err := k.beginWrite(r, deleteParams)
+	if err != nil {
+		return err
+	}
+	opts, err := readDeleteOptions(w, r)
+	if err != nil {
+		return err
+	}
+	if len(opts.DryRun) > 0 {
+		writes = rehearsal{k.opts.Store}
+	}
+	obj, err := writes.Delete(r.Context(), k.target(r), preconditions(opts))
+	if err != nil {
+		return err
+	}
+	return k.writeObject(w, r, http.StatusOK, f, obj)
+}
+
+// beginWrite checks what all writes have in common, before the body is read,
+// and picks the store to write to: the real one or a rehearsal.
+func (k *resource) beginWrite(r *http.Request, allowed []string) (format, store.Interface, error) {
+	f, err := negotiate(r, formatJSON, formatYAML, formatTable)
+	if err != nil {
+		return 0, nil, err
+	}
+	q := r.URL.Query()
+	if err := checkParams(q, allowed); err != nil {
+		return 0, nil, err
+	}
+	if err := checkFieldValidation(q); err != nil {
+		return 0, nil, err
+	}
+	dryRun, err := choiceParam(q, "dryRun", metav1.DryRunAll)
+	if err != nil {
+		return 0, nil, err
+	}
+	if dryRun != "" {
+		return f, rehearsal{k.opts.Store}, nil
+	}
+	return f, k.opts.Store, nil
+}
+
+// checkFieldValidation knows the words of Kubernetes. Unknown fields are
+// refused whatever the word: a typo must not lose a rule.
+func checkFieldValidation(q url.Values) error {
+	_, err := choiceParam(q, "fieldValidation",
+		metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore)
+	return err
+}
+
+// nameTries bounds the search for a free generated name; 36^5 names per
+// prefix make even a second try rare.
+const nameTries = 5
+
+// createNamed creates an object, under a generated name when it has only a
+// prefix of one.
+func createNamed(ctx context.Context, s store.Interface, obj *schema.Object) (*schema.Object, error) {
+	if obj.Meta.Name != "" {
+		return s.Create(ctx, obj)
+	}
+	for try := 1; ; try++ {
+		named, err := withGeneratedName(obj)
+		if err != nil {
+			return nil, err
+		}
+		created, err := s.Create(ctx, named)
+		if try == nameTries || !errors.Is(err, store.ErrExists) {
+			return created, err
+		}
+	}
+}
+
+func withGeneratedName(obj *schema.Object) (*schema.Object, error) {
+	meta := obj.Meta
+	meta.Name = meta.GenerateName + rand.String(5)
+	return obj.WithMeta(meta)
+}
+
+// readDeleteOptions reads the body of a DELETE, which may be missing. What is
+// said there about grace and dependents has no meaning for config objects.
+func readDeleteOptions(w http.ResponseWriter, r *http.Request) (metav1.DeleteOptions, error) {
+	var opts metav1.DeleteOptions
+	body, _, err := readBody(w, r, objectTypes...)
+	if err != nil || len(body) == 0 {
+		return opts, err
+	}
+	if err := yaml.UnmarshalStrict(body, &opts); err != nil {
+		return opts, badRequest("body: must be a DeleteOptions object or nothing: %s",
+			strings.TrimPrefix(err.Error(), "error unmarshaling JSON: "))
+	}
+	for _, word := range opts.DryRun {
+		if word != metav1.DryRunAll {
+			return opts, badRequest("dryRun: must be %s, found %q", metav1.DryRunAll, word)
+		}
+	}
+	return opts, nil
+}
+
+func preconditions(opts metav1.DeleteOptions) store.Preconditions {
+	var pre store.Preconditions
+	if given := opts.Preconditions; given != nil {
+		if given.UID != nil {
+			pre.UID = string(*given.UID)
+		}
+		if given.ResourceVersion != nil {
+			pre.ResourceVersion = *given.ResourceVersion
+		}
+	}
+	return pre
+}
