@@ -1,0 +1,69 @@
+// Package e2e is the whole path on real parts: it starts the programs as a
+// user would, routes requests through a real Envoy, and says whether what
+// should happen did. It knows the programs by their commands and their wire
+// formats only and imports none of their code.
+//
+// From small to large: a process is one program with its log; Pilot is a
+// pilot-api, Sidecar an Envoy, Shop the services of examples/bookshop; a World
+// is one of each, on addresses of its own, so that any number can stand side
+// by side. A Row is one routing rule with what should come of it; Play tries
+// one in a World. The demo prints the rows (internal/e2e/demo), the tests
+// assert them.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// patience bounds every wait for a program to come round. It is no measure of
+// speed: a busy machine must not fail a test.
+const patience = 30 * time.Second
+
+// Programs says where the executables are.
+type Programs struct {
+	PilotAPI, Istioctl, Envoy string
+}
+
+// Installed returns the programs as make leaves them below root, the folder of
+// the repository, and an error that names the make target of a missing one.
+func Installed(root string) (Programs, error) {
+	p := Programs{
+		PilotAPI: filepath.Join(root, "bin", "pilot-api"),
+		Istioctl: filepath.Join(root, "bin", "istioctl"),
+		Envoy:    filepath.Join(root, ".tools", "envoy"),
+	}
+	for path, target := range map[string]string{p.PilotAPI: "build", p.Istioctl: "build", p.Envoy: "tools"} {
+		if _, err := os.Stat(path); err != nil {
+			return p, fmt.Errorf("%w: run make %s", err, target)
+		}
+	}
+	return p, nil
+}
+
+// until calls try every now and then, until it returns nil. When ctx or our
+// patience ends, or the process (if one is given) does, the last error says
+// what was still missing. Other programs are watched this way because they
+// offer nothing to wait on.
+func until(ctx context.Context, what string, p *process, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-p.ended():
+			return fmt.Errorf("waiting for %s: %w", what, p.exitError())
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), err)
+		}
+	}
+}

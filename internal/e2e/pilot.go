@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Pilot is a running pilot-api.
+type Pilot struct {
+	URL string
+
+	programs Programs
+	dir      string
+	args     []string
+	*process
+}
+
+// StartPilot runs a pilot-api on a free loopback port, and returns when it is
+// ready. Its log is in dir; where its data is, args must say.
+func StartPilot(ctx context.Context, programs Programs, dir string, args ...string) (*Pilot, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	p := &Pilot{
+		URL:      "http://" + addr,
+		programs: programs,
+		dir:      dir,
+		args:     append([]string{"--listen", addr}, args...),
+	}
+	return p, p.Restart(ctx)
+}
+
+// Restart starts the program again as it was started, after stop or kill, and
+// returns when it is ready.
+func (p *Pilot) Restart(ctx context.Context) error {
+	var err error
+	if p.process, err = start(ctx, p.dir, "pilot-api", p.programs.PilotAPI, p.args...); err != nil {
+		return err
+	}
+	err = until(ctx, "pilot-api to be ready", p.process, func(ctx context.Context) error {
+		_, err := fetch(ctx, p.URL+"/readyz")
+		return err
+	})
+	if err != nil {
+		return errors.Join(err, p.stop())
+	}
+	return nil
+}
+
+// Istioctl runs the command line against this server and returns what it
+// printed; the error of a failed one includes it.
+func (p *Pilot) Istioctl(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, p.programs.Istioctl, append(args, "--server", p.URL)...)
+	var out, complaints bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	if err := cmd.Run(); err != nil {
+		return out.Bytes(), fmt.Errorf("istioctl %s: %w\n%s%s", strings.Join(args, " "), err, &out, &complaints)
+	}
+	return out.Bytes(), nil
+}
+
+// Published returns when discovery answers by all that has been written up to
+// now. Lists are linearizable and etcd has one clock for all kinds, so the
+// revision of any list will do.
+func (p *Pilot) Published(ctx context.Context) error {
+	text, err := fetch(ctx, p.URL+"/apis/config.istio.io/v1alpha2/routerules")
+	if err != nil {
+		return err
+	}
+	var list struct {
+		Metadata struct {
+			Revision int64 `json:"resourceVersion,string"`
+		}
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	written := list.Metadata.Revision
+	return until(ctx, fmt.Sprintf("discovery to publish revision %d", written), p.process, func(ctx context.Context) error {
+		published, err := p.publishedRevision(ctx)
+		if err == nil && published < written {
+			err = fmt.Errorf("published is %d", published)
+		}
+		return err
+	})
+}
+
+var revisionMetric = regexp.MustCompile(`(?m)^pilot_discovery_revision (\S+)$`)
+
+func (p *Pilot) publishedRevision(ctx context.Context) (int64, error) {
+	text, err := fetch(ctx, p.URL+"/metrics")
+	if err != nil {
+		return 0, err
+	}
+	found := revisionMetric.FindSubmatch(text)
+	if found == nil {
+		return 0, fmt.Errorf("no line %s in /metrics", revisionMetric)
+	}
+	revision, err := strconv.ParseFloat(string(found[1]), 64)
+	return int64(revision), err
+}
+
+// fetch returns the body of a GET that was answered 200.
+func fetch(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return send(req)
+}
+
+// send returns the body of a request that was answered 200.
+func send(req *http.Request) ([]byte, error) {
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: %s\n%s", req.Method, req.URL, resp.Status, body)
+	}
+	return body, err
+}
+
+// freePort returns a loopback port that nobody listens on. Another program may
+// take it before its user does; who starts that user then sees it end and says
+// so.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

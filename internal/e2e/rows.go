@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Row is one rule and what should come of it.
+type Row struct {
+	Rule   string // File in examples/bookshop/rules, without .yaml; empty for no rule.
+	Should string // What should happen, for people.
+
+	// AtOnce is how many requests are under way together; 0 is ten.
+	AtOnce int
+	Ask    func(i int) Ask
+	// Did says what happened, for people, and what of it should not have: the
+	// empty text if all is well.
+	Did func(*Traffic) (did, wrong string)
+}
+
+// Title names the row in tables and tests.
+func (r Row) Title() string {
+	if r.Rule == "" {
+		return "(no rule)"
+	}
+	return r.Rule
+}
+
+// Rows are tried in this order.
+var Rows = []Row{
+	{
+		Should: "a third of the requests to each version of reviews",
+		Ask:    get("reviews"),
+		Did: func(t *Traffic) (string, string) {
+			return t.tally(version), firstOf(t.share("v1", 1./3), t.share("v2", 1./3), t.share("v3", 1./3))
+		},
+	},
+	{
+		Rule:   "all-to-v1",
+		Should: "all requests to v1",
+		Ask:    get("reviews"),
+		Did: func(t *Traffic) (string, string) {
+			return t.tally(version), t.all("from v1", from("v1"))
+		},
+	},
+	{
+		Rule:   "half-v1-half-v3",
+		Should: "half of the requests to v1, half to v3",
+		Ask:    get("reviews"),
+		Did: func(t *Traffic) (string, string) {
+			return t.tally(version), firstOf(t.share("v1", .5), t.share("v3", .5), t.all("from v1 or v3", from("v1", "v3")))
+		},
+	},
+	{
+		Rule:   "jason-to-v2",
+		Should: "v2 for cookie user=jason, v1 for the others",
+		Ask:    halfJason("reviews"),
+		Did: func(t *Traffic) (string, string) {
+			who := func(a *Answer) string { return caller(a) + " " + version(a) }
+			return t.tally(who), t.all("v2 for jason and v1 for others", func(a *Answer) bool {
+				return version(a) == map[bool]string{true: "v2", false: "v1"}[a.asJason()]
+			})
+		},
+	},
+	{
+		Rule:   "jason-delayed",
+		Should: "0.3 s of delay for jason, none for the others",
+		Ask:    halfJason("ratings"),
+		Did:    delayed,
+	},
+	{
+		Rule:   "quarter-aborted",
+		Should: "503 for a quarter of the requests, unseen by ratings",
+		Ask:    get("ratings"),
+		Did: func(t *Traffic) (string, string) {
+			arrived := t.Hits[Backend("ratings", "v1")]
+			return fmt.Sprintf("%s; ratings saw %d", t.tally(status), arrived),
+				firstOf(t.share("status 503", .25), t.equal("requests at ratings", arrived, t.count(ok)))
+		},
+	},
+	{
+		Rule:   "mirror-to-v3",
+		Should: "all requests to v1, a copy of each to v3",
+		Ask:    get("reviews"),
+		Did: func(t *Traffic) (string, string) {
+			copies := t.Hits[Backend("reviews", "v3")]
+			return fmt.Sprintf("%s; v3 saw %d", t.tally(version), copies),
+				firstOf(t.all("from v1", from("v1")), t.equal("copies at v3", copies, Requests))
+		},
+	},
+	{
+		Rule:   "retried",
+		Should: "200 for all, although each first attempt fails",
+		// Envoy lets three retries to a cluster be under way, and fails the rest.
+		AtOnce: 2,
+		Ask: func(i int) Ask {
+			return Ask{Service: "ratings", Path: "/", Header: http.Header{FailFirst: {strconv.Itoa(i)}}}
+		},
+		Did: func(t *Traffic) (string, string) {
+			attempts := t.Hits[Backend("ratings", "v1")]
+			return fmt.Sprintf("%s; ratings saw %d", t.tally(status), attempts),
+				firstOf(t.all("200", ok), t.equal("attempts at ratings", attempts, 2*Requests))
+		},
+	},
+	{
+		Rule:   "timed-out",
+		Should: "504 for all, since details never answers",
+		Ask: func(int) Ask {
+			return Ask{Service: "details", Path: "/", Header: http.Header{Hang: {"yes"}}}
+		},
+		Did: func(t *Traffic) (string, string) {
+			return t.tally(status), t.all("504", func(a *Answer) bool { return a.Status == http.StatusGatewayTimeout })
+		},
+	},
+	{
+		Rule:   "rewritten",
+		Should: "details sees /details/7 for /books/7",
+		Ask:    func(int) Ask { return Ask{Service: "details", Path: "/books/7"} },
+		Did: func(t *Traffic) (string, string) {
+			seen := func(a *Answer) string { return a.Echo.Path }
+			return t.tally(seen), t.all("/details/7", func(a *Answer) bool { return seen(a) == "/details/7" })
+		},
+	},
+	{
+		Rule:   "redirected",
+		Should: "301 to books.example.com for /old",
+		Ask:    func(int) Ask { return Ask{Service: "details", Path: "/old/7"} },
+		Did: func(t *Traffic) (string, string) {
+			where := func(a *Answer) string { return status(a) + " " + a.Location }
+			return t.tally(where), t.all("301 to the new address", func(a *Answer) bool {
+				return a.Status == http.StatusMovedPermanently && a.Location == "http://books.example.com/details/new"
+			})
+		},
+	},
+}
+
+// get asks the service plainly.
+func get(service string) func(int) Ask {
+	return func(int) Ask { return Ask{Service: service, Path: "/"} }
+}
+
+// halfJason sends every other request with jason's cookie.
+func halfJason(service string) func(int) Ask {
+	return func(i int) Ask {
+		ask := Ask{Service: service, Path: "/"}
+		if i%2 == 0 {
+			ask.Header = http.Header{"Cookie": {"theme=dark; user=jason"}}
+		}
+		return ask
+	}
+}
+
+// delayed judges the others by Envoy's own counter: how long a request takes
+// that is not delayed is up to the machine.
+func delayed(t *Traffic) (did, wrong string) {
+	jason := t.count(func(a *Answer) bool { return a.asJason() })
+	late := t.count(func(a *Answer) bool { return a.asJason() && a.Took >= 300*time.Millisecond })
+	did = fmt.Sprintf("%d of jason's %d delayed; Envoy delayed %d of %d", late, jason, t.Delays, Requests)
+	return did, firstOf(t.all("200", ok), t.equal("late answers for jason", late, jason), t.equal("delays by Envoy", t.Delays, jason))
+}
