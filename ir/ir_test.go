@@ -1,0 +1,147 @@
+package ir_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+func TestListenersAt(t *testing.T) {
+	cfg := &ir.Config{Listeners: []*ir.Listener{
+		{IP: "0.0.0.0", Port: 80, HTTP: &ir.HTTPListener{Table: "80"}},
+		{Port: 9080, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "in.9080"}}}},
+		{IP: "0.0.0.0", Port: 15001, HandOff: true},
+		{IP: "10.0.0.7", Port: 9080, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "loser"}}}},
+		{IP: "0.0.0.0", Port: 443, HTTP: &ir.HTTPListener{Table: "443"}},
+		{IP: "0.0.0.0", Port: 443, TCP: &ir.TCPListener{}},
+	}}
+	for _, tc := range []struct {
+		ip            string
+		want          []string
+		wantOwnBlocks []string
+	}{
+		{"10.0.0.7", []string{"0.0.0.0:15001", "0.0.0.0:443", "0.0.0.0:80", "10.0.0.7:9080"}, []string{"10.0.0.7/32"}},
+		{"10.0.0.8", []string{"0.0.0.0:15001", "0.0.0.0:443", "0.0.0.0:80", "10.0.0.7:9080", "10.0.0.8:9080"}, []string{"10.0.0.8/32"}},
+		{"fd00::7", []string{"0.0.0.0:15001", "0.0.0.0:443", "0.0.0.0:80", "10.0.0.7:9080", "[fd00::7]:9080"}, []string{"fd00::7/128"}},
+	} {
+		var got, blocks []string
+		for _, l := range cfg.ListenersAt(tc.ip) {
+			got = append(got, l.Address())
+			if l.TCP != nil && l.TCP.Routes[0].Cluster == "in.9080" {
+				blocks = l.TCP.Routes[0].Destinations
+			}
+			if l.Port == 443 && l.HTTP == nil {
+				t.Errorf("%s: the second listener of an address won", tc.ip)
+			}
+		}
+		if d := cmp.Diff(tc.want, got); d != "" {
+			t.Errorf("%s: addresses (-want +got):\n%s", tc.ip, d)
+		}
+		if d := cmp.Diff(tc.wantOwnBlocks, blocks); d != "" {
+			t.Errorf("%s: own destinations (-want +got):\n%s", tc.ip, d)
+		}
+	}
+	if cfg.Listeners[1].IP != "" || cfg.Listeners[1].TCP.Routes[0].Destinations != nil {
+		t.Error("ListenersAt changed the shared Config")
+	}
+}
+
+func TestMatchCatchAll(t *testing.T) {
+	for _, tc := range []struct {
+		match ir.Match
+		want  bool
+	}{
+		{ir.Match{}, true},
+		{ir.Match{Prefix: "/"}, true},
+		{ir.Match{Prefix: "/a"}, false},
+		{ir.Match{Path: "/"}, false},
+		{ir.Match{Regex: ".*"}, false},
+		{ir.Match{Headers: []ir.HeaderMatch{{Name: "a", Present: true}}}, false},
+	} {
+		if got := tc.match.CatchAll(); got != tc.want {
+			t.Errorf("%+v: catch-all %v, want %v", tc.match, got, tc.want)
+		}
+	}
+}
+
+// valid is a config with one of everything.
+func valid() *ir.Config {
+	table := func(name string) *ir.RouteTable {
+		return &ir.RouteTable{Name: name, VirtualHosts: []*ir.VirtualHost{{
+			Name: "a", Domains: []string{"a", "a:80"},
+			Routes: []*ir.Route{
+				{Match: ir.Match{Path: "/old"}, Redirect: &ir.Redirect{Path: "/new"}},
+				{Clusters: []ir.WeightedCluster{{Name: "out.a", Weight: 90}, {Name: "out.b", Weight: 10}}},
+			},
+		}}}
+	}
+	return &ir.Config{
+		Delay: time.Second, RouteDelay: time.Second,
+		Clusters: []*ir.Cluster{
+			{Name: "in.80", Type: ir.StaticHosts, Hosts: []ir.HostPort{{Host: "127.0.0.1", Port: 80}}, ConnectTimeout: time.Second},
+			{Name: "out.a", Type: ir.Registry, EndpointKey: "a", ConnectTimeout: time.Second},
+			{Name: "out.b", Type: ir.OriginalDestination, ConnectTimeout: time.Second},
+		},
+		RouteTables: []*ir.RouteTable{table("80")},
+		Listeners: []*ir.Listener{
+			{IP: "0.0.0.0", Port: 15001, HandOff: true, Bind: true},
+			{IP: "0.0.0.0", Port: 80, HTTP: &ir.HTTPListener{Table: "80"}},
+			{Port: 80, HTTP: &ir.HTTPListener{Inline: table("inbound|80")}},
+			{Port: 81, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Destinations: []string{"10.0.0.0/8"}, Cluster: "in.80"}}}},
+		},
+	}
+}
+
+func TestValidate(t *testing.T) {
+	if err := ir.Validate(valid()); err != nil {
+		t.Fatalf("a valid config: %v", err)
+	}
+	firstRoute := func(c *ir.Config) *ir.Route { return c.RouteTables[0].VirtualHosts[0].Routes[1] }
+	for want, spoil := range map[string]func(*ir.Config){
+		"delays: must be above 0":                        func(c *ir.Config) { c.Delay = 0 },
+		"cluster out.a: must be there only once":         func(c *ir.Config) { c.Clusters[2].Name = "out.a" },
+		"cluster: must have a name":                      func(c *ir.Config) { c.Clusters[2].Name = "" },
+		"connect timeout must be above 0":                func(c *ir.Config) { c.Clusters[0].ConnectTimeout = 0 },
+		"must have a key to ask endpoints by":            func(c *ir.Config) { c.Clusters[1].EndpointKey = "" },
+		"must have no hosts, found [a:1]":                func(c *ir.Config) { c.Clusters[2].Hosts = []ir.HostPort{{Host: "a", Port: 1}} },
+		`host must be an IP address, found "localhost"`:  func(c *ir.Config) { c.Clusters[0].Hosts[0].Host = "localhost" },
+		"port of a host must be 1 to 65535":              func(c *ir.Config) { c.Clusters[0].Hosts[0].Port = 0 },
+		`type must be registry, static, strict-dns`:      func(c *ir.Config) { c.Clusters[0].Type = "sds" },
+		"listener 0.0.0.0:0: port must be":               func(c *ir.Config) { c.Listeners[1].Port = 0 },
+		"must be exactly one of hand-off, HTTP and TCP":  func(c *ir.Config) { c.Listeners[0].TCP = &ir.TCPListener{} },
+		"a table inline or the name of one":              func(c *ir.Config) { c.Listeners[2].HTTP.Table = "80" },
+		`one of the route tables, found "8080"`:          func(c *ir.Config) { c.Listeners[1].HTTP.Table = "8080" },
+		`one of the clusters, found "gone"`:              func(c *ir.Config) { c.Listeners[3].TCP.Routes[0].Cluster = "gone" },
+		`a CIDR block like 10.0.0.0/8, found "a.com/32"`: func(c *ir.Config) { c.Listeners[3].TCP.Routes[0].Destinations[0] = "a.com/32" },
+		"virtual host a: must be there only once":        func(c *ir.Config) { t := c.RouteTables[0]; t.VirtualHosts = append(t.VirtualHosts, t.VirtualHosts[0]) },
+		"domain a: must be there only once":              func(c *ir.Config) { c.RouteTables[0].VirtualHosts[0].Domains[1] = "A" },
+		"must have a domain":                             func(c *ir.Config) { c.RouteTables[0].VirtualHosts[0].Domains = nil },
+		"must redirect or have clusters, and not both":   func(c *ir.Config) { firstRoute(c).Redirect = &ir.Redirect{Host: "b"} },
+		"redirect must change host or path":              func(c *ir.Config) { *c.RouteTables[0].VirtualHosts[0].Routes[0].Redirect = ir.Redirect{} },
+		"weights must sum to 100, found 99":              func(c *ir.Config) { firstRoute(c).Clusters[0].Weight = 89 },
+		"weight of out.a must not be negative":           func(c *ir.Config) { firstRoute(c).Clusters[0].Weight = -90 },
+		`mirror: must name one of the clusters`:          func(c *ir.Config) { firstRoute(c).Mirror = "gone" },
+		"timeout must not be negative":                   func(c *ir.Config) { firstRoute(c).Timeout = -1 },
+		"retry must have attempts":                       func(c *ir.Config) { firstRoute(c).Retry = &ir.Retry{} },
+		"percentages of a fault must be 0 to 100":        func(c *ir.Config) { firstRoute(c).Fault = &ir.Fault{AbortPercent: 101} },
+		"delay must not be negative":                     func(c *ir.Config) { firstRoute(c).Fault = &ir.Fault{Delay: -1} },
+		"must match a path, a prefix or a regex":         func(c *ir.Config) { firstRoute(c).Match = ir.Match{Path: "/a", Prefix: "/b"} },
+		"a header to match must have a name":             func(c *ir.Config) { firstRoute(c).Match.Headers = []ir.HeaderMatch{{}} },
+		"header x must match in one way, found more": func(c *ir.Config) {
+			firstRoute(c).Match.Headers = []ir.HeaderMatch{{Name: "x", Exact: "a", Present: true}}
+		},
+		"route table 80: must be there only once":           func(c *ir.Config) { c.RouteTables = append(c.RouteTables, c.RouteTables[0]) },
+		"listener :80: virtual host a: route 1: weights mu": func(c *ir.Config) { c.Listeners[2].HTTP.Inline.VirtualHosts[0].Routes[1].Clusters[0].Weight = 0 },
+	} {
+		c := valid()
+		spoil(c)
+		err := ir.Validate(c)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
