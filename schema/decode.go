@@ -16,36 +16,68 @@ type Options struct {
 	Namespace string
 }
 
-// Document is one document of a file: its text and the line it starts at.
-type Document struct {
-	Text []byte
-	File string
-	Line int // of the first line of Text, from 1
+// Decode reads exactly one object from a YAML or JSON text and validates it:
+// syntax, structure, meaning. A text that begins with { is JSON. The object is
+// nil when the list holds an error; warnings may come with an object. An empty
+// text, or more than one document, is an error. Names in the proto spelling
+// (simple_cb) are read and written back in lower camel case (simpleCb); a
+// status and managedFields, which clients send back, are dropped.
+func Decode(text []byte, opts Options) (*Object, diag.List) {
+	doc, list := single(text, opts.File)
+	if list != nil {
+		return nil, list
+	}
+	t, list := doc.parse()
+	if list.Err() != nil {
+		return nil, list
+	}
+	return t.object(t.value, "", opts.Namespace)
 }
 
-// Split cuts a text into its YAML documents (a JSON text is one document).
-// Empty documents, and those of comments only, are left out. It does not parse
-// further than it must.
-func Split(text []byte, file string) []Document { panic("not written yet") }
-
-// Decode reads exactly one object from a YAML or JSON text and validates it:
-// syntax, structure, meaning. The object is nil when the list holds an error;
-// warnings may come with an object. An empty text, or more than one document,
-// is an error. Names in the proto spelling (simple_cb) are read and written
-// back in lower camel case (simpleCb).
-func Decode(text []byte, opts Options) (*Object, diag.List) { panic("not written yet") }
-
-// Objects decodes a document, as Decode does with namespace as the default
-// namespace, and unpacks a "kind: List" into its items. Positions count from
-// the start of the file. Objects that are good are returned beside the
-// problems of those that are not.
-func (d Document) Objects(namespace string) ([]*Object, diag.List) { panic("not written yet") }
-
 // Validate checks an object that was built by hand or by a patch, as strictly
-// as Decode does.
-func Validate(o *Object) diag.List { panic("not written yet") }
+// as Decode does. The proto spelling is not read here: the object is what is
+// written.
+func Validate(o *Object) diag.List {
+	t, list := Document{Text: o.JSON()}.parse()
+	if list.Err() != nil {
+		return list
+	}
+	var d draft
+	d.top, _ = t.value.(map[string]any)
+	d.check()
+	if o.Meta.Namespace == "" {
+		d.required("metadata.namespace", "must be given")
+	}
+	list = d.finish()
+	for i := range list {
+		list[i].Object = o.Key().Ref()
+	}
+	return list
+}
 
-// Lookup finds a kind by any name a person may type: RouteRule, routerule,
-// routerules, route-rule, route-rules, a short name, any of these followed by
-// ".group" or ".version.group".
-func Lookup(name string) (*Kind, bool) { panic("not written yet") }
+// object reads one object of the tree; at is where in the document it is.
+func (t *tree) object(v any, at, namespace string) (*Object, diag.List) {
+	d := draft{}
+	top, ok := v.(map[string]any)
+	if ok {
+		d.top = top
+		d.normalise(namespace)
+		d.check()
+	} else {
+		d.add(diag.Error, diag.FieldTypeInvalid, "", short(v), "an object must be a map with the fields apiVersion, kind, metadata, spec")
+	}
+	list := d.finish()
+	for i := range list {
+		list[i].Object = d.ref()
+		list[i].Position = t.locate(at, list[i].Field)
+	}
+	byPosition(list)
+	if list.Err() != nil {
+		return nil, list
+	}
+	o, err := d.build()
+	if err != nil {
+		return nil, append(list, diag.Problem{Severity: diag.Error, Reason: diag.Malformed, Object: d.ref(), Message: err.Error()})
+	}
+	return o, list
+}

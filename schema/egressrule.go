@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -104,9 +103,4 @@ func (p *problems) egressProtocol(field, protocol string, to *IstioService) {
 	case !isRange && slices.Contains(egressTCP, name):
 		p.warn(field, "TCP is told apart by address, so it needs an address range as spec.destination.service; for a host name this port has no effect")
 	}
-}
-
-func isCIDR(text string) bool {
-	_, err := netip.ParsePrefix(text)
-	return err == nil
 }

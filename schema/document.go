@@ -1,0 +1,120 @@
+package schema
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// Document is one document of a file: its text and the line it starts at.
+type Document struct {
+	Text []byte
+	File string
+	Line int // of the first line of Text, from 1
+}
+
+// Split cuts a text into its YAML documents (a JSON text is one document).
+// Empty documents, and those of comments only, are left out. It does not parse
+// further than it must.
+func Split(text []byte, file string) []Document {
+	var docs []Document
+	start, line := 0, 1
+	from := line
+	add := func(end int) {
+		if part := text[start:end]; !isBlank(part) {
+			docs = append(docs, Document{Text: part, File: file, Line: from})
+		}
+	}
+	for at := 0; at < len(text); line++ {
+		next := at + 1 + bytes.IndexByte(text[at:], '\n')
+		if next == at {
+			next = len(text)
+		}
+		if marker := text[at:next]; isMarker(marker) {
+			add(at)
+			// What stands behind the marker belongs to the document.
+			if start, from = at, line; isBlank(marker[3:]) {
+				start, from = next, line+1
+			}
+		}
+		at = next
+	}
+	add(len(text))
+	return docs
+}
+
+// isMarker tells the lines that end a document, wherever they stand.
+func isMarker(line []byte) bool {
+	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
+		return false
+	}
+	return len(line) == 3 || strings.IndexByte(" \t\r\n", line[3]) >= 0
+}
+
+// isBlank tells a text without content: spaces, comments, directives.
+func isBlank(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimLeft(bytes.TrimPrefix(line, []byte("\ufeff")), " \t\r\n")
+		if len(line) > 0 && line[0] != '#' && line[0] != '%' {
+			return false
+		}
+	}
+	return true
+}
+
+// single finds the one document in a text.
+func single(text []byte, file string) (Document, diag.List) {
+	whole := Document{Text: text, File: file, Line: 1}
+	if len(text) > MaxObjectBytes {
+		return whole, nil // Refused by parse, with the limit.
+	}
+	switch docs := Split(text, file); len(docs) {
+	case 1:
+		return docs[0], nil
+	case 0:
+		return whole, whole.malformed(0, 0, "there is no object here: the text is empty")
+	default:
+		second := docs[1].Line
+		return whole, whole.malformed(second, 1, fmt.Sprintf("one object is wanted, and there are %d documents; the second begins here", len(docs)))
+	}
+}
+
+// Objects decodes a document, as Decode does with namespace as the default
+// namespace, and unpacks a "kind: List" into its items. Positions count from
+// the start of the file. Objects that are good are returned beside the
+// problems of those that are not.
+func (d Document) Objects(namespace string) ([]*Object, diag.List) {
+	t, list := d.parse()
+	if list.Err() != nil {
+		return nil, list
+	}
+	items, isList := listItems(t.value)
+	if !isList {
+		o, list := t.object(t.value, "", namespace)
+		return slices.DeleteFunc([]*Object{o}, func(o *Object) bool { return o == nil }), list
+	}
+	var objects []*Object
+	for i, item := range items {
+		o, found := t.object(item, fmt.Sprintf("items[%d]", i), namespace)
+		if o != nil {
+			objects = append(objects, o)
+		}
+		list = append(list, found...)
+	}
+	return objects, list
+}
+
+// listItems are the items of a List, or of a RouteRuleList and the like.
+func listItems(v any) ([]any, bool) {
+	top, _ := v.(map[string]any)
+	name, _ := top["kind"].(string)
+	element, isList := strings.CutSuffix(name, "List")
+	if _, known := KindByName(element); !isList || element != "" && !known {
+		return nil, false
+	}
+	items, ok := top["items"].([]any)
+	return items, ok || top["items"] == nil
+}

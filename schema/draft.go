@@ -1,0 +1,214 @@
+package schema
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// draft is an object between the tree that was read and the Object that is
+// built, with all that is found wrong with it.
+type draft struct {
+	problems
+	top   map[string]any
+	kind  *Kind
+	meta  metav1.ObjectMeta
+	spec  json.RawMessage
+	typed any
+}
+
+// normalise brings the whole tree to the written form.
+func (d *draft) normalise(namespace string) {
+	if namespace == "" {
+		namespace = DefaultNamespace
+	}
+	delete(d.top, "status")
+	d.spelling("", compiled()["object"], d.top)
+	if meta, ok := d.top["metadata"].(map[string]any); ok {
+		delete(meta, "managedFields")
+		if given := meta["namespace"]; given == nil || given == "" {
+			meta["namespace"] = namespace
+		}
+	}
+	name, _ := d.top["kind"].(string)
+	if kind, ok := KindByName(name); ok {
+		d.spelling("spec", compiled()[kind.Singular], d.top["spec"])
+	}
+}
+
+func (d *draft) check() {
+	d.structure("", compiled()["object"], d.top)
+	d.checkKind()
+	d.checkMeta()
+	if spec, ok := d.top["spec"].(map[string]any); ok && d.kind != nil {
+		d.checkSpec(spec)
+	}
+}
+
+func (d *draft) checkKind() {
+	name, given := d.top["kind"].(string)
+	version, _ := d.top["apiVersion"].(string)
+	if !given {
+		return
+	}
+	kind, ok := KindByName(name)
+	if !ok {
+		d.notSupportedValue("kind", name, "there is no such kind; "+suggestKind(name))
+		return
+	}
+	d.kind = kind
+	group, v, _ := strings.Cut(version, "/")
+	switch {
+	case version == "" || version == kind.APIVersion():
+	case group == kind.Group && slices.Contains(kind.OldVersions, v):
+		d.add(diag.Warning, diag.FieldNotSupported, "apiVersion", short(version), "is read, and written as "+kind.APIVersion()+", which is its name now")
+	default:
+		d.notSupportedValue("apiVersion", version, fmt.Sprintf("%s; the apiVersion of %s is %s", missingVersion(version, kind), kind.Kind, kind.APIVersion()))
+	}
+}
+
+func missingVersion(version string, kind *Kind) string {
+	exists := slices.ContainsFunc(kinds, func(k *Kind) bool { return k.APIVersion() == version })
+	if exists {
+		return "there is no " + kind.Kind + " in " + version
+	}
+	return "there is no " + version
+}
+
+func suggestKind(name string) string {
+	if kind, ok := Lookup(name); ok {
+		return "did you mean " + kind.Kind + "?"
+	}
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.Kind
+	}
+	return suggest(name, names, "the kinds are")
+}
+
+func (d *draft) checkMeta() {
+	tree, ok := d.top["metadata"].(map[string]any)
+	if !ok {
+		return
+	}
+	if tree["name"] == nil && tree["generateName"] == nil {
+		d.required("metadata.name", "must be given, or else generateName")
+	}
+	text, err := json.Marshal(tree)
+	if err == nil {
+		err = json.Unmarshal(text, &d.meta)
+	}
+	if err != nil && len(d.list) == 0 {
+		d.invalid("metadata", err.Error())
+	}
+	if err := apivalidation.ValidateAnnotationsSize(d.meta.Annotations); err != nil {
+		d.add(diag.Error, diag.FieldTooLong, "metadata.annotations", "", err.Error())
+	}
+}
+
+func (d *draft) checkSpec(tree map[string]any) {
+	schema, before := compiled()[d.kind.Singular], len(d.list)
+	d.structure("spec", schema, tree)
+	broken := slices.Clone(d.list[before:])
+	d.ignored("spec", schema, tree)
+	for _, p := range broken {
+		prune(d.top, splitField(p.Field))
+	}
+	var err error
+	if d.spec, err = json.Marshal(tree); err == nil {
+		d.typed, err = d.kind.newSpec(d.spec)
+	}
+	if err != nil {
+		if len(broken) == 0 {
+			d.invalid("spec", err.Error())
+		}
+		return
+	}
+	for _, p := range d.kind.check(d.typed) {
+		if !follows(p, broken) {
+			d.list = append(d.list, p)
+		}
+	}
+}
+
+// prune takes away the nearest field around something that is broken, so that
+// the rest can be looked at as well.
+func prune(top map[string]any, steps []string) {
+	var around map[string]any
+	var name string
+	var v any = top
+	for _, step := range steps {
+		switch inner := v.(type) {
+		case map[string]any:
+			around, name, v = inner, step, inner[step]
+		case []any:
+			_, v = below(nil, inner, step)
+		default:
+			v = nil
+		}
+	}
+	delete(around, name)
+}
+
+// follows tells a problem that may be nothing but the absence of what was
+// pruned. Too much of something never comes from that.
+func follows(p diag.Problem, broken diag.List) bool {
+	tooMuch := p.Reason == diag.FieldForbidden || p.Reason == diag.FieldNotSupported || p.Reason == diag.FieldDuplicate
+	return slices.ContainsFunc(broken, func(b diag.Problem) bool {
+		return b.Field == p.Field || !tooMuch && (within(b.Field, p.Field) || within(p.Field, b.Field))
+	})
+}
+
+func within(inner, outer string) bool {
+	rest, ok := strings.CutPrefix(inner, outer)
+	return ok && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "["))
+}
+
+func (d *draft) ref() diag.Ref {
+	meta, _ := d.top["metadata"].(map[string]any)
+	name, _ := meta["name"].(string)
+	namespace, _ := meta["namespace"].(string)
+	kind, _ := d.top["kind"].(string)
+	return diag.Ref{Kind: kind, Namespace: namespace, Name: name}
+}
+
+// finish is every problem once, in order of field, and no more than a person
+// can read.
+func (d *draft) finish() diag.List {
+	list := d.list
+	slices.SortStableFunc(list, func(a, b diag.Problem) int { return strings.Compare(a.Field, b.Field) })
+	list = slices.CompactFunc(list, func(a, b diag.Problem) bool {
+		return a.Field == b.Field && (a.Reason == b.Reason || a.Severity == diag.Error)
+	})
+	if more := len(list) - mostProblems; more > 0 {
+		list = append(list[:mostProblems:mostProblems], diag.Problem{
+			Severity: diag.Error, Reason: diag.FieldInvalid, Message: "there are more problems than are listed here",
+		})
+	}
+	return list
+}
+
+func byPosition(list diag.List) {
+	slices.SortStableFunc(list, func(a, b diag.Problem) int {
+		if a.Position == nil || b.Position == nil {
+			return 0
+		}
+		return cmp.Or(cmp.Compare(a.Position.Line, b.Position.Line), cmp.Compare(a.Position.Column, b.Position.Column))
+	})
+}
+
+func (d *draft) build() (*Object, error) {
+	o, err := New(d.kind, d.meta, d.spec)
+	if err == nil {
+		typed := d.typed
+		o.typed = func() (any, error) { return typed, nil }
+	}
+	return o, err
+}

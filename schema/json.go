@@ -1,0 +1,69 @@
+package schema
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+func (d Document) parseJSON() (*tree, diag.List) {
+	t := &tree{doc: d}
+	// A tab is white space to JSON and nothing to YAML, whose parser finds
+	// the positions. Inside a JSON text there are none.
+	t.nodes = lazyNodes(bytes.ReplaceAll(d.Text, []byte("\t"), []byte(" ")))
+	strict, err := kjson.UnmarshalStrict(d.Text, &t.value)
+	if err != nil {
+		return nil, d.malformedJSON(err)
+	}
+	if depth(t.value) > maxDepth {
+		return nil, d.malformed(0, 0, tooDeep)
+	}
+	var list diag.List
+	for _, found := range strict {
+		p := diag.Problem{Severity: diag.Error, Reason: diag.FieldDuplicate, Message: "is given twice"}
+		if at, ok := found.(kjson.FieldError); ok {
+			p.Field = at.FieldPath()
+		}
+		p.Position = t.locate("", p.Field)
+		list = append(list, p)
+	}
+	return t, list
+}
+
+func (d Document) malformedJSON(err error) diag.List {
+	isSyntax, offset := kjson.SyntaxErrorOffset(err)
+	if !isSyntax {
+		return d.malformed(0, 0, "not valid JSON: "+err.Error())
+	}
+	before := d.Text[:min(max(offset-1, 0), int64(len(d.Text)))]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	column := 1 + len([]rune(string(before[bytes.LastIndexByte(before, '\n')+1:])))
+	message := "not valid JSON: " + err.Error()
+	if strings.Contains(message, "after top-level value") {
+		message = "not valid JSON: there is more text after the end of the object"
+	}
+	return d.malformed(line, column, message)
+}
+
+var tooDeep = fmt.Sprintf("the text is nested more than %d levels deep", maxDepth)
+
+func depth(v any) int {
+	deepest := 0
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			deepest = max(deepest, depth(member))
+		}
+	case []any:
+		for _, member := range v {
+			deepest = max(deepest, depth(member))
+		}
+	default:
+		return 0
+	}
+	return deepest + 1
+}

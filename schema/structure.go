@@ -1,0 +1,285 @@
+package schema
+
+import (
+	"embed"
+	"fmt"
+	"maps"
+	"math/big"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+//go:embed jsonschema/*.json
+var schemaFiles embed.FS
+
+const schemaBase = "https://github.com/pilot-api/pilot-api/schema/jsonschema/"
+
+// compiled has the JSON Schemas by file name without ".json": one a kind, by
+// its Singular, "object" for what all kinds share, and "definitions". They are
+// part of the program, so one that does not compile is a panic.
+var compiled = sync.OnceValue(func() map[string]*jsonschema.Schema {
+	compiler := jsonschema.NewCompiler()
+	compiler.Draft, compiler.AssertFormat, compiler.ExtractAnnotations = jsonschema.Draft2020, true, true
+	for name, f := range formats {
+		compiler.Formats[name] = f.asFunc
+	}
+	files, err := schemaFiles.ReadDir("jsonschema")
+	if err != nil {
+		panic(err)
+	}
+	for _, file := range files {
+		text, err := schemaFiles.Open("jsonschema/" + file.Name())
+		if err != nil {
+			panic(err)
+		}
+		if err := compiler.AddResource(schemaBase+file.Name(), text); err != nil {
+			panic(err)
+		}
+	}
+	out := map[string]*jsonschema.Schema{}
+	for _, file := range files {
+		out[strings.TrimSuffix(file.Name(), ".json")] = compiler.MustCompile(schemaBase + file.Name())
+	}
+	return out
+})
+
+// resolve follows references. In our schemas only annotations stand beside a
+// $ref, so that nothing that constrains is lost.
+func resolve(s *jsonschema.Schema) *jsonschema.Schema {
+	for s != nil && s.Ref != nil {
+		s = s.Ref
+	}
+	return s
+}
+
+// below is the schema of one member of a map or list, nil for one that the
+// schema does not know.
+func below(s *jsonschema.Schema, v any, step string) (*jsonschema.Schema, any) {
+	switch s = resolve(s); v := v.(type) {
+	case map[string]any:
+		if s == nil {
+			return nil, v[step]
+		}
+		if property, ok := s.Properties[step]; ok {
+			return property, v[step]
+		}
+		rest, _ := s.AdditionalProperties.(*jsonschema.Schema)
+		return rest, v[step]
+	case []any:
+		i, err := strconv.Atoi(step)
+		switch {
+		case err != nil || i < 0 || i >= len(v):
+			return nil, nil
+		case s == nil:
+			return nil, v[i]
+		}
+		return s.Items2020, v[i]
+	}
+	return nil, nil
+}
+
+// structure holds a value against a schema. The field is that of the value.
+func (p *problems) structure(field string, s *jsonschema.Schema, value any) {
+	err := s.Validate(value)
+	if err == nil {
+		return
+	}
+	root, ok := err.(*jsonschema.ValidationError)
+	if !ok {
+		p.invalid(field, "cannot be checked: "+err.Error())
+		return
+	}
+	p.explain(root, func(leaf *jsonschema.ValidationError) { p.leaf(field, s, value, leaf) })
+}
+
+// explain visits the innermost errors: the outer ones only repeat the way.
+func (p *problems) explain(e *jsonschema.ValidationError, leaf func(*jsonschema.ValidationError)) {
+	if len(e.Causes) == 0 {
+		leaf(e)
+	}
+	for _, cause := range e.Causes {
+		if len(p.list) > mostProblems {
+			return
+		}
+		p.explain(cause, leaf)
+	}
+}
+
+// leaf puts one violated keyword in our own words.
+func (p *problems) leaf(field string, s *jsonschema.Schema, v any, e *jsonschema.ValidationError) {
+	steps := pointer(e.InstanceLocation)
+	ofName := strings.Contains(e.KeywordLocation, "/propertyNames/")
+	for i, step := range steps {
+		if _, isList := v.([]any); isList {
+			field += "[" + step + "]"
+		} else {
+			field = keyField(field, step)
+		}
+		if ofName && i == len(steps)-1 {
+			p.invalid(field, "the name "+formats[resolve(s).PropertyNames.Format].violated(step))
+			return
+		}
+		s, v = below(s, v, step)
+	}
+	p.violation(field, path.Base(e.KeywordLocation), resolve(s), v)
+}
+
+func (p *problems) violation(field, keyword string, s *jsonschema.Schema, v any) {
+	switch keyword {
+	case "additionalProperties":
+		p.unknownFields(field, s, v.(map[string]any))
+	case "required":
+		p.missingFields(field, s, v.(map[string]any))
+	case "type":
+		p.add(diag.Error, diag.FieldTypeInvalid, field, short(v), "must be "+typeName(s)+quoteHint(s, v))
+	case "enum":
+		p.notSupportedValue(field, v, "must be one of "+strings.Join(enumNames(s), ", "))
+	case "format":
+		p.invalidValue(field, v, formats[s.Format].violated(v.(string)))
+	default:
+		p.bound(field, keyword, s, v)
+	}
+}
+
+// pointer is the way to a value, from the location that the library gives.
+func pointer(location string) []string {
+	if location == "" {
+		return nil
+	}
+	steps := strings.Split(strings.TrimPrefix(location, "/"), "/")
+	for i, step := range steps {
+		steps[i] = unescape(step)
+	}
+	return steps
+}
+
+// unescape undoes what the library does to a name in a location.
+func unescape(step string) string {
+	if plain, err := url.PathUnescape(step); err == nil {
+		step = plain
+	}
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+}
+
+func (p *problems) unknownFields(field string, s *jsonschema.Schema, v map[string]any) {
+	known := slices.Sorted(maps.Keys(s.Properties))
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if len(p.list) > mostProblems {
+			return
+		}
+		if _, ok := s.Properties[name]; !ok {
+			p.add(diag.Error, diag.FieldUnknown, keyField(field, name), "", "there is no such field; "+suggest(name, known, "the fields here are"))
+		}
+	}
+}
+
+func (p *problems) missingFields(field string, s *jsonschema.Schema, v map[string]any) {
+	for _, name := range s.Required {
+		if _, ok := v[name]; !ok {
+			p.required(keyField(field, name), "must be given: "+lowerFirst(strings.TrimSuffix(s.Properties[name].Description, ".")))
+		}
+	}
+}
+
+func lowerFirst(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToLower(text[:1]) + text[1:]
+}
+
+func (p *problems) bound(field, keyword string, s *jsonschema.Schema, v any) {
+	reason, message := diag.FieldInvalid, "must be "+bounds(s)
+	switch keyword {
+	case "minLength":
+		message = "must not be empty"
+	case "maxLength":
+		reason, message = diag.FieldTooLong, fmt.Sprintf("must have at most %d characters", s.MaxLength)
+	case "minItems":
+		message = fmt.Sprintf("must have at least %d %s; leave the field out when there is none", s.MinItems, plural(s.MinItems, "entry", "entries"))
+	case "maxItems":
+		reason, message = diag.FieldTooLong, fmt.Sprintf("must have at most %d entries", s.MaxItems)
+	case "maxProperties":
+		reason, message = diag.FieldTooLong, fmt.Sprintf("must have at most %d entries", s.MaxProperties)
+	}
+	p.add(diag.Error, reason, field, short(v), message)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// bounds are the range of a number in words, "" when there is none.
+func bounds(s *jsonschema.Schema) string {
+	switch {
+	case s.Minimum != nil && s.Maximum != nil:
+		return "from " + number(s.Minimum) + " to " + number(s.Maximum)
+	case s.Minimum != nil:
+		return "at least " + number(s.Minimum)
+	case s.Maximum != nil:
+		return "at most " + number(s.Maximum)
+	}
+	return ""
+}
+
+func number(r *big.Rat) string { return strings.TrimSuffix(r.RatString(), "/1") }
+
+// typeName is the type in words, with its article.
+func typeName(s *jsonschema.Schema) string {
+	if names := enumNames(s); len(names) > 0 {
+		return "one of " + strings.Join(names, ", ")
+	}
+	switch s.Types[0] {
+	case "string":
+		return "a text"
+	case "integer":
+		return strings.TrimSpace("a whole number " + bounds(s))
+	case "number":
+		return strings.TrimSpace("a number " + bounds(s))
+	case "boolean":
+		return "true or false"
+	case "array":
+		return "a list"
+	}
+	if len(s.Properties) == 0 {
+		return "a map"
+	}
+	return "a map with the fields " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
+}
+
+func quoteHint(s *jsonschema.Schema, v any) string {
+	switch v.(type) {
+	case bool, int64, float64:
+		if s.Types[0] == "string" {
+			return ": put it in quotes"
+		}
+	case string:
+		if slices.Contains([]string{"integer", "number", "boolean"}, s.Types[0]) {
+			return ", without quotes"
+		}
+	}
+	return ""
+}
+
+// enumNames are the texts of an enum; the numbers after them are an older
+// spelling of the same values.
+func enumNames(s *jsonschema.Schema) []string {
+	var names []string
+	for _, v := range s.Enum {
+		if name, ok := v.(string); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,45 @@
+package schema
+
+import (
+	"strings"
+)
+
+// suggest answers an unknown name: with the known one that was probably meant,
+// or else with all that there are.
+func suggest(name string, known []string, all string) string {
+	const tooLong = 64 // Of no name we know; the distance is not worth its time.
+	best, least := "", 3
+	if len(name) <= tooLong {
+		for _, candidate := range known {
+			if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < least && d < len(candidate) {
+				best, least = candidate, d
+			}
+		}
+	}
+	if best != "" {
+		return "did you mean " + best + "?"
+	}
+	return all + " " + strings.Join(known, ", ")
+}
+
+// distance is the number of letters to add, take away or replace to make one
+// text the other.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
+			}
+			before = row[j+1]
+			row[j+1] = min(row[j]+1, row[j+1]+1, cost)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,111 @@
+package schema
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// Limits on what is read, so that no text can hold the reader up.
+const (
+	// MaxObjectBytes is the longest text of one document.
+	MaxObjectBytes = 1 << 20
+	maxDepth       = 64
+	// Aliases may repeat this many nodes in one document.
+	maxAliased = 10_000
+	// More problems than these are counted, not listed.
+	mostProblems = 100
+)
+
+// tree is a document after parsing: maps, lists, texts, int64, float64, bool
+// and nil, and the way back to lines and columns.
+type tree struct {
+	value any
+	doc   Document
+	nodes func() *yaml.Node // nil when there is no way back
+}
+
+// parse reads the syntax. A text that begins with { is JSON; it has a way of
+// its own, many times faster than YAML's.
+func (d Document) parse() (*tree, diag.List) {
+	text := bytes.TrimPrefix(d.Text, []byte("\ufeff"))
+	d.Text = text
+	switch {
+	case len(text) > MaxObjectBytes:
+		return nil, d.malformed(0, 0, fmt.Sprintf("the text is %d bytes long; %d are allowed", len(text), MaxObjectBytes))
+	case !utf8.Valid(text):
+		return nil, d.malformed(0, 0, "the text is not in UTF-8")
+	case isJSON(text):
+		return d.parseJSON()
+	}
+	return d.parseYAML()
+}
+
+func isJSON(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
+}
+
+func (d Document) malformed(line, column int, message string) diag.List {
+	p := diag.Problem{Severity: diag.Error, Reason: diag.Malformed, Message: message}
+	if line > 0 {
+		p.Position = d.position(line, column)
+	} else if d.File != "" {
+		p.Position = d.position(1, 1)
+	}
+	return diag.List{p}
+}
+
+// position turns a line of the document into one of the file, and a column in
+// characters into one in bytes.
+func (d Document) position(line, column int) *diag.Position {
+	lines := bytes.SplitN(d.Text, []byte("\n"), line+1)
+	if line <= len(lines) {
+		text := lines[line-1]
+		bytesBefore := 0
+		for range column - 1 {
+			_, size := utf8.DecodeRune(text[bytesBefore:])
+			bytesBefore += size
+		}
+		column = bytesBefore + 1
+	}
+	return &diag.Position{File: d.File, Line: line + max(d.Line, 1) - 1, Column: column}
+}
+
+// lazyNodes parses for positions, and only when one is asked for.
+func lazyNodes(text []byte) func() *yaml.Node {
+	return sync.OnceValue(func() *yaml.Node {
+		var root yaml.Node
+		if yaml.Unmarshal(text, &root) != nil || len(root.Content) == 0 {
+			return nil
+		}
+		return root.Content[0]
+	})
+}
+
+// locate finds the place of a field: of its value if that is on a line with
+// the name, as it is for texts and numbers, else of its name. A field that is
+// not there is located at the nearest thing around it.
+// The field is relative to an object, and that to the document.
+func (t *tree) locate(object, field string) *diag.Position {
+	node := t.nodes()
+	if node == nil {
+		return nil
+	}
+	at := node
+	for _, step := range append(splitField(object), splitField(field)...) {
+		name, value := child(node, step)
+		if value == nil {
+			break
+		}
+		node, at = value, value
+		if name != nil && (value.Kind == yaml.MappingNode || value.Kind == yaml.SequenceNode) {
+			at = name
+		}
+	}
+	return t.doc.position(at.Line, at.Column)
+}

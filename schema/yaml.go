@@ -1,0 +1,200 @@
+package schema
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+func (d Document) parseYAML() (*tree, diag.List) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(d.Text, &root); err != nil {
+		return nil, d.malformedYAML(err)
+	}
+	if len(root.Content) == 0 {
+		return &tree{doc: d, nodes: func() *yaml.Node { return nil }}, nil
+	}
+	top := root.Content[0]
+	c := converter{doc: d}
+	value := c.value(top, 0)
+	return &tree{value: value, doc: d, nodes: func() *yaml.Node { return top }}, c.list
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// The library tells the line only. A tab is by far the most common cause, and
+// the library does not say so.
+func (d Document) malformedYAML(err error) diag.List {
+	found := yamlLine.FindStringSubmatch(err.Error())
+	if found == nil {
+		return d.malformed(1, 1, "not valid YAML: "+err.Error())
+	}
+	message := strings.TrimPrefix(err.Error(), found[0])
+	line := 1
+	if n, err := strconv.Atoi(found[1]); err == nil {
+		line = n
+	}
+	lines := bytes.Split(d.Text, []byte("\n"))
+	for i := range min(line+1, len(lines)) {
+		indent := lines[i][:len(lines[i])-len(bytes.TrimLeft(lines[i], " \t"))]
+		if tab := bytes.IndexByte(indent, '\t'); tab >= 0 && len(indent) < len(lines[i]) {
+			return d.malformed(i+1, tab+1, "not valid YAML: a tab in the indentation; YAML is indented by spaces")
+		}
+	}
+	line = min(line, len(lines))
+	column := 1 + len(lines[line-1]) - len(bytes.TrimLeft(lines[line-1], " "))
+	return d.malformed(line, column, "not valid YAML: "+message)
+}
+
+// converter makes plain values of YAML nodes. What YAML allows and objects do
+// not have is a problem.
+type converter struct {
+	doc     Document
+	list    diag.List
+	aliased int // nodes reached through aliases
+	inAlias int // aliases that we are inside of
+}
+
+func (c *converter) problem(n *yaml.Node, reason diag.Reason, message string) {
+	if len(c.list) <= mostProblems {
+		c.list = append(c.list, diag.Problem{
+			Severity: diag.Error, Reason: reason, Message: message, Position: c.doc.position(n.Line, n.Column),
+		})
+	}
+}
+
+func (c *converter) value(n *yaml.Node, depth int) any {
+	if depth > maxDepth {
+		c.problem(n, diag.Malformed, tooDeep)
+		return nil
+	}
+	if c.inAlias > 0 {
+		if c.aliased++; c.aliased > maxAliased {
+			return nil
+		}
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		return c.mapping(n, depth)
+	case yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, item := range n.Content {
+			list[i] = c.value(item, depth+1)
+		}
+		return list
+	case yaml.AliasNode:
+		return c.alias(n, depth)
+	}
+	return c.scalar(n)
+}
+
+// An anchor may hold an alias to itself; the depth ends that.
+func (c *converter) alias(n *yaml.Node, depth int) any {
+	c.inAlias++
+	value := c.value(n.Alias, depth+1)
+	c.inAlias--
+	if c.inAlias == 0 && c.aliased > maxAliased {
+		c.problem(n, diag.Malformed, fmt.Sprintf("aliases repeat more than %d values", maxAliased))
+		c.aliased = 0
+	}
+	return value
+}
+
+func (c *converter) mapping(n *yaml.Node, depth int) any {
+	out := make(map[string]any, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		switch {
+		case key.ShortTag() == "!!merge":
+			c.problem(key, diag.Malformed, "merge keys (<<) are not supported; write the fields out")
+			continue
+		case key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str":
+			c.problem(key, diag.Malformed, "the name of a field must be a text; put it in quotes")
+			continue
+		}
+		c.booleanLike(key)
+		if _, twice := out[key.Value]; twice {
+			c.problem(key, diag.FieldDuplicate, fmt.Sprintf("%s is given twice in one map", key.Value))
+			continue
+		}
+		out[key.Value] = c.value(n.Content[i+1], depth+1)
+	}
+	return out
+}
+
+func (c *converter) scalar(n *yaml.Node) any {
+	switch n.ShortTag() {
+	case "!!str", "!!timestamp":
+		c.booleanLike(n)
+		return n.Value
+	case "!!null":
+		return nil
+	case "!!bool":
+		return strings.EqualFold(n.Value, "true")
+	case "!!int":
+		return c.integer(n)
+	case "!!float":
+		f, err := strconv.ParseFloat(n.Value, 64)
+		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+			c.problem(n, diag.Malformed, fmt.Sprintf("%s is not a number that can be written in JSON", n.Value))
+		}
+		return f
+	}
+	c.problem(n, diag.Malformed, fmt.Sprintf("the tag %s is not supported; leave it out", n.ShortTag()))
+	return nil
+}
+
+var decimal = regexp.MustCompile(`^[-+]?(0|[1-9][0-9]*)$`)
+
+// Readers of YAML differ on what 010 is.
+func (c *converter) integer(n *yaml.Node) any {
+	if !decimal.MatchString(n.Value) {
+		c.problem(n, diag.Malformed, fmt.Sprintf("the number %s must be written in decimal, without leading zeros or underscores; for a text, put it in quotes", n.Value))
+		return nil
+	}
+	if i, err := strconv.ParseInt(n.Value, 10, 64); err == nil {
+		return i
+	}
+	f, _ := strconv.ParseFloat(n.Value, 64)
+	return f
+}
+
+var notABool = regexp.MustCompile(`^(?i:yes|no|on|off)$`)
+
+// YAML 1.1, which kubectl reads, takes yes for true; YAML 1.2 takes it for a
+// text. Nobody shall be surprised by which.
+func (c *converter) booleanLike(n *yaml.Node) {
+	if n.Style == 0 && notABool.MatchString(n.Value) {
+		c.problem(n, diag.Malformed, fmt.Sprintf("%s without quotes is true or false to some readers of YAML and a text to others; write true or false, or put it in quotes", n.Value))
+	}
+}
+
+// child finds a member of a map or list, in either spelling of its name.
+func child(n *yaml.Node, step string) (name, value *yaml.Node) {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == step {
+				return n.Content[i], n.Content[i+1]
+			}
+			if value == nil && lowerCamel(n.Content[i].Value) == step {
+				name, value = n.Content[i], n.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Content) {
+			return nil, n.Content[i]
+		}
+	}
+	return name, value
+}
