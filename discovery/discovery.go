@@ -4,11 +4,20 @@
 // up. It knows nothing of HTTP: package server asks it.
 //
 //	objects ─▶ hold-off ─▶ mesh.Snapshot ─▶ compile ─▶ ir ─▶ envoy/v1, v3 ─▶ check ─▶ publish
+//	           run.go      build.go         view.go          v1.go, v3.go           generation.go
+//
+// A generation is everything that follows from one snapshot. It is swapped in
+// whole, so that a proxy never sees a mixture of two. What a proxy was once
+// told is never taken back because of trouble: a view that cannot be compiled,
+// or that would be left with nothing by accident, keeps its last good answers
+// and becomes a Problem.
 package discovery
 
 import (
-	"context"
 	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
@@ -26,8 +35,9 @@ type Source interface {
 
 // Failures that a server tells apart.
 var (
-	// ErrNotReady: no snapshot has been compiled yet; an Envoy must keep
-	// what it has and ask again.
+	// ErrNotReady: there is no configuration for this proxy yet, because no
+	// snapshot has been compiled, or because what was compiled is no good;
+	// an Envoy must keep what it has and ask again.
 	ErrNotReady = errors.New("no configuration compiled yet")
 	// ErrBadNode: the node identity is malformed.
 	ErrBadNode = errors.New("bad node")
@@ -38,7 +48,7 @@ var (
 )
 
 // Answer is an encoded answer and the content hash that is its version. Both
-// are shared and must not be changed.
+// are shared and must not be changed. The zero Answer is none.
 type Answer struct {
 	Version string
 	Body    []byte
@@ -46,31 +56,43 @@ type Answer struct {
 
 // Server holds the published configuration. Its methods are safe for
 // concurrent use.
-type Server struct{}
+type Server struct {
+	opts    Options
+	metrics *metrics
+	current atomic.Pointer[generation]
 
-// Run follows the source until ctx ends.
-func (s *Server) Run(ctx context.Context) error { panic("not written yet") }
+	mu      sync.Mutex
+	refused diag.List // why the newest snapshot was not published; nil when it was
+}
+
+// New makes a server that knows nothing until Run. It panics when metrics of
+// the same names are registered already.
+func New(opts Options) *Server {
+	s := &Server{opts: opts.withDefaults()}
+	s.metrics = newMetrics(s)
+	return s
+}
 
 // Ready tells whether a first complete snapshot has been published.
-func (s *Server) Ready() bool { panic("not written yet") }
+func (s *Server) Ready() bool { return s.current.Load() != nil }
 
 // Revision is the store revision of the published snapshot, 0 before Ready.
-func (s *Server) Revision() int64 { panic("not written yet") }
-
-// V1Clusters, V1Listeners, V1Routes and V1Endpoints answer Envoy's v1 REST
-// API. V1Endpoints needs no node: the answer is the same for every proxy.
-func (s *Server) V1Clusters(node string) (Answer, error)        { panic("not written yet") }
-func (s *Server) V1Listeners(node string) (Answer, error)       { panic("not written yet") }
-func (s *Server) V1Routes(node, table string) (Answer, error)   { panic("not written yet") }
-func (s *Server) V1Endpoints(serviceKey string) (Answer, error) { panic("not written yet") }
-
-// V3 answers one v3 poll with an encoded DiscoveryResponse in proto JSON, all
-// resources of the type when names is empty, else exactly those named that
-// exist.
-func (s *Server) V3(typeURL, node string, names []string) (Answer, error) {
-	panic("not written yet")
+func (s *Server) Revision() int64 {
+	if g := s.current.Load(); g != nil {
+		return g.mesh.Revision
+	}
+	return 0
 }
 
 // Problems is everything that the published configuration could not honour,
-// sorted by object.
-func (s *Server) Problems() diag.List { panic("not written yet") }
+// sorted by object and without repetitions. What one Envoy version cannot
+// express is among it once a proxy has asked in that version.
+func (s *Server) Problems() diag.List {
+	s.mu.Lock()
+	all := slices.Clone(s.refused)
+	s.mu.Unlock()
+	if g := s.current.Load(); g != nil {
+		all = append(all, g.problems()...)
+	}
+	return sorted(all)
+}

@@ -1,0 +1,112 @@
+package discovery
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// build makes the generation that follows before (nil at first), with the
+// views of all proxies that asked lately already compiled.
+func (s *Server) build(objs []*schema.Object, revision int64, before *generation) (*generation, error) {
+	var snapshot *mesh.Snapshot
+	err := s.contained("mesh", func() error {
+		snapshot = mesh.NewSnapshot(revision, s.opts.Settings, objs)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	next := newGeneration(s, snapshot, before)
+	next.survey()
+	if before == nil {
+		return next, nil
+	}
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for _, old := range before.placesSince(time.Now().Add(-s.opts.ProxyIdle)) {
+		all.Go(func() error {
+			next.move(old)
+			return nil
+		})
+	}
+	return next, all.Wait()
+}
+
+// survey compiles for a proxy with nothing of its own, so that problems are
+// known before any proxy asks, and what is the same for all is encoded ahead.
+func (g *generation) survey() {
+	nobody := mesh.Proxy{Role: mesh.Sidecar, IP: "192.0.2.1", Domain: "default.svc." + g.mesh.Settings.Domain}
+	v, err := g.viewOf(mesh.View{Role: nobody.Role, Domain: nobody.Domain})
+	if err == nil {
+		_, err = v.speakV3(nobody.IP, nil)
+	}
+	if err != nil {
+		g.keepLastGood(nobody.String(), err)
+		return
+	}
+	g.surveyed = v
+}
+
+// move gives a proxy its place in the next generation: with its new view, or
+// with the old one when the new one is no good.
+func (g *generation) move(old *place) {
+	v, err := g.viewOf(g.mesh.View(old.proxy))
+	if err == nil {
+		err = v.prepare(old.client, old.view)
+	}
+	if err == nil {
+		err = emptied(g.mesh, old.proxy.Role, old.view, v)
+	}
+	if err != nil {
+		g.keepLastGood(old.node, err)
+		v = old.view
+	}
+	g.setPlace(&place{client: old.client, view: v})
+}
+
+// emptied tells whether a view lost all it had of a type although the mesh
+// still has services to make it from. Envoy would drop everything at once, and
+// what looks like that is far more often our mistake than anybody's wish. An
+// ingress is different: it has what its rules say, and those may all go.
+func emptied(s *mesh.Snapshot, role mesh.Role, old, next *view) error {
+	if role != mesh.Sidecar {
+		return nil
+	}
+	if len(old.config.Clusters) > 0 && len(next.config.Clusters) == 0 && anyPort(s, func(p *mesh.Port) bool { return p.Protocol != mesh.UDP }) {
+		return fmt.Errorf("all %d clusters would be gone although there still are services", len(old.config.Clusters))
+	}
+	if len(old.config.RouteTables) > 0 && len(next.config.RouteTables) == 0 && anyPort(s, func(p *mesh.Port) bool { return p.Protocol.IsHTTP() }) {
+		return fmt.Errorf("all %d route tables would be gone although there still are HTTP services", len(old.config.RouteTables))
+	}
+	return nil
+}
+
+func anyPort(s *mesh.Snapshot, is func(*mesh.Port) bool) bool {
+	for _, service := range s.Services {
+		for _, p := range service.Ports {
+			if is(p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// contained turns a panic into an error and logs its stack, so that a mistake
+// of ours about one object costs an update and not the server.
+func (s *Server) contained(step string, do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("internal error in step %s: %v", step, p)
+			s.opts.Log.Error("panic contained", "step", step, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	return do()
+}

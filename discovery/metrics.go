@@ -1,0 +1,46 @@
+package discovery
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// metrics of the way from objects to answers. Polls are counted where they
+// arrive, in package server.
+type metrics struct {
+	generations prometheus.Counter
+	refusals    prometheus.Counter
+	publish     prometheus.Histogram
+	compile     prometheus.Histogram
+}
+
+func newMetrics(s *Server) *metrics {
+	const prefix = "pilot_discovery_"
+	with := promauto.With(s.opts.Registry)
+	gauge := func(name, help string, of func(*generation) int) {
+		with.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + name, Help: help}, func() float64 {
+			if g := s.current.Load(); g != nil {
+				return float64(of(g))
+			}
+			return 0
+		})
+	}
+	gauge("revision", "Store revision of the published configuration.", func(g *generation) int { return int(g.mesh.Revision) })
+	gauge("views", "Different configurations kept ready.", (*generation).viewCount)
+	gauge("proxies", "Proxies remembered.", (*generation).proxyCount)
+	gauge("problems", "Things that the published configuration could not honour.", func(*generation) int { return len(s.Problems()) })
+	histogram := func(name, help string) prometheus.Histogram {
+		return with.NewHistogram(prometheus.HistogramOpts{
+			Name: prefix + name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 4, 9),
+		})
+	}
+	counter := func(name, help string) prometheus.Counter {
+		return with.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
+	}
+	return &metrics{
+		generations: counter("generations_total", "Configurations published."),
+		refusals:    counter("refusals_total", "Times that a proxy, or all, kept the last good configuration."),
+		publish:     histogram("publish_seconds", "From objects to published configuration."),
+		compile:     histogram("compile_seconds", "Compiling one view."),
+	}
+}

@@ -1,0 +1,64 @@
+package discovery
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// Options for New. Source is required, all else has a default.
+type Options struct {
+	Source   Source
+	Settings *mesh.Settings
+	Log      *slog.Logger
+	// Registry receives the metrics; nil keeps them unseen.
+	Registry prometheus.Registerer
+
+	// HoldOff is how long the objects must stay unchanged before they are
+	// compiled, so that a burst of writes is compiled once; MaxHoldOff is
+	// the longest that a change waits for that. The first snapshot does not
+	// wait. 50 ms and 500 ms.
+	HoldOff, MaxHoldOff time.Duration
+	// ProxyIdle is how long a proxy may be silent before its view is no
+	// longer compiled ahead; it is compiled when it asks again. 10 minutes.
+	ProxyIdle time.Duration
+	// MaxViews bounds the views kept. A proxy that would need one more is
+	// told to ask later, so that a flood of invented identities cannot push
+	// out what real proxies use. 2,000.
+	MaxViews int
+	// MaxProxies bounds the proxies remembered; further ones are served, but
+	// not compiled ahead for. It also bounds, each on its own, the listener
+	// lists of a view and the endpoint sets kept encoded. 50,000.
+	MaxProxies int
+}
+
+func (o Options) withDefaults() Options {
+	if o.Settings == nil {
+		o.Settings = mesh.DefaultSettings()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	for _, d := range []struct {
+		option  *time.Duration
+		instead time.Duration
+	}{
+		{&o.HoldOff, 50 * time.Millisecond},
+		{&o.MaxHoldOff, 500 * time.Millisecond},
+		{&o.ProxyIdle, 10 * time.Minute},
+	} {
+		if *d.option == 0 {
+			*d.option = d.instead
+		}
+	}
+	if o.MaxViews == 0 {
+		o.MaxViews = 2_000
+	}
+	if o.MaxProxies == 0 {
+		o.MaxProxies = 50_000
+	}
+	return o
+}

@@ -1,0 +1,80 @@
+package discovery
+
+import (
+	"context"
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// Run follows the source until ctx ends, and returns ctx's error then. It is
+// to be called once.
+func (s *Server) Run(ctx context.Context) error {
+	for {
+		// Asked for before the snapshot, so that no change falls between.
+		changed := s.opts.Source.Changed()
+		s.follow(ctx)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+		if s.Ready() {
+			s.settle(ctx)
+		}
+	}
+}
+
+// settle waits for the end of a burst of changes.
+func (s *Server) settle(ctx context.Context) {
+	ceiling := time.After(s.opts.MaxHoldOff)
+	for {
+		changed := s.opts.Source.Changed()
+		select {
+		case <-ctx.Done():
+			return
+		case <-ceiling:
+			return
+		case <-time.After(s.opts.HoldOff):
+			return
+		case <-changed:
+		}
+	}
+}
+
+// follow publishes what the source holds now, unless it is published already.
+func (s *Server) follow(ctx context.Context) {
+	objs, revision, ok := s.opts.Source.Snapshot()
+	before := s.current.Load()
+	if !ok || before != nil && before.mesh.Revision == revision {
+		return
+	}
+	start := time.Now()
+	next, err := s.build(objs, revision, before)
+	if err != nil {
+		s.refuse(revision, err)
+		return
+	}
+	s.publish(next)
+	took := time.Since(start)
+	s.metrics.publish.Observe(took.Seconds())
+	s.opts.Log.InfoContext(ctx, "published", "revision", revision,
+		"services", len(next.mesh.Services), "views", next.viewCount(), "proxies", next.proxyCount(), "took", took)
+}
+
+func (s *Server) publish(g *generation) {
+	s.mu.Lock()
+	s.refused = nil
+	s.mu.Unlock()
+	s.current.Store(g)
+	s.metrics.generations.Inc()
+}
+
+// refuse keeps the whole last generation.
+func (s *Server) refuse(revision int64, err error) {
+	s.opts.Log.Error("not published: the last good configuration stays", "revision", revision, "err", err)
+	s.metrics.refusals.Inc()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused = diag.List{refusal("nothing of this state of the configuration is in force, all proxies keep what they had: " + err.Error())}
+}

@@ -1,0 +1,143 @@
+package discovery
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy/v1"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// v1Answers is a view in v1. Listeners are spelled per address of a proxy.
+type v1Answers struct {
+	view      *view
+	clusters  Answer
+	routes    map[string]Answer
+	listeners *memo[Answer]
+	problems  diag.List
+}
+
+func spellV1(v *view, ip string) (*v1Answers, error) {
+	a := &v1Answers{view: v, routes: map[string]Answer{}, listeners: newMemo[Answer](v.in.server.opts.MaxProxies)}
+	clusters, problems := v1.Clusters(v.config)
+	a.problems = problems
+	var err error
+	if a.clusters, err = v1Answer(clusters); err != nil {
+		return nil, err
+	}
+	for _, t := range v.config.RouteTables {
+		table, problems := v1.Routes(t)
+		a.problems = append(a.problems, problems...)
+		if a.routes[t.Name], err = v1Answer(table); err != nil {
+			return nil, err
+		}
+	}
+	listeners, problems := v1.Listeners(v.config, ip)
+	a.problems = append(a.problems, problems...)
+	answer, err := v1Answer(listeners)
+	a.listeners.put(ip, answer)
+	return a, err
+}
+
+// v1Answer encodes. Order is the caller's: a v1 Envoy takes it for content.
+func v1Answer(body any) (Answer, error) {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(body); err != nil {
+		return Answer{}, fmt.Errorf("encode v1 answer: %w", err)
+	}
+	return Answer{Version: sum(text.Bytes()).version(), Body: text.Bytes()}, nil
+}
+
+func (a *v1Answers) listenersAt(ip string) (Answer, error) {
+	if answer, ok := a.listeners.get(ip); ok {
+		return answer, nil
+	}
+	var answer Answer
+	err := a.view.in.server.contained("v1 listeners", func() (err error) {
+		listeners, _ := v1.Listeners(a.view.config, ip)
+		answer, err = v1Answer(listeners)
+		return err
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	return a.listeners.put(ip, answer), nil
+}
+
+// V1Clusters answers CDS in Envoy's v1 REST API.
+func (s *Server) V1Clusters(node string) (Answer, error) {
+	a, _, err := s.v1(node)
+	if err != nil {
+		return Answer{}, err
+	}
+	return a.clusters, nil
+}
+
+// V1Listeners answers LDS in Envoy's v1 REST API.
+func (s *Server) V1Listeners(node string) (Answer, error) {
+	a, p, err := s.v1(node)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer, err := a.listenersAt(p.proxy.IP)
+	return answer, notReady(node, err)
+}
+
+// V1Routes answers RDS in Envoy's v1 REST API. A port that has no routes gets
+// an empty table, as from Pilot: requests there find nothing. Other unknown
+// names are ErrBadRoute.
+func (s *Server) V1Routes(node, table string) (Answer, error) {
+	a, _, err := s.v1(node)
+	if err != nil {
+		return Answer{}, err
+	}
+	if answer, ok := a.routes[table]; ok {
+		return answer, nil
+	}
+	if !isTableName(table) {
+		return Answer{}, fmt.Errorf("%w %q: want a port number or %s", ErrBadRoute, table, proxyTable)
+	}
+	empty, _ := v1.Routes(&ir.RouteTable{Name: table})
+	return v1Answer(empty)
+}
+
+// V1Endpoints answers SDS in Envoy's v1 REST API. It needs no node: the answer
+// is the same for every proxy. What names no instances is answered with none.
+func (s *Server) V1Endpoints(serviceKey string) (Answer, error) {
+	g := s.current.Load()
+	if g == nil {
+		return Answer{}, ErrNotReady
+	}
+	return g.endpoints.of(serviceKey).v1()
+}
+
+func (s *Server) v1(node string) (*v1Answers, *place, error) {
+	p, _, err := s.locate(node)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.usesV1.Store(true)
+	a, err := p.view.speakV1(p.proxy.IP)
+	return a, p, notReady(node, err)
+}
+
+// proxyTable is the table of the HTTP proxy port; all others are ports.
+const proxyTable = "http_proxy"
+
+func isTableName(name string) bool {
+	_, err := strconv.ParseUint(name, 10, 16)
+	return err == nil || name == proxyTable
+}
+
+// notReady says, if there is an error, that a proxy must keep what it has.
+func notReady(node string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w for %s: %w", ErrNotReady, node, err)
+}

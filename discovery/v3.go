@@ -1,0 +1,164 @@
+package discovery
+
+import (
+	"fmt"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/envoy/v3"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// Type URLs of the v3 resources served.
+const (
+	ClusterType  = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+	EndpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
+	ListenerType = "type.googleapis.com/envoy.config.listener.v3.Listener"
+	RouteType    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
+)
+
+// v3Answers is a view in v3. Listeners are spelled per address of a proxy.
+type v3Answers struct {
+	view             *view
+	clusters, routes *set
+	listeners        *memo[*set] // by address
+	lastListeners    *memo[*set] // of the generation before
+	problems         diag.List
+}
+
+// spellV3 spells everything and the listeners of one proxy; last is what the
+// same proxy was told before, or nil.
+func spellV3(v *view, ip string, last *v3Answers) *v3Answers {
+	max := v.in.server.opts.MaxProxies
+	if last == nil {
+		last = &v3Answers{listeners: newMemo[*set](0)}
+	}
+	a := &v3Answers{view: v, listeners: newMemo[*set](max), lastListeners: last.listeners}
+	a.clusters = a.note(a.spellClusters(last.clusters))
+	a.routes = a.note(a.spellRoutes(last.routes))
+	a.listeners.put(ip, a.note(a.spellListeners(ip)))
+	return a
+}
+
+// note keeps the problems of spelling and of checking.
+func (a *v3Answers) note(s *set, spelling diag.List) *set {
+	a.problems = append(append(a.problems, spelling...), s.problems...)
+	return s
+}
+
+func (a *v3Answers) spellClusters(last *set) (*set, diag.List) {
+	origins := map[string]diag.Ref{}
+	for _, c := range a.view.config.Clusters {
+		origins[envoy.ClusterName(c.Name)] = first(c.Origins)
+	}
+	clusters, problems := v3.Clusters(a.view.config)
+	entries := make([]entry, len(clusters))
+	for i, c := range clusters {
+		entries[i] = entry{c.GetName(), origins[c.GetName()], c}
+	}
+	return newSet(a.view.in.pool, ClusterType, entries, last), problems
+}
+
+func (a *v3Answers) spellRoutes(last *set) (*set, diag.List) {
+	var entries []entry
+	var problems diag.List
+	for _, t := range a.view.config.RouteTables {
+		table, more := v3.Routes(t)
+		problems = append(problems, more...)
+		entries = append(entries, entry{name: table.GetName(), message: table})
+	}
+	return newSet(a.view.in.pool, RouteType, entries, last), problems
+}
+
+func (a *v3Answers) spellListeners(ip string) (*set, diag.List) {
+	origins := map[string]diag.Ref{}
+	for _, l := range a.view.config.ListenersAt(ip) {
+		origins[envoy.ListenerName(l)] = first(l.Origins)
+	}
+	listeners, problems := v3.Listeners(a.view.config, ip)
+	entries := make([]entry, len(listeners))
+	for i, l := range listeners {
+		entries[i] = entry{l.GetName(), origins[l.GetName()], l}
+	}
+	last, _ := a.lastListeners.get(ip)
+	return newSet(a.view.in.pool, ListenerType, entries, last), problems
+}
+
+func (a *v3Answers) listenersAt(ip string) (*set, error) {
+	if s, ok := a.listeners.get(ip); ok {
+		return s, nil
+	}
+	var s *set
+	err := a.view.in.server.contained("v3 listeners", func() error {
+		s, _ = a.spellListeners(ip)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.listeners.put(ip, s), nil
+}
+
+func first(origins []diag.Ref) diag.Ref {
+	if len(origins) == 0 {
+		return diag.Ref{}
+	}
+	return origins[0]
+}
+
+// V3 answers one v3 poll with an encoded DiscoveryResponse in proto JSON, all
+// resources of the type when names is empty, else exactly those named that
+// exist. Every name of an endpoint set exists: one that means no instances is
+// an empty assignment. So does every port number as a route table: without
+// routes it is empty, and requests there find nothing.
+func (s *Server) V3(typeURL, node string, names []string) (Answer, error) {
+	p, g, err := s.locate(node)
+	if err != nil {
+		return Answer{}, err
+	}
+	p.usesV3.Store(true)
+	a, err := p.view.speakV3(p.proxy.IP, nil)
+	if err != nil {
+		return Answer{}, notReady(node, err)
+	}
+	switch typeURL {
+	case ClusterType:
+		return a.clusters.answer(names), nil
+	case RouteType:
+		return a.routesNamed(names), nil
+	case EndpointType:
+		return a.endpointsNamed(g, names), nil
+	case ListenerType:
+		listeners, err := a.listenersAt(p.proxy.IP)
+		if err != nil {
+			return Answer{}, notReady(node, err)
+		}
+		return listeners.answer(names), nil
+	default:
+		return Answer{}, fmt.Errorf("%w %q: want %s, %s, %s or %s", ErrBadType, typeURL, ClusterType, EndpointType, ListenerType, RouteType)
+	}
+}
+
+func (a *v3Answers) routesNamed(names []string) Answer {
+	if len(names) == 0 {
+		return a.routes.answer(nil)
+	}
+	return gather(RouteType, names, func(name string) *resource {
+		if r := a.routes.named(name); r != nil || !isTableName(name) {
+			return r
+		}
+		empty, _ := v3.Routes(&ir.RouteTable{Name: name})
+		r, err := encode(RouteType, name, empty)
+		if err != nil {
+			return nil
+		}
+		return r
+	})
+}
+
+func (a *v3Answers) endpointsNamed(g *generation, names []string) Answer {
+	if len(names) == 0 {
+		names = endpointKeys(a.view.config)
+	}
+	return gather(EndpointType, names, func(name string) *resource { return g.endpoints.of(name).v3() })
+}

@@ -1,0 +1,85 @@
+package discovery
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// view is what all proxies with one mesh.View.Key are told. Each Envoy version
+// is spelled when the first proxy asks for it.
+type view struct {
+	in       *generation
+	config   *ir.Config
+	compiled diag.List
+
+	v1 lazy[v1Answers]
+	v3 lazy[v3Answers]
+}
+
+// compileView compiles and checks. The error means that the result must not be
+// served to anybody.
+func (g *generation) compileView(mv mesh.View) (*view, error) {
+	start := time.Now()
+	v := &view{in: g}
+	err := g.server.contained("compile", func() error {
+		v.config, v.compiled = compile.Proxy(g.mesh, mv)
+		return ir.Validate(v.config)
+	})
+	g.server.metrics.compile.Observe(time.Since(start).Seconds())
+	if err != nil {
+		return nil, fmt.Errorf("compile for role %s in %s: %w", mv.Role, mv.Domain, err)
+	}
+	return v, nil
+}
+
+// prepare spells ahead what a proxy is known to ask for. The old view, which
+// may be nil, lends its parts where new ones are no good.
+func (v *view) prepare(c *client, old *view) error {
+	if c.usesV1.Load() {
+		if _, err := v.speakV1(c.proxy.IP); err != nil {
+			return err
+		}
+	}
+	if c.usesV3.Load() {
+		if _, err := v.speakV3(c.proxy.IP, old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *view) speakV1(ip string) (*v1Answers, error) {
+	return v.v1.get(func() (a *v1Answers, err error) {
+		err = v.in.server.contained("v1", func() error { a, err = spellV1(v, ip); return err })
+		return a, err
+	})
+}
+
+func (v *view) speakV3(ip string, old *view) (*v3Answers, error) {
+	var last *v3Answers
+	if old != nil {
+		last = old.v3.peek()
+	}
+	return v.v3.get(func() (a *v3Answers, err error) {
+		err = v.in.server.contained("v3", func() error { a = spellV3(v, ip, last); return nil })
+		return a, err
+	})
+}
+
+// problems found so far, in every version spoken.
+func (v *view) problems() diag.List {
+	all := slices.Clone(v.compiled)
+	if a := v.v1.peek(); a != nil {
+		all = append(all, a.problems...)
+	}
+	if a := v.v3.peek(); a != nil {
+		all = append(all, a.problems...)
+	}
+	return all
+}

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/pilot-api/pilot-api/discovery"
+)
+
+// mountDiscovery adds the two polling APIs that Envoys know. Errors are plain
+// text for a person with curl: to an Envoy all of them say "keep what you
+// have".
+func mountDiscovery(r chi.Router, d *discovery.Server, log *slog.Logger) {
+	v1 := discoveryV1{discoveryErrors{log}, d}
+	r.Get("/v1/registration/{key}", v1.answer(v1.endpoints))
+	r.Get("/v1/clusters/{cluster}/{node}", v1.answer(v1.clusters))
+	r.Get("/v1/listeners/{cluster}/{node}", v1.answer(v1.listeners))
+	r.Get("/v1/routes/{table}/{cluster}/{node}", v1.answer(v1.routes))
+
+	v3 := discoveryV3{discoveryErrors{log}, d, newPollReader()}
+	r.Post("/v3/discovery:clusters", v3.poll(discovery.ClusterType))
+	r.Post("/v3/discovery:endpoints", v3.poll(discovery.EndpointType))
+	r.Post("/v3/discovery:listeners", v3.poll(discovery.ListenerType))
+	r.Post("/v3/discovery:routes", v3.poll(discovery.RouteType))
+}
+
+// discoveryV1 serves Envoy's v1 REST discovery (Envoy 1.4 to 1.8). That Envoy
+// knows no conditional requests and takes only 200 for an answer.
+type discoveryV1 struct {
+	discoveryErrors
+	server *discovery.Server
+}
+
+// answer serves what ask makes of the path's parts.
+func (d discoveryV1) answer(ask func(part func(string) string) (discovery.Answer, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		a, err := ask(func(name string) string { return pathPart(r, name) })
+		if err != nil {
+			d.write(w, r, err)
+			return
+		}
+		writeAnswer(w, a)
+	}
+}
+
+func (d discoveryV1) endpoints(part func(string) string) (discovery.Answer, error) {
+	return d.server.V1Endpoints(part("key"))
+}
+
+func (d discoveryV1) clusters(part func(string) string) (discovery.Answer, error) {
+	return d.server.V1Clusters(part("node"))
+}
+
+func (d discoveryV1) listeners(part func(string) string) (discovery.Answer, error) {
+	return d.server.V1Listeners(part("node"))
+}
+
+func (d discoveryV1) routes(part func(string) string) (discovery.Answer, error) {
+	return d.server.V1Routes(part("node"), part("table"))
+}
+
+// pathPart is a part of the path without its escapes. Envoy escapes nothing;
+// other clients may. A part that chi matched in the escaped path comes with
+// its escapes; one that is no valid escape stands for itself.
+func pathPart(r *http.Request, name string) string {
+	part := chi.URLParam(r, name)
+	if r.URL.RawPath == "" {
+		return part
+	}
+	plain, err := url.PathUnescape(part)
+	if err != nil {
+		return part
+	}
+	return plain
+}
+
+func writeAnswer(w http.ResponseWriter, a discovery.Answer) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(a.Body)))
+	// A client that went away needs no answer.
+	_, _ = w.Write(a.Body)
+}
+
+// discoveryErrors turns failures of discovery into statuses, for v1 and v3.
+type discoveryErrors struct{ log *slog.Logger }
+
+func (d discoveryErrors) write(w http.ResponseWriter, r *http.Request, err error) {
+	status := discoveryStatus(err)
+	d.log.DebugContext(r.Context(), "discovery refused", "path", r.URL.Path, "status", status, "err", err)
+	http.Error(w, err.Error(), status)
+}
+
+func discoveryStatus(err error) int {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return http.StatusRequestEntityTooLarge
+	}
+	if _, ok := errors.AsType[*badPollError](err); ok || errors.Is(err, discovery.ErrBadType) {
+		return http.StatusBadRequest
+	}
+	switch {
+	case errors.Is(err, discovery.ErrBadNode):
+		return http.StatusNotFound
+	// Pilot answered a bad route name with 503.
+	case errors.Is(err, discovery.ErrNotReady), errors.Is(err, discovery.ErrBadRoute):
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}

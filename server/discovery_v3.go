@@ -1,0 +1,55 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/pilot-api/pilot-api/discovery"
+)
+
+// discoveryV3 serves Envoy's v3 REST discovery: a POST of a DiscoveryRequest
+// is answered with a DiscoveryResponse, or with 304 when the Envoy has it.
+type discoveryV3 struct {
+	discoveryErrors
+	server *discovery.Server
+	reader *pollReader
+}
+
+// badPollError is a body that is no poll, or not one for this path.
+type badPollError struct{ reason string }
+
+func (e *badPollError) Error() string { return e.reason }
+
+// poll answers polls for one type.
+func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		in, err := d.reader.read(w, r)
+		if err == nil {
+			err = in.check(typeURL)
+		}
+		if err != nil {
+			d.write(w, r, err)
+			return
+		}
+		a, err := d.server.V3(typeURL, in.Node, in.Names)
+		if err != nil {
+			d.write(w, r, err)
+			return
+		}
+		// The version stands for the names asked for as well as for the
+		// content. A first poll carries no version and must be answered
+		// in full: 304 would not end Envoy's waiting at start-up.
+		if in.Version == a.Version {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		writeAnswer(w, a)
+	}
+}
+
+func (p poll) check(typeURL string) error {
+	if p.TypeURL != "" && p.TypeURL != typeURL {
+		return &badPollError{fmt.Sprintf("type_url %q does not belong to this path, which is for %q", p.TypeURL, typeURL)}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"hash/maphash"
+	"net/http"
+	"sync"
+)
+
+// poll is what matters of a v3 DiscoveryRequest: some 200 bytes out of the
+// 77 KB that an Envoy sends each time.
+type poll struct {
+	Version string
+	Node    string // the node's id
+	Names   []string
+	TypeURL string
+}
+
+// maxPoll bounds the body of a poll, an order of magnitude above what an
+// Envoy sends.
+const maxPoll = 1 << 20
+
+// maxNodes bounds the nodes recognised by their bytes, in each of two halves;
+// some 100 bytes each.
+const maxNodes = 1 << 16
+
+// pollReader reads polls. Most of a poll is the node, with a list of all that
+// is compiled into the Envoy, and it is the same text every time: nodes that
+// were decoded once are recognised by their hash. It is safe for concurrent
+// use.
+type pollReader struct {
+	seeds   [2]maphash.Seed
+	buffers sync.Pool
+
+	mu sync.RWMutex
+	// When recent is full, it becomes older and older is forgotten. What is
+	// still in use comes back into recent.
+	recent, older map[nodeHash]string
+}
+
+// nodeHash stands for the text of a node. Hashes of 128 bits under seeds that
+// nobody knows do not collide, by chance or on purpose.
+type nodeHash struct {
+	a, b uint64
+	size int
+}
+
+func newPollReader() *pollReader {
+	return &pollReader{
+		seeds:   [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
+		recent:  map[nodeHash]string{},
+	}
+}
+
+// read reads the poll in the body of a request. The error is an
+// *http.MaxBytesError when the body is too large, else a *badPollError.
+func (p *pollReader) read(w http.ResponseWriter, r *http.Request) (poll, error) {
+	if r.ContentLength > maxPoll {
+		return poll{}, &http.MaxBytesError{Limit: maxPoll}
+	}
+	buf := p.buffers.Get().(*bytes.Buffer)
+	defer p.buffers.Put(buf)
+	buf.Reset()
+	// One byte more, and ReadFrom finds the end without growing the buffer.
+	buf.Grow(max(int(r.ContentLength), 0) + bytes.MinRead)
+	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, maxPoll))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return poll{}, err
+	}
+	if err != nil {
+		return poll{}, &badPollError{"the body broke off: " + err.Error()}
+	}
+	out, err := p.parse(buf.Bytes())
+	if err != nil {
+		return poll{}, &badPollError{"the body is no DiscoveryRequest in JSON: " + err.Error()}
+	}
+	return out, nil
+}
+
+// parse is exactly decodePoll, but quick for a body as Envoy writes it whose
+// node was seen before.
+func (p *pollReader) parse(body []byte) (poll, error) {
+	out, node, ok := splitPoll(body)
+	if !ok {
+		return decodePoll(body)
+	}
+	hash := nodeHash{maphash.Bytes(p.seeds[0], node), maphash.Bytes(p.seeds[1], node), len(node)}
+	if id, ok := p.lookup(hash); ok {
+		out.Node = id
+		return out, nil
+	}
+	out, err := decodePoll(body)
+	if err == nil && json.Valid(node) {
+		// The split is right only if what it took for the node is one whole
+		// JSON value. That it is one is known from now on by its hash.
+		p.remember(hash, out.Node)
+	}
+	return out, err
+}
+
+func (p *pollReader) lookup(h nodeHash) (string, bool) {
+	p.mu.RLock()
+	id, ok := p.recent[h]
+	old, was := p.older[h]
+	p.mu.RUnlock()
+	if ok || !was {
+		return id, ok
+	}
+	p.remember(h, old)
+	return old, true
+}
+
+func (p *pollReader) remember(h nodeHash, id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.recent) >= maxNodes {
+		p.recent, p.older = map[nodeHash]string{}, p.recent
+	}
+	p.recent[h] = id
+}
+
+// decodePoll decodes any JSON spelling of a poll, in either case of names that
+// proto JSON allows. What it does not know, it ignores: a newer Envoy may say
+// more.
+func decodePoll(body []byte) (poll, error) {
+	var in struct {
+		Version string `json:"version_info"`
+		Node    struct {
+			ID string `json:"id"`
+		} `json:"node"`
+		Names        []string `json:"resource_names"`
+		TypeURL      string   `json:"type_url"`
+		CamelVersion string   `json:"versionInfo"`
+		CamelNames   []string `json:"resourceNames"`
+		CamelTypeURL string   `json:"typeUrl"`
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return poll{}, err
+	}
+	return poll{
+		Version: cmp.Or(in.Version, in.CamelVersion),
+		Node:    in.Node.ID,
+		Names:   append(in.Names, in.CamelNames...),
+		TypeURL: cmp.Or(in.TypeURL, in.CamelTypeURL),
+	}, nil
+}
+
