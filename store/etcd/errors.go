@@ -1,0 +1,69 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// translations say what an error of etcd means in the words of package store.
+// Both rpctypes values and plain gRPC statuses are looked up here, so that no
+// other file knows etcd's errors.
+var translations = []struct {
+	etcd   error
+	kind   error
+	detail string
+}{
+	{rpctypes.ErrCompacted, store.ErrExpired, "changes from before that revision were compacted: list again"},
+	{rpctypes.ErrFutureRev, store.ErrFuture, "the revision is not reached"},
+	{rpctypes.ErrRequestTooLarge, store.ErrTooLarge, "the request is larger than etcd takes (--max-request-bytes)"},
+	{rpctypes.ErrTooManyOps, store.ErrTooLarge, "more operations in one transaction than etcd takes (--max-txn-ops)"},
+	{rpctypes.ErrNoSpace, store.ErrUnavailable, "etcd's space quota is used up: compact, defragment, then disarm its alarm"},
+	{rpctypes.ErrPermissionDenied, store.ErrUnavailable, "etcd denies access to the keys of pilot-api: check the role of its user"},
+	{rpctypes.ErrAuthFailed, store.ErrUnavailable, "etcd refuses the user name or password"},
+}
+
+// unavailable are the codes that mean "not now".
+var unavailable = map[codes.Code]bool{
+	codes.Unavailable:       true,
+	codes.ResourceExhausted: true,
+	codes.DeadlineExceeded:  true,
+	codes.Canceled:          true,
+	codes.Unauthenticated:   true,
+}
+
+// translate turns any error of a client call into one of package store. The
+// original stays as its cause.
+func translate(err error, key schema.Key) error {
+	if err == nil {
+		return nil
+	}
+	for _, t := range translations {
+		if errors.Is(err, t.etcd) {
+			return &store.Error{Kind: t.kind, Key: key, Detail: t.detail, Cause: err}
+		}
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if errors.Is(err, context.DeadlineExceeded) || unavailable[code(err)] {
+		return &store.Error{Kind: store.ErrUnavailable, Key: key, Detail: "etcd does not answer", Cause: err}
+	}
+	return err
+}
+
+// code is the gRPC code of an error; the client wraps some in a type of its
+// own.
+func code(err error) codes.Code {
+	var own rpctypes.EtcdError
+	if errors.As(err, &own) {
+		return own.Code()
+	}
+	return status.Code(err)
+}

@@ -1,0 +1,135 @@
+// Package etcd keeps the contract of package store on etcd, embedded or not.
+// It is the only package of the project that knows etcd:
+//
+//	etcd.go      the Store: reads
+//	write.go     create, update, delete, transactions: one etcd Txn each
+//	watch.go     etcd's watch as whole revisions
+//	progress.go  "has this watch seen everything?"
+//	keys.go      how keys are spelled, so that every scope is one range
+//	errors.go    what etcd's errors mean
+//	embedded.go  an etcd inside this process (lock.go: one process per folder)
+//	external.go  a client for an etcd elsewhere
+//
+// A value is schema.Object.Encoded: the whole object without resourceVersion,
+// which is etcd's ModRevision of the key. One transaction of the store is one
+// transaction of etcd, and so one revision.
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// Store keeps objects in etcd, under a prefix. Requests are bounded by their
+// contexts alone.
+type Store struct {
+	client *clientv3.Client
+	keys   layout
+	log    *slog.Logger
+}
+
+var _ store.Interface = (*Store)(nil)
+
+// New uses a client that stays the caller's to close. An object in etcd that
+// cannot be read is logged and left out, so that it never blocks the others.
+func New(client *clientv3.Client, prefix string, log *slog.Logger) *Store {
+	return &Store{client: client, keys: newLayout(prefix), log: log}
+}
+
+// Revision implements store.Reader. It asks etcd for a key that there is not:
+// a linearizable answer of a few bytes.
+func (s *Store) Revision(ctx context.Context) (int64, error) {
+	resp, err := s.client.Get(ctx, s.keys.objects, clientv3.WithCountOnly())
+	if err != nil {
+		return 0, translate(err, schema.Key{})
+	}
+	return resp.Header.Revision, nil
+}
+
+// Get implements store.Reader.
+func (s *Store) Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error) {
+	name, ok := s.keys.of(key)
+	if !ok {
+		return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
+	}
+	resp, err := s.read(ctx, name, opts.AtLeast)
+	if err != nil {
+		return nil, translate(err, key)
+	}
+	if len(resp.Kvs) == 0 {
+		return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
+	}
+	return stored(resp.Kvs[0])
+}
+
+// List implements store.Reader.
+func (s *Store) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
+	name, span := s.keys.span(scope)
+	if opts.Exact != 0 {
+		span = append(span, clientv3.WithRev(opts.Exact))
+	}
+	resp, err := s.read(ctx, name, opts.AtLeast, span...)
+	if err != nil {
+		return nil, translate(err, schema.Key{})
+	}
+	list := &store.List{Revision: resp.Header.Revision, Items: s.objects(resp.Kvs, scope)}
+	if opts.Exact != 0 {
+		list.Revision = opts.Exact
+	}
+	return list, nil
+}
+
+// catchUp is how often a read asks again that wants a revision which etcd has
+// not reached. Only a store restored from an old copy makes that happen.
+const catchUp = 50 * time.Millisecond
+
+// read is one range that reflects at least a revision, in the sense of
+// store.ReadOptions.
+func (s *Store) read(ctx context.Context, key string, atLeast int64, span ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	if atLeast == store.Any {
+		span = append(span, clientv3.WithSerializable())
+	}
+	for {
+		resp, err := s.client.Get(ctx, key, span...)
+		if err != nil || resp.Header.Revision >= atLeast {
+			return resp, err
+		}
+		select {
+		case <-time.After(catchUp):
+		case <-ctx.Done():
+			return nil, &store.Error{Kind: store.ErrFuture, Cause: ctx.Err(), Detail: fmt.Sprintf(
+				"revision %d is not reached, the newest is %d", atLeast, resp.Header.Revision)}
+		}
+	}
+}
+
+// objects reads the values of a range, in the order of lists. Keys sort in
+// another order: their slash sorts behind the dash of a longer namespace.
+func (s *Store) objects(kvs []*mvccpb.KeyValue, scope store.Scope) []*schema.Object {
+	objs := make([]*schema.Object, 0, len(kvs))
+	for _, kv := range kvs {
+		obj, err := stored(kv)
+		if err != nil {
+			s.log.Error("object in etcd left out", "key", string(kv.Key), "error", err)
+			continue
+		}
+		if scope.Contains(obj.Key()) {
+			objs = append(objs, obj)
+		}
+	}
+	slices.SortFunc(objs, store.Compare)
+	return objs
+}
+
+func stored(kv *mvccpb.KeyValue) (*schema.Object, error) {
+	return schema.Stored(kv.Value, kv.ModRevision)
+}

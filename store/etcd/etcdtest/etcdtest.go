@@ -1,0 +1,107 @@
+// Package etcdtest runs a real etcd for tests, one that can be taken away and
+// brought back.
+package etcdtest
+
+import (
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+
+	"github.com/pilot-api/pilot-api/store/etcd"
+)
+
+// startLimit is far more than a start takes, on any machine.
+const startLimit = 30 * time.Second
+
+// Server is an etcd that listens on a socket file and syncs nothing to disk.
+// It is not safe for concurrent use.
+type Server struct {
+	tb      testing.TB
+	dir     string
+	running *embed.Etcd
+}
+
+// Start runs an etcd until the test ends.
+func Start(tb testing.TB) *Server {
+	tb.Helper()
+	// Not TempDir: the name of a socket has little more than 100 bytes.
+	dir, err := os.MkdirTemp("", "etcd")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &Server{tb: tb, dir: dir}
+	tb.Cleanup(func() {
+		s.Stop()
+		os.RemoveAll(dir)
+	})
+	s.Restart()
+	return s
+}
+
+// Endpoint is where clients find the server.
+func (s *Server) Endpoint() string { return "unix://" + filepath.Join(s.dir, "client.sock") }
+
+// Client is a new client, closed when the test ends.
+func (s *Server) Client() *clientv3.Client {
+	s.tb.Helper()
+	client, err := etcd.Dial(s.tb.Context(), etcd.DialOptions{
+		Endpoints: []string{s.Endpoint()}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	s.tb.Cleanup(func() { client.Close() })
+	return client
+}
+
+// Stop takes the server away, with its connections. What it stored stays.
+func (s *Server) Stop() {
+	if s.running != nil {
+		s.running.Close()
+		s.running = nil
+	}
+}
+
+// Restart brings the server back, as it was, and waits until it is ready.
+func (s *Server) Restart() {
+	s.tb.Helper()
+	s.Stop()
+	running, err := embed.StartEtcd(s.config())
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	s.running = running
+	select {
+	case <-running.Server.ReadyNotify():
+	case <-time.After(startLimit):
+		s.tb.Fatalf("etcd was not ready after %s", startLimit)
+	}
+}
+
+// Compact forgets the revisions before the given one.
+func (s *Server) Compact(revision int64) {
+	s.tb.Helper()
+	if _, err := s.Client().Compact(s.tb.Context(), revision, clientv3.WithCompactPhysical()); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+func (s *Server) config() *embed.Config {
+	cfg := embed.NewConfig()
+	cfg.Dir = filepath.Join(s.dir, "data")
+	endpoint := url.URL{Scheme: "unix", Path: filepath.Join(s.dir, "client.sock")}
+	cfg.ListenPeerUrls = nil
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{endpoint}, []url.URL{endpoint}
+	cfg.TickMs, cfg.ElectionMs = 10, 100
+	cfg.UnsafeNoFsync = true
+	cfg.MaxRequestBytes = etcd.MaxRequestBytes
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	return cfg
+}

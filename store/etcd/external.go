@@ -1,0 +1,109 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+)
+
+// How a client stays in touch with an external etcd: a member that is silently
+// gone is noticed within keepAlive and keepAliveTimeout, and one that comes
+// back is found again within reconnectAtMost.
+const (
+	dialTimeout      = 5 * time.Second
+	keepAlive        = 10 * time.Second
+	keepAliveTimeout = 3 * time.Second
+	reconnectAtMost  = time.Second
+)
+
+// DialOptions say which etcd to use and who we are to it.
+type DialOptions struct {
+	// Endpoints are URLs, "https://10.0.0.1:2379", at least one.
+	Endpoints []string
+	// CAFile verifies the server; CertFile and KeyFile, both or none, are
+	// shown to it. They are PEM, and read anew for new connections.
+	CAFile, CertFile, KeyFile string
+	// Username and the first line of PasswordFile, both or none.
+	Username, PasswordFile string
+	Log                    *slog.Logger
+}
+
+// Dial makes a client. It does not wait for etcd unless there is a user to log
+// in, and reconnects by itself for as long as it lives: until Close, or until
+// ctx ends.
+func Dial(ctx context.Context, opts DialOptions) (*clientv3.Client, error) {
+	if len(opts.Endpoints) == 0 {
+		return nil, errors.New("no etcd endpoint given")
+	}
+	tlsConfig, err := opts.tls()
+	if err != nil {
+		return nil, err
+	}
+	password, err := opts.password()
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Context:              ctx,
+		Endpoints:            opts.Endpoints,
+		TLS:                  tlsConfig,
+		Username:             opts.Username,
+		Password:             password,
+		DialTimeout:          dialTimeout,
+		DialKeepAliveTime:    keepAlive,
+		DialKeepAliveTimeout: keepAliveTimeout,
+		PermitWithoutStream:  true,
+		DialOptions:          []grpc.DialOption{reconnect()},
+		Logger:               zapLogger(opts.Log),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("etcd at %s: %w", strings.Join(opts.Endpoints, ", "), err)
+	}
+	return client, nil
+}
+
+func reconnect() grpc.DialOption {
+	pace := backoff.DefaultConfig
+	pace.BaseDelay, pace.MaxDelay = reconnectAtMost/10, reconnectAtMost
+	return grpc.WithConnectParams(grpc.ConnectParams{Backoff: pace, MinConnectTimeout: dialTimeout})
+}
+
+func (o DialOptions) tls() (*tls.Config, error) {
+	if (o.CertFile == "") != (o.KeyFile == "") {
+		return nil, errors.New("an etcd client certificate needs its key, and a key its certificate")
+	}
+	info := transport.TLSInfo{CertFile: o.CertFile, KeyFile: o.KeyFile, TrustedCAFile: o.CAFile}
+	if info.Empty() && o.CAFile == "" {
+		return nil, nil
+	}
+	cfg, err := info.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("TLS to etcd: %w", err)
+	}
+	return cfg, nil
+}
+
+func (o DialOptions) password() (string, error) {
+	if (o.Username == "") != (o.PasswordFile == "") {
+		return "", errors.New("an etcd user needs a password file, and a password file a user")
+	}
+	if o.PasswordFile == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(o.PasswordFile)
+	if err != nil {
+		return "", fmt.Errorf("password for etcd: %w", err)
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimRight(line, "\r"), nil
+}

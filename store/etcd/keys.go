@@ -1,0 +1,59 @@
+package etcd
+
+import (
+	"strings"
+
+	"go.etcd.io/etcd/client/v3"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// DefaultPrefix is where the keys of pilot-api begin in an etcd that is shared
+// with others.
+const DefaultPrefix = "/pilot-api"
+
+// layout spells keys:
+//
+//	<prefix>/objects/<group>/<plural>/<namespace>/<name>
+//
+// Every scope is one range: all objects are the keys that begin with
+// <prefix>/objects/, and each further part narrows them. None of the parts can
+// hold a slash. The one scope that is no range, a namespace of all kinds, is
+// read as all kinds and sifted.
+type layout struct{ objects string }
+
+func newLayout(prefix string) layout {
+	return layout{objects: strings.TrimRight(prefix, "/") + "/objects/"}
+}
+
+func (l layout) key(kind *schema.Kind, namespace, name string) string {
+	return l.kind(kind) + namespace + "/" + name
+}
+
+func (l layout) kind(kind *schema.Kind) string {
+	return l.objects + kind.Group + "/" + kind.Plural + "/"
+}
+
+// of is the key of an object; ok is false for a kind that there is not.
+func (l layout) of(key schema.Key) (string, bool) {
+	kind, ok := schema.KindByName(key.Kind)
+	if !ok {
+		return "", false
+	}
+	return l.key(kind, key.Namespace, key.Name), true
+}
+
+// span is the range of a scope, as a key and the options that widen it.
+func (l layout) span(scope store.Scope) (string, []clientv3.OpOption) {
+	switch {
+	case scope.Kind == nil:
+		return l.objects, []clientv3.OpOption{clientv3.WithPrefix()}
+	case scope.Namespace == "":
+		return l.kind(scope.Kind), []clientv3.OpOption{clientv3.WithPrefix()}
+	case scope.Name == "":
+		return l.kind(scope.Kind) + scope.Namespace + "/", []clientv3.OpOption{clientv3.WithPrefix()}
+	default:
+		return l.key(scope.Kind, scope.Namespace, scope.Name), nil
+	}
+}

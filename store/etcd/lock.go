@@ -1,0 +1,55 @@
+package etcd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// lockName is the file in a data folder whose lock says that the folder is in
+// use. It holds the process id of the holder, for the message of the next one.
+const lockName = "pilot-api.lock"
+
+// lockFolder takes a data folder for this process, or says at once who has it.
+// etcd has locks of its own, but waits for them without end. The lock ends with
+// the process, however it ends.
+func lockFolder(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock data folder: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		holder := holderOf(f)
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("data folder %s is in use by %s: stop it, or give this one another folder", dir, holder)
+		}
+		return nil, fmt.Errorf("lock data folder %s: %w", dir, err)
+	}
+	if err := writeHolder(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock data folder %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+func holderOf(f *os.File) string {
+	text, err := io.ReadAll(io.LimitReader(f, 32))
+	pid := strings.TrimSpace(string(text))
+	if err != nil || pid == "" {
+		return "another process"
+	}
+	return "process " + pid
+}
+
+func writeHolder(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(f, "%d\n", os.Getpid())
+	return err
+}

@@ -1,0 +1,199 @@
+package etcd
+
+import (
+	"context"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// Create implements store.Interface.
+func (s *Store) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
+	return s.one(ctx, store.Op{Verb: store.OpCreate, Object: obj})
+}
+
+// Update implements store.Interface.
+func (s *Store) Update(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
+	return s.one(ctx, store.Op{Verb: store.OpUpdate, Object: obj})
+}
+
+// Delete implements store.Interface.
+func (s *Store) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
+	return s.one(ctx, store.Op{Verb: store.OpDelete, Key: key, Pre: pre})
+}
+
+func (s *Store) one(ctx context.Context, op store.Op) (*schema.Object, error) {
+	objs, err := s.Txn(ctx, []store.Op{op})
+	if err != nil {
+		return nil, err
+	}
+	return objs[0], nil
+}
+
+// Txn implements store.Interface. It is optimistic: what the operations make
+// of the present state is written on condition that the state is still the
+// same; if not, etcd's refusal brings the new state along for another try. It
+// ends because every lost race is somebody else's won one, and with ctx.
+func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
+	w, err := s.plan(ctx, ops)
+	for err == nil {
+		if err = w.apply(); err != nil {
+			break
+		}
+		if !w.changes() {
+			return w.next, nil
+		}
+		var done []*schema.Object
+		if done, err = s.commit(ctx, w); done != nil {
+			return done, nil
+		}
+	}
+	return nil, err
+}
+
+// write is a transaction being tried. All slices run beside ops.
+type write struct {
+	ops     []store.Op
+	keys    []string
+	current []*schema.Object // as etcd had it last, nil for none
+	next    []*schema.Object // what shall be, nil for none
+	values  [][]byte         // the encoding of next
+}
+
+// plan reads the present state, unless all operations are creates: those most
+// likely find none, and are told if not.
+func (s *Store) plan(ctx context.Context, ops []store.Op) (*write, error) {
+	w := &write{ops: ops, current: make([]*schema.Object, len(ops))}
+	creates := true
+	for _, op := range ops {
+		key, ok := s.keys.of(op.Target())
+		if !ok {
+			return nil, &store.Error{Kind: store.ErrInvalid, Key: op.Target(), Detail: "no such kind"}
+		}
+		w.keys = append(w.keys, key)
+		creates = creates && op.Verb == store.OpCreate
+	}
+	if creates {
+		return w, nil
+	}
+	resp, err := s.client.Txn(ctx).Then(w.reads()...).Commit()
+	if err != nil {
+		return nil, translate(err, w.name())
+	}
+	return w, w.read(resp)
+}
+
+// name is the object to name in an error about the whole transaction.
+func (w *write) name() schema.Key {
+	if len(w.ops) == 1 {
+		return w.ops[0].Target()
+	}
+	return schema.Key{}
+}
+
+func (w *write) reads() []clientv3.Op {
+	gets := make([]clientv3.Op, len(w.keys))
+	for i, key := range w.keys {
+		gets[i] = clientv3.OpGet(key)
+	}
+	return gets
+}
+
+// read takes the present state from the answers to reads.
+func (w *write) read(resp *clientv3.TxnResponse) (err error) {
+	for i, r := range resp.Responses {
+		w.current[i] = nil
+		if kvs := r.GetResponseRange().Kvs; len(kvs) > 0 {
+			if w.current[i], err = stored(kvs[0]); err != nil {
+				return store.AtIndex(err, i)
+			}
+		}
+	}
+	return nil
+}
+
+// apply works out what the operations make of the present state.
+func (w *write) apply() (err error) {
+	w.next = make([]*schema.Object, len(w.ops))
+	w.values = make([][]byte, len(w.ops))
+	for i, op := range w.ops {
+		if w.next[i], err = op.Apply(w.current[i]); err != nil {
+			return store.AtIndex(err, i)
+		}
+		written := w.next[i]
+		if op.Verb == store.OpDelete {
+			written = w.current[i]
+		}
+		if w.values[i], err = written.Encoded(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *write) idle(i int) bool { return w.next[i] != nil && w.next[i] == w.current[i] }
+
+func (w *write) changes() bool {
+	for i := range w.ops {
+		if !w.idle(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// commit writes if the state is the one that apply saw. Without a result and
+// without an error it was not, and the write holds the state of now.
+func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) {
+	conditions, changes := w.conditions(), w.puts()
+	resp, err := s.client.Txn(ctx).If(conditions...).Then(changes...).Else(w.reads()...).Commit()
+	switch {
+	case err != nil:
+		return nil, translate(err, w.name())
+	case !resp.Succeeded:
+		return nil, w.read(resp)
+	}
+	return w.results(resp.Header.Revision)
+}
+
+func (w *write) conditions() []clientv3.Cmp {
+	cmps := make([]clientv3.Cmp, len(w.keys))
+	for i, key := range w.keys {
+		revision := int64(0) // A key that there is not.
+		if w.current[i] != nil {
+			revision = w.current[i].Revision()
+		}
+		cmps[i] = clientv3.Compare(clientv3.ModRevision(key), "=", revision)
+	}
+	return cmps
+}
+
+func (w *write) puts() []clientv3.Op {
+	var ops []clientv3.Op
+	for i, key := range w.keys {
+		switch {
+		case w.next[i] == nil:
+			ops = append(ops, clientv3.OpDelete(key))
+		case !w.idle(i):
+			ops = append(ops, clientv3.OpPut(key, string(w.values[i])))
+		}
+	}
+	return ops
+}
+
+func (w *write) results(revision int64) ([]*schema.Object, error) {
+	results := make([]*schema.Object, len(w.ops))
+	for i := range w.ops {
+		if w.idle(i) {
+			results[i] = w.current[i]
+			continue
+		}
+		var err error
+		if results[i], err = schema.Stored(w.values[i], revision); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}

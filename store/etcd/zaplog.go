@@ -1,0 +1,53 @@
+package etcd
+
+import (
+	"context"
+	"log/slog"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// zapLogger gives etcd, which logs by zap, our log. Only warnings and worse
+// come through: the rest is about elections of a cluster of one.
+func zapLogger(log *slog.Logger) *zap.Logger {
+	return zap.New(&slogCore{log: log.With("component", "etcd")})
+}
+
+type slogCore struct{ log *slog.Logger }
+
+func (c *slogCore) Enabled(level zapcore.Level) bool { return level >= zapcore.WarnLevel }
+
+func (c *slogCore) With(fields []zapcore.Field) zapcore.Core {
+	return &slogCore{log: c.log.With(attrs(fields)...)}
+}
+
+func (c *slogCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if !c.Enabled(entry.Level) {
+		return checked
+	}
+	return checked.AddCore(entry, c)
+}
+
+func (c *slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	level := slog.LevelWarn
+	if entry.Level > zapcore.WarnLevel {
+		level = slog.LevelError
+	}
+	c.log.Log(context.Background(), level, entry.Message, attrs(fields)...)
+	return nil
+}
+
+func (c *slogCore) Sync() error { return nil }
+
+func attrs(fields []zapcore.Field) []any {
+	enc := zapcore.NewMapObjectEncoder()
+	for _, f := range fields {
+		f.AddTo(enc)
+	}
+	out := make([]any, 0, len(enc.Fields))
+	for key, value := range enc.Fields {
+		out = append(out, slog.Any(key, value))
+	}
+	return out
+}

@@ -1,0 +1,94 @@
+// Package storetest is the contract of package store as a runnable suite. Each
+// implementation runs it in its own tests:
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, func(testing.TB) store.Interface { return memory.New() }, storetest.Capabilities{})
+//	}
+//
+// The benchmarks are shared as well, so that implementations compare.
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// Capabilities tell what a store can do beyond the least, or cannot do.
+type Capabilities struct {
+	// Compact makes the store forget the changes up to a revision. Nil when
+	// there is no way to bring that about: the tests of it are skipped.
+	Compact func(tb testing.TB, s store.Interface, revision int64)
+	// SingleOps: transactions of one operation only.
+	SingleOps bool
+}
+
+// New makes an empty store for one test.
+type New func(tb testing.TB) store.Interface
+
+// Run checks every promise of store.Interface on stores that newStore makes.
+func Run(t *testing.T, newStore New, can Capabilities) {
+	groups := []struct {
+		name  string
+		cases []testCase
+	}{
+		{"Create", createCases},
+		{"Update", updateCases},
+		{"Delete", deleteCases},
+		{"Txn", txnCases},
+		{"Read", readCases},
+		{"Watch", watchCases},
+		{"Expiry", expiryCases},
+		{"Concurrency", concurrencyCases},
+	}
+	for _, g := range groups {
+		t.Run(g.name, func(t *testing.T) {
+			for _, c := range g.cases {
+				t.Run(c.name, func(t *testing.T) {
+					if c.needs != nil {
+						c.needs(t, can)
+					}
+					c.run(newSuite(t, newStore, can))
+				})
+			}
+		})
+	}
+}
+
+// testCase is one promise.
+type testCase struct {
+	name  string
+	needs func(t *testing.T, can Capabilities) // skips when it is not met
+	run   func(s *suite)
+}
+
+func needsTxn(t *testing.T, can Capabilities) {
+	if can.SingleOps {
+		t.Skip("this store has no transactions of several operations")
+	}
+}
+
+func needsCompact(t *testing.T, can Capabilities) {
+	if can.Compact == nil {
+		t.Skip("this store cannot be made to forget")
+	}
+}
+
+// limit ends a test that hangs. It is no measure of anything.
+const limit = 30 * time.Second
+
+// suite is one test at work: a store, and the words to check it in.
+type suite struct {
+	testing.TB
+	store.Interface
+	ctx context.Context
+	can Capabilities
+}
+
+func newSuite(tb testing.TB, newStore New, can Capabilities) *suite {
+	ctx, cancel := context.WithTimeout(tb.Context(), limit)
+	tb.Cleanup(cancel)
+	return &suite{TB: tb, Interface: newStore(tb), ctx: ctx, can: can}
+}
