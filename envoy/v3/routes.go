@@ -17,7 +17,9 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// Routes answers RDS for one table; it also stands inline in a listener.
+// Routes answers RDS for one table; it also stands inline in a listener. A
+// route that breaks a constraint is left out: with it, Envoy would refuse the
+// whole table.
 func Routes(t *ir.RouteTable) (*routev3.RouteConfiguration, diag.List) {
 	out := &routev3.RouteConfiguration{
 		Name: t.Name,
@@ -30,8 +32,12 @@ func Routes(t *ir.RouteTable) (*routev3.RouteConfiguration, diag.List) {
 		host := &routev3.VirtualHost{Name: h.Name, Domains: h.Domains}
 		for _, r := range h.Routes {
 			spelled, p := route(r)
-			host.Routes = append(host.Routes, spelled)
 			problems = append(problems, p...)
+			if err := spelled.ValidateAll(); err != nil {
+				problems = append(problems, diag.Warn(diag.NotHonoured, r.Origins, "Envoy v3 gets no such route: %v", err)...)
+				continue
+			}
+			host.Routes = append(host.Routes, spelled)
 		}
 		out.VirtualHosts = append(out.VirtualHosts, host)
 	}

@@ -1,0 +1,208 @@
+package envoy_test
+
+import (
+	"strings"
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// proxyIP is where open addresses of the cases end up.
+const proxyIP = "10.0.0.7"
+
+// aCase is a piece of IR whose spellings are in testdata/<name>.txtar.
+type aCase struct {
+	name   string
+	config *ir.Config
+}
+
+var rule = []diag.Ref{{Kind: "RouteRule", Namespace: "default", Name: "rule"}}
+
+func cases() []aCase {
+	return []aCase{
+		{"clusters", clusterCase()},
+		{"listeners", listenerCase()},
+		{"tcp", tcpCase()},
+		{"matches", matchCase()},
+		{"actions", actionCase()},
+		{"faults", faultCase()},
+		{"unspeakable", unspeakableCase()},
+	}
+}
+
+func config(tables []*ir.RouteTable, listeners []*ir.Listener, clusters ...*ir.Cluster) *ir.Config {
+	return &ir.Config{
+		Delay: 5 * time.Second, RouteDelay: 30 * time.Second,
+		RouteTables: tables, Listeners: listeners, Clusters: clusters,
+	}
+}
+
+func registryCluster(key string) *ir.Cluster {
+	return &ir.Cluster{Name: "out." + key, Type: ir.Registry, EndpointKey: key, ConnectTimeout: time.Second}
+}
+
+func all(cluster string) []ir.WeightedCluster {
+	return []ir.WeightedCluster{{Name: cluster, Weight: 100}}
+}
+
+// table has one virtual host with the routes, all by the rule.
+func table(name string, routes ...*ir.Route) *ir.RouteTable {
+	for _, r := range routes {
+		r.Origins = rule
+		if r.Clusters == nil && r.Redirect == nil {
+			r.Clusters = all("out.a|http")
+		}
+	}
+	return &ir.RouteTable{Name: name, VirtualHosts: []*ir.VirtualHost{
+		{Name: "a|http", Domains: []string{"a:80", "a"}, Routes: routes},
+	}}
+}
+
+func outbound(port int, tableName string) *ir.Listener {
+	return &ir.Listener{IP: "0.0.0.0", Port: port, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Table: tableName}}
+}
+
+func clusterCase() *ir.Config {
+	long := registryCluster("reviews.default.svc.cluster.local|http|" + strings.Repeat("label=value,", 20))
+	rich := registryCluster("rich|http2|version=v1")
+	rich.HTTP2, rich.MaxRequestsPerConnection, rich.LoadBalancer = true, 10, ir.LeastRequest
+	rich.CircuitBreaker = &ir.CircuitBreaker{MaxConnections: 1, MaxPendingRequests: 2, MaxRequests: 3, MaxRetries: 4}
+	rich.OutlierDetection = &ir.OutlierDetection{
+		ConsecutiveErrors: 7, Interval: 10 * time.Second, BaseEjectionTime: 15500 * time.Millisecond, MaxEjectionPercent: 100,
+	}
+	defaults := registryCluster("defaults|http")
+	defaults.LoadBalancer = ir.Random
+	defaults.MaxRequestsPerConnection = 1
+	defaults.CircuitBreaker, defaults.OutlierDetection = &ir.CircuitBreaker{}, &ir.OutlierDetection{}
+	return config(nil, nil, defaults,
+		&ir.Cluster{
+			Name: "in.80", Type: ir.StaticHosts, ConnectTimeout: time.Second,
+			Hosts: []ir.HostPort{{Host: "127.0.0.1", Port: 80}, {Host: "::1", Port: 80}},
+		},
+		&ir.Cluster{
+			Name: "out.dns|https", Type: ir.StrictDNS, EndpointKey: "dns|https", ConnectTimeout: 1500 * time.Microsecond,
+			Hosts: []ir.HostPort{{Host: "dns.example", Port: 443}}, TLS: &ir.ClientTLS{},
+		},
+		&ir.Cluster{Name: "out.empty|http", Type: ir.StaticHosts, EndpointKey: "empty|http", ConnectTimeout: time.Second},
+		long,
+		&ir.Cluster{Name: "out.original", Type: ir.OriginalDestination, LoadBalancer: ir.Random, ConnectTimeout: time.Second},
+		rich)
+}
+
+func listenerCase() *ir.Config {
+	inbound := table("inbound|9080", &ir.Route{Operation: "default-route", Clusters: all("in.9080")})
+	return config(
+		[]*ir.RouteTable{table("443"), table("80"), table("http_proxy")},
+		[]*ir.Listener{
+			{IP: "0.0.0.0", Port: 15001, Direction: ir.Outbound, HandOff: true, Bind: true},
+			{IP: "0.0.0.0", Port: 80, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Table: "80", Tracing: true, AccessLog: "/dev/stdout"}},
+			{Port: 9080, Direction: ir.Inbound, HTTP: &ir.HTTPListener{Inline: inbound, Tracing: true}},
+			{IP: "127.0.0.1", Port: 15002, Direction: ir.Outbound, Bind: true, HTTP: &ir.HTTPListener{Table: "http_proxy", ForwardProxy: true}},
+			{
+				IP: "0.0.0.0", Port: 443, Direction: ir.Gateway, Bind: true,
+				HTTP: &ir.HTTPListener{Table: "443", UseRemoteAddress: true, Tracing: true},
+				TLS:  &ir.ServerTLS{CertificateFile: "testdata/tls.crt", KeyFile: "testdata/tls.key", ALPN: []string{"h2", "http/1.1"}},
+			},
+		},
+		&ir.Cluster{Name: "in.9080", Type: ir.StaticHosts, ConnectTimeout: time.Second, Hosts: []ir.HostPort{{Host: "127.0.0.1", Port: 9080}}})
+}
+
+func tcpCase() *ir.Config {
+	tcp := func(ip string, port int, mongo bool, routes ...ir.TCPRoute) *ir.Listener {
+		return &ir.Listener{IP: ip, Port: port, Direction: ir.Outbound, Origins: rule, TCP: &ir.TCPListener{Mongo: mongo, Routes: routes}}
+	}
+	to := func(cluster string, destinations ...string) ir.TCPRoute {
+		return ir.TCPRoute{Cluster: cluster, Destinations: destinations}
+	}
+	logged := tcp("", 3306, false, to("out.a|tcp"))
+	logged.TCP.AccessLog = "/dev/stdout"
+	return config(nil, []*ir.Listener{
+		logged,
+		tcp("10.1.0.0", 27017, true, to("out.a|mongo", "10.1.0.0/32")),
+		tcp("0.0.0.0", 9000, false,
+			to("out.a|tcp", "10.1.2.0/24", "fd00::/8"),
+			to("out.b|tcp", "10.1.2.3/32", "10.1.0.0/16"),
+			to("out.c|tcp"),
+			to("out.b|tcp", "10.1.9.9/16"),
+			to("out.a|tcp", "fd00::1/128")),
+		tcp("0.0.0.0", 9001, false),
+	}, registryCluster("a|mongo"), registryCluster("a|tcp"), registryCluster("b|tcp"), registryCluster("c|tcp"))
+}
+
+func matchCase() *ir.Config {
+	header := func(h ir.HeaderMatch) *ir.Route { return &ir.Route{Match: ir.Match{Headers: []ir.HeaderMatch{h}}} }
+	return config([]*ir.RouteTable{table("80",
+		&ir.Route{Match: ir.Match{Path: "/exact"}},
+		&ir.Route{Match: ir.Match{Prefix: "/prefix"}},
+		&ir.Route{Match: ir.Match{Regex: `/items/[0-9]+(?:/v\d)?`}},
+		header(ir.HeaderMatch{Name: "cookie", Regex: "^(.*?;)?(user=jason)(;.*)?$"}),
+		header(ir.HeaderMatch{Name: "animal", Prefix: "dog.cat"}),
+		header(ir.HeaderMatch{Name: ":authority", Exact: "a.example"}),
+		header(ir.HeaderMatch{Name: "x-present", Present: true}),
+		header(ir.HeaderMatch{Name: "x-empty"}),
+		&ir.Route{Match: ir.Match{Prefix: "/both", Headers: []ir.HeaderMatch{
+			{Name: ":method", Exact: "GET"}, {Name: "x", Exact: "y"},
+		}}},
+	)}, []*ir.Listener{outbound(80, "80")}, registryCluster("a|http"))
+}
+
+func actionCase() *ir.Config {
+	credentials := true
+	path := func(p string, r ir.Route) *ir.Route {
+		r.Match = ir.Match{Path: p}
+		return &r
+	}
+	return config([]*ir.RouteTable{table("80",
+		path("/redirect", ir.Route{Operation: "move", Redirect: &ir.Redirect{Host: "b.example", Path: "/new"}}),
+		path("/redirect-host", ir.Route{Redirect: &ir.Redirect{Host: "b.example"}}),
+		path("/split", ir.Route{Clusters: []ir.WeightedCluster{
+			{Name: "out.a|http", Weight: 75}, {Name: "out.b|http", Weight: 25}, {Name: "out.a|http|v=2", Weight: 0},
+		}}),
+		path("/rewrite", ir.Route{Rewrite: &ir.Rewrite{Host: "c.example", Path: "/other"}}),
+		path("/timeout", ir.Route{Timeout: 15500 * time.Millisecond}),
+		path("/tiny-timeout", ir.Route{Timeout: time.Microsecond}),
+		path("/retry", ir.Route{Retry: &ir.Retry{Attempts: 3, PerTryTimeout: 2 * time.Second}}),
+		path("/retry-plain", ir.Route{Retry: &ir.Retry{Attempts: 1}}),
+		path("/mirror", ir.Route{Mirror: "out.b|http"}),
+		path("/websocket", ir.Route{WebSocket: true}),
+		path("/headers", ir.Route{AppendHeaders: []ir.Header{{Name: "x-discount", Value: "50%"}, {Name: "x-plain", Value: "v"}}}),
+		path("/cors", ir.Route{CORS: &ir.CORS{
+			AllowOrigin: []string{"http://a.example", "*"}, AllowMethods: []string{"GET", "POST"}, AllowHeaders: []string{"x-a", "x-b"},
+			ExposeHeaders: []string{"x-c"}, MaxAge: 5 * time.Minute, AllowCredentials: &credentials,
+		}}),
+		path("/cors-empty", ir.Route{CORS: &ir.CORS{}}),
+		&ir.Route{Operation: "default-route"},
+	)}, []*ir.Listener{outbound(80, "80")}, registryCluster("a|http"), registryCluster("a|http|v=2"), registryCluster("b|http"))
+}
+
+func faultCase() *ir.Config {
+	both := &ir.Fault{Delay: 5 * time.Second, DelayPercent: 100, AbortStatus: 503, AbortPercent: 25}
+	split := []ir.WeightedCluster{{Name: "out.a|http", Weight: 50}, {Name: "out.b|http", Weight: 50}}
+	doo := []ir.HeaderMatch{{Name: "scooby", Exact: "doo"}}
+	t := table("80",
+		&ir.Route{Match: ir.Match{Headers: doo}, Fault: both, Clusters: split},
+		&ir.Route{Match: ir.Match{Prefix: "/slow"}, Fault: &ir.Fault{Delay: time.Second, DelayPercent: 1}},
+		&ir.Route{Match: ir.Match{Path: "/slow/too"}, Fault: &ir.Fault{Delay: time.Second, DelayPercent: 1}},
+		&ir.Route{Match: ir.Match{Path: "/no"}, Fault: &ir.Fault{AbortStatus: 400, AbortPercent: 100, Delay: time.Second}},
+		&ir.Route{Match: ir.Match{Path: "/never"}, Fault: &ir.Fault{AbortStatus: 503}},
+	)
+	proxy := &ir.Listener{
+		IP: "127.0.0.1", Port: 15002, Direction: ir.Outbound, Bind: true,
+		HTTP: &ir.HTTPListener{Table: "http_proxy", ForwardProxy: true},
+	}
+	return config([]*ir.RouteTable{t, table("http_proxy", &ir.Route{Fault: both})},
+		[]*ir.Listener{outbound(80, "80"), proxy}, registryCluster("a|http"), registryCluster("b|http"))
+}
+
+func unspeakableCase() *ir.Config {
+	return config([]*ir.RouteTable{table("80",
+		&ir.Route{Match: ir.Match{Regex: "(?i)/items"}},
+		&ir.Route{Match: ir.Match{Headers: []ir.HeaderMatch{{Name: "x", Regex: `\pL+`}}}, Fault: &ir.Fault{AbortStatus: 500, AbortPercent: 1}},
+		&ir.Route{Match: ir.Match{Regex: `/[(?i)]\\A`}},
+		&ir.Route{Match: ir.Match{Prefix: "/search?q="}},
+		&ir.Route{Fault: &ir.Fault{AbortStatus: 100, AbortPercent: 10}},
+		&ir.Route{Fault: &ir.Fault{AbortStatus: 600, AbortPercent: 10, Delay: time.Second, DelayPercent: 10}},
+		&ir.Route{Match: ir.Match{Headers: []ir.HeaderMatch{{Name: "x\ny", Exact: "z"}}}},
+	)}, []*ir.Listener{outbound(80, "80")}, registryCluster("a|http"))
+}
