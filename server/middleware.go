@@ -49,13 +49,21 @@ func (s *Server) observe(next http.Handler) http.Handler {
 				code = http.StatusOK
 			}
 			s.metrics.request(r.Method, routeOf(r), code, took)
-			s.opts.Log.LogAttrs(r.Context(), logLevel(r.URL.Path), "request",
-				slog.String("method", r.Method), slog.String("path", r.URL.RequestURI()),
-				slog.Int("status", code), slog.Int("bytes", ww.BytesWritten()),
-				slog.Duration("took", took), slog.String("id", requestID(r)))
+			s.logRequest(r, code, ww.BytesWritten(), took)
 		}()
 		next.ServeHTTP(ww, r)
 	})
+}
+
+func (s *Server) logRequest(r *http.Request, code, bytes int, took time.Duration) {
+	level := logLevel(r.URL.Path)
+	if !s.opts.Log.Enabled(r.Context(), level) {
+		return // A poll should not pay for a line that nobody reads.
+	}
+	s.opts.Log.LogAttrs(r.Context(), level, "request",
+		slog.String("method", r.Method), slog.String("path", r.URL.RequestURI()),
+		slog.Int("status", code), slog.Int("bytes", bytes),
+		slog.Duration("took", took), slog.String("id", requestID(r)))
 }
 
 // routeOf is the pattern that matched, which unlike the path has few values.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"net/url"
 
 	"github.com/go-chi/chi/v5"
 
@@ -18,11 +19,21 @@ type resource struct {
 // target is the object that a URL names; in the URL of a collection the name,
 // or name and namespace, are empty.
 func (k *resource) target(r *http.Request) schema.Key {
-	return schema.Key{Kind: k.kind.Kind, Namespace: chi.URLParam(r, "namespace"), Name: chi.URLParam(r, "name")}
+	return schema.Key{Kind: k.kind.Kind, Namespace: pathParam(r, "namespace"), Name: pathParam(r, "name")}
 }
 
 func (k *resource) scope(r *http.Request) store.Scope {
-	return store.Scope{Kind: k.kind, Namespace: chi.URLParam(r, "namespace")}
+	return store.Scope{Kind: k.kind, Namespace: pathParam(r, "namespace")}
+}
+
+// pathParam is a part of the path in plain text. The router leaves it escaped
+// when the client escaped more than it had to.
+func pathParam(r *http.Request, name string) string {
+	part := chi.URLParam(r, name)
+	if plain, err := url.PathUnescape(part); err == nil && r.URL.RawPath != "" {
+		return plain
+	}
+	return part
 }
 
 // listOrWatch is one URL with two answers; only one of them has a deadline.
