@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -70,16 +69,23 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if err != nil {
 		return nil, &store.Error{Kind: store.ErrUnavailable, Detail: "cannot reach the server", Cause: err}
 	}
-	for _, w := range resp.Header.Values("Warning") {
-		if text, ok := warningText(w); ok {
-			c.opts.Warn(text)
-		}
-	}
+	c.warn(resp.Header.Values("Warning"))
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
 	}
 	defer resp.Body.Close()
 	return nil, answerError(r, resp)
+}
+
+// warn passes on the warnings that can be read: one that cannot must not fail
+// the request that it came with.
+func (c *Client) warn(headers []string) {
+	warnings, _ := utilnet.ParseWarningHeaders(headers)
+	for _, w := range warnings {
+		if w.Code == 299 {
+			c.opts.Warn(w.Text)
+		}
+	}
 }
 
 // answerError reads the Status of a bad answer. What is no Status comes from
@@ -113,20 +119,4 @@ func readBody(body io.ReadCloser, limit int64) ([]byte, error) {
 		return nil, &store.Error{Kind: store.ErrUnavailable, Detail: "the answer broke off", Cause: err}
 	}
 	return data, nil
-}
-
-// warning is the form that RFC 7234 gives a warning of code 299: agent, quoted
-// text, perhaps a date.
-var warning = regexp.MustCompile(`^299 \S+ ("(?:[^"\\]|\\.)*")`)
-
-func warningText(header string) (string, bool) {
-	m := warning.FindStringSubmatch(header)
-	if m == nil {
-		return "", false
-	}
-	text, err := strconv.Unquote(m[1])
-	if err != nil {
-		return m[1], true
-	}
-	return text, true
 }

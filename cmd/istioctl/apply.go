@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// applyTries bounds the races with others that an apply loses before it gives
+// up: each needs an object to come or go between two requests.
+const applyTries = 5
+
+func newApply(s *session) *cobra.Command {
+	return newFileVerb(s, &cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Make stored objects equal to those of files",
+		Long: `Make stored objects equal to those of files, folders, URLs or standard input:
+create what is missing, replace what differs, leave alone what is the same. What
+the file does not say, such as a label that was added by other means, is not
+kept. A file that carries a metadata.resourceVersion replaces only that version.`,
+		Example: `  # Bring the server to the state of a folder
+  istioctl apply -R -f rules/
+
+  # Apply a file from the web
+  istioctl apply -f https://example.com/reviews-v2.yaml`,
+	}, runApply)
+}
+
+func runApply(ctx context.Context, s *session, flags writeFlags) error {
+	list, err := s.manifests(ctx, flags.files)
+	if err != nil {
+		return err
+	}
+	if err := named(list, "apply"); err != nil {
+		return err
+	}
+	c, err := s.connect(s.warnUnknown)
+	if err != nil {
+		return err
+	}
+	servicesFirst(list)
+	return s.perform(ctx, flags, steps(list, applied, func(ctx context.Context, m manifest) (*schema.Object, outcome, error) {
+		return apply(ctx, c, m)
+	}))
+}
+
+// apply replaces or creates. An object that comes or goes in between is no
+// failure: what was found is looked at again.
+func apply(ctx context.Context, c *client.Client, m manifest) (o *schema.Object, what outcome, err error) {
+	for range applyTries {
+		o, what, err = applyOnce(ctx, c, m)
+		raced := errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists) ||
+			errors.Is(err, store.ErrConflict) && m.Meta.ResourceVersion == ""
+		if !raced {
+			break
+		}
+	}
+	return o, what, replaceHint(m, err)
+}
+
+func applyOnce(ctx context.Context, c *client.Client, m manifest) (*schema.Object, outcome, error) {
+	before, err := c.Get(ctx, m.Key(), store.ReadOptions{})
+	if errors.Is(err, store.ErrNotFound) && m.Meta.ResourceVersion == "" {
+		o, err := c.CreateText(ctx, m.text())
+		return o, created, err
+	}
+	if err != nil {
+		return nil, failed, err
+	}
+	o, err := c.UpdateText(ctx, m.text())
+	if err == nil && o.Meta.ResourceVersion == before.Meta.ResourceVersion {
+		return o, unchanged, nil
+	}
+	return o, replaced, err
+}

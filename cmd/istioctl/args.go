@@ -1,0 +1,118 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// selection is what the arguments of a verb name: some objects of some kinds,
+// or all of them when there are no names.
+type selection struct {
+	kinds   []*schema.Kind
+	targets []target
+}
+
+// target is one object, its namespace still to come.
+type target struct {
+	kind *schema.Kind
+	name string
+}
+
+func (t target) in(namespace string) schema.Key {
+	return schema.Key{Kind: t.kind.Kind, Namespace: namespace, Name: t.name}
+}
+
+// parseSelection reads KIND, KIND NAME…, KIND,KIND or KIND/NAME….
+func parseSelection(args []string) (selection, error) {
+	if len(args) == 0 {
+		return selection{}, usagef("say which kind: %s, or all", kindNames())
+	}
+	if strings.Contains(args[0], "/") {
+		return parsePairs(args)
+	}
+	kinds, err := parseKinds(args[0])
+	if err != nil {
+		return selection{}, err
+	}
+	sel := selection{kinds: kinds}
+	for _, name := range args[1:] {
+		if strings.Contains(name, "/") {
+			return sel, usagef("%q among names: write either KIND NAME… or KIND/NAME…", name)
+		}
+		for _, kind := range kinds {
+			sel.targets = append(sel.targets, target{kind, name})
+		}
+	}
+	return sel, nil
+}
+
+func parsePairs(args []string) (selection, error) {
+	var sel selection
+	for _, arg := range args {
+		kindName, name, ok := strings.Cut(arg, "/")
+		if !ok || name == "" {
+			return sel, usagef("%q: write either KIND NAME… or KIND/NAME…", arg)
+		}
+		kind, err := parseKind(kindName)
+		if err != nil {
+			return sel, err
+		}
+		if !slices.Contains(sel.kinds, kind) {
+			sel.kinds = append(sel.kinds, kind)
+		}
+		sel.targets = append(sel.targets, target{kind, name})
+	}
+	return sel, nil
+}
+
+// parseKinds reads a comma list of kinds, or "all".
+func parseKinds(list string) ([]*schema.Kind, error) {
+	if list == "all" {
+		return schema.Kinds(), nil
+	}
+	var kinds []*schema.Kind
+	for _, name := range strings.Split(list, ",") {
+		kind, err := parseKind(name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds, nil
+}
+
+func parseKind(name string) (*schema.Kind, error) {
+	if kind, ok := schema.Lookup(name); ok {
+		return kind, nil
+	}
+	if near := nearestKind(name); near != "" {
+		return nil, usagef("there is no kind %q; did you mean %s?", name, near)
+	}
+	return nil, usagef("there is no kind %q; there are: %s", name, kindNames())
+}
+
+func kindNames() string {
+	var names []string
+	for _, k := range schema.Kinds() {
+		names = append(names, k.Plural)
+	}
+	return strings.Join(names, ", ")
+}
+
+// nearestKind is the plural within an edit distance that a slip of the hand
+// explains, "" when there is none.
+func nearestKind(name string) string {
+	best, nearest := 4, ""
+	for _, k := range schema.Kinds() {
+		for _, spelling := range []string{k.Singular, k.Plural, k.Dashed} {
+			if d := distance(strings.ToLower(name), spelling); d < best {
+				best, nearest = d, k.Plural
+			}
+		}
+	}
+	return nearest
+}

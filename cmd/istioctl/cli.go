@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/term"
+)
+
+// Exit codes, for scripts.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// CLI is the program with everything it touches of the outside, so that a test
+// sees it to the last byte.
+type CLI struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// StderrIsTerminal allows progress to be drawn.
+	StderrIsTerminal bool
+	Getenv           func(string) string
+}
+
+func process() *CLI {
+	return &CLI{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		StderrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		Getenv:           os.Getenv,
+	}
+}
+
+// Main runs one command line until it is done or interrupted; a second
+// interrupt kills the program.
+func (c *CLI) Main(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return c.Run(ctx, args)
+}
+
+// Run runs one command line and returns the exit code.
+func (c *CLI) Run(ctx context.Context, args []string) int {
+	root := newRoot(c)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &usage):
+		fmt.Fprintf(c.Stderr, "error: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
+		return exitUsage
+	case !errors.Is(err, errReported):
+		fmt.Fprintf(c.Stderr, "error: %v\n", err)
+	}
+	return exitFailed
+}
+
+// errReported ends a command that failed and has already said how.
+var errReported = errors.New("failed")
+
+// usageError is a mistake in the command line itself.
+type usageError struct{ error }
+
+func (u *usageError) Unwrap() error { return u.error }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}

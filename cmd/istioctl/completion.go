@@ -1,0 +1,91 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+func newCompletion(s *session) *cobra.Command {
+	shells := []string{"bash", "fish", "powershell", "zsh"}
+	cmd := &cobra.Command{
+		Use:   "completion (bash | fish | powershell | zsh)",
+		Short: "Print a script that completes istioctl in a shell",
+		Long: `Print a script that makes a shell complete the commands, flags, kinds and, from
+the server, names of objects.`,
+		Example: `  # bash, for this session
+  source <(istioctl completion bash)
+
+  # zsh, for all sessions
+  istioctl completion zsh > "${fpath[1]}/_istioctl"
+
+  # fish, for all sessions
+  istioctl completion fish > ~/.config/fish/completions/istioctl.fish
+
+  # PowerShell, for this session
+  istioctl completion powershell | Out-String | Invoke-Expression`,
+		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		ValidArgs: shells,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		root := cmd.Root()
+		switch args[0] {
+		case "bash":
+			return root.GenBashCompletionV2(s.Stdout, true)
+		case "fish":
+			return root.GenFishCompletion(s.Stdout, true)
+		case "powershell":
+			return root.GenPowerShellCompletionWithDesc(s.Stdout)
+		default:
+			return root.GenZshCompletion(s.Stdout)
+		}
+	}
+	return cmd
+}
+
+// completeNames completes KIND NAME…, the names with what the server has. A
+// server out of reach completes nothing.
+func (s *session) completeNames(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	const nothing = cobra.ShellCompDirectiveNoFileComp
+	if len(args) == 0 {
+		return completeKinds(toComplete), nothing
+	}
+	kinds, err := parseKinds(args[0])
+	if err != nil || s.begin(cmd, nil) != nil {
+		return nil, nothing
+	}
+	c, err := s.connect(func(string) {})
+	if err != nil {
+		return nil, nothing
+	}
+	var names []string
+	for _, kind := range kinds {
+		list, err := c.List(cmd.Context(), store.Scope{Kind: kind, Namespace: s.namespace}, store.ListOptions{AtLeast: store.Any})
+		if err != nil {
+			return nil, nothing
+		}
+		for _, o := range list.Items {
+			if strings.HasPrefix(o.Meta.Name, toComplete) && !slices.Contains(args[1:], o.Meta.Name) {
+				names = append(names, o.Meta.Name)
+			}
+		}
+	}
+	return names, nothing
+}
+
+func completeKinds(toComplete string) []string {
+	var names []string
+	for _, k := range schema.Kinds() {
+		if strings.HasPrefix(k.Plural, toComplete) {
+			names = append(names, cobra.CompletionWithDesc(k.Plural, k.Kind+", "+k.APIVersion()))
+		}
+	}
+	if strings.HasPrefix("all", toComplete) {
+		names = append(names, cobra.CompletionWithDesc("all", "every kind"))
+	}
+	return names
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+func newCreate(s *session) *cobra.Command {
+	return newFileVerb(s, &cobra.Command{
+		Use:   "create -f FILE",
+		Short: "Store new objects from files",
+		Long: `Store new objects from files, folders, URLs or standard input. All of them are
+read and checked before the first is sent; service and workload entries go
+first. Each file is sent as it was written. An object that exists already is an
+error, and the others are created all the same.`,
+		Example: `  # Create the objects of a file, and of all files in a folder
+  istioctl create -f reviews-v2.yaml -f rules/
+
+  # Create in another namespace, from standard input
+  cat reviews-v2.yaml | istioctl create -n books -f -
+
+  # See what would be created
+  istioctl create -f rules/ --dry-run=client`,
+	}, runCreate)
+}
+
+func runCreate(ctx context.Context, s *session, flags writeFlags) error {
+	list, err := s.manifests(ctx, flags.files)
+	if err != nil {
+		return err
+	}
+	c, err := s.connect(s.warnUnknown)
+	if err != nil {
+		return err
+	}
+	servicesFirst(list)
+	return s.perform(ctx, flags, steps(list, created, func(ctx context.Context, m manifest) (*schema.Object, outcome, error) {
+		o, err := c.CreateText(ctx, m.text())
+		if errors.Is(err, store.ErrExists) {
+			err = &store.Error{Kind: store.ErrExists, Detail: "already exists; use 'istioctl replace' or 'istioctl apply' to change it"}
+		}
+		return o, created, err
+	}))
+}

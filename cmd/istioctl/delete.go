@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+type deleteFlags struct {
+	writeFlags
+	all            bool
+	ignoreNotFound bool
+}
+
+func newDelete(s *session) *cobra.Command {
+	var flags deleteFlags
+	cmd := &cobra.Command{
+		Use:   "delete (KIND NAME... | KIND/NAME... | KIND --all | -f FILE)",
+		Short: "Delete objects",
+		Long: `Delete objects by kind and name, all objects of some kinds in a namespace, or
+those that files name. Objects of files go in the reverse order of create:
+service and workload entries last. Several kinds are separated by commas; "all"
+means every kind.`,
+		Example: `  # Delete two route rules
+  istioctl delete routerule reviews-v2 reviews-v3
+
+  # Delete what a folder holds, and do not mind what is gone already
+  istioctl delete -f rules/ --ignore-not-found
+
+  # Delete all rules of a namespace
+  istioctl delete routerules,destinationpolicies --all -n books`,
+		ValidArgsFunction: s.completeNames,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := flags.check([]string{formatName}); err != nil {
+			return err
+		}
+		return runDelete(cmd.Context(), s, flags, args)
+	}
+	flags.add(cmd, []string{formatName})
+	cmd.Flags().BoolVar(&flags.all, "all", false, "delete all objects of the kinds in the namespace")
+	cmd.Flags().BoolVar(&flags.ignoreNotFound, "ignore-not-found", false, "treat an object that does not exist as deleted")
+	return cmd
+}
+
+func runDelete(ctx context.Context, s *session, flags deleteFlags, args []string) error {
+	c, err := s.connect(s.warnUnknown)
+	if err != nil {
+		return err
+	}
+	objects, err := s.doomed(ctx, c, flags, args)
+	if err != nil {
+		return err
+	}
+	var list []step
+	for _, o := range objects {
+		list = append(list, deleteStep(c, o, flags.ignoreNotFound))
+	}
+	return s.perform(ctx, flags.writeFlags, list)
+}
+
+func deleteStep(c *client.Client, o *schema.Object, ignoreNotFound bool) step {
+	return step{object: o, promise: deleted, do: func(ctx context.Context) (*schema.Object, outcome, error) {
+		_, err := c.Delete(ctx, o.Key(), store.Preconditions{})
+		if ignoreNotFound && errors.Is(err, store.ErrNotFound) {
+			return o, absent, nil
+		}
+		return o, deleted, err
+	}}
+}
+
+// doomed are the objects to delete, in order.
+func (s *session) doomed(ctx context.Context, c *client.Client, flags deleteFlags, args []string) ([]*schema.Object, error) {
+	if len(flags.files.names) > 0 {
+		if len(args) > 0 || flags.all {
+			return nil, usagef("name objects with -f or as arguments, not both")
+		}
+		return s.doomedByFile(ctx, flags.files)
+	}
+	sel, err := parseSelection(args)
+	switch {
+	case err != nil:
+		return nil, err
+	case flags.all && len(sel.targets) > 0:
+		return nil, usagef("--all takes kinds only, no names")
+	case flags.all:
+		return s.doomedByKind(ctx, c, sel.kinds)
+	case len(sel.targets) == 0:
+		return nil, usagef("say which objects by name, or all of them with --all")
+	}
+	return s.doomedByName(sel)
+}
+
+func (s *session) doomedByFile(ctx context.Context, files fileFlags) ([]*schema.Object, error) {
+	list, err := s.manifests(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	if err := named(list, "delete"); err != nil {
+		return nil, err
+	}
+	servicesFirst(list)
+	slices.Reverse(list)
+	objects := make([]*schema.Object, len(list))
+	for i, m := range list {
+		objects[i] = m.Object
+	}
+	return objects, nil
+}
+
+func (s *session) doomedByKind(ctx context.Context, c *client.Client, kinds []*schema.Kind) ([]*schema.Object, error) {
+	var objects []*schema.Object
+	for _, kind := range kinds {
+		list, err := c.List(ctx, store.Scope{Kind: kind, Namespace: s.namespace}, store.ListOptions{})
+		if err != nil {
+			return nil, s.fail(ctx, err)
+		}
+		objects = append(objects, list.Items...)
+	}
+	return objects, nil
+}
+
+// doomedByName makes objects that have no more than a name.
+func (s *session) doomedByName(sel selection) ([]*schema.Object, error) {
+	objects := make([]*schema.Object, len(sel.targets))
+	for i, t := range sel.targets {
+		o, err := schema.New(t.kind, metav1.ObjectMeta{Namespace: s.namespace, Name: t.name}, json.RawMessage("{}"))
+		if err != nil {
+			return nil, err
+		}
+		objects[i] = o
+	}
+	return objects, nil
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// explain turns an error of the client into a sentence that says what to do.
+// The object's name is left to the caller, who has just written it.
+func (s *session) explain(ctx context.Context, err error) string {
+	if cause := context.Cause(ctx); cause != nil {
+		if errors.Is(cause, context.Canceled) {
+			return "interrupted"
+		}
+		return cause.Error()
+	}
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Sprintf("nothing answers at %s: start the server with 'pilot-api', or name another with --server or ISTIOCTL_SERVER", s.server)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("no answer from %s within --request-timeout %s", s.server, s.requestTimeout)
+	}
+	return reason(err)
+}
+
+// reason is an error without the key of the object it is about.
+func reason(err error) string {
+	var e *store.Error
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	short := *e
+	short.Key = store.Error{}.Key
+	return short.Error()
+}
+
+// fail is explain for a verb that reads: an error to return.
+func (s *session) fail(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(s.explain(ctx, err))
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+type getFlags struct {
+	output        string
+	selector      string
+	allNamespaces bool
+	watch         bool
+}
+
+func newGet(s *session) *cobra.Command {
+	var flags getFlags
+	cmd := &cobra.Command{
+		Use:   "get (KIND [NAME...] | KIND/NAME...)",
+		Short: "Show objects",
+		Long: `Show objects of a namespace, or of all with -A: all of a kind, or those with
+the names given. Several kinds are separated by commas; "all" means every kind.
+Kinds are written as RouteRule, routerule(s), route-rule(s) or rr.`,
+		Example: `  # All route rules of the default namespace
+  istioctl get routerules
+
+  # Everything everywhere
+  istioctl get all -A
+
+  # One object as its file
+  istioctl get routerule reviews-v2 -o yaml
+
+  # The names of all rules with a label
+  istioctl get rr -l team=reviews -o name
+
+  # Precedences by name
+  istioctl get rr -o custom-columns=NAME:.metadata.name,PRECEDENCE:.spec.precedence`,
+		ValidArgsFunction: s.completeNames,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return runGet(cmd.Context(), s, flags, args)
+	}
+	addOutput(cmd, &flags.output, readFormats)
+	addSelection(cmd, &flags.selector, &flags.allNamespaces)
+	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "go on to show changes as they come")
+	return cmd
+}
+
+func addSelection(cmd *cobra.Command, selector *string, allNamespaces *bool) {
+	cmd.Flags().StringVarP(selector, "selector", "l", "", "only objects with these labels, such as team=reviews,stage!=test")
+	cmd.Flags().BoolVarP(allNamespaces, "all-namespaces", "A", false, "objects of all namespaces")
+}
+
+func runGet(ctx context.Context, s *session, flags getFlags, args []string) error {
+	if flags.watch {
+		return runWatch(ctx, s, watchFlags{output: flags.output, selector: flags.selector, allNamespaces: flags.allNamespaces, plain: true}, args)
+	}
+	q, err := s.query(flags.output, flags.selector, flags.allNamespaces, args)
+	if err != nil {
+		return err
+	}
+	c, err := s.connect(s.warn)
+	if err != nil {
+		return err
+	}
+	objects, err := q.run(ctx, s, c)
+	if err != nil && !errors.Is(err, errReported) {
+		return s.fail(ctx, err)
+	}
+	return errors.Join(s.show(q, flags.output, objects), err)
+}
+
+// query is what a verb that reads asks for.
+type query struct {
+	selection
+	namespace string // "" means all
+	labels    labels.Selector
+	asked     string // the kinds as they were written
+}
+
+func (s *session) query(output, selector string, allNamespaces bool, args []string) (query, error) {
+	if err := checkOutput(output, readFormats); err != nil {
+		return query{}, err
+	}
+	sel, err := parseSelection(args)
+	if err != nil {
+		return query{}, err
+	}
+	q := query{selection: sel, namespace: s.namespace, asked: args[0]}
+	if q.labels, err = labels.Parse(selector); err != nil {
+		return q, usagef("-l %s: %w", selector, err)
+	}
+	if allNamespaces {
+		q.namespace = ""
+	}
+	switch {
+	case len(q.targets) > 0 && allNamespaces:
+		return q, usagef("an object has a name in one namespace only: use -n instead of -A")
+	case len(q.targets) > 0 && selector != "":
+		return q, usagef("select either by name or by label, not both")
+	}
+	return q, nil
+}
+
+// run asks the server. Names that do not exist are reported and the rest is
+// returned, with errReported.
+func (q query) run(ctx context.Context, s *session, c *client.Client) ([]*schema.Object, error) {
+	if len(q.targets) > 0 {
+		return q.byName(ctx, s, c)
+	}
+	var objects []*schema.Object
+	for _, kind := range q.kinds {
+		list, err := c.List(ctx, store.Scope{Kind: kind, Namespace: q.namespace}, store.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range list.Items {
+			if q.labels.Matches(labels.Set(o.Meta.Labels)) {
+				objects = append(objects, o)
+			}
+		}
+	}
+	return objects, nil
+}
+
+func (q query) byName(ctx context.Context, s *session, c *client.Client) ([]*schema.Object, error) {
+	var objects []*schema.Object
+	var missing error
+	for _, t := range q.targets {
+		o, err := c.Get(ctx, t.in(q.namespace), store.ReadOptions{})
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			fmt.Fprintf(s.Stderr, "error: %s/%s not found in namespace %s\n", t.kind.Singular, t.name, q.namespace)
+			missing = errReported
+		case err != nil:
+			return nil, err
+		default:
+			objects = append(objects, o)
+		}
+	}
+	return objects, missing
+}
+
+// show prints what was found; that nothing was, is no failure.
+func (s *session) show(q query, output string, objects []*schema.Object) error {
+	alone := len(q.targets) == 1
+	switch {
+	case len(objects) == 0 && len(q.targets) > 0:
+		return nil // Each was reported.
+	case len(objects) == 0 && isTable(output):
+		fmt.Fprintln(s.Stderr, q.nothing())
+		return nil
+	case isTable(output):
+		return s.showTables(q, output, objects)
+	}
+	return printObjects(s.Stdout, output, objects, alone)
+}
+
+func (q query) nothing() string {
+	what := q.asked
+	switch {
+	case what == "all":
+		what = "objects"
+	case len(q.kinds) == 1:
+		what = q.kinds[0].Plural
+	}
+	if q.namespace == "" {
+		return "No " + what + " found."
+	}
+	return "No " + what + " found in namespace " + q.namespace + "."
+}
+
+// showTables prints one table a kind.
+func (s *session) showTables(q query, output string, objects []*schema.Object) error {
+	style := tableStyle{wide: output == formatWide, namespaces: q.namespace == "", kinds: len(q.kinds) > 1}
+	printed := false
+	for _, kind := range q.kinds {
+		var rows []*schema.Object
+		for _, o := range objects {
+			if o.Kind == kind {
+				rows = append(rows, o)
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		if printed {
+			fmt.Fprintln(s.Stdout)
+		}
+		printed = true
+		if err := newTable(s.Stdout, kind, style).objects(rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// maxInput bounds one file, answer of a URL, or standard input.
+const maxInput = 64 << 20
+
+// fileFlags say where objects are read from.
+type fileFlags struct {
+	names     []string
+	recursive bool
+}
+
+func (f *fileFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVarP(&f.names, "filename", "f", nil, "file, folder, URL, or - for standard input; may be repeated")
+	cmd.Flags().BoolVarP(&f.recursive, "recursive", "R", false, "read the folders within a folder too")
+	// The flag exists, so these cannot fail.
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+}
+
+// required is the check of verbs that take their objects from files only.
+func (f *fileFlags) required() error {
+	if len(f.names) == 0 {
+		return usagef("say what to read with -f FILE (a file, folder, URL, or - for standard input)")
+	}
+	return nil
+}
+
+// documents reads all that the flags name, in order, before it reports
+// everything that could not be read.
+func (s *session) documents(ctx context.Context, f fileFlags) ([]schema.Document, error) {
+	var docs []schema.Document
+	var failed []error
+	for _, name := range f.names {
+		got, err := s.read(ctx, name, f.recursive)
+		if err != nil {
+			failed = append(failed, err)
+		}
+		docs = append(docs, got...)
+	}
+	return docs, errors.Join(failed...)
+}
+
+func (s *session) read(ctx context.Context, name string, recursive bool) ([]schema.Document, error) {
+	switch {
+	case name == "-":
+		return split(s.Stdin, "stdin")
+	case strings.HasPrefix(name, "http://"), strings.HasPrefix(name, "https://"):
+		return s.fetch(ctx, name)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return open(name)
+	}
+	return folder(name, recursive)
+}
+
+func (s *session) fetch(ctx context.Context, url string) ([]schema.Document, error) {
+	if s.requestTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.requestTimeout)
+		defer cancel()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: the server answers %s", url, resp.Status)
+	}
+	return split(resp.Body, url)
+}
+
+// folder reads the YAML and JSON files of a folder in the order of their names.
+func folder(root string, recursive bool) ([]schema.Document, error) {
+	var docs []schema.Document
+	files := 0
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != root && !recursive:
+			return filepath.SkipDir
+		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
+			return nil
+		}
+		files++
+		got, err := open(path)
+		docs = append(docs, got...)
+		return err
+	})
+	if err == nil && files == 0 {
+		err = fmt.Errorf("%s: no .yaml, .yml or .json file in this folder", root)
+	}
+	return docs, err
+}
+
+func open(name string) ([]schema.Document, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return split(f, name)
+}
+
+func split(r io.Reader, name string) ([]schema.Document, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, err)
+	case len(text) > maxInput:
+		return nil, fmt.Errorf("%s: more than %d MiB", name, maxInput>>20)
+	}
+	return schema.Split(text, name), nil
+}

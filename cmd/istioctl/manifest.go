@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// manifest is one checked object and where it came from.
+type manifest struct {
+	*schema.Object
+	doc schema.Document
+}
+
+// text is what is sent: the author's own document, or the object alone when it
+// was one of a List.
+func (m manifest) text() client.Text {
+	t := client.Text{Kind: m.Kind, Namespace: m.Meta.Namespace, Name: m.Meta.Name}
+	var head metav1.TypeMeta
+	if yaml.Unmarshal(m.doc.Text, &head) == nil && head.Kind == m.Kind.Kind {
+		t.Body = m.doc.Text
+		return t
+	}
+	t.Body, t.ContentType = m.JSON(), "application/json"
+	return t
+}
+
+// manifests reads and checks all files. Any error, in any of them, is reported
+// with all others and means that nothing may be sent; warnings are printed.
+func (s *session) manifests(ctx context.Context, f fileFlags) ([]manifest, error) {
+	docs, err := s.documents(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	found, problems := s.check(docs)
+	s.showWarnings(problems.Warnings())
+	if errs := problems.Errors(); len(errs) > 0 {
+		for _, p := range errs {
+			fmt.Fprintf(s.Stderr, "error: %s\n", p)
+		}
+		return nil, fmt.Errorf("%s; nothing was sent", count(len(errs), "error"))
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("no objects in %v", f.names)
+	}
+	return found, nil
+}
+
+// check decodes and validates documents, each on its own and then together.
+func (s *session) check(docs []schema.Document) ([]manifest, diag.List) {
+	var found []manifest
+	var problems diag.List
+	first := map[schema.Key]schema.Document{}
+	for _, doc := range docs {
+		objects, list := doc.Objects(s.namespace)
+		problems = append(problems, list...)
+		for _, o := range objects {
+			problems = append(problems, s.misplaced(o, doc)...)
+			if o.Meta.Name != "" {
+				if other, taken := first[o.Key()]; taken {
+					problems = append(problems, problem(o, doc, diag.FieldDuplicate, "metadata.name",
+						fmt.Sprintf("the same object is already in %s", place(other))))
+				}
+				first[o.Key()] = doc
+			}
+			found = append(found, manifest{o, doc})
+		}
+	}
+	return found, problems
+}
+
+// misplaced finds an object that says another namespace than the command line.
+func (s *session) misplaced(o *schema.Object, doc schema.Document) diag.List {
+	if !s.namespaceGiven || o.Meta.Namespace == s.namespace {
+		return nil
+	}
+	return diag.List{problem(o, doc, diag.FieldInvalid, "metadata.namespace",
+		fmt.Sprintf("the object is in namespace %q, the command line says %q", o.Meta.Namespace, s.namespace))}
+}
+
+func problem(o *schema.Object, doc schema.Document, reason diag.Reason, field, message string) diag.Problem {
+	return diag.Problem{
+		Severity: diag.Error, Reason: reason, Object: o.Key().Ref(), Field: field, Message: message,
+		Position: place(doc),
+	}
+}
+
+func place(doc schema.Document) *diag.Position {
+	return &diag.Position{File: doc.File, Line: doc.Line, Column: 1}
+}
+
+// servicesFirst puts the service registry before the rules that name its
+// services, and keeps the order of the files otherwise. Deleting goes the other
+// way round.
+func servicesFirst(list []manifest) {
+	rank := func(m manifest) int {
+		if m.Kind.Kind == "ServiceEntry" || m.Kind.Kind == "WorkloadEntry" {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(list, func(a, b manifest) int { return rank(a) - rank(b) })
+}
+
+// count is "1 error", "2 errors".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

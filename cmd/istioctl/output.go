@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// Output formats that have no parameter. The table is for people and what
+// verbs that read show when nothing is asked for.
+const (
+	formatTable = "table"
+	formatWide  = "wide"
+	formatYAML  = "yaml"
+	formatJSON  = "json"
+	formatName  = "name"
+)
+
+var (
+	readFormats  = []string{formatTable, formatWide, formatYAML, formatJSON, formatName, "jsonpath=", "custom-columns="}
+	writeFormats = []string{formatYAML, formatJSON, formatName, "jsonpath=", "custom-columns="}
+)
+
+func addOutput(cmd *cobra.Command, value *string, formats []string) {
+	text := strings.NewReplacer("jsonpath=", "jsonpath=TEMPLATE", "custom-columns=", "custom-columns=HEADER:PATH,…").
+		Replace(strings.Join(formats, ", "))
+	cmd.Flags().StringVarP(value, "output", "o", "", "output format: "+text)
+	// The flag exists, so this cannot fail.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoSpace))
+}
+
+// checkOutput refuses a format before anything is done.
+func checkOutput(format string, formats []string) error {
+	if format == "" {
+		return nil
+	}
+	for _, f := range formats {
+		if format == f && !strings.HasSuffix(f, "=") {
+			return nil
+		}
+		if strings.HasSuffix(f, "=") && strings.HasPrefix(format, f) {
+			_, err := objectPrinter(format)
+			return err
+		}
+	}
+	return usagef("there is no output format %q; allowed: %s", format, strings.Join(formats, ", "))
+}
+
+func isTable(format string) bool {
+	return format == "" || format == formatTable || format == formatWide
+}
+
+// objectPrinter prints whole objects, in any format but the tables.
+func objectPrinter(format string) (printers.ResourcePrinter, error) {
+	name, parameter, _ := strings.Cut(format, "=")
+	switch name {
+	case formatYAML:
+		return &printers.YAMLPrinter{}, nil
+	case formatJSON:
+		return &printers.JSONPrinter{}, nil
+	case formatName:
+		return &printers.NamePrinter{ShortOutput: true}, nil
+	case "jsonpath":
+		return newJSONPath(parameter)
+	case "custom-columns":
+		return newCustomColumns(parameter)
+	}
+	return nil, usagef("there is no output format %q", format)
+}
+
+// generic is an object as the printers know it.
+func generic(o *schema.Object) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(o.JSON()); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Key(), err)
+	}
+	return u, nil
+}
+
+// genericList is several objects as one, as in kubectl: a v1 List.
+func genericList(objects []*schema.Object) (*unstructured.UnstructuredList, error) {
+	list := &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},
+	}}
+	for _, o := range objects {
+		u, err := generic(o)
+		if err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, *u)
+	}
+	return list, nil
+}
+
+// printObjects prints one object alone, or any number of them as a List.
+func printObjects(w io.Writer, format string, objects []*schema.Object, alone bool) error {
+	p, err := objectPrinter(format)
+	if err != nil {
+		return err
+	}
+	if alone {
+		return printObject(w, p, objects[0])
+	}
+	list, err := genericList(objects)
+	if err != nil {
+		return err
+	}
+	return p.PrintObj(list, w)
+}
+
+func printObject(w io.Writer, p printers.ResourcePrinter, o *schema.Object) error {
+	u, err := generic(o)
+	if err != nil {
+		return err
+	}
+	return p.PrintObj(u, w)
+}
+
+// printEvent prints a change as a document of its own, {type, object}, or the
+// object alone in formats that cannot say more.
+func printEvent(w io.Writer, format string, p printers.ResourcePrinter, e store.Event) error {
+	u, err := generic(e.Object)
+	if err != nil {
+		return err
+	}
+	if format == formatYAML || format == formatJSON {
+		event := &metav1.WatchEvent{Type: string(e.Type), Object: runtime.RawExtension{Object: u}}
+		return p.PrintObj(event, w)
+	}
+	return p.PrintObj(u, w)
+}

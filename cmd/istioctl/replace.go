@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+func newReplace(s *session) *cobra.Command {
+	return newFileVerb(s, &cobra.Command{
+		Use:   "replace -f FILE",
+		Short: "Replace stored objects by those of files",
+		Long: `Replace stored objects by those of files, folders, URLs or standard input. All
+of them are read and checked before the first is sent. A file that carries a
+metadata.resourceVersion replaces only that very version; without one it
+replaces whatever is there. An object that does not exist is an error.`,
+		Example: `  # Replace the objects of a file
+  istioctl replace -f reviews-v2.yaml
+
+  # Change an object only if nobody else has in the meantime
+  istioctl get routerule reviews -o yaml > reviews.yaml
+  vi reviews.yaml
+  istioctl replace -f reviews.yaml`,
+	}, runReplace)
+}
+
+func runReplace(ctx context.Context, s *session, flags writeFlags) error {
+	list, err := s.manifests(ctx, flags.files)
+	if err != nil {
+		return err
+	}
+	if err := named(list, "replace"); err != nil {
+		return err
+	}
+	c, err := s.connect(s.warnUnknown)
+	if err != nil {
+		return err
+	}
+	servicesFirst(list)
+	return s.perform(ctx, flags, steps(list, replaced, func(ctx context.Context, m manifest) (*schema.Object, outcome, error) {
+		o, err := c.UpdateText(ctx, m.text())
+		return o, replaced, replaceHint(m, err)
+	}))
+}
+
+func replaceHint(m manifest, err error) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return &store.Error{Kind: store.ErrNotFound, Detail: "does not exist; use 'istioctl create' or 'istioctl apply' to make it"}
+	case errors.Is(err, store.ErrConflict) && m.Meta.ResourceVersion != "":
+		return &store.Error{Kind: store.ErrConflict, Detail: fmt.Sprintf(
+			"has changed since resourceVersion %s of %s; get it again, or leave metadata.resourceVersion out to overwrite it",
+			m.Meta.ResourceVersion, place(m.doc))}
+	}
+	return err
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// progressFrom is the number of objects from which progress is drawn.
+const progressFrom = 20
+
+// report tells about a command that changes objects: a line for each, progress
+// while it goes on, a sum at the end.
+type report struct {
+	*session
+	printer printers.ResourcePrinter // of results; nil for lines
+	total   int
+	counts  map[outcome]int
+	dry     bool
+	broken  error // of printing
+}
+
+func (r *report) done(o *schema.Object, what outcome) {
+	r.counts[what]++
+	r.clear()
+	if r.printer != nil {
+		if err := printObject(r.Stdout, r.printer, o); err != nil {
+			r.broken = err
+		}
+		return
+	}
+	fmt.Fprintf(r.Stdout, "%s %s%s%s\n", label(o), what, where(o), r.mark())
+}
+
+func (r *report) failure(o *schema.Object, reason string) {
+	r.counts[failed]++
+	r.clear()
+	fmt.Fprintf(r.Stderr, "error: %s%s: %s\n", label(o), where(o), reason)
+}
+
+// abandon names what was not done because the server is out of reach.
+func (r *report) abandon(rest []step) {
+	for _, st := range rest {
+		r.counts[notSent]++
+		fmt.Fprintf(r.Stderr, "%s %s%s\n", label(st.object), notSent, where(st.object))
+	}
+}
+
+// finish sums up when there is more than one object to sum up. The sum is for
+// people: it stays out of what a program reads.
+func (r *report) finish() error {
+	r.clear()
+	var parts []string
+	for _, what := range []outcome{created, replaced, unchanged, applied, deleted, absent, failed, notSent} {
+		if n := r.counts[what]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	if r.total > 1 {
+		out := r.Stdout
+		if r.printer != nil || r.counts[failed] > 0 {
+			out = r.Stderr
+		}
+		fmt.Fprintf(out, "%s%s\n", strings.Join(parts, ", "), r.mark())
+	}
+	if r.counts[failed] > 0 {
+		return errReported
+	}
+	return r.broken
+}
+
+func (r *report) progress(i int) {
+	if r.StderrIsTerminal && r.total >= progressFrom && !r.dry {
+		fmt.Fprintf(r.Stderr, "\r\033[K%d of %d", i, r.total)
+	}
+}
+
+func (r *report) clear() {
+	if r.StderrIsTerminal && r.total >= progressFrom && !r.dry {
+		fmt.Fprint(r.Stderr, "\r\033[K")
+	}
+}
+
+func (r *report) mark() string {
+	if r.dry {
+		return " (dry run)"
+	}
+	return ""
+}
+
+// label is the name of an object in result lines.
+func label(o *schema.Object) string {
+	name := o.Meta.Name
+	if name == "" {
+		name = o.Meta.GenerateName + "(generated)"
+	}
+	return o.Kind.Singular + "/" + name
+}
+
+// where tells the namespace, unless it is the one that nobody mentions.
+func where(o *schema.Object) string {
+	if o.Meta.Namespace == schema.DefaultNamespace {
+		return ""
+	}
+	return " in namespace " + o.Meta.Namespace
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+const defaultServer = "http://127.0.0.1:8080"
+
+// session is what all verbs share: the outside and the persistent flags.
+type session struct {
+	*CLI
+	server         string
+	namespace      string
+	requestTimeout time.Duration
+	timeout        time.Duration
+
+	// shown are the warnings about files that were printed with their place.
+	shown []string
+	// namespaceGiven tells -n default from no -n at all.
+	namespaceGiven bool
+}
+
+func newRoot(c *CLI) *cobra.Command {
+	s := &session{CLI: c}
+	root := &cobra.Command{
+		Use:   "istioctl",
+		Short: "Manage the config objects of a pilot-api server",
+		Long: `istioctl manages the config objects of a pilot-api server: route rules,
+destination policies, egress and ingress rules, and the services they work on.
+
+Files are checked completely, with the very engine of the server, before
+anything is sent. Exit codes: 0 done, 1 failed, 2 wrong usage.`,
+		Example: `  # Store everything in a folder, then look at it
+  istioctl create -f rules/
+  istioctl get all
+
+  # Follow the route rules as they change
+  istioctl watch routerules`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		DisableAutoGenTag: true,
+		Args:              unknownCommand,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: s.begin,
+	}
+	root.SetIn(c.Stdin)
+	root.SetOut(c.Stdout)
+	root.SetErr(c.Stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	s.addFlags(root)
+	root.AddCommand(
+		newCreate(s), newReplace(s), newApply(s), newDelete(s), newGet(s), newWatch(s),
+		newValidate(s), newVersion(s), newBootstrap(s), newCompletion(s),
+	)
+	for _, cmd := range root.Commands() {
+		cmd.DisableAutoGenTag = true
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	return root
+}
+
+func (s *session) addFlags(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	flags.StringVar(&s.server, "server", defaultServer, "URL of the pilot-api server; or set ISTIOCTL_SERVER")
+	flags.StringVarP(&s.namespace, "namespace", "n", schema.DefaultNamespace, "namespace of the objects")
+	flags.DurationVar(&s.requestTimeout, "request-timeout", 30*time.Second, "give up on one request after this time; 0 waits for ever")
+	flags.DurationVar(&s.timeout, "timeout", 0, "give up on the whole command after this time; 0 waits for ever")
+}
+
+// begin completes the session before any verb runs.
+func (s *session) begin(cmd *cobra.Command, _ []string) error {
+	flags := cmd.Flags()
+	s.namespaceGiven = flags.Changed("namespace")
+	if env := s.Getenv("ISTIOCTL_SERVER"); env != "" && !flags.Changed("server") {
+		s.server = env
+	}
+	if s.timeout > 0 {
+		// The timer ends with the program, which ends with the command.
+		ctx, cancel := context.WithTimeoutCause(cmd.Context(), s.timeout, fmt.Errorf("not done after --timeout %s", s.timeout))
+		context.AfterFunc(ctx, cancel)
+		cmd.SetContext(ctx)
+	}
+	return nil
+}
+
+// connect makes the client; it sends nothing yet.
+func (s *session) connect(warn func(string)) (*client.Client, error) {
+	c, err := client.New(s.server, client.Options{
+		Timeout:   s.requestTimeout,
+		UserAgent: "istioctl/" + buildVersion(),
+		Warn:      warn,
+	})
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return c, nil
+}
+
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
+	}
+	return usagef("there is no command %q%s", args[0], hint)
+}
+
+// args makes what a cobra validator finds a usage error.
+func args(validate cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := validate(cmd, args); err != nil {
+			return &usageError{err}
+		}
+		return nil
+	}
+}

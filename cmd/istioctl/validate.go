@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newValidate(s *session) *cobra.Command {
+	var files fileFlags
+	cmd := &cobra.Command{
+		Use:   "validate -f FILE",
+		Short: "Check files without a server",
+		Long: `Check files, folders, URLs or standard input with the engine that the server
+uses, without asking it. Every problem is printed with its place, the field,
+what was found and what is allowed. Errors fail the command, warnings do not.`,
+		Example: `  # Check all rules of a folder and the folders in it
+  istioctl validate -R -f rules/
+
+  # Check what a template makes
+  ./render.sh | istioctl validate -f -`,
+		Args: args(cobra.NoArgs),
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := files.required(); err != nil {
+			return err
+		}
+		return runValidate(cmd.Context(), s, files)
+	}
+	files.add(cmd)
+	return cmd
+}
+
+func runValidate(ctx context.Context, s *session, files fileFlags) error {
+	docs, err := s.documents(ctx, files)
+	if err != nil {
+		return err
+	}
+	found, problems := s.check(docs)
+	for _, p := range problems {
+		fmt.Fprintf(s.Stderr, "%s: %s\n", p.Severity, p)
+	}
+	for _, m := range found {
+		fmt.Fprintf(s.Stdout, "%s valid%s\n", label(m.Object), where(m.Object))
+	}
+	if n := len(problems.Errors()); n > 0 {
+		return fmt.Errorf("%s, %s", count(n, "error"), count(len(found), "valid object"))
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("no objects in %v", files.names)
+	}
+	return nil
+}

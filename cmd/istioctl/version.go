@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	apiversion "k8s.io/apimachinery/pkg/version"
+	"sigs.k8s.io/yaml"
+)
+
+// version is set at the build: -ldflags "-X main.version=…".
+var version string
+
+// buildVersion is the version of this program, from the build or from what Go
+// knows about it.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+type versionFlags struct {
+	client bool
+	output string
+}
+
+func newVersion(s *session) *cobra.Command {
+	var flags versionFlags
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Show the versions of istioctl and of the server",
+		Long:  `Show the versions of istioctl and of the server that it talks to.`,
+		Example: `  # Both
+  istioctl version
+
+  # Without asking the server
+  istioctl version --client`,
+		Args: args(cobra.NoArgs),
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return runVersion(cmd.Context(), s, flags)
+	}
+	formats := []string{formatYAML, formatJSON}
+	addOutput(cmd, &flags.output, formats)
+	cmd.Flags().BoolVar(&flags.client, "client", false, "do not ask the server")
+	cmd.PreRunE = func(*cobra.Command, []string) error { return checkOutput(flags.output, formats) }
+	return cmd
+}
+
+// versions are those of both sides. The server's is nil when it was not asked
+// or did not answer.
+type versions struct {
+	Client apiversion.Info  `json:"clientVersion"`
+	Server *apiversion.Info `json:"serverVersion,omitempty"`
+}
+
+func runVersion(ctx context.Context, s *session, flags versionFlags) error {
+	both := versions{Client: apiversion.Info{
+		GitVersion: buildVersion(), GoVersion: runtime.Version(), Compiler: runtime.Compiler,
+		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}}
+	var failure error
+	if !flags.client {
+		c, err := s.connect(s.warn)
+		if err != nil {
+			return err
+		}
+		if both.Server, err = c.ServerVersion(ctx); err != nil {
+			failure = s.fail(ctx, err)
+		}
+	}
+	text, err := both.format(flags.output)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(s.Stdout, text)
+	return failure
+}
+
+func (v versions) format(output string) (string, error) {
+	switch output {
+	case formatJSON:
+		text, err := json.MarshalIndent(v, "", "  ")
+		return string(text) + "\n", err
+	case formatYAML:
+		text, err := yaml.Marshal(v)
+		return string(text), err
+	}
+	text := versionLine("Client", v.Client)
+	if v.Server != nil {
+		text += versionLine("Server", *v.Server)
+	}
+	return text, nil
+}
+
+func versionLine(side string, v apiversion.Info) string {
+	return fmt.Sprintf("%s: %s (%s, %s)\n", side, v.GitVersion, v.GoVersion, v.Platform)
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// writeFlags are those of every verb that changes objects.
+type writeFlags struct {
+	files  fileFlags
+	output string
+	dryRun string
+}
+
+func (f *writeFlags) add(cmd *cobra.Command, formats []string) {
+	f.files.add(cmd)
+	addOutput(cmd, &f.output, formats)
+	cmd.Flags().StringVar(&f.dryRun, "dry-run", "none", `"client": check and show what would be done, send nothing; or "none"`)
+	// The flag exists, so this cannot fail.
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "client"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (f *writeFlags) check(formats []string) error {
+	if !slices.Contains([]string{"none", "client"}, f.dryRun) {
+		return usagef("--dry-run=%s: want none or client", f.dryRun)
+	}
+	return checkOutput(f.output, formats)
+}
+
+// newFileVerb is a verb that does one thing to every object of its files.
+func newFileVerb(s *session, cmd *cobra.Command, run func(context.Context, *session, writeFlags) error) *cobra.Command {
+	var flags writeFlags
+	cmd.Args = args(cobra.NoArgs)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := errors.Join(flags.files.required(), flags.check(writeFormats)); err != nil {
+			return err
+		}
+		return run(cmd.Context(), s, flags)
+	}
+	flags.add(cmd, writeFormats)
+	return cmd
+}
+
+// outcome is what happened to one object, in one word.
+type outcome string
+
+const (
+	created   outcome = "created"
+	replaced  outcome = "replaced"
+	unchanged outcome = "unchanged"
+	applied   outcome = "applied" // created, replaced or unchanged: a dry run does not ask
+	deleted   outcome = "deleted"
+	absent    outcome = "not found"
+	failed    outcome = "failed"
+	notSent   outcome = "not sent"
+)
+
+// step is one object of a command that changes many.
+type step struct {
+	// object as it is known beforehand; to delete it, its name is enough.
+	object *schema.Object
+	// do sends the one request, or the few, that the step takes.
+	do func(context.Context) (*schema.Object, outcome, error)
+	// promise is the outcome that a dry run shows.
+	promise outcome
+}
+
+// perform does the steps in order, tells about each, and sums up. A step that
+// fails does not stop the next, unless the server is out of reach.
+func (s *session) perform(ctx context.Context, flags writeFlags, steps []step) error {
+	r := &report{session: s, total: len(steps), counts: map[outcome]int{}, dry: flags.dryRun == "client"}
+	if flags.output != "" {
+		p, err := objectPrinter(flags.output)
+		if err != nil {
+			return err
+		}
+		r.printer = p
+	}
+	for i, step := range steps {
+		r.progress(i)
+		if lost := s.take(ctx, r, step); lost {
+			r.abandon(steps[i+1:])
+			break
+		}
+	}
+	return r.finish()
+}
+
+func (s *session) take(ctx context.Context, r *report, st step) (lost bool) {
+	if r.dry {
+		r.done(st.object, st.promise)
+		return false
+	}
+	o, what, err := st.do(ctx)
+	if err != nil {
+		r.failure(st.object, s.explain(ctx, err))
+		return ctx.Err() != nil || errors.Is(err, store.ErrUnavailable)
+	}
+	r.done(o, what)
+	return false
+}
+
+// steps makes one of every manifest.
+func steps(list []manifest, promise outcome, do func(context.Context, manifest) (*schema.Object, outcome, error)) []step {
+	var out []step
+	for _, m := range list {
+		out = append(out, step{
+			object: m.Object, promise: promise,
+			do: func(ctx context.Context) (*schema.Object, outcome, error) { return do(ctx, m) },
+		})
+	}
+	return out
+}
+
+// named refuses objects that have only a generateName: they can be created, but
+// nothing that exists can be meant by them.
+func named(list []manifest, verb string) error {
+	for _, m := range list {
+		if m.Meta.Name == "" {
+			return fmt.Errorf("%s: metadata.name is required to %s (generateName is for create); nothing was sent", place(m.doc), verb)
+		}
+	}
+	return nil
+}
