@@ -81,7 +81,7 @@ func (p *plan) reportWithoutEffect(kind string) {
 	for _, o := range p.snap.Objects(kind) {
 		p.report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.NotHonoured, Object: o.Key().Ref(),
-			Message: fmt.Sprintf("the object is stored, but no proxy follows a %s yet", kind),
+			Message: "the object is stored, but proxies do not follow this kind yet",
 		})
 	}
 }

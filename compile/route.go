@@ -126,7 +126,7 @@ func (p *plan) checkPercent(rule *routeRule, part string, percent float64) {
 	p.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.NotHonoured, Object: rule.ref,
 		Field: "spec.httpFault." + part + ".percent", Value: fmt.Sprint(percent),
-		Message: "no " + part + " is injected: percentages are cut to whole numbers, and none is 0; write 100 for every request",
+		Message: "no " + part + " is injected: an unset percentage is 0, and fractions are cut; write 100 for every request",
 	})
 }
 

@@ -1,0 +1,43 @@
+package compile_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// objects decodes a YAML text of any number of documents.
+func objects(t testing.TB, text string) []*schema.Object {
+	t.Helper()
+	var out []*schema.Object
+	for _, doc := range schema.Split([]byte(text), "objects.yaml") {
+		objs, problems := doc.Objects(schema.DefaultNamespace)
+		if err := problems.Err(); err != nil {
+			t.Fatalf("bad test input:\n%v", err)
+		}
+		out = append(out, objs...)
+	}
+	return out
+}
+
+// proxy parses a node identity.
+func proxy(t testing.TB, node string) mesh.Proxy {
+	t.Helper()
+	p, err := mesh.ParseProxy(node)
+	if err != nil {
+		t.Fatalf("bad test input: %v", err)
+	}
+	return p
+}
+
+func objectOf(t testing.TB, kind *schema.Kind, name string, spec []byte) *schema.Object {
+	t.Helper()
+	o, err := schema.New(kind, metav1.ObjectMeta{Namespace: schema.DefaultNamespace, Name: name}, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
