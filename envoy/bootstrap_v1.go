@@ -45,11 +45,11 @@ func clusterV1(name string, o BootstrapOptions, server endpoint) object {
 		c["type"] = "strict_dns"
 	}
 	if server.tls {
-		c["ssl_context"] = object{
-			"ca_cert_file":            o.CAFile,
-			"verify_subject_alt_name": list{server.host},
-			"sni":                     server.host,
+		tls := object{"ca_cert_file": o.CAFile, "verify_subject_alt_name": list{server.host}}
+		if !server.isIP() {
+			tls["sni"] = server.host
 		}
+		c["ssl_context"] = tls
 	}
 	return c
 }

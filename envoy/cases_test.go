@@ -136,6 +136,7 @@ func matchCase() *ir.Config {
 		&ir.Route{Match: ir.Match{Path: "/exact"}},
 		&ir.Route{Match: ir.Match{Prefix: "/prefix"}},
 		&ir.Route{Match: ir.Match{Regex: `/items/[0-9]+(?:/v\d)?`}},
+		&ir.Route{Match: ir.Match{Regex: `/ns/[a-z0-9-]{1,63}/.*`}},
 		header(ir.HeaderMatch{Name: "cookie", Regex: "^(.*?;)?(user=jason)(;.*)?$"}),
 		header(ir.HeaderMatch{Name: "animal", Prefix: "dog.cat"}),
 		header(ir.HeaderMatch{Name: ":authority", Exact: "a.example"}),

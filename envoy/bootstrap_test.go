@@ -1,0 +1,99 @@
+package envoy_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/internal/golden"
+)
+
+const nodeID = "sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local"
+
+var bootstraps = []struct {
+	name    string
+	options envoy.BootstrapOptions
+}{
+	{"rest", envoy.BootstrapOptions{NodeID: nodeID, Server: "http://127.0.0.1:8080"}},
+	{"rest-tls", envoy.BootstrapOptions{
+		NodeID: nodeID, Server: "https://mesh.example", CAFile: "ca.crt", Cluster: "web",
+		AdminPort: 15555, RefreshDelay: 200 * time.Millisecond,
+	}},
+	{"rest-tls-ip", envoy.BootstrapOptions{NodeID: nodeID, Server: "https://[::1]:8443/", CAFile: "ca.crt"}},
+	{"v1", envoy.BootstrapOptions{NodeID: nodeID, Server: "http://mesh.example:8080", API: envoy.V1}},
+	{"v1-tls", envoy.BootstrapOptions{NodeID: nodeID, Server: "https://mesh.example", API: envoy.V1, RefreshDelay: time.Second}},
+	{"v1-tls-ip", envoy.BootstrapOptions{NodeID: nodeID, Server: "https://10.0.0.1", API: envoy.V1}},
+}
+
+func TestBootstrap(t *testing.T) {
+	arc := golden.Open(t, "testdata/bootstrap.txtar")
+	for _, tc := range bootstraps {
+		t.Run(tc.name, func(t *testing.T) {
+			text, err := envoy.Bootstrap(tc.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			arc.Want(tc.name, text)
+			if tc.options.API == envoy.V1 {
+				v1Schemas(t).validate(t, "bootstrap-v1.json", text)
+				return
+			}
+			if err := validateDeeply(parseBootstrap(t, text)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// parseBootstrap refuses unknown fields.
+func parseBootstrap(t *testing.T, text []byte) *bootstrapv3.Bootstrap {
+	t.Helper()
+	text, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bootstrapv3.Bootstrap{}
+	if err := protojson.Unmarshal(text, b); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestBootstrapComplains(t *testing.T) {
+	_, err := envoy.Bootstrap(envoy.BootstrapOptions{
+		NodeID: "web", Server: "mesh:8080", API: "ads", AdminPort: -1, RefreshDelay: time.Microsecond,
+	})
+	if err == nil {
+		t.Fatal("want an error")
+	}
+	for _, want := range []string{
+		`node ID must be role~ip~id~domain, like sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local, found "web"`,
+		`server must be a URL like http://127.0.0.1:8080, found "mesh:8080"`,
+		`API must be one of [rest v1], found "ads"`,
+		`admin port must be 1 to 65535, found -1`,
+		`refresh delay must be at least 1ms, found 1µs`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("missing %q in:\n%v", want, err)
+		}
+	}
+	for server, want := range map[string]string{
+		"":                        "server must be a URL",
+		"ftp://a":                 "server must be a URL",
+		"http://":                 "server must be a URL",
+		"http://a/api":            "without a path",
+		"http://a:99999":          "port of the server must be",
+		"http://a:0":              "port of the server must be",
+		"http://a b":              "server must be a URL",
+		"http://user@[bad]:1/x:y": "server must be a URL",
+	} {
+		if _, err := envoy.Bootstrap(envoy.BootstrapOptions{NodeID: nodeID, Server: server}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: want an error with %q, got %v", server, want, err)
+		}
+	}
+}
