@@ -44,6 +44,7 @@ func Validate(o *Object) diag.List {
 	}
 	var d draft
 	d.top, _ = t.value.(map[string]any)
+	d.spell(false)
 	d.check()
 	if o.Meta.Namespace == "" {
 		d.required("metadata.namespace", "must be given")

@@ -30,16 +30,23 @@ func (d *draft) normalise(namespace string) {
 		namespace = DefaultNamespace
 	}
 	delete(d.top, "status")
-	d.spelling("", compiled()["object"], d.top)
+	d.spell(true)
 	if meta, ok := d.top["metadata"].(map[string]any); ok {
 		delete(meta, "managedFields")
 		if given := meta["namespace"]; given == nil || given == "" {
 			meta["namespace"] = namespace
 		}
 	}
+}
+
+// spell walks the object as far as its schema is known.
+func (d *draft) spell(rewrite bool) {
+	sp := speller{problems: &d.problems, rewrite: rewrite}
+	sp.value(compiled()["object"], d.top)
 	name, _ := d.top["kind"].(string)
 	if kind, ok := KindByName(name); ok {
-		d.spelling("spec", compiled()[kind.Singular], d.top["spec"])
+		sp.path = []string{"spec"}
+		sp.value(compiled()[kind.Singular], d.top["spec"])
 	}
 }
 
@@ -117,7 +124,6 @@ func (d *draft) checkSpec(tree map[string]any) {
 	schema, before := compiled()[d.kind.Singular], len(d.list)
 	d.structure("spec", schema, tree)
 	broken := slices.Clone(d.list[before:])
-	d.ignored("spec", schema, tree)
 	for _, p := range broken {
 		prune(d.top, splitField(p.Field))
 	}

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -84,16 +83,24 @@ func short(value any) string {
 // Field paths are texts: "spec.route[0].weight", "metadata.labels[a.b/c]".
 // keyField and splitField are the two ends of that one syntax.
 
-var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 func keyField(parent, key string) string {
 	switch {
-	case !plainKey.MatchString(key):
+	case !isIdentifier(key):
 		return parent + "[" + key + "]"
 	case parent == "":
 		return key
 	}
 	return parent + "." + key
+}
+
+func isIdentifier(key string) bool {
+	for i, r := range key {
+		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return key != ""
 }
 
 func splitField(field string) []string {

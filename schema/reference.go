@@ -1,0 +1,125 @@
+package schema
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// Reference is the field reference of a kind as a Markdown page, made of the
+// same JSON Schema that validates.
+func Reference(k *Kind) string {
+	var page strings.Builder
+	fmt.Fprintf(&page, "# %s\n\n%s\n\n", k.Kind, k.Doc)
+	fmt.Fprintf(&page, "`apiVersion: %s`, `kind: %s`. On the command line: `%s`, `%s`, `%s`. In URLs: `%s`.\n\n",
+		k.APIVersion(), k.Kind, k.Singular, k.Dashed, strings.Join(k.ShortNames, "`, `"), k.Plural)
+	page.WriteString("## spec\n\n| Field | Type | Required | Default | Constraint | Meaning |\n|---|---|---|---|---|---|\n")
+	referenceRows(&page, "", compiled()[k.Singular])
+	page.WriteString("\nWhat the table cannot say, such as which fields exclude each other, is in the column *Meaning*. " +
+		"Each field may also be written in the proto spelling (`simple_cb` for `simpleCb`); it is stored as above.\n")
+	return page.String()
+}
+
+// referenceRows writes the members of a map or list, required ones first.
+func referenceRows(page *strings.Builder, field string, s *jsonschema.Schema) {
+	s = resolve(s)
+	if s.Items2020 != nil {
+		referenceRows(page, field+"[]", s.Items2020)
+		return
+	}
+	if rest, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+		referenceRows(page, field+".<name>", rest)
+		return
+	}
+	for _, name := range propertyOrder(s) {
+		at, property := strings.TrimPrefix(field+"."+name, "."), s.Properties[name]
+		required := ""
+		if slices.Contains(s.Required, name) {
+			required = "yes"
+		}
+		fmt.Fprintf(page, "| `%s` | %s | %s | %s | %s | %s |\n", at, referenceType(property), required,
+			defaultText(property), cellText(constraint(property)), cellText(property.Description))
+		referenceRows(page, at, property)
+	}
+}
+
+func propertyOrder(s *jsonschema.Schema) []string {
+	return slices.SortedFunc(maps.Keys(s.Properties), func(a, b string) int {
+		return cmp.Or(rank(s, a)-rank(s, b), strings.Compare(a, b))
+	})
+}
+
+func rank(s *jsonschema.Schema, name string) int {
+	if at := slices.Index(s.Required, name); at >= 0 {
+		return at
+	}
+	return len(s.Required)
+}
+
+func referenceType(s *jsonschema.Schema) string {
+	s = resolve(s)
+	rest, isMap := s.AdditionalProperties.(*jsonschema.Schema)
+	switch {
+	case s.Items2020 != nil:
+		return "list of " + referenceType(s.Items2020)
+	case isMap:
+		return "map to " + referenceType(rest)
+	case strings.HasPrefix(s.Format, "duration"):
+		return "duration"
+	case s.Enum != nil:
+		return "enum"
+	}
+	return s.Types[0]
+}
+
+func defaultText(s *jsonschema.Schema) string {
+	for ; s != nil; s = s.Ref {
+		if s.Default != nil {
+			return cellText(fmt.Sprint(s.Default))
+		}
+	}
+	return ""
+}
+
+// constraint is what a value must be, as in the messages of validation.
+func constraint(s *jsonschema.Schema) string {
+	s = resolve(s)
+	rest, _ := s.AdditionalProperties.(*jsonschema.Schema)
+	switch names := enumNames(s); {
+	case len(names) > 0:
+		return strings.Join(names, ", ")
+	case s.Items2020 != nil:
+		return strings.TrimPrefix(atLeast(s)+each("entries", s.Items2020), "; ")
+	case rest != nil:
+		return strings.TrimPrefix(each("names", s.PropertyNames)+each("values", rest), "; ")
+	case s.Format != "" && s.MinLength > 0:
+		return "not empty; " + formats[s.Format].want
+	case s.Format != "":
+		return formats[s.Format].want
+	case s.MaxLength > 0:
+		return fmt.Sprintf("at most %d characters", s.MaxLength)
+	}
+	return bounds(s)
+}
+
+func atLeast(s *jsonschema.Schema) string {
+	if s.MinItems <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("at least %d", s.MinItems)
+}
+
+func each(what string, s *jsonschema.Schema) string {
+	if s == nil || constraint(s) == "" {
+		return ""
+	}
+	return "; " + what + ": " + constraint(s)
+}
+
+func cellText(text string) string {
+	return strings.NewReplacer("|", "\\|", "<", "&lt;", "*", "\\*").Replace(text)
+}
