@@ -13,22 +13,36 @@ type Verdict struct {
 	Wrong string // What should not have happened; empty if the row holds.
 }
 
-// Play applies the row's rule, sends the requests through the sidecar, judges
-// what they did, and withdraws the rule. The error is about the programs: no
-// verdict could be reached.
+// Play tries a row under its rule.
 func (w *World) Play(ctx context.Context, row Row) (v Verdict, err error) {
-	if row.Rule != "" {
-		if err := w.Apply(ctx, row.Rule); err != nil {
-			return v, err
-		}
-		defer func() { err = errors.Join(err, w.Withdraw(ctx, row.Rule)) }()
+	err = w.Under(ctx, row.Rule, func() error {
+		v, err = w.Try(ctx, row)
+		return err
+	})
+	return v, err
+}
+
+// Under applies the rule, if it is not empty, does what is to be done, and
+// withdraws the rule.
+func (w *World) Under(ctx context.Context, rule string, do func() error) error {
+	if rule == "" {
+		return do()
 	}
+	if err := w.apply(ctx, rule); err != nil {
+		return err
+	}
+	return errors.Join(do(), w.withdraw(ctx, rule))
+}
+
+// Try sends the row's requests through the sidecar and judges what they did.
+// The error is about the programs: no verdict could be reached.
+func (w *World) Try(ctx context.Context, row Row) (Verdict, error) {
 	traffic, err := w.send(ctx, row)
 	if err != nil {
-		return v, err
+		return Verdict{}, err
 	}
-	v.Did, v.Wrong = row.Did(traffic)
-	return v, nil
+	did, wrong := row.Did(traffic)
+	return Verdict{Did: did, Wrong: wrong}, nil
 }
 
 func (w *World) send(ctx context.Context, row Row) (*Traffic, error) {

@@ -141,11 +141,11 @@ func (w *World) reachable(ctx context.Context) error {
 	return nil
 }
 
-// Apply creates what the rule file holds and returns when Envoy works by it.
-func (w *World) Apply(ctx context.Context, rule string) error { return w.change(ctx, "create", rule) }
+// apply creates what the rule file holds and returns when Envoy works by it.
+func (w *World) apply(ctx context.Context, rule string) error { return w.change(ctx, "create", rule) }
 
-// Withdraw is the opposite of Apply.
-func (w *World) Withdraw(ctx context.Context, rule string) error {
+// withdraw is the opposite of apply.
+func (w *World) withdraw(ctx context.Context, rule string) error {
 	return w.change(ctx, "delete", rule)
 }
 
