@@ -62,7 +62,7 @@ func (c *compiler) needLocal(i *mesh.Instance) string {
 			ConnectTimeout: c.snap.Settings.ConnectTimeout,
 			LoadBalancer:   ir.RoundRobin,
 			HTTP2:          isHTTP2(i.Port),
-			Origins:        []diag.Ref{i.Origin.Ref()},
+			Origins:        []diag.Ref{i.Service.Origin.Ref()},
 		}
 	}
 	return name

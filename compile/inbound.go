@@ -10,7 +10,9 @@ import (
 )
 
 // inboundListeners takes the calls to the workload beside the proxy, one
-// listener for each endpoint port. The address is left open.
+// listener for each endpoint port. Nothing in them may tell one instance from
+// another with the same key in mesh.View: the address is left open, and the
+// origin is the service.
 func (c *compiler) inboundListeners() {
 	for _, i := range c.view.Instances {
 		if i.Port.Protocol == mesh.UDP {
@@ -24,7 +26,7 @@ func (c *compiler) inboundListeners() {
 		cluster := c.needLocal(i)
 		l := &ir.Listener{
 			Port: i.EndpointPort, Direction: ir.Inbound,
-			Origins: []diag.Ref{i.Origin.Ref()},
+			Origins: []diag.Ref{i.Service.Origin.Ref()},
 		}
 		if i.Port.Protocol.IsHTTP() {
 			l.HTTP = c.http("")
@@ -46,9 +48,9 @@ func (c *compiler) checkInbound(i, first *mesh.Instance) {
 		return
 	}
 	c.report(diag.Problem{
-		Severity: diag.Warning, Reason: diag.Conflict, Object: i.Origin.Ref(),
-		Message: fmt.Sprintf("port %d at %s is %s for %s and %s for %s; calls to it are taken as %s",
-			i.EndpointPort, i.Address, i.Port.Protocol, i.Service.Hostname,
+		Severity: diag.Warning, Reason: diag.Conflict, Object: i.Service.Origin.Ref(),
+		Message: fmt.Sprintf("an instance's port %d is %s for %s and %s for %s; calls to it are taken as %s",
+			i.EndpointPort, i.Port.Protocol, i.Service.Hostname,
 			first.Port.Protocol, first.Service.Hostname, first.Port.Protocol),
 	})
 }

@@ -1,0 +1,219 @@
+package mesh_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+func snapshot(t testing.TB, text string) *mesh.Snapshot {
+	t.Helper()
+	return mesh.NewSnapshot(1, mesh.DefaultSettings(), objects(t, text))
+}
+
+func objects(t testing.TB, text string) []*schema.Object {
+	t.Helper()
+	var out []*schema.Object
+	for _, doc := range schema.Split([]byte(text), "objects.yaml") {
+		objs, problems := doc.Objects(schema.DefaultNamespace)
+		if err := problems.Err(); err != nil {
+			t.Fatalf("bad test input:\n%v", err)
+		}
+		out = append(out, objs...)
+	}
+	return out
+}
+
+// places are the addresses of instances, in order.
+func places(instances []*mesh.Instance) []string {
+	var out []string
+	for _, i := range instances {
+		out = append(out, fmt.Sprintf("%s:%d", i.Address, i.EndpointPort))
+	}
+	return out
+}
+
+const selecting = `
+kind: ServiceEntry
+apiVersion: networking.istio.io/v1
+metadata: {name: hello, namespace: here}
+spec:
+  hosts: [hello.example]
+  addresses: [10.9.0.1]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: http, targetPort: 8080}, {number: 90, name: db, protocol: MONGO}]
+  workloadSelector: {labels: {app: hello}}
+---
+kind: WorkloadEntry
+apiVersion: networking.istio.io/v1
+metadata: {name: b, namespace: here, labels: {app: hello, version: meta}}
+spec: {address: 10.0.0.2, labels: {version: v2}, locality: region/zone, weight: 7}
+---
+kind: WorkloadEntry
+apiVersion: networking.istio.io/v1
+metadata: {name: a, namespace: here}
+spec: {address: 10.0.0.1, labels: {app: hello}, ports: {http: 9999}}
+---
+kind: WorkloadEntry
+apiVersion: networking.istio.io/v1
+metadata: {name: a, namespace: elsewhere}
+spec: {address: 10.0.0.3, labels: {app: hello}}
+`
+
+func TestWorkloadSelector(t *testing.T) {
+	s := snapshot(t, selecting)
+	svc := s.Service("hello.example")
+	want := []string{"10.0.0.1:9999", "10.0.0.1:90", "10.0.0.2:8080", "10.0.0.2:90"}
+	if d := cmp.Diff(want, places(svc.Instances)); d != "" {
+		t.Error(d)
+	}
+	last := svc.Instances[3]
+	if d := cmp.Diff(mesh.Labels{"app": "hello", "version": "v2"}, last.Labels); d != "" {
+		t.Error(d)
+	}
+	if last.Zone != "region/zone" || last.Weight != 7 || last.Port.Protocol != mesh.Mongo {
+		t.Errorf("found %+v of port %+v", last, last.Port)
+	}
+	wantProblems(t, s, "WorkloadEntry elsewhere/a: no ServiceEntry of the namespace selects this workload")
+}
+
+func TestServiceFields(t *testing.T) {
+	svc := snapshot(t, selecting).Service("hello.example")
+	if svc.Address != "10.9.0.1" || svc.External || svc.Resolution != mesh.Static || svc.Namespace != "here" {
+		t.Errorf("found %+v", svc)
+	}
+	if svc.Port(80) != svc.PortByName("http") || svc.Port(80).Protocol != mesh.HTTP || svc.Port(8080) != nil {
+		t.Errorf("ports are %v", svc.Ports)
+	}
+}
+
+func TestInstancesAt(t *testing.T) {
+	s := snapshot(t, selecting+`
+---
+kind: ServiceEntry
+apiVersion: networking.istio.io/v1
+metadata: {name: another}
+spec:
+  hosts: [another.example]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 70, name: tcp, protocol: TCP}]
+  endpoints: [{address: 10.0.0.2}]
+---
+kind: ServiceEntry
+apiVersion: networking.istio.io/v1
+metadata: {name: outside}
+spec:
+  hosts: [outside.example]
+  location: MESH_EXTERNAL
+  resolution: STATIC
+  ports: [{number: 71, name: tcp, protocol: TCP}]
+  endpoints: [{address: 10.0.0.2}]
+`)
+	want := []string{"10.0.0.2:70", "10.0.0.2:8080", "10.0.0.2:90"}
+	if d := cmp.Diff(want, places(s.InstancesAt("10.0.0.2"))); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestRegistryProblems(t *testing.T) {
+	entry := func(name, spec string) string {
+		return fmt.Sprintf("---\nkind: ServiceEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: %s}\nspec:\n  ports: [{number: 80, name: http, protocol: HTTP}]\n%s\n", name, spec)
+	}
+	for _, test := range []struct{ name, text, want string }{
+		{"two entries for one host",
+			entry("b", "  hosts: [x.example]\n  resolution: DNS") + entry("a", "  hosts: [x.example]\n  resolution: DNS"),
+			`ServiceEntry default/b: spec.hosts[0]: the host is declared by ServiceEntry default/a`},
+		{"two addresses",
+			entry("a", "  hosts: [x.example]\n  resolution: DNS\n  addresses: [10.0.0.1, 10.0.0.2]"),
+			"spec.addresses: only the first address is served"},
+		{"limited export",
+			entry("a", "  hosts: [x.example]\n  resolution: DNS\n  exportTo: [\".\"]"),
+			"spec.exportTo: the service is visible to every namespace"},
+		{"empty selection",
+			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  location: MESH_INTERNAL\n  workloadSelector: {labels: {app: x}}"),
+			"spec.workloadSelector.labels: no WorkloadEntry in namespace default has these labels"},
+		{"selected name under STATIC",
+			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  location: MESH_INTERNAL\n  workloadSelector: {labels: {app: x}}") +
+				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: host.example, labels: {app: x}}\n",
+			"WorkloadEntry default/w: spec.address: the endpoint is left out: resolution STATIC takes IP addresses only, as ServiceEntry default/a has it"},
+	} {
+		t.Run(test.name, func(t *testing.T) { wantProblems(t, snapshot(t, test.text), test.want) })
+	}
+}
+
+// wantProblems wants one problem a line, and nothing that refuses an object.
+func wantProblems(t *testing.T, s *mesh.Snapshot, lines ...string) {
+	t.Helper()
+	if err := s.Problems.Err(); err != nil {
+		t.Errorf("stored objects cannot be refused: %v", err)
+	}
+	if len(s.Problems) != len(lines) {
+		t.Fatalf("want %d problems, found:\n%v", len(lines), s.Problems)
+	}
+	for i, want := range lines {
+		if got := s.Problems[i].String(); !strings.Contains(got, want) {
+			t.Errorf("want %q in:\n%s", want, got)
+		}
+	}
+}
+
+func TestOrderOfObjectsHasNoEffect(t *testing.T) {
+	objs := objects(t, selecting)
+	want := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
+	slices.Reverse(objs)
+	got := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
+	if d := cmp.Diff(places(want.Service("hello.example").Instances), places(got.Service("hello.example").Instances)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTieBreakOrder(t *testing.T) {
+	entry := "---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: %s, namespace: %s}\nspec: {address: 10.0.0.1}\n"
+	s := snapshot(t, fmt.Sprintf(entry+entry+entry+entry, "x", "a", "x", "a-b", "b", "a", "b", "a0"))
+	var got []string
+	for _, o := range s.Objects("WorkloadEntry") {
+		got = append(got, o.Meta.Namespace+"/"+o.Meta.Name)
+	}
+	if d := cmp.Diff([]string{"a-b/x", "a/b", "a/x", "a0/b"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestViewKey(t *testing.T) {
+	s := snapshot(t, selecting)
+	key := func(node string) string {
+		p, err := mesh.ParseProxy(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.View(p).Key()
+	}
+	idle := key("sidecar~10.5.0.1~x~ns.svc.cluster.local")
+	if idle != key("sidecar~10.5.0.2~y~ns.svc.cluster.local") {
+		t.Error("proxies without instances differ by address or id")
+	}
+	for _, node := range []string{
+		"sidecar~10.5.0.1~x~other.svc.cluster.local",
+		"router~10.5.0.1~x~ns.svc.cluster.local",
+		"sidecar~10.0.0.1~x~ns.svc.cluster.local",
+		"sidecar~10.0.0.2~x~ns.svc.cluster.local",
+	} {
+		if key(node) == idle {
+			t.Errorf("%s has the view of a proxy without instances", node)
+		}
+	}
+	if key("sidecar~10.0.0.1~x~d") == key("sidecar~10.0.0.2~x~d") {
+		t.Error("instances with other ports and labels have the same view")
+	}
+	if key("ingress~10.0.0.1~x~d") != key("ingress~10.0.0.2~x~d") {
+		t.Error("an ingress has own instances")
+	}
+}

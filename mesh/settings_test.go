@@ -1,0 +1,109 @@
+package mesh_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+func TestParseSettings(t *testing.T) {
+	text := `
+proxyListenPort: 0
+proxyHttpPort: 15002
+connectTimeout: 250ms
+rdsRefreshDelay: 0.010s
+discoveryRefreshDelay: 2s
+enableTracing: false
+accessLogFile: ""
+authPolicy: NONE
+ingressClass: istio
+ingressControllerMode: STRICT
+mixerCheckServer: ""
+mixerReportServer: ""
+disablePolicyChecks: true
+`
+	got, problems := mesh.ParseSettings([]byte(text), "mesh.yaml")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	want := &mesh.Settings{
+		ProxyHTTPPort:         15002,
+		ConnectTimeout:        250 * time.Millisecond,
+		RDSRefreshDelay:       10 * time.Millisecond,
+		DiscoveryRefreshDelay: 2 * time.Second,
+		Domain:                "cluster.local",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestParseSettingsOfNothingIsDefault(t *testing.T) {
+	for _, text := range []string{"", "\n", "# Only a comment.\n", "---\n", "null\n", "{}\n"} {
+		got, problems := mesh.ParseSettings([]byte(text), "mesh.yaml")
+		if len(problems) > 0 {
+			t.Errorf("%q: %v", text, problems)
+		}
+		if d := cmp.Diff(mesh.DefaultSettings(), got); d != "" {
+			t.Errorf("%q: %s", text, d)
+		}
+	}
+}
+
+func TestParseSettingsProblems(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"unknown", "connectTimeouts: 1s", "m:1:1: connectTimeouts: there is no such setting; there are accessLogFile,"},
+		{"other spelling", "connect_timeout: 1s", "m:1:1: connect_timeout: there is no such setting; did you mean connectTimeout?"},
+		{"domain is a flag", "domain: x", "m:1:1: domain: there is no such setting"},
+		{"twice", "proxyHttpPort: 1\nproxyHttpPort: 2", "m:2:1: proxyHttpPort: set a second time, first in line 1"},
+		{"port too big", "proxyListenPort: 65536", "m:1:18: proxyListenPort: must be a port number from 0 to 65535, found 65536"},
+		{"port below", "proxyListenPort: -1", "from 0 to 65535, found -1"},
+		{"quoted port", `proxyListenPort: "80"`, `from 0 to 65535, found "80"`},
+		{"port is a list", "proxyListenPort: [80]", "from 0 to 65535, found a list"},
+		{"same ports", "proxyListenPort: 81\nproxyHttpPort: 81", "proxyHttpPort: must differ from proxyListenPort, both are 81"},
+		{"duration without unit", "connectTimeout: 5", "m:1:17: connectTimeout: must be a duration of whole milliseconds, 1ms at least, such as 250ms or 1.5s, found 5"},
+		{"duration too short", "rdsRefreshDelay: 999us", "1ms at least"},
+		{"duration with fraction", "rdsRefreshDelay: 1500us", "whole milliseconds"},
+		{"no bool", "enableTracing: yes please", `must be true or false, found "yes please"`},
+		{"no text", "accessLogFile: {}", "must be a text, found a mapping"},
+		{"ignored names have types too", "mixerCheckServer: 5", "m:1:19: mixerCheckServer: must be a text, found 5"},
+		{"asks for Mixer", "mixerCheckServer: mixer:9091", "m:1:19: mixerCheckServer: there is no Mixer here"},
+		{"asks for mutual TLS", "authPolicy: MUTUAL_TLS", "proxies do not authenticate each other"},
+		{"list", "- a", "m:1:1: want a mapping"},
+		{"two documents", "proxyHttpPort: 1\n---\nproxyHttpPort: 2", "want one YAML document"},
+		{"no YAML", "a: [", "m:"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			settings, problems := mesh.ParseSettings([]byte(test.text), "m")
+			if got := problems.Error(); !strings.Contains(got, test.want) {
+				t.Errorf("want %q in:\n%s", test.want, got)
+			}
+			if (settings == nil) != (problems.Err() != nil) {
+				t.Errorf("settings %v beside %v", settings, problems)
+			}
+		})
+	}
+}
+
+func TestParseSettingsFindsAll(t *testing.T) {
+	_, problems := mesh.ParseSettings([]byte("a: 1\nconnectTimeout: x\nproxyHttpPort: -5\n"), "m")
+	if len(problems) != 3 {
+		t.Errorf("want three problems, found:\n%v", problems)
+	}
+}
+
+func FuzzParseSettings(f *testing.F) {
+	for _, text := range []string{"", "a: 1", "proxyListenPort: 80", "x: &x\n- *x\n", "connectTimeout: 1s\n---\n", "? {a: b}\n: c\n"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		settings, problems := mesh.ParseSettings([]byte(text), "")
+		if (settings == nil) != (problems.Err() != nil) {
+			t.Errorf("settings %v beside %v", settings, problems)
+		}
+	})
+}
