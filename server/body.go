@@ -3,23 +3,21 @@ package server
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-
-	"fmt"
-	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// maxBody bounds the body of a request, in bytes. Room is left beside the
-// largest object for the white space of its YAML.
-const maxBody = schema.MaxObjectBytes + 64<<10
+// maxBody bounds the body of a request, in bytes.
+const maxBody = schema.MaxObjectBytes
 
 // maxWarnings bounds the warnings sent with one answer; a client's limit on
 // header bytes must not turn a stored object into a failure.

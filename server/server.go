@@ -146,16 +146,17 @@ func (s *Server) routes() chi.Router {
 // mountKind routes one kind, in all namespaces and in one.
 func (s *Server) mountKind(r chi.Router, kind *schema.Kind) {
 	k := &resource{Server: s, kind: kind}
-	base := "/apis/" + kind.APIVersion()
-	r.Get(base+"/"+kind.Plural, k.listOrWatch)
-	r.Route(base+"/namespaces/{namespace}/"+kind.Plural, func(r chi.Router) {
-		r.Get("/", k.listOrWatch)
-		r.Post("/", s.bounded(k.create))
-		r.Get("/{name}", s.bounded(k.get))
-		r.Put("/{name}", s.bounded(k.update))
-		r.Patch("/{name}", s.bounded(k.patch))
-		r.Delete("/{name}", s.bounded(k.delete))
-	})
+	all := "/apis/" + kind.APIVersion() + "/" + kind.Plural
+	collection := "/apis/" + kind.APIVersion() + "/namespaces/{namespace}/" + kind.Plural
+	object := collection + "/{name}"
+
+	r.Get(all, k.listOrWatch)
+	r.Get(collection, k.listOrWatch)
+	r.Post(collection, s.bounded(k.create))
+	r.Get(object, s.bounded(k.get))
+	r.Put(object, s.bounded(k.update))
+	r.Patch(object, s.bounded(k.patch))
+	r.Delete(object, s.bounded(k.delete))
 }
 
 // Serve answers on ln until ctx ends, then stops: no new connections, watches

@@ -1,0 +1,362 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// frame is one line of a watch.
+type frame struct {
+	Type   string
+	Object json.RawMessage
+}
+
+// String is "TYPE name", or the code of an ERROR.
+func (f frame) String() string {
+	var o struct {
+		Metadata metav1.ObjectMeta
+		Code     int
+	}
+	_ = json.Unmarshal(f.Object, &o)
+	if o.Code != 0 {
+		return fmt.Sprintf("%s %d", f.Type, o.Code)
+	}
+	return strings.TrimSpace(f.Type + " " + o.Metadata.Name)
+}
+
+// watching is a running watch.
+type watching struct {
+	t     *testing.T
+	lines *bufio.Scanner
+	stop  context.CancelFunc
+}
+
+func (w *world) watch(query string, headers ...string) *watching {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Context())
+	w.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, "GET", w.url+rulesPath+"?watch=true"+query, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { resp.Body.Close() })
+	if resp.StatusCode != http.StatusOK {
+		w.Fatalf("watch: got %s", resp.Status)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 4<<20)
+	return &watching{w.T, lines, cancel}
+}
+
+// next waits for a frame; ok is false at the end of the stream.
+func (w *watching) next() (f frame, ok bool) {
+	w.t.Helper()
+	if !w.lines.Scan() {
+		return frame{}, false
+	}
+	if err := json.Unmarshal(w.lines.Bytes(), &f); err != nil {
+		w.t.Fatalf("%v in %s", err, w.lines.Bytes())
+	}
+	return f, true
+}
+
+// want reads as many frames as are wanted and compares them.
+func (w *watching) want(frames ...string) {
+	w.t.Helper()
+	var got []string
+	for range frames {
+		f, ok := w.next()
+		if !ok {
+			break
+		}
+		got = append(got, f.String())
+	}
+	if diff := cmp.Diff(frames, got); diff != "" {
+		w.t.Fatalf("frames (-want +got):\n%s", diff)
+	}
+}
+
+// wantEnd wants an orderly end of the stream.
+func (w *watching) wantEnd() {
+	w.t.Helper()
+	if f, ok := w.next(); ok {
+		w.t.Errorf("got %s, want the end", f)
+	}
+	if err := w.lines.Err(); err != nil {
+		w.t.Errorf("the stream was cut: %v", err)
+	}
+}
+
+func (w *world) put(name string, weight int, metadata ...string) object {
+	w.Helper()
+	return w.want(http.StatusOK, "PUT", rulesPath+"/"+name, rule(name, weight, metadata...), asYAML).object(w.T)
+}
+
+func (w *world) delete(name string) { w.want(http.StatusOK, "DELETE", rulesPath+"/"+name, "") }
+
+func TestWatch(t *testing.T) {
+	w := start(t)
+	first := w.create("a")
+	w.create("b")
+	for _, query := range []string{"", "&resourceVersion=0"} {
+		w.watch(query).want("ADDED a", "ADDED b")
+	}
+	resumed := w.watch("&resourceVersion=" + first.Metadata.ResourceVersion)
+	whole := w.watch("")
+	w.put("a", 50)
+	w.delete("b")
+	resumed.want("ADDED b", "MODIFIED a", "DELETED b")
+	whole.want("ADDED a", "ADDED b", "MODIFIED a", "DELETED b")
+	w.create("c")
+	resumed.want("ADDED c")
+}
+
+// TestWatchSharesBytes wants the very text of a GET in an event.
+func TestWatchSharesBytes(t *testing.T) {
+	w := start(t)
+	w.create("a")
+	f, _ := w.watch("").next()
+	if got := w.do("GET", rulesPath+"/a", "").text; got != string(f.Object) {
+		t.Errorf("event and GET differ:\n%s", cmp.Diff(got, string(f.Object)))
+	}
+}
+
+// TestWatchDeletedRevision: the revision of a DELETED event is the deletion's,
+// so that a client can go on from it.
+func TestWatchDeletedRevision(t *testing.T) {
+	w := start(t)
+	w.create("a")
+	watch := w.watch("")
+	w.delete("a")
+	watch.want("ADDED a")
+	f, _ := watch.next()
+	var o object
+	if err := json.Unmarshal(f.Object, &o); err != nil {
+		t.Fatal(err)
+	}
+	if rev, _ := w.store.Revision(t.Context()); mustRevision(t, o) != rev {
+		t.Errorf("resourceVersion of the deletion is %s, the store is at %d", o.Metadata.ResourceVersion, rev)
+	}
+}
+
+func TestWatchSelectors(t *testing.T) {
+	w := start(t)
+	w.create("a", "labels: {team: red}")
+	w.create("b")
+	red := w.watch("&labelSelector=team%3Dred")
+	named := w.watch("&fieldSelector=metadata.name%3Db")
+	w.put("b", 50, "labels: {team: red}")
+	w.put("a", 50, "labels: {team: red}")
+	w.put("a", 40)
+	w.put("a", 30)
+	w.delete("a")
+	w.delete("b")
+	red.want("ADDED a", "ADDED b", "MODIFIED a", "DELETED a", "DELETED b")
+	named.want("ADDED b", "MODIFIED b", "DELETED b")
+}
+
+func TestWatchTable(t *testing.T) {
+	w := start(t)
+	w.create("a")
+	watch := w.watch("", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io")
+	w.create("b")
+	for i, name := range []string{"a", "b"} {
+		f, _ := watch.next()
+		var table metav1.Table
+		if err := json.Unmarshal(f.Object, &table); err != nil || table.Kind != "Table" || table.Rows[0].Cells[0] != name {
+			t.Fatalf("frame %d: %v %s", i, err, f.Object)
+		}
+		if sent := len(table.ColumnDefinitions) > 0; sent != (i == 0) {
+			t.Errorf("frame %d: columns sent: %v, want them in the first only", i, sent)
+		}
+	}
+	w.want(http.StatusNotAcceptable, "GET", rulesPath+"?watch=true", "", "Accept: application/yaml")
+}
+
+func TestWatchBookmarks(t *testing.T) {
+	w := start(t, func(o *server.Options) { o.BookmarkInterval = time.Millisecond })
+	w.create("a")
+	watch := w.watch("&allowWatchBookmarks=true&fieldSelector=metadata.name%3Da")
+	watch.want("ADDED a")
+	last := w.create("b") // Not selected, but the bookmarks get there.
+	for {
+		f, ok := watch.next()
+		var o object
+		if !ok || f.Type != "BOOKMARK" || json.Unmarshal(f.Object, &o) != nil || o.Kind != "RouteRule" {
+			t.Fatalf("got %s %s, want bookmarks", f, f.Object)
+		}
+		if mustRevision(t, o) >= mustRevision(t, last) {
+			return
+		}
+	}
+}
+
+// TestWatchTimeout: the end that was asked for comes with a last bookmark, at
+// a revision that no event has told.
+func TestWatchTimeout(t *testing.T) {
+	w := start(t)
+	w.create("a")
+	watch := w.watch("&timeoutSeconds=1&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dnone")
+	watch.want("BOOKMARK")
+	watch.wantEnd()
+}
+
+func TestWatchCompacted(t *testing.T) {
+	w := start(t)
+	created := w.create("a")
+	w.store.Compact(mustRevision(t, w.put("a", 50)))
+	st := w.want(http.StatusGone, "GET", rulesPath+"?watch=true&resourceVersion="+created.Metadata.ResourceVersion, "").status(t)
+	if st.Reason != metav1.StatusReasonExpired {
+		t.Errorf("reason %s", st.Reason)
+	}
+	w.want(http.StatusGone, "GET", rulesPath+"?resourceVersionMatch=Exact&resourceVersion="+created.Metadata.ResourceVersion, "")
+}
+
+// failing is a store whose watches end with an error after their first batch.
+type failing struct {
+	store.Reader
+	err error
+}
+
+type failingWatcher struct {
+	store.Watcher
+	batches chan store.Batch
+	err     error
+}
+
+func (f failing) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
+	w, err := f.Reader.Watch(ctx, scope, after)
+	if err != nil {
+		return nil, err
+	}
+	one := make(chan store.Batch)
+	go func() {
+		defer close(one)
+		select {
+		case b := <-w.Batches():
+			one <- b
+		case <-ctx.Done():
+		}
+	}()
+	return failingWatcher{w, one, f.err}, nil
+}
+
+func (f failingWatcher) Batches() <-chan store.Batch { return f.batches }
+func (f failingWatcher) Err() error                  { return f.err }
+
+// TestWatchFails: once the stream has begun, an expired revision is an ERROR
+// event, and what can be resumed is a plain end after a bookmark.
+func TestWatchFails(t *testing.T) {
+	for _, c := range []struct {
+		err    error
+		frames []string
+	}{
+		{&store.Error{Kind: store.ErrExpired}, []string{"ADDED a", "ERROR 410"}},
+		{fmt.Errorf("disk on fire"), []string{"ADDED a", "ERROR 500"}},
+		{&store.Error{Kind: store.ErrSlow}, []string{"ADDED a"}},
+		{&store.Error{Kind: store.ErrUnavailable}, []string{"ADDED a"}},
+	} {
+		w := start(t, func(o *server.Options) { o.Reads = failing{o.Reads, c.err} })
+		watch := w.watch("&allowWatchBookmarks=true")
+		w.create("a")
+		watch.want(c.frames...)
+		watch.wantEnd()
+	}
+}
+
+func TestWatchLimit(t *testing.T) {
+	w := start(t, func(o *server.Options) { o.MaxWatches = 1 })
+	first := w.watch("")
+	got := w.want(http.StatusTooManyRequests, "GET", rulesPath+"?watch=true", "")
+	if got.Header.Get("Retry-After") == "" || got.status(t).Reason != metav1.StatusReasonTooManyRequests {
+		t.Errorf("answer: %v %s", got.Header, got.text)
+	}
+	first.stop()
+	for w.do("GET", rulesPath+"?watch=true&timeoutSeconds=1", "").StatusCode != http.StatusOK {
+		time.Sleep(time.Millisecond) // Until the server has seen the client go.
+	}
+}
+
+// TestWatchOfStoppedReader: a client that does not read is cut off by the
+// write deadline, and holds neither its slot nor memory.
+func TestWatchOfStoppedReader(t *testing.T) {
+	w := start(t, func(o *server.Options) {
+		o.MaxWatches = 1
+		o.WatchWriteTimeout = 50 * time.Millisecond
+	})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "GET %s?watch=true HTTP/1.1\r\nHost: x\r\n\r\n", rulesPath)
+	if _, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil); err != nil {
+		t.Fatal(err)
+	}
+	w.want(http.StatusTooManyRequests, "GET", rulesPath+"?watch=true", "")
+	big := "annotations: {note: " + strings.Repeat("x", 200<<10) + "}"
+	w.create("big", big)
+	for i := 0; w.do("GET", rulesPath+"?watch=true&timeoutSeconds=1&resourceVersion=1&fieldSelector=metadata.name%3Dnone", "").StatusCode != http.StatusOK; i++ {
+		w.put("big", i%100, big) // More to send, until the kernel takes no more.
+	}
+}
+
+// TestEventsOfUnknownPast: a store need not know the state before a change.
+func TestEventsOfUnknownPast(t *testing.T) {
+	w := start(t, func(o *server.Options) { o.Reads = forgetful{o.Reads} })
+	w.create("a", "labels: {team: red}")
+	red := w.watch("&labelSelector=team%3Dred")
+	w.put("a", 50, "labels: {team: red}")
+	w.put("a", 40)
+	red.want("ADDED a", "MODIFIED a", "DELETED a")
+}
+
+// forgetful is a store that never tells the previous state.
+type forgetful struct{ store.Reader }
+
+func (f forgetful) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
+	w, err := f.Reader.Watch(ctx, scope, after)
+	if err != nil {
+		return nil, err
+	}
+	out := make(chan store.Batch)
+	go func() {
+		defer close(out)
+		for b := range w.Batches() {
+			events := make([]store.Event, len(b.Events))
+			for i, e := range b.Events {
+				events[i] = store.Event{Type: e.Type, Object: e.Object}
+			}
+			select {
+			case out <- store.Batch{Revision: b.Revision, Events: events}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return failingWatcher{w, out, ctx.Err()}, nil
+}
