@@ -70,7 +70,7 @@ func (t *tree) object(v any, at, namespace string) (*Object, diag.List) {
 	list := d.finish()
 	for i := range list {
 		list[i].Object = d.ref()
-		list[i].Position = t.locate(at, list[i].Field)
+		list[i].Position = t.locate(at, list[i])
 	}
 	byPosition(list)
 	if list.Err() != nil {

@@ -112,7 +112,7 @@ func (d *draft) checkMeta() {
 	if err == nil {
 		err = json.Unmarshal(text, &d.meta)
 	}
-	if err != nil && len(d.list) == 0 {
+	if err != nil && d.list.Err() == nil {
 		d.invalid("metadata", err.Error())
 	}
 	if err := apivalidation.ValidateAnnotationsSize(d.meta.Annotations); err != nil {

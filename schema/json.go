@@ -28,7 +28,7 @@ func (d Document) parseJSON() (*tree, diag.List) {
 		if at, ok := found.(kjson.FieldError); ok {
 			p.Field = at.FieldPath()
 		}
-		p.Position = t.locate("", p.Field)
+		p.Position = t.locate("", p)
 		list = append(list, p)
 	}
 	return t, list

@@ -81,7 +81,8 @@ func short(value any) string {
 }
 
 // Field paths are texts: "spec.route[0].weight", "metadata.labels[a.b/c]".
-// keyField and splitField are the two ends of that one syntax.
+// keyField and splitField are the two ends of that one syntax; an index is a
+// key that is no identifier.
 
 func keyField(parent, key string) string {
 	switch {

@@ -63,11 +63,7 @@ func (sp *speller) member(step string, s *jsonschema.Schema, v any) any {
 func (sp *speller) field() string {
 	field := ""
 	for _, step := range sp.path {
-		if step[0] >= '0' && step[0] <= '9' {
-			field += "[" + step + "]"
-		} else {
-			field = keyField(field, step)
-		}
+		field = keyField(field, step)
 	}
 	return field
 }

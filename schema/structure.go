@@ -118,11 +118,7 @@ func (p *problems) leaf(field string, s *jsonschema.Schema, v any, e *jsonschema
 	steps := pointer(e.InstanceLocation)
 	ofName := strings.Contains(e.KeywordLocation, "/propertyNames/")
 	for i, step := range steps {
-		if _, isList := v.([]any); isList {
-			field += "[" + step + "]"
-		} else {
-			field = keyField(field, step)
-		}
+		field = keyField(field, step)
 		if ofName && i == len(steps)-1 {
 			p.invalid(field, "the name "+formats[resolve(s).PropertyNames.Format].violated(step))
 			return

@@ -87,23 +87,24 @@ func lazyNodes(text []byte) func() *yaml.Node {
 	})
 }
 
-// locate finds the place of a field: of its value if that is on a line with
-// the name, as it is for texts and numbers, else of its name. A field that is
-// not there is located at the nearest thing around it.
-// The field is relative to an object, and that to the document.
-func (t *tree) locate(object, field string) *diag.Position {
+// locate finds the place of a problem's field: of its value if that is on a
+// line with the name, as it is for texts and numbers, else of its name. A field
+// that is not there is located at the nearest thing around it. The field is
+// relative to an object, and that to the document.
+func (t *tree) locate(object string, p diag.Problem) *diag.Position {
 	node := t.nodes()
 	if node == nil {
 		return nil
 	}
 	at := node
-	for _, step := range append(splitField(object), splitField(field)...) {
+	for _, step := range append(splitField(object), splitField(p.Field)...) {
 		name, value := child(node, step)
 		if value == nil {
 			break
 		}
 		node, at = value, value
-		if name != nil && (value.Kind == yaml.MappingNode || value.Kind == yaml.SequenceNode) {
+		isBlock := value.Kind == yaml.MappingNode || value.Kind == yaml.SequenceNode
+		if name != nil && (isBlock || p.Reason == diag.FieldUnknown) {
 			at = name
 		}
 	}
