@@ -16,7 +16,7 @@ import (
 // It is safe for concurrent use.
 type History struct {
 	mu      sync.RWMutex
-	batches []Batch // with events, ascending; each is one whole revision or more
+	batches []Batch // with events, ascending, one whole revision each
 	events  int     // in batches
 	limit   int
 	floor   int64 // changes after this revision are kept
@@ -38,20 +38,35 @@ func (h *History) Revision() int64 {
 	return h.head
 }
 
-// Append adds a batch newer than all before. A batch without events only moves
-// the revision on.
+// Append adds a batch newer than all before. One that holds several revisions
+// is kept as one batch for each, so that a cursor may stand between them. A
+// batch without events only moves the revision on, if it does.
 func (h *History) Append(b Batch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if b.Revision <= h.head {
+		return
+	}
 	h.head = b.Revision
-	if len(b.Events) > 0 {
-		h.batches = append(h.batches, b)
-		h.events += len(b.Events)
+	for rest := b.Events; len(rest) > 0; {
+		var first Batch
+		first, rest = firstRevision(rest)
+		h.batches = append(h.batches, first)
+		h.events += len(first.Events)
 	}
 	for len(h.batches) > 1 && h.events > h.limit {
 		h.dropOldestLocked()
 	}
 	h.wakeLocked()
+}
+
+func firstRevision(events []Event) (Batch, []Event) {
+	revision := events[0].Object.Revision()
+	n := 1
+	for n < len(events) && events[n].Object.Revision() == revision {
+		n++
+	}
+	return Batch{Revision: revision, Events: events[:n:n]}, events[n:]
 }
 
 // Compact forgets the changes up to a revision.

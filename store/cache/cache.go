@@ -1,0 +1,153 @@
+// Package cache keeps a local view of any store: it lists, then watches from
+// the list's revision. It is the informer of a user's program, and in the
+// server it answers every read:
+//
+//	source ──list, watch──▶ feed ──▶ index, history ──▶ Get, List, Watch
+//	                                       │
+//	                                       └──▶ handlers, Snapshot
+//
+//	feed.go       follows the source through disconnects and compaction
+//	reader.go     the cache as a store.Reader
+//	watch.go      watches over the recent changes in memory
+//	catchup.go    watches from further back
+//	freshness.go  how a read from memory is still linearizable
+//	handler.go    Add, Update and Delete calls
+//
+// A change is applied once and in one step: whoever reads sees whole revisions.
+package cache
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// DefaultWindow is about how many changes are kept for watches and lists of
+// the past, if Options do not say.
+const DefaultWindow = 10_000
+
+// Options of a cache.
+type Options struct {
+	Log *slog.Logger
+	// Window is about how many changes are kept in memory for watches and
+	// lists of the past; 0 is DefaultWindow.
+	Window int
+}
+
+// Cache is a local view of a store. All methods are safe for concurrent use.
+// It does nothing before Run.
+type Cache struct {
+	source    store.Reader
+	log       *slog.Logger
+	freshness *freshness
+	history   *store.History // its revision is that of the view
+
+	mu       sync.RWMutex
+	index    store.Index
+	changed  chan struct{}
+	feed     store.Watcher // the running watch of the source, nil without one
+	handlers []registration
+	running  func(registration) // starts a handler, nil before Run
+
+	synced   chan struct{} // closed by the first list
+	syncOnce sync.Once
+}
+
+// New makes a cache of everything in a store.
+func New(source store.Reader, opts Options) *Cache {
+	if opts.Window == 0 {
+		opts.Window = DefaultWindow
+	}
+	return &Cache{
+		source:    source,
+		log:       opts.Log,
+		freshness: newFreshness(source),
+		history:   store.NewHistory(0, opts.Window),
+		changed:   make(chan struct{}),
+		synced:    make(chan struct{}),
+	}
+}
+
+// Run follows the source and calls handlers until ctx ends, and returns its
+// error. Trouble with the source is logged and tried again. Call it once.
+func (c *Cache) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.follow(ctx) })
+	c.startHandlers(func(r registration) {
+		group.Go(func() error { return c.serve(ctx, r) })
+	})
+	defer c.startHandlers(func(registration) {}) // None is called after Run.
+	return group.Wait()
+}
+
+// HasSynced tells whether the first list is in. It stays true.
+func (c *Cache) HasSynced() bool {
+	select {
+	case <-c.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// WaitForSync returns once the first list is in, or with ctx's error.
+func (c *Cache) WaitForSync(ctx context.Context) error {
+	select {
+	case <-c.synced:
+		return nil
+	case <-ctx.Done():
+		return &store.Error{Kind: store.ErrUnavailable, Detail: "the store has not been read yet", Cause: ctx.Err()}
+	}
+}
+
+// Snapshot returns every object at one revision, in the order of lists; ok is
+// false until the first list is in. The slice is the caller's.
+func (c *Cache) Snapshot() (objs []*schema.Object, revision int64, ok bool) {
+	if !c.HasSynced() {
+		return nil, 0, false
+	}
+	objs, revision = c.view(store.Scope{})
+	return objs, revision, true
+}
+
+// Changed is closed at the next change of any object after the call, and when
+// the first list is in.
+func (c *Cache) Changed() <-chan struct{} {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.changed
+}
+
+// view is what the cache holds in a scope, and the revision it reflects.
+func (c *Cache) view(scope store.Scope) ([]*schema.Object, int64) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.index.List(scope), c.history.Revision()
+}
+
+// backoff is the pace of trying again, from first to most, reset by success.
+type backoff struct{ wait time.Duration }
+
+const (
+	firstWait = 50 * time.Millisecond
+	mostWait  = 2 * time.Second
+)
+
+func (b *backoff) reset() { b.wait = 0 }
+
+// pause waits, longer each time; false means that ctx ended.
+func (b *backoff) pause(ctx context.Context) bool {
+	b.wait = min(max(2*b.wait, firstWait), mostWait)
+	select {
+	case <-time.After(b.wait):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

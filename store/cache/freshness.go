@@ -1,0 +1,70 @@
+package cache
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// askTimeout bounds one question for the store's revision. Readers wait no
+// longer than their own contexts.
+const askTimeout = 5 * time.Second
+
+// freshness finds out the revision of the source for all readers at once. An
+// answer is linearizable for those who came before its question was sent, and
+// for nobody else; so there is at most one question under way, and one that is
+// being gathered for.
+type freshness struct {
+	source store.Reader
+	turn   chan struct{} // holds the right to have a question under way
+
+	mu   sync.Mutex
+	next *question // not sent yet: may still be joined
+}
+
+type question struct {
+	done     chan struct{}
+	revision int64
+	err      error
+}
+
+func newFreshness(source store.Reader) *freshness {
+	return &freshness{source: source, turn: make(chan struct{}, 1)}
+}
+
+// revision is the newest revision of the source, not older than any write
+// acknowledged before the call.
+func (f *freshness) revision(ctx context.Context) (int64, error) {
+	q := f.join()
+	select {
+	case <-q.done:
+		return q.revision, q.err
+	case <-ctx.Done():
+		return 0, &store.Error{Kind: store.ErrUnavailable, Detail: "the store does not tell its revision", Cause: ctx.Err()}
+	}
+}
+
+func (f *freshness) join() *question {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.next == nil {
+		f.next = &question{done: make(chan struct{})}
+		go f.ask(f.next)
+	}
+	return f.next
+}
+
+func (f *freshness) ask(q *question) {
+	f.turn <- struct{}{}
+	defer func() { <-f.turn }()
+	f.mu.Lock()
+	f.next = nil // From here on nobody joins.
+	f.mu.Unlock()
+	// It is everybody's question, so no single reader's context ends it.
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	q.revision, q.err = f.source.Revision(ctx)
+	close(q.done)
+}

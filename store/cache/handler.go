@@ -1,0 +1,122 @@
+package cache
+
+import (
+	"context"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// Handler is told of the objects of a kind. Any of its functions may be nil.
+//
+// The calls to one handler come one at a time and in order, from a goroutine of
+// its own and outside all locks; a slow handler holds up nobody else. It first
+// gets an Add for everything that is there. One that stays far behind, and all
+// after a relist, are told the difference only: an object that changed twice
+// gets one Update, one that came and went gets nothing. No call is made for an
+// object that is the same as before.
+type Handler struct {
+	Add    func(obj *schema.Object)
+	Update func(before, after *schema.Object)
+	Delete func(last *schema.Object)
+}
+
+type registration struct {
+	scope   store.Scope
+	handler Handler
+}
+
+// Handle registers a handler for a kind, nil for all kinds, before Run or
+// while it runs. No call is made after Run has returned.
+func (c *Cache) Handle(kind *schema.Kind, h Handler) {
+	r := registration{store.Scope{Kind: kind}, h}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running != nil {
+		c.running(r)
+		return
+	}
+	c.handlers = append(c.handlers, r)
+}
+
+func (c *Cache) startHandlers(run func(registration)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running = run
+	for _, r := range c.handlers {
+		run(r)
+	}
+	c.handlers = nil
+}
+
+// serve brings one handler from what it knows to what is, over and over: by
+// the difference at first and whenever the window of changes no longer reaches
+// back to it, by the changes themselves in between.
+func (c *Cache) serve(ctx context.Context, r registration) error {
+	if err := c.WaitForSync(ctx); err != nil {
+		return ctx.Err()
+	}
+	told := audience{handler: r.handler, known: map[schema.Key]*schema.Object{}}
+	for ctx.Err() == nil {
+		items, revision := c.view(r.scope)
+		told.difference(items)
+		w, err := c.history.Watch(ctx, r.scope, revision)
+		if err != nil {
+			continue // The window has moved on already.
+		}
+		for b := range w.Batches() {
+			for _, ev := range b.Events {
+				told.change(ev)
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// audience is one handler and what it has been told.
+type audience struct {
+	handler Handler
+	known   map[schema.Key]*schema.Object
+}
+
+func (a *audience) difference(items []*schema.Object) {
+	present := make(map[schema.Key]bool, len(items))
+	for _, obj := range items {
+		present[obj.Key()] = true
+	}
+	for key, obj := range a.known {
+		if !present[key] {
+			a.change(store.Event{Type: store.Deleted, Object: obj})
+		}
+	}
+	for _, obj := range items {
+		a.change(store.Event{Type: store.Modified, Object: obj})
+	}
+}
+
+// change tells of one event, in the words that fit what is known.
+func (a *audience) change(ev store.Event) {
+	key := ev.Object.Key()
+	before, known := a.known[key]
+	switch {
+	case ev.Type == store.Deleted && !known:
+	case ev.Type == store.Deleted:
+		delete(a.known, key)
+		if a.handler.Delete != nil {
+			a.handler.Delete(ev.Object)
+		}
+	case known && sameVersion(before, ev.Object):
+	default:
+		a.known[key] = ev.Object
+		a.appear(before, ev.Object)
+	}
+}
+
+func (a *audience) appear(before, after *schema.Object) {
+	switch {
+	case before == nil && a.handler.Add != nil:
+		a.handler.Add(after)
+	case before != nil && a.handler.Update != nil:
+		a.handler.Update(before, after)
+	}
+}

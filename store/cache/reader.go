@@ -1,0 +1,109 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+var _ store.Reader = (*Cache)(nil)
+
+// Revision implements store.Reader: it is the source's.
+func (c *Cache) Revision(ctx context.Context) (int64, error) { return c.freshness.revision(ctx) }
+
+// Get implements store.Reader, from memory.
+func (c *Cache) Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error) {
+	if err := c.reach(ctx, opts.AtLeast); err != nil {
+		return nil, err
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if obj := c.index.Get(key); obj != nil {
+		return obj, nil
+	}
+	return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
+}
+
+// List implements store.Reader, from memory. Only an exact revision that the
+// cache no longer holds is asked of the source.
+func (c *Cache) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
+	if opts.Exact != 0 {
+		return c.listExact(ctx, scope, opts)
+	}
+	if err := c.reach(ctx, opts.AtLeast); err != nil {
+		return nil, err
+	}
+	items, revision := c.view(scope)
+	return &store.List{Revision: revision, Items: items}, nil
+}
+
+func (c *Cache) listExact(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
+	if err := c.reachPast(ctx, opts.Exact); err != nil {
+		return nil, err
+	}
+	if items, err := c.viewAt(scope, opts.Exact); err == nil {
+		return &store.List{Revision: opts.Exact, Items: items}, nil
+	}
+	return c.source.List(ctx, scope, opts)
+}
+
+func (c *Cache) viewAt(scope store.Scope, revision int64) ([]*schema.Object, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	later, err := c.history.Since(revision)
+	if err != nil {
+		return nil, err
+	}
+	return c.index.ListBefore(scope, later), nil
+}
+
+// reach waits until the view is as fresh as wanted, in the sense of
+// store.ReadOptions.
+func (c *Cache) reach(ctx context.Context, atLeast int64) error {
+	if err := c.WaitForSync(ctx); err != nil || atLeast == store.Any {
+		return err
+	}
+	if atLeast > 0 {
+		return c.await(ctx, atLeast)
+	}
+	newest, err := c.freshness.revision(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.await(ctx, newest); err != nil {
+		return &store.Error{Kind: store.ErrUnavailable, Cause: err, Detail: fmt.Sprintf(
+			"the local view has not reached revision %d of the store in time", newest)}
+	}
+	return nil
+}
+
+// reachPast waits for a revision that the source must have reached already,
+// else it is ErrFuture.
+func (c *Cache) reachPast(ctx context.Context, revision int64) error {
+	if err := c.WaitForSync(ctx); err != nil || c.history.Revision() >= revision {
+		return err
+	}
+	if err := c.checkReached(ctx, revision); err != nil {
+		return err
+	}
+	return c.await(ctx, revision)
+}
+
+func (c *Cache) checkReached(ctx context.Context, revision int64) error {
+	newest, err := c.freshness.revision(ctx)
+	if err == nil && revision > newest {
+		err = &store.Error{Kind: store.ErrFuture, Detail: fmt.Sprintf(
+			"revision %d is not reached, the newest is %d", revision, newest)}
+	}
+	return err
+}
+
+func (c *Cache) await(ctx context.Context, revision int64) error {
+	if c.history.Revision() >= revision {
+		return nil
+	}
+	c.prompt(ctx)
+	return c.history.Wait(ctx, revision)
+}
