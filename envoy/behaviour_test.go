@@ -1,0 +1,203 @@
+package envoy_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// The service that captured requests go to; nothing is there.
+const (
+	serviceIP   = "10.1.0.5"
+	servicePort = 80
+)
+
+// backend is an upstream that tells what it got.
+type backend struct {
+	name     string
+	server   *httptest.Server
+	requests atomic.Int64
+}
+
+func startBackend(t *testing.T, name string) *backend {
+	b := &backend{name: name}
+	b.server = httptest.NewServer(b)
+	t.Cleanup(b.server.Close)
+	return b
+}
+
+// ServeHTTP fails every other request for /flaky and never answers /stuck.
+func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n := b.requests.Add(1)
+	switch r.URL.Path {
+	case "/stuck":
+		<-r.Context().Done()
+	case "/flaky":
+		if n%2 == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+	}
+	fmt.Fprintf(w, "%s %s %s %s", b.name, r.Host, r.URL, strings.Join(r.Header.Values("X-Added"), "|"))
+}
+
+func (b *backend) cluster() *ir.Cluster {
+	address := b.server.Listener.Addr().(*net.TCPAddr)
+	return &ir.Cluster{
+		Name: b.name, Type: ir.StaticHosts, ConnectTimeout: time.Second,
+		Hosts: []ir.HostPort{{Host: address.IP.String(), Port: address.Port}},
+	}
+}
+
+// TestBehaviour sends requests through a real Envoy that runs on our spelling.
+func TestBehaviour(t *testing.T) {
+	a, b := startBackend(t, "a"), startBackend(t, "b")
+	e := startEnvoy(t, behaviourConfig(a, b))
+	for _, tc := range []struct {
+		name, method, url string
+		header            http.Header
+		status            int
+		want              string // in the body, or the Location of a redirect
+	}{
+		{name: "default", url: "/x?q=1", status: 200, want: "a svc /x?q=1 "},
+		{name: "redirect drops the query", url: "/redirect?q=1", status: 301, want: "http://b.example/new"},
+		{name: "redirect of host keeps it", url: "/redirect-host?q=1", status: 301, want: "http://b.example/redirect-host?q=1"},
+		{name: "rewrite", url: "/rewrite/x?q=1", status: 200, want: "a c.example /other/x?q=1 "},
+		{name: "rewrite of a regex", url: "/items/7?q=1", status: 200, want: "a svc /item?q=1 "},
+		{name: "regex takes the whole path", url: "/items/7/8", status: 200, want: "a svc /items/7/8 "},
+		{name: "header prefix", url: "/h", header: http.Header{"X-Animal": {"dog.cat"}}, status: 200, want: "b svc /h "},
+		{name: "header prefix is no regex", url: "/h", header: http.Header{"X-Animal": {"dogscat"}}, status: 200, want: "a svc /h "},
+		{name: "header present", url: "/h", header: http.Header{"X-Present": {""}}, status: 200, want: "b svc /h "},
+		{name: "header empty", url: "/h", header: http.Header{"X-Empty": {""}}, status: 200, want: "b svc /h "},
+		{name: "header not empty", url: "/h", header: http.Header{"X-Empty": {"1"}}, status: 200, want: "a svc /h "},
+		{name: "append", url: "/append", header: http.Header{"X-Added": {"own"}}, status: 200, want: "a svc /append own|50%"},
+		{name: "abort", url: "/abort", status: 418},
+		{name: "timeout", url: "/stuck", status: 504},
+		{name: "retry", url: "/flaky", status: 200, want: "a svc /flaky "},
+		{name: "method", method: http.MethodDelete, url: "/h", status: 200, want: "b svc /h "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a.requests.Store(0)
+			resp, body := e.request(t, tc.method, tc.url, tc.header)
+			if resp.StatusCode != tc.status || tc.status != 301 && !strings.Contains(body, tc.want) {
+				t.Errorf("got %d %q, want %d %q", resp.StatusCode, body, tc.status, tc.want)
+			}
+			if tc.status == 301 && resp.Header.Get("Location") != tc.want {
+				t.Errorf("got Location %q, want %q", resp.Header.Get("Location"), tc.want)
+			}
+		})
+	}
+	t.Run("cors", func(t *testing.T) {
+		resp, _ := e.request(t, http.MethodOptions, "/cors", http.Header{
+			"Origin": {"http://a.example"}, "Access-Control-Request-Method": {"PUT"},
+		})
+		if got := resp.Header.Get("Access-Control-Allow-Origin"); got != "http://a.example" {
+			t.Errorf("allowed origin %q, want http://a.example", got)
+		}
+		if got := resp.Header.Get("Access-Control-Max-Age"); got != "300" {
+			t.Errorf("maximal age %q, want 300", got)
+		}
+	})
+	t.Run("mirror", func(t *testing.T) {
+		before := b.requests.Load()
+		e.request(t, "", "/mirror", nil)
+		deadline := time.Now().Add(30 * time.Second)
+		for b.requests.Load() == before {
+			if time.Now().After(deadline) {
+				t.Fatal("the mirror got no copy")
+			}
+			time.Sleep(time.Millisecond) // The copy is sent beside the answer.
+		}
+	})
+	t.Run("forward proxy", func(t *testing.T) {
+		answer := exchange(t, e.dial("http_127.0.0.1_15002"), "GET http://svc/abs HTTP/1.1\r\nHost: svc\r\nConnection: close\r\n\r\n")
+		if !strings.Contains(answer, "a svc /abs ") {
+			t.Errorf("got %q", answer)
+		}
+	})
+	t.Run("tcp", func(t *testing.T) {
+		get := "GET /tcp HTTP/1.1\r\nHost: raw\r\nConnection: close\r\n\r\n"
+		for ip, want := range map[string]string{"10.2.0.1": "a raw /tcp", "10.2.9.9": "b raw /tcp", "10.3.0.1": "", "192.0.2.1": ""} {
+			answer := exchange(t, e.captured(ip, 9000), get)
+			if want == "" && answer != "" || !strings.Contains(answer, want) {
+				t.Errorf("%s: got %q, want %q", ip, answer, want)
+			}
+		}
+	})
+}
+
+func behaviourConfig(a, b *backend) *ir.Config {
+	path := func(p string, r ir.Route) *ir.Route {
+		r.Match.Path = p
+		return &r
+	}
+	header := func(h ir.HeaderMatch) *ir.Route {
+		return &ir.Route{Match: ir.Match{Headers: []ir.HeaderMatch{h}}, Clusters: all("b")}
+	}
+	routes := []*ir.Route{
+		path("/redirect", ir.Route{Redirect: &ir.Redirect{Host: "b.example", Path: "/new"}}),
+		path("/redirect-host", ir.Route{Redirect: &ir.Redirect{Host: "b.example"}}),
+		{Match: ir.Match{Prefix: "/rewrite"}, Rewrite: &ir.Rewrite{Host: "c.example", Path: "/other"}},
+		{Match: ir.Match{Regex: "/items/[0-9]+"}, Rewrite: &ir.Rewrite{Path: "/item"}},
+		header(ir.HeaderMatch{Name: "x-animal", Prefix: "dog.cat"}),
+		header(ir.HeaderMatch{Name: "x-present", Present: true}),
+		header(ir.HeaderMatch{Name: "x-empty"}),
+		header(ir.HeaderMatch{Name: ":method", Exact: "DELETE"}),
+		path("/append", ir.Route{AppendHeaders: []ir.Header{{Name: "x-added", Value: "50%"}}}),
+		path("/abort", ir.Route{Fault: &ir.Fault{AbortStatus: 418, AbortPercent: 100}}),
+		path("/stuck", ir.Route{Timeout: 50 * time.Millisecond}),
+		path("/flaky", ir.Route{Retry: &ir.Retry{Attempts: 1}}),
+		path("/cors", ir.Route{CORS: &ir.CORS{AllowOrigin: []string{"http://a.example"}, AllowMethods: []string{"PUT"}, MaxAge: 5 * time.Minute}}),
+		path("/mirror", ir.Route{Mirror: "b"}),
+		{},
+	}
+	for _, r := range routes {
+		if r.Clusters == nil && r.Redirect == nil {
+			r.Clusters = all("a")
+		}
+	}
+	inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{Name: "svc", Domains: []string{"svc"}, Routes: routes}}}
+	return config(nil, []*ir.Listener{
+		{IP: "127.0.0.1", Port: 15001, HandOff: true, Bind: true},
+		{IP: "0.0.0.0", Port: servicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
+		{IP: "127.0.0.1", Port: 15002, Bind: true, HTTP: &ir.HTTPListener{Inline: inline, ForwardProxy: true}},
+		{IP: "0.0.0.0", Port: 9000, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{
+			{Destinations: []string{"10.2.0.0/24"}, Cluster: "a"},
+			{Destinations: []string{"10.2.0.1/32", "10.2.0.0/16"}, Cluster: "b"},
+		}}},
+	}, a.cluster(), b.cluster())
+}
+
+// request goes to the service as captured traffic does.
+func (e *liveEnvoy) request(t *testing.T, method, url string, header http.Header) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host, req.Header, req.Close = "svc", header.Clone(), true
+	conn := e.captured(serviceIP, servicePort)
+	defer conn.Close()
+	if err := req.Write(conn); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
+}
