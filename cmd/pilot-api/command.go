@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// version is set by the linker (see Makefile).
+var version = "devel"
+
+// errUsage marks what a person typed wrong.
+var errUsage = errors.New("usage")
+
+// Main runs the program with the given arguments until ctx ends or something
+// fails, and returns its exit code.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	cmd := newCommand(stderr)
+	cmd.SetArgs(args)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	err := cmd.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(stderr, "pilot-api: %v\nTry 'pilot-api --help'.\n", err)
+		return exitUsage
+	default:
+		fmt.Fprintf(stderr, "pilot-api: %v\n", err)
+		return exitFailed
+	}
+}
+
+func newCommand(stderr io.Writer) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "pilot-api",
+		Short: "A service mesh's control plane that needs no Kubernetes",
+		Long: `pilot-api keeps routing rules and the service registry in etcd, serves them
+over a REST API in the Kubernetes conventions, and tells every Envoy what to do.
+
+Without --etcd-endpoints it runs an etcd of its own inside, in --data-dir.
+Every flag can also be given in the environment: --data-dir as PILOT_DATA_DIR.`,
+		Example: `  # Everything in one process, data in ./pilot-data
+  pilot-api
+
+  # Another address and mesh settings
+  pilot-api --listen 127.0.0.1:9090 --mesh-config mesh.yaml
+
+  # Two or more equal replicas over one etcd cluster
+  pilot-api --etcd-endpoints https://etcd-1:2379,https://etcd-2:2379 --etcd-ca ca.pem`,
+		Args:          noArgs,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
+				return err
+			}
+			return o.validate()
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := o.logger(stderr)
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), o, log)
+		},
+	}
+	o.register(cmd.Flags())
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
+	return cmd
+}
+
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%w: no arguments are taken, found %q", errUsage, args[0])
+	}
+	return nil
+}
+
+// fromEnvironment gives every flag that was not typed the value of its
+// PILOT_… variable, if there is one.
+func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
+	var err error
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := "PILOT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value, ok := lookup(name)
+		if !ok || f.Changed || err != nil {
+			return
+		}
+		if e := flags.Set(f.Name, value); e != nil {
+			err = fmt.Errorf("%w: %s=%q: %w", errUsage, name, value, e)
+		}
+	})
+	return err
+}
+
+// loopbackOnly tells whether an address is reachable from this machine only.
+func loopbackOnly(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
+}

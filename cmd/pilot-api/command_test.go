@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestUsage(t *testing.T) {
+	badMesh := filepath.Join(t.TempDir(), "mesh.yaml")
+	if err := os.WriteFile(badMesh, []byte("proxyListenPort: 99999\nconectTimeout: 1s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name string
+		args []string
+		env  map[string]string
+		code int
+		says []string
+	}{
+		{"unknown flag", []string{"--lisen", "x"}, nil, exitUsage, []string{"--lisen", "--help"}},
+		{"argument", []string{"serve"}, nil, exitUsage, []string{"serve"}},
+		{"address", []string{"--listen", "8080"}, nil, exitUsage, []string{"HOST:PORT"}},
+		{"beyond loopback", []string{"--listen", "0.0.0.0:0"}, nil, exitUsage, []string{"--insecure"}},
+		{"half a key pair", []string{"--etcd-endpoints", "https://127.0.0.1:1", "--etcd-cert", "c"}, nil, exitUsage, []string{"--etcd-key"}},
+		{"half a user", []string{"--etcd-endpoints", "https://127.0.0.1:1", "--etcd-user", "u"}, nil, exitUsage, []string{"--etcd-password-file"}},
+		{"options of an external etcd", []string{"--etcd-ca", "ca"}, nil, exitUsage, []string{"--etcd-endpoints"}},
+		{"log level", []string{"--log-level", "loud"}, nil, exitUsage, []string{"debug, info, warn or error"}},
+		{"log format", []string{"--log-format", "xml"}, nil, exitUsage, []string{"text or json"}},
+		{"environment", nil, map[string]string{"PILOT_LISTEN": "0.0.0.0:0"}, exitUsage, []string{"--insecure"}},
+		{"environment, bad value", nil, map[string]string{"PILOT_INSECURE": "maybe"}, exitUsage, []string{"PILOT_INSECURE", "maybe"}},
+		{"mesh config", []string{"--mesh-config", badMesh}, nil, exitFailed, []string{"mesh.yaml:1:", "mesh.yaml:2:", "connectTimeout"}},
+		{"no mesh config", []string{"--mesh-config", "no/such"}, nil, exitFailed, []string{"--mesh-config", "no/such"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for k, v := range tc.env {
+				t.Setenv(k, v)
+			}
+			var stderr bytes.Buffer
+			if code := Main(t.Context(), tc.args, io.Discard, &stderr); code != tc.code {
+				t.Errorf("exit code %d, want %d; stderr:\n%s", code, tc.code, &stderr)
+			}
+			for _, want := range tc.says {
+				if !strings.Contains(stderr.String(), want) {
+					t.Errorf("stderr does not say %q:\n%s", want, &stderr)
+				}
+			}
+		})
+	}
+}
+
+func TestTakenPort(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := filepath.Join(t.TempDir(), "data")
+	var stderr bytes.Buffer
+	code := Main(t.Context(), []string{"--listen", taken.Addr().String(), "--data-dir", dir}, io.Discard, &stderr)
+	if code != exitFailed || !strings.Contains(stderr.String(), "address already in use") {
+		t.Errorf("exit code %d, stderr:\n%s", code, &stderr)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Error("a data folder was made although the port was taken")
+	}
+}
+
+// TestLife starts the whole program, waits until it is ready, and stops it: a
+// second one on the same folder is refused while it runs, and may start
+// afterwards.
+func TestLife(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		addr := freeAddress(t)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan int, 1)
+		go func() {
+			done <- Main(ctx, []string{"--listen", addr, "--data-dir", dir, "--log-level", "error"}, io.Discard, os.Stderr)
+		}()
+		waitReady(t, addr)
+
+		var stderr bytes.Buffer
+		if code := Main(t.Context(), []string{"--listen", freeAddress(t), "--data-dir", dir}, io.Discard, &stderr); code != exitFailed || !strings.Contains(stderr.String(), dir) {
+			t.Errorf("second process on the folder: exit code %d, stderr:\n%s", code, &stderr)
+		}
+		stop()
+		if code := <-done; code != exitDone {
+			t.Fatalf("exit code %d after a clean stop", code)
+		}
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func waitReady(t *testing.T, addr string) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for time.Now().Before(deadline) {
+		resp, err := http.Get("http://" + addr + "/readyz")
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("%s did not get ready", addr)
+}

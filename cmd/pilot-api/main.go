@@ -1,0 +1,17 @@
+// Command pilot-api is the mesh control plane: it keeps config objects in
+// etcd, validates them, streams their changes, and answers Envoy's discovery
+// requests. This package holds flags, wiring and exit codes only.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(Main(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// options are the flags: what needs a restart to change.
+type options struct {
+	listen   string
+	insecure bool
+
+	dataDir       string
+	etcdEndpoints []string
+	etcdPrefix    string
+	etcdCA        string
+	etcdCert      string
+	etcdKey       string
+	etcdUser      string
+	etcdPassword  string // a file
+
+	meshConfig string
+	domain     string
+
+	logLevel  string
+	logFormat string
+}
+
+func (o *options) register(f *pflag.FlagSet) {
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address for API, discovery, health and metrics")
+	f.BoolVar(&o.insecure, "insecure", false, "allow --listen beyond loopback although traffic is neither encrypted nor authenticated")
+	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd")
+	f.StringSliceVar(&o.etcdEndpoints, "etcd-endpoints", nil, "use these etcd servers instead of the embedded one")
+	f.StringVar(&o.etcdPrefix, "etcd-prefix", "/pilot-api", "every key in etcd starts with this")
+	f.StringVar(&o.etcdCA, "etcd-ca", "", "file with the certificate authority of the etcd servers")
+	f.StringVar(&o.etcdCert, "etcd-cert", "", "file with our certificate for etcd (with --etcd-key)")
+	f.StringVar(&o.etcdKey, "etcd-key", "", "file with the key of --etcd-cert")
+	f.StringVar(&o.etcdUser, "etcd-user", "", "user name at etcd (with --etcd-password-file)")
+	f.StringVar(&o.etcdPassword, "etcd-password-file", "", "file with the password of --etcd-user")
+	f.StringVar(&o.meshConfig, "mesh-config", "", "file with the settings of the whole mesh")
+	f.StringVar(&o.domain, "domain", "cluster.local", "what full service names end in, after NAME.NAMESPACE.svc")
+	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
+}
+
+// validate finds what contradicts itself before anything is started.
+func (o *options) validate() error {
+	if _, _, err := net.SplitHostPort(o.listen); err != nil {
+		return fmt.Errorf("%w: --listen %q: must be HOST:PORT, as in 127.0.0.1:8080", errUsage, o.listen)
+	}
+	if !loopbackOnly(o.listen) && !o.insecure {
+		return fmt.Errorf("%w: --listen %s can be reached from other machines, and whoever reaches it can change every route: put it behind something that authenticates, then say --insecure", errUsage, o.listen)
+	}
+	if (o.etcdCert == "") != (o.etcdKey == "") {
+		return fmt.Errorf("%w: --etcd-cert and --etcd-key go together", errUsage)
+	}
+	if (o.etcdUser == "") != (o.etcdPassword == "") {
+		return fmt.Errorf("%w: --etcd-user and --etcd-password-file go together", errUsage)
+	}
+	if len(o.etcdEndpoints) == 0 && (o.etcdCA != "" || o.etcdCert != "" || o.etcdUser != "") {
+		return fmt.Errorf("%w: --etcd-ca, --etcd-cert and --etcd-user need --etcd-endpoints: the embedded etcd is not reached over the network", errUsage)
+	}
+	return nil
+}
+
+// logger writes to w as the flags say.
+func (o *options) logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
+		return nil, fmt.Errorf("%w: --log-level %q: must be debug, info, warn or error", errUsage, o.logLevel)
+	}
+	h := &slog.HandlerOptions{Level: level}
+	switch o.logFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, h)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, h)), nil
+	default:
+		return nil, fmt.Errorf("%w: --log-format %q: must be text or json", errUsage, o.logFormat)
+	}
+}
+
+// settings are the mesh's, from the file if there is one.
+func (o *options) settings(log *slog.Logger) (*mesh.Settings, error) {
+	s := mesh.DefaultSettings()
+	if o.meshConfig != "" {
+		text, err := os.ReadFile(o.meshConfig)
+		if err != nil {
+			return nil, fmt.Errorf("--mesh-config: %w", err)
+		}
+		parsed, problems := mesh.ParseSettings(text, o.meshConfig)
+		for _, p := range problems.Warnings() {
+			log.Warn("mesh config", "problem", p.String())
+		}
+		if err := problems.Err(); err != nil {
+			return nil, fmt.Errorf("--mesh-config:\n%w", err)
+		}
+		s = parsed
+	}
+	s.Domain = strings.Trim(o.domain, ".")
+	return s, nil
+}
+
+// storeName is for the log.
+func (o *options) storeName() string {
+	if len(o.etcdEndpoints) > 0 {
+		return "etcd at " + strings.Join(o.etcdEndpoints, ", ")
+	}
+	return "embedded etcd in " + o.dataDir
+}
