@@ -155,7 +155,6 @@ type stream struct {
 
 	revision   int64 // everything up to here was written
 	bookmarked int64 // the newest revision that the client knows of
-	due        bool  // a bookmark is to follow the next batch
 }
 
 func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream {
@@ -185,7 +184,7 @@ func (d *deadlineWriter) Write(p []byte) (int, error) {
 // watch fails. Its error is nil: the stream has begun, so what failed was told
 // inside of it.
 func (s *stream) run(ctx context.Context, b *begun) error {
-	if s.writeBegin(b) != nil || s.flush() != nil {
+	if s.writeBegin(b) != nil || s.settle() != nil {
 		return nil
 	}
 	bookmarks := time.NewTicker(s.k.opts.BookmarkInterval)
@@ -237,7 +236,7 @@ func (s *stream) writeBegin(b *begun) error {
 // the clock.
 const maxRun = 64
 
-// writeBatches writes a batch and those that are ready behind it, and flushes
+// writeBatches writes a batch and those that are ready behind it, and settles
 // when the queue runs dry.
 func (s *stream) writeBatches(watcher store.Watcher, batch store.Batch) error {
 	for range maxRun {
@@ -248,16 +247,16 @@ func (s *stream) writeBatches(watcher store.Watcher, batch store.Batch) error {
 		select {
 		case batch, ok = <-watcher.Batches():
 			if !ok {
-				return s.flush() // Run sees the end too, and tells it.
+				return s.settle() // Run sees the end too, and tells it.
 			}
 		default:
-			return s.flush()
+			return s.settle()
 		}
 	}
 	if err := s.writeBatch(batch); err != nil {
 		return err
 	}
-	return s.flush()
+	return s.settle()
 }
 
 func (s *stream) writeBatch(batch store.Batch) error {
@@ -267,11 +266,19 @@ func (s *stream) writeBatch(batch store.Batch) error {
 		}
 	}
 	s.revision = batch.Revision
-	if s.due {
-		s.due = false
-		return s.writeBookmark()
-	}
 	return nil
+}
+
+// settle ends a run of whole batches: a client that asked for bookmarks is told
+// that the revisions before it are complete, so that it can keep a transaction
+// together, and so is one that just waits to have caught up.
+func (s *stream) settle() error {
+	if s.bookmarks {
+		if err := s.writeBookmark(); err != nil {
+			return err
+		}
+	}
+	return s.flush()
 }
 
 func (s *stream) writeEvent(e store.Event) error {
@@ -283,13 +290,12 @@ func (s *stream) writeEvent(e store.Event) error {
 	return s.events.event(s.out, string(e.Type), e.Object)
 }
 
-// askBookmark has the watcher prove how far it is; the bookmark follows the
-// proof.
+// askBookmark has the watcher prove how far it is; the proof is a batch, if an
+// empty one, and a bookmark follows every run of batches.
 func (s *stream) askBookmark(ctx context.Context, watcher store.Watcher) {
 	if !s.bookmarks {
 		return
 	}
-	s.due = true
 	if err := watcher.RequestProgress(ctx); err != nil {
 		s.k.opts.Log.DebugContext(ctx, "no bookmark: the watch cannot tell its progress", "error", err)
 	}

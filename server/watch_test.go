@@ -272,10 +272,10 @@ func TestWatchFails(t *testing.T) {
 		err    error
 		frames []string
 	}{
-		{&store.Error{Kind: store.ErrExpired}, []string{"ADDED a", "ERROR 410"}},
-		{fmt.Errorf("disk on fire"), []string{"ADDED a", "ERROR 500"}},
-		{&store.Error{Kind: store.ErrSlow}, []string{"ADDED a"}},
-		{&store.Error{Kind: store.ErrUnavailable}, []string{"ADDED a"}},
+		{&store.Error{Kind: store.ErrExpired}, []string{"BOOKMARK", "ADDED a", "BOOKMARK", "ERROR 410"}},
+		{fmt.Errorf("disk on fire"), []string{"BOOKMARK", "ADDED a", "BOOKMARK", "ERROR 500"}},
+		{&store.Error{Kind: store.ErrSlow}, []string{"BOOKMARK", "ADDED a", "BOOKMARK"}},
+		{&store.Error{Kind: store.ErrUnavailable}, []string{"BOOKMARK", "ADDED a", "BOOKMARK"}},
 	} {
 		w := start(t, func(o *server.Options) { o.Reads = failing{o.Reads, c.err} })
 		watch := w.watch("&allowWatchBookmarks=true")
@@ -293,9 +293,7 @@ func TestWatchLimit(t *testing.T) {
 		t.Errorf("answer: %v %s", got.Header, got.text)
 	}
 	first.stop()
-	for w.do("GET", rulesPath+"?watch=true&timeoutSeconds=1", "").StatusCode != http.StatusOK {
-		time.Sleep(time.Millisecond) // Until the server has seen the client go.
-	}
+	w.untilSlotFree()
 }
 
 // TestWatchOfStoppedReader: a client that does not read is cut off by the
@@ -320,8 +318,20 @@ func TestWatchOfStoppedReader(t *testing.T) {
 	w.want(http.StatusTooManyRequests, "GET", rulesPath+"?watch=true", "")
 	big := "annotations: {note: " + strings.Repeat("x", 200<<10) + "}"
 	w.create("big", big)
-	for i := 0; w.do("GET", rulesPath+"?watch=true&timeoutSeconds=1&resourceVersion=1&fieldSelector=metadata.name%3Dnone", "").StatusCode != http.StatusOK; i++ {
-		w.put("big", i%100, big) // More to send, until the kernel takes no more.
+	for i := range 40 { // More than the kernel takes.
+		w.put("big", i, big)
+	}
+	w.untilSlotFree()
+}
+
+// untilSlotFree asks until a watch is refused for its revision, no longer for
+// want of a slot.
+func (w *world) untilSlotFree() {
+	w.Helper()
+	for w.do("GET", rulesPath+"?watch=true&resourceVersion=999999", "").StatusCode != http.StatusGatewayTimeout {
+		if w.Context().Err() != nil {
+			w.Fatal("the slot is never given back")
+		}
 	}
 }
 

@@ -1,0 +1,30 @@
+package client_test
+
+import (
+	"net/http/httptest"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/memory"
+	"github.com/pilot-api/pilot-api/store/storetest"
+)
+
+// behind starts a server in front of a store and returns the store that its
+// clients see.
+func behind(tb testing.TB, s store.Interface) *client.Client {
+	tb.Helper()
+	srv := httptest.NewServer(server.New(server.Options{Store: store.Strict(s), Reads: s}).Handler())
+	tb.Cleanup(srv.Close)
+	c, err := client.New(srv.URL, client.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+func TestContract(t *testing.T) {
+	storetest.Run(t, func(tb testing.TB) store.Interface { return behind(tb, memory.New()) },
+		storetest.Capabilities{SingleOps: true})
+}
