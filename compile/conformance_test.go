@@ -254,7 +254,7 @@ func pilotObject(t *testing.T, file string) *schema.Object {
 }
 
 // object is one that need not pass validation: Pilot took blocks as hosts.
-func object(t *testing.T, kind, name string, spec map[string]any) *schema.Object {
+func object(t testing.TB, kind, name string, spec map[string]any) *schema.Object {
 	k, ok := schema.KindByName(kind)
 	if !ok {
 		t.Fatalf("no kind %s", kind)

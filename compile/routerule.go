@@ -52,31 +52,57 @@ func (p *plan) planRouteRules() {
 }
 
 // addRouteRule takes a rule in, unless its destination is unknown or a proxy
-// would refuse one of its expressions.
+// would refuse what it says.
 func (p *plan) addRouteRule(o *schema.Object, spec *schema.RouteRule) {
 	if spec.Destination == nil {
 		p.reportNoDestination(o)
 		return
 	}
-	ref, namespace := o.Key().Ref(), o.Meta.Namespace
+	rule := &routeRule{
+		ref:       o.Key().Ref(),
+		namespace: o.Meta.Namespace,
+		spec:      spec,
+		host:      p.hostname(spec.Destination, o.Meta.Namespace),
+	}
+	if spec.Match != nil {
+		rule.source = p.source(spec.Match.Source, rule.namespace)
+	}
 	match, bad := httpMatch(spec.Match)
+	rule.match = match
+	p.reportRegexes(rule, bad)
+	known := p.checkService(rule.ref, "spec.destination", rule.host, "so the rule has no effect")
+	if p.weighs(rule) && len(bad) == 0 && known {
+		p.rules[rule.host] = append(p.rules[rule.host], rule)
+	}
+}
+
+func (p *plan) reportRegexes(rule *routeRule, bad []badRegex) {
 	for _, b := range bad {
 		p.report(diag.Problem{
-			Severity: diag.Warning, Reason: diag.FieldInvalid, Object: ref,
+			Severity: diag.Warning, Reason: diag.FieldInvalid, Object: rule.ref,
 			Field: fmt.Sprintf("spec.match.request.headers[%s].regex", b.header), Value: fmt.Sprintf("%q", b.regex),
 			Message: fmt.Sprintf("the rule is left out, its expression is %v", b.err),
 		})
 	}
-	host := p.hostname(spec.Destination, namespace)
-	known := p.checkService(ref, "spec.destination", host, "so the rule has no effect")
-	if len(bad) > 0 || !known {
-		return
+}
+
+// weighs tells whether the weights make up a whole. Validation sees to that;
+// this is for rules that were stored past it, as Envoy refuses the whole table.
+func (p *plan) weighs(rule *routeRule) bool {
+	sum, negative := int32(0), false
+	for _, d := range destinations(rule.spec.Route) {
+		sum += d.Weight
+		negative = negative || d.Weight < 0
 	}
-	rule := &routeRule{ref: ref, namespace: namespace, spec: spec, host: host, match: match}
-	if spec.Match != nil {
-		rule.source = p.source(spec.Match.Source, namespace)
+	if sum == 100 && !negative {
+		return true
 	}
-	p.rules[host] = append(p.rules[host], rule)
+	p.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.FieldInvalid, Object: rule.ref, Field: "spec.route",
+		Value:   fmt.Sprint(sum),
+		Message: "the rule is left out: weights must be 0 or more and sum to 100",
+	})
+	return false
 }
 
 // reportHidden tells of rules after a catch-all that takes every request of
