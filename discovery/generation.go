@@ -139,7 +139,7 @@ func (g *generation) sweepLocked() {
 	}
 	g.swept = now
 	oldest := now.Add(-g.server.opts.ProxyIdle).Unix()
-	used := map[*view]bool{}
+	used := map[*view]bool{g.surveyed: true}
 	for node, p := range g.places {
 		if p.seen.Load() < oldest {
 			delete(g.places, node)
@@ -210,11 +210,11 @@ func (g *generation) viewsInUse() []*view {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	used := map[*view]bool{}
-	if g.surveyed != nil {
-		used[g.surveyed] = true
-	}
 	for _, p := range g.places {
 		used[p.view] = true
+	}
+	if g.surveyed != nil {
+		used[g.surveyed] = true
 	}
 	return slices.Collect(maps.Keys(used))
 }

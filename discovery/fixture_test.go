@@ -1,0 +1,109 @@
+package discovery_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// Proxies of the tests: two beside nothing, two beside an instance of
+// web.example.
+const (
+	nodeA   = "sidecar~10.9.0.1~a.default~default.svc.cluster.local"
+	nodeB   = "sidecar~10.9.0.2~b.default~default.svc.cluster.local"
+	nodeWeb = "sidecar~10.1.0.1~web-1.default~default.svc.cluster.local"
+)
+
+// objects is a Source that a test changes step by step.
+type objects struct {
+	mu       sync.Mutex
+	revision int64
+	synced   bool
+	all      []*schema.Object
+	changed  chan struct{}
+}
+
+func newObjects(all ...*schema.Object) *objects {
+	return &objects{revision: 1, synced: true, all: all, changed: make(chan struct{})}
+}
+
+func (o *objects) Snapshot() ([]*schema.Object, int64, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]*schema.Object(nil), o.all...), o.revision, o.synced
+}
+
+func (o *objects) Changed() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.changed
+}
+
+// set makes this the whole content, one revision later.
+func (o *objects) set(all ...*schema.Object) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all, o.synced = all, true
+	o.revision++
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
+func object(t testing.TB, kind, name, spec string) *schema.Object {
+	t.Helper()
+	k, ok := schema.KindByName(kind)
+	if !ok {
+		t.Fatalf("no kind %s", kind)
+	}
+	o, err := schema.New(k, metav1.ObjectMeta{Name: name, Namespace: "default"}, []byte(spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// service has one HTTP port 80 and one instance, at the given address.
+func service(t testing.TB, host, ip string) *schema.Object {
+	return object(t, "ServiceEntry", host, fmt.Sprintf(
+		`{"hosts":[%q],"location":"MESH_INTERNAL","resolution":"STATIC","ports":[{"number":80,"name":"http","protocol":"HTTP"}],`+
+			`"endpoints":[{"address":%q,"ports":{"http":8080}}]}`, host, ip))
+}
+
+// timeout is a rule that tells its versions apart by a time-out in seconds.
+func timeout(t testing.TB, host string, seconds int) *schema.Object {
+	return object(t, "RouteRule", "timeout", fmt.Sprintf(
+		`{"destination":{"service":%q},"precedence":1,"route":[{"labels":{}}],"httpReqTimeout":{"simpleTimeout":{"timeout":"%ds"}}}`, host, seconds))
+}
+
+func settings() *mesh.Settings {
+	s := mesh.DefaultSettings()
+	s.ProxyHTTPPort = 15002
+	return s
+}
+
+// follow runs a server over the source, inside a bubble (testing/synctest) in
+// which it has settled when this returns.
+func follow(t testing.TB, src discovery.Source, opts discovery.Options) *discovery.Server {
+	t.Helper()
+	opts.Source, opts.Settings = src, settings()
+	s := discovery.New(opts)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := s.Run(ctx); err != context.Canceled {
+			t.Errorf("Run: %v", err)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	synctest.Wait()
+	return s
+}

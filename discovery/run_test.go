@@ -1,0 +1,95 @@
+package discovery_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pilot-api/pilot-api/discovery"
+)
+
+// pause is longer than the default hold-off.
+const pause = 60 * time.Millisecond
+
+func TestNothingBeforeTheFirstSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newObjects()
+		src.synced = false
+		s := follow(t, src, discovery.Options{})
+		_, err := s.V3(discovery.ClusterType, nodeA, nil)
+		if !errors.Is(err, discovery.ErrNotReady) || s.Ready() {
+			t.Errorf("got %v, want ErrNotReady", err)
+		}
+		if _, err := s.V1Endpoints("web.example|http"); !errors.Is(err, discovery.ErrNotReady) {
+			t.Errorf("endpoints: got %v, want ErrNotReady", err)
+		}
+
+		// The first one does not wait: the clock stands still here.
+		src.set(service(t, "web.example", "10.1.0.1"))
+		synctest.Wait()
+		if !s.Ready() || s.Revision() != 2 {
+			t.Errorf("ready %v at revision %d, want revision 2 at once", s.Ready(), s.Revision())
+		}
+	})
+}
+
+func TestBurstIsPublishedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newObjects()
+		s := follow(t, src, discovery.Options{})
+		for range 5 {
+			src.set(service(t, "web.example", "10.1.0.1"))
+			time.Sleep(20 * time.Millisecond)
+		}
+		if s.Revision() != 1 {
+			t.Errorf("published revision %d in the middle of a burst", s.Revision())
+		}
+		time.Sleep(pause)
+		if s.Revision() != 6 {
+			t.Errorf("revision %d after the burst, want 6", s.Revision())
+		}
+	})
+}
+
+func TestEndlessChangesArePublishedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newObjects()
+		s := follow(t, src, discovery.Options{HoldOff: 50 * time.Millisecond, MaxHoldOff: 500 * time.Millisecond})
+		for range 60 {
+			src.set(service(t, "web.example", "10.1.0.1"))
+			time.Sleep(10 * time.Millisecond)
+		}
+		if s.Revision() < 40 {
+			t.Errorf("still at revision %d after 600 ms of changes", s.Revision())
+		}
+	})
+}
+
+func TestBadSnapshotKeepsTheLastGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := service(t, "web.example", "10.1.0.1")
+		src := newObjects(web)
+		s := follow(t, src, discovery.Options{})
+		before := v3(t, s, discovery.ClusterType, nodeA)
+
+		src.set(web, nil) // No store gives a nil object; it stands for any mistake of ours.
+		time.Sleep(pause)
+		if s.Revision() != 1 {
+			t.Errorf("published revision %d, want the last good one to stay", s.Revision())
+		}
+		if got := v3(t, s, discovery.ClusterType, nodeA); got.Version != before.Version {
+			t.Error("clusters changed")
+		}
+		if text := s.Problems().Error(); !strings.Contains(text, "proxies keep what they had") {
+			t.Errorf("problems do not say so: %s", text)
+		}
+
+		src.set(web)
+		time.Sleep(pause)
+		if s.Revision() != 3 || len(s.Problems()) != 0 {
+			t.Errorf("revision %d, problems %v after the recovery", s.Revision(), s.Problems())
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package discovery
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// cluster is good with a connect timeout above 0 only.
+func cluster(name string, connect time.Duration) entry {
+	return entry{name, diag.Ref{Kind: "RouteRule", Name: name}, &clusterv3.Cluster{Name: name, ConnectTimeout: durationpb.New(connect)}}
+}
+
+func TestSetKeepsTheLastGoodResource(t *testing.T) {
+	p := newPool(10, nil)
+	last := newSet(p, ClusterType, []entry{cluster("a", 1), cluster("b", 1)}, nil)
+	s := newSet(p, ClusterType, []entry{cluster("a", 2), cluster("b", -1), cluster("c", -1)}, last)
+	switch {
+	case s.named("a") == last.named("a"):
+		t.Error("the good change was not taken")
+	case s.named("b") != last.named("b"):
+		t.Error("the last good one did not stay")
+	case s.named("c") != nil:
+		t.Error("a bad new one was served")
+	}
+	if len(s.problems) != 2 || s.problems[0].Object.Name != "b" || !strings.Contains(s.problems[1].Message, "left out") {
+		t.Errorf("problems: %v", s.problems)
+	}
+}
+
+func TestSetHasUniqueNames(t *testing.T) {
+	s := newSet(newPool(10, nil), ClusterType, []entry{cluster("a", 1), cluster("a", 2)}, nil)
+	if len(s.sorted) != 1 || len(s.problems) != 1 {
+		t.Errorf("%d resources, problems %v", len(s.sorted), s.problems)
+	}
+}
+
+func TestPoolSharesAcrossGenerations(t *testing.T) {
+	before := &generation{pool: newPool(10, nil)}
+	one, err := before.pool.resource(ClusterType, "a", cluster("a", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := newPool(1, before)
+	if again, _ := next.resource(ClusterType, "a", cluster("a", 1)); again != one {
+		t.Error("an unchanged resource was encoded again")
+	}
+	if _, err := next.resource(ClusterType, "b", cluster("b", 1)); err != nil || len(next.now) != 1 {
+		t.Errorf("a full pool: %v, %d resources", err, len(next.now))
+	}
+}
+
+func TestEmptied(t *testing.T) {
+	full := &view{config: &ir.Config{Clusters: []*ir.Cluster{{}}, RouteTables: []*ir.RouteTable{{}}}}
+	noRoutes := &view{config: &ir.Config{Clusters: []*ir.Cluster{{}}}}
+	empty := &view{config: &ir.Config{}}
+	with := func(p mesh.Protocol) *mesh.Snapshot {
+		return &mesh.Snapshot{Services: []*mesh.Service{{Ports: []*mesh.Port{{Protocol: p}}}}}
+	}
+	cases := []struct {
+		about     string
+		mesh      *mesh.Snapshot
+		role      mesh.Role
+		old, next *view
+		refused   bool
+	}{
+		{"all services are gone", &mesh.Snapshot{}, mesh.Sidecar, full, empty, false},
+		{"clusters lost with services there", with(mesh.TCP), mesh.Sidecar, full, empty, true},
+		{"routes lost with HTTP services there", with(mesh.HTTP), mesh.Sidecar, full, noRoutes, true},
+		{"the last HTTP service is gone", with(mesh.TCP), mesh.Sidecar, full, noRoutes, false},
+		{"nothing to make clusters of", with(mesh.UDP), mesh.Sidecar, full, empty, false},
+		{"an ingress without rules", with(mesh.HTTP), mesh.Ingress, full, empty, false},
+		{"nothing before", with(mesh.HTTP), mesh.Sidecar, empty, empty, false},
+	}
+	for _, c := range cases {
+		if err := emptied(c.mesh, c.role, c.old, c.next); (err != nil) != c.refused {
+			t.Errorf("%s: %v, want refused %v", c.about, err, c.refused)
+		}
+	}
+}
