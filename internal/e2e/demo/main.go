@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -24,7 +25,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) (err error) {
+func run(ctx context.Context) error {
 	programs, err := e2e.Installed(".")
 	if err != nil {
 		return err
@@ -39,12 +40,11 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closing := w.Close(); err == nil {
-			err = closing
-		}
-	}()
-	return play(ctx, w)
+	if err := errors.Join(play(ctx, w), w.Close()); err != nil {
+		return err
+	}
+	fmt.Printf("all %d lines hold; everything was stopped and removed\n", len(e2e.Rows))
+	return nil
 }
 
 // play prints each line as soon as its verdict is known.
@@ -66,7 +66,6 @@ func play(ctx context.Context, w *e2e.World) error {
 	if failed > 0 {
 		return fmt.Errorf("%d of %d lines do not hold", failed, len(e2e.Rows))
 	}
-	fmt.Printf("all %d lines hold; everything was stopped and removed\n", len(e2e.Rows))
 	return nil
 }
 
