@@ -80,7 +80,7 @@ func (p *plan) reportRegexes(rule *routeRule, bad []badRegex) {
 	for _, b := range bad {
 		p.report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.FieldInvalid, Object: rule.ref,
-			Field: fmt.Sprintf("spec.match.request.headers[%s].regex", b.header), Value: fmt.Sprintf("%q", b.regex),
+			Field: headerField(b.header) + ".regex", Value: fmt.Sprintf("%q", b.regex),
 			Message: fmt.Sprintf("the rule is left out, its expression is %v", b.err),
 		})
 	}

@@ -1,0 +1,108 @@
+package compile_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// largeMesh is n services of two HTTP ports and four instances, each with one
+// rule: a cookie and a prefix, a split, a timeout.
+func largeMesh(t testing.TB, n int) []*schema.Object {
+	var out []*schema.Object
+	for i := range n {
+		name := fmt.Sprintf("service-%04d", i)
+		var eps []spec
+		for j := range 4 {
+			eps = append(eps, spec{
+				"address": fmt.Sprintf("10.%d.%d.%d", 1+i/250, i%250, 1+j),
+				"labels":  map[string]string{"version": fmt.Sprintf("v%d", j%2)},
+			})
+		}
+		out = append(out,
+			object(t, "ServiceEntry", name, spec{
+				"hosts": []string{name + ".default.svc.cluster.local"}, "location": "MESH_INTERNAL", "resolution": "STATIC",
+				"addresses": []string{fmt.Sprintf("10.200.%d.%d", i/250, i%250)},
+				"ports": []spec{
+					{"number": 80, "name": "http", "protocol": "HTTP"},
+					{"number": 81, "name": "http-status", "protocol": "HTTP"},
+				},
+				"endpoints": eps,
+			}),
+			object(t, "RouteRule", name, spec{
+				"destination": spec{"name": name},
+				"match": spec{"request": spec{"headers": spec{
+					"cookie": spec{"regex": "^(.*?;)?(user=test)(;.*)?$"},
+					"uri":    spec{"prefix": "/api"},
+				}}},
+				"route": []spec{
+					{"labels": spec{"version": "v0"}, "weight": 90},
+					{"labels": spec{"version": "v1"}, "weight": 10},
+				},
+				"httpReqTimeout": spec{"simpleTimeout": spec{"timeout": "5s"}},
+			}))
+	}
+	return out
+}
+
+// largeMeshCaller has no instances, as most proxies see most services.
+const largeMeshCaller = "sidecar~10.99.0.1~caller~default.svc.cluster.local"
+
+func TestLargeMesh(t *testing.T) {
+	const n = 10
+	config, problems := compiled(t, largeMeshCaller, largeMesh(t, n))
+	if len(problems) > 0 {
+		t.Error(problems)
+	}
+	if err := ir.Validate(config); err != nil {
+		t.Error(err)
+	}
+	// Each port has a cluster for all instances and one for each version.
+	if got, want := len(config.Clusters), n*2*3; got != want {
+		t.Errorf("want %d clusters, found %d", want, got)
+	}
+}
+
+// BenchmarkProxy compiles one view: as the first of its snapshot, which pays
+// for the plan, and as a further one.
+func BenchmarkProxy(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		objs := largeMesh(b, n)
+		node := proxy(b, largeMeshCaller)
+		b.Run(fmt.Sprintf("first/S=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
+				b.StartTimer()
+				compile.Proxy(s, s.View(node))
+			}
+		})
+		b.Run(fmt.Sprintf("further/S=%d", n), func(b *testing.B) {
+			s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
+			compile.Proxy(s, s.View(node))
+			b.ReportAllocs()
+			for b.Loop() {
+				compile.Proxy(s, s.View(node))
+			}
+		})
+	}
+}
+
+// BenchmarkSnapshot builds the model from objects whose specs are decoded, as
+// those of a running server are.
+func BenchmarkSnapshot(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		objs := largeMesh(b, n)
+		b.Run(fmt.Sprintf("S=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
+			}
+		})
+	}
+}
