@@ -80,8 +80,8 @@ func (p *plan) reportRegexes(rule *routeRule, bad []badRegex) {
 	for _, b := range bad {
 		p.report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.FieldInvalid, Object: rule.ref,
-			Field: headerField(b.header) + ".regex", Value: fmt.Sprintf("%q", b.regex),
-			Message: fmt.Sprintf("the rule is left out, its expression is %v", b.err),
+			Field: "spec.match.request.headers", Value: fmt.Sprintf("%q", b.regex),
+			Message: fmt.Sprintf("the rule is left out, its expression for %s is %v", b.header, b.err),
 		})
 	}
 }
