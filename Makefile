@@ -39,6 +39,10 @@ build: ## build bin/pilot-api and bin/istioctl
 run: build ## run pilot-api on 127.0.0.1:8080 with its data in .demo/data
 	bin/pilot-api --data-dir .demo/data
 
+.PHONY: bookshop
+bookshop: ## run the backends of examples/bookshop for a session by hand
+	@go run ./internal/e2e/bookshop
+
 .PHONY: bench
 bench: ## run the benchmarks; BENCH=regexp, COUNT=n
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...

@@ -25,11 +25,12 @@ type object struct {
 	Spec json.RawMessage `json:"spec"`
 }
 
-// rule returns the i-th of many rules, no two alike.
+// rule returns the i-th of many rules, no two alike. The members of its spec
+// stand in the order in which they are stored.
 func rule(i int) object {
 	o := object{APIVersion: "config.istio.io/v1alpha2", Kind: "RouteRule"}
 	o.Metadata.Name = fmt.Sprintf("rule-%04d", i)
-	o.Spec = fmt.Appendf(nil, `{"destination":{"name":"service-%d"},"precedence":%d,"httpReqTimeout":{"simpleTimeout":{"timeout":"%ds"}}}`, i, i, i+1)
+	o.Spec = fmt.Appendf(nil, `{"destination":{"name":"service-%d"},"httpReqTimeout":{"simpleTimeout":{"timeout":"%ds"}},"precedence":%d}`, i, i+1, i)
 	return o
 }
 
