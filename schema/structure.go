@@ -254,16 +254,18 @@ func typeName(s *jsonschema.Schema) string {
 	return "a map with the fields " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
 }
 
+// quoteHint tells those whose only slip is a pair of quotes.
 func quoteHint(s *jsonschema.Schema, v any) string {
-	switch v.(type) {
-	case bool, int64, float64:
-		if s.Types[0] == "string" {
-			return ": put it in quotes"
-		}
-	case string:
-		if slices.Contains([]string{"integer", "number", "boolean"}, s.Types[0]) {
-			return ", without quotes"
-		}
+	text, isText := v.(string)
+	_, notNumber := strconv.ParseFloat(text, 64)
+	_, isMap := v.(map[string]any)
+	_, isList := v.([]any)
+	switch want := s.Types[0]; {
+	case want == "string" && v != nil && !isMap && !isList:
+		return ": put it in quotes"
+	case isText && (want == "integer" || want == "number") && notNumber == nil,
+		isText && want == "boolean" && (text == "true" || text == "false"):
+		return ", without quotes"
 	}
 	return ""
 }

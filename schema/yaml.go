@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -27,30 +28,38 @@ func (d Document) parseYAML() (*tree, diag.List) {
 	return &tree{value: value, doc: d, nodes: func() *yaml.Node { return top }}, c.list
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var yamlLine = regexp.MustCompile(`^yaml: (?:line \d+: )?`)
 
-// The library tells the line only. A tab is by far the most common cause, and
-// the library does not say so.
+// A tab is by far the most common cause, and the library does not say so.
 func (d Document) malformedYAML(err error) diag.List {
-	found := yamlLine.FindStringSubmatch(err.Error())
-	if found == nil {
-		return d.malformed(1, 1, "not valid YAML: "+err.Error())
-	}
-	message := strings.TrimPrefix(err.Error(), found[0])
-	line := 1
-	if n, err := strconv.Atoi(found[1]); err == nil {
-		line = n
-	}
-	lines := bytes.Split(d.Text, []byte("\n"))
-	for i := range min(line+1, len(lines)) {
-		indent := lines[i][:len(lines[i])-len(bytes.TrimLeft(lines[i], " \t"))]
-		if tab := bytes.IndexByte(indent, '\t'); tab >= 0 && len(indent) < len(lines[i]) {
+	lines := bytes.SplitAfter(d.Text, []byte("\n"))
+	bad := d.badLine(lines, err)
+	for i, line := range lines[:bad] {
+		rest := bytes.TrimLeft(line, " \t")
+		if tab := bytes.IndexByte(line[:len(line)-len(rest)], '\t'); tab >= 0 && len(bytes.TrimSpace(rest)) > 0 {
 			return d.malformed(i+1, tab+1, "not valid YAML: a tab in the indentation; YAML is indented by spaces")
 		}
 	}
-	line = min(line, len(lines))
-	column := 1 + len(lines[line-1]) - len(bytes.TrimLeft(lines[line-1], " "))
-	return d.malformed(line, column, "not valid YAML: "+message)
+	line := lines[bad-1]
+	column := 1 + len(line) - len(bytes.TrimLeft(line, " "))
+	return d.malformed(bad, column, "not valid YAML: "+yamlLine.ReplaceAllString(err.Error(), ""))
+}
+
+// badLine finds the first line after which the text is wrong for the same
+// reason, whatever follows. The library often names the line where the
+// surrounding map began.
+func (d Document) badLine(lines [][]byte, err error) int {
+	ends := make([]int, len(lines))
+	at := 0
+	for i, line := range lines {
+		at += len(line)
+		ends[i] = at
+	}
+	return 1 + sort.Search(len(lines)-1, func(i int) bool {
+		var ignored yaml.Node
+		again := yaml.Unmarshal(d.Text[:ends[i]], &ignored)
+		return again != nil && again.Error() == err.Error()
+	})
 }
 
 // converter makes plain values of YAML nodes. What YAML allows and objects do
@@ -76,9 +85,13 @@ func (c *converter) value(n *yaml.Node, depth int) any {
 		return nil
 	}
 	if c.inAlias > 0 {
-		if c.aliased++; c.aliased > maxAliased {
-			return nil
+		c.aliased++
+	}
+	if c.aliased > maxAliased {
+		if c.aliased == maxAliased+1 {
+			c.problem(n, diag.Malformed, fmt.Sprintf("aliases repeat more than %d values", maxAliased))
 		}
+		return nil
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -98,13 +111,8 @@ func (c *converter) value(n *yaml.Node, depth int) any {
 // An anchor may hold an alias to itself; the depth ends that.
 func (c *converter) alias(n *yaml.Node, depth int) any {
 	c.inAlias++
-	value := c.value(n.Alias, depth+1)
-	c.inAlias--
-	if c.inAlias == 0 && c.aliased > maxAliased {
-		c.problem(n, diag.Malformed, fmt.Sprintf("aliases repeat more than %d values", maxAliased))
-		c.aliased = 0
-	}
-	return value
+	defer func() { c.inAlias-- }()
+	return c.value(n.Alias, depth+1)
 }
 
 func (c *converter) mapping(n *yaml.Node, depth int) any {
