@@ -8,43 +8,60 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// need makes sure that the cluster of a target is there.
-func (c *compiler) need(t target) {
-	if c.clusters[t.name] != nil {
-		return
-	}
-	out := &ir.Cluster{
-		Name:           t.name,
+// newCluster is an outbound cluster that asks the registry for its endpoints.
+func (p *plan) newCluster(key mesh.ServiceKey, origin diag.Ref) *ir.Cluster {
+	text := key.String()
+	return &ir.Cluster{
+		Name:           "out." + text,
 		Type:           ir.Registry,
-		EndpointKey:    t.key.String(),
-		ConnectTimeout: c.snap.Settings.ConnectTimeout,
+		EndpointKey:    text,
+		ConnectTimeout: p.snap.Settings.ConnectTimeout,
 		LoadBalancer:   ir.RoundRobin,
-		Origins:        []diag.Ref{t.origin},
+		Origins:        []diag.Ref{origin},
 	}
-	if t.service != nil && t.port != nil {
-		out.Origins[0] = t.service.Origin.Ref()
-		out.HTTP2 = isHTTP2(t.port)
-		reach(out, t)
-	}
-	if pol := c.policyFor(t); pol != nil {
-		pol.apply(out)
-	}
-	c.clusters[t.name] = out
 }
 
-// reach says how the cluster of a known service finds its endpoints. Those of
+// reach says how the cluster of a service finds its endpoints. Those of
 // external services are listed in the cluster, as the registry does not answer
 // for them.
-func reach(out *ir.Cluster, t target) {
+func reach(out *ir.Cluster, svc *mesh.Service, port *mesh.Port, labels mesh.Labels) {
 	switch {
-	case t.service.Resolution == mesh.Passthrough:
+	case svc.Resolution == mesh.Passthrough:
 		out.Type = ir.OriginalDestination
-	case t.service.Resolution == mesh.DNS:
+	case svc.Resolution == mesh.DNS:
 		out.Type = ir.StrictDNS
-		out.Hosts = t.hosts()
-	case t.service.External:
+		out.Hosts = hosts(svc, port, labels)
+	case svc.External:
 		out.Type = ir.StaticHosts
-		out.Hosts = t.hosts()
+		out.Hosts = hosts(svc, port, labels)
+	}
+}
+
+// hosts are the endpoints of a cluster that lists them itself. A DNS service
+// without endpoints is the endpoint of its own name.
+func hosts(svc *mesh.Service, port *mesh.Port, labels mesh.Labels) []ir.HostPort {
+	if svc.Resolution == mesh.DNS && len(svc.Instances) == 0 && len(labels) == 0 {
+		return []ir.HostPort{{Host: svc.Hostname, Port: port.Number}}
+	}
+	var out []ir.HostPort
+	for _, i := range svc.Instances {
+		if i.Port == port && labels.SubsetOf(i.Labels) {
+			out = append(out, ir.HostPort{Host: i.Address, Port: i.EndpointPort})
+		}
+	}
+	return out
+}
+
+// need makes sure that the cluster of a target is there, under the policy that
+// this view has for it.
+func (c *compiler) need(t target) {
+	name := t.cluster.Name
+	if c.clusters[name] != nil {
+		return
+	}
+	c.clusters[name] = t.cluster
+	if pol := c.policyFor(t); pol != nil {
+		c.clusters[name] = pol.applied(t.cluster)
 	}
 }
 

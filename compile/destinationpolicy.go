@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -90,7 +91,7 @@ func (p *plan) checkPolicy(pol *policy) {
 // policyFor is the first policy for exactly this version whose source fits the
 // view; nil when there is none.
 func (c *compiler) policyFor(t target) *policy {
-	for _, pol := range c.plan.policies[t.key.Hostname] {
+	for _, pol := range c.plan.policies[t.host] {
 		if pol.labels.Equal(t.labels) && pol.source.fits(c.view.Instances) {
 			return pol
 		}
@@ -104,24 +105,26 @@ var loadBalancers = map[string]ir.LoadBalancer{
 	"RANDOM":      ir.Random,
 }
 
-// apply lays a policy on a cluster.
-func (pol *policy) apply(to *ir.Cluster) {
-	to.Origins = append(to.Origins, pol.ref)
-	if lb := pol.spec.LoadBalancing; lb != nil && lb.Name != nil && to.Type != ir.OriginalDestination {
-		to.LoadBalancer = loadBalancers[*lb.Name]
+// applied is a cluster under the policy.
+func (pol *policy) applied(cluster *ir.Cluster) *ir.Cluster {
+	out := *cluster
+	out.Origins = append(slices.Clone(out.Origins), pol.ref)
+	if lb := pol.spec.LoadBalancing; lb != nil && lb.Name != nil && out.Type != ir.OriginalDestination {
+		out.LoadBalancer = loadBalancers[*lb.Name]
 	}
 	if pol.spec.CircuitBreaker == nil || pol.spec.CircuitBreaker.SimpleCB == nil {
-		return
+		return &out
 	}
 	cb := pol.spec.CircuitBreaker.SimpleCB
-	to.MaxRequestsPerConnection = int(cb.HTTPMaxRequestsPerConnection)
-	to.CircuitBreaker = &ir.CircuitBreaker{
+	out.MaxRequestsPerConnection = int(cb.HTTPMaxRequestsPerConnection)
+	out.CircuitBreaker = &ir.CircuitBreaker{
 		MaxConnections:     int(cb.MaxConnections),
 		MaxPendingRequests: int(cb.HTTPMaxPendingRequests),
 		MaxRequests:        int(cb.HTTPMaxRequests),
 		MaxRetries:         max(0, int(cb.HTTPMaxRetries)),
 	}
-	to.OutlierDetection = outlierDetection(cb)
+	out.OutlierDetection = outlierDetection(cb)
+	return &out
 }
 
 // outlierDetection leaves out durations under a second and ejects a tenth of

@@ -12,11 +12,11 @@ import (
 // snapshot and not changed after that, so views may be compiled in parallel.
 type plan struct {
 	snap     *mesh.Snapshot
-	rules    map[string][]*routeRule // by destination host, first to apply first
-	routes   map[servicePort][]plannedRoute
-	policies map[string][]*policy // by destination host, first to win first
-	versions map[labelled]bool    // whether any instance is of the version
-	routed   map[labelled]bool    // versions that some route goes to
+	rules    map[string][]*routeRule        // by destination host, first to apply first
+	routes   map[servicePort][]plannedRoute // of HTTP ports, the last one without source or match
+	policies map[string][]*policy           // by destination host, first to win first
+	versions map[labelled]bool              // whether any instance is of the version
+	routed   map[labelled]bool              // versions that some route goes to
 	problems diag.List
 }
 
@@ -43,6 +43,7 @@ func newPlan(s *mesh.Snapshot) *plan {
 		routed:   map[labelled]bool{},
 	}
 	p.planRouteRules()
+	p.planRoutes()
 	p.planDestinationPolicies()
 	p.reportWithoutEffect("EgressRule")
 	p.reportWithoutEffect("IngressRule")

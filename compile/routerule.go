@@ -21,16 +21,8 @@ type routeRule struct {
 	match     ir.Match
 }
 
-// plannedRoute is what a rule does on one service port.
-type plannedRoute struct {
-	rule    *routeRule
-	route   *ir.Route
-	targets []target // the clusters it needs
-}
-
-// planRouteRules sorts the rules of each host and lays out their routes for
-// each HTTP port. Rules that no request can reach are reported and kept: which
-// of them a caller sees is for Proxy to say.
+// planRouteRules sorts the rules of each host. Rules that no request can reach
+// are reported and kept: which of them a caller sees is for Proxy to say.
 func (p *plan) planRouteRules() {
 	specs(p, "RouteRule", p.addRouteRule)
 	for _, svc := range p.snap.Services {
@@ -41,12 +33,6 @@ func (p *plan) planRouteRules() {
 		p.reportHidden(rules)
 		for _, rule := range rules {
 			p.checkRule(rule, svc)
-			for _, port := range svc.Ports {
-				if port.Protocol.IsHTTP() {
-					at := servicePort{svc, port}
-					p.routes[at] = append(p.routes[at], p.planRoute(rule, svc, port))
-				}
-			}
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -31,13 +30,12 @@ func (c *compiler) table(port int) *table {
 	return c.tables[port]
 }
 
-// virtualHost is one service port: the rules that callers beside this proxy
-// see, up to the first that takes every request, and the default route when
-// none does.
+// virtualHost is one service port: the routes that callers beside this proxy
+// see, up to the first that takes every request.
 func (c *compiler) virtualHost(svc *mesh.Service, port *mesh.Port) *candidate {
 	host := newCandidate(svc, port, c.view.Domain)
 	for _, planned := range c.plan.routes[servicePort{svc, port}] {
-		if !planned.rule.source.fits(c.view.Instances) {
+		if !planned.source.fits(c.view.Instances) {
 			continue
 		}
 		for _, t := range planned.targets {
@@ -45,21 +43,10 @@ func (c *compiler) virtualHost(svc *mesh.Service, port *mesh.Port) *candidate {
 		}
 		host.Routes = append(host.Routes, planned.route)
 		if planned.route.Match.CatchAll() {
-			return host
+			break
 		}
 	}
-	to := newTarget(svc, port, nil, svc.Origin.Ref())
-	c.need(to)
-	host.Routes = append(host.Routes, defaultRoute(to.name, svc))
 	return host
-}
-
-func defaultRoute(cluster string, svc *mesh.Service) *ir.Route {
-	return &ir.Route{
-		Operation: "default-route",
-		Clusters:  []ir.WeightedCluster{{Name: cluster, Weight: 100}},
-		Origins:   []diag.Ref{svc.Origin.Ref()},
-	}
 }
 
 // httpListeners takes the traffic for each table, whatever address it was

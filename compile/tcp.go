@@ -36,8 +36,8 @@ func (c *compiler) outboundTCP() {
 // it is a new one. A port that finds its place taken gets neither listener nor
 // cluster.
 func (c *compiler) tcpPort(svc *mesh.Service, port *mesh.Port) *ir.Listener {
-	to := newTarget(svc, port, nil, svc.Origin.Ref())
-	route := ir.TCPRoute{Cluster: to.name}
+	to := c.plan.newTarget(svc, port, nil)
+	route := ir.TCPRoute{Cluster: to.cluster.Name}
 	var at ir.HostPort
 	at.Port = port.Number
 	at.Host, route.Destinations = c.tcpAddress(svc)
