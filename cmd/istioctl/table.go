@@ -18,46 +18,73 @@ type tableStyle struct {
 	wide       bool
 	namespaces bool // a column for the namespace
 	kinds      bool // "routerule.config.istio.io/x" as name
+	events     bool // a column for what happened
 }
 
 // tableWriter prints objects of one kind as rows of one table, however often
-// it is called.
+// it is called. Columns only ever grow.
 type tableWriter struct {
 	kind    *schema.Kind
+	style   tableStyle
 	printer printers.ResourcePrinter
+	target  *redirect
 	out     interface {
 		io.Writer
 		Flush() error
 	}
 }
 
+// redirect is a writer whose target can be changed.
+type redirect struct{ io.Writer }
+
 func newTable(w io.Writer, kind *schema.Kind, style tableStyle) *tableWriter {
-	return &tableWriter{
-		kind: kind,
-		out:  printers.GetNewTabWriter(w),
-		printer: printers.NewTablePrinter(printers.PrintOptions{
-			Wide:          style.wide,
-			WithNamespace: style.namespaces,
-			WithKind:      style.kinds,
-			Kind:          gvk.GroupKind{Group: kind.Group, Kind: kind.Kind},
-		}),
-	}
+	target := &redirect{w}
+	return &tableWriter{kind: kind, style: style, printer: style.printer(kind), target: target, out: printers.GetNewTabWriter(target)}
 }
 
-func (t *tableWriter) objects(objects []*schema.Object) error {
-	return t.print(t.table(objects))
-}
-
-// event prints a row that begins with the type of the change.
-func (t *tableWriter) event(e store.Event) error {
-	return t.print(&metav1.WatchEvent{
-		Type:   string(e.Type),
-		Object: runtime.RawExtension{Object: t.table([]*schema.Object{e.Object})},
+func (s tableStyle) printer(kind *schema.Kind) printers.ResourcePrinter {
+	return printers.NewTablePrinter(printers.PrintOptions{
+		Wide:          s.wide,
+		WithNamespace: s.namespaces,
+		WithKind:      s.kinds,
+		Kind:          gvk.GroupKind{Group: kind.Group, Kind: kind.Kind},
 	})
 }
 
-func (t *tableWriter) print(table runtime.Object) error {
-	if err := t.printer.PrintObj(table, t.out); err != nil {
+func (t *tableWriter) objects(objects []*schema.Object) error {
+	return t.print(t.printer, t.table(objects))
+}
+
+// event prints the row of a changed object.
+func (t *tableWriter) event(e store.Event) error {
+	return t.print(t.printer, t.row(e.Type, e.Object))
+}
+
+// fit makes the columns wide enough for events of these objects, by printing
+// them to nowhere.
+func (t *tableWriter) fit(objects []*schema.Object) error {
+	w := t.target.Writer
+	defer func() { t.target.Writer = w }()
+	t.target.Writer = io.Discard
+	p := t.style.printer(t.kind)
+	for _, o := range objects {
+		if err := t.print(p, t.row(store.Modified, o)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tableWriter) row(what store.EventType, o *schema.Object) runtime.Object {
+	table := t.table([]*schema.Object{o})
+	if !t.style.events {
+		return table
+	}
+	return &metav1.WatchEvent{Type: string(what), Object: runtime.RawExtension{Object: table}}
+}
+
+func (t *tableWriter) print(p printers.ResourcePrinter, table runtime.Object) error {
+	if err := p.PrintObj(table, t.out); err != nil {
 		return err
 	}
 	return t.out.Flush()

@@ -2,20 +2,173 @@ package main
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/cache"
 )
 
 type watchFlags struct {
 	output        string
 	selector      string
 	allNamespaces bool
-	// plain leaves the type of the event out of tables, as get does.
+	// plain leaves the type of a change out of tables, as get does.
 	plain bool
 }
 
 func newWatch(s *session) *cobra.Command {
-	return &cobra.Command{Use: "watch"}
+	var flags watchFlags
+	cmd := &cobra.Command{
+		Use:   "watch (KIND [NAME] | KIND/NAME)",
+		Short: "Follow the objects of a kind as they change",
+		Long: `Show the objects of a kind, or one of them, and then every change as it comes,
+until interrupted. A lost connection is taken up again where it broke off: no
+change is shown twice. After a long absence only the difference is shown.`,
+		Example: `  # Follow all route rules of the default namespace
+  istioctl watch routerules
+
+  # Follow one, for a program: one JSON document a change
+  istioctl watch routerule reviews -o json`,
+		Args:              args(cobra.RangeArgs(1, 2)),
+		ValidArgsFunction: s.completeNames,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return runWatch(cmd.Context(), s, flags, args)
+	}
+	addOutput(cmd, &flags.output, readFormats)
+	addSelection(cmd, &flags.selector, &flags.allNamespaces)
+	return cmd
 }
 
-func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) error { return nil }
+func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) error {
+	scope, selector, err := s.watchScope(flags, args)
+	if err != nil {
+		return err
+	}
+	c, err := s.connect(s.warn)
+	if err != nil {
+		return err
+	}
+	// The first list shows whether there is a server at all; from then on
+	// trouble is waited out.
+	first, err := c.List(ctx, scope, store.ListOptions{})
+	if err != nil {
+		return s.fail(ctx, err)
+	}
+	show, err := s.eventPrinter(flags, scope, first.Items)
+	if err != nil {
+		return err
+	}
+	return s.follow(ctx, &narrowed{c, scope, first}, selector, show)
+}
+
+func (s *session) watchScope(flags watchFlags, args []string) (store.Scope, labels.Selector, error) {
+	q, err := s.query(flags.output, flags.selector, flags.allNamespaces, args)
+	switch {
+	case err != nil:
+		return store.Scope{}, nil, err
+	case len(q.kinds) != 1 || len(q.targets) > 1:
+		return store.Scope{}, nil, usagef("watch one kind, or one object, at a time")
+	}
+	scope := store.Scope{Kind: q.kinds[0], Namespace: q.namespace}
+	if len(q.targets) == 1 {
+		scope.Name = q.targets[0].name
+	}
+	return scope, q.labels, nil
+}
+
+// eventPrinter shows changes in the format asked for. Tables are laid out for
+// the objects that are there at first.
+func (s *session) eventPrinter(flags watchFlags, scope store.Scope, first []*schema.Object) (func(store.Event) error, error) {
+	if !isTable(flags.output) {
+		p, err := objectPrinter(flags.output)
+		return func(e store.Event) error { return printEvent(s.Stdout, flags.output, p, e) }, err
+	}
+	style := tableStyle{wide: flags.output == formatWide, namespaces: scope.Namespace == "", events: !flags.plain}
+	table := newTable(s.Stdout, scope.Kind, style)
+	return table.event, table.fit(first)
+}
+
+// follow shows the objects of a source, then their changes, until ctx ends,
+// which is how a watch is meant to end, or until they cannot be shown.
+func (s *session) follow(ctx context.Context, source store.Reader, selector labels.Selector, show func(store.Event) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var broken error // Written by the one goroutine that calls the handler.
+	tell := func(e store.Event) {
+		if broken == nil {
+			if broken = show(e); broken != nil {
+				stop(broken)
+			}
+		}
+	}
+	view := cache.New(source, cache.Options{Log: s.log(), Window: 1})
+	view.Handle(nil, selected(selector, tell))
+	_ = view.Run(ctx) // It is the context's error, nothing else ends it.
+	return broken
+}
+
+// selected turns what a cache tells into the events that somebody sees who
+// sees only objects with certain labels.
+func selected(selector labels.Selector, tell func(store.Event)) cache.Handler {
+	in := func(o *schema.Object) bool { return selector.Matches(labels.Set(o.Meta.Labels)) }
+	return cache.Handler{
+		Add: func(o *schema.Object) {
+			if in(o) {
+				tell(store.Event{Type: store.Added, Object: o})
+			}
+		},
+		Update: func(before, after *schema.Object) {
+			switch {
+			case in(before) && in(after):
+				tell(store.Event{Type: store.Modified, Object: after})
+			case in(after):
+				tell(store.Event{Type: store.Added, Object: after})
+			case in(before):
+				tell(store.Event{Type: store.Deleted, Object: before})
+			}
+		},
+		Delete: func(last *schema.Object) {
+			if in(last) {
+				tell(store.Event{Type: store.Deleted, Object: last})
+			}
+		},
+	}
+}
+
+// narrowed is a store of which only one scope is seen. It begins with a list
+// that was made before.
+type narrowed struct {
+	store.Reader
+	scope store.Scope
+	first *store.List
+}
+
+func (n *narrowed) List(ctx context.Context, _ store.Scope, opts store.ListOptions) (*store.List, error) {
+	if list := n.first; list != nil {
+		n.first = nil
+		return list, nil
+	}
+	return n.Reader.List(ctx, n.scope, opts)
+}
+
+func (n *narrowed) Watch(ctx context.Context, _ store.Scope, after int64) (store.Watcher, error) {
+	return n.Reader.Watch(ctx, n.scope, after)
+}
+
+// log is where the parts we use tell of trouble that they wait out.
+func (s *session) log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(s.Stderr, &slog.HandlerOptions{
+		Level: slog.LevelWarn,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{} // Nobody reads it live.
+			}
+			return a
+		},
+	}))
+}
