@@ -125,7 +125,8 @@ func tcpCase() *ir.Config {
 			to("out.b|tcp", "10.1.2.3/32", "10.1.0.0/16"),
 			to("out.c|tcp"),
 			to("out.b|tcp", "10.1.9.9/16"),
-			to("out.a|tcp", "fd00::1/128")),
+			to("out.a|tcp", "fd00::1/128", "a.example/32"),
+			to("out.b|tcp", "b.example")),
 		tcp("0.0.0.0", 9001, false),
 	}, registryCluster("a|mongo"), registryCluster("a|tcp"), registryCluster("b|tcp"), registryCluster("c|tcp"))
 }

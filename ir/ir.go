@@ -10,7 +10,9 @@
 package ir
 
 import (
+	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -94,6 +96,15 @@ type TCPRoute struct {
 	Cluster      string
 }
 
+// ParseDestination reads a CIDR block, with the bits beyond it cleared.
+func ParseDestination(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return p, fmt.Errorf("destination must be a CIDR block like 10.0.0.0/8, found %q", text)
+	}
+	return p.Masked(), nil
+}
+
 // ServerTLS terminates TLS with files on the proxy's machine.
 type ServerTLS struct {
 	CertificateFile, KeyFile string
@@ -146,8 +157,11 @@ type Match struct {
 }
 
 // CatchAll tells whether every request matches.
-func (m Match) CatchAll() bool {
-	return m.Path == "" && m.Regex == "" && (m.Prefix == "" || m.Prefix == "/") && len(m.Headers) == 0
+func (m Match) CatchAll() bool { return m.AnyPath() && len(m.Headers) == 0 }
+
+// AnyPath tells whether the path does not matter.
+func (m Match) AnyPath() bool {
+	return m.Path == "" && m.Regex == "" && (m.Prefix == "" || m.Prefix == "/")
 }
 
 // HeaderMatch is a condition on one header or pseudo-header (":authority").
@@ -187,6 +201,12 @@ type Fault struct {
 	AbortStatus  int
 	AbortPercent int
 }
+
+// Delays tells whether some requests wait.
+func (f *Fault) Delays() bool { return f.Delay > 0 && f.DelayPercent > 0 }
+
+// Aborts tells whether some requests are answered with AbortStatus.
+func (f *Fault) Aborts() bool { return f.AbortPercent > 0 }
 
 // CORS policy of a route. MaxAge of 0 means unset.
 type CORS struct {

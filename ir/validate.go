@@ -98,8 +98,8 @@ func (v *validator) listener(l *Listener) {
 func (v *validator) tcpRoute(at string, r TCPRoute) {
 	v.knows(at, r.Cluster)
 	for _, d := range r.Destinations {
-		_, err := netip.ParsePrefix(d)
-		v.require(err == nil, at, "destination must be a CIDR block like 10.0.0.0/8, found %q", d)
+		_, err := ParseDestination(d)
+		v.require(err == nil, at, "%v", err)
 	}
 }
 

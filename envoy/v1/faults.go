@@ -3,7 +3,6 @@ package v1
 import (
 	"encoding/json"
 
-	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -61,15 +60,15 @@ func (b *listenerBuilder) routeFaults(l *ir.Listener, r *ir.Route) []Fault {
 	}
 	// As Pilot: such listeners carry no fault filters.
 	if l.HTTP.ForwardProxy || l.HTTP.UseRemoteAddress || l.Direction == ir.Gateway {
-		b.warn(r, "Envoy v1 injects no fault into requests through listener %s", envoy.ListenerName(l))
+		b.warn(r.Origins, "Envoy v1 injects no fault into requests through listener %s", envoy.ListenerName(l))
 		return nil
 	}
 	f := Fault{Headers: headerMatches(r.Match.Headers), Delay: delay(r.Fault), Abort: b.abort(r)}
 	if f.Delay == nil && f.Abort == nil {
 		return nil
 	}
-	if bare := (ir.Match{Path: r.Match.Path, Prefix: r.Match.Prefix, Regex: r.Match.Regex}); !bare.CatchAll() {
-		b.warn(r, "Envoy v1 injects the fault whatever the path: its faults know clusters and headers only")
+	if !r.Match.AnyPath() {
+		b.warn(r.Origins, "Envoy v1 injects the fault whatever the path: its faults know clusters and headers only")
 	}
 	out := make([]Fault, len(r.Clusters))
 	for i, c := range r.Clusters {
@@ -80,7 +79,7 @@ func (b *listenerBuilder) routeFaults(l *ir.Listener, r *ir.Route) []Fault {
 }
 
 func delay(f *ir.Fault) *Delay {
-	if f.Delay <= 0 || f.DelayPercent <= 0 {
+	if !f.Delays() {
 		return nil
 	}
 	return &Delay{Type: "fixed", Percent: f.DelayPercent, FixedDurationMS: millis(f.Delay)}
@@ -88,18 +87,14 @@ func delay(f *ir.Fault) *Delay {
 
 func (b *listenerBuilder) abort(r *ir.Route) *Abort {
 	f := r.Fault
-	if f.AbortPercent <= 0 {
+	if !f.Aborts() {
 		return nil
 	}
 	if f.AbortStatus > maxAbortStatus {
-		b.warn(r, "Envoy v1 aborts with a status of at most %d, found %d; requests are not aborted", maxAbortStatus, f.AbortStatus)
+		b.warn(r.Origins, "Envoy v1 aborts with a status of at most %d, found %d; requests are not aborted", maxAbortStatus, f.AbortStatus)
 		return nil
 	}
 	return &Abort{Percent: f.AbortPercent, HTTPStatus: f.AbortStatus}
-}
-
-func (b *listenerBuilder) warn(r *ir.Route, format string, args ...any) {
-	b.problems = append(b.problems, diag.Warn(diag.NotHonoured, r.Origins, format, args...)...)
 }
 
 // key is equal for equal faults only.

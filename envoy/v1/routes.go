@@ -1,10 +1,6 @@
 package v1
 
 import (
-	"strconv"
-	"strings"
-	"time"
-
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
@@ -78,17 +74,6 @@ type HeaderAdd struct {
 	Value string `json:"value"`
 }
 
-// CORS policy; the maximal age is seconds in text.
-type CORS struct {
-	Enabled          bool     `json:"enabled"`
-	AllowCredentials *bool    `json:"allow_credentials,omitempty"`
-	AllowMethods     string   `json:"allow_methods,omitempty"`
-	AllowHeaders     string   `json:"allow_headers,omitempty"`
-	ExposeHeaders    string   `json:"expose_headers,omitempty"`
-	MaxAge           string   `json:"max_age,omitempty"`
-	AllowOrigin      []string `json:"allow_origin,omitempty"`
-}
-
 // Decorator names the span.
 type Decorator struct {
 	Operation string `json:"operation"`
@@ -100,7 +85,8 @@ func Routes(t *ir.RouteTable) (RouteConfiguration, diag.List) {
 	var problems diag.List
 	hosts := make([]VirtualHost, len(t.VirtualHosts))
 	for i, h := range t.VirtualHosts {
-		hosts[i] = VirtualHost{Name: h.Name, Domains: h.Domains, Routes: make([]Route, 0, len(h.Routes))}
+		// Envoy limits names of virtual hosts as it does those of clusters.
+		hosts[i] = VirtualHost{Name: envoy.ClusterName(h.Name), Domains: h.Domains, Routes: make([]Route, 0, len(h.Routes))}
 		for _, r := range h.Routes {
 			if p := unreadable(r); p != nil {
 				problems = append(problems, p...)
@@ -124,19 +110,6 @@ func route(r *ir.Route) Route {
 	}
 	out.forward(r)
 	return out
-}
-
-func (out *Route) match(m ir.Match) {
-	switch {
-	case m.Path != "":
-		out.Path = m.Path
-	case m.Regex != "":
-		out.Regex = m.Regex
-	case m.Prefix != "":
-		out.Prefix = m.Prefix
-	default:
-		out.Prefix = "/"
-	}
 }
 
 func (out *Route) forward(r *ir.Route) {
@@ -171,22 +144,4 @@ func (out *Route) clusters(weighted []ir.WeightedCluster) {
 		out.WeightedClusters.Clusters = append(out.WeightedClusters.Clusters,
 			WeightedCluster{Name: envoy.ClusterName(w.Name), Weight: w.Weight})
 	}
-}
-
-func cors(c *ir.CORS) *CORS {
-	if c == nil {
-		return nil
-	}
-	out := &CORS{
-		Enabled:          true,
-		AllowCredentials: c.AllowCredentials,
-		AllowMethods:     strings.Join(c.AllowMethods, ","),
-		AllowHeaders:     strings.Join(c.AllowHeaders, ","),
-		ExposeHeaders:    strings.Join(c.ExposeHeaders, ","),
-		AllowOrigin:      c.AllowOrigin,
-	}
-	if c.MaxAge > 0 {
-		out.MaxAge = strconv.FormatInt(int64(c.MaxAge/time.Second), 10)
-	}
-	return out
 }

@@ -9,46 +9,10 @@
 // is left out of it.
 package v1
 
-import (
-	"regexp"
-	"time"
-
-	"github.com/pilot-api/pilot-api/ir"
-)
+import "time"
 
 // millis rounds up: a time that is set must not turn into 0, which v1 reads as
 // "none" or refuses.
 func millis(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
-}
-
-// HeaderMatch is a condition on a header; without value, that it is present.
-type HeaderMatch struct {
-	Name  string `json:"name"`
-	Value string `json:"value,omitempty"`
-	Regex bool   `json:"regex,omitempty"`
-}
-
-func headerMatches(matches []ir.HeaderMatch) []HeaderMatch {
-	var out []HeaderMatch
-	for _, m := range matches {
-		out = append(out, headerMatch(m))
-	}
-	return out
-}
-
-func headerMatch(m ir.HeaderMatch) HeaderMatch {
-	switch {
-	case m.Present:
-		return HeaderMatch{Name: m.Name}
-	case m.Regex != "":
-		return HeaderMatch{Name: m.Name, Value: m.Regex, Regex: true}
-	case m.Prefix != "":
-		return HeaderMatch{Name: m.Name, Value: "^" + regexp.QuoteMeta(m.Prefix) + ".*", Regex: true}
-	case m.Exact != "":
-		return HeaderMatch{Name: m.Name, Value: m.Exact}
-	default:
-		// An empty value would ask for presence.
-		return HeaderMatch{Name: m.Name, Value: "^$", Regex: true}
-	}
 }

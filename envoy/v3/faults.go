@@ -23,7 +23,7 @@ func fault(r *ir.Route) (*faultv3.HTTPFault, diag.List) {
 		return nil, nil
 	}
 	out := &faultv3.HTTPFault{}
-	if f.Delay > 0 && f.DelayPercent > 0 {
+	if f.Delays() {
 		out.Delay = &commonfaultv3.FaultDelay{
 			FaultDelaySecifier: &commonfaultv3.FaultDelay_FixedDelay{FixedDelay: durationpb.New(f.Delay)},
 			Percentage:         percent(f.DelayPercent),
@@ -39,7 +39,7 @@ func fault(r *ir.Route) (*faultv3.HTTPFault, diag.List) {
 
 func faultAbort(r *ir.Route) (*faultv3.FaultAbort, diag.List) {
 	f := r.Fault
-	if f.AbortPercent <= 0 {
+	if !f.Aborts() {
 		return nil, nil
 	}
 	if f.AbortStatus < minAbortStatus || f.AbortStatus > maxAbortStatus {

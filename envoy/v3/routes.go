@@ -1,13 +1,10 @@
 package v3
 
 import (
-	"strconv"
 	"strings"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -134,22 +131,4 @@ func filterConfig(r *ir.Route) (map[string]*anypb.Any, diag.List) {
 		return nil, problems
 	}
 	return out, problems
-}
-
-func corsPolicy(c *ir.CORS) *corsv3.CorsPolicy {
-	out := &corsv3.CorsPolicy{
-		AllowMethods:  strings.Join(c.AllowMethods, ","),
-		AllowHeaders:  strings.Join(c.AllowHeaders, ","),
-		ExposeHeaders: strings.Join(c.ExposeHeaders, ","),
-	}
-	for _, origin := range c.AllowOrigin {
-		out.AllowOriginStringMatch = append(out.AllowOriginStringMatch, exactly(origin))
-	}
-	if c.MaxAge > 0 {
-		out.MaxAge = strconv.FormatInt(int64(c.MaxAge/time.Second), 10)
-	}
-	if c.AllowCredentials != nil {
-		out.AllowCredentials = wrapperspb.Bool(*c.AllowCredentials)
-	}
-	return out
 }

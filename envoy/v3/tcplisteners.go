@@ -53,12 +53,12 @@ func (b *chainBuilder) destinations(r ir.TCPRoute) []netip.Prefix {
 	}
 	var own []netip.Prefix
 	for _, d := range r.Destinations {
-		p, err := netip.ParsePrefix(d)
+		p, err := ir.ParseDestination(d)
 		if err != nil {
-			b.warn(diag.FieldInvalid, "destination %q of cluster %s is no CIDR block like 10.0.0.0/8; it is left out", d, r.Cluster)
+			b.warn(diag.NotHonoured, "cluster %s is without a destination in Envoy v3: %v", r.Cluster, err)
 			continue
 		}
-		own = append(own, b.take(r.Cluster, p.Masked())...)
+		own = append(own, b.take(r.Cluster, p)...)
 	}
 	return own
 }

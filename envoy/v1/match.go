@@ -1,0 +1,51 @@
+package v1
+
+import (
+	"regexp"
+
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+func (out *Route) match(m ir.Match) {
+	switch {
+	case m.Path != "":
+		out.Path = m.Path
+	case m.Regex != "":
+		out.Regex = m.Regex
+	case m.Prefix != "":
+		out.Prefix = m.Prefix
+	default:
+		out.Prefix = "/"
+	}
+}
+
+// HeaderMatch is a condition on a header; without value, that it is present.
+type HeaderMatch struct {
+	Name  string `json:"name"`
+	Value string `json:"value,omitempty"`
+	Regex bool   `json:"regex,omitempty"`
+}
+
+func headerMatches(matches []ir.HeaderMatch) []HeaderMatch {
+	var out []HeaderMatch
+	for _, m := range matches {
+		out = append(out, headerMatch(m))
+	}
+	return out
+}
+
+func headerMatch(m ir.HeaderMatch) HeaderMatch {
+	switch {
+	case m.Present:
+		return HeaderMatch{Name: m.Name}
+	case m.Regex != "":
+		return HeaderMatch{Name: m.Name, Value: m.Regex, Regex: true}
+	case m.Prefix != "":
+		return HeaderMatch{Name: m.Name, Value: "^" + regexp.QuoteMeta(m.Prefix) + ".*", Regex: true}
+	case m.Exact != "":
+		return HeaderMatch{Name: m.Name, Value: m.Exact}
+	default:
+		// An empty value would ask for presence.
+		return HeaderMatch{Name: m.Name, Value: "^$", Regex: true}
+	}
+}
