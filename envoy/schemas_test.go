@@ -60,12 +60,3 @@ func (s *schemaSet) validate(t *testing.T, name string, text []byte) {
 		t.Errorf("violates %s: %#v\n%s", name, err, text)
 	}
 }
-
-// missing skips a test for want of something from outside, but not in CI.
-func missing(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatalf("not found: %s", what)
-	}
-	t.Skipf("SKIPPED, not found: %s", what)
-}

@@ -17,9 +17,6 @@ import (
 
 var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
-// Updating tells whether -update was given, for goldens that are no archives.
-func Updating() bool { return *update }
-
 // Archive is one case. It belongs to one test and is not safe for concurrent
 // use.
 type Archive struct {
@@ -53,15 +50,6 @@ func (a *Archive) Input(name string) []byte {
 		return a.arc.Files[i].Data
 	}
 	return nil
-}
-
-// Names lists the files in archive order.
-func (a *Archive) Names() []string {
-	names := make([]string, len(a.arc.Files))
-	for i, f := range a.arc.Files {
-		names[i] = f.Name
-	}
-	return names
 }
 
 // Want compares got with a file of the archive. A text without a final newline
