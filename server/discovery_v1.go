@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -91,6 +92,9 @@ type discoveryErrors struct{ log *slog.Logger }
 
 func (d discoveryErrors) write(w http.ResponseWriter, r *http.Request, err error) {
 	status := discoveryStatus(err)
+	if status == http.StatusRequestEntityTooLarge {
+		err = fmt.Errorf("a poll must not be larger than %d bytes", maxPoll)
+	}
 	d.log.DebugContext(r.Context(), "discovery refused", "path", r.URL.Path, "status", status, "err", err)
 	http.Error(w, err.Error(), status)
 }

@@ -148,4 +148,3 @@ func decodePoll(body []byte) (poll, error) {
 		TypeURL: cmp.Or(in.TypeURL, in.CamelTypeURL),
 	}, nil
 }
-
