@@ -1,18 +1,24 @@
 // Package compile turns config objects into what a proxy must do. It is the
 // only package that knows both the config kinds and the IR.
 //
-// The work has two halves. What is the same for every proxy is planned once a
-// snapshot (plan.go): the kinds' front-ends, one file each (routerule.go,
-// destinationpolicy.go), resolve references and lay out the routes of every
-// service port. Proxy then only chooses: which rules fit the callers beside
-// this proxy, which names its domain allows, which policies hold for it. Both
-// halves are linear in what they read.
+// The work has two halves, both linear in what they read. What is the same for
+// every proxy is planned once a snapshot:
 //
-//	services.go   HTTP ports → virtual hosts (virtualhost.go) and tables
-//	tcp.go        other ports → TCP listeners
-//	inbound.go    the proxy's own instances
-//	httpproxy.go  all HTTP routes in one table
-//	cluster.go    every cluster that the above refer to
+//	plan.go               the plan and its order
+//	routerule.go          RouteRules in order (match.go), and what is wrong
+//	                      with them (rulecheck.go)
+//	route.go              rules as routes of every HTTP port (action.go), to
+//	                      clusters (target.go, cluster.go)
+//	destinationpolicy.go  policies, and what they change in a cluster
+//	reference.go          what hosts and callers an object means
+//
+// Proxy then only chooses: which rules fit the workload beside this proxy,
+// which names its domain allows, which policies hold for it:
+//
+//	services.go           HTTP ports → virtual hosts (virtualhost.go), tables
+//	tcp.go                other ports → TCP listeners
+//	inbound.go            the proxy's own instances
+//	httpproxy.go          all HTTP routes in one table
 //
 // Compiling is a pure function: the same snapshot and view give the same IR,
 // in the same order, on every replica. One bad object never spoils the rest:

@@ -146,10 +146,12 @@ func TestOrderOfObjectsHasNoEffect(t *testing.T) {
 
 func TestEveryConfigurationIsValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		config, problems := compiled(t, rapid.SampledFrom(someNodes).Draw(rt, "node"), drawWorld(rt, t))
+		node := rapid.SampledFrom(someNodes).Draw(rt, "node")
+		config, problems := compiled(t, node, drawWorld(rt, t))
 		if err := ir.Validate(config); err != nil {
 			rt.Fatal(err)
 		}
+		v3Answers(t, config, proxy(t, node).IP)
 		if err := problems.Err(); err != nil {
 			rt.Fatalf("stored objects cannot be refused: %v", err)
 		}

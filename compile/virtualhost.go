@@ -57,8 +57,11 @@ func bracketed(host string) string {
 
 // hostForms are the names by which a proxy of that domain may call a host: the
 // longest suffix that both share is split off, then each longer form is added
-// one label at a time.
+// one label at a time. A wildcard has no shorter form: it would take more.
 func hostForms(host, domain string) []string {
+	if strings.HasPrefix(host, "*") {
+		return []string{host}
+	}
 	labels, theirs := strings.Split(host, "."), strings.Split(domain, ".")
 	shared := 0
 	for shared < len(labels) && shared < len(theirs) &&

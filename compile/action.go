@@ -1,0 +1,106 @@
+package compile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// What a RouteRule does to a request on the way, field by field.
+
+func timeout(t *schema.HTTPTimeout) time.Duration {
+	if t == nil || t.SimpleTimeout == nil {
+		return 0
+	}
+	return t.SimpleTimeout.Timeout.Duration
+}
+
+func rewrite(r *schema.HTTPRewrite) *ir.Rewrite {
+	if r == nil {
+		return nil
+	}
+	return &ir.Rewrite{Host: r.Authority, Path: r.URI}
+}
+
+func retry(r *schema.HTTPRetry) *ir.Retry {
+	if r == nil || r.SimpleRetry == nil || r.SimpleRetry.Attempts <= 0 {
+		return nil
+	}
+	return &ir.Retry{
+		Attempts:      int(r.SimpleRetry.Attempts),
+		PerTryTimeout: r.SimpleRetry.PerTryTimeout.Duration,
+	}
+}
+
+// fault cuts percentages to whole numbers; one below 1 is no fault.
+func fault(f *schema.HTTPFaultInjection) *ir.Fault {
+	if f == nil {
+		return nil
+	}
+	var out ir.Fault
+	if d := f.Delay; d != nil && d.Percent >= 1 {
+		out.Delay, out.DelayPercent = d.FixedDelay.Duration, int(d.Percent)
+	}
+	if a := f.Abort; a != nil && a.Percent >= 1 && a.HTTPStatus > 0 {
+		out.AbortStatus, out.AbortPercent = int(a.HTTPStatus), int(a.Percent)
+	}
+	if out == (ir.Fault{}) {
+		return nil
+	}
+	return &out
+}
+
+// checkFault reports faults that are written down and never injected.
+func (p *plan) checkFault(rule *routeRule) {
+	f := rule.spec.HTTPFault
+	if f == nil {
+		return
+	}
+	if f.Delay != nil {
+		p.checkPercent(rule, "delay", f.Delay.Percent)
+	}
+	if f.Abort != nil {
+		p.checkPercent(rule, "abort", f.Abort.Percent)
+	}
+}
+
+func (p *plan) checkPercent(rule *routeRule, part string, percent float64) {
+	if percent >= 1 {
+		return
+	}
+	p.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.NotHonoured, Object: rule.ref,
+		Field: "spec.httpFault." + part + ".percent", Value: fmt.Sprint(percent),
+		Message: "no " + part + " is injected: an unset percentage is 0, and fractions are cut; write 100 for every request",
+	})
+}
+
+func cors(c *schema.CorsPolicy) *ir.CORS {
+	if c == nil {
+		return nil
+	}
+	out := &ir.CORS{
+		AllowOrigin:      c.AllowOrigin,
+		AllowMethods:     c.AllowMethods,
+		AllowHeaders:     c.AllowHeaders,
+		ExposeHeaders:    c.ExposeHeaders,
+		AllowCredentials: c.AllowCredentials,
+	}
+	if c.MaxAge != nil {
+		out.MaxAge = c.MaxAge.Duration
+	}
+	return out
+}
+
+func appendHeaders(headers map[string]string) []ir.Header {
+	var out []ir.Header
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		out = append(out, ir.Header{Name: name, Value: headers[name]})
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// reportHidden tells of rules after a catch-all that takes every request of
+// the same callers.
+func (p *plan) reportHidden(rules []*routeRule) {
+	takesAll := map[string]*routeRule{}
+	for _, rule := range rules {
+		first := takesAll[""]
+		if first == nil {
+			first = takesAll[rule.source.String()]
+		}
+		switch {
+		case first != nil:
+			p.report(diag.Problem{
+				Severity: diag.Warning, Reason: diag.Conflict, Object: rule.ref,
+				Message: fmt.Sprintf("the rule is never used: %s with precedence %d comes first and takes every request",
+					first.ref, first.spec.Precedence),
+			})
+		case rule.match.CatchAll():
+			takesAll[rule.source.String()] = rule
+		}
+	}
+}
+
+// checkRule reports what the rule asks for and cannot get.
+func (p *plan) checkRule(rule *routeRule, svc *mesh.Service) {
+	p.checkSource(rule.ref, "spec.match.source", rule.source)
+	if !slices.ContainsFunc(svc.Ports, func(port *mesh.Port) bool { return port.Protocol.IsHTTP() }) {
+		p.report(diag.Problem{
+			Severity: diag.Warning, Reason: diag.NotHonoured, Object: rule.ref, Field: "spec.destination",
+			Value:   fmt.Sprintf("%q", svc.Hostname),
+			Message: "the rule has no effect: no port of the service is HTTP, HTTP2 or GRPC",
+		})
+		return
+	}
+	for i, entry := range rule.spec.Route {
+		p.checkDestination(rule, svc, fmt.Sprintf("spec.route[%d]", i), entry.Destination, entry.Labels)
+	}
+	if m := rule.spec.Mirror; m != nil {
+		p.checkDestination(rule, svc, "spec.mirror", m, m.Labels)
+	}
+	p.checkFault(rule)
+}
+
+// checkDestination reports a place of a rule where requests would find no
+// endpoint.
+func (p *plan) checkDestination(rule *routeRule, own *mesh.Service, field string, to *schema.IstioService, labels mesh.Labels) {
+	const consequence = "so requests that go there fail"
+	dest := own
+	if to != nil {
+		host := p.hostname(to, rule.namespace)
+		if !p.checkService(rule.ref, field, host, consequence) {
+			return
+		}
+		dest = p.snap.Service(host)
+	}
+	p.checkLabels(rule.ref, field+".labels", dest.Hostname, labels, consequence)
+	for _, port := range own.Ports {
+		if port.Protocol.IsHTTP() && dest != own && sharedPort(port, dest) == nil {
+			p.report(diag.Problem{
+				Severity: diag.Warning, Reason: diag.NoSuchReference, Object: rule.ref, Field: field,
+				Value: fmt.Sprintf("%q", dest.Hostname),
+				Message: fmt.Sprintf("requests to port %d of %s fail there: the service needs a port that is %s as well",
+					port.Number, own.Hostname, portIdentity(port, dest)),
+			})
+		}
+	}
+}
+
+// portIdentity says what must be equal for sharedPort to find a port.
+func portIdentity(p *mesh.Port, dest *mesh.Service) string {
+	if dest.External {
+		return fmt.Sprintf("number %d", p.Number)
+	}
+	return fmt.Sprintf("named %q", p.Name)
+}

@@ -1,0 +1,65 @@
+package mesh
+
+import (
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The take… functions read the value of one setting into its place. They
+// return what must be so, "" when it is.
+
+func shown(value *yaml.Node) string {
+	switch value.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	if value.Tag == "!!str" {
+		return strconv.Quote(value.Value)
+	}
+	return value.Value
+}
+
+func takePort(to *int) func(*yaml.Node) string {
+	return func(n *yaml.Node) string {
+		port, err := strconv.Atoi(n.Value)
+		if n.Tag != "!!int" || err != nil || port < 0 || port > 65535 {
+			return "must be a port number from 0 to 65535"
+		}
+		*to = port
+		return ""
+	}
+}
+
+func takeDuration(to *time.Duration) func(*yaml.Node) string {
+	return func(n *yaml.Node) string {
+		d, err := time.ParseDuration(n.Value)
+		if n.Tag != "!!str" || err != nil || d < time.Millisecond || d%time.Millisecond != 0 {
+			return "must be a duration of whole milliseconds, 1ms at least, such as 250ms or 1.5s"
+		}
+		*to = d
+		return ""
+	}
+}
+
+func takeBool(to *bool) func(*yaml.Node) string {
+	return func(n *yaml.Node) string {
+		if n.Tag != "!!bool" || n.Decode(to) != nil {
+			return "must be true or false"
+		}
+		return ""
+	}
+}
+
+func takeString(to *string) func(*yaml.Node) string {
+	return func(n *yaml.Node) string {
+		if n.Tag != "!!str" {
+			return "must be a text"
+		}
+		*to = n.Value
+		return ""
+	}
+}
