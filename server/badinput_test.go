@@ -11,6 +11,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/server"
 )
 
 // TestBadBodies sends what must not be stored, and looks at the answer.
@@ -185,10 +187,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 // TestSlowHead shows that a client cannot hold a connection with half a
 // request for ever; it needs the real Serve.
 func TestSlowHead(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for a time limit")
-	}
-	_, addr, _ := serve(t, nil)
+	_, addr, _ := serve(t, func(o *server.Options) { o.RequestTimeout = 50 * time.Millisecond })
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)

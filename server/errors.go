@@ -46,7 +46,11 @@ func (s *Server) logFailure(r *http.Request, status *metav1.Status, err error) {
 	if status.Code < 500 || errors.Is(r.Context().Err(), context.Canceled) {
 		return
 	}
-	s.opts.Log.LogAttrs(r.Context(), slog.LevelError, "request failed",
+	level := slog.LevelWarn // Not our fault, and it may pass.
+	if status.Code == http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	s.opts.Log.LogAttrs(r.Context(), level, "request failed",
 		slog.String("method", r.Method), slog.String("path", r.URL.Path),
 		slog.Int("status", int(status.Code)), slog.Any("error", err),
 		slog.String("id", requestID(r)))

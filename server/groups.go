@@ -13,11 +13,23 @@ import (
 // verbs are what every kind can do, in the words of Kubernetes.
 var verbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
 
-// legacyVersions answers /api: the core group of Kubernetes is not here.
-func (s *Server) legacyVersions(w http.ResponseWriter, r *http.Request) error {
+// coreVersions answers /api, where Kubernetes has its core group. Nothing of it
+// is here but "kind: List", which kubectl looks for in it.
+func (s *Server) coreVersions(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, metav1.APIVersions{
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"},
-		Versions: []string{}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{},
+		Versions: []string{"v1"}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{},
+	})
+}
+
+// coreResources answers /api/v1. Clients refuse an empty list; List is a kind
+// without verbs, so nobody sends one.
+func (s *Server) coreResources(w http.ResponseWriter, r *http.Request) error {
+	return writeJSON(w, r, metav1.APIResourceList{
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: "v1", APIResources: []metav1.APIResource{{
+			Name: "lists", SingularName: "list", Kind: "List", Namespaced: true, Verbs: metav1.Verbs{},
+		}},
 	})
 }
 

@@ -2,12 +2,36 @@ package server
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/schema"
 )
 
 // node is a piece of an OpenAPI document.
 type node map[string]any
+
+// An OpenAPI v2 document in protobuf, as kubectl asks for it and as it reads
+// it: the name that it asks by is no valid media type.
+const (
+	acceptedV2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+	protobufV2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+)
+
+// openAPIv2 answers with a document without definitions: kubectl reads it
+// before it takes a "kind: List" apart, and leaves what it does not find there
+// to the server to check. In protobuf that is the empty message.
+func (s *Server) openAPIv2(w http.ResponseWriter, r *http.Request) error {
+	if !strings.Contains(r.Header.Get("Accept"), acceptedV2) {
+		return writeJSON(w, r, node{"swagger": "2.0", "info": s.openAPIInfo(), "paths": node{}})
+	}
+	w.Header().Set("Content-Type", protobufV2)
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func (s *Server) openAPIInfo() node {
+	return node{"title": "pilot-api", "version": s.opts.Version.GitVersion}
+}
 
 // openAPIPaths answers /openapi/v3: which documents there are.
 func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
@@ -40,7 +64,7 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 	}
 	return writeJSON(w, r, node{
 		"openapi":    "3.0.0",
-		"info":       node{"title": "pilot-api", "version": s.opts.Version.GitVersion},
+		"info":       s.openAPIInfo(),
 		"paths":      paths,
 		"components": node{"schemas": schemas},
 	})

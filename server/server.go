@@ -127,10 +127,12 @@ func (s *Server) routes() chi.Router {
 	r.Get("/version", s.handle(s.version))
 	r.Method(http.MethodGet, "/metrics", s.metrics.handler(s.opts.Registry))
 
-	r.Get("/api", s.handle(s.legacyVersions))
+	r.Get("/api", s.handle(s.coreVersions))
+	r.Get("/api/v1", s.handle(s.coreResources))
 	r.Get("/apis", s.handle(s.groups))
 	r.Get("/apis/{group}", s.handle(s.group))
 	r.Get("/apis/{group}/{version}", s.handle(s.resources))
+	r.Get("/openapi/v2", s.handle(s.openAPIv2))
 	r.Get("/openapi/v3", s.handle(s.openAPIPaths))
 	r.Get("/openapi/v3/apis/{group}/{version}", s.handle(s.openAPI))
 	for _, kind := range schema.Kinds() {
@@ -166,7 +168,7 @@ func (s *Server) mountKind(r chi.Router, kind *schema.Kind) {
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	srv := &http.Server{
 		Handler:           s.router,
-		ReadHeaderTimeout: 10 * time.Second,
+		ReadHeaderTimeout: min(10*time.Second, s.opts.RequestTimeout),
 		ReadTimeout:       s.opts.RequestTimeout,
 		WriteTimeout:      2 * s.opts.RequestTimeout,
 		IdleTimeout:       3 * time.Minute,

@@ -1,0 +1,113 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/util/jsonpath"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// tools is where make puts the programs that tests need.
+const tools = "../.tools"
+
+// need skips a test for want of a program, but never where the tests count.
+func need(t *testing.T, program, remedy string) {
+	t.Helper()
+	dir, err := filepath.Abs(tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	_, err = exec.LookPath(program)
+	switch {
+	case err == nil:
+	case os.Getenv("CI") != "":
+		t.Fatalf("%s is missing: %s", program, remedy)
+	default:
+		t.Skipf("NOT TESTED: %s is missing: %s", program, remedy)
+	}
+}
+
+// TestCurl walks the API with nothing but curl.
+func TestCurl(t *testing.T) {
+	need(t, "curl", "install it with the system's package manager")
+	runScripts(t, "testdata/script/curl")
+}
+
+// TestKubectl uses the server with an unmodified kubectl.
+func TestKubectl(t *testing.T) {
+	if _, err := os.Stat(filepath.Join(tools, "kubectl")); err != nil && os.Getenv("CI") == "" {
+		t.Skip("NOT TESTED: no .tools/kubectl: run make tools")
+	}
+	need(t, "kubectl", "run make tools")
+	runScripts(t, "testdata/script/kubectl")
+}
+
+// runScripts gives every script a server of its own, at $SERVER.
+func runScripts(t *testing.T, dir string) {
+	testscript.Run(t, testscript.Params{
+		Dir: dir,
+		Setup: func(env *testscript.Env) error {
+			mem := memory.New()
+			ts := httptest.NewServer(server.New(server.Options{
+				Store: store.Strict(mem), Reads: mem,
+				Version: version.Info{Major: "1", Minor: "0", GitVersion: "v1.0.0"},
+			}).Handler())
+			env.Defer(ts.Close)
+			env.Setenv("SERVER", ts.URL)
+			env.Setenv("API", ts.URL+"/apis/config.istio.io/v1alpha2")
+			env.Setenv("HOME", env.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"curl": curl, "field": field,
+		},
+	})
+}
+
+// curl is "curl CODE ARG…": it runs the real curl, and fails when the server
+// answers with another status code. The body goes to stdout.
+func curl(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: curl CODE ARG…")
+	}
+	ts.Check(ts.Exec("curl", append([]string{"-sS", "-o", "body", "-w", "%{http_code}"}, args[1:]...)...))
+	code, body := ts.ReadFile("stdout"), ts.ReadFile("body")
+	if code != args[0] {
+		ts.Fatalf("got status %s, want %s:\n%s", code, args[0], body)
+	}
+	fmt.Fprint(ts.Stdout(), body)
+}
+
+// field is "field NAME JSONPATH [VALUE]": it puts a field of the JSON or YAML
+// on stdout into a variable, and compares it with the value, if there is one.
+func field(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: field NAME JSONPATH [VALUE]")
+	}
+	var doc any
+	ts.Check(yaml.Unmarshal([]byte(ts.ReadFile("stdout")), &doc))
+	path := jsonpath.New(args[0])
+	ts.Check(path.Parse("{" + args[1] + "}"))
+	var text strings.Builder
+	if err := path.Execute(&text, doc); err != nil {
+		ts.Fatalf("%v in %s", err, ts.ReadFile("stdout"))
+	}
+	if len(args) == 3 && text.String() != args[2] {
+		ts.Fatalf("%s is %q, want %q", args[1], text.String(), args[2])
+	}
+	ts.Setenv(args[0], text.String())
+	fmt.Fprint(ts.Stdout(), ts.ReadFile("stdout"))
+}
