@@ -56,8 +56,9 @@ check: build .tools/envoy .tools/kubectl .tools/staticcheck ## the one command b
 	CGO_ENABLED=1 go test -race $(TESTFLAGS) ./...
 
 .PHONY: docs
-docs: ## write the generated reference pages anew
-	go test ./schema -run TestReference -update
+docs: ## write the generated pages anew: field reference, istioctl's commands
+	go test ./schema -run Reference -update
+	go test ./cmd/istioctl -run TestDocs -update
 
 .PHONY: tools
 tools: .tools/envoy .tools/kubectl .tools/staticcheck ## fetch or build what tests and checks need into .tools

@@ -61,47 +61,63 @@ func TestEtcdGone(t *testing.T) {
 	}
 }
 
-// surviveOutage writes and polls until the outage is over and a write has
-// succeeded again; what was acknowledged in between must be there.
+// surviveOutage returns when etcd was away and a write has succeeded again. All
+// the while, what needs no etcd is asked for.
 func surviveOutage(t *testing.T, pilot *Pilot, before []byte) {
 	t.Helper()
-	begin := time.Now()
+	written := make(chan error, 1)
+	go func() { written <- writeThrough(t, pilot) }()
 	pace := time.NewTicker(20 * time.Millisecond)
 	defer pace.Stop()
-	acknowledged, refused := map[string]bool{}, 0
-	for i := 0; time.Since(begin) < outage || len(acknowledged) == 0; i++ {
-		if time.Since(begin) > outage+patience {
-			t.Fatalf("no write succeeded within %v of etcd's return", patience)
+	for polls := 0; ; polls++ {
+		if now := clusters(t, pilot); !bytes.Equal(now, before) {
+			t.Fatalf("discovery changed from\n%s\nto\n%s", before, now)
 		}
-		<-pace.C
+		for _, path := range []string{"/healthz", rulesPath + "?resourceVersion=0"} {
+			if _, err := fetch(t.Context(), pilot.URL+path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		select {
+		case err := <-written:
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("discovery answered %d polls meanwhile", polls)
+			return
+		case <-pace.C:
+		}
+	}
+}
+
+// writeThrough creates one rule after the other until etcd is back and has
+// taken one; those that were acknowledged must then be there. Each must be
+// acknowledged or refused with 503 before the client gives up.
+func writeThrough(t *testing.T, pilot *Pilot) error {
+	var acknowledged []object
+	begin := time.Now()
+	for i := 0; time.Since(begin) < outage || len(acknowledged) == 0; i++ {
 		o := rule(i)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 		status, body, err := create(ctx, pilot.URL+rulesPath, o)
 		cancel()
 		switch {
 		case err != nil:
-			t.Fatalf("a write got no answer: %v", err)
+			return fmt.Errorf("a write got no answer: %w", err)
 		case status == http.StatusCreated:
-			acknowledged[o.Metadata.Name] = true
-		case status == http.StatusServiceUnavailable && isStatus(body):
-			refused++
-		default:
-			t.Fatalf("a write got %d, want 201 or 503 with a Status\n%s", status, body)
-		}
-		if now := clusters(t, pilot); !bytes.Equal(now, before) {
-			t.Fatalf("discovery changed from\n%s\nto\n%s", before, now)
-		}
-		if _, err := fetch(t.Context(), pilot.URL+"/healthz"); err != nil {
-			t.Fatal(err)
+			acknowledged = append(acknowledged, o)
+		case status != http.StatusServiceUnavailable || !isStatus(body):
+			return fmt.Errorf("a write got %d, want 201, or 503 with a Status\n%s", status, body)
+		case time.Since(begin) > outage+patience:
+			return fmt.Errorf("no write succeeded within %v of etcd's return", patience)
 		}
 	}
-	stored := rules(t, pilot)
-	for name := range acknowledged {
-		if _, ok := stored[name]; !ok {
-			t.Errorf("%s was acknowledged and is gone", name)
+	for _, o := range acknowledged {
+		if _, err := fetch(t.Context(), pilot.URL+rulesPath+"/"+o.Metadata.Name); err != nil {
+			return fmt.Errorf("an acknowledged write is gone: %w", err)
 		}
 	}
-	t.Logf("%d writes acknowledged, %d refused", len(acknowledged), refused)
+	return nil
 }
 
 func isStatus(body []byte) bool {
