@@ -1,0 +1,96 @@
+package envoy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	v1 "github.com/pilot-api/pilot-api/envoy/v1"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// largeConfig has n services with two routes each: by cookie and prefix to a
+// 90/10 split, and all else.
+func largeConfig(n int) *ir.Config {
+	t := &ir.RouteTable{Name: "80"}
+	cfg := config([]*ir.RouteTable{t}, []*ir.Listener{outbound(80, "80")})
+	for i := range n {
+		host := fmt.Sprintf("svc-%04d.default.svc.cluster.local", i)
+		stable, canary := registryCluster(host+"|http"), registryCluster(host+"|http|version=v2")
+		cfg.Clusters = append(cfg.Clusters, stable, canary)
+		t.VirtualHosts = append(t.VirtualHosts, &ir.VirtualHost{
+			Name: host + "|http", Domains: []string{host + ":80", host},
+			Routes: []*ir.Route{
+				{
+					Match: ir.Match{Prefix: "/api", Headers: []ir.HeaderMatch{
+						{Name: "cookie", Regex: "^(.*?;)?(user=jason)(;.*)?$"},
+					}},
+					Clusters: []ir.WeightedCluster{{Name: stable.Name, Weight: 90}, {Name: canary.Name, Weight: 10}},
+					Timeout:  10 * time.Second,
+				},
+				{Operation: "default-route", Clusters: all(stable.Name)},
+			},
+		})
+	}
+	return cfg
+}
+
+// encodeV1 and encodeV3 are all answers for the config, as bytes.
+func encodeV1(tb testing.TB, cfg *ir.Config) []byte {
+	clusters, _ := v1.Clusters(cfg)
+	listeners, _ := v1.Listeners(cfg, proxyIP)
+	routes, _ := v1.Routes(cfg.RouteTables[0])
+	text, err := json.Marshal([]any{clusters, listeners, routes})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return text
+}
+
+func encodeV3(tb testing.TB, cfg *ir.Config) []byte {
+	var out []byte
+	add := func(m proto.Message) {
+		text, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(out, m)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		out = text
+	}
+	r := spelledV3(cfg)
+	for _, m := range r.clusters {
+		add(m)
+	}
+	for _, m := range r.listeners {
+		add(m)
+	}
+	for _, m := range r.routes {
+		add(m)
+	}
+	return out
+}
+
+func TestEqualBytes(t *testing.T) {
+	for _, c := range append(cases(), aCase{"large", largeConfig(10)}) {
+		if len(c.config.RouteTables) > 0 && string(encodeV1(t, c.config)) != string(encodeV1(t, c.config)) {
+			t.Errorf("%s: v1 differs from one spelling to the next", c.name)
+		}
+		if string(encodeV3(t, c.config)) != string(encodeV3(t, c.config)) {
+			t.Errorf("%s: v3 differs from one spelling to the next", c.name)
+		}
+	}
+}
+
+func BenchmarkSpelling(b *testing.B) {
+	cfg := largeConfig(1000)
+	for name, encode := range map[string]func(testing.TB, *ir.Config) []byte{"v1": encodeV1, "v3": encodeV3} {
+		b.Run(name+"/services=1000", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				b.SetBytes(int64(len(encode(b, cfg))))
+			}
+		})
+	}
+}
