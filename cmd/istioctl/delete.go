@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -59,6 +60,10 @@ func runDelete(ctx context.Context, s *session, flags deleteFlags, args []string
 	objects, err := s.doomed(ctx, c, flags, args)
 	if err != nil {
 		return err
+	}
+	if len(objects) == 0 {
+		fmt.Fprintf(s.Stderr, "No %s found in namespace %s.\n", args[0], s.namespace)
+		return nil
 	}
 	var list []step
 	for _, o := range objects {

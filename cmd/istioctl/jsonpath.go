@@ -39,13 +39,13 @@ func (l linePrinter) PrintObj(obj runtime.Object, w io.Writer) error {
 	return err
 }
 
-var barePath = regexp.MustCompile(`^\{?\.?([^{}]+)\}?$`)
+var barePath = regexp.MustCompile(`^(?:\{\.?([^{}]+)\}|\.?([^{}]+))$`)
 
 // relaxed allows a path to be written without braces and leading dot, as
 // kubectl does.
 func relaxed(path string) string {
 	if m := barePath.FindStringSubmatch(path); m != nil {
-		return "{." + m[1] + "}"
+		return "{." + m[1] + m[2] + "}"
 	}
 	return path
 }

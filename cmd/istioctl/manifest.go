@@ -40,11 +40,8 @@ func (s *session) manifests(ctx context.Context, f fileFlags) ([]manifest, error
 		return nil, err
 	}
 	found, problems := s.check(docs)
-	s.showWarnings(problems.Warnings())
+	s.showProblems(problems)
 	if errs := problems.Errors(); len(errs) > 0 {
-		for _, p := range errs {
-			fmt.Fprintf(s.Stderr, "error: %s\n", p)
-		}
 		return nil, fmt.Errorf("%s; nothing was sent", count(len(errs), "error"))
 	}
 	if len(found) == 0 {
@@ -63,17 +60,24 @@ func (s *session) check(docs []schema.Document) ([]manifest, diag.List) {
 		problems = append(problems, list...)
 		for _, o := range objects {
 			problems = append(problems, s.misplaced(o, doc)...)
-			if o.Meta.Name != "" {
-				if other, taken := first[o.Key()]; taken {
-					problems = append(problems, problem(o, doc, diag.FieldDuplicate, "metadata.name",
-						fmt.Sprintf("the same object is already in %s", place(other))))
-				}
-				first[o.Key()] = doc
+			if other, taken := first[o.Key()]; taken && o.Meta.Name != "" {
+				problems = append(problems, repeated(o, doc, other))
 			}
+			first[o.Key()] = doc
 			found = append(found, manifest{o, doc})
 		}
 	}
 	return found, problems
+}
+
+// repeated warns that an object is given twice. That may be meant, as in a
+// folder of alternatives, but hardly in one command.
+func repeated(o *schema.Object, doc, other schema.Document) diag.Problem {
+	return diag.Problem{
+		Severity: diag.Warning, Reason: diag.FieldDuplicate, Object: o.Key().Ref(), Field: "metadata.name",
+		Message:  fmt.Sprintf("the same object is already in %s", place(other)),
+		Position: place(doc),
+	}
 }
 
 // misplaced finds an object that says another namespace than the command line.
@@ -81,15 +85,11 @@ func (s *session) misplaced(o *schema.Object, doc schema.Document) diag.List {
 	if !s.namespaceGiven || o.Meta.Namespace == s.namespace {
 		return nil
 	}
-	return diag.List{problem(o, doc, diag.FieldInvalid, "metadata.namespace",
-		fmt.Sprintf("the object is in namespace %q, the command line says %q", o.Meta.Namespace, s.namespace))}
-}
-
-func problem(o *schema.Object, doc schema.Document, reason diag.Reason, field, message string) diag.Problem {
-	return diag.Problem{
-		Severity: diag.Error, Reason: reason, Object: o.Key().Ref(), Field: field, Message: message,
+	return diag.List{{
+		Severity: diag.Error, Reason: diag.FieldInvalid, Object: o.Key().Ref(), Field: "metadata.namespace",
+		Message:  fmt.Sprintf("the object is in namespace %q, the command line says %q", o.Meta.Namespace, s.namespace),
 		Position: place(doc),
-	}
+	}}
 }
 
 func place(doc schema.Document) *diag.Position {

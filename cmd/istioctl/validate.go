@@ -38,9 +38,7 @@ func runValidate(ctx context.Context, s *session, files fileFlags) error {
 		return err
 	}
 	found, problems := s.check(docs)
-	for _, p := range problems {
-		fmt.Fprintf(s.Stderr, "%s: %s\n", p.Severity, p)
-	}
+	s.showProblems(problems)
 	for _, m := range found {
 		fmt.Fprintf(s.Stdout, "%s valid%s\n", label(m.Object), where(m.Object))
 	}

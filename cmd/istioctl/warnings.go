@@ -10,9 +10,13 @@ import (
 // warn prints a warning, one line.
 func (s *session) warn(text string) { fmt.Fprintf(s.Stderr, "Warning: %s\n", text) }
 
-// showWarnings prints what was found in files, with its place.
-func (s *session) showWarnings(list diag.List) {
+// showProblems prints what was found in files, with its place.
+func (s *session) showProblems(list diag.List) {
 	for _, p := range list {
+		if p.Severity == diag.Error {
+			fmt.Fprintf(s.Stderr, "error: %s\n", p)
+			continue
+		}
 		s.warn(p.String())
 		p.Position = nil
 		s.shown = append(s.shown, oneLine(p.String()))

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/cli")
+
+const docsDir = "../../docs/cli"
+
+func commands() []*cobra.Command {
+	root := newRoot(&CLI{Stdin: bytes.NewReader(nil), Stdout: io.Discard, Stderr: io.Discard, Getenv: func(string) string { return "" }})
+	return append([]*cobra.Command{root}, root.Commands()...)
+}
+
+// TestDocs keeps docs/cli as the code says. Run with -update after a change.
+func TestDocs(t *testing.T) {
+	dir := t.TempDir()
+	if *update {
+		dir = docsDir
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := doc.GenMarkdownTree(commands()[0], dir); err != nil {
+		t.Fatal(err)
+	}
+	want, got := pages(t, dir), pages(t, docsDir)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/cli is out of date; run go test ./cmd/istioctl -run TestDocs -update (-want +got):\n%s", diff)
+	}
+}
+
+func pages(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[filepath.Base(file)] = string(text)
+	}
+	return texts
+}
+
+// TestHelp checks what every command owes to the person who asks for help.
+func TestHelp(t *testing.T) {
+	for _, cmd := range commands() {
+		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
+			t.Errorf("%s: short text, long text or examples are missing", cmd.CommandPath())
+		}
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			names = append(names, f.Name)
+			if f.Usage == "" {
+				t.Errorf("%s: --%s has no text", cmd.CommandPath(), f.Name)
+			}
+		})
+		if !slices.IsSorted(names) {
+			t.Errorf("%s: flags are not sorted: %v", cmd.CommandPath(), names)
+		}
+	}
+}

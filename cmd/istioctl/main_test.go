@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"istioctl": main})
+}
+
+// TestScripts runs testdata/script, each against a server of its own, at
+// $ISTIOCTL_SERVER. $FILES is the URL of the script's own folder.
+func TestScripts(t *testing.T) {
+	samples, err := filepath.Abs("../../../shared/samples/bookinfo-0.7.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			api := httptest.NewServer(newServer(memory.New()).Handler())
+			env.Defer(api.Close)
+			files := httptest.NewServer(http.FileServer(http.Dir(env.WorkDir)))
+			env.Defer(files.Close)
+			env.Setenv("ISTIOCTL_SERVER", api.URL)
+			env.Setenv("FILES", files.URL)
+			env.Setenv("SAMPLES", samples)
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			_, err := os.Stat(samples)
+			return cond == "samples" && err == nil, nil
+		},
+		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+	})
+}
+
+func newServer(s store.Interface) *server.Server {
+	return server.New(server.Options{Store: store.Strict(s), Reads: s, ShutdownTimeout: time.Second})
+}
+
+// liveServer is a server that can be taken away and brought back at the same
+// address, over a store that stays.
+type liveServer struct {
+	t     *testing.T
+	store *memory.Store
+	addr  string
+	stop  func()
+}
+
+func startServer(t *testing.T) *liveServer {
+	l := &liveServer{t: t, store: memory.New(), addr: "127.0.0.1:0"}
+	l.start()
+	t.Cleanup(func() { l.stop() })
+	return l
+}
+
+func (l *liveServer) url() string { return "http://" + l.addr }
+
+func (l *liveServer) start() {
+	ln, err := net.Listen("tcp", l.addr)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.addr = ln.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- newServer(l.store).Serve(ctx, ln) }()
+	l.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			l.t.Error(err)
+		}
+		l.stop = func() {}
+	}
+}
+
+// compact makes the store forget all changes so far.
+func (l *liveServer) compact() {
+	revision, err := l.store.Revision(context.Background())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.store.Compact(revision)
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// screen is a writer that can be waited on.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func newScreen() *screen { return &screen{more: make(chan struct{}, 1)} }
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(p)
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+	return len(p), nil
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// wait returns when the screen shows so many lines.
+func (s *screen) wait(t *testing.T, lines int) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for strings.Count(s.String(), "\n") < lines {
+		select {
+		case <-s.more:
+		case <-deadline:
+			t.Fatalf("want %d lines, have:\n%s", lines, s)
+		}
+	}
+}
+
+// run runs one command line to its end.
+func run(t *testing.T, url, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c := &CLI{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: env(url)}
+	code = c.Run(t.Context(), args)
+	return out.String(), errs.String(), code
+}
+
+func env(url string) func(string) string {
+	return func(name string) string {
+		if name == "ISTIOCTL_SERVER" {
+			return url
+		}
+		return ""
+	}
+}
+
+func apply1(t *testing.T, url, text string) {
+	t.Helper()
+	if _, stderr, code := run(t, url, text, "apply", "-f", "-"); code != exitDone {
+		t.Fatalf("apply: exit %d: %s", code, stderr)
+	}
+}
+
+// watch starts a watch; the function that comes back interrupts it and returns
+// its exit code.
+func watch(t *testing.T, url string, args ...string) (*screen, func() int) {
+	t.Helper()
+	out := newScreen()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	c := &CLI{Stdin: strings.NewReader(""), Stdout: out, Stderr: newScreen(), Getenv: env(url)}
+	go func() { done <- c.Run(ctx, args) }()
+	return out, func() int {
+		cancel()
+		return <-done
+	}
+}
+
+func rule(name, version string) string {
+	return "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: " + name + "}\n" +
+		"spec: {destination: {name: reviews}, route: [{labels: {version: " + version + "}}]}\n"
+}
+
+var blanks = regexp.MustCompile(` +`)
+
+// events are the first two columns of a table, without its header.
+func events(text string) []string {
+	var got []string
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n")[1:] {
+		columns := strings.Fields(blanks.ReplaceAllString(line, " "))
+		got = append(got, columns[0]+" "+columns[1])
+	}
+	return got
+}
+
+func TestWatchShowsEveryChangeOnce(t *testing.T) {
+	server := startServer(t)
+	apply1(t, server.url(), rule("a", "v1"))
+	apply1(t, server.url(), rule("b", "v1"))
+	out, interrupt := watch(t, server.url(), "watch", "routerules")
+	out.wait(t, 3) // The header and both rules.
+	apply1(t, server.url(), rule("a", "v2"))
+	if _, stderr, code := run(t, server.url(), "", "delete", "rr", "b"); code != exitDone {
+		t.Fatal(stderr)
+	}
+	out.wait(t, 5)
+	if code := interrupt(); code != exitDone {
+		t.Errorf("interrupted watch: exit %d", code)
+	}
+	want := []string{"ADDED a", "ADDED b", "MODIFIED a", "DELETED b"}
+	if diff := cmp.Diff(want, events(out.String())); diff != "" {
+		t.Errorf("events (-want +got):\n%s\n%s", diff, out)
+	}
+}
+
+func TestWatchGoesOnAfterADisconnect(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		forget bool
+	}{
+		{"resumes", false},
+		{"tells the difference when its revision is gone", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			server := startServer(t)
+			apply1(t, server.url(), rule("a", "v1"))
+			apply1(t, server.url(), rule("b", "v1"))
+			out, interrupt := watch(t, server.url(), "watch", "routerules")
+			out.wait(t, 3)
+			server.stop()
+			other := httptest.NewServer(newServer(server.store).Handler())
+			defer other.Close()
+			apply1(t, other.URL, rule("b", "v2"))
+			apply1(t, other.URL, rule("c", "v1"))
+			if tc.forget {
+				server.compact()
+			}
+			server.start()
+			out.wait(t, 5)
+			interrupt()
+			want := []string{"ADDED a", "ADDED b", "MODIFIED b", "ADDED c"}
+			if diff := cmp.Diff(want, events(out.String())); diff != "" {
+				t.Errorf("events (-want +got):\n%s\n%s", diff, out)
+			}
+		})
+	}
+}
+
+func TestGetWatchShowsRows(t *testing.T) {
+	server := startServer(t)
+	apply1(t, server.url(), rule("a-long-name", "v1"))
+	out, interrupt := watch(t, server.url(), "get", "rr", "a-long-name", "-w")
+	out.wait(t, 2)
+	apply1(t, server.url(), rule("other", "v1"))
+	apply1(t, server.url(), rule("a-long-name", "v2"))
+	out.wait(t, 3)
+	interrupt()
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for _, line := range lines[1:] {
+		if !strings.HasPrefix(line, "a-long-name   reviews") {
+			t.Errorf("row %q", line)
+		}
+	}
+	if column := strings.Index(lines[0], "DESTINATION"); column != len("a-long-name   ") {
+		t.Errorf("columns are not aligned:\n%s", out)
+	}
+}
