@@ -98,7 +98,14 @@ func checkWritten(t *testing.T, o *Object, list diag.List) {
 			lasting = append(lasting, p)
 		}
 	}
-	got, want := verdict(Validate(o)), verdict(lasting)
+	if list := Validate(o); list != nil {
+		t.Errorf("Validate looked at a decoded object again: %v", list)
+	}
+	byHand, err := o.WithMeta(o.Meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := verdict(Validate(byHand)), verdict(lasting)
 	slices.Sort(got)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {

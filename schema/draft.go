@@ -214,7 +214,7 @@ func (d *draft) build() (*Object, error) {
 	o, err := New(d.kind, d.meta, d.spec)
 	if err == nil {
 		typed := d.typed
-		o.typed = func() (any, error) { return typed, nil }
+		o.typed, o.valid = func() (any, error) { return typed, nil }, true
 	}
 	return o, err
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"net/netip"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"time"
 
@@ -20,55 +21,28 @@ type format struct {
 // it is refused here: regular expressions that do not compile, characters that
 // cannot be in a header.
 var formats = map[string]format{
-	"dns-label": {
-		"1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit",
-		func(s string) bool { return len(validation.IsDNS1123Label(s)) == 0 },
-	},
-	"fqdn":          {"a host name in lower case: labels of a-z, 0-9 and -, joined by dots", isFQDN},
-	"wildcard-host": {"a host name in lower case, perhaps with a leading *. as in *.example.com", isWildcardHost},
-	"host-or-range": {"a host name, a wildcard such as *.example.com, or an IPv4 range such as 192.0.2.0/24", func(s string) bool {
-		return isWildcardHost(s) || isIPv4Range(s)
-	}},
-	"ipv4-subnet": {"an IPv4 address or range such as 192.0.2.0/24", func(s string) bool {
-		addr, err := netip.ParseAddr(s)
-		return err == nil && addr.Is4() || isIPv4Range(s)
-	}},
-	"ip-subnet": {"an IP address or range such as 192.0.2.0/24", func(s string) bool {
-		_, notIP := netip.ParseAddr(s)
-		return notIP == nil || isCIDR(s)
-	}},
-	"workload-address": {"an IP address, a host name, or unix:// and a path", func(s string) bool {
-		_, notIP := netip.ParseAddr(s)
-		return s == "" || notIP == nil || strings.HasPrefix(s, unixPrefix) || isFQDN(s)
-	}},
-	"config-label": {"made of A-Z, a-z, 0-9, -, _, . and /", regexp.MustCompile(`^[A-Za-z0-9\-_./]*$`).MatchString},
-	"header-name":  {"a header name in lower case, without spaces", regexp.MustCompile("^[0-9a-z!#$%&'*+\\-.^_|~`]+$").MatchString},
-	"header-value": {"a text of one line", func(s string) bool { return !strings.ContainsAny(s, "\x00\r\n") }},
-	"re2": {"a regular expression in RE2 syntax", func(s string) bool {
-		_, err := regexp.Compile(s)
-		return err == nil
-	}},
-	"duration":    {"a duration such as 250ms, 1.5s or 1m", func(s string) bool { return isDuration(s, 0, 1) }},
-	"duration-ms": {"a duration of at least 1ms, in whole milliseconds, such as 250ms, 1.5s or 1m", func(s string) bool { return isDuration(s, time.Millisecond, time.Millisecond) }},
-	"duration-s":  {"a duration of at least 1s, in whole seconds, such as 90s or 5m", func(s string) bool { return isDuration(s, time.Second, time.Second) }},
-	"date-time": {"a time such as 2006-01-02T15:04:05Z", func(s string) bool {
-		_, err := time.Parse(time.RFC3339, s)
-		return err == nil
-	}},
-	"port-name":      {"1 to 62 letters, digits and -, beginning and ending with a letter or digit", isPortName},
-	"export-to":      {". (the own namespace), * (all), ~ (none) or the name of a namespace", isExportTo},
-	"label-key":      {"a label name: up to 63 letters, digits, -, _ and ., perhaps after a DNS name and a slash", isQualifiedName},
-	"annotation-key": {"an annotation name: up to 63 letters, digits, -, _ and ., perhaps after a DNS name and a slash", func(s string) bool { return isQualifiedName(strings.ToLower(s)) }},
-	"label-value": {"empty or up to 63 letters, digits, -, _ and ., beginning and ending with a letter or digit", func(s string) bool {
-		return len(validation.IsValidLabelValue(s)) == 0
-	}},
-	"object-name": {"up to 253 of a-z, 0-9, - and ., beginning and ending with a letter or digit", func(s string) bool {
-		return len(validation.IsDNS1123Subdomain(s)) == 0
-	}},
-	"name-prefix": {"up to 248 of a-z, 0-9, - and ., beginning with a letter or digit", func(s string) bool {
-		// Five random characters will follow.
-		return len(validation.IsDNS1123Subdomain(s+"xxxxx")) == 0
-	}},
+	"dns-label":        {"1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit", noneWrong(validation.IsDNS1123Label)},
+	"fqdn":             {"a host name in lower case: labels of a-z, 0-9 and -, joined by dots", isFQDN},
+	"wildcard-host":    {"a host name in lower case, perhaps with a leading *. as in *.example.com", isWildcardHost},
+	"host-or-range":    {"a host name, a wildcard such as *.example.com, or an IPv4 range such as 192.0.2.0/24", either(isWildcardHost, isIPv4Range)},
+	"ipv4-subnet":      {"an IPv4 address or range such as 192.0.2.0/24", either(isIPv4, isIPv4Range)},
+	"ip-subnet":        {"an IP address or range such as 192.0.2.0/24", either(isIP, isCIDR)},
+	"workload-address": {"an IP address, a host name, or unix:// and a path", either(isIP, isFQDN, isUnixSocket)},
+	"config-label":     {"made of A-Z, a-z, 0-9, -, _, . and /", regexp.MustCompile(`^[A-Za-z0-9\-_./]*$`).MatchString},
+	"header-name":      {"a header name in lower case, without spaces", regexp.MustCompile("^[0-9a-z!#$%&'*+\\-.^_|~`]+$").MatchString},
+	"header-value":     {"a text of one line", func(s string) bool { return !strings.ContainsAny(s, "\x00\r\n") }},
+	"re2":              {"a regular expression in RE2 syntax", func(s string) bool { return regexError(s) == nil }},
+	"duration":         {"a duration such as 250ms, 1.5s or 1m", durationOf(0, 1)},
+	"duration-ms":      {"a duration of at least 1ms, in whole milliseconds, such as 250ms, 1.5s or 1m", durationOf(time.Millisecond, time.Millisecond)},
+	"duration-s":       {"a duration of at least 1s, in whole seconds, such as 90s or 5m", durationOf(time.Second, time.Second)},
+	"date-time":        {"a time such as 2006-01-02T15:04:05Z", isTime},
+	"port-name":        {"1 to 62 letters, digits and -, beginning and ending with a letter or digit", isPortName},
+	"export-to":        {". (the own namespace), * (all), ~ (none) or the name of a namespace", isExportTo},
+	"label-key":        {"a label name: up to 63 letters, digits, -, _ and ., perhaps after a DNS name and a slash", noneWrong(validation.IsQualifiedName)},
+	"label-value":      {"empty or up to 63 letters, digits, -, _ and ., beginning and ending with a letter or digit", noneWrong(validation.IsValidLabelValue)},
+	"annotation-key":   {"an annotation name: up to 63 letters, digits, -, _ and ., perhaps after a DNS name and a slash", isAnnotationKey},
+	"object-name":      {"up to 253 of a-z, 0-9, - and ., beginning and ending with a letter or digit", noneWrong(validation.IsDNS1123Subdomain)},
+	"name-prefix":      {"up to 248 of a-z, 0-9, - and ., beginning with a letter or digit", isNamePrefix},
 }
 
 // asFunc is the form that the JSON Schema library asks for.
@@ -77,13 +51,42 @@ func (f format) asFunc(v any) bool {
 	return !isText || f.ok(text)
 }
 
-// violated says what is wanted instead of the text.
-func (f format) violated(text string) string {
-	message := "must be " + f.want
-	if _, err := regexp.Compile(text); err != nil && f.want == formats["re2"].want {
+// violated says what a format wants instead of the text.
+func violated(format, text string) string {
+	message := "must be " + formats[format].want
+	if err := regexError(text); err != nil && format == "re2" {
 		message += ": " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 	}
 	return message
+}
+
+func noneWrong(complaints func(string) []string) func(string) bool {
+	return func(s string) bool { return len(complaints(s)) == 0 }
+}
+
+func either(tests ...func(string) bool) func(string) bool {
+	return func(s string) bool {
+		for _, ok := range tests {
+			if ok(s) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func durationOf(least, unit time.Duration) func(string) bool {
+	return func(s string) bool {
+		d, err := time.ParseDuration(s)
+		return err == nil && d >= least && d%unit == 0
+	}
+}
+
+// All errors come from parsing; compiling would take as long again. This is
+// also the place for a limit on the size of the program that Envoy makes.
+func regexError(s string) error {
+	_, err := syntax.Parse(s, syntax.Perl)
+	return err
 }
 
 func isFQDN(s string) bool {
@@ -98,20 +101,26 @@ func isFQDN(s string) bool {
 	return true
 }
 
+// The wildcard is a leading *, *. or *-, or all there is.
 func isWildcardHost(s string) bool {
-	if s == "*" {
+	rest, wild := strings.CutPrefix(s, "*")
+	if wild && rest == "" {
 		return true
 	}
-	rest, wild := strings.CutPrefix(s, "*")
-	if wild {
-		rest = strings.TrimPrefix(strings.TrimPrefix(rest, "."), "-")
+	if wild && (rest[0] == '.' || rest[0] == '-') {
+		rest = rest[1:]
 	}
 	return isFQDN(rest)
 }
 
-func isIPv4Range(s string) bool {
-	prefix, err := netip.ParsePrefix(s)
-	return err == nil && prefix.Addr().Is4()
+func isIP(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil
+}
+
+func isIPv4(s string) bool {
+	addr, err := netip.ParseAddr(s)
+	return err == nil && addr.Is4()
 }
 
 func isCIDR(s string) bool {
@@ -119,9 +128,17 @@ func isCIDR(s string) bool {
 	return err == nil
 }
 
-func isDuration(s string, least, unit time.Duration) bool {
-	d, err := time.ParseDuration(s)
-	return err == nil && d >= least && d%unit == 0
+func isIPv4Range(s string) bool {
+	prefix, err := netip.ParsePrefix(s)
+	return err == nil && prefix.Addr().Is4()
+}
+
+// The path is the semantic check's business, which can say more about it.
+func isUnixSocket(s string) bool { return s == "" || strings.HasPrefix(s, unixPrefix) }
+
+func isTime(s string) bool {
+	_, err := time.Parse(time.RFC3339, s)
+	return err == nil
 }
 
 var portName = regexp.MustCompile(`^[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?$`)
@@ -132,4 +149,7 @@ func isExportTo(s string) bool {
 	return s == "." || s == "*" || s == "~" || len(validation.IsDNS1123Label(s)) == 0
 }
 
-func isQualifiedName(s string) bool { return len(validation.IsQualifiedName(s)) == 0 }
+func isAnnotationKey(s string) bool { return len(validation.IsQualifiedName(strings.ToLower(s))) == 0 }
+
+// Five random characters will follow.
+func isNamePrefix(s string) bool { return len(validation.IsDNS1123Subdomain(s+"xxxxx")) == 0 }

@@ -40,6 +40,8 @@ type Object struct {
 	spec  json.RawMessage // in the written spelling, compact
 	raw   []byte          // the whole object, Meta.ResourceVersion included
 	typed func() (any, error)
+	// valid: Decode made this very object, so Validate need not look again.
+	valid bool
 }
 
 // envelope is the one order in which an object is written. WithRevision

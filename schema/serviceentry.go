@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -151,11 +150,10 @@ func (p *problems) endpoint(field string, e *networking.WorkloadEntry, s *networ
 }
 
 func (p *problems) endpointAddress(field string, e *networking.WorkloadEntry, s *networking.ServiceEntry) {
-	_, notIP := netip.ParseAddr(e.Address)
 	unix := strings.HasPrefix(e.Address, unixPrefix)
 	switch {
 	case e.Address == "":
-	case s.Resolution == networking.ServiceEntry_STATIC && notIP != nil && !unix:
+	case s.Resolution == networking.ServiceEntry_STATIC && !isIP(e.Address) && !unix:
 		p.invalidValue(field, e.Address, "must be an IP address with resolution STATIC; use DNS for host names")
 	case byDNS(s) && unix:
 		p.invalidValue(field, e.Address, fmt.Sprintf("must be a host name or an IP address with resolution %s", s.Resolution))

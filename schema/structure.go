@@ -120,7 +120,7 @@ func (p *problems) leaf(field string, s *jsonschema.Schema, v any, e *jsonschema
 	for i, step := range steps {
 		field = keyField(field, step)
 		if ofName && i == len(steps)-1 {
-			p.invalid(field, "the name "+formats[resolve(s).PropertyNames.Format].violated(step))
+			p.invalid(field, "the name "+violated(resolve(s).PropertyNames.Format, step))
 			return
 		}
 		s, v = below(s, v, step)
@@ -139,7 +139,7 @@ func (p *problems) violation(field, keyword string, s *jsonschema.Schema, v any)
 	case "enum":
 		p.notSupportedValue(field, v, "must be one of "+strings.Join(enumNames(s), ", "))
 	case "format":
-		p.invalidValue(field, v, formats[s.Format].violated(v.(string)))
+		p.invalidValue(field, v, violated(s.Format, v.(string)))
 	default:
 		p.bound(field, keyword, s, v)
 	}

@@ -28,7 +28,7 @@ func (d Document) parseYAML() (*tree, diag.List) {
 	return &tree{value: value, doc: d, nodes: func() *yaml.Node { return top }}, c.list
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line \d+: )?`)
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
 // A tab is by far the most common cause, and the library does not say so.
 func (d Document) malformedYAML(err error) diag.List {
@@ -47,8 +47,17 @@ func (d Document) malformedYAML(err error) diag.List {
 
 // badLine finds the first line after which the text is wrong for the same
 // reason, whatever follows. The library often names the line where the
-// surrounding map began.
+// surrounding map began. Of a long text, which takes long to read again, its
+// word is taken.
 func (d Document) badLine(lines [][]byte, err error) int {
+	const long = 64 << 10
+	if len(d.Text) > long {
+		said := 1
+		if found := yamlLine.FindStringSubmatch(err.Error()); found != nil {
+			said, _ = strconv.Atoi(found[1])
+		}
+		return min(max(said, 1), len(lines))
+	}
 	ends := make([]int, len(lines))
 	at := 0
 	for i, line := range lines {
