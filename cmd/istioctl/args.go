@@ -12,6 +12,7 @@ import (
 type selection struct {
 	kinds   []*schema.Kind
 	targets []target
+	asked   string // the kinds as they were written
 }
 
 // target is one object, its namespace still to come.
@@ -36,7 +37,7 @@ func parseSelection(args []string) (selection, error) {
 	if err != nil {
 		return selection{}, err
 	}
-	sel := selection{kinds: kinds}
+	sel := selection{kinds: kinds, asked: args[0]}
 	for _, name := range args[1:] {
 		if strings.Contains(name, "/") {
 			return sel, usagef("%q among names: write either KIND NAME… or KIND/NAME…", name)
@@ -46,6 +47,22 @@ func parseSelection(args []string) (selection, error) {
 		}
 	}
 	return sel, nil
+}
+
+// nothing says that there is nothing of what was asked for; namespace "" means
+// all.
+func (s selection) nothing(namespace string) string {
+	what := s.asked
+	switch {
+	case what == "all":
+		what = "objects"
+	case len(s.kinds) == 1:
+		what = s.kinds[0].Plural
+	}
+	if namespace == "" {
+		return "No " + what + " found."
+	}
+	return "No " + what + " found in namespace " + namespace + "."
 }
 
 func parsePairs(args []string) (selection, error) {

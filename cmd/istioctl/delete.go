@@ -61,10 +61,6 @@ func runDelete(ctx context.Context, s *session, flags deleteFlags, args []string
 	if err != nil {
 		return err
 	}
-	if len(objects) == 0 {
-		fmt.Fprintf(s.Stderr, "No %s found in namespace %s.\n", args[0], s.namespace)
-		return nil
-	}
 	var list []step
 	for _, o := range objects {
 		list = append(list, deleteStep(c, o, flags.ignoreNotFound))
@@ -97,7 +93,7 @@ func (s *session) doomed(ctx context.Context, c *client.Client, flags deleteFlag
 	case flags.all && len(sel.targets) > 0:
 		return nil, usagef("--all takes kinds only, no names")
 	case flags.all:
-		return s.doomedByKind(ctx, c, sel.kinds)
+		return s.doomedByKind(ctx, c, sel)
 	case len(sel.targets) == 0:
 		return nil, usagef("say which objects by name, or all of them with --all")
 	}
@@ -121,14 +117,17 @@ func (s *session) doomedByFile(ctx context.Context, files fileFlags) ([]*schema.
 	return objects, nil
 }
 
-func (s *session) doomedByKind(ctx context.Context, c *client.Client, kinds []*schema.Kind) ([]*schema.Object, error) {
+func (s *session) doomedByKind(ctx context.Context, c *client.Client, sel selection) ([]*schema.Object, error) {
 	var objects []*schema.Object
-	for _, kind := range kinds {
+	for _, kind := range sel.kinds {
 		list, err := c.List(ctx, store.Scope{Kind: kind, Namespace: s.namespace}, store.ListOptions{})
 		if err != nil {
 			return nil, s.fail(ctx, err)
 		}
 		objects = append(objects, list.Items...)
+	}
+	if len(objects) == 0 {
+		fmt.Fprintln(s.Stderr, sel.nothing(s.namespace))
 	}
 	return objects, nil
 }

@@ -82,7 +82,6 @@ type query struct {
 	selection
 	namespace string // "" means all
 	labels    labels.Selector
-	asked     string // the kinds as they were written
 }
 
 func (s *session) query(output, selector string, allNamespaces bool, args []string) (query, error) {
@@ -93,7 +92,7 @@ func (s *session) query(output, selector string, allNamespaces bool, args []stri
 	if err != nil {
 		return query{}, err
 	}
-	q := query{selection: sel, namespace: s.namespace, asked: args[0]}
+	q := query{selection: sel, namespace: s.namespace}
 	if q.labels, err = labels.Parse(selector); err != nil {
 		return q, usagef("-l %s: %w", selector, err)
 	}
@@ -155,26 +154,12 @@ func (s *session) show(q query, output string, objects []*schema.Object) error {
 	case len(objects) == 0 && len(q.targets) > 0:
 		return nil // Each was reported.
 	case len(objects) == 0 && isTable(output):
-		fmt.Fprintln(s.Stderr, q.nothing())
+		fmt.Fprintln(s.Stderr, q.nothing(q.namespace))
 		return nil
 	case isTable(output):
 		return s.showTables(q, output, objects)
 	}
 	return printObjects(s.Stdout, output, objects, alone)
-}
-
-func (q query) nothing() string {
-	what := q.asked
-	switch {
-	case what == "all":
-		what = "objects"
-	case len(q.kinds) == 1:
-		what = q.kinds[0].Plural
-	}
-	if q.namespace == "" {
-		return "No " + what + " found."
-	}
-	return "No " + what + " found in namespace " + q.namespace + "."
 }
 
 // showTables prints one table a kind.

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseSelection(t *testing.T) {
+	cases := []struct {
+		args string
+		want string // "kinds: targets", or "error: part of it"
+	}{
+		{"routerules", "RouteRule:"},
+		{"rr,dp,routerule", "RouteRule DestinationPolicy:"},
+		{"all", "DestinationPolicy EgressRule IngressRule RouteRule ServiceEntry WorkloadEntry:"},
+		{"RouteRule a b", "RouteRule: RouteRule/a RouteRule/b"},
+		{"rr,dp a", "RouteRule DestinationPolicy: RouteRule/a DestinationPolicy/a"},
+		{"rr/a rr/b dp/a", "RouteRule DestinationPolicy: RouteRule/a RouteRule/b DestinationPolicy/a"},
+		{"", "error: say which kind"},
+		{"rr/a b", "error: either KIND NAME… or KIND/NAME…"},
+		{"rr a/b", "error: either KIND NAME… or KIND/NAME…"},
+		{"rr/", "error: either KIND NAME… or KIND/NAME…"},
+		{"rotuerule", "error: did you mean routerules?"},
+		{"rr,", "error: there is no kind"},
+		{"pods/x", "error: there are: "},
+	}
+	for _, tc := range cases {
+		sel, err := parseSelection(strings.Fields(tc.args))
+		if part, wantErr := strings.CutPrefix(tc.want, "error: "); wantErr {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%q: error %v, want one with %q", tc.args, err, part)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%q: %v", tc.args, err)
+			continue
+		}
+		if diff := cmp.Diff(tc.want, sel.text()); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tc.args, diff)
+		}
+	}
+}
+
+func (s selection) text() string {
+	var kinds []string
+	for _, k := range s.kinds {
+		kinds = append(kinds, k.Kind)
+	}
+	text := strings.Join(kinds, " ") + ":"
+	for _, t := range s.targets {
+		text += " " + t.kind.Kind + "/" + t.name
+	}
+	return text
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+func manyRules(n int) string {
+	var text strings.Builder
+	for i := range n {
+		text.WriteString("---\n" + rule(fmt.Sprintf("r%d", i), "v1"))
+	}
+	return text.String()
+}
+
+func TestProgressIsForTerminalsAndLongWork(t *testing.T) {
+	for _, tc := range []struct {
+		objects  int
+		terminal bool
+		want     bool
+	}{
+		{progressFrom, true, true},
+		{progressFrom - 1, true, false},
+		{progressFrom, false, false},
+	} {
+		server := startServer(t)
+		var out, errs bytes.Buffer
+		c := &CLI{
+			Stdin: strings.NewReader(manyRules(tc.objects)), Stdout: &out, Stderr: &errs,
+			StderrIsTerminal: tc.terminal, Getenv: env(server.url()),
+		}
+		if code := c.Run(t.Context(), []string{"create", "-f", "-"}); code != exitDone {
+			t.Fatalf("exit %d: %s", code, &errs)
+		}
+		drawn := strings.Contains(errs.String(), fmt.Sprintf("1 of %d", tc.objects))
+		if drawn != tc.want {
+			t.Errorf("%d objects, terminal %v: progress drawn %v, want %v", tc.objects, tc.terminal, drawn, tc.want)
+		}
+		if !strings.HasSuffix(out.String(), fmt.Sprintf("%d created\n", tc.objects)) {
+			t.Errorf("no sum at the end of:\n%s", &out)
+		}
+	}
+}
+
+// TestServerLostOnTheWay: what was done is told, and so is what was not.
+func TestServerLostOnTheWay(t *testing.T) {
+	handler := newServer(memory.New()).Handler()
+	writes := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if writes++; writes > 2 {
+			panic(http.ErrAbortHandler)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	stdout, stderr, code := run(t, srv.URL, manyRules(4), "create", "-f", "-")
+	if code != exitFailed {
+		t.Errorf("exit %d, want %d", code, exitFailed)
+	}
+	if want := "routerule/r0 created\nrouterule/r1 created\n"; stdout != want {
+		t.Errorf("stdout %q, want %q", stdout, want)
+	}
+	for _, want := range []string{"error: routerule/r2: ", "\nrouterule/r3 not sent\n", "\n2 created, 1 failed, 1 not sent\n"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("stderr misses %q:\n%s", want, stderr)
+		}
+	}
+}
+
+// TestWhatIsPostedIsTheAuthorsText looks at the bytes on the wire.
+func TestWhatIsPostedIsTheAuthorsText(t *testing.T) {
+	handler := newServer(memory.New()).Handler()
+	var bodies []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body bytes.Buffer
+		if _, err := body.ReadFrom(r.Body); err != nil {
+			t.Error(err)
+		}
+		bodies = append(bodies, r.Header.Get("Content-Type")+"\n"+body.String())
+		r.Body = http.NoBody
+		if body.Len() > 0 {
+			r.Body = &readCloser{body}
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	text := "# Why: see the ticket.\n" + rule("mine", "v1")
+	if _, stderr, code := run(t, srv.URL, text, "create", "-f", "-"); code != exitDone {
+		t.Fatal(stderr)
+	}
+	if want := "application/yaml\n" + text; len(bodies) != 1 || bodies[0] != want {
+		t.Errorf("posted %q, want %q", bodies, want)
+	}
+}
+
+// readCloser is a body that was read once and can be read again.
+type readCloser struct{ bytes.Buffer }
+
+func (*readCloser) Close() error { return nil }
