@@ -63,6 +63,15 @@ func (s *set) reject(e entry, instead *resource, why string) {
 	})
 }
 
+// lost is an error when there was something to say and nothing of it is good:
+// an Envoy would take the empty answer for an order to remove all it has.
+func (s *set) lost() error {
+	if len(s.problems) == 0 || len(s.sorted) > 0 {
+		return nil
+	}
+	return fmt.Errorf("all resources of type %s are refused: %w", s.typeURL, s.problems)
+}
+
 // named is nil when there is none, also on a nil set.
 func (s *set) named(name string) *resource {
 	if s == nil {

@@ -42,6 +42,21 @@ func TestSetHasUniqueNames(t *testing.T) {
 	}
 }
 
+func TestSetOfNothingGoodIsAnError(t *testing.T) {
+	for _, c := range []struct {
+		entries []entry
+		lost    bool
+	}{
+		{nil, false},
+		{[]entry{cluster("a", -1)}, true},
+		{[]entry{cluster("a", -1), cluster("b", 1)}, false},
+	} {
+		if err := newSet(newPool(10, nil), ClusterType, c.entries, nil).lost(); (err != nil) != c.lost {
+			t.Errorf("%d entries: %v, want an error %v", len(c.entries), err, c.lost)
+		}
+	}
+}
+
 func TestPoolSharesAcrossGenerations(t *testing.T) {
 	before := &generation{pool: newPool(10, nil)}
 	one, err := before.pool.resource(ClusterType, "a", cluster("a", 1))

@@ -21,7 +21,7 @@ type v1Answers struct {
 }
 
 func spellV1(v *view, ip string) (*v1Answers, error) {
-	a := &v1Answers{view: v, routes: map[string]Answer{}, listeners: newMemo[Answer](v.in.server.opts.MaxProxies)}
+	a := &v1Answers{view: v, routes: map[string]Answer{}, listeners: newMemo[Answer](v.server.opts.MaxProxies)}
 	clusters, problems := v1.Clusters(v.config)
 	a.problems = problems
 	var err error
@@ -58,7 +58,7 @@ func (a *v1Answers) listenersAt(ip string) (Answer, error) {
 		return answer, nil
 	}
 	var answer Answer
-	err := a.view.in.server.contained("v1 listeners", func() (err error) {
+	err := a.view.server.contained("v1 listeners", func() (err error) {
 		listeners, _ := v1.Listeners(a.view.config, ip)
 		answer, err = v1Answer(listeners)
 		return err

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -28,16 +29,16 @@ type v3Answers struct {
 
 // spellV3 spells everything and the listeners of one proxy; last is what the
 // same proxy was told before, or nil.
-func spellV3(v *view, ip string, last *v3Answers) *v3Answers {
-	max := v.in.server.opts.MaxProxies
+func spellV3(v *view, ip string, last *v3Answers) (*v3Answers, error) {
 	if last == nil {
 		last = &v3Answers{listeners: newMemo[*set](0)}
 	}
-	a := &v3Answers{view: v, listeners: newMemo[*set](max), lastListeners: last.listeners}
+	a := &v3Answers{view: v, listeners: newMemo[*set](v.server.opts.MaxProxies), lastListeners: last.listeners}
 	a.clusters = a.note(a.spellClusters(last.clusters))
 	a.routes = a.note(a.spellRoutes(last.routes))
-	a.listeners.put(ip, a.note(a.spellListeners(ip)))
-	return a
+	listeners := a.note(a.spellListeners(ip))
+	a.listeners.put(ip, listeners)
+	return a, errors.Join(a.clusters.lost(), listeners.lost())
 }
 
 // note keeps the problems of spelling and of checking.
@@ -56,7 +57,7 @@ func (a *v3Answers) spellClusters(last *set) (*set, diag.List) {
 	for i, c := range clusters {
 		entries[i] = entry{c.GetName(), origins[c.GetName()], c}
 	}
-	return newSet(a.view.in.pool, ClusterType, entries, last), problems
+	return newSet(a.view.pool, ClusterType, entries, last), problems
 }
 
 func (a *v3Answers) spellRoutes(last *set) (*set, diag.List) {
@@ -67,7 +68,7 @@ func (a *v3Answers) spellRoutes(last *set) (*set, diag.List) {
 		problems = append(problems, more...)
 		entries = append(entries, entry{name: table.GetName(), message: table})
 	}
-	return newSet(a.view.in.pool, RouteType, entries, last), problems
+	return newSet(a.view.pool, RouteType, entries, last), problems
 }
 
 func (a *v3Answers) spellListeners(ip string) (*set, diag.List) {
@@ -81,7 +82,7 @@ func (a *v3Answers) spellListeners(ip string) (*set, diag.List) {
 		entries[i] = entry{l.GetName(), origins[l.GetName()], l}
 	}
 	last, _ := a.lastListeners.get(ip)
-	return newSet(a.view.in.pool, ListenerType, entries, last), problems
+	return newSet(a.view.pool, ListenerType, entries, last), problems
 }
 
 func (a *v3Answers) listenersAt(ip string) (*set, error) {
@@ -89,7 +90,7 @@ func (a *v3Answers) listenersAt(ip string) (*set, error) {
 		return s, nil
 	}
 	var s *set
-	err := a.view.in.server.contained("v3 listeners", func() error {
+	err := a.view.server.contained("v3 listeners", func() error {
 		s, _ = a.spellListeners(ip)
 		return nil
 	})

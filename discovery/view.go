@@ -14,7 +14,10 @@ import (
 // view is what all proxies with one mesh.View.Key are told. Each Envoy version
 // is spelled when the first proxy asks for it.
 type view struct {
-	in       *generation
+	// Not the generation: a view that stays as the last good one must not
+	// keep all the rest of its time in memory.
+	server   *Server
+	pool     *pool
 	config   *ir.Config
 	compiled diag.List
 
@@ -26,7 +29,7 @@ type view struct {
 // served to anybody.
 func (g *generation) compileView(mv mesh.View) (*view, error) {
 	start := time.Now()
-	v := &view{in: g}
+	v := &view{server: g.server, pool: g.pool}
 	err := g.server.contained("compile", func() error {
 		v.config, v.compiled = compile.Proxy(g.mesh, mv)
 		return ir.Validate(v.config)
@@ -56,7 +59,7 @@ func (v *view) prepare(c *client, old *view) error {
 
 func (v *view) speakV1(ip string) (*v1Answers, error) {
 	return v.v1.get(func() (a *v1Answers, err error) {
-		err = v.in.server.contained("v1", func() error { a, err = spellV1(v, ip); return err })
+		err = v.server.contained("v1", func() error { a, err = spellV1(v, ip); return err })
 		return a, err
 	})
 }
@@ -67,7 +70,7 @@ func (v *view) speakV3(ip string, old *view) (*v3Answers, error) {
 		last = old.v3.peek()
 	}
 	return v.v3.get(func() (a *v3Answers, err error) {
-		err = v.in.server.contained("v3", func() error { a = spellV3(v, ip, last); return nil })
+		err = v.server.contained("v3", func() error { a, err = spellV3(v, ip, last); return err })
 		return a, err
 	})
 }
