@@ -69,14 +69,14 @@ func (p *plan) checkDestination(rule *routeRule, own *mesh.Service, field string
 			p.report(diag.Problem{
 				Severity: diag.Warning, Reason: diag.NoSuchReference, Object: rule.ref, Field: field,
 				Value: fmt.Sprintf("%q", dest.Hostname),
-				Message: fmt.Sprintf("requests to port %d of %s fail there: the service needs a port that is %s as well",
+				Message: fmt.Sprintf("requests to port %d of %s fail there: the service has no port %s",
 					port.Number, own.Hostname, portIdentity(port, dest)),
 			})
 		}
 	}
 }
 
-// portIdentity says what must be equal for sharedPort to find a port.
+// portIdentity says by what sharedPort looks for a port.
 func portIdentity(p *mesh.Port, dest *mesh.Service) string {
 	if dest.External {
 		return fmt.Sprintf("number %d", p.Number)

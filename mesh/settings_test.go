@@ -65,6 +65,7 @@ func TestParseSettingsProblems(t *testing.T) {
 		{"quoted port", `proxyListenPort: "80"`, `from 0 to 65535, found "80"`},
 		{"port is a list", "proxyListenPort: [80]", "from 0 to 65535, found a list"},
 		{"same ports", "proxyListenPort: 81\nproxyHttpPort: 81", "proxyHttpPort: must differ from proxyListenPort, both are 81"},
+		{"no port at all", "proxyListenPort: 0", "proxyListenPort: sidecars take no traffic at all"},
 		{"duration without unit", "connectTimeout: 5", "m:1:17: connectTimeout: must be a duration of whole milliseconds, 1ms at least, such as 250ms or 1.5s, found 5"},
 		{"duration too short", "rdsRefreshDelay: 999us", "1ms at least"},
 		{"duration with fraction", "rdsRefreshDelay: 1500us", "whole milliseconds"},

@@ -147,6 +147,10 @@ func (f *settingsFile) checkPorts(root *yaml.Node) {
 		f.report(root, diag.FieldInvalid, "proxyHttpPort",
 			fmt.Sprintf("must differ from proxyListenPort, both are %d", listen))
 	}
+	if listen == 0 && proxy == 0 {
+		f.report(root, diag.NotHonoured, "proxyListenPort",
+			"sidecars take no traffic at all: set it, or proxyHttpPort, to a port")
+	}
 }
 
 func (f *settingsFile) unknown(name string) string {
