@@ -28,7 +28,7 @@ demo: build .tools/envoy ## route 200 requests through a real Envoy by each rule
 	@go run ./internal/e2e/demo
 
 .PHONY: test
-test: build .tools/envoy .tools/kubectl ## run all tests
+test: .tools/envoy .tools/kubectl ## run all tests
 	go test $(TESTFLAGS) ./...
 
 .PHONY: build
@@ -48,7 +48,7 @@ bench: ## run the benchmarks; BENCH=regexp, COUNT=n
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
 
 .PHONY: check
-check: build .tools/envoy .tools/kubectl .tools/staticcheck ## the one command before sending: format, vet, staticcheck, tests under the race detector
+check: .tools/envoy .tools/kubectl .tools/staticcheck ## the one command before sending: format, vet, staticcheck, tests under the race detector
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [[ -n $$unformatted ]]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...

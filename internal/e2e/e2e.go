@@ -13,9 +13,9 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -28,20 +28,17 @@ type Programs struct {
 	PilotAPI, Istioctl, Envoy string
 }
 
-// Installed returns the programs as make leaves them below root, the folder of
-// the repository, and an error that names the make target of a missing one.
-func Installed(root string) (Programs, error) {
-	p := Programs{
-		PilotAPI: filepath.Join(root, "bin", "pilot-api"),
-		Istioctl: filepath.Join(root, "bin", "istioctl"),
-		Envoy:    filepath.Join(root, ".tools", "envoy"),
+// Missing returns an error that names the programs that are not there.
+func (p Programs) Missing() error {
+	var errs []error
+	for _, path := range []string{p.PilotAPI, p.Istioctl, p.Envoy} {
+		_, err := os.Stat(path)
+		errs = append(errs, err)
 	}
-	for path, target := range map[string]string{p.PilotAPI: "build", p.Istioctl: "build", p.Envoy: "tools"} {
-		if _, err := os.Stat(path); err != nil {
-			return p, fmt.Errorf("%w: run make %s", err, target)
-		}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%w: run make build tools", err)
 	}
-	return p, nil
+	return nil
 }
 
 // until calls try every now and then, until it returns nil. When ctx or our

@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"context"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -14,13 +12,7 @@ import (
 // acknowledged and leaves nothing half-written.
 func TestKilledWhileWriting(t *testing.T) {
 	const total, killAfter = 1000, 300
-	dir := t.TempDir()
-	pilot, err := StartPilot(context.WithoutCancel(t.Context()), installed(t), dir, "--data-dir", filepath.Join(dir, "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { pilot.stop() })
-
+	pilot := openPilot(t, "--data-dir", t.TempDir())
 	acknowledged := createUntilKilled(t, pilot, total, killAfter)
 	if err := pilot.Restart(t.Context()); err != nil {
 		t.Fatal(err)

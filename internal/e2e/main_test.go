@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -13,32 +16,61 @@ const (
 	bookshop = root + "/examples/bookshop"
 )
 
-// installed builds the programs of the working tree, so that a test never runs
-// what somebody built yesterday.
-func installed(t *testing.T) Programs {
+func TestMain(m *testing.M) {
+	if len(os.Args) == 5 && os.Args[1] == etcdCommand {
+		if err := runEtcd(os.Args[2], os.Args[3], os.Args[4]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	code := m.Run()
+	os.RemoveAll(built.dir)
+	os.Exit(code)
+}
+
+// built are the programs of the working tree: a test never runs what somebody
+// built yesterday.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// programs builds the programs, once. The Envoy may be missing.
+func programs(t *testing.T) Programs {
 	t.Helper()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join("bin")+string(filepath.Separator), "./cmd/...")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", build, err, out)
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "pilot-e2e-"); built.err != nil {
+			return
+		}
+		build := exec.Command("go", "build", "-o", built.dir, "./cmd/...")
+		build.Dir = root
+		if out, err := build.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("%v: %w\n%s", build, err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
 	}
-	programs, err := Installed(root)
-	switch {
-	case err == nil:
-		return programs
-	case os.Getenv("CI") != "":
-		t.Fatal(err)
-	default:
-		t.Skipf("NOT TESTED, a program is missing: %v", err)
+	return Programs{
+		PilotAPI: filepath.Join(built.dir, "pilot-api"),
+		Istioctl: filepath.Join(built.dir, "istioctl"),
+		Envoy:    filepath.Join(root, ".tools", "envoy"),
 	}
-	panic("unreachable")
 }
 
 // open opens a world that is closed, after all other cleanups, with the test.
 func open(t *testing.T) *World {
 	t.Helper()
+	p := programs(t)
+	if err := p.Missing(); errors.Is(err, os.ErrNotExist) && os.Getenv("CI") == "" {
+		t.Skipf("NOT TESTED: %v", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
 	// The programs outlive t.Context, so that they end in order in Close.
-	w, err := OpenWorld(context.WithoutCancel(t.Context()), installed(t), bookshop, t.TempDir())
+	w, err := OpenWorld(context.WithoutCancel(t.Context()), p, bookshop, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,4 +83,22 @@ func open(t *testing.T) *World {
 		}
 	})
 	return w
+}
+
+// openPilot starts a server that ends with the test.
+func openPilot(t *testing.T, args ...string) *Pilot {
+	t.Helper()
+	pilot, err := StartPilot(context.WithoutCancel(t.Context()), programs(t), t.TempDir(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := pilot.stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("pilot-api:\n%s", pilot.tail())
+		}
+	})
+	return pilot
 }

@@ -17,7 +17,6 @@ const outage = 5 * time.Second
 // While etcd is away writes wait or are refused with 503, and discovery goes on
 // as before; when it is back all goes on by itself.
 func TestEtcdGone(t *testing.T) {
-	programs := installed(t)
 	for _, c := range []struct {
 		name       string
 		goes, back func(*externalEtcd) error
@@ -36,11 +35,7 @@ func TestEtcdGone(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			etcd := startEtcd(t)
-			pilot, err := StartPilot(context.WithoutCancel(t.Context()), programs, t.TempDir(), "--etcd-endpoints", etcd.clients)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { pilot.stop() })
+			pilot := openPilot(t, "--etcd-endpoints", etcd.clients)
 			addService(t, pilot, "before")
 
 			before := clusters(t, pilot)

@@ -26,8 +26,12 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	programs, err := e2e.Installed(".")
-	if err != nil {
+	programs := e2e.Programs{
+		PilotAPI: filepath.Join("bin", "pilot-api"),
+		Istioctl: filepath.Join("bin", "istioctl"),
+		Envoy:    filepath.Join(".tools", "envoy"),
+	}
+	if err := programs.Missing(); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "bookshop-")
