@@ -97,7 +97,7 @@ func suggestKind(name string) string {
 	for i, k := range kinds {
 		names[i] = k.Kind
 	}
-	return suggest(name, names, "the kinds are")
+	return Suggest(name, names, "the kinds are")
 }
 
 func (d *draft) checkMeta() {

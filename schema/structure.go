@@ -172,7 +172,7 @@ func (p *problems) unknownFields(field string, s *jsonschema.Schema, v map[strin
 			return
 		}
 		if _, ok := s.Properties[name]; !ok {
-			p.add(diag.Error, diag.FieldUnknown, keyField(field, name), "", "there is no such field; "+suggest(name, known, "the fields here are"))
+			p.add(diag.Error, diag.FieldUnknown, keyField(field, name), "", "there is no such field; "+Suggest(name, known, "the fields here are"))
 		}
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"strings"
 )
 
-// suggest answers an unknown name: with the known one that was probably meant,
-// or else with all that there are.
-func suggest(name string, known []string, all string) string {
+// Suggest answers an unknown name: with the known one that was probably meant,
+// or else with all that there are, after the words in all.
+func Suggest(name string, known []string, all string) string {
 	const tooLong = 64 // Of no name we know; the distance is not worth its time.
 	best, least := "", 3
 	if len(name) <= tooLong {

@@ -28,7 +28,7 @@ func (t target) in(namespace string) schema.Key {
 // parseSelection reads KIND, KIND NAME…, KIND,KIND or KIND/NAME….
 func parseSelection(args []string) (selection, error) {
 	if len(args) == 0 {
-		return selection{}, usagef("say which kind: %s, or all", kindNames())
+		return selection{}, usagef("say which kind: %s, or all", strings.Join(kindNames(), ", "))
 	}
 	if strings.Contains(args[0], "/") {
 		return parsePairs(args)
@@ -106,30 +106,13 @@ func parseKind(name string) (*schema.Kind, error) {
 	if kind, ok := schema.Lookup(name); ok {
 		return kind, nil
 	}
-	if near := nearestKind(name); near != "" {
-		return nil, usagef("there is no kind %q; did you mean %s?", name, near)
-	}
-	return nil, usagef("there is no kind %q; there are: %s", name, kindNames())
+	return nil, usagef("there is no kind %q; %s", name, schema.Suggest(name, kindNames(), "there are"))
 }
 
-func kindNames() string {
+func kindNames() []string {
 	var names []string
 	for _, k := range schema.Kinds() {
-		names = append(names, k.Plural)
+		names = append(names, k.Singular)
 	}
-	return strings.Join(names, ", ")
-}
-
-// nearestKind is the plural within an edit distance that a slip of the hand
-// explains, "" when there is none.
-func nearestKind(name string) string {
-	best, nearest := 4, ""
-	for _, k := range schema.Kinds() {
-		for _, spelling := range []string{k.Singular, k.Plural, k.Dashed} {
-			if d := distance(strings.ToLower(name), spelling); d < best {
-				best, nearest = d, k.Plural
-			}
-		}
-	}
-	return nearest
+	return names
 }

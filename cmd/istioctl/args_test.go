@@ -22,9 +22,9 @@ func TestParseSelection(t *testing.T) {
 		{"rr/a b", "error: either KIND NAME… or KIND/NAME…"},
 		{"rr a/b", "error: either KIND NAME… or KIND/NAME…"},
 		{"rr/", "error: either KIND NAME… or KIND/NAME…"},
-		{"rotuerule", "error: did you mean routerules?"},
+		{"rotuerule", "error: did you mean routerule?"},
 		{"rr,", "error: there is no kind"},
-		{"pods/x", "error: there are: "},
+		{"pods/x", "error: there are destinationpolicy, "},
 	}
 	for _, tc := range cases {
 		sel, err := parseSelection(strings.Fields(tc.args))
