@@ -1,0 +1,212 @@
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// structure holds a value against a schema. The field is that of the value.
+func (p *problems) structure(field string, s *jsonschema.Schema, value any) {
+	err := s.Validate(value)
+	if err == nil {
+		return
+	}
+	root, ok := err.(*jsonschema.ValidationError)
+	if !ok {
+		p.invalid(field, "cannot be checked: "+err.Error())
+		return
+	}
+	p.explain(root, func(leaf *jsonschema.ValidationError) { p.leaf(field, s, value, leaf) })
+}
+
+// explain visits the innermost errors: the outer ones only repeat the way.
+func (p *problems) explain(e *jsonschema.ValidationError, leaf func(*jsonschema.ValidationError)) {
+	if len(e.Causes) == 0 {
+		leaf(e)
+	}
+	for _, cause := range e.Causes {
+		if len(p.list) > mostProblems {
+			return
+		}
+		p.explain(cause, leaf)
+	}
+}
+
+// leaf puts one violated keyword in our own words.
+func (p *problems) leaf(field string, s *jsonschema.Schema, v any, e *jsonschema.ValidationError) {
+	steps := pointer(e.InstanceLocation)
+	ofName := strings.Contains(e.KeywordLocation, "/propertyNames/")
+	for i, step := range steps {
+		field = keyField(field, step)
+		if ofName && i == len(steps)-1 {
+			p.invalid(field, "the name "+violated(resolve(s).PropertyNames.Format, step))
+			return
+		}
+		s, v = below(s, v, step)
+	}
+	p.violation(field, path.Base(e.KeywordLocation), resolve(s), v)
+}
+
+func (p *problems) violation(field, keyword string, s *jsonschema.Schema, v any) {
+	switch keyword {
+	case "additionalProperties":
+		p.unknownFields(field, s, v.(map[string]any))
+	case "required":
+		p.missingFields(field, s, v.(map[string]any))
+	case "type":
+		p.add(diag.Error, diag.FieldTypeInvalid, field, short(v), "must be "+typeName(s)+quoteHint(s, v))
+	case "enum":
+		p.notSupportedValue(field, v, "must be one of "+strings.Join(enumNames(s), ", "))
+	case "format":
+		p.invalidValue(field, v, violated(s.Format, v.(string)))
+	default:
+		p.bound(field, keyword, s, v)
+	}
+}
+
+// pointer is the way to a value, from the location that the library gives.
+func pointer(location string) []string {
+	if location == "" {
+		return nil
+	}
+	steps := strings.Split(strings.TrimPrefix(location, "/"), "/")
+	for i, step := range steps {
+		steps[i] = unescape(step)
+	}
+	return steps
+}
+
+// unescape undoes what the library does to a name in a location.
+func unescape(step string) string {
+	if plain, err := url.PathUnescape(step); err == nil {
+		step = plain
+	}
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+}
+
+func (p *problems) unknownFields(field string, s *jsonschema.Schema, v map[string]any) {
+	known := slices.Sorted(maps.Keys(s.Properties))
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if len(p.list) > mostProblems {
+			return
+		}
+		if _, ok := s.Properties[name]; !ok {
+			p.add(diag.Error, diag.FieldUnknown, keyField(field, name), "", "there is no such field; "+Suggest(name, known, "the fields here are"))
+		}
+	}
+}
+
+func (p *problems) missingFields(field string, s *jsonschema.Schema, v map[string]any) {
+	for _, name := range s.Required {
+		if _, ok := v[name]; !ok {
+			p.required(keyField(field, name), "must be given: "+lowerFirst(strings.TrimSuffix(s.Properties[name].Description, ".")))
+		}
+	}
+}
+
+func lowerFirst(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToLower(text[:1]) + text[1:]
+}
+
+func (p *problems) bound(field, keyword string, s *jsonschema.Schema, v any) {
+	reason, message := diag.FieldInvalid, "must be "+bounds(s)
+	switch keyword {
+	case "minLength":
+		message = "must not be empty"
+	case "maxLength":
+		reason, message = diag.FieldTooLong, fmt.Sprintf("must have at most %d characters", s.MaxLength)
+	case "minItems":
+		message = fmt.Sprintf("must have at least %d %s; leave the field out when there is none", s.MinItems, plural(s.MinItems, "entry", "entries"))
+	case "maxItems":
+		reason, message = diag.FieldTooLong, fmt.Sprintf("must have at most %d entries", s.MaxItems)
+	case "maxProperties":
+		reason, message = diag.FieldTooLong, fmt.Sprintf("must have at most %d entries", s.MaxProperties)
+	}
+	p.add(diag.Error, reason, field, short(v), message)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// bounds are the range of a number in words, "" when there is none.
+func bounds(s *jsonschema.Schema) string {
+	switch {
+	case s.Minimum != nil && s.Maximum != nil:
+		return "from " + number(s.Minimum) + " to " + number(s.Maximum)
+	case s.Minimum != nil:
+		return "at least " + number(s.Minimum)
+	case s.Maximum != nil:
+		return "at most " + number(s.Maximum)
+	}
+	return ""
+}
+
+func number(r *big.Rat) string { return strings.TrimSuffix(r.RatString(), "/1") }
+
+// typeName is the type in words, with its article.
+func typeName(s *jsonschema.Schema) string {
+	if names := enumNames(s); len(names) > 0 {
+		return "one of " + strings.Join(names, ", ")
+	}
+	switch s.Types[0] {
+	case "string":
+		return "a text"
+	case "integer":
+		return strings.TrimSpace("a whole number " + bounds(s))
+	case "number":
+		return strings.TrimSpace("a number " + bounds(s))
+	case "boolean":
+		return "true or false"
+	case "array":
+		return "a list"
+	}
+	if len(s.Properties) == 0 {
+		return "a map"
+	}
+	return "a map with the fields " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
+}
+
+// quoteHint tells those whose only slip is a pair of quotes.
+func quoteHint(s *jsonschema.Schema, v any) string {
+	text, isText := v.(string)
+	_, notNumber := strconv.ParseFloat(text, 64)
+	_, isMap := v.(map[string]any)
+	_, isList := v.([]any)
+	switch want := s.Types[0]; {
+	case want == "string" && v != nil && !isMap && !isList:
+		return ": put it in quotes"
+	case isText && (want == "integer" || want == "number") && notNumber == nil,
+		isText && want == "boolean" && (text == "true" || text == "false"):
+		return ", without quotes"
+	}
+	return ""
+}
+
+// enumNames are the texts of an enum; the numbers after them are an older
+// spelling of the same values.
+func enumNames(s *jsonschema.Schema) []string {
+	var names []string
+	for _, v := range s.Enum {
+		if name, ok := v.(string); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
