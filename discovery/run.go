@@ -7,8 +7,9 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Run follows the source until ctx ends, and returns ctx's error then. It is
-// to be called once.
+// Run follows the source until ctx ends, and returns ctx's error then. What is
+// there at the start is published even when ctx has ended already. It must not
+// run twice at a time.
 func (s *Server) Run(ctx context.Context) error {
 	for {
 		// Asked for before the snapshot, so that no change falls between.
