@@ -24,10 +24,11 @@ func (s *Server) build(objs []*schema.Object, revision int64, before *generation
 		return nil, err
 	}
 	next := newGeneration(s, snapshot, before)
-	next.survey()
 	if before == nil {
+		next.survey(nil)
 		return next, nil
 	}
+	next.survey(before.surveyed)
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
 	for _, old := range before.placesSince(time.Now().Add(-s.opts.ProxyIdle)) {
@@ -41,11 +42,11 @@ func (s *Server) build(objs []*schema.Object, revision int64, before *generation
 
 // survey compiles for a proxy with nothing of its own, so that problems are
 // known before any proxy asks, and what is the same for all is encoded ahead.
-func (g *generation) survey() {
+func (g *generation) survey(old *view) {
 	nobody := mesh.Proxy{Role: mesh.Sidecar, IP: "192.0.2.1", Domain: "default.svc." + g.mesh.Settings.Domain}
 	v, err := g.viewOf(mesh.View{Role: nobody.Role, Domain: nobody.Domain})
 	if err == nil {
-		_, err = v.speakV3(nobody.IP, nil)
+		_, err = v.speakV3(nobody.IP, old)
 	}
 	if err != nil {
 		g.keepLastGood(nobody.String(), err)

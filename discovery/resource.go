@@ -128,7 +128,7 @@ func (p *pool) resource(typeURL, name string, m message) (*resource, error) {
 	if r := p.find(hash); r != nil {
 		return r, nil
 	}
-	r, err := encode(typeURL, name, m)
+	r, err := encodeAs(hash, typeURL, name, m)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +142,10 @@ func encode(typeURL, name string, m message) (*resource, error) {
 	if err != nil {
 		return nil, err
 	}
+	return encodeAs(hash, typeURL, name, m)
+}
+
+func encodeAs(hash digest, typeURL, name string, m message) (*resource, error) {
 	if err := m.ValidateAll(); err != nil {
 		return nil, err
 	}
