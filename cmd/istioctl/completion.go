@@ -28,7 +28,7 @@ the server, names of objects.`,
 
   # PowerShell, for this session
   istioctl completion powershell | Out-String | Invoke-Expression`,
-		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		Args:      positional(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
 		ValidArgs: shells,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

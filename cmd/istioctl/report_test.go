@@ -73,6 +73,18 @@ func TestServerLostOnTheWay(t *testing.T) {
 	}
 }
 
+// TestSilentServer: each limit says its own name.
+func TestSilentServer(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	t.Cleanup(srv.Close)
+	for _, limit := range []string{"--request-timeout", "--timeout"} {
+		_, stderr, code := run(t, srv.URL, "", "get", "rr", limit, "20ms")
+		if code != exitFailed || !strings.Contains(stderr, limit+" 20ms") {
+			t.Errorf("%s: exit %d: %s", limit, code, stderr)
+		}
+	}
+}
+
 // TestWhatIsPostedIsTheAuthorsText looks at the bytes on the wire.
 func TestWhatIsPostedIsTheAuthorsText(t *testing.T) {
 	handler := newServer(memory.New()).Handler()

@@ -115,8 +115,8 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return usagef("there is no command %q%s", args[0], hint)
 }
 
-// args makes what a cobra validator finds a usage error.
-func args(validate cobra.PositionalArgs) cobra.PositionalArgs {
+// positional makes what a cobra validator finds a usage error.
+func positional(validate cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := validate(cmd, args); err != nil {
 			return &usageError{err}

@@ -43,7 +43,7 @@ func newVersion(s *session) *cobra.Command {
 
   # Without asking the server
   istioctl version --client`,
-		Args: args(cobra.NoArgs),
+		Args: positional(cobra.NoArgs),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return runVersion(cmd.Context(), s, flags)
