@@ -26,7 +26,6 @@ func Reference(k *Kind) string {
 
 // referenceRows writes the members of a map or list, required ones first.
 func referenceRows(page *strings.Builder, field string, s *jsonschema.Schema) {
-	s = resolve(s)
 	if s.Items2020 != nil {
 		referenceRows(page, field+"[]", s.Items2020)
 		return
@@ -61,7 +60,6 @@ func rank(s *jsonschema.Schema, name string) int {
 }
 
 func referenceType(s *jsonschema.Schema) string {
-	s = resolve(s)
 	rest, isMap := s.AdditionalProperties.(*jsonschema.Schema)
 	switch {
 	case s.Items2020 != nil:
@@ -77,17 +75,14 @@ func referenceType(s *jsonschema.Schema) string {
 }
 
 func defaultText(s *jsonschema.Schema) string {
-	for ; s != nil; s = s.Ref {
-		if s.Default != nil {
-			return cellText(fmt.Sprint(s.Default))
-		}
+	if s.Default == nil {
+		return ""
 	}
-	return ""
+	return cellText(fmt.Sprint(s.Default))
 }
 
 // constraint is what a value must be, as in the messages of validation.
 func constraint(s *jsonschema.Schema) string {
-	s = resolve(s)
 	rest, _ := s.AdditionalProperties.(*jsonschema.Schema)
 	switch names := enumNames(s); {
 	case len(names) > 0:

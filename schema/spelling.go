@@ -25,7 +25,6 @@ type speller struct {
 }
 
 func (sp *speller) value(s *jsonschema.Schema, v any) any {
-	s = resolve(s)
 	switch v := v.(type) {
 	case map[string]any:
 		if sp.rewrite {

@@ -38,16 +38,29 @@ var compiled = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	}
 	out := map[string]*jsonschema.Schema{}
 	for _, file := range files {
-		out[strings.TrimSuffix(file.Name(), ".json")] = compiler.MustCompile(schemaBase + file.Name())
+		out[strings.TrimSuffix(file.Name(), ".json")] = inline(compiler.MustCompile(schemaBase + file.Name()))
 	}
 	return out
 })
 
-// resolve follows references. In our schemas only annotations stand beside a
-// $ref, so that nothing that constrains is lost.
-func resolve(s *jsonschema.Schema) *jsonschema.Schema {
-	for s != nil && s.Ref != nil {
-		s = s.Ref
+// inline puts what a $ref means in its place, so that neither the library nor
+// we follow it for every object. In our schemas only annotations stand beside a
+// $ref, and none leads back to itself.
+func inline(s *jsonschema.Schema) *jsonschema.Schema {
+	if s.Ref != nil {
+		whole := *inline(s.Ref)
+		whole.Description, whole.Default = s.Description, s.Default
+		whole.Deprecated = whole.Deprecated || s.Deprecated
+		return &whole
+	}
+	for name, property := range s.Properties {
+		s.Properties[name] = inline(property)
+	}
+	if rest, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+		s.AdditionalProperties = inline(rest)
+	}
+	if s.Items2020 != nil {
+		s.Items2020 = inline(s.Items2020)
 	}
 	return s
 }
@@ -55,7 +68,7 @@ func resolve(s *jsonschema.Schema) *jsonschema.Schema {
 // below is the schema of one member of a map or list, nil for one that the
 // schema does not know.
 func below(s *jsonschema.Schema, v any, step string) (*jsonschema.Schema, any) {
-	switch s = resolve(s); v := v.(type) {
+	switch v := v.(type) {
 	case map[string]any:
 		if s == nil {
 			return nil, v[step]

@@ -49,12 +49,12 @@ func (p *problems) leaf(field string, s *jsonschema.Schema, v any, e *jsonschema
 	for i, step := range steps {
 		field = keyField(field, step)
 		if ofName && i == len(steps)-1 {
-			p.invalid(field, "the name "+violated(resolve(s).PropertyNames.Format, step))
+			p.invalid(field, "the name "+violated(s.PropertyNames.Format, step))
 			return
 		}
 		s, v = below(s, v, step)
 	}
-	p.violation(field, path.Base(e.KeywordLocation), resolve(s), v)
+	p.violation(field, path.Base(e.KeywordLocation), s, v)
 }
 
 func (p *problems) violation(field, keyword string, s *jsonschema.Schema, v any) {
