@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,11 +13,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/memory"
 )
 
 const pollingNode = "sidecar~10.9.0.1~a.default~default.svc.cluster.local"
@@ -151,16 +151,16 @@ func FuzzPoll(f *testing.F) {
 }
 
 // BenchmarkPoll measures polls of an Envoy that is up to date: its whole 77 KB
-// over loopback, 64 connections, 304 as answer.
+// over loopback, 64 connections, 304 as answer, through the whole server.
 func BenchmarkPoll(b *testing.B) {
-	r := chi.NewRouter()
 	d := published(b, webService(b))
-	mountDiscovery(r, d, slog.New(slog.DiscardHandler))
+	objects := memory.New()
+	s := New(Options{Store: store.Strict(objects), Reads: objects, Discovery: d})
 	a, err := d.V3(discovery.ClusterType, pollingNode, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	benchmarkPolls(b, r, a.Version)
+	benchmarkPolls(b, s.Handler(), a.Version)
 }
 
 // BenchmarkDrain is the limit for BenchmarkPoll: the same polls to a handler
