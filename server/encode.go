@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 
 	"sigs.k8s.io/yaml"
 
@@ -67,7 +68,12 @@ func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f format, l
 	h := w.Header()
 	h.Set("Content-Type", f.contentType())
 	h.Set("Content-Length", strconv.Itoa(len(head)+itemsSize(list.Items)+len(listTail)))
-	out := bufio.NewWriterSize(w, 32<<10)
+	out := listBuffers.Get().(*bufio.Writer)
+	out.Reset(w)
+	defer func() {
+		out.Reset(nil) // The pool must not keep the connection.
+		listBuffers.Put(out)
+	}()
 	_, _ = out.WriteString(head)
 	for i, o := range list.Items {
 		if i > 0 {
@@ -90,6 +96,9 @@ func (k *resource) listText(revision string, items []*schema.Object) []byte {
 }
 
 const listTail = "]}"
+
+// listBuffers make a few large writes of many small items.
+var listBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 
 func (k *resource) listHead(revision string) string {
 	return `{"kind":"` + k.kind.Kind + `List","apiVersion":"` + k.kind.APIVersion() +

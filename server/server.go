@@ -11,7 +11,8 @@
 //	read.go        GET, LIST           openapi.go  /openapi: what kubectl asks
 //	write.go       POST, PUT, DELETE   health.go   /healthz, /readyz, /version
 //	patch.go       PATCH               discovery_v1.go, discovery_v3.go, poll.go
-//	watch.go       ?watch=true         Envoy's polls
+//	watch.go,      ?watch=true         Envoy's polls
+//	stream.go
 //
 // Objects are never decoded or encoded on the way out: the bytes a store holds
 // are the bytes of a GET, of a list's items and of watch events.

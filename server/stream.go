@@ -1,0 +1,197 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// stream writes one watch to one client. It keeps nothing but one batch and a
+// small buffer: a client that does not read holds up its own watcher until the
+// store cuts that off, or the write deadline this connection.
+type stream struct {
+	*watchRequest
+	out  *bufio.Writer
+	conn *http.ResponseController
+	k    *resource
+
+	revision   int64 // everything up to here was written
+	bookmarked int64 // the newest revision that the client knows of
+}
+
+func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream {
+	conn := http.NewResponseController(w)
+	// The request is read; its read deadline would end the watch.
+	_ = conn.SetReadDeadline(time.Time{})
+	w.Header().Set("Content-Type", asked.events.format.contentType())
+	out := &deadlineWriter{w: w, conn: conn, timeout: k.opts.WatchWriteTimeout}
+	return &stream{watchRequest: asked, out: bufio.NewWriterSize(out, 8<<10), conn: conn, k: k}
+}
+
+// deadlineWriter gives every write to the connection its own deadline.
+type deadlineWriter struct {
+	w       http.ResponseWriter
+	conn    *http.ResponseController
+	timeout time.Duration
+}
+
+func (d *deadlineWriter) Write(p []byte) (int, error) {
+	if err := d.conn.SetWriteDeadline(time.Now().Add(d.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	return d.w.Write(p)
+}
+
+// run writes until the client goes, its time is over, the server stops or the
+// watch fails. Its error is nil: the stream has begun, so what failed was told
+// inside of it.
+func (s *stream) run(ctx context.Context, b *begun) error {
+	if s.writeBegin(b) != nil || s.settle() != nil {
+		return nil
+	}
+	bookmarks := time.NewTicker(s.k.opts.BookmarkInterval)
+	defer bookmarks.Stop()
+	end := make(<-chan time.Time)
+	if s.timeout > 0 {
+		timer := time.NewTimer(s.timeout)
+		defer timer.Stop()
+		end = timer.C
+	}
+	for {
+		select {
+		case batch, ok := <-b.watcher.Batches():
+			if !ok {
+				s.writeEnd(b.watcher.Err())
+				return nil
+			}
+			if s.writeBatches(b.watcher, batch) != nil {
+				return nil
+			}
+		case <-bookmarks.C:
+			s.askBookmark(ctx, b.watcher)
+		case <-end:
+			s.writeEnd(nil)
+			return nil
+		case <-s.k.stopping:
+			s.writeEnd(nil)
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (s *stream) writeBegin(b *begun) error {
+	if b.initial == nil {
+		return s.writeBatch(b.first)
+	}
+	for _, o := range b.initial.Items {
+		if err := s.writeEvent(store.Event{Type: store.Added, Object: o}); err != nil {
+			return err
+		}
+	}
+	s.revision = b.initial.Revision
+	return nil
+}
+
+// maxRun bounds the batches between two flushes, and so between two looks at
+// the clock.
+const maxRun = 64
+
+// writeBatches writes a batch and those that are ready behind it, and settles
+// when the queue runs dry.
+func (s *stream) writeBatches(watcher store.Watcher, batch store.Batch) error {
+	for range maxRun {
+		if err := s.writeBatch(batch); err != nil {
+			return err
+		}
+		var ok bool
+		select {
+		case batch, ok = <-watcher.Batches():
+			if !ok {
+				return s.settle() // Run sees the end too, and tells it.
+			}
+		default:
+			return s.settle()
+		}
+	}
+	if err := s.writeBatch(batch); err != nil {
+		return err
+	}
+	return s.settle()
+}
+
+func (s *stream) writeBatch(batch store.Batch) error {
+	for _, e := range batch.Events {
+		if err := s.writeEvent(e); err != nil {
+			return err
+		}
+	}
+	s.revision = batch.Revision
+	return nil
+}
+
+// settle ends a run of whole batches: a client that asked for bookmarks is told
+// that the revisions before it are complete, so that it can keep a transaction
+// together, and so is one that just waits to have caught up.
+func (s *stream) settle() error {
+	if s.bookmarks {
+		if err := s.writeBookmark(); err != nil {
+			return err
+		}
+	}
+	return s.flush()
+}
+
+func (s *stream) writeEvent(e store.Event) error {
+	e, ok, err := s.selected.event(e)
+	if err != nil || !ok {
+		return err
+	}
+	s.bookmarked = e.Object.Revision()
+	return s.events.event(s.out, string(e.Type), e.Object)
+}
+
+// askBookmark has the watcher prove how far it is; the proof is a batch, if an
+// empty one, and a bookmark follows every run of batches.
+func (s *stream) askBookmark(ctx context.Context, watcher store.Watcher) {
+	if !s.bookmarks {
+		return
+	}
+	if err := watcher.RequestProgress(ctx); err != nil {
+		s.k.opts.Log.DebugContext(ctx, "no bookmark: the watch cannot tell its progress", "error", err)
+	}
+}
+
+func (s *stream) writeBookmark() error {
+	s.bookmarked = s.revision
+	return s.events.bookmark(s.out, s.revision)
+}
+
+// writeEnd ends the stream so that the client knows where to go on: with a
+// last bookmark, and with an ERROR event if it must list again. A watch that
+// was cut off for being slow, or whose store is away, can simply be resumed.
+func (s *stream) writeEnd(err error) {
+	if s.bookmarks && s.revision > s.bookmarked {
+		_ = s.writeBookmark()
+	}
+	resumable := err == nil || errors.Is(err, store.ErrSlow) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.Canceled)
+	if !resumable {
+		_ = s.events.failure(s.out, statusOf(err))
+	}
+	if err != nil {
+		s.k.opts.Log.Info("watch ended", "kind", s.k.kind.Kind, "revision", s.revision, "error", err)
+	}
+	_ = s.flush()
+}
+
+func (s *stream) flush() error {
+	if err := s.out.Flush(); err != nil {
+		return err
+	}
+	return s.conn.Flush()
+}
