@@ -7,12 +7,12 @@
 // calls one method of the store, and answers (encode.go, table.go, watch.go).
 // Whatever fails leaves through fail in errors.go as a Status object.
 //
-//	resource.go    one kind's URLs     groups.go   /api, /apis: what there is
-//	read.go        GET, LIST           openapi.go  /openapi: what kubectl asks
-//	write.go       POST, PUT, DELETE   health.go   /healthz, /readyz, /version
-//	patch.go       PATCH               discovery_v1.go, discovery_v3.go, poll.go
-//	watch.go,      ?watch=true         Envoy's polls
-//	stream.go
+//	resource.go                   the URLs of one kind
+//	read.go, write.go, patch.go   GET and LIST; POST, PUT, DELETE; PATCH
+//	watch.go, stream.go           ?watch=true: what is asked, what is sent
+//	groups.go, openapi.go         what there is: /apis, and for kubectl /openapi
+//	health.go                     /healthz, /readyz, /version, /debug/problems
+//	discovery_v1.go, _v3.go       Envoy's polls, read by poll.go
 //
 // Objects are never decoded or encoded on the way out: the bytes a store holds
 // are the bytes of a GET, of a list's items and of watch events.
