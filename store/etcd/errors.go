@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/raft/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -25,37 +26,50 @@ var translations = []struct {
 	{rpctypes.ErrRequestTooLarge, store.ErrTooLarge, "the request is larger than etcd takes (--max-request-bytes)"},
 	{rpctypes.ErrTooManyOps, store.ErrTooLarge, "more operations in one transaction than etcd takes (--max-txn-ops)"},
 	{rpctypes.ErrNoSpace, store.ErrUnavailable, "etcd's space quota is used up: compact, defragment, then disarm its alarm"},
+	{rpctypes.ErrTooManyRequests, store.ErrUnavailable, "etcd has too much to do"},
 	{rpctypes.ErrPermissionDenied, store.ErrUnavailable, "etcd denies access to the keys of pilot-api: check the role of its user"},
 	{rpctypes.ErrAuthFailed, store.ErrUnavailable, "etcd refuses the user name or password"},
 }
 
 // unavailable are the codes that mean "not now".
 var unavailable = map[codes.Code]bool{
-	codes.Unavailable:       true,
-	codes.ResourceExhausted: true,
-	codes.DeadlineExceeded:  true,
-	codes.Canceled:          true,
-	codes.Unauthenticated:   true,
+	codes.Unavailable:      true,
+	codes.DeadlineExceeded: true,
+	codes.Canceled:         true,
+	codes.Unauthenticated:  true,
 }
 
 // translate turns any error of a client call into one of package store. The
 // original stays as its cause.
 func translate(err error, key schema.Key) error {
-	if err == nil {
-		return nil
+	var own *store.Error
+	if err == nil || errors.As(err, &own) {
+		return err
 	}
 	for _, t := range translations {
 		if errors.Is(err, t.etcd) {
 			return &store.Error{Kind: t.kind, Key: key, Detail: t.detail, Cause: err}
 		}
 	}
-	if errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case code(err) == codes.ResourceExhausted:
+		// Not etcd's word, those are above, but that of gRPC on messages.
+		return &store.Error{Kind: store.ErrTooLarge, Key: key, Detail: "the message is larger than etcd takes", Cause: err}
+	case stopped(err):
+		return &store.Error{Kind: store.ErrUnavailable, Key: key, Detail: "etcd has been stopped", Cause: err}
+	case errors.Is(err, context.DeadlineExceeded) || unavailable[code(err)]:
+		return &store.Error{Kind: store.ErrUnavailable, Key: key, Detail: "etcd does not answer", Cause: err}
+	default:
 		return err
 	}
-	if errors.Is(err, context.DeadlineExceeded) || unavailable[code(err)] {
-		return &store.Error{Kind: store.ErrUnavailable, Key: key, Detail: "etcd does not answer", Cause: err}
-	}
-	return err
+}
+
+// stopped recognises an embedded etcd after its end, whose last word has no
+// code.
+func stopped(err error) bool {
+	return status.Convert(err).Message() == raft.ErrStopped.Error()
 }
 
 // code is the gRPC code of an error; the client wraps some in a type of its

@@ -64,6 +64,9 @@ func (s *Server) Client() *clientv3.Client {
 // Stop takes the server away, with its connections. What it stored stays.
 func (s *Server) Stop() {
 	if s.running != nil {
+		// The server first: its end breaks off the watches, which Close
+		// would else give five seconds to end by themselves.
+		s.running.Server.Stop()
 		s.running.Close()
 		s.running = nil
 	}

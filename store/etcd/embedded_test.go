@@ -1,0 +1,88 @@
+package etcd_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/storetest"
+)
+
+// TestEmbeddedKeepsItsData also shows that Close gives the folder free.
+func TestEmbeddedKeepsItsData(t *testing.T) {
+	dir := t.TempDir()
+	first, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := etcd.New(first.Client(), etcd.DefaultPrefix, quiet).Create(t.Context(), storetest.Rule(t, "default", "a", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-first.Done()
+	second := etcd.New(embedded(t, dir).Client(), etcd.DefaultPrefix, quiet)
+	got, err := second.Get(t.Context(), made.Key(), store.ReadOptions{})
+	if err != nil || string(got.JSON()) != string(made.JSON()) {
+		t.Errorf("after a restart: %v, %v", got, err)
+	}
+}
+
+func TestEmbeddedFolderIsOneProcess(t *testing.T) {
+	dir := t.TempDir()
+	embedded(t, dir)
+	_, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet})
+	if err == nil {
+		t.Fatal("started twice in one folder")
+	}
+	for _, want := range []string{dir, fmt.Sprintf("process %d", os.Getpid())} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %q does not name %q", err, want)
+		}
+	}
+}
+
+func TestEmbeddedFolderMustBeWritable(t *testing.T) {
+	file := t.TempDir() + "/file"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: file, Log: quiet}); err == nil {
+		t.Error("started in a file")
+	}
+}
+
+// TestClosedStore: calls after Close fail as unavailable, none hangs.
+func TestClosedStore(t *testing.T) {
+	e, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: t.TempDir(), Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := etcd.New(e.Client(), etcd.DefaultPrefix, quiet)
+	w, err := s.Watch(t.Context(), store.Scope{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range w.Batches() {
+		continue
+	}
+	if !errors.Is(w.Err(), store.ErrUnavailable) && !errors.Is(w.Err(), context.Canceled) {
+		t.Errorf("watch ended with %v", w.Err())
+	}
+	if _, err := s.Create(t.Context(), storetest.Rule(t, "default", "a", 1)); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("create: %v", err)
+	}
+	if _, err := s.Revision(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("revision: %v", err)
+	}
+}

@@ -1,0 +1,134 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/storetest"
+)
+
+// added is a batch of one new object for each revision.
+func added(t *testing.T, revisions ...int64) store.Batch {
+	t.Helper()
+	var b store.Batch
+	for _, r := range revisions {
+		obj, err := store.Stamped(storetest.Rule(t, "default", fmt.Sprintf("rule-%d", r), 1), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Revision = r
+		b.Events = append(b.Events, store.Event{Type: store.Added, Object: obj})
+	}
+	return b
+}
+
+// revisionsOf reads n batches.
+func revisionsOf(t *testing.T, w store.Watcher, n int) []int64 {
+	t.Helper()
+	var got []int64
+	for range n {
+		b, ok := <-w.Batches()
+		if !ok {
+			t.Fatalf("ended after %v: %v", got, w.Err())
+		}
+		got = append(got, b.Revision)
+	}
+	return got
+}
+
+func endOf(w store.Watcher) error {
+	for range w.Batches() {
+		continue
+	}
+	return w.Err()
+}
+
+func TestHistorySplitsRevisions(t *testing.T) {
+	h := store.NewHistory(1, 100)
+	w, err := h.Watch(t.Context(), store.Scope{}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Append(added(t, 2, 3, 4, 5))
+	if diff := cmp.Diff([]int64{4, 5}, revisionsOf(t, w, 2)); diff != "" {
+		t.Errorf("watch after 3 (-want +got):\n%s", diff)
+	}
+	if since, err := h.Since(2); err != nil || len(since) != 3 {
+		t.Errorf("since 2: %v, %v", since, err)
+	}
+}
+
+func TestHistoryCutsOffWhoDoesNotRead(t *testing.T) {
+	h := store.NewHistory(1, 10)
+	w, err := h.Watch(t.Context(), store.Scope{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := int64(2); r < 100; r++ {
+		h.Append(added(t, r))
+	}
+	if err := endOf(w); !errors.Is(err, store.ErrSlow) {
+		t.Errorf("ended with %v", err)
+	}
+	if since, err := h.Since(89); err != nil || len(since) != 10 {
+		t.Errorf("kept %d batches, %v", len(since), err)
+	}
+	if _, err := h.Since(88); !errors.Is(err, store.ErrExpired) {
+		t.Errorf("since 88: %v", err)
+	}
+}
+
+func TestHistoryKeepsOneBatchHoweverLarge(t *testing.T) {
+	h := store.NewHistory(1, 2)
+	b := added(t, 2)
+	b.Events = append(b.Events, b.Events[0], b.Events[0], b.Events[0])
+	h.Append(b)
+	if since, err := h.Since(1); err != nil || len(since) != 1 || len(since[0].Events) != 4 {
+		t.Errorf("since 1: %v, %v", since, err)
+	}
+}
+
+func TestHistoryResetEndsWatches(t *testing.T) {
+	h := store.NewHistory(1, 10)
+	w, err := h.Watch(t.Context(), store.Scope{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Reset(50)
+	if err := endOf(w); !errors.Is(err, store.ErrExpired) {
+		t.Errorf("ended with %v", err)
+	}
+	if h.Revision() != 50 {
+		t.Errorf("at revision %d", h.Revision())
+	}
+}
+
+// TestHistoryCompactSparesReaders: who has read everything is not cut off by a
+// compaction, though nothing in its scope happened for long.
+func TestHistoryCompactSparesReaders(t *testing.T) {
+	h := store.NewHistory(1, 10)
+	w, err := h.Watch(t.Context(), store.Scope{Namespace: "quiet"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Append(added(t, 2, 3))
+	h.Append(store.Batch{Revision: 9})
+	if err := w.RequestProgress(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{9}, revisionsOf(t, w, 1)); diff != "" {
+		t.Fatalf("progress (-want +got):\n%s", diff)
+	}
+	h.Compact(9)
+	h.Append(store.Batch{Revision: 10})
+	if err := w.RequestProgress(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{10}, revisionsOf(t, w, 1)); diff != "" {
+		t.Errorf("progress after compaction (-want +got):\n%s", diff)
+	}
+}
