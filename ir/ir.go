@@ -71,6 +71,9 @@ type HTTPListener struct {
 	Inline *RouteTable
 	// ForwardProxy: requests come in absolute form (GET http://host/…).
 	ForwardProxy bool
+	// AbsoluteURLs lets an Envoy of the v1 API take that form, which it else
+	// answers with 404. Those of v3 always take it on a ForwardProxy.
+	AbsoluteURLs bool
 	// UseRemoteAddress: the peer's address is the client's (edge proxies).
 	UseRemoteAddress bool
 	Tracing          bool
@@ -153,11 +156,16 @@ type Route struct {
 // one of Path, Prefix and Regex is set; none means the prefix "/".
 type Match struct {
 	Path, Prefix, Regex string
-	Headers             []HeaderMatch // all must hold; order is fixed
+	// IgnoreCase compares Path and Prefix without regard to case.
+	IgnoreCase bool
+	Headers    []HeaderMatch // all must hold; order is fixed
+	Query      []QueryMatch  // all must hold; order is fixed
 }
 
 // CatchAll tells whether every request matches.
-func (m Match) CatchAll() bool { return m.AnyPath() && len(m.Headers) == 0 }
+func (m Match) CatchAll() bool {
+	return m.AnyPath() && len(m.Headers) == 0 && len(m.Query) == 0
+}
 
 // AnyPath tells whether the path does not matter.
 func (m Match) AnyPath() bool {
@@ -171,6 +179,15 @@ type HeaderMatch struct {
 	Name                 string
 	Exact, Prefix, Regex string
 	Present              bool
+}
+
+// QueryMatch is a condition on one parameter of the query string, which must
+// be there. With Exact and Regex empty the value must be empty, unless Present
+// is set: then any value does. Regex takes the whole value.
+type QueryMatch struct {
+	Name         string
+	Exact, Regex string
+	Present      bool
 }
 
 // WeightedCluster gets Weight percent of the requests. The weights of a route
@@ -275,7 +292,18 @@ func (h HostPort) String() string { return net.JoinHostPort(h.Host, strconv.Itoa
 
 // ClientTLS makes connections to the endpoints use TLS. The zero value is TLS
 // without verification, which is what v1 wrote as an empty ssl_context.
-type ClientTLS struct{}
+type ClientTLS struct {
+	// CertificateFile and KeyFile are what the proxy shows; both or neither.
+	CertificateFile, KeyFile string
+	// CAFile holds the authorities that endpoints are verified by; "" for no
+	// verification.
+	CAFile string
+	// SNI is the server name asked for; "" for none.
+	SNI string
+	// SubjectAltNames are the names of which an endpoint must have one; none
+	// means any. They are checked only beside a CAFile.
+	SubjectAltNames []string
+}
 
 // CircuitBreaker bounds what a cluster may use; 0 leaves Envoy's default.
 type CircuitBreaker struct {

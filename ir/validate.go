@@ -65,6 +65,10 @@ func (v *validator) cluster(c *Cluster) {
 	default:
 		v.require(false, at, "type must be registry, static, strict-dns or original-destination, found %q", c.Type)
 	}
+	if c.TLS != nil {
+		v.require((c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""), at,
+			"TLS must have both a certificate and a key file, or neither, found %+v", *c.TLS)
+	}
 }
 
 func (v *validator) hosts(at string, c *Cluster) {

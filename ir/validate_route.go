@@ -40,6 +40,11 @@ func (v *validator) match(at string, m Match) {
 		v.require(count(h.Exact != "", h.Prefix != "", h.Regex != "", h.Present) <= 1, at,
 			"header %s must match in one way, found more: %+v", h.Name, h)
 	}
+	for _, q := range m.Query {
+		v.require(q.Name != "", at, "a query parameter to match must have a name")
+		v.require(count(q.Exact != "", q.Regex != "", q.Present) <= 1, at,
+			"query parameter %s must match in one way, found more: %+v", q.Name, q)
+	}
 }
 
 func isPercent(n int) bool { return n >= 0 && n <= 100 }
