@@ -84,10 +84,23 @@ func clusterCase() *ir.Config {
 			Name: "out.dns|https", Type: ir.StrictDNS, EndpointKey: "dns|https", ConnectTimeout: 1500 * time.Microsecond,
 			Hosts: []ir.HostPort{{Host: "dns.example", Port: 443}}, TLS: &ir.ClientTLS{},
 		},
+		tlsCluster("out.mtls|https", ir.ClientTLS{
+			CertificateFile: "testdata/tls.crt", KeyFile: "testdata/tls.key", CAFile: "testdata/tls.crt",
+			SNI: "mesh.example", SubjectAltNames: []string{"mesh.example", "spiffe://mesh.example/a"},
+		}),
+		tlsCluster("out.tls-named|https", ir.ClientTLS{SNI: "mesh.example", SubjectAltNames: []string{"mesh.example"}}),
+		tlsCluster("out.tls-verified|https", ir.ClientTLS{CAFile: "testdata/tls.crt"}),
 		&ir.Cluster{Name: "out.empty|http", Type: ir.StaticHosts, EndpointKey: "empty|http", ConnectTimeout: time.Second},
 		long,
 		&ir.Cluster{Name: "out.original", Type: ir.OriginalDestination, LoadBalancer: ir.Random, ConnectTimeout: time.Second},
 		rich)
+}
+
+func tlsCluster(name string, tls ir.ClientTLS) *ir.Cluster {
+	return &ir.Cluster{
+		Name: name, Type: ir.StaticHosts, ConnectTimeout: time.Second,
+		Hosts: []ir.HostPort{{Host: "127.0.0.1", Port: 443}}, TLS: &tls,
+	}
 }
 
 func listenerCase() *ir.Config {
@@ -99,6 +112,10 @@ func listenerCase() *ir.Config {
 			{IP: "0.0.0.0", Port: 80, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Table: "80", Tracing: true, AccessLog: "/dev/stdout"}},
 			{Port: 9080, Direction: ir.Inbound, HTTP: &ir.HTTPListener{Inline: inbound, Tracing: true}},
 			{IP: "127.0.0.1", Port: 15002, Direction: ir.Outbound, Bind: true, HTTP: &ir.HTTPListener{Table: "http_proxy", ForwardProxy: true}},
+			{
+				IP: "127.0.0.1", Port: 15003, Direction: ir.Outbound, Bind: true,
+				HTTP: &ir.HTTPListener{Table: "http_proxy", ForwardProxy: true, AbsoluteURLs: true},
+			},
 			{
 				IP: "0.0.0.0", Port: 443, Direction: ir.Gateway, Bind: true,
 				HTTP: &ir.HTTPListener{Table: "443", UseRemoteAddress: true, Tracing: true},
@@ -133,6 +150,7 @@ func tcpCase() *ir.Config {
 
 func matchCase() *ir.Config {
 	header := func(h ir.HeaderMatch) *ir.Route { return &ir.Route{Match: ir.Match{Headers: []ir.HeaderMatch{h}}} }
+	query := func(q ...ir.QueryMatch) *ir.Route { return &ir.Route{Match: ir.Match{Query: q}} }
 	return config([]*ir.RouteTable{table("80",
 		&ir.Route{Match: ir.Match{Path: "/exact"}},
 		&ir.Route{Match: ir.Match{Prefix: "/prefix"}},
@@ -143,6 +161,11 @@ func matchCase() *ir.Config {
 		header(ir.HeaderMatch{Name: ":authority", Exact: "a.example"}),
 		header(ir.HeaderMatch{Name: "x-present", Present: true}),
 		header(ir.HeaderMatch{Name: "x-empty"}),
+		&ir.Route{Match: ir.Match{Path: "/Exact", IgnoreCase: true}},
+		&ir.Route{Match: ir.Match{Prefix: "/Prefix", IgnoreCase: true}},
+		query(ir.QueryMatch{Name: "debug", Present: true}),
+		query(ir.QueryMatch{Name: "page", Exact: "1"}, ir.QueryMatch{Name: "id", Regex: "[0-9]+"}),
+		query(ir.QueryMatch{Name: "empty"}),
 		&ir.Route{Match: ir.Match{Prefix: "/both", Headers: []ir.HeaderMatch{
 			{Name: ":method", Exact: "GET"}, {Name: "x", Exact: "y"},
 		}}},
@@ -202,6 +225,7 @@ func unspeakableCase() *ir.Config {
 		&ir.Route{Match: ir.Match{Regex: "(?i)/items"}},
 		&ir.Route{Match: ir.Match{Headers: []ir.HeaderMatch{{Name: "x", Regex: `\pL+`}}}, Fault: &ir.Fault{AbortStatus: 500, AbortPercent: 1}},
 		&ir.Route{Match: ir.Match{Regex: `/[(?i)]\\A`}},
+		&ir.Route{Match: ir.Match{Query: []ir.QueryMatch{{Name: "q", Regex: `\Qa+b\E`}}}},
 		&ir.Route{Match: ir.Match{Prefix: "/search?q="}},
 		&ir.Route{Fault: &ir.Fault{AbortStatus: 100, AbortPercent: 10}},
 		&ir.Route{Fault: &ir.Fault{AbortStatus: 600, AbortPercent: 10, Delay: time.Second, DelayPercent: 10}},

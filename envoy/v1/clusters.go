@@ -31,9 +31,6 @@ type ClusterHost struct {
 	URL string `json:"url"`
 }
 
-// ClientTLS is TLS without verification.
-type ClientTLS struct{}
-
 // CircuitBreakers holds the limits of default priority.
 type CircuitBreakers struct {
 	Default CircuitBreaker `json:"default"`
@@ -73,6 +70,7 @@ func cluster(c *ir.Cluster) Cluster {
 		Type:                     clusterType(c),
 		LBType:                   lbType(c),
 		MaxRequestsPerConnection: c.MaxRequestsPerConnection,
+		SSLContext:               clientTLS(c.TLS),
 		CircuitBreakers:          circuitBreakers(c.CircuitBreaker),
 		OutlierDetection:         outlierDetection(c.OutlierDetection),
 	}
@@ -81,9 +79,6 @@ func cluster(c *ir.Cluster) Cluster {
 	}
 	if c.HTTP2 {
 		out.Features = "http2"
-	}
-	if c.TLS != nil {
-		out.SSLContext = &ClientTLS{}
 	}
 	return out
 }

@@ -13,6 +13,7 @@ type HTTPConnectionManager struct {
 	GenerateRequestID bool                `json:"generate_request_id,omitempty"`
 	UseRemoteAddress  bool                `json:"use_remote_address,omitempty"`
 	Tracing           *Tracing            `json:"tracing,omitempty"`
+	HTTP1Settings     *HTTP1Settings      `json:"http1_settings,omitempty"`
 	RDS               *RDS                `json:"rds,omitempty"`
 	RouteConfig       *RouteConfiguration `json:"route_config,omitempty"`
 	Filters           []Filter            `json:"filters"`
@@ -22,6 +23,11 @@ type HTTPConnectionManager struct {
 // Tracing says whether spans are of the "ingress" or the "egress".
 type Tracing struct {
 	OperationName string `json:"operation_name"`
+}
+
+// HTTP1Settings lets requests name their whole URL, as those to a proxy do.
+type HTTP1Settings struct {
+	AllowAbsoluteURL bool `json:"allow_absolute_url"`
 }
 
 // RDS names the route table to poll for.
@@ -49,6 +55,9 @@ func (b *listenerBuilder) http(l *ir.Listener) HTTPConnectionManager {
 	}
 	if l.HTTP.Tracing {
 		out.Tracing = &Tracing{OperationName: operationName(l.Direction)}
+	}
+	if l.HTTP.AbsoluteURLs {
+		out.HTTP1Settings = &HTTP1Settings{AllowAbsoluteURL: true}
 	}
 	table := l.HTTP.Inline
 	if table != nil {

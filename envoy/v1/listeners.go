@@ -1,7 +1,6 @@
 package v1
 
 import (
-	"strings"
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -22,14 +21,6 @@ type Listener struct {
 	SSLContext     *ServerTLS `json:"ssl_context,omitempty"`
 	BindToPort     bool       `json:"bind_to_port"`
 	UseOriginalDst bool       `json:"use_original_dst,omitempty"`
-}
-
-// ServerTLS terminates TLS.
-type ServerTLS struct {
-	CertChainFile            string `json:"cert_chain_file"`
-	PrivateKeyFile           string `json:"private_key_file"`
-	RequireClientCertificate bool   `json:"require_client_certificate"`
-	ALPNProtocols            string `json:"alpn_protocols,omitempty"`
 }
 
 // Filter is a network or an HTTP filter; the type only informs.
@@ -65,6 +56,7 @@ func (b *listenerBuilder) listener(l *ir.Listener) Listener {
 		Address:        "tcp://" + l.Address(),
 		Name:           envoy.ListenerName(l),
 		Filters:        []Filter{},
+		SSLContext:     serverTLS(l.TLS),
 		BindToPort:     l.Bind,
 		UseOriginalDst: l.HandOff,
 	}
@@ -73,13 +65,6 @@ func (b *listenerBuilder) listener(l *ir.Listener) Listener {
 		out.Filters = []Filter{{Type: "read", Name: "http_connection_manager", Config: b.http(l)}}
 	case l.TCP != nil:
 		out.Filters = b.tcp(l)
-	}
-	if l.TLS != nil {
-		out.SSLContext = &ServerTLS{
-			CertChainFile:  l.TLS.CertificateFile,
-			PrivateKeyFile: l.TLS.KeyFile,
-			ALPNProtocols:  strings.Join(l.TLS.ALPN, ","),
-		}
 	}
 	return out
 }

@@ -17,6 +17,13 @@ func (out *Route) match(m ir.Match) {
 	default:
 		out.Prefix = "/"
 	}
+	if m.IgnoreCase {
+		out.CaseSensitive = new(bool)
+	}
+	out.Headers = headerMatches(m.Headers)
+	for _, q := range m.Query {
+		out.QueryParameters = append(out.QueryParameters, queryMatch(q))
+	}
 }
 
 // HeaderMatch is a condition on a header; without value, that it is present.
@@ -48,4 +55,17 @@ func headerMatch(m ir.HeaderMatch) HeaderMatch {
 		// An empty value would ask for presence.
 		return HeaderMatch{Name: m.Name, Value: "^$", Regex: true}
 	}
+}
+
+// QueryMatch is a condition on a parameter of the query; without value, that
+// it is present.
+type QueryMatch struct {
+	Name  string `json:"name"`
+	Value string `json:"value,omitempty"`
+	Regex bool   `json:"regex,omitempty"`
+}
+
+// queryMatch: v1 matches values of parameters as it does those of headers.
+func queryMatch(m ir.QueryMatch) QueryMatch {
+	return QueryMatch(headerMatch(ir.HeaderMatch{Name: m.Name, Exact: m.Exact, Regex: m.Regex, Present: m.Present}))
 }

@@ -14,6 +14,9 @@ func unreadable(r *ir.Route) diag.List {
 	for _, h := range r.Match.Headers {
 		regexes = append(regexes, h.Regex)
 	}
+	for _, q := range r.Match.Query {
+		regexes = append(regexes, q.Regex)
+	}
 	for _, re := range regexes {
 		if part := foreign(re); part != "" {
 			return diag.Warn(diag.NotHonoured, r.Origins,

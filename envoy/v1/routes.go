@@ -25,6 +25,8 @@ type Route struct {
 	Prefix string `json:"prefix,omitempty"`
 	Path   string `json:"path,omitempty"`
 	Regex  string `json:"regex,omitempty"`
+	// CaseSensitive is true when left out.
+	CaseSensitive *bool `json:"case_sensitive,omitempty"`
 
 	PathRedirect string `json:"path_redirect,omitempty"`
 	HostRedirect string `json:"host_redirect,omitempty"`
@@ -34,7 +36,8 @@ type Route struct {
 	Cluster          string            `json:"cluster,omitempty"`
 	WeightedClusters *WeightedClusters `json:"weighted_clusters,omitempty"`
 
-	Headers []HeaderMatch `json:"headers,omitempty"`
+	Headers         []HeaderMatch `json:"headers,omitempty"`
+	QueryParameters []QueryMatch  `json:"query_parameters,omitempty"`
 	// TimeoutMS is always written: without it Envoy takes 15 s, 0 is none.
 	TimeoutMS           int64        `json:"timeout_ms"`
 	RetryPolicy         *RetryPolicy `json:"retry_policy,omitempty"`
@@ -99,7 +102,7 @@ func Routes(t *ir.RouteTable) (RouteConfiguration, diag.List) {
 }
 
 func route(r *ir.Route) Route {
-	out := Route{Headers: headerMatches(r.Match.Headers), TimeoutMS: millis(r.Timeout)}
+	out := Route{TimeoutMS: millis(r.Timeout)}
 	out.match(r.Match)
 	if r.Operation != "" {
 		out.Decorator = &Decorator{Operation: r.Operation}

@@ -5,7 +5,6 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -16,10 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-const (
-	httpOptionsKey     = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
-	tlsTransportSocket = "envoy.transport_sockets.tls"
-)
+const httpOptionsKey = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
 // longestEjection stands for v1's "no limit": v3 caps a growing ejection time
 // at 300 s by default.
@@ -40,17 +36,12 @@ func cluster(c *ir.Cluster, delay time.Duration) *clusterv3.Cluster {
 		Name:                          envoy.ClusterName(c.Name),
 		ConnectTimeout:                durationpb.New(c.ConnectTimeout),
 		LbPolicy:                      lbPolicy(c),
+		TransportSocket:               clientTLS(c.TLS),
 		CircuitBreakers:               circuitBreakers(c.CircuitBreaker),
 		OutlierDetection:              outlierDetection(c.OutlierDetection),
 		TypedExtensionProtocolOptions: protocolOptions(c),
 	}
 	discoverHosts(out, c, delay)
-	if c.TLS != nil {
-		out.TransportSocket = &corev3.TransportSocket{
-			Name:       tlsTransportSocket,
-			ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: typed(&tlsv3.UpstreamTlsContext{})},
-		}
-	}
 	return out
 }
 

@@ -5,7 +5,6 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -74,24 +73,4 @@ func direction(d ir.Direction) corev3.TrafficDirection {
 
 func networkFilter(name string, config proto.Message) *listenerv3.Filter {
 	return &listenerv3.Filter{Name: name, ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: typed(config)}}
-}
-
-func serverTLS(t *ir.ServerTLS) *corev3.TransportSocket {
-	if t == nil {
-		return nil
-	}
-	file := func(path string) *corev3.DataSource {
-		return &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: path}}
-	}
-	context := &tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
-		TlsCertificates: []*tlsv3.TlsCertificate{{
-			CertificateChain: file(t.CertificateFile),
-			PrivateKey:       file(t.KeyFile),
-		}},
-		AlpnProtocols: t.ALPN,
-	}}
-	return &corev3.TransportSocket{
-		Name:       tlsTransportSocket,
-		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: typed(context)},
-	}
 }

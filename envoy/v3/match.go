@@ -3,6 +3,7 @@ package v3
 import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -19,8 +20,14 @@ func routeMatch(m ir.Match) *routev3.RouteMatch {
 	default:
 		out.PathSpecifier = &routev3.RouteMatch_Prefix{Prefix: "/"}
 	}
+	if m.IgnoreCase {
+		out.CaseSensitive = wrapperspb.Bool(false)
+	}
 	for _, h := range m.Headers {
 		out.Headers = append(out.Headers, headerMatcher(h))
+	}
+	for _, q := range m.Query {
+		out.QueryParameters = append(out.QueryParameters, queryMatcher(q))
 	}
 	return out
 }
@@ -31,15 +38,29 @@ func headerMatcher(h ir.HeaderMatch) *routev3.HeaderMatcher {
 		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}
 		return out
 	}
-	value := exactly(h.Exact)
-	switch {
-	case h.Regex != "":
-		value.MatchPattern = &matcherv3.StringMatcher_SafeRegex{SafeRegex: regex(h.Regex)}
-	case h.Prefix != "":
+	value := exactlyOrRegex(h.Exact, h.Regex)
+	if h.Prefix != "" {
 		value.MatchPattern = &matcherv3.StringMatcher_Prefix{Prefix: h.Prefix}
 	}
 	out.HeaderMatchSpecifier = &routev3.HeaderMatcher_StringMatch{StringMatch: value}
 	return out
+}
+
+func queryMatcher(q ir.QueryMatch) *routev3.QueryParameterMatcher {
+	out := &routev3.QueryParameterMatcher{Name: q.Name}
+	if q.Present {
+		out.QueryParameterMatchSpecifier = &routev3.QueryParameterMatcher_PresentMatch{PresentMatch: true}
+		return out
+	}
+	out.QueryParameterMatchSpecifier = &routev3.QueryParameterMatcher_StringMatch{StringMatch: exactlyOrRegex(q.Exact, q.Regex)}
+	return out
+}
+
+func exactlyOrRegex(exact, re string) *matcherv3.StringMatcher {
+	if re == "" {
+		return exactly(exact)
+	}
+	return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: regex(re)}}
 }
 
 func exactly(text string) *matcherv3.StringMatcher {
