@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
@@ -14,6 +15,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
+
+var _ discovery.Source = (*cache.Cache)(nil)
 
 var quiet = slog.New(slog.DiscardHandler)
 
