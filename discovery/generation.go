@@ -36,6 +36,8 @@ type client struct {
 	seen   atomic.Int64 // unix seconds
 	usesV1 atomic.Bool
 	usesV3 atomic.Bool
+
+	handover handover
 }
 
 // place is a client and what it is told in one generation.

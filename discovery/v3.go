@@ -3,6 +3,7 @@ package discovery
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy"
@@ -22,6 +23,7 @@ const (
 type v3Answers struct {
 	view             *view
 	clusters, routes *set
+	merged           *memo[*set] // clusters with some that are being withdrawn, by their names
 	listeners        *memo[*set] // by address
 	lastListeners    *memo[*set] // of the generation before
 	problems         diag.List
@@ -33,8 +35,13 @@ func spellV3(v *view, ip string, last *v3Answers) (*v3Answers, error) {
 	if last == nil {
 		last = &v3Answers{listeners: newMemo[*set](0)}
 	}
-	a := &v3Answers{view: v, listeners: newMemo[*set](v.server.opts.MaxProxies), lastListeners: last.listeners}
-	a.clusters = a.note(a.spellClusters(last.clusters))
+	a := &v3Answers{
+		view:          v,
+		merged:        newMemo[*set](maxMerged),
+		listeners:     newMemo[*set](v.server.opts.MaxProxies),
+		lastListeners: last.listeners,
+	}
+	a.clusters = a.note(a.spellClusters(v.config, last.clusters))
 	a.routes = a.note(a.spellRoutes(last.routes))
 	listeners := a.note(a.spellListeners(ip))
 	a.listeners.put(ip, listeners)
@@ -47,12 +54,12 @@ func (a *v3Answers) note(s *set, spelling diag.List) *set {
 	return s
 }
 
-func (a *v3Answers) spellClusters(last *set) (*set, diag.List) {
+func (a *v3Answers) spellClusters(config *ir.Config, last *set) (*set, diag.List) {
 	origins := map[string]diag.Ref{}
-	for _, c := range a.view.config.Clusters {
+	for _, c := range config.Clusters {
 		origins[envoy.ClusterName(c.Name)] = first(c.Origins)
 	}
-	clusters, problems := v3.Clusters(a.view.config)
+	clusters, problems := v3.Clusters(config)
 	entries := make([]entry, len(clusters))
 	for i, c := range clusters {
 		entries[i] = entry{c.GetName(), origins[c.GetName()], c}
@@ -118,26 +125,87 @@ func (s *Server) V3(typeURL, node string, names []string) (Answer, error) {
 		return Answer{}, err
 	}
 	p.usesV3.Store(true)
-	a, err := p.view.speakV3(p.proxy.IP, nil)
-	if err != nil {
-		return Answer{}, notReady(node, err)
-	}
+	var answer Answer
 	switch typeURL {
 	case ClusterType:
-		return a.clusters.answer(names), nil
+		answer, err = p.v3Clusters(names)
 	case RouteType:
-		return a.routesNamed(names), nil
+		answer, err = p.v3Routes(names)
 	case EndpointType:
-		return a.endpointsNamed(g, names), nil
+		answer, err = p.v3Endpoints(g, names)
 	case ListenerType:
-		listeners, err := a.listenersAt(p.proxy.IP)
-		if err != nil {
-			return Answer{}, notReady(node, err)
-		}
-		return listeners.answer(names), nil
+		answer, err = p.v3Listeners(names)
 	default:
 		return Answer{}, fmt.Errorf("%w %q: want %s, %s, %s or %s", ErrBadType, typeURL, ClusterType, EndpointType, ListenerType, RouteType)
 	}
+	return answer, notReady(node, err)
+}
+
+// maxMerged bounds the sets of clusters that are kept encoded while proxies
+// move from one view to the next. Proxies of one view mostly move alike.
+const maxMerged = 16
+
+func (p *place) v3Clusters(names []string) (Answer, error) {
+	target, beside := p.handover.clusters(p.view)
+	a, err := target.speakV3(p.proxy.IP, nil)
+	if err != nil {
+		return Answer{}, err
+	}
+	clusters, err := a.clustersBeside(beside)
+	if err != nil {
+		return Answer{}, err
+	}
+	return clusters.answer(names), nil
+}
+
+func (p *place) v3Routes(names []string) (Answer, error) {
+	a, err := p.handover.routes(p.view, strings.Join(names, ",")).speakV3(p.proxy.IP, nil)
+	if err != nil {
+		return Answer{}, err
+	}
+	return a.routesNamed(names), nil
+}
+
+func (p *place) v3Listeners(names []string) (Answer, error) {
+	a, err := p.handover.routes(p.view, ListenerType).speakV3(p.proxy.IP, nil)
+	if err != nil {
+		return Answer{}, err
+	}
+	listeners, err := a.listenersAt(p.proxy.IP)
+	if err != nil {
+		return Answer{}, err
+	}
+	return listeners.answer(names), nil
+}
+
+// v3Endpoints is not part of a handover: a set of endpoints is the same in
+// every view.
+func (p *place) v3Endpoints(g *generation, names []string) (Answer, error) {
+	if len(names) == 0 {
+		names = endpointKeys(p.view.config)
+	}
+	return gather(EndpointType, names, func(name string) *resource { return g.endpoints.of(name).v3() }), nil
+}
+
+// clustersBeside are the clusters together with those that only the older
+// views have.
+func (a *v3Answers) clustersBeside(older []*view) (*set, error) {
+	config, key := a.view.withClustersOf(older)
+	if key == "" {
+		return a.clusters, nil
+	}
+	if s, ok := a.merged.get(key); ok {
+		return s, nil
+	}
+	var s *set
+	err := a.view.server.contained("v3 clusters", func() error {
+		s, _ = a.spellClusters(config, a.clusters)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.merged.put(key, s), nil
 }
 
 func (a *v3Answers) routesNamed(names []string) Answer {
@@ -155,11 +223,4 @@ func (a *v3Answers) routesNamed(names []string) Answer {
 		}
 		return r
 	})
-}
-
-func (a *v3Answers) endpointsNamed(g *generation, names []string) Answer {
-	if len(names) == 0 {
-		names = endpointKeys(a.view.config)
-	}
-	return gather(EndpointType, names, func(name string) *resource { return g.endpoints.of(name).v3() })
 }

@@ -20,8 +20,7 @@ import (
 func Routes(t *ir.RouteTable) (*routev3.RouteConfiguration, diag.List) {
 	out := &routev3.RouteConfiguration{
 		Name: t.Name,
-		// A cluster may come after the route that names it, on another poll:
-		// better 503 until then than a refused table.
+		// One cluster that Envoy refuses must not hold up a whole table.
 		ValidateClusters: wrapperspb.Bool(false),
 	}
 	var problems diag.List

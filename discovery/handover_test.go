@@ -1,0 +1,156 @@
+package discovery_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// toVersion routes web.example to the instances of one version, through a
+// cluster of their own.
+func toVersion(t testing.TB, version string) *schema.Object {
+	return object(t, "RouteRule", "version", `{"destination":{"service":"web.example"},"route":[{"labels":{"version":"`+version+`"}}]}`)
+}
+
+func clusterOf(version string) string { return "out.web.example|http|version=" + version }
+
+// poller is an Envoy that asks when the test says so.
+type poller struct {
+	*testing.T
+	s *discovery.Server
+}
+
+func (p poller) hasCluster(name string) bool {
+	p.Helper()
+	return slices.Contains(resourceNames(p.T, v3(p.T, p.s, discovery.ClusterType, nodeA)), name)
+}
+
+func (p poller) routesTo(name string) bool {
+	p.Helper()
+	return strings.Contains(string(v3(p.T, p.s, discovery.RouteType, nodeA, "80").Body), `"`+name+`"`)
+}
+
+func (p poller) want(what string, got, want bool) {
+	p.Helper()
+	if got != want {
+		p.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// inHandover has a proxy that knows version v1 of a service, and a rule that
+// has just changed to v2.
+func inHandover(t *testing.T, test func(p poller, src *objects)) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newObjects(service(t, "web.example", "10.1.0.1"), toVersion(t, "v1"))
+		p := poller{t, follow(t, src, discovery.Options{})}
+		p.want("cluster v1 at first", p.hasCluster(clusterOf("v1")), true)
+		p.want("route to v1 at first", p.routesTo(clusterOf("v1")), true)
+		src.set(service(t, "web.example", "10.1.0.1"), toVersion(t, "v2"))
+		time.Sleep(time.Second)
+		test(p, src)
+	})
+}
+
+func TestHandoverMakesBeforeItBreaks(t *testing.T) {
+	inHandover(t, func(p poller, _ *objects) {
+		p.want("route to v2 before its cluster was fetched", p.routesTo(clusterOf("v2")), false)
+		p.want("cluster v2", p.hasCluster(clusterOf("v2")), true)
+		p.want("cluster v1, which is still routed to", p.hasCluster(clusterOf("v1")), true)
+		p.want("route to v2 at once", p.routesTo(clusterOf("v2")), false)
+		time.Sleep(time.Second)
+		p.want("route to v2", p.routesTo(clusterOf("v2")), true)
+		p.want("cluster v1 at once", p.hasCluster(clusterOf("v1")), true)
+		time.Sleep(time.Second)
+		p.want("cluster v1 after its last route", p.hasCluster(clusterOf("v1")), false)
+		p.want("cluster v2 in the end", p.hasCluster(clusterOf("v2")), true)
+	})
+}
+
+func TestHandoverEndsWithoutPollsForClusters(t *testing.T) {
+	inHandover(t, func(p poller, _ *objects) {
+		p.want("route to v2 at once", p.routesTo(clusterOf("v2")), false)
+		time.Sleep(2*mesh.DefaultSettings().DiscoveryRefreshDelay + time.Second)
+		p.want("route to v2 in the end", p.routesTo(clusterOf("v2")), true)
+	})
+}
+
+func TestHandoverEndsWithoutPollsForRoutes(t *testing.T) {
+	inHandover(t, func(p poller, _ *objects) {
+		p.want("cluster v1", p.hasCluster(clusterOf("v1")), true)
+		time.Sleep(4*mesh.DefaultSettings().DiscoveryRefreshDelay + time.Second)
+		p.want("cluster v1 in the end", p.hasCluster(clusterOf("v1")), false)
+	})
+}
+
+// TestHandoverOfManyChanges: the proxy never has a route without its cluster,
+// however many changes come between two of its polls.
+func TestHandoverOfManyChanges(t *testing.T) {
+	inHandover(t, func(p poller, src *objects) {
+		for _, version := range strings.Fields("v3 v4 v5 v6 v7 v8 v9 v10 v11 v12") {
+			src.set(service(t, "web.example", "10.1.0.1"), toVersion(t, version))
+			time.Sleep(time.Second)
+			p.want("route to v1 while no newer cluster was fetched", p.routesTo(clusterOf("v1")), true)
+		}
+		p.want("cluster v1", p.hasCluster(clusterOf("v1")), true)
+		p.want("cluster v12", p.hasCluster(clusterOf("v12")), true)
+		time.Sleep(time.Second)
+		p.want("route to v12", p.routesTo(clusterOf("v12")), true)
+	})
+}
+
+// TestNoHandoverWithoutClusters: who asks for routes only, as a person with
+// curl does, is told what is in force.
+func TestNoHandoverWithoutClusters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := service(t, "web.example", "10.1.0.1")
+		src := newObjects(web, toVersion(t, "v1"))
+		p := poller{t, follow(t, src, discovery.Options{})}
+		p.want("route to v1 at first", p.routesTo(clusterOf("v1")), true)
+		src.set(web, toVersion(t, "v2"))
+		time.Sleep(time.Second)
+		p.want("route to v2", p.routesTo(clusterOf("v2")), true)
+	})
+}
+
+// TestHandoverAtTheProxysPace: a proxy that polls clusters more seldom than
+// the mesh's settings say is waited for.
+func TestHandoverAtTheProxysPace(t *testing.T) {
+	inHandover(t, func(p poller, src *objects) {
+		p.hasCluster("")
+		pace := 3 * mesh.DefaultSettings().DiscoveryRefreshDelay
+		for range 3 {
+			time.Sleep(pace)
+			p.routesTo("")
+			p.hasCluster("")
+		}
+		src.set(service(p.T, "web.example", "10.1.0.1"), toVersion(p.T, "v3"))
+		time.Sleep(2*pace - time.Second)
+		p.want("route to v3 before its cluster was fetched", p.routesTo(clusterOf("v3")), false)
+		p.hasCluster("")
+		time.Sleep(time.Second)
+		p.want("route to v3", p.routesTo(clusterOf("v3")), true)
+	})
+}
+
+// TestNoHandoverForSameClusters: a change that needs no other clusters is
+// live with the next poll for routes.
+func TestNoHandoverForSameClusters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := service(t, "web.example", "10.1.0.1")
+		src := newObjects(web, timeout(t, "web.example", 3))
+		p := poller{t, follow(t, src, discovery.Options{})}
+		p.hasCluster("")
+		before := v3(t, p.s, discovery.RouteType, nodeA, "80")
+		src.set(web, timeout(t, "web.example", 4))
+		time.Sleep(time.Second)
+		if after := v3(t, p.s, discovery.RouteType, nodeA, "80"); after.Version == before.Version {
+			t.Error("the new time-out is not told")
+		}
+	})
+}
