@@ -3,6 +3,11 @@
 // and client over HTTP; store/storetest is the contract as a runnable suite.
 // store/cache follows any of them and answers reads from memory.
 //
+// What implementations share is here as well: Op.Apply is the rules of a write,
+// Index a sorted set of objects, History a bounded past with watches over it.
+// Strict is the door that checks what comes in, ToStatus and FromStatus are
+// errors as they go over the wire.
+//
 // One clock: every change has a revision, an int64 that only grows, the same
 // for all objects. One transaction is one revision. An object's
 // resourceVersion is the revision that last changed it, in decimal.
