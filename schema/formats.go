@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/base64"
 	"net/netip"
 	"regexp"
 	"regexp/syntax"
@@ -27,9 +28,17 @@ var formats = map[string]format{
 	"host-or-range":    {"a host name, a wildcard such as *.example.com, or an IPv4 range such as 192.0.2.0/24", either(isWildcardHost, isIPv4Range)},
 	"ipv4-subnet":      {"an IPv4 address or range such as 192.0.2.0/24", either(isIPv4, isIPv4Range)},
 	"ip-subnet":        {"an IP address or range such as 192.0.2.0/24", either(isIP, isCIDR)},
+	"host-or-address":  {"a host name in lower case or an IP address", either(isFQDN, isIP)},
+	"virtual-host":     {"a host name in lower case, a wildcard such as *.example.com, or an IP address", either(isWildcardHost, isIP)},
+	"gateway-name":     {"the name of a Gateway, perhaps after its namespace and a slash, or mesh", isGatewayName},
+	"gateway-host":     {"a host name, a wildcard such as *.example.com or an IP address, perhaps after a namespace, . or * and a slash", isGatewayHost},
+	"base64":           {"base64", isBase64},
 	"workload-address": {"an IP address, a host name, or unix:// and a path", either(isIP, isFQDN, isUnixSocket)},
 	"config-label":     {"made of A-Z, a-z, 0-9, -, _, . and /", regexp.MustCompile(`^[A-Za-z0-9\-_./]*$`).MatchString},
 	"header-name":      {"a header name in lower case, without spaces", regexp.MustCompile("^[0-9a-z!#$%&'*+\\-.^_|~`]+$").MatchString},
+	"header-token":     {"a header name, without spaces", headerToken.MatchString},
+	"header-condition": {"a header name, a part of the request such as :path, or @request.auth.claims and a claim", either(headerToken.MatchString, isRequestPart)},
+	"header-operation": {"a header name, or :authority", either(headerToken.MatchString, func(s string) bool { return s == ":authority" })},
 	"header-value":     {"a text of one line", func(s string) bool { return !strings.ContainsAny(s, "\x00\r\n") }},
 	"re2":              {"a regular expression in RE2 syntax", func(s string) bool { return regexError(s) == nil }},
 	"duration":         {"a duration such as 250ms, 1.5s or 1m", durationOf(0, 1)},
@@ -111,6 +120,38 @@ func isWildcardHost(s string) bool {
 		rest = rest[1:]
 	}
 	return isFQDN(rest)
+}
+
+// A name without a namespace may be in the old form of a host name.
+func isGatewayName(s string) bool {
+	namespace, name, qualified := strings.Cut(s, "/")
+	if !qualified {
+		return isFQDN(s)
+	}
+	return len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Label(name)) == 0
+}
+
+func isGatewayHost(s string) bool {
+	if namespace, host, qualified := strings.Cut(s, "/"); qualified {
+		known := namespace == "." || namespace == "*" || len(validation.IsDNS1123Label(namespace)) == 0
+		return known && (isWildcardHost(host) || isIP(host))
+	}
+	return isWildcardHost(s) || isIP(s)
+}
+
+var headerToken = regexp.MustCompile("^[0-9A-Za-z!#$%&'*+\\-.^_|~`]+$")
+
+func isRequestPart(s string) bool {
+	switch s {
+	case ":method", ":scheme", ":authority", ":path", ":status":
+		return true
+	}
+	return strings.HasPrefix(s, "@request.auth.claims")
+}
+
+func isBase64(s string) bool {
+	_, err := base64.StdEncoding.DecodeString(s)
+	return err == nil
 }
 
 func isIP(s string) bool {

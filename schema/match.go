@@ -81,18 +81,16 @@ func (p *problems) match(field string, m *MatchCondition) {
 	}
 }
 
+// That there is at most one is the JSON Schema's business.
 func (p *problems) stringMatch(field, header string, m StringMatch) {
-	set := 0
+	none := true
 	for kind, value := range map[string]*string{"exact": m.Exact, "prefix": m.Prefix, "regex": m.Regex} {
-		if value == nil {
-			continue
-		}
-		set++
-		if header == "uri" && *value == "" {
+		none = none && value == nil
+		if value != nil && header == "uri" && *value == "" {
 			p.invalid(field+"."+kind, "must not be empty: no path is")
 		}
 	}
-	if set != 1 {
-		p.invalid(field, "must have exactly one of exact, prefix, regex")
+	if none {
+		p.required(field, "must have one of exact, prefix, regex")
 	}
 }

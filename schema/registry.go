@@ -26,7 +26,8 @@ func register(k *Kind) {
 	})
 }
 
-// decodeJSON makes a typed spec of Go types of our own.
+// decodeJSON makes a typed spec, of Go types of our own or of a message of
+// istio.io/api, which reads durations in Go's form (1m) as Istio does.
 func decodeJSON[T any](spec json.RawMessage) (any, error) {
 	out := new(T)
 	dec := json.NewDecoder(bytes.NewReader(spec))

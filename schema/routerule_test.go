@@ -101,8 +101,8 @@ func TestMatchCondition(t *testing.T) {
 		{"headers", "destination: {name: a}\nmatch: {request: {headers: {uri: {prefix: /x}, x-a: {exact: ''}, cookie: {regex: '^a.*$'}}}}", nil},
 		{"empty uri", "destination: {name: a}\nmatch: {request: {headers: {uri: {exact: ''}}}}", []string{"error FieldValueInvalid spec.match.request.headers.uri.exact"}},
 		{"name in upper case", "destination: {name: a}\nmatch: {request: {headers: {Cookie: {exact: a}}}}", []string{"error FieldValueInvalid spec.match.request.headers.Cookie"}},
-		{"no kind of match", "destination: {name: a}\nmatch: {request: {headers: {x-a: {}}}}", []string{"error FieldValueInvalid spec.match.request.headers[x-a]"}},
-		{"two kinds of match", "destination: {name: a}\nmatch: {request: {headers: {a: {exact: b, prefix: c}}}}", []string{"error FieldValueInvalid spec.match.request.headers.a"}},
+		{"no kind of match", "destination: {name: a}\nmatch: {request: {headers: {x-a: {}}}}", []string{"error FieldValueRequired spec.match.request.headers[x-a]"}},
+		{"two kinds of match", "destination: {name: a}\nmatch: {request: {headers: {a: {exact: b, prefix: c}}}}", []string{"error FieldValueForbidden spec.match.request.headers.a.prefix"}},
 		{"bare text", "destination: {name: a}\nmatch: {request: {headers: {a: b}}}", []string{"error FieldValueTypeInvalid spec.match.request.headers.a"}},
 		{"regex that is none", "destination: {name: a}\nmatch: {request: {headers: {a: {regex: '(?=a)'}}}}", []string{"error FieldValueInvalid spec.match.request.headers.a.regex"}},
 	})

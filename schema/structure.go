@@ -23,6 +23,7 @@ var compiled = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	for name, f := range formats {
 		compiler.Formats[name] = f.asFunc
 	}
+	compiler.RegisterExtension(exclusiveKeyword, nil, exclusiveCompiler{})
 	files, err := schemaFiles.ReadDir("jsonschema")
 	if err != nil {
 		panic(err)

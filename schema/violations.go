@@ -63,6 +63,8 @@ func (p *problems) violation(field, keyword string, s *jsonschema.Schema, v any)
 		p.unknownFields(field, s, v.(map[string]any))
 	case "required":
 		p.missingFields(field, s, v.(map[string]any))
+	case exclusiveKeyword:
+		p.excluded(field, s, v.(map[string]any))
 	case "type":
 		p.add(diag.Error, diag.FieldTypeInvalid, field, short(v), "must be "+typeName(s)+quoteHint(s, v))
 	case "enum":

@@ -1,11 +1,8 @@
 package schema
 
 import (
-	"encoding/json"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -26,25 +23,13 @@ func init() {
 			stringColumn("Labels", "The labels that services select it by.", func(w *networking.WorkloadEntry) string { return labelsText(w.Labels) }),
 			wideColumn("Locality", "Where the instance runs.", func(w *networking.WorkloadEntry) string { return w.Locality }),
 		},
-		newSpec: decodeProto[networking.WorkloadEntry],
+		newSpec: decodeJSON[networking.WorkloadEntry],
 		check: checkAs(func(w *networking.WorkloadEntry) diag.List {
 			var p problems
 			p.workload("spec", w)
 			return p.list
 		}),
 	})
-}
-
-// decodeProto makes a typed spec of a message of istio.io/api.
-func decodeProto[T any, M interface {
-	*T
-	proto.Message
-}](spec json.RawMessage) (any, error) {
-	out := M(new(T))
-	if err := protojson.Unmarshal(spec, out); err != nil {
-		return nil, err
-	}
-	return (*T)(out), nil
 }
 
 func (p *problems) workload(field string, w *networking.WorkloadEntry) {
