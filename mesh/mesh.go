@@ -100,6 +100,13 @@ type Service struct {
 	Origin    schema.Key
 }
 
+// NamesExternal tells whether the service is a name inside the mesh for a host
+// outside, found by looking that name up. (Pilot knew it as a service with an
+// external name.)
+func (s *Service) NamesExternal() bool {
+	return !s.External && s.Resolution == DNS && len(s.Instances) == 0
+}
+
 // Port finds a port by number; nil when there is none.
 func (s *Service) Port(number int) *Port {
 	for _, p := range s.Ports {

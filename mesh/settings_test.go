@@ -25,6 +25,14 @@ ingressControllerMode: STRICT
 mixerCheckServer: ""
 mixerReportServer: ""
 disablePolicyChecks: true
+managementPorts:
+- {name: probe, port: 3333, protocol: http}
+ingressCertificates:
+  a.default: {certificateFile: /a.crt, keyFile: /a.key}
+  b.default: {certificateFile: /b.crt}
+v1Compatibility:
+  tcpTakesHTTPPort: false
+  uriRegexAsHeader: false
 `
 	got, problems := mesh.ParseSettings([]byte(text), "mesh.yaml")
 	if len(problems) > 0 {
@@ -35,7 +43,15 @@ disablePolicyChecks: true
 		ConnectTimeout:        250 * time.Millisecond,
 		RDSRefreshDelay:       10 * time.Millisecond,
 		DiscoveryRefreshDelay: 2 * time.Second,
+		V1Compatibility:       mesh.AsPilot(),
 		Domain:                "cluster.local",
+	}
+	want.V1Compatibility.TCPTakesHTTPPort = false
+	want.V1Compatibility.URIRegexAsHeader = false
+	want.ManagementPorts = []*mesh.Port{{Name: "probe", Number: 3333, Protocol: mesh.HTTP}}
+	want.IngressCertificates = map[string]mesh.Certificate{
+		"a.default": {CertificateFile: "/a.crt", KeyFile: "/a.key"},
+		"b.default": {CertificateFile: "/b.crt", KeyFile: mesh.DefaultIngressCertificate.KeyFile},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -51,6 +67,13 @@ func TestParseSettingsOfNothingIsDefault(t *testing.T) {
 		if d := cmp.Diff(mesh.DefaultSettings(), got); d != "" {
 			t.Errorf("%q: %s", text, d)
 		}
+	}
+}
+
+func TestParseSettingsOfAllSwitches(t *testing.T) {
+	got, problems := mesh.ParseSettings([]byte("v1Compatibility: false"), "m")
+	if len(problems) > 0 || got.V1Compatibility != (mesh.V1Compatibility{}) {
+		t.Errorf("want all switches off, found %+v (%v)", got, problems)
 	}
 }
 
@@ -74,6 +97,15 @@ func TestParseSettingsProblems(t *testing.T) {
 		{"ignored names have types too", "mixerCheckServer: 5", "m:1:19: mixerCheckServer: must be a text, found 5"},
 		{"asks for Mixer", "mixerCheckServer: mixer:9091", "m:1:19: mixerCheckServer: there is no Mixer here"},
 		{"asks for mutual TLS", "authPolicy: MUTUAL_TLS", "proxies do not authenticate each other"},
+		{"management port without number", "managementPorts: [{name: a, protocol: TCP}]", "m:1:19: managementPorts[0]: must have a port from 1 to 65535 and a protocol"},
+		{"management port twice", "managementPorts: [{port: 1, protocol: TCP}, {port: 1, protocol: TCP}]", "managementPorts[1].port: port 1 is already given"},
+		{"management protocol", "managementPorts: [{port: 1, protocol: x}]", `managementPorts[0].protocol: must be a protocol, such as HTTP or TCP, found "x"`},
+		{"management ports no list", "managementPorts: {}", "must be a list of ports"},
+		{"certificate without file", "ingressCertificates: {s: {keyFile: ''}}", "ingressCertificates.s: must have a certificateFile and a keyFile"},
+		{"certificate no mapping", "ingressCertificates: {s: x}", `ingressCertificates.s: must be a mapping, found "x"`},
+		{"unknown switch", "v1Compatibility: {a: true}", "v1Compatibility.a: there is no such setting; there are destinationPortIgnored,"},
+		{"switch no bool", "v1Compatibility: {tcpTakesHTTPPort: 1}", "v1Compatibility.tcpTakesHTTPPort: must be true or false, found 1"},
+		{"switches no bool", "v1Compatibility: some", "v1Compatibility: must be true or false for all"},
 		{"list", "- a", "m:1:1: want a mapping"},
 		{"two documents", "proxyHttpPort: 1\n---\nproxyHttpPort: 2", "want one YAML document"},
 		{"no YAML", "a: [", "m:"},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,11 +15,9 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// settingsFile reads one mesh configuration. Its fields map a name to what
-// takes the value; that returns what is wrong with it, "" when nothing is.
+// settingsFile reads one mesh configuration.
 type settingsFile struct {
 	file     string
-	fields   map[string]func(*yaml.Node) string
 	settings *Settings
 	problems diag.List
 }
@@ -32,9 +29,9 @@ type settingsFile struct {
 // what the text does not name has its default, so an empty text is one.
 func ParseSettings(text []byte, file string) (*Settings, diag.List) {
 	f := &settingsFile{file: file, settings: DefaultSettings()}
-	f.fields = settingsFields(f.settings)
 	if root := f.document(text); root != nil {
-		f.read(root)
+		f.mapping(settingsFields(f.settings))("", root)
+		f.checkPorts(root)
 	}
 	if f.problems.Err() != nil {
 		return nil, f.problems
@@ -42,21 +39,25 @@ func ParseSettings(text []byte, file string) (*Settings, diag.List) {
 	return f.settings, f.problems
 }
 
-func settingsFields(s *Settings) map[string]func(*yaml.Node) string {
-	return map[string]func(*yaml.Node) string{
-		"proxyListenPort":       takePort(&s.ProxyListenPort),
-		"proxyHttpPort":         takePort(&s.ProxyHTTPPort),
-		"connectTimeout":        takeDuration(&s.ConnectTimeout),
-		"rdsRefreshDelay":       takeDuration(&s.RDSRefreshDelay),
-		"discoveryRefreshDelay": takeDuration(&s.DiscoveryRefreshDelay),
-		"enableTracing":         takeBool(&s.EnableTracing),
-		"accessLogFile":         takeString(&s.AccessLogFile),
-		"authPolicy":            takeString(new(string)),
-		"ingressClass":          takeString(new(string)),
-		"ingressControllerMode": takeString(new(string)),
-		"mixerCheckServer":      takeString(new(string)),
-		"mixerReportServer":     takeString(new(string)),
-		"disablePolicyChecks":   takeBool(new(bool)),
+// settingsFields maps each name to what takes its value.
+func settingsFields(s *Settings) map[string]taker {
+	return map[string]taker{
+		"proxyListenPort":       scalar(takePort(&s.ProxyListenPort)),
+		"proxyHttpPort":         scalar(takePort(&s.ProxyHTTPPort)),
+		"connectTimeout":        scalar(takeDuration(&s.ConnectTimeout)),
+		"rdsRefreshDelay":       scalar(takeDuration(&s.RDSRefreshDelay)),
+		"discoveryRefreshDelay": scalar(takeDuration(&s.DiscoveryRefreshDelay)),
+		"enableTracing":         scalar(takeBool(&s.EnableTracing)),
+		"accessLogFile":         scalar(takeString(&s.AccessLogFile)),
+		"managementPorts":       takeManagementPorts(&s.ManagementPorts),
+		"ingressCertificates":   takeCertificates(&s.IngressCertificates),
+		"v1Compatibility":       takeSwitches(&s.V1Compatibility),
+		"authPolicy":            scalar(takeString(new(string))),
+		"ingressClass":          scalar(takeString(new(string))),
+		"ingressControllerMode": scalar(takeString(new(string))),
+		"mixerCheckServer":      scalar(takeString(new(string))),
+		"mixerReportServer":     scalar(takeString(new(string))),
+		"disablePolicyChecks":   scalar(takeBool(new(bool))),
 	}
 }
 
@@ -110,37 +111,6 @@ func (f *settingsFile) malformed(err error) {
 	f.report(at, diag.Malformed, "", strings.TrimPrefix(err.Error(), "yaml: "))
 }
 
-func (f *settingsFile) read(root *yaml.Node) {
-	lines := map[string]int{}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		name, value := root.Content[i], root.Content[i+1]
-		take, known := f.fields[name.Value]
-		switch first, again := lines[name.Value]; {
-		case again:
-			f.report(name, diag.FieldDuplicate, name.Value, fmt.Sprintf("set a second time, first in line %d", first))
-		case !known:
-			f.report(name, diag.FieldUnknown, name.Value, f.unknown(name.Value))
-		default:
-			f.take(name.Value, value, take)
-		}
-		lines[name.Value] = name.Line
-	}
-	f.checkPorts(root)
-}
-
-func (f *settingsFile) take(name string, value *yaml.Node, take func(*yaml.Node) string) {
-	if value.Kind == yaml.AliasNode {
-		value = value.Alias
-	}
-	if message := take(value); message != "" {
-		f.report(value, diag.FieldInvalid, name, message+", found "+shown(value))
-		return
-	}
-	if idle, ok := withoutMeaning[name]; ok && !slices.Contains(idle.harmless, value.Value) {
-		f.report(value, diag.NotHonoured, name, idle.message)
-	}
-}
-
 func (f *settingsFile) checkPorts(root *yaml.Node) {
 	listen, proxy := f.settings.ProxyListenPort, f.settings.ProxyHTTPPort
 	if listen != 0 && listen == proxy {
@@ -153,15 +123,11 @@ func (f *settingsFile) checkPorts(root *yaml.Node) {
 	}
 }
 
-func (f *settingsFile) unknown(name string) string {
-	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
-	names := slices.Sorted(maps.Keys(f.fields))
-	for _, known := range names {
-		if plain(known) == plain(name) {
-			return fmt.Sprintf("there is no such setting; did you mean %s?", known)
-		}
+// checkMeaning warns of a value that asks for what does not exist here.
+func (f *settingsFile) checkMeaning(name string, value *yaml.Node) {
+	if idle, ok := withoutMeaning[name]; ok && !slices.Contains(idle.harmless, value.Value) {
+		f.report(value, diag.NotHonoured, name, idle.message)
 	}
-	return "there is no such setting; there are " + strings.Join(names, ", ")
 }
 
 func (f *settingsFile) report(at *yaml.Node, reason diag.Reason, field, message string) {

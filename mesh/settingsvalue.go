@@ -34,6 +34,17 @@ func takePort(to *int) func(*yaml.Node) string {
 	}
 }
 
+func takeProtocol(to *Protocol) func(*yaml.Node) string {
+	return func(n *yaml.Node) string {
+		protocol, ok := ParseProtocol(n.Value)
+		if !ok {
+			return "must be a protocol, such as HTTP or TCP"
+		}
+		*to = protocol
+		return ""
+	}
+}
+
 func takeDuration(to *time.Duration) func(*yaml.Node) string {
 	return func(n *yaml.Node) string {
 		d, err := time.ParseDuration(n.Value)

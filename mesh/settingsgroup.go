@@ -1,0 +1,144 @@
+package mesh
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// taker reads the value of one setting, which stands at a path in the file.
+type taker func(f *settingsFile, path string, value *yaml.Node)
+
+// scalar is a taker of one plain value.
+func scalar(take func(*yaml.Node) string) taker {
+	return func(f *settingsFile, path string, value *yaml.Node) {
+		if message := take(value); message != "" {
+			f.report(value, diag.FieldInvalid, path, message+", found "+shown(value))
+			return
+		}
+		f.checkMeaning(path, value)
+	}
+}
+
+// mapping reads known names, each once.
+func (f *settingsFile) mapping(fields map[string]taker) func(path string, value *yaml.Node) {
+	return func(path string, value *yaml.Node) {
+		f.eachPair(path, value, func(at string, name, value *yaml.Node) {
+			take, known := fields[name.Value]
+			if !known {
+				f.report(name, diag.FieldUnknown, at, unknownSetting(fields, name.Value))
+				return
+			}
+			take(f, at, value)
+		})
+	}
+}
+
+// eachPair hands over the pairs of a mapping with their paths, those of equal
+// names once.
+func (f *settingsFile) eachPair(path string, value *yaml.Node, take func(at string, name, value *yaml.Node)) {
+	if value.Kind != yaml.MappingNode {
+		f.report(value, diag.FieldTypeInvalid, path, "must be a mapping, found "+shown(value))
+		return
+	}
+	lines := map[string]int{}
+	for i := 0; i+1 < len(value.Content); i += 2 {
+		name := value.Content[i]
+		at := strings.TrimPrefix(path+"."+name.Value, ".")
+		if first, again := lines[name.Value]; again {
+			f.report(name, diag.FieldDuplicate, at, fmt.Sprintf("set a second time, first in line %d", first))
+		} else {
+			take(at, name, resolved(value.Content[i+1]))
+		}
+		lines[name.Value] = name.Line
+	}
+}
+
+func resolved(value *yaml.Node) *yaml.Node {
+	if value.Kind == yaml.AliasNode {
+		return value.Alias
+	}
+	return value
+}
+
+func unknownSetting(fields map[string]taker, name string) string {
+	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+	names := slices.Sorted(maps.Keys(fields))
+	for _, known := range names {
+		if plain(known) == plain(name) {
+			return fmt.Sprintf("there is no such setting; did you mean %s?", known)
+		}
+	}
+	return "there is no such setting; there are " + strings.Join(names, ", ")
+}
+
+// takeManagementPorts reads a list of {name, port, protocol}.
+func takeManagementPorts(to *[]*Port) taker {
+	return func(f *settingsFile, path string, value *yaml.Node) {
+		if value.Kind != yaml.SequenceNode {
+			f.report(value, diag.FieldTypeInvalid, path, "must be a list of ports, each with name, port and protocol, found "+shown(value))
+			return
+		}
+		numbers := map[int]bool{}
+		for i, item := range value.Content {
+			at, port := fmt.Sprintf("%s[%d]", path, i), &Port{}
+			f.mapping(map[string]taker{
+				"name":     scalar(takeString(&port.Name)),
+				"port":     scalar(takePort(&port.Number)),
+				"protocol": scalar(takeProtocol(&port.Protocol)),
+			})(at, resolved(item))
+			if port.Number == 0 || port.Protocol == "" {
+				f.report(item, diag.FieldRequired, at, "must have a port from 1 to 65535 and a protocol")
+			}
+			if numbers[port.Number] {
+				f.report(item, diag.FieldDuplicate, at+".port", fmt.Sprintf("port %d is already given", port.Number))
+			}
+			numbers[port.Number] = true
+			*to = append(*to, port)
+		}
+	}
+}
+
+// takeCertificates reads pairs of files by the name of a secret.
+func takeCertificates(to *map[string]Certificate) taker {
+	return func(f *settingsFile, path string, value *yaml.Node) {
+		*to = map[string]Certificate{}
+		f.eachPair(path, value, func(at string, name, value *yaml.Node) {
+			pair := DefaultIngressCertificate
+			f.mapping(map[string]taker{
+				"certificateFile": scalar(takeString(&pair.CertificateFile)),
+				"keyFile":         scalar(takeString(&pair.KeyFile)),
+			})(at, value)
+			if pair.CertificateFile == "" || pair.KeyFile == "" {
+				f.report(value, diag.FieldRequired, at, "must have a certificateFile and a keyFile, or leave them to the default")
+			}
+			(*to)[name.Value] = pair
+		})
+	}
+}
+
+// takeSwitches reads switches by name, or one value for all of them.
+func takeSwitches(to *V1Compatibility) taker {
+	return func(f *settingsFile, path string, value *yaml.Node) {
+		switches := to.switches()
+		if value.Kind == yaml.ScalarNode {
+			for _, on := range switches {
+				if message := takeBool(on)(value); message != "" {
+					f.report(value, diag.FieldInvalid, path, message+" for all, or a mapping of switches, found "+shown(value))
+					return
+				}
+			}
+			return
+		}
+		fields := map[string]taker{}
+		for name, on := range switches {
+			fields[name] = scalar(takeBool(on))
+		}
+		f.mapping(fields)(path, value)
+	}
+}
