@@ -36,15 +36,15 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return fmt.Errorf("--listen %s: %w", o.listen, err)
 	}
 	defer listener.Close()
-	client, closeEtcd, err := openEtcd(ctx, o, log)
+	backend, err := openEtcd(ctx, o, log)
 	if err != nil {
 		return err
 	}
-	defer closeEtcd()
+	defer backend.close(log)
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	objects := etcd.New(client, o.etcdPrefix, log)
+	objects := etcd.New(backend.client, o.etcdPrefix, log)
 	view := cache.New(objects, cache.Options{Log: log})
 	proxies := discovery.New(discovery.Options{Source: view, Settings: settings, Log: log, Registry: registry})
 	api := server.New(server.Options{
@@ -58,26 +58,51 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	})
 
 	log.Info("pilot-api is listening", "address", listener.Addr().String(), "version", version, "store", o.storeName())
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return view.Run(ctx) })
-	group.Go(func() error { return proxies.Run(ctx) })
-	group.Go(func() error { return api.Serve(ctx, listener) })
-	err = group.Wait()
-	if errors.Is(err, context.Canceled) {
-		err = nil
-	}
+	err = serve(ctx, api, listener, view.Run, proxies.Run, backend.watch)
 	log.Info("pilot-api has stopped")
 	return err
 }
 
+// serve answers requests until ctx ends, with the followers running behind.
+// They outlive the server, so that requests under way at the end still find a
+// cache that moves. A follower that fails ends the server.
+func serve(ctx context.Context, api *server.Server, l net.Listener, followers ...func(context.Context) error) error {
+	group, running := errgroup.WithContext(context.WithoutCancel(ctx))
+	behind, stop := context.WithCancel(running)
+	for _, follow := range followers {
+		group.Go(func() error { return unlessCanceled(follow(behind)) })
+	}
+	group.Go(func() error {
+		defer stop()
+		serving, stopServing := context.WithCancel(ctx)
+		defer stopServing()
+		defer context.AfterFunc(running, stopServing)()
+		return unlessCanceled(api.Serve(serving, l))
+	})
+	return group.Wait()
+}
+
+func unlessCanceled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// backend is the etcd in use.
+type backend struct {
+	client   *clientv3.Client
+	embedded *etcd.Embedded // nil when etcd is external
+}
+
 // openEtcd starts the embedded etcd or connects to the external one.
-func openEtcd(ctx context.Context, o options, log *slog.Logger) (*clientv3.Client, func(), error) {
+func openEtcd(ctx context.Context, o options, log *slog.Logger) (backend, error) {
 	if len(o.etcdEndpoints) == 0 {
 		embedded, err := etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: o.dataDir, Log: log})
 		if err != nil {
-			return nil, nil, err
+			return backend{}, err
 		}
-		return embedded.Client(), func() { logClose(log, embedded.Close()) }, nil
+		return backend{client: embedded.Client(), embedded: embedded}, nil
 	}
 	client, err := etcd.Dial(ctx, etcd.DialOptions{
 		Endpoints:    o.etcdEndpoints,
@@ -88,14 +113,29 @@ func openEtcd(ctx context.Context, o options, log *slog.Logger) (*clientv3.Clien
 		PasswordFile: o.etcdPassword,
 		Log:          log,
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return client, func() { logClose(log, client.Close()) }, nil
+	return backend{client: client}, err
 }
 
-func logClose(log *slog.Logger, err error) {
-	if err != nil && !errors.Is(err, context.Canceled) {
+// watch fails when the embedded etcd ends by itself, as on a full disk: the
+// process cannot go on without it.
+func (b backend) watch(ctx context.Context) error {
+	if b.embedded == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-b.embedded.Done():
+		return errors.New("the embedded etcd has ended; its last log lines say why")
+	}
+}
+
+func (b backend) close(log *slog.Logger) {
+	stop := b.client.Close
+	if b.embedded != nil {
+		stop = b.embedded.Close
+	}
+	if err := stop(); err != nil && !errors.Is(err, context.Canceled) {
 		log.Warn("closing etcd", "error", err)
 	}
 }
