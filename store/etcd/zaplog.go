@@ -14,6 +14,14 @@ func zapLogger(log *slog.Logger) *zap.Logger {
 	return zap.New(&slogCore{log: log.With("component", "etcd")})
 }
 
+// beside lists warnings about things that an embedded etcd does not have: ports,
+// other members, users with tokens. Nobody could act on them.
+var beside = map[string]bool{
+	"Running http and grpc server on single port. This is not recommended for production.":                                                                          true,
+	"it isn't recommended to use default name, please set a value for --name. Note that etcd might run into issue when multiple members have the same default name": true,
+	"simple token is not cryptographically signed": true,
+}
+
 type slogCore struct{ log *slog.Logger }
 
 func (c *slogCore) Enabled(level zapcore.Level) bool { return level >= zapcore.WarnLevel }
@@ -23,7 +31,7 @@ func (c *slogCore) With(fields []zapcore.Field) zapcore.Core {
 }
 
 func (c *slogCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if !c.Enabled(entry.Level) {
+	if !c.Enabled(entry.Level) || beside[entry.Message] {
 		return checked
 	}
 	return checked.AddCore(entry, c)
