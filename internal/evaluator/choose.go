@@ -1,0 +1,61 @@
+package evaluator
+
+import "strings"
+
+// chooseHost is the virtual host with the best domain for an authority in lower
+// case: the same text, then the longest that starts with a star, then the
+// longest that ends in one, then the star. A star stands for at least one sign.
+func chooseHost(hosts []*VirtualHost, authority string) *VirtualHost {
+	var best *VirtualHost
+	var bestRank rank
+	for _, h := range hosts {
+		for _, d := range h.Domains {
+			if r, ok := rankOf(d, authority); ok && r.above(bestRank) {
+				best, bestRank = h, r
+			}
+		}
+	}
+	return best
+}
+
+// rank of a domain that fits; of equal kinds the longer text is better.
+type rank struct{ kind, length int }
+
+// The kinds of domains, worst first; 0 is no domain.
+const (
+	anyDomain = iota + 1
+	prefixDomain
+	suffixDomain
+	exactDomain
+)
+
+func (r rank) above(other rank) bool {
+	return r.kind > other.kind || r.kind == other.kind && r.length > other.length
+}
+
+func rankOf(domain, authority string) (r rank, ok bool) {
+	switch {
+	case domain == "*":
+		return rank{anyDomain, 1}, true
+	case domain == authority:
+		return rank{exactDomain, len(domain)}, true
+	case strings.HasPrefix(domain, "*"):
+		return rank{suffixDomain, len(domain)}, len(authority) >= len(domain) && strings.HasSuffix(authority, domain[1:])
+	case strings.HasSuffix(domain, "*"):
+		return rank{prefixDomain, len(domain)}, len(authority) >= len(domain) && strings.HasPrefix(authority, domain[:len(domain)-1])
+	default:
+		return rank{}, false
+	}
+}
+
+func (route *Route) matches(r Request) bool {
+	if !route.Path.matches(r) || !headersMatch(route.Headers, r) {
+		return false
+	}
+	for _, q := range route.Query {
+		if value, ok := r.parameter(q.Name); !ok || !q.fits(value) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,42 @@
+package evaluator
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Evaluate tells what the proxy does with the request.
+func (p *Proxy) Evaluate(r Request) Outcome {
+	l := p.listener(r)
+	if l == nil {
+		return Outcome{}
+	}
+	out := Outcome{Listener: l.Name}
+	if l.HTTP != nil {
+		l.HTTP.evaluate(r, &out)
+		return out
+	}
+	if cluster, ok := l.chain(r.Destination.Addr()); ok {
+		out.TCP = true
+		out.Shares = []Share{{Cluster: cluster, Percent: 100}}
+	}
+	return out
+}
+
+func (h *HTTP) evaluate(r Request, out *Outcome) {
+	out.Status = http.StatusNotFound
+	if r.AbsoluteForm && !h.AbsoluteURLs || !strings.HasPrefix(r.Path, "/") {
+		return
+	}
+	host := chooseHost(h.VirtualHosts, strings.ToLower(r.Host))
+	if host == nil {
+		return
+	}
+	out.VirtualHost = host.Name
+	for _, route := range host.Routes {
+		if route.matches(r) {
+			h.take(route, r, out)
+			return
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package evaluator
+
+import "time"
+
+// Outcome is what becomes of a request. Outcomes that behave alike compare
+// equal with cmp.Equal.
+type Outcome struct {
+	Listener string // "" when nothing takes the connection
+	// TCP: the connection goes on as it is.
+	TCP         bool
+	VirtualHost string
+	Operation   string // of the trace
+
+	// Status that the proxy answers itself; 0 when it forwards. Location goes
+	// with a redirect.
+	Status   int
+	Location string
+
+	Shares []Share
+	// Host and Path are what the upstream gets.
+	Host, Path string
+	Add        []Header
+	Timeout    time.Duration // 0 is none
+	Retry      *Retry
+	Mirror     string
+	WebSocket  bool
+	CORS       *CORS
+}
+
+// Share of the requests goes to one cluster.
+type Share struct {
+	Cluster string
+	Percent float64
+	// Faults are drawn for one after another.
+	Faults []Fault
+}
+
+// Fault delays, then aborts; the two are drawn for independently.
+type Fault struct {
+	Delay        time.Duration
+	DelayPercent int
+	AbortStatus  int
+	AbortPercent int
+}
+
+// idle tells whether nothing ever happens.
+func (f Fault) idle() bool { return f.DelayPercent == 0 && f.AbortPercent == 0 }
+
+// Header is added beside those that a request has.
+type Header struct{ Name, Value string }
+
+// Retry of a failed request.
+type Retry struct {
+	On            string
+	Attempts      int
+	PerTryTimeout time.Duration // 0 is none
+}
+
+// CORS policy; the lists joined with commas as in the answers' headers.
+type CORS struct {
+	Origins                                      []string
+	Methods, AllowHeaders, ExposeHeaders, MaxAge string
+	Credentials                                  bool
+}

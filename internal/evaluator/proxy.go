@@ -1,0 +1,196 @@
+package evaluator
+
+import (
+	"net/netip"
+	"regexp"
+	"time"
+)
+
+// Proxy is all that an Envoy was told, in no dialect. Defaults are filled in.
+type Proxy struct {
+	Listeners []*Listener
+	Clusters  map[string]*Cluster
+}
+
+// Listener takes connections. It has HTTP or Chains, or neither: then it closes
+// what it does not hand off.
+type Listener struct {
+	Traits
+	HTTP   *HTTP
+	Chains []Chain // the first that fits
+}
+
+// Traits are what a listener is, whatever comes in. They compare with ==.
+type Traits struct {
+	Name    string
+	Address netip.AddrPort
+	// Bind opens the port. HandOff gives each captured connection to the
+	// listener of its destination.
+	Bind, HandOff bool
+	// CertificateFile and KeyFile terminate TLS; ALPN is joined with commas.
+	CertificateFile, KeyFile, ALPN string
+	AccessLog                      string
+	// Tracing is the operation, "ingress" or "egress", "" for none.
+	Tracing          string
+	UseRemoteAddress bool
+	Mongo            bool
+	// Idle is how long a quiet stream or connection lives; 0 is for ever.
+	Idle time.Duration
+}
+
+// Chain sends connections for a destination to a cluster; the zero Prefix is
+// any destination.
+type Chain struct {
+	Destination netip.Prefix
+	Cluster     string
+}
+
+// HTTP decides about requests.
+type HTTP struct {
+	VirtualHosts []*VirtualHost
+	AbsoluteURLs bool
+	// CORS and RouteFaults: the filters are there, and act on what routes say.
+	CORS, RouteFaults bool
+	// Faults act by themselves, each drawing for its own.
+	Faults []FaultFilter
+}
+
+// FaultFilter acts on requests that fit.
+type FaultFilter struct {
+	Cluster string
+	Headers []HeaderMatch
+	Fault   Fault
+}
+
+// VirtualHost has the routes of its domains, which are in lower case.
+type VirtualHost struct {
+	Name    string
+	Domains []string
+	Routes  []*Route
+}
+
+// Route redirects or forwards.
+type Route struct {
+	Operation string
+	Path      PathMatch
+	Headers   []HeaderMatch
+	Query     []QueryMatch
+
+	Redirect *Redirect
+	Weights  []Weight
+
+	PrefixRewrite, HostRewrite string
+	Timeout                    time.Duration
+	Retry                      *Retry
+	Mirror                     string
+	WebSocket                  bool
+	Add                        []Header
+	Fault                      *Fault
+	CORS                       *CORS
+}
+
+// Weight is a share before it is set against the sum.
+type Weight struct {
+	Cluster string
+	Weight  int
+}
+
+// Redirect changes the URL.
+type Redirect struct {
+	Host, Path string
+	KeepQuery  bool // beside a Path; without one the query always stays
+}
+
+// PathKind is the way of a PathMatch.
+type PathKind int
+
+// The ways to match a path.
+const (
+	Prefix PathKind = iota
+	Exact
+	Regex
+)
+
+// PathMatch is a condition on the path.
+type PathMatch struct {
+	Kind       PathKind
+	Text       string
+	Regex      *regexp.Regexp
+	IgnoreCase bool // not for Regex
+	SeesQuery  bool // Prefix alone
+}
+
+// ValueMatch is a condition on a value that is there.
+type ValueMatch struct {
+	Any    bool
+	Exact  string
+	Prefix string
+	Regex  *regexp.Regexp
+}
+
+// HeaderMatch wants a header.
+type HeaderMatch struct {
+	Name string
+	ValueMatch
+}
+
+// QueryMatch wants a query parameter.
+type QueryMatch struct {
+	Name string
+	ValueMatch
+}
+
+// Cluster is a set of endpoints and how they are reached. Two clusters that
+// behave alike compare equal.
+type Cluster struct {
+	Name      string
+	Discovery Discovery
+	Endpoints []Endpoint // as discovered, sorted
+	Balancer  string     // v1's name of it
+
+	ConnectTimeout           time.Duration
+	HTTP2                    bool
+	MaxRequestsPerConnection int
+	TLS                      *TLS
+	Limits                   Limits
+	Outlier                  *Outlier
+}
+
+// Discovery is how a cluster gets its endpoints.
+type Discovery string
+
+// The ways of discovery. A cluster that has no endpoints, whatever way it asked
+// for them, is Fixed.
+const (
+	Fixed    Discovery = "fixed"    // as told
+	DNS      Discovery = "dns"      // IPv4 addresses of names
+	Original Discovery = "original" // where the connection was going
+)
+
+// Endpoint is a member of a cluster.
+type Endpoint struct {
+	Address string // host:port
+	Zone    string
+	Weight  int
+}
+
+// TLS to the endpoints.
+type TLS struct {
+	CertificateFile, KeyFile, CAFile, SNI string
+	SubjectAltNames                       []string
+}
+
+// Limits of a cluster, in default priority.
+type Limits struct {
+	Connections, PendingRequests, Requests, Retries int
+}
+
+// Outlier ejects endpoints that fail.
+type Outlier struct {
+	Consecutive5xx         int
+	Interval, BaseEjection time.Duration
+	MaxPercent             int
+	// Unbounded: an ejection may grow for ever, and one endpoint may always
+	// be ejected.
+	Unbounded bool
+}

@@ -1,0 +1,128 @@
+package evaluator
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// reader gathers what is wrong with a configuration, as an Envoy would refuse
+// it for, and what this package cannot read.
+type reader struct {
+	proxy Proxy
+	errs  []error
+}
+
+func (r *reader) fail(at, format string, args ...any) {
+	r.errs = append(r.errs, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...)))
+}
+
+// require is fail unless ok.
+func (r *reader) require(ok bool, at, format string, args ...any) {
+	if !ok {
+		r.fail(at, format, args...)
+	}
+}
+
+// result is the Proxy, if nothing was wrong with it.
+func (r *reader) result() (*Proxy, error) {
+	r.listenerNames()
+	for _, l := range r.proxy.Listeners {
+		for _, c := range l.Chains {
+			r.known(l.Name, c.Cluster)
+		}
+		if l.HTTP == nil {
+			continue
+		}
+		r.domains(l)
+		for _, h := range l.HTTP.VirtualHosts {
+			r.routes(l.Name+": "+h.Name, h.Routes)
+		}
+	}
+	if err := errors.Join(r.errs...); err != nil {
+		return nil, err
+	}
+	return &r.proxy, nil
+}
+
+func (r *reader) listenerNames() {
+	names, addresses := map[string]bool{}, map[netip.AddrPort]bool{}
+	for _, l := range r.proxy.Listeners {
+		r.require(l.Name != "" && !names[l.Name], "listener "+l.Name, "must have a name of its own")
+		r.require(!addresses[l.Address], "listener "+l.Name, "must have an address of its own, found %s again", l.Address)
+		names[l.Name], addresses[l.Address] = true, true
+	}
+}
+
+func (r *reader) domains(l *Listener) {
+	hosts, domains := map[string]bool{}, map[string]bool{}
+	for _, h := range l.HTTP.VirtualHosts {
+		r.require(h.Name != "" && !hosts[h.Name], l.Name, "virtual host must have a name of its own, found %q", h.Name)
+		r.require(len(h.Domains) > 0, l.Name, "virtual host %s must have a domain", h.Name)
+		hosts[h.Name] = true
+		for i, d := range h.Domains {
+			h.Domains[i] = strings.ToLower(d)
+			r.require(!domains[h.Domains[i]], l.Name, "domain %s must be there only once", d)
+			domains[h.Domains[i]] = true
+		}
+	}
+}
+
+// routes checks that clusters are there. v3 would answer 503 for others.
+func (r *reader) routes(at string, routes []*Route) {
+	for _, route := range routes {
+		sum := 0
+		for _, w := range route.Weights {
+			r.known(at, w.Cluster)
+			sum += w.Weight
+		}
+		if route.Mirror != "" {
+			r.known(at, route.Mirror)
+		}
+		r.require((route.Redirect == nil) == (len(route.Weights) > 0), at, "a route must redirect or go to clusters")
+		r.require(route.Redirect != nil || sum > 0, at, "weights must not sum to 0")
+	}
+}
+
+func (r *reader) known(at, cluster string) {
+	r.require(r.proxy.Clusters[cluster] != nil, at, "cluster %s is not among the clusters", cluster)
+}
+
+func (r *reader) addCluster(c *Cluster) {
+	r.require(c.Name != "" && r.proxy.Clusters[c.Name] == nil, "cluster "+c.Name, "must have a name of its own")
+	if c.Discovery != Original && len(c.Endpoints) == 0 {
+		c.Discovery = Fixed
+	}
+	slices.SortFunc(c.Endpoints, func(a, b Endpoint) int { return strings.Compare(a.Address, b.Address) })
+	if r.proxy.Clusters == nil {
+		r.proxy.Clusters = map[string]*Cluster{}
+	}
+	r.proxy.Clusters[c.Name] = c
+}
+
+// regex takes the whole value.
+func (r *reader) regex(at, text string) *regexp.Regexp {
+	re, err := regexp.Compile(`^(?:` + text + `)$`)
+	if err != nil {
+		r.fail(at, "%v", err)
+	}
+	return re
+}
+
+func (r *reader) addrPort(at, text string) netip.AddrPort {
+	address, err := netip.ParseAddrPort(text)
+	if err != nil {
+		r.fail(at, "%v", err)
+	}
+	return address
+}
+
+// literal is a header value without the signs that escape a percent sign.
+func (r *reader) literal(at, value string) string {
+	plain := strings.ReplaceAll(value, "%%", "")
+	r.require(!strings.Contains(plain, "%"), at, "value %q has a variable, which is not known here", value)
+	return strings.ReplaceAll(value, "%%", "%")
+}

@@ -1,0 +1,107 @@
+package evaluator
+
+import (
+	"encoding/json"
+	"net/netip"
+	"strings"
+)
+
+type v1Listener struct {
+	Address string     `json:"address"`
+	Name    string     `json:"name"`
+	Filters []v1Filter `json:"filters"`
+	TLS     *struct {
+		Certificate       string `json:"cert_chain_file"`
+		Key               string `json:"private_key_file"`
+		ClientCertificate bool   `json:"require_client_certificate"`
+		ALPN              string `json:"alpn_protocols"`
+	} `json:"ssl_context"`
+	Bind           *bool `json:"bind_to_port"`
+	UseOriginalDst bool  `json:"use_original_dst"`
+}
+
+// v1Filter is a network or an HTTP filter; its type only informs.
+type v1Filter struct {
+	Type   string          `json:"type"`
+	Name   string          `json:"name"`
+	Config json.RawMessage `json:"config"`
+}
+
+type v1AccessLog []struct {
+	Path string `json:"path"`
+}
+
+func (r *v1Reader) readListeners(text []byte) {
+	var answer struct {
+		Listeners []v1Listener `json:"listeners"`
+	}
+	r.decode("listeners", text, &answer)
+	for _, l := range answer.Listeners {
+		r.proxy.Listeners = append(r.proxy.Listeners, r.listener("listener "+l.Name, l))
+	}
+}
+
+func (r *v1Reader) listener(at string, l v1Listener) *Listener {
+	address, ok := strings.CutPrefix(l.Address, "tcp://")
+	r.require(ok, at, "address %q is not known", l.Address)
+	out := &Listener{Traits: Traits{
+		Name: l.Name, Address: r.addrPort(at, address),
+		Bind: withDefault(l.Bind, true), HandOff: l.UseOriginalDst,
+	}}
+	if t := l.TLS; t != nil {
+		r.require(!t.ClientCertificate, at, "client certificates are not known here")
+		out.CertificateFile, out.KeyFile, out.ALPN = t.Certificate, t.Key, t.ALPN
+	}
+	filters := l.Filters
+	if len(filters) > 0 && filters[0].Name == "mongo_proxy" {
+		out.Mongo, filters = true, filters[1:]
+	}
+	r.require(len(filters) <= 1, at, "more than one filter that ends the chain")
+	for _, f := range filters {
+		switch f.Name {
+		case "http_connection_manager":
+			r.http(at, f.Config, out)
+		case "tcp_proxy":
+			r.tcp(at, f.Config, out)
+		default:
+			r.fail(at, "filter %s is not known", f.Name)
+		}
+	}
+	return out
+}
+
+func (r *v1Reader) tcp(at string, text json.RawMessage, out *Listener) {
+	var proxy struct {
+		StatPrefix  string `json:"stat_prefix"`
+		RouteConfig struct {
+			Routes []struct {
+				Cluster      string   `json:"cluster"`
+				Destinations []string `json:"destination_ip_list"`
+			} `json:"routes"`
+		} `json:"route_config"`
+		AccessLog v1AccessLog `json:"access_log"`
+	}
+	r.decode(at, text, &proxy)
+	out.AccessLog = r.accessLog(at, proxy.AccessLog)
+	for _, route := range proxy.RouteConfig.Routes {
+		if len(route.Destinations) == 0 {
+			out.Chains = append(out.Chains, Chain{Cluster: route.Cluster})
+		}
+		for _, text := range route.Destinations {
+			block, err := netip.ParsePrefix(text)
+			if err != nil {
+				r.fail(at, "%v", err)
+				continue
+			}
+			out.Chains = append(out.Chains, Chain{block.Masked(), route.Cluster})
+		}
+	}
+}
+
+func (r *v1Reader) accessLog(at string, log v1AccessLog) string {
+	r.require(len(log) <= 1, at, "more than one access log")
+	if len(log) == 0 {
+		return ""
+	}
+	return log[0].Path
+}

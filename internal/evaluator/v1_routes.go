@@ -1,0 +1,180 @@
+package evaluator
+
+import (
+	"strings"
+	"time"
+)
+
+type v1Table struct {
+	ValidateClusters bool `json:"validate_clusters"`
+	VirtualHosts     []struct {
+		Name    string    `json:"name"`
+		Domains []string  `json:"domains"`
+		Routes  []v1Route `json:"routes"`
+	} `json:"virtual_hosts"`
+}
+
+type v1Route struct {
+	Prefix        string         `json:"prefix"`
+	Path          string         `json:"path"`
+	Regex         string         `json:"regex"`
+	CaseSensitive *bool          `json:"case_sensitive"`
+	Headers       []v1ValueMatch `json:"headers"`
+	Query         []v1ValueMatch `json:"query_parameters"`
+
+	PathRedirect  string `json:"path_redirect"`
+	HostRedirect  string `json:"host_redirect"`
+	PrefixRewrite string `json:"prefix_rewrite"`
+	HostRewrite   string `json:"host_rewrite"`
+	Cluster       string `json:"cluster"`
+	Weighted      *struct {
+		Clusters []struct {
+			Name   string `json:"name"`
+			Weight int    `json:"weight"`
+		} `json:"clusters"`
+	} `json:"weighted_clusters"`
+
+	TimeoutMS *int64 `json:"timeout_ms"`
+	Retry     *struct {
+		On        string `json:"retry_on"`
+		Attempts  *int   `json:"num_retries"`
+		TimeoutMS int64  `json:"per_try_timeout_ms"`
+	} `json:"retry_policy"`
+	WebSocket bool `json:"use_websocket"`
+	Shadow    struct {
+		Cluster string `json:"cluster"`
+	} `json:"shadow"`
+	Add []struct {
+		Key   string `json:"key"`
+		Value string `json:"value"`
+	} `json:"request_headers_to_add"`
+	CORS      *v1CORS `json:"cors"`
+	Decorator struct {
+		Operation string `json:"operation"`
+	} `json:"decorator"`
+}
+
+// v1ValueMatch is a condition on a header or a query parameter.
+type v1ValueMatch struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	Regex bool   `json:"regex"`
+}
+
+type v1CORS struct {
+	Enabled     *bool    `json:"enabled"`
+	Credentials bool     `json:"allow_credentials"`
+	Methods     string   `json:"allow_methods"`
+	Headers     string   `json:"allow_headers"`
+	Expose      string   `json:"expose_headers"`
+	MaxAge      string   `json:"max_age"`
+	Origins     []string `json:"allow_origin"`
+}
+
+// routeTimeout is Envoy's when a route names none.
+const routeTimeout = 15 * time.Second
+
+func (r *v1Reader) table(at string, t v1Table) []*VirtualHost {
+	var out []*VirtualHost
+	for _, h := range t.VirtualHosts {
+		for _, d := range h.Domains {
+			r.require(!strings.Contains(strings.TrimPrefix(d, "*"), "*"), at, "domain %s: v1 knows a star at the start only", d)
+		}
+		host := &VirtualHost{Name: h.Name, Domains: h.Domains}
+		for _, route := range h.Routes {
+			host.Routes = append(host.Routes, r.route(at+": "+h.Name, route))
+		}
+		out = append(out, host)
+	}
+	return out
+}
+
+func (r *v1Reader) route(at string, from v1Route) *Route {
+	out := &Route{
+		Operation: from.Decorator.Operation,
+		Path:      r.path(at, from),
+		Headers:   r.headers(at, from.Headers),
+		Timeout:   milliseconds(withDefault(from.TimeoutMS, routeTimeout.Milliseconds())),
+		Mirror:    from.Shadow.Cluster, WebSocket: from.WebSocket,
+		PrefixRewrite: from.PrefixRewrite, HostRewrite: from.HostRewrite,
+		CORS: from.CORS.policy(),
+	}
+	for _, q := range from.Query {
+		out.Query = append(out.Query, QueryMatch{q.Name, r.value(at, q)})
+	}
+	if from.HostRedirect != "" || from.PathRedirect != "" {
+		out.Redirect = &Redirect{Host: from.HostRedirect, Path: from.PathRedirect}
+		r.require(!from.WebSocket, at, "a redirect must not be for websockets")
+	}
+	if p := from.Retry; p != nil {
+		out.Retry = &Retry{On: p.On, Attempts: withDefault(p.Attempts, 1), PerTryTimeout: milliseconds(p.TimeoutMS)}
+	}
+	for _, h := range from.Add {
+		out.Add = append(out.Add, Header{h.Key, r.literal(at, h.Value)})
+	}
+	r.clusters(at, from, out)
+	return out
+}
+
+func (r *v1Reader) clusters(at string, from v1Route, out *Route) {
+	r.require(from.Cluster == "" || from.Weighted == nil, at, "must have a cluster or several, and not both")
+	if from.Cluster != "" {
+		out.Weights = []Weight{{from.Cluster, 100}}
+		return
+	}
+	if from.Weighted == nil {
+		return
+	}
+	sum := 0
+	for _, w := range from.Weighted.Clusters {
+		out.Weights = append(out.Weights, Weight{w.Name, w.Weight})
+		sum += w.Weight
+	}
+	r.require(sum == 100, at, "weights must sum to 100, found %d", sum)
+}
+
+// path: a v1 prefix is compared with path and query.
+func (r *v1Reader) path(at string, from v1Route) PathMatch {
+	ignore := !withDefault(from.CaseSensitive, true)
+	switch {
+	case from.Prefix != "" && from.Path == "" && from.Regex == "":
+		return PathMatch{Kind: Prefix, Text: from.Prefix, IgnoreCase: ignore, SeesQuery: true}
+	case from.Path != "" && from.Prefix == "" && from.Regex == "":
+		return PathMatch{Kind: Exact, Text: from.Path, IgnoreCase: ignore}
+	case from.Regex != "" && from.Prefix == "" && from.Path == "":
+		return PathMatch{Kind: Regex, Regex: r.regex(at, from.Regex)}
+	default:
+		r.fail(at, "must have exactly one of prefix, path and regex")
+		return PathMatch{}
+	}
+}
+
+func (r *v1Reader) headers(at string, matches []v1ValueMatch) []HeaderMatch {
+	var out []HeaderMatch
+	for _, m := range matches {
+		out = append(out, HeaderMatch{m.Name, r.value(at, m)})
+	}
+	return out
+}
+
+// value: an empty one stands for any.
+func (r *v1Reader) value(at string, m v1ValueMatch) ValueMatch {
+	switch {
+	case m.Value == "":
+		return ValueMatch{Any: true}
+	case m.Regex:
+		return ValueMatch{Regex: r.regex(at, m.Value)}
+	default:
+		return ValueMatch{Exact: m.Value}
+	}
+}
+
+func (c *v1CORS) policy() *CORS {
+	if c == nil || !withDefault(c.Enabled, true) {
+		return nil
+	}
+	return &CORS{
+		Origins: c.Origins, Methods: c.Methods, AllowHeaders: c.Headers, ExposeHeaders: c.Expose,
+		MaxAge: c.MaxAge, Credentials: c.Credentials,
+	}
+}

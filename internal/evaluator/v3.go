@@ -1,0 +1,128 @@
+package evaluator
+
+import (
+	"slices"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// V3Resources are what a v3 Envoy was given.
+type V3Resources struct {
+	Clusters  []*clusterv3.Cluster
+	Listeners []*listenerv3.Listener
+	Routes    []*routev3.RouteConfiguration
+	Endpoints []*endpointv3.ClusterLoadAssignment
+}
+
+// ReadV3 reads the resources. The error says everything that this package does
+// not know and that an Envoy would refuse.
+func ReadV3(in V3Resources) (*Proxy, error) {
+	r := &v3Reader{tables: map[string][]*VirtualHost{}, endpoints: map[string][]Endpoint{}}
+	for _, e := range in.Endpoints {
+		r.endpoints[e.GetClusterName()] = r.assignment(e)
+	}
+	for _, c := range in.Clusters {
+		r.addCluster(r.cluster("cluster "+c.GetName(), c))
+	}
+	for _, t := range in.Routes {
+		r.require(t.GetName() != "" && r.tables[t.GetName()] == nil, "table "+t.GetName(), "must have a name of its own")
+		r.tables[t.GetName()] = r.table("table "+t.GetName(), t)
+	}
+	for _, l := range in.Listeners {
+		r.proxy.Listeners = append(r.proxy.Listeners, r.listener("listener "+l.GetName(), l))
+	}
+	return r.result()
+}
+
+type v3Reader struct {
+	reader
+	tables    map[string][]*VirtualHost
+	endpoints map[string][]Endpoint
+}
+
+// only fails for every field set beside those named, and for what breaks the
+// constraints of the message.
+func (r *v3Reader) only(at string, m proto.Message, known ...protoreflect.Name) {
+	reflected := m.ProtoReflect()
+	reflected.Range(func(f protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		r.require(slices.Contains(known, f.Name()), at, "%s has %s, which is not known here", reflected.Descriptor().FullName(), f.Name())
+		return true
+	})
+	if checked, ok := m.(interface{ Validate() error }); ok {
+		if err := checked.Validate(); err != nil {
+			r.fail(at, "%v", err)
+		}
+	}
+}
+
+// unpack reads an embedded message, and tells whether it is one of that type.
+func (r *v3Reader) unpack(at string, from *anypb.Any, into proto.Message) bool {
+	if err := from.UnmarshalTo(into); err != nil {
+		r.fail(at, "%v", err)
+		return false
+	}
+	return true
+}
+
+func (r *v3Reader) assignment(e *endpointv3.ClusterLoadAssignment) []Endpoint {
+	at := "endpoints of " + e.GetClusterName()
+	r.only(at, e, "cluster_name", "endpoints")
+	out := []Endpoint{}
+	for _, group := range e.GetEndpoints() {
+		r.only(at, group, "locality", "lb_endpoints")
+		if group.GetLocality() != nil {
+			r.only(at, group.GetLocality(), "zone")
+		}
+		for _, member := range group.GetLbEndpoints() {
+			r.only(at, member, "endpoint", "load_balancing_weight")
+			r.only(at, member.GetEndpoint(), "address")
+			out = append(out, Endpoint{
+				Address: r.address(at, member.GetEndpoint().GetAddress()),
+				Zone:    group.GetLocality().GetZone(),
+				Weight:  number(member.GetLoadBalancingWeight(), 1),
+			})
+		}
+	}
+	return out
+}
+
+func (r *v3Reader) address(at string, a *corev3.Address) string {
+	r.only(at, a, "socket_address")
+	r.only(at, a.GetSocketAddress(), "address", "port_value")
+	return hostPort(a.GetSocketAddress().GetAddress(), int(a.GetSocketAddress().GetPortValue()))
+}
+
+// file is a certificate or key by its path.
+func (r *v3Reader) file(at string, d *corev3.DataSource) string {
+	if d == nil {
+		return ""
+	}
+	r.only(at, d, "filename")
+	return d.GetFilename()
+}
+
+// duration is what a field that may be left out says.
+func duration(d *durationpb.Duration, otherwise time.Duration) time.Duration {
+	if d == nil {
+		return otherwise
+	}
+	return d.AsDuration()
+}
+
+// number is what a field that may be left out says.
+func number(n *wrapperspb.UInt32Value, otherwise int) int {
+	if n == nil {
+		return otherwise
+	}
+	return int(n.GetValue())
+}

@@ -1,0 +1,120 @@
+package evaluator
+
+import (
+	"slices"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+)
+
+// balancers are v1's names.
+var balancers = map[clusterv3.Cluster_LbPolicy]string{
+	clusterv3.Cluster_ROUND_ROBIN:      "round_robin",
+	clusterv3.Cluster_LEAST_REQUEST:    "least_request",
+	clusterv3.Cluster_RANDOM:           "random",
+	clusterv3.Cluster_CLUSTER_PROVIDED: "original_dst_lb",
+}
+
+const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+
+func (r *v3Reader) cluster(at string, c *clusterv3.Cluster) *Cluster {
+	r.only(at, c, "name", "type", "eds_cluster_config", "connect_timeout", "lb_policy", "load_assignment",
+		"dns_lookup_family", "transport_socket", "circuit_breakers", "outlier_detection", "typed_extension_protocol_options")
+	balancer, ok := balancers[c.GetLbPolicy()]
+	r.require(ok, at, "balancer %s is not known", c.GetLbPolicy())
+	out := &Cluster{
+		Name: c.GetName(), Balancer: balancer,
+		ConnectTimeout: duration(c.GetConnectTimeout(), 5*time.Second),
+		TLS:            r.clientTLS(at, c.GetTransportSocket()),
+		Limits:         r.limits(at, c.GetCircuitBreakers()),
+		Outlier:        r.outlier(at, c.GetOutlierDetection()),
+	}
+	for name := range c.GetTypedExtensionProtocolOptions() {
+		r.require(name == httpOptions, at, "options %s are not known", name)
+		r.httpOptions(at, c, out)
+	}
+	r.discover(at, c, out)
+	return out
+}
+
+func (r *v3Reader) discover(at string, c *clusterv3.Cluster, out *Cluster) {
+	if a := c.GetLoadAssignment(); a != nil {
+		out.Endpoints = r.assignment(a)
+	}
+	out.Discovery = Fixed
+	switch c.GetType() {
+	case clusterv3.Cluster_STATIC:
+	case clusterv3.Cluster_STRICT_DNS:
+		out.Discovery = DNS
+		r.require(c.GetDnsLookupFamily() == clusterv3.Cluster_V4_ONLY, at, "family %s is not known here", c.GetDnsLookupFamily())
+	case clusterv3.Cluster_ORIGINAL_DST:
+		out.Discovery = Original
+		r.require(c.GetLbPolicy() == clusterv3.Cluster_CLUSTER_PROVIDED, at, "balancer %s does not go with type %s", c.GetLbPolicy(), c.GetType())
+	case clusterv3.Cluster_EDS:
+		r.only(at, c.GetEdsClusterConfig(), "service_name", "eds_config")
+		key := c.GetEdsClusterConfig().GetServiceName()
+		if key == "" {
+			key = c.GetName()
+		}
+		found, ok := r.endpoints[key]
+		r.require(ok, at, "there is no answer for its key %s", key)
+		out.Endpoints = slices.Clone(found)
+	default:
+		r.fail(at, "type %s is not known", c.GetType())
+	}
+}
+
+func (r *v3Reader) httpOptions(at string, c *clusterv3.Cluster, out *Cluster) {
+	options := &httpv3.HttpProtocolOptions{}
+	if !r.unpack(at, c.GetTypedExtensionProtocolOptions()[httpOptions], options) {
+		return
+	}
+	r.only(at, options, "common_http_protocol_options", "explicit_http_config")
+	if common := options.GetCommonHttpProtocolOptions(); common != nil {
+		r.only(at, common, "max_requests_per_connection")
+		out.MaxRequestsPerConnection = int(common.GetMaxRequestsPerConnection().GetValue())
+	}
+	explicit := options.GetExplicitHttpConfig()
+	r.only(at, explicit, "http_protocol_options", "http2_protocol_options")
+	if http2 := explicit.GetHttp2ProtocolOptions(); http2 != nil {
+		r.only(at, http2)
+		out.HTTP2 = true
+	}
+	if http1 := explicit.GetHttpProtocolOptions(); http1 != nil {
+		r.only(at, http1)
+	}
+}
+
+func (r *v3Reader) limits(at string, b *clusterv3.CircuitBreakers) Limits {
+	if b == nil {
+		return defaultLimits
+	}
+	r.only(at, b, "thresholds")
+	r.require(len(b.GetThresholds()) == 1, at, "more than one priority is not known here")
+	t := b.GetThresholds()[0]
+	r.only(at, t, "max_connections", "max_pending_requests", "max_requests", "max_retries")
+	return Limits{
+		Connections:     number(t.GetMaxConnections(), defaultLimits.Connections),
+		PendingRequests: number(t.GetMaxPendingRequests(), defaultLimits.PendingRequests),
+		Requests:        number(t.GetMaxRequests(), defaultLimits.Requests),
+		Retries:         number(t.GetMaxRetries(), defaultLimits.Retries),
+	}
+}
+
+// practicallyForever is a bound that nobody lives to see.
+const practicallyForever = 365 * 24 * time.Hour
+
+func (r *v3Reader) outlier(at string, o *clusterv3.OutlierDetection) *Outlier {
+	if o == nil {
+		return nil
+	}
+	r.only(at, o, "consecutive_5xx", "interval", "base_ejection_time", "max_ejection_percent", "max_ejection_time", "always_eject_one_host")
+	return &Outlier{
+		Consecutive5xx: number(o.GetConsecutive_5Xx(), defaultOutlier.Consecutive5xx),
+		Interval:       duration(o.GetInterval(), defaultOutlier.Interval),
+		BaseEjection:   duration(o.GetBaseEjectionTime(), defaultOutlier.BaseEjection),
+		MaxPercent:     number(o.GetMaxEjectionPercent(), defaultOutlier.MaxPercent),
+		Unbounded:      o.GetAlwaysEjectOneHost().GetValue() && duration(o.GetMaxEjectionTime(), 0) >= practicallyForever,
+	}
+}

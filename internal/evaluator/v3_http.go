@@ -1,0 +1,86 @@
+package evaluator
+
+import (
+	"time"
+
+	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
+	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+)
+
+// streamIdle is Envoy's when a manager names none.
+const streamIdle = 5 * time.Minute
+
+func (r *v3Reader) http(at string, m *hcmv3.HttpConnectionManager, operation string, out *Listener) {
+	r.only(at, m, "stat_prefix", "http_filters", "use_remote_address", "access_log", "stream_idle_timeout",
+		"tracing", "http_protocol_options", "rds", "route_config")
+	out.UseRemoteAddress = m.GetUseRemoteAddress().GetValue()
+	out.AccessLog = r.accessLog(at, m.GetAccessLog())
+	out.Idle = duration(m.GetStreamIdleTimeout(), streamIdle)
+	if m.GetTracing() != nil {
+		r.only(at, m.GetTracing())
+		out.Tracing = operation
+	}
+	out.HTTP = &HTTP{AbsoluteURLs: true}
+	if o := m.GetHttpProtocolOptions(); o != nil {
+		r.only(at, o, "allow_absolute_url")
+		out.HTTP.AbsoluteURLs = o.GetAllowAbsoluteUrl() == nil || o.GetAllowAbsoluteUrl().GetValue()
+	}
+	if rds := m.GetRds(); rds != nil {
+		r.only(at, rds, "route_config_name", "config_source")
+		hosts, ok := r.tables[rds.GetRouteConfigName()]
+		r.require(ok, at, "there is no answer for its table %s", rds.GetRouteConfigName())
+		out.HTTP.VirtualHosts = hosts
+	} else {
+		out.HTTP.VirtualHosts = r.table(at, m.GetRouteConfig())
+	}
+	r.httpFilters(at, m.GetHttpFilters(), out.HTTP)
+}
+
+// httpFilters are cors, fault and the router, in that order.
+func (r *v3Reader) httpFilters(at string, filters []*hcmv3.HttpFilter, out *HTTP) {
+	last := len(filters) - 1
+	for i, f := range filters {
+		r.only(at, f, "name", "typed_config")
+		message, err := f.GetTypedConfig().UnmarshalNew()
+		if err != nil {
+			r.fail(at, "%v", err)
+			continue
+		}
+		r.only(at, message)
+		switch message.(type) {
+		case *corsv3.Cors:
+			r.require(i == 0 && f.GetName() == corsFilter, at, "cors must be the first filter, found %s", f.GetName())
+			out.CORS = true
+		case *faultv3.HTTPFault:
+			r.require(f.GetName() == faultFilter, at, "routes do not reach a fault filter called %s", f.GetName())
+			out.RouteFaults = true
+		case *routerv3.Router:
+			r.require(i == last, at, "the router must be the last filter")
+		default:
+			r.fail(at, "filter %s is not known", f.GetName())
+		}
+	}
+	r.require(last >= 0 && filters[last].GetTypedConfig().MessageIs(&routerv3.Router{}), at, "must have a router")
+}
+
+func (r *v3Reader) fault(at string, f *faultv3.HTTPFault) *Fault {
+	r.only(at, f, "delay", "abort")
+	out := &Fault{}
+	if d := f.GetDelay(); d != nil {
+		r.only(at, d, "fixed_delay", "percentage")
+		out.Delay, out.DelayPercent = d.GetFixedDelay().AsDuration(), r.percent(at, d.GetPercentage())
+	}
+	if a := f.GetAbort(); a != nil {
+		r.only(at, a, "http_status", "percentage")
+		out.AbortStatus, out.AbortPercent = int(a.GetHttpStatus()), r.percent(at, a.GetPercentage())
+	}
+	return out
+}
+
+func (r *v3Reader) percent(at string, p *typev3.FractionalPercent) int {
+	r.require(p.GetDenominator() == typev3.FractionalPercent_HUNDRED, at, "parts of %s are not known here", p.GetDenominator())
+	return int(p.GetNumerator())
+}

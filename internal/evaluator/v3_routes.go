@@ -1,0 +1,115 @@
+package evaluator
+
+import (
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
+	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+)
+
+// The names that routes configure these filters by.
+const (
+	corsFilter  = "envoy.filters.http.cors"
+	faultFilter = "envoy.filters.http.fault"
+)
+
+func (r *v3Reader) table(at string, t *routev3.RouteConfiguration) []*VirtualHost {
+	r.only(at, t, "name", "virtual_hosts", "validate_clusters")
+	out := []*VirtualHost{}
+	for _, h := range t.GetVirtualHosts() {
+		r.only(at, h, "name", "domains", "routes")
+		host := &VirtualHost{Name: h.GetName(), Domains: h.GetDomains()}
+		for _, route := range h.GetRoutes() {
+			host.Routes = append(host.Routes, r.route(at+": "+h.GetName(), route))
+		}
+		out = append(out, host)
+	}
+	return out
+}
+
+func (r *v3Reader) route(at string, from *routev3.Route) *Route {
+	r.only(at, from, "match", "route", "redirect", "decorator", "request_headers_to_add", "typed_per_filter_config")
+	out := &Route{}
+	if d := from.GetDecorator(); d != nil {
+		r.only(at, d, "operation")
+		out.Operation = d.GetOperation()
+	}
+	r.match(at, from.GetMatch(), out)
+	if to := from.GetRedirect(); to != nil {
+		r.only(at, to, "host_redirect", "path_redirect", "strip_query")
+		out.Redirect = &Redirect{Host: to.GetHostRedirect(), Path: to.GetPathRedirect(), KeepQuery: !to.GetStripQuery()}
+	}
+	if action := from.GetRoute(); action != nil {
+		r.forward(at, action, out)
+	}
+	for _, h := range from.GetRequestHeadersToAdd() {
+		r.only(at, h, "header")
+		r.only(at, h.GetHeader(), "key", "value")
+		out.Add = append(out.Add, Header{h.GetHeader().GetKey(), r.literal(at, h.GetHeader().GetValue())})
+	}
+	r.filterConfig(at, from, out)
+	return out
+}
+
+func (r *v3Reader) forward(at string, action *routev3.RouteAction, out *Route) {
+	r.only(at, action, "cluster", "weighted_clusters", "prefix_rewrite", "host_rewrite_literal", "timeout",
+		"retry_policy", "request_mirror_policies", "upgrade_configs")
+	if c := action.GetCluster(); c != "" {
+		out.Weights = []Weight{{c, 100}}
+	}
+	if split := action.GetWeightedClusters(); split != nil {
+		r.only(at, split, "clusters")
+		for _, c := range split.GetClusters() {
+			r.only(at, c, "name", "weight")
+			out.Weights = append(out.Weights, Weight{c.GetName(), int(c.GetWeight().GetValue())})
+		}
+	}
+	out.PrefixRewrite, out.HostRewrite = action.GetPrefixRewrite(), action.GetHostRewriteLiteral()
+	out.Timeout = duration(action.GetTimeout(), routeTimeout)
+	if p := action.GetRetryPolicy(); p != nil {
+		r.only(at, p, "retry_on", "num_retries", "per_try_timeout")
+		out.Retry = &Retry{On: p.GetRetryOn(), Attempts: number(p.GetNumRetries(), 1), PerTryTimeout: duration(p.GetPerTryTimeout(), 0)}
+	}
+	r.require(len(action.GetRequestMirrorPolicies()) <= 1, at, "more than one mirror is not known here")
+	for _, m := range action.GetRequestMirrorPolicies() {
+		r.only(at, m, "cluster")
+		out.Mirror = m.GetCluster()
+	}
+	for _, u := range action.GetUpgradeConfigs() {
+		r.only(at, u, "upgrade_type", "enabled")
+		r.require(u.GetUpgradeType() == "websocket" && u.GetEnabled().GetValue(), at, "upgrade %v is not known", u)
+		out.WebSocket = true
+	}
+}
+
+// filterConfig is what the cors and fault filters do on this route.
+func (r *v3Reader) filterConfig(at string, from *routev3.Route, out *Route) {
+	for name, config := range from.GetTypedPerFilterConfig() {
+		switch name {
+		case corsFilter:
+			policy := &corsv3.CorsPolicy{}
+			if r.unpack(at, config, policy) {
+				out.CORS = r.cors(at, policy)
+			}
+		case faultFilter:
+			fault := &faultv3.HTTPFault{}
+			if r.unpack(at, config, fault) {
+				out.Fault = r.fault(at, fault)
+			}
+		default:
+			r.fail(at, "config of filter %s is not known", name)
+		}
+	}
+}
+
+func (r *v3Reader) cors(at string, p *corsv3.CorsPolicy) *CORS {
+	r.only(at, p, "allow_origin_string_match", "allow_methods", "allow_headers", "expose_headers", "max_age", "allow_credentials")
+	out := &CORS{
+		Methods: p.GetAllowMethods(), AllowHeaders: p.GetAllowHeaders(), ExposeHeaders: p.GetExposeHeaders(),
+		MaxAge: p.GetMaxAge(), Credentials: p.GetAllowCredentials().GetValue(),
+	}
+	for _, m := range p.GetAllowOriginStringMatch() {
+		r.only(at, m, "exact")
+		out.Origins = append(out.Origins, m.GetExact())
+	}
+	return out
+}

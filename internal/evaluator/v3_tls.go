@@ -1,0 +1,71 @@
+package evaluator
+
+import (
+	"slices"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+)
+
+func (r *v3Reader) clientTLS(at string, socket *corev3.TransportSocket) *TLS {
+	if socket == nil {
+		return nil
+	}
+	r.only(at, socket, "name", "typed_config")
+	context := &tlsv3.UpstreamTlsContext{}
+	if !r.unpack(at, socket.GetTypedConfig(), context) {
+		return nil
+	}
+	r.only(at, context, "common_tls_context", "sni")
+	out := &TLS{SNI: context.GetSni()}
+	common := context.GetCommonTlsContext()
+	if common == nil {
+		return out
+	}
+	r.only(at, common, "tls_certificates", "validation_context")
+	out.CertificateFile, out.KeyFile = r.certificate(at, common)
+	if v := common.GetValidationContext(); v != nil {
+		r.only(at, v, "trusted_ca", "match_typed_subject_alt_names")
+		out.CAFile = r.file(at, v.GetTrustedCa())
+		out.SubjectAltNames = r.subjectAltNames(at, v)
+	}
+	return out
+}
+
+// subjectAltNames are each once, whatever type the name may be of.
+func (r *v3Reader) subjectAltNames(at string, v *tlsv3.CertificateValidationContext) []string {
+	var names []string
+	for _, m := range v.GetMatchTypedSubjectAltNames() {
+		r.only(at, m, "san_type", "matcher")
+		r.only(at, m.GetMatcher(), "exact")
+		names = append(names, m.GetMatcher().GetExact())
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (r *v3Reader) serverTLS(at string, socket *corev3.TransportSocket, out *Traits) {
+	if socket == nil {
+		return
+	}
+	r.only(at, socket, "name", "typed_config")
+	context := &tlsv3.DownstreamTlsContext{}
+	if !r.unpack(at, socket.GetTypedConfig(), context) {
+		return
+	}
+	r.only(at, context, "common_tls_context")
+	common := context.GetCommonTlsContext()
+	r.only(at, common, "tls_certificates", "alpn_protocols")
+	out.CertificateFile, out.KeyFile = r.certificate(at, common)
+	out.ALPN = strings.Join(common.GetAlpnProtocols(), ",")
+}
+
+func (r *v3Reader) certificate(at string, common *tlsv3.CommonTlsContext) (certificate, key string) {
+	r.require(len(common.GetTlsCertificates()) <= 1, at, "more than one certificate is not known here")
+	for _, c := range common.GetTlsCertificates() {
+		r.only(at, c, "certificate_chain", "private_key")
+		certificate, key = r.file(at, c.GetCertificateChain()), r.file(at, c.GetPrivateKey())
+	}
+	return certificate, key
+}
