@@ -31,6 +31,10 @@ demo: build .tools/envoy ## route 200 requests through a real Envoy by each rule
 test: .tools/envoy .tools/kubectl ## run all tests
 	go test $(TESTFLAGS) ./...
 
+.PHONY: conformance
+conformance: ## compare the answers in Envoy's v1 API with those of Pilot 0.7.1; DIR=folder of cases
+	@go run ./internal/conformance $(DIR)
+
 .PHONY: build
 build: ## build bin/pilot-api and bin/istioctl
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...

@@ -54,6 +54,7 @@ type Cache struct {
 	feed     store.Watcher // the running watch of the source, nil without one
 	handlers []registration
 	running  func(registration) // starts a handler, nil before Run
+	trouble  error              // why the source is not followed now
 
 	synced   chan struct{} // closed by the first list
 	syncOnce sync.Once
@@ -104,6 +105,14 @@ func (c *Cache) WaitForSync(ctx context.Context) error {
 	case <-ctx.Done():
 		return &store.Error{Kind: store.ErrUnavailable, Detail: "the store has not been read yet", Cause: ctx.Err()}
 	}
+}
+
+// Err is why the source cannot be followed at present: what the last try
+// failed with. It is nil while a watch runs, and before the first try.
+func (c *Cache) Err() error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.trouble
 }
 
 // Snapshot returns every object at one revision, in the order of lists; ok is

@@ -26,6 +26,7 @@ func (c *Cache) follow(ctx context.Context) error {
 		// changes, as when it was restored from a copy.
 		expired := errors.Is(err, store.ErrExpired) || errors.Is(err, store.ErrFuture)
 		list = expired || !c.HasSynced()
+		c.setTrouble(err)
 		c.log.Warn("following the store is interrupted", "revision", c.history.Revision(), "list again", list, "error", err)
 		if !pace.pause(ctx) {
 			return ctx.Err()
@@ -48,6 +49,7 @@ func (c *Cache) round(ctx context.Context, list bool, pace *backoff) error {
 	}
 	c.setFeed(w)
 	defer c.setFeed(nil)
+	c.setTrouble(nil)
 	// Readers may have been waiting while there was no watch to prompt.
 	c.prompt(ctx)
 	for b := range w.Batches() {
@@ -61,6 +63,12 @@ func (c *Cache) setFeed(w store.Watcher) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.feed = w
+}
+
+func (c *Cache) setTrouble(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trouble = err
 }
 
 // prompt asks the running watch, if there is one, how far it has come.

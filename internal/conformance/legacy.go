@@ -1,0 +1,201 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// written is an object as a case's file has it.
+type written struct {
+	Kind     string
+	Metadata metav1.ObjectMeta
+	Spec     map[string]any
+}
+
+// readObject reads a config object of Pilot 0.7.1. The v1alpha2 kinds are
+// what they were; those of v1alpha3 are written as people do it today.
+func readObject(file, namespace string) (*schema.Object, error) {
+	var o written
+	if err := readYAML(file, &o); err != nil {
+		return nil, err
+	}
+	if o.Metadata.Namespace == "" {
+		o.Metadata.Namespace = namespace
+	}
+	modernise, old := modern[o.Kind]
+	if old {
+		camelCase(o.Spec)
+		modernise(o.Spec)
+	}
+	if o.Kind == "ExternalService" {
+		o.Kind = "ServiceEntry"
+	}
+	read := validObject
+	if hasBlock(o.Spec) {
+		read = anyObject
+	}
+	obj, err := read(o.Kind, o.Metadata, o.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return obj, nil
+}
+
+// hasBlock tells whether a host is a block of addresses, which Pilot took for
+// TCP services and validation refuses today.
+func hasBlock(spec map[string]any) bool {
+	hosts, _ := spec["hosts"].([]any)
+	return slices.ContainsFunc(hosts, func(host any) bool {
+		text, _ := host.(string)
+		_, err := netip.ParsePrefix(text)
+		return err == nil
+	})
+}
+
+// anyObject need not be valid: it may be in a store from older times.
+func anyObject(kind string, meta metav1.ObjectMeta, spec any) (*schema.Object, error) {
+	k, _ := schema.KindByName(kind)
+	if k == nil {
+		return nil, fmt.Errorf("there is no kind %s", kind)
+	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	return schema.New(k, meta, text)
+}
+
+// modern changes a v1alpha3 spec, in camel case, into today's form.
+var modern = map[string]func(map[string]any){
+	"ExternalService": modernExternalService,
+	"DestinationRule": modernDestinationRule,
+	"VirtualService":  modernVirtualService,
+	"Gateway":         func(map[string]any) {},
+}
+
+func modernExternalService(spec map[string]any) {
+	rename(spec, "discovery", "resolution")
+	spec["location"] = "MESH_EXTERNAL"
+}
+
+func modernDestinationRule(spec map[string]any) {
+	rename(spec, "name", "host")
+	policies := []map[string]any{spec}
+	for _, holder := range append(policies, objects(spec["subsets"])...) {
+		policy := member(holder, "trafficPolicy")
+		if outlier := member(policy, "outlierDetection"); outlier != nil {
+			policy["outlierDetection"] = outlier["http"]
+			rename(member(policy, "outlierDetection"), "consecutiveErrors", "consecutive5xxErrors")
+		}
+		if balancer := member(policy, "loadBalancer"); balancer["simple"] == "LEAST_CONN" {
+			balancer["simple"] = "LEAST_REQUEST"
+		}
+	}
+}
+
+func modernVirtualService(spec map[string]any) {
+	for _, route := range objects(spec["tcp"]) {
+		modernDestinations(route)
+	}
+	for _, route := range objects(spec["http"]) {
+		modernDestinations(route)
+		modernFault(member(route, "fault"))
+		modernCORS(member(route, "corsPolicy"))
+		if added, ok := route["appendHeaders"]; ok {
+			delete(route, "appendHeaders")
+			route["headers"] = map[string]any{"request": map[string]any{"add": added}}
+		}
+	}
+}
+
+// modernDestinations names hosts. A port by name is gone; Pilot read none.
+func modernDestinations(route map[string]any) {
+	destinations := []map[string]any{member(route, "mirror")}
+	for _, weighted := range objects(route["route"]) {
+		destinations = append(destinations, member(weighted, "destination"))
+	}
+	for _, d := range destinations {
+		rename(d, "name", "host")
+		if port := member(d, "port"); port["name"] != nil {
+			delete(d, "port")
+		}
+	}
+}
+
+// modernFault knows that no percentage, and 0 then, meant all requests.
+func modernFault(fault map[string]any) {
+	for _, part := range []map[string]any{member(fault, "delay"), member(fault, "abort")} {
+		if percent, ok := part["percent"].(float64); ok {
+			delete(part, "percent")
+			if percent != 0 {
+				part["percentage"] = map[string]any{"value": percent}
+			}
+		}
+	}
+}
+
+func modernCORS(cors map[string]any) {
+	origins, _ := cors["allowOrigin"].([]any)
+	for i, origin := range origins {
+		origins[i] = map[string]any{"exact": origin}
+	}
+	rename(cors, "allowOrigin", "allowOrigins")
+}
+
+func rename(m map[string]any, from, to string) {
+	if value, ok := m[from]; ok {
+		delete(m, from)
+		m[to] = value
+	}
+}
+
+// member is the object at a name; nil when there is none.
+func member(m map[string]any, name string) map[string]any {
+	inner, _ := m[name].(map[string]any)
+	return inner
+}
+
+// objects are the objects of a list.
+func objects(list any) []map[string]any {
+	var out []map[string]any
+	items, _ := list.([]any)
+	for _, item := range items {
+		if m, ok := item.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// ownNames are the fields whose keys are the author's own words.
+var ownNames = []string{"labels", "sourceLabels", "headers", "appendHeaders"}
+
+var underscore = regexp.MustCompile(`_[a-z0-9]`)
+
+// camelCase respells the fields of a spec in the proto spelling.
+func camelCase(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			camelCase(item)
+		}
+	case map[string]any:
+		for _, name := range slices.Collect(maps.Keys(v)) {
+			value := v[name]
+			camel := underscore.ReplaceAllStringFunc(name, func(s string) string { return strings.ToUpper(s[1:]) })
+			rename(v, name, camel)
+			if !slices.Contains(ownNames, camel) {
+				camelCase(value)
+			}
+		}
+	}
+}

@@ -1,0 +1,82 @@
+// Command conformance compares what we answer to Envoy's REST v1 discovery
+// with what Pilot 0.7.1 answered. Each case of a folder goes the real way:
+// objects into a store, a discovery server over it, the HTTP server on
+// loopback, GET of the recorded path. The folder's own README tells its layout
+// and what a comparer may ignore.
+//
+//	case.go      one case: its input, its request, its verdict
+//	registry.go  Pilot's service registry as ServiceEntries
+//	legacy.go    objects of that time as they are written today
+//	world.go     the control plane of one case
+//	compare.go   what may be ignored
+//	differ.go    the first difference of two bodies
+//	status.go    requests that want a status or a plain text
+//
+// It prints a table, ends with "N passed, M failed" and exits 1 when any
+// failed.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"text/tabwriter"
+)
+
+// recorded is where the cases are unless another folder is named.
+const recorded = "../shared/conformance/pilot-v1"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: conformance [FOLDER]") }
+	flag.Parse()
+	dir := recorded
+	if flag.NArg() > 0 {
+		dir = flag.Arg(0)
+	}
+	good, err := report(ctx, os.Stdout, dir)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "conformance: %v\n", err)
+	}
+	if err != nil || !good {
+		os.Exit(1)
+	}
+}
+
+// report runs the folder and tells whether everything passed. Only the cases
+// with a body are counted in the last line.
+func report(ctx context.Context, w io.Writer, dir string) (bool, error) {
+	s, err := load(dir)
+	if err != nil {
+		return false, err
+	}
+	wrong := 0
+	if len(s.statuses) > 0 {
+		wrong = table(w, "STATUS CASE", s.statuses, func(c *statusCase) (string, error) { return c.Test, s.checkStatus(ctx, c) })
+		fmt.Fprintln(w)
+	}
+	failed := table(w, "CASE", s.cases, func(c *bodyCase) (string, error) { return c.Name, s.checkBody(ctx, c) })
+	fmt.Fprintf(w, "\n%d passed, %d failed\n", len(s.cases)-failed, failed)
+	return wrong+failed == 0, nil
+}
+
+// table prints a line for each case, and returns how many failed.
+func table[C any](w io.Writer, title string, cases []C, check func(C) (string, error)) (failed int) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(tw, "%s\tVERDICT\tFIRST DIFFERENCE\n", title)
+	for _, c := range cases {
+		name, err := check(c)
+		verdict, difference := "pass", ""
+		if err != nil {
+			verdict, difference = "FAIL", err.Error()
+			failed++
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", name, verdict, difference)
+	}
+	tw.Flush()
+	return failed
+}
