@@ -20,6 +20,7 @@ type Sidecar struct {
 	Node  string // Node id: role~ip~id~domain.
 	Admin string // URL of Envoy's own pages.
 	pilot *Pilot
+	asked int // how many newcomers have asked for it
 	*process
 }
 
@@ -74,12 +75,16 @@ func (s *Sidecar) Settle(ctx context.Context) error {
 	})
 }
 
-// offered asks the server, as this proxy would, for all that it has taken.
+// offered asks the server for all that this proxy has taken. It asks as a proxy
+// that has just started in the same place: a change reaches a running one in
+// steps, and its polls must be its own.
 func (s *Sidecar) offered(ctx context.Context, taken state) (state, error) {
 	offered := state{}
+	s.asked++
+	newcomer := s.newcomer()
 	for key := range taken {
 		kind, name, _ := strings.Cut(key, "/")
-		version, err := s.version(ctx, kind, name)
+		version, err := s.version(ctx, newcomer, kind, name)
 		if err != nil {
 			return nil, err
 		}
@@ -88,13 +93,20 @@ func (s *Sidecar) offered(ctx context.Context, taken state) (state, error) {
 	return offered, nil
 }
 
+// newcomer is the sidecar's node with an id that was never used.
+func (s *Sidecar) newcomer() string {
+	part := strings.Split(s.Node, "~")
+	part[2] = fmt.Sprintf("newcomer-%d-to-%s", s.asked, part[2])
+	return strings.Join(part, "~")
+}
+
 // version asks the server for one type, and one name if it is not empty.
-func (s *Sidecar) version(ctx context.Context, kind, name string) (string, error) {
+func (s *Sidecar) version(ctx context.Context, node, kind, name string) (string, error) {
 	var names string
 	if name != "" {
 		names = strconv.Quote(name)
 	}
-	body := fmt.Sprintf(`{"node":{"id":%q,"cluster":"e2e"},"resource_names":[%s]}`, s.Node, names)
+	body := fmt.Sprintf(`{"node":{"id":%q,"cluster":"e2e"},"resource_names":[%s]}`, node, names)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.pilot.URL+"/v3/discovery:"+kind, strings.NewReader(body))
 	if err != nil {
 		return "", err
