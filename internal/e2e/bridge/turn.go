@@ -1,0 +1,32 @@
+package bridge
+
+import "fmt"
+
+// Resources are Answers in v3.
+type Resources struct {
+	Clusters, Listeners []any
+	Routes              map[string]any // By the name of the table.
+}
+
+// Turn spells answers in v3. Endpoints are put into their clusters, and a
+// listener names the file, tableFile of the table, that has its routes.
+func Turn(a *Answers, tableFile func(table string) string) (*Resources, error) {
+	r := &Resources{Routes: map[string]any{}}
+	var err error
+	if r.Clusters, err = turnClusters(a.Clusters, a.Hosts); err != nil {
+		return nil, fmt.Errorf("clusters%w", err)
+	}
+	if r.Listeners, err = turnListeners(a.Listeners, tableFile); err != nil {
+		return nil, fmt.Errorf("listeners%w", err)
+	}
+	for name, text := range a.Routes {
+		var t routeTable
+		if err := read(text, &t); err != nil {
+			return nil, err
+		}
+		if r.Routes[name], err = t.turn(name); err != nil {
+			return nil, fmt.Errorf("routes/%s: %w", name, err)
+		}
+	}
+	return r, nil
+}

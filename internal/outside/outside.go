@@ -1,0 +1,59 @@
+// Package outside finds for tests what is not in the repository: tools that
+// make fetches, and the conformance data beside it. A test that cannot have
+// what it needs is skipped with a loud reason, and fails where CI is set.
+package outside
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Tool returns the path of a program in .tools, or else on PATH.
+func Tool(t testing.TB, name string) string {
+	t.Helper()
+	for _, program := range []string{filepath.Join(Root(t), ".tools", name), name} {
+		if path, err := exec.LookPath(program); err == nil {
+			return path
+		}
+	}
+	Missing(t, name+" in .tools (make tools) or on PATH")
+	return ""
+}
+
+// Shared returns the path of something below ../shared.
+func Shared(t testing.TB, path ...string) string {
+	t.Helper()
+	full := filepath.Join(append([]string{filepath.Dir(Root(t)), "shared"}, path...)...)
+	if _, err := os.Stat(full); err != nil {
+		Missing(t, filepath.Join(append([]string{"../shared"}, path...)...))
+	}
+	return full
+}
+
+// Root returns the absolute path of the repository.
+func Root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("the test does not run below go.mod")
+		}
+	}
+}
+
+// Missing ends a test for want of something.
+func Missing(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("not found: %s", what)
+	}
+	t.Skipf("NOT TESTED, not found: %s", what)
+}
