@@ -15,6 +15,7 @@ package discovery
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,9 @@ type Source interface {
 	Snapshot() (objs []*schema.Object, revision int64, ok bool)
 	// Changed is closed at the next change after the call.
 	Changed() <-chan struct{}
+	// Err is why the objects cannot be read at present; nil while they can,
+	// or when that is not known.
+	Err() error
 }
 
 // Failures that a server tells apart.
@@ -75,6 +79,17 @@ func New(opts Options) *Server {
 
 // Ready tells whether a first complete snapshot has been published.
 func (s *Server) Ready() bool { return s.current.Load() != nil }
+
+// published is the current generation; the error tells why there is none yet.
+func (s *Server) published() (*generation, error) {
+	if g := s.current.Load(); g != nil {
+		return g, nil
+	}
+	if err := s.opts.Source.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
+	return nil, ErrNotReady
+}
 
 // Revision is the store revision of the published snapshot, 0 before Ready.
 func (s *Server) Revision() int64 {

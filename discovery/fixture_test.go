@@ -29,6 +29,7 @@ type objects struct {
 	synced   bool
 	all      []*schema.Object
 	changed  chan struct{}
+	err      error // what Err says
 }
 
 func newObjects(all ...*schema.Object) *objects {
@@ -46,6 +47,8 @@ func (o *objects) Changed() <-chan struct{} {
 	defer o.mu.Unlock()
 	return o.changed
 }
+
+func (o *objects) Err() error { return o.err }
 
 // set makes this the whole content, one revision later.
 func (o *objects) set(all ...*schema.Object) {

@@ -20,6 +20,8 @@ type generation struct {
 	pool      *pool
 	endpoints endpointSets
 
+	registrations lazy[Answer]
+
 	mu     sync.RWMutex
 	views  map[string]*lazy[view] // by mesh.View.Key
 	places map[string]*place      // by node
@@ -61,15 +63,14 @@ func newGeneration(s *Server, snapshot *mesh.Snapshot, before *generation) *gene
 
 // locate finds the place of the proxy that calls itself node.
 func (s *Server) locate(node string) (*place, *generation, error) {
-	g := s.current.Load()
-	if g == nil {
-		return nil, nil, ErrNotReady
+	g, err := s.published()
+	if err != nil {
+		return nil, nil, err
 	}
 	g.mu.RLock()
 	p := g.places[node]
 	g.mu.RUnlock()
 	if p == nil {
-		var err error
 		if p, err = g.join(node); err != nil {
 			return nil, nil, err
 		}

@@ -109,9 +109,9 @@ func (s *Server) V1Routes(node, table string) (Answer, error) {
 // V1Endpoints answers SDS in Envoy's v1 REST API. It needs no node: the answer
 // is the same for every proxy. What names no instances is answered with none.
 func (s *Server) V1Endpoints(serviceKey string) (Answer, error) {
-	g := s.current.Load()
-	if g == nil {
-		return Answer{}, ErrNotReady
+	g, err := s.published()
+	if err != nil {
+		return Answer{}, err
 	}
 	return g.endpoints.of(serviceKey).v1()
 }

@@ -24,6 +24,7 @@ type fixed []*schema.Object
 
 func (f fixed) Snapshot() ([]*schema.Object, int64, bool) { return f, 1, len(f) > 0 }
 func (f fixed) Changed() <-chan struct{}                  { return nil }
+func (f fixed) Err() error                                { return nil }
 
 // published is a discovery server that has published these objects, if any.
 func published(t testing.TB, objs ...*schema.Object) *discovery.Server {

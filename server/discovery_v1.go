@@ -17,11 +17,16 @@ import (
 // text for a person with curl: to an Envoy all of them say "keep what you
 // have".
 func mountDiscovery(r chi.Router, d *discovery.Server, log *slog.Logger) {
-	v1 := discoveryV1{discoveryErrors{log}, d}
+	v1 := discoveryV1{discoveryErrors{log}, d, newCacheStats()}
+	r.Get("/v1/registration", v1.answer(v1.registrations))
+	r.Get("/v1/registration/", v1.answer(v1.registrations))
 	r.Get("/v1/registration/{key}", v1.answer(v1.endpoints))
 	r.Get("/v1/clusters/{cluster}/{node}", v1.answer(v1.clusters))
 	r.Get("/v1/listeners/{cluster}/{node}", v1.answer(v1.listeners))
 	r.Get("/v1/routes/{table}/{cluster}/{node}", v1.answer(v1.routes))
+	r.Get("/v1/az/{cluster}/{node}", v1.zone)
+	r.Get("/cache_stats", v1.stats.show)
+	r.Post("/cache_stats_delete", v1.stats.reset)
 
 	v3 := discoveryV3{discoveryErrors{log}, d, newPollReader()}
 	r.Post("/v3/discovery:clusters", v3.poll(discovery.ClusterType))
@@ -35,6 +40,7 @@ func mountDiscovery(r chi.Router, d *discovery.Server, log *slog.Logger) {
 type discoveryV1 struct {
 	discoveryErrors
 	server *discovery.Server
+	stats  *cacheStats
 }
 
 // answer serves what ask makes of the path's parts.
@@ -45,8 +51,13 @@ func (d discoveryV1) answer(ask func(part func(string) string) (discovery.Answer
 			d.write(w, r, err)
 			return
 		}
-		writeAnswer(w, a)
+		d.stats.count(r.URL.Path, a.Version)
+		writeBody(w, a.Body)
 	}
+}
+
+func (d discoveryV1) registrations(func(string) string) (discovery.Answer, error) {
+	return d.server.V1Registrations()
 }
 
 func (d discoveryV1) endpoints(part func(string) string) (discovery.Answer, error) {
@@ -65,6 +76,16 @@ func (d discoveryV1) routes(part func(string) string) (discovery.Answer, error) 
 	return d.server.V1Routes(part("node"), part("table"))
 }
 
+// zone answers as Pilot did: the bare zone, and any failure is a 404.
+func (d discoveryV1) zone(w http.ResponseWriter, r *http.Request) {
+	zone, err := d.server.Zone(pathPart(r, "node"))
+	if err != nil {
+		writePlain(w, http.StatusNotFound, "AvailabilityZone "+err.Error())
+		return
+	}
+	writePlain(w, http.StatusOK, zone)
+}
+
 // pathPart is a part of the path without its escapes. Envoy escapes nothing;
 // other clients may. A part that chi matched in the escaped path comes with
 // its escapes; one that is no valid escape stands for itself.
@@ -80,11 +101,11 @@ func pathPart(r *http.Request, name string) string {
 	return plain
 }
 
-func writeAnswer(w http.ResponseWriter, a discovery.Answer) {
+func writeBody(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(a.Body)))
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	// A client that went away needs no answer.
-	_, _ = w.Write(a.Body)
+	_, _ = w.Write(body)
 }
 
 // discoveryErrors turns failures of discovery into statuses, for v1 and v3.

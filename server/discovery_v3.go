@@ -43,7 +43,7 @@ func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		writeAnswer(w, a)
+		writeBody(w, a.Body)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,8 +82,9 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 		}
 		return nil
 	})
+	slices.Sort(paths)
 	if err == nil {
-		err = writeJSON(w, r, map[string][]string{"paths": paths})
+		err = writeJSON(w, r, map[string][]string{"paths": slices.Compact(paths)})
 	}
 	if err != nil {
 		s.fail(w, r, err)

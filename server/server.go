@@ -13,6 +13,7 @@
 //	groups.go, openapi.go         what there is: /apis, and for kubectl /openapi
 //	health.go                     /healthz, /readyz, /version, /debug/problems
 //	discovery_v1.go, _v3.go       Envoy's polls, read by poll.go
+//	cachestats.go                 /cache_stats: what v1 polls were answered
 //
 // Objects are never decoded or encoded on the way out: the bytes a store holds
 // are the bytes of a GET, of a list's items and of watch events.

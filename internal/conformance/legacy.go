@@ -34,10 +34,7 @@ func readObject(file, namespace string) (*schema.Object, error) {
 	modernise, old := modern[o.Kind]
 	if old {
 		camelCase(o.Spec)
-		modernise(o.Spec)
-	}
-	if o.Kind == "ExternalService" {
-		o.Kind = "ServiceEntry"
+		modernise(&o)
 	}
 	read := validObject
 	if hasBlock(o.Spec) {
@@ -74,23 +71,23 @@ func anyObject(kind string, meta metav1.ObjectMeta, spec any) (*schema.Object, e
 	return schema.New(k, meta, text)
 }
 
-// modern changes a v1alpha3 spec, in camel case, into today's form.
-var modern = map[string]func(map[string]any){
+// modern changes a v1alpha3 object, in camel case, into today's form.
+var modern = map[string]func(*written){
 	"ExternalService": modernExternalService,
 	"DestinationRule": modernDestinationRule,
 	"VirtualService":  modernVirtualService,
-	"Gateway":         func(map[string]any) {},
+	"Gateway":         func(*written) {},
 }
 
-func modernExternalService(spec map[string]any) {
-	rename(spec, "discovery", "resolution")
-	spec["location"] = "MESH_EXTERNAL"
+func modernExternalService(o *written) {
+	o.Kind = "ServiceEntry"
+	rename(o.Spec, "discovery", "resolution")
+	o.Spec["location"] = "MESH_EXTERNAL"
 }
 
-func modernDestinationRule(spec map[string]any) {
-	rename(spec, "name", "host")
-	policies := []map[string]any{spec}
-	for _, holder := range append(policies, objects(spec["subsets"])...) {
+func modernDestinationRule(o *written) {
+	rename(o.Spec, "name", "host")
+	for _, holder := range append(objects(o.Spec["subsets"]), o.Spec) {
 		policy := member(holder, "trafficPolicy")
 		if outlier := member(policy, "outlierDetection"); outlier != nil {
 			policy["outlierDetection"] = outlier["http"]
@@ -102,11 +99,12 @@ func modernDestinationRule(spec map[string]any) {
 	}
 }
 
-func modernVirtualService(spec map[string]any) {
-	for _, route := range objects(spec["tcp"]) {
+func modernVirtualService(o *written) {
+	for _, route := range objects(o.Spec["tcp"]) {
 		modernDestinations(route)
 	}
-	for _, route := range objects(spec["http"]) {
+	modernWebsockets(o)
+	for _, route := range objects(o.Spec["http"]) {
 		modernDestinations(route)
 		modernFault(member(route, "fault"))
 		modernCORS(member(route, "corsPolicy"))
@@ -114,6 +112,23 @@ func modernVirtualService(spec map[string]any) {
 			delete(route, "appendHeaders")
 			route["headers"] = map[string]any{"request": map[string]any{"add": added}}
 		}
+	}
+}
+
+// modernWebsockets names the routes of websockets in an annotation: Istio does
+// not ask any more, because later Envoys need not be told.
+func modernWebsockets(o *written) {
+	var names []string
+	for i, route := range objects(o.Spec["http"]) {
+		if route["websocketUpgrade"] == true {
+			name := fmt.Sprintf("websocket-%d", i)
+			names = append(names, name)
+			route["name"] = name
+		}
+		delete(route, "websocketUpgrade")
+	}
+	if len(names) > 0 {
+		metav1.SetMetaDataAnnotation(&o.Metadata, "pilot-api/websocket-routes", strings.Join(names, ","))
 	}
 }
 
