@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
@@ -32,7 +33,33 @@ func subsetsText(r *networking.DestinationRule) string {
 	return strings.Join(names, ",")
 }
 
+// The rules are those of Istio's reference page and of its admission check.
 func checkDestinationRule(r *networking.DestinationRule) diag.List {
 	var p problems
+	p.trafficPolicy("spec.trafficPolicy", r.TrafficPolicy)
+	first := map[string]int{}
+	for i, subset := range r.Subsets {
+		at := indexField("spec.subsets", i)
+		if earlier, ok := first[subset.Name]; ok {
+			p.duplicate(at+".name", fmt.Sprintf("is already given in spec.subsets[%d]", earlier))
+		} else {
+			first[subset.Name] = i
+		}
+		p.trafficPolicy(at+".trafficPolicy", subset.TrafficPolicy)
+	}
+	p.exportToSomeone(r.ExportTo)
+	p.callers(r)
 	return p.list
+}
+
+func (p *problems) callers(r *networking.DestinationRule) {
+	if r.WorkloadSelector == nil {
+		return
+	}
+	if len(r.WorkloadSelector.MatchLabels) == 0 {
+		p.warn("spec.workloadSelector", "has no labels, so it selects every caller of the namespace")
+	}
+	if len(r.ExportTo) > 1 || len(r.ExportTo) == 1 && r.ExportTo[0] == "*" {
+		p.invalid("spec.exportTo", "must be the own namespace (.) beside workloadSelector, which selects callers there")
+	}
 }

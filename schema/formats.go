@@ -31,7 +31,7 @@ var formats = map[string]format{
 	"host-or-address":  {"a host name in lower case or an IP address", either(isFQDN, isIP)},
 	"virtual-host":     {"a host name in lower case, a wildcard such as *.example.com, or an IP address", either(isWildcardHost, isIP)},
 	"gateway-name":     {"the name of a Gateway, perhaps after its namespace and a slash, or mesh", isGatewayName},
-	"gateway-host":     {"a host name, a wildcard such as *.example.com or an IP address, perhaps after a namespace, . or * and a slash", isGatewayHost},
+	"gateway-host":     {"a whole host name, * or a wildcard such as *.example.com, or an IP address; perhaps after a namespace, . or * and a slash", isGatewayHost},
 	"base64":           {"base64", isBase64},
 	"workload-address": {"an IP address, a host name, or unix:// and a path", either(isIP, isFQDN, isUnixSocket)},
 	"config-label":     {"made of A-Z, a-z, 0-9, -, _, . and /", regexp.MustCompile(`^[A-Za-z0-9\-_./]*$`).MatchString},
@@ -45,6 +45,7 @@ var formats = map[string]format{
 	"duration-ms":      {"a duration of at least 1ms, in whole milliseconds, such as 250ms, 1.5s or 1m", durationOf(time.Millisecond, time.Millisecond)},
 	"duration-s":       {"a duration of at least 1s, in whole seconds, such as 90s or 5m", durationOf(time.Second, time.Second)},
 	"date-time":        {"a time such as 2006-01-02T15:04:05Z", isTime},
+	"subset-name":      {"1 to 63 letters, digits and -, beginning and ending with a letter or digit", func(s string) bool { return len(s) < 64 && portName.MatchString(s) }},
 	"port-name":        {"1 to 62 letters, digits and -, beginning and ending with a letter or digit", isPortName},
 	"export-to":        {". (the own namespace), * (all), ~ (none) or the name of a namespace", isExportTo},
 	"label-key":        {"a label name: up to 63 letters, digits, -, _ and ., perhaps after a DNS name and a slash", noneWrong(validation.IsQualifiedName)},
@@ -131,12 +132,15 @@ func isGatewayName(s string) bool {
 	return len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Label(name)) == 0
 }
 
+// Short names would mean something else in every namespace, and *-a.b.c is not
+// known to gateways.
 func isGatewayHost(s string) bool {
 	if namespace, host, qualified := strings.Cut(s, "/"); qualified {
 		known := namespace == "." || namespace == "*" || len(validation.IsDNS1123Label(namespace)) == 0
-		return known && (isWildcardHost(host) || isIP(host))
+		return known && isGatewayHost(host) && !strings.Contains(host, "/")
 	}
-	return isWildcardHost(s) || isIP(s)
+	whole := strings.Contains(s, ".") && isWildcardHost(s) && (s[0] != '*' || s[1] == '.')
+	return s == "*" || whole || isIP(s)
 }
 
 var headerToken = regexp.MustCompile("^[0-9A-Za-z!#$%&'*+\\-.^_|~`]+$")
@@ -146,8 +150,11 @@ func isRequestPart(s string) bool {
 	case ":method", ":scheme", ":authority", ":path", ":status":
 		return true
 	}
-	return strings.HasPrefix(s, "@request.auth.claims")
+	return strings.HasPrefix(s, claimPrefix)
 }
+
+// claimPrefix begins the name of a claim of a token, where a header is named.
+const claimPrefix = "@request.auth.claims"
 
 func isBase64(s string) bool {
 	_, err := base64.StdEncoding.DecodeString(s)

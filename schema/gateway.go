@@ -42,7 +42,78 @@ func gatewayHostsText(g *networking.Gateway) string {
 	return strings.Join(hosts, ",")
 }
 
+// The rules are those of Istio's reference page and of its admission check.
 func checkGateway(g *networking.Gateway) diag.List {
 	var p problems
+	names, ports := map[string]int{}, map[string]int{}
+	for i, server := range g.Servers {
+		at := fmt.Sprintf("spec.servers[%d]", i)
+		p.server(at, server)
+		p.once(at+".port.name", ports, server.GetPort().GetName(), i)
+		if server.Name != "" {
+			p.once(at+".name", names, server.Name, i)
+		}
+	}
 	return p.list
+}
+
+func (p *problems) once(field string, seen map[string]int, name string, i int) {
+	if first, ok := seen[name]; ok {
+		p.duplicate(field, fmt.Sprintf("is already given in spec.servers[%d]", first))
+		return
+	}
+	seen[name] = i
+}
+
+func (p *problems) server(field string, s *networking.Server) {
+	port := s.GetPort()
+	p.protocol(field+".port.protocol", port.GetProtocol())
+	p.bind(field, s)
+	if port.GetTargetPort() != 0 {
+		p.notSupported(field+".port.targetPort", "a server listens on number, and hands on what routes say")
+	}
+	if s.DefaultEndpoint != "" {
+		p.notSupported(field+".defaultEndpoint", "a Gateway hands requests on as VirtualService objects say")
+	}
+	p.serverProtocolTLS(field+".tls", s)
+	if s.Tls != nil {
+		p.serverTLS(field+".tls", s.Tls)
+	}
+}
+
+func (p *problems) bind(field string, s *networking.Server) {
+	number := s.GetPort().GetNumber()
+	_, unix := strings.CutPrefix(s.Bind, unixPrefix)
+	switch {
+	case unix:
+		p.socket(field+".bind", s.Bind)
+		if number != 0 {
+			p.invalidValue(field+".port.number", number, "must be 0 for a Unix socket")
+		}
+	case number == 0:
+		p.invalidValue(field+".port.number", number, "must be from 1 to 65535")
+	}
+	if s.Bind != "" && !unix && !isIP(s.Bind) {
+		p.invalidValue(field+".bind", s.Bind, "must be an IP address, or unix:// and a path")
+	}
+}
+
+func (p *problems) serverProtocolTLS(field string, s *networking.Server) {
+	switch strings.ToUpper(s.GetPort().GetProtocol()) {
+	case "HTTPS", "TLS":
+		if s.Tls == nil {
+			p.required(field, "must be given for HTTPS and TLS; mode says whether TLS ends here")
+		}
+	case "HTTP", "HTTP2", "GRPC", "GRPC-WEB":
+		if s.Tls != nil && (s.Tls.Mode != networking.ServerTLSSettings_PASSTHROUGH || hasCertificate(s.Tls)) {
+			p.forbidden(field, "can only have httpsRedirect for plain HTTP; use HTTPS")
+		}
+	default:
+		if s.Tls != nil {
+			p.forbidden(field, "can only be given for HTTPS and TLS")
+		}
+	}
+	if s.GetTls().GetHttpsRedirect() && !strings.HasPrefix(strings.ToUpper(s.GetPort().GetProtocol()), "HTTP") {
+		p.warn(field+".httpsRedirect", "has no effect on what is not HTTP")
+	}
 }

@@ -33,6 +33,12 @@ func init() {
 // they are listed to people. They are read in any case.
 var portProtocols = []string{"HTTP", "HTTP2", "GRPC", "GRPC-WEB", "HTTPS", "TLS", "TCP", "MONGO", "REDIS", "MYSQL", "UDP"}
 
+func (p *problems) protocol(field, name string) {
+	if !slices.Contains(portProtocols, strings.ToUpper(name)) {
+		p.notSupportedValue(field, name, "must be one of "+strings.Join(portProtocols, ", "))
+	}
+}
+
 func servicePortsText(s *networking.ServiceEntry) string {
 	parts := make([]string, len(s.Ports))
 	for i, port := range s.Ports {
@@ -50,6 +56,7 @@ func checkServiceEntry(s *networking.ServiceEntry) diag.List {
 	for i, endpoint := range s.Endpoints {
 		p.endpoint(fmt.Sprintf("spec.endpoints[%d]", i), endpoint, s)
 	}
+	p.exportTo(s.ExportTo)
 	if s.WorkloadSelector != nil && len(s.WorkloadSelector.Labels) == 0 {
 		p.warn("spec.workloadSelector", "has no labels, so it selects every WorkloadEntry of the namespace")
 	}
@@ -99,8 +106,8 @@ func (p *problems) ports(s *networking.ServiceEntry) {
 		} else {
 			numbers[port.Number] = i
 		}
-		if port.Protocol != "" && !slices.Contains(portProtocols, strings.ToUpper(port.Protocol)) {
-			p.notSupportedValue(at+".protocol", port.Protocol, "must be one of "+strings.Join(portProtocols, ", "))
+		if port.Protocol != "" {
+			p.protocol(at+".protocol", port.Protocol)
 		}
 	}
 }
@@ -108,6 +115,7 @@ func (p *problems) ports(s *networking.ServiceEntry) {
 // The rules on how instances are found are those of the reference page of
 // ServiceEntry and of the rules in Istio's own resource definition.
 func (p *problems) resolution(s *networking.ServiceEntry) {
+	p.exportTo(s.ExportTo)
 	if s.WorkloadSelector != nil && len(s.Endpoints) > 0 {
 		p.forbidden("spec.workloadSelector", "cannot stand beside endpoints: instances are listed or selected, not both")
 	}

@@ -14,7 +14,7 @@ resolution: STATIC
 endpoints:
 - {address: 127.0.0.1, ports: {http: 81}, labels: {version: v1}, network: n, locality: r/z, weight: 3, serviceAccount: s}
 - {address: '::1'}
-exportTo: [., '*', other]
+exportTo: [., other]
 subjectAltNames: [spiffe://x]`, nil},
 		{"proto spelling and numbers", "hosts: [a.b]\nports: [{number: 80, name: http, target_port: 81}]\nresolution: 1\nlocation: 1\nworkload_selector: {labels: {my_label: x}}\nexport_to: ['*']", nil},
 		{"nothing", "{}", []string{"error FieldValueRequired spec.hosts", "error FieldValueRequired spec.ports"}},
@@ -53,5 +53,7 @@ subjectAltNames: [spiffe://x]`, nil},
 		{"port of endpoint that the service has not", ports + "resolution: STATIC\nendpoints: [{address: 10.0.0.1, ports: {https: 1}}]", []string{"error FieldValueInvalid spec.endpoints[0].ports.https"}},
 		{"endpoint without address", ports + "resolution: STATIC\nendpoints: [{labels: {a: b}}]", []string{"error FieldValueRequired spec.endpoints[0].address"}},
 		{"bad export", ports + "exportTo: [A]", []string{"error FieldValueInvalid spec.exportTo[0]"}},
+		{"export to none", ports + "exportTo: ['~']", nil},
+		{"export to all and one", ports + "exportTo: [a, '*', a]", []string{"error FieldValueInvalid spec.exportTo[1]", "error FieldValueDuplicate spec.exportTo[2]"}},
 	})
 }

@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
@@ -16,7 +18,7 @@ func init() {
 		Doc: "A VirtualService says where requests and connections to its hosts go: " +
 			"in one list of routes each for HTTP, TLS and TCP, the first route that matches wins.",
 		Columns: []Column{
-			stringColumn("Gateways", "The gateways that the routes are for; mesh is all sidecars.", gatewaysText),
+			stringColumn("Gateways", "The gateways that the routes are for; mesh is all sidecars.", func(s *networking.VirtualService) string { return strings.Join(gatewaysOf(s), ",") }),
 			stringColumn("Hosts", "The hosts that callers name.", func(s *networking.VirtualService) string { return strings.Join(s.Hosts, ",") }),
 		},
 		newSpec: decodeJSON[networking.VirtualService],
@@ -24,14 +26,98 @@ func init() {
 	})
 }
 
-func gatewaysText(s *networking.VirtualService) string {
+// meshGateway is the name for all sidecars among the gateways.
+const meshGateway = "mesh"
+
+func gatewaysOf(s *networking.VirtualService) []string {
 	if len(s.Gateways) == 0 {
-		return "mesh"
+		return []string{meshGateway}
 	}
-	return strings.Join(s.Gateways, ",")
+	return s.Gateways
 }
 
+// The rules are those of Istio's reference page and of its admission check.
 func checkVirtualService(s *networking.VirtualService) diag.List {
 	var p problems
+	p.virtualHosts(s)
+	if len(s.Hosts) == 0 {
+		p.delegated(s)
+	}
+	if len(s.Http)+len(s.Tls)+len(s.Tcp) == 0 {
+		p.required("spec.http", "must have a route, or else tls or tcp")
+	}
+	for i, route := range s.Http {
+		p.httpRoute(fmt.Sprintf("spec.http[%d]", i), route, s)
+	}
+	for i, route := range s.Tls {
+		p.tlsRoute(fmt.Sprintf("spec.tls[%d]", i), route, s)
+	}
+	for i, route := range s.Tcp {
+		p.connectionRoute(fmt.Sprintf("spec.tcp[%d].route", i), route.Route)
+	}
+	p.unreachable(s)
+	p.exportToSomeone(s.ExportTo)
 	return p.list
+}
+
+// delegated is what holds for an object without hosts, to which others
+// delegate HTTP requests.
+func (p *problems) delegated(s *networking.VirtualService) {
+	const why = "cannot be given without hosts: such an object only takes HTTP requests that others delegate to it"
+	if len(s.Gateways) > 0 {
+		p.forbidden("spec.gateways", why)
+	}
+	if len(s.Tls) > 0 {
+		p.forbidden("spec.tls", why)
+	}
+	if len(s.Tcp) > 0 {
+		p.forbidden("spec.tcp", why)
+	}
+	for i, route := range s.Http {
+		if route.Delegate != nil {
+			p.forbidden(fmt.Sprintf("spec.http[%d].delegate", i), "cannot be given without hosts: what was delegated is not delegated again")
+		}
+	}
+}
+
+func (p *problems) virtualHosts(s *networking.VirtualService) {
+	for i, host := range s.Hosts {
+		at := fmt.Sprintf("spec.hosts[%d]", i)
+		if host == "*" && slices.Contains(gatewaysOf(s), meshGateway) {
+			p.invalidValue(at, host, "must not be the bare wildcard for sidecars; name gateways other than mesh, or use *.example.com")
+		}
+		if first := slices.IndexFunc(s.Hosts[:i], func(other string) bool { return hostsOverlap(other, host) }); first >= 0 {
+			p.duplicate(at, fmt.Sprintf("is already covered by, or covers, %s in spec.hosts[%d]", s.Hosts[first], first))
+		}
+	}
+}
+
+// hostsOverlap tells whether there is a name that both hosts, perhaps
+// wildcards, stand for.
+func hostsOverlap(a, b string) bool { return hostWithin(a, b) || hostWithin(b, a) }
+
+// hostWithin tells whether all that a host stands for, another stands for too.
+func hostWithin(inner, outer string) bool {
+	suffix, wildcard := strings.CutPrefix(outer, "*")
+	if !wildcard {
+		return inner == outer
+	}
+	return strings.HasSuffix(strings.TrimPrefix(inner, "*"), suffix)
+}
+
+func (p *problems) destination(field string, d *networking.Destination) {
+	if d.GetHost() == "*" {
+		p.invalidValue(field+".host", d.Host, "must name a service; the bare wildcard is all of them")
+	}
+}
+
+// weights are shares of their sum, whatever that is.
+func (p *problems) weights(field string, n int, weight func(int) int32) {
+	var sum int64
+	for i := range n {
+		sum += int64(weight(i))
+	}
+	if n > 1 && sum == 0 {
+		p.invalid(field, "at least one of several weights must be above 0")
+	}
 }

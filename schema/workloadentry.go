@@ -33,14 +33,25 @@ func init() {
 }
 
 func (p *problems) workload(field string, w *networking.WorkloadEntry) {
-	switch path, unix := strings.CutPrefix(w.Address, unixPrefix); {
+	switch unix := strings.HasPrefix(w.Address, unixPrefix); {
 	case w.Address == "" && w.Network == "":
 		p.required(field+".address", "must be given, unless network is")
-	case unix && !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "@"):
-		p.invalidValue(field+".address", w.Address, "must name a socket by its absolute path (unix:///path) or as an abstract one (unix://@name)")
-	case unix && strings.HasSuffix(path, "/"):
-		p.invalidValue(field+".address", w.Address, "must name a socket, not a folder")
+	case unix && !p.socket(field+".address", w.Address):
 	case unix && len(w.Ports) > 0:
 		p.forbidden(field+".ports", "cannot be given for a Unix socket, which has none")
 	}
+}
+
+// socket checks an address that begins with unixPrefix.
+func (p *problems) socket(field, address string) bool {
+	path := strings.TrimPrefix(address, unixPrefix)
+	switch {
+	case !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "@"):
+		p.invalidValue(field, address, "must name a socket by its absolute path (unix:///path) or as an abstract one (unix://@name)")
+	case strings.HasSuffix(path, "/"):
+		p.invalidValue(field, address, "must name a socket, not a folder")
+	default:
+		return true
+	}
+	return false
 }

@@ -1,0 +1,26 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+)
+
+// exportTo checks the one list that all networking kinds have, spec.exportTo.
+func (p *problems) exportTo(namespaces []string) {
+	for i, namespace := range namespaces {
+		at := fmt.Sprintf("spec.exportTo[%d]", i)
+		if first := slices.Index(namespaces, namespace); first < i {
+			p.duplicate(at, fmt.Sprintf("is already given in spec.exportTo[%d]", first))
+		} else if (namespace == "*" || namespace == "~") && len(namespaces) > 1 {
+			p.invalidValue(at, namespace, "must stand alone: it means all namespaces (*) or none (~)")
+		}
+	}
+}
+
+// exportToSomeone is for the kinds that make no sense unseen.
+func (p *problems) exportToSomeone(namespaces []string) {
+	p.exportTo(namespaces)
+	if at := slices.Index(namespaces, "~"); at >= 0 {
+		p.notSupportedValue(fmt.Sprintf("spec.exportTo[%d]", at), "~", "must name who sees the object; only a ServiceEntry may be hidden from all")
+	}
+}

@@ -1,0 +1,80 @@
+package schema
+
+import (
+	"fmt"
+	"math/big"
+
+	"google.golang.org/protobuf/proto"
+	networking "istio.io/api/networking/v1alpha3"
+)
+
+func (p *problems) trafficPolicy(field string, t *networking.TrafficPolicy) {
+	if t == nil {
+		return
+	}
+	if proto.Size(t) == 0 {
+		p.required(field, "must set something; leave it out when there is nothing to set")
+	}
+	p.portPolicy(field, t)
+	ports := map[uint32]int{}
+	for i, settings := range t.PortLevelSettings {
+		at, number := indexField(field+".portLevelSettings", i), settings.GetPort().GetNumber()
+		if first, ok := ports[number]; ok {
+			p.warn(at, fmt.Sprintf("has no effect: the port is already in %s.portLevelSettings[%d]", field, first))
+		} else {
+			ports[number] = i
+		}
+		if settings.LoadBalancer == nil && settings.ConnectionPool == nil && settings.OutlierDetection == nil && settings.Tls == nil {
+			p.required(at, "must set something for the port: loadBalancer, connectionPool, outlierDetection or tls")
+		}
+		p.portPolicy(at, settings)
+	}
+}
+
+// policy is what can be said of a host as of one of its ports.
+type policy interface {
+	GetLoadBalancer() *networking.LoadBalancerSettings
+	GetConnectionPool() *networking.ConnectionPoolSettings
+	GetOutlierDetection() *networking.OutlierDetection
+	GetTls() *networking.ClientTLSSettings
+}
+
+func (p *problems) portPolicy(field string, t policy) {
+	p.loadBalancer(field+".loadBalancer", t.GetLoadBalancer())
+	p.locality(field+".loadBalancer.localityLbSetting", t.GetLoadBalancer().GetLocalityLbSetting(), t.GetOutlierDetection())
+	p.connectionPool(field+".connectionPool", t.GetConnectionPool())
+	p.outlierDetection(field+".outlierDetection", t.GetOutlierDetection())
+	p.clientTLS(field+".tls", t.GetTls())
+}
+
+func (p *problems) loadBalancer(field string, l *networking.LoadBalancerSettings) {
+	maglev := l.GetConsistentHash().GetMaglev()
+	if size := maglev.GetTableSize(); maglev != nil && (size >= 5000011 || !new(big.Int).SetUint64(size).ProbablyPrime(0)) {
+		p.invalidValue(field+".consistentHash.maglev.tableSize", size, "must be a prime below 5000011, such as 65537")
+	}
+	if hash := l.GetConsistentHash(); hash != nil && hash.HashKey == nil {
+		p.warn(field+".consistentHash", "is a random choice without one of httpHeaderName, httpCookie, useSourceIp, httpQueryParameterName")
+	}
+	if l.GetWarmup() != nil && l.GetWarmupDurationSecs() != nil {
+		p.warn(field+".warmupDurationSecs", "has no effect beside warmup")
+	}
+}
+
+func (p *problems) connectionPool(field string, c *networking.ConnectionPoolSettings) {
+	if c != nil && c.Http == nil && c.Tcp == nil {
+		p.required(field, "must set tcp, http or both")
+	}
+	http := c.GetHttp()
+	if http.GetH2UpgradePolicy() == networking.ConnectionPoolSettings_HTTPSettings_UPGRADE && http.GetUseClientProtocol() {
+		p.forbidden(field+".http.useClientProtocol", "cannot stand beside h2UpgradePolicy UPGRADE: the protocol of the caller is kept, or it is not")
+	}
+}
+
+func (p *problems) outlierDetection(field string, o *networking.OutlierDetection) {
+	if o.GetConsecutiveLocalOriginFailures().GetValue() > 0 && !o.GetSplitExternalLocalOriginErrors() {
+		p.invalid(field+".consecutiveLocalOriginFailures", "must go with splitExternalLocalOriginErrors: true, without which such failures are not counted apart")
+	}
+	if o.GetConsecutiveErrors() != 0 && (o.GetConsecutive_5XxErrors() != nil || o.GetConsecutiveGatewayErrors() != nil) {
+		p.warn(field+".consecutiveErrors", "has no effect beside consecutive5xxErrors or consecutiveGatewayErrors")
+	}
+}

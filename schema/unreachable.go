@@ -1,0 +1,78 @@
+package schema
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+	networking "istio.io/api/networking/v1alpha3"
+)
+
+// unreachable warns of routes, and conditions of routes, that come to nothing
+// because earlier ones take all that they would match. Only the plain cases are
+// seen: a route for everything, and a condition that was there before.
+func (p *problems) unreachable(s *networking.VirtualService) {
+	http := order{problems: p, list: "spec.http"}
+	for i, r := range s.Http {
+		// What a delegate does not match goes on to the next route.
+		if r.Delegate == nil {
+			http.route(i, conditions(r.Match))
+		}
+	}
+	tls := order{problems: p, list: "spec.tls"}
+	for i, r := range s.Tls {
+		tls.route(i, conditions(r.Match))
+	}
+	tcp := order{problems: p, list: "spec.tcp"}
+	for i, r := range s.Tcp {
+		tcp.route(i, conditions(r.Match))
+	}
+}
+
+// conditions are texts that are equal when the conditions are; "" fits all.
+func conditions[M proto.Message](matches []M) []string {
+	if len(matches) == 0 {
+		return []string{""}
+	}
+	out := make([]string, len(matches))
+	for i, m := range matches {
+		var text []byte
+		var err error
+		switch match := proto.Message(m).(type) {
+		case *networking.HTTPMatchRequest:
+			unnamed := proto.CloneOf(match)
+			unnamed.Name, unnamed.StatPrefix = "", ""
+			text, err = proto.MarshalOptions{Deterministic: true}.Marshal(unnamed)
+		default:
+			text, err = proto.MarshalOptions{Deterministic: true}.Marshal(m)
+		}
+		if err != nil {
+			return nil
+		}
+		out[i] = string(text)
+	}
+	return out
+}
+
+// order remembers which route of a list first had a condition.
+type order struct {
+	*problems
+	list  string
+	first map[string]int
+}
+
+func (o *order) route(i int, conditions []string) {
+	if all, taken := o.first[""]; taken {
+		o.warn(indexField(o.list, i), fmt.Sprintf("is never reached: %s[%d] takes everything; put it last", o.list, all))
+		return
+	}
+	if o.first == nil {
+		o.first = map[string]int{}
+	}
+	for j, condition := range conditions {
+		if earlier, taken := o.first[condition]; taken {
+			o.warn(fmt.Sprintf("%s[%d].match[%d]", o.list, i, j), fmt.Sprintf("has no effect: %s[%d] has the same condition", o.list, earlier))
+			continue
+		}
+		o.first[condition] = i
+	}
+}
