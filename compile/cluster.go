@@ -37,16 +37,20 @@ func reach(out *ir.Cluster, svc *mesh.Service, port *mesh.Port, labels mesh.Labe
 	}
 }
 
-// hosts are the endpoints of a cluster that lists them itself. A DNS service
-// without endpoints is the endpoint of its own name.
+// hosts are the endpoints of a cluster that lists them itself, each once, or a
+// v1 Envoy would refuse all clusters. A DNS service without endpoints is the
+// endpoint of its own name.
 func hosts(svc *mesh.Service, port *mesh.Port, labels mesh.Labels) []ir.HostPort {
 	if svc.Resolution == mesh.DNS && len(svc.Instances) == 0 && len(labels) == 0 {
 		return []ir.HostPort{{Host: svc.Hostname, Port: port.Number}}
 	}
 	var out []ir.HostPort
+	seen := map[ir.HostPort]bool{}
 	for _, i := range svc.Instances {
-		if i.Port == port && labels.SubsetOf(i.Labels) {
-			out = append(out, ir.HostPort{Host: i.Address, Port: i.EndpointPort})
+		at := ir.HostPort{Host: i.Address, Port: i.EndpointPort}
+		if i.Port == port && labels.SubsetOf(i.Labels) && !seen[at] {
+			seen[at] = true
+			out = append(out, at)
 		}
 	}
 	return out

@@ -102,13 +102,16 @@ func TestValidate(t *testing.T) {
 	}
 	firstRoute := func(c *ir.Config) *ir.Route { return c.RouteTables[0].VirtualHosts[0].Routes[1] }
 	for want, spoil := range map[string]func(*ir.Config){
-		"delays: must be above 0":                        func(c *ir.Config) { c.Delay = 0 },
-		"cluster out.a: must be there only once":         func(c *ir.Config) { c.Clusters[2].Name = "out.a" },
-		"cluster: must have a name":                      func(c *ir.Config) { c.Clusters[2].Name = "" },
-		"connect timeout must be above 0":                func(c *ir.Config) { c.Clusters[0].ConnectTimeout = 0 },
-		"must have a key to ask endpoints by":            func(c *ir.Config) { c.Clusters[1].EndpointKey = "" },
-		"must have no hosts, found [a:1]":                func(c *ir.Config) { c.Clusters[2].Hosts = []ir.HostPort{{Host: "a", Port: 1}} },
-		`host must be an IP address, found "localhost"`:  func(c *ir.Config) { c.Clusters[0].Hosts[0].Host = "localhost" },
+		"delays: must be above 0":                       func(c *ir.Config) { c.Delay = 0 },
+		"cluster out.a: must be there only once":        func(c *ir.Config) { c.Clusters[2].Name = "out.a" },
+		"cluster: must have a name":                     func(c *ir.Config) { c.Clusters[2].Name = "" },
+		"connect timeout must be above 0":               func(c *ir.Config) { c.Clusters[0].ConnectTimeout = 0 },
+		"must have a key to ask endpoints by":           func(c *ir.Config) { c.Clusters[1].EndpointKey = "" },
+		"must have no hosts, found [a:1]":               func(c *ir.Config) { c.Clusters[2].Hosts = []ir.HostPort{{Host: "a", Port: 1}} },
+		`host must be an IP address, found "localhost"`: func(c *ir.Config) { c.Clusters[0].Hosts[0].Host = "localhost" },
+		"host 127.0.0.1:80 must be there only once": func(c *ir.Config) {
+			c.Clusters[0].Hosts = append(c.Clusters[0].Hosts, c.Clusters[0].Hosts[0])
+		},
 		"port of a host must be 1 to 65535":              func(c *ir.Config) { c.Clusters[0].Hosts[0].Port = 0 },
 		`type must be registry, static, strict-dns`:      func(c *ir.Config) { c.Clusters[0].Type = "sds" },
 		"listener 0.0.0.0:0: port must be":               func(c *ir.Config) { c.Listeners[1].Port = 0 },

@@ -72,7 +72,10 @@ func (v *validator) cluster(c *Cluster) {
 }
 
 func (v *validator) hosts(at string, c *Cluster) {
+	seen := map[HostPort]bool{}
 	for _, h := range c.Hosts {
+		v.require(!seen[h], at, "host %v must be there only once", h)
+		seen[h] = true
 		v.require(validPort(h.Port), at, "port of a host must be 1 to 65535, found %v", h)
 		if c.Type == StaticHosts {
 			_, err := netip.ParseAddr(h.Host)

@@ -81,15 +81,22 @@ func (s *Snapshot) InstancesAt(ip string) []*Instance { return s.byIP[canonicalI
 
 // Endpoints are the instances a service key means, in registry order; none
 // for an unknown service, an external one, one that is found by DNS or not at
-// all, or labels nobody has.
+// all, or labels nobody has. Of several at one address and port there is the
+// first, as Envoy would have it.
 func (s *Snapshot) Endpoints(key ServiceKey) []*Instance {
 	svc := s.byHost[key.Hostname]
 	if svc == nil || svc.External || svc.Resolution != Static {
 		return nil
 	}
 	var out []*Instance
+	type place struct {
+		address string
+		port    int
+	}
+	seen := map[place]bool{}
 	for _, i := range svc.Instances {
-		if key.selects(i) {
+		if at := (place{i.Address, i.EndpointPort}); key.selects(i) && !seen[at] {
+			seen[at] = true
 			out = append(out, i)
 		}
 	}
