@@ -8,7 +8,7 @@ import (
 // TestNoGap: while rules come and go, each with clusters that Envoy has not
 // had before, every request is answered.
 func TestNoGap(t *testing.T) {
-	w := open(t)
+	w := open(t, bookshop, proxyPort)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	statuses := make(chan map[int]int, 1)
@@ -25,7 +25,7 @@ func TestNoGap(t *testing.T) {
 		statuses <- seen
 	}()
 	for _, rule := range []string{"all-to-v1", "half-v1-half-v3", "jason-to-v2", "all-to-v1", "mirror-to-v3"} {
-		if err := w.Under(ctx, rule, func() error { return nil }); err != nil {
+		if err := w.Under(ctx, []string{rule}, func() error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

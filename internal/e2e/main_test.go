@@ -2,19 +2,17 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
-const (
-	root     = "../.."
-	bookshop = root + "/examples/bookshop"
-)
+const root = "../.."
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 5 && os.Args[1] == etcdCommand {
@@ -37,7 +35,7 @@ var built struct {
 	err  error
 }
 
-// programs builds the programs, once. The Envoy may be missing.
+// programs builds the programs, once. The Envoy is not among them.
 func programs(t *testing.T) Programs {
 	t.Helper()
 	built.once.Do(func() {
@@ -56,21 +54,16 @@ func programs(t *testing.T) Programs {
 	return Programs{
 		PilotAPI: filepath.Join(built.dir, "pilot-api"),
 		Istioctl: filepath.Join(built.dir, "istioctl"),
-		Envoy:    filepath.Join(root, ".tools", "envoy"),
 	}
 }
 
 // open opens a world that is closed, after all other cleanups, with the test.
-func open(t *testing.T) *World {
+func open(t *testing.T, s Setting, enter entrance) *World {
 	t.Helper()
 	p := programs(t)
-	if err := p.Missing(); errors.Is(err, os.ErrNotExist) && os.Getenv("CI") == "" {
-		t.Skipf("NOT TESTED: %v", err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	p.Envoy = outside.Tool(t, "envoy")
 	// The programs outlive t.Context, so that they end in order in Close.
-	w, err := OpenWorld(context.WithoutCancel(t.Context()), p, bookshop, t.TempDir())
+	w, err := openWorld(context.WithoutCancel(t.Context()), p, s, t.TempDir(), enter)
 	if err != nil {
 		t.Fatal(err)
 	}

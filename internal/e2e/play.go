@@ -13,25 +13,25 @@ type Verdict struct {
 	Wrong string // What should not have happened; empty if the row holds.
 }
 
-// Play tries a row under its rule.
+// Play tries a row under its rules.
 func (w *World) Play(ctx context.Context, row Row) (v Verdict, err error) {
-	err = w.Under(ctx, row.Rule, func() error {
+	err = w.Under(ctx, row.Rules, func() error {
 		v, err = w.Try(ctx, row)
 		return err
 	})
 	return v, err
 }
 
-// Under applies the rule, if it is not empty, does what is to be done, and
-// withdraws the rule.
-func (w *World) Under(ctx context.Context, rule string, do func() error) error {
-	if rule == "" {
+// Under applies the rules, if there are any, does what is to be done, and
+// withdraws them.
+func (w *World) Under(ctx context.Context, rules []string, do func() error) error {
+	if len(rules) == 0 {
 		return do()
 	}
-	if err := w.apply(ctx, rule); err != nil {
+	if err := w.apply(ctx, rules); err != nil {
 		return err
 	}
-	return errors.Join(do(), w.withdraw(ctx, rule))
+	return errors.Join(do(), w.withdraw(ctx, rules))
 }
 
 // Try sends the row's requests through the sidecar and judges what they did.

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Row is one rule and what should come of it.
+// Row is a rule and what should come of it.
 type Row struct {
-	Rule   string // File in examples/bookshop/rules, without .yaml; empty for no rule.
-	Should string // What should happen, for people.
+	Rules  []string // Files of the setting, without .yaml; the last names the row.
+	Should string   // What should happen, for people.
 
 	// AtOnce is how many requests are under way together; 0 is ten.
 	AtOnce int
@@ -22,13 +22,13 @@ type Row struct {
 
 // Title names the row in tables and tests.
 func (r Row) Title() string {
-	if r.Rule == "" {
+	if len(r.Rules) == 0 {
 		return "(no rule)"
 	}
-	return r.Rule
+	return r.Rules[len(r.Rules)-1]
 }
 
-// Rows are tried in this order.
+// Rows are of the bookshop, and tried in this order.
 var Rows = []Row{
 	{
 		Should: "a third of the requests to each version of reviews",
@@ -38,7 +38,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Rule:   "all-to-v1",
+		Rules:  []string{"all-to-v1"},
 		Should: "all requests to v1",
 		Ask:    get("reviews"),
 		Did: func(t *Traffic) (string, string) {
@@ -46,7 +46,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Rule:   "half-v1-half-v3",
+		Rules:  []string{"half-v1-half-v3"},
 		Should: "half of the requests to v1, half to v3",
 		Ask:    get("reviews"),
 		Did: func(t *Traffic) (string, string) {
@@ -54,7 +54,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Rule:   "jason-to-v2",
+		Rules:  []string{"jason-to-v2"},
 		Should: "v2 for cookie user=jason, v1 for the others",
 		Ask:    halfJason("reviews"),
 		Did: func(t *Traffic) (string, string) {
@@ -65,13 +65,13 @@ var Rows = []Row{
 		},
 	},
 	{
-		Rule:   "jason-delayed",
+		Rules:  []string{"jason-delayed"},
 		Should: "0.3 s of delay for jason, none for the others",
 		Ask:    halfJason("ratings"),
 		Did:    delayed,
 	},
 	{
-		Rule:   "quarter-aborted",
+		Rules:  []string{"quarter-aborted"},
 		Should: "503 for a quarter of the requests, unseen by ratings",
 		Ask:    get("ratings"),
 		Did: func(t *Traffic) (string, string) {
@@ -81,7 +81,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Rule:   "mirror-to-v3",
+		Rules:  []string{"mirror-to-v3"},
 		Should: "all requests to v1, a copy of each to v3",
 		Ask:    get("reviews"),
 		Did: func(t *Traffic) (string, string) {
@@ -91,7 +91,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Rule:   "retried",
+		Rules:  []string{"retried"},
 		Should: "200 for all, although each first attempt fails",
 		// Envoy lets three retries to a cluster be under way, and fails the rest.
 		AtOnce: 2,
@@ -105,7 +105,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Rule:   "timed-out",
+		Rules:  []string{"timed-out"},
 		Should: "504 for all, since details never answers",
 		Ask: func(int) Ask {
 			return Ask{Service: "details", Path: "/", Header: http.Header{Hang: {"yes"}}}
@@ -115,7 +115,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Rule:   "rewritten",
+		Rules:  []string{"rewritten"},
 		Should: "details sees /details/7 for /books/7",
 		Ask:    func(int) Ask { return Ask{Service: "details", Path: "/books/7"} },
 		Did: func(t *Traffic) (string, string) {
@@ -124,7 +124,7 @@ var Rows = []Row{
 		},
 	},
 	{
-		Rule:   "redirected",
+		Rules:  []string{"redirected"},
 		Should: "301 to books.example.com for /old",
 		Ask:    func(int) Ask { return Ask{Service: "details", Path: "/old/7"} },
 		Did: func(t *Traffic) (string, string) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -25,8 +24,8 @@ type Ask struct {
 	Header  http.Header
 }
 
-// asJason is the cookie that some rules look for.
-func (a Ask) asJason() bool { return a.Header.Get("Cookie") != "" }
+// asJason is the cookie, or the header, that some rules look for.
+func (a Ask) asJason() bool { return a.Header.Get("Cookie") != "" || a.Header.Get("End-User") != "" }
 
 // Answer is what came of it. Echo is of the backend that answered, if one did.
 type Answer struct {
@@ -83,11 +82,10 @@ func version(a *Answer) string {
 
 func status(a *Answer) string { return fmt.Sprintf("status %d", a.Status) }
 
-// proxied is a client that sends everything through an HTTP proxy and takes
-// redirects for answers.
-func proxied(proxy *url.URL) *http.Client {
+// asking is a client that takes redirects for answers.
+func asking(by *http.Transport) *http.Client {
 	return &http.Client{
-		Transport:     &http.Transport{Proxy: http.ProxyURL(proxy), MaxIdleConnsPerHost: 16},
+		Transport:     by,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       patience,
 	}

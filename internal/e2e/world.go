@@ -4,124 +4,111 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
-// node is the front service's sidecar, as examples/bookshop has it.
+// node is the front service's sidecar, as the registries have it.
 const node = "sidecar~127.0.0.10~productpage-v1.default~default.svc.cluster.local"
 
-// World is the bookshop with everything it needs. Its files are a copy of
-// examples/bookshop with addresses and ports of its own.
+// Setting is the files that a World is made from. In each of them stand
+// addresses of 127.0.0.0/24, and ports, that a World changes for its own.
+type Setting struct {
+	Services string // The registry: ServiceEntries.
+	Mesh     string // Mesh settings.
+	Rules    string // Folder of rule files.
+}
+
+// Bookshop is the setting in a folder like examples/bookshop.
+func Bookshop(dir string) Setting {
+	return Setting{
+		Services: filepath.Join(dir, "services.yaml"),
+		Mesh:     filepath.Join(dir, "mesh.yaml"),
+		Rules:    filepath.Join(dir, "rules"),
+	}
+}
+
+// World is the services of a setting with everything they need.
 type World struct {
 	Dir     string // Files, data and logs.
 	Pilot   *Pilot
 	Sidecar *Sidecar
 	Shop    *Shop
-	client  *http.Client
+	moved   *strings.Replacer // Puts this world's addresses for those in files.
+	client  *http.Client      // Its requests go through the sidecar.
 }
 
+// entrance starts the Envoy of a world, and makes the client that goes through
+// it.
+type entrance func(ctx context.Context, w *World) error
+
 // OpenWorld starts everything and returns when a request gets through to each
-// service. Files are made below dir, which stays the caller's; bookshop is
-// examples/bookshop. The programs end with Close or with ctx.
-func OpenWorld(ctx context.Context, programs Programs, bookshop, dir string) (*World, error) {
+// service, by the HTTP proxy port of a sidecar that polls over REST v3. Files
+// are made below dir, which stays the caller's. The programs end with Close or
+// with ctx.
+func OpenWorld(ctx context.Context, programs Programs, s Setting, dir string) (*World, error) {
+	return openWorld(ctx, programs, s, dir, proxyPort)
+}
+
+func openWorld(ctx context.Context, programs Programs, s Setting, dir string, enter entrance) (*World, error) {
 	w := &World{Dir: dir}
-	if err := w.open(ctx, programs, bookshop); err != nil {
+	if err := w.open(ctx, programs, s, enter); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
 }
 
-func (w *World) open(ctx context.Context, programs Programs, bookshop string) error {
-	moved, err := w.openShop(bookshop)
+func (w *World) open(ctx context.Context, programs Programs, s Setting, enter entrance) error {
+	err := w.openShop(s)
 	if err != nil {
 		return err
 	}
-	w.Pilot, err = StartPilot(ctx, programs, w.Dir, "--data-dir", filepath.Join(w.Dir, "data"), "--mesh-config", w.file("mesh.yaml"))
+	w.Pilot, err = StartPilot(ctx, programs, w.Dir, "--data-dir", filepath.Join(w.Dir, "data"), "--mesh-config", w.file("mesh"))
 	if err != nil {
 		return err
 	}
-	if _, err = w.Pilot.Istioctl(ctx, "create", "-f", w.file("services.yaml")); err != nil {
+	if _, err = w.Pilot.Istioctl(ctx, "create", "-f", w.file("services")); err != nil {
 		return err
 	}
 	if err := w.Pilot.Published(ctx); err != nil {
 		return err
 	}
-	if w.Sidecar, err = StartSidecar(ctx, w.Pilot, w.Dir, moved.Replace(node)); err != nil {
-		return err
-	}
-	w.client = proxied(&url.URL{Scheme: "http", Host: moved.Replace("127.0.0.1:15002")})
-	return w.reachable(ctx)
+	return enter(ctx, w)
 }
 
-func (w *World) file(name string) string { return filepath.Join(w.Dir, "bookshop", name) }
+// file is this world's copy of a file.
+func (w *World) file(name string) string { return filepath.Join(w.Dir, name+".yaml") }
 
-// openShop opens the backends at addresses that nobody else has. It returns
-// what was put in place of the addresses in the files.
-func (w *World) openShop(bookshop string) (*strings.Replacer, error) {
+// openShop copies the files and opens the backends at addresses that nobody
+// else has.
+func (w *World) openShop(s Setting) error {
 	var err error
 	for range 20 {
-		var moved *strings.Replacer
-		if moved, err = elsewhere(); err != nil {
-			return nil, err
-		}
-		if err = copyFiles(w.file(""), bookshop, moved); err != nil {
-			return nil, err
-		}
-		if w.Shop, err = OpenShop(w.file("services.yaml")); err == nil {
-			return moved, nil
-		}
-	}
-	return nil, fmt.Errorf("no free addresses in 127.0.0.0/8: %w", err)
-}
-
-// elsewhere moves the instances, 127.0.0.10 and up in the files, into a random
-// /24 of the loopback network, and Envoy's listeners to free ports.
-func elsewhere() (*strings.Replacer, error) {
-	listen, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	proxy, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	block := fmt.Sprintf("127.%d.%d.", 1+rand.IntN(254), rand.IntN(256))
-	return strings.NewReplacer(
-		"127.0.0.1:15002", fmt.Sprintf("127.0.0.1:%d", proxy),
-		"15002", strconv.Itoa(proxy),
-		"15001", strconv.Itoa(listen),
-		"127.0.0.", block,
-	), nil
-}
-
-// copyFiles copies the YAML files of a folder and of its folder rules.
-func copyFiles(to, from string, moved *strings.Replacer) error {
-	if err := os.MkdirAll(filepath.Join(to, "rules"), 0o700); err != nil {
-		return err
-	}
-	for _, pattern := range []string{"*.yaml", "rules/*.yaml"} {
-		files, err := filepath.Glob(filepath.Join(from, pattern))
-		if err != nil {
+		if w.moved, err = elsewhere(); err != nil {
 			return err
 		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				return err
-			}
-			copied := filepath.Join(to, filepath.Dir(pattern), filepath.Base(file))
-			if err := os.WriteFile(copied, []byte(moved.Replace(string(text))), 0o600); err != nil {
-				return err
-			}
+		if err = w.copyFiles(s); err != nil {
+			return err
+		}
+		if w.Shop, err = OpenShop(w.file("services")); err == nil {
+			return nil
 		}
 	}
-	return nil
+	return fmt.Errorf("no free addresses in 127.0.0.0/8: %w", err)
+}
+
+// proxyPort is the way in for a client that knows an HTTP proxy.
+func proxyPort(ctx context.Context, w *World) (err error) {
+	if w.Sidecar, err = StartSidecar(ctx, w.Pilot, w.Dir, w.moved.Replace(node)); err != nil {
+		return err
+	}
+	w.client = asking(&http.Transport{
+		Proxy:               http.ProxyURL(&url.URL{Scheme: "http", Host: w.moved.Replace("127.0.0.1:15002")}),
+		MaxIdleConnsPerHost: 16,
+	})
+	return w.reachable(ctx)
 }
 
 // reachable returns when every service answers through the sidecar.
@@ -141,21 +128,30 @@ func (w *World) reachable(ctx context.Context) error {
 	return nil
 }
 
-// apply creates what the rule file holds and returns when Envoy works by it.
-func (w *World) apply(ctx context.Context, rule string) error { return w.change(ctx, "create", rule) }
-
-// withdraw is the opposite of apply.
-func (w *World) withdraw(ctx context.Context, rule string) error {
-	return w.change(ctx, "delete", rule)
+// apply creates what the rule files hold and returns when Envoy works by it.
+func (w *World) apply(ctx context.Context, rules []string) error {
+	return w.change(ctx, "create", rules)
 }
 
-func (w *World) change(ctx context.Context, verb, rule string) error {
-	if _, err := w.Pilot.Istioctl(ctx, verb, "-f", w.file("rules/"+rule+".yaml")); err != nil {
+// withdraw is the opposite of apply.
+func (w *World) withdraw(ctx context.Context, rules []string) error {
+	return w.change(ctx, "delete", rules)
+}
+
+func (w *World) change(ctx context.Context, verb string, rules []string) error {
+	args := []string{verb}
+	for _, rule := range rules {
+		args = append(args, "-f", w.file("rules/"+rule))
+	}
+	if _, err := w.Pilot.Istioctl(ctx, args...); err != nil {
 		return err
 	}
 	if err := w.Pilot.Published(ctx); err != nil {
 		return err
 	}
+	// What comes over a connection goes by the listener that took it, also when
+	// Envoy has a newer one.
+	defer w.client.CloseIdleConnections()
 	return w.Sidecar.Settle(ctx)
 }
 

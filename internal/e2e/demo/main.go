@@ -40,7 +40,7 @@ func run(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	fmt.Println("starting pilot-api, six backends and the sidecar of productpage")
-	w, err := e2e.OpenWorld(ctx, programs, filepath.Join("examples", "bookshop"), dir)
+	w, err := e2e.OpenWorld(ctx, programs, e2e.Bookshop(filepath.Join("examples", "bookshop")), dir)
 	if err != nil {
 		return err
 	}

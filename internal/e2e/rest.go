@@ -1,0 +1,81 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// StartSidecar runs an Envoy for the node that has its bootstrap from istioctl
+// and polls the Pilot over REST v3, and returns when it is live. Its log and
+// its bootstrap are in dir.
+func StartSidecar(ctx context.Context, pilot *Pilot, dir, node string) (*Sidecar, error) {
+	admin, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	bootstrap, err := pilot.Istioctl(ctx, "bootstrap", node, "--admin-port", strconv.Itoa(admin), "--refresh-delay", "200ms")
+	if err != nil {
+		return nil, err
+	}
+	poller := &restPoller{pilot: pilot, node: node}
+	s := &Sidecar{Node: node, Admin: fmt.Sprintf("http://127.0.0.1:%d", admin), offered: poller.offered}
+	return s, s.run(ctx, pilot.programs.Envoy, dir, bootstrap)
+}
+
+// restPoller polls as the node would.
+type restPoller struct {
+	pilot *Pilot
+	node  string
+	asked int // Counts the newcomers.
+}
+
+// offered asks the server for all that this proxy has taken. It asks as a proxy
+// that has just started in the same place: a change reaches a running one in
+// steps, and its polls must be its own.
+func (r *restPoller) offered(ctx context.Context, taken state) (state, error) {
+	offered := state{}
+	r.asked++
+	newcomer := r.newcomer()
+	for key := range taken {
+		kind, name, _ := strings.Cut(key, "/")
+		version, err := r.version(ctx, newcomer, kind, name)
+		if err != nil {
+			return nil, err
+		}
+		offered[key] = version
+	}
+	return offered, nil
+}
+
+// newcomer is the node with an id that was never used.
+func (r *restPoller) newcomer() string {
+	part := strings.Split(r.node, "~")
+	part[2] = fmt.Sprintf("newcomer-%d-to-%s", r.asked, part[2])
+	return strings.Join(part, "~")
+}
+
+// version asks the server for one type, and one name if it is not empty.
+func (r *restPoller) version(ctx context.Context, node, kind, name string) (string, error) {
+	var names string
+	if name != "" {
+		names = strconv.Quote(name)
+	}
+	body := fmt.Sprintf(`{"node":{"id":%q,"cluster":"e2e"},"resource_names":[%s]}`, node, names)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.pilot.URL+"/v3/discovery:"+kind, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	text, err := send(req)
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		Version string `json:"version_info"`
+	}
+	return answer.Version, json.Unmarshal(text, &answer)
+}
