@@ -207,6 +207,7 @@ func TestEnvelope(t *testing.T) {
 		{"bad namespace", "name: x", "name: x, namespace: a.b", "metadata.namespace: must be 1 to 63"},
 		{"bad label", "name: x", "name: x, labels: {a: 'b c'}", "metadata.labels.a: must be empty or up to 63"},
 		{"bad label name", "name: x", "name: x, labels: {'a b': c}", "metadata.labels[a b]: the name must be a label name"},
+		{"nameless label", "name: x", "name: x, labels: {'': 'b c'}", "metadata.labels[]: the name must not be empty"},
 		{"unknown metadata", "name: x", "name: x, lables: {}", "metadata.lables: there is no such field; did you mean labels?"},
 		{"big annotation", "name: x", "name: x, annotations: {a: " + strings.Repeat("x", 1<<18) + "}", "metadata.annotations: "},
 		{"two spellings", "spec: {", "spec: {http_fault: {}, httpFault: {}, ", "spec.httpFault: is given twice"},

@@ -69,6 +69,7 @@ func (p *problems) server(field string, s *networking.Server) {
 	port := s.GetPort()
 	p.protocol(field+".port.protocol", port.GetProtocol())
 	p.bind(field, s)
+	//lint:ignore SA1019 Old objects have it.
 	if port.GetTargetPort() != 0 {
 		p.notSupported(field+".port.targetPort", "a server listens on number, and hands on what routes say")
 	}

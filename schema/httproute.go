@@ -111,6 +111,7 @@ func (p *problems) httpDelay(field string, d *networking.HTTPFaultInjection_Dela
 		p.notSupported(field+".exponentialDelay", "delays of random length are not supported; use fixedDelay")
 	}
 	p.share(field+".percentage", d.Percentage)
+	//lint:ignore SA1019 Old objects have it.
 	if d.Percentage != nil && d.GetPercent() != 0 {
 		p.warn(field+".percent", "has no effect beside percentage")
 	}
@@ -146,10 +147,12 @@ func (p *problems) httpMirror(field string, r *networking.HTTPRoute) {
 	for i, mirror := range r.Mirrors {
 		p.destination(indexField(field+".mirrors", i)+".destination", mirror.Destination)
 	}
-	if r.MirrorPercentage != nil && r.GetMirrorPercent() != nil {
+	//lint:ignore SA1019 Old objects have it.
+	old := r.GetMirrorPercent() != nil
+	if old && r.MirrorPercentage != nil {
 		p.warn(field+".mirrorPercent", "has no effect beside mirrorPercentage")
 	}
-	if r.Mirror == nil && (r.MirrorPercentage != nil || r.GetMirrorPercent() != nil) {
+	if r.Mirror == nil && (old || r.MirrorPercentage != nil) {
 		p.warn(field+".mirrorPercentage", "has no effect without mirror; each of mirrors has its own percentage")
 	}
 }
@@ -162,6 +165,7 @@ func (p *problems) httpCors(field string, c *networking.CorsPolicy) {
 			p.required(at, "must have one of exact, prefix, regex, and it must not be empty")
 		}
 	}
+	//lint:ignore SA1019 Old objects have it.
 	if len(c.GetAllowOrigins()) > 0 && len(c.GetAllowOrigin()) > 0 {
 		p.warn(field+".allowOrigin", "has no effect beside allowOrigins")
 	}

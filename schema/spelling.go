@@ -16,6 +16,9 @@ import (
 // the value, in place, to the one form that is written: names in lower camel
 // case, enum values by name, no nulls (to a proto, null is the same as absent).
 //
+// A member without a name is refused here and taken away: JSON Schema's own
+// words on where something is wrong cannot point at it.
+//
 // It goes only where the schema knows the names, so that the keys of free maps
 // such as labels stay as they are.
 type speller struct {
@@ -27,6 +30,10 @@ type speller struct {
 func (sp *speller) value(s *jsonschema.Schema, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
+		if _, nameless := v[""]; nameless {
+			sp.invalid(keyField(sp.field(), ""), "the name must not be empty")
+			delete(v, "")
+		}
 		if sp.rewrite {
 			sp.fieldNames(s, v)
 		}

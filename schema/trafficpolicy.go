@@ -74,7 +74,9 @@ func (p *problems) outlierDetection(field string, o *networking.OutlierDetection
 	if o.GetConsecutiveLocalOriginFailures().GetValue() > 0 && !o.GetSplitExternalLocalOriginErrors() {
 		p.invalid(field+".consecutiveLocalOriginFailures", "must go with splitExternalLocalOriginErrors: true, without which such failures are not counted apart")
 	}
-	if o.GetConsecutiveErrors() != 0 && (o.GetConsecutive_5XxErrors() != nil || o.GetConsecutiveGatewayErrors() != nil) {
+	//lint:ignore SA1019 Old objects have it.
+	old := o.GetConsecutiveErrors() != 0
+	if old && (o.GetConsecutive_5XxErrors() != nil || o.GetConsecutiveGatewayErrors() != nil) {
 		p.warn(field+".consecutiveErrors", "has no effect beside consecutive5xxErrors or consecutiveGatewayErrors")
 	}
 }
