@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -93,6 +94,7 @@ func shown(v any) string { return shorten([]byte(text(v))) }
 const mostShown = 120
 
 func shorten(value []byte) string {
+	value = bytes.TrimSpace(value)
 	if len(value) > mostShown {
 		return string(value[:mostShown]) + "…"
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,43 +21,29 @@ type written struct {
 }
 
 // readObject reads a config object of Pilot 0.7.1. The v1alpha2 kinds are
-// what they were; those of v1alpha3 are written as people do it today.
-func readObject(file, namespace string) (*schema.Object, error) {
+// what they were; those of v1alpha3 are written as people do it today. What
+// Pilot took and validation refuses, such as a block of addresses for a host,
+// is an object as it may be in a store from older times; refused says why.
+func readObject(file, namespace string) (obj *schema.Object, refused, err error) {
 	var o written
 	if err := readYAML(file, &o); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.Metadata.Namespace == "" {
 		o.Metadata.Namespace = namespace
 	}
-	modernise, old := modern[o.Kind]
-	if old {
-		camelCase(o.Spec)
+	camelCase(o.Spec)
+	if modernise, old := modern[o.Kind]; old {
 		modernise(&o)
 	}
-	read := validObject
-	if hasBlock(o.Spec) {
-		read = anyObject
+	obj, refused = validObject(o.Kind, o.Metadata, o.Spec)
+	if refused != nil {
+		obj, err = anyObject(o.Kind, o.Metadata, o.Spec)
 	}
-	obj, err := read(o.Kind, o.Metadata, o.Spec)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return obj, nil
+	return obj, refused, err
 }
 
-// hasBlock tells whether a host is a block of addresses, which Pilot took for
-// TCP services and validation refuses today.
-func hasBlock(spec map[string]any) bool {
-	hosts, _ := spec["hosts"].([]any)
-	return slices.ContainsFunc(hosts, func(host any) bool {
-		text, _ := host.(string)
-		_, err := netip.ParsePrefix(text)
-		return err == nil
-	})
-}
-
-// anyObject need not be valid: it may be in a store from older times.
+// anyObject need not be valid.
 func anyObject(kind string, meta metav1.ObjectMeta, spec any) (*schema.Object, error) {
 	k, _ := schema.KindByName(kind)
 	if k == nil {

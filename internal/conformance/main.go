@@ -23,6 +23,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -70,9 +71,9 @@ func table[C any](w io.Writer, title string, cases []C, check func(C) (string, e
 	fmt.Fprintf(tw, "%s\tVERDICT\tFIRST DIFFERENCE\n", title)
 	for _, c := range cases {
 		name, err := check(c)
-		verdict, difference := "pass", ""
+		verdict, difference := "pass", "-"
 		if err != nil {
-			verdict, difference = "FAIL", err.Error()
+			verdict, difference = "FAIL", strings.ReplaceAll(err.Error(), "\n", "; ")
 			failed++
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\n", name, verdict, difference)
