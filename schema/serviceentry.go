@@ -34,7 +34,7 @@ func init() {
 var portProtocols = []string{"HTTP", "HTTP2", "GRPC", "GRPC-WEB", "HTTPS", "TLS", "TCP", "MONGO", "REDIS", "MYSQL", "UDP"}
 
 func (p *problems) protocol(field, name string) {
-	if !slices.Contains(portProtocols, strings.ToUpper(name)) {
+	if name != "" && !slices.Contains(portProtocols, strings.ToUpper(name)) {
 		p.notSupportedValue(field, name, "must be one of "+strings.Join(portProtocols, ", "))
 	}
 }
@@ -106,9 +106,7 @@ func (p *problems) ports(s *networking.ServiceEntry) {
 		} else {
 			numbers[port.Number] = i
 		}
-		if port.Protocol != "" {
-			p.protocol(at+".protocol", port.Protocol)
-		}
+		p.protocol(at+".protocol", port.Protocol)
 	}
 }
 
