@@ -52,7 +52,10 @@ func TestDiscoveryClient(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	want := []string{"destinationpolicies", "egressrules", "ingressrules", "routerules", "serviceentries", "workloadentries"}
+	want := []string{
+		"destinationpolicies", "destinationrules", "egressrules", "gateways", "ingressrules", "routerules",
+		"serviceentries", "virtualservices", "workloadentries",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
 	}

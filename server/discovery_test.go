@@ -42,7 +42,7 @@ func webService(t testing.TB) *schema.Object {
 	kind, _ := schema.KindByName("ServiceEntry")
 	o, err := schema.New(kind, metav1.ObjectMeta{Name: "web", Namespace: "default"}, []byte(
 		`{"hosts":["web.example"],"location":"MESH_INTERNAL","resolution":"STATIC","ports":[{"number":80,"name":"http","protocol":"HTTP"}],`+
-			`"endpoints":[{"address":"10.1.0.1","ports":{"http":8080},"labels":{"version":"v1"}}]}`))
+			`"endpoints":[{"address":"10.1.0.1","ports":{"http":8080},"locality":"region/zone","labels":{"version":"v1"}}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,10 +91,16 @@ func TestV1Paths(t *testing.T) {
 		{"/v1/registration/web.example%7Chttp%7Cversion=v1", 200, `"ip_address":"10.1.0.1"`},
 		{"/v1/registration/web.example%7Chttp%7Cversion%3Da%2Fb", 200, `{"hosts":[]}`},
 		{"/v1/registration/nobody", 200, `{"hosts":[]}`},
+		{"/v1/registration", 200, `[{"service-key":"web.example|http","hosts":[{`},
+		{"/v1/registration/", 200, `[{"service-key":"web.example|http","hosts":[{`},
+		{"/v1/az/web/sidecar~10.1.0.1~web-1.default~default.svc.cluster.local", 200, "region/zone"},
+		{"/v1/az/web/sidecar~10.9.9.9~web-1.default~default.svc.cluster.local", 404, "AvailabilityZone couldn't find the given cluster node"},
+		{"/v1/az/web/nobody", 404, "AvailabilityZone bad node"},
 		{"/v1/routes/http/web/" + pollingNode, 503, "port number"},
 		{"/v1/clusters/web/nobody", 404, "role~ip~id~domain"},
 		{"/v1/clusters/web", 404, ""},
 		{"/v1/clusters/", 404, ""},
+		{"/v1/routes/", 404, ""},
 	}
 	for _, c := range cases {
 		code, text := send(t, http.MethodGet, url+c.path, "")
