@@ -11,6 +11,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/internal/golden"
+	"github.com/pilot-api/pilot-api/internal/v1schema"
 )
 
 const nodeID = "sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local"
@@ -39,7 +40,7 @@ func TestBootstrap(t *testing.T) {
 		}
 		arc.Want(tc.name, text)
 		if tc.options.API == envoy.V1 {
-			v1Schemas(t).validate(t, "bootstrap-v1.json", text)
+			v1schema.Validate(t, "bootstrap-v1", text)
 		} else if err := validateDeeply(parseBootstrap(t, text)); err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 		}

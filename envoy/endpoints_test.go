@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/pilot-api/pilot-api/envoy/v1"
 	v3 "github.com/pilot-api/pilot-api/envoy/v3"
+	"github.com/pilot-api/pilot-api/internal/v1schema"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -47,7 +48,7 @@ func TestEndpoints(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v1Schemas(t).validate(t, "sds-response.json", text)
+			v1schema.Validate(t, "sds-response", text)
 			sameJSON(t, "v1", tc.wantV1, text)
 			assignment := v3.Endpoints("a|http", tc.endpoints)
 			if err := validateDeeply(assignment); err != nil {

@@ -18,6 +18,7 @@ import (
 	proxyprotocolv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/proxy_protocol/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -33,7 +34,7 @@ type liveEnvoy struct {
 // protocol, which stands for a captured connection without iptables.
 func startEnvoy(t *testing.T, cfg *ir.Config) *liveEnvoy {
 	t.Helper()
-	program := realEnvoy(t)
+	program := outside.Tool(t, "envoy")
 	b := parseBootstrap(t, standalone(t, spelledV3(cfg)))
 	b.Admin.Address.GetSocketAddress().PortSpecifier = freePort
 	for _, l := range b.StaticResources.Listeners {

@@ -11,14 +11,16 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/internal/selfsigned"
 )
 
 // TestEnvoyAccepts gives every case and every bootstrap to a real Envoy, which
 // builds all of it as if it had come by discovery.
 func TestEnvoyAccepts(t *testing.T) {
-	program := realEnvoy(t)
+	program := outside.Tool(t, "envoy")
 	dir := t.TempDir()
-	writeCertificate(t, filepath.Join(dir, "testdata"))
+	selfsigned.Write(t, filepath.Join(dir, "testdata", "tls.crt"), filepath.Join(dir, "testdata", "tls.key"))
 	for _, tc := range bootstraps {
 		if tc.options.API != envoy.V1 {
 			t.Run("bootstrap/"+tc.name, func(t *testing.T) {
@@ -41,7 +43,7 @@ func TestEnvoyAccepts(t *testing.T) {
 // TestEnvoyAcceptsTranslations does so with what package compile makes of the
 // example objects.
 func TestEnvoyAcceptsTranslations(t *testing.T) {
-	program := realEnvoy(t)
+	program := outside.Tool(t, "envoy")
 	files, err := filepath.Glob("../testdata/translate/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no translations found: %v", err)

@@ -7,20 +7,21 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 // base is what every $id starts with; nothing is fetched from there.
 const base = "https://schemas.invalid/envoy-v1/"
 
 // Validate fails the test unless the whole body is one that Envoy takes: name
-// is cds-response, lds-response, rds-response, sds-response or bootstrap-v1.
+// is cds-response, lds-response, lds-response-stock, rds-response, sds-response
+// or bootstrap-v1.
 // Without the schemas the test is skipped, and fails where CI is set.
 func Validate(t testing.TB, name string, body []byte) {
 	t.Helper()
@@ -34,48 +35,41 @@ func Validate(t testing.TB, name string, body []byte) {
 	}
 }
 
-var mu sync.Mutex // Guards the compiler.
+var (
+	mu       sync.Mutex // The compiler keeps what it has compiled.
+	compiler *jsonschema.Compiler
+)
 
-var compiler = sync.OnceValues(func() (*jsonschema.Compiler, error) {
-	module, err := exec.Command("go", "env", "GOMOD").Output()
-	if err != nil {
-		return nil, err
+func compile(t testing.TB, name string) *jsonschema.Schema {
+	t.Helper()
+	dir := outside.Shared(t, "envoy-v1", "schemas")
+	mu.Lock()
+	defer mu.Unlock()
+	if compiler == nil {
+		compiler = newCompiler(t, dir)
 	}
-	root := filepath.Dir(strings.TrimSpace(string(module)))
-	files, err := filepath.Glob(filepath.Join(root, "..", "shared", "envoy-v1", "schemas", "*.json"))
-	if err != nil || len(files) == 0 {
-		return nil, err
+	schema, err := compiler.Compile(base + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func newCompiler(t testing.TB, dir string) *jsonschema.Compiler {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	c := jsonschema.NewCompiler()
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, err
+			t.Fatal(err)
 		}
 		if err := c.AddResource(base+filepath.Base(file), bytes.NewReader(text)); err != nil {
-			return nil, err
+			t.Fatal(err)
 		}
 	}
-	return c, nil
-})
-
-// compile is one schema at a time: the compiler keeps what it has compiled.
-func compile(t testing.TB, name string) *jsonschema.Schema {
-	t.Helper()
-	mu.Lock()
-	defer mu.Unlock()
-	c, err := compiler()
-	switch {
-	case err != nil:
-		t.Fatal(err)
-	case c == nil && os.Getenv("CI") != "":
-		t.Fatal("not found: ../shared/envoy-v1/schemas")
-	case c == nil:
-		t.Skip("NOT TESTED, not found: ../shared/envoy-v1/schemas")
-	}
-	schema, err := c.Compile(base + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
+	return c
 }
