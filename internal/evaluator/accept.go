@@ -7,7 +7,7 @@ import "net/netip"
 // is no listener for.
 func (p *Proxy) listener(r Request) *Listener {
 	if !r.Captured {
-		l := p.at(r.Destination)
+		l := p.nearest(r.Destination)
 		if l == nil || !l.Bind {
 			return nil
 		}
@@ -15,15 +15,15 @@ func (p *Proxy) listener(r Request) *Listener {
 	}
 	for _, l := range p.Listeners {
 		if l.HandOff && l.Bind {
-			return p.handedOff(r.Destination)
+			return p.nearest(r.Destination)
 		}
 	}
 	return nil
 }
 
-// handedOff is the listener of the very address, or else the one of its port at
+// nearest is the listener of the very address, or else the one of its port at
 // every address.
-func (p *Proxy) handedOff(to netip.AddrPort) *Listener {
+func (p *Proxy) nearest(to netip.AddrPort) *Listener {
 	if l := p.at(to); l != nil {
 		return l
 	}

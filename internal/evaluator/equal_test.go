@@ -1,0 +1,94 @@
+package evaluator_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/evaluator"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+var alike = cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.AddrPort{})}
+
+// differences are those between what the two versions are told. A request may
+// go another way in v1 than in v3 only where a back-end complained: about an
+// object behind a route of the virtual host that takes the request, or, as to
+// faults alone, behind a route to the same cluster.
+func (s *spelled) differences(requests []evaluator.Request) []string {
+	var out []string
+	if d := cmp.Diff(traits(s.v1), traits(s.v3), alike); d != "" {
+		out = append(out, "listeners (-v1 +v3):\n"+d)
+	}
+	if d := cmp.Diff(s.v1.Clusters, s.v3.Clusters, alike); d != "" {
+		out = append(out, "clusters (-v1 +v3):\n"+d)
+	}
+	for _, r := range requests {
+		one, three := s.v1.Evaluate(r), s.v3.Evaluate(r)
+		if d := cmp.Diff(one, three, alike); d != "" && !s.excused(one, three) {
+			out = append(out, fmt.Sprintf("request %+v (-v1 +v3):\n%s", r, d))
+		}
+	}
+	return out
+}
+
+func traits(p *evaluator.Proxy) []evaluator.Traits {
+	var out []evaluator.Traits
+	for _, l := range p.Listeners {
+		out = append(out, l.Traits)
+	}
+	return out
+}
+
+func (s *spelled) excused(one, three evaluator.Outcome) bool {
+	if cmp.Equal(withoutFaults(one), withoutFaults(three), alike) {
+		return s.complainedFault(one)
+	}
+	return one.VirtualHost == three.VirtualHost && s.complainedHost(one.VirtualHost)
+}
+
+func withoutFaults(o evaluator.Outcome) evaluator.Outcome {
+	o.Shares = slices.Clone(o.Shares)
+	for i := range o.Shares {
+		o.Shares[i].Faults = nil
+	}
+	return o
+}
+
+func (s *spelled) complainedHost(name string) bool {
+	return s.anyRoute(func(h *ir.VirtualHost, r *ir.Route) bool { return h.Name == name })
+}
+
+func (s *spelled) complainedFault(o evaluator.Outcome) bool {
+	return s.anyRoute(func(_ *ir.VirtualHost, r *ir.Route) bool {
+		return r.Fault != nil && slices.ContainsFunc(r.Clusters, func(w ir.WeightedCluster) bool {
+			return slices.ContainsFunc(o.Shares, func(share evaluator.Share) bool { return share.Cluster == w.Name })
+		})
+	})
+}
+
+// anyRoute tells whether there was a complaint about the object behind a route
+// that fits.
+func (s *spelled) anyRoute(fits func(*ir.VirtualHost, *ir.Route) bool) bool {
+	tables := slices.Clone(s.config.RouteTables)
+	for _, l := range s.config.Listeners {
+		if l.HTTP != nil && l.HTTP.Inline != nil {
+			tables = append(tables, l.HTTP.Inline)
+		}
+	}
+	for _, t := range tables {
+		for _, h := range t.VirtualHosts {
+			for _, r := range h.Routes {
+				complained := slices.ContainsFunc(r.Origins, func(o diag.Ref) bool { return s.complaints[o] })
+				if complained && fits(h, r) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,53 @@
+package evaluator_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+func drawWorld(rt *rapid.T) world {
+	settings := mesh.DefaultSettings()
+	settings.ProxyHTTPPort = 15002
+	settings.V1Compatibility.ProxyPortRefusesURLs = rapid.Bool().Draw(rt, "proxy port refuses URLs")
+	node, err := mesh.ParseProxy(meshgen.Node(rt))
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return world{settings, meshgen.Objects(rt), node}
+}
+
+// TestV1SaysWhatV3Says also shows that both readers take whatever is spelled:
+// every cluster that a route names is there, every key of a cluster is
+// answered, v1 answers keep Envoy's schemas.
+//
+// Where a back-end complains, differences are allowed as spelled.differences
+// says. The objects complained about are then taken away, until there are no
+// complaints: so every difference that was allowed came from one of them.
+func TestV1SaysWhatV3Says(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := drawWorld(rt)
+		for {
+			s, err := w.spell(t)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			for _, d := range s.differences(requestsFor(s.config, s.ip)) {
+				rt.Error(d)
+			}
+			if len(s.complaints) == 0 {
+				return
+			}
+			before := len(w.objects)
+			w.objects = slices.DeleteFunc(slices.Clone(w.objects), func(o *schema.Object) bool { return s.complaints[o.Key().Ref()] })
+			if len(w.objects) == before {
+				rt.Fatalf("nobody can act on complaints about %v", s.complaints)
+			}
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package evaluator_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/diag"
+	v1 "github.com/pilot-api/pilot-api/envoy/v1"
+	v3 "github.com/pilot-api/pilot-api/envoy/v3"
+	"github.com/pilot-api/pilot-api/internal/evaluator"
+	"github.com/pilot-api/pilot-api/internal/v1schema"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// world is what a proxy's configuration follows from.
+type world struct {
+	settings *mesh.Settings
+	objects  []*schema.Object
+	node     mesh.Proxy
+}
+
+// spelled is one configuration in all its forms.
+type spelled struct {
+	config *ir.Config
+	ip     string
+	v1, v3 *evaluator.Proxy
+	// complaints are the objects of which an Envoy version cannot have
+	// everything.
+	complaints map[diag.Ref]bool
+}
+
+// spell compiles the world, and reads back what both versions are told.
+func (w world) spell(tb testing.TB) (*spelled, error) {
+	snapshot := mesh.NewSnapshot(1, w.settings, w.objects)
+	config, _ := compile.Proxy(snapshot, snapshot.View(w.node))
+	out := &spelled{config: config, ip: w.node.IP, complaints: map[diag.Ref]bool{}}
+	var err error
+	if out.v1, err = evaluator.ReadV1(out.v1Answers(tb, snapshot)); err != nil {
+		return nil, err
+	}
+	out.v3, err = evaluator.ReadV3(out.v3Resources(snapshot))
+	return out, err
+}
+
+// complain notes whom the problems are about.
+func (s *spelled) complain(problems diag.List) {
+	for _, p := range problems {
+		s.complaints[p.Object] = true
+	}
+}
+
+// v1Answers are valid by Envoy's schemas.
+func (s *spelled) v1Answers(tb testing.TB, snapshot *mesh.Snapshot) evaluator.V1Answers {
+	out := evaluator.V1Answers{Routes: map[string][]byte{}, Endpoints: map[string][]byte{}}
+	clusters, problems := v1.Clusters(s.config)
+	s.complain(problems)
+	out.Clusters = answer(tb, "cds-response", clusters)
+	listeners, problems := v1.Listeners(s.config, s.ip)
+	s.complain(problems)
+	out.Listeners = answer(tb, "lds-response-stock", listeners)
+	for _, table := range s.config.RouteTables {
+		routes, problems := v1.Routes(table)
+		s.complain(problems)
+		out.Routes[table.Name] = answer(tb, "rds-response", routes)
+	}
+	for _, c := range s.config.Clusters {
+		if c.EndpointKey != "" {
+			out.Endpoints[c.EndpointKey] = answer(tb, "sds-response", v1.Endpoints(members(snapshot, c.EndpointKey)))
+		}
+	}
+	return out
+}
+
+func answer(tb testing.TB, schema string, body any) []byte {
+	text, err := json.Marshal(body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	v1schema.Validate(tb, schema, text)
+	return text
+}
+
+func (s *spelled) v3Resources(snapshot *mesh.Snapshot) evaluator.V3Resources {
+	var out evaluator.V3Resources
+	var problems diag.List
+	out.Clusters, problems = v3.Clusters(s.config)
+	s.complain(problems)
+	out.Listeners, problems = v3.Listeners(s.config, s.ip)
+	s.complain(problems)
+	for _, table := range s.config.RouteTables {
+		routes, problems := v3.Routes(table)
+		s.complain(problems)
+		out.Routes = append(out.Routes, routes)
+	}
+	asked := map[string]*endpointv3.ClusterLoadAssignment{}
+	for _, c := range s.config.Clusters {
+		if c.EndpointKey != "" && asked[c.EndpointKey] == nil {
+			asked[c.EndpointKey] = v3.Endpoints(c.EndpointKey, members(snapshot, c.EndpointKey))
+			out.Endpoints = append(out.Endpoints, asked[c.EndpointKey])
+		}
+	}
+	return out
+}
+
+// members are the instances behind a key.
+func members(s *mesh.Snapshot, key string) []ir.Endpoint {
+	var out []ir.Endpoint
+	for _, i := range s.Endpoints(mesh.ParseServiceKey(key)) {
+		out = append(out, ir.Endpoint{IP: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
+	}
+	return out
+}

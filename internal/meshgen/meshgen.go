@@ -1,0 +1,176 @@
+// Package meshgen draws meshes for property tests: any set of config objects of
+// any kind, and nodes that see them differently. Names, hosts, addresses, ports
+// and labels come from small pools, so that objects collide and refer to each
+// other. Objects decode, but are not all valid: what reads them must cope with
+// whatever was stored.
+//
+//	meshgen.go         Objects, Node, and what kinds share
+//	registry.go        ServiceEntry, WorkloadEntry
+//	routerule.go       RouteRule
+//	policies.go        DestinationPolicy, DestinationRule
+//	edges.go           EgressRule, IngressRule, Gateway
+//	virtualservice.go  VirtualService
+package meshgen
+
+import (
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// spec is an object's spec as a person writes it.
+type spec map[string]any
+
+// kinds are drawn in this order.
+var kinds = []struct {
+	name string
+	draw func(*rapid.T) spec
+}{
+	{"ServiceEntry", serviceEntry},
+	{"WorkloadEntry", workloadEntry},
+	{"RouteRule", routeRule},
+	{"DestinationPolicy", destinationPolicy},
+	{"EgressRule", egressRule},
+	{"IngressRule", ingressRule},
+	{"Gateway", gateway},
+	{"DestinationRule", destinationRule},
+	{"VirtualService", virtualService},
+}
+
+// most is how many objects of one kind there are at the most.
+const most = 4
+
+// Objects draws a mesh, sorted by kind and name. Most have a service as people
+// have it, which rules then find.
+func Objects(t *rapid.T) []*schema.Object {
+	var out []*schema.Object
+	if often(t, "has a usual service") {
+		out = append(out, object(t, "ServiceEntry", "a-usual", usualService()))
+	}
+	for _, k := range kinds {
+		for i := range most {
+			if rapid.Bool().Draw(t, "has "+k.name) {
+				out = append(out, object(t, k.name, fmt.Sprintf("o%d", i), k.draw(t)))
+			}
+		}
+	}
+	return out
+}
+
+func object(t *rapid.T, kindName, name string, s spec) *schema.Object {
+	kind, ok := schema.KindByName(kindName)
+	if !ok {
+		t.Fatalf("no kind %s", kindName)
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := metav1.ObjectMeta{Namespace: schema.DefaultNamespace, Name: name, Labels: labels(t, "own labels")}
+	o, err := schema.New(kind, meta, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Spec(); err != nil {
+		t.Fatalf("%s %s does not decode: %v\n%s", kindName, name, err, text)
+	}
+	return o
+}
+
+// Node draws the identity of a proxy, of any role. Some sidecars stand beside
+// an endpoint that objects declare, some beside nothing.
+func Node(t *rapid.T) string {
+	return rapid.SampledFrom([]string{
+		"sidecar~10.1.0.1~x~default.svc.cluster.local",
+		"sidecar~10.1.0.2~x~example.com",
+		"sidecar~10.7.7.7~x~",
+		"router~10.7.7.8~x~default.svc.cluster.local",
+		"ingress~10.7.7.9~x~default.svc.cluster.local",
+	}).Draw(t, "node")
+}
+
+func pick[T any](t *rapid.T, label string, from ...T) T {
+	return rapid.SampledFrom(from).Draw(t, label)
+}
+
+// some is a part of the pool, at least one.
+func some[T comparable](t *rapid.T, label string, most int, from ...T) []T {
+	return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 1, most, rapid.ID[T]).Draw(t, label)
+}
+
+// often and seldom are coins: other draws prefer what is small or first.
+func often(t *rapid.T, label string) bool {
+	return rapid.Bool().Draw(t, label) || rapid.Bool().Draw(t, label)
+}
+
+func seldom(t *rapid.T, label string) bool {
+	return rapid.Bool().Draw(t, label) && rapid.Bool().Draw(t, label)
+}
+
+// often sets a field that may be left out, most of the time.
+func (s spec) often(t *rapid.T, field string, draw func() any) {
+	if often(t, "has "+field) {
+		s[field] = draw()
+	}
+}
+
+// seldom sets a field that may be left out, now and then.
+func (s spec) seldom(t *rapid.T, field string, draw func() any) {
+	if seldom(t, "has "+field) {
+		s[field] = draw()
+	}
+}
+
+func host(t *rapid.T) string {
+	return pick(t, "host", "a.default.svc.cluster.local", "b.default.svc.cluster.local", "b", "*.example.com", "c.example.com")
+}
+
+func labels(t *rapid.T, label string) map[string]string {
+	return pick(t, label, nil, map[string]string{"v": "1"}, map[string]string{"v": "2"}, map[string]string{"v": "2", "x": "y"})
+}
+
+func port(t *rapid.T) int { return pick(t, "port", 80, 90, 443) }
+
+func address(t *rapid.T) string { return pick(t, "address", "10.1.0.1", "10.1.0.2") }
+
+// stringMatch is one of the ways to match a value.
+func stringMatch(t *rapid.T, values ...string) spec {
+	kind := pick(t, "way", "exact", "prefix", "regex")
+	if kind == "regex" {
+		return spec{kind: pick(t, "expression", "/[a-c]+", "/a(/b)?", "(?i)/A", "^(.*?;)?(user=jason)(;.*)?$", ".*")}
+	}
+	return spec{kind: pick(t, "value", values...)}
+}
+
+func path(t *rapid.T) spec { return stringMatch(t, "/", "/a", "/a/b", "/c?q=1") }
+
+func headers(t *rapid.T) spec {
+	out := spec{}
+	for _, name := range some(t, "header", 2, "x-user", "cookie", "end-user") {
+		out[name] = stringMatch(t, "jason", "user=jason", "dog.cat")
+	}
+	return out
+}
+
+// seconds is a time in the text form of both generations of kinds.
+func seconds(t *rapid.T) string { return pick(t, "time", "1s", "1.5s", "0.250s") }
+
+func percent(t *rapid.T) int { return pick(t, "percent", 0, 10, 100) }
+
+func cors(t *rapid.T) spec {
+	out := spec{"allowMethods": []string{"GET", "PUT"}}
+	out.often(t, "allowHeaders", func() any { return []string{"x-a", "x-b"} })
+	out.often(t, "exposeHeaders", func() any { return []string{"x-c"} })
+	out.often(t, "maxAge", func() any { return "300s" })
+	out.often(t, "allowCredentials", func() any { return rapid.Bool().Draw(t, "credentials") })
+	return out
+}
+
+// weights are shares of a hundred, one for each.
+func weights(t *rapid.T) []int {
+	return pick(t, "weights", []int{100}, []int{75, 25}, []int{100, 0}, []int{34, 33, 33})
+}

@@ -1,0 +1,66 @@
+package meshgen
+
+import "pgregory.net/rapid"
+
+func destinationPolicy(t *rapid.T) spec {
+	destination := reference(t)
+	destination["labels"] = labels(t, "labels")
+	out := spec{"destination": destination}
+	out.seldom(t, "source", func() any { return reference(t) })
+	out.often(t, "loadBalancing", func() any {
+		return spec{"name": pick(t, "balancer", "ROUND_ROBIN", "LEAST_CONN", "RANDOM")}
+	})
+	out.often(t, "circuitBreaker", func() any {
+		breaker := spec{"sleepWindow": "15.5s", "httpDetectionInterval": pick(t, "interval", "10s", "0.5s")}
+		for _, field := range []string{
+			"maxConnections", "httpMaxPendingRequests", "httpMaxRequests", "httpConsecutiveErrors",
+			"httpMaxRequestsPerConnection", "httpMaxEjectionPercent", "httpMaxRetries",
+		} {
+			breaker.often(t, field, func() any { return rapid.IntRange(0, 100).Draw(t, field) })
+		}
+		return spec{"simpleCb": breaker}
+	})
+	return out
+}
+
+func destinationRule(t *rapid.T) spec {
+	out := spec{"host": pick(t, "host", "a", "b", "a.default.svc.cluster.local", "c.example.com", "*.example.com")}
+	out.often(t, "trafficPolicy", func() any { return trafficPolicy(t) })
+	var subsets []spec
+	for _, version := range some(t, "subsets", 2, "1", "2") {
+		subset := spec{"name": "v" + version, "labels": map[string]string{"v": version}}
+		subset.seldom(t, "trafficPolicy", func() any { return trafficPolicy(t) })
+		subsets = append(subsets, subset)
+	}
+	out["subsets"] = subsets
+	return out
+}
+
+func trafficPolicy(t *rapid.T) spec {
+	out := spec{}
+	out.often(t, "loadBalancer", func() any {
+		return spec{"simple": pick(t, "balancer", "ROUND_ROBIN", "LEAST_REQUEST", "RANDOM", "PASSTHROUGH")}
+	})
+	out.often(t, "connectionPool", func() any {
+		return spec{
+			"tcp":  spec{"maxConnections": rapid.IntRange(1, 9).Draw(t, "connections"), "connectTimeout": seconds(t)},
+			"http": spec{"http1MaxPendingRequests": 5, "maxRequestsPerConnection": rapid.IntRange(0, 9).Draw(t, "requests")},
+		}
+	})
+	out.seldom(t, "outlierDetection", func() any {
+		return spec{"consecutive5xxErrors": 7, "interval": seconds(t), "baseEjectionTime": "30s", "maxEjectionPercent": 50}
+	})
+	out.seldom(t, "tls", func() any { return clientTLS(t) })
+	return out
+}
+
+func clientTLS(t *rapid.T) spec {
+	switch mode := pick(t, "mode", "DISABLE", "SIMPLE", "MUTUAL", "ISTIO_MUTUAL"); mode {
+	case "SIMPLE":
+		return spec{"mode": mode, "caCertificates": pick(t, "authorities", "", "/ca.pem"), "sni": "c.example.com", "subjectAltNames": []string{"b", "a"}}
+	case "MUTUAL":
+		return spec{"mode": mode, "clientCertificate": "/c.pem", "privateKey": "/k.pem", "caCertificates": "/ca.pem"}
+	default:
+		return spec{"mode": mode}
+	}
+}

@@ -1,0 +1,87 @@
+package meshgen
+
+import "pgregory.net/rapid"
+
+func virtualService(t *rapid.T) spec {
+	out := spec{"hosts": some(t, "hosts", 2, "a", "b", "a.default.svc.cluster.local", "c.example.com", "shop.example", "*.example.com")}
+	out.seldom(t, "gateways", func() any { return some(t, "gateways", 2, "mesh", "o0", "default/o1") })
+	if seldom(t, "has tcp") {
+		out["tcp"] = rapid.SliceOfN(rapid.Custom(tcpRoute), 1, 2).Draw(t, "tcp")
+	}
+	out["http"] = rapid.SliceOfN(rapid.Custom(httpRoute), 1, 3).Draw(t, "http")
+	return out
+}
+
+func httpRoute(t *rapid.T) spec {
+	out := spec{}
+	out.often(t, "match", func() any { return rapid.SliceOfN(rapid.Custom(httpMatch), 1, 2).Draw(t, "matches") })
+	if seldom(t, "redirects") {
+		out["redirect"] = pick(t, "redirect", spec{"uri": "/y"}, spec{"authority": "b"}, spec{"uri": "/y", "redirectCode": 302})
+		return out
+	}
+	out["route"] = httpDestinations(t)
+	out.seldom(t, "rewrite", func() any { return pick(t, "rewrite", spec{"uri": "/w"}, spec{"authority": "w.example"}) })
+	out.seldom(t, "timeout", func() any { return seconds(t) })
+	out.seldom(t, "retries", func() any {
+		return spec{"attempts": rapid.IntRange(0, 3).Draw(t, "attempts"), "perTryTimeout": seconds(t)}
+	})
+	out.seldom(t, "fault", func() any { return serviceFault(t) })
+	out.seldom(t, "mirror", func() any { return destination(t) })
+	out.seldom(t, "corsPolicy", func() any {
+		policy := cors(t)
+		policy["allowOrigins"] = []spec{{"exact": "http://a.example"}}
+		return policy
+	})
+	out.seldom(t, "headers", func() any { return spec{"request": spec{"add": map[string]string{"x-added": "50%"}}} })
+	return out
+}
+
+func httpMatch(t *rapid.T) spec {
+	out := spec{}
+	out.often(t, "uri", func() any { return path(t) })
+	out.seldom(t, "ignoreUriCase", func() any { return true })
+	out.seldom(t, "method", func() any { return stringMatch(t, "GET", "POST") })
+	out.seldom(t, "authority", func() any { return stringMatch(t, "a", "b") })
+	out.seldom(t, "headers", func() any { return headers(t) })
+	out.seldom(t, "queryParams", func() any {
+		return spec{pick(t, "parameter", "q", "page"): pick(t, "query value", spec{"exact": "1"}, spec{"regex": "[0-9]+"}, spec{"exact": ""})}
+	})
+	out.seldom(t, "sourceLabels", func() any { return map[string]string{"v": pick(t, "source version", "1", "2")} })
+	out.seldom(t, "gateways", func() any { return []string{pick(t, "gateway", "mesh", "o0")} })
+	out.seldom(t, "port", func() any { return port(t) })
+	return out
+}
+
+func destination(t *rapid.T) spec {
+	out := spec{"host": pick(t, "destination host", "a", "b", "a.default.svc.cluster.local", "c.example.com", "nobody")}
+	out.often(t, "subset", func() any { return pick(t, "subset", "v1", "v2", "v3") })
+	out.seldom(t, "port", func() any { return spec{"number": port(t)} })
+	return out
+}
+
+func httpDestinations(t *rapid.T) []spec {
+	var out []spec
+	for _, weight := range weights(t) {
+		out = append(out, spec{"destination": destination(t), "weight": weight})
+	}
+	return out
+}
+
+func serviceFault(t *rapid.T) spec {
+	out := spec{}
+	out.often(t, "delay", func() any { return spec{"percentage": spec{"value": percent(t)}, "fixedDelay": seconds(t)} })
+	out.often(t, "abort", func() any {
+		return spec{"percentage": spec{"value": percent(t)}, "httpStatus": pick(t, "status", 418, 503)}
+	})
+	return out
+}
+
+func tcpRoute(t *rapid.T) spec {
+	out := spec{"route": []spec{{"destination": destination(t)}}}
+	out.often(t, "match", func() any {
+		match := spec{"port": port(t)}
+		match.seldom(t, "destinationSubnets", func() any { return []string{"10.0.0.0/24"} })
+		return []spec{match}
+	})
+	return out
+}
