@@ -1,0 +1,49 @@
+package schema
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestBookinfoExamples(t *testing.T) {
+	const folder = "../examples/bookinfo-networking"
+	files, err := filepath.Glob(folder + "/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 21 {
+		t.Errorf("%d files", len(files))
+	}
+	readme := string(readFile(t, folder+"/README.md"))
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		if !strings.Contains(readme, "`"+name+"`") {
+			t.Errorf("README.md does not say what %s does", name)
+		}
+		for _, doc := range Split(readFile(t, file), name) {
+			objects, list := doc.Objects("")
+			if len(list) > 0 {
+				t.Error(list)
+			}
+			for _, o := range objects {
+				checkWritten(t, o, list)
+			}
+		}
+	}
+}
+
+// The kinds of networking.istio.io read what Istio also serves under its older
+// versions; the fields are the same.
+func TestOlderVersionsOfNetworking(t *testing.T) {
+	text := string(readFile(t, "../examples/bookinfo-networking/virtual-service-reviews-test-v2.yaml"))
+	for _, version := range []string{"v1beta1", "v1alpha3"} {
+		o, list := Decode([]byte(strings.Replace(text, "istio.io/v1", "istio.io/"+version, 1)), Options{})
+		if got := verdict(list); len(got) != 1 || got[0] != "warning FieldValueNotSupported apiVersion" {
+			t.Errorf("%s: %v", version, list)
+		}
+		if o == nil || !strings.HasPrefix(string(o.JSON()), `{"apiVersion":"networking.istio.io/v1",`) {
+			t.Errorf("%s is not written as v1", version)
+		}
+	}
+}
