@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -255,4 +256,27 @@ func TestDisconnectGoesOn(t *testing.T) {
 			t.Errorf("told revision %d, want %d; %v", b.Revision, want.Revision(), watch.Err())
 		}
 	}
+}
+
+// TestErr: a cache tells why it cannot follow its source, for as long as that
+// is so.
+func TestErr(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &cut{Store: memory.New()}
+		c := cache.New(source, cache.Options{Log: quiet})
+		if err := c.Err(); err != nil {
+			t.Errorf("before Run: %v", err)
+		}
+		source.without(func() {
+			run(t, c)
+			synctest.Wait()
+			if err := c.Err(); !errors.Is(err, errCut) {
+				t.Errorf("without a watch: %v", err)
+			}
+		})
+		time.Sleep(time.Second) // Of the bubble: more than one pause between tries.
+		if err := c.Err(); err != nil {
+			t.Errorf("with a watch: %v", err)
+		}
+	})
 }
