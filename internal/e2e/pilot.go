@@ -49,14 +49,18 @@ func (p *Pilot) Restart(ctx context.Context) error {
 	if p.process, err = start(ctx, p.dir, "pilot-api", p.programs.PilotAPI, p.args...); err != nil {
 		return err
 	}
-	err = until(ctx, "pilot-api to be ready", p.process, func(ctx context.Context) error {
-		_, err := fetch(ctx, p.URL+"/readyz")
-		return err
-	})
-	if err != nil {
+	if err = p.ready(ctx); err != nil {
 		return errors.Join(err, p.stop())
 	}
 	return nil
+}
+
+// ready returns when the server says that it is.
+func (p *Pilot) ready(ctx context.Context) error {
+	return until(ctx, "pilot-api to be ready", p.process, func(ctx context.Context) error {
+		_, err := fetch(ctx, p.URL+"/readyz")
+		return err
+	})
 }
 
 // Istioctl runs the command line against this server and returns what it

@@ -34,14 +34,18 @@ func (s *Sidecar) run(ctx context.Context, envoy, dir string, bootstrap []byte) 
 	if err != nil {
 		return err
 	}
-	err = until(ctx, "Envoy to be live", s.process, func(ctx context.Context) error {
-		_, err := fetch(ctx, s.Admin+"/ready")
-		return err
-	})
-	if err != nil {
+	if err = s.live(ctx); err != nil {
 		return errors.Join(err, s.stop())
 	}
 	return nil
+}
+
+// live returns when Envoy says that it is.
+func (s *Sidecar) live(ctx context.Context) error {
+	return until(ctx, "Envoy to be live", s.process, func(ctx context.Context) error {
+		_, err := fetch(ctx, s.Admin+"/ready")
+		return err
+	})
 }
 
 // Settle returns when Envoy has taken all that discovery offers it now. The
