@@ -212,12 +212,38 @@ func faultCase() *ir.Config {
 		&ir.Route{Match: ir.Match{Path: "/no"}, Fault: &ir.Fault{AbortStatus: 400, AbortPercent: 100, Delay: time.Second}},
 		&ir.Route{Match: ir.Match{Path: "/never"}, Fault: &ir.Fault{AbortStatus: 503}},
 	)
+	t.VirtualHosts = append(t.VirtualHosts, bystanderHosts(both)...)
 	proxy := &ir.Listener{
 		IP: "127.0.0.1", Port: 15002, Direction: ir.Outbound, Bind: true,
 		HTTP: &ir.HTTPListener{Table: "http_proxy", ForwardProxy: true},
 	}
 	return config([]*ir.RouteTable{t, table("http_proxy", &ir.Route{Fault: both})},
-		[]*ir.Listener{outbound(80, "80"), proxy}, registryCluster("a|http"), registryCluster("b|http"))
+		[]*ir.Listener{outbound(80, "80"), proxy}, registryCluster("a|http"), registryCluster("b|http"),
+		registryCluster("early"), registryCluster("elsewhere"), registryCluster("late"), registryCluster("same"), registryCluster("user"))
+}
+
+// bystanderHosts have a faulted route each, and one that goes to the same
+// cluster.
+func bystanderHosts(f *ir.Fault) []*ir.VirtualHost {
+	route := func(name, cluster, user string, fault *ir.Fault) *ir.Route {
+		r := &ir.Route{Clusters: all(cluster), Fault: fault, Origins: []diag.Ref{{Kind: "RouteRule", Name: name}}}
+		if user != "" {
+			r.Match.Headers = []ir.HeaderMatch{{Name: "user", Exact: user}}
+		}
+		return r
+	}
+	host := func(name string, routes ...*ir.Route) *ir.VirtualHost {
+		return &ir.VirtualHost{Name: name, Domains: []string{name}, Routes: routes}
+	}
+	return []*ir.VirtualHost{
+		host("late", route("late-fault", "out.late", "ann", f), route("late", "out.late", "", nil)),
+		host("early", route("early", "out.early", "ann", nil), route("early-fault", "out.early", "", f)),
+		host("other-user", route("other-user", "out.user", "ann", nil), route("user-fault", "out.user", "bob", f)),
+		host("same", route("same-fault", "out.same", "ann", f)),
+		host("same-too", route("same-fault-too", "out.same", "ann", f)),
+		host("elsewhere", route("elsewhere-fault", "out.elsewhere", "ann", f)),
+		host("elsewhere-too", route("elsewhere", "out.elsewhere", "", nil)),
+	}
 }
 
 func unspeakableCase() *ir.Config {

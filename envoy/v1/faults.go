@@ -2,6 +2,8 @@ package v1
 
 import (
 	"encoding/json"
+	"strings"
+	"sync"
 
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
@@ -38,11 +40,16 @@ func (b *listenerBuilder) faults(l *ir.Listener, t *ir.RouteTable) []Filter {
 	if t == nil {
 		return nil
 	}
+	index := sync.OnceValue(func() clusterRoutes { return routesByCluster(t) })
 	seen := map[string]bool{}
 	var out []Filter
-	for _, h := range t.VirtualHosts {
-		for _, r := range h.Routes {
-			for _, f := range b.routeFaults(l, r) {
+	for i, h := range t.VirtualHosts {
+		for j, r := range h.Routes {
+			filters := b.routeFaults(l, r)
+			if len(filters) > 0 {
+				b.reportReach(placed{r, i, j}, index())
+			}
+			for _, f := range filters {
 				key := f.key()
 				if !seen[key] {
 					seen[key] = true
@@ -67,15 +74,31 @@ func (b *listenerBuilder) routeFaults(l *ir.Listener, r *ir.Route) []Fault {
 	if f.Delay == nil && f.Abort == nil {
 		return nil
 	}
-	if !r.Match.AnyPath() {
-		b.warn(r.Origins, "Envoy v1 injects the fault whatever the path: its faults know clusters and headers only")
-	}
 	out := make([]Fault, len(r.Clusters))
 	for i, c := range r.Clusters {
 		out[i] = f
 		out[i].UpstreamCluster = envoy.ClusterName(c.Name)
 	}
 	return out
+}
+
+// reportReach complains about a fault that reaches further than its route.
+func (b *listenerBuilder) reportReach(r placed, index clusterRoutes) {
+	const because = "its faults know clusters and headers only"
+	if !r.Match.AnyPath() || len(r.Match.Query) > 0 {
+		b.warn(r.Origins, "Envoy v1 injects the fault whatever the path: "+because)
+	} else if other := index.bystander(r); other != nil {
+		b.warn(r.Origins, "Envoy v1 injects the fault also into requests by %s to the same cluster: "+because, origins(other))
+	}
+}
+
+// origins names the objects that a route is by, for people.
+func origins(r *ir.Route) string {
+	names := make([]string, len(r.Origins))
+	for i, o := range r.Origins {
+		names[i] = o.String()
+	}
+	return strings.Join(names, ", ")
 }
 
 func delay(f *ir.Fault) *Delay {

@@ -1,0 +1,73 @@
+package v1
+
+import (
+	"reflect"
+
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// placed is a route by its place in a table.
+type placed struct {
+	*ir.Route
+	host, index int
+}
+
+// clusterRoutes are the routes that send requests to a cluster.
+type clusterRoutes map[string][]placed
+
+func routesByCluster(t *ir.RouteTable) clusterRoutes {
+	out := clusterRoutes{}
+	for i, h := range t.VirtualHosts {
+		for j, r := range h.Routes {
+			if unreadable(r) == nil {
+				out.add(placed{r, i, j})
+			}
+		}
+	}
+	return out
+}
+
+func (all clusterRoutes) add(r placed) {
+	for _, c := range r.Clusters {
+		if c.Weight > 0 {
+			all[c.Name] = append(all[c.Name], r)
+		}
+	}
+}
+
+// bystander is a route with requests that the fault of r is not meant for and
+// that its filter takes in all the same, as they go to the same cluster and may
+// have the same headers. nil if there is none.
+func (all clusterRoutes) bystander(r placed) *ir.Route {
+	for _, c := range r.Clusters {
+		for _, other := range all[c.Name] {
+			if !r.comesBefore(other) && !sameFault(r.Route, other.Route) && !exclude(r.Match.Headers, other.Match.Headers) {
+				return other.Route
+			}
+		}
+	}
+	return nil
+}
+
+// comesBefore tells whether r, which knows headers only, has taken every request
+// with its headers before the other route is asked.
+func (r placed) comesBefore(other placed) bool {
+	return r.host == other.host && r.index <= other.index
+}
+
+// sameFault tells whether both routes have one filter.
+func sameFault(a, b *ir.Route) bool {
+	return reflect.DeepEqual(a.Fault, b.Fault) && reflect.DeepEqual(a.Match.Headers, b.Match.Headers)
+}
+
+// exclude tells whether no request has both sets of headers.
+func exclude(a, b []ir.HeaderMatch) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.Name == y.Name && x.Exact != "" && y.Exact != "" && x.Exact != y.Exact {
+				return true
+			}
+		}
+	}
+	return false
+}
