@@ -64,3 +64,22 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	})
 }
+
+// The typed spec is decoded once for each change, in every replica.
+func BenchmarkSpec(b *testing.B) {
+	files := []string{"virtual-service-reviews-test-v2", "virtual-service-ratings-test-delay", "destination-rule-reviews"}
+	for _, name := range files {
+		o, list := Decode(readFile(b, "../examples/bookinfo-networking/"+name+".yaml"), Options{})
+		if o == nil {
+			b.Fatal(list)
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := o.Kind.decodeSpec(o.spec); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -20,7 +20,7 @@ func init() {
 			stringColumn("Host", "The host that the rule is for.", func(r *networking.DestinationRule) string { return r.Host }),
 			wideColumn("Subsets", "The subsets, by name.", subsetsText),
 		},
-		newSpec: decodeJSON[networking.DestinationRule],
+		newSpec: decodeProto[networking.DestinationRule],
 		check:   checkAs(checkDestinationRule),
 	})
 }

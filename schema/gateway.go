@@ -21,7 +21,7 @@ func init() {
 			stringColumn("Ports", "The ports, with protocols.", gatewayPortsText),
 			stringColumn("Hosts", "The hosts that may be reached.", gatewayHostsText),
 		},
-		newSpec: decodeJSON[networking.Gateway],
+		newSpec: decodeProto[networking.Gateway],
 		check:   checkAs(checkGateway),
 	})
 }

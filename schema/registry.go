@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/pilot-api/pilot-api/diag"
 )
 
@@ -26,8 +29,7 @@ func register(k *Kind) {
 	})
 }
 
-// decodeJSON makes a typed spec, of Go types of our own or of a message of
-// istio.io/api, which reads durations in Go's form (1m) as Istio does.
+// decodeJSON makes a typed spec of Go types of our own.
 func decodeJSON[T any](spec json.RawMessage) (any, error) {
 	out := new(T)
 	dec := json.NewDecoder(bytes.NewReader(spec))
@@ -35,6 +37,25 @@ func decodeJSON[T any](spec json.RawMessage) (any, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// decodeProto makes a typed spec of a message of istio.io/api.
+func decodeProto[T any, M interface {
+	*T
+	proto.Message
+	json.Unmarshaler
+}](spec json.RawMessage) (any, error) {
+	out := M(new(T))
+	if protojson.Unmarshal(spec, out) == nil {
+		return (*T)(out), nil
+	}
+	// The message's own way, which is Istio's, also reads durations in Go's
+	// form (1m), and takes several times as long.
+	out = M(new(T))
+	if err := out.UnmarshalJSON(spec); err != nil {
+		return nil, err
+	}
+	return (*T)(out), nil
 }
 
 // checkAs makes a kind's check from a function on its typed spec.

@@ -24,7 +24,7 @@ func init() {
 			wideColumn("Ports", "The ports, with protocols.", servicePortsText),
 			wideColumn("Addresses", "The addresses of the service itself.", func(s *networking.ServiceEntry) string { return strings.Join(s.Addresses, ",") }),
 		},
-		newSpec: decodeJSON[networking.ServiceEntry],
+		newSpec: decodeProto[networking.ServiceEntry],
 		check:   checkAs(checkServiceEntry),
 	})
 }

@@ -21,7 +21,7 @@ func init() {
 			stringColumn("Gateways", "The gateways that the routes are for; mesh is all sidecars.", func(s *networking.VirtualService) string { return strings.Join(gatewaysOf(s), ",") }),
 			stringColumn("Hosts", "The hosts that callers name.", func(s *networking.VirtualService) string { return strings.Join(s.Hosts, ",") }),
 		},
-		newSpec: decodeJSON[networking.VirtualService],
+		newSpec: decodeProto[networking.VirtualService],
 		check:   checkAs(checkVirtualService),
 	})
 }

@@ -23,7 +23,7 @@ func init() {
 			stringColumn("Labels", "The labels that services select it by.", func(w *networking.WorkloadEntry) string { return labelsText(w.Labels) }),
 			wideColumn("Locality", "Where the instance runs.", func(w *networking.WorkloadEntry) string { return w.Locality }),
 		},
-		newSpec: decodeJSON[networking.WorkloadEntry],
+		newSpec: decodeProto[networking.WorkloadEntry],
 		check: checkAs(func(w *networking.WorkloadEntry) diag.List {
 			var p problems
 			p.workload("spec", w)
