@@ -6,7 +6,8 @@
 //
 //	case.go      one case: its input, its request, its verdict
 //	registry.go  Pilot's service registry as ServiceEntries
-//	legacy.go    objects of that time as they are written today
+//	legacy.go    objects of that time, read
+//	modern.go    and as they are written today
 //	world.go     the control plane of one case
 //	compare.go   what may be ignored
 //	differ.go    the first difference of two bodies

@@ -25,9 +25,9 @@ import (
 // patience bounds one case, which takes some milliseconds.
 const patience = 30 * time.Second
 
-// ask builds a control plane over the objects, as the program does it, sends
-// one GET and takes it down. With a fault, the store cannot be read.
-func ask(ctx context.Context, settings *mesh.Settings, objects []*schema.Object, fault error, path string) (int, []byte, error) {
+// ask builds a control plane over the objects, sends one GET and takes it
+// down. With a fault, the store cannot be read.
+func ask(ctx context.Context, settings *mesh.Settings, objects []*schema.Object, fault error, path string) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	objs, err := fill(ctx, objects)
@@ -37,31 +37,84 @@ func ask(ctx context.Context, settings *mesh.Settings, objects []*schema.Object,
 	if fault != nil {
 		objs = unreadable{objs, fault}
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	w, err := start(ctx, settings, objs)
 	if err != nil {
 		return 0, nil, err
 	}
+	defer func() { err = errors.Join(err, w.stop()) }()
+	if err := w.settled(); err != nil {
+		return 0, nil, err
+	}
+	return w.get(path)
+}
+
+// world is a running control plane, put together as the program does it.
+type world struct {
+	address string
+	view    *cache.Cache
+	proxies *discovery.Server
+
+	ctx     context.Context // ends with the first part that fails
+	cancel  context.CancelFunc
+	running *errgroup.Group
+}
+
+func start(ctx context.Context, settings *mesh.Settings, objs store.Interface) (*world, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
 	quiet := slog.New(slog.DiscardHandler)
-	view := cache.New(objs, cache.Options{Log: quiet})
-	proxies := discovery.New(discovery.Options{Source: view, Settings: settings, Log: quiet})
-	api := server.New(server.Options{Store: store.Strict(objs), Reads: view, Discovery: proxies, Log: quiet})
+	w := &world{address: listener.Addr().String()}
+	w.view = cache.New(objs, cache.Options{Log: quiet})
+	w.proxies = discovery.New(discovery.Options{Source: w.view, Settings: settings, Log: quiet})
+	api := server.New(server.Options{Store: store.Strict(objs), Reads: w.view, Discovery: w.proxies, Log: quiet})
 
-	running, stop := context.WithCancel(ctx)
-	group, running := errgroup.WithContext(running)
-	group.Go(func() error { return view.Run(running) })
-	group.Go(func() error { return proxies.Run(running) })
-	group.Go(func() error { return api.Serve(running, listener) })
+	ctx, w.cancel = context.WithCancel(ctx)
+	w.running, w.ctx = errgroup.WithContext(ctx)
+	w.running.Go(func() error { return w.view.Run(w.ctx) })
+	w.running.Go(func() error { return w.proxies.Run(w.ctx) })
+	w.running.Go(func() error { return api.Serve(w.ctx, listener) })
+	return w, nil
+}
 
-	var status int
-	var body []byte
-	if err = until(running, func() bool { return proxies.Ready() || view.Err() != nil }); err == nil {
-		status, body, err = get(running, listener.Addr().String(), path)
+// stop returns when everything has ended, with what did not end in order.
+func (w *world) stop() error {
+	w.cancel()
+	if err := w.running.Wait(); !errors.Is(err, context.Canceled) {
+		return err
 	}
-	stop()
-	if end := group.Wait(); !errors.Is(end, context.Canceled) {
-		err = errors.Join(err, end)
+	return nil
+}
+
+// settled waits until there is an answer, or it is known why there is none.
+func (w *world) settled() error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !w.proxies.Ready() && w.view.Err() == nil {
+		select {
+		case <-w.ctx.Done():
+			return fmt.Errorf("the server does not come up: %w", context.Cause(w.ctx))
+		case <-tick.C:
+		}
 	}
-	return status, body, err
+	return nil
+}
+
+// get sends the path as it is recorded: an Envoy escapes nothing.
+func (w *world) get(path string) (int, []byte, error) {
+	req := (&http.Request{
+		Method: http.MethodGet,
+		URL:    &url.URL{Scheme: "http", Host: w.address, Opaque: path},
+		Close:  true,
+	}).WithContext(w.ctx)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, body, err
 }
 
 // fill makes a store of the objects. They were validated when they were read,
@@ -84,34 +137,4 @@ type unreadable struct {
 
 func (u unreadable) List(context.Context, store.Scope, store.ListOptions) (*store.List, error) {
 	return nil, u.fault
-}
-
-// until asks again and again: nobody tells when a server has come up.
-func until(ctx context.Context, done func() bool) error {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the server does not come up: %w", context.Cause(ctx))
-		case <-tick.C:
-		}
-	}
-	return nil
-}
-
-// get sends the path as it is recorded: an Envoy escapes nothing.
-func get(ctx context.Context, address, path string) (int, []byte, error) {
-	req := (&http.Request{
-		Method: http.MethodGet,
-		URL:    &url.URL{Scheme: "http", Host: address, Opaque: path},
-		Close:  true,
-	}).WithContext(ctx)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, body, err
 }
