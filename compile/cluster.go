@@ -24,25 +24,25 @@ func (p *plan) newCluster(key mesh.ServiceKey, origin diag.Ref) *ir.Cluster {
 // reach says how the cluster of a service finds its endpoints. Those of
 // external services are listed in the cluster, as the registry does not answer
 // for them.
-func reach(out *ir.Cluster, svc *mesh.Service, port *mesh.Port, labels mesh.Labels) {
+func reach(out *ir.Cluster, host string, svc *mesh.Service, port *mesh.Port, labels mesh.Labels) {
 	switch {
 	case svc.Resolution == mesh.Passthrough:
 		out.Type = ir.OriginalDestination
 	case svc.Resolution == mesh.DNS:
 		out.Type = ir.StrictDNS
-		out.Hosts = hosts(svc, port, labels)
+		out.Hosts = hosts(host, svc, port, labels)
 	case svc.External:
 		out.Type = ir.StaticHosts
-		out.Hosts = hosts(svc, port, labels)
+		out.Hosts = hosts(host, svc, port, labels)
 	}
 }
 
 // hosts are the endpoints of a cluster that lists them itself, each once, or a
-// v1 Envoy would refuse all clusters. A DNS service without endpoints is the
-// endpoint of its own name.
-func hosts(svc *mesh.Service, port *mesh.Port, labels mesh.Labels) []ir.HostPort {
+// v1 Envoy would refuse all clusters. A host of a DNS service without
+// endpoints is an endpoint by its name.
+func hosts(host string, svc *mesh.Service, port *mesh.Port, labels mesh.Labels) []ir.HostPort {
 	if svc.Resolution == mesh.DNS && len(svc.Instances) == 0 && len(labels) == 0 {
-		return []ir.HostPort{{Host: svc.Hostname, Port: port.Number}}
+		return []ir.HostPort{{Host: host, Port: port.Number}}
 	}
 	var out []ir.HostPort
 	seen := map[ir.HostPort]bool{}
@@ -63,27 +63,46 @@ func (c *compiler) need(t target) {
 	if c.clusters[name] != nil {
 		return
 	}
-	c.clusters[name] = t.cluster
-	if pol := c.policyFor(t); pol != nil {
-		c.clusters[name] = pol.applied(t.cluster)
+	c.clusters[name] = c.underPolicy(t)
+}
+
+func (c *compiler) needAll(targets []target) {
+	for _, t := range targets {
+		c.need(t)
 	}
+}
+
+// underPolicy is the cluster as a DestinationPolicy wants it; where there is
+// none, as a DestinationRule does.
+func (c *compiler) underPolicy(t target) *ir.Cluster {
+	svc := c.snap.Service(t.host)
+	if svc != nil && svc.NamesExternal() && c.plan.pilot().ExternalNamePoliciesIgnored {
+		return t.cluster
+	}
+	if pol := c.policyFor(t); pol != nil {
+		return pol.applied(t.cluster)
+	}
+	if rule := c.domain.ruleFor(t.host); rule != nil {
+		return rule.applied(t, c.plan.pilot())
+	}
+	return t.cluster
 }
 
 func isHTTP2(p *mesh.Port) bool { return p.Protocol == mesh.HTTP2 || p.Protocol == mesh.GRPC }
 
 // needLocal makes sure that the cluster of a local port is there: the workload
 // beside the proxy. No policy applies to it.
-func (c *compiler) needLocal(i *mesh.Instance) string {
-	name := fmt.Sprintf("in.%d", i.EndpointPort)
+func (c *compiler) needLocal(port int, http2 bool, origins []diag.Ref) string {
+	name := fmt.Sprintf("in.%d", port)
 	if c.clusters[name] == nil {
 		c.clusters[name] = &ir.Cluster{
 			Name:           name,
 			Type:           ir.StaticHosts,
-			Hosts:          []ir.HostPort{{Host: "127.0.0.1", Port: i.EndpointPort}},
+			Hosts:          []ir.HostPort{{Host: "127.0.0.1", Port: port}},
 			ConnectTimeout: c.snap.Settings.ConnectTimeout,
 			LoadBalancer:   ir.RoundRobin,
-			HTTP2:          isHTTP2(i.Port),
-			Origins:        []diag.Ref{i.Service.Origin.Ref()},
+			HTTP2:          http2,
+			Origins:        origins,
 		}
 	}
 	return name

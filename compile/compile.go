@@ -44,6 +44,7 @@ type compiler struct {
 	snap     *mesh.Snapshot
 	view     mesh.View
 	plan     *plan
+	domain   *domainPlan
 	tables   map[int]*table // HTTP tables by port
 	tcp      map[ir.HostPort]*ir.Listener
 	inbound  map[int]*mesh.Instance // the instance that has the endpoint port
@@ -66,11 +67,14 @@ func Proxy(s *mesh.Snapshot, v mesh.View) (*ir.Config, diag.List) {
 		inbound:  map[int]*mesh.Instance{},
 		clusters: map[string]*ir.Cluster{},
 	}
+	c.domain = c.plan.forDomain(v.Domain)
 	c.config.RouteDelay = s.Settings.RDSRefreshDelay
 	c.config.Delay = s.Settings.DiscoveryRefreshDelay
 	switch v.Role {
 	case mesh.Sidecar:
 		c.sidecar()
+	case mesh.Ingress:
+		c.ingress()
 	case mesh.Router:
 		c.router()
 	}
@@ -83,9 +87,10 @@ func (c *compiler) sidecar() {
 	c.outboundHTTP()
 	if c.snap.Settings.ProxyListenPort > 0 {
 		c.handOff()
-		c.httpListeners()
 		c.outboundTCP()
+		c.httpListeners()
 		c.inboundListeners()
+		c.managementPorts()
 	}
 	if c.snap.Settings.ProxyHTTPPort > 0 {
 		c.httpProxy()
@@ -97,6 +102,7 @@ func (c *compiler) router() {
 	c.outboundHTTP()
 	c.outboundTCP()
 	c.config.Listeners = nil
+	c.gateways()
 }
 
 func (c *compiler) handOff() {

@@ -63,6 +63,10 @@ func (p *plan) reportLosingPolicy(pol, first *policy) {
 // checkPolicy reports what the policy asks for and cannot get.
 func (p *plan) checkPolicy(pol *policy) {
 	p.checkSource(pol.ref, "spec.source", pol.source)
+	if p.service(pol.host).NamesExternal() && p.pilot().ExternalNamePoliciesIgnored {
+		p.notHonoured(pol.ref, "spec.destination", "the policy has no effect on a service with an external name; "+switchHint("externalNamePoliciesIgnored", "it has"))
+		return
+	}
 	p.checkLabels(pol.ref, "spec.destination.labels", pol.host, pol.labels, "so the policy has no effect")
 	ignored := func(field, message string) {
 		p.report(diag.Problem{
@@ -72,7 +76,7 @@ func (p *plan) checkPolicy(pol *policy) {
 	if len(pol.labels) > 0 && !p.routed[labelled{pol.host, pol.labels.String()}] {
 		ignored("spec.destination.labels", "the policy has no effect: no RouteRule sends requests to exactly these labels")
 	}
-	if pol.spec.LoadBalancing != nil && p.snap.Service(pol.host).Resolution == mesh.Passthrough {
+	if pol.spec.LoadBalancing != nil && p.service(pol.host).Resolution == mesh.Passthrough {
 		ignored("spec.loadBalancing", "connections go to the address that the caller chose, as the service has resolution NONE")
 	}
 	if pol.spec.CircuitBreaker == nil || pol.spec.CircuitBreaker.SimpleCB == nil {

@@ -1,6 +1,9 @@
 package compile_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"strconv"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +41,23 @@ func objectOf(t testing.TB, kind *schema.Kind, name string, spec []byte) *schema
 	o, err := schema.New(kind, metav1.ObjectMeta{Namespace: schema.DefaultNamespace, Name: name}, spec)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return o
+}
+
+// object is one that need not pass validation.
+func object(t testing.TB, kind, name string, spec map[string]any) *schema.Object {
+	k, ok := schema.KindByName(kind)
+	if !ok {
+		t.Fatalf("no kind %s", kind)
+	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := objectOf(t, k, name, text)
+	if _, err := o.Spec(); err != nil {
+		t.Fatal(fmt.Errorf("%s: %w", strconv.Quote(name), err))
 	}
 	return o
 }

@@ -1,7 +1,9 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -14,6 +16,7 @@ import (
 // another with the same key in mesh.View: the address is left open, and the
 // origin is the service.
 func (c *compiler) inboundListeners() {
+	rules := c.localRoutes()
 	for _, i := range c.view.Instances {
 		if i.Port.Protocol == mesh.UDP {
 			continue
@@ -23,14 +26,12 @@ func (c *compiler) inboundListeners() {
 			continue
 		}
 		c.inbound[i.EndpointPort] = i
-		cluster := c.needLocal(i)
-		l := &ir.Listener{
-			Port: i.EndpointPort, Direction: ir.Inbound,
-			Origins: []diag.Ref{i.Service.Origin.Ref()},
-		}
+		origins := []diag.Ref{i.Service.Origin.Ref()}
+		cluster := c.needLocal(i.EndpointPort, isHTTP2(i.Port), origins)
+		l := &ir.Listener{Port: i.EndpointPort, Direction: ir.Inbound, Origins: origins}
 		if i.Port.Protocol.IsHTTP() {
 			l.HTTP = c.http("")
-			l.HTTP.Inline = c.inboundTable(i, cluster)
+			l.HTTP.Inline = inboundTable(i, cluster, rules)
 		} else {
 			l.TCP = &ir.TCPListener{
 				Mongo:  i.Port.Protocol == mesh.Mongo,
@@ -55,34 +56,72 @@ func (c *compiler) checkInbound(i, first *mesh.Instance) {
 	})
 }
 
-// inboundTable sends everything to the workload. The rules of its service are
+// inboundTable sends everything to the workload. The rules of its services are
 // repeated for the sake of upgrades and traces, whoever calls; on HTTP/2 ports
 // they are not, as there is no upgrade to allow.
-func (c *compiler) inboundTable(i *mesh.Instance, cluster string) *ir.RouteTable {
+func inboundTable(i *mesh.Instance, cluster string, rules []ir.Route) *ir.RouteTable {
 	host := &ir.VirtualHost{Name: "inbound|" + strconv.Itoa(i.EndpointPort), Domains: []string{"*"}}
 	if i.Port.Protocol == mesh.HTTP {
-		for _, rule := range c.plan.rules[i.Service.Hostname] {
-			host.Routes = append(host.Routes, inboundRoute(rule, cluster))
+		for _, rule := range rules {
+			rule.Clusters = []ir.WeightedCluster{{Name: cluster, Weight: 100}}
+			host.Routes = append(host.Routes, &rule)
 		}
 	}
 	host.Routes = append(host.Routes, defaultRoute(cluster, i.Service))
 	return &ir.RouteTable{Name: host.Name, VirtualHosts: []*ir.VirtualHost{host}}
 }
 
+// localRoutes are the rules of all services of the workload, in their order and
+// still without cluster.
+func (c *compiler) localRoutes() []ir.Route {
+	var rules []*routeRule
+	var virtual []*virtualService
+	seen := map[string]bool{}
+	for _, i := range c.view.Instances {
+		host := i.Service.Hostname
+		if seen[host] {
+			continue
+		}
+		seen[host] = true
+		if vs := c.domain.virtualFor(host); vs != nil {
+			virtual = append(virtual, vs)
+		} else {
+			rules = append(rules, c.plan.rules[host]...)
+		}
+	}
+	var out []ir.Route
+	slices.SortFunc(virtual, func(a, b *virtualService) int { return cmp.Compare(a.order, b.order) })
+	for _, vs := range slices.Compact(virtual) {
+		out = append(out, inboundVirtual(vs)...)
+	}
+	slices.SortFunc(rules, compareRules)
+	for _, rule := range rules {
+		out = append(out, inboundRoute(rule.ref, rule.match, rewrite(rule.spec.Rewrite), rule.spec.WebsocketUpgrade))
+	}
+	return out
+}
+
+func inboundVirtual(vs *virtualService) []ir.Route {
+	var out []ir.Route
+	for _, r := range vs.http {
+		for _, m := range r.matches {
+			if vs.serves(m.gateways, meshGateway) {
+				out = append(out, inboundRoute(vs.ref, m.match, r.route.Rewrite, r.route.WebSocket))
+			}
+		}
+	}
+	return out
+}
+
 // inboundRoute matches what the caller's proxy sends: after a rewrite, that is
 // the new path.
-func inboundRoute(rule *routeRule, cluster string) *ir.Route {
-	out := &ir.Route{
-		Match:     rule.match,
-		Clusters:  []ir.WeightedCluster{{Name: cluster, Weight: 100}},
-		WebSocket: rule.spec.WebsocketUpgrade,
-		Origins:   []diag.Ref{rule.ref},
+func inboundRoute(ref diag.Ref, match ir.Match, rewrite *ir.Rewrite, websocket bool) ir.Route {
+	out := ir.Route{Match: match, WebSocket: websocket, Origins: []diag.Ref{ref}}
+	if !websocket {
+		out.Operation = ref.Name
 	}
-	if !out.WebSocket {
-		out.Operation = rule.ref.Name
-	}
-	if r := rule.spec.Rewrite; r != nil && r.URI != "" {
-		out.Match.Path, out.Match.Prefix, out.Match.Regex = "", r.URI, ""
+	if rewrite != nil && rewrite.Path != "" {
+		out.Match.Path, out.Match.Prefix, out.Match.Regex = "", rewrite.Path, ""
 	}
 	return out
 }

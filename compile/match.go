@@ -25,7 +25,7 @@ type badRegex struct {
 
 // httpMatch is what a request must be. The bad expressions come in order of
 // header; a match that has one must not be used.
-func httpMatch(m *schema.MatchCondition) (ir.Match, []badRegex) {
+func (p *plan) httpMatch(m *schema.MatchCondition) (ir.Match, []badRegex) {
 	var out ir.Match
 	var bad []badRegex
 	if m == nil || m.Request == nil {
@@ -35,7 +35,7 @@ func httpMatch(m *schema.MatchCondition) (ir.Match, []badRegex) {
 		condition := m.Request.Headers[name]
 		if err := checkRegex(condition); err != nil {
 			bad = append(bad, badRegex{name, *condition.Regex, err})
-		} else if name == "uri" {
+		} else if name == "uri" && !(condition.Regex != nil && p.pilot().URIRegexAsHeader) {
 			matchURI(&out, condition)
 		} else {
 			out.Headers = append(out.Headers, headerMatch(name, condition))
@@ -51,7 +51,11 @@ func checkRegex(m schema.StringMatch) error {
 	if m.Regex == nil {
 		return nil
 	}
-	if _, err := syntax.Parse(*m.Regex, syntax.Perl); err != nil {
+	return validRegex(*m.Regex)
+}
+
+func validRegex(expression string) error {
+	if _, err := syntax.Parse(expression, syntax.Perl); err != nil {
 		return fmt.Errorf("not an RE2 expression: %w", err)
 	}
 	return nil

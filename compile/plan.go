@@ -12,11 +12,18 @@ import (
 // snapshot and not changed after that, so views may be compiled in parallel.
 type plan struct {
 	snap     *mesh.Snapshot
+	egress   []*mesh.Service                // hosts of EgressRules, as services
+	byEgress map[string]*mesh.Service       // the same by host
 	rules    map[string][]*routeRule        // by destination host, first to apply first
 	routes   map[servicePort][]plannedRoute // of HTTP ports, the last one without source or match
 	policies map[string][]*policy           // by destination host, first to win first
 	versions map[labelled]bool              // whether any instance is of the version
 	routed   map[labelled]bool              // versions that some route goes to
+	virtual  []*virtualService              // in tie-break order
+	settings []*destinationRule             // in tie-break order
+	bound    map[string][]*virtualService   // those that name a gateway, by its namespace/name
+	ingress  []*ingressRule                 // in tie-break order
+	gateways []*gateway                     // in tie-break order
 	problems diag.List
 }
 
@@ -36,18 +43,56 @@ func planOf(s *mesh.Snapshot) *plan {
 func newPlan(s *mesh.Snapshot) *plan {
 	p := &plan{
 		snap:     s,
+		bound:    map[string][]*virtualService{},
+		byEgress: map[string]*mesh.Service{},
 		rules:    map[string][]*routeRule{},
 		routes:   map[servicePort][]plannedRoute{},
 		policies: map[string][]*policy{},
 		versions: map[labelled]bool{},
 		routed:   map[labelled]bool{},
 	}
+	p.planEgressRules()
 	p.planRouteRules()
 	p.planRoutes()
+	p.readDestinationRules()
+	p.readVirtualServices()
+	p.checkNetworking()
 	p.planDestinationPolicies()
-	p.reportWithoutEffect("EgressRule")
-	p.reportWithoutEffect("IngressRule")
+	p.planIngressRules()
+	p.planGateways()
 	return p
+}
+
+// checkNetworking says what is wrong with the networking kinds, with names as
+// proxies of their own namespaces complete them. All of them have been read.
+func (p *plan) checkNetworking() {
+	for _, rule := range p.settings {
+		p.home(rule.ref.Namespace).checkDestinationRule(rule)
+	}
+	for _, vs := range p.virtual {
+		p.checkVirtualService(vs)
+	}
+}
+
+// pilot are the accidents of Pilot that this mesh keeps.
+func (p *plan) pilot() mesh.V1Compatibility { return p.snap.Settings.V1Compatibility }
+
+// service by host name, of the registry or of an EgressRule; nil when there is
+// none.
+func (p *plan) service(host string) *mesh.Service {
+	if svc := p.snap.Service(host); svc != nil {
+		return svc
+	}
+	return p.byEgress[host]
+}
+
+// routesHTTP tells whether requests to the port are routed one by one. TLS to
+// a host outside may start at the proxy, which then takes plain HTTP.
+func (p *plan) routesHTTP(svc *mesh.Service, port *mesh.Port) bool {
+	if port.Protocol != mesh.HTTPS {
+		return port.Protocol.IsHTTP()
+	}
+	return isEgress(svc) || svc.NamesExternal() && p.pilot().ExternalNameHTTPSAsHTTP
 }
 
 func (p *plan) report(problem diag.Problem) { p.problems = append(p.problems, problem) }
@@ -76,13 +121,32 @@ func (p *plan) reportNoDestination(o *schema.Object) {
 	})
 }
 
-// reportWithoutEffect tells authors of kinds that are stored but not yet
-// compiled.
-func (p *plan) reportWithoutEffect(kind string) {
-	for _, o := range p.snap.Objects(kind) {
-		p.report(diag.Problem{
-			Severity: diag.Warning, Reason: diag.NotHonoured, Object: o.Key().Ref(),
-			Message: "the object is stored, but proxies do not follow this kind yet",
-		})
+// notHonoured reports what an object says and no proxy will follow.
+func (p *plan) notHonoured(ref diag.Ref, field, message string) {
+	p.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.NotHonoured, Object: ref, Field: field, Message: message,
+	})
+}
+
+// conflict reports an object, or a part of it, that lost to another one.
+func (p *plan) conflict(ref diag.Ref, field, message string) {
+	p.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.Conflict, Object: ref, Field: field, Message: message,
+	})
+}
+
+// field is a part of an object that may be set and has no translation.
+type field struct {
+	set     bool
+	path    string
+	message string
+}
+
+// unsupported reports those that are set.
+func (p *plan) unsupported(ref diag.Ref, at string, fields []field) {
+	for _, f := range fields {
+		if f.set {
+			p.notHonoured(ref, at+"."+f.path, f.message)
+		}
 	}
 }

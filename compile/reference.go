@@ -26,8 +26,9 @@ func (p *plan) hostname(ref *schema.IstioService, namespace string) string {
 
 // source is a caller that a rule or policy is limited to.
 type source struct {
-	host   string
-	labels mesh.Labels
+	host      string // "": of any service
+	namespace string // of the service; "": any
+	labels    mesh.Labels
 }
 
 func (p *plan) source(ref *schema.IstioService, namespace string) *source {
@@ -44,7 +45,8 @@ func (s *source) fits(own []*mesh.Instance) bool {
 		return true
 	}
 	for _, i := range own {
-		if i.Service.Hostname == s.host && s.labels.SubsetOf(i.Labels) {
+		if (s.host == "" || i.Service.Hostname == s.host) &&
+			(s.namespace == "" || i.Service.Namespace == s.namespace) && s.labels.SubsetOf(i.Labels) {
 			return true
 		}
 	}
@@ -70,7 +72,7 @@ func (p *plan) checkSource(ref diag.Ref, field string, s *source) {
 // checkService reports a host that the registry does not have, and what
 // follows from that.
 func (p *plan) checkService(ref diag.Ref, field, host, consequence string) bool {
-	if p.snap.Service(host) != nil {
+	if p.service(host) != nil {
 		return true
 	}
 	p.report(diag.Problem{

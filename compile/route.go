@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"slices"
+
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -16,21 +18,35 @@ type plannedRoute struct {
 
 // planRoutes lays out every HTTP port: its rules, then the default route.
 func (p *plan) planRoutes() {
-	for _, svc := range p.snap.Services {
+	for _, svc := range slices.Concat(p.snap.Services, p.egress) {
 		for _, port := range svc.Ports {
-			if !port.Protocol.IsHTTP() {
+			if !p.routesHTTP(svc, port) {
 				continue
 			}
 			var routes []plannedRoute
 			for _, rule := range p.rules[svc.Hostname] {
-				routes = append(routes, p.planRoute(rule, svc, port))
+				if port.Protocol.IsHTTP() || isEgress(svc) {
+					routes = append(routes, p.planRoute(rule, svc, port))
+				}
 			}
-			to := p.newTarget(svc, port, nil)
-			p.routes[servicePort{svc, port}] = append(routes, plannedRoute{
-				route: defaultRoute(to.cluster.Name, svc), targets: []target{to},
-			})
+			p.routes[servicePort{svc, port}] = append(routes, p.defaultRoute(svc, port))
 		}
 	}
+}
+
+// defaultRoute takes all requests that no rule takes.
+func (p *plan) defaultRoute(svc *mesh.Service, port *mesh.Port) plannedRoute {
+	to := p.newTarget(svc, port, nil)
+	return plannedRoute{route: defaultRoute(to.cluster.Name, svc), targets: []target{to}}
+}
+
+// toEgress sends a route to the host outside, which has no versions and whose
+// rules lead nowhere else.
+func (p *plan) toEgress(out plannedRoute, svc *mesh.Service, port *mesh.Port) plannedRoute {
+	to := p.newTarget(svc, port, nil)
+	out.targets = []target{to}
+	out.route.Clusters = []ir.WeightedCluster{{Name: to.cluster.Name, Weight: 100}}
+	return out
 }
 
 func defaultRoute(cluster string, svc *mesh.Service) *ir.Route {
@@ -57,6 +73,10 @@ func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) pl
 		out.targets = append(out.targets, p.newTarget(svc, port, nil))
 		return out
 	}
+	addActions(route, spec)
+	if isEgress(svc) {
+		return p.toEgress(out, svc, port)
+	}
 	for _, entry := range destinations(spec.Route) {
 		to := p.destination(rule, svc, port, entry.Destination, entry.Labels)
 		out.targets = append(out.targets, to)
@@ -69,13 +89,16 @@ func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) pl
 		route.Mirror = to.cluster.Name
 		p.routed[labelled{to.host, to.labels.String()}] = true
 	}
+	return out
+}
+
+func addActions(route *ir.Route, spec *schema.RouteRule) {
 	route.Rewrite = rewrite(spec.Rewrite)
 	route.Retry = retry(spec.HTTPReqRetries)
 	route.Fault = fault(spec.HTTPFault)
 	route.CORS = cors(spec.CorsPolicy)
 	route.AppendHeaders = appendHeaders(spec.AppendHeaders)
 	route.WebSocket = spec.WebsocketUpgrade
-	return out
 }
 
 // destinations are the entries with weights that sum to 100: no entry at all

@@ -13,6 +13,7 @@ import (
 // routeRule is a RouteRule that can be used.
 type routeRule struct {
 	ref       diag.Ref
+	order     int // among all RouteRules, by namespace and name
 	namespace string
 	spec      *schema.RouteRule
 	host      string  // of the destination
@@ -23,12 +24,14 @@ type routeRule struct {
 // planRouteRules sorts the rules of each host. Rules that no request can reach
 // are reported and kept: which of them a caller sees is for Proxy to say.
 func (p *plan) planRouteRules() {
-	specs(p, "RouteRule", p.addRouteRule)
-	for _, svc := range p.snap.Services {
+	order := 0
+	specs(p, "RouteRule", func(o *schema.Object, spec *schema.RouteRule) {
+		order++
+		p.addRouteRule(o, spec, order)
+	})
+	for _, svc := range slices.Concat(p.snap.Services, p.egress) {
 		rules := p.rules[svc.Hostname]
-		slices.SortStableFunc(rules, func(a, b *routeRule) int {
-			return cmp.Compare(b.spec.Precedence, a.spec.Precedence)
-		})
+		slices.SortFunc(rules, compareRules)
 		p.reportHidden(rules)
 		for _, rule := range rules {
 			p.checkRule(rule, svc)
@@ -36,15 +39,21 @@ func (p *plan) planRouteRules() {
 	}
 }
 
+// compareRules puts the one to apply first in front.
+func compareRules(a, b *routeRule) int {
+	return cmp.Or(cmp.Compare(b.spec.Precedence, a.spec.Precedence), cmp.Compare(a.order, b.order))
+}
+
 // addRouteRule takes a rule in, unless its destination is unknown or a proxy
 // would refuse what it says.
-func (p *plan) addRouteRule(o *schema.Object, spec *schema.RouteRule) {
+func (p *plan) addRouteRule(o *schema.Object, spec *schema.RouteRule, order int) {
 	if spec.Destination == nil {
 		p.reportNoDestination(o)
 		return
 	}
 	rule := &routeRule{
 		ref:       o.Key().Ref(),
+		order:     order,
 		namespace: o.Meta.Namespace,
 		spec:      spec,
 		host:      p.hostname(spec.Destination, o.Meta.Namespace),
@@ -52,7 +61,7 @@ func (p *plan) addRouteRule(o *schema.Object, spec *schema.RouteRule) {
 	if spec.Match != nil {
 		rule.source = p.source(spec.Match.Source, rule.namespace)
 	}
-	match, bad := httpMatch(spec.Match)
+	match, bad := p.httpMatch(spec.Match)
 	rule.match = match
 	p.reportRegexes(rule, bad)
 	known := p.checkService(rule.ref, "spec.destination", rule.host, "so the rule has no effect")

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -34,12 +35,18 @@ func (p *plan) reportHidden(rules []*routeRule) {
 // checkRule reports what the rule asks for and cannot get.
 func (p *plan) checkRule(rule *routeRule, svc *mesh.Service) {
 	p.checkSource(rule.ref, "spec.match.source", rule.source)
-	if !slices.ContainsFunc(svc.Ports, func(port *mesh.Port) bool { return port.Protocol.IsHTTP() }) {
+	if !slices.ContainsFunc(svc.Ports, func(port *mesh.Port) bool { return p.routesHTTP(svc, port) }) {
 		p.report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.NotHonoured, Object: rule.ref, Field: "spec.destination",
 			Value:   fmt.Sprintf("%q", svc.Hostname),
 			Message: "the rule has no effect: no port of the service is HTTP, HTTP2 or GRPC",
 		})
+		return
+	}
+	p.checkFault(rule)
+	p.checkURI(rule)
+	if isEgress(svc) {
+		p.checkEgressActions(rule)
 		return
 	}
 	for i, entry := range rule.spec.Route {
@@ -48,7 +55,27 @@ func (p *plan) checkRule(rule *routeRule, svc *mesh.Service) {
 	if m := rule.spec.Mirror; m != nil {
 		p.checkDestination(rule, svc, "spec.mirror", m, m.Labels)
 	}
-	p.checkFault(rule)
+}
+
+// checkURI reports an expression for paths that is compared with a header.
+func (p *plan) checkURI(rule *routeRule) {
+	if slices.ContainsFunc(rule.match.Headers, func(h ir.HeaderMatch) bool { return h.Name == "uri" && h.Regex != "" }) {
+		p.notHonoured(rule.ref, "spec.match.request.headers.uri.regex",
+			"the rule never matches: the expression is compared with a header named uri, which no request has; "+
+				switchHint("uriRegexAsHeader", "it is compared with the path"))
+	}
+}
+
+// checkEgressActions reports where a rule for a host outside would send
+// requests, for they all go to that host.
+func (p *plan) checkEgressActions(rule *routeRule) {
+	const only = "requests to the host of an EgressRule go to that host only"
+	if len(rule.spec.Route) > 0 {
+		p.notHonoured(rule.ref, "spec.route", only)
+	}
+	if rule.spec.Mirror != nil {
+		p.notHonoured(rule.ref, "spec.mirror", only)
+	}
 }
 
 // checkDestination reports a place of a rule where requests would find no

@@ -11,9 +11,9 @@ import (
 
 // outboundHTTP fills the table of every port that HTTP services listen on.
 func (c *compiler) outboundHTTP() {
-	for _, svc := range c.snap.Services {
+	for _, svc := range c.services() {
 		for _, port := range svc.Ports {
-			if port.Protocol.IsHTTP() {
+			if c.plan.routesHTTP(svc, port) {
 				c.table(port.Number).add(c.virtualHost(svc, port))
 			}
 		}
@@ -21,6 +21,14 @@ func (c *compiler) outboundHTTP() {
 	for _, port := range slices.Sorted(maps.Keys(c.tables)) {
 		c.problems = append(c.problems, c.tables[port].claimDomains()...)
 	}
+}
+
+// services that this proxy may call. Routers do not follow EgressRules.
+func (c *compiler) services() []*mesh.Service {
+	if c.view.Role == mesh.Router {
+		return c.snap.Services
+	}
+	return slices.Concat(c.snap.Services, c.plan.egress)
 }
 
 func (c *compiler) table(port int) *table {
@@ -34,19 +42,27 @@ func (c *compiler) table(port int) *table {
 // see, up to the first that takes every request.
 func (c *compiler) virtualHost(svc *mesh.Service, port *mesh.Port) *candidate {
 	host := newCandidate(svc, port, c.view.Domain)
-	for _, planned := range c.plan.routes[servicePort{svc, port}] {
-		if !planned.source.fits(c.view.Instances) {
+	for _, planned := range visibleTo(c.view.Instances, c.domain.routesTo(svc, port)) {
+		c.needAll(planned.targets)
+		host.Routes = append(host.Routes, planned.route)
+	}
+	return host
+}
+
+// visibleTo are the routes for callers among the own instances, up to the first
+// that takes every request.
+func visibleTo(own []*mesh.Instance, all []plannedRoute) []plannedRoute {
+	var out []plannedRoute
+	for _, planned := range all {
+		if !planned.source.fits(own) {
 			continue
 		}
-		for _, t := range planned.targets {
-			c.need(t)
-		}
-		host.Routes = append(host.Routes, planned.route)
+		out = append(out, planned)
 		if planned.route.Match.CatchAll() {
 			break
 		}
 	}
-	return host
+	return out
 }
 
 // httpListeners takes the traffic for each table, whatever address it was
@@ -57,6 +73,9 @@ func (c *compiler) httpListeners() {
 		if port == c.snap.Settings.ProxyListenPort {
 			c.reportOwnPort(t.origins()[0], port)
 			continue
+		}
+		if l := c.tcp[ir.HostPort{Host: anyAddress, Port: port}]; l != nil {
+			c.reportHTTPLost(l, t)
 		}
 		routes := &ir.RouteTable{Name: strconv.Itoa(port), VirtualHosts: t.virtualHosts()}
 		c.config.RouteTables = append(c.config.RouteTables, routes)

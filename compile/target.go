@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -9,17 +10,36 @@ import (
 // target is a set of instances that a route or listener sends to.
 type target struct {
 	host    string
+	port    int // of the host
 	labels  mesh.Labels
 	cluster *ir.Cluster // as it is without a policy; shared, not to be changed
 }
 
 // newTarget is a version of a service at one of its ports.
 func (p *plan) newTarget(svc *mesh.Service, port *mesh.Port, labels mesh.Labels) target {
-	key := mesh.NewServiceKey(svc, port, labels)
-	cluster := p.newCluster(key, svc.Origin.Ref())
+	cluster := p.newCluster(mesh.NewServiceKey(svc, port, labels), svc.Origin.Ref())
 	cluster.HTTP2 = isHTTP2(port)
-	reach(cluster, svc, port, labels)
-	return target{svc.Hostname, labels, cluster}
+	reach(cluster, svc.Hostname, svc, port, labels)
+	if isEgress(svc) && port.Protocol == mesh.HTTPS {
+		cluster.TLS = &ir.ClientTLS{}
+	}
+	return target{svc.Hostname, port.Number, labels, cluster}
+}
+
+// borrowed is another host at the endpoints of an external service, as Pilot
+// built all destinations in the routes of that one.
+func (p *plan) borrowed(host string, own *mesh.Service, port *mesh.Port, labels mesh.Labels) target {
+	name := mesh.NewServiceKey(own, port, nil).Ports[0]
+	cluster := p.newCluster(mesh.ServiceKey{Hostname: host}.With(name, labels), own.Origin.Ref())
+	cluster.HTTP2 = isHTTP2(port)
+	reach(cluster, host, own, port, labels)
+	return target{host, port.Number, labels, cluster}
+}
+
+// nowhere is a cluster without endpoints: what cannot be reached fails.
+func (p *plan) nowhere(host string, port *mesh.Port, labels mesh.Labels, origin diag.Ref) target {
+	cluster := p.newCluster(mesh.ServiceKey{Hostname: host}.With(port.Name, labels), origin)
+	return target{host, port.Number, labels, cluster}
 }
 
 // destination is where a rule for own sends requests of one of own's ports: to
@@ -33,12 +53,11 @@ func (p *plan) destination(rule *routeRule, own *mesh.Service, port *mesh.Port, 
 	if host == own.Hostname {
 		return p.newTarget(own, port, labels)
 	}
-	dest := p.snap.Service(host)
+	dest := p.service(host)
 	if shared := sharedPort(port, dest); shared != nil {
 		return p.newTarget(dest, shared, labels)
 	}
-	key := mesh.ServiceKey{Hostname: host}.With(port.Name, labels)
-	return target{host, labels, p.newCluster(key, rule.ref)}
+	return p.nowhere(host, port, labels, rule.ref)
 }
 
 // sharedPort is the port of dest that stands for a port of another service.

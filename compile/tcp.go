@@ -16,9 +16,9 @@ import (
 // each port, in which the destination decides.
 func (c *compiler) outboundTCP() {
 	var shared []*ir.Listener
-	for _, svc := range c.snap.Services {
+	for _, svc := range c.services() {
 		for _, port := range svc.Ports {
-			if port.Protocol.IsHTTP() || port.Protocol == mesh.UDP {
+			if c.plan.routesHTTP(svc, port) || port.Protocol == mesh.UDP {
 				continue
 			}
 			if l := c.tcpPort(svc, port); l != nil {
@@ -36,11 +36,8 @@ func (c *compiler) outboundTCP() {
 // it is a new one. A port that finds its place taken gets neither listener nor
 // cluster.
 func (c *compiler) tcpPort(svc *mesh.Service, port *mesh.Port) *ir.Listener {
-	to := c.plan.newTarget(svc, port, nil)
-	route := ir.TCPRoute{Cluster: to.cluster.Name}
-	var at ir.HostPort
-	at.Port = port.Number
-	at.Host, route.Destinations = c.tcpAddress(svc)
+	host, destinations := c.tcpAddress(svc)
+	at := ir.HostPort{Host: host, Port: port.Number}
 	if at.Host == anyAddress && c.anyAddressTaken(svc, port) {
 		return nil
 	}
@@ -48,17 +45,37 @@ func (c *compiler) tcpPort(svc *mesh.Service, port *mesh.Port) *ir.Listener {
 	if l == nil {
 		l = &ir.Listener{
 			IP: at.Host, Port: at.Port, Direction: ir.Outbound,
-			TCP:     &ir.TCPListener{Mongo: port.Protocol == mesh.Mongo, Routes: []ir.TCPRoute{route}},
+			TCP:     &ir.TCPListener{Mongo: port.Protocol == mesh.Mongo},
 			Origins: []diag.Ref{svc.Origin.Ref()},
 		}
 		c.tcp[at] = l
-		c.need(to)
+		l.TCP.Routes = c.tcpRoutes(svc, port, destinations)
 		return l
 	}
-	if c.joinTCP(l, route, svc, port) {
-		c.need(to)
+	if c.mayJoinTCP(l, destinations, svc, port) {
+		l.TCP.Routes = append(l.TCP.Routes, c.tcpRoutes(svc, port, destinations)...)
+		l.Origins = append(l.Origins, svc.Origin.Ref())
 	}
 	return nil
+}
+
+// tcpRoutes send connections for the destinations to the service, or to where
+// its VirtualService wants them, and make sure of the clusters.
+func (c *compiler) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []string) []ir.TCPRoute {
+	var out []ir.TCPRoute
+	for _, planned := range c.domain.tcp[servicePort{svc, port}] {
+		if !planned.source.fits(c.view.Instances) {
+			continue
+		}
+		c.need(planned.to)
+		if len(planned.destinations) == 0 {
+			return append(out, ir.TCPRoute{Destinations: destinations, Cluster: planned.to.cluster.Name})
+		}
+		out = append(out, ir.TCPRoute{Destinations: planned.destinations, Cluster: planned.to.cluster.Name})
+	}
+	to := c.plan.newTarget(svc, port, nil)
+	c.need(to)
+	return append(out, ir.TCPRoute{Destinations: destinations, Cluster: to.cluster.Name})
 }
 
 // tcpAddress is where to listen for a service and what destinations to take
@@ -96,17 +113,17 @@ func (c *compiler) anyAddressTaken(svc *mesh.Service, port *mesh.Port) bool {
 		return true
 	}
 	t := c.tables[port.Number]
-	if t == nil {
+	if t == nil || c.plan.pilot().TCPTakesHTTPPort {
 		return false
 	}
 	c.reportTCP(svc, port, fmt.Sprintf("HTTP services, such as %s, use the port", t.hosts[0].service.Hostname))
 	return true
 }
 
-// joinTCP adds a route to a listener, unless another one has its place.
-func (c *compiler) joinTCP(l *ir.Listener, route ir.TCPRoute, svc *mesh.Service, port *mesh.Port) bool {
+// mayJoinTCP tells whether a listener has room for a further service.
+func (c *compiler) mayJoinTCP(l *ir.Listener, destinations []string, svc *mesh.Service, port *mesh.Port) bool {
 	taken := slices.IndexFunc(l.TCP.Routes, func(r ir.TCPRoute) bool {
-		return slices.Equal(r.Destinations, route.Destinations)
+		return slices.Equal(r.Destinations, destinations)
 	})
 	switch {
 	case taken >= 0:
@@ -116,8 +133,6 @@ func (c *compiler) joinTCP(l *ir.Listener, route ir.TCPRoute, svc *mesh.Service,
 		c.reportTCP(svc, port, fmt.Sprintf("%s uses the port with another protocol", l.Origins[0]))
 		return false
 	}
-	l.TCP.Routes = append(l.TCP.Routes, route)
-	l.Origins = append(l.Origins, svc.Origin.Ref())
 	return true
 }
 
@@ -145,5 +160,14 @@ func (c *compiler) reportOwnPort(ref diag.Ref, port int) {
 	c.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Object: ref, Field: "spec.ports", Value: fmt.Sprint(port),
 		Message: fmt.Sprintf("port %d cannot be reached: it is the proxies' own (proxyListenPort of the mesh settings)", port),
+	})
+}
+
+// reportHTTPLost tells the one who has the port what that costs the others.
+func (c *compiler) reportHTTPLost(l *ir.Listener, t *table) {
+	c.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.Conflict, Object: l.Origins[0], Field: "spec.ports", Value: fmt.Sprint(t.port),
+		Message: fmt.Sprintf("every connection to port %d is taken as TCP, also those to HTTP services such as %s; give this service an address of its own, or another port, or %s",
+			t.port, t.hosts[0].service.Hostname, switchHint("tcpTakesHTTPPort", "HTTP has the port")),
 	})
 }

@@ -111,7 +111,10 @@ func ParseDestination(text string) (netip.Prefix, error) {
 // ServerTLS terminates TLS with files on the proxy's machine.
 type ServerTLS struct {
 	CertificateFile, KeyFile string
-	ALPN                     []string
+	// CAFile holds the authorities of clients, which then must show a
+	// certificate; "" for clients without one.
+	CAFile string
+	ALPN   []string
 }
 
 // RouteTable is what an HTTP listener decides by.

@@ -1,0 +1,103 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// destinationRule is a DestinationRule; which of them a host has depends on how
+// names are completed, so a domainPlan knows.
+type destinationRule struct {
+	ref  diag.Ref
+	spec *networking.DestinationRule
+}
+
+func (p *plan) readDestinationRules() {
+	specs(p, "DestinationRule", func(o *schema.Object, spec *networking.DestinationRule) {
+		p.settings = append(p.settings, &destinationRule{o.Key().Ref(), spec})
+	})
+}
+
+// subset by name; nil when there is none, or no rule.
+func (r *destinationRule) subset(name string) *networking.Subset {
+	if r == nil {
+		return nil
+	}
+	for _, s := range r.spec.GetSubsets() {
+		if s.GetName() == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// noSuchSubset is a label that no instance has.
+const noSuchSubset = "pilot-api/no-such-subset"
+
+// subset is the labels that stand for a subset of a host.
+func (d *domainPlan) subset(host, name string) mesh.Labels {
+	if name == "" {
+		return nil
+	}
+	if s := d.ruleFor(host).subset(name); s != nil {
+		return s.GetLabels()
+	}
+	if d.pilot().UnknownSubsetIsAll {
+		return nil
+	}
+	return mesh.Labels{noSuchSubset: name}
+}
+
+// applied is a cluster under the rule: its own policy, and over that the one of
+// the first subset with the very labels.
+func (r *destinationRule) applied(t target, pilot mesh.V1Compatibility) *ir.Cluster {
+	out := *t.cluster
+	out.Origins = append(slices.Clone(out.Origins), r.ref)
+	a := policyWriter{&out, t, pilot}
+	a.apply(r.spec.GetTrafficPolicy(), false)
+	for _, s := range r.spec.GetSubsets() {
+		if t.labels.Equal(s.GetLabels()) {
+			a.apply(s.GetTrafficPolicy(), true)
+			break
+		}
+	}
+	return &out
+}
+
+// checkDestinationRule reports what proxies in its own namespace make of it.
+func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
+	host := d.complete(rule.spec.GetHost(), rule.ref.Namespace)
+	d.checkShortName(rule.ref, "spec.host", rule.spec.GetHost(), host)
+	d.checkPolicyFields(rule.ref, "spec.trafficPolicy", rule.spec.GetTrafficPolicy())
+	for i, s := range rule.spec.GetSubsets() {
+		at := fmt.Sprintf("spec.subsets[%d]", i)
+		d.checkPolicyFields(rule.ref, at+".trafficPolicy", s.GetTrafficPolicy())
+		d.checkLabels(rule.ref, at+".labels", host, s.GetLabels(), "so requests to the subset fail")
+		if s.GetTrafficPolicy() != nil && s.GetTrafficPolicy().GetOutlierDetection() == nil &&
+			rule.spec.GetTrafficPolicy().GetOutlierDetection() != nil && d.pilot().SubsetsDropOutlierDetection {
+			d.notHonoured(rule.ref, at+".trafficPolicy", "the subset has no outlier detection, as its own policy names none; "+
+				switchHint("subsetsDropOutlierDetection", "that of the rule holds"))
+		}
+	}
+	d.unsupported(rule.ref, "spec", []field{
+		{len(rule.spec.GetExportTo()) > 0 && !slices.Contains(rule.spec.GetExportTo(), "*"), "exportTo", "proxies of every namespace follow it"},
+		{rule.spec.GetWorkloadSelector() != nil, "workloadSelector", "the rule has no effect on fewer callers: every proxy follows it"},
+	})
+	svc := d.service(host)
+	switch first := d.rules[host]; {
+	case first != rule && first != nil:
+		d.conflict(rule.ref, "spec.host", fmt.Sprintf("the rule has no effect: %s is for the same host and comes first by namespace and name; rules are not merged", first.ref))
+	case svc == nil && !strings.HasPrefix(host, "*"):
+		d.checkService(rule.ref, "spec.host", host, "so the rule has no effect")
+	case svc != nil && svc.NamesExternal() && d.pilot().ExternalNamePoliciesIgnored:
+		d.notHonoured(rule.ref, "spec.host", "the rule has no effect on a service with an external name; "+switchHint("externalNamePoliciesIgnored", "it has"))
+	}
+}

@@ -1,0 +1,59 @@
+package compile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// edgeTable is the route table of one port of an edge proxy while its virtual
+// hosts are gathered.
+type edgeTable struct {
+	port     int
+	hosts    map[string]*ir.VirtualHost // by name
+	owners   map[string]diag.Ref        // by domain in small letters
+	problems diag.List
+}
+
+func newEdgeTable(port int) *edgeTable {
+	return &edgeTable{port: port, hosts: map[string]*ir.VirtualHost{}, owners: map[string]diag.Ref{}}
+}
+
+// host by name, with those of its domains that no other host has.
+func (t *edgeTable) host(name string, ref diag.Ref, domains []string) *ir.VirtualHost {
+	if known := t.hosts[name]; known != nil {
+		return known
+	}
+	out := &ir.VirtualHost{Name: name}
+	t.hosts[name] = out
+	for _, domain := range domains {
+		key := strings.ToLower(domain) // Envoy compares without case.
+		if first, taken := t.owners[key]; taken {
+			t.problems = append(t.problems, diag.Problem{
+				Severity: diag.Warning, Reason: diag.Conflict, Object: ref, Value: fmt.Sprintf("%q", domain),
+				Message: fmt.Sprintf("requests to this host at port %d follow %s, which comes first", t.port, first),
+			})
+			continue
+		}
+		t.owners[key] = ref
+		out.Domains = append(out.Domains, domain)
+	}
+	return out
+}
+
+// routeTable has the hosts that kept a domain.
+func (t *edgeTable) routeTable() *ir.RouteTable {
+	out := &ir.RouteTable{Name: strconv.Itoa(t.port)}
+	for _, host := range t.hosts {
+		if len(host.Domains) > 0 {
+			out.VirtualHosts = append(out.VirtualHosts, host)
+		}
+	}
+	slices.SortFunc(out.VirtualHosts, func(a, b *ir.VirtualHost) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}

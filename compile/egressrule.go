@@ -1,0 +1,93 @@
+package compile
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// planEgressRules makes services out of the hosts that EgressRules open: the
+// callers' connections go on to where they were going.
+func (p *plan) planEgressRules() {
+	protocols := map[int]egressClaim{}
+	specs(p, "EgressRule", func(o *schema.Object, spec *schema.EgressRule) {
+		if spec.Destination == nil || spec.Destination.Service == "" {
+			p.reportNoDestination(o)
+			return
+		}
+		host, ref := spec.Destination.Service, o.Key().Ref()
+		if first := p.service(host); first != nil {
+			p.conflict(ref, "spec.destination.service", fmt.Sprintf(
+				"the whole rule has no effect: %s has the same host, and comes first", first.Origin))
+			return
+		}
+		svc := &mesh.Service{
+			Hostname: host, Namespace: o.Meta.Namespace,
+			External: true, Resolution: mesh.Passthrough, Origin: o.Key(),
+		}
+		if !p.claimPorts(ref, spec.Ports, protocols) {
+			return
+		}
+		svc.Ports = p.egressPorts(ref, host, spec.Ports)
+		p.egress = append(p.egress, svc)
+		p.byEgress[host] = svc
+	})
+}
+
+// egressClaim is who uses a port first, and how: HTTP of any kind, TCP or
+// Mongo.
+type egressClaim struct {
+	protocol mesh.Protocol
+	ref      diag.Ref
+}
+
+// claimPorts tells whether the rule agrees with all before it about what its
+// ports carry. As in Pilot, one that does not still has its first ports count.
+func (p *plan) claimPorts(ref diag.Ref, ports []schema.EgressPort, protocols map[int]egressClaim) bool {
+	for i, port := range ports {
+		protocol, _ := mesh.ParseProtocol(port.Protocol)
+		if protocol.IsHTTP() || protocol == mesh.HTTPS {
+			protocol = mesh.HTTP
+		}
+		number := int(port.Port)
+		if first, taken := protocols[number]; taken && first.protocol != protocol {
+			p.conflict(ref, fmt.Sprintf("spec.ports[%d]", i), fmt.Sprintf(
+				"the whole rule has no effect: port %d is %s here and %s in %s, which comes first by namespace and name",
+				number, protocol, first.protocol, first.ref))
+			return false
+		} else if !taken {
+			protocols[number] = egressClaim{protocol, ref}
+		}
+	}
+	return true
+}
+
+// egressPorts leaves out what cannot be told apart: connections carry an
+// address and no host.
+func (p *plan) egressPorts(ref diag.Ref, host string, ports []schema.EgressPort) []*mesh.Port {
+	var out []*mesh.Port
+	for i, port := range ports {
+		protocol, known := mesh.ParseProtocol(port.Protocol)
+		plain := protocol == mesh.TCP || protocol == mesh.Mongo
+		switch {
+		case !known || !plain && !protocol.IsHTTP() && protocol != mesh.HTTPS:
+			p.notHonoured(ref, fmt.Sprintf("spec.ports[%d].protocol", i), "the port is left out: use http, http2, grpc, https, tcp or mongo")
+		case plain && !isAddress(host):
+			p.notHonoured(ref, fmt.Sprintf("spec.ports[%d]", i), "the port is left out: TCP needs an address or a block of them as spec.destination.service")
+		default:
+			out = append(out, &mesh.Port{Number: int(port.Port), Protocol: protocol})
+		}
+	}
+	return out
+}
+
+func isAddress(host string) bool {
+	_, block := netip.ParsePrefix(host)
+	_, address := netip.ParseAddr(host)
+	return block == nil || address == nil
+}
+
+func isEgress(svc *mesh.Service) bool { return svc.Origin.Kind == "EgressRule" }

@@ -1,0 +1,57 @@
+package compile
+
+import (
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// gatewayTLS is the TLS of a server, nil for plain text; false when it cannot
+// be served at all.
+func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSettings, needed bool) (*ir.ServerTLS, bool) {
+	p.checkServerTLS(ref, at, tls)
+	if !needed {
+		return nil, true
+	}
+	var out *ir.ServerTLS
+	switch mode := tls.GetMode(); mode {
+	case networking.ServerTLSSettings_SIMPLE, networking.ServerTLSSettings_MUTUAL:
+		out = serverTLS(tls.GetServerCertificate(), tls.GetPrivateKey())
+		if mode == networking.ServerTLSSettings_MUTUAL {
+			out.CAFile = tls.GetCaCertificates()
+		}
+	case networking.ServerTLSSettings_ISTIO_MUTUAL:
+		out = serverTLS(workloadCertificate, workloadKey)
+		out.CAFile = workloadRoots
+	default:
+		p.notHonoured(ref, at+".mode", "the server is left out: gateways terminate TLS; use SIMPLE or MUTUAL")
+		return nil, false
+	}
+	if pair, ok := p.snap.Settings.IngressCertificates[tls.GetCredentialName()]; ok {
+		out.CertificateFile, out.KeyFile = pair.CertificateFile, pair.KeyFile
+	}
+	if out.CertificateFile == "" || out.KeyFile == "" {
+		p.notHonoured(ref, at, "the server is left out: name serverCertificate and privateKey, or a credentialName that ingressCertificates of the mesh settings has files for")
+		return nil, false
+	}
+	return out, true
+}
+
+// checkServerTLS reports what TLS settings say beyond that.
+func (p *plan) checkServerTLS(ref diag.Ref, at string, tls *networking.ServerTLSSettings) {
+	const unverified = "certificates of clients are verified by caCertificates only"
+	p.unsupported(ref, at, []field{
+		{tls.GetHttpsRedirect(), "httpsRedirect", "requests in plain text are served like others"},
+		{len(tls.GetCredentialNames()) > 0, "credentialNames", "a port has one certificate; use credentialName"},
+		{len(tls.GetTlsCertificates()) > 0, "tlsCertificates", "a port has one certificate; use serverCertificate and privateKey"},
+		{tls.GetCaCrl() != "", "caCrl", "revocations are not looked up"},
+		{tls.GetCaCertCredentialName() != "", "caCertCredentialName", "there are no secrets to fetch; use caCertificates"},
+		{len(tls.GetSubjectAltNames()) > 0, "subjectAltNames", unverified},
+		{len(tls.GetVerifyCertificateSpki()) > 0, "verifyCertificateSpki", unverified},
+		{len(tls.GetVerifyCertificateHash()) > 0, "verifyCertificateHash", unverified},
+		{tls.GetMinProtocolVersion() != 0, "minProtocolVersion", "Envoy's defaults hold"},
+		{tls.GetMaxProtocolVersion() != 0, "maxProtocolVersion", "Envoy's defaults hold"},
+		{len(tls.GetCipherSuites()) > 0, "cipherSuites", "Envoy's defaults hold"},
+	})
+}

@@ -1,0 +1,129 @@
+package compile
+
+import (
+	"slices"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// httpRoutes are the routes of a VirtualService to one port of a service, for
+// sidecars and ingresses.
+func (d *domainPlan) httpRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedRoute {
+	var out []plannedRoute
+	for _, r := range vs.http {
+		for _, m := range r.matches {
+			if (m.port == 0 || int(m.port) == port.Number) && vs.serves(m.gateways, meshGateway) {
+				out = append(out, d.httpRoute(vs, r, m, svc, port))
+			}
+		}
+	}
+	return out
+}
+
+// gatewayRoutes are the routes at a gateway. The destinations' ports are called
+// by the name that Pilot gave to those of all gateways.
+func (d *domainPlan) gatewayRoutes(vs *virtualService, gateway string, number int) []plannedRoute {
+	port := &mesh.Port{Name: "http", Number: number, Protocol: mesh.HTTP}
+	var out []plannedRoute
+	for _, r := range vs.http {
+		for _, m := range r.matches {
+			if (m.port == 0 || int(m.port) == number) && vs.serves(m.gateways, gateway) {
+				out = append(out, d.httpRoute(vs, r, m, nil, port))
+			}
+		}
+	}
+	return out
+}
+
+// httpRoute is one route for one match; own is nil at a gateway.
+func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, own *mesh.Service, port *mesh.Port) plannedRoute {
+	route := r.route
+	route.Match = m.match
+	out := plannedRoute{source: m.source, route: &route}
+	if route.Redirect != nil {
+		return out
+	}
+	if own != nil && isEgress(own) {
+		return d.toEgress(out, own, port)
+	}
+	for i, to := range r.spec.GetRoute() {
+		t := d.target(vs, to.GetDestination(), own, port)
+		out.targets = append(out.targets, t)
+		route.Clusters = append(route.Clusters, ir.WeightedCluster{Name: t.cluster.Name, Weight: r.weights[i]})
+	}
+	if mirror, _ := mirrorOf(r.spec); mirror != nil {
+		t := d.target(vs, mirror, own, port)
+		out.targets = append(out.targets, t)
+		route.Mirror = t.cluster.Name
+	}
+	return out
+}
+
+// mirrorOf is where copies of all requests go, and the field that says so; nil
+// when only some are to be copied, which no Envoy of v1 can.
+func mirrorOf(r *networking.HTTPRoute) (*networking.Destination, string) {
+	percentage := r.GetMirrorPercentage()
+	mirror, field := r.GetMirror(), "mirror"
+	if mirror == nil && len(r.GetMirrors()) > 0 {
+		mirror, percentage, field = r.GetMirrors()[0].GetDestination(), r.GetMirrors()[0].GetPercentage(), "mirrors[0].destination"
+	}
+	part := percentage != nil && percentage.GetValue() < 100
+	if part || r.GetMirrorPercent() != nil && r.GetMirrorPercent().GetValue() < 100 {
+		return nil, field
+	}
+	return mirror, field
+}
+
+// target is where a destination sends requests of one of own's ports.
+func (d *domainPlan) target(vs *virtualService, to *networking.Destination, own *mesh.Service, port *mesh.Port) target {
+	host := d.complete(to.GetHost(), vs.ref.Namespace)
+	labels := d.subset(host, to.GetSubset())
+	switch {
+	case own != nil && host == own.Hostname && d.portFor(to, own, port) == port:
+		return d.newTarget(own, port, labels)
+	case own != nil && own.External && d.pilot().ExternalRouteEndpoints:
+		return d.borrowed(host, own, port, labels)
+	}
+	dest := d.service(host)
+	if p := d.portFor(to, dest, port); p != nil {
+		return d.newTarget(dest, p, labels)
+	}
+	return d.nowhere(host, port, labels, vs.ref)
+}
+
+// portFor is the port of a destination that stands for a port of another
+// service; nil when there is none.
+func (d *domainPlan) portFor(to *networking.Destination, dest *mesh.Service, port *mesh.Port) *mesh.Port {
+	if dest == nil {
+		return nil
+	}
+	if slices.Contains(dest.Ports, port) && (to.GetPort() == nil || d.pilot().DestinationPortIgnored) {
+		return port
+	}
+	if d.pilot().DestinationPortIgnored {
+		return sharedPort(port, dest)
+	}
+	if to.GetPort().GetNumber() != 0 {
+		return dest.Port(int(to.GetPort().GetNumber()))
+	}
+	if shared := sharedPort(port, dest); shared != nil {
+		return shared
+	}
+	return onlyHTTPPort(dest)
+}
+
+// onlyHTTPPort is the port that is meant when none is named.
+func onlyHTTPPort(svc *mesh.Service) *mesh.Port {
+	var found *mesh.Port
+	for _, port := range svc.Ports {
+		if port.Protocol.IsHTTP() && found != nil {
+			return nil
+		} else if port.Protocol.IsHTTP() {
+			found = port
+		}
+	}
+	return found
+}

@@ -1,0 +1,136 @@
+package compile
+
+import (
+	"cmp"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// ingress follows the IngressRules: port 80, and port 443 when a rule has a
+// secret.
+func (c *compiler) ingress() {
+	tables := map[int]*edgeTable{ingressHTTP: newEdgeTable(ingressHTTP), ingressHTTPS: newEdgeTable(ingressHTTPS)}
+	for _, rule := range c.plan.ingress {
+		t := tables[rule.table()]
+		host := t.host(rule.authority, rule.ref, ingressDomains(rule))
+		routes, _ := c.domain.edgeRoutes(rule)
+		for _, planned := range routes {
+			c.needAll(planned.targets)
+			host.Routes = append(host.Routes, c.atEdge(planned.route))
+		}
+	}
+	for _, t := range tables {
+		for _, host := range t.hosts {
+			slices.SortStableFunc(host.Routes, compareByPath)
+		}
+		c.problems = append(c.problems, t.problems...)
+		c.config.RouteTables = append(c.config.RouteTables, t.routeTable())
+	}
+	c.edgeListener(ingressHTTP, ir.Outbound, nil)
+	if secret := c.plan.ingressSecret(); secret != "" {
+		pair := c.snap.Settings.IngressCertificate(secret)
+		c.edgeListener(ingressHTTPS, ir.Outbound, serverTLS(pair.CertificateFile, pair.KeyFile))
+	}
+}
+
+func ingressDomains(rule *ingressRule) []string {
+	if rule.authority == "*" {
+		return []string{"*"}
+	}
+	return []string{rule.authority, net.JoinHostPort(rule.authority, strconv.Itoa(rule.table()))}
+}
+
+// edgeRoutes are the routes of the rule's service, as far as they have a
+// request in common with the rule, and whether one was lost that takes all.
+func (d *domainPlan) edgeRoutes(rule *ingressRule) (out []plannedRoute, lost bool) {
+	visible := visibleTo(nil, d.routesTo(rule.service, rule.port))
+	for _, planned := range visible {
+		if len(visible) > 1 && planned.route.Match.CatchAll() && d.pilot().IngressCatchAllLost {
+			lost = true
+			continue
+		}
+		if match, ok := narrowed(planned.route.Match, rule.path, rule.prefix); ok {
+			route := *planned.route
+			route.Match = match
+			planned.route = &route
+			out = append(out, planned)
+		}
+	}
+	return out, lost
+}
+
+// narrowed is what a match and a path, or a prefix, have in common.
+func narrowed(m ir.Match, path, prefix string) (ir.Match, bool) {
+	switch {
+	case path == "" && m.Path == "" && m.Regex == "":
+		if strings.HasPrefix(prefix, m.Prefix) {
+			m.Prefix = prefix
+		}
+		return m, strings.HasPrefix(m.Prefix, prefix)
+	case path == "" && m.Path != "":
+		return m, strings.HasPrefix(m.Path, prefix)
+	case path == "":
+		return m, prefix == "" || prefix == "/" // An expression has no prefix to narrow.
+	case m.Path != "":
+		return m, m.Path == path
+	case m.Regex != "":
+		whole, err := regexp.MatchString("^(?:"+m.Regex+")$", path)
+		return withPath(m, path), err == nil && whole
+	default:
+		return withPath(m, path), strings.HasPrefix(path, m.Prefix)
+	}
+}
+
+func withPath(m ir.Match, path string) ir.Match {
+	m.Path, m.Prefix, m.Regex = path, "", ""
+	return m
+}
+
+// compareByPath puts exact paths first, ascending, then expressions, then
+// prefixes, the longer of two that share a start in front.
+func compareByPath(a, b *ir.Route) int {
+	kind := func(m ir.Match) int {
+		switch {
+		case m.Path != "":
+			return 0
+		case m.Regex != "":
+			return 1
+		}
+		return 2
+	}
+	return cmp.Or(
+		cmp.Compare(kind(a.Match), kind(b.Match)),
+		cmp.Compare(a.Match.Path, b.Match.Path),
+		cmp.Compare(b.Match.Prefix, a.Match.Prefix),
+	)
+}
+
+// atEdge is a route as an edge proxy has it.
+func (c *compiler) atEdge(route *ir.Route) *ir.Route {
+	if route.Fault == nil || !c.plan.pilot().EdgeFaultsLost {
+		return route
+	}
+	calm := *route
+	calm.Fault = nil
+	return &calm
+}
+
+// edgeListener opens a port for callers from outside.
+func (c *compiler) edgeListener(port int, direction ir.Direction, tls *ir.ServerTLS, origins ...diag.Ref) {
+	http := c.http(strconv.Itoa(port))
+	http.UseRemoteAddress = true
+	c.listen(&ir.Listener{
+		IP: anyAddress, Port: port, Bind: true, Direction: direction,
+		HTTP: http, TLS: tls, Origins: origins,
+	})
+}
+
+func serverTLS(certificate, key string) *ir.ServerTLS {
+	return &ir.ServerTLS{CertificateFile: certificate, KeyFile: key, ALPN: []string{"h2", "http/1.1"}}
+}

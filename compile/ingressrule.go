@@ -1,0 +1,143 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// Ports of an ingress, which are also the names of its route tables.
+const (
+	ingressHTTP  = 80
+	ingressHTTPS = 443
+)
+
+// ingressRule is an IngressRule that can be used.
+type ingressRule struct {
+	ref       diag.Ref
+	service   *mesh.Service
+	port      *mesh.Port
+	authority string // "*" for any
+	path      string // exact; "": see prefix
+	prefix    string
+	secret    string // "": plain HTTP
+}
+
+// table is the port that the rule is for.
+func (r *ingressRule) table() int {
+	if r.secret != "" {
+		return ingressHTTPS
+	}
+	return ingressHTTP
+}
+
+// planIngressRules leaves out rules that ask for more than authority and path,
+// or for a port that is not there: Pilot did so without a word.
+func (p *plan) planIngressRules() {
+	specs(p, "IngressRule", func(o *schema.Object, spec *schema.IngressRule) {
+		if spec.Destination == nil {
+			p.reportNoDestination(o)
+			return
+		}
+		rule := &ingressRule{ref: o.Key().Ref(), authority: "*", secret: spec.TLSSecret}
+		host := p.hostname(spec.Destination, o.Meta.Namespace)
+		rule.service = p.snap.Service(host)
+		if rule.service == nil {
+			p.checkService(rule.ref, "spec.destination", host, "so the rule has no effect")
+			return
+		}
+		if p.ingressPort(rule, spec) && p.ingressMatch(rule, spec.Match) {
+			p.ingress = append(p.ingress, rule)
+			p.checkIngress(rule, spec)
+		}
+	})
+	p.checkSecrets()
+}
+
+func (p *plan) ingressPort(rule *ingressRule, spec *schema.IngressRule) bool {
+	at, wanted := "spec.destinationPort", "no port"
+	switch {
+	case spec.DestinationPort != nil:
+		wanted = fmt.Sprintf("port %d", *spec.DestinationPort)
+		rule.port = rule.service.Port(int(*spec.DestinationPort))
+	case spec.DestinationPortName != nil:
+		at, wanted = "spec.destinationPortName", fmt.Sprintf("port %q", *spec.DestinationPortName)
+		rule.port = rule.service.PortByName(*spec.DestinationPortName)
+	}
+	switch {
+	case rule.port == nil:
+		p.report(diag.Problem{
+			Severity: diag.Warning, Reason: diag.NoSuchReference, Object: rule.ref, Field: at,
+			Message: fmt.Sprintf("the rule has no effect: it names %s, and %s has none such", wanted, rule.service.Hostname),
+		})
+		return false
+	case !rule.port.Protocol.IsHTTP():
+		p.notHonoured(rule.ref, at, fmt.Sprintf("the rule has no effect: %s of %s is %s; it must be HTTP, HTTP2 or GRPC",
+			wanted, rule.service.Hostname, rule.port.Protocol))
+		return false
+	}
+	return true
+}
+
+func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
+	if m == nil || m.Request == nil {
+		return true
+	}
+	for name, how := range m.Request.Headers {
+		switch {
+		case name == "authority" && how.Exact != nil:
+			rule.authority = *how.Exact
+		case name == "uri" && how.Exact != nil:
+			rule.path = *how.Exact
+		case name == "uri" && how.Prefix != nil:
+			rule.prefix = *how.Prefix
+		default:
+			p.notHonoured(rule.ref, "spec.match.request.headers", fmt.Sprintf(
+				"the rule has no effect: of %s it asks what an ingress does not look at; use an exact authority, and an exact or prefix uri", name))
+			return false
+		}
+	}
+	return true
+}
+
+// checkIngress reports what the rules of the service lose at an ingress, where
+// there are no own instances.
+func (p *plan) checkIngress(rule *ingressRule, spec *schema.IngressRule) {
+	if spec.Match != nil && spec.Match.Source != nil {
+		p.notHonoured(rule.ref, "spec.match.source", "requests from anywhere are taken: an ingress does not know its callers")
+	}
+	routes, lost := p.home(rule.service.Namespace).edgeRoutes(rule)
+	if lost && len(routes) > 0 && p.pilot().IngressCatchAllLost {
+		p.notHonoured(rule.ref, "spec.destination", fmt.Sprintf("requests that no rule of %s asks for get no route, as it has rules; %s",
+			rule.service.Hostname, switchHint("ingressCatchAllLost", "they go to the service")))
+	}
+	for _, planned := range routes {
+		if planned.route.Fault != nil && p.pilot().EdgeFaultsLost {
+			p.notHonoured(planned.route.Origins[0], "spec", "ingresses inject no fault; "+switchHint("edgeFaultsLost", "they do"))
+		}
+	}
+}
+
+// checkSecrets reports secrets whose certificate is not shown: a listener has
+// one pair.
+func (p *plan) checkSecrets() {
+	shown := p.ingressSecret()
+	for _, rule := range p.ingress {
+		if rule.secret != "" && rule.secret != shown {
+			p.conflict(rule.ref, "spec.tlsSecret", fmt.Sprintf("the certificate of %q is shown instead: an ingress has one for all rules, that of the first secret by name", shown))
+		}
+	}
+}
+
+// ingressSecret is the first secret by name, "" when no rule has one.
+func (p *plan) ingressSecret() string {
+	first := ""
+	for _, rule := range p.ingress {
+		if first == "" || rule.secret != "" && rule.secret < first {
+			first = rule.secret
+		}
+	}
+	return first
+}

@@ -1,0 +1,21 @@
+package compile
+
+import (
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// managementPorts hands connections for probes and the like to the workload as
+// they are, whatever their protocol. A port that a service has stays with it.
+func (c *compiler) managementPorts() {
+	for _, port := range c.snap.Settings.ManagementPorts {
+		if port.Protocol == mesh.UDP || c.inbound[port.Number] != nil {
+			continue
+		}
+		cluster := c.needLocal(port.Number, false, nil)
+		c.listen(&ir.Listener{
+			Port: port.Number, Direction: ir.Inbound,
+			TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: cluster}}},
+		})
+	}
+}

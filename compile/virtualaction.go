@@ -1,0 +1,93 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// What a VirtualService does to a request on the way, field by field.
+
+func virtualRewrite(r *networking.HTTPRewrite) *ir.Rewrite {
+	if r.GetUri() == "" && r.GetAuthority() == "" {
+		return nil
+	}
+	return &ir.Rewrite{Host: r.GetAuthority(), Path: r.GetUri()}
+}
+
+func virtualRetry(r *networking.HTTPRetry) *ir.Retry {
+	if r.GetAttempts() <= 0 {
+		return nil
+	}
+	return &ir.Retry{Attempts: int(r.GetAttempts()), PerTryTimeout: r.GetPerTryTimeout().AsDuration()}
+}
+
+// virtualFault cuts percentages to whole numbers.
+func (p *plan) virtualFault(ref diag.Ref, at string, f *networking.HTTPFaultInjection) *ir.Fault {
+	var out ir.Fault
+	if d := f.GetDelay(); d.GetFixedDelay().AsDuration() > 0 {
+		//lint:ignore SA1019 Old objects have it.
+		old := d.GetPercent()
+		unset := d.GetPercentage() == nil && old == 0
+		if n := p.faultPercent(ref, at+".delay", d.GetPercentage().GetValue()+float64(old), unset); n > 0 {
+			out.Delay, out.DelayPercent = d.GetFixedDelay().AsDuration(), n
+		}
+	}
+	if a := f.GetAbort(); a.GetHttpStatus() > 0 {
+		if n := p.faultPercent(ref, at+".abort", a.GetPercentage().GetValue(), a.GetPercentage() == nil); n > 0 {
+			out.AbortStatus, out.AbortPercent = int(a.GetHttpStatus()), n
+		}
+	}
+	if out == (ir.Fault{}) {
+		return nil
+	}
+	return &out
+}
+
+// faultPercent is how many in a hundred requests meet the fault.
+func (p *plan) faultPercent(ref diag.Ref, at string, percent float64, unset bool) int {
+	switch {
+	case unset && p.pilot().UnsetPercentageIsAll:
+		p.notHonoured(ref, at+".percentage", "every request meets this fault, as no percentage is given; "+switchHint("unsetPercentageIsAll", "none would"))
+		return 100
+	case percent < 1:
+		p.notHonoured(ref, at+".percentage", "no request meets this fault: percentages are cut to whole numbers, and none is 0")
+	case percent != float64(int(percent)):
+		p.notHonoured(ref, at+".percentage", fmt.Sprintf("cut to %d, as Envoys of the v1 API know whole numbers only", int(percent)))
+	}
+	return min(100, int(percent))
+}
+
+func virtualCORS(c *networking.CorsPolicy) *ir.CORS {
+	if c == nil {
+		return nil
+	}
+	out := &ir.CORS{
+		//lint:ignore SA1019 Old objects have it.
+		AllowOrigin:   slices.Clone(c.GetAllowOrigin()),
+		AllowMethods:  c.GetAllowMethods(),
+		AllowHeaders:  c.GetAllowHeaders(),
+		ExposeHeaders: c.GetExposeHeaders(),
+		MaxAge:        c.GetMaxAge().AsDuration().Truncate(time.Second),
+	}
+	for _, origin := range c.GetAllowOrigins() {
+		if origin.GetExact() != "" {
+			out.AllowOrigin = append(out.AllowOrigin, origin.GetExact())
+		}
+	}
+	if c.GetAllowCredentials() != nil {
+		allowed := c.GetAllowCredentials().GetValue()
+		out.AllowCredentials = &allowed
+	}
+	return out
+}
+
+// switchHint tells an author how the sane reading is had.
+func switchHint(name, effect string) string {
+	return fmt.Sprintf("with v1Compatibility.%s false in the mesh settings %s", name, effect)
+}

@@ -1,0 +1,185 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// checkHTTPFields reports what a route says beyond what Envoys of the v1 API
+// can do.
+func (p *plan) checkHTTPFields(ref diag.Ref, at string, r *networking.HTTPRoute) {
+	headers, redirect := r.GetHeaders(), r.GetRedirect()
+	p.unsupported(ref, at, []field{
+		{r.GetDirectResponse() != nil, "directResponse", "proxies answer with redirects only"},
+		{r.GetDelegate() != nil, "delegate", "routes of other VirtualServices are not taken over; write them here"},
+		{len(headers.GetRequest().GetSet()) > 0, "headers.request.set", "headers are added to requests only; use add"},
+		{len(headers.GetRequest().GetRemove()) > 0, "headers.request.remove", "headers are added to requests only"},
+		{headers.GetResponse() != nil, "headers.response", "responses are left as they are"},
+		{redirect.GetScheme() != "", "redirect.scheme", "redirects keep the scheme"},
+		{redirect.GetPort() != 0 || redirect.GetDerivePort() != 0, "redirect.port", "redirects have no port of their own; write it in authority"},
+		{redirect.GetPrefixRewrite() != "", "redirect.prefixRewrite", "redirects replace the whole path; use uri"},
+		{redirect.GetRedirectCode() != 0 && redirect.GetRedirectCode() != 301, "redirect.redirectCode", "redirects answer 301"},
+		{r.GetRewrite().GetUriRegexRewrite() != nil, "rewrite.uriRegexRewrite", "rewrites replace what the match names; use uri"},
+	})
+	p.checkRetries(ref, at+".retries", r.GetRetries())
+	p.checkVirtualCORS(ref, at+".corsPolicy", r.GetCorsPolicy())
+	p.checkMirrors(ref, at, r)
+	for i, d := range r.GetRoute() {
+		if d.GetHeaders() != nil {
+			p.notHonoured(ref, fmt.Sprintf("%s.route[%d].headers", at, i), "headers are added for all destinations of a route alike; use headers of the route")
+		}
+	}
+	abort := r.GetFault().GetAbort()
+	p.unsupported(ref, at+".fault", []field{
+		{abort.GetGrpcStatus() != "" || abort.GetHttp2Error() != "", "abort", "requests are aborted with an HTTP status only; use httpStatus"},
+		{r.GetFault().GetDelay().GetExponentialDelay() != nil, "delay.exponentialDelay", "delays are fixed; use fixedDelay"},
+	})
+}
+
+func (p *plan) checkRetries(ref diag.Ref, at string, r *networking.HTTPRetry) {
+	p.unsupported(ref, at, []field{
+		{r.GetRetryOn() != "", "retryOn", "requests are retried on 5xx, connect-failure and refused-stream"},
+		{r.GetRetryRemoteLocalities() != nil, "retryRemoteLocalities", "any instance may be tried again"},
+		{r.GetRetryIgnorePreviousHosts() != nil, "retryIgnorePreviousHosts", "any instance may be tried again"},
+		{r.GetBackoff() != nil, "backoff", "the pause before another try is the proxy's own"},
+	})
+}
+
+func (p *plan) checkVirtualCORS(ref diag.Ref, at string, c *networking.CorsPolicy) {
+	for i, origin := range c.GetAllowOrigins() {
+		if origin.GetExact() == "" {
+			p.notHonoured(ref, fmt.Sprintf("%s.allowOrigins[%d]", at, i), "the origin is left out: only exact ones can be compared")
+		}
+	}
+	if c.GetUnmatchedPreflights() != networking.CorsPolicy_UNSPECIFIED {
+		p.notHonoured(ref, at+".unmatchedPreflights", "preflights of other origins go to the service")
+	}
+}
+
+func (p *plan) checkMirrors(ref diag.Ref, at string, r *networking.HTTPRoute) {
+	mirror, where := mirrorOf(r)
+	if (r.GetMirror() != nil || len(r.GetMirrors()) > 0) && mirror == nil {
+		p.notHonoured(ref, at+"."+where, "no request is copied: Envoys of the v1 API copy all or none")
+	}
+	if len(r.GetMirrors()) > 1 || r.GetMirror() != nil && len(r.GetMirrors()) > 0 {
+		p.notHonoured(ref, at+".mirrors", "requests are copied to the first mirror only")
+	}
+}
+
+// checkVirtualService reports what proxies in its own namespace make of it.
+func (p *plan) checkVirtualService(vs *virtualService) {
+	if to := vs.spec.GetExportTo(); len(to) > 0 && !slices.Contains(to, "*") {
+		p.notHonoured(vs.ref, "spec.exportTo", "proxies of every namespace follow it")
+	}
+	for i := range vs.spec.GetTls() {
+		p.notHonoured(vs.ref, fmt.Sprintf("spec.tls[%d]", i), "Envoys of the v1 API cannot tell TLS connections apart by server name")
+	}
+	home := p.home(vs.ref.Namespace)
+	for i, name := range vs.meshHosts() {
+		home.checkHost(vs, fmt.Sprintf("spec.hosts[%d]", i), name)
+	}
+	for _, r := range vs.http {
+		for i, to := range r.spec.GetRoute() {
+			home.checkTarget(vs, fmt.Sprintf("%s.route[%d].destination", r.field, i), to.GetDestination())
+		}
+		if mirror, where := mirrorOf(r.spec); mirror != nil {
+			home.checkTarget(vs, r.field+"."+where, mirror)
+		}
+	}
+	home.checkTCPRoutes(vs)
+	p.checkEdges(vs)
+}
+
+// checkHost reports a host that the VirtualService changes nothing for.
+func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
+	host := d.complete(name, vs.ref.Namespace)
+	d.checkShortName(vs.ref, at, name, host)
+	if strings.HasPrefix(host, "*") {
+		return // It may stand for many services, or for none as yet.
+	}
+	if d.service(host) == nil {
+		d.checkService(vs.ref, at, host, "so no request of a sidecar is routed by it")
+		return
+	}
+	if first := d.virtual[host]; first != vs && first != nil {
+		d.conflict(vs.ref, at, fmt.Sprintf("no effect for sidecars: %s is for %s too and comes first by namespace and name", first.ref, host))
+	} else if len(d.rulesOf(host)) > 0 {
+		for _, rule := range d.rulesOf(host) {
+			d.conflict(rule.ref, "spec.destination", fmt.Sprintf("the rule has no effect: %s is for the same host, and takes the place of all its RouteRules", vs.ref))
+		}
+	}
+}
+
+func (p *plan) rulesOf(host string) []*routeRule { return p.rules[host] }
+
+// checkShortName warns where a name means different services to different
+// callers.
+func (d *domainPlan) checkShortName(ref diag.Ref, at, name, host string) {
+	if name == host || !d.pilot().ShortNamesByCaller {
+		return
+	}
+	for _, svc := range d.snap.Services {
+		if svc.Hostname != host && strings.HasPrefix(svc.Hostname, name+".") && !svc.External {
+			d.notHonoured(ref, at, fmt.Sprintf("to callers of other namespaces this is a service of their own, such as %s; write %s, or %s",
+				svc.Hostname, host, switchHint("shortNamesByCaller", "it is that for all")))
+			return
+		}
+	}
+}
+
+// checkTarget reports a destination where requests find no endpoint.
+func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.Destination) {
+	const consequence = "so requests that go there fail"
+	host := d.complete(to.GetHost(), vs.ref.Namespace)
+	if d.service(host) == nil {
+		d.checkService(vs.ref, at+".host", host, consequence)
+		return
+	}
+	labels := mesh.Labels(d.subset(host, to.GetSubset()))
+	d.routed[labelled{host, labels.String()}] = true
+	if to.GetSubset() != "" && d.ruleFor(host).subset(to.GetSubset()) == nil {
+		what := "so all instances are taken; " + switchHint("unknownSubsetIsAll", "requests that go there fail")
+		if !d.pilot().UnknownSubsetIsAll {
+			what = consequence
+		}
+		d.report(diag.Problem{
+			Severity: diag.Warning, Reason: diag.NoSuchReference, Object: vs.ref, Field: at + ".subset",
+			Value: fmt.Sprintf("%q", to.GetSubset()), Message: "no DestinationRule of the host has this subset, " + what,
+		})
+		return
+	}
+	d.checkLabels(vs.ref, at+".subset", host, labels, consequence)
+	if to.GetPort() != nil && d.pilot().DestinationPortIgnored {
+		d.checkDestinationPort(vs, at+".port", host, to)
+	}
+}
+
+// checkDestinationPort warns of a port that is not the only one.
+func (d *domainPlan) checkDestinationPort(vs *virtualService, at, host string, to *networking.Destination) {
+	if port := onlyHTTPPort(d.service(host)); port != nil && port.Number == int(to.GetPort().GetNumber()) {
+		return
+	}
+	d.notHonoured(vs.ref, at, "requests go to the port that has the name of the one they came for (http, at gateways); "+
+		switchHint("destinationPortIgnored", "they go to this one"))
+}
+
+// checkEdges reports what is lost where there are no own instances.
+func (p *plan) checkEdges(vs *virtualService) {
+	if len(vs.gatewayNames()) == 0 {
+		return
+	}
+	for _, r := range vs.http {
+		if len(r.spec.GetMatch()) > 0 && p.pilot().EdgeMatchesLost {
+			p.notHonoured(vs.ref, r.field+".match", "gateways leave out routes that have a match; "+switchHint("edgeMatchesLost", "they do not"))
+		}
+		if r.route.Fault != nil && p.pilot().EdgeFaultsLost {
+			p.notHonoured(vs.ref, r.field+".fault", "gateways inject no fault; "+switchHint("edgeFaultsLost", "they do"))
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// meshGateway is the word for all sidecars where gateways are listed.
+const meshGateway = "mesh"
+
+// WebSocketAnnotation on a VirtualService names, joined by commas, those of
+// its http routes that upgrade connections to WebSocket. Istio has had no field
+// for it since Envoys need not be told; those of the v1 API must be.
+const WebSocketAnnotation = "pilot-api/websocket-routes"
+
+// virtualService is a VirtualService with what can be used of it.
+type virtualService struct {
+	ref   diag.Ref
+	order int // among all, by namespace and name
+	spec  *networking.VirtualService
+	http  []*httpRoute
+}
+
+// httpRoute is an entry of spec.http as far as it is the same for all ports.
+type httpRoute struct {
+	spec    *networking.HTTPRoute
+	field   string
+	route   ir.Route // without match, clusters and mirror
+	matches []routeMatch
+	weights []int
+}
+
+// routeMatch is one way to come to a route.
+type routeMatch struct {
+	match    ir.Match
+	source   *source
+	port     uint32 // 0: any
+	gateways []string
+}
+
+func (p *plan) readVirtualServices() {
+	specs(p, "VirtualService", func(o *schema.Object, spec *networking.VirtualService) {
+		vs := &virtualService{ref: o.Key().Ref(), order: len(p.virtual), spec: spec}
+		websockets := strings.Split(o.Meta.Annotations[WebSocketAnnotation], ",")
+		for i, entry := range spec.GetHttp() {
+			if r := p.httpRoute(vs.ref, fmt.Sprintf("spec.http[%d]", i), entry); r != nil {
+				r.route.WebSocket = entry.GetName() != "" && slices.Contains(websockets, entry.GetName())
+				vs.http = append(vs.http, r)
+			}
+		}
+		p.virtual = append(p.virtual, vs)
+		for _, name := range vs.gatewayNames() {
+			p.bound[name] = append(p.bound[name], vs)
+		}
+	})
+}
+
+// httpRoute is nil for a route that must not be used.
+func (p *plan) httpRoute(ref diag.Ref, at string, entry *networking.HTTPRoute) *httpRoute {
+	p.checkHTTPFields(ref, at, entry)
+	r := &httpRoute{spec: entry, field: at, route: ir.Route{
+		Operation: ref.Name,
+		Timeout:   entry.GetTimeout().AsDuration(),
+		Origins:   []diag.Ref{ref},
+	}}
+	if !p.readMatches(ref, r) || !p.readAction(ref, r) {
+		return nil
+	}
+	r.route.Rewrite = virtualRewrite(entry.GetRewrite())
+	r.route.Retry = virtualRetry(entry.GetRetries())
+	r.route.Fault = p.virtualFault(ref, at+".fault", entry.GetFault())
+	r.route.CORS = virtualCORS(entry.GetCorsPolicy())
+	r.route.AppendHeaders = appendHeaders(entry.GetHeaders().GetRequest().GetAdd())
+	return r
+}
+
+// readAction tells whether the route says where requests go.
+func (p *plan) readAction(ref diag.Ref, r *httpRoute) bool {
+	if redirect := r.spec.GetRedirect(); redirect != nil {
+		r.route = ir.Route{
+			Operation: r.route.Operation, Timeout: r.route.Timeout, Origins: r.route.Origins,
+			Redirect: &ir.Redirect{Host: redirect.GetAuthority(), Path: redirect.GetUri()},
+		}
+		if *r.route.Redirect == (ir.Redirect{}) {
+			p.notHonoured(ref, r.field+".redirect", "the route is left out: only uri and authority can be redirected")
+			return false
+		}
+		return true
+	}
+	var weights []int32
+	for _, d := range r.spec.GetRoute() {
+		weights = append(weights, d.GetWeight())
+	}
+	r.weights = percentages(weights)
+	if r.weights == nil {
+		p.notHonoured(ref, r.field, "the route is left out: it needs a redirect, or destinations of which one has a weight")
+	}
+	return r.weights != nil
+}
+
+// percentages divide 100 like the weights, by largest remainder; nil when
+// there is nothing to divide by. A single weight may be unset.
+func percentages(weights []int32) []int {
+	if len(weights) == 1 {
+		return []int{100}
+	}
+	sum := 0
+	for _, w := range weights {
+		sum += int(max(0, w))
+	}
+	if sum == 0 {
+		return nil
+	}
+	out, order, left := make([]int, len(weights)), make([]int, len(weights)), 100
+	for i, w := range weights {
+		out[i], order[i] = int(max(0, w))*100/sum, i
+		left -= out[i]
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return int(max(0, weights[b]))*100%sum - int(max(0, weights[a]))*100%sum
+	})
+	for _, i := range order[:left] {
+		out[i]++
+	}
+	return out
+}
+
+// serves tells whether a list of gateways is for this one; none is the mesh.
+// A name without a namespace is one of the VirtualService's own.
+func (vs *virtualService) serves(gateways []string, gateway string) bool {
+	if len(gateways) == 0 {
+		gateways = vs.spec.GetGateways()
+	}
+	if len(gateways) == 0 {
+		return gateway == meshGateway
+	}
+	return slices.ContainsFunc(gateways, func(name string) bool { return vs.gatewayName(name) == gateway })
+}
+
+// gatewayName is "mesh", or "namespace/name".
+func (vs *virtualService) gatewayName(name string) string {
+	if name == meshGateway || strings.Contains(name, "/") {
+		return name
+	}
+	return vs.ref.Namespace + "/" + name
+}
+
+// gatewayNames are the Gateways that it binds its hosts to.
+func (vs *virtualService) gatewayNames() []string {
+	var out []string
+	for _, name := range vs.spec.GetGateways() {
+		if name = vs.gatewayName(name); name != meshGateway && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// meshHosts are the hosts that sidecars follow it for.
+func (vs *virtualService) meshHosts() []string {
+	if !vs.serves(vs.spec.GetGateways(), meshGateway) {
+		return nil
+	}
+	return vs.spec.GetHosts()
+}
+
+// ownSource is the callers that a match is for. Pilot looked for one among
+// the proxy's own instances even when the match names no labels, so a proxy
+// without instances never had one.
+func (p *plan) ownSource(labels mesh.Labels, namespace string) *source {
+	if len(labels) == 0 && namespace == "" && !p.pilot().EdgeMatchesLost {
+		return nil
+	}
+	return &source{labels: labels, namespace: namespace}
+}
