@@ -77,6 +77,8 @@ func TestLookup(t *testing.T) {
 		"routerules.config.istio.io": "RouteRule", "RouteRule.v1alpha2.config.istio.io": "RouteRule", "rr.v1alpha1.config.istio.io": "RouteRule",
 		"destination-policies": "DestinationPolicy", "destinationpolicies": "DestinationPolicy", "dp": "DestinationPolicy",
 		"egressrule": "EgressRule", "er": "EgressRule", "ingress-rules": "IngressRule", "ir": "IngressRule",
+		"virtual-services": "VirtualService", "vs": "VirtualService", "DestinationRule": "DestinationRule", "dr": "DestinationRule",
+		"gateways": "Gateway", "gw.networking.istio.io": "Gateway", "gateway-s": "",
 		"service-entries": "ServiceEntry", "se": "ServiceEntry", "serviceentries.networking.istio.io": "ServiceEntry",
 		"workload-entry": "WorkloadEntry", "we": "WorkloadEntry",
 		"": "", "rule": "", "rr.networking.istio.io": "", "rr.v1.config.istio.io": "", "pods": "",

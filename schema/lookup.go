@@ -20,9 +20,11 @@ func Lookup(name string) (*Kind, bool) {
 
 // names are all names of the kind, in lower case.
 func (k *Kind) names() []string {
-	first, _, _ := strings.Cut(k.Dashed, "-")
-	dashedPlural := first + "-" + strings.TrimPrefix(k.Plural, first)
-	return append([]string{k.Singular, k.Plural, k.Dashed, dashedPlural}, k.ShortNames...)
+	names := append([]string{k.Singular, k.Plural, k.Dashed}, k.ShortNames...)
+	if first, _, dashed := strings.Cut(k.Dashed, "-"); dashed {
+		names = append(names, first+"-"+strings.TrimPrefix(k.Plural, first))
+	}
+	return names
 }
 
 func (k *Kind) qualified(by string) bool {

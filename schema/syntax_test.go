@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -89,6 +90,13 @@ func TestSyntaxAllowed(t *testing.T) {
 // FuzzDecode looks for texts that are taken and not read back, and for panics.
 func FuzzDecode(f *testing.F) {
 	for _, file := range sharedFiles(f, "samples/bookinfo-0.7.1/*.yaml") {
+		f.Add(readFile(f, file))
+	}
+	examples, err := filepath.Glob("../examples/bookinfo-networking/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range examples {
 		f.Add(readFile(f, file))
 	}
 	f.Add(readFile(f, "testdata/many-problems.yaml"))
