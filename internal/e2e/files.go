@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// gatewayPort is how rules of gateways spell the port that they open.
+const gatewayPort = "number: 80,"
+
 // elsewhere moves the instances, 127.0.0.10 and up in the files, into a random
 // /24 of the loopback network, and Envoy's listeners to free ports.
 func elsewhere() (*strings.Replacer, error) {
@@ -22,6 +25,11 @@ func elsewhere() (*strings.Replacer, error) {
 		// What listens on 127.0.0.1 stays there.
 		moves = append(moves, "127.0.0.1:"+port, fmt.Sprintf("127.0.0.1:%d", free), port, strconv.Itoa(free))
 	}
+	gateway, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	moves = append(moves, gatewayPort, fmt.Sprintf("number: %d,", gateway))
 	return strings.NewReplacer(append(moves, "127.0.0.", block)...), nil
 }
 
