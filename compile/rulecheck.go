@@ -88,7 +88,7 @@ func (p *plan) checkDestination(rule *routeRule, own *mesh.Service, field string
 		if !p.checkService(rule.ref, field, host, consequence) {
 			return
 		}
-		dest = p.snap.Service(host)
+		dest = p.service(host)
 	}
 	p.checkLabels(rule.ref, field+".labels", dest.Hostname, labels, consequence)
 	for _, port := range own.Ports {
