@@ -60,6 +60,13 @@ func (o *objects) set(all ...*schema.Object) {
 	o.changed = make(chan struct{})
 }
 
+// restore goes back to another revision; the next set is the one after it.
+func (o *objects) restore(revision int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.revision = revision
+}
+
 func object(t testing.TB, kind, name, spec string) *schema.Object {
 	t.Helper()
 	k, ok := schema.KindByName(kind)

@@ -16,6 +16,7 @@ import (
 // changes; it only grows, by proxies that ask for the first time.
 type generation struct {
 	server    *Server
+	serial    int64 // counts generations of this process
 	mesh      *mesh.Snapshot
 	pool      *pool
 	endpoints endpointSets
@@ -55,6 +56,9 @@ func newGeneration(s *Server, snapshot *mesh.Snapshot, before *generation) *gene
 		views:  map[string]*lazy[view]{},
 		places: map[string]*place{},
 		stale:  map[string]bool{},
+	}
+	if before != nil {
+		g.serial = before.serial + 1
 	}
 	g.pool = newPool(4*s.opts.MaxProxies, before)
 	g.endpoints = newEndpointSets(g, before)

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ type handover struct {
 	asked   time.Time        // when clusters were last polled
 	pace    time.Duration    // between the last two polls for clusters
 	offered time.Time        // when the target's clusters were first answered
-	routed  map[string]*view // by route table (listeners under their type), the view last answered from
+	routed  map[string]*view // by route table polled (listeners under their type), the view last answered from
 	moved   time.Time        // when routed last changed
 }
 
@@ -95,25 +96,38 @@ func (h *handover) routes(next *view, name string) *view {
 			answer = before
 		}
 	}
-	if h.routed == nil {
-		h.routed = map[string]*view{}
-	}
-	if h.routed[name] != answer {
-		h.routed[name] = answer
-		h.moved = now
-	}
+	h.note(name, answer, now)
 	return answer
 }
 
+// note remembers what was answered. Names are the client's to choose, so only
+// the tables of the views that are held are kept.
+func (h *handover) note(name string, answer *view, now time.Time) {
+	if h.routed == nil {
+		h.routed = map[string]*view{}
+	}
+	maps.DeleteFunc(h.routed, func(_ string, v *view) bool { return !slices.Contains(h.held, v) })
+	if h.routed[name] != answer && answer.tables(name) {
+		h.routed[name] = answer
+		h.moved = now
+	}
+}
+
+// tables tells whether the view has such a route table, or listeners.
+func (v *view) tables(name string) bool {
+	return name == ListenerType || slices.ContainsFunc(v.config.RouteTables, func(t *ir.RouteTable) bool { return t.Name == name })
+}
+
 // turn makes next the target, unless there is a newer one: a request may have
-// begun before the last change was published.
+// begun before the last change was published. What is newer is told by the
+// order of publishing; a revision goes back when a store is restored.
 func (h *handover) turn(next *view, now time.Time) *view {
 	if len(h.held) == 0 {
 		h.held, h.since, h.offered = []*view{next}, now, now
 		return next
 	}
 	target := h.held[len(h.held)-1]
-	if next == target || next.revision < target.revision {
+	if next == target || next.serial < target.serial {
 		return target
 	}
 	added, removed := clustersBetween(target.config, next.config)

@@ -138,6 +138,32 @@ func TestHandoverAtTheProxysPace(t *testing.T) {
 	})
 }
 
+// TestHandoverAfterRestore: a store that was restored from a copy is at an older
+// revision, and is what holds now.
+func TestHandoverAfterRestore(t *testing.T) {
+	inHandover(t, func(p poller, src *objects) {
+		src.restore(-100)
+		src.set(service(p.T, "web.example", "10.1.0.1"), toVersion(p.T, "restored"))
+		time.Sleep(time.Second)
+		p.want("cluster of the restored rule", p.hasCluster(clusterOf("restored")), true)
+		time.Sleep(time.Second)
+		p.want("route of the restored rule", p.routesTo(clusterOf("restored")), true)
+	})
+}
+
+// TestHandoverForgetsInventedTables: the names in a poll are the client's, and
+// so must cost nothing that lasts.
+func TestHandoverForgetsInventedTables(t *testing.T) {
+	inHandover(t, func(p poller, _ *objects) {
+		p.hasCluster("")
+		v3(p.T, p.s, discovery.RouteType, nodeA, "4711")
+		time.Sleep(time.Second)
+		p.routesTo("")
+		time.Sleep(time.Second)
+		p.want("cluster v1 after its last route", p.hasCluster(clusterOf("v1")), false)
+	})
+}
+
 // TestNoHandoverForSameClusters: a change that needs no other clusters is
 // live with the next poll for routes.
 func TestNoHandoverForSameClusters(t *testing.T) {

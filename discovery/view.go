@@ -18,7 +18,7 @@ type view struct {
 	// keep all the rest of its time in memory.
 	server   *Server
 	pool     *pool
-	revision int64 // of the snapshot it was compiled from
+	serial   int64 // of the generation it was compiled for
 	config   *ir.Config
 	compiled diag.List
 
@@ -30,7 +30,7 @@ type view struct {
 // served to anybody.
 func (g *generation) compileView(mv mesh.View) (*view, error) {
 	start := time.Now()
-	v := &view{server: g.server, pool: g.pool, revision: g.mesh.Revision}
+	v := &view{server: g.server, pool: g.pool, serial: g.serial}
 	err := g.server.contained("compile", func() error {
 		v.config, v.compiled = compile.Proxy(g.mesh, mv)
 		return ir.Validate(v.config)
