@@ -48,6 +48,8 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func newCommand(stderr io.Writer) *cobra.Command {
 	var o options
+	flags := pflag.NewFlagSet("pilot-api", pflag.ContinueOnError)
+	o.register(flags)
 	cmd := &cobra.Command{
 		Use:   "pilot-api",
 		Short: "A service mesh's control plane that needs no Kubernetes",
@@ -68,8 +70,8 @@ Every flag can also be given in the environment: --data-dir as PILOT_DATA_DIR.`,
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
+		PreRunE: func(*cobra.Command, []string) error {
+			if err := fromEnvironment(flags, os.LookupEnv); err != nil {
 				return err
 			}
 			return o.validate()
@@ -82,7 +84,7 @@ Every flag can also be given in the environment: --data-dir as PILOT_DATA_DIR.`,
 			return run(cmd.Context(), o, log)
 		},
 	}
-	o.register(cmd.Flags())
+	cmd.Flags().AddFlagSet(flags)
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	// The first signal ends the program in order; the second one at once.
+	context.AfterFunc(ctx, stop)
 	os.Exit(Main(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
