@@ -31,7 +31,15 @@ const (
 )
 
 // ParseProtocol reads a protocol in any case; false when there is no such one.
+// None said is TCP. A protocol that proxies treat like another one is read as
+// that one.
 func ParseProtocol(s string) (Protocol, bool) {
+	switch strings.ToUpper(s) {
+	case "", "MYSQL":
+		return TCP, true
+	case "GRPC-WEB":
+		return HTTP, true
+	}
 	for _, p := range []Protocol{HTTP, HTTP2, GRPC, HTTPS, TCP, TLS, Mongo, Redis, UDP} {
 		if strings.EqualFold(string(p), s) {
 			return p, true

@@ -217,3 +217,15 @@ func TestViewKey(t *testing.T) {
 		t.Error("an ingress has own instances")
 	}
 }
+
+// TestPortProtocols: whatever validation lets pass is a port of the mesh.
+func TestPortProtocols(t *testing.T) {
+	for written, want := range map[string]mesh.Protocol{
+		"": mesh.TCP, "tcp": mesh.TCP, "MYSQL": mesh.TCP, "GRPC-WEB": mesh.HTTP, "grpc": mesh.GRPC,
+		"HTTP": mesh.HTTP, "http2": mesh.HTTP2, "HTTPS": mesh.HTTPS, "TLS": mesh.TLS, "MONGO": mesh.Mongo, "redis": mesh.Redis, "UDP": mesh.UDP,
+	} {
+		if got, ok := mesh.ParseProtocol(written); !ok || got != want {
+			t.Errorf("%q: got %q, %v, want %q", written, got, ok, want)
+		}
+	}
+}
