@@ -117,7 +117,7 @@ func (c *compiler) serve(t *edgeTable, gw *gateway, server *gatewayServer) {
 				if t.owners[strings.ToLower(host)] != vs.ref || len(virtual.Routes) > 0 {
 					continue
 				}
-				for _, planned := range visibleTo(nil, c.domain.gatewayRoutes(vs, name, server.port)) {
+				for _, planned := range visibleAtEdge(c.domain.gatewayRoutes(vs, name, server.port)) {
 					c.needAll(planned.targets)
 					virtual.Routes = append(virtual.Routes, c.atEdge(planned.route))
 				}

@@ -32,6 +32,7 @@ func (c *compiler) httpProxy() {
 	c.config.RouteTables = append(c.config.RouteTables, all)
 	http := c.http(httpProxyTable)
 	http.ForwardProxy = true
+	http.AbsoluteURLs = !c.plan.pilot().ProxyPortBare
 	c.listen(&ir.Listener{
 		IP: "127.0.0.1", Port: c.snap.Settings.ProxyHTTPPort,
 		Bind: true, Direction: ir.Outbound, HTTP: http,

@@ -42,7 +42,7 @@ func (d *domainPlan) gatewayRoutes(vs *virtualService, gateway string, number in
 func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, own *mesh.Service, port *mesh.Port) plannedRoute {
 	route := r.route
 	route.Match = m.match
-	out := plannedRoute{source: m.source, route: &route}
+	out := plannedRoute{source: m.source, noEdge: m.noEdge, route: &route}
 	if route.Redirect != nil {
 		return out
 	}

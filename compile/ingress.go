@@ -49,7 +49,7 @@ func ingressDomains(rule *ingressRule) []string {
 // edgeRoutes are the routes of the rule's service, as far as they have a
 // request in common with the rule, and whether one was lost that takes all.
 func (d *domainPlan) edgeRoutes(rule *ingressRule) (out []plannedRoute, lost bool) {
-	visible := visibleTo(nil, d.routesTo(rule.service, rule.port))
+	visible := visibleAtEdge(d.routesTo(rule.service, rule.port))
 	for _, planned := range visible {
 		if len(visible) > 1 && planned.route.Match.CatchAll() && d.pilot().IngressCatchAllLost {
 			lost = true

@@ -12,6 +12,7 @@ import (
 // plannedRoute is a route for callers of one source.
 type plannedRoute struct {
 	source  *source // nil: any caller
+	noEdge  bool    // for sidecars only
 	route   *ir.Route
 	targets []target // the clusters it needs
 }

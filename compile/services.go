@@ -65,6 +65,11 @@ func visibleTo(own []*mesh.Instance, all []plannedRoute) []plannedRoute {
 	return out
 }
 
+// visibleAtEdge are the routes for callers from outside.
+func visibleAtEdge(all []plannedRoute) []plannedRoute {
+	return visibleTo(nil, slices.DeleteFunc(slices.Clone(all), func(planned plannedRoute) bool { return planned.noEdge }))
+}
+
 // httpListeners takes the traffic for each table, whatever address it was
 // going to.
 func (c *compiler) httpListeners() {

@@ -33,11 +33,11 @@ func (d *domainPlan) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh
 			if !tcpMatches(m, port) || !vs.serves(m.GetGateways(), meshGateway) {
 				continue
 			}
-			route := plannedTCP{destinations: m.GetDestinationSubnets(), to: d.target(vs, to, svc, port)}
-			if m != nil && (len(m.GetSourceLabels()) > 0 || m.GetSourceNamespace() != "") {
-				route.source = &source{labels: m.GetSourceLabels(), namespace: m.GetSourceNamespace()}
-			}
-			out = append(out, route)
+			out = append(out, plannedTCP{
+				source:       ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),
+				destinations: m.GetDestinationSubnets(),
+				to:           d.target(vs, to, svc, port),
+			})
 		}
 	}
 	return out

@@ -26,7 +26,8 @@ func (p *plan) readMatches(ref diag.Ref, r *httpRoute) bool {
 		}
 		r.matches = append(r.matches, routeMatch{
 			match:    virtualMatch(m),
-			source:   p.ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),
+			source:   ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),
+			noEdge:   p.pilot().EdgeMatchesLost,
 			port:     m.GetPort(),
 			gateways: m.GetGateways(),
 		})

@@ -42,6 +42,7 @@ type httpRoute struct {
 type routeMatch struct {
 	match    ir.Match
 	source   *source
+	noEdge   bool   // lost where there are no own instances
 	port     uint32 // 0: any
 	gateways []string
 }
@@ -172,11 +173,10 @@ func (vs *virtualService) meshHosts() []string {
 	return vs.spec.GetHosts()
 }
 
-// ownSource is the callers that a match is for. Pilot looked for one among
-// the proxy's own instances even when the match names no labels, so a proxy
-// without instances never had one.
-func (p *plan) ownSource(labels mesh.Labels, namespace string) *source {
-	if len(labels) == 0 && namespace == "" && !p.pilot().EdgeMatchesLost {
+// ownSource is the callers with these labels, of whatever service, in a
+// namespace; nil for any caller.
+func ownSource(labels mesh.Labels, namespace string) *source {
+	if len(labels) == 0 && namespace == "" {
 		return nil
 	}
 	return &source{labels: labels, namespace: namespace}

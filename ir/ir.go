@@ -72,7 +72,8 @@ type HTTPListener struct {
 	// ForwardProxy: requests come in absolute form (GET http://host/…).
 	ForwardProxy bool
 	// AbsoluteURLs lets an Envoy of the v1 API take that form, which it else
-	// answers with 404. Those of v3 always take it on a ForwardProxy.
+	// answers with 404, and inject faults there. Those of v3 always do on a
+	// ForwardProxy.
 	AbsoluteURLs bool
 	// UseRemoteAddress: the peer's address is the client's (edge proxies).
 	UseRemoteAddress bool

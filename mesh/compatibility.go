@@ -18,8 +18,7 @@ type V1Compatibility struct {
 	// EdgeMatchesLost leaves out all routes of a VirtualService that have a
 	// match, at ingresses and gateways.
 	EdgeMatchesLost bool
-	// EdgeFaultsLost injects no faults at ingresses, gateways and the HTTP
-	// proxy port.
+	// EdgeFaultsLost injects no faults at ingresses and gateways.
 	EdgeFaultsLost bool
 	// IngressCatchAllLost leaves out the route of a service for all other
 	// requests, at ingresses, when it has a further route.
@@ -54,9 +53,10 @@ type V1Compatibility struct {
 	// TCPTakesHTTPPort gives a port that a TCP service without an address
 	// shares with HTTP services to the TCP service.
 	TCPTakesHTTPPort bool
-	// ProxyPortRefusesURLs answers 404 to requests in absolute form at the
-	// HTTP proxy port, for proxies of the v1 API.
-	ProxyPortRefusesURLs bool
+	// ProxyPortBare leaves the HTTP proxy port of proxies of the v1 API as
+	// Pilot had it: it answers 404 to requests in absolute form, and injects
+	// no faults.
+	ProxyPortBare bool
 }
 
 // AsPilot has every switch on.

@@ -65,8 +65,8 @@ func (b *listenerBuilder) routeFaults(l *ir.Listener, r *ir.Route) []Fault {
 	if r.Fault == nil || r.Redirect != nil || unreadable(r) != nil {
 		return nil
 	}
-	// As Pilot: such listeners carry no fault filters.
-	if l.HTTP.ForwardProxy || l.HTTP.UseRemoteAddress || l.Direction == ir.Gateway {
+	// As Pilot: such a listener carries no fault filters.
+	if l.HTTP.ForwardProxy && !l.HTTP.AbsoluteURLs {
 		b.warn(r.Origins, "Envoy v1 injects no fault into requests through listener %s", envoy.ListenerName(l))
 		return nil
 	}

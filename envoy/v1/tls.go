@@ -10,6 +10,7 @@ import (
 type ServerTLS struct {
 	CertChainFile            string `json:"cert_chain_file"`
 	PrivateKeyFile           string `json:"private_key_file"`
+	CACertFile               string `json:"ca_cert_file,omitempty"`
 	RequireClientCertificate bool   `json:"require_client_certificate"`
 	ALPNProtocols            string `json:"alpn_protocols,omitempty"`
 }
@@ -19,9 +20,11 @@ func serverTLS(t *ir.ServerTLS) *ServerTLS {
 		return nil
 	}
 	return &ServerTLS{
-		CertChainFile:  t.CertificateFile,
-		PrivateKeyFile: t.KeyFile,
-		ALPNProtocols:  strings.Join(t.ALPN, ","),
+		CertChainFile:            t.CertificateFile,
+		PrivateKeyFile:           t.KeyFile,
+		CACertFile:               t.CAFile,
+		RequireClientCertificate: t.CAFile != "",
+		ALPNProtocols:            strings.Join(t.ALPN, ","),
 	}
 }
 

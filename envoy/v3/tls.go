@@ -4,6 +4,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -14,10 +15,17 @@ func serverTLS(t *ir.ServerTLS) *corev3.TransportSocket {
 	if t == nil {
 		return nil
 	}
-	return tlsSocket(&tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
+	context := &tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
 		TlsCertificates: certificates(t.CertificateFile, t.KeyFile),
 		AlpnProtocols:   t.ALPN,
-	}})
+	}}
+	if t.CAFile != "" {
+		context.RequireClientCertificate = wrapperspb.Bool(true)
+		context.CommonTlsContext.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{
+			ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: file(t.CAFile)},
+		}
+	}
+	return tlsSocket(context)
 }
 
 func clientTLS(t *ir.ClientTLS) *corev3.TransportSocket {

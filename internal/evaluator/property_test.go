@@ -14,7 +14,9 @@ import (
 func drawWorld(rt *rapid.T) world {
 	settings := mesh.DefaultSettings()
 	settings.ProxyHTTPPort = 15002
-	settings.V1Compatibility.ProxyPortRefusesURLs = rapid.Bool().Draw(rt, "proxy port refuses URLs")
+	if rapid.Bool().Draw(rt, "sane") {
+		settings.V1Compatibility = mesh.V1Compatibility{}
+	}
 	node, err := mesh.ParseProxy(meshgen.Node(rt))
 	if err != nil {
 		rt.Fatal(err)

@@ -27,9 +27,10 @@ type Traits struct {
 	// Bind opens the port. HandOff gives each captured connection to the
 	// listener of its destination.
 	Bind, HandOff bool
-	// CertificateFile and KeyFile terminate TLS; ALPN is joined with commas.
-	CertificateFile, KeyFile, ALPN string
-	AccessLog                      string
+	// CertificateFile and KeyFile terminate TLS, ClientCAFile verifies those
+	// who call; ALPN is joined with commas.
+	CertificateFile, KeyFile, ClientCAFile, ALPN string
+	AccessLog                                    string
 	// Tracing is the operation, "ingress" or "egress", "" for none.
 	Tracing          string
 	UseRemoteAddress bool

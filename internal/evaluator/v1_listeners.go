@@ -13,6 +13,7 @@ type v1Listener struct {
 	TLS     *struct {
 		Certificate       string `json:"cert_chain_file"`
 		Key               string `json:"private_key_file"`
+		CA                string `json:"ca_cert_file"`
 		ClientCertificate bool   `json:"require_client_certificate"`
 		ALPN              string `json:"alpn_protocols"`
 	} `json:"ssl_context"`
@@ -49,8 +50,8 @@ func (r *v1Reader) listener(at string, l v1Listener) *Listener {
 		Bind: withDefault(l.Bind, true), HandOff: l.UseOriginalDst,
 	}}
 	if t := l.TLS; t != nil {
-		r.require(!t.ClientCertificate, at, "client certificates are not known here")
-		out.CertificateFile, out.KeyFile, out.ALPN = t.Certificate, t.Key, t.ALPN
+		r.require(t.ClientCertificate == (t.CA != ""), at, "a client certificate goes with authorities for it")
+		out.CertificateFile, out.KeyFile, out.ClientCAFile, out.ALPN = t.Certificate, t.Key, t.CA, t.ALPN
 	}
 	filters := l.Filters
 	if len(filters) > 0 && filters[0].Name == "mongo_proxy" {

@@ -54,10 +54,15 @@ func (r *v3Reader) serverTLS(at string, socket *corev3.TransportSocket, out *Tra
 	if !r.unpack(at, socket.GetTypedConfig(), context) {
 		return
 	}
-	r.only(at, context, "common_tls_context")
+	r.only(at, context, "common_tls_context", "require_client_certificate")
 	common := context.GetCommonTlsContext()
-	r.only(at, common, "tls_certificates", "alpn_protocols")
+	r.only(at, common, "tls_certificates", "alpn_protocols", "validation_context")
 	out.CertificateFile, out.KeyFile = r.certificate(at, common)
+	if v := common.GetValidationContext(); v != nil {
+		r.only(at, v, "trusted_ca")
+		r.require(context.GetRequireClientCertificate().GetValue(), at, "a client certificate goes with authorities for it")
+		out.ClientCAFile = r.file(at, v.GetTrustedCa())
+	}
 	out.ALPN = strings.Join(common.GetAlpnProtocols(), ",")
 }
 

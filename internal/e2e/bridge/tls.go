@@ -46,12 +46,17 @@ func subjectNames(names []string) list {
 
 type serverTLS struct {
 	ownTLS
-	RequireClientCertificate bool `json:"require_client_certificate"`
+	CA                       string `json:"ca_cert_file"`
+	RequireClientCertificate bool   `json:"require_client_certificate"`
 }
 
 func (t *serverTLS) turn() object {
+	common := t.common()
+	if t.CA != "" {
+		common["validation_context"] = object{"trusted_ca": file(t.CA)}
+	}
 	return typed(tlsSocket, "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext", object{
-		"common_tls_context":         t.common(),
+		"common_tls_context":         common,
 		"require_client_certificate": t.RequireClientCertificate,
 	})
 }
