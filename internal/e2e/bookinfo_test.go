@@ -70,13 +70,13 @@ var bookinfoRows = []Row{
 	{
 		Rules:  []string{subsets, "virtual-service-reviews-test-v2"},
 		Should: "v2 for jason, v1 for others",
-		Ask:    everyOtherJason("reviews"),
+		Ask:    halfJason("reviews", endUser),
 		Did:    byCaller("v2", "v1"),
 	},
 	{
 		Rules:  []string{subsets, "virtual-service-reviews-jason-v2-v3"},
 		Should: "v2 for jason, v3 for others",
-		Ask:    everyOtherJason("reviews"),
+		Ask:    halfJason("reviews", endUser),
 		Did:    byCaller("v2", "v3"),
 	},
 	weights("virtual-service-reviews-50-v3", map[string]float64{"v1": .5, "v3": .5}),
@@ -102,13 +102,13 @@ var bookinfoRows = []Row{
 		Rules:  []string{subsets, "virtual-service-ratings-test-delay"},
 		Should: "7 s of delay for jason, none for others",
 		AtOnce: Requests, // Or the row would take minutes.
-		Ask:    everyOtherJason("ratings"),
+		Ask:    halfJason("ratings", endUser),
 		Did:    delayed,
 	},
 	{
 		Rules:  []string{subsets, "virtual-service-ratings-test-abort"},
 		Should: "500 for jason, v1 for others",
-		Ask:    everyOtherJason("ratings"),
+		Ask:    halfJason("ratings", endUser),
 		Did:    byCaller("status 500", "v1"),
 	},
 	{
@@ -136,16 +136,8 @@ func each(services ...string) func(int) Ask {
 	return func(i int) Ask { return Ask{Service: services[i%len(services)], Path: "/"} }
 }
 
-// everyOtherJason says who asks as Bookinfo does.
-func everyOtherJason(service string) func(int) Ask {
-	return func(i int) Ask {
-		ask := Ask{Service: service, Path: "/"}
-		if i%2 == 0 {
-			ask.Header = http.Header{"End-User": {"jason"}}
-		}
-		return ask
-	}
-}
+// endUser is how Bookinfo knows jason.
+var endUser = http.Header{"End-User": {"jason"}}
 
 // shares holds when the versions have the parts they should, and no other has
 // any.
@@ -168,16 +160,6 @@ func always(v string) func(*Traffic) (string, string) {
 }
 
 func answered(a *Answer) string { return a.Service + " " + version(a) }
-
-// byCaller holds when jason and the others see each their version or status.
-func byCaller(jason, others string) func(*Traffic) (string, string) {
-	return func(t *Traffic) (string, string) {
-		what := func(a *Answer) string { return caller(a) + " " + version(a) }
-		return t.tally(what), t.all("as they should be", func(a *Answer) bool {
-			return version(a) == map[bool]string{true: jason, false: others}[a.asJason()]
-		})
-	}
-}
 
 func weights(rule string, parts map[string]float64) Row {
 	return Row{

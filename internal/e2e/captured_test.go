@@ -29,6 +29,15 @@ func captured(ctx context.Context, w *World) error {
 	return w.reachable(ctx)
 }
 
+// proxyPortOverV1 is the way in by the HTTP proxy port of such an Envoy, which
+// needs settings that are not Pilot's.
+func proxyPortOverV1(ctx context.Context, w *World) error {
+	if err := startBridged(ctx, w, w.moved.Replace(node)); err != nil {
+		return err
+	}
+	return w.useProxyPort(ctx)
+}
+
 // dialCaptured connects to the listener that all connections are redirected to,
 // and says where this one was going.
 func dialCaptured(ctx context.Context, virtual, service string) (net.Conn, error) {

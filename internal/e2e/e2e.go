@@ -4,11 +4,13 @@
 // formats only and imports none of their code.
 //
 // From small to large: a process is one program with its log; Pilot is a
-// pilot-api, Sidecar an Envoy, Shop the services of examples/bookshop; a World
-// is one of each, on addresses of its own, so that any number can stand side
-// by side. A Row is one routing rule with what should come of it; Play tries
-// one in a World. The demo prints the rows (internal/e2e/demo), the tests
-// assert them.
+// pilot-api, Sidecar an Envoy, Shop the services of a registry file; a World is
+// one of each, made from a Setting on addresses of its own, so that any number
+// can stand side by side. A Row is a routing rule with what should come of it;
+// Play tries one in a World. The demo prints the rows (internal/e2e/demo), the
+// tests assert them, by every way in: the HTTP proxy port of an Envoy that polls
+// REST v3, and as captured traffic an Envoy that lives on v1 answers
+// (internal/e2e/bridge).
 package e2e
 
 import (

@@ -3,12 +3,9 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -43,13 +40,7 @@ func TestMutualTLS(t *testing.T) {
 
 func clustersV3(t *testing.T, pilot *Pilot) []byte {
 	t.Helper()
-	body := fmt.Sprintf(`{"node": {"id": %q, "cluster": "e2e"}}`, node)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, pilot.URL+"/v3/discovery:clusters", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	text, err := send(req)
+	text, err := pilot.discover(t.Context(), node, "clusters", "")
 	if err != nil {
 		t.Fatal(err)
 	}

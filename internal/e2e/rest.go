@@ -42,11 +42,13 @@ func (r *restPoller) offered(ctx context.Context, taken state) (state, error) {
 	newcomer := r.newcomer()
 	for key := range taken {
 		kind, name, _ := strings.Cut(key, "/")
-		version, err := r.version(ctx, newcomer, kind, name)
+		answer, err := r.pilot.discover(ctx, newcomer, kind, name)
 		if err != nil {
 			return nil, err
 		}
-		offered[key] = version
+		if offered[key], err = versionOf(answer); err != nil {
+			return nil, err
+		}
 	}
 	return offered, nil
 }
@@ -58,24 +60,26 @@ func (r *restPoller) newcomer() string {
 	return strings.Join(part, "~")
 }
 
-// version asks the server for one type, and one name if it is not empty.
-func (r *restPoller) version(ctx context.Context, node, kind, name string) (string, error) {
+// discover asks the server, as the node, for one type, and one name if it is
+// not empty.
+func (p *Pilot) discover(ctx context.Context, node, kind, name string) ([]byte, error) {
 	var names string
 	if name != "" {
 		names = strconv.Quote(name)
 	}
 	body := fmt.Sprintf(`{"node":{"id":%q,"cluster":"e2e"},"resource_names":[%s]}`, node, names)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.pilot.URL+"/v3/discovery:"+kind, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/v3/discovery:"+kind, strings.NewReader(body))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	text, err := send(req)
-	if err != nil {
-		return "", err
-	}
-	var answer struct {
+	return send(req)
+}
+
+func versionOf(answer []byte) (string, error) {
+	var a struct {
 		Version string `json:"version_info"`
 	}
-	return answer.Version, json.Unmarshal(text, &answer)
+	err := json.Unmarshal(answer, &a)
+	return a.Version, err
 }

@@ -56,18 +56,13 @@ var Rows = []Row{
 	{
 		Rules:  []string{"jason-to-v2"},
 		Should: "v2 for cookie user=jason, v1 for the others",
-		Ask:    halfJason("reviews"),
-		Did: func(t *Traffic) (string, string) {
-			who := func(a *Answer) string { return caller(a) + " " + version(a) }
-			return t.tally(who), t.all("v2 for jason and v1 for others", func(a *Answer) bool {
-				return version(a) == map[bool]string{true: "v2", false: "v1"}[a.asJason()]
-			})
-		},
+		Ask:    halfJason("reviews", cookie),
+		Did:    byCaller("v2", "v1"),
 	},
 	{
 		Rules:  []string{"jason-delayed"},
 		Should: "0.3 s of delay for jason, none for the others",
-		Ask:    halfJason("ratings"),
+		Ask:    halfJason("ratings", cookie),
 		Did:    delayed,
 	},
 	{
@@ -141,14 +136,27 @@ func get(service string) func(int) Ask {
 	return func(int) Ask { return Ask{Service: service, Path: "/"} }
 }
 
-// halfJason sends every other request with jason's cookie.
-func halfJason(service string) func(int) Ask {
+// cookie is how the bookshop knows jason.
+var cookie = http.Header{"Cookie": {"theme=dark; user=jason"}}
+
+// halfJason sends every other request as jason, told by the header.
+func halfJason(service string, known http.Header) func(int) Ask {
 	return func(i int) Ask {
 		ask := Ask{Service: service, Path: "/"}
 		if i%2 == 0 {
-			ask.Header = http.Header{"Cookie": {"theme=dark; user=jason"}}
+			ask.Header = known
 		}
 		return ask
+	}
+}
+
+// byCaller holds when jason and the others see each their version, or status.
+func byCaller(jason, others string) func(*Traffic) (did, wrong string) {
+	return func(t *Traffic) (string, string) {
+		who := func(a *Answer) string { return caller(a) + " " + version(a) }
+		return t.tally(who), t.all(jason+" for jason and "+others+" for others", func(a *Answer) bool {
+			return version(a) == map[bool]string{true: jason, false: others}[a.asJason()]
+		})
 	}
 }
 

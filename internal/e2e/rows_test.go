@@ -21,6 +21,14 @@ func TestRowsOverV1(t *testing.T) {
 	assert(t, open(t, bookshop, captured), Rows)
 }
 
+// And by its HTTP proxy port, unless that is left as Pilot had it.
+func TestRowsOverV1AtProxyPort(t *testing.T) {
+	t.Parallel()
+	s := bookshop
+	s.Mesh = bookinfo.Mesh
+	assert(t, open(t, s, proxyPortOverV1), Rows)
+}
+
 // assert tries each row in turn.
 func assert(t *testing.T, w *World, rows []Row) {
 	t.Helper()

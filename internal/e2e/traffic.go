@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -111,9 +112,7 @@ func (a Ask) send(ctx context.Context, client *http.Client) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if a.Header != nil {
-		req.Header = a.Header
-	}
+	maps.Copy(req.Header, a.Header)
 	begin := time.Now()
 	resp, err := client.Do(req)
 	if err != nil {

@@ -104,6 +104,10 @@ func proxyPort(ctx context.Context, w *World) (err error) {
 	if w.Sidecar, err = StartSidecar(ctx, w.Pilot, w.Dir, w.moved.Replace(node)); err != nil {
 		return err
 	}
+	return w.useProxyPort(ctx)
+}
+
+func (w *World) useProxyPort(ctx context.Context) error {
 	w.client = asking(&http.Transport{
 		Proxy:               http.ProxyURL(&url.URL{Scheme: "http", Host: w.moved.Replace("127.0.0.1:15002")}),
 		MaxIdleConnsPerHost: 16,
