@@ -170,22 +170,6 @@ func TestGenerateName(t *testing.T) {
 	}
 }
 
-func TestDryRun(t *testing.T) {
-	w := start(t)
-	created := w.create("reviews")
-	w.want(http.StatusCreated, "POST", rulesPath+"?dryRun=All", rule("new", 100), asYAML)
-	w.want(http.StatusConflict, "POST", rulesPath+"?dryRun=All", rule("reviews", 100), asYAML)
-	w.want(http.StatusOK, "PUT", rulesPath+"/reviews?dryRun=All", rule("reviews", 50), asYAML)
-	w.want(http.StatusConflict, "PUT", rulesPath+"/reviews?dryRun=All", rule("reviews", 50, `resourceVersion: "999"`), asYAML)
-	w.want(http.StatusOK, "PATCH", rulesPath+"/reviews?dryRun=All", `{"spec":{"precedence":7}}`, "Content-Type: application/merge-patch+json")
-	w.want(http.StatusOK, "DELETE", rulesPath+"/reviews?dryRun=All", "")
-	w.want(http.StatusOK, "DELETE", rulesPath+"/reviews", `{"dryRun":["All"]}`, asJSON)
-	w.want(http.StatusNotFound, "DELETE", rulesPath+"/new?dryRun=All", "")
-	if rev, _ := w.store.Revision(t.Context()); rev != mustRevision(t, created) {
-		t.Errorf("a dry run wrote: revision %d after %s", rev, created.Metadata.ResourceVersion)
-	}
-}
-
 func TestDeletePreconditions(t *testing.T) {
 	w := start(t)
 	created := w.create("reviews")
@@ -200,49 +184,4 @@ func TestDeletePreconditions(t *testing.T) {
 	}
 	w.want(http.StatusOK, "DELETE", rulesPath+"/reviews?propagationPolicy=Background",
 		`{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"`+string(created.Metadata.UID)+`"}}`, asJSON)
-}
-
-func TestPatch(t *testing.T) {
-	const merge, ops = "Content-Type: application/merge-patch+json", "Content-Type: application/json-patch+json"
-	for _, c := range []struct {
-		name, media, patch string
-		code               int
-		holds              string // in the answer
-	}{
-		{"merge", merge, `{"spec":{"precedence":7}}`, 200, `"precedence":7`},
-		{"merge removes", merge, `{"metadata":{"labels":null}}`, 200, `"generation":1`},
-		{"ops", ops, `[{"op":"replace","path":"/spec/route/0/weight","value":60},{"op":"replace","path":"/spec/route/1/weight","value":40}]`, 200, `"weight":60`},
-		{"nothing changes", merge, `{}`, 200, `"resourceVersion":"2"`},
-		{"right version", merge, `{"metadata":{"resourceVersion":"2"},"spec":{"precedence":7}}`, 200, `"precedence":7`},
-		{"stale version", merge, `{"metadata":{"resourceVersion":"1"}}`, 409, "Conflict"},
-		{"test fails", ops, `[{"op":"test","path":"/spec/precedence","value":9}]`, 400, "does not fit"},
-		{"no such path", ops, `[{"op":"replace","path":"/spec/nope/0","value":9}]`, 400, "does not fit"},
-		{"invalid result", merge, `{"spec":{"precedens":7}}`, 422, "precedens"},
-		{"other name", merge, `{"metadata":{"name":"other"}}`, 400, "disagree on metadata.name"},
-		{"no JSON", merge, `{"spec":`, 400, "not JSON"},
-		{"no list", ops, `{"spec":1}`, 400, "list of JSON patch operations"},
-		{"strategic", "Content-Type: application/strategic-merge-patch+json", `{}`, 415, "application/merge-patch+json"},
-		{"copies that double", ops, doublingPatch(30), 400, "does not fit"},
-		{"too many", ops, "[" + strings.Repeat(`{"op":"test","path":"/kind","value":"RouteRule"},`, 1000) + `{"op":"test","path":"/kind","value":"RouteRule"}]`, 400, "at most 1000"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := start(t)
-			w.create("reviews", "labels: {a: b}")
-			if got := w.want(c.code, "PATCH", rulesPath+"/reviews", c.patch, c.media); !strings.Contains(got.text, c.holds) {
-				t.Errorf("no %q in %s", c.holds, got.text)
-			}
-		})
-	}
-	start(t).want(http.StatusNotFound, "PATCH", rulesPath+"/reviews", "{}", merge)
-}
-
-// doublingPatch makes a document grow by two to the n, if it is let.
-func doublingPatch(n int) string {
-	ops := []string{`{"op":"add","path":"/metadata/annotations","value":{"a":"` + strings.Repeat("x", 1000) + `"}}`}
-	for range n {
-		ops = append(ops,
-			`{"op":"copy","from":"/metadata/annotations","path":"/metadata/annotations/b"}`,
-			`{"op":"copy","from":"/metadata/annotations","path":"/metadata/annotations/c"}`)
-	}
-	return "[" + strings.Join(ops, ",") + "]"
 }

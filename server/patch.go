@@ -63,14 +63,21 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 
 // patched is the object as the patch makes it, decoded as strictly as one that
 // was sent whole. Its resourceVersion is the current one, unless the patch
-// sets another.
+// sets another: one that takes it away does not ask to overwrite what others
+// write meanwhile.
 func (k *resource) patched(w http.ResponseWriter, current *schema.Object, change patcher) (*schema.Object, error) {
 	text, err := change(current.JSON())
 	if err != nil {
 		return nil, badRequest("the patch does not fit %s: %v", current.Key(), err)
 	}
 	w.Header().Del("Warning") // Of an earlier try.
-	return decodeFor(w, text, current.Key())
+	next, err := decodeFor(w, text, current.Key())
+	if err != nil || next.Meta.ResourceVersion != "" {
+		return next, err
+	}
+	meta := next.Meta
+	meta.ResourceVersion = current.Meta.ResourceVersion
+	return next.WithMeta(meta)
 }
 
 // patcher makes one JSON document of another.
