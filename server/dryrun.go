@@ -8,9 +8,13 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// rehearsal is a store whose writes do everything but write: the same checks
-// against the stored state, the same result, less its resourceVersion.
-type rehearsal struct{ store.Interface }
+// rehearsal is a store whose writes do everything but write: the rules are
+// held against what reads answers, and the result is the one of the write, less
+// the resourceVersion that only a write gives. It is behind the same door as
+// the store itself.
+type rehearsal struct{ store.Reader }
+
+func newRehearsal(reads store.Reader) store.Interface { return store.Strict(rehearsal{reads}) }
 
 func (s rehearsal) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
 	return s.apply(ctx, store.Op{Verb: store.OpCreate, Object: obj})
@@ -21,23 +25,38 @@ func (s rehearsal) Update(ctx context.Context, obj *schema.Object) (*schema.Obje
 }
 
 func (s rehearsal) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
-	current, err := s.current(ctx, key)
-	if err != nil {
-		return nil, err
+	return s.apply(ctx, store.Op{Verb: store.OpDelete, Key: key, Pre: pre})
+}
+
+func (s rehearsal) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
+	results := make([]*schema.Object, len(ops))
+	for i, op := range ops {
+		result, err := s.apply(ctx, op)
+		if err != nil {
+			return nil, store.AtIndex(err, i)
+		}
+		results[i] = result
 	}
-	_, err = store.Op{Verb: store.OpDelete, Key: key, Pre: pre}.Apply(current)
-	return current, err
+	return results, nil
 }
 
 func (s rehearsal) apply(ctx context.Context, op store.Op) (*schema.Object, error) {
-	if problems := schema.Validate(op.Object); problems.Err() != nil {
-		return nil, &store.Error{Kind: store.ErrInvalid, Key: op.Target(), Problems: problems.Errors()}
-	}
 	current, err := s.current(ctx, op.Target())
 	if err != nil {
 		return nil, err
 	}
-	return op.Apply(current)
+	next, err := op.Apply(current)
+	switch {
+	case err != nil:
+		return nil, err
+	case next == current: // Nothing to write, and so no new version.
+		return current, nil
+	case next == nil:
+		next = current
+	}
+	meta := next.Meta
+	meta.ResourceVersion = ""
+	return next.WithMeta(meta)
 }
 
 // current is the stored object, nil when there is none.

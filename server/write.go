@@ -61,7 +61,7 @@ func (k *resource) delete(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(opts.DryRun) > 0 {
-		writes = rehearsal{k.opts.Store}
+		writes = newRehearsal(k.opts.Store)
 	}
 	obj, err := writes.Delete(r.Context(), k.target(r), preconditions(opts))
 	if err != nil {
@@ -89,7 +89,7 @@ func (k *resource) beginWrite(r *http.Request, allowed []string) (format, store.
 		return 0, nil, err
 	}
 	if dryRun != "" {
-		return f, rehearsal{k.opts.Store}, nil
+		return f, newRehearsal(k.opts.Store), nil
 	}
 	return f, k.opts.Store, nil
 }
