@@ -126,7 +126,7 @@ func (b backend) watch(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-b.embedded.Done():
-		return errors.New("the embedded etcd has ended; its last log lines say why")
+		return fmt.Errorf("the embedded etcd has ended: %w", b.embedded.Err())
 	}
 }
 

@@ -2,14 +2,17 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"strconv"
+	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.uber.org/zap"
 )
 
 // The limits of an embedded etcd.
@@ -38,6 +41,7 @@ type Embedded struct {
 	etcd   *embed.Etcd
 	client *clientv3.Client
 	lock   *os.File
+	end    *ending
 }
 
 // StartEmbedded starts an etcd and waits until it is ready; ctx bounds the
@@ -50,14 +54,19 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 	if err != nil {
 		return nil, err
 	}
-	etcd, err := embed.StartEtcd(embeddedConfig(opts))
+	end := &ending{done: make(chan struct{})}
+	etcd, err := startEtcd(ctx, embeddedConfig(opts, end), end)
 	if err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("start etcd in %s: %w", opts.Dir, err)
 	}
-	e := &Embedded{etcd: etcd, lock: lock, client: v3client.New(etcd.Server)}
+	e := &Embedded{etcd: etcd, lock: lock, client: v3client.New(etcd.Server), end: end}
 	select {
 	case <-etcd.Server.ReadyNotify():
+		go func() {
+			<-etcd.Server.StopNotify()
+			end.set(errors.New("etcd was stopped"))
+		}()
 		return e, nil
 	case err := <-etcd.Err():
 		e.Close()
@@ -68,7 +77,54 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 	}
 }
 
-func embeddedConfig(opts EmbeddedOptions) *embed.Config {
+// startEtcd makes errors of etcd's panics: what it finds wrong in its data it
+// does not return, but panics over, on this goroutine or on one of its own.
+// After an error the process should end, for parts of etcd may be left.
+func startEtcd(ctx context.Context, cfg *embed.Config, end *ending) (*embed.Etcd, error) {
+	type result struct {
+		etcd *embed.Etcd
+		err  error
+	}
+	started := make(chan result, 1)
+	go func() {
+		r := result{}
+		defer func() {
+			if p := recover(); p != nil {
+				r.err = damaged(p)
+			}
+			started <- r
+		}()
+		r.etcd, r.err = embed.StartEtcd(cfg)
+	}()
+	select {
+	case r := <-started:
+		return r.etcd, r.err
+	case <-end.done:
+		return nil, damaged(end.err)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func damaged(why any) error {
+	return fmt.Errorf("the data cannot be read: %v; restore a copy of the folder, or name another one", why)
+}
+
+// ending is how an etcd ended. err is set before done is closed.
+type ending struct {
+	once sync.Once
+	done chan struct{}
+	err  error
+}
+
+func (e *ending) set(err error) {
+	e.once.Do(func() {
+		e.err = err
+		close(e.done)
+	})
+}
+
+func embeddedConfig(opts EmbeddedOptions, end *ending) *embed.Config {
 	cfg := embed.NewConfig()
 	cfg.Dir = opts.Dir
 	cfg.ListenPeerUrls, cfg.ListenClientUrls = nil, nil
@@ -79,7 +135,7 @@ func embeddedConfig(opts EmbeddedOptions) *embed.Config {
 	// A cluster of one elects itself as soon as it may: no need to wait for
 	// others for a whole second.
 	cfg.TickMs, cfg.ElectionMs = 20, 200
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapLogger(opts.Log))
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapLogger(opts.Log, zap.WithPanicHook(lastWords{end}), zap.WithFatalHook(lastWords{end})))
 	return cfg
 }
 
@@ -89,7 +145,17 @@ func (e *Embedded) Client() *clientv3.Client { return e.client }
 
 // Done is closed when etcd has ended, by Close or by a failure of its own,
 // such as a disk that cannot be written: then the process cannot go on either.
-func (e *Embedded) Done() <-chan struct{} { return e.etcd.Server.StopNotify() }
+func (e *Embedded) Done() <-chan struct{} { return e.end.done }
+
+// Err is why Done was closed; nil until then.
+func (e *Embedded) Err() error {
+	select {
+	case <-e.end.done:
+		return e.end.err
+	default:
+		return nil
+	}
+}
 
 // Close stops etcd, waits until all is written and closed, and gives the data
 // folder free. Call it once.

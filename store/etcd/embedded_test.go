@@ -1,10 +1,13 @@
 package etcd_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -84,5 +87,35 @@ func TestClosedStore(t *testing.T) {
 	}
 	if _, err := s.Revision(t.Context()); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("revision: %v", err)
+	}
+}
+
+// TestEmbeddedFolderIsDamaged: etcd panics over it, in places that differ; a
+// person gets an error that names the folder.
+func TestEmbeddedFolderIsDamaged(t *testing.T) {
+	for _, damage := range []string{"member/snap/db", "member/wal/*.wal"} {
+		t.Run(filepath.Base(damage), func(t *testing.T) {
+			dir := t.TempDir()
+			e, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			files, err := filepath.Glob(filepath.Join(dir, damage))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("nothing to damage: %v", err)
+			}
+			for _, f := range files {
+				if err := os.WriteFile(f, bytes.Repeat([]byte("garbage "), 1<<13), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err = etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+			if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "restore a copy") {
+				t.Errorf("got %v, want an error that names the folder and the way out", err)
+			}
+		})
 	}
 }

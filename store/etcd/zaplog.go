@@ -2,7 +2,10 @@ package etcd
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"runtime"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -10,8 +13,23 @@ import (
 
 // zapLogger gives etcd, which logs by zap, our log. Only warnings and worse
 // come through: the rest is about elections of a cluster of one.
-func zapLogger(log *slog.Logger) *zap.Logger {
-	return zap.New(&slogCore{log: log.With("component", "etcd")})
+func zapLogger(log *slog.Logger, opts ...zap.Option) *zap.Logger {
+	return zap.New(&slogCore{log: log.With("component", "etcd")}, opts...)
+}
+
+// lastWords makes what etcd panics over, or would end the process for, end the
+// goroutine that said it, and tells end of it.
+type lastWords struct{ end *ending }
+
+func (w lastWords) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+	err := errors.New(entry.Message)
+	for _, f := range fields {
+		if cause, ok := f.Interface.(error); ok {
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
+	}
+	w.end.set(err)
+	runtime.Goexit()
 }
 
 // beside lists warnings about things that an embedded etcd does not have: ports,
@@ -20,6 +38,10 @@ var beside = map[string]bool{
 	"Running http and grpc server on single port. This is not recommended for production.":                                                                          true,
 	"it isn't recommended to use default name, please set a value for --name. Note that etcd might run into issue when multiple members have the same default name": true,
 	"simple token is not cryptographically signed": true,
+	// A cluster of one publishes itself to itself; it tries again until the
+	// log has been replayed.
+	"failed to publish local member to cluster through raft": true,
+	"failed to update storage version":                       true,
 }
 
 type slogCore struct{ log *slog.Logger }
