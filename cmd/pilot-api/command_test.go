@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -32,6 +33,9 @@ func TestUsage(t *testing.T) {
 		{"half a key pair", []string{"--etcd-endpoints", "https://127.0.0.1:1", "--etcd-cert", "c"}, nil, exitUsage, []string{"--etcd-key"}},
 		{"half a user", []string{"--etcd-endpoints", "https://127.0.0.1:1", "--etcd-user", "u"}, nil, exitUsage, []string{"--etcd-password-file"}},
 		{"options of an external etcd", []string{"--etcd-ca", "ca"}, nil, exitUsage, []string{"--etcd-endpoints"}},
+		{"endpoint without a port", []string{"--etcd-endpoints", "foo"}, nil, exitUsage, []string{"foo", "https://10.0.0.1:2379"}},
+		{"domain", []string{"--domain", "foo bar"}, nil, exitUsage, []string{"foo bar", "cluster.local"}},
+		{"no data folder", []string{"--data-dir", ""}, nil, exitUsage, []string{"--data-dir"}},
 		{"log level", []string{"--log-level", "loud"}, nil, exitUsage, []string{"debug, info, warn or error"}},
 		{"log format", []string{"--log-format", "xml"}, nil, exitUsage, []string{"text or json"}},
 		{"environment", nil, map[string]string{"PILOT_LISTEN": "0.0.0.0:0"}, exitUsage, []string{"--insecure"}},
@@ -123,4 +127,41 @@ func waitReady(t *testing.T, addr string) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Fatalf("%s did not get ready", addr)
+}
+
+// TestEtcdAway: the log says soon that an external etcd does not answer.
+func TestEtcdAway(t *testing.T) {
+	nobody := freeAddress(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	log := &watched{until: "etcd does not answer", found: stop}
+	code := Main(ctx, []string{"--listen", freeAddress(t), "--etcd-endpoints", "http://" + nobody}, io.Discard, log)
+	if text := log.String(); code != exitDone || !strings.Contains(text, nobody) {
+		t.Errorf("exit code %d, stderr:\n%s", code, text)
+	}
+}
+
+// watched is a log that calls found when it reads what it waits for.
+type watched struct {
+	until string
+	found func()
+
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, err := w.text.Write(p)
+	if strings.Contains(w.text.String(), w.until) {
+		w.found()
+	}
+	return n, err
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
 }

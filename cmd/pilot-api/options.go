@@ -5,10 +5,12 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -59,6 +61,21 @@ func (o *options) validate() error {
 	if !loopbackOnly(o.listen) && !o.insecure {
 		return fmt.Errorf("%w: --listen %s can be reached from other machines, and whoever reaches it can change every route: put it behind something that authenticates, then say --insecure", errUsage, o.listen)
 	}
+	if len(validation.IsDNS1123Subdomain(o.domain)) > 0 {
+		return fmt.Errorf("%w: --domain %q: must be a DNS name, as in cluster.local", errUsage, o.domain)
+	}
+	if o.dataDir == "" {
+		return fmt.Errorf("%w: --data-dir: must name a folder", errUsage)
+	}
+	return o.validateEtcd()
+}
+
+func (o *options) validateEtcd() error {
+	for _, e := range o.etcdEndpoints {
+		if u, err := url.Parse(e); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Port() == "" {
+			return fmt.Errorf("%w: --etcd-endpoints %q: must be URLs with a port, as in https://10.0.0.1:2379", errUsage, e)
+		}
+	}
 	if (o.etcdCert == "") != (o.etcdKey == "") {
 		return fmt.Errorf("%w: --etcd-cert and --etcd-key go together", errUsage)
 	}
@@ -105,7 +122,7 @@ func (o *options) settings(log *slog.Logger) (*mesh.Settings, error) {
 		}
 		s = parsed
 	}
-	s.Domain = strings.Trim(o.domain, ".")
+	s.Domain = o.domain
 	return s, nil
 }
 

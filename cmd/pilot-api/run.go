@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -58,7 +59,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	})
 
 	log.Info("pilot-api is listening", "address", listener.Addr().String(), "version", version, "store", o.storeName())
-	err = serve(ctx, api, listener, view.Run, proxies.Run, backend.watch)
+	err = serve(ctx, api, listener, view.Run, proxies.Run, backend.watch, func(ctx context.Context) error { return greet(ctx, o, objects, log) })
 	log.Info("pilot-api has stopped")
 	return err
 }
@@ -128,6 +129,24 @@ func (b backend) watch(ctx context.Context) error {
 	case <-b.embedded.Done():
 		return fmt.Errorf("the embedded etcd has ended: %w", b.embedded.Err())
 	}
+}
+
+// greetTimeout is how long an external etcd may take for its first answer before
+// the log says that it is being waited for.
+const greetTimeout = 2 * time.Second
+
+// greet tells early on whether the external etcd answers. All else waits for it
+// patiently, and silently.
+func greet(ctx context.Context, o options, objects store.Reader, log *slog.Logger) error {
+	if len(o.etcdEndpoints) == 0 {
+		return nil
+	}
+	first, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	if _, err := objects.Revision(first); err != nil && ctx.Err() == nil {
+		log.Warn("etcd does not answer; trying until it does", "endpoints", o.etcdEndpoints, "error", err)
+	}
+	return nil
 }
 
 func (b backend) close(log *slog.Logger) {
