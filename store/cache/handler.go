@@ -12,9 +12,9 @@ import (
 // The calls to one handler come one at a time and in order, from a goroutine of
 // its own and outside all locks; a slow handler holds up nobody else. It first
 // gets an Add for everything that is there. One that stays far behind, and all
-// after a relist, are told the difference only: an object that changed twice
-// gets one Update, one that came and went gets nothing. No call is made for an
-// object that is the same as before.
+// after a relist, are told what they missed as a difference: an object that
+// changed often gets one Update, one that came and went gets nothing. No call
+// is made for an object that is the same as before.
 type Handler struct {
 	Add    func(obj *schema.Object)
 	Update func(before, after *schema.Object)
@@ -58,19 +58,28 @@ func (c *Cache) serve(ctx context.Context, r registration) error {
 	}
 	told := audience{handler: r.handler, known: map[schema.Key]*schema.Object{}}
 	for ctx.Err() == nil {
-		items, revision := c.view(r.scope)
-		told.difference(items)
-		w, err := c.history.Watch(ctx, r.scope, revision)
+		items, later, err := c.viewAndLater(ctx, r.scope)
 		if err != nil {
-			continue // The window has moved on already.
+			return err
 		}
-		for b := range w.Batches() {
+		told.difference(items)
+		for b := range later.Batches() {
 			for _, ev := range b.Events {
 				told.change(ev)
 			}
 		}
 	}
 	return ctx.Err()
+}
+
+// viewAndLater is what the cache holds in a scope and a watch over what comes
+// after, begun in the same moment. Between the two a relist could go back to
+// an older revision, and the watch would wait beyond it without ever knowing.
+func (c *Cache) viewAndLater(ctx context.Context, scope store.Scope) ([]*schema.Object, store.Watcher, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	later, err := c.history.Watch(ctx, scope, c.history.Revision())
+	return c.index.List(scope), later, err
 }
 
 // audience is one handler and what it has been told.

