@@ -168,10 +168,10 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		}
 	}
 	for path, allow := range map[string]string{
-		allRules:               "GET",
-		rulesPath:              "GET, POST",
-		rulesPath + "/reviews": "GET, PUT, PATCH, DELETE",
-		"/healthz":             "GET",
+		allRules:               "GET, HEAD",
+		rulesPath:              "GET, HEAD, POST",
+		rulesPath + "/reviews": "GET, HEAD, PUT, PATCH, DELETE",
+		"/healthz":             "GET, HEAD",
 	} {
 		got := w.want(http.StatusMethodNotAllowed, "OPTIONS", path, "")
 		if got.Header.Get("Allow") != allow || got.status(t).Reason != metav1.StatusReasonMethodNotAllowed {

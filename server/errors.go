@@ -23,6 +23,9 @@ import (
 // gets the cause.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status := statusOf(err)
+	if status.Code >= 500 && errors.Is(r.Context().Err(), context.Canceled) {
+		status.Code = statusClientGone
+	}
 	s.logFailure(r, status, err)
 	if answered(w) {
 		// Too late for a Status: a cut connection is the only honest end.
@@ -40,10 +43,14 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
+// statusClientGone is for logs and metrics only: the client hung up, and what
+// failed for that is no failure of ours. nginx made the number known.
+const statusClientGone = 499
+
 // logFailure logs what only we can mend; what the client did wrong is in its
 // answer.
 func (s *Server) logFailure(r *http.Request, status *metav1.Status, err error) {
-	if status.Code < 500 || errors.Is(r.Context().Err(), context.Canceled) {
+	if status.Code < 500 {
 		return
 	}
 	level := slog.LevelWarn // Not our fault, and it may pass.
@@ -106,12 +113,17 @@ func (s *Server) noSuchPath(w http.ResponseWriter, r *http.Request) {
 		"there is no path %s here: / lists the paths, /apis and /apis/{group}/{version} the kinds of objects", r.URL.Path))
 }
 
-var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+// methods are those that the server knows, in the order of an Allow header.
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
 func (s *Server) noSuchMethod(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, m := range methods {
-		if s.router.Match(chi.NewRouteContext(), m, r.URL.Path) {
+		routed := m
+		if m == http.MethodHead {
+			routed = http.MethodGet // As middleware.GetHead does.
+		}
+		if s.router.Match(chi.NewRouteContext(), routed, r.URL.Path) {
 			allowed = append(allowed, m)
 		}
 	}

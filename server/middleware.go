@@ -19,17 +19,20 @@ const requestIDHeader = "X-Request-Id"
 
 type requestIDKey struct{}
 
-// identify gives every request an id: the client's, if it sent a sane one.
+// identify gives every request an id: the client's, if it sent one of up to 64
+// characters that can be seen.
 func (s *Server) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(requestIDHeader)
-		if id == "" || len(id) > 64 {
+		if id == "" || len(id) > 64 || strings.ContainsFunc(id, invisible) {
 			id = uuid.NewString()
 		}
 		w.Header().Set(requestIDHeader, id)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id)))
 	})
 }
+
+func invisible(c rune) bool { return c <= ' ' || c > '~' }
 
 func requestID(r *http.Request) string {
 	id, _ := r.Context().Value(requestIDKey{}).(string)

@@ -14,6 +14,7 @@
 //	health.go                     /healthz, /readyz, /version, /debug/problems
 //	discovery_v1.go, _v3.go       Envoy's polls, read by poll.go
 //	cachestats.go                 /cache_stats: what v1 polls were answered
+//	webpages.go                   what web pages may not do through a browser
 //
 // Objects are never decoded or encoded on the way out: the bytes a store holds
 // are the bytes of a GET, of a list's items and of watch events.
@@ -31,6 +32,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/version"
 
@@ -119,10 +121,21 @@ func (s *Server) Handler() http.Handler { return s.router }
 // routes is the map of the server.
 func (s *Server) routes() chi.Router {
 	r := chi.NewRouter()
-	r.Use(s.identify, s.observe, s.recoverPanic)
+	r.Use(s.identify, s.observe, s.recoverPanic, middleware.GetHead, s.refuseOtherSites)
 	r.NotFound(s.noSuchPath)
 	r.MethodNotAllowed(s.noSuchMethod)
 
+	r.Group(s.mountAPI)
+	if s.opts.Discovery != nil {
+		mountDiscovery(r, s.opts.Discovery, s.opts.Log)
+	}
+	return r
+}
+
+// mountAPI routes what people and their programs ask for, which is all but
+// what Envoys poll.
+func (s *Server) mountAPI(r chi.Router) {
+	r.Use(s.refuseOtherNames, s.checkURL)
 	r.Get("/", s.index)
 	r.Get("/healthz", s.healthz)
 	r.Get("/readyz", s.readyz)
@@ -142,9 +155,7 @@ func (s *Server) routes() chi.Router {
 	}
 	if s.opts.Discovery != nil {
 		r.Get("/debug/problems", s.handle(s.problems))
-		mountDiscovery(r, s.opts.Discovery, s.opts.Log)
 	}
-	return r
 }
 
 // mountKind routes one kind, in all namespaces and in one.
@@ -175,6 +186,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		WriteTimeout:      2 * s.opts.RequestTimeout,
 		IdleTimeout:       3 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
+		BaseContext:       markLoopback,
 		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
 	}
 	srv.RegisterOnShutdown(s.stop)
