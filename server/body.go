@@ -53,7 +53,7 @@ func errTooLarge() error {
 
 // readObject reads the object in a body and checks it, field by field and
 // against the URL. Warnings go out as headers.
-func (k *resource) readObject(w http.ResponseWriter, r *http.Request, target schema.Key) (*schema.Object, error) {
+func (k *resource) readObject(w http.ResponseWriter, r *http.Request) (*schema.Object, error) {
 	body, media, err := readBody(w, r, objectTypes...)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (k *resource) readObject(w http.ResponseWriter, r *http.Request, target sch
 	if media == mediaTypes[formatJSON][0] && !json.Valid(body) {
 		return nil, malformedJSON(body)
 	}
-	return decodeFor(w, body, target)
+	return decodeFor(w, body, k.target(r))
 }
 
 // malformedJSON says where a text stops being JSON.

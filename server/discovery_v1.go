@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/go-chi/chi/v5"
@@ -46,7 +45,7 @@ type discoveryV1 struct {
 // answer serves what ask makes of the path's parts.
 func (d discoveryV1) answer(ask func(part func(string) string) (discovery.Answer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		a, err := ask(func(name string) string { return pathPart(r, name) })
+		a, err := ask(func(name string) string { return pathParam(r, name) })
 		if err != nil {
 			d.write(w, r, err)
 			return
@@ -78,27 +77,12 @@ func (d discoveryV1) routes(part func(string) string) (discovery.Answer, error) 
 
 // zone answers as Pilot did: the bare zone, and any failure is a 404.
 func (d discoveryV1) zone(w http.ResponseWriter, r *http.Request) {
-	zone, err := d.server.Zone(pathPart(r, "node"))
+	zone, err := d.server.Zone(pathParam(r, "node"))
 	if err != nil {
 		writePlain(w, http.StatusNotFound, "AvailabilityZone "+err.Error())
 		return
 	}
 	writePlain(w, http.StatusOK, zone)
-}
-
-// pathPart is a part of the path without its escapes. Envoy escapes nothing;
-// other clients may. A part that chi matched in the escaped path comes with
-// its escapes; one that is no valid escape stands for itself.
-func pathPart(r *http.Request, name string) string {
-	part := chi.URLParam(r, name)
-	if r.URL.RawPath == "" {
-		return part
-	}
-	plain, err := url.PathUnescape(part)
-	if err != nil {
-		return part
-	}
-	return plain
 }
 
 func writeBody(w http.ResponseWriter, body []byte) {

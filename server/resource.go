@@ -27,7 +27,8 @@ func (k *resource) scope(r *http.Request) store.Scope {
 }
 
 // pathParam is a part of the path in plain text. The router leaves it escaped
-// when the client escaped more than it had to.
+// when the client escaped more than it had to; what is no valid escape stands
+// for itself.
 func pathParam(r *http.Request, name string) string {
 	part := chi.URLParam(r, name)
 	if plain, err := url.PathUnescape(part); err == nil && r.URL.RawPath != "" {
@@ -42,6 +43,8 @@ func (k *resource) listOrWatch(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		k.fail(w, r, err)
+	case watch && r.Method == http.MethodHead:
+		k.fail(w, r, badRequest("watch: all of a watch is in its body, which HEAD does not want; send GET"))
 	case watch:
 		k.handle(k.watch)(w, r)
 	default:

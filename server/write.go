@@ -17,11 +17,7 @@ import (
 
 // create answers POST on the collection of a namespace.
 func (k *resource) create(w http.ResponseWriter, r *http.Request) error {
-	f, writes, err := k.beginWrite(r, writeParams)
-	if err != nil {
-		return err
-	}
-	obj, err := k.readObject(w, r, k.target(r))
+	f, writes, obj, err := k.beginObject(w, r)
 	if err != nil {
 		return err
 	}
@@ -35,11 +31,7 @@ func (k *resource) create(w http.ResponseWriter, r *http.Request) error {
 
 // update answers PUT on an object.
 func (k *resource) update(w http.ResponseWriter, r *http.Request) error {
-	f, writes, err := k.beginWrite(r, writeParams)
-	if err != nil {
-		return err
-	}
-	obj, err := k.readObject(w, r, k.target(r))
+	f, writes, obj, err := k.beginObject(w, r)
 	if err != nil {
 		return err
 	}
@@ -68,6 +60,16 @@ func (k *resource) delete(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return k.writeObject(w, r, http.StatusOK, f, obj)
+}
+
+// beginObject is the begin of a write that carries a whole object.
+func (k *resource) beginObject(w http.ResponseWriter, r *http.Request) (format, store.Interface, *schema.Object, error) {
+	f, writes, err := k.beginWrite(r, writeParams)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	obj, err := k.readObject(w, r)
+	return f, writes, obj, err
 }
 
 // beginWrite checks what all writes have in common, before the body is read,
@@ -134,6 +136,9 @@ func withGeneratedName(obj *schema.Object) (*schema.Object, error) {
 // said there about grace and dependents has no meaning for config objects.
 func readDeleteOptions(w http.ResponseWriter, r *http.Request) (metav1.DeleteOptions, error) {
 	var opts metav1.DeleteOptions
+	if r.ContentLength == 0 {
+		return opts, nil
+	}
 	body, _, err := readBody(w, r, objectTypes...)
 	if err != nil || len(body) == 0 {
 		return opts, err
