@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/pilot-api/pilot-api/internal/meshgen"
@@ -50,6 +51,17 @@ func TestV1SaysWhatV3Says(t *testing.T) {
 			if len(w.objects) == before {
 				rt.Fatalf("nobody can act on complaints about %v", s.complaints)
 			}
+		}
+	})
+}
+
+func TestOrderOfObjectsHasNoEffect(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := drawWorld(rt)
+		want := w.bytes(t)
+		w.objects = rapid.Permutation(w.objects).Draw(rt, "order")
+		if d := cmp.Diff(want, w.bytes(t)); d != "" {
+			rt.Fatalf("answers differ by the order of the same objects:\n%s", d)
 		}
 	})
 }

@@ -194,7 +194,7 @@ func headerValues(h ir.HeaderMatch) []string {
 		return []string{example(h.Regex), example(h.Regex) + "x", ""}
 	default:
 		value := h.Exact + h.Prefix
-		return []string{value, value + "x", "x" + value, strings.ToUpper(value), ""}
+		return []string{value, value + "x", "x" + value, strings.ReplaceAll(value, ".", "x"), strings.ToUpper(value), ""}
 	}
 }
 

@@ -2,9 +2,11 @@ package evaluator_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
@@ -36,15 +38,47 @@ type spelled struct {
 
 // spell compiles the world, and reads back what both versions are told.
 func (w world) spell(tb testing.TB) (*spelled, error) {
-	snapshot := mesh.NewSnapshot(1, w.settings, w.objects)
-	config, _ := compile.Proxy(snapshot, snapshot.View(w.node))
-	out := &spelled{config: config, ip: w.node.IP, complaints: map[diag.Ref]bool{}}
+	out, snapshot := w.compile()
 	var err error
 	if out.v1, err = evaluator.ReadV1(out.v1Answers(tb, snapshot)); err != nil {
 		return nil, err
 	}
 	out.v3, err = evaluator.ReadV3(out.v3Resources(snapshot))
 	return out, err
+}
+
+func (w world) compile() (*spelled, *mesh.Snapshot) {
+	snapshot := mesh.NewSnapshot(1, w.settings, w.objects)
+	config, _ := compile.Proxy(snapshot, snapshot.View(w.node))
+	return &spelled{config: config, ip: w.node.IP, complaints: map[diag.Ref]bool{}}, snapshot
+}
+
+// bytes are all answers in both versions, by a name for each.
+func (w world) bytes(tb testing.TB) map[string]string {
+	s, snapshot := w.compile()
+	one, three := s.v1Answers(tb, snapshot), s.v3Resources(snapshot)
+	out := map[string]string{"v1 clusters": string(one.Clusters), "v1 listeners": string(one.Listeners)}
+	for name, body := range one.Routes {
+		out["v1 routes "+name] = string(body)
+	}
+	for name, body := range one.Endpoints {
+		out["v1 endpoints "+name] = string(body)
+	}
+	marshal(tb, out, "v3 clusters", three.Clusters)
+	marshal(tb, out, "v3 listeners", three.Listeners)
+	marshal(tb, out, "v3 routes", three.Routes)
+	marshal(tb, out, "v3 endpoints", three.Endpoints)
+	return out
+}
+
+func marshal[M proto.Message](tb testing.TB, into map[string]string, name string, messages []M) {
+	for i, m := range messages {
+		text, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		into[fmt.Sprintf("%s %d", name, i)] = string(text)
+	}
 }
 
 // complain notes whom the problems are about.

@@ -25,24 +25,22 @@ import (
 // spec is an object's spec as a person writes it.
 type spec map[string]any
 
-// kinds are drawn in this order.
+// kinds are drawn in this order, each at the most so often.
 var kinds = []struct {
 	name string
+	most int
 	draw func(*rapid.T) spec
 }{
-	{"ServiceEntry", serviceEntry},
-	{"WorkloadEntry", workloadEntry},
-	{"RouteRule", routeRule},
-	{"DestinationPolicy", destinationPolicy},
-	{"EgressRule", egressRule},
-	{"IngressRule", ingressRule},
-	{"Gateway", gateway},
-	{"DestinationRule", destinationRule},
-	{"VirtualService", virtualService},
+	{"ServiceEntry", 4, serviceEntry},
+	{"WorkloadEntry", 2, workloadEntry},
+	{"RouteRule", 6, routeRule},
+	{"DestinationPolicy", 4, destinationPolicy},
+	{"EgressRule", 3, egressRule},
+	{"IngressRule", 4, ingressRule},
+	{"Gateway", 2, gateway},
+	{"DestinationRule", 4, destinationRule},
+	{"VirtualService", 4, virtualService},
 }
-
-// most is how many objects of one kind there are at the most.
-const most = 4
 
 // Objects draws a mesh, sorted by kind and name. Most have a service as people
 // have it, which rules then find.
@@ -52,7 +50,7 @@ func Objects(t *rapid.T) []*schema.Object {
 		out = append(out, object(t, "ServiceEntry", "a-usual", usualService()))
 	}
 	for _, k := range kinds {
-		for i := range most {
+		for i := range k.most {
 			if rapid.Bool().Draw(t, "has "+k.name) {
 				out = append(out, object(t, k.name, fmt.Sprintf("o%d", i), k.draw(t)))
 			}
@@ -159,7 +157,7 @@ func headers(t *rapid.T) spec {
 // seconds is a time in the text form of both generations of kinds.
 func seconds(t *rapid.T) string { return pick(t, "time", "1s", "1.5s", "0.250s") }
 
-func percent(t *rapid.T) int { return pick(t, "percent", 0, 10, 100) }
+func percent(t *rapid.T) int { return pick(t, "percent", 100, 10, 0) }
 
 func cors(t *rapid.T) spec {
 	out := spec{"allowMethods": []string{"GET", "PUT"}}

@@ -4,10 +4,14 @@ import "pgregory.net/rapid"
 
 // reference names a service by short or whole name.
 func reference(t *rapid.T) spec {
-	if seldom(t, "whole name") {
+	switch {
+	case often(t, "usual"):
+		return spec{"name": "a"}
+	case rapid.Bool().Draw(t, "whole name"):
 		return spec{"service": host(t)}
+	default:
+		return spec{"name": pick(t, "name", "b", "nobody")}
 	}
-	return spec{"name": pick(t, "name", "a", "a", "a", "b", "nobody")}
 }
 
 func routeRule(t *rapid.T) spec {
@@ -15,7 +19,9 @@ func routeRule(t *rapid.T) spec {
 		"destination": reference(t),
 		"precedence":  rapid.IntRange(0, 2).Draw(t, "precedence"),
 	}
-	out.often(t, "match", func() any { return condition(t) })
+	if often(t, "matches") || often(t, "matches after all") {
+		out["match"] = condition(t)
+	}
 	if seldom(t, "redirects") {
 		out["redirect"] = pick(t, "redirect", spec{"uri": "/y"}, spec{"authority": "b"}, spec{"uri": "/y", "authority": "b"})
 		return out
@@ -28,7 +34,7 @@ func routeRule(t *rapid.T) spec {
 	out.seldom(t, "httpReqRetries", func() any {
 		return spec{"simpleRetry": spec{"attempts": rapid.IntRange(0, 3).Draw(t, "attempts"), "perTryTimeout": seconds(t)}}
 	})
-	out.seldom(t, "httpFault", func() any { return ruleFault(t) })
+	out.often(t, "httpFault", func() any { return ruleFault(t) })
 	out.seldom(t, "mirror", func() any { return reference(t) })
 	out.seldom(t, "corsPolicy", func() any {
 		policy := cors(t)
@@ -49,7 +55,7 @@ func condition(t *rapid.T) spec {
 	})
 	out.often(t, "request", func() any {
 		all := spec{}
-		all.often(t, "uri", func() any { return path(t) })
+		all.seldom(t, "uri", func() any { return path(t) })
 		all.seldom(t, "method", func() any { return stringMatch(t, "GET", "POST") })
 		all.seldom(t, "authority", func() any { return stringMatch(t, "a", "b") })
 		if rapid.Bool().Draw(t, "has headers") {

@@ -25,7 +25,7 @@ func httpRoute(t *rapid.T) spec {
 	out.seldom(t, "retries", func() any {
 		return spec{"attempts": rapid.IntRange(0, 3).Draw(t, "attempts"), "perTryTimeout": seconds(t)}
 	})
-	out.seldom(t, "fault", func() any { return serviceFault(t) })
+	out.often(t, "fault", func() any { return serviceFault(t) })
 	out.seldom(t, "mirror", func() any { return destination(t) })
 	out.seldom(t, "corsPolicy", func() any {
 		policy := cors(t)
