@@ -8,6 +8,7 @@ import (
 // TestNoGap: while rules come and go, each with clusters that Envoy has not
 // had before, every request is answered.
 func TestNoGap(t *testing.T) {
+	t.Parallel()
 	w := open(t, bookshop, proxyPort)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
