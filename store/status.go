@@ -60,20 +60,19 @@ func ToStatus(err error) *metav1.Status {
 		Code:     http.StatusInternalServerError,
 		Message:  "internal error",
 	}
+	// An Error's own kind decides, not that of what lies behind it.
+	e := &Error{Kind: err}
+	errors.As(err, &e)
 	for _, row := range statusTable {
-		if errors.Is(err, row.kind) {
-			row.fill(status, err)
+		if errors.Is(e.Kind, row.kind) {
+			row.fill(status, e)
 			break
 		}
 	}
 	return status
 }
 
-func (row statusRow) fill(status *metav1.Status, err error) {
-	var e *Error
-	if !errors.As(err, &e) {
-		e = &Error{Kind: row.kind}
-	}
+func (row statusRow) fill(status *metav1.Status, e *Error) {
 	status.Reason, status.Code = row.reason, row.code
 	status.Message = publicMessage(row, e)
 	details := &metav1.StatusDetails{

@@ -52,6 +52,22 @@ func TestStatusKeepsTheKind(t *testing.T) {
 	}
 }
 
+// TestStatusIsThatOfTheOutermostError: what lies behind an error, of whatever
+// kind, does not change how it is told.
+func TestStatusIsThatOfTheOutermostError(t *testing.T) {
+	for _, cause := range []error{
+		&store.Error{Kind: store.ErrFuture, Cause: context.DeadlineExceeded},
+		&store.Error{Kind: store.ErrNotFound, Key: reviews},
+		context.DeadlineExceeded,
+	} {
+		err := fmt.Errorf("wrapped: %w", &store.Error{Kind: store.ErrUnavailable, Detail: "not in time", Cause: cause})
+		status := store.ToStatus(err)
+		if status.Reason != metav1.StatusReasonServiceUnavailable || status.Message != "not in time" {
+			t.Errorf("because of %v: %d %s, %q", cause, status.Code, status.Reason, status.Message)
+		}
+	}
+}
+
 func TestStatusMessages(t *testing.T) {
 	cause := errors.New("dial tcp 10.0.0.1:2379: secret")
 	problem := diag.Problem{

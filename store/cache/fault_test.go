@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -256,6 +257,29 @@ func TestDisconnectGoesOn(t *testing.T) {
 			t.Errorf("told revision %d, want %d; %v", b.Revision, want.Revision(), watch.Err())
 		}
 	}
+}
+
+// TestFreshReadNotInTime: a read that must reflect every write, over a view
+// that does not come up to them, fails for want of the store: it did not ask
+// for a revision that there is not.
+func TestFreshReadNotInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &cut{Store: memory.New()}
+		c := start(t, source, cache.Options{})
+		synctest.Wait()
+		source.without(func() {
+			unseen := create(t, t.Context(), source, "unseen")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := c.Get(ctx, unseen.Key(), store.ReadOptions{})
+			if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFuture) {
+				t.Errorf("got %v", err)
+			}
+			if code := store.ToStatus(err).Code; code != http.StatusServiceUnavailable {
+				t.Errorf("told as %d", code)
+			}
+		})
+	})
 }
 
 // TestErr: a cache tells why it cannot follow its source, for as long as that

@@ -73,7 +73,7 @@ func (c *Cache) reach(ctx context.Context, atLeast int64) error {
 		return err
 	}
 	if err := c.await(ctx, newest); err != nil {
-		return &store.Error{Kind: store.ErrUnavailable, Cause: err, Detail: fmt.Sprintf(
+		return &store.Error{Kind: store.ErrUnavailable, Cause: ctx.Err(), Detail: fmt.Sprintf(
 			"the local view has not reached revision %d of the store in time", newest)}
 	}
 	return nil
