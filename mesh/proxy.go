@@ -24,10 +24,17 @@ type Proxy struct {
 	Domain string
 }
 
-// ParseProxy reads an identity. The error says which part is wrong and what is
-// allowed. Only a sidecar must state an IP address: its listeners and its own
+// maxNode bounds an identity, in bytes. It is a client's word that is kept with
+// what is made for it; a real one has some 60.
+const maxNode = 1 << 10
+
+// ParseProxy reads an identity of up to 1 KiB. The error says which part is
+// wrong and what is allowed. Only a sidecar must state an IP address: its listeners and its own
 // instances hang on it.
 func ParseProxy(node string) (Proxy, error) {
+	if len(node) > maxNode {
+		return Proxy{}, fmt.Errorf("node of %d bytes, at most %d are allowed", len(node), maxNode)
+	}
 	parts := strings.Split(node, "~")
 	if len(parts) != 4 {
 		return Proxy{}, fmt.Errorf("node %q: want four parts joined by ~, role~ip~id~domain, found %d", node, len(parts))

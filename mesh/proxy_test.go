@@ -20,6 +20,8 @@ func TestParseProxy(t *testing.T) {
 		{"Sidecar~10.1.1.0~v0~default", "unknown role"},
 		{"sidecar~10.1.1~v0~default", "must be the IP address of the sidecar, found \"10.1.1\""},
 		{"sidecar~~v0~default", "must be the IP address"},
+		{"router~~" + strings.Repeat("a", 1<<10-9) + "~", ""},
+		{"router~~" + strings.Repeat("a", 1<<10-8) + "~", "node of 1025 bytes, at most 1024 are allowed"},
 	} {
 		p, err := mesh.ParseProxy(test.node)
 		switch {

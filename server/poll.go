@@ -23,9 +23,13 @@ type poll struct {
 // Envoy sends.
 const maxPoll = 1 << 20
 
-// maxNodes bounds the nodes recognised by their bytes, in each of two halves;
-// some 100 bytes each.
-const maxNodes = 1 << 16
+// Bounds of the nodes recognised by their bytes: their number, in each of two
+// halves, and the length of an id, which is some 60 bytes. No proxy has a longer
+// one (mesh.ParseProxy).
+const (
+	maxNodes  = 1 << 16
+	maxNodeID = 1 << 10
+)
 
 // pollReader reads polls. Most of a poll is the node, with a list of all that
 // is compiled into the Envoy, and it is the same text every time: nodes that
@@ -94,7 +98,7 @@ func (p *pollReader) parse(body []byte) (poll, error) {
 		return out, nil
 	}
 	out, err := decodePoll(body)
-	if err == nil && json.Valid(node) {
+	if err == nil && len(out.Node) <= maxNodeID && json.Valid(node) {
 		// The split is right only if what it took for the node is one whole
 		// JSON value. That it is one is known from now on by its hash.
 		p.remember(hash, out.Node)

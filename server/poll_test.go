@@ -128,6 +128,21 @@ func TestNodesInUseAreNotForgotten(t *testing.T) {
 	}
 }
 
+// A client makes up its id; only what may be a proxy's is worth keeping.
+func TestLongNodesAreNotRemembered(t *testing.T) {
+	for size, want := range map[int]int{maxNodeID: 1, maxNodeID + 1: 0} {
+		p := newPollReader()
+		id := strings.Repeat("x", size)
+		got, err := p.parse(envoyPoll("", envoyNode(id, 1), "", "t"))
+		if err != nil || got.Node != id {
+			t.Fatalf("an id of %d bytes: %v", size, err)
+		}
+		if len(p.recent) != want {
+			t.Errorf("an id of %d bytes: %d nodes remembered, want %d", size, len(p.recent), want)
+		}
+	}
+}
+
 // FuzzPoll: whatever the body, and whatever was seen before, the quick way
 // agrees with encoding/json.
 func FuzzPoll(f *testing.F) {
