@@ -74,16 +74,19 @@ func namesOf(formats []format) string {
 }
 
 // contentType is the media type of the request's body, which must be one of
-// the allowed. Without the header the body is told by its look ("").
+// the allowed, and not compressed.
 func contentType(r *http.Request, allowed ...string) (string, error) {
-	header := r.Header.Get("Content-Type")
-	if header == "" {
-		return "", nil
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return "", unsupported("Content-Encoding: must be left out, found %q", coding)
 	}
+	header := r.Header.Get("Content-Type")
 	media, _, err := mime.ParseMediaType(header)
 	if err != nil || !slices.Contains(allowed, media) {
-		return "", plainStatus(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-			"Content-Type: must be one of %s, found %q", strings.Join(allowed, ", "), header)
+		return "", unsupported("Content-Type: must be one of %s, found %q", strings.Join(allowed, ", "), header)
 	}
 	return media, nil
+}
+
+func unsupported(format string, args ...any) error {
+	return plainStatus(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, format, args...)
 }

@@ -126,7 +126,7 @@ func TestFormats(t *testing.T) {
 		t.Errorf("YAML says something else than JSON:\n%s", diff)
 	}
 	w.want(http.StatusOK, "PUT", rulesPath+"/reviews", asJSONText, asJSON)
-	w.want(http.StatusOK, "PUT", rulesPath+"/reviews", asYAMLText)
+	w.want(http.StatusOK, "PUT", rulesPath+"/reviews", asYAMLText, asYAML)
 
 	st := w.want(http.StatusNotAcceptable, "GET", rulesPath, "", "Accept: image/png").status(t)
 	if !strings.Contains(st.Message, "application/yaml") {

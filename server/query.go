@@ -1,12 +1,14 @@
 package server
 
 import (
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,6 +28,22 @@ var (
 )
 
 func params(names ...string) []string { return append(slices.Clone(anyParams), names...) }
+
+// checkURL refuses what would otherwise be passed over: a query that cannot be
+// read, and a name in the path that is empty.
+func (s *Server) checkURL(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(chi.RouteContext(r.Context()).URLParams.Values, "") {
+			s.noSuchPath(w, r)
+			return
+		}
+		if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
+			s.fail(w, r, badRequest("query %q: %v", r.URL.RawQuery, err))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // checkParams refuses parameters that are unknown or given twice: a typo in a
 // selector must not select everything.

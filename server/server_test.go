@@ -67,6 +67,9 @@ func (w *world) do(method, path, body string, headers ...string) answer {
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Add(name, value)
 	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		w.Fatal(err)

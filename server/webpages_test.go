@@ -1,0 +1,69 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestWebPages sends what browsers send on behalf of pages.
+func TestWebPages(t *testing.T) {
+	w, addr, _ := serve(t, nil)
+	_, port, _ := strings.Cut(addr, ":")
+	for _, c := range []struct {
+		name, method, path, host string
+		code                     int
+		headers                  []string
+	}{
+		{"another site", "POST", rulesPath, addr, 403, []string{asYAML, "Origin: http://evil.example"}},
+		{"another site, as newer browsers say it", "POST", rulesPath, addr, 403, []string{asYAML, "Sec-Fetch-Site: cross-site"}},
+		{"another port", "DELETE", rulesPath + "/a", addr, 403, []string{"Origin: http://127.0.0.1:1"}},
+		{"the counts", "POST", "/cache_stats_delete", addr, 403, []string{"Origin: http://evil.example"}},
+		{"a name that was rebound", "POST", rulesPath, "evil.example:" + port, 403, []string{asYAML, "Origin: http://evil.example:" + port}},
+		{"reading by a rebound name", "GET", rulesPath, "evil.example:" + port, 403, nil},
+		{"reading by an address", "GET", rulesPath, "192.0.2.1", 403, nil},
+		{"a link", "GET", rulesPath, addr, 200, []string{"Sec-Fetch-Site: cross-site"}},
+		{"an own page", "POST", rulesPath, addr, 201, []string{asYAML, "Origin: http://" + addr, "Sec-Fetch-Site: same-origin"}},
+		{"no browser", "DELETE", rulesPath + "/a", addr, 200, nil},
+		{"localhost", "GET", rulesPath, "LOCALHOST:" + port, 200, nil},
+		{"IPv6", "GET", rulesPath, "[::1]:" + port, 200, nil},
+		{"no port", "GET", rulesPath, "127.0.0.2", 200, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			body := ""
+			if c.method == "POST" {
+				body = rule("a", 100)
+			}
+			got := w.do(c.method, c.path, body, append(c.headers, "Host: "+c.host)...)
+			if got.StatusCode != c.code {
+				t.Fatalf("got %d, want %d: %s", got.StatusCode, c.code, got.text)
+			}
+			if c.code == http.StatusForbidden {
+				got.status(t)
+			}
+		})
+	}
+}
+
+// TestContentTypeIsNeeded: without it a form of any web page would be a write
+// that browsers let through.
+func TestContentTypeIsNeeded(t *testing.T) {
+	w := start(t)
+	w.create("a")
+	for _, c := range []struct{ method, path, body, says string }{
+		{"POST", rulesPath, rule("b", 100), "application/yaml"},
+		{"PUT", rulesPath + "/a", rule("a", 100), "application/yaml"},
+		{"PATCH", rulesPath + "/a", `{"spec":{"precedence":2}}`, "application/merge-patch+json"},
+		{"DELETE", rulesPath + "/a", `{"dryRun":["All"]}`, "application/json"},
+	} {
+		st := w.want(http.StatusUnsupportedMediaType, c.method, c.path, c.body).status(t)
+		if !strings.Contains(st.Message, c.says) {
+			t.Errorf("%s: no %q in %s", c.method, c.says, st.Message)
+		}
+	}
+	st := w.want(http.StatusUnsupportedMediaType, "POST", rulesPath, rule("b", 100), asYAML, "Content-Encoding: gzip").status(t)
+	if !strings.Contains(st.Message, "gzip") {
+		t.Errorf("got %s", st.Message)
+	}
+	w.want(http.StatusOK, "DELETE", rulesPath+"/a", "")
+}
