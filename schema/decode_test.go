@@ -11,23 +11,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
-
-const shared = "../../shared"
 
 // sharedFiles lists files of the conformance data, which is kept beside the
 // repository.
 func sharedFiles(t testing.TB, pattern string) []string {
-	files, err := filepath.Glob(filepath.Join(shared, pattern))
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(outside.Shared(t), pattern))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(files) == 0 {
-		message := "there is no " + filepath.Join(shared, pattern) + ": the conformance data is missing"
-		if os.Getenv("CI") != "" {
-			t.Fatal(message)
-		}
-		t.Skip(message)
+		outside.Missing(t, "../shared/"+pattern)
 	}
 	return files
 }

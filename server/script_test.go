@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,45 +13,28 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// tools is where make puts the programs that tests need.
-const tools = "../.tools"
-
-// need skips a test for want of a program, but never where the tests count.
-func need(t *testing.T, program, remedy string) {
-	t.Helper()
-	dir, err := filepath.Abs(tools)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	_, err = exec.LookPath(program)
-	switch {
-	case err == nil:
-	case os.Getenv("CI") != "":
-		t.Fatalf("%s is missing: %s", program, remedy)
-	default:
-		t.Skipf("NOT TESTED: %s is missing: %s", program, remedy)
-	}
-}
-
 // TestCurl walks the API with nothing but curl.
 func TestCurl(t *testing.T) {
-	need(t, "curl", "install it with the system's package manager")
+	withTool(t, "curl")
 	runScripts(t, "testdata/script/curl")
 }
 
 // TestKubectl uses the server with an unmodified kubectl.
 func TestKubectl(t *testing.T) {
-	if _, err := os.Stat(filepath.Join(tools, "kubectl")); err != nil && os.Getenv("CI") == "" {
-		t.Skip("NOT TESTED: no .tools/kubectl: run make tools")
-	}
-	need(t, "kubectl", "run make tools")
+	withTool(t, "kubectl")
 	runScripts(t, "testdata/script/kubectl")
+}
+
+// withTool puts a program where scripts find it.
+func withTool(t *testing.T, name string) {
+	t.Helper()
+	t.Setenv("PATH", filepath.Dir(outside.Tool(t, name))+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }
 
 // runScripts gives every script a server of its own, at $SERVER.

@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/memory"
@@ -23,13 +23,16 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/script, each against a server of its own, at
 // $ISTIOCTL_SERVER. $FILES is the URL of the script's own folder.
-func TestScripts(t *testing.T) {
-	samples, err := filepath.Abs("../../../shared/samples/bookinfo-0.7.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script", nil) }
+
+// TestSamples has Istio's own samples in $SAMPLES.
+func TestSamples(t *testing.T) {
+	runScripts(t, "testdata/samples", map[string]string{"SAMPLES": outside.Shared(t, "samples", "bookinfo-0.7.1")})
+}
+
+func runScripts(t *testing.T, dir string, vars map[string]string) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			api := httptest.NewServer(newServer(memory.New()).Handler())
 			env.Defer(api.Close)
@@ -37,12 +40,10 @@ func TestScripts(t *testing.T) {
 			env.Defer(files.Close)
 			env.Setenv("ISTIOCTL_SERVER", api.URL)
 			env.Setenv("FILES", files.URL)
-			env.Setenv("SAMPLES", samples)
+			for name, value := range vars {
+				env.Setenv(name, value)
+			}
 			return nil
-		},
-		Condition: func(cond string) (bool, error) {
-			_, err := os.Stat(samples)
-			return cond == "samples" && err == nil, nil
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
