@@ -51,12 +51,15 @@ bookshop: ## run the backends of examples/bookshop for a session by hand
 bench: ## run the benchmarks; BENCH=regexp, COUNT=n
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
 
-.PHONY: check
-check: .tools/envoy .tools/kubectl .tools/staticcheck ## the one command before sending: format, vet, staticcheck, tests under the race detector
+.PHONY: lint
+lint: .tools/staticcheck ## format, vet, staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [[ -n $$unformatted ]]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	.tools/staticcheck ./...
+
+.PHONY: check
+check: lint build .tools/envoy .tools/kubectl ## the one command before sending: lint, and the tests under the race detector
 	CGO_ENABLED=1 go test -race $(TESTFLAGS) ./...
 
 .PHONY: docs
