@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/internal/meshgen"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -15,7 +16,7 @@ import (
 func TestViewsOfOneSnapshotInParallel(t *testing.T) {
 	objs := largeMesh(t, 5)
 	shared := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
-	nodes := slices.Concat(someNodes, []string{"sidecar~10.1.0.1~x~default.svc.cluster.local"})
+	nodes := slices.Concat(meshgen.Nodes, []string{"sidecar~10.1.0.1~x~default.svc.cluster.local"})
 	got := make([]*ir.Config, len(nodes))
 	var group errgroup.Group
 	for i, node := range nodes {

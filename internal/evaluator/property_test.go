@@ -18,7 +18,7 @@ func drawWorld(rt *rapid.T) world {
 	if rapid.Bool().Draw(rt, "sane") {
 		settings.V1Compatibility = mesh.V1Compatibility{}
 	}
-	node, err := mesh.ParseProxy(meshgen.Node(rt))
+	node, err := mesh.ParseProxy(rapid.SampledFrom(meshgen.Nodes).Draw(rt, "node"))
 	if err != nil {
 		rt.Fatal(err)
 	}

@@ -4,7 +4,7 @@
 // other. Objects decode, but are not all valid: what reads them must cope with
 // whatever was stored.
 //
-//	meshgen.go         Objects, Node, and what kinds share
+//	meshgen.go         Objects, Nodes, and what kinds share
 //	registry.go        ServiceEntry, WorkloadEntry
 //	routerule.go       RouteRule
 //	policies.go        DestinationPolicy, DestinationRule
@@ -79,16 +79,14 @@ func object(t *rapid.T, kindName, name string, s spec) *schema.Object {
 	return o
 }
 
-// Node draws the identity of a proxy, of any role. Some sidecars stand beside
-// an endpoint that objects declare, some beside nothing.
-func Node(t *rapid.T) string {
-	return rapid.SampledFrom([]string{
-		"sidecar~10.1.0.1~x~default.svc.cluster.local",
-		"sidecar~10.1.0.2~x~example.com",
-		"sidecar~10.7.7.7~x~",
-		"router~10.7.7.8~x~default.svc.cluster.local",
-		"ingress~10.7.7.9~x~default.svc.cluster.local",
-	}).Draw(t, "node")
+// Nodes are identities of proxies of every role. Some sidecars stand beside an
+// endpoint that objects declare, some beside nothing.
+var Nodes = []string{
+	"sidecar~10.1.0.1~x~default.svc.cluster.local",
+	"sidecar~10.1.0.2~x~example.com",
+	"sidecar~10.7.7.7~x~",
+	"router~10.7.7.8~x~default.svc.cluster.local",
+	"ingress~10.7.7.9~x~default.svc.cluster.local",
 }
 
 func pick[T any](t *rapid.T, label string, from ...T) T {
