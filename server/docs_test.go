@@ -29,7 +29,7 @@ var (
 // TestDocs runs every curl line of docs/api.md, in order, against a whole
 // server.
 func TestDocs(t *testing.T) {
-	need(t, "curl", "install it with the system's package manager")
+	withTool(t, "curl")
 	page, err := os.ReadFile("../docs/api.md")
 	if err != nil {
 		t.Fatal(err)
