@@ -6,7 +6,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -22,12 +21,16 @@ type gateway struct {
 	servers []*gatewayServer
 }
 
+// name is what VirtualServices bind their hosts to.
+func (g *gateway) name() string { return g.ref.Namespace + "/" + g.ref.Name }
+
 type gatewayServer struct {
 	ref   diag.Ref
 	field string
 	port  int
 	hosts []string
 	tls   *ir.ServerTLS
+	bound []binding
 }
 
 // planGateways reads what ports routers open.
@@ -40,11 +43,13 @@ func (p *plan) planGateways() {
 			}
 		}
 		p.gateways = append(p.gateways, gw)
+		p.gatewayNames[gw.name()] = true
 		if len(spec.GetSelector()) > 0 {
 			p.notHonoured(gw.ref, "spec.selector", "every router proxy opens the ports")
 		}
 	})
 	p.claimGatewayPorts()
+	p.bindHosts()
 }
 
 // gatewayServer is nil for one that cannot be served.
@@ -97,54 +102,22 @@ func (c *compiler) gateways() {
 				tables[server.port] = newEdgeTable(server.port)
 				c.edgeListener(server.port, ir.Gateway, server.tls, gw.ref)
 			}
-			c.serve(tables[server.port], gw, server)
+			for _, b := range server.bound {
+				c.serve(tables[server.port], gw, server.port, b)
+			}
 		}
 	}
 	for _, port := range slices.Sorted(maps.Keys(tables)) {
-		c.problems = append(c.problems, tables[port].problems...)
 		c.config.RouteTables = append(c.config.RouteTables, tables[port].routeTable())
 	}
 }
 
-// serve fills in the hosts of one server.
-func (c *compiler) serve(t *edgeTable, gw *gateway, server *gatewayServer) {
-	name := gw.ref.Namespace + "/" + gw.ref.Name
-	for _, pattern := range server.hosts {
-		for _, vs := range c.plan.bound[name] {
-			for _, host := range vs.boundHosts(pattern, gw.ref.Namespace) {
-				domains := []string{net.JoinHostPort(host, strconv.Itoa(server.port)), host}
-				virtual := t.host(fmt.Sprintf("%s|%d|%s", gw.ref.Name, server.port, host), vs.ref, domains)
-				if t.owners[strings.ToLower(host)] != vs.ref || len(virtual.Routes) > 0 {
-					continue
-				}
-				for _, planned := range visibleAtEdge(c.domain.gatewayRoutes(vs, name, server.port)) {
-					c.needAll(planned.targets)
-					virtual.Routes = append(virtual.Routes, c.atEdge(planned.route))
-				}
-			}
-		}
+// serve fills in one host of a server.
+func (c *compiler) serve(t *edgeTable, gw *gateway, port int, b binding) {
+	domains := []string{net.JoinHostPort(b.host, strconv.Itoa(port)), b.host}
+	host := t.host(fmt.Sprintf("%s|%d|%s", gw.ref.Name, port, b.host), b.vs.ref, domains)
+	for _, planned := range visibleAtEdge(c.domain.gatewayRoutes(b.vs, gw.name(), port)) {
+		c.needAll(planned.targets)
+		host.Routes = append(host.Routes, c.atEdge(planned.route))
 	}
-}
-
-// boundHosts are the hosts of the VirtualService that a server's host stands
-// for: the same, or any with the ending after a leading wildcard. Before a
-// slash stands the namespace that the VirtualService must be in.
-func (vs *virtualService) boundHosts(pattern, namespace string) []string {
-	if of, host, ok := strings.Cut(pattern, "/"); ok {
-		pattern = host
-		if of == "." {
-			of = namespace
-		}
-		if of != "*" && of != vs.ref.Namespace {
-			return nil
-		}
-	}
-	var out []string
-	for _, host := range vs.spec.GetHosts() {
-		ending, wildcard := strings.CutPrefix(pattern, "*")
-		if host == pattern || wildcard && strings.HasSuffix(host, ending) {
-			out = append(out, host)
-		}
-	}
-	return out
 }

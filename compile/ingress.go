@@ -19,8 +19,7 @@ func (c *compiler) ingress() {
 	for _, rule := range c.plan.ingress {
 		t := tables[rule.table()]
 		host := t.host(rule.authority, rule.ref, ingressDomains(rule))
-		routes, _ := c.domain.edgeRoutes(rule)
-		for _, planned := range routes {
+		for _, planned := range c.domain.edgeRoutes(rule) {
 			c.needAll(planned.targets)
 			host.Routes = append(host.Routes, c.atEdge(planned.route))
 		}
@@ -47,12 +46,12 @@ func ingressDomains(rule *ingressRule) []string {
 }
 
 // edgeRoutes are the routes of the rule's service, as far as they have a
-// request in common with the rule, and whether one was lost that takes all.
-func (d *domainPlan) edgeRoutes(rule *ingressRule) (out []plannedRoute, lost bool) {
+// request in common with the rule.
+func (d *domainPlan) edgeRoutes(rule *ingressRule) []plannedRoute {
+	var out []plannedRoute
 	visible := visibleAtEdge(d.routesTo(rule.service, rule.port))
 	for _, planned := range visible {
 		if len(visible) > 1 && planned.route.Match.CatchAll() && d.pilot().IngressCatchAllLost {
-			lost = true
 			continue
 		}
 		if match, ok := narrowed(planned.route.Match, rule.path, rule.prefix); ok {
@@ -62,7 +61,7 @@ func (d *domainPlan) edgeRoutes(rule *ingressRule) (out []plannedRoute, lost boo
 			out = append(out, planned)
 		}
 	}
-	return out, lost
+	return out
 }
 
 // narrowed is what a match and a path, or a prefix, have in common.

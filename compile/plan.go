@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -11,20 +12,22 @@ import (
 // plan is all that compiling needs and that no view changes. It is made once a
 // snapshot and not changed after that, so views may be compiled in parallel.
 type plan struct {
-	snap     *mesh.Snapshot
-	egress   []*mesh.Service                // hosts of EgressRules, as services
-	byEgress map[string]*mesh.Service       // the same by host
-	rules    map[string][]*routeRule        // by destination host, first to apply first
-	routes   map[servicePort][]plannedRoute // of HTTP ports, the last one without source or match
-	policies map[string][]*policy           // by destination host, first to win first
-	versions map[labelled]bool              // whether any instance is of the version
-	routed   map[labelled]bool              // versions that some route goes to
-	virtual  []*virtualService              // in tie-break order
-	settings []*destinationRule             // in tie-break order
-	bound    map[string][]*virtualService   // those that name a gateway, by its namespace/name
-	ingress  []*ingressRule                 // in tie-break order
-	gateways []*gateway                     // in tie-break order
-	problems diag.List
+	snap         *mesh.Snapshot
+	egress       []*mesh.Service                // hosts of EgressRules, as services
+	byEgress     map[string]*mesh.Service       // the same by host
+	rules        map[string][]*routeRule        // by destination host, first to apply first
+	routes       map[servicePort][]plannedRoute // of HTTP ports, the last one without source or match
+	policies     map[string][]*policy           // by destination host, first to win first
+	versions     map[labelled]bool              // whether any instance is of the version
+	routed       map[labelled]bool              // versions that some route goes to
+	namesakes    map[string][]*mesh.Service     // of the mesh, by host name up to the first dot
+	virtual      []*virtualService              // in tie-break order
+	settings     []*destinationRule             // in tie-break order
+	bound        map[string][]*virtualService   // those that name a gateway, by its namespace/name
+	ingress      []*ingressRule                 // in tie-break order
+	gateways     []*gateway                     // in tie-break order
+	gatewayNames map[string]bool                // namespace/name
+	problems     diag.List
 }
 
 // servicePort is needed where ports are told apart: the hosts of one
@@ -42,14 +45,16 @@ func planOf(s *mesh.Snapshot) *plan {
 
 func newPlan(s *mesh.Snapshot) *plan {
 	p := &plan{
-		snap:     s,
-		bound:    map[string][]*virtualService{},
-		byEgress: map[string]*mesh.Service{},
-		rules:    map[string][]*routeRule{},
-		routes:   map[servicePort][]plannedRoute{},
-		policies: map[string][]*policy{},
-		versions: map[labelled]bool{},
-		routed:   map[labelled]bool{},
+		snap:         s,
+		namesakes:    namesakes(s.Services),
+		gatewayNames: map[string]bool{},
+		bound:        map[string][]*virtualService{},
+		byEgress:     map[string]*mesh.Service{},
+		rules:        map[string][]*routeRule{},
+		routes:       map[servicePort][]plannedRoute{},
+		policies:     map[string][]*policy{},
+		versions:     map[labelled]bool{},
+		routed:       map[labelled]bool{},
 	}
 	p.planEgressRules()
 	p.planRouteRules()
@@ -72,6 +77,20 @@ func (p *plan) checkNetworking() {
 	for _, vs := range p.virtual {
 		p.checkVirtualService(vs)
 	}
+	for _, svc := range p.snap.Services {
+		p.checkExternalName(svc)
+	}
+}
+
+// checkExternalName reports TLS ports that plain HTTP is sent to.
+func (p *plan) checkExternalName(svc *mesh.Service) {
+	for _, port := range svc.Ports {
+		if port.Protocol == mesh.HTTPS && p.routesHTTP(svc, port) {
+			p.notHonoured(svc.Origin.Ref(), "spec.ports", fmt.Sprintf(
+				"requests to port %d of %s are taken and sent on as plain HTTP, as it is a service with an external name; %s",
+				port.Number, svc.Hostname, switchHint("externalNameHTTPSAsHTTP", "connections are passed on as they are")))
+		}
+	}
 }
 
 // pilot are the accidents of Pilot that this mesh keeps.
@@ -93,6 +112,16 @@ func (p *plan) routesHTTP(svc *mesh.Service, port *mesh.Port) bool {
 		return port.Protocol.IsHTTP()
 	}
 	return isEgress(svc) || svc.NamesExternal() && p.pilot().ExternalNameHTTPSAsHTTP
+}
+
+func namesakes(services []*mesh.Service) map[string][]*mesh.Service {
+	out := map[string][]*mesh.Service{}
+	for _, svc := range services {
+		if name, _, ok := strings.Cut(svc.Hostname, "."); ok && !svc.External {
+			out[name] = append(out[name], svc)
+		}
+	}
+	return out
 }
 
 func (p *plan) report(problem diag.Problem) { p.problems = append(p.problems, problem) }

@@ -68,7 +68,7 @@ func (c *compiler) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []
 			continue
 		}
 		c.need(planned.to)
-		if len(planned.destinations) == 0 {
+		if len(planned.destinations) == 0 || slices.Equal(planned.destinations, destinations) {
 			return append(out, ir.TCPRoute{Destinations: destinations, Cluster: planned.to.cluster.Name})
 		}
 		out = append(out, ir.TCPRoute{Destinations: planned.destinations, Cluster: planned.to.cluster.Name})

@@ -92,6 +92,7 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 			home.checkTarget(vs, r.field+"."+where, mirror)
 		}
 	}
+	home.checkBorrowing(vs)
 	home.checkTCPRoutes(vs)
 	p.checkEdges(vs)
 }
@@ -109,14 +110,12 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 	}
 	if first := d.virtual[host]; first != vs && first != nil {
 		d.conflict(vs.ref, at, fmt.Sprintf("no effect for sidecars: %s is for %s too and comes first by namespace and name", first.ref, host))
-	} else if len(d.rulesOf(host)) > 0 {
-		for _, rule := range d.rulesOf(host) {
-			d.conflict(rule.ref, "spec.destination", fmt.Sprintf("the rule has no effect: %s is for the same host, and takes the place of all its RouteRules", vs.ref))
-		}
+		return
+	}
+	for _, rule := range d.plan.rules[host] {
+		d.conflict(rule.ref, "spec.destination", fmt.Sprintf("the rule has no effect: %s is for the same host, and takes the place of all its RouteRules", vs.ref))
 	}
 }
-
-func (p *plan) rulesOf(host string) []*routeRule { return p.rules[host] }
 
 // checkShortName warns where a name means different services to different
 // callers.
@@ -124,8 +123,8 @@ func (d *domainPlan) checkShortName(ref diag.Ref, at, name, host string) {
 	if name == host || !d.pilot().ShortNamesByCaller {
 		return
 	}
-	for _, svc := range d.snap.Services {
-		if svc.Hostname != host && strings.HasPrefix(svc.Hostname, name+".") && !svc.External {
+	for _, svc := range d.namesakes[name] {
+		if svc.Hostname != host {
 			d.notHonoured(ref, at, fmt.Sprintf("to callers of other namespaces this is a service of their own, such as %s; write %s, or %s",
 				svc.Hostname, host, switchHint("shortNamesByCaller", "it is that for all")))
 			return
@@ -157,6 +156,25 @@ func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.D
 	d.checkLabels(vs.ref, at+".subset", host, labels, consequence)
 	if to.GetPort() != nil && d.pilot().DestinationPortIgnored {
 		d.checkDestinationPort(vs, at+".port", host, to)
+	}
+}
+
+// checkBorrowing warns of destinations that are not where they say, because the
+// routes are those of an external service.
+func (d *domainPlan) checkBorrowing(vs *virtualService) {
+	for _, name := range vs.meshHosts() {
+		own := d.service(d.complete(name, vs.ref.Namespace))
+		if own == nil || !own.External || isEgress(own) || !d.pilot().ExternalRouteEndpoints {
+			continue
+		}
+		for _, r := range vs.http {
+			for i, to := range r.spec.GetRoute() {
+				if host := d.complete(to.GetDestination().GetHost(), vs.ref.Namespace); host != own.Hostname {
+					d.notHonoured(vs.ref, fmt.Sprintf("%s.route[%d].destination", r.field, i), fmt.Sprintf("requests go to the endpoints of %s, as they came for it; %s",
+						own.Hostname, switchHint("externalRouteEndpoints", "they go to those of "+host)))
+				}
+			}
+		}
 	}
 }
 

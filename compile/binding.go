@@ -1,0 +1,97 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// binding is a host of a VirtualService at a server of a Gateway.
+type binding struct {
+	vs   *virtualService
+	host string
+}
+
+// bindHosts gives each host at each port to one VirtualService, and reports
+// the hosts that none of the named Gateways serves.
+func (p *plan) bindHosts() {
+	type address struct {
+		port int
+		host string // in small letters: Envoy compares without case
+	}
+	owners, served := map[address]*virtualService{}, map[binding]bool{}
+	for _, gw := range p.gateways {
+		for _, server := range gw.servers {
+			for _, b := range p.wantedAt(gw, server) {
+				served[b] = true
+				at := address{server.port, strings.ToLower(b.host)}
+				switch first := owners[at]; {
+				case first == nil:
+					owners[at] = b.vs
+					server.bound = append(server.bound, b)
+				case first != b.vs:
+					p.conflict(b.vs.ref, "spec.hosts", fmt.Sprintf("requests for %s at port %d follow %s, which comes first", b.host, server.port, first.ref))
+				}
+			}
+		}
+	}
+	for _, vs := range p.virtual {
+		p.checkBound(vs, served)
+	}
+}
+
+// wantedAt are the hosts that VirtualServices want at a server.
+func (p *plan) wantedAt(gw *gateway, server *gatewayServer) []binding {
+	var out []binding
+	for _, pattern := range server.hosts {
+		for _, vs := range p.bound[gw.name()] {
+			for _, host := range vs.boundHosts(pattern, gw.ref.Namespace) {
+				out = append(out, binding{vs, host})
+			}
+		}
+	}
+	return out
+}
+
+// boundHosts are the hosts of the VirtualService that a server's host stands
+// for: the same, or any with the ending after a leading wildcard. Before a
+// slash stands the namespace that the VirtualService must be in.
+func (vs *virtualService) boundHosts(pattern, namespace string) []string {
+	if of, host, ok := strings.Cut(pattern, "/"); ok {
+		pattern = host
+		if of == "." {
+			of = namespace
+		}
+		if of != "*" && of != vs.ref.Namespace {
+			return nil
+		}
+	}
+	ending, wildcard := strings.CutPrefix(pattern, "*")
+	var out []string
+	for _, host := range vs.spec.GetHosts() {
+		if host == pattern || wildcard && strings.HasSuffix(host, ending) {
+			out = append(out, host)
+		}
+	}
+	return out
+}
+
+// checkBound reports gateways that are not there, and hosts that they do not
+// serve.
+func (p *plan) checkBound(vs *virtualService, served map[binding]bool) {
+	names := vs.gatewayNames()
+	for _, name := range names {
+		if !p.gatewayNames[name] {
+			p.report(diag.Problem{
+				Severity: diag.Warning, Reason: diag.NoSuchReference, Object: vs.ref, Field: "spec.gateways",
+				Value: fmt.Sprintf("%q", name), Message: "there is no such Gateway, so nothing is served there",
+			})
+		}
+	}
+	for i, host := range vs.spec.GetHosts() {
+		if len(names) > 0 && !served[binding{vs, host}] {
+			p.notHonoured(vs.ref, fmt.Sprintf("spec.hosts[%d]", i), fmt.Sprintf("no server of its gateways has the host %s, so it is not served there", host))
+		}
+	}
+}
