@@ -37,7 +37,11 @@ func (d Document) parseJSON() (*tree, diag.List) {
 func (d Document) malformedJSON(err error) diag.List {
 	isSyntax, offset := kjson.SyntaxErrorOffset(err)
 	if !isSyntax {
-		return d.malformed(0, 0, "not valid JSON: "+err.Error())
+		// Of values that nobody wants to be of a type, only a number can fail
+		// to fit. The error has it in its text alone.
+		_, number, _ := strings.Cut(err.Error(), "number ")
+		number, _, _ = strings.Cut(number, " ")
+		return d.malformed(0, 0, fmt.Sprintf("the number %s is too large", number))
 	}
 	before := d.Text[:min(max(offset-1, 0), int64(len(d.Text)))]
 	line := 1 + bytes.Count(before, []byte("\n"))

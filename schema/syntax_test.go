@@ -48,7 +48,7 @@ func TestMalformed(t *testing.T) {
 		{"JSON, second object", `{"a": 1}{"b": 2}`, "1:9", "more text after the end"},
 		{"JSON, name twice", "{\"a\": {\"b\": 1,\n\"b\": 2}}", "1:13", "is given twice"},
 		{"JSON, NaN", `{"a": NaN}`, "1:7", "not valid JSON"},
-		{"JSON, number too large", `{"a": 1e999}`, "1:1", "not valid JSON"},
+		{"JSON, number too large", `{"a": 1e999}`, "1:1", "the number 1e999 is too large"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o, list := Decode([]byte(c.text), Options{File: "f"})

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,6 +67,9 @@ func (k *resource) readObject(w http.ResponseWriter, r *http.Request) (*schema.O
 
 // malformedJSON says where a text stops being JSON.
 func malformedJSON(body []byte) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return badRequest("the body is empty")
+	}
 	var any json.RawMessage
 	err := json.Unmarshal(body, &any)
 	var syntax *json.SyntaxError

@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/server"
 )
 
 // TestURLsThatSayTooLittle: what is empty or cannot be read in a URL must not
@@ -34,6 +37,21 @@ func TestURLsThatSayTooLittle(t *testing.T) {
 		path, query, _ := strings.Cut(c.path, "?")
 		if said := st.Message; !strings.Contains(said, path) && !strings.Contains(said, query) {
 			t.Errorf("%s %s: %s", c.method, c.path, said)
+		}
+	}
+}
+
+// TestRevisionThatNeverComes: a read waits for it, but not as long as for
+// everything else.
+func TestRevisionThatNeverComes(t *testing.T) {
+	w := start(t, func(o *server.Options) {
+		o.RevisionTimeout, o.RequestTimeout = 10*time.Millisecond, time.Hour
+	})
+	w.create("reviews")
+	for _, path := range []string{rulesPath, rulesPath + "/reviews"} {
+		st := w.want(http.StatusGatewayTimeout, "GET", path+"?resourceVersion=999", "").status(t)
+		if !strings.Contains(st.Message, "999") || st.Details.RetryAfterSeconds == 0 {
+			t.Errorf("got %q, %+v", st.Message, st.Details)
 		}
 	}
 }

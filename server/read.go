@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -21,7 +22,9 @@ func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	obj, err := k.opts.Reads.Get(r.Context(), k.target(r), store.ReadOptions{AtLeast: atLeast})
+	ctx, cancel := k.waiting(r.Context(), atLeast)
+	defer cancel()
+	obj, err := k.opts.Reads.Get(ctx, k.target(r), store.ReadOptions{AtLeast: atLeast})
 	if err != nil {
 		return err
 	}
@@ -49,11 +52,22 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list, err := k.opts.Reads.List(r.Context(), selected.narrow(k.scope(r)), opts)
+	ctx, cancel := k.waiting(r.Context(), opts.AtLeast)
+	defer cancel()
+	list, err := k.opts.Reads.List(ctx, selected.narrow(k.scope(r)), opts)
 	if err != nil {
 		return err
 	}
 	return k.writeList(w, r, f, selected.from(list))
+}
+
+// waiting bounds a read that asks for a revision, which may be one that never
+// comes.
+func (k *resource) waiting(ctx context.Context, atLeast int64) (context.Context, context.CancelFunc) {
+	if atLeast > 0 {
+		return context.WithTimeout(ctx, k.opts.RevisionTimeout)
+	}
+	return context.WithCancel(ctx)
 }
 
 // from keeps the selected items. The list given may be shared and stays as it

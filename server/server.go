@@ -64,6 +64,9 @@ type Options struct {
 
 	// RequestTimeout bounds everything but a watch (30 s).
 	RequestTimeout time.Duration
+	// RevisionTimeout is how long a read waits for the resourceVersion that it
+	// asks for (3 s, as in Kubernetes).
+	RevisionTimeout time.Duration
 	// WatchWriteTimeout is how long a watching client may leave data unread
 	// before it is cut off (30 s).
 	WatchWriteTimeout time.Duration
@@ -77,6 +80,7 @@ type Options struct {
 
 func (o *Options) setDefaults() {
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 30*time.Second)
+	o.RevisionTimeout = cmp.Or(o.RevisionTimeout, 3*time.Second)
 	o.WatchWriteTimeout = cmp.Or(o.WatchWriteTimeout, 30*time.Second)
 	o.BookmarkInterval = cmp.Or(o.BookmarkInterval, time.Minute)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)
