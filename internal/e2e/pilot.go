@@ -138,15 +138,3 @@ func send(req *http.Request) ([]byte, error) {
 	}
 	return body, err
 }
-
-// freePort returns a loopback port that nobody listens on. Another program may
-// take it before its user does; who starts that user then sees it end and says
-// so.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
