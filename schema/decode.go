@@ -1,11 +1,21 @@
 package schema
 
 import (
+	"fmt"
+
 	"github.com/pilot-api/pilot-api/diag"
 )
 
 // DefaultNamespace is where an object goes when nobody says otherwise.
 const DefaultNamespace = "default"
+
+// CheckNamespace tells why a text cannot be the name of a namespace.
+func CheckNamespace(name string) error {
+	if rule := formats["dns-label"]; !rule.ok(name) {
+		return fmt.Errorf("the namespace %q must be %s", name, rule.want)
+	}
+	return nil
+}
 
 // Options for Decode.
 type Options struct {
@@ -57,7 +67,7 @@ func Validate(o *Object) diag.List {
 	for i := range list {
 		list[i].Object = o.Key().Ref()
 	}
-	return list
+	return readable(list)
 }
 
 // object reads one object of the tree; at is where in the document it is.
@@ -77,6 +87,7 @@ func (t *tree) object(v any, at, namespace string) (*Object, diag.List) {
 		list[i].Position = t.locate(at, list[i])
 	}
 	byPosition(list)
+	list = readable(list)
 	if list.Err() != nil {
 		return nil, list
 	}

@@ -139,7 +139,7 @@ func (d *draft) checkSpec(tree map[string]any) {
 	}
 	for _, p := range d.kind.check(d.typed) {
 		if !follows(p, broken) {
-			d.list = append(d.list, p)
+			d.put(p)
 		}
 	}
 }
@@ -185,20 +185,41 @@ func (d *draft) ref() diag.Ref {
 	return diag.Ref{Kind: kind, Namespace: namespace, Name: name}
 }
 
-// finish is every problem once, in order of field, and no more than a person
-// can read.
+// finish is every problem once, in order of field.
 func (d *draft) finish() diag.List {
-	list := d.list
-	slices.SortStableFunc(list, func(a, b diag.Problem) int { return strings.Compare(a.Field, b.Field) })
-	list = slices.CompactFunc(list, func(a, b diag.Problem) bool {
-		return a.Field == b.Field && (a.Reason == b.Reason || a.Severity == diag.Error)
+	seen := map[diag.Problem]bool{}
+	list := slices.DeleteFunc(d.list, func(p diag.Problem) bool {
+		twice := seen[p]
+		seen[p] = true
+		return twice
 	})
-	if more := len(list) - mostProblems; more > 0 {
-		list = append(list[:mostProblems:mostProblems], diag.Problem{
-			Severity: diag.Error, Reason: diag.FieldInvalid, Message: "there are more problems than are listed here",
-		})
-	}
+	slices.SortStableFunc(list, func(a, b diag.Problem) int { return strings.Compare(a.Field, b.Field) })
 	return list
+}
+
+// What stands at the end of a list that was cut.
+const (
+	moreErrors   = "there are more problems than are listed here"
+	moreWarnings = "there are more warnings than are listed here"
+)
+
+// readable is no more of a list than a person can read. What refuses the object
+// is not left out for what does not.
+func readable(list diag.List) diag.List {
+	if len(list) <= mostProblems {
+		return list
+	}
+	errs := len(list.Errors())
+	room := map[diag.Severity]int{diag.Error: mostProblems, diag.Warning: max(mostProblems-errs, 0)}
+	last := diag.Problem{Severity: diag.Warning, Reason: diag.NotHonoured, Object: list[0].Object, Message: moreWarnings}
+	if errs > mostProblems {
+		last.Severity, last.Reason, last.Message = diag.Error, diag.FieldInvalid, moreErrors
+	}
+	list = slices.DeleteFunc(list, func(p diag.Problem) bool {
+		room[p.Severity]--
+		return room[p.Severity] < 0
+	})
+	return append(list, last)
 }
 
 func byPosition(list diag.List) {

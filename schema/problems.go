@@ -11,11 +11,33 @@ import (
 // problems gathers what a check finds. The methods named after a Reason refuse
 // the object; warn does not. The object and the position are filled in at the
 // end, by the one place that knows them.
-type problems struct{ list diag.List }
+//
+// Of each severity one problem more is kept than is ever told, so that it shows
+// when some are left out.
+type problems struct {
+	list  diag.List
+	found map[diag.Severity]int
+}
 
 func (p *problems) add(severity diag.Severity, reason diag.Reason, field, value, message string) {
-	p.list = append(p.list, diag.Problem{Severity: severity, Reason: reason, Field: field, Value: value, Message: message})
+	p.put(diag.Problem{Severity: severity, Reason: reason, Field: field, Value: value, Message: message})
 }
+
+func (p *problems) put(found ...diag.Problem) {
+	for _, one := range found {
+		if p.full(one.Severity) {
+			continue
+		}
+		if p.found == nil {
+			p.found = map[diag.Severity]int{}
+		}
+		p.found[one.Severity]++
+		p.list = append(p.list, one)
+	}
+}
+
+// full tells that no more of a severity are kept.
+func (p *problems) full(severity diag.Severity) bool { return p.found[severity] > mostProblems }
 
 func (p *problems) required(field, message string) {
 	p.add(diag.Error, diag.FieldRequired, field, "", message)
@@ -59,7 +81,7 @@ func (p *problems) advise(check func(*problems), suffix string) {
 			found.Severity, found.Reason = diag.Warning, diag.NotHonoured
 			found.Message += "; it " + suffix
 		}
-		p.list = append(p.list, found)
+		p.put(found)
 	}
 }
 
@@ -121,17 +143,4 @@ func splitField(field string) []string {
 		field = strings.TrimPrefix(field, ".")
 	}
 	return steps
-}
-
-// orAll is the text of a list of versions in a table.
-func orAll(parts []string) string {
-	if len(parts) == 0 {
-		return "all"
-	}
-	for i, part := range parts {
-		if part == "" || strings.HasPrefix(part, "=") {
-			parts[i] = "all" + part
-		}
-	}
-	return strings.Join(parts, " ")
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -213,4 +214,17 @@ func routesText(r *RouteRule) string {
 		}
 	}
 	return orAll(parts)
+}
+
+// orAll is the text of a list of versions in a table.
+func orAll(parts []string) string {
+	if len(parts) == 0 {
+		return "all"
+	}
+	for i, part := range parts {
+		if part == "" || strings.HasPrefix(part, "=") {
+			parts[i] = "all" + part
+		}
+	}
+	return strings.Join(parts, " ")
 }

@@ -18,7 +18,7 @@ const (
 	maxDepth       = 64
 	// Aliases may repeat this many nodes in one document.
 	maxAliased = 10_000
-	// More problems than these are counted, not listed.
+	// More problems than these are not listed.
 	mostProblems = 100
 )
 

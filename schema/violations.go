@@ -35,7 +35,7 @@ func (p *problems) explain(e *jsonschema.ValidationError, leaf func(*jsonschema.
 		leaf(e)
 	}
 	for _, cause := range e.Causes {
-		if len(p.list) > mostProblems {
+		if p.full(diag.Error) {
 			return
 		}
 		p.explain(cause, leaf)
@@ -99,7 +99,7 @@ func unescape(step string) string {
 func (p *problems) unknownFields(field string, s *jsonschema.Schema, v map[string]any) {
 	known := slices.Sorted(maps.Keys(s.Properties))
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if len(p.list) > mostProblems {
+		if p.full(diag.Error) {
 			return
 		}
 		if _, ok := s.Properties[name]; !ok {
