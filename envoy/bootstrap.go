@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -97,7 +98,8 @@ func (o BootstrapOptions) check() (endpoint, error) {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	complain(len(strings.Split(o.NodeID, "~")) != nodeParts,
+	parts := strings.Split(o.NodeID, "~")
+	complain(len(parts) != nodeParts || slices.Contains(parts, ""),
 		"node ID must be role~ip~id~domain, like sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local, found %q", o.NodeID)
 	complain(o.API != REST && o.API != V1, "API must be one of %v, found %q", APIs, o.API)
 	complain(o.AdminPort < 1 || o.AdminPort > 65535, "admin port must be 1 to 65535, found %d", o.AdminPort)

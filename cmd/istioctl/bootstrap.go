@@ -28,7 +28,8 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 
   # A sidecar up to Envoy 1.8
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api v1 > envoy.json`,
-		Args: positional(cobra.ExactArgs(1)),
+		Args: taught(cobra.ExactArgs(1), "say which proxy: istioctl bootstrap role~ip~id~domain, "+
+			"such as sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local"),
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		options.NodeID, options.Server = args[0], s.server

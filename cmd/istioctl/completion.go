@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ func newCompletion(s *session) *cobra.Command {
 		Use:   "completion (bash | fish | powershell | zsh)",
 		Short: "Print a script that completes istioctl in a shell",
 		Long: `Print a script that makes a shell complete the commands, flags, kinds and, from
-the server, names of objects.`,
+the server, names of objects and namespaces.`,
 		Example: `  # bash, for this session
   source <(istioctl completion bash)
 
@@ -28,7 +29,8 @@ the server, names of objects.`,
 
   # PowerShell, for this session
   istioctl completion powershell | Out-String | Invoke-Expression`,
-		Args:      positional(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		Args: taught(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+			"say for which shell: istioctl completion bash, fish, powershell or zsh"),
 		ValidArgs: shells,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -58,23 +60,44 @@ func (s *session) completeNames(cmd *cobra.Command, args []string, toComplete st
 	if err != nil || s.begin(cmd, nil) != nil {
 		return nil, nothing
 	}
-	c, err := s.connect(func(string) {})
-	if err != nil {
-		return nil, nothing
-	}
 	var names []string
 	for _, kind := range kinds {
-		list, err := c.List(cmd.Context(), store.Scope{Kind: kind, Namespace: s.namespace}, store.ListOptions{AtLeast: store.Any})
-		if err != nil {
-			return nil, nothing
-		}
-		for _, o := range list.Items {
+		for _, o := range s.known(cmd.Context(), store.Scope{Kind: kind, Namespace: s.namespace}) {
 			if strings.HasPrefix(o.Meta.Name, toComplete) && !slices.Contains(args[1:], o.Meta.Name) {
 				names = append(names, o.Meta.Name)
 			}
 		}
 	}
 	return names, nothing
+}
+
+// completeNamespaces completes the namespaces in which there is an object.
+func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	// What is being completed is no namespace yet.
+	if s.namespace = schema.DefaultNamespace; s.begin(cmd, nil) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, o := range s.known(cmd.Context(), store.Scope{}) {
+		if strings.HasPrefix(o.Meta.Namespace, toComplete) {
+			names = append(names, o.Meta.Namespace)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}
+
+// known is what the server has in a scope, nothing when it does not answer.
+func (s *session) known(ctx context.Context, scope store.Scope) []*schema.Object {
+	c, err := s.connect(func(string) {})
+	if err != nil {
+		return nil
+	}
+	list, err := c.List(ctx, scope, store.ListOptions{AtLeast: store.Any})
+	if err != nil {
+		return nil
+	}
+	return list.Items
 }
 
 func completeKinds(toComplete string) []string {

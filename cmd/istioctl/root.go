@@ -50,7 +50,12 @@ anything is sent. Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 		Args:              unknownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: s.begin,
+		Version:           buildVersion(),
+		// A slip such as crate for create is two letters at most.
+		SuggestionsMinimumDistance: 2,
 	}
+	root.SetVersionTemplate(versionLine("Client", clientVersion()))
+	root.InitDefaultVersionFlag()
 	root.SetIn(c.Stdin)
 	root.SetOut(c.Stdout)
 	root.SetErr(c.Stderr)
@@ -69,10 +74,12 @@ anything is sent. Exit codes: 0 done, 1 failed, 2 wrong usage.`,
 
 func (s *session) addFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
-	flags.StringVar(&s.server, "server", defaultServer, "URL of the pilot-api server; or set ISTIOCTL_SERVER")
+	flags.StringVar(&s.server, "server", defaultServer, "URL or HOST:PORT of the pilot-api server; or set ISTIOCTL_SERVER")
 	flags.StringVarP(&s.namespace, "namespace", "n", schema.DefaultNamespace, "namespace of the objects")
 	flags.DurationVar(&s.requestTimeout, "request-timeout", 30*time.Second, "give up on one request after this time; 0 waits for ever")
 	flags.DurationVar(&s.timeout, "timeout", 0, "give up on the whole command after this time; 0 waits for ever")
+	// The flag exists, so this cannot fail.
+	_ = root.RegisterFlagCompletionFunc("namespace", s.completeNamespaces)
 }
 
 // begin completes the session before any verb runs.
@@ -82,11 +89,31 @@ func (s *session) begin(cmd *cobra.Command, _ []string) error {
 	if env := s.Getenv("ISTIOCTL_SERVER"); env != "" && !flags.Changed("server") {
 		s.server = env
 	}
+	if !strings.Contains(s.server, "://") {
+		s.server = "http://" + s.server
+	}
+	if err := s.checkFlags(); err != nil {
+		return err
+	}
 	if s.timeout > 0 {
 		// The timer ends with the program, which ends with the command.
 		ctx, cancel := context.WithTimeoutCause(cmd.Context(), s.timeout, fmt.Errorf("not done after --timeout %s", s.timeout))
 		context.AfterFunc(ctx, cancel)
 		cmd.SetContext(ctx)
+	}
+	return nil
+}
+
+// checkFlags refuses what can mean nothing. In particular an empty namespace,
+// as from a variable that is not set, must never come to mean all of them.
+func (s *session) checkFlags() error {
+	if err := schema.CheckNamespace(s.namespace); err != nil {
+		return usagef("--namespace: %w", err)
+	}
+	for name, limit := range map[string]time.Duration{"request-timeout": s.requestTimeout, "timeout": s.timeout} {
+		if limit < 0 {
+			return usagef("--%s %s: must be 0 (no limit) or more", name, limit)
+		}
 	}
 	return nil
 }
@@ -113,6 +140,24 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		hint = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
 	}
 	return usagef("there is no command %q%s", args[0], hint)
+}
+
+// taught is a cobra validator with an error of our own.
+func taught(validate cobra.PositionalArgs, format string, args ...any) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, given []string) error {
+		if validate(cmd, given) != nil {
+			return usagef(format, args...)
+		}
+		return nil
+	}
+}
+
+// noFileArgs refuses arguments, which are files that want a -f each.
+func noFileArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usagef("files are named with -f: %s -f %s", cmd.CommandPath(), strings.Join(args, " -f "))
 }
 
 // positional makes what a cobra validator finds a usage error.

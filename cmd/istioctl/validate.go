@@ -20,7 +20,7 @@ what was found and what is allowed. Errors fail the command, warnings do not.`,
 
   # Check what a template makes
   ./render.sh | istioctl validate -f -`,
-		Args: positional(cobra.NoArgs),
+		Args: noFileArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := files.required(); err != nil {

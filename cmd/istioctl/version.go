@@ -62,11 +62,15 @@ type versions struct {
 	Server *apiversion.Info `json:"serverVersion,omitempty"`
 }
 
-func runVersion(ctx context.Context, s *session, flags versionFlags) error {
-	both := versions{Client: apiversion.Info{
+func clientVersion() apiversion.Info {
+	return apiversion.Info{
 		GitVersion: buildVersion(), GoVersion: runtime.Version(), Compiler: runtime.Compiler,
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
-	}}
+	}
+}
+
+func runVersion(ctx context.Context, s *session, flags versionFlags) error {
+	both := versions{Client: clientVersion()}
 	var failure error
 	if !flags.client {
 		c, err := s.connect(s.warn)

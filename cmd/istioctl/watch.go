@@ -33,7 +33,7 @@ change is shown twice. After a long absence only the difference is shown.`,
 
   # Follow one, for a program: one JSON document a change
   istioctl watch routerule reviews -o json`,
-		Args:              positional(cobra.RangeArgs(1, 2)),
+		Args:              positional(cobra.MaximumNArgs(2)),
 		ValidArgsFunction: s.completeNames,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -37,7 +37,7 @@ func (f *writeFlags) check(formats []string) error {
 // newFileVerb is a verb that does one thing to every object of its files.
 func newFileVerb(s *session, cmd *cobra.Command, run func(context.Context, *session, writeFlags) error) *cobra.Command {
 	var flags writeFlags
-	cmd.Args = positional(cobra.NoArgs)
+	cmd.Args = noFileArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := errors.Join(flags.files.required(), flags.check(writeFormats)); err != nil {
 			return err
