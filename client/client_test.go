@@ -154,6 +154,7 @@ func TestErrors(t *testing.T) {
 		{"conflict", 409, `{"kind":"Status","status":"Failure","reason":"Conflict","code":409,"message":"m"}`, store.ErrConflict, "m"},
 		{"exists", 409, `{"kind":"Status","status":"Failure","reason":"AlreadyExists","code":409}`, store.ErrExists, ""},
 		{"a proxy's own page", 502, "<html>bad gateway</html>\nmore", store.ErrUnavailable, "<html>bad gateway</html>"},
+		{"another path", 404, `{"kind":"Status","status":"Failure","reason":"NotFound","code":404,"message":"no /x"}`, client.ErrNoPath, "no /x"},
 		{"no pilot-api", 404, "404 page not found", nil, "no Status of a pilot-api server"},
 		{"garbage", 200, "{", nil, "decode the server's answer"},
 		{"another kind", 200, `{"apiVersion":"v1","kind":"Pod"}`, nil, `v1 "Pod"`},
@@ -179,6 +180,21 @@ func TestUnreachableServerIsUnavailable(t *testing.T) {
 	_, err := connect(t, srv.URL, client.Options{}).Revision(t.Context())
 	if !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("error %v, want ErrUnavailable", err)
+	}
+}
+
+// TestUnansweredIsNotUnreached: a request that may have been done is told from
+// one that was surely not.
+func TestUnansweredIsNotUnreached(t *testing.T) {
+	hangUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	t.Cleanup(hangUp.Close)
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for url, want := range map[string]bool{hangUp.URL: true, gone.URL: false} {
+		_, err := connect(t, url, client.Options{}).CreateText(t.Context(), client.Text{Kind: routeRules(t), Namespace: "books"})
+		if got := errors.Is(err, client.ErrNoAnswer); got != want || !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("error %v: ErrNoAnswer %v, want %v", err, got, want)
+		}
 	}
 }
 

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -25,6 +27,15 @@ const (
 	maxObjectAnswer = 4 << 20
 	maxListAnswer   = 512 << 20
 	maxErrorAnswer  = 1 << 20
+)
+
+var (
+	// ErrNoPath: the server is there, and nothing at the path that was asked
+	// for. The URL given to New may be wrong, or the server of another version.
+	ErrNoPath = errors.New("the server has no such path")
+	// ErrNoAnswer: the server was reached, and the connection broke or time
+	// ran out before its answer. A write may or may not have been done.
+	ErrNoAnswer = errors.New("no answer came")
 )
 
 // request is one call; body is nil for none.
@@ -65,8 +76,13 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if c.opts.UserAgent != "" {
 		req.Header.Set("User-Agent", c.opts.UserAgent)
 	}
-	resp, err := c.opts.HTTPClient.Do(req)
-	if err != nil {
+	var reached atomic.Bool
+	trace := httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { reached.Store(true) }}
+	resp, err := c.opts.HTTPClient.Do(req.WithContext(httptrace.WithClientTrace(ctx, &trace)))
+	switch {
+	case err != nil && reached.Load():
+		return nil, noAnswer(err)
+	case err != nil:
 		return nil, &store.Error{Kind: store.ErrUnavailable, Detail: "cannot reach the server", Cause: err}
 	}
 	c.warn(resp.Header.Values("Warning"))
@@ -97,6 +113,9 @@ func answerError(r request, resp *http.Response) error {
 	}
 	var status metav1.Status
 	if json.Unmarshal(body, &status) == nil && status.Kind == "Status" {
+		if isNoPath(&status) {
+			return fmt.Errorf("%w: %s", ErrNoPath, status.Message)
+		}
 		return store.FromStatus(&status)
 	}
 	text, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
@@ -109,6 +128,12 @@ func answerError(r request, resp *http.Response) error {
 	return err
 }
 
+// isNoPath tells a path that is not found from an object that is not: that one
+// is named.
+func isNoPath(status *metav1.Status) bool {
+	return status.Reason == metav1.StatusReasonNotFound && status.Details == nil
+}
+
 func readBody(body io.ReadCloser, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(http.MaxBytesReader(nil, body, limit))
 	var tooLarge *http.MaxBytesError
@@ -116,7 +141,11 @@ func readBody(body io.ReadCloser, limit int64) ([]byte, error) {
 	case errors.As(err, &tooLarge):
 		return nil, fmt.Errorf("the answer is larger than %d bytes", limit)
 	case err != nil:
-		return nil, &store.Error{Kind: store.ErrUnavailable, Detail: "the answer broke off", Cause: err}
+		return nil, noAnswer(err)
 	}
 	return data, nil
+}
+
+func noAnswer(err error) error {
+	return &store.Error{Kind: store.ErrUnavailable, Detail: "the connection broke", Cause: fmt.Errorf("%w: %w", ErrNoAnswer, err)}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -21,6 +22,8 @@ func (s *session) explain(ctx context.Context, err error) string {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("nothing answers at %s: start the server with 'pilot-api', or name another with --server or ISTIOCTL_SERVER", s.server)
+	case errors.Is(err, client.ErrNoPath):
+		return fmt.Sprintf("is --server %s right? %v", s.server, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("no answer from %s within --request-timeout %s", s.server, s.requestTimeout)
 	}
