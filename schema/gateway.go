@@ -17,7 +17,7 @@ func init() {
 		Doc: "A Gateway opens ports at the edge of the mesh: which hosts may be reached there, and with which TLS. " +
 			"Where requests go from there is said by VirtualService objects that name the Gateway.",
 		Columns: []Column{
-			stringColumn("Selector", "Labels of the workloads that open the ports.", func(g *networking.Gateway) string { return labelsText(g.Selector) }),
+			stringColumn("Selector", "Labels of the workloads that are to open the ports.", func(g *networking.Gateway) string { return labelsText(g.Selector) }),
 			stringColumn("Ports", "The ports, with protocols.", gatewayPortsText),
 			stringColumn("Hosts", "The hosts that may be reached.", gatewayHostsText),
 		},
@@ -53,6 +53,9 @@ func checkGateway(g *networking.Gateway) diag.List {
 		if server.Name != "" {
 			p.once(at+".name", names, server.Name, i)
 		}
+	}
+	if len(g.Selector) > 0 {
+		p.warn("spec.selector", "has no effect: every proxy of the role router opens the ports")
 	}
 	return p.list
 }

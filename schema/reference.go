@@ -15,8 +15,9 @@ import (
 func Reference(k *Kind) string {
 	var page strings.Builder
 	fmt.Fprintf(&page, "# %s\n\n%s\n\n", k.Kind, k.Doc)
-	fmt.Fprintf(&page, "`apiVersion: %s`, `kind: %s`. On the command line: `%s`, `%s`, `%s`. In URLs: `%s`.\n\n",
-		k.APIVersion(), k.Kind, k.Singular, k.Dashed, strings.Join(k.ShortNames, "`, `"), k.Plural)
+	typed := slices.Compact(append([]string{k.Singular, k.Dashed}, k.ShortNames...))
+	fmt.Fprintf(&page, "`apiVersion: %s`, `kind: %s`. On the command line: `%s`. In URLs: `%s`.\n\n",
+		k.APIVersion(), k.Kind, strings.Join(typed, "`, `"), k.Plural)
 	page.WriteString("## spec\n\n| Field | Type | Required | Default | Constraint | Meaning |\n|---|---|---|---|---|---|\n")
 	referenceRows(&page, "", compiled()[k.Singular])
 	page.WriteString("\nWhat the table cannot say, such as which fields exclude each other, is in the column *Meaning*. " +
@@ -88,7 +89,7 @@ func constraint(s *jsonschema.Schema) string {
 	case len(names) > 0:
 		return strings.Join(names, ", ")
 	case s.Items2020 != nil:
-		return strings.TrimPrefix(atLeast(s)+each("entries", s.Items2020), "; ")
+		return strings.TrimPrefix(itemBounds(s)+each("entries", s.Items2020), "; ")
 	case rest != nil:
 		return strings.TrimPrefix(each("names", s.PropertyNames)+each("values", rest), "; ")
 	case s.Format != "" && s.MinLength > 0:
@@ -101,11 +102,15 @@ func constraint(s *jsonschema.Schema) string {
 	return bounds(s)
 }
 
-func atLeast(s *jsonschema.Schema) string {
-	if s.MinItems <= 0 {
-		return ""
+func itemBounds(s *jsonschema.Schema) string {
+	var text string
+	if s.MinItems > 0 {
+		text += fmt.Sprintf("; at least %d", s.MinItems)
 	}
-	return fmt.Sprintf("at least %d", s.MinItems)
+	if s.MaxItems >= 0 {
+		text += fmt.Sprintf("; at most %d", s.MaxItems)
+	}
+	return text
 }
 
 func each(what string, s *jsonschema.Schema) string {
