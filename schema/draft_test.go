@@ -78,3 +78,10 @@ func TestTwoProblemsOfOneField(t *testing.T) {
 		[]string{"error FieldValueForbidden spec.httpFault", "warning NotHonoured spec.httpFault.abort"},
 	}})
 }
+
+func TestAbbreviationsKeepTheirCase(t *testing.T) {
+	_, list := Decode([]byte(ruleWith(0, "  httpFault: {abort: {percent: 1, httpStatus: 500, http2Error: x}}\n")), Options{})
+	if len(list) != 1 || !strings.Contains(list[0].Message, "has no effect: HTTP/2 error") {
+		t.Errorf("%v", list)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -116,8 +117,9 @@ func (p *problems) missingFields(field string, s *jsonschema.Schema, v map[strin
 	}
 }
 
+// lowerFirst puts a sentence behind a colon. An abbreviation stays as it is.
 func lowerFirst(text string) string {
-	if text == "" {
+	if len(text) < 2 || unicode.IsUpper(rune(text[1])) {
 		return text
 	}
 	return strings.ToLower(text[:1]) + text[1:]
