@@ -5,20 +5,33 @@
 // every proxy is planned once a snapshot:
 //
 //	plan.go               the plan and its order
+//	egressrule.go         EgressRules as services
 //	routerule.go          RouteRules in order (match.go), and what is wrong
 //	                      with them (rulecheck.go)
 //	route.go              rules as routes of every HTTP port (action.go), to
 //	                      clusters (target.go, cluster.go)
 //	destinationpolicy.go  policies, and what they change in a cluster
+//	ingressrule.go        IngressRules
 //	reference.go          what hosts and callers an object means
+//	virtualservice.go     VirtualServices (virtualmatch.go, virtualaction.go),
+//	                      and what is wrong with them (virtualcheck.go)
+//	destinationrule.go    DestinationRules, and what their policies change in a
+//	                      cluster (trafficpolicy.go, policycheck.go)
+//	gateway.go            Gateways (gatewaytls.go), and who has which host at
+//	                      them (binding.go)
+//
+// The networking kinds are then laid out once for each domain of proxies, which
+// completes their short names (domain.go): httproute.go, tcproute.go.
 //
 // Proxy then only chooses: which rules fit the workload beside this proxy,
 // which names its domain allows, which policies hold for it:
 //
 //	services.go           HTTP ports → virtual hosts (virtualhost.go), tables
 //	tcp.go                other ports → TCP listeners
-//	inbound.go            the proxy's own instances
+//	inbound.go            the proxy's own instances, management.go
 //	httpproxy.go          all HTTP routes in one table
+//	ingress.go            what an ingress serves (edgetable.go)
+//	gateway.go            what a router serves
 //
 // Compiling is a pure function: the same snapshot and view give the same IR,
 // in the same order, on every replica. One bad object never spoils the rest:

@@ -70,8 +70,9 @@ func mirrorOf(r *networking.HTTPRoute) (*networking.Destination, string) {
 	if mirror == nil && len(r.GetMirrors()) > 0 {
 		mirror, percentage, field = r.GetMirrors()[0].GetDestination(), r.GetMirrors()[0].GetPercentage(), "mirrors[0].destination"
 	}
-	part := percentage != nil && percentage.GetValue() < 100
-	if part || r.GetMirrorPercent() != nil && r.GetMirrorPercent().GetValue() < 100 {
+	//lint:ignore SA1019 Old objects have it.
+	old := r.GetMirrorPercent()
+	if percentage != nil && percentage.GetValue() < 100 || old != nil && old.GetValue() < 100 {
 		return nil, field
 	}
 	return mirror, field

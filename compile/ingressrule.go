@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -102,62 +101,6 @@ func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
 		}
 	}
 	return true
-}
-
-// checkIngress reports what the rules of the service lose at an ingress, where
-// there are no own instances.
-func (p *plan) checkIngress(rule *ingressRule, spec *schema.IngressRule) {
-	if spec.Match != nil && spec.Match.Source != nil {
-		p.notHonoured(rule.ref, "spec.match.source", "requests from anywhere are taken: an ingress does not know its callers")
-	}
-	visible := visibleAtEdge(p.home(rule.service.Namespace).routesTo(rule.service, rule.port))
-	covered := len(visible) < 2
-	for _, planned := range visible {
-		match, some := narrowed(planned.route.Match, rule.path, rule.prefix)
-		covered = covered || some && !planned.route.Match.CatchAll() && rule.within(match)
-		if planned.route.Match.Regex != "" && rule.path == "" && !some {
-			p.notHonoured(rule.ref, "spec.match.request.headers.uri", fmt.Sprintf(
-				"the rule leaves out a route of %s: its expression has no part for a prefix", planned.route.Origins[0]))
-		}
-	}
-	if !covered && p.pilot().IngressCatchAllLost {
-		p.notHonoured(rule.ref, "spec.destination", fmt.Sprintf("of the requests for %s only those that its rules ask for find a route; %s",
-			rule.service.Hostname, switchHint("ingressCatchAllLost", "the others go there too")))
-	}
-}
-
-// within tells whether a match takes every request of the rule.
-func (r *ingressRule) within(m ir.Match) bool {
-	whole := ir.Match{Path: r.path, Prefix: r.prefix}
-	return len(m.Headers) == 0 && len(m.Query) == 0 && m.Regex == "" && m.Path == whole.Path && (m.Path != "" || m.Prefix == whole.Prefix)
-}
-
-// checkEdgeFaults reports rules of which an ingress takes the routes and leaves
-// the faults.
-func (p *plan) checkEdgeFaults() {
-	if !p.pilot().EdgeFaultsLost {
-		return
-	}
-	told := map[diag.Ref]bool{}
-	for _, rule := range p.ingress {
-		for _, planned := range p.home(rule.service.Namespace).edgeRoutes(rule) {
-			if ref := planned.route.Origins[0]; planned.route.Fault != nil && !told[ref] {
-				told[ref] = true
-				p.notHonoured(ref, "", "ingresses inject no fault; "+switchHint("edgeFaultsLost", "they do"))
-			}
-		}
-	}
-}
-
-// checkSecrets reports secrets whose certificate is not shown: a listener has
-// one pair.
-func (p *plan) checkSecrets() {
-	shown := p.ingressSecret()
-	for _, rule := range p.ingress {
-		if rule.secret != "" && rule.secret != shown {
-			p.conflict(rule.ref, "spec.tlsSecret", fmt.Sprintf("the certificate of %q is shown instead: an ingress has one for all rules, that of the first secret by name", shown))
-		}
-	}
 }
 
 // ingressSecret is the first secret by name, "" when no rule has one.

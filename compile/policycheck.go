@@ -29,7 +29,6 @@ func (p *plan) checkPolicyFields(ref diag.Ref, at string, policy *networking.Tra
 }
 
 func (p *plan) checkLoadBalancer(ref diag.Ref, at string, lb *networking.LoadBalancerSettings) {
-	//lint:ignore SA1019 Old objects have it.
 	warmup := lb.GetWarmupDurationSecs() != nil || lb.GetWarmup() != nil
 	p.unsupported(ref, at, []field{
 		{lb.GetConsistentHash() != nil, "consistentHash", "requests are not hashed; they go round robin"},
