@@ -79,6 +79,7 @@ func (s *Server) resources(w http.ResponseWriter, r *http.Request) error {
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: kind.Plural, SingularName: kind.Singular, Kind: kind.Kind,
 			Namespaced: true, ShortNames: kind.ShortNames, Verbs: verbs,
+			Categories: []string{"all"}, // Of kubectl get all.
 		})
 	}
 	if len(list.APIResources) == 0 {

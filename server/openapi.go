@@ -45,7 +45,7 @@ func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
 
 // openAPI answers the document of one group and version. It says what kubectl
 // asks it for: that fields are validated by the server, which patches are
-// taken, and how the kinds are called.
+// taken, how the kinds are called, and what their fields mean.
 func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 	kinds := kindsOf(groupVersion(r))
 	if len(kinds) == 0 {
@@ -100,7 +100,7 @@ func objectSchema(kind *schema.Kind) node {
 			"apiVersion": node{"type": "string", "description": "Must be " + kind.APIVersion() + "."},
 			"kind":       node{"type": "string", "description": "Must be " + kind.Kind + "."},
 			"metadata":   node{"type": "object", "description": "Name, namespace, labels and annotations, as in Kubernetes."},
-			"spec":       node{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+			"spec":       kind.OpenAPI(),
 		},
 		"x-kubernetes-group-version-kind": []node{gvk(kind)},
 	}

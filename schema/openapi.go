@@ -1,0 +1,52 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// OpenAPI is the kind's spec as a schema of OpenAPI 3.0, made of the JSON
+// Schema that validates. It is for reading, as by kubectl explain: what types
+// cannot say stands in the descriptions. The caller owns it.
+func (k *Kind) OpenAPI() map[string]any {
+	return openAPI(compiled()[k.Singular])
+}
+
+func openAPI(s *jsonschema.Schema) map[string]any {
+	out := map[string]any{"type": s.Types[0]}
+	if text := openAPIText(s); text != "" {
+		out["description"] = text
+	}
+	if names := enumNames(s); len(names) > 0 {
+		out["enum"] = names
+	}
+	if s.Items2020 != nil {
+		out["items"] = openAPI(s.Items2020)
+	}
+	if rest, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
+		out["additionalProperties"] = openAPI(rest)
+	}
+	if len(s.Properties) > 0 {
+		properties := map[string]any{}
+		for name, property := range s.Properties {
+			properties[name] = openAPI(property)
+		}
+		out["properties"] = properties
+	}
+	if len(s.Required) > 0 {
+		out["required"] = s.Required
+	}
+	return out
+}
+
+// openAPIText is a description with the default, which in our schemas is
+// often no value but words.
+func openAPIText(s *jsonschema.Schema) string {
+	text := s.Description
+	if s.Default != nil {
+		text += fmt.Sprintf(" Default: %v.", s.Default)
+	}
+	return strings.TrimSpace(text)
+}
