@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -32,11 +33,8 @@ kept. A file that carries a metadata.resourceVersion replaces only that version.
 }
 
 func runApply(ctx context.Context, s *session, flags writeFlags) error {
-	list, err := s.manifests(ctx, flags.files)
+	list, err := s.manifests(ctx, flags.files, named("apply"), repeated(diag.Warning))
 	if err != nil {
-		return err
-	}
-	if err := named(list, "apply"); err != nil {
 		return err
 	}
 	c, err := s.connect(s.warnUnknown)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -30,7 +31,7 @@ error, and the others are created all the same.`,
 }
 
 func runCreate(ctx context.Context, s *session, flags writeFlags) error {
-	list, err := s.manifests(ctx, flags.files)
+	list, err := s.manifests(ctx, flags.files, versioned, repeated(diag.Error))
 	if err != nil {
 		return err
 	}

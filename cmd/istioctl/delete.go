@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -101,11 +102,8 @@ func (s *session) doomed(ctx context.Context, c *client.Client, flags deleteFlag
 }
 
 func (s *session) doomedByFile(ctx context.Context, files fileFlags) ([]*schema.Object, error) {
-	list, err := s.manifests(ctx, files)
+	list, err := s.manifests(ctx, files, named("delete"), repeated(diag.Warning))
 	if err != nil {
-		return nil, err
-	}
-	if err := named(list, "delete"); err != nil {
 		return nil, err
 	}
 	servicesFirst(list)

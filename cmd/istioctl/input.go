@@ -41,6 +41,10 @@ func (f *fileFlags) required() error {
 	return nil
 }
 
+func (f *fileFlags) noObjects() error {
+	return fmt.Errorf("no objects in %s", strings.Join(f.names, ", "))
+}
+
 // documents reads all that the flags name, in order, before it reports
 // everything that could not be read.
 func (s *session) documents(ctx context.Context, f fileFlags) ([]schema.Document, error) {
@@ -95,6 +99,7 @@ func (s *session) fetch(ctx context.Context, url string) ([]schema.Document, err
 }
 
 // folder reads the YAML and JSON files of a folder in the order of their names.
+// Names that begin with a dot belong to editors and other programs.
 func folder(root string, recursive bool) ([]schema.Document, error) {
 	var docs []schema.Document
 	files := 0
@@ -102,9 +107,11 @@ func folder(root string, recursive bool) ([]schema.Document, error) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path != root && !recursive:
+		case path == root:
+			return nil
+		case entry.IsDir() && (!recursive || hidden(entry)):
 			return filepath.SkipDir
-		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
+		case entry.IsDir() || hidden(entry) || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
 			return nil
 		}
 		files++
@@ -117,6 +124,8 @@ func folder(root string, recursive bool) ([]schema.Document, error) {
 	}
 	return docs, err
 }
+
+func hidden(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), ".") }
 
 func open(name string) ([]schema.Document, error) {
 	f, err := os.Open(name)

@@ -34,62 +34,55 @@ func (m manifest) text() client.Text {
 
 // manifests reads and checks all files. Any error, in any of them, is reported
 // with all others and means that nothing may be sent; warnings are printed.
-func (s *session) manifests(ctx context.Context, f fileFlags) ([]manifest, error) {
+func (s *session) manifests(ctx context.Context, f fileFlags, demands ...demand) ([]manifest, error) {
 	docs, err := s.documents(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	found, problems := s.check(docs)
+	for _, unmet := range demands {
+		problems = append(problems, unmet(found)...)
+	}
 	s.showProblems(problems)
 	if errs := problems.Errors(); len(errs) > 0 {
 		return nil, fmt.Errorf("%s; nothing was sent", count(len(errs), "error"))
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("no objects in %v", f.names)
+		return nil, f.noObjects()
 	}
 	return found, nil
 }
 
-// check decodes and validates documents, each on its own and then together.
+// check decodes and validates documents, each on its own.
 func (s *session) check(docs []schema.Document) ([]manifest, diag.List) {
 	var found []manifest
 	var problems diag.List
-	first := map[schema.Key]schema.Document{}
 	for _, doc := range docs {
 		objects, list := doc.Objects(s.namespace)
 		problems = append(problems, list...)
 		for _, o := range objects {
-			problems = append(problems, s.misplaced(o, doc)...)
-			if other, taken := first[o.Key()]; taken && o.Meta.Name != "" {
-				problems = append(problems, repeated(o, doc, other))
-			}
-			first[o.Key()] = doc
-			found = append(found, manifest{o, doc})
+			m := manifest{o, doc}
+			problems = append(problems, s.misplaced(m)...)
+			found = append(found, m)
 		}
 	}
 	return found, problems
 }
 
-// repeated warns that an object is given twice. That may be meant, as in a
-// folder of alternatives, but hardly in one command.
-func repeated(o *schema.Object, doc, other schema.Document) diag.Problem {
+func (m manifest) problem(severity diag.Severity, reason diag.Reason, field, message string) diag.Problem {
 	return diag.Problem{
-		Severity: diag.Warning, Reason: diag.FieldDuplicate, Object: o.Key().Ref(), Field: "metadata.name",
-		Message:  fmt.Sprintf("the same object is already in %s", place(other)),
-		Position: place(doc),
+		Severity: severity, Reason: reason, Object: m.Key().Ref(),
+		Field: field, Message: message, Position: place(m.doc),
 	}
 }
 
 // misplaced finds an object that says another namespace than the command line.
-func (s *session) misplaced(o *schema.Object, doc schema.Document) diag.List {
-	if !s.namespaceGiven || o.Meta.Namespace == s.namespace {
+func (s *session) misplaced(m manifest) diag.List {
+	if !s.namespaceGiven || m.Meta.Namespace == s.namespace {
 		return nil
 	}
-	return diag.List{{
-		Severity: diag.Error, Reason: diag.FieldInvalid, Object: o.Key().Ref(), Field: "metadata.namespace",
-		Message:  fmt.Sprintf("the object is in namespace %q, the command line says %q", o.Meta.Namespace, s.namespace),
-		Position: place(doc),
-	}}
+	return diag.List{m.problem(diag.Error, diag.FieldInvalid, "metadata.namespace",
+		fmt.Sprintf("the object is in namespace %q, the command line says %q", m.Meta.Namespace, s.namespace))}
 }
 
 func place(doc schema.Document) *diag.Position {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -30,11 +31,8 @@ replaces whatever is there. An object that does not exist is an error.`,
 }
 
 func runReplace(ctx context.Context, s *session, flags writeFlags) error {
-	list, err := s.manifests(ctx, flags.files)
+	list, err := s.manifests(ctx, flags.files, named("replace"), repeated(diag.Warning))
 	if err != nil {
-		return err
-	}
-	if err := named(list, "replace"); err != nil {
 		return err
 	}
 	c, err := s.connect(s.warnUnknown)

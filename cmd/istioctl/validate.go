@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/diag"
 )
 
 func newValidate(s *session) *cobra.Command {
@@ -38,6 +40,7 @@ func runValidate(ctx context.Context, s *session, files fileFlags) error {
 		return err
 	}
 	found, problems := s.check(docs)
+	problems = append(problems, repeated(diag.Warning)(found)...)
 	s.showProblems(problems)
 	for _, m := range found {
 		fmt.Fprintf(s.Stdout, "%s valid%s\n", label(m.Object), where(m.Object))
@@ -46,7 +49,7 @@ func runValidate(ctx context.Context, s *session, files fileFlags) error {
 		return fmt.Errorf("%s, %s", count(n, "error"), count(len(found), "valid object"))
 	}
 	if len(found) == 0 {
-		return fmt.Errorf("no objects in %v", files.names)
+		return files.noObjects()
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -117,15 +116,4 @@ func steps(list []manifest, promise outcome, do func(context.Context, manifest) 
 		})
 	}
 	return out
-}
-
-// named refuses objects that have only a generateName: they can be created, but
-// nothing that exists can be meant by them.
-func named(list []manifest, verb string) error {
-	for _, m := range list {
-		if m.Meta.Name == "" {
-			return fmt.Errorf("%s: metadata.name is required to %s (generateName is for create); nothing was sent", place(m.doc), verb)
-		}
-	}
-	return nil
 }
