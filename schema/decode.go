@@ -52,7 +52,11 @@ func Validate(o *Object) diag.List {
 	if o.valid {
 		return nil
 	}
-	t, list := Document{Text: o.JSON()}.parse()
+	doc := Document{Text: o.JSON()}
+	if list := doc.tooLong(); list != nil {
+		return list
+	}
+	t, list := doc.parse()
 	if list.Err() != nil {
 		return list
 	}
@@ -93,7 +97,9 @@ func (t *tree) object(v any, at, namespace string) (*Object, diag.List) {
 	}
 	o, err := d.build()
 	if err != nil {
-		return nil, append(list, diag.Problem{Severity: diag.Error, Reason: diag.Malformed, Object: d.ref(), Message: err.Error()})
+		problem := diag.Problem{Severity: diag.Error, Reason: diag.Malformed, Object: d.ref(), Message: err.Error()}
+		problem.Position = t.locate(at, problem)
+		return nil, append(list, problem)
 	}
 	return o, list
 }

@@ -68,8 +68,8 @@ func isBlank(text []byte) bool {
 // single finds the one document in a text.
 func single(text []byte, file string) (Document, diag.List) {
 	whole := Document{Text: text, File: file, Line: 1}
-	if len(text) > MaxObjectBytes {
-		return whole, nil // Refused by parse, with the limit.
+	if list := whole.tooLong(); list != nil {
+		return whole, list
 	}
 	switch docs := Split(text, file); len(docs) {
 	case 1:
@@ -85,7 +85,8 @@ func single(text []byte, file string) (Document, diag.List) {
 // Objects decodes a document, as Decode does with namespace as the default
 // namespace, and unpacks a "kind: List" into its items. Positions count from
 // the start of the file. Objects that are good are returned beside the
-// problems of those that are not.
+// problems of those that are not. MaxObjectBytes holds for each of them; how
+// long a List may be is for the caller to say.
 func (d Document) Objects(namespace string) ([]*Object, diag.List) {
 	t, list := d.parse()
 	if list.Err() != nil {
@@ -93,6 +94,9 @@ func (d Document) Objects(namespace string) ([]*Object, diag.List) {
 	}
 	items, isList := listItems(t.value)
 	if !isList {
+		if list := d.tooLong(); list != nil {
+			return nil, list
+		}
 		o, list := t.object(t.value, "", namespace)
 		return slices.DeleteFunc([]*Object{o}, func(o *Object) bool { return o == nil }), list
 	}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +53,26 @@ func TestObjectsUnpacksLists(t *testing.T) {
 		if len(list) != 1 || list[0].Object.Name != "two" || list[0].Position.String() != "f.yaml:14:46" {
 			t.Errorf("%v", list)
 		}
+	}
+}
+
+// A List is as long as it is; the bound is on the objects.
+func TestObjectsOfALongList(t *testing.T) {
+	const item = "- apiVersion: config.istio.io/v1alpha2\n  kind: RouteRule\n  metadata: {name: x%d}\n  spec: {destination: {name: a}%s}\n"
+	var text strings.Builder
+	text.WriteString("kind: List\nitems:\n")
+	const n = 20_000
+	for i := range n {
+		fmt.Fprintf(&text, item, i, ", route: [{destination: {}}]") // A warning each.
+	}
+	fmt.Fprintf(&text, item, n, ", appendHeaders: {a: "+strings.Repeat("x", MaxObjectBytes)+"}")
+	objects, list := Document{Text: []byte(text.String()), File: "f", Line: 1}.Objects("")
+	errs := list.Errors()
+	if len(objects) != n || len(list.Warnings()) != n || len(errs) != 1 {
+		t.Fatalf("%d objects, %d warnings, %d errors", len(objects), len(list.Warnings()), len(errs))
+	}
+	if got := errs[0].String(); !strings.Contains(got, "1048576 are allowed") || !strings.HasPrefix(got, "f:80003:") {
+		t.Error(got[:200])
 	}
 }
 

@@ -233,9 +233,13 @@ func byPosition(list diag.List) {
 
 func (d *draft) build() (*Object, error) {
 	o, err := New(d.kind, d.meta, d.spec)
-	if err == nil {
-		typed := d.typed
-		o.typed, o.valid = func() (any, error) { return typed, nil }, true
+	if err != nil {
+		return nil, err
 	}
-	return o, err
+	if size := len(o.JSON()); size > MaxObjectBytes {
+		return nil, fmt.Errorf("the object is %d bytes long when written as JSON; %d are allowed", size, MaxObjectBytes)
+	}
+	typed := d.typed
+	o.typed, o.valid = func() (any, error) { return typed, nil }, true
+	return o, nil
 }

@@ -13,11 +13,13 @@ import (
 
 // Limits on what is read, so that no text can hold the reader up.
 const (
-	// MaxObjectBytes is the longest text of one document.
+	// MaxObjectBytes is the longest text of one object, as it is given and as
+	// it is written.
 	MaxObjectBytes = 1 << 20
 	maxDepth       = 64
-	// Aliases may repeat this many nodes in one document.
-	maxAliased = 10_000
+	// Aliases may repeat this much in one document: a byte for each value, and
+	// its text.
+	maxAliased = 100_000
 	// More problems than these are not listed.
 	mostProblems = 100
 )
@@ -28,22 +30,29 @@ type tree struct {
 	value any
 	doc   Document
 	nodes func() *yaml.Node // nil when there is no way back
+	lines [][]byte          // of the document, once a place was asked for
 }
 
-// parse reads the syntax. A text that begins with { is JSON; it has a way of
-// its own, many times faster than YAML's.
+// parse reads the syntax. Whoever calls it bounds the text. One that begins
+// with { is JSON; it has a way of its own, many times faster than YAML's.
 func (d Document) parse() (*tree, diag.List) {
 	text := bytes.TrimPrefix(d.Text, []byte("\ufeff"))
 	d.Text = text
 	switch {
-	case len(text) > MaxObjectBytes:
-		return nil, d.malformed(0, 0, fmt.Sprintf("the text is %d bytes long; %d are allowed", len(text), MaxObjectBytes))
 	case !utf8.Valid(text):
 		return nil, d.malformed(0, 0, "the text is not in UTF-8")
 	case isJSON(text):
 		return d.parseJSON()
 	}
 	return d.parseYAML()
+}
+
+// tooLong refuses a text that can be no object, and is nil for others.
+func (d Document) tooLong() diag.List {
+	if len(d.Text) <= MaxObjectBytes {
+		return nil
+	}
+	return d.malformed(0, 0, fmt.Sprintf("the text is %d bytes long; %d are allowed", len(d.Text), MaxObjectBytes))
 }
 
 func isJSON(text []byte) bool {
@@ -63,7 +72,10 @@ func (d Document) malformed(line, column int, message string) diag.List {
 // position turns a line of the document into one of the file, and a column in
 // characters into one in bytes.
 func (d Document) position(line, column int) *diag.Position {
-	lines := bytes.SplitN(d.Text, []byte("\n"), line+1)
+	return d.positionIn(bytes.SplitN(d.Text, []byte("\n"), line+1), line, column)
+}
+
+func (d Document) positionIn(lines [][]byte, line, column int) *diag.Position {
 	if line <= len(lines) {
 		text := lines[line-1]
 		bytesBefore := 0
@@ -108,5 +120,8 @@ func (t *tree) locate(object string, p diag.Problem) *diag.Position {
 			at = name
 		}
 	}
-	return t.doc.position(at.Line, at.Column)
+	if t.lines == nil {
+		t.lines = bytes.Split(t.doc.Text, []byte("\n"))
+	}
+	return t.doc.positionIn(t.lines, at.Line, at.Column)
 }

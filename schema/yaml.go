@@ -76,7 +76,7 @@ func (d Document) badLine(lines [][]byte, err error) int {
 type converter struct {
 	doc     Document
 	list    diag.List
-	aliased int // nodes reached through aliases
+	aliased int // values and texts reached through aliases
 	inAlias int // aliases that we are inside of
 }
 
@@ -93,13 +93,7 @@ func (c *converter) value(n *yaml.Node, depth int) any {
 		c.problem(n, diag.Malformed, tooDeep)
 		return nil
 	}
-	if c.inAlias > 0 {
-		c.aliased++
-	}
-	if c.aliased > maxAliased {
-		if c.aliased == maxAliased+1 {
-			c.problem(n, diag.Malformed, fmt.Sprintf("aliases repeat more than %d values", maxAliased))
-		}
+	if c.repeats(n) {
 		return nil
 	}
 	switch n.Kind {
@@ -115,6 +109,19 @@ func (c *converter) value(n *yaml.Node, depth int) any {
 		return c.alias(n, depth)
 	}
 	return c.scalar(n)
+}
+
+// repeats counts what aliases repeat, and tells when that is too much.
+func (c *converter) repeats(n *yaml.Node) bool {
+	if c.inAlias == 0 {
+		return false
+	}
+	before := c.aliased
+	c.aliased += 1 + len(n.Value)
+	if before <= maxAliased && c.aliased > maxAliased {
+		c.problem(n, diag.Malformed, fmt.Sprintf("aliases repeat more than %d values and characters", maxAliased))
+	}
+	return c.aliased > maxAliased
 }
 
 // An anchor may hold an alias to itself; the depth ends that.
@@ -137,6 +144,9 @@ func (c *converter) mapping(n *yaml.Node, depth int) any {
 			continue
 		}
 		c.booleanLike(key)
+		if c.repeats(key) {
+			break
+		}
 		if _, twice := out[key.Value]; twice {
 			c.problem(key, diag.FieldDuplicate, fmt.Sprintf("%s is given twice in one map", key.Value))
 			continue
