@@ -17,10 +17,11 @@ type merged struct {
 	streams []*stream
 	in      chan part
 	out     chan store.Batch
-	err     error // written before out is closed, read after
 
 	seen []int64 // by stream
 	held []store.Event
+
+	store.Ending
 }
 
 // part is what one stream brings: a batch or its end.
@@ -46,15 +47,13 @@ func (c *Client) watchAll(ctx context.Context, scope store.Scope, after int64) (
 	}
 	go func() {
 		defer close(m.out)
-		m.err = m.run(ctx)
+		m.End(m.run(ctx))
 		cancel()
 	}()
 	return m, nil
 }
 
 func (m *merged) Batches() <-chan store.Batch { return m.out }
-
-func (m *merged) Err() error { return m.err }
 
 func (m *merged) RequestProgress(ctx context.Context) error {
 	for _, s := range m.streams {

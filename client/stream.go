@@ -21,7 +21,6 @@ type stream struct {
 	client *Client
 	scope  store.Scope
 	out    chan store.Batch
-	err    error // written before out is closed, read after
 
 	mu sync.Mutex
 	// last is the newest revision handed over. Only run changes it.
@@ -30,6 +29,8 @@ type stream struct {
 	// was asked for in the meantime, perhaps too late for that bookmark.
 	catchingUp, again bool
 	hangUp            context.CancelCauseFunc
+
+	store.Ending
 }
 
 // errProgress is the cause of hanging up to ask for progress.
@@ -40,8 +41,6 @@ func (c *Client) newStream(scope store.Scope, after int64) *stream {
 }
 
 func (s *stream) Batches() <-chan store.Batch { return s.out }
-
-func (s *stream) Err() error { return s.err }
 
 func (s *stream) RequestProgress(context.Context) error {
 	s.mu.Lock()
@@ -75,23 +74,24 @@ func (s *stream) open(ctx context.Context) (*frames, context.Context, error) {
 	return newFrames(resp.Body, func() { cancel(nil) }), ctx, nil
 }
 
-// run hands over batches until the watch fails or ctx ends.
 func (s *stream) run(ctx context.Context, f *frames, response context.Context) {
-	defer close(s.out)
+	s.End(s.follow(ctx, f, response))
+	close(s.out)
+}
+
+// follow hands over batches until the watch fails or ctx ends.
+func (s *stream) follow(ctx context.Context, f *frames, response context.Context) error {
 	for {
 		err := s.read(ctx, f)
 		f.close()
 		switch {
 		case ctx.Err() != nil:
-			s.err = ctx.Err()
-			return
+			return ctx.Err()
 		case !errors.Is(err, errProgress) && context.Cause(response) != errProgress:
-			s.err = err
-			return
+			return err
 		}
 		if f, response, err = s.open(ctx); err != nil {
-			s.err = err
-			return
+			return err
 		}
 	}
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"sync"
 )
 
 // cursor is one watch over a History. It holds a revision, not a queue.
@@ -16,17 +15,10 @@ type cursor struct {
 	out      chan Batch
 	progress chan struct{} // holds a wish for an empty batch
 
-	mu  sync.Mutex
-	err error
+	Ending
 }
 
 func (c *cursor) Batches() <-chan Batch { return c.out }
-
-func (c *cursor) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
-}
 
 func (c *cursor) RequestProgress(context.Context) error {
 	select {
@@ -37,10 +29,7 @@ func (c *cursor) RequestProgress(context.Context) error {
 }
 
 func (c *cursor) run(ctx context.Context) {
-	err := c.follow(ctx)
-	c.mu.Lock()
-	c.err = err
-	c.mu.Unlock()
+	c.End(c.follow(ctx))
 	close(c.out)
 }
 

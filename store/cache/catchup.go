@@ -36,16 +36,11 @@ type relay struct {
 
 	mu      sync.Mutex
 	current store.Watcher
-	err     error
+
+	store.Ending
 }
 
 func (r *relay) Batches() <-chan store.Batch { return r.out }
-
-func (r *relay) Err() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err
-}
 
 func (r *relay) RequestProgress(ctx context.Context) error {
 	r.mu.Lock()
@@ -59,9 +54,7 @@ func (r *relay) run(ctx context.Context) {
 	if err == nil {
 		err = r.fromWindow(ctx)
 	}
-	r.mu.Lock()
-	r.err = err
-	r.mu.Unlock()
+	r.End(err)
 	close(r.out)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -60,24 +59,15 @@ type watcher struct {
 	wishes chan struct{} // holds a wish for progress
 	seen   atomic.Int64  // everything up to here is in the queue
 
-	mu  sync.Mutex
-	err error
+	store.Ending
 }
 
 func (w *watcher) Batches() <-chan store.Batch { return w.queue }
 
-func (w *watcher) Err() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
-}
-
 func (w *watcher) run(ctx context.Context, name string, span []clientv3.OpOption) {
 	err := w.follow(ctx, w.store.client.Watch(ctx, name, span...))
 	w.cancel()
-	w.mu.Lock()
-	w.err = err
-	w.mu.Unlock()
+	w.End(err)
 	close(w.queue)
 }
 

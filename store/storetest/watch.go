@@ -166,6 +166,10 @@ var watchCases = []testCase{
 			s.Errorf("ended with %v", w.Err())
 		}
 	}},
+	{name: "may be asked for its end at any time", run: func(s *suite) {
+		askForTheEnd(s, store.Scope{})
+		askForTheEnd(s, store.Scope{Kind: Kind(s, "RouteRule")})
+	}},
 	{name: "from the future is ErrFuture", run: func(s *suite) {
 		w, err := s.Watch(s.ctx, store.Scope{}, s.revision()+1000)
 		s.wantErr(s.ending(w, err), store.ErrFuture)
@@ -181,6 +185,32 @@ func (s *suite) ending(w store.Watcher, err error) error {
 		continue
 	}
 	return w.Err()
+}
+
+// askForTheEnd asks a watch for its end all the while it runs: the race
+// detector must have nothing to say.
+func askForTheEnd(s *suite, scope store.Scope) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	w, err := s.Watch(ctx, scope, 0)
+	if err != nil {
+		s.Fatal(err)
+	}
+	told := make(chan error, 1)
+	go func() {
+		err := w.Err()
+		for err == nil && s.ctx.Err() == nil {
+			err = w.Err()
+		}
+		told <- err
+	}()
+	cancel()
+	for range w.Batches() {
+		continue
+	}
+	if err := <-told; !errors.Is(err, context.Canceled) {
+		s.Errorf("told of its end: %v", err)
+	}
 }
 
 func watchScopes(s *suite) {
