@@ -6,8 +6,10 @@ SHELL       := /usr/bin/env bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS     := -s -w -X main.version=$(VERSION)
+# Clients such as kubectl read the version as a semantic one.
+COMMIT      := $(shell git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
+VERSION     := $(shell git describe --tags --dirty 2>/dev/null || echo v0.0.0-dev+$(COMMIT))
+LDFLAGS     := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 KUBECTL     := v1.37.2
 

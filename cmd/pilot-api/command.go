@@ -20,8 +20,8 @@ const (
 	exitUsage  = 2
 )
 
-// version is set by the linker (see Makefile).
-var version = "devel"
+// Version, a semantic one, and commit are set by the linker (see Makefile).
+var version, commit = "v0.0.0-dev", ""
 
 // errUsage marks what a person typed wrong.
 var errUsage = errors.New("usage")

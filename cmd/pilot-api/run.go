@@ -185,6 +185,7 @@ func failUnless(ok bool, why string) error {
 func versionInfo() apiversion.Info {
 	return apiversion.Info{
 		GitVersion: version,
+		GitCommit:  commit,
 		GoVersion:  runtime.Version(),
 		Compiler:   runtime.Compiler,
 		Platform:   runtime.GOOS + "/" + runtime.GOARCH,
