@@ -65,8 +65,9 @@ check: lint build .tools/envoy .tools/kubectl ## the one command before sending:
 	CGO_ENABLED=1 go test -race $(TESTFLAGS) ./...
 
 .PHONY: docs
-docs: ## write the generated pages anew: field reference, istioctl's commands
+docs: ## write the generated pages anew: fields, mesh settings, commands of istioctl
 	go test ./schema -run Reference -update
+	go test ./mesh -run SettingsPage -update
 	go test ./cmd/istioctl -run TestDocs -update
 
 .PHONY: tools

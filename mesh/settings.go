@@ -5,20 +5,38 @@ import (
 )
 
 // Settings hold for the whole mesh (--mesh-config). Field names in the file
-// are those of Pilot's mesh configuration.
+// are those of Pilot's mesh configuration. What the comments of the fields
+// say is in docs/reference/mesh-config.md too.
 type Settings struct {
-	ProxyListenPort       int           // 0: only the HTTP proxy port is served
-	ProxyHTTPPort         int           // 0: none
-	ConnectTimeout        time.Duration // 1 ms at least
-	RDSRefreshDelay       time.Duration
+	// ProxyListenPort is the port where a sidecar takes redirected traffic;
+	// with 0 only the HTTP proxy port is served.
+	ProxyListenPort int
+	// ProxyHTTPPort is the port where a sidecar is an HTTP proxy to
+	// applications beside it; 0: there is none.
+	ProxyHTTPPort int
+	// ConnectTimeout is how long a proxy waits for a connection to an
+	// instance, unless a policy says otherwise.
+	ConnectTimeout time.Duration
+	// RDSRefreshDelay is the time between two polls for routes by an Envoy of
+	// the v1 API.
+	RDSRefreshDelay time.Duration
+	// DiscoveryRefreshDelay is the time between two polls for routes, or for
+	// endpoints, by an Envoy of the v3 API. For clusters and listeners it is in
+	// the bootstrap of every Envoy.
 	DiscoveryRefreshDelay time.Duration
-	EnableTracing         bool
-	AccessLogFile         string
+	// EnableTracing has proxies trace HTTP requests; where traces go is in the
+	// bootstrap of an Envoy.
+	EnableTracing bool
+	// AccessLogFile is the file on the proxy's machine with a line for each
+	// request or connection; empty: there is none.
+	AccessLogFile string
 	// ManagementPorts are open at every workload beside those of its
 	// services, for probes and the like; names and numbers are unique.
 	ManagementPorts []*Port
-	// IngressCertificates by the secret that IngressRules name. A secret
-	// that is not here has the files of DefaultIngressCertificate.
+	// IngressCertificates are the certificates by the secret that IngressRules
+	// and Gateways name. An IngressRule whose secret is not here, or that has
+	// no file here, has the files of Istio 0.x: those in
+	// /etc/istio/ingress-certs.
 	IngressCertificates map[string]Certificate
 	// V1Compatibility says which accidents of Pilot are kept.
 	V1Compatibility V1Compatibility

@@ -47,7 +47,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.etcdKey, "etcd-key", "", "file with the key of --etcd-cert")
 	f.StringVar(&o.etcdUser, "etcd-user", "", "user name at etcd (with --etcd-password-file)")
 	f.StringVar(&o.etcdPassword, "etcd-password-file", "", "file with the password of --etcd-user")
-	f.StringVar(&o.meshConfig, "mesh-config", "", "file with the settings of the whole mesh")
+	f.StringVar(&o.meshConfig, "mesh-config", "", "file with the settings of the whole mesh (docs/reference/mesh-config.md)")
 	f.StringVar(&o.domain, "domain", "cluster.local", "what full service names end in, after NAME.NAMESPACE.svc")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")

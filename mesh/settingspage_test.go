@@ -1,0 +1,148 @@
+package mesh
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the generated page instead of comparing it")
+
+const settingsIntro = `# Mesh settings
+
+What holds for the whole mesh is in one YAML file, ` + "`pilot-api --mesh-config FILE`" + `, read at the start ([example](../../examples/bookshop/mesh.yaml)). A name that is not on this page is an error, and so is a value of another type; what a file leaves out has its default.
+
+| Name | Type | Default | Meaning |
+|---|---|---|---|
+`
+
+const switchesIntro = `
+## v1Compatibility
+
+One value for all, or a mapping of these switches. ` + "`true`" + ` keeps an accident of Pilot, ` + "`false`" + ` is the sane reading; [v1-compatibility](../v1-compatibility.md) explains both.
+
+| Name | Default | When true |
+|---|---|---|
+`
+
+const idleIntro = `
+## Without effect
+
+Names from Pilot's files that ask for what does not exist here. They are read, with a warning unless the value asks for nothing.
+
+| Name | No warning for | Why |
+|---|---|---|
+`
+
+// TestSettingsPage keeps docs/reference/mesh-config.md what the code says: its
+// texts are the comments of the fields.
+func TestSettingsPage(t *testing.T) {
+	const file = "../docs/reference/mesh-config.md"
+	want := settingsPage(t)
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s is not what the code says; run go test ./mesh -run SettingsPage -update\n%s", file, diff)
+	}
+}
+
+func settingsPage(t *testing.T) string {
+	var settings, switches, idle strings.Builder
+	defaults := DefaultSettings()
+	meant := fieldComments(t, "settings.go", "Settings")
+	for _, name := range slices.Sorted(maps.Keys(settingsFields(defaults))) {
+		field, ok := reflect.TypeFor[Settings]().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
+		if !ok {
+			harmless, why := idleSetting(name)
+			fmt.Fprintf(&idle, "| `%s` | %s | %s |\n", name, harmless, why)
+			continue
+		}
+		value := reflect.ValueOf(defaults).Elem().FieldByIndex(field.Index).Interface()
+		kind, unset := settingType(t, value)
+		fmt.Fprintf(&settings, "| `%s` | %s | %s | %s |\n", name, kind, unset, meaning(t, meant, field.Name))
+	}
+	meant = fieldComments(t, "compatibility.go", "V1Compatibility")
+	values := reflect.ValueOf(defaults.V1Compatibility)
+	for i := range values.NumField() {
+		field := values.Type().Field(i).Name
+		fmt.Fprintf(&switches, "| `%s` | %v | %s |\n", settingName(field), values.Field(i), meaning(t, meant, field))
+	}
+	return settingsIntro + settings.String() + switchesIntro + switches.String() + idleIntro + idle.String()
+}
+
+// settingType is the type of a setting in words, and its default.
+func settingType(t *testing.T, value any) (kind, unset string) {
+	switch value := value.(type) {
+	case int:
+		return "port, from 0 to 65535", fmt.Sprint(value)
+	case time.Duration:
+		return "duration such as `250ms`, at least `1ms`", value.String()
+	case bool:
+		return "boolean", fmt.Sprint(value)
+	case string:
+		return "string", "`" + value + "`"
+	case []*Port:
+		return "list of {`name`, `port`, `protocol`}", "none"
+	case map[string]Certificate:
+		return "map of a secret to {`certificateFile`, `keyFile`}", "none"
+	case V1Compatibility:
+		return "boolean, or map of switches to boolean", "true"
+	}
+	t.Fatalf("no words for the type %T", value)
+	return "", ""
+}
+
+func idleSetting(name string) (harmless, why string) {
+	idle, warned := withoutMeaning[name]
+	if !warned {
+		return "any value", "nothing here does what it turns off"
+	}
+	for _, value := range idle.harmless {
+		harmless += fmt.Sprintf(", `%q`", value)
+	}
+	return strings.TrimPrefix(harmless, ", "), idle.message
+}
+
+// fieldComments are the comments of the fields of a struct.
+func fieldComments(t *testing.T, file, name string) map[string]string {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comments := map[string]string{}
+	for _, field := range parsed.Scope.Lookup(name).Decl.(*ast.TypeSpec).Type.(*ast.StructType).Fields.List {
+		comments[field.Names[0].Name] = field.Doc.Text()
+	}
+	return comments
+}
+
+// meaning is a comment without the name that it begins with.
+func meaning(t *testing.T, comments map[string]string, field string) string {
+	text, ok := strings.CutPrefix(strings.Join(strings.Fields(comments[field]), " "), field+" ")
+	if !ok {
+		t.Fatalf("the comment of %s does not begin with its name", field)
+	}
+	for _, verb := range []string{"is ", "are "} {
+		text = strings.TrimPrefix(text, verb)
+	}
+	return string(unicode.ToUpper(rune(text[0]))) + text[1:]
+}
