@@ -17,6 +17,8 @@ const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
+	// exitInterrupted is what a shell says of a program that Ctrl-C ended.
+	exitInterrupted = 130
 )
 
 // CLI is the program with everything it touches of the outside, so that a test
@@ -48,9 +50,15 @@ func (c *CLI) Main(args []string) int {
 
 // Run runs one command line and returns the exit code.
 func (c *CLI) Run(ctx context.Context, args []string) int {
-	root := newRoot(c)
+	out := &keeper{Writer: c.Stdout}
+	watched := *c
+	watched.Stdout = out
+	root := newRoot(&watched)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("what was done could not be shown: %w", out.err)
+	}
 	var usage *usageError
 	switch {
 	case err == nil:
@@ -61,7 +69,25 @@ func (c *CLI) Run(ctx context.Context, args []string) int {
 	case !errors.Is(err, errReported):
 		fmt.Fprintf(c.Stderr, "error: %v\n", err)
 	}
+	if ctx.Err() != nil {
+		return exitInterrupted
+	}
 	return exitFailed
+}
+
+// keeper remembers that a writer failed: a disk may be full after the first of
+// many lines.
+type keeper struct {
+	io.Writer
+	err error
+}
+
+func (k *keeper) Write(p []byte) (int, error) {
+	n, err := k.Writer.Write(p)
+	if err != nil {
+		k.err = err
+	}
+	return n, err
 }
 
 // errReported ends a command that failed and has already said how.

@@ -26,6 +26,8 @@ func (s *session) explain(ctx context.Context, err error) string {
 		return fmt.Sprintf("is --server %s right? %v", s.server, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("no answer from %s within --request-timeout %s", s.server, s.requestTimeout)
+	case errors.Is(err, client.ErrNoAnswer):
+		return fmt.Sprintf("no answer came from %s: the connection broke", s.server)
 	}
 	return reason(err)
 }

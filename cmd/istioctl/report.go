@@ -12,6 +12,9 @@ import (
 // progressFrom is the number of objects from which progress is drawn.
 const progressFrom = 20
 
+// mostAbandoned is the number of objects not sent that are named.
+const mostAbandoned = 10
+
 // report tells about a command that changes objects: a line for each, progress
 // while it goes on, a sum at the end.
 type report struct {
@@ -41,10 +44,15 @@ func (r *report) failure(o *schema.Object, reason string) {
 	fmt.Fprintf(r.Stderr, "error: %s%s: %s\n", label(o), where(o), reason)
 }
 
-// abandon names what was not done because the server is out of reach.
+// abandon names what was not done because the server is out of reach: the
+// first few, so that the error before them stays in sight.
 func (r *report) abandon(rest []step) {
-	for _, st := range rest {
-		r.counts[notSent]++
+	r.counts[notSent] += len(rest)
+	for i, st := range rest {
+		if i == mostAbandoned {
+			fmt.Fprintf(r.Stderr, "… and %d more %s\n", len(rest)-i, notSent)
+			return
+		}
 		fmt.Fprintf(r.Stderr, "%s %s%s\n", label(st.object), notSent, where(st.object))
 	}
 }

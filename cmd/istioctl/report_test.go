@@ -59,17 +59,25 @@ func TestServerLostOnTheWay(t *testing.T) {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	stdout, stderr, code := run(t, srv.URL, manyRules(4), "create", "-f", "-")
+	stdout, stderr, code := run(t, srv.URL, manyRules(20), "create", "-f", "-")
 	if code != exitFailed {
 		t.Errorf("exit %d, want %d", code, exitFailed)
 	}
 	if want := "routerule/r0 created\nrouterule/r1 created\n"; stdout != want {
 		t.Errorf("stdout %q, want %q", stdout, want)
 	}
-	for _, want := range []string{"error: routerule/r2: ", "\nrouterule/r3 not sent\n", "\n2 created, 1 failed, 1 not sent\n"} {
+	for _, want := range []string{
+		"error: routerule/r2: no answer came from " + srv.URL,
+		"; it may or may not be created: run 'istioctl apply' to be sure\n",
+		"\nrouterule/r12 not sent\n… and 7 more not sent\n2 created, 1 failed, 17 not sent\n",
+	} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("stderr misses %q:\n%s", want, stderr)
 		}
+	}
+	_, stderr, _ = run(t, srv.URL, "", "delete", "rr", "r0")
+	if want := "may or may not be deleted: run it again with --ignore-not-found"; !strings.Contains(stderr, want) {
+		t.Errorf("stderr of delete misses %q:\n%s", want, stderr)
 	}
 }
 

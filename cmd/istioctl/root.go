@@ -37,7 +37,8 @@ func newRoot(c *CLI) *cobra.Command {
 destination policies, egress and ingress rules, and the services they work on.
 
 Files are checked completely, with the very engine of the server, before
-anything is sent. Exit codes: 0 done, 1 failed, 2 wrong usage.`,
+anything is sent. Exit codes: 0 done, 1 failed, 2 wrong usage, 130
+interrupted; a watch is done when it is interrupted.`,
 		Example: `  # Store everything in a folder, then look at it
   istioctl create -f rules/
   istioctl get all

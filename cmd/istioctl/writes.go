@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -99,11 +101,23 @@ func (s *session) take(ctx context.Context, r *report, st step) (lost bool) {
 	}
 	o, what, err := st.do(ctx)
 	if err != nil {
-		r.failure(st.object, s.explain(ctx, err))
+		r.failure(st.object, s.explain(ctx, err)+st.doubt(err))
 		return ctx.Err() != nil || errors.Is(err, store.ErrUnavailable)
 	}
 	r.done(o, what)
 	return false
+}
+
+// doubt says what to do when it is not known whether a step was done.
+func (st step) doubt(err error) string {
+	advice := "run 'istioctl apply' to be sure"
+	switch {
+	case !errors.Is(err, client.ErrNoAnswer):
+		return ""
+	case st.promise == deleted:
+		advice = "run it again with --ignore-not-found"
+	}
+	return fmt.Sprintf("; it may or may not be %s: %s", st.promise, advice)
 }
 
 // steps makes one of every manifest.

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	server := startServer(t)
+	for _, args := range [][]string{{"create", "-f", "-"}, {"get", "rr"}, {"version"}} {
+		var errs bytes.Buffer
+		c := &CLI{Stdin: strings.NewReader(rule("a", "v1")), Stdout: fullDisk{}, Stderr: &errs, Getenv: env(server.url())}
+		if code := c.Run(t.Context(), args); code != exitFailed || !strings.Contains(errs.String(), "no space left") {
+			t.Errorf("%v: exit %d: %s", args, code, &errs)
+		}
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	server := startServer(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for _, args := range [][]string{{"create", "-f", "-"}, {"get", "rr"}} {
+		var errs bytes.Buffer
+		c := &CLI{Stdin: strings.NewReader(rule("a", "v1")), Stdout: &errs, Stderr: &errs, Getenv: env(server.url())}
+		if code := c.Run(ctx, args); code != exitInterrupted || !strings.Contains(errs.String(), "interrupted") {
+			t.Errorf("%v: exit %d: %s", args, code, &errs)
+		}
+	}
+}
