@@ -38,24 +38,43 @@ func (c *Cache) window(ctx context.Context, scope store.Scope, after int64) (sto
 	if err != nil {
 		return nil, err
 	}
-	return &windowWatch{Watcher: w, cache: c, ctx: ctx}, nil
+	ww := &windowWatch{Watcher: w, cache: c, wishes: make(chan struct{}, 1)}
+	go ww.prompt(ctx)
+	return ww, nil
 }
 
 type windowWatch struct {
 	store.Watcher
-	cache *Cache
-	ctx   context.Context // of the watch
+	cache  *Cache
+	wishes chan struct{} // holds a wish for progress
 }
 
-// RequestProgress implements store.Watcher. The present revision is that of the
-// source, so the view must come up to it before the wish is passed on.
+// RequestProgress implements store.Watcher.
 func (w *windowWatch) RequestProgress(context.Context) error {
-	go func() {
-		if err := w.cache.reach(w.ctx, 0); err != nil {
-			w.cache.log.Debug("no progress of a watch", "error", err)
+	select {
+	case w.wishes <- struct{}{}:
+	default: // One wish stands already.
+	}
+	return nil
+}
+
+// prompt sees to it that each wish is answered. The present revision is that of
+// the source, so the view must come up to it before the wish is passed on; as
+// long as that cannot be, it is tried again.
+func (w *windowWatch) prompt(ctx context.Context) {
+	for {
+		select {
+		case <-w.wishes:
+		case <-ctx.Done():
 			return
 		}
-		_ = w.Watcher.RequestProgress(w.ctx) // A cursor's never fails.
-	}()
-	return nil
+		var pace backoff
+		for err := w.cache.reach(ctx, 0); err != nil; err = w.cache.reach(ctx, 0) {
+			w.cache.log.Debug("progress of a watch not known", "error", err)
+			if !pace.pause(ctx) {
+				return
+			}
+		}
+		_ = w.Watcher.RequestProgress(ctx) // A cursor's never fails.
+	}
 }

@@ -11,6 +11,10 @@ import (
 // request without a word while any watch of the same stream is catching up.
 const promptInterval = 20 * time.Millisecond
 
+// retryInterval is how soon etcd is asked again for its revision when it could
+// not tell.
+const retryInterval = 500 * time.Millisecond
+
 // RequestProgress implements store.Watcher.
 func (w *watcher) RequestProgress(context.Context) error {
 	select {
@@ -21,7 +25,7 @@ func (w *watcher) RequestProgress(context.Context) error {
 }
 
 // prompt sees to it that each wish is answered: it finds out the revision of
-// the store and asks etcd until the watch has come that far.
+// the store and asks etcd until the watch has told that it has come that far.
 func (w *watcher) prompt(ctx context.Context) {
 	for {
 		select {
@@ -29,30 +33,57 @@ func (w *watcher) prompt(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		target, err := w.store.Revision(ctx)
-		if err != nil {
-			w.log.Debug("progress of a watch not known", "error", err)
-			continue
+		w.told.Store(0)
+		target, ok := w.target(ctx)
+		if !ok {
+			return
 		}
 		w.pursue(ctx, target)
+	}
+}
+
+// target is the present revision of the store, as soon as it can be known; ok
+// is false when ctx ended before.
+func (w *watcher) target(ctx context.Context) (revision int64, ok bool) {
+	for {
+		revision, err := w.store.Revision(ctx)
+		if err == nil {
+			return revision, true
+		}
+		w.log.Debug("progress of a watch not known", "error", err)
+		select {
+		case <-time.After(retryInterval):
+		case <-ctx.Done():
+			return 0, false
+		}
 	}
 }
 
 func (w *watcher) pursue(ctx context.Context, target int64) {
 	tick := time.NewTicker(promptInterval)
 	defer tick.Stop()
-	for {
-		// The context must name the stream that the watch is on.
-		if err := w.store.client.RequestProgress(clientv3.WithRequireLeader(ctx)); err != nil {
-			w.log.Debug("progress of a watch not asked for", "error", err)
-		}
+	for w.told.Load() < target {
+		w.promptOnce(ctx, target)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
-		if w.seen.Load() >= target {
-			return
+	}
+}
+
+// promptOnce asks etcd only when it has more to tell: about a watch from beyond
+// its newest revision it says nothing, however often it is asked.
+func (w *watcher) promptOnce(ctx context.Context, target int64) {
+	if w.seen.Load() >= target {
+		select {
+		case w.due <- struct{}{}:
+		case <-ctx.Done():
 		}
+		return
+	}
+	// The context must name the stream that the watch is on.
+	if err := w.store.client.RequestProgress(clientv3.WithRequireLeader(ctx)); err != nil {
+		w.log.Debug("progress of a watch not asked for", "error", err)
 	}
 }

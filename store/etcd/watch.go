@@ -36,7 +36,7 @@ func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watcher{
 		store: s, scope: scope, cancel: cancel, log: s.log,
-		queue: make(chan store.Batch, queueLength), wishes: make(chan struct{}, 1),
+		queue: make(chan store.Batch, queueLength), wishes: make(chan struct{}, 1), due: make(chan struct{}),
 	}
 	w.seen.Store(after)
 	// The member must be part of a working cluster, else it ends the watch
@@ -56,8 +56,10 @@ type watcher struct {
 	log    *slog.Logger
 
 	queue  chan store.Batch
-	wishes chan struct{} // holds a wish for progress
 	seen   atomic.Int64  // everything up to here is in the queue
+	wishes chan struct{} // holds a wish for progress
+	told   atomic.Int64  // the last batch since a wish was taken up
+	due    chan struct{} // asks follow to say what was seen
 
 	store.Ending
 }
@@ -72,33 +74,54 @@ func (w *watcher) run(ctx context.Context, name string, span []clientv3.OpOption
 }
 
 func (w *watcher) follow(ctx context.Context, answers clientv3.WatchChan) error {
-	for answer := range answers {
-		if err := answer.Err(); err != nil {
-			return translate(err, schema.Key{})
+	for {
+		var batch store.Batch
+		select {
+		case answer, ok := <-answers:
+			if !ok {
+				return ended(ctx)
+			}
+			var err error
+			if batch, err = w.batch(answer); err != nil {
+				return err
+			}
+		case <-w.due:
+			batch.Revision = w.seen.Load()
 		}
-		batch, err := w.batch(answer)
-		if err != nil {
-			return err
-		}
-		if batch.Revision == 0 || answer.IsProgressNotify() && batch.Revision < w.seen.Load() {
+		// Progress may be an answer to a question of before the last changes.
+		if batch.Revision < w.seen.Load() {
 			continue
 		}
-		select {
-		case w.queue <- batch:
-			w.seen.Store(batch.Revision)
-		default:
-			return &store.Error{Kind: store.ErrSlow, Detail: fmt.Sprintf(
-				"%d batches of changes wait to be read, up to revision %d", queueLength, w.seen.Load())}
+		if err := w.put(batch); err != nil {
+			return err
 		}
 	}
+}
+
+func ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	return &store.Error{Kind: store.ErrUnavailable, Detail: "etcd ended the watch"}
 }
 
+func (w *watcher) put(batch store.Batch) error {
+	select {
+	case w.queue <- batch:
+		w.seen.Store(batch.Revision)
+		w.told.Store(batch.Revision)
+		return nil
+	default:
+		return &store.Error{Kind: store.ErrSlow, Detail: fmt.Sprintf(
+			"%d batches of changes wait to be read, up to revision %d", queueLength, w.seen.Load())}
+	}
+}
+
 // batch is one answer of etcd. Its revision is 0 when it says nothing.
 func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
+	if err := answer.Err(); err != nil {
+		return store.Batch{}, translate(err, schema.Key{})
+	}
 	if answer.IsProgressNotify() {
 		return store.Batch{Revision: answer.Header.Revision}, nil
 	}

@@ -149,6 +149,15 @@ var watchCases = []testCase{
 			s.Errorf("events out of scope: %v", happened(got))
 		}
 	}},
+	{name: "tells its progress though there was none", run: func(s *suite) {
+		revision := s.create(Rule(s, "default", "a", 1)).Revision()
+		w := s.watch(store.Scope{}, revision)
+		for range 2 {
+			if got := s.until(w, revision); len(got) > 0 {
+				s.Errorf("told again: %v", happened(got))
+			}
+		}
+	}},
 	{name: "ends with its context", run: func(s *suite) {
 		ctx, cancel := context.WithCancel(s.ctx)
 		w, err := s.Watch(ctx, store.Scope{}, 0)

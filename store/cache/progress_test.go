@@ -1,0 +1,51 @@
+package cache_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/cache"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// silent is a source that does not tell its revision for a while.
+type silent struct {
+	*memory.Store
+	refusals atomic.Int32 // still to come
+}
+
+func (s *silent) Revision(ctx context.Context) (int64, error) {
+	if s.refusals.Add(-1) >= 0 {
+		return 0, errCut
+	}
+	return s.Store.Revision(ctx)
+}
+
+// TestWishForProgressOutlivesTrouble: a watch that was asked for its progress
+// answers as soon as it can be known, though it could not be at first.
+func TestWishForProgressOutlivesTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &silent{Store: memory.New()}
+		c := start(t, source, cache.Options{})
+		w, err := c.Watch(t.Context(), store.Scope{}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.refusals.Store(10)
+		if err := w.RequestProgress(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case b := <-w.Batches():
+			if len(b.Events) != 0 || b.Revision != 1 {
+				t.Errorf("got %v, watch ended with %v", b, w.Err())
+			}
+		case <-time.After(time.Hour): // Of the bubble.
+			t.Error("the wish was forgotten")
+		}
+	})
+}
