@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,25 +23,16 @@ const (
 // APIs lists what Bootstrap takes, the default first.
 var APIs = []API{REST, V1}
 
-// Defaults of BootstrapOptions.
-const (
-	DefaultNodeCluster  = "istio-proxy"
-	DefaultAdminPort    = 15000
-	DefaultRefreshDelay = 5 * time.Second
-	// DefaultCAFile is where Debian and many others keep the authorities
-	// that the machine trusts.
-	DefaultCAFile = "/etc/ssl/certs/ca-certificates.crt"
-)
-
-// BootstrapOptions say which proxy to start and which server it asks. The zero
-// value of a field that is not required means its default.
+// BootstrapOptions say which proxy to start and which server it asks. All of
+// them are required; DefaultBootstrap has those that need no thought.
 type BootstrapOptions struct {
-	// NodeID is "role~ip~id~domain"; required.
+	// NodeID is "role~ip~id~domain", as the server takes it: mesh.ParseProxy
+	// is the judge of that.
 	NodeID string
 	// Cluster is the proxy's service cluster, which v1 wants in every URL.
 	Cluster string
-	// Server is the URL of this server, http or https; required. An https
-	// server must be known to CAFile by the host name of the URL.
+	// Server is the URL of this server, http or https. An https server must
+	// be known to CAFile by the host name of the URL.
 	Server string
 	CAFile string
 	API    API
@@ -53,6 +43,18 @@ type BootstrapOptions struct {
 	RefreshDelay time.Duration
 }
 
+// DefaultBootstrap is everything but NodeID and Server. Its CAFile is where
+// Debian and many others keep the authorities that the machine trusts.
+func DefaultBootstrap() BootstrapOptions {
+	return BootstrapOptions{
+		Cluster:      "istio-proxy",
+		CAFile:       "/etc/ssl/certs/ca-certificates.crt",
+		API:          APIs[0],
+		AdminPort:    15000,
+		RefreshDelay: 5 * time.Second,
+	}
+}
+
 // Bootstrap is the configuration to start an Envoy with: YAML for v3, JSON for
 // v1. It checks all options and reports everything wrong at once.
 //
@@ -60,7 +62,6 @@ type BootstrapOptions struct {
 // --service-cluster and --service-node as in the options, and with
 // --max-obj-name-len 189.
 func Bootstrap(o BootstrapOptions) ([]byte, error) {
-	o = o.withDefaults()
 	server, err := o.check()
 	if err != nil {
 		return nil, err
@@ -71,25 +72,6 @@ func Bootstrap(o BootstrapOptions) ([]byte, error) {
 	return bootstrapV3(o, server)
 }
 
-func (o BootstrapOptions) withDefaults() BootstrapOptions {
-	set(&o.Cluster, DefaultNodeCluster)
-	set(&o.CAFile, DefaultCAFile)
-	set(&o.API, APIs[0])
-	set(&o.AdminPort, DefaultAdminPort)
-	set(&o.RefreshDelay, DefaultRefreshDelay)
-	return o
-}
-
-func set[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// nodeParts of a node ID: role, IP, id and domain.
-const nodeParts = 4
-
 func (o BootstrapOptions) check() (endpoint, error) {
 	server, err := parseServer(o.Server)
 	errs := []error{err}
@@ -98,9 +80,9 @@ func (o BootstrapOptions) check() (endpoint, error) {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	parts := strings.Split(o.NodeID, "~")
-	complain(len(parts) != nodeParts || slices.Contains(parts, ""),
-		"node ID must be role~ip~id~domain, like sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local, found %q", o.NodeID)
+	complain(o.NodeID == "", "node ID must not be empty")
+	complain(o.Cluster == "", "service cluster must not be empty")
+	complain(o.CAFile == "" && server.tls, "CA file must not be empty for an https server")
 	complain(o.API != REST && o.API != V1, "API must be one of %v, found %q", APIs, o.API)
 	complain(o.AdminPort < 1 || o.AdminPort > 65535, "admin port must be 1 to 65535, found %d", o.AdminPort)
 	complain(o.RefreshDelay < time.Millisecond, "refresh delay must be at least 1ms, found %v", o.RefreshDelay)

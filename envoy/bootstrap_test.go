@@ -16,19 +16,29 @@ import (
 
 const nodeID = "sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local"
 
+// bootstrapOf is the default, changed.
+func bootstrapOf(change func(*envoy.BootstrapOptions)) envoy.BootstrapOptions {
+	o := envoy.DefaultBootstrap()
+	o.NodeID, o.Server = nodeID, "http://127.0.0.1:8080"
+	change(&o)
+	return o
+}
+
 var bootstraps = []struct {
 	name    string
 	options envoy.BootstrapOptions
 }{
-	{"rest", envoy.BootstrapOptions{NodeID: nodeID, Server: "http://127.0.0.1:8080"}},
-	{"rest-tls", envoy.BootstrapOptions{
-		NodeID: nodeID, Server: "https://mesh.example", CAFile: "ca.crt", Cluster: "web",
-		AdminPort: 15555, RefreshDelay: 200 * time.Millisecond,
-	}},
-	{"rest-tls-ip", envoy.BootstrapOptions{NodeID: nodeID, Server: "https://[::1]:8443/", CAFile: "ca.crt"}},
-	{"v1", envoy.BootstrapOptions{NodeID: nodeID, Server: "http://mesh.example:8080", API: envoy.V1}},
-	{"v1-tls", envoy.BootstrapOptions{NodeID: nodeID, Server: "https://mesh.example", API: envoy.V1, RefreshDelay: time.Second}},
-	{"v1-tls-ip", envoy.BootstrapOptions{NodeID: nodeID, Server: "https://10.0.0.1", API: envoy.V1}},
+	{"rest", bootstrapOf(func(*envoy.BootstrapOptions) {})},
+	{"rest-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		o.Server, o.CAFile, o.Cluster = "https://mesh.example", "ca.crt", "web"
+		o.AdminPort, o.RefreshDelay = 15555, 200*time.Millisecond
+	})},
+	{"rest-tls-ip", bootstrapOf(func(o *envoy.BootstrapOptions) { o.Server, o.CAFile = "https://[::1]:8443/", "ca.crt" })},
+	{"v1", bootstrapOf(func(o *envoy.BootstrapOptions) { o.Server, o.API = "http://mesh.example:8080", envoy.V1 })},
+	{"v1-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		o.Server, o.API, o.RefreshDelay = "https://mesh.example", envoy.V1, time.Second
+	})},
+	{"v1-tls-ip", bootstrapOf(func(o *envoy.BootstrapOptions) { o.Server, o.API = "https://10.0.0.1", envoy.V1 })},
 }
 
 func TestBootstrap(t *testing.T) {
@@ -63,13 +73,14 @@ func parseBootstrap(t *testing.T, text []byte) *bootstrapv3.Bootstrap {
 
 func TestBootstrapComplains(t *testing.T) {
 	_, err := envoy.Bootstrap(envoy.BootstrapOptions{
-		NodeID: "web", Server: "mesh:8080", API: "ads", AdminPort: -1, RefreshDelay: time.Microsecond,
+		Server: "mesh:8080", API: "ads", AdminPort: -1, RefreshDelay: time.Microsecond,
 	})
 	if err == nil {
 		t.Fatal("want an error")
 	}
 	for _, want := range []string{
-		`node ID must be role~ip~id~domain, like sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local, found "web"`,
+		`node ID must not be empty`,
+		`service cluster must not be empty`,
 		`server must be a URL like http://127.0.0.1:8080, found "mesh:8080"`,
 		`API must be one of [rest v1], found "ads"`,
 		`admin port must be 1 to 65535, found -1`,
@@ -89,8 +100,16 @@ func TestBootstrapComplains(t *testing.T) {
 		"http://a b":              "server must be a URL",
 		"http://user@[bad]:1/x:y": "server must be a URL",
 	} {
-		if _, err := envoy.Bootstrap(envoy.BootstrapOptions{NodeID: nodeID, Server: server}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: want an error with %q, got %v", server, want, err)
-		}
+		wantComplaint(t, want, func(o *envoy.BootstrapOptions) { o.Server = server })
+	}
+	wantComplaint(t, "admin port must be 1 to 65535, found 0", func(o *envoy.BootstrapOptions) { o.AdminPort = 0 })
+	wantComplaint(t, "refresh delay must be at least 1ms, found 0s", func(o *envoy.BootstrapOptions) { o.RefreshDelay = 0 })
+	wantComplaint(t, "CA file must not be empty", func(o *envoy.BootstrapOptions) { o.Server, o.CAFile = "https://a", "" })
+}
+
+func wantComplaint(t *testing.T, want string, change func(*envoy.BootstrapOptions)) {
+	t.Helper()
+	if _, err := envoy.Bootstrap(bootstrapOf(change)); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("want an error with %q, got %v", want, err)
 	}
 }

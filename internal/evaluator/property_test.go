@@ -40,7 +40,7 @@ func TestV1SaysWhatV3Says(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			for _, d := range s.differences(requestsFor(s.config, s.ip)) {
+			for _, d := range s.differences(meshgen.Requests(s.config, s.ip)) {
 				rt.Error(d)
 			}
 			if len(s.complaints) == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/pilot-api/pilot-api/internal/meshgen"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -29,7 +30,7 @@ func TestTranslations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			requests := requestsFor(s.config, s.ip)
+			requests := meshgen.Requests(s.config, s.ip)
 			for _, d := range s.differences(requests) {
 				t.Error(d)
 			}

@@ -54,13 +54,6 @@ type v1Route struct {
 	} `json:"decorator"`
 }
 
-// v1ValueMatch is a condition on a header or a query parameter.
-type v1ValueMatch struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-	Regex bool   `json:"regex"`
-}
-
 type v1CORS struct {
 	Enabled     *bool    `json:"enabled"`
 	Credentials bool     `json:"allow_credentials"`
@@ -131,42 +124,6 @@ func (r *v1Reader) clusters(at string, from v1Route, out *Route) {
 		sum += w.Weight
 	}
 	r.require(sum == 100, at, "weights must sum to 100, found %d", sum)
-}
-
-// path: a v1 prefix is compared with path and query.
-func (r *v1Reader) path(at string, from v1Route) PathMatch {
-	ignore := !withDefault(from.CaseSensitive, true)
-	switch {
-	case from.Prefix != "" && from.Path == "" && from.Regex == "":
-		return PathMatch{Kind: Prefix, Text: from.Prefix, IgnoreCase: ignore, SeesQuery: true}
-	case from.Path != "" && from.Prefix == "" && from.Regex == "":
-		return PathMatch{Kind: Exact, Text: from.Path, IgnoreCase: ignore}
-	case from.Regex != "" && from.Prefix == "" && from.Path == "":
-		return PathMatch{Kind: Regex, Regex: r.regex(at, from.Regex)}
-	default:
-		r.fail(at, "must have exactly one of prefix, path and regex")
-		return PathMatch{}
-	}
-}
-
-func (r *v1Reader) headers(at string, matches []v1ValueMatch) []HeaderMatch {
-	var out []HeaderMatch
-	for _, m := range matches {
-		out = append(out, HeaderMatch{m.Name, r.value(at, m)})
-	}
-	return out
-}
-
-// value: an empty one stands for any.
-func (r *v1Reader) value(at string, m v1ValueMatch) ValueMatch {
-	switch {
-	case m.Value == "":
-		return ValueMatch{Any: true}
-	case m.Regex:
-		return ValueMatch{Regex: r.regex(at, m.Value)}
-	default:
-		return ValueMatch{Exact: m.Value}
-	}
 }
 
 func (c *v1CORS) policy() *CORS {

@@ -2,7 +2,8 @@
 // any kind, and nodes that see them differently. Names, hosts, addresses, ports
 // and labels come from small pools, so that objects collide and refer to each
 // other. Objects decode, but are not all valid: what reads them must cope with
-// whatever was stored.
+// whatever was stored. It also makes up the requests that tell what became of
+// the objects.
 //
 //	meshgen.go         Objects, Nodes, and what kinds share
 //	registry.go        ServiceEntry, WorkloadEntry
@@ -10,6 +11,9 @@
 //	policies.go        DestinationPolicy, DestinationRule
 //	edges.go           EgressRule, IngressRule, Gateway
 //	virtualservice.go  VirtualService
+//	requests.go        Requests for a configuration
+//	nearmisses.go      requests that meet a match, or all of it but one condition
+//	example.go         a text that an expression matches
 package meshgen
 
 import (

@@ -1,4 +1,4 @@
-package evaluator_test
+package meshgen
 
 import (
 	"regexp/syntax"

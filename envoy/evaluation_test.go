@@ -1,0 +1,162 @@
+package envoy_test
+
+import (
+	"bufio"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/internal/evaluator"
+	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// TestEvaluatorIsRight asks a real Envoy and the evaluator the same: what
+// becomes of a request. Where v1 says what v3 says by the evaluator, v1 is right
+// too.
+func TestEvaluatorIsRight(t *testing.T) {
+	asked := 0
+	for seed := range 12 {
+		cfg := drawnConfig(t, seed)
+		told := spelledV3(cfg)
+		proxy, err := evaluator.ReadV3(evaluator.V3Resources{Clusters: told.clusters, Listeners: told.listeners})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := startEnvoy(t, cfg)
+		for _, r := range meshgen.Requests(cfg, proxyIP) {
+			want := proxy.Evaluate(r)
+			if !r.Captured || !askable(r) || !certain(want) {
+				continue
+			}
+			asked++
+			if d := disagreement(want, e.ask(r)); d != "" {
+				t.Errorf("seed %d, %+v:\n%s", seed, r, d)
+			}
+		}
+	}
+	if asked < 200 {
+		t.Errorf("only %d requests were worth asking", asked)
+	}
+}
+
+// drawnConfig is that of a sidecar in a drawn mesh, with a backend of its own
+// behind each cluster, and all that a proxy else polls for within.
+func drawnConfig(t *testing.T, seed int) *ir.Config {
+	t.Helper()
+	node, err := mesh.ParseProxy("sidecar~" + proxyIP + "~x~default.svc.cluster.local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot := mesh.NewSnapshot(1, mesh.DefaultSettings(), rapid.Custom(meshgen.Objects).Example(seed))
+	cfg, _ := compile.Proxy(snapshot, snapshot.View(node))
+	out := *cfg
+	out.Clusters = nil
+	for _, c := range cfg.Clusters {
+		out.Clusters = append(out.Clusters, startBackend(t, c.Name).cluster())
+	}
+	tables := map[string]*ir.RouteTable{}
+	for _, table := range cfg.RouteTables {
+		tables[table.Name] = table
+	}
+	out.Listeners, out.RouteTables = nil, nil
+	for _, l := range cfg.Listeners {
+		inline := *l
+		if l.HTTP != nil && l.HTTP.Inline == nil {
+			http := *l.HTTP
+			http.Inline, http.Table = tables[l.HTTP.Table], ""
+			inline.HTTP = &http
+		}
+		out.Listeners = append(out.Listeners, &inline)
+	}
+	return &out
+}
+
+// askable tells whether the request can be written as it is.
+func askable(r evaluator.Request) bool {
+	return slices.Contains([]string{http.MethodGet, http.MethodPost}, r.Method) &&
+		strings.HasPrefix(r.Path, "/") && r.Host != "" && !strings.Contains(r.Host, "/") && r.Destination.Addr().Is4()
+}
+
+// certain tells whether the outcome does not hang on a draw, and comes soon.
+func certain(o evaluator.Outcome) bool {
+	for _, s := range o.Shares {
+		for _, f := range s.Faults {
+			if f.DelayPercent > 0 || f.AbortPercent > 0 && f.AbortPercent < 100 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// answer is what came back. The body is a backend's, by its words.
+type answer struct {
+	status   int // 0: the connection was closed
+	location string
+	words    []string // name, host, path, added headers
+}
+
+// ask reads one answer and no more: Envoy takes its time to close after one of
+// its own.
+func (e *liveEnvoy) ask(r evaluator.Request) answer {
+	e.t.Helper()
+	head := r.Method + " " + r.Path + " HTTP/1.1\r\nHost: " + r.Host + "\r\nContent-Length: 0\r\n"
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		head += name + ": " + r.Headers[name] + "\r\n"
+	}
+	conn := e.captured(r.Destination.Addr().String(), int(r.Destination.Port()))
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		e.t.Fatal(err)
+	}
+	// What is not taken is closed, before or after the write.
+	_, _ = io.WriteString(conn, head+"\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return answer{}
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header.Get("Location"), strings.Split(string(body), " ")}
+}
+
+// disagreement is "" when the answer is one that the outcome allows.
+func disagreement(want evaluator.Outcome, got answer) string {
+	switch abort := abortStatus(want); {
+	case want.Status != 0:
+		return cmp.Diff([]any{want.Status, want.Location}, []any{got.status, got.location})
+	case len(want.Shares) == 0:
+		return cmp.Diff(0, got.status)
+	case abort != 0:
+		return cmp.Diff(abort, got.status)
+	case !slices.ContainsFunc(want.Shares, func(s evaluator.Share) bool { return s.Cluster == got.words[0] }):
+		return cmp.Diff(want.Shares, got.words)
+	case want.TCP:
+		return ""
+	default:
+		return cmp.Diff([]string{want.Host, want.Path}, got.words[1:3])
+	}
+}
+
+func abortStatus(o evaluator.Outcome) int {
+	for _, s := range o.Shares {
+		for _, f := range s.Faults {
+			if f.AbortPercent == 100 {
+				return f.AbortStatus
+			}
+		}
+	}
+	return 0
+}

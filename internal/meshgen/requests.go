@@ -1,0 +1,109 @@
+package meshgen
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/internal/evaluator"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// Requests is a set of requests for a configuration: for every listener,
+// virtual host and route some that fit, and some that fail to by one condition.
+// They are in absolute form only where v1 is told to take that, which v3 always
+// does.
+func Requests(c *ir.Config, ip string) []evaluator.Request {
+	tables := map[string]*ir.RouteTable{}
+	for _, t := range c.RouteTables {
+		tables[t.Name] = t
+	}
+	out := connections("192.0.2.1", 80)
+	for _, l := range c.ListenersAt(ip) {
+		address := l.IP
+		if address == "0.0.0.0" {
+			address = "10.99.0.1"
+		}
+		entries := connections(address, l.Port)
+		if l.HTTP != nil && l.HTTP.AbsoluteURLs {
+			entries = append(entries, evaluator.Request{Destination: entries[0].Destination, AbsoluteForm: true})
+		}
+		if l.TCP != nil {
+			out = append(out, tcpRequests(l)...)
+		}
+		if l.HTTP != nil {
+			table := l.HTTP.Inline
+			if table == nil {
+				table = tables[l.HTTP.Table]
+			}
+			for _, h := range table.VirtualHosts {
+				for _, r := range hostRequests(h) {
+					out = append(out, through(entries, r)...)
+				}
+			}
+		}
+		out = append(out, through(entries, evaluator.Request{Method: "GET", Host: "nobody.example", Path: "/"})...)
+	}
+	return out
+}
+
+// connections are the ways to an address: captured, and straight.
+func connections(ip string, port int) []evaluator.Request {
+	address, err := netip.ParseAddr(ip)
+	if err != nil {
+		return nil
+	}
+	to := netip.AddrPortFrom(address, uint16(port))
+	return []evaluator.Request{{Destination: to, Captured: true}, {Destination: to}}
+}
+
+func through(entries []evaluator.Request, r evaluator.Request) []evaluator.Request {
+	var out []evaluator.Request
+	for _, entry := range entries {
+		r.Destination, r.Captured, r.AbsoluteForm = entry.Destination, entry.Captured, entry.AbsoluteForm
+		out = append(out, r)
+	}
+	return out
+}
+
+// tcpRequests go to the edges of each destination.
+func tcpRequests(l *ir.Listener) []evaluator.Request {
+	out := connections(l.IP, l.Port)
+	for _, r := range l.TCP.Routes {
+		for _, d := range r.Destinations {
+			block, err := ir.ParseDestination(d)
+			if err != nil {
+				continue
+			}
+			for _, ip := range []netip.Addr{block.Addr(), block.Addr().Prev(), block.Addr().Next()} {
+				if ip.IsValid() {
+					out = append(out, connections(ip.String(), l.Port)...)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func hostRequests(h *ir.VirtualHost) []evaluator.Request {
+	heads := []evaluator.Request{{Method: "GET", Path: "/"}, {Method: "GET", Path: "/other?q=1"}}
+	for _, r := range h.Routes {
+		heads = append(heads, matchRequests(r.Match)...)
+	}
+	var out []evaluator.Request
+	for i, domain := range h.Domains {
+		authorities := []string{strings.Replace(domain, "*", "www", 1)}
+		if i == 0 {
+			authorities = append(authorities, strings.ToUpper(authorities[0]), authorities[0]+":81", "x"+authorities[0],
+				strings.TrimPrefix(domain, "*"))
+		}
+		for _, authority := range authorities {
+			for _, r := range heads {
+				if r.Host == "" {
+					r.Host = authority
+				}
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
