@@ -17,19 +17,26 @@ import (
 type manifest struct {
 	*schema.Object
 	doc schema.Document
+	// whole: the document is this object, and not a List that it is in.
+	whole bool
 }
 
 // text is what is sent: the author's own document, or the object alone when it
 // was one of a List.
 func (m manifest) text() client.Text {
 	t := client.Text{Kind: m.Kind, Namespace: m.Meta.Namespace, Name: m.Meta.Name}
-	var head metav1.TypeMeta
-	if yaml.Unmarshal(m.doc.Text, &head) == nil && head.Kind == m.Kind.Kind {
+	if m.whole {
 		t.Body = m.doc.Text
 		return t
 	}
 	t.Body, t.ContentType = m.JSON(), "application/json"
 	return t
+}
+
+// isWhole tells a document with one object from a List of one.
+func isWhole(doc schema.Document, objects []*schema.Object) bool {
+	var head metav1.TypeMeta
+	return len(objects) == 1 && yaml.Unmarshal(doc.Text, &head) == nil && head.Kind == objects[0].Kind.Kind
 }
 
 // manifests reads and checks all files. Any error, in any of them, is reported
@@ -60,8 +67,9 @@ func (s *session) check(docs []schema.Document) ([]manifest, diag.List) {
 	for _, doc := range docs {
 		objects, list := doc.Objects(s.namespace)
 		problems = append(problems, list...)
+		whole := isWhole(doc, objects)
 		for _, o := range objects {
-			m := manifest{o, doc}
+			m := manifest{o, doc, whole}
 			problems = append(problems, s.misplaced(m)...)
 			found = append(found, m)
 		}

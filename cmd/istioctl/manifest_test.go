@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestAllIsReadBack takes the state of a server through a file: one List, far
+// longer than any object may be.
+func TestAllIsReadBack(t *testing.T) {
+	const n = 300
+	server := startServer(t)
+	var text strings.Builder
+	for i := range n {
+		text.WriteString("---\n" + strings.Replace(rule(fmt.Sprintf("r%d", i), "v1"),
+			"spec: {", "spec: {appendHeaders: {a: "+strings.Repeat("x", 5000)+"}, ", 1))
+	}
+	if _, stderr, code := run(t, server.url(), text.String(), "create", "-f", "-"); code != exitDone {
+		t.Fatal(stderr)
+	}
+	for _, format := range []string{"yaml", "json"} {
+		list, stderr, code := run(t, server.url(), "", "get", "all", "-o", format)
+		if code != exitDone || len(list) < n*5000 {
+			t.Fatalf("%d bytes: %s", len(list), stderr)
+		}
+		stdout, stderr, _ := run(t, server.url(), list, "apply", "-f", "-")
+		if want := fmt.Sprintf("%d unchanged\n", n); !strings.HasSuffix(stdout, want) {
+			t.Errorf("%s: no %q at the end of %s%s", format, want, stdout, stderr)
+		}
+	}
+}
+
+// TestListsOfOneAreUnpacked: what goes to the server is the object in it.
+func TestListsOfOneAreUnpacked(t *testing.T) {
+	server := startServer(t)
+	item := "- " + strings.ReplaceAll(rule("only", "v1"), "\n", "\n  ")
+	for _, kind := range []string{"List", "RouteRuleList"} {
+		stdout, stderr, _ := run(t, server.url(), "kind: "+kind+"\nitems:\n"+item, "apply", "-f", "-")
+		if !strings.HasPrefix(stdout, "routerule/only ") {
+			t.Errorf("%s: %s%s", kind, stdout, stderr)
+		}
+	}
+}
