@@ -48,13 +48,12 @@ func runApply(ctx context.Context, s *session, flags writeFlags) error {
 }
 
 // apply replaces or creates. An object that comes or goes in between is no
-// failure: what was found is looked at again.
+// failure: what was found is looked at again, unless one version is meant.
 func apply(ctx context.Context, c *client.Client, m manifest) (o *schema.Object, what outcome, err error) {
 	for range applyTries {
 		o, what, err = applyOnce(ctx, c, m)
-		raced := errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists) ||
-			errors.Is(err, store.ErrConflict) && m.Meta.ResourceVersion == ""
-		if !raced {
+		raced := errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrConflict)
+		if !raced || m.Meta.ResourceVersion != "" {
 			break
 		}
 	}

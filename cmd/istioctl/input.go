@@ -102,11 +102,13 @@ func (s *session) fetch(ctx context.Context, url string) ([]schema.Document, err
 // Names that begin with a dot belong to editors and other programs.
 func folder(root string, recursive bool) ([]schema.Document, error) {
 	var docs []schema.Document
+	var failed []error
 	files := 0
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	walked := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
-		case err != nil:
-			return err
+		case err != nil: // The others may be readable.
+			failed = append(failed, err)
+			return nil
 		case path == root:
 			return nil
 		case entry.IsDir() && (!recursive || hidden(entry)):
@@ -116,9 +118,10 @@ func folder(root string, recursive bool) ([]schema.Document, error) {
 		}
 		files++
 		got, err := open(path)
-		docs = append(docs, got...)
-		return err
+		docs, failed = append(docs, got...), append(failed, err)
+		return nil
 	})
+	err := errors.Join(append(failed, walked)...)
 	if err == nil && files == 0 {
 		err = fmt.Errorf("%s: no .yaml, .yml or .json file in this folder", root)
 	}

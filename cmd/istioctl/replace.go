@@ -48,6 +48,9 @@ func runReplace(ctx context.Context, s *session, flags writeFlags) error {
 
 func replaceHint(m manifest, err error) error {
 	switch {
+	case errors.Is(err, store.ErrNotFound) && m.Meta.ResourceVersion != "":
+		return &store.Error{Kind: store.ErrNotFound, Detail: fmt.Sprintf(
+			"does not exist any more; leave metadata.resourceVersion out of %s and use 'istioctl apply' to make it anew", place(m.doc))}
 	case errors.Is(err, store.ErrNotFound):
 		return &store.Error{Kind: store.ErrNotFound, Detail: "does not exist; use 'istioctl create' or 'istioctl apply' to make it"}
 	case errors.Is(err, store.ErrConflict) && m.Meta.ResourceVersion != "":
