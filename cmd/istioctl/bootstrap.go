@@ -1,15 +1,19 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 func newBootstrap(s *session) *cobra.Command {
-	var options envoy.BootstrapOptions
+	options := envoy.DefaultBootstrap()
 	cmd := &cobra.Command{
 		Use:   "bootstrap NODE_ID",
 		Short: "Print the configuration to start an Envoy with",
@@ -34,7 +38,7 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		options.NodeID, options.Server = args[0], s.server
 		text, err := envoy.Bootstrap(options)
-		if err != nil {
+		if err := errors.Join(checkNode(args[0]), err); err != nil {
 			return &usageError{err}
 		}
 		_, err = s.Stdout.Write(text)
@@ -45,12 +49,25 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 		apis[i] = string(api)
 	}
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&options.API), "api", apis[0], "discovery API that the Envoy uses: "+strings.Join(apis, ", "))
-	flags.StringVar(&options.Cluster, "service-cluster", envoy.DefaultNodeCluster, "cluster name that the Envoy states")
-	flags.StringVar(&options.CAFile, "ca-file", envoy.DefaultCAFile, "authorities that the Envoy trusts for an https server")
-	flags.IntVar(&options.AdminPort, "admin-port", envoy.DefaultAdminPort, "port of the Envoy's own interface, on loopback")
-	flags.DurationVar(&options.RefreshDelay, "refresh-delay", envoy.DefaultRefreshDelay, "time between two polls for clusters and listeners")
+	flags.StringVar((*string)(&options.API), "api", string(options.API), "discovery API that the Envoy uses: "+strings.Join(apis, ", "))
+	flags.StringVar(&options.Cluster, "service-cluster", options.Cluster, "cluster name that the Envoy states")
+	flags.StringVar(&options.CAFile, "ca-file", options.CAFile, "authorities that the Envoy trusts for an https server")
+	flags.IntVar(&options.AdminPort, "admin-port", options.AdminPort, "port of the Envoy's own interface, on loopback")
+	flags.DurationVar(&options.RefreshDelay, "refresh-delay", options.RefreshDelay, "time between two polls for clusters and listeners")
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("api", cobra.FixedCompletions(apis, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// checkNode wants an identity that the server will take, and that says all
+// there is to say.
+func checkNode(id string) error {
+	_, err := mesh.ParseProxy(id)
+	if err == nil && slices.Contains(strings.Split(id, "~"), "") {
+		err = fmt.Errorf("node %q: no part may be empty", id)
+	}
+	if err != nil {
+		return fmt.Errorf("node ID must be role~ip~id~domain, like sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local: %w", err)
+	}
+	return nil
 }
