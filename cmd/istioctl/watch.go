@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -59,11 +60,28 @@ func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) 
 	if err != nil {
 		return s.fail(ctx, err)
 	}
+	if err := s.checkWatched(flags, scope, first.Items); err != nil {
+		return err
+	}
 	show, err := s.eventPrinter(flags, scope, first.Items)
 	if err != nil {
 		return err
 	}
-	return s.follow(ctx, &narrowed{c, scope, first}, selector, show)
+	source := &connection{Reader: &narrowed{c, scope, first}, session: s}
+	return s.follow(ctx, source, selector, show)
+}
+
+// checkWatched tells that the one object to be watched is not there. A get with
+// a watch fails then, as a get does; a watch waits for it.
+func (s *session) checkWatched(flags watchFlags, scope store.Scope, first []*schema.Object) error {
+	switch {
+	case scope.Name == "" || len(first) > 0:
+		return nil
+	case flags.plain:
+		return fmt.Errorf("%s/%s not found in namespace %s", scope.Kind.Singular, scope.Name, scope.Namespace)
+	}
+	fmt.Fprintf(s.Stderr, "%s/%s does not exist yet in namespace %s\n", scope.Kind.Singular, scope.Name, scope.Namespace)
+	return nil
 }
 
 func (s *session) watchScope(flags watchFlags, args []string) (store.Scope, labels.Selector, error) {
@@ -106,7 +124,7 @@ func (s *session) follow(ctx context.Context, source store.Reader, selector labe
 			}
 		}
 	}
-	view := cache.New(source, cache.Options{Log: s.log(), Window: 1})
+	view := cache.New(source, cache.Options{Log: slog.New(slog.DiscardHandler), Window: 1})
 	view.Handle(nil, selected(selector, tell))
 	_ = view.Run(ctx) // It is the context's error, nothing else ends it.
 	return broken
@@ -158,17 +176,4 @@ func (n *narrowed) List(ctx context.Context, _ store.Scope, opts store.ListOptio
 
 func (n *narrowed) Watch(ctx context.Context, _ store.Scope, after int64) (store.Watcher, error) {
 	return n.Reader.Watch(ctx, n.scope, after)
-}
-
-// log is where the parts we use tell of trouble that they wait out.
-func (s *session) log() *slog.Logger {
-	return slog.New(slog.NewTextHandler(s.Stderr, &slog.HandlerOptions{
-		Level: slog.LevelWarn,
-		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
-				return slog.Attr{} // Nobody reads it live.
-			}
-			return a
-		},
-	}))
 }

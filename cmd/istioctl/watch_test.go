@@ -80,13 +80,19 @@ func apply1(t *testing.T, url, text string) {
 // watch starts a watch; the function that comes back interrupts it and returns
 // its exit code.
 func watch(t *testing.T, url string, args ...string) (*screen, func() int) {
+	out, _, interrupt := watchBoth(t, url, args...)
+	return out, interrupt
+}
+
+// watchBoth is watch with what is said beside.
+func watchBoth(t *testing.T, url string, args ...string) (out, errs *screen, interrupt func() int) {
 	t.Helper()
-	out := newScreen()
+	out, errs = newScreen(), newScreen()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
-	c := &CLI{Stdin: strings.NewReader(""), Stdout: out, Stderr: newScreen(), Getenv: env(url)}
+	c := &CLI{Stdin: strings.NewReader(""), Stdout: out, Stderr: errs, Getenv: env(url)}
 	go func() { done <- c.Run(ctx, args) }()
-	return out, func() int {
+	return out, errs, func() int {
 		cancel()
 		return <-done
 	}
@@ -159,6 +165,40 @@ func TestWatchGoesOnAfterADisconnect(t *testing.T) {
 				t.Errorf("events (-want +got):\n%s\n%s", diff, out)
 			}
 		})
+	}
+}
+
+func TestWatchTellsALossOnce(t *testing.T) {
+	server := startServer(t)
+	apply1(t, server.url(), rule("a", "v1"))
+	out, errs, interrupt := watchBoth(t, server.url(), "watch", "routerules")
+	out.wait(t, 2)
+	server.stop()
+	errs.wait(t, 1)
+	server.start()
+	errs.wait(t, 2)
+	apply1(t, server.url(), rule("b", "v1"))
+	out.wait(t, 3)
+	interrupt()
+	want := regexp.MustCompile(`^connection to ` + server.url() + ` lost, retrying: .+\nconnected again\n$`)
+	if !want.MatchString(errs.String()) {
+		t.Errorf("stderr %q, want %s", errs, want)
+	}
+}
+
+func TestWatchWaitsForWhatIsNotThereYet(t *testing.T) {
+	server := startServer(t)
+	out, errs, interrupt := watchBoth(t, server.url(), "watch", "rr", "later")
+	errs.wait(t, 1)
+	apply1(t, server.url(), rule("later", "v1"))
+	out.wait(t, 2)
+	interrupt()
+	if want := "routerule/later does not exist yet in namespace default\n"; errs.String() != want {
+		t.Errorf("stderr %q, want %q", errs, want)
+	}
+	_, stderr, code := run(t, server.url(), "", "get", "rr", "never", "-w")
+	if want := "error: routerule/never not found in namespace default\n"; code != exitFailed || stderr != want {
+		t.Errorf("get -w: exit %d: %q, want %q", code, stderr, want)
 	}
 }
 
