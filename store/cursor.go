@@ -103,6 +103,19 @@ func (c *cursor) send(ctx context.Context, b Batch) error {
 	}
 }
 
+// Size is the length of a batch's objects as JSON, in bytes. In memory they take
+// about twice as much.
+func (b Batch) Size() int {
+	size := 0
+	for _, ev := range b.Events {
+		size += len(ev.Object.JSON())
+		if ev.Previous != nil {
+			size += len(ev.Previous.JSON())
+		}
+	}
+	return size
+}
+
 // In is the part of a batch that is in scope.
 func (b Batch) In(scope Scope) Batch {
 	if scope == (Scope{}) {

@@ -8,8 +8,12 @@ import (
 	"sync"
 )
 
+// HistoryBytes is about how much a History keeps at most, in the sense of
+// Batch.Size.
+const HistoryBytes = 64 << 20
+
 // History is the recent past of a store in memory: the newest batches of
-// events, up to a bound, and the watches over them. Watchers are cursors into
+// events, up to a bound in number and one in bytes, and the watches over them. Watchers are cursors into
 // the one history, so that memory is bounded by the history alone however many
 // watch and however slowly they read: who falls out of it is cut off.
 //
@@ -18,6 +22,8 @@ type History struct {
 	mu      sync.RWMutex
 	batches []Batch // with events, ascending, one whole revision each
 	events  int     // in batches
+	bytes   int     // in batches
+	dropped int     // bytes that left batches but not yet its array
 	limit   int
 	floor   int64 // changes after this revision are kept
 	head    int64 // changes up to this revision are known
@@ -25,8 +31,8 @@ type History struct {
 	moved   chan struct{}
 }
 
-// NewHistory is an empty history at a revision, keeping about limit events. A
-// single batch is kept however large it is.
+// NewHistory is an empty history at a revision, keeping about limit events or
+// HistoryBytes, whichever is less. A single batch is kept however large it is.
 func NewHistory(revision int64, limit int) *History {
 	return &History{floor: revision, head: revision, limit: limit, moved: make(chan struct{})}
 }
@@ -53,8 +59,9 @@ func (h *History) Append(b Batch) {
 		first, rest = firstRevision(rest)
 		h.batches = append(h.batches, first)
 		h.events += len(first.Events)
+		h.bytes += first.Size()
 	}
-	for len(h.batches) > 1 && h.events > h.limit {
+	for len(h.batches) > 1 && (h.events > h.limit || h.bytes > HistoryBytes) {
 		h.dropOldestLocked()
 	}
 	h.wakeLocked()
@@ -85,18 +92,24 @@ func (h *History) Compact(revision int64) {
 func (h *History) Reset(revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.batches, h.events = nil, 0
+	h.batches, h.events, h.bytes, h.dropped = nil, 0, 0, 0
 	h.floor, h.head = revision, revision
 	h.epoch++
 	h.wakeLocked()
 }
 
 func (h *History) dropOldestLocked() {
-	h.floor = h.batches[0].Revision
-	h.events -= len(h.batches[0].Events)
-	// What is dropped stays in the array until append outgrows it: others
-	// may be reading it (see Since).
+	oldest := h.batches[0]
+	h.floor = oldest.Revision
+	h.events -= len(oldest.Events)
+	h.bytes -= oldest.Size()
+	h.dropped += oldest.Size()
+	// What is dropped stays in the array: others may be reading it (see
+	// Since). When that is much, the rest moves to an array of its own.
 	h.batches = h.batches[1:]
+	if h.dropped > HistoryBytes/4 {
+		h.batches, h.dropped = slices.Clone(h.batches), 0
+	}
 }
 
 func (h *History) wakeLocked() {

@@ -1,12 +1,18 @@
 package store_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
@@ -80,6 +86,46 @@ func TestHistoryCutsOffWhoDoesNotRead(t *testing.T) {
 	if _, err := h.Since(88); !errors.Is(err, store.ErrExpired) {
 		t.Errorf("since 88: %v", err)
 	}
+}
+
+// TestHistoryIsBoundedInBytes: few large objects are as much as many small ones.
+func TestHistoryIsBoundedInBytes(t *testing.T) {
+	const size = 1 << 20
+	spec := json.RawMessage(`{"payload":"` + strings.Repeat("x", size) + `"}`)
+	h := store.NewHistory(1, 10_000)
+	last := int64(1)
+	for last < 600 { // The array shall have room to spare.
+		last++
+		h.Append(added(t, last))
+	}
+	before := heap()
+	for range 2 * store.HistoryBytes / size {
+		last++
+		meta := metav1.ObjectMeta{Namespace: "default", Name: "large", ResourceVersion: strconv.FormatInt(last, 10)}
+		obj, err := schema.New(storetest.Kind(t, "RouteRule"), meta, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Append(store.Batch{Revision: last, Events: []store.Event{{Type: store.Modified, Object: obj}}})
+	}
+	if after := heap(); after > before+3*store.HistoryBytes/2 {
+		t.Errorf("holds %d MiB", (after-before)>>20)
+	}
+	const kept = store.HistoryBytes/size - 1 // An object is more than its payload.
+	if since, err := h.Since(last - kept); err != nil || len(since) != kept {
+		t.Errorf("kept fewer than %d batches: %v", kept, err)
+	}
+	if _, err := h.Since(last - kept - 1); !errors.Is(err, store.ErrExpired) {
+		t.Errorf("kept more than %d batches: %v", kept, err)
+	}
+}
+
+// heap is what is in use, in bytes.
+func heap() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }
 
 func TestHistoryKeepsOneBatchHoweverLarge(t *testing.T) {

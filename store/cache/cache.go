@@ -29,7 +29,7 @@ import (
 )
 
 // DefaultWindow is about how many changes are kept for watches and lists of
-// the past, if Options do not say.
+// the past, if Options do not say; store.HistoryBytes bounds them too.
 const DefaultWindow = 10_000
 
 // Options of a cache.

@@ -14,7 +14,7 @@ import (
 )
 
 // HistorySize is about how many changes are kept for watches and for lists of
-// the past.
+// the past; store.HistoryBytes bounds them too.
 const HistorySize = 10_000
 
 // Store is a store in memory. Use New.
