@@ -33,8 +33,9 @@ func newRoot(c *CLI) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "istioctl",
 		Short: "Manage the config objects of a pilot-api server",
-		Long: `istioctl manages the config objects of a pilot-api server: route rules,
-destination policies, egress and ingress rules, and the services they work on.
+		Long: `istioctl manages the config objects of a pilot-api server: virtual services,
+destination rules and gateways, the older route rules, destination policies,
+egress and ingress rules, and the service and workload entries they work on.
 
 Files are checked completely, with the very engine of the server, before
 anything is sent. Exit codes: 0 done, 1 failed, 2 wrong usage, 130
