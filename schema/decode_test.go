@@ -190,6 +190,8 @@ func TestEnvelope(t *testing.T) {
 		{"unknown kind", "kind: RouteRule", "kind: ExternalService", "the kinds are DestinationPolicy, EgressRule"},
 		{"kind with a slip", "kind: RouteRule", "kind: RouteRul", "did you mean RouteRule?"},
 		{"kind by plural", "kind: RouteRule", "kind: route-rules", "did you mean RouteRule?"},
+		{"another program's", "kind: RouteRule\nmetadata: {name: x}\nspec: {destination: {name: a}}", "kind: ConfigMap\nmetadata: {name: x}\ndata: {a: b}",
+			`kind: there is no kind "ConfigMap"; the kinds are `},
 		{"version that never was", "v1alpha2", "v1beta1", "there is no config.istio.io/v1beta1; the apiVersion of RouteRule is config.istio.io/v1alpha2"},
 		{"wrong group", "config.istio.io/v1alpha2", "networking.istio.io/v1", "there is no RouteRule in networking.istio.io/v1"},
 		{"no spec", "spec: {destination: {name: a}}", "", "spec: must be given"},

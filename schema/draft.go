@@ -51,26 +51,35 @@ func (d *draft) spell(rewrite bool) {
 }
 
 func (d *draft) check() {
+	// What the rest should be hangs on the kind.
+	if !d.checkKind() {
+		return
+	}
 	d.structure("", compiled()["object"], d.top)
-	d.checkKind()
 	d.checkMeta()
 	if spec, ok := d.top["spec"].(map[string]any); ok && d.kind != nil {
 		d.checkSpec(spec)
 	}
 }
 
-func (d *draft) checkKind() {
+// checkKind finds the kind, and tells a name that is none.
+func (d *draft) checkKind() bool {
 	name, given := d.top["kind"].(string)
-	version, _ := d.top["apiVersion"].(string)
 	if !given {
-		return
+		return true // Which is for the structure to tell.
 	}
 	kind, ok := KindByName(name)
 	if !ok {
-		d.notSupportedValue("kind", name, "there is no such kind; "+suggestKind(name))
-		return
+		d.notSupported("kind", fmt.Sprintf("there is no kind %s; %s", short(name), suggestKind(name)))
+		return false
 	}
 	d.kind = kind
+	d.checkVersion(kind)
+	return true
+}
+
+func (d *draft) checkVersion(kind *Kind) {
+	version, _ := d.top["apiVersion"].(string)
 	group, v, _ := strings.Cut(version, "/")
 	switch {
 	case version == "" || version == kind.APIVersion():

@@ -39,19 +39,19 @@ func init() {
 			"on the ports that it lists.",
 		Columns: []Column{
 			stringColumn("Destination", "The hosts outside.", func(e *EgressRule) string { return e.Destination.String() }),
-			stringColumn("Ports", "The open ports, with protocols.", egressPortsText),
+			listColumn("Ports", "The open ports, with protocols.", ",", egressPorts),
 		},
 		newSpec: decodeJSON[EgressRule],
 		check:   checkAs(checkEgressRule),
 	})
 }
 
-func egressPortsText(e *EgressRule) string {
+func egressPorts(e *EgressRule) []string {
 	parts := make([]string, len(e.Ports))
 	for i, port := range e.Ports {
 		parts[i] = fmt.Sprintf("%d/%s", port.Port, strings.ToLower(port.Protocol))
 	}
-	return strings.Join(parts, ",")
+	return parts
 }
 
 func checkEgressRule(e *EgressRule) diag.List {

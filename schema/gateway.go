@@ -18,28 +18,28 @@ func init() {
 			"Where requests go from there is said by VirtualService objects that name the Gateway.",
 		Columns: []Column{
 			stringColumn("Selector", "Labels of the workloads that are to open the ports.", func(g *networking.Gateway) string { return labelsText(g.Selector) }),
-			stringColumn("Ports", "The ports, with protocols.", gatewayPortsText),
-			stringColumn("Hosts", "The hosts that may be reached.", gatewayHostsText),
+			listColumn("Ports", "The ports, with protocols.", ",", gatewayPorts),
+			listColumn("Hosts", "The hosts that may be reached.", ",", gatewayHosts),
 		},
 		newSpec: decodeProto[networking.Gateway],
 		check:   checkAs(checkGateway),
 	})
 }
 
-func gatewayPortsText(g *networking.Gateway) string {
+func gatewayPorts(g *networking.Gateway) []string {
 	parts := make([]string, len(g.Servers))
 	for i, server := range g.Servers {
 		parts[i] = fmt.Sprintf("%d/%s", server.GetPort().GetNumber(), server.GetPort().GetProtocol())
 	}
-	return strings.Join(parts, ",")
+	return parts
 }
 
-func gatewayHostsText(g *networking.Gateway) string {
+func gatewayHosts(g *networking.Gateway) []string {
 	var hosts []string
 	for _, server := range g.Servers {
 		hosts = append(hosts, server.Hosts...)
 	}
-	return strings.Join(hosts, ",")
+	return hosts
 }
 
 // The rules are those of Istio's reference page and of its admission check.

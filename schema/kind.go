@@ -50,6 +50,9 @@ type Column struct {
 	Description string
 	Wide        bool
 	Cell        func(*Object) string
+	// Short is Cell with a list of many entries cut off; nil where there is
+	// no list.
+	Short func(*Object) string
 }
 
 // APIVersion is "group/version".

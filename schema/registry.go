@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -76,6 +77,21 @@ func cell[T any](text func(*T) string) func(*Object) string {
 
 func stringColumn[T any](name, description string, text func(*T) string) Column {
 	return Column{Name: name, Type: "string", Description: description, Cell: cell(text)}
+}
+
+// listColumn shows entries joined by sep.
+func listColumn[T any](name, description, sep string, entries func(*T) []string) Column {
+	c := stringColumn(name, description, func(spec *T) string { return strings.Join(entries(spec), sep) })
+	c.Short = cell(func(spec *T) string { return shortList(entries(spec), sep) })
+	return c
+}
+
+func shortList(entries []string, sep string) string {
+	const most = 3
+	if len(entries) <= most {
+		return strings.Join(entries, sep)
+	}
+	return fmt.Sprintf("%s …and %d more", strings.Join(entries[:most], sep), len(entries)-most)
 }
 
 func wideColumn[T any](name, description string, text func(*T) string) Column {

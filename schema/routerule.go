@@ -116,7 +116,7 @@ func init() {
 			stringColumn("Destination", "The service that the rule is for.", func(r *RouteRule) string { return r.Destination.String() }),
 			{Name: "Precedence", Type: "integer", Description: "Higher goes first.",
 				Cell: cell(func(r *RouteRule) string { return strconv.Itoa(int(r.Precedence)) })},
-			stringColumn("Routes", "Where requests go, with weights in percent.", routesText),
+			listColumn("Routes", "Where requests go, with weights in percent.", " ", routeTexts),
 			wideColumn("Match", "What a request must look like.", func(r *RouteRule) string { return r.Match.String() }),
 		},
 		newSpec: decodeJSON[RouteRule],
@@ -199,9 +199,9 @@ func (p *problems) fault(field string, f *HTTPFaultInjection) {
 	}
 }
 
-func routesText(r *RouteRule) string {
+func routeTexts(r *RouteRule) []string {
 	if r.Redirect != nil {
-		return "redirect " + r.Redirect.Authority + r.Redirect.URI
+		return []string{"redirect " + r.Redirect.Authority + r.Redirect.URI}
 	}
 	parts := make([]string, len(r.Route))
 	for i, w := range r.Route {
@@ -216,15 +216,15 @@ func routesText(r *RouteRule) string {
 	return orAll(parts)
 }
 
-// orAll is the text of a list of versions in a table.
-func orAll(parts []string) string {
+// orAll are texts of versions in a table, where that of no labels is all.
+func orAll(parts []string) []string {
 	if len(parts) == 0 {
-		return "all"
+		return []string{"all"}
 	}
 	for i, part := range parts {
 		if part == "" || strings.HasPrefix(part, "=") {
 			parts[i] = "all" + part
 		}
 	}
-	return strings.Join(parts, " ")
+	return parts
 }

@@ -18,7 +18,7 @@ func init() {
 		Doc: "A ServiceEntry puts a service into the mesh's registry: its host names, its ports, " +
 			"and where its instances are, as a list, by labels of WorkloadEntry objects, or by DNS.",
 		Columns: []Column{
-			stringColumn("Hosts", "The host names of the service.", func(s *networking.ServiceEntry) string { return strings.Join(s.Hosts, ",") }),
+			listColumn("Hosts", "The host names of the service.", ",", func(s *networking.ServiceEntry) []string { return s.Hosts }),
 			stringColumn("Location", "Inside or outside the mesh.", func(s *networking.ServiceEntry) string { return s.Location.String() }),
 			stringColumn("Resolution", "How instances are found.", func(s *networking.ServiceEntry) string { return s.Resolution.String() }),
 			wideColumn("Ports", "The ports, with protocols.", servicePortsText),

@@ -28,11 +28,26 @@ func TableColumns(kind *Kind) []metav1.TableColumnDefinition {
 }
 
 // TableCells are an object's cells under TableColumns, its age taken at now.
+// Of a long list they show the beginning.
 func TableCells(o *Object, now time.Time) []any {
+	return cells(o, now, func(c Column) func(*Object) string {
+		if c.Short != nil {
+			return c.Short
+		}
+		return c.Cell
+	})
+}
+
+// WideTableCells is TableCells with lists to their end.
+func WideTableCells(o *Object, now time.Time) []any {
+	return cells(o, now, func(c Column) func(*Object) string { return c.Cell })
+}
+
+func cells(o *Object, now time.Time, text func(Column) func(*Object) string) []any {
 	cells := make([]any, 0, len(o.Kind.Columns)+2)
 	cells = append(cells, o.Meta.Name)
 	for _, c := range o.Kind.Columns {
-		cells = append(cells, c.Cell(o))
+		cells = append(cells, text(c)(o))
 	}
 	return append(cells, age(o.Meta.CreationTimestamp, now))
 }

@@ -18,8 +18,8 @@ func init() {
 		Doc: "A VirtualService says where requests and connections to its hosts go: " +
 			"in one list of routes each for HTTP, TLS and TCP, the first route that matches wins.",
 		Columns: []Column{
-			stringColumn("Gateways", "The gateways that the routes are for; mesh is all sidecars.", func(s *networking.VirtualService) string { return strings.Join(gatewaysOf(s), ",") }),
-			stringColumn("Hosts", "The hosts that callers name.", func(s *networking.VirtualService) string { return strings.Join(s.Hosts, ",") }),
+			listColumn("Gateways", "The gateways that the routes are for; mesh is all sidecars.", ",", gatewaysOf),
+			listColumn("Hosts", "The hosts that callers name.", ",", func(s *networking.VirtualService) []string { return s.Hosts }),
 		},
 		newSpec: decodeProto[networking.VirtualService],
 		check:   checkAs(checkVirtualService),

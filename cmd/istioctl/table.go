@@ -92,10 +92,13 @@ func (t *tableWriter) print(p printers.ResourcePrinter, table runtime.Object) er
 
 func (t *tableWriter) table(objects []*schema.Object) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: schema.TableColumns(t.kind)}
-	now := time.Now()
+	now, cells := time.Now(), schema.TableCells
+	if t.style.wide {
+		cells = schema.WideTableCells
+	}
 	for _, o := range objects {
 		table.Rows = append(table.Rows, metav1.TableRow{
-			Cells:  schema.TableCells(o, now),
+			Cells:  cells(o, now),
 			Object: runtime.RawExtension{Object: &metav1.PartialObjectMetadata{ObjectMeta: o.Meta}},
 		})
 	}
