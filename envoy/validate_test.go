@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,18 +43,35 @@ func TestEnvoyAccepts(t *testing.T) {
 }
 
 // TestEnvoyAcceptsTranslations does so with what package compile makes of the
-// example objects.
+// example objects, but for their certificates.
 func TestEnvoyAcceptsTranslations(t *testing.T) {
 	program := outside.Tool(t, "envoy")
+	dir := t.TempDir()
+	selfsigned.Write(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
 	files, err := filepath.Glob("../testdata/translate/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no translations found: %v", err)
 	}
 	for _, f := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) {
-			accepts(t, program, t.TempDir(), standalone(t, translation(t, f)))
+			accepts(t, program, dir, withCertificates(standalone(t, translation(t, f))))
 		})
 	}
+}
+
+// certificateFile is where a configuration in JSON names a file of TLS.
+var certificateFile = regexp.MustCompile(`("(certificateChain|trustedCa|privateKey)":\s*\{"filename":\s*)"[^"]*"`)
+
+// withCertificates names the self-signed ones instead of any other.
+func withCertificates(text []byte) []byte {
+	return certificateFile.ReplaceAllFunc(text, func(found []byte) []byte {
+		parts := certificateFile.FindSubmatch(found)
+		file := `"tls.crt"`
+		if string(parts[2]) == "privateKey" {
+			file = `"tls.key"`
+		}
+		return slices.Concat(parts[1], []byte(file))
+	})
 }
 
 func accepts(t *testing.T, program, dir string, text []byte) {

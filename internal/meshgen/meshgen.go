@@ -102,14 +102,21 @@ func some[T comparable](t *rapid.T, label string, most int, from ...T) []T {
 	return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 1, most, rapid.ID[T]).Draw(t, label)
 }
 
-// often and seldom are coins: other draws prefer what is small or first.
-func often(t *rapid.T, label string) bool {
-	return rapid.Bool().Draw(t, label) || rapid.Bool().Draw(t, label)
+// coins is how many of two coins show heads. Other draws prefer what is small
+// or first.
+func coins(t *rapid.T, label string) int {
+	heads := 0
+	for range 2 {
+		if rapid.Bool().Draw(t, label) {
+			heads++
+		}
+	}
+	return heads
 }
 
-func seldom(t *rapid.T, label string) bool {
-	return rapid.Bool().Draw(t, label) && rapid.Bool().Draw(t, label)
-}
+func often(t *rapid.T, label string) bool { return coins(t, label) > 0 }
+
+func seldom(t *rapid.T, label string) bool { return coins(t, label) == 2 }
 
 // often sets a field that may be left out, most of the time.
 func (s spec) often(t *rapid.T, field string, draw func() any) {
