@@ -18,6 +18,13 @@ type getFlags struct {
 	selector      string
 	allNamespaces bool
 	watch         bool
+	rows          rowFlags
+}
+
+// rowFlags are what a person may ask of a table beside its columns.
+type rowFlags struct {
+	noHeaders  bool
+	showLabels bool
 }
 
 func newGet(s *session) *cobra.Command {
@@ -49,6 +56,8 @@ Kinds are written as RouteRule, routerule(s), route-rule(s) or rr.`,
 	}
 	addOutput(cmd, &flags.output, readFormats)
 	addSelection(cmd, &flags.selector, &flags.allNamespaces)
+	cmd.Flags().BoolVar(&flags.rows.noHeaders, "no-headers", false, "leave the headers of tables out")
+	cmd.Flags().BoolVar(&flags.rows.showLabels, "show-labels", false, "show the labels as the last column of tables")
 	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "go on to show changes as they come")
 	return cmd
 }
@@ -60,7 +69,10 @@ func addSelection(cmd *cobra.Command, selector *string, allNamespaces *bool) {
 
 func runGet(ctx context.Context, s *session, flags getFlags, args []string) error {
 	if flags.watch {
-		return runWatch(ctx, s, watchFlags{output: flags.output, selector: flags.selector, allNamespaces: flags.allNamespaces, plain: true}, args)
+		return runWatch(ctx, s, watchFlags{
+			output: flags.output, selector: flags.selector, allNamespaces: flags.allNamespaces,
+			plain: true, rows: flags.rows,
+		}, args)
 	}
 	q, err := s.query(flags.output, flags.selector, flags.allNamespaces, args)
 	if err != nil {
@@ -74,7 +86,7 @@ func runGet(ctx context.Context, s *session, flags getFlags, args []string) erro
 	if err != nil && !errors.Is(err, errReported) {
 		return s.fail(ctx, err)
 	}
-	return errors.Join(s.show(q, flags.output, objects), err)
+	return errors.Join(s.show(q, flags, objects), err)
 }
 
 // query is what a verb that reads asks for.
@@ -148,23 +160,26 @@ func (q query) byName(ctx context.Context, s *session, c *client.Client) ([]*sch
 }
 
 // show prints what was found; that nothing was, is no failure.
-func (s *session) show(q query, output string, objects []*schema.Object) error {
+func (s *session) show(q query, flags getFlags, objects []*schema.Object) error {
 	alone := len(q.targets) == 1
 	switch {
 	case len(objects) == 0 && len(q.targets) > 0:
 		return nil // Each was reported.
-	case len(objects) == 0 && isTable(output):
+	case len(objects) == 0 && isTable(flags.output):
 		fmt.Fprintln(s.Stderr, q.nothing(q.namespace))
 		return nil
-	case isTable(output):
-		return s.showTables(q, output, objects)
+	case isTable(flags.output):
+		return s.showTables(q, flags, objects)
 	}
-	return printObjects(s.Stdout, output, objects, alone)
+	return printObjects(s.Stdout, flags.output, objects, alone)
 }
 
 // showTables prints one table a kind.
-func (s *session) showTables(q query, output string, objects []*schema.Object) error {
-	style := tableStyle{wide: output == formatWide, namespaces: q.namespace == "", kinds: len(q.kinds) > 1}
+func (s *session) showTables(q query, flags getFlags, objects []*schema.Object) error {
+	style := tableStyle{
+		wide: flags.output == formatWide, namespaces: q.namespace == "", kinds: len(q.kinds) > 1,
+		rowFlags: flags.rows,
+	}
 	printed := false
 	for _, kind := range q.kinds {
 		var rows []*schema.Object

@@ -19,6 +19,7 @@ type tableStyle struct {
 	namespaces bool // a column for the namespace
 	kinds      bool // "routerule.config.istio.io/x" as name
 	events     bool // a column for what happened
+	rowFlags
 }
 
 // tableWriter prints objects of one kind as rows of one table, however often
@@ -45,6 +46,8 @@ func newTable(w io.Writer, kind *schema.Kind, style tableStyle) *tableWriter {
 func (s tableStyle) printer(kind *schema.Kind) printers.ResourcePrinter {
 	return printers.NewTablePrinter(printers.PrintOptions{
 		Wide:          s.wide,
+		NoHeaders:     s.noHeaders,
+		ShowLabels:    s.showLabels,
 		WithNamespace: s.namespaces,
 		WithKind:      s.kinds,
 		Kind:          gvk.GroupKind{Group: kind.Group, Kind: kind.Kind},

@@ -19,6 +19,7 @@ type watchFlags struct {
 	allNamespaces bool
 	// plain leaves the type of a change out of tables, as get does.
 	plain bool
+	rows  rowFlags
 }
 
 func newWatch(s *session) *cobra.Command {
@@ -106,7 +107,10 @@ func (s *session) eventPrinter(flags watchFlags, scope store.Scope, first []*sch
 		p, err := objectPrinter(flags.output)
 		return func(e store.Event) error { return printEvent(s.Stdout, flags.output, p, e) }, err
 	}
-	style := tableStyle{wide: flags.output == formatWide, namespaces: scope.Namespace == "", events: !flags.plain}
+	style := tableStyle{
+		wide: flags.output == formatWide, namespaces: scope.Namespace == "", events: !flags.plain,
+		rowFlags: flags.rows,
+	}
 	table := newTable(s.Stdout, scope.Kind, style)
 	return table.event, table.fit(first)
 }
