@@ -97,8 +97,12 @@ func (p *problems) bind(field string, s *networking.Server) {
 	case number == 0:
 		p.invalidValue(field+".port.number", number, "must be from 1 to 65535")
 	}
-	if s.Bind != "" && !unix && !isIP(s.Bind) {
+	switch {
+	case s.Bind == "" || unix:
+	case !isIP(s.Bind):
 		p.invalidValue(field+".bind", s.Bind, "must be an IP address, or unix:// and a path")
+	case s.Bind != "0.0.0.0":
+		p.warn(field+".bind", "has no effect: the port is opened on every address")
 	}
 }
 
