@@ -21,15 +21,16 @@ type Ref struct {
 	Name      string `json:"name,omitempty"`
 }
 
-// String is "Kind namespace/name", the form used in every message.
+// String is "Kind namespace/name", the form used in every message. Names come
+// from files, so what is not printable is escaped, as in Problem.String.
 func (r Ref) String() string {
 	switch {
 	case r == Ref{}:
 		return ""
 	case r.Namespace == "":
-		return strings.TrimSpace(r.Kind + " " + r.Name)
+		return printable(strings.TrimSpace(r.Kind + " " + r.Name))
 	default:
-		return strings.TrimSpace(r.Kind + " " + r.Namespace + "/" + r.Name)
+		return printable(strings.TrimSpace(r.Kind + " " + r.Namespace + "/" + r.Name))
 	}
 }
 
@@ -108,6 +109,8 @@ type Problem struct {
 
 // String is one line for people:
 // "file:3:5: RouteRule default/x: spec.route[0].weight: must be …, found 101".
+// What is not printable, such as a terminal's control codes, is escaped as in
+// a Go string.
 func (p Problem) String() string {
 	var parts []string
 	if p.Position != nil {
@@ -124,7 +127,7 @@ func (p Problem) String() string {
 	if p.Value != "" {
 		msg += ", found " + p.Value
 	}
-	return strings.Join(append(parts, msg), ": ")
+	return printable(strings.Join(append(parts, msg), ": "))
 }
 
 // List is every problem found in one go. It is an error when it holds at

@@ -1,0 +1,34 @@
+package diag_test
+
+import (
+	"testing"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// TestStringIsOneLineForATerminal: what a file says cannot move the cursor,
+// colour the screen or look like another line.
+func TestStringIsOneLineForATerminal(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		p    diag.Problem
+		want string
+	}{
+		{"plain", diag.Problem{
+			Object: diag.Ref{Kind: "RouteRule", Namespace: "default", Name: "x"}, Field: "spec.route[0].weight",
+			Message: "must be from 0 to 100", Value: "101", Position: &diag.Position{File: "a.yaml", Line: 3, Column: 5},
+		}, "a.yaml:3:5: RouteRule default/x: spec.route[0].weight: must be from 0 to 100, found 101"},
+		{"colour", diag.Problem{Object: diag.Ref{Kind: "RouteRule", Name: "a\x1b[31mb"}, Message: "m"}, `RouteRule a\x1b[31mb: m`},
+		{"nul and new line", diag.Problem{Field: "a\x00b", Message: "m\nerror: n"}, `a\x00b: m\nerror: n`},
+		{"right to left", diag.Problem{Message: "m", Value: "\"a\u202eb\""}, `m, found "a\u202eb"`},
+		{"no text", diag.Problem{Message: "a\xffb"}, `a\xffb`},
+		{"letters of the world", diag.Problem{Message: "… größer 世"}, "… größer 世"},
+	} {
+		if got := tc.p.String(); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	if got, want := (diag.Ref{Kind: "RouteRule", Name: "\x1b"}).String(), `RouteRule \x1b`; got != want {
+		t.Errorf("ref %q, want %q", got, want)
+	}
+}
