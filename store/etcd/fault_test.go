@@ -3,12 +3,11 @@ package etcd_test
 import (
 	"context"
 	"errors"
-	"strings"
+	"fmt"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -56,14 +55,7 @@ func TestWithoutEtcd(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	s := etcd.New(etcdtest.Start(t).Client(), etcd.DefaultPrefix, quiet)
-	meta := metav1.ObjectMeta{Namespace: "default", Name: "large", Annotations: map[string]string{
-		"a": strings.Repeat("x", etcd.MaxRequestBytes),
-	}}
-	obj, err := storetest.Rule(t, "default", "large", 1).WithMeta(meta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Create(t.Context(), obj); !errors.Is(err, store.ErrTooLarge) {
+	if _, err := s.Create(t.Context(), storetest.Large(t, "default", "large", etcd.MaxRequestBytes)); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -82,6 +74,23 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	}
 	for i := 1; w.Err() == nil; i++ {
 		if _, err := s.Update(t.Context(), storetest.Rule(t, "default", "a", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !errors.Is(w.Err(), store.ErrSlow) {
+		t.Errorf("ended with %v", w.Err())
+	}
+}
+
+// TestSlowReaderOfLargeObjects: a watch that nobody reads holds few of them.
+func TestSlowReaderOfLargeObjects(t *testing.T) {
+	s := etcd.New(etcdtest.Start(t).Client(), etcd.DefaultPrefix, quiet)
+	w, err := s.Watch(t.Context(), store.Scope{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; w.Err() == nil && i < 100; i++ {
+		if _, err := s.Create(t.Context(), storetest.Large(t, "default", fmt.Sprintf("large-%d", i), 1<<20)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,9 +12,13 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// queueLength bounds the batches that wait for a reader of a watch. One that
-// falls behind further is cut off with store.ErrSlow.
-const queueLength = 1024
+// The bounds of what waits for a reader of a watch, in batches and in the sense
+// of store.Batch.Size. One that falls behind further is cut off with
+// store.ErrSlow, and loses what waited.
+const (
+	queueLength = 1024
+	queueBytes  = 64 << 20
+)
 
 // Watch implements store.Reader.
 //
@@ -36,7 +40,7 @@ func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watcher{
 		store: s, scope: scope, cancel: cancel, log: s.log,
-		queue: make(chan store.Batch, queueLength), wishes: make(chan struct{}, 1), due: make(chan struct{}),
+		out: make(chan store.Batch), wishes: make(chan struct{}, 1), due: make(chan struct{}),
 	}
 	w.seen.Store(after)
 	// The member must be part of a working cluster, else it ends the watch
@@ -55,8 +59,10 @@ type watcher struct {
 	cancel context.CancelFunc
 	log    *slog.Logger
 
-	queue  chan store.Batch
-	seen   atomic.Int64  // everything up to here is in the queue
+	out    chan store.Batch
+	queue  []store.Batch // for out
+	size   int           // of queue, in bytes
+	seen   atomic.Int64  // everything up to here was put in the queue
 	wishes chan struct{} // holds a wish for progress
 	told   atomic.Int64  // the last batch since a wish was taken up
 	due    chan struct{} // asks follow to say what was seen
@@ -64,38 +70,44 @@ type watcher struct {
 	store.Ending
 }
 
-func (w *watcher) Batches() <-chan store.Batch { return w.queue }
+func (w *watcher) Batches() <-chan store.Batch { return w.out }
 
 func (w *watcher) run(ctx context.Context, name string, span []clientv3.OpOption) {
 	err := w.follow(ctx, w.store.client.Watch(ctx, name, span...))
 	w.cancel()
 	w.End(err)
-	close(w.queue)
+	close(w.out)
 }
 
 func (w *watcher) follow(ctx context.Context, answers clientv3.WatchChan) error {
 	for {
-		var batch store.Batch
+		out, first := w.first()
+		var err error
 		select {
+		case out <- first:
+			w.queue[0] = store.Batch{} // The array lives on.
+			w.queue = w.queue[1:]
+			w.size -= first.Size()
 		case answer, ok := <-answers:
 			if !ok {
 				return ended(ctx)
 			}
-			var err error
-			if batch, err = w.batch(answer); err != nil {
-				return err
-			}
+			err = w.take(answer)
 		case <-w.due:
-			batch.Revision = w.seen.Load()
+			err = w.put(store.Batch{Revision: w.seen.Load()})
 		}
-		// Progress may be an answer to a question of before the last changes.
-		if batch.Revision < w.seen.Load() {
-			continue
-		}
-		if err := w.put(batch); err != nil {
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// first is what a reader gets next; the channel is nil when there is nothing.
+func (w *watcher) first() (chan<- store.Batch, store.Batch) {
+	if len(w.queue) == 0 {
+		return nil, store.Batch{}
+	}
+	return w.out, w.queue[0]
 }
 
 func ended(ctx context.Context) error {
@@ -105,16 +117,26 @@ func ended(ctx context.Context) error {
 	return &store.Error{Kind: store.ErrUnavailable, Detail: "etcd ended the watch"}
 }
 
-func (w *watcher) put(batch store.Batch) error {
-	select {
-	case w.queue <- batch:
-		w.seen.Store(batch.Revision)
-		w.told.Store(batch.Revision)
-		return nil
-	default:
-		return &store.Error{Kind: store.ErrSlow, Detail: fmt.Sprintf(
-			"%d batches of changes wait to be read, up to revision %d", queueLength, w.seen.Load())}
+func (w *watcher) take(answer clientv3.WatchResponse) error {
+	batch, err := w.batch(answer)
+	// Progress may be an answer to a question of before the last changes.
+	if err != nil || batch.Revision < w.seen.Load() {
+		return err
 	}
+	return w.put(batch)
+}
+
+func (w *watcher) put(batch store.Batch) error {
+	w.queue = append(w.queue, batch)
+	w.size += batch.Size()
+	// A reader that keeps up gets its batch, however large.
+	if n := len(w.queue); n > 1 && (n > queueLength || w.size > queueBytes) {
+		return &store.Error{Kind: store.ErrSlow, Detail: fmt.Sprintf(
+			"%d batches of changes (%d bytes) wait to be read, up to revision %d", n, w.size, batch.Revision)}
+	}
+	w.seen.Store(batch.Revision)
+	w.told.Store(batch.Revision)
+	return nil
 }
 
 // batch is one answer of etcd. Its revision is 0 when it says nothing.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,6 +19,14 @@ func Rule(tb testing.TB, namespace, name string, precedence int) *schema.Object 
 	tb.Helper()
 	return object(tb, "RouteRule", namespace, name, fmt.Sprintf(
 		`{"destination":{"name":"reviews"},"precedence":%d,"route":[{"labels":{"version":"v1"}}]}`, precedence))
+}
+
+// Large is a RouteRule with so many bytes in an annotation.
+func Large(tb testing.TB, namespace, name string, size int) *schema.Object {
+	tb.Helper()
+	return with(tb, Rule(tb, namespace, name, 1), func(m *metav1.ObjectMeta) {
+		m.Annotations = map[string]string{"payload": strings.Repeat("x", size)}
+	})
 }
 
 // Service is a valid ServiceEntry, an object of another group.
