@@ -10,7 +10,8 @@
 // request.go sends one and turns its answer into bytes or a store error,
 // wire.go turns bytes into objects. A watch of one kind is one stream
 // (stream.go); a watch of all kinds joins one stream a kind in the order of
-// revisions (merge.go).
+// revisions (merge.go). Both hold changes until their revision is known to be
+// complete (held.go).
 package client
 
 import (

@@ -19,7 +19,7 @@ type merged struct {
 	out     chan store.Batch
 
 	seen []int64 // by stream
-	held []store.Event
+	held held
 
 	store.Ending
 }
@@ -95,11 +95,10 @@ func (m *merged) run(ctx context.Context) error {
 
 func (m *merged) take(ctx context.Context, p part) error {
 	m.seen[p.stream] = p.batch.Revision
-	m.held = append(m.held, p.batch.Events...)
-	if len(m.held) > maxHeld {
-		return errHeld
+	if err := m.held.add(p.batch.Events...); err != nil {
+		return err
 	}
-	slices.SortStableFunc(m.held, func(a, b store.Event) int {
+	slices.SortStableFunc(m.held.events, func(a, b store.Event) int {
 		return cmp.Compare(a.Object.Revision(), b.Object.Revision())
 	})
 	if err := m.askLaggards(ctx); err != nil {
@@ -109,10 +108,11 @@ func (m *merged) take(ctx context.Context, p part) error {
 }
 
 func (m *merged) askLaggards(ctx context.Context) error {
-	if len(m.held) == 0 {
+	waiting := m.held.events
+	if len(waiting) == 0 {
 		return nil
 	}
-	newest := m.held[len(m.held)-1].Object.Revision()
+	newest := waiting[len(waiting)-1].Object.Revision()
 	for i, s := range m.streams {
 		if m.seen[i] >= newest {
 			continue
@@ -128,13 +128,11 @@ func (m *merged) askLaggards(ctx context.Context) error {
 // still answers a request for progress.
 func (m *merged) handOver(ctx context.Context) error {
 	floor := slices.Min(m.seen)
-	n, _ := slices.BinarySearchFunc(m.held, floor+1, func(e store.Event, revision int64) int {
+	n, _ := slices.BinarySearchFunc(m.held.events, floor+1, func(e store.Event, revision int64) int {
 		return cmp.Compare(e.Object.Revision(), revision)
 	})
-	ready := slices.Clone(m.held[:n])
-	m.held = slices.Delete(m.held, 0, n)
 	select {
-	case m.out <- store.Batch{Revision: floor, Events: ready}:
+	case m.out <- store.Batch{Revision: floor, Events: m.held.take(n)}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -99,7 +99,7 @@ func (s *stream) follow(ctx context.Context, f *frames, response context.Context
 // read hands over what one response brings. What it still held at the end is
 // asked for again by the next one.
 func (s *stream) read(ctx context.Context, f *frames) error {
-	var held []store.Event
+	var waiting held
 	for {
 		fr, err := f.next()
 		if err != nil {
@@ -109,31 +109,29 @@ func (s *stream) read(ctx context.Context, f *frames) error {
 		case errorFrame:
 			return fr.failure()
 		case bookmarkFrame:
-			if err := s.complete(ctx, fr, held); err != nil {
+			if err := s.complete(ctx, fr, waiting.take(len(waiting.events))); err != nil {
 				return err
 			}
-			held = nil
 		default:
 			e, err := fr.event(s.scope.Kind)
 			if err != nil {
 				return err
 			}
-			held = append(held, e)
-			if len(held) > maxHeld {
-				return errHeld
+			if err := waiting.add(e); err != nil {
+				return err
 			}
 		}
 	}
 }
 
 // complete hands over all up to a bookmark.
-func (s *stream) complete(ctx context.Context, fr frame, held []store.Event) error {
+func (s *stream) complete(ctx context.Context, fr frame, events []store.Event) error {
 	revision, err := fr.bookmark()
 	if err != nil {
 		return err
 	}
 	select {
-	case s.out <- store.Batch{Revision: revision, Events: held}:
+	case s.out <- store.Batch{Revision: revision, Events: events}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}

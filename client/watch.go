@@ -2,15 +2,9 @@ package client
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/pilot-api/pilot-api/store"
 )
-
-// maxHeld bounds the events held until their revision is known to be complete.
-const maxHeld = 100_000
-
-var errHeld = &store.Error{Kind: store.ErrSlow, Detail: fmt.Sprintf("more than %d changes without a bookmark", maxHeld)}
 
 // Watch keeps the contract of store.Reader. A watch that the server ends, for
 // a restart or an idle proxy on the way, fails with ErrUnavailable: watch

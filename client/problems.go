@@ -1,0 +1,31 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// Problems are what the server's compiled configuration could not honour, and
+// the revision of the store that it was compiled from.
+type Problems struct {
+	Revision int64     `json:"revision"`
+	Problems diag.List `json:"problems"`
+}
+
+// Problems asks for what was found when the objects were compiled, all
+// together and for each proxy, which is a moment after they were written.
+func (c *Client) Problems(ctx context.Context) (*Problems, error) {
+	body, err := c.call(ctx, request{method: http.MethodGet, url: c.base + "/debug/problems"}, maxListAnswer)
+	if err != nil {
+		return nil, err
+	}
+	var found Problems
+	if err := json.Unmarshal(body, &found); err != nil {
+		return nil, fmt.Errorf("decode the server's problems: %w", err)
+	}
+	return &found, nil
+}
