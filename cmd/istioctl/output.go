@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -75,6 +77,16 @@ func objectPrinter(format string) (printers.ResourcePrinter, error) {
 		return newCustomColumns(parameter)
 	}
 	return nil, usagef("there is no output format %q", format)
+}
+
+// encode is a value that is no object, as JSON or YAML.
+func encode(format string, v any) (string, error) {
+	if format == formatYAML {
+		text, err := yaml.Marshal(v)
+		return string(text), err
+	}
+	text, err := json.MarshalIndent(v, "", "  ")
+	return string(text) + "\n", err
 }
 
 // generic is an object as the printers know it.

@@ -44,6 +44,9 @@ interrupted; a watch is done when it is interrupted.`,
   istioctl create -f rules/
   istioctl get all
 
+  # See what the objects ask for and cannot have
+  istioctl problems
+
   # Follow the route rules as they change
   istioctl watch routerules`,
 		SilenceUsage:      true,
@@ -64,7 +67,7 @@ interrupted; a watch is done when it is interrupted.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	s.addFlags(root)
 	root.AddCommand(
-		newCreate(s), newReplace(s), newApply(s), newDelete(s), newGet(s), newWatch(s),
+		newCreate(s), newReplace(s), newApply(s), newDelete(s), newGet(s), newWatch(s), newProblems(s),
 		newValidate(s), newVersion(s), newBootstrap(s), newCompletion(s),
 	)
 	for _, cmd := range root.Commands() {

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	apiversion "k8s.io/apimachinery/pkg/version"
-	"sigs.k8s.io/yaml"
 )
 
 // version is set at the build: -ldflags "-X main.version=…".
@@ -90,13 +88,8 @@ func runVersion(ctx context.Context, s *session, flags versionFlags) error {
 }
 
 func (v versions) format(output string) (string, error) {
-	switch output {
-	case formatJSON:
-		text, err := json.MarshalIndent(v, "", "  ")
-		return string(text) + "\n", err
-	case formatYAML:
-		text, err := yaml.Marshal(v)
-		return string(text), err
+	if output != "" {
+		return encode(output, v)
 	}
 	text := versionLine("Client", v.Client)
 	if v.Server != nil {
