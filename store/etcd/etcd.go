@@ -4,8 +4,10 @@
 //	etcd.go      the Store: reads
 //	write.go     create, update, delete, transactions: one etcd Txn each
 //	watch.go     etcd's watch as whole revisions
+//	events.go    what its changes mean to readers
 //	progress.go  "has this watch seen everything?"
 //	keys.go      how keys are spelled, so that every scope is one range
+//	values.go    reading values, and what to do with one that cannot be read
 //	errors.go    what etcd's errors mean
 //	embedded.go  an etcd inside this process (lock.go: one process per folder)
 //	external.go  a client for an etcd elsewhere
@@ -40,7 +42,9 @@ type Store struct {
 var _ store.Interface = (*Store)(nil)
 
 // New uses a client that stays the caller's to close. An object in etcd that
-// cannot be read is logged and left out, so that it never blocks the others.
+// cannot be read is logged and left out, so that it never blocks the others: to
+// readers it is not there. To writers it is, so that it can be deleted, and an
+// update replaces it by a new object.
 func New(client *clientv3.Client, prefix string, log *slog.Logger) *Store {
 	return &Store{client: client, keys: newLayout(prefix), log: log}
 }
@@ -68,7 +72,12 @@ func (s *Store) Get(ctx context.Context, key schema.Key, opts store.ReadOptions)
 	if len(resp.Kvs) == 0 {
 		return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
 	}
-	return stored(resp.Kvs[0])
+	obj, err := s.keys.object(resp.Kvs[0], resp.Kvs[0].ModRevision)
+	if err != nil {
+		return nil, &store.Error{Kind: store.ErrNotFound, Key: key, Cause: err,
+			Detail: "what is stored under the name cannot be read: delete it, or replace it by an update"}
+	}
+	return obj, nil
 }
 
 // List implements store.Reader.
@@ -117,7 +126,7 @@ func (s *Store) read(ctx context.Context, key string, atLeast int64, span ...cli
 func (s *Store) objects(kvs []*mvccpb.KeyValue, scope store.Scope) []*schema.Object {
 	objs := make([]*schema.Object, 0, len(kvs))
 	for _, kv := range kvs {
-		obj, err := stored(kv)
+		obj, err := s.keys.object(kv, kv.ModRevision)
 		if err != nil {
 			s.log.Error("object in etcd left out", "key", string(kv.Key), "error", err)
 			continue
@@ -128,8 +137,4 @@ func (s *Store) objects(kvs []*mvccpb.KeyValue, scope store.Scope) []*schema.Obj
 	}
 	slices.SortFunc(objs, store.Compare)
 	return objs
-}
-
-func stored(kv *mvccpb.KeyValue) (*schema.Object, error) {
-	return schema.Stored(kv.Value, kv.ModRevision)
 }

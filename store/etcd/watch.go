@@ -8,7 +8,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -137,56 +136,4 @@ func (w *watcher) put(batch store.Batch) error {
 	w.seen.Store(batch.Revision)
 	w.told.Store(batch.Revision)
 	return nil
-}
-
-// batch is one answer of etcd. Its revision is 0 when it says nothing.
-func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
-	if err := answer.Err(); err != nil {
-		return store.Batch{}, translate(err, schema.Key{})
-	}
-	if answer.IsProgressNotify() {
-		return store.Batch{Revision: answer.Header.Revision}, nil
-	}
-	var batch store.Batch
-	for _, ev := range answer.Events {
-		batch.Revision = ev.Kv.ModRevision
-		change, err := w.event(ev)
-		if err != nil {
-			return store.Batch{}, err
-		}
-		if change.Object != nil && w.scope.Contains(change.Object.Key()) {
-			batch.Events = append(batch.Events, change)
-		}
-	}
-	return batch, nil
-}
-
-// event is one change. It has no object when what is in etcd cannot be read:
-// that must not end the watch of all others.
-func (w *watcher) event(ev *clientv3.Event) (store.Event, error) {
-	var out store.Event
-	var err error
-	switch {
-	case ev.Type == clientv3.EventTypePut && ev.IsCreate():
-		out.Type = store.Added
-		out.Object, err = stored(ev.Kv)
-	case ev.Type == clientv3.EventTypePut:
-		out.Type = store.Modified
-		out.Object, err = stored(ev.Kv)
-	case ev.PrevKv == nil:
-		// The one thing that a deletion must tell was compacted away.
-		return out, &store.Error{Kind: store.ErrExpired, Detail: fmt.Sprintf(
-			"the state before revision %d was compacted: list again", ev.Kv.ModRevision)}
-	default:
-		out.Type = store.Deleted
-		out.Object, err = schema.Stored(ev.PrevKv.Value, ev.Kv.ModRevision)
-	}
-	if err == nil && ev.PrevKv != nil {
-		out.Previous, err = stored(ev.PrevKv)
-	}
-	if err != nil {
-		w.log.Error("change in etcd left out", "key", string(ev.Kv.Key), "revision", ev.Kv.ModRevision, "error", err)
-		return store.Event{}, nil
-	}
-	return out, nil
 }

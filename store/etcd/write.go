@@ -56,8 +56,10 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 // write is a transaction being tried. All slices run beside ops.
 type write struct {
 	ops     []store.Op
+	layout  layout
 	keys    []string
 	current []*schema.Object // as etcd had it last, nil for none
+	damaged []bool           // current only stands for what cannot be read
 	next    []*schema.Object // what shall be, nil for none
 	values  [][]byte         // the encoding of next
 }
@@ -65,7 +67,7 @@ type write struct {
 // plan reads the present state, unless all operations are creates: those most
 // likely find none, and are told if not.
 func (s *Store) plan(ctx context.Context, ops []store.Op) (*write, error) {
-	w := &write{ops: ops, current: make([]*schema.Object, len(ops))}
+	w := &write{ops: ops, layout: s.keys, current: make([]*schema.Object, len(ops)), damaged: make([]bool, len(ops))}
 	creates := true
 	for _, op := range ops {
 		key, ok := s.keys.of(op.Target())
@@ -104,11 +106,18 @@ func (w *write) reads() []clientv3.Op {
 // read takes the present state from the answers to reads.
 func (w *write) read(resp *clientv3.TxnResponse) (err error) {
 	for i, r := range resp.Responses {
-		w.current[i] = nil
-		if kvs := r.GetResponseRange().Kvs; len(kvs) > 0 {
-			if w.current[i], err = stored(kvs[0]); err != nil {
-				return store.AtIndex(err, i)
-			}
+		w.current[i], w.damaged[i] = nil, false
+		kvs := r.GetResponseRange().Kvs
+		if len(kvs) == 0 {
+			continue
+		}
+		revision := kvs[0].ModRevision
+		if w.current[i], err = w.layout.object(kvs[0], revision); err == nil {
+			continue
+		}
+		w.damaged[i] = true
+		if w.current[i], err = unreadable(w.ops[i].Target(), revision); err != nil {
+			return store.AtIndex(err, i)
 		}
 	}
 	return nil
@@ -119,7 +128,11 @@ func (w *write) apply() (err error) {
 	w.next = make([]*schema.Object, len(w.ops))
 	w.values = make([][]byte, len(w.ops))
 	for i, op := range w.ops {
-		if w.next[i], err = op.Apply(w.current[i]); err != nil {
+		apply := op.Apply
+		if w.damaged[i] && op.Verb == store.OpUpdate {
+			apply = func(damaged *schema.Object) (*schema.Object, error) { return replace(op, damaged) }
+		}
+		if w.next[i], err = apply(w.current[i]); err != nil {
 			return store.AtIndex(err, i)
 		}
 		written := w.next[i]

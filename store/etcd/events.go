@@ -1,0 +1,76 @@
+package etcd
+
+import (
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// batch is one answer of etcd. Its revision is 0 when it says nothing.
+func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
+	if err := answer.Err(); err != nil {
+		return store.Batch{}, translate(err, schema.Key{})
+	}
+	if answer.IsProgressNotify() {
+		return store.Batch{Revision: answer.Header.Revision}, nil
+	}
+	var batch store.Batch
+	for _, ev := range answer.Events {
+		batch.Revision = ev.Kv.ModRevision
+		change, err := w.event(ev)
+		if err != nil {
+			return store.Batch{}, err
+		}
+		if change.Object != nil && w.scope.Contains(change.Object.Key()) {
+			batch.Events = append(batch.Events, change)
+		}
+	}
+	return batch, nil
+}
+
+// event is one change as readers see it, to whom a value that cannot be read is
+// not there. It has no object when nothing changed for them.
+func (w *watcher) event(ev *clientv3.Event) (store.Event, error) {
+	now, before := w.after(ev), w.before(ev)
+	switch {
+	case now != nil && (ev.IsCreate() || ev.PrevKv != nil && before == nil):
+		return store.Event{Type: store.Added, Object: now}, nil
+	case now != nil:
+		return store.Event{Type: store.Modified, Object: now, Previous: before}, nil
+	case ev.PrevKv == nil && !ev.IsCreate():
+		// The one thing that a deletion must tell was compacted away.
+		return store.Event{}, &store.Error{Kind: store.ErrExpired, Detail: fmt.Sprintf(
+			"the state before revision %d was compacted: list again", ev.Kv.ModRevision)}
+	case before == nil:
+		return store.Event{}, nil
+	}
+	last, err := w.store.keys.object(ev.PrevKv, ev.Kv.ModRevision)
+	return store.Event{Type: store.Deleted, Object: last, Previous: before}, err
+}
+
+// after is the state that a change led to, nil when there is none to be read.
+func (w *watcher) after(ev *clientv3.Event) *schema.Object {
+	if ev.Type == clientv3.EventTypeDelete {
+		return nil
+	}
+	obj, err := w.store.keys.object(ev.Kv, ev.Kv.ModRevision)
+	if err != nil {
+		w.log.Error("object in etcd cannot be read", "key", string(ev.Kv.Key), "revision", ev.Kv.ModRevision, "error", err)
+		return nil
+	}
+	return obj
+}
+
+func (w *watcher) before(ev *clientv3.Event) *schema.Object {
+	if ev.PrevKv == nil {
+		return nil
+	}
+	obj, err := w.store.keys.object(ev.PrevKv, ev.PrevKv.ModRevision)
+	if err != nil {
+		return nil // It was logged when it came.
+	}
+	return obj
+}
