@@ -24,12 +24,6 @@ type frame struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// Types of frames that are no store.EventType.
-const (
-	bookmarkFrame = "BOOKMARK"
-	errorFrame    = "ERROR"
-)
-
 // frames reads a watch's body frame by frame.
 type frames struct {
 	body   io.ReadCloser

@@ -106,9 +106,9 @@ func (s *stream) read(ctx context.Context, f *frames) error {
 			return err
 		}
 		switch fr.Type {
-		case errorFrame:
+		case store.ErrorFrame:
 			return fr.failure()
-		case bookmarkFrame:
+		case store.BookmarkFrame:
 			if err := s.complete(ctx, fr, waiting.take(len(waiting.events))); err != nil {
 				return err
 			}

@@ -160,6 +160,13 @@ const (
 	Deleted  EventType = "DELETED"
 )
 
+// What a watch over HTTP says beside changes: that all up to a revision has
+// been told, and why it ends.
+const (
+	BookmarkFrame = "BOOKMARK"
+	ErrorFrame    = "ERROR"
+)
+
 // Event is one change. Object is the new state or, for Deleted, the last one
 // with the revision of the deletion as its resourceVersion. Previous is the
 // state before a Modified or Deleted event when the store knows it, else nil.

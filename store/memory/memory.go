@@ -100,25 +100,17 @@ func (s *Store) reachedLocked(revision int64) error {
 
 // Create implements store.Interface.
 func (s *Store) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
-	return s.one(ctx, store.Op{Verb: store.OpCreate, Object: obj})
+	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpCreate, Object: obj}}))
 }
 
 // Update implements store.Interface.
 func (s *Store) Update(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
-	return s.one(ctx, store.Op{Verb: store.OpUpdate, Object: obj})
+	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Object: obj}}))
 }
 
 // Delete implements store.Interface.
 func (s *Store) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
-	return s.one(ctx, store.Op{Verb: store.OpDelete, Key: key, Pre: pre})
-}
-
-func (s *Store) one(ctx context.Context, op store.Op) (*schema.Object, error) {
-	objs, err := s.Txn(ctx, []store.Op{op})
-	if err != nil {
-		return nil, err
-	}
-	return objs[0], nil
+	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpDelete, Key: key, Pre: pre}}))
 }
 
 // Txn implements store.Interface.
