@@ -135,6 +135,32 @@ func TestWatchShowsEveryChangeOnce(t *testing.T) {
 	}
 }
 
+// TestWatchOnASlowScreen: every change is shown in order, also those that came
+// while an earlier one was being written.
+func TestWatchOnASlowScreen(t *testing.T) {
+	server := startServer(t)
+	apply1(t, server.url(), rule("a", "v1"))
+	apply1(t, server.url(), rule("b", "v1"))
+	out, interrupt := watch(t, server.url(), "watch", "routerules")
+	out.wait(t, 3)
+	out.mu.Lock() // Nothing can be written.
+	for _, version := range []string{"v2", "v3", "v4"} {
+		apply1(t, server.url(), rule("a", version))
+	}
+	_, stderr, code := run(t, server.url(), "", "delete", "rr", "b")
+	apply1(t, server.url(), rule("c", "v1"))
+	out.mu.Unlock()
+	if code != exitDone {
+		t.Fatal(stderr)
+	}
+	want := []string{"ADDED a", "ADDED b", "MODIFIED a", "MODIFIED a", "MODIFIED a", "DELETED b", "ADDED c"}
+	out.wait(t, 1+len(want))
+	interrupt()
+	if diff := cmp.Diff(want, events(out.String())); diff != "" {
+		t.Errorf("events (-want +got):\n%s\n%s", diff, out)
+	}
+}
+
 func TestWatchGoesOnAfterADisconnect(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
