@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -88,15 +89,22 @@ type audience struct {
 	known   map[schema.Key]*schema.Object
 }
 
+// difference tells what is gone, then what is new or changed, each in the order
+// of lists: when it happened is not known.
 func (a *audience) difference(items []*schema.Object) {
 	present := make(map[schema.Key]bool, len(items))
 	for _, obj := range items {
 		present[obj.Key()] = true
 	}
+	var gone []*schema.Object
 	for key, obj := range a.known {
 		if !present[key] {
-			a.change(store.Event{Type: store.Deleted, Object: obj})
+			gone = append(gone, obj)
 		}
+	}
+	slices.SortFunc(gone, store.Compare)
+	for _, obj := range gone {
+		a.change(store.Event{Type: store.Deleted, Object: obj})
 	}
 	for _, obj := range items {
 		a.change(store.Event{Type: store.Modified, Object: obj})

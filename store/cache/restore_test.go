@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -91,9 +92,16 @@ func TestHandlerAtWorkDuringARestore(t *testing.T) {
 	close(release)
 	create(t, ctx, copied, "last")
 	calls := map[string]int{}
+	var gone []string
 	for _, line := range told.wait(t, ctx, before+3+before) {
-		verb, _, _ := strings.Cut(line, " ")
+		verb, name, _ := strings.Cut(line, " ")
 		calls[verb]++
+		if verb == "delete" {
+			gone = append(gone, name)
+		}
+	}
+	if !slices.IsSorted(gone) {
+		t.Errorf("deleted in no order: %v", gone)
 	}
 	if calls["add"] != before+3 || calls["delete"] != before {
 		t.Errorf("calls %v, want %d adds and %d deletes", calls, before+3, before)
