@@ -128,7 +128,7 @@ func (s *session) follow(ctx context.Context, source store.Reader, selector labe
 			}
 		}
 	}
-	view := cache.New(source, cache.Options{Log: slog.New(slog.DiscardHandler), Window: 1})
+	view := cache.New(source, cache.Options{Log: slog.New(slog.DiscardHandler)})
 	view.Handle(nil, selected(selector, tell))
 	_ = view.Run(ctx) // It is the context's error, nothing else ends it.
 	return broken
