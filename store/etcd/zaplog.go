@@ -42,6 +42,7 @@ var beside = map[string]bool{
 	// log has been replayed.
 	"failed to publish local member to cluster through raft": true,
 	"failed to update storage version":                       true,
+	"Failed to detect schema version":                        true,
 }
 
 type slogCore struct{ log *slog.Logger }
