@@ -112,26 +112,6 @@ func TestWatchStreams(t *testing.T) {
 	}
 }
 
-// TestWatchHoldsBoundedBytes: a server that never says that a revision is
-// complete does not fill our memory.
-func TestWatchHoldsBoundedBytes(t *testing.T) {
-	large := `{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{"resourceVersion":"3","name":"a",` +
-		`"namespace":"books"},"spec":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for range 100 {
-			_, _ = io.WriteString(w, eventText("ADDED", large)) // The client may hang up.
-		}
-	}))
-	t.Cleanup(srv.Close)
-	w, err := connect(t, srv.URL, client.Options{}).Watch(t.Context(), store.Scope{Kind: routeRules(t)}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := drain(w); got != nil || !errors.Is(w.Err(), store.ErrSlow) {
-		t.Errorf("ended with %v after %v", w.Err(), got)
-	}
-}
-
 func TestWatchFailsAtTheCall(t *testing.T) {
 	rec := &recorder{code: http.StatusGone, answer: `{"kind":"Status","status":"Failure","reason":"Expired","code":410}`}
 	_, err := rec.start(t, client.Options{}).Watch(t.Context(), store.Scope{Kind: routeRules(t)}, 1)

@@ -3,7 +3,6 @@ package etcd_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -74,23 +73,6 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	}
 	for i := 1; w.Err() == nil; i++ {
 		if _, err := s.Update(t.Context(), storetest.Rule(t, "default", "a", i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !errors.Is(w.Err(), store.ErrSlow) {
-		t.Errorf("ended with %v", w.Err())
-	}
-}
-
-// TestSlowReaderOfLargeObjects: a watch that nobody reads holds few of them.
-func TestSlowReaderOfLargeObjects(t *testing.T) {
-	s := etcd.New(etcdtest.Start(t).Client(), etcd.DefaultPrefix, quiet)
-	w, err := s.Watch(t.Context(), store.Scope{}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; w.Err() == nil && i < 100; i++ {
-		if _, err := s.Create(t.Context(), storetest.Large(t, "default", fmt.Sprintf("large-%d", i), 1<<20)); err != nil {
 			t.Fatal(err)
 		}
 	}
