@@ -39,9 +39,9 @@ func reach(out *ir.Cluster, host string, svc *mesh.Service, port *mesh.Port, lab
 
 // hosts are the endpoints of a cluster that lists them itself, each once, or a
 // v1 Envoy would refuse all clusters. A host of a DNS service without
-// endpoints is an endpoint by its name.
+// endpoints is an endpoint by its name, of whatever version.
 func hosts(host string, svc *mesh.Service, port *mesh.Port, labels mesh.Labels) []ir.HostPort {
-	if svc.Resolution == mesh.DNS && len(svc.Instances) == 0 && len(labels) == 0 {
+	if isItsOwnEndpoint(svc) && !meansNoSubset(labels) {
 		return []ir.HostPort{{Host: host, Port: port.Number}}
 	}
 	var out []ir.HostPort
@@ -54,6 +54,10 @@ func hosts(host string, svc *mesh.Service, port *mesh.Port, labels mesh.Labels) 
 		}
 	}
 	return out
+}
+
+func isItsOwnEndpoint(svc *mesh.Service) bool {
+	return svc.Resolution == mesh.DNS && len(svc.Instances) == 0
 }
 
 // need makes sure that the cluster of a target is there, under the policy that

@@ -42,6 +42,11 @@ func (r *destinationRule) subset(name string) *networking.Subset {
 // noSuchSubset is a label that no instance has.
 const noSuchSubset = "pilot-api/no-such-subset"
 
+func meansNoSubset(labels mesh.Labels) bool {
+	_, named := labels[noSuchSubset]
+	return named
+}
+
 // subset is the labels that stand for a subset of a host.
 func (d *domainPlan) subset(host, name string) mesh.Labels {
 	if name == "" {

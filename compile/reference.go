@@ -86,7 +86,7 @@ func (p *plan) checkService(ref diag.Ref, field, host, consequence string) bool 
 // checkLabels reports labels that no instance of a known service has.
 func (p *plan) checkLabels(ref diag.Ref, field, host string, labels mesh.Labels, consequence string) {
 	svc := p.snap.Service(host)
-	if svc == nil || len(labels) == 0 || p.hasLabels(svc, labels) {
+	if svc == nil || len(labels) == 0 || isItsOwnEndpoint(svc) || p.hasLabels(svc, labels) {
 		return
 	}
 	p.report(diag.Problem{
