@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -39,7 +40,7 @@ func (c *compiler) table(port int) *table {
 }
 
 // virtualHost is one service port: the routes that callers beside this proxy
-// see, up to the first that takes every request.
+// see.
 func (c *compiler) virtualHost(svc *mesh.Service, port *mesh.Port) *candidate {
 	host := newCandidate(svc, port, c.view.Domain)
 	for _, planned := range visibleTo(c.view.Instances, c.domain.routesTo(svc, port)) {
@@ -49,18 +50,22 @@ func (c *compiler) virtualHost(svc *mesh.Service, port *mesh.Port) *candidate {
 	return host
 }
 
-// visibleTo are the routes for callers among the own instances, up to the first
-// that takes every request.
+// visibleTo are the routes for callers among the own instances, up to the
+// object of which one takes every request. Pilot wrote all routes of an object.
 func visibleTo(own []*mesh.Instance, all []plannedRoute) []plannedRoute {
 	var out []plannedRoute
+	var last diag.Ref
 	for _, planned := range all {
-		if !planned.source.fits(own) {
+		object := planned.route.Origins[0]
+		switch {
+		case last != (diag.Ref{}) && object != last:
+			return out
+		case !planned.source.fits(own):
 			continue
+		case planned.route.Match.CatchAll():
+			last = object
 		}
 		out = append(out, planned)
-		if planned.route.Match.CatchAll() {
-			break
-		}
 	}
 	return out
 }
