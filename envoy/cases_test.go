@@ -197,6 +197,7 @@ func actionCase() *ir.Config {
 			ExposeHeaders: []string{"x-c"}, MaxAge: 5 * time.Minute, AllowCredentials: &credentials,
 		}}),
 		path("/cors-empty", ir.Route{CORS: &ir.CORS{}}),
+		path("/cors-no-credentials", ir.Route{CORS: &ir.CORS{AllowCredentials: new(bool)}}),
 		&ir.Route{Operation: "default-route"},
 	)}, []*ir.Listener{outbound(80, "80")}, registryCluster("a|http"), registryCluster("a|http|v=2"), registryCluster("b|http"))
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// CORS policy; the maximal age is seconds in text.
+// CORS policy; the maximal age is seconds in text. Credentials that are not
+// allowed are left out, as by Pilot.
 type CORS struct {
 	Enabled          bool     `json:"enabled"`
-	AllowCredentials *bool    `json:"allow_credentials,omitempty"`
+	AllowCredentials bool     `json:"allow_credentials,omitempty"`
 	AllowMethods     string   `json:"allow_methods,omitempty"`
 	AllowHeaders     string   `json:"allow_headers,omitempty"`
 	ExposeHeaders    string   `json:"expose_headers,omitempty"`
@@ -25,7 +26,7 @@ func cors(c *ir.CORS) *CORS {
 	}
 	out := &CORS{
 		Enabled:          true,
-		AllowCredentials: c.AllowCredentials,
+		AllowCredentials: c.AllowCredentials != nil && *c.AllowCredentials,
 		AllowMethods:     strings.Join(c.AllowMethods, ","),
 		AllowHeaders:     strings.Join(c.AllowHeaders, ","),
 		ExposeHeaders:    strings.Join(c.ExposeHeaders, ","),
