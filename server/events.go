@@ -21,12 +21,6 @@ type eventEncoder struct {
 	begun   bool // the columns of the table were sent
 }
 
-// Frame types beside those of store.EventType.
-const (
-	frameBookmark = "BOOKMARK"
-	frameError    = "ERROR"
-)
-
 func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object) error {
 	if e.format != formatTable {
 		return writeFrame(out, kind, o.JSON())
@@ -38,9 +32,9 @@ func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object) e
 func (e *eventEncoder) bookmark(out *bufio.Writer, revision int64) error {
 	text := strconv.FormatInt(revision, 10)
 	if e.format == formatTable {
-		return e.table(out, frameBookmark, text, nil)
+		return e.table(out, store.BookmarkFrame, text, nil)
 	}
-	return writeFrame(out, frameBookmark, []byte(`{"kind":"`+e.k.kind.Kind+`","apiVersion":"`+e.k.kind.APIVersion()+
+	return writeFrame(out, store.BookmarkFrame, []byte(`{"kind":"`+e.k.kind.Kind+`","apiVersion":"`+e.k.kind.APIVersion()+
 		`","metadata":{"resourceVersion":"`+text+`"}}`))
 }
 
@@ -49,7 +43,7 @@ func (e *eventEncoder) failure(out *bufio.Writer, status *metav1.Status) error {
 	if err != nil {
 		return fmt.Errorf("encode status: %w", err)
 	}
-	return writeFrame(out, frameError, text)
+	return writeFrame(out, store.ErrorFrame, text)
 }
 
 // table writes rows; the columns go with the first frame only.
