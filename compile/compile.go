@@ -95,9 +95,11 @@ func Proxy(s *mesh.Snapshot, v mesh.View) (*ir.Config, diag.List) {
 }
 
 // sidecar serves the workload beside it: its calls, and the calls to it. The
-// order decides who keeps an address that two listeners want.
+// order decides who keeps an address that two listeners want. Route tables are
+// there whether or not something listens, as Pilot's were.
 func (c *compiler) sidecar() {
 	c.outboundHTTP()
+	c.portTables()
 	if c.snap.Settings.ProxyListenPort > 0 {
 		c.handOff()
 		c.outboundTCP()

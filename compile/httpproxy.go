@@ -2,35 +2,19 @@ package compile
 
 import (
 	"cmp"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// httpProxyTable is the name of the one table behind the HTTP proxy port.
-const httpProxyTable = "http_proxy"
+// ProxyTable is the name of the one table behind the HTTP proxy port.
+const ProxyTable = "http_proxy"
 
-// httpProxy opens the port for workloads that are told to use a proxy. All
-// ports share one table there, so a domain must say its port, but for 80,
-// which a URL without a port means.
+// httpProxy opens the port for workloads that are told to use a proxy.
 func (c *compiler) httpProxy() {
-	all := &ir.RouteTable{Name: httpProxyTable}
-	for _, port := range slices.Sorted(maps.Keys(c.tables)) {
-		for _, host := range c.tables[port].virtualHosts() {
-			if port != 80 {
-				host = withPortOnly(host, port)
-			}
-			if len(host.Domains) > 0 {
-				all.VirtualHosts = append(all.VirtualHosts, host)
-			}
-		}
-	}
-	slices.SortFunc(all.VirtualHosts, func(a, b *ir.VirtualHost) int { return cmp.Compare(a.Name, b.Name) })
-	c.config.RouteTables = append(c.config.RouteTables, all)
-	http := c.http(httpProxyTable)
+	c.config.RouteTables = append(c.config.RouteTables, Combined(c.config.RouteTables))
+	http := c.http(ProxyTable)
 	http.ForwardProxy = true
 	http.AbsoluteURLs = !c.plan.pilot().ProxyPortBare
 	c.listen(&ir.Listener{
@@ -39,11 +23,30 @@ func (c *compiler) httpProxy() {
 	})
 }
 
-func withPortOnly(host *ir.VirtualHost, port int) *ir.VirtualHost {
-	suffix := ":" + strconv.Itoa(port)
+// Combined is all tables of ports in one, which is named ProxyTable. A domain
+// must say its port there, but for 80, which a URL without a port means.
+// Routes are shared with the tables. Those of an ingress may have two virtual
+// hosts of one name, which Pilot told everybody who asked and no Envoy takes.
+func Combined(ports []*ir.RouteTable) *ir.RouteTable {
+	all := &ir.RouteTable{Name: ProxyTable}
+	for _, table := range ports {
+		for _, host := range table.VirtualHosts {
+			if table.Name != "80" {
+				host = withPortOnly(host, table.Name)
+			}
+			if len(host.Domains) > 0 {
+				all.VirtualHosts = append(all.VirtualHosts, host)
+			}
+		}
+	}
+	slices.SortStableFunc(all.VirtualHosts, func(a, b *ir.VirtualHost) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+func withPortOnly(host *ir.VirtualHost, port string) *ir.VirtualHost {
 	narrowed := *host
 	narrowed.Domains = slices.DeleteFunc(slices.Clone(host.Domains), func(domain string) bool {
-		return !strings.HasSuffix(domain, suffix)
+		return !strings.HasSuffix(domain, ":"+port)
 	})
 	return &narrowed
 }

@@ -75,6 +75,14 @@ func visibleAtEdge(all []plannedRoute) []plannedRoute {
 	return visibleTo(nil, slices.DeleteFunc(slices.Clone(all), func(planned plannedRoute) bool { return planned.noEdge }))
 }
 
+// portTables publishes the table of every port.
+func (c *compiler) portTables() {
+	for _, port := range slices.Sorted(maps.Keys(c.tables)) {
+		c.config.RouteTables = append(c.config.RouteTables,
+			&ir.RouteTable{Name: strconv.Itoa(port), VirtualHosts: c.tables[port].virtualHosts()})
+	}
+}
+
 // httpListeners takes the traffic for each table, whatever address it was
 // going to.
 func (c *compiler) httpListeners() {
@@ -87,11 +95,9 @@ func (c *compiler) httpListeners() {
 		if l := c.tcp[ir.HostPort{Host: anyAddress, Port: port}]; l != nil {
 			c.reportHTTPLost(l, t)
 		}
-		routes := &ir.RouteTable{Name: strconv.Itoa(port), VirtualHosts: t.virtualHosts()}
-		c.config.RouteTables = append(c.config.RouteTables, routes)
 		c.listen(&ir.Listener{
 			IP: anyAddress, Port: port, Direction: ir.Outbound,
-			HTTP:    c.http(routes.Name),
+			HTTP:    c.http(strconv.Itoa(port)),
 			Origins: t.origins(),
 		})
 	}

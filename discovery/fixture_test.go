@@ -103,7 +103,10 @@ func settings() *mesh.Settings {
 // which it has settled when this returns.
 func follow(t testing.TB, src discovery.Source, opts discovery.Options) *discovery.Server {
 	t.Helper()
-	opts.Source, opts.Settings = src, settings()
+	opts.Source = src
+	if opts.Settings == nil {
+		opts.Settings = settings()
+	}
 	s := discovery.New(opts)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/ir"
@@ -89,8 +90,9 @@ func (s *Server) V1Listeners(node string) (Answer, error) {
 }
 
 // V1Routes answers RDS in Envoy's v1 REST API. A port that has no routes gets
-// an empty table, as from Pilot: requests there find nothing. Other unknown
-// names are ErrBadRoute.
+// an empty table, as from Pilot: requests there find nothing. The table of the
+// HTTP proxy port is there for whoever asks. Other unknown names are
+// ErrBadRoute.
 func (s *Server) V1Routes(node, table string) (Answer, error) {
 	a, _, err := s.v1(node)
 	if err != nil {
@@ -100,10 +102,14 @@ func (s *Server) V1Routes(node, table string) (Answer, error) {
 		return answer, nil
 	}
 	if !isTableName(table) {
-		return Answer{}, fmt.Errorf("%w %q: want a port number or %s", ErrBadRoute, table, proxyTable)
+		return Answer{}, fmt.Errorf("%w %q: want a port number or %s", ErrBadRoute, table, compile.ProxyTable)
 	}
-	empty, _ := v1.Routes(&ir.RouteTable{Name: table})
-	return v1Answer(empty)
+	unheard := &ir.RouteTable{Name: table}
+	if table == compile.ProxyTable {
+		unheard = compile.Combined(a.view.config.RouteTables)
+	}
+	routes, _ := v1.Routes(unheard)
+	return v1Answer(routes)
 }
 
 // V1Endpoints answers SDS in Envoy's v1 REST API. It needs no node: the answer
@@ -126,12 +132,10 @@ func (s *Server) v1(node string) (*v1Answers, *place, error) {
 	return a, p, notReady(node, err)
 }
 
-// proxyTable is the table of the HTTP proxy port; all others are ports.
-const proxyTable = "http_proxy"
-
+// isTableName knows the table of the HTTP proxy port; all others are ports.
 func isTableName(name string) bool {
 	_, err := strconv.ParseUint(name, 10, 16)
-	return err == nil || name == proxyTable
+	return err == nil || name == compile.ProxyTable
 }
 
 // notReady says, if there is an error, that a proxy must keep what it has.

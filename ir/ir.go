@@ -24,7 +24,8 @@ type Config struct {
 	// Listeners in no particular order and possibly with equal addresses;
 	// ListenersAt gives the final list for one proxy.
 	Listeners []*Listener
-	// RouteTables sorted by name; the ones that HTTP listeners refer to.
+	// RouteTables sorted by name; the ones that HTTP listeners refer to, and
+	// those of ports that have routes and no listener.
 	RouteTables []*RouteTable
 	// Clusters sorted by name, names unique.
 	Clusters []*Cluster
