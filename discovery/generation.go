@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,11 +66,13 @@ func newGeneration(s *Server, snapshot *mesh.Snapshot, before *generation) *gene
 	return g
 }
 
-// locate finds the place of the proxy that calls itself node.
+// locate finds the place of the proxy that calls itself node. That a node is
+// bad is said also while there is nothing to tell.
 func (s *Server) locate(node string) (*place, *generation, error) {
 	g, err := s.published()
 	if err != nil {
-		return nil, nil, err
+		_, bad := parseNode(node)
+		return nil, nil, cmp.Or(bad, err)
 	}
 	g.mu.RLock()
 	p := g.places[node]
@@ -85,9 +88,9 @@ func (s *Server) locate(node string) (*place, *generation, error) {
 
 // join makes a place for a proxy that this generation does not know.
 func (g *generation) join(node string) (*place, error) {
-	proxy, err := mesh.ParseProxy(node)
+	proxy, err := parseNode(node)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadNode, err)
+		return nil, err
 	}
 	v, err := g.viewOf(g.mesh.View(proxy))
 	if err != nil {
@@ -97,6 +100,14 @@ func (g *generation) join(node string) (*place, error) {
 	p.seen.Store(time.Now().Unix())
 	g.setPlace(p)
 	return p, nil
+}
+
+func parseNode(node string) (mesh.Proxy, error) {
+	proxy, err := mesh.ParseProxy(node)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrBadNode, err)
+	}
+	return proxy, err
 }
 
 func (g *generation) setPlace(p *place) {

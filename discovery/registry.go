@@ -3,7 +3,6 @@ package discovery
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/pilot-api/pilot-api/envoy/v1"
@@ -54,9 +53,9 @@ func (g *generation) allRegistrations() []registration {
 // is an error, in Pilot's words. Before the first snapshot the error is why
 // the source cannot be read.
 func (s *Server) Zone(node string) (string, error) {
-	proxy, err := mesh.ParseProxy(node)
+	proxy, err := parseNode(node)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrBadNode, err)
+		return "", err
 	}
 	g, err := s.published()
 	if err != nil {

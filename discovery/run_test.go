@@ -22,6 +22,9 @@ func TestNothingBeforeTheFirstSnapshot(t *testing.T) {
 		if !errors.Is(err, discovery.ErrNotReady) || s.Ready() {
 			t.Errorf("got %v, want ErrNotReady", err)
 		}
+		if _, err := s.V1Clusters("nobody"); !errors.Is(err, discovery.ErrBadNode) {
+			t.Errorf("a bad node: got %v, want ErrBadNode", err)
+		}
 		if _, err := s.V1Endpoints("web.example|http"); !errors.Is(err, discovery.ErrNotReady) {
 			t.Errorf("endpoints: got %v, want ErrNotReady", err)
 		}
