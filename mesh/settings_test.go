@@ -21,10 +21,12 @@ enableTracing: false
 accessLogFile: ""
 authPolicy: NONE
 ingressClass: istio
+ingressService: istio-ingress
 ingressControllerMode: STRICT
 mixerCheckServer: ""
 mixerReportServer: ""
 disablePolicyChecks: true
+mtlsExcludedServices: [kubernetes.default.svc.cluster.local]
 managementPorts:
 - {name: probe, port: 3333, protocol: http}
 ingressCertificates:
@@ -96,6 +98,9 @@ func TestParseSettingsProblems(t *testing.T) {
 		{"no text", "accessLogFile: {}", "must be a text, found a mapping"},
 		{"ignored names have types too", "mixerCheckServer: 5", "m:1:19: mixerCheckServer: must be a text, found 5"},
 		{"asks for Mixer", "mixerCheckServer: mixer:9091", "m:1:19: mixerCheckServer: there is no Mixer here"},
+		{"asks for an ingress service", "ingressService: other", "m:1:17: ingressService: there are no Kubernetes ingresses"},
+		{"configures proxies", "defaultConfig: {concurrency: 2}", "m:1:16: defaultConfig: proxies are not started from here"},
+		{"excludes no list", "mtlsExcludedServices: a", `m:1:23: mtlsExcludedServices: must be a list of services, found "a"`},
 		{"asks for mutual TLS", "authPolicy: MUTUAL_TLS", "proxies do not authenticate each other"},
 		{"management port without number", "managementPorts: [{name: a, protocol: TCP}]", "m:1:19: managementPorts[0]: must have a port from 1 to 65535 and a protocol"},
 		{"management port twice", "managementPorts: [{port: 1, protocol: TCP}, {port: 1, protocol: TCP}]", "managementPorts[1].port: port 1 is already given"},

@@ -54,10 +54,13 @@ func settingsFields(s *Settings) map[string]taker {
 		"v1Compatibility":       takeSwitches(&s.V1Compatibility),
 		"authPolicy":            scalar(takeString(new(string))),
 		"ingressClass":          scalar(takeString(new(string))),
+		"ingressService":        scalar(takeString(new(string))),
 		"ingressControllerMode": scalar(takeString(new(string))),
 		"mixerCheckServer":      scalar(takeString(new(string))),
 		"mixerReportServer":     scalar(takeString(new(string))),
 		"disablePolicyChecks":   scalar(takeBool(new(bool))),
+		"mtlsExcludedServices":  ignored(yaml.SequenceNode, "must be a list of services"),
+		"defaultConfig":         ignored(yaml.MappingNode, "must be a mapping"),
 	}
 }
 
@@ -69,9 +72,11 @@ var withoutMeaning = map[string]struct {
 }{
 	"authPolicy":            {[]string{"", "NONE"}, "proxies do not authenticate each other here"},
 	"ingressClass":          {[]string{"", "istio"}, "there are no Kubernetes ingresses to choose from; write IngressRules"},
+	"ingressService":        {[]string{"", "istio-ingress"}, "there are no Kubernetes ingresses whose status would show its address"},
 	"ingressControllerMode": {[]string{"", "STRICT", "OFF"}, "there are no Kubernetes ingresses to follow; write IngressRules"},
 	"mixerCheckServer":      {[]string{""}, "there is no Mixer here: no request is checked"},
 	"mixerReportServer":     {[]string{""}, "there is no Mixer here: nothing is reported to it"},
+	"defaultConfig":         {nil, "proxies are not started from here: what it says belongs into their bootstrap"},
 }
 
 // document is the mapping the text consists of; nil when it is empty or bad.

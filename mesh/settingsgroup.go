@@ -25,6 +25,17 @@ func scalar(take func(*yaml.Node) string) taker {
 	}
 }
 
+// ignored is a taker of a list or mapping in which nothing is looked at.
+func ignored(kind yaml.Kind, must string) taker {
+	return func(f *settingsFile, path string, value *yaml.Node) {
+		if value.Kind != kind {
+			f.report(value, diag.FieldTypeInvalid, path, must+", found "+shown(value))
+			return
+		}
+		f.checkMeaning(path, value)
+	}
+}
+
 // mapping reads known names, each once.
 func (f *settingsFile) mapping(fields map[string]taker) func(path string, value *yaml.Node) {
 	return func(path string, value *yaml.Node) {

@@ -116,6 +116,9 @@ func idleSetting(name string) (harmless, why string) {
 	if !warned {
 		return "any value", "nothing here does what it turns off"
 	}
+	if len(idle.harmless) == 0 {
+		return "no value", idle.message
+	}
 	for _, value := range idle.harmless {
 		harmless += fmt.Sprintf(", `%q`", value)
 	}
