@@ -35,7 +35,7 @@ test: .tools/envoy .tools/kubectl ## run all tests
 
 .PHONY: conformance
 conformance: ## compare the answers in Envoy's v1 API with those of Pilot 0.7.1; DIR=folder of cases
-	@go run ./internal/conformance $(DIR)
+	@go run ./internal/conformance $(if $(DIR),"$(DIR)")
 
 .PHONY: build
 build: ## build bin/pilot-api and bin/istioctl
