@@ -31,10 +31,13 @@ func virtualRetry(r *networking.HTTPRetry) *ir.Retry {
 func (p *plan) virtualFault(ref diag.Ref, at string, f *networking.HTTPFaultInjection) *ir.Fault {
 	var out ir.Fault
 	if d := f.GetDelay(); d.GetFixedDelay().AsDuration() > 0 {
-		//lint:ignore SA1019 Old objects have it.
-		old := d.GetPercent()
-		unset := d.GetPercentage() == nil && old == 0
-		if n := p.faultPercent(ref, at+".delay", d.GetPercentage().GetValue()+float64(old), unset); n > 0 {
+		percent := d.GetPercentage().GetValue()
+		if d.GetPercentage() == nil {
+			//lint:ignore SA1019 Old objects have it.
+			percent = float64(d.GetPercent())
+		}
+		unset := d.GetPercentage() == nil && percent == 0
+		if n := p.faultPercent(ref, at+".delay", percent, unset); n > 0 {
 			out.Delay, out.DelayPercent = d.GetFixedDelay().AsDuration(), n
 		}
 	}
