@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -13,6 +14,13 @@ type binding struct {
 	host string
 }
 
+// boundHost is a host at a port, with all Gateways by which its one
+// VirtualService has it there.
+type boundHost struct {
+	binding
+	gateways []string
+}
+
 // bindHosts gives each host at each port to one VirtualService, and reports
 // the hosts that none of the named Gateways serves.
 func (p *plan) bindHosts() {
@@ -20,7 +28,7 @@ func (p *plan) bindHosts() {
 		port int
 		host string // in small letters: Envoy compares without case
 	}
-	owners, served := map[address]*virtualService{}, map[binding]bool{}
+	owners, served := map[address]*boundHost{}, map[binding]bool{}
 	for _, gw := range p.gateways {
 		for _, server := range gw.servers {
 			for _, b := range p.wantedAt(gw, server) {
@@ -28,10 +36,12 @@ func (p *plan) bindHosts() {
 				at := address{server.port, strings.ToLower(b.host)}
 				switch first := owners[at]; {
 				case first == nil:
-					owners[at] = b.vs
-					server.bound = append(server.bound, b)
-				case first != b.vs:
-					p.conflict(b.vs.ref, "spec.hosts", fmt.Sprintf("requests for %s at port %d follow %s, which comes first", b.host, server.port, first.ref))
+					owners[at] = &boundHost{b, []string{gw.name()}}
+					server.bound = append(server.bound, owners[at])
+				case first.vs == b.vs:
+					first.gateways = append(first.gateways, gw.name())
+				default:
+					p.conflict(b.vs.ref, "spec.hosts", fmt.Sprintf("requests for %s at port %d follow %s, which comes first", b.host, server.port, first.vs.ref))
 				}
 			}
 		}
@@ -39,6 +49,11 @@ func (p *plan) bindHosts() {
 	for _, vs := range p.virtual {
 		p.checkBound(vs, served)
 	}
+}
+
+// serves tells whether a match's list of gateways has one of the host's.
+func (b *boundHost) serves(gateways []string) bool {
+	return slices.ContainsFunc(b.gateways, func(name string) bool { return b.vs.serves(gateways, name) })
 }
 
 // wantedAt are the hosts that VirtualServices want at a server.

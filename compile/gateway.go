@@ -30,7 +30,7 @@ type gatewayServer struct {
 	port  int
 	hosts []string
 	tls   *ir.ServerTLS
-	bound []binding
+	bound []*boundHost
 }
 
 // planGateways reads what ports routers open.
@@ -113,10 +113,10 @@ func (c *compiler) gateways() {
 }
 
 // serve fills in one host of a server.
-func (c *compiler) serve(t *edgeTable, gw *gateway, port int, b binding) {
+func (c *compiler) serve(t *edgeTable, gw *gateway, port int, b *boundHost) {
 	domains := []string{net.JoinHostPort(b.host, strconv.Itoa(port)), b.host}
 	host := t.host(fmt.Sprintf("%s|%d|%s", gw.ref.Name, port, b.host), b.vs.ref, domains)
-	for _, planned := range visibleAtEdge(c.domain.gatewayRoutes(b.vs, gw.name(), port)) {
+	for _, planned := range visibleAtEdge(c.domain.gatewayRoutes(b, port)) {
 		c.needAll(planned.targets)
 		host.Routes = append(host.Routes, c.atEdge(planned.route))
 	}

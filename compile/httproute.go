@@ -23,19 +23,24 @@ func (d *domainPlan) httpRoutes(vs *virtualService, svc *mesh.Service, port *mes
 	return out
 }
 
-// gatewayRoutes are the routes at a gateway. The destinations' ports are called
-// by the name that Pilot gave to those of all gateways.
-func (d *domainPlan) gatewayRoutes(vs *virtualService, gateway string, number int) []plannedRoute {
-	port := &mesh.Port{Name: "http", Number: number, Protocol: mesh.HTTP}
+// gatewayRoutes are the routes to a host at a port of gateways.
+func (d *domainPlan) gatewayRoutes(b *boundHost, number int) []plannedRoute {
+	port := gatewayPort(number)
 	var out []plannedRoute
-	for _, r := range vs.http {
+	for _, r := range b.vs.http {
 		for _, m := range r.matches {
-			if (m.port == 0 || int(m.port) == number) && vs.serves(m.gateways, gateway) {
-				out = append(out, d.httpRoute(vs, r, m, nil, port))
+			if (m.port == 0 || int(m.port) == number) && b.serves(m.gateways) {
+				out = append(out, d.httpRoute(b.vs, r, m, nil, port))
 			}
 		}
 	}
 	return out
+}
+
+// gatewayPort has the name by which Pilot looked for the destination's port
+// from all gateways.
+func gatewayPort(number int) *mesh.Port {
+	return &mesh.Port{Name: "http", Number: number, Protocol: mesh.HTTP}
 }
 
 // httpRoute is one route for one match; own is nil at a gateway.
