@@ -38,11 +38,14 @@ func (c *compiler) ingress() {
 	}
 }
 
+// ingressDomains are the Host headers of the rule's authority. One that says
+// its port is that one header.
 func ingressDomains(rule *ingressRule) []string {
-	if rule.authority == "*" {
-		return []string{"*"}
+	if _, _, err := net.SplitHostPort(rule.authority); err == nil || rule.authority == "*" {
+		return []string{rule.authority}
 	}
-	return []string{rule.authority, net.JoinHostPort(rule.authority, strconv.Itoa(rule.table()))}
+	host := strings.Trim(rule.authority, "[]")
+	return []string{bracketed(host), net.JoinHostPort(host, strconv.Itoa(rule.table()))}
 }
 
 // edgeRoutes are the routes of the rule's service, as far as they have a
