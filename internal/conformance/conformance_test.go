@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	stdcmp "cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +18,8 @@ import (
 // recordedCases are those beside the repository.
 func recordedCases(t *testing.T) *suite {
 	t.Helper()
-	s, err := load(outside.Shared(t, "conformance", "pilot-v1"))
+	dir := outside.Shared(t, "conformance", "pilot-v1")
+	s, err := load(dir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +70,9 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// A small folder with what may go wrong gives the whole report.
-func TestReport(t *testing.T) {
+// smallFolder unpacks a folder of cases in which much goes wrong.
+func smallFolder(t *testing.T) string {
+	t.Helper()
 	files, err := txtar.ParseFile(filepath.Join("testdata", "report.txtar"))
 	if err != nil {
 		t.Fatal(err)
@@ -83,22 +87,67 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+func TestReport(t *testing.T) {
+	dir := smallFolder(t)
 	want, err := os.ReadFile(filepath.Join(dir, "report"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	s, err := load(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got bytes.Buffer
-	good, err := report(t.Context(), &got, dir)
-	if err != nil || good {
-		t.Errorf("good %v, %v; want a report that not all is good", good, err)
+	if s.report(t.Context(), &got) {
+		t.Error("all is good, want a report that not all is")
 	}
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
 }
 
+// Cases alone, and even one case, go with what other folders share.
+func TestBareCases(t *testing.T) {
+	dir := smallFolder(t)
+	for _, bare := range []string{"cases", "cases/good"} {
+		s, err := load(filepath.Join(dir, bare), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		good := s.cases[slices.IndexFunc(s.cases, func(c *bodyCase) bool { return c.Name == "good" })]
+		if err := s.checkBody(t.Context(), good); err != nil || len(s.statuses) > 0 {
+			t.Errorf("%s: %v, %d status cases", bare, err, len(s.statuses))
+		}
+	}
+}
+
 func TestNoCases(t *testing.T) {
-	if _, err := load(t.TempDir()); err == nil {
+	if _, err := load(t.TempDir(), smallFolder(t)); err == nil {
 		t.Error("an empty folder is no error")
+	}
+}
+
+// Where Pilot was recorded both with Mixer and without, one body makes the
+// other.
+func TestWithoutMixer(t *testing.T) {
+	for _, c := range recordedCases(t).cases {
+		with, err := os.ReadFile(filepath.Join(c.dir, c.Expected))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(filepath.Join(c.dir, stdcmp.Or(c.ExpectedNoMixer, c.Expected)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := withoutMixer(with)
+		if err == nil {
+			err = compare(want, got)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
 	}
 }

@@ -2,13 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -20,21 +23,38 @@ type written struct {
 	Spec     map[string]any
 }
 
-// readObject reads a config object of Pilot 0.7.1. The v1alpha2 kinds are
-// what they were; those of v1alpha3 are written as people do it today. What
-// Pilot took and validation refuses, such as a block of addresses for a host,
-// is an object as it may be in a store from older times; refused says why.
-func readObject(file, namespace string) (obj *schema.Object, refused, err error) {
-	var o written
-	if err := readYAML(file, &o); err != nil {
+// readObjects reads the config objects of Pilot 0.7.1 in a file; refused says
+// why validation would not take some of them.
+func readObjects(file, namespace string) (objects []*schema.Object, refused, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
 		return nil, nil, err
 	}
+	for _, doc := range schema.Split(text, file) {
+		var o written
+		if err := yaml.Unmarshal(doc.Text, &o); err != nil {
+			return nil, nil, fmt.Errorf("line %d: %w", doc.Line, err)
+		}
+		obj, invalid, err := o.object(namespace)
+		if err != nil {
+			return nil, nil, err
+		}
+		objects, refused = append(objects, obj), errors.Join(refused, invalid)
+	}
+	return objects, refused, nil
+}
+
+// object is the object of today. The v1alpha2 kinds are what they were; those
+// of v1alpha3 are written as people do it today. What Pilot took and validation
+// refuses, such as a block of addresses for a host, is an object as it may be
+// in a store from older times.
+func (o *written) object(namespace string) (obj *schema.Object, refused, err error) {
 	if o.Metadata.Namespace == "" {
 		o.Metadata.Namespace = namespace
 	}
 	camelCase(o.Spec)
 	if modernise, old := modern[o.Kind]; old {
-		modernise(&o)
+		modernise(o)
 	}
 	obj, refused = validObject(o.Kind, o.Metadata, o.Spec)
 	if refused != nil {
@@ -56,8 +76,9 @@ func anyObject(kind string, meta metav1.ObjectMeta, spec any) (*schema.Object, e
 	return schema.New(k, meta, text)
 }
 
-// ownNames are the fields whose keys are the author's own words.
-var ownNames = []string{"labels", "sourceLabels", "headers", "appendHeaders"}
+// ownNames are the fields whose keys are the author's own words. The ports of
+// an endpoint are such, those of a service are a list.
+var ownNames = []string{"labels", "sourceLabels", "headers", "appendHeaders", "selector", "ports"}
 
 var underscore = regexp.MustCompile(`_[a-z0-9]`)
 
@@ -73,7 +94,7 @@ func camelCase(v any) {
 			value := v[name]
 			camel := underscore.ReplaceAllStringFunc(name, func(s string) string { return strings.ToUpper(s[1:]) })
 			rename(v, name, camel)
-			if !slices.Contains(ownNames, camel) {
+			if _, keyed := value.(map[string]any); !keyed || !slices.Contains(ownNames, camel) {
 				camelCase(value)
 			}
 		}

@@ -17,6 +17,9 @@ func TestReadObject(t *testing.T) {
 		{"external service", "ExternalService",
 			`{hosts: [a.example], ports: [{number: 80, name: http, protocol: http}], discovery: DNS}`,
 			`{hosts: [a.example], ports: [{number: 80, name: http, protocol: http}], resolution: DNS, location: MESH_EXTERNAL}`},
+		{"selector", "Gateway",
+			`{selector: {my_app: x}, servers: [{port: {number: 80, name: http, protocol: HTTP}, hosts: [a.example]}]}`,
+			`{selector: {my_app: x}, servers: [{port: {number: 80, name: http, protocol: HTTP}, hosts: [a.example]}]}`},
 		{"destination rule", "DestinationRule",
 			`{name: a, traffic_policy: {load_balancer: {simple: LEAST_CONN}},
 				subsets: [{name: v1, labels: {my_label: x}, trafficPolicy: {outlierDetection: {http: {consecutive_errors: 3, interval: 5s}}}}]}`,
@@ -79,11 +82,11 @@ func readText(t *testing.T, kind, spec string) (obj *schema.Object, refused erro
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	obj, refused, err := readObject(file, "here")
+	objects, refused, err := readObjects(file, "here")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return obj, refused
+	return objects[0], refused
 }
 
 func value(t *testing.T, text string) (v any) {

@@ -4,7 +4,9 @@
 // loopback, GET of the recorded path. The folder's own README tells its layout
 // and what a comparer may ignore.
 //
+//	folder.go    a folder of cases, or one case
 //	case.go      one case: its input, its request, its verdict
+//	expected.go  the body it wants
 //	registry.go  Pilot's service registry as ServiceEntries
 //	legacy.go    objects of that time, read
 //	modern.go    and as they are written today
@@ -40,22 +42,19 @@ func main() {
 	if flag.NArg() > 0 {
 		dir = flag.Arg(0)
 	}
-	good, err := report(ctx, os.Stdout, dir)
+	s, err := load(dir, recorded)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "conformance: %v\n", err)
+		os.Exit(1)
 	}
-	if err != nil || !good {
+	if !s.report(ctx, os.Stdout) {
 		os.Exit(1)
 	}
 }
 
 // report runs the folder and tells whether everything passed. Only the cases
 // with a body are counted in the last line.
-func report(ctx context.Context, w io.Writer, dir string) (bool, error) {
-	s, err := load(dir)
-	if err != nil {
-		return false, err
-	}
+func (s *suite) report(ctx context.Context, w io.Writer) bool {
 	wrong := 0
 	if len(s.statuses) > 0 {
 		wrong = table(w, "STATUS CASE", s.statuses, func(c *statusCase) (string, error) { return c.Test, s.checkStatus(ctx, c) })
@@ -63,7 +62,7 @@ func report(ctx context.Context, w io.Writer, dir string) (bool, error) {
 	}
 	failed := table(w, "CASE", s.cases, func(c *bodyCase) (string, error) { return c.Name, s.checkBody(ctx, c) })
 	fmt.Fprintf(w, "\n%d passed, %d failed\n", len(s.cases)-failed, failed)
-	return wrong+failed == 0, nil
+	return wrong+failed == 0
 }
 
 // table prints a line for each case, and returns how many failed.

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+)
+
+// suite is a folder of cases and what they share.
+type suite struct {
+	registry *registry
+	mesh     map[string]any // mesh.yaml
+	cases    []*bodyCase
+	statuses []*statusCase
+}
+
+// casePlaces are where cases may be in a folder, which may be a case itself.
+var casePlaces = []string{"cases/*/case.yaml", "*/case.yaml", "case.yaml"}
+
+// load reads a folder. The registry and the mesh configuration that it does
+// not bring are those of the shared folder. No cases at all are an error; one
+// that cannot be read fails alone.
+func load(dir, shared string) (*suite, error) {
+	s := &suite{registry: &registry{}}
+	var list struct{ Cases []*statusCase }
+	err := errors.Join(
+		readYAML(ownOr(shared, dir, "registry.yaml"), s.registry),
+		readYAML(ownOr(shared, dir, "mesh.yaml"), &s.mesh),
+		optional(readYAML(filepath.Join(dir, "status-cases.yaml"), &list)),
+	)
+	if err != nil {
+		return nil, err
+	}
+	s.statuses = list.Cases
+	for _, place := range casePlaces {
+		files, err := fs.Glob(os.DirFS(dir), place)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			s.cases = append(s.cases, readCase(filepath.Join(dir, file)))
+		}
+	}
+	if len(s.cases) == 0 {
+		return nil, fmt.Errorf("no case in %s: want one of %v", dir, casePlaces)
+	}
+	return s, nil
+}
+
+// ownOr is a file of dir or, when that has none, of another folder.
+func ownOr(other, dir, name string) string {
+	own := filepath.Join(dir, name)
+	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
+		return filepath.Join(other, name)
+	}
+	return own
+}
+
+// readCase reads a case.yaml. A case without a name has that of its folder.
+func readCase(file string) *bodyCase {
+	c := &bodyCase{dir: filepath.Dir(file), ExpectedStatus: http.StatusOK}
+	c.unreadable = readYAML(file, c)
+	c.Name = cmp.Or(c.Name, filepath.Base(c.dir))
+	return c
+}
+
+// optional forgives a file that is not there.
+func optional(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func readYAML(file string, to any) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := yaml.Unmarshal(text, to); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(file), err)
+	}
+	return nil
+}
