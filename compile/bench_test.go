@@ -71,26 +71,29 @@ func TestLargeMesh(t *testing.T) {
 // for the plan, and as a further one.
 func BenchmarkProxy(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
-		objs := largeMesh(b, n)
-		node := proxy(b, largeMeshCaller)
-		b.Run(fmt.Sprintf("first/S=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				b.StopTimer()
-				s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
-				b.StartTimer()
-				compile.Proxy(s, s.View(node))
-			}
-		})
-		b.Run(fmt.Sprintf("further/S=%d", n), func(b *testing.B) {
-			s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
-			compile.Proxy(s, s.View(node))
-			b.ReportAllocs()
-			for b.Loop() {
-				compile.Proxy(s, s.View(node))
-			}
-		})
+		benchmarkProxy(b, n, largeMeshCaller, largeMesh(b, n))
 	}
+}
+
+func benchmarkProxy(b *testing.B, n int, caller string, objs []*schema.Object) {
+	node := proxy(b, caller)
+	b.Run(fmt.Sprintf("first/S=%d", n), func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			b.StopTimer()
+			s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
+			b.StartTimer()
+			compile.Proxy(s, s.View(node))
+		}
+	})
+	b.Run(fmt.Sprintf("further/S=%d", n), func(b *testing.B) {
+		s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
+		compile.Proxy(s, s.View(node))
+		b.ReportAllocs()
+		for b.Loop() {
+			compile.Proxy(s, s.View(node))
+		}
+	})
 }
 
 // BenchmarkSnapshot builds the model from objects whose specs are decoded, as

@@ -97,7 +97,7 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 		{rule.spec.GetWorkloadSelector() != nil, "workloadSelector", "the rule has no effect on fewer callers: every proxy follows it"},
 	})
 	svc := d.service(host)
-	switch first := d.rules[host]; {
+	switch first := d.settingsOf.exact(host, d.domain); {
 	case first != rule && first != nil:
 		d.conflict(rule.ref, "spec.host", fmt.Sprintf("the rule has no effect: %s is for the same host and comes first by namespace and name; rules are not merged", first.ref))
 	case svc == nil && !strings.HasPrefix(host, "*"):

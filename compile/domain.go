@@ -7,121 +7,117 @@ import (
 )
 
 // domainPlan is what the networking kinds mean to proxies of one domain, by
-// which their short names are completed.
+// which their short names are completed. It holds nothing of its own: callers
+// make up domains as they like.
 type domainPlan struct {
 	*plan
-	domain  string
-	virtual map[string]*virtualService     // by host
-	rules   map[string]*destinationRule    // by host
-	routes  map[servicePort][]plannedRoute // of ports whose service has a VirtualService
-	tcp     map[servicePort][]plannedTCP   // likewise
+	domain string
 }
 
-type domainKey struct{ domain string }
+func (p *plan) forDomain(domain string) *domainPlan { return &domainPlan{p, domain} }
 
-// forDomain is made once for each domain of proxies that ask.
-func (p *plan) forDomain(domain string) *domainPlan {
-	if !p.pilot().ShortNamesByCaller {
-		domain = ""
-	}
-	return p.snap.Derived(domainKey{domain}, func() any { return p.newDomainPlan(domain) }).(*domainPlan)
-}
-
-func (p *plan) newDomainPlan(domain string) *domainPlan {
-	d := &domainPlan{
-		plan: p, domain: domain,
-		virtual: map[string]*virtualService{},
-		rules:   map[string]*destinationRule{},
-		routes:  map[servicePort][]plannedRoute{},
-		tcp:     map[servicePort][]plannedTCP{},
-	}
-	for _, rule := range p.settings {
-		if host := d.complete(rule.spec.GetHost(), rule.ref.Namespace); d.rules[host] == nil {
-			d.rules[host] = rule
-		}
-	}
-	for _, vs := range p.virtual {
-		for _, name := range vs.meshHosts() {
-			if host := d.complete(name, vs.ref.Namespace); d.virtual[host] == nil {
-				d.virtual[host] = vs
-			}
-		}
-	}
-	for _, svc := range p.snap.Services {
-		d.addService(svc)
-	}
-	for _, svc := range p.egress {
-		d.addService(svc)
-	}
-	return d
-}
-
-func (d *domainPlan) addService(svc *mesh.Service) {
-	vs := d.virtualFor(svc.Hostname)
-	if vs == nil {
-		return
-	}
-	for _, port := range svc.Ports {
-		at := servicePort{svc, port}
-		switch {
-		case d.routesHTTP(svc, port) && port.Protocol.IsHTTP() || isEgress(svc):
-			d.routes[at] = append(d.httpRoutes(vs, svc, port), d.defaultRoute(svc, port))
-		case !d.routesHTTP(svc, port) && port.Protocol != mesh.UDP:
-			d.tcp[at] = d.tcpRoutes(vs, svc, port)
-		}
-	}
-}
-
-// complete is the whole host that a name of an object in this namespace means.
-func (d *domainPlan) complete(name, namespace string) string {
-	if d.pilot().ShortNamesByCaller {
-		return completed(name, d.domain)
-	}
-	return completed(name, d.homeOf(namespace))
-}
-
-func completed(name, domain string) string {
-	if name == "" || strings.ContainsAny(name, ".*") {
-		return name
-	}
-	return name + "." + domain
-}
+// home is what the networking kinds mean to proxies in the namespace.
+func (p *plan) home(namespace string) *domainPlan { return p.forDomain(p.homeOf(namespace)) }
 
 // homeOf is the domain of proxies in the namespace.
 func (p *plan) homeOf(namespace string) string {
 	return namespace + ".svc." + p.snap.Settings.Domain
 }
 
-// home is what the networking kinds mean to proxies in the namespace.
-func (p *plan) home(namespace string) *domainPlan { return p.forDomain(p.homeOf(namespace)) }
+// indexNames finds the VirtualServices and DestinationRules by host, and the
+// VirtualServices that send requests elsewhere when another domain asks.
+func (p *plan) indexNames() {
+	p.settingsOf = newHostIndex(p.settings)
+	for i, rule := range p.settings {
+		p.settingsOf.add(p.unlessByCaller(rule.spec.GetHost(), rule.ref.Namespace), i)
+	}
+	p.virtualOf = newHostIndex(p.virtual)
+	for i, vs := range p.virtual {
+		for _, name := range vs.meshHosts() {
+			p.virtualOf.add(p.unlessByCaller(name, vs.ref.Namespace), i)
+		}
+		for _, to := range vs.destinations() {
+			vs.byCaller = vs.byCaller || p.meansByCaller(p.unlessByCaller(to.GetHost(), vs.ref.Namespace))
+		}
+	}
+}
+
+// unlessByCaller is a name of an object in this namespace, completed unless
+// that is left to the callers.
+func (p *plan) unlessByCaller(name, namespace string) string {
+	if p.pilot().ShortNamesByCaller {
+		return name
+	}
+	return completed(name, p.homeOf(namespace))
+}
+
+// meansByCaller tells whether a destination, or the rule for it that has its
+// subsets, may be another one for another domain.
+func (p *plan) meansByCaller(host string) bool {
+	first, _, _ := strings.Cut(host, ".")
+	_, ruled := p.settingsOf.short[first]
+	return isShort(host) || ruled
+}
+
+// complete is the whole host that a name of an object in this namespace means.
+func (d *domainPlan) complete(name, namespace string) string {
+	return completed(d.unlessByCaller(name, namespace), d.domain)
+}
+
+func completed(name, domain string) string {
+	if !isShort(name) {
+		return name
+	}
+	return name + "." + domain
+}
+
+func isShort(name string) bool { return name != "" && !strings.ContainsAny(name, ".*") }
+
+func (d *domainPlan) virtualFor(host string) *virtualService {
+	return d.virtualOf.find(host, d.domain)
+}
+
+func (d *domainPlan) ruleFor(host string) *destinationRule {
+	return d.settingsOf.find(host, d.domain)
+}
 
 // routesTo are the planned routes of an HTTP port. A VirtualService takes the
 // place of all RouteRules.
 func (d *domainPlan) routesTo(svc *mesh.Service, port *mesh.Port) []plannedRoute {
 	at := servicePort{svc, port}
-	if routes, ok := d.routes[at]; ok {
-		return routes
+	vs := d.virtualFor(svc.Hostname)
+	if vs == nil || !port.Protocol.IsHTTP() && !isEgress(svc) {
+		return d.routes[at]
 	}
-	return d.plan.routes[at]
+	return laidOut(d, vs, at, func() []plannedRoute {
+		return append(d.httpRoutes(vs, svc, port), d.defaultRoute(svc, port))
+	})
 }
 
-func (d *domainPlan) virtualFor(host string) *virtualService { return byHost(d.virtual, host) }
-func (d *domainPlan) ruleFor(host string) *destinationRule   { return byHost(d.rules, host) }
+// tcpRoutesTo are the routes that a VirtualService has for a port whose
+// requests are not routed one by one.
+func (d *domainPlan) tcpRoutesTo(svc *mesh.Service, port *mesh.Port) []plannedTCP {
+	vs := d.virtualFor(svc.Hostname)
+	if vs == nil || isEgress(svc) {
+		return nil
+	}
+	return laidOut(d, vs, servicePort{svc, port}, func() []plannedTCP { return d.tcpRoutes(vs, svc, port) })
+}
 
-// byHost looks for the host itself, then for wildcards, the longest first.
-func byHost[T any](objects map[string]*T, host string) *T {
-	if found := objects[host]; found != nil || len(objects) == 0 {
-		return found
+// layoutKey has no domain: a snapshot keeps one layout for each VirtualService
+// and port, whoever asks.
+type layoutKey struct {
+	vs *virtualService
+	at servicePort
+}
+
+// laidOut are the routes of a VirtualService to a port. Those that are the same
+// for all callers are built once, and where they are not, those for callers at
+// home. For any other domain they are built each time: there is no bound to the
+// domains that callers have.
+func laidOut[R any](d *domainPlan, vs *virtualService, at servicePort, build func() []R) []R {
+	if vs.byCaller && d.domain != d.homeOf(vs.ref.Namespace) {
+		return build()
 	}
-	for at := strings.IndexByte(host, '.'); at >= 0; {
-		if found := objects["*"+host[at:]]; found != nil {
-			return found
-		}
-		next := strings.IndexByte(host[at+1:], '.')
-		if next < 0 {
-			break
-		}
-		at += 1 + next
-	}
-	return objects["*"]
+	return d.snap.Derived(layoutKey{vs, at}, func() any { return build() }).([]R)
 }

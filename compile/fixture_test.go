@@ -36,17 +36,21 @@ func proxy(t testing.TB, node string) mesh.Proxy {
 	return p
 }
 
-func objectOf(t testing.TB, kind *schema.Kind, name string, spec []byte) *schema.Object {
+func objectOf(t testing.TB, kind *schema.Kind, namespace, name string, spec []byte) *schema.Object {
 	t.Helper()
-	o, err := schema.New(kind, metav1.ObjectMeta{Namespace: schema.DefaultNamespace, Name: name}, spec)
+	o, err := schema.New(kind, metav1.ObjectMeta{Namespace: namespace, Name: name}, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-// object is one that need not pass validation.
+// object is one of the default namespace that need not pass validation.
 func object(t testing.TB, kind, name string, spec map[string]any) *schema.Object {
+	return objectIn(t, schema.DefaultNamespace, kind, name, spec)
+}
+
+func objectIn(t testing.TB, namespace, kind, name string, spec map[string]any) *schema.Object {
 	k, ok := schema.KindByName(kind)
 	if !ok {
 		t.Fatalf("no kind %s", kind)
@@ -55,7 +59,7 @@ func object(t testing.TB, kind, name string, spec map[string]any) *schema.Object
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := objectOf(t, k, name, text)
+	o := objectOf(t, k, namespace, name, text)
 	if _, err := o.Spec(); err != nil {
 		t.Fatal(fmt.Errorf("%s: %w", strconv.Quote(name), err))
 	}

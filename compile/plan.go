@@ -22,10 +22,12 @@ type plan struct {
 	namesakes    map[string][]*mesh.Service     // of the mesh, by host name up to the first dot
 	virtual      []*virtualService              // in tie-break order
 	settings     []*destinationRule             // in tie-break order
-	bound        map[string][]*virtualService   // those that name a gateway, by its namespace/name
-	ingress      []*ingressRule                 // in tie-break order
-	gateways     []*gateway                     // in tie-break order
-	gatewayNames map[string]bool                // namespace/name
+	virtualOf    hostIndex[virtualService]      // for sidecars
+	settingsOf   hostIndex[destinationRule]
+	bound        map[string][]*virtualService // those that name a gateway, by its namespace/name
+	ingress      []*ingressRule               // in tie-break order
+	gateways     []*gateway                   // in tie-break order
+	gatewayNames map[string]bool              // namespace/name
 	problems     diag.List
 }
 
@@ -60,6 +62,7 @@ func newPlan(s *mesh.Snapshot) *plan {
 	p.planRoutes()
 	p.readDestinationRules()
 	p.readVirtualServices()
+	p.indexNames()
 	p.checkNetworking()
 	p.planDestinationPolicies()
 	p.planIngressRules()

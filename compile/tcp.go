@@ -63,7 +63,7 @@ func (c *compiler) tcpPort(svc *mesh.Service, port *mesh.Port) *ir.Listener {
 // its VirtualService wants them, and make sure of the clusters.
 func (c *compiler) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []string) []ir.TCPRoute {
 	var out []ir.TCPRoute
-	for _, planned := range c.domain.tcp[servicePort{svc, port}] {
+	for _, planned := range c.domain.tcpRoutesTo(svc, port) {
 		if !planned.source.fits(c.view.Instances) {
 			continue
 		}

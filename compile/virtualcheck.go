@@ -107,7 +107,7 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 		d.checkService(vs.ref, at, host, "so no request of a sidecar is routed by it")
 		return
 	}
-	if first := d.virtual[host]; first != vs && first != nil {
+	if first := d.virtualOf.exact(host, d.domain); first != vs && first != nil {
 		d.conflict(vs.ref, at, fmt.Sprintf("no effect for sidecars: %s is for %s too and comes first by namespace and name", first.ref, host))
 		return
 	}

@@ -27,6 +27,8 @@ type virtualService struct {
 	order int // among all, by namespace and name
 	spec  *networking.VirtualService
 	http  []*httpRoute
+	// byCaller is whether the domain of the caller decides where requests go.
+	byCaller bool
 }
 
 // httpRoute is an entry of spec.http as far as it is the same for all ports.
@@ -133,6 +135,25 @@ func (vs *virtualService) gatewayNames() []string {
 	for _, name := range vs.spec.GetGateways() {
 		if name = vs.gatewayName(name); name != meshGateway && !slices.Contains(out, name) {
 			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// destinations of all its routes.
+func (vs *virtualService) destinations() []*networking.Destination {
+	var out []*networking.Destination
+	for _, r := range vs.http {
+		for _, to := range r.spec.GetRoute() {
+			out = append(out, to.GetDestination())
+		}
+		if mirror, _ := mirrorOf(r.spec); mirror != nil {
+			out = append(out, mirror)
+		}
+	}
+	for _, r := range vs.spec.GetTcp() {
+		for _, to := range r.GetRoute() {
+			out = append(out, to.GetDestination())
 		}
 	}
 	return out

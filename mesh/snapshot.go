@@ -105,7 +105,9 @@ func (s *Snapshot) Endpoints(key ServiceKey) []*Instance {
 
 // Derived is what build makes of this snapshot, made once and kept with it:
 // everything that is the same for all views. The key should be a value of an
-// unexported type of the caller. It is safe for concurrent use.
+// unexported type of the caller, and made of this snapshot's own parts: one
+// made of what a proxy says of itself would let it grow without bound. It is
+// safe for concurrent use.
 func (s *Snapshot) Derived(key any, build func() any) any {
 	once, ok := s.derived.Load(key)
 	if !ok {
