@@ -49,6 +49,7 @@ func (p *plan) bindHosts() {
 	for _, vs := range p.virtual {
 		p.checkBound(vs, served)
 	}
+	p.checkGatewayPorts()
 }
 
 // serves tells whether a match's list of gateways has one of the host's.

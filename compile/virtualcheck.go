@@ -84,13 +84,11 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 		home.checkHost(vs, fmt.Sprintf("spec.hosts[%d]", i), name)
 	}
 	for _, r := range vs.http {
-		for i, to := range r.spec.GetRoute() {
-			home.checkTarget(vs, fmt.Sprintf("%s.route[%d].destination", r.field, i), to.GetDestination())
-		}
-		if mirror, where := mirrorOf(r.spec); mirror != nil {
-			home.checkTarget(vs, r.field+"."+where, mirror)
+		for at, to := range r.destinations() {
+			home.checkTarget(vs, at, to)
 		}
 	}
+	home.checkPorts(vs)
 	home.checkBorrowing(vs)
 	home.checkTCPRoutes(vs)
 	p.checkEdges(vs)

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"iter"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -55,11 +56,16 @@ func (d *domainPlan) checkBorrowing(vs *virtualService) {
 	}
 }
 
-// checkDestinationPort warns of a port that is not the only one.
-func (d *domainPlan) checkDestinationPort(vs *virtualService, at, host string, to *networking.Destination) {
-	if port := onlyHTTPPort(d.service(host)); port != nil && port.Number == int(to.GetPort().GetNumber()) {
-		return
+// destinations of all requests, by field.
+func (r *httpRoute) destinations() iter.Seq2[string, *networking.Destination] {
+	return func(yield func(string, *networking.Destination) bool) {
+		for i, to := range r.spec.GetRoute() {
+			if !yield(fmt.Sprintf("%s.route[%d].destination", r.field, i), to.GetDestination()) {
+				return
+			}
+		}
+		if mirror, where := mirrorOf(r.spec); mirror != nil {
+			yield(r.field+"."+where, mirror)
+		}
 	}
-	d.notHonoured(vs.ref, at, "requests go to the port that has the name of the one they came for (http, at gateways); "+
-		switchHint("destinationPortIgnored", "they go to this one"))
 }

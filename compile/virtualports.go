@@ -1,0 +1,106 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// checkPorts reports destinations without a port for one of a sidecar's that
+// the routes are for.
+func (d *domainPlan) checkPorts(vs *virtualService) {
+	for _, name := range vs.meshHosts() {
+		own := d.service(d.complete(name, vs.ref.Namespace))
+		if own == nil || d.virtualFor(own.Hostname) != vs || isEgress(own) || own.External && d.pilot().ExternalRouteEndpoints {
+			continue
+		}
+		for _, port := range own.Ports {
+			if d.routesHTTP(own, port) {
+				d.checkHTTPPort(vs, port, fmt.Sprintf("port %d of %s", port.Number, own.Hostname), func(m routeMatch) bool {
+					return vs.serves(m.gateways, meshGateway)
+				})
+			} else if port.Protocol != mesh.UDP {
+				d.checkTCPPort(vs, port, fmt.Sprintf("port %d of %s", port.Number, own.Hostname))
+			}
+		}
+	}
+}
+
+// checkHTTPPort is about requests that come for a port, of a service or of
+// gateways, and the matches that are there.
+func (d *domainPlan) checkHTTPPort(vs *virtualService, port *mesh.Port, name string, there func(routeMatch) bool) {
+	for _, r := range vs.http {
+		if r.route.Redirect != nil || !slices.ContainsFunc(r.matches, func(m routeMatch) bool {
+			return (m.port == 0 || int(m.port) == port.Number) && there(m)
+		}) {
+			continue
+		}
+		for at, to := range r.destinations() {
+			d.checkPort(vs, at, to, port, "requests to "+name)
+		}
+	}
+}
+
+func (d *domainPlan) checkTCPPort(vs *virtualService, port *mesh.Port, name string) {
+	for i, entry := range vs.spec.GetTcp() {
+		to, matches := heaviest(entry.GetRoute()), entry.GetMatch()
+		if to != nil && (len(matches) == 0 || slices.ContainsFunc(matches, func(m *networking.L4MatchAttributes) bool {
+			return tcpMatches(m, port) && vs.serves(m.GetGateways(), meshGateway)
+		})) {
+			d.checkPort(vs, fmt.Sprintf("spec.tcp[%d].route", i), to, port, "connections to "+name)
+		}
+	}
+}
+
+// checkGatewayPorts reports destinations without a port for that of a gateway,
+// once for all hosts.
+func (p *plan) checkGatewayPorts() {
+	type arrival struct {
+		vs   *virtualService
+		port int
+	}
+	told := map[arrival]bool{}
+	for _, gw := range p.gateways {
+		for _, server := range gw.servers {
+			for _, b := range server.bound {
+				if at := (arrival{b.vs, server.port}); !told[at] {
+					told[at] = true
+					p.home(b.vs.ref.Namespace).checkHTTPPort(b.vs, gatewayPort(server.port), fmt.Sprintf("port %d of gateways", server.port),
+						func(m routeMatch) bool { return !m.noEdge && b.serves(m.gateways) })
+				}
+			}
+		}
+	}
+}
+
+// checkPort reports a known service without a port for the caller's.
+func (d *domainPlan) checkPort(vs *virtualService, at string, to *networking.Destination, port *mesh.Port, what string) {
+	dest := d.service(d.complete(to.GetHost(), vs.ref.Namespace))
+	if dest == nil || d.portFor(to, dest, port) != nil {
+		return
+	}
+	missing := portIdentity(port, dest)
+	if number := to.GetPort().GetNumber(); number != 0 && !d.pilot().DestinationPortIgnored {
+		missing = fmt.Sprintf("number %d", number)
+	} else if number == 0 && d.pilot().DestinationPortIgnored && onlyHTTPPort(dest) != nil {
+		missing += "; " + switchHint("destinationPortIgnored", "they go to its only HTTP port")
+	}
+	d.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.NoSuchReference, Object: vs.ref, Field: at,
+		Value:   fmt.Sprintf("%q", dest.Hostname),
+		Message: fmt.Sprintf("%s fail there: the service has no port %s", what, missing),
+	})
+}
+
+// checkDestinationPort warns of a port that is not the only one.
+func (d *domainPlan) checkDestinationPort(vs *virtualService, at, host string, to *networking.Destination) {
+	if port := onlyHTTPPort(d.service(host)); port != nil && port.Number == int(to.GetPort().GetNumber()) {
+		return
+	}
+	d.notHonoured(vs.ref, at, "requests go to the port that has the name of the one they came for (http, at gateways); "+
+		switchHint("destinationPortIgnored", "they go to this one"))
+}
