@@ -97,6 +97,9 @@ func (d *domainPlan) target(vs *virtualService, to *networking.Destination, own 
 	if p := d.portFor(to, dest, port); p != nil {
 		return d.newTarget(dest, p, labels)
 	}
+	if number := to.GetPort().GetNumber(); number != 0 && !d.pilot().DestinationPortIgnored {
+		port = &mesh.Port{Name: port.Name, Number: int(number), Protocol: port.Protocol}
+	}
 	return d.nowhere(host, port, labels, vs.ref)
 }
 

@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"fmt"
+
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -36,9 +38,15 @@ func (p *plan) borrowed(host string, own *mesh.Service, port *mesh.Port, labels 
 	return target{host, port.Number, labels, cluster}
 }
 
-// nowhere is a cluster without endpoints: what cannot be reached fails.
+// nowhere is a cluster without endpoints: what cannot be reached fails. Pilot
+// called it by the caller's port, which is left only where the host has a port
+// of that name: its cluster does have endpoints.
 func (p *plan) nowhere(host string, port *mesh.Port, labels mesh.Labels, origin diag.Ref) target {
-	cluster := p.newCluster(mesh.ServiceKey{Hostname: host}.With(port.Name, labels), origin)
+	name := port.Name
+	if dest := p.service(host); dest != nil && !dest.External && dest.PortByName(name) != nil {
+		name = fmt.Sprintf("no-such-port-%d", port.Number)
+	}
+	cluster := p.newCluster(mesh.ServiceKey{Hostname: host}.With(name, labels), origin)
 	return target{host, port.Number, labels, cluster}
 }
 
