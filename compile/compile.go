@@ -20,8 +20,9 @@
 //	gateway.go            Gateways (gatewaytls.go), and who has which host at
 //	                      them (binding.go)
 //
-// The networking kinds are then laid out once for each domain of proxies, which
-// completes their short names (domain.go): httproute.go, tcproute.go.
+// What the networking kinds mean depends on the domain of the proxy, which
+// completes their short names (domain.go, hostindex.go). Their routes are laid
+// out when the first proxy needs them: httproute.go, tcproute.go.
 //
 // Proxy then only chooses: which rules fit the workload beside this proxy,
 // which names its domain allows, which policies hold for it:

@@ -3,8 +3,8 @@ package compile
 import "strings"
 
 // hostIndex finds the objects of one kind by host. Of two for the same host
-// there is the first. Short names stand apart, so that looking for a host as
-// proxies of some domain would costs nothing for each domain.
+// the first is found. Short names stand apart, so that one index serves the
+// proxies of all domains.
 type hostIndex[T any] struct {
 	objects []*T
 	whole   map[string]int // hosts and wildcards, to the position in objects

@@ -93,12 +93,7 @@ func TestRoutesOfUnknownDomainsAreNotKept(t *testing.T) {
 		{"team-000.svc.cluster.local", []bool{true, true}},
 		{"made-up.example", []bool{true, false}},
 	} {
-		var routes []weak.Pointer[ir.Route]
-		config, _ := compile.Proxy(s, s.View(proxy(t, "sidecar~10.99.0.1~caller~"+test.domain)))
-		for _, host := range config.RouteTables[0].VirtualHosts {
-			routes = append(routes, weak.Make(host.Routes[0]))
-		}
-		config = nil
+		routes := routesIn(t, s, test.domain)
 		runtime.GC()
 		for i, want := range test.kept {
 			if got := routes[i].Value() != nil; got != want {
@@ -107,6 +102,16 @@ func TestRoutesOfUnknownDomainsAreNotKept(t *testing.T) {
 		}
 	}
 	runtime.KeepAlive(s)
+}
+
+// routesIn are the first routes of the services, for a caller of that domain.
+func routesIn(t *testing.T, s *mesh.Snapshot, domain string) []weak.Pointer[ir.Route] {
+	config, _ := compile.Proxy(s, s.View(proxy(t, "sidecar~10.99.0.1~caller~"+domain)))
+	var out []weak.Pointer[ir.Route]
+	for _, host := range config.RouteTables[0].VirtualHosts {
+		out = append(out, weak.Make(host.Routes[0]))
+	}
+	return out
 }
 
 // BenchmarkNamespaces compiles one view of a mesh of many namespaces: as the
