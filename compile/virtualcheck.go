@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -98,10 +99,8 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 	host := d.complete(name, vs.ref.Namespace)
 	d.checkShortName(vs.ref, at, name, host)
-	if strings.HasPrefix(host, "*") {
-		return // It may stand for many services, or for none as yet.
-	}
-	if d.service(host) == nil {
+	wildcard := strings.HasPrefix(host, "*") // It may stand for many services, or for none as yet.
+	if !wildcard && d.service(host) == nil {
 		d.checkService(vs.ref, at, host, "so no request of a sidecar is routed by it")
 		return
 	}
@@ -109,9 +108,22 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 		d.conflict(vs.ref, at, fmt.Sprintf("no effect for sidecars: %s is for %s too and comes first by namespace and name", first.ref, host))
 		return
 	}
-	for _, rule := range d.plan.rules[host] {
-		d.conflict(rule.ref, "spec.destination", fmt.Sprintf("the rule has no effect: %s is for the same host, and takes the place of all its RouteRules", vs.ref))
+	hosts := []string{host}
+	if wildcard {
+		hosts = d.ruledBy(vs)
 	}
+	for _, host := range hosts {
+		for _, rule := range d.plan.rules[host] {
+			d.conflict(rule.ref, "spec.destination", fmt.Sprintf("the rule has no effect: %s is for the same host, and takes the place of all its RouteRules", vs.ref))
+		}
+	}
+}
+
+// ruledBy are the hosts with RouteRules that the VirtualService is for.
+func (d *domainPlan) ruledBy(vs *virtualService) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.plan.rules)), func(host string) bool {
+		return d.service(host) == nil || d.virtualFor(host) != vs
+	})
 }
 
 // checkShortName warns where a name means different services to different
