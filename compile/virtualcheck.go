@@ -90,6 +90,7 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 		}
 	}
 	home.checkPorts(vs)
+	home.checkEgressTargets(vs)
 	home.checkBorrowing(vs)
 	home.checkTCPRoutes(vs)
 	p.checkEdges(vs)

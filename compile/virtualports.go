@@ -15,7 +15,11 @@ import (
 func (d *domainPlan) checkPorts(vs *virtualService) {
 	for _, name := range vs.meshHosts() {
 		own := d.service(d.complete(name, vs.ref.Namespace))
-		if own == nil || d.virtualFor(own.Hostname) != vs || isEgress(own) || own.External && d.pilot().ExternalRouteEndpoints {
+		if own == nil || d.virtualFor(own.Hostname) != vs {
+			continue
+		}
+		d.checkProtocols(vs, own)
+		if isEgress(own) || own.External && d.pilot().ExternalRouteEndpoints {
 			continue
 		}
 		for _, port := range own.Ports {
@@ -28,6 +32,18 @@ func (d *domainPlan) checkPorts(vs *virtualService) {
 			}
 		}
 	}
+}
+
+// checkProtocols reports routes of a kind that no port of the service has.
+func (d *domainPlan) checkProtocols(vs *virtualService, own *mesh.Service) {
+	http := slices.ContainsFunc(own.Ports, func(port *mesh.Port) bool { return d.routesHTTP(own, port) })
+	tcp := !isEgress(own) && slices.ContainsFunc(own.Ports, func(port *mesh.Port) bool {
+		return !d.routesHTTP(own, port) && port.Protocol != mesh.UDP
+	})
+	d.unsupported(vs.ref, "spec", []field{
+		{len(vs.http) > 0 && !http, "http", fmt.Sprintf("no effect for sidecars that call %s: none of its ports is HTTP, HTTP2 or GRPC", own.Hostname)},
+		{len(vs.spec.GetTcp()) > 0 && !tcp, "tcp", fmt.Sprintf("no effect for sidecars that call %s: TCP routes are for ports that are neither HTTP nor UDP, nor of an EgressRule", own.Hostname)},
+	})
 }
 
 // checkHTTPPort is about requests that come for a port, of a service or of

@@ -37,6 +37,25 @@ func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.D
 	}
 }
 
+// checkEgressTargets reports where a VirtualService would send requests to the
+// host of an EgressRule, for they all go to that host.
+func (d *domainPlan) checkEgressTargets(vs *virtualService) {
+	for _, name := range vs.meshHosts() {
+		own := d.service(d.complete(name, vs.ref.Namespace))
+		if own == nil || !isEgress(own) {
+			continue
+		}
+		for _, r := range vs.http {
+			mirror, _ := mirrorOf(r.spec)
+			for at, to := range r.destinations() {
+				if to == mirror || d.complete(to.GetHost(), vs.ref.Namespace) != own.Hostname || to.GetSubset() != "" {
+					d.notHonoured(vs.ref, at, fmt.Sprintf("requests for %s, the host of an EgressRule, go to that host only", own.Hostname))
+				}
+			}
+		}
+	}
+}
+
 // checkBorrowing warns of destinations that are not where they say, because the
 // routes are those of an external service.
 func (d *domainPlan) checkBorrowing(vs *virtualService) {
