@@ -60,6 +60,22 @@ func (p *plan) reportLosingPolicy(pol, first *policy) {
 	})
 }
 
+// reportReplacedRule tells of a DestinationRule whose policy for the same
+// version does not hold where this one does.
+func (p *plan) reportReplacedRule(pol *policy) {
+	rule := p.home(pol.ref.Namespace).ruleFor(pol.host)
+	if rule == nil {
+		return
+	}
+	replaced := rule.spec.GetTrafficPolicy() != nil
+	for _, s := range rule.spec.GetSubsets() {
+		replaced = replaced || s.GetTrafficPolicy() != nil && pol.labels.Equal(s.GetLabels())
+	}
+	if replaced {
+		p.conflict(rule.ref, "spec.trafficPolicy", fmt.Sprintf("no effect where %s holds, which is for %s too; the two are not merged", pol.ref, pol.host))
+	}
+}
+
 // checkPolicy reports what the policy asks for and cannot get.
 func (p *plan) checkPolicy(pol *policy) {
 	p.checkSource(pol.ref, "spec.source", pol.source)
@@ -67,6 +83,7 @@ func (p *plan) checkPolicy(pol *policy) {
 		p.notHonoured(pol.ref, "spec.destination", "the policy has no effect on a service with an external name; "+switchHint("externalNamePoliciesIgnored", "it has"))
 		return
 	}
+	p.reportReplacedRule(pol)
 	p.checkLabels(pol.ref, "spec.destination.labels", pol.host, pol.labels, "so the policy has no effect")
 	ignored := func(field, message string) {
 		p.report(diag.Problem{
