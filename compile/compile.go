@@ -14,7 +14,8 @@
 //	ingressrule.go        IngressRules
 //	reference.go          what hosts and callers an object means
 //	virtualservice.go     VirtualServices (virtualmatch.go, virtualaction.go),
-//	                      and what is wrong with them (virtualcheck.go)
+//	                      and what is wrong with them (virtualcheck.go,
+//	                      virtualtargets.go, virtualports.go)
 //	destinationrule.go    DestinationRules, and what their policies change in a
 //	                      cluster (trafficpolicy.go, policycheck.go)
 //	gateway.go            Gateways (gatewaytls.go), and who has which host at
