@@ -52,7 +52,8 @@ type routeMatch struct {
 func (p *plan) readVirtualServices() {
 	specs(p, "VirtualService", func(o *schema.Object, spec *networking.VirtualService) {
 		vs := &virtualService{ref: o.Key().Ref(), order: len(p.virtual), spec: spec}
-		websockets := strings.Split(o.Meta.Annotations[WebSocketAnnotation], ",")
+		websockets := strings.FieldsFunc(o.Meta.Annotations[WebSocketAnnotation], func(r rune) bool { return r == ',' })
+		p.checkWebSockets(vs, websockets)
 		for i, entry := range spec.GetHttp() {
 			if r := p.httpRoute(vs.ref, fmt.Sprintf("spec.http[%d]", i), entry); r != nil {
 				r.route.WebSocket = entry.GetName() != "" && slices.Contains(websockets, entry.GetName())
@@ -64,6 +65,18 @@ func (p *plan) readVirtualServices() {
 			p.bound[name] = append(p.bound[name], vs)
 		}
 	})
+}
+
+// checkWebSockets reports names of routes that are not there.
+func (p *plan) checkWebSockets(vs *virtualService, names []string) {
+	for _, name := range names {
+		if !slices.ContainsFunc(vs.spec.GetHttp(), func(r *networking.HTTPRoute) bool { return r.GetName() == name }) {
+			p.report(diag.Problem{
+				Severity: diag.Warning, Reason: diag.NoSuchReference, Object: vs.ref, Field: "metadata.annotations." + WebSocketAnnotation,
+				Value: fmt.Sprintf("%q", name), Message: "no http route has this name",
+			})
+		}
+	}
 }
 
 // httpRoute is nil for a route that must not be used.
