@@ -88,12 +88,25 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 		for at, to := range r.destinations() {
 			home.checkTarget(vs, at, to)
 		}
+		p.checkMatchGateways(vs, r)
 	}
 	home.checkPorts(vs)
 	home.checkEgressTargets(vs)
 	home.checkBorrowing(vs)
 	home.checkTCPRoutes(vs)
 	p.checkEdges(vs)
+}
+
+// checkMatchGateways reports gateways of a match that the hosts are not bound to.
+func (p *plan) checkMatchGateways(vs *virtualService, r *httpRoute) {
+	for i, m := range r.spec.GetMatch() {
+		for _, name := range m.GetGateways() {
+			if !vs.serves(nil, vs.gatewayName(name)) {
+				p.notHonoured(vs.ref, fmt.Sprintf("%s.match[%d].gateways", r.field, i),
+					fmt.Sprintf("no request comes from %q, which is not among the gateways of the VirtualService", name))
+			}
+		}
+	}
 }
 
 // checkHost reports a host that the VirtualService changes nothing for.
