@@ -50,6 +50,7 @@ func (p *plan) checkServerTLS(ref diag.Ref, at string, tls *networking.ServerTLS
 		{len(tls.GetSubjectAltNames()) > 0, "subjectAltNames", unverified},
 		{len(tls.GetVerifyCertificateSpki()) > 0, "verifyCertificateSpki", unverified},
 		{len(tls.GetVerifyCertificateHash()) > 0, "verifyCertificateHash", unverified},
+		{tls.GetInsecureSkipVerify().GetValue() && tls.GetMode() == networking.ServerTLSSettings_MUTUAL, "insecureSkipVerify", "certificates of clients are verified all the same; use SIMPLE"},
 		{tls.GetMinProtocolVersion() != 0, "minProtocolVersion", "Envoy's defaults hold"},
 		{tls.GetMaxProtocolVersion() != 0, "maxProtocolVersion", "Envoy's defaults hold"},
 		{len(tls.GetCipherSuites()) > 0, "cipherSuites", "Envoy's defaults hold"},
