@@ -91,6 +91,7 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 		p.checkMatchGateways(vs, r)
 	}
 	home.checkPorts(vs)
+	home.checkMatchPorts(vs)
 	home.checkEgressTargets(vs)
 	home.checkBorrowing(vs)
 	home.checkTCPRoutes(vs)

@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -29,6 +30,33 @@ func (d *domainPlan) checkPorts(vs *virtualService) {
 				})
 			} else if port.Protocol != mesh.UDP {
 				d.checkTCPPort(vs, port, fmt.Sprintf("port %d of %s", port.Number, own.Hostname))
+			}
+		}
+	}
+}
+
+// checkMatchPorts reports ports of matches that no host has. What ports there
+// are is not known of wildcards, and at gateways.
+func (d *domainPlan) checkMatchPorts(vs *virtualService) {
+	there := map[uint32]bool{0: true}
+	for _, name := range vs.meshHosts() {
+		host := d.complete(name, vs.ref.Namespace)
+		if strings.HasPrefix(host, "*") {
+			return
+		}
+		if own := d.service(host); own != nil {
+			for _, port := range own.Ports {
+				there[uint32(port.Number)] = true
+			}
+		}
+	}
+	if len(there) == 1 || len(vs.gatewayNames()) > 0 {
+		return
+	}
+	for _, r := range vs.http {
+		for i, m := range r.spec.GetMatch() {
+			if !there[m.GetPort()] {
+				d.notHonoured(vs.ref, fmt.Sprintf("%s.match[%d].port", r.field, i), fmt.Sprintf("no request comes for port %d: no host of the VirtualService has it", m.GetPort()))
 			}
 		}
 	}
