@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pilot-api/pilot-api/store/memory"
@@ -51,9 +52,9 @@ func TestProgressIsForTerminalsAndLongWork(t *testing.T) {
 // TestServerLostOnTheWay: what was done is told, and so is what was not.
 func TestServerLostOnTheWay(t *testing.T) {
 	handler := newServer(memory.New()).Handler()
-	writes := 0
+	var writes atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if writes++; writes > 2 {
+		if writes.Add(1) > 2 {
 			panic(http.ErrAbortHandler)
 		}
 		handler.ServeHTTP(w, r)
