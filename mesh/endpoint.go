@@ -113,3 +113,19 @@ func endpointPort(spec *networking.WorkloadEntry, port *Port, target int) int {
 	}
 	return port.Number
 }
+
+// reportUnheeded tells what an endpoint says that no proxy will follow; at is
+// where in the object the endpoint stands.
+func reportUnheeded(e *networking.WorkloadEntry, object diag.Ref, at string, report func(diag.Problem)) {
+	for _, f := range []struct{ field, value, message string }{
+		{"network", e.GetNetwork(), "every endpoint is reached directly, whatever its network"},
+		{"serviceAccount", e.GetServiceAccount(), "certificates of endpoints are not checked"},
+	} {
+		if f.value != "" {
+			report(diag.Problem{
+				Severity: diag.Warning, Reason: diag.NotHonoured, Object: object,
+				Field: at + "." + f.field, Value: fmt.Sprintf("%q", f.value), Message: f.message,
+			})
+		}
+	}
+}

@@ -133,6 +133,9 @@ func (r *registry) reportIgnored(o *schema.Object, entry *networking.ServiceEntr
 	if names := entry.GetSubjectAltNames(); len(names) > 0 {
 		ignored("spec.subjectAltNames", fmt.Sprintf("%q", names), "certificates of endpoints are not checked")
 	}
+	for i, e := range entry.GetEndpoints() {
+		reportUnheeded(e, o.Key().Ref(), fmt.Sprintf("spec.endpoints[%d]", i), r.report)
+	}
 }
 
 func conflictingHost(o *schema.Object, i int, host string, first *Service) diag.Problem {

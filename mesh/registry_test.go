@@ -134,6 +134,13 @@ func TestRegistryProblems(t *testing.T) {
 		{"two addresses",
 			entry("a", "  hosts: [x.example]\n  resolution: DNS\n  addresses: [10.0.0.1, 10.0.0.2]"),
 			"spec.addresses: only the first address is served"},
+		{"network of an endpoint",
+			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  endpoints: [{address: 10.0.0.1, network: far}]"),
+			`spec.endpoints[0].network: every endpoint is reached directly, whatever its network, found "far"`},
+		{"account of a workload",
+			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  workloadSelector: {}") +
+				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: 10.0.0.1, serviceAccount: reviews}\n",
+			`WorkloadEntry default/w: spec.serviceAccount: certificates of endpoints are not checked, found "reviews"`},
 		{"limited export",
 			entry("a", "  hosts: [x.example]\n  resolution: DNS\n  exportTo: [\".\"]"),
 			"spec.exportTo: the service is visible to every namespace"},

@@ -35,6 +35,7 @@ func indexWorkloads(objs []*schema.Object, report func(diag.Problem)) workloads 
 			report(unreadable(o, err))
 			continue
 		}
+		reportUnheeded(entry, o.Key().Ref(), "spec", report)
 		ws.add(&workload{endpoint: endpoint{spec: entry, labels: workloadLabels(o, entry), origin: o.Key()}})
 	}
 	return ws
