@@ -47,13 +47,7 @@ const manyNamespacesCaller = "sidecar~10.99.0.1~caller~team-000.svc.cluster.loca
 
 func TestManyNamespaces(t *testing.T) {
 	const n = 20
-	config, problems := compiled(t, manyNamespacesCaller, manyNamespaces(t, n))
-	if len(problems) > 0 {
-		t.Error(problems)
-	}
-	if err := ir.Validate(config); err != nil {
-		t.Error(err)
-	}
+	config := faultless(t, manyNamespacesCaller, manyNamespaces(t, n))
 	// Of the short names, two mean something to this caller.
 	versions := 0
 	for _, c := range config.Clusters {

@@ -24,6 +24,20 @@ func compiled(tb testing.TB, node string, objs []*schema.Object) (*ir.Config, di
 	return compile.Proxy(s, s.View(proxy(tb, node)))
 }
 
+// faultless is a configuration that keeps its promises, from objects that
+// nothing is wrong with.
+func faultless(t *testing.T, node string, objs []*schema.Object) *ir.Config {
+	t.Helper()
+	config, problems := compiled(t, node, objs)
+	if len(problems) > 0 {
+		t.Error(problems)
+	}
+	if err := ir.Validate(config); err != nil {
+		t.Error(err)
+	}
+	return config
+}
+
 func TestOrderOfObjectsHasNoEffect(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		objs := meshgen.Objects(rt)
