@@ -87,14 +87,6 @@ func (s *Server) Restart() {
 	}
 }
 
-// Compact forgets the revisions before the given one.
-func (s *Server) Compact(revision int64) {
-	s.tb.Helper()
-	if _, err := s.Client().Compact(s.tb.Context(), revision, clientv3.WithCompactPhysical()); err != nil {
-		s.tb.Fatal(err)
-	}
-}
-
 func (s *Server) config() *embed.Config {
 	cfg := embed.NewConfig()
 	cfg.Dir = filepath.Join(s.dir, "data")
