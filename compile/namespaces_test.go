@@ -42,12 +42,24 @@ func manyNamespaces(t testing.TB, n int) []*schema.Object {
 	return out
 }
 
+// byCaller has short names completed by each caller.
+var byCaller = mesh.V1Compatibility{ShortNamesByCaller: true, UnknownSubsetIsAll: true}
+
+func byCallerSettings() *mesh.Settings {
+	s := mesh.DefaultSettings()
+	s.V1Compatibility = byCaller
+	return s
+}
+
 // manyNamespacesCaller is at home in the first of them.
 const manyNamespacesCaller = "sidecar~10.99.0.1~caller~team-000.svc.cluster.local"
 
 func TestManyNamespaces(t *testing.T) {
 	const n = 20
-	config := faultless(t, manyNamespacesCaller, manyNamespaces(t, n))
+	config, problems := compiledAs(t, byCaller, manyNamespacesCaller, manyNamespaces(t, n))
+	if len(problems) > 0 {
+		t.Error(problems)
+	}
 	// Of the short names, two mean something to this caller.
 	versions := 0
 	for _, c := range config.Clusters {
@@ -67,7 +79,7 @@ func TestWorkIsLinearInNamespaces(t *testing.T) {
 	allocations := func(n int) float64 {
 		objs := manyNamespaces(t, n)
 		return testing.AllocsPerRun(1, func() {
-			s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
+			s := mesh.NewSnapshot(1, byCallerSettings(), objs)
 			compile.Proxy(s, s.View(node))
 		})
 	}
@@ -79,7 +91,7 @@ func TestWorkIsLinearInNamespaces(t *testing.T) {
 // TestRoutesOfUnknownDomainsAreNotKept: only the routes that a caller at home
 // sees, and those that are the same for all, stay with the snapshot.
 func TestRoutesOfUnknownDomainsAreNotKept(t *testing.T) {
-	s := mesh.NewSnapshot(1, mesh.DefaultSettings(), manyNamespaces(t, 2))
+	s := mesh.NewSnapshot(1, byCallerSettings(), manyNamespaces(t, 2))
 	for _, test := range []struct {
 		domain string
 		kept   []bool // by service: the name in full, the short one

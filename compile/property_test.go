@@ -18,8 +18,13 @@ import (
 type spec map[string]any
 
 func compiled(tb testing.TB, node string, objs []*schema.Object) (*ir.Config, diag.List) {
+	return compiledAs(tb, mesh.V1Compatibility{}, node, objs)
+}
+
+func compiledAs(tb testing.TB, pilot mesh.V1Compatibility, node string, objs []*schema.Object) (*ir.Config, diag.List) {
 	settings := mesh.DefaultSettings()
 	settings.ProxyHTTPPort = 15002
+	settings.V1Compatibility = pilot
 	s := mesh.NewSnapshot(1, settings, objs)
 	return compile.Proxy(s, s.View(proxy(tb, node)))
 }
@@ -38,12 +43,20 @@ func faultless(t *testing.T, node string, objs []*schema.Object) *ir.Config {
 	return config
 }
 
+// drawPilot is a mesh from Pilot, or one that never saw it.
+func drawPilot(rt *rapid.T) mesh.V1Compatibility {
+	if rapid.Bool().Draw(rt, "pilot") {
+		return mesh.AsPilot()
+	}
+	return mesh.V1Compatibility{}
+}
+
 func TestOrderOfObjectsHasNoEffect(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		objs := meshgen.Objects(rt)
+		objs, pilot := meshgen.Objects(rt), drawPilot(rt)
 		node := rapid.SampledFrom(meshgen.Nodes).Draw(rt, "node")
-		config, problems := compiled(t, node, objs)
-		again, problemsAgain := compiled(t, node, rapid.Permutation(objs).Draw(rt, "order"))
+		config, problems := compiledAs(t, pilot, node, objs)
+		again, problemsAgain := compiledAs(t, pilot, node, rapid.Permutation(objs).Draw(rt, "order"))
 		if d := cmp.Diff(config, again); d != "" {
 			rt.Fatalf("configuration differs:\n%s", d)
 		}
@@ -56,7 +69,7 @@ func TestOrderOfObjectsHasNoEffect(t *testing.T) {
 func TestEveryConfigurationIsValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		node := rapid.SampledFrom(meshgen.Nodes).Draw(rt, "node")
-		config, problems := compiled(t, node, meshgen.Objects(rt))
+		config, problems := compiledAs(t, drawPilot(rt), node, meshgen.Objects(rt))
 		if err := ir.Validate(config); err != nil {
 			rt.Fatal(err)
 		}

@@ -38,7 +38,7 @@ type Settings struct {
 	// no file here, has the files of Istio 0.x: those in
 	// /etc/istio/ingress-certs.
 	IngressCertificates map[string]Certificate
-	// V1Compatibility says which accidents of Pilot are kept.
+	// V1Compatibility says which accidents of Pilot are kept, none by default.
 	V1Compatibility V1Compatibility
 	// Domain of the mesh, "cluster.local": what short service names end in,
 	// after the namespace and "svc". It comes from a flag, not from the file.
@@ -72,7 +72,6 @@ func DefaultSettings() *Settings {
 		DiscoveryRefreshDelay: 5 * time.Second,
 		EnableTracing:         true,
 		AccessLogFile:         "/dev/stdout",
-		V1Compatibility:       AsPilot(),
 		Domain:                "cluster.local",
 	}
 }

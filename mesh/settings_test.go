@@ -34,6 +34,7 @@ ingressCertificates:
   b.default: {certificateFile: /b.crt}
 v1Compatibility:
   tcpTakesHTTPPort: false
+  all: true
   uriRegexAsHeader: false
 `
 	got, problems := mesh.ParseSettings([]byte(text), "mesh.yaml")
@@ -72,10 +73,22 @@ func TestParseSettingsOfNothingIsDefault(t *testing.T) {
 	}
 }
 
-func TestParseSettingsOfAllSwitches(t *testing.T) {
-	got, problems := mesh.ParseSettings([]byte("v1Compatibility: false"), "m")
-	if len(problems) > 0 || got.V1Compatibility != (mesh.V1Compatibility{}) {
-		t.Errorf("want all switches off, found %+v (%v)", got, problems)
+func TestParseSettingsOfSwitches(t *testing.T) {
+	var one mesh.V1Compatibility
+	one.EdgeMatchesLost = true
+	for text, want := range map[string]mesh.V1Compatibility{
+		"":                             {},
+		"v1Compatibility: false":       {},
+		"v1Compatibility: true":        mesh.AsPilot(),
+		"v1Compatibility: {}":          {},
+		"v1Compatibility: {all: true}": mesh.AsPilot(),
+		"v1Compatibility: {edgeMatchesLost: true}":             one,
+		"v1Compatibility: {edgeMatchesLost: true, all: false}": one,
+	} {
+		got, problems := mesh.ParseSettings([]byte(text), "m")
+		if len(problems) > 0 || got.V1Compatibility != want {
+			t.Errorf("%q: want %+v, found %+v (%v)", text, want, got, problems)
+		}
 	}
 }
 
@@ -108,7 +121,8 @@ func TestParseSettingsProblems(t *testing.T) {
 		{"management ports no list", "managementPorts: {}", "must be a list of ports"},
 		{"certificate without file", "ingressCertificates: {s: {keyFile: ''}}", "ingressCertificates.s: must have a certificateFile and a keyFile"},
 		{"certificate no mapping", "ingressCertificates: {s: x}", `ingressCertificates.s: must be a mapping, found "x"`},
-		{"unknown switch", "v1Compatibility: {a: true}", "v1Compatibility.a: there is no such setting; there are destinationPortIgnored,"},
+		{"unknown switch", "v1Compatibility: {a: true}", "v1Compatibility.a: there is no such setting; there are all, destinationPortIgnored,"},
+		{"all switches no bool", "v1Compatibility: {all: 1}", "v1Compatibility.all: must be true or false, found 1"},
 		{"switch no bool", "v1Compatibility: {tcpTakesHTTPPort: 1}", "v1Compatibility.tcpTakesHTTPPort: must be true or false, found 1"},
 		{"switches no bool", "v1Compatibility: some", "v1Compatibility: must be true or false for all"},
 		{"list", "- a", "m:1:1: want a mapping"},

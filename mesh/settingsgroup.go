@@ -133,23 +133,40 @@ func takeCertificates(to *map[string]Certificate) taker {
 	}
 }
 
-// takeSwitches reads switches by name, or one value for all of them.
+// takeSwitches reads switches by name, or one value for all of them. Beside
+// names, "all" is the value of those that are not named.
 func takeSwitches(to *V1Compatibility) taker {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		switches := to.switches()
 		if value.Kind == yaml.ScalarNode {
-			for _, on := range switches {
-				if message := takeBool(on)(value); message != "" {
-					f.report(value, diag.FieldInvalid, path, message+" for all, or a mapping of switches, found "+shown(value))
-					return
-				}
+			if message := takeAll(switches)(value); message != "" {
+				f.report(value, diag.FieldInvalid, path, message+" for all, or a mapping of switches, found "+shown(value))
 			}
 			return
 		}
-		fields := map[string]taker{}
+		for i := 0; i+1 < len(value.Content); i += 2 {
+			if value.Content[i].Value == allSwitches {
+				_ = takeAll(switches)(resolved(value.Content[i+1])) // The mapping reports a bad value.
+			}
+		}
+		fields := map[string]taker{allSwitches: scalar(takeBool(new(bool)))}
 		for name, on := range switches {
 			fields[name] = scalar(takeBool(on))
 		}
 		f.mapping(fields)(path, value)
+	}
+}
+
+// allSwitches stands for every switch that is not named.
+const allSwitches = "all"
+
+func takeAll(switches map[string]*bool) func(*yaml.Node) string {
+	return func(n *yaml.Node) string {
+		for _, on := range switches {
+			if message := takeBool(on)(n); message != "" {
+				return message
+			}
+		}
+		return ""
 	}
 }

@@ -31,7 +31,7 @@ What holds for the whole mesh is in one YAML file, ` + "`pilot-api --mesh-config
 const switchesIntro = `
 ## v1Compatibility
 
-One value for all, or a mapping of these switches. ` + "`true`" + ` keeps an accident of Pilot, ` + "`false`" + ` is the sane reading; [v1-compatibility](../v1-compatibility.md) explains both.
+One value for all, or a mapping of these switches, in which ` + "`all`" + ` stands for those that are not named. ` + "`true`" + ` keeps an accident of Pilot, ` + "`false`" + ` is the sane reading; [v1-compatibility](../v1-compatibility.md) explains both.
 
 | Name | Default | When true |
 |---|---|---|
@@ -105,7 +105,7 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 	case map[string]Certificate:
 		return "map of a secret to {`certificateFile`, `keyFile`}", "none"
 	case V1Compatibility:
-		return "boolean, or map of switches to boolean", "true"
+		return "boolean, or map of switches to boolean", "false"
 	}
 	t.Fatalf("no words for the type %T", value)
 	return "", ""

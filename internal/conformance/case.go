@@ -78,10 +78,11 @@ func (s *suite) answer(ctx context.Context, c *bodyCase, objects []*schema.Objec
 	return body, err
 }
 
-// settings are mesh.yaml with the case's own values over it. Management ports
-// were part of Pilot's registry.
+// settings are mesh.yaml with the case's own values over it, for a mesh that
+// keeps all of Pilot's accidents. Management ports were part of Pilot's
+// registry.
 func (s *suite) settings(own map[string]any) (*mesh.Settings, error) {
-	all := map[string]any{}
+	all := map[string]any{"v1Compatibility": true}
 	maps.Copy(all, s.mesh)
 	maps.Copy(all, own)
 	all["mixerCheckServer"], all["mixerReportServer"] = "", ""
