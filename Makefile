@@ -6,9 +6,11 @@ SHELL       := /usr/bin/env bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# Clients such as kubectl read the version as a semantic one.
+# Clients such as kubectl read the version as a semantic one. Without a tag it
+# is the release that the tree becomes, with the commit.
 COMMIT      := $(shell git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
-VERSION     := $(shell git describe --tags --dirty 2>/dev/null || echo v0.0.0-dev+$(COMMIT))
+RELEASE     := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/release/release.go)
+VERSION     := $(shell git describe --tags --dirty 2>/dev/null || echo $(RELEASE)+$(COMMIT))
 LDFLAGS     := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 KUBECTL     := v1.37.2
@@ -69,6 +71,10 @@ docs: ## write the generated pages anew: fields, mesh settings, commands of isti
 	go test ./schema -run Reference -update
 	go test ./mesh -run SettingsPage -update
 	go test ./cmd/istioctl -run TestDocs -update
+
+.PHONY: envoy kubectl
+envoy: .tools/envoy ## fetch Envoy into .tools; what needs it does so by itself
+kubectl: .tools/kubectl ## build kubectl into .tools
 
 .PHONY: tools
 tools: .tools/envoy .tools/kubectl .tools/staticcheck ## fetch or build what tests and checks need into .tools

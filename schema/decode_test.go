@@ -14,8 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
-// sharedFiles lists files of the conformance data, which is kept beside the
-// repository.
+// sharedFiles lists files of the recorded data.
 func sharedFiles(t testing.TB, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(outside.Shared(t), pattern))
@@ -23,7 +22,7 @@ func sharedFiles(t testing.TB, pattern string) []string {
 		t.Fatal(err)
 	}
 	if len(files) == 0 {
-		outside.Missing(t, "../shared/"+pattern)
+		outside.Missing(t, "recorded "+pattern)
 	}
 	return files
 }

@@ -55,7 +55,7 @@ interrupted; a watch is done when it is interrupted.`,
 		Args:              unknownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: s.begin,
-		Version:           buildVersion(),
+		Version:           version,
 		// A slip such as crate for create is two letters at most.
 		SuggestionsMinimumDistance: 2,
 	}
@@ -127,7 +127,7 @@ func (s *session) checkFlags() error {
 func (s *session) connect(warn func(string)) (*client.Client, error) {
 	c, err := client.New(s.server, client.Options{
 		Timeout:   s.requestTimeout,
-		UserAgent: "istioctl/" + buildVersion(),
+		UserAgent: "istioctl/" + version,
 		Warn:      warn,
 	})
 	if err != nil {

@@ -4,26 +4,15 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	apiversion "k8s.io/apimachinery/pkg/version"
+
+	"github.com/pilot-api/pilot-api/internal/release"
 )
 
 // version is set at the build: -ldflags "-X main.version=…".
-var version string
-
-// buildVersion is the version of this program, from the build or from what Go
-// knows about it.
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
+var version = release.Version
 
 type versionFlags struct {
 	client bool
@@ -62,7 +51,7 @@ type versions struct {
 
 func clientVersion() apiversion.Info {
 	return apiversion.Info{
-		GitVersion: buildVersion(), GoVersion: runtime.Version(), Compiler: runtime.Compiler,
+		GitVersion: version, GoVersion: runtime.Version(), Compiler: runtime.Compiler,
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 }

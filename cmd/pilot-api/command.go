@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/pilot-api/pilot-api/internal/release"
 )
 
 // Exit codes.
@@ -21,7 +23,7 @@ const (
 )
 
 // Version, a semantic one, and commit are set by the linker (see Makefile).
-var version, commit = "v0.0.0-dev", ""
+var version, commit = release.Version, ""
 
 // errUsage marks what a person typed wrong.
 var errUsage = errors.New("usage")

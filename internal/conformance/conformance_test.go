@@ -15,7 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/internal/v1schema"
 )
 
-// recordedCases are those beside the repository.
+// recordedCases are Pilot's answers, where they are to be had.
 func recordedCases(t *testing.T) *suite {
 	t.Helper()
 	dir := outside.Shared(t, "conformance", "pilot-v1")

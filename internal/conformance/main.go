@@ -30,7 +30,8 @@ import (
 	"text/tabwriter"
 )
 
-// recorded is where the cases are unless another folder is named.
+// recorded is where the cases are unless another folder is named. They are not
+// part of the repository.
 const recorded = "../shared/conformance/pilot-v1"
 
 func main() {

@@ -16,6 +16,7 @@ const archive = "A case.\n-- in --\ninput\n-- out --\nwanted\n-- gone --\nonce\n
 type recorder struct {
 	testing.TB
 	errors   []string
+	skipped  bool
 	cleanups []func()
 }
 
@@ -24,11 +25,12 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }
 func (r *recorder) Failed() bool     { return len(r.errors) > 0 }
+func (r *recorder) Skipped() bool    { return r.skipped }
 func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 
 // use runs a test over the archive, with or without -update, and returns its
 // complaints and the archive afterwards.
-func use(t *testing.T, updating bool, test func(*Archive)) (complaints, after string) {
+func use(t *testing.T, updating, skipped bool, test func(*Archive)) (complaints, after string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "case.txtar")
 	if err := os.WriteFile(path, []byte(archive), 0o600); err != nil {
@@ -36,7 +38,7 @@ func use(t *testing.T, updating bool, test func(*Archive)) (complaints, after st
 	}
 	defer func(before bool) { *update = before }(*update)
 	*update = updating
-	r := &recorder{TB: t}
+	r := &recorder{TB: t, skipped: skipped}
 	test(Open(r, path))
 	for _, f := range r.cleanups {
 		f()
@@ -65,6 +67,7 @@ func TestWant(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		updating bool
+		skipped  bool
 		test     func(*Archive)
 		want     []string // in the complaints
 		after    string
@@ -75,9 +78,11 @@ func TestWant(t *testing.T) {
 		{name: "update", updating: true, test: changed, after: "A case.\n-- in --\ninput\n-- out --\nchanged\n-- new --\nnews\n"},
 		{name: "unclaimed", test: func(a *Archive) { a.Input("in") }, want: []string{"no test reads out", "no test reads gone"}, after: archive},
 		{name: "update drops the unclaimed", updating: true, test: func(a *Archive) { a.Input("in") }, after: "A case.\n-- in --\ninput\n"},
+		{name: "skipped", skipped: true, test: func(a *Archive) { a.Input("in") }, after: archive},
+		{name: "skipped update", updating: true, skipped: true, test: func(a *Archive) { a.Input("in") }, after: archive},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			complaints, after := use(t, tc.updating, tc.test)
+			complaints, after := use(t, tc.updating, tc.skipped, tc.test)
 			for _, want := range tc.want {
 				if !strings.Contains(complaints, want) {
 					t.Errorf("want a complaint with %q, got %q", want, complaints)

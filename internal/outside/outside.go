@@ -1,6 +1,7 @@
 // Package outside finds for tests what is not in the repository: tools that
-// make fetches, and the conformance data beside it. A test that cannot have
-// what it needs is skipped with a loud reason, and fails where CI is set.
+// make fetches, and recorded data that some machines have beside the
+// repository. A test that cannot have what it needs is skipped with a loud
+// reason, and fails where CI is set.
 package outside
 
 import (
@@ -22,14 +23,31 @@ func Tool(t testing.TB, name string) string {
 	return ""
 }
 
-// Shared returns the path of something below ../shared.
+// Shared returns the path of something in the recorded data.
 func Shared(t testing.TB, path ...string) string {
 	t.Helper()
-	full := filepath.Join(append([]string{filepath.Dir(Root(t)), "shared"}, path...)...)
+	full := shared(t, path)
 	if _, err := os.Stat(full); err != nil {
 		Missing(t, filepath.Join(append([]string{"../shared"}, path...)...))
 	}
 	return full
+}
+
+// HaveShared reports whether something is in the recorded data, for a test of
+// which only a part needs it. What is missing fails the test where CI is set.
+func HaveShared(t testing.TB, path ...string) bool {
+	t.Helper()
+	if _, err := os.Stat(shared(t, path)); err == nil {
+		return true
+	}
+	if os.Getenv("CI") != "" {
+		Missing(t, filepath.Join(append([]string{"../shared"}, path...)...))
+	}
+	return false
+}
+
+func shared(t testing.TB, path []string) string {
+	return filepath.Join(append([]string{filepath.Dir(Root(t)), "shared"}, path...)...)
 }
 
 // Root returns the absolute path of the repository.

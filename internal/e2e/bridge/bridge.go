@@ -5,9 +5,8 @@
 // One round (Poll) has three steps, each in a file of its own or several: Ask
 // gets listeners and clusters, and the route tables and endpoints those name,
 // over HTTP from the servers that a v1 bootstrap gives (ask.go, start.go); Turn
-// spells the answers in v3, field by field as in ../shared/envoy-v1/to-v3.md
-// (clusters.go to tcp.go); and the result is put into files that Envoy watches
-// (files.go). The bridge knows nothing but Envoy's formats, and refuses every
+// spells the answers in v3, field by field (clusters.go to tcp.go); and the
+// result is put into files that Envoy watches (files.go). The bridge knows nothing but Envoy's formats, and refuses every
 // v1 field that it does not know: nothing is lost on the way in silence.
 //
 // An old Envoy took captured connections. Here a client plays the kernel: what
