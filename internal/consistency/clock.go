@@ -1,0 +1,71 @@
+package consistency
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"time"
+)
+
+// clock ties revisions to time: the store has one order for all objects, so
+// whatever anybody was told bounds what everybody may be told afterwards.
+type clock struct {
+	told  []moment // By time, revisions growing: what was known when.
+	begun []moment // By time: from here on writes get revisions of at least this.
+}
+
+type moment struct {
+	at       time.Duration
+	revision int64
+}
+
+func newClock(h *History) *clock {
+	c := &clock{}
+	for i := range h.Operations {
+		op := &h.Operations[i]
+		if op.Outcome != OK || op.Revision == 0 {
+			continue
+		}
+		c.told = append(c.told, moment{op.Return, op.Revision})
+		if op.Verb.writes() {
+			c.begun = append(c.begun, moment{op.Call, op.Revision})
+		}
+	}
+	for _, w := range h.Watches {
+		for _, f := range w.Frames {
+			if f.Type != Began && f.Type != Broken && f.Type != Expired {
+				c.told = append(c.told, moment{f.At, f.Revision})
+			}
+		}
+	}
+	byTime := func(a, b moment) int { return int(a.at - b.at) }
+	slices.SortFunc(c.told, byTime)
+	slices.SortFunc(c.begun, byTime)
+	for i := 1; i < len(c.told); i++ {
+		c.told[i].revision = max(c.told[i].revision, c.told[i-1].revision)
+	}
+	for i := len(c.begun) - 2; i >= 0; i-- {
+		c.begun[i].revision = min(c.begun[i].revision, c.begun[i+1].revision)
+	}
+	return c
+}
+
+// floor is the oldest revision that the store may have been at: somebody had
+// already been told of it.
+func (c *clock) floor(at time.Duration) int64 {
+	i := sort.Search(len(c.told), func(i int) bool { return c.told[i].at >= at })
+	if i == 0 {
+		return 0
+	}
+	return c.told[i-1].revision
+}
+
+// ceiling is the newest revision that the store may have been at: the next one
+// is of a write that had not begun.
+func (c *clock) ceiling(at time.Duration) int64 {
+	i := sort.Search(len(c.begun), func(i int) bool { return c.begun[i].at > at })
+	if i == len(c.begun) {
+		return math.MaxInt64
+	}
+	return c.begun[i].revision - 1
+}
