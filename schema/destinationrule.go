@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"fmt"
 	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
@@ -40,11 +39,7 @@ func checkDestinationRule(r *networking.DestinationRule) diag.List {
 	first := map[string]int{}
 	for i, subset := range r.Subsets {
 		at := indexField("spec.subsets", i)
-		if earlier, ok := first[subset.Name]; ok {
-			p.duplicate(at+".name", fmt.Sprintf("is already given in spec.subsets[%d]", earlier))
-		} else {
-			first[subset.Name] = i
-		}
+		repeated(&p, at+".name", "spec.subsets", first, subset.Name, i)
 		p.trafficPolicy(at+".trafficPolicy", subset.TrafficPolicy)
 	}
 	p.exportToSomeone(r.ExportTo)

@@ -7,11 +7,13 @@ import (
 
 // exportTo checks the one list that all networking kinds have, spec.exportTo.
 func (p *problems) exportTo(namespaces []string) {
+	seen := map[string]int{}
 	for i, namespace := range namespaces {
-		at := fmt.Sprintf("spec.exportTo[%d]", i)
-		if first := slices.Index(namespaces, namespace); first < i {
-			p.duplicate(at, fmt.Sprintf("is already given in spec.exportTo[%d]", first))
-		} else if (namespace == "*" || namespace == "~") && len(namespaces) > 1 {
+		at := indexField("spec.exportTo", i)
+		if repeated(p, at, "spec.exportTo", seen, namespace, i) {
+			continue
+		}
+		if (namespace == "*" || namespace == "~") && len(namespaces) > 1 {
 			p.invalidValue(at, namespace, "must stand alone: it means all namespaces (*) or none (~)")
 		}
 	}

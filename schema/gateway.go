@@ -49,23 +49,15 @@ func checkGateway(g *networking.Gateway) diag.List {
 	for i, server := range g.Servers {
 		at := fmt.Sprintf("spec.servers[%d]", i)
 		p.server(at, server)
-		p.once(at+".port.name", ports, server.GetPort().GetName(), i)
+		repeated(&p, at+".port.name", "spec.servers", ports, server.GetPort().GetName(), i)
 		if server.Name != "" {
-			p.once(at+".name", names, server.Name, i)
+			repeated(&p, at+".name", "spec.servers", names, server.Name, i)
 		}
 	}
 	if len(g.Selector) > 0 {
 		p.warn("spec.selector", "has no effect: every proxy of the role router opens the ports")
 	}
 	return p.list
-}
-
-func (p *problems) once(field string, seen map[string]int, name string, i int) {
-	if first, ok := seen[name]; ok {
-		p.duplicate(field, fmt.Sprintf("is already given in spec.servers[%d]", first))
-		return
-	}
-	seen[name] = i
 }
 
 func (p *problems) server(field string, s *networking.Server) {

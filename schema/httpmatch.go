@@ -9,7 +9,7 @@ import (
 	networking "istio.io/api/networking/v1alpha3"
 )
 
-func (p *problems) httpMatch(field string, m *networking.HTTPMatchRequest, s *networking.VirtualService) {
+func (p *problems) httpMatch(field string, m *networking.HTTPMatchRequest, forSidecars bool) {
 	p.regexMatch(field+".uri", m.Uri)
 	p.textMatch(field+".scheme", m.Scheme)
 	p.textMatch(field+".method", m.Method)
@@ -25,7 +25,7 @@ func (p *problems) httpMatch(field string, m *networking.HTTPMatchRequest, s *ne
 	if m.IgnoreUriCase && m.GetUri().GetRegex() != "" {
 		p.warn(field+".ignoreUriCase", "has no effect on a regex; begin it with (?i)")
 	}
-	if slices.Contains(gatewaysOf(s), meshGateway) {
+	if forSidecars {
 		p.noClaims(field+".headers", m.Headers)
 		p.noClaims(field+".withoutHeaders", m.WithoutHeaders)
 	}

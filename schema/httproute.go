@@ -10,12 +10,12 @@ import (
 )
 
 // What excludes what in a route is the JSON Schema's business.
-func (p *problems) httpRoute(field string, r *networking.HTTPRoute, s *networking.VirtualService) {
+func (p *problems) httpRoute(field string, r *networking.HTTPRoute, forSidecars bool) {
 	if len(r.Route) == 0 && r.Redirect == nil && r.DirectResponse == nil && r.Delegate == nil {
 		p.required(field+".route", "must be given, or else redirect, directResponse or delegate")
 	}
 	for i, m := range r.Match {
-		p.httpMatch(indexField(field+".match", i), m, s)
+		p.httpMatch(indexField(field+".match", i), m, forSidecars)
 	}
 	for i, d := range r.Route {
 		at := indexField(field+".route", i)

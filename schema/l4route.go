@@ -1,17 +1,13 @@
 package schema
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	networking "istio.io/api/networking/v1alpha3"
 )
 
-func (p *problems) tlsRoute(field string, r *networking.TLSRoute, s *networking.VirtualService) {
+func (p *problems) tlsRoute(field string, r *networking.TLSRoute, hosts []string, set hostSet) {
 	for i, m := range r.Match {
 		for j, name := range m.SniHosts {
-			p.sniHost(indexField(indexField(field+".match", i)+".sniHosts", j), name, s)
+			p.sniHost(indexField(indexField(field+".match", i)+".sniHosts", j), name, hosts, set)
 		}
 	}
 	p.connectionRoute(field+".route", r.Route)
@@ -27,12 +23,12 @@ func (p *problems) connectionRoute(field string, route []*networking.RouteDestin
 	p.weights(field, len(route), func(i int) int32 { return route[i].Weight })
 }
 
-func (p *problems) sniHost(field, name string, s *networking.VirtualService) {
+func (p *problems) sniHost(field, name string, hosts []string, set hostSet) {
 	if isIP(name) {
 		p.warn(field, "is an address, and clients do not ask for addresses")
 		return
 	}
-	if len(s.Hosts) > 0 && !slices.ContainsFunc(s.Hosts, func(host string) bool { return hostWithin(name, host) }) {
-		p.invalidValue(field, name, fmt.Sprintf("must be within one of spec.hosts: %s", strings.Join(s.Hosts, ", ")))
+	if len(hosts) > 0 && !set.covers(name) {
+		p.invalidValue(field, name, "must be within one of spec.hosts: "+some(hosts))
 	}
 }

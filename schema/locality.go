@@ -13,11 +13,10 @@ func (p *problems) locality(field string, l *networking.LocalityLoadBalancerSett
 	if len(l.GetDistribute()) > 0 && len(l.GetFailover()) > 0 {
 		p.forbidden(field+".failover", "cannot stand beside distribute: shares are fixed, or follow what fails")
 	}
-	var from []string
+	from := localities{}
 	for i, d := range l.GetDistribute() {
 		at := indexField(field+".distribute", i)
 		p.overlap(at+".from", d.From, from)
-		from = append(from, d.From)
 		p.distribution(at+".to", d.To)
 	}
 	for i, f := range l.GetFailover() {
@@ -30,11 +29,10 @@ func (p *problems) locality(field string, l *networking.LocalityLoadBalancerSett
 
 func (p *problems) distribution(field string, to map[string]uint32) {
 	var sum uint64
-	var seen []string
+	seen := localities{}
 	for _, locality := range slices.Sorted(maps.Keys(to)) {
 		at := keyField(field, locality)
 		p.overlap(at, locality, seen)
-		seen = append(seen, locality)
 		sum += uint64(to[locality])
 		if to[locality] == 0 {
 			p.invalidValue(at, 0, "must be from 1 to 100; leave out a locality that gets nothing")
@@ -48,23 +46,51 @@ func (p *problems) distribution(field string, to map[string]uint32) {
 // overlap checks a locality, region/zone/subzone, by itself and against those
 // before it. A star stands at the end, for all that begins like this; so does
 // nothing.
-func (p *problems) overlap(field, locality string, seen []string) {
+func (p *problems) overlap(field, locality string, seen localities) {
 	star := strings.Index(locality, "*")
-	if star >= 0 && star < len(locality)-1 || slices.Contains(strings.Split(locality, "/"), "") || strings.Count(locality, "/") > 2 {
+	steps := strings.Split(locality, "/")
+	if star >= 0 && star < len(locality)-1 || slices.Contains(steps, "") || len(steps) > 3 {
 		p.invalidValue(field, locality, "must be region, region/zone or region/zone/subzone, perhaps ending with *")
 		return
 	}
-	for _, other := range seen {
-		if localityWithin(locality, other) || localityWithin(other, locality) {
-			p.duplicate(field, "overlaps with "+other)
-			return
-		}
+	if other, overlaps := seen.add(locality); overlaps {
+		p.duplicate(field, "overlaps with "+other)
 	}
 }
 
-func localityWithin(inner, outer string) bool {
-	outer = strings.TrimSuffix(strings.TrimSuffix(outer, "*"), "/")
-	return outer == "" || inner == outer || strings.HasPrefix(inner, outer+"/")
+// localities are those given so far and all that they are within, without the
+// star that may end them.
+type localities map[string]givenLocality
+
+type givenLocality struct {
+	text  string // as it was given
+	whole bool   // not only a part of it
+}
+
+// add takes a locality in, unless it overlaps with one that is there.
+func (l localities) add(locality string) (other string, overlaps bool) {
+	own := strings.TrimSuffix(strings.TrimSuffix(locality, "*"), "/")
+	if there, ok := l[own]; ok {
+		return there.text, true
+	}
+	around := []string{""}
+	for i, c := range own {
+		if c == '/' {
+			around = append(around, own[:i])
+		}
+	}
+	for _, outer := range around {
+		if there := l[outer]; there.whole {
+			return there.text, true
+		}
+	}
+	for _, outer := range around {
+		if _, ok := l[outer]; !ok {
+			l[outer] = givenLocality{text: locality}
+		}
+	}
+	l[own] = givenLocality{locality, true}
+	return "", false
 }
 
 func (p *problems) failover(field string, f *networking.LocalityLoadBalancerSetting_Failover) {

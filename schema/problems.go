@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -67,6 +68,18 @@ func (p *problems) duplicate(field, message string) {
 	p.add(diag.Error, diag.FieldDuplicate, field, "", message)
 }
 
+// repeated refuses the entry i of a list for a value that an earlier one has.
+// Values and the entries that had them first are kept in seen.
+func repeated[V comparable](p *problems, field, list string, seen map[V]int, value V, i int) bool {
+	first, given := seen[value]
+	if given {
+		p.duplicate(field, fmt.Sprintf("is already given in %s[%d]", list, first))
+	} else {
+		seen[value] = i
+	}
+	return given
+}
+
 func (p *problems) warn(field, message string) {
 	p.add(diag.Warning, diag.NotHonoured, field, "", message)
 }
@@ -83,6 +96,15 @@ func (p *problems) advise(check func(*problems), suffix string) {
 		}
 		p.put(found)
 	}
+}
+
+// some are texts for a message, as many as a person would read.
+func some(texts []string) string {
+	const most = 10
+	if len(texts) <= most {
+		return strings.Join(texts, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], ", "), len(texts)-most)
 }
 
 // short is a value as JSON that fits in a message.

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -53,8 +54,9 @@ func checkServiceEntry(s *networking.ServiceEntry) diag.List {
 	p.addresses(s)
 	p.ports(s)
 	p.resolution(s)
+	names := portNames(s)
 	for i, endpoint := range s.Endpoints {
-		p.endpoint(fmt.Sprintf("spec.endpoints[%d]", i), endpoint, s)
+		p.endpoint(indexField("spec.endpoints", i), endpoint, s, names)
 	}
 	p.exportTo(s.ExportTo)
 	if s.WorkloadSelector != nil && len(s.WorkloadSelector.Labels) == 0 {
@@ -64,14 +66,14 @@ func checkServiceEntry(s *networking.ServiceEntry) diag.List {
 }
 
 func (p *problems) hosts(s *networking.ServiceEntry) {
+	seen := map[string]int{}
 	for i, host := range s.Hosts {
-		at := fmt.Sprintf("spec.hosts[%d]", i)
+		at := indexField("spec.hosts", i)
 		wildcard := strings.HasPrefix(host, "*")
 		switch {
 		case host == "*":
 			p.invalidValue(at, host, "must not be the bare wildcard: a service has a name; *.example.com would do")
-		case slices.Contains(s.Hosts[:i], host):
-			p.duplicate(at, fmt.Sprintf("is already given in spec.hosts[%d]", slices.Index(s.Hosts, host)))
+		case repeated(p, at, "spec.hosts", seen, host, i):
 		case wildcard && byDNS(s) && len(s.Endpoints) == 0:
 			p.invalidValue(at, host, fmt.Sprintf("must be a whole host name for resolution %s without endpoints: a wildcard cannot be looked up", s.Resolution))
 		case !wildcard && s.Resolution == networking.ServiceEntry_DYNAMIC_DNS:
@@ -96,16 +98,8 @@ func (p *problems) ports(s *networking.ServiceEntry) {
 	names, numbers := map[string]int{}, map[uint32]int{}
 	for i, port := range s.Ports {
 		at := fmt.Sprintf("spec.ports[%d]", i)
-		if first, ok := names[port.Name]; ok {
-			p.duplicate(at+".name", fmt.Sprintf("is already given in spec.ports[%d]", first))
-		} else {
-			names[port.Name] = i
-		}
-		if first, ok := numbers[port.Number]; ok {
-			p.duplicate(at+".number", fmt.Sprintf("is already given in spec.ports[%d]", first))
-		} else {
-			numbers[port.Number] = i
-		}
+		repeated(p, at+".name", "spec.ports", names, port.Name, i)
+		repeated(p, at+".number", "spec.ports", numbers, port.Number, i)
 		p.protocol(at+".protocol", port.Protocol)
 	}
 }
@@ -142,15 +136,15 @@ func (p *problems) resolution(s *networking.ServiceEntry) {
 
 // An endpoint is a WorkloadEntry inside a ServiceEntry, so its address must
 // also suit the resolution, and its ports those of the service.
-func (p *problems) endpoint(field string, e *networking.WorkloadEntry, s *networking.ServiceEntry) {
+func (p *problems) endpoint(field string, e *networking.WorkloadEntry, s *networking.ServiceEntry, names map[string]bool) {
 	p.workload(field, e)
 	p.endpointAddress(field+".address", e, s)
 	if strings.HasPrefix(e.Address, unixPrefix) && len(s.Ports) != 1 {
 		p.invalid("spec.ports", "must be exactly one when an endpoint is a Unix socket")
 	}
 	for name := range e.Ports {
-		if !slices.ContainsFunc(s.Ports, func(port *networking.ServicePort) bool { return port.Name == name }) {
-			p.invalid(keyField(field+".ports", name), "must be named after a port of the service: "+portNames(s))
+		if !names[name] {
+			p.invalid(keyField(field+".ports", name), "must be named after a port of the service: "+some(slices.Sorted(maps.Keys(names))))
 		}
 	}
 }
@@ -166,10 +160,10 @@ func (p *problems) endpointAddress(field string, e *networking.WorkloadEntry, s 
 	}
 }
 
-func portNames(s *networking.ServiceEntry) string {
-	names := make([]string, len(s.Ports))
-	for i, port := range s.Ports {
-		names[i] = port.Name
+func portNames(s *networking.ServiceEntry) map[string]bool {
+	names := make(map[string]bool, len(s.Ports))
+	for _, port := range s.Ports {
+		names[port.Name] = true
 	}
-	return strings.Join(names, ", ")
+	return names
 }

@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -46,11 +45,13 @@ func checkVirtualService(s *networking.VirtualService) diag.List {
 	if len(s.Http)+len(s.Tls)+len(s.Tcp) == 0 {
 		p.required("spec.http", "must have a route, or else tls or tcp")
 	}
+	forSidecars := slices.Contains(gatewaysOf(s), meshGateway)
 	for i, route := range s.Http {
-		p.httpRoute(fmt.Sprintf("spec.http[%d]", i), route, s)
+		p.httpRoute(indexField("spec.http", i), route, forSidecars)
 	}
+	hosts := newHostSet(s.Hosts)
 	for i, route := range s.Tls {
-		p.tlsRoute(fmt.Sprintf("spec.tls[%d]", i), route, s)
+		p.tlsRoute(indexField("spec.tls", i), route, s.Hosts, hosts)
 	}
 	for i, route := range s.Tcp {
 		p.connectionRoute(fmt.Sprintf("spec.tcp[%d].route", i), route.Route)
@@ -81,28 +82,16 @@ func (p *problems) delegated(s *networking.VirtualService) {
 }
 
 func (p *problems) virtualHosts(s *networking.VirtualService) {
-	for i, host := range s.Hosts {
-		at := fmt.Sprintf("spec.hosts[%d]", i)
-		if host == "*" && slices.Contains(gatewaysOf(s), meshGateway) {
-			p.invalidValue(at, host, "must not be the bare wildcard for sidecars; name gateways other than mesh, or use *.example.com")
+	forSidecars := slices.Contains(gatewaysOf(s), meshGateway)
+	for i, first := range firstOverlaps(s.Hosts) {
+		at := indexField("spec.hosts", i)
+		if s.Hosts[i] == "*" && forSidecars {
+			p.invalidValue(at, "*", "must not be the bare wildcard for sidecars; name gateways other than mesh, or use *.example.com")
 		}
-		if first := slices.IndexFunc(s.Hosts[:i], func(other string) bool { return hostsOverlap(other, host) }); first >= 0 {
+		if first < i {
 			p.duplicate(at, fmt.Sprintf("is already covered by, or covers, %s in spec.hosts[%d]", s.Hosts[first], first))
 		}
 	}
-}
-
-// hostsOverlap tells whether there is a name that both hosts, perhaps
-// wildcards, stand for.
-func hostsOverlap(a, b string) bool { return hostWithin(a, b) || hostWithin(b, a) }
-
-// hostWithin tells whether all that a host stands for, another stands for too.
-func hostWithin(inner, outer string) bool {
-	suffix, wildcard := strings.CutPrefix(outer, "*")
-	if !wildcard {
-		return inner == outer
-	}
-	return strings.HasSuffix(strings.TrimPrefix(inner, "*"), suffix)
 }
 
 func (p *problems) destination(field string, d *networking.Destination) {
