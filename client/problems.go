@@ -17,7 +17,8 @@ type Problems struct {
 }
 
 // Problems asks for what was found when the objects were compiled, all
-// together and for each proxy, which is a moment after they were written.
+// together and for each proxy. The server answers once all that was written
+// before is compiled, and fails when that takes more than some seconds.
 func (c *Client) Problems(ctx context.Context) (*Problems, error) {
 	body, err := c.call(ctx, request{method: http.MethodGet, url: c.base + "/debug/problems"}, maxListAnswer)
 	if err != nil {

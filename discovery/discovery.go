@@ -16,11 +16,8 @@ package discovery
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"sync/atomic"
 
-	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -64,9 +61,7 @@ type Server struct {
 	opts    Options
 	metrics *metrics
 	current atomic.Pointer[generation]
-
-	mu      sync.Mutex
-	refused diag.List // why the newest snapshot was not published; nil when it was
+	newest  verdict
 }
 
 // New makes a server that knows nothing until Run. It panics when metrics of
@@ -97,17 +92,4 @@ func (s *Server) Revision() int64 {
 		return g.mesh.Revision
 	}
 	return 0
-}
-
-// Problems is everything that the published configuration could not honour,
-// sorted by object and without repetitions. What one Envoy version cannot
-// express is among it once a proxy has asked in that version.
-func (s *Server) Problems() diag.List {
-	s.mu.Lock()
-	all := slices.Clone(s.refused)
-	s.mu.Unlock()
-	if g := s.current.Load(); g != nil {
-		all = append(all, g.problems()...)
-	}
-	return sorted(all)
 }

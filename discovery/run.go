@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // Run follows the source until ctx ends, and returns ctx's error then. What is
@@ -53,29 +54,26 @@ func (s *Server) follow(ctx context.Context) {
 	start := time.Now()
 	next, err := s.build(objs, revision, before)
 	if err != nil {
-		s.refuse(revision, err)
+		s.refuse(objs, revision, err)
 		return
 	}
-	s.publish(next)
+	s.publish(objs, next)
 	took := time.Since(start)
 	s.metrics.publish.Observe(took.Seconds())
 	s.opts.Log.InfoContext(ctx, "published", "revision", revision,
 		"services", len(next.mesh.Services), "views", next.viewCount(), "proxies", next.proxyCount(), "took", took)
 }
 
-func (s *Server) publish(g *generation) {
-	s.mu.Lock()
-	s.refused = nil
-	s.mu.Unlock()
+func (s *Server) publish(objs []*schema.Object, g *generation) {
 	s.current.Store(g)
+	s.newest.pass(objs, g.mesh.Revision, g, nil)
 	s.metrics.generations.Inc()
 }
 
 // refuse keeps the whole last generation.
-func (s *Server) refuse(revision int64, err error) {
+func (s *Server) refuse(objs []*schema.Object, revision int64, err error) {
 	s.opts.Log.Error("not published: the last good configuration stays", "revision", revision, "err", err)
 	s.metrics.refusals.Inc()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.refused = diag.List{refusal("nothing of this state of the configuration is in force, all proxies keep what they had: " + err.Error())}
+	s.newest.pass(objs, revision, nil,
+		diag.List{refusal("nothing of this state of the configuration is in force, all proxies keep what they had: " + err.Error())})
 }

@@ -85,14 +85,14 @@ func TestBadSnapshotKeepsTheLastGood(t *testing.T) {
 		if got := v3(t, s, discovery.ClusterType, nodeA); got.Version != before.Version {
 			t.Error("clusters changed")
 		}
-		if text := s.Problems().Error(); !strings.Contains(text, "proxies keep what they had") {
+		if text := s.Report().Problems.Error(); !strings.Contains(text, "proxies keep what they had") {
 			t.Errorf("problems do not say so: %s", text)
 		}
 
 		src.set(web)
 		time.Sleep(pause)
-		if s.Revision() != 3 || len(s.Problems()) != 0 {
-			t.Errorf("revision %d, problems %v after the recovery", s.Revision(), s.Problems())
+		if s.Revision() != 3 || len(s.Report().Problems) != 0 {
+			t.Errorf("revision %d, problems %v after the recovery", s.Revision(), s.Report().Problems)
 		}
 	})
 }

@@ -121,14 +121,14 @@ func TestProxiesAreBounded(t *testing.T) {
 func TestProblems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := follow(t, newObjects(service(t, "web.example", "10.1.0.1"), timeout(t, "nobody.example", 1)), discovery.Options{})
-		before := s.Problems()
+		before := s.Report().Problems
 		if len(before) != 1 || before[0].Object.Name != "timeout" {
 			t.Errorf("want one problem, of the rule for a service that is not there, found %v", before)
 		}
 		for _, node := range []string{nodeA, nodeB, nodeWeb} {
 			everything(t, s, node)
 		}
-		if after := s.Problems(); len(after) != len(before) {
+		if after := s.Report().Problems; len(after) != len(before) {
 			t.Errorf("problems after proxies asked: %v", after)
 		}
 	})

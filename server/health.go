@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-
-	"github.com/pilot-api/pilot-api/diag"
 )
 
 // Check is one condition of being ready. Its error is shown at /readyz to
@@ -58,19 +56,6 @@ func writePlain(w http.ResponseWriter, code int, text string) {
 
 func (s *Server) version(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, s.opts.Version)
-}
-
-// problems answers what the published configuration could not honour, and the
-// revision that it was compiled from.
-func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
-	found := s.opts.Discovery.Problems()
-	if found == nil {
-		found = diag.List{}
-	}
-	return writeJSON(w, r, struct {
-		Revision int64     `json:"revision"`
-		Problems diag.List `json:"problems"`
-	}{s.opts.Discovery.Revision(), found})
 }
 
 // index lists the paths that can be asked without knowing more.

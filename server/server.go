@@ -11,7 +11,8 @@
 //	read.go, write.go, patch.go   GET and LIST; POST, PUT, DELETE; PATCH
 //	watch.go, stream.go           ?watch=true: what is asked, what is sent
 //	groups.go, openapi.go         what there is: /apis, and for kubectl /openapi
-//	health.go                     /healthz, /readyz, /version, /debug/problems
+//	health.go                     /healthz, /readyz, /version
+//	problems.go                   /debug/problems
 //	discovery_v1.go, _v3.go       Envoy's polls, read by poll.go
 //	cachestats.go                 /cache_stats: what v1 polls were answered
 //	webpages.go                   what web pages may not do through a browser
@@ -158,7 +159,7 @@ func (s *Server) mountAPI(r chi.Router) {
 		s.mountKind(r, kind)
 	}
 	if s.opts.Discovery != nil {
-		r.Get("/debug/problems", s.handle(s.problems))
+		r.Get("/debug/problems", s.bounded(s.problems))
 	}
 }
 

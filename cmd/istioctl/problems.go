@@ -24,7 +24,9 @@ func newProblems(s *session) *cobra.Command {
 		Long: `Show what the objects ask for and the configuration of the proxies cannot give:
 a version that no instance has, a rule that is never used, a field that an Envoy
 cannot follow. The server finds this when it compiles all objects together, a
-moment after one was written; -o yaml tells the revision that was compiled.
+moment after one was written. The answer waits until everything written before
+is compiled; if that is not done within 10 s, the exit code is 1. -o yaml tells
+the revision that was compiled.
 
 Objects of all namespaces are looked at, or of the one that -n names. Problems
 are no failure: the exit code is 0.`,

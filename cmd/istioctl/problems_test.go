@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -81,5 +83,18 @@ func TestProblemsForPrograms(t *testing.T) {
 	}
 	if _, stderr, code := run(t, url, "", "problems", "pods"); code != exitUsage || !strings.Contains(stderr, `no kind "pods"`) {
 		t.Errorf("problems pods: exit %d: %s", code, stderr)
+	}
+}
+
+func TestProblemsNotCompiledInTime(t *testing.T) {
+	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusGatewayTimeout)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504,"message":"that of revision 7 is in force"}`)
+	}))
+	t.Cleanup(late.Close)
+	stdout, stderr, code := run(t, late.URL, "", "problems")
+	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "that of revision 7 is in force") {
+		t.Errorf("exit %d: %s\n%s", code, stderr, stdout)
 	}
 }

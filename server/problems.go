@@ -1,0 +1,76 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+var problemParams = params("resourceVersion")
+
+// publishTimeout is how long the problems wait for the configuration of the
+// revision that is asked for. It is shorter than what clients wait.
+const publishTimeout = 10 * time.Second
+
+// problems answers what the published configuration could not honour, and the
+// revision that it was compiled from. As in a list, resourceVersion says how
+// fresh that must be: unset it is the newest, 0 whatever is at hand, anything
+// else not older than that.
+func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	if err := checkParams(q, problemParams); err != nil {
+		return err
+	}
+	atLeast, err := atLeastParam(q)
+	if err != nil {
+		return err
+	}
+	if err := s.awaitPublished(r.Context(), atLeast); err != nil {
+		return err
+	}
+	report := s.opts.Discovery.Report()
+	if report.Problems == nil {
+		report.Problems = diag.List{}
+	}
+	return writeJSON(w, r, struct {
+		Revision int64     `json:"revision"`
+		Problems diag.List `json:"problems"`
+	}{report.Revision, report.Problems})
+}
+
+// awaitPublished waits until the objects as fresh as wanted, in the sense of
+// store.ReadOptions, have been compiled.
+func (s *Server) awaitPublished(ctx context.Context, atLeast int64) error {
+	if atLeast == store.Any {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	// A list of nothing brings what is read here up to the revision.
+	list, err := s.opts.Reads.List(ctx, nothing, store.ListOptions{AtLeast: atLeast})
+	if err == nil {
+		atLeast = cmp.Or(atLeast, list.Revision)
+		err = s.opts.Discovery.Await(ctx, atLeast)
+	}
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	wanted := "the newest revision"
+	if atLeast > 0 {
+		wanted = "revision " + strconv.FormatInt(atLeast, 10)
+	}
+	return plainStatus(http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
+		"the configuration of %s has not been compiled in time: that of revision %d is in force; ask with resourceVersion=0 for its problems",
+		wanted, s.opts.Discovery.Revision())
+}
+
+// nothing is a scope that no object is in, for no namespace has such a name.
+var nothing = store.Scope{Kind: schema.Kinds()[0], Namespace: "-"}

@@ -1,0 +1,74 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/cache"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// followed is a server whose proxies follow the objects that are written.
+func followed(t *testing.T) *world {
+	t.Helper()
+	mem := memory.New()
+	view := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
+	proxies := discovery.New(discovery.Options{Source: view})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = view.Run(ctx) })
+	running.Go(func() { _ = proxies.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return start(t, func(o *server.Options) {
+		o.Store, o.Reads, o.Discovery = store.Strict(mem), view, proxies
+	})
+}
+
+// TestProblemsOfWhatWasJustWritten: who writes an object and then asks sees
+// what is wrong with it.
+func TestProblemsOfWhatWasJustWritten(t *testing.T) {
+	w := followed(t)
+	for i := range 25 {
+		name := fmt.Sprintf("rule-%d", i)
+		w.create(name)
+		var found struct {
+			Revision int64
+			Problems []struct{ Object struct{ Name string } }
+		}
+		answer := w.do("GET", "/debug/problems", "")
+		if err := json.Unmarshal([]byte(answer.text), &found); err != nil {
+			t.Fatal(err)
+		}
+		told := false
+		for _, p := range found.Problems {
+			told = told || p.Object.Name == name
+		}
+		if !told {
+			t.Fatalf("nothing about %s, whose service is not there, at revision %d", name, found.Revision)
+		}
+	}
+}
+
+func TestProblemsOfARevision(t *testing.T) {
+	w := followed(t)
+	for query, code := range map[string]int{
+		"":                                 http.StatusOK,
+		"?resourceVersion=0":               http.StatusOK,
+		"?resourceVersion=1":               http.StatusOK,
+		"?resourceVersion=99&timeout=20ms": http.StatusGatewayTimeout,
+		"?resourceVersion=newest":          http.StatusBadRequest,
+		"?revision=1":                      http.StatusBadRequest,
+	} {
+		if got := w.do("GET", "/debug/problems"+query, ""); got.StatusCode != code {
+			t.Errorf("%q: status %d, want %d: %s", query, got.StatusCode, code, got.text)
+		}
+	}
+}
