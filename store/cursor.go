@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// cursor is one watch over a History. It holds a revision, not a queue.
+// cursor is one watch over a ChangeLog. It holds a revision, not a queue.
 type cursor struct {
-	history *History
-	scope   Scope
-	after   int64 // everything up to here was delivered
-	epoch   int
+	log   *ChangeLog
+	scope Scope
+	after int64 // everything up to here was delivered
+	epoch int
 
 	out      chan Batch
 	progress chan struct{} // holds a wish for an empty batch
@@ -54,7 +54,7 @@ func (c *cursor) follow(ctx context.Context) error {
 		select {
 		case <-moved:
 		case <-c.progress:
-			// The wish counts from now: look at the history once more.
+			// The wish counts from now: look at the log once more.
 			wished = true
 		case <-ctx.Done():
 			return ctx.Err()
@@ -65,21 +65,21 @@ func (c *cursor) follow(ctx context.Context) error {
 // next is the first batch beyond the cursor's place. When there is none, the
 // place moves up to the newest revision, and the channel tells of more.
 func (c *cursor) next() (Batch, <-chan struct{}, error) {
-	h := c.history
-	h.mu.RLock()
-	defer h.mu.RUnlock()
+	l := c.log
+	l.mu.RLock()
+	defer l.mu.RUnlock()
 	switch {
-	case c.epoch != h.epoch:
-		return Batch{}, nil, h.expiredLocked(c.after)
-	case c.after < h.floor:
+	case c.epoch != l.epoch:
+		return Batch{}, nil, l.expiredLocked(c.after)
+	case c.after < l.floor:
 		return Batch{}, nil, &Error{Kind: ErrSlow, Detail: fmt.Sprintf(
-			"stopped reading at revision %d, the oldest changes kept follow revision %d", c.after, h.floor)}
+			"stopped reading at revision %d, the oldest changes kept follow revision %d", c.after, l.floor)}
 	}
-	if ahead := h.sinceLocked(c.after); len(ahead) > 0 {
+	if ahead := l.sinceLocked(c.after); len(ahead) > 0 {
 		return ahead[0], nil, nil
 	}
-	c.after = max(c.after, h.head)
-	return Batch{}, h.moved, nil
+	c.after = max(c.after, l.head)
+	return Batch{}, l.moved, nil
 }
 
 // deliver sends the part of a batch that is in scope, and counts it as
@@ -101,31 +101,4 @@ func (c *cursor) send(ctx context.Context, b Batch) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// Size is the length of a batch's objects as JSON, in bytes. In memory they take
-// about twice as much.
-func (b Batch) Size() int {
-	size := 0
-	for _, ev := range b.Events {
-		size += len(ev.Object.JSON())
-		if ev.Previous != nil {
-			size += len(ev.Previous.JSON())
-		}
-	}
-	return size
-}
-
-// In is the part of a batch that is in scope.
-func (b Batch) In(scope Scope) Batch {
-	if scope == (Scope{}) {
-		return b
-	}
-	in := Batch{Revision: b.Revision}
-	for _, ev := range b.Events {
-		if scope.Contains(ev.Object.Key()) {
-			in.Events = append(in.Events, ev)
-		}
-	}
-	return in
 }

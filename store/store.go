@@ -4,7 +4,7 @@
 // store/cache follows any of them and answers reads from memory.
 //
 // What implementations share is here as well: Op.Apply is the rules of a write,
-// Index a sorted set of objects, History a bounded past with watches over it.
+// Index a sorted set of objects, ChangeLog a bounded past with watches over it.
 // Strict is the door that checks what comes in, ToStatus and FromStatus are
 // errors as they go over the wire.
 //
@@ -64,6 +64,9 @@ type List struct {
 	// nothing and repeats nothing.
 	Revision int64
 	Items    []*schema.Object
+	// Unreadable is how many objects of the scope are stored but cannot be
+	// read, and are left out.
+	Unreadable int
 }
 
 // Reader is the read side. All methods are safe for concurrent use. Objects
@@ -81,8 +84,24 @@ type Reader interface {
 	// after is beyond the store's revision.
 	Watch(ctx context.Context, scope Scope, after int64) (Watcher, error)
 	// Revision is the newest revision of the store, linearizable: not older
-	// than any write acknowledged before the call began.
+	// than any write acknowledged before the call began. A watch of
+	// everything comes to it by changes alone.
 	Revision(ctx context.Context) (int64, error)
+}
+
+// Rewinder is a Reader that knows how far back it can be read.
+type Rewinder interface {
+	// Rewind returns the oldest revision, not older than to, that lists
+	// (ListOptions.Exact) and watches can start from. It may be gone when
+	// they do: then they say ErrExpired.
+	Rewind(ctx context.Context, to int64) (int64, error)
+}
+
+// Counter is a Reader that can count without reading.
+type Counter interface {
+	// Count is how many objects are stored, those that cannot be read
+	// included, at a revision that is linearizable as that of Revision.
+	Count(ctx context.Context) (count int, revision int64, err error)
 }
 
 // Interface is a whole store.
@@ -115,9 +134,9 @@ type Interface interface {
 	Txn(ctx context.Context, ops []Op) ([]*schema.Object, error)
 }
 
-// MaxTxnOps bounds one transaction, with etcd's own default of 128 requests a
-// transaction in mind.
-const MaxTxnOps = 128
+// MaxTxnOps bounds one transaction: etcd's own default is 128 requests, and one
+// of them is the store's.
+const MaxTxnOps = 127
 
 // Preconditions guard a delete; empty fields are not checked.
 type Preconditions struct {

@@ -47,6 +47,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	objects := etcd.New(backend.client, o.etcdPrefix, log)
 	view := cache.New(objects, cache.Options{Log: log})
+	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "pilot_cache_relists_total",
+		Help: "How often all objects were listed anew because changes had been missed.",
+	}, func() float64 { return float64(view.Relists()) }))
 	proxies := discovery.New(discovery.Options{Source: view, Settings: settings, Log: log, Registry: registry})
 	api := server.New(server.Options{
 		Store:     store.Strict(objects),

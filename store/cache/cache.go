@@ -2,16 +2,21 @@
 // the list's revision. It is the informer of a user's program, and in the
 // server it answers every read:
 //
-//	source ──list, watch──▶ feed ──▶ index, history ──▶ Get, List, Watch
+//	source ──list, watch──▶ feed ──▶ index, change log ──▶ Get, List, Watch
 //	                                       │
 //	                                       └──▶ handlers, Snapshot
 //
 //	feed.go       follows the source through disconnects and compaction
+//	apply.go      brings in what the feed tells, if it follows from what is known
+//	audit.go      holds the view against the source, in case the feed is wrong
 //	reader.go     the cache as a store.Reader
 //	watch.go      watches over the recent changes in memory
-//	catchup.go    watches from further back
-//	freshness.go  how a read from memory is still linearizable
+//	readindex.go  how a read from memory is still linearizable
 //	handler.go    Add, Update and Delete calls
+//
+// There is one watch of the source, however many watch the cache. A source that
+// can be rewound is followed from as far back as the change log reaches, so that
+// watches which resume after a restart find in memory what they missed.
 //
 // A change is applied once and in one step: whoever reads sees whole revisions.
 package cache
@@ -20,6 +25,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,8 +35,8 @@ import (
 )
 
 // DefaultWindow is about how many changes are kept for watches and lists of
-// the past, if Options do not say; store.HistoryBytes bounds them too.
-const DefaultWindow = 10_000
+// the past, if Options do not say; store.ChangeLogBytes bounds them too.
+const DefaultWindow = 50_000
 
 // Options of a cache.
 type Options struct {
@@ -44,20 +50,24 @@ type Options struct {
 // It does nothing before Run.
 type Cache struct {
 	source    store.Reader
+	window    int // changes kept
 	log       *slog.Logger
-	freshness *freshness
-	history   *store.History // its revision is that of the view
+	readIndex *readIndex
+	changes   *store.ChangeLog // its revision is that of the view
+	relists   atomic.Int64
 
-	mu       sync.RWMutex
-	index    store.Index
-	changed  chan struct{}
-	feed     store.Watcher // the running watch of the source, nil without one
-	handlers []registration
-	running  func(registration) // starts a handler, nil before Run
-	trouble  error              // why the source is not followed now
+	mu    sync.RWMutex
+	index store.Index
+	// unreadable objects are counted by the source, but not in the index.
+	unreadable int
+	changed    chan struct{}
+	feed       store.Watcher // the running watch of the source, nil without one
+	handlers   []registration
+	running    func(registration) // starts a handler, nil before Run
+	trouble    error              // why the source is not followed now
 
-	synced   chan struct{} // closed by the first list
-	syncOnce sync.Once
+	syncAt int64         // the revision at which the view is complete for the first time
+	synced chan struct{} // closed when it is
 }
 
 // New makes a cache of everything in a store.
@@ -67,9 +77,10 @@ func New(source store.Reader, opts Options) *Cache {
 	}
 	return &Cache{
 		source:    source,
+		window:    opts.Window,
 		log:       opts.Log,
-		freshness: newFreshness(source),
-		history:   store.NewHistory(0, opts.Window),
+		readIndex: newReadIndex(source),
+		changes:   store.NewChangeLog(0, opts.Window),
 		changed:   make(chan struct{}),
 		synced:    make(chan struct{}),
 	}
@@ -87,7 +98,8 @@ func (c *Cache) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// HasSynced tells whether the first list is in. It stays true.
+// HasSynced reports whether the view has once been complete: as new as the
+// source was when it was first read. It stays true.
 func (c *Cache) HasSynced() bool {
 	select {
 	case <-c.synced:
@@ -97,7 +109,7 @@ func (c *Cache) HasSynced() bool {
 	}
 }
 
-// WaitForSync returns once the first list is in, or with ctx's error.
+// WaitForSync returns once HasSynced, or with ctx's error.
 func (c *Cache) WaitForSync(ctx context.Context) error {
 	select {
 	case <-c.synced:
@@ -115,8 +127,12 @@ func (c *Cache) Err() error {
 	return c.trouble
 }
 
+// Relists is how often all was listed anew since the first time, because the
+// feed had lost its place, or was found to have missed something.
+func (c *Cache) Relists() int64 { return c.relists.Load() }
+
 // Snapshot returns every object at one revision, in the order of lists; ok is
-// false until the first list is in. The slice is the caller's.
+// false until HasSynced. The slice is the caller's.
 func (c *Cache) Snapshot() (objs []*schema.Object, revision int64, ok bool) {
 	if !c.HasSynced() {
 		return nil, 0, false
@@ -126,7 +142,7 @@ func (c *Cache) Snapshot() (objs []*schema.Object, revision int64, ok bool) {
 }
 
 // Changed is closed at the next change of any object after the call, and when
-// the first list is in.
+// the view is complete for the first time.
 func (c *Cache) Changed() <-chan struct{} {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -137,7 +153,7 @@ func (c *Cache) Changed() <-chan struct{} {
 func (c *Cache) view(scope store.Scope) ([]*schema.Object, int64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.index.List(scope), c.history.Revision()
+	return c.index.List(scope), c.changes.Revision()
 }
 
 // backoff is the pace of trying again, from first to most, reset by success.

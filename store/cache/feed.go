@@ -3,48 +3,62 @@ package cache
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
-	"github.com/pilot-api/pilot-api/schema"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/pilot-api/pilot-api/store"
 )
 
 // listTimeout bounds one try at the first list, or at one after a compaction.
 const listTimeout = 30 * time.Second
 
+// errMissed is what the view finds when the feed has missed changes, or when the
+// source has lost some: only a list helps.
+var errMissed = errors.New("the view is not what the store holds")
+
 // follow keeps the view current until ctx ends. A watch that broke goes on
 // from the revision of the view; only when the source no longer has what came
-// after it, all is listed again.
+// after it, or when the view cannot be trusted, all is listed again.
 func (c *Cache) follow(ctx context.Context) error {
 	var pace backoff
 	for list := true; ; {
-		err := c.round(ctx, list, &pace)
+		err := c.listAndWatch(ctx, list, &pace)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		// A revision in the future means that the source lost its newest
 		// changes, as when it was restored from a copy.
-		expired := errors.Is(err, store.ErrExpired) || errors.Is(err, store.ErrFuture)
-		list = expired || !c.HasSynced()
+		lost := errors.Is(err, errMissed) || errors.Is(err, store.ErrExpired) || errors.Is(err, store.ErrFuture)
+		list = lost || !c.HasSynced()
 		c.setTrouble(err)
-		c.log.Warn("following the store is interrupted", "revision", c.history.Revision(), "list again", list, "error", err)
+		c.report(err, list)
 		if !pace.pause(ctx) {
 			return ctx.Err()
 		}
 	}
 }
 
-// round lists if it must, then watches for as long as that works.
-func (c *Cache) round(ctx context.Context, list bool, pace *backoff) error {
+func (c *Cache) report(err error, list bool) {
+	level, what := slog.LevelWarn, "following the store is interrupted"
+	if errors.Is(err, errMissed) {
+		level, what = slog.LevelError, "changes of the store were missed"
+	}
+	c.log.Log(context.Background(), level, what, "revision", c.changes.Revision(), "list again", list, "error", err)
+}
+
+// listAndWatch lists if it must, then watches for as long as that works.
+func (c *Cache) listAndWatch(ctx context.Context, list bool, pace *backoff) error {
 	if list {
-		if err := c.relist(ctx); err != nil {
+		if err := c.list(ctx); err != nil {
 			return err
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w, err := c.source.Watch(ctx, store.Scope{}, c.history.Revision())
+	group, ctx := errgroup.WithContext(ctx)
+	w, err := c.source.Watch(ctx, store.Scope{}, c.changes.Revision())
 	if err != nil {
+		_ = group.Wait() // Of nobody: it lets go of ctx.
 		return err
 	}
 	c.setFeed(w)
@@ -52,11 +66,22 @@ func (c *Cache) round(ctx context.Context, list bool, pace *backoff) error {
 	c.setTrouble(nil)
 	// Readers may have been waiting while there was no watch to prompt.
 	c.prompt(ctx)
+	group.Go(func() error { return c.consume(w, pace) })
+	group.Go(func() error { return c.audit(ctx) })
+	return group.Wait()
+}
+
+func (c *Cache) consume(w store.Watcher, pace *backoff) error {
 	for b := range w.Batches() {
 		pace.reset()
-		c.apply(b)
+		if err := c.apply(b); err != nil {
+			return err
+		}
 	}
-	return w.Err()
+	if err := w.Err(); err != nil {
+		return err
+	}
+	return &store.Error{Kind: store.ErrUnavailable, Detail: "the watch of the store ended"}
 }
 
 func (c *Cache) setFeed(w store.Watcher) {
@@ -84,69 +109,44 @@ func (c *Cache) prompt(ctx context.Context) {
 	}
 }
 
-// apply brings in one batch.
-func (c *Cache) apply(b store.Batch) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	events := make([]store.Event, 0, len(b.Events))
-	for _, ev := range b.Events {
-		// What was before is known here even if the source does not say.
-		ev.Previous = c.index.Get(ev.Object.Key())
-		c.index.Apply(ev)
-		events = append(events, ev)
-	}
-	c.history.Append(store.Batch{Revision: b.Revision, Events: events})
-	if len(events) > 0 {
-		c.tellChangeLocked()
-	}
-}
-
-// relist replaces the view. Watches over the cache end, for changes may be
-// hidden between the old view and the new; handlers find the difference.
-func (c *Cache) relist(ctx context.Context) error {
+// list reads the view anew. The first time it begins as far back as the change
+// log may reach, and the feed brings it up to now: nobody sees it before. Later
+// it is replaced by what is: watches over the cache end, for changes may be
+// hidden between the old view and the new, and handlers find the difference.
+func (c *Cache) list(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
+	if !c.HasSynced() {
+		return c.listPast(ctx)
+	}
 	list, err := c.source.List(ctx, store.Scope{}, store.ListOptions{})
+	if err == nil {
+		c.relists.Add(1)
+		c.replace(list, list.Revision)
+	}
+	return err
+}
+
+func (c *Cache) listPast(ctx context.Context) error {
+	source, ok := c.source.(store.Rewinder)
+	if !ok {
+		list, err := c.source.List(ctx, store.Scope{}, store.ListOptions{})
+		if err == nil {
+			c.replace(list, list.Revision)
+		}
+		return err
+	}
+	newest, err := c.source.Revision(ctx)
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	differs := !sameVersions(c.index.List(store.Scope{}), list.Items)
-	c.index = store.Index{}
-	for _, obj := range list.Items {
-		c.index.Put(obj)
+	past, err := source.Rewind(ctx, newest-int64(c.window))
+	if err != nil {
+		return err
 	}
-	c.history.Reset(list.Revision)
-	c.syncOnce.Do(func() {
-		close(c.synced)
-		differs = true // From "not known" to "nothing there" is a change too.
-	})
-	if differs {
-		c.tellChangeLocked()
+	list, err := c.source.List(ctx, store.Scope{}, store.ListOptions{Exact: past})
+	if err == nil {
+		c.replace(list, newest)
 	}
-	return nil
-}
-
-func (c *Cache) tellChangeLocked() {
-	close(c.changed)
-	c.changed = make(chan struct{})
-}
-
-func sameVersions(a, b []*schema.Object) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !sameVersion(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// sameVersion compares by uid too: a store that was restored from a copy may
-// give a resourceVersion twice.
-func sameVersion(a, b *schema.Object) bool {
-	return a.Key() == b.Key() && a.Meta.UID == b.Meta.UID && a.Meta.ResourceVersion == b.Meta.ResourceVersion
+	return err
 }

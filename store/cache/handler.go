@@ -57,7 +57,7 @@ func (c *Cache) serve(ctx context.Context, r registration) error {
 	if err := c.WaitForSync(ctx); err != nil {
 		return ctx.Err()
 	}
-	told := audience{handler: r.handler, known: map[schema.Key]*schema.Object{}}
+	told := subscriber{handler: r.handler, known: map[schema.Key]*schema.Object{}}
 	for ctx.Err() == nil {
 		items, later, err := c.viewAndLater(ctx, r.scope)
 		if err != nil {
@@ -79,61 +79,61 @@ func (c *Cache) serve(ctx context.Context, r registration) error {
 func (c *Cache) viewAndLater(ctx context.Context, scope store.Scope) ([]*schema.Object, store.Watcher, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	later, err := c.history.Watch(ctx, scope, c.history.Revision())
+	later, err := c.changes.Watch(ctx, scope, c.changes.Revision())
 	return c.index.List(scope), later, err
 }
 
-// audience is one handler and what it has been told.
-type audience struct {
+// subscriber is one handler and what it has been told.
+type subscriber struct {
 	handler Handler
 	known   map[schema.Key]*schema.Object
 }
 
 // difference tells what is gone, then what is new or changed, each in the order
 // of lists: when it happened is not known.
-func (a *audience) difference(items []*schema.Object) {
+func (s *subscriber) difference(items []*schema.Object) {
 	present := make(map[schema.Key]bool, len(items))
 	for _, obj := range items {
 		present[obj.Key()] = true
 	}
 	var gone []*schema.Object
-	for key, obj := range a.known {
+	for key, obj := range s.known {
 		if !present[key] {
 			gone = append(gone, obj)
 		}
 	}
 	slices.SortFunc(gone, store.Compare)
 	for _, obj := range gone {
-		a.change(store.Event{Type: store.Deleted, Object: obj})
+		s.change(store.Event{Type: store.Deleted, Object: obj})
 	}
 	for _, obj := range items {
-		a.change(store.Event{Type: store.Modified, Object: obj})
+		s.change(store.Event{Type: store.Modified, Object: obj})
 	}
 }
 
 // change tells of one event, in the words that fit what is known.
-func (a *audience) change(ev store.Event) {
+func (s *subscriber) change(ev store.Event) {
 	key := ev.Object.Key()
-	before, known := a.known[key]
+	before, known := s.known[key]
 	switch {
 	case ev.Type == store.Deleted && !known:
 	case ev.Type == store.Deleted:
-		delete(a.known, key)
-		if a.handler.Delete != nil {
-			a.handler.Delete(ev.Object)
+		delete(s.known, key)
+		if s.handler.Delete != nil {
+			s.handler.Delete(ev.Object)
 		}
 	case known && sameVersion(before, ev.Object):
 	default:
-		a.known[key] = ev.Object
-		a.appear(before, ev.Object)
+		s.known[key] = ev.Object
+		s.appear(before, ev.Object)
 	}
 }
 
-func (a *audience) appear(before, after *schema.Object) {
+func (s *subscriber) appear(before, after *schema.Object) {
 	switch {
-	case before == nil && a.handler.Add != nil:
-		a.handler.Add(after)
-	case before != nil && a.handler.Update != nil:
-		a.handler.Update(before, after)
+	case before == nil && s.handler.Add != nil:
+		s.handler.Add(after)
+	case before != nil && s.handler.Update != nil:
+		s.handler.Update(before, after)
 	}
 }

@@ -11,7 +11,7 @@ import (
 var _ store.Reader = (*Cache)(nil)
 
 // Revision implements store.Reader: it is the source's.
-func (c *Cache) Revision(ctx context.Context) (int64, error) { return c.freshness.revision(ctx) }
+func (c *Cache) Revision(ctx context.Context) (int64, error) { return c.readIndex.revision(ctx) }
 
 // Get implements store.Reader, from memory.
 func (c *Cache) Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error) {
@@ -52,7 +52,7 @@ func (c *Cache) listExact(ctx context.Context, scope store.Scope, opts store.Lis
 func (c *Cache) viewAt(scope store.Scope, revision int64) ([]*schema.Object, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	later, err := c.history.Since(revision)
+	later, err := c.changes.Since(revision)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (c *Cache) reach(ctx context.Context, atLeast int64) error {
 	if atLeast > 0 {
 		return c.await(ctx, atLeast)
 	}
-	newest, err := c.freshness.revision(ctx)
+	newest, err := c.readIndex.revision(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (c *Cache) reach(ctx context.Context, atLeast int64) error {
 // reachPast waits for a revision that the source must have reached already,
 // else it is ErrFuture.
 func (c *Cache) reachPast(ctx context.Context, revision int64) error {
-	if err := c.WaitForSync(ctx); err != nil || c.history.Revision() >= revision {
+	if err := c.WaitForSync(ctx); err != nil || c.changes.Revision() >= revision {
 		return err
 	}
 	if err := c.checkReached(ctx, revision); err != nil {
@@ -92,7 +92,7 @@ func (c *Cache) reachPast(ctx context.Context, revision int64) error {
 }
 
 func (c *Cache) checkReached(ctx context.Context, revision int64) error {
-	newest, err := c.freshness.revision(ctx)
+	newest, err := c.readIndex.revision(ctx)
 	if err == nil && revision > newest {
 		err = &store.Error{Kind: store.ErrFuture, Detail: fmt.Sprintf(
 			"revision %d is not reached, the newest is %d", revision, newest)}
@@ -101,9 +101,9 @@ func (c *Cache) checkReached(ctx context.Context, revision int64) error {
 }
 
 func (c *Cache) await(ctx context.Context, revision int64) error {
-	if c.history.Revision() >= revision {
+	if c.changes.Revision() >= revision {
 		return nil
 	}
 	c.prompt(ctx)
-	return c.history.Wait(ctx, revision)
+	return c.changes.Wait(ctx, revision)
 }

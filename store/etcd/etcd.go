@@ -2,10 +2,10 @@
 // It is the only package of the project that knows etcd:
 //
 //	etcd.go      the Store: reads
+//	clock.go     its revision, and how far back it can be read
 //	write.go     create, update, delete, transactions: one etcd Txn each
 //	watch.go     etcd's watch as whole revisions
 //	events.go    what its changes mean to readers
-//	progress.go  "has this watch seen everything?"
 //	keys.go      how keys are spelled, so that every scope is one range
 //	values.go    reading values, and what to do with one that cannot be read
 //	errors.go    what etcd's errors mean
@@ -39,7 +39,11 @@ type Store struct {
 	log    *slog.Logger
 }
 
-var _ store.Interface = (*Store)(nil)
+var (
+	_ store.Interface = (*Store)(nil)
+	_ store.Rewinder  = (*Store)(nil)
+	_ store.Counter   = (*Store)(nil)
+)
 
 // New uses a client that stays the caller's to close. An object in etcd that
 // cannot be read is logged and left out, so that it never blocks the others: to
@@ -49,30 +53,20 @@ func New(client *clientv3.Client, prefix string, log *slog.Logger) *Store {
 	return &Store{client: client, keys: newLayout(prefix), log: log}
 }
 
-// Revision implements store.Reader. It asks etcd for a key that there is not:
-// a linearizable answer of a few bytes.
-func (s *Store) Revision(ctx context.Context) (int64, error) {
-	resp, err := s.client.Get(ctx, s.keys.objects, clientv3.WithCountOnly())
-	if err != nil {
-		return 0, translate(err, schema.Key{})
-	}
-	return resp.Header.Revision, nil
-}
-
 // Get implements store.Reader.
 func (s *Store) Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error) {
 	name, ok := s.keys.of(key)
 	if !ok {
 		return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
 	}
-	resp, err := s.read(ctx, name, opts.AtLeast)
+	kvs, _, err := s.read(ctx, name, opts.AtLeast)
 	if err != nil {
 		return nil, translate(err, key)
 	}
-	if len(resp.Kvs) == 0 {
+	if len(kvs) == 0 {
 		return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
 	}
-	obj, err := s.keys.object(resp.Kvs[0], resp.Kvs[0].ModRevision)
+	obj, err := s.keys.object(kvs[0], kvs[0].ModRevision)
 	if err != nil {
 		return nil, &store.Error{Kind: store.ErrNotFound, Key: key, Cause: err,
 			Detail: "what is stored under the name cannot be read: delete it, or replace it by an update"}
@@ -84,51 +78,81 @@ func (s *Store) Get(ctx context.Context, key schema.Key, opts store.ReadOptions)
 func (s *Store) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
 	name, span := s.keys.span(scope)
 	if opts.Exact != 0 {
-		span = append(span, clientv3.WithRev(opts.Exact))
+		resp, err := s.client.Get(ctx, name, append(span, clientv3.WithRev(opts.Exact))...)
+		if err != nil {
+			return nil, translate(err, schema.Key{})
+		}
+		return s.list(resp.Kvs, scope, opts.Exact), nil
 	}
-	resp, err := s.read(ctx, name, opts.AtLeast, span...)
+	kvs, revision, err := s.read(ctx, name, opts.AtLeast, span...)
 	if err != nil {
 		return nil, translate(err, schema.Key{})
 	}
-	list := &store.List{Revision: resp.Header.Revision, Items: s.objects(resp.Kvs, scope)}
-	if opts.Exact != 0 {
-		list.Revision = opts.Exact
-	}
-	return list, nil
+	return s.list(kvs, scope, revision), nil
 }
 
-// catchUp is how often a read asks again that wants a revision which etcd has
+// retryRead is how often a read asks again that wants a revision which etcd has
 // not reached. Only a store restored from an old copy makes that happen.
-const catchUp = 50 * time.Millisecond
+const retryRead = 50 * time.Millisecond
 
-// read is one range that reflects at least a revision, in the sense of
-// store.ReadOptions.
-func (s *Store) read(ctx context.Context, key string, atLeast int64, span ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+// read is one range, and the revision of the store that it reflects: at least
+// the wanted one, in the sense of store.ReadOptions.
+func (s *Store) read(ctx context.Context, key string, atLeast int64, span ...clientv3.OpOption) ([]*mvccpb.KeyValue, int64, error) {
+	var fresh []clientv3.OpOption
 	if atLeast == store.Any {
-		span = append(span, clientv3.WithSerializable())
+		fresh = append(fresh, clientv3.WithSerializable())
 	}
+	reads := []clientv3.Op{clientv3.OpGet(s.keys.head, fresh...), clientv3.OpGet(key, append(span, fresh...)...)}
 	for {
-		resp, err := s.client.Get(ctx, key, span...)
-		if err != nil || resp.Header.Revision >= atLeast {
-			return resp, err
+		resp, err := s.client.Txn(ctx).Then(reads...).Commit()
+		if err != nil {
+			return nil, 0, err
+		}
+		head, found := resp.Responses[0].GetResponseRange().Kvs, resp.Responses[1].GetResponseRange().Kvs
+		switch {
+		case len(head) == 0:
+			if _, err := s.startClock(ctx); err != nil {
+				return nil, 0, err
+			}
+			continue
+		case resp.Header.Revision >= atLeast:
+			// Nothing of the store changed between its head and what is
+			// asked for, if that is later.
+			return found, max(head[0].ModRevision, atLeast, newestOf(found)), nil
 		}
 		select {
-		case <-time.After(catchUp):
+		case <-time.After(retryRead):
 		case <-ctx.Done():
-			return nil, &store.Error{Kind: store.ErrFuture, Cause: ctx.Err(), Detail: fmt.Sprintf(
+			return nil, 0, &store.Error{Kind: store.ErrFuture, Cause: ctx.Err(), Detail: fmt.Sprintf(
 				"revision %d is not reached, the newest is %d", atLeast, resp.Header.Revision)}
 		}
 	}
 }
 
+// newestOf is later than the head only when somebody else wrote.
+func newestOf(kvs []*mvccpb.KeyValue) int64 {
+	newest := int64(0)
+	for _, kv := range kvs {
+		newest = max(newest, kv.ModRevision)
+	}
+	return newest
+}
+
+func (s *Store) list(kvs []*mvccpb.KeyValue, scope store.Scope, revision int64) *store.List {
+	l := &store.List{Revision: revision}
+	l.Items, l.Unreadable = s.objects(kvs, scope)
+	return l
+}
+
 // objects reads the values of a range, in the order of lists. Keys sort in
 // another order: their slash sorts behind the dash of a longer namespace.
-func (s *Store) objects(kvs []*mvccpb.KeyValue, scope store.Scope) []*schema.Object {
-	objs := make([]*schema.Object, 0, len(kvs))
+func (s *Store) objects(kvs []*mvccpb.KeyValue, scope store.Scope) (objs []*schema.Object, unreadable int) {
+	objs = make([]*schema.Object, 0, len(kvs))
 	for _, kv := range kvs {
 		obj, err := s.keys.object(kv, kv.ModRevision)
 		if err != nil {
 			s.log.Error("object in etcd left out", "key", string(kv.Key), "error", err)
+			unreadable++
 			continue
 		}
 		if scope.Contains(obj.Key()) {
@@ -136,5 +160,5 @@ func (s *Store) objects(kvs []*mvccpb.KeyValue, scope store.Scope) []*schema.Obj
 		}
 	}
 	slices.SortFunc(objs, store.Compare)
-	return objs
+	return objs, unreadable
 }

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"fmt"
+	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -14,12 +15,18 @@ func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
 	if err := answer.Err(); err != nil {
 		return store.Batch{}, translate(err, schema.Key{})
 	}
-	if answer.IsProgressNotify() {
-		return store.Batch{Revision: answer.Header.Revision}, nil
-	}
 	var batch store.Batch
+	var ticked, changed int64
 	for _, ev := range answer.Events {
 		batch.Revision = ev.Kv.ModRevision
+		switch key := string(ev.Kv.Key); {
+		case key == w.store.keys.head:
+			ticked = ev.Kv.ModRevision
+			continue
+		case !strings.HasPrefix(key, w.store.keys.objects):
+			continue
+		}
+		changed = ev.Kv.ModRevision
 		change, err := w.event(ev)
 		if err != nil {
 			return store.Batch{}, err
@@ -27,6 +34,9 @@ func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
 		if change.Object != nil && w.scope.Contains(change.Object.Key()) {
 			batch.Events = append(batch.Events, change)
 		}
+	}
+	if changed > ticked {
+		w.noteForeign(changed)
 	}
 	return batch, nil
 }

@@ -21,10 +21,20 @@ const DefaultPrefix = "/pilot-api"
 // <prefix>/objects/, and each further part narrows them. None of the parts can
 // hold a slash. The one scope that is no range, a namespace of all kinds, is
 // read as all kinds and sifted.
-type layout struct{ objects string }
+//
+// <prefix>/objects itself is the head (see clock.go), where the range of all
+// changes begins.
+type layout struct{ head, objects string }
 
 func newLayout(prefix string) layout {
-	return layout{objects: strings.TrimRight(prefix, "/") + "/objects/"}
+	head := strings.TrimRight(prefix, "/") + "/objects"
+	return layout{head: head, objects: head + "/"}
+}
+
+// changes is the range of the head and all objects. It holds a few names
+// besides that could stand between them, which are nobody's here.
+func (l layout) changes() (string, clientv3.OpOption) {
+	return l.head, clientv3.WithRange(clientv3.GetPrefixRangeEnd(l.objects))
 }
 
 func (l layout) key(kind *schema.Kind, namespace, name string) string {

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 
+	"github.com/google/uuid"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -15,21 +16,24 @@ import (
 // of store.Batch.Size. One that falls behind further is cut off with
 // store.ErrSlow, and loses what waited.
 const (
-	queueLength = 1024
+	queueLength = 8 << 10
 	queueBytes  = 64 << 20
 )
 
 // Watch implements store.Reader.
 //
-// etcd answers a watch with whole revisions: one answer holds one or more of
-// them, and is only split when the client asks for fragments, which this one
-// does not. The client resumes by itself after a lost connection.
+// Whatever the scope, etcd is asked for all changes of the store, on a stream
+// that no other watch uses; docs/decisions/014-one-feed.md has the reasons.
+// etcd answers with whole revisions: one answer holds one or more of them, and
+// is only split when the client asks for fragments, which this one does not.
+// The client resumes by itself after a lost connection, behind the last change
+// that it was told.
 func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
-	newest, err := s.Revision(ctx)
+	newest, reached, err := s.clock(ctx)
 	switch {
 	case err != nil:
 		return nil, err
-	case after > newest:
+	case after > reached:
 		return nil, &store.Error{Kind: store.ErrFuture, Detail: fmt.Sprintf(
 			"revision %d is not reached, the newest is %d", after, newest)}
 	case after == 0:
@@ -38,18 +42,23 @@ func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 	// A watch that is cut off must let go of its etcd stream too.
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watcher{
-		store: s, scope: scope, cancel: cancel, log: s.log,
-		out: make(chan store.Batch), wishes: make(chan struct{}, 1), due: make(chan struct{}),
+		store: s, scope: scope, cancel: cancel, log: s.log, seen: after,
+		out:    make(chan store.Batch),
+		wishes: make(chan struct{}, 1), targets: make(chan int64), foreign: make(chan int64, 1),
 	}
-	w.seen.Store(after)
+	key, span := s.keys.changes()
+	go w.run(ctx, s.client.Watch(alone(ctx), key, span, clientv3.WithRev(after+1), clientv3.WithPrevKV()))
+	go w.assist(ctx)
+	return w, nil
+}
+
+// alone makes the client open a stream for one watch: it shares streams among
+// contexts with equal metadata.
+func alone(ctx context.Context) context.Context {
+	ctx = metadata.AppendToOutgoingContext(ctx, "pilot-api-watch", uuid.NewString())
 	// The member must be part of a working cluster, else it ends the watch
 	// and the client looks for another one.
-	ctx = clientv3.WithRequireLeader(ctx)
-	name, span := s.keys.span(scope)
-	span = append(span, clientv3.WithRev(after+1), clientv3.WithPrevKV(), clientv3.WithProgressNotify())
-	go w.run(ctx, name, span)
-	go w.prompt(ctx)
-	return w, nil
+	return clientv3.WithRequireLeader(ctx)
 }
 
 type watcher struct {
@@ -61,18 +70,20 @@ type watcher struct {
 	out    chan store.Batch
 	queue  []store.Batch // for out
 	size   int           // of queue, in bytes
-	seen   atomic.Int64  // everything up to here was put in the queue
-	wishes chan struct{} // holds a wish for progress
-	told   atomic.Int64  // the last batch since a wish was taken up
-	due    chan struct{} // asks follow to say what was seen
+	seen   int64         // everything up to here was put in the queue
+	target int64         // of a wish for progress; 0 without one
+
+	wishes  chan struct{} // holds a wish for progress
+	targets chan int64    // brings the revision that a wish asks for
+	foreign chan int64    // holds the revision of a change that did not move the clock
 
 	store.Ending
 }
 
 func (w *watcher) Batches() <-chan store.Batch { return w.out }
 
-func (w *watcher) run(ctx context.Context, name string, span []clientv3.OpOption) {
-	err := w.follow(ctx, w.store.client.Watch(ctx, name, span...))
+func (w *watcher) run(ctx context.Context, answers clientv3.WatchChan) {
+	err := w.follow(ctx, answers)
 	w.cancel()
 	w.End(err)
 	close(w.out)
@@ -92,11 +103,14 @@ func (w *watcher) follow(ctx context.Context, answers clientv3.WatchChan) error 
 				return ended(ctx)
 			}
 			err = w.take(answer)
-		case <-w.due:
-			err = w.put(store.Batch{Revision: w.seen.Load()})
+		case w.target = <-w.targets:
 		}
 		if err != nil {
 			return err
+		}
+		if w.target > 0 && w.seen >= w.target {
+			w.target = 0
+			w.queue = append(w.queue, store.Batch{Revision: w.seen})
 		}
 	}
 }
@@ -118,8 +132,7 @@ func ended(ctx context.Context) error {
 
 func (w *watcher) take(answer clientv3.WatchResponse) error {
 	batch, err := w.batch(answer)
-	// Progress may be an answer to a question of before the last changes.
-	if err != nil || batch.Revision < w.seen.Load() {
+	if err != nil || batch.Revision == 0 {
 		return err
 	}
 	return w.put(batch)
@@ -133,7 +146,6 @@ func (w *watcher) put(batch store.Batch) error {
 		return &store.Error{Kind: store.ErrSlow, Detail: fmt.Sprintf(
 			"%d batches of changes (%d bytes) wait to be read, up to revision %d", n, w.size, batch.Revision)}
 	}
-	w.seen.Store(batch.Revision)
-	w.told.Store(batch.Revision)
+	w.seen = batch.Revision
 	return nil
 }

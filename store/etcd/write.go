@@ -152,7 +152,7 @@ func (w *write) changes() bool {
 // commit writes if the state is the one that apply saw. Without a result and
 // without an error it was not, and the write holds the state of now.
 func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) {
-	conditions, changes := w.conditions(), w.puts()
+	conditions, changes := w.conditions(), append(w.puts(), s.keys.tick())
 	resp, err := s.client.Txn(ctx).If(conditions...).Then(changes...).Else(w.reads()...).Commit()
 	switch {
 	case err != nil:

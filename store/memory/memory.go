@@ -13,34 +13,50 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// HistorySize is about how many changes are kept for watches and for lists of
-// the past; store.HistoryBytes bounds them too.
-const HistorySize = 10_000
+// KeptChanges is about how many changes are kept for watches and for lists of
+// the past; store.ChangeLogBytes bounds them too.
+const KeptChanges = 10_000
 
 // Store is a store in memory. Use New.
 type Store struct {
-	mu      sync.RWMutex
-	index   store.Index
-	history *store.History
+	mu    sync.RWMutex
+	index store.Index
+	log   *store.ChangeLog
 }
 
-var _ store.Interface = (*Store)(nil)
+var (
+	_ store.Interface = (*Store)(nil)
+	_ store.Rewinder  = (*Store)(nil)
+	_ store.Counter   = (*Store)(nil)
+)
 
 // New is an empty store at revision 1, as a new etcd is.
 func New() *Store {
-	return &Store{history: store.NewHistory(1, HistorySize)}
+	return &Store{log: store.NewChangeLog(1, KeptChanges)}
 }
 
 // Compact forgets the changes up to a revision: later watches and lists from
 // before it fail with ErrExpired.
-func (s *Store) Compact(revision int64) { s.history.Compact(revision) }
+func (s *Store) Compact(revision int64) { s.log.Compact(revision) }
+
+// Rewind implements store.Rewinder.
+func (s *Store) Rewind(_ context.Context, to int64) (int64, error) {
+	return min(max(to, s.log.Floor()), s.log.Revision()), nil
+}
 
 // Revision implements store.Reader.
-func (s *Store) Revision(context.Context) (int64, error) { return s.history.Revision(), nil }
+func (s *Store) Revision(context.Context) (int64, error) { return s.log.Revision(), nil }
+
+// Count implements store.Counter.
+func (s *Store) Count(context.Context) (count int, revision int64, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.index.Len(), s.log.Revision(), nil
+}
 
 // Get implements store.Reader.
 func (s *Store) Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error) {
-	if err := s.history.Wait(ctx, opts.AtLeast); err != nil {
+	if err := s.log.Wait(ctx, opts.AtLeast); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
@@ -56,12 +72,12 @@ func (s *Store) List(ctx context.Context, scope store.Scope, opts store.ListOpti
 	if opts.Exact != 0 {
 		return s.listExact(scope, opts.Exact)
 	}
-	if err := s.history.Wait(ctx, opts.AtLeast); err != nil {
+	if err := s.log.Wait(ctx, opts.AtLeast); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return &store.List{Revision: s.history.Revision(), Items: s.index.List(scope)}, nil
+	return &store.List{Revision: s.log.Revision(), Items: s.index.List(scope)}, nil
 }
 
 func (s *Store) listExact(scope store.Scope, revision int64) (*store.List, error) {
@@ -70,7 +86,7 @@ func (s *Store) listExact(scope store.Scope, revision int64) (*store.List, error
 	if err := s.reachedLocked(revision); err != nil {
 		return nil, err
 	}
-	later, err := s.history.Since(revision)
+	later, err := s.log.Since(revision)
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +101,13 @@ func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 		return nil, err
 	}
 	if after == 0 {
-		after = s.history.Revision()
+		after = s.log.Revision()
 	}
-	return s.history.Watch(ctx, scope, after)
+	return s.log.Watch(ctx, scope, after)
 }
 
 func (s *Store) reachedLocked(revision int64) error {
-	if newest := s.history.Revision(); revision > newest {
+	if newest := s.log.Revision(); revision > newest {
 		return &store.Error{Kind: store.ErrFuture, Detail: fmt.Sprintf(
 			"revision %d is not reached, the newest is %d", revision, newest)}
 	}
@@ -120,7 +136,7 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	batch := store.Batch{Revision: s.history.Revision() + 1}
+	batch := store.Batch{Revision: s.log.Revision() + 1}
 	results := make([]*schema.Object, len(ops))
 	for i, op := range ops {
 		current := s.index.Get(op.Target())
@@ -139,7 +155,7 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	for _, ev := range batch.Events {
 		s.index.Apply(ev)
 	}
-	s.history.Append(batch)
+	s.log.Append(batch)
 	return results, nil
 }
 

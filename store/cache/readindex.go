@@ -12,31 +12,31 @@ import (
 // longer than their own contexts.
 const askTimeout = 5 * time.Second
 
-// freshness finds out the revision of the source for all readers at once. An
+// readIndex finds out the revision of the source for all readers at once. An
 // answer is linearizable for those who came before its question was sent, and
 // for nobody else; so there is at most one question under way, and one that is
 // being gathered for.
-type freshness struct {
+type readIndex struct {
 	source store.Reader
 	turn   chan struct{} // holds the right to have a question under way
 
 	mu   sync.Mutex
-	next *question // not sent yet: may still be joined
+	next *revisionRequest // not sent yet: may still be joined
 }
 
-type question struct {
+type revisionRequest struct {
 	done     chan struct{}
 	revision int64
 	err      error
 }
 
-func newFreshness(source store.Reader) *freshness {
-	return &freshness{source: source, turn: make(chan struct{}, 1)}
+func newReadIndex(source store.Reader) *readIndex {
+	return &readIndex{source: source, turn: make(chan struct{}, 1)}
 }
 
 // revision is the newest revision of the source, not older than any write
 // acknowledged before the call.
-func (f *freshness) revision(ctx context.Context) (int64, error) {
+func (f *readIndex) revision(ctx context.Context) (int64, error) {
 	q := f.join()
 	select {
 	case <-q.done:
@@ -46,17 +46,17 @@ func (f *freshness) revision(ctx context.Context) (int64, error) {
 	}
 }
 
-func (f *freshness) join() *question {
+func (f *readIndex) join() *revisionRequest {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.next == nil {
-		f.next = &question{done: make(chan struct{})}
+		f.next = &revisionRequest{done: make(chan struct{})}
 		go f.ask(f.next)
 	}
 	return f.next
 }
 
-func (f *freshness) ask(q *question) {
+func (f *readIndex) ask(q *revisionRequest) {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
 	f.mu.Lock()

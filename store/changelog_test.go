@@ -53,8 +53,8 @@ func endOf(w store.Watcher) error {
 	return w.Err()
 }
 
-func TestHistorySplitsRevisions(t *testing.T) {
-	h := store.NewHistory(1, 100)
+func TestChangeLogSplitsRevisions(t *testing.T) {
+	h := store.NewChangeLog(1, 100)
 	w, err := h.Watch(t.Context(), store.Scope{}, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +68,8 @@ func TestHistorySplitsRevisions(t *testing.T) {
 	}
 }
 
-func TestHistoryCutsOffWhoDoesNotRead(t *testing.T) {
-	h := store.NewHistory(1, 10)
+func TestChangeLogCutsOffWhoDoesNotRead(t *testing.T) {
+	h := store.NewChangeLog(1, 10)
 	w, err := h.Watch(t.Context(), store.Scope{}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -88,18 +88,18 @@ func TestHistoryCutsOffWhoDoesNotRead(t *testing.T) {
 	}
 }
 
-// TestHistoryIsBoundedInBytes: few large objects are as much as many small ones.
-func TestHistoryIsBoundedInBytes(t *testing.T) {
+// TestChangeLogIsBoundedInBytes: few large objects are as much as many small ones.
+func TestChangeLogIsBoundedInBytes(t *testing.T) {
 	const size = 1 << 20
 	spec := json.RawMessage(`{"payload":"` + strings.Repeat("x", size) + `"}`)
-	h := store.NewHistory(1, 10_000)
+	h := store.NewChangeLog(1, 10_000)
 	last := int64(1)
 	for last < 600 { // The array shall have room to spare.
 		last++
 		h.Append(added(t, last))
 	}
 	before := heap()
-	for range 2 * store.HistoryBytes / size {
+	for range 2 * store.ChangeLogBytes / size {
 		last++
 		meta := metav1.ObjectMeta{Namespace: "default", Name: "large", ResourceVersion: strconv.FormatInt(last, 10)}
 		obj, err := schema.New(storetest.Kind(t, "RouteRule"), meta, spec)
@@ -108,10 +108,10 @@ func TestHistoryIsBoundedInBytes(t *testing.T) {
 		}
 		h.Append(store.Batch{Revision: last, Events: []store.Event{{Type: store.Modified, Object: obj}}})
 	}
-	if after := heap(); after > before+3*store.HistoryBytes/2 {
+	if after := heap(); after > before+3*store.ChangeLogBytes/2 {
 		t.Errorf("holds %d MiB", (after-before)>>20)
 	}
-	const kept = store.HistoryBytes/size - 1 // An object is more than its payload.
+	const kept = store.ChangeLogBytes/size - 1 // An object is more than its payload.
 	if since, err := h.Since(last - kept); err != nil || len(since) != kept {
 		t.Errorf("kept fewer than %d batches: %v", kept, err)
 	}
@@ -128,8 +128,8 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-func TestHistoryKeepsOneBatchHoweverLarge(t *testing.T) {
-	h := store.NewHistory(1, 2)
+func TestChangeLogKeepsOneBatchHoweverLarge(t *testing.T) {
+	h := store.NewChangeLog(1, 2)
 	b := added(t, 2)
 	b.Events = append(b.Events, b.Events[0], b.Events[0], b.Events[0])
 	h.Append(b)
@@ -138,8 +138,8 @@ func TestHistoryKeepsOneBatchHoweverLarge(t *testing.T) {
 	}
 }
 
-func TestHistoryResetEndsWatches(t *testing.T) {
-	h := store.NewHistory(1, 10)
+func TestChangeLogResetEndsWatches(t *testing.T) {
+	h := store.NewChangeLog(1, 10)
 	w, err := h.Watch(t.Context(), store.Scope{}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -153,10 +153,10 @@ func TestHistoryResetEndsWatches(t *testing.T) {
 	}
 }
 
-// TestHistoryCompactSparesReaders: who has read everything is not cut off by a
+// TestChangeLogCompactSparesReaders: who has read everything is not cut off by a
 // compaction, though nothing in its scope happened for long.
-func TestHistoryCompactSparesReaders(t *testing.T) {
-	h := store.NewHistory(1, 10)
+func TestChangeLogCompactSparesReaders(t *testing.T) {
+	h := store.NewChangeLog(1, 10)
 	w, err := h.Watch(t.Context(), store.Scope{Namespace: "quiet"}, 1)
 	if err != nil {
 		t.Fatal(err)

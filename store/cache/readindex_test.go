@@ -25,7 +25,7 @@ func (a asked) Revision(context.Context) (int64, error) {
 // all who come until the next one is sent share that one.
 func TestQuestionIsJoinedUntilItIsSent(t *testing.T) {
 	source := asked{questions: make(chan chan int64)}
-	f := newFreshness(source)
+	f := newReadIndex(source)
 	first := f.join()
 	answerFirst := <-source.questions
 	second, third := f.join(), f.join()

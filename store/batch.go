@@ -1,0 +1,48 @@
+package store
+
+import "iter"
+
+// Revisions are the changes of a batch as batches of one revision each, in
+// order. They share its events.
+func (b Batch) Revisions() iter.Seq[Batch] {
+	return func(yield func(Batch) bool) {
+		for rest := b.Events; len(rest) > 0; {
+			revision := rest[0].Object.Revision()
+			n := 1
+			for n < len(rest) && rest[n].Object.Revision() == revision {
+				n++
+			}
+			if !yield(Batch{Revision: revision, Events: rest[:n:n]}) {
+				return
+			}
+			rest = rest[n:]
+		}
+	}
+}
+
+// Size is the length of a batch's objects as JSON, in bytes. In memory they take
+// about twice as much.
+func (b Batch) Size() int {
+	size := 0
+	for _, ev := range b.Events {
+		size += len(ev.Object.JSON())
+		if ev.Previous != nil {
+			size += len(ev.Previous.JSON())
+		}
+	}
+	return size
+}
+
+// In is the part of a batch that is in scope.
+func (b Batch) In(scope Scope) Batch {
+	if scope == (Scope{}) {
+		return b
+	}
+	in := Batch{Revision: b.Revision}
+	for _, ev := range b.Events {
+		if scope.Contains(ev.Object.Key()) {
+			in.Events = append(in.Events, ev)
+		}
+	}
+	return in
+}

@@ -1,0 +1,119 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pilot-api/pilot-api/store"
+)
+
+const (
+	// auditInterval is how often the view is held against the source.
+	auditInterval = 10 * time.Second
+	// auditPatience is how long the source may take to count, and then the
+	// feed to bring what was counted.
+	auditPatience = 10 * time.Second
+)
+
+// audit holds the view against the source's own count every now and then, for as
+// long as a feed runs: a feed that lost something without knowing would
+// otherwise make every later read wrong. Its error ends the feed: errMissed, or
+// ErrUnavailable for one that stands still while the source moves on.
+func (c *Cache) audit(ctx context.Context) error {
+	tick := time.NewTicker(auditInterval)
+	defer tick.Stop()
+	source, ok := c.source.(store.Counter)
+	for backwards := 0; ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if !ok {
+			continue
+		}
+		known := c.changes.Revision()
+		count, revision, err := c.count(ctx, source)
+		switch {
+		case err != nil:
+			continue // A source that is away says nothing against the view.
+		case revision >= known:
+			backwards = 0
+		case backwards == 0:
+			backwards++ // Somebody else's change may not have moved the clock yet.
+			continue
+		default:
+			return fmt.Errorf("%w: the store is at revision %d, after it told of %d", errMissed, revision, known)
+		}
+		if err := c.compareCount(ctx, count, revision); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *Cache) count(ctx context.Context, source store.Counter) (int, int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, auditPatience)
+	defer cancel()
+	return source.Count(ctx)
+}
+
+// compareCount holds a count at a revision against the view as it was then.
+func (c *Cache) compareCount(ctx context.Context, count int, revision int64) error {
+	reached, cancel := context.WithTimeout(ctx, auditPatience)
+	defer cancel()
+	if err := c.await(reached, revision); err != nil {
+		return &store.Error{Kind: store.ErrUnavailable, Cause: reached.Err(), Detail: fmt.Sprintf(
+			"the watch of the store stands at revision %d, the store is at %d", c.changes.Revision(), revision)}
+	}
+	have, ok := c.countAt(revision)
+	if !ok || have == count {
+		return nil
+	}
+	return c.compareList(ctx, revision, fmt.Sprintf("%d objects at revision %d, the view has %d", count, revision, have))
+}
+
+// countAt is how many objects the source should count at a revision; ok is
+// false when that is no longer known.
+func (c *Cache) countAt(revision int64) (count int, ok bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	later, err := c.changes.Since(revision)
+	if err != nil {
+		return 0, false
+	}
+	count = c.index.Len() + c.unreadable
+	for _, b := range later {
+		for _, ev := range b.Events {
+			switch ev.Type {
+			case store.Added:
+				count--
+			case store.Deleted:
+				count++
+			}
+		}
+	}
+	return count, true
+}
+
+// compareList decides about a count that differs: objects may have become
+// unreadable, or readable again.
+func (c *Cache) compareList(ctx context.Context, revision int64, difference string) error {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	stored, err := c.source.List(ctx, store.Scope{}, store.ListOptions{Exact: revision})
+	if err != nil {
+		return nil // The next audit asks again.
+	}
+	have, err := c.viewAt(store.Scope{}, revision)
+	if err != nil {
+		return nil
+	}
+	if !sameVersions(stored.Items, have) {
+		return fmt.Errorf("%w: it holds %s", errMissed, difference)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unreadable = stored.Unreadable
+	return nil
+}

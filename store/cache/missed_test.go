@@ -1,0 +1,251 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/cache"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// faulty is a source whose first watch does to its batches what the test wants.
+type faulty struct {
+	*memory.Store
+	once  sync.Once
+	fault func(store.Batch) []store.Batch
+}
+
+func (f *faulty) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
+	w, err := f.Store.Watch(ctx, scope, after)
+	if err != nil {
+		return nil, err
+	}
+	f.once.Do(func() { w = bend(ctx, w, f.fault) })
+	return w, nil
+}
+
+// bent is a watch whose batches were bent.
+type bent struct {
+	store.Watcher
+	out chan store.Batch
+}
+
+func (b *bent) Batches() <-chan store.Batch { return b.out }
+
+func bend(ctx context.Context, w store.Watcher, fault func(store.Batch) []store.Batch) store.Watcher {
+	b := &bent{Watcher: w, out: make(chan store.Batch)}
+	go func() {
+		defer close(b.out)
+		for in := range w.Batches() {
+			for _, out := range fault(in) {
+				select {
+				case b.out <- out:
+				case <-ctx.Done():
+				}
+			}
+		}
+	}()
+	return b
+}
+
+// losing drops the batches of one revision, but for its number if that is told.
+func losing(revision int64, told bool) func(store.Batch) []store.Batch {
+	return func(b store.Batch) []store.Batch {
+		switch {
+		case b.Revision != revision || len(b.Events) == 0:
+			return []store.Batch{b}
+		case told:
+			return []store.Batch{{Revision: b.Revision}}
+		}
+		return nil
+	}
+}
+
+// TestMissedChangesAreFound: whatever a feed loses, repeats or turns around, the
+// view finds it by itself, says so, and is right again.
+func TestMissedChangesAreFound(t *testing.T) {
+	// The store: a is made at 2, b at 3, a is changed at 4, b is gone at 5,
+	// b is made at 6, and a is changed at 7.
+	var held []store.Batch
+	cases := []struct {
+		name  string
+		fault func(store.Batch) []store.Batch
+		// finds is who finds it: what happens next, or the count.
+		finds string
+	}{
+		{"a creation", losing(2, false), "follows"},
+		{"a creation, under a progress that lies", losing(2, true), "follows"},
+		{"a change", losing(4, false), "follows"},
+		{"a deletion", losing(5, false), "follows"},
+		{"the last creation", losing(6, true), "it holds"},
+		{"a batch again", func(b store.Batch) []store.Batch {
+			if b.Revision == 4 {
+				return []store.Batch{b, b}
+			}
+			return []store.Batch{b}
+		}, "came after"},
+		{"the order", func(b store.Batch) []store.Batch {
+			if b.Revision == 4 {
+				held = append(held, b)
+				return nil
+			}
+			b2 := append([]store.Batch{b}, held...)
+			held = nil
+			return b2
+		}, "came after"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { missed(t, c.fault, c.finds) })
+		})
+	}
+}
+
+func missed(t *testing.T, fault func(store.Batch) []store.Batch, finds string) {
+	var said strings.Builder
+	source := &faulty{Store: memory.New(), fault: fault}
+	c := cache.New(source, cache.Options{Log: slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelError}))})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- c.Run(ctx) }()
+	synctest.Wait()
+
+	create(t, ctx, source, "a")
+	b := create(t, ctx, source, "b")
+	update(t, ctx, source, "a", 2)
+	if _, err := source.Delete(ctx, b.Key(), store.Preconditions{}); err != nil {
+		t.Fatal(err)
+	}
+	create(t, ctx, source, "b")
+	update(t, ctx, source, "a", 3)
+	time.Sleep(time.Minute) // Of the bubble.
+
+	want, err := source.List(ctx, store.Scope{}, store.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, revision, _ := c.Snapshot()
+	if strings.Join(versions(got), " ") != strings.Join(versions(want.Items), " ") || revision != want.Revision {
+		t.Errorf("view %v at %d, store %v at %d", versions(got), revision, versions(want.Items), want.Revision)
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if !strings.Contains(said.String(), finds) || c.Relists() != 1 {
+		t.Errorf("listed again %d times, and said %q, want a word of %q", c.Relists(), said.String(), finds)
+	}
+}
+
+func versions(objs []*schema.Object) []string {
+	var out []string
+	for _, o := range objs {
+		out = append(out, o.Key().String()+"@"+o.Meta.ResourceVersion)
+	}
+	return out
+}
+
+// TestFeedThatStandsStillIsReplaced: a watch that brings nothing, while the store
+// moves on, is given up for another, and nobody's watch ends for it.
+func TestFeedThatStandsStillIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &faulty{Store: memory.New(), fault: func(store.Batch) []store.Batch { return nil }}
+		c := start(t, source, cache.Options{})
+		synctest.Wait()
+		w, err := c.Watch(t.Context(), store.Scope{}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := create(t, t.Context(), source, "a")
+		if b := <-w.Batches(); b.Revision != made.Revision() || c.Relists() != 0 {
+			t.Errorf("told %+v, listed again %d times", b, c.Relists())
+		}
+	})
+}
+
+// uncounted is a source in which some objects cannot be read.
+type uncounted struct {
+	*memory.Store
+	unreadable int
+}
+
+func (u *uncounted) Count(ctx context.Context) (int, int64, error) {
+	n, revision, err := u.Store.Count(ctx)
+	return n + u.unreadable, revision, err
+}
+
+func (u *uncounted) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
+	l, err := u.Store.List(ctx, scope, opts)
+	if err == nil {
+		l.Unreadable = u.unreadable
+	}
+	return l, err
+}
+
+// TestUnreadableObjectsAreNoLoss: a count that differs by objects which cannot
+// be read, from the beginning or since, ends no watch.
+func TestUnreadableObjectsAreNoLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &uncounted{Store: memory.New(), unreadable: 1}
+		c := start(t, source, cache.Options{})
+		create(t, t.Context(), source, "a")
+		time.Sleep(time.Minute) // Of the bubble.
+		source.unreadable = 3
+		time.Sleep(time.Minute)
+		if c.Relists() != 0 {
+			t.Errorf("listed again %d times", c.Relists())
+		}
+	})
+}
+
+// TestStoreGoesBack: a store that is put back to an older state while the watch
+// goes on is noticed.
+func TestStoreGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &backwards{Store: memory.New(), old: memory.New()}
+		c := start(t, source, cache.Options{})
+		synctest.Wait()
+		create(t, t.Context(), source.Store, "lost")
+		create(t, t.Context(), source.Store, "lost-too")
+		synctest.Wait()
+		create(t, t.Context(), source.old, "kept")
+		source.gone.Store(true)
+		time.Sleep(time.Minute) // Of the bubble.
+		if objs, revision, _ := c.Snapshot(); len(objs) != 1 || revision != 2 || objs[0].Meta.Name != "kept" {
+			t.Errorf("view %v at %d", versions(objs), revision)
+		}
+	})
+}
+
+// backwards is a store whose reads, but for running watches, go over to another.
+type backwards struct {
+	*memory.Store
+	old  *memory.Store
+	gone atomic.Bool
+}
+
+func (b *backwards) now() *memory.Store {
+	if b.gone.Load() {
+		return b.old
+	}
+	return b.Store
+}
+
+func (b *backwards) Count(ctx context.Context) (int, int64, error) { return b.now().Count(ctx) }
+
+func (b *backwards) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
+	return b.now().List(ctx, scope, opts)
+}
+
+func (b *backwards) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
+	return b.now().Watch(ctx, scope, after)
+}

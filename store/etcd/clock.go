@@ -1,0 +1,111 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"sort"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// The clock of the store is etcd's revision as of the store's own last change.
+// One key, the head, is put by every transaction, so that its ModRevision is
+// the clock: a linearizable answer of a few bytes, and a revision at which the
+// watch of all changes has an event. So a watch needs nobody's word for how far
+// it has come, but what it was told; see docs/decisions/014-one-feed.md.
+
+// tick is the part of every transaction that moves the clock.
+func (l layout) tick() clientv3.Op { return clientv3.OpPut(l.head, "") }
+
+// Revision implements store.Reader.
+func (s *Store) Revision(ctx context.Context) (int64, error) {
+	revision, _, err := s.clock(ctx)
+	return revision, err
+}
+
+// clock is the revision of the store, and that of all of etcd: others may
+// write there too.
+func (s *Store) clock(ctx context.Context) (revision, etcd int64, err error) {
+	resp, err := s.client.Get(ctx, s.keys.head)
+	switch {
+	case err != nil:
+		return 0, 0, translate(err, schema.Key{})
+	case len(resp.Kvs) == 0:
+		revision, err = s.startClock(ctx)
+		return revision, revision, err
+	}
+	return resp.Kvs[0].ModRevision, resp.Header.Revision, nil
+}
+
+// startClock puts the head of a store that has none: a new one, or one of
+// before there were heads.
+func (s *Store) startClock(ctx context.Context) (int64, error) {
+	resp, err := s.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.CreateRevision(s.keys.head), "=", 0)).
+		Then(s.keys.tick()).
+		Else(clientv3.OpGet(s.keys.head)).
+		Commit()
+	switch {
+	case err != nil:
+		return 0, translate(err, schema.Key{})
+	case resp.Succeeded:
+		return resp.Header.Revision, nil
+	}
+	return resp.Responses[0].GetResponseRange().Kvs[0].ModRevision, nil
+}
+
+// adopt moves the clock past a change that somebody made without it.
+func (s *Store) adopt(ctx context.Context, revision int64) {
+	_, err := s.client.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(s.keys.head), "<", revision)).
+		Then(s.keys.tick()).
+		Commit()
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("a change in etcd that pilot-api did not make is seen, but not by linearizable reads", "revision", revision, "error", err)
+	}
+}
+
+// Rewind implements store.Rewinder. etcd does not tell how far back it keeps
+// changes, only whether a revision is still there.
+func (s *Store) Rewind(ctx context.Context, to int64) (int64, error) {
+	newest, err := s.Revision(ctx)
+	if err != nil || to >= newest {
+		return newest, err
+	}
+	to = max(to, 1)
+	steps := sort.Search(int(newest-to), func(i int) bool {
+		var kept bool
+		if err == nil {
+			kept, err = s.keeps(ctx, to+int64(i))
+		}
+		return kept
+	})
+	return to + int64(steps), err
+}
+
+// keeps reports whether the state at a revision can still be read.
+func (s *Store) keeps(ctx context.Context, revision int64) (bool, error) {
+	_, err := s.client.Get(ctx, s.keys.head, clientv3.WithRev(revision))
+	if errors.Is(err, rpctypes.ErrCompacted) {
+		return false, nil
+	}
+	return err == nil, translate(err, schema.Key{})
+}
+
+// Count implements store.Counter.
+func (s *Store) Count(ctx context.Context) (count int, revision int64, err error) {
+	resp, err := s.client.Txn(ctx).Then(
+		clientv3.OpGet(s.keys.head),
+		clientv3.OpGet(s.keys.objects, clientv3.WithPrefix(), clientv3.WithCountOnly()),
+	).Commit()
+	if err != nil {
+		return 0, 0, translate(err, schema.Key{})
+	}
+	for _, head := range resp.Responses[0].GetResponseRange().Kvs {
+		revision = head.ModRevision
+	}
+	return int(resp.Responses[1].GetResponseRange().Count), revision, nil
+}
