@@ -48,6 +48,8 @@ func TestTrafficPolicy(t *testing.T) {
 		{"no key", "{loadBalancer: {consistentHash: {}}}", "warning NotHonoured spec.trafficPolicy.loadBalancer.consistentHash"},
 		{"table of no prime", "{loadBalancer: {consistentHash: {useSourceIp: true, maglev: {tableSize: 65536}}}}", "error FieldValueInvalid spec.trafficPolicy.loadBalancer.consistentHash.maglev.tableSize"},
 		{"table without size", "{loadBalancer: {consistentHash: {useSourceIp: true, maglev: {}}}}", "error FieldValueInvalid spec.trafficPolicy.loadBalancer.consistentHash.maglev.tableSize"},
+		{"cookie attribute twice", "{loadBalancer: {consistentHash: {httpCookie: {name: a, attributes: [{name: b}, {name: c}, {name: b}]}}}}", "error FieldValueDuplicate spec.trafficPolicy.loadBalancer.consistentHash.httpCookie.attributes[2].name"},
+		{"half of a keep-alive", "{connectionPool: {http: {http2KeepAlive: {interval: 1s}}}}", "error FieldValueRequired spec.trafficPolicy.connectionPool.http.http2KeepAlive.timeout"},
 		{"two warmups", "{loadBalancer: {simple: RANDOM, warmupDurationSecs: 1s, warmup: {duration: 1s}}}", "warning NotHonoured spec.trafficPolicy.loadBalancer.warmupDurationSecs"},
 
 		{"empty pool", "{connectionPool: {}}", "error FieldValueRequired spec.trafficPolicy.connectionPool"},

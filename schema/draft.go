@@ -146,7 +146,7 @@ func (d *draft) checkSpec(tree map[string]any) {
 		}
 		return
 	}
-	for _, p := range d.kind.check(d.typed) {
+	for _, p := range append(d.kind.check(d.typed), d.exportedTwice()...) {
 		if !follows(p, broken) {
 			d.put(p)
 		}

@@ -3,6 +3,8 @@ package schema
 import (
 	"fmt"
 	"slices"
+
+	"github.com/pilot-api/pilot-api/diag"
 )
 
 // exportTo checks the one list that all networking kinds have, spec.exportTo.
@@ -25,4 +27,18 @@ func (p *problems) exportToSomeone(namespaces []string) {
 	if at := slices.Index(namespaces, "~"); at >= 0 {
 		p.notSupportedValue(fmt.Sprintf("spec.exportTo[%d]", at), "~", "must name who sees the object; only a ServiceEntry may be hidden from all")
 	}
+}
+
+// exportedTwice finds the own namespace by name beside the dot.
+func (d *draft) exportedTwice() diag.List {
+	spec, ok := d.typed.(interface{ GetExportTo() []string })
+	if !ok {
+		return nil
+	}
+	var p problems
+	own := slices.Index(spec.GetExportTo(), d.meta.Namespace)
+	if own >= 0 && slices.Contains(spec.GetExportTo(), ".") {
+		p.duplicate(fmt.Sprintf("spec.exportTo[%d]", own), "is the own namespace, as . is")
+	}
+	return p.list
 }

@@ -24,14 +24,14 @@ type format struct {
 var formats = map[string]format{
 	"dns-label":        {"1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit", noneWrong(validation.IsDNS1123Label)},
 	"fqdn":             {"a host name in lower case: labels of a-z, 0-9 and -, joined by dots", isFQDN},
-	"wildcard-host":    {"a host name in lower case, perhaps with a leading *. as in *.example.com", isWildcardHost},
+	"wildcard-host":    {"a host name, perhaps with a leading *. as in *.example.com", anyCase(isWildcardHost)},
 	"host-or-range":    {"a host name, a wildcard such as *.example.com, or an IPv4 range such as 192.0.2.0/24", either(isWildcardHost, isIPv4Range)},
 	"ipv4-subnet":      {"an IPv4 address or range such as 192.0.2.0/24", either(isIPv4, isIPv4Range)},
 	"ip-subnet":        {"an IP address or range such as 192.0.2.0/24", either(isIP, isCIDR)},
 	"host-or-address":  {"a host name in lower case or an IP address", either(isFQDN, isIP)},
-	"virtual-host":     {"a host name in lower case, a wildcard such as *.example.com, or an IP address", either(isWildcardHost, isIP)},
+	"virtual-host":     {"a host name, a wildcard such as *.example.com, or an IP address", either(anyCase(isWildcardHost), isIP)},
 	"gateway-name":     {"the name of a Gateway, perhaps after its namespace and a slash, or mesh", isGatewayName},
-	"gateway-host":     {"a whole host name, * or a wildcard such as *.example.com, or an IP address; perhaps after a namespace, . or * and a slash", isGatewayHost},
+	"gateway-host":     {"a whole host name, * or a wildcard such as *.example.com, or an IP address; perhaps after a namespace, . or * (~ for none) and a slash", either(anyCase(isGatewayHost), isClusterSNI)},
 	"base64":           {"base64", isBase64},
 	"workload-address": {"an IP address, a host name, or unix:// and a path", either(isIP, isFQDN, isUnixSocket)},
 	"config-label":     {"made of A-Z, a-z, 0-9, -, _, . and /", regexp.MustCompile(`^[A-Za-z0-9\-_./]*$`).MatchString},
@@ -40,6 +40,7 @@ var formats = map[string]format{
 	"header-condition": {"a header name, a part of the request such as :path, or @request.auth.claims and a claim", either(headerToken.MatchString, isRequestPart)},
 	"header-operation": {"a header name, or :authority", either(headerToken.MatchString, func(s string) bool { return s == ":authority" })},
 	"header-value":     {"a text of one line", func(s string) bool { return !strings.ContainsAny(s, "\x00\r\n") }},
+	"re2-or-any":       {"a regular expression in RE2 syntax, or * for any value", func(s string) bool { return s == "*" || regexError(s) == nil }},
 	"re2":              {"a regular expression in RE2 syntax", func(s string) bool { return regexError(s) == nil }},
 	"duration":         {"a duration such as 250ms, 1.5s or 1m", durationOf(0, 1)},
 	"duration-ms":      {"a duration of at least 1ms, in whole milliseconds, such as 250ms, 1.5s or 1m", durationOf(time.Millisecond, time.Millisecond)},
@@ -68,6 +69,11 @@ func violated(format, text string) string {
 		message += ": " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 	}
 	return message
+}
+
+// anyCase is a test of a text in lower case for one that need not be.
+func anyCase(test func(string) bool) func(string) bool {
+	return func(s string) bool { return test(strings.ToLower(s)) }
 }
 
 func noneWrong(complaints func(string) []string) func(string) bool {
@@ -136,11 +142,19 @@ func isGatewayName(s string) bool {
 // known to gateways.
 func isGatewayHost(s string) bool {
 	if namespace, host, qualified := strings.Cut(s, "/"); qualified {
-		known := namespace == "." || namespace == "*" || len(validation.IsDNS1123Label(namespace)) == 0
+		known := namespace == "." || namespace == "*" || namespace == "~" || len(validation.IsDNS1123Label(namespace)) == 0
 		return known && isGatewayHost(host) && !strings.Contains(host, "/")
 	}
 	whole := strings.Contains(s, ".") && isWildcardHost(s) && (s[0] != '*' || s[1] == '.')
 	return s == "*" || whole || isIP(s)
+}
+
+// isClusterSNI knows the names that proxies of one mesh ask those of another
+// for: outbound_.80_.v1_.reviews.default.svc.cluster.local. Where they may stand
+// is the semantic check's business.
+func isClusterSNI(s string) bool {
+	parts := strings.SplitN(s[strings.LastIndex(s, "/")+1:], "_.", 4)
+	return len(parts) == 4 && parts[0] == "outbound" && isFQDN(strings.ToLower(parts[3]))
 }
 
 var headerToken = regexp.MustCompile("^[0-9A-Za-z!#$%&'*+\\-.^_|~`]+$")

@@ -71,9 +71,21 @@ func (p *problems) server(field string, s *networking.Server) {
 	if s.DefaultEndpoint != "" {
 		p.notSupported(field+".defaultEndpoint", "a Gateway hands requests on as VirtualService objects say")
 	}
+	if s.GetTls().GetMode() != networking.ServerTLSSettings_AUTO_PASSTHROUGH {
+		p.noClusterSNI(field+".hosts", s.Hosts)
+	}
 	p.serverProtocolTLS(field+".tls", s)
 	if s.Tls != nil {
 		p.serverTLS(field+".tls", s.Tls)
+	}
+}
+
+// noClusterSNI refuses names that only one mesh asks another for.
+func (p *problems) noClusterSNI(field string, hosts []string) {
+	for i, host := range hosts {
+		if isClusterSNI(host) {
+			p.invalidValue(indexField(field, i), host, "goes with tls.mode AUTO_PASSTHROUGH only")
+		}
 	}
 }
 

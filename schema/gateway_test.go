@@ -13,10 +13,12 @@ func TestGateway(t *testing.T) {
 		{"empty server", "servers: [{}]", []string{"error FieldValueRequired spec.servers[0].hosts", "error FieldValueRequired spec.servers[0].port"}},
 		{"empty port", "servers: [{port: {}, hosts: ['*']}]", []string{
 			"error FieldValueRequired spec.servers[0].port.name", "error FieldValueRequired spec.servers[0].port.number", "error FieldValueRequired spec.servers[0].port.protocol"}},
-		{"hosts", "servers: [{port: {number: 80, name: http, protocol: http}, hosts: [a.b, '*.b', '*/a.b', ./*, n/*.c, 10.0.0.1]}]", nil},
-		{"bad hosts", "servers: [{port: {number: 80, name: http, protocol: http}, hosts: [short, '*-a.b', '~/a.b', n/m/a.b, n/]}]", []string{
+		{"hosts", "servers: [{port: {number: 80, name: http, protocol: http}, hosts: [a.b, '*.b', '*/a.b', '~/a.b', A.b, ./*, n/*.c, 10.0.0.1]}]", nil},
+		{"bad hosts", "servers: [{port: {number: 80, name: http, protocol: http}, hosts: [short, '*-a.b', outbound_80_._.a.b, n/m/a.b, n/]}]", []string{
 			"error FieldValueInvalid spec.servers[0].hosts[0]", "error FieldValueInvalid spec.servers[0].hosts[1]", "error FieldValueInvalid spec.servers[0].hosts[2]",
 			"error FieldValueInvalid spec.servers[0].hosts[3]", "error FieldValueInvalid spec.servers[0].hosts[4]"}},
+		{"hosts of another mesh, TLS ended", https + "{mode: SIMPLE, credentialName: a}}, {port: {number: 1, name: b, protocol: TLS}, hosts: [outbound_.80_._.a.b], tls: {mode: PASSTHROUGH}}]", []string{"error FieldValueInvalid spec.servers[1].hosts[0]"}},
+		{"hosts of another mesh", "servers: [{port: {number: 80, name: a, protocol: TLS}, hosts: [outbound_.80_._.a.b, n/outbound_.80_.v1_.a.b], tls: {mode: AUTO_PASSTHROUGH}}]", nil},
 		{"port name twice", "servers: [{port: {number: 80, name: a, protocol: HTTP}, hosts: ['*'], name: s}, {port: {number: 81, name: a, protocol: HTTP}, hosts: ['*'], name: s}]", []string{
 			"error FieldValueDuplicate spec.servers[1].port.name", "error FieldValueDuplicate spec.servers[1].name"}},
 		{"unknown protocol", "servers: [{port: {number: 80, name: a, protocol: SPDY}, hosts: ['*']}]", []string{"error FieldValueNotSupported spec.servers[0].port.protocol"}},
@@ -48,7 +50,8 @@ func TestGateway(t *testing.T) {
 		{"of the mesh", https + "{mode: ISTIO_MUTUAL}}]", nil},
 		{"of the mesh and of a secret", https + "{mode: ISTIO_MUTUAL, credentialName: a}}]", []string{"error FieldValueForbidden spec.servers[0].tls"}},
 		{"revoked", https + "{mode: SIMPLE, serverCertificate: /a, privateKey: /b, caCrl: /c}}]", []string{"error FieldValueForbidden spec.servers[0].tls.caCrl"}},
-		{"revoked beside secret", https + "{mode: MUTUAL, credentialName: a, caCrl: /c}}]", []string{"error FieldValueForbidden spec.servers[0].tls.caCrl"}},
+		{"revoked beside secret", https + "{mode: MUTUAL, credentialName: a, caCrl: /c}}]", []string{"warning NotHonoured spec.servers[0].tls.caCrl"}},
+		{"secret beside files", https + "{mode: SIMPLE, credentialName: a, serverCertificate: /a, privateKey: /b}}]", []string{"warning NotHonoured spec.servers[0].tls.serverCertificate"}},
 		{"old TLS", https + "{mode: SIMPLE, credentialName: a, minProtocolVersion: TLSV1_0}}]", []string{"warning NotHonoured spec.servers[0].tls.minProtocolVersion"}},
 		{"unknown mode", https + "{mode: BOTH}}]", []string{"error FieldValueNotSupported spec.servers[0].tls.mode"}},
 	})

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ func (p *problems) httpRoute(field string, r *networking.HTTPRoute, forSidecars 
 		at := indexField(field+".route", i)
 		p.destination(at+".destination", d.Destination)
 		p.headerChanges(at+".headers", d.Headers)
+		p.headerValues(at+".headers", d.Headers)
 	}
 	p.weights(field+".route", len(r.Route), func(i int) int32 { return r.Route[i].Weight })
 	p.httpRedirect(field+".redirect", r)
@@ -30,6 +32,7 @@ func (p *problems) httpRoute(field string, r *networking.HTTPRoute, forSidecars 
 	p.httpMirror(field, r)
 	p.httpCors(field+".corsPolicy", r.CorsPolicy)
 	p.headerChanges(field+".headers", r.Headers)
+	p.headerValues(field+".headers", r.Headers)
 	p.authority(field, r)
 }
 
@@ -43,8 +46,16 @@ func (p *problems) httpRedirect(field string, r *networking.HTTPRoute) {
 	if to.Uri == "" && to.PrefixRewrite == "" && to.Authority == "" && to.Scheme == "" && to.RedirectPort == nil {
 		p.required(field, "must set where to: uri, prefixRewrite, authority, scheme, port or derivePort")
 	}
-	if to.PrefixRewrite != "" && !slices.ContainsFunc(r.Match, func(m *networking.HTTPMatchRequest) bool { return m.GetUri().GetPrefix() != "" }) {
+	if to.PrefixRewrite == "" {
+		return
+	}
+	if len(r.Match) == 0 {
 		p.warn(field+".prefixRewrite", "has no effect: the route does not match a path by prefix")
+	}
+	for i, m := range r.Match {
+		if _, byPrefix := m.GetUri().GetMatchType().(*networking.StringMatch_Prefix); !byPrefix {
+			p.invalid(field+".prefixRewrite", fmt.Sprintf("must go with matches of uri.prefix only: match[%d] has none to rewrite", i))
+		}
 	}
 }
 

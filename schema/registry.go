@@ -47,15 +47,15 @@ func decodeProto[T any, M interface {
 	json.Unmarshaler
 }](spec json.RawMessage) (any, error) {
 	out := M(new(T))
-	if protojson.Unmarshal(spec, out) == nil {
-		return (*T)(out), nil
+	if protojson.Unmarshal(spec, out) != nil {
+		// The message's own way, which is Istio's, also reads durations in
+		// Go's form (1m), and takes several times as long.
+		out = M(new(T))
+		if err := out.UnmarshalJSON(spec); err != nil {
+			return nil, err
+		}
 	}
-	// The message's own way, which is Istio's, also reads durations in Go's
-	// form (1m), and takes several times as long.
-	out = M(new(T))
-	if err := out.UnmarshalJSON(spec); err != nil {
-		return nil, err
-	}
+	canonical(out)
 	return (*T)(out), nil
 }
 

@@ -95,6 +95,9 @@ func (p *problems) addresses(s *networking.ServiceEntry) {
 }
 
 func (p *problems) ports(s *networking.ServiceEntry) {
+	if len(s.Ports) == 0 {
+		p.warn("spec.ports", "are not given, so nobody can be sent to the service")
+	}
 	names, numbers := map[string]int{}, map[uint32]int{}
 	for i, port := range s.Ports {
 		at := fmt.Sprintf("spec.ports[%d]", i)
@@ -121,15 +124,35 @@ func (p *problems) resolution(s *networking.ServiceEntry) {
 		}
 	case networking.ServiceEntry_STATIC:
 		if len(s.Endpoints) == 0 && s.WorkloadSelector == nil {
-			p.required("spec.endpoints", "must be given with resolution STATIC, or else workloadSelector")
+			p.warn("spec.endpoints", "are not given, and no workloadSelector, so the service with resolution STATIC has no instances")
 		}
 	case networking.ServiceEntry_DNS_ROUND_ROBIN:
 		if len(s.Endpoints) > 1 {
 			p.invalid("spec.endpoints", "must be at most one with resolution DNS_ROUND_ROBIN")
 		}
 	case networking.ServiceEntry_DYNAMIC_DNS:
-		if len(s.Endpoints) > 0 || s.WorkloadSelector != nil {
-			p.warn("spec.endpoints", "are ignored with resolution DYNAMIC_DNS, which looks up the host of each request")
+		p.dynamicDNS(s)
+	}
+}
+
+// dynamicDNS looks up the host that each request names, so there is nothing to
+// list, and what names no host cannot be served.
+func (p *problems) dynamicDNS(s *networking.ServiceEntry) {
+	const why = "cannot be given with resolution DYNAMIC_DNS, which looks up the host of each request"
+	if len(s.Endpoints) > 0 {
+		p.forbidden("spec.endpoints", why)
+	}
+	if s.WorkloadSelector != nil {
+		p.warn("spec.workloadSelector", "has no effect with resolution DYNAMIC_DNS, which looks up the host of each request")
+	}
+	if len(s.Addresses) > 0 {
+		p.forbidden("spec.addresses", why)
+	}
+	for i, port := range s.Ports {
+		switch strings.ToUpper(port.Protocol) {
+		case "HTTP", "HTTP2", "GRPC", "GRPC-WEB", "HTTPS", "TLS":
+		default:
+			p.notSupportedValue(fmt.Sprintf("spec.ports[%d].protocol", i), port.Protocol, "must be HTTP, HTTP2, GRPC, GRPC-WEB, HTTPS or TLS with resolution DYNAMIC_DNS: only those name a host")
 		}
 	}
 }

@@ -35,6 +35,8 @@ func (p *problems) serverTLS(field string, t *networking.ServerTLSSettings) {
 
 func (p *problems) serverCertificates(field string, t *networking.ServerTLSSettings) {
 	switch {
+	case t.CredentialName != "" && (t.ServerCertificate != "" || t.PrivateKey != ""):
+		p.warn(field+".serverCertificate", "has no effect beside credentialName")
 	case t.CredentialName != "" || len(t.CredentialNames) > 0:
 	case len(t.TlsCertificates) > 0:
 		for i, c := range t.TlsCertificates {
@@ -59,7 +61,7 @@ func (p *problems) revocation(field string, t *networking.ServerTLSSettings) {
 	switch {
 	case t.CaCrl == "":
 	case t.CredentialName != "":
-		p.forbidden(field, "cannot stand beside credentialName: put the list into the secret")
+		p.warn(field, "has no effect beside credentialName: the list belongs into the secret")
 	case t.Mode == networking.ServerTLSSettings_SIMPLE:
 		p.forbidden(field, "cannot be given with mode SIMPLE, which asks clients for no certificate")
 	}

@@ -55,6 +55,11 @@ func (p *problems) loadBalancer(field string, l *networking.LoadBalancerSettings
 	if hash := l.GetConsistentHash(); hash != nil && hash.HashKey == nil {
 		p.warn(field+".consistentHash", "is a random choice without one of httpHeaderName, httpCookie, useSourceIp, httpQueryParameterName")
 	}
+	const attributes = ".consistentHash.httpCookie.attributes"
+	seen := map[string]int{}
+	for i, a := range l.GetConsistentHash().GetHttpCookie().GetAttributes() {
+		repeated(p, indexField(field+attributes, i)+".name", field+attributes, seen, a.GetName(), i)
+	}
 	if l.GetWarmup() != nil && l.GetWarmupDurationSecs() != nil {
 		p.warn(field+".warmupDurationSecs", "has no effect beside warmup")
 	}
