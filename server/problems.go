@@ -3,11 +3,10 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
@@ -67,9 +66,9 @@ func (s *Server) awaitPublished(ctx context.Context, atLeast int64) error {
 	if atLeast > 0 {
 		wanted = "revision " + strconv.FormatInt(atLeast, 10)
 	}
-	return plainStatus(http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
+	return &store.Error{Kind: store.ErrFuture, Detail: fmt.Sprintf(
 		"the configuration of %s has not been compiled in time: that of revision %d is in force; ask with resourceVersion=0 for its problems",
-		wanted, s.opts.Discovery.Revision())
+		wanted, s.opts.Discovery.Revision())}
 }
 
 // nothing is a scope that no object is in, for no namespace has such a name.

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"io"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -88,9 +88,9 @@ func TestProblemsForPrograms(t *testing.T) {
 
 func TestProblemsNotCompiledInTime(t *testing.T) {
 	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusGatewayTimeout)
-		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504,"message":"that of revision 7 is in force"}`)
+		status := store.ToStatus(&store.Error{Kind: store.ErrFuture, Detail: "that of revision 7 is in force"})
+		w.WriteHeader(int(status.Code))
+		_ = json.NewEncoder(w).Encode(status)
 	}))
 	t.Cleanup(late.Close)
 	stdout, stderr, code := run(t, late.URL, "", "problems")
