@@ -70,21 +70,33 @@ func (p *plan) gatewayServer(ref diag.Ref, at string, server *networking.Server)
 	return &gatewayServer{ref: ref, field: at, port: int(server.GetPort().GetNumber()), hosts: server.GetHosts(), tls: tls}
 }
 
-// claimGatewayPorts reports servers whose TLS is not that of their port's
-// listener, which is the first one's.
+// claimGatewayPorts gives each port the TLS of the first server there. One that
+// asks more of its clients than that is left out; others are reported.
 func (p *plan) claimGatewayPorts() {
 	first := map[int]*gatewayServer{}
 	for _, gw := range p.gateways {
-		for _, server := range gw.servers {
+		gw.servers = slices.DeleteFunc(gw.servers, func(server *gatewayServer) bool {
 			one := first[server.port]
-			if one == nil {
+			switch {
+			case one == nil:
 				first[server.port] = server
-			} else if !sameTLS(one.tls, server.tls) {
+			case weaker(one.tls, server.tls):
+				p.conflict(server.ref, server.field+".tls", fmt.Sprintf(
+					"the server is left out: its port has the TLS of %s, which lets clients in that it would not", one.ref))
+				return true
+			case !sameTLS(one.tls, server.tls):
 				p.conflict(server.ref, server.field+".tls", fmt.Sprintf(
 					"the hosts of the server are served with the TLS of %s: a port has one certificate", one.ref))
 			}
-		}
+			return false
+		})
 	}
+}
+
+// weaker tells whether a lets in what b does not: plain text, or clients that
+// b's authorities have not vouched for.
+func weaker(a, b *ir.ServerTLS) bool {
+	return b != nil && (a == nil || b.CAFile != "" && a.CAFile != b.CAFile)
 }
 
 func sameTLS(a, b *ir.ServerTLS) bool {

@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"cmp"
+
 	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -30,12 +32,26 @@ func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSett
 	}
 	if pair, ok := p.snap.Settings.IngressCertificates[tls.GetCredentialName()]; ok {
 		out.CertificateFile, out.KeyFile = pair.CertificateFile, pair.KeyFile
+		out.CAFile = verifiedBy(tls, out.CAFile, pair.CAFile)
 	}
 	if out.CertificateFile == "" || out.KeyFile == "" {
 		p.notHonoured(ref, at, "the server is left out: name serverCertificate and privateKey, or a credentialName that ingressCertificates of the mesh settings has files for")
 		return nil, false
 	}
+	if tls.GetMode() != networking.ServerTLSSettings_SIMPLE && out.CAFile == "" {
+		p.notHonoured(ref, at, "the server is left out, as there is nothing to verify clients by: name caCertificates, or a credentialName that ingressCertificates of the mesh settings has a caFile for")
+		return nil, false
+	}
 	return out, true
+}
+
+// verifiedBy is the file that clients are verified by: the server's own, else
+// that of its secret. A SIMPLE server asks no client for a certificate.
+func verifiedBy(tls *networking.ServerTLSSettings, own, secret string) string {
+	if tls.GetMode() == networking.ServerTLSSettings_SIMPLE {
+		return ""
+	}
+	return cmp.Or(own, secret)
 }
 
 // checkServerTLS reports what TLS settings say beyond that.

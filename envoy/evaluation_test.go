@@ -49,8 +49,7 @@ func TestEvaluatorIsRight(t *testing.T) {
 	}
 }
 
-// drawnConfig is that of a sidecar in a drawn mesh, with a backend of its own
-// behind each cluster, and all that a proxy else polls for within.
+// drawnConfig is that of a sidecar in a drawn mesh.
 func drawnConfig(t *testing.T, seed int) *ir.Config {
 	t.Helper()
 	node, err := mesh.ParseProxy("sidecar~" + proxyIP + "~x~default.svc.cluster.local")
@@ -59,6 +58,13 @@ func drawnConfig(t *testing.T, seed int) *ir.Config {
 	}
 	snapshot := mesh.NewSnapshot(1, mesh.DefaultSettings(), rapid.Custom(meshgen.Objects).Example(seed))
 	cfg, _ := compile.Proxy(snapshot, snapshot.View(node))
+	return selfContained(t, cfg)
+}
+
+// selfContained is a configuration with a backend of its own behind each
+// cluster, and all that a proxy else polls for within.
+func selfContained(t *testing.T, cfg *ir.Config) *ir.Config {
+	t.Helper()
 	out := *cfg
 	out.Clusters = nil
 	for _, c := range cfg.Clusters {

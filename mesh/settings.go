@@ -36,7 +36,8 @@ type Settings struct {
 	// IngressCertificates are the certificates by the secret that IngressRules
 	// and Gateways name. An IngressRule whose secret is not here, or that has
 	// no file here, has the files of Istio 0.x: those in
-	// /etc/istio/ingress-certs.
+	// /etc/istio/ingress-certs. A Gateway's MUTUAL server verifies clients by
+	// caFile, unless it names caCertificates.
 	IngressCertificates map[string]Certificate
 	// V1Compatibility says which accidents of Pilot are kept, none by default.
 	V1Compatibility V1Compatibility
@@ -45,8 +46,9 @@ type Settings struct {
 	Domain string
 }
 
-// Certificate is a pair of files on the proxy's machine.
-type Certificate struct{ CertificateFile, KeyFile string }
+// Certificate is a pair of files on the proxy's machine. CAFile is one with the
+// authorities of clients, for servers that demand a certificate; "" for none.
+type Certificate struct{ CertificateFile, KeyFile, CAFile string }
 
 // DefaultIngressCertificate is where the ingress of Istio 0.x had its pair.
 var DefaultIngressCertificate = Certificate{

@@ -30,7 +30,7 @@ mtlsExcludedServices: [kubernetes.default.svc.cluster.local]
 managementPorts:
 - {name: probe, port: 3333, protocol: http}
 ingressCertificates:
-  a.default: {certificateFile: /a.crt, keyFile: /a.key}
+  a.default: {certificateFile: /a.crt, keyFile: /a.key, caFile: /ca.crt}
   b.default: {certificateFile: /b.crt}
 v1Compatibility:
   tcpTakesHTTPPort: false
@@ -53,7 +53,7 @@ v1Compatibility:
 	want.V1Compatibility.URIRegexAsHeader = false
 	want.ManagementPorts = []*mesh.Port{{Name: "probe", Number: 3333, Protocol: mesh.HTTP}}
 	want.IngressCertificates = map[string]mesh.Certificate{
-		"a.default": {CertificateFile: "/a.crt", KeyFile: "/a.key"},
+		"a.default": {CertificateFile: "/a.crt", KeyFile: "/a.key", CAFile: "/ca.crt"},
 		"b.default": {CertificateFile: "/b.crt", KeyFile: mesh.DefaultIngressCertificate.KeyFile},
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -115,7 +115,7 @@ func takeManagementPorts(to *[]*Port) taker {
 	}
 }
 
-// takeCertificates reads pairs of files by the name of a secret.
+// takeCertificates reads certificates by the name of a secret.
 func takeCertificates(to *map[string]Certificate) taker {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		*to = map[string]Certificate{}
@@ -124,6 +124,7 @@ func takeCertificates(to *map[string]Certificate) taker {
 			f.mapping(map[string]taker{
 				"certificateFile": scalar(takeString(&pair.CertificateFile)),
 				"keyFile":         scalar(takeString(&pair.KeyFile)),
+				"caFile":          scalar(takeString(&pair.CAFile)),
 			})(at, value)
 			if pair.CertificateFile == "" || pair.KeyFile == "" {
 				f.report(value, diag.FieldRequired, at, "must have a certificateFile and a keyFile, or leave them to the default")

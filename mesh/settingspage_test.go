@@ -103,7 +103,7 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 	case []*Port:
 		return "list of {`name`, `port`, `protocol`}", "none"
 	case map[string]Certificate:
-		return "map of a secret to {`certificateFile`, `keyFile`}", "none"
+		return "map of a secret to {`certificateFile`, `keyFile`, `caFile`}", "none"
 	case V1Compatibility:
 		return "boolean, or map of switches to boolean", "false"
 	}

@@ -1,0 +1,141 @@
+package envoy_test
+
+import (
+	"crypto/tls"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/selfsigned"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// mutualGateway has a host with a secret, and one that shares its port and lets
+// in anybody.
+const mutualGateway = `
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: web, namespace: default}
+spec:
+  hosts: [web.default.svc.cluster.local]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  endpoints: [{address: 10.1.0.1}]
+---
+apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: default}
+spec:
+  servers:
+  - port: {number: 8443, name: https, protocol: HTTPS}
+    hosts: [web.example]
+    tls: {mode: MUTUAL, credentialName: front}
+  - port: {number: 9443, name: https-simple, protocol: HTTPS}
+    hosts: [open.example]
+    tls: {mode: SIMPLE, credentialName: front}
+  - port: {number: 9443, name: https-mutual, protocol: HTTPS}
+    hosts: [web.example]
+    tls: {mode: MUTUAL, credentialName: front}
+---
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: web, namespace: default}
+spec:
+  hosts: [web.example, open.example]
+  gateways: [edge]
+  http: [{route: [{destination: {host: web}}]}]
+`
+
+func TestMutualGatewayDemandsACertificate(t *testing.T) {
+	pairs := map[string]tls.Certificate{"none": {}}
+	dir := t.TempDir()
+	for _, name := range []string{"front", "client", "stranger"} {
+		certificate, key := filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")
+		selfsigned.Write(t, certificate, key)
+		pair, err := tls.LoadX509KeyPair(certificate, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs[name] = pair
+	}
+	front := mesh.Certificate{
+		CertificateFile: filepath.Join(dir, "front.crt"), KeyFile: filepath.Join(dir, "front.key"),
+		CAFile: filepath.Join(dir, "client.crt"),
+	}
+	cfg, _ := routerConfig(t, front, mutualGateway)
+	e := startEnvoy(t, selfContained(t, cfg))
+	for _, test := range []struct {
+		listener, host, client, want string
+	}{
+		{"http_0.0.0.0_8443", "web.example", "client", "200 OK"},
+		{"http_0.0.0.0_8443", "web.example", "none", ""},
+		{"http_0.0.0.0_8443", "web.example", "stranger", ""},
+		{"http_0.0.0.0_9443", "open.example", "none", "200 OK"},
+		{"http_0.0.0.0_9443", "web.example", "none", "404 Not Found"},
+	} {
+		conn := tls.Client(e.dial(test.listener), &tls.Config{
+			InsecureSkipVerify: true, // The test is about the other direction.
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				pair := pairs[test.client]
+				return &pair, nil
+			},
+		})
+		answer := exchange(t, conn, "GET / HTTP/1.1\r\nHost: "+test.host+"\r\nConnection: close\r\n\r\n")
+		if test.want == "" && answer != "" || !strings.Contains(answer, test.want) {
+			t.Errorf("%+v: %q", test, answer)
+		}
+	}
+}
+
+// TestMutualGatewayWithoutAuthoritiesIsClosed: with nothing to verify clients
+// by, the port of the MUTUAL server alone is not opened.
+func TestMutualGatewayWithoutAuthoritiesIsClosed(t *testing.T) {
+	cfg, problems := routerConfig(t, mesh.Certificate{CertificateFile: "/a.crt", KeyFile: "/a.key"}, mutualGateway)
+	for _, l := range cfg.Listeners {
+		if l.Port == 8443 {
+			t.Errorf("the port is open: %+v", l.TLS)
+		}
+	}
+	for _, table := range cfg.RouteTables {
+		for _, host := range table.VirtualHosts {
+			if strings.Contains(host.Name, "web.example") {
+				t.Errorf("served in table %s: %s", table.Name, host.Name)
+			}
+		}
+	}
+	if text := problems.Error(); strings.Count(text, "there is nothing to verify clients by") != 2 {
+		t.Errorf("want a problem for each MUTUAL server:\n%s", text)
+	}
+}
+
+// routerConfig is that of a router in a mesh with the secret "front".
+func routerConfig(t *testing.T, front mesh.Certificate, text string) (*ir.Config, diag.List) {
+	t.Helper()
+	settings := mesh.DefaultSettings()
+	settings.IngressCertificates = map[string]mesh.Certificate{"front": front}
+	return compiledFor(t, settings, "router~"+proxyIP+"~edge~default.svc.cluster.local", text)
+}
+
+// compiledFor is what a node is to do, by the objects of a text.
+func compiledFor(t *testing.T, settings *mesh.Settings, node, text string) (*ir.Config, diag.List) {
+	t.Helper()
+	proxy, err := mesh.ParseProxy(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []*schema.Object
+	for _, doc := range schema.Split([]byte(text), "test") {
+		found, problems := doc.Objects(schema.DefaultNamespace)
+		if err := problems.Err(); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, found...)
+	}
+	snapshot := mesh.NewSnapshot(1, settings, objects)
+	return compile.Proxy(snapshot, snapshot.View(proxy))
+}
