@@ -1,8 +1,10 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -51,6 +53,40 @@ func (c *Client) UpdateText(ctx context.Context, t Text) (*schema.Object, error)
 		return nil, invalid("an update needs a name")
 	}
 	return c.write(ctx, http.MethodPut, c.url(t.Kind, t.Namespace, t.Name, nil), t)
+}
+
+// UpdateFunc keeps the contract of store.Interface: it reads and replaces until
+// nobody came in between.
+func (c *Client) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
+	for {
+		stored, err := c.Get(ctx, key, store.ReadOptions{})
+		if err != nil {
+			return nil, err
+		}
+		next, err := basedOn(stored, change)
+		if err != nil {
+			return nil, err
+		}
+		updated, err := c.Update(ctx, next)
+		if !errors.Is(err, store.ErrConflict) || next.Meta.ResourceVersion != stored.Meta.ResourceVersion || next.Meta.UID != stored.Meta.UID {
+			return updated, err
+		}
+	}
+}
+
+// basedOn is what change makes of an object, to be written in its place only.
+func basedOn(stored *schema.Object, change store.Change) (*schema.Object, error) {
+	next, err := change(stored)
+	if err != nil {
+		return nil, err
+	}
+	if next.Key() != stored.Key() {
+		return nil, invalid(fmt.Sprintf("a change cannot make %s of %s", next.Key(), stored.Key()))
+	}
+	meta := next.Meta
+	meta.ResourceVersion = cmp.Or(meta.ResourceVersion, stored.Meta.ResourceVersion)
+	meta.UID = cmp.Or(meta.UID, stored.Meta.UID)
+	return next.WithMeta(meta)
 }
 
 func (c *Client) write(ctx context.Context, method, url string, t Text) (*schema.Object, error) {
@@ -106,8 +142,8 @@ func deleteOptions(pre store.Preconditions) *metav1.DeleteOptions {
 // them one by one would break the promise that all happen or none: more than
 // one is ErrInvalid.
 func (c *Client) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
-	if len(ops) == 0 {
-		return nil, nil
+	if err := store.CheckOps(ops); err != nil || len(ops) == 0 {
+		return nil, err
 	}
 	if len(ops) > 1 {
 		return nil, invalid(fmt.Sprintf("the HTTP API has no transaction of several operations (%d given): send them one by one", len(ops)))
@@ -124,6 +160,9 @@ func (c *Client) apply(ctx context.Context, op store.Op) (*schema.Object, error)
 	case store.OpCreate:
 		return c.Create(ctx, op.Object)
 	case store.OpUpdate:
+		if op.Change != nil {
+			return c.UpdateFunc(ctx, op.Key, op.Change)
+		}
 		return c.Update(ctx, op.Object)
 	case store.OpDelete:
 		return c.Delete(ctx, op.Key, op.Pre)

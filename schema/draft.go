@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -107,26 +106,6 @@ func suggestKind(name string) string {
 		names[i] = k.Kind
 	}
 	return Suggest(name, names, "the kinds are")
-}
-
-func (d *draft) checkMeta() {
-	tree, ok := d.top["metadata"].(map[string]any)
-	if !ok {
-		return
-	}
-	if tree["name"] == nil && tree["generateName"] == nil {
-		d.required("metadata.name", "must be given, or else generateName")
-	}
-	text, err := json.Marshal(tree)
-	if err == nil {
-		err = json.Unmarshal(text, &d.meta)
-	}
-	if err != nil && d.list.Err() == nil {
-		d.invalid("metadata", err.Error())
-	}
-	if err := apivalidation.ValidateAnnotationsSize(d.meta.Annotations); err != nil {
-		d.add(diag.Error, diag.FieldTooLong, "metadata.annotations", "", err.Error())
-	}
 }
 
 func (d *draft) checkSpec(tree map[string]any) {

@@ -9,29 +9,33 @@ import (
 )
 
 // rehearsal is a store whose writes do everything but write: the rules are
-// held against what reads answers, and the result is the one of the write, less
-// the resourceVersion that only a write gives. It is behind the same door as
-// the store itself.
+// held against what reads answers, and the result is the one of the write, but
+// for the resourceVersion that only a write gives: it stays that of the stored
+// object. It is behind the same door as the store itself.
 type rehearsal struct{ store.Reader }
 
 func newRehearsal(reads store.Reader) store.Interface { return store.Strict(rehearsal{reads}) }
 
 func (s rehearsal) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
-	return s.apply(ctx, store.Op{Verb: store.OpCreate, Object: obj})
+	return s.evaluate(ctx, store.Op{Verb: store.OpCreate, Object: obj})
 }
 
 func (s rehearsal) Update(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
-	return s.apply(ctx, store.Op{Verb: store.OpUpdate, Object: obj})
+	return s.evaluate(ctx, store.Op{Verb: store.OpUpdate, Object: obj})
+}
+
+func (s rehearsal) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
+	return s.evaluate(ctx, store.Op{Verb: store.OpUpdate, Key: key, Change: change})
 }
 
 func (s rehearsal) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
-	return s.apply(ctx, store.Op{Verb: store.OpDelete, Key: key, Pre: pre})
+	return s.evaluate(ctx, store.Op{Verb: store.OpDelete, Key: key, Pre: pre})
 }
 
 func (s rehearsal) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
 	results := make([]*schema.Object, len(ops))
 	for i, op := range ops {
-		result, err := s.apply(ctx, op)
+		result, err := s.evaluate(ctx, op)
 		if err != nil {
 			return nil, store.AtIndex(err, i)
 		}
@@ -40,23 +44,16 @@ func (s rehearsal) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, e
 	return results, nil
 }
 
-func (s rehearsal) apply(ctx context.Context, op store.Op) (*schema.Object, error) {
+func (s rehearsal) evaluate(ctx context.Context, op store.Op) (*schema.Object, error) {
 	current, err := s.current(ctx, op.Target())
 	if err != nil {
 		return nil, err
 	}
-	next, err := op.Apply(current)
-	switch {
-	case err != nil:
+	out, err := op.Evaluate(current)
+	if err != nil {
 		return nil, err
-	case next == current: // Nothing to write, and so no new version.
-		return current, nil
-	case next == nil:
-		next = current
 	}
-	meta := next.Meta
-	meta.ResourceVersion = ""
-	return next.WithMeta(meta)
+	return out.Answer, nil
 }
 
 // current is the stored object, nil when there is none.

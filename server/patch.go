@@ -2,8 +2,9 @@ package server
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 	"net/http"
+	"sort"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,13 +13,9 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Bounds of one patch. An object is small; whoever needs more sends a PUT.
-const (
-	maxPatchOps = 1000
-	// patchTries bounds how often a patch is applied anew because somebody
-	// else was faster.
-	patchTries = 8
-)
+// maxPatchOps bounds one patch. An object is small; whoever needs more sends a
+// PUT.
+const maxPatchOps = 1000
 
 func init() {
 	// "copy" operations can double a document again and again; the library
@@ -40,44 +37,24 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	for try := 1; ; try++ {
-		current, err := k.opts.Reads.Get(r.Context(), k.target(r), store.ReadOptions{})
-		if err != nil {
-			return err
-		}
-		next, err := k.patched(w, current, change)
-		if err != nil {
-			return err
-		}
-		stored, err := writes.Update(r.Context(), next)
-		if err == nil {
-			return k.writeObject(w, r, http.StatusOK, f, stored)
-		}
-		// A patch that names a resourceVersion itself fails with the next
-		// try, when that is not the current one any more.
-		if try == patchTries || !errors.Is(err, store.ErrConflict) || next.Meta.ResourceVersion != current.Meta.ResourceVersion {
-			return err
-		}
+	stored, err := writes.UpdateFunc(r.Context(), k.target(r), func(current *schema.Object) (*schema.Object, error) {
+		return patched(w, current, change)
+	})
+	if err != nil {
+		return err
 	}
+	return k.writeObject(w, r, http.StatusOK, f, stored)
 }
 
 // patched is the object as the patch makes it, decoded as strictly as one that
-// was sent whole. Its resourceVersion is the current one, unless the patch
-// sets another: one that takes it away does not ask to overwrite what others
-// write meanwhile.
-func (k *resource) patched(w http.ResponseWriter, current *schema.Object, change patcher) (*schema.Object, error) {
+// was sent whole.
+func patched(w http.ResponseWriter, current *schema.Object, change patcher) (*schema.Object, error) {
 	text, err := change(current.JSON())
 	if err != nil {
-		return nil, badRequest("the patch does not fit %s: %v", current.Key(), err)
+		return nil, &store.Error{Kind: store.ErrInvalid, Key: current.Key(), Detail: "the patch does not fit: " + err.Error()}
 	}
 	w.Header().Del("Warning") // Of an earlier try.
-	next, err := decodeFor(w, text, current.Key())
-	if err != nil || next.Meta.ResourceVersion != "" {
-		return next, err
-	}
-	meta := next.Meta
-	meta.ResourceVersion = current.Meta.ResourceVersion
-	return next.WithMeta(meta)
+	return decodeFor(w, text, current.Key())
 }
 
 // patcher makes one JSON document of another.
@@ -104,5 +81,29 @@ func jsonPatch(body []byte) (patcher, error) {
 	if len(ops) > maxPatchOps {
 		return nil, badRequest("body: must have at most %d operations, found %d", maxPatchOps, len(ops))
 	}
-	return ops.Apply, nil
+	return func(doc []byte) ([]byte, error) {
+		out, err := ops.Apply(doc)
+		if err != nil {
+			i := firstMisfit(ops, doc)
+			return nil, fmt.Errorf("operation %d (%s %s): %w", i, ops[i].Kind(), pathOf(ops[i]), err)
+		}
+		return out, nil
+	}, nil
+}
+
+// firstMisfit is the index of the operation at which a patch fails. The library
+// does not tell.
+func firstMisfit(ops jsonpatch.Patch, doc []byte) int {
+	return sort.Search(len(ops)-1, func(i int) bool {
+		_, err := ops[:i+1].Apply(doc)
+		return err != nil
+	})
+}
+
+func pathOf(op jsonpatch.Operation) string {
+	path, err := op.Path()
+	if err != nil {
+		return "without a path"
+	}
+	return path
 }

@@ -10,54 +10,94 @@ import (
 	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Apply says what an operation makes of the stored object, nil when there is
-// none: the rules of Create, Update and Delete, the same for every driver.
-//
-// The result has no resourceVersion yet. It is nil for a delete, and it is
-// current itself when nothing changes, so that there is nothing to write.
-func (o Op) Apply(current *schema.Object) (*schema.Object, error) {
+// Outcome is what an operation makes of the stored object.
+type Outcome struct {
+	// Stored is the object from now on: nil when it is gone, and the very
+	// object that there was when nothing changes, so that there is nothing to
+	// write.
+	Stored *schema.Object
+	// Answer is what the caller gets: Stored, or the last state of an object
+	// that is gone. It has no resourceVersion of its own yet.
+	Answer *schema.Object
+}
+
+// Evaluate says what an operation makes of the stored object, nil when there
+// is none: the rules of a write, the same for every driver.
+func (o Op) Evaluate(current *schema.Object) (Outcome, error) {
 	switch o.Verb {
 	case OpCreate:
-		return o.create(current)
+		return stored(o.create(current))
 	case OpUpdate:
 		return o.update(current)
 	case OpDelete:
-		return nil, o.checkCurrent(current, o.Pre)
+		return o.delete(current)
 	}
-	return nil, &Error{Kind: ErrInvalid, Key: o.Target(), Detail: fmt.Sprintf(
+	return Outcome{}, &Error{Kind: ErrInvalid, Key: o.Target(), Detail: fmt.Sprintf(
 		"unknown operation %q, allowed are %s, %s and %s", o.Verb, OpCreate, OpUpdate, OpDelete)}
 }
+
+func stored(obj *schema.Object, err error) (Outcome, error) { return Outcome{obj, obj}, err }
 
 func (o Op) create(current *schema.Object) (*schema.Object, error) {
 	if current != nil {
 		return nil, &Error{Kind: ErrExists, Key: o.Target(), Current: current.Meta.ResourceVersion}
 	}
-	meta := o.Object.Meta
-	meta.ResourceVersion = ""
-	meta.UID = types.UID(uuid.NewString())
-	meta.CreationTimestamp = metav1.NewTime(time.Now().UTC().Truncate(time.Second))
-	meta.Generation = 1
-	return o.Object.WithMeta(meta)
+	return o.Object.WithMeta(underServer(o.Object.Meta, metav1.ObjectMeta{
+		UID: types.UID(uuid.NewString()), CreationTimestamp: now(), Generation: 1,
+	}))
 }
 
-func (o Op) update(current *schema.Object) (*schema.Object, error) {
-	given := o.Object.Meta
-	err := o.checkCurrent(current, Preconditions{UID: string(given.UID), ResourceVersion: given.ResourceVersion})
+func (o Op) update(current *schema.Object) (Outcome, error) {
+	obj, err := o.replacement(current)
 	if err != nil {
-		return nil, err
+		return Outcome{}, err
 	}
-	meta := given
-	meta.ResourceVersion = current.Meta.ResourceVersion
-	meta.UID = current.Meta.UID
-	meta.CreationTimestamp = current.Meta.CreationTimestamp
-	meta.Generation = current.Meta.Generation
-	if !sameJSON(o.Object.SpecJSON(), current.SpecJSON()) {
+	given := obj.Meta
+	err = o.checkCurrent(current, Preconditions{UID: string(given.UID), ResourceVersion: given.ResourceVersion})
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := o.checkFinalizers(given.Finalizers, current.Meta); err != nil {
+		return Outcome{}, err
+	}
+	next, err := merged(obj, current)
+	switch {
+	case err != nil:
+		return Outcome{}, err
+	case current.Meta.DeletionTimestamp != nil && len(given.Finalizers) == 0:
+		return Outcome{Answer: next}, nil
+	}
+	return stored(next, nil)
+}
+
+// replacement is the object that an update shall put in the place of current.
+func (o Op) replacement(current *schema.Object) (*schema.Object, error) {
+	if o.Change == nil {
+		return o.Object, nil
+	}
+	if current == nil {
+		return nil, &Error{Kind: ErrNotFound, Key: o.Key}
+	}
+	next, err := o.Change(current)
+	if err == nil && next.Key() != o.Key {
+		err = &Error{Kind: ErrInvalid, Key: o.Key, Detail: fmt.Sprintf("a change cannot make %s of it", next.Key())}
+	}
+	return next, err
+}
+
+// merged is a given object with what the server owns of the current one. It is
+// current itself when that makes no difference.
+func merged(given, current *schema.Object) (*schema.Object, error) {
+	meta := underServer(given.Meta, current.Meta)
+	if !sameJSON(given.SpecJSON(), current.SpecJSON()) {
 		meta.Generation++
-		return o.Object.WithMeta(meta)
+		return given.WithMeta(meta)
 	}
 	next, err := current.WithMeta(meta)
 	if err != nil {
@@ -68,6 +108,57 @@ func (o Op) update(current *schema.Object) (*schema.Object, error) {
 	}
 	return next, nil
 }
+
+// underServer is the metadata that a client gives with the fields that are the
+// server's taken from elsewhere. Two that Kubernetes had or has are kept
+// nowhere here.
+func underServer(given, server metav1.ObjectMeta) metav1.ObjectMeta {
+	given.ResourceVersion = server.ResourceVersion
+	given.UID = server.UID
+	given.CreationTimestamp = server.CreationTimestamp
+	given.Generation = server.Generation
+	given.DeletionTimestamp = server.DeletionTimestamp
+	given.DeletionGracePeriodSeconds = server.DeletionGracePeriodSeconds
+	given.SelfLink, given.ManagedFields = "", nil
+	return given
+}
+
+// checkFinalizers lets an object that is being deleted lose finalizers only:
+// a new one would keep it although its deletion was promised.
+func (o Op) checkFinalizers(given []string, current metav1.ObjectMeta) error {
+	if current.DeletionTimestamp == nil {
+		return nil
+	}
+	known := sets.New(current.Finalizers...)
+	for i, name := range given {
+		if !known.Has(name) {
+			field := fmt.Sprintf("metadata.finalizers[%d]", i)
+			return &Error{Kind: ErrInvalid, Key: o.Target(), Problems: diag.List{
+				complaint(o, diag.FieldForbidden, field, name, "no finalizer can be added to an object that is being deleted"),
+			}}
+		}
+	}
+	return nil
+}
+
+func (o Op) delete(current *schema.Object) (Outcome, error) {
+	err := o.checkCurrent(current, o.Pre)
+	switch {
+	case err != nil:
+		return Outcome{}, err
+	case len(current.Meta.Finalizers) == 0:
+		return Outcome{Answer: current}, nil
+	case current.Meta.DeletionTimestamp != nil:
+		return stored(current, nil)
+	}
+	meta, at, grace := current.Meta, now(), int64(0)
+	meta.DeletionTimestamp, meta.DeletionGracePeriodSeconds = &at, &grace
+	meta.Generation++
+	return stored(current.WithMeta(meta))
+}
+
+// now is as fine as metadata tells time.
+func now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Second)) }
 
 // checkCurrent is ErrNotFound without an object and ErrConflict when it is not
 // the one that was meant.
@@ -124,7 +215,7 @@ func One(objs []*schema.Object, err error) (*schema.Object, error) {
 	return objs[0], nil
 }
 
-// Stamped is an object as it reads at a revision: after Apply, the state that
+// Stamped is an object as it reads at a revision: after Evaluate, the state that
 // was written there, or for a delete the last state.
 func Stamped(obj *schema.Object, revision int64) (*schema.Object, error) {
 	text, err := obj.Encoded()

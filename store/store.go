@@ -3,7 +3,7 @@
 // and client over HTTP; store/storetest is the contract as a runnable suite.
 // store/cache follows any of them and answers reads from memory.
 //
-// What implementations share is here as well: Op.Apply is the rules of a write,
+// What implementations share is here as well: Op.Evaluate is the rules of a write,
 // Index a sorted set of objects, ChangeLog a bounded past with watches over it.
 // Strict is the door that checks what comes in, ToStatus and FromStatus are
 // errors as they go over the wire.
@@ -109,22 +109,41 @@ type Interface interface {
 	Reader
 
 	// Create stores a new object and returns it with resourceVersion, uid,
-	// creationTimestamp and generation 1 set. ErrExists when the key is
+	// creationTimestamp and generation 1 set; what the given object says of
+	// these, and of its deletion, is passed over. ErrExists when the key is
 	// taken. A resourceVersion on the given object is ErrInvalid.
 	Create(ctx context.Context, obj *schema.Object) (*schema.Object, error)
 
 	// Update replaces an object. With a resourceVersion on obj it must be
 	// the stored one, else ErrConflict; without one the update is
-	// unconditional. ErrNotFound when there is none. uid and
-	// creationTimestamp stay as stored (another uid given: ErrConflict);
-	// generation grows by one when the spec changed. An update that changes
-	// nothing writes nothing and returns the stored object.
+	// unconditional. ErrNotFound when there is none. uid, creationTimestamp
+	// and what is known of a deletion stay as stored (another uid given:
+	// ErrConflict); generation grows by one when the spec changed. An update
+	// that changes nothing writes nothing and returns the stored object.
+	//
+	// An object that is being deleted takes no new finalizers (ErrInvalid);
+	// an update that leaves it none removes it, and returns it as it was
+	// given with the revision of the deletion as its resourceVersion.
 	Update(ctx context.Context, obj *schema.Object) (*schema.Object, error)
+
+	// UpdateFunc is Update with what change makes of the stored object. It
+	// is written only if that object is still the stored one; if somebody
+	// else was faster, change is called again with the newer one, until ctx
+	// ends. So no write is lost, and none fails for being overtaken. A
+	// resourceVersion that change itself sets must be the stored one, else
+	// ErrConflict; what change fails with is returned as it is. change must
+	// be quick, may be called any number of times, and must not use the
+	// store.
+	UpdateFunc(ctx context.Context, key schema.Key, change Change) (*schema.Object, error)
 
 	// Delete removes an object if it meets the preconditions and returns
 	// its last state, with the revision of the deletion as its
 	// resourceVersion. ErrNotFound, or ErrConflict for a failed
 	// precondition.
+	//
+	// An object with finalizers is marked instead: it gets a
+	// deletionTimestamp, is returned so, and is removed by the update that
+	// takes its last finalizer away. To delete it again changes nothing.
 	Delete(ctx context.Context, key schema.Key, pre Preconditions) (*schema.Object, error)
 
 	// Txn does all operations at one revision, or none: the first that
@@ -153,13 +172,19 @@ const (
 	OpDelete Verb = "delete"
 )
 
+// Change makes the next state of an object out of the stored one, which is
+// shared and stays as it is.
+type Change func(stored *schema.Object) (*schema.Object, error)
+
 // Op is one step of a transaction. Create and update use Object, delete uses
-// Key and Pre. The rules are those of the single methods.
+// Key and Pre; an update by function uses Key and Change instead of Object. The
+// rules are those of the single methods.
 type Op struct {
 	Verb   Verb
 	Object *schema.Object
 	Key    schema.Key
 	Pre    Preconditions
+	Change Change
 }
 
 // Target is the key the operation works on.

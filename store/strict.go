@@ -3,9 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"slices"
 
-	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -37,23 +36,38 @@ func (s *strict) Delete(ctx context.Context, key schema.Key, pre Preconditions) 
 	return s.Interface.Delete(ctx, key, pre)
 }
 
-func (s *strict) Txn(ctx context.Context, ops []Op) ([]*schema.Object, error) {
-	if len(ops) > MaxTxnOps {
-		return nil, &Error{Kind: ErrInvalid, Detail: fmt.Sprintf(
-			"a transaction of %d operations, at most %d are allowed", len(ops), MaxTxnOps)}
+func (s *strict) UpdateFunc(ctx context.Context, key schema.Key, change Change) (*schema.Object, error) {
+	if err := checkOp(Op{Verb: OpUpdate, Key: key, Change: change}); err != nil {
+		return nil, err
 	}
-	seen := make(map[schema.Key]int, len(ops))
+	return s.Interface.UpdateFunc(ctx, key, checked(change))
+}
+
+func (s *strict) Txn(ctx context.Context, ops []Op) ([]*schema.Object, error) {
+	if err := CheckOps(ops); err != nil {
+		return nil, err
+	}
+	ops = slices.Clone(ops)
 	for i, op := range ops {
 		if err := checkOp(op); err != nil {
 			return nil, AtIndex(err, i)
 		}
-		if first, ok := seen[op.Target()]; ok {
-			return nil, &Error{Kind: ErrInvalid, Key: op.Target(), Index: i, Detail: fmt.Sprintf(
-				"operations %d and %d of one transaction are on the same object", first, i)}
+		if op.Change != nil {
+			ops[i].Change = checked(op.Change)
 		}
-		seen[op.Target()] = i
 	}
 	return s.Interface.Txn(ctx, ops)
+}
+
+// checked is a change whose result goes through the same door.
+func checked(change Change) Change {
+	return func(stored *schema.Object) (*schema.Object, error) {
+		next, err := change(stored)
+		if err != nil {
+			return nil, err
+		}
+		return next, checkOp(Op{Verb: OpUpdate, Object: next})
+	}
 }
 
 func (s *strict) Get(ctx context.Context, key schema.Key, opts ReadOptions) (*schema.Object, error) {
@@ -111,35 +125,4 @@ func checkKey(key schema.Key) error {
 		return &Error{Kind: ErrInvalid, Key: key, Detail: "a key needs a known kind, a namespace and a name"}
 	}
 	return nil
-}
-
-// misuse finds what the contract forbids, whatever the kind of the object.
-func misuse(op Op) diag.List {
-	if (op.Verb == OpDelete) != (op.Object == nil) {
-		return diag.List{complaint(op, diag.FieldInvalid, "", "", "create and update want an object, delete a key alone")}
-	}
-	given, field := op.Pre.ResourceVersion, "preconditions.resourceVersion"
-	if op.Object != nil {
-		given, field = op.Object.Meta.ResourceVersion, "metadata.resourceVersion"
-	}
-	switch {
-	case given == "":
-		return nil
-	case op.Verb == OpCreate:
-		return diag.List{complaint(op, diag.FieldForbidden, field, given, "must be empty for an object that is created")}
-	}
-	if n, err := strconv.ParseInt(given, 10, 64); err != nil || n <= 0 {
-		return diag.List{complaint(op, diag.FieldInvalid, field, given, "must be a resourceVersion as the store gave it, a positive decimal number")}
-	}
-	return nil
-}
-
-func complaint(op Op, reason diag.Reason, field, value, message string) diag.Problem {
-	if value != "" {
-		value = strconv.Quote(value)
-	}
-	return diag.Problem{
-		Severity: diag.Error, Reason: reason, Object: op.Target().Ref(),
-		Field: field, Value: value, Message: message,
-	}
 }

@@ -19,6 +19,11 @@ func (s *Store) Update(ctx context.Context, obj *schema.Object) (*schema.Object,
 	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Object: obj}}))
 }
 
+// UpdateFunc implements store.Interface.
+func (s *Store) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
+	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Key: key, Change: change}}))
+}
+
 // Delete implements store.Interface.
 func (s *Store) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
 	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpDelete, Key: key, Pre: pre}}))
@@ -29,6 +34,9 @@ func (s *Store) Delete(ctx context.Context, key schema.Key, pre store.Preconditi
 // same; if not, etcd's refusal brings the new state along for another try. It
 // ends because every lost race is somebody else's won one, and with ctx.
 func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
+	if err := store.CheckOps(ops); err != nil {
+		return nil, err
+	}
 	w, err := s.plan(ctx, ops)
 	for err == nil {
 		if err = w.apply(); err != nil {
@@ -53,7 +61,7 @@ type write struct {
 	current []*schema.Object // as etcd had it last, nil for none
 	damaged []bool           // current only stands for what cannot be read
 	next    []*schema.Object // what shall be, nil for none
-	values  [][]byte         // the encoding of next
+	values  [][]byte         // the encoding of the answers, which are next if there is one
 }
 
 // plan reads the present state, unless all operations are creates: those most
@@ -116,26 +124,32 @@ func (w *write) read(resp *clientv3.TxnResponse) (err error) {
 }
 
 // apply works out what the operations make of the present state.
-func (w *write) apply() (err error) {
+func (w *write) apply() error {
 	w.next = make([]*schema.Object, len(w.ops))
 	w.values = make([][]byte, len(w.ops))
 	for i, op := range w.ops {
-		apply := op.Apply
-		if w.damaged[i] && op.Verb == store.OpUpdate {
-			apply = func(damaged *schema.Object) (*schema.Object, error) { return replace(op, damaged) }
-		}
-		if w.next[i], err = apply(w.current[i]); err != nil {
+		out, err := w.evaluate(i, op)
+		if err != nil {
 			return store.AtIndex(err, i)
 		}
-		written := w.next[i]
-		if op.Verb == store.OpDelete {
-			written = w.current[i]
-		}
-		if w.values[i], err = written.Encoded(); err != nil {
+		w.next[i] = out.Stored
+		if w.values[i], err = out.Answer.Encoded(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// evaluate works out one operation. To readers, what cannot be read is not
+// there: only an update that brings a whole object can take its place.
+func (w *write) evaluate(i int, op store.Op) (store.Outcome, error) {
+	switch {
+	case !w.damaged[i] || op.Verb != store.OpUpdate:
+		return op.Evaluate(w.current[i])
+	case op.Change != nil:
+		return op.Evaluate(nil)
+	}
+	return replace(op, w.current[i])
 }
 
 func (w *write) idle(i int) bool { return w.next[i] != nil && w.next[i] == w.current[i] }

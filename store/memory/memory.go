@@ -124,6 +124,11 @@ func (s *Store) Update(ctx context.Context, obj *schema.Object) (*schema.Object,
 	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Object: obj}}))
 }
 
+// UpdateFunc implements store.Interface.
+func (s *Store) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
+	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Key: key, Change: change}}))
+}
+
 // Delete implements store.Interface.
 func (s *Store) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
 	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpDelete, Key: key, Pre: pre}}))
@@ -134,18 +139,21 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := store.CheckOps(ops); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	batch := store.Batch{Revision: s.log.Revision() + 1}
 	results := make([]*schema.Object, len(ops))
 	for i, op := range ops {
 		current := s.index.Get(op.Target())
-		ev, err := event(op, current, batch.Revision)
+		answer, ev, err := evaluate(op, current, batch.Revision)
 		if err != nil {
 			return nil, store.AtIndex(err, i)
 		}
-		results[i] = ev.Object
-		if ev.Object != current {
+		results[i] = answer
+		if ev.Object != nil {
 			batch.Events = append(batch.Events, ev)
 		}
 	}
@@ -159,20 +167,24 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	return results, nil
 }
 
-// event is what an operation does to the current object. When it does nothing,
-// the event's object is current.
-func event(op store.Op, current *schema.Object, revision int64) (store.Event, error) {
-	next, err := op.Apply(current)
-	if err != nil || next != nil && next == current {
-		return store.Event{Object: current}, err
+// evaluate is what an operation answers and does to the current object. When it
+// does nothing, there is no object in the event.
+func evaluate(op store.Op, current *schema.Object, revision int64) (*schema.Object, store.Event, error) {
+	out, err := op.Evaluate(current)
+	if err != nil || current != nil && out.Stored == current {
+		return current, store.Event{}, err
 	}
-	ev := store.Event{Type: store.Modified, Previous: current}
-	switch op.Verb {
-	case store.OpCreate:
+	answer, err := store.Stamped(out.Answer, revision)
+	if err != nil {
+		return nil, store.Event{}, err
+	}
+	ev := store.Event{Type: store.Modified, Object: answer, Previous: current}
+	switch {
+	case current == nil:
 		ev.Type = store.Added
-	case store.OpDelete:
-		ev.Type, next = store.Deleted, current
+	case out.Stored == nil:
+		ev.Type = store.Deleted
+		ev.Object, err = store.Stamped(current, revision)
 	}
-	ev.Object, err = store.Stamped(next, revision)
-	return ev, err
+	return answer, ev, err
 }

@@ -141,6 +141,12 @@ func (s *suite) wantErr(err, kind error) *store.Error {
 	return e
 }
 
+// wantInvalid checks that a call was refused for what it asked.
+func (s *suite) wantInvalid(_ *schema.Object, err error) *store.Error {
+	s.Helper()
+	return s.wantErr(err, store.ErrInvalid)
+}
+
 // wantSame checks that two objects are equal to the byte.
 func (s *suite) wantSame(got, want *schema.Object) {
 	s.Helper()

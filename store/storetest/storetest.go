@@ -36,8 +36,11 @@ func Run(t *testing.T, newStore New, can Capabilities) {
 	}{
 		{"Create", createCases},
 		{"Update", updateCases},
+		{"UpdateFunc", updateFuncCases},
 		{"Delete", deleteCases},
+		{"Deletion", deletionCases},
 		{"Txn", txnCases},
+		{"Contract", contractCases},
 		{"Read", readCases},
 		{"Watch", watchCases},
 		{"Expiry", expiryCases},

@@ -1,0 +1,127 @@
+package storetest
+
+import (
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// labelled is a change that sets a label.
+func labelled(s *suite, key, value string) store.Change {
+	return func(stored *schema.Object) (*schema.Object, error) {
+		meta := *stored.Meta.DeepCopy()
+		metav1.SetMetaDataLabel(&meta, key, value)
+		return stored.WithMeta(meta)
+	}
+}
+
+var updateFuncCases = []testCase{
+	{name: "stores what the function makes", run: func(s *suite) {
+		made := s.create(Rule(s, "default", "a", 1))
+		got, err := s.UpdateFunc(s.ctx, made.Key(), labelled(s, "app", "x"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		if got.Meta.Labels["app"] != "x" || got.Meta.UID != made.Meta.UID || got.Revision() <= made.Revision() {
+			s.Errorf("updated to %s", got.JSON())
+		}
+		s.wantSame(s.get(made.Key()), got)
+		again, err := s.UpdateFunc(s.ctx, made.Key(), labelled(s, "app", "x"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.wantSame(again, got)
+	}},
+	{name: "of nothing is ErrNotFound", run: func(s *suite) {
+		_, err := s.UpdateFunc(s.ctx, Rule(s, "default", "a", 1).Key(), labelled(s, "app", "x"))
+		s.wantErr(err, store.ErrNotFound)
+	}},
+	{name: "fails as the function does and writes nothing", run: func(s *suite) {
+		made := s.create(Rule(s, "default", "a", 1))
+		sorry := errors.New("sorry")
+		_, err := s.UpdateFunc(s.ctx, made.Key(), func(*schema.Object) (*schema.Object, error) { return nil, sorry })
+		if !errors.Is(err, sorry) {
+			s.Errorf("error %v", err)
+		}
+		s.wantSame(s.get(made.Key()), made)
+	}},
+	{name: "makes no other object of one", run: func(s *suite) {
+		made := s.create(Rule(s, "default", "a", 1))
+		s.wantInvalid(s.UpdateFunc(s.ctx, made.Key(), func(*schema.Object) (*schema.Object, error) {
+			return Rule(s, "default", "b", 1), nil
+		}))
+	}},
+	{name: "that wants a version is ErrConflict for another", run: func(s *suite) {
+		made := s.create(Rule(s, "default", "a", 1))
+		s.update(Rule(s, "default", "a", 2))
+		calls := 0
+		_, err := s.UpdateFunc(s.ctx, made.Key(), func(*schema.Object) (*schema.Object, error) {
+			calls++
+			return at(s, Rule(s, "default", "a", 3), made.Meta.ResourceVersion), nil
+		})
+		s.wantErr(err, store.ErrConflict)
+		if calls != 1 {
+			s.Errorf("tried %d times", calls)
+		}
+	}},
+	{name: "loses nothing and never conflicts, however many there are", run: func(s *suite) {
+		const writers, each = 32, 20
+		made := s.create(Rule(s, "default", "counter", 0))
+		s.together(writers, func(int) error {
+			for range each {
+				_, err := s.UpdateFunc(s.ctx, made.Key(), func(stored *schema.Object) (*schema.Object, error) {
+					// Without a version: it is the stored one all the same.
+					return Rule(s, "default", "counter", precedence(stored)+1), nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if got := precedence(s.get(made.Key())); got != writers*each {
+			s.Errorf("counted to %d, want %d", got, writers*each)
+		}
+	}},
+}
+
+var contractCases = []testCase{
+	{name: "a resourceVersion on create is ErrInvalid", run: func(s *suite) {
+		versioned := at(s, Rule(s, "default", "a", 1), "1")
+		s.wantInvalid(s.Create(s.ctx, versioned))
+		s.wantInvalid(store.One(s.Txn(s.ctx, []store.Op{creating(versioned)})))
+	}},
+	{name: "a resourceVersion that is no number is ErrInvalid", run: func(s *suite) {
+		made := s.create(Rule(s, "default", "a", 1))
+		s.wantInvalid(s.Update(s.ctx, at(s, Rule(s, "default", "a", 2), "x")))
+		s.wantInvalid(s.Delete(s.ctx, made.Key(), store.Preconditions{ResourceVersion: "-1"}))
+	}},
+	{name: "a key twice in a transaction is ErrInvalid", run: func(s *suite) {
+		made := s.create(Rule(s, "default", "a", 1))
+		for _, ops := range [][]store.Op{
+			{updating(Rule(s, "default", "a", 2)), updating(Rule(s, "default", "a", 3))},
+			{deleting(made), creating(Rule(s, "default", "a", 3))},
+			{creating(Rule(s, "default", "b", 1)), creating(Rule(s, "default", "b", 1))},
+		} {
+			s.wantInvalid(store.One(s.Txn(s.ctx, ops)))
+		}
+		s.wantItems(s.list(store.Scope{}, store.ListOptions{}), made)
+	}},
+	{name: "an operation that is none is ErrInvalid", run: func(s *suite) {
+		made := s.create(Rule(s, "default", "a", 1))
+		for _, op := range []store.Op{
+			{Verb: "replace", Object: made},
+			{Verb: store.OpDelete, Object: made},
+			{Verb: store.OpUpdate, Key: made.Key()},
+			{Verb: store.OpUpdate, Object: made, Change: labelled(s, "app", "x")},
+		} {
+			s.wantInvalid(store.One(s.Txn(s.ctx, []store.Op{op})))
+		}
+	}},
+	{name: "more operations than allowed are ErrInvalid", run: func(s *suite) {
+		s.wantInvalid(store.One(s.Txn(s.ctx, make([]store.Op, store.MaxTxnOps+1))))
+	}},
+}
