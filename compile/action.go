@@ -97,7 +97,7 @@ func cors(c *schema.CorsPolicy) *ir.CORS {
 	return out
 }
 
-func appendHeaders(headers map[string]string) []ir.Header {
+func sortedHeaders(headers map[string]string) []ir.Header {
 	var out []ir.Header
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		out = append(out, ir.Header{Name: name, Value: headers[name]})

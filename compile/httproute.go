@@ -48,7 +48,14 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 	route := r.route
 	route.Match = m.match
 	out := plannedRoute{source: m.source, noEdge: m.noEdge, route: &route}
-	if route.Redirect != nil {
+	switch {
+	case r.closed || m.closed:
+		out.route = route.Closed(m.match)
+		return out
+	case route.Redirect != nil:
+		route.Redirect = redirectAt(r.spec.GetRedirect(), port)
+		return out
+	case route.Response != nil:
 		return out
 	}
 	if own != nil && isEgress(own) {
@@ -57,12 +64,25 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 	for i, to := range r.spec.GetRoute() {
 		t := d.target(vs, to.GetDestination(), own, port)
 		out.targets = append(out.targets, t)
-		route.Clusters = append(route.Clusters, ir.WeightedCluster{Name: t.cluster.Name, Weight: r.weights[i]})
+		route.Clusters = append(route.Clusters, ir.WeightedCluster{
+			Name: t.cluster.Name, Weight: r.weights[i],
+			RequestHeaders:  headerOperations(to.GetHeaders().GetRequest()),
+			ResponseHeaders: headerOperations(to.GetHeaders().GetResponse()),
+		})
 	}
 	if mirror, _ := mirrorOf(r.spec); mirror != nil {
 		t := d.target(vs, mirror, own, port)
 		out.targets = append(out.targets, t)
 		route.Mirror = t.cluster.Name
+	}
+	return out
+}
+
+// redirectAt is a redirect of requests that came for the port.
+func redirectAt(r *networking.HTTPRedirect, port *mesh.Port) *ir.Redirect {
+	out := virtualRedirect(r)
+	if portOfRequest(r) {
+		out.Port = port.Number
 	}
 	return out
 }

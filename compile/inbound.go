@@ -96,6 +96,9 @@ func (c *compiler) localRoutes() []ir.Route {
 	}
 	slices.SortFunc(rules, compareRules)
 	for _, rule := range rules {
+		if rule.closed {
+			continue
+		}
 		out = append(out, inboundRoute(rule.ref, rule.match, rewrite(rule.spec.Rewrite), rule.spec.WebsocketUpgrade))
 	}
 	return out
@@ -105,7 +108,7 @@ func inboundVirtual(vs *virtualService) []ir.Route {
 	var out []ir.Route
 	for _, r := range vs.http {
 		for _, m := range r.matches {
-			if vs.serves(m.gateways, meshGateway) {
+			if vs.serves(m.gateways, meshGateway) && !m.closed {
 				out = append(out, inboundRoute(vs.ref, m.match, r.route.Rewrite, r.route.WebSocket))
 			}
 		}
@@ -116,7 +119,7 @@ func inboundVirtual(vs *virtualService) []ir.Route {
 // inboundRoute matches what the caller's proxy sends: after a rewrite, that is
 // the new path.
 func inboundRoute(ref diag.Ref, match ir.Match, rewrite *ir.Rewrite, websocket bool) ir.Route {
-	out := ir.Route{Match: match, WebSocket: websocket, Origins: []diag.Ref{ref}}
+	out := ir.Route{Match: match, WebSocket: websocket, Origins: []diag.Ref{ref}, Optional: true}
 	if !websocket {
 		out.Operation = ref.Name
 	}

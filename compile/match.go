@@ -23,8 +23,8 @@ type badRegex struct {
 	err    error
 }
 
-// httpMatch is what a request must be. The bad expressions come in order of
-// header; a match that has one must not be used.
+// httpMatch is what a request must be, without the conditions that have a bad
+// expression, which come in order of header.
 func (p *plan) httpMatch(m *schema.MatchCondition) (ir.Match, []badRegex) {
 	var out ir.Match
 	var bad []badRegex

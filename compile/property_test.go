@@ -1,6 +1,8 @@
 package compile_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,13 +89,18 @@ func TestEveryConfigurationIsValid(t *testing.T) {
 
 // The store would refuse most of these, but not if they were written past it.
 var badObjects = map[string]spec{
-	"bad regex":         {"destination": spec{"name": "a"}, "precedence": 9, "match": spec{"request": spec{"headers": spec{"uri": spec{"regex": "(?=x)"}}}}},
-	"bad header regex":  {"destination": spec{"name": "a"}, "precedence": 9, "match": spec{"request": spec{"headers": spec{"cookie": spec{"regex": "["}}}}},
 	"no destination":    {"precedence": 9},
 	"unknown service":   {"destination": spec{"name": "nobody-at-all"}, "precedence": 9},
 	"impossible source": {"destination": spec{"name": "a"}, "precedence": 9, "match": spec{"source": spec{"name": "nobody-at-all"}}},
-	"weights":           {"destination": spec{"name": "a"}, "precedence": 9, "route": []spec{{"weight": 1}, {"weight": 2}}},
-	"weight below 0":    {"destination": spec{"name": "a"}, "precedence": 9, "route": []spec{{"weight": -1}, {"weight": 101}}},
+}
+
+// Those of a known service close what they are for.
+var closingObjects = map[string]spec{
+	"bad regex":        {"destination": spec{"name": "a"}, "precedence": 9, "match": spec{"request": spec{"headers": spec{"uri": spec{"regex": "(?=x)"}}}}},
+	"bad header regex": {"destination": spec{"name": "a"}, "precedence": 9, "match": spec{"request": spec{"headers": spec{"cookie": spec{"regex": "["}}}}},
+	"weights":          {"destination": spec{"name": "a"}, "precedence": 9, "route": []spec{{"weight": 1}, {"weight": 2}}},
+	"weight below 0":   {"destination": spec{"name": "a"}, "precedence": 9, "route": []spec{{"weight": -1}, {"weight": 101}}},
+	"redirect":         {"destination": spec{"name": "a"}, "precedence": 9, "redirect": spec{}},
 }
 
 func TestBadRuleChangesNothingElse(t *testing.T) {
@@ -114,4 +121,40 @@ func TestBadRuleChangesNothingElse(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestBadRuleCloses: what a rule might have refused goes to nobody else, and
+// other hosts are as they were.
+func TestBadRuleCloses(t *testing.T) {
+	const node = "sidecar~10.7.7.7~x~default.svc.cluster.local"
+	for name, bad := range closingObjects {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				objs := meshgen.Objects(rt)
+				want, _ := compiled(t, node, objs)
+				got, after := compiled(t, node, append(objs, object(t, "RouteRule", "bad", bad)))
+				for i, table := range got.RouteTables {
+					for j, host := range table.VirtualHosts {
+						if was := want.RouteTables[i].VirtualHosts[j]; !cmp.Equal(was, host) && !closedBy(host, "bad") {
+							rt.Fatalf("one bad rule changed:\n%s", cmp.Diff(was, host))
+						}
+					}
+				}
+				if !slices.ContainsFunc(after, func(p diag.Problem) bool { return p.Object.Name == "bad" }) {
+					rt.Fatalf("nobody says what is wrong with the rule: %v", after)
+				}
+			})
+		})
+	}
+}
+
+// closedBy tells whether the rule closes service a, and does no more.
+func closedBy(host *ir.VirtualHost, rule string) bool {
+	closed := 0
+	for _, r := range host.Routes {
+		if r.Origins[0].Name == rule && r.Response != nil && *r.Response == *ir.Unavailable() {
+			closed++
+		}
+	}
+	return closed == 1 && strings.HasPrefix(host.Name, "a.")
 }

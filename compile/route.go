@@ -69,6 +69,10 @@ func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) pl
 		Origins:   []diag.Ref{rule.ref},
 	}}
 	route := out.route
+	if rule.closed {
+		out.route = route.Closed(rule.match)
+		return out
+	}
 	if r := spec.Redirect; r != nil {
 		route.Redirect = &ir.Redirect{Host: r.Authority, Path: r.URI}
 		out.targets = append(out.targets, p.newTarget(svc, port, nil))
@@ -98,7 +102,7 @@ func addActions(route *ir.Route, spec *schema.RouteRule) {
 	route.Retry = retry(spec.HTTPReqRetries)
 	route.Fault = fault(spec.HTTPFault)
 	route.CORS = cors(spec.CorsPolicy)
-	route.AppendHeaders = appendHeaders(spec.AppendHeaders)
+	route.RequestHeaders.Append = sortedHeaders(spec.AppendHeaders)
 	route.WebSocket = spec.WebsocketUpgrade
 }
 

@@ -19,6 +19,9 @@ type routeRule struct {
 	host      string  // of the destination
 	source    *source // nil: any caller
 	match     ir.Match
+	// closed: the rule cannot act as written. What can be asked of its match
+	// is answered with 503, and no rule after it gets that.
+	closed bool
 }
 
 // planRouteRules sorts the rules of each host. Rules that no request can reach
@@ -44,8 +47,7 @@ func compareRules(a, b *routeRule) int {
 	return cmp.Or(cmp.Compare(b.spec.Precedence, a.spec.Precedence), cmp.Compare(a.order, b.order))
 }
 
-// addRouteRule takes a rule in, unless its destination is unknown or a proxy
-// would refuse what it says.
+// addRouteRule takes a rule in, unless its destination is unknown.
 func (p *plan) addRouteRule(o *schema.Object, spec *schema.RouteRule, order int) {
 	if spec.Destination == nil {
 		p.reportNoDestination(o)
@@ -64,8 +66,9 @@ func (p *plan) addRouteRule(o *schema.Object, spec *schema.RouteRule, order int)
 	match, bad := p.httpMatch(spec.Match)
 	rule.match = match
 	p.reportRegexes(rule, bad)
-	known := p.checkService(rule.ref, "spec.destination", rule.host, "so the rule has no effect")
-	if p.weighs(rule) && len(bad) == 0 && known {
+	weighs, redirects := p.weighs(rule), p.redirects(rule)
+	rule.closed = len(bad) > 0 || !weighs || !redirects
+	if p.checkService(rule.ref, "spec.destination", rule.host, "so the rule has no effect") {
 		p.rules[rule.host] = append(p.rules[rule.host], rule)
 	}
 }
@@ -75,7 +78,7 @@ func (p *plan) reportRegexes(rule *routeRule, bad []badRegex) {
 		p.report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.FieldInvalid, Object: rule.ref,
 			Field: "spec.match.request.headers", Value: fmt.Sprintf("%q", b.regex),
-			Message: fmt.Sprintf("the rule is left out, its expression for %s is %v", b.header, b.err),
+			Message: fmt.Sprintf("requests that fit the other conditions are answered with 503: the expression for %s is %v", b.header, b.err),
 		})
 	}
 }
@@ -94,7 +97,17 @@ func (p *plan) weighs(rule *routeRule) bool {
 	p.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.FieldInvalid, Object: rule.ref, Field: "spec.route",
 		Value:   fmt.Sprint(sum),
-		Message: "the rule is left out: weights must be 0 or more and sum to 100",
+		Message: "the rule answers 503: weights must be 0 or more and sum to 100",
 	})
+	return false
+}
+
+// redirects tells whether a redirect leads somewhere.
+func (p *plan) redirects(rule *routeRule) bool {
+	r := rule.spec.Redirect
+	if r == nil || r.Authority != "" || r.URI != "" {
+		return true
+	}
+	p.notHonoured(rule.ref, "spec.redirect", "the rule answers 503: it must redirect to another uri or authority")
 	return false
 }

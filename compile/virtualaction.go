@@ -2,6 +2,8 @@ package compile
 
 import (
 	"fmt"
+	"net/http"
+	"regexp/syntax"
 	"slices"
 	"time"
 
@@ -14,10 +16,81 @@ import (
 // What a VirtualService does to a request on the way, field by field.
 
 func virtualRewrite(r *networking.HTTPRewrite) *ir.Rewrite {
-	if r.GetUri() == "" && r.GetAuthority() == "" {
+	out := &ir.Rewrite{Host: r.GetAuthority(), Path: r.GetUri()}
+	if re := r.GetUriRegexRewrite(); re != nil {
+		out.Regex = &ir.RegexRewrite{Match: re.GetMatch(), Substitution: re.GetRewrite()}
+	}
+	if *out == (ir.Rewrite{}) {
 		return nil
 	}
-	return &ir.Rewrite{Host: r.GetAuthority(), Path: r.GetUri()}
+	return out
+}
+
+// validRewrite holds an expression, and what takes the place of its matches, to
+// RE2: a backslash stands before a group or another backslash.
+func validRewrite(r *networking.RegexRewrite) bool {
+	if r == nil {
+		return true
+	}
+	re, err := syntax.Parse(r.GetMatch(), syntax.Perl)
+	if err != nil {
+		return false
+	}
+	text := r.GetRewrite()
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		i++
+		switch {
+		case i < len(text) && text[i] == '\\':
+		case i < len(text) && text[i] >= '0' && text[i] <= '9' && int(text[i]-'0') <= re.MaxCap():
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// virtualRedirect is nil for one that leads nowhere else.
+func virtualRedirect(r *networking.HTTPRedirect) *ir.Redirect {
+	out := &ir.Redirect{
+		Scheme: r.GetScheme(), Host: r.GetAuthority(), Port: int(r.GetPort()),
+		Path: r.GetUri(), Prefix: r.GetPrefixRewrite(),
+	}
+	if *out == (ir.Redirect{}) && !portOfRequest(r) {
+		return nil
+	}
+	switch code := int(r.GetRedirectCode()); code {
+	case 0, http.StatusMovedPermanently:
+	case http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		out.Code = code
+	default:
+		return nil
+	}
+	return out
+}
+
+// portOfRequest tells whether a redirect goes to the port that was called; each
+// port has routes of its own. The port of the scheme is what is meant without.
+func portOfRequest(r *networking.HTTPRedirect) bool {
+	return r.GetRedirectPort() != nil && r.GetPort() == 0 && r.GetDerivePort() == networking.HTTPRedirect_FROM_REQUEST_PORT
+}
+
+func virtualResponse(r *networking.HTTPDirectResponse) *ir.DirectResponse {
+	body := r.GetBody().GetString_()
+	if bytes := r.GetBody().GetBytes(); len(bytes) > 0 {
+		body = string(bytes)
+	}
+	return &ir.DirectResponse{Status: int(r.GetStatus()), Body: body}
+}
+
+func headerOperations(o *networking.Headers_HeaderOperations) ir.HeaderOperations {
+	return ir.HeaderOperations{
+		Append: sortedHeaders(o.GetAdd()),
+		Set:    sortedHeaders(o.GetSet()),
+		Remove: slices.Sorted(slices.Values(o.GetRemove())),
+	}
 }
 
 func virtualRetry(r *networking.HTTPRetry) *ir.Retry {
@@ -41,9 +114,13 @@ func (p *plan) virtualFault(ref diag.Ref, at string, f *networking.HTTPFaultInje
 			out.Delay, out.DelayPercent = d.GetFixedDelay().AsDuration(), n
 		}
 	}
-	if a := f.GetAbort(); a.GetHttpStatus() > 0 {
+	if a := f.GetAbort(); a.GetErrorType() != nil {
+		status := int(a.GetHttpStatus())
+		if status == 0 {
+			status = http.StatusServiceUnavailable // What no HTTP status stands for is refused all the same.
+		}
 		if n := p.faultPercent(ref, at+".abort", a.GetPercentage().GetValue(), a.GetPercentage() == nil); n > 0 {
-			out.AbortStatus, out.AbortPercent = int(a.GetHttpStatus()), n
+			out.AbortStatus, out.AbortPercent = status, n
 		}
 	}
 	if out == (ir.Fault{}) {

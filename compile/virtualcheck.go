@@ -14,30 +14,16 @@ import (
 // checkHTTPFields reports what a route says beyond what Envoys of the v1 API
 // can do.
 func (p *plan) checkHTTPFields(ref diag.Ref, at string, r *networking.HTTPRoute) {
-	headers, redirect := r.GetHeaders(), r.GetRedirect()
 	p.unsupported(ref, at, []field{
-		{r.GetDirectResponse() != nil, "directResponse", "proxies answer with redirects only"},
-		{r.GetDelegate() != nil, "delegate", "routes of other VirtualServices are not taken over; write them here"},
-		{len(headers.GetRequest().GetSet()) > 0, "headers.request.set", "headers are added to requests only; use add"},
-		{len(headers.GetRequest().GetRemove()) > 0, "headers.request.remove", "headers are added to requests only"},
-		{headers.GetResponse() != nil, "headers.response", "responses are left as they are"},
-		{redirect.GetScheme() != "", "redirect.scheme", "redirects keep the scheme"},
-		{redirect.GetPort() != 0 || redirect.GetDerivePort() != 0, "redirect.port", "redirects have no port of their own; write it in authority"},
-		{redirect.GetPrefixRewrite() != "", "redirect.prefixRewrite", "redirects replace the whole path; use uri"},
-		{redirect.GetRedirectCode() != 0 && redirect.GetRedirectCode() != 301, "redirect.redirectCode", "redirects answer 301"},
-		{r.GetRewrite().GetUriRegexRewrite() != nil, "rewrite.uriRegexRewrite", "rewrites replace what the match names; use uri"},
+		{r.GetDelegate() != nil, "delegate", "the route answers 503: routes of other VirtualServices are not taken over; write them here"},
+		{r.GetRedirect() != nil && virtualRedirect(r.GetRedirect()) == nil, "redirect", "the route answers 503: a redirect must change the URL, and answer 301, 302, 303, 307 or 308"},
 	})
 	p.checkRetries(ref, at+".retries", r.GetRetries())
 	p.checkVirtualCORS(ref, at+".corsPolicy", r.GetCorsPolicy())
 	p.checkMirrors(ref, at, r)
-	for i, d := range r.GetRoute() {
-		if d.GetHeaders() != nil {
-			p.notHonoured(ref, fmt.Sprintf("%s.route[%d].headers", at, i), "headers are added for all destinations of a route alike; use headers of the route")
-		}
-	}
 	abort := r.GetFault().GetAbort()
 	p.unsupported(ref, at+".fault", []field{
-		{abort.GetGrpcStatus() != "" || abort.GetHttp2Error() != "", "abort", "requests are aborted with an HTTP status only; use httpStatus"},
+		{abort.GetGrpcStatus() != "" || abort.GetHttp2Error() != "", "abort", "requests are aborted with HTTP status 503: proxies know no other errors; use httpStatus"},
 		{r.GetFault().GetDelay().GetExponentialDelay() != nil, "delay.exponentialDelay", "delays are fixed; use fixedDelay"},
 	})
 }

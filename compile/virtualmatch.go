@@ -5,43 +5,93 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
+	"google.golang.org/protobuf/proto"
 	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// readMatches tells whether there is a way to come to the route: no match at
-// all, or one that can be followed whole.
-func (p *plan) readMatches(ref diag.Ref, r *httpRoute) bool {
+// readMatches reads the ways to come to the route.
+func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 	if len(r.spec.GetMatch()) == 0 {
 		r.matches = []routeMatch{{}}
-		return true
+		return
 	}
 	for i, m := range r.spec.GetMatch() {
-		at := fmt.Sprintf("%s.match[%d]", r.field, i)
-		if !p.checkMatch(ref, at, m) {
-			continue
-		}
+		asked := expressible(m)
+		p.checkMatch(ref, fmt.Sprintf("%s.match[%d]", r.field, i), m)
+		closed := asked != m
 		r.matches = append(r.matches, routeMatch{
-			match:    virtualMatch(m),
+			match:    virtualMatch(asked),
+			closed:   closed,
 			source:   ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),
-			noEdge:   p.pilot().EdgeMatchesLost,
+			noEdge:   p.pilot().EdgeMatchesLost && !closed,
 			port:     m.GetPort(),
 			gateways: m.GetGateways(),
 		})
 	}
-	return len(r.matches) > 0
 }
 
-// checkMatch reports a match that must not be used: without the condition
-// that cannot be followed it would take too much.
-func (p *plan) checkMatch(ref diag.Ref, at string, m *networking.HTTPMatchRequest) bool {
-	usable := true
-	if len(m.GetWithoutHeaders()) > 0 {
-		p.notHonoured(ref, at+".withoutHeaders", "the match is left out: Envoys of the v1 API cannot ask for a header to be absent")
-		usable = false
+// expressible is the match without the conditions that no Envoy can ask; m
+// itself when it can ask all of them.
+func expressible(m *networking.HTTPMatchRequest) *networking.HTTPMatchRequest {
+	out := proto.CloneOf(m)
+	maps.DeleteFunc(out.GetHeaders(), func(name string, c *networking.StringMatch) bool { return isClaim(name) || badExpression(c) })
+	maps.DeleteFunc(out.GetWithoutHeaders(), func(name string, c *networking.StringMatch) bool {
+		return isClaim(name) || badExpression(c) || alsoEmpty(c)
+	})
+	maps.DeleteFunc(out.GetQueryParams(), func(_ string, c *networking.StringMatch) bool { return badExpression(c) })
+	for _, part := range []**networking.StringMatch{&out.Uri, &out.Scheme, &out.Method, &out.Authority} {
+		if badExpression(*part) {
+			*part = nil
+		}
+	}
+	if proto.Equal(out, m) {
+		return m
+	}
+	return out
+}
+
+// isClaim tells a condition on a token, which nobody verifies here.
+func isClaim(header string) bool { return strings.HasPrefix(header, "@") }
+
+func badExpression(m *networking.StringMatch) bool {
+	return m.GetRegex() != "" && validRegex(m.GetRegex()) != nil
+}
+
+// anyText is an expression for whatever value.
+const anyText = ".*"
+
+// alsoEmpty tells whether a header that must not be so may neither be empty:
+// Envoy cannot tell that from its absence.
+func alsoEmpty(m *networking.StringMatch) bool {
+	switch kind := m.GetMatchType().(type) {
+	case *networking.StringMatch_Exact:
+		return kind.Exact == ""
+	case *networking.StringMatch_Regex:
+		re, err := regexp.Compile(`^(?:` + kind.Regex + `)$`)
+		return kind.Regex != anyText && (err != nil || re.MatchString(""))
+	}
+	return false
+}
+
+// checkMatch reports conditions that cannot be followed.
+func (p *plan) checkMatch(ref diag.Ref, at string, m *networking.HTTPMatchRequest) {
+	const closed = "requests that fit the other conditions are answered with 503: "
+	for _, name := range slices.Sorted(maps.Keys(m.GetHeaders())) {
+		if isClaim(name) {
+			p.notHonoured(ref, at+".headers["+name+"]", closed+"claims of tokens are not known")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.GetWithoutHeaders())) {
+		if isClaim(name) {
+			p.notHonoured(ref, at+".withoutHeaders["+name+"]", closed+"claims of tokens are not known")
+		} else if alsoEmpty(m.GetWithoutHeaders()[name]) {
+			p.notHonoured(ref, at+".withoutHeaders["+name+"]", closed+"an empty header is not told from one that is not there; use {} to ask for absence")
+		}
 	}
 	if m.GetStatPrefix() != "" {
 		p.notHonoured(ref, at+".statPrefix", "routes have no statistics of their own")
@@ -50,12 +100,10 @@ func (p *plan) checkMatch(ref diag.Ref, at string, m *networking.HTTPMatchReques
 		if err := validRegex(expression); err != nil {
 			p.report(diag.Problem{
 				Severity: diag.Warning, Reason: diag.FieldInvalid, Object: ref, Field: at + "." + name,
-				Value: fmt.Sprintf("%q", expression), Message: fmt.Sprintf("the match is left out, its expression is %v", err),
+				Value: fmt.Sprintf("%q", expression), Message: fmt.Sprintf(closed+"the expression is %v", err),
 			})
-			usable = false
 		}
 	}
-	return usable
 }
 
 // expressions of a match in the order of their fields.
@@ -67,6 +115,9 @@ func expressions(m *networking.HTTPMatchRequest) func(yield func(field, expressi
 	all := []condition{{"uri", m.GetUri()}, {"scheme", m.GetScheme()}, {"method", m.GetMethod()}, {"authority", m.GetAuthority()}}
 	for _, name := range slices.Sorted(maps.Keys(m.GetHeaders())) {
 		all = append(all, condition{"headers[" + name + "]", m.GetHeaders()[name]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.GetWithoutHeaders())) {
+		all = append(all, condition{"withoutHeaders[" + name + "]", m.GetWithoutHeaders()[name]})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.GetQueryParams())) {
 		all = append(all, condition{"queryParams[" + name + "]", m.GetQueryParams()[name]})
@@ -91,6 +142,14 @@ func virtualMatch(m *networking.HTTPMatchRequest) ir.Match {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.GetHeaders())) {
 		out.Headers = append(out.Headers, virtualHeader(name, m.GetHeaders()[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.GetWithoutHeaders())) {
+		without := virtualHeader(name, m.GetWithoutHeaders()[name])
+		if without.Regex == anyText {
+			without.Regex, without.Present = "", true
+		}
+		without.Not = true
+		out.Headers = append(out.Headers, without)
 	}
 	for _, part := range []struct {
 		name  string

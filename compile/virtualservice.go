@@ -38,11 +38,17 @@ type httpRoute struct {
 	route   ir.Route // without match, clusters and mirror
 	matches []routeMatch
 	weights []int
+	// closed: the route cannot act as written, and answers 503.
+	closed bool
 }
 
 // routeMatch is one way to come to a route.
 type routeMatch struct {
-	match    ir.Match
+	match ir.Match
+	// closed: match is only a part of what was asked for, and what it takes
+	// beyond that is not the route's. So it takes all that to a 503: a later
+	// route must not get what this one might have refused.
+	closed   bool
 	source   *source
 	noEdge   bool   // lost where there are no own instances
 	port     uint32 // 0: any
@@ -55,10 +61,9 @@ func (p *plan) readVirtualServices() {
 		websockets := strings.FieldsFunc(o.Meta.Annotations[WebSocketAnnotation], func(r rune) bool { return r == ',' })
 		p.checkWebSockets(vs, websockets)
 		for i, entry := range spec.GetHttp() {
-			if r := p.httpRoute(vs.ref, fmt.Sprintf("spec.http[%d]", i), entry); r != nil {
-				r.route.WebSocket = entry.GetName() != "" && slices.Contains(websockets, entry.GetName())
-				vs.http = append(vs.http, r)
-			}
+			r := p.httpRoute(vs.ref, fmt.Sprintf("spec.http[%d]", i), entry)
+			r.route.WebSocket = entry.GetName() != "" && slices.Contains(websockets, entry.GetName())
+			vs.http = append(vs.http, r)
 		}
 		p.virtual = append(p.virtual, vs)
 		for _, name := range vs.gatewayNames() {
@@ -79,7 +84,6 @@ func (p *plan) checkWebSockets(vs *virtualService, names []string) {
 	}
 }
 
-// httpRoute is nil for a route that must not be used.
 func (p *plan) httpRoute(ref diag.Ref, at string, entry *networking.HTTPRoute) *httpRoute {
 	p.checkHTTPFields(ref, at, entry)
 	r := &httpRoute{spec: entry, field: at, route: ir.Route{
@@ -87,39 +91,47 @@ func (p *plan) httpRoute(ref diag.Ref, at string, entry *networking.HTTPRoute) *
 		Timeout:   entry.GetTimeout().AsDuration(),
 		Origins:   []diag.Ref{ref},
 	}}
-	if !p.readMatches(ref, r) || !p.readAction(ref, r) {
-		return nil
-	}
-	r.route.Rewrite = virtualRewrite(entry.GetRewrite())
-	r.route.Retry = virtualRetry(entry.GetRetries())
-	r.route.Fault = p.virtualFault(ref, at+".fault", entry.GetFault())
-	r.route.CORS = virtualCORS(entry.GetCorsPolicy())
-	r.route.AppendHeaders = appendHeaders(entry.GetHeaders().GetRequest().GetAdd())
+	p.readMatches(ref, r)
+	p.readAction(ref, r)
 	return r
 }
 
-// readAction tells whether the route says where requests go.
-func (p *plan) readAction(ref diag.Ref, r *httpRoute) bool {
-	if redirect := r.spec.GetRedirect(); redirect != nil {
-		r.route = ir.Route{
-			Operation: r.route.Operation, Timeout: r.route.Timeout, Origins: r.route.Origins,
-			Redirect: &ir.Redirect{Host: redirect.GetAuthority(), Path: redirect.GetUri()},
-		}
-		if *r.route.Redirect == (ir.Redirect{}) {
-			p.notHonoured(ref, r.field+".redirect", "the route is left out: only uri and authority can be redirected")
-			return false
-		}
-		return true
+// readAction reads what becomes of the requests.
+func (p *plan) readAction(ref diag.Ref, r *httpRoute) {
+	r.route.RequestHeaders = headerOperations(r.spec.GetHeaders().GetRequest())
+	r.route.ResponseHeaders = headerOperations(r.spec.GetHeaders().GetResponse())
+	switch {
+	case r.spec.GetRedirect() != nil:
+		r.route.Redirect = virtualRedirect(r.spec.GetRedirect())
+		r.closed = r.route.Redirect == nil
+	case r.spec.GetDirectResponse() != nil:
+		r.route.Response = virtualResponse(r.spec.GetDirectResponse())
+	default:
+		p.readForwarding(ref, r)
 	}
+}
+
+func (p *plan) readForwarding(ref diag.Ref, r *httpRoute) {
+	entry := r.spec
+	r.route.Rewrite = virtualRewrite(entry.GetRewrite())
+	r.route.Retry = virtualRetry(entry.GetRetries())
+	r.route.Fault = p.virtualFault(ref, r.field+".fault", entry.GetFault())
+	r.route.CORS = virtualCORS(entry.GetCorsPolicy())
 	var weights []int32
 	for _, d := range r.spec.GetRoute() {
 		weights = append(weights, d.GetWeight())
 	}
 	r.weights = percentages(weights)
-	if r.weights == nil {
-		p.notHonoured(ref, r.field, "the route is left out: it needs a redirect, or destinations of which one has a weight")
+	switch {
+	case entry.GetDelegate() != nil:
+		r.closed = true
+	case r.weights == nil:
+		p.notHonoured(ref, r.field, "the route answers 503: it needs a redirect, a directResponse, or destinations of which one has a weight")
+		r.closed = true
+	case !validRewrite(entry.GetRewrite().GetUriRegexRewrite()):
+		p.notHonoured(ref, r.field+".rewrite.uriRegexRewrite", "the route answers 503: match must be an RE2 expression, and rewrite refer to groups that it has")
+		r.closed = true
 	}
-	return r.weights != nil
 }
 
 // serves tells whether a list of gateways is for this one; none is the mesh.

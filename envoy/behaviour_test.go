@@ -159,7 +159,7 @@ func behaviourConfig(a, b *backend) *ir.Config {
 		{Match: ir.Match{Prefix: "/Case", IgnoreCase: true}, Rewrite: &ir.Rewrite{Path: "/lower"}},
 		{Match: ir.Match{Query: []ir.QueryMatch{{Name: "page", Exact: "1"}, {Name: "id", Regex: "[0-9]+"}}}, Clusters: all("b")},
 		{Match: ir.Match{Query: []ir.QueryMatch{{Name: "debug", Present: true}}}, Clusters: all("b")},
-		path("/append", ir.Route{AppendHeaders: []ir.Header{{Name: "x-added", Value: "50%"}}}),
+		path("/append", ir.Route{RequestHeaders: ir.HeaderOperations{Append: []ir.Header{{Name: "x-added", Value: "50%"}}}}),
 		path("/abort", ir.Route{Fault: &ir.Fault{AbortStatus: 418, AbortPercent: 100}}),
 		path("/stuck", ir.Route{Timeout: 50 * time.Millisecond}),
 		path("/flaky", ir.Route{Retry: &ir.Retry{Attempts: 1}}),

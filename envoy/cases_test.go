@@ -191,7 +191,7 @@ func actionCase() *ir.Config {
 		path("/retry-plain", ir.Route{Retry: &ir.Retry{Attempts: 1}}),
 		path("/mirror", ir.Route{Mirror: "out.b|http"}),
 		path("/websocket", ir.Route{WebSocket: true}),
-		path("/headers", ir.Route{AppendHeaders: []ir.Header{{Name: "x-discount", Value: "50%"}, {Name: "x-plain", Value: "v"}}}),
+		path("/headers", ir.Route{RequestHeaders: ir.HeaderOperations{Append: []ir.Header{{Name: "x-discount", Value: "50%"}, {Name: "x-plain", Value: "v"}}}}),
 		path("/cors", ir.Route{CORS: &ir.CORS{
 			AllowOrigin: []string{"http://a.example", "*"}, AllowMethods: []string{"GET", "POST"}, AllowHeaders: []string{"x-a", "x-b"},
 			ExposeHeaders: []string{"x-c"}, MaxAge: 5 * time.Minute, AllowCredentials: &credentials,

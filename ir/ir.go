@@ -12,6 +12,7 @@ package ir
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"strconv"
 	"time"
@@ -133,7 +134,7 @@ type VirtualHost struct {
 	Routes  []*Route // the first match wins
 }
 
-// Route is one decision. Exactly one of Redirect and Clusters is set.
+// Route is one decision. Exactly one of Redirect, Response and Clusters is set.
 type Route struct {
 	// Operation names the route in traces: the rule's name, or
 	// "default-route". "" for none.
@@ -141,6 +142,7 @@ type Route struct {
 	Match     Match
 
 	Redirect *Redirect
+	Response *DirectResponse
 	Clusters []WeightedCluster
 
 	Rewrite *Rewrite
@@ -149,12 +151,26 @@ type Route struct {
 	Retry   *Retry
 	Fault   *Fault
 	// Mirror is a cluster that gets a copy of each request; "" for none.
-	Mirror        string
-	CORS          *CORS
-	AppendHeaders []Header // sorted by name
-	WebSocket     bool
+	Mirror string
+	CORS   *CORS
+	// RequestHeaders change what the upstream gets, ResponseHeaders what the
+	// caller gets.
+	RequestHeaders, ResponseHeaders HeaderOperations
+	WebSocket                       bool
+
+	// Optional: the route only names requests and allows upgrades, and those
+	// that it does not take go to the same place. A back-end that cannot say
+	// such a route leaves it out. Any other is closed: what can be said of its
+	// match is answered with Unavailable.
+	Optional bool
 
 	Origins []diag.Ref
+}
+
+// Closed is the route in place of one that cannot act as written: it takes the
+// requests of the match and answers 503, so that no later route gets them.
+func (r *Route) Closed(m Match) *Route {
+	return &Route{Operation: r.Operation, Match: m, Response: Unavailable(), Origins: r.Origins}
 }
 
 // Match is what a request must be; the zero Match takes every request. At most
@@ -184,6 +200,9 @@ type HeaderMatch struct {
 	Name                 string
 	Exact, Prefix, Regex string
 	Present              bool
+	// Not: the condition must not hold, as it does not where there is no such
+	// header. One that the empty value fulfils cannot be asked in this way.
+	Not bool
 }
 
 // QueryMatch is a condition on one parameter of the query string, which must
@@ -200,14 +219,41 @@ type QueryMatch struct {
 type WeightedCluster struct {
 	Name   string
 	Weight int
+	// Header operations of requests that go here, and of their responses,
+	// beside those of the route.
+	RequestHeaders, ResponseHeaders HeaderOperations
 }
 
-// Redirect answers 301 instead of forwarding. Empty parts stay as requested.
-type Redirect struct{ Host, Path string }
+// Redirect answers with another URL instead of forwarding. Empty parts stay as
+// requested; at most one of Path and Prefix is set.
+type Redirect struct {
+	Scheme, Host string
+	Port         int
+	Path         string // the whole path
+	Prefix       string // in place of the matched prefix
+	Code         int    // 0 is 301
+}
+
+// DirectResponse answers instead of forwarding.
+type DirectResponse struct {
+	Status int
+	Body   string // bytes, of any encoding
+}
+
+// Unavailable is the answer of what is closed.
+func Unavailable() *DirectResponse { return &DirectResponse{Status: http.StatusServiceUnavailable} }
 
 // Rewrite changes the request before forwarding. Path replaces the matched
-// prefix or path. Empty parts stay.
-type Rewrite struct{ Host, Path string }
+// prefix or path; Regex changes the parts of the path that it finds. Empty parts
+// stay; at most one of Path and Regex is set.
+type Rewrite struct {
+	Host, Path string
+	Regex      *RegexRewrite
+}
+
+// RegexRewrite replaces what Match finds in the path; \\1 in Substitution is its
+// first group.
+type RegexRewrite struct{ Match, Substitution string }
 
 // Retry repeats failed requests (5xx, connection failure, refused stream).
 type Retry struct {
@@ -237,7 +283,19 @@ type CORS struct {
 	AllowCredentials                                       *bool
 }
 
-// Header is added to a request beside the values it has.
+// HeaderOperations change headers: Append puts a value beside those that are
+// there, Set in place of them. All three are sorted by name.
+type HeaderOperations struct {
+	Append, Set []Header
+	Remove      []string
+}
+
+// Empty tells whether no header is changed.
+func (o HeaderOperations) Empty() bool {
+	return len(o.Append) == 0 && len(o.Set) == 0 && len(o.Remove) == 0
+}
+
+// Header is a value that is written as it stands.
 type Header struct{ Name, Value string }
 
 // ClusterType says how a cluster finds its endpoints.

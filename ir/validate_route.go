@@ -5,9 +5,14 @@ const totalWeight = 100
 
 func (v *validator) route(at string, r *Route) {
 	v.match(at, r.Match)
-	v.require((r.Redirect != nil) != (len(r.Clusters) > 0), at, "must redirect or have clusters, and not both")
+	v.require(count(r.Redirect != nil, r.Response != nil, len(r.Clusters) > 0) == 1, at,
+		"must do exactly one of redirecting, answering and going to clusters")
 	if r.Redirect != nil {
-		v.require(*r.Redirect != Redirect{}, at, "redirect must change host or path")
+		v.redirect(at, *r.Redirect)
+		return
+	}
+	if r.Response != nil {
+		v.require(r.Response.Status >= 200 && r.Response.Status <= 599, at, "status must be 200 to 599, found %d", r.Response.Status)
 		return
 	}
 	sum := 0
@@ -32,6 +37,12 @@ func (v *validator) route(at string, r *Route) {
 	}
 }
 
+func (v *validator) redirect(at string, r Redirect) {
+	v.require(r != Redirect{Code: r.Code}, at, "redirect must change the URL")
+	v.require(r.Path == "" || r.Prefix == "", at, "redirect must replace the path or its prefix, found %+v", r)
+	v.require(r.Port == 0 || validPort(r.Port), at, "port must be 1 to 65535, found %d", r.Port)
+}
+
 func (v *validator) match(at string, m Match) {
 	v.require(count(m.Path != "", m.Prefix != "", m.Regex != "") <= 1, at,
 		"must match a path, a prefix or a regex, found more than one: %+v", m)
@@ -39,6 +50,8 @@ func (v *validator) match(at string, m Match) {
 		v.require(h.Name != "", at, "a header to match must have a name")
 		v.require(count(h.Exact != "", h.Prefix != "", h.Regex != "", h.Present) <= 1, at,
 			"header %s must match in one way, found more: %+v", h.Name, h)
+		v.require(!h.Not || h.Present || h.Exact != "" || h.Prefix != "" || h.Regex != "", at,
+			"header %s must not be asked not to be empty", h.Name)
 	}
 	for _, q := range m.Query {
 		v.require(q.Name != "", at, "a query parameter to match must have a name")

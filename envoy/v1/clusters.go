@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"time"
+
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
@@ -53,11 +55,17 @@ type OutlierDetection struct {
 }
 
 // Clusters answers CDS. It can say all that the IR can, so the list is empty;
-// it is returned for the symmetry of the back-ends.
+// it is returned for the symmetry of the back-ends. Where routes are closed,
+// there is one cluster more.
 func Clusters(cfg *ir.Config) (ClustersResponse, diag.List) {
 	out := make([]Cluster, len(cfg.Clusters))
 	for i, c := range cfg.Clusters {
 		out[i] = cluster(c)
+	}
+	if closes(cfg) {
+		out = append(out, cluster(&ir.Cluster{
+			Name: blackHole, Type: ir.Registry, EndpointKey: blackHole, ConnectTimeout: time.Second,
+		}))
 	}
 	return ClustersResponse{Clusters: out}, nil
 }

@@ -2,6 +2,7 @@ package v1
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"sync"
 
@@ -62,7 +63,10 @@ func (b *listenerBuilder) faults(l *ir.Listener, t *ir.RouteTable) []Filter {
 }
 
 func (b *listenerBuilder) routeFaults(l *ir.Listener, r *ir.Route) []Fault {
-	if r.Fault == nil || r.Redirect != nil || unreadable(r) != nil {
+	if r.Fault == nil || r.Redirect != nil {
+		return nil
+	}
+	if spoken, _ := speakable(r); spoken != r {
 		return nil
 	}
 	// As Pilot: such a listener carries no fault filters.
@@ -113,11 +117,12 @@ func (b *listenerBuilder) abort(r *ir.Route) *Abort {
 	if !f.Aborts() {
 		return nil
 	}
+	status := f.AbortStatus
 	if f.AbortStatus > maxAbortStatus {
-		b.warn(r.Origins, "Envoy v1 aborts with a status of at most %d, found %d; requests are not aborted", maxAbortStatus, f.AbortStatus)
-		return nil
+		b.warn(r.Origins, "Envoy v1 aborts with a status of at most %d, found %d; it answers 503 instead", maxAbortStatus, f.AbortStatus)
+		status = http.StatusServiceUnavailable
 	}
-	return &Abort{Percent: f.AbortPercent, HTTPStatus: f.AbortStatus}
+	return &Abort{Percent: f.AbortPercent, HTTPStatus: status}
 }
 
 // key is equal for equal faults only.

@@ -1,29 +1,54 @@
 package v1
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// unreadable is the Problem of a route with a regex that a v1 Envoy refuses,
-// and the whole table with it.
-func unreadable(r *ir.Route) diag.List {
-	regexes := []string{r.Match.Regex}
+// speakableMatch is as much of a match as v1 can ask: an expression that it
+// cannot read would make it refuse the whole table. The problems say what it
+// cannot ask.
+func speakableMatch(r *ir.Route) (ir.Match, diag.List) {
+	m := r.Match
+	var problems diag.List
+	readable := func(re string) bool {
+		part := foreign(re)
+		if part != "" {
+			problems = append(problems, closing(r, "its regular expressions (ECMAScript) do not know %s, found %q", part, re)...)
+		}
+		return part == ""
+	}
+	if !readable(m.Regex) {
+		m.Prefix, m.Regex = literalPrefix(m.Regex), ""
+	}
+	m.Headers = nil
 	for _, h := range r.Match.Headers {
-		regexes = append(regexes, h.Regex)
-	}
-	for _, q := range r.Match.Query {
-		regexes = append(regexes, q.Regex)
-	}
-	for _, re := range regexes {
-		if part := foreign(re); part != "" {
-			return diag.Warn(diag.NotHonoured, r.Origins,
-				"Envoy v1 gets no such route: its regular expressions (ECMAScript) do not know %s, found %q", part, re)
+		if h.Not {
+			problems = append(problems, closing(r, "it cannot ask what a header is not, found %s", h.Name)...)
+		} else if readable(h.Regex) {
+			m.Headers = append(m.Headers, h)
 		}
 	}
-	return nil
+	m.Query = nil
+	for _, q := range r.Match.Query {
+		if readable(q.Regex) {
+			m.Query = append(m.Query, q)
+		}
+	}
+	return m, problems
+}
+
+// literalPrefix is what all texts that the expression takes begin with.
+func literalPrefix(re string) string {
+	compiled, err := regexp.Compile(re)
+	if err != nil {
+		return ""
+	}
+	prefix, _ := compiled.LiteralPrefix()
+	return prefix
 }
 
 // foreign is the first construct of RE2 in re that std::regex in ECMAScript

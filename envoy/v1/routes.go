@@ -83,7 +83,7 @@ type Decorator struct {
 }
 
 // Routes answers RDS for one table; v1 carries its name in the URL only. A
-// route that Envoy's regular expressions cannot read is left out.
+// route that v1 cannot say is closed.
 func Routes(t *ir.RouteTable) (RouteConfiguration, diag.List) {
 	var problems diag.List
 	hosts := make([]VirtualHost, len(t.VirtualHosts))
@@ -91,11 +91,11 @@ func Routes(t *ir.RouteTable) (RouteConfiguration, diag.List) {
 		// Envoy limits names of virtual hosts as it does those of clusters.
 		hosts[i] = VirtualHost{Name: envoy.ClusterName(h.Name), Domains: h.Domains, Routes: make([]Route, 0, len(h.Routes))}
 		for _, r := range h.Routes {
-			if p := unreadable(r); p != nil {
-				problems = append(problems, p...)
-				continue
+			spoken, p := speakable(r)
+			problems = append(problems, p...)
+			if spoken != nil {
+				hosts[i].Routes = append(hosts[i].Routes, route(spoken))
 			}
-			hosts[i].Routes = append(hosts[i].Routes, route(r))
 		}
 	}
 	return RouteConfiguration{ValidateClusters: true, VirtualHosts: hosts}, problems
@@ -109,6 +109,10 @@ func route(r *ir.Route) Route {
 	}
 	if r.Redirect != nil {
 		out.PathRedirect, out.HostRedirect = r.Redirect.Path, r.Redirect.Host
+		return out
+	}
+	if r.Response != nil {
+		out.Cluster = blackHole
 		return out
 	}
 	out.forward(r)
@@ -130,7 +134,7 @@ func (out *Route) forward(r *ir.Route) {
 	if r.Mirror != "" {
 		out.Shadow = &Shadow{Cluster: envoy.ClusterName(r.Mirror)}
 	}
-	for _, h := range r.AppendHeaders {
+	for _, h := range r.RequestHeaders.Append {
 		out.RequestHeadersToAdd = append(out.RequestHeadersToAdd, HeaderAdd{Key: h.Name, Value: envoy.HeaderValue(h.Value)})
 	}
 	out.UseWebsocket = r.WebSocket

@@ -1,6 +1,8 @@
 package v3
 
 import (
+	"net/http"
+
 	commonfaultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/fault/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
@@ -42,14 +44,17 @@ func faultAbort(r *ir.Route) (*faultv3.FaultAbort, diag.List) {
 	if !f.Aborts() {
 		return nil, nil
 	}
+	status := f.AbortStatus
+	var problems diag.List
 	if f.AbortStatus < minAbortStatus || f.AbortStatus > maxAbortStatus {
-		return nil, diag.Warn(diag.NotHonoured, r.Origins,
-			"Envoy v3 aborts with a status of %d to %d, found %d; requests are not aborted", minAbortStatus, maxAbortStatus, f.AbortStatus)
+		problems = diag.Warn(diag.NotHonoured, r.Origins,
+			"Envoy v3 aborts with a status of %d to %d, found %d; it answers 503 instead", minAbortStatus, maxAbortStatus, f.AbortStatus)
+		status = http.StatusServiceUnavailable
 	}
 	return &faultv3.FaultAbort{
-		ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: uint32(f.AbortStatus)},
+		ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: uint32(status)},
 		Percentage: percent(f.AbortPercent),
-	}, nil
+	}, problems
 }
 
 func percent(n int) *typev3.FractionalPercent {

@@ -33,7 +33,9 @@ func routeMatch(m ir.Match) *routev3.RouteMatch {
 }
 
 func headerMatcher(h ir.HeaderMatch) *routev3.HeaderMatcher {
-	out := &routev3.HeaderMatcher{Name: h.Name}
+	// A header that is not there has no value to match, and Envoy would not
+	// invert that.
+	out := &routev3.HeaderMatcher{Name: h.Name, InvertMatch: h.Not, TreatMissingHeaderAsEmpty: h.Not && !h.Present}
 	if h.Present {
 		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}
 		return out

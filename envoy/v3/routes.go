@@ -1,10 +1,11 @@
 package v3
 
 import (
-	"strings"
+	"net/http"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -15,8 +16,8 @@ import (
 )
 
 // Routes answers RDS for one table; it also stands inline in a listener. A
-// route that breaks a constraint is left out: with it, Envoy would refuse the
-// whole table.
+// route that breaks a constraint is closed: with it, Envoy would refuse the
+// whole table, and without it, later routes would take its requests.
 func Routes(t *ir.RouteTable) (*routev3.RouteConfiguration, diag.List) {
 	out := &routev3.RouteConfiguration{
 		Name: t.Name,
@@ -27,13 +28,11 @@ func Routes(t *ir.RouteTable) (*routev3.RouteConfiguration, diag.List) {
 	for _, h := range t.VirtualHosts {
 		host := &routev3.VirtualHost{Name: h.Name, Domains: h.Domains}
 		for _, r := range h.Routes {
-			spelled, p := route(r)
+			spelled, p := acceptable(r)
 			problems = append(problems, p...)
-			if err := spelled.ValidateAll(); err != nil {
-				problems = append(problems, diag.Warn(diag.NotHonoured, r.Origins, "Envoy v3 gets no such route: %v", err)...)
-				continue
+			if spelled != nil {
+				host.Routes = append(host.Routes, spelled)
 			}
-			host.Routes = append(host.Routes, spelled)
 		}
 		out.VirtualHosts = append(out.VirtualHosts, host)
 	}
@@ -41,32 +40,53 @@ func Routes(t *ir.RouteTable) (*routev3.RouteConfiguration, diag.List) {
 }
 
 func route(r *ir.Route) (*routev3.Route, diag.List) {
-	out := &routev3.Route{Match: routeMatch(r.Match)}
-	var problems diag.List
-	if strings.Contains(r.Match.Prefix, "?") {
-		problems = diag.Warn(diag.NotHonoured, r.Origins,
-			"Envoy v3 never matches this: it compares a prefix with the path without the query, found %q", r.Match.Prefix)
+	out := &routev3.Route{
+		Match:                   routeMatch(r.Match),
+		RequestHeadersToAdd:     headersToAdd(r.RequestHeaders),
+		RequestHeadersToRemove:  r.RequestHeaders.Remove,
+		ResponseHeadersToAdd:    headersToAdd(r.ResponseHeaders),
+		ResponseHeadersToRemove: r.ResponseHeaders.Remove,
 	}
 	if r.Operation != "" {
 		out.Decorator = &routev3.Decorator{Operation: r.Operation}
 	}
-	if r.Redirect != nil {
+	switch {
+	case r.Redirect != nil:
 		out.Action = redirect(r.Redirect)
-		return out, problems
-	}
-	for _, h := range r.AppendHeaders {
-		out.RequestHeadersToAdd = append(out.RequestHeadersToAdd, &corev3.HeaderValueOption{
-			Header: &corev3.HeaderValue{Key: h.Name, Value: envoy.HeaderValue(h.Value)},
-		})
+		return out, nil
+	case r.Response != nil:
+		out.Action = directResponse(r.Response)
+		return out, nil
 	}
 	out.Action = &routev3.Route_Route{Route: forward(r)}
-	perFilter, p := filterConfig(r)
+	perFilter, problems := filterConfig(r)
 	out.TypedPerFilterConfig = perFilter
-	return out, append(problems, p...)
+	return out, problems
+}
+
+func directResponse(r *ir.DirectResponse) *routev3.Route_DirectResponse {
+	out := &routev3.DirectResponseAction{Status: uint32(r.Status)}
+	if r.Body != "" {
+		out.Body = &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: []byte(r.Body)}}
+	}
+	return &routev3.Route_DirectResponse{DirectResponse: out}
+}
+
+var redirectCodes = map[int]routev3.RedirectAction_RedirectResponseCode{
+	http.StatusFound:             routev3.RedirectAction_FOUND,
+	http.StatusSeeOther:          routev3.RedirectAction_SEE_OTHER,
+	http.StatusTemporaryRedirect: routev3.RedirectAction_TEMPORARY_REDIRECT,
+	http.StatusPermanentRedirect: routev3.RedirectAction_PERMANENT_REDIRECT,
 }
 
 func redirect(r *ir.Redirect) *routev3.Route_Redirect {
-	out := &routev3.RedirectAction{HostRedirect: r.Host}
+	out := &routev3.RedirectAction{HostRedirect: r.Host, PortRedirect: uint32(r.Port), ResponseCode: redirectCodes[r.Code]}
+	if r.Scheme != "" {
+		out.SchemeRewriteSpecifier = &routev3.RedirectAction_SchemeRedirect{SchemeRedirect: r.Scheme}
+	}
+	if r.Prefix != "" {
+		out.PathRewriteSpecifier = &routev3.RedirectAction_PrefixRewrite{PrefixRewrite: r.Prefix}
+	}
 	if r.Path != "" {
 		out.PathRewriteSpecifier = &routev3.RedirectAction_PathRedirect{PathRedirect: r.Path}
 		// As v1 did with a path of its own.
@@ -80,6 +100,9 @@ func forward(r *ir.Route) *routev3.RouteAction {
 	toClusters(out, r.Clusters)
 	if r.Rewrite != nil {
 		out.PrefixRewrite = r.Rewrite.Path
+		if re := r.Rewrite.Regex; re != nil {
+			out.RegexRewrite = &matcherv3.RegexMatchAndSubstitute{Pattern: regex(re.Match), Substitution: re.Substitution}
+		}
 		if r.Rewrite.Host != "" {
 			out.HostRewriteSpecifier = &routev3.RouteAction_HostRewriteLiteral{HostRewriteLiteral: r.Rewrite.Host}
 		}
@@ -100,16 +123,39 @@ func forward(r *ir.Route) *routev3.RouteAction {
 	return out
 }
 
+// headersToAdd are the values to write: those beside what is there, then those
+// in place of it.
+func headersToAdd(o ir.HeaderOperations) []*corev3.HeaderValueOption {
+	var out []*corev3.HeaderValueOption
+	add := func(headers []ir.Header, action corev3.HeaderValueOption_HeaderAppendAction) {
+		for _, h := range headers {
+			out = append(out, &corev3.HeaderValueOption{
+				Header:       &corev3.HeaderValue{Key: h.Name, Value: envoy.HeaderValue(h.Value)},
+				AppendAction: action,
+				// Without it Envoy drops the header, or keeps what is there.
+				KeepEmptyValue: h.Value == "",
+			})
+		}
+	}
+	add(o.Append, corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD)
+	add(o.Set, corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD)
+	return out
+}
+
 func toClusters(out *routev3.RouteAction, weighted []ir.WeightedCluster) {
-	if len(weighted) == 1 {
+	if len(weighted) == 1 && weighted[0].RequestHeaders.Empty() && weighted[0].ResponseHeaders.Empty() {
 		out.ClusterSpecifier = &routev3.RouteAction_Cluster{Cluster: envoy.ClusterName(weighted[0].Name)}
 		return
 	}
 	split := &routev3.WeightedCluster{}
 	for _, w := range weighted {
 		split.Clusters = append(split.Clusters, &routev3.WeightedCluster_ClusterWeight{
-			Name:   envoy.ClusterName(w.Name),
-			Weight: wrapperspb.UInt32(uint32(w.Weight)),
+			Name:                    envoy.ClusterName(w.Name),
+			Weight:                  wrapperspb.UInt32(uint32(w.Weight)),
+			RequestHeadersToAdd:     headersToAdd(w.RequestHeaders),
+			RequestHeadersToRemove:  w.RequestHeaders.Remove,
+			ResponseHeadersToAdd:    headersToAdd(w.ResponseHeaders),
+			ResponseHeadersToRemove: w.ResponseHeaders.Remove,
 		})
 	}
 	out.ClusterSpecifier = &routev3.RouteAction_WeightedClusters{WeightedClusters: split}

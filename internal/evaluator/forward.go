@@ -1,6 +1,9 @@
 package evaluator
 
-import "net/http"
+import (
+	"fmt"
+	"strings"
+)
 
 // take fills in what a route does to a request that it matches.
 func (h *HTTP) take(route *Route, r Request, out *Outcome) {
@@ -8,8 +11,13 @@ func (h *HTTP) take(route *Route, r Request, out *Outcome) {
 	if h.CORS {
 		out.CORS = route.CORS
 	}
+	out.Change = route.Change
 	if route.Redirect != nil {
-		out.Status, out.Location = http.StatusMovedPermanently, route.Redirect.location(r)
+		out.Status, out.Location = route.Redirect.Code, route.Redirect.location(route.Path, r)
+		return
+	}
+	if route.Response != nil {
+		out.Status, out.Body = route.Response.Status, route.Response.Body
 		return
 	}
 	out.Status = 0
@@ -18,14 +26,24 @@ func (h *HTTP) take(route *Route, r Request, out *Outcome) {
 		out.Host = route.HostRewrite
 	}
 	out.Shares = h.shares(route, r)
-	out.Add, out.Timeout, out.Retry = route.Add, route.Timeout, route.Retry
+	out.Timeout, out.Retry = route.Timeout, route.Retry
 	out.Mirror, out.WebSocket = route.Mirror, route.WebSocket
 }
 
-func (to *Redirect) location(r Request) string {
-	host, path := r.Host, r.Path
+func (to *Redirect) location(match PathMatch, r Request) string {
+	scheme, host, path := "http", r.Host, r.Path
+	if to.Scheme != "" {
+		scheme = to.Scheme
+	}
 	if to.Host != "" {
 		host = to.Host
+	}
+	if to.Port != 0 {
+		name, _, _ := strings.Cut(host, ":")
+		host = fmt.Sprintf("%s:%d", name, to.Port)
+	}
+	if to.Prefix != "" {
+		path = match.replaced(to.Prefix, r)
 	}
 	if to.Path != "" {
 		path = to.Path
@@ -33,20 +51,29 @@ func (to *Redirect) location(r Request) string {
 			path += query
 		}
 	}
-	return "http://" + host + path
+	return scheme + "://" + host + path
 }
 
 // rewritten replaces what matched: the prefix, or the whole path but the query.
 func (route *Route) rewritten(r Request) string {
+	path, query := r.bare()
 	switch {
+	case route.RegexRewrite != nil:
+		return route.RegexRewrite.ReplaceAllString(path, route.Substitution) + query
 	case route.PrefixRewrite == "":
 		return r.Path
-	case route.Path.Kind == Prefix:
-		return route.PrefixRewrite + r.Path[len(route.Path.Text):]
 	default:
-		_, query := r.bare()
-		return route.PrefixRewrite + query
+		return route.Path.replaced(route.PrefixRewrite, r)
 	}
+}
+
+// replaced has the text in place of what matched.
+func (m PathMatch) replaced(text string, r Request) string {
+	if m.Kind == Prefix {
+		return text + r.Path[len(m.Text):]
+	}
+	_, query := r.bare()
+	return text + query
 }
 
 // shares leaves out clusters that get nothing.
@@ -60,7 +87,7 @@ func (h *HTTP) shares(route *Route, r Request) []Share {
 		if w.Weight > 0 {
 			out = append(out, Share{
 				Cluster: w.Cluster, Percent: 100 * float64(w.Weight) / float64(total),
-				Faults: h.faults(route, w.Cluster, r),
+				Faults: h.faults(route, w.Cluster, r), Change: w.Change,
 			})
 		}
 	}

@@ -22,11 +22,19 @@ func (m PathMatch) matches(r Request) bool {
 
 func headersMatch(matches []HeaderMatch, r Request) bool {
 	for _, m := range matches {
-		if value, ok := r.header(m.Name); !ok || !m.fits(value) {
+		if value, ok := r.header(m.Name); !m.matches(value, ok) {
 			return false
 		}
 	}
 	return true
+}
+
+// matches: asked for presence, Envoy inverts also what is not there.
+func (m HeaderMatch) matches(value string, ok bool) bool {
+	if !ok && !m.MissingAsEmpty {
+		return m.Any && m.Not
+	}
+	return m.fits(value) != m.Not
 }
 
 func (m ValueMatch) fits(value string) bool {

@@ -12,14 +12,15 @@ type Outcome struct {
 	Operation   string // of the trace
 
 	// Status that the proxy answers itself; 0 when it forwards. Location goes
-	// with a redirect.
+	// with a redirect, Body with another answer.
 	Status   int
 	Location string
+	Body     string
 
 	Shares []Share
 	// Host and Path are what the upstream gets.
 	Host, Path string
-	Add        []Header
+	Change     Headers
 	Timeout    time.Duration // 0 is none
 	Retry      *Retry
 	Mirror     string
@@ -33,6 +34,7 @@ type Share struct {
 	Percent float64
 	// Faults are drawn for one after another.
 	Faults []Fault
+	Change Headers // beside that of the route
 }
 
 // Fault delays, then aborts; the two are drawn for independently.
@@ -46,7 +48,16 @@ type Fault struct {
 // idle tells whether nothing ever happens.
 func (f Fault) idle() bool { return f.DelayPercent == 0 && f.AbortPercent == 0 }
 
-// Header is added beside those that a request has.
+// Headers are changes: of the request, and of its response.
+type Headers struct {
+	Add, Set       []Header
+	Remove         []string
+	ResponseAdd    []Header
+	ResponseSet    []Header
+	ResponseRemove []string
+}
+
+// Header is a value for a header.
 type Header struct{ Name, Value string }
 
 // Retry of a failed request.

@@ -70,7 +70,7 @@ type VirtualHost struct {
 	Routes  []*Route
 }
 
-// Route redirects or forwards.
+// Route redirects, answers or forwards.
 type Route struct {
 	Operation string
 	Path      PathMatch
@@ -78,14 +78,17 @@ type Route struct {
 	Query     []QueryMatch
 
 	Redirect *Redirect
+	Response *Response
 	Weights  []Weight
 
 	PrefixRewrite, HostRewrite string
+	RegexRewrite               *regexp.Regexp
+	Substitution               string
 	Timeout                    time.Duration
 	Retry                      *Retry
 	Mirror                     string
 	WebSocket                  bool
-	Add                        []Header
+	Change                     Headers
 	Fault                      *Fault
 	CORS                       *CORS
 }
@@ -94,12 +97,22 @@ type Route struct {
 type Weight struct {
 	Cluster string
 	Weight  int
+	Change  Headers
 }
 
 // Redirect changes the URL.
 type Redirect struct {
-	Host, Path string
-	KeepQuery  bool // beside a Path; without one the query always stays
+	Scheme, Host string
+	Port         int
+	Path, Prefix string
+	KeepQuery    bool // beside a Path; without one the query always stays
+	Code         int
+}
+
+// Response is an answer of the proxy's own.
+type Response struct {
+	Status int
+	Body   string
 }
 
 // PathKind is the way of a PathMatch.
@@ -129,10 +142,13 @@ type ValueMatch struct {
 	Regex  *regexp.Regexp
 }
 
-// HeaderMatch wants a header.
+// HeaderMatch wants a header, or wants it not to be so.
 type HeaderMatch struct {
 	Name string
 	ValueMatch
+	// Not inverts what the value comes to. A header that is not there never
+	// fits, unless MissingAsEmpty: then its value is empty.
+	Not, MissingAsEmpty bool
 }
 
 // QueryMatch wants a query parameter.

@@ -82,8 +82,9 @@ func (r *reader) routes(at string, routes []*Route) {
 		if route.Mirror != "" {
 			r.known(at, route.Mirror)
 		}
-		r.require((route.Redirect == nil) == (len(route.Weights) > 0), at, "a route must redirect or go to clusters")
-		r.require(route.Redirect != nil || sum > 0, at, "weights must not sum to 0")
+		answers := route.Redirect != nil || route.Response != nil
+		r.require(answers == (len(route.Weights) == 0), at, "a route must redirect, answer or go to clusters")
+		r.require(answers || sum > 0, at, "weights must not sum to 0")
 	}
 }
 
@@ -111,6 +112,19 @@ func (r *reader) regex(at, text string) *regexp.Regexp {
 	}
 	return re
 }
+
+// substitution replaces what an expression finds, in the words of this
+// language: \\1 is ${1}.
+func (r *reader) substitution(at, match, text string) (*regexp.Regexp, string) {
+	re, err := regexp.Compile(match)
+	if err != nil {
+		r.fail(at, "%v", err)
+	}
+	text = strings.ReplaceAll(text, "$", "$$")
+	return re, backReference.ReplaceAllString(text, "$${$1}")
+}
+
+var backReference = regexp.MustCompile(`\\([0-9])`)
 
 func (r *reader) addrPort(at, text string) netip.AddrPort {
 	address, err := netip.ParseAddrPort(text)

@@ -29,18 +29,18 @@ func TestV1Refuses(t *testing.T) {
 		return inline(`{"virtual_hosts": [{"name": "h", "domains": ["*"], "routes": [{"prefix": "/", ` + fields + `}]}]}`)
 	}
 	for want, answers := range map[string]evaluator.V1Answers{
-		`unknown field "http2_settings"`:        clusters(`{"name": "a", "http2_settings": {}}`),
-		"must have a name of its own":           clusters(a + "," + a),
-		"there is no answer for its key k":      clusters(`{"name": "a", "type": "sds", "service_name": "k", "lb_type": "random", "connect_timeout_ms": 1}`),
-		`unknown field "cluster_header"`:        route(`"cluster_header": "x"`),
-		"cluster b is not among":                route(`"cluster": "b"`),
-		"weights must sum to 100, found 1":      route(`"weighted_clusters": {"clusters": [{"name": "a", "weight": 1}]}`),
-		"exactly one of prefix, path":           route(`"path": "/", "cluster": "a"`),
-		"must redirect or go to clusters":       route(`"timeout_ms": 0`),
-		`"%START_TIME%" has a variable`:         route(`"cluster": "a", "request_headers_to_add": [{"key": "x", "value": "%START_TIME%"}]`),
-		"domain X must be there only once":      inline(`{"virtual_hosts": [{"name": "h", "domains": ["x"], "routes": []}, {"name": "i", "domains": ["X"], "routes": []}]}`),
-		"a star at the start only":              inline(`{"virtual_hosts": [{"name": "h", "domains": ["x.*"], "routes": []}]}`),
-		`unknown field "internal_only_headers"`: inline(`{"virtual_hosts": [], "internal_only_headers": []}`),
+		`unknown field "http2_settings"`:          clusters(`{"name": "a", "http2_settings": {}}`),
+		"must have a name of its own":             clusters(a + "," + a),
+		"there is no answer for its key k":        clusters(`{"name": "a", "type": "sds", "service_name": "k", "lb_type": "random", "connect_timeout_ms": 1}`),
+		`unknown field "cluster_header"`:          route(`"cluster_header": "x"`),
+		"cluster b is not among":                  route(`"cluster": "b"`),
+		"weights must sum to 100, found 1":        route(`"weighted_clusters": {"clusters": [{"name": "a", "weight": 1}]}`),
+		"exactly one of prefix, path":             route(`"path": "/", "cluster": "a"`),
+		"must redirect, answer or go to clusters": route(`"timeout_ms": 0`),
+		`"%START_TIME%" has a variable`:           route(`"cluster": "a", "request_headers_to_add": [{"key": "x", "value": "%START_TIME%"}]`),
+		"domain X must be there only once":        inline(`{"virtual_hosts": [{"name": "h", "domains": ["x"], "routes": []}, {"name": "i", "domains": ["X"], "routes": []}]}`),
+		"a star at the start only":                inline(`{"virtual_hosts": [{"name": "h", "domains": ["x.*"], "routes": []}]}`),
+		`unknown field "internal_only_headers"`:   inline(`{"virtual_hosts": [], "internal_only_headers": []}`),
 	} {
 		if _, err := evaluator.ReadV1(answers); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)

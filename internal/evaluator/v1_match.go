@@ -26,7 +26,7 @@ func (r *v1Reader) path(at string, from v1Route) PathMatch {
 func (r *v1Reader) headers(at string, matches []v1ValueMatch) []HeaderMatch {
 	var out []HeaderMatch
 	for _, m := range matches {
-		out = append(out, HeaderMatch{m.Name, r.value(at, m)})
+		out = append(out, HeaderMatch{Name: m.Name, ValueMatch: r.value(at, m)})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package evaluator
 
 import (
+	"net/http"
 	"strings"
 	"time"
 )
@@ -96,14 +97,14 @@ func (r *v1Reader) route(at string, from v1Route) *Route {
 		out.Query = append(out.Query, QueryMatch{q.Name, r.value(at, q)})
 	}
 	if from.HostRedirect != "" || from.PathRedirect != "" {
-		out.Redirect = &Redirect{Host: from.HostRedirect, Path: from.PathRedirect}
+		out.Redirect = &Redirect{Host: from.HostRedirect, Path: from.PathRedirect, Code: http.StatusMovedPermanently}
 		r.require(!from.WebSocket, at, "a redirect must not be for websockets")
 	}
 	if p := from.Retry; p != nil {
 		out.Retry = &Retry{On: p.On, Attempts: withDefault(p.Attempts, 1), PerTryTimeout: milliseconds(p.TimeoutMS)}
 	}
 	for _, h := range from.Add {
-		out.Add = append(out.Add, Header{h.Key, r.literal(at, h.Value)})
+		out.Change.Add = append(out.Change.Add, Header{h.Key, r.literal(at, h.Value)})
 	}
 	r.clusters(at, from, out)
 	return out
@@ -112,7 +113,7 @@ func (r *v1Reader) route(at string, from v1Route) *Route {
 func (r *v1Reader) clusters(at string, from v1Route, out *Route) {
 	r.require(from.Cluster == "" || from.Weighted == nil, at, "must have a cluster or several, and not both")
 	if from.Cluster != "" {
-		out.Weights = []Weight{{from.Cluster, 100}}
+		out.Weights = []Weight{{Cluster: from.Cluster, Weight: 100}}
 		return
 	}
 	if from.Weighted == nil {
@@ -120,7 +121,7 @@ func (r *v1Reader) clusters(at string, from v1Route, out *Route) {
 	}
 	sum := 0
 	for _, w := range from.Weighted.Clusters {
-		out.Weights = append(out.Weights, Weight{w.Name, w.Weight})
+		out.Weights = append(out.Weights, Weight{Cluster: w.Name, Weight: w.Weight})
 		sum += w.Weight
 	}
 	r.require(sum == 100, at, "weights must sum to 100, found %d", sum)

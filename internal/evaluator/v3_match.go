@@ -18,8 +18,11 @@ func (r *v3Reader) match(at string, m *routev3.RouteMatch, out *Route) {
 		out.Path.Kind, out.Path.Regex = Regex, r.regex(at, path.SafeRegex.GetRegex())
 	}
 	for _, h := range m.GetHeaders() {
-		r.only(at, h, "name", "present_match", "string_match")
-		out.Headers = append(out.Headers, HeaderMatch{h.GetName(), r.value(at, h.GetPresentMatch(), h.GetStringMatch())})
+		r.only(at, h, "name", "present_match", "string_match", "invert_match", "treat_missing_header_as_empty")
+		out.Headers = append(out.Headers, HeaderMatch{
+			Name: h.GetName(), ValueMatch: r.value(at, h.GetPresentMatch(), h.GetStringMatch()),
+			Not: h.GetInvertMatch(), MissingAsEmpty: h.GetTreatMissingHeaderAsEmpty(),
+		})
 	}
 	for _, q := range m.GetQueryParameters() {
 		r.only(at, q, "name", "present_match", "string_match")

@@ -1,6 +1,9 @@
 package evaluator
 
 import (
+	"net/http"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
@@ -27,7 +30,8 @@ func (r *v3Reader) table(at string, t *routev3.RouteConfiguration) []*VirtualHos
 }
 
 func (r *v3Reader) route(at string, from *routev3.Route) *Route {
-	r.only(at, from, "match", "route", "redirect", "decorator", "request_headers_to_add", "typed_per_filter_config")
+	r.only(at, from, "match", "route", "redirect", "direct_response", "decorator", "typed_per_filter_config",
+		"request_headers_to_add", "request_headers_to_remove", "response_headers_to_add", "response_headers_to_remove")
 	out := &Route{}
 	if d := from.GetDecorator(); d != nil {
 		r.only(at, d, "operation")
@@ -35,35 +39,88 @@ func (r *v3Reader) route(at string, from *routev3.Route) *Route {
 	}
 	r.match(at, from.GetMatch(), out)
 	if to := from.GetRedirect(); to != nil {
-		r.only(at, to, "host_redirect", "path_redirect", "strip_query")
-		out.Redirect = &Redirect{Host: to.GetHostRedirect(), Path: to.GetPathRedirect(), KeepQuery: !to.GetStripQuery()}
+		r.only(at, to, "scheme_redirect", "host_redirect", "port_redirect", "path_redirect", "prefix_rewrite", "strip_query", "response_code")
+		out.Redirect = &Redirect{
+			Scheme: to.GetSchemeRedirect(), Host: to.GetHostRedirect(), Port: int(to.GetPortRedirect()),
+			Path: to.GetPathRedirect(), Prefix: to.GetPrefixRewrite(), KeepQuery: !to.GetStripQuery(),
+			Code: redirectCodes[to.GetResponseCode()],
+		}
+	}
+	if answer := from.GetDirectResponse(); answer != nil {
+		r.only(at, answer, "status", "body")
+		if answer.GetBody() != nil {
+			r.only(at, answer.GetBody(), "inline_bytes")
+		}
+		out.Response = &Response{Status: int(answer.GetStatus()), Body: string(answer.GetBody().GetInlineBytes())}
 	}
 	if action := from.GetRoute(); action != nil {
 		r.forward(at, action, out)
 	}
-	for _, h := range from.GetRequestHeadersToAdd() {
-		r.only(at, h, "header")
-		r.only(at, h.GetHeader(), "key", "value")
-		out.Add = append(out.Add, Header{h.GetHeader().GetKey(), r.literal(at, h.GetHeader().GetValue())})
-	}
+	out.Change = r.headers(at, from)
 	r.filterConfig(at, from, out)
 	return out
 }
 
+var redirectCodes = map[routev3.RedirectAction_RedirectResponseCode]int{
+	routev3.RedirectAction_MOVED_PERMANENTLY:  http.StatusMovedPermanently,
+	routev3.RedirectAction_FOUND:              http.StatusFound,
+	routev3.RedirectAction_SEE_OTHER:          http.StatusSeeOther,
+	routev3.RedirectAction_TEMPORARY_REDIRECT: http.StatusTemporaryRedirect,
+	routev3.RedirectAction_PERMANENT_REDIRECT: http.StatusPermanentRedirect,
+}
+
+// headerChanges are what a route and a share of it have alike.
+type headerChanges interface {
+	GetRequestHeadersToAdd() []*corev3.HeaderValueOption
+	GetRequestHeadersToRemove() []string
+	GetResponseHeadersToAdd() []*corev3.HeaderValueOption
+	GetResponseHeadersToRemove() []string
+}
+
+func (r *v3Reader) headers(at string, from headerChanges) Headers {
+	out := Headers{Remove: from.GetRequestHeadersToRemove(), ResponseRemove: from.GetResponseHeadersToRemove()}
+	out.Add, out.Set = r.values(at, from.GetRequestHeadersToAdd())
+	out.ResponseAdd, out.ResponseSet = r.values(at, from.GetResponseHeadersToAdd())
+	return out
+}
+
+func (r *v3Reader) values(at string, options []*corev3.HeaderValueOption) (add, set []Header) {
+	for _, h := range options {
+		r.only(at, h, "header", "append_action", "keep_empty_value")
+		r.only(at, h.GetHeader(), "key", "value")
+		value := Header{h.GetHeader().GetKey(), r.literal(at, h.GetHeader().GetValue())}
+		switch h.GetAppendAction() {
+		case corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD:
+			add = append(add, value)
+		case corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD:
+			set = append(set, value)
+		default:
+			r.fail(at, "%s of a header is not known", h.GetAppendAction())
+		}
+	}
+	return add, set
+}
+
 func (r *v3Reader) forward(at string, action *routev3.RouteAction, out *Route) {
-	r.only(at, action, "cluster", "weighted_clusters", "prefix_rewrite", "host_rewrite_literal", "timeout",
+	r.only(at, action, "cluster", "weighted_clusters", "prefix_rewrite", "regex_rewrite", "host_rewrite_literal", "timeout",
 		"retry_policy", "request_mirror_policies", "upgrade_configs")
 	if c := action.GetCluster(); c != "" {
-		out.Weights = []Weight{{c, 100}}
+		out.Weights = []Weight{{Cluster: c, Weight: 100}}
 	}
 	if split := action.GetWeightedClusters(); split != nil {
 		r.only(at, split, "clusters")
 		for _, c := range split.GetClusters() {
-			r.only(at, c, "name", "weight")
-			out.Weights = append(out.Weights, Weight{c.GetName(), int(c.GetWeight().GetValue())})
+			r.only(at, c, "name", "weight",
+				"request_headers_to_add", "request_headers_to_remove", "response_headers_to_add", "response_headers_to_remove")
+			out.Weights = append(out.Weights, Weight{c.GetName(), int(c.GetWeight().GetValue()), r.headers(at, c)})
 		}
 	}
 	out.PrefixRewrite, out.HostRewrite = action.GetPrefixRewrite(), action.GetHostRewriteLiteral()
+	if re := action.GetRegexRewrite(); re != nil {
+		r.only(at, re, "pattern", "substitution")
+		r.only(at, re.GetPattern(), "regex")
+		out.RegexRewrite, out.Substitution = r.substitution(at, re.GetPattern().GetRegex(), re.GetSubstitution())
+	}
 	out.Timeout = duration(action.GetTimeout(), routeTimeout)
 	if p := action.GetRetryPolicy(); p != nil {
 		r.only(at, p, "retry_on", "num_retries", "per_try_timeout")

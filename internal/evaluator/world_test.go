@@ -102,6 +102,7 @@ func (s *spelled) v1Answers(tb testing.TB, snapshot *mesh.Snapshot) evaluator.V1
 		s.complain(problems)
 		out.Routes[table.Name] = answer(tb, "rds-response", routes)
 	}
+	out.Endpoints[blackHole] = answer(tb, "sds-response", v1.Endpoints(members(snapshot, blackHole)))
 	for _, c := range s.config.Clusters {
 		if c.EndpointKey != "" {
 			out.Endpoints[c.EndpointKey] = answer(tb, "sds-response", v1.Endpoints(members(snapshot, c.EndpointKey)))

@@ -16,7 +16,11 @@ func httpRoute(t *rapid.T) spec {
 	out := spec{}
 	out.often(t, "match", func() any { return rapid.SliceOfN(rapid.Custom(httpMatch), 1, 2).Draw(t, "matches") })
 	if seldom(t, "redirects") {
-		out["redirect"] = pick(t, "redirect", spec{"uri": "/y"}, spec{"authority": "b"}, spec{"uri": "/y", "redirectCode": 302})
+		out["redirect"] = pick(t, "redirect", spec{"uri": "/y"}, spec{"authority": "b"}, spec{"uri": "/y", "redirectCode": 302}, spec{"scheme": "https", "derivePort": "FROM_REQUEST_PORT"})
+		return out
+	}
+	if seldom(t, "answers") {
+		out["directResponse"] = pick(t, "answer", spec{"status": 403}, spec{"status": 503}, spec{"status": 200, "body": spec{"string": "text"}})
 		return out
 	}
 	out["route"] = httpDestinations(t)
@@ -32,8 +36,14 @@ func httpRoute(t *rapid.T) spec {
 		policy["allowOrigins"] = []spec{{"exact": "http://a.example"}}
 		return policy
 	})
-	out.seldom(t, "headers", func() any { return spec{"request": spec{"add": map[string]string{"x-added": "50%"}}} })
+	out.seldom(t, "headers", func() any { return headerChanges(t) })
 	return out
+}
+
+func headerChanges(t *rapid.T) spec {
+	operations := pick(t, "operation", spec{"add": map[string]string{"x-added": "50%"}},
+		spec{"set": map[string]string{"x-set": ""}}, spec{"remove": []string{"x-secret"}})
+	return spec{pick(t, "changed", "request", "response"): operations}
 }
 
 func httpMatch(t *rapid.T) spec {
@@ -43,6 +53,9 @@ func httpMatch(t *rapid.T) spec {
 	out.seldom(t, "method", func() any { return stringMatch(t, "GET", "POST") })
 	out.seldom(t, "authority", func() any { return stringMatch(t, "a", "b") })
 	out.seldom(t, "headers", func() any { return headers(t) })
+	out.seldom(t, "withoutHeaders", func() any {
+		return spec{"x-out": pick(t, "without", spec{}, spec{"exact": "1"}, spec{"regex": ".*"}, spec{"regex": "[0-9]*"})}
+	})
 	out.seldom(t, "queryParams", func() any {
 		return spec{pick(t, "parameter", "q", "page"): pick(t, "query value", spec{"exact": "1"}, spec{"regex": "[0-9]+"}, spec{"exact": ""})}
 	})
@@ -62,7 +75,9 @@ func destination(t *rapid.T) spec {
 func httpDestinations(t *rapid.T) []spec {
 	var out []spec
 	for _, weight := range weights(t) {
-		out = append(out, spec{"destination": destination(t), "weight": weight})
+		to := spec{"destination": destination(t), "weight": weight}
+		to.seldom(t, "headers", func() any { return headerChanges(t) })
+		out = append(out, to)
 	}
 	return out
 }

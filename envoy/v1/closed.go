@@ -1,0 +1,100 @@
+package v1
+
+import (
+	"net/http"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// blackHole is Istio's name of a cluster without endpoints. v1 cannot answer by
+// itself: what goes there gets 503. No service has it as its host, for hosts
+// are in small letters.
+const blackHole = "BlackHoleCluster"
+
+// speakable is the route as v1 can say it: closed if it cannot act, nil if it
+// may be left out.
+func speakable(r *ir.Route) (*ir.Route, diag.List) {
+	m, problems := speakableMatch(r)
+	for _, lack := range lacking(r) {
+		problems = append(problems, closing(r, lack)...)
+	}
+	switch {
+	case problems == nil:
+		return r, nil
+	case r.Optional:
+		return nil, nil
+	}
+	return r.Closed(m), problems
+}
+
+func closing(r *ir.Route, why string, args ...any) diag.List {
+	return diag.Warn(diag.NotHonoured, r.Origins, "Envoy v1 answers 503 in place of this route: "+why, args...)
+}
+
+// lacking is what v1 cannot do with a request that matches.
+func lacking(r *ir.Route) []string {
+	var out []string
+	for _, part := range []struct {
+		missing bool
+		why     string
+	}{
+		{r.Response != nil && *r.Response != *ir.Unavailable(), "it gives no other answers of its own"},
+		{r.Redirect != nil && *r.Redirect != ir.Redirect{Host: r.Redirect.Host, Path: r.Redirect.Path, Code: redirectCode(r.Redirect)},
+			"its redirects change host and path and answer 301"},
+		{r.Rewrite != nil && r.Rewrite.Regex != nil, "its rewrites replace what the match names"},
+		{changesHeaders(r), "it adds headers to the requests of a route, and changes no others"},
+	} {
+		if part.missing {
+			out = append(out, part.why)
+		}
+	}
+	return out
+}
+
+// redirectCode is the one that v1 answers, in the words of r.
+func redirectCode(r *ir.Redirect) int {
+	if r.Code == 0 {
+		return 0
+	}
+	return http.StatusMovedPermanently
+}
+
+// changesHeaders tells whether headers are changed in another way than v1 does.
+func changesHeaders(r *ir.Route) bool {
+	if len(r.RequestHeaders.Set) > 0 || len(r.RequestHeaders.Remove) > 0 || !r.ResponseHeaders.Empty() {
+		return true
+	}
+	for _, c := range r.Clusters {
+		if !c.RequestHeaders.Empty() || !c.ResponseHeaders.Empty() {
+			return true
+		}
+	}
+	return false
+}
+
+// closes tells whether a route of the configuration answers 503.
+func closes(cfg *ir.Config) bool {
+	for _, t := range cfg.RouteTables {
+		if closesIn(t) {
+			return true
+		}
+	}
+	for _, l := range cfg.Listeners {
+		if l.HTTP != nil && l.HTTP.Inline != nil && closesIn(l.HTTP.Inline) {
+			return true
+		}
+	}
+	return false
+}
+
+func closesIn(t *ir.RouteTable) bool {
+	for _, h := range t.VirtualHosts {
+		for _, r := range h.Routes {
+			if spoken, _ := speakable(r); spoken != nil && spoken.Response != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
