@@ -20,6 +20,7 @@ KUBECTL     := v1.37.2
 TESTFLAGS   := -timeout 10m -p 2
 BENCH       := .
 COUNT       := 1
+SOAK        :=
 
 export CGO_ENABLED := 0
 
@@ -54,6 +55,10 @@ bookshop: ## run the backends of examples/bookshop for a session by hand
 .PHONY: bench
 bench: ## run the benchmarks; BENCH=regexp, COUNT=n
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
+
+.PHONY: soak
+soak: build ## break etcd and pilot-api under clients and watchers, and judge what they were told; SOAK='-duration 10m -seed 1'
+	@go run ./internal/consistency/soak $(SOAK)
 
 .PHONY: lint
 lint: .tools/staticcheck ## format, vet, staticcheck

@@ -85,6 +85,8 @@ func (c *check) inTime(op *Operation, change Change) {
 func (c *check) operation(op *Operation) {
 	switch {
 	case op.Outcome == Unknown || op.Outcome == Refused:
+	case op.Outcome == Unexpected:
+		c.violate("unexpected answer", "%s", op)
 	case op.Verb == List:
 		c.list(op)
 	case op.Outcome != OK:

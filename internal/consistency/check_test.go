@@ -62,7 +62,7 @@ func story() *History {
 	}
 	update := op(5, Update, x, "3", OK, 4)
 	update.Expect = 2
-	h := &History{Changes: changes, Final: 7, Kept: 100, Operations: []Operation{
+	h := &History{Changes: changes, Kept: 100, Operations: []Operation{
 		op(1, Create, x, "1", OK, 2),
 		op(3, Create, y, "2", OK, 3),
 		update,
@@ -74,7 +74,7 @@ func story() *History {
 		op(15, Create, x, "no", Exists, 0),
 		list(17, store.Scope{Kind: rule}, 7, changes[5].Version),
 	}}
-	w := &Watch{Name: "all", Frames: []Frame{frame(0, Began, 1)}}
+	w := &Watch{Name: "all", Until: 7, Frames: []Frame{frame(0, Began, 1)}}
 	for i, c := range changes {
 		w.Frames = append(w.Frames, event(3+2*i, c))
 	}
@@ -105,7 +105,7 @@ func TestFinds(t *testing.T) {
 		{"lost event", func(h *History) { drop(h.Watches[0], 3) }, "lost event 1"},
 		{"first events lost", func(h *History) { drop(h.Watches[0], 1); drop(h.Watches[0], 1) }, "lost event 1"},
 		{"last event lost", func(h *History) { drop(h.Watches[0], 6) }, "watcher that did not come back 1"},
-		{"watcher that went away", func(h *History) { drop(h.Watches[0], 6); h.Watches[0].Partial = true }, ""},
+		{"watcher that went away", func(h *History) { drop(h.Watches[0], 6); h.Watches[0].Until = 0 }, ""},
 		{"event twice", func(h *History) { repeat(h.Watches[0], 3) }, "event repeated or out of order 1"},
 		{"event twice, by a resumed stream", func(h *History) {
 			w := h.Watches[0]
@@ -125,6 +125,7 @@ func TestFinds(t *testing.T) {
 			w := *h.Watches[0]
 			w.Scope = store.Scope{Kind: rule, Namespace: "b"}
 			w.Frames = []Frame{w.Frames[0], w.Frames[2], w.Frames[3], w.Frames[5]}
+			w.Until = 0
 			h.Watches = append(h.Watches, &w)
 		}, "event out of scope 1"},
 		{"bookmark", func(h *History) { insert(h.Watches[0], 3, frame(6, Bookmark, 3)) }, ""},
@@ -134,7 +135,7 @@ func TestFinds(t *testing.T) {
 		{"410 for what is kept", func(h *History) { insert(h.Watches[0], 3, frame(6, Expired, 3)) }, "untrue end 1"},
 		{"410 for what is no longer kept", func(h *History) {
 			h.Kept = 3
-			h.Watches[0].Partial = true
+			h.Watches[0].Until = 0
 			h.Watches[0].Frames = []Frame{frame(0, Began, 1), event(3, h.Changes[0]), frame(18, Expired, 2)}
 		}, ""},
 
@@ -194,6 +195,7 @@ func TestFinds(t *testing.T) {
 			h.Operations[9].AtLeast = 6
 		}, ""},
 
+		{"answer that cannot be", func(h *History) { h.Operations[6].Outcome = Unexpected }, "unexpected answer 1"},
 		{"acknowledged write lost", func(h *History) {
 			h.Operations = append(h.Operations, op(18, Update, x, "gone", OK, 8))
 		}, "lost write 1"},

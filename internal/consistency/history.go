@@ -57,6 +57,8 @@ const (
 	Refused Outcome = "refused"
 	// Unknown may have happened, now or at any later time.
 	Unknown Outcome = "unknown"
+	// Unexpected is an answer that the request can never have.
+	Unexpected Outcome = "unexpected"
 )
 
 // Operation is one request. Times are since the begin of the history, on one
@@ -144,9 +146,9 @@ type Watch struct {
 	Name   string
 	Scope  store.Scope
 	Frames []Frame
-	// Partial is a watcher that went away by itself: it need not have come to
-	// the end of the history.
-	Partial bool
+	// Until is the revision that it had the time to come to; 0 for a watcher
+	// that went away by itself.
+	Until int64
 }
 
 // History is what happened.
@@ -155,8 +157,6 @@ type History struct {
 	Watches    []*Watch
 	// Changes is the order of the store itself, whole from its first change.
 	Changes []Change
-	// Final is a revision that was reached long before the watchers stopped.
-	Final int64
 	// Kept is how many changes a watcher may always go back.
 	Kept int
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // watch wants that a watcher was told every change in its scope after the
-// revision that it began at, exactly once and in order, and that it came to
-// the end.
+// revision that it began at, exactly once and in order, for as long as it had
+// the time to.
 func (c *check) watch(w *Watch) {
 	if len(w.Frames) == 0 {
 		return
@@ -18,9 +18,7 @@ func (c *check) watch(w *Watch) {
 	for _, frame := range w.Frames {
 		f.frame(frame)
 	}
-	if !w.Partial {
-		f.end()
-	}
+	f.end()
 }
 
 func lastRevision(o *order) int64 {
@@ -128,7 +126,7 @@ func (f *follower) expired(frame Frame) {
 
 func (f *follower) end() {
 	last := f.watch.Frames[len(f.watch.Frames)-1]
-	if n := len(f.order.within(f.watch.Scope, f.seen, f.Final)); n > 0 {
-		f.violate("watcher that did not come back", last, "%d changes after %d are missing, up to %d", n, f.seen, f.Final)
+	if n := len(f.order.within(f.watch.Scope, f.seen, f.watch.Until)); n > 0 {
+		f.violate("watcher that did not come back", last, "%d changes after %d are missing, up to %d", n, f.seen, f.watch.Until)
 	}
 }

@@ -1,0 +1,182 @@
+package cluster
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"sync"
+)
+
+// Mode is what a link does with connections.
+type Mode int
+
+const (
+	// Open hands on everything.
+	Open Mode = iota
+	// Refusing breaks connections and takes no new ones.
+	Refusing
+	// Silent keeps connections, takes new ones, and hands on nothing.
+	Silent
+)
+
+func (m Mode) String() string { return [...]string{"open", "refusing", "silent"}[m] }
+
+// anybody, as a source of connections, is all that have no mode of their own.
+const anybody = ""
+
+// Link is a TCP proxy that can fail.
+type Link struct {
+	target   string
+	listener net.Listener
+	source   func(first []byte) string // Who made a connection, by how it begins; nil if nobody asks.
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	modes   map[string]Mode
+	conns   map[*conn]bool
+	closed  bool
+}
+
+type conn struct {
+	source           string
+	client, upstream net.Conn
+}
+
+// NewLink listens on a free port and hands on to target.
+func NewLink(target string, source func([]byte) string) (*Link, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	l := &Link{target: target, listener: listener, source: source, modes: map[string]Mode{}, conns: map[*conn]bool{}}
+	l.changed = sync.NewCond(&l.mu)
+	go l.accept()
+	return l, nil
+}
+
+// Addr is where the link listens.
+func (l *Link) Addr() string { return l.listener.Addr().String() }
+
+// Set changes the mode for all connections that have none by their source.
+func (l *Link) Set(m Mode) { l.SetFor(anybody, m) }
+
+// SetFor changes the mode for the connections of one source.
+func (l *Link) SetFor(source string, m Mode) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.modes[source] = m
+	for c := range l.conns {
+		if l.mode(c) == Refusing {
+			c.close()
+		}
+	}
+	l.changed.Broadcast()
+}
+
+// Break closes all connections, and takes new ones.
+func (l *Link) Break() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.conns {
+		c.close()
+	}
+}
+
+// Close ends the link.
+func (l *Link) Close() {
+	l.listener.Close()
+	l.mu.Lock()
+	l.closed = true
+	l.changed.Broadcast()
+	l.mu.Unlock()
+	l.Break()
+}
+
+// mode of a connection; l.mu is held.
+func (l *Link) mode(c *conn) Mode {
+	if m := l.modes[anybody]; m != Open {
+		return m
+	}
+	return l.modes[c.source]
+}
+
+// passes waits while a connection is silent. It is false when it must end.
+func (l *Link) passes(c *conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.mode(c) == Silent && !l.closed {
+		l.changed.Wait()
+	}
+	return l.mode(c) == Open && !l.closed
+}
+
+func (l *Link) accept() {
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		go l.serve(client)
+	}
+}
+
+func (l *Link) serve(client net.Conn) {
+	c := &conn{client: client}
+	defer c.close()
+	var first []byte
+	if l.source != nil {
+		first = make([]byte, 4096)
+		n, err := client.Read(first)
+		if err != nil {
+			return
+		}
+		first = first[:n]
+		c.source = l.source(first)
+	}
+	if !l.passes(c) {
+		return
+	}
+	upstream, err := net.Dial("tcp", l.target)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	c.upstream = upstream
+	l.conns[c] = true
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		delete(l.conns, c)
+		l.mu.Unlock()
+	}()
+	ended := make(chan struct{}, 2)
+	go l.pipe(c, upstream, io.MultiReader(bytes.NewReader(first), client), ended)
+	go l.pipe(c, client, upstream, ended)
+	<-ended
+}
+
+func (l *Link) pipe(c *conn, to io.Writer, from io.Reader, ended chan<- struct{}) {
+	defer func() { ended <- struct{}{} }()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			if !l.passes(c) {
+				return
+			}
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *conn) close() {
+	c.client.Close()
+	if c.upstream != nil {
+		c.upstream.Close()
+	}
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/pilot-api/pilot-api/internal/consistency"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// valueKey is the annotation that makes a write recognisable.
+const valueKey = "consistency/value"
+
+// document is what these clients see of an object.
+type document struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Namespace       string            `json:"namespace"`
+		Name            string            `json:"name"`
+		ResourceVersion string            `json:"resourceVersion,omitempty"`
+		Annotations     map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec json.RawMessage `json:"spec,omitempty"`
+}
+
+func (d *document) version(kind string) consistency.Version {
+	revision, _ := strconv.ParseInt(d.Metadata.ResourceVersion, 10, 64)
+	return consistency.Version{
+		Key:      schema.Key{Kind: kind, Namespace: d.Metadata.Namespace, Name: d.Metadata.Name},
+		Revision: revision, Value: d.Metadata.Annotations[valueKey],
+	}
+}
+
+// specs of the kinds that are written.
+var specs = map[string]string{
+	"RouteRule":         `{"destination":{"name":"s"}}`,
+	"DestinationPolicy": `{"destination":{"name":"s"},"loadBalancing":{"name":"RANDOM"}}`,
+}
+
+func body(key schema.Key, value string, expect int64) []byte {
+	kind, _ := schema.KindByName(key.Kind)
+	d := document{APIVersion: kind.Group + "/" + kind.Version, Kind: key.Kind, Spec: json.RawMessage(specs[key.Kind])}
+	d.Metadata.Namespace, d.Metadata.Name = key.Namespace, key.Name
+	d.Metadata.Annotations = map[string]string{valueKey: value}
+	if expect != 0 {
+		d.Metadata.ResourceVersion = strconv.FormatInt(expect, 10)
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		panic(err) // It has nothing that cannot be encoded.
+	}
+	return text
+}
+
+func path(scope store.Scope) string {
+	p := "/apis/" + scope.Kind.Group + "/" + scope.Kind.Version
+	if scope.Namespace != "" {
+		p += "/namespaces/" + scope.Namespace
+	}
+	p += "/" + scope.Kind.Plural
+	if scope.Name != "" {
+		p += "/" + scope.Name
+	}
+	return p
+}
+
+func scopeOf(key schema.Key) store.Scope {
+	kind, _ := schema.KindByName(key.Kind)
+	return store.Scope{Kind: kind, Namespace: key.Namespace, Name: key.Name}
+}
+
+// perform sends an operation and fills in what came of it.
+func perform(ctx context.Context, c *http.Client, base string, r *record, op consistency.Operation) consistency.Operation {
+	op.Call = r.now()
+	status, answer, err := exchange(ctx, c, base, &op)
+	op.Return = r.now()
+	switch {
+	case err != nil:
+		op.Outcome, op.Detail = consistency.Unknown, err.Error()
+		if unsent(err) {
+			op.Outcome = consistency.Refused
+		}
+	case status < 300:
+		op.Outcome = consistency.OK
+		if err := read(&op, answer); err != nil {
+			op.Outcome, op.Detail = consistency.Unexpected, err.Error()
+		}
+	default:
+		op.Outcome, op.Detail = refusal(status, answer)
+	}
+	r.operation(op)
+	return op
+}
+
+// unsent reports whether a request failed before anything of it was sent.
+func unsent(err error) bool {
+	var dial *net.OpError
+	return errors.As(err, &dial) && dial.Op == "dial"
+}
+
+func exchange(ctx context.Context, c *http.Client, base string, op *consistency.Operation) (int, []byte, error) {
+	req, err := request(ctx, base, op)
+	if err != nil {
+		return 0, nil, err
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, text, err
+}
+
+func request(ctx context.Context, base string, op *consistency.Operation) (*http.Request, error) {
+	target, method, contentType := base, http.MethodGet, "application/json"
+	var text []byte
+	switch one := scopeOf(op.Key); op.Verb {
+	case consistency.Create:
+		one.Name = ""
+		method, target, text = http.MethodPost, target+path(one), body(op.Key, op.Value, 0)
+	case consistency.Update:
+		method, target, text = http.MethodPut, target+path(one), body(op.Key, op.Value, op.Expect)
+	case consistency.Patch:
+		method, target, contentType = http.MethodPatch, target+path(one), "application/merge-patch+json"
+		expect := ""
+		if op.Expect != 0 {
+			expect = fmt.Sprintf(`"resourceVersion":"%d",`, op.Expect)
+		}
+		text = fmt.Appendf(nil, `{"metadata":{%s"annotations":{%q:%q}}}`, expect, valueKey, op.Value)
+	case consistency.Delete:
+		method, target = http.MethodDelete, target+path(one)
+		if op.Expect != 0 {
+			text = fmt.Appendf(nil, `{"preconditions":{"resourceVersion":"%d"}}`, op.Expect)
+		}
+	case consistency.Get:
+		target += path(one) + freshness(op.AtLeast)
+	case consistency.List:
+		target += path(op.Scope) + freshness(op.AtLeast)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(text))
+	if err == nil && text != nil {
+		req.Header.Set("Content-Type", contentType)
+	}
+	return req, err
+}
+
+func freshness(atLeast int64) string {
+	switch atLeast {
+	case 0:
+		return ""
+	case store.Any:
+		return "?resourceVersion=0"
+	}
+	return "?" + url.Values{"resourceVersion": {strconv.FormatInt(atLeast, 10)}}.Encode()
+}
+
+// read takes what a good answer tells.
+func read(op *consistency.Operation, answer []byte) (err error) {
+	if op.Verb == consistency.List {
+		var list struct {
+			Metadata struct {
+				Revision int64 `json:"resourceVersion,string"`
+			}
+			Items []document
+		}
+		if err := json.Unmarshal(answer, &list); err != nil {
+			return err
+		}
+		op.Revision = list.Metadata.Revision
+		for _, item := range list.Items {
+			op.Items = append(op.Items, item.version(op.Scope.Kind.Kind))
+		}
+		return nil
+	}
+	var d document
+	if err := json.Unmarshal(answer, &d); err != nil {
+		return err
+	}
+	v := d.version(op.Key.Kind)
+	op.Revision = v.Revision
+	if op.Verb == consistency.Get {
+		op.Got = v.Value
+	}
+	if v.Key != op.Key {
+		return fmt.Errorf("the answer is about %s", v)
+	}
+	return nil
+}
+
+func refusal(status int, answer []byte) (consistency.Outcome, string) {
+	var s struct{ Reason, Message string }
+	_ = json.Unmarshal(answer, &s)
+	switch {
+	case status == http.StatusNotFound && s.Reason == "NotFound":
+		return consistency.NotFound, ""
+	case status == http.StatusConflict && s.Reason == "AlreadyExists":
+		return consistency.Exists, ""
+	case status == http.StatusConflict && s.Reason == "Conflict":
+		return consistency.Conflict, ""
+	case status == http.StatusTooManyRequests:
+		return consistency.Refused, ""
+	case status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:
+		return consistency.Unknown, fmt.Sprintf("%d %s", status, s.Message)
+	}
+	return consistency.Unexpected, fmt.Sprintf("%d %s", status, answer)
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pilot-api/pilot-api/internal/consistency/cluster"
+)
+
+// fault is one thing that goes wrong, and how it is mended.
+type fault struct {
+	name string
+	// do makes it and returns what mends it.
+	do func() (mend func() error)
+	// most is how long it lasts at most.
+	most time.Duration
+}
+
+// faults of a world, drawn anew each time.
+func (w *world) draw(random *rand.Rand) fault {
+	var all []fault
+	server := random.IntN(len(w.servers))
+	s := w.servers[server]
+	all = append(all, kill(s.Process), kill(s.Process), pauseOf(s.Process, 3*time.Second))
+	if w.etcd == nil {
+		return pick(random, append(all, restart(s.Process)))
+	}
+	i := random.IntN(len(w.etcd.Members))
+	member, other := w.etcd.Members[i], w.etcd.Members[(i+1)%len(w.etcd.Members)]
+	mode := pick(random, []cluster.Mode{cluster.Refusing, cluster.Silent})
+	all = append(all, kill(member.Process), kill(member.Process),
+		pauseOf(member.Process, 4*time.Second), pauseBoth(member.Process, other.Process),
+		w.cutMember(i, mode), w.cutMember(i, mode), w.cutServer(server, mode), w.cutLink(server, i, mode), w.breakLinks())
+	return pick(random, all)
+}
+
+func kill(p *cluster.Process) fault {
+	return fault{"kill " + p.Name, func() func() error { p.Kill(); return p.Start }, 2 * time.Second}
+}
+
+func restart(p *cluster.Process) fault {
+	return fault{"restart " + p.Name, func() func() error {
+		err := p.Stop()
+		return func() error {
+			if err != nil {
+				return err
+			}
+			return p.Start()
+		}
+	}, time.Second}
+}
+
+func pauseOf(p *cluster.Process, most time.Duration) fault {
+	return fault{"pause " + p.Name, func() func() error {
+		p.Pause()
+		return func() error { p.Resume(); return nil }
+	}, most}
+}
+
+func pauseBoth(a, b *cluster.Process) fault {
+	return fault{"pause " + a.Name + " and " + b.Name, func() func() error {
+		a.Pause()
+		b.Pause()
+		return func() error { a.Resume(); b.Resume(); return nil }
+	}, 3 * time.Second}
+}
+
+func (w *world) cutMember(i int, m cluster.Mode) fault {
+	return fault{fmt.Sprintf("cut off %s, %s", w.etcd.Members[i].Name, m), func() func() error {
+		w.etcd.Cut(i, m)
+		return func() error { w.etcd.Cut(i, cluster.Open); return nil }
+	}, 4 * time.Second}
+}
+
+func (w *world) cutServer(server int, m cluster.Mode) fault {
+	return fault{fmt.Sprintf("cut off %s, %s", w.servers[server].Name, m), func() func() error {
+		return setAll(w.links[server], m)
+	}, 3 * time.Second}
+}
+
+func (w *world) cutLink(server, member int, m cluster.Mode) fault {
+	return fault{fmt.Sprintf("cut %s from %s, %s", w.servers[server].Name, w.etcd.Members[member].Name, m), func() func() error {
+		return setAll(w.links[server][member:member+1], m)
+	}, 4 * time.Second}
+}
+
+func setAll(links []*cluster.Link, m cluster.Mode) (mend func() error) {
+	for _, l := range links {
+		l.Set(m)
+	}
+	return func() error {
+		for _, l := range links {
+			l.Set(cluster.Open)
+		}
+		return nil
+	}
+}
+
+func (w *world) breakLinks() fault {
+	return fault{"break all connections", func() func() error {
+		for _, links := range w.links {
+			for _, l := range links {
+				l.Break()
+			}
+		}
+		return func() error { return nil }
+	}, 100 * time.Millisecond}
+}
+
+// havoc makes one fault after the other until ctx ends, and mends the last. It
+// returns how many there were.
+func (w *world) havoc(ctx context.Context, random *rand.Rand, log io.Writer) (n int, err error) {
+	for ctx.Err() == nil {
+		f := w.draw(random)
+		lasts := time.Duration(random.Int64N(int64(f.most)))
+		rest := 300*time.Millisecond + time.Duration(random.Int64N(int64(1500*time.Millisecond)))
+		sleep(ctx, rest)
+		if ctx.Err() != nil {
+			return n, nil
+		}
+		n++
+		fmt.Fprintf(log, "%s for %s\n", f.name, lasts.Round(time.Millisecond))
+		mend := f.do()
+		sleep(ctx, lasts)
+		if err := mend(); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,75 @@
+// Command soak runs pilot-api with clients and watchers, breaks what is below
+// them, and judges what they were told. It ends with code 1 when an answer was
+// not allowed.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pilot-api/pilot-api/internal/consistency/cluster"
+)
+
+func main() {
+	cluster.RunMember()
+	var s settings
+	flag.StringVar(&s.Program, "program", "bin/pilot-api", "the server")
+	flag.StringVar(&s.Dir, "dir", "", "folder for data, logs and the history (default one in the folder for temporary files)")
+	flag.Uint64Var(&s.Seed, "seed", uint64(time.Now().UnixNano()), "what is done when follows from it")
+	flag.DurationVar(&s.Duration, "duration", 2*time.Minute, "how long each case runs")
+	flag.IntVar(&s.Clients, "clients", 6, "how many clients write and read")
+	flag.IntVar(&s.Watchers, "watchers", 3, "how many watchers of each sort there are")
+	which := flag.String("case", "external,embedded", "what to run")
+	flag.Parse()
+	s.Out = os.Stdout
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if !soak(ctx, s, strings.Split(*which, ",")) {
+		os.Exit(1)
+	}
+}
+
+func soak(ctx context.Context, s settings, names []string) (good bool) {
+	if s.Dir == "" {
+		dir, err := os.MkdirTemp("", "soak-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return false
+		}
+		s.Dir = dir
+	}
+	good = true
+	for _, name := range names {
+		one := s
+		one.Dir = filepath.Join(s.Dir, name)
+		fmt.Fprintf(s.Out, "%s: seed %d, %s, in %s\n", name, s.Seed, s.Duration, one.Dir)
+		result, err := runCase(ctx, name, one)
+		if err != nil {
+			fmt.Fprintf(s.Out, "%s: %v\n", name, err)
+			good = false
+			continue
+		}
+		fmt.Fprintf(s.Out, "%s: %s\n", name, result)
+		good = good && len(result.violations) == 0
+	}
+	return good
+}
+
+func runCase(ctx context.Context, name string, s settings) (report, error) {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return report{}, err
+	}
+	switch name {
+	case "external":
+		return run(ctx, s, openExternal)
+	case "embedded":
+		return run(ctx, s, openEmbedded)
+	}
+	return report{}, fmt.Errorf("there is no case %q", name)
+}

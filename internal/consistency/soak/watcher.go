@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/pilot-api/pilot-api/internal/consistency"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// watcher follows one scope over HTTP, from stream to stream.
+type watcher struct {
+	name     string
+	scope    store.Scope
+	random   *rand.Rand
+	http     *http.Client
+	servers  []string
+	record   *record
+	restless bool          // It hangs up by itself, now and then.
+	slow     time.Duration // It waits so long after each line.
+
+	until   int64 // Where it stops, by calling reached; 0 for nowhere.
+	reached func()
+
+	watch *consistency.Watch
+	seen  atomic.Int64
+}
+
+// comeBackLimit is the time that a watcher has to be told what there is, and a
+// server to work again, when nothing is in the way.
+const comeBackLimit = 30 * time.Second
+
+var errExpired = errors.New("what comes after is no longer kept")
+
+func (w *watcher) run(ctx context.Context, after int64) {
+	w.begin(after)
+	for ctx.Err() == nil {
+		err := w.stream(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, errExpired):
+			w.frame(consistency.Frame{Type: consistency.Expired, Revision: w.seen.Load()})
+			w.relist(ctx)
+		default:
+			w.frame(consistency.Frame{Type: consistency.Broken, Revision: w.seen.Load(), Detail: fmt.Sprint(err)})
+		}
+		sleep(ctx, time.Duration(w.random.Int64N(int64(200*time.Millisecond))))
+	}
+}
+
+// begin starts a new account of what was told.
+func (w *watcher) begin(after int64) {
+	w.watch = &consistency.Watch{Name: w.name, Scope: w.scope}
+	w.record.watch(w.watch)
+	w.seen.Store(after)
+}
+
+func (w *watcher) frame(f consistency.Frame) {
+	f.At = w.record.now()
+	w.watch.Frames = append(w.watch.Frames, f)
+}
+
+// relist is what a client does whose revision is no longer kept.
+func (w *watcher) relist(ctx context.Context) {
+	for ctx.Err() == nil {
+		limited, cancel := context.WithTimeout(ctx, requestLimit)
+		op := perform(limited, w.http, pick(w.random, w.servers), w.record, consistency.Operation{
+			Client: w.name, Verb: consistency.List, Scope: w.scope,
+		})
+		cancel()
+		if op.Outcome == consistency.OK {
+			w.begin(op.Revision)
+			return
+		}
+		sleep(ctx, 100*time.Millisecond)
+	}
+}
+
+// stream reads one response, from the last revision seen.
+func (w *watcher) stream(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if w.restless {
+		patience := time.Duration(w.random.Int64N(int64(4 * time.Second)))
+		timer := time.AfterFunc(patience, cancel)
+		defer timer.Stop()
+	}
+	resp, err := w.open(ctx, pick(w.random, w.servers))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewReader(resp.Body)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return err
+		}
+		if err := w.line(line); err != nil {
+			return err
+		}
+		sleep(ctx, w.slow)
+	}
+}
+
+func (w *watcher) open(ctx context.Context, server string) (*http.Response, error) {
+	after := w.seen.Load()
+	w.frame(consistency.Frame{Type: consistency.Began, Revision: after, Detail: server})
+	url := server + path(w.scope) + "?watch=true&allowWatchBookmarks=true&resourceVersion=" + strconv.FormatInt(after, 10)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := w.http.Do(req)
+	if err != nil || resp.StatusCode == http.StatusOK {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode == http.StatusGone {
+		return nil, errExpired
+	}
+	return nil, fmt.Errorf("%s %s", resp.Status, text)
+}
+
+func (w *watcher) line(text []byte) error {
+	var f struct {
+		Type   string
+		Object json.RawMessage
+	}
+	if err := json.Unmarshal(text, &f); err != nil {
+		return err
+	}
+	if f.Type == store.ErrorFrame {
+		var status struct{ Code int }
+		if err := json.Unmarshal(f.Object, &status); err == nil && status.Code == http.StatusGone {
+			return errExpired
+		}
+		return errors.New(string(f.Object))
+	}
+	var d document
+	if err := json.Unmarshal(f.Object, &d); err != nil {
+		return err
+	}
+	v := d.version(w.scope.Kind.Kind)
+	frame := consistency.Frame{Type: consistency.FrameType(f.Type), Revision: v.Revision}
+	if frame.Type != consistency.Bookmark {
+		frame.Key, frame.Value = v.Key, v.Value
+		w.record.events.Add(1)
+	}
+	w.frame(frame)
+	w.seen.Store(max(v.Revision, w.seen.Load()))
+	w.record.learn(v.Revision)
+	if w.until != 0 && w.seen.Load() >= w.until {
+		w.reached()
+	}
+	return nil
+}
+
+// hop watches again and again from some old revision up to what was new when
+// it began. Each hop is an account of its own.
+func (w *watcher) hop(ctx context.Context) {
+	for ctx.Err() == nil {
+		until := max(1, w.record.known.Load())
+		after := 1 + w.random.Int64N(until)
+		limited, cancel := context.WithTimeout(ctx, comeBackLimit)
+		one := &watcher{
+			name: w.name, scope: w.scope, random: w.random, http: w.http, servers: w.servers, record: w.record,
+			until: until, reached: cancel,
+		}
+		one.run(limited, after)
+		if errors.Is(limited.Err(), context.DeadlineExceeded) {
+			one.watch.Until = until
+		}
+		cancel()
+		sleep(ctx, time.Duration(w.random.Int64N(int64(time.Second))))
+	}
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pilot-api/pilot-api/internal/consistency"
+	"github.com/pilot-api/pilot-api/internal/consistency/cluster"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/etcd"
+)
+
+// startLimit is far more than a start takes, on any machine.
+const startLimit = time.Minute
+
+// world is the programs that a history is made with.
+type world struct {
+	servers []*cluster.Server
+	etcd    *cluster.Etcd     // nil when it is embedded.
+	links   [][]*cluster.Link // From each server to each member.
+	data    string            // Of the embedded etcd.
+}
+
+// openEmbedded starts one server with its own etcd.
+func openEmbedded(ctx context.Context, dir, program string) (*world, error) {
+	w := &world{data: filepath.Join(dir, "data")}
+	s, err := cluster.NewServer(dir, "pilot-api", program, "--data-dir", w.data)
+	if err != nil {
+		return nil, err
+	}
+	w.servers = []*cluster.Server{s}
+	return w, w.start(ctx)
+}
+
+// openExternal starts two servers over three members, with a link for each way.
+func openExternal(ctx context.Context, dir, program string) (*world, error) {
+	members, err := cluster.StartEtcd(ctx, dir, 3)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{etcd: members}
+	for i := range 2 {
+		var links []*cluster.Link
+		endpoints := ""
+		for _, m := range members.Members {
+			l, err := cluster.NewLink(m.Client, nil)
+			if err != nil {
+				return nil, err
+			}
+			links = append(links, l)
+			endpoints += ",http://" + l.Addr()
+		}
+		s, err := cluster.NewServer(dir, fmt.Sprintf("pilot-api-%d", i), program, "--etcd-endpoints", endpoints[1:])
+		if err != nil {
+			return nil, err
+		}
+		w.links = append(w.links, links)
+		w.servers = append(w.servers, s)
+	}
+	return w, w.start(ctx)
+}
+
+func (w *world) start(ctx context.Context) error {
+	for _, s := range w.servers {
+		if err := s.Start(); err != nil {
+			return err
+		}
+	}
+	return w.ready(ctx, startLimit)
+}
+
+// ready waits until all servers say that they are.
+func (w *world) ready(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for _, s := range w.servers {
+		if err := s.Ready(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) urls() []string {
+	var urls []string
+	for _, s := range w.servers {
+		urls = append(urls, s.URL)
+	}
+	return urls
+}
+
+// stop ends the servers, so that nothing is written any more.
+func (w *world) stop() error {
+	var errs []error
+	for _, s := range w.servers {
+		errs = append(errs, s.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+func (w *world) close() {
+	for _, s := range w.servers {
+		s.Kill()
+	}
+	for _, links := range w.links {
+		for _, l := range links {
+			l.Close()
+		}
+	}
+	if w.etcd != nil {
+		w.etcd.Close()
+	}
+}
+
+// changes reads what etcd itself kept of all changes. The servers must have
+// stopped.
+func (w *world) changes(ctx context.Context) ([]consistency.Change, error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	if w.etcd != nil {
+		c, err := w.etcd.Dial()
+		if err != nil {
+			return nil, err
+		}
+		defer c.Close()
+		return readChanges(ctx, c)
+	}
+	e, err := etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: w.data, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	return readChanges(ctx, e.Client())
+}
+
+const (
+	objectsPrefix = etcd.DefaultPrefix + "/objects/"
+	endKey        = "/consistency/end"
+)
+
+// readChanges watches everything from the first revision up to a key of our
+// own.
+func readChanges(ctx context.Context, c *clientv3.Client) ([]consistency.Change, error) {
+	end, err := c.Put(ctx, endKey, "")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var all []consistency.Change
+	for answer := range c.Watch(ctx, "/", clientv3.WithPrefix(), clientv3.WithRev(1), clientv3.WithPrevKV()) {
+		if err := answer.Err(); err != nil {
+			return nil, fmt.Errorf("reading etcd's history: %w", err)
+		}
+		for _, ev := range answer.Events {
+			if ev.Kv.ModRevision == end.Header.Revision {
+				return all, nil
+			}
+			if len(ev.Kv.Key) < len(objectsPrefix) || string(ev.Kv.Key[:len(objectsPrefix)]) != objectsPrefix {
+				continue
+			}
+			change, err := changeOf(ev)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, change)
+		}
+	}
+	return nil, fmt.Errorf("reading etcd's history: %w", ctx.Err())
+}
+
+func changeOf(ev *clientv3.Event) (consistency.Change, error) {
+	change, value := consistency.Change{Type: store.Modified}, ev.Kv.Value
+	switch {
+	case ev.Type == clientv3.EventTypeDelete:
+		change.Type, value = store.Deleted, ev.PrevKv.Value
+	case ev.IsCreate():
+		change.Type = store.Added
+	}
+	obj, err := schema.Stored(value, ev.Kv.ModRevision)
+	if err != nil {
+		return change, err
+	}
+	change.Version = versionOf(obj)
+	return change, nil
+}
