@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp/syntax"
 	"slices"
 
 	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/re2"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -45,8 +45,7 @@ func (p *plan) httpMatch(m *schema.MatchCondition) (ir.Match, []badRegex) {
 	return out, bad
 }
 
-// checkRegex holds the expression to RE2's syntax, which is Go's: what does
-// not parse here no proxy of today compiles.
+// checkRegex holds the expression to what a proxy takes.
 func checkRegex(m schema.StringMatch) error {
 	if m.Regex == nil {
 		return nil
@@ -55,8 +54,8 @@ func checkRegex(m schema.StringMatch) error {
 }
 
 func validRegex(expression string) error {
-	if _, err := syntax.Parse(expression, syntax.Perl); err != nil {
-		return fmt.Errorf("not an RE2 expression: %w", err)
+	if err := re2.Check(expression); err != nil {
+		return fmt.Errorf("not an expression that Envoy takes: %w", err)
 	}
 	return nil
 }

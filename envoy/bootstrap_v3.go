@@ -5,14 +5,12 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/re2"
 )
 
-// An Envoy refuses a route table with a regex whose RE2 program is larger than
-// 100 unless told otherwise; [a-z0-9-]{1,63} alone is over 200.
-const (
-	maxRegexProgram  = 10_000
-	warnRegexProgram = 1_000
-)
+// warnRegexProgram is from when on an Envoy logs that an expression is large.
+const warnRegexProgram = 1_000
 
 // object is a piece of YAML or JSON; its keys are written sorted.
 type object = map[string]any
@@ -32,7 +30,7 @@ func bootstrapV3(o BootstrapOptions, server endpoint) ([]byte, error) {
 		"layered_runtime": object{"layers": list{object{
 			"name": "pilot-api",
 			"static_layer": object{
-				"re2.max_program_size.error_level": maxRegexProgram,
+				"re2.max_program_size.error_level": re2.EnvoyProgram,
 				"re2.max_program_size.warn_level":  warnRegexProgram,
 			},
 		}}},

@@ -1,0 +1,151 @@
+package re2_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/re2"
+)
+
+// TestTaken: what Check takes, a real Envoy takes.
+func TestTaken(t *testing.T) {
+	taken := []string{
+		`é`, `日本`, `[a-zé]`, `(?i)é`, `\pL`, `\p{Lu}`, `\P{^Greek}`, `\p{Any}`, `[\pN\p{Han}]`, `\x{FF}`, `\x41`, `\377`,
+		`\Q\p{Letter}\E`, `\Qa`, `\\p{Letter}`, `\\x{10FFFF}`, `(?P<n>a)`, `(?<n>a)`, `[[:word:]]`, `a{1000}`, `[a-z0-9-]{1,1000}`,
+		`(?s).*`, `\a\f\v\z`, "a\x00b", strings.Repeat("(", 300) + strings.Repeat(")", 300), strings.Repeat("x", 4900), ``,
+	}
+	// Go itself refuses some names that it has.
+	for _, names := range []map[string]*unicode.RangeTable{unicode.Scripts, unicode.Categories} {
+		for name := range names {
+			if expr := `\p{` + name + `}`; re2.Check(expr) == nil {
+				taken = append(taken, expr)
+			}
+		}
+	}
+	for _, expr := range taken {
+		if err := re2.Check(expr); err != nil {
+			t.Errorf("%s is refused: %v", expr, err)
+		}
+	}
+	if refusal := envoy(t, taken); refusal != "" {
+		t.Errorf("Envoy refuses what is taken here: %s", refusal)
+	}
+}
+
+// TestRefused: each is refused here, and by a real Envoy.
+func TestRefused(t *testing.T) {
+	for _, expr := range []string{
+		`\p{Letter}`, `\p{greek}`, `\p{ASCII}`, `\p{Cn}`, `\p{LC}`, `[a\p{Letter}]`, `\PX`, `\x{10FFFF}`, `\x{100}`, `[^\x{0}-\x{10FFFF}]`, `\400`,
+		`\Qa\E\p{Letter}`, `\8`, `a**`, `a{1001}`, `((a{100}){100}){100}`, `[[:foo:]]`, `(`, `(?=a)`, `\`,
+		strings.Repeat(`[a-zé0-9-]{1,1000}`, 12), strings.Repeat(`[a-z0-9-]{1,1000}`, 3), strings.Repeat("x", 10_001),
+	} {
+		if re2.Check(expr) == nil {
+			t.Errorf("%.40s is taken", expr)
+		}
+		if envoy(t, []string{expr}) == "" {
+			t.Errorf("Envoy takes %.40s", expr)
+		}
+	}
+}
+
+// TestAnyTaken: of expressions drawn at random, Envoy refuses none that Check
+// takes.
+func TestAnyTaken(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	var taken []string
+	refused := 0
+	for len(taken) < 1000 {
+		if expr := expression(draw, 6); re2.Check(expr) == nil {
+			taken = append(taken, expr)
+		} else {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing drawn is refused: the bounds are not tried")
+	}
+	if refusal := envoy(t, taken); refusal != "" {
+		t.Errorf("Envoy refuses what is taken here: %s", refusal)
+	}
+}
+
+func expression(draw *rand.Rand, depth int) string {
+	atoms := []string{
+		"a", "é", "[a-z]", "[^a-z]", ".", `\d`, `\w`, `\pL`, `\PL`, `\p{Greek}`, `\p{greek}`, "(?i:k)", "(?i:é)", "(?i:abc)", "^", "$", `\b`,
+		"(?s:.)", "[à-é]", "(?i:[s-z])", "日", "[日]", `\x{ff}`, `\x{100}`, "[[:alpha:]]", `[^\n]`, "", `\Qa.b\E`,
+	}
+	if depth == 0 || draw.IntN(4) == 0 {
+		return atoms[draw.IntN(len(atoms))]
+	}
+	sub := func() string { return expression(draw, depth-1) }
+	switch draw.IntN(5) {
+	case 0:
+		return "(?:" + sub() + "|" + sub() + "|" + sub() + ")"
+	case 1:
+		return "(" + sub() + ")" + []string{"*", "+", "?", "*?"}[draw.IntN(4)]
+	case 2:
+		least := draw.IntN(20)
+		return fmt.Sprintf("(?:%s){%d,%d}", sub(), least, least+draw.IntN(20))
+	case 3:
+		return fmt.Sprintf("(?:%s){%d,}", sub(), draw.IntN(30))
+	default:
+		return sub() + sub()
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	for _, expr := range []string{`^(.*?;)?(user=jason)(;.*)?$`, strings.Repeat(`(a{10}){10}`, 900)} {
+		b.Run(fmt.Sprintf("%.12s", expr), func(b *testing.B) {
+			for b.Loop() {
+				_ = re2.Check(expr)
+			}
+		})
+	}
+}
+
+// envoy is why an Envoy with our bound refuses a table of routes with these
+// expressions; "" when it takes it.
+func envoy(t *testing.T, exprs []string) string {
+	t.Helper()
+	type object = map[string]any
+	type list = []any
+	var routes list
+	for _, expr := range exprs {
+		// Envoy's constraints refuse the empty one.
+		routes = append(routes, object{"match": object{"safe_regex": object{"regex": "(?:)" + expr}}, "route": object{"cluster": "c"}})
+	}
+	manager := object{
+		"@type":        "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+		"stat_prefix":  "http",
+		"route_config": object{"validate_clusters": false, "virtual_hosts": list{object{"name": "all", "domains": list{"*"}, "routes": routes}}},
+		"http_filters": list{object{"name": "router", "typed_config": object{"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"}}},
+	}
+	text, err := json.Marshal(object{
+		"layered_runtime": object{"layers": list{object{"name": "bounds", "static_layer": object{"re2.max_program_size.error_level": re2.EnvoyProgram}}}},
+		"static_resources": object{"listeners": list{object{
+			"name":          "http",
+			"address":       object{"socket_address": object{"address": "127.0.0.1", "port_value": 0}},
+			"filter_chains": list{object{"filters": list{object{"name": "http", "typed_config": manager}}}},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "envoy.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), outside.Tool(t, "envoy"), "--mode", "validate", "-c", file, "-l", "warning").CombinedOutput()
+	if err != nil {
+		return fmt.Sprintf("%v: %.1000s", err, out)
+	}
+	return ""
+}
