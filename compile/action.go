@@ -97,10 +97,13 @@ func cors(c *schema.CorsPolicy) *ir.CORS {
 	return out
 }
 
+// sortedHeaders leaves out the host; see setHost.
 func sortedHeaders(headers map[string]string) []ir.Header {
 	var out []ir.Header
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		out = append(out, ir.Header{Name: name, Value: headers[name]})
+		if !isHost(name) {
+			out = append(out, ir.Header{Name: name, Value: headers[name]})
+		}
 	}
 	return out
 }

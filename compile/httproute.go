@@ -66,6 +66,7 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 		out.targets = append(out.targets, t)
 		route.Clusters = append(route.Clusters, ir.WeightedCluster{
 			Name: t.cluster.Name, Weight: r.weights[i],
+			Host:            hostOf(to.GetHeaders().GetRequest()),
 			RequestHeaders:  headerOperations(to.GetHeaders().GetRequest()),
 			ResponseHeaders: headerOperations(to.GetHeaders().GetResponse()),
 		})

@@ -103,6 +103,7 @@ func addActions(route *ir.Route, spec *schema.RouteRule) {
 	route.Fault = fault(spec.HTTPFault)
 	route.CORS = cors(spec.CorsPolicy)
 	route.RequestHeaders.Append = sortedHeaders(spec.AppendHeaders)
+	setHost(route, hostIn(spec.AppendHeaders))
 	route.WebSocket = spec.WebsocketUpgrade
 }
 

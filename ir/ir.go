@@ -219,9 +219,18 @@ type QueryMatch struct {
 type WeightedCluster struct {
 	Name   string
 	Weight int
+	// Host takes the place of the one that the request is for, and of the
+	// route's own rewrite; "" for neither.
+	Host string
 	// Header operations of requests that go here, and of their responses,
 	// beside those of the route.
 	RequestHeaders, ResponseHeaders HeaderOperations
+}
+
+// ChangesHeaders tells whether the requests that go here are changed, or their
+// responses.
+func (c WeightedCluster) ChangesHeaders() bool {
+	return c.Host != "" || !c.RequestHeaders.Empty() || !c.ResponseHeaders.Empty()
 }
 
 // Redirect answers with another URL instead of forwarding. Empty parts stay as

@@ -66,7 +66,7 @@ func changesHeaders(r *ir.Route) bool {
 		return true
 	}
 	for _, c := range r.Clusters {
-		if !c.RequestHeaders.Empty() || !c.ResponseHeaders.Empty() {
+		if c.ChangesHeaders() {
 			return true
 		}
 	}

@@ -143,20 +143,24 @@ func headersToAdd(o ir.HeaderOperations) []*corev3.HeaderValueOption {
 }
 
 func toClusters(out *routev3.RouteAction, weighted []ir.WeightedCluster) {
-	if len(weighted) == 1 && weighted[0].RequestHeaders.Empty() && weighted[0].ResponseHeaders.Empty() {
+	if len(weighted) == 1 && !weighted[0].ChangesHeaders() {
 		out.ClusterSpecifier = &routev3.RouteAction_Cluster{Cluster: envoy.ClusterName(weighted[0].Name)}
 		return
 	}
 	split := &routev3.WeightedCluster{}
 	for _, w := range weighted {
-		split.Clusters = append(split.Clusters, &routev3.WeightedCluster_ClusterWeight{
+		entry := &routev3.WeightedCluster_ClusterWeight{
 			Name:                    envoy.ClusterName(w.Name),
 			Weight:                  wrapperspb.UInt32(uint32(w.Weight)),
 			RequestHeadersToAdd:     headersToAdd(w.RequestHeaders),
 			RequestHeadersToRemove:  w.RequestHeaders.Remove,
 			ResponseHeadersToAdd:    headersToAdd(w.ResponseHeaders),
 			ResponseHeadersToRemove: w.ResponseHeaders.Remove,
-		})
+		}
+		if w.Host != "" {
+			entry.HostRewriteSpecifier = &routev3.WeightedCluster_ClusterWeight_HostRewriteLiteral{HostRewriteLiteral: w.Host}
+		}
+		split.Clusters = append(split.Clusters, entry)
 	}
 	out.ClusterSpecifier = &routev3.RouteAction_WeightedClusters{WeightedClusters: split}
 }
