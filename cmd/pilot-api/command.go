@@ -13,13 +13,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pilot-api/pilot-api/internal/release"
+	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// Exit codes.
+// Exit codes. A supervisor may restart after exitFailed; exitStore wants somebody
+// to look at the data folder or its disk first.
 const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2
+	exitStore  = 3
 )
 
 // Version, a semantic one, and commit are set by the linker (see Makefile).
@@ -42,6 +45,9 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, errUsage):
 		fmt.Fprintf(stderr, "pilot-api: %v\nTry 'pilot-api --help'.\n", err)
 		return exitUsage
+	case errors.Is(err, etcd.ErrFailed):
+		fmt.Fprintf(stderr, "pilot-api: %v\n", err)
+		return exitStore
 	default:
 		fmt.Fprintf(stderr, "pilot-api: %v\n", err)
 		return exitFailed
@@ -59,7 +65,10 @@ func newCommand(stderr io.Writer) *cobra.Command {
 over a REST API in the Kubernetes conventions, and tells every Envoy what to do.
 
 Without --etcd-endpoints it runs an etcd of its own inside, in --data-dir.
-Every flag can also be given in the environment: --data-dir as PILOT_DATA_DIR.`,
+Every flag can also be given in the environment: --data-dir as PILOT_DATA_DIR.
+
+Exit codes: 0 stopped by a signal, 1 failed, 2 wrong usage, 3 the embedded etcd
+cannot go on because its disk is full or broken, or its data cannot be read.`,
 		Example: `  # Everything in one process, data in ./pilot-data
   pilot-api
 

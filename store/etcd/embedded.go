@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
-	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -54,8 +53,8 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 	if err != nil {
 		return nil, err
 	}
-	end := &ending{done: make(chan struct{})}
-	etcd, err := startEtcd(ctx, embeddedConfig(opts, end), end)
+	end := newEnding()
+	etcd, err := startInspected(ctx, opts, end)
 	if err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("start etcd in %s: %w", opts.Dir, err)
@@ -65,9 +64,12 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 	case <-etcd.Server.ReadyNotify():
 		go func() {
 			<-etcd.Server.StopNotify()
-			end.set(errors.New("etcd was stopped"))
+			end.stop(errors.New("etcd was stopped"))
 		}()
 		return e, nil
+	case <-end.done:
+		e.Close()
+		return nil, fmt.Errorf("start etcd in %s: %w", opts.Dir, whileStarting(end.err))
 	case err := <-etcd.Err():
 		e.Close()
 		return nil, fmt.Errorf("etcd in %s ended while starting: %w", opts.Dir, err)
@@ -77,51 +79,11 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 	}
 }
 
-// startEtcd makes errors of etcd's panics: what it finds wrong in its data it
-// does not return, but panics over, on this goroutine or on one of its own.
-// After an error the process should end, for parts of etcd may be left.
-func startEtcd(ctx context.Context, cfg *embed.Config, end *ending) (*embed.Etcd, error) {
-	type result struct {
-		etcd *embed.Etcd
-		err  error
+func startInspected(ctx context.Context, opts EmbeddedOptions, end *ending) (*embed.Etcd, error) {
+	if err := inspect(opts.Dir); err != nil {
+		return nil, err
 	}
-	started := make(chan result, 1)
-	go func() {
-		r := result{}
-		defer func() {
-			if p := recover(); p != nil {
-				r.err = damaged(p)
-			}
-			started <- r
-		}()
-		r.etcd, r.err = embed.StartEtcd(cfg)
-	}()
-	select {
-	case r := <-started:
-		return r.etcd, r.err
-	case <-end.done:
-		return nil, damaged(end.err)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func damaged(why any) error {
-	return fmt.Errorf("the data cannot be read: %v; restore a copy of the folder, or name another one", why)
-}
-
-// ending is how an etcd ended. err is set before done is closed.
-type ending struct {
-	once sync.Once
-	done chan struct{}
-	err  error
-}
-
-func (e *ending) set(err error) {
-	e.once.Do(func() {
-		e.err = err
-		close(e.done)
-	})
+	return startEtcd(ctx, embeddedConfig(opts, end), end)
 }
 
 func embeddedConfig(opts EmbeddedOptions, end *ending) *embed.Config {
@@ -158,9 +120,19 @@ func (e *Embedded) Err() error {
 }
 
 // Close stops etcd, waits until all is written and closed, and gives the data
-// folder free. Call it once.
+// folder free. After a failure of etcd there is nothing to wait for: then the
+// folder is free when the process has ended. Call it once.
 func (e *Embedded) Close() error {
-	e.client.Close()
-	e.etcd.Close()
-	return e.lock.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		e.client.Close()
+		e.etcd.Close()
+	}()
+	select {
+	case <-closed:
+		return e.lock.Close()
+	case <-e.end.failed:
+		return nil
+	}
 }

@@ -2,10 +2,10 @@ package etcd_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,32 +90,69 @@ func TestClosedStore(t *testing.T) {
 	}
 }
 
-// TestEmbeddedFolderIsDamaged: etcd panics over it, in places that differ; a
-// person gets an error that names the folder.
+// TestEmbeddedFolderIsDamaged: etcd and its database panic over it, in places
+// that differ and on goroutines of their own; a person gets an error that names
+// the folder.
 func TestEmbeddedFolderIsDamaged(t *testing.T) {
-	for _, damage := range []string{"member/snap/db", "member/wal/*.wal"} {
-		t.Run(filepath.Base(damage), func(t *testing.T) {
+	garbage := bytes.Repeat([]byte("garbage "), 1<<13)
+	page := os.Getpagesize()
+	for _, c := range []struct {
+		name, files string
+		damage      func(*os.File) error
+	}{
+		{"database", "member/snap/db", func(f *os.File) error { _, err := f.WriteAt(garbage, 0); return err }},
+		{"pages of the database", "member/snap/db", func(f *os.File) error { return overwritePages(f, garbage[:page]) }},
+		{"end of the database", "member/snap/db", func(f *os.File) error { return f.Truncate(int64(3 * page)) }},
+		{"log", "member/wal/*.wal", func(f *os.File) error { _, err := f.WriteAt(garbage, 0); return err }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			e, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: slog.New(slog.DiscardHandler)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := e.Close(); err != nil {
-				t.Fatal(err)
-			}
-			files, err := filepath.Glob(filepath.Join(dir, damage))
+			fill(t, dir)
+			files, err := filepath.Glob(filepath.Join(dir, c.files))
 			if err != nil || len(files) == 0 {
 				t.Fatalf("nothing to damage: %v", err)
 			}
-			for _, f := range files {
-				if err := os.WriteFile(f, bytes.Repeat([]byte("garbage "), 1<<13), 0o600); err != nil {
+			for _, name := range files {
+				f, err := os.OpenFile(name, os.O_RDWR, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := cmp.Or(c.damage(f), f.Close()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			_, err = etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: slog.New(slog.DiscardHandler)})
-			if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "restore a copy") {
+			_, err = etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet})
+			if !errors.Is(err, etcd.ErrFailed) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "restore a copy") {
 				t.Errorf("got %v, want an error that names the folder and the way out", err)
 			}
 		})
+	}
+}
+
+// overwritePages damages every page behind the two that describe the file.
+func overwritePages(f *os.File, garbage []byte) error {
+	info, err := f.Stat()
+	page := int64(len(garbage))
+	for at := 2 * page; err == nil && at+page <= info.Size(); at += page {
+		_, err = f.WriteAt(garbage, at)
+	}
+	return err
+}
+
+// fill makes a data folder with a few objects in it.
+func fill(t *testing.T, dir string) {
+	t.Helper()
+	e, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := etcd.New(e.Client(), etcd.DefaultPrefix, quiet)
+	for i := range 50 {
+		if _, err := s.Create(t.Context(), storetest.Rule(t, "default", fmt.Sprintf("rule-%d", i), 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

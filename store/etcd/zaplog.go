@@ -28,7 +28,7 @@ func (w lastWords) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) 
 			err = fmt.Errorf("%w: %w", err, cause)
 		}
 	}
-	w.end.set(err)
+	w.end.fail(err)
 	runtime.Goexit()
 }
 

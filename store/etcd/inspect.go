@@ -1,0 +1,59 @@
+package etcd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// inspect reads through the database file of a data folder before etcd does.
+// What is wrong with its pages makes bbolt panic, and in etcd it does so on a
+// goroutine where nobody can catch it. Values are not read, only what leads to
+// them. No file is a new store.
+func inspect(dir string) error {
+	path := filepath.Join(dir, "member", "snap", "db")
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	// The pages first, so that listing the free ones, which also reads them on
+	// a goroutine of its own, meets only what can be read.
+	if err := open(path, false, walk); err != nil {
+		return err
+	}
+	return open(path, true, func(*bolt.Tx) error { return nil })
+}
+
+// inspectTimeout is how long another holder of the file is waited for. There
+// should be none, for the folder is locked.
+const inspectTimeout = time.Second
+
+// open reads the file with f; panics are errors.
+func open(path string, freePages bool, f func(*bolt.Tx) error) (err error) {
+	// A file that is too short faults where it is mapped beyond its end.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = damaged(fmt.Sprintf("%s: %v", path, p))
+		}
+	}()
+	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, PreLoadFreelist: freePages, Timeout: inspectTimeout})
+	if err != nil {
+		return damaged(fmt.Sprintf("%s: %v", path, err))
+	}
+	if err := db.View(f); err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+// walk visits every page but those that only hold parts of large values.
+func walk(tx *bolt.Tx) error {
+	return tx.ForEach(func(_ []byte, bucket *bolt.Bucket) error {
+		return bucket.ForEach(func(_, _ []byte) error { return nil })
+	})
+}
