@@ -122,7 +122,7 @@ func (p *plan) readForwarding(ref diag.Ref, r *httpRoute) {
 	for _, d := range r.spec.GetRoute() {
 		weights = append(weights, d.GetWeight())
 	}
-	r.weights = percentages(weights)
+	r.weights = shares(weights)
 	switch {
 	case entry.GetDelegate() != nil:
 		r.closed = true

@@ -1,30 +1,30 @@
 package compile
 
-import "slices"
+import (
+	"math"
 
-// percentages divide 100 like the weights, by largest remainder; nil when
-// there is nothing to divide by. A single weight may be unset.
-func percentages(weights []int32) []int {
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// shares are the weights as written; nil when there is nothing to divide by. A
+// single weight may be unset. Weights whose sum is more than Envoy counts to
+// are made smaller alike, but none is made 0.
+func shares(weights []int32) []int {
 	if len(weights) == 1 {
-		return []int{100}
+		return []int{ir.WholeWeight}
 	}
-	sum := 0
-	for _, w := range weights {
-		sum += int(max(0, w))
+	out, sum := make([]int, len(weights)), 0
+	for i, w := range weights {
+		out[i] = int(max(0, w))
+		sum += out[i]
 	}
 	if sum == 0 {
 		return nil
 	}
-	out, order, left := make([]int, len(weights)), make([]int, len(weights)), 100
-	for i, w := range weights {
-		out[i], order[i] = int(max(0, w))*100/sum, i
-		left -= out[i]
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return int(max(0, weights[b]))*100%sum - int(max(0, weights[a]))*100%sum
-	})
-	for _, i := range order[:left] {
-		out[i]++
+	if divisor := sum/(math.MaxUint32-len(weights)) + 1; divisor > 1 {
+		for i, w := range out {
+			out[i] = (w + divisor - 1) / divisor
+		}
 	}
 	return out
 }

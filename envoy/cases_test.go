@@ -184,6 +184,7 @@ func actionCase() *ir.Config {
 		path("/split", ir.Route{Clusters: []ir.WeightedCluster{
 			{Name: "out.a|http", Weight: 75}, {Name: "out.b|http", Weight: 25}, {Name: "out.a|http|v=2", Weight: 0},
 		}}),
+		path("/per-mille", ir.Route{Clusters: []ir.WeightedCluster{{Name: "out.a|http", Weight: 999}, {Name: "out.b|http", Weight: 1}}}),
 		path("/rewrite", ir.Route{Rewrite: &ir.Rewrite{Host: "c.example", Path: "/other"}}),
 		path("/timeout", ir.Route{Timeout: 15500 * time.Millisecond}),
 		path("/tiny-timeout", ir.Route{Timeout: time.Microsecond}),

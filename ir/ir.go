@@ -214,8 +214,11 @@ type QueryMatch struct {
 	Present      bool
 }
 
-// WeightedCluster gets Weight percent of the requests. The weights of a route
-// sum to 100.
+// WholeWeight is, by habit, the weight of a cluster that gets all requests.
+const WholeWeight = 100
+
+// WeightedCluster gets as many of the requests as its Weight is of the sum of
+// the route's, which is above 0.
 type WeightedCluster struct {
 	Name   string
 	Weight int

@@ -1,6 +1,7 @@
 package ir_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -125,7 +126,7 @@ func TestValidate(t *testing.T) {
 		"must have a domain":                                                  func(c *ir.Config) { c.RouteTables[0].VirtualHosts[0].Domains = nil },
 		"must do exactly one of redirecting, answering and going to clusters": func(c *ir.Config) { firstRoute(c).Redirect = &ir.Redirect{Host: "b"} },
 		"redirect must change the URL":                                        func(c *ir.Config) { *c.RouteTables[0].VirtualHosts[0].Routes[0].Redirect = ir.Redirect{} },
-		"weights must sum to 100, found 99":                                   func(c *ir.Config) { firstRoute(c).Clusters[0].Weight = 89 },
+		"weights must sum to 1 to 4294967295, found 4294967305":               func(c *ir.Config) { firstRoute(c).Clusters[0].Weight = math.MaxUint32 },
 		"weight of out.a must not be negative":                                func(c *ir.Config) { firstRoute(c).Clusters[0].Weight = -90 },
 		`mirror: must name one of the clusters`:                               func(c *ir.Config) { firstRoute(c).Mirror = "gone" },
 		"timeout must not be negative":                                        func(c *ir.Config) { firstRoute(c).Timeout = -1 },
@@ -137,8 +138,10 @@ func TestValidate(t *testing.T) {
 		"header x must match in one way, found more": func(c *ir.Config) {
 			firstRoute(c).Match.Headers = []ir.HeaderMatch{{Name: "x", Exact: "a", Present: true}}
 		},
-		"route table 80: must be there only once":           func(c *ir.Config) { c.RouteTables = append(c.RouteTables, c.RouteTables[0]) },
-		"listener :80: virtual host a: route 1: weights mu": func(c *ir.Config) { c.Listeners[2].HTTP.Inline.VirtualHosts[0].Routes[1].Clusters[0].Weight = 0 },
+		"route table 80: must be there only once": func(c *ir.Config) { c.RouteTables = append(c.RouteTables, c.RouteTables[0]) },
+		"listener :80: virtual host a: route 1: weights mu": func(c *ir.Config) {
+			c.Listeners[2].HTTP.Inline.VirtualHosts[0].Routes[1].Clusters = []ir.WeightedCluster{{Name: "out.a"}}
+		},
 	} {
 		c := valid()
 		spoil(c)

@@ -1,7 +1,10 @@
 package ir
 
-// totalWeight is what the weights of a route sum to.
-const totalWeight = 100
+import "math"
+
+// maxWeight is what the weights of a route sum to at most: Envoy counts no
+// further.
+const maxWeight = math.MaxUint32
 
 func (v *validator) route(at string, r *Route) {
 	v.match(at, r.Match)
@@ -21,7 +24,7 @@ func (v *validator) route(at string, r *Route) {
 		v.require(c.Weight >= 0, at, "weight of %s must not be negative, found %d", c.Name, c.Weight)
 		sum += c.Weight
 	}
-	v.require(sum == totalWeight, at, "weights must sum to %d, found %d", totalWeight, sum)
+	v.require(sum > 0 && sum <= maxWeight, at, "weights must sum to 1 to %d, found %d", maxWeight, sum)
 	if r.Mirror != "" {
 		v.knows(at+": mirror", r.Mirror)
 	}

@@ -94,6 +94,7 @@ func Routes(t *ir.RouteTable) (RouteConfiguration, diag.List) {
 			spoken, p := speakable(r)
 			problems = append(problems, p...)
 			if spoken != nil {
+				problems = append(problems, coarseWeights(spoken)...)
 				hosts[i].Routes = append(hosts[i].Routes, route(spoken))
 			}
 		}
@@ -147,8 +148,9 @@ func (out *Route) clusters(weighted []ir.WeightedCluster) {
 		return
 	}
 	out.WeightedClusters = &WeightedClusters{}
-	for _, w := range weighted {
+	percent, _ := percentages(weighted)
+	for i, w := range weighted {
 		out.WeightedClusters.Clusters = append(out.WeightedClusters.Clusters,
-			WeightedCluster{Name: envoy.ClusterName(w.Name), Weight: w.Weight})
+			WeightedCluster{Name: envoy.ClusterName(w.Name), Weight: percent[i]})
 	}
 }
