@@ -10,8 +10,8 @@
 // request.go sends one and turns its answer into bytes or a store error,
 // wire.go turns bytes into objects. A watch of one kind is one stream
 // (stream.go); a watch of all kinds joins one stream a kind in the order of
-// revisions (merge.go). Both hold changes until their revision is known to be
-// complete (held.go).
+// revisions (multikind.go). Both hold changes until their revision is known to
+// be complete (pending.go).
 package client
 
 import (
@@ -38,6 +38,9 @@ type Options struct {
 	// answer (HTTP Warning, code 299). It may be called from several
 	// goroutines. Nil drops them.
 	Warn func(text string)
+	// DryRun makes the server check every write, and answer what it would
+	// have done, without doing it.
+	DryRun bool
 }
 
 // Client is a store behind a pilot-api server. All methods are safe for

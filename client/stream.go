@@ -99,7 +99,7 @@ func (s *stream) follow(ctx context.Context, f *frames, response context.Context
 // read hands over what one response brings. What it still held at the end is
 // asked for again by the next one.
 func (s *stream) read(ctx context.Context, f *frames) error {
-	var waiting held
+	var waiting pendingEvents
 	for {
 		fr, err := f.next()
 		if err != nil {

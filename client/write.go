@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,7 +40,7 @@ func (c *Client) Create(ctx context.Context, obj *schema.Object) (*schema.Object
 
 // CreateText is Create for a text.
 func (c *Client) CreateText(ctx context.Context, t Text) (*schema.Object, error) {
-	return c.write(ctx, http.MethodPost, c.url(t.Kind, t.Namespace, "", nil), t)
+	return c.write(ctx, http.MethodPost, c.url(t.Kind, t.Namespace, "", c.writeQuery()), t)
 }
 
 // Update keeps the contract of store.Interface.
@@ -52,7 +53,14 @@ func (c *Client) UpdateText(ctx context.Context, t Text) (*schema.Object, error)
 	if t.Name == "" {
 		return nil, invalid("an update needs a name")
 	}
-	return c.write(ctx, http.MethodPut, c.url(t.Kind, t.Namespace, t.Name, nil), t)
+	return c.write(ctx, http.MethodPut, c.url(t.Kind, t.Namespace, t.Name, c.writeQuery()), t)
+}
+
+func (c *Client) writeQuery() url.Values {
+	if !c.opts.DryRun {
+		return nil
+	}
+	return url.Values{"dryRun": {metav1.DryRunAll}}
 }
 
 // UpdateFunc keeps the contract of store.Interface: it reads and replaces until
@@ -109,7 +117,7 @@ func (c *Client) Delete(ctx context.Context, key schema.Key, pre store.Precondit
 	if key.Name == "" {
 		return nil, invalid("a delete needs a name")
 	}
-	r := request{method: http.MethodDelete, url: c.url(kind, key.Namespace, key.Name, nil)}
+	r := request{method: http.MethodDelete, url: c.url(kind, key.Namespace, key.Name, c.writeQuery())}
 	if pre != (store.Preconditions{}) {
 		r.contentType = jsonType
 		if r.body, err = json.Marshal(deleteOptions(pre)); err != nil {

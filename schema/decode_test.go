@@ -276,3 +276,19 @@ func TestValidateByHand(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Advice that leads into the next error is none.
+func TestAdviceOnWrongTypes(t *testing.T) {
+	for field, want := range map[string]string{
+		"timeout: 5":                       "spec.http[0].timeout: must be a duration of at least 1ms",
+		"rewrite: {authority: 5}":          "spec.http[0].rewrite.authority: must be a text: put it in quotes, found 5",
+		"match: [{sourceNamespace: true}]": "spec.http[0].match[0].sourceNamespace: must be a text: put it in quotes, found true",
+		"match: [{uri: {regex: []}}]":      "spec.http[0].match[0].uri.regex: must be a text, found",
+	} {
+		text := "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: x}\nspec: {hosts: [a], http: [{route: [{destination: {host: a}}], " + field + "}]}\n"
+		_, list := Decode([]byte(text), Options{})
+		if got := list.Error(); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", field, got, want)
+		}
+	}
+}

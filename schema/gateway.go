@@ -20,6 +20,7 @@ func init() {
 			stringColumn("Selector", "Labels of the workloads that are to open the ports.", func(g *networking.Gateway) string { return labelsText(g.Selector) }),
 			listColumn("Ports", "The ports, with protocols.", ",", gatewayPorts),
 			listColumn("Hosts", "The hosts that may be reached.", ",", gatewayHosts),
+			wideColumn("TLS", "How TLS ends, or goes through, at each port.", gatewayTLS),
 		},
 		newSpec: decodeProto[networking.Gateway],
 		check:   checkAs(checkGateway),
@@ -32,6 +33,17 @@ func gatewayPorts(g *networking.Gateway) []string {
 		parts[i] = fmt.Sprintf("%d/%s", server.GetPort().GetNumber(), server.GetPort().GetProtocol())
 	}
 	return parts
+}
+
+// gatewayTLS is "443=SIMPLE" for each server that speaks of TLS.
+func gatewayTLS(g *networking.Gateway) string {
+	var parts []string
+	for _, server := range g.Servers {
+		if tls := server.GetTls(); tls != nil {
+			parts = append(parts, fmt.Sprintf("%d=%s", server.GetPort().GetNumber(), tls.GetMode()))
+		}
+	}
+	return strings.Join(parts, ",")
 }
 
 func gatewayHosts(g *networking.Gateway) []string {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -22,5 +23,17 @@ spec: {hosts: [a.com, b.com, c.com, d.com, e.com], http: [{redirect: {uri: /}}]}
 	}
 	if got, want := WideTableCells(o, time.Now())[hosts], "a.com,b.com,c.com,d.com,e.com"; got != want {
 		t.Errorf("wide cell %q, want %q", got, want)
+	}
+}
+
+// -o wide is worth typing for every kind.
+func TestEveryKindHasWideColumns(t *testing.T) {
+	for _, k := range Kinds() {
+		if k.Kind == "EgressRule" {
+			continue // Its few fields are all shown anyway.
+		}
+		if !slices.ContainsFunc(k.Columns, func(c Column) bool { return c.Wide }) {
+			t.Errorf("%s shows the same table with -o wide", k.Kind)
+		}
 	}
 }

@@ -67,7 +67,7 @@ func (p *problems) violation(field, keyword string, s *jsonschema.Schema, v any)
 	case exclusiveKeyword:
 		p.excluded(field, s, v.(map[string]any))
 	case "type":
-		p.add(diag.Error, diag.FieldTypeInvalid, field, short(v), "must be "+typeName(s)+quoteHint(s, v))
+		p.add(diag.Error, diag.FieldTypeInvalid, field, short(v), wrongType(s, v))
 	case "enum":
 		p.notSupportedValue(field, v, "must be one of "+strings.Join(enumNames(s), ", "))
 	case "format":
@@ -187,14 +187,31 @@ func typeName(s *jsonschema.Schema) string {
 	return "a map with the fields " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
 }
 
+// wrongType says what is wanted in place of a value. Quotes are no help where
+// the text within would be refused as well.
+func wrongType(s *jsonschema.Schema, v any) string {
+	if text, ok := scalar(v); ok && s.Types[0] == "string" && s.Format != "" && !formats[s.Format].ok(text) {
+		return violated(s.Format, text)
+	}
+	return "must be " + typeName(s) + quoteHint(s, v)
+}
+
+// scalar is the text of a value that is neither missing nor made of others.
+func scalar(v any) (string, bool) {
+	switch v.(type) {
+	case nil, map[string]any, []any:
+		return "", false
+	}
+	return fmt.Sprint(v), true
+}
+
 // quoteHint tells those whose only slip is a pair of quotes.
 func quoteHint(s *jsonschema.Schema, v any) string {
 	text, isText := v.(string)
 	_, notNumber := strconv.ParseFloat(text, 64)
-	_, isMap := v.(map[string]any)
-	_, isList := v.([]any)
+	_, isScalar := scalar(v)
 	switch want := s.Types[0]; {
-	case want == "string" && v != nil && !isMap && !isList:
+	case want == "string" && isScalar:
 		return ": put it in quotes"
 	case isText && (want == "integer" || want == "number") && notNumber == nil,
 		isText && want == "boolean" && (text == "true" || text == "false"):

@@ -19,6 +19,8 @@ func init() {
 		Columns: []Column{
 			listColumn("Gateways", "The gateways that the routes are for; mesh is all sidecars.", ",", gatewaysOf),
 			listColumn("Hosts", "The hosts that callers name.", ",", func(s *networking.VirtualService) []string { return s.Hosts }),
+			wideColumn("Routes", "How many routes there are for HTTP, TLS and TCP.", routeCounts),
+			wideColumn("Destinations", "The services that they lead to, with subsets.", destinationNames),
 		},
 		newSpec: decodeProto[networking.VirtualService],
 		check:   checkAs(checkVirtualService),

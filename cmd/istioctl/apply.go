@@ -37,12 +37,12 @@ func runApply(ctx context.Context, s *session, flags writeFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.connect(s.warnUnknown)
+	c, err := flags.connect(s)
 	if err != nil {
 		return err
 	}
 	servicesFirst(list)
-	return s.perform(ctx, flags, steps(list, applied, func(ctx context.Context, m manifest) (*schema.Object, outcome, error) {
+	return s.perform(ctx, flags, steps(list, checked, func(ctx context.Context, m manifest) (*schema.Object, outcome, error) {
 		return apply(ctx, c, m)
 	}))
 }

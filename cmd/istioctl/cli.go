@@ -55,6 +55,7 @@ func (c *CLI) Run(ctx context.Context, args []string) int {
 	watched.Stdout = out
 	root := newRoot(&watched)
 	root.SetArgs(args)
+	root.SetFlagErrorFunc(flagError(args))
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("what was done could not be shown: %w", out.err)

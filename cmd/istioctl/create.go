@@ -35,7 +35,7 @@ func runCreate(ctx context.Context, s *session, flags writeFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.connect(s.warnUnknown)
+	c, err := flags.connect(s)
 	if err != nil {
 		return err
 	}

@@ -54,11 +54,11 @@ means every kind.`,
 }
 
 func runDelete(ctx context.Context, s *session, flags deleteFlags, args []string) error {
-	c, err := s.connect(s.warnUnknown)
+	c, err := flags.connect(s)
 	if err != nil {
 		return err
 	}
-	objects, err := s.doomed(ctx, c, flags, args)
+	objects, err := s.deleteTargets(ctx, c, flags, args)
 	if err != nil {
 		return err
 	}
@@ -79,13 +79,13 @@ func deleteStep(c *client.Client, o *schema.Object, ignoreNotFound bool) step {
 	}}
 }
 
-// doomed are the objects to delete, in order.
-func (s *session) doomed(ctx context.Context, c *client.Client, flags deleteFlags, args []string) ([]*schema.Object, error) {
+// deleteTargets are the objects to delete, in order.
+func (s *session) deleteTargets(ctx context.Context, c *client.Client, flags deleteFlags, args []string) ([]*schema.Object, error) {
 	if len(flags.files.names) > 0 {
 		if len(args) > 0 || flags.all {
 			return nil, usagef("name objects with -f or as arguments, not both")
 		}
-		return s.doomedByFile(ctx, flags.files)
+		return s.deleteTargetsByFile(ctx, flags.files)
 	}
 	sel, err := parseSelection(args)
 	switch {
@@ -94,14 +94,14 @@ func (s *session) doomed(ctx context.Context, c *client.Client, flags deleteFlag
 	case flags.all && len(sel.targets) > 0:
 		return nil, usagef("--all takes kinds only, no names")
 	case flags.all:
-		return s.doomedByKind(ctx, c, sel)
+		return s.deleteTargetsByKind(ctx, c, sel)
 	case len(sel.targets) == 0:
 		return nil, usagef("say which objects by name, or all of them with --all")
 	}
-	return s.doomedByName(sel)
+	return s.deleteTargetsByName(sel)
 }
 
-func (s *session) doomedByFile(ctx context.Context, files fileFlags) ([]*schema.Object, error) {
+func (s *session) deleteTargetsByFile(ctx context.Context, files fileFlags) ([]*schema.Object, error) {
 	list, err := s.manifests(ctx, files, named("delete"), repeated(diag.Warning))
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (s *session) doomedByFile(ctx context.Context, files fileFlags) ([]*schema.
 	return objects, nil
 }
 
-func (s *session) doomedByKind(ctx context.Context, c *client.Client, sel selection) ([]*schema.Object, error) {
+func (s *session) deleteTargetsByKind(ctx context.Context, c *client.Client, sel selection) ([]*schema.Object, error) {
 	var objects []*schema.Object
 	for _, kind := range sel.kinds {
 		list, err := c.List(ctx, store.Scope{Kind: kind, Namespace: s.namespace}, store.ListOptions{})
@@ -130,8 +130,8 @@ func (s *session) doomedByKind(ctx context.Context, c *client.Client, sel select
 	return objects, nil
 }
 
-// doomedByName makes objects that have no more than a name.
-func (s *session) doomedByName(sel selection) ([]*schema.Object, error) {
+// deleteTargetsByName makes objects that have no more than a name.
+func (s *session) deleteTargetsByName(sel selection) ([]*schema.Object, error) {
 	objects := make([]*schema.Object, len(sel.targets))
 	for i, t := range sel.targets {
 		o, err := schema.New(t.kind, metav1.ObjectMeta{Namespace: s.namespace, Name: t.name}, json.RawMessage("{}"))

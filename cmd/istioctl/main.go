@@ -4,7 +4,7 @@
 //
 // One file per verb. What the verbs share: cli.go (streams, flags, exit
 // codes), input.go (from a -f argument to text), manifest.go (from text to
-// checked objects), demands.go (what a verb asks of them beside), writes.go
+// checked objects), preconditions.go (what a verb asks of them beside), writes.go
 // (objects to the server, one by one, with a line each), args.go (kinds and
 // names), output.go and its printers.
 package main

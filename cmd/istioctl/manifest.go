@@ -41,13 +41,13 @@ func isWhole(doc schema.Document, objects []*schema.Object) bool {
 
 // manifests reads and checks all files. Any error, in any of them, is reported
 // with all others and means that nothing may be sent; warnings are printed.
-func (s *session) manifests(ctx context.Context, f fileFlags, demands ...demand) ([]manifest, error) {
+func (s *session) manifests(ctx context.Context, f fileFlags, preconditions ...precondition) ([]manifest, error) {
 	docs, err := s.documents(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	found, problems := s.check(docs)
-	for _, unmet := range demands {
+	for _, unmet := range preconditions {
 		problems = append(problems, unmet(found)...)
 	}
 	s.showProblems(problems)

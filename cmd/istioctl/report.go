@@ -22,7 +22,7 @@ type report struct {
 	printer printers.ResourcePrinter // of results; nil for lines
 	total   int
 	counts  map[outcome]int
-	dry     bool
+	dryRun  string
 	broken  error // of printing
 }
 
@@ -62,7 +62,7 @@ func (r *report) abandon(rest []step) {
 func (r *report) finish() error {
 	r.clear()
 	var parts []string
-	for _, what := range []outcome{created, replaced, unchanged, applied, deleted, absent, failed, notSent} {
+	for _, what := range []outcome{created, replaced, unchanged, checked, deleted, absent, failed, notSent} {
 		if n := r.counts[what]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
@@ -81,20 +81,23 @@ func (r *report) finish() error {
 }
 
 func (r *report) progress(i int) {
-	if r.StderrIsTerminal && r.total >= progressFrom && !r.dry {
+	if r.StderrIsTerminal && r.total >= progressFrom && r.dryRun != dryRunClient {
 		fmt.Fprintf(r.Stderr, "\r\033[K%d of %d", i, r.total)
 	}
 }
 
 func (r *report) clear() {
-	if r.StderrIsTerminal && r.total >= progressFrom && !r.dry {
+	if r.StderrIsTerminal && r.total >= progressFrom && r.dryRun != dryRunClient {
 		fmt.Fprint(r.Stderr, "\r\033[K")
 	}
 }
 
 func (r *report) mark() string {
-	if r.dry {
+	switch r.dryRun {
+	case dryRunClient:
 		return " (dry run)"
+	case dryRunServer:
+		return " (server dry run)"
 	}
 	return ""
 }

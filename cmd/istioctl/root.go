@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -64,7 +65,6 @@ interrupted; a watch is done when it is interrupted.`,
 	root.SetIn(c.Stdin)
 	root.SetOut(c.Stdout)
 	root.SetErr(c.Stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	s.addFlags(root)
 	root.AddCommand(
 		newCreate(s), newReplace(s), newApply(s), newDelete(s), newGet(s), newWatch(s), newProblems(s),
@@ -125,15 +125,30 @@ func (s *session) checkFlags() error {
 
 // connect makes the client; it sends nothing yet.
 func (s *session) connect(warn func(string)) (*client.Client, error) {
-	c, err := client.New(s.server, client.Options{
-		Timeout:   s.requestTimeout,
-		UserAgent: "istioctl/" + version,
-		Warn:      warn,
-	})
+	return s.connectWith(client.Options{Warn: warn})
+}
+
+func (s *session) connectWith(opts client.Options) (*client.Client, error) {
+	opts.Timeout, opts.UserAgent = s.requestTimeout, "istioctl/"+version
+	c, err := client.New(s.server, opts)
 	if err != nil {
 		return nil, &usageError{err}
 	}
 	return c, nil
+}
+
+// flagError tells what is wrong with the flags; or with the command before them,
+// as the flags of one that does not exist are not known either.
+func flagError(args []string) func(*cobra.Command, error) error {
+	return func(cmd *cobra.Command, err error) error {
+		if cmd.HasParent() {
+			return &usageError{err}
+		}
+		// Once more, for the words among the flags.
+		cmd.FParseErrWhitelist.UnknownFlags = true
+		_ = cmd.ParseFlags(args)
+		return cmp.Or(unknownCommand(cmd, cmd.Flags().Args()), error(&usageError{err}))
+	}
 }
 
 func unknownCommand(cmd *cobra.Command, args []string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -86,6 +87,9 @@ func (s *session) checkWatched(flags watchFlags, scope store.Scope, first []*sch
 }
 
 func (s *session) watchScope(flags watchFlags, args []string) (store.Scope, labels.Selector, error) {
+	if len(args) == 0 {
+		return store.Scope{}, nil, usagef("say which kind: %s", strings.Join(kindNames(), ", "))
+	}
 	q, err := s.query(flags.output, flags.selector, flags.allNamespaces, args)
 	switch {
 	case err != nil:

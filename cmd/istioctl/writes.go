@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,17 +21,32 @@ type writeFlags struct {
 	dryRun string
 }
 
+// The values of --dry-run.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
+
+var dryRuns = []string{dryRunNone, dryRunServer, dryRunClient}
+
+// connect makes the client that the changes go through.
+func (f *writeFlags) connect(s *session) (*client.Client, error) {
+	return s.connectWith(client.Options{Warn: s.warnUnknown, DryRun: f.dryRun == dryRunServer})
+}
+
 func (f *writeFlags) add(cmd *cobra.Command, formats []string) {
 	f.files.add(cmd)
 	addOutput(cmd, &f.output, formats)
-	cmd.Flags().StringVar(&f.dryRun, "dry-run", "none", `"client": check and show what would be done, send nothing; or "none"`)
+	cmd.Flags().StringVar(&f.dryRun, "dry-run", dryRunNone,
+		`"server": the server checks, and tells what it would do; "client": check the files, send nothing; or "none"`)
 	// The flag exists, so this cannot fail.
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "client"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (f *writeFlags) check(formats []string) error {
-	if !slices.Contains([]string{"none", "client"}, f.dryRun) {
-		return usagef("--dry-run=%s: want none or client", f.dryRun)
+	if !slices.Contains(dryRuns, f.dryRun) {
+		return usagef("--dry-run=%s: want one of %s", f.dryRun, strings.Join(dryRuns, ", "))
 	}
 	return checkOutput(f.output, formats)
 }
@@ -56,7 +72,7 @@ const (
 	created   outcome = "created"
 	replaced  outcome = "replaced"
 	unchanged outcome = "unchanged"
-	applied   outcome = "applied" // created, replaced or unchanged: a dry run does not ask
+	checked   outcome = "checked" // only the server knows what an apply would do
 	deleted   outcome = "deleted"
 	absent    outcome = "not found"
 	failed    outcome = "failed"
@@ -76,7 +92,7 @@ type step struct {
 // perform does the steps in order, tells about each, and sums up. A step that
 // fails does not stop the next, unless the server is out of reach.
 func (s *session) perform(ctx context.Context, flags writeFlags, steps []step) error {
-	r := &report{session: s, total: len(steps), counts: map[outcome]int{}, dry: flags.dryRun == "client"}
+	r := &report{session: s, total: len(steps), counts: map[outcome]int{}, dryRun: flags.dryRun}
 	if flags.output != "" {
 		p, err := objectPrinter(flags.output)
 		if err != nil {
@@ -95,7 +111,7 @@ func (s *session) perform(ctx context.Context, flags writeFlags, steps []step) e
 }
 
 func (s *session) take(ctx context.Context, r *report, st step) (lost bool) {
-	if r.dry {
+	if r.dryRun == dryRunClient {
 		r.done(st.object, st.promise)
 		return false
 	}

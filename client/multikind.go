@@ -8,18 +8,18 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// merged joins the streams of all kinds into one watch. An event is held until
-// every stream has told that it is past the event's revision; those that are
+// multiKindWatch joins the streams of all kinds into one watch. An event is held
+// until // every stream has told that it is past the event's revision; those that are
 // not are asked for progress. So the order of revisions holds across kinds and
 // a transaction stays one batch, for the price of one request a kind for each
 // burst of changes.
-type merged struct {
+type multiKindWatch struct {
 	streams []*stream
 	in      chan part
 	out     chan store.Batch
 
-	seen []int64 // by stream
-	held held
+	seen    []int64 // by stream
+	pending pendingEvents
 
 	store.Ending
 }
@@ -33,7 +33,7 @@ type part struct {
 
 func (c *Client) watchAll(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	m := &merged{in: make(chan part), out: make(chan store.Batch)}
+	m := &multiKindWatch{in: make(chan part), out: make(chan store.Batch)}
 	for i, kind := range kindsIn(scope) {
 		scope.Kind = kind
 		s := c.newStream(scope, after)
@@ -53,9 +53,9 @@ func (c *Client) watchAll(ctx context.Context, scope store.Scope, after int64) (
 	return m, nil
 }
 
-func (m *merged) Batches() <-chan store.Batch { return m.out }
+func (m *multiKindWatch) Batches() <-chan store.Batch { return m.out }
 
-func (m *merged) RequestProgress(ctx context.Context) error {
+func (m *multiKindWatch) RequestProgress(ctx context.Context) error {
 	for _, s := range m.streams {
 		if err := s.RequestProgress(ctx); err != nil {
 			return err
@@ -64,7 +64,7 @@ func (m *merged) RequestProgress(ctx context.Context) error {
 	return nil
 }
 
-func (m *merged) forward(ctx context.Context, i int, s *stream) {
+func (m *multiKindWatch) forward(ctx context.Context, i int, s *stream) {
 	send := func(p part) {
 		select {
 		case m.in <- p:
@@ -77,7 +77,7 @@ func (m *merged) forward(ctx context.Context, i int, s *stream) {
 	send(part{stream: i, ended: true})
 }
 
-func (m *merged) run(ctx context.Context) error {
+func (m *multiKindWatch) run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -93,12 +93,12 @@ func (m *merged) run(ctx context.Context) error {
 	}
 }
 
-func (m *merged) take(ctx context.Context, p part) error {
+func (m *multiKindWatch) take(ctx context.Context, p part) error {
 	m.seen[p.stream] = p.batch.Revision
-	if err := m.held.add(p.batch.Events...); err != nil {
+	if err := m.pending.add(p.batch.Events...); err != nil {
 		return err
 	}
-	slices.SortStableFunc(m.held.events, func(a, b store.Event) int {
+	slices.SortStableFunc(m.pending.events, func(a, b store.Event) int {
 		return cmp.Compare(a.Object.Revision(), b.Object.Revision())
 	})
 	if err := m.askLaggards(ctx); err != nil {
@@ -107,8 +107,8 @@ func (m *merged) take(ctx context.Context, p part) error {
 	return m.handOver(ctx)
 }
 
-func (m *merged) askLaggards(ctx context.Context) error {
-	waiting := m.held.events
+func (m *multiKindWatch) askLaggards(ctx context.Context) error {
+	waiting := m.pending.events
 	if len(waiting) == 0 {
 		return nil
 	}
@@ -126,13 +126,13 @@ func (m *merged) askLaggards(ctx context.Context) error {
 
 // handOver sends what every stream is past. The batch may well be empty: it
 // still answers a request for progress.
-func (m *merged) handOver(ctx context.Context) error {
+func (m *multiKindWatch) handOver(ctx context.Context) error {
 	floor := slices.Min(m.seen)
-	n, _ := slices.BinarySearchFunc(m.held.events, floor+1, func(e store.Event, revision int64) int {
+	n, _ := slices.BinarySearchFunc(m.pending.events, floor+1, func(e store.Event, revision int64) int {
 		return cmp.Compare(e.Object.Revision(), revision)
 	})
 	select {
-	case m.out <- store.Batch{Revision: floor, Events: m.held.take(n)}:
+	case m.out <- store.Batch{Revision: floor, Events: m.pending.take(n)}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -7,18 +7,22 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// demand is what a verb asks of its objects beside that each is a good one: it
+// precondition is what a verb asks of its objects beside that each is a good one: it
 // returns what does not meet it.
-type demand func([]manifest) diag.List
+type precondition func([]manifest) diag.List
 
-// repeated finds objects that are given twice. Among alternatives in a folder
-// that may be meant, but only one of them can be created.
-func repeated(severity diag.Severity) demand {
+// repeated finds objects that are given twice: an error within a file. Among
+// alternatives in a folder it may be meant, and the verb says what it is then.
+func repeated(elsewhere diag.Severity) precondition {
 	return func(list []manifest) diag.List {
 		var out diag.List
 		first := map[schema.Key]schema.Document{}
 		for _, m := range list {
 			if other, taken := first[m.Key()]; taken && m.Meta.Name != "" {
+				severity := elsewhere
+				if other.File == m.doc.File && other.Line != m.doc.Line {
+					severity = diag.Error
+				}
 				out = append(out, m.problem(severity, diag.FieldDuplicate, "metadata.name",
 					fmt.Sprintf("the same object is already in %s", place(other))))
 			}
@@ -42,7 +46,7 @@ func versioned(list []manifest) diag.List {
 
 // named refuses objects that have only a generateName: they can be created, but
 // nothing that exists can be meant by them.
-func named(verb string) demand {
+func named(verb string) precondition {
 	return func(list []manifest) diag.List {
 		var out diag.List
 		for _, m := range list {

@@ -21,7 +21,7 @@ func TestHeldIsBounded(t *testing.T) {
 		{"large", store.Event{Type: store.Added, Object: storetest.Large(t, "default", "a", size)}, maxHeldBytes/size - 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var waiting held
+			var waiting pendingEvents
 			for range 2 { // What is taken makes room again.
 				for i := range c.room {
 					if err := waiting.add(c.change); err != nil {
