@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -70,7 +71,7 @@ func applyOnce(ctx context.Context, c *client.Client, m manifest) (*schema.Objec
 		return nil, failed, err
 	}
 	o, err := c.UpdateText(ctx, m.text())
-	if err == nil && o.Meta.ResourceVersion == before.Meta.ResourceVersion {
+	if err == nil && bytes.Equal(o.JSON(), before.JSON()) {
 		return o, unchanged, nil
 	}
 	return o, replaced, err
