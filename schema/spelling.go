@@ -16,6 +16,9 @@ import (
 // the value, in place, to the one form that is written: names in lower camel
 // case, enum values by name, no nulls (to a proto, null is the same as absent).
 //
+// Of a list that is too long, which is refused here, only as much stays as may
+// be given: the library would make an error of each of a million entries.
+//
 // A member without a name is refused here and taken away: JSON Schema's own
 // words on where something is wrong cannot point at it.
 //
@@ -43,11 +46,17 @@ func (sp *speller) value(s *jsonschema.Schema, v any) any {
 			}
 		}
 	case []any:
+		if s.MaxItems >= 0 && len(v) > s.MaxItems {
+			sp.bound(sp.field(), "maxItems", s, v)
+			clear(v[s.MaxItems:])
+			v = v[:s.MaxItems]
+		}
 		if s.Items2020 != nil {
 			for i := range v {
 				v[i] = sp.member(strconv.Itoa(i), s.Items2020, v[i])
 			}
 		}
+		return v
 	case int64:
 		if names := enumNames(s); sp.rewrite && v >= 0 && v < int64(len(names)) {
 			return names[v]
