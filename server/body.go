@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,25 +26,17 @@ const maxWarnings = 10
 // objectTypes are the media types of an object in a request.
 var objectTypes = slices.Concat(mediaTypes[formatJSON], mediaTypes[formatYAML])
 
-// readBody reads a body of one of the allowed media types. One that says
-// beforehand that it is too large is not read at all.
-func readBody(w http.ResponseWriter, r *http.Request, allowed ...string) (body []byte, media string, err error) {
-	media, err = contentType(r, allowed...)
-	if err != nil {
+// readBody is the body of a request of one of the allowed media types, which
+// was read when the request was admitted.
+func readBody(r *http.Request, allowed ...string) (body []byte, media string, err error) {
+	if media, err = contentType(r, allowed...); err != nil {
 		return nil, "", err
 	}
-	if r.ContentLength > maxBody {
-		return nil, "", errTooLarge()
+	whole, ok := r.Body.(*wholeBody)
+	if !ok {
+		return nil, "", errors.New("the request was not admitted")
 	}
-	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, "", errTooLarge()
-	case err != nil:
-		return nil, "", badRequest("read body: %v", err)
-	}
-	return body, media, nil
+	return whole.text, media, nil
 }
 
 func errTooLarge() error {
@@ -55,7 +46,7 @@ func errTooLarge() error {
 // readObject reads the object in a body and checks it, field by field and
 // against the URL. Warnings go out as headers.
 func (k *resource) readObject(w http.ResponseWriter, r *http.Request) (*schema.Object, error) {
-	body, media, err := readBody(w, r, objectTypes...)
+	body, media, err := readBody(r, objectTypes...)
 	if err != nil {
 		return nil, err
 	}

@@ -2,15 +2,12 @@ package server
 
 import (
 	"bufio"
-	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -33,11 +30,7 @@ func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
 // that is gone is no failure of ours, so writing has no error.
 func writeText(w http.ResponseWriter, code int, f format, body []byte) error {
 	if f == formatYAML {
-		text, err := yaml.JSONToYAML(body)
-		if err != nil {
-			return fmt.Errorf("encode answer as YAML: %w", err)
-		}
-		body = text
+		return answerBy(w, code, f, func(out *bufio.Writer) error { return writeYAML(out, body) })
 	}
 	h := w.Header()
 	h.Set("Content-Type", f.contentType())
@@ -55,50 +48,70 @@ func (k *resource) writeObject(w http.ResponseWriter, r *http.Request, code int,
 	return k.writeTable(w, r, code, o.Meta.ResourceVersion, []*schema.Object{o})
 }
 
-// writeList answers with a list, put together from the bytes of its items.
+// writeList answers with a list, put together from its items one by one.
 func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f format, list *store.List) error {
 	revision := strconv.FormatInt(list.Revision, 10)
 	switch f {
 	case formatTable:
 		return k.writeTable(w, r, http.StatusOK, revision, list.Items)
 	case formatYAML:
-		return writeText(w, http.StatusOK, f, k.listText(revision, list.Items))
+		return answerBy(w, http.StatusOK, f, func(out *bufio.Writer) error { return k.listYAML(r.Context(), out, revision, list.Items) })
 	}
 	head := k.listHead(revision)
-	h := w.Header()
-	h.Set("Content-Type", f.contentType())
-	h.Set("Content-Length", strconv.Itoa(len(head)+itemsSize(list.Items)+len(listTail)))
-	out := listBuffers.Get().(*bufio.Writer)
+	w.Header().Set("Content-Length", strconv.Itoa(len(head)+itemsSize(list.Items)+len(listTail)))
+	return answerBy(w, http.StatusOK, f, func(out *bufio.Writer) error {
+		_, _ = out.WriteString(head)
+		for i, o := range list.Items {
+			if i > 0 {
+				_ = out.WriteByte(',')
+			}
+			_, _ = out.Write(o.JSON())
+		}
+		_, _ = out.WriteString(listTail)
+		return nil
+	})
+}
+
+// answerBy answers with what write writes, which is never all in memory. A client
+// that is gone is no failure of ours.
+func answerBy(w http.ResponseWriter, code int, f format, write func(*bufio.Writer) error) error {
+	w.Header().Set("Content-Type", f.contentType())
+	w.WriteHeader(code)
+	out := streamBuffers.Get().(*bufio.Writer)
 	out.Reset(w)
 	defer func() {
 		out.Reset(nil) // The pool must not keep the connection.
-		listBuffers.Put(out)
+		streamBuffers.Put(out)
 	}()
-	_, _ = out.WriteString(head)
-	for i, o := range list.Items {
-		if i > 0 {
-			_ = out.WriteByte(',')
-		}
-		_, _ = out.Write(o.JSON())
+	if err := write(out); err != nil {
+		return fmt.Errorf("encode answer: %w", err)
 	}
-	_, _ = out.WriteString(listTail)
 	_ = out.Flush()
 	return nil
 }
 
-// listText is the whole text of a list in JSON.
-func (k *resource) listText(revision string, items []*schema.Object) []byte {
-	texts := make([][]byte, len(items))
-	for i, o := range items {
-		texts[i] = o.JSON()
+// streamBuffers make a few large writes of many small items.
+var streamBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
+
+// listYAML writes a list until it is whole, or nobody waits for it any more.
+func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, revision string, items []*schema.Object) error {
+	_, _ = fmt.Fprintf(out, "kind: %sList\napiVersion: %s\nmetadata:\n  resourceVersion: %q\nitems:", k.kind.Kind, k.kind.APIVersion(), revision)
+	if len(items) == 0 {
+		_, _ = out.WriteString(" []")
 	}
-	return slices.Concat([]byte(k.listHead(revision)), bytes.Join(texts, []byte(",")), []byte(listTail))
+	_ = out.WriteByte('\n')
+	for _, o := range items {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := writeYAMLItem(out, o.JSON()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const listTail = "]}"
-
-// listBuffers make a few large writes of many small items.
-var listBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 
 func (k *resource) listHead(revision string) string {
 	return `{"kind":"` + k.kind.Kind + `List","apiVersion":"` + k.kind.APIVersion() +

@@ -33,7 +33,7 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	change, err := readPatch(w, r)
+	change, err := readPatch(r)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func patched(w http.ResponseWriter, current *schema.Object, change patcher) (*sc
 // patcher makes one JSON document of another.
 type patcher func(doc []byte) ([]byte, error)
 
-func readPatch(w http.ResponseWriter, r *http.Request) (patcher, error) {
-	body, media, err := readBody(w, r, patchTypes...)
+func readPatch(r *http.Request) (patcher, error) {
+	body, media, err := readBody(r, patchTypes...)
 	switch {
 	case err != nil:
 		return nil, err

@@ -75,6 +75,10 @@ type Options struct {
 	BookmarkInterval time.Duration
 	// MaxWatches bounds the watches at one time (16384); more are told 429.
 	MaxWatches int
+	// WriteMemory bounds, in bytes, what small writes being decoded take
+	// together, and apart from them large ones (256 MiB, which is also the
+	// least). Those that find no room wait in line.
+	WriteMemory int64
 	// ShutdownTimeout is what running requests get to finish (10 s).
 	ShutdownTimeout time.Duration
 }
@@ -101,6 +105,8 @@ type Server struct {
 	router  chi.Router
 	watches chan struct{} // a slot for each running watch
 
+	admission *admission
+
 	stopping chan struct{} // closed when watches must end
 	stop     func()
 }
@@ -109,10 +115,12 @@ type Server struct {
 func New(opts Options) *Server {
 	opts.setDefaults()
 	s := &Server{
-		opts:     opts,
-		metrics:  newMetrics(opts.Registry),
-		watches:  make(chan struct{}, opts.MaxWatches),
-		stopping: make(chan struct{}),
+		opts:    opts,
+		metrics: newMetrics(opts.Registry),
+		watches: make(chan struct{}, opts.MaxWatches),
+
+		admission: newAdmission(opts.WriteMemory),
+		stopping:  make(chan struct{}),
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	s.router = s.routes()
@@ -172,11 +180,11 @@ func (s *Server) mountKind(r chi.Router, kind *schema.Kind) {
 
 	r.Get(all, k.listOrWatch)
 	r.Get(collection, k.listOrWatch)
-	r.Post(collection, s.bounded(k.create))
+	r.Post(collection, s.bounded(k.admitted(k.create)))
 	r.Get(object, s.bounded(k.get))
-	r.Put(object, s.bounded(k.update))
-	r.Patch(object, s.bounded(k.patch))
-	r.Delete(object, s.bounded(k.delete))
+	r.Put(object, s.bounded(k.admitted(k.update)))
+	r.Patch(object, s.bounded(k.admitted(k.patch)))
+	r.Delete(object, s.bounded(k.admitted(k.delete)))
 }
 
 // Serve answers on ln until ctx ends, then stops: no new connections, watches

@@ -1,7 +1,12 @@
 package server
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -19,13 +24,41 @@ func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, 
 	if err != nil {
 		return err
 	}
-	t := newTable(revision, objs, include)
-	t.ColumnDefinitions = schema.TableColumns(k.kind)
-	body, err := json.Marshal(t)
+	head := newTable(revision, nil, include)
+	head.ColumnDefinitions = schema.TableColumns(k.kind)
+	text, err := json.Marshal(head)
 	if err != nil {
 		return fmt.Errorf("encode table: %w", err)
 	}
-	return writeText(w, code, formatTable, body)
+	before, isLast := bytes.CutSuffix(text, []byte("]}"))
+	if !isLast {
+		return errors.New("encode table: the rows are not its last field")
+	}
+	return answerBy(w, code, formatTable, func(out *bufio.Writer) error {
+		_, _ = out.Write(before)
+		if err := writeRows(r.Context(), out, objs, include); err != nil {
+			return err
+		}
+		_, _ = out.WriteString("]}")
+		return nil
+	})
+}
+
+// writeRows writes one row after the other, until all are, or nobody waits for
+// them any more.
+func writeRows(ctx context.Context, out *bufio.Writer, objs []*schema.Object, include metav1.IncludeObjectPolicy) error {
+	now := time.Now()
+	for i, o := range objs {
+		if i > 0 {
+			_ = out.WriteByte(',')
+		}
+		row, err := json.Marshal(newRow(o, now, include))
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
+		_, _ = out.Write(row)
+	}
+	return nil
 }
 
 // newTable has the objects as rows, without columns.
@@ -37,9 +70,13 @@ func newTable(revision string, objs []*schema.Object, include metav1.IncludeObje
 	}
 	now := time.Now()
 	for i, o := range objs {
-		t.Rows[i] = metav1.TableRow{Cells: schema.TableCells(o, now), Object: rowObject(o, include)}
+		t.Rows[i] = newRow(o, now, include)
 	}
 	return t
+}
+
+func newRow(o *schema.Object, now time.Time, include metav1.IncludeObjectPolicy) metav1.TableRow {
+	return metav1.TableRow{Cells: schema.TableCells(o, now), Object: rowObject(o, include)}
 }
 
 // rowObject is what stands beside the cells of a row.

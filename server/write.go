@@ -48,7 +48,7 @@ func (k *resource) delete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	opts, err := readDeleteOptions(w, r)
+	opts, err := readDeleteOptions(r)
 	if err != nil {
 		return err
 	}
@@ -134,12 +134,12 @@ func withGeneratedName(obj *schema.Object) (*schema.Object, error) {
 
 // readDeleteOptions reads the body of a DELETE, which may be missing. What is
 // said there about grace and dependents has no meaning for config objects.
-func readDeleteOptions(w http.ResponseWriter, r *http.Request) (metav1.DeleteOptions, error) {
+func readDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 	var opts metav1.DeleteOptions
 	if r.ContentLength == 0 {
 		return opts, nil
 	}
-	body, _, err := readBody(w, r, objectTypes...)
+	body, _, err := readBody(r, objectTypes...)
 	if err != nil || len(body) == 0 {
 		return opts, err
 	}

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"golang.org/x/sync/semaphore"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// What a write takes in memory while it is decoded, checked and encoded follows
+// the text. Measured at 1 MB each, as the most that is live at a time above what
+// there was: YAML in lines 39 times the text, a flow list of one-letter words
+// (a: [b,b,…]) 102 times, one of small maps 126 times; JSON 55 to 92 times,
+// because of the nodes that errors find their lines with. An object that is
+// patched is decoded whole, so its length counts as well.
+const decodeFactor = 128
+
+// Weights of a request to admission.
+const (
+	// smallWork divides the requests into two lines, so that a small one never
+	// waits for large ones. It is what an object of 16 KiB takes.
+	smallWork = 16 << 10 * decodeFactor
+	// bodiesFactor is how many bytes of bodies may wait to be decoded, in
+	// parts of the memory for decoding.
+	bodiesFactor = 4
+	// minLine is the least memory of a line: one request of the largest size
+	// must fit.
+	minLine = 2 * maxBody * decodeFactor
+)
+
+// admission bounds, in bytes, what the writes in progress take together. Who
+// finds no room waits in line until there is some, or until the deadline. Reads
+// and discovery do not come by here: they send what is in memory already, or
+// turn it into something else piece by piece.
+type admission struct {
+	bodies, small, large *semaphore.Weighted
+	lineBytes            int64
+}
+
+// newAdmission makes two lines with that many bytes each.
+func newAdmission(lineBytes int64) *admission {
+	lineBytes = max(lineBytes, minLine)
+	return &admission{
+		bodies:    semaphore.NewWeighted(lineBytes / bodiesFactor),
+		small:     semaphore.NewWeighted(lineBytes),
+		large:     semaphore.NewWeighted(lineBytes),
+		lineBytes: lineBytes,
+	}
+}
+
+// wholeBody is a body that was read already.
+type wholeBody struct {
+	io.Reader
+	text []byte
+}
+
+func (*wholeBody) Close() error { return nil }
+
+// admitted lets a write in when there is memory for its body and then for what
+// is made of it. Reading comes first and by itself: a client that sends slowly
+// holds up only its own body's bytes.
+func (k *resource) admitted(h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		expected := r.ContentLength
+		if expected > maxBody {
+			return errTooLarge()
+		}
+		if expected < 0 {
+			expected = maxBody
+		}
+		releaseBody, err := enter(r.Context(), k.admission.bodies, expected)
+		if err != nil {
+			return err
+		}
+		defer releaseBody()
+		text, err := readAll(w, r)
+		if err != nil {
+			return err
+		}
+		r.Body = &wholeBody{bytes.NewReader(text), text}
+		release, err := k.admission.enter(r.Context(), k.work(r, len(text)))
+		if err != nil {
+			return err
+		}
+		defer release()
+		return h(w, r)
+	}
+}
+
+// work is what a write takes in memory.
+func (k *resource) work(r *http.Request, length int) int64 {
+	if r.Method == http.MethodPatch {
+		if current, err := k.opts.Reads.Get(r.Context(), k.target(r), store.ReadOptions{AtLeast: store.Any}); err == nil {
+			length += len(current.JSON())
+		}
+	}
+	return int64(length) * decodeFactor
+}
+
+// enter waits for room in the line that is for so many bytes.
+func (a *admission) enter(ctx context.Context, bytes int64) (release func(), err error) {
+	line := a.large
+	if bytes <= smallWork {
+		line = a.small
+	}
+	return enter(ctx, line, min(bytes, a.lineBytes))
+}
+
+func enter(ctx context.Context, line *semaphore.Weighted, bytes int64) (release func(), err error) {
+	if err := line.Acquire(ctx, bytes); errors.Is(err, context.Canceled) {
+		return nil, err
+	} else if err != nil {
+		return nil, apierrors.NewTooManyRequests("the server is at the limit of what it decodes at a time; nothing was changed, try again", 1)
+	}
+	return func() { line.Release(bytes) }, nil
+}
+
+// readAll reads a body, up to the bound of one.
+func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	text := make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead)
+	buf := bytes.NewBuffer(text)
+	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, errTooLarge()
+	}
+	if err != nil {
+		return nil, badRequest("read body: %v", err)
+	}
+	return buf.Bytes(), nil
+}

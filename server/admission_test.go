@@ -1,0 +1,113 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// waiting is a store whose creates of large objects wait for the end.
+type waiting struct {
+	store.Interface
+	begun chan string
+	end   chan struct{}
+}
+
+func (s waiting) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
+	if !strings.HasPrefix(obj.Meta.Name, "large") {
+		return s.Interface.Create(ctx, obj)
+	}
+	s.begun <- obj.Meta.Name
+	<-s.end
+	return s.Interface.Create(context.WithoutCancel(ctx), obj)
+}
+
+func largeRule(name string) string {
+	return rule(name, 100, "annotations:", "  payload: "+strings.Repeat("x", 100<<10), "  more: "+strings.Repeat("y", 100<<10))
+}
+
+// TestLargeWritesWaitInLine: more of them than there is memory for wait, and are
+// told to come again when it takes too long. Nobody else waits.
+func TestLargeWritesWaitInLine(t *testing.T) {
+	begun, end := make(chan string, 100), make(chan struct{})
+	w := start(t, func(o *server.Options) {
+		o.Store = waiting{o.Store, begun, end}
+		o.RequestTimeout = 2 * time.Second
+	})
+	const together, more = 10, 3 // 256 MiB are for 2 MiB of text.
+	answers := make(chan answer, together+more)
+	send := func(i int) {
+		answers <- w.do("POST", rulesPath, largeRule(fmt.Sprintf("large-%d", i)), asYAML)
+	}
+	for i := range together {
+		go send(i)
+	}
+	for range together {
+		<-begun
+	}
+	for i := range more {
+		go send(together + i)
+	}
+	w.create("small")
+	w.want(http.StatusOK, "PATCH", rulesPath+"/small", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type: application/merge-patch+json")
+	w.want(http.StatusOK, "GET", rulesPath+"/small", "")
+	w.want(http.StatusOK, "GET", rulesPath, "")
+
+	for range more {
+		got := <-answers
+		if got.StatusCode != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" {
+			t.Errorf("got %d, Retry-After %q, want 429: %s", got.StatusCode, got.Header.Get("Retry-After"), got.text)
+		}
+	}
+	if len(begun) > 0 {
+		t.Errorf("%s began although there was no room", <-begun)
+	}
+	close(end)
+	for range together {
+		if got := <-answers; got.StatusCode != http.StatusCreated {
+			t.Errorf("got %d: %s", got.StatusCode, got.text)
+		}
+	}
+	w.want(http.StatusCreated, "POST", rulesPath, rule("later", 100, "annotations:", "  payload: "+strings.Repeat("x", 200<<10)), asYAML)
+}
+
+// pieces counts what an answer is written in.
+type pieces struct {
+	*httptest.ResponseRecorder
+	largest int
+}
+
+func (p *pieces) Write(b []byte) (int, error) {
+	p.largest = max(p.largest, len(b))
+	return p.ResponseRecorder.Write(b)
+}
+
+// TestListsAreNeverInMemory: whatever the form, a list is written in pieces no
+// larger than an item.
+func TestListsAreNeverInMemory(t *testing.T) {
+	var handler http.Handler
+	w := start(t, func(o *server.Options) { handler = server.New(*o).Handler() })
+	for i := range 20 {
+		w.want(http.StatusCreated, "POST", rulesPath, largeRule(fmt.Sprintf("rule-%d", i)), asYAML)
+	}
+	for _, accept := range []string{"application/json", "application/yaml", "application/json;as=Table;v=v1;g=meta.k8s.io"} {
+		req := httptest.NewRequestWithContext(t.Context(), "GET", rulesPath, nil)
+		req.Header.Set("Accept", accept)
+		out := &pieces{ResponseRecorder: httptest.NewRecorder()}
+		handler.ServeHTTP(out, req)
+		if out.Code != http.StatusOK || out.Body.Len() < 4_000_000 {
+			t.Fatalf("%s: got %d with %d bytes", accept, out.Code, out.Body.Len())
+		}
+		if out.largest > 256<<10 {
+			t.Errorf("%s: a piece of %d bytes", accept, out.largest)
+		}
+	}
+}
