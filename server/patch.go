@@ -13,9 +13,13 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// maxPatchOps bounds one patch. An object is small; whoever needs more sends a
-// PUT.
-const maxPatchOps = 1000
+// Bounds of one patch. An object is small; whoever needs more sends a PUT. It
+// has fewer levels, too, and the library reads what is on one again for each
+// level around it.
+const (
+	maxPatchOps   = 1000
+	maxPatchDepth = 128
+)
 
 func init() {
 	// "copy" operations can double a document again and again; the library
@@ -67,6 +71,8 @@ func readPatch(r *http.Request) (patcher, error) {
 		return nil, err
 	case !json.Valid(body):
 		return nil, malformedJSON(body)
+	case nesting(body) > maxPatchDepth:
+		return nil, badRequest("body: must be nested at most %d levels deep", maxPatchDepth)
 	case media == string(types.JSONPatchType):
 		return jsonPatch(body)
 	}
@@ -106,4 +112,24 @@ func pathOf(op jsonpatch.Operation) string {
 		return "without a path"
 	}
 	return path
+}
+
+// nesting is how deep maps and lists stand in each other in a valid JSON text.
+func nesting(text []byte) int {
+	depth, deepest, quoted := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
 }

@@ -42,6 +42,8 @@ func TestPatch(t *testing.T) {
 		{"strategic", "Content-Type: application/strategic-merge-patch+json", `{}`, 415, "application/merge-patch+json"},
 		{"copies that double", ops, doublingPatch(30), 422, "does not fit"},
 		{"another finalizer", merge, `{"metadata":{"finalizers":["not one"]}}`, 422, "metadata.finalizers[0]"},
+		{"too deep", merge, strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000), 400, "at most 128 levels"},
+		{"brackets in a text", merge, `{"metadata":{"annotations":{"a":"\"` + strings.Repeat("[{", 200) + `"}}}`, 200, "[{[{"},
 		{"too many", ops, "[" + strings.Repeat(`{"op":"test","path":"/kind","value":"RouteRule"},`, 1000) + `{"op":"test","path":"/kind","value":"RouteRule"}]`, 400, "at most 1000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
