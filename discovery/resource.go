@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/pilot-api/pilot-api/envoy/v3"
 )
 
 // digest is a content hash.
@@ -113,14 +115,8 @@ func (p *pool) add(r *resource) *resource {
 	return r
 }
 
-// message is a v3 message with the constraints that Envoy itself checks.
-type message interface {
-	proto.Message
-	ValidateAll() error
-}
-
 // resource encodes a message, unless an equal one is known.
-func (p *pool) resource(typeURL, name string, m message) (*resource, error) {
+func (p *pool) resource(typeURL, name string, m v3.Message) (*resource, error) {
 	hash, err := fingerprint(typeURL, m)
 	if err != nil {
 		return nil, err
@@ -135,9 +131,9 @@ func (p *pool) resource(typeURL, name string, m message) (*resource, error) {
 	return p.add(r), nil
 }
 
-// encode checks and encodes a message. The error is most often a broken
-// constraint: Envoy would refuse the whole answer for it.
-func encode(typeURL, name string, m message) (*resource, error) {
+// encode checks and encodes a message. The error is most often that Envoy would
+// refuse it, and the whole answer with it.
+func encode(typeURL, name string, m v3.Message) (*resource, error) {
 	hash, err := fingerprint(typeURL, m)
 	if err != nil {
 		return nil, err
@@ -145,8 +141,8 @@ func encode(typeURL, name string, m message) (*resource, error) {
 	return encodeAs(hash, typeURL, name, m)
 }
 
-func encodeAs(hash digest, typeURL, name string, m message) (*resource, error) {
-	if err := m.ValidateAll(); err != nil {
+func encodeAs(hash digest, typeURL, name string, m v3.Message) (*resource, error) {
+	if err := v3.Check(m); err != nil {
 		return nil, err
 	}
 	text, err := anyJSON(typeURL, m)
@@ -157,7 +153,7 @@ func encodeAs(hash digest, typeURL, name string, m message) (*resource, error) {
 }
 
 // fingerprint hashes the binary form: that of protojson is not stable.
-func fingerprint(typeURL string, m message) (digest, error) {
+func fingerprint(typeURL string, m v3.Message) (digest, error) {
 	content, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend([]byte(typeURL+"\n"), m)
 	return sum(content), err
 }

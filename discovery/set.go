@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy/v3"
 )
 
 // set is all resources of one type that a view has, by unique names.
@@ -20,9 +21,9 @@ type set struct {
 
 // entry is a message on its way into a set.
 type entry struct {
-	name   string
-	origin diag.Ref
-	message
+	name    string
+	origin  diag.Ref
+	message v3.Message
 }
 
 // newSet encodes and checks. An entry that Envoy would refuse, and with it the
@@ -35,7 +36,7 @@ func newSet(p *pool, typeURL string, entries []entry, last *set) *set {
 		switch {
 		case err != nil:
 			r = last.named(e.name)
-			s.reject(e, r, "breaks a constraint of Envoy: "+err.Error())
+			s.reject(e, r, "would be refused by Envoy: "+err.Error())
 		case s.byName[e.name] != nil:
 			s.reject(e, nil, "has the name of another one")
 			r = nil

@@ -59,15 +59,15 @@ func TestSetOfNothingGoodIsAnError(t *testing.T) {
 
 func TestPoolSharesAcrossGenerations(t *testing.T) {
 	before := &generation{pool: newPool(10, nil)}
-	one, err := before.pool.resource(ClusterType, "a", cluster("a", 1))
+	one, err := before.pool.resource(ClusterType, "a", cluster("a", 1).message)
 	if err != nil {
 		t.Fatal(err)
 	}
 	next := newPool(1, before)
-	if again, _ := next.resource(ClusterType, "a", cluster("a", 1)); again != one {
+	if again, _ := next.resource(ClusterType, "a", cluster("a", 1).message); again != one {
 		t.Error("an unchanged resource was encoded again")
 	}
-	if _, err := next.resource(ClusterType, "b", cluster("b", 1)); err != nil || len(next.now) != 1 {
+	if _, err := next.resource(ClusterType, "b", cluster("b", 1).message); err != nil || len(next.now) != 1 {
 		t.Errorf("a full pool: %v, %d resources", err, len(next.now))
 	}
 }

@@ -18,7 +18,7 @@ func acceptable(r *ir.Route) (*routev3.Route, diag.List) {
 		return closed(r, m, "it compares a prefix with the path without the query, found %q", r.Match.Prefix)
 	}
 	spelled, problems := route(r)
-	if err := spelled.ValidateAll(); err != nil {
+	if err := Check(spelled); err != nil {
 		return closed(r, acceptableMatch(r.Match), "%v", err)
 	}
 	return spelled, problems
@@ -36,16 +36,16 @@ func closed(r *ir.Route, m ir.Match, format string, args ...any) (*routev3.Route
 // acceptableMatch leaves out the conditions that break a constraint.
 func acceptableMatch(m ir.Match) ir.Match {
 	out := ir.Match{Path: m.Path, Prefix: m.Prefix, Regex: m.Regex, IgnoreCase: m.IgnoreCase}
-	if routeMatch(out).ValidateAll() != nil {
+	if Check(routeMatch(out)) != nil {
 		out = ir.Match{}
 	}
 	for _, h := range m.Headers {
-		if headerMatcher(h).ValidateAll() == nil {
+		if Check(headerMatcher(h)) == nil {
 			out.Headers = append(out.Headers, h)
 		}
 	}
 	for _, q := range m.Query {
-		if queryMatcher(q).ValidateAll() == nil {
+		if Check(queryMatcher(q)) == nil {
 			out.Query = append(out.Query, q)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 
 const httpOptionsKey = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
-// longestEjection stands for v1's "no limit": v3 caps a growing ejection time
-// at 300 s by default.
+// longestEjection stands for v1's "no limit", but for a first ejection that is
+// longer: v3 caps a growing ejection time at 300 s by default.
 const longestEjection = 365 * 24 * time.Hour
 
 // Clusters answers CDS. It can say all that the IR can, so the list is empty;
@@ -127,7 +127,7 @@ func outlierDetection(o *ir.OutlierDetection) *clusterv3.OutlierDetection {
 		Interval:           positiveDuration(o.Interval),
 		BaseEjectionTime:   positiveDuration(o.BaseEjectionTime),
 		MaxEjectionPercent: positive(o.MaxEjectionPercent),
-		MaxEjectionTime:    durationpb.New(longestEjection),
+		MaxEjectionTime:    durationpb.New(max(longestEjection, o.BaseEjectionTime)),
 		// Otherwise 10 % of fewer than 10 hosts is nobody.
 		AlwaysEjectOneHost: wrapperspb.Bool(true),
 	}

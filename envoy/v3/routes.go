@@ -16,13 +16,16 @@ import (
 )
 
 // Routes answers RDS for one table; it also stands inline in a listener. A
-// route that breaks a constraint is closed: with it, Envoy would refuse the
+// route that Envoy would not take is closed: with it, Envoy would refuse the
 // whole table, and without it, later routes would take its requests.
 func Routes(t *ir.RouteTable) (*routev3.RouteConfiguration, diag.List) {
 	out := &routev3.RouteConfiguration{
 		Name: t.Name,
 		// One cluster that Envoy refuses must not hold up a whole table.
 		ValidateClusters: wrapperspb.Bool(false),
+	}
+	if longest := longestBody(t); longest > maxInlineBody {
+		out.MaxDirectResponseBodySizeBytes = wrapperspb.UInt32(uint32(longest))
 	}
 	var problems diag.List
 	for _, h := range t.VirtualHosts {
@@ -62,6 +65,18 @@ func route(r *ir.Route) (*routev3.Route, diag.List) {
 	perFilter, problems := filterConfig(r)
 	out.TypedPerFilterConfig = perFilter
 	return out, problems
+}
+
+func longestBody(t *ir.RouteTable) int {
+	longest := 0
+	for _, h := range t.VirtualHosts {
+		for _, r := range h.Routes {
+			if r.Response != nil {
+				longest = max(longest, len(r.Response.Body))
+			}
+		}
+	}
+	return longest
 }
 
 func directResponse(r *ir.DirectResponse) *routev3.Route_DirectResponse {
