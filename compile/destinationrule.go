@@ -81,10 +81,8 @@ func (r *destinationRule) applied(t target, pilot mesh.V1Compatibility) *ir.Clus
 func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 	host := d.complete(rule.spec.GetHost(), rule.ref.Namespace)
 	d.checkShortName(rule.ref, "spec.host", rule.spec.GetHost(), host)
-	d.checkPolicyFields(rule.ref, "spec.trafficPolicy", rule.spec.GetTrafficPolicy())
 	for i, s := range rule.spec.GetSubsets() {
 		at := fmt.Sprintf("spec.subsets[%d]", i)
-		d.checkPolicyFields(rule.ref, at+".trafficPolicy", s.GetTrafficPolicy())
 		d.checkLabels(rule.ref, at+".labels", host, s.GetLabels(), "so requests to the subset fail")
 		if s.GetTrafficPolicy() != nil && s.GetTrafficPolicy().GetOutlierDetection() == nil &&
 			rule.spec.GetTrafficPolicy().GetOutlierDetection() != nil && d.pilot().SubsetsDropOutlierDetection {
@@ -92,10 +90,6 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 				switchHint("subsetsDropOutlierDetection", "that of the rule holds"))
 		}
 	}
-	d.unsupported(rule.ref, "spec", []field{
-		{len(rule.spec.GetExportTo()) > 0 && !slices.Contains(rule.spec.GetExportTo(), "*"), "exportTo", "proxies of every namespace follow it"},
-		{rule.spec.GetWorkloadSelector() != nil, "workloadSelector", "the rule has no effect on fewer callers: every proxy follows it"},
-	})
 	svc := d.service(host)
 	switch first := d.settingsOf.exact(host, d.domain); {
 	case first != rule && first != nil:

@@ -44,9 +44,6 @@ func (p *plan) planGateways() {
 		}
 		p.gateways = append(p.gateways, gw)
 		p.gatewayNames[gw.name()] = true
-		if len(spec.GetSelector()) > 0 {
-			p.notHonoured(gw.ref, "spec.selector", "every router proxy opens the ports")
-		}
 	})
 	p.claimGatewayPorts()
 	p.bindHosts()
@@ -59,10 +56,6 @@ func (p *plan) gatewayServer(ref diag.Ref, at string, server *networking.Server)
 		p.notHonoured(ref, at+".port.protocol", "the server is left out: gateways serve HTTP, HTTP2, GRPC and HTTPS")
 		return nil
 	}
-	p.unsupported(ref, at, []field{
-		{server.GetBind() != "" && server.GetBind() != anyAddress, "bind", "the port is opened at every address"},
-		{server.GetDefaultEndpoint() != "", "defaultEndpoint", "requests go where VirtualServices say"},
-	})
 	tls, ok := p.gatewayTLS(ref, at+".tls", server.GetTls(), protocol == mesh.HTTPS)
 	if !ok {
 		return nil

@@ -12,7 +12,6 @@ import (
 // gatewayTLS is the TLS of a server, nil for plain text; false when it cannot
 // be served at all.
 func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSettings, needed bool) (*ir.ServerTLS, bool) {
-	p.checkServerTLS(ref, at, tls)
 	if !needed {
 		return nil, true
 	}
@@ -52,23 +51,4 @@ func verifiedBy(tls *networking.ServerTLSSettings, own, secret string) string {
 		return ""
 	}
 	return cmp.Or(own, secret)
-}
-
-// checkServerTLS reports what TLS settings say beyond that.
-func (p *plan) checkServerTLS(ref diag.Ref, at string, tls *networking.ServerTLSSettings) {
-	const unverified = "certificates of clients are verified by caCertificates only"
-	p.unsupported(ref, at, []field{
-		{tls.GetHttpsRedirect(), "httpsRedirect", "requests in plain text are served like others"},
-		{len(tls.GetCredentialNames()) > 0, "credentialNames", "a port has one certificate; use credentialName"},
-		{len(tls.GetTlsCertificates()) > 0, "tlsCertificates", "a port has one certificate; use serverCertificate and privateKey"},
-		{tls.GetCaCrl() != "", "caCrl", "revocations are not looked up"},
-		{tls.GetCaCertCredentialName() != "", "caCertCredentialName", "there are no secrets to fetch; use caCertificates"},
-		{len(tls.GetSubjectAltNames()) > 0, "subjectAltNames", unverified},
-		{len(tls.GetVerifyCertificateSpki()) > 0, "verifyCertificateSpki", unverified},
-		{len(tls.GetVerifyCertificateHash()) > 0, "verifyCertificateHash", unverified},
-		{tls.GetInsecureSkipVerify().GetValue() && tls.GetMode() == networking.ServerTLSSettings_MUTUAL, "insecureSkipVerify", "certificates of clients are verified all the same; use SIMPLE"},
-		{tls.GetMinProtocolVersion() != 0, "minProtocolVersion", "Envoy's defaults hold"},
-		{tls.GetMaxProtocolVersion() != 0, "maxProtocolVersion", "Envoy's defaults hold"},
-		{len(tls.GetCipherSuites()) > 0, "cipherSuites", "Envoy's defaults hold"},
-	})
 }

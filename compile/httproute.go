@@ -7,6 +7,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // httpRoutes are the routes of a VirtualService to one port of a service, for
@@ -71,7 +72,7 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 			ResponseHeaders: headerOperations(to.GetHeaders().GetResponse()),
 		})
 	}
-	if mirror, _ := mirrorOf(r.spec); mirror != nil {
+	if mirror, _ := schema.MirrorOf(r.spec); mirror != nil {
 		t := d.target(vs, mirror, own, port)
 		out.targets = append(out.targets, t)
 		route.Mirror = t.cluster.Name
@@ -82,26 +83,10 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 // redirectAt is a redirect of requests that came for the port.
 func redirectAt(r *networking.HTTPRedirect, port *mesh.Port) *ir.Redirect {
 	out := virtualRedirect(r)
-	if portOfRequest(r) {
+	if schema.ToPortOfRequest(r) {
 		out.Port = port.Number
 	}
 	return out
-}
-
-// mirrorOf is where copies of all requests go, and the field that says so; nil
-// when only some are to be copied, which no Envoy of v1 can.
-func mirrorOf(r *networking.HTTPRoute) (*networking.Destination, string) {
-	percentage := r.GetMirrorPercentage()
-	mirror, field := r.GetMirror(), "mirror"
-	if mirror == nil && len(r.GetMirrors()) > 0 {
-		mirror, percentage, field = r.GetMirrors()[0].GetDestination(), r.GetMirrors()[0].GetPercentage(), "mirrors[0].destination"
-	}
-	//lint:ignore SA1019 Old objects have it.
-	old := r.GetMirrorPercent()
-	if percentage != nil && percentage.GetValue() < 100 || old != nil && old.GetValue() < 100 {
-		return nil, field
-	}
-	return mirror, field
 }
 
 // target is where a destination sends requests of one of own's ports.

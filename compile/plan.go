@@ -6,6 +6,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // plan is all that compiling needs and that no view changes. It is made once a
@@ -57,6 +58,7 @@ func newPlan(s *mesh.Snapshot) *plan {
 		versions:     map[labelled]bool{},
 		routed:       map[labelled]bool{},
 	}
+	p.checkLimits()
 	p.planEgressRules()
 	p.planRouteRules()
 	p.planRoutes()
@@ -68,6 +70,16 @@ func newPlan(s *mesh.Snapshot) *plan {
 	p.planIngressRules()
 	p.planGateways()
 	return p
+}
+
+// checkLimits says what cannot be followed of each object by itself; whoever
+// wrote it was warned of the same.
+func (p *plan) checkLimits() {
+	for _, kind := range schema.Kinds() {
+		for _, o := range p.snap.Objects(kind.Kind) {
+			p.problems = append(p.problems, schema.NotHonoured(o)...)
+		}
+	}
 }
 
 // checkNetworking says what is wrong with the networking kinds, with names as

@@ -90,9 +90,6 @@ func (d *domainPlan) checkTCPRoutes(vs *virtualService) {
 }
 
 func (d *domainPlan) checkTCPMatch(ref diag.Ref, at string, m *networking.L4MatchAttributes) {
-	if m.GetSourceSubnet() != "" {
-		d.notHonoured(ref, at+".sourceSubnet", "the match is left out: callers are told apart by labels only")
-	}
 	for _, err := range destinationProblems(m) {
 		d.notHonoured(ref, at+".destinationSubnets", "the match is left out: "+err.Error())
 	}

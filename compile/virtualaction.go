@@ -3,7 +3,6 @@ package compile
 import (
 	"fmt"
 	"net/http"
-	"regexp/syntax"
 	"slices"
 	"time"
 
@@ -26,55 +25,11 @@ func virtualRewrite(r *networking.HTTPRewrite) *ir.Rewrite {
 	return out
 }
 
-// validRewrite holds an expression, and what takes the place of its matches, to
-// RE2: a backslash stands before a group or another backslash.
-func validRewrite(r *networking.RegexRewrite) bool {
-	if r == nil {
-		return true
-	}
-	re, err := syntax.Parse(r.GetMatch(), syntax.Perl)
-	if err != nil {
-		return false
-	}
-	text := r.GetRewrite()
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		i++
-		switch {
-		case i < len(text) && text[i] == '\\':
-		case i < len(text) && text[i] >= '0' && text[i] <= '9' && int(text[i]-'0') <= re.MaxCap():
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// virtualRedirect is nil for one that leads nowhere else.
 func virtualRedirect(r *networking.HTTPRedirect) *ir.Redirect {
-	out := &ir.Redirect{
+	return &ir.Redirect{
 		Scheme: r.GetScheme(), Host: r.GetAuthority(), Port: int(r.GetPort()),
-		Path: r.GetUri(), Prefix: r.GetPrefixRewrite(),
+		Path: r.GetUri(), Prefix: r.GetPrefixRewrite(), Code: int(r.GetRedirectCode()),
 	}
-	if *out == (ir.Redirect{}) && !portOfRequest(r) {
-		return nil
-	}
-	switch code := int(r.GetRedirectCode()); code {
-	case 0, http.StatusMovedPermanently:
-	case http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		out.Code = code
-	default:
-		return nil
-	}
-	return out
-}
-
-// portOfRequest tells whether a redirect goes to the port that was called; each
-// port has routes of its own. The port of the scheme is what is meant without.
-func portOfRequest(r *networking.HTTPRedirect) bool {
-	return r.GetRedirectPort() != nil && r.GetPort() == 0 && r.GetDerivePort() == networking.HTTPRedirect_FROM_REQUEST_PORT
 }
 
 func virtualResponse(r *networking.HTTPDirectResponse) *ir.DirectResponse {

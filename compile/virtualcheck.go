@@ -6,66 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	networking "istio.io/api/networking/v1alpha3"
-
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// checkHTTPFields reports what a route says beyond what Envoys of the v1 API
-// can do.
-func (p *plan) checkHTTPFields(ref diag.Ref, at string, r *networking.HTTPRoute) {
-	p.unsupported(ref, at, []field{
-		{r.GetDelegate() != nil, "delegate", "the route answers 503: routes of other VirtualServices are not taken over; write them here"},
-		{r.GetRedirect() != nil && virtualRedirect(r.GetRedirect()) == nil, "redirect", "the route answers 503: a redirect must change the URL, and answer 301, 302, 303, 307 or 308"},
-	})
-	p.checkRetries(ref, at+".retries", r.GetRetries())
-	p.checkVirtualCORS(ref, at+".corsPolicy", r.GetCorsPolicy())
-	p.checkMirrors(ref, at, r)
-	abort := r.GetFault().GetAbort()
-	p.unsupported(ref, at+".fault", []field{
-		{abort.GetGrpcStatus() != "" || abort.GetHttp2Error() != "", "abort", "requests are aborted with HTTP status 503: proxies know no other errors; use httpStatus"},
-		{r.GetFault().GetDelay().GetExponentialDelay() != nil, "delay.exponentialDelay", "delays are fixed; use fixedDelay"},
-	})
-}
-
-func (p *plan) checkRetries(ref diag.Ref, at string, r *networking.HTTPRetry) {
-	p.unsupported(ref, at, []field{
-		{r.GetRetryOn() != "", "retryOn", "requests are retried on 5xx, connect-failure and refused-stream"},
-		{r.GetRetryRemoteLocalities() != nil, "retryRemoteLocalities", "any instance may be tried again"},
-		{r.GetRetryIgnorePreviousHosts() != nil, "retryIgnorePreviousHosts", "any instance may be tried again"},
-		{r.GetBackoff() != nil, "backoff", "the pause before another try is the proxy's own"},
-	})
-}
-
-func (p *plan) checkVirtualCORS(ref diag.Ref, at string, c *networking.CorsPolicy) {
-	for i, origin := range c.GetAllowOrigins() {
-		if origin.GetExact() == "" {
-			p.notHonoured(ref, fmt.Sprintf("%s.allowOrigins[%d]", at, i), "the origin is left out: only exact ones can be compared")
-		}
-	}
-	if c.GetUnmatchedPreflights() != networking.CorsPolicy_UNSPECIFIED {
-		p.notHonoured(ref, at+".unmatchedPreflights", "preflights of other origins go to the service")
-	}
-}
-
-func (p *plan) checkMirrors(ref diag.Ref, at string, r *networking.HTTPRoute) {
-	mirror, where := mirrorOf(r)
-	if (r.GetMirror() != nil || len(r.GetMirrors()) > 0) && mirror == nil {
-		p.notHonoured(ref, at+"."+where, "no request is copied: Envoys of the v1 API copy all or none")
-	}
-	if len(r.GetMirrors()) > 1 || r.GetMirror() != nil && len(r.GetMirrors()) > 0 {
-		p.notHonoured(ref, at+".mirrors", "requests are copied to the first mirror only")
-	}
-}
-
 // checkVirtualService reports what proxies in its own namespace make of it.
 func (p *plan) checkVirtualService(vs *virtualService) {
-	if to := vs.spec.GetExportTo(); len(to) > 0 && !slices.Contains(to, "*") {
-		p.notHonoured(vs.ref, "spec.exportTo", "proxies of every namespace follow it")
-	}
-	for i := range vs.spec.GetTls() {
-		p.notHonoured(vs.ref, fmt.Sprintf("spec.tls[%d]", i), "Envoys of the v1 API cannot tell TLS connections apart by server name")
-	}
 	home := p.home(vs.ref.Namespace)
 	for i, name := range vs.meshHosts() {
 		home.checkHost(vs, fmt.Sprintf("spec.hosts[%d]", i), name)

@@ -5,13 +5,13 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // readMatches reads the ways to come to the route.
@@ -39,9 +39,9 @@ func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 // itself when it can ask all of them.
 func expressible(m *networking.HTTPMatchRequest) *networking.HTTPMatchRequest {
 	out := proto.CloneOf(m)
-	maps.DeleteFunc(out.GetHeaders(), func(name string, c *networking.StringMatch) bool { return isClaim(name) || badExpression(c) })
+	maps.DeleteFunc(out.GetHeaders(), func(name string, c *networking.StringMatch) bool { return schema.IsClaim(name) || badExpression(c) })
 	maps.DeleteFunc(out.GetWithoutHeaders(), func(name string, c *networking.StringMatch) bool {
-		return isClaim(name) || badExpression(c) || alsoEmpty(c)
+		return schema.IsClaim(name) || badExpression(c) || schema.FitsEmpty(c)
 	})
 	maps.DeleteFunc(out.GetQueryParams(), func(_ string, c *networking.StringMatch) bool { return badExpression(c) })
 	for _, part := range []**networking.StringMatch{&out.Uri, &out.Scheme, &out.Method, &out.Authority} {
@@ -55,47 +55,13 @@ func expressible(m *networking.HTTPMatchRequest) *networking.HTTPMatchRequest {
 	return out
 }
 
-// isClaim tells a condition on a token, which nobody verifies here.
-func isClaim(header string) bool { return strings.HasPrefix(header, "@") }
-
 func badExpression(m *networking.StringMatch) bool {
 	return m.GetRegex() != "" && validRegex(m.GetRegex()) != nil
 }
 
-// anyText is an expression for whatever value.
-const anyText = ".*"
-
-// alsoEmpty tells whether a header that must not be so may neither be empty:
-// Envoy cannot tell that from its absence.
-func alsoEmpty(m *networking.StringMatch) bool {
-	switch kind := m.GetMatchType().(type) {
-	case *networking.StringMatch_Exact:
-		return kind.Exact == ""
-	case *networking.StringMatch_Regex:
-		re, err := regexp.Compile(`^(?:` + kind.Regex + `)$`)
-		return kind.Regex != anyText && (err != nil || re.MatchString(""))
-	}
-	return false
-}
-
-// checkMatch reports conditions that cannot be followed.
+// checkMatch reports expressions that were stored past validation.
 func (p *plan) checkMatch(ref diag.Ref, at string, m *networking.HTTPMatchRequest) {
 	const closed = "requests that fit the other conditions are answered with 503: "
-	for _, name := range slices.Sorted(maps.Keys(m.GetHeaders())) {
-		if isClaim(name) {
-			p.notHonoured(ref, at+".headers["+name+"]", closed+"claims of tokens are not known")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.GetWithoutHeaders())) {
-		if isClaim(name) {
-			p.notHonoured(ref, at+".withoutHeaders["+name+"]", closed+"claims of tokens are not known")
-		} else if alsoEmpty(m.GetWithoutHeaders()[name]) {
-			p.notHonoured(ref, at+".withoutHeaders["+name+"]", closed+"an empty header is not told from one that is not there; use {} to ask for absence")
-		}
-	}
-	if m.GetStatPrefix() != "" {
-		p.notHonoured(ref, at+".statPrefix", "routes have no statistics of their own")
-	}
 	for name, expression := range expressions(m) {
 		if err := validRegex(expression); err != nil {
 			p.report(diag.Problem{
@@ -145,7 +111,7 @@ func virtualMatch(m *networking.HTTPMatchRequest) ir.Match {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.GetWithoutHeaders())) {
 		without := virtualHeader(name, m.GetWithoutHeaders()[name])
-		if without.Regex == anyText {
+		if without.Regex == schema.AnyText {
 			without.Regex, without.Present = "", true
 		}
 		without.Not = true

@@ -85,7 +85,6 @@ func (p *plan) checkWebSockets(vs *virtualService, names []string) {
 }
 
 func (p *plan) httpRoute(ref diag.Ref, at string, entry *networking.HTTPRoute) *httpRoute {
-	p.checkHTTPFields(ref, at, entry)
 	r := &httpRoute{spec: entry, field: at, route: ir.Route{
 		Operation: ref.Name,
 		Timeout:   entry.GetTimeout().AsDuration(),
@@ -103,7 +102,7 @@ func (p *plan) readAction(ref diag.Ref, r *httpRoute) {
 	switch {
 	case r.spec.GetRedirect() != nil:
 		r.route.Redirect = virtualRedirect(r.spec.GetRedirect())
-		r.closed = r.route.Redirect == nil
+		r.closed = !schema.Redirects(r.spec.GetRedirect())
 	case r.spec.GetDirectResponse() != nil:
 		r.route.Response = virtualResponse(r.spec.GetDirectResponse())
 	default:
@@ -129,8 +128,7 @@ func (p *plan) readForwarding(ref diag.Ref, r *httpRoute) {
 	case r.weights == nil:
 		p.notHonoured(ref, r.field, "the route answers 503: it needs a redirect, a directResponse, or destinations of which one has a weight")
 		r.closed = true
-	case !validRewrite(entry.GetRewrite().GetUriRegexRewrite()):
-		p.notHonoured(ref, r.field+".rewrite.uriRegexRewrite", "the route answers 503: match must be an RE2 expression, and rewrite refer to groups that it has")
+	case entry.GetRewrite().GetUriRegexRewrite() != nil && !schema.Rewrites(entry.GetRewrite().GetUriRegexRewrite()):
 		r.closed = true
 	}
 }
@@ -173,7 +171,7 @@ func (vs *virtualService) destinations() []*networking.Destination {
 		for _, to := range r.spec.GetRoute() {
 			out = append(out, to.GetDestination())
 		}
-		if mirror, _ := mirrorOf(r.spec); mirror != nil {
+		if mirror, _ := schema.MirrorOf(r.spec); mirror != nil {
 			out = append(out, mirror)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // checkTarget reports a destination where requests find no endpoint.
@@ -46,7 +47,7 @@ func (d *domainPlan) checkEgressTargets(vs *virtualService) {
 			continue
 		}
 		for _, r := range vs.http {
-			mirror, _ := mirrorOf(r.spec)
+			mirror, _ := schema.MirrorOf(r.spec)
 			for at, to := range r.destinations() {
 				if to == mirror || d.complete(to.GetHost(), vs.ref.Namespace) != own.Hostname || to.GetSubset() != "" {
 					d.notHonoured(vs.ref, at, fmt.Sprintf("requests for %s, the host of an EgressRule, go to that host only", own.Hostname))
@@ -83,7 +84,7 @@ func (r *httpRoute) destinations() iter.Seq2[string, *networking.Destination] {
 				return
 			}
 		}
-		if mirror, where := mirrorOf(r.spec); mirror != nil {
+		if mirror, where := schema.MirrorOf(r.spec); mirror != nil {
 			yield(r.field+"."+where, mirror)
 		}
 	}

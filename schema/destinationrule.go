@@ -21,6 +21,7 @@ func init() {
 		},
 		newSpec: decodeProto[networking.DestinationRule],
 		check:   checkAs(checkDestinationRule),
+		limits:  checkAs(destinationRuleLimits),
 	})
 }
 

@@ -130,6 +130,9 @@ func (d *draft) checkSpec(tree map[string]any) {
 			d.put(p)
 		}
 	}
+	if d.list.Err() == nil {
+		d.put(d.kind.beyond(d.typed)...)
+	}
 }
 
 // prune takes away the nearest field around something that is broken, so that

@@ -24,6 +24,7 @@ func init() {
 		},
 		newSpec: decodeProto[networking.Gateway],
 		check:   checkAs(checkGateway),
+		limits:  checkAs(gatewayLimits),
 	})
 }
 

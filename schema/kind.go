@@ -41,6 +41,9 @@ type Kind struct {
 	// JSON Schema. Field paths start with "spec"; object and position are
 	// filled in by the caller.
 	check func(spec any) diag.List
+	// limits tells what a typed spec says and no proxy follows, as warnings;
+	// nil when all is followed.
+	limits func(spec any) diag.List
 }
 
 // Column is one column of a table. Wide columns are only shown when asked.

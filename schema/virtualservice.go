@@ -24,6 +24,7 @@ func init() {
 		},
 		newSpec: decodeProto[networking.VirtualService],
 		check:   checkAs(checkVirtualService),
+		limits:  checkAs(virtualServiceLimits),
 	})
 }
 

@@ -1,36 +1,48 @@
-package compile
+package schema
 
 import (
 	"fmt"
+	"slices"
 
 	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// checkPolicyFields reports what a policy says beyond what Envoys of the v1 API
-// can do.
-func (p *plan) checkPolicyFields(ref diag.Ref, at string, policy *networking.TrafficPolicy) {
-	p.checkLoadBalancer(ref, at+".loadBalancer", policy.GetLoadBalancer())
-	p.checkConnectionPool(ref, at+".connectionPool", policy.GetConnectionPool())
-	p.checkOutlierDetection(ref, at+".outlierDetection", policy.GetOutlierDetection())
-	p.checkClientTLS(ref, at+".tls", policy.GetTls())
-	p.unsupported(ref, at, []field{
+func destinationRuleLimits(r *networking.DestinationRule) diag.List {
+	var p problems
+	p.policyLimits("spec.trafficPolicy", r.GetTrafficPolicy())
+	for i, s := range r.GetSubsets() {
+		p.policyLimits(indexField("spec.subsets", i)+".trafficPolicy", s.GetTrafficPolicy())
+	}
+	p.notFollowed("spec", []unmet{
+		{len(r.GetExportTo()) > 0 && !slices.Contains(r.GetExportTo(), "*"), "exportTo", "proxies of every namespace follow it"},
+		{r.GetWorkloadSelector() != nil, "workloadSelector", "the rule has no effect on fewer callers: every proxy follows it"},
+	})
+	return p.list
+}
+
+func (p *problems) policyLimits(at string, policy *networking.TrafficPolicy) {
+	p.loadBalancerLimits(at+".loadBalancer", policy.GetLoadBalancer())
+	p.poolLimits(at+".connectionPool", policy.GetConnectionPool())
+	p.outlierLimits(at+".outlierDetection", policy.GetOutlierDetection())
+	p.clientTLSLimits(at+".tls", policy.GetTls())
+	p.notFollowed(at, []unmet{
 		{policy.GetTunnel() != nil, "tunnel", "connections are not tunnelled"},
 		{policy.GetProxyProtocol() != nil, "proxyProtocol", "connections start without a PROXY header"},
 		{policy.GetRetryBudget() != nil, "retryBudget", "retries are limited by connectionPool.http.maxRetries only"},
 	})
 	for i, own := range policy.GetPortLevelSettings() {
-		p.checkPolicyFields(ref, fmt.Sprintf("%s.portLevelSettings[%d]", at, i), &networking.TrafficPolicy{
+		p.policyLimits(fmt.Sprintf("%s.portLevelSettings[%d]", at, i), &networking.TrafficPolicy{
 			LoadBalancer: own.GetLoadBalancer(), ConnectionPool: own.GetConnectionPool(),
 			OutlierDetection: own.GetOutlierDetection(), Tls: own.GetTls(),
 		})
 	}
 }
 
-func (p *plan) checkLoadBalancer(ref diag.Ref, at string, lb *networking.LoadBalancerSettings) {
+func (p *problems) loadBalancerLimits(at string, lb *networking.LoadBalancerSettings) {
 	warmup := lb.GetWarmupDurationSecs() != nil || lb.GetWarmup() != nil
-	p.unsupported(ref, at, []field{
+	p.notFollowed(at, []unmet{
 		{lb.GetConsistentHash() != nil, "consistentHash", "requests are not hashed; they go round robin"},
 		{lb.GetLocalityLbSetting() != nil, "localityLbSetting", "instances of all localities are alike"},
 		{lb.GetZoneAwareLbSetting() != nil, "zoneAwareLbSetting", "instances of all zones are alike"},
@@ -38,10 +50,10 @@ func (p *plan) checkLoadBalancer(ref diag.Ref, at string, lb *networking.LoadBal
 	})
 }
 
-func (p *plan) checkConnectionPool(ref diag.Ref, at string, pool *networking.ConnectionPoolSettings) {
+func (p *problems) poolLimits(at string, pool *networking.ConnectionPoolSettings) {
 	tcp, http := pool.GetTcp(), pool.GetHttp()
 	const idle = "idle connections stay open for as long as Envoy's default"
-	p.unsupported(ref, at, []field{
+	p.notFollowed(at, []unmet{
 		{tcp.GetTcpKeepalive() != nil, "tcp.tcpKeepalive", "the machine's settings hold"},
 		{tcp.GetMaxConnectionDuration() != nil, "tcp.maxConnectionDuration", "connections may last for any time"},
 		{tcp.GetIdleTimeout() != nil, "tcp.idleTimeout", idle},
@@ -53,8 +65,8 @@ func (p *plan) checkConnectionPool(ref diag.Ref, at string, pool *networking.Con
 	})
 }
 
-func (p *plan) checkOutlierDetection(ref diag.Ref, at string, o *networking.OutlierDetection) {
-	p.unsupported(ref, at, []field{
+func (p *problems) outlierLimits(at string, o *networking.OutlierDetection) {
+	p.notFollowed(at, []unmet{
 		{o.GetSplitExternalLocalOriginErrors(), "splitExternalLocalOriginErrors", "errors of both origins count together"},
 		{o.GetConsecutiveLocalOriginFailures() != nil, "consecutiveLocalOriginFailures", "use consecutive5xxErrors"},
 		{o.GetConsecutiveGatewayErrors() != nil, "consecutiveGatewayErrors", "use consecutive5xxErrors"},
@@ -63,10 +75,10 @@ func (p *plan) checkOutlierDetection(ref diag.Ref, at string, o *networking.Outl
 	})
 }
 
-func (p *plan) checkClientTLS(ref diag.Ref, at string, tls *networking.ClientTLSSettings) {
+func (p *problems) clientTLSLimits(at string, tls *networking.ClientTLSSettings) {
 	mode := tls.GetMode()
 	own := mode == networking.ClientTLSSettings_SIMPLE || mode == networking.ClientTLSSettings_MUTUAL
-	p.unsupported(ref, at, []field{
+	p.notFollowed(at, []unmet{
 		{tls.GetCredentialName() != "", "credentialName", "there are no secrets to fetch; name files of the proxy's machine"},
 		{tls.GetCaCrl() != "", "caCrl", "revocations are not looked up"},
 		{own && tls.GetCaCertificates() == "" && !tls.GetInsecureSkipVerify().GetValue(), "caCertificates", "the endpoints are not verified: name a file with their authorities"},

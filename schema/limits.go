@@ -1,0 +1,42 @@
+package schema
+
+import "github.com/pilot-api/pilot-api/diag"
+
+// NotHonoured is what an object says and no proxy follows, as far as it is seen
+// from the object alone. Decode warns of the same, unless it refuses the object.
+// One that does not decode says nothing.
+func NotHonoured(o *Object) diag.List {
+	spec, err := o.Spec()
+	if err != nil || o.Kind.limits == nil {
+		return nil
+	}
+	list := o.Kind.limits(spec)
+	for i := range list {
+		list[i].Object = o.Key().Ref()
+	}
+	return list
+}
+
+// beyond is the limits of the kind that the spec goes beyond.
+func (k *Kind) beyond(spec any) diag.List {
+	if k.limits == nil {
+		return nil
+	}
+	return k.limits(spec)
+}
+
+// unmet is a part of an object that may be set and is not followed.
+type unmet struct {
+	set     bool
+	path    string
+	message string
+}
+
+// notFollowed warns of those that are set.
+func (p *problems) notFollowed(at string, fields []unmet) {
+	for _, f := range fields {
+		if f.set {
+			p.warn(at+"."+f.path, f.message)
+		}
+	}
+}

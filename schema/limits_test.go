@@ -1,0 +1,59 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// TestNotHonoured: what no proxy follows is told to whoever writes it, with its
+// place, and again of the object as it is stored.
+func TestNotHonoured(t *testing.T) {
+	const (
+		virtual     = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: x}\nspec:\n  hosts: [a]\n"
+		destination = "apiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: x}\nspec:\n  host: a\n"
+		gateway     = "apiVersion: networking.istio.io/v1\nkind: Gateway\nmetadata: {name: x}\nspec:\n"
+	)
+	for name, tc := range map[string]struct {
+		text string
+		want string // what the field ends in
+	}{
+		"claim":          {virtual + "  gateways: [g]\n  http: [{match: [{headers: {\"@request.auth.claims.a\": {exact: b}}}], route: [{destination: {host: a}}]}]\n", "headers[@request.auth.claims.a]"},
+		"no empty value": {virtual + "  http: [{match: [{withoutHeaders: {a: {regex: \"b*\"}}}], route: [{destination: {host: a}}]}]\n", "withoutHeaders.a"},
+		"delegate":       {virtual + "  http: [{delegate: {name: y}}]\n", "http[0].delegate"},
+		"redirect code":  {virtual + "  http: [{redirect: {uri: /a, redirectCode: 305}}]\n", "http[0].redirect"},
+		"abort of gRPC":  {virtual + "  http: [{fault: {abort: {grpcStatus: UNAVAILABLE, percentage: {value: 100}}}, route: [{destination: {host: a}}]}]\n", "fault.abort"},
+		"substitution":   {virtual + "  http: [{rewrite: {uriRegexRewrite: {match: a, rewrite: '\\2'}}, route: [{destination: {host: a}}]}]\n", "uriRegexRewrite"},
+		"secret":         {destination + "  trafficPolicy: {tls: {mode: SIMPLE, credentialName: c}}\n", "tls.credentialName"},
+		"port level":     {destination + "  trafficPolicy: {portLevelSettings: [{port: {number: 80}, tls: {mode: SIMPLE, credentialName: c}}]}\n", "portLevelSettings[0].tls.credentialName"},
+		"subset":         {destination + "  subsets: [{name: v, labels: {a: b}, trafficPolicy: {tls: {mode: SIMPLE, credentialName: c}}}]\n", "subsets[0].trafficPolicy.tls.credentialName"},
+		"gateway":        {gateway + "  servers: [{port: {number: 443, name: https, protocol: HTTPS}, hosts: [a.example], tls: {mode: SIMPLE, credentialName: c, cipherSuites: [ECDHE-RSA-AES256-GCM-SHA384]}}]\n", "servers[0].tls.cipherSuites"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, list := Decode([]byte(tc.text), Options{File: "x.yaml"})
+			if o == nil {
+				t.Fatal(list)
+			}
+			told := func(p diag.Problem) bool { return strings.HasSuffix(p.Field, tc.want) }
+			i := slices.IndexFunc(list, told)
+			if i < 0 {
+				t.Fatalf("nobody is warned: %v", list)
+			}
+			if list[i].Position == nil || list[i].Severity != diag.Warning {
+				t.Errorf("want a warning with its place, got %+v", list[i])
+			}
+			warned := slices.DeleteFunc(slices.Clone(list), func(p diag.Problem) bool { return !told(p) })
+			stored := slices.DeleteFunc(NotHonoured(o), func(p diag.Problem) bool { return !told(p) })
+			for i := range warned {
+				warned[i].Position = nil
+			}
+			if d := cmp.Diff(warned, stored); d != "" {
+				t.Errorf("told otherwise of what is stored (-warned +stored):\n%s", d)
+			}
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+func virtualServiceLimits(s *networking.VirtualService) diag.List {
+	var p problems
+	for i, r := range s.GetHttp() {
+		at := indexField("spec.http", i)
+		p.routeLimits(at, r)
+		for j, m := range r.GetMatch() {
+			p.matchLimits(indexField(at+".match", j), m)
+		}
+	}
+	for i := range s.GetTls() {
+		p.warn(indexField("spec.tls", i), "TLS connections are not told apart by server name")
+	}
+	for i, r := range s.GetTcp() {
+		for j, m := range r.GetMatch() {
+			if m.GetSourceSubnet() != "" {
+				p.warn(fmt.Sprintf("spec.tcp[%d].match[%d].sourceSubnet", i, j), "the match is left out: callers are told apart by labels only")
+			}
+		}
+	}
+	if to := s.GetExportTo(); len(to) > 0 && !slices.Contains(to, "*") {
+		p.warn("spec.exportTo", "proxies of every namespace follow it")
+	}
+	return p.list
+}
+
+// closedMatch begins what is said of a condition that cannot be asked.
+const closedMatch = "requests that fit the other conditions are answered with 503: "
+
+func (p *problems) matchLimits(at string, m *networking.HTTPMatchRequest) {
+	p.claimLimits(at+".headers", m.GetHeaders())
+	p.claimLimits(at+".withoutHeaders", m.GetWithoutHeaders())
+	for _, name := range slices.Sorted(maps.Keys(m.GetWithoutHeaders())) {
+		if !IsClaim(name) && FitsEmpty(m.GetWithoutHeaders()[name]) {
+			p.warn(keyField(at+".withoutHeaders", name), closedMatch+"an empty header is not told from one that is not there; use {} to ask for absence")
+		}
+	}
+	if m.GetStatPrefix() != "" {
+		p.warn(at+".statPrefix", "routes have no statistics of their own")
+	}
+}
+
+func (p *problems) claimLimits(at string, conditions map[string]*networking.StringMatch) {
+	for _, name := range slices.Sorted(maps.Keys(conditions)) {
+		if IsClaim(name) {
+			p.warn(keyField(at, name), closedMatch+"claims of tokens are not known")
+		}
+	}
+}
+
+func (p *problems) routeLimits(at string, r *networking.HTTPRoute) {
+	p.notFollowed(at, []unmet{
+		{r.GetDelegate() != nil, "delegate", "the route answers 503: routes of other VirtualServices are not taken over; write them here"},
+		{r.GetRewrite().GetUriRegexRewrite() != nil && !Rewrites(r.GetRewrite().GetUriRegexRewrite()), "rewrite.uriRegexRewrite",
+			"the route answers 503: rewrite must refer to groups that match has, and to nothing else with a backslash"},
+		{r.GetRedirect() != nil && !Redirects(r.GetRedirect()), "redirect", "the route answers 503: a redirect must change the URL, and answer 301, 302, 303, 307 or 308"},
+	})
+	p.retryLimits(at+".retries", r.GetRetries())
+	p.corsLimits(at+".corsPolicy", r.GetCorsPolicy())
+	p.mirrorLimits(at, r)
+	abort := r.GetFault().GetAbort()
+	p.notFollowed(at+".fault", []unmet{
+		{abort.GetGrpcStatus() != "" || abort.GetHttp2Error() != "", "abort", "requests are aborted with HTTP status 503: proxies know no other errors; use httpStatus"},
+		{r.GetFault().GetDelay().GetExponentialDelay() != nil, "delay.exponentialDelay", "delays are fixed; use fixedDelay"},
+	})
+}
+
+func (p *problems) retryLimits(at string, r *networking.HTTPRetry) {
+	p.notFollowed(at, []unmet{
+		{r.GetRetryOn() != "", "retryOn", "requests are retried on 5xx, connect-failure and refused-stream"},
+		{r.GetRetryRemoteLocalities() != nil, "retryRemoteLocalities", "any instance may be tried again"},
+		{r.GetRetryIgnorePreviousHosts() != nil, "retryIgnorePreviousHosts", "any instance may be tried again"},
+		{r.GetBackoff() != nil, "backoff", "the pause before another try is the proxy's own"},
+	})
+}
+
+func (p *problems) corsLimits(at string, c *networking.CorsPolicy) {
+	for i, origin := range c.GetAllowOrigins() {
+		if origin.GetExact() == "" {
+			p.warn(fmt.Sprintf("%s.allowOrigins[%d]", at, i), "the origin is left out: only exact ones can be compared")
+		}
+	}
+	if c.GetUnmatchedPreflights() != networking.CorsPolicy_UNSPECIFIED {
+		p.warn(at+".unmatchedPreflights", "preflights of other origins go to the service")
+	}
+}
+
+func (p *problems) mirrorLimits(at string, r *networking.HTTPRoute) {
+	mirror, where := MirrorOf(r)
+	if (r.GetMirror() != nil || len(r.GetMirrors()) > 0) && mirror == nil {
+		p.warn(at+"."+where, "no request is copied: Envoys of the v1 API copy all or none")
+	}
+	if len(r.GetMirrors()) > 1 || r.GetMirror() != nil && len(r.GetMirrors()) > 0 {
+		p.warn(at+".mirrors", "requests are copied to the first mirror only")
+	}
+}
