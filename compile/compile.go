@@ -17,7 +17,7 @@
 //	                      and what is wrong with them (virtualcheck.go,
 //	                      virtualtargets.go, virtualports.go)
 //	destinationrule.go    DestinationRules, and what their policies change in a
-//	                      cluster (trafficpolicy.go, policycheck.go)
+//	                      cluster (trafficpolicy.go)
 //	gateway.go            Gateways (gatewaytls.go), and who has which host at
 //	                      them (binding.go)
 //
