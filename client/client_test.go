@@ -190,9 +190,9 @@ func TestUnansweredIsNotUnreached(t *testing.T) {
 	t.Cleanup(hangUp.Close)
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	for url, want := range map[string]bool{hangUp.URL: true, gone.URL: false} {
+	for url, want := range map[string]error{hangUp.URL: store.ErrOutcomeUnknown, gone.URL: store.ErrUnavailable} {
 		_, err := connect(t, url, client.Options{}).CreateText(t.Context(), client.Text{Kind: routeRules(t), Namespace: "books"})
-		if got := errors.Is(err, client.ErrNoAnswer); got != want || !errors.Is(err, store.ErrUnavailable) {
+		if got := errors.Is(err, client.ErrNoAnswer); got != (want == store.ErrOutcomeUnknown) || !errors.Is(err, want) {
 			t.Errorf("error %v: ErrNoAnswer %v, want %v", err, got, want)
 		}
 	}

@@ -25,6 +25,13 @@ func behind(tb testing.TB, s store.Interface) *client.Client {
 }
 
 func TestContract(t *testing.T) {
-	storetest.Run(t, func(tb testing.TB) store.Interface { return behind(tb, memory.New()) },
-		storetest.Capabilities{SingleOps: true})
+	behindHTTP := map[store.Interface]*memory.Store{}
+	storetest.Run(t, func(tb testing.TB) store.Interface {
+		mem := memory.New()
+		c := behind(tb, mem)
+		behindHTTP[c] = mem
+		return c
+	}, storetest.Capabilities{SingleOps: true, Compact: func(_ testing.TB, s store.Interface, revision int64) {
+		behindHTTP[s].Compact(revision)
+	}})
 }

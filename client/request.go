@@ -34,7 +34,8 @@ var (
 	// for. The URL given to New may be wrong, or the server of another version.
 	ErrNoPath = errors.New("the server has no such path")
 	// ErrNoAnswer: the server was reached, and the connection broke or time
-	// ran out before its answer. A write may or may not have been done.
+	// ran out before its answer. For a write this is store.ErrOutcomeUnknown,
+	// for a read store.ErrUnavailable.
 	ErrNoAnswer = errors.New("no answer came")
 )
 
@@ -56,11 +57,30 @@ func (c *Client) call(ctx context.Context, r request, limit int64) ([]byte, erro
 	}
 	resp, err := c.send(ctx, r)
 	if err != nil {
-		return nil, err
+		return nil, r.doubt(err)
 	}
 	defer resp.Body.Close()
-	return readBody(resp.Body, limit)
+	body, err := readBody(resp.Body, limit)
+	return body, r.doubt(err)
 }
+
+// doubt is an error as it is for a read. For a write, one that does not say what
+// became of it is ErrOutcomeUnknown.
+func (r request) doubt(err error) error {
+	var e *store.Error
+	if r.method == http.MethodGet || !errors.As(err, &e) {
+		return err
+	}
+	if errors.Is(err, ErrNoAnswer) || errors.Is(err, errInBetween) || errors.Is(e.Kind, context.DeadlineExceeded) {
+		unknown := *e
+		unknown.Kind = store.ErrOutcomeUnknown
+		return &unknown
+	}
+	return err
+}
+
+// errInBetween: something between the server and us answered in its place.
+var errInBetween = errors.New("the body is no Status of a pilot-api server")
 
 // send returns a good answer, its body still open, or the error that a bad one
 // stands for.
@@ -120,7 +140,7 @@ func answerError(r request, resp *http.Response) error {
 	}
 	text, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
 	text = text[:min(len(text), 200)]
-	err = fmt.Errorf("%s %s: %s, and the body is no Status of a pilot-api server: %q", r.method, r.url, resp.Status, text)
+	err = fmt.Errorf("%s %s: %s, and %w: %q", r.method, r.url, resp.Status, errInBetween, text)
 	switch resp.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return &store.Error{Kind: store.ErrUnavailable, Cause: err}

@@ -4,21 +4,26 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 var ruleResource = schema.GroupVersionResource{Group: "config.istio.io", Version: "v1alpha2", Resource: "routerules"}
@@ -108,6 +113,92 @@ func TestInformer(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
+}
+
+// TestRetryWatcherLearnsOfTheEnd: one that asks for changes that are no longer
+// kept is told so, and does not ask for ever.
+func TestRetryWatcherLearnsOfTheEnd(t *testing.T) {
+	w := start(t)
+	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := w.create("a").Metadata.ResourceVersion
+	w.store.Compact(mustRevision(t, w.put("a", 50)))
+	rules := client.Resource(ruleResource).Namespace("default")
+	retry, err := watchtools.NewRetryWatcherWithContext(t.Context(), old, ruleWatcher{rules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := <-retry.ResultChan()
+	if err := apierrors.FromObject(event.Object); event.Type != watch.Error || !apierrors.IsResourceExpired(err) {
+		t.Errorf("told %s %v", event.Type, err)
+	}
+	<-retry.Done()
+}
+
+// ruleWatcher is a resource as a RetryWatcher wants it.
+type ruleWatcher struct{ dynamic.ResourceInterface }
+
+func (r ruleWatcher) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	return r.Watch(ctx, opts)
+}
+
+// TestInformerSurvivesCompaction: one whose watch cannot go on lists again.
+func TestInformerSurvivesCompaction(t *testing.T) {
+	stop := make(chan struct{})
+	var compacted atomic.Bool
+	w := start(t, func(o *server.Options) { o.Reads = &interrupted{Reader: o.Reads, stop: stop, compacted: &compacted} })
+	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.create("a")
+	seen := make(chan string, 100)
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
+	if _, err := factory.ForResource(ruleResource).Informer().AddEventHandler(tell(seen)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	defer cancel()
+	if got := <-seen; got != "add a" {
+		t.Fatalf("got %q first", got)
+	}
+	w.put("a", 40)
+	w.store.Compact(mustRevision(t, w.put("a", 50)))
+	compacted.Store(true)
+	close(stop)
+	for got := range seen {
+		if got == "update a" {
+			break
+		}
+	}
+}
+
+// interrupted holds back its first watches, ends them when told to, and is
+// itself again from then on.
+type interrupted struct {
+	store.Reader
+	stop      chan struct{}
+	compacted *atomic.Bool
+}
+
+func (i *interrupted) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
+	if i.compacted.Load() {
+		return i.Reader.Watch(ctx, scope, after)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w, err := i.Reader.Watch(ctx, scope, after)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	first := make(chan store.Batch, 1)
+	first <- store.Batch{Revision: after}
+	go func() { <-i.stop; cancel(); close(first) }()
+	return failingWatcher{w, first, &store.Error{Kind: store.ErrUnavailable}}, nil
 }
 
 // tell writes what an informer reports.

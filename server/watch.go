@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 )
 
 // watch answers ?watch=true on a collection. Whatever can fail, fails before
-// the stream begins, with a real status code; a compacted revision is a 410.
+// the stream begins, with a real status code. Only a revision that is gone is
+// told in the stream, as Kubernetes does: its clients take that for "list
+// again", and a status code of 410 for "try again".
 func (k *resource) watch(w http.ResponseWriter, r *http.Request) error {
 	asked, err := k.watchRequest(r)
 	if err != nil {
@@ -31,7 +34,11 @@ func (k *resource) watch(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	begun, err := k.beginWatch(ctx, asked)
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrExpired), errors.Is(err, store.ErrSlow):
+		newStream(w, k, asked).writeEnd(err)
+		return nil
+	case err != nil:
 		return err
 	}
 	stream := newStream(w, k, asked)

@@ -226,10 +226,9 @@ func TestWatchCompacted(t *testing.T) {
 	w := start(t)
 	created := w.create("a")
 	w.store.Compact(mustRevision(t, w.put("a", 50)))
-	st := w.want(http.StatusGone, "GET", rulesPath+"?watch=true&resourceVersion="+created.Metadata.ResourceVersion, "").status(t)
-	if st.Reason != metav1.StatusReasonExpired {
-		t.Errorf("reason %s", st.Reason)
-	}
+	watch := w.watch("&allowWatchBookmarks=true&resourceVersion=" + created.Metadata.ResourceVersion)
+	watch.want("ERROR 410")
+	watch.wantEnd()
 	w.want(http.StatusGone, "GET", rulesPath+"?resourceVersionMatch=Exact&resourceVersion="+created.Metadata.ResourceVersion, "")
 }
 

@@ -20,6 +20,10 @@ var (
 	ErrSlow        = errors.New("watcher too slow")
 	ErrUnavailable = errors.New("store unavailable")
 	ErrTooLarge    = errors.New("too large")
+	// ErrOutcomeUnknown: a write was sent on its way and no answer came, so it
+	// may or may not have been done. Whoever repeats it may do it twice; look
+	// first. All other errors of a write mean that nothing was written.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
 // Error is a failed operation: which object, which kind of failure (one of the

@@ -17,6 +17,7 @@ import (
 const (
 	causeFuture metav1.CauseType = metav1.CauseTypeResourceVersionTooLarge
 	causeSlow   metav1.CauseType = "WatcherTooSlow"
+	causeUnsure metav1.CauseType = "OutcomeUnknown"
 )
 
 // statusRow is one kind of failure as it goes over the wire. The reasons and
@@ -27,7 +28,10 @@ type statusRow struct {
 	code   int32
 	reason metav1.StatusReason
 	cause  metav1.CauseType
-	retry  int32 // seconds after which to try again, 0 for "not like this"
+	// retry is the seconds after which to try again, 0 for "not like this".
+	// Kubernetes clients repeat even a create by themselves when they are
+	// told, so only what was certainly not done may have it.
+	retry int32
 }
 
 // statusTable is read both ways, the first row that matches counts.
@@ -39,9 +43,10 @@ var statusTable = []statusRow{
 	{kind: ErrSlow, code: http.StatusGone, reason: metav1.StatusReasonExpired, cause: causeSlow},
 	{kind: ErrExpired, code: http.StatusGone, reason: metav1.StatusReasonExpired},
 	{kind: ErrFuture, code: http.StatusGatewayTimeout, reason: metav1.StatusReasonTimeout, cause: causeFuture, retry: 1},
+	{kind: ErrOutcomeUnknown, code: http.StatusGatewayTimeout, reason: metav1.StatusReasonTimeout, cause: causeUnsure},
 	{kind: ErrUnavailable, code: http.StatusServiceUnavailable, reason: metav1.StatusReasonServiceUnavailable, retry: 1},
 	{kind: ErrTooLarge, code: http.StatusRequestEntityTooLarge, reason: metav1.StatusReasonRequestEntityTooLarge},
-	{kind: context.DeadlineExceeded, code: http.StatusGatewayTimeout, reason: metav1.StatusReasonTimeout, retry: 1},
+	{kind: context.DeadlineExceeded, code: http.StatusGatewayTimeout, reason: metav1.StatusReasonTimeout},
 	{kind: ErrUnavailable, code: http.StatusGatewayTimeout, reason: metav1.StatusReasonServerTimeout, retry: 1},
 	{kind: ErrUnavailable, code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests, retry: 1},
 	// A request that the server cannot even read is invalid to the caller.

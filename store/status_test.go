@@ -34,6 +34,7 @@ func TestStatusKeepsTheKind(t *testing.T) {
 		{store.ErrUnavailable, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable},
 		{store.ErrTooLarge, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge},
 		{context.DeadlineExceeded, http.StatusGatewayTimeout, metav1.StatusReasonTimeout},
+		{store.ErrOutcomeUnknown, http.StatusGatewayTimeout, metav1.StatusReasonTimeout},
 	} {
 		err := fmt.Errorf("wrapped: %w", &store.Error{Kind: c.kind, Key: reviews})
 		status := store.ToStatus(err)
@@ -44,10 +45,25 @@ func TestStatusKeepsTheKind(t *testing.T) {
 		for _, other := range []error{
 			store.ErrNotFound, store.ErrExists, store.ErrConflict, store.ErrInvalid, store.ErrExpired,
 			store.ErrFuture, store.ErrSlow, store.ErrUnavailable, store.ErrTooLarge, context.DeadlineExceeded,
+			store.ErrOutcomeUnknown,
 		} {
 			if got, want := errors.Is(back, other), errors.Is(c.kind, other); got != want {
 				t.Errorf("%v came back as %v: errors.Is(%v) is %v", c.kind, back, other, got)
 			}
+		}
+	}
+}
+
+// TestOnlyWhatWasNotDoneIsToBeRepeated: client-go sends even a create again
+// when the Status says after how many seconds.
+func TestOnlyWhatWasNotDoneIsToBeRepeated(t *testing.T) {
+	for kind, want := range map[error]bool{
+		store.ErrUnavailable: true, store.ErrFuture: true,
+		store.ErrOutcomeUnknown: false, context.DeadlineExceeded: false, context.Canceled: false, errors.New("any"): false,
+	} {
+		details := store.ToStatus(kind).Details
+		if got := details != nil && details.RetryAfterSeconds > 0; got != want {
+			t.Errorf("%v is to be repeated: %v, want %v", kind, got, want)
 		}
 	}
 }

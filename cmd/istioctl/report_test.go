@@ -69,7 +69,7 @@ func TestServerLostOnTheWay(t *testing.T) {
 	}
 	for _, want := range []string{
 		"error: routerule/r2: no answer came from " + srv.URL,
-		"; it may or may not be created: run 'istioctl apply' to be sure\n",
+		"; it may or may not be created: look with 'istioctl get routerule r2 -n default', or run 'istioctl apply' to be sure\n",
 		"\nrouterule/r12 not sent\n… and 7 more not sent\n2 created, 1 failed, 17 not sent\n",
 	} {
 		if !strings.Contains(stderr, want) {
@@ -77,7 +77,7 @@ func TestServerLostOnTheWay(t *testing.T) {
 		}
 	}
 	_, stderr, _ = run(t, srv.URL, "", "delete", "rr", "r0")
-	if want := "may or may not be deleted: run it again with --ignore-not-found"; !strings.Contains(stderr, want) {
+	if want := "may or may not be deleted: look with 'istioctl get routerule r0 -n default', or run it again with --ignore-not-found"; !strings.Contains(stderr, want) {
 		t.Errorf("stderr of delete misses %q:\n%s", want, stderr)
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -118,7 +117,7 @@ func (s *session) take(ctx context.Context, r *report, st step) (lost bool) {
 	o, what, err := st.do(ctx)
 	if err != nil {
 		r.failure(st.object, s.explain(ctx, err)+st.doubt(err))
-		return ctx.Err() != nil || errors.Is(err, store.ErrUnavailable)
+		return ctx.Err() != nil || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown)
 	}
 	r.done(o, what)
 	return false
@@ -128,12 +127,14 @@ func (s *session) take(ctx context.Context, r *report, st step) (lost bool) {
 func (st step) doubt(err error) string {
 	advice := "run 'istioctl apply' to be sure"
 	switch {
-	case !errors.Is(err, client.ErrNoAnswer):
+	case !errors.Is(err, store.ErrOutcomeUnknown):
 		return ""
 	case st.promise == deleted:
 		advice = "run it again with --ignore-not-found"
 	}
-	return fmt.Sprintf("; it may or may not be %s: %s", st.promise, advice)
+	o := st.object
+	look := fmt.Sprintf("'istioctl get %s %s -n %s'", o.Kind.Singular, o.Meta.Name, o.Meta.Namespace)
+	return fmt.Sprintf("; it may or may not be %s: look with %s, or %s", st.promise, look, advice)
 }
 
 // steps makes one of every manifest.

@@ -115,7 +115,7 @@ func TestEtcdGone(t *testing.T) {
 	server.Stop()
 	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
-	if _, err := source.Create(short, storetest.Rule(t, "default", "meanwhile", 1)); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := source.Create(short, storetest.Rule(t, "default", "meanwhile", 1)); !errors.Is(err, store.ErrOutcomeUnknown) {
 		t.Errorf("a write without etcd: %v", err)
 	}
 	if _, err := c.Get(short, before.Key(), store.ReadOptions{}); !errors.Is(err, store.ErrUnavailable) {

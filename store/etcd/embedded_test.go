@@ -82,7 +82,7 @@ func TestClosedStore(t *testing.T) {
 	if !errors.Is(w.Err(), store.ErrUnavailable) && !errors.Is(w.Err(), context.Canceled) {
 		t.Errorf("watch ended with %v", w.Err())
 	}
-	if _, err := s.Create(t.Context(), storetest.Rule(t, "default", "a", 1)); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := s.Create(t.Context(), storetest.Rule(t, "default", "a", 1)); !errors.Is(err, store.ErrOutcomeUnknown) {
 		t.Errorf("create: %v", err)
 	}
 	if _, err := s.Revision(t.Context()); !errors.Is(err, store.ErrUnavailable) {

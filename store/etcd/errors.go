@@ -46,23 +46,45 @@ func translate(err error, key schema.Key) error {
 	if err == nil || errors.As(err, &own) {
 		return err
 	}
-	for _, t := range translations {
-		if errors.Is(err, t.etcd) {
-			return &store.Error{Kind: t.kind, Key: key, Detail: t.detail, Cause: err}
-		}
+	if e := refusal(err, key); e != nil {
+		return e
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
-	case code(err) == codes.ResourceExhausted:
-		// Not etcd's word, those are above, but that of gRPC on messages.
-		return &store.Error{Kind: store.ErrTooLarge, Key: key, Detail: "the message is larger than etcd takes", Cause: err}
 	case stopped(err):
 		return &store.Error{Kind: store.ErrUnavailable, Key: key, Detail: "etcd has been stopped", Cause: err}
 	case errors.Is(err, context.DeadlineExceeded) || unavailable[code(err)]:
 		return &store.Error{Kind: store.ErrUnavailable, Key: key, Detail: "etcd does not answer", Cause: err}
 	default:
 		return err
+	}
+}
+
+// refusal is what etcd says when it does not do what it is asked, and nil for
+// all other errors.
+func refusal(err error, key schema.Key) error {
+	for _, t := range translations {
+		if errors.Is(err, t.etcd) {
+			return &store.Error{Kind: t.kind, Key: key, Detail: t.detail, Cause: err}
+		}
+	}
+	if code(err) == codes.ResourceExhausted {
+		// Not etcd's word, those are above, but that of gRPC on messages.
+		return &store.Error{Kind: store.ErrTooLarge, Key: key, Detail: "the message is larger than etcd takes", Cause: err}
+	}
+	return nil
+}
+
+// unanswered is translate for a request that writes. What etcd did not refuse
+// it may have done, or may still do.
+func unanswered(err error, key schema.Key) error {
+	if e := refusal(err, key); e != nil {
+		return e
+	}
+	return &store.Error{
+		Kind: store.ErrOutcomeUnknown, Key: key, Cause: err,
+		Detail: "etcd does not answer: the write may or may not be done, read the object to see",
 	}
 }
 

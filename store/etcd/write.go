@@ -167,10 +167,13 @@ func (w *write) changes() bool {
 // without an error it was not, and the write holds the state of now.
 func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) {
 	conditions, changes := w.conditions(), append(w.puts(), s.keys.tick())
+	if err := ctx.Err(); err != nil {
+		return nil, translate(err, w.name()) // Nothing was sent.
+	}
 	resp, err := s.client.Txn(ctx).If(conditions...).Then(changes...).Else(w.reads()...).Commit()
 	switch {
 	case err != nil:
-		return nil, translate(err, w.name())
+		return nil, unanswered(err, w.name())
 	case !resp.Succeeded:
 		return nil, w.read(resp)
 	}
