@@ -68,6 +68,35 @@ func TestChangeLogSplitsRevisions(t *testing.T) {
 	}
 }
 
+// TestChangeLogBundlesForWhoIsBehind: all changes come once and in order, in far
+// fewer batches than there are revisions, each with the revision that it ends at.
+func TestChangeLogBundlesForWhoIsBehind(t *testing.T) {
+	const revisions = 1000
+	l := store.NewChangeLog(1, 2*revisions)
+	for r := range int64(revisions) {
+		l.Append(added(t, r+2))
+	}
+	w, err := l.Watch(t.Context(), store.Scope{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches := 0
+	for last := int64(1); last < revisions+1; batches++ {
+		b := <-w.Batches()
+		for _, ev := range b.Events {
+			if last++; ev.Object.Revision() != last {
+				t.Fatalf("revision %d came, want %d", ev.Object.Revision(), last)
+			}
+		}
+		if b.Revision != last {
+			t.Fatalf("a batch of revision %d ends at %d", b.Revision, last)
+		}
+	}
+	if batches > revisions/10 {
+		t.Errorf("%d batches for %d revisions", batches, revisions)
+	}
+}
+
 func TestChangeLogCutsOffWhoDoesNotRead(t *testing.T) {
 	h := store.NewChangeLog(1, 10)
 	w, err := h.Watch(t.Context(), store.Scope{}, 1)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // cursor is one watch over a ChangeLog. It holds a revision, not a queue.
@@ -40,7 +41,7 @@ func (c *cursor) follow(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case len(b.Events) > 0:
+		case moved == nil:
 			if err := c.deliver(ctx, b); err != nil {
 				return err
 			}
@@ -76,17 +77,41 @@ func (c *cursor) next() (Batch, <-chan struct{}, error) {
 			"stopped reading at revision %d, the oldest changes kept follow revision %d", c.after, l.floor)}
 	}
 	if ahead := l.sinceLocked(c.after); len(ahead) > 0 {
-		return ahead[0], nil, nil
+		return c.bundle(ahead), nil, nil
 	}
 	c.after = max(c.after, l.head)
 	return Batch{}, l.moved, nil
 }
 
-// deliver sends the part of a batch that is in scope, and counts it as
-// delivered when there is none.
+// A cursor that is at least bundleSize batches behind hands over so many as one,
+// but not more than about bundleBytes: what many who catch up cost most is not
+// the bytes, but the handing over.
+const (
+	bundleSize  = 64
+	bundleBytes = 64 << 10
+)
+
+// bundle is the next batch, or one of several, without what is out of scope.
+func (c *cursor) bundle(ahead []Batch) Batch {
+	first := ahead[0].In(c.scope)
+	if len(ahead) < bundleSize {
+		return first
+	}
+	all := Batch{Revision: first.Revision, Events: slices.Clone(first.Events)}
+	for size := first.Size(); size < bundleBytes && len(ahead) > 1 && len(all.Events) < bundleSize; {
+		ahead = ahead[1:]
+		next := ahead[0].In(c.scope)
+		size += next.Size()
+		all.Events = append(all.Events, next.Events...)
+		all.Revision = next.Revision
+	}
+	return all
+}
+
+// deliver sends a batch, and counts it as delivered when there is nothing in it.
 func (c *cursor) deliver(ctx context.Context, b Batch) error {
-	if scoped := b.In(c.scope); len(scoped.Events) > 0 {
-		if err := c.send(ctx, scoped); err != nil {
+	if len(b.Events) > 0 {
+		if err := c.send(ctx, b); err != nil {
 			return err
 		}
 	}

@@ -131,12 +131,17 @@ func readAllAdded(ctx context.Context, s store.Reader, after int64, n int) error
 	if err != nil {
 		return err
 	}
-	for last := after; n > 0; n-- {
-		b := <-w.Batches()
-		if len(b.Events) != 1 || b.Revision != last+1 {
-			return fmt.Errorf("told %+v after %d, %w", b, last, w.Err())
+	for last := after; n > 0; {
+		b, ok := <-w.Batches()
+		if !ok {
+			return w.Err()
 		}
-		last = b.Revision
+		for _, ev := range b.Events {
+			if last++; ev.Type != store.Added || ev.Object.Revision() != last {
+				return fmt.Errorf("told %s of revision %d, want ADDED of %d", ev.Type, ev.Object.Revision(), last)
+			}
+			n--
+		}
 	}
 	return nil
 }
