@@ -19,37 +19,36 @@ type fault struct {
 	most time.Duration
 }
 
-// faults of a world, drawn anew each time.
-func (w *world) draw(random *rand.Rand) fault {
-	var all []fault
+// faults is one of each sort, about servers and members drawn anew each time,
+// in an order drawn anew each time.
+func (w *world) faults(random *rand.Rand) []fault {
 	server := random.IntN(len(w.servers))
-	s := w.servers[server]
-	all = append(all, kill(s.Process), kill(s.Process), pauseOf(s.Process, 3*time.Second))
-	if w.etcd == nil {
-		return pick(random, append(all, restart(s.Process)))
+	s := w.servers[server].Process
+	all := []fault{kill(s), pauseOf(s, 3*time.Second), w.restart(s)}
+	if w.etcd != nil {
+		i := random.IntN(len(w.etcd.Members))
+		member, other := w.etcd.Members[i].Process, w.etcd.Members[(i+1)%len(w.etcd.Members)].Process
+		all = append(all, kill(member), pauseOf(member, 4*time.Second), pauseBoth(member, other), w.breakLinks())
+		for _, mode := range []cluster.Mode{cluster.Refusing, cluster.Silent} {
+			all = append(all, w.cutMember(i, mode), w.cutServer(server, mode), w.cutLink(server, i, mode))
+		}
 	}
-	i := random.IntN(len(w.etcd.Members))
-	member, other := w.etcd.Members[i], w.etcd.Members[(i+1)%len(w.etcd.Members)]
-	mode := pick(random, []cluster.Mode{cluster.Refusing, cluster.Silent})
-	all = append(all, kill(member.Process), kill(member.Process),
-		pauseOf(member.Process, 4*time.Second), pauseBoth(member.Process, other.Process),
-		w.cutMember(i, mode), w.cutMember(i, mode), w.cutServer(server, mode), w.cutLink(server, i, mode), w.breakLinks())
-	return pick(random, all)
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
 }
 
 func kill(p *cluster.Process) fault {
 	return fault{"kill " + p.Name, func() func() error { p.Kill(); return p.Start }, 2 * time.Second}
 }
 
-func restart(p *cluster.Process) fault {
+// restart asks a server to end. One that does not is killed, and the world
+// remembers it.
+func (w *world) restart(p *cluster.Process) fault {
 	return fault{"restart " + p.Name, func() func() error {
-		err := p.Stop()
-		return func() error {
-			if err != nil {
-				return err
-			}
-			return p.Start()
+		if err := p.Stop(); err != nil {
+			w.complaints = append(w.complaints, err)
 		}
+		return p.Start
 	}, time.Second}
 }
 
@@ -110,24 +109,27 @@ func (w *world) breakLinks() fault {
 	}, 100 * time.Millisecond}
 }
 
-// havoc makes one fault after the other until ctx ends, and mends the last. It
-// returns how many there were.
-func (w *world) havoc(ctx context.Context, random *rand.Rand, log io.Writer) (n int, err error) {
-	for ctx.Err() == nil {
-		f := w.draw(random)
-		lasts := time.Duration(random.Int64N(int64(f.most)))
-		rest := 300*time.Millisecond + time.Duration(random.Int64N(int64(1500*time.Millisecond)))
-		sleep(ctx, rest)
-		if ctx.Err() != nil {
-			return n, nil
-		}
-		n++
-		fmt.Fprintf(log, "%s for %s\n", f.name, lasts.Round(time.Millisecond))
-		mend := f.do()
-		sleep(ctx, lasts)
-		if err := mend(); err != nil {
-			return n, err
+// havoc makes one fault after the other until ctx ends, and mends the last.
+// Each lasts up to its own time multiplied by pace. It returns how many there
+// were.
+func (w *world) havoc(ctx context.Context, random *rand.Rand, pace float64, log io.Writer) (n int, err error) {
+	upTo := func(most time.Duration) time.Duration {
+		return time.Duration(pace * random.Float64() * float64(most))
+	}
+	for {
+		for _, f := range w.faults(random) {
+			lasts := upTo(f.most)
+			sleep(ctx, upTo(3*time.Second))
+			if ctx.Err() != nil {
+				return n, nil
+			}
+			n++
+			fmt.Fprintf(log, "%s for %s\n", f.name, lasts.Round(time.Millisecond))
+			mend := f.do()
+			sleep(ctx, lasts)
+			if err := mend(); err != nil {
+				return n, err
+			}
 		}
 	}
-	return n, nil
 }

@@ -22,12 +22,13 @@ func main() {
 	flag.StringVar(&s.Program, "program", "bin/pilot-api", "the server")
 	flag.StringVar(&s.Dir, "dir", "", "folder for data, logs and the history (default one in the folder for temporary files)")
 	flag.Uint64Var(&s.Seed, "seed", uint64(time.Now().UnixNano()), "what is done when follows from it")
-	flag.DurationVar(&s.Duration, "duration", 2*time.Minute, "how long each case runs")
+	flag.DurationVar(&s.Duration, "duration", 2*time.Minute, "how long external and embedded run")
 	flag.IntVar(&s.Clients, "clients", 6, "how many clients write and read")
 	flag.IntVar(&s.Watchers, "watchers", 3, "how many watchers of each sort there are")
-	which := flag.String("case", "external,embedded", "what to run")
+	flag.IntVar(&s.Rounds, "rounds", 0, "how often resumes and reconnects kill the server (default 20)")
+	which := flag.String("case", "external,embedded,resumes,reconnects", "what to run")
 	flag.Parse()
-	s.Out = os.Stdout
+	s.Out, s.Pace = os.Stdout, 1
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if !soak(ctx, s, strings.Split(*which, ",")) {
@@ -70,6 +71,18 @@ func runCase(ctx context.Context, name string, s settings) (report, error) {
 		return run(ctx, s, openExternal)
 	case "embedded":
 		return run(ctx, s, openEmbedded)
+	case "resumes":
+		return s.scaled(resumes).run(ctx, s)
+	case "reconnects":
+		return s.scaled(reconnects).run(ctx, s)
 	}
 	return report{}, fmt.Errorf("there is no case %q", name)
+}
+
+// scaled is a storm with the rounds that were asked for.
+func (s settings) scaled(st storm) storm {
+	if s.Rounds > 0 {
+		st.rounds = s.Rounds
+	}
+	return st
 }

@@ -26,8 +26,10 @@ type settings struct {
 	Dir      string // Of data, logs and the history.
 	Seed     uint64
 	Duration time.Duration
+	Pace     float64 // How long faults last and how far apart they are; 1 is seconds.
 	Clients  int
 	Watchers int // Of each sort.
+	Rounds   int // Of storms; 0 is their own number.
 	Out      io.Writer
 }
 
@@ -46,6 +48,13 @@ type report struct {
 func (r report) String() string {
 	text := fmt.Sprintf("%d operations (%d of unknown outcome), revision %d, %d faults, %d watchers, %d events, %d violations %v",
 		r.operations, r.unknown, r.revision, r.faults, r.watches, r.events, len(r.violations), consistency.Rules(r.violations))
+	for i, v := range r.violations {
+		if i == 5 {
+			text += "\n  …"
+			break
+		}
+		text += "\n  " + v.String()
+	}
 	if r.saved != "" {
 		text += "\n  the history is in " + r.saved
 	}
@@ -91,7 +100,8 @@ func (r *runner) run(ctx context.Context) (report, error) {
 	ends := r.settle(ctx)
 	stopWatching()
 	watchers.Wait()
-	if err := r.world.stop(); err != nil {
+	r.world.stop()
+	for _, err := range r.world.complaints {
 		r.violate("server that did not end", "%v", err)
 	}
 	return r.judge(ctx, faults, ends)
@@ -164,7 +174,7 @@ func (r *runner) disturb(ctx context.Context) (faults int, err error) {
 		return 0, err
 	}
 	defer log.Close()
-	faults, err = r.world.havoc(working, r.random(999), &stamped{r.record, log})
+	faults, err = r.world.havoc(working, r.random(999), r.Pace, &stamped{r.record, log})
 	group.Wait()
 	return faults, err
 }
