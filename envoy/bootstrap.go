@@ -51,7 +51,7 @@ func DefaultBootstrap() BootstrapOptions {
 		CAFile:       "/etc/ssl/certs/ca-certificates.crt",
 		API:          APIs[0],
 		AdminPort:    15000,
-		RefreshDelay: 5 * time.Second,
+		RefreshDelay: time.Second,
 	}
 }
 

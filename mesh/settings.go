@@ -71,7 +71,7 @@ func DefaultSettings() *Settings {
 		ProxyListenPort:       15001,
 		ConnectTimeout:        time.Second,
 		RDSRefreshDelay:       time.Second,
-		DiscoveryRefreshDelay: 5 * time.Second,
+		DiscoveryRefreshDelay: time.Second,
 		EnableTracing:         true,
 		AccessLogFile:         "/dev/stdout",
 		Domain:                "cluster.local",

@@ -27,8 +27,12 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local > envoy.yaml
   envoy -c envoy.yaml
 
-  # One that notices changes within a second
-  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --refresh-delay 1s
+  # A second one on the same machine
+  istioctl bootstrap sidecar~10.0.0.8~web-2.shop~shop.svc.cluster.local --admin-port 15100 > second.yaml
+  envoy -c second.yaml --use-dynamic-base-id
+
+  # One of thousands, which asks less often
+  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --refresh-delay 10s
 
   # A sidecar up to Envoy 1.8
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api v1 > envoy.json`,

@@ -33,6 +33,11 @@ func listener(l *ir.Listener, delay time.Duration) (*listenerv3.Listener, diag.L
 		BindToPort:       wrapperspb.Bool(l.Bind),
 		TrafficDirection: direction(l.Direction),
 	}
+	if l.Bind {
+		// A port that another Envoy of the machine has is an error, not shared
+		// with it in silence, each taking a part of the other's connections.
+		out.EnableReusePort = wrapperspb.Bool(false)
+	}
 	if l.HandOff {
 		out.UseOriginalDst = wrapperspb.Bool(true)
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 func (r *v3Reader) listener(at string, l *listenerv3.Listener) *Listener {
-	r.only(at, l, "name", "address", "bind_to_port", "use_original_dst", "filter_chains", "traffic_direction")
+	r.only(at, l, "name", "address", "bind_to_port", "enable_reuse_port", "use_original_dst", "filter_chains", "traffic_direction")
 	out := &Listener{Traits: Traits{
 		Name:    l.GetName(),
 		Address: r.addrPort(at, r.address(at, l.GetAddress())),

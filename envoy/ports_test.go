@@ -1,0 +1,39 @@
+package envoy_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// Two Envoys of one machine never share a port, each with a part of the other's
+// connections: the second is told that it is taken.
+func TestPortsAreNotShared(t *testing.T) {
+	cfg := &ir.Config{Listeners: []*ir.Listener{{IP: "127.0.0.1", Port: 15002, Bind: true, HTTP: &ir.HTTPListener{Inline: &ir.RouteTable{Name: "inline"}}}}}
+	first := startEnvoy(t, cfg)
+	second := parseBootstrap(t, standalone(t, spelledV3(cfg)))
+	second.Admin.Address.GetSocketAddress().PortSpecifier = freePort
+	for _, port := range first.ports {
+		second.StaticResources.Listeners[0].Address.GetSocketAddress().PortSpecifier = &corev3.SocketAddress_PortValue{PortValue: uint32(port)}
+	}
+	config := filepath.Join(t.TempDir(), "envoy.json")
+	if err := os.WriteFile(config, bootstrapText(t, second), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // For one that runs.
+	defer cancel()
+	out, err := exec.CommandContext(ctx, outside.Tool(t, "envoy"), "-c", config,
+		"--concurrency", "1", "--disable-hot-restart", "-l", "warning").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "Address already in use") {
+		t.Errorf("a second Envoy on the same port: %v\n%s", err, out)
+	}
+}
