@@ -57,7 +57,7 @@ func (f *frames) next() (frame, error) {
 	case errors.As(err, &syntax):
 		return fr, fmt.Errorf("decode a frame of the watch: %w", err)
 	}
-	return fr, &store.Error{Kind: store.ErrUnavailable, Detail: "the watch broke off", Cause: err}
+	return fr, &store.Error{Kind: store.ErrUnavailable, Detail: "the watch broke off: " + err.Error(), Cause: err}
 }
 
 // boundedReader fails once it has read what is left. The decoder reads ahead,

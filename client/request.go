@@ -103,7 +103,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	case err != nil && reached.Load():
 		return nil, noAnswer(err)
 	case err != nil:
-		return nil, &store.Error{Kind: store.ErrUnavailable, Detail: "cannot reach the server", Cause: err}
+		return nil, &store.Error{Kind: store.ErrUnavailable, Detail: "cannot reach the server: " + err.Error(), Cause: err}
 	}
 	c.warn(resp.Header.Values("Warning"))
 	if resp.StatusCode/100 == 2 {
@@ -143,7 +143,7 @@ func answerError(r request, resp *http.Response) error {
 	err = fmt.Errorf("%s %s: %s, and %w: %q", r.method, r.url, resp.Status, errInBetween, text)
 	switch resp.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return &store.Error{Kind: store.ErrUnavailable, Cause: err}
+		return &store.Error{Kind: store.ErrUnavailable, Detail: err.Error(), Cause: err}
 	}
 	return err
 }
@@ -167,5 +167,5 @@ func readBody(body io.ReadCloser, limit int64) ([]byte, error) {
 }
 
 func noAnswer(err error) error {
-	return &store.Error{Kind: store.ErrUnavailable, Detail: "the connection broke", Cause: fmt.Errorf("%w: %w", ErrNoAnswer, err)}
+	return &store.Error{Kind: store.ErrUnavailable, Detail: "the connection broke: " + err.Error(), Cause: fmt.Errorf("%w: %w", ErrNoAnswer, err)}
 }

@@ -105,7 +105,8 @@ func anyPort(s *mesh.Snapshot, is func(*mesh.Port) bool) bool {
 func (s *Server) contained(step string, do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("internal error in step %s: %v", step, p)
+			// What it panicked with is for the log: this text goes to proxies.
+			err = fmt.Errorf("internal error in step %s", step)
 			s.opts.Log.Error("panic contained", "step", step, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()

@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // mountDiscovery adds the two polling APIs that Envoys know. Errors are plain
@@ -100,8 +101,12 @@ func (d discoveryErrors) write(w http.ResponseWriter, r *http.Request, err error
 	if status == http.StatusRequestEntityTooLarge {
 		err = fmt.Errorf("a poll must not be larger than %d bytes", maxPoll)
 	}
-	d.log.DebugContext(r.Context(), "discovery refused", "path", r.URL.Path, "status", status, "err", err)
-	http.Error(w, err.Error(), status)
+	d.log.DebugContext(r.Context(), "discovery refused", "path", r.URL.Path, "status", status, "err", store.Logged(err))
+	text := err.Error()
+	if status == http.StatusInternalServerError {
+		text = "internal error" // Its text is for the log.
+	}
+	http.Error(w, text, status)
 }
 
 func discoveryStatus(err error) int {

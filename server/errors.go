@@ -59,16 +59,18 @@ func (s *Server) logFailure(r *http.Request, status *metav1.Status, err error) {
 	}
 	s.opts.Log.LogAttrs(r.Context(), level, "request failed",
 		slog.String("method", r.Method), slog.String("path", r.URL.Path),
-		slog.Int("status", int(status.Code)), slog.Any("error", err),
+		slog.Int("status", int(status.Code)), slog.Any("error", store.Logged(err)),
 		slog.String("id", requestID(r)))
 }
 
 // statusOf is the Status of any failure. Request-level failures are
-// apierrors.StatusError already; all others are the store's.
+// apierrors.StatusError already; all others are the store's, whatever lies
+// behind those.
 func statusOf(err error) *metav1.Status {
 	status := store.ToStatus(err)
 	var known apierrors.APIStatus
-	if errors.As(err, &known) {
+	var own *store.Error
+	if !errors.As(err, &own) && errors.As(err, &known) {
 		st := known.Status()
 		status = &st
 	}

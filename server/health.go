@@ -12,7 +12,8 @@ import (
 )
 
 // Check is one condition of being ready. Its error is shown at /readyz to
-// whoever asks: it must be written for people and hold no secrets.
+// whoever asks: it must be written for people and hold no secrets. What lies
+// behind a store.Error is not shown.
 type Check struct {
 	Name string
 	Run  func(context.Context) error

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
@@ -40,10 +41,12 @@ type Error struct {
 	Detail string
 	// Problems are the field errors behind ErrInvalid.
 	Problems diag.List
-	// Cause is for logs, never sent to a client.
+	// Cause is for logs, and for errors.Is. It is no part of what Error says,
+	// so that no text made of an error gives it away to a client.
 	Cause error
 }
 
+// Error says what happened, and to which object, to whoever may ask.
 func (e *Error) Error() string {
 	msg := e.Kind.Error()
 	if e.Detail != "" {
@@ -54,10 +57,19 @@ func (e *Error) Error() string {
 	if e.Key != (schema.Key{}) {
 		msg = fmt.Sprintf("%s: %s", e.Key, msg)
 	}
-	if e.Cause != nil {
-		msg += ": " + e.Cause.Error()
-	}
 	return msg
+}
+
+// LogValue is what Error says and the cause of it.
+func (e *Error) LogValue() slog.Value { return Logged(e) }
+
+// Logged is any error as a log may know it, with the cause behind it.
+func Logged(err error) slog.Value {
+	text := err.Error()
+	for e := (*Error)(nil); errors.As(err, &e) && e.Cause != nil; err = e.Cause {
+		text += ": " + e.Cause.Error()
+	}
+	return slog.StringValue(text)
 }
 
 func (e *Error) Unwrap() []error {

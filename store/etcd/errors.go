@@ -57,9 +57,13 @@ func translate(err error, key schema.Key) error {
 	case errors.Is(err, context.DeadlineExceeded) || unavailable[code(err)]:
 		return &store.Error{Kind: store.ErrUnavailable, Key: key, Detail: "etcd does not answer", Cause: err}
 	default:
-		return err
+		return &store.Error{Kind: errUnexpected, Key: key, Cause: err}
 	}
 }
+
+// errUnexpected is an internal error, the text of which is etcd's or gRPC's and
+// no matter of a client.
+var errUnexpected = errors.New("etcd answers in an unexpected way")
 
 // refusal is what etcd says when it does not do what it is asked, and nil for
 // all other errors.

@@ -1,0 +1,130 @@
+package server_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// secret stands for what lies behind a failure: addresses, user names, stacks.
+const secret = "10.9.8.7:2379 as root"
+
+// trouble is a store, and the source of discovery, in which every call fails
+// in the same way.
+type trouble struct{ fail func() error }
+
+func (s trouble) Get(context.Context, schema.Key, store.ReadOptions) (*schema.Object, error) {
+	return nil, s.fail()
+}
+func (s trouble) List(context.Context, store.Scope, store.ListOptions) (*store.List, error) {
+	return nil, s.fail()
+}
+func (s trouble) Watch(context.Context, store.Scope, int64) (store.Watcher, error) {
+	return nil, s.fail()
+}
+func (s trouble) Revision(context.Context) (int64, error) { return 0, s.fail() }
+func (s trouble) Create(context.Context, *schema.Object) (*schema.Object, error) {
+	return nil, s.fail()
+}
+func (s trouble) Update(context.Context, *schema.Object) (*schema.Object, error) {
+	return nil, s.fail()
+}
+func (s trouble) UpdateFunc(context.Context, schema.Key, store.Change) (*schema.Object, error) {
+	return nil, s.fail()
+}
+func (s trouble) Delete(context.Context, schema.Key, store.Preconditions) (*schema.Object, error) {
+	return nil, s.fail()
+}
+func (s trouble) Txn(context.Context, []store.Op) ([]*schema.Object, error) { return nil, s.fail() }
+
+func (s trouble) Snapshot() ([]*schema.Object, int64, bool) { return nil, 0, false }
+func (s trouble) Changed() <-chan struct{}                  { return nil }
+func (s trouble) Err() error                                { return s.fail() }
+
+// TestCausesAreLoggedNotSent: whatever fails behind whichever path, its cause
+// is for the log alone.
+func TestCausesAreLoggedNotSent(t *testing.T) {
+	const (
+		object = rulesPath + "/a"
+		node   = "sidecar~127.0.0.1~a.default~default.svc.cluster.local"
+		poll   = `{"node":{"id":"` + node + `"}}`
+	)
+	requests := []struct{ method, path, body, media string }{
+		{"GET", object, "", ""}, {"GET", rulesPath, "", ""}, {"GET", allRules + "?resourceVersionMatch=Exact&resourceVersion=1", "", ""},
+		{"GET", rulesPath + "?watch=true", "", ""}, {"GET", rulesPath + "?watch=true&resourceVersion=1", "", ""},
+		{"POST", rulesPath, rule("a", 100), asYAML}, {"POST", rulesPath + "?dryRun=All", rule("a", 100), asYAML},
+		{"PUT", object, rule("a", 100), asYAML}, {"PUT", object + "?dryRun=All", rule("a", 100), asYAML},
+		{"PATCH", object, `{}`, mergePatch}, {"PATCH", object + "?dryRun=All", `{}`, mergePatch},
+		{"DELETE", object, "", ""}, {"DELETE", object + "?dryRun=All", "", ""},
+		{"GET", "/readyz", "", ""}, {"GET", "/debug/problems", "", ""}, {"GET", "/metrics", "", ""},
+		{"GET", "/v1/registration", "", ""}, {"GET", "/v1/registration/a", "", ""},
+		{"GET", "/v1/clusters/a/" + node, "", ""}, {"GET", "/v1/listeners/a/" + node, "", ""},
+		{"GET", "/v1/routes/9080/a/" + node, "", ""}, {"GET", "/v1/az/a/" + node, "", ""},
+		{"POST", "/v3/discovery:clusters", poll, asJSON}, {"POST", "/v3/discovery:listeners", poll, asJSON},
+		{"POST", "/v3/discovery:routes", poll, asJSON}, {"POST", "/v3/discovery:endpoints", poll, asJSON},
+	}
+	kinds := map[string]func() error{"raw": func() error { return errors.New(secret) }}
+	for _, kind := range []error{
+		store.ErrNotFound, store.ErrExists, store.ErrConflict, store.ErrInvalid, store.ErrExpired, store.ErrFuture, store.ErrSlow,
+		store.ErrUnavailable, store.ErrTooLarge, store.ErrOutcomeUnknown, context.DeadlineExceeded, errors.New("no kind of ours"),
+	} {
+		kinds[kind.Error()] = func() error {
+			// Behind a failure there may be another, with an answer of its own.
+			inner := &store.Error{Kind: store.ErrUnavailable, Cause: errors.New(secret)}
+			return fmt.Errorf("wrapped: %w", &store.Error{Kind: kind, Cause: fmt.Errorf("%s: %w", secret, inner)})
+		}
+	}
+	for name, fail := range kinds {
+		t.Run(name, func(t *testing.T) {
+			var log lockedBuffer
+			in := trouble{fail}
+			w := start(t, func(o *server.Options) {
+				o.Store, o.Reads = store.Strict(in), in
+				o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+				if name != "raw" { // Checks and sources answer in words for people.
+					o.Ready = []server.Check{{Name: "store", Run: func(context.Context) error { return fail() }}}
+					o.Discovery = discovery.New(discovery.Options{Source: in})
+				}
+			})
+			for _, r := range requests {
+				got := w.do(r.method, r.path, r.body, cmp.Or(r.media, asJSON))
+				if strings.Contains(got.text, secret) || strings.Contains(fmt.Sprint(got.Header), secret) {
+					t.Errorf("%s %s: %d %s", r.method, r.path, got.StatusCode, got.text)
+				}
+			}
+			if internal := w.do("GET", object, ""); internal.StatusCode >= http.StatusInternalServerError && !strings.Contains(log.String(), secret) {
+				t.Errorf("the log does not know the cause: %s", log.String())
+			}
+		})
+	}
+}
+
+// lockedBuffer is a log that several requests write at once.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
