@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ type session struct {
 	shell  string // What the shell was told before.
 }
 
-// openSession is as if after make build and make tools, and on a machine where
+// openSession is as if after make build, make envoy and make kubectl, and on a machine where
 // nobody else listens to the ports of the page.
 func openSession(t *testing.T) *session {
 	t.Helper()
@@ -40,7 +41,11 @@ func openSession(t *testing.T) *session {
 	server := s.moved.Replace("127.0.0.1:8080")
 	s.Pilot = &Pilot{URL: "http://" + server}
 	s.write(t, "kubeconfig", fmt.Sprintf(kubeconfig, s.Pilot.URL))
-	s.write(t, "wrong.yaml", wrong)
+	mistake, err := os.ReadFile(filepath.Join(root, "examples", "bookshop", "wrong.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, "examples/bookshop/wrong.yaml", string(mistake))
 	s.shell = fmt.Sprintf("cd %s; export HOME=$PWD KUBECONFIG=$PWD/kubeconfig PILOT_LISTEN=%s ISTIOCTL_SERVER=%s\n", home, server, s.Pilot.URL)
 	// The programs outlive t.Context, so that they end in order.
 	t.Cleanup(func() {
@@ -58,19 +63,6 @@ kind: Config
 clusters: [{name: pilot, cluster: {server: %q}}]
 contexts: [{name: pilot, context: {cluster: pilot}}]
 current-context: pilot
-`
-
-// The rule with a mistake in line 10.
-const wrong = `apiVersion: config.istio.io/v1alpha2
-kind: RouteRule
-metadata:
-  name: reviews-others
-spec:
-  destination:
-    name: reviews
-  route:
-  - labels: {version: v1}
-    wieght: 100
 `
 
 func (s *session) link(t *testing.T, name, target string) {
@@ -96,7 +88,7 @@ func (s *session) play(t *testing.T, step step) {
 	t.Helper()
 	var err error
 	switch command := step.command; {
-	case command == "make build" || command == "make tools":
+	case slices.Contains([]string{"make build", "make envoy", "make kubectl"}, command):
 	case command == "make bookshop":
 		s.Shop, err = OpenShop(s.file("services"))
 	case strings.HasPrefix(command, "export ") || strings.HasPrefix(command, "unset "):
