@@ -25,6 +25,7 @@ var (
 	// may or may not have been done. Whoever repeats it may do it twice; look
 	// first. All other errors of a write mean that nothing was written.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
+	ErrFull           = errors.New("store full")
 )
 
 // Error is a failed operation: which object, which kind of failure (one of the

@@ -20,6 +20,11 @@ const (
 	causeUnsure metav1.CauseType = "OutcomeUnknown"
 )
 
+// reasonFull has no counterpart in Kubernetes, whose API server answers 500 when
+// etcd is full. Without a time to retry after, clients tell their users instead
+// of trying for ever.
+const reasonFull metav1.StatusReason = "InsufficientStorage"
+
 // statusRow is one kind of failure as it goes over the wire. The reasons and
 // codes are those of the Kubernetes API conventions; a cause, if there is one,
 // is part of the match.
@@ -46,6 +51,7 @@ var statusTable = []statusRow{
 	{kind: ErrOutcomeUnknown, code: http.StatusGatewayTimeout, reason: metav1.StatusReasonTimeout, cause: causeUnsure},
 	{kind: ErrUnavailable, code: http.StatusServiceUnavailable, reason: metav1.StatusReasonServiceUnavailable, retry: 1},
 	{kind: ErrTooLarge, code: http.StatusRequestEntityTooLarge, reason: metav1.StatusReasonRequestEntityTooLarge},
+	{kind: ErrFull, code: http.StatusInsufficientStorage, reason: reasonFull},
 	{kind: context.DeadlineExceeded, code: http.StatusGatewayTimeout, reason: metav1.StatusReasonTimeout},
 	{kind: ErrUnavailable, code: http.StatusGatewayTimeout, reason: metav1.StatusReasonServerTimeout, retry: 1},
 	{kind: ErrUnavailable, code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests, retry: 1},

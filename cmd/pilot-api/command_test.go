@@ -36,6 +36,7 @@ func TestUsage(t *testing.T) {
 		{"endpoint without a port", []string{"--etcd-endpoints", "foo"}, nil, exitUsage, []string{"foo", "https://10.0.0.1:2379"}},
 		{"domain", []string{"--domain", "foo bar"}, nil, exitUsage, []string{"foo bar", "cluster.local"}},
 		{"no data folder", []string{"--data-dir", ""}, nil, exitUsage, []string{"--data-dir"}},
+		{"quota", []string{"--quota-bytes", "1000"}, nil, exitUsage, []string{"--quota-bytes 1000", "16777216"}},
 		{"log level", []string{"--log-level", "loud"}, nil, exitUsage, []string{"debug, info, warn or error"}},
 		{"log format", []string{"--log-format", "xml"}, nil, exitUsage, []string{"text or json"}},
 		{"environment", nil, map[string]string{"PILOT_LISTEN": "0.0.0.0:0"}, exitUsage, []string{"--insecure"}},

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
 // options are the flags: what needs a restart to change.
@@ -21,6 +22,7 @@ type options struct {
 	insecure bool
 
 	dataDir       string
+	quotaBytes    int64
 	etcdEndpoints []string
 	etcdPrefix    string
 	etcdCA        string
@@ -40,6 +42,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address for API, discovery, health and metrics")
 	f.BoolVar(&o.insecure, "insecure", false, "allow --listen beyond loopback although traffic is neither encrypted nor authenticated")
 	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd")
+	f.Int64Var(&o.quotaBytes, "quota-bytes", etcd.DefaultQuotaBytes, "how much the embedded etcd may store, history included; when it is full, only deletes are taken")
 	f.StringSliceVar(&o.etcdEndpoints, "etcd-endpoints", nil, "use these etcd servers instead of the embedded one")
 	f.StringVar(&o.etcdPrefix, "etcd-prefix", "/pilot-api", "every key in etcd starts with this")
 	f.StringVar(&o.etcdCA, "etcd-ca", "", "file with the certificate authority of the etcd servers")
@@ -52,6 +55,9 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 }
+
+// leastQuota leaves room for a few of the largest objects.
+const leastQuota = 16 << 20
 
 // validate finds what contradicts itself before anything is started.
 func (o *options) validate() error {
@@ -66,6 +72,9 @@ func (o *options) validate() error {
 	}
 	if o.dataDir == "" {
 		return fmt.Errorf("%w: --data-dir: must name a folder", errUsage)
+	}
+	if o.quotaBytes < leastQuota {
+		return fmt.Errorf("%w: --quota-bytes %d: must be at least %d", errUsage, o.quotaBytes, int64(leastQuota))
 	}
 	return o.validateEtcd()
 }

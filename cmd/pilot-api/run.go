@@ -103,7 +103,7 @@ type backend struct {
 // openEtcd starts the embedded etcd or connects to the external one.
 func openEtcd(ctx context.Context, o options, log *slog.Logger) (backend, error) {
 	if len(o.etcdEndpoints) == 0 {
-		embedded, err := etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: o.dataDir, Log: log})
+		embedded, err := etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: o.dataDir, Log: log, QuotaBytes: o.quotaBytes})
 		if err != nil {
 			return backend{}, err
 		}

@@ -1,12 +1,13 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"strconv"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -14,16 +15,18 @@ import (
 	"go.uber.org/zap"
 )
 
-// The limits of an embedded etcd.
+// MaxRequestBytes bounds one transaction of an embedded etcd.
+const MaxRequestBytes = 8 << 20
+
+// What an embedded etcd keeps, if EmbeddedOptions do not say.
 const (
-	// KeptRevisions of history stay readable: as far back goes a watch or an
-	// exact list. Older ones are compacted, every five minutes.
-	KeptRevisions = 10_000
-	// QuotaBytes of data may be stored, then writes fail until somebody
-	// makes room.
-	QuotaBytes = 4 << 30
-	// MaxRequestBytes bounds one transaction.
-	MaxRequestBytes = 8 << 20
+	// DefaultQuotaBytes may be stored, present state and history together.
+	DefaultQuotaBytes = 4 << 30
+	// KeptRevisions, KeptBytes and KeptAge bound the history: as far back goes
+	// a watch or an exact list.
+	KeptRevisions = 50_000
+	KeptBytes     = 256 << 20
+	KeptAge       = 24 * time.Hour
 )
 
 // EmbeddedOptions say where an embedded etcd lives.
@@ -31,6 +34,9 @@ type EmbeddedOptions struct {
 	// Dir is the data folder, made if need be. One process at a time.
 	Dir string
 	Log *slog.Logger
+	// QuotaBytes is how much may be stored; 0 is DefaultQuotaBytes. What would
+	// make the store grow beyond is refused with store.ErrFull.
+	QuotaBytes int64
 }
 
 // Embedded is a real etcd inside this process, a cluster of one. It listens on
@@ -41,6 +47,8 @@ type Embedded struct {
 	client *clientv3.Client
 	lock   *os.File
 	end    *ending
+	keeper *keeper
+	stop   func() // ends the keeper and waits for it
 }
 
 // StartEmbedded starts an etcd and waits until it is ready; ctx bounds the
@@ -59,24 +67,60 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 		lock.Close()
 		return nil, fmt.Errorf("start etcd in %s: %w", opts.Dir, err)
 	}
-	e := &Embedded{etcd: etcd, lock: lock, client: v3client.New(etcd.Server), end: end}
-	select {
-	case <-etcd.Server.ReadyNotify():
-		go func() {
-			<-etcd.Server.StopNotify()
-			end.stop(errors.New("etcd was stopped"))
-		}()
-		return e, nil
-	case <-end.done:
+	e := &Embedded{etcd: etcd, lock: lock, client: v3client.New(etcd.Server), end: end, stop: func() {}}
+	if err := e.ready(ctx, opts); err != nil {
 		e.Close()
-		return nil, fmt.Errorf("start etcd in %s: %w", opts.Dir, whileStarting(end.err))
-	case err := <-etcd.Err():
-		e.Close()
-		return nil, fmt.Errorf("etcd in %s ended while starting: %w", opts.Dir, err)
-	case <-ctx.Done():
-		e.Close()
-		return nil, fmt.Errorf("etcd in %s did not get ready: %w", opts.Dir, ctx.Err())
+		return nil, fmt.Errorf("start etcd in %s: %w", opts.Dir, err)
 	}
+	return e, nil
+}
+
+// ready waits until etcd answers, then starts what runs beside it.
+func (e *Embedded) ready(ctx context.Context, opts EmbeddedOptions) error {
+	select {
+	case <-e.etcd.Server.ReadyNotify():
+	case <-e.end.done:
+		return whileStarting(e.end.err)
+	case err := <-e.etcd.Err():
+		return fmt.Errorf("it ended: %w", err)
+	case <-ctx.Done():
+		return fmt.Errorf("it did not get ready: %w", ctx.Err())
+	}
+	go func() {
+		<-e.etcd.Server.StopNotify()
+		e.end.stop(errors.New("etcd was stopped"))
+	}()
+	return e.keep(ctx, opts)
+}
+
+// keep starts the keeper, and lets the client know the quota.
+func (e *Embedded) keep(ctx context.Context, opts EmbeddedOptions) error {
+	limit := cmp.Or(opts.QuotaBytes, DefaultQuotaBytes)
+	e.keeper = &keeper{
+		server: e.etcd.Server, client: e.client, dir: opts.Dir, log: opts.Log, ledger: newLedger(),
+		quota:     newQuota(limit, e.etcd.Server.Backend().SizeInUse),
+		retention: retention{revisions: KeptRevisions, bytes: KeptBytes, age: KeptAge, quota: limit},
+	}
+	e.keeper.ledger.read(e.etcd.Server.Backend(), time.Now())
+	e.keeper.ledger.forget(e.etcd.Server.KV().FirstRev()) // It is forgotten already.
+	if err := e.keeper.disarm(ctx); err != nil {
+		return err
+	}
+	if err := e.keeper.turn(ctx); err != nil {
+		return err
+	}
+	e.client.KV = room{e.client.KV, e.keeper.quota}
+	life, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		e.keeper.run(life)
+	}()
+	e.stop = func() {
+		cancel()
+		<-ended
+	}
+	return nil
 }
 
 func startInspected(ctx context.Context, opts EmbeddedOptions, end *ending) (*embed.Etcd, error) {
@@ -90,9 +134,9 @@ func embeddedConfig(opts EmbeddedOptions, end *ending) *embed.Config {
 	cfg := embed.NewConfig()
 	cfg.Dir = opts.Dir
 	cfg.ListenPeerUrls, cfg.ListenClientUrls = nil, nil
-	cfg.AutoCompactionMode = embed.CompactorModeRevision
-	cfg.AutoCompactionRetention = strconv.Itoa(KeptRevisions)
-	cfg.QuotaBackendBytes = QuotaBytes
+	cfg.AutoCompactionRetention = "0" // See keeper.
+	cfg.QuotaBackendBytes = -1        // See quota.
+	boundRaftLog(cfg)
 	cfg.MaxRequestBytes = MaxRequestBytes
 	// A cluster of one elects itself as soon as it may: no need to wait for
 	// others for a whole second.
@@ -119,6 +163,9 @@ func (e *Embedded) Err() error {
 	}
 }
 
+// Usage is what etcd occupied when the keeper last looked, a moment ago.
+func (e *Embedded) Usage() Usage { return *e.keeper.usage.Load() }
+
 // Close stops etcd, waits until all is written and closed, and gives the data
 // folder free. After a failure of etcd there is nothing to wait for: then the
 // folder is free when the process has ended. Call it once.
@@ -126,6 +173,7 @@ func (e *Embedded) Close() error {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
+		e.stop()
 		e.client.Close()
 		e.etcd.Close()
 	}()

@@ -25,7 +25,7 @@ var translations = []struct {
 	{rpctypes.ErrFutureRev, store.ErrFuture, "the revision is not reached"},
 	{rpctypes.ErrRequestTooLarge, store.ErrTooLarge, "the request is larger than etcd takes (--max-request-bytes)"},
 	{rpctypes.ErrTooManyOps, store.ErrTooLarge, "more operations in one transaction than etcd takes (--max-txn-ops)"},
-	{rpctypes.ErrNoSpace, store.ErrUnavailable, "etcd's space quota is used up: compact, defragment, then disarm its alarm"},
+	{rpctypes.ErrNoSpace, store.ErrFull, "etcd's space quota is used up: compact, defragment, then disarm its alarm"},
 	{rpctypes.ErrTooManyRequests, store.ErrUnavailable, "etcd has too much to do"},
 	{rpctypes.ErrPermissionDenied, store.ErrUnavailable, "etcd denies access to the keys of pilot-api: check the role of its user"},
 	{rpctypes.ErrAuthFailed, store.ErrUnavailable, "etcd refuses the user name or password"},

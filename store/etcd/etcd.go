@@ -9,7 +9,11 @@
 //	keys.go      how keys are spelled, so that every scope is one range
 //	values.go    reading values, and what to do with one that cannot be read
 //	errors.go    what etcd's errors mean
-//	embedded.go  an etcd inside this process (lock.go: one process per folder)
+//	embedded.go  an etcd inside this process (lock.go: one process per folder;
+//	             inspect.go, failure.go: data and disks that are broken)
+//	keeper.go    keeps it in its bounds: ledger.go knows what it holds,
+//	             retention.go what may go, quota.go what may come, raftlog.go
+//	             bounds the log
 //	external.go  a client for an etcd elsewhere
 //
 // A value is schema.Object.Encoded: the whole object without resourceVersion,

@@ -166,6 +166,9 @@ func (w *write) changes() bool {
 // commit writes if the state is the one that apply saw. Without a result and
 // without an error it was not, and the write holds the state of now.
 func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) {
+	if err := s.admit(ctx, w); err != nil {
+		return nil, err
+	}
 	conditions, changes := w.conditions(), append(w.puts(), s.keys.tick())
 	if err := ctx.Err(); err != nil {
 		return nil, translate(err, w.name()) // Nothing was sent.

@@ -1,0 +1,191 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+)
+
+// keeper keeps an embedded etcd in its bounds: it compacts history, purges the
+// raft log, defragments the database file when that pays, and disarms the alarm
+// that a former version may have left.
+type keeper struct {
+	server    *etcdserver.EtcdServer
+	client    *clientv3.Client
+	dir       string
+	log       *slog.Logger
+	retention retention
+	quota     *quota
+
+	ledger       *ledger
+	defragmented time.Time // the last time, zero for never
+	usage        atomic.Pointer[Usage]
+	compactions  atomic.Int64
+	defrags      atomic.Int64
+}
+
+// Usage is what an embedded etcd occupies. Sizes are bytes.
+type Usage struct {
+	// InUse is what the database holds, with what is on its way; File is the
+	// size of its file, with holes that will be used again.
+	InUse, File int64
+	// Quota is what InUse may grow to.
+	Quota int64
+	// Live is the present state, History what compactions can give free.
+	Live, History int64
+	// OldestRevision is the oldest one that can be read or watched from.
+	OldestRevision int64
+	// DiskFree is what is left on the disk of the data folder.
+	DiskFree int64
+	// Compactions and Defragmentations are counted since the start.
+	Compactions, Defragmentations int64
+}
+
+// keepInterval is how often a keeper looks around. It is longer than the 100 ms
+// that pass at most between a write and its commit to the database file.
+const keepInterval = 250 * time.Millisecond
+
+// run ends with ctx.
+func (k *keeper) run(ctx context.Context) {
+	tick := time.NewTicker(keepInterval)
+	defer tick.Stop()
+	for {
+		began := time.Now()
+		if err := k.turn(ctx); err != nil && ctx.Err() == nil {
+			k.log.Warn("keeping the embedded etcd in its bounds", "error", err)
+		}
+		// A compaction reads all that is stored: no more than a third of the
+		// time goes into it.
+		if !sleep(ctx, 2*time.Since(began)) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// turn does what is due.
+func (k *keeper) turn(ctx context.Context) error {
+	now := time.Now()
+	k.ledger.read(k.server.Backend(), now)
+	until := k.retention.horizon(k.ledger, k.quota.used(), now)
+	var errs []error
+	if until > 0 {
+		errs = append(errs, k.compact(ctx, until))
+	}
+	k.quota.settle(k.ledger.history, now)
+	errs = append(errs, purgeLog(k.dir), k.defragment(now), k.measure())
+	return errors.Join(errs...)
+}
+
+// compact forgets history up to a revision and waits until its space is free.
+func (k *keeper) compact(ctx context.Context, revision int64) error {
+	began := time.Now()
+	if _, err := k.client.Compact(ctx, revision, clientv3.WithCompactPhysical()); err != nil {
+		return fmt.Errorf("compact up to revision %d: %w", revision, err)
+	}
+	before := k.ledger.history
+	k.ledger.forget(revision)
+	k.settlePages(revision)
+	k.compactions.Add(1)
+	k.log.Debug("history compacted", "revision", revision, "bytes", before-k.ledger.history, "took", time.Since(began))
+	return nil
+}
+
+// settlePages makes the pages that a compaction gave free count as such: bbolt
+// takes two commits for that, and in a store that refuses writes there would be
+// none. What is written says again what the compaction said.
+func (k *keeper) settlePages(revision int64) {
+	for range 2 {
+		tx := k.server.Backend().BatchTx()
+		tx.LockOutsideApply()
+		mvcc.UnsafeSetFinishedCompact(tx, revision)
+		tx.Unlock()
+		k.server.Backend().ForceCommit()
+	}
+}
+
+func (k *keeper) defragment(now time.Time) error {
+	if !k.defragmented.IsZero() && now.Sub(k.defragmented) < defragmentInterval {
+		return nil
+	}
+	db := k.server.Backend()
+	size, used := db.Size(), db.SizeInUse()
+	disk, err := diskFree(k.dir)
+	if err != nil || !shouldDefragment(size, used, disk) {
+		return err
+	}
+	k.defragmented = now
+	k.log.Info("defragmenting the database file: reads and writes wait", "size", inUnits(size), "in use", inUnits(used))
+	if err := k.server.Defragment(); err != nil {
+		return fmt.Errorf("defragment: %w", err)
+	}
+	k.defrags.Add(1)
+	k.log.Info("database file defragmented", "size", inUnits(db.Size()), "took", time.Since(now).Round(time.Millisecond))
+	return nil
+}
+
+// disarm takes back the alarm with which etcd's own quota refuses all puts. That
+// quota is off now, and ours does not count holes in the file.
+func (k *keeper) disarm(ctx context.Context) error {
+	alarms, err := k.client.AlarmList(ctx)
+	if err != nil {
+		return fmt.Errorf("list alarms: %w", err)
+	}
+	for _, a := range alarms.Alarms {
+		if a.Alarm != etcdserverpb.AlarmType_NOSPACE {
+			continue
+		}
+		k.log.Info("a former version has left the data full and closed to writes: opening it again")
+		if _, err := k.client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(a)); err != nil {
+			return fmt.Errorf("disarm: %w", err)
+		}
+	}
+	return nil
+}
+
+func (k *keeper) measure() error {
+	disk, err := diskFree(k.dir)
+	if err != nil {
+		return err
+	}
+	db := k.server.Backend()
+	k.usage.Store(&Usage{
+		InUse: k.quota.used(), File: db.Size(), Quota: k.quota.limit,
+		Live: k.ledger.live, History: k.ledger.history,
+		OldestRevision: max(1, k.server.KV().FirstRev()), DiskFree: disk,
+		Compactions: k.compactions.Load(), Defragmentations: k.defrags.Load(),
+	})
+	return nil
+}
+
+// diskFree is what an unprivileged process can still write to a folder's disk.
+func diskFree(dir string) (int64, error) {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(filepath.Clean(dir), &stat); err != nil {
+		return 0, fmt.Errorf("look at the disk of %s: %w", dir, err)
+	}
+	return int64(stat.Bavail) * int64(stat.Bsize), nil
+}

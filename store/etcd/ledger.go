@@ -1,0 +1,111 @@
+package etcd
+
+import (
+	"math"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/storage/backend"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"go.etcd.io/etcd/server/v3/storage/schema"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// ledger knows what etcd's database holds: how much of it is present state, and
+// which revision made how much of it history. It reads the database itself, and
+// so it knows what was written before this process too. It is not safe for
+// concurrent use.
+type ledger struct {
+	sizes   map[string]int64 // of the newest value of each key
+	live    int64            // sum of sizes
+	past    []replaced       // ascending; what a compaction can still forget
+	history int64            // sum of bytes in past
+	newest  int64            // revision up to which the database was read
+}
+
+// replaced is what one revision made history: bytes that a compaction up to it
+// gives free.
+type replaced struct {
+	revision int64
+	bytes    int64
+	seen     time.Time // when the ledger met it
+}
+
+func newLedger() *ledger { return &ledger{sizes: make(map[string]int64)} }
+
+// readAtOnce bounds how many entries are read from the database in one step, and
+// so how long a step holds up others.
+const readAtOnce = 1000
+
+// read takes in what was written since the last time.
+func (l *ledger) read(db backend.Backend, now time.Time) {
+	for l.readSome(db, now) == readAtOnce {
+		continue
+	}
+}
+
+func (l *ledger) readSome(db backend.Backend, now time.Time) int {
+	tx := db.ConcurrentReadTx()
+	tx.RLock()
+	defer tx.RUnlock()
+	from := mvcc.RevToBytes(mvcc.Revision{Main: l.newest + 1}, mvcc.NewRevBytes())
+	to := mvcc.RevToBytes(mvcc.Revision{Main: math.MaxInt64}, mvcc.NewRevBytes())
+	keys, values := tx.UnsafeRange(schema.Key, from, to, readAtOnce)
+	n := len(keys)
+	if n == readAtOnce {
+		// The last revision may go on behind the cut.
+		last := mvcc.BytesToRev(keys[n-1]).Main
+		for n > 0 && mvcc.BytesToRev(keys[n-1]).Main == last {
+			n--
+		}
+	}
+	for i := range n {
+		size := int64(len(keys[i]) + len(values[i]))
+		l.add(mvcc.BytesToRev(keys[i]).Main, keyOf(values[i]), size, mvcc.IsTombstone(keys[i]), now)
+	}
+	return len(keys)
+}
+
+// keyOf is the key in an encoded mvccpb.KeyValue, its first field: the value
+// behind it may be long and is not looked at.
+func keyOf(encoded []byte) string {
+	number, kind, n := protowire.ConsumeTag(encoded)
+	if n < 0 || number != 1 || kind != protowire.BytesType {
+		return ""
+	}
+	key, n := protowire.ConsumeBytes(encoded[n:])
+	if n < 0 {
+		return ""
+	}
+	return string(key)
+}
+
+// add takes in one change of one key.
+func (l *ledger) add(revision int64, key string, size int64, tombstone bool, now time.Time) {
+	before := l.sizes[key]
+	l.live -= before
+	gone := before
+	if tombstone {
+		delete(l.sizes, key)
+		gone += size
+	} else {
+		l.sizes[key] = size
+		l.live += size
+	}
+	l.history += gone
+	l.newest = revision
+	if n := len(l.past); n > 0 && l.past[n-1].revision == revision {
+		l.past[n-1].bytes += gone
+		return
+	}
+	l.past = append(l.past, replaced{revision, gone, now})
+}
+
+// forget drops what a compaction up to a revision gave free.
+func (l *ledger) forget(revision int64) {
+	n := 0
+	for n < len(l.past) && l.past[n].revision <= revision {
+		l.history -= l.past[n].bytes
+		n++
+	}
+	l.past = append([]replaced(nil), l.past[n:]...)
+}

@@ -1,0 +1,148 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// quota bounds what an embedded etcd stores. It asks before a write that makes
+// the store grow; deletes always go through. etcd's own quota is off: it counts
+// the file with its holes and, once reached, refuses every put until somebody
+// disarms its alarm by hand.
+type quota struct {
+	limit int64
+	inUse func() int64 // as of the database's last commit
+
+	mu      sync.Mutex
+	pending int64 // let in, perhaps not committed yet
+	older   int64 // the part of pending that was let in before settled
+	settled time.Time
+	history int64         // what compactions can still give free
+	moved   chan struct{} // closed when any of it changes
+}
+
+// entryOverhead is about what an entry costs beside its value.
+const entryOverhead = 256
+
+// roomWait is how long a write waits for history to give way.
+const roomWait = 5 * time.Second
+
+func newQuota(limit int64, inUse func() int64) *quota {
+	return &quota{limit: limit, inUse: inUse, moved: make(chan struct{})}
+}
+
+// admit lets a write of some bytes in, or says why not with store.ErrFull. When
+// forgetting history may make enough room, it waits for that.
+func (q *quota) admit(ctx context.Context, bytes int64) error {
+	ctx, cancel := context.WithTimeout(ctx, roomWait)
+	defer cancel()
+	for {
+		moved, missing := q.try(bytes)
+		if missing <= 0 {
+			return nil
+		}
+		if moved == nil {
+			return q.full(bytes)
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return q.full(bytes)
+		}
+	}
+}
+
+// try takes the bytes if they fit. If not, it tells how many are missing, and
+// when to try again; moved is nil if that is of no use.
+func (q *quota) try(bytes int64) (moved <-chan struct{}, missing int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	missing = q.inUse() + q.pending + bytes - q.limit
+	switch {
+	case missing <= 0:
+		q.pending += bytes
+		return nil, missing
+	case missing <= q.history+q.pending: // What is pending may be in inUse already.
+		return q.moved, missing
+	default:
+		return nil, missing
+	}
+}
+
+func (q *quota) full(bytes int64) error {
+	return &store.Error{Kind: store.ErrFull, Detail: fmt.Sprintf(
+		"the store is full: %s of %s (--quota-bytes) are used and %s more are asked for; delete objects, which makes room within seconds, or start with a larger quota",
+		inUnits(q.used()), inUnits(q.limit), inUnits(bytes))}
+}
+
+// used is what is stored, with what may be on its way.
+func (q *quota) used() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.inUse() + q.pending
+}
+
+// settle takes note of what history holds now, and lets go of what was committed
+// meanwhile: after two steps of keepInterval it is in inUse.
+func (q *quota) settle(history int64, now time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if now.Sub(q.settled) >= keepInterval {
+		q.pending -= q.older
+		q.older, q.settled = q.pending, now
+	}
+	q.history = history
+	close(q.moved)
+	q.moved = make(chan struct{})
+}
+
+// room is the way from a client of an embedded etcd to its quota.
+type room struct {
+	clientv3.KV
+	*quota
+}
+
+// admit refuses what makes a full store grow.
+func (s *Store) admit(ctx context.Context, w *write) error {
+	door, ok := s.client.KV.(room)
+	if !ok {
+		return nil
+	}
+	if bytes := w.growth(); bytes > 0 {
+		return door.admit(ctx, bytes)
+	}
+	return nil
+}
+
+// growth is how many bytes creates and updates write. What leads to the end of
+// an object is not counted: its delete, also when that only marks it for its
+// finalizers, and the updates with which those go.
+func (w *write) growth() int64 {
+	bytes := int64(0)
+	for i, op := range w.ops {
+		leads := op.Verb == store.OpDelete || w.next[i] == nil || w.next[i].Meta.DeletionTimestamp != nil
+		if !leads && !w.idle(i) {
+			bytes += int64(len(w.values[i])) + entryOverhead
+		}
+	}
+	return bytes
+}
+
+// inUnits is a number of bytes for people.
+func inUnits(bytes int64) string {
+	for _, u := range []struct {
+		name string
+		size int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if bytes >= u.size {
+			return fmt.Sprintf("%.1f %s", float64(bytes)/float64(u.size), u.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}

@@ -1,0 +1,51 @@
+package etcd
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"go.etcd.io/etcd/server/v3/embed"
+)
+
+// The bounds of the raft log of a cluster of one, which nobody has to catch up
+// with. In memory etcd cuts it every hundred entries, down to raftKept; on disk
+// every raftSnapshot entries. At a start, all since the last cut is read into
+// memory.
+const (
+	raftSnapshot = 200
+	raftKept     = 10
+	// logFiles of 64 MiB may lie on disk even if they are not needed.
+	logFiles = 2
+)
+
+func boundRaftLog(cfg *embed.Config) {
+	cfg.SnapshotCount = raftSnapshot
+	cfg.SnapshotCatchUpEntries = raftKept
+	// etcd looks for files to delete every 30 seconds, in which time some
+	// gigabytes can be written. See purgeLog.
+	cfg.MaxWalFiles = 0
+}
+
+// purgeLog deletes the files of the raft log that are no longer needed, oldest
+// first. Those that are, etcd holds a lock on.
+func purgeLog(dir string) error {
+	names, err := filepath.Glob(filepath.Join(dir, "member", "wal", "*.wal"))
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(names)-logFiles; i++ {
+		lock, err := fileutil.TryLockFile(names[i], os.O_WRONLY, fileutil.PrivateFileMode)
+		if errors.Is(err, fileutil.ErrLocked) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(os.Remove(names[i]), lock.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package etcd
+
+import "time"
+
+// retention says how much history an embedded etcd keeps: whatever bound is
+// reached first counts.
+type retention struct {
+	revisions int64
+	bytes     int64
+	age       time.Duration
+	quota     int64 // for present state and history together
+}
+
+// The parts of the quota, in percent: above crowded history gives way to
+// present state, in steps that are worth a compaction; above urgent in any step.
+const (
+	crowded = 80
+	urgent  = 95
+)
+
+// grace is how long even a store that is full keeps a change, so that who
+// follows the changes has had them.
+const grace = 2 * time.Second
+
+// horizon is the revision up to which history should be forgotten now, 0 for
+// none. used is what the database occupies. Each bound is overstepped a little
+// before anything is done about it, because a compaction reads all that is
+// stored.
+func (r retention) horizon(l *ledger, used int64, now time.Time) int64 {
+	until := max(r.byCount(l), r.byBytes(l, used), r.byAge(l, now))
+	n := 0
+	for n < len(l.past) && l.past[n].revision <= until && now.Sub(l.past[n].seen) >= grace {
+		n++
+	}
+	if n == 0 {
+		return 0
+	}
+	return l.past[n-1].revision
+}
+
+func (r retention) byCount(l *ledger) int64 {
+	n := int64(len(l.past))
+	if n <= r.revisions+r.revisions/5 {
+		return 0
+	}
+	return l.past[n-r.revisions-1].revision
+}
+
+func (r retention) byAge(l *ledger, now time.Time) int64 {
+	until := int64(0)
+	if len(l.past) == 0 || now.Sub(l.past[0].seen) <= r.age+r.age/24 {
+		return until
+	}
+	for _, p := range l.past {
+		if now.Sub(p.seen) <= r.age {
+			break
+		}
+		until = p.revision
+	}
+	return until
+}
+
+func (r retention) byBytes(l *ledger, used int64) int64 {
+	allowed := r.bytes
+	if excess := used - r.quota/100*crowded; excess > 0 {
+		worth := r.quota / 256
+		if used > r.quota/100*urgent {
+			worth = 1
+		}
+		if l.history >= worth {
+			allowed = min(allowed, l.history-max(excess, worth))
+		}
+	}
+	if l.history <= allowed || l.history == 0 {
+		return 0
+	}
+	allowed -= allowed / 4
+	left, until := l.history, int64(0)
+	for _, p := range l.past {
+		if left <= allowed {
+			break
+		}
+		left -= p.bytes
+		until = p.revision
+	}
+	return until
+}
+
+// worthDefragmenting is how many free bytes a database file must hold before it
+// is written anew.
+const worthDefragmenting = 1 << 30
+
+// defragmentInterval is the least time between two defragmentations.
+const defragmentInterval = time.Hour
+
+// shouldDefragment reports whether a database file is so much larger than what
+// it holds that writing it anew, which stops reads and writes meanwhile, pays.
+// disk is what is free on the disk of the file.
+func shouldDefragment(size, used, disk int64) bool {
+	return size-used >= worthDefragmenting && used <= size/2 && disk > used+used/4
+}
