@@ -85,7 +85,7 @@ func single(text []byte, file string) (Document, diag.List) {
 // Objects decodes a document, as Decode does with namespace as the default
 // namespace, and unpacks a "kind: List" into its items. Positions count from
 // the start of the file. Objects that are good are returned beside the
-// problems of those that are not. MaxObjectBytes holds for each of them; how
+// problems of those that are not. MaxTextBytes holds for each of them; how
 // long a List may be is for the caller to say.
 func (d Document) Objects(namespace string) ([]*Object, diag.List) {
 	t, list := d.parse()

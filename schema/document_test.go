@@ -65,7 +65,7 @@ func TestObjectsOfALongList(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&text, item, i, ", route: [{destination: {}}]") // A warning each.
 	}
-	fmt.Fprintf(&text, item, n, ", appendHeaders: {a: "+strings.Repeat("x", MaxObjectBytes)+"}")
+	fmt.Fprintf(&text, item, n, ", appendHeaders: {a: "+strings.Repeat("x", MaxTextBytes)+"}")
 	objects, list := Document{Text: []byte(text.String()), File: "f", Line: 1}.Objects("")
 	errs := list.Errors()
 	if len(objects) != n || len(list.Warnings()) != n || len(errs) != 1 {

@@ -227,7 +227,7 @@ func (d *draft) build() (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if size := len(o.JSON()); size > MaxObjectBytes {
+	if size := o.Size(); size > MaxObjectBytes {
 		return nil, fmt.Errorf("the object is %d bytes long when written as JSON; %d are allowed", size, MaxObjectBytes)
 	}
 	typed := d.typed

@@ -106,6 +106,23 @@ func (o *Object) Encoded() ([]byte, error) {
 // it must not be changed.
 func (o *Object) JSON() []byte { return o.raw }
 
+// Size is the length of the object as it is written, in bytes, without the
+// metadata that the server adds: what is stored is as large as what was sent.
+func (o *Object) Size() int {
+	if len(o.raw) <= MaxNewBytes {
+		return len(o.raw) // No bound is near: a few bytes do not matter.
+	}
+	added, err := json.Marshal(metav1.ObjectMeta{
+		ResourceVersion: o.Meta.ResourceVersion, UID: o.Meta.UID, Generation: o.Meta.Generation,
+		CreationTimestamp: o.Meta.CreationTimestamp, DeletionTimestamp: o.Meta.DeletionTimestamp,
+		DeletionGracePeriodSeconds: o.Meta.DeletionGracePeriodSeconds,
+	})
+	if err != nil || len(added) == len("{}") {
+		return len(o.raw)
+	}
+	return len(o.raw) - (len(added) - len("{}") + len(","))
+}
+
 // SpecJSON is the spec alone, in the written spelling. It must not be changed.
 func (o *Object) SpecJSON() json.RawMessage { return o.spec }
 

@@ -13,10 +13,15 @@ import (
 
 // Limits on what is read, so that no text can hold the reader up.
 const (
-	// MaxObjectBytes is the longest text of one object, as it is given and as
-	// it is written.
-	MaxObjectBytes = 1 << 20
-	maxDepth       = 64
+	// MaxNewBytes is the Size of the largest object that can be created, and
+	// MaxObjectBytes of the largest there can be. The room in between is for
+	// what comes later: a label, a finalizer, a note of a tool.
+	MaxNewBytes    = 1 << 20
+	MaxObjectBytes = MaxNewBytes + 64<<10
+	// MaxTextBytes is the longest text of one object: the largest object as it
+	// is answered, with all that the server has added, can be sent back.
+	MaxTextBytes = MaxObjectBytes + 1<<10
+	maxDepth     = 64
 	// Aliases may repeat this much in one document: a byte for each value, and
 	// its text.
 	maxAliased = 100_000
@@ -49,10 +54,10 @@ func (d Document) parse() (*tree, diag.List) {
 
 // tooLong refuses a text that can be no object, and is nil for others.
 func (d Document) tooLong() diag.List {
-	if len(d.Text) <= MaxObjectBytes {
+	if len(d.Text) <= MaxTextBytes {
 		return nil
 	}
-	return d.malformed(0, 0, fmt.Sprintf("the text is %d bytes long; %d are allowed", len(d.Text), MaxObjectBytes))
+	return d.malformed(0, 0, fmt.Sprintf("the text is %d bytes long; %d are allowed", len(d.Text), MaxTextBytes))
 }
 
 func isJSON(text []byte) bool {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ func TestMalformed(t *testing.T) {
 		{"list", "- a\n- b", "1:1", "must be a map"},
 		{"null", "~", "1:1", "must be a map"},
 		{"JSON list", "[1]", "1:1", "must be a map"},
-		{"too long", "a: " + strings.Repeat("x", MaxObjectBytes), "1:1", "1048576 are allowed"},
+		{"too long", "a: " + strings.Repeat("x", MaxTextBytes), "1:1", fmt.Sprint(MaxTextBytes, " are allowed")},
 		{"not UTF-8", "a: \xff", "1:1", "not in UTF-8"},
 		{"unclosed quote", "a: 'b\nc: d\n", "2:1", "not valid YAML"},
 		{"bad indentation", "a:\n  b: 1\n c: 2\n", "3:2", "not valid YAML"},

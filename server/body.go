@@ -17,7 +17,7 @@ import (
 )
 
 // maxBody bounds the body of a request, in bytes.
-const maxBody = schema.MaxObjectBytes
+const maxBody = schema.MaxTextBytes
 
 // maxWarnings bounds the warnings sent with one answer; a client's limit on
 // header bytes must not turn a stored object into a failure.

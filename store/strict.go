@@ -114,8 +114,12 @@ func checkOp(op Op) error {
 	if len(problems) > 0 {
 		return &Error{Kind: ErrInvalid, Key: op.Target(), Problems: problems}
 	}
-	if op.Object == nil {
+	switch {
+	case op.Object == nil:
 		return checkKey(op.Key)
+	case op.Verb == OpCreate && op.Object.Size() > schema.MaxNewBytes:
+		return &Error{Kind: ErrTooLarge, Key: op.Target(), Detail: fmt.Sprintf(
+			"the object is %d bytes long as JSON; a new one may have %d", op.Object.Size(), schema.MaxNewBytes)}
 	}
 	return nil
 }
