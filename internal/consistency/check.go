@@ -3,6 +3,7 @@ package consistency
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -87,6 +88,8 @@ func (c *check) operation(op *Operation) {
 	case op.Outcome == Unknown || op.Outcome == Refused:
 	case op.Outcome == Unexpected:
 		c.violate("unexpected answer", "%s", op)
+	case op.Outcome == Gone:
+		c.gone(op)
 	case op.Verb == List:
 		c.list(op)
 	case op.Outcome != OK:
@@ -153,6 +156,9 @@ func (c *check) get(op *Operation) {
 
 // list wants the very state of the revision that the list names.
 func (c *check) list(op *Operation) {
+	if op.Exact != 0 && op.Revision != op.Exact {
+		c.violate("list of another revision", "%s", op)
+	}
 	if low, high := c.window(op); op.Revision < low || op.Revision > high {
 		c.violate("stale list", "%s: it must be of a revision from %d to %d", op, low, high)
 	}
@@ -168,10 +174,29 @@ func (c *check) list(op *Operation) {
 	}
 }
 
+// gone wants that more changes than are kept have come since.
+func (c *check) gone(op *Operation) {
+	if since, honest := c.forgotten(op.Exact, op.Return); !honest {
+		c.violate("untrue refusal", "%s: only %d changes came since, and %d are kept", op, since, c.Kept)
+	}
+}
+
+// forgotten reports whether what came after a revision may be gone at a time,
+// and how much that is at most.
+func (c *check) forgotten(revision int64, at time.Duration) (since int, may bool) {
+	for _, compaction := range c.Compactions {
+		if compaction.At <= at && revision < compaction.Revision {
+			return 0, true
+		}
+	}
+	since = len(c.order.within(store.Scope{}, revision, c.clock.ceiling(at)))
+	return since, since >= c.Kept
+}
+
 // window is the revisions that an operation may have seen.
 func (c *check) window(op *Operation) (low, high int64) {
 	switch {
-	case op.AtLeast == store.Any:
+	case op.AtLeast == store.Any || op.Exact != 0:
 	case op.AtLeast > 0:
 		low = op.AtLeast
 	default:

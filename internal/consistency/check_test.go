@@ -138,6 +138,14 @@ func TestFinds(t *testing.T) {
 			h.Watches[0].Until = 0
 			h.Watches[0].Frames = []Frame{frame(0, Began, 1), event(3, h.Changes[0]), frame(18, Expired, 2)}
 		}, ""},
+		{"410 after a compaction by others", func(h *History) {
+			insert(h.Watches[0], 3, frame(6, Expired, 3))
+			h.Compactions = []Compaction{{tick(5), 4}}
+		}, ""},
+		{"410 for what a compaction left", func(h *History) {
+			insert(h.Watches[0], 3, frame(6, Expired, 3))
+			h.Compactions = []Compaction{{tick(5), 3}}
+		}, "untrue end 1"},
 
 		{"stale read of one object", func(h *History) {
 			h.Operations[6] = op(13, Get, x, "3", OK, 4)
@@ -194,6 +202,18 @@ func TestFinds(t *testing.T) {
 			h.Operations[9] = list(17, store.Scope{Kind: policy}, 6, h.Changes[3].Version)
 			h.Operations[9].AtLeast = 6
 		}, ""},
+
+		{"list of an exact revision", func(h *History) {
+			h.Operations[9] = list(17, store.Scope{Kind: rule}, 6, h.Changes[2].Version)
+			h.Operations[9].Exact = 6
+		}, ""},
+		{"list of another revision than the exact one", func(h *History) {
+			h.Operations[9] = list(17, store.Scope{Kind: rule}, 6, h.Changes[2].Version)
+			h.Operations[9].Exact = 5
+		}, "list of another revision 1"},
+		{"exact revision that is said to be gone", func(h *History) {
+			h.Operations[9] = Operation{Verb: List, Exact: 5, Call: tick(17), Return: tick(18), Outcome: Gone}
+		}, "untrue refusal 1"},
 
 		{"answer that cannot be", func(h *History) { h.Operations[6].Outcome = Unexpected }, "unexpected answer 1"},
 		{"acknowledged write lost", func(h *History) {

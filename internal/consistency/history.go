@@ -53,6 +53,8 @@ const (
 	NotFound Outcome = "not found"
 	Exists   Outcome = "exists"
 	Conflict Outcome = "conflict"
+	// Gone is the answer that an exact revision is no longer kept.
+	Gone Outcome = "gone"
 	// Refused did nothing and tells nothing.
 	Refused Outcome = "refused"
 	// Unknown may have happened, now or at any later time.
@@ -71,6 +73,7 @@ type Operation struct {
 	Value          string      // What a create, update or patch wants to store.
 	Expect         int64       // The resourceVersion that a write depends on, 0 for none.
 	AtLeast        int64       // Reads, as in store.ReadOptions.
+	Exact          int64       // Lists, as in store.ListOptions.
 	Call, Return   time.Duration
 
 	Outcome  Outcome
@@ -95,6 +98,9 @@ func (o *Operation) String() string {
 	}
 	if o.AtLeast != 0 {
 		text += fmt.Sprintf(" at least %d", o.AtLeast)
+	}
+	if o.Exact != 0 {
+		text += fmt.Sprintf(" exactly %d", o.Exact)
 	}
 	return text + fmt.Sprintf(": %s %d %s%s", o.Outcome, o.Revision, o.Got, o.Detail)
 }
@@ -157,8 +163,18 @@ type History struct {
 	Watches    []*Watch
 	// Changes is the order of the store itself, whole from its first change.
 	Changes []Change
-	// Kept is how many changes a watcher may always go back.
+	// Kept is how many changes a watcher may go back, unless others compacted
+	// etcd.
 	Kept int
+	// Compactions are what others did to etcd.
+	Compactions []Compaction
+}
+
+// Compaction takes the changes up to a revision from etcd. At is when it was
+// asked for.
+type Compaction struct {
+	At       time.Duration
+	Revision int64
 }
 
 // Violation is one answer that the contract does not allow.

@@ -87,7 +87,8 @@ func (c *check) perObject() map[schema.Key][]porcupine.Operation {
 		switch {
 		case op.Outcome == Unknown && op.Verb.writes():
 			unsure = append(unsure, op)
-		case op.Outcome == Unknown, op.Outcome == Refused, op.Outcome == Unexpected, op.AtLeast != 0:
+		case op.Outcome == Unknown, op.Outcome == Refused, op.Outcome == Unexpected, op.Outcome == Gone,
+			op.AtLeast != 0, op.Exact != 0:
 		case op.Verb == List:
 			for _, get := range asGets(op, c.order) {
 				add(get, int64(op.Return))

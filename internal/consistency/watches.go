@@ -118,9 +118,8 @@ func (f *follower) bookmark(frame Frame) {
 
 // expired is honest when more changes than are kept have come since.
 func (f *follower) expired(frame Frame) {
-	since := f.order.within(store.Scope{}, f.seen, f.clock.ceiling(frame.At))
-	if len(since) < f.Kept {
-		f.violate("untrue end", frame, "only %d changes came after %d, and %d are kept", len(since), f.seen, f.Kept)
+	if since, honest := f.forgotten(f.seen, frame.At); !honest {
+		f.violate("untrue end", frame, "only %d changes came after %d, and %d are kept", since, f.seen, f.Kept)
 	}
 }
 

@@ -147,6 +147,9 @@ func request(ctx context.Context, base string, op *consistency.Operation) (*http
 		target += path(one) + freshness(op.AtLeast)
 	case consistency.List:
 		target += path(op.Scope) + freshness(op.AtLeast)
+		if op.Exact != 0 {
+			target += fmt.Sprintf("?resourceVersionMatch=Exact&resourceVersion=%d", op.Exact)
+		}
 	}
 	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(text))
 	if err == nil && text != nil {
@@ -208,6 +211,8 @@ func refusal(status int, answer []byte) (consistency.Outcome, string) {
 		return consistency.Exists, ""
 	case status == http.StatusConflict && s.Reason == "Conflict":
 		return consistency.Conflict, ""
+	case status == http.StatusGone:
+		return consistency.Gone, ""
 	case status == http.StatusTooManyRequests:
 		return consistency.Refused, ""
 	case status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:

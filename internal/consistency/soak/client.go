@@ -88,6 +88,9 @@ func (c *requester) draw() consistency.Operation {
 		op.Verb = consistency.Delete
 	case n < 80:
 		op.Verb, op.AtLeast = consistency.Get, c.freshness()
+	case n < 85:
+		op.Verb, op.Exact, op.Scope = consistency.List, c.past(), c.listScope(op.Key)
+		op.Key = schema.Key{}
 	default:
 		op.Verb, op.AtLeast, op.Scope = consistency.List, c.freshness(), c.listScope(op.Key)
 		op.Key = schema.Key{}
@@ -114,6 +117,11 @@ func (c *requester) freshness() int64 {
 		return c.record.known.Load()
 	}
 	return 0
+}
+
+// past is a revision of not long ago.
+func (c *requester) past() int64 {
+	return max(1, c.record.known.Load()-c.random.Int64N(500))
 }
 
 func (c *requester) listScope(key schema.Key) store.Scope {

@@ -28,7 +28,7 @@ func (w *world) faults(random *rand.Rand) []fault {
 	if w.etcd != nil {
 		i := random.IntN(len(w.etcd.Members))
 		member, other := w.etcd.Members[i].Process, w.etcd.Members[(i+1)%len(w.etcd.Members)].Process
-		all = append(all, kill(member), pauseOf(member, 4*time.Second), pauseBoth(member, other), w.breakLinks())
+		all = append(all, kill(member), pauseOf(member, 4*time.Second), pauseBoth(member, other), w.breakLinks(), w.compact(random))
 		for _, mode := range []cluster.Mode{cluster.Refusing, cluster.Silent} {
 			all = append(all, w.cutMember(i, mode), w.cutServer(server, mode), w.cutLink(server, i, mode))
 		}
@@ -107,6 +107,24 @@ func (w *world) breakLinks() fault {
 		}
 		return func() error { return nil }
 	}, 100 * time.Millisecond}
+}
+
+// compact is what an administrator of etcd does: only the last changes stay.
+func (w *world) compact(random *rand.Rand) fault {
+	return fault{"compact", func() func() error {
+		revision := w.collected.revision() - random.Int64N(200)
+		return func() error {
+			if revision <= 1 {
+				return nil
+			}
+			w.compacted(revision)
+			ctx, cancel := context.WithTimeout(context.Background(), requestLimit)
+			defer cancel()
+			// That it may fail is no matter of ours: then more is kept than is known.
+			_, _ = w.collected.client.Compact(ctx, revision)
+			return nil
+		}
+	}, time.Second}
 }
 
 // havoc makes one fault after the other until ctx ends, and mends the last.

@@ -28,9 +28,7 @@ type joined struct {
 }
 
 func (j *joined) run(ctx context.Context, after int64) {
-	j.watch = &consistency.Watch{Name: j.name}
-	j.record.watch(j.watch)
-	j.seen.Store(after)
+	j.begin(after)
 	for ctx.Err() == nil {
 		err := j.stream(ctx, pick(j.random, j.servers))
 		if ctx.Err() != nil {
@@ -38,10 +36,32 @@ func (j *joined) run(ctx context.Context, after int64) {
 		}
 		if errors.Is(err, store.ErrExpired) {
 			j.frame(consistency.Frame{Type: consistency.Expired, Revision: j.seen.Load()})
-			return
+			j.relist(ctx)
+			continue
 		}
 		j.frame(consistency.Frame{Type: consistency.Broken, Revision: j.seen.Load(), Detail: fmt.Sprint(err)})
 		sleep(ctx, time.Duration(j.random.Int64N(int64(200*time.Millisecond))))
+	}
+}
+
+// begin starts a new account of what was told.
+func (j *joined) begin(after int64) {
+	j.watch = &consistency.Watch{Name: j.name}
+	j.record.watch(j.watch)
+	j.seen.Store(after)
+}
+
+// relist is what a client does whose revision is no longer kept.
+func (j *joined) relist(ctx context.Context) {
+	for ctx.Err() == nil {
+		limited, cancel := context.WithTimeout(ctx, requestLimit)
+		list, err := pick(j.random, j.servers).List(limited, store.Scope{}, store.ListOptions{})
+		cancel()
+		if err == nil {
+			j.begin(list.Revision)
+			return
+		}
+		sleep(ctx, 100*time.Millisecond)
 	}
 }
 

@@ -79,14 +79,18 @@ type runner struct {
 	world  *world
 	record *record
 
-	watchers   []*watcher
-	hoppers    []*watcher
-	joined     []*joined
-	informers  []*informer
-	violations []consistency.Violation
+	watchers    []*watcher
+	hoppers     []*watcher
+	joined      []*joined
+	informers   []*informer
+	violations  []consistency.Violation
+	compactions []consistency.Compaction
 }
 
 func (r *runner) run(ctx context.Context) (report, error) {
+	r.world.compacted = func(revision int64) {
+		r.compactions = append(r.compactions, consistency.Compaction{At: r.record.now(), Revision: revision})
+	}
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
 	var watchers sync.WaitGroup
@@ -125,16 +129,14 @@ func (r *runner) startWatchers(ctx context.Context, group *sync.WaitGroup) error
 	for n := range r.Watchers {
 		for i, scope := range scopes() {
 			purpose++
-			w := &watcher{
-				name: fmt.Sprintf("w%d-%d", n, i), scope: scope, random: r.random(purpose), http: httpClient,
-				servers: r.world.urls(), record: r.record, restless: (n+i)%3 == 1,
-			}
+			w := r.watcher(fmt.Sprintf("w%d-%d", n, i), scope, purpose, httpClient)
+			w.restless = (n+i)%3 == 1
 			if (n+i)%3 == 2 {
 				w.slow = 20 * time.Millisecond
 			}
 			r.watchers = append(r.watchers, w)
 			group.Go(func() { w.run(ctx, 1) })
-			h := &watcher{name: fmt.Sprintf("h%d-%d", n, i), scope: scope, random: r.random(purpose + 500), http: httpClient, servers: r.world.urls(), record: r.record}
+			h := r.watcher(fmt.Sprintf("h%d-%d", n, i), scope, purpose+500, httpClient)
 			group.Go(func() { h.hop(ctx) })
 		}
 		j := &joined{name: fmt.Sprintf("j%d", n), random: r.random(purpose + 2000), servers: readers, record: r.record}
@@ -147,6 +149,13 @@ func (r *runner) startWatchers(ctx context.Context, group *sync.WaitGroup) error
 		group.Go(func() { in.run(ctx) })
 	}
 	return nil
+}
+
+func (r *runner) watcher(name string, scope store.Scope, purpose uint64, c *http.Client) *watcher {
+	return &watcher{
+		name: name, scope: scope, random: r.random(purpose), pace: r.Pace,
+		http: c, servers: r.world.urls(), record: r.record,
+	}
 }
 
 // scopes of watchers.
@@ -305,7 +314,7 @@ func (r *runner) judge(ctx context.Context, faults int, ends map[store.Scope]int
 	if len(ends) < len(kinds)*len(namespaces) {
 		r.violate("server that did not come back", "not every write and list was answered within %s of the last fault", comeBackLimit)
 	}
-	h := &consistency.History{Operations: r.record.operations, Watches: r.record.watches, Changes: changes, Kept: kept}
+	h := &consistency.History{Operations: r.record.operations, Watches: r.record.watches, Changes: changes, Kept: kept, Compactions: r.compactions}
 	operations, unknown, watches := r.record.counts()
 	result := report{
 		operations: operations, unknown: unknown, faults: faults, watches: watches, events: r.record.events.Load(),

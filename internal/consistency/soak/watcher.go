@@ -22,6 +22,7 @@ type watcher struct {
 	name     string
 	scope    store.Scope
 	random   *rand.Rand
+	pace     float64
 	http     *http.Client
 	servers  []string
 	record   *record
@@ -54,9 +55,16 @@ func (w *watcher) run(ctx context.Context, after int64) {
 		default:
 			w.frame(consistency.Frame{Type: consistency.Broken, Revision: w.seen.Load(), Detail: fmt.Sprint(err)})
 		}
-		sleep(ctx, time.Duration(w.random.Int64N(int64(200*time.Millisecond))))
+		w.pause(ctx, 200*time.Millisecond)
 	}
 }
+
+// upTo draws a time to wait.
+func (w *watcher) upTo(most time.Duration) time.Duration {
+	return time.Duration(w.pace * w.random.Float64() * float64(most))
+}
+
+func (w *watcher) pause(ctx context.Context, most time.Duration) { sleep(ctx, w.upTo(most)) }
 
 // begin starts a new account of what was told.
 func (w *watcher) begin(after int64) {
@@ -73,17 +81,20 @@ func (w *watcher) frame(f consistency.Frame) {
 // relist is what a client does whose revision is no longer kept.
 func (w *watcher) relist(ctx context.Context) {
 	for ctx.Err() == nil {
-		limited, cancel := context.WithTimeout(ctx, requestLimit)
-		op := perform(limited, w.http, pick(w.random, w.servers), w.record, consistency.Operation{
-			Client: w.name, Verb: consistency.List, Scope: w.scope,
-		})
-		cancel()
-		if op.Outcome == consistency.OK {
-			w.begin(op.Revision)
+		if list := w.list(ctx); list.Outcome == consistency.OK {
+			w.begin(list.Revision)
 			return
 		}
 		sleep(ctx, 100*time.Millisecond)
 	}
+}
+
+func (w *watcher) list(ctx context.Context) consistency.Operation {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	return perform(ctx, w.http, pick(w.random, w.servers), w.record, consistency.Operation{
+		Client: w.name, Verb: consistency.List, Scope: w.scope,
+	})
 }
 
 // stream reads one response, from the last revision seen.
@@ -91,8 +102,7 @@ func (w *watcher) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if w.restless {
-		patience := time.Duration(w.random.Int64N(int64(4 * time.Second)))
-		timer := time.AfterFunc(patience, cancel)
+		timer := time.AfterFunc(w.upTo(4*time.Second), cancel)
 		defer timer.Stop()
 	}
 	resp, err := w.open(ctx, pick(w.random, w.servers))
@@ -167,15 +177,21 @@ func (w *watcher) line(text []byte) error {
 	return nil
 }
 
-// hop watches again and again from some old revision up to what was new when
-// it began. Each hop is an account of its own.
+// hop watches again and again from some old revision, or from a list, up to
+// what was new when it began. Each hop is an account of its own.
 func (w *watcher) hop(ctx context.Context) {
 	for ctx.Err() == nil {
 		until := max(1, w.record.known.Load())
 		after := 1 + w.random.Int64N(until)
+		if w.random.IntN(3) == 0 {
+			if list := w.list(ctx); list.Outcome == consistency.OK {
+				after, until = list.Revision, list.Revision+5
+			}
+		}
 		limited, cancel := context.WithTimeout(ctx, comeBackLimit)
 		one := &watcher{
-			name: w.name, scope: w.scope, random: w.random, http: w.http, servers: w.servers, record: w.record,
+			name: w.name, scope: w.scope, random: w.random, pace: w.pace,
+			http: w.http, servers: w.servers, record: w.record,
 			until: until, reached: cancel,
 		}
 		one.run(limited, after)
@@ -183,6 +199,6 @@ func (w *watcher) hop(ctx context.Context) {
 			one.watch.Until = until
 		}
 		cancel()
-		sleep(ctx, time.Duration(w.random.Int64N(int64(time.Second))))
+		w.pause(ctx, time.Second)
 	}
 }

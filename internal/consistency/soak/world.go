@@ -7,12 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/pilot-api/pilot-api/internal/consistency"
 	"github.com/pilot-api/pilot-api/internal/consistency/cluster"
-	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
@@ -26,7 +22,10 @@ type world struct {
 	links   [][]*cluster.Link // From each server to each member.
 	data    string            // Of the embedded etcd.
 
-	complaints []error // About programs that did not end.
+	collected *collector // Of an external etcd.
+
+	complaints []error              // About programs that did not end.
+	compacted  func(revision int64) // Is told before etcd is compacted.
 }
 
 // openEmbedded starts one server with its own etcd.
@@ -43,24 +42,29 @@ func openEmbedded(ctx context.Context, dir, program string) (*world, error) {
 // openExternal starts two servers over three members, with a link for each way.
 func openExternal(ctx context.Context, dir, program string) (*world, error) {
 	members, err := cluster.StartEtcd(ctx, dir, 3)
-	if err != nil {
-		return nil, err
-	}
 	w := &world{etcd: members}
+	if err != nil {
+		return w, err
+	}
+	direct, err := members.Dial()
+	if err != nil {
+		return w, err
+	}
+	w.collected = collect(direct)
 	for i := range 2 {
 		var links []*cluster.Link
 		endpoints := ""
 		for _, m := range members.Members {
 			l, err := cluster.NewLink(m.Client, nil)
 			if err != nil {
-				return nil, err
+				return w, err
 			}
 			links = append(links, l)
 			endpoints += ",http://" + l.Addr()
 		}
 		s, err := cluster.NewServer(dir, fmt.Sprintf("pilot-api-%d", i), program, "--etcd-endpoints", endpoints[1:])
 		if err != nil {
-			return nil, err
+			return w, err
 		}
 		w.links = append(w.links, links)
 		w.servers = append(w.servers, s)
@@ -115,80 +119,26 @@ func (w *world) close() {
 			l.Close()
 		}
 	}
+	if w.collected != nil {
+		w.collected.client.Close()
+	}
 	if w.etcd != nil {
 		w.etcd.Close()
 	}
 }
 
-// changes reads what etcd itself kept of all changes. The servers must have
+// changes is what etcd itself kept of all changes. The servers must have
 // stopped.
 func (w *world) changes(ctx context.Context) ([]consistency.Change, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	if w.etcd != nil {
-		c, err := w.etcd.Dial()
-		if err != nil {
-			return nil, err
-		}
-		defer c.Close()
-		return readChanges(ctx, c)
+		return w.collected.finish(ctx)
 	}
 	e, err := etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: w.data, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
-	return readChanges(ctx, e.Client())
-}
-
-const (
-	objectsPrefix = etcd.DefaultPrefix + "/objects/"
-	endKey        = "/consistency/end"
-)
-
-// readChanges watches everything from the first revision up to a key of our
-// own.
-func readChanges(ctx context.Context, c *clientv3.Client) ([]consistency.Change, error) {
-	end, err := c.Put(ctx, endKey, "")
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var all []consistency.Change
-	for answer := range c.Watch(ctx, "/", clientv3.WithPrefix(), clientv3.WithRev(1), clientv3.WithPrevKV()) {
-		if err := answer.Err(); err != nil {
-			return nil, fmt.Errorf("reading etcd's history: %w", err)
-		}
-		for _, ev := range answer.Events {
-			if ev.Kv.ModRevision == end.Header.Revision {
-				return all, nil
-			}
-			if len(ev.Kv.Key) < len(objectsPrefix) || string(ev.Kv.Key[:len(objectsPrefix)]) != objectsPrefix {
-				continue
-			}
-			change, err := changeOf(ev)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, change)
-		}
-	}
-	return nil, fmt.Errorf("reading etcd's history: %w", ctx.Err())
-}
-
-func changeOf(ev *clientv3.Event) (consistency.Change, error) {
-	change, value := consistency.Change{Type: store.Modified}, ev.Kv.Value
-	switch {
-	case ev.Type == clientv3.EventTypeDelete:
-		change.Type, value = store.Deleted, ev.PrevKv.Value
-	case ev.IsCreate():
-		change.Type = store.Added
-	}
-	obj, err := schema.Stored(value, ev.Kv.ModRevision)
-	if err != nil {
-		return change, err
-	}
-	change.Version = versionOf(obj)
-	return change, nil
+	return collect(e.Client()).finish(ctx)
 }
