@@ -17,7 +17,7 @@ import (
 
 func v3(t *testing.T, s *discovery.Server, typeURL, node string, names ...string) discovery.Answer {
 	t.Helper()
-	a, err := s.V3(typeURL, node, names)
+	a, err := s.V3(typeURL, node, "", names)
 	if err != nil {
 		t.Fatalf("%s for %s %v: %v", typeURL, node, names, err)
 	}
@@ -89,9 +89,9 @@ func TestV3Answers(t *testing.T) {
 func TestErrorsSayWhatIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := follow(t, newObjects(service(t, "web.example", "10.1.0.1")), discovery.Options{})
-		_, badNode := s.V3(discovery.ClusterType, "sidecar~10.0.0.1", nil)
+		_, badNode := s.V3(discovery.ClusterType, "sidecar~10.0.0.1", "", nil)
 		_, badNodeV1 := s.V1Clusters("nobody")
-		_, badType := s.V3("type.googleapis.com/x", nodeA, nil)
+		_, badType := s.V3("type.googleapis.com/x", nodeA, "", nil)
 		_, badRoute := s.V1Routes(nodeA, "http")
 		_, tooHigh := s.V1Routes(nodeA, "70000")
 		for _, c := range []struct{ got, want error }{

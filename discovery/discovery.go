@@ -61,6 +61,7 @@ type Server struct {
 	opts    Options
 	metrics *metrics
 	current atomic.Pointer[generation]
+	past    past
 	newest  verdict
 }
 

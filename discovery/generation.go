@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -204,6 +205,19 @@ func (g *generation) viewCount() int {
 	return len(g.views)
 }
 
+// refusingCount counts the proxies that do not take what they are answered.
+func (g *generation) refusingCount() int {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	n := 0
+	for _, p := range g.places {
+		if p.handover.refuses.Load() {
+			n++
+		}
+	}
+	return n
+}
+
 func (g *generation) proxyCount() int {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -220,6 +234,30 @@ func (g *generation) problems() diag.List {
 	defer g.mu.RUnlock()
 	for reason := range g.stale {
 		all = append(all, refusal("some proxies keep an older configuration: "+reason))
+	}
+	return append(all, refusalsOf(g.places)...)
+}
+
+// maxRefusals bounds the proxies that are named.
+const maxRefusals = 20
+
+// refusalsOf names the proxies that do not take what they are answered.
+func refusalsOf(places map[string]*place) diag.List {
+	var all diag.List
+	var nodes []string
+	for node, p := range places {
+		if p.handover.refuses.Load() {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.Sort(nodes)
+	for i, node := range nodes {
+		if i == maxRefusals {
+			return append(all, refusal(fmt.Sprintf("%d more proxies refuse what they are answered, or do not get it", len(nodes)-i)))
+		}
+		kept := places[node].handover.refusals()
+		all = append(all, refusal(fmt.Sprintf("proxy %s refuses what it is answered, or does not get it: it keeps %s; its log says why",
+			node, strings.Join(kept, ", "))))
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pilot-api/pilot-api/ir"
@@ -17,29 +18,37 @@ import (
 // that loses nothing: new clusters are offered beside the old ones, then
 // routes and listeners change, and only then are old clusters withdrawn.
 //
-// Who never polled clusters waits for nothing, and who stops polling does not
-// wait for ever: openBy and closeBy bound both steps, by the pace of the proxy's
-// own polls. A replica knows only of the polls it answered; the bounds are also
-// what makes replicas agree again.
+// Each poll carries the version that the proxy has accepted, and that alone
+// says what it routes by: what it was answered may have been lost or refused.
+//
+// Who never polled clusters waits for nothing, and who stops polling them does
+// not wait for ever: openBy bounds the first step, by the pace of the proxy's
+// own polls. The second takes as long as the proxy polls for routes without
+// having accepted those that leave the old clusters.
 type handover struct {
 	mu sync.Mutex
 	// held are the views that the proxy may still route by, oldest first.
 	// The last one is the target.
 	held    []*view
-	since   time.Time        // when the handover began
-	asked   time.Time        // when clusters were last polled
-	pace    time.Duration    // between the last two polls for clusters
-	offered time.Time        // when the target's clusters were first answered
-	routed  map[string]*view // by route table polled (listeners under their type), the view last answered from
-	moved   time.Time        // when routed last changed
+	since   time.Time     // when the handover began
+	asked   time.Time     // when clusters were last polled
+	pace    time.Duration // between the last two polls for clusters
+	offered time.Time     // when the target's clusters were first answered
+	// arrival is when a proxy came that had versions already: what it routes
+	// by is in none of its polls but those for routes. Zero once that is known.
+	arrival time.Time
+	// routed is by route table polled, listeners under their type.
+	routed   map[string]*subscription
+	clusters passing
+	refuses  atomic.Bool // what it is answered, of any type
 }
 
 const (
 	// grace is what an Envoy gets between an answer and the next step, to
 	// apply it and to fetch the endpoints of new clusters.
 	grace = 250 * time.Millisecond
-	// maxHeld bounds the views of one handover: a proxy that sees changes
-	// faster than it polls skips the older ones.
+	// maxHeld bounds the views of one handover: of those that no table of the
+	// proxy is at, the older ones are skipped.
 	maxHeld = 8
 	// maxPace bounds what a handover may take: a proxy that polls more
 	// seldom is told everything at once.
@@ -62,55 +71,117 @@ func (h *handover) closeBy(target *view) time.Duration {
 	return h.openBy(target) + 2*min(target.config.Delay, maxPace) + grace
 }
 
-// clusters is called for a poll for clusters. It returns the target, and the
-// views whose clusters must be answered beside the target's own.
-func (h *handover) clusters(next *view) (target *view, beside []*view) {
+// poll is what a proxy says of itself when it asks.
+type poll struct {
+	version string // that it has accepted; "" for none
+	next    *view  // that the published generation has for it
+	// past are views that the proxy may be at if this server does not know it.
+	past func() []*view
+}
+
+// answerClusters returns the answer to a poll for clusters. compose makes it of
+// the target's clusters and those that only older views have.
+func (h *handover) answerClusters(p poll, compose func(target *view, beside []*view) (Answer, error)) (Answer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
-	target = h.turn(next, now)
+	target := h.turn(p, now)
+	for _, s := range h.routed {
+		s.missed++
+	}
+	h.release(target, now)
+	answer, err := compose(target, h.held[:len(h.held)-1])
+	if err != nil {
+		return Answer{}, err
+	}
 	if h.offered.IsZero() {
 		h.offered = now
+		if answer.Version == p.version {
+			h.offered = h.since.Add(-grace) // It has them, and had the time.
+		}
 	}
-	if h.arrived(target, now) {
-		h.held = h.held[len(h.held)-1:]
-	}
+	h.clusters.note(p.version, answer.Version)
+	h.judge()
 	if !h.asked.IsZero() {
 		h.pace = now.Sub(h.asked)
 	}
 	h.asked = now
-	return target, slices.Clone(h.held[:len(h.held)-1])
+	return answer, nil
 }
 
-// routes is called for a poll for a route table, or for the listeners, and
-// returns the view to answer from.
-func (h *handover) routes(next *view, name string) *view {
+// answerRoutes returns the answer to a poll for a route table, or for the
+// listeners. compose makes it of a view.
+func (h *handover) answerRoutes(p poll, name string, compose func(*view) (Answer, error)) (Answer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
-	target := h.turn(next, now)
-	answer := target
+	target := h.turn(p, now)
+	has, err := h.accepted(name, p.version, compose)
+	if err != nil {
+		return Answer{}, err
+	}
+	from := target
 	if !h.open(target, now) {
-		answer = h.held[0]
-		if before := h.routed[name]; slices.Contains(h.held, before) {
-			answer = before
+		switch {
+		case has != nil:
+			from = has
+		case p.version != "":
+			// What it has is not known here. It keeps that: the version is
+			// the whole answer.
+			h.note(name, subscription{polled: now, version: p.version}, p.version)
+			return Answer{Version: p.version}, nil
+		default:
+			from = h.held[0]
+			if s := h.routed[name]; s != nil && slices.Contains(h.held, s.told) {
+				from = s.told
+			}
 		}
 	}
-	h.note(name, answer, now)
-	return answer
+	answer, err := compose(from)
+	if err == nil {
+		h.note(name, subscription{polled: now, version: p.version, has: has, told: from}, answer.Version)
+	}
+	return answer, err
 }
 
-// note remembers what was answered. Names are the client's to choose, so only
-// the tables of the views that are held are kept.
-func (h *handover) note(name string, answer *view, now time.Time) {
+// accepted is the newest view of those held whose answer has this version, or
+// the one in whose place one with the same clusters is held; nil for none.
+func (h *handover) accepted(name, version string, compose func(*view) (Answer, error)) (*view, error) {
+	if version == "" {
+		return nil, nil
+	}
+	for _, v := range slices.Backward(h.held) {
+		answer, err := compose(v)
+		if err != nil {
+			return nil, err
+		}
+		if answer.Version == version {
+			return v, nil
+		}
+	}
+	if s := h.routed[name]; s != nil && s.version == version && slices.Contains(h.held, s.has) {
+		return s.has, nil
+	}
+	return nil, nil
+}
+
+// note remembers what a poll for routes told. Names are the client's to choose,
+// so only the tables of the views that are held are kept.
+func (h *handover) note(name string, next subscription, answered string) {
+	if !slices.ContainsFunc(h.held, func(v *view) bool { return v.tables(name) }) {
+		return
+	}
 	if h.routed == nil {
-		h.routed = map[string]*view{}
+		h.routed = map[string]*subscription{}
 	}
-	maps.DeleteFunc(h.routed, func(_ string, v *view) bool { return !slices.Contains(h.held, v) })
-	if h.routed[name] != answer && answer.tables(name) {
-		h.routed[name] = answer
-		h.moved = now
+	before := h.routed[name]
+	if before == nil {
+		before = &subscription{moved: next.polled}
+		h.routed[name] = before
 	}
+	before.follow(next)
+	before.passing.note(next.version, answered)
+	h.judge()
 }
 
 // tables tells whether the view has such a route table, or listeners.
@@ -118,12 +189,13 @@ func (v *view) tables(name string) bool {
 	return name == ListenerType || slices.ContainsFunc(v.config.RouteTables, func(t *ir.RouteTable) bool { return t.Name == name })
 }
 
-// turn makes next the target, unless there is a newer one: a request may have
-// begun before the last change was published. What is newer is told by the
-// order of publishing; a revision goes back when a store is restored.
-func (h *handover) turn(next *view, now time.Time) *view {
+// turn makes the next view the target, unless there is a newer one: a request
+// may have begun before the last change was published. What is newer is told by
+// the order of publishing; a revision goes back when a store is restored.
+func (h *handover) turn(p poll, now time.Time) *view {
+	next := p.next
 	if len(h.held) == 0 {
-		h.held, h.since, h.offered = []*view{next}, now, now
+		h.begin(p, now)
 		return next
 	}
 	target := h.held[len(h.held)-1]
@@ -132,7 +204,7 @@ func (h *handover) turn(next *view, now time.Time) *view {
 	}
 	added, removed := clustersBetween(target.config, next.config)
 	if !added && !removed {
-		h.held[len(h.held)-1] = next
+		h.replace(target, next)
 		return next
 	}
 	// A proxy that waits already does not begin to wait anew.
@@ -149,37 +221,74 @@ func (h *handover) turn(next *view, now time.Time) *view {
 	return next
 }
 
-// drop makes room by the oldest view that the proxy was never told to route
-// by, if there is one.
+// begin starts with a proxy that this server has not seen. One that has
+// versions has been told by another server, or by this one before it started
+// anew, and may be at a view of the past.
+func (h *handover) begin(p poll, now time.Time) {
+	h.held, h.since, h.offered = []*view{p.next}, now, now
+	if p.version == "" {
+		return
+	}
+	h.arrival, h.offered = now, time.Time{}
+	h.held = append(p.past(), p.next)
+	if len(h.held) > maxHeld {
+		h.held = h.held[len(h.held)-maxHeld:]
+	}
+}
+
+// replace puts a view with the same clusters in the place of the target.
+func (h *handover) replace(target, next *view) {
+	h.held[len(h.held)-1] = next
+	for _, s := range h.routed {
+		s.replace(target, next)
+	}
+}
+
+// drop makes room by the oldest view that nothing of the proxy is at, if there
+// is one.
 func (h *handover) drop() {
-	oldest := max(0, slices.IndexFunc(h.held, func(v *view) bool {
-		for _, r := range h.routed {
-			if r == v {
-				return false
-			}
-		}
-		return true
-	}))
+	oldest := max(0, slices.IndexFunc(h.held, func(v *view) bool { return !h.needs(v) }))
 	h.held = slices.Delete(h.held, oldest, oldest+1)
+}
+
+// needs tells whether a table of the proxy is at the view, as far as is known.
+func (h *handover) needs(v *view) bool {
+	for _, s := range h.routed {
+		if s.at(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // open tells whether routes may name the target's clusters.
 func (h *handover) open(target *view, now time.Time) bool {
-	return len(h.held) == 1 || h.asked.IsZero() || now.Sub(h.since) >= h.openBy(target) ||
-		!h.offered.IsZero() && (h.offered.Before(h.since) || now.Sub(h.offered) >= grace)
+	switch {
+	case len(h.held) == 1 && h.arrival.IsZero(), now.Sub(h.since) >= h.openBy(target):
+		return true
+	case h.asked.IsZero():
+		return h.arrival.IsZero()
+	}
+	return !h.offered.IsZero() && (h.offered.Before(h.since) || now.Sub(h.offered) >= grace)
 }
 
-// arrived tells whether nothing leads to the older clusters any more.
-func (h *handover) arrived(target *view, now time.Time) bool {
-	if now.Sub(h.since) >= h.closeBy(target) {
-		return true
+// release lets go of the views that nothing of the proxy is at any more, and
+// with them of the clusters that only they have.
+func (h *handover) release(target *view, now time.Time) {
+	maps.DeleteFunc(h.routed, func(_ string, s *subscription) bool { return s.silent(now, h.closeBy(target)) })
+	if len(h.routed) == 0 && now.Sub(h.since) < h.closeBy(target) || !h.arrival.IsZero() && now.Sub(h.arrival) < h.closeBy(target) {
+		return // Not all is known yet of what it routes by.
 	}
-	for _, v := range h.routed {
-		if v != target {
-			return false
+	h.arrival = time.Time{}
+	for _, s := range h.routed {
+		if now.Sub(s.moved) < grace {
+			return
 		}
 	}
-	return len(h.routed) > 0 && now.Sub(h.moved) >= grace
+	if !h.open(target, now) {
+		return
+	}
+	h.held = slices.DeleteFunc(h.held, func(v *view) bool { return v != target && !h.needs(v) })
 }
 
 // clustersBetween tells whether next has clusters that before has not, and the

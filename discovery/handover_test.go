@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -20,20 +21,45 @@ func toVersion(t testing.TB, version string) *schema.Object {
 
 func clusterOf(version string) string { return "out.web.example|http|version=" + version }
 
-// poller is an Envoy that asks when the test says so.
+// poller is an Envoy that asks when the test says so, and accepts what it is
+// answered.
 type poller struct {
 	*testing.T
-	s *discovery.Server
+	s    *discovery.Server
+	has  map[string]discovery.Answer // by type
+	deny map[string]bool             // types that it refuses
+}
+
+func newPoller(t *testing.T, s *discovery.Server) poller {
+	return poller{t, s, map[string]discovery.Answer{}, map[string]bool{}}
+}
+
+// at is the same Envoy after the server started anew.
+func (p poller) at(s *discovery.Server) poller {
+	p.s = s
+	return p
+}
+
+func (p poller) ask(typeURL string, names ...string) discovery.Answer {
+	p.Helper()
+	a, err := p.s.V3(typeURL, nodeA, p.has[typeURL].Version, names)
+	if err != nil {
+		p.Fatal(err)
+	}
+	if a.Version != p.has[typeURL].Version && !p.deny[typeURL] {
+		p.has[typeURL] = a
+	}
+	return p.has[typeURL]
 }
 
 func (p poller) hasCluster(name string) bool {
 	p.Helper()
-	return slices.Contains(resourceNames(p.T, v3(p.T, p.s, discovery.ClusterType, nodeA)), name)
+	return slices.Contains(resourceNames(p.T, p.ask(discovery.ClusterType)), name)
 }
 
 func (p poller) routesTo(name string) bool {
 	p.Helper()
-	return strings.Contains(string(v3(p.T, p.s, discovery.RouteType, nodeA, "80").Body), `"`+name+`"`)
+	return strings.Contains(string(p.ask(discovery.RouteType, "80").Body), `"`+name+`"`)
 }
 
 func (p poller) want(what string, got, want bool) {
@@ -48,7 +74,7 @@ func (p poller) want(what string, got, want bool) {
 func inHandover(t *testing.T, test func(p poller, src *objects)) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newObjects(service(t, "web.example", "10.1.0.1"), toVersion(t, "v1"))
-		p := poller{t, follow(t, src, discovery.Options{})}
+		p := newPoller(t, follow(t, src, discovery.Options{}))
 		p.want("cluster v1 at first", p.hasCluster(clusterOf("v1")), true)
 		p.want("route to v1 at first", p.routesTo(clusterOf("v1")), true)
 		src.set(service(t, "web.example", "10.1.0.1"), toVersion(t, "v2"))
@@ -65,6 +91,9 @@ func TestHandoverMakesBeforeItBreaks(t *testing.T) {
 		p.want("route to v2 at once", p.routesTo(clusterOf("v2")), false)
 		time.Sleep(time.Second)
 		p.want("route to v2", p.routesTo(clusterOf("v2")), true)
+		time.Sleep(time.Second)
+		p.want("cluster v1 while nobody knows whether the route was accepted", p.hasCluster(clusterOf("v1")), true)
+		p.want("route to v2 again", p.routesTo(clusterOf("v2")), true)
 		p.want("cluster v1 at once", p.hasCluster(clusterOf("v1")), true)
 		time.Sleep(time.Second)
 		p.want("cluster v1 after its last route", p.hasCluster(clusterOf("v1")), false)
@@ -80,12 +109,123 @@ func TestHandoverEndsWithoutPollsForClusters(t *testing.T) {
 	})
 }
 
+// TestHandoverEndsWithoutPollsForRoutes: a table that is polled no more, while
+// clusters are, belonged to a listener that is gone.
 func TestHandoverEndsWithoutPollsForRoutes(t *testing.T) {
 	inHandover(t, func(p poller, _ *objects) {
 		p.want("cluster v1", p.hasCluster(clusterOf("v1")), true)
 		time.Sleep(4*mesh.DefaultSettings().DiscoveryRefreshDelay + time.Second)
+		p.want("cluster v1 of a proxy that was silent", p.hasCluster(clusterOf("v1")), true)
+		p.hasCluster("")
+		p.hasCluster("")
 		p.want("cluster v1 in the end", p.hasCluster(clusterOf("v1")), false)
 	})
+}
+
+// TestClustersStayUntilRoutesAreAccepted: a proxy that refuses new routes keeps
+// the clusters of those it has, however long that takes and whatever changes.
+// It becomes a problem that names it.
+func TestClustersStayUntilRoutesAreAccepted(t *testing.T) {
+	inHandover(t, func(p poller, src *objects) {
+		round := func() {
+			time.Sleep(mesh.DefaultSettings().DiscoveryRefreshDelay)
+			p.want("cluster v1 of the routes in use", p.hasCluster(clusterOf("v1")), true)
+			time.Sleep(time.Second)
+			p.want("route to v1", p.routesTo(clusterOf("v1")), true)
+		}
+		p.deny[discovery.RouteType] = true
+		for range 5 {
+			round()
+		}
+		if !refuses(p) {
+			t.Error("nobody is told that the proxy refuses its routes")
+		}
+		for _, version := range strings.Fields("v3 v4 v5 v6 v7 v8 v9 v10 v11 v12") {
+			src.set(service(t, "web.example", "10.1.0.1"), toVersion(t, version))
+			time.Sleep(time.Second)
+			round()
+			round()
+			p.want("newest cluster", p.hasCluster(clusterOf(version)), true)
+		}
+		p.want("a cluster that was never used", p.hasCluster(clusterOf("v5")), false)
+		p.deny[discovery.RouteType] = false
+		p.want("route to v12 when it is accepted", p.routesTo(clusterOf("v12")), true)
+		p.routesTo("")
+		if refuses(p) {
+			t.Error("a proxy that has accepted is still said to refuse")
+		}
+		time.Sleep(time.Second)
+		p.want("cluster v1 after its last route", p.hasCluster(clusterOf("v1")), false)
+	})
+}
+
+// refuses tells whether the proxy is among the problems.
+func refuses(p poller) bool {
+	return slices.ContainsFunc(p.s.Report().Problems, func(problem diag.Problem) bool {
+		return strings.Contains(problem.Message, nodeA) && strings.Contains(problem.Message, "refuses")
+	})
+}
+
+// TestRestartWithdrawsNothingInUse: a server that starts anew knows of a proxy
+// only the versions it has. Whatever the proxy polls first, no route is without
+// its cluster.
+func TestRestartWithdrawsNothingInUse(t *testing.T) {
+	for _, first := range []string{discovery.ClusterType, discovery.RouteType} {
+		for name, change := range map[string]func(*testing.T, *objects, *discovery.Options){
+			"nothing changed": func(*testing.T, *objects, *discovery.Options) {},
+			"a change follows": func(t *testing.T, src *objects, _ *discovery.Options) {
+				src.set(service(t, "web.example", "10.1.0.1"), toVersion(t, "v2"))
+			},
+		} {
+			t.Run(name+"/first "+first[strings.LastIndexByte(first, '.')+1:], func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					src := newObjects(service(t, "web.example", "10.1.0.1"), toVersion(t, "v1"))
+					p := newPoller(t, follow(t, src, discovery.Options{}))
+					p.hasCluster("")
+					p.routesTo("")
+					p.ask(discovery.ListenerType)
+					var opts discovery.Options
+					restarted := p.at(follow(t, src, opts))
+					change(t, src, &opts)
+					time.Sleep(time.Second)
+					inUse(t, restarted, first)
+				})
+			})
+		}
+	}
+}
+
+// inUse polls until nothing changes and looks after each poll for a cluster that
+// a route in use leads to.
+func inUse(t *testing.T, p poller, first string) {
+	t.Helper()
+	check := func(after string) {
+		t.Helper()
+		clusters := resourceNames(t, p.has[discovery.ClusterType])
+		for _, version := range []string{"v1", "v2"} {
+			routed := strings.Contains(string(p.has[discovery.RouteType].Body), `"`+clusterOf(version)+`"`)
+			if routed && !slices.Contains(clusters, clusterOf(version)) {
+				t.Errorf("after a poll for %s: a route to %s, which is not there", after, clusterOf(version))
+			}
+		}
+	}
+	if first == discovery.RouteType {
+		p.routesTo("")
+		check("routes")
+	}
+	for range 12 {
+		p.hasCluster("")
+		check("clusters")
+		time.Sleep(time.Second)
+		p.routesTo("")
+		check("routes")
+		p.ask(discovery.ListenerType)
+		time.Sleep(mesh.DefaultSettings().DiscoveryRefreshDelay)
+	}
+	fresh := newPoller(t, p.s)
+	if want := fresh.ask(discovery.ClusterType); !slices.Equal(resourceNames(t, p.has[discovery.ClusterType]), resourceNames(t, want)) {
+		t.Errorf("clusters in the end: %v, want %v", resourceNames(t, p.has[discovery.ClusterType]), resourceNames(t, want))
+	}
 }
 
 // TestHandoverOfManyChanges: the proxy never has a route without its cluster,
@@ -110,7 +250,7 @@ func TestNoHandoverWithoutClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := service(t, "web.example", "10.1.0.1")
 		src := newObjects(web, toVersion(t, "v1"))
-		p := poller{t, follow(t, src, discovery.Options{})}
+		p := newPoller(t, follow(t, src, discovery.Options{}))
 		p.want("route to v1 at first", p.routesTo(clusterOf("v1")), true)
 		src.set(web, toVersion(t, "v2"))
 		time.Sleep(time.Second)
@@ -159,6 +299,7 @@ func TestHandoverForgetsInventedTables(t *testing.T) {
 		v3(p.T, p.s, discovery.RouteType, nodeA, "4711")
 		time.Sleep(time.Second)
 		p.routesTo("")
+		p.routesTo("")
 		time.Sleep(time.Second)
 		p.want("cluster v1 after its last route", p.hasCluster(clusterOf("v1")), false)
 	})
@@ -170,7 +311,7 @@ func TestNoHandoverForSameClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := service(t, "web.example", "10.1.0.1")
 		src := newObjects(web, timeout(t, "web.example", 3))
-		p := poller{t, follow(t, src, discovery.Options{})}
+		p := newPoller(t, follow(t, src, discovery.Options{}))
 		p.hasCluster("")
 		before := v3(t, p.s, discovery.RouteType, nodeA, "80")
 		src.set(web, timeout(t, "web.example", 4))

@@ -28,6 +28,7 @@ func newMetrics(s *Server) *metrics {
 	gauge("revision", "Store revision of the published configuration.", func(g *generation) int { return int(g.mesh.Revision) })
 	gauge("views", "Different configurations kept ready.", (*generation).viewCount)
 	gauge("proxies", "Proxies remembered.", (*generation).proxyCount)
+	gauge("refusing_proxies", "Proxies that keep polling with an older version than they are answered.", (*generation).refusingCount)
 	gauge("problems", "Things that the published configuration could not honour.", func(*generation) int { return len(s.Report().Problems) })
 	histogram := func(name, help string) prometheus.Histogram {
 		return with.NewHistogram(prometheus.HistogramOpts{

@@ -13,7 +13,11 @@ import (
 type Options struct {
 	Source   Source
 	Settings *mesh.Settings
-	Log      *slog.Logger
+	// PastSettings are those that proxies may have been told by before this
+	// start; clusters that only they make stay until no proxy is seen to need
+	// them.
+	PastSettings []*mesh.Settings
+	Log          *slog.Logger
 	// Registry receives the metrics; nil keeps them unseen.
 	Registry prometheus.Registerer
 

@@ -62,13 +62,13 @@ func publishCase(t testing.TB, services int) (publish func(seconds int)) {
 		}
 	}
 	run()
-	if _, err := s.V3(discovery.ClusterType, nodeA, nil); err != nil {
+	if _, err := s.V3(discovery.ClusterType, nodeA, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	return func(seconds int) {
 		src.set(append(all, timeout(t, "service-0.example", seconds))...)
 		run()
-		if _, err := s.V3(discovery.RouteType, nodeA, []string{"80"}); err != nil || s.Revision() != src.revision {
+		if _, err := s.V3(discovery.RouteType, nodeA, "", []string{"80"}); err != nil || s.Revision() != src.revision {
 			t.Fatalf("published %d (%v), want %d", s.Revision(), err, src.revision)
 		}
 	}

@@ -65,6 +65,9 @@ func (s *Server) follow(ctx context.Context) {
 }
 
 func (s *Server) publish(objs []*schema.Object, g *generation) {
+	if s.past.current(); s.current.Load() == nil {
+		s.past.begin(g, objs)
+	}
 	s.current.Store(g)
 	s.newest.pass(objs, g.mesh.Revision, g, nil)
 	s.metrics.generations.Inc()

@@ -114,12 +114,15 @@ func first(origins []diag.Ref) diag.Ref {
 	return origins[0]
 }
 
-// V3 answers one v3 poll with an encoded DiscoveryResponse in proto JSON, all
+// V3 answers one v3 poll with an encoded DiscoveryResponse in proto JSON. The
+// version is that which the proxy says it has accepted, "" for none; an answer
+// of the same version has no body when what the proxy has is not known here,
+// and it is to keep that. The answer holds all
 // resources of the type when names is empty, else exactly those named that
 // exist. Every name of an endpoint set exists: one that means no instances is
 // an empty assignment. So does every port number as a route table: without
 // routes it is empty, and requests there find nothing.
-func (s *Server) V3(typeURL, node string, names []string) (Answer, error) {
+func (s *Server) V3(typeURL, node, version string, names []string) (Answer, error) {
 	p, g, err := s.locate(node)
 	if err != nil {
 		return Answer{}, err
@@ -128,13 +131,13 @@ func (s *Server) V3(typeURL, node string, names []string) (Answer, error) {
 	var answer Answer
 	switch typeURL {
 	case ClusterType:
-		answer, err = p.v3Clusters(names)
+		answer, err = p.v3Clusters(g, version, names)
 	case RouteType:
-		answer, err = p.v3Routes(names)
+		answer, err = p.v3Routes(g, version, names)
 	case EndpointType:
 		answer, err = p.v3Endpoints(g, names)
 	case ListenerType:
-		answer, err = p.v3Listeners(names)
+		answer, err = p.v3Listeners(g, version, names)
 	default:
 		return Answer{}, fmt.Errorf("%w %q: want %s, %s, %s or %s", ErrBadType, typeURL, ClusterType, EndpointType, ListenerType, RouteType)
 	}
@@ -145,37 +148,46 @@ func (s *Server) V3(typeURL, node string, names []string) (Answer, error) {
 // move from one view to the next. Proxies of one view mostly move alike.
 const maxMerged = 16
 
-func (p *place) v3Clusters(names []string) (Answer, error) {
-	target, beside := p.handover.clusters(p.view)
-	a, err := target.speakV3(p.proxy.IP, nil)
-	if err != nil {
-		return Answer{}, err
-	}
-	clusters, err := a.clustersBeside(beside)
-	if err != nil {
-		return Answer{}, err
-	}
-	return clusters.answer(names), nil
+func (p *place) v3Clusters(g *generation, version string, names []string) (Answer, error) {
+	return p.handover.answerClusters(p.poll(g, version), func(target *view, beside []*view) (Answer, error) {
+		a, err := target.speakV3(p.proxy.IP, nil)
+		if err != nil {
+			return Answer{}, err
+		}
+		clusters, err := a.clustersBeside(beside)
+		if err != nil {
+			return Answer{}, err
+		}
+		return clusters.answer(names), nil
+	})
 }
 
-func (p *place) v3Routes(names []string) (Answer, error) {
-	a, err := p.handover.routes(p.view, strings.Join(names, ",")).speakV3(p.proxy.IP, nil)
-	if err != nil {
-		return Answer{}, err
-	}
-	return a.routesNamed(names), nil
+func (p *place) v3Routes(g *generation, version string, names []string) (Answer, error) {
+	return p.handover.answerRoutes(p.poll(g, version), strings.Join(names, ","), func(v *view) (Answer, error) {
+		a, err := v.speakV3(p.proxy.IP, nil)
+		if err != nil {
+			return Answer{}, err
+		}
+		return a.routesNamed(names), nil
+	})
 }
 
-func (p *place) v3Listeners(names []string) (Answer, error) {
-	a, err := p.handover.routes(p.view, ListenerType).speakV3(p.proxy.IP, nil)
-	if err != nil {
-		return Answer{}, err
-	}
-	listeners, err := a.listenersAt(p.proxy.IP)
-	if err != nil {
-		return Answer{}, err
-	}
-	return listeners.answer(names), nil
+func (p *place) v3Listeners(g *generation, version string, names []string) (Answer, error) {
+	return p.handover.answerRoutes(p.poll(g, version), ListenerType, func(v *view) (Answer, error) {
+		a, err := v.speakV3(p.proxy.IP, nil)
+		if err != nil {
+			return Answer{}, err
+		}
+		listeners, err := a.listenersAt(p.proxy.IP)
+		if err != nil {
+			return Answer{}, err
+		}
+		return listeners.answer(names), nil
+	})
+}
+
+func (p *place) poll(g *generation, version string) poll {
+	return poll{version: version, next: p.view, past: func() []*view { return g.server.past.viewsOf(p.proxy, p.view) }}
 }
 
 // v3Endpoints is not part of a handover: a set of endpoints is the same in

@@ -93,7 +93,7 @@ func TestViewsAreBounded(t *testing.T) {
 		s := follow(t, newObjects(service(t, "web.example", "10.1.0.1")), discovery.Options{Registry: registry, MaxViews: 3, ProxyIdle: time.Minute})
 		node := func(i int) string { return fmt.Sprintf("sidecar~10.9.0.1~x~domain-%d", i) }
 		for i := range 10 {
-			_, err := s.V3(discovery.ClusterType, node(i), nil)
+			_, err := s.V3(discovery.ClusterType, node(i), "", nil)
 			if fits := i < 2; fits != (err == nil) || !fits && !errors.Is(err, discovery.ErrNotReady) {
 				t.Errorf("proxy %d: %v", i, err)
 			}

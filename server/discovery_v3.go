@@ -31,7 +31,7 @@ func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
 			d.write(w, r, err)
 			return
 		}
-		a, err := d.server.V3(typeURL, in.Node, in.Names)
+		a, err := d.server.V3(typeURL, in.Node, in.Version, in.Names)
 		if err != nil {
 			d.write(w, r, err)
 			return

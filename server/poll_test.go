@@ -171,7 +171,7 @@ func BenchmarkPoll(b *testing.B) {
 	d := published(b, webService(b))
 	objects := memory.New()
 	s := New(Options{Store: store.Strict(objects), Reads: objects, Discovery: d})
-	a, err := d.V3(discovery.ClusterType, pollingNode, nil)
+	a, err := d.V3(discovery.ClusterType, pollingNode, "", nil)
 	if err != nil {
 		b.Fatal(err)
 	}
