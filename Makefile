@@ -72,10 +72,11 @@ check: lint build .tools/envoy .tools/kubectl ## the one command before sending:
 	CGO_ENABLED=1 go test -race $(TESTFLAGS) ./...
 
 .PHONY: docs
-docs: ## write the generated pages anew: fields, mesh settings, commands of istioctl
+docs: ## write the generated pages anew: fields, mesh settings, commands and flags
 	go test ./schema -run Reference -update
 	go test ./mesh -run SettingsPage -update
 	go test ./cmd/istioctl -run TestDocs -update
+	go test ./cmd/pilot-api -run FlagsPage -update
 
 .PHONY: envoy kubectl
 envoy: .tools/envoy ## fetch Envoy into .tools; what needs it does so by itself

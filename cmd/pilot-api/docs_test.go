@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/reference/pilot-api.md")
+
+// TestFlagsPage keeps docs/reference/pilot-api.md as the code says. Run with
+// -update after a change.
+func TestFlagsPage(t *testing.T) {
+	const file = "../../docs/reference/pilot-api.md"
+	page := "# Flags of pilot-api\n\nEvery flag can also be given in the environment; the command line wins.\n\n" +
+		"| flag | in the environment | default | meaning |\n|---|---|---|---|\n"
+	var o options
+	flags := pflag.NewFlagSet("pilot-api", pflag.ContinueOnError)
+	o.register(flags)
+	flags.VisitAll(func(f *pflag.Flag) {
+		env := "PILOT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		page += fmt.Sprintf("| `--%s` | `%s` | %s | %s |\n", f.Name, env, strings.Trim(f.DefValue, "[]"), f.Usage)
+	})
+	if *update {
+		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(page, string(got)); diff != "" {
+		t.Errorf("%s is not what the code says; run go test ./cmd/pilot-api -run FlagsPage -update\n%s", file, diff)
+	}
+}
+
+var metricHelp = regexp.MustCompile(`(?m)^# HELP (pilot_[a-z0-9_]+) `)
+
+// Somebody who looks at a graph at night finds each metric explained.
+func TestMetricsAreExplained(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := freeAddress(t)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	go func() {
+		done <- Main(ctx, []string{"--listen", addr, "--data-dir", t.TempDir(), "--log-level", "error"}, io.Discard, os.Stderr)
+	}()
+	defer func() {
+		stop()
+		<-done
+	}()
+	waitReady(t, addr)
+	metrics := get(t, "http://"+addr+"/metrics")
+	names := metricHelp.FindAllStringSubmatch(metrics, -1)
+	if len(names) < 10 {
+		t.Errorf("only %d metrics in\n%s", len(names), metrics)
+	}
+	for _, name := range names {
+		if !strings.Contains(string(page), "`"+name[1]+"`") {
+			t.Errorf("docs/operations.md says nothing about %s", name[1])
+		}
+	}
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
