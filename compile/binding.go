@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // binding is a host of a VirtualService at a server of a Gateway.
@@ -62,6 +63,9 @@ func (p *plan) wantedAt(gw *gateway, server *gatewayServer) []binding {
 	var out []binding
 	for _, pattern := range server.hosts {
 		for _, vs := range p.bound[gw.name()] {
+			if !p.pilot().AnyNamespaceRules && !mesh.Exported(vs.exportTo(), vs.ref.Namespace, gw.ref.Namespace) {
+				continue
+			}
 			for _, host := range vs.boundHosts(pattern, gw.ref.Namespace) {
 				out = append(out, binding{vs, host})
 			}

@@ -20,6 +20,10 @@ type destinationRule struct {
 	spec *networking.DestinationRule
 }
 
+func (r *destinationRule) origin() diag.Ref   { return r.ref }
+func (r *destinationRule) exportTo() []string { return r.spec.GetExportTo() }
+func (r *destinationRule) hosts() []string    { return []string{r.spec.GetHost()} }
+
 func (p *plan) readDestinationRules() {
 	specs(p, "DestinationRule", func(o *schema.Object, spec *networking.DestinationRule) {
 		p.settings = append(p.settings, &destinationRule{o.Key().Ref(), spec})
@@ -91,9 +95,10 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 		}
 	}
 	svc := d.service(host)
-	switch first := d.settingsOf.exact(host, d.domain); {
+	d.checkClaim(rule, "spec.host", host)
+	switch first := d.settingsOf.exact(d, host, d.scopes(rule.ref.Namespace, "")[:1]); {
 	case first != rule && first != nil:
-		d.conflict(rule.ref, "spec.host", fmt.Sprintf("the rule has no effect: %s is for the same host and comes first by namespace and name; rules are not merged", first.ref))
+		d.conflict(rule.ref, "spec.host", fmt.Sprintf("the rule has no effect: %s is for the same host and %s; rules are not merged", first.ref, d.firstBecause()))
 	case svc == nil && !strings.HasPrefix(host, "*"):
 		d.checkService(rule.ref, "spec.host", host, "so the rule has no effect")
 	case svc != nil && svc.NamesExternal() && d.pilot().ExternalNamePoliciesIgnored:

@@ -11,10 +11,13 @@ import (
 // make up domains as they like.
 type domainPlan struct {
 	*plan
-	domain string
+	domain    string
+	namespace string // of the callers, "" when the domain does not say
 }
 
-func (p *plan) forDomain(domain string) *domainPlan { return &domainPlan{p, domain} }
+func (p *plan) forDomain(domain string) *domainPlan {
+	return &domainPlan{p, domain, mesh.NamespaceOf(domain, p.snap.Settings.Domain)}
+}
 
 // home is what the networking kinds mean to proxies in the namespace.
 func (p *plan) home(namespace string) *domainPlan { return p.forDomain(p.homeOf(namespace)) }
@@ -27,15 +30,9 @@ func (p *plan) homeOf(namespace string) string {
 // indexNames finds the VirtualServices and DestinationRules by host, and the
 // VirtualServices that send requests elsewhere when another domain asks.
 func (p *plan) indexNames() {
-	p.settingsOf = newHostIndex(p.settings)
-	for i, rule := range p.settings {
-		p.settingsOf.add(p.unlessByCaller(rule.spec.GetHost(), rule.ref.Namespace), i)
-	}
-	p.virtualOf = newHostIndex(p.virtual)
-	for i, vs := range p.virtual {
-		for _, name := range vs.meshHosts() {
-			p.virtualOf.add(p.unlessByCaller(name, vs.ref.Namespace), i)
-		}
+	p.settingsOf = newClaims(p, p.settings, func(r *destinationRule) claim { return r }, (*destinationRule).hosts)
+	p.virtualOf = newClaims(p, p.virtual, func(vs *virtualService) claim { return vs }, (*virtualService).meshHosts)
+	for _, vs := range p.virtual {
 		for _, to := range vs.destinations() {
 			vs.byCaller = vs.byCaller || p.meansByCaller(p.unlessByCaller(to.GetHost(), vs.ref.Namespace))
 		}
@@ -52,11 +49,25 @@ func (p *plan) unlessByCaller(name, namespace string) string {
 }
 
 // meansByCaller tells whether a destination, or the rule for it that has its
-// subsets, may be another one for another domain.
+// subsets, may be another one for another domain, or there for some only.
 func (p *plan) meansByCaller(host string) bool {
+	if isShort(host) || p.settingsOf.differs(p, host) {
+		return true
+	}
+	if svc := p.service(host); svc != nil && !svc.VisibleIn("") {
+		return true
+	}
 	first, _, _ := strings.Cut(host, ".")
-	_, ruled := p.settingsOf.short[first]
-	return isShort(host) || ruled
+	_, ruled := p.settingsOf.alone[first]
+	return ruled
+}
+
+// service that these callers see.
+func (d *domainPlan) service(host string) *mesh.Service {
+	if svc := d.plan.service(host); svc != nil && svc.VisibleIn(d.namespace) {
+		return svc
+	}
+	return nil
 }
 
 // complete is the whole host that a name of an object in this namespace means.
@@ -74,11 +85,11 @@ func completed(name, domain string) string {
 func isShort(name string) bool { return name != "" && !strings.ContainsAny(name, ".*") }
 
 func (d *domainPlan) virtualFor(host string) *virtualService {
-	return d.virtualOf.find(host, d.domain)
+	return d.virtualOf.find(d, host, d.virtualNamespaces(host))
 }
 
 func (d *domainPlan) ruleFor(host string) *destinationRule {
-	return d.settingsOf.find(host, d.domain)
+	return d.settingsOf.find(d, host, d.ruleNamespaces(host))
 }
 
 // routesTo are the planned routes of an HTTP port. A VirtualService takes the

@@ -27,11 +27,26 @@ func TestHostIndex(t *testing.T) {
 		{"a.", "", 2},
 		{"d.away", "home", 8},
 	} {
-		if got := index.find(test.host, test.domain); got != objects[test.want] {
+		if got := index.find(test.host, test.domain, anyone); got != objects[test.want] {
 			t.Errorf("%s in %q: want entry %d, %q, found %v", test.host, test.domain, test.want, names[test.want], *got)
 		}
 	}
-	if found := index.exact("d.home", "home"); found != nil {
+	if found := index.exact("d.home", "home", anyone); found != nil {
 		t.Errorf("found %s for a host that only wildcards are for", *found)
+	}
+}
+
+func anyone(*string) bool { return true }
+
+func TestHostIndexPassesOverWhatIsNotSeen(t *testing.T) {
+	names := []string{"hidden", "hidden 2", "seen"}
+	objects := []*string{&names[0], &names[1], &names[2]}
+	index := newHostIndex(objects)
+	index.add("a.home", 0)
+	index.add("a", 1)
+	index.add("*.home", 2)
+	seen := func(name *string) bool { return *name == "seen" }
+	if got := index.find("a.home", "home", seen); got != objects[2] {
+		t.Errorf("found %v", got)
 	}
 }

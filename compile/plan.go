@@ -23,8 +23,8 @@ type plan struct {
 	namesakes    map[string][]*mesh.Service     // of the mesh, by host name up to the first dot
 	virtual      []*virtualService              // in tie-break order
 	settings     []*destinationRule             // in tie-break order
-	virtualOf    hostIndex[virtualService]      // for sidecars
-	settingsOf   hostIndex[destinationRule]
+	virtualOf    claims[virtualService]         // for sidecars
+	settingsOf   claims[destinationRule]
 	bound        map[string][]*virtualService // those that name a gateway, by its namespace/name
 	ingress      []*ingressRule               // in tie-break order
 	gateways     []*gateway                   // in tie-break order

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -12,7 +13,7 @@ func (p *plan) report(problem diag.Problem) { p.problems = append(p.problems, pr
 // specs hands over the typed specs of a kind in tie-break order, and reports
 // those that do not decode.
 func specs[T any](p *plan, kind string, take func(*schema.Object, *T)) {
-	for _, o := range p.snap.Objects(kind) {
+	for _, o := range p.inOrder(kind) {
 		spec, err := o.Spec()
 		typed, ok := spec.(*T)
 		if err != nil || !ok {
@@ -24,6 +25,26 @@ func specs[T any](p *plan, kind string, take func(*schema.Object, *T)) {
 		}
 		take(o, typed)
 	}
+}
+
+// inOrder are the objects of a kind in tie-break order: of the networking kinds
+// the oldest first, as in Istio.
+func (p *plan) inOrder(kind string) []*schema.Object {
+	objects := p.snap.Objects(kind)
+	if k, ok := schema.KindByName(kind); ok && k.Group == networkingGroup && !p.pilot().AnyNamespaceRules {
+		return mesh.ByAge(objects)
+	}
+	return objects
+}
+
+const networkingGroup = "networking.istio.io"
+
+// firstBecause says by what the first of two equal claims is the first.
+func (p *plan) firstBecause() string {
+	if p.pilot().AnyNamespaceRules {
+		return "comes first by namespace and name"
+	}
+	return "is older, or comes first by name"
 }
 
 func (p *plan) reportNoDestination(o *schema.Object) {

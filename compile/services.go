@@ -26,10 +26,16 @@ func (c *compiler) outboundHTTP() {
 
 // services that this proxy may call. Routers do not follow EgressRules.
 func (c *compiler) services() []*mesh.Service {
-	if c.view.Role == mesh.Router {
-		return c.snap.Services
+	var out []*mesh.Service
+	for _, svc := range c.snap.Services {
+		if svc.VisibleIn(c.domain.namespace) {
+			out = append(out, svc)
+		}
 	}
-	return slices.Concat(c.snap.Services, c.plan.egress)
+	if c.view.Role == mesh.Router {
+		return out
+	}
+	return append(out, c.plan.egress...)
 }
 
 func (c *compiler) table(port int) *table {

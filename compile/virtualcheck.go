@@ -50,10 +50,15 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 		d.checkService(vs.ref, at, host, "so no request of a sidecar is routed by it")
 		return
 	}
-	if first := d.virtualOf.exact(host, d.domain); first != vs && first != nil {
-		d.conflict(vs.ref, at, fmt.Sprintf("no effect for sidecars: %s is for %s too and comes first by namespace and name", first.ref, host))
+	if first := d.virtualOf.exact(d, host, d.virtualNamespaces(host)); first != vs && first != nil {
+		why := d.firstBecause()
+		if first.ref.Namespace != vs.ref.Namespace {
+			why = "is in the host's own namespace"
+		}
+		d.conflict(vs.ref, at, fmt.Sprintf("no effect for sidecars: %s is for %s too and %s", first.ref, host, why))
 		return
 	}
+	d.checkClaim(vs, at, host)
 	hosts := []string{host}
 	if wildcard {
 		hosts = d.ruledBy(vs)

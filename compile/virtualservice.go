@@ -24,7 +24,7 @@ const WebSocketAnnotation = "pilot-api/websocket-routes"
 // virtualService is a VirtualService with what can be used of it.
 type virtualService struct {
 	ref   diag.Ref
-	order int // among all, by namespace and name
+	order int // among all, in tie-break order
 	spec  *networking.VirtualService
 	http  []*httpRoute
 	// byCaller is whether the domain of the caller decides where requests go.
@@ -54,6 +54,9 @@ type routeMatch struct {
 	port     uint32 // 0: any
 	gateways []string
 }
+
+func (vs *virtualService) origin() diag.Ref   { return vs.ref }
+func (vs *virtualService) exportTo() []string { return vs.spec.GetExportTo() }
 
 func (p *plan) readVirtualServices() {
 	specs(p, "VirtualService", func(o *schema.Object, spec *networking.VirtualService) {

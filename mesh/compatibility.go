@@ -35,6 +35,10 @@ type V1Compatibility struct {
 	// ShortNamesByCaller completes host names without a dot in
 	// VirtualServices and DestinationRules by the domain of each proxy.
 	ShortNamesByCaller bool
+	// AnyNamespaceRules has VirtualServices and DestinationRules of every
+	// namespace hold for every host and caller, the first by namespace and
+	// name, and looks at no exportTo.
+	AnyNamespaceRules bool
 	// DestinationRuleDefaults fills in limits that a DestinationRule does not
 	// name.
 	DestinationRuleDefaults bool

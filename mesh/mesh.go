@@ -94,6 +94,8 @@ type Service struct {
 	Hostname string
 	// Namespace of the object that declares it.
 	Namespace string
+	// ExportTo is who knows it, as Exported reads it.
+	ExportTo []string
 	// Address is the service's own virtual address: an IPv4 or IPv6 address
 	// or a CIDR block. "" when it has none.
 	Address string

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -11,10 +12,12 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// registry collects services while it reads ServiceEntries in key order.
+// registry collects services while it reads ServiceEntries.
 type registry struct {
+	domain    string // of the mesh
 	workloads workloads
-	byHost    map[string]*Service
+	owners    map[string]schema.Key // of hosts
+	declared  map[string]bool       // hosts that have a service
 	services  []*Service
 	problems  diag.List
 }
@@ -22,17 +25,15 @@ type registry struct {
 // buildRegistry makes the services, sorted by host name, out of entries and
 // workloads in key order. What cannot be a service or an instance is left out
 // and becomes a problem on its object.
-func buildRegistry(entries, workloadEntries []*schema.Object) ([]*Service, diag.List) {
-	r := &registry{byHost: map[string]*Service{}}
+func buildRegistry(domain string, entries, workloadEntries []*schema.Object) ([]*Service, diag.List) {
+	r := &registry{domain: domain, owners: map[string]schema.Key{}, declared: map[string]bool{}}
 	r.workloads = indexWorkloads(workloadEntries, r.report)
-	for _, o := range entries {
-		spec, err := o.Spec()
-		entry, ok := spec.(*networking.ServiceEntry)
-		if err != nil || !ok {
-			r.report(unreadable(o, err))
-			continue
-		}
-		r.add(o, entry)
+	readable := r.readable(entries)
+	for _, e := range readable {
+		r.claim(e)
+	}
+	for _, e := range readable {
+		r.add(e.Object, e.spec)
 	}
 	r.workloads.reportUnselected(r.report)
 	slices.SortFunc(r.services, func(a, b *Service) int { return cmp.Compare(a.Hostname, b.Hostname) })
@@ -44,23 +45,70 @@ func buildRegistry(entries, workloadEntries []*schema.Object) ([]*Service, diag.
 
 func (r *registry) report(p diag.Problem) { r.problems = append(r.problems, p) }
 
-// add declares every host of an entry that no earlier entry has. All of them
-// have the same ports and endpoints.
-func (r *registry) add(o *schema.Object, entry *networking.ServiceEntry) {
-	resolution, ok := r.resolution(o, entry)
-	if !ok {
-		return
+// readableEntry is a ServiceEntry that can be used.
+type readableEntry struct {
+	*schema.Object
+	spec *networking.ServiceEntry
+}
+
+// readable are the entries by age, then by key.
+func (r *registry) readable(entries []*schema.Object) []readableEntry {
+	var out []readableEntry
+	for _, o := range ByAge(entries) {
+		spec, err := o.Spec()
+		entry, ok := spec.(*networking.ServiceEntry)
+		if err != nil || !ok {
+			r.report(unreadable(o, err))
+			continue
+		}
+		if res := entry.GetResolution(); !known(res) {
+			r.report(unknownResolution(o, res))
+			continue
+		}
+		out = append(out, readableEntry{o, entry})
 	}
+	return out
+}
+
+// claim gives the hosts of an entry to it, unless an earlier one has them. A
+// host name with a namespace of the mesh in it is first of all that
+// namespace's.
+func (r *registry) claim(e readableEntry) {
+	for _, host := range e.spec.GetHosts() {
+		home := NamespaceOf(host, r.domain)
+		owner, taken := r.owners[host]
+		if !taken || e.Meta.Namespace == home && owner.Namespace != home {
+			r.owners[host] = e.Key()
+		}
+	}
+}
+
+// NamespaceOf is the namespace in a name like reviews.default.svc.cluster.local
+// or default.svc.cluster.local; "" when there is none.
+func NamespaceOf(name, domain string) string {
+	local, ok := strings.CutSuffix(name, ".svc."+domain)
+	if !ok {
+		return ""
+	}
+	return local[strings.LastIndexByte(local, '.')+1:]
+}
+
+// add declares the hosts that are an entry's own. All of them have the same
+// ports and endpoints.
+func (r *registry) add(o *schema.Object, entry *networking.ServiceEntry) {
+	resolution := resolutions[entry.GetResolution()]
 	ports := r.ports(o, entry)
 	endpoints := r.endpoints(o, entry, resolution)
 	for i, host := range entry.GetHosts() {
-		if first, taken := r.byHost[host]; taken {
-			r.report(conflictingHost(o, i, host, first))
+		if r.owners[host] != o.Key() || r.declared[host] {
+			r.report(r.conflictingHost(o, i, host))
 			continue
 		}
+		r.declared[host] = true
 		svc := &Service{
 			Hostname:   host,
 			Namespace:  o.Meta.Namespace,
+			ExportTo:   entry.GetExportTo(),
 			Address:    address(entry),
 			Ports:      ports,
 			External:   entry.GetLocation() == networking.ServiceEntry_MESH_EXTERNAL,
@@ -68,27 +116,26 @@ func (r *registry) add(o *schema.Object, entry *networking.ServiceEntry) {
 			Origin:     o.Key(),
 		}
 		svc.Instances = instances(svc, entry, endpoints)
-		r.byHost[host] = svc
 		r.services = append(r.services, svc)
 	}
 	r.reportIgnored(o, entry)
 }
 
-func (r *registry) resolution(o *schema.Object, entry *networking.ServiceEntry) (Resolution, bool) {
-	switch entry.GetResolution() {
-	case networking.ServiceEntry_STATIC:
-		return Static, true
-	case networking.ServiceEntry_DNS, networking.ServiceEntry_DNS_ROUND_ROBIN:
-		return DNS, true
-	case networking.ServiceEntry_NONE:
-		return Passthrough, true
-	}
-	r.report(diag.Problem{
+var resolutions = map[networking.ServiceEntry_Resolution]Resolution{
+	networking.ServiceEntry_STATIC:          Static,
+	networking.ServiceEntry_DNS:             DNS,
+	networking.ServiceEntry_DNS_ROUND_ROBIN: DNS,
+	networking.ServiceEntry_NONE:            Passthrough,
+}
+
+func known(r networking.ServiceEntry_Resolution) bool { return resolutions[r] != "" }
+
+func unknownResolution(o *schema.Object, r networking.ServiceEntry_Resolution) diag.Problem {
+	return diag.Problem{
 		Severity: diag.Warning, Reason: diag.NotHonoured, Object: o.Key().Ref(), Field: "spec.resolution",
-		Value:   fmt.Sprintf("%q", entry.GetResolution()),
+		Value:   fmt.Sprintf("%q", r),
 		Message: "the hosts are left out of the registry: use NONE, STATIC, DNS or DNS_ROUND_ROBIN",
-	})
-	return "", false
+	}
 }
 
 func (r *registry) ports(o *schema.Object, entry *networking.ServiceEntry) []*Port {
@@ -127,9 +174,6 @@ func (r *registry) reportIgnored(o *schema.Object, entry *networking.ServiceEntr
 	if n := len(entry.GetAddresses()); n > 1 {
 		ignored("spec.addresses", fmt.Sprintf("%d addresses", n), "only the first address is served")
 	}
-	if to := entry.GetExportTo(); len(to) > 0 && !slices.Contains(to, "*") {
-		ignored("spec.exportTo", fmt.Sprintf("%q", to), "the service is visible to every namespace")
-	}
 	if names := entry.GetSubjectAltNames(); len(names) > 0 {
 		ignored("spec.subjectAltNames", fmt.Sprintf("%q", names), "certificates of endpoints are not checked")
 	}
@@ -138,11 +182,15 @@ func (r *registry) reportIgnored(o *schema.Object, entry *networking.ServiceEntr
 	}
 }
 
-func conflictingHost(o *schema.Object, i int, host string, first *Service) diag.Problem {
+func (r *registry) conflictingHost(o *schema.Object, i int, host string) diag.Problem {
+	owner, why := r.owners[host], "which is older, or comes first by namespace and name"
+	if home := NamespaceOf(host, r.domain); owner.Namespace == home && o.Meta.Namespace != home {
+		why = "which is of the host's own namespace"
+	}
 	return diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Object: o.Key().Ref(),
 		Field: fmt.Sprintf("spec.hosts[%d]", i), Value: fmt.Sprintf("%q", host),
-		Message: fmt.Sprintf("the host is declared by %s, which comes first by namespace and name; this declaration has no effect", first.Origin),
+		Message: fmt.Sprintf("the host is declared by %s, %s; this declaration has no effect", owner, why),
 	}
 }
 

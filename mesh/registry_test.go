@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -141,9 +143,6 @@ func TestRegistryProblems(t *testing.T) {
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  workloadSelector: {}") +
 				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: 10.0.0.1, serviceAccount: reviews}\n",
 			`WorkloadEntry default/w: spec.serviceAccount: certificates of endpoints are not checked, found "reviews"`},
-		{"limited export",
-			entry("a", "  hosts: [x.example]\n  resolution: DNS\n  exportTo: [\".\"]"),
-			"spec.exportTo: the service is visible to every namespace"},
 		{"empty selection",
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  location: MESH_INTERNAL\n  workloadSelector: {labels: {app: x}}"),
 			"spec.workloadSelector.labels: no WorkloadEntry in namespace default has these labels"},
@@ -235,4 +234,45 @@ func TestPortProtocols(t *testing.T) {
 			t.Errorf("%q: got %q, %v, want %q", written, got, ok, want)
 		}
 	}
+}
+
+// TestHostOwner: the namespace in a host's name comes first, then age, then
+// namespace and name.
+func TestHostOwner(t *testing.T) {
+	const local, outside = "web.shop.svc.cluster.local", "web.example"
+	for _, test := range []struct {
+		host       string
+		one, other declaration
+		why        string // the other wins
+	}{
+		{local, declaration{"a", "a", 2020}, declaration{"shop", "z", 2024}, "the host's own namespace"},
+		{outside, declaration{"a", "a", 2024}, declaration{"b", "b", 2020}, "which is older"},
+		{outside, declaration{"a", "b", 2020}, declaration{"a", "a", 2020}, "comes first by namespace and name"},
+		{local, declaration{"a", "a", 2024}, declaration{"b", "b", 2020}, "which is older"},
+	} {
+		s := mesh.NewSnapshot(1, mesh.DefaultSettings(), []*schema.Object{test.one.of(t, test.host), test.other.of(t, test.host)})
+		if got := s.Service(test.host).Origin; got.Namespace != test.other.namespace || got.Name != test.other.name {
+			t.Errorf("%s is of %s, want %v", test.host, got, test.other)
+		}
+		if text := s.Problems.Error(); len(s.Problems) != 1 || !strings.Contains(text, test.why) {
+			t.Errorf("want one problem with %q:\n%s", test.why, text)
+		}
+	}
+}
+
+// declaration is a ServiceEntry of some year.
+type declaration struct {
+	namespace, name string
+	year            int
+}
+
+func (d declaration) of(t *testing.T, host string) *schema.Object {
+	t.Helper()
+	kind, _ := schema.KindByName("ServiceEntry")
+	meta := metav1.ObjectMeta{Namespace: d.namespace, Name: d.name, CreationTimestamp: metav1.NewTime(time.Date(d.year, 1, 1, 0, 0, 0, 0, time.UTC))}
+	o, err := schema.New(kind, meta, fmt.Appendf(nil, `{"hosts":[%q],"resolution":"DNS","ports":[{"number":80,"name":"http","protocol":"HTTP"}]}`, host))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }

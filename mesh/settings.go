@@ -39,6 +39,10 @@ type Settings struct {
 	// /etc/istio/ingress-certs. A Gateway's MUTUAL server verifies clients by
 	// caFile, unless it names caCertificates.
 	IngressCertificates map[string]Certificate
+	// RootNamespace is the namespace whose VirtualServices and
+	// DestinationRules hold for callers of every namespace, where nearer ones do
+	// not.
+	RootNamespace string
 	// V1Compatibility says which accidents of Pilot are kept, none by default.
 	V1Compatibility V1Compatibility
 	// Domain of the mesh, "cluster.local": what short service names end in,
@@ -74,6 +78,7 @@ func DefaultSettings() *Settings {
 		DiscoveryRefreshDelay: time.Second,
 		EnableTracing:         true,
 		AccessLogFile:         "/dev/stdout",
+		RootNamespace:         "istio-system",
 		Domain:                "cluster.local",
 	}
 }

@@ -19,6 +19,7 @@ rdsRefreshDelay: 0.010s
 discoveryRefreshDelay: 2s
 enableTracing: false
 accessLogFile: ""
+rootNamespace: mesh
 authPolicy: NONE
 ingressClass: istio
 ingressService: istio-ingress
@@ -47,6 +48,7 @@ v1Compatibility:
 		RDSRefreshDelay:       10 * time.Millisecond,
 		DiscoveryRefreshDelay: 2 * time.Second,
 		V1Compatibility:       mesh.AsPilot(),
+		RootNamespace:         "mesh",
 		Domain:                "cluster.local",
 	}
 	want.V1Compatibility.TCPTakesHTTPPort = false
@@ -121,7 +123,7 @@ func TestParseSettingsProblems(t *testing.T) {
 		{"management ports no list", "managementPorts: {}", "must be a list of ports"},
 		{"certificate without file", "ingressCertificates: {s: {keyFile: ''}}", "ingressCertificates.s: must have a certificateFile and a keyFile"},
 		{"certificate no mapping", "ingressCertificates: {s: x}", `ingressCertificates.s: must be a mapping, found "x"`},
-		{"unknown switch", "v1Compatibility: {a: true}", "v1Compatibility.a: there is no such setting; there are all, destinationPortIgnored,"},
+		{"unknown switch", "v1Compatibility: {a: true}", "v1Compatibility.a: there is no such setting; there are all, anyNamespaceRules,"},
 		{"all switches no bool", "v1Compatibility: {all: 1}", "v1Compatibility.all: must be true or false, found 1"},
 		{"switch no bool", "v1Compatibility: {tcpTakesHTTPPort: 1}", "v1Compatibility.tcpTakesHTTPPort: must be true or false, found 1"},
 		{"switches no bool", "v1Compatibility: some", "v1Compatibility: must be true or false for all"},

@@ -49,6 +49,7 @@ func settingsFields(s *Settings) map[string]taker {
 		"discoveryRefreshDelay": scalar(takeDuration(&s.DiscoveryRefreshDelay)),
 		"enableTracing":         scalar(takeBool(&s.EnableTracing)),
 		"accessLogFile":         scalar(takeString(&s.AccessLogFile)),
+		"rootNamespace":         scalar(takeString(&s.RootNamespace)),
 		"managementPorts":       takeManagementPorts(&s.ManagementPorts),
 		"ingressCertificates":   takeCertificates(&s.IngressCertificates),
 		"v1Compatibility":       takeSwitches(&s.V1Compatibility),

@@ -35,7 +35,7 @@ func NewSnapshot(revision int64, settings *Settings, objs []*schema.Object) *Sna
 		byHost:   map[string]*Service{},
 		byIP:     map[string][]*Instance{},
 	}
-	s.Services, s.Problems = buildRegistry(s.Objects("ServiceEntry"), s.Objects("WorkloadEntry"))
+	s.Services, s.Problems = buildRegistry(settings.Domain, s.Objects("ServiceEntry"), s.Objects("WorkloadEntry"))
 	for _, svc := range s.Services {
 		s.byHost[svc.Hostname] = svc
 		if svc.External {
@@ -66,6 +66,16 @@ func compareKeys(a, b *schema.Object) int {
 		return cmp.Compare(a.Meta.Name, b.Meta.Name)
 	}
 	return cmp.Compare(a.Meta.Namespace+"/"+a.Meta.Name, b.Meta.Namespace+"/"+b.Meta.Name)
+}
+
+// ByAge are objects in tie-break order with the oldest first, as Istio settles
+// conflicts. What has no creation time is the oldest.
+func ByAge(objs []*schema.Object) []*schema.Object {
+	out := slices.Clone(objs)
+	slices.SortStableFunc(out, func(a, b *schema.Object) int {
+		return a.Meta.CreationTimestamp.Compare(b.Meta.CreationTimestamp.Time)
+	})
+	return out
 }
 
 // Objects of one kind in tie-break order: by the text

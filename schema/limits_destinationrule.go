@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"slices"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -16,7 +15,6 @@ func destinationRuleLimits(r *networking.DestinationRule) diag.List {
 		p.policyLimits(indexField("spec.subsets", i)+".trafficPolicy", s.GetTrafficPolicy())
 	}
 	p.notFollowed("spec", []unmet{
-		{len(r.GetExportTo()) > 0 && !slices.Contains(r.GetExportTo(), "*"), "exportTo", "proxies of every namespace follow it"},
 		{r.GetWorkloadSelector() != nil, "workloadSelector", "the rule has no effect on fewer callers: every proxy follows it"},
 	})
 	return p.list

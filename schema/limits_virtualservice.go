@@ -29,9 +29,6 @@ func virtualServiceLimits(s *networking.VirtualService) diag.List {
 			}
 		}
 	}
-	if to := s.GetExportTo(); len(to) > 0 && !slices.Contains(to, "*") {
-		p.warn("spec.exportTo", "proxies of every namespace follow it")
-	}
 	return p.list
 }
 
