@@ -71,8 +71,8 @@ func TestObjectsOfALongList(t *testing.T) {
 	if len(objects) != n || len(list.Warnings()) != n || len(errs) != 1 {
 		t.Fatalf("%d objects, %d warnings, %d errors", len(objects), len(list.Warnings()), len(errs))
 	}
-	if got := errs[0].String(); !strings.Contains(got, "1048576 are allowed") || !strings.HasPrefix(got, "f:80003:") {
-		t.Error(got[:200])
+	if got := errs[0].String(); !strings.Contains(got, fmt.Sprint(MaxObjectBytes, " are allowed")) || !strings.HasPrefix(got, "f:80003:") {
+		t.Error(got[:min(len(got), 200)])
 	}
 }
 
