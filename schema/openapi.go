@@ -14,6 +14,11 @@ func (k *Kind) OpenAPI() map[string]any {
 	return openAPI(compiled()[k.Singular])
 }
 
+// MetadataOpenAPI is the metadata of every kind, as OpenAPI is its spec.
+func MetadataOpenAPI() map[string]any {
+	return openAPI(compiled()["object"].Properties["metadata"])
+}
+
 func openAPI(s *jsonschema.Schema) map[string]any {
 	out := map[string]any{"type": s.Types[0]}
 	if text := openAPIText(s); text != "" {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/go-chi/chi/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -14,7 +15,8 @@ import (
 var verbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
 
 // coreVersions answers /api, where Kubernetes has its core group. Nothing of it
-// is here but "kind: List", which kubectl looks for in it.
+// is here but "kind: List", which kubectl looks for in it, and the word that a
+// namespace exists.
 func (s *Server) coreVersions(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, metav1.APIVersions{
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"},
@@ -31,6 +33,21 @@ func (s *Server) coreResources(w http.ResponseWriter, r *http.Request) error {
 			Name: "lists", SingularName: "list", Kind: "List", Namespaced: true, Verbs: metav1.Verbs{},
 		}},
 	})
+}
+
+// namespace answers /api/v1/namespaces/{namespace}, which kubectl asks for when
+// an object is not there, to say which of the two is missing. Namespaces need not
+// be made here: there is every one that can be named.
+func (s *Server) namespace(w http.ResponseWriter, r *http.Request) error {
+	name := pathParam(r, "namespace")
+	if schema.CheckNamespace(name) != nil {
+		return apierrors.NewNotFound(metav1.Unversioned.WithResource("namespaces").GroupResource(), name)
+	}
+	return writeJSON(w, r, struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		Status            map[string]string `json:"status"`
+	}{metav1.TypeMeta{Kind: "Namespace", APIVersion: "v1"}, metav1.ObjectMeta{Name: name}, map[string]string{"phase": "Active"}})
 }
 
 // groups answers /apis.

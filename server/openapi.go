@@ -99,7 +99,7 @@ func objectSchema(kind *schema.Kind) node {
 		"properties": node{
 			"apiVersion": node{"type": "string", "description": "Must be " + kind.APIVersion() + "."},
 			"kind":       node{"type": "string", "description": "Must be " + kind.Kind + "."},
-			"metadata":   node{"type": "object", "description": "Name, namespace, labels and annotations, as in Kubernetes."},
+			"metadata":   schema.MetadataOpenAPI(),
 			"spec":       kind.OpenAPI(),
 		},
 		"x-kubernetes-group-version-kind": []node{gvk(kind)},
