@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,7 +30,7 @@ func (s *Server) build(objs []*schema.Object, revision int64, before *generation
 	next.survey(before.surveyed)
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
-	for _, old := range before.placesSince(time.Now().Add(-s.opts.ProxyIdle)) {
+	for _, old := range before.placesSince(s.age() - s.opts.ProxyIdle) {
 		all.Go(func() error {
 			next.move(old)
 			return nil
@@ -44,7 +43,9 @@ func (s *Server) build(objs []*schema.Object, revision int64, before *generation
 // known before any proxy asks, and what is the same for all is encoded ahead.
 func (g *generation) survey(old *view) {
 	nobody := mesh.Proxy{Role: mesh.Sidecar, IP: "192.0.2.1", Domain: "default.svc." + g.mesh.Settings.Domain}
-	v, err := g.viewOf(mesh.View{Role: nobody.Role, Domain: nobody.Domain})
+	without := g.mesh.View(nobody)
+	without.Instances = nil
+	_, v, err := g.viewOf(without)
 	if err == nil {
 		_, err = v.speakV3(nobody.IP, old)
 	}
@@ -58,7 +59,7 @@ func (g *generation) survey(old *view) {
 // move gives a proxy its place in the next generation: with its new view, or
 // with the old one when the new one is no good.
 func (g *generation) move(old *place) {
-	v, err := g.viewOf(g.mesh.View(old.proxy))
+	slot, v, err := g.viewOf(g.mesh.View(old.proxy))
 	if err == nil {
 		err = v.prepare(old.client, old.view)
 	}
@@ -69,7 +70,7 @@ func (g *generation) move(old *place) {
 		g.keepLastGood(old.node, err)
 		v = old.view
 	}
-	g.setPlace(&place{client: old.client, view: v})
+	g.setPlace(&place{client: old.client, view: v, slot: slot})
 }
 
 // emptied tells whether a view lost all it had of a type although the mesh

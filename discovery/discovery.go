@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -62,13 +63,14 @@ type Server struct {
 	metrics *metrics
 	current atomic.Pointer[generation]
 	past    past
+	made    time.Time
 	newest  verdict
 }
 
 // New makes a server that knows nothing until Run. It panics when metrics of
 // the same names are registered already.
 func New(opts Options) *Server {
-	s := &Server{opts: opts.withDefaults()}
+	s := &Server{opts: opts.withDefaults(), made: time.Now()}
 	s.metrics = newMetrics(s)
 	return s
 }

@@ -26,10 +26,10 @@ type generation struct {
 	registrations lazy[Answer]
 
 	mu     sync.RWMutex
-	views  map[string]*lazy[view] // by mesh.View.Key
-	places map[string]*place      // by node
-	stale  map[string]bool        // reasons why some proxies kept what they had
-	swept  time.Time
+	views  map[string]*slot  // by mesh.View.Key
+	places map[string]*place // by node
+	stale  map[string]bool   // reasons why some proxies kept what they had
+	swept  time.Duration     // when sweepLocked did so last
 
 	surveyed *view // nil when it is no good
 }
@@ -38,7 +38,7 @@ type generation struct {
 type client struct {
 	node   string
 	proxy  mesh.Proxy
-	seen   atomic.Int64 // unix seconds
+	seen   atomic.Int64 // a time.Duration, as Server.age gives it
 	usesV1 atomic.Bool
 	usesV3 atomic.Bool
 
@@ -49,13 +49,21 @@ type client struct {
 type place struct {
 	*client
 	view *view
+	slot *slot // that the view came from, or would come from if it were good
+}
+
+// slot keeps a view for all with its key.
+type slot struct {
+	lazy[view]
+	seen     atomic.Int64 // when a proxy last asked, likewise
+	stranger bool         // no proxy of a workload that the registry knows
 }
 
 func newGeneration(s *Server, snapshot *mesh.Snapshot, before *generation) *generation {
 	g := &generation{
 		server: s,
 		mesh:   snapshot,
-		views:  map[string]*lazy[view]{},
+		views:  map[string]*slot{},
 		places: map[string]*place{},
 		stale:  map[string]bool{},
 	}
@@ -83,9 +91,14 @@ func (s *Server) locate(node string) (*place, *generation, error) {
 			return nil, nil, err
 		}
 	}
-	p.seen.Store(time.Now().Unix())
+	p.seen.Store(int64(s.age()))
+	p.slot.seen.Store(int64(s.age()))
 	return p, g, nil
 }
+
+// age is the time since the server was made, by the monotonic clock: the wall
+// clock may jump, and nobody has fallen silent for that.
+func (s *Server) age() time.Duration { return time.Since(s.made) }
 
 // join makes a place for a proxy that this generation does not know.
 func (g *generation) join(node string) (*place, error) {
@@ -93,12 +106,12 @@ func (g *generation) join(node string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := g.viewOf(g.mesh.View(proxy))
+	slot, v, err := g.viewOf(g.mesh.View(proxy))
 	if err != nil {
 		return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, node, err)
 	}
-	p := &place{client: &client{node: node, proxy: proxy}, view: v}
-	p.seen.Store(time.Now().Unix())
+	p := &place{client: &client{node: node, proxy: proxy}, view: v, slot: slot}
+	p.seen.Store(int64(g.server.age()))
 	g.setPlace(p)
 	return p, nil
 }
@@ -111,66 +124,45 @@ func parseNode(node string) (mesh.Proxy, error) {
 	return proxy, err
 }
 
+// setPlace remembers a proxy. At the bound it takes the place of another one.
 func (g *generation) setPlace(p *place) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.places) >= g.server.opts.MaxProxies {
+	if len(g.places) >= g.server.opts.MaxProxies && g.places[p.node] == nil {
 		g.sweepLocked()
 	}
-	if len(g.places) < g.server.opts.MaxProxies {
-		g.places[p.node] = p
+	if len(g.places) >= g.server.opts.MaxProxies && g.places[p.node] == nil {
+		g.evictPlaceLocked()
 	}
+	g.places[p.node] = p
 }
 
 // viewOf is the compiled view of a proxy, shared by all with the same key and
 // compiled by whoever comes first.
-func (g *generation) viewOf(mv mesh.View) (*view, error) {
-	slot, err := g.slot(mv.Key())
-	if err != nil {
-		return nil, err
-	}
-	return slot.get(func() (*view, error) { return g.compileView(mv) })
+func (g *generation) viewOf(mv mesh.View) (*slot, *view, error) {
+	slot := g.slot(mv)
+	v, err := slot.get(func() (*view, error) { return g.compileView(mv) })
+	return slot, v, err
 }
 
-func (g *generation) slot(key string) (*lazy[view], error) {
+// slot is that of a view. At the bound it takes the place of another one.
+func (g *generation) slot(mv mesh.View) *slot {
+	key := mv.Key()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if slot := g.views[key]; slot != nil {
-		return slot, nil
+		return slot
 	}
 	if len(g.views) >= g.server.opts.MaxViews {
 		g.sweepLocked()
 	}
 	if len(g.views) >= g.server.opts.MaxViews {
-		return nil, fmt.Errorf("there are %d different views in use, the most allowed", len(g.views))
+		g.evictViewLocked()
 	}
-	slot := &lazy[view]{}
-	g.views[key] = slot
-	return slot, nil
-}
-
-// sweepLocked forgets the proxies that fell silent and the views nobody has. It
-// looks at everything, and so at most once a second.
-func (g *generation) sweepLocked() {
-	now := time.Now()
-	if now.Sub(g.swept) < time.Second {
-		return
-	}
-	g.swept = now
-	oldest := now.Add(-g.server.opts.ProxyIdle).Unix()
-	used := map[*view]bool{g.surveyed: true}
-	for node, p := range g.places {
-		if p.seen.Load() < oldest {
-			delete(g.places, node)
-			continue
-		}
-		used[p.view] = true
-	}
-	for key, slot := range g.views {
-		if v := slot.peek(); v != nil && !used[v] {
-			delete(g.views, key)
-		}
-	}
+	one := &slot{stranger: mv.Role == mesh.Sidecar && len(mv.Instances) == 0}
+	one.seen.Store(int64(g.server.age()))
+	g.views[key] = one
+	return one
 }
 
 // keepLastGood notes, and logs once for each reason, that a proxy keeps what
@@ -185,18 +177,6 @@ func (g *generation) keepLastGood(node string, reason error) {
 		g.server.opts.Log.Error("not published for some proxies: their last good configuration stays",
 			"revision", g.mesh.Revision, "node", node, "err", reason)
 	}
-}
-
-func (g *generation) placesSince(oldest time.Time) []*place {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	var out []*place
-	for _, p := range g.places {
-		if p.seen.Load() >= oldest.Unix() {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 func (g *generation) viewCount() int {

@@ -29,12 +29,12 @@ type Options struct {
 	// ProxyIdle is how long a proxy may be silent before its view is no
 	// longer compiled ahead; it is compiled when it asks again. 10 minutes.
 	ProxyIdle time.Duration
-	// MaxViews bounds the views kept. A proxy that would need one more is
-	// told to ask later, so that a flood of invented identities cannot push
-	// out what real proxies use. 2,000.
+	// MaxViews bounds the views kept. One more takes the place of the one
+	// that proxies beside no known workload asked for longest ago, or else any
+	// proxy. 2,000.
 	MaxViews int
-	// MaxProxies bounds the proxies remembered; further ones are served, but
-	// not compiled ahead for. It also bounds, each on its own, the listener
+	// MaxProxies bounds the proxies remembered, likewise: who is forgotten is
+	// served, but not compiled ahead for. It also bounds, each on its own, the listener
 	// lists of a view and the endpoint sets kept encoded. 50,000.
 	MaxProxies int
 }

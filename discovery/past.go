@@ -52,7 +52,7 @@ func (p *past) viewsOf(proxy mesh.Proxy, next *view) []*view {
 		if g == nil {
 			continue
 		}
-		v, err := g.viewOf(g.mesh.View(proxy))
+		_, v, err := g.viewOf(g.mesh.View(proxy))
 		if err == nil && len(withdrawn(v.config, next.config)) > 0 {
 			out = append(out, v)
 		}

@@ -19,6 +19,11 @@ func (s *Server) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-time.After(s.opts.ProxyIdle):
+			if g := s.current.Load(); g != nil {
+				g.sweep()
+			}
+			continue
 		case <-changed:
 		}
 		if s.Ready() {

@@ -1,7 +1,6 @@
 package discovery_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -86,23 +85,58 @@ func TestSilentProxiesAreForgotten(t *testing.T) {
 	})
 }
 
-// Invented identities must not push out the proxies that are there.
+// Invented identities neither push out the proxies that are there nor keep new
+// ones from being served.
 func TestViewsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
-		s := follow(t, newObjects(service(t, "web.example", "10.1.0.1")), discovery.Options{Registry: registry, MaxViews: 3, ProxyIdle: time.Minute})
-		node := func(i int) string { return fmt.Sprintf("sidecar~10.9.0.1~x~domain-%d", i) }
-		for i := range 10 {
-			_, err := s.V3(discovery.ClusterType, node(i), "", nil)
-			if fits := i < 2; fits != (err == nil) || !fits && !errors.Is(err, discovery.ErrNotReady) {
-				t.Errorf("proxy %d: %v", i, err)
-			}
+		src := newObjects(service(t, "web.example", "10.1.0.1"), service(t, "api.example", "10.1.0.2"))
+		s := follow(t, src, discovery.Options{Registry: registry, MaxViews: 4, ProxyIdle: time.Minute})
+		at := func(ip string) string { return "sidecar~" + ip + "~x~default.svc.cluster.local" }
+		web := v3(t, s, discovery.ListenerType, at("10.1.0.1"))
+		for i := range 100 {
+			// What differs for strangers is their namespace, if any object knows it.
+			v3(t, s, discovery.ClusterType, fmt.Sprintf("sidecar~10.9.0.1~x~domain-%d", i))
+			v3(t, s, discovery.ClusterType, fmt.Sprintf("router~10.9.0.1~x~domain-%d.example", i))
+			v3(t, s, discovery.ClusterType, fmt.Sprintf("ingress~10.9.0.1~x~domain-%d.svc.cluster.local", i))
 		}
-		v3(t, s, discovery.ClusterType, node(1))
-		wantGauges(t, registry, map[string]int{"views": 3, "proxies": 2})
+		api := v3(t, s, discovery.ListenerType, at("10.1.0.2"))
+		if api.Version == web.Version {
+			t.Error("two workloads have one view")
+		}
+		wantGauges(t, registry, map[string]int{"views": 4})
+		if again := v3(t, s, discovery.ListenerType, at("10.1.0.1")); again.Version != web.Version {
+			t.Error("a proxy is told something else after strangers came")
+		}
+	})
+}
 
-		time.Sleep(2 * time.Minute)
-		v3(t, s, discovery.ClusterType, node(7))
+// TestViewsThatNobodyAsksForGo without anything else happening.
+func TestViewsThatNobodyAsksForGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		s := follow(t, newObjects(service(t, "web.example", "10.1.0.1")), discovery.Options{Registry: registry, ProxyIdle: time.Minute})
+		v3(t, s, discovery.ClusterType, nodeWeb)
+		wantGauges(t, registry, map[string]int{"views": 2, "proxies": 1})
+		time.Sleep(3 * time.Minute)
+		wantGauges(t, registry, map[string]int{"views": 1, "proxies": 0})
+	})
+}
+
+// TestAWorkloadIsRememberedAmongStrangers, however many of them there are: what
+// it was told is what a change is handed over from.
+func TestAWorkloadIsRememberedAmongStrangers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		s := follow(t, newObjects(service(t, "web.example", "10.1.0.1")), discovery.Options{Registry: registry, MaxProxies: 10})
+		v3(t, s, discovery.ClusterType, nodeWeb)
+		for i := range 200 {
+			v3(t, s, discovery.ClusterType, fmt.Sprintf("sidecar~10.9.0.%d~x~default.svc.cluster.local", i))
+		}
+		wantGauges(t, registry, map[string]int{"proxies": 10})
+		if !s.Knows(nodeWeb) {
+			t.Error("the workload's proxy is forgotten")
+		}
 	})
 }
 

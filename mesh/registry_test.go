@@ -207,7 +207,7 @@ func TestViewKey(t *testing.T) {
 		t.Error("proxies without instances differ by address or id")
 	}
 	for _, node := range []string{
-		"sidecar~10.5.0.1~x~other.svc.cluster.local",
+		"sidecar~10.5.0.1~x~here.svc.cluster.local",
 		"router~10.5.0.1~x~ns.svc.cluster.local",
 		"sidecar~10.0.0.1~x~ns.svc.cluster.local",
 		"sidecar~10.0.0.2~x~ns.svc.cluster.local",

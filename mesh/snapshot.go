@@ -22,6 +22,7 @@ type Snapshot struct {
 	objects map[string][]*schema.Object
 	byHost  map[string]*Service
 	byIP    map[string][]*Instance
+	domains domains
 	derived sync.Map // any → func() any
 }
 
@@ -45,6 +46,7 @@ func NewSnapshot(revision int64, settings *Settings, objs []*schema.Object) *Sna
 			s.byIP[i.Address] = append(s.byIP[i.Address], i)
 		}
 	}
+	s.domains = domainsOf(s, objs)
 	return s
 }
 

@@ -9,7 +9,8 @@ import (
 // View is everything about a proxy that its configuration may depend on,
 // apart from its address. Proxies with equal Key get the same configuration.
 type View struct {
-	Role   Role
+	Role Role
+	// Domain is the proxy's own, or as much of its end as any object knows.
 	Domain string
 	// Instances at the proxy's address, in registry order: what the
 	// workload beside it serves. Empty for ingress and router.
@@ -18,7 +19,7 @@ type View struct {
 
 // View of a proxy in this snapshot.
 func (s *Snapshot) View(p Proxy) View {
-	v := View{Role: p.Role, Domain: p.Domain}
+	v := View{Role: p.Role, Domain: s.domain(p.Domain)}
 	if p.Role == Sidecar {
 		v.Instances = s.InstancesAt(p.IP)
 	}

@@ -1,0 +1,9 @@
+package discovery
+
+// Knows tells whether a proxy is remembered.
+func (s *Server) Knows(node string) bool {
+	g := s.current.Load()
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.places[node] != nil
+}
