@@ -16,6 +16,7 @@
 //	discovery_v1.go, _v3.go       Envoy's polls, read by poll.go
 //	cachestats.go                 /cache_stats: what v1 polls were answered
 //	webpages.go                   what web pages may not do through a browser
+//	admission.go, connections.go  what all requests together may take
 //
 // Objects are never decoded or encoded on the way out: the bytes a store holds
 // are the bytes of a GET, of a list's items and of watch events.
@@ -63,6 +64,11 @@ type Options struct {
 	// Version is answered at /version.
 	Version version.Info
 
+	// HostNames are names under which the server is asked besides localhost
+	// and loopback addresses where it listens on one, and besides what Envoys
+	// send. With any, discovery is answered under no other name elsewhere too.
+	HostNames []string
+
 	// RequestTimeout bounds everything but a watch (30 s).
 	RequestTimeout time.Duration
 	// RevisionTimeout is how long a read waits for the resourceVersion that it
@@ -75,6 +81,10 @@ type Options struct {
 	BookmarkInterval time.Duration
 	// MaxWatches bounds the watches at one time (16384); more are told 429.
 	MaxWatches int
+	// MaxConnections bounds the connections at one time. One more takes the
+	// place of the one that was idle longest, or is closed where none is idle
+	// (three quarters of the files that the process may open, at most 32768).
+	MaxConnections int
 	// WriteMemory bounds, in bytes, what small writes being decoded take
 	// together, and apart from them large ones (256 MiB, which is also the
 	// least). Those that find no room wait in line.
@@ -90,6 +100,7 @@ func (o *Options) setDefaults() {
 	o.BookmarkInterval = cmp.Or(o.BookmarkInterval, time.Minute)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)
 	o.MaxWatches = cmp.Or(o.MaxWatches, 16384)
+	o.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections())
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()
 	}
@@ -140,7 +151,10 @@ func (s *Server) routes() chi.Router {
 
 	r.Group(s.mountAPI)
 	if s.opts.Discovery != nil {
-		mountDiscovery(r, s.opts.Discovery, s.opts.Log)
+		r.Group(func(r chi.Router) {
+			r.Use(s.refusePages)
+			mountDiscovery(r, s.opts.Discovery, s.opts.Log)
+		})
 	}
 	return r
 }
@@ -201,6 +215,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		IdleTimeout:       3 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       markLoopback,
+		ConnState:         newConnections(s.opts.MaxConnections).changed,
 		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
 	}
 	srv.RegisterOnShutdown(s.stop)

@@ -4,6 +4,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server"
 )
 
 // TestWebPages sends what browsers send on behalf of pages.
@@ -66,4 +70,43 @@ func TestContentTypeIsNeeded(t *testing.T) {
 		t.Errorf("got %s", st.Message)
 	}
 	w.want(http.StatusOK, "DELETE", rulesPath+"/a", "")
+}
+
+// nothing is a source that has read no objects yet.
+type nothing struct{}
+
+func (nothing) Snapshot() ([]*schema.Object, int64, bool) { return nil, 0, false }
+func (nothing) Changed() <-chan struct{}                  { return nil }
+func (nothing) Err() error                                { return nil }
+
+// TestPagesLearnNoConfiguration: whoever asks for configuration is kept as a
+// proxy, so that even an image of a page would do harm.
+func TestPagesLearnNoConfiguration(t *testing.T) {
+	w, addr, _ := serve(t, func(o *server.Options) {
+		o.Discovery, o.HostNames = discovery.New(discovery.Options{Source: nothing{}}), []string{"mesh.example.com"}
+	})
+	_, port, _ := strings.Cut(addr, ":")
+	const path = "/v1/clusters/web/sidecar~10.1.0.1~x~default.svc.cluster.local"
+	for _, c := range []struct {
+		name, host string
+		code       int
+		headers    []string
+	}{
+		{"by address", addr, 503, nil},
+		{"as an Envoy", "pilot-api", 503, nil},
+		{"as an old Envoy", "rds", 503, nil},
+		{"behind a port that is forwarded", "192.0.2.1:" + port, 503, nil},
+		{"IPv6", "[::1]:" + port, 503, nil},
+		{"a name that was given", "MESH.example.com.:" + port, 503, nil},
+		{"a person", addr, 503, []string{"Sec-Fetch-Site: none"}},
+		{"an own page", addr, 503, []string{"Sec-Fetch-Site: same-origin"}},
+		{"a name that was rebound", "evil.example:" + port, 403, nil},
+		{"an image", addr, 403, []string{"Sec-Fetch-Site: cross-site"}},
+		{"an image of another port", addr, 403, []string{"Sec-Fetch-Site: same-site"}},
+	} {
+		if got := w.do("GET", path, "", append(c.headers, "Host: "+c.host)...); got.StatusCode != c.code {
+			t.Errorf("%s: got %d, want %d: %s", c.name, got.StatusCode, c.code, got.text)
+		}
+	}
+	w.want(http.StatusOK, "GET", rulesPath, "", "Host: mesh.example.com:"+port)
 }

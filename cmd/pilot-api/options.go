@@ -34,6 +34,8 @@ type options struct {
 	meshConfig string
 	domain     string
 
+	limits limits
+
 	logLevel  string
 	logFormat string
 }
@@ -52,6 +54,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.etcdPassword, "etcd-password-file", "", "file with the password of --etcd-user")
 	f.StringVar(&o.meshConfig, "mesh-config", "", "file with the settings of the whole mesh (docs/reference/mesh-config.md)")
 	f.StringVar(&o.domain, "domain", "cluster.local", "what full service names end in, after NAME.NAMESPACE.svc")
+	o.limits.register(f)
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 }
@@ -75,6 +78,9 @@ func (o *options) validate() error {
 	}
 	if o.quotaBytes < leastQuota {
 		return fmt.Errorf("%w: --quota-bytes %d: must be at least %d", errUsage, o.quotaBytes, int64(leastQuota))
+	}
+	if err := o.limits.validate(); err != nil {
+		return err
 	}
 	return o.validateEtcd()
 }

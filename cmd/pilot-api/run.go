@@ -31,6 +31,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	o.limits.apply(log)
 	// The port first: a taken one should be an error before etcd starts.
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
@@ -60,6 +61,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Registry:  registry,
 		Log:       log,
 		Version:   versionInfo(),
+
+		HostNames:      o.limits.hostNames,
+		MaxConnections: o.limits.maxConnections,
 	})
 
 	log.Info("pilot-api is listening", "address", listener.Addr().String(), "version", version, "store", o.storeName())

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// limits are the flags on what the process may take, and from whom.
+type limits struct {
+	memory         string // a quantity, or off
+	maxConnections int
+	hostNames      []string
+}
+
+func (l *limits) register(f *pflag.FlagSet) {
+	f.StringVar(&l.memory, "memory-limit", "", "memory that the process tries to stay within, such as 2Gi, or off (default GOMEMLIMIT, else nine tenths of the limit of its cgroup, else off)")
+	f.IntVar(&l.maxConnections, "max-connections", 0, "connections at one time; one more takes the place of one that is idle (default three quarters of the files that may be open, at most 32768)")
+	f.StringSliceVar(&l.hostNames, "host-name", nil, "name under which the server is asked, besides localhost and addresses, where --listen is on loopback")
+}
+
+func (l *limits) validate() error {
+	if _, err := l.memoryLimit(); err != nil {
+		return err
+	}
+	if l.maxConnections < 0 {
+		return fmt.Errorf("%w: --max-connections %d: must be 0 (the default) or more", errUsage, l.maxConnections)
+	}
+	for _, name := range l.hostNames {
+		if _, _, err := net.SplitHostPort(name); err == nil || name == "" {
+			return fmt.Errorf("%w: --host-name %q: must be a name without a port", errUsage, name)
+		}
+	}
+	return nil
+}
+
+// leastMemory is what an empty server needs to run at all.
+const leastMemory = 64 << 20
+
+// memoryLimit is the flag in bytes; 0 when it is not given, -1 for off.
+func (l *limits) memoryLimit() (int64, error) {
+	switch l.memory {
+	case "":
+		return 0, nil
+	case "off":
+		return -1, nil
+	}
+	q, err := resource.ParseQuantity(l.memory)
+	if err != nil || q.Value() < leastMemory {
+		return 0, fmt.Errorf("%w: --memory-limit %q: must be off or at least 64Mi, as in 512Mi or 2Gi", errUsage, l.memory)
+	}
+	return q.Value(), nil
+}
+
+// apply sets the soft limit of the runtime. The nearest word counts: the flag,
+// then GOMEMLIMIT, which the runtime has read itself, then the cgroup.
+func (l *limits) apply(log *slog.Logger) {
+	limit, _ := l.memoryLimit()
+	if limit < 0 {
+		debug.SetMemoryLimit(1<<63 - 1)
+		return
+	}
+	if limit == 0 && os.Getenv("GOMEMLIMIT") == "" {
+		limit = cgroupMemory("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes") / 10 * 9
+	}
+	if limit > 0 {
+		debug.SetMemoryLimit(limit)
+	}
+	if now := debug.SetMemoryLimit(-1); now < 1<<50 {
+		log.Info("memory is limited", "bytes", now)
+	}
+}
+
+// cgroupMemory is the limit in the first of these files that is there, 0 when
+// there is none: "max" in version 2, a number near 2^63 in version 1.
+func cgroupMemory(files ...string) int64 {
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		if n, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64); err == nil && n < 1<<50 {
+			return n
+		}
+	}
+	return 0
+}
