@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,40 +14,56 @@ import (
 
 // Check is one condition of being ready. Its error is shown at /readyz to
 // whoever asks: it must be written for people and hold no secrets. What lies
-// behind a store.Error is not shown.
+// behind a store.Error is not shown. A Degraded one leaves the server ready.
 type Check struct {
 	Name string
 	Run  func(context.Context) error
 }
 
+// Degraded is an error of a Check that somebody should know of, although all
+// requests are still served.
+type Degraded string
+
+func (d Degraded) Error() string { return string(d) }
+
 // checkTimeout bounds all checks of one /readyz together.
 const checkTimeout = 5 * time.Second
 
-// healthz says that the process answers; it looks no further, because a
-// restart would mend nothing that lies behind.
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	writePlain(w, http.StatusOK, "ok\n")
+// healthz and livez say that the process answers; they look no further, because
+// a restart would mend nothing that lies behind.
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request) { runChecks(w, r, "healthz", nil) }
+func (s *Server) livez(w http.ResponseWriter, r *http.Request)   { runChecks(w, r, "livez", nil) }
+
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	runChecks(w, r, "readyz", s.opts.Ready)
 }
 
-// readyz runs the checks: 200 when all hold. The list of them is shown with
-// ?verbose, and always when one fails.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+// runChecks answers 200 when all hold, in the words of Kubernetes. The list of
+// them is shown with ?verbose, and always when one fails.
+func runChecks(w http.ResponseWriter, r *http.Request, name string, checks []Check) {
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()
-	code, last := http.StatusOK, "ready\n"
-	var lines strings.Builder
-	for _, c := range s.opts.Ready {
-		if err := c.Run(ctx); err != nil {
-			code, last = http.StatusServiceUnavailable, "not ready\n"
-			fmt.Fprintf(&lines, "[-] %s: %v\n", c.Name, err)
-			continue
+	code, outcome := http.StatusOK, "passed"
+	lines := []string{"[+]ping ok"}
+	for _, c := range checks {
+		err := c.Run(ctx)
+		var degraded Degraded
+		switch {
+		case err == nil:
+			lines = append(lines, fmt.Sprintf("[+]%s ok", c.Name))
+		case errors.As(err, &degraded):
+			lines = append(lines, fmt.Sprintf("[!]%s degraded: %v", c.Name, err))
+		default:
+			code, outcome = http.StatusServiceUnavailable, "failed"
+			lines = append(lines, fmt.Sprintf("[-]%s failed: %v", c.Name, err))
 		}
-		fmt.Fprintf(&lines, "[+] %s\n", c.Name)
 	}
 	if code == http.StatusOK && !r.URL.Query().Has("verbose") {
-		lines.Reset()
+		writePlain(w, code, "ok\n")
+		return
 	}
-	writePlain(w, code, lines.String()+last)
+	lines = append(lines, name+" check "+outcome)
+	writePlain(w, code, strings.Join(lines, "\n")+"\n")
 }
 
 func writePlain(w http.ResponseWriter, code int, text string) {

@@ -79,7 +79,7 @@ func routeOf(r *http.Request) string {
 
 // logLevel keeps what machines ask every few seconds out of the log.
 func logLevel(path string) slog.Level {
-	for _, prefix := range []string{"/v1/", "/v3/", "/healthz", "/readyz", "/metrics"} {
+	for _, prefix := range []string{"/v1/", "/v3/", "/healthz", "/livez", "/readyz", "/metrics"} {
 		if strings.HasPrefix(path, prefix) {
 			return slog.LevelDebug
 		}

@@ -135,28 +135,35 @@ func TestStoreTrouble(t *testing.T) {
 }
 
 func TestHealthAndReadiness(t *testing.T) {
-	var down error
+	var trouble error
 	w := start(t, func(o *server.Options) {
 		o.Ready = []server.Check{
 			{Name: "store", Run: func(context.Context) error { return nil }},
-			{Name: "cache", Run: func(context.Context) error { return down }},
+			{Name: "cache-lag", Run: func(context.Context) error { return trouble }},
 		}
 	})
-	for path, want := range map[string]string{
-		"/healthz":        "ok\n",
-		"/readyz":         "ready\n",
-		"/readyz?verbose": "[+] store\n[+] cache\nready\n",
+	for _, c := range []struct {
+		path    string
+		trouble error
+		code    int
+		want    string
+	}{
+		{"/healthz", nil, 200, "ok\n"},
+		{"/livez", nil, 200, "ok\n"},
+		{"/livez?verbose", nil, 200, "[+]ping ok\nlivez check passed\n"},
+		{"/readyz", nil, 200, "ok\n"},
+		{"/readyz?verbose", nil, 200, "[+]ping ok\n[+]store ok\n[+]cache-lag ok\nreadyz check passed\n"},
+		{"/readyz", errors.New("not synced yet"), 503, "[+]ping ok\n[+]store ok\n[-]cache-lag failed: not synced yet\nreadyz check failed\n"},
+		{"/livez", errors.New("not synced yet"), 200, "ok\n"},
+		{"/healthz", errors.New("not synced yet"), 200, "ok\n"},
+		{"/readyz", server.Degraded("a bit late"), 200, "ok\n"},
+		{"/readyz?verbose", server.Degraded("a bit late"), 200, "[+]ping ok\n[+]store ok\n[!]cache-lag degraded: a bit late\nreadyz check passed\n"},
 	} {
-		if got := w.want(http.StatusOK, "GET", path, "").text; got != want {
-			t.Errorf("%s: got %q, want %q", path, got, want)
+		trouble = c.trouble
+		if got := w.want(c.code, "GET", c.path, "").text; got != c.want {
+			t.Errorf("%s with %v: got %q, want %q", c.path, c.trouble, got, c.want)
 		}
 	}
-	down = errors.New("not synced yet")
-	want := "[+] store\n[-] cache: not synced yet\nnot ready\n"
-	if got := w.want(http.StatusServiceUnavailable, "GET", "/readyz", "").text; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	w.want(http.StatusOK, "GET", "/healthz", "")
 }
 
 func TestMetrics(t *testing.T) {

@@ -11,7 +11,7 @@
 //	read.go, write.go, patch.go   GET and LIST; POST, PUT, DELETE; PATCH
 //	watch.go, stream.go           ?watch=true: what is asked, what is sent
 //	groups.go, openapi.go         what there is: /apis, and for kubectl /openapi
-//	health.go                     /healthz, /readyz, /version
+//	health.go                     /healthz, /livez, /readyz, /version
 //	problems.go                   /debug/problems
 //	discovery_v1.go, _v3.go       Envoy's polls, read by poll.go
 //	cachestats.go                 /cache_stats: what v1 polls were answered
@@ -165,6 +165,7 @@ func (s *Server) mountAPI(r chi.Router) {
 	r.Use(s.refuseOtherNames, s.checkURL)
 	r.Get("/", s.index)
 	r.Get("/healthz", s.healthz)
+	r.Get("/livez", s.livez)
 	r.Get("/readyz", s.readyz)
 	r.Get("/version", s.handle(s.version))
 	r.Method(http.MethodGet, "/metrics", s.metrics.handler(s.opts.Registry))

@@ -52,12 +52,14 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Name: "pilot_cache_relists_total",
 		Help: "How often all objects were listed anew because changes had been missed.",
 	}, func() float64 { return float64(view.Relists()) }))
+	lag := cache.NewProbe(view)
+	registerStoreMetrics(registry, backend, lag)
 	proxies := discovery.New(discovery.Options{Source: view, Settings: settings, Log: log, Registry: registry})
 	api := server.New(server.Options{
 		Store:     store.Strict(objects),
 		Reads:     view,
 		Discovery: proxies,
-		Ready:     readiness(objects, view, proxies),
+		Ready:     readiness(backend, lag, proxies),
 		Registry:  registry,
 		Log:       log,
 		Version:   versionInfo(),
@@ -67,7 +69,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	})
 
 	log.Info("pilot-api is listening", "address", listener.Addr().String(), "version", version, "store", o.storeName())
-	err = serve(ctx, api, listener, view.Run, proxies.Run, backend.watch, func(ctx context.Context) error { return greet(ctx, o, objects, log) })
+	err = serve(ctx, api, listener, view.Run, lag.Run, proxies.Run, backend.watch, func(ctx context.Context) error { return greet(ctx, o, objects, log) })
 	log.Info("pilot-api has stopped")
 	return err
 }
@@ -165,29 +167,6 @@ func (b backend) close(log *slog.Logger) {
 	if err := stop(); err != nil && !errors.Is(err, context.Canceled) {
 		log.Warn("closing etcd", "error", err)
 	}
-}
-
-// readiness is what /readyz checks, in the order in which things come up.
-func readiness(objects store.Reader, view *cache.Cache, proxies *discovery.Server) []server.Check {
-	return []server.Check{
-		{Name: "store", Run: func(ctx context.Context) error {
-			_, err := objects.Revision(ctx)
-			return err
-		}},
-		{Name: "cache", Run: func(context.Context) error {
-			return failUnless(view.HasSynced(), "the cache has not read the store yet")
-		}},
-		{Name: "discovery", Run: func(context.Context) error {
-			return failUnless(proxies.Ready(), "the first snapshot has not been compiled yet")
-		}},
-	}
-}
-
-func failUnless(ok bool, why string) error {
-	if ok {
-		return nil
-	}
-	return errors.New(why)
 }
 
 func versionInfo() apiversion.Info {

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store/cache"
+	"github.com/pilot-api/pilot-api/store/etcd"
+)
+
+const (
+	// mostLag is how long the cache may lack a change of the store.
+	mostLag = 5 * time.Second
+	// quotaWarning is the part of the quota, in percent, from which on it is
+	// spoken of.
+	quotaWarning = 80
+	// diskWarning is how much of a disk should be free.
+	diskWarning = 512 << 20
+)
+
+// readiness is what /readyz checks, in the order in which things come up. Each
+// check looks at what others find out all the time, so that probes cost nothing.
+func readiness(b backend, lag *cache.Probe, proxies *discovery.Server) []server.Check {
+	check := func(name string, f func() error) server.Check {
+		return server.Check{Name: name, Run: func(context.Context) error { return f() }}
+	}
+	checks := []server.Check{check("store", func() error { return storeAnswers(lag.Lag()) })}
+	if b.embedded != nil {
+		checks = append(checks,
+			check("quota", func() error { return quotaHolds(b.embedded.Usage()) }),
+			check("disk", func() error { return diskHasRoom(b.embedded.Usage()) }))
+	}
+	return append(checks,
+		check("cache-lag", func() error { return cacheFollows(lag.Lag()) }),
+		check("discovery", func() error {
+			if !proxies.Ready() {
+				return errors.New("the first snapshot has not been compiled yet")
+			}
+			return nil
+		}))
+}
+
+func storeAnswers(l cache.Lag) error {
+	switch {
+	case !l.Known:
+		return errors.New("the store has not answered yet")
+	case l.Err != nil:
+		return errors.New("the store does not answer")
+	}
+	return nil
+}
+
+func cacheFollows(l cache.Lag) error {
+	switch {
+	case !l.Synced:
+		return errors.New("the cache has not read the store yet")
+	case l.Behind > mostLag:
+		return fmt.Errorf("the cache is %d revisions behind the store, for %s now", l.Revisions, l.Behind.Round(time.Second))
+	}
+	return nil
+}
+
+// quotaHolds fails when an object may be refused for want of room. History does
+// not count, because it gives way.
+func quotaHolds(u etcd.Usage) error {
+	used := u.InUse - u.History
+	switch {
+	case used+schema.MaxObjectBytes > u.Quota:
+		return fmt.Errorf("the store is full and takes deletes only: %d of %d bytes are used (--quota-bytes)", used, u.Quota)
+	case used > u.Quota/100*quotaWarning:
+		return server.Degraded(fmt.Sprintf("%d of %d bytes are used (--quota-bytes)", used, u.Quota))
+	}
+	return nil
+}
+
+func diskHasRoom(u etcd.Usage) error {
+	if u.DiskFree < diskWarning {
+		return server.Degraded(fmt.Sprintf("%d bytes are free on the disk of --data-dir; when it is full, the server ends", u.DiskFree))
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store/cache"
+	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
+)
+
+// readyz is the code of /readyz?verbose and what it says of one check.
+func readyz(t *testing.T, addr, check string) (code int, line string) {
+	t.Helper()
+	resp, err := http.Get("http://" + addr + "/readyz?verbose")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "]"+check+" ") {
+			return resp.StatusCode, strings.TrimSpace(line)
+		}
+	}
+	t.Fatalf("nothing is said of %s:\n%s", check, text)
+	return 0, ""
+}
+
+// becomes waits until /readyz has a code, and returns the line of a check.
+func becomes(t *testing.T, addr string, code int, check string) string {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for time.Now().Before(deadline) {
+		got, line := readyz(t, addr, check)
+		if got == code {
+			return line
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	_, line := readyz(t, addr, check)
+	t.Fatalf("/readyz did not become %d: %s", code, line)
+	return ""
+}
+
+// TestReadyWithoutEtcd: the program is not ready while its etcd is away, but
+// alive, and ready again by itself.
+func TestReadyWithoutEtcd(t *testing.T) {
+	member := etcdtest.Start(t)
+	front := newFront(t, member)
+	addr := freeAddress(t)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	go func() {
+		done <- Main(ctx, []string{"--listen", addr, "--etcd-endpoints", "http://" + front.addr, "--log-level", "error"}, io.Discard, io.Discard)
+	}()
+	waitReady(t, addr)
+	front.pause()
+	if line := becomes(t, addr, http.StatusServiceUnavailable, "store"); line != "[-]store failed: the store does not answer" {
+		t.Errorf("%q", line)
+	}
+	resp, err := http.Get("http://" + addr + "/livez")
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("/livez without etcd: %v, %v", resp, err)
+	}
+	front.resume()
+	if line := becomes(t, addr, http.StatusOK, "store"); line != "[+]store ok" {
+		t.Errorf("%q", line)
+	}
+	stop()
+	if code := <-done; code != exitDone {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestReadyWhenFull: a full store is not ready and says why; deletes alone make
+// it so again.
+func TestReadyWhenFull(t *testing.T) {
+	p := startProgram(t, t.TempDir(), "--quota-bytes", "16777216")
+	var kept []string
+	for i := 0; ; i++ {
+		name := fmt.Sprintf("rule-%d", i)
+		if !p.post(name, 500_000) {
+			break
+		}
+		kept = append(kept, name)
+	}
+	if line := becomes(t, p.addr, http.StatusServiceUnavailable, "quota"); !strings.Contains(line, "takes deletes only") {
+		t.Errorf("%q", line)
+	}
+	for _, name := range kept {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://"+p.addr+rulesPath+"/"+name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("delete in a full store: %v, %v", resp, err)
+		}
+		resp.Body.Close()
+	}
+	if line := becomes(t, p.addr, http.StatusOK, "quota"); line != "[+]quota ok" {
+		t.Errorf("%q", line)
+	}
+	if !p.post("again", 500_000) {
+		t.Error("nothing can be created after everything was deleted")
+	}
+}
+
+func TestChecks(t *testing.T) {
+	const mib = 1 << 20
+	behind := func(d time.Duration) error {
+		return cacheFollows(cache.Lag{Known: true, Synced: true, Revisions: 7, Behind: d})
+	}
+	usage := func(used, history int64) error {
+		return quotaHolds(etcd.Usage{InUse: used * mib, History: history * mib, Quota: 100 * mib})
+	}
+	for _, c := range []struct {
+		name     string
+		err      error
+		degraded bool
+		says     string
+	}{
+		{"not asked yet", storeAnswers(cache.Lag{}), false, "not answered yet"},
+		{"no answer", storeAnswers(cache.Lag{Known: true, Err: errors.New("secret")}), false, "the store does not answer"},
+		{"answers", storeAnswers(cache.Lag{Known: true}), false, ""},
+		{"cache not read", cacheFollows(cache.Lag{Known: true}), false, "not read"},
+		{"a little behind", behind(4 * time.Second), false, ""},
+		{"far behind", behind(7 * time.Second), false, "7 revisions behind the store, for 7s"},
+		{"room", usage(70, 0), false, ""},
+		{"room that history holds", usage(99, 50), false, ""},
+		{"little room", usage(90, 5), true, "of 104857600 bytes"},
+		{"no room for a large object", usage(104, 4), false, "deletes only"},
+		{"disk", diskHasRoom(etcd.Usage{DiskFree: 100 * mib}), true, "disk of --data-dir"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var d server.Degraded
+			switch {
+			case c.says == "" && c.err != nil, c.says != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.says)):
+				t.Errorf("got %v, want %q", c.err, c.says)
+			case errors.As(c.err, &d) != c.degraded || c.err != nil && strings.Contains(c.err.Error(), "secret"):
+				t.Errorf("got %#v", c.err)
+			}
+		})
+	}
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pilot-api/pilot-api/store/cache"
+	"github.com/pilot-api/pilot-api/store/etcd"
+)
+
+// registerStoreMetrics shows at /metrics how the store and the cache over it are.
+func registerStoreMetrics(reg prometheus.Registerer, b backend, lag *cache.Probe) {
+	gauge := func(name, help string, value func() float64) {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+	}
+	gauge("pilot_cache_lag_revisions", "Revisions between the cache and the newest one that the store has told.",
+		func() float64 { return float64(lag.Lag().Revisions) })
+	gauge("pilot_cache_lag_seconds", "For how long the cache has been known to lack a change of the store.",
+		func() float64 { return lag.Lag().Behind.Seconds() })
+	gauge("pilot_store_up", "1 when the store told its revision when asked last, a second ago or so.",
+		func() float64 {
+			if storeAnswers(lag.Lag()) == nil {
+				return 1
+			}
+			return 0
+		})
+	if b.embedded == nil {
+		return
+	}
+	usage := func(value func(etcd.Usage) int64) func() float64 {
+		return func() float64 { return float64(value(b.embedded.Usage())) }
+	}
+	gauge("pilot_store_quota_bytes", "What the embedded etcd may store (--quota-bytes).",
+		usage(func(u etcd.Usage) int64 { return u.Quota }))
+	gauge("pilot_store_used_bytes", "What the embedded etcd stores, history included; compare with the quota.",
+		usage(func(u etcd.Usage) int64 { return u.InUse }))
+	gauge("pilot_store_live_bytes", "The part of it that is present state.",
+		usage(func(u etcd.Usage) int64 { return u.Live }))
+	gauge("pilot_store_history_bytes", "The part of it that is history, which gives way when room is needed.",
+		usage(func(u etcd.Usage) int64 { return u.History }))
+	gauge("pilot_store_file_bytes", "Size of the database file, with holes that are used again.",
+		usage(func(u etcd.Usage) int64 { return u.File }))
+	gauge("pilot_store_oldest_revision", "The oldest revision that can still be read or watched from.",
+		usage(func(u etcd.Usage) int64 { return u.OldestRevision }))
+	gauge("pilot_store_disk_free_bytes", "What is left on the disk of the data folder.",
+		usage(func(u etcd.Usage) int64 { return u.DiskFree }))
+	counter := func(name, help string, value func() float64) {
+		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, value))
+	}
+	counter("pilot_store_compactions_total", "Times that history was forgotten.",
+		usage(func(u etcd.Usage) int64 { return u.Compactions }))
+	counter("pilot_store_defragmentations_total", "Times that the database file was written anew.",
+		usage(func(u etcd.Usage) int64 { return u.Defragmentations }))
+}
