@@ -71,9 +71,12 @@ func runDelete(ctx context.Context, s *session, flags deleteFlags, args []string
 
 func deleteStep(c *client.Client, o *schema.Object, ignoreNotFound bool) step {
 	return step{object: o, promise: deleted, do: func(ctx context.Context) (*schema.Object, outcome, error) {
-		_, err := c.Delete(ctx, o.Key(), store.Preconditions{})
-		if ignoreNotFound && errors.Is(err, store.ErrNotFound) {
+		last, err := c.Delete(ctx, o.Key(), store.Preconditions{})
+		switch {
+		case ignoreNotFound && errors.Is(err, store.ErrNotFound):
 			return o, absent, nil
+		case err == nil && last.Meta.DeletionTimestamp != nil:
+			return o, deleting, nil
 		}
 		return o, deleted, err
 	}}

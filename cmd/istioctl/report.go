@@ -62,7 +62,7 @@ func (r *report) abandon(rest []step) {
 func (r *report) finish() error {
 	r.clear()
 	var parts []string
-	for _, what := range []outcome{created, replaced, unchanged, checked, deleted, absent, failed, notSent} {
+	for _, what := range []outcome{created, replaced, unchanged, checked, deleted, deleting, absent, failed, notSent} {
 		if n := r.counts[what]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
@@ -79,6 +81,30 @@ func TestServerLostOnTheWay(t *testing.T) {
 	_, stderr, _ = run(t, srv.URL, "", "delete", "rr", "r0")
 	if want := "may or may not be deleted: look with 'istioctl get routerule r0 -n default', or run it again with --ignore-not-found"; !strings.Contains(stderr, want) {
 		t.Errorf("stderr of delete misses %q:\n%s", want, stderr)
+	}
+}
+
+// TestUnknownOutcome: a server that does not know what became of a write is not
+// asked again, and the user is told where to look.
+func TestUnknownOutcome(t *testing.T) {
+	var asked atomic.Int32
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		status := store.ToStatus(&store.Error{Kind: store.ErrOutcomeUnknown})
+		w.WriteHeader(int(status.Code))
+		if err := json.NewEncoder(w).Encode(status); err != nil {
+			panic(err)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	_, stderr, code := run(t, srv.URL, manyRules(2), "create", "-f", "-")
+	if code != exitFailed || asked.Load() != 1 {
+		t.Errorf("exit %d after %d requests", code, asked.Load())
+	}
+	for _, want := range []string{"outcome unknown", "look with 'istioctl get routerule r0 -n default'", "1 failed, 1 not sent"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("stderr misses %q:\n%s", want, stderr)
+		}
 	}
 }
 

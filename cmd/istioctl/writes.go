@@ -74,6 +74,7 @@ const (
 	unchanged outcome = "unchanged"
 	checked   outcome = "checked" // only the server knows what an apply would do
 	deleted   outcome = "deleted"
+	deleting  outcome = "marked for deletion: it stays until its finalizers are gone"
 	absent    outcome = "not found"
 	failed    outcome = "failed"
 	notSent   outcome = "not sent"
