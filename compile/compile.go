@@ -65,7 +65,7 @@ type compiler struct {
 	inbound  map[int]*mesh.Instance // the instance that has the endpoint port
 	clusters map[string]*ir.Cluster
 	config   ir.Config
-	problems diag.List
+	problems diag.Collector
 }
 
 // Proxy compiles the configuration of all proxies with one view. The problems,
@@ -136,7 +136,7 @@ func (c *compiler) finish() (*ir.Config, diag.List) {
 		c.config.Clusters = append(c.config.Clusters, c.clusters[name])
 	}
 	slices.SortFunc(c.config.RouteTables, func(a, b *ir.RouteTable) int { return cmp.Compare(a.Name, b.Name) })
-	problems := slices.Concat(c.plan.problems, c.problems)
+	problems := slices.Concat(c.plan.problems.List(), c.problems.List())
 	sortProblems(problems)
 	return &c.config, problems
 }
@@ -147,4 +147,4 @@ func sortProblems(l diag.List) {
 	})
 }
 
-func (c *compiler) report(p diag.Problem) { c.problems = append(c.problems, p) }
+func (c *compiler) report(p diag.Problem) { c.problems.Add(p) }

@@ -28,7 +28,7 @@ func (c *compiler) ingress() {
 		for _, host := range t.hosts {
 			slices.SortStableFunc(host.Routes, compareByPath)
 		}
-		c.problems = append(c.problems, t.problems...)
+		c.problems.Add(t.problems...)
 		c.config.RouteTables = append(c.config.RouteTables, t.routeTable())
 	}
 	c.edgeListener(ingressHTTP, ir.Outbound, nil)

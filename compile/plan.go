@@ -29,7 +29,7 @@ type plan struct {
 	ingress      []*ingressRule               // in tie-break order
 	gateways     []*gateway                   // in tie-break order
 	gatewayNames map[string]bool              // namespace/name
-	problems     diag.List
+	problems     diag.Collector
 }
 
 // servicePort is needed where ports are told apart: the hosts of one
@@ -77,7 +77,7 @@ func newPlan(s *mesh.Snapshot) *plan {
 func (p *plan) checkLimits() {
 	for _, kind := range schema.Kinds() {
 		for _, o := range p.snap.Objects(kind.Kind) {
-			p.problems = append(p.problems, schema.NotHonoured(o)...)
+			p.problems.Add(schema.NotHonoured(o)...)
 		}
 	}
 }

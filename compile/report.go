@@ -8,7 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-func (p *plan) report(problem diag.Problem) { p.problems = append(p.problems, problem) }
+func (p *plan) report(problem diag.Problem) { p.problems.Add(problem) }
 
 // specs hands over the typed specs of a kind in tie-break order, and reports
 // those that do not decode.

@@ -20,7 +20,7 @@ func (c *compiler) outboundHTTP() {
 		}
 	}
 	for _, port := range slices.Sorted(maps.Keys(c.tables)) {
-		c.problems = append(c.problems, c.tables[port].claimDomains()...)
+		c.problems.Add(c.tables[port].claimDomains()...)
 	}
 }
 

@@ -64,6 +64,7 @@ type Server struct {
 	current atomic.Pointer[generation]
 	past    past
 	made    time.Time
+	counted atomic.Pointer[problemCount]
 	newest  verdict
 }
 

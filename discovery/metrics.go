@@ -29,7 +29,7 @@ func newMetrics(s *Server) *metrics {
 	gauge("views", "Different configurations kept ready.", (*generation).viewCount)
 	gauge("proxies", "Proxies remembered.", (*generation).proxyCount)
 	gauge("refusing_proxies", "Proxies that keep polling with an older version than they are answered.", (*generation).refusingCount)
-	gauge("problems", "Things that the published configuration could not honour.", func(*generation) int { return len(s.Report().Problems) })
+	gauge("problems", "Things that the published configuration could not honour.", func(*generation) int { return s.problemCount() })
 	histogram := func(name, help string) prometheus.Histogram {
 		return with.NewHistogram(prometheus.HistogramOpts{
 			Name: prefix + name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 4, 9),

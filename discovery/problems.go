@@ -1,8 +1,9 @@
 package discovery
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
 )
@@ -12,23 +13,42 @@ func refusal(message string) diag.Problem {
 	return diag.Problem{Severity: diag.Error, Reason: diag.NotHonoured, Message: message}
 }
 
-// sorted orders by object and drops repetitions: views find the same problems.
-func sorted(all diag.List) diag.List {
-	slices.SortFunc(all, compareProblems)
-	return slices.CompactFunc(all, func(a, b diag.Problem) bool { return compareProblems(a, b) == 0 })
+// maxProblems bounds what is told of a configuration, beside the bound that
+// each view has for each object. Nobody reads as much, and an answer of it has some megabytes.
+const maxProblems = 10_000
+
+// readable orders problems by object, tells each once, for views find the same,
+// and no more of them than there is a bound for.
+func readable(all diag.List) diag.List {
+	var out diag.List
+	seen := make(map[diag.Problem]bool, len(all))
+	for _, p := range all {
+		if p.Position = nil; !seen[p] { // Generated configuration has none.
+			seen[p] = true
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, compareProblems)
+	if left := len(out) - maxProblems; left > 0 {
+		out = append(out[:maxProblems:maxProblems], refusal(fmt.Sprintf("%d more problems are not listed", left)))
+	}
+	return out
 }
 
-// compareProblems looks at everything but positions, which generated
-// configuration does not have.
 func compareProblems(a, b diag.Problem) int {
-	return cmp.Or(
-		cmp.Compare(a.Object.Kind, b.Object.Kind),
-		cmp.Compare(a.Object.Namespace, b.Object.Namespace),
-		cmp.Compare(a.Object.Name, b.Object.Name),
-		cmp.Compare(a.Field, b.Field),
-		cmp.Compare(a.Severity, b.Severity),
-		cmp.Compare(a.Reason, b.Reason),
-		cmp.Compare(a.Message, b.Message),
-		cmp.Compare(a.Value, b.Value),
-	)
+	for _, c := range []struct{ a, b string }{
+		{a.Object.Kind, b.Object.Kind},
+		{a.Object.Namespace, b.Object.Namespace},
+		{a.Object.Name, b.Object.Name},
+		{a.Field, b.Field},
+		{string(a.Severity), string(b.Severity)},
+		{string(a.Reason), string(b.Reason)},
+		{a.Message, b.Message},
+		{a.Value, b.Value},
+	} {
+		if order := strings.Compare(c.a, c.b); order != 0 {
+			return order
+		}
+	}
+	return 0
 }

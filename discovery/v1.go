@@ -18,26 +18,26 @@ type v1Answers struct {
 	clusters  Answer
 	routes    map[string]Answer
 	listeners *memo[Answer]
-	problems  diag.List
+	problems  diag.Collector
 }
 
 func spellV1(v *view, ip string) (*v1Answers, error) {
 	a := &v1Answers{view: v, routes: map[string]Answer{}, listeners: newMemo[Answer](v.server.opts.MaxProxies)}
 	clusters, problems := v1.Clusters(v.config)
-	a.problems = problems
+	a.problems.Add(problems...)
 	var err error
 	if a.clusters, err = v1Answer(clusters); err != nil {
 		return nil, err
 	}
 	for _, t := range v.config.RouteTables {
 		table, problems := v1.Routes(t)
-		a.problems = append(a.problems, problems...)
+		a.problems.Add(problems...)
 		if a.routes[t.Name], err = v1Answer(table); err != nil {
 			return nil, err
 		}
 	}
 	listeners, problems := v1.Listeners(v.config, ip)
-	a.problems = append(a.problems, problems...)
+	a.problems.Add(problems...)
 	answer, err := v1Answer(listeners)
 	a.listeners.put(ip, answer)
 	return a, err

@@ -26,7 +26,7 @@ type v3Answers struct {
 	merged           *memo[*set] // clusters with some that are being withdrawn, by their names
 	listeners        *memo[*set] // by address
 	lastListeners    *memo[*set] // of the generation before
-	problems         diag.List
+	problems         diag.Collector
 }
 
 // spellV3 spells everything and the listeners of one proxy; last is what the
@@ -50,7 +50,8 @@ func spellV3(v *view, ip string, last *v3Answers) (*v3Answers, error) {
 
 // note keeps the problems of spelling and of checking.
 func (a *v3Answers) note(s *set, spelling diag.List) *set {
-	a.problems = append(append(a.problems, spelling...), s.problems...)
+	a.problems.Add(spelling...)
+	a.problems.Add(s.problems...)
 	return s
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
@@ -14,7 +15,8 @@ type Report struct {
 	// Revision of the store that the configuration was compiled from; 0
 	// before there is one.
 	Revision int64
-	// Problems sorted by object, without repetitions.
+	// Problems sorted by object, without repetitions: of an object no more than
+	// 100 of each view, 10,000 in all, and how many were left out.
 	Problems diag.List
 }
 
@@ -72,9 +74,11 @@ func (s *Server) Report() Report {
 	s.newest.mu.Unlock()
 	all := slices.Clone(refused)
 	if published == nil {
-		return Report{Problems: sorted(all)}
+		return Report{Problems: readable(all)}
 	}
-	return Report{published.mesh.Revision, sorted(append(all, published.problems()...))}
+	report := Report{published.mesh.Revision, readable(append(all, published.problems()...))}
+	s.counted.Store(&problemCount{published, len(report.Problems), s.age()})
+	return report
 }
 
 // Await waits until the configuration is compiled from objects of the revision
@@ -98,4 +102,24 @@ func (s *Server) Await(ctx context.Context, revision int64) error {
 		later, ok = s.newest.reached(revision)
 	}
 	return nil
+}
+
+// problemCount is how many problems a generation had at some age of the server.
+type problemCount struct {
+	of  *generation
+	n   int
+	age time.Duration
+}
+
+// recount is how long a number of problems is good for in a generation: they
+// grow when proxies come with another Envoy version, or refuse an answer.
+const recount = 30 * time.Second
+
+// problemCount is for metrics: whoever scrapes often does not have all problems
+// gathered each time.
+func (s *Server) problemCount() int {
+	if c := s.counted.Load(); c != nil && c.of == s.current.Load() && s.age()-c.age < recount {
+		return c.n
+	}
+	return len(s.Report().Problems)
 }

@@ -80,10 +80,10 @@ func (v *view) speakV3(ip string, old *view) (*v3Answers, error) {
 func (v *view) problems() diag.List {
 	all := slices.Clone(v.compiled)
 	if a := v.v1.peek(); a != nil {
-		all = append(all, a.problems...)
+		all = append(all, a.problems.List()...)
 	}
 	if a := v.v3.peek(); a != nil {
-		all = append(all, a.problems...)
+		all = append(all, a.problems.List()...)
 	}
 	return all
 }

@@ -19,7 +19,7 @@ type registry struct {
 	owners    map[string]schema.Key // of hosts
 	declared  map[string]bool       // hosts that have a service
 	services  []*Service
-	problems  diag.List
+	problems  diag.Collector
 }
 
 // buildRegistry makes the services, sorted by host name, out of entries and
@@ -37,13 +37,14 @@ func buildRegistry(domain string, entries, workloadEntries []*schema.Object) ([]
 	}
 	r.workloads.reportUnselected(r.report)
 	slices.SortFunc(r.services, func(a, b *Service) int { return cmp.Compare(a.Hostname, b.Hostname) })
-	slices.SortStableFunc(r.problems, func(a, b diag.Problem) int {
+	problems := r.problems.List()
+	slices.SortStableFunc(problems, func(a, b diag.Problem) int {
 		return cmp.Compare(a.Object.String(), b.Object.String())
 	})
-	return r.services, r.problems
+	return r.services, problems
 }
 
-func (r *registry) report(p diag.Problem) { r.problems = append(r.problems, p) }
+func (r *registry) report(p diag.Problem) { r.problems.Add(p) }
 
 // readableEntry is a ServiceEntry that can be used.
 type readableEntry struct {
