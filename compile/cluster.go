@@ -76,15 +76,15 @@ func (c *compiler) needAll(targets []target) {
 	}
 }
 
-// underPolicy is the cluster as a DestinationPolicy wants it; where there is
-// none, as a DestinationRule does.
+// underPolicy is the cluster as a DestinationPolicy wants it, with the TLS of a
+// DestinationRule; where there is no such policy, as the rule wants it.
 func (c *compiler) underPolicy(t target) *ir.Cluster {
 	svc := c.snap.Service(t.host)
 	if svc != nil && svc.NamesExternal() && c.plan.pilot().ExternalNamePoliciesIgnored {
 		return t.cluster
 	}
 	if pol := c.policyFor(t); pol != nil {
-		return pol.applied(t.cluster)
+		return c.domain.ruleFor(t.host).secured(pol.applied(t.cluster), t)
 	}
 	if rule := c.domain.ruleFor(t.host); rule != nil {
 		return rule.applied(t, c.plan.pilot())

@@ -72,7 +72,7 @@ func (p *plan) reportReplacedRule(pol *policy) {
 		replaced = replaced || s.GetTrafficPolicy() != nil && pol.labels.Equal(s.GetLabels())
 	}
 	if replaced {
-		p.conflict(rule.ref, "spec.trafficPolicy", fmt.Sprintf("no effect where %s holds, which is for %s too; the two are not merged", pol.ref, pol.host))
+		p.conflict(rule.ref, "spec.trafficPolicy", fmt.Sprintf("only the TLS settings have effect where %s holds, which is for %s too; the two are not merged", pol.ref, pol.host))
 	}
 }
 

@@ -70,15 +70,36 @@ func (d *domainPlan) subset(host, name string) mesh.Labels {
 func (r *destinationRule) applied(t target, pilot mesh.V1Compatibility) *ir.Cluster {
 	out := *t.cluster
 	out.Origins = append(slices.Clone(out.Origins), r.ref)
-	a := policyWriter{&out, t, pilot}
+	a := policyWriter{Cluster: &out, target: t, pilot: pilot}
 	a.apply(r.spec.GetTrafficPolicy(), false)
+	if s := r.subsetOf(t); s != nil {
+		a.apply(s.GetTrafficPolicy(), true)
+	}
+	a.finish()
+	return &out
+}
+
+// secured is a cluster that a DestinationPolicy has changed: that kind knows no
+// TLS, so what the rule says of it holds all the same.
+func (r *destinationRule) secured(cluster *ir.Cluster, t target) *ir.Cluster {
+	if r == nil {
+		return cluster
+	}
+	a := policyWriter{Cluster: cluster, target: t}
+	a.secure(r.spec.GetTrafficPolicy())
+	a.secure(r.subsetOf(t).GetTrafficPolicy())
+	a.finish()
+	return cluster
+}
+
+// subsetOf is the first subset with the very labels.
+func (r *destinationRule) subsetOf(t target) *networking.Subset {
 	for _, s := range r.spec.GetSubsets() {
 		if t.labels.Equal(s.GetLabels()) {
-			a.apply(s.GetTrafficPolicy(), true)
-			break
+			return s
 		}
 	}
-	return &out
+	return nil
 }
 
 // checkDestinationRule reports what proxies in its own namespace make of it.

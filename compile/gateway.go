@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -27,10 +28,13 @@ func (g *gateway) name() string { return g.ref.Namespace + "/" + g.ref.Name }
 type gatewayServer struct {
 	ref   diag.Ref
 	field string
+	ip    string
 	port  int
 	hosts []string
 	tls   *ir.ServerTLS
-	bound []*boundHost
+	// toHTTPS: every request is redirected there.
+	toHTTPS bool
+	bound   []*boundHost
 }
 
 // planGateways reads what ports routers open.
@@ -60,7 +64,14 @@ func (p *plan) gatewayServer(ref diag.Ref, at string, server *networking.Server)
 	if !ok {
 		return nil
 	}
-	return &gatewayServer{ref: ref, field: at, port: int(server.GetPort().GetNumber()), hosts: server.GetHosts(), tls: tls}
+	out := &gatewayServer{
+		ref: ref, field: at, ip: cmp.Or(server.GetBind(), anyAddress), port: int(server.GetPort().GetNumber()),
+		hosts: server.GetHosts(), tls: tls, toHTTPS: tls == nil && server.GetTls().GetHttpsRedirect(),
+	}
+	if !schema.IsAddress(out.ip) {
+		return nil
+	}
+	return out
 }
 
 // claimGatewayPorts gives each port the TLS of the first server there. One that
@@ -73,6 +84,10 @@ func (p *plan) claimGatewayPorts() {
 			switch {
 			case one == nil:
 				first[server.port] = server
+			case one.ip != server.ip:
+				p.conflict(server.ref, server.field+".bind", fmt.Sprintf(
+					"the server is left out: %s opens its port at %s", one.ref, one.ip))
+				return true
 			case weaker(one.tls, server.tls):
 				p.conflict(server.ref, server.field+".tls", fmt.Sprintf(
 					"the server is left out: its port has the TLS of %s, which lets clients in that it would not", one.ref))
@@ -105,10 +120,10 @@ func (c *compiler) gateways() {
 		for _, server := range gw.servers {
 			if tables[server.port] == nil {
 				tables[server.port] = newEdgeTable(server.port)
-				c.edgeListener(server.port, ir.Gateway, server.tls, gw.ref)
+				c.edgeListener(server.ip, server.port, ir.Gateway, server.tls, gw.ref)
 			}
 			for _, b := range server.bound {
-				c.serve(tables[server.port], gw, server.port, b)
+				c.serve(tables[server.port], gw, server, b)
 			}
 		}
 	}
@@ -118,9 +133,14 @@ func (c *compiler) gateways() {
 }
 
 // serve fills in one host of a server.
-func (c *compiler) serve(t *edgeTable, gw *gateway, port int, b *boundHost) {
+func (c *compiler) serve(t *edgeTable, gw *gateway, server *gatewayServer, b *boundHost) {
+	port := server.port
 	domains := []string{net.JoinHostPort(b.host, strconv.Itoa(port)), b.host}
 	host := t.host(fmt.Sprintf("%s|%d|%s", gw.ref.Name, port, b.host), b.vs.ref, domains)
+	if server.toHTTPS {
+		host.Routes = []*ir.Route{{Redirect: &ir.Redirect{Scheme: "https"}, Origins: []diag.Ref{gw.ref}}}
+		return
+	}
 	for _, planned := range visibleAtEdge(c.domain.gatewayRoutes(b, port)) {
 		c.needAll(planned.targets)
 		host.Routes = append(host.Routes, c.atEdge(planned.route))

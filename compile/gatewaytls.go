@@ -7,6 +7,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // gatewayTLS is the TLS of a server, nil for plain text; false when it cannot
@@ -14,6 +15,9 @@ import (
 func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSettings, needed bool) (*ir.ServerTLS, bool) {
 	if !needed {
 		return nil, true
+	}
+	if !schema.FollowsServerTLS(tls) {
+		return nil, false
 	}
 	var out *ir.ServerTLS
 	switch mode := tls.GetMode(); mode {

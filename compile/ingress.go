@@ -16,26 +16,41 @@ import (
 // secret.
 func (c *compiler) ingress() {
 	tables := map[int]*edgeTable{ingressHTTP: newEdgeTable(ingressHTTP), ingressHTTPS: newEdgeTable(ingressHTTPS)}
-	for _, rule := range c.plan.ingress {
+	for _, rule := range c.ingressRules() {
 		t := tables[rule.table()]
 		host := t.host(rule.authority, rule.ref, ingressDomains(rule))
+		if rule.closed {
+			host.Routes = append(host.Routes, (&ir.Route{Operation: rule.ref.Name, Origins: []diag.Ref{rule.ref}}).Closed(rule.match()))
+			continue
+		}
 		for _, planned := range c.domain.edgeRoutes(rule) {
 			c.needAll(planned.targets)
 			host.Routes = append(host.Routes, c.atEdge(planned.route))
 		}
 	}
 	for _, t := range tables {
-		for _, host := range t.hosts {
-			slices.SortStableFunc(host.Routes, compareByPath)
+		if c.plan.pilot().IngressCatchAllLost {
+			for _, host := range t.hosts {
+				slices.SortStableFunc(host.Routes, func(a, b *ir.Route) int { return compareByPath(a.Match, b.Match) })
+			}
 		}
 		c.problems.Add(t.problems...)
 		c.config.RouteTables = append(c.config.RouteTables, t.routeTable())
 	}
-	c.edgeListener(ingressHTTP, ir.Outbound, nil)
+	c.edgeListener(anyAddress, ingressHTTP, ir.Outbound, nil)
 	if secret := c.plan.ingressSecret(); secret != "" {
 		pair := c.snap.Settings.IngressCertificate(secret)
-		c.edgeListener(ingressHTTPS, ir.Outbound, serverTLS(pair.CertificateFile, pair.KeyFile))
+		c.edgeListener(anyAddress, ingressHTTPS, ir.Outbound, serverTLS(pair.CertificateFile, pair.KeyFile))
 	}
+}
+
+// ingressRules in the order in which they take requests. That of the routes of
+// one rule is their author's; Pilot put all of them in order.
+func (c *compiler) ingressRules() []*ingressRule {
+	if c.plan.pilot().IngressCatchAllLost {
+		return c.plan.ingress
+	}
+	return slices.SortedStableFunc(slices.Values(c.plan.ingress), func(a, b *ingressRule) int { return compareByPath(a.match(), b.match()) })
 }
 
 // ingressDomains are the Host headers of the rule's authority. One that says
@@ -70,33 +85,44 @@ func (d *domainPlan) edgeRoutes(rule *ingressRule) []plannedRoute {
 // narrowed is what a match and a path, or a prefix, have in common.
 func narrowed(m ir.Match, path, prefix string) (ir.Match, bool) {
 	switch {
-	case path == "" && m.Path == "" && m.Regex == "":
+	case path == "" && (m.IgnoreCase || m.Regex != ""):
+		return withStart(m, prefix), true
+	case path == "" && m.Path == "":
 		if strings.HasPrefix(prefix, m.Prefix) {
 			m.Prefix = prefix
 		}
 		return m, strings.HasPrefix(m.Prefix, prefix)
-	case path == "" && m.Path != "":
-		return m, strings.HasPrefix(m.Path, prefix)
 	case path == "":
-		return m, prefix == "" || prefix == "/" // An expression has no prefix to narrow.
-	case m.Path != "":
-		return m, m.Path == path
+		return m, strings.HasPrefix(m.Path, prefix)
 	case m.Regex != "":
 		whole, err := regexp.MatchString("^(?:"+m.Regex+")$", path)
 		return withPath(m, path), err == nil && whole
+	case m.IgnoreCase:
+		begins := len(path) >= len(m.Prefix) && strings.EqualFold(path[:len(m.Prefix)], m.Prefix)
+		return withPath(m, path), m.Path == "" && begins || m.Path != "" && strings.EqualFold(m.Path, path)
+	case m.Path != "":
+		return m, m.Path == path
 	default:
 		return withPath(m, path), strings.HasPrefix(path, m.Prefix)
 	}
 }
 
+// withStart asks beside its own condition that the path begins with the prefix.
+func withStart(m ir.Match, prefix string) ir.Match {
+	if prefix != "" && prefix != "/" {
+		m.Headers = append(slices.Clone(m.Headers), ir.HeaderMatch{Name: ":path", Prefix: prefix})
+	}
+	return m
+}
+
 func withPath(m ir.Match, path string) ir.Match {
-	m.Path, m.Prefix, m.Regex = path, "", ""
+	m.Path, m.Prefix, m.Regex, m.IgnoreCase = path, "", "", false
 	return m
 }
 
 // compareByPath puts exact paths first, ascending, then expressions, then
 // prefixes, the longer of two that share a start in front.
-func compareByPath(a, b *ir.Route) int {
+func compareByPath(a, b ir.Match) int {
 	kind := func(m ir.Match) int {
 		switch {
 		case m.Path != "":
@@ -107,9 +133,9 @@ func compareByPath(a, b *ir.Route) int {
 		return 2
 	}
 	return cmp.Or(
-		cmp.Compare(kind(a.Match), kind(b.Match)),
-		cmp.Compare(a.Match.Path, b.Match.Path),
-		cmp.Compare(b.Match.Prefix, a.Match.Prefix),
+		cmp.Compare(kind(a), kind(b)),
+		cmp.Compare(a.Path, b.Path),
+		cmp.Compare(b.Prefix, a.Prefix),
 	)
 }
 
@@ -124,11 +150,11 @@ func (c *compiler) atEdge(route *ir.Route) *ir.Route {
 }
 
 // edgeListener opens a port for callers from outside.
-func (c *compiler) edgeListener(port int, direction ir.Direction, tls *ir.ServerTLS, origins ...diag.Ref) {
+func (c *compiler) edgeListener(ip string, port int, direction ir.Direction, tls *ir.ServerTLS, origins ...diag.Ref) {
 	http := c.http(strconv.Itoa(port))
 	http.UseRemoteAddress = true
 	c.listen(&ir.Listener{
-		IP: anyAddress, Port: port, Bind: true, Direction: direction,
+		IP: ip, Port: port, Bind: true, Direction: direction,
 		HTTP: http, TLS: tls, Origins: origins,
 	})
 }

@@ -19,10 +19,6 @@ func (p *plan) checkIngress(rule *ingressRule, spec *schema.IngressRule) {
 	for _, planned := range visible {
 		match, some := narrowed(planned.route.Match, rule.path, rule.prefix)
 		covered = covered || some && !planned.route.Match.CatchAll() && rule.within(match)
-		if planned.route.Match.Regex != "" && rule.path == "" && !some {
-			p.notHonoured(rule.ref, "spec.match.request.headers.uri", fmt.Sprintf(
-				"the rule leaves out a route of %s: its expression has no part for a prefix", planned.route.Origins[0]))
-		}
 	}
 	if !covered && p.pilot().IngressCatchAllLost {
 		p.notHonoured(rule.ref, "spec.destination", fmt.Sprintf("of the requests for %s only those that its rules ask for find a route; %s",
@@ -44,6 +40,9 @@ func (p *plan) checkEdgeFaults() {
 	}
 	told := map[diag.Ref]bool{}
 	for _, rule := range p.ingress {
+		if rule.closed {
+			continue
+		}
 		for _, planned := range p.home(rule.service.Namespace).edgeRoutes(rule) {
 			if ref := planned.route.Origins[0]; planned.route.Fault != nil && !told[ref] {
 				told[ref] = true

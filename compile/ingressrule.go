@@ -2,8 +2,11 @@ package compile
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -23,7 +26,12 @@ type ingressRule struct {
 	path      string // exact; "": see prefix
 	prefix    string
 	secret    string // "": plain HTTP
+	// closed: the rule cannot act as written, and its requests get 503.
+	closed bool
 }
+
+// match is what the rule asks of a request, but for its authority.
+func (r *ingressRule) match() ir.Match { return ir.Match{Path: r.path, Prefix: r.prefix} }
 
 // table is the port that the rule is for.
 func (r *ingressRule) table() int {
@@ -33,8 +41,8 @@ func (r *ingressRule) table() int {
 	return ingressHTTP
 }
 
-// planIngressRules leaves out rules that ask for more than authority and path,
-// or for a port that is not there: Pilot did so without a word.
+// planIngressRules closes rules that ask for more than authority and path, or
+// for a port that is not there: Pilot left them out without a word.
 func (p *plan) planIngressRules() {
 	specs(p, "IngressRule", func(o *schema.Object, spec *schema.IngressRule) {
 		if spec.Destination == nil {
@@ -44,12 +52,14 @@ func (p *plan) planIngressRules() {
 		rule := &ingressRule{ref: o.Key().Ref(), authority: "*", secret: spec.TLSSecret}
 		host := p.hostname(spec.Destination, o.Meta.Namespace)
 		rule.service = p.snap.Service(host)
+		asked := p.ingressMatch(rule, spec.Match)
+		there := rule.service != nil && p.ingressPort(rule, spec)
 		if rule.service == nil {
-			p.checkService(rule.ref, "spec.destination", host, "so the rule has no effect")
-			return
+			p.checkService(rule.ref, "spec.destination", host, "so the rule answers 503")
 		}
-		if p.ingressPort(rule, spec) && p.ingressMatch(rule, spec.Match) {
-			p.ingress = append(p.ingress, rule)
+		rule.closed = !asked || !there
+		p.ingress = append(p.ingress, rule)
+		if !rule.closed {
 			p.checkIngress(rule, spec)
 		}
 	})
@@ -71,23 +81,25 @@ func (p *plan) ingressPort(rule *ingressRule, spec *schema.IngressRule) bool {
 	case rule.port == nil:
 		p.report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.NoSuchReference, Object: rule.ref, Field: at,
-			Message: fmt.Sprintf("the rule has no effect: it names %s, and %s has none such", wanted, rule.service.Hostname),
+			Message: fmt.Sprintf("the rule answers 503: it names %s, and %s has none such", wanted, rule.service.Hostname),
 		})
 		return false
 	case !rule.port.Protocol.IsHTTP():
-		p.notHonoured(rule.ref, at, fmt.Sprintf("the rule has no effect: %s of %s is %s; it must be HTTP, HTTP2 or GRPC",
+		p.notHonoured(rule.ref, at, fmt.Sprintf("the rule answers 503: %s of %s is %s; it must be HTTP, HTTP2 or GRPC",
 			wanted, rule.service.Hostname, rule.port.Protocol))
 		return false
 	}
 	return true
 }
 
+// ingressMatch tells whether the rule asks for no more than an ingress looks at.
 func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
 	if m == nil || m.Request == nil {
 		return true
 	}
-	for name, how := range m.Request.Headers {
-		switch {
+	whole := true
+	for _, name := range slices.Sorted(maps.Keys(m.Request.Headers)) {
+		switch how := m.Request.Headers[name]; {
 		case name == "authority" && how.Exact != nil:
 			rule.authority = *how.Exact
 		case name == "uri" && how.Exact != nil:
@@ -96,11 +108,11 @@ func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
 			rule.prefix = *how.Prefix
 		default:
 			p.notHonoured(rule.ref, "spec.match.request.headers", fmt.Sprintf(
-				"the rule has no effect: of %s it asks what an ingress does not look at; use an exact authority, and an exact or prefix uri", name))
-			return false
+				"requests that fit the rest are answered with 503: of %s the rule asks what an ingress does not look at; use an exact authority, and an exact or prefix uri", name))
+			whole = false
 		}
 	}
-	return true
+	return whole
 }
 
 // ingressSecret is the first secret by name, "" when no rule has one.

@@ -19,12 +19,9 @@ type plannedTCP struct {
 
 // tcpRoutes are the TCP routes of a VirtualService to one port of a service.
 func (d *domainPlan) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedTCP {
-	var out []plannedTCP
+	out := d.tlsRoutes(vs, svc, port)
 	for _, entry := range vs.spec.GetTcp() {
 		to := heaviest(entry.GetRoute())
-		if to == nil {
-			continue
-		}
 		matches := entry.GetMatch()
 		if len(matches) == 0 {
 			matches = []*networking.L4MatchAttributes{nil}
@@ -33,25 +30,71 @@ func (d *domainPlan) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh
 			if !tcpMatches(m, port) || !vs.serves(m.GetGateways(), meshGateway) {
 				continue
 			}
-			out = append(out, plannedTCP{
+			planned := plannedTCP{
 				source:       ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),
 				destinations: m.GetDestinationSubnets(),
-				to:           d.target(vs, to, svc, port),
-			})
+			}
+			switch {
+			case len(destinationProblems(planned.destinations)) > 0:
+				planned.destinations = nil
+				planned.to = d.nowhere(svc.Hostname, port, nil, vs.ref)
+			case to == nil || m.GetSourceSubnet() != "":
+				planned.to = d.nowhere(svc.Hostname, port, nil, vs.ref)
+			default:
+				planned.to = d.target(vs, to, svc, port)
+			}
+			out = append(out, planned)
 		}
 	}
 	return out
 }
 
+// tlsRoutes close a port whose connections are to go to several places, by the
+// name that the client asks for: nothing here sees it.
+func (d *domainPlan) tlsRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedTCP {
+	if port.Protocol != mesh.HTTPS && port.Protocol != mesh.TLS {
+		return nil
+	}
+	var out []plannedTCP
+	for _, entry := range vs.spec.GetTls() {
+		for _, m := range entry.GetMatch() {
+			if m.GetPort() != 0 && int(m.GetPort()) != port.Number || !vs.serves(m.GetGateways(), meshGateway) ||
+				d.staysAt(vs, entry.GetRoute(), svc, port) {
+				continue
+			}
+			planned := plannedTCP{
+				source: ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),
+				to:     d.nowhere(svc.Hostname, port, nil, vs.ref),
+			}
+			if len(destinationProblems(m.GetDestinationSubnets())) == 0 {
+				planned.destinations = m.GetDestinationSubnets()
+			}
+			out = append(out, planned)
+		}
+	}
+	return out
+}
+
+// staysAt tells whether the one destination is where connections go without a
+// route.
+func (d *domainPlan) staysAt(vs *virtualService, route []*networking.RouteDestination, svc *mesh.Service, port *mesh.Port) bool {
+	if len(route) != 1 {
+		return false
+	}
+	to := route[0].GetDestination()
+	number := to.GetPort().GetNumber()
+	return to.GetSubset() == "" && d.complete(to.GetHost(), vs.ref.Namespace) == svc.Hostname &&
+		(number == 0 || int(number) == port.Number)
+}
+
 func tcpMatches(m *networking.L4MatchAttributes, port *mesh.Port) bool {
-	return len(destinationProblems(m)) == 0 && m.GetSourceSubnet() == "" &&
-		(m.GetPort() == 0 || int(m.GetPort()) == port.Number)
+	return m.GetPort() == 0 || int(m.GetPort()) == port.Number
 }
 
 // destinationProblems are the subnets of a match that are no blocks.
-func destinationProblems(m *networking.L4MatchAttributes) []error {
+func destinationProblems(subnets []string) []error {
 	var out []error
-	for _, subnet := range m.GetDestinationSubnets() {
+	for _, subnet := range subnets {
 		if _, err := ir.ParseDestination(subnet); err != nil {
 			out = append(out, err)
 		}
@@ -90,7 +133,7 @@ func (d *domainPlan) checkTCPRoutes(vs *virtualService) {
 }
 
 func (d *domainPlan) checkTCPMatch(ref diag.Ref, at string, m *networking.L4MatchAttributes) {
-	for _, err := range destinationProblems(m) {
-		d.notHonoured(ref, at+".destinationSubnets", "the match is left out: "+err.Error())
+	for _, err := range destinationProblems(m.GetDestinationSubnets()) {
+		d.notHonoured(ref, at+".destinationSubnets", "connections for the port fail: "+err.Error())
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // policyWriter changes a cluster as traffic policies say.
@@ -16,6 +17,9 @@ type policyWriter struct {
 	*ir.Cluster
 	target target
 	pilot  mesh.V1Compatibility
+	// What of the policies cannot be met. TLS settings take the place of
+	// those before.
+	unmetTLS, unmetWay bool
 }
 
 // pilotLimit is what Pilot filled in for limits that are not named.
@@ -25,10 +29,11 @@ const (
 )
 
 // apply lays a policy over what is there.
-func (w policyWriter) apply(policy *networking.TrafficPolicy, subset bool) {
+func (w *policyWriter) apply(policy *networking.TrafficPolicy, subset bool) {
 	if policy == nil {
 		return
 	}
+	w.secure(policy)
 	policy = w.atPort(policy)
 	w.loadBalancer(policy.GetLoadBalancer())
 	w.connectionPool(policy.GetConnectionPool())
@@ -37,9 +42,29 @@ func (w policyWriter) apply(policy *networking.TrafficPolicy, subset bool) {
 	} else if subset && w.pilot.SubsetsDropOutlierDetection {
 		w.OutlierDetection = nil
 	}
-	if tls := policy.GetTls(); tls != nil {
-		w.TLS = w.clientTLS(tls)
+}
+
+// secure lays that part of a policy over what is there which says who may read
+// along.
+func (w *policyWriter) secure(policy *networking.TrafficPolicy) {
+	if policy == nil {
+		return
 	}
+	w.unmetWay = w.unmetWay || !schema.FollowsWay(policy)
+	if tls := w.atPort(policy).GetTls(); tls != nil {
+		w.TLS = w.clientTLS(tls)
+		w.unmetTLS = !schema.FollowsTLS(tls)
+	}
+}
+
+// finish closes a cluster that cannot be reached as the policies say: requests
+// get 503, and nothing goes out in another way.
+func (w *policyWriter) finish() {
+	if !w.unmetTLS && !w.unmetWay {
+		return
+	}
+	nobody := mesh.ServiceKey{Hostname: w.target.host}.With("", mesh.Labels{noSuchSubset: "closed"})
+	w.Type, w.Hosts, w.TLS, w.EndpointKey = ir.StaticHosts, nil, nil, nobody.String()
 }
 
 // atPort is the policy for the cluster's port. One of its own takes the place

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"net/http"
+	"net/netip"
 	"regexp"
 	"regexp/syntax"
 	"strings"
@@ -68,6 +69,46 @@ func Rewrites(r *networking.RegexRewrite) bool {
 		}
 	}
 	return true
+}
+
+// FollowsTLS tells whether connections can be made under the settings. Secrets
+// and lists of revoked certificates are not fetched, and names are only looked
+// at in certificates that an authority vouches for.
+func FollowsTLS(t *networking.ClientTLSSettings) bool {
+	switch t.GetMode() {
+	case networking.ClientTLSSettings_SIMPLE:
+	case networking.ClientTLSSettings_MUTUAL:
+		if t.GetClientCertificate() == "" || t.GetPrivateKey() == "" {
+			return false
+		}
+	default:
+		return true
+	}
+	unchecked := len(t.GetSubjectAltNames()) > 0 && t.GetCaCertificates() == ""
+	return t.GetCredentialName() == "" && t.GetCaCrl() == "" && !unchecked
+}
+
+// FollowsServerTLS tells whether a gateway asks of its clients all that it is
+// told to. A SIMPLE server asks for no certificate.
+func FollowsServerTLS(t *networking.ServerTLSSettings) bool {
+	newest := t.GetMinProtocolVersion() == networking.ServerTLSSettings_TLSV1_3
+	oldest := t.GetMaxProtocolVersion() != networking.ServerTLSSettings_TLS_AUTO && t.GetMaxProtocolVersion() != networking.ServerTLSSettings_TLSV1_3
+	if newest || oldest || len(t.GetCipherSuites()) > 0 {
+		return false
+	}
+	return t.GetMode() == networking.ServerTLSSettings_SIMPLE || t.GetCaCrl() == "" && t.GetCaCertCredentialName() == "" &&
+		len(t.GetSubjectAltNames())+len(t.GetVerifyCertificateSpki())+len(t.GetVerifyCertificateHash()) == 0
+}
+
+// IsAddress tells an IP address from other places to listen at.
+func IsAddress(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil
+}
+
+// FollowsWay tells whether connections go the way that the policy asks for.
+func FollowsWay(t *networking.TrafficPolicy) bool {
+	return t.GetTunnel() == nil && t.GetProxyProtocol() == nil
 }
 
 // MirrorOf is where copies of all requests go, and the field that says so; nil

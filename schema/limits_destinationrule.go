@@ -26,8 +26,8 @@ func (p *problems) policyLimits(at string, policy *networking.TrafficPolicy) {
 	p.outlierLimits(at+".outlierDetection", policy.GetOutlierDetection())
 	p.clientTLSLimits(at+".tls", policy.GetTls())
 	p.notFollowed(at, []unmet{
-		{policy.GetTunnel() != nil, "tunnel", "connections are not tunnelled"},
-		{policy.GetProxyProtocol() != nil, "proxyProtocol", "connections start without a PROXY header"},
+		{policy.GetTunnel() != nil, "tunnel", "requests are answered with 503: connections are not tunnelled"},
+		{policy.GetProxyProtocol() != nil, "proxyProtocol", "requests are answered with 503: connections start without a PROXY header"},
 		{policy.GetRetryBudget() != nil, "retryBudget", "retries are limited by connectionPool.http.maxRetries only"},
 	})
 	for i, own := range policy.GetPortLevelSettings() {
@@ -77,8 +77,10 @@ func (p *problems) clientTLSLimits(at string, tls *networking.ClientTLSSettings)
 	mode := tls.GetMode()
 	own := mode == networking.ClientTLSSettings_SIMPLE || mode == networking.ClientTLSSettings_MUTUAL
 	p.notFollowed(at, []unmet{
-		{tls.GetCredentialName() != "", "credentialName", "there are no secrets to fetch; name files of the proxy's machine"},
-		{tls.GetCaCrl() != "", "caCrl", "revocations are not looked up"},
+		{own && tls.GetCredentialName() != "", "credentialName", "requests are answered with 503: there are no secrets to fetch; name files of the proxy's machine"},
+		{own && tls.GetCaCrl() != "", "caCrl", "requests are answered with 503: revocations are not looked up"},
+		{own && len(tls.GetSubjectAltNames()) > 0 && tls.GetCaCertificates() == "", "subjectAltNames",
+			"requests are answered with 503: names are looked at beside caCertificates only"},
 		{own && tls.GetCaCertificates() == "" && !tls.GetInsecureSkipVerify().GetValue(), "caCertificates", "the endpoints are not verified: name a file with their authorities"},
 	})
 }

@@ -20,12 +20,12 @@ func virtualServiceLimits(s *networking.VirtualService) diag.List {
 		}
 	}
 	for i := range s.GetTls() {
-		p.warn(indexField("spec.tls", i), "TLS connections are not told apart by server name")
+		p.warn(indexField("spec.tls", i), "TLS connections are not told apart by server name; unless all go to the host that was called, connections for the port fail")
 	}
 	for i, r := range s.GetTcp() {
 		for j, m := range r.GetMatch() {
 			if m.GetSourceSubnet() != "" {
-				p.warn(fmt.Sprintf("spec.tcp[%d].match[%d].sourceSubnet", i, j), "the match is left out: callers are told apart by labels only")
+				p.warn(fmt.Sprintf("spec.tcp[%d].match[%d].sourceSubnet", i, j), "connections that fit the other conditions fail: callers are told apart by labels only")
 			}
 		}
 	}

@@ -23,13 +23,17 @@ func speakable(r *ir.Route) (*ir.Route, diag.List) {
 	case problems == nil:
 		return r, nil
 	case r.Optional:
-		return nil, nil
+		return nil, problems
 	}
 	return r.Closed(m), problems
 }
 
 func closing(r *ir.Route, why string, args ...any) diag.List {
-	return diag.Warn(diag.NotHonoured, r.Origins, "Envoy v1 answers 503 in place of this route: "+why, args...)
+	consequence := "Envoy v1 answers 503 in place of this route: "
+	if r.Optional {
+		consequence = "Envoy v1 gets no such route: "
+	}
+	return diag.Warn(diag.NotHonoured, r.Origins, consequence+why, args...)
 }
 
 // lacking is what v1 cannot do with a request that matches.

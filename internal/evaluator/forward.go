@@ -87,7 +87,7 @@ func (h *HTTP) shares(route *Route, r Request) []Share {
 		if w.Weight > 0 {
 			out = append(out, Share{
 				Cluster: w.Cluster, Percent: 100 * float64(w.Weight) / float64(total),
-				Faults: h.faults(route, w.Cluster, r), Change: w.Change,
+				Faults: h.faults(route, w.Cluster, r), Host: w.Host, Change: w.Change,
 			})
 		}
 	}

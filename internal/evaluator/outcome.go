@@ -34,6 +34,8 @@ type Share struct {
 	Percent float64
 	// Faults are drawn for one after another.
 	Faults []Fault
+	// Host is what the upstream gets in place of the Outcome's, if set.
+	Host   string
 	Change Headers // beside that of the route
 }
 

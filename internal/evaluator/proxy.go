@@ -97,6 +97,7 @@ type Route struct {
 type Weight struct {
 	Cluster string
 	Weight  int
+	Host    string // in place of the request's; "" leaves that of the route
 	Change  Headers
 }
 

@@ -110,9 +110,9 @@ func (r *v3Reader) forward(at string, action *routev3.RouteAction, out *Route) {
 	if split := action.GetWeightedClusters(); split != nil {
 		r.only(at, split, "clusters")
 		for _, c := range split.GetClusters() {
-			r.only(at, c, "name", "weight",
+			r.only(at, c, "name", "weight", "host_rewrite_literal",
 				"request_headers_to_add", "request_headers_to_remove", "response_headers_to_add", "response_headers_to_remove")
-			out.Weights = append(out.Weights, Weight{c.GetName(), int(c.GetWeight().GetValue()), r.headers(at, c)})
+			out.Weights = append(out.Weights, Weight{c.GetName(), int(c.GetWeight().GetValue()), c.GetHostRewriteLiteral(), r.headers(at, c)})
 		}
 	}
 	out.PrefixRewrite, out.HostRewrite = action.GetPrefixRewrite(), action.GetHostRewriteLiteral()

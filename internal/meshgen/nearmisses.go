@@ -54,6 +54,8 @@ func setHeader(r *evaluator.Request, name, value string) {
 		r.Method = value
 	case ":authority", "host":
 		r.Host = value
+	case ":path":
+		r.Path = value
 	default:
 		r.Headers[strings.ToLower(name)] = value
 	}
