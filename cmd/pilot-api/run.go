@@ -54,7 +54,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}, func() float64 { return float64(view.Relists()) }))
 	lag := cache.NewProbe(view)
 	registerStoreMetrics(registry, backend, lag)
-	proxies := discovery.New(discovery.Options{Source: view, Settings: settings, Log: log, Registry: registry})
+	proxies := discovery.New(discovery.Options{
+		Source: view, Settings: settings, PastSettings: o.pastSettings(log), Log: log, Registry: registry,
+	})
 	api := server.New(server.Options{
 		Store:     store.Strict(objects),
 		Reads:     view,
