@@ -106,7 +106,12 @@ func TestEmbeddedFolderIsDamaged(t *testing.T) {
 		{"log", "member/wal/*.wal", func(f *os.File) error { _, err := f.WriteAt(garbage, 0); return err }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir()
+			// Not TempDir: what is left of an etcd that failed may still write.
+			dir, err := os.MkdirTemp("", "damaged")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(dir) })
 			fill(t, dir)
 			files, err := filepath.Glob(filepath.Join(dir, c.files))
 			if err != nil || len(files) == 0 {
