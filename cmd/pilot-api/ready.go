@@ -30,7 +30,9 @@ func readiness(b backend, lag *cache.Probe, proxies *discovery.Server) []server.
 		return server.Check{Name: name, Run: func(context.Context) error { return f() }}
 	}
 	checks := []server.Check{check("store", func() error { return storeAnswers(lag.Lag()) })}
-	if b.embedded != nil {
+	if b.embedded == nil {
+		checks = append(checks, check("quota", func() error { return takesWrites(b.alarm) }))
+	} else {
 		checks = append(checks,
 			check("quota", func() error { return quotaHolds(b.embedded.Usage()) }),
 			check("disk", func() error { return diskHasRoom(b.embedded.Usage()) }))
@@ -61,6 +63,13 @@ func cacheFollows(l cache.Lag) error {
 		return errors.New("the cache has not read the store yet")
 	case l.Behind > mostLag:
 		return fmt.Errorf("the cache is %d revisions behind the store, for %s now", l.Revisions, l.Behind.Round(time.Second))
+	}
+	return nil
+}
+
+func takesWrites(alarm *etcd.SpaceAlarm) error {
+	if alarm.Raised() {
+		return errors.New("etcd refuses writes, for its space quota is used up: compact, defragment, then disarm its alarm")
 	}
 	return nil
 }

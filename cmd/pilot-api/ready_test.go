@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -115,6 +118,37 @@ func TestReadyWhenFull(t *testing.T) {
 	if !p.post("again", 500_000) {
 		t.Error("nothing can be created after everything was deleted")
 	}
+}
+
+// TestReadyWithAlarm: an external etcd that refuses writes is noticed before
+// anybody writes.
+func TestReadyWithAlarm(t *testing.T) {
+	member := etcdtest.Start(t)
+	client := member.Client()
+	addr := freeAddress(t)
+	front := newFront(t, member)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	go func() {
+		done <- Main(ctx, []string{"--listen", addr, "--etcd-endpoints", "http://" + front.addr, "--log-level", "error"}, io.Discard, io.Discard)
+	}()
+	waitReady(t, addr)
+	maintenance := etcdserverpb.NewMaintenanceClient(client.ActiveConnection())
+	alarm := etcdserverpb.AlarmRequest{Action: etcdserverpb.AlarmRequest_ACTIVATE, Alarm: etcdserverpb.AlarmType_NOSPACE}
+	if _, err := maintenance.Alarm(t.Context(), &alarm); err != nil {
+		t.Fatal(err)
+	}
+	if line := becomes(t, addr, http.StatusServiceUnavailable, "quota"); !strings.Contains(line, "etcd refuses writes") {
+		t.Errorf("%q", line)
+	}
+	if _, err := client.AlarmDisarm(t.Context(), &clientv3.AlarmMember{}); err != nil {
+		t.Fatal(err)
+	}
+	if line := becomes(t, addr, http.StatusOK, "quota"); line != "[+]quota ok" {
+		t.Errorf("%q", line)
+	}
+	stop()
+	<-done
 }
 
 func TestChecks(t *testing.T) {

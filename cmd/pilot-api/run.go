@@ -105,7 +105,8 @@ func unlessCanceled(err error) error {
 // backend is the etcd in use.
 type backend struct {
 	client   *clientv3.Client
-	embedded *etcd.Embedded // nil when etcd is external
+	embedded *etcd.Embedded   // nil when etcd is external
+	alarm    *etcd.SpaceAlarm // nil when it is not
 }
 
 // openEtcd starts the embedded etcd or connects to the external one.
@@ -126,14 +127,17 @@ func openEtcd(ctx context.Context, o options, log *slog.Logger) (backend, error)
 		PasswordFile: o.etcdPassword,
 		Log:          log,
 	})
-	return backend{client: client}, err
+	if err != nil {
+		return backend{}, err
+	}
+	return backend{client: client, alarm: etcd.NewSpaceAlarm(client)}, nil
 }
 
-// watch fails when the embedded etcd ends by itself, as on a full disk: the
-// process cannot go on without it.
+// watch follows how etcd is. It fails when the embedded one ends by itself, as on
+// a full disk: the process cannot go on without it.
 func (b backend) watch(ctx context.Context) error {
 	if b.embedded == nil {
-		return nil
+		return b.alarm.Run(ctx)
 	}
 	select {
 	case <-ctx.Done():

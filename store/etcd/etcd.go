@@ -14,7 +14,7 @@
 //	keeper.go    keeps it in its bounds: ledger.go knows what it holds,
 //	             retention.go what may go, quota.go what may come, raftlog.go
 //	             bounds the log
-//	external.go  a client for an etcd elsewhere
+//	external.go  a client for an etcd elsewhere (alarm.go: has it room?)
 //
 // A value is schema.Object.Encoded: the whole object without resourceVersion,
 // which is etcd's ModRevision of the key. One transaction of the store is one
