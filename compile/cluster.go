@@ -84,7 +84,7 @@ func (c *compiler) underPolicy(t target) *ir.Cluster {
 		return t.cluster
 	}
 	if pol := c.policyFor(t); pol != nil {
-		return c.domain.ruleFor(t.host).secured(pol.applied(t.cluster), t)
+		return c.domain.ruleFor(t.host).secured(pol.applied(t.cluster), t, c.plan.pilot())
 	}
 	if rule := c.domain.ruleFor(t.host); rule != nil {
 		return rule.applied(t, c.plan.pilot())

@@ -151,9 +151,9 @@ func (pol *policy) applied(cluster *ir.Cluster) *ir.Cluster {
 // outlierDetection leaves out durations under a second and ejects a tenth of
 // the instances at most when nothing is said, both as Pilot did.
 func outlierDetection(cb *schema.SimpleCircuitBreaker) *ir.OutlierDetection {
-	out := &ir.OutlierDetection{
-		ConsecutiveErrors:  int(cb.HTTPConsecutiveErrors),
-		MaxEjectionPercent: 10,
+	out := &ir.OutlierDetection{MaxEjectionPercent: 10}
+	if n := int(cb.HTTPConsecutiveErrors); n > 0 {
+		out.ConsecutiveErrors = &n
 	}
 	if cb.HTTPDetectionInterval.Duration >= time.Second {
 		out.Interval = cb.HTTPDetectionInterval.Duration

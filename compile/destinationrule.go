@@ -66,36 +66,43 @@ func (d *domainPlan) subset(host, name string) mesh.Labels {
 }
 
 // applied is a cluster under the rule: its own policy, and over that the one of
-// the first subset with the very labels.
+// the target's subset.
 func (r *destinationRule) applied(t target, pilot mesh.V1Compatibility) *ir.Cluster {
 	out := *t.cluster
 	out.Origins = append(slices.Clone(out.Origins), r.ref)
-	a := policyWriter{Cluster: &out, target: t, pilot: pilot}
-	a.apply(r.spec.GetTrafficPolicy(), false)
-	if s := r.subsetOf(t); s != nil {
-		a.apply(s.GetTrafficPolicy(), true)
-	}
-	a.finish()
+	policyWriter{&out, t, pilot}.apply(r.policy(t, pilot))
 	return &out
 }
 
 // secured is a cluster that a DestinationPolicy has changed: that kind knows no
 // TLS, so what the rule says of it holds all the same.
-func (r *destinationRule) secured(cluster *ir.Cluster, t target) *ir.Cluster {
-	if r == nil {
-		return cluster
+func (r *destinationRule) secured(cluster *ir.Cluster, t target, pilot mesh.V1Compatibility) *ir.Cluster {
+	if r != nil {
+		policyWriter{cluster, t, pilot}.secure(r.policy(t, pilot))
 	}
-	a := policyWriter{Cluster: cluster, target: t}
-	a.secure(r.spec.GetTrafficPolicy())
-	a.secure(r.subsetOf(t).GetTrafficPolicy())
-	a.finish()
 	return cluster
 }
 
-// subsetOf is the first subset with the very labels.
-func (r *destinationRule) subsetOf(t target) *networking.Subset {
+// policy is all that holds for a target; nil for nothing.
+func (r *destinationRule) policy(t target, pilot mesh.V1Compatibility) *networking.TrafficPolicy {
+	policy := mergedPolicy(nil, r.spec.GetTrafficPolicy(), t.port)
+	if own := r.subsetOf(t, pilot).GetTrafficPolicy(); own != nil {
+		policy = mergedPolicy(policy, own, t.port)
+		if pilot.SubsetsDropOutlierDetection {
+			policy.OutlierDetection = mergedPolicy(nil, own, t.port).GetOutlierDetection()
+		}
+	}
+	return policy
+}
+
+// subsetOf a target; one that is a version by labels is that of the first
+// subset with the very labels. Nil when there is none.
+func (r *destinationRule) subsetOf(t target, pilot mesh.V1Compatibility) *networking.Subset {
+	if t.subset != "" {
+		return r.subset(t.subset)
+	}
 	for _, s := range r.spec.GetSubsets() {
-		if t.labels.Equal(s.GetLabels()) {
+		if t.labels.Equal(s.GetLabels()) && (len(t.labels) > 0 || pilot.SubsetsByLabels) {
 			return s
 		}
 	}

@@ -89,8 +89,24 @@ func redirectAt(r *networking.HTTPRedirect, port *mesh.Port) *ir.Redirect {
 	return out
 }
 
-// target is where a destination sends requests of one of own's ports.
+// target is where a destination sends requests of one of own's ports. A subset
+// has a cluster of its own, as two may have the same labels, or none.
 func (d *domainPlan) target(vs *virtualService, to *networking.Destination, own *mesh.Service, port *mesh.Port) target {
+	t := d.version(vs, to, own, port)
+	host := d.complete(to.GetHost(), vs.ref.Namespace)
+	if to.GetSubset() != "" && !d.pilot().SubsetsByLabels && d.ruleFor(host).subset(to.GetSubset()) != nil {
+		t.subset = to.GetSubset()
+		if len(t.labels) == 0 {
+			t.cluster.Name += "|"
+		}
+		t.cluster.Name += "|" + t.subset
+	}
+	return t
+}
+
+// version is the labels of a destination, at the port that it has for requests
+// of one of own's ports.
+func (d *domainPlan) version(vs *virtualService, to *networking.Destination, own *mesh.Service, port *mesh.Port) target {
 	host := d.complete(to.GetHost(), vs.ref.Namespace)
 	labels := d.subset(host, to.GetSubset())
 	switch {

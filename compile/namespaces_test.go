@@ -43,7 +43,7 @@ func manyNamespaces(t testing.TB, n int) []*schema.Object {
 }
 
 // byCaller has short names completed by each caller.
-var byCaller = mesh.V1Compatibility{ShortNamesByCaller: true, UnknownSubsetIsAll: true}
+var byCaller = mesh.V1Compatibility{ShortNamesByCaller: true, UnknownSubsetIsAll: true, SubsetsByLabels: true}
 
 func byCallerSettings() *mesh.Settings {
 	s := mesh.DefaultSettings()

@@ -14,6 +14,7 @@ type target struct {
 	host    string
 	port    int // of the host
 	labels  mesh.Labels
+	subset  string      // of the DestinationRule; "" for a version by labels
 	cluster *ir.Cluster // as it is without a policy; shared, not to be changed
 }
 
@@ -25,7 +26,7 @@ func (p *plan) newTarget(svc *mesh.Service, port *mesh.Port, labels mesh.Labels)
 	if isEgress(svc) && port.Protocol == mesh.HTTPS {
 		cluster.TLS = &ir.ClientTLS{}
 	}
-	return target{svc.Hostname, port.Number, labels, cluster}
+	return target{host: svc.Hostname, port: port.Number, labels: labels, cluster: cluster}
 }
 
 // borrowed is another host at the endpoints of an external service, as Pilot
@@ -35,7 +36,7 @@ func (p *plan) borrowed(host string, own *mesh.Service, port *mesh.Port, labels 
 	cluster := p.newCluster(mesh.ServiceKey{Hostname: host}.With(name, labels), own.Origin.Ref())
 	cluster.HTTP2 = isHTTP2(port)
 	reach(cluster, host, own, port, labels)
-	return target{host, port.Number, labels, cluster}
+	return target{host: host, port: port.Number, labels: labels, cluster: cluster}
 }
 
 // nowhere is a cluster without endpoints: what cannot be reached fails. Pilot
@@ -47,7 +48,7 @@ func (p *plan) nowhere(host string, port *mesh.Port, labels mesh.Labels, origin 
 		name = fmt.Sprintf("no-such-port-%d", port.Number)
 	}
 	cluster := p.newCluster(mesh.ServiceKey{Hostname: host}.With(name, labels), origin)
-	return target{host, port.Number, labels, cluster}
+	return target{host: host, port: port.Number, labels: labels, cluster: cluster}
 }
 
 // destination is where a rule for own sends requests of one of own's ports: to

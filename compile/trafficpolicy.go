@@ -1,10 +1,11 @@
 package compile
 
 import (
-	"math"
+	"cmp"
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/types/known/wrapperspb"
 	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/ir"
@@ -17,9 +18,6 @@ type policyWriter struct {
 	*ir.Cluster
 	target target
 	pilot  mesh.V1Compatibility
-	// What of the policies cannot be met. TLS settings take the place of
-	// those before.
-	unmetTLS, unmetWay bool
 }
 
 // pilotLimit is what Pilot filled in for limits that are not named.
@@ -28,59 +26,58 @@ const (
 	pilotRetries = 3
 )
 
-// apply lays a policy over what is there.
-func (w *policyWriter) apply(policy *networking.TrafficPolicy, subset bool) {
+// mergedPolicy is a policy laid over another, for one port: each part that it
+// has takes the place of the other's as a whole. What it says for the port takes
+// the place of all four parts that can be said for one, whoever said them. The
+// result is nil when both are.
+func mergedPolicy(under, over *networking.TrafficPolicy, port int) *networking.TrafficPolicy {
+	if over == nil {
+		return under
+	}
+	out := &networking.TrafficPolicy{
+		LoadBalancer:     cmp.Or(over.GetLoadBalancer(), under.GetLoadBalancer()),
+		ConnectionPool:   cmp.Or(over.GetConnectionPool(), under.GetConnectionPool()),
+		OutlierDetection: cmp.Or(over.GetOutlierDetection(), under.GetOutlierDetection()),
+		Tls:              cmp.Or(over.GetTls(), under.GetTls()),
+		Tunnel:           cmp.Or(over.GetTunnel(), under.GetTunnel()),
+		ProxyProtocol:    cmp.Or(over.GetProxyProtocol(), under.GetProxyProtocol()),
+	}
+	for _, own := range over.GetPortLevelSettings() {
+		if int(own.GetPort().GetNumber()) == port {
+			out.LoadBalancer, out.ConnectionPool = own.GetLoadBalancer(), own.GetConnectionPool()
+			out.OutlierDetection, out.Tls = own.GetOutlierDetection(), own.GetTls()
+			break
+		}
+	}
+	return out
+}
+
+// apply is called once, with all that holds for the cluster.
+func (w policyWriter) apply(policy *networking.TrafficPolicy) {
 	if policy == nil {
 		return
 	}
-	w.secure(policy)
-	policy = w.atPort(policy)
 	w.loadBalancer(policy.GetLoadBalancer())
 	w.connectionPool(policy.GetConnectionPool())
 	if o := policy.GetOutlierDetection(); o != nil {
 		w.OutlierDetection = w.outlierDetection(o)
-	} else if subset && w.pilot.SubsetsDropOutlierDetection {
-		w.OutlierDetection = nil
 	}
+	w.secure(policy)
 }
 
-// secure lays that part of a policy over what is there which says who may read
-// along.
-func (w *policyWriter) secure(policy *networking.TrafficPolicy) {
-	if policy == nil {
-		return
-	}
-	w.unmetWay = w.unmetWay || !schema.FollowsWay(policy)
-	if tls := w.atPort(policy).GetTls(); tls != nil {
+// secure is that part of a policy which says who may read along. A cluster that
+// cannot be reached as it says is closed: requests get 503, and nothing goes out
+// in another way.
+func (w policyWriter) secure(policy *networking.TrafficPolicy) {
+	tls := policy.GetTls()
+	if tls != nil {
 		w.TLS = w.clientTLS(tls)
-		w.unmetTLS = !schema.FollowsTLS(tls)
 	}
-}
-
-// finish closes a cluster that cannot be reached as the policies say: requests
-// get 503, and nothing goes out in another way.
-func (w *policyWriter) finish() {
-	if !w.unmetTLS && !w.unmetWay {
+	if policy == nil || schema.FollowsWay(policy) && (tls == nil || schema.FollowsTLS(tls)) {
 		return
 	}
 	nobody := mesh.ServiceKey{Hostname: w.target.host}.With("", mesh.Labels{noSuchSubset: "closed"})
 	w.Type, w.Hosts, w.TLS, w.EndpointKey = ir.StaticHosts, nil, nil, nobody.String()
-}
-
-// atPort is the policy for the cluster's port. One of its own takes the place
-// of all that is said for the other ports.
-func (w policyWriter) atPort(policy *networking.TrafficPolicy) *networking.TrafficPolicy {
-	for _, own := range policy.GetPortLevelSettings() {
-		if int(own.GetPort().GetNumber()) == w.target.port {
-			return &networking.TrafficPolicy{
-				LoadBalancer:     own.GetLoadBalancer(),
-				ConnectionPool:   own.GetConnectionPool(),
-				OutlierDetection: own.GetOutlierDetection(),
-				Tls:              own.GetTls(),
-			}
-		}
-	}
-	return policy
 }
 
 func (w policyWriter) loadBalancer(lb *networking.LoadBalancerSettings) {
@@ -134,14 +131,18 @@ func setLimit(to *int, limit int32) {
 func (w policyWriter) outlierDetection(o *networking.OutlierDetection) *ir.OutlierDetection {
 	out := &ir.OutlierDetection{}
 	if w.pilot.DestinationRuleDefaults {
+		errors := 5
 		out = &ir.OutlierDetection{
-			ConsecutiveErrors: 5, Interval: 10 * time.Second,
+			ConsecutiveErrors: &errors, Interval: 10 * time.Second,
 			BaseEjectionTime: 30 * time.Second, MaxEjectionPercent: 10,
 		}
 	}
 	//lint:ignore SA1019 Old objects have it.
-	setLimit(&out.ConsecutiveErrors, o.GetConsecutiveErrors())
-	setLimit(&out.ConsecutiveErrors, int32(min(o.GetConsecutive_5XxErrors().GetValue(), math.MaxInt32)))
+	if old := int(o.GetConsecutiveErrors()); old > 0 {
+		out.ConsecutiveErrors = &old
+	}
+	out.ConsecutiveErrors = cmp.Or(errorLimit(o.GetConsecutive_5XxErrors()), out.ConsecutiveErrors)
+	out.GatewayErrors = errorLimit(o.GetConsecutiveGatewayErrors())
 	setLimit(&out.MaxEjectionPercent, o.GetMaxEjectionPercent())
 	if o.GetInterval() != nil {
 		out.Interval = o.GetInterval().AsDuration()
@@ -150,6 +151,15 @@ func (w policyWriter) outlierDetection(o *networking.OutlierDetection) *ir.Outli
 		out.BaseEjectionTime = o.GetBaseEjectionTime().AsDuration()
 	}
 	return out
+}
+
+// errorLimit is nil when it is not said; 0 is never.
+func errorLimit(n *wrapperspb.UInt32Value) *int {
+	if n == nil {
+		return nil
+	}
+	limit := int(n.GetValue())
+	return &limit
 }
 
 // Where Istio has put the files of a workload's own identity.

@@ -21,6 +21,10 @@ func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 		return
 	}
 	for i, m := range r.spec.GetMatch() {
+		if uri, exact := m.GetUri().GetMatchType().(*networking.StringMatch_Exact); exact && uri.Exact == "" {
+			p.notHonoured(ref, fmt.Sprintf("%s.match[%d].uri.exact", r.field, i), "no request fits: a path begins with a slash")
+			continue
+		}
 		asked := expressible(m)
 		p.checkMatch(ref, fmt.Sprintf("%s.match[%d]", r.field, i), m)
 		closed := asked != m

@@ -68,8 +68,9 @@ func clusterCase() *ir.Config {
 	rich := registryCluster("rich|http2|version=v1")
 	rich.HTTP2, rich.MaxRequestsPerConnection, rich.LoadBalancer = true, 10, ir.LeastRequest
 	rich.CircuitBreaker = &ir.CircuitBreaker{MaxConnections: 1, MaxPendingRequests: 2, MaxRequests: 3, MaxRetries: 4}
+	seven, never := 7, 0
 	rich.OutlierDetection = &ir.OutlierDetection{
-		ConsecutiveErrors: 7, Interval: 10 * time.Second, BaseEjectionTime: 15500 * time.Millisecond, MaxEjectionPercent: 100,
+		ConsecutiveErrors: &seven, GatewayErrors: &never, Interval: 10 * time.Second, BaseEjectionTime: 15500 * time.Millisecond, MaxEjectionPercent: 100,
 	}
 	defaults := registryCluster("defaults|http")
 	defaults.LoadBalancer = ir.Random

@@ -387,7 +387,11 @@ type CircuitBreaker struct {
 
 // OutlierDetection ejects failing endpoints; zero leaves Envoy's default.
 type OutlierDetection struct {
-	ConsecutiveErrors  int
+	// ConsecutiveErrors are answers of 5xx in a row, GatewayErrors those of 502,
+	// 503 and 504. Nil leaves Envoy's default, which for the latter is never; 0
+	// is never.
+	ConsecutiveErrors, GatewayErrors *int
+
 	Interval           time.Duration
 	BaseEjectionTime   time.Duration
 	MaxEjectionPercent int

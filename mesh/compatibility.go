@@ -42,6 +42,9 @@ type V1Compatibility struct {
 	// DestinationRuleDefaults fills in limits that a DestinationRule does not
 	// name.
 	DestinationRuleDefaults bool
+	// SubsetsByLabels has subsets of equal labels share one cluster, under the
+	// policy of the first, and one without labels that of the host.
+	SubsetsByLabels bool
 	// SubsetsDropOutlierDetection takes the outlier detection of a
 	// DestinationRule from a subset whose own policy has none.
 	SubsetsDropOutlierDetection bool

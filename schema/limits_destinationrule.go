@@ -67,7 +67,6 @@ func (p *problems) outlierLimits(at string, o *networking.OutlierDetection) {
 	p.notFollowed(at, []unmet{
 		{o.GetSplitExternalLocalOriginErrors(), "splitExternalLocalOriginErrors", "errors of both origins count together"},
 		{o.GetConsecutiveLocalOriginFailures() != nil, "consecutiveLocalOriginFailures", "use consecutive5xxErrors"},
-		{o.GetConsecutiveGatewayErrors() != nil, "consecutiveGatewayErrors", "use consecutive5xxErrors"},
 		{o.GetMinHealthPercent() > 0, "minHealthPercent", "Envoy's own limit of healthy instances holds"},
 		{len(o.GetOutlierDetectionHttpErrorCodes()) > 0, "outlierDetectionHttpErrorCodes", "every 5xx counts"},
 	})

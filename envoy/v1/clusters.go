@@ -48,7 +48,13 @@ type CircuitBreaker struct {
 
 // OutlierDetection is on by its presence, even when empty.
 type OutlierDetection struct {
-	Consecutive5xx     int   `json:"consecutive_5xx,omitempty"`
+	Consecutive5xx int `json:"consecutive_5xx,omitempty"`
+	// How many percent of those beyond the limit are ejected; nil for Envoy's
+	// default, all for 5xx and none for gateway failures.
+	EnforcingConsecutive5xx            *int `json:"enforcing_consecutive_5xx,omitempty"`
+	ConsecutiveGatewayFailure          int  `json:"consecutive_gateway_failure,omitempty"`
+	EnforcingConsecutiveGatewayFailure *int `json:"enforcing_consecutive_gateway_failure,omitempty"`
+
 	IntervalMS         int64 `json:"interval_ms,omitempty"`
 	BaseEjectionTimeMS int64 `json:"base_ejection_time_ms,omitempty"`
 	MaxEjectionPercent int   `json:"max_ejection_percent,omitempty"`
@@ -135,10 +141,30 @@ func outlierDetection(o *ir.OutlierDetection) *OutlierDetection {
 	if o == nil {
 		return nil
 	}
-	return &OutlierDetection{
-		Consecutive5xx:     o.ConsecutiveErrors,
+	out := &OutlierDetection{
 		IntervalMS:         millis(o.Interval),
 		BaseEjectionTimeMS: millis(o.BaseEjectionTime),
 		MaxEjectionPercent: o.MaxEjectionPercent,
 	}
+	out.Consecutive5xx, out.EnforcingConsecutive5xx = errorLimit(o.ConsecutiveErrors)
+	if o.GatewayErrors != nil {
+		out.ConsecutiveGatewayFailure, out.EnforcingConsecutiveGatewayFailure = errorLimit(o.GatewayErrors)
+		if out.EnforcingConsecutiveGatewayFailure == nil {
+			all := 100
+			out.EnforcingConsecutiveGatewayFailure = &all
+		}
+	}
+	return out
+}
+
+// errorLimit is a limit and how many percent of those beyond are ejected: nil
+// for Envoy's default, 0 for none.
+func errorLimit(n *int) (limit int, enforcing *int) {
+	if n == nil {
+		return 0, nil
+	}
+	if *n == 0 {
+		return 0, new(int)
+	}
+	return *n, nil
 }

@@ -122,8 +122,7 @@ func outlierDetection(o *ir.OutlierDetection) *clusterv3.OutlierDetection {
 	if o == nil {
 		return nil
 	}
-	return &clusterv3.OutlierDetection{
-		Consecutive_5Xx:    positive(o.ConsecutiveErrors),
+	out := &clusterv3.OutlierDetection{
 		Interval:           positiveDuration(o.Interval),
 		BaseEjectionTime:   positiveDuration(o.BaseEjectionTime),
 		MaxEjectionPercent: positive(o.MaxEjectionPercent),
@@ -131,4 +130,19 @@ func outlierDetection(o *ir.OutlierDetection) *clusterv3.OutlierDetection {
 		// Otherwise 10 % of fewer than 10 hosts is nobody.
 		AlwaysEjectOneHost: wrapperspb.Bool(true),
 	}
+	out.Consecutive_5Xx, out.EnforcingConsecutive_5Xx = errorLimit(o.ConsecutiveErrors)
+	out.ConsecutiveGatewayFailure, out.EnforcingConsecutiveGatewayFailure = errorLimit(o.GatewayErrors)
+	return out
+}
+
+// errorLimit is a limit and how many percent of those beyond are ejected: nil
+// for Envoy's defaults, 0 for none.
+func errorLimit(n *int) (limit, enforcing *wrapperspb.UInt32Value) {
+	switch {
+	case n == nil:
+		return nil, nil
+	case *n == 0:
+		return nil, wrapperspb.UInt32(0)
+	}
+	return wrapperspb.UInt32(uint32(*n)), wrapperspb.UInt32(100)
 }
