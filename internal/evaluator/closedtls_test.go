@@ -1,0 +1,136 @@
+package evaluator_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/internal/evaluator"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// clientTLS has every field of the TLS settings towards endpoints, and what can
+// be seen of it in the cluster; nil where it cannot be met.
+var clientTLS = map[string]struct {
+	tls string
+	met func(*evaluator.TLS) bool
+}{
+	"mode":               {`mode: ISTIO_MUTUAL`, func(t *evaluator.TLS) bool { return t.CertificateFile != "" && t.CAFile != "" }},
+	"clientCertificate":  {`mode: MUTUAL, clientCertificate: c, privateKey: k, caCertificates: ca`, func(t *evaluator.TLS) bool { return t.CertificateFile == "c" }},
+	"privateKey":         {`mode: MUTUAL, clientCertificate: c, privateKey: k, caCertificates: ca`, func(t *evaluator.TLS) bool { return t.KeyFile == "k" }},
+	"caCertificates":     {`mode: SIMPLE, caCertificates: ca`, func(t *evaluator.TLS) bool { return t.CAFile == "ca" }},
+	"subjectAltNames":    {`mode: SIMPLE, subjectAltNames: [a.example]`, nil},
+	"sni":                {`mode: SIMPLE, sni: b.example`, func(t *evaluator.TLS) bool { return t.SNI == "b.example" }},
+	"insecureSkipVerify": {`mode: SIMPLE, insecureSkipVerify: true`, func(t *evaluator.TLS) bool { return t.CAFile == "" }},
+	"credentialName":     {`mode: SIMPLE, credentialName: c`, nil},
+	"caCrl":              {`mode: SIMPLE, caCertificates: ca, caCrl: crl`, nil},
+}
+
+// TestClientTLSFailsClosed: what cannot be met leaves the cluster without
+// endpoints, and whoever writes it is warned. Nothing goes out in plain text.
+func TestClientTLSFailsClosed(t *testing.T) {
+	fields := map[string]bool{}
+	leaves((&networking.ClientTLSSettings{}).ProtoReflect().Descriptor(), "", fields)
+	for field := range fields {
+		if _, ok := clientTLS[field]; !ok {
+			t.Errorf("tls.%s is new: say here what becomes of it", field)
+		}
+	}
+	for _, where := range []string{
+		"trafficPolicy: {tls: {%s}}",
+		"trafficPolicy: {portLevelSettings: [{port: {number: 80}, tls: {%s}}]}",
+	} {
+		for field, tc := range clientTLS {
+			t.Run(field, func(t *testing.T) {
+				testCluster(t, fmt.Sprintf(where, tc.tls), tc.met)
+			})
+		}
+	}
+	for _, way := range []string{
+		"trafficPolicy: {tunnel: {targetHost: b.example, targetPort: 80}}",
+		"trafficPolicy: {proxyProtocol: {version: V2}}",
+	} {
+		testCluster(t, way, nil)
+	}
+}
+
+func testCluster(t *testing.T, policy string, met func(*evaluator.TLS) bool) {
+	t.Helper()
+	objs := decoded(t, closedRegistry+"apiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: d}\nspec:\n  host: a.default.svc.cluster.local\n  "+policy+"\n")
+	s := spellFor(t, "sidecar~10.1.0.9~caller.default~default.svc.cluster.local", objs)
+	for version, p := range map[string]*evaluator.Proxy{"v1": s.v1, "v3": s.v3} {
+		c := p.Clusters["out.a.default.svc.cluster.local|http"]
+		switch {
+		case len(c.Endpoints) == 0 && met == nil:
+		case met == nil || c.TLS == nil || !met(c.TLS):
+			t.Errorf("%s: %s is neither met nor closed: TLS %+v, endpoints %v", version, policy, c.TLS, c.Endpoints)
+		}
+	}
+	if met == nil && len(schema.NotHonoured(objs[len(objs)-1])) == 0 {
+		t.Errorf("%s: closed, and whoever writes it is not warned", policy)
+	}
+}
+
+const ownPair = "serverCertificate: c, privateKey: k"
+
+// serverTLS has every field of the TLS settings of a gateway, and what can be
+// seen of it in the listener; nil where it cannot be met.
+var serverTLS = map[string]struct {
+	tls string
+	met func(evaluator.Traits) bool
+}{
+	"httpsRedirect":                     {`mode: SIMPLE, httpsRedirect: true, ` + ownPair, withCertificate}, // for plain text
+	"mode":                              {`mode: PASSTHROUGH`, nil},
+	"serverCertificate":                 {`mode: SIMPLE, ` + ownPair, withCertificate},
+	"privateKey":                        {`mode: SIMPLE, ` + ownPair, withCertificate},
+	"caCertificates":                    {`mode: MUTUAL, caCertificates: ca, ` + ownPair, verifying},
+	"caCrl":                             {`mode: MUTUAL, caCertificates: ca, caCrl: crl, ` + ownPair, nil},
+	"credentialName":                    {`mode: SIMPLE, credentialName: nowhere`, nil},
+	"credentialNames":                   {`mode: SIMPLE, credentialNames: [x, y]`, nil},
+	"caCertCredentialName":              {`mode: MUTUAL, caCertificates: ca, caCertCredentialName: x, ` + ownPair, nil},
+	"tlsCertificates.serverCertificate": {`mode: SIMPLE, tlsCertificates: [{` + ownPair + `}, {serverCertificate: d, privateKey: l}]`, nil},
+	"tlsCertificates.privateKey":        {`mode: SIMPLE, tlsCertificates: [{` + ownPair + `}, {serverCertificate: d, privateKey: l}]`, nil},
+	"tlsCertificates.caCertificates":    {`mode: SIMPLE, tlsCertificates: [{` + ownPair + `}, {serverCertificate: d, privateKey: l}]`, nil},
+	"subjectAltNames":                   {`mode: MUTUAL, caCertificates: ca, subjectAltNames: [a], ` + ownPair, nil},
+	"verifyCertificateSpki":             {`mode: MUTUAL, caCertificates: ca, verifyCertificateSpki: ["` + strings.Repeat("A", 43) + `="], ` + ownPair, nil},
+	"verifyCertificateHash":             {`mode: MUTUAL, caCertificates: ca, verifyCertificateHash: ["` + strings.Repeat("a", 64) + `"], ` + ownPair, nil},
+	"minProtocolVersion":                {`mode: SIMPLE, minProtocolVersion: TLSV1_3, ` + ownPair, nil},
+	"maxProtocolVersion":                {`mode: SIMPLE, maxProtocolVersion: TLSV1_2, ` + ownPair, nil},
+	"cipherSuites":                      {`mode: SIMPLE, cipherSuites: [ECDHE-RSA-AES256-GCM-SHA384], ` + ownPair, nil},
+	"insecureSkipVerify":                {`mode: MUTUAL, insecureSkipVerify: true, caCertificates: ca, ` + ownPair, verifying}, // strictly
+}
+
+func withCertificate(t evaluator.Traits) bool { return t.CertificateFile == "c" && t.KeyFile == "k" }
+
+func verifying(t evaluator.Traits) bool { return withCertificate(t) && t.ClientCAFile == "ca" }
+
+// TestServerTLSFailsClosed: a server that would let more clients in than it is
+// told to does not open its port.
+func TestServerTLSFailsClosed(t *testing.T) {
+	fields := map[string]bool{}
+	leaves((&networking.ServerTLSSettings{}).ProtoReflect().Descriptor(), "", fields)
+	for field := range fields {
+		if _, ok := serverTLS[field]; !ok {
+			t.Errorf("tls.%s is new: say here what becomes of it", field)
+		}
+	}
+	for field, tc := range serverTLS {
+		t.Run(field, func(t *testing.T) {
+			objs := decoded(t, closedRegistry+"apiVersion: networking.istio.io/v1\nkind: Gateway\nmetadata: {name: h}\nspec:\n"+
+				"  servers: [{port: {number: 8443, name: https, protocol: HTTPS}, hosts: [\"*\"], tls: {"+tc.tls+"}}]\n")
+			s := spellFor(t, "router~10.9.9.9~router.default~default.svc.cluster.local", objs)
+			for version, p := range map[string]*evaluator.Proxy{"v1": s.v1, "v3": s.v3} {
+				i := slices.IndexFunc(p.Listeners, func(l *evaluator.Listener) bool { return l.Address.Port() == 8443 })
+				if i >= 0 && (tc.met == nil || !tc.met(p.Listeners[i].Traits)) {
+					t.Errorf("%s: neither met nor closed: %+v", version, p.Listeners[i].Traits)
+				}
+				if i < 0 && tc.met != nil {
+					t.Errorf("%s: the port is closed, and could be met", version)
+				}
+			}
+		})
+	}
+}
