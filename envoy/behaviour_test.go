@@ -47,7 +47,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	fmt.Fprintf(w, "%s %s %s %s", b.name, r.Host, r.URL, strings.Join(r.Header.Values("X-Added"), "|"))
+	fmt.Fprintf(w, "%s %s %s %s\n", b.name, r.Host, r.URL, strings.Join(r.Header.Values("X-Added"), "|"))
 }
 
 func (b *backend) cluster() *ir.Cluster {
@@ -84,6 +84,20 @@ func TestBehaviour(t *testing.T) {
 		{name: "query without a match", url: "/h?page=1&id=x", status: 200, want: "a svc /h?page=1&id=x "},
 		{name: "query present", url: "/h?debug", status: 200, want: "b svc /h?debug "},
 		{name: "append", url: "/append", header: http.Header{"X-Added": {"own"}}, status: 200, want: "a svc /append own|50%"},
+		{name: "set", url: "/set", header: http.Header{"X-Added": {"own"}}, status: 200, want: "a svc /set new"},
+		{name: "set to nothing", url: "/set-empty", header: http.Header{"X-Added": {"own"}}, status: 200, want: "a svc /set-empty \n"},
+		{name: "remove", url: "/remove", header: http.Header{"X-Added": {"secret"}}, status: 200, want: "a svc /remove \n"},
+		{name: "remove for one destination", url: "/share", header: http.Header{"X-Added": {"secret"}}, status: 200, want: "a svc /share \n"},
+		{name: "direct response", url: "/admin", status: 403, want: "no entry"},
+		{name: "closed", url: "/closed", status: 503},
+		{name: "redirect with scheme, port and code", url: "/see-other?q=1", status: 303, want: "https://svc:8443/see-other?q=1"},
+		{name: "redirect of a prefix", url: "/gone/x?q=1", status: 301, want: "http://svc/come/x?q=1"},
+		{name: "rewrite by regex", url: "/regex-7?q=1", status: 200, want: "a svc /regex/7?q=1 "},
+		{name: "without a header", url: "/without", status: 503},
+		{name: "without a header that is there", url: "/without", header: http.Header{"X-Token": {""}}, status: 200, want: "a svc /without "},
+		{name: "unless a value, no header", url: "/unless", status: 503},
+		{name: "unless a value, another one", url: "/unless", header: http.Header{"X-Token": {"bad"}}, status: 503},
+		{name: "unless a value", url: "/unless", header: http.Header{"X-Token": {"good"}}, status: 200, want: "a svc /unless "},
 		{name: "abort", url: "/abort", status: 418},
 		{name: "timeout", url: "/stuck", status: 504},
 		{name: "retry", url: "/flaky", status: 200, want: "a svc /flaky "},
@@ -92,10 +106,10 @@ func TestBehaviour(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			a.requests.Store(0)
 			resp, body := e.request(t, tc.method, tc.url, tc.header)
-			if resp.StatusCode != tc.status || tc.status != 301 && !strings.Contains(body, tc.want) {
+			if resp.StatusCode != tc.status || tc.status/100 != 3 && !strings.Contains(body, tc.want) {
 				t.Errorf("got %d %q, want %d %q", resp.StatusCode, body, tc.status, tc.want)
 			}
-			if tc.status == 301 && resp.Header.Get("Location") != tc.want {
+			if tc.status/100 == 3 && resp.Header.Get("Location") != tc.want {
 				t.Errorf("got Location %q, want %q", resp.Header.Get("Location"), tc.want)
 			}
 		})
@@ -160,6 +174,19 @@ func behaviourConfig(a, b *backend) *ir.Config {
 		{Match: ir.Match{Query: []ir.QueryMatch{{Name: "page", Exact: "1"}, {Name: "id", Regex: "[0-9]+"}}}, Clusters: all("b")},
 		{Match: ir.Match{Query: []ir.QueryMatch{{Name: "debug", Present: true}}}, Clusters: all("b")},
 		path("/append", ir.Route{RequestHeaders: ir.HeaderOperations{Append: []ir.Header{{Name: "x-added", Value: "50%"}}}}),
+		path("/set", ir.Route{RequestHeaders: ir.HeaderOperations{Set: []ir.Header{{Name: "x-added", Value: "new"}}}}),
+		path("/set-empty", ir.Route{RequestHeaders: ir.HeaderOperations{Set: []ir.Header{{Name: "x-added"}}}}),
+		path("/remove", ir.Route{RequestHeaders: ir.HeaderOperations{Remove: []string{"x-added"}}}),
+		path("/share", ir.Route{Clusters: []ir.WeightedCluster{{
+			Name: "a", Weight: 100, RequestHeaders: ir.HeaderOperations{Remove: []string{"x-added"}},
+		}}}),
+		path("/admin", ir.Route{Response: &ir.DirectResponse{Status: 403, Body: "no entry"}}),
+		path("/closed", *(&ir.Route{}).Closed(ir.Match{})),
+		path("/see-other", ir.Route{Redirect: &ir.Redirect{Scheme: "https", Port: 8443, Code: 303}}),
+		{Match: ir.Match{Prefix: "/gone/"}, Redirect: &ir.Redirect{Prefix: "/come/"}},
+		path("/regex-7", ir.Route{Rewrite: &ir.Rewrite{Regex: &ir.RegexRewrite{Match: "-([0-9])", Substitution: `/\1`}}}),
+		{Match: ir.Match{Prefix: "/without", Headers: []ir.HeaderMatch{{Name: "x-token", Present: true, Not: true}}}, Response: ir.Unavailable()},
+		{Match: ir.Match{Prefix: "/unless", Headers: []ir.HeaderMatch{{Name: "x-token", Exact: "good", Not: true}}}, Response: ir.Unavailable()},
 		path("/abort", ir.Route{Fault: &ir.Fault{AbortStatus: 418, AbortPercent: 100}}),
 		path("/stuck", ir.Route{Timeout: 50 * time.Millisecond}),
 		path("/flaky", ir.Route{Retry: &ir.Retry{Attempts: 1}}),
@@ -168,7 +195,7 @@ func behaviourConfig(a, b *backend) *ir.Config {
 		{},
 	}
 	for _, r := range routes {
-		if r.Clusters == nil && r.Redirect == nil {
+		if r.Clusters == nil && r.Redirect == nil && r.Response == nil {
 			r.Clusters = all("a")
 		}
 	}
