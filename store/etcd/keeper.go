@@ -59,10 +59,17 @@ const keepInterval = 250 * time.Millisecond
 func (k *keeper) run(ctx context.Context) {
 	tick := time.NewTicker(keepInterval)
 	defer tick.Stop()
+	said := ""
 	for {
 		began := time.Now()
-		if err := k.turn(ctx); err != nil && ctx.Err() == nil {
+		err := k.turn(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		// What fails every time is said once.
+		if err != nil && err.Error() != said {
 			k.log.Warn("keeping the embedded etcd in its bounds", "error", err)
+			said = err.Error()
 		}
 		// A compaction reads all that is stored: no more than a third of the
 		// time goes into it.
