@@ -115,6 +115,54 @@ func TestInformer(t *testing.T) {
 	}
 }
 
+// TestFinalizersWithClientGo: an object that is deleted is seen to be marked,
+// and gone only when its holder lets go.
+func TestFinalizersWithClientGo(t *testing.T) {
+	w := start(t)
+	client, err := dynamic.NewForConfig(&rest.Config{Host: w.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := client.Resource(ruleResource).Namespace("default")
+	guarded := unstructuredRule(t, "guarded", 100)
+	guarded.SetFinalizers([]string{"example.com/clean-up"})
+	made, err := rules.Create(t.Context(), guarded, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := rules.Watch(t.Context(), metav1.ListOptions{ResourceVersion: made.GetResourceVersion()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seen.Stop()
+	uid := made.GetUID()
+	foreground := metav1.DeletePropagationForeground
+	opts := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &foreground}
+	for range 2 { // The second time changes nothing.
+		if err := rules.Delete(t.Context(), "guarded", opts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	marked, err := rules.Get(t.Context(), "guarded", metav1.GetOptions{})
+	if err != nil || marked.GetDeletionTimestamp() == nil {
+		t.Fatalf("after the delete: %v, %v", marked, err)
+	}
+	marked.SetFinalizers(nil)
+	if _, err := rules.Update(t.Context(), marked, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []watch.EventType{watch.Modified, watch.Deleted} {
+		event := <-seen.ResultChan()
+		o, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || event.Type != want || o.GetDeletionTimestamp() == nil {
+			t.Errorf("told %s %v, want %s", event.Type, event.Object, want)
+		}
+	}
+	if _, err := rules.Get(t.Context(), "guarded", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
 // TestRetryWatcherLearnsOfTheEnd: one that asks for changes that are no longer
 // kept is told so, and does not ask for ever.
 func TestRetryWatcherLearnsOfTheEnd(t *testing.T) {
