@@ -33,6 +33,7 @@ func TestStatusKeepsTheKind(t *testing.T) {
 		{store.ErrSlow, http.StatusGone, metav1.StatusReasonExpired},
 		{store.ErrUnavailable, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable},
 		{store.ErrTooLarge, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge},
+		{store.ErrFull, http.StatusInsufficientStorage, "InsufficientStorage"},
 		{context.DeadlineExceeded, http.StatusGatewayTimeout, metav1.StatusReasonTimeout},
 		{store.ErrOutcomeUnknown, http.StatusGatewayTimeout, metav1.StatusReasonTimeout},
 	} {
@@ -44,7 +45,7 @@ func TestStatusKeepsTheKind(t *testing.T) {
 		back := store.FromStatus(status)
 		for _, other := range []error{
 			store.ErrNotFound, store.ErrExists, store.ErrConflict, store.ErrInvalid, store.ErrExpired,
-			store.ErrFuture, store.ErrSlow, store.ErrUnavailable, store.ErrTooLarge, context.DeadlineExceeded,
+			store.ErrFuture, store.ErrSlow, store.ErrUnavailable, store.ErrTooLarge, store.ErrFull, context.DeadlineExceeded,
 			store.ErrOutcomeUnknown,
 		} {
 			if got, want := errors.Is(back, other), errors.Is(c.kind, other); got != want {

