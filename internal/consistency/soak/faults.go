@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -24,11 +25,11 @@ type fault struct {
 func (w *world) faults(random *rand.Rand) []fault {
 	server := random.IntN(len(w.servers))
 	s := w.servers[server].Process
-	all := []fault{kill(s), pauseOf(s, 3*time.Second), w.restart(s)}
+	all := []fault{kill(s), killTwice(s), pauseOf(s, 3*time.Second), w.restart(s)}
 	if w.etcd != nil {
 		i := random.IntN(len(w.etcd.Members))
 		member, other := w.etcd.Members[i].Process, w.etcd.Members[(i+1)%len(w.etcd.Members)].Process
-		all = append(all, kill(member), pauseOf(member, 4*time.Second), pauseBoth(member, other), w.breakLinks(), w.compact(random))
+		all = append(all, kill(member), w.killMembers(), pauseOf(member, 4*time.Second), pauseBoth(member, other), w.breakLinks(), w.compact(random))
 		for _, mode := range []cluster.Mode{cluster.Refusing, cluster.Silent} {
 			all = append(all, w.cutMember(i, mode), w.cutServer(server, mode), w.cutLink(server, i, mode))
 		}
@@ -39,6 +40,37 @@ func (w *world) faults(random *rand.Rand) []fault {
 
 func kill(p *cluster.Process) fault {
 	return fault{"kill " + p.Name, func() func() error { p.Kill(); return p.Start }, 2 * time.Second}
+}
+
+// killTwice kills a program again while it starts.
+func killTwice(p *cluster.Process) fault {
+	return fault{"kill twice " + p.Name, func() func() error {
+		p.Kill()
+		err := p.Start()
+		return func() error {
+			if err != nil {
+				return err
+			}
+			p.Kill()
+			return p.Start()
+		}
+	}, 500 * time.Millisecond}
+}
+
+// killMembers kills all of etcd.
+func (w *world) killMembers() fault {
+	return fault{"kill all of etcd", func() func() error {
+		for _, m := range w.etcd.Members {
+			m.Kill()
+		}
+		return func() error {
+			var errs []error
+			for _, m := range w.etcd.Members {
+				errs = append(errs, m.Start())
+			}
+			return errors.Join(errs...)
+		}
+	}, time.Second}
 }
 
 // restart asks a server to end. One that does not is killed, and the world

@@ -25,8 +25,8 @@ func main() {
 	flag.DurationVar(&s.Duration, "duration", 2*time.Minute, "how long external and embedded run")
 	flag.IntVar(&s.Clients, "clients", 6, "how many clients write and read")
 	flag.IntVar(&s.Watchers, "watchers", 3, "how many watchers of each sort there are")
-	flag.IntVar(&s.Rounds, "rounds", 0, "how often resumes and reconnects kill the server (default 20)")
-	which := flag.String("case", "external,embedded,resumes,reconnects", "what to run")
+	flag.IntVar(&s.Rounds, "rounds", 0, "how often resumes, reconnects and deep kill the server (default 20, deep 3)")
+	which := flag.String("case", "external,embedded,resumes,reconnects,deep", "what to run")
 	flag.Parse()
 	s.Out, s.Pace = os.Stdout, 1
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -73,6 +73,8 @@ func runCase(ctx context.Context, name string, s settings) (report, error) {
 		return run(ctx, s, openEmbedded)
 	case "resumes":
 		return s.scaled(resumes).run(ctx, s)
+	case "deep":
+		return s.scaled(deep).run(ctx, s)
 	case "reconnects":
 		return s.scaled(reconnects).run(ctx, s)
 	}

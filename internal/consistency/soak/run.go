@@ -80,11 +80,10 @@ type runner struct {
 	record *record
 
 	watchers    []*watcher
-	hoppers     []*watcher
 	joined      []*joined
 	informers   []*informer
 	violations  []consistency.Violation
-	compactions []consistency.Compaction
+	compactions []consistency.Compaction // Only havoc adds to them.
 }
 
 func (r *runner) run(ctx context.Context) (report, error) {
@@ -115,8 +114,9 @@ func (r *runner) violate(rule, format string, args ...any) {
 	r.violations = append(r.violations, consistency.Violation{Rule: rule, Text: fmt.Sprintf(format, args...)})
 }
 
-// startWatchers starts some of each sort: over all kinds and over one, steady,
-// restless and slow, from now and from the first revision, and caches.
+// startWatchers starts some of each sort: steady, restless and slow ones that
+// stay, ones that hop from revision to revision, ones over all kinds, and a
+// cache over each server.
 func (r *runner) startWatchers(ctx context.Context, group *sync.WaitGroup) error {
 	readers, err := clients(r.world.urls())
 	if err != nil {

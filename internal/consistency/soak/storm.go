@@ -32,6 +32,12 @@ var resumes = storm{
 	stall: 10 * time.Second, memory: 1 << 30, roundTime: 4 * time.Minute,
 }
 
+// deep is watchers whose past no memory holds any more.
+var deep = storm{
+	rounds: 3, watchers: 30, behind: 40_000, size: 10,
+	stall: 10 * time.Second, memory: 1 << 30, roundTime: 4 * time.Minute,
+}
+
 // reconnects is many watchers at once with little to catch up, and some that
 // never read.
 var reconnects = storm{
@@ -169,7 +175,6 @@ func (r *stormRun) resume(ctx context.Context, killedAt int64) (all []*lean, end
 	}
 	end = r.traffic.revision()
 	stop.Store(end)
-	// Somebody has to write until the last one has been told.
 	group.Wait()
 	return all, end
 }
