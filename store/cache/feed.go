@@ -1,13 +1,16 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -116,37 +119,53 @@ func (c *Cache) prompt(ctx context.Context) {
 func (c *Cache) list(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	if !c.HasSynced() {
-		return c.listPast(ctx)
-	}
 	list, err := c.source.List(ctx, store.Scope{}, store.ListOptions{})
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	if c.HasSynced() {
 		c.relists.Add(1)
 		c.replace(list, list.Revision)
+		return nil
 	}
-	return err
+	past, err := c.past(ctx, list)
+	if err != nil {
+		return err
+	}
+	c.replace(past, list.Revision)
+	return nil
 }
 
-func (c *Cache) listPast(ctx context.Context) error {
+// past is the state from which on the source's changes fit the change log, or
+// the present one if the source cannot be rewound.
+func (c *Cache) past(ctx context.Context, present *store.List) (*store.List, error) {
 	source, ok := c.source.(store.Rewinder)
 	if !ok {
-		list, err := c.source.List(ctx, store.Scope{}, store.ListOptions{})
-		if err == nil {
-			c.replace(list, list.Revision)
+		return present, nil
+	}
+	revision, err := source.Rewind(ctx, max(present.Revision-int64(c.window), replayFrom(present)))
+	if err != nil || revision >= present.Revision {
+		return present, err
+	}
+	return c.source.List(ctx, store.Scope{}, store.ListOptions{Exact: revision})
+}
+
+// replayBytes bounds the objects that a replay of the past brings once more, as
+// JSON. What was written over or deleted in the meantime comes on top: that is
+// the source's history, which has a bound of its own.
+const replayBytes = store.ChangeLogBytes / 2
+
+// replayFrom is the oldest revision after which no more than replayBytes of the
+// present objects were changed last.
+func replayFrom(present *store.List) int64 {
+	newestFirst := slices.SortedFunc(slices.Values(present.Items), func(a, b *schema.Object) int {
+		return cmp.Compare(b.Revision(), a.Revision())
+	})
+	size := 0
+	for _, obj := range newestFirst {
+		if size += len(obj.JSON()); size > replayBytes {
+			return obj.Revision()
 		}
-		return err
 	}
-	newest, err := c.source.Revision(ctx)
-	if err != nil {
-		return err
-	}
-	past, err := source.Rewind(ctx, newest-int64(c.window))
-	if err != nil {
-		return err
-	}
-	list, err := c.source.List(ctx, store.Scope{}, store.ListOptions{Exact: past})
-	if err == nil {
-		c.replace(list, newest)
-	}
-	return err
+	return 0
 }

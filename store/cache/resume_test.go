@@ -13,6 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
+	"github.com/pilot-api/pilot-api/store/memory"
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
@@ -144,4 +145,31 @@ func readAllAdded(ctx context.Context, s store.Reader, after int64, n int) error
 		}
 	}
 	return nil
+}
+
+// TestReplayIsBoundedInBytes: of a store with large objects only so many are
+// replayed as are worth it.
+func TestReplayIsBoundedInBytes(t *testing.T) {
+	ctx := testContext(t)
+	s := memory.New()
+	const size = 1 << 20
+	var made []*schema.Object
+	for i := range store.ChangeLogBytes / size {
+		obj, err := s.Create(ctx, storetest.Large(t, "default", fmt.Sprintf("rule-%d", i), size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, obj)
+	}
+	c := start(t, s, cache.Options{})
+	list, err := c.List(ctx, store.Scope{}, store.ListOptions{})
+	if err != nil || len(list.Items) != len(made) {
+		t.Fatalf("%d objects, %v", len(list.Items), err)
+	}
+	if _, err := c.Watch(ctx, store.Scope{}, made[0].Revision()); !errors.Is(err, store.ErrExpired) {
+		t.Errorf("watch from the first: %v", err)
+	}
+	if err := readAllAdded(ctx, c, made[len(made)-11].Revision(), 10); err != nil {
+		t.Error(err)
+	}
 }

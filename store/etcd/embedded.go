@@ -25,7 +25,7 @@ const (
 	// KeptRevisions, KeptBytes and KeptAge bound the history: as far back goes
 	// a watch or an exact list.
 	KeptRevisions = 50_000
-	KeptBytes     = 128 << 20
+	KeptBytes     = 64 << 20
 	KeptAge       = 24 * time.Hour
 )
 
