@@ -2,10 +2,13 @@ package schema
 
 import (
 	"cmp"
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -18,21 +21,22 @@ func Reference(k *Kind) string {
 	typed := slices.Compact(append([]string{k.Singular, k.Dashed}, k.ShortNames...))
 	fmt.Fprintf(&page, "`apiVersion: %s`, `kind: %s`. On the command line: `%s`. In URLs: `%s`.\n\n",
 		k.APIVersion(), k.Kind, strings.Join(typed, "`, `"), k.Plural)
-	page.WriteString("## spec\n\n| Field | Type | Required | Default | Constraint | Meaning |\n|---|---|---|---|---|---|\n")
-	referenceRows(&page, "", compiled()[k.Singular])
+	page.WriteString("## spec\n\n| Field | Type | Required | Default | Constraint | Effect | Meaning |\n|---|---|---|---|---|---|---|\n")
+	referenceRows(&page, effects()[k.Kind], "", compiled()[k.Singular])
 	page.WriteString("\nWhat the table cannot say, such as which fields exclude each other, is in the column *Meaning*. " +
+		"*Effect* names the Envoy APIs over which the field changes what a proxy is told; over the others, and where it says none, it changes nothing. It was found by setting the field in examples. A field that validation refuses here says so. " +
 		"Each field may also be written in the proto spelling (`simple_cb` for `simpleCb`); it is stored as above.\n")
 	return page.String()
 }
 
 // referenceRows writes the members of a map or list, required ones first.
-func referenceRows(page *strings.Builder, field string, s *jsonschema.Schema) {
+func referenceRows(page *strings.Builder, effects map[string]string, field string, s *jsonschema.Schema) {
 	if s.Items2020 != nil {
-		referenceRows(page, field+"[]", s.Items2020)
+		referenceRows(page, effects, field+"[]", s.Items2020)
 		return
 	}
 	if rest, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
-		referenceRows(page, field+".<name>", rest)
+		referenceRows(page, effects, field+".<name>", rest)
 		return
 	}
 	for _, name := range propertyOrder(s) {
@@ -41,9 +45,9 @@ func referenceRows(page *strings.Builder, field string, s *jsonschema.Schema) {
 		if slices.Contains(s.Required, name) {
 			required = "yes"
 		}
-		fmt.Fprintf(page, "| `%s` | %s | %s | %s | %s | %s |\n", at, referenceType(property), required,
-			defaultText(property), cellText(constraint(property)), cellText(property.Description))
-		referenceRows(page, at, property)
+		fmt.Fprintf(page, "| `%s` | %s | %s | %s | %s | %s | %s |\n", at, referenceType(property), required,
+			defaultText(property), cellText(constraint(property)), effects[at], cellText(property.Description))
+		referenceRows(page, effects, at, property)
 	}
 }
 
@@ -123,3 +127,17 @@ func each(what string, s *jsonschema.Schema) string {
 func cellText(text string) string {
 	return strings.NewReplacer("|", "\\|", "<", "&lt;", "*", "\\*").Replace(text)
 }
+
+//go:embed effects.json
+var effectsText []byte
+
+// effects are, by kind and field, the Envoy APIs over which a field takes
+// effect: "v3, v1", "v3", "none", or "refused" where validation lets nobody set
+// it. They are found by trying (compile.TestEffects).
+var effects = sync.OnceValue(func() map[string]map[string]string {
+	var out map[string]map[string]string
+	if err := json.Unmarshal(effectsText, &out); err != nil {
+		panic(err)
+	}
+	return out
+})

@@ -1,0 +1,303 @@
+package compile_test
+
+// effectWorld is what the examples of TestEffects stand in: two services, one
+// with two versions, and a way in.
+const effectWorld = `
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: web}
+spec:
+  hosts: [web.default.svc.cluster.local]
+  addresses: [10.2.0.1]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}, {number: 9080, name: tcp, protocol: TCP}, {number: 443, name: https, protocol: HTTPS}]
+  endpoints:
+  - {address: 10.1.0.1, labels: {version: v1, app: web}}
+  - {address: 10.1.0.2, labels: {version: v2, app: web}}
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: back}
+spec:
+  hosts: [back.default.svc.cluster.local]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}, {number: 9080, name: tcp, protocol: TCP}]
+  endpoints: [{address: 10.1.0.3, labels: {version: v1}}, {address: 10.1.0.4, labels: {version: v2}}]
+---
+apiVersion: networking.istio.io/v1
+kind: DestinationRule
+metadata: {name: back}
+spec:
+  host: back.default.svc.cluster.local
+  subsets: [{name: v1, labels: {version: v1}}, {name: v2, labels: {version: v2}}]
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: picked}
+spec:
+  hosts: [picked.default.svc.cluster.local]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  workloadSelector: {labels: {version: v2}}
+---
+apiVersion: networking.istio.io/v1
+kind: DestinationRule
+metadata: {name: new}
+spec:
+  host: new.default.svc.cluster.local
+  subsets: [{name: v2, labels: {version: v2}}]
+---
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: new}
+spec:
+  hosts: [new.default.svc.cluster.local]
+  http:
+  - {match: [{uri: {prefix: /v2}}], route: [{destination: {host: new.default.svc.cluster.local, subset: v2}}]}
+  - {route: [{destination: {host: new.default.svc.cluster.local}}]}
+---
+apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: edge}
+spec:
+  servers: [{port: {number: 8081, name: http, protocol: HTTP}, hosts: ['*']}]
+---
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: shop}
+spec:
+  hosts: [open.example.com]
+  gateways: [edge, x]
+  http: [{route: [{destination: {host: back.default.svc.cluster.local, port: {number: 80}}}]}]
+---
+apiVersion: config.istio.io/v1alpha2
+kind: RouteRule
+metadata: {name: rival}
+spec:
+  destination: {name: web}
+  precedence: 1
+  match: {request: {headers: {uri: {exact: /rival}}}}
+  route: [{labels: {version: v2}}]
+---
+apiVersion: networking.istio.io/v1
+kind: WorkloadEntry
+metadata: {name: selected}
+spec: {address: 10.1.0.7, labels: {x: v2, version: v2}, ports: {http: 8080}}
+`
+
+// effectExamples are specs in which fields can show what they do: what one
+// field needs of the others is there. The names are those of effectWorld.
+var effectExamples = map[string]string{
+	"VirtualService": `
+hosts: [web.default.svc.cluster.local]
+http:
+- match: [{uri: {prefix: /a}}]
+  route: [{destination: {host: back.default.svc.cluster.local, subset: v1}, weight: 1}, {destination: {host: web.default.svc.cluster.local, port: {number: 80}}, weight: 1}]
+  retries: {attempts: 3}
+  mirror: {host: web.default.svc.cluster.local, port: {number: 80}}
+  fault: {delay: {fixedDelay: 3s, percentage: {value: 30}}, abort: {httpStatus: 500, percentage: {value: 30}}}
+  corsPolicy: {allowOrigins: [{exact: a.b}], allowMethods: [GET]}
+  rewrite: {authority: a.b}
+- route: [{destination: {host: web.default.svc.cluster.local, port: {number: 80}}}]
+tcp:
+- match: [{port: 9080}]
+  route: [{destination: {host: back.default.svc.cluster.local, subset: v1, port: {number: 9080}}, weight: 1}, {destination: {host: back.default.svc.cluster.local, subset: v2, port: {number: 9080}}, weight: 1}]
+tls:
+- match: [{port: 443, sniHosts: [web.default.svc.cluster.local]}]
+  route: [{destination: {host: back.default.svc.cluster.local, subset: v1, port: {number: 9080}}, weight: 1}]
+---
+hosts: [web.default.svc.cluster.local]
+http:
+- match: [{uri: {prefix: /a}}]
+  redirect: {uri: /b}
+  mirrors: [{destination: {host: web.default.svc.cluster.local, port: {number: 80}}}]
+---
+hosts: [web.default.svc.cluster.local]
+http:
+- match: [{uri: {prefix: /a}}]
+  redirect: {authority: a.b}
+---
+hosts: [web.default.svc.cluster.local]
+http:
+- match: [{uri: {prefix: /a}}]
+  redirect: {scheme: https}
+---
+hosts: [web.default.svc.cluster.local]
+http:
+- match: [{uri: {prefix: /a}}]
+  route: [{destination: {host: web.default.svc.cluster.local, port: {number: 80}}}]
+  mirrors: [{destination: {host: back.default.svc.cluster.local, port: {number: 80}}, percentage: {value: 30}}]
+  fault: {abort: {grpcStatus: ABORTED, percentage: {value: 30}}}
+---
+hosts: [web.default.svc.cluster.local]
+http:
+- match: [{uri: {prefix: /a}}]
+  directResponse: {status: 403}
+---
+hosts: [shop.example.com]
+gateways: [edge]
+http:
+- match: [{uri: {prefix: /a}}]
+  route: [{destination: {host: web.default.svc.cluster.local, port: {number: 80}}}]
+  rewrite: {uriRegexRewrite: {match: a, rewrite: b}}
+  mirror: {host: web.default.svc.cluster.local, port: {number: 80}}
+  mirrorPercentage: {value: 100}
+---
+hosts: [web.default.svc.cluster.local]
+http:
+- match: [{}]
+  route: [{destination: {host: web.default.svc.cluster.local, port: {number: 80}}}]
+  fault: {delay: {fixedDelay: 3s}, abort: {httpStatus: 500}}
+`,
+	"DestinationRule": `
+host: web.default.svc.cluster.local
+trafficPolicy:
+  loadBalancer: {simple: RANDOM}
+  connectionPool: {tcp: {maxConnections: 5}, http: {maxRetries: 4}}
+  outlierDetection: {consecutive5xxErrors: 4}
+  portLevelSettings: [{port: {number: 80}, connectionPool: {tcp: {maxConnections: 6}}, outlierDetection: {consecutive5xxErrors: 4}}]
+subsets:
+- name: v1
+  labels: {version: v1}
+  trafficPolicy:
+    outlierDetection: {consecutive5xxErrors: 4}
+    portLevelSettings: [{port: {number: 80}, connectionPool: {tcp: {maxConnections: 6}}, outlierDetection: {consecutive5xxErrors: 4}}]
+---
+host: web.default.svc.cluster.local
+trafficPolicy:
+  tls: {mode: MUTUAL, clientCertificate: /c, privateKey: /k, caCertificates: /a}
+subsets:
+- name: v1
+  labels: {version: v1}
+  trafficPolicy:
+    tls: {mode: MUTUAL, clientCertificate: /c, privateKey: /k, caCertificates: /a}
+---
+host: web.default.svc.cluster.local
+trafficPolicy:
+  portLevelSettings: [{port: {number: 80}, tls: {mode: MUTUAL, clientCertificate: /c, privateKey: /k, caCertificates: /a}}]
+subsets:
+- name: v1
+  labels: {version: v1}
+  trafficPolicy:
+    portLevelSettings: [{port: {number: 80}, tls: {mode: MUTUAL, clientCertificate: /c, privateKey: /k, caCertificates: /a}}]
+---
+host: web.default.svc.cluster.local
+trafficPolicy:
+  loadBalancer: {consistentHash: {httpCookie: {name: a, path: /, ttl: 3s, attributes: [{name: b}]}}}
+  tunnel: {targetHost: a.b, targetPort: 443}
+subsets:
+- {name: v1, labels: {version: v1}, trafficPolicy: {loadBalancer: {consistentHash: {httpHeaderName: a}}}}
+---
+host: web.default.svc.cluster.local
+trafficPolicy: {loadBalancer: {simple: ROUND_ROBIN, warmup: {duration: 3s}}, connectionPool: {http: {http2KeepAlive: {interval: 3s, timeout: 3s}}}}
+---
+host: web.default.svc.cluster.local
+trafficPolicy: {outlierDetection: {consecutive5xxErrors: 4}, loadBalancer: {localityLbSetting: {distribute: [{from: a/b, to: {c/d: 100}}]}}}
+---
+host: web.default.svc.cluster.local
+trafficPolicy: {outlierDetection: {}, connectionPool: {tcp: {}}}
+`,
+	"Gateway": `
+servers: [{port: {number: 8443, name: https, protocol: HTTPS}, hosts: ['*'], tls: {mode: MUTUAL, serverCertificate: /c, privateKey: /k, caCertificates: /a}}]
+---
+servers: [{port: {number: 8081, name: http, protocol: HTTP}, hosts: ['*']}]
+---
+servers: [{port: {number: 8443, name: https, protocol: HTTPS}, hosts: ['*'], tls: {mode: SIMPLE, credentialNames: [a]}}]
+---
+servers: [{port: {number: 8443, name: https, protocol: HTTPS}, hosts: ['*'], tls: {mode: SIMPLE, tlsCertificates: [{serverCertificate: /c, privateKey: /k}]}}]
+---
+servers: [{port: {number: 8080, name: http, protocol: HTTP}, hosts: ['*'], tls: {httpsRedirect: false}}]
+---
+servers: [{port: {number: 8443, name: https, protocol: HTTPS}, hosts: ['*'], tls: {mode: SIMPLE, serverCertificate: /c, privateKey: /k}}]
+`,
+	"ServiceEntry": `
+hosts: [new.default.svc.cluster.local]
+location: MESH_INTERNAL
+resolution: STATIC
+ports: [{number: 80, name: http, protocol: HTTP}]
+endpoints: [{address: 10.1.0.5}]
+---
+hosts: [new.default.svc.cluster.local]
+location: MESH_INTERNAL
+resolution: STATIC
+ports: [{number: 80, name: http, protocol: HTTP}]
+workloadSelector: {labels: {version: v2}}
+---
+hosts: [new.example.com]
+resolution: DNS
+ports: [{number: 80, name: http, protocol: HTTP}]
+endpoints: [{address: a.example.com}, {address: b.example.com}]
+---
+hosts: [new.example.com]
+addresses: [10.3.0.1]
+ports: [{number: 90, name: tcp, protocol: TCP}]
+`,
+	"WorkloadEntry": `
+address: 10.1.0.6
+labels: {version: v2}
+`,
+	"RouteRule": `
+destination: {name: web}
+match: {request: {headers: {uri: {prefix: /a}}}}
+route: [{labels: {version: v1}, weight: 50}, {labels: {version: v2}, weight: 50}]
+httpReqRetries: {simpleRetry: {attempts: 3, perTryTimeout: 1s}}
+httpReqTimeout: {simpleTimeout: {timeout: 3s}}
+httpFault: {delay: {percent: 30, fixedDelay: 3s}, abort: {percent: 30, httpStatus: 500}}
+mirror: {name: back}
+corsPolicy: {allowOrigin: [a.b]}
+rewrite: {authority: a.b}
+---
+destination: {name: web}
+route: [{destination: {name: back, namespace: default}, labels: {version: v2}}]
+mirror: {name: back, namespace: default}
+httpFault: {abort: {percent: 30, httpStatus: 500}}
+---
+destination: {service: web.default.svc.cluster.local}
+---
+destination: {name: web}
+redirect: {uri: /b}
+---
+destination: {name: web}
+match: {source: {name: web}}
+route: [{labels: {version: v1}}]
+---
+destination: {name: web}
+route: [{destination: {name: back}}]
+`,
+	"DestinationPolicy": `
+destination: {name: web}
+loadBalancing: {name: RANDOM}
+circuitBreaker: {simpleCb: {maxConnections: 5, httpConsecutiveErrors: 3, sleepWindow: 3s, httpDetectionInterval: 3s}}
+---
+destination: {service: web.default.svc.cluster.local}
+loadBalancing: {name: RANDOM}
+---
+destination: {name: web, labels: {version: v1}}
+source: {name: web}
+circuitBreaker: {simpleCb: {maxConnections: 5, httpConsecutiveErrors: 3, sleepWindow: 3s, httpDetectionInterval: 3s}}
+`,
+	"EgressRule": `
+destination: {service: new.example.com}
+ports: [{port: 80, protocol: http}]
+`,
+	"IngressRule": `
+destination: {name: web}
+destinationPort: 80
+match: {request: {headers: {uri: {prefix: /a}}}}
+---
+destination: {name: web}
+destinationPort: 80
+match: {request: {headers: {authority: {exact: a.b}}}}
+---
+destination: {name: web}
+destinationPortName: http
+`,
+}
+
+// effectsBeyond are effects of fields that no valid example differs in alone.
+var effectsBeyond = map[string]map[string]string{
+	"RouteRule": {"route[].weight": "v3, v1"}, // All weights are 100 together.
+}
