@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/diag"
 	v1 "github.com/pilot-api/pilot-api/envoy/v1"
 	v3 "github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
@@ -63,7 +64,7 @@ func effectsOf(t *testing.T, kind *schema.Kind) map[string]string {
 			t.Fatalf("%s: %v\n%s", kind.Kind, err, text)
 		}
 		e := example{kind, spec, told(t, kind, spec)}
-		if e.told == (answers{}) {
+		if e.told.v3 == "" {
 			t.Errorf("%s: the example is not valid: %v\n%s", kind.Kind, schema.Validate(specObject(t, kind, spec)).Err(), text)
 		}
 		examples = append(examples, e)
@@ -90,21 +91,38 @@ type example struct {
 	told answers
 }
 
-// answers are what Envoys of both kinds get.
-type answers struct{ v3, v1 string }
+// answers are what Envoys of both kinds get, and the fields that could not be
+// honoured, one a line.
+type answers struct{ v3, v1, problems string }
+
+// complains reports whether there is a problem of a field, or one more than
+// without it.
+func (a answers) complains(before answers, field string) bool {
+	for line := range strings.Lines(a.problems) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, field) || line != "spec" && line != "" && strings.HasPrefix(field, line) {
+			return true
+		}
+	}
+	return strings.Count(a.problems, "\n") > strings.Count(before.problems, "\n")
+}
 
 func effect(t *testing.T, examples []example, field string, values []any) string {
-	tried, inV3, inV1 := false, false, false
+	tried, problem, inV3, inV1 := false, false, false, false
 	for _, e := range examples {
 		for _, v := range values {
 			if inV3 && inV1 {
 				break
 			}
 			changed := told(t, e.kind, with(e.spec, path(field), v))
-			if changed == (answers{}) {
+			if changed.v3 == "" {
 				continue // It cannot stand beside what is there.
 			}
 			tried = true
+			if changed.complains(e.told, "spec."+strings.NewReplacer("[]", "[0]", "<name>", "x").Replace(field)) {
+				problem = true
+				continue
+			}
 			inV3 = inV3 || changed.v3 != e.told.v3
 			inV1 = inV1 || changed.v1 != e.told.v1
 		}
@@ -117,8 +135,11 @@ func effect(t *testing.T, examples []example, field string, values []any) string
 	case inV1:
 		return "v1"
 	}
-	if !tried {
+	switch {
+	case !tried:
 		return "refused"
+	case problem:
+		return "problem"
 	}
 	return "none"
 }
@@ -195,7 +216,8 @@ func specObject(t *testing.T, kind *schema.Kind, spec any) *schema.Object {
 // not valid.
 func told(t *testing.T, kind *schema.Kind, spec any) answers {
 	o := specObject(t, kind, spec)
-	if schema.Validate(o).Err() != nil {
+	found := schema.Validate(o)
+	if found.Err() != nil {
 		return answers{}
 	}
 	settings := mesh.DefaultSettings()
@@ -209,13 +231,21 @@ func told(t *testing.T, kind *schema.Kind, spec any) answers {
 	}
 	snapshot := mesh.NewSnapshot(1, settings, objs)
 	var out answers
+	problems := append(found, snapshot.Problems...)
 	for _, node := range []string{
 		"sidecar~10.1.0.1~web-1.default~default.svc.cluster.local", "sidecar~10.7.7.7~a.other~other.svc.cluster.local",
 		"router~10.1.0.9~edge-1.default~default.svc.cluster.local", "ingress~10.1.0.8~in-1.default~default.svc.cluster.local",
 	} {
-		config, _ := compile.Proxy(snapshot, snapshot.View(proxy(t, node)))
+		config, more := compile.Proxy(snapshot, snapshot.View(proxy(t, node)))
+		problems = append(problems, more...)
 		out.v3 += spelledV3(t, config) + members(t, snapshot, config)
 		out.v1 += spelledV1(t, config) + members(t, snapshot, config)
+	}
+	for _, p := range problems {
+		// What only old Envoys cannot do shows in their answers.
+		if p.Object == o.Key().Ref() && p.Reason == diag.NotHonoured && !strings.Contains(p.Message, "v1 API") {
+			out.problems += p.Field + "\n"
+		}
 	}
 	return out
 }

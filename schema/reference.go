@@ -24,7 +24,7 @@ func Reference(k *Kind) string {
 	page.WriteString("## spec\n\n| Field | Type | Required | Default | Constraint | Effect | Meaning |\n|---|---|---|---|---|---|---|\n")
 	referenceRows(&page, effects()[k.Kind], "", compiled()[k.Singular])
 	page.WriteString("\nWhat the table cannot say, such as which fields exclude each other, is in the column *Meaning*. " +
-		"*Effect* names the Envoy APIs over which the field changes what a proxy is told; over the others, and where it says none, it changes nothing. It was found by setting the field in examples. A field that validation refuses here says so. " +
+		"*Effect* names the Envoy APIs over which the field changes what a proxy is told; over the others, and where it says *none*, it changes nothing. *problem*: no proxy can do it; a warning or a Problem says what happens instead. *refused*: such an object is not stored. The words were found by setting the field in examples. " +
 		"Each field may also be written in the proto spelling (`simple_cb` for `simpleCb`); it is stored as above.\n")
 	return page.String()
 }
@@ -132,8 +132,8 @@ func cellText(text string) string {
 var effectsText []byte
 
 // effects are, by kind and field, the Envoy APIs over which a field takes
-// effect: "v3, v1", "v3", "none", or "refused" where validation lets nobody set
-// it. They are found by trying (compile.TestEffects).
+// effect: "v3, v1", "v3" or "none"; "problem" where no proxy can do it and the
+// object has a problem; "refused" where validation lets nobody set it. They are found by trying (compile.TestEffects).
 var effects = sync.OnceValue(func() map[string]map[string]string {
 	var out map[string]map[string]string
 	if err := json.Unmarshal(effectsText, &out); err != nil {
