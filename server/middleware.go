@@ -2,16 +2,18 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
-	"github.com/google/uuid"
 )
 
 // requestIDHeader carries the id that ties an answer to a log line.
@@ -25,11 +27,23 @@ func (s *Server) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(requestIDHeader)
 		if id == "" || len(id) > 64 || strings.ContainsFunc(id, invisible) {
-			id = uuid.NewString()
+			id = s.ids.next()
 		}
 		w.Header().Set(requestIDHeader, id)
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id)))
 	})
+}
+
+// requestIDs are ids that nobody else makes: of a server one after the other.
+type requestIDs struct {
+	prefix string
+	last   atomic.Uint64
+}
+
+func newRequestIDs() *requestIDs { return &requestIDs{prefix: rand.Text()[:10] + "-"} }
+
+func (n *requestIDs) next() string {
+	return n.prefix + strconv.FormatUint(n.last.Add(1), 10)
 }
 
 func invisible(c rune) bool { return c <= ' ' || c > '~' }
@@ -59,7 +73,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 }
 
 func (s *Server) logRequest(r *http.Request, code, bytes int, took time.Duration) {
-	level := logLevel(r.URL.Path)
+	level := logLevel(r, code)
 	if !s.opts.Log.Enabled(r.Context(), level) {
 		return // A poll should not pay for a line that nobody reads.
 	}
@@ -77,12 +91,17 @@ func routeOf(r *http.Request) string {
 	return "none"
 }
 
-// logLevel keeps what machines ask every few seconds out of the log.
-func logLevel(path string) slog.Level {
-	for _, prefix := range []string{"/v1/", "/v3/", "/healthz", "/livez", "/readyz", "/metrics"} {
-		if strings.HasPrefix(path, prefix) {
+// logLevel keeps out of the log what machines ask every few seconds, and what
+// people read. What changes something is there, and what fails: polls have a
+// line of their own for that.
+func logLevel(r *http.Request, code int) slog.Level {
+	for _, prefix := range []string{"/v1/", "/v3/", "/healthz", "/readyz", "/metrics"} {
+		if strings.HasPrefix(r.URL.Path, prefix) {
 			return slog.LevelDebug
 		}
+	}
+	if code < 400 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		return slog.LevelDebug
 	}
 	return slog.LevelInfo
 }

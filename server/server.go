@@ -113,6 +113,7 @@ func (o *Options) setDefaults() {
 type Server struct {
 	opts    Options
 	metrics *metrics
+	ids     *requestIDs
 	router  chi.Router
 	watches chan struct{} // a slot for each running watch
 
@@ -128,6 +129,7 @@ func New(opts Options) *Server {
 	s := &Server{
 		opts:    opts,
 		metrics: newMetrics(opts.Registry),
+		ids:     newRequestIDs(),
 		watches: make(chan struct{}, opts.MaxWatches),
 
 		admission: newAdmission(opts.WriteMemory),
