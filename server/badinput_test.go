@@ -6,12 +6,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server"
 )
 
@@ -93,7 +95,7 @@ func TestHugeBody(t *testing.T) {
 	const size = 5 << 20
 	t.Run("announced", func(t *testing.T) {
 		st := w.want(http.StatusRequestEntityTooLarge, "POST", rulesPath, strings.Repeat("#", size), asYAML).status(t)
-		if !strings.Contains(st.Message, "1048576") {
+		if !strings.Contains(st.Message, strconv.Itoa(schema.MaxTextBytes)) {
 			t.Errorf("the limit is not named: %s", st.Message)
 		}
 	})

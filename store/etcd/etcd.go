@@ -41,6 +41,7 @@ type Store struct {
 	client *clientv3.Client
 	keys   layout
 	log    *slog.Logger
+	turns  turns
 }
 
 var (

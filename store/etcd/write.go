@@ -21,6 +21,11 @@ func (s *Store) Update(ctx context.Context, obj *schema.Object) (*schema.Object,
 
 // UpdateFunc implements store.Interface.
 func (s *Store) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
+	done, err := s.turns.take(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Key: key, Change: change}}))
 }
 
