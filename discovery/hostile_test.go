@@ -1,0 +1,188 @@
+package discovery_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/internal/selfsigned"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// TestEnvoyTakesWhatIsPublished: whatever is stored, also past validation,
+// everything that is published is taken by a real Envoy.
+func TestEnvoyTakesWhatIsPublished(t *testing.T) {
+	program := outside.Tool(t, "envoy")
+	dir := t.TempDir()
+	selfsigned.Write(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	rapid.Check(t, func(rt *rapid.T) {
+		objs := meshgen.Objects(rt)
+		for i, o := range objs {
+			objs[i] = corrupted(rt, o)
+		}
+		settings := mesh.DefaultSettings()
+		settings.ProxyHTTPPort = 15002
+		s := discovery.New(discovery.Options{Source: newObjects(objs...), Settings: settings})
+		once, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.Run(once); err != context.Canceled {
+			rt.Fatal(err)
+		}
+		node := rapid.SampledFrom(meshgen.Nodes).Draw(rt, "node")
+		text, ok := asBootstrap(t, s, node)
+		if !ok {
+			return // Nothing at all is published: the node keeps what it has.
+		}
+		file := filepath.Join(dir, "envoy.json")
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), program, "--mode", "validate", "-c", file, "-l", "error")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			for _, o := range objs {
+				rt.Logf("%s %s: %s", o.Kind.Kind, o.Meta.Name, o.SpecJSON())
+			}
+			rt.Fatalf("%v: Envoy refuses what is published: %.2000s", err, out)
+		}
+	})
+}
+
+// What stands in place of good values.
+var (
+	hostileTexts = []string{
+		"", "a\x00b", "a\nb", "é", "%", "%FOO%", "*", "*a*", "a*b", "*.*", "UPPER.example", strings.Repeat("a", 300), " ", "host", ":path",
+		`\p{Letter}`, `\x{10FFFF}`, `(`, strings.Repeat("[a-z]{1,1000}", 20), "9223372036s", "2562047h", "-1s", "1ns", "99999h", "::1", "0:0::1", "1.2.3.4/33", "1.2.3", "/a?b", "a/b",
+	}
+	hostileKeys    = []string{"host", "Host", ":authority", ":path", "", "a b", "é", "x\x00", "X"}
+	hostileNumbers = []any{0, -1, 1, 65536, 2147483647, 4294967295, 0.001, 101, 1000}
+)
+
+// corrupted is the object with some values that nobody should write. It may not
+// decode, which is no fault.
+func corrupted(rt *rapid.T, o *schema.Object) *schema.Object {
+	var good any
+	if err := json.Unmarshal(o.SpecJSON(), &good); err != nil {
+		rt.Fatal(err)
+	}
+	spec, err := json.Marshal(corrupt(rt, good))
+	if err != nil {
+		rt.Fatal(err)
+	}
+	out, err := schema.New(o.Kind, o.Meta, spec)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return out
+}
+
+func corrupt(rt *rapid.T, value any) any {
+	hit := rapid.IntRange(0, 19).Draw(rt, "hit") == 0
+	switch v := value.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			out[key] = corrupt(rt, v[key])
+			if _, text := v[key].(string); text && hit {
+				out[rapid.SampledFrom(hostileKeys).Draw(rt, "key")] = out[key]
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, entry := range v {
+			out = append(out, corrupt(rt, entry))
+		}
+		if hit && len(out) > 0 {
+			out = append(out, out[0])
+		}
+		return out
+	case string:
+		if hit {
+			return rapid.SampledFrom(hostileTexts).Draw(rt, "text")
+		}
+	case float64:
+		if hit {
+			return rapid.SampledFrom(hostileNumbers).Draw(rt, "number")
+		}
+	}
+	return value
+}
+
+// certificateFile is where a resource names a file of TLS.
+var certificateFile = regexp.MustCompile(`("(certificate_chain|trusted_ca|private_key)":\s*\{"filename":\s*)"[^"]*"`)
+
+// asBootstrap is what a proxy is told, as if it had been there from the start,
+// with the test's own certificate. Each route table is in a listener of its own.
+func asBootstrap(t *testing.T, s *discovery.Server, node string) ([]byte, bool) {
+	t.Helper()
+	type object = map[string]any
+	read := func(typeURL string, names ...string) []any {
+		a, err := s.V3(typeURL, node, "", names)
+		if err != nil {
+			return nil
+		}
+		var answer struct{ Resources []any }
+		if err := json.Unmarshal(a.Body, &answer); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range answer.Resources {
+			delete(r.(object), "@type")
+		}
+		return answer.Resources
+	}
+	options := envoy.DefaultBootstrap()
+	options.NodeID, options.Server = node, "http://127.0.0.1:8080"
+	text, err := envoy.Bootstrap(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bootstrap := object{}
+	if err := yaml.Unmarshal(text, &bootstrap); err != nil {
+		t.Fatal(err)
+	}
+	delete(bootstrap, "dynamic_resources")
+	clusters, listeners := read(discovery.ClusterType), read(discovery.ListenerType)
+	for i, table := range read(discovery.RouteType) {
+		listeners = append(listeners, object{
+			"name":    fmt.Sprintf("table-%d", i),
+			"address": object{"socket_address": object{"address": "127.0.0.1", "port_value": 20000 + i}},
+			"filter_chains": []any{object{"filters": []any{object{"name": "http", "typed_config": object{
+				"@type":        "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+				"stat_prefix":  "http",
+				"route_config": table,
+				"http_filters": []any{object{"name": "router", "typed_config": object{"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"}}},
+			}}}}},
+		})
+	}
+	static := bootstrap["static_resources"].(object)
+	static["clusters"] = append(static["clusters"].([]any), clusters...)
+	static["listeners"] = listeners
+	if text, err = json.Marshal(bootstrap); err != nil {
+		t.Fatal(err)
+	}
+	return certificateFile.ReplaceAllFunc(text, func(found []byte) []byte {
+		parts := certificateFile.FindSubmatch(found)
+		file := `"tls.crt"`
+		if string(parts[2]) == "private_key" {
+			file = `"tls.key"`
+		}
+		return slices.Concat(parts[1], []byte(file))
+	}), len(clusters)+len(listeners) > 0
+}
