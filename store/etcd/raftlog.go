@@ -12,9 +12,10 @@ import (
 // The bounds of the raft log of a cluster of one, which nobody has to catch up
 // with. In memory etcd cuts it every hundred entries, down to raftKept; on disk
 // every raftSnapshot entries. At a start, all since the last cut is read into
-// memory.
+// memory. What that costs small writes is lost in the noise of the disk
+// (docs/decisions/008-embedded-store.md).
 const (
-	raftSnapshot = 200
+	raftSnapshot = 100
 	raftKept     = 10
 	// logFiles of 64 MiB may lie on disk even if they are not needed.
 	logFiles = 2
