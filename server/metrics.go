@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +16,19 @@ type metrics struct {
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 	watchers prometheus.Gauge
+
+	series sync.Map // requestLabels to *requestSeries: looking them up by their texts takes longer
+}
+
+// requestLabels have few values each.
+type requestLabels struct {
+	method, route string
+	code          int
+}
+
+type requestSeries struct {
+	count prometheus.Counter
+	took  prometheus.Observer
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -42,8 +56,17 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 }
 
 func (m *metrics) request(method, route string, code int, took time.Duration) {
-	m.requests.WithLabelValues(knownMethod(method), route, strconv.Itoa(code)).Inc()
-	m.duration.WithLabelValues(knownMethod(method), route).Observe(took.Seconds())
+	labels := requestLabels{knownMethod(method), route, code}
+	found, ok := m.series.Load(labels)
+	if !ok {
+		found, _ = m.series.LoadOrStore(labels, &requestSeries{
+			m.requests.WithLabelValues(labels.method, route, strconv.Itoa(code)),
+			m.duration.WithLabelValues(labels.method, route),
+		})
+	}
+	series := found.(*requestSeries)
+	series.count.Inc()
+	series.took.Observe(took.Seconds())
 }
 
 // knownMethod keeps clients from making up label values.
