@@ -108,11 +108,13 @@ func (a answers) complains(before answers, field string) bool {
 }
 
 func effect(t *testing.T, examples []example, field string, values []any) string {
-	tried, problem, inV3, inV1 := false, false, false, false
+	const enough = 3 // Examples in which no value at all is honoured.
+	tried, problem, inV3, inV1, hopeless := false, false, false, false, 0
 	for _, e := range examples {
+		complaints, clean := 0, 0
 		for _, v := range values {
 			if inV3 && inV1 {
-				break
+				return "v3, v1"
 			}
 			changed := told(t, e.kind, with(e.spec, path(field), v))
 			if changed.v3 == "" {
@@ -120,11 +122,19 @@ func effect(t *testing.T, examples []example, field string, values []any) string
 			}
 			tried = true
 			if changed.complains(e.told, "spec."+strings.NewReplacer("[]", "[0]", "<name>", "x").Replace(field)) {
-				problem = true
+				complaints++
 				continue
 			}
+			clean++
 			inV3 = inV3 || changed.v3 != e.told.v3
 			inV1 = inV1 || changed.v1 != e.told.v1
+		}
+		problem = problem || complaints > 0
+		if complaints > 0 && clean == 0 {
+			hopeless++
+		}
+		if hopeless == enough {
+			break
 		}
 	}
 	switch {
@@ -134,8 +144,6 @@ func effect(t *testing.T, examples []example, field string, values []any) string
 		return "v3"
 	case inV1:
 		return "v1"
-	}
-	switch {
 	case !tried:
 		return "refused"
 	case problem:
