@@ -59,7 +59,8 @@ type Options struct {
 	// Registry collects the server's metrics and is what /metrics shows; nil
 	// makes an own one.
 	Registry *prometheus.Registry
-	// Log takes one line per request; nil drops them.
+	// Log takes one line for each request that changes something or fails, and
+	// at level debug for all others; nil drops them.
 	Log *slog.Logger
 	// Version is answered at /version.
 	Version version.Info
