@@ -48,11 +48,25 @@ func headerOperations(o *networking.Headers_HeaderOperations) ir.HeaderOperation
 	}
 }
 
-func virtualRetry(r *networking.HTTPRetry) *ir.Retry {
-	if r.GetAttempts() <= 0 {
+// What Istio retries, and how often, when nothing is said. A request that the
+// service may have acted on is not repeated.
+const (
+	defaultRetryOn = "connect-failure,refused-stream,unavailable,cancelled,retriable-status-codes"
+	defaultRetries = 2
+)
+
+func (p *plan) virtualRetry(r *networking.HTTPRetry) *ir.Retry {
+	out := &ir.Retry{Attempts: int(r.GetAttempts()), PerTryTimeout: r.GetPerTryTimeout().AsDuration()}
+	if !p.pilot().VirtualServiceDefaults {
+		out.On = defaultRetryOn
+		if r == nil {
+			out.Attempts = defaultRetries
+		}
+	}
+	if out.Attempts <= 0 {
 		return nil
 	}
-	return &ir.Retry{Attempts: int(r.GetAttempts()), PerTryTimeout: r.GetPerTryTimeout().AsDuration()}
+	return out
 }
 
 // virtualFault cuts percentages to whole numbers.

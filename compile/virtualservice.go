@@ -117,7 +117,7 @@ func (p *plan) readForwarding(ref diag.Ref, r *httpRoute) {
 	entry := r.spec
 	r.route.Rewrite = virtualRewrite(entry.GetRewrite())
 	setHost(&r.route, hostOf(entry.GetHeaders().GetRequest()))
-	r.route.Retry = virtualRetry(entry.GetRetries())
+	r.route.Retry = p.virtualRetry(entry.GetRetries())
 	r.route.Fault = p.virtualFault(ref, r.field+".fault", entry.GetFault())
 	r.route.CORS = virtualCORS(entry.GetCorsPolicy())
 	var weights []int32

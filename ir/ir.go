@@ -267,8 +267,11 @@ type Rewrite struct {
 // first group.
 type RegexRewrite struct{ Match, Substitution string }
 
-// Retry repeats failed requests (5xx, connection failure, refused stream).
+// Retry repeats failed requests.
 type Retry struct {
+	// On are Envoy's conditions, joined by commas; "" is 5xx, a connection
+	// failure and a refused stream.
+	On            string
 	Attempts      int
 	PerTryTimeout time.Duration
 }

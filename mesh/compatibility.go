@@ -39,6 +39,9 @@ type V1Compatibility struct {
 	// namespace hold for every host and caller, the first by namespace and
 	// name, and looks at no exportTo.
 	AnyNamespaceRules bool
+	// VirtualServiceDefaults has routes of a VirtualService without retries try
+	// once, and those with retries try again after every 5xx.
+	VirtualServiceDefaults bool
 	// DestinationRuleDefaults fills in limits that a DestinationRule does not
 	// name.
 	DestinationRuleDefaults bool

@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"cmp"
+
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
@@ -127,7 +129,7 @@ func (out *Route) forward(r *ir.Route) {
 	}
 	if r.Retry != nil {
 		out.RetryPolicy = &RetryPolicy{
-			RetryOn:         envoy.RetryOn,
+			RetryOn:         cmp.Or(r.Retry.On, envoy.RetryOn),
 			NumRetries:      r.Retry.Attempts,
 			PerTryTimeoutMS: millis(r.Retry.PerTryTimeout),
 		}

@@ -1,6 +1,7 @@
 package v3
 
 import (
+	"cmp"
 	"net/http"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -124,7 +125,7 @@ func forward(r *ir.Route) *routev3.RouteAction {
 	}
 	if r.Retry != nil {
 		out.RetryPolicy = &routev3.RetryPolicy{
-			RetryOn:       envoy.RetryOn,
+			RetryOn:       cmp.Or(r.Retry.On, envoy.RetryOn),
 			NumRetries:    positive(r.Retry.Attempts),
 			PerTryTimeout: positiveDuration(r.Retry.PerTryTimeout),
 		}
