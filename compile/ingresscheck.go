@@ -5,15 +5,11 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
-	"github.com/pilot-api/pilot-api/schema"
 )
 
 // checkIngress reports what the rules of the service lose at an ingress, where
 // there are no own instances.
-func (p *plan) checkIngress(rule *ingressRule, spec *schema.IngressRule) {
-	if spec.Match != nil && spec.Match.Source != nil {
-		p.notHonoured(rule.ref, "spec.match.source", "requests from anywhere are taken: an ingress does not know its callers")
-	}
+func (p *plan) checkIngress(rule *ingressRule) {
 	visible := visibleAtEdge(p.home(rule.service.Namespace).routesTo(rule.service, rule.port))
 	covered := len(visible) < 2
 	for _, planned := range visible {

@@ -60,7 +60,7 @@ func (p *plan) planIngressRules() {
 		rule.closed = !asked || !there
 		p.ingress = append(p.ingress, rule)
 		if !rule.closed {
-			p.checkIngress(rule, spec)
+			p.checkIngress(rule)
 		}
 	})
 	p.checkSecrets()
@@ -94,10 +94,16 @@ func (p *plan) ingressPort(rule *ingressRule, spec *schema.IngressRule) bool {
 
 // ingressMatch tells whether the rule asks for no more than an ingress looks at.
 func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
-	if m == nil || m.Request == nil {
+	if m == nil {
 		return true
 	}
-	whole := true
+	whole := m.Source == nil && m.TCP == nil && m.UDP == nil
+	if !whole {
+		p.notHonoured(rule.ref, "spec.match", "requests that fit the rest are answered with 503: an ingress knows no callers, and looks at no addresses; use request")
+	}
+	if m.Request == nil {
+		return whole
+	}
 	for _, name := range slices.Sorted(maps.Keys(m.Request.Headers)) {
 		switch how := m.Request.Headers[name]; {
 		case name == "authority" && how.Exact != nil:

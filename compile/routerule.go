@@ -67,7 +67,7 @@ func (p *plan) addRouteRule(o *schema.Object, spec *schema.RouteRule, order int)
 	rule.match = match
 	p.reportRegexes(rule, bad)
 	weighs, redirects := p.weighs(rule), p.redirects(rule)
-	rule.closed = len(bad) > 0 || !weighs || !redirects
+	rule.closed = len(bad) > 0 || !spec.Match.Followed() || !weighs || !redirects
 	if p.checkService(rule.ref, "spec.destination", rule.host, "so the rule has no effect") {
 		p.rules[rule.host] = append(p.rules[rule.host], rule)
 	}

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
 	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -42,19 +41,36 @@ func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 // expressible is the match without the conditions that no Envoy can ask; m
 // itself when it can ask all of them.
 func expressible(m *networking.HTTPMatchRequest) *networking.HTTPMatchRequest {
-	out := proto.CloneOf(m)
-	maps.DeleteFunc(out.GetHeaders(), func(name string, c *networking.StringMatch) bool { return schema.IsClaim(name) || badExpression(c) })
-	maps.DeleteFunc(out.GetWithoutHeaders(), func(name string, c *networking.StringMatch) bool {
-		return schema.IsClaim(name) || badExpression(c) || schema.FitsEmpty(c)
-	})
-	maps.DeleteFunc(out.GetQueryParams(), func(_ string, c *networking.StringMatch) bool { return badExpression(c) })
-	for _, part := range []**networking.StringMatch{&out.Uri, &out.Scheme, &out.Method, &out.Authority} {
-		if badExpression(*part) {
-			*part = nil
-		}
+	out := &networking.HTTPMatchRequest{
+		Uri: askable(m.GetUri()), Scheme: askable(m.GetScheme()), Method: askable(m.GetMethod()), Authority: askable(m.GetAuthority()),
+		IgnoreUriCase: m.GetIgnoreUriCase(),
 	}
-	if proto.Equal(out, m) {
+	out.Headers = askableOf(m.GetHeaders(), func(name string, _ *networking.StringMatch) bool { return !schema.IsClaim(name) })
+	out.WithoutHeaders = askableOf(m.GetWithoutHeaders(), func(name string, c *networking.StringMatch) bool {
+		return !schema.IsClaim(name) && !schema.FitsEmpty(c)
+	})
+	out.QueryParams = askableOf(m.GetQueryParams(), func(string, *networking.StringMatch) bool { return true })
+	if out.Uri == m.Uri && out.Scheme == m.Scheme && out.Method == m.Method && out.Authority == m.Authority &&
+		len(out.Headers) == len(m.Headers) && len(out.WithoutHeaders) == len(m.WithoutHeaders) && len(out.QueryParams) == len(m.QueryParams) {
 		return m
+	}
+	return out
+}
+
+// askable is nil for a condition with an expression that no Envoy reads.
+func askable(m *networking.StringMatch) *networking.StringMatch {
+	if badExpression(m) {
+		return nil
+	}
+	return m
+}
+
+func askableOf(all map[string]*networking.StringMatch, can func(string, *networking.StringMatch) bool) map[string]*networking.StringMatch {
+	out := map[string]*networking.StringMatch{}
+	for name, m := range all {
+		if can(name, m) && !badExpression(m) {
+			out[name] = m
+		}
 	}
 	return out
 }

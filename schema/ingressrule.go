@@ -58,19 +58,19 @@ func checkIngressRule(i *IngressRule) diag.List {
 	case i.DestinationPort != nil && i.DestinationPortName != nil:
 		p.forbidden("spec.destinationPortName", "cannot stand beside destinationPort: give one of the two")
 	case i.DestinationPort == nil && i.DestinationPortName == nil:
-		p.warn("spec", "names no port of the service, so the rule has no effect; set destinationPort or destinationPortName")
+		p.warn("spec", "names no port of the service, so the rule answers 503; set destinationPort or destinationPortName")
 	}
 	p.ingressMatch("spec.match", i.Match)
 	return p.list
 }
 
-// A match that cannot be followed never refused an IngressRule; the rule was
-// skipped later. So these are warnings.
+// A match that cannot be followed never refused an IngressRule. So these are
+// warnings.
 func (p *problems) ingressMatch(field string, m *MatchCondition) {
 	if m == nil {
 		return
 	}
-	const skipped = "cannot be followed at the ingress, so the whole rule is skipped; only an exact authority and an exact or prefix uri can"
+	const skipped = "cannot be followed at the ingress, so requests that fit the rest are answered with 503; only an exact authority and an exact or prefix uri can"
 	for name, set := range map[string]bool{".source": m.Source != nil, ".tcp": m.TCP != nil, ".udp": m.UDP != nil} {
 		if set {
 			p.warn(field+name, skipped)

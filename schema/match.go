@@ -9,7 +9,7 @@ import (
 // MatchCondition says which requests a rule is for. An empty one means all.
 type MatchCondition struct {
 	Source *IstioService `json:"source"`
-	// TCP is checked and has no effect.
+	// TCP cannot be asked of a request: the rule answers 503.
 	TCP *L4MatchAttributes `json:"tcp"`
 	// UDP is refused by validation.
 	UDP     *L4MatchAttributes `json:"udp"`

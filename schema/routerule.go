@@ -121,6 +121,7 @@ func init() {
 		},
 		newSpec: decodeJSON[RouteRule],
 		check:   checkAs(checkRouteRule),
+		limits:  checkAs(routeRuleLimits),
 	})
 }
 

@@ -12,6 +12,9 @@ import (
 // cannot read would make it refuse the whole table. The problems say what it
 // cannot ask.
 func speakableMatch(r *ir.Route) (ir.Match, diag.List) {
+	if speaks(r.Match) {
+		return r.Match, nil
+	}
 	m := r.Match
 	var problems diag.List
 	readable := func(re string) bool {
@@ -39,6 +42,21 @@ func speakableMatch(r *ir.Route) (ir.Match, diag.List) {
 		}
 	}
 	return m, problems
+}
+
+// speaks tells whether v1 can ask the whole match.
+func speaks(m ir.Match) bool {
+	for _, h := range m.Headers {
+		if h.Not || foreign(h.Regex) != "" {
+			return false
+		}
+	}
+	for _, q := range m.Query {
+		if foreign(q.Regex) != "" {
+			return false
+		}
+	}
+	return foreign(m.Regex) == ""
 }
 
 // literalPrefix is what all texts that the expression takes begin with.
