@@ -21,7 +21,7 @@ type multiKindWatch struct {
 	seen    []int64 // by stream
 	pending pendingEvents
 
-	store.Ending
+	store.TerminalError
 }
 
 // part is what one stream brings: a batch or its end.

@@ -30,7 +30,7 @@ type stream struct {
 	catchingUp, again bool
 	hangUp            context.CancelCauseFunc
 
-	store.Ending
+	store.TerminalError
 }
 
 // errProgress is the cause of hanging up to ask for progress.

@@ -53,7 +53,7 @@ func (p *plan) bindHosts() {
 	p.checkGatewayPorts()
 }
 
-// serves tells whether a match's list of gateways has one of the host's.
+// serves reports whether a match's list of gateways has one of the host's.
 func (b *boundHost) serves(gateways []string) bool {
 	return slices.ContainsFunc(b.gateways, func(name string) bool { return b.vs.serves(gateways, name) })
 }

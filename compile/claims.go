@@ -85,7 +85,7 @@ func (c claims[T]) seen(d *domainPlan) func(*T) bool {
 	}
 }
 
-// differs tells whether callers of different namespaces may have different
+// differs reports whether callers of different namespaces may have different
 // rules for a host.
 func (c claims[T]) differs(p *plan, host string) bool {
 	if p.pilot().AnyNamespaceRules {

@@ -48,7 +48,7 @@ func (p *plan) unlessByCaller(name, namespace string) string {
 	return completed(name, p.homeOf(namespace))
 }
 
-// meansByCaller tells whether a destination, or the rule for it that has its
+// meansByCaller reports whether a destination, or the rule for it that has its
 // subsets, may be another one for another domain, or there for some only.
 func (p *plan) meansByCaller(host string) bool {
 	if isShort(host) || p.settingsOf.differs(p, host) {

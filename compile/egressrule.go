@@ -44,7 +44,7 @@ type egressClaim struct {
 	ref      diag.Ref
 }
 
-// claimPorts tells whether the rule agrees with all before it about what its
+// claimPorts reports whether the rule agrees with all before it about what its
 // ports carry. As in Pilot, one that does not still has its first ports count.
 func (p *plan) claimPorts(ref diag.Ref, ports []schema.EgressPort, protocols map[int]egressClaim) bool {
 	for i, port := range ports {

@@ -101,7 +101,7 @@ func (p *plan) claimGatewayPorts() {
 	}
 }
 
-// weaker tells whether a lets in what b does not: plain text, or clients that
+// weaker reports whether a lets in what b does not: plain text, or clients that
 // b's authorities have not vouched for.
 func weaker(a, b *ir.ServerTLS) bool {
 	return b != nil && (a == nil || b.CAFile != "" && a.CAFile != b.CAFile)

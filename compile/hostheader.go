@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// isHost tells whether a header is the host that a request is for, which no
+// isHost reports whether a header is the host that a request is for, which no
 // Envoy changes as it does headers: it refuses a table that asks for it.
 func isHost(header string) bool {
 	return strings.EqualFold(header, "host") || strings.EqualFold(header, ":authority")

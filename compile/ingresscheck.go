@@ -22,7 +22,7 @@ func (p *plan) checkIngress(rule *ingressRule) {
 	}
 }
 
-// within tells whether a match takes every request of the rule.
+// within reports whether a match takes every request of the rule.
 func (r *ingressRule) within(m ir.Match) bool {
 	whole := ir.Match{Path: r.path, Prefix: r.prefix}
 	return len(m.Headers) == 0 && len(m.Query) == 0 && m.Regex == "" && m.Path == whole.Path && (m.Path != "" || m.Prefix == whole.Prefix)

@@ -92,7 +92,7 @@ func (p *plan) ingressPort(rule *ingressRule, spec *schema.IngressRule) bool {
 	return true
 }
 
-// ingressMatch tells whether the rule asks for no more than an ingress looks at.
+// ingressMatch reports whether the rule asks for no more than an ingress looks at.
 func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
 	if m == nil {
 		return true

@@ -69,7 +69,7 @@ func readWorld(t *testing.T, file, registry string) world {
 	}
 }
 
-// needs tells whether the result is another one without objects of the kind.
+// needs reports whether the result is another one without objects of the kind.
 func (w world) needs(kind *schema.Kind) bool {
 	others := slices.DeleteFunc(slices.Clone(w.objects), func(o *schema.Object) bool { return o.Kind == kind })
 	config, problems := w.compile(w.objects)

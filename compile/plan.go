@@ -119,7 +119,7 @@ func (p *plan) service(host string) *mesh.Service {
 	return p.byEgress[host]
 }
 
-// routesHTTP tells whether requests to the port are routed one by one. TLS to
+// routesHTTP reports whether requests to the port are routed one by one. TLS to
 // a host outside may start at the proxy, which then takes plain HTTP.
 func (p *plan) routesHTTP(svc *mesh.Service, port *mesh.Port) bool {
 	if port.Protocol != mesh.HTTPS {

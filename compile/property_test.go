@@ -148,7 +148,7 @@ func TestBadRuleCloses(t *testing.T) {
 	}
 }
 
-// closedBy tells whether the rule closes service a, and does no more.
+// closedBy reports whether the rule closes service a, and does no more.
 func closedBy(host *ir.VirtualHost, rule string) bool {
 	closed := 0
 	for _, r := range host.Routes {

@@ -38,7 +38,7 @@ func (p *plan) source(ref *schema.IstioService, namespace string) *source {
 	return &source{host: p.hostname(ref, namespace), labels: ref.Labels}
 }
 
-// fits tells whether one of the instances is such a caller. No source fits
+// fits reports whether one of the instances is such a caller. No source fits
 // any, even a proxy without instances.
 func (s *source) fits(own []*mesh.Instance) bool {
 	if s == nil {

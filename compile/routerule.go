@@ -83,7 +83,7 @@ func (p *plan) reportRegexes(rule *routeRule, bad []badRegex) {
 	}
 }
 
-// weighs tells whether the weights make up a whole. Validation sees to that;
+// weighs reports whether the weights make up a whole. Validation sees to that;
 // this is for rules that were stored past it, as Envoy refuses the whole table.
 func (p *plan) weighs(rule *routeRule) bool {
 	sum, negative := int32(0), false
@@ -102,7 +102,7 @@ func (p *plan) weighs(rule *routeRule) bool {
 	return false
 }
 
-// redirects tells whether a redirect leads somewhere.
+// redirects reports whether a redirect leads somewhere.
 func (p *plan) redirects(rule *routeRule) bool {
 	r := rule.spec.Redirect
 	if r == nil || r.Authority != "" || r.URI != "" {

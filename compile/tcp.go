@@ -103,7 +103,7 @@ func (c *compiler) tcpAddress(svc *mesh.Service) (ip string, destinations []stri
 	return addr.String(), []string{block}
 }
 
-// anyAddressTaken tells whether HTTP or the proxy itself has the port.
+// anyAddressTaken reports whether HTTP or the proxy itself has the port.
 func (c *compiler) anyAddressTaken(svc *mesh.Service, port *mesh.Port) bool {
 	if c.view.Role == mesh.Router {
 		return false
@@ -120,7 +120,7 @@ func (c *compiler) anyAddressTaken(svc *mesh.Service, port *mesh.Port) bool {
 	return true
 }
 
-// mayJoinTCP tells whether a listener has room for a further service.
+// mayJoinTCP reports whether a listener has room for a further service.
 func (c *compiler) mayJoinTCP(l *ir.Listener, destinations []string, svc *mesh.Service, port *mesh.Port) bool {
 	taken := slices.IndexFunc(l.TCP.Routes, func(r ir.TCPRoute) bool {
 		return slices.Equal(r.Destinations, destinations)

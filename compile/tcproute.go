@@ -75,7 +75,7 @@ func (d *domainPlan) tlsRoutes(vs *virtualService, svc *mesh.Service, port *mesh
 	return out
 }
 
-// staysAt tells whether the one destination is where connections go without a
+// staysAt reports whether the one destination is where connections go without a
 // route.
 func (d *domainPlan) staysAt(vs *virtualService, route []*networking.RouteDestination, svc *mesh.Service, port *mesh.Port) bool {
 	if len(route) != 1 {

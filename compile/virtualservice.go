@@ -136,7 +136,7 @@ func (p *plan) readForwarding(ref diag.Ref, r *httpRoute) {
 	}
 }
 
-// serves tells whether a list of gateways is for this one; none is the mesh.
+// serves reports whether a list of gateways is for this one; none is the mesh.
 // A name without a namespace is one of the VirtualService's own.
 func (vs *virtualService) serves(gateways []string, gateway string) bool {
 	if len(gateways) == 0 {

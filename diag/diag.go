@@ -54,7 +54,7 @@ func (p Position) String() string {
 	}
 }
 
-// Severity tells whether a problem stops an object from being stored.
+// Severity reports whether a problem stops an object from being stored.
 type Severity string
 
 const (

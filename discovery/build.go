@@ -73,7 +73,7 @@ func (g *generation) move(old *place) {
 	g.setPlace(&place{client: old.client, view: v, slot: slot})
 }
 
-// emptied tells whether a view lost all it had of a type although the mesh
+// emptied reports whether a view lost all it had of a type although the mesh
 // still has services to make it from. Envoy would drop everything at once, and
 // what looks like that is far more often our mistake than anybody's wish. An
 // ingress is different: it has what its rules say, and those may all go.

@@ -76,7 +76,7 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Ready tells whether a first complete snapshot has been published.
+// Ready reports whether a first complete snapshot has been published.
 func (s *Server) Ready() bool { return s.current.Load() != nil }
 
 // published is the current generation; the error tells why there is none yet.

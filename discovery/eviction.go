@@ -70,7 +70,7 @@ func (g *generation) evictPlaceLocked() {
 	delete(g.places, victim.node)
 }
 
-// before tells whether one goes before another.
+// before reports whether one goes before another.
 func before(stranger bool, seen int64, otherStranger bool, otherSeen int64) bool {
 	if stranger != otherStranger {
 		return stranger

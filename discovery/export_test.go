@@ -1,6 +1,6 @@
 package discovery
 
-// Knows tells whether a proxy is remembered.
+// Knows reports whether a proxy is remembered.
 func (s *Server) Knows(node string) bool {
 	g := s.current.Load()
 	g.mu.RLock()

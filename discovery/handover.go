@@ -184,7 +184,7 @@ func (h *handover) note(name string, next subscription, answered string) {
 	h.judge()
 }
 
-// tables tells whether the view has such a route table, or listeners.
+// tables reports whether the view has such a route table, or listeners.
 func (v *view) tables(name string) bool {
 	return name == ListenerType || slices.ContainsFunc(v.config.RouteTables, func(t *ir.RouteTable) bool { return t.Name == name })
 }
@@ -251,7 +251,7 @@ func (h *handover) drop() {
 	h.held = slices.Delete(h.held, oldest, oldest+1)
 }
 
-// needs tells whether a table of the proxy is at the view, as far as is known.
+// needs reports whether a table of the proxy is at the view, as far as is known.
 func (h *handover) needs(v *view) bool {
 	for _, s := range h.routed {
 		if s.at(v) {
@@ -261,7 +261,7 @@ func (h *handover) needs(v *view) bool {
 	return false
 }
 
-// open tells whether routes may name the target's clusters.
+// open reports whether routes may name the target's clusters.
 func (h *handover) open(target *view, now time.Time) bool {
 	switch {
 	case len(h.held) == 1 && h.arrival.IsZero(), now.Sub(h.since) >= h.openBy(target):
@@ -291,7 +291,7 @@ func (h *handover) release(target *view, now time.Time) {
 	h.held = slices.DeleteFunc(h.held, func(v *view) bool { return v != target && !h.needs(v) })
 }
 
-// clustersBetween tells whether next has clusters that before has not, and the
+// clustersBetween reports whether next has clusters that before has not, and the
 // reverse. Both are sorted by name.
 func clustersBetween(before, next *ir.Config) (added, removed bool) {
 	return len(withdrawn(next, before)) > 0, len(withdrawn(before, next)) > 0

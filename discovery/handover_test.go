@@ -159,7 +159,7 @@ func TestClustersStayUntilRoutesAreAccepted(t *testing.T) {
 	})
 }
 
-// refuses tells whether the proxy is among the problems.
+// refuses reports whether the proxy is among the problems.
 func refuses(p poller) bool {
 	return slices.ContainsFunc(p.s.Report().Problems, func(problem diag.Problem) bool {
 		return strings.Contains(problem.Message, nodeA) && strings.Contains(problem.Message, "refuses")

@@ -42,12 +42,12 @@ func (s *subscription) replace(target, next *view) {
 	}
 }
 
-// at tells whether the proxy may route by the view.
+// at reports whether the proxy may route by the view.
 func (s *subscription) at(v *view) bool {
 	return s.has == v || s.told == v || s.has == nil && s.version != ""
 }
 
-// silent tells whether the proxy has stopped to poll: the listener is gone that
+// silent reports whether the proxy has stopped to poll: the listener is gone that
 // took its routes from here. It still polls clusters, or nothing is known.
 func (s *subscription) silent(now time.Time, patience time.Duration) bool {
 	return s.missed > 2 && now.Sub(s.polled) > patience
@@ -76,7 +76,7 @@ func (p *passing) note(has, told string) {
 	p.has, p.told, p.times = has, told, p.times+1
 }
 
-// refused tells whether the proxy keeps another version than it is answered.
+// refused reports whether the proxy keeps another version than it is answered.
 func (p *passing) refused() bool { return p.times > passedOver }
 
 // judge is for those who count proxies and do not want to wait for any.

@@ -46,7 +46,7 @@ func (v *verdict) pass(objs []*schema.Object, revision int64, published *generat
 	}
 }
 
-// reached tells whether there is a verdict on a snapshot as new as that; later
+// reached reports whether there is a verdict on a snapshot as new as that; later
 // is closed by the next one.
 func (v *verdict) reached(revision int64) (later <-chan struct{}, ok bool) {
 	v.mu.Lock()
@@ -57,7 +57,7 @@ func (v *verdict) reached(revision int64) (later <-chan struct{}, ok bool) {
 	return v.passed, v.published != nil && v.revision >= revision
 }
 
-// holdsFor tells whether these are the very objects of the verdict.
+// holdsFor reports whether these are the very objects of the verdict.
 func (v *verdict) holdsFor(objs []*schema.Object) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -87,13 +87,13 @@ func selfContained(t *testing.T, cfg *ir.Config) *ir.Config {
 	return &out
 }
 
-// askable tells whether the request can be written as it is.
+// askable reports whether the request can be written as it is.
 func askable(r evaluator.Request) bool {
 	return slices.Contains([]string{http.MethodGet, http.MethodPost}, r.Method) &&
 		strings.HasPrefix(r.Path, "/") && r.Host != "" && !strings.Contains(r.Host, "/") && r.Destination.Addr().Is4()
 }
 
-// certain tells whether the outcome does not hang on a draw, and comes soon.
+// certain reports whether the outcome does not hang on a draw, and comes soon.
 func certain(o evaluator.Outcome) bool {
 	for _, s := range o.Shares {
 		for _, f := range s.Faults {

@@ -183,12 +183,12 @@ type Match struct {
 	Query      []QueryMatch  // all must hold; order is fixed
 }
 
-// CatchAll tells whether every request matches.
+// CatchAll reports whether every request matches.
 func (m Match) CatchAll() bool {
 	return m.AnyPath() && len(m.Headers) == 0 && len(m.Query) == 0
 }
 
-// AnyPath tells whether the path does not matter.
+// AnyPath reports whether the path does not matter.
 func (m Match) AnyPath() bool {
 	return m.Path == "" && m.Regex == "" && (m.Prefix == "" || m.Prefix == "/")
 }
@@ -230,7 +230,7 @@ type WeightedCluster struct {
 	RequestHeaders, ResponseHeaders HeaderOperations
 }
 
-// ChangesHeaders tells whether the requests that go here are changed, or their
+// ChangesHeaders reports whether the requests that go here are changed, or their
 // responses.
 func (c WeightedCluster) ChangesHeaders() bool {
 	return c.Host != "" || !c.RequestHeaders.Empty() || !c.ResponseHeaders.Empty()
@@ -285,10 +285,10 @@ type Fault struct {
 	AbortPercent int
 }
 
-// Delays tells whether some requests wait.
+// Delays reports whether some requests wait.
 func (f *Fault) Delays() bool { return f.Delay > 0 && f.DelayPercent > 0 }
 
-// Aborts tells whether some requests are answered with AbortStatus.
+// Aborts reports whether some requests are answered with AbortStatus.
 func (f *Fault) Aborts() bool { return f.AbortPercent > 0 }
 
 // CORS policy of a route. MaxAge of 0 means unset.
@@ -305,7 +305,7 @@ type HeaderOperations struct {
 	Remove      []string
 }
 
-// Empty tells whether no header is changed.
+// Empty reports whether no header is changed.
 func (o HeaderOperations) Empty() bool {
 	return len(o.Append) == 0 && len(o.Set) == 0 && len(o.Remove) == 0
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Validate tells whether a Config keeps the promises of this package: every
+// Validate reports whether a Config keeps the promises of this package: every
 // name refers to something, names are unique, of alternatives exactly one is
 // set, numbers are in range. The error joins everything found, each with the
 // place. A valid Config is one that the back-ends spell without Envoy refusing

@@ -2,7 +2,7 @@ package mesh
 
 import "slices"
 
-// Exported tells whether callers in a namespace see an object of the home
+// Exported reports whether callers in a namespace see an object of the home
 // namespace that has this exportTo: none is all namespaces, "." the own one,
 // "~" nobody. A caller in no namespace, "", sees what all see.
 func Exported(to []string, home, namespace string) bool {
@@ -10,7 +10,7 @@ func Exported(to []string, home, namespace string) bool {
 		namespace != "" && (slices.Contains(to, namespace) || namespace == home && slices.Contains(to, "."))
 }
 
-// VisibleIn tells whether callers in a namespace know the service.
+// VisibleIn reports whether callers in a namespace know the service.
 func (s *Service) VisibleIn(namespace string) bool {
 	return Exported(s.ExportTo, s.Namespace, namespace)
 }

@@ -48,14 +48,14 @@ func ParseProtocol(s string) (Protocol, bool) {
 	return "", false
 }
 
-// IsHTTP tells whether requests on such a port can be routed by host, path and
+// IsHTTP reports whether requests on such a port can be routed by host, path and
 // header: HTTP, HTTP2 and GRPC in clear text.
 func (p Protocol) IsHTTP() bool { return p == HTTP || p == HTTP2 || p == GRPC }
 
 // Labels tell the versions of a service apart.
 type Labels map[string]string
 
-// SubsetOf tells whether every pair of l is in other. Empty labels are a
+// SubsetOf reports whether every pair of l is in other. Empty labels are a
 // subset of any.
 func (l Labels) SubsetOf(other Labels) bool {
 	for k, v := range l {
@@ -66,7 +66,7 @@ func (l Labels) SubsetOf(other Labels) bool {
 	return true
 }
 
-// Equal tells whether both hold the same pairs; nil equals empty.
+// Equal reports whether both hold the same pairs; nil equals empty.
 func (l Labels) Equal(other Labels) bool { return len(l) == len(other) && l.SubsetOf(other) }
 
 // Port is a port of a service.
@@ -110,7 +110,7 @@ type Service struct {
 	Origin    schema.Key
 }
 
-// NamesExternal tells whether the service is a name inside the mesh for a host
+// NamesExternal reports whether the service is a name inside the mesh for a host
 // outside, found by looking that name up. (Pilot knew it as a service with an
 // external name.)
 func (s *Service) NamesExternal() bool {

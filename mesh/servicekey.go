@@ -93,7 +93,7 @@ func (l Labels) String() string {
 	return strings.Join(pairs, ",")
 }
 
-// selects tells whether the key means this instance. A key without a port
+// selects reports whether the key means this instance. A key without a port
 // looks for a port without a name.
 func (k ServiceKey) selects(i *Instance) bool {
 	if !slices.Contains(k.Ports, i.Port.Name) && (len(k.Ports) > 0 || i.Port.Name != "") {

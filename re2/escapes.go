@@ -62,7 +62,7 @@ func octal(text string) uint64 {
 	return code
 }
 
-// hasClass tells whether RE2 has a class of characters of this name. Go has
+// hasClass reports whether RE2 has a class of characters of this name. Go has
 // more: aliases (Letter), any case (greek), and three of its own.
 func hasClass(name string) bool {
 	switch name {

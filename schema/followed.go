@@ -18,7 +18,7 @@ func IsClaim(header string) bool { return strings.HasPrefix(header, "@") }
 // AnyText is an expression for whatever value, and so a question for presence.
 const AnyText = ".*"
 
-// FitsEmpty tells whether the empty value fulfils a condition that does not ask
+// FitsEmpty reports whether the empty value fulfils a condition that does not ask
 // for presence alone. That a header is not so cannot be asked: Envoy does not
 // tell the empty value from none.
 func FitsEmpty(m *networking.StringMatch) bool {
@@ -32,7 +32,7 @@ func FitsEmpty(m *networking.StringMatch) bool {
 	return false
 }
 
-// Redirects tells whether a redirect leads elsewhere, with a status that Envoy
+// Redirects reports whether a redirect leads elsewhere, with a status that Envoy
 // has.
 func Redirects(r *networking.HTTPRedirect) bool {
 	switch r.GetRedirectCode() {
@@ -45,13 +45,13 @@ func Redirects(r *networking.HTTPRedirect) bool {
 		ToPortOfRequest(r)
 }
 
-// ToPortOfRequest tells whether a redirect goes to the port that was called.
+// ToPortOfRequest reports whether a redirect goes to the port that was called.
 // Without, it goes to that of the scheme.
 func ToPortOfRequest(r *networking.HTTPRedirect) bool {
 	return r.GetRedirectPort() != nil && r.GetPort() == 0 && r.GetDerivePort() == networking.HTTPRedirect_FROM_REQUEST_PORT
 }
 
-// Rewrites tells whether an expression, and what takes the place of its
+// Rewrites reports whether an expression, and what takes the place of its
 // matches, are RE2's: a backslash stands before a group or another backslash.
 func Rewrites(r *networking.RegexRewrite) bool {
 	re, err := syntax.Parse(r.GetMatch(), syntax.Perl)
@@ -71,7 +71,7 @@ func Rewrites(r *networking.RegexRewrite) bool {
 	return true
 }
 
-// FollowsTLS tells whether connections can be made under the settings. Secrets
+// FollowsTLS reports whether connections can be made under the settings. Secrets
 // and lists of revoked certificates are not fetched, and names are only looked
 // at in certificates that an authority vouches for.
 func FollowsTLS(t *networking.ClientTLSSettings) bool {
@@ -88,7 +88,7 @@ func FollowsTLS(t *networking.ClientTLSSettings) bool {
 	return t.GetCredentialName() == "" && t.GetCaCrl() == "" && !unchecked
 }
 
-// FollowsServerTLS tells whether a gateway asks of its clients all that it is
+// FollowsServerTLS reports whether a gateway asks of its clients all that it is
 // told to. A SIMPLE server asks for no certificate.
 func FollowsServerTLS(t *networking.ServerTLSSettings) bool {
 	newest := t.GetMinProtocolVersion() == networking.ServerTLSSettings_TLSV1_3
@@ -106,7 +106,7 @@ func IsAddress(text string) bool {
 	return err == nil
 }
 
-// FollowsWay tells whether connections go the way that the policy asks for.
+// FollowsWay reports whether connections go the way that the policy asks for.
 func FollowsWay(t *networking.TrafficPolicy) bool {
 	return t.GetTunnel() == nil && t.GetProxyProtocol() == nil
 }

@@ -45,7 +45,7 @@ func newHostSet(hosts []string) hostSet {
 	return s
 }
 
-// covers tells whether all that a host stands for, one of the set stands for.
+// covers reports whether all that a host stands for, one of the set stands for.
 func (s hostSet) covers(host string) bool {
 	if s.exact[host] {
 		return true

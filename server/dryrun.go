@@ -8,31 +8,31 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// rehearsal is a store whose writes do everything but write: the rules are
+// dryRunStore is a store whose writes do everything but write: the rules are
 // held against what reads answers, and the result is the one of the write, but
 // for the resourceVersion that only a write gives: it stays that of the stored
 // object. It is behind the same door as the store itself.
-type rehearsal struct{ store.Reader }
+type dryRunStore struct{ store.Reader }
 
-func newRehearsal(reads store.Reader) store.Interface { return store.Strict(rehearsal{reads}) }
+func newDryRunStore(reads store.Reader) store.Interface { return store.Strict(dryRunStore{reads}) }
 
-func (s rehearsal) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
+func (s dryRunStore) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
 	return s.evaluate(ctx, store.Op{Verb: store.OpCreate, Object: obj})
 }
 
-func (s rehearsal) Update(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
+func (s dryRunStore) Update(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
 	return s.evaluate(ctx, store.Op{Verb: store.OpUpdate, Object: obj})
 }
 
-func (s rehearsal) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
+func (s dryRunStore) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
 	return s.evaluate(ctx, store.Op{Verb: store.OpUpdate, Key: key, Change: change})
 }
 
-func (s rehearsal) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
+func (s dryRunStore) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
 	return s.evaluate(ctx, store.Op{Verb: store.OpDelete, Key: key, Pre: pre})
 }
 
-func (s rehearsal) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
+func (s dryRunStore) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
 	results := make([]*schema.Object, len(ops))
 	for i, op := range ops {
 		result, err := s.evaluate(ctx, op)
@@ -44,7 +44,7 @@ func (s rehearsal) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, e
 	return results, nil
 }
 
-func (s rehearsal) evaluate(ctx context.Context, op store.Op) (*schema.Object, error) {
+func (s dryRunStore) evaluate(ctx context.Context, op store.Op) (*schema.Object, error) {
 	current, err := s.current(ctx, op.Target())
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (s rehearsal) evaluate(ctx context.Context, op store.Op) (*schema.Object, e
 }
 
 // current is the stored object, nil when there is none.
-func (s rehearsal) current(ctx context.Context, key schema.Key) (*schema.Object, error) {
+func (s dryRunStore) current(ctx context.Context, key schema.Key) (*schema.Object, error) {
 	obj, err := s.Get(ctx, key, store.ReadOptions{})
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil

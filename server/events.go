@@ -99,5 +99,5 @@ func lastSeen(e store.Event) (*schema.Object, error) {
 	if e.Previous == nil {
 		return e.Object, nil
 	}
-	return store.Stamped(e.Previous, e.Object.Revision())
+	return store.AtRevision(e.Previous, e.Object.Revision())
 }

@@ -128,7 +128,7 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 	})
 }
 
-// answered tells whether the head of the answer was sent.
+// answered reports whether the head of the answer was sent.
 func answered(w http.ResponseWriter) bool {
 	ww, ok := w.(middleware.WrapResponseWriter)
 	return ok && ww.Status() != 0

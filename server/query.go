@@ -169,7 +169,7 @@ func selectionOf(q url.Values) (selection, error) {
 	return selection{ls, fs}, nil
 }
 
-// all tells whether nothing is filtered out.
+// all reports whether nothing is filtered out.
 func (s selection) all() bool { return s.labels.Empty() && s.fields.Empty() }
 
 func (s selection) matches(meta *metav1.ObjectMeta) bool {

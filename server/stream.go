@@ -49,7 +49,7 @@ func (d *deadlineWriter) Write(p []byte) (int, error) {
 // run writes until the client goes, its time is over, the server stops or the
 // watch fails. Its error is nil: the stream has begun, so what failed was told
 // inside of it.
-func (s *stream) run(ctx context.Context, b *begun) error {
+func (s *stream) run(ctx context.Context, b *startedWatch) error {
 	if s.writeBegin(b) != nil || s.settle() != nil {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (s *stream) run(ctx context.Context, b *begun) error {
 	}
 }
 
-func (s *stream) writeBegin(b *begun) error {
+func (s *stream) writeBegin(b *startedWatch) error {
 	if b.initial == nil {
 		return s.writeBatch(b.first)
 	}

@@ -33,7 +33,7 @@ func (k *resource) watch(w http.ResponseWriter, r *http.Request) error {
 
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	begun, err := k.beginWatch(ctx, asked)
+	started, err := k.beginWatch(ctx, asked)
 	switch {
 	case errors.Is(err, store.ErrExpired), errors.Is(err, store.ErrSlow):
 		newStream(w, k, asked).writeEnd(err)
@@ -42,7 +42,7 @@ func (k *resource) watch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	stream := newStream(w, k, asked)
-	return stream.run(ctx, begun)
+	return stream.run(ctx, started)
 }
 
 // watchRequest is what the query of a watch asks for.
@@ -103,14 +103,14 @@ func errNoInitialEvents(value string) error {
 	})
 }
 
-// begun is a watch that the store has accepted.
-type begun struct {
+// startedWatch is a watch that the store has accepted.
+type startedWatch struct {
 	initial *store.List // nil when the watch goes on from a revision
 	watcher store.Watcher
 	first   store.Batch // already taken from the watcher
 }
 
-func (k *resource) beginWatch(ctx context.Context, asked *watchRequest) (*begun, error) {
+func (k *resource) beginWatch(ctx context.Context, asked *watchRequest) (*startedWatch, error) {
 	if asked.after > 0 {
 		return k.resumeWatch(ctx, asked)
 	}
@@ -121,12 +121,12 @@ func (k *resource) beginWatch(ctx context.Context, asked *watchRequest) (*begun,
 		return nil, err
 	}
 	watcher, err := k.opts.Reads.Watch(ctx, asked.scope, list.Revision)
-	return &begun{initial: list, watcher: watcher}, err
+	return &startedWatch{initial: list, watcher: watcher}, err
 }
 
 // resumeWatch waits for the first sign of life, because a store may find out
 // only then that the revision is gone.
-func (k *resource) resumeWatch(ctx context.Context, asked *watchRequest) (*begun, error) {
+func (k *resource) resumeWatch(ctx context.Context, asked *watchRequest) (*startedWatch, error) {
 	watcher, err := k.opts.Reads.Watch(ctx, asked.scope, asked.after)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (k *resource) resumeWatch(ctx context.Context, asked *watchRequest) (*begun
 		if !ok {
 			return nil, watcher.Err()
 		}
-		return &begun{watcher: watcher, first: batch}, nil
+		return &startedWatch{watcher: watcher, first: batch}, nil
 	case <-timeout.C:
 		return nil, context.DeadlineExceeded
 	case <-ctx.Done():

@@ -53,7 +53,7 @@ func (k *resource) delete(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(opts.DryRun) > 0 {
-		writes = newRehearsal(k.opts.Store)
+		writes = newDryRunStore(k.opts.Store)
 	}
 	obj, err := writes.Delete(r.Context(), k.target(r), preconditions(opts))
 	if err != nil {
@@ -73,7 +73,7 @@ func (k *resource) beginObject(w http.ResponseWriter, r *http.Request) (format, 
 }
 
 // beginWrite checks what all writes have in common, before the body is read,
-// and picks the store to write to: the real one or a rehearsal.
+// and picks the store to write to: the real one or one for a dry run.
 func (k *resource) beginWrite(r *http.Request, allowed []string) (format, store.Interface, error) {
 	f, err := negotiate(r, formatJSON, formatYAML, formatTable)
 	if err != nil {
@@ -91,7 +91,7 @@ func (k *resource) beginWrite(r *http.Request, allowed []string) (format, store.
 		return 0, nil, err
 	}
 	if dryRun != "" {
-		return f, newRehearsal(k.opts.Store), nil
+		return f, newDryRunStore(k.opts.Store), nil
 	}
 	return f, k.opts.Store, nil
 }

@@ -152,7 +152,7 @@ var (
 	reserved = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null)$`)
 )
 
-// plainYAML tells whether a text is the same text in YAML without quotes, to
+// plainYAML reports whether a text is the same text in YAML without quotes, to
 // readers of any version of it.
 func plainYAML(text string) bool {
 	const long = 256 // The expressions would look at all of it.

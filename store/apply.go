@@ -207,17 +207,17 @@ func decodeAny(text []byte) (any, error) {
 	return v, err
 }
 
-// One is the result of a transaction of one operation.
-func One(objs []*schema.Object, err error) (*schema.Object, error) {
+// Single is the result of a transaction of one operation.
+func Single(objs []*schema.Object, err error) (*schema.Object, error) {
 	if err != nil {
 		return nil, err
 	}
 	return objs[0], nil
 }
 
-// Stamped is an object as it reads at a revision: after Evaluate, the state that
+// AtRevision is an object as it reads at a revision: after Evaluate, the state that
 // was written there, or for a delete the last state.
-func Stamped(obj *schema.Object, revision int64) (*schema.Object, error) {
+func AtRevision(obj *schema.Object, revision int64) (*schema.Object, error) {
 	text, err := obj.Encoded()
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func added(t *testing.T, revisions ...int64) store.Batch {
 	t.Helper()
 	var b store.Batch
 	for _, r := range revisions {
-		obj, err := store.Stamped(storetest.Rule(t, "default", fmt.Sprintf("rule-%d", r), 1), r)
+		obj, err := store.AtRevision(storetest.Rule(t, "default", fmt.Sprintf("rule-%d", r), 1), r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ type cursor struct {
 	out      chan Batch
 	progress chan struct{} // holds a wish for an empty batch
 
-	Ending
+	TerminalError
 }
 
 func (c *cursor) Batches() <-chan Batch { return c.out }

@@ -58,7 +58,7 @@ func drawObject(t *testing.T, rt *rapid.T, revision int64) *schema.Object {
 	if rapid.Bool().Draw(rt, "service") {
 		obj = storetest.Service(t, namespace, name)
 	}
-	obj, err := store.Stamped(obj, revision)
+	obj, err := store.AtRevision(obj, revision)
 	if err != nil {
 		rt.Fatal(err)
 	}

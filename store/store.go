@@ -28,7 +28,7 @@ type Scope struct {
 	Name      string
 }
 
-// Contains tells whether an object of that key is in scope.
+// Contains reports whether an object of that key is in scope.
 func (s Scope) Contains(k schema.Key) bool {
 	return (s.Kind == nil || s.Kind.Kind == k.Kind) &&
 		(s.Namespace == "" || s.Namespace == k.Namespace) &&

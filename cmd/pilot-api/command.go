@@ -124,7 +124,7 @@ func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) e
 	return err
 }
 
-// loopbackOnly tells whether an address is reachable from this machine only.
+// loopbackOnly reports whether an address is reachable from this machine only.
 func loopbackOnly(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

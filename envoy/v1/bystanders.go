@@ -49,18 +49,18 @@ func (all clusterRoutes) bystander(r placed) *ir.Route {
 	return nil
 }
 
-// comesBefore tells whether r, which knows headers only, has taken every request
+// comesBefore reports whether r, which knows headers only, has taken every request
 // with its headers before the other route is asked.
 func (r placed) comesBefore(other placed) bool {
 	return r.host == other.host && r.index <= other.index
 }
 
-// sameFault tells whether both routes have one filter.
+// sameFault reports whether both routes have one filter.
 func sameFault(a, b *ir.Route) bool {
 	return reflect.DeepEqual(a.Fault, b.Fault) && reflect.DeepEqual(a.Match.Headers, b.Match.Headers)
 }
 
-// exclude tells whether no request has both sets of headers.
+// exclude reports whether no request has both sets of headers.
 func exclude(a, b []ir.HeaderMatch) bool {
 	for _, x := range a {
 		for _, y := range b {

@@ -64,7 +64,7 @@ func redirectCode(r *ir.Redirect) int {
 	return http.StatusMovedPermanently
 }
 
-// changesHeaders tells whether headers are changed in another way than v1 does.
+// changesHeaders reports whether headers are changed in another way than v1 does.
 func changesHeaders(r *ir.Route) bool {
 	if len(r.RequestHeaders.Set) > 0 || len(r.RequestHeaders.Remove) > 0 || !r.ResponseHeaders.Empty() {
 		return true
@@ -77,7 +77,7 @@ func changesHeaders(r *ir.Route) bool {
 	return false
 }
 
-// closes tells whether a route of the configuration answers 503.
+// closes reports whether a route of the configuration answers 503.
 func closes(cfg *ir.Config) bool {
 	for _, t := range cfg.RouteTables {
 		if closesIn(t) {

@@ -53,7 +53,7 @@ func main() {
 	}
 }
 
-// report runs the folder and tells whether everything passed. Only the cases
+// report runs the folder and reports whether everything passed. Only the cases
 // with a body are counted in the last line.
 func (s *suite) report(ctx context.Context, w io.Writer) bool {
 	wrong := 0

@@ -45,7 +45,7 @@ func readSteps(text string) []step {
 	return steps
 }
 
-// shows tells whether an output is like the one that is shown: numbers may
+// shows reports whether an output is like the one that is shown: numbers may
 // differ, columns shift, and … stands for anything.
 func (s step) shows(output string) bool {
 	like := regexp.QuoteMeta(s.output)

@@ -102,7 +102,7 @@ func (s *Shop) backend(service, version string) http.Handler {
 	})
 }
 
-// count notes a hit and tells whether it is the one that has to fail.
+// count notes a hit and reports whether it is the one that has to fail.
 func (s *Shop) count(backend, failFirst string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

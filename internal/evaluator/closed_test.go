@@ -53,7 +53,7 @@ const toA = `route: [{destination: {host: a.default.svc.cluster.local}}]`
 // guarded is an http route with one field in use, before one for all requests.
 type guarded struct {
 	route string
-	// done tells whether the field acts on the request. For nil nothing can be
+	// done reports whether the field acts on the request. For nil nothing can be
 	// seen of it, and whoever writes it must be warned.
 	done func(evaluator.Outcome) bool
 }

@@ -92,7 +92,7 @@ func (s *spelled) complainedFault(o evaluator.Outcome) bool {
 	})
 }
 
-// anyRoute tells whether there was a complaint about the object behind a route
+// anyRoute reports whether there was a complaint about the object behind a route
 // that fits.
 func (s *spelled) anyRoute(fits func(*ir.VirtualHost, *ir.Route) bool) bool {
 	tables := slices.Clone(s.config.RouteTables)

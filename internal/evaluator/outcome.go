@@ -47,7 +47,7 @@ type Fault struct {
 	AbortPercent int
 }
 
-// idle tells whether nothing ever happens.
+// idle reports whether nothing ever happens.
 func (f Fault) idle() bool { return f.DelayPercent == 0 && f.AbortPercent == 0 }
 
 // Headers are changes: of the request, and of its response.

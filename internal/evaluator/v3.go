@@ -65,7 +65,7 @@ func (r *v3Reader) only(at string, m proto.Message, known ...protoreflect.Name) 
 	}
 }
 
-// unpack reads an embedded message, and tells whether it is one of that type.
+// unpack reads an embedded message, and reports whether it is one of that type.
 func (r *v3Reader) unpack(at string, from *anypb.Any, into proto.Message) bool {
 	if err := from.UnmarshalTo(into); err != nil {
 		r.fail(at, "%v", err)

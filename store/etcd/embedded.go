@@ -141,7 +141,7 @@ func embeddedConfig(opts EmbeddedOptions, end *ending) *embed.Config {
 	// A cluster of one elects itself as soon as it may: no need to wait for
 	// others for a whole second.
 	cfg.TickMs, cfg.ElectionMs = 20, 200
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapLogger(opts.Log, zap.WithPanicHook(lastWords{end}), zap.WithFatalHook(lastWords{end})))
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapLogger(opts.Log, zap.WithPanicHook(fatalHook{end}), zap.WithFatalHook(fatalHook{end})))
 	return cfg
 }
 

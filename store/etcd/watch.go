@@ -77,7 +77,7 @@ type watcher struct {
 	targets chan int64    // brings the revision that a wish asks for
 	foreign chan int64    // holds the revision of a change that did not move the clock
 
-	store.Ending
+	store.TerminalError
 }
 
 func (w *watcher) Batches() <-chan store.Batch { return w.out }

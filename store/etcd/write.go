@@ -11,12 +11,12 @@ import (
 
 // Create implements store.Interface.
 func (s *Store) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
-	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpCreate, Object: obj}}))
+	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpCreate, Object: obj}}))
 }
 
 // Update implements store.Interface.
 func (s *Store) Update(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
-	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Object: obj}}))
+	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Object: obj}}))
 }
 
 // UpdateFunc implements store.Interface.
@@ -26,12 +26,12 @@ func (s *Store) UpdateFunc(ctx context.Context, key schema.Key, change store.Cha
 		return nil, err
 	}
 	defer done()
-	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Key: key, Change: change}}))
+	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Key: key, Change: change}}))
 }
 
 // Delete implements store.Interface.
 func (s *Store) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
-	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpDelete, Key: key, Pre: pre}}))
+	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpDelete, Key: key, Pre: pre}}))
 }
 
 // Txn implements store.Interface. It is optimistic: what the operations make

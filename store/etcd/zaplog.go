@@ -17,11 +17,11 @@ func zapLogger(log *slog.Logger, opts ...zap.Option) *zap.Logger {
 	return zap.New(&slogCore{log: log.With("component", "etcd")}, opts...)
 }
 
-// lastWords makes what etcd panics over, or would end the process for, end the
+// fatalHook makes what etcd panics over, or would end the process for, end the
 // goroutine that said it, and tells end of it.
-type lastWords struct{ end *ending }
+type fatalHook struct{ end *ending }
 
-func (w lastWords) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+func (w fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	err := errors.New(entry.Message)
 	for _, f := range fields {
 		if cause, ok := f.Interface.(error); ok {

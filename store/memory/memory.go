@@ -116,22 +116,22 @@ func (s *Store) reachedLocked(revision int64) error {
 
 // Create implements store.Interface.
 func (s *Store) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
-	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpCreate, Object: obj}}))
+	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpCreate, Object: obj}}))
 }
 
 // Update implements store.Interface.
 func (s *Store) Update(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
-	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Object: obj}}))
+	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Object: obj}}))
 }
 
 // UpdateFunc implements store.Interface.
 func (s *Store) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
-	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Key: key, Change: change}}))
+	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Key: key, Change: change}}))
 }
 
 // Delete implements store.Interface.
 func (s *Store) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
-	return store.One(s.Txn(ctx, []store.Op{{Verb: store.OpDelete, Key: key, Pre: pre}}))
+	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpDelete, Key: key, Pre: pre}}))
 }
 
 // Txn implements store.Interface.
@@ -174,7 +174,7 @@ func evaluate(op store.Op, current *schema.Object, revision int64) (*schema.Obje
 	if err != nil || current != nil && out.Stored == current {
 		return current, store.Event{}, err
 	}
-	answer, err := store.Stamped(out.Answer, revision)
+	answer, err := store.AtRevision(out.Answer, revision)
 	if err != nil {
 		return nil, store.Event{}, err
 	}
@@ -184,7 +184,7 @@ func evaluate(op store.Op, current *schema.Object, revision int64) (*schema.Obje
 		ev.Type = store.Added
 	case out.Stored == nil:
 		ev.Type = store.Deleted
-		ev.Object, err = store.Stamped(current, revision)
+		ev.Object, err = store.AtRevision(current, revision)
 	}
 	return answer, ev, err
 }

@@ -92,7 +92,7 @@ var contractCases = []testCase{
 	{name: "a resourceVersion on create is ErrInvalid", run: func(s *suite) {
 		versioned := at(s, Rule(s, "default", "a", 1), "1")
 		s.wantInvalid(s.Create(s.ctx, versioned))
-		s.wantInvalid(store.One(s.Txn(s.ctx, []store.Op{creating(versioned)})))
+		s.wantInvalid(store.Single(s.Txn(s.ctx, []store.Op{creating(versioned)})))
 	}},
 	{name: "a resourceVersion that is no number is ErrInvalid", run: func(s *suite) {
 		made := s.create(Rule(s, "default", "a", 1))
@@ -106,7 +106,7 @@ var contractCases = []testCase{
 			{deleting(made), creating(Rule(s, "default", "a", 3))},
 			{creating(Rule(s, "default", "b", 1)), creating(Rule(s, "default", "b", 1))},
 		} {
-			s.wantInvalid(store.One(s.Txn(s.ctx, ops)))
+			s.wantInvalid(store.Single(s.Txn(s.ctx, ops)))
 		}
 		s.wantItems(s.list(store.Scope{}, store.ListOptions{}), made)
 	}},
@@ -118,10 +118,10 @@ var contractCases = []testCase{
 			{Verb: store.OpUpdate, Key: made.Key()},
 			{Verb: store.OpUpdate, Object: made, Change: labelled(s, "app", "x")},
 		} {
-			s.wantInvalid(store.One(s.Txn(s.ctx, []store.Op{op})))
+			s.wantInvalid(store.Single(s.Txn(s.ctx, []store.Op{op})))
 		}
 	}},
 	{name: "more operations than allowed are ErrInvalid", run: func(s *suite) {
-		s.wantInvalid(store.One(s.Txn(s.ctx, make([]store.Op, store.MaxTxnOps+1))))
+		s.wantInvalid(store.Single(s.Txn(s.ctx, make([]store.Op, store.MaxTxnOps+1))))
 	}},
 }

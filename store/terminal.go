@@ -2,22 +2,22 @@ package store
 
 import "sync"
 
-// Ending is why a watch ended, for implementations of Watcher to embed: Err may
+// TerminalError is why a watch ended, for implementations of Watcher to embed: Err may
 // be asked at any time, by anybody.
-type Ending struct {
+type TerminalError struct {
 	mu  sync.Mutex
 	err error
 }
 
 // Err implements Watcher.
-func (e *Ending) Err() error {
+func (e *TerminalError) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.err
 }
 
 // End says why. Call it once, before Batches is closed.
-func (e *Ending) End(err error) {
+func (e *TerminalError) End(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.err = err

@@ -70,13 +70,13 @@ func (s *Server) refusePages(next http.Handler) http.Handler {
 	})
 }
 
-// named tells whether a Host header has one of the server's own names.
+// named reports whether a Host header has one of the server's own names.
 func (s *Server) named(host string) bool {
 	name := hostName(host)
 	return slices.ContainsFunc(s.opts.HostNames, func(own string) bool { return strings.EqualFold(own, name) })
 }
 
-// siteless tells whether a Host header is no name that a site could have.
+// siteless reports whether a Host header is no name that a site could have.
 func siteless(host string) bool {
 	name := hostName(host)
 	_, err := netip.ParseAddr(name)
@@ -93,7 +93,7 @@ func hostName(host string) string {
 	return strings.TrimSuffix(name, ".")
 }
 
-// loopbackName tells whether a Host header names this machine, whatever the
+// loopbackName reports whether a Host header names this machine, whatever the
 // resolver says.
 func loopbackName(host string) bool {
 	name := hostName(host)
