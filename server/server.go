@@ -15,7 +15,7 @@
 //	problems.go                   /debug/problems
 //	discovery_v1.go, _v3.go       Envoy's polls, read by poll.go
 //	cachestats.go                 /cache_stats: what v1 polls were answered
-//	webpages.go                   what web pages may not do through a browser
+//	crossorigin.go                what web pages may not do through a browser
 //	admission.go, connections.go  what all requests together may take
 //
 // Objects are never decoded or encoded on the way out: the bytes a store holds
