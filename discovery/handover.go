@@ -61,14 +61,14 @@ const (
 func (h *handover) openBy(target *view) time.Duration {
 	pace := h.pace
 	if pace == 0 {
-		pace = target.config.Delay
+		pace = target.config.RouteDelay
 	}
 	return 2*min(pace, maxPace) + grace
 }
 
 // closeBy leaves the time of another poll for routes.
 func (h *handover) closeBy(target *view) time.Duration {
-	return h.openBy(target) + 2*min(target.config.Delay, maxPace) + grace
+	return h.openBy(target) + 2*min(target.config.RouteDelay, maxPace) + grace
 }
 
 // poll is what a proxy says of itself when it asks.

@@ -17,12 +17,11 @@ type Settings struct {
 	// ConnectTimeout is how long a proxy waits for a connection to an
 	// instance, unless a policy says otherwise.
 	ConnectTimeout time.Duration
-	// RDSRefreshDelay is the time between two polls for routes by an Envoy of
-	// the v1 API.
+	// RDSRefreshDelay is the time between two polls for routes. For clusters
+	// and listeners it is in the bootstrap of every Envoy.
 	RDSRefreshDelay time.Duration
-	// DiscoveryRefreshDelay is the time between two polls for routes, or for
-	// endpoints, by an Envoy of the v3 API. For clusters and listeners it is in
-	// the bootstrap of every Envoy.
+	// DiscoveryRefreshDelay is the time between two polls for the endpoints of a
+	// cluster by an Envoy of the v3 API, which asks for each cluster by itself.
 	DiscoveryRefreshDelay time.Duration
 	// EnableTracing has proxies trace HTTP requests; where traces go is in the
 	// bootstrap of an Envoy.
@@ -75,7 +74,7 @@ func DefaultSettings() *Settings {
 		ProxyListenPort:       15001,
 		ConnectTimeout:        time.Second,
 		RDSRefreshDelay:       time.Second,
-		DiscoveryRefreshDelay: time.Second,
+		DiscoveryRefreshDelay: 5 * time.Second,
 		EnableTracing:         true,
 		AccessLogFile:         "/dev/stdout",
 		RootNamespace:         "istio-system",

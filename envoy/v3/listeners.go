@@ -19,7 +19,7 @@ func Listeners(cfg *ir.Config, proxyIP string) ([]*listenerv3.Listener, diag.Lis
 	out := make([]*listenerv3.Listener, len(listeners))
 	var problems diag.List
 	for i, l := range listeners {
-		spelled, p := listener(l, cfg.Delay)
+		spelled, p := listener(l, cfg.RouteDelay)
 		out[i] = spelled
 		problems = append(problems, p...)
 	}
