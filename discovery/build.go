@@ -23,11 +23,10 @@ func (s *Server) build(objs []*schema.Object, revision int64, before *generation
 		return nil, err
 	}
 	next := newGeneration(s, snapshot, before)
+	next.survey()
 	if before == nil {
-		next.survey(nil)
 		return next, nil
 	}
-	next.survey(before.surveyed)
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
 	for _, old := range before.placesSince(s.age() - s.opts.ProxyIdle) {
@@ -41,13 +40,13 @@ func (s *Server) build(objs []*schema.Object, revision int64, before *generation
 
 // survey compiles for a proxy with nothing of its own, so that problems are
 // known before any proxy asks, and what is the same for all is encoded ahead.
-func (g *generation) survey(old *view) {
+func (g *generation) survey() {
 	nobody := mesh.Proxy{Role: mesh.Sidecar, IP: "192.0.2.1", Domain: "default.svc." + g.mesh.Settings.Domain}
 	without := g.mesh.View(nobody)
 	without.Instances = nil
 	_, v, err := g.viewOf(without)
 	if err == nil {
-		_, err = v.speakV3(nobody.IP, old)
+		_, err = v.speakV3(nobody.IP)
 	}
 	if err != nil {
 		g.keepLastGood(nobody.String(), err)
@@ -61,10 +60,10 @@ func (g *generation) survey(old *view) {
 func (g *generation) move(old *place) {
 	slot, v, err := g.viewOf(g.mesh.View(old.proxy))
 	if err == nil {
-		err = v.prepare(old.client, old.view)
+		err = v.prepare(old.client)
 	}
 	if err == nil {
-		err = emptied(g.mesh, old.proxy.Role, old.view, v)
+		err = emptied(g.mesh, old.proxy, old.view, v)
 	}
 	if err != nil {
 		g.keepLastGood(old.node, err)
@@ -73,25 +72,29 @@ func (g *generation) move(old *place) {
 	g.setPlace(&place{client: old.client, view: v, slot: slot})
 }
 
-// emptied reports whether a view lost all it had of a type although the mesh
-// still has services to make it from. Envoy would drop everything at once, and
+// emptied reports whether a view lost all it had of a type although the proxy
+// still sees services to make it from. Envoy would drop everything at once, and
 // what looks like that is far more often our mistake than anybody's wish. An
 // ingress is different: it has what its rules say, and those may all go.
-func emptied(s *mesh.Snapshot, role mesh.Role, old, next *view) error {
-	if role != mesh.Sidecar {
+func emptied(s *mesh.Snapshot, proxy mesh.Proxy, old, next *view) error {
+	if proxy.Role != mesh.Sidecar {
 		return nil
 	}
-	if len(old.config.Clusters) > 0 && len(next.config.Clusters) == 0 && anyPort(s, func(p *mesh.Port) bool { return p.Protocol != mesh.UDP }) {
+	namespace := mesh.NamespaceOf(proxy.Domain, s.Settings.Domain)
+	if len(old.config.Clusters) > 0 && len(next.config.Clusters) == 0 && anyPort(s, namespace, func(p *mesh.Port) bool { return p.Protocol != mesh.UDP }) {
 		return fmt.Errorf("all %d clusters would be gone although there still are services", len(old.config.Clusters))
 	}
-	if len(old.config.RouteTables) > 0 && len(next.config.RouteTables) == 0 && anyPort(s, func(p *mesh.Port) bool { return p.Protocol.IsHTTP() }) {
+	if len(old.config.RouteTables) > 0 && len(next.config.RouteTables) == 0 && anyPort(s, namespace, func(p *mesh.Port) bool { return p.Protocol.IsHTTP() }) {
 		return fmt.Errorf("all %d route tables would be gone although there still are HTTP services", len(old.config.RouteTables))
 	}
 	return nil
 }
 
-func anyPort(s *mesh.Snapshot, is func(*mesh.Port) bool) bool {
+func anyPort(s *mesh.Snapshot, namespace string, is func(*mesh.Port) bool) bool {
 	for _, service := range s.Services {
+		if !service.VisibleIn(namespace) {
+			continue
+		}
 		for _, p := range service.Ports {
 			if is(p) {
 				return true

@@ -8,9 +8,10 @@
 //
 // A generation is everything that follows from one snapshot. It is swapped in
 // whole, so that a proxy never sees a mixture of two. What a proxy was once
-// told is never taken back because of trouble: a view that cannot be compiled,
-// or that would be left with nothing by accident, keeps its last good answers
-// and becomes a Problem.
+// told is never taken back because of trouble of ours: a view that cannot be
+// compiled, or that would be left with nothing by accident, keeps its last good
+// answers and becomes a Problem. What is wrong with an object closes its own part
+// of a view and no more.
 package discovery
 
 import (

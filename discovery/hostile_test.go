@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/internal/meshgen"
@@ -25,30 +27,43 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// TestEnvoyTakesWhatIsPublished: whatever is stored, also past validation,
-// everything that is published is taken by a real Envoy.
+// TestEnvoyTakesWhatIsPublished: whatever is stored, also past validation, is
+// published, to proxies that had something before as to new ones, and taken by a
+// real Envoy.
 func TestEnvoyTakesWhatIsPublished(t *testing.T) {
 	program := outside.Tool(t, "envoy")
 	dir := t.TempDir()
 	selfsigned.Write(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
 	rapid.Check(t, func(rt *rapid.T) {
 		objs := meshgen.Objects(rt)
+		src := newObjects(objs...)
+		settings := mesh.DefaultSettings()
+		settings.ProxyHTTPPort = 15002
+		s := discovery.New(discovery.Options{Source: src, Settings: settings})
+		publish := func() {
+			once, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := s.Run(once); err != context.Canceled {
+				rt.Fatal(err)
+			}
+		}
+		node := rapid.SampledFrom(meshgen.Nodes).Draw(rt, "node")
+		publish()
+		pollAll(rt, s, node)
 		for i, o := range objs {
 			objs[i] = corrupted(rt, o)
 		}
-		settings := mesh.DefaultSettings()
-		settings.ProxyHTTPPort = 15002
-		s := discovery.New(discovery.Options{Source: newObjects(objs...), Settings: settings})
-		once, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := s.Run(once); err != context.Canceled {
-			rt.Fatal(err)
+		src.set(objs...)
+		publish()
+		newcomer := rapid.SampledFrom(meshgen.Nodes).Draw(rt, "newcomer")
+		for _, n := range []string{node, newcomer} {
+			pollAll(rt, s, n)
 		}
-		node := rapid.SampledFrom(meshgen.Nodes).Draw(rt, "node")
-		text, ok := asBootstrap(t, s, node)
-		if !ok {
-			return // Nothing at all is published: the node keeps what it has.
+		if frozen := frozen(s); len(frozen) > 0 || s.Revision() != src.revision {
+			logAll(rt, objs)
+			rt.Fatalf("published revision %d of %d: %v", s.Revision(), src.revision, frozen)
 		}
+		text := asBootstrap(t, s, newcomer)
 		file := filepath.Join(dir, "envoy.json")
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
@@ -56,12 +71,38 @@ func TestEnvoyTakesWhatIsPublished(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), program, "--mode", "validate", "-c", file, "-l", "error")
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
-			for _, o := range objs {
-				rt.Logf("%s %s: %s", o.Kind.Kind, o.Meta.Name, o.SpecJSON())
-			}
+			logAll(rt, objs)
 			rt.Fatalf("%v: Envoy refuses what is published: %.2000s", err, out)
 		}
 	})
+}
+
+func logAll(rt *rapid.T, objs []*schema.Object) {
+	for _, o := range objs {
+		rt.Logf("%s %s: %s", o.Kind.Kind, o.Meta.Name, o.SpecJSON())
+	}
+}
+
+// frozen are the problems of a configuration that does not move on.
+func frozen(s *discovery.Server) diag.List {
+	return slices.DeleteFunc(s.Report().Problems, func(p diag.Problem) bool {
+		return !strings.Contains(p.Message, "keep an older configuration") && !strings.Contains(p.Message, "keep what they had")
+	})
+}
+
+// pollAll asks for everything that there is, in both versions.
+func pollAll(rt *rapid.T, s *discovery.Server, node string) {
+	for _, typeURL := range []string{discovery.ClusterType, discovery.ListenerType, discovery.RouteType, discovery.EndpointType} {
+		if _, err := s.V3(typeURL, node, "", nil); err != nil {
+			rt.Fatal(err)
+		}
+	}
+	_, clusters := s.V1Clusters(node)
+	_, listeners := s.V1Listeners(node)
+	_, routes := s.V1Routes(node, "80")
+	if err := errors.Join(clusters, listeners, routes); err != nil {
+		rt.Fatal(err)
+	}
 }
 
 // What stands in place of good values.
@@ -130,13 +171,13 @@ var certificateFile = regexp.MustCompile(`("(certificate_chain|trusted_ca|privat
 
 // asBootstrap is what a proxy is told, as if it had been there from the start,
 // with the test's own certificate. Each route table is in a listener of its own.
-func asBootstrap(t *testing.T, s *discovery.Server, node string) ([]byte, bool) {
+func asBootstrap(t *testing.T, s *discovery.Server, node string) []byte {
 	t.Helper()
 	type object = map[string]any
 	read := func(typeURL string, names ...string) []any {
 		a, err := s.V3(typeURL, node, "", names)
 		if err != nil {
-			return nil
+			t.Fatal(err)
 		}
 		var answer struct{ Resources []any }
 		if err := json.Unmarshal(a.Body, &answer); err != nil {
@@ -184,5 +225,5 @@ func asBootstrap(t *testing.T, s *discovery.Server, node string) ([]byte, bool) 
 			file = `"tls.key"`
 		}
 		return slices.Concat(parts[1], []byte(file))
-	}), len(clusters)+len(listeners) > 0
+	})
 }

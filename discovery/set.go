@@ -24,22 +24,24 @@ type entry struct {
 	name    string
 	origin  diag.Ref
 	message v3.Message
+	// closed stands in for it where Envoy would refuse it; nil when there is no
+	// such thing, and it is left out.
+	closed func() v3.Message
 }
 
 // newSet encodes and checks. An entry that Envoy would refuse, and with it the
-// whole answer, is replaced by the last good one of its name (last may be nil)
-// or left out.
-func newSet(p *pool, typeURL string, entries []entry, last *set) *set {
+// whole answer, is closed. What was good before does not stay: it may let through
+// what is no longer to pass, and another replica may never have had it.
+func newSet(p *pool, typeURL string, entries []entry) *set {
 	s := &set{typeURL: typeURL, byName: make(map[string]*resource, len(entries))}
 	for _, e := range entries {
+		if s.byName[e.name] != nil {
+			s.reject(e, "is left out", "has the name of another one")
+			continue
+		}
 		r, err := p.resource(typeURL, e.name, e.message)
-		switch {
-		case err != nil:
-			r = last.named(e.name)
-			s.reject(e, r, "would be refused by Envoy: "+err.Error())
-		case s.byName[e.name] != nil:
-			s.reject(e, nil, "has the name of another one")
-			r = nil
+		if err != nil {
+			r = s.close(p, e, err)
 		}
 		if r != nil {
 			s.byName[e.name] = r
@@ -50,11 +52,20 @@ func newSet(p *pool, typeURL string, entries []entry, last *set) *set {
 	return s
 }
 
-func (s *set) reject(e entry, instead *resource, why string) {
-	outcome := "is left out"
-	if instead != nil {
-		outcome = "stays as it was"
+// close is what stands in for an entry, nil for nothing.
+func (s *set) close(p *pool, e entry, refused error) *resource {
+	why := "would be refused by Envoy: " + refused.Error()
+	if e.closed != nil {
+		if r, err := p.resource(s.typeURL, e.name, e.closed()); err == nil {
+			s.reject(e, "is closed, requests get 503", why)
+			return r
+		}
 	}
+	s.reject(e, "is left out", why)
+	return nil
+}
+
+func (s *set) reject(e entry, outcome, why string) {
 	kind := s.typeURL[strings.LastIndexByte(s.typeURL, '.')+1:]
 	s.problems = append(s.problems, diag.Problem{
 		Severity: diag.Error,
@@ -64,22 +75,8 @@ func (s *set) reject(e entry, instead *resource, why string) {
 	})
 }
 
-// lost is an error when there was something to say and nothing of it is good:
-// an Envoy would take the empty answer for an order to remove all it has.
-func (s *set) lost() error {
-	if len(s.problems) == 0 || len(s.sorted) > 0 {
-		return nil
-	}
-	return fmt.Errorf("all resources of type %s are refused: %w", s.typeURL, s.problems)
-}
-
-// named is nil when there is none, also on a nil set.
-func (s *set) named(name string) *resource {
-	if s == nil {
-		return nil
-	}
-	return s.byName[name]
-}
+// named is nil when there is none.
+func (s *set) named(name string) *resource { return s.byName[name] }
 
 // answer a poll for these names, for everything when there are none. Names
 // that do not exist are left out.

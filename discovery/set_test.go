@@ -9,51 +9,43 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // cluster is good with a connect timeout above 0 only.
 func cluster(name string, connect time.Duration) entry {
-	return entry{name, diag.Ref{Kind: "RouteRule", Name: name}, &clusterv3.Cluster{Name: name, ConnectTimeout: durationpb.New(connect)}}
+	return entry{name: name, origin: diag.Ref{Kind: "RouteRule", Name: name}, message: &clusterv3.Cluster{Name: name, ConnectTimeout: durationpb.New(connect)}}
 }
 
-func TestSetKeepsTheLastGoodResource(t *testing.T) {
+// TestSetClosesWhatIsRefused: what stands there is what the entry says, whatever
+// was good before.
+func TestSetClosesWhatIsRefused(t *testing.T) {
 	p := newPool(10, nil)
-	last := newSet(p, ClusterType, []entry{cluster("a", 1), cluster("b", 1)}, nil)
-	s := newSet(p, ClusterType, []entry{cluster("a", 2), cluster("b", -1), cluster("c", -1)}, last)
+	closes := cluster("b", -1)
+	closes.closed = func() v3.Message { return cluster("b", 3).message }
+	s := newSet(p, ClusterType, []entry{cluster("a", 2), closes, cluster("c", -1)})
+	b, err := p.resource(ClusterType, "b", cluster("b", 3).message)
 	switch {
-	case s.named("a") == last.named("a"):
-		t.Error("the good change was not taken")
-	case s.named("b") != last.named("b"):
-		t.Error("the last good one did not stay")
+	case err != nil:
+		t.Fatal(err)
+	case s.named("a") == nil:
+		t.Error("the good one is not there")
+	case s.named("b") != b:
+		t.Error("the bad one is not closed")
 	case s.named("c") != nil:
-		t.Error("a bad new one was served")
+		t.Error("a bad one was served")
 	}
-	if len(s.problems) != 2 || s.problems[0].Object.Name != "b" || !strings.Contains(s.problems[1].Message, "left out") {
+	if len(s.problems) != 2 || !strings.Contains(s.problems[0].Message, "is closed") || !strings.Contains(s.problems[1].Message, "left out") {
 		t.Errorf("problems: %v", s.problems)
 	}
 }
 
 func TestSetHasUniqueNames(t *testing.T) {
-	s := newSet(newPool(10, nil), ClusterType, []entry{cluster("a", 1), cluster("a", 2)}, nil)
+	s := newSet(newPool(10, nil), ClusterType, []entry{cluster("a", 1), cluster("a", 2)})
 	if len(s.sorted) != 1 || len(s.problems) != 1 {
 		t.Errorf("%d resources, problems %v", len(s.sorted), s.problems)
-	}
-}
-
-func TestSetOfNothingGoodIsAnError(t *testing.T) {
-	for _, c := range []struct {
-		entries []entry
-		lost    bool
-	}{
-		{nil, false},
-		{[]entry{cluster("a", -1)}, true},
-		{[]entry{cluster("a", -1), cluster("b", 1)}, false},
-	} {
-		if err := newSet(newPool(10, nil), ClusterType, c.entries, nil).lost(); (err != nil) != c.lost {
-			t.Errorf("%d entries: %v, want an error %v", len(c.entries), err, c.lost)
-		}
 	}
 }
 
@@ -76,8 +68,8 @@ func TestEmptied(t *testing.T) {
 	full := &view{config: &ir.Config{Clusters: []*ir.Cluster{{}}, RouteTables: []*ir.RouteTable{{}}}}
 	noRoutes := &view{config: &ir.Config{Clusters: []*ir.Cluster{{}}}}
 	empty := &view{config: &ir.Config{}}
-	with := func(p mesh.Protocol) *mesh.Snapshot {
-		return &mesh.Snapshot{Services: []*mesh.Service{{Ports: []*mesh.Port{{Protocol: p}}}}}
+	with := func(p mesh.Protocol, exportTo ...string) *mesh.Snapshot {
+		return &mesh.Snapshot{Settings: mesh.DefaultSettings(), Services: []*mesh.Service{{Namespace: "a", ExportTo: exportTo, Ports: []*mesh.Port{{Protocol: p}}}}}
 	}
 	cases := []struct {
 		about     string
@@ -86,16 +78,17 @@ func TestEmptied(t *testing.T) {
 		old, next *view
 		refused   bool
 	}{
-		{"all services are gone", &mesh.Snapshot{}, mesh.Sidecar, full, empty, false},
+		{"all services are gone", &mesh.Snapshot{Settings: mesh.DefaultSettings()}, mesh.Sidecar, full, empty, false},
 		{"clusters lost with services there", with(mesh.TCP), mesh.Sidecar, full, empty, true},
 		{"routes lost with HTTP services there", with(mesh.HTTP), mesh.Sidecar, full, noRoutes, true},
 		{"the last HTTP service is gone", with(mesh.TCP), mesh.Sidecar, full, noRoutes, false},
 		{"nothing to make clusters of", with(mesh.UDP), mesh.Sidecar, full, empty, false},
+		{"the last service became another namespace's own", with(mesh.HTTP, "."), mesh.Sidecar, full, empty, false},
 		{"an ingress without rules", with(mesh.HTTP), mesh.Ingress, full, empty, false},
 		{"nothing before", with(mesh.HTTP), mesh.Sidecar, empty, empty, false},
 	}
 	for _, c := range cases {
-		if err := emptied(c.mesh, c.role, c.old, c.next); (err != nil) != c.refused {
+		if err := emptied(c.mesh, mesh.Proxy{Role: c.role, Domain: "default.svc.cluster.local"}, c.old, c.next); (err != nil) != c.refused {
 			t.Errorf("%s: %v, want refused %v", c.about, err, c.refused)
 		}
 	}

@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -25,27 +24,16 @@ type v3Answers struct {
 	clusters, routes *set
 	merged           *memo[*set] // clusters with some that are being withdrawn, by their names
 	listeners        *memo[*set] // by address
-	lastListeners    *memo[*set] // of the generation before
 	problems         diag.Collector
 }
 
-// spellV3 spells everything and the listeners of one proxy; last is what the
-// same proxy was told before, or nil.
-func spellV3(v *view, ip string, last *v3Answers) (*v3Answers, error) {
-	if last == nil {
-		last = &v3Answers{listeners: newMemo[*set](0)}
-	}
-	a := &v3Answers{
-		view:          v,
-		merged:        newMemo[*set](maxMerged),
-		listeners:     newMemo[*set](v.server.opts.MaxProxies),
-		lastListeners: last.listeners,
-	}
-	a.clusters = a.note(a.spellClusters(v.config, last.clusters))
-	a.routes = a.note(a.spellRoutes(last.routes))
-	listeners := a.note(a.spellListeners(ip))
-	a.listeners.put(ip, listeners)
-	return a, errors.Join(a.clusters.lost(), listeners.lost())
+// spellV3 spells everything and the listeners of one proxy.
+func spellV3(v *view, ip string) *v3Answers {
+	a := &v3Answers{view: v, merged: newMemo[*set](maxMerged), listeners: newMemo[*set](v.server.opts.MaxProxies)}
+	a.clusters = a.note(a.spellClusters(v.config))
+	a.routes = a.note(a.spellRoutes())
+	a.listeners.put(ip, a.note(a.spellListeners(ip)))
+	return a
 }
 
 // note keeps the problems of spelling and of checking.
@@ -55,28 +43,35 @@ func (a *v3Answers) note(s *set, spelling diag.List) *set {
 	return s
 }
 
-func (a *v3Answers) spellClusters(config *ir.Config, last *set) (*set, diag.List) {
-	origins := map[string]diag.Ref{}
+func (a *v3Answers) spellClusters(config *ir.Config) (*set, diag.List) {
+	byName := map[string]*ir.Cluster{}
 	for _, c := range config.Clusters {
-		origins[envoy.ClusterName(c.Name)] = first(c.Origins)
+		byName[envoy.ClusterName(c.Name)] = c
 	}
 	clusters, problems := v3.Clusters(config)
 	entries := make([]entry, len(clusters))
 	for i, c := range clusters {
-		entries[i] = entry{c.GetName(), origins[c.GetName()], c}
+		from := byName[c.GetName()]
+		entries[i] = entry{c.GetName(), first(from.Origins), c, func() v3.Message {
+			closed, _ := v3.Clusters(&ir.Config{Clusters: []*ir.Cluster{from.Closed()}})
+			return closed[0]
+		}}
 	}
-	return newSet(a.view.pool, ClusterType, entries, last), problems
+	return newSet(a.view.pool, ClusterType, entries), problems
 }
 
-func (a *v3Answers) spellRoutes(last *set) (*set, diag.List) {
+func (a *v3Answers) spellRoutes() (*set, diag.List) {
 	var entries []entry
 	var problems diag.List
 	for _, t := range a.view.config.RouteTables {
 		table, more := v3.Routes(t)
 		problems = append(problems, more...)
-		entries = append(entries, entry{name: table.GetName(), message: table})
+		entries = append(entries, entry{name: table.GetName(), message: table, closed: func() v3.Message {
+			closed, _ := v3.Routes(t.Closed())
+			return closed
+		}})
 	}
-	return newSet(a.view.pool, RouteType, entries, last), problems
+	return newSet(a.view.pool, RouteType, entries), problems
 }
 
 func (a *v3Answers) spellListeners(ip string) (*set, diag.List) {
@@ -87,10 +82,9 @@ func (a *v3Answers) spellListeners(ip string) (*set, diag.List) {
 	listeners, problems := v3.Listeners(a.view.config, ip)
 	entries := make([]entry, len(listeners))
 	for i, l := range listeners {
-		entries[i] = entry{l.GetName(), origins[l.GetName()], l}
+		entries[i] = entry{name: l.GetName(), origin: origins[l.GetName()], message: l}
 	}
-	last, _ := a.lastListeners.get(ip)
-	return newSet(a.view.pool, ListenerType, entries, last), problems
+	return newSet(a.view.pool, ListenerType, entries), problems
 }
 
 func (a *v3Answers) listenersAt(ip string) (*set, error) {
@@ -151,7 +145,7 @@ const maxMerged = 16
 
 func (p *place) v3Clusters(g *generation, version string, names []string) (Answer, error) {
 	return p.handover.answerClusters(p.poll(g, version), func(target *view, beside []*view) (Answer, error) {
-		a, err := target.speakV3(p.proxy.IP, nil)
+		a, err := target.speakV3(p.proxy.IP)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -165,7 +159,7 @@ func (p *place) v3Clusters(g *generation, version string, names []string) (Answe
 
 func (p *place) v3Routes(g *generation, version string, names []string) (Answer, error) {
 	return p.handover.answerRoutes(p.poll(g, version), strings.Join(names, ","), func(v *view) (Answer, error) {
-		a, err := v.speakV3(p.proxy.IP, nil)
+		a, err := v.speakV3(p.proxy.IP)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -175,7 +169,7 @@ func (p *place) v3Routes(g *generation, version string, names []string) (Answer,
 
 func (p *place) v3Listeners(g *generation, version string, names []string) (Answer, error) {
 	return p.handover.answerRoutes(p.poll(g, version), ListenerType, func(v *view) (Answer, error) {
-		a, err := v.speakV3(p.proxy.IP, nil)
+		a, err := v.speakV3(p.proxy.IP)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -212,7 +206,7 @@ func (a *v3Answers) clustersBeside(older []*view) (*set, error) {
 	}
 	var s *set
 	err := a.view.server.contained("v3 clusters", func() error {
-		s, _ = a.spellClusters(config, a.clusters)
+		s, _ = a.spellClusters(config)
 		return nil
 	})
 	if err != nil {

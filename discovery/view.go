@@ -26,14 +26,16 @@ type view struct {
 	v3 lazy[v3Answers]
 }
 
-// compileView compiles and checks. The error means that the result must not be
-// served to anybody.
+// compileView compiles, and closes what must not be served as it is. The error is
+// a mistake of ours.
 func (g *generation) compileView(mv mesh.View) (*view, error) {
 	start := time.Now()
 	v := &view{server: g.server, pool: g.pool, serial: g.serial}
 	err := g.server.contained("compile", func() error {
-		v.config, v.compiled = compile.Proxy(g.mesh, mv)
-		return ir.Validate(v.config)
+		config, compiled := compile.Proxy(g.mesh, mv)
+		sound, closed := ir.Close(config)
+		v.config, v.compiled = sound, append(compiled, closed...)
+		return nil
 	})
 	g.server.metrics.compile.Observe(time.Since(start).Seconds())
 	if err != nil {
@@ -42,16 +44,15 @@ func (g *generation) compileView(mv mesh.View) (*view, error) {
 	return v, nil
 }
 
-// prepare spells ahead what a proxy is known to ask for. The old view, which
-// may be nil, lends its parts where new ones are no good.
-func (v *view) prepare(c *client, old *view) error {
+// prepare spells ahead what a proxy is known to ask for.
+func (v *view) prepare(c *client) error {
 	if c.usesV1.Load() {
 		if _, err := v.speakV1(c.proxy.IP); err != nil {
 			return err
 		}
 	}
 	if c.usesV3.Load() {
-		if _, err := v.speakV3(c.proxy.IP, old); err != nil {
+		if _, err := v.speakV3(c.proxy.IP); err != nil {
 			return err
 		}
 	}
@@ -65,13 +66,9 @@ func (v *view) speakV1(ip string) (*v1Answers, error) {
 	})
 }
 
-func (v *view) speakV3(ip string, old *view) (*v3Answers, error) {
-	var last *v3Answers
-	if old != nil {
-		last = old.v3.peek()
-	}
+func (v *view) speakV3(ip string) (*v3Answers, error) {
 	return v.v3.get(func() (a *v3Answers, err error) {
-		err = v.server.contained("v3", func() error { a, err = spellV3(v, ip, last); return err })
+		err = v.server.contained("v3", func() error { a = spellV3(v, ip); return nil })
 		return a, err
 	})
 }

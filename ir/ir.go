@@ -126,6 +126,14 @@ type RouteTable struct {
 	VirtualHosts []*VirtualHost // sorted by name
 }
 
+// Closed is the table in place of one that cannot be as written: it answers 503
+// to every request.
+func (t *RouteTable) Closed() *RouteTable {
+	return &RouteTable{Name: t.Name, VirtualHosts: []*VirtualHost{{
+		Name: "closed", Domains: []string{"*"}, Routes: []*Route{(&Route{}).Closed(Match{})},
+	}}}
+}
+
 // VirtualHost holds the routes of one host. Domains are in a fixed order and
 // unique within the table.
 type VirtualHost struct {
@@ -357,6 +365,17 @@ type Cluster struct {
 	OutlierDetection         *OutlierDetection
 
 	Origins []diag.Ref
+}
+
+// Nobody is the endpoint key of what is closed, Istio's name of a cluster without
+// endpoints. No service has it as its host, for hosts are in small letters.
+const Nobody = "BlackHoleCluster"
+
+// Closed is the cluster in place of one that cannot be as written: it has no
+// endpoints, so that requests get 503 and nothing goes out in another way. It has
+// nothing else of the cluster that could be wrong.
+func (c *Cluster) Closed() *Cluster {
+	return &Cluster{Name: c.Name, Type: StaticHosts, EndpointKey: Nobody, ConnectTimeout: time.Second, Origins: c.Origins}
 }
 
 // HostPort is an endpoint given inline: an IP address, or a name to resolve.

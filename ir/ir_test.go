@@ -105,7 +105,7 @@ func TestValidate(t *testing.T) {
 	for want, spoil := range map[string]func(*ir.Config){
 		"delays: must be above 0":                       func(c *ir.Config) { c.Delay = 0 },
 		"cluster out.a: must be there only once":        func(c *ir.Config) { c.Clusters[2].Name = "out.a" },
-		"cluster: must have a name":                     func(c *ir.Config) { c.Clusters[2].Name = "" },
+		"cluster : must have a name":                    func(c *ir.Config) { c.Clusters[2].Name = "" },
 		"connect timeout must be above 0":               func(c *ir.Config) { c.Clusters[0].ConnectTimeout = 0 },
 		"must have a key to ask endpoints by":           func(c *ir.Config) { c.Clusters[1].EndpointKey = "" },
 		"must have no hosts, found [a:1]":               func(c *ir.Config) { c.Clusters[2].Hosts = []ir.HostPort{{Host: "a", Port: 1}} },
@@ -113,17 +113,20 @@ func TestValidate(t *testing.T) {
 		"host 127.0.0.1:80 must be there only once": func(c *ir.Config) {
 			c.Clusters[0].Hosts = append(c.Clusters[0].Hosts, c.Clusters[0].Hosts[0])
 		},
-		"port of a host must be 1 to 65535":                                   func(c *ir.Config) { c.Clusters[0].Hosts[0].Port = 0 },
-		`type must be registry, static, strict-dns`:                           func(c *ir.Config) { c.Clusters[0].Type = "sds" },
-		"listener 0.0.0.0:0: port must be":                                    func(c *ir.Config) { c.Listeners[1].Port = 0 },
-		"must be exactly one of hand-off, HTTP and TCP":                       func(c *ir.Config) { c.Listeners[0].TCP = &ir.TCPListener{} },
-		"a table inline or the name of one":                                   func(c *ir.Config) { c.Listeners[2].HTTP.Table = "80" },
-		`one of the route tables, found "8080"`:                               func(c *ir.Config) { c.Listeners[1].HTTP.Table = "8080" },
-		`one of the clusters, found "gone"`:                                   func(c *ir.Config) { c.Listeners[3].TCP.Routes[0].Cluster = "gone" },
-		`a CIDR block like 10.0.0.0/8, found "a.com/32"`:                      func(c *ir.Config) { c.Listeners[3].TCP.Routes[0].Destinations[0] = "a.com/32" },
-		"virtual host a: must be there only once":                             func(c *ir.Config) { t := c.RouteTables[0]; t.VirtualHosts = append(t.VirtualHosts, t.VirtualHosts[0]) },
-		"domain a: must be there only once":                                   func(c *ir.Config) { c.RouteTables[0].VirtualHosts[0].Domains[1] = "A" },
-		"must have a domain":                                                  func(c *ir.Config) { c.RouteTables[0].VirtualHosts[0].Domains = nil },
+		"port of a host must be 1 to 65535":              func(c *ir.Config) { c.Clusters[0].Hosts[0].Port = 0 },
+		`type must be registry, static, strict-dns`:      func(c *ir.Config) { c.Clusters[0].Type = "sds" },
+		"listener 0.0.0.0:0: port must be":               func(c *ir.Config) { c.Listeners[1].Port = 0 },
+		"must be exactly one of hand-off, HTTP and TCP":  func(c *ir.Config) { c.Listeners[0].TCP = &ir.TCPListener{} },
+		"a table inline or the name of one":              func(c *ir.Config) { c.Listeners[2].HTTP.Table = "80" },
+		`one of the route tables, found "8080"`:          func(c *ir.Config) { c.Listeners[1].HTTP.Table = "8080" },
+		`one of the clusters, found "gone"`:              func(c *ir.Config) { c.Listeners[3].TCP.Routes[0].Cluster = "gone" },
+		`a CIDR block like 10.0.0.0/8, found "a.com/32"`: func(c *ir.Config) { c.Listeners[3].TCP.Routes[0].Destinations[0] = "a.com/32" },
+		"virtual host a: must be there only once": func(c *ir.Config) {
+			t := c.RouteTables[0]
+			t.VirtualHosts = append(t.VirtualHosts, &ir.VirtualHost{Name: "a", Domains: []string{"b"}})
+		},
+		"domain A: must be there only once": func(c *ir.Config) { c.RouteTables[0].VirtualHosts[0].Domains[1] = "A" },
+		"must have a domain":                func(c *ir.Config) { c.RouteTables[0].VirtualHosts[0].Domains = nil },
 		"must do exactly one of redirecting, answering and going to clusters": func(c *ir.Config) { firstRoute(c).Redirect = &ir.Redirect{Host: "b"} },
 		"redirect must change the URL":                                        func(c *ir.Config) { *c.RouteTables[0].VirtualHosts[0].Routes[0].Redirect = ir.Redirect{} },
 		"weights must sum to 1 to 4294967295, found 4294967305":               func(c *ir.Config) { firstRoute(c).Clusters[0].Weight = math.MaxUint32 },
@@ -139,8 +142,8 @@ func TestValidate(t *testing.T) {
 			firstRoute(c).Match.Headers = []ir.HeaderMatch{{Name: "x", Exact: "a", Present: true}}
 		},
 		"route table 80: must be there only once": func(c *ir.Config) { c.RouteTables = append(c.RouteTables, c.RouteTables[0]) },
-		"listener :80: virtual host a: route 1: weights mu": func(c *ir.Config) {
-			c.Listeners[2].HTTP.Inline.VirtualHosts[0].Routes[1].Clusters = []ir.WeightedCluster{{Name: "out.a"}}
+		"listener :80: virtual host a: route 1: must name one of the clusters, found \"out.c\"; it answers 503": func(c *ir.Config) {
+			c.Listeners[2].HTTP.Inline.VirtualHosts[0].Routes[1].Clusters = []ir.WeightedCluster{{Name: "out.c", Weight: 1}}
 		},
 	} {
 		c := valid()
@@ -148,6 +151,89 @@ func TestValidate(t *testing.T) {
 		err := ir.Validate(c)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
+		}
+		if c.Delay == 0 {
+			continue // That follows from no object.
+		}
+		closed, _ := ir.Close(c)
+		if err := ir.Validate(closed); err != nil {
+			t.Errorf("%s: closed, and still: %v", want, err)
+		}
+	}
+}
+
+// TestCloseCostsOnlyTheCulprit: beside what is wrong all stays, the given
+// configuration too, and nothing takes what was the culprit's.
+func TestCloseCostsOnlyTheCulprit(t *testing.T) {
+	for about, test := range map[string]struct{ spoil, want func(*ir.Config) }{
+		"nothing": {func(*ir.Config) {}, func(*ir.Config) {}},
+		"a cluster has no endpoints": {
+			func(c *ir.Config) { c.Clusters[0].Hosts[0].Port = 65536 },
+			func(c *ir.Config) { c.Clusters[0] = c.Clusters[0].Closed() },
+		},
+		"a route answers 503, whatever of its match can be asked": {
+			func(c *ir.Config) {
+				r := c.Listeners[2].HTTP.Inline.VirtualHosts[0].Routes[1]
+				r.Match = ir.Match{Prefix: "/a", Headers: []ir.HeaderMatch{{Name: "x", Exact: "y"}, {}}}
+			},
+			func(c *ir.Config) {
+				c.Listeners[2].HTTP.Inline.VirtualHosts[0].Routes[1] = &ir.Route{
+					Match: ir.Match{Prefix: "/a", Headers: []ir.HeaderMatch{{Name: "x", Exact: "y"}}}, Response: ir.Unavailable(),
+				}
+			},
+		},
+		"an optional route is left out": {
+			func(c *ir.Config) {
+				h := c.RouteTables[0].VirtualHosts[0]
+				h.Routes = append([]*ir.Route{{Optional: true}}, h.Routes...)
+			},
+			func(*ir.Config) {},
+		},
+		"a domain is the first one's": {
+			func(c *ir.Config) {
+				t := c.RouteTables[0]
+				t.VirtualHosts = append(t.VirtualHosts, &ir.VirtualHost{Name: "b", Domains: []string{"A", "", "b\n", "b"}})
+			},
+			func(c *ir.Config) {
+				t := c.RouteTables[0]
+				t.VirtualHosts = append(t.VirtualHosts, &ir.VirtualHost{Name: "b", Domains: []string{"b"}})
+			},
+		},
+		"a virtual host keeps domains that only it has": {
+			func(c *ir.Config) {
+				t := c.RouteTables[0]
+				t.VirtualHosts = append(t.VirtualHosts, &ir.VirtualHost{Name: "a", Domains: []string{"b"}}, &ir.VirtualHost{Name: "c", Domains: []string{"a"}})
+			},
+			func(c *ir.Config) {
+				t := c.RouteTables[0]
+				t.VirtualHosts = append(t.VirtualHosts, &ir.VirtualHost{Name: "a#", Domains: []string{"b"}})
+			},
+		},
+		"a listener is left out": {
+			func(c *ir.Config) { c.Listeners[1].IP = "1.2.3" },
+			func(c *ir.Config) { c.Listeners = append(c.Listeners[:1:1], c.Listeners[2:]...) },
+		},
+		"a destination that nobody has is not any destination": {
+			func(c *ir.Config) {
+				routes := &c.Listeners[3].TCP.Routes
+				*routes = append(*routes, ir.TCPRoute{Destinations: []string{"1.2.3.4/33"}, Cluster: "out.a"})
+			},
+			func(*ir.Config) {},
+		},
+	} {
+		given, spoilt, want := valid(), valid(), valid()
+		test.spoil(given)
+		test.spoil(spoilt)
+		test.want(want)
+		got, problems := ir.Close(given)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", about, d)
+		}
+		if d := cmp.Diff(spoilt, given); d != "" {
+			t.Errorf("%s: what was given is changed (-want +got):\n%s", about, d)
+		}
+		if (len(problems) == 0) != (about == "nothing") {
+			t.Errorf("%s: problems %v", about, problems)
 		}
 	}
 }

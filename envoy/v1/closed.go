@@ -7,10 +7,9 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// blackHole is Istio's name of a cluster without endpoints. v1 cannot answer by
-// itself: what goes there gets 503. No service has it as its host, for hosts
-// are in small letters.
-const blackHole = "BlackHoleCluster"
+// blackHole is a cluster without endpoints. v1 cannot answer by itself: what
+// goes there gets 503.
+const blackHole = ir.Nobody
 
 // speakable is the route as v1 can say it: closed if it cannot act, nil if it
 // may be left out.

@@ -1,8 +1,6 @@
 package v1
 
 import (
-	"time"
-
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
@@ -69,9 +67,7 @@ func Clusters(cfg *ir.Config) (ClustersResponse, diag.List) {
 		out[i] = cluster(c)
 	}
 	if closes(cfg) {
-		out = append(out, cluster(&ir.Cluster{
-			Name: blackHole, Type: ir.Registry, EndpointKey: blackHole, ConnectTimeout: time.Second,
-		}))
+		out = append(out, cluster((&ir.Cluster{Name: blackHole}).Closed()))
 	}
 	return ClustersResponse{Clusters: out}, nil
 }

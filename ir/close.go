@@ -1,0 +1,222 @@
+package ir
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// Close returns the configuration with everything closed that breaks a promise
+// of this package, and a problem of each such part: a cluster loses its
+// endpoints, a route answers 503, a domain, a listener or a TCP destination that
+// cannot be is left out. So one bad object costs what is its own, and the same
+// on every replica. What is sound is shared with c, which stays as it is; the
+// result passes Validate.
+func Close(c *Config) (*Config, diag.List) {
+	k := &closer{clusters: map[string]bool{}, tables: map[string]bool{}}
+	out := *c
+	out.Clusters = each(c.Clusters, k.cluster)
+	out.RouteTables = each(c.RouteTables, k.namedTable)
+	out.Listeners = each(c.Listeners, k.listener)
+	return &out, k.problems.List()
+}
+
+// closer collects what is wrong, and the names to refer to.
+type closer struct {
+	clusters, tables map[string]bool
+	problems         diag.Collector
+}
+
+// closing reports what is wrong with a part and what became of it.
+func (k *closer) closing(origins []diag.Ref, part string, wrong error, outcome string) {
+	k.problems.Add(diag.Warn(diag.NotHonoured, origins, "%s: %v; %s", part, wrong, outcome)...)
+}
+
+const leftOut = "it is left out"
+
+// each is the list with what sound makes of its entries, without those that it
+// makes nil. The list itself when all are as they were.
+func each[T any](list []*T, sound func(*T) *T) []*T {
+	var out []*T
+	changed := false
+	for i, entry := range list {
+		s := sound(entry)
+		if s != entry && !changed {
+			out, changed = slices.Clone(list[:i]), true
+		}
+		if changed && s != nil {
+			out = append(out, s)
+		}
+	}
+	if !changed {
+		return list
+	}
+	return out
+}
+
+// claim takes a name, which only one can have.
+func claim(taken map[string]bool, name string) error {
+	switch {
+	case name == "":
+		return errNoName
+	case taken[name]:
+		return errTaken
+	}
+	taken[name] = true
+	return nil
+}
+
+func (k *closer) cluster(c *Cluster) *Cluster {
+	if err := claim(k.clusters, c.Name); err != nil {
+		k.closing(c.Origins, "cluster "+c.Name, err, leftOut)
+		return nil
+	}
+	if err := checkCluster(c); err != nil {
+		k.closing(c.Origins, "cluster "+c.Name, err, "it has no endpoints")
+		return c.Closed()
+	}
+	return c
+}
+
+func (k *closer) namedTable(t *RouteTable) *RouteTable {
+	if err := claim(k.tables, t.Name); err != nil {
+		k.closing(nil, "route table "+t.Name, err, leftOut)
+		return nil
+	}
+	return k.table("route table "+t.Name, t)
+}
+
+func (k *closer) table(at string, t *RouteTable) *RouteTable {
+	names, domains := map[string]bool{}, map[string]bool{}
+	hosts := each(t.VirtualHosts, func(h *VirtualHost) *VirtualHost { return k.host(at, h, names, domains) })
+	if sameSlice(hosts, t.VirtualHosts) {
+		return t
+	}
+	return &RouteTable{Name: t.Name, VirtualHosts: hosts}
+}
+
+// host keeps the domains that it can have, under a name of its own.
+func (k *closer) host(at string, h *VirtualHost, names, domains map[string]bool) *VirtualHost {
+	at += ": virtual host " + h.Name
+	out := *h
+	out.Domains = nil
+	for _, d := range h.Domains {
+		if err := checkDomain(d, domains); err != nil {
+			k.closing(h.origins(), fmt.Sprintf("%s: domain %s", at, d), err, leftOut)
+			continue
+		}
+		out.Domains = append(out.Domains, d)
+	}
+	if len(out.Domains) == 0 {
+		k.closing(h.origins(), at, errNoDomain, leftOut)
+		return nil
+	}
+	for err := claim(names, out.Name); err != nil; err = claim(names, out.Name) {
+		k.closing(h.origins(), at, err, "it is called "+out.Name+"#")
+		out.Name += "#"
+	}
+	i := 0
+	out.Routes = each(h.Routes, func(r *Route) *Route {
+		i++
+		return k.route(func() string { return fmt.Sprintf("%s: route %d", at, i-1) }, r)
+	})
+	if out.Name == h.Name && len(out.Domains) == len(h.Domains) && sameSlice(out.Routes, h.Routes) {
+		return h
+	}
+	return &out
+}
+
+// checkDomain takes the domain. Envoy compares them without case, and reads
+// them as the value of a header.
+func checkDomain(d string, taken map[string]bool) error {
+	if strings.ContainsFunc(d, unicode.IsControl) {
+		return errControl
+	}
+	return claim(taken, strings.ToLower(d))
+}
+
+// origins are those of its routes, as far as one route tells.
+func (h *VirtualHost) origins() []diag.Ref {
+	if len(h.Routes) == 0 {
+		return nil
+	}
+	return h.Routes[0].Origins
+}
+
+func (k *closer) route(at func() string, r *Route) *Route {
+	err := k.checkRoute(r)
+	match, unmatched := closeMatch(r.Match)
+	if err == nil {
+		err = unmatched
+	}
+	switch {
+	case err == nil:
+		return r
+	case r.Optional:
+		k.closing(r.Origins, at(), err, leftOut)
+		return nil
+	}
+	k.closing(r.Origins, at(), err, "it answers 503")
+	return r.Closed(match)
+}
+
+func (k *closer) listener(l *Listener) *Listener {
+	at := "listener " + l.Address()
+	if err := k.checkListener(l); err != nil {
+		k.closing(l.Origins, at, err, leftOut)
+		return nil
+	}
+	out := *l
+	switch {
+	case l.HTTP != nil && l.HTTP.Inline != nil:
+		table := k.table(at, l.HTTP.Inline)
+		if table == l.HTTP.Inline {
+			return l
+		}
+		http := *l.HTTP
+		http.Inline, out.HTTP = table, &http
+	case l.TCP != nil:
+		routes, same := k.tcpRoutes(at, l)
+		if same {
+			return l
+		}
+		tcp := *l.TCP
+		tcp.Routes, out.TCP = routes, &tcp
+	default:
+		return l
+	}
+	return &out
+}
+
+// tcpRoutes leaves out destinations that no connection has. A route that had
+// some and has none left takes nothing.
+func (k *closer) tcpRoutes(at string, l *Listener) (routes []TCPRoute, same bool) {
+	same = true
+	for _, r := range l.TCP.Routes {
+		var sound []string
+		for _, d := range r.Destinations {
+			if _, err := ParseDestination(d); err != nil {
+				k.closing(l.Origins, at, err, leftOut)
+				continue
+			}
+			sound = append(sound, d)
+		}
+		if len(sound) == len(r.Destinations) {
+			routes = append(routes, r)
+			continue
+		}
+		same = false
+		if len(sound) > 0 {
+			routes = append(routes, TCPRoute{Destinations: sound, Cluster: r.Cluster})
+		}
+	}
+	return routes, same
+}
+
+// sameSlice tells whether each gave back what it got.
+func sameSlice[T any](a, b []*T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
