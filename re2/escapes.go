@@ -25,17 +25,17 @@ func checkEscapes(expr string) error {
 			name, n := argument(arg)
 			used = n
 			if name = strings.TrimPrefix(name, "^"); !hasClass(name) {
-				return fmt.Errorf("Envoy knows no characters called \\%c{%s}: take a general category such as L or Lu, or a script such as Greek, spelled like this", escape, name)
+				return fmt.Errorf("there are no characters called \\%c{%s} to Envoy: take a general category such as L or Lu, or a script such as Greek, spelled like this", escape, name)
 			}
 		case 'x':
 			digits, n := argument(arg)
 			used = n
 			if code, err := strconv.ParseUint(digits, 16, 32); err == nil && n > len(digits) && code > unicode.MaxLatin1 {
-				return fmt.Errorf("Envoy takes characters up to \\x{FF} in this form, found \\x{%s}: write the character itself", digits)
+				return fmt.Errorf("characters in this form may go up to \\x{FF}, found \\x{%s}: write the character itself", digits)
 			}
 		case '1', '2', '3', '4', '5', '6', '7':
 			if code := octal(expr[at+1:]); code > unicode.MaxLatin1 {
-				return fmt.Errorf("Envoy takes characters up to \\377 in this form, found \\%o", code)
+				return fmt.Errorf("characters in this form may go up to \\377, found \\%o", code)
 			}
 		}
 		expr = arg[used:]

@@ -119,6 +119,7 @@ func underServer(given, server metav1.ObjectMeta) metav1.ObjectMeta {
 	given.Generation = server.Generation
 	given.DeletionTimestamp = server.DeletionTimestamp
 	given.DeletionGracePeriodSeconds = server.DeletionGracePeriodSeconds
+	//lint:ignore SA1019 What clients still send must not be stored.
 	given.SelfLink, given.ManagedFields = "", nil
 	return given
 }

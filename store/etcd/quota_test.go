@@ -19,15 +19,16 @@ func TestQuota(t *testing.T) {
 			time.Sleep(keepInterval)
 			q.settle(history, time.Now())
 		}
-		try := func(bytes int64) (error, time.Duration) {
+		try := func(bytes int64) (time.Duration, error) {
 			began := time.Now()
-			return q.admit(t.Context(), bytes), time.Since(began)
+			err := q.admit(t.Context(), bytes)
+			return time.Since(began), err
 		}
 		q.settle(0, time.Now())
-		if err, _ := try(30); err != nil {
+		if _, err := try(30); err != nil {
 			t.Errorf("what fits: %v", err)
 		}
-		if err, waited := try(60); !errors.Is(err, store.ErrFull) || waited > 0 {
+		if waited, err := try(60); !errors.Is(err, store.ErrFull) || waited > 0 {
 			t.Errorf("much too much: %v after %s", err, waited)
 		}
 		inUse = 80 // The 30 are committed, and pending for two more steps.
@@ -35,13 +36,13 @@ func TestQuota(t *testing.T) {
 			settle(0)
 			settle(0)
 		}()
-		if err, waited := try(20); err != nil || waited == 0 {
+		if waited, err := try(20); err != nil || waited == 0 {
 			t.Errorf("what fits once the rest is settled: %v after %s", err, waited)
 		}
 		inUse = 100
 		settle(0)
 		settle(0)
-		if err, waited := try(1); !errors.Is(err, store.ErrFull) || waited > 0 {
+		if waited, err := try(1); !errors.Is(err, store.ErrFull) || waited > 0 {
 			t.Errorf("nothing left: %v after %s", err, waited)
 		}
 		settle(40)
@@ -50,11 +51,11 @@ func TestQuota(t *testing.T) {
 			inUse = 60
 			settle(0)
 		}()
-		if err, waited := try(30); err != nil || waited < time.Second {
+		if waited, err := try(30); err != nil || waited < time.Second {
 			t.Errorf("what fits once history is gone: %v after %s", err, waited)
 		}
 		settle(90)
-		if err, waited := try(20); !errors.Is(err, store.ErrFull) || waited != roomWait {
+		if waited, err := try(20); !errors.Is(err, store.ErrFull) || waited != roomWait {
 			t.Errorf("history that does not go: %v after %s", err, waited)
 		}
 	})

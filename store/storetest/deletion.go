@@ -101,11 +101,13 @@ var deletionCases = []testCase{
 		claim := func(m *metav1.ObjectMeta) {
 			then, grace := metav1.NewTime(time.Unix(1, 0)), int64(30)
 			m.DeletionTimestamp, m.DeletionGracePeriodSeconds = &then, &grace
+			//lint:ignore SA1019 What clients still send must not be stored.
 			m.CreationTimestamp, m.Generation, m.SelfLink = then, 77, "/somewhere"
 		}
 		made := s.create(with(s, guarded(s, 1, cleanUp), claim))
 		revision := s.revision()
 		s.wantSame(s.update(with(s, guarded(s, 1, cleanUp), claim)), made)
+		//lint:ignore SA1019 As above.
 		if made.Meta.DeletionTimestamp != nil || made.Meta.DeletionGracePeriodSeconds != nil || made.Meta.SelfLink != "" ||
 			made.Meta.Generation != 1 || made.Meta.CreationTimestamp.Unix() == 1 || s.revision() != revision {
 			s.Errorf("a client set what is the server's: %s", made.JSON())
