@@ -23,9 +23,9 @@ const decodeFactor = 128
 
 // Weights of a request to admission.
 const (
-	// smallWork divides the requests into two lines, so that a small one never
-	// waits for large ones. It is what an object of 16 KiB takes.
-	smallWork = 16 << 10 * decodeFactor
+	// smallBody divides the requests into two lines, so that a small one never
+	// waits for large ones.
+	smallBody = 16 << 10
 	// bodiesFactor is how many bytes of bodies may wait to be decoded, in
 	// parts of the memory for decoding.
 	bodiesFactor = 4
@@ -38,20 +38,23 @@ const (
 // finds no room waits in line until there is some, or until the deadline. Reads
 // and discovery do not come by here: they send what is in memory already, or
 // turn it into something else piece by piece.
-type admission struct {
-	bodies, small, large *semaphore.Weighted
-	lineBytes            int64
-}
+type admission struct{ bodies, decoding *lines }
 
-// newAdmission makes two lines with that many bytes each.
+// newAdmission makes lines for decoding with that many bytes each.
 func newAdmission(lineBytes int64) *admission {
 	lineBytes = max(lineBytes, minLine)
-	return &admission{
-		bodies:    semaphore.NewWeighted(lineBytes / bodiesFactor),
-		small:     semaphore.NewWeighted(lineBytes),
-		large:     semaphore.NewWeighted(lineBytes),
-		lineBytes: lineBytes,
-	}
+	return &admission{newLines(smallBody, lineBytes/bodiesFactor), newLines(smallBody*decodeFactor, lineBytes)}
+}
+
+// lines are two for the same work, one of them for requests that need little.
+type lines struct {
+	small, large *semaphore.Weighted
+	little       int64 // the most that is for the small line, in bytes
+	room         int64 // of each line
+}
+
+func newLines(little, room int64) *lines {
+	return &lines{semaphore.NewWeighted(room), semaphore.NewWeighted(room), little, room}
 }
 
 // wholeBody is a body that was read already.
@@ -74,7 +77,7 @@ func (k *resource) admitted(h handler) handler {
 		if expected < 0 {
 			expected = maxBody
 		}
-		releaseBody, err := enter(r.Context(), k.admission.bodies, expected)
+		releaseBody, err := k.admission.bodies.enter(r.Context(), expected)
 		if err != nil {
 			return err
 		}
@@ -84,7 +87,7 @@ func (k *resource) admitted(h handler) handler {
 			return err
 		}
 		r.Body = &wholeBody{bytes.NewReader(text), text}
-		release, err := k.admission.enter(r.Context(), k.work(r, len(text)))
+		release, err := k.admission.decoding.enter(r.Context(), k.work(r, len(text)))
 		if err != nil {
 			return err
 		}
@@ -104,15 +107,12 @@ func (k *resource) work(r *http.Request, length int) int64 {
 }
 
 // enter waits for room in the line that is for so many bytes.
-func (a *admission) enter(ctx context.Context, bytes int64) (release func(), err error) {
-	line := a.large
-	if bytes <= smallWork {
-		line = a.small
+func (l *lines) enter(ctx context.Context, bytes int64) (release func(), err error) {
+	line := l.large
+	if bytes <= l.little {
+		line = l.small
 	}
-	return enter(ctx, line, min(bytes, a.lineBytes))
-}
-
-func enter(ctx context.Context, line *semaphore.Weighted, bytes int64) (release func(), err error) {
+	bytes = min(bytes, l.room)
 	if err := line.Acquire(ctx, bytes); errors.Is(err, context.Canceled) {
 		return nil, err
 	} else if err != nil {

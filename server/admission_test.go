@@ -1,10 +1,13 @@
 package server_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/textproto"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +80,38 @@ func TestLargeWritesWaitInLine(t *testing.T) {
 		}
 	}
 	w.want(http.StatusCreated, "POST", rulesPath, rule("later", 100, "annotations:", "  payload: "+strings.Repeat("x", 200<<10)), asYAML)
+}
+
+// TestSlowBodiesHoldUpNobodySmall: who announces large bodies and sends nothing
+// fills the line for those at most.
+func TestSlowBodiesHoldUpNobodySmall(t *testing.T) {
+	w := start(t, func(o *server.Options) { o.RequestTimeout = time.Second })
+	const many = 100 // 64 MiB are for bodies.
+	statuses := make(chan string, many)
+	for range many {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/yaml\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
+			rulesPath, schema.MaxTextBytes)
+		go func() {
+			status, err := textproto.NewReader(bufio.NewReader(conn)).ReadLine()
+			if err != nil {
+				t.Error(err)
+			}
+			statuses <- status
+		}()
+	}
+	got := map[string]int{}
+	for range many {
+		got[<-statuses]++
+	}
+	if len(got) != 2 || got["HTTP/1.1 100 Continue"] == 0 || got["HTTP/1.1 429 Too Many Requests"] == 0 {
+		t.Fatalf("large bodies were answered %v, want some 100 and some 429", got)
+	}
+	w.create("small")
 }
 
 // pieces counts what an answer is written in.

@@ -23,6 +23,9 @@ type poll struct {
 // Envoy sends.
 const maxPoll = 1 << 20
 
+// pollBuffer is what a poll takes in memory before any of it has come.
+const pollBuffer = 4 << 10
+
 // Bounds of the nodes recognised by their bytes: their number, in each of two
 // halves, and the length of an id, which is some 60 bytes. No proxy has a longer
 // one (mesh.ParseProxy).
@@ -69,8 +72,9 @@ func (p *pollReader) read(w http.ResponseWriter, r *http.Request) (poll, error) 
 	buf := p.buffers.Get().(*bytes.Buffer)
 	defer p.buffers.Put(buf)
 	buf.Reset()
-	// One byte more, and ReadFrom finds the end without growing the buffer.
-	buf.Grow(max(int(r.ContentLength), 0) + bytes.MinRead)
+	// Who announces much may never send it: the buffer grows with what comes.
+	// Most are large enough from an earlier poll.
+	buf.Grow(pollBuffer)
 	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, maxPoll))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return poll{}, err

@@ -54,6 +54,27 @@ func envoyPoll(version, node, names, typeURL string) []byte {
 	return b.Bytes()
 }
 
+// silentBody notes how much room it is offered before anything has come.
+type silentBody struct{ offered int }
+
+func (b *silentBody) Read(p []byte) (int, error) {
+	b.offered = len(p)
+	return 0, io.ErrUnexpectedEOF
+}
+
+// TestPollsTakeMemoryAsTheyCome: announcing a large one costs nobody anything.
+func TestPollsTakeMemoryAsTheyCome(t *testing.T) {
+	body := &silentBody{}
+	r := httptest.NewRequest("POST", "/v3/discovery:clusters", body)
+	r.ContentLength = maxPoll
+	if _, err := newPollReader().read(httptest.NewRecorder(), r); err == nil {
+		t.Fatal("want an error")
+	}
+	if body.offered == 0 || body.offered > 64<<10 {
+		t.Errorf("%d bytes were made ready for a body of which nothing came", body.offered)
+	}
+}
+
 func TestEnvoysPollIsRecognised(t *testing.T) {
 	p := newPollReader()
 	node := envoyNode(pollingNode, 1000)
