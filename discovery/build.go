@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -72,36 +73,23 @@ func (g *generation) move(old *place) {
 	g.setPlace(&place{client: old.client, view: v, slot: slot})
 }
 
-// emptied reports whether a view lost all it had of a type although the proxy
-// still sees services to make it from. Envoy would drop everything at once, and
-// what looks like that is far more often our mistake than anybody's wish. An
-// ingress is different: it has what its rules say, and those may all go.
+// emptied reports whether a view lost all its route tables although the proxy
+// still sees HTTP services, each of which has one. Envoy would drop everything at
+// once, and no object asks for that: it is a mistake of ours. Clusters are
+// different, rules may leave none, and an ingress has what its rules say.
 func emptied(s *mesh.Snapshot, proxy mesh.Proxy, old, next *view) error {
-	if proxy.Role != mesh.Sidecar {
+	if proxy.Role != mesh.Sidecar || len(old.config.RouteTables) == 0 || len(next.config.RouteTables) > 0 ||
+		!seesHTTP(s, mesh.NamespaceOf(proxy.Domain, s.Settings.Domain)) {
 		return nil
 	}
-	namespace := mesh.NamespaceOf(proxy.Domain, s.Settings.Domain)
-	if len(old.config.Clusters) > 0 && len(next.config.Clusters) == 0 && anyPort(s, namespace, func(p *mesh.Port) bool { return p.Protocol != mesh.UDP }) {
-		return fmt.Errorf("all %d clusters would be gone although there still are services", len(old.config.Clusters))
-	}
-	if len(old.config.RouteTables) > 0 && len(next.config.RouteTables) == 0 && anyPort(s, namespace, func(p *mesh.Port) bool { return p.Protocol.IsHTTP() }) {
-		return fmt.Errorf("all %d route tables would be gone although there still are HTTP services", len(old.config.RouteTables))
-	}
-	return nil
+	return fmt.Errorf("all %d route tables would be gone although there still are HTTP services", len(old.config.RouteTables))
 }
 
-func anyPort(s *mesh.Snapshot, namespace string, is func(*mesh.Port) bool) bool {
-	for _, service := range s.Services {
-		if !service.VisibleIn(namespace) {
-			continue
-		}
-		for _, p := range service.Ports {
-			if is(p) {
-				return true
-			}
-		}
-	}
-	return false
+func seesHTTP(s *mesh.Snapshot, namespace string) bool {
+	isHTTP := func(p *mesh.Port) bool { return p.Protocol.IsHTTP() }
+	return slices.ContainsFunc(s.Services, func(svc *mesh.Service) bool {
+		return svc.VisibleIn(namespace) && slices.ContainsFunc(svc.Ports, isHTTP)
+	})
 }
 
 // contained turns a panic into an error and logs its stack, so that a mistake

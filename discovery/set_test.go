@@ -67,6 +67,7 @@ func TestPoolSharesAcrossGenerations(t *testing.T) {
 func TestEmptied(t *testing.T) {
 	full := &view{config: &ir.Config{Clusters: []*ir.Cluster{{}}, RouteTables: []*ir.RouteTable{{}}}}
 	noRoutes := &view{config: &ir.Config{Clusters: []*ir.Cluster{{}}}}
+	onlyRoutes := &view{config: &ir.Config{RouteTables: []*ir.RouteTable{{}}}}
 	empty := &view{config: &ir.Config{}}
 	with := func(p mesh.Protocol, exportTo ...string) *mesh.Snapshot {
 		return &mesh.Snapshot{Settings: mesh.DefaultSettings(), Services: []*mesh.Service{{Namespace: "a", ExportTo: exportTo, Ports: []*mesh.Port{{Protocol: p}}}}}
@@ -79,10 +80,9 @@ func TestEmptied(t *testing.T) {
 		refused   bool
 	}{
 		{"all services are gone", &mesh.Snapshot{Settings: mesh.DefaultSettings()}, mesh.Sidecar, full, empty, false},
-		{"clusters lost with services there", with(mesh.TCP), mesh.Sidecar, full, empty, true},
 		{"routes lost with HTTP services there", with(mesh.HTTP), mesh.Sidecar, full, noRoutes, true},
 		{"the last HTTP service is gone", with(mesh.TCP), mesh.Sidecar, full, noRoutes, false},
-		{"nothing to make clusters of", with(mesh.UDP), mesh.Sidecar, full, empty, false},
+		{"only clusters are gone", with(mesh.HTTP), mesh.Sidecar, full, onlyRoutes, false},
 		{"the last service became another namespace's own", with(mesh.HTTP, "."), mesh.Sidecar, full, empty, false},
 		{"an ingress without rules", with(mesh.HTTP), mesh.Ingress, full, empty, false},
 		{"nothing before", with(mesh.HTTP), mesh.Sidecar, empty, empty, false},
