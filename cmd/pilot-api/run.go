@@ -48,6 +48,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	objects := etcd.New(backend.client, o.etcdPrefix, log)
 	view := cache.New(objects, cache.Options{Log: log})
+	objects.Guess(view.Peek)
 	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "pilot_cache_relists_total",
 		Help: "How often all objects were listed anew because changes had been missed.",

@@ -26,6 +26,17 @@ func (c *Cache) Get(ctx context.Context, key schema.Key, opts store.ReadOptions)
 	return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
 }
 
+// Peek is an object as the view has it, however old, at once: nil when it has
+// none, and while the source cannot be followed.
+func (c *Cache) Peek(key schema.Key) *schema.Object {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.feed == nil {
+		return nil
+	}
+	return c.index.Get(key)
+}
+
 // List implements store.Reader, from memory. Only an exact revision that the
 // cache no longer holds is asked of the source.
 func (c *Cache) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {

@@ -4,6 +4,7 @@
 //	etcd.go      the Store: reads
 //	clock.go     its revision, and how far back it can be read
 //	write.go     create, update, delete, transactions: one etcd Txn each
+//	guess.go     what spares a write from reading first
 //	watch.go     etcd's watch as whole revisions
 //	events.go    what its changes mean to readers
 //	keys.go      how keys are spelled, so that every scope is one range
@@ -42,6 +43,8 @@ type Store struct {
 	keys   layout
 	log    *slog.Logger
 	turns  turns
+
+	guesses guesses
 }
 
 var (

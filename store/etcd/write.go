@@ -38,13 +38,25 @@ func (s *Store) Delete(ctx context.Context, key schema.Key, pre store.Preconditi
 // of the present state is written on condition that the state is still the
 // same; if not, etcd's refusal brings the new state along for another try. It
 // ends because every lost race is somebody else's won one, and with ctx.
+//
+// The first try may go by a guess. Nothing but a write is decided on one, for
+// that etcd refuses if the guess is wrong; before any other outcome etcd is
+// asked.
 func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
 	if err := store.CheckOps(ops); err != nil {
 		return nil, err
 	}
-	w, err := s.plan(ctx, ops)
+	w, err := s.plan(ops)
+	if err == nil && !s.guesses.fill(w) {
+		err = s.ask(ctx, w)
+	}
 	for err == nil {
-		if err = w.apply(); err != nil {
+		err = s.prepare(ctx, w)
+		if !w.asked && (err != nil || !w.changes()) {
+			err = s.ask(ctx, w)
+			continue
+		}
+		if err != nil {
 			break
 		}
 		if !w.changes() {
@@ -64,32 +76,39 @@ type write struct {
 	layout  layout
 	keys    []string
 	current []*schema.Object // as etcd had it last, nil for none
+	asked   bool             // etcd has told current: it is no guess
 	damaged []bool           // current only stands for what cannot be read
 	next    []*schema.Object // what shall be, nil for none
 	values  [][]byte         // the encoding of the answers, which are next if there is one
 }
 
-// plan reads the present state, unless all operations are creates: those most
-// likely find none, and are told if not.
-func (s *Store) plan(ctx context.Context, ops []store.Op) (*write, error) {
+func (s *Store) plan(ops []store.Op) (*write, error) {
 	w := &write{ops: ops, layout: s.keys, current: make([]*schema.Object, len(ops)), damaged: make([]bool, len(ops))}
-	creates := true
 	for _, op := range ops {
 		key, ok := s.keys.of(op.Target())
 		if !ok {
 			return nil, &store.Error{Kind: store.ErrInvalid, Key: op.Target(), Detail: "no such kind"}
 		}
 		w.keys = append(w.keys, key)
-		creates = creates && op.Verb == store.OpCreate
 	}
-	if creates {
-		return w, nil
-	}
+	return w, nil
+}
+
+// ask reads the present state.
+func (s *Store) ask(ctx context.Context, w *write) error {
 	resp, err := s.client.Txn(ctx).Then(w.reads()...).Commit()
 	if err != nil {
-		return nil, translate(err, w.name())
+		return translate(err, w.name())
 	}
-	return w, w.read(resp)
+	return w.read(resp)
+}
+
+// prepare works out what to write, and whether there is room for it.
+func (s *Store) prepare(ctx context.Context, w *write) error {
+	if err := w.apply(); err != nil {
+		return err
+	}
+	return s.admit(ctx, w)
 }
 
 // name is the object to name in an error about the whole transaction.
@@ -110,6 +129,7 @@ func (w *write) reads() []clientv3.Op {
 
 // read takes the present state from the answers to reads.
 func (w *write) read(resp *clientv3.TxnResponse) (err error) {
+	w.asked = true
 	for i, r := range resp.Responses {
 		w.current[i], w.damaged[i] = nil, false
 		kvs := r.GetResponseRange().Kvs
@@ -171,9 +191,6 @@ func (w *write) changes() bool {
 // commit writes if the state is the one that apply saw. Without a result and
 // without an error it was not, and the write holds the state of now.
 func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) {
-	if err := s.admit(ctx, w); err != nil {
-		return nil, err
-	}
 	conditions, changes := w.conditions(), append(w.puts(), s.keys.tick())
 	if err := ctx.Err(); err != nil {
 		return nil, translate(err, w.name()) // Nothing was sent.
@@ -185,6 +202,7 @@ func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) 
 	case !resp.Succeeded:
 		return nil, w.read(resp)
 	}
+	s.guesses.wrote(w, resp.Header.Revision)
 	return w.results(resp.Header.Revision)
 }
 
