@@ -31,7 +31,7 @@ const (
 	bodiesFactor = 4
 	// minLine is the least memory of a line: one request of the largest size
 	// must fit.
-	minLine = 2 * maxBody * decodeFactor
+	minLine = maxBody * decodeFactor
 )
 
 // admission bounds, in bytes, what the writes in progress take together. Who

@@ -45,7 +45,7 @@ func TestLargeWritesWaitInLine(t *testing.T) {
 		o.Store = waiting{o.Store, begun, end}
 		o.RequestTimeout = 2 * time.Second
 	})
-	const together, more = 10, 3 // 256 MiB are for 2 MiB of text.
+	const together, more = 5, 3 // 128 MiB are for 1 MiB of text.
 	answers := make(chan answer, together+more)
 	send := func(i int) {
 		answers <- w.do("POST", rulesPath, largeRule(fmt.Sprintf("large-%d", i)), asYAML)

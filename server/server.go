@@ -87,7 +87,7 @@ type Options struct {
 	// (three quarters of the files that the process may open, at most 32768).
 	MaxConnections int
 	// WriteMemory bounds, in bytes, what small writes being decoded take
-	// together, and apart from them large ones (256 MiB, which is also the
+	// together, and apart from them large ones (128 MiB, which is also the
 	// least). Those that find no room wait in line.
 	WriteMemory int64
 	// ShutdownTimeout is what running requests get to finish (10 s).
