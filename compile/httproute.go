@@ -54,7 +54,7 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 		out.route = route.Closed(m.match)
 		return out
 	case route.Redirect != nil:
-		route.Redirect = redirectAt(r.spec.GetRedirect(), port)
+		route.Redirect = redirectAt(route.Redirect, r.spec.GetRedirect(), port)
 		return out
 	case route.Response != nil:
 		return out
@@ -81,12 +81,12 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 }
 
 // redirectAt is a redirect of requests that came for the port.
-func redirectAt(r *networking.HTTPRedirect, port *mesh.Port) *ir.Redirect {
-	out := virtualRedirect(r)
+func redirectAt(redirect *ir.Redirect, r *networking.HTTPRedirect, port *mesh.Port) *ir.Redirect {
+	out := *redirect
 	if schema.ToPortOfRequest(r) {
 		out.Port = port.Number
 	}
-	return out
+	return &out
 }
 
 // target is where a destination sends requests of one of own's ports. A subset

@@ -3,6 +3,8 @@ package compile_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -33,12 +35,16 @@ func TestRetriesByDefault(t *testing.T) {
 		{"three", mesh.V1Compatibility{}, route(spec{"attempts": 3}), &ir.Retry{On: safe, Attempts: 3}},
 		{"unset, as Pilot", mesh.AsPilot(), route(nil), nil},
 		{"three, as Pilot", mesh.AsPilot(), route(spec{"attempts": 3}), &ir.Retry{Attempts: 3}},
+		{"on conditions", mesh.V1Compatibility{}, route(spec{"attempts": 3, "retryOn": "5xx,reset"}), &ir.Retry{On: "5xx,reset", Attempts: 3}},
+		{"on codes", mesh.V1Compatibility{}, route(spec{"attempts": 3, "retryOn": "429,reset,503"}),
+			&ir.Retry{On: "reset,retriable-status-codes", StatusCodes: []int{429, 503}, Attempts: 3}},
+		{"on conditions, as Pilot", mesh.AsPilot(), route(spec{"attempts": 1, "retryOn": "reset"}), &ir.Retry{On: "reset", Attempts: 1}},
 		{"by a RouteRule", mesh.V1Compatibility{}, rule, &ir.Retry{Attempts: 3}},
 	} {
 		config, _ := compiledAs(t, test.pilot, "sidecar~10.99.0.1~caller~default.svc.cluster.local", []*schema.Object{hostIn(t, "default", "reviews"), test.rule})
 		got := routeTo(t, config, reviewsHost).Retry
-		if (got == nil) != (test.want == nil) || got != nil && *got != *test.want {
-			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
+		if d := cmp.Diff(test.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, d)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) pl
 		return out
 	}
 	if r := spec.Redirect; r != nil {
-		route.Redirect = &ir.Redirect{Host: r.Authority, Path: r.URI}
+		route.Redirect = &ir.Redirect{Host: r.Authority, Path: r.URI, StripQuery: r.URI != ""}
 		out.targets = append(out.targets, p.newTarget(svc, port, nil))
 		return out
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	networking "istio.io/api/networking/v1alpha3"
@@ -25,9 +27,10 @@ func virtualRewrite(r *networking.HTTPRewrite) *ir.Rewrite {
 	return out
 }
 
-func virtualRedirect(r *networking.HTTPRedirect) *ir.Redirect {
+func (p *plan) virtualRedirect(r *networking.HTTPRedirect) *ir.Redirect {
 	return &ir.Redirect{
-		Scheme: r.GetScheme(), Host: r.GetAuthority(), Port: int(r.GetPort()),
+		StripQuery: r.GetUri() != "" && p.pilot().VirtualServiceDefaults,
+		Scheme:     r.GetScheme(), Host: r.GetAuthority(), Port: int(r.GetPort()),
 		Path: r.GetUri(), Prefix: r.GetPrefixRewrite(), Code: int(r.GetRedirectCode()),
 	}
 }
@@ -63,10 +66,31 @@ func (p *plan) virtualRetry(r *networking.HTTPRetry) *ir.Retry {
 			out.Attempts = defaultRetries
 		}
 	}
+	if r.GetRetryOn() != "" {
+		out.On, out.StatusCodes = retryConditions(r.GetRetryOn())
+	}
 	if out.Attempts <= 0 {
 		return nil
 	}
 	return out
+}
+
+// retryConditions are the words of retryOn, which are Envoy's, and the status
+// codes among them, which Envoy looks at on a condition of their own.
+func retryConditions(retryOn string) (on string, codes []int) {
+	const byCode = "retriable-status-codes"
+	var words []string
+	for word := range strings.SplitSeq(retryOn, ",") {
+		if code, err := strconv.Atoi(word); err == nil {
+			codes = append(codes, code)
+		} else if !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	if len(codes) > 0 && !slices.Contains(words, byCode) {
+		words = append(words, byCode)
+	}
+	return strings.Join(words, ","), codes
 }
 
 // virtualFault cuts percentages to whole numbers.

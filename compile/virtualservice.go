@@ -104,7 +104,7 @@ func (p *plan) readAction(ref diag.Ref, r *httpRoute) {
 	r.route.ResponseHeaders = headerOperations(r.spec.GetHeaders().GetResponse())
 	switch {
 	case r.spec.GetRedirect() != nil:
-		r.route.Redirect = virtualRedirect(r.spec.GetRedirect())
+		r.route.Redirect = p.virtualRedirect(r.spec.GetRedirect())
 		r.closed = !schema.Redirects(r.spec.GetRedirect())
 	case r.spec.GetDirectResponse() != nil:
 		r.route.Response = virtualResponse(r.spec.GetDirectResponse())

@@ -35,13 +35,13 @@ func startBackend(t *testing.T, name string) *backend {
 	return b
 }
 
-// ServeHTTP fails every other request for /flaky and never answers /stuck.
+// ServeHTTP fails every other request for a flaky path and never answers /stuck.
 func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := b.requests.Add(1)
 	switch r.URL.Path {
 	case "/stuck":
 		<-r.Context().Done()
-	case "/flaky":
+	case "/flaky", "/flaky-503", "/flaky-429":
 		if n%2 == 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
@@ -101,6 +101,10 @@ func TestBehaviour(t *testing.T) {
 		{name: "abort", url: "/abort", status: 418},
 		{name: "timeout", url: "/stuck", status: 504},
 		{name: "retry", url: "/flaky", status: 200, want: "a svc /flaky "},
+		{name: "retry on a status code", url: "/flaky-503", status: 200, want: "a svc /flaky-503 "},
+		{name: "no retry on another one", url: "/flaky-429", status: 503},
+		{name: "redirect with the query", url: "/new-path?q=1", status: 301, want: "http://svc/there?q=1"},
+		{name: "redirect without the query", url: "/new-path-only?q=1", status: 301, want: "http://svc/there"},
 		{name: "method", method: http.MethodDelete, url: "/h", status: 200, want: "b svc /h "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -162,7 +166,7 @@ func behaviourConfig(a, b *backend) *ir.Config {
 		return &ir.Route{Match: ir.Match{Headers: []ir.HeaderMatch{h}}, Clusters: all("b")}
 	}
 	routes := []*ir.Route{
-		path("/redirect", ir.Route{Redirect: &ir.Redirect{Host: "b.example", Path: "/new"}}),
+		path("/redirect", ir.Route{Redirect: &ir.Redirect{Host: "b.example", Path: "/new", StripQuery: true}}),
 		path("/redirect-host", ir.Route{Redirect: &ir.Redirect{Host: "b.example"}}),
 		{Match: ir.Match{Prefix: "/rewrite"}, Rewrite: &ir.Rewrite{Host: "c.example", Path: "/other"}},
 		{Match: ir.Match{Regex: "/items/[0-9]+"}, Rewrite: &ir.Rewrite{Path: "/item"}},
@@ -190,6 +194,10 @@ func behaviourConfig(a, b *backend) *ir.Config {
 		path("/abort", ir.Route{Fault: &ir.Fault{AbortStatus: 418, AbortPercent: 100}}),
 		path("/stuck", ir.Route{Timeout: 50 * time.Millisecond}),
 		path("/flaky", ir.Route{Retry: &ir.Retry{Attempts: 1}}),
+		path("/flaky-503", ir.Route{Retry: &ir.Retry{On: "retriable-status-codes", StatusCodes: []int{503}, Attempts: 1}}),
+		path("/flaky-429", ir.Route{Retry: &ir.Retry{On: "retriable-status-codes", StatusCodes: []int{429}, Attempts: 1}}),
+		path("/new-path", ir.Route{Redirect: &ir.Redirect{Path: "/there"}}),
+		path("/new-path-only", ir.Route{Redirect: &ir.Redirect{Path: "/there", StripQuery: true}}),
 		path("/cors", ir.Route{CORS: &ir.CORS{AllowOrigin: []string{"http://a.example"}, AllowMethods: []string{"PUT"}, MaxAge: 5 * time.Minute}}),
 		path("/mirror", ir.Route{Mirror: "b"}),
 		{},

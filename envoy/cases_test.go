@@ -180,7 +180,7 @@ func actionCase() *ir.Config {
 		return &r
 	}
 	return config([]*ir.RouteTable{table("80",
-		path("/redirect", ir.Route{Operation: "move", Redirect: &ir.Redirect{Host: "b.example", Path: "/new"}}),
+		path("/redirect", ir.Route{Operation: "move", Redirect: &ir.Redirect{Host: "b.example", Path: "/new", StripQuery: true}}),
 		path("/redirect-host", ir.Route{Redirect: &ir.Redirect{Host: "b.example"}}),
 		path("/split", ir.Route{Clusters: []ir.WeightedCluster{
 			{Name: "out.a|http", Weight: 75}, {Name: "out.b|http", Weight: 25}, {Name: "out.a|http|v=2", Weight: 0},
@@ -190,6 +190,7 @@ func actionCase() *ir.Config {
 		path("/timeout", ir.Route{Timeout: 15500 * time.Millisecond}),
 		path("/tiny-timeout", ir.Route{Timeout: time.Microsecond}),
 		path("/retry", ir.Route{Retry: &ir.Retry{Attempts: 3, PerTryTimeout: 2 * time.Second}}),
+		path("/retry-on", ir.Route{Retry: &ir.Retry{On: "reset,retriable-status-codes", StatusCodes: []int{429, 503}, Attempts: 2}}),
 		path("/retry-plain", ir.Route{Retry: &ir.Retry{Attempts: 1}}),
 		path("/mirror", ir.Route{Mirror: "out.b|http"}),
 		path("/websocket", ir.Route{WebSocket: true}),

@@ -250,8 +250,10 @@ type Redirect struct {
 	Scheme, Host string
 	Port         int
 	Path         string // the whole path
-	Prefix       string // in place of the matched prefix
-	Code         int    // 0 is 301
+	// StripQuery leaves out the query, beside a Path.
+	StripQuery bool
+	Prefix     string // in place of the matched prefix
+	Code       int    // 0 is 301
 }
 
 // DirectResponse answers instead of forwarding.
@@ -279,7 +281,9 @@ type RegexRewrite struct{ Match, Substitution string }
 type Retry struct {
 	// On are Envoy's conditions, joined by commas; "" is 5xx, a connection
 	// failure and a refused stream.
-	On            string
+	On string
+	// StatusCodes are answers that are tried again whatever On says.
+	StatusCodes   []int
 	Attempts      int
 	PerTryTimeout time.Duration
 }

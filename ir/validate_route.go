@@ -49,7 +49,7 @@ func (k *closer) forwarding(f *faults, r *Route) {
 }
 
 func (f *faults) redirect(r Redirect) {
-	f.require(r != Redirect{Code: r.Code}, "redirect must change the URL")
+	f.require(r != Redirect{Code: r.Code, StripQuery: r.StripQuery}, "redirect must change the URL")
 	f.require(r.Path == "" || r.Prefix == "", "redirect must replace the path or its prefix, found %+v", r)
 	f.require(r.Port == 0 || validPort(r.Port), "port must be 1 to 65535, found %d", r.Port)
 }

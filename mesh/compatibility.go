@@ -40,7 +40,8 @@ type V1Compatibility struct {
 	// name, and looks at no exportTo.
 	AnyNamespaceRules bool
 	// VirtualServiceDefaults has routes of a VirtualService without retries try
-	// once, and those with retries try again after every 5xx.
+	// once, and those with retries try again after every 5xx; a redirect to a
+	// path loses the query.
 	VirtualServiceDefaults bool
 	// DestinationRuleDefaults fills in limits that a DestinationRule does not
 	// name.

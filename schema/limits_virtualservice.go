@@ -75,7 +75,6 @@ func (p *problems) routeLimits(at string, r *networking.HTTPRoute) {
 
 func (p *problems) retryLimits(at string, r *networking.HTTPRetry) {
 	p.notFollowed(at, []unmet{
-		{r.GetRetryOn() != "", "retryOn", "requests are retried on connect-failure, refused-stream, unavailable and cancelled"},
 		{r.GetRetryRemoteLocalities() != nil, "retryRemoteLocalities", "any instance may be tried again"},
 		{r.GetRetryIgnorePreviousHosts() != nil, "retryIgnorePreviousHosts", "any instance may be tried again"},
 		{r.GetBackoff() != nil, "backoff", "the pause before another try is the proxy's own"},

@@ -43,7 +43,7 @@ func lacking(r *ir.Route) []string {
 		why     string
 	}{
 		{r.Response != nil && *r.Response != *ir.Unavailable(), "it gives no other answers of its own"},
-		{r.Redirect != nil && *r.Redirect != ir.Redirect{Host: r.Redirect.Host, Path: r.Redirect.Path, Code: redirectCode(r.Redirect)},
+		{r.Redirect != nil && *r.Redirect != ir.Redirect{Host: r.Redirect.Host, Path: r.Redirect.Path, StripQuery: r.Redirect.StripQuery, Code: redirectCode(r.Redirect)},
 			"its redirects change host and path and answer 301"},
 		{r.Rewrite != nil && r.Rewrite.Regex != nil, "its rewrites replace what the match names"},
 		{changesHeaders(r), "it adds headers to the requests of a route, and changes no others"},

@@ -97,6 +97,8 @@ func Routes(t *ir.RouteTable) (RouteConfiguration, diag.List) {
 			problems = append(problems, p...)
 			if spoken != nil {
 				problems = append(problems, coarseWeights(spoken)...)
+				problems = append(problems, unknownRetries(spoken)...)
+				problems = append(problems, lostQuery(spoken)...)
 				hosts[i].Routes = append(hosts[i].Routes, route(spoken))
 			}
 		}
@@ -120,6 +122,14 @@ func route(r *ir.Route) Route {
 	}
 	out.forward(r)
 	return out
+}
+
+// lostQuery: a path to redirect to is all that there is, in v1.
+func lostQuery(r *ir.Route) diag.List {
+	if r.Redirect == nil || r.Redirect.Path == "" || r.Redirect.StripQuery {
+		return nil
+	}
+	return diag.Warn(diag.NotHonoured, r.Origins, "Envoy v1 redirects to %s without the query of the request", r.Redirect.Path)
 }
 
 func (out *Route) forward(r *ir.Route) {

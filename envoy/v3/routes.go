@@ -105,8 +105,7 @@ func redirect(r *ir.Redirect) *routev3.Route_Redirect {
 	}
 	if r.Path != "" {
 		out.PathRewriteSpecifier = &routev3.RedirectAction_PathRedirect{PathRedirect: r.Path}
-		// As v1 did with a path of its own.
-		out.StripQuery = true
+		out.StripQuery = r.StripQuery
 	}
 	return &routev3.Route_Redirect{Redirect: out}
 }
@@ -124,17 +123,25 @@ func forward(r *ir.Route) *routev3.RouteAction {
 		}
 	}
 	if r.Retry != nil {
-		out.RetryPolicy = &routev3.RetryPolicy{
-			RetryOn:       cmp.Or(r.Retry.On, envoy.RetryOn),
-			NumRetries:    positive(r.Retry.Attempts),
-			PerTryTimeout: positiveDuration(r.Retry.PerTryTimeout),
-		}
+		out.RetryPolicy = retryPolicy(r.Retry)
 	}
 	if r.Mirror != "" {
 		out.RequestMirrorPolicies = []*routev3.RouteAction_RequestMirrorPolicy{{Cluster: envoy.ClusterName(r.Mirror)}}
 	}
 	if r.WebSocket {
 		out.UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{{UpgradeType: "websocket", Enabled: wrapperspb.Bool(true)}}
+	}
+	return out
+}
+
+func retryPolicy(r *ir.Retry) *routev3.RetryPolicy {
+	out := &routev3.RetryPolicy{
+		RetryOn:       cmp.Or(r.On, envoy.RetryOn),
+		NumRetries:    positive(r.Attempts),
+		PerTryTimeout: positiveDuration(r.PerTryTimeout),
+	}
+	for _, code := range r.StatusCodes {
+		out.RetriableStatusCodes = append(out.RetriableStatusCodes, uint32(code))
 	}
 	return out
 }

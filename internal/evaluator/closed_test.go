@@ -119,6 +119,7 @@ func reaches(o evaluator.Outcome) bool        { return len(o.Shares) > 0 }
 func hostRewritten(o evaluator.Outcome) bool  { return o.Host == "other.example" }
 func timed(o evaluator.Outcome) bool          { return o.Timeout > 0 }
 func perTry(o evaluator.Outcome) bool         { return o.Retry != nil && o.Retry.PerTryTimeout > 0 }
+func onReset(o evaluator.Outcome) bool        { return o.Retry != nil && o.Retry.On == "reset" }
 func origins(c *evaluator.CORS) bool          { return len(c.Origins) > 0 }
 func methods(c *evaluator.CORS) bool          { return c.Methods != "" }
 func allowedHeaders(c *evaluator.CORS) bool   { return c.AllowHeaders != "" }
@@ -194,7 +195,7 @@ var guards = map[string]guarded{
 	"timeout":                          forwarding(`timeout: 1s`, timed),
 	"retries.attempts":                 forwarding(`retries: {attempts: 2}`, retried),
 	"retries.perTryTimeout":            forwarding(`retries: {attempts: 2, perTryTimeout: 1s}`, perTry),
-	"retries.retryOn":                  forwarding(`retries: {attempts: 2, retryOn: reset}`, nil),
+	"retries.retryOn":                  forwarding(`retries: {attempts: 2, retryOn: reset}`, onReset),
 	"retries.retryRemoteLocalities":    forwarding(`retries: {attempts: 2, retryRemoteLocalities: true}`, nil),
 	"retries.retryIgnorePreviousHosts": forwarding(`retries: {attempts: 2, retryIgnorePreviousHosts: true}`, nil),
 	"retries.backoff":                  forwarding(`retries: {attempts: 2, backoff: 1s}`, nil),

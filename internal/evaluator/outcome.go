@@ -65,6 +65,7 @@ type Header struct{ Name, Value string }
 // Retry of a failed request.
 type Retry struct {
 	On            string
+	StatusCodes   []uint32
 	Attempts      int
 	PerTryTimeout time.Duration // 0 is none
 }

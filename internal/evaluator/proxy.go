@@ -205,9 +205,10 @@ type Limits struct {
 
 // Outlier ejects endpoints that fail.
 type Outlier struct {
-	Consecutive5xx         int
-	Interval, BaseEjection time.Duration
-	MaxPercent             int
+	// How many errors in a row eject an endpoint; 0 is never.
+	Consecutive5xx, ConsecutiveGateway int
+	Interval, BaseEjection             time.Duration
+	MaxPercent                         int
 	// Unbounded: an ejection may grow for ever, and one endpoint may always
 	// be ejected.
 	Unbounded bool

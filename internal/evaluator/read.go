@@ -140,3 +140,12 @@ func (r *reader) literal(at, value string) string {
 	r.require(!strings.Contains(plain, "%"), at, "value %q has a variable, which is not known here", value)
 	return strings.ReplaceAll(value, "%%", "%")
 }
+
+// errorLimit is how many errors in a row eject; enforced at 0 percent, none do.
+func (r *reader) errorLimit(at string, errors, percent int) int {
+	r.require(percent == 0 || percent == 100, at, "an ejection by chance is not known here")
+	if percent == 0 {
+		return 0
+	}
+	return errors
+}

@@ -41,10 +41,13 @@ type v1ClientTLS struct {
 }
 
 type v1Outlier struct {
-	Consecutive5xx *int   `json:"consecutive_5xx"`
-	IntervalMS     *int64 `json:"interval_ms"`
-	EjectionMS     *int64 `json:"base_ejection_time_ms"`
-	MaxPercent     *int   `json:"max_ejection_percent"`
+	Consecutive5xx   *int   `json:"consecutive_5xx"`
+	Enforcing5xx     *int   `json:"enforcing_consecutive_5xx"`
+	Gateway          *int   `json:"consecutive_gateway_failure"`
+	EnforcingGateway *int   `json:"enforcing_consecutive_gateway_failure"`
+	IntervalMS       *int64 `json:"interval_ms"`
+	EjectionMS       *int64 `json:"base_ejection_time_ms"`
+	MaxPercent       *int   `json:"max_ejection_percent"`
 }
 
 func (r *v1Reader) readClusters(text []byte) {
@@ -77,11 +80,12 @@ func (r *v1Reader) cluster(at string, c v1Cluster) *Cluster {
 	}
 	if o := c.Outlier; o != nil {
 		out.Outlier = &Outlier{
-			Consecutive5xx: withDefault(o.Consecutive5xx, defaultOutlier.Consecutive5xx),
-			Interval:       milliseconds(withDefault(o.IntervalMS, defaultOutlier.Interval.Milliseconds())),
-			BaseEjection:   milliseconds(withDefault(o.EjectionMS, defaultOutlier.BaseEjection.Milliseconds())),
-			MaxPercent:     withDefault(o.MaxPercent, defaultOutlier.MaxPercent),
-			Unbounded:      true,
+			Consecutive5xx:     r.errorLimit(at, withDefault(o.Consecutive5xx, 5), withDefault(o.Enforcing5xx, 100)),
+			ConsecutiveGateway: r.errorLimit(at, withDefault(o.Gateway, 5), withDefault(o.EnforcingGateway, 0)),
+			Interval:           milliseconds(withDefault(o.IntervalMS, defaultOutlier.Interval.Milliseconds())),
+			BaseEjection:       milliseconds(withDefault(o.EjectionMS, defaultOutlier.BaseEjection.Milliseconds())),
+			MaxPercent:         withDefault(o.MaxPercent, defaultOutlier.MaxPercent),
+			Unbounded:          true,
 		}
 	}
 	r.discover(at, c, out)
@@ -91,7 +95,7 @@ func (r *v1Reader) cluster(at string, c v1Cluster) *Cluster {
 // Envoy's defaults, the same in both versions.
 var (
 	defaultLimits  = Limits{Connections: 1024, PendingRequests: 1024, Requests: 1024, Retries: 3}
-	defaultOutlier = Outlier{Consecutive5xx: 5, Interval: 10 * time.Second, BaseEjection: 30 * time.Second, MaxPercent: 10}
+	defaultOutlier = Outlier{Interval: 10 * time.Second, BaseEjection: 30 * time.Second, MaxPercent: 10}
 )
 
 func (r *v1Reader) discover(at string, c v1Cluster, out *Cluster) {

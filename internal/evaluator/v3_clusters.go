@@ -109,12 +109,13 @@ func (r *v3Reader) outlier(at string, o *clusterv3.OutlierDetection) *Outlier {
 	if o == nil {
 		return nil
 	}
-	r.only(at, o, "consecutive_5xx", "interval", "base_ejection_time", "max_ejection_percent", "max_ejection_time", "always_eject_one_host")
+	r.only(at, o, "consecutive_5xx", "enforcing_consecutive_5xx", "consecutive_gateway_failure", "enforcing_consecutive_gateway_failure", "interval", "base_ejection_time", "max_ejection_percent", "max_ejection_time", "always_eject_one_host")
 	return &Outlier{
-		Consecutive5xx: number(o.GetConsecutive_5Xx(), defaultOutlier.Consecutive5xx),
-		Interval:       duration(o.GetInterval(), defaultOutlier.Interval),
-		BaseEjection:   duration(o.GetBaseEjectionTime(), defaultOutlier.BaseEjection),
-		MaxPercent:     number(o.GetMaxEjectionPercent(), defaultOutlier.MaxPercent),
-		Unbounded:      o.GetAlwaysEjectOneHost().GetValue() && duration(o.GetMaxEjectionTime(), 0) >= practicallyForever,
+		Consecutive5xx:     r.errorLimit(at, number(o.GetConsecutive_5Xx(), 5), number(o.GetEnforcingConsecutive_5Xx(), 100)),
+		ConsecutiveGateway: r.errorLimit(at, number(o.GetConsecutiveGatewayFailure(), 5), number(o.GetEnforcingConsecutiveGatewayFailure(), 0)),
+		Interval:           duration(o.GetInterval(), defaultOutlier.Interval),
+		BaseEjection:       duration(o.GetBaseEjectionTime(), defaultOutlier.BaseEjection),
+		MaxPercent:         number(o.GetMaxEjectionPercent(), defaultOutlier.MaxPercent),
+		Unbounded:          o.GetAlwaysEjectOneHost().GetValue() && duration(o.GetMaxEjectionTime(), 0) >= practicallyForever,
 	}
 }

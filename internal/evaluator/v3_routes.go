@@ -123,8 +123,8 @@ func (r *v3Reader) forward(at string, action *routev3.RouteAction, out *Route) {
 	}
 	out.Timeout = duration(action.GetTimeout(), routeTimeout)
 	if p := action.GetRetryPolicy(); p != nil {
-		r.only(at, p, "retry_on", "num_retries", "per_try_timeout")
-		out.Retry = &Retry{On: p.GetRetryOn(), Attempts: number(p.GetNumRetries(), 1), PerTryTimeout: duration(p.GetPerTryTimeout(), 0)}
+		r.only(at, p, "retry_on", "retriable_status_codes", "num_retries", "per_try_timeout")
+		out.Retry = &Retry{On: p.GetRetryOn(), StatusCodes: p.GetRetriableStatusCodes(), Attempts: number(p.GetNumRetries(), 1), PerTryTimeout: duration(p.GetPerTryTimeout(), 0)}
 	}
 	r.require(len(action.GetRequestMirrorPolicies()) <= 1, at, "more than one mirror is not known here")
 	for _, m := range action.GetRequestMirrorPolicies() {
