@@ -9,10 +9,10 @@ import (
 )
 
 // multiKindWatch joins the streams of all kinds into one watch. An event is held
-// until // every stream has told that it is past the event's revision; those that are
-// not are asked for progress. So the order of revisions holds across kinds and
-// a transaction stays one batch, for the price of one request a kind for each
-// burst of changes.
+// until every stream has told that it is past the event's revision; those that
+// are not are asked for progress. So the order of revisions holds across kinds
+// and a transaction stays one batch, for the price of one request a kind for
+// each burst of changes.
 type multiKindWatch struct {
 	streams []*stream
 	in      chan part

@@ -21,11 +21,9 @@ func (c *Cache) apply(b store.Batch) error {
 			c.index.Apply(ev)
 		}
 		c.changes.Append(store.Batch{Revision: one.Revision, Events: events})
+		c.tellChangeLocked() // Also of what came before one that is missed.
 	}
 	c.changes.Append(store.Batch{Revision: b.Revision})
-	if len(b.Events) > 0 {
-		c.tellChangeLocked()
-	}
 	c.syncLocked()
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/memory"
+	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
 // faulty is a source whose first watch does to its batches what the test wants.
@@ -144,6 +145,35 @@ func missed(t *testing.T, fault func(store.Batch) []store.Batch, finds string) {
 	if !strings.Contains(said.String(), finds) || c.Relists() != 1 {
 		t.Errorf("listed again %d times, and said %q, want a word of %q", c.Relists(), said.String(), finds)
 	}
+}
+
+// TestWhatCameBeforeAMissIsTold: of a batch that does not follow half way, the
+// first half is in the view, and who waits for changes hears of it.
+func TestWhatCameBeforeAMissIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ghost := storetest.Rule(t, "default", "ghost", 1)
+		source := &faulty{Store: memory.New(), fault: func(b store.Batch) []store.Batch {
+			if len(b.Events) == 0 {
+				return []store.Batch{b}
+			}
+			gone, err := store.AtRevision(ghost, b.Revision+1)
+			if err != nil {
+				t.Error(err)
+			}
+			return []store.Batch{{Revision: b.Revision + 1, Events: append(b.Events, store.Event{Type: store.Deleted, Object: gone})}}
+		}}
+		c := start(t, source, cache.Options{})
+		synctest.Wait()
+		changed := c.Changed()
+		create(t, t.Context(), source, "a")
+		time.Sleep(time.Minute) // Of the bubble.
+		select {
+		case <-changed:
+		default:
+			objs, _, _ := c.Snapshot()
+			t.Errorf("nobody was told of %v", versions(objs))
+		}
+	})
 }
 
 func versions(objs []*schema.Object) []string {

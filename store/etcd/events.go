@@ -18,15 +18,14 @@ func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
 	var batch store.Batch
 	var ticked, changed int64
 	for _, ev := range answer.Events {
-		batch.Revision = ev.Kv.ModRevision
 		switch key := string(ev.Kv.Key); {
 		case key == w.store.keys.head:
-			ticked = ev.Kv.ModRevision
+			batch.Revision, ticked = ev.Kv.ModRevision, ev.Kv.ModRevision
 			continue
 		case !strings.HasPrefix(key, w.store.keys.objects):
-			continue
+			continue // A neighbour's: it is no revision of the store.
 		}
-		changed = ev.Kv.ModRevision
+		batch.Revision, changed = ev.Kv.ModRevision, ev.Kv.ModRevision
 		change, err := w.event(ev)
 		if err != nil {
 			return store.Batch{}, err

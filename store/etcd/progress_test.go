@@ -12,6 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
+	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
 // leaderless is an etcd that refuses some reads, as during an election.
@@ -48,5 +49,26 @@ func TestWishForProgressOutlivesTrouble(t *testing.T) {
 		}
 	case <-time.After(30 * time.Second):
 		t.Error("the wish was forgotten")
+	}
+}
+
+// TestNeighboursMakeNoRevision: a key that only begins like ours is nobody's
+// change, and a watch comes to no revision by it that the store does not have.
+func TestNeighboursMakeNoRevision(t *testing.T) {
+	client := etcdtest.Start(t).Client()
+	s := etcd.New(client, etcd.DefaultPrefix, quiet)
+	w, err := s.Watch(t.Context(), store.Scope{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Put(t.Context(), etcd.DefaultPrefix+"/objects-backup", "x"); err != nil {
+		t.Fatal(err)
+	}
+	made, err := s.Create(t.Context(), storetest.Rule(t, "default", "a", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := <-w.Batches(); b.Revision != made.Revision() || len(b.Events) != 1 {
+		t.Errorf("first came %d events up to revision %d, want the one of %d", len(b.Events), b.Revision, made.Revision())
 	}
 }

@@ -126,12 +126,21 @@ func (s *Store) admit(ctx context.Context, w *write) error {
 func (w *write) growth() int64 {
 	bytes := int64(0)
 	for i, op := range w.ops {
-		leads := op.Verb == store.OpDelete || w.next[i] == nil || w.next[i].Meta.DeletionTimestamp != nil
-		if !leads && !w.idle(i) {
+		if op.Verb != store.OpDelete && !w.idle(i) && !w.leadsToEnd(i) {
 			bytes += int64(len(w.values[i])) + entryOverhead
 		}
 	}
 	return bytes
+}
+
+// leadsToEnd reports whether an update removes an object that is marked, or
+// takes something from it.
+func (w *write) leadsToEnd(i int) bool {
+	next, current := w.next[i], w.current[i]
+	if next == nil || current == nil {
+		return next == nil
+	}
+	return next.Meta.DeletionTimestamp != nil && len(next.JSON()) <= len(current.JSON())
 }
 
 // inUnits is a number of bytes for people.

@@ -6,7 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
 // TestQuota: what does not fit is refused at once, unless history can give way
@@ -59,4 +63,44 @@ func TestQuota(t *testing.T) {
 			t.Errorf("history that does not go: %v after %s", err, waited)
 		}
 	})
+}
+
+// TestGrowth: what leads to the end of an object needs no room, all else does,
+// also when the object is marked for its end.
+func TestGrowth(t *testing.T) {
+	marked := func(size int, finalizers ...string) *schema.Object {
+		obj := storetest.Large(t, "default", "a", size)
+		meta := obj.Meta
+		meta.ResourceVersion, meta.Finalizers, meta.DeletionTimestamp = "7", finalizers, &metav1.Time{Time: time.Unix(1, 0)}
+		obj, err := obj.WithMeta(meta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return obj
+	}
+	small := storetest.Large(t, "default", "a", 100)
+	two := marked(100, "example.com/a", "example.com/b")
+	for _, c := range []struct {
+		name          string
+		verb          store.Verb
+		current, next *schema.Object
+		grows         bool
+	}{
+		{"a create", store.OpCreate, nil, small, true},
+		{"an update", store.OpUpdate, small, storetest.Large(t, "default", "a", 99), true},
+		{"an update that changes nothing", store.OpUpdate, small, small, false},
+		{"a delete", store.OpDelete, small, nil, false},
+		{"a delete that marks", store.OpDelete, small, two, false},
+		{"a finalizer that goes", store.OpUpdate, two, marked(100, "example.com/b"), false},
+		{"the last finalizer", store.OpUpdate, two, nil, false},
+		{"a marked object that becomes larger", store.OpUpdate, two, marked(10_000, "example.com/a"), true},
+	} {
+		w := &write{
+			ops: []store.Op{{Verb: c.verb}}, current: []*schema.Object{c.current}, next: []*schema.Object{c.next},
+			values: [][]byte{[]byte("value")},
+		}
+		if got := w.growth() > 0; got != c.grows {
+			t.Errorf("%s: grows %t, want %t", c.name, got, c.grows)
+		}
+	}
 }
