@@ -36,6 +36,7 @@ func spellV1(v *view, ip string) (*v1Answers, error) {
 			return nil, err
 		}
 	}
+	ip = v.address(ip)
 	listeners, problems := v1.Listeners(v.config, ip)
 	a.problems.Add(problems...)
 	answer, err := v1Answer(listeners)
@@ -55,6 +56,7 @@ func v1Answer(body any) (Answer, error) {
 }
 
 func (a *v1Answers) listenersAt(ip string) (Answer, error) {
+	ip = a.view.address(ip)
 	if answer, ok := a.listeners.get(ip); ok {
 		return answer, nil
 	}

@@ -32,6 +32,7 @@ func spellV3(v *view, ip string) *v3Answers {
 	a := &v3Answers{view: v, merged: newMemo[*set](maxMerged), listeners: newMemo[*set](v.server.opts.MaxProxies)}
 	a.clusters = a.note(a.spellClusters(v.config))
 	a.routes = a.note(a.spellRoutes())
+	ip = v.address(ip)
 	a.listeners.put(ip, a.note(a.spellListeners(ip)))
 	return a
 }
@@ -88,6 +89,7 @@ func (a *v3Answers) spellListeners(ip string) (*set, diag.List) {
 }
 
 func (a *v3Answers) listenersAt(ip string) (*set, error) {
+	ip = a.view.address(ip)
 	if s, ok := a.listeners.get(ip); ok {
 		return s, nil
 	}

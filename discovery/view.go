@@ -44,6 +44,16 @@ func (g *generation) compileView(mv mesh.View) (*view, error) {
 	return v, nil
 }
 
+// address is the one that listeners are spelled for: none where all of them are
+// the same for every proxy. It differs only beside workloads, whose addresses
+// the registry knows, so that invented ones take no memory.
+func (v *view) address(ip string) string {
+	if slices.ContainsFunc(v.config.Listeners, func(l *ir.Listener) bool { return l.IP == "" }) {
+		return ip
+	}
+	return ""
+}
+
 // prepare spells ahead what a proxy is known to ask for.
 func (v *view) prepare(c *client) error {
 	if c.usesV1.Load() {
