@@ -33,7 +33,10 @@ func connectionManager(l *ir.Listener, delay time.Duration) (*hcmv3.HttpConnecti
 		StatPrefix:       envoy.StatPrefixHTTP,
 		HttpFilters:      httpFilters(),
 		UseRemoteAddress: wrapperspb.Bool(h.UseRemoteAddress),
-		AccessLog:        accessLog(h.AccessLog),
+		// Routes see the path that the service will make of it: /x/../admin
+		// and /%61dmin are /admin to both. Slashes are merged for neither.
+		NormalizePath: wrapperspb.Bool(true),
+		AccessLog:     accessLog(h.AccessLog),
 		// How long a request may take is the route's to say, and 0 there
 		// means no limit; v3 would end quiet streams after 5 minutes.
 		StreamIdleTimeout: durationpb.New(0),

@@ -14,7 +14,7 @@ import (
 const streamIdle = 5 * time.Minute
 
 func (r *v3Reader) http(at string, m *hcmv3.HttpConnectionManager, operation string, out *Listener) {
-	r.only(at, m, "stat_prefix", "http_filters", "use_remote_address", "access_log", "stream_idle_timeout",
+	r.only(at, m, "stat_prefix", "http_filters", "use_remote_address", "normalize_path", "access_log", "stream_idle_timeout",
 		"tracing", "http_protocol_options", "rds", "route_config")
 	out.UseRemoteAddress = m.GetUseRemoteAddress().GetValue()
 	out.AccessLog = r.accessLog(at, m.GetAccessLog())
