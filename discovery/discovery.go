@@ -4,7 +4,7 @@
 // up. It knows nothing of HTTP: package server asks it.
 //
 //	objects ─▶ hold-off ─▶ mesh.Snapshot ─▶ compile ─▶ ir ─▶ envoy/v1, v3 ─▶ check ─▶ publish
-//	           run.go      build.go         view.go          v1.go, v3.go           generation.go
+//	           run.go      build.go         view.go          v1.go, v3.go    set.go   run.go
 //
 // A generation is everything that follows from one snapshot. It is swapped in
 // whole, so that a proxy never sees a mixture of two. What a proxy was once

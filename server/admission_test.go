@@ -86,7 +86,7 @@ func TestLargeWritesWaitInLine(t *testing.T) {
 // fills the line for those at most.
 func TestSlowBodiesHoldUpNobodySmall(t *testing.T) {
 	w := start(t, func(o *server.Options) { o.RequestTimeout = time.Second })
-	const many = 100 // 64 MiB are for bodies.
+	const many = 100 // More than there is room for.
 	statuses := make(chan string, many)
 	for range many {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))

@@ -124,6 +124,8 @@ func TestV3Polls(t *testing.T) {
 		{"no type_url", "POST", "routes", `{"node":{"id":"` + pollingNode + `"}}`, 200, `"name":"80"`},
 		{"listeners", "POST", "listeners", `{"node":{"id":"` + pollingNode + `"}}`, 200, `"name":"virtual"`},
 		{"a type of another path", "POST", "listeners", good, 400, "does not belong to this path"},
+		{"many names", "POST", "endpoints", string(envoyPoll("", envoyNode(pollingNode, 3), `"a"`+strings.Repeat(`,"a"`, 9_999), discovery.EndpointType)), 200, `"cluster_name":"a"`},
+		{"too many names", "POST", "endpoints", string(envoyPoll("", envoyNode(pollingNode, 3), `"a"`+strings.Repeat(`,"a"`, 10_000), discovery.EndpointType)), 400, "10001 entries, the most allowed are 10000"},
 		{"no JSON", "POST", "clusters", "clusters: all", 400, "no DiscoveryRequest in JSON"},
 		{"no node", "POST", "clusters", `{}`, 404, "role~ip~id~domain"},
 		{"a method that changes nothing", "GET", "clusters", "", 405, ""},

@@ -47,7 +47,14 @@ func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
 	}
 }
 
+// maxNames bounds what one poll asks for, and so what its answer takes: names
+// of endpoints need not exist to be answered. An Envoy asks for one at a time.
+const maxNames = 10_000
+
 func (p poll) check(typeURL string) error {
+	if len(p.Names) > maxNames {
+		return &badPollError{fmt.Sprintf("resource_names has %d entries, the most allowed are %d", len(p.Names), maxNames)}
+	}
 	if p.TypeURL != "" && p.TypeURL != typeURL {
 		return &badPollError{fmt.Sprintf("type_url %q does not belong to this path, which is for %q", p.TypeURL, typeURL)}
 	}

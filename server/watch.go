@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"time"
 
@@ -58,6 +59,12 @@ type watchRequest struct {
 	events    eventEncoder
 }
 
+// watchTime: so many seconds that a Duration has no room for them are the most
+// that there is room for.
+func watchTime(seconds int64) time.Duration {
+	return time.Duration(min(seconds, int64(math.MaxInt64/time.Second))) * time.Second
+}
+
 func (k *resource) watchRequest(r *http.Request) (*watchRequest, error) {
 	f, err := negotiate(r, formatJSON, formatTable)
 	if err != nil {
@@ -88,7 +95,7 @@ func (k *resource) watchRequest(r *http.Request) (*watchRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked.timeout = time.Duration(seconds) * time.Second
+	asked.timeout = watchTime(seconds)
 	include, err := includeObjectParam(r)
 	asked.events = eventEncoder{k: k, format: f, include: include}
 	return asked, err
