@@ -57,6 +57,7 @@ spec:
   hosts: [new.default.svc.cluster.local]
   http:
   - {match: [{uri: {prefix: /v2}}], route: [{destination: {host: new.default.svc.cluster.local, subset: v2}}]}
+  - {match: [{uri: {prefix: /web}}], route: [{destination: {host: web.default.svc.cluster.local, subset: v1}}]}
   - {route: [{destination: {host: new.default.svc.cluster.local}}]}
 ---
 apiVersion: networking.istio.io/v1
@@ -300,4 +301,11 @@ destinationPortName: http
 // effectsBeyond are effects of fields that no valid example differs in alone.
 var effectsBeyond = map[string]map[string]string{
 	"RouteRule": {"route[].weight": "v3, v1"}, // All weights are 100 together.
+	// What v1 gets differs only as there is outlier detection, or is not.
+	"DestinationRule": {
+		"trafficPolicy.outlierDetection.minHealthPercent":                               "v3",
+		"trafficPolicy.portLevelSettings[].outlierDetection.minHealthPercent":           "v3",
+		"subsets[].trafficPolicy.outlierDetection.minHealthPercent":                     "v3",
+		"subsets[].trafficPolicy.portLevelSettings[].outlierDetection.minHealthPercent": "v3",
+	},
 }

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"cmp"
+	"math"
 	"strings"
 	"time"
 
@@ -20,10 +21,16 @@ type policyWriter struct {
 	pilot  mesh.V1Compatibility
 }
 
-// pilotLimit is what Pilot filled in for limits that are not named.
+// What Pilot filled in for limits that are not named.
 const (
 	pilotLimit   = 1024
 	pilotRetries = 3
+)
+
+// What Istio fills in.
+const (
+	noLimit             = math.MaxUint32
+	longestEjectionTime = 5 * time.Minute
 )
 
 // mergedPolicy is a policy laid over another, for one port: each part that it
@@ -54,7 +61,7 @@ func mergedPolicy(under, over *networking.TrafficPolicy, port int) *networking.T
 
 // apply is called once, with all that holds for the cluster.
 func (w policyWriter) apply(policy *networking.TrafficPolicy) {
-	if policy == nil {
+	if policy == nil && w.pilot.DestinationRuleDefaults {
 		return
 	}
 	w.loadBalancer(policy.GetLoadBalancer())
@@ -81,10 +88,14 @@ func (w policyWriter) secure(policy *networking.TrafficPolicy) {
 }
 
 func (w policyWriter) loadBalancer(lb *networking.LoadBalancerSettings) {
-	if lb == nil || w.Type == ir.OriginalDestination || lb.GetConsistentHash() != nil {
+	if w.Type == ir.OriginalDestination {
 		return
 	}
 	switch lb.GetSimple().String() {
+	case "UNSPECIFIED":
+		if !w.pilot.DestinationRuleDefaults {
+			w.LoadBalancer = ir.LeastRequest
+		}
 	case "LEAST_CONN", "LEAST_REQUEST":
 		w.LoadBalancer = ir.LeastRequest
 	case "RANDOM":
@@ -100,10 +111,10 @@ func (w policyWriter) connectionPool(pool *networking.ConnectionPoolSettings) {
 	if w.pilot.DestinationRuleDefaults {
 		w.MaxRequestsPerConnection = pilotLimit
 	}
-	if pool == nil {
+	if pool == nil && w.pilot.DestinationRuleDefaults {
 		return
 	}
-	limits := ir.CircuitBreaker{}
+	limits := ir.CircuitBreaker{MaxConnections: noLimit, MaxPendingRequests: noLimit, MaxRequests: noLimit, MaxRetries: noLimit}
 	if w.pilot.DestinationRuleDefaults {
 		limits = ir.CircuitBreaker{
 			MaxConnections: pilotLimit, MaxPendingRequests: pilotLimit,
@@ -129,7 +140,7 @@ func setLimit(to *int, limit int32) {
 }
 
 func (w policyWriter) outlierDetection(o *networking.OutlierDetection) *ir.OutlierDetection {
-	out := &ir.OutlierDetection{}
+	out := &ir.OutlierDetection{MinHealthPercent: new(int)}
 	if w.pilot.DestinationRuleDefaults {
 		errors := 5
 		out = &ir.OutlierDetection{
@@ -149,6 +160,12 @@ func (w policyWriter) outlierDetection(o *networking.OutlierDetection) *ir.Outli
 	}
 	if o.GetBaseEjectionTime() != nil {
 		out.BaseEjectionTime = o.GetBaseEjectionTime().AsDuration()
+	}
+	if !w.pilot.DestinationRuleDefaults {
+		out.MaxEjectionTime = max(longestEjectionTime, out.BaseEjectionTime)
+	}
+	if percent := int(o.GetMinHealthPercent()); percent > 0 {
+		out.MinHealthPercent = &percent
 	}
 	return out
 }

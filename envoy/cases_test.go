@@ -1,6 +1,7 @@
 package envoy_test
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -72,11 +73,14 @@ func clusterCase() *ir.Config {
 	rich.OutlierDetection = &ir.OutlierDetection{
 		ConsecutiveErrors: &seven, GatewayErrors: &never, Interval: 10 * time.Second, BaseEjectionTime: 15500 * time.Millisecond, MaxEjectionPercent: 100,
 	}
+	bounded := registryCluster("bounded|http")
+	bounded.CircuitBreaker = &ir.CircuitBreaker{MaxConnections: math.MaxUint32}
+	bounded.OutlierDetection = &ir.OutlierDetection{MaxEjectionTime: 5 * time.Minute, MinHealthPercent: &never}
 	defaults := registryCluster("defaults|http")
 	defaults.LoadBalancer = ir.Random
 	defaults.MaxRequestsPerConnection = 1
 	defaults.CircuitBreaker, defaults.OutlierDetection = &ir.CircuitBreaker{}, &ir.OutlierDetection{}
-	return config(nil, nil, defaults,
+	return config(nil, nil, bounded, defaults,
 		&ir.Cluster{
 			Name: "in.80", Type: ir.StaticHosts, ConnectTimeout: time.Second,
 			Hosts: []ir.HostPort{{Host: "127.0.0.1", Port: 80}, {Host: "::1", Port: 80}},

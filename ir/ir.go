@@ -421,6 +421,12 @@ type OutlierDetection struct {
 	Interval           time.Duration
 	BaseEjectionTime   time.Duration
 	MaxEjectionPercent int
+
+	// MaxEjectionTime is what a repeated ejection grows to; 0 is no limit.
+	MaxEjectionTime time.Duration
+	// MinHealthPercent of the endpoints must be healthy, else all of them get
+	// requests; 0 is never. Nil leaves Envoy's default.
+	MinHealthPercent *int
 }
 
 // Endpoint is one member of a Registry cluster.

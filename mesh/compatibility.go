@@ -43,8 +43,8 @@ type V1Compatibility struct {
 	// once, and those with retries try again after every 5xx; a redirect to a
 	// path loses the query.
 	VirtualServiceDefaults bool
-	// DestinationRuleDefaults fills in limits that a DestinationRule does not
-	// name.
+	// DestinationRuleDefaults fills in Pilot's limits, and not Istio's
+	// defaults, for what a DestinationRule does not name.
 	DestinationRuleDefaults bool
 	// SubsetsByLabels has subsets of equal labels share one cluster, under the
 	// policy of the first, and one without labels that of the host.

@@ -41,7 +41,7 @@ func (p *problems) policyLimits(at string, policy *networking.TrafficPolicy) {
 func (p *problems) loadBalancerLimits(at string, lb *networking.LoadBalancerSettings) {
 	warmup := lb.GetWarmupDurationSecs() != nil || lb.GetWarmup() != nil
 	p.notFollowed(at, []unmet{
-		{lb.GetConsistentHash() != nil, "consistentHash", "requests are not hashed; they go round robin"},
+		{lb.GetConsistentHash() != nil, "consistentHash", "requests are not hashed; they are balanced as if nothing was said"},
 		{lb.GetLocalityLbSetting() != nil, "localityLbSetting", "instances of all localities are alike"},
 		{lb.GetZoneAwareLbSetting() != nil, "zoneAwareLbSetting", "instances of all zones are alike"},
 		{warmup, "warmup", "new instances get their full share at once"},
@@ -67,7 +67,6 @@ func (p *problems) outlierLimits(at string, o *networking.OutlierDetection) {
 	p.notFollowed(at, []unmet{
 		{o.GetSplitExternalLocalOriginErrors(), "splitExternalLocalOriginErrors", "errors of both origins count together"},
 		{o.GetConsecutiveLocalOriginFailures() != nil, "consecutiveLocalOriginFailures", "use consecutive5xxErrors"},
-		{o.GetMinHealthPercent() > 0, "minHealthPercent", "Envoy's own limit of healthy instances holds"},
 		{len(o.GetOutlierDetectionHttpErrorCodes()) > 0, "outlierDetectionHttpErrorCodes", "every 5xx counts"},
 	})
 }

@@ -58,18 +58,29 @@ type OutlierDetection struct {
 	MaxEjectionPercent int   `json:"max_ejection_percent,omitempty"`
 }
 
-// Clusters answers CDS. It can say all that the IR can, so the list is empty;
-// it is returned for the symmetry of the back-ends. Where routes are closed,
-// there is one cluster more.
+// Clusters answers CDS. Where routes are closed, there is one cluster more.
 func Clusters(cfg *ir.Config) (ClustersResponse, diag.List) {
 	out := make([]Cluster, len(cfg.Clusters))
+	var problems diag.List
 	for i, c := range cfg.Clusters {
 		out[i] = cluster(c)
+		problems = append(problems, unboundedEjection(c)...)
 	}
 	if closes(cfg) {
 		out = append(out, cluster((&ir.Cluster{Name: blackHole}).Closed()))
 	}
-	return ClustersResponse{Clusters: out}, nil
+	return ClustersResponse{Clusters: out}, problems
+}
+
+// unboundedEjection: only the machine that an Envoy of v1 runs on may say when it
+// stops to look at health, and the time of an ejection grows with each.
+func unboundedEjection(c *ir.Cluster) diag.List {
+	o := c.OutlierDetection
+	if o == nil || o.MaxEjectionTime == 0 && o.MinHealthPercent == nil {
+		return nil
+	}
+	return diag.Warn(diag.NotHonoured, c.Origins, "Envoy v1 sends to all instances of %s while fewer than half are healthy, "+
+		"and the time of an ejection grows without limit", c.Name)
 }
 
 func cluster(c *ir.Cluster) Cluster {

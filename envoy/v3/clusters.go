@@ -1,11 +1,13 @@
 package v3
 
 import (
+	"cmp"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -40,6 +42,11 @@ func cluster(c *ir.Cluster, delay time.Duration) *clusterv3.Cluster {
 		CircuitBreakers:               circuitBreakers(c.CircuitBreaker),
 		OutlierDetection:              outlierDetection(c.OutlierDetection),
 		TypedExtensionProtocolOptions: protocolOptions(c),
+	}
+	if o := c.OutlierDetection; o != nil && o.MinHealthPercent != nil {
+		out.CommonLbConfig = &clusterv3.Cluster_CommonLbConfig{
+			HealthyPanicThreshold: &typev3.Percent{Value: float64(*o.MinHealthPercent)},
+		}
 	}
 	discoverHosts(out, c, delay)
 	return out
@@ -126,7 +133,7 @@ func outlierDetection(o *ir.OutlierDetection) *clusterv3.OutlierDetection {
 		Interval:           positiveDuration(o.Interval),
 		BaseEjectionTime:   positiveDuration(o.BaseEjectionTime),
 		MaxEjectionPercent: positive(o.MaxEjectionPercent),
-		MaxEjectionTime:    durationpb.New(max(longestEjection, o.BaseEjectionTime)),
+		MaxEjectionTime:    durationpb.New(cmp.Or(o.MaxEjectionTime, max(longestEjection, o.BaseEjectionTime))),
 		// Otherwise 10 % of fewer than 10 hosts is nobody.
 		AlwaysEjectOneHost: wrapperspb.Bool(true),
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/internal/evaluator"
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -26,7 +27,7 @@ func (s *spelled) differences(requests []evaluator.Request) []string {
 	if d := cmp.Diff(traits(s.v1), traits(s.v3), alike); d != "" {
 		out = append(out, "listeners (-v1 +v3):\n"+d)
 	}
-	if d := cmp.Diff(withoutBlackHole(s.v1.Clusters), s.v3.Clusters, alike); d != "" {
+	if d := cmp.Diff(withoutBlackHole(s.v1.Clusters), s.withoutBounds(s.v3.Clusters), alike); d != "" {
 		out = append(out, "clusters (-v1 +v3):\n"+d)
 	}
 	for _, r := range requests {
@@ -45,6 +46,22 @@ func withoutBlackHole(clusters map[string]*evaluator.Cluster) map[string]*evalua
 	out := maps.Clone(clusters)
 	if hole := out[blackHole]; hole != nil && len(hole.Endpoints) == 0 {
 		delete(out, blackHole)
+	}
+	return out
+}
+
+// withoutBounds are the clusters with the ejections that v1 knows, where it
+// complained of others.
+func (s *spelled) withoutBounds(clusters map[string]*evaluator.Cluster) map[string]*evaluator.Cluster {
+	out := maps.Clone(clusters)
+	for _, c := range s.config.Clusters {
+		name := envoy.ClusterName(c.Name)
+		complained := slices.ContainsFunc(c.Origins, func(o diag.Ref) bool { return s.complaints[o] })
+		if complained && out[name].Outlier != nil {
+			unbounded, outlier := *out[name], *out[name].Outlier
+			outlier.Panic, outlier.Unbounded, unbounded.Outlier = 50, true, &outlier
+			out[name] = &unbounded
+		}
 	}
 	return out
 }

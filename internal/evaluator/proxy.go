@@ -209,6 +209,8 @@ type Outlier struct {
 	Consecutive5xx, ConsecutiveGateway int
 	Interval, BaseEjection             time.Duration
 	MaxPercent                         int
+	// Panic is the percentage of healthy endpoints below which all are used.
+	Panic int
 	// Unbounded: an ejection may grow for ever, and one endpoint may always
 	// be ejected.
 	Unbounded bool

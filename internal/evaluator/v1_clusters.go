@@ -85,6 +85,7 @@ func (r *v1Reader) cluster(at string, c v1Cluster) *Cluster {
 			Interval:           milliseconds(withDefault(o.IntervalMS, defaultOutlier.Interval.Milliseconds())),
 			BaseEjection:       milliseconds(withDefault(o.EjectionMS, defaultOutlier.BaseEjection.Milliseconds())),
 			MaxPercent:         withDefault(o.MaxPercent, defaultOutlier.MaxPercent),
+			Panic:              defaultOutlier.Panic,
 			Unbounded:          true,
 		}
 	}
@@ -95,7 +96,7 @@ func (r *v1Reader) cluster(at string, c v1Cluster) *Cluster {
 // Envoy's defaults, the same in both versions.
 var (
 	defaultLimits  = Limits{Connections: 1024, PendingRequests: 1024, Requests: 1024, Retries: 3}
-	defaultOutlier = Outlier{Interval: 10 * time.Second, BaseEjection: 30 * time.Second, MaxPercent: 10}
+	defaultOutlier = Outlier{Interval: 10 * time.Second, BaseEjection: 30 * time.Second, MaxPercent: 10, Panic: 50}
 )
 
 func (r *v1Reader) discover(at string, c v1Cluster, out *Cluster) {

@@ -20,7 +20,7 @@ const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
 func (r *v3Reader) cluster(at string, c *clusterv3.Cluster) *Cluster {
 	r.only(at, c, "name", "type", "eds_cluster_config", "connect_timeout", "lb_policy", "load_assignment",
-		"dns_lookup_family", "transport_socket", "circuit_breakers", "outlier_detection", "typed_extension_protocol_options")
+		"common_lb_config", "dns_lookup_family", "transport_socket", "circuit_breakers", "outlier_detection", "typed_extension_protocol_options")
 	balancer, ok := balancers[c.GetLbPolicy()]
 	r.require(ok, at, "balancer %s is not known", c.GetLbPolicy())
 	out := &Cluster{
@@ -33,6 +33,10 @@ func (r *v3Reader) cluster(at string, c *clusterv3.Cluster) *Cluster {
 	for name := range c.GetTypedExtensionProtocolOptions() {
 		r.require(name == httpOptions, at, "options %s are not known", name)
 		r.httpOptions(at, c, out)
+	}
+	if common := c.GetCommonLbConfig(); common != nil {
+		r.only(at, common, "healthy_panic_threshold")
+		out.Outlier.Panic = int(common.GetHealthyPanicThreshold().GetValue())
 	}
 	r.discover(at, c, out)
 	return out
@@ -116,6 +120,7 @@ func (r *v3Reader) outlier(at string, o *clusterv3.OutlierDetection) *Outlier {
 		Interval:           duration(o.GetInterval(), defaultOutlier.Interval),
 		BaseEjection:       duration(o.GetBaseEjectionTime(), defaultOutlier.BaseEjection),
 		MaxPercent:         number(o.GetMaxEjectionPercent(), defaultOutlier.MaxPercent),
+		Panic:              defaultOutlier.Panic,
 		Unbounded:          o.GetAlwaysEjectOneHost().GetValue() && duration(o.GetMaxEjectionTime(), 0) >= practicallyForever,
 	}
 }
