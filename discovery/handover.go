@@ -57,11 +57,12 @@ const (
 
 // openBy is how long after the beginning routes change at the latest. Envoy
 // waits between one and two delays, so the next poll for clusters comes within
-// twice the last wait; before two were seen, the mesh's own delay is taken.
+// twice the last wait; before two were seen, the longest of the mesh's own is
+// taken, for the delay between them is set where the proxy was started.
 func (h *handover) openBy(target *view) time.Duration {
 	pace := h.pace
 	if pace == 0 {
-		pace = target.config.RouteDelay
+		pace = max(target.config.RouteDelay, target.config.Delay)
 	}
 	return 2*min(pace, maxPace) + grace
 }

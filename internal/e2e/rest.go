@@ -12,12 +12,13 @@ import (
 // StartSidecar runs an Envoy for the node that has its bootstrap from istioctl
 // and polls the Pilot over REST v3, and returns when it is live. Its log and
 // its bootstrap are in dir.
-func StartSidecar(ctx context.Context, pilot *Pilot, dir, node string) (*Sidecar, error) {
+func StartSidecar(ctx context.Context, pilot *Pilot, dir, node string, options ...string) (*Sidecar, error) {
 	admin, err := freePort()
 	if err != nil {
 		return nil, err
 	}
-	bootstrap, err := pilot.Istioctl(ctx, "bootstrap", node, "--admin-port", strconv.Itoa(admin), "--refresh-delay", "200ms")
+	args := []string{"bootstrap", node, "--admin-port", strconv.Itoa(admin), "--refresh-delay", "200ms"}
+	bootstrap, err := pilot.Istioctl(ctx, append(args, options...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -100,11 +100,16 @@ func (w *World) openShop(s Setting) error {
 }
 
 // proxyPort is the way in for a client that knows an HTTP proxy.
-func proxyPort(ctx context.Context, w *World) (err error) {
-	if w.Sidecar, err = StartSidecar(ctx, w.Pilot, w.Dir, w.moved.Replace(node)); err != nil {
-		return err
+func proxyPort(ctx context.Context, w *World) error { return proxyPortWith()(ctx, w) }
+
+// proxyPortWith is that of a sidecar with options of its own.
+func proxyPortWith(options ...string) entrance {
+	return func(ctx context.Context, w *World) (err error) {
+		if w.Sidecar, err = StartSidecar(ctx, w.Pilot, w.Dir, w.moved.Replace(node), options...); err != nil {
+			return err
+		}
+		return w.useProxyPort(ctx)
 	}
-	return w.useProxyPort(ctx)
 }
 
 func (w *World) useProxyPort(ctx context.Context) error {
