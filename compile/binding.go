@@ -31,8 +31,9 @@ func (p *plan) bindHosts() {
 	}
 	owners, served := map[address]*boundHost{}, map[binding]bool{}
 	for _, gw := range p.gateways {
+		hosts := hostsOf(p.bound[gw.name()])
 		for _, server := range gw.servers {
-			for _, b := range p.wantedAt(gw, server) {
+			for _, b := range p.wantedAt(gw, server, hosts) {
 				served[b] = true
 				at := address{server.port, strings.ToLower(b.host)}
 				switch first := owners[at]; {
@@ -58,40 +59,41 @@ func (b *boundHost) serves(gateways []string) bool {
 	return slices.ContainsFunc(b.gateways, func(name string) bool { return b.vs.serves(gateways, name) })
 }
 
-// wantedAt are the hosts that VirtualServices want at a server.
-func (p *plan) wantedAt(gw *gateway, server *gatewayServer) []binding {
-	var out []binding
-	for _, pattern := range server.hosts {
-		for _, vs := range p.bound[gw.name()] {
-			if !p.pilot().AnyNamespaceRules && !mesh.Exported(vs.exportTo(), vs.ref.Namespace, gw.ref.Namespace) {
-				continue
+// hostsOf has the hosts of VirtualServices under each text that may stand for
+// them at a server: the same, or a leading wildcard and any ending.
+func hostsOf(bound []*virtualService) map[string][]binding {
+	out := map[string][]binding{}
+	for _, vs := range bound {
+		for _, host := range vs.spec.GetHosts() {
+			b := binding{vs, host}
+			if !strings.HasPrefix(host, "*") {
+				out[host] = append(out[host], b)
 			}
-			for _, host := range vs.boundHosts(pattern, gw.ref.Namespace) {
-				out = append(out, binding{vs, host})
+			for wildcard := range wildcards(host) {
+				out[wildcard] = append(out[wildcard], b)
 			}
 		}
 	}
 	return out
 }
 
-// boundHosts are the hosts of the VirtualService that a server's host stands
-// for: the same, or any with the ending after a leading wildcard. Before a
-// slash stands the namespace that the VirtualService must be in.
-func (vs *virtualService) boundHosts(pattern, namespace string) []string {
-	if of, host, ok := strings.Cut(pattern, "/"); ok {
-		pattern = host
-		if of == "." {
-			of = namespace
+// wantedAt are the hosts that VirtualServices want at a server. Before a slash
+// in a server's host stands the namespace that the VirtualService must be in.
+func (p *plan) wantedAt(gw *gateway, server *gatewayServer, hosts map[string][]binding) []binding {
+	var out []binding
+	for _, pattern := range server.hosts {
+		of, host, ok := strings.Cut(pattern, "/")
+		switch {
+		case !ok:
+			of, host = "*", pattern
+		case of == ".":
+			of = gw.ref.Namespace
 		}
-		if of != "*" && of != vs.ref.Namespace {
-			return nil
-		}
-	}
-	ending, wildcard := strings.CutPrefix(pattern, "*")
-	var out []string
-	for _, host := range vs.spec.GetHosts() {
-		if host == pattern || wildcard && strings.HasSuffix(host, ending) {
-			out = append(out, host)
+		for _, b := range hosts[host] {
+			exported := p.pilot().AnyNamespaceRules || mesh.Exported(b.vs.exportTo(), b.vs.ref.Namespace, gw.ref.Namespace)
+			if exported && (of == "*" || of == b.vs.ref.Namespace) {
+				out = append(out, b)
+			}
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,8 +41,15 @@ type program struct {
 
 func startProgram(t *testing.T, dir string, flags ...string) *program {
 	t.Helper()
+	return startProgramAs(t, os.Args[:1], dir, flags...)
+}
+
+// startProgramAs takes the words before the flags.
+func startProgramAs(t *testing.T, command []string, dir string, flags ...string) *program {
+	t.Helper()
 	p := &program{addr: freeAddress(t), log: new(bytes.Buffer)}
-	p.cmd = exec.CommandContext(t.Context(), os.Args[0], append([]string{"--listen", p.addr, "--data-dir", dir}, flags...)...)
+	args := slices.Concat(command, []string{"--listen", p.addr, "--data-dir", dir}, flags)
+	p.cmd = exec.CommandContext(t.Context(), args[0], args[1:]...)
 	p.cmd.Env = append(os.Environ(), asProgram+"=1")
 	p.cmd.Stderr = p.log
 	if err := p.cmd.Start(); err != nil {
