@@ -42,13 +42,14 @@ func (p *plan) planDestinationPolicies() {
 		if !p.checkService(pol.ref, "spec.destination", pol.host, "so the policy has no effect") {
 			return
 		}
-		mine := claim{labelled{pol.host, pol.labels.String()}, pol.source.String()}
+		version := labelled{pol.host, pol.labels.String()}
+		mine := claim{version, pol.source.String()}
 		if first := claims[mine]; first != nil {
 			p.reportLosingPolicy(pol, first)
 			return
 		}
 		claims[mine] = pol
-		p.policies[pol.host] = append(p.policies[pol.host], pol)
+		p.policies[version] = append(p.policies[version], pol)
 		p.checkPolicy(pol)
 	})
 }
@@ -112,8 +113,8 @@ func (p *plan) checkPolicy(pol *policy) {
 // policyFor is the first policy for exactly this version whose source fits the
 // view; nil when there is none.
 func (c *compiler) policyFor(t target) *policy {
-	for _, pol := range c.plan.policies[t.host] {
-		if pol.labels.Equal(t.labels) && pol.source.fits(c.view.Instances) {
+	for _, pol := range c.plan.policies[labelled{t.host, t.labels.String()}] {
+		if pol.source.fits(c.view.Instances) {
 			return pol
 		}
 	}

@@ -17,7 +17,7 @@ type plan struct {
 	byEgress     map[string]*mesh.Service       // the same by host
 	rules        map[string][]*routeRule        // by destination host, first to apply first
 	routes       map[servicePort][]plannedRoute // of HTTP ports, the last one without source or match
-	policies     map[string][]*policy           // by destination host, first to win first
+	policies     map[labelled][]*policy         // by destination, first to win first
 	versions     map[labelled]bool              // whether any instance is of the version
 	routed       map[labelled]bool              // versions that some route goes to
 	namesakes    map[string][]*mesh.Service     // of the mesh, by host name up to the first dot
@@ -54,7 +54,7 @@ func newPlan(s *mesh.Snapshot) *plan {
 		byEgress:     map[string]*mesh.Service{},
 		rules:        map[string][]*routeRule{},
 		routes:       map[servicePort][]plannedRoute{},
-		policies:     map[string][]*policy{},
+		policies:     map[labelled][]*policy{},
 		versions:     map[labelled]bool{},
 		routed:       map[labelled]bool{},
 	}
