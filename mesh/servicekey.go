@@ -38,10 +38,19 @@ func (k ServiceKey) With(port string, labels Labels) ServiceKey {
 	return k
 }
 
-// ParseServiceKey reads the text form. It never fails: what makes no sense
-// names no instances.
+// maxAlternatives bounds the ports and the label sets of a key that is read:
+// each instance of the host is held against all of them.
+const maxAlternatives = 16
+
+// ParseServiceKey reads the text form. It never fails: what makes no sense, or
+// has more than 16 ports or label sets, names no instances.
 func ParseServiceKey(text string) ServiceKey {
 	parts := strings.SplitN(text, "|", 3)
+	for i, separator := range []string{",", ";"} {
+		if i+1 < len(parts) && strings.Count(parts[i+1], separator) >= maxAlternatives {
+			return ServiceKey{}
+		}
+	}
 	key := ServiceKey{Hostname: parts[0]}
 	if len(parts) > 1 && parts[1] != "" {
 		key.Ports = strings.Split(parts[1], ",")

@@ -1,6 +1,7 @@
 package mesh_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +28,25 @@ func TestServiceKeyText(t *testing.T) {
 		}
 		if got.String() != test.text {
 			t.Errorf("%s comes back as %s", test.text, got)
+		}
+	}
+}
+
+// TestServiceKeyIsBounded: who names as many as there is room for in a request
+// makes nobody look for them.
+func TestServiceKeyIsBounded(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want bool
+	}{
+		{"hello|" + strings.Repeat("a,", 15) + "a", true},
+		{"hello|" + strings.Repeat("a,", 16) + "a", false},
+		{"hello|a|" + strings.Repeat("b=1;", 15) + "b=1", true},
+		{"hello|a|" + strings.Repeat("b=1;", 16) + "b=1", false},
+		{"hello|a|" + strings.Repeat("b=1,", 100) + "b=1", true},
+	} {
+		if got := mesh.ParseServiceKey(test.text); (got.Hostname != "") != test.want {
+			t.Errorf("%.40s: got the host %q", test.text, got.Hostname)
 		}
 	}
 }
