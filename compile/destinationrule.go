@@ -123,6 +123,7 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 		}
 	}
 	svc := d.service(host)
+	d.checkPortSettings(rule, svc)
 	d.checkClaim(rule, "spec.host", host)
 	switch first := d.settingsOf.exact(d, host, d.scopes(rule.ref.Namespace, "")[:1]); {
 	case first != rule && first != nil:
@@ -131,5 +132,25 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 		d.checkService(rule.ref, "spec.host", host, "so the rule has no effect")
 	case svc != nil && svc.NamesExternal() && d.pilot().ExternalNamePoliciesIgnored:
 		d.notHonoured(rule.ref, "spec.host", "the rule has no effect on a service with an external name; "+switchHint("externalNamePoliciesIgnored", "it has"))
+	}
+}
+
+// checkPortSettings reports settings of ports that the service does not have.
+func (d *domainPlan) checkPortSettings(rule *destinationRule, svc *mesh.Service) {
+	if svc == nil {
+		return
+	}
+	check := func(at string, policy *networking.TrafficPolicy) {
+		for i, own := range policy.GetPortLevelSettings() {
+			number := int(own.GetPort().GetNumber())
+			if !slices.ContainsFunc(svc.Ports, func(p *mesh.Port) bool { return p.Number == number }) {
+				d.notHonoured(rule.ref, fmt.Sprintf("%s.portLevelSettings[%d].port.number", at, i),
+					fmt.Sprintf("the settings have no effect: %s has no port %d", svc.Hostname, number))
+			}
+		}
+	}
+	check("spec.trafficPolicy", rule.spec.GetTrafficPolicy())
+	for i, s := range rule.spec.GetSubsets() {
+		check(fmt.Sprintf("spec.subsets[%d].trafficPolicy", i), s.GetTrafficPolicy())
 	}
 }

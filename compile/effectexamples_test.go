@@ -57,7 +57,6 @@ spec:
   hosts: [new.default.svc.cluster.local]
   http:
   - {match: [{uri: {prefix: /v2}}], route: [{destination: {host: new.default.svc.cluster.local, subset: v2}}]}
-  - {match: [{uri: {prefix: /web}}], route: [{destination: {host: web.default.svc.cluster.local, subset: v1}}]}
   - {route: [{destination: {host: new.default.svc.cluster.local}}]}
 ---
 apiVersion: networking.istio.io/v1
@@ -72,7 +71,9 @@ metadata: {name: shop}
 spec:
   hosts: [open.example.com]
   gateways: [edge, x]
-  http: [{route: [{destination: {host: back.default.svc.cluster.local, port: {number: 80}}}]}]
+  http:
+  - {match: [{uri: {prefix: /web}}], route: [{destination: {host: web.default.svc.cluster.local, subset: v1, port: {number: 80}}}]}
+  - {route: [{destination: {host: back.default.svc.cluster.local, port: {number: 80}}}]}
 ---
 apiVersion: config.istio.io/v1alpha2
 kind: RouteRule
@@ -303,6 +304,7 @@ var effectsBeyond = map[string]map[string]string{
 	"RouteRule": {"route[].weight": "v3, v1"}, // All weights are 100 together.
 	// What v1 gets differs only as there is outlier detection, or is not.
 	"DestinationRule": {
+		"subsets[].trafficPolicy.portLevelSettings[].port.number":                       "v3, v1",
 		"trafficPolicy.outlierDetection.minHealthPercent":                               "v3",
 		"trafficPolicy.portLevelSettings[].outlierDetection.minHealthPercent":           "v3",
 		"subsets[].trafficPolicy.outlierDetection.minHealthPercent":                     "v3",

@@ -2,6 +2,7 @@ package compile_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,5 +59,21 @@ func TestDefaultsOfDestinationRules(t *testing.T) {
 		if d := cmp.Diff(test.outlier, got.OutlierDetection); d != "" {
 			t.Errorf("%s: ejection (-want +got):\n%s", test.name, d)
 		}
+	}
+}
+
+func TestSettingsOfNoPort(t *testing.T) {
+	settings := func(port int) spec {
+		return spec{"portLevelSettings": []spec{{"port": spec{"number": port}, "loadBalancer": spec{"simple": "RANDOM"}}}}
+	}
+	_, problems := compiled(t, "sidecar~10.99.0.1~caller~default.svc.cluster.local", []*schema.Object{
+		hostIn(t, "default", "reviews"),
+		object(t, "DestinationRule", "reviews", spec{"host": "reviews", "trafficPolicy": settings(80), "subsets": []spec{
+			{"name": "v1", "labels": spec{"version": "v1"}, "trafficPolicy": settings(81)},
+		}}),
+	})
+	if text := problems.Error(); !strings.Contains(text, "spec.subsets[0].trafficPolicy.portLevelSettings[0].port.number: the settings have no effect: reviews.default.svc.cluster.local has no port 81") ||
+		strings.Contains(text, "spec.trafficPolicy.portLevelSettings") {
+		t.Error(text)
 	}
 }

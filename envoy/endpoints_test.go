@@ -42,6 +42,22 @@ func TestEndpoints(t *testing.T) {
 					{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.2", "portValue": 80}}}, "loadBalancingWeight": 200},
 					{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.4", "portValue": 80}}}}]}]}`,
 		},
+		{
+			"localities",
+			[]ir.Endpoint{
+				{IP: "10.0.0.2", Port: 80, Zone: "r/z/s"}, {IP: "10.0.0.1", Port: 80, Zone: "r/z"}, {IP: "10.0.0.3", Port: 80, Zone: "r/z/s"},
+			},
+			`{"hosts": [
+				{"ip_address": "10.0.0.2", "port": 80, "tags": {"az": "r/z/s"}},
+				{"ip_address": "10.0.0.1", "port": 80, "tags": {"az": "r/z"}},
+				{"ip_address": "10.0.0.3", "port": 80, "tags": {"az": "r/z/s"}}]}`,
+			`{"clusterName": "a|http", "endpoints": [
+				{"locality": {"region": "r", "zone": "z"}, "lbEndpoints": [
+					{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.1", "portValue": 80}}}}]},
+				{"locality": {"region": "r", "zone": "z", "subZone": "s"}, "lbEndpoints": [
+					{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.2", "portValue": 80}}}},
+					{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.3", "portValue": 80}}}}]}]}`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			text, err := json.Marshal(v1.Endpoints(tc.endpoints))

@@ -1,6 +1,7 @@
 package v3
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,17 +12,18 @@ import (
 )
 
 // Endpoints answers EDS for one key, byte for byte the name that was asked for.
-// Endpoints of one zone form a group; groups are sorted by zone, within one the
+// Endpoints of one locality form a group; groups are sorted by it, within one the
 // order given holds. No endpoints is an assignment without groups, which empties
 // the cluster.
 func Endpoints(key string, endpoints []ir.Endpoint) *endpointv3.ClusterLoadAssignment {
-	byZone := map[string]*endpointv3.LocalityLbEndpoints{}
+	groups := map[place]*endpointv3.LocalityLbEndpoints{}
 	out := &endpointv3.ClusterLoadAssignment{ClusterName: key}
 	for _, e := range endpoints {
-		group := byZone[e.Zone]
+		at := placeOf(e.Zone)
+		group := groups[at]
 		if group == nil {
-			group = &endpointv3.LocalityLbEndpoints{Locality: locality(e.Zone)}
-			byZone[e.Zone] = group
+			group = &endpointv3.LocalityLbEndpoints{Locality: at.locality()}
+			groups[at] = group
 			out.Endpoints = append(out.Endpoints, group)
 		}
 		member := lbEndpoint(ir.HostPort{Host: e.IP, Port: e.Port})
@@ -29,16 +31,33 @@ func Endpoints(key string, endpoints []ir.Endpoint) *endpointv3.ClusterLoadAssig
 		group.LbEndpoints = append(group.LbEndpoints, member)
 	}
 	slices.SortFunc(out.Endpoints, func(a, b *endpointv3.LocalityLbEndpoints) int {
-		return strings.Compare(a.GetLocality().GetZone(), b.GetLocality().GetZone())
+		one, other := a.GetLocality(), b.GetLocality()
+		return cmp.Or(strings.Compare(one.GetRegion(), other.GetRegion()),
+			strings.Compare(one.GetZone(), other.GetZone()), strings.Compare(one.GetSubZone(), other.GetSubZone()))
 	})
 	return out
 }
 
-func locality(zone string) *corev3.Locality {
-	if zone == "" {
+// place is where an endpoint is.
+type place struct{ region, zone, subZone string }
+
+// placeOf reads region/zone/sub-zone, of which the last may be missing, or a
+// zone alone.
+func placeOf(text string) place {
+	region, rest, found := strings.Cut(text, "/")
+	if !found {
+		return place{zone: text}
+	}
+	zone, subZone, _ := strings.Cut(rest, "/")
+	return place{region, zone, subZone}
+}
+
+// locality is nil for nowhere.
+func (p place) locality() *corev3.Locality {
+	if p == (place{}) {
 		return nil
 	}
-	return &corev3.Locality{Zone: zone}
+	return &corev3.Locality{Region: p.region, Zone: p.zone, SubZone: p.subZone}
 }
 
 // inlineEndpoints are the hosts that a cluster has without asking.

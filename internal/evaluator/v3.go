@@ -2,6 +2,7 @@ package evaluator
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -81,14 +82,14 @@ func (r *v3Reader) assignment(e *endpointv3.ClusterLoadAssignment) []Endpoint {
 	for _, group := range e.GetEndpoints() {
 		r.only(at, group, "locality", "lb_endpoints")
 		if group.GetLocality() != nil {
-			r.only(at, group.GetLocality(), "zone")
+			r.only(at, group.GetLocality(), "region", "zone", "sub_zone")
 		}
 		for _, member := range group.GetLbEndpoints() {
 			r.only(at, member, "endpoint", "load_balancing_weight")
 			r.only(at, member.GetEndpoint(), "address")
 			out = append(out, Endpoint{
 				Address: r.address(at, member.GetEndpoint().GetAddress()),
-				Zone:    group.GetLocality().GetZone(),
+				Zone:    zoneText(group.GetLocality()),
 				Weight:  number(member.GetLoadBalancingWeight(), 1),
 			})
 		}
@@ -125,4 +126,12 @@ func number(n *wrapperspb.UInt32Value, otherwise int) int {
 		return otherwise
 	}
 	return int(n.GetValue())
+}
+
+// zoneText is a locality as v1 has it: a zone, or all of its parts.
+func zoneText(l *corev3.Locality) string {
+	if l.GetRegion() == "" && l.GetSubZone() == "" {
+		return l.GetZone()
+	}
+	return strings.TrimSuffix(l.GetRegion()+"/"+l.GetZone()+"/"+l.GetSubZone(), "/")
 }
