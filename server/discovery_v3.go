@@ -49,7 +49,7 @@ func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
 
 // maxNames bounds what one poll asks for, and so what its answer takes: names
 // of endpoints need not exist to be answered. An Envoy asks for one at a time.
-const maxNames = 1_000
+const maxNames = 100
 
 func (p poll) check(typeURL string) error {
 	if len(p.Names) > maxNames {

@@ -14,8 +14,9 @@ const ChangeLogBytes = 64 << 20
 
 // ChangeLog is the recent past of a store in memory: the newest batches of
 // events, up to a bound in number and one in bytes, and the watches over them.
-// Watchers are cursors into the one log, so that memory is bounded by the log alone however many
-// watch and however slowly they read: who falls out of it is cut off.
+// Watchers are cursors into the one log, so that memory is bounded by the log
+// alone however many watch and however slowly they read: who falls out of it is
+// cut off.
 //
 // It is safe for concurrent use.
 type ChangeLog struct {

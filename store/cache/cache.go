@@ -13,6 +13,7 @@
 //	watch.go      watches over the recent changes in memory
 //	readindex.go  how a read from memory is still linearizable
 //	handler.go    Add, Update and Delete calls
+//	lag.go        how far the view is behind the source
 //
 // There is one watch of the source, however many watch the cache. A source that
 // can be rewound is followed from as far back as the change log reaches, so that

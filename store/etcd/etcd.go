@@ -4,8 +4,9 @@
 //	etcd.go      the Store: reads
 //	clock.go     its revision, and how far back it can be read
 //	write.go     create, update, delete, transactions: one etcd Txn each
-//	guess.go     what spares a write from reading first
-//	watch.go     etcd's watch as whole revisions
+//	guess.go     what spares a write from reading first (turns.go: who changes
+//	             one object waits for who does already)
+//	watch.go     etcd's watch as whole revisions (assist.go: what it must ask)
 //	events.go    what its changes mean to readers
 //	keys.go      how keys are spelled, so that every scope is one range
 //	values.go    reading values, and what to do with one that cannot be read
