@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 
@@ -68,9 +69,11 @@ func (p *plan) gatewayServer(ref diag.Ref, at string, server *networking.Server)
 		ref: ref, field: at, ip: cmp.Or(server.GetBind(), anyAddress), port: int(server.GetPort().GetNumber()),
 		hosts: server.GetHosts(), tls: tls, toHTTPS: tls == nil && server.GetTls().GetHttpsRedirect(),
 	}
-	if !schema.IsAddress(out.ip) {
+	addr, err := netip.ParseAddr(out.ip)
+	if err != nil || !schema.IsAddress(out.ip) {
 		return nil
 	}
+	out.ip = addr.String() // Servers at one address may spell it in their own ways.
 	return out
 }
 

@@ -19,15 +19,17 @@ func TestListenersAt(t *testing.T) {
 		{IP: "10.0.0.7", Port: 9080, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "loser"}}}},
 		{IP: "0.0.0.0", Port: 443, HTTP: &ir.HTTPListener{Table: "443"}},
 		{IP: "0.0.0.0", Port: 443, TCP: &ir.TCPListener{}},
+		{IP: "fd00:0::8", Port: 80, HTTP: &ir.HTTPListener{Table: "80"}},
+		{IP: "fd00::8", Port: 80, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "loser"}}}},
 	}}
 	for _, tc := range []struct {
 		ip            string
 		want          []string
 		wantOwnBlocks []string
 	}{
-		{"10.0.0.7", []string{"0.0.0.0:15001", "0.0.0.0:443", "0.0.0.0:80", "10.0.0.7:9080"}, []string{"10.0.0.7/32"}},
-		{"10.0.0.8", []string{"0.0.0.0:15001", "0.0.0.0:443", "0.0.0.0:80", "10.0.0.7:9080", "10.0.0.8:9080"}, []string{"10.0.0.8/32"}},
-		{"fd00::7", []string{"0.0.0.0:15001", "0.0.0.0:443", "0.0.0.0:80", "10.0.0.7:9080", "[fd00::7]:9080"}, []string{"fd00::7/128"}},
+		{"10.0.0.7", []string{"0.0.0.0:15001", "0.0.0.0:443", "0.0.0.0:80", "10.0.0.7:9080", "[fd00:0::8]:80"}, []string{"10.0.0.7/32"}},
+		{"10.0.0.8", []string{"0.0.0.0:15001", "0.0.0.0:443", "0.0.0.0:80", "10.0.0.7:9080", "10.0.0.8:9080", "[fd00:0::8]:80"}, []string{"10.0.0.8/32"}},
+		{"fd00::7", []string{"0.0.0.0:15001", "0.0.0.0:443", "0.0.0.0:80", "10.0.0.7:9080", "[fd00::7]:9080", "[fd00:0::8]:80"}, []string{"fd00::7/128"}},
 	} {
 		var got, blocks []string
 		for _, l := range cfg.ListenersAt(tc.ip) {

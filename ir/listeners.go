@@ -20,6 +20,10 @@ func (c *Config) ListenersAt(ip string) []*Listener {
 	for _, l := range c.Listeners {
 		l = l.at(ip)
 		a := l.Address()
+		// One address has many spellings.
+		if addr, err := netip.ParseAddr(l.IP); err == nil {
+			a = HostPort{Host: addr.String(), Port: l.Port}.String()
+		}
 		if byAddress[a] == nil {
 			byAddress[a] = l
 			addresses = append(addresses, a)

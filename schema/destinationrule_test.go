@@ -1,6 +1,9 @@
 package schema
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestDestinationRule(t *testing.T) {
 	testSpecs(t, "networking.istio.io/v1", "DestinationRule", []specCase{
@@ -61,6 +64,11 @@ func TestTrafficPolicy(t *testing.T) {
 		{"old errors and new", "{outlierDetection: {consecutiveErrors: 1, consecutive5xxErrors: 2}}", "warning NotHonoured spec.trafficPolicy.outlierDetection.consecutiveErrors"},
 		{"too many percent", "{outlierDetection: {maxEjectionPercent: 101}}", "error FieldValueInvalid spec.trafficPolicy.outlierDetection.maxEjectionPercent"},
 
+		{"the longest server name", "{tls: {mode: SIMPLE, sni: " + strings.Repeat("a", 255) + "}}", ""},
+		{"a longer server name", "{tls: {mode: SIMPLE, sni: " + strings.Repeat("a", 256) + "}}", "error FieldValueInvalid spec.trafficPolicy.tls.sni"},
+		{"NUL in a server name", `{tls: {mode: SIMPLE, sni: "a\0"}}`, "error FieldValueInvalid spec.trafficPolicy.tls.sni"},
+		{"the longest duration", "{connectionPool: {tcp: {connectTimeout: 9223372035.999s}}}", ""},
+		{"a longer duration", "{connectionPool: {tcp: {connectTimeout: 9223372036s}}}", "error FieldValueInvalid spec.trafficPolicy.connectionPool.tcp.connectTimeout"},
 		{"simple TLS", "{tls: {mode: SIMPLE, insecureSkipVerify: true}}", ""},
 		{"mutual TLS by secret", "{tls: {mode: MUTUAL, credentialName: a}}", ""},
 		{"mutual TLS without key", "{tls: {mode: MUTUAL, clientCertificate: /a}}", "error FieldValueRequired spec.trafficPolicy.tls.privateKey"},

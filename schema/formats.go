@@ -46,6 +46,7 @@ var formats = map[string]format{
 	"duration":         {"a duration such as 250ms, 1.5s or 1m", durationOf(0, 1)},
 	"duration-ms":      {"a duration of at least 1ms, in whole milliseconds, such as 250ms, 1.5s or 1m", durationOf(time.Millisecond, time.Millisecond)},
 	"duration-s":       {"a duration of at least 1s, in whole seconds, such as 90s or 5m", durationOf(time.Second, time.Second)},
+	"server-name":      {"up to 255 bytes, none of them NUL", func(s string) bool { return len(s) <= 255 && !strings.Contains(s, "\x00") }},
 	"date-time":        {"a time such as 2006-01-02T15:04:05Z", isTime},
 	"subset-name":      {"1 to 63 letters, digits and -, beginning and ending with a letter or digit", func(s string) bool { return len(s) < 64 && portName.MatchString(s) }},
 	"port-name":        {"1 to 62 letters, digits and -, beginning and ending with a letter or digit", isPortName},
@@ -94,10 +95,13 @@ func either(tests ...func(string) bool) func(string) bool {
 	}
 }
 
+// endOfTime is the first duration that no Envoy takes: it counts nanoseconds.
+const endOfTime = 9_223_372_036 * time.Second
+
 func durationOf(least, unit time.Duration) func(string) bool {
 	return func(s string) bool {
 		d, err := time.ParseDuration(s)
-		return err == nil && d >= least && d%unit == 0
+		return err == nil && d >= least && d%unit == 0 && d < endOfTime
 	}
 }
 
