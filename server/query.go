@@ -152,6 +152,10 @@ type selection struct {
 // selectable are the fields that a fieldSelector may name.
 var selectable = []string{"metadata.name", "metadata.namespace"}
 
+// maxRequirements bounds a selector, which every object and every change that
+// a watch sees is held against.
+const maxRequirements = 100
+
 func selectionOf(q url.Values) (selection, error) {
 	ls, err := labels.Parse(q.Get("labelSelector"))
 	if err != nil {
@@ -160,6 +164,10 @@ func selectionOf(q url.Values) (selection, error) {
 	fs, err := fields.ParseSelector(q.Get("fieldSelector"))
 	if err != nil {
 		return selection{}, badRequest("query parameter fieldSelector: %v", err)
+	}
+	asked, _ := ls.Requirements()
+	if n := len(asked) + len(fs.Requirements()); n > maxRequirements {
+		return selection{}, badRequest("query parameters labelSelector and fieldSelector: must have at most %d requirements, found %d", maxRequirements, n)
 	}
 	for _, req := range fs.Requirements() {
 		if !slices.Contains(selectable, req.Field) {
