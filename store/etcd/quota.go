@@ -114,8 +114,16 @@ func (s *Store) admit(ctx context.Context, w *write) error {
 	if !ok {
 		return nil
 	}
-	if bytes := w.growth(); bytes > 0 {
+	bytes := w.growth()
+	switch {
+	case bytes <= 0:
+		return nil
+	case w.asked:
 		return door.admit(ctx, bytes)
+	}
+	// A guess does not wait: after it etcd is asked, and that waits.
+	if _, missing := door.try(bytes); missing > 0 {
+		return door.full(bytes)
 	}
 	return nil
 }

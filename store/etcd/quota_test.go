@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -103,4 +104,26 @@ func TestGrowth(t *testing.T) {
 			t.Errorf("%s: grows %t, want %t", c.name, got, c.grows)
 		}
 	}
+}
+
+// TestOnlyTheAskedWait: a write that goes by a guess, and then by what etcd says,
+// waits for room once.
+func TestOnlyTheAskedWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuota(100, func() int64 { return 100 })
+		q.settle(90, time.Now())
+		s := &Store{client: &clientv3.Client{KV: room{nil, q}}}
+		obj := storetest.Rule(t, "default", "a", 1)
+		for asked, want := range map[bool]time.Duration{false: 0, true: roomWait} {
+			w := &write{
+				ops: []store.Op{{Verb: store.OpCreate, Object: obj}}, current: []*schema.Object{nil},
+				next: []*schema.Object{obj}, values: [][]byte{nil}, asked: asked,
+			}
+			q.history = w.growth()
+			began := time.Now()
+			if err := s.admit(t.Context(), w); !errors.Is(err, store.ErrFull) || time.Since(began) != want {
+				t.Errorf("asked %t: %v after %s, want %s", asked, err, time.Since(began), want)
+			}
+		}
+	})
 }
