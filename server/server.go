@@ -117,6 +117,7 @@ type Server struct {
 	ids     *requestIDs
 	router  chi.Router
 	watches chan struct{} // a slot for each running watch
+	turns   turns         // of the watches that write
 
 	admission *admission
 
@@ -132,6 +133,7 @@ func New(opts Options) *Server {
 		metrics: newMetrics(opts.Registry),
 		ids:     newRequestIDs(),
 		watches: make(chan struct{}, opts.MaxWatches),
+		turns:   newTurns(),
 
 		admission: newAdmission(opts.WriteMemory),
 		stopping:  make(chan struct{}),

@@ -50,7 +50,7 @@ func (d *deadlineWriter) Write(p []byte) (int, error) {
 // watch fails. Its error is nil: the stream has begun, so what failed was told
 // inside of it.
 func (s *stream) run(ctx context.Context, b *startedWatch) error {
-	if s.writeBegin(b) != nil || s.settle() != nil {
+	if s.inTurn(ctx, func() error { return s.begin(b) }) != nil {
 		return nil
 	}
 	bookmarks := time.NewTicker(s.k.opts.BookmarkInterval)
@@ -68,7 +68,7 @@ func (s *stream) run(ctx context.Context, b *startedWatch) error {
 				s.writeEnd(b.watcher.Err())
 				return nil
 			}
-			if s.writeBatches(b.watcher, batch) != nil {
+			if s.inTurn(ctx, func() error { return s.writeBatches(b.watcher, batch) }) != nil {
 				return nil
 			}
 		case <-bookmarks.C:
@@ -83,6 +83,22 @@ func (s *stream) run(ctx context.Context, b *startedWatch) error {
 			return nil
 		}
 	}
+}
+
+func (s *stream) inTurn(ctx context.Context, write func() error) error {
+	done, err := s.k.turns.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return write()
+}
+
+func (s *stream) begin(b *startedWatch) error {
+	if err := s.writeBegin(b); err != nil {
+		return err
+	}
+	return s.settle()
 }
 
 func (s *stream) writeBegin(b *startedWatch) error {

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestTurns: no more watches write at a time than may, in the order in which
+// they came, and those that wait for their clients hold up the others only for
+// so long.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := make(turns, 2)
+		first, err := turns.take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := turns.take(t.Context()); err != nil { // Never done.
+			t.Fatal(err)
+		}
+		var order []int
+		for i := range 3 {
+			go func() {
+				done, err := turns.take(t.Context())
+				if err != nil {
+					return
+				}
+				order = append(order, i)
+				time.Sleep(time.Millisecond) // Of the bubble.
+				done()
+			}()
+			synctest.Wait()
+		}
+		if len(order) != 0 {
+			t.Errorf("%v wrote beside two others", order)
+		}
+		first()
+		first() // Once is enough.
+		synctest.Wait()
+		if len(order) != 1 {
+			t.Errorf("%v wrote after one was done", order)
+		}
+		time.Sleep(maxTurn)
+		synctest.Wait()
+		if len(order) != 3 || order[0] != 0 || order[1] != 1 || order[2] != 2 {
+			t.Errorf("wrote in the order %v", order)
+		}
+		if len(turns) != 0 {
+			t.Errorf("%d turns are still taken", len(turns))
+		}
+	})
+}
+
+func TestTurnOfWhoIsGone(t *testing.T) {
+	turns := make(turns, 1)
+	if _, err := turns.take(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := turns.take(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("took a turn: %v", err)
+	}
+}
