@@ -31,7 +31,7 @@ func (p *plan) bindHosts() {
 	}
 	owners, served := map[address]*boundHost{}, map[binding]bool{}
 	for _, gw := range p.gateways {
-		hosts := hostsOf(p.bound[gw.name()])
+		hosts := hostsOf(p.byGateway[gw.name()])
 		for _, server := range gw.servers {
 			for _, b := range p.wantedAt(gw, server, hosts) {
 				served[b] = true
@@ -48,7 +48,7 @@ func (p *plan) bindHosts() {
 			}
 		}
 	}
-	for _, vs := range p.virtual {
+	for _, vs := range p.virtualServices {
 		p.checkBound(vs, served)
 	}
 	p.checkGatewayPorts()

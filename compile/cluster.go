@@ -60,9 +60,9 @@ func isItsOwnEndpoint(svc *mesh.Service) bool {
 	return svc.Resolution == mesh.DNS && len(svc.Instances) == 0
 }
 
-// need makes sure that the cluster of a target is there, under the policy that
+// addCluster makes sure that the cluster of a target is there, under the policy that
 // this view has for it.
-func (c *compiler) need(t target) {
+func (c *compiler) addCluster(t target) {
 	name := t.cluster.Name
 	if c.clusters[name] != nil {
 		return
@@ -72,7 +72,7 @@ func (c *compiler) need(t target) {
 
 func (c *compiler) needAll(targets []target) {
 	for _, t := range targets {
-		c.need(t)
+		c.addCluster(t)
 	}
 }
 

@@ -125,7 +125,7 @@ func (c *compiler) router() {
 func (c *compiler) handOff() {
 	c.listen(&ir.Listener{
 		IP: anyAddress, Port: c.snap.Settings.ProxyListenPort,
-		Bind: true, Direction: ir.Outbound, HandOff: true,
+		Bind: true, Direction: ir.Outbound, UseOriginalDst: true,
 	})
 }
 

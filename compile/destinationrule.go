@@ -26,7 +26,7 @@ func (r *destinationRule) hosts() []string    { return []string{r.spec.GetHost()
 
 func (p *plan) readDestinationRules() {
 	specs(p, "DestinationRule", func(o *schema.Object, spec *networking.DestinationRule) {
-		p.settings = append(p.settings, &destinationRule{o.Key().Ref(), spec})
+		p.destinationRules = append(p.destinationRules, &destinationRule{o.Key().Ref(), spec})
 	})
 }
 

@@ -30,9 +30,9 @@ func (p *plan) homeOf(namespace string) string {
 // indexNames finds the VirtualServices and DestinationRules by host, and the
 // VirtualServices that send requests elsewhere when another domain asks.
 func (p *plan) indexNames() {
-	p.settingsOf = newClaims(p, p.settings, func(r *destinationRule) claim { return r }, (*destinationRule).hosts)
-	p.virtualOf = newClaims(p, p.virtual, func(vs *virtualService) claim { return vs }, (*virtualService).meshHosts)
-	for _, vs := range p.virtual {
+	p.settingsOf = newClaims(p, p.destinationRules, func(r *destinationRule) claim { return r }, (*destinationRule).hosts)
+	p.virtualOf = newClaims(p, p.virtualServices, func(vs *virtualService) claim { return vs }, (*virtualService).meshHosts)
+	for _, vs := range p.virtualServices {
 		for _, to := range vs.destinations() {
 			vs.byCaller = vs.byCaller || p.meansByCaller(p.unlessByCaller(to.GetHost(), vs.ref.Namespace))
 		}

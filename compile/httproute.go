@@ -48,7 +48,7 @@ func gatewayPort(number int) *mesh.Port {
 func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, own *mesh.Service, port *mesh.Port) plannedRoute {
 	route := r.route
 	route.Match = m.match
-	out := plannedRoute{source: m.source, noEdge: m.noEdge, route: &route}
+	out := plannedRoute{source: m.source, sidecarOnly: m.sidecarOnly, route: &route}
 	switch {
 	case r.closed || m.closed:
 		out.route = route.Closed(m.match)
@@ -113,7 +113,7 @@ func (d *domainPlan) version(vs *virtualService, to *networking.Destination, own
 	case own != nil && host == own.Hostname && d.portFor(to, own, port) == port:
 		return d.newTarget(own, port, labels)
 	case own != nil && own.External && d.pilot().ExternalRouteEndpoints:
-		return d.borrowed(host, own, port, labels)
+		return d.viaExternal(host, own, port, labels)
 	}
 	dest := d.service(host)
 	if p := d.portFor(to, dest, port); p != nil {
@@ -122,7 +122,7 @@ func (d *domainPlan) version(vs *virtualService, to *networking.Destination, own
 	if number := to.GetPort().GetNumber(); number != 0 && !d.pilot().DestinationPortIgnored {
 		port = &mesh.Port{Name: port.Name, Number: int(number), Protocol: port.Protocol}
 	}
-	return d.nowhere(host, port, labels, vs.ref)
+	return d.blackhole(host, port, labels, vs.ref)
 }
 
 // portFor is the port of a destination that stands for a port of another

@@ -144,9 +144,9 @@ func (c *compiler) atEdge(route *ir.Route) *ir.Route {
 	if route.Fault == nil || !c.plan.pilot().EdgeFaultsLost {
 		return route
 	}
-	calm := *route
-	calm.Fault = nil
-	return &calm
+	withoutFault := *route
+	withoutFault.Fault = nil
+	return &withoutFault
 }
 
 // edgeListener opens a port for callers from outside.

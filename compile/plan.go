@@ -12,24 +12,24 @@ import (
 // plan is all that compiling needs and that no view changes. It is made once a
 // snapshot and not changed after that, so views may be compiled in parallel.
 type plan struct {
-	snap         *mesh.Snapshot
-	egress       []*mesh.Service                // hosts of EgressRules, as services
-	byEgress     map[string]*mesh.Service       // the same by host
-	rules        map[string][]*routeRule        // by destination host, first to apply first
-	routes       map[servicePort][]plannedRoute // of HTTP ports, the last one without source or match
-	policies     map[labelled][]*policy         // by destination, first to win first
-	versions     map[labelled]bool              // whether any instance is of the version
-	routed       map[labelled]bool              // versions that some route goes to
-	namesakes    map[string][]*mesh.Service     // of the mesh, by host name up to the first dot
-	virtual      []*virtualService              // in tie-break order
-	settings     []*destinationRule             // in tie-break order
-	virtualOf    claims[virtualService]         // for sidecars
-	settingsOf   claims[destinationRule]
-	bound        map[string][]*virtualService // those that name a gateway, by its namespace/name
-	ingress      []*ingressRule               // in tie-break order
-	gateways     []*gateway                   // in tie-break order
-	gatewayNames map[string]bool              // namespace/name
-	problems     diag.Collector
+	snap             *mesh.Snapshot
+	egress           []*mesh.Service                // hosts of EgressRules, as services
+	byEgress         map[string]*mesh.Service       // the same by host
+	rules            map[string][]*routeRule        // by destination host, first to apply first
+	routes           map[servicePort][]plannedRoute // of HTTP ports, the last one without source or match
+	policies         map[labelled][]*policy         // by destination, first to win first
+	versions         map[labelled]bool              // whether any instance is of the version
+	routed           map[labelled]bool              // versions that some route goes to
+	namesakes        map[string][]*mesh.Service     // of the mesh, by host name up to the first dot
+	virtualServices  []*virtualService              // in tie-break order
+	destinationRules []*destinationRule             // in tie-break order
+	virtualOf        claims[virtualService]         // for sidecars
+	settingsOf       claims[destinationRule]
+	byGateway        map[string][]*virtualService // those that name a gateway, by its namespace/name
+	ingress          []*ingressRule               // in tie-break order
+	gateways         []*gateway                   // in tie-break order
+	gatewayNames     map[string]bool              // namespace/name
+	problems         diag.Collector
 }
 
 // servicePort is needed where ports are told apart: the hosts of one
@@ -50,7 +50,7 @@ func newPlan(s *mesh.Snapshot) *plan {
 		snap:         s,
 		namesakes:    namesakes(s.Services),
 		gatewayNames: map[string]bool{},
-		bound:        map[string][]*virtualService{},
+		byGateway:    map[string][]*virtualService{},
 		byEgress:     map[string]*mesh.Service{},
 		rules:        map[string][]*routeRule{},
 		routes:       map[servicePort][]plannedRoute{},
@@ -85,10 +85,10 @@ func (p *plan) checkLimits() {
 // checkNetworking says what is wrong with the networking kinds, with names as
 // proxies of their own namespaces complete them. All of them have been read.
 func (p *plan) checkNetworking() {
-	for _, rule := range p.settings {
+	for _, rule := range p.destinationRules {
 		p.home(rule.ref.Namespace).checkDestinationRule(rule)
 	}
-	for _, vs := range p.virtual {
+	for _, vs := range p.virtualServices {
 		p.checkVirtualService(vs)
 	}
 	for _, svc := range p.snap.Services {

@@ -11,10 +11,10 @@ import (
 
 // plannedRoute is a route for callers of one source.
 type plannedRoute struct {
-	source  *source // nil: any caller
-	noEdge  bool    // for sidecars only
-	route   *ir.Route
-	targets []target // the clusters it needs
+	source      *source // nil: any caller
+	sidecarOnly bool    // for sidecars only
+	route       *ir.Route
+	targets     []target // the clusters it needs
 }
 
 // planRoutes lays out every HTTP port: its rules, then the default route.

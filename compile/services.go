@@ -78,7 +78,7 @@ func visibleTo(own []*mesh.Instance, all []plannedRoute) []plannedRoute {
 
 // visibleAtEdge are the routes for callers from outside.
 func visibleAtEdge(all []plannedRoute) []plannedRoute {
-	return visibleTo(nil, slices.DeleteFunc(slices.Clone(all), func(planned plannedRoute) bool { return planned.noEdge }))
+	return visibleTo(nil, slices.DeleteFunc(slices.Clone(all), func(planned plannedRoute) bool { return planned.sidecarOnly }))
 }
 
 // portTables publishes the table of every port.

@@ -29,9 +29,9 @@ func (p *plan) newTarget(svc *mesh.Service, port *mesh.Port, labels mesh.Labels)
 	return target{host: svc.Hostname, port: port.Number, labels: labels, cluster: cluster}
 }
 
-// borrowed is another host at the endpoints of an external service, as Pilot
+// viaExternal is another host at the endpoints of an external service, as Pilot
 // built all destinations in the routes of that one.
-func (p *plan) borrowed(host string, own *mesh.Service, port *mesh.Port, labels mesh.Labels) target {
+func (p *plan) viaExternal(host string, own *mesh.Service, port *mesh.Port, labels mesh.Labels) target {
 	name := mesh.NewServiceKey(own, port, nil).Ports[0]
 	cluster := p.newCluster(mesh.ServiceKey{Hostname: host}.With(name, labels), own.Origin.Ref())
 	cluster.HTTP2 = isHTTP2(port)
@@ -39,10 +39,10 @@ func (p *plan) borrowed(host string, own *mesh.Service, port *mesh.Port, labels 
 	return target{host: host, port: port.Number, labels: labels, cluster: cluster}
 }
 
-// nowhere is a cluster without endpoints: what cannot be reached fails. Pilot
+// blackhole is a cluster without endpoints: what cannot be reached fails. Pilot
 // called it by the caller's port, which is left only where the host has a port
 // of that name: its cluster does have endpoints.
-func (p *plan) nowhere(host string, port *mesh.Port, labels mesh.Labels, origin diag.Ref) target {
+func (p *plan) blackhole(host string, port *mesh.Port, labels mesh.Labels, origin diag.Ref) target {
 	name := port.Name
 	if dest := p.service(host); dest != nil && !dest.External && dest.PortByName(name) != nil {
 		name = fmt.Sprintf("no-such-port-%d", port.Number)
@@ -66,7 +66,7 @@ func (p *plan) destination(rule *routeRule, own *mesh.Service, port *mesh.Port, 
 	if shared := sharedPort(port, dest); shared != nil {
 		return p.newTarget(dest, shared, labels)
 	}
-	return p.nowhere(host, port, labels, rule.ref)
+	return p.blackhole(host, port, labels, rule.ref)
 }
 
 // sharedPort is the port of dest that stands for a port of another service.

@@ -67,14 +67,14 @@ func (c *compiler) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []
 		if !planned.source.fits(c.view.Instances) {
 			continue
 		}
-		c.need(planned.to)
+		c.addCluster(planned.to)
 		if len(planned.destinations) == 0 || slices.Equal(planned.destinations, destinations) {
 			return append(out, ir.TCPRoute{Destinations: destinations, Cluster: planned.to.cluster.Name})
 		}
 		out = append(out, ir.TCPRoute{Destinations: planned.destinations, Cluster: planned.to.cluster.Name})
 	}
 	to := c.plan.newTarget(svc, port, nil)
-	c.need(to)
+	c.addCluster(to)
 	return append(out, ir.TCPRoute{Destinations: destinations, Cluster: to.cluster.Name})
 }
 

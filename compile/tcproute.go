@@ -37,9 +37,9 @@ func (d *domainPlan) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh
 			switch {
 			case len(destinationProblems(planned.destinations)) > 0:
 				planned.destinations = nil
-				planned.to = d.nowhere(svc.Hostname, port, nil, vs.ref)
+				planned.to = d.blackhole(svc.Hostname, port, nil, vs.ref)
 			case to == nil || m.GetSourceSubnet() != "":
-				planned.to = d.nowhere(svc.Hostname, port, nil, vs.ref)
+				planned.to = d.blackhole(svc.Hostname, port, nil, vs.ref)
 			default:
 				planned.to = d.target(vs, to, svc, port)
 			}
@@ -64,7 +64,7 @@ func (d *domainPlan) tlsRoutes(vs *virtualService, svc *mesh.Service, port *mesh
 			}
 			planned := plannedTCP{
 				source: ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),
-				to:     d.nowhere(svc.Hostname, port, nil, vs.ref),
+				to:     d.blackhole(svc.Hostname, port, nil, vs.ref),
 			}
 			if len(destinationProblems(m.GetDestinationSubnets())) == 0 {
 				planned.destinations = m.GetDestinationSubnets()

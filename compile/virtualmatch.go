@@ -28,12 +28,12 @@ func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 		p.checkMatch(ref, fmt.Sprintf("%s.match[%d]", r.field, i), m)
 		closed := asked != m
 		r.matches = append(r.matches, routeMatch{
-			match:    virtualMatch(asked),
-			closed:   closed,
-			source:   ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),
-			noEdge:   p.pilot().EdgeMatchesLost && !closed,
-			port:     m.GetPort(),
-			gateways: m.GetGateways(),
+			match:       virtualMatch(asked),
+			closed:      closed,
+			source:      ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),
+			sidecarOnly: p.pilot().EdgeMatchesLost && !closed,
+			port:        m.GetPort(),
+			gateways:    m.GetGateways(),
 		})
 	}
 }

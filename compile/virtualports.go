@@ -114,7 +114,7 @@ func (p *plan) checkGatewayPorts() {
 				if at := (arrival{b.vs, server.port}); !told[at] {
 					told[at] = true
 					p.home(b.vs.ref.Namespace).checkHTTPPort(b.vs, gatewayPort(server.port), fmt.Sprintf("port %d of gateways", server.port),
-						func(m routeMatch) bool { return !m.noEdge && b.serves(m.gateways) })
+						func(m routeMatch) bool { return !m.sidecarOnly && b.serves(m.gateways) })
 				}
 			}
 		}

@@ -48,11 +48,11 @@ type routeMatch struct {
 	// closed: match is only a part of what was asked for, and what it takes
 	// beyond that is not the route's. So it takes all that to a 503: a later
 	// route must not get what this one might have refused.
-	closed   bool
-	source   *source
-	noEdge   bool   // lost where there are no own instances
-	port     uint32 // 0: any
-	gateways []string
+	closed      bool
+	source      *source
+	sidecarOnly bool   // lost where there are no own instances
+	port        uint32 // 0: any
+	gateways    []string
 }
 
 func (vs *virtualService) origin() diag.Ref   { return vs.ref }
@@ -60,7 +60,7 @@ func (vs *virtualService) exportTo() []string { return vs.spec.GetExportTo() }
 
 func (p *plan) readVirtualServices() {
 	specs(p, "VirtualService", func(o *schema.Object, spec *networking.VirtualService) {
-		vs := &virtualService{ref: o.Key().Ref(), order: len(p.virtual), spec: spec}
+		vs := &virtualService{ref: o.Key().Ref(), order: len(p.virtualServices), spec: spec}
 		websockets := strings.FieldsFunc(o.Meta.Annotations[WebSocketAnnotation], func(r rune) bool { return r == ',' })
 		p.checkWebSockets(vs, websockets)
 		for i, entry := range spec.GetHttp() {
@@ -68,9 +68,9 @@ func (p *plan) readVirtualServices() {
 			r.route.WebSocket = entry.GetName() != "" && slices.Contains(websockets, entry.GetName())
 			vs.http = append(vs.http, r)
 		}
-		p.virtual = append(p.virtual, vs)
+		p.virtualServices = append(p.virtualServices, vs)
 		for _, name := range vs.gatewayNames() {
-			p.bound[name] = append(p.bound[name], vs)
+			p.byGateway[name] = append(p.byGateway[name], vs)
 		}
 	})
 }

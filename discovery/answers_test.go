@@ -15,7 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-func v3(t *testing.T, s *discovery.Server, typeURL, node string, names ...string) discovery.Answer {
+func v3(t *testing.T, s *discovery.Publisher, typeURL, node string, names ...string) discovery.Answer {
 	t.Helper()
 	a, err := s.V3(typeURL, node, "", names)
 	if err != nil {
@@ -185,7 +185,7 @@ func TestAnswersDoNotChangeAfterwards(t *testing.T) {
 }
 
 // answers are all that a proxy may be told, by the name of what it asked.
-func answers(t *testing.T, s *discovery.Server, node string) map[string]discovery.Answer {
+func answers(t *testing.T, s *discovery.Publisher, node string) map[string]discovery.Answer {
 	t.Helper()
 	out := map[string]discovery.Answer{}
 	for _, typeURL := range []string{discovery.ClusterType, discovery.EndpointType, discovery.ListenerType, discovery.RouteType} {
@@ -209,7 +209,7 @@ func answers(t *testing.T, s *discovery.Server, node string) map[string]discover
 	return out
 }
 
-func everything(t *testing.T, s *discovery.Server, node string) map[string]string {
+func everything(t *testing.T, s *discovery.Publisher, node string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for name, a := range answers(t, s, node) {

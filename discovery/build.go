@@ -14,9 +14,9 @@ import (
 
 // build makes the generation that follows before (nil at first), with the
 // views of all proxies that asked lately already compiled.
-func (s *Server) build(objs []*schema.Object, revision int64, before *generation) (*generation, error) {
+func (s *Publisher) build(objs []*schema.Object, revision int64, before *generation) (*generation, error) {
 	var snapshot *mesh.Snapshot
-	err := s.contained("mesh", func() error {
+	err := s.recoverPanic("mesh", func() error {
 		snapshot = mesh.NewSnapshot(revision, s.opts.Settings, objs)
 		return nil
 	})
@@ -24,7 +24,7 @@ func (s *Server) build(objs []*schema.Object, revision int64, before *generation
 		return nil, err
 	}
 	next := newGeneration(s, snapshot, before)
-	next.survey()
+	next.baseline()
 	if before == nil {
 		return next, nil
 	}
@@ -32,22 +32,22 @@ func (s *Server) build(objs []*schema.Object, revision int64, before *generation
 	all.SetLimit(runtime.GOMAXPROCS(0))
 	for _, old := range before.placesSince(s.age() - s.opts.ProxyIdle) {
 		all.Go(func() error {
-			next.move(old)
+			next.advance(old)
 			return nil
 		})
 	}
 	return next, all.Wait()
 }
 
-// survey compiles for a proxy with nothing of its own, so that problems are
+// baseline compiles for a proxy with nothing of its own, so that problems are
 // known before any proxy asks, and what is the same for all is encoded ahead.
-func (g *generation) survey() {
+func (g *generation) baseline() {
 	nobody := mesh.Proxy{Role: mesh.Sidecar, IP: "192.0.2.1", Domain: "default.svc." + g.mesh.Settings.Domain}
 	without := g.mesh.View(nobody)
 	without.Instances = nil
 	_, v, err := g.viewOf(without)
 	if err == nil {
-		_, err = v.speakV3(nobody.IP)
+		_, err = v.encodedV3(nobody.IP)
 	}
 	if err != nil {
 		g.keepLastGood(nobody.String(), err)
@@ -56,28 +56,28 @@ func (g *generation) survey() {
 	g.surveyed = v
 }
 
-// move gives a proxy its place in the next generation: with its new view, or
+// advance gives a proxy its place in the next generation: with its new view, or
 // with the old one when the new one is no good.
-func (g *generation) move(old *place) {
+func (g *generation) advance(old *proxyState) {
 	slot, v, err := g.viewOf(g.mesh.View(old.proxy))
 	if err == nil {
 		err = v.prepare(old.client)
 	}
 	if err == nil {
-		err = emptied(g.mesh, old.proxy, old.view, v)
+		err = wouldEmpty(g.mesh, old.proxy, old.view, v)
 	}
 	if err != nil {
 		g.keepLastGood(old.node, err)
 		v = old.view
 	}
-	g.setPlace(&place{client: old.client, view: v, slot: slot})
+	g.setPlace(&proxyState{client: old.client, view: v, slot: slot})
 }
 
-// emptied reports whether a view lost all its route tables although the proxy
+// wouldEmpty reports whether a view lost all its route tables although the proxy
 // still sees HTTP services, each of which has one. Envoy would drop everything at
 // once, and no object asks for that: it is a mistake of ours. Clusters are
 // different, rules may leave none, and an ingress has what its rules say.
-func emptied(s *mesh.Snapshot, proxy mesh.Proxy, old, next *view) error {
+func wouldEmpty(s *mesh.Snapshot, proxy mesh.Proxy, old, next *view) error {
 	if proxy.Role != mesh.Sidecar || len(old.config.RouteTables) == 0 || len(next.config.RouteTables) > 0 ||
 		!seesHTTP(s, mesh.NamespaceOf(proxy.Domain, s.Settings.Domain)) {
 		return nil
@@ -92,9 +92,9 @@ func seesHTTP(s *mesh.Snapshot, namespace string) bool {
 	})
 }
 
-// contained turns a panic into an error and logs its stack, so that a mistake
+// recoverPanic turns a panic into an error and logs its stack, so that a mistake
 // of ours about one object costs an update and not the server.
-func (s *Server) contained(step string, do func() error) (err error) {
+func (s *Publisher) recoverPanic(step string, do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			// What it panicked with is for the log: this text goes to proxies.

@@ -57,9 +57,9 @@ type Answer struct {
 	Body    []byte
 }
 
-// Server holds the published configuration. Its methods are safe for
+// Publisher holds the published configuration. Its methods are safe for
 // concurrent use.
-type Server struct {
+type Publisher struct {
 	opts    Options
 	metrics *metrics
 	current atomic.Pointer[generation]
@@ -71,17 +71,17 @@ type Server struct {
 
 // New makes a server that knows nothing until Run. It panics when metrics of
 // the same names are registered already.
-func New(opts Options) *Server {
-	s := &Server{opts: opts.withDefaults(), made: time.Now()}
+func New(opts Options) *Publisher {
+	s := &Publisher{opts: opts.withDefaults(), made: time.Now()}
 	s.metrics = newMetrics(s)
 	return s
 }
 
 // Ready reports whether a first complete snapshot has been published.
-func (s *Server) Ready() bool { return s.current.Load() != nil }
+func (s *Publisher) Ready() bool { return s.current.Load() != nil }
 
 // published is the current generation; the error tells why there is none yet.
-func (s *Server) published() (*generation, error) {
+func (s *Publisher) published() (*generation, error) {
 	if g := s.current.Load(); g != nil {
 		return g, nil
 	}
@@ -92,7 +92,7 @@ func (s *Server) published() (*generation, error) {
 }
 
 // Revision is the store revision of the published snapshot, 0 before Ready.
-func (s *Server) Revision() int64 {
+func (s *Publisher) Revision() int64 {
 	if g := s.current.Load(); g != nil {
 		return g.mesh.Revision
 	}

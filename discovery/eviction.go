@@ -20,7 +20,7 @@ func (g *generation) sweepLocked() {
 	}
 	g.swept = now
 	oldest := int64(now - g.server.opts.ProxyIdle)
-	maps.DeleteFunc(g.places, func(_ string, p *place) bool { return p.seen.Load() < oldest })
+	maps.DeleteFunc(g.places, func(_ string, p *proxyState) bool { return p.seen.Load() < oldest })
 	used := map[*view]bool{g.surveyed: true}
 	for _, p := range g.places {
 		used[p.view] = true
@@ -51,13 +51,13 @@ func (g *generation) evictViewLocked() {
 		}
 	}
 	delete(g.views, key)
-	maps.DeleteFunc(g.places, func(_ string, p *place) bool { return p.slot == victim })
+	maps.DeleteFunc(g.places, func(_ string, p *proxyState) bool { return p.slot == victim })
 }
 
 // evictPlaceLocked makes room for a place: that of the first to go among some
 // taken at random, as there may be very many.
 func (g *generation) evictPlaceLocked() {
-	var victim *place
+	var victim *proxyState
 	looked := 0
 	for _, p := range g.places {
 		if victim == nil || before(p.slot.stranger, p.seen.Load(), victim.slot.stranger, victim.seen.Load()) {
@@ -79,10 +79,10 @@ func before(stranger bool, seen int64, otherStranger bool, otherSeen int64) bool
 }
 
 // placesSince are those of the proxies that asked after some age of the server.
-func (g *generation) placesSince(oldest time.Duration) []*place {
+func (g *generation) placesSince(oldest time.Duration) []*proxyState {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	var out []*place
+	var out []*proxyState
 	for _, p := range g.places {
 		if p.seen.Load() >= int64(oldest) {
 			out = append(out, p)

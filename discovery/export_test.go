@@ -1,7 +1,7 @@
 package discovery
 
 // Knows reports whether a proxy is remembered.
-func (s *Server) Knows(node string) bool {
+func (s *Publisher) Knows(node string) bool {
 	g := s.current.Load()
 	g.mu.RLock()
 	defer g.mu.RUnlock()

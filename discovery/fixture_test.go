@@ -101,7 +101,7 @@ func settings() *mesh.Settings {
 
 // follow runs a server over the source, inside a bubble (testing/synctest) in
 // which it has settled when this returns.
-func follow(t testing.TB, src discovery.Source, opts discovery.Options) *discovery.Server {
+func follow(t testing.TB, src discovery.Source, opts discovery.Options) *discovery.Publisher {
 	t.Helper()
 	opts.Source = src
 	if opts.Settings == nil {

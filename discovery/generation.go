@@ -17,7 +17,7 @@ import (
 // generation is all that follows from one snapshot. What it answers never
 // changes; it only grows, by proxies that ask for the first time.
 type generation struct {
-	server    *Server
+	server    *Publisher
 	serial    int64 // counts generations of this process
 	mesh      *mesh.Snapshot
 	pool      *pool
@@ -26,10 +26,10 @@ type generation struct {
 	registrations lazy[Answer]
 
 	mu     sync.RWMutex
-	views  map[string]*slot  // by mesh.View.Key
-	places map[string]*place // by node
-	stale  map[string]bool   // reasons why some proxies kept what they had
-	swept  time.Duration     // when sweepLocked did so last
+	views  map[string]*slot       // by mesh.View.Key
+	places map[string]*proxyState // by node
+	stale  map[string]bool        // reasons why some proxies kept what they had
+	swept  time.Duration          // when sweepLocked did so last
 
 	surveyed *view // nil when it is no good
 }
@@ -45,8 +45,8 @@ type client struct {
 	handover handover
 }
 
-// place is a client and what it is told in one generation.
-type place struct {
+// proxyState is a client and what it is told in one generation.
+type proxyState struct {
 	*client
 	view *view
 	slot *slot // that the view came from, or would come from if it were good
@@ -59,12 +59,12 @@ type slot struct {
 	stranger bool         // no proxy of a workload that the registry knows
 }
 
-func newGeneration(s *Server, snapshot *mesh.Snapshot, before *generation) *generation {
+func newGeneration(s *Publisher, snapshot *mesh.Snapshot, before *generation) *generation {
 	g := &generation{
 		server: s,
 		mesh:   snapshot,
 		views:  map[string]*slot{},
-		places: map[string]*place{},
+		places: map[string]*proxyState{},
 		stale:  map[string]bool{},
 	}
 	if before != nil {
@@ -77,7 +77,7 @@ func newGeneration(s *Server, snapshot *mesh.Snapshot, before *generation) *gene
 
 // locate finds the place of the proxy that calls itself node. That a node is
 // bad is said also while there is nothing to tell.
-func (s *Server) locate(node string) (*place, *generation, error) {
+func (s *Publisher) locate(node string) (*proxyState, *generation, error) {
 	g, err := s.published()
 	if err != nil {
 		_, bad := parseNode(node)
@@ -98,10 +98,10 @@ func (s *Server) locate(node string) (*place, *generation, error) {
 
 // age is the time since the server was made, by the monotonic clock: the wall
 // clock may jump, and nobody has fallen silent for that.
-func (s *Server) age() time.Duration { return time.Since(s.made) }
+func (s *Publisher) age() time.Duration { return time.Since(s.made) }
 
 // join makes a place for a proxy that this generation does not know.
-func (g *generation) join(node string) (*place, error) {
+func (g *generation) join(node string) (*proxyState, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (g *generation) join(node string) (*place, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, node, err)
 	}
-	p := &place{client: &client{node: node, proxy: proxy}, view: v, slot: slot}
+	p := &proxyState{client: &client{node: node, proxy: proxy}, view: v, slot: slot}
 	p.seen.Store(int64(g.server.age()))
 	g.setPlace(p)
 	return p, nil
@@ -125,7 +125,7 @@ func parseNode(node string) (mesh.Proxy, error) {
 }
 
 // setPlace remembers a proxy. At the bound it takes the place of another one.
-func (g *generation) setPlace(p *place) {
+func (g *generation) setPlace(p *proxyState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.places) >= g.server.opts.MaxProxies && g.places[p.node] == nil {
@@ -222,7 +222,7 @@ func (g *generation) problems() diag.List {
 const maxRefusals = 20
 
 // refusalsOf names the proxies that do not take what they are answered.
-func refusalsOf(places map[string]*place) diag.List {
+func refusalsOf(places map[string]*proxyState) diag.List {
 	var all diag.List
 	var nodes []string
 	for node, p := range places {

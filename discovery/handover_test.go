@@ -44,17 +44,17 @@ func clusterOf(version string) string { return "out.web.example|http|version=" +
 // answered.
 type poller struct {
 	*testing.T
-	s    *discovery.Server
+	s    *discovery.Publisher
 	has  map[string]discovery.Answer // by type
 	deny map[string]bool             // types that it refuses
 }
 
-func newPoller(t *testing.T, s *discovery.Server) poller {
+func newPoller(t *testing.T, s *discovery.Publisher) poller {
 	return poller{t, s, map[string]discovery.Answer{}, map[string]bool{}}
 }
 
 // at is the same Envoy after the server started anew.
-func (p poller) at(s *discovery.Server) poller {
+func (p poller) at(s *discovery.Publisher) poller {
 	p.s = s
 	return p
 }

@@ -84,14 +84,14 @@ func logAll(rt *rapid.T, objs []*schema.Object) {
 }
 
 // frozen are the problems of a configuration that does not move on.
-func frozen(s *discovery.Server) diag.List {
+func frozen(s *discovery.Publisher) diag.List {
 	return slices.DeleteFunc(s.Report().Problems, func(p diag.Problem) bool {
 		return !strings.Contains(p.Message, "keep an older configuration") && !strings.Contains(p.Message, "keep what they had")
 	})
 }
 
 // pollAll asks for everything that there is, in both versions.
-func pollAll(rt *rapid.T, s *discovery.Server, node string) {
+func pollAll(rt *rapid.T, s *discovery.Publisher, node string) {
 	for _, typeURL := range []string{discovery.ClusterType, discovery.ListenerType, discovery.RouteType, discovery.EndpointType} {
 		if _, err := s.V3(typeURL, node, "", nil); err != nil {
 			rt.Fatal(err)
@@ -171,7 +171,7 @@ var certificateFile = regexp.MustCompile(`("(certificate_chain|trusted_ca|privat
 
 // asBootstrap is what a proxy is told, as if it had been there from the start,
 // with the test's own certificate. Each route table is in a listener of its own.
-func asBootstrap(t *testing.T, s *discovery.Server, node string) []byte {
+func asBootstrap(t *testing.T, s *discovery.Publisher, node string) []byte {
 	t.Helper()
 	type object = map[string]any
 	read := func(typeURL string, names ...string) []any {

@@ -14,7 +14,7 @@ type metrics struct {
 	compile     prometheus.Histogram
 }
 
-func newMetrics(s *Server) *metrics {
+func newMetrics(s *Publisher) *metrics {
 	const prefix = "pilot_discovery_"
 	with := promauto.With(s.opts.Registry)
 	gauge := func(name, help string, of func(*generation) int) {

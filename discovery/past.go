@@ -31,7 +31,7 @@ func (p *past) begin(first *generation, objs []*schema.Object) {
 	for _, settings := range s.opts.PastSettings {
 		p.states = append(p.states, sync.OnceValue(func() *generation {
 			var g *generation
-			err := s.contained("mesh of the past", func() error {
+			err := s.recoverPanic("mesh of the past", func() error {
 				g = newGeneration(s, mesh.NewSnapshot(first.mesh.Revision, settings, objs), nil)
 				return nil
 			})

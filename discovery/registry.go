@@ -18,7 +18,7 @@ type registration struct {
 // V1Registrations lists the instances of every service of the mesh, sorted by
 // service key. It is for people: no Envoy asks for it. As in Pilot, services
 // outside the mesh, or found by DNS, are not in it.
-func (s *Server) V1Registrations() (Answer, error) {
+func (s *Publisher) V1Registrations() (Answer, error) {
 	g, err := s.published()
 	if err != nil {
 		return Answer{}, err
@@ -52,7 +52,7 @@ func (g *generation) allRegistrations() []registration {
 // the workload beside it, "" if unknown. A proxy beside nothing has none, which
 // is an error, in Pilot's words. Before the first snapshot the error is why
 // the source cannot be read.
-func (s *Server) Zone(node string) (string, error) {
+func (s *Publisher) Zone(node string) (string, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
 		return "", err

@@ -11,7 +11,7 @@ import (
 // Run follows the source until ctx ends, and returns ctx's error then. What is
 // there at the start is published even when ctx has ended already. It must not
 // run twice at a time.
-func (s *Server) Run(ctx context.Context) error {
+func (s *Publisher) Run(ctx context.Context) error {
 	for {
 		// Asked for before the snapshot, so that no change falls between.
 		changed := s.opts.Source.Changed()
@@ -33,7 +33,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // settle waits for the end of a burst of changes.
-func (s *Server) settle(ctx context.Context) {
+func (s *Publisher) settle(ctx context.Context) {
 	ceiling := time.After(s.opts.MaxHoldOff)
 	for {
 		changed := s.opts.Source.Changed()
@@ -50,7 +50,7 @@ func (s *Server) settle(ctx context.Context) {
 }
 
 // follow publishes what the source holds now, unless it is published already.
-func (s *Server) follow(ctx context.Context) {
+func (s *Publisher) follow(ctx context.Context) {
 	objs, revision, ok := s.opts.Source.Snapshot()
 	before := s.current.Load()
 	if !ok || before != nil && before.mesh.Revision == revision {
@@ -69,7 +69,7 @@ func (s *Server) follow(ctx context.Context) {
 		"services", len(next.mesh.Services), "views", next.viewCount(), "proxies", next.proxyCount(), "took", took)
 }
 
-func (s *Server) publish(objs []*schema.Object, g *generation) {
+func (s *Publisher) publish(objs []*schema.Object, g *generation) {
 	if s.past.current(); s.current.Load() == nil {
 		s.past.begin(g, objs)
 	}
@@ -79,7 +79,7 @@ func (s *Server) publish(objs []*schema.Object, g *generation) {
 }
 
 // refuse keeps the whole last generation.
-func (s *Server) refuse(objs []*schema.Object, revision int64, err error) {
+func (s *Publisher) refuse(objs []*schema.Object, revision int64, err error) {
 	s.opts.Log.Error("not published: the last good configuration stays", "revision", revision, "err", err)
 	s.metrics.refusals.Inc()
 	s.newest.pass(objs, revision, nil,

@@ -88,7 +88,7 @@ func TestEmptied(t *testing.T) {
 		{"nothing before", with(mesh.HTTP), mesh.Sidecar, empty, empty, false},
 	}
 	for _, c := range cases {
-		if err := emptied(c.mesh, mesh.Proxy{Role: c.role, Domain: "default.svc.cluster.local"}, c.old, c.next); (err != nil) != c.refused {
+		if err := wouldEmpty(c.mesh, mesh.Proxy{Role: c.role, Domain: "default.svc.cluster.local"}, c.old, c.next); (err != nil) != c.refused {
 			t.Errorf("%s: %v, want refused %v", c.about, err, c.refused)
 		}
 	}

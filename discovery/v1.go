@@ -21,7 +21,7 @@ type v1Answers struct {
 	problems  diag.Collector
 }
 
-func spellV1(v *view, ip string) (*v1Answers, error) {
+func encodeV1(v *view, ip string) (*v1Answers, error) {
 	a := &v1Answers{view: v, routes: map[string]Answer{}, listeners: newMemo[Answer](v.server.opts.MaxProxies)}
 	clusters, problems := v1.Clusters(v.config)
 	a.problems.Add(problems...)
@@ -61,7 +61,7 @@ func (a *v1Answers) listenersAt(ip string) (Answer, error) {
 		return answer, nil
 	}
 	var answer Answer
-	err := a.view.server.contained("v1 listeners", func() (err error) {
+	err := a.view.server.recoverPanic("v1 listeners", func() (err error) {
 		listeners, _ := v1.Listeners(a.view.config, ip)
 		answer, err = v1Answer(listeners)
 		return err
@@ -73,7 +73,7 @@ func (a *v1Answers) listenersAt(ip string) (Answer, error) {
 }
 
 // V1Clusters answers CDS in Envoy's v1 REST API.
-func (s *Server) V1Clusters(node string) (Answer, error) {
+func (s *Publisher) V1Clusters(node string) (Answer, error) {
 	a, _, err := s.v1(node)
 	if err != nil {
 		return Answer{}, err
@@ -82,7 +82,7 @@ func (s *Server) V1Clusters(node string) (Answer, error) {
 }
 
 // V1Listeners answers LDS in Envoy's v1 REST API.
-func (s *Server) V1Listeners(node string) (Answer, error) {
+func (s *Publisher) V1Listeners(node string) (Answer, error) {
 	a, p, err := s.v1(node)
 	if err != nil {
 		return Answer{}, err
@@ -95,7 +95,7 @@ func (s *Server) V1Listeners(node string) (Answer, error) {
 // an empty table, as from Pilot: requests there find nothing. The table of the
 // HTTP proxy port is there for whoever asks. Other unknown names are
 // ErrBadRoute.
-func (s *Server) V1Routes(node, table string) (Answer, error) {
+func (s *Publisher) V1Routes(node, table string) (Answer, error) {
 	a, _, err := s.v1(node)
 	if err != nil {
 		return Answer{}, err
@@ -116,7 +116,7 @@ func (s *Server) V1Routes(node, table string) (Answer, error) {
 
 // V1Endpoints answers SDS in Envoy's v1 REST API. It needs no node: the answer
 // is the same for every proxy. What names no instances is answered with none.
-func (s *Server) V1Endpoints(serviceKey string) (Answer, error) {
+func (s *Publisher) V1Endpoints(serviceKey string) (Answer, error) {
 	g, err := s.published()
 	if err != nil {
 		return Answer{}, err
@@ -124,13 +124,13 @@ func (s *Server) V1Endpoints(serviceKey string) (Answer, error) {
 	return g.endpoints.of(serviceKey).v1()
 }
 
-func (s *Server) v1(node string) (*v1Answers, *place, error) {
+func (s *Publisher) v1(node string) (*v1Answers, *proxyState, error) {
 	p, _, err := s.locate(node)
 	if err != nil {
 		return nil, nil, err
 	}
 	p.usesV1.Store(true)
-	a, err := p.view.speakV1(p.proxy.IP)
+	a, err := p.view.encodedV1(p.proxy.IP)
 	return a, p, notReady(node, err)
 }
 

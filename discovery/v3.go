@@ -27,8 +27,8 @@ type v3Answers struct {
 	problems         diag.Collector
 }
 
-// spellV3 spells everything and the listeners of one proxy.
-func spellV3(v *view, ip string) *v3Answers {
+// encodeV3 spells everything and the listeners of one proxy.
+func encodeV3(v *view, ip string) *v3Answers {
 	a := &v3Answers{view: v, merged: newMemo[*set](maxMerged), listeners: newMemo[*set](v.server.opts.MaxProxies)}
 	a.clusters = a.note(a.spellClusters(v.config))
 	a.routes = a.note(a.spellRoutes())
@@ -94,7 +94,7 @@ func (a *v3Answers) listenersAt(ip string) (*set, error) {
 		return s, nil
 	}
 	var s *set
-	err := a.view.server.contained("v3 listeners", func() error {
+	err := a.view.server.recoverPanic("v3 listeners", func() error {
 		s, _ = a.spellListeners(ip)
 		return nil
 	})
@@ -119,7 +119,7 @@ func first(origins []diag.Ref) diag.Ref {
 // exist. Every name of an endpoint set exists: one that means no instances is
 // an empty assignment. So does every port number as a route table: without
 // routes it is empty, and requests there find nothing.
-func (s *Server) V3(typeURL, node, version string, names []string) (Answer, error) {
+func (s *Publisher) V3(typeURL, node, version string, names []string) (Answer, error) {
 	p, g, err := s.locate(node)
 	if err != nil {
 		return Answer{}, err
@@ -145,9 +145,9 @@ func (s *Server) V3(typeURL, node, version string, names []string) (Answer, erro
 // move from one view to the next. Proxies of one view mostly move alike.
 const maxMerged = 16
 
-func (p *place) v3Clusters(g *generation, version string, names []string) (Answer, error) {
+func (p *proxyState) v3Clusters(g *generation, version string, names []string) (Answer, error) {
 	return p.handover.answerClusters(p.poll(g, version), func(target *view, beside []*view) (Answer, error) {
-		a, err := target.speakV3(p.proxy.IP)
+		a, err := target.encodedV3(p.proxy.IP)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -159,9 +159,9 @@ func (p *place) v3Clusters(g *generation, version string, names []string) (Answe
 	})
 }
 
-func (p *place) v3Routes(g *generation, version string, names []string) (Answer, error) {
+func (p *proxyState) v3Routes(g *generation, version string, names []string) (Answer, error) {
 	return p.handover.answerRoutes(p.poll(g, version), strings.Join(names, ","), func(v *view) (Answer, error) {
-		a, err := v.speakV3(p.proxy.IP)
+		a, err := v.encodedV3(p.proxy.IP)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -169,9 +169,9 @@ func (p *place) v3Routes(g *generation, version string, names []string) (Answer,
 	})
 }
 
-func (p *place) v3Listeners(g *generation, version string, names []string) (Answer, error) {
+func (p *proxyState) v3Listeners(g *generation, version string, names []string) (Answer, error) {
 	return p.handover.answerRoutes(p.poll(g, version), ListenerType, func(v *view) (Answer, error) {
-		a, err := v.speakV3(p.proxy.IP)
+		a, err := v.encodedV3(p.proxy.IP)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -183,13 +183,13 @@ func (p *place) v3Listeners(g *generation, version string, names []string) (Answ
 	})
 }
 
-func (p *place) poll(g *generation, version string) poll {
+func (p *proxyState) poll(g *generation, version string) poll {
 	return poll{version: version, next: p.view, past: func() []*view { return g.server.past.viewsOf(p.proxy, p.view) }}
 }
 
 // v3Endpoints is not part of a handover: a set of endpoints is the same in
 // every view.
-func (p *place) v3Endpoints(g *generation, names []string) (Answer, error) {
+func (p *proxyState) v3Endpoints(g *generation, names []string) (Answer, error) {
 	if len(names) == 0 {
 		names = endpointKeys(p.view.config)
 	}
@@ -207,7 +207,7 @@ func (a *v3Answers) clustersBeside(older []*view) (*set, error) {
 		return s, nil
 	}
 	var s *set
-	err := a.view.server.contained("v3 clusters", func() error {
+	err := a.view.server.recoverPanic("v3 clusters", func() error {
 		s, _ = a.spellClusters(config)
 		return nil
 	})

@@ -68,7 +68,7 @@ func (v *verdict) holdsFor(objs []*schema.Object) bool {
 // one Envoy version cannot express is among it once a proxy has asked in that
 // version. When the newest objects were refused as a whole, it is that of the
 // older configuration in force, and a problem that says so.
-func (s *Server) Report() Report {
+func (s *Publisher) Report() Report {
 	s.newest.mu.Lock()
 	published, refused := s.newest.published, s.newest.refused
 	s.newest.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Server) Report() Report {
 // or a later one, whether it could be published or was refused. The error is
 // ctx's. A revision that the source tells without a change of objects is one
 // whose configuration is there already.
-func (s *Server) Await(ctx context.Context, revision int64) error {
+func (s *Publisher) Await(ctx context.Context, revision int64) error {
 	later, ok := s.newest.reached(revision)
 	if ok {
 		return nil
@@ -117,7 +117,7 @@ const recount = 30 * time.Second
 
 // problemCount is for metrics: whoever scrapes often does not have all problems
 // gathered each time.
-func (s *Server) problemCount() int {
+func (s *Publisher) problemCount() int {
 	if c := s.counted.Load(); c != nil && c.of == s.current.Load() && s.age()-c.age < recount {
 		return c.n
 	}

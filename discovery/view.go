@@ -16,7 +16,7 @@ import (
 type view struct {
 	// Not the generation: a view that stays as the last good one must not
 	// keep all the rest of its time in memory.
-	server   *Server
+	server   *Publisher
 	pool     *pool
 	serial   int64 // of the generation it was compiled for
 	config   *ir.Config
@@ -31,7 +31,7 @@ type view struct {
 func (g *generation) compileView(mv mesh.View) (*view, error) {
 	start := time.Now()
 	v := &view{server: g.server, pool: g.pool, serial: g.serial}
-	err := g.server.contained("compile", func() error {
+	err := g.server.recoverPanic("compile", func() error {
 		config, compiled := compile.Proxy(g.mesh, mv)
 		sound, closed := ir.Close(config)
 		v.config, v.compiled = sound, append(compiled, closed...)
@@ -57,28 +57,28 @@ func (v *view) address(ip string) string {
 // prepare spells ahead what a proxy is known to ask for.
 func (v *view) prepare(c *client) error {
 	if c.usesV1.Load() {
-		if _, err := v.speakV1(c.proxy.IP); err != nil {
+		if _, err := v.encodedV1(c.proxy.IP); err != nil {
 			return err
 		}
 	}
 	if c.usesV3.Load() {
-		if _, err := v.speakV3(c.proxy.IP); err != nil {
+		if _, err := v.encodedV3(c.proxy.IP); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *view) speakV1(ip string) (*v1Answers, error) {
+func (v *view) encodedV1(ip string) (*v1Answers, error) {
 	return v.v1.get(func() (a *v1Answers, err error) {
-		err = v.server.contained("v1", func() error { a, err = spellV1(v, ip); return err })
+		err = v.server.recoverPanic("v1", func() error { a, err = encodeV1(v, ip); return err })
 		return a, err
 	})
 }
 
-func (v *view) speakV3(ip string) (*v3Answers, error) {
+func (v *view) encodedV3(ip string) (*v3Answers, error) {
 	return v.v3.get(func() (a *v3Answers, err error) {
-		err = v.server.contained("v3", func() error { a = spellV3(v, ip); return nil })
+		err = v.server.recoverPanic("v3", func() error { a = encodeV3(v, ip); return nil })
 		return a, err
 	})
 }

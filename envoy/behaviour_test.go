@@ -215,7 +215,7 @@ func behaviourConfig(a, b *backend) *ir.Config {
 	}
 	inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{Name: "svc", Domains: []string{"svc"}, Routes: routes}}}
 	return config(nil, []*ir.Listener{
-		{IP: "127.0.0.1", Port: 15001, HandOff: true, Bind: true},
+		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
 		{IP: "0.0.0.0", Port: servicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
 		{IP: "127.0.0.1", Port: 15002, Bind: true, HTTP: &ir.HTTPListener{Inline: inline, ForwardProxy: true}},
 		{IP: "0.0.0.0", Port: 9000, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{

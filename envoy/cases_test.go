@@ -113,7 +113,7 @@ func listenerCase() *ir.Config {
 	return config(
 		[]*ir.RouteTable{table("443"), table("80"), table("http_proxy")},
 		[]*ir.Listener{
-			{IP: "0.0.0.0", Port: 15001, Direction: ir.Outbound, HandOff: true, Bind: true},
+			{IP: "0.0.0.0", Port: 15001, Direction: ir.Outbound, UseOriginalDst: true, Bind: true},
 			{IP: "0.0.0.0", Port: 80, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Table: "80", Tracing: true, AccessLog: "/dev/stdout"}},
 			{Port: 9080, Direction: ir.Inbound, HTTP: &ir.HTTPListener{Inline: inbound, Tracing: true}},
 			{IP: "127.0.0.1", Port: 15002, Direction: ir.Outbound, Bind: true, HTTP: &ir.HTTPListener{Table: "http_proxy", ForwardProxy: true}},

@@ -53,7 +53,7 @@ func ClusterName(full string) string {
 func ListenerName(l *ir.Listener) string {
 	kind := StatPrefixTCP
 	switch {
-	case l.HandOff:
+	case l.UseOriginalDst:
 		return "virtual"
 	case l.HTTP != nil:
 		kind = StatPrefixHTTP

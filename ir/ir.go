@@ -45,23 +45,23 @@ const (
 )
 
 // Listener takes connections at one address. Exactly one of HTTP, TCP and
-// HandOff is set.
+// UseOriginalDst is set.
 type Listener struct {
 	// IP to listen at; "" means the proxy's own address, so that proxies
 	// that differ only in address share a Config.
 	IP   string
 	Port int
 	// Bind opens the port. A listener that does not bind only takes
-	// connections handed to it by the HandOff listener.
+	// connections handed to it by the UseOriginalDst listener.
 	Bind      bool
 	Direction Direction
 
-	// HandOff is the listener that captured traffic arrives at: it hands
+	// UseOriginalDst is the listener that captured traffic arrives at: it hands
 	// each connection to the listener of its original destination.
-	HandOff bool
-	HTTP    *HTTPListener
-	TCP     *TCPListener
-	TLS     *ServerTLS
+	UseOriginalDst bool
+	HTTP           *HTTPListener
+	TCP            *TCPListener
+	TLS            *ServerTLS
 
 	Origins []diag.Ref
 }

@@ -15,7 +15,7 @@ func TestListenersAt(t *testing.T) {
 	cfg := &ir.Config{Listeners: []*ir.Listener{
 		{IP: "0.0.0.0", Port: 80, HTTP: &ir.HTTPListener{Table: "80"}},
 		{Port: 9080, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "in.9080"}}}},
-		{IP: "0.0.0.0", Port: 15001, HandOff: true},
+		{IP: "0.0.0.0", Port: 15001, UseOriginalDst: true},
 		{IP: "10.0.0.7", Port: 9080, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "loser"}}}},
 		{IP: "0.0.0.0", Port: 443, HTTP: &ir.HTTPListener{Table: "443"}},
 		{IP: "0.0.0.0", Port: 443, TCP: &ir.TCPListener{}},
@@ -91,7 +91,7 @@ func valid() *ir.Config {
 		},
 		RouteTables: []*ir.RouteTable{table("80")},
 		Listeners: []*ir.Listener{
-			{IP: "0.0.0.0", Port: 15001, HandOff: true, Bind: true},
+			{IP: "0.0.0.0", Port: 15001, UseOriginalDst: true, Bind: true},
 			{IP: "0.0.0.0", Port: 80, HTTP: &ir.HTTPListener{Table: "80"}},
 			{Port: 80, HTTP: &ir.HTTPListener{Inline: table("inbound|80")}},
 			{Port: 81, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Destinations: []string{"10.0.0.0/8"}, Cluster: "in.80"}}}},

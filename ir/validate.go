@@ -85,7 +85,7 @@ func (k *closer) checkListener(l *Listener) error {
 	var f faults
 	f.require(validPort(l.Port), "port must be 1 to 65535")
 	f.require(l.IP == "" || isAddress(l.IP), "must have an IP address, found %q", l.IP)
-	f.require(count(l.HandOff, l.HTTP != nil, l.TCP != nil) == 1, "must be exactly one of hand-off, HTTP and TCP")
+	f.require(count(l.UseOriginalDst, l.HTTP != nil, l.TCP != nil) == 1, "must be exactly one of hand-off, HTTP and TCP")
 	if h := l.HTTP; h != nil {
 		f.require((h.Inline != nil) != (h.Table != ""), "must have a table inline or the name of one, and not both")
 		f.require(h.Inline != nil || k.tables[h.Table], "must name one of the route tables, found %q", h.Table)

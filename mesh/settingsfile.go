@@ -40,8 +40,8 @@ func ParseSettings(text []byte, file string) (*Settings, diag.List) {
 }
 
 // settingsFields maps each name to what takes its value.
-func settingsFields(s *Settings) map[string]taker {
-	return map[string]taker{
+func settingsFields(s *Settings) map[string]settingReader {
+	return map[string]settingReader{
 		"proxyListenPort":       scalar(takePort(&s.ProxyListenPort)),
 		"proxyHttpPort":         scalar(takePort(&s.ProxyHTTPPort)),
 		"connectTimeout":        scalar(takeDuration(&s.ConnectTimeout)),

@@ -11,11 +11,11 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// taker reads the value of one setting, which stands at a path in the file.
-type taker func(f *settingsFile, path string, value *yaml.Node)
+// settingReader reads the value of one setting, which stands at a path in the file.
+type settingReader func(f *settingsFile, path string, value *yaml.Node)
 
 // scalar is a taker of one plain value.
-func scalar(take func(*yaml.Node) string) taker {
+func scalar(take func(*yaml.Node) string) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		if message := take(value); message != "" {
 			f.report(value, diag.FieldInvalid, path, message+", found "+shown(value))
@@ -26,7 +26,7 @@ func scalar(take func(*yaml.Node) string) taker {
 }
 
 // ignored is a taker of a list or mapping in which nothing is looked at.
-func ignored(kind yaml.Kind, must string) taker {
+func ignored(kind yaml.Kind, must string) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		if value.Kind != kind {
 			f.report(value, diag.FieldTypeInvalid, path, must+", found "+shown(value))
@@ -37,7 +37,7 @@ func ignored(kind yaml.Kind, must string) taker {
 }
 
 // mapping reads known names, each once.
-func (f *settingsFile) mapping(fields map[string]taker) func(path string, value *yaml.Node) {
+func (f *settingsFile) mapping(fields map[string]settingReader) func(path string, value *yaml.Node) {
 	return func(path string, value *yaml.Node) {
 		f.eachPair(path, value, func(at string, name, value *yaml.Node) {
 			take, known := fields[name.Value]
@@ -77,7 +77,7 @@ func resolved(value *yaml.Node) *yaml.Node {
 	return value
 }
 
-func unknownSetting(fields map[string]taker, name string) string {
+func unknownSetting(fields map[string]settingReader, name string) string {
 	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
 	names := slices.Sorted(maps.Keys(fields))
 	for _, known := range names {
@@ -89,7 +89,7 @@ func unknownSetting(fields map[string]taker, name string) string {
 }
 
 // takeManagementPorts reads a list of {name, port, protocol}.
-func takeManagementPorts(to *[]*Port) taker {
+func takeManagementPorts(to *[]*Port) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		if value.Kind != yaml.SequenceNode {
 			f.report(value, diag.FieldTypeInvalid, path, "must be a list of ports, each with name, port and protocol, found "+shown(value))
@@ -98,7 +98,7 @@ func takeManagementPorts(to *[]*Port) taker {
 		numbers := map[int]bool{}
 		for i, item := range value.Content {
 			at, port := fmt.Sprintf("%s[%d]", path, i), &Port{}
-			f.mapping(map[string]taker{
+			f.mapping(map[string]settingReader{
 				"name":     scalar(takeString(&port.Name)),
 				"port":     scalar(takePort(&port.Number)),
 				"protocol": scalar(takeProtocol(&port.Protocol)),
@@ -116,12 +116,12 @@ func takeManagementPorts(to *[]*Port) taker {
 }
 
 // takeCertificates reads certificates by the name of a secret.
-func takeCertificates(to *map[string]Certificate) taker {
+func takeCertificates(to *map[string]Certificate) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		*to = map[string]Certificate{}
 		f.eachPair(path, value, func(at string, name, value *yaml.Node) {
 			pair := DefaultIngressCertificate
-			f.mapping(map[string]taker{
+			f.mapping(map[string]settingReader{
 				"certificateFile": scalar(takeString(&pair.CertificateFile)),
 				"keyFile":         scalar(takeString(&pair.KeyFile)),
 				"caFile":          scalar(takeString(&pair.CAFile)),
@@ -136,7 +136,7 @@ func takeCertificates(to *map[string]Certificate) taker {
 
 // takeSwitches reads switches by name, or one value for all of them. Beside
 // names, "all" is the value of those that are not named.
-func takeSwitches(to *V1Compatibility) taker {
+func takeSwitches(to *V1Compatibility) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		switches := to.switches()
 		if value.Kind == yaml.ScalarNode {
@@ -150,7 +150,7 @@ func takeSwitches(to *V1Compatibility) taker {
 				_ = takeAll(switches)(resolved(value.Content[i+1])) // The mapping reports a bad value.
 			}
 		}
-		fields := map[string]taker{allSwitches: scalar(takeBool(new(bool)))}
+		fields := map[string]settingReader{allSwitches: scalar(takeBool(new(bool)))}
 		for name, on := range switches {
 			fields[name] = scalar(takeBool(on))
 		}

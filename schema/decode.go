@@ -60,7 +60,7 @@ func Validate(o *Object) diag.List {
 	if list.Err() != nil {
 		return list
 	}
-	var d draft
+	var d candidate
 	d.top, _ = t.value.(map[string]any)
 	d.spell(false)
 	d.check()
@@ -76,7 +76,7 @@ func Validate(o *Object) diag.List {
 
 // object reads one object of the tree; at is where in the document it is.
 func (t *tree) object(v any, at, namespace string) (*Object, diag.List) {
-	d := draft{}
+	d := candidate{}
 	top, ok := v.(map[string]any)
 	if ok {
 		d.top = top

@@ -12,9 +12,9 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// draft is an object between the tree that was read and the Object that is
+// candidate is an object between the tree that was read and the Object that is
 // built, with all that is found wrong with it.
-type draft struct {
+type candidate struct {
 	problems
 	top   map[string]any
 	kind  *Kind
@@ -24,7 +24,7 @@ type draft struct {
 }
 
 // normalise brings the whole tree to the written form.
-func (d *draft) normalise(namespace string) {
+func (d *candidate) normalise(namespace string) {
 	if namespace == "" {
 		namespace = DefaultNamespace
 	}
@@ -39,8 +39,8 @@ func (d *draft) normalise(namespace string) {
 }
 
 // spell walks the object as far as its schema is known.
-func (d *draft) spell(rewrite bool) {
-	sp := speller{problems: &d.problems, rewrite: rewrite}
+func (d *candidate) spell(rewrite bool) {
+	sp := normalizer{problems: &d.problems, rewrite: rewrite}
 	sp.value(compiled()["object"], d.top)
 	name, _ := d.top["kind"].(string)
 	if kind, ok := KindByName(name); ok {
@@ -49,7 +49,7 @@ func (d *draft) spell(rewrite bool) {
 	}
 }
 
-func (d *draft) check() {
+func (d *candidate) check() {
 	// What the rest should be hangs on the kind.
 	if !d.checkKind() {
 		return
@@ -62,7 +62,7 @@ func (d *draft) check() {
 }
 
 // checkKind finds the kind, and tells a name that is none.
-func (d *draft) checkKind() bool {
+func (d *candidate) checkKind() bool {
 	name, given := d.top["kind"].(string)
 	if !given {
 		return true // Which is for the structure to tell.
@@ -77,7 +77,7 @@ func (d *draft) checkKind() bool {
 	return true
 }
 
-func (d *draft) checkVersion(kind *Kind) {
+func (d *candidate) checkVersion(kind *Kind) {
 	version, _ := d.top["apiVersion"].(string)
 	group, v, _ := strings.Cut(version, "/")
 	switch {
@@ -108,7 +108,7 @@ func suggestKind(name string) string {
 	return Suggest(name, names, "the kinds are")
 }
 
-func (d *draft) checkSpec(tree map[string]any) {
+func (d *candidate) checkSpec(tree map[string]any) {
 	schema, before := compiled()[d.kind.Singular], len(d.list)
 	d.structure("spec", schema, tree)
 	broken := slices.Clone(d.list[before:])
@@ -168,7 +168,7 @@ func within(inner, outer string) bool {
 	return ok && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "["))
 }
 
-func (d *draft) ref() diag.Ref {
+func (d *candidate) ref() diag.Ref {
 	meta, _ := d.top["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
 	namespace, _ := meta["namespace"].(string)
@@ -177,7 +177,7 @@ func (d *draft) ref() diag.Ref {
 }
 
 // finish is every problem once, in order of field.
-func (d *draft) finish() diag.List {
+func (d *candidate) finish() diag.List {
 	seen := map[diag.Problem]bool{}
 	list := slices.DeleteFunc(d.list, func(p diag.Problem) bool {
 		twice := seen[p]
@@ -222,7 +222,7 @@ func byPosition(list diag.List) {
 	})
 }
 
-func (d *draft) build() (*Object, error) {
+func (d *candidate) build() (*Object, error) {
 	o, err := New(d.kind, d.meta, d.spec)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func (p *problems) exportToSomeone(namespaces []string) {
 }
 
 // exportedTwice finds the own namespace by name beside the dot.
-func (d *draft) exportedTwice() diag.List {
+func (d *candidate) exportedTwice() diag.List {
 	spec, ok := d.typed.(interface{ GetExportTo() []string })
 	if !ok {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-func (d *draft) checkMeta() {
+func (d *candidate) checkMeta() {
 	tree, ok := d.top["metadata"].(map[string]any)
 	if !ok {
 		return
@@ -34,7 +34,7 @@ func (d *draft) checkMeta() {
 	}
 }
 
-func (d *draft) checkFinalizers() {
+func (d *candidate) checkFinalizers() {
 	for i, name := range d.meta.Finalizers {
 		at := fmt.Sprintf("metadata.finalizers[%d]", i)
 		if errs := apivalidation.ValidateFinalizerName(name, nil); len(errs) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// speller walks a value beside its schema. It warns of fields that have no
+// normalizer walks a value beside its schema. It warns of fields that have no
 // effect, those that the schema calls deprecated. With rewrite it also brings
 // the value, in place, to the one form that is written: names in lower camel
 // case, enum values by name, no nulls (to a proto, null is the same as absent).
@@ -24,13 +24,13 @@ import (
 //
 // It goes only where the schema knows the names, so that the keys of free maps
 // such as labels stay as they are.
-type speller struct {
+type normalizer struct {
 	*problems
 	rewrite bool
 	path    []string
 }
 
-func (sp *speller) value(s *jsonschema.Schema, v any) any {
+func (sp *normalizer) value(s *jsonschema.Schema, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		if _, nameless := v[""]; nameless {
@@ -65,7 +65,7 @@ func (sp *speller) value(s *jsonschema.Schema, v any) any {
 	return v
 }
 
-func (sp *speller) member(step string, s *jsonschema.Schema, v any) any {
+func (sp *normalizer) member(step string, s *jsonschema.Schema, v any) any {
 	sp.path = append(sp.path, step)
 	defer func() { sp.path = sp.path[:len(sp.path)-1] }()
 	if s.Deprecated {
@@ -75,7 +75,7 @@ func (sp *speller) member(step string, s *jsonschema.Schema, v any) any {
 }
 
 // field is made only when there is something to say about it.
-func (sp *speller) field() string {
+func (sp *normalizer) field() string {
 	field := ""
 	for _, step := range sp.path {
 		field = keyField(field, step)
@@ -83,7 +83,7 @@ func (sp *speller) field() string {
 	return field
 }
 
-func (sp *speller) fieldNames(s *jsonschema.Schema, v map[string]any) {
+func (sp *normalizer) fieldNames(s *jsonschema.Schema, v map[string]any) {
 	for _, name := range slices.Collect(maps.Keys(v)) {
 		written := name
 		if s.Properties[name] == nil {

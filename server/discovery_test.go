@@ -27,7 +27,7 @@ func (f fixed) Changed() <-chan struct{}                  { return nil }
 func (f fixed) Err() error                                { return nil }
 
 // published is a discovery server that has published these objects, if any.
-func published(t testing.TB, objs ...*schema.Object) *discovery.Server {
+func published(t testing.TB, objs ...*schema.Object) *discovery.Publisher {
 	d := discovery.New(discovery.Options{Source: fixed(objs)})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -50,7 +50,7 @@ func webService(t testing.TB) *schema.Object {
 }
 
 // envoys serves the discovery paths of d and returns their base URL.
-func envoys(t *testing.T, d *discovery.Server) string {
+func envoys(t *testing.T, d *discovery.Publisher) string {
 	r := chi.NewRouter()
 	mountDiscovery(r, d, slog.New(slog.DiscardHandler))
 	s := httptest.NewServer(r)

@@ -16,7 +16,7 @@ import (
 // mountDiscovery adds the two polling APIs that Envoys know. Errors are plain
 // text for a person with curl: to an Envoy all of them say "keep what you
 // have".
-func mountDiscovery(r chi.Router, d *discovery.Server, log *slog.Logger) {
+func mountDiscovery(r chi.Router, d *discovery.Publisher, log *slog.Logger) {
 	v1 := discoveryV1{discoveryErrors{log}, d, newCacheStats()}
 	r.Get("/v1/registration", v1.answer(v1.registrations))
 	r.Get("/v1/registration/", v1.answer(v1.registrations))
@@ -39,7 +39,7 @@ func mountDiscovery(r chi.Router, d *discovery.Server, log *slog.Logger) {
 // knows no conditional requests and takes only 200 for an answer.
 type discoveryV1 struct {
 	discoveryErrors
-	server *discovery.Server
+	server *discovery.Publisher
 	stats  *cacheStats
 }
 

@@ -11,7 +11,7 @@ import (
 // is answered with a DiscoveryResponse, or with 304 when the Envoy has it.
 type discoveryV3 struct {
 	discoveryErrors
-	server *discovery.Server
+	server *discovery.Publisher
 	reader *pollReader
 }
 

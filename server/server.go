@@ -53,7 +53,7 @@ type Options struct {
 	Reads store.Reader
 	// Discovery answers proxies. Without one (nil) the server is a config
 	// store only, and the discovery paths do not exist.
-	Discovery *discovery.Server
+	Discovery *discovery.Publisher
 	// Ready are the checks behind /readyz, run in this order.
 	Ready []Check
 	// Registry collects the server's metrics and is what /metrics shows; nil

@@ -25,7 +25,7 @@ const (
 
 // readiness is what /readyz checks, in the order in which things come up. Each
 // check looks at what others find out all the time, so that probes cost nothing.
-func readiness(b backend, lag *cache.Probe, proxies *discovery.Server) []server.Check {
+func readiness(b backend, lag *cache.Probe, proxies *discovery.Publisher) []server.Check {
 	check := func(name string, f func() error) server.Check {
 		return server.Check{Name: name, Run: func(context.Context) error { return f() }}
 	}

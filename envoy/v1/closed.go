@@ -11,9 +11,9 @@ import (
 // goes there gets 503.
 const blackHole = ir.Nobody
 
-// speakable is the route as v1 can say it: closed if it cannot act, nil if it
+// sayable is the route as v1 can say it: closed if it cannot act, nil if it
 // may be left out.
-func speakable(r *ir.Route) (*ir.Route, diag.List) {
+func sayable(r *ir.Route) (*ir.Route, diag.List) {
 	m, problems := speakableMatch(r)
 	for _, lack := range lacking(r) {
 		problems = append(problems, closing(r, lack)...)
@@ -94,7 +94,7 @@ func closes(cfg *ir.Config) bool {
 func closesIn(t *ir.RouteTable) bool {
 	for _, h := range t.VirtualHosts {
 		for _, r := range h.Routes {
-			if spoken, _ := speakable(r); spoken != nil && spoken.Response != nil {
+			if spoken, _ := sayable(r); spoken != nil && spoken.Response != nil {
 				return true
 			}
 		}

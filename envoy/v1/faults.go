@@ -66,7 +66,7 @@ func (b *listenerBuilder) routeFaults(l *ir.Listener, r *ir.Route) []Fault {
 	if r.Fault == nil || r.Redirect != nil {
 		return nil
 	}
-	if spoken, _ := speakable(r); spoken != r {
+	if spoken, _ := sayable(r); spoken != r {
 		return nil
 	}
 	// As Pilot: such a listener carries no fault filters.

@@ -58,7 +58,7 @@ func (b *listenerBuilder) listener(l *ir.Listener) Listener {
 		Filters:        []Filter{},
 		SSLContext:     serverTLS(l.TLS),
 		BindToPort:     l.Bind,
-		UseOriginalDst: l.HandOff,
+		UseOriginalDst: l.UseOriginalDst,
 	}
 	switch {
 	case l.HTTP != nil:

@@ -93,7 +93,7 @@ func Routes(t *ir.RouteTable) (RouteConfiguration, diag.List) {
 		// Envoy limits names of virtual hosts as it does those of clusters.
 		hosts[i] = VirtualHost{Name: envoy.ClusterName(h.Name), Domains: h.Domains, Routes: make([]Route, 0, len(h.Routes))}
 		for _, r := range h.Routes {
-			spoken, p := speakable(r)
+			spoken, p := sayable(r)
 			problems = append(problems, p...)
 			if spoken != nil {
 				problems = append(problems, coarseWeights(spoken)...)

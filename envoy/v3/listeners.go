@@ -38,7 +38,7 @@ func listener(l *ir.Listener, delay time.Duration) (*listenerv3.Listener, diag.L
 		// with it in silence, each taking a part of the other's connections.
 		out.EnableReusePort = wrapperspb.Bool(false)
 	}
-	if l.HandOff {
+	if l.UseOriginalDst {
 		out.UseOriginalDst = wrapperspb.Bool(true)
 	}
 	chains, problems := filterChains(l, delay)

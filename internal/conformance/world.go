@@ -52,7 +52,7 @@ func ask(ctx context.Context, settings *mesh.Settings, objects []*schema.Object,
 type world struct {
 	address string
 	view    *cache.Cache
-	proxies *discovery.Server
+	proxies *discovery.Publisher
 
 	ctx     context.Context // ends with the first part that fails
 	cancel  context.CancelFunc

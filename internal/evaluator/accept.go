@@ -14,7 +14,7 @@ func (p *Proxy) listener(r Request) *Listener {
 		return l
 	}
 	for _, l := range p.Listeners {
-		if l.HandOff && l.Bind {
+		if l.UseOriginalDst && l.Bind {
 			return p.nearest(r.Destination)
 		}
 	}

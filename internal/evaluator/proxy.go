@@ -24,9 +24,9 @@ type Listener struct {
 type Traits struct {
 	Name    string
 	Address netip.AddrPort
-	// Bind opens the port. HandOff gives each captured connection to the
+	// Bind opens the port. UseOriginalDst gives each captured connection to the
 	// listener of its destination.
-	Bind, HandOff bool
+	Bind, UseOriginalDst bool
 	// CertificateFile and KeyFile terminate TLS, ClientCAFile verifies those
 	// who call; ALPN is joined with commas.
 	CertificateFile, KeyFile, ClientCAFile, ALPN string

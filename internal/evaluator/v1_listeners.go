@@ -47,7 +47,7 @@ func (r *v1Reader) listener(at string, l v1Listener) *Listener {
 	r.require(ok, at, "address %q is not known", l.Address)
 	out := &Listener{Traits: Traits{
 		Name: l.Name, Address: r.addrPort(at, address),
-		Bind: withDefault(l.Bind, true), HandOff: l.UseOriginalDst,
+		Bind: withDefault(l.Bind, true), UseOriginalDst: l.UseOriginalDst,
 	}}
 	if t := l.TLS; t != nil {
 		r.require(t.ClientCertificate == (t.CA != ""), at, "a client certificate goes with authorities for it")

@@ -19,10 +19,10 @@ import (
 func (r *v3Reader) listener(at string, l *listenerv3.Listener) *Listener {
 	r.only(at, l, "name", "address", "bind_to_port", "enable_reuse_port", "use_original_dst", "filter_chains", "traffic_direction")
 	out := &Listener{Traits: Traits{
-		Name:    l.GetName(),
-		Address: r.addrPort(at, r.address(at, l.GetAddress())),
-		Bind:    l.GetBindToPort() == nil || l.GetBindToPort().GetValue(),
-		HandOff: l.GetUseOriginalDst().GetValue(),
+		Name:           l.GetName(),
+		Address:        r.addrPort(at, r.address(at, l.GetAddress())),
+		Bind:           l.GetBindToPort() == nil || l.GetBindToPort().GetValue(),
+		UseOriginalDst: l.GetUseOriginalDst().GetValue(),
 	}}
 	operation := "ingress"
 	if l.GetTrafficDirection() == corev3.TrafficDirection_OUTBOUND {

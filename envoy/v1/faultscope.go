@@ -19,7 +19,7 @@ func routesByCluster(t *ir.RouteTable) clusterRoutes {
 	out := clusterRoutes{}
 	for i, h := range t.VirtualHosts {
 		for j, r := range h.Routes {
-			if spoken, _ := speakable(r); spoken == r {
+			if spoken, _ := sayable(r); spoken == r {
 				out.add(placed{r, i, j})
 			}
 		}
