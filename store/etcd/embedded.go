@@ -95,18 +95,8 @@ func (e *Embedded) ready(ctx context.Context, opts EmbeddedOptions) error {
 
 // keep starts the keeper, and lets the client know the quota.
 func (e *Embedded) keep(ctx context.Context, opts EmbeddedOptions) error {
-	limit := cmp.Or(opts.QuotaBytes, DefaultQuotaBytes)
-	e.keeper = &keeper{
-		server: e.etcd.Server, client: e.client, dir: opts.Dir, log: opts.Log, ledger: newLedger(),
-		quota:     newQuota(limit, e.etcd.Server.Backend().SizeInUse),
-		retention: retention{revisions: KeptRevisions, bytes: KeptBytes, age: KeptAge, quota: limit},
-	}
-	e.keeper.ledger.read(e.etcd.Server.Backend(), time.Now())
-	e.keeper.ledger.forget(e.etcd.Server.KV().FirstRev()) // It is forgotten already.
-	if err := e.keeper.disarm(ctx); err != nil {
-		return err
-	}
-	if err := e.keeper.turn(ctx); err != nil {
+	e.newKeeper(opts)
+	if err := e.end.unless(ctx, func() error { return e.keeper.begin(ctx) }); err != nil {
 		return err
 	}
 	e.client.KV = room{e.client.KV, e.keeper.quota}
@@ -121,6 +111,15 @@ func (e *Embedded) keep(ctx context.Context, opts EmbeddedOptions) error {
 		<-ended
 	}
 	return nil
+}
+
+func (e *Embedded) newKeeper(opts EmbeddedOptions) {
+	limit := cmp.Or(opts.QuotaBytes, DefaultQuotaBytes)
+	e.keeper = &keeper{
+		server: e.etcd.Server, client: e.client, dir: opts.Dir, log: opts.Log, ledger: newLedger(),
+		quota:     newQuota(limit, e.etcd.Server.Backend().SizeInUse),
+		retention: retention{revisions: KeptRevisions, bytes: KeptBytes, age: KeptAge, quota: limit},
+	}
 }
 
 func startInspected(ctx context.Context, opts EmbeddedOptions, end *ending) (*embed.Etcd, error) {
@@ -166,6 +165,9 @@ func (e *Embedded) Err() error {
 // Usage is what etcd occupied when the keeper last looked, a moment ago.
 func (e *Embedded) Usage() Usage { return *e.keeper.usage.Load() }
 
+// closeLimit is far more than a stop takes, on any disk that still answers.
+const closeLimit = time.Minute
+
 // Close stops etcd, waits until all is written and closed, and gives the data
 // folder free. After a failure of etcd there is nothing to wait for: then the
 // folder is free when the process has ended. Call it once.
@@ -182,5 +184,7 @@ func (e *Embedded) Close() error {
 		return e.lock.Close()
 	case <-e.end.failed:
 		return nil
+	case <-time.After(closeLimit):
+		return fmt.Errorf("etcd has not stopped after %s", closeLimit)
 	}
 }

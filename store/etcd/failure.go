@@ -55,6 +55,21 @@ func (e *ending) fail(err error) {
 	})
 }
 
+// unless is a step of the start, unless etcd fails in the meantime: then it may
+// never end, as on a full disk.
+func (e *ending) unless(ctx context.Context, step func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- step() }()
+	select {
+	case err := <-done:
+		return err
+	case <-e.done:
+		return whileStarting(e.err)
+	case <-ctx.Done():
+		return fmt.Errorf("it did not get ready: %w", ctx.Err())
+	}
+}
+
 // startEtcd makes errors of etcd's panics: what it finds wrong in its data it
 // does not return, but panics over, on this goroutine or on one of its own.
 // After an error the process should end, for parts of etcd may be left.

@@ -55,6 +55,16 @@ type Usage struct {
 // that pass at most between a write and its commit to the database file.
 const keepInterval = 250 * time.Millisecond
 
+// begin takes in what a former process left, and puts it in its bounds.
+func (k *keeper) begin(ctx context.Context) error {
+	k.ledger.read(k.server.Backend(), time.Now())
+	k.ledger.forget(k.server.KV().FirstRev()) // It is forgotten already.
+	if err := k.disarm(ctx); err != nil {
+		return err
+	}
+	return k.turn(ctx)
+}
+
 // run ends with ctx.
 func (k *keeper) run(ctx context.Context) {
 	tick := time.NewTicker(keepInterval)
