@@ -136,6 +136,7 @@ func (c *compiler) finish() (*ir.Config, diag.List) {
 		c.config.Clusters = append(c.config.Clusters, c.clusters[name])
 	}
 	slices.SortFunc(c.config.RouteTables, func(a, b *ir.RouteTable) int { return cmp.Compare(a.Name, b.Name) })
+	c.config.RenameClusters(securedNames(c.config.Clusters))
 	problems := slices.Concat(c.plan.problems.List(), c.problems.List())
 	sortProblems(problems)
 	return &c.config, problems
