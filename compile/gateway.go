@@ -131,7 +131,9 @@ func (c *compiler) gateways() {
 		}
 	}
 	for _, port := range slices.Sorted(maps.Keys(tables)) {
-		c.config.RouteTables = append(c.config.RouteTables, tables[port].routeTable())
+		table := tables[port].routeTable()
+		table.IgnorePort = true // What stands before a gateway may have another port.
+		c.config.RouteTables = append(c.config.RouteTables, table)
 	}
 }
 

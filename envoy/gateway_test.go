@@ -76,6 +76,9 @@ func TestMutualGatewayDemandsACertificate(t *testing.T) {
 		{"http_0.0.0.0_8443", "web.example", "none", ""},
 		{"http_0.0.0.0_8443", "web.example", "stranger", ""},
 		{"http_0.0.0.0_9443", "open.example", "none", "200 OK"},
+		{"http_0.0.0.0_9443", "open.example:9443", "none", "200 OK"},
+		{"http_0.0.0.0_9443", "open.example:30443", "none", "200 OK"},
+		{"http_0.0.0.0_9443", "web.example:30443", "none", "404 Not Found"},
 		{"http_0.0.0.0_9443", "web.example", "none", "404 Not Found"},
 	} {
 		conn := tls.Client(e.dial(test.listener), &tls.Config{

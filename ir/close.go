@@ -95,7 +95,9 @@ func (k *closer) table(at string, t *RouteTable) *RouteTable {
 	if sameSlice(hosts, t.VirtualHosts) {
 		return t
 	}
-	return &RouteTable{Name: t.Name, VirtualHosts: hosts}
+	out := *t
+	out.VirtualHosts = hosts
+	return &out
 }
 
 // host keeps the domains that it can have, under a name of its own.

@@ -124,6 +124,9 @@ type ServerTLS struct {
 type RouteTable struct {
 	Name         string
 	VirtualHosts []*VirtualHost // sorted by name
+	// IgnorePort: a Host header is known by its name, whatever port it says.
+	// Envoys of the v1 API know only the domains as they stand.
+	IgnorePort bool
 }
 
 // Closed is the table in place of one that cannot be as written: it answers 503

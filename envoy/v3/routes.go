@@ -23,7 +23,8 @@ func Routes(t *ir.RouteTable) (*routev3.RouteConfiguration, diag.List) {
 	out := &routev3.RouteConfiguration{
 		Name: t.Name,
 		// One cluster that Envoy refuses must not hold up a whole table.
-		ValidateClusters: wrapperspb.Bool(false),
+		ValidateClusters:         wrapperspb.Bool(false),
+		IgnorePortInHostMatching: t.IgnorePort,
 	}
 	if longest := longestBody(t); longest > maxInlineBody {
 		out.MaxDirectResponseBodySizeBytes = wrapperspb.UInt32(uint32(longest))

@@ -30,6 +30,7 @@ func (s *spelled) differences(requests []evaluator.Request) []string {
 	if d := cmp.Diff(withoutBlackHole(s.v1.Clusters), s.withoutBounds(s.v3.Clusters), alike); d != "" {
 		out = append(out, "clusters (-v1 +v3):\n"+d)
 	}
+	s.samePorts()
 	for _, r := range requests {
 		one, three := answered(s.v1.Evaluate(r)), s.v3.Evaluate(r)
 		if d := cmp.Diff(one, three, alike); d != "" && !s.excused(one, three) {
@@ -37,6 +38,16 @@ func (s *spelled) differences(requests []evaluator.Request) []string {
 		}
 	}
 	return out
+}
+
+// samePorts has v1 ignore the ports of Host headers where v3 does: it has no
+// word for that.
+func (s *spelled) samePorts() {
+	for i, l := range s.v3.Listeners {
+		if l.HTTP != nil && i < len(s.v1.Listeners) && s.v1.Listeners[i].HTTP != nil {
+			s.v1.Listeners[i].HTTP.IgnorePort = l.HTTP.IgnorePort
+		}
+	}
 }
 
 // blackHole is where v1 sends what is closed: it has no answers of its own.

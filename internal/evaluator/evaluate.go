@@ -1,6 +1,7 @@
 package evaluator
 
 import (
+	"net"
 	"net/http"
 	"strings"
 )
@@ -23,12 +24,21 @@ func (p *Proxy) Evaluate(r Request) Outcome {
 	return out
 }
 
+// authority is what virtual hosts are chosen by.
+func (h *HTTP) authority(r Request) string {
+	whole := strings.ToLower(r.Host)
+	if name, _, err := net.SplitHostPort(whole); err == nil && h.IgnorePort {
+		return name
+	}
+	return whole
+}
+
 func (h *HTTP) evaluate(r Request, out *Outcome) {
 	out.Status = http.StatusNotFound
 	if r.AbsoluteForm && !h.AbsoluteURLs || !strings.HasPrefix(r.Path, "/") {
 		return
 	}
-	host := chooseHost(h.VirtualHosts, strings.ToLower(r.Host))
+	host := chooseHost(h.VirtualHosts, h.authority(r))
 	if host == nil {
 		return
 	}

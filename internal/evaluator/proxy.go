@@ -50,6 +50,8 @@ type Chain struct {
 type HTTP struct {
 	VirtualHosts []*VirtualHost
 	AbsoluteURLs bool
+	// IgnorePort: virtual hosts are chosen by the name of a Host header alone.
+	IgnorePort bool
 	// CORS and RouteFaults: the filters are there, and act on what routes say.
 	CORS, RouteFaults bool
 	// Faults act by themselves, each drawing for its own.

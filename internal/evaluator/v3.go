@@ -28,7 +28,7 @@ type V3Resources struct {
 // ReadV3 reads the resources. The error says everything that this package does
 // not know and that an Envoy would refuse.
 func ReadV3(in V3Resources) (*Proxy, error) {
-	r := &v3Reader{tables: map[string][]*VirtualHost{}, endpoints: map[string][]Endpoint{}}
+	r := &v3Reader{tables: map[string][]*VirtualHost{}, ignorePort: map[string]bool{}, endpoints: map[string][]Endpoint{}}
 	for _, e := range in.Endpoints {
 		r.endpoints[e.GetClusterName()] = r.assignment(e)
 	}
@@ -38,6 +38,7 @@ func ReadV3(in V3Resources) (*Proxy, error) {
 	for _, t := range in.Routes {
 		r.require(t.GetName() != "" && r.tables[t.GetName()] == nil, "table "+t.GetName(), "must have a name of its own")
 		r.tables[t.GetName()] = r.table("table "+t.GetName(), t)
+		r.ignorePort[t.GetName()] = t.GetIgnorePortInHostMatching()
 	}
 	for _, l := range in.Listeners {
 		r.proxy.Listeners = append(r.proxy.Listeners, r.listener("listener "+l.GetName(), l))
@@ -47,8 +48,9 @@ func ReadV3(in V3Resources) (*Proxy, error) {
 
 type v3Reader struct {
 	reader
-	tables    map[string][]*VirtualHost
-	endpoints map[string][]Endpoint
+	tables     map[string][]*VirtualHost
+	ignorePort map[string]bool // by table
+	endpoints  map[string][]Endpoint
 }
 
 // only fails for every field set beside those named, and for what breaks the

@@ -31,10 +31,12 @@ func (r *v3Reader) http(at string, m *hcmv3.HttpConnectionManager, operation str
 	if rds := m.GetRds(); rds != nil {
 		r.only(at, rds, "route_config_name", "config_source")
 		hosts, ok := r.tables[rds.GetRouteConfigName()]
+		out.HTTP.IgnorePort = r.ignorePort[rds.GetRouteConfigName()]
 		r.require(ok, at, "there is no answer for its table %s", rds.GetRouteConfigName())
 		out.HTTP.VirtualHosts = hosts
 	} else {
 		out.HTTP.VirtualHosts = r.table(at, m.GetRouteConfig())
+		out.HTTP.IgnorePort = m.GetRouteConfig().GetIgnorePortInHostMatching()
 	}
 	r.httpFilters(at, m.GetHttpFilters(), out.HTTP)
 }

@@ -16,7 +16,7 @@ const (
 )
 
 func (r *v3Reader) table(at string, t *routev3.RouteConfiguration) []*VirtualHost {
-	r.only(at, t, "name", "virtual_hosts", "validate_clusters")
+	r.only(at, t, "name", "virtual_hosts", "validate_clusters", "ignore_port_in_host_matching")
 	out := []*VirtualHost{}
 	for _, h := range t.GetVirtualHosts() {
 		r.only(at, h, "name", "domains", "routes")
