@@ -151,10 +151,11 @@ func routeTo(t *testing.T, config *ir.Config, host string) *ir.Route {
 	return nil
 }
 
+// clusterOf is the cluster of that name, whatever is told of its TLS behind.
 func clusterOf(t *testing.T, config *ir.Config, name string) *ir.Cluster {
 	t.Helper()
 	for _, c := range config.Clusters {
-		if c.Name == name {
+		if plain, _, _ := strings.Cut(c.Name, "|tls="); plain == name {
 			return c
 		}
 	}

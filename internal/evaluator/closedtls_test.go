@@ -57,12 +57,27 @@ func TestClientTLSFailsClosed(t *testing.T) {
 	}
 }
 
+// clusterOf is the one cluster of that name, whatever is told of its TLS behind.
+func clusterOf(t *testing.T, p *evaluator.Proxy, name string) *evaluator.Cluster {
+	t.Helper()
+	var found []*evaluator.Cluster
+	for full, c := range p.Clusters {
+		if full == name || strings.HasPrefix(full, name+"|tls=") {
+			found = append(found, c)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d clusters are called %s", len(found), name)
+	}
+	return found[0]
+}
+
 func testCluster(t *testing.T, policy string, met func(*evaluator.TLS) bool) {
 	t.Helper()
 	objs := decoded(t, closedRegistry+"apiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: d}\nspec:\n  host: a.default.svc.cluster.local\n  "+policy+"\n")
 	s := spellFor(t, "sidecar~10.1.0.9~caller.default~default.svc.cluster.local", objs)
 	for version, p := range map[string]*evaluator.Proxy{"v1": s.v1, "v3": s.v3} {
-		c := p.Clusters["out.a.default.svc.cluster.local|http"]
+		c := clusterOf(t, p, "out.a.default.svc.cluster.local|http")
 		switch {
 		case len(c.Endpoints) == 0 && met == nil:
 		case met == nil || c.TLS == nil || !met(c.TLS):
