@@ -85,7 +85,10 @@ cannot go on because its disk is full or broken, or its data cannot be read.`,
 			if err := fromEnvironment(flags, os.LookupEnv); err != nil {
 				return err
 			}
-			return o.validate()
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return o.validateEmbedded(flags)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := o.logger(stderr)

@@ -103,6 +103,16 @@ func (o *options) validateEtcd() error {
 	return nil
 }
 
+// validateEmbedded finds flags of the embedded etcd that were given with another.
+func (o *options) validateEmbedded(flags *pflag.FlagSet) error {
+	for _, name := range []string{"data-dir", "quota-bytes"} {
+		if len(o.etcdEndpoints) > 0 && flags.Changed(name) {
+			return fmt.Errorf("%w: --%s is for the embedded etcd and does not go with --etcd-endpoints", errUsage, name)
+		}
+	}
+	return nil
+}
+
 // logger writes to w as the flags say.
 func (o *options) logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
