@@ -69,17 +69,15 @@ func (k *keeper) begin(ctx context.Context) error {
 func (k *keeper) run(ctx context.Context) {
 	tick := time.NewTicker(keepInterval)
 	defer tick.Stop()
-	said := ""
+	var said trouble
 	for {
 		began := time.Now()
 		err := k.turn(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		// What fails every time is said once.
-		if err != nil && err.Error() != said {
+		if said.isNew(err) {
 			k.log.Warn("keeping the embedded etcd in its bounds", "error", err)
-			said = err.Error()
 		}
 		// A compaction reads all that is stored: no more than a third of the
 		// time goes into it.
@@ -92,6 +90,20 @@ func (k *keeper) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// trouble is what the last turn failed with, "" for nothing. What fails every
+// time is said once.
+type trouble string
+
+func (t *trouble) isNew(err error) bool {
+	last := *t
+	if err == nil {
+		*t = ""
+		return false
+	}
+	*t = trouble(err.Error())
+	return *t != last
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
