@@ -35,7 +35,6 @@ func TestUsage(t *testing.T) {
 		{"options of an external etcd", []string{"--etcd-ca", "ca"}, nil, exitUsage, []string{"--etcd-endpoints"}},
 		{"quota of an external etcd", []string{"--etcd-endpoints", "https://127.0.0.1:1", "--quota-bytes", "16777216"}, nil, exitUsage, []string{"--quota-bytes", "embedded etcd", "--etcd-endpoints"}},
 		{"quota of an external etcd, environment", []string{"--etcd-endpoints", "https://127.0.0.1:1"}, map[string]string{"PILOT_QUOTA_BYTES": "16777216"}, exitUsage, []string{"--quota-bytes", "--etcd-endpoints"}},
-		{"data folder of an external etcd", []string{"--etcd-endpoints", "https://127.0.0.1:1", "--data-dir", "d"}, nil, exitUsage, []string{"--data-dir", "--etcd-endpoints"}},
 		{"endpoint without a port", []string{"--etcd-endpoints", "foo"}, nil, exitUsage, []string{"foo", "https://10.0.0.1:2379"}},
 		{"domain", []string{"--domain", "foo bar"}, nil, exitUsage, []string{"foo bar", "cluster.local"}},
 		{"no data folder", []string{"--data-dir", ""}, nil, exitUsage, []string{"--data-dir"}},

@@ -103,12 +103,12 @@ func (o *options) validateEtcd() error {
 	return nil
 }
 
-// validateEmbedded finds flags of the embedded etcd that were given with another.
+// validateEmbedded refuses a bound that would not hold: the quota of an external
+// etcd is its own. A data folder may be named all the same, as by a unit file
+// that serves both; it stays empty.
 func (o *options) validateEmbedded(flags *pflag.FlagSet) error {
-	for _, name := range []string{"data-dir", "quota-bytes"} {
-		if len(o.etcdEndpoints) > 0 && flags.Changed(name) {
-			return fmt.Errorf("%w: --%s is for the embedded etcd and does not go with --etcd-endpoints", errUsage, name)
-		}
+	if len(o.etcdEndpoints) > 0 && flags.Changed("quota-bytes") {
+		return fmt.Errorf("%w: --quota-bytes is for the embedded etcd and does not go with --etcd-endpoints", errUsage)
 	}
 	return nil
 }
