@@ -56,6 +56,7 @@ type Cache struct {
 	readIndex *readIndex
 	changes   *store.ChangeLog // its revision is that of the view
 	relists   atomic.Int64
+	pastLists chan struct{} // a slot for each that is read from the source
 
 	mu    sync.RWMutex
 	index store.Index
@@ -81,6 +82,7 @@ func New(source store.Reader, opts Options) *Cache {
 		window:    opts.Window,
 		log:       opts.Log,
 		readIndex: newReadIndex(source),
+		pastLists: make(chan struct{}, maxPastLists),
 		changes:   store.NewChangeLog(0, opts.Window),
 		changed:   make(chan struct{}),
 		synced:    make(chan struct{}),

@@ -57,7 +57,21 @@ func (c *Cache) listExact(ctx context.Context, scope store.Scope, opts store.Lis
 	if items, err := c.viewAt(scope, opts.Exact); err == nil {
 		return &store.List{Revision: opts.Exact, Items: items}, nil
 	}
-	return c.source.List(ctx, scope, opts)
+	return c.listFromSource(ctx, scope, opts)
+}
+
+// maxPastLists is how many lists of the past are read from the source at a time:
+// each brings all of its objects into memory once more.
+const maxPastLists = 2
+
+func (c *Cache) listFromSource(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
+	select {
+	case c.pastLists <- struct{}{}:
+		defer func() { <-c.pastLists }()
+		return c.source.List(ctx, scope, opts)
+	case <-ctx.Done():
+		return nil, &store.Error{Kind: store.ErrUnavailable, Detail: "too many lists of the past are being read", Cause: ctx.Err()}
+	}
 }
 
 func (c *Cache) viewAt(scope store.Scope, revision int64) ([]*schema.Object, error) {
