@@ -119,7 +119,12 @@ func (c *cursor) deliver(ctx context.Context, b Batch) error {
 	return nil
 }
 
+// send hands over a batch, unless ctx has ended: what happens after that is told
+// to nobody.
 func (c *cursor) send(ctx context.Context, b Batch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	select {
 	case c.out <- b:
 		return nil
