@@ -14,25 +14,24 @@ import (
 // withdrawn while the routes of those days lead to it.
 type past struct {
 	mu     sync.Mutex
-	ends   time.Time
 	states []func() *generation
 }
 
 // pastFor is how long there is a past: by then every proxy that polls has come.
 const pastFor = 2 * maxPace
 
-// begin takes the first generation. What no proxy asks for is not made.
-func (p *past) begin(first *generation, objs []*schema.Object) {
+// begin takes the first snapshot, and forgets it when its time is over. What no
+// proxy asks for is not made.
+func (p *past) begin(s *Publisher, first *mesh.Snapshot, objs []*schema.Object) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := first.server
-	p.ends = time.Now().Add(pastFor)
-	p.states = []func() *generation{sync.OnceValue(func() *generation { return newGeneration(s, first.mesh, nil) })}
+	time.AfterFunc(pastFor, p.forget)
+	p.states = []func() *generation{sync.OnceValue(func() *generation { return newGeneration(s, first, nil) })}
 	for _, settings := range s.opts.PastSettings {
 		p.states = append(p.states, sync.OnceValue(func() *generation {
 			var g *generation
 			err := s.recoverPanic("mesh of the past", func() error {
-				g = newGeneration(s, mesh.NewSnapshot(first.mesh.Revision, settings, objs), nil)
+				g = newGeneration(s, mesh.NewSnapshot(first.Revision, settings, objs), nil)
 				return nil
 			})
 			if err != nil {
@@ -60,12 +59,14 @@ func (p *past) viewsOf(proxy mesh.Proxy, next *view) []*view {
 	return out
 }
 
-// current forgets the past when its time is over.
 func (p *past) current() []func() *generation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Now().After(p.ends) {
-		p.states = nil
-	}
 	return p.states
+}
+
+func (p *past) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.states = nil
 }

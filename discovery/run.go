@@ -70,8 +70,8 @@ func (s *Publisher) follow(ctx context.Context) {
 }
 
 func (s *Publisher) publish(objs []*schema.Object, g *generation) {
-	if s.past.current(); s.current.Load() == nil {
-		s.past.begin(g, objs)
+	if s.current.Load() == nil {
+		s.past.begin(s, g.mesh, objs)
 	}
 	s.current.Store(g)
 	s.newest.pass(objs, g.mesh.Revision, g, nil)

@@ -77,7 +77,7 @@ func (s *Publisher) Report() Report {
 		return Report{Problems: readable(all)}
 	}
 	report := Report{published.mesh.Revision, readable(append(all, published.problems()...))}
-	s.counted.Store(&problemCount{published, len(report.Problems), s.age()})
+	s.counted.Store(&problemCount{published.serial, len(report.Problems), s.age()})
 	return report
 }
 
@@ -106,7 +106,7 @@ func (s *Publisher) Await(ctx context.Context, revision int64) error {
 
 // problemCount is how many problems a generation had at some age of the server.
 type problemCount struct {
-	of  *generation
+	of  int64 // its serial
 	n   int
 	age time.Duration
 }
@@ -118,7 +118,8 @@ const recount = 30 * time.Second
 // problemCount is for metrics: whoever scrapes often does not have all problems
 // gathered each time.
 func (s *Publisher) problemCount() int {
-	if c := s.counted.Load(); c != nil && c.of == s.current.Load() && s.age()-c.age < recount {
+	c, g := s.counted.Load(), s.current.Load()
+	if c != nil && g != nil && c.of == g.serial && s.age()-c.age < recount {
 		return c.n
 	}
 	return len(s.Report().Problems)
