@@ -1,0 +1,199 @@
+// Package query keeps what was computed until something that it was computed
+// from changes.
+//
+// An Input is set from outside. A Query computes its result from inputs and
+// other queries, and reading them is all that it has to do: what it read is
+// noted, and a change of that, however far away, has it computed again by
+// whoever needs it next. If the new result equals the old one it is the old
+// one, and what depends on it stays as it is. So a change costs what it
+// concerns.
+//
+//	hosts := query.NewInput[string, *Service](g)
+//	route := query.New(g, reflect.DeepEqual, func(r *query.Reader, name string) *Route {
+//		return routeTo(hosts.Get(r, name))
+//	})
+//
+// A function must be pure but for what it reads by its Reader, must not read
+// itself through others, and its results must not be changed by anybody. What
+// no kept result depends on is dropped when Do returns.
+package query
+
+import "sync"
+
+// Graph holds the inputs and results that depend on each other. Its methods,
+// and those of its inputs and queries, are for one goroutine at a time, which
+// Do sees to.
+type Graph struct {
+	mu      sync.Mutex
+	clock   int64 // counts changes of values
+	runs    int64 // counts computations
+	epoch   int64 // counts comparisons of what was read
+	garbage []*node
+}
+
+// NewGraph makes an empty one.
+func NewGraph() *Graph { return &Graph{} }
+
+// Do has do set inputs and read results while nobody else does. What it reads
+// stays only if it is kept, or something kept depends on it. A panic in a
+// query is passed on, and leaves that query to be computed by the next reader.
+func (g *Graph) Do(do func(r *Reader)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	defer g.collect()
+	do(&Reader{graph: g})
+}
+
+// Runs is how many results have been computed so far, for tests and metrics.
+func (g *Graph) Runs() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.runs
+}
+
+// Reader is the computation that is going on. It is good until that ends.
+type Reader struct {
+	graph *Graph
+	reads []*node // what was read, with repetitions
+}
+
+// node is an input or a result, whatever its type.
+type node struct {
+	graph   *Graph
+	compute func(*Reader) (changed bool) // nil for an input
+	forget  func()                       // takes it out of the table that it is in
+
+	state   state
+	running bool
+	kept    bool // by a call of Keep or, for an input, because it has a value
+	changed int64
+	checked int64
+	reads   []*node            // by the last computation, each once
+	readers map[*node]struct{} // who reads it
+	mark    int64              // the last epoch that met it
+}
+
+// state of a result. What reads a result that is not fresh is not fresh either.
+type state uint8
+
+const (
+	unknown state = iota // must be computed
+	suspect              // something that it depends on has changed
+	fresh
+)
+
+// read brings a value up to date, and notes that it was read.
+func (r *Reader) read(n *node) {
+	n.refresh()
+	r.reads = append(r.reads, n)
+	if len(n.readers) == 0 && !n.kept {
+		n.graph.garbage = append(n.graph.garbage, n)
+	}
+}
+
+func (n *node) refresh() {
+	if n.compute == nil || n.state == fresh {
+		return
+	}
+	if n.running {
+		panic("query: a result depends on itself")
+	}
+	if n.state == suspect && n.stands() {
+		n.state, n.checked = fresh, n.graph.clock
+		return
+	}
+	n.run()
+}
+
+// stands reports whether all that was read has the value that it had.
+func (n *node) stands() bool {
+	for _, read := range n.reads {
+		if read.refresh(); read.changed > n.checked {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *node) run() {
+	n.state, n.running = unknown, true
+	defer func() { n.running = false }()
+	r := &Reader{graph: n.graph}
+	n.graph.runs++
+	if n.compute(r) {
+		n.changes()
+	}
+	n.depend(r.reads)
+	n.state, n.checked = fresh, n.graph.clock
+}
+
+func (n *node) changes() {
+	n.graph.clock++
+	n.changed = n.graph.clock
+}
+
+// depend takes note of what the last computation read.
+func (n *node) depend(reads []*node) {
+	g := n.graph
+	g.epoch++
+	once := make([]*node, 0, len(reads))
+	for _, read := range reads {
+		if read.mark == g.epoch {
+			continue
+		}
+		read.mark = g.epoch
+		once = append(once, read)
+		if read.readers == nil {
+			read.readers = map[*node]struct{}{}
+		}
+		read.readers[n] = struct{}{}
+	}
+	for _, before := range n.reads {
+		if before.mark != g.epoch {
+			before.lose(n)
+		}
+	}
+	n.reads = once
+}
+
+// lose takes a reader away.
+func (n *node) lose(reader *node) {
+	if delete(n.readers, reader); len(n.readers) == 0 && !n.kept {
+		n.graph.garbage = append(n.graph.garbage, n)
+	}
+}
+
+// doubt makes everything that depends on n suspect.
+func (n *node) doubt() {
+	for reader := range n.readers {
+		if reader.state == fresh {
+			reader.state = suspect
+			reader.doubt()
+		}
+	}
+}
+
+// collect drops what nobody depends on.
+func (g *Graph) collect() {
+	for len(g.garbage) > 0 {
+		last := len(g.garbage) - 1
+		n := g.garbage[last]
+		g.garbage = g.garbage[:last]
+		if len(n.readers) > 0 || n.kept || n.forget == nil {
+			continue
+		}
+		n.forget()
+		n.forget = nil
+		for _, read := range n.reads {
+			read.lose(n)
+		}
+		n.reads = nil
+	}
+}
+
+// keep sets whether the value stays though nobody reads it.
+func (n *node) keep(kept bool) {
+	if n.kept = kept; !kept && len(n.readers) == 0 {
+		n.graph.garbage = append(n.graph.garbage, n)
+	}
+}

@@ -1,0 +1,115 @@
+package query
+
+// Input is a table of values that are set from outside. A key without a value
+// has the zero value, and whoever asked for it hears of it when it gets one.
+type Input[K, V comparable] struct {
+	graph *Graph
+	cells map[K]*cell[V]
+}
+
+// cell is a value with what depends on it.
+type cell[V any] struct {
+	node
+	value V
+}
+
+// NewInput makes an empty table.
+func NewInput[K, V comparable](g *Graph) *Input[K, V] {
+	return &Input[K, V]{graph: g, cells: map[K]*cell[V]{}}
+}
+
+func (in *Input[K, V]) cell(key K) *cell[V] {
+	c := in.cells[key]
+	if c == nil {
+		c = &cell[V]{}
+		c.graph = in.graph
+		c.forget = func() { delete(in.cells, key) }
+		in.cells[key] = c
+	}
+	return c
+}
+
+// Set a value; the zero value takes the key out. What depends on it is doubted
+// unless the value is the one that is there.
+func (in *Input[K, V]) Set(key K, value V) {
+	c := in.cell(key)
+	if c.value == value {
+		in.settle(c)
+		return
+	}
+	c.value = value
+	c.changes()
+	c.doubt()
+	in.settle(c)
+}
+
+// settle keeps a cell as long as it has a value.
+func (in *Input[K, V]) settle(c *cell[V]) {
+	var none V
+	c.keep(c.value != none)
+}
+
+// Get a value.
+func (in *Input[K, V]) Get(r *Reader, key K) V {
+	c := in.cell(key)
+	r.read(&c.node)
+	return c.value
+}
+
+// Query is a function whose results are kept, by the key that it is given.
+type Query[K comparable, V any] struct {
+	graph   *Graph
+	same    func(a, b V) bool
+	compute func(*Reader, K) V
+	cells   map[K]*cell[V]
+}
+
+// New makes a query. Of two results that are the same the older one stays.
+func New[K comparable, V any](g *Graph, same func(a, b V) bool, compute func(*Reader, K) V) *Query[K, V] {
+	return &Query[K, V]{graph: g, same: same, compute: compute, cells: map[K]*cell[V]{}}
+}
+
+func (q *Query[K, V]) cell(key K) *cell[V] {
+	c := q.cells[key]
+	if c == nil {
+		c = &cell[V]{}
+		c.graph = q.graph
+		c.forget = func() { delete(q.cells, key) }
+		c.compute = func(r *Reader) bool {
+			value := q.compute(r, key)
+			if c.changed > 0 && q.same(c.value, value) {
+				return false
+			}
+			c.value = value
+			return true
+		}
+		q.cells[key] = c
+	}
+	return c
+}
+
+// Get the result for a key, computed if it must be.
+func (q *Query[K, V]) Get(r *Reader, key K) V {
+	c := q.cell(key)
+	r.read(&c.node)
+	return c.value
+}
+
+// Keep is Get, and the result stays, whoever depends on it, until Drop.
+func (q *Query[K, V]) Keep(r *Reader, key K) V {
+	c := q.cell(key)
+	c.kept = true
+	r.read(&c.node)
+	return c.value
+}
+
+// Drop lets go of a result that was kept. It is there still as long as a kept
+// one depends on it.
+func (q *Query[K, V]) Drop(key K) {
+	if c := q.cells[key]; c != nil && c.kept {
+		c.keep(false)
+	}
+}
+
+// Len is how many results there are.
+func (q *Query[K, V]) Len() int { return len(q.cells) }
