@@ -3,8 +3,7 @@
 // should happen did. It knows the programs by their commands and their wire
 // formats only and imports none of their code.
 //
-// From small to large: a process is one program with its log; Pilot is a
-// pilot-api, Sidecar an Envoy, Shop the services of a registry file; a World is
+// From small to large: Pilot is a pilot-api, Sidecar an Envoy, Shop the services of a registry file; a World is
 // one of each, made from a Setting on addresses of its own, so that any number
 // can stand side by side. A Row is a routing rule with what should come of it;
 // Play tries one in a World. The demo prints the rows (internal/e2e/demo), the
@@ -19,6 +18,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 // patience bounds every wait for a program to come round. It is no measure of
@@ -43,26 +44,9 @@ func (p Programs) Missing() error {
 	return nil
 }
 
-// until calls try every now and then, until it returns nil. When ctx or our
-// patience ends, or the process (if one is given) does, the last error says
-// what was still missing. Other programs are watched this way because they
-// offer nothing to wait on.
-func until(ctx context.Context, what string, p *process, try func(context.Context) error) error {
+// until waits for the program no longer than our patience lasts.
+func until(ctx context.Context, what string, p *testbed.Process, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := try(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-p.ended():
-			return fmt.Errorf("waiting for %s: %w", what, p.exitError())
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), err)
-		}
-	}
+	return p.Until(ctx, what, try)
 }

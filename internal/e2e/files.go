@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 // gatewayPort is how rules of gateways spell the port that they open.
@@ -18,14 +20,14 @@ func elsewhere() (*strings.Replacer, error) {
 	block := fmt.Sprintf("127.%d.%d.", 1+rand.IntN(254), rand.IntN(256))
 	var moves []string
 	for _, port := range []string{"15000", "15001", "15002", "8080"} {
-		free, err := freePort()
+		free, err := testbed.FreePort()
 		if err != nil {
 			return nil, err
 		}
 		// What listens on 127.0.0.1 stays there.
 		moves = append(moves, "127.0.0.1:"+port, fmt.Sprintf("127.0.0.1:%d", free), port, strconv.Itoa(free))
 	}
-	gateway, err := freePort()
+	gateway, err := testbed.FreePort()
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func TestNoGapAfterRestart(t *testing.T) {
 				}
 				gapless(t, w, func(ctx context.Context) {
 					restart := func(change func(context.Context, []string) error, rule string) {
-						w.Pilot.kill()
+						w.Pilot.Kill()
 						if err := w.Pilot.Restart(ctx); err != nil {
 							t.Fatal(err)
 						}

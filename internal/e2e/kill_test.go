@@ -57,12 +57,12 @@ func createUntilKilled(t *testing.T, pilot *Pilot, total, killAfter int) map[int
 			defer mu.Unlock()
 			acknowledged[i] = true
 			if len(acknowledged) == killAfter {
-				go pilot.kill()
+				go pilot.Kill()
 			}
 			return nil
 		})
 	}
 	group.Wait()
-	<-pilot.ended()
+	<-pilot.Ended()
 	return acknowledged
 }

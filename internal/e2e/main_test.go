@@ -10,18 +10,13 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 const root = "../.."
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 5 && os.Args[1] == etcdCommand {
-		if err := runEtcd(os.Args[2], os.Args[3], os.Args[4]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
+	testbed.RunMember()
 	code := m.Run()
 	os.RemoveAll(built.dir)
 	os.Exit(code)
@@ -72,7 +67,7 @@ func open(t *testing.T, s Setting, enter entrance) *World {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("pilot-api:\n%s\nEnvoy:\n%s", w.Pilot.tail(), w.Sidecar.tail())
+			t.Logf("pilot-api:\n%s\nEnvoy:\n%s", w.Pilot.Tail(), w.Sidecar.Tail())
 		}
 	})
 	return w
@@ -86,11 +81,11 @@ func openPilot(t *testing.T, args ...string) *Pilot {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := pilot.stop(); err != nil {
+		if err := pilot.Stop(); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("pilot-api:\n%s", pilot.tail())
+			t.Logf("pilot-api:\n%s", pilot.Tail())
 		}
 	})
 	return pilot

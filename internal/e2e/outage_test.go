@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 // outage is how long etcd is away.
@@ -19,23 +20,23 @@ const outage = 5 * time.Second
 func TestEtcdGone(t *testing.T) {
 	for _, c := range []struct {
 		name       string
-		goes, back func(*externalEtcd) error
+		goes, back func(*testbed.Member) error
 	}{
 		{
 			name: "killed", // Connections are refused.
-			goes: func(e *externalEtcd) error { e.kill(); return nil },
-			back: (*externalEtcd).restart,
+			goes: func(e *testbed.Member) error { e.Kill(); return nil },
+			back: func(e *testbed.Member) error { return e.Start() },
 		},
 		{
 			name: "frozen", // Connections stay, and nothing comes back.
-			goes: func(e *externalEtcd) error { return e.cmd.Process.Signal(syscall.SIGSTOP) },
-			back: func(e *externalEtcd) error { return e.cmd.Process.Signal(syscall.SIGCONT) },
+			goes: func(e *testbed.Member) error { e.Pause(); return nil },
+			back: func(e *testbed.Member) error { e.Resume(); return nil },
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			etcd := startEtcd(t)
-			pilot := openPilot(t, "--etcd-endpoints", etcd.clients)
+			pilot := openPilot(t, "--etcd-endpoints", etcd.URL())
 			addService(t, pilot, "before")
 
 			before := clusters(t, pilot)

@@ -7,60 +7,48 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 // Pilot is a running pilot-api.
 type Pilot struct {
-	URL string
-
+	*testbed.Server
 	programs Programs
-	dir      string
-	args     []string
-	*process
 }
 
 // StartPilot runs a pilot-api on a free loopback port, and returns when it is
 // ready. Its log is in dir; where its data is, args must say.
 func StartPilot(ctx context.Context, programs Programs, dir string, args ...string) (*Pilot, error) {
-	port, err := freePort()
+	server, err := testbed.NewServer(dir, "pilot-api", programs.PilotAPI, args...)
 	if err != nil {
 		return nil, err
 	}
-	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	p := &Pilot{
-		URL:      "http://" + addr,
-		programs: programs,
-		dir:      dir,
-		args:     append([]string{"--listen", addr}, args...),
-	}
+	p := &Pilot{server, programs}
 	return p, p.Restart(ctx)
 }
 
-// Restart starts the program again as it was started, after stop or kill, and
+// Restart starts the program again as it was started, after Stop or Kill, and
 // returns when it is ready.
 func (p *Pilot) Restart(ctx context.Context) error {
-	var err error
-	if p.process, err = start(ctx, p.dir, "pilot-api", p.programs.PilotAPI, p.args...); err != nil {
+	if err := p.Start(); err != nil {
 		return err
 	}
-	if err = p.ready(ctx); err != nil {
-		return errors.Join(err, p.stop())
+	if err := p.ready(ctx); err != nil {
+		return errors.Join(err, p.Stop())
 	}
 	return nil
 }
 
-// ready returns when the server says that it is.
 func (p *Pilot) ready(ctx context.Context) error {
-	return until(ctx, "pilot-api to be ready", p.process, func(ctx context.Context) error {
-		_, err := fetch(ctx, p.URL+"/readyz")
-		return err
-	})
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return p.Ready(ctx)
 }
 
 // Istioctl runs the command line against this server and returns what it
@@ -92,7 +80,7 @@ func (p *Pilot) Published(ctx context.Context) error {
 		return err
 	}
 	written := list.Metadata.Revision
-	return until(ctx, fmt.Sprintf("discovery to publish revision %d", written), p.process, func(ctx context.Context) error {
+	return until(ctx, fmt.Sprintf("discovery to publish revision %d", written), p.Process, func(ctx context.Context) error {
 		published, err := p.publishedRevision(ctx)
 		if err == nil && published < written {
 			err = fmt.Errorf("published is %d", published)

@@ -75,7 +75,7 @@ func (w *World) send(ctx context.Context, row Row) (*Traffic, error) {
 // quiet returns when Envoy has no request to a backend under way: mirrored
 // ones outlive the requests they are copies of.
 func (w *World) quiet(ctx context.Context) error {
-	return until(ctx, "mirrored requests to end", w.Sidecar.process, func(ctx context.Context) error {
+	return until(ctx, "mirrored requests to end", w.Sidecar.Process, func(ctx context.Context) error {
 		n, err := w.Sidecar.Counter(ctx, "upstream_rq(_pending)?_active$")
 		if err == nil && n > 0 {
 			err = fmt.Errorf("%d are active", n)

@@ -7,13 +7,15 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 // StartSidecar runs an Envoy for the node that has its bootstrap from istioctl
 // and polls the Pilot over REST v3, and returns when it is live. Its log and
 // its bootstrap are in dir.
 func StartSidecar(ctx context.Context, pilot *Pilot, dir, node string, options ...string) (*Sidecar, error) {
-	admin, err := freePort()
+	admin, err := testbed.FreePort()
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 // session is what a reader has who plays a page: a folder that looks like the
@@ -39,7 +39,7 @@ func openSession(t *testing.T) *session {
 	s.link(t, ".tools", filepath.Dir(outside.Tool(t, "envoy")))
 	outside.Tool(t, "kubectl")
 	server := s.moved.Replace("127.0.0.1:8080")
-	s.Pilot = &Pilot{URL: "http://" + server}
+	s.Pilot = &Pilot{Server: &testbed.Server{URL: "http://" + server}}
 	s.write(t, "kubeconfig", fmt.Sprintf(kubeconfig, s.Pilot.URL))
 	mistake, err := os.ReadFile(filepath.Join(root, "examples", "bookshop", "wrong.yaml"))
 	if err != nil {
@@ -94,8 +94,7 @@ func (s *session) play(t *testing.T, step step) {
 	case strings.HasPrefix(command, "export ") || strings.HasPrefix(command, "unset "):
 		s.shell += command + "\n"
 	case strings.HasPrefix(command, "bin/pilot-api "):
-		s.Pilot.process, err = s.background("pilot-api", command)
-		if err == nil {
+		if s.Pilot.Process, err = s.background("pilot-api", command); err == nil {
 			err = s.Pilot.ready(t.Context())
 		}
 	case strings.HasPrefix(command, "envoy "):
@@ -109,8 +108,9 @@ func (s *session) play(t *testing.T, step step) {
 }
 
 // background runs a command until the session ends.
-func (s *session) background(name, command string) (*process, error) {
-	return start(context.Background(), s.home, name, "bash", "-c", s.shell+"exec "+command)
+func (s *session) background(name, command string) (*testbed.Process, error) {
+	p := testbed.NewProcess(s.home, name, "bash", "-c", s.shell+"exec "+command)
+	return p, p.Start()
 }
 
 // startEnvoy moves the one port that the page leaves to istioctl.
@@ -125,7 +125,7 @@ func (s *session) startEnvoy(t *testing.T, command string) error {
 	s.write(t, ".demo/envoy.yaml", strings.Replace(string(text), "port_value: 15000", "port_value: "+admin, 1))
 	poller := &restPoller{pilot: s.Pilot, node: s.moved.Replace(node)}
 	s.Sidecar = &Sidecar{Node: poller.node, Admin: "http://127.0.0.1:" + admin, offered: poller.offered}
-	if s.Sidecar.process, err = s.background("envoy", command+" --use-dynamic-base-id"); err != nil {
+	if s.Sidecar.Process, err = s.background("envoy", command+" --use-dynamic-base-id"); err != nil {
 		return err
 	}
 	return s.Sidecar.live(t.Context())

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+
+	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 // Sidecar is a running Envoy.
@@ -18,7 +20,7 @@ type Sidecar struct {
 
 	// offered says what discovery has now for an Envoy that has taken so much.
 	offered func(ctx context.Context, taken state) (state, error)
-	*process
+	*testbed.Process
 }
 
 // run starts the Envoy with the bootstrap and returns when it is live. Its log
@@ -29,20 +31,20 @@ func (s *Sidecar) run(ctx context.Context, envoy, dir string, bootstrap []byte) 
 	if err != nil {
 		return err
 	}
-	s.process, err = start(ctx, dir, "envoy", envoy, "-c", file,
+	s.Process = testbed.NewProcess(dir, "envoy", envoy, "-c", file,
 		"--concurrency", "1", "-l", "warning", "--use-dynamic-base-id", "--reject-unknown-dynamic-fields")
-	if err != nil {
+	if err = s.Start(); err != nil {
 		return err
 	}
 	if err = s.live(ctx); err != nil {
-		return errors.Join(err, s.stop())
+		return errors.Join(err, s.Stop())
 	}
 	return nil
 }
 
 // live returns when Envoy says that it is.
 func (s *Sidecar) live(ctx context.Context) error {
-	return until(ctx, "Envoy to be live", s.process, func(ctx context.Context) error {
+	return until(ctx, "Envoy to be live", s.Process, func(ctx context.Context) error {
 		_, err := fetch(ctx, s.Admin+"/ready")
 		return err
 	})
@@ -51,7 +53,7 @@ func (s *Sidecar) live(ctx context.Context) error {
 // Settle returns when Envoy has taken all that discovery offers it now. The
 // server must have published what the caller waits for; see Pilot.Published.
 func (s *Sidecar) Settle(ctx context.Context) error {
-	return until(ctx, "Envoy to take what is published", s.process, func(ctx context.Context) error {
+	return until(ctx, "Envoy to take what is published", s.Process, func(ctx context.Context) error {
 		taken, err := s.taken(ctx)
 		if err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,7 +29,7 @@ func TestNoWriteIsDoneTwice(t *testing.T) {
 	const creates = 16
 	external := startEtcd(t)
 	quiet := slog.New(slog.DiscardHandler)
-	dialled, err := etcd.Dial(t.Context(), etcd.DialOptions{Endpoints: []string{external.clients}, Log: quiet})
+	dialled, err := etcd.Dial(t.Context(), etcd.DialOptions{Endpoints: []string{external.URL()}, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,17 +49,12 @@ func TestNoWriteIsDoneTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	rules := client.Resource(schema.GroupVersionResource{Group: "config.istio.io", Version: "v1alpha2", Resource: "routerules"}).Namespace("default")
-	for err = fmt.Errorf("not yet"); err != nil && t.Context().Err() == nil; {
-		_, err = objects.Revision(t.Context()) // etcd may still be starting.
-	}
 	if _, err := rules.Create(t.Context(), generated("before"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 
 	sent.Store(0)
-	if err := external.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	external.Pause()
 	var all errgroup.Group
 	for i := range creates {
 		all.Go(func() error {
@@ -77,9 +71,7 @@ func TestNoWriteIsDoneTwice(t *testing.T) {
 	if n := sent.Load(); n != creates {
 		t.Errorf("%d creates were sent %d times", creates, n)
 	}
-	if err := external.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	external.Resume()
 
 	// A write that is answered comes after those that were not.
 	for err = fmt.Errorf("not yet"); err != nil; {

@@ -171,10 +171,10 @@ func (w *World) Close() error {
 		w.client.CloseIdleConnections()
 	}
 	if w.Sidecar != nil {
-		errs = append(errs, w.Sidecar.stop())
+		errs = append(errs, w.Sidecar.Stop())
 	}
 	if w.Pilot != nil {
-		errs = append(errs, w.Pilot.stop())
+		errs = append(errs, w.Pilot.Stop())
 	}
 	if w.Shop != nil {
 		w.Shop.Close()

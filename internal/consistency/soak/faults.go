@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/pilot-api/pilot-api/internal/consistency/cluster"
+	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 // fault is one thing that goes wrong, and how it is mended.
@@ -30,7 +30,7 @@ func (w *world) faults(random *rand.Rand) []fault {
 		i := random.IntN(len(w.etcd.Members))
 		member, other := w.etcd.Members[i].Process, w.etcd.Members[(i+1)%len(w.etcd.Members)].Process
 		all = append(all, kill(member), w.killMembers(), pauseOf(member, 4*time.Second), pauseBoth(member, other), w.breakLinks(), w.compact(random))
-		for _, mode := range []cluster.Mode{cluster.Refusing, cluster.Silent} {
+		for _, mode := range []testbed.Mode{testbed.Refusing, testbed.Silent} {
 			all = append(all, w.cutMember(i, mode), w.cutServer(server, mode), w.cutLink(server, i, mode))
 		}
 	}
@@ -38,12 +38,12 @@ func (w *world) faults(random *rand.Rand) []fault {
 	return all
 }
 
-func kill(p *cluster.Process) fault {
+func kill(p *testbed.Process) fault {
 	return fault{"kill " + p.Name, func() func() error { p.Kill(); return p.Start }, 2 * time.Second}
 }
 
 // killTwice kills a program again while it starts.
-func killTwice(p *cluster.Process) fault {
+func killTwice(p *testbed.Process) fault {
 	return fault{"kill twice " + p.Name, func() func() error {
 		p.Kill()
 		err := p.Start()
@@ -75,7 +75,7 @@ func (w *world) killMembers() fault {
 
 // restart asks a server to end. One that does not is killed, and the world
 // remembers it.
-func (w *world) restart(p *cluster.Process) fault {
+func (w *world) restart(p *testbed.Process) fault {
 	return fault{"restart " + p.Name, func() func() error {
 		if err := p.Stop(); err != nil {
 			w.complaints = append(w.complaints, err)
@@ -84,14 +84,14 @@ func (w *world) restart(p *cluster.Process) fault {
 	}, time.Second}
 }
 
-func pauseOf(p *cluster.Process, most time.Duration) fault {
+func pauseOf(p *testbed.Process, most time.Duration) fault {
 	return fault{"pause " + p.Name, func() func() error {
 		p.Pause()
 		return func() error { p.Resume(); return nil }
 	}, most}
 }
 
-func pauseBoth(a, b *cluster.Process) fault {
+func pauseBoth(a, b *testbed.Process) fault {
 	return fault{"pause " + a.Name + " and " + b.Name, func() func() error {
 		a.Pause()
 		b.Pause()
@@ -99,32 +99,32 @@ func pauseBoth(a, b *cluster.Process) fault {
 	}, 3 * time.Second}
 }
 
-func (w *world) cutMember(i int, m cluster.Mode) fault {
+func (w *world) cutMember(i int, m testbed.Mode) fault {
 	return fault{fmt.Sprintf("cut off %s, %s", w.etcd.Members[i].Name, m), func() func() error {
 		w.etcd.Cut(i, m)
-		return func() error { w.etcd.Cut(i, cluster.Open); return nil }
+		return func() error { w.etcd.Cut(i, testbed.Open); return nil }
 	}, 4 * time.Second}
 }
 
-func (w *world) cutServer(server int, m cluster.Mode) fault {
+func (w *world) cutServer(server int, m testbed.Mode) fault {
 	return fault{fmt.Sprintf("cut off %s, %s", w.servers[server].Name, m), func() func() error {
 		return setAll(w.links[server], m)
 	}, 3 * time.Second}
 }
 
-func (w *world) cutLink(server, member int, m cluster.Mode) fault {
+func (w *world) cutLink(server, member int, m testbed.Mode) fault {
 	return fault{fmt.Sprintf("cut %s from %s, %s", w.servers[server].Name, w.etcd.Members[member].Name, m), func() func() error {
 		return setAll(w.links[server][member:member+1], m)
 	}, 4 * time.Second}
 }
 
-func setAll(links []*cluster.Link, m cluster.Mode) (mend func() error) {
+func setAll(links []*testbed.Link, m testbed.Mode) (mend func() error) {
 	for _, l := range links {
 		l.Set(m)
 	}
 	return func() error {
 		for _, l := range links {
-			l.Set(cluster.Open)
+			l.Set(testbed.Open)
 		}
 		return nil
 	}

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pilot-api/pilot-api/internal/consistency/cluster"
+	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 func main() {
-	cluster.RunMember()
+	testbed.RunMember()
 	var s settings
 	flag.StringVar(&s.Program, "program", "bin/pilot-api", "the server")
 	flag.StringVar(&s.Dir, "dir", "", "folder for data, logs and the history (default one in the folder for temporary files)")

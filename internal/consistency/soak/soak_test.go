@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pilot-api/pilot-api/internal/consistency/cluster"
+	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
 // program is the server of the working tree.
 var program string
 
 func TestMain(m *testing.M) {
-	cluster.RunMember()
+	testbed.RunMember()
 	os.Exit(runTests(m))
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/internal/consistency"
-	"github.com/pilot-api/pilot-api/internal/consistency/cluster"
+	"github.com/pilot-api/pilot-api/internal/testbed"
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
@@ -17,9 +17,9 @@ const startLimit = time.Minute
 
 // world is the programs that a history is made with.
 type world struct {
-	servers []*cluster.Server
-	etcd    *cluster.Etcd     // nil when it is embedded.
-	links   [][]*cluster.Link // From each server to each member.
+	servers []*testbed.Server
+	etcd    *testbed.Etcd     // nil when it is embedded.
+	links   [][]*testbed.Link // From each server to each member.
 	data    string            // Of the embedded etcd.
 
 	collected *collector // Of an external etcd.
@@ -31,17 +31,17 @@ type world struct {
 // openEmbedded starts one server with its own etcd.
 func openEmbedded(ctx context.Context, dir, program string) (*world, error) {
 	w := &world{data: filepath.Join(dir, "data")}
-	s, err := cluster.NewServer(dir, "pilot-api", program, "--data-dir", w.data)
+	s, err := testbed.NewServer(dir, "pilot-api", program, "--log-level", "warn", "--data-dir", w.data)
 	if err != nil {
 		return nil, err
 	}
-	w.servers = []*cluster.Server{s}
+	w.servers = []*testbed.Server{s}
 	return w, w.start(ctx)
 }
 
 // openExternal starts two servers over three members, with a link for each way.
 func openExternal(ctx context.Context, dir, program string) (*world, error) {
-	members, err := cluster.StartEtcd(ctx, dir, 3)
+	members, err := testbed.StartEtcd(ctx, dir, 3)
 	w := &world{etcd: members}
 	if err != nil {
 		return w, err
@@ -52,17 +52,17 @@ func openExternal(ctx context.Context, dir, program string) (*world, error) {
 	}
 	w.collected = collect(direct)
 	for i := range 2 {
-		var links []*cluster.Link
+		var links []*testbed.Link
 		endpoints := ""
 		for _, m := range members.Members {
-			l, err := cluster.NewLink(m.Client, nil)
+			l, err := testbed.NewLink(m.Client, nil)
 			if err != nil {
 				return w, err
 			}
 			links = append(links, l)
 			endpoints += ",http://" + l.Addr()
 		}
-		s, err := cluster.NewServer(dir, fmt.Sprintf("pilot-api-%d", i), program, "--etcd-endpoints", endpoints[1:])
+		s, err := testbed.NewServer(dir, fmt.Sprintf("pilot-api-%d", i), program, "--log-level", "warn", "--etcd-endpoints", endpoints[1:])
 		if err != nil {
 			return w, err
 		}

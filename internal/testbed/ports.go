@@ -1,21 +1,22 @@
-package e2e
+package testbed
 
 import (
 	"net"
+	"strconv"
 	"sync"
 )
 
-// given are the ports that freePort has returned. The kernel may name one again
-// as long as nobody listens on it, and worlds start side by side.
+// given are the ports that FreePort has returned. The kernel may name one again
+// as long as nobody listens on it, and programs start side by side.
 var given = struct {
 	sync.Mutex
 	ports map[int]bool
 }{ports: map[int]bool{}}
 
-// freePort returns a loopback port that nobody listens on, and never the same
+// FreePort returns a loopback port that nobody listens on, and never the same
 // twice. Another program may take it before its user does; who starts that user
 // then sees it end and says so.
-func freePort() (int, error) {
+func FreePort() (int, error) {
 	given.Lock()
 	defer given.Unlock()
 	for {
@@ -32,4 +33,10 @@ func freePort() (int, error) {
 			return port, nil
 		}
 	}
+}
+
+// FreeAddress is a loopback address with such a port.
+func FreeAddress() (string, error) {
+	port, err := FreePort()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
 }

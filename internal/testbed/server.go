@@ -1,4 +1,4 @@
-package cluster
+package testbed
 
 import (
 	"context"
@@ -14,21 +14,19 @@ type Server struct {
 }
 
 // NewServer describes a pilot-api on an address of its own; nothing runs yet.
+// Where its data is, args must say.
 func NewServer(dir, name, program string, args ...string) (*Server, error) {
-	addr, err := freeAddress()
+	addr, err := FreeAddress()
 	if err != nil {
 		return nil, err
 	}
-	p, err := newProcess(dir, name, program, append([]string{"--listen", addr, "--log-level", "warn"}, args...)...)
-	return &Server{Process: p, URL: "http://" + addr}, err
+	p := NewProcess(dir, name, program, append([]string{"--listen", addr}, args...)...)
+	return &Server{Process: p, URL: "http://" + addr}, nil
 }
 
 // Ready waits until the server says that it is.
 func (s *Server) Ready(ctx context.Context) error {
-	return until(ctx, s.Name+" to be ready", func(ctx context.Context) error {
-		if !s.Running() {
-			return fmt.Errorf("%s has ended", s.Name)
-		}
+	return s.Until(ctx, s.Name+" to be ready", func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/readyz", nil)
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package cluster
+package testbed
 
 import (
 	"bytes"
@@ -85,11 +85,14 @@ type Etcd struct {
 // Member is one of them.
 type Member struct {
 	*Process
-	Client string // Its address for clients.
+	Client string // Its address for clients, host:port.
 
 	id    string // As it tells its peers who it is.
 	peers *Link  // How others reach it.
 }
+
+// URL is where clients find it.
+func (m *Member) URL() string { return "http://" + m.Client }
 
 // StartEtcd starts a cluster of n and waits until it works.
 func StartEtcd(ctx context.Context, dir string, n int) (*Etcd, error) {
@@ -102,10 +105,10 @@ func StartEtcd(ctx context.Context, dir string, n int) (*Etcd, error) {
 	var cluster []string
 	for i := range n {
 		m := &Member{}
-		if m.Client, err = freeAddress(); err != nil {
+		if m.Client, err = FreeAddress(); err != nil {
 			return nil, err
 		}
-		if listen[i], err = freeAddress(); err != nil {
+		if listen[i], err = FreeAddress(); err != nil {
 			return nil, err
 		}
 		if m.peers, err = NewLink(listen[i], sender); err != nil {
@@ -116,12 +119,9 @@ func StartEtcd(ctx context.Context, dir string, n int) (*Etcd, error) {
 	}
 	for i, m := range e.Members {
 		name := fmt.Sprintf("m%d", i)
-		m.Process, err = newProcess(dir, "etcd-"+name, self, memberCommand, name, filepath.Join(dir, "data-"+name),
-			"http://"+m.Client, "http://"+listen[i], "http://"+m.peers.Addr(), strings.Join(cluster, ","))
-		if err == nil {
-			err = m.Start()
-		}
-		if err != nil {
+		m.Process = NewProcess(dir, "etcd-"+name, self, memberCommand, name, filepath.Join(dir, "data-"+name),
+			m.URL(), "http://"+listen[i], "http://"+m.peers.Addr(), strings.Join(cluster, ","))
+		if err := m.Start(); err != nil {
 			return e, err
 		}
 	}
@@ -150,7 +150,7 @@ func (e *Etcd) identify(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	return until(ctx, "etcd", func(ctx context.Context) error {
+	return Until(ctx, "etcd", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 		answer, err := client.MemberList(ctx)

@@ -1,15 +1,18 @@
-// Package cluster runs the real programs for the consistency checker, and does
-// to them what a bad day does: kills, pauses, and networks that fail.
-package cluster
+// Package testbed runs real programs for tests and does to them what a bad day
+// does: kills, pauses, and networks that fail. A Process is any program; a
+// Server is a pilot-api, Etcd an etcd of any number of members that are reached
+// over Links.
+package testbed
 
 import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -17,31 +20,33 @@ import (
 // stopLimit is how long a program may take to end in order.
 const stopLimit = 20 * time.Second
 
-// Process is a program that may be started again as it was. It is not safe for
-// concurrent use.
+// Process is a program that may be started again as it was. Nothing else may be
+// called while Start is; apart from that, all may be called at once.
 type Process struct {
 	Name string
 
 	path string
 	args []string
-	log  *os.File
+	log  string // Path of the file.
 	cmd  *exec.Cmd
-	done chan struct{}
+	done chan struct{} // Closed when the program has ended and was waited for.
 }
 
-// newProcess describes a program; all its runs write to one log in dir.
-func newProcess(dir, name, path string, args ...string) (*Process, error) {
-	log, err := os.OpenFile(dir+"/"+name+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return &Process{Name: name, path: path, args: args, log: log}, nil
+// NewProcess describes a program; nothing runs yet. All its runs write to the
+// file NAME.log in dir.
+func NewProcess(dir, name, path string, args ...string) *Process {
+	return &Process{Name: name, path: path, args: args, log: filepath.Join(dir, name+".log")}
 }
 
 // Start runs the program.
 func (p *Process) Start() error {
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
 	cmd := exec.Command(p.path, p.args...)
-	cmd.Stdout, cmd.Stderr = p.log, p.log
+	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", p.Name, err)
 	}
@@ -54,20 +59,11 @@ func (p *Process) Start() error {
 	return nil
 }
 
-// Running reports whether the program was started and has not ended.
-func (p *Process) Running() bool {
-	if p.cmd == nil {
-		return false
-	}
-	select {
-	case <-p.done:
-		return false
-	default:
-		return true
-	}
-}
+// Ended is closed when the program is over, and nil before its first start.
+func (p *Process) Ended() <-chan struct{} { return p.done }
 
-// Kill ends the program at once, as the kernel does when memory is short.
+// Kill ends the program at once, as a power cut does, and waits until it is
+// gone.
 func (p *Process) Kill() {
 	if p.cmd != nil {
 		_ = p.cmd.Process.Kill()
@@ -76,9 +72,9 @@ func (p *Process) Kill() {
 }
 
 // Stop asks the program to end and waits. One that does not is killed, and
-// that is an error.
+// that is an error; one that never was, even nil, is none.
 func (p *Process) Stop() error {
-	if p.cmd == nil {
+	if p == nil || p.cmd == nil {
 		return nil
 	}
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
@@ -110,7 +106,7 @@ func (p *Process) Stacks() {
 }
 
 // Memory is what the program holds now and the most that it ever held, in
-// bytes.
+// bytes; 0 where the system does not tell.
 func (p *Process) Memory() (now, most int64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -129,18 +125,20 @@ func kilobytes(status []byte, name string) int64 {
 	return n << 10
 }
 
-// freeAddress is a loopback address that nobody listens on.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// Tail is the last lines of the log.
+func (p *Process) Tail() string {
+	text, err := os.ReadFile(p.log)
 	if err != nil {
-		return "", err
+		return err.Error()
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
 
-// until tries every now and then, until it succeeds or ctx ends.
-func until(ctx context.Context, what string, try func(context.Context) error) error {
+// Until tries every now and then, until try succeeds. It fails when ctx ends,
+// which should bound it, or the program does; the error says what was still
+// missing. Programs are watched this way because they offer nothing to wait on.
+func (p *Process) Until(ctx context.Context, what string, try func(context.Context) error) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -150,8 +148,15 @@ func until(ctx context.Context, what string, try func(context.Context) error) er
 		}
 		select {
 		case <-tick.C:
+		case <-p.Ended():
+			return fmt.Errorf("waiting for %s: %s has ended (%v); its last words:\n%s", what, p.Name, p.cmd.ProcessState, p.Tail())
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), err)
 		}
 	}
+}
+
+// Until is the same of no program in particular.
+func Until(ctx context.Context, what string, try func(context.Context) error) error {
+	return new(Process).Until(ctx, what, try)
 }
