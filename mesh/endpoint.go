@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"strings"
 
@@ -15,7 +16,9 @@ import (
 type endpoint struct {
 	spec   *networking.WorkloadEntry
 	labels Labels
+	weight int // 0 when unset
 	origin schema.Key
+	at     string // where in origin it stands
 }
 
 // endpoints of an entry: those written inline, then the workloads that its
@@ -23,13 +26,15 @@ type endpoint struct {
 func (r *registry) endpoints(o *schema.Object, entry *networking.ServiceEntry, res Resolution) []endpoint {
 	var out []endpoint
 	for i, spec := range entry.GetEndpoints() {
+		at := fmt.Sprintf("spec.endpoints[%d]", i)
 		if reason := unusable(spec.GetAddress(), res); reason != "" {
-			r.report(leftOut(o.Key(), fmt.Sprintf("spec.endpoints[%d].address", i), spec, reason))
+			r.report(leftOut(o.Key(), at+".address", spec, reason))
 			continue
 		}
-		out = append(out, endpoint{spec: spec, labels: spec.GetLabels(), origin: o.Key()})
+		out = append(out, endpoint{spec: spec, labels: spec.GetLabels(), weight: int(spec.GetWeight()), origin: o.Key(), at: at})
 	}
 	if entry.GetWorkloadSelector() == nil {
+		r.weigh(o, out)
 		return out
 	}
 	picked := r.workloads.pick(o.Meta.Namespace, entry.GetWorkloadSelector().GetLabels())
@@ -43,6 +48,7 @@ func (r *registry) endpoints(o *schema.Object, entry *networking.ServiceEntry, r
 		}
 		out = append(out, w.endpoint)
 	}
+	r.weigh(o, out)
 	return out
 }
 
@@ -78,40 +84,79 @@ func selectsNothing(o *schema.Object, entry *networking.ServiceEntry) diag.Probl
 	}
 }
 
-// instances of a service: each endpoint at each port.
-func instances(svc *Service, entry *networking.ServiceEntry, endpoints []endpoint) []*Instance {
-	targets := map[string]int{}
-	for _, p := range entry.GetPorts() {
-		targets[p.GetName()] = int(p.GetTargetPort())
-	}
-	var out []*Instance
+// place is an endpoint at one port of the service.
+type place struct {
+	endpoint
+	port   *Port
+	number int // that the endpoint listens on
+}
+
+// places are all endpoints at all ports, but for an endpoint at a port that it
+// says no possible number for.
+func (r *registry) places(ports []*Port, endpoints []endpoint) []place {
+	var out []place
 	for _, e := range endpoints {
-		for _, port := range svc.Ports {
-			out = append(out, &Instance{
-				Service:      svc,
-				Port:         port,
-				Address:      canonicalIP(e.spec.GetAddress()),
-				EndpointPort: endpointPort(e.spec, port, targets[port.Name]),
-				Labels:       e.labels,
-				Zone:         e.spec.GetLocality(),
-				Weight:       int(e.spec.GetWeight()),
-				Origin:       e.origin,
-			})
+		for _, port := range ports {
+			number := e.number(port)
+			if !validPort(number) {
+				r.report(diag.Problem{
+					Severity: diag.Warning, Reason: diag.FieldInvalid, Object: e.origin.Ref(),
+					Field: e.at + ".ports." + port.Name, Value: fmt.Sprint(number),
+					Message: "the endpoint is left out at this port: use 1 to 65535",
+				})
+				continue
+			}
+			out = append(out, place{e, port, int(number)})
 		}
 	}
 	return out
 }
 
-// endpointPort is the endpoint's own word, else the service's target port,
-// else the number of the service port.
-func endpointPort(spec *networking.WorkloadEntry, port *Port, target int) int {
-	if own, ok := spec.GetPorts()[port.Name]; ok {
-		return int(own)
+// number is the endpoint's own word, else the service's.
+func (e endpoint) number(port *Port) uint32 {
+	if own, ok := e.spec.GetPorts()[port.Name]; ok {
+		return own
 	}
-	if target != 0 {
-		return target
+	return uint32(port.TargetPort)
+}
+
+// weigh makes weights smaller that together are more than an Envoy counts to;
+// what each has of the whole stays. An endpoint without one weighs 1.
+func (r *registry) weigh(o *schema.Object, endpoints []endpoint) {
+	var sum uint64
+	for _, e := range endpoints {
+		sum += uint64(max(e.weight, 1))
 	}
-	return port.Number
+	if sum <= math.MaxUint32 {
+		return
+	}
+	most := math.MaxUint32 - uint64(len(endpoints)) // As none may become 0.
+	for i, e := range endpoints {
+		endpoints[i].weight = max(1, int(uint64(e.weight)*most/sum))
+	}
+	r.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.NotHonoured, Object: o.Key().Ref(), Field: "spec",
+		Value:   fmt.Sprint(sum),
+		Message: fmt.Sprintf("the weights of the endpoints are made smaller, in proportion: they may sum to %d", math.MaxUint32),
+	})
+}
+
+// instances of a service are its places.
+func instances(svc *Service, places []place) []*Instance {
+	var out []*Instance
+	for _, p := range places {
+		out = append(out, &Instance{
+			Service:      svc,
+			Port:         p.port,
+			Address:      canonicalIP(p.spec.GetAddress()),
+			EndpointPort: p.number,
+			Labels:       p.labels,
+			Zone:         p.spec.GetLocality(),
+			Weight:       p.weight,
+			Origin:       p.origin,
+		})
+	}
+	return out
 }
 
 // reportUnheeded tells what an endpoint says that no proxy will follow; at is

@@ -74,6 +74,8 @@ type Port struct {
 	Name     string
 	Number   int
 	Protocol Protocol
+	// TargetPort is where instances listen that do not say themselves.
+	TargetPort int
 }
 
 // Resolution tells how a proxy finds the instances of a service.

@@ -1,8 +1,10 @@
 package mesh_test
 
 import (
+	"math"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/mesh"
@@ -39,6 +41,22 @@ spec:
 			"the endpoint is left out: resolution NONE takes no endpoints"},
 		{"same host twice", `{"hosts":["x","x"],"resolution":"DNS"}`,
 			"spec.hosts[1]: the host is declared by ServiceEntry default/bad"},
+		{"two ports of a name", `{"hosts":["x"],"resolution":"DNS","ports":[{"number":80,"name":"p","targetPort":1},{"number":90,"name":"p","targetPort":2}]}`,
+			`spec.ports[1].name: the port is left out: a port before it has the name, found "p"`},
+		{"two ports of a number", `{"hosts":["x"],"resolution":"DNS","ports":[{"number":80,"name":"p"},{"number":80,"name":"q"}]}`,
+			"spec.ports[1].number: the port is left out: a port before it has the number, found 80"},
+		{"port 0", `{"hosts":["x"],"resolution":"DNS","ports":[{"name":"p"}]}`,
+			"spec.ports[0].number: the port is left out: use 1 to 65535, found 0"},
+		{"port out of range", `{"hosts":["x"],"resolution":"DNS","ports":[{"number":65536,"name":"p"}]}`,
+			"spec.ports[0].number: the port is left out: use 1 to 65535, found 65536"},
+		{"target out of range", `{"hosts":["x"],"resolution":"DNS","ports":[{"number":80,"name":"p","targetPort":65536}]}`,
+			"spec.ports[0].targetPort: the port is left out: use 1 to 65535, found 65536"},
+		{"port of an endpoint", `{"hosts":["x"],"resolution":"STATIC","ports":[{"number":80,"name":"p"}],"endpoints":[{"address":"10.0.0.2","ports":{"p":65536}}]}`,
+			"spec.endpoints[0].ports.p: the endpoint is left out at this port: use 1 to 65535, found 65536"},
+		{"port 0 of an endpoint", `{"hosts":["x"],"resolution":"STATIC","ports":[{"number":80,"name":"p"}],"endpoints":[{"address":"10.0.0.2","ports":{"p":0}}]}`,
+			"spec.endpoints[0].ports.p: the endpoint is left out at this port: use 1 to 65535, found 0"},
+		{"sum of weights", `{"hosts":["x"],"resolution":"STATIC","endpoints":[{"address":"10.0.0.2","weight":4294967295},{"address":"10.0.0.3"}]}`,
+			"spec: the weights of the endpoints are made smaller, in proportion: they may sum to 4294967295, found 4294967296"},
 		{"names of certificates", `{"hosts":["x"],"resolution":"DNS","subjectAltNames":["y"]}`,
 			"spec.subjectAltNames: certificates of endpoints are not checked"},
 	} {
@@ -49,6 +67,32 @@ spec:
 				t.Errorf("the good service is %+v", svc)
 			}
 		})
+	}
+}
+
+// TestTheRestOfABadEntry: what is left of an entry with bad parts is as if they
+// were not there.
+func TestTheRestOfABadEntry(t *testing.T) {
+	s := mesh.NewSnapshot(1, mesh.DefaultSettings(), []*schema.Object{unchecked(t, "ServiceEntry", `{"hosts":["x"],"resolution":"STATIC",
+		"ports":[{"number":80,"name":"p","targetPort":8080},{"number":90,"name":"p","targetPort":9090},{"number":70,"name":"q"}],
+		"endpoints":[{"address":"10.0.0.1"},{"address":"10.0.0.2","ports":{"q":70000}}]}`)})
+	if d := cmp.Diff([]string{"10.0.0.1:8080", "10.0.0.1:70", "10.0.0.2:8080"}, places(s.Service("x").Instances)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestWeightsThatAnEnvoyCounts keeps the shares that an author gave.
+func TestWeightsThatAnEnvoyCounts(t *testing.T) {
+	s := mesh.NewSnapshot(1, mesh.DefaultSettings(), []*schema.Object{unchecked(t, "ServiceEntry", `{"hosts":["x"],"resolution":"STATIC",
+		"ports":[{"number":80,"name":"p"}],
+		"endpoints":[{"address":"10.0.0.1","weight":4000000000},{"address":"10.0.0.2","weight":2000000000},{"address":"10.0.0.3"}]}`)})
+	sum, weights := 0, []int{}
+	for _, i := range s.Service("x").Instances {
+		sum += i.Weight
+		weights = append(weights, i.Weight)
+	}
+	if sum > math.MaxUint32 || weights[2] != 1 || weights[0]-2*weights[1] > 1 || weights[0] < 2_800_000_000 {
+		t.Errorf("the weights are %v", weights)
 	}
 }
 

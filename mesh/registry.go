@@ -99,7 +99,7 @@ func NamespaceOf(name, domain string) string {
 func (r *registry) add(o *schema.Object, entry *networking.ServiceEntry) {
 	resolution := resolutions[entry.GetResolution()]
 	ports := r.ports(o, entry)
-	endpoints := r.endpoints(o, entry, resolution)
+	places := r.places(ports, r.endpoints(o, entry, resolution))
 	for i, host := range entry.GetHosts() {
 		if r.owners[host] != o.Key() || r.declared[host] {
 			r.report(r.conflictingHost(o, i, host))
@@ -116,7 +116,7 @@ func (r *registry) add(o *schema.Object, entry *networking.ServiceEntry) {
 			Resolution: resolution,
 			Origin:     o.Key(),
 		}
-		svc.Instances = instances(svc, entry, endpoints)
+		svc.Instances = instances(svc, places)
 		r.services = append(r.services, svc)
 	}
 	r.reportIgnored(o, entry)
@@ -137,23 +137,6 @@ func unknownResolution(o *schema.Object, r networking.ServiceEntry_Resolution) d
 		Value:   fmt.Sprintf("%q", r),
 		Message: "the hosts are left out of the registry: use NONE, STATIC, DNS or DNS_ROUND_ROBIN",
 	}
-}
-
-func (r *registry) ports(o *schema.Object, entry *networking.ServiceEntry) []*Port {
-	var ports []*Port
-	for i, p := range entry.GetPorts() {
-		protocol, ok := ParseProtocol(p.GetProtocol())
-		if !ok {
-			r.report(diag.Problem{
-				Severity: diag.Warning, Reason: diag.FieldNotSupported, Object: o.Key().Ref(),
-				Field: fmt.Sprintf("spec.ports[%d].protocol", i), Value: fmt.Sprintf("%q", p.GetProtocol()),
-				Message: "the port is left out: use HTTP, HTTP2, GRPC, HTTPS, TCP, TLS, Mongo, Redis or UDP",
-			})
-			continue
-		}
-		ports = append(ports, &Port{Name: p.GetName(), Number: int(p.GetNumber()), Protocol: protocol})
-	}
-	return ports
 }
 
 // address is the first one: a proxy has one listener per service port.

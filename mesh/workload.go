@@ -36,7 +36,7 @@ func indexWorkloads(objs []*schema.Object, report func(diag.Problem)) workloads 
 			continue
 		}
 		reportUnheeded(entry, o.Key().Ref(), "spec", report)
-		ws.add(&workload{endpoint: endpoint{spec: entry, labels: workloadLabels(o, entry), origin: o.Key()}})
+		ws.add(&workload{endpoint: endpoint{spec: entry, labels: workloadLabels(o, entry), weight: int(entry.GetWeight()), origin: o.Key(), at: "spec"}})
 	}
 	return ws
 }
