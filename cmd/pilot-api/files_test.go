@@ -30,11 +30,11 @@ func TestFewFiles(t *testing.T) {
 	}
 	for i := range writes {
 		if !p.post(fmt.Sprintf("rule-%d", i), 1000) {
-			t.Fatalf("write %d failed; log:\n%s", i, p.log)
+			t.Fatalf("write %d failed; log:\n%s", i, p.Tail())
 		}
 	}
 	for _, path := range []string{"/readyz", rulesPath, rulesPath + fmt.Sprintf("/rule-%d", writes-1), "/v1/clusters/x/sidecar~10.0.0.1~x~default.svc.cluster.local"} {
-		resp, err := http.Get("http://" + p.addr + path)
+		resp, err := http.Get(p.URL + path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/pilot-api/pilot-api/internal/testbed"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -56,19 +57,30 @@ func becomes(t *testing.T, addr string, code int, check string) string {
 	return ""
 }
 
+// linkTo lies between a program and its etcd.
+func linkTo(t *testing.T, member *etcdtest.Server) *testbed.Link {
+	t.Helper()
+	link, err := testbed.NewLink(member.Endpoint(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(link.Close)
+	return link
+}
+
 // TestReadyWithoutEtcd: the program is not ready while its etcd is away, but
 // alive, and ready again by itself.
 func TestReadyWithoutEtcd(t *testing.T) {
 	member := etcdtest.Start(t)
-	front := newFront(t, member)
+	front := linkTo(t, member)
 	addr := freeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {
-		done <- Main(ctx, []string{"--listen", addr, "--etcd-endpoints", "http://" + front.addr, "--log-level", "error"}, io.Discard, io.Discard)
+		done <- Main(ctx, []string{"--listen", addr, "--etcd-endpoints", "http://" + front.Addr(), "--log-level", "error"}, io.Discard, io.Discard)
 	}()
 	waitReady(t, addr)
-	front.pause()
+	front.Set(testbed.Silent)
 	if line := becomes(t, addr, http.StatusServiceUnavailable, "store"); line != "[-]store failed: the store does not answer" {
 		t.Errorf("%q", line)
 	}
@@ -76,7 +88,7 @@ func TestReadyWithoutEtcd(t *testing.T) {
 	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("/livez without etcd: %v, %v", resp, err)
 	}
-	front.resume()
+	front.Set(testbed.Open)
 	if line := becomes(t, addr, http.StatusOK, "store"); line != "[+]store ok" {
 		t.Errorf("%q", line)
 	}
@@ -102,7 +114,7 @@ func TestReadyWhenFull(t *testing.T) {
 		t.Errorf("%q", line)
 	}
 	for _, name := range kept {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://"+p.addr+rulesPath+"/"+name, nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, p.URL+rulesPath+"/"+name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,11 +138,11 @@ func TestReadyWithAlarm(t *testing.T) {
 	member := etcdtest.Start(t)
 	client := member.Client()
 	addr := freeAddress(t)
-	front := newFront(t, member)
+	front := linkTo(t, member)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {
-		done <- Main(ctx, []string{"--listen", addr, "--etcd-endpoints", "http://" + front.addr, "--log-level", "error"}, io.Discard, io.Discard)
+		done <- Main(ctx, []string{"--listen", addr, "--etcd-endpoints", "http://" + front.Addr(), "--log-level", "error"}, io.Discard, io.Discard)
 	}()
 	waitReady(t, addr)
 	maintenance := etcdserverpb.NewMaintenanceClient(client.ActiveConnection())

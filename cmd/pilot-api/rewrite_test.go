@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"flag"
-	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
 var rewrites = flag.Int("rewrites", 150, "how often TestRewrite replaces a large object; 20000 is the long run")
@@ -29,7 +27,7 @@ func TestRewrite(t *testing.T) {
 	began := time.Now()
 	largest := int64(0)
 	for i := range *rewrites {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+p.addr+rulesPath+"/large", strings.NewReader(bodies[i%2]))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, p.URL+rulesPath+"/large", strings.NewReader(bodies[i%2]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,35 +41,18 @@ func TestRewrite(t *testing.T) {
 			largest = max(largest, folderSize(t, dir))
 		}
 		if i%1000 == 999 {
+			_, peak := p.Memory()
 			t.Logf("%d updates in %s, memory %d MiB at most, folder %d MiB at most",
-				i+1, time.Since(began).Round(time.Second), p.peakMemory(t)>>20, largest>>20)
+				i+1, time.Since(began).Round(time.Second), peak>>20, largest>>20)
 		}
 	}
-	if peak := p.peakMemory(t); peak > memory || largest > disk {
+	_, peak := p.Memory()
+	if peak == 0 {
+		outside.Missing(t, "the memory of a process: /proc")
+	}
+	if peak > memory || largest > disk {
 		t.Errorf("after %d updates: memory %d MiB, folder %d MiB at most", *rewrites, peak>>20, largest>>20)
 	}
-}
-
-// peakMemory is the most that was resident of a program, in bytes.
-func (p *program) peakMemory(t *testing.T) int64 {
-	t.Helper()
-	f, err := os.Open(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		t.Skipf("NOT TESTED, memory of a process is not known here: %v", err)
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), "VmHWM:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(rest, "kB")), 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kib << 10
-		}
-	}
-	t.Fatal("no VmHWM")
-	return 0
 }
 
 func folderSize(t *testing.T, dir string) (bytes int64) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"strings"
 	"sync"
 )
 
@@ -42,7 +43,8 @@ type conn struct {
 	client, upstream net.Conn
 }
 
-// NewLink listens on a free port and hands on to target.
+// NewLink listens on a free port and hands on to target, a host:port or a
+// unix:// and a path.
 func NewLink(target string, source func([]byte) string) (*Link, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -136,7 +138,7 @@ func (l *Link) serve(client net.Conn) {
 	if !l.passes(c) {
 		return
 	}
-	upstream, err := net.Dial("tcp", l.target)
+	upstream, err := l.dial()
 	if err != nil {
 		return
 	}
@@ -153,6 +155,13 @@ func (l *Link) serve(client net.Conn) {
 	go l.pipe(c, upstream, io.MultiReader(bytes.NewReader(first), client), ended)
 	go l.pipe(c, client, upstream, ended)
 	<-ended
+}
+
+func (l *Link) dial() (net.Conn, error) {
+	if path, ok := strings.CutPrefix(l.target, "unix://"); ok {
+		return net.Dial("unix", path)
+	}
+	return net.Dial("tcp", l.target)
 }
 
 func (l *Link) pipe(c *conn, to io.Writer, from io.Reader, ended chan<- struct{}) {

@@ -62,6 +62,10 @@ func (p *Process) Start() error {
 // Ended is closed when the program is over, and nil before its first start.
 func (p *Process) Ended() <-chan struct{} { return p.done }
 
+// ExitCode is what the program ended with, and -1 before that or when a signal
+// ended it.
+func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
+
 // Kill ends the program at once, as a power cut does, and waits until it is
 // gone.
 func (p *Process) Kill() {

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/internal/testbed"
+)
+
+// asProgram makes the test binary the program itself: what a process does when
+// it ends can only be seen from outside.
+const asProgram = "PILOT_TEST_RUN_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) == "" {
+		os.Setenv(asProgram, "1") // For those that are started.
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	code := Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// program is a running pilot-api of its own process.
+type program struct {
+	testbed.Server
+	addr string
+	log  string // Path of the file.
+}
+
+func startProgram(t *testing.T, data string, flags ...string) *program {
+	t.Helper()
+	return startProgramAs(t, os.Args[:1], data, flags...)
+}
+
+// startProgramAs takes the words before the flags.
+func startProgramAs(t *testing.T, command []string, data string, flags ...string) *program {
+	t.Helper()
+	addr, dir := freeAddress(t), t.TempDir()
+	args := slices.Concat(command[1:], []string{"--listen", addr, "--data-dir", data}, flags)
+	process := testbed.NewProcess(dir, "pilot-api", command[0], args...)
+	p := &program{testbed.Server{Process: process, URL: "http://" + addr}, addr, filepath.Join(dir, "pilot-api.log")}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := p.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// post creates a rule of some size and reports whether that was acknowledged.
+func (p *program) post(name string, size int) bool {
+	resp, err := http.Post(p.URL+rulesPath, "application/json", strings.NewReader(largeRule(name, size)))
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusCreated
+}
+
+const rulesPath = "/apis/config.istio.io/v1alpha2/namespaces/default/routerules"
+
+func largeRule(name string, size int) string {
+	return fmt.Sprintf(`{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{"name":%q,"namespace":"default"},`+
+		`"spec":{"destination":{"name":"reviews"},"appendHeaders":{"x-fill":%q},"route":[{"labels":{"version":"v1"}}]}}`,
+		name, strings.Repeat("x", size))
+}
