@@ -29,6 +29,10 @@ type Source interface {
 	// order; ok is false until the source has synced once. The slice is the
 	// caller's, the objects are shared.
 	Snapshot() (objs []*schema.Object, revision int64, ok bool)
+	// Since returns what has changed between a revision that the source gave
+	// and the present one, each object once; ok is false when that is not
+	// known, and everything must be read by Snapshot.
+	Since(revision int64) (changes []schema.Change, present int64, ok bool)
 	// Changed is closed at the next change after the call.
 	Changed() <-chan struct{}
 	// Err is why the objects cannot be read at present; nil while they can,

@@ -50,6 +50,7 @@ func (s trouble) Delete(context.Context, schema.Key, store.Preconditions) (*sche
 func (s trouble) Txn(context.Context, []store.Op) ([]*schema.Object, error) { return nil, s.fail() }
 
 func (s trouble) Snapshot() ([]*schema.Object, int64, bool) { return nil, 0, false }
+func (trouble) Since(int64) ([]schema.Change, int64, bool)  { return nil, 0, false }
 func (s trouble) Changed() <-chan struct{}                  { return nil }
 func (s trouble) Err() error                                { return s.fail() }
 

@@ -75,9 +75,10 @@ func TestContentTypeIsNeeded(t *testing.T) {
 // nothing is a source that has read no objects yet.
 type nothing struct{}
 
-func (nothing) Snapshot() ([]*schema.Object, int64, bool) { return nil, 0, false }
-func (nothing) Changed() <-chan struct{}                  { return nil }
-func (nothing) Err() error                                { return nil }
+func (nothing) Snapshot() ([]*schema.Object, int64, bool)  { return nil, 0, false }
+func (nothing) Since(int64) ([]schema.Change, int64, bool) { return nil, 0, false }
+func (nothing) Changed() <-chan struct{}                   { return nil }
+func (nothing) Err() error                                 { return nil }
 
 // TestPagesLearnNoConfiguration: whoever asks for configuration is kept as a
 // proxy, so that even an image of a page would do harm.

@@ -23,6 +23,7 @@ import (
 type fixed []*schema.Object
 
 func (f fixed) Snapshot() ([]*schema.Object, int64, bool) { return f, 1, len(f) > 0 }
+func (fixed) Since(int64) ([]schema.Change, int64, bool)  { return nil, 0, false }
 func (f fixed) Changed() <-chan struct{}                  { return nil }
 func (f fixed) Err() error                                { return nil }
 

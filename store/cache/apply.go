@@ -73,6 +73,9 @@ func (c *Cache) replace(list *store.List, complete int64) {
 		c.index.Put(obj)
 	}
 	c.unreadable = list.Unreadable
+	if c.HasSynced() {
+		c.relisted = max(c.relisted, c.changes.Revision())
+	}
 	c.changes.Reset(list.Revision)
 	c.syncAt = complete
 	if differs {

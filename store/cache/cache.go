@@ -4,7 +4,7 @@
 //
 //	source ──list, watch──▶ feed ──▶ index, change log ──▶ Get, List, Watch
 //	                                       │
-//	                                       └──▶ handlers, Snapshot
+//	                                       └──▶ handlers, Snapshot, Since
 //
 //	feed.go       follows the source through disconnects and compaction
 //	apply.go      brings in what the feed tells, if it follows from what is known
@@ -13,6 +13,7 @@
 //	watch.go      watches over the recent changes in memory
 //	readindex.go  how a read from memory is still linearizable
 //	handler.go    Add, Update and Delete calls
+//	since.go      what has changed between two revisions
 //	lag.go        how far the view is behind the source
 //
 // There is one watch of the source, however many watch the cache. A source that
@@ -62,11 +63,15 @@ type Cache struct {
 	index store.Index
 	// unreadable objects are counted by the source, but not in the index.
 	unreadable int
-	changed    chan struct{}
-	feed       store.Watcher // the running watch of the source, nil without one
-	handlers   []registration
-	running    func(registration) // starts a handler, nil before Run
-	trouble    error              // why the source is not followed now
+	// relisted is the newest revision that the view had before all was listed
+	// anew. What somebody knows of it does not lead to the present by changes,
+	// also if the source goes there once more after it was restored.
+	relisted int64
+	changed  chan struct{}
+	feed     store.Watcher // the running watch of the source, nil without one
+	handlers []registration
+	running  func(registration) // starts a handler, nil before Run
+	trouble  error              // why the source is not followed now
 
 	syncAt int64         // the revision at which the view is complete for the first time
 	synced chan struct{} // closed when it is

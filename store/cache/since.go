@@ -1,0 +1,55 @@
+package cache
+
+import (
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// Since returns what has changed between a revision that Snapshot or Since gave
+// and the present one: each object once, in the order of its first change. ok is
+// false when that is not known: before HasSynced, when the changes are no longer
+// kept, and when all was listed anew in between. Then Snapshot has it.
+func (c *Cache) Since(revision int64) (changes []schema.Change, present int64, ok bool) {
+	if !c.HasSynced() {
+		return nil, 0, false
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	present = c.changes.Revision()
+	if revision <= c.relisted || revision > present {
+		return nil, 0, false
+	}
+	batches, err := c.changes.Since(revision)
+	if err != nil {
+		return nil, 0, false
+	}
+	return netChanges(batches), present, true
+}
+
+// netChanges leaves out what came and went.
+func netChanges(batches []store.Batch) []schema.Change {
+	var all []schema.Change
+	at := map[schema.Key]int{}
+	for _, b := range batches {
+		for _, ev := range b.Events {
+			after := ev.Object
+			if ev.Type == store.Deleted {
+				after = nil
+			}
+			key := ev.Object.Key()
+			if i, known := at[key]; known {
+				all[i].After = after
+				continue
+			}
+			at[key] = len(all)
+			all = append(all, schema.Change{Before: ev.Previous, After: after})
+		}
+	}
+	net := all[:0]
+	for _, c := range all {
+		if c.Before != nil || c.After != nil {
+			net = append(net, c)
+		}
+	}
+	return net
+}
