@@ -19,6 +19,7 @@ import (
 type compiled []*schema.Object
 
 func (c compiled) Snapshot() ([]*schema.Object, int64, bool) { return c, 7, true }
+func (compiled) Since(int64) ([]schema.Change, int64, bool)  { return nil, 0, false }
 func (c compiled) Changed() <-chan struct{}                  { return nil }
 func (c compiled) Err() error                                { return nil }
 
