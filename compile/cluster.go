@@ -40,17 +40,17 @@ func reach(out *ir.Cluster, host string, svc *mesh.Service, port *mesh.Port, lab
 // hosts are the endpoints of a cluster that lists them itself, each once, or a
 // v1 Envoy would refuse all clusters. A host of a DNS service without
 // endpoints is an endpoint by its name, of whatever version.
-func hosts(host string, svc *mesh.Service, port *mesh.Port, labels mesh.Labels) []ir.HostPort {
+func hosts(host string, svc *mesh.Service, port *mesh.Port, labels mesh.Labels) []ir.Endpoint {
 	if isItsOwnEndpoint(svc) && !meansNoSubset(labels) {
-		return []ir.HostPort{{Host: host, Port: port.Number}}
+		return []ir.Endpoint{{Host: host, Port: port.TargetPort}}
 	}
-	var out []ir.HostPort
+	var out []ir.Endpoint
 	seen := map[ir.HostPort]bool{}
 	for _, i := range svc.Instances {
-		at := ir.HostPort{Host: i.Address, Port: i.EndpointPort}
-		if i.Port == port && labels.SubsetOf(i.Labels) && !seen[at] {
-			seen[at] = true
-			out = append(out, at)
+		e := ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight}
+		if i.Port == port && labels.SubsetOf(i.Labels) && !seen[e.Address()] {
+			seen[e.Address()] = true
+			out = append(out, e)
 		}
 	}
 	return out
@@ -102,7 +102,7 @@ func (c *compiler) needLocal(port int, http2 bool, origins []diag.Ref) string {
 		c.clusters[name] = &ir.Cluster{
 			Name:           name,
 			Type:           ir.StaticHosts,
-			Hosts:          []ir.HostPort{{Host: "127.0.0.1", Port: port}},
+			Hosts:          []ir.Endpoint{{Host: "127.0.0.1", Port: port}},
 			ConnectTimeout: c.snap.Settings.ConnectTimeout,
 			LoadBalancer:   ir.RoundRobin,
 			HTTP2:          http2,

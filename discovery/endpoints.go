@@ -47,7 +47,7 @@ func (e *endpointSets) of(key string) *endpointSet {
 	}
 	s := &endpointSet{key: key, log: e.log}
 	for _, i := range e.mesh.Endpoints(mesh.ParseServiceKey(key)) {
-		s.members = append(s.members, ir.Endpoint{IP: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
+		s.members = append(s.members, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
 	}
 	if len(s.members) == 0 {
 		return s

@@ -54,7 +54,7 @@ func (b *backend) cluster() *ir.Cluster {
 	address := b.server.Listener.Addr().(*net.TCPAddr)
 	return &ir.Cluster{
 		Name: b.name, Type: ir.StaticHosts, ConnectTimeout: time.Second,
-		Hosts: []ir.HostPort{{Host: address.IP.String(), Port: address.Port}},
+		Hosts: []ir.Endpoint{{Host: address.IP.String(), Port: address.Port}},
 	}
 }
 

@@ -83,11 +83,17 @@ func clusterCase() *ir.Config {
 	return config(nil, nil, bounded, defaults,
 		&ir.Cluster{
 			Name: "in.80", Type: ir.StaticHosts, ConnectTimeout: time.Second,
-			Hosts: []ir.HostPort{{Host: "127.0.0.1", Port: 80}, {Host: "::1", Port: 80}},
+			Hosts: []ir.Endpoint{{Host: "127.0.0.1", Port: 80}, {Host: "::1", Port: 80}},
 		},
 		&ir.Cluster{
 			Name: "out.dns|https", Type: ir.StrictDNS, EndpointKey: "dns|https", ConnectTimeout: 1500 * time.Microsecond,
-			Hosts: []ir.HostPort{{Host: "dns.example", Port: 443}}, TLS: &ir.ClientTLS{},
+			Hosts: []ir.Endpoint{{Host: "dns.example", Port: 443}}, TLS: &ir.ClientTLS{},
+		},
+		&ir.Cluster{
+			Name: "out.weighed|http", Type: ir.StrictDNS, ConnectTimeout: time.Second,
+			Hosts: []ir.Endpoint{
+				{Host: "a.example", Port: 80, Zone: "r/z", Weight: math.MaxUint32 - 1}, {Host: "b.example", Port: 81, Zone: "r/z/s", Weight: 1}, {Host: "192.0.2.1", Port: 82},
+			},
 		},
 		tlsCluster("out.mtls|https", ir.ClientTLS{
 			CertificateFile: "testdata/tls.crt", KeyFile: "testdata/tls.key", CAFile: "testdata/tls.crt",
@@ -104,7 +110,7 @@ func clusterCase() *ir.Config {
 func tlsCluster(name string, tls ir.ClientTLS) *ir.Cluster {
 	return &ir.Cluster{
 		Name: name, Type: ir.StaticHosts, ConnectTimeout: time.Second,
-		Hosts: []ir.HostPort{{Host: "127.0.0.1", Port: 443}}, TLS: &tls,
+		Hosts: []ir.Endpoint{{Host: "127.0.0.1", Port: 443}}, TLS: &tls,
 	}
 }
 
@@ -127,7 +133,7 @@ func listenerCase() *ir.Config {
 				TLS:  &ir.ServerTLS{CertificateFile: "testdata/tls.crt", KeyFile: "testdata/tls.key", ALPN: []string{"h2", "http/1.1"}},
 			},
 		},
-		&ir.Cluster{Name: "in.9080", Type: ir.StaticHosts, ConnectTimeout: time.Second, Hosts: []ir.HostPort{{Host: "127.0.0.1", Port: 9080}}})
+		&ir.Cluster{Name: "in.9080", Type: ir.StaticHosts, ConnectTimeout: time.Second, Hosts: []ir.Endpoint{{Host: "127.0.0.1", Port: 9080}}})
 }
 
 func tcpCase() *ir.Config {

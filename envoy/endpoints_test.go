@@ -23,10 +23,10 @@ func TestEndpoints(t *testing.T) {
 		{
 			"zones and weights",
 			[]ir.Endpoint{
-				{IP: "10.0.0.2", Port: 80, Zone: "z2", Weight: 200},
-				{IP: "10.0.0.1", Port: 80},
-				{IP: "10.0.0.3", Port: 81, Zone: "z1", Weight: 1},
-				{IP: "10.0.0.4", Port: 80, Zone: "z2"},
+				{Host: "10.0.0.2", Port: 80, Zone: "z2", Weight: 200},
+				{Host: "10.0.0.1", Port: 80},
+				{Host: "10.0.0.3", Port: 81, Zone: "z1", Weight: 1},
+				{Host: "10.0.0.4", Port: 80, Zone: "z2"},
 			},
 			`{"hosts": [
 				{"ip_address": "10.0.0.2", "port": 80, "tags": {"az": "z2", "load_balancing_weight": 100}},
@@ -45,7 +45,7 @@ func TestEndpoints(t *testing.T) {
 		{
 			"localities",
 			[]ir.Endpoint{
-				{IP: "10.0.0.2", Port: 80, Zone: "r/z/s"}, {IP: "10.0.0.1", Port: 80, Zone: "r/z"}, {IP: "10.0.0.3", Port: 80, Zone: "r/z/s"},
+				{Host: "10.0.0.2", Port: 80, Zone: "r/z/s"}, {Host: "10.0.0.1", Port: 80, Zone: "r/z"}, {Host: "10.0.0.3", Port: 80, Zone: "r/z/s"},
 			},
 			`{"hosts": [
 				{"ip_address": "10.0.0.2", "port": 80, "tags": {"az": "r/z/s"}},

@@ -360,7 +360,7 @@ type Cluster struct {
 	// EndpointKey is the service key (mesh.ServiceKey in text) to ask
 	// endpoints by; also given, for information, on other outbound types.
 	EndpointKey    string
-	Hosts          []HostPort
+	Hosts          []Endpoint // inline
 	ConnectTimeout time.Duration
 	LoadBalancer   LoadBalancer
 	HTTP2          bool
@@ -385,7 +385,7 @@ func (c *Cluster) Closed() *Cluster {
 	return &Cluster{Name: c.Name, Type: StaticHosts, EndpointKey: Nobody, ConnectTimeout: time.Second, Origins: c.Origins}
 }
 
-// HostPort is an endpoint given inline: an IP address, or a name to resolve.
+// HostPort is an IP address, or a name to resolve, and a port.
 type HostPort struct {
 	Host string
 	Port int
@@ -432,10 +432,13 @@ type OutlierDetection struct {
 	MinHealthPercent *int
 }
 
-// Endpoint is one member of a Registry cluster.
+// Endpoint is one member of a cluster.
 type Endpoint struct {
-	IP     string
+	Host   string // an IP address; of StrictDNS also a name to resolve
 	Port   int
 	Zone   string // "" when unknown
-	Weight int    // 0 when unset
+	Weight int    // 0 when unset, which is 1
 }
+
+// Address is where the endpoint is. A cluster has one endpoint there.
+func (e Endpoint) Address() HostPort { return HostPort{e.Host, e.Port} }

@@ -85,7 +85,7 @@ func valid() *ir.Config {
 	return &ir.Config{
 		Delay: time.Second, RouteDelay: time.Second,
 		Clusters: []*ir.Cluster{
-			{Name: "in.80", Type: ir.StaticHosts, Hosts: []ir.HostPort{{Host: "127.0.0.1", Port: 80}}, ConnectTimeout: time.Second},
+			{Name: "in.80", Type: ir.StaticHosts, Hosts: []ir.Endpoint{{Host: "127.0.0.1", Port: 80}}, ConnectTimeout: time.Second},
 			{Name: "out.a", Type: ir.Registry, EndpointKey: "a", ConnectTimeout: time.Second},
 			{Name: "out.b", Type: ir.OriginalDestination, ConnectTimeout: time.Second},
 		},
@@ -110,7 +110,7 @@ func TestValidate(t *testing.T) {
 		"cluster : must have a name":                    func(c *ir.Config) { c.Clusters[2].Name = "" },
 		"connect timeout must be above 0":               func(c *ir.Config) { c.Clusters[0].ConnectTimeout = 0 },
 		"must have a key to ask endpoints by":           func(c *ir.Config) { c.Clusters[1].EndpointKey = "" },
-		"must have no hosts, found [a:1]":               func(c *ir.Config) { c.Clusters[2].Hosts = []ir.HostPort{{Host: "a", Port: 1}} },
+		"must have no hosts, found 1":                   func(c *ir.Config) { c.Clusters[2].Hosts = []ir.Endpoint{{Host: "a", Port: 1}} },
 		`host must be an IP address, found "localhost"`: func(c *ir.Config) { c.Clusters[0].Hosts[0].Host = "localhost" },
 		"host 127.0.0.1:80 must be there only once": func(c *ir.Config) {
 			c.Clusters[0].Hosts = append(c.Clusters[0].Hosts, c.Clusters[0].Hosts[0])

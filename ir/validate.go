@@ -3,6 +3,7 @@ package ir
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 )
 
@@ -57,7 +58,7 @@ func checkCluster(c *Cluster) error {
 	case StaticHosts, StrictDNS:
 		f.hosts(c)
 	case OriginalDestination:
-		f.require(len(c.Hosts) == 0, "goes where the connection went and must have no hosts, found %v", c.Hosts)
+		f.require(len(c.Hosts) == 0, "goes where the connection went and must have no hosts, found %d", len(c.Hosts))
 	default:
 		f.require(false, "type must be registry, static, strict-dns or original-destination, found %q", c.Type)
 	}
@@ -71,9 +72,11 @@ func checkCluster(c *Cluster) error {
 func (f *faults) hosts(c *Cluster) {
 	seen := map[HostPort]bool{}
 	for _, h := range c.Hosts {
-		f.require(!seen[h], "host %v must be there only once", h)
-		seen[h] = true
-		f.require(validPort(h.Port), "port of a host must be 1 to 65535, found %v", h)
+		at := h.Address()
+		f.require(!seen[at], "host %v must be there only once", at)
+		seen[at] = true
+		f.require(validPort(h.Port), "port of a host must be 1 to 65535, found %v", at)
+		f.require(h.Weight >= 0 && h.Weight <= math.MaxUint32, "weight of host %v must be 0 to %d, found %d", at, math.MaxUint32, h.Weight)
 		if c.Type == StaticHosts {
 			f.require(isAddress(h.Host), "host must be an IP address, found %q", h.Host)
 		}

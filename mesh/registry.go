@@ -161,6 +161,11 @@ func (r *registry) reportIgnored(o *schema.Object, entry *networking.ServiceEntr
 	if names := entry.GetSubjectAltNames(); len(names) > 0 {
 		ignored("spec.subjectAltNames", fmt.Sprintf("%q", names), "certificates of endpoints are not checked")
 	}
+	for i, p := range entry.GetPorts() {
+		if target := p.GetTargetPort(); target != 0 && resolutions[entry.GetResolution()] == Passthrough {
+			ignored(fmt.Sprintf("spec.ports[%d].targetPort", i), fmt.Sprint(target), "resolution NONE goes to the port that the caller meant")
+		}
+	}
 	for i, e := range entry.GetEndpoints() {
 		reportUnheeded(e, o.Key().Ref(), fmt.Sprintf("spec.endpoints[%d]", i), r.report)
 	}

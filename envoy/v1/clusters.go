@@ -65,6 +65,7 @@ func Clusters(cfg *ir.Config) (ClustersResponse, diag.List) {
 	for i, c := range cfg.Clusters {
 		out[i] = cluster(c)
 		problems = append(problems, unboundedEjection(c)...)
+		problems = append(problems, hostsAlike(c)...)
 	}
 	if closes(cfg) {
 		out = append(out, cluster((&ir.Cluster{Name: blackHole}).Closed()))
@@ -83,6 +84,17 @@ func unboundedEjection(c *ir.Cluster) diag.List {
 		"and the time of an ejection grows without limit", c.Name)
 }
 
+// hostsAlike: what a cluster lists itself is an address and no more.
+func hostsAlike(c *ir.Cluster) diag.List {
+	for _, h := range c.Hosts {
+		if h.Zone != c.Hosts[0].Zone || max(h.Weight, 1) != max(c.Hosts[0].Weight, 1) {
+			return diag.Warn(diag.NotHonoured, c.Origins, "Envoy v1 sends to all endpoints of %s alike: "+
+				"it knows no weights and no localities of those that are looked up or outside the mesh", c.Name)
+		}
+	}
+	return nil
+}
+
 func cluster(c *ir.Cluster) Cluster {
 	out := Cluster{
 		Name:                     envoy.ClusterName(c.Name),
@@ -96,7 +108,7 @@ func cluster(c *ir.Cluster) Cluster {
 		OutlierDetection:         outlierDetection(c.OutlierDetection),
 	}
 	for _, h := range c.Hosts {
-		out.Hosts = append(out.Hosts, ClusterHost{URL: "tcp://" + h.String()})
+		out.Hosts = append(out.Hosts, ClusterHost{URL: "tcp://" + h.Address().String()})
 	}
 	if c.HTTP2 {
 		out.Features = "http2"

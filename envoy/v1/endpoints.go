@@ -27,7 +27,7 @@ const maxHostWeight = 100
 func Endpoints(endpoints []ir.Endpoint) EndpointsResponse {
 	hosts := make([]Host, len(endpoints))
 	for i, e := range endpoints {
-		hosts[i] = Host{IPAddress: e.IP, Port: e.Port}
+		hosts[i] = Host{IPAddress: e.Host, Port: e.Port}
 		if e.Zone != "" || e.Weight != 0 {
 			hosts[i].Tags = &HostTags{AZ: e.Zone, LoadBalancingWeight: min(e.Weight, maxHostWeight)}
 		}

@@ -59,12 +59,12 @@ func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, delay time.Duration) {
 	switch c.Type {
 	case ir.StaticHosts:
 		discover(clusterv3.Cluster_STATIC)
-		out.LoadAssignment = inlineEndpoints(out.Name, c.Hosts)
+		out.LoadAssignment = Endpoints(out.Name, c.Hosts)
 	case ir.StrictDNS:
 		discover(clusterv3.Cluster_STRICT_DNS)
 		// v1 asked for IPv4 addresses only, v3 would prefer IPv6.
 		out.DnsLookupFamily = clusterv3.Cluster_V4_ONLY
-		out.LoadAssignment = inlineEndpoints(out.Name, c.Hosts)
+		out.LoadAssignment = Endpoints(out.Name, c.Hosts)
 	case ir.OriginalDestination:
 		// The header x-envoy-original-dst-host stays without effect, unlike
 		// in v1: it let any caller choose any address.

@@ -11,7 +11,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// Endpoints answers EDS for one key, byte for byte the name that was asked for.
+// Endpoints answers EDS for one key, byte for byte the name that was asked for,
+// or lists the endpoints that the cluster of that name has without asking.
 // Endpoints of one locality form a group; groups are sorted by it, within one the
 // order given holds. No endpoints is an assignment without groups, which empties
 // the cluster.
@@ -26,9 +27,7 @@ func Endpoints(key string, endpoints []ir.Endpoint) *endpointv3.ClusterLoadAssig
 			groups[at] = group
 			out.Endpoints = append(out.Endpoints, group)
 		}
-		member := lbEndpoint(ir.HostPort{Host: e.IP, Port: e.Port})
-		member.LoadBalancingWeight = positive(e.Weight)
-		group.LbEndpoints = append(group.LbEndpoints, member)
+		group.LbEndpoints = append(group.LbEndpoints, lbEndpoint(e))
 	}
 	slices.SortFunc(out.Endpoints, func(a, b *endpointv3.LocalityLbEndpoints) int {
 		one, other := a.GetLocality(), b.GetLocality()
@@ -60,22 +59,9 @@ func (p place) locality() *corev3.Locality {
 	return &corev3.Locality{Region: p.region, Zone: p.zone, SubZone: p.subZone}
 }
 
-// inlineEndpoints are the hosts that a cluster has without asking.
-func inlineEndpoints(cluster string, hosts []ir.HostPort) *endpointv3.ClusterLoadAssignment {
-	out := &endpointv3.ClusterLoadAssignment{ClusterName: cluster}
-	if len(hosts) == 0 {
-		return out
+func lbEndpoint(e ir.Endpoint) *endpointv3.LbEndpoint {
+	return &endpointv3.LbEndpoint{
+		HostIdentifier:      &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address(e.Host, e.Port)}},
+		LoadBalancingWeight: positive(e.Weight),
 	}
-	group := &endpointv3.LocalityLbEndpoints{}
-	for _, h := range hosts {
-		group.LbEndpoints = append(group.LbEndpoints, lbEndpoint(h))
-	}
-	out.Endpoints = append(out.Endpoints, group)
-	return out
-}
-
-func lbEndpoint(h ir.HostPort) *endpointv3.LbEndpoint {
-	return &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{
-		Endpoint: &endpointv3.Endpoint{Address: address(h.Host, h.Port)},
-	}}
 }

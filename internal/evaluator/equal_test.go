@@ -61,8 +61,8 @@ func withoutBlackHole(clusters map[string]*evaluator.Cluster) map[string]*evalua
 	return out
 }
 
-// withoutBounds are the clusters with the ejections that v1 knows, where it
-// complained of others.
+// withoutBounds are the clusters with the ejections that v1 knows, and of hosts
+// that a cluster lists their addresses, where it complained of more.
 func (s *spelled) withoutBounds(clusters map[string]*evaluator.Cluster) map[string]*evaluator.Cluster {
 	out := maps.Clone(clusters)
 	for _, c := range s.config.Clusters {
@@ -73,6 +73,27 @@ func (s *spelled) withoutBounds(clusters map[string]*evaluator.Cluster) map[stri
 			outlier.Panic, outlier.Unbounded, unbounded.Outlier = 50, true, &outlier
 			out[name] = &unbounded
 		}
+		if len(c.Hosts) > 0 && (complained || alikeHosts(c.Hosts)) {
+			listed := *out[name]
+			listed.Endpoints = addresses(listed.Endpoints)
+			out[name] = &listed
+		}
+	}
+	return out
+}
+
+// alikeHosts reports whether each host gets as many requests as any other.
+func alikeHosts(hosts []ir.Endpoint) bool {
+	return !slices.ContainsFunc(hosts, func(h ir.Endpoint) bool {
+		return h.Zone != hosts[0].Zone || max(h.Weight, 1) != max(hosts[0].Weight, 1)
+	})
+}
+
+// addresses are the endpoints as v1 lists them.
+func addresses(endpoints []evaluator.Endpoint) []evaluator.Endpoint {
+	var out []evaluator.Endpoint
+	for _, e := range endpoints {
+		out = append(out, evaluator.Endpoint{Address: e.Address, Weight: 1})
 	}
 	return out
 }

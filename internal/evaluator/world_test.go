@@ -146,7 +146,7 @@ func (s *spelled) v3Resources(snapshot *mesh.Snapshot) evaluator.V3Resources {
 func members(s *mesh.Snapshot, key string) []ir.Endpoint {
 	var out []ir.Endpoint
 	for _, i := range s.Endpoints(mesh.ParseServiceKey(key)) {
-		out = append(out, ir.Endpoint{IP: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
+		out = append(out, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
 	}
 	return out
 }
