@@ -19,7 +19,7 @@ type ledger struct {
 	live    int64            // sum of sizes
 	past    []replaced       // ascending; what a compaction can still forget
 	history int64            // sum of bytes in past
-	newest  int64            // revision up to which the database was read
+	newest  mvcc.Revision    // up to here the database was read
 }
 
 // replaced is what one revision made history: bytes that a compaction up to it
@@ -43,24 +43,19 @@ func (l *ledger) read(db backend.Backend, now time.Time) {
 	}
 }
 
+// readSome reads through the transaction that writes, as etcd's compactions do. It
+// alone has everything once and in order: the others put what is not committed
+// behind what is, or once more, and let a limit cut out of the middle.
 func (l *ledger) readSome(db backend.Backend, now time.Time) int {
-	tx := db.ConcurrentReadTx()
-	tx.RLock()
-	defer tx.RUnlock()
-	from := mvcc.RevToBytes(mvcc.Revision{Main: l.newest + 1}, mvcc.NewRevBytes())
+	tx := db.BatchTx()
+	tx.LockOutsideApply()
+	defer tx.Unlock()
+	from := mvcc.RevToBytes(mvcc.Revision{Main: l.newest.Main, Sub: l.newest.Sub + 1}, mvcc.NewRevBytes())
 	to := mvcc.RevToBytes(mvcc.Revision{Main: math.MaxInt64}, mvcc.NewRevBytes())
 	keys, values := tx.UnsafeRange(schema.Key, from, to, readAtOnce)
-	n := len(keys)
-	if n == readAtOnce {
-		// The last revision may go on behind the cut.
-		last := mvcc.BytesToRev(keys[n-1]).Main
-		for n > 0 && mvcc.BytesToRev(keys[n-1]).Main == last {
-			n--
-		}
-	}
-	for i := range n {
-		size := int64(len(keys[i]) + len(values[i]))
-		l.add(mvcc.BytesToRev(keys[i]).Main, keyOf(values[i]), size, mvcc.IsTombstone(keys[i]), now)
+	for i, key := range keys {
+		l.newest = mvcc.BytesToRev(key)
+		l.add(l.newest.Main, keyOf(values[i]), int64(len(key)+len(values[i])), mvcc.IsTombstone(key), now)
 	}
 	return len(keys)
 }
@@ -92,7 +87,6 @@ func (l *ledger) add(revision int64, key string, size int64, tombstone bool, now
 		l.live += size
 	}
 	l.history += gone
-	l.newest = revision
 	if n := len(l.past); n > 0 && l.past[n-1].revision == revision {
 		l.past[n-1].bytes += gone
 		return
