@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
@@ -29,6 +30,7 @@ type keeper struct {
 
 	ledger       *ledger
 	defragmented time.Time // the last time, zero for never
+	most         int64     // that the ledger knew of since then, in bytes
 	usage        atomic.Pointer[Usage]
 	compactions  atomic.Int64
 	defrags      atomic.Int64
@@ -59,6 +61,7 @@ const keepInterval = 250 * time.Millisecond
 func (k *keeper) begin(ctx context.Context) error {
 	k.ledger.read(k.server.Backend(), time.Now())
 	k.ledger.forget(k.server.KV().FirstRev()) // It is forgotten already.
+	k.most = k.server.Backend().SizeInUse()   // Who knows what was deleted before.
 	if err := k.disarm(ctx); err != nil {
 		return err
 	}
@@ -119,54 +122,71 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func (k *keeper) turn(ctx context.Context) error {
 	now := time.Now()
 	k.ledger.read(k.server.Backend(), now)
-	until := k.retention.horizon(k.ledger, k.quota.used(), now)
+	wanted := k.quota.refused()
+	until := k.retention.horizon(k.ledger, k.quota.used()+wanted, now)
 	var errs []error
-	if until > 0 {
+	switch {
+	case until > 0:
 		errs = append(errs, k.compact(ctx, until))
+	case wanted > 0:
+		k.settlePages() // Readers may have held on to what was given free before.
 	}
 	k.quota.settle(k.ledger.history, now)
-	errs = append(errs, purgeLog(k.dir), k.defragment(now), k.measure())
+	errs = append(errs, purgeLog(k.dir), k.defragment(now, wanted > 0), k.measure())
 	return errors.Join(errs...)
 }
 
-// compact forgets history up to a revision and waits until its space is free.
+// compact forgets history up to a revision and waits until its space is free. It
+// may be done already: by a try whose answer did not come in time.
 func (k *keeper) compact(ctx context.Context, revision int64) error {
 	began := time.Now()
-	if _, err := k.client.Compact(ctx, revision, clientv3.WithCompactPhysical()); err != nil {
+	_, err := k.client.Compact(ctx, revision, clientv3.WithCompactPhysical())
+	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fmt.Errorf("compact up to revision %d: %w", revision, err)
 	}
 	before := k.ledger.history
 	k.ledger.forget(revision)
-	k.settlePages(revision)
+	k.settlePages()
 	k.compactions.Add(1)
 	k.log.Debug("history compacted", "revision", revision, "bytes", before-k.ledger.history, "took", time.Since(began))
 	return nil
 }
 
 // settlePages makes the pages that a compaction gave free count as such: bbolt
-// takes two commits for that, and in a store that refuses writes there would be
-// none. What is written says again what the compaction said.
-func (k *keeper) settlePages(revision int64) {
+// takes two commits for that, after the last reader of them has gone, and in a
+// store that refuses writes there would be none. What is written is there
+// already.
+func (k *keeper) settlePages() {
 	for range 2 {
 		tx := k.server.Backend().BatchTx()
 		tx.LockOutsideApply()
-		mvcc.UnsafeSetFinishedCompact(tx, revision)
+		if revision, found := mvcc.UnsafeReadFinishedCompact(tx); found {
+			mvcc.UnsafeSetFinishedCompact(tx, revision)
+		}
 		tx.Unlock()
 		k.server.Backend().ForceCommit()
 	}
 }
 
-func (k *keeper) defragment(now time.Time) error {
-	if !k.defragmented.IsZero() && now.Sub(k.defragmented) < defragmentInterval {
+// defragment writes the database file anew if that pays, or if writes are refused
+// for want of room that only this can make.
+func (k *keeper) defragment(now time.Time, refusing bool) error {
+	db := k.server.Backend()
+	content := k.ledger.live + k.ledger.history
+	k.most = max(k.most, content)
+	size, used := db.Size(), db.SizeInUse()
+	pays := shouldDefragment(size, used) && (k.defragmented.IsZero() || now.Sub(k.defragmented) >= defragmentInterval)
+	if !pays && !(refusing && shouldPack(used, content, k.most, k.quota.limit)) {
 		return nil
 	}
-	db := k.server.Backend()
-	size, used := db.Size(), db.SizeInUse()
 	disk, err := diskFree(k.dir)
-	if err != nil || !shouldDefragment(size, used, disk) {
+	switch {
+	case err != nil:
 		return err
+	case disk <= used+used/4:
+		return errors.New("the database file should be defragmented, but the disk has no room for a second one")
 	}
-	k.defragmented = now
+	k.defragmented, k.most = now, content
 	k.log.Info("defragmenting the database file: reads and writes wait", "size", inUnits(size), "in use", inUnits(used))
 	if err := k.server.Defragment(); err != nil {
 		return fmt.Errorf("defragment: %w", err)

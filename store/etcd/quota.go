@@ -24,6 +24,7 @@ type quota struct {
 	older   int64 // the part of pending that was let in before settled
 	settled time.Time
 	history int64         // what compactions can still give free
+	wanted  int64         // the most that was refused one write since settled
 	moved   chan struct{} // closed when any of it changes
 }
 
@@ -64,10 +65,12 @@ func (q *quota) try(bytes int64) (moved <-chan struct{}, missing int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	missing = q.inUse() + q.pending + bytes - q.limit
-	switch {
-	case missing <= 0:
+	if missing <= 0 {
 		q.pending += bytes
 		return nil, missing
+	}
+	q.wanted = max(q.wanted, bytes)
+	switch {
 	case missing <= q.history+q.pending: // What is pending may be in inUse already.
 		return q.moved, missing
 	default:
@@ -88,6 +91,13 @@ func (q *quota) used() int64 {
 	return q.inUse() + q.pending
 }
 
+// refused is the most that one write was refused since settle, 0 if none was.
+func (q *quota) refused() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.wanted
+}
+
 // settle takes note of what history holds now, and lets go of what was committed
 // meanwhile: after two steps of keepInterval it is in inUse.
 func (q *quota) settle(history int64, now time.Time) {
@@ -97,7 +107,7 @@ func (q *quota) settle(history int64, now time.Time) {
 		q.pending -= q.older
 		q.older, q.settled = q.pending, now
 	}
-	q.history = history
+	q.history, q.wanted = history, 0
 	close(q.moved)
 	q.moved = make(chan struct{})
 }

@@ -95,7 +95,15 @@ const defragmentInterval = time.Hour
 
 // shouldDefragment reports whether a database file is so much larger than what
 // it holds that writing it anew, which stops reads and writes meanwhile, pays.
-// disk is what is free on the disk of the file.
-func shouldDefragment(size, used, disk int64) bool {
-	return size-used >= worthDefragmenting && used <= size/2 && disk > used+used/4
+func shouldDefragment(size, used int64) bool {
+	return size-used >= worthDefragmenting && used <= size/2
+}
+
+// shouldPack reports whether a store that refuses writes should have its file
+// written anew: deletes here and there leave pages that are nearly empty, and
+// those count as used. What it holds must have become less by a part of the quota
+// since the last time, from the most that it was: else there is nothing to win.
+func shouldPack(used, content, most, quota int64) bool {
+	part := quota / 16
+	return used-content >= part && most-content >= part
 }

@@ -68,16 +68,34 @@ func TestLedger(t *testing.T) {
 func TestShouldDefragment(t *testing.T) {
 	const gib = 1 << 30
 	for _, c := range []struct {
-		size, used, disk int64
-		want             bool
+		size, used int64
+		want       bool
 	}{
-		{4 * gib, gib / 4, 10 * gib, true},
-		{4 * gib, gib / 4, gib / 4, false}, // No room for the new file.
-		{4 * gib, 3 * gib, 10 * gib, false},
-		{gib, gib / 4, 10 * gib, false}, // Too little to win.
+		{4 * gib, gib / 4, true},
+		{4 * gib, 3 * gib, false},
+		{gib, gib / 4, false}, // Too little to win.
 	} {
 		t.Run(fmt.Sprintf("%d of %d", c.used, c.size), func(t *testing.T) {
-			if got := shouldDefragment(c.size, c.used, c.disk); got != c.want {
+			if got := shouldDefragment(c.size, c.used); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestShouldPack(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		used, content, most int64
+		want                bool
+	}{
+		{"much deleted, few pages free", 1600, 900, 1500, true},
+		{"nothing deleted", 1600, 1200, 1200, false},
+		{"little deleted since the last time", 1600, 1000, 1050, false},
+		{"all deleted gave its pages free", 1000, 950, 1500, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := shouldPack(c.used, c.content, c.most, 1600); got != c.want {
 				t.Errorf("got %v", got)
 			}
 		})
