@@ -6,8 +6,11 @@ import (
 )
 
 // retryRevision is how soon etcd is asked again for its revision when it could
-// not tell.
-const retryRevision = 500 * time.Millisecond
+// not tell; retryAdopt is how soon the clock is tried again.
+const (
+	retryRevision = 500 * time.Millisecond
+	retryAdopt    = 2 * time.Second
+)
 
 // RequestProgress implements store.Watcher.
 func (w *watcher) RequestProgress(context.Context) error {
@@ -22,18 +25,34 @@ func (w *watcher) RequestProgress(context.Context) error {
 // answer itself: up to where it must have come to fulfil a wish, and that the
 // clock be moved past changes that were made without it.
 func (w *watcher) assist(ctx context.Context) {
+	var said trouble
+	again := w.adopt(ctx, &said) // What a former watch left.
 	for {
 		select {
 		case <-w.wishes:
 			if !w.findTarget(ctx) {
 				return
 			}
-		case revision := <-w.foreign:
-			w.store.adopt(ctx, revision)
+		case <-w.foreign:
+			again = w.adopt(ctx, &said)
+		case <-again:
+			again = w.adopt(ctx, &said)
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// adopt tells when it must be tried again; nil is never.
+func (w *watcher) adopt(ctx context.Context, said *trouble) <-chan time.Time {
+	err := w.store.adopt(ctx)
+	if said.isNew(err) && ctx.Err() == nil {
+		w.log.Warn("a change in etcd that pilot-api did not make is known to this server, but the clock of all cannot be moved past it; trying until it can", "error", err)
+	}
+	if err == nil {
+		return nil
+	}
+	return time.After(retryAdopt)
 }
 
 // findTarget passes on the present revision of the store as soon as it can be
@@ -59,11 +78,11 @@ func (w *watcher) findTarget(ctx context.Context) bool {
 	}
 }
 
-// noteForeign has the clock moved past a change; the newest is enough.
+// noteForeign has the clock moved past a change.
 func (w *watcher) noteForeign(revision int64) {
+	w.store.drift(revision)
 	select {
-	case <-w.foreign:
-	default:
+	case w.foreign <- struct{}{}:
+	default: // It will be seen along with the one before.
 	}
-	w.foreign <- revision // Nobody else puts anything in.
 }

@@ -37,7 +37,18 @@ func (s *Store) clock(ctx context.Context) (revision, etcd int64, err error) {
 		revision, err = s.startClock(ctx)
 		return revision, revision, err
 	}
-	return resp.Kvs[0].ModRevision, resp.Header.Revision, nil
+	return s.reading(resp.Kvs[0].ModRevision, resp.Header.Revision), resp.Header.Revision, nil
+}
+
+// reading is what the clock shows with its head and all of etcd at a revision
+// each. A change that somebody made without the clock, and that a watch of this
+// process has told of, counts from then on, though the head could not be moved
+// past it yet: else what was told would lie ahead of the store.
+func (s *Store) reading(head, etcd int64) int64 {
+	if adrift := s.adrift.Load(); adrift <= etcd {
+		return max(head, adrift)
+	}
+	return head // etcd was put back to an older copy.
 }
 
 // startClock puts the head of a store that has none: a new one, or one of
@@ -57,15 +68,29 @@ func (s *Store) startClock(ctx context.Context) (int64, error) {
 	return resp.Responses[0].GetResponseRange().Kvs[0].ModRevision, nil
 }
 
-// adopt moves the clock past a change that somebody made without it.
-func (s *Store) adopt(ctx context.Context, revision int64) {
+// drift notes a change that somebody made without the clock.
+func (s *Store) drift(revision int64) {
+	for known := s.adrift.Load(); known < revision; known = s.adrift.Load() {
+		if s.adrift.CompareAndSwap(known, revision) {
+			return
+		}
+	}
+}
+
+// adopt moves the head of the clock past what is adrift, which may be nothing.
+func (s *Store) adopt(ctx context.Context) error {
+	revision := s.adrift.Load()
+	if revision == 0 {
+		return nil
+	}
 	_, err := s.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(s.keys.head), "<", revision)).
 		Then(s.keys.tick()).
 		Commit()
-	if err != nil && ctx.Err() == nil {
-		s.log.Warn("a change in etcd that pilot-api did not make is seen, but not by linearizable reads", "revision", revision, "error", err)
+	if err == nil {
+		s.adrift.CompareAndSwap(revision, 0)
 	}
+	return err
 }
 
 // Rewind implements store.Rewinder. etcd does not tell how far back it keeps
@@ -105,7 +130,7 @@ func (s *Store) Count(ctx context.Context) (count int, revision int64, err error
 		return 0, 0, translate(err, schema.Key{})
 	}
 	for _, head := range resp.Responses[0].GetResponseRange().Kvs {
-		revision = head.ModRevision
+		revision = s.reading(head.ModRevision, resp.Header.Revision)
 	}
 	return int(resp.Responses[1].GetResponseRange().Count), revision, nil
 }

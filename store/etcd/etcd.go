@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -46,6 +47,7 @@ type Store struct {
 	turns  turns
 
 	guesses guesses
+	adrift  atomic.Int64 // see clock.go
 }
 
 var (
@@ -127,7 +129,7 @@ func (s *Store) read(ctx context.Context, key string, atLeast int64, span ...cli
 		case resp.Header.Revision >= atLeast:
 			// Nothing of the store changed between its head and what is
 			// asked for, if that is later.
-			return found, max(head[0].ModRevision, atLeast, newestOf(found)), nil
+			return found, max(s.reading(head[0].ModRevision, resp.Header.Revision), atLeast, newestOf(found)), nil
 		}
 		select {
 		case <-time.After(retryRead):

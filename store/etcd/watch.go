@@ -44,7 +44,7 @@ func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 	w := &watcher{
 		store: s, scope: scope, cancel: cancel, log: s.log, seen: after,
 		out:    make(chan store.Batch),
-		wishes: make(chan struct{}, 1), targets: make(chan int64), foreign: make(chan int64, 1),
+		wishes: make(chan struct{}, 1), targets: make(chan int64), foreign: make(chan struct{}, 1),
 	}
 	key, span := s.keys.changes()
 	go w.run(ctx, s.client.Watch(alone(ctx), key, span, clientv3.WithRev(after+1), clientv3.WithPrevKV()))
@@ -75,7 +75,7 @@ type watcher struct {
 
 	wishes  chan struct{} // holds a wish for progress
 	targets chan int64    // brings the revision that a wish asks for
-	foreign chan int64    // holds the revision of a change that did not move the clock
+	foreign chan struct{} // holds the news of a change that did not move the clock
 
 	store.TerminalError
 }
