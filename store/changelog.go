@@ -161,8 +161,9 @@ func (l *ChangeLog) Wait(ctx context.Context, revision int64) error {
 
 // Watch delivers the changes in scope after a revision, which may lie beyond
 // the newest known one. It keeps the promises of Reader.Watch but for
-// revision 0, which is the beginning.
-func (l *ChangeLog) Watch(ctx context.Context, scope Scope, after int64) (Watcher, error) {
+// revision 0, which is the beginning. onEnd is called when the watch has ended,
+// for whatever reason.
+func (l *ChangeLog) Watch(ctx context.Context, scope Scope, after int64, onEnd ...func()) (Watcher, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if after < l.floor {
@@ -170,7 +171,7 @@ func (l *ChangeLog) Watch(ctx context.Context, scope Scope, after int64) (Watche
 	}
 	c := &cursor{
 		log: l, scope: scope, after: after, epoch: l.epoch,
-		out: make(chan Batch), progress: make(chan struct{}, 1),
+		out: make(chan Batch), progress: make(chan struct{}, 1), onEnd: onEnd,
 	}
 	go c.run(ctx)
 	return c, nil

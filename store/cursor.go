@@ -15,6 +15,7 @@ type cursor struct {
 
 	out      chan Batch
 	progress chan struct{} // holds a wish for an empty batch
+	onEnd    []func()
 
 	TerminalError
 }
@@ -31,6 +32,9 @@ func (c *cursor) RequestProgress(context.Context) error {
 
 func (c *cursor) run(ctx context.Context) {
 	c.End(c.follow(ctx))
+	for _, f := range c.onEnd {
+		f()
+	}
 	close(c.out)
 }
 

@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -46,6 +47,41 @@ func TestWishForProgressOutlivesTrouble(t *testing.T) {
 			}
 		case <-time.After(time.Hour): // Of the bubble.
 			t.Error("the wish was forgotten")
+		}
+	})
+}
+
+// TestWishEndsWithItsWatch: nobody is asked any more on behalf of a watch that
+// has ended, though its context goes on.
+func TestWishEndsWithItsWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &silent{Store: memory.New()}
+		c := start(t, source, cache.Options{Window: 1})
+		w, err := c.Watch(t.Context(), store.Scope{}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const many = 1 << 30
+		source.refusals.Store(many)
+		if err := w.RequestProgress(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for _, name := range []string{"a", "b", "c", "d"} { // More than the log keeps, read by nobody.
+			create(t, t.Context(), source, name)
+		}
+		synctest.Wait()
+		for range w.Batches() {
+			continue // What it held already.
+		}
+		if !errors.Is(w.Err(), store.ErrSlow) {
+			t.Fatal(w.Err())
+		}
+		synctest.Wait()
+		asked := source.refusals.Load()
+		time.Sleep(time.Hour) // Of the bubble.
+		if more := asked - source.refusals.Load(); asked == many || more > 0 {
+			t.Errorf("asked %d times, and %d times more after the end", many-asked, more)
 		}
 	})
 }

@@ -23,8 +23,10 @@ func (c *Cache) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 			return nil, err
 		}
 	}
-	w, err := c.changes.Watch(ctx, scope, after)
+	ctx, cancel := context.WithCancel(ctx)
+	w, err := c.changes.Watch(ctx, scope, after, cancel)
 	if err != nil {
+		cancel()
 		return nil, err
 	}
 	lw := &logWatch{Watcher: w, cache: c, wishes: make(chan struct{}, 1)}
@@ -48,7 +50,7 @@ func (w *logWatch) RequestProgress(context.Context) error {
 	return nil
 }
 
-// prompt sees to it that each wish is answered. The present revision is that of
+// prompt sees to it that each wish is answered, until the watch ends. The present revision is that of
 // the source, so the view must come up to it before the wish is passed on; as
 // long as that cannot be, it is tried again.
 func (w *logWatch) prompt(ctx context.Context) {
