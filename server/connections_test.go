@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -54,5 +55,49 @@ func TestAFullServerClosesNewConnections(t *testing.T) {
 	defer conn.Close()
 	if _, err := io.ReadAll(conn); errors.Is(err, net.ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// TestTricklingRequestsGiveWay: who sends the rest of a request byte by byte
+// keeps nobody else out, however many do, and whatever part of it is slow.
+func TestTricklingRequestsGiveWay(t *testing.T) {
+	const most, trickling = 8, 50
+	const head = "POST " + rulesPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/yaml\r\n"
+	for what, begin := range map[string]string{
+		"head":         head,
+		"body":         head + "Content-Length: 1000\r\n\r\na",
+		"chunks":       head + "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n",
+		"unread body":  "GET " + rulesPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\na",
+		"refused body": "PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\na",
+	} {
+		t.Run(what, func(t *testing.T) {
+			w, addr, stop := serve(t, func(o *server.Options) { o.MaxConnections = most })
+			conns := make([]net.Conn, trickling)
+			for i := range conns {
+				var err error
+				if conns[i], err = net.Dial("tcp", addr); err != nil {
+					t.Fatal(err)
+				}
+				defer conns[i].Close()
+				if _, err := io.WriteString(conns[i], begin); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range most {
+				w.create(fmt.Sprint("honest-", i))
+				http.DefaultClient.CloseIdleConnections()
+			}
+			for i, conn := range conns[:trickling-most] {
+				if _, err := io.Copy(io.Discard, conn); errors.Is(err, net.ErrClosed) {
+					t.Fatalf("connection %d: %v", i, err)
+				}
+			}
+			for _, conn := range conns {
+				_ = conn.Close()
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

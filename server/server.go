@@ -83,8 +83,9 @@ type Options struct {
 	// MaxWatches bounds the watches at one time (16384); more are told 429.
 	MaxWatches int
 	// MaxConnections bounds the connections at one time. One more takes the
-	// place of the one that was idle longest, or is closed where none is idle
-	// (three quarters of the files that the process may open, at most 32768).
+	// place of the one that was waited for longest, be it for a request or for
+	// the rest of one, or is closed where all are being answered (three quarters
+	// of the files that the process may open, at most 32768).
 	MaxConnections int
 	// WriteMemory bounds, in bytes, what small writes being decoded take
 	// together, and apart from them large ones (128 MiB, which is also the
@@ -213,15 +214,17 @@ func (s *Server) mountKind(r chi.Router, kind *schema.Kind) {
 // finish. It closes ln and returns nil after an orderly end. A Server can
 // serve once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	conns := newConnections(s.opts.MaxConnections)
 	srv := &http.Server{
-		Handler:           s.router,
+		Handler:           conns.arrivals(s.router),
 		ReadHeaderTimeout: min(10*time.Second, s.opts.RequestTimeout),
 		ReadTimeout:       s.opts.RequestTimeout,
 		WriteTimeout:      2 * s.opts.RequestTimeout,
 		IdleTimeout:       3 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       markLoopback,
-		ConnState:         newConnections(s.opts.MaxConnections).changed,
+		ConnState:         conns.changed,
+		ConnContext:       conns.named,
 		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
 	}
 	srv.RegisterOnShutdown(s.stop)
