@@ -58,7 +58,7 @@ func runChecks(w http.ResponseWriter, r *http.Request, name string, checks []Che
 			lines = append(lines, fmt.Sprintf("[-]%s failed: %v", c.Name, err))
 		}
 	}
-	if code == http.StatusOK && !r.URL.Query().Has("verbose") {
+	if code == http.StatusOK && !queryOf(r).Has("verbose") {
 		writePlain(w, code, "ok\n")
 		return
 	}

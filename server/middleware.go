@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -19,7 +20,13 @@ import (
 // requestIDHeader carries the id that ties an answer to a log line.
 const requestIDHeader = "X-Request-Id"
 
-type requestIDKey struct{}
+// requestNotes is what is known of one request beside its own fields.
+type requestNotes struct {
+	id    string
+	query url.Values // parsed by checkURL, once
+}
+
+type requestNotesKey struct{}
 
 // identify gives every request an id: the client's, if it sent one of up to 64
 // characters that can be seen.
@@ -30,7 +37,7 @@ func (s *Server) identify(next http.Handler) http.Handler {
 			id = s.ids.next()
 		}
 		w.Header().Set(requestIDHeader, id)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestNotesKey{}, &requestNotes{id: id})))
 	})
 }
 
@@ -48,10 +55,16 @@ func (n *requestIDs) next() string {
 
 func invisible(c rune) bool { return c <= ' ' || c > '~' }
 
-func requestID(r *http.Request) string {
-	id, _ := r.Context().Value(requestIDKey{}).(string)
-	return id
+// notesOf a request that went through identify.
+func notesOf(r *http.Request) *requestNotes {
+	return r.Context().Value(requestNotesKey{}).(*requestNotes)
 }
+
+func requestID(r *http.Request) string { return notesOf(r).id }
+
+// queryOf is the query of a request that went through checkURL. It is for
+// reading only.
+func queryOf(r *http.Request) url.Values { return notesOf(r).query }
 
 // observe logs and counts a request once it is over.
 func (s *Server) observe(next http.Handler) http.Handler {
@@ -150,7 +163,7 @@ func (s *Server) handle(h handler) http.HandlerFunc {
 // the client asks for with ?timeout=.
 func (s *Server) bounded(h handler) http.HandlerFunc {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
-		timeout, err := durationParam(r.URL.Query(), "timeout", s.opts.RequestTimeout)
+		timeout, err := durationParam(queryOf(r), "timeout", s.opts.RequestTimeout)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"hash/maphash"
 	"net/http"
 	"sync"
 )
@@ -39,7 +38,7 @@ const (
 // were decoded once are recognised by their hash. It is safe for concurrent
 // use.
 type pollReader struct {
-	seeds   [2]maphash.Seed
+	hasher  *nodeHasher
 	buffers sync.Pool
 
 	mu sync.RWMutex
@@ -48,16 +47,9 @@ type pollReader struct {
 	recent, older map[nodeHash]string
 }
 
-// nodeHash stands for the text of a node. Hashes of 128 bits under seeds that
-// nobody knows do not collide, by chance or on purpose.
-type nodeHash struct {
-	a, b uint64
-	size int
-}
-
 func newPollReader() *pollReader {
 	return &pollReader{
-		seeds:   [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		hasher:  newNodeHasher(),
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		recent:  map[nodeHash]string{},
 	}
@@ -96,7 +88,7 @@ func (p *pollReader) parse(body []byte) (poll, error) {
 	if !ok {
 		return decodePoll(body)
 	}
-	hash := nodeHash{maphash.Bytes(p.seeds[0], node), maphash.Bytes(p.seeds[1], node), len(node)}
+	hash := p.hasher.hash(node)
 	if id, ok := p.lookup(hash); ok {
 		out.Node = id
 		return out, nil

@@ -134,10 +134,10 @@ func TestOddPolls(t *testing.T) {
 
 func TestNodesInUseAreNotForgotten(t *testing.T) {
 	p := newPollReader()
-	used := nodeHash{a: 1}
+	used := nodeHash{15: 1}
 	p.remember(used, "used")
 	for i := range 3 * maxNodes {
-		p.remember(nodeHash{b: uint64(i)}, "flood")
+		p.remember(nodeHash{byte(i), byte(i >> 8), byte(i >> 16)}, "flood")
 		if i%1000 == 0 {
 			if id, ok := p.lookup(used); !ok || id != "used" {
 				t.Fatalf("forgotten after %d others", i)
@@ -146,6 +146,31 @@ func TestNodesInUseAreNotForgotten(t *testing.T) {
 	}
 	if len(p.recent) > maxNodes || len(p.older) > maxNodes {
 		t.Errorf("%d and %d nodes kept, at most %d each allowed", len(p.recent), len(p.older), maxNodes)
+	}
+}
+
+// TestNodesAreToldApart by each of their bytes and by their length, and by each
+// reader in a way of its own.
+func TestNodesAreToldApart(t *testing.T) {
+	h := newNodeHasher()
+	node := []byte(envoyNode(pollingNode, 10))
+	seen := map[nodeHash]string{h.hash(node): "the node"}
+	note := func(hash nodeHash, what string) {
+		if other, twice := seen[hash]; twice {
+			t.Errorf("%s hashes as %s", what, other)
+		}
+		seen[hash] = what
+	}
+	for i := range node {
+		node[i] ^= 1
+		note(h.hash(node), fmt.Sprintf("byte %d changed", i))
+		node[i] ^= 1
+		note(h.hash(node[:i]), fmt.Sprintf("the first %d bytes", i))
+		note(h.hash(append(bytes.Clone(node), make([]byte, i+1)...)), fmt.Sprintf("%d zeros more", i+1))
+	}
+	note(newNodeHasher().hash(node), "another reader's")
+	if _, same := seen[h.hash(node)]; !same {
+		t.Error("the same node has two hashes")
 	}
 }
 

@@ -24,7 +24,7 @@ const publishTimeout = 10 * time.Second
 // fresh that must be: unset it is the newest, 0 whatever is at hand, anything
 // else not older than that.
 func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
-	q := r.URL.Query()
+	q := queryOf(r)
 	if err := checkParams(q, problemParams); err != nil {
 		return err
 	}

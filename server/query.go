@@ -37,10 +37,12 @@ func (s *Server) checkURL(next http.Handler) http.Handler {
 			s.noSuchPath(w, r)
 			return
 		}
-		if _, err := url.ParseQuery(r.URL.RawQuery); err != nil {
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
 			s.fail(w, r, badRequest("query %q: %v", r.URL.RawQuery, err))
 			return
 		}
+		notesOf(r).query = query
 		next.ServeHTTP(w, r)
 	})
 }

@@ -14,7 +14,7 @@ func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := r.URL.Query()
+	q := queryOf(r)
 	if err := checkParams(q, getParams); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := r.URL.Query()
+	q := queryOf(r)
 	if err := checkParams(q, listParams); err != nil {
 		return err
 	}

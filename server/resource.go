@@ -39,7 +39,7 @@ func pathParam(r *http.Request, name string) string {
 
 // listOrWatch is one URL with two answers; only one of them has a deadline.
 func (k *resource) listOrWatch(w http.ResponseWriter, r *http.Request) {
-	watch, err := boolParam(r.URL.Query(), "watch")
+	watch, err := boolParam(queryOf(r), "watch")
 	switch {
 	case err != nil:
 		k.fail(w, r, err)

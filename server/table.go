@@ -96,7 +96,7 @@ func rowObject(o *schema.Object, include metav1.IncludeObjectPolicy) runtime.Raw
 // includeObjectParam is what the client wants beside the cells; unset is the
 // metadata.
 func includeObjectParam(r *http.Request) (metav1.IncludeObjectPolicy, error) {
-	v, err := choiceParam(r.URL.Query(), "includeObject",
+	v, err := choiceParam(queryOf(r), "includeObject",
 		string(metav1.IncludeNone), string(metav1.IncludeMetadata), string(metav1.IncludeObject))
 	return metav1.IncludeObjectPolicy(v), err
 }

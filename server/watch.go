@@ -70,7 +70,7 @@ func (k *resource) watchRequest(r *http.Request) (*watchRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := r.URL.Query()
+	q := queryOf(r)
 	if err := checkParams(q, listParams); err != nil {
 		return nil, err
 	}

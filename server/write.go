@@ -79,7 +79,7 @@ func (k *resource) beginWrite(r *http.Request, allowed []string) (format, store.
 	if err != nil {
 		return 0, nil, err
 	}
-	q := r.URL.Query()
+	q := queryOf(r)
 	if err := checkParams(q, allowed); err != nil {
 		return 0, nil, err
 	}
