@@ -1,11 +1,9 @@
 package schema
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"regexp"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -17,7 +15,7 @@ import (
 func (d Document) parseYAML() (*tree, diag.List) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(d.Text, &root); err != nil {
-		return nil, d.malformedYAML(err)
+		return nil, d.malformedYAML()
 	}
 	if len(root.Content) == 0 {
 		return &tree{doc: d, nodes: func() *yaml.Node { return nil }}, nil
@@ -26,49 +24,6 @@ func (d Document) parseYAML() (*tree, diag.List) {
 	c := converter{doc: d}
 	value := c.value(top, 0)
 	return &tree{value: value, doc: d, nodes: func() *yaml.Node { return top }}, c.list
-}
-
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-
-// A tab is by far the most common cause, and the library does not say so.
-func (d Document) malformedYAML(err error) diag.List {
-	lines := bytes.SplitAfter(d.Text, []byte("\n"))
-	bad := d.badLine(lines, err)
-	for i, line := range lines[:bad] {
-		rest := bytes.TrimLeft(line, " \t")
-		if tab := bytes.IndexByte(line[:len(line)-len(rest)], '\t'); tab >= 0 && len(bytes.TrimSpace(rest)) > 0 {
-			return d.malformed(i+1, tab+1, "not valid YAML: a tab in the indentation; YAML is indented by spaces")
-		}
-	}
-	line := lines[bad-1]
-	column := 1 + len(line) - len(bytes.TrimLeft(line, " "))
-	return d.malformed(bad, column, "not valid YAML: "+yamlLine.ReplaceAllString(err.Error(), ""))
-}
-
-// badLine finds the first line after which the text is wrong for the same
-// reason, whatever follows. The library often names the line where the
-// surrounding map began. Of a long text, which takes long to read again, its
-// word is taken.
-func (d Document) badLine(lines [][]byte, err error) int {
-	const long = 64 << 10
-	if len(d.Text) > long {
-		said := 1
-		if found := yamlLine.FindStringSubmatch(err.Error()); found != nil {
-			said, _ = strconv.Atoi(found[1])
-		}
-		return min(max(said, 1), len(lines))
-	}
-	ends := make([]int, len(lines))
-	at := 0
-	for i, line := range lines {
-		at += len(line)
-		ends[i] = at
-	}
-	return 1 + sort.Search(len(lines)-1, func(i int) bool {
-		var ignored yaml.Node
-		again := yaml.Unmarshal(d.Text[:ends[i]], &ignored)
-		return again != nil && again.Error() == err.Error()
-	})
 }
 
 // converter makes plain values of YAML nodes. What YAML allows and objects do

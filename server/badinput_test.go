@@ -26,6 +26,7 @@ func TestBadBodies(t *testing.T) {
 		says                    string
 	}{
 		{"malformed YAML", rulesPath, "kind: [RouteRule\nmetadata: {", asYAML, 400, "line"},
+		{"malformed YAML on line 3", rulesPath, "kind: RouteRule\nmetadata:\n  name: a: b\nspec: {}\n", asYAML, 400, "line 3, column 10: not valid YAML"},
 		{"malformed JSON", rulesPath, `{"kind":"RouteRule",}`, asJSON, 400, "line 1, column"},
 		{"YAML sent as JSON", rulesPath, good, asJSON, 400, "application/yaml"},
 		{"empty", rulesPath, "", asYAML, 400, "empty"},
