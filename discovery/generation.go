@@ -38,7 +38,7 @@ type generation struct {
 type client struct {
 	node   string
 	proxy  mesh.Proxy
-	seen   atomic.Int64 // a time.Duration, as Server.age gives it
+	seen   atomic.Int64 // a time.Duration, as Publisher.age gives it
 	usesV1 atomic.Bool
 	usesV3 atomic.Bool
 

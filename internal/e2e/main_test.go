@@ -2,9 +2,7 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -22,8 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built are the programs of the working tree: a test never runs what somebody
-// built yesterday.
+// built are the programs of the working tree.
 var built struct {
 	once sync.Once
 	dir  string
@@ -34,13 +31,8 @@ var built struct {
 func programs(t *testing.T) Programs {
 	t.Helper()
 	built.once.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("", "pilot-e2e-"); built.err != nil {
-			return
-		}
-		build := exec.Command("go", "build", "-o", built.dir, "./cmd/...")
-		build.Dir = root
-		if out, err := build.CombinedOutput(); err != nil {
-			built.err = fmt.Errorf("%v: %w\n%s", build, err, out)
+		if built.dir, built.err = os.MkdirTemp("", "pilot-e2e-"); built.err == nil {
+			built.err = testbed.Build(built.dir, "pilot-api", "istioctl")
 		}
 	})
 	if built.err != nil {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -127,11 +126,10 @@ type program struct{ *testbed.Server }
 func start(t *testing.T) program {
 	t.Helper()
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "pilot-api")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/pilot-api").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := testbed.Build(dir, "pilot-api"); err != nil {
+		t.Fatal(err)
 	}
-	server, err := testbed.NewServer(dir, "pilot-api", binary, "--data-dir", filepath.Join(dir, "data"), "--log-level", "error")
+	server, err := testbed.NewServer(dir, "pilot-api", filepath.Join(dir, "pilot-api"), "--data-dir", filepath.Join(dir, "data"), "--log-level", "error")
 	if err != nil {
 		t.Fatal(err)
 	}

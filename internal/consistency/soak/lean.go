@@ -75,6 +75,7 @@ func (l *lean) stream(ctx context.Context, stop *atomic.Int64) error {
 	}
 }
 
+// watchFrom opens a watch of what comes after a revision.
 func watchFrom(ctx context.Context, c *http.Client, url string, after int64) (*http.Response, error) {
 	url += "?watch=true&allowWatchBookmarks=true&resourceVersion=" + strconv.FormatInt(after, 10)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

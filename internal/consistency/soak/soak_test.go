@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -26,12 +25,11 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	program = filepath.Join(dir, "pilot-api")
-	build := exec.Command("go", "build", "-o", program, "../../../cmd/pilot-api")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v: %v\n%s", build, err, out)
+	if err := testbed.Build(dir, "pilot-api"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	program = filepath.Join(dir, "pilot-api")
 	return m.Run()
 }
 

@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -126,21 +124,7 @@ func (w *watcher) stream(ctx context.Context) error {
 func (w *watcher) open(ctx context.Context, server string) (*http.Response, error) {
 	after := w.seen.Load()
 	w.frame(consistency.Frame{Type: consistency.Began, Revision: after, Detail: server})
-	url := server + path(w.scope) + "?watch=true&allowWatchBookmarks=true&resourceVersion=" + strconv.FormatInt(after, 10)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := w.http.Do(req)
-	if err != nil || resp.StatusCode == http.StatusOK {
-		return resp, err
-	}
-	defer resp.Body.Close()
-	text, _ := io.ReadAll(resp.Body)
-	if resp.StatusCode == http.StatusGone {
-		return nil, errExpired
-	}
-	return nil, fmt.Errorf("%s %s", resp.Status, text)
+	return watchFrom(ctx, w.http, server+path(w.scope), after)
 }
 
 func (w *watcher) line(text []byte) error {
