@@ -17,15 +17,15 @@ type past struct {
 	states []func() *generation
 }
 
-// pastFor is how long there is a past: by then every proxy that polls has come.
-const pastFor = 2 * maxPace
+// PastFor is how long there is a past: by then every proxy that polls has come.
+const PastFor = 2 * maxPace
 
 // begin takes the first snapshot, and forgets it when its time is over. What no
 // proxy asks for is not made.
 func (p *past) begin(s *Publisher, first *mesh.Snapshot, objs []*schema.Object) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	time.AfterFunc(pastFor, p.forget)
+	time.AfterFunc(PastFor, p.forget)
 	p.states = []func() *generation{sync.OnceValue(func() *generation { return newGeneration(s, first, nil) })}
 	for _, settings := range s.opts.PastSettings {
 		p.states = append(p.states, sync.OnceValue(func() *generation {

@@ -1,60 +1,158 @@
 package main
 
 import (
-	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
+	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// lastSettings is the file in the data folder with the mesh settings of the
-// last start.
-const lastSettings = "mesh-config.last"
-
-// pastSettings are the settings that proxies were told by before this start, if
-// they were others, and makes those of this start the next one's past. Without a
-// data folder there is no memory of them. That it fails costs at most a few
-// failed requests after a change of settings, and so does not keep the server
-// from starting.
-func (o *options) pastSettings(log *slog.Logger) []*mesh.Settings {
-	if len(o.etcdEndpoints) > 0 {
-		return nil
-	}
-	file := filepath.Join(o.dataDir, lastSettings)
-	now, err := o.settingsText()
-	if err != nil {
-		return nil
-	}
-	before, err := os.ReadFile(file)
-	known := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Warn("mesh settings of the last start are not known", "err", err)
-	}
-	if known && bytes.Equal(before, now) {
-		return nil
-	}
-	if err := os.WriteFile(file, now, 0o600); err != nil {
-		log.Warn("mesh settings are not remembered for the next start", "err", err)
-	}
-	if !known {
-		return nil
-	}
-	past, problems := mesh.ParseSettings(before, file)
-	if problems.Err() != nil {
-		return nil // Of a version with other settings.
-	}
-	past.Domain = o.domain
-	return []*mesh.Settings{past}
+// settingsMemory is what proxies may have been told by: the mesh settings of
+// this start and of those before it, until this server has run for so long that
+// every proxy has come to it. Time in which no server ran does not count, for
+// the proxies stay with what they were told last. The memory is a file in the
+// data folder; that it fails costs at most a few failed requests after a change
+// of settings, and so does not keep the server from starting.
+type settingsMemory struct {
+	file string // "" for no memory
+	told []toldSettings
+	log  *slog.Logger
 }
 
-// settingsText is the file of mesh settings, empty if there is none.
-func (o *options) settingsText() ([]byte, error) {
-	if o.meshConfig == "" {
-		return nil, nil
+// toldSettings are the settings of one start.
+type toldSettings struct {
+	Domain     string `json:"domain"`
+	MeshConfig string `json:"meshConfig"` // the text of the file
+}
+
+const (
+	settingsFile = "mesh-config.last"
+	// maxTold bounds how many settings are remembered, of which each costs a
+	// compilation when a proxy comes.
+	maxTold = 8
+)
+
+// rememberSettings adds the settings of this start to the memory.
+func (o *options) rememberSettings(log *slog.Logger) *settingsMemory {
+	m := &settingsMemory{log: log}
+	if len(o.etcdEndpoints) > 0 {
+		return m
 	}
-	return os.ReadFile(o.meshConfig)
+	now := toldSettings{Domain: o.domain}
+	if o.meshConfig != "" {
+		text, err := os.ReadFile(o.meshConfig)
+		if err != nil {
+			return m // It was there a moment ago.
+		}
+		now.MeshConfig = string(text)
+	}
+	m.file = filepath.Join(o.dataDir, settingsFile)
+	before := m.read(o.domain)
+	others := slices.DeleteFunc(slices.Clone(before), func(t toldSettings) bool { return t == now })
+	m.told = append([]toldSettings{now}, others...)
+	m.told = m.told[:min(len(m.told), maxTold)]
+	if !slices.Equal(m.told, before) {
+		m.write()
+	}
+	return m
+}
+
+// past are the settings before those of this start, as far as this version can
+// read them.
+func (m *settingsMemory) past() []*mesh.Settings {
+	var past []*mesh.Settings
+	for _, told := range m.told[min(1, len(m.told)):] {
+		settings, problems := mesh.ParseSettings([]byte(told.MeshConfig), m.file)
+		if problems.Err() != nil {
+			continue
+		}
+		settings.Domain = told.Domain
+		past = append(past, settings)
+	}
+	return past
+}
+
+// run forgets what was before this start when no proxy can be left that was told
+// by it.
+func (m *settingsMemory) run(ctx context.Context, serving func() bool) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var since time.Time // it serves
+	for since.IsZero() || time.Since(since) < discovery.PastFor {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if since.IsZero() && serving() {
+			since = time.Now()
+		}
+	}
+	if len(m.told) > 1 {
+		m.told = m.told[:1]
+		m.write()
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// read also takes a file of before there were several: the text of one start.
+func (m *settingsMemory) read(domain string) []toldSettings {
+	text, err := os.ReadFile(m.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		m.log.Warn("mesh settings of the last start are not known", "err", err)
+		return nil
+	}
+	var told []toldSettings
+	if json.Unmarshal(text, &told) != nil {
+		return []toldSettings{{Domain: domain, MeshConfig: string(text)}}
+	}
+	return told
+}
+
+func (m *settingsMemory) write() {
+	text, err := json.Marshal(m.told)
+	if err == nil {
+		err = replaceFile(m.file, text)
+	}
+	if err != nil {
+		m.log.Warn("mesh settings are not remembered for the next start", "err", err)
+	}
+}
+
+// replaceFile writes a file so that after a crash it is the old or the new one.
+func replaceFile(name string, text []byte) error {
+	next, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(next.Name()) // Unless it has the other name by then.
+	_, err = next.Write(text)
+	if err := errors.Join(err, next.Sync(), next.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(next.Name(), name); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(name))
+}
+
+// syncFolder makes a new name in a folder last.
+func syncFolder(dir string) error {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }

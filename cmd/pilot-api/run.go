@@ -55,8 +55,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}, func() float64 { return float64(view.Relists()) }))
 	lag := cache.NewProbe(view)
 	registerStoreMetrics(registry, backend, lag)
+	memory := o.rememberSettings(log)
 	proxies := discovery.New(discovery.Options{
-		Source: view, Settings: settings, PastSettings: o.pastSettings(log), Log: log, Registry: registry,
+		Source: view, Settings: settings, PastSettings: memory.past(), Log: log, Registry: registry,
 	})
 	api := server.New(server.Options{
 		Store:     store.Strict(objects),
@@ -72,7 +73,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	})
 
 	log.Info("pilot-api is listening", "address", listener.Addr().String(), "version", version, "store", o.storeName())
-	err = serve(ctx, api, listener, view.Run, lag.Run, proxies.Run, backend.watch, func(ctx context.Context) error { return greet(ctx, o, objects, log) })
+	err = serve(ctx, api, listener, view.Run, lag.Run, proxies.Run, backend.watch,
+		func(ctx context.Context) error { return memory.run(ctx, proxies.Ready) },
+		func(ctx context.Context) error { return greet(ctx, o, objects, log) })
 	log.Info("pilot-api has stopped")
 	return err
 }
