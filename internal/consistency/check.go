@@ -132,7 +132,7 @@ func (c *check) negative(op *Operation) {
 		case Exists:
 			return present(last)
 		default:
-			return op.Expect == 0 || present(last) && last.Revision != op.Expect
+			return op.Expect != 0 && present(last) && last.Revision != op.Expect
 		}
 	}) {
 		last, _ := c.order.at(op.Key, low)

@@ -181,6 +181,9 @@ func TestFinds(t *testing.T) {
 			o.Expect = 7
 			h.Operations = append(h.Operations, o)
 		}, "not linearizable 1, untrue refusal 1"},
+		{"conflict without a condition", func(h *History) {
+			h.Operations = append(h.Operations, op(15, Update, x, "no", Conflict, 0))
+		}, "not linearizable 1, untrue refusal 1"},
 		{"conflict with an older version", func(h *History) {
 			o := op(15, Update, x, "no", Conflict, 0)
 			o.Expect = 4

@@ -48,7 +48,7 @@ func refusal(now register, op *Operation, outcome Outcome) bool {
 	case Exists:
 		return now.there
 	default:
-		return op.Expect == 0 || now.there && now.revision != op.Expect
+		return op.Expect != 0 && now.there && now.revision != op.Expect
 	}
 }
 

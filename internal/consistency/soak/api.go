@@ -213,9 +213,9 @@ func refusal(status int, answer []byte) (consistency.Outcome, string) {
 		return consistency.Conflict, ""
 	case status == http.StatusGone:
 		return consistency.Gone, ""
-	case status == http.StatusTooManyRequests:
-		return consistency.Refused, ""
-	case status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout:
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+		return consistency.Refused, fmt.Sprintf("%d %s", status, s.Message)
+	case status == http.StatusGatewayTimeout:
 		return consistency.Unknown, fmt.Sprintf("%d %s", status, s.Message)
 	}
 	return consistency.Unexpected, fmt.Sprintf("%d %s", status, answer)
