@@ -2,75 +2,97 @@ package discovery
 
 import (
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// build makes the generation that follows before (nil at first), with the
-// views of all proxies that asked lately already compiled.
-func (s *Publisher) build(objs []*schema.Object, revision int64, before *generation) (*generation, error) {
-	var snapshot *mesh.Snapshot
-	err := s.recoverPanic("mesh", func() error {
-		snapshot = mesh.NewSnapshot(revision, s.opts.Settings, objs)
+// news is what the source holds that the published configuration was not made
+// of.
+type news struct {
+	revision int64
+	changes  []schema.Change
+}
+
+// news fills in what is new since a snapshot, nil for none, and reports whether
+// there is anything.
+func (s *Publisher) news(before *mesh.Snapshot, n *news) bool {
+	if before != nil {
+		if changes, present, known := s.opts.Source.Since(before.Revision); known {
+			n.revision, n.changes = present, changes
+			return present != before.Revision || len(changes) > 0
+		}
+	}
+	objs, revision, synced := s.opts.Source.Snapshot()
+	if !synced {
+		return false
+	}
+	n.revision = revision
+	n.changes = changesTo(before, objs)
+	return before == nil || revision != before.Revision || len(n.changes) > 0
+}
+
+// changesTo are those that lead from what a snapshot holds, nil for nothing, to
+// these objects.
+func changesTo(before *mesh.Snapshot, objs []*schema.Object) []schema.Change {
+	known := map[schema.Key]*schema.Object{}
+	for _, o := range objectsOf(before) {
+		known[o.Key()] = o
+	}
+	var changes []schema.Change
+	for _, o := range objs {
+		was := known[o.Key()]
+		delete(known, o.Key())
+		if was == nil || !sameVersion(was, o) {
+			changes = append(changes, schema.Change{Before: was, After: o})
+		}
+	}
+	for _, gone := range known {
+		changes = append(changes, schema.Change{Before: gone})
+	}
+	return changes
+}
+
+// sameVersion compares by uid too: a store that was restored from a copy may
+// give a resourceVersion twice.
+func sameVersion(a, b *schema.Object) bool {
+	return a == b || a.Meta.ResourceVersion != "" && a.Meta.ResourceVersion == b.Meta.ResourceVersion && a.Meta.UID == b.Meta.UID
+}
+
+func objectsOf(s *mesh.Snapshot) []*schema.Object {
+	var all []*schema.Object
+	if s != nil {
+		for _, kind := range schema.Kinds() {
+			all = append(all, s.Objects(kind.Kind)...)
+		}
+	}
+	return all
+}
+
+// snapshot is the mesh after the news.
+func (s *Publisher) snapshot(before *mesh.Snapshot, n news) (next *mesh.Snapshot, err error) {
+	err = s.recoverPanic("mesh", func() error {
+		next = mesh.NewSnapshot(n.revision, s.opts.Settings, applied(objectsOf(before), n.changes))
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	next := newGeneration(s, snapshot, before)
-	next.baseline()
-	if before == nil {
-		return next, nil
-	}
-	var all errgroup.Group
-	all.SetLimit(runtime.GOMAXPROCS(0))
-	for _, old := range before.placesSince(s.age() - s.opts.ProxyIdle) {
-		all.Go(func() error {
-			next.advance(old)
-			return nil
-		})
-	}
-	return next, all.Wait()
+	return next, err
 }
 
-// baseline compiles for a proxy with nothing of its own, so that problems are
-// known before any proxy asks, and what is the same for all is encoded ahead.
-func (g *generation) baseline() {
-	nobody := mesh.Proxy{Role: mesh.Sidecar, IP: "192.0.2.1", Domain: "default.svc." + g.mesh.Settings.Domain}
-	without := g.mesh.View(nobody)
-	without.Instances = nil
-	_, v, err := g.viewOf(without)
-	if err == nil {
-		_, err = v.encodedV3(nobody.IP)
+// applied are the objects after some changes.
+func applied(objs []*schema.Object, changes []schema.Change) []*schema.Object {
+	gone := map[*schema.Object]bool{}
+	for _, c := range changes {
+		gone[c.Before] = true
 	}
-	if err != nil {
-		g.keepLastGood(nobody.String(), err)
-		return
+	objs = slices.DeleteFunc(slices.Clone(objs), func(o *schema.Object) bool { return gone[o] })
+	for _, c := range changes {
+		if c.After != nil {
+			objs = append(objs, c.After)
+		}
 	}
-	g.surveyed = v
-}
-
-// advance gives a proxy its place in the next generation: with its new view, or
-// with the old one when the new one is no good.
-func (g *generation) advance(old *proxyState) {
-	slot, v, err := g.viewOf(g.mesh.View(old.proxy))
-	if err == nil {
-		err = v.prepare(old.client)
-	}
-	if err == nil {
-		err = wouldEmpty(g.mesh, old.proxy, old.view, v)
-	}
-	if err != nil {
-		g.keepLastGood(old.node, err)
-		v = old.view
-	}
-	g.setPlace(&proxyState{client: old.client, view: v, slot: slot})
+	return objs
 }
 
 // wouldEmpty reports whether a view lost all its route tables although the proxy

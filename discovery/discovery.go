@@ -1,15 +1,16 @@
 // Package discovery keeps the answers for proxies ready. It follows the config
-// objects, waits for a burst of changes to end, compiles once per view (see
-// mesh.View) and publishes the encoded result in one step; requests only look
-// up. It knows nothing of HTTP: package server asks it.
+// objects and brings every view (see mesh.View) of a known proxy from one
+// snapshot to the next; requests only look up. It knows nothing of HTTP: package
+// server asks it.
 //
-//	objects ─▶ hold-off ─▶ mesh.Snapshot ─▶ compile ─▶ ir ─▶ envoy/v1, v3 ─▶ check ─▶ publish
-//	           run.go      build.go         view.go          v1.go, v3.go    set.go   run.go
+//	changes ─▶ hold-off ─▶ mesh.Snapshot ─▶ compile ─▶ ir ─▶ envoy/v1, v3 ─▶ check ─▶ view
+//	           run.go      build.go         slot.go          v1.go, v3.go    set.go   publish.go
 //
-// A generation is everything that follows from one snapshot. It is swapped in
-// whole, so that a proxy never sees a mixture of two. What a proxy was once
-// told is never taken back because of trouble of ours: a view that cannot be
-// compiled, or that would be left with nothing by accident, keeps its last good
+// A slot is where all proxies with equal views find theirs. A view is swapped in
+// whole, so that a proxy never sees a mixture of two, and only where it is another
+// one: neither other views nor their proxies are touched (fleet.go). What a proxy
+// was once told is never taken back because of trouble of ours: a view that cannot
+// be compiled, or that would be left with nothing by accident, keeps its last good
 // answers and becomes a Problem. What is wrong with an object closes its own part
 // of a view and no more.
 package discovery
@@ -17,9 +18,12 @@ package discovery
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -66,25 +70,36 @@ type Answer struct {
 type Publisher struct {
 	opts    Options
 	metrics *metrics
-	current atomic.Pointer[generation]
-	past    past
 	made    time.Time
-	counted atomic.Pointer[problemCount]
+	fleet   *fleet
+	past    past
 	newest  verdict
+
+	newCompiler func() compiler
+	// advancing is held, with others, by who makes a newcomer's view, and alone
+	// by what takes the compiler, the current generation and the fleet from one
+	// snapshot to the next: all three are of the same.
+	advancing sync.RWMutex
+	compiler  compiler
+	current   atomic.Pointer[generation]
 }
 
 // New makes a server that knows nothing until Run. It panics when metrics of
 // the same names are registered already.
 func New(opts Options) *Publisher {
 	s := &Publisher{opts: opts.withDefaults(), made: time.Now()}
+	s.newCompiler = func() compiler { return compile.NewCompiler() }
+	s.compiler = s.newCompiler()
+	s.fleet = newFleet(s.opts, s.age)
 	s.metrics = newMetrics(s)
 	return s
 }
 
 // Ready reports whether a first complete snapshot has been published.
-func (s *Publisher) Ready() bool { return s.current.Load() != nil }
+func (s *Publisher) Ready() bool { return s.newest.inForce() != nil }
 
-// published is the current generation; the error tells why there is none yet.
+// published is the current generation, from the moment on in which it begins to
+// be published; the error tells why there is none yet.
 func (s *Publisher) published() (*generation, error) {
 	if g := s.current.Load(); g != nil {
 		return g, nil
@@ -97,8 +112,16 @@ func (s *Publisher) published() (*generation, error) {
 
 // Revision is the store revision of the published snapshot, 0 before Ready.
 func (s *Publisher) Revision() int64 {
-	if g := s.current.Load(); g != nil {
+	if g := s.newest.inForce(); g != nil {
 		return g.mesh.Revision
 	}
 	return 0
+}
+
+// meshOf is nil before the first generation.
+func meshOf(g *generation) *mesh.Snapshot {
+	if g == nil {
+		return nil
+	}
+	return g.mesh
 }

@@ -1,73 +1,72 @@
 package discovery
 
 import (
-	"maps"
 	"time"
 )
 
-// What proxies say of themselves is anybody's word. Views and places have a
+// What proxies say of themselves is anybody's word. Views and proxies have a
 // bound, and at the bound there is room for a new one all the same: strangers go
 // first, who stand beside no workload of the registry, then who was silent
 // longest. Whoever comes back is served again, from a view that is compiled
 // again.
 
-// sweepLocked forgets the proxies that fell silent and the views nobody has. It
-// looks at everything, and so at most once a second.
-func (g *generation) sweepLocked() {
-	now := g.server.age()
-	if g.swept != 0 && now-g.swept < time.Second {
+// sweepLocked forgets the proxies that fell silent, and with them the views
+// nobody has. It looks at all of them, and so at most once a second.
+func (f *fleet) sweepLocked() {
+	now := f.age()
+	if f.swept != 0 && now-f.swept < time.Second {
 		return
 	}
-	g.swept = now
-	oldest := int64(now - g.server.opts.ProxyIdle)
-	maps.DeleteFunc(g.places, func(_ string, p *proxyState) bool { return p.seen.Load() < oldest })
-	used := map[*view]bool{g.surveyed: true}
-	for _, p := range g.places {
-		used[p.view] = true
-	}
-	maps.DeleteFunc(g.views, func(_ string, s *slot) bool {
-		v := s.peek()
-		return v != nil && !used[v]
-	})
-}
-
-// sweep is sweepLocked for when nobody new has asked for a while.
-func (g *generation) sweep() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.sweepLocked()
-}
-
-// evictViewLocked makes room for a view.
-func (g *generation) evictViewLocked() {
-	var victim *slot
-	key := ""
-	for k, s := range g.views {
-		if v := s.peek(); v != nil && v == g.surveyed {
-			continue
-		}
-		if victim == nil || before(s.stranger, s.seen.Load(), victim.stranger, victim.seen.Load()) {
-			victim, key = s, k
+	f.swept = now
+	oldest := int64(now - f.opts.ProxyIdle)
+	for _, c := range f.clients {
+		if c.seen.Load() < oldest {
+			f.forgetLocked(c)
 		}
 	}
-	delete(g.views, key)
-	maps.DeleteFunc(g.places, func(_ string, p *proxyState) bool { return p.slot == victim })
 }
 
-// evictPlaceLocked makes room for a place: that of the first to go among some
+func (f *fleet) sweep() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sweepLocked()
+}
+
+// evictSlotLocked makes room for a slot.
+func (f *fleet) evictSlotLocked() {
+	var pinned, victim *slot
+	if at := f.nobody.place.Load(); at != nil {
+		pinned = at.slot
+	}
+	for _, sl := range f.slots {
+		if sl != pinned && (victim == nil || before(sl.stranger, sl.seen.Load(), victim.stranger, victim.seen.Load())) {
+			victim = sl
+		}
+	}
+	if victim == nil {
+		return
+	}
+	for c := range victim.members {
+		f.forgetLocked(c)
+	}
+	f.dropLocked(victim)
+}
+
+// evictClientLocked makes room for a proxy: that of the first to go among some
 // taken at random, as there may be very many.
-func (g *generation) evictPlaceLocked() {
-	var victim *proxyState
-	looked := 0
-	for _, p := range g.places {
-		if victim == nil || before(p.slot.stranger, p.seen.Load(), victim.slot.stranger, victim.seen.Load()) {
-			victim = p
+func (f *fleet) evictClientLocked() {
+	var victim *client
+	stranger, looked := false, 0
+	for _, c := range f.clients {
+		of := c.place.Load().slot.stranger
+		if victim == nil || before(of, c.seen.Load(), stranger, victim.seen.Load()) {
+			victim, stranger = c, of
 		}
 		if looked++; looked == 64 {
 			break
 		}
 	}
-	delete(g.places, victim.node)
+	f.forgetLocked(victim)
 }
 
 // before reports whether one goes before another.
@@ -76,17 +75,4 @@ func before(stranger bool, seen int64, otherStranger bool, otherSeen int64) bool
 		return stranger
 	}
 	return seen < otherSeen
-}
-
-// placesSince are those of the proxies that asked after some age of the server.
-func (g *generation) placesSince(oldest time.Duration) []*proxyState {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	var out []*proxyState
-	for _, p := range g.places {
-		if p.seen.Load() >= int64(oldest) {
-			out = append(out, p)
-		}
-	}
-	return out
 }

@@ -3,16 +3,23 @@ package discovery
 import (
 	"weak"
 
+	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // Knows reports whether a proxy is remembered.
-func (s *Publisher) Knows(node string) bool {
-	g := s.current.Load()
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.places[node] != nil
-}
+func (s *Publisher) Knows(node string) bool { return s.fleet.find(node) != nil }
 
 // Snapshot is the mesh that is published, held by nothing of the test.
 func (s *Publisher) Snapshot() weak.Pointer[mesh.Snapshot] { return weak.Make(s.current.Load().mesh) }
+
+// Compiler is what a Publisher compiles with.
+type Compiler = compiler
+
+// NewWith is New with compilers of the test's own.
+func NewWith(opts Options, wrap func(Compiler) Compiler) *Publisher {
+	s := New(opts)
+	s.newCompiler = func() compiler { return wrap(compile.NewCompiler()) }
+	s.compiler = s.newCompiler()
+	return s
+}

@@ -9,7 +9,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -28,12 +30,13 @@ type objects struct {
 	revision int64
 	synced   bool
 	all      []*schema.Object
+	past     map[int64][]*schema.Object // all, by revision
 	changed  chan struct{}
 	err      error // what Err says
 }
 
 func newObjects(all ...*schema.Object) *objects {
-	return &objects{revision: 1, synced: true, all: all, changed: make(chan struct{})}
+	return &objects{revision: 1, synced: true, all: all, past: map[int64][]*schema.Object{1: all}, changed: make(chan struct{})}
 }
 
 func (o *objects) Snapshot() ([]*schema.Object, int64, bool) {
@@ -42,8 +45,30 @@ func (o *objects) Snapshot() ([]*schema.Object, int64, bool) {
 	return append([]*schema.Object(nil), o.all...), o.revision, o.synced
 }
 
-// Since knows nothing: every test reads all. The cache's own is tested there.
-func (o *objects) Since(int64) ([]schema.Change, int64, bool) { return nil, 0, false }
+// Since is what a store knows that keeps everything.
+func (o *objects) Since(revision int64) ([]schema.Change, int64, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before, ok := o.past[revision]
+	if !ok || !o.synced {
+		return nil, 0, false
+	}
+	var changes []schema.Change
+	gone := map[schema.Key]*schema.Object{}
+	for _, was := range before {
+		gone[was.Key()] = was
+	}
+	for _, is := range o.all {
+		if was := gone[is.Key()]; was != is {
+			changes = append(changes, schema.Change{Before: was, After: is})
+		}
+		delete(gone, is.Key())
+	}
+	for _, was := range gone {
+		changes = append(changes, schema.Change{Before: was})
+	}
+	return changes, o.revision, true
+}
 
 func (o *objects) Changed() <-chan struct{} {
 	o.mu.Lock()
@@ -59,15 +84,24 @@ func (o *objects) set(all ...*schema.Object) {
 	defer o.mu.Unlock()
 	o.all, o.synced = all, true
 	o.revision++
+	o.past[o.revision] = all
 	close(o.changed)
 	o.changed = make(chan struct{})
+}
+
+// goOn is a change of revision and of nothing else.
+func (o *objects) goOn(revision int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.revision = revision
+	o.past[revision] = o.all
 }
 
 // restore goes back to another revision; the next set is the one after it.
 func (o *objects) restore(revision int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.revision = revision
+	o.revision, o.past = revision, map[int64][]*schema.Object{}
 }
 
 func object(t testing.TB, kind, name, spec string) *schema.Object {
@@ -106,11 +140,42 @@ func settings() *mesh.Settings {
 // which it has settled when this returns.
 func follow(t testing.TB, src discovery.Source, opts discovery.Options) *discovery.Publisher {
 	t.Helper()
+	return followWith(t, src, opts, &faults{})
+}
+
+// faults are mistakes of ours in the compiler, in the middle of a test: each may
+// panic.
+type faults struct {
+	advance func(*mesh.Snapshot)
+	proxy   func(mesh.View)
+}
+
+type faulty struct {
+	discovery.Compiler
+	*faults
+}
+
+func (f faulty) Advance(next *mesh.Snapshot) {
+	if f.advance != nil {
+		f.advance(next)
+	}
+	f.Compiler.Advance(next)
+}
+
+func (f faulty) Proxy(v mesh.View) (*ir.Config, diag.List) {
+	if f.proxy != nil {
+		f.proxy(v)
+	}
+	return f.Compiler.Proxy(v)
+}
+
+func followWith(t testing.TB, src discovery.Source, opts discovery.Options, f *faults) *discovery.Publisher {
+	t.Helper()
 	opts.Source = src
 	if opts.Settings == nil {
 		opts.Settings = settings()
 	}
-	s := discovery.New(opts)
+	s := discovery.NewWith(opts, func(c discovery.Compiler) discovery.Compiler { return faulty{c, f} })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pilot-api/pilot-api/ir"
@@ -30,6 +29,7 @@ type handover struct {
 	// held are the views that the proxy may still route by, oldest first.
 	// The last one is the target.
 	held    []*view
+	order   int64         // of the target
 	since   time.Time     // when the handover began
 	asked   time.Time     // when clusters were last polled
 	pace    time.Duration // between the last two polls for clusters
@@ -40,7 +40,8 @@ type handover struct {
 	// routed is by route table polled, listeners under their type.
 	routed   map[string]*subscription
 	clusters passing
-	refuses  atomic.Bool // what it is answered, of any type
+	refuses  bool            // what it is answered, of any type
+	refusing func(does bool) // is told when that changes
 }
 
 const (
@@ -75,7 +76,8 @@ func (h *handover) closeBy(target *view) time.Duration {
 // poll is what a proxy says of itself when it asks.
 type poll struct {
 	version string // that it has accepted; "" for none
-	next    *view  // that the published generation has for it
+	next    *view  // that is published for it
+	order   int64  // of what is published later is higher
 	// past are views that the proxy may be at if this server does not know it.
 	past func() []*view
 }
@@ -196,11 +198,15 @@ func (v *view) tables(name string) bool {
 func (h *handover) turn(p poll, now time.Time) *view {
 	next := p.next
 	if len(h.held) == 0 {
+		h.order = p.order
 		h.begin(p, now)
 		return next
 	}
 	target := h.held[len(h.held)-1]
-	if next == target || next.serial < target.serial {
+	if p.order < h.order {
+		return target
+	}
+	if h.order = p.order; next == target {
 		return target
 	}
 	added, removed := clustersBetween(target.config, next.config)

@@ -17,19 +17,14 @@ type metrics struct {
 func newMetrics(s *Publisher) *metrics {
 	const prefix = "pilot_discovery_"
 	with := promauto.With(s.opts.Registry)
-	gauge := func(name, help string, of func(*generation) int) {
-		with.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + name, Help: help}, func() float64 {
-			if g := s.current.Load(); g != nil {
-				return float64(of(g))
-			}
-			return 0
-		})
+	gauge := func(name, help string, of func() int) {
+		with.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + name, Help: help}, func() float64 { return float64(of()) })
 	}
-	gauge("revision", "Store revision of the published configuration.", func(g *generation) int { return int(g.mesh.Revision) })
-	gauge("views", "Different configurations kept ready.", (*generation).viewCount)
-	gauge("proxies", "Proxies remembered.", (*generation).proxyCount)
-	gauge("refusing_proxies", "Proxies that keep polling with an older version than they are answered.", (*generation).refusingCount)
-	gauge("problems", "Things that the published configuration could not honour.", func(*generation) int { return s.problemCount() })
+	gauge("revision", "Store revision of the published configuration.", func() int { return int(s.Revision()) })
+	gauge("views", "Different configurations kept ready.", func() int { views, _ := s.fleet.size(); return views })
+	gauge("proxies", "Proxies remembered.", func() int { _, proxies := s.fleet.size(); return proxies })
+	gauge("refusing_proxies", "Proxies that keep polling with an older version than they are answered.", s.fleet.refusing.count)
+	gauge("problems", "Things that the published configuration could not honour.", s.problemCount)
 	histogram := func(name, help string) prometheus.Histogram {
 		return with.NewHistogram(prometheus.HistogramOpts{
 			Name: prefix + name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 4, 9),

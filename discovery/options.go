@@ -21,10 +21,11 @@ type Options struct {
 	// Registry receives the metrics; nil keeps them unseen.
 	Registry prometheus.Registerer
 
-	// HoldOff is how long the objects must stay unchanged before they are
-	// compiled, so that a burst of writes is compiled once; MaxHoldOff is
-	// the longest that a change waits for that. The first snapshot does not
-	// wait. 50 ms and 500 ms.
+	// HoldOff is how long nothing is published after a publication: the first
+	// change after that is published at once. One that comes earlier waits for
+	// its end, and if more follow, until there were none for as long, so that a
+	// burst of writes is compiled once; MaxHoldOff is the longest that a change
+	// waits. 100 ms and 500 ms.
 	HoldOff, MaxHoldOff time.Duration
 	// ProxyIdle is how long a proxy may be silent before its view is no
 	// longer compiled ahead; it is compiled when it asks again. 10 minutes.
@@ -50,7 +51,7 @@ func (o Options) withDefaults() Options {
 		option  *time.Duration
 		instead time.Duration
 	}{
-		{&o.HoldOff, 50 * time.Millisecond},
+		{&o.HoldOff, 100 * time.Millisecond},
 		{&o.MaxHoldOff, 500 * time.Millisecond},
 		{&o.ProxyIdle, 10 * time.Minute},
 	} {

@@ -1,11 +1,11 @@
 package discovery
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/pilot-api/pilot-api/mesh"
-	"github.com/pilot-api/pilot-api/schema"
 )
 
 // past is what proxies may have been told before this server started: by what
@@ -14,7 +14,17 @@ import (
 // withdrawn while the routes of those days lead to it.
 type past struct {
 	mu     sync.Mutex
-	states []func() *generation
+	states []func() *formerly
+}
+
+// formerly is one state of the past, with the views of those who asked. It is
+// compiled apart from what holds now.
+type formerly struct {
+	*generation
+	compiler compiler
+
+	mu    sync.Mutex
+	views map[string]*view
 }
 
 // PastFor is how long there is a past: by then every proxy that polls has come.
@@ -22,24 +32,28 @@ const PastFor = 2 * maxPace
 
 // begin takes the first snapshot, and forgets it when its time is over. What no
 // proxy asks for is not made.
-func (p *past) begin(s *Publisher, first *mesh.Snapshot, objs []*schema.Object) {
+func (p *past) begin(s *Publisher, first *mesh.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	time.AfterFunc(PastFor, p.forget)
-	p.states = []func() *generation{sync.OnceValue(func() *generation { return newGeneration(s, first, nil) })}
+	p.states = []func() *formerly{sync.OnceValue(func() *formerly { return s.formerly(func() *mesh.Snapshot { return first }) })}
 	for _, settings := range s.opts.PastSettings {
-		p.states = append(p.states, sync.OnceValue(func() *generation {
-			var g *generation
-			err := s.recoverPanic("mesh of the past", func() error {
-				g = newGeneration(s, mesh.NewSnapshot(first.Revision, settings, objs), nil)
-				return nil
-			})
-			if err != nil {
-				return nil
-			}
-			return g
+		p.states = append(p.states, sync.OnceValue(func() *formerly {
+			return s.formerly(func() *mesh.Snapshot { return mesh.NewSnapshot(first.Revision, settings, objectsOf(first)) })
 		}))
 	}
+}
+
+// formerly is nil where there is a mistake of ours.
+func (s *Publisher) formerly(snapshot func() *mesh.Snapshot) (f *formerly) {
+	_ = s.recoverPanic("mesh of the past", func() error {
+		g := newGeneration(s, snapshot(), nil)
+		compiler := s.newCompiler()
+		compiler.Advance(g.mesh)
+		f = &formerly{generation: g, compiler: compiler, views: map[string]*view{}}
+		return nil
+	})
+	return f
 }
 
 // viewsOf are the views of the past with clusters that the proxy's next view
@@ -47,11 +61,11 @@ func (p *past) begin(s *Publisher, first *mesh.Snapshot, objs []*schema.Object) 
 func (p *past) viewsOf(proxy mesh.Proxy, next *view) []*view {
 	var out []*view
 	for _, state := range p.current() {
-		g := state()
-		if g == nil {
+		f := state()
+		if f == nil {
 			continue
 		}
-		_, v, err := g.viewOf(g.mesh.View(proxy))
+		v, err := f.viewOf(proxy)
 		if err == nil && len(withdrawn(v.config, next.config)) > 0 {
 			out = append(out, v)
 		}
@@ -59,7 +73,33 @@ func (p *past) viewsOf(proxy mesh.Proxy, next *view) []*view {
 	return out
 }
 
-func (p *past) current() []func() *generation {
+// viewOf is shared by all with the same key. Of those it keeps no more than
+// there may be views now.
+func (f *formerly) viewOf(proxy mesh.Proxy) (v *view, err error) {
+	mv := f.mesh.View(proxy)
+	key := mv.Key()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if v := f.views[key]; v != nil {
+		return v, nil
+	}
+	err = f.server.recoverPanic("compile", func() error {
+		config, _ := f.compiler.Proxy(mv)
+		v = newView(f.generation, key, config)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("compile the past: %w", err)
+	}
+	if len(f.views) >= f.server.opts.MaxViews {
+		f.compiler.Release(mv)
+		return v, nil
+	}
+	f.views[key] = v
+	return v, nil
+}
+
+func (p *past) current() []func() *formerly {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.states

@@ -13,22 +13,77 @@ func refusal(message string) diag.Problem {
 	return diag.Problem{Severity: diag.Error, Reason: diag.NotHonoured, Message: message}
 }
 
+// tally is the problems of all parts of the configuration, each once, for views
+// find the same. It is kept as they change, so that who asks for their number or
+// for all of them does not have every view gone through.
+type tally struct {
+	parts  map[string]diag.List
+	times  map[diag.Problem]int
+	sorted diag.List // nil after a change
+}
+
+// put sets what a part has, in place of what it had.
+func (t *tally) put(part string, problems diag.List) {
+	before := t.parts[part]
+	if sameList(before, problems) {
+		return
+	}
+	if t.parts == nil {
+		t.parts, t.times = map[string]diag.List{}, map[diag.Problem]int{}
+	}
+	t.sorted = nil
+	for _, p := range problems {
+		t.times[unplaced(p)]++
+	}
+	for _, p := range before {
+		if p = unplaced(p); t.times[p] == 1 {
+			delete(t.times, p)
+		} else {
+			t.times[p]--
+		}
+	}
+	if t.parts[part] = problems; len(problems) == 0 {
+		delete(t.parts, part)
+	}
+}
+
+// sameList looks at the problems only where the lists are not one.
+func sameList(a, b diag.List) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+}
+
+// unplaced is the problem without a position: generated configuration has none.
+func unplaced(p diag.Problem) diag.Problem {
+	p.Position = nil
+	return p
+}
+
+func (t *tally) count() int { return len(t.times) }
+
+// list is all of them by object. It is shared.
+func (t *tally) list() diag.List {
+	if t.sorted == nil {
+		t.sorted = make(diag.List, 0, len(t.times))
+		for p := range t.times {
+			t.sorted = append(t.sorted, p)
+		}
+		slices.SortFunc(t.sorted, compareProblems)
+	}
+	return t.sorted
+}
+
 // maxProblems bounds what is told of a configuration, beside the bound that
 // each view has for each object. Nobody reads as much, and an answer of it has some megabytes.
 const maxProblems = 10_000
 
-// readable orders problems by object, tells each once, for views find the same,
-// and no more of them than there is a bound for.
-func readable(all diag.List) diag.List {
-	var out diag.List
-	seen := make(map[diag.Problem]bool, len(all))
-	for _, p := range all {
-		if p.Position = nil; !seen[p] { // Generated configuration has none.
-			seen[p] = true
-			out = append(out, p)
-		}
+// readable is two lists, of which the first is sorted, in one, and no more of
+// them than there is a bound for.
+func readable(sorted, more diag.List) diag.List {
+	out := slices.Clone(sorted)
+	if len(more) > 0 {
+		out = append(out, more...)
+		slices.SortFunc(out, compareProblems)
 	}
-	slices.SortFunc(out, compareProblems)
 	if left := len(out) - maxProblems; left > 0 {
 		out = append(out[:maxProblems:maxProblems], refusal(fmt.Sprintf("%d more problems are not listed", left)))
 	}

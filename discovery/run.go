@@ -5,83 +5,110 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/schema"
 )
 
 // Run follows the source until ctx ends, and returns ctx's error then. What is
 // there at the start is published even when ctx has ended already. It must not
 // run twice at a time.
 func (s *Publisher) Run(ctx context.Context) error {
+	sweep := time.NewTicker(s.opts.ProxyIdle)
+	defer sweep.Stop()
+	var busy time.Time // when the last publication ended
 	for {
 		// Asked for before the snapshot, so that no change falls between.
 		changed := s.opts.Source.Changed()
-		s.follow(ctx)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(s.opts.ProxyIdle):
-			if g := s.current.Load(); g != nil {
-				g.sweep()
+		if s.follow(ctx) {
+			busy = time.Now()
+		}
+		for waiting := true; waiting; {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-sweep.C:
+				s.fleet.sweep()
+				s.letGo()
+			case <-changed:
+				waiting = false
 			}
-			continue
-		case <-changed:
 		}
-		if s.Ready() {
-			s.settle(ctx)
-		}
+		s.holdOff(ctx, busy)
 	}
 }
 
-// settle waits for the end of a burst of changes.
-func (s *Publisher) settle(ctx context.Context) {
-	ceiling := time.After(s.opts.MaxHoldOff)
+// holdOff returns at once when the last publication was long ago. Else changes
+// follow each other closely: it waits for the end of the hold-off, and if there
+// are more until then, for the end of the burst.
+func (s *Publisher) holdOff(ctx context.Context, last time.Time) {
+	if !s.Ready() {
+		return
+	}
+	end, ceiling := last.Add(s.opts.HoldOff), time.Now().Add(s.opts.MaxHoldOff)
 	for {
+		wait := min(time.Until(end), time.Until(ceiling))
+		if wait <= 0 {
+			return
+		}
 		changed := s.opts.Source.Changed()
 		select {
 		case <-ctx.Done():
 			return
-		case <-ceiling:
-			return
-		case <-time.After(s.opts.HoldOff):
-			return
+		case <-time.After(wait):
 		case <-changed:
+			end = time.Now().Add(s.opts.HoldOff)
 		}
 	}
 }
 
-// follow publishes what the source holds now, unless it is published already.
-func (s *Publisher) follow(ctx context.Context) {
-	objs, revision, ok := s.opts.Source.Snapshot()
-	before := s.current.Load()
-	if !ok || before != nil && before.mesh.Revision == revision {
-		return
-	}
+// follow publishes what the source holds now, and reports whether that is
+// anything new.
+func (s *Publisher) follow(ctx context.Context) bool {
 	start := time.Now()
-	next, err := s.build(objs, revision, before)
-	if err != nil {
-		s.refuse(objs, revision, err)
-		return
+	before := s.current.Load()
+	var n news
+	ok := false
+	err := s.recoverPanic("news", func() error { ok = s.news(meshOf(before), &n); return nil })
+	if err == nil && !ok {
+		return false
 	}
-	s.publish(objs, next)
+	var p *publication
+	if err == nil {
+		p, err = s.bring(before, n)
+	}
+	if err != nil {
+		s.refuse(n.revision, err)
+		return true
+	}
+	slots, clients := s.fleet.size()
 	took := time.Since(start)
 	s.metrics.publish.Observe(took.Seconds())
-	s.opts.Log.InfoContext(ctx, "published", "revision", revision,
-		"services", len(next.mesh.Services), "views", next.viewCount(), "proxies", next.proxyCount(), "took", took)
+	s.opts.Log.InfoContext(ctx, "published", "revision", n.revision, "services", len(p.next.mesh.Services),
+		"views", slots, "changed", len(p.changed), "proxies", clients, "took", took)
+	return true
 }
 
-func (s *Publisher) publish(objs []*schema.Object, g *generation) {
-	if s.current.Load() == nil {
-		s.past.begin(s, g.mesh, objs)
+// bring publishes news.
+func (s *Publisher) bring(before *generation, n news) (*publication, error) {
+	snapshot, err := s.snapshot(meshOf(before), n)
+	if err != nil {
+		return nil, err
 	}
-	s.current.Store(g)
-	s.newest.pass(objs, g.mesh.Revision, g, nil)
+	if before == nil {
+		s.past.begin(s, snapshot)
+	}
+	s.newest.begin()
+	p, err := s.publish(newGeneration(s, snapshot, before))
+	if err != nil {
+		return nil, err
+	}
+	s.newest.pass(p.next, p.problems())
 	s.metrics.generations.Inc()
+	return p, nil
 }
 
-// refuse keeps the whole last generation.
-func (s *Publisher) refuse(objs []*schema.Object, revision int64, err error) {
+// refuse keeps everything that was last published.
+func (s *Publisher) refuse(revision int64, err error) {
 	s.opts.Log.Error("not published: the last good configuration stays", "revision", revision, "err", err)
 	s.metrics.refusals.Inc()
-	s.newest.pass(objs, revision, nil,
+	s.newest.refuse(revision,
 		diag.List{refusal("nothing of this state of the configuration is in force, all proxies keep what they had: " + err.Error())})
 }

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // pause is longer than the default hold-off.
-const pause = 60 * time.Millisecond
+const pause = 110 * time.Millisecond
 
 func TestNothingBeforeTheFirstSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -74,10 +75,16 @@ func TestBadSnapshotKeepsTheLastGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := service(t, "web.example", "10.1.0.1")
 		src := newObjects(web)
-		s := follow(t, src, discovery.Options{})
+		broken := &faults{}
+		s := followWith(t, src, discovery.Options{}, broken)
 		before := v3(t, s, discovery.ClusterType, nodeA)
 
-		src.set(web, nil) // No store gives a nil object; it stands for any mistake of ours.
+		broken.advance = func(next *mesh.Snapshot) {
+			if next.Revision == 2 {
+				panic("a mistake")
+			}
+		}
+		src.set(web, service(t, "api.example", "10.1.0.2"))
 		time.Sleep(pause)
 		if s.Revision() != 1 {
 			t.Errorf("published revision %d, want the last good one to stay", s.Revision())

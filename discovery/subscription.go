@@ -85,7 +85,10 @@ func (h *handover) judge() {
 	for _, s := range h.routed {
 		refuses = refuses || s.passing.refused()
 	}
-	h.refuses.Store(refuses)
+	if refuses != h.refuses && h.refusing != nil {
+		h.refusing(refuses)
+	}
+	h.refuses = refuses
 }
 
 // refusals say what the proxy keeps instead of what it is answered.

@@ -184,7 +184,7 @@ func (p *proxyState) v3Listeners(g *generation, version string, names []string) 
 }
 
 func (p *proxyState) poll(g *generation, version string) poll {
-	return poll{version: version, next: p.view, past: func() []*view { return g.server.past.viewsOf(p.proxy, p.view) }}
+	return poll{version: version, next: p.view, order: p.order, past: func() []*view { return g.server.past.viewsOf(p.proxy, p.view) }}
 }
 
 // v3Endpoints is not part of a handover: a set of endpoints is the same in

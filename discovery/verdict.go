@@ -4,10 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/schema"
 )
 
 // Report is what the published configuration could not honour.
@@ -21,47 +19,98 @@ type Report struct {
 }
 
 // verdict is what became of the newest snapshot: published, or refused. All of
-// it is of one moment.
+// it is of one moment: what a publication finds counts when all of it is done.
 type verdict struct {
 	mu        sync.Mutex
 	passed    chan struct{} // closed by the next verdict; nil when nobody waits
 	revision  int64         // of the snapshot
-	objects   []*schema.Object
-	published *generation // the one in force; nil before the first
-	refused   diag.List   // why the snapshot is not what is in force; nil when it is
+	published *generation   // the one in force; nil before the first
+	refused   diag.List     // why the snapshot is not what is in force; nil when it is
+
+	problems   tally
+	publishing bool
+	late       map[string]*slot // of which something else was found meanwhile; nil for a slot that has gone
 }
 
-// pass takes note of a snapshot. The published generation is nil for one that
-// was refused.
-func (v *verdict) pass(objs []*schema.Object, revision int64, published *generation, refused diag.List) {
+// begin holds back what is found until the next verdict.
+func (v *verdict) begin() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.revision, v.objects, v.refused = revision, objs, refused
-	if published != nil {
-		v.published = published
+	v.publishing, v.late = true, map[string]*slot{}
+}
+
+// pass takes note of a snapshot that was published, and of the parts of it that
+// have other problems than before.
+func (v *verdict) pass(published *generation, changed map[string]diag.List) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.published = published
+	for part, problems := range changed {
+		v.problems.put(part, problems)
 	}
+	v.nextLocked(published.mesh.Revision, nil)
+}
+
+// refuse takes note of one that was not.
+func (v *verdict) refuse(revision int64, why diag.List) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.nextLocked(revision, why)
+}
+
+func (v *verdict) nextLocked(revision int64, refused diag.List) {
+	v.revision, v.refused = revision, refused
+	v.publishing = false
+	for key, sl := range v.late {
+		v.putLocked(key, sl)
+	}
+	v.late = nil
 	if v.passed != nil {
 		close(v.passed)
 		v.passed = nil
 	}
 }
 
+// found takes note of what was found of a slot's view later than it was made.
+func (v *verdict) found(sl *slot) { v.note(sl.key, sl) }
+
+// drop forgets what was found of a slot.
+func (v *verdict) drop(key string) { v.note(key, nil) }
+
+func (v *verdict) note(key string, sl *slot) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.publishing {
+		v.late[key] = sl
+		return
+	}
+	v.putLocked(key, sl)
+}
+
+func (v *verdict) putLocked(key string, sl *slot) {
+	if sl == nil {
+		v.problems.put(key, nil)
+		return
+	}
+	v.problems.put(key, sl.problems())
+}
+
 // reached reports whether there is a verdict on a snapshot as new as that; later
 // is closed by the next one.
-func (v *verdict) reached(revision int64) (later <-chan struct{}, ok bool) {
+func (v *verdict) reached(revision int64) (later <-chan struct{}, newest int64, ok bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.passed == nil {
 		v.passed = make(chan struct{})
 	}
-	return v.passed, v.published != nil && v.revision >= revision
+	return v.passed, v.revision, v.published != nil && v.revision >= revision
 }
 
-// holdsFor reports whether these are the very objects of the verdict.
-func (v *verdict) holdsFor(objs []*schema.Object) bool {
+// inForce is the generation that is published, nil for none.
+func (v *verdict) inForce() *generation {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.published != nil && slices.Equal(objs, v.objects)
+	return v.published
 }
 
 // Report is everything that the published configuration could not honour. What
@@ -71,14 +120,23 @@ func (v *verdict) holdsFor(objs []*schema.Object) bool {
 func (s *Publisher) Report() Report {
 	s.newest.mu.Lock()
 	published, refused := s.newest.published, s.newest.refused
+	all := s.newest.problems.list()
 	s.newest.mu.Unlock()
-	all := slices.Clone(refused)
-	if published == nil {
-		return Report{Problems: readable(all)}
+	more := slices.Concat(refused, s.refusals())
+	var report Report
+	if published != nil {
+		report.Revision = published.mesh.Revision
 	}
-	report := Report{published.mesh.Revision, readable(append(all, published.problems()...))}
-	s.counted.Store(&problemCount{published.serial, len(report.Problems), s.age()})
+	report.Problems = readable(all, more)
 	return report
+}
+
+// problemCount is how many a report tells, without making one.
+func (s *Publisher) problemCount() int {
+	refusing := min(s.fleet.refusing.count(), maxRefusals+1)
+	s.newest.mu.Lock()
+	defer s.newest.mu.Unlock()
+	return min(s.newest.problems.count()+len(s.newest.refused)+refusing, maxProblems+1)
 }
 
 // Await waits until the configuration is compiled from objects of the revision
@@ -86,11 +144,8 @@ func (s *Publisher) Report() Report {
 // ctx's. A revision that the source tells without a change of objects is one
 // whose configuration is there already.
 func (s *Publisher) Await(ctx context.Context, revision int64) error {
-	later, ok := s.newest.reached(revision)
-	if ok {
-		return nil
-	}
-	if objs, reached, synced := s.opts.Source.Snapshot(); synced && reached >= revision && s.newest.holdsFor(objs) {
+	later, newest, ok := s.newest.reached(revision)
+	if ok || s.nothingNew(newest, revision) {
 		return nil
 	}
 	for !ok {
@@ -99,28 +154,21 @@ func (s *Publisher) Await(ctx context.Context, revision int64) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		later, ok = s.newest.reached(revision)
+		later, _, ok = s.newest.reached(revision)
 	}
 	return nil
 }
 
-// problemCount is how many problems a generation had at some age of the server.
-type problemCount struct {
-	of  int64 // its serial
-	n   int
-	age time.Duration
-}
-
-// recount is how long a number of problems is good for in a generation: they
-// grow when proxies come with another Envoy version, or refuse an answer.
-const recount = 30 * time.Second
-
-// problemCount is for metrics: whoever scrapes often does not have all problems
-// gathered each time.
-func (s *Publisher) problemCount() int {
-	c, g := s.counted.Load(), s.current.Load()
-	if c != nil && g != nil && c.of == g.serial && s.age()-c.age < recount {
-		return c.n
+// nothingNew reports whether no object has changed from the newest verdict to a
+// revision that the source has reached.
+func (s *Publisher) nothingNew(newest, revision int64) bool {
+	published := s.newest.inForce()
+	if published == nil {
+		return false
 	}
-	return len(s.Report().Problems)
+	if changes, present, known := s.opts.Source.Since(newest); known {
+		return present >= revision && len(changes) == 0
+	}
+	objs, present, synced := s.opts.Source.Snapshot()
+	return synced && present >= revision && len(changesTo(published.mesh, objs)) == 0
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // TestReportIsOfOneRevision: even revisions have a problem, odd ones none.
@@ -48,7 +49,8 @@ func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := service(t, "web.example", "10.1.0.1")
 		src := newObjects(web)
-		s := follow(t, src, discovery.Options{})
+		broken := &faults{}
+		s := followWith(t, src, discovery.Options{}, broken)
 		await := func(revision int64) error {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -60,11 +62,12 @@ func TestAwait(t *testing.T) {
 		if err := await(2); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("what never comes: %v", err)
 		}
-		src.restore(2) // The store went on without a change of objects.
+		src.goOn(2)
 		if err := await(2); err != nil {
 			t.Errorf("a revision without a change: %v", err)
 		}
-		src.set(web, nil) // It stands for any mistake of ours.
+		broken.advance = func(*mesh.Snapshot) { panic("a mistake") }
+		src.set(web, service(t, "api.example", "10.1.0.2"))
 		if err := await(3); err != nil {
 			t.Errorf("a snapshot that is refused: %v", err)
 		}

@@ -1,0 +1,144 @@
+package discovery
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// client is what is known about one proxy for as long as it asks.
+type client struct {
+	node  string // "" for the one that nobody is
+	proxy mesh.Proxy
+	seen  atomic.Int64 // a time.Duration, as Publisher.age gives it
+	place atomic.Pointer[place]
+	gone  atomic.Bool // known no more
+
+	handover handover
+}
+
+// place is where a proxy finds its view. It is replaced, never changed.
+type place struct {
+	slot *slot
+	// last is the last good view of a proxy that came to the slot from another
+	// one; nil once the slot has one that is good for it.
+	last  *view
+	since int64 // serial of the generation that brought the proxy here
+}
+
+// proxyState is a client and what it is told at one moment.
+type proxyState struct {
+	*client
+	*slot
+	view  *view // nil when there is none yet
+	order int64 // of what comes later is higher
+}
+
+// told is what the proxy is told now. A publication moves the proxy before it
+// changes views, so what was read of a place that still is the proxy's is its
+// own.
+func (c *client) told() *proxyState {
+	for {
+		at := c.place.Load()
+		v := at.last
+		if v == nil {
+			v = at.slot.view.Load()
+		}
+		if c.place.Load() != at {
+			continue
+		}
+		p := &proxyState{client: c, slot: at.slot, view: v, order: at.since}
+		if v != nil {
+			p.order = max(p.order, v.serial)
+		}
+		return p
+	}
+}
+
+// viewIn is the proxy's view in a snapshot.
+func (c *client) viewIn(s *mesh.Snapshot) mesh.View {
+	v := s.View(c.proxy)
+	if c.node == "" {
+		v.Instances = nil
+	}
+	return v
+}
+
+// nobody is a sidecar with nothing of its own. A view for it is there from the
+// first generation on, so that problems are known before any proxy asks, and
+// what is the same for all is encoded ahead.
+func nobody(domain string) *client {
+	return &client{proxy: mesh.Proxy{Role: mesh.Sidecar, IP: "192.0.2.1", Domain: "default.svc." + domain}}
+}
+
+// locate finds the proxy that calls itself node, and makes it known when it is
+// not. That a node is bad is said also while there is nothing to tell.
+func (s *Publisher) locate(node string) (*proxyState, *generation, error) {
+	if _, err := s.published(); err != nil {
+		_, bad := parseNode(node)
+		return nil, nil, cmp.Or(bad, err)
+	}
+	p, err := s.known(node)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := int64(s.age())
+	p.client.seen.Store(now)
+	p.slot.seen.Store(now)
+	// Read after the view, the generation is not older: endpoints are there
+	// for all clusters of the view.
+	return p, s.current.Load(), nil
+}
+
+func (s *Publisher) known(node string) (*proxyState, error) {
+	if c := s.fleet.find(node); c != nil {
+		if p := c.told(); p.view != nil {
+			return p, nil
+		}
+	}
+	return s.join(node)
+}
+
+// age is the time since the publisher was made, by the monotonic clock: the wall
+// clock may jump, and nobody has fallen silent for that.
+func (s *Publisher) age() time.Duration { return time.Since(s.made) }
+
+// join makes a proxy known. It waits for nothing but its own view.
+func (s *Publisher) join(node string) (*proxyState, error) {
+	proxy, err := parseNode(node)
+	if err != nil {
+		return nil, err
+	}
+	s.advancing.RLock()
+	defer s.advancing.RUnlock()
+	g := s.current.Load()
+	mv := g.mesh.View(proxy)
+	for {
+		c := s.fleet.admit(node, proxy, mv)
+		s.letGo()
+		p := c.told()
+		if p.view == nil {
+			p.view, err = s.first(g, p.slot, mv)
+		}
+		switch {
+		case errors.Is(err, errClosed):
+			// Pushed out by others in between.
+		case err != nil:
+			return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, node, err)
+		default:
+			return p, nil
+		}
+	}
+}
+
+func parseNode(node string) (mesh.Proxy, error) {
+	proxy, err := mesh.ParseProxy(node)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrBadNode, err)
+	}
+	return proxy, err
+}

@@ -1,0 +1,313 @@
+package discovery
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// fleet is all known proxies and the slots of their views. It is found out here
+// whom a change of the registry gives another view; everybody else stays where
+// they are, and a publication does not look at them.
+//
+// Its lock is held for moments only, and no other one is taken under it.
+type fleet struct {
+	opts Options
+	age  func() time.Duration
+
+	mu      sync.RWMutex
+	clients map[string]*client // by node
+	slots   map[string]*slot   // by mesh.View.Key
+	byIP    map[string]group   // of sidecars
+	domains map[string]*stated // by domain as proxies state it
+	behind  group              // who is not told the view of its slot
+	nobody  *client            // in no table by node, and for ever
+	swept   time.Duration      // when sweepLocked did so last
+	dropped []*slot            // that somebody must still let go
+
+	refusing refusing
+}
+
+type group map[*client]struct{}
+
+// stated are the proxies that state one domain.
+type stated struct {
+	known   string // as the last snapshot knows it
+	clients group
+}
+
+func newFleet(opts Options, age func() time.Duration) *fleet {
+	return &fleet{
+		opts: opts, age: age,
+		clients: map[string]*client{}, slots: map[string]*slot{},
+		byIP: map[string]group{}, domains: map[string]*stated{}, behind: group{},
+		nobody: nobody(opts.Settings.Domain),
+	}
+}
+
+func (f *fleet) find(node string) *client {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.clients[node]
+}
+
+func (f *fleet) has(key string) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.slots[key] != nil
+}
+
+// isTold reports whether the view is what its slot tells now.
+func (f *fleet) isTold(v *view) *slot {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if sl := f.slots[v.key]; sl != nil && sl.view.Load() == v {
+		return sl
+	}
+	return nil
+}
+
+// size is the number of slots and of proxies.
+func (f *fleet) size() (slots, clients int) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return len(f.slots), len(f.clients)
+}
+
+// admit makes a proxy known in the slot of its view, unless it is known. At a
+// bound it takes the place of another one.
+func (f *fleet) admit(node string, proxy mesh.Proxy, mv mesh.View) *client {
+	key := mv.Key()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c := f.clients[node]; c != nil {
+		return c
+	}
+	if len(f.clients) >= f.opts.MaxProxies {
+		f.sweepLocked()
+	}
+	if len(f.clients) >= f.opts.MaxProxies {
+		f.evictClientLocked()
+	}
+	c := &client{node: node, proxy: proxy}
+	c.handover.refusing = func(does bool) { f.refusing.note(c, does) }
+	c.seen.Store(int64(f.age()))
+	f.clients[node] = c
+	f.indexLocked(c, mv)
+	f.enterLocked(c, &place{slot: f.slotLocked(key, mv)})
+	return c
+}
+
+// survey gives nobody its slot.
+func (f *fleet) survey(g *generation) {
+	mv := f.nobody.viewIn(g.mesh)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.nobody.place.Load() != nil {
+		return
+	}
+	f.indexLocked(f.nobody, mv)
+	sl := f.slotLocked(mv.Key(), mv)
+	sl.usesV3.Store(true)
+	f.enterLocked(f.nobody, &place{slot: sl})
+}
+
+// slotLocked is that of a view. At the bound it takes the place of another one.
+func (f *fleet) slotLocked(key string, mv mesh.View) *slot {
+	if sl := f.slots[key]; sl != nil {
+		return sl
+	}
+	if len(f.slots) >= f.opts.MaxViews {
+		f.sweepLocked()
+	}
+	if len(f.slots) >= f.opts.MaxViews {
+		f.evictSlotLocked()
+	}
+	sl := &slot{key: key, stranger: mv.Role == mesh.Sidecar && len(mv.Instances) == 0, members: group{}}
+	sl.seen.Store(int64(f.age()))
+	f.slots[key] = sl
+	return sl
+}
+
+// indexLocked has a proxy found by what its view depends on.
+func (f *fleet) indexLocked(c *client, mv mesh.View) {
+	if c.proxy.Role == mesh.Sidecar {
+		if f.byIP[c.proxy.IP] == nil {
+			f.byIP[c.proxy.IP] = group{}
+		}
+		f.byIP[c.proxy.IP][c] = struct{}{}
+	}
+	d := f.domains[c.proxy.Domain]
+	if d == nil {
+		d = &stated{known: mv.Domain, clients: group{}}
+		f.domains[c.proxy.Domain] = d
+	}
+	d.clients[c] = struct{}{}
+}
+
+func (f *fleet) enterLocked(c *client, at *place) {
+	at.slot.members[c] = struct{}{}
+	if at.slot.speaker == nil {
+		at.slot.speaker = c
+	}
+	c.place.Store(at)
+}
+
+// leaveLocked takes a proxy out of its slot; one that nobody is in is dropped.
+func (f *fleet) leaveLocked(c *client) {
+	sl := c.place.Load().slot
+	delete(sl.members, c)
+	if sl.speaker != c {
+		return
+	}
+	sl.speaker = nil
+	for other := range sl.members {
+		sl.speaker = other
+		return
+	}
+	f.dropLocked(sl)
+}
+
+func (f *fleet) dropLocked(sl *slot) {
+	if f.slots[sl.key] == sl {
+		delete(f.slots, sl.key)
+		f.dropped = append(f.dropped, sl)
+	}
+}
+
+// takeDropped hands over the slots that were dropped.
+func (f *fleet) takeDropped() []*slot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	dropped := f.dropped
+	f.dropped = nil
+	return dropped
+}
+
+// forgetLocked makes a proxy unknown.
+func (f *fleet) forgetLocked(c *client) {
+	delete(f.clients, c.node)
+	delete(f.behind, c)
+	if at := f.byIP[c.proxy.IP]; at != nil {
+		if delete(at, c); len(at) == 0 {
+			delete(f.byIP, c.proxy.IP)
+		}
+	}
+	d := f.domains[c.proxy.Domain]
+	if delete(d.clients, c); len(d.clients) == 0 {
+		delete(f.domains, c.proxy.Domain)
+	}
+	c.gone.Store(true)
+	f.refusing.note(c, false)
+	f.leaveLocked(c)
+}
+
+// rekey moves the proxies that a change of the registry gives the view of
+// another key.
+func (f *fleet) rekey(before, next *generation) {
+	for c := range f.concerned(before.mesh, next.mesh) {
+		f.move(c, c.viewIn(next.mesh), next.serial)
+	}
+}
+
+// concerned are the proxies beside which there are other instances than before,
+// and those of whose domain more or less is known.
+func (f *fleet) concerned(before, next *mesh.Snapshot) group {
+	found := group{}
+	addresses := changedAddresses(before, next)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for ip := range addresses {
+		maps.Copy(found, f.byIP[ip])
+	}
+	for domain, d := range f.domains {
+		known := next.View(mesh.Proxy{Role: mesh.Router, Domain: domain}).Domain
+		if known != d.known {
+			d.known = known
+			maps.Copy(found, d.clients)
+		}
+	}
+	return found
+}
+
+// move brings a proxy to the slot of another view. It is told what it was told
+// until settle.
+func (f *fleet) move(c *client, mv mesh.View, serial int64) {
+	key := mv.Key()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := c.place.Load()
+	if at.slot.key == key || c != f.nobody && f.clients[c.node] != c {
+		return
+	}
+	sl := f.slotLocked(key, mv)
+	if c != f.nobody && f.clients[c.node] != c {
+		return // It has gone to make room for the slot.
+	}
+	sl.seen.Store(max(sl.seen.Load(), c.seen.Load()))
+	if at.slot.usesV1.Load() {
+		sl.usesV1.Store(true)
+	}
+	if at.slot.usesV3.Load() {
+		sl.usesV3.Store(true)
+	}
+	last := at.last
+	if last == nil {
+		last = at.slot.view.Load()
+	}
+	f.leaveLocked(c)
+	f.enterLocked(c, &place{slot: sl, last: last, since: serial})
+	f.behind[c] = struct{}{}
+}
+
+// settle tells the proxies that were moved the view of their new slots, unless
+// good says that it is none for one that had the old.
+func (f *fleet) settle(serial int64, good func(c *client, old, next *view) error) {
+	f.mu.RLock()
+	behind := slices.Collect(maps.Keys(f.behind))
+	f.mu.RUnlock()
+	for _, c := range behind {
+		at := c.place.Load()
+		next := at.slot.view.Load()
+		if next == nil || at.last != nil && good(c, at.last, next) != nil {
+			continue
+		}
+		f.mu.Lock()
+		if c.place.Load() == at {
+			c.place.Store(&place{slot: at.slot, since: serial})
+			delete(f.behind, c)
+		}
+		f.mu.Unlock()
+	}
+}
+
+// inUse are the slots that some proxy asked of since an age, the last one first;
+// the others are dropped with their proxies.
+func (f *fleet) inUse(oldest time.Duration) []*slot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	pinned := f.nobody.place.Load().slot
+	pinned.seen.Store(max(pinned.seen.Load(), int64(oldest)))
+	var used []*slot
+	for _, sl := range f.slots {
+		if sl.seen.Load() >= int64(oldest) {
+			used = append(used, sl)
+			continue
+		}
+		for c := range sl.members {
+			f.forgetLocked(c)
+		}
+	}
+	slices.SortFunc(used, func(a, b *slot) int { return cmp.Compare(b.seen.Load(), a.seen.Load()) })
+	return used
+}
+
+func (f *fleet) speakerOf(sl *slot) *client {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return sl.speaker
+}

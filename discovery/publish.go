@@ -1,0 +1,141 @@
+package discovery
+
+import (
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// compiler is what discovery needs of a compile.Compiler.
+type compiler interface {
+	Advance(next *mesh.Snapshot)
+	Proxy(v mesh.View) (*ir.Config, diag.List)
+	Release(v mesh.View)
+	Problems() diag.List
+}
+
+// publication is the way of all slots to one generation.
+type publication struct {
+	*Publisher
+	next *generation
+
+	mu      sync.Mutex
+	changed []*slot
+	kept    map[string]bool // reasons why something stays as it was
+}
+
+// publish brings everybody who asked lately to the next generation. Nothing has
+// happened when there is an error.
+func (s *Publisher) publish(next *generation) (*publication, error) {
+	if err := s.advance(next); err != nil {
+		return nil, err
+	}
+	p := &publication{Publisher: s, next: next, kept: map[string]bool{}}
+	p.renewAll()
+	s.fleet.settle(next.serial, p.goodFor)
+	s.letGo()
+	return p, nil
+}
+
+// advance has all that begins from now on begin with the next generation: newcomers
+// are compiled for it, and endpoints are those that its clusters need. Nobody is
+// told another view by that.
+func (s *Publisher) advance(next *generation) error {
+	s.advancing.Lock()
+	defer s.advancing.Unlock()
+	before := s.current.Load()
+	err := s.recoverPanic("compile", func() error { s.compiler.Advance(next.mesh); return nil })
+	if err != nil {
+		s.resume(before)
+		return err
+	}
+	s.current.Store(next)
+	if before == nil {
+		s.fleet.survey(next)
+	} else {
+		s.fleet.rekey(before, next)
+	}
+	return nil
+}
+
+// resume goes on with a new compiler where the old one has failed half way.
+func (s *Publisher) resume(before *generation) {
+	s.compiler = s.newCompiler()
+	if before != nil {
+		_ = s.recoverPanic("compile", func() error { s.compiler.Advance(before.mesh); return nil })
+	}
+}
+
+// renewAll takes who asked last first.
+func (p *publication) renewAll() {
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for _, sl := range p.fleet.inUse(p.age() - p.opts.ProxyIdle) {
+		all.Go(func() error {
+			p.renew(sl)
+			return nil
+		})
+	}
+	_ = all.Wait() // Of none there is an error.
+}
+
+func (p *publication) renew(sl *slot) {
+	speaker := p.fleet.speakerOf(sl)
+	if speaker == nil {
+		return
+	}
+	changed, err := p.Publisher.renew(p.next, sl, speaker)
+	if err != nil {
+		p.keep(speaker, err)
+	}
+	if changed {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.changed = append(p.changed, sl)
+	}
+}
+
+// goodFor is for a proxy that comes from the view of another slot.
+func (p *publication) goodFor(c *client, old, next *view) error {
+	err := wouldEmpty(p.next.mesh, c.proxy, old, next)
+	if err != nil {
+		p.keep(c, err)
+	}
+	return err
+}
+
+// keep notes, and logs once for each reason, that a proxy keeps what it had, and
+// all who are told the same.
+func (p *publication) keep(c *client, reason error) {
+	p.metrics.refusals.Inc()
+	p.mu.Lock()
+	known := p.kept[reason.Error()]
+	p.kept[reason.Error()] = true
+	p.mu.Unlock()
+	if !known {
+		p.opts.Log.Error("not published for some proxies: their last good configuration stays",
+			"revision", p.next.mesh.Revision, "node", c.proxy.String(), "err", reason)
+	}
+}
+
+// problems that the publication has changed, by the part that has them.
+func (p *publication) problems() map[string]diag.List {
+	parts := map[string]diag.List{"mesh": p.next.mesh.Problems}
+	err := p.recoverPanic("compile", func() error { parts["compile"] = p.compiler.Problems(); return nil })
+	if err != nil {
+		p.keep(p.fleet.nobody, err)
+	}
+	for _, sl := range p.changed {
+		parts[sl.key] = sl.problems()
+	}
+	parts["kept"] = nil
+	for reason := range p.kept {
+		parts["kept"] = append(parts["kept"], refusal("some proxies keep an older configuration: "+reason))
+	}
+	return parts
+}

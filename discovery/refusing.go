@@ -1,0 +1,65 @@
+package discovery
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// refusing are the proxies that do not take what they are answered.
+type refusing struct {
+	mu  sync.Mutex
+	all group
+}
+
+// note takes down whether a proxy refuses.
+func (r *refusing) note(c *client, does bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !does || c.gone.Load() {
+		delete(r.all, c)
+		return
+	}
+	if r.all == nil {
+		r.all = group{}
+	}
+	r.all[c] = struct{}{}
+}
+
+func (r *refusing) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.all)
+}
+
+func (r *refusing) sorted() []*client {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []*client
+	for c := range r.all {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b *client) int { return cmp.Compare(a.node, b.node) })
+	return all
+}
+
+// maxRefusals bounds the proxies that are named.
+const maxRefusals = 20
+
+// refusals names the proxies that do not take what they are answered.
+func (s *Publisher) refusals() diag.List {
+	var all diag.List
+	proxies := s.fleet.refusing.sorted()
+	for i, c := range proxies {
+		if i == maxRefusals {
+			return append(all, refusal(fmt.Sprintf("%d more proxies refuse what they are answered, or do not get it", len(proxies)-i)))
+		}
+		all = append(all, refusal(fmt.Sprintf("proxy %s refuses what it is answered, or does not get it: it keeps %s; its log says why",
+			c.node, strings.Join(c.handover.refusals(), ", "))))
+	}
+	return all
+}

@@ -1,0 +1,161 @@
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// slot is where the views of one mesh.View.Key follow each other. All proxies of
+// the key find theirs here, so that one store tells all of them, and none is
+// touched.
+type slot struct {
+	key      string
+	stranger bool         // no proxy of a workload that the registry knows
+	seen     atomic.Int64 // when a proxy last asked, as Publisher.age gives it
+
+	// What some proxy of the slot speaks is spelled ahead.
+	usesV1, usesV3 atomic.Bool
+
+	view     atomic.Pointer[view] // the last good one, nil before the first
+	compiled atomic.Pointer[diag.List]
+
+	// Guarded by the fleet's lock.
+	members group
+	speaker *client // the member that the view is compiled for
+
+	mu     sync.Mutex // held while a view is made, and for what follows
+	asked  bool       // of the compiler, and so kept by it
+	as     mesh.View  // in which the compiler was last asked
+	failed error      // why there is no view of a generation
+	at     int64      // its serial
+	closed bool
+}
+
+// errClosed: the slot is nobody's any more.
+var errClosed = errors.New("the view is gone")
+
+// first is the view of a slot that had none: made by whoever comes first, the
+// others wait. A failure holds for a generation.
+func (s *Publisher) first(g *generation, sl *slot, mv mesh.View) (*view, error) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if v := sl.view.Load(); v != nil {
+		return v, nil
+	}
+	switch {
+	case sl.closed:
+		return nil, errClosed
+	case sl.failed != nil && sl.at == g.serial:
+		return nil, sl.failed
+	}
+	config, problems, err := s.compileFor(g, sl, mv)
+	if err != nil {
+		return nil, err
+	}
+	v := newView(g, sl.key, config)
+	sl.compiled.Store(&problems)
+	sl.view.Store(v)
+	s.found(v)
+	return v, nil
+}
+
+// renew brings a slot to a generation, and reports whether anything is new. With
+// an error it is what it was.
+func (s *Publisher) renew(g *generation, sl *slot, speaker *client) (changed bool, err error) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if sl.closed {
+		return false, nil
+	}
+	config, problems, err := s.compileFor(g, sl, speaker.viewIn(g.mesh))
+	if err != nil {
+		return false, err
+	}
+	before := sl.view.Load()
+	if before == nil || before.config != config {
+		v := newView(g, sl.key, config)
+		if err = v.prepare(sl, speaker.proxy.IP); err == nil && before != nil {
+			err = wouldEmpty(g.mesh, speaker.proxy, before, v)
+		}
+		if err != nil {
+			sl.failed, sl.at = err, g.serial
+			return false, err
+		}
+		sl.view.Store(v)
+		changed = true
+	}
+	old := sl.compiled.Swap(&problems)
+	return changed || old == nil || !sameList(*old, problems), nil
+}
+
+// compileFor compiles, and closes what must not be served as it is. The error
+// is a mistake of ours.
+func (s *Publisher) compileFor(g *generation, sl *slot, mv mesh.View) (config *ir.Config, problems diag.List, err error) {
+	sl.asked, sl.as = true, mv
+	start := time.Now()
+	err = s.recoverPanic("compile", func() error {
+		config, problems = s.compiler.Proxy(mv)
+		return nil
+	})
+	s.metrics.compile.Observe(time.Since(start).Seconds())
+	if err != nil {
+		err = fmt.Errorf("compile for role %s in %s: %w", mv.Role, mv.Domain, err)
+	}
+	sl.failed, sl.at = err, g.serial
+	return config, problems, err
+}
+
+// prepare spells ahead what proxies of the slot are known to ask for.
+func (v *view) prepare(sl *slot, ip string) error {
+	if sl.usesV1.Load() {
+		if _, err := v.encodedV1(ip); err != nil {
+			return err
+		}
+	}
+	if sl.usesV3.Load() {
+		if _, err := v.encodedV3(ip); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// problems that are known of the slot's view.
+func (sl *slot) problems() diag.List {
+	var all diag.List
+	if compiled := sl.compiled.Load(); compiled != nil {
+		all = *compiled
+	}
+	if v := sl.view.Load(); v != nil {
+		all = append(all[:len(all):len(all)], v.problems()...)
+	}
+	return all
+}
+
+// letGo closes the slots that the fleet has dropped.
+func (s *Publisher) letGo() {
+	for _, sl := range s.fleet.takeDropped() {
+		sl.mu.Lock()
+		sl.closed = true
+		// Another slot of the same key goes on with what is there.
+		if sl.asked && !s.fleet.has(sl.key) {
+			s.newest.drop(sl.key)
+			_ = s.recoverPanic("release", func() error { s.compiler.Release(sl.as); return nil })
+		}
+		sl.mu.Unlock()
+	}
+}
+
+// found takes note of what was found while a view was spelled, if it is told.
+func (s *Publisher) found(v *view) {
+	if sl := s.fleet.isTold(v); sl != nil {
+		s.newest.found(sl)
+	}
+}
