@@ -121,6 +121,14 @@ func (p *plan) ownerOf(host string) string {
 	return mesh.NamespaceOf(host, p.snap.Settings.Domain)
 }
 
+// ownerOf is the namespace that a host belongs to where these callers are.
+func (d *domainPlan) ownerOf(host string) string {
+	if svc := d.service(host); svc != nil {
+		return svc.Namespace
+	}
+	return d.plan.ownerOf(host)
+}
+
 // virtualNamespaces are those whose VirtualServices may route requests for a
 // host: first its own, then the callers', then the root namespace.
 func (d *domainPlan) virtualNamespaces(host string) []string {
@@ -144,7 +152,7 @@ func (d *domainPlan) scopes(first, second string) []string {
 // checkService reports also a host that is kept from these callers.
 func (d *domainPlan) checkService(ref diag.Ref, field, host, consequence string) bool {
 	svc := d.plan.service(host)
-	if svc == nil || svc.VisibleIn(d.namespace) {
+	if svc == nil || d.service(host) != nil {
 		return d.plan.checkService(ref, field, host, consequence)
 	}
 	d.report(diag.Problem{

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -46,9 +47,9 @@ func hosts(host string, svc *mesh.Service, port *mesh.Port, labels mesh.Labels) 
 	}
 	var out []ir.Endpoint
 	seen := map[ir.HostPort]bool{}
-	for _, i := range svc.Instances {
+	for _, i := range svc.Select(port.Name, labels) {
 		e := ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight}
-		if i.Port == port && labels.SubsetOf(i.Labels) && !seen[e.Address()] {
+		if !seen[e.Address()] {
 			seen[e.Address()] = true
 			out = append(out, e)
 		}
@@ -79,7 +80,7 @@ func (c *compiler) needAll(targets []target) {
 // underPolicy is the cluster as a DestinationPolicy wants it, with the TLS of a
 // DestinationRule; where there is no such policy, as the rule wants it.
 func (c *compiler) underPolicy(t target) *ir.Cluster {
-	svc := c.snap.Service(t.host)
+	svc := cmp.Or(c.domain.service(t.host), c.snap.Service(t.host))
 	if svc != nil && svc.NamesExternal() && c.plan.pilot().ExternalNamePoliciesIgnored {
 		return t.cluster
 	}

@@ -64,10 +64,10 @@ func (p *plan) meansByCaller(host string) bool {
 
 // service that these callers see.
 func (d *domainPlan) service(host string) *mesh.Service {
-	if svc := d.plan.service(host); svc != nil && svc.VisibleIn(d.namespace) {
-		return svc
+	if d.snap.Service(host) != nil {
+		return d.snap.ServiceIn(d.namespace, host)
 	}
-	return nil
+	return d.byEgress[host]
 }
 
 // complete is the whole host that a name of an object in this namespace means.

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,7 +52,7 @@ func (p *plan) planIngressRules() {
 		}
 		rule := &ingressRule{ref: o.Key().Ref(), authority: "*", secret: spec.TLSSecret}
 		host := p.hostname(spec.Destination, o.Meta.Namespace)
-		rule.service = p.snap.Service(host)
+		rule.service = cmp.Or(p.snap.ServiceIn(o.Meta.Namespace, host), p.snap.Service(host))
 		asked := p.ingressMatch(rule, spec.Match)
 		there := rule.service != nil && p.ingressPort(rule, spec)
 		if rule.service == nil {

@@ -1,7 +1,9 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -83,9 +85,10 @@ func (p *plan) checkService(ref diag.Ref, field, host, consequence string) bool 
 	return false
 }
 
-// checkLabels reports labels that no instance of a known service has.
+// checkLabels reports labels that no instance of a known service has, of the
+// host as the object's own namespace knows it.
 func (p *plan) checkLabels(ref diag.Ref, field, host string, labels mesh.Labels, consequence string) {
-	svc := p.snap.Service(host)
+	svc := p.serviceOf(ref.Namespace, host)
 	if svc == nil || len(labels) == 0 || isItsOwnEndpoint(svc) || p.hasLabels(svc, labels) {
 		return
 	}
@@ -96,20 +99,21 @@ func (p *plan) checkLabels(ref diag.Ref, field, host string, labels mesh.Labels,
 	})
 }
 
+// serviceOf is what an object in this namespace means by a host: the service
+// that callers there know, or else the first one.
+func (p *plan) serviceOf(namespace, host string) *mesh.Service {
+	return cmp.Or(p.snap.ServiceIn(namespace, host), p.service(host))
+}
+
 // labelled is a version of a service, as a key of maps.
 type labelled struct{ host, labels string }
 
 // hasLabels asks the instances once for each version.
 func (p *plan) hasLabels(svc *mesh.Service, labels mesh.Labels) bool {
-	key := labelled{svc.Hostname, labels.String()}
+	key := labelled{svc.KeyHost(), labels.String()}
 	found, known := p.versions[key]
 	if !known {
-		for _, i := range svc.Instances {
-			if labels.SubsetOf(i.Labels) {
-				found = true
-				break
-			}
-		}
+		found = slices.ContainsFunc(svc.Ports, func(port *mesh.Port) bool { return len(svc.Select(port.Name, labels)) > 0 })
 		p.versions[key] = found
 	}
 	return found

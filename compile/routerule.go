@@ -33,11 +33,14 @@ func (p *plan) planRouteRules() {
 		p.addRouteRule(o, spec, order)
 	})
 	for _, svc := range slices.Concat(p.snap.Services, p.egress) {
+		if svc != p.service(svc.Hostname) {
+			continue // The first service of the host stands for all.
+		}
 		rules := p.rules[svc.Hostname]
 		slices.SortFunc(rules, compareRules)
 		p.reportHidden(rules)
 		for _, rule := range rules {
-			p.checkRule(rule, svc)
+			p.checkRule(rule, p.serviceOf(rule.namespace, rule.host))
 		}
 	}
 }

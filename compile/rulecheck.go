@@ -88,7 +88,7 @@ func (p *plan) checkDestination(rule *routeRule, own *mesh.Service, field string
 		if !p.checkService(rule.ref, field, host, consequence) {
 			return
 		}
-		dest = p.service(host)
+		dest = p.serviceOf(rule.namespace, host)
 	}
 	p.checkLabels(rule.ref, field+".labels", dest.Hostname, labels, consequence)
 	for _, port := range own.Ports {

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -44,7 +45,7 @@ func (p *plan) viaExternal(host string, own *mesh.Service, port *mesh.Port, labe
 // of that name: its cluster does have endpoints.
 func (p *plan) blackhole(host string, port *mesh.Port, labels mesh.Labels, origin diag.Ref) target {
 	name := port.Name
-	if dest := p.service(host); dest != nil && !dest.External && dest.PortByName(name) != nil {
+	if dest := cmp.Or(p.snap.ServiceIn("", host), p.service(host)); dest != nil && !dest.External && dest.PortByName(name) != nil {
 		name = fmt.Sprintf("no-such-port-%d", port.Number)
 	}
 	cluster := p.newCluster(mesh.ServiceKey{Hostname: host}.With(name, labels), origin)
@@ -62,7 +63,7 @@ func (p *plan) destination(rule *routeRule, own *mesh.Service, port *mesh.Port, 
 	if host == own.Hostname {
 		return p.newTarget(own, port, labels)
 	}
-	dest := p.service(host)
+	dest := p.serviceOf(rule.namespace, host)
 	if shared := sharedPort(port, dest); shared != nil {
 		return p.newTarget(dest, shared, labels)
 	}

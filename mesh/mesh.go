@@ -91,9 +91,15 @@ const (
 	Passthrough Resolution = "NONE"
 )
 
-// Service is one host of the registry.
+// Service is one host of the registry, as one object declares it.
 type Service struct {
 	Hostname string
+	// apart tells it, in service keys, from other services of its host.
+	apart string
+	// before are the services of its host that come first, for the callers
+	// who know them.
+	before []*Service
+	index  instanceIndex
 	// Namespace of the object that declares it.
 	Namespace string
 	// ExportTo is who knows it, as Exported reads it.
@@ -111,6 +117,11 @@ type Service struct {
 	Instances []*Instance
 	Origin    schema.Key
 }
+
+// KeyHost is the host in keys of the service: the name itself, with the object
+// that declares it behind unless it is for all callers. It depends on nothing
+// else, so that a key never comes to mean what is for other callers.
+func (s *Service) KeyHost() string { return s.Hostname + s.apart }
 
 // NamesExternal reports whether the service is a name inside the mesh for a host
 // outside, found by looking that name up. (Pilot knew it as a service with an

@@ -16,27 +16,29 @@ import (
 type registry struct {
 	domain    string // of the mesh
 	workloads workloads
-	owners    map[string]schema.Key // of hosts
-	declared  map[string]bool       // hosts that have a service
+	claims    map[string][]*claim // by host, first to have it first
 	services  []*Service
 	problems  diag.Collector
 }
 
-// buildRegistry makes the services, sorted by host name, out of entries and
+// buildRegistry makes the services, sorted by host name, those of one host as
+// they come first, out of entries and
 // workloads in key order. What cannot be a service or an instance is left out
 // and becomes a problem on its object.
 func buildRegistry(domain string, entries, workloadEntries []*schema.Object) ([]*Service, diag.List) {
-	r := &registry{domain: domain, owners: map[string]schema.Key{}, declared: map[string]bool{}}
+	r := &registry{domain: domain, claims: map[string][]*claim{}}
 	r.workloads = indexWorkloads(workloadEntries, r.report)
 	readable := r.readable(entries)
 	for _, e := range readable {
 		r.claim(e)
 	}
+	r.settle()
 	for _, e := range readable {
-		r.add(e.Object, e.spec)
+		r.add(e)
 	}
+	r.link()
 	r.workloads.reportUnselected(r.report)
-	slices.SortFunc(r.services, func(a, b *Service) int { return cmp.Compare(a.Hostname, b.Hostname) })
+	slices.SortStableFunc(r.services, func(a, b *Service) int { return cmp.Compare(a.Hostname, b.Hostname) })
 	problems := r.problems.List()
 	slices.SortStableFunc(problems, func(a, b diag.Problem) int {
 		return cmp.Compare(a.Object.String(), b.Object.String())
@@ -49,12 +51,13 @@ func (r *registry) report(p diag.Problem) { r.problems.Add(p) }
 // readableEntry is a ServiceEntry that can be used.
 type readableEntry struct {
 	*schema.Object
-	spec *networking.ServiceEntry
+	spec   *networking.ServiceEntry
+	claims []*claim // one for each host, nil for one that stands a second time
 }
 
 // readable are the entries by age, then by key.
-func (r *registry) readable(entries []*schema.Object) []readableEntry {
-	var out []readableEntry
+func (r *registry) readable(entries []*schema.Object) []*readableEntry {
+	var out []*readableEntry
 	for _, o := range ByAge(entries) {
 		spec, err := o.Spec()
 		entry, ok := spec.(*networking.ServiceEntry)
@@ -66,22 +69,9 @@ func (r *registry) readable(entries []*schema.Object) []readableEntry {
 			r.report(unknownResolution(o, res))
 			continue
 		}
-		out = append(out, readableEntry{o, entry})
+		out = append(out, &readableEntry{Object: o, spec: entry})
 	}
 	return out
-}
-
-// claim gives the hosts of an entry to it, unless an earlier one has them. A
-// host name with a namespace of the mesh in it is first of all that
-// namespace's.
-func (r *registry) claim(e readableEntry) {
-	for _, host := range e.spec.GetHosts() {
-		home := NamespaceOf(host, r.domain)
-		owner, taken := r.owners[host]
-		if !taken || e.Meta.Namespace == home && owner.Namespace != home {
-			r.owners[host] = e.Key()
-		}
-	}
 }
 
 // NamespaceOf is the namespace in a name like reviews.default.svc.cluster.local
@@ -96,16 +86,23 @@ func NamespaceOf(name, domain string) string {
 
 // add declares the hosts that are an entry's own. All of them have the same
 // ports and endpoints.
-func (r *registry) add(o *schema.Object, entry *networking.ServiceEntry) {
+func (r *registry) add(e *readableEntry) {
+	o, entry := e.Object, e.spec
 	resolution := resolutions[entry.GetResolution()]
 	ports := r.ports(o, entry)
 	places := r.places(ports, r.endpoints(o, entry, resolution))
 	for i, host := range entry.GetHosts() {
-		if r.owners[host] != o.Key() || r.declared[host] {
-			r.report(r.conflictingHost(o, i, host))
+		c := e.claims[i]
+		if c == nil {
+			r.report(r.repeated(o, i, host))
 			continue
 		}
-		r.declared[host] = true
+		if c.lostTo != nil {
+			r.report(r.conflict(c, i, host))
+		}
+		if c.void {
+			continue
+		}
 		svc := &Service{
 			Hostname:   host,
 			Namespace:  o.Meta.Namespace,
@@ -117,7 +114,7 @@ func (r *registry) add(o *schema.Object, entry *networking.ServiceEntry) {
 			Origin:     o.Key(),
 		}
 		svc.Instances = instances(svc, places)
-		r.services = append(r.services, svc)
+		c.service = svc
 	}
 	r.reportIgnored(o, entry)
 }
@@ -168,18 +165,6 @@ func (r *registry) reportIgnored(o *schema.Object, entry *networking.ServiceEntr
 	}
 	for i, e := range entry.GetEndpoints() {
 		reportUnheeded(e, o.Key().Ref(), fmt.Sprintf("spec.endpoints[%d]", i), r.report)
-	}
-}
-
-func (r *registry) conflictingHost(o *schema.Object, i int, host string) diag.Problem {
-	owner, why := r.owners[host], "which is older, or comes first by namespace and name"
-	if home := NamespaceOf(host, r.domain); owner.Namespace == home && o.Meta.Namespace != home {
-		why = "which is of the host's own namespace"
-	}
-	return diag.Problem{
-		Severity: diag.Warning, Reason: diag.Conflict, Object: o.Key().Ref(),
-		Field: fmt.Sprintf("spec.hosts[%d]", i), Value: fmt.Sprintf("%q", host),
-		Message: fmt.Sprintf("the host is declared by %s, %s; this declaration has no effect", owner, why),
 	}
 }
 

@@ -279,3 +279,59 @@ func (d declaration) of(t *testing.T, host string) *schema.Object {
 	}
 	return o
 }
+
+// TestEachNamespaceItsOwn: callers know a host by the first declaration that is
+// exported to them, and each has instances under a key of its own.
+func TestEachNamespaceItsOwn(t *testing.T) {
+	const entry = `---
+kind: ServiceEntry
+apiVersion: networking.istio.io/v1
+metadata: {name: db, namespace: %s}
+spec: {hosts: [db.example], exportTo: [%s], location: MESH_INTERNAL, resolution: STATIC, ports: [{number: 80, name: http, protocol: HTTP}], endpoints: [{address: %s}]}
+`
+	s := snapshot(t, fmt.Sprintf(entry+entry+entry+entry,
+		"a", `"."`, "10.0.0.1", "b", `"."`, "10.0.0.2", "c", `"*"`, "10.0.0.3", "d", `"a", "."`, "10.0.0.4"))
+	for namespace, want := range map[string]string{"a": "10.0.0.1:80", "b": "10.0.0.2:80", "c": "10.0.0.3:80", "d": "10.0.0.3:80", "": "10.0.0.3:80"} {
+		svc := s.ServiceIn(namespace, "db.example")
+		if d := cmp.Diff([]string{want}, places(svc.Instances)); d != "" {
+			t.Errorf("in %q: %s", namespace, d)
+		}
+		key := mesh.ParseServiceKey(mesh.NewServiceKey(svc, svc.Ports[0], nil).String())
+		if d := cmp.Diff([]string{want}, places(s.Endpoints(key))); d != "" {
+			t.Errorf("%s: %s", key, d)
+		}
+	}
+	seen := 0
+	for _, svc := range s.Services {
+		if svc.VisibleIn("a") {
+			seen++
+		}
+	}
+	if first := s.Service("db.example"); len(s.Services) != 3 || seen != 1 || first.Namespace != "a" || first.KeyHost() != "db.example@db.a" {
+		t.Errorf("%d services, of which a caller sees %d; the first is of %s", len(s.Services), seen, first.Origin)
+	}
+	wantProblems(t, s,
+		"ServiceEntry c/db: spec.hosts[0]: the host is declared by ServiceEntry a/db, which is older, or comes first by namespace and name; callers that see both follow that one",
+		"ServiceEntry d/db: spec.hosts[0]: the host is declared by ServiceEntry a/db, which is older, or comes first by namespace and name; this declaration has no effect")
+}
+
+// TestKeysStayWithTheirService: no key of a private host comes to mean another
+// service when the first one goes.
+func TestKeysStayWithTheirService(t *testing.T) {
+	const entry = "---\nkind: ServiceEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: db, namespace: %s}\nspec: {hosts: [db.example], exportTo: [.], resolution: DNS, ports: [{number: 80, name: http}]}\n"
+	both, rest := snapshot(t, fmt.Sprintf(entry+entry, "a", "b")), snapshot(t, fmt.Sprintf(entry, "b"))
+	gone, stays := both.ServiceIn("a", "db.example").KeyHost(), both.ServiceIn("b", "db.example").KeyHost()
+	if got := rest.ServiceIn("b", "db.example").KeyHost(); got != stays || got == gone {
+		t.Errorf("the key was %s beside %s, and is %s", stays, gone, got)
+	}
+}
+
+// TestNobodysHost: a host that is exported to nobody takes it from nobody.
+func TestNobodysHost(t *testing.T) {
+	entry := "---\nkind: ServiceEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: %s}\nspec: {hosts: [x.example], exportTo: [%s], resolution: DNS, ports: [{number: 80, name: http}]}\n"
+	s := snapshot(t, fmt.Sprintf(entry+entry, "a", `"~"`, "b", `"*"`))
+	if svc := s.ServiceIn("", "x.example"); svc == nil || svc.Origin.Name != "b" {
+		t.Errorf("callers know %+v", svc)
+	}
+	wantProblems(t, s)
+}

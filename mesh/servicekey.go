@@ -9,7 +9,7 @@ import (
 
 // ServiceKey names a set of instances: host, port names, label sets. Its text
 // is "host", "host|port" or "host|port|k1=v1,k2=v2"; several port names are
-// joined by ",", several label sets by ";".
+// joined by ",", several label sets by ";". The host is a service's KeyHost.
 type ServiceKey struct {
 	Hostname  string
 	Ports     []string
@@ -23,7 +23,7 @@ func NewServiceKey(s *Service, p *Port, labels Labels) ServiceKey {
 	if s.External {
 		name = fmt.Sprintf("external-%s-%d", p.Protocol, p.Number)
 	}
-	return ServiceKey{Hostname: s.Hostname}.With(name, labels)
+	return ServiceKey{Hostname: s.KeyHost()}.With(name, labels)
 }
 
 // With is the key of the same host with this port and at most one label set.
@@ -100,15 +100,4 @@ func (l Labels) String() string {
 	}
 	slices.Sort(pairs)
 	return strings.Join(pairs, ",")
-}
-
-// selects reports whether the key means this instance. A key without a port
-// looks for a port without a name.
-func (k ServiceKey) selects(i *Instance) bool {
-	if !slices.Contains(k.Ports, i.Port.Name) && (len(k.Ports) > 0 || i.Port.Name != "") {
-		return false
-	}
-	return len(k.LabelSets) == 0 || slices.ContainsFunc(k.LabelSets, func(set Labels) bool {
-		return set.SubsetOf(i.Labels)
-	})
 }

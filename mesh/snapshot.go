@@ -13,14 +13,16 @@ import (
 type Snapshot struct {
 	Revision int64
 	Settings *Settings
-	// Services sorted by hostname, hostnames unique.
+	// Services sorted by hostname. Several may have one, each for callers of
+	// other namespaces; of those there is first what comes first.
 	Services []*Service
 	// Problems found while building the registry: two entries for one host,
 	// a workload that selects nothing, and so on. Sorted by object.
 	Problems diag.List
 
 	objects map[string][]*schema.Object
-	byHost  map[string]*Service
+	byHost  map[string][]*Service
+	byKey   map[string]*Service // by KeyHost
 	byIP    map[string][]*Instance
 	domains domains
 	derived sync.Map // any → func() any
@@ -33,12 +35,14 @@ func NewSnapshot(revision int64, settings *Settings, objs []*schema.Object) *Sna
 		Revision: revision,
 		Settings: settings,
 		objects:  groupByKind(objs),
-		byHost:   map[string]*Service{},
+		byHost:   map[string][]*Service{},
+		byKey:    map[string]*Service{},
 		byIP:     map[string][]*Instance{},
 	}
 	s.Services, s.Problems = buildRegistry(settings.Domain, s.Objects("ServiceEntry"), s.Objects("WorkloadEntry"))
 	for _, svc := range s.Services {
-		s.byHost[svc.Hostname] = svc
+		s.byHost[svc.Hostname] = append(s.byHost[svc.Hostname], svc)
+		s.byKey[svc.KeyHost()] = svc
 		if svc.External {
 			continue // Its endpoints are outside the mesh: no proxy's own.
 		}
@@ -84,8 +88,24 @@ func ByAge(objs []*schema.Object) []*schema.Object {
 // "dashed-kind/namespace/name", ascending. The slice is shared.
 func (s *Snapshot) Objects(kind string) []*schema.Object { return s.objects[kind] }
 
-// Service by exact host name; nil when there is none.
-func (s *Snapshot) Service(hostname string) *Service { return s.byHost[hostname] }
+// Service by exact host name, the first one of several; nil when there is none.
+func (s *Snapshot) Service(hostname string) *Service {
+	if all := s.byHost[hostname]; len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// ServiceIn is the service that callers in a namespace know by a host name; nil
+// when there is none.
+func (s *Snapshot) ServiceIn(namespace, hostname string) *Service {
+	for _, svc := range s.byHost[hostname] {
+		if svc.VisibleIn(namespace) {
+			return svc
+		}
+	}
+	return nil
+}
 
 // InstancesAt are the mesh's instances at an IP address, in registry order. The slice
 // is shared.
@@ -96,23 +116,21 @@ func (s *Snapshot) InstancesAt(ip string) []*Instance { return s.byIP[canonicalI
 // all, or labels nobody has. Of several at one address and port there is the
 // first, as Envoy would have it.
 func (s *Snapshot) Endpoints(key ServiceKey) []*Instance {
-	svc := s.byHost[key.Hostname]
+	svc := s.byKey[key.Hostname]
 	if svc == nil || svc.External || svc.Resolution != Static {
 		return nil
 	}
-	var out []*Instance
-	type place struct {
-		address string
-		port    int
+	type address struct {
+		host string
+		port int
 	}
-	seen := map[place]bool{}
-	for _, i := range svc.Instances {
-		if at := (place{i.Address, i.EndpointPort}); key.selects(i) && !seen[at] {
-			seen[at] = true
-			out = append(out, i)
-		}
-	}
-	return out
+	seen := map[address]bool{}
+	return slices.DeleteFunc(svc.selected(key), func(i *Instance) bool {
+		at := address{i.Address, i.EndpointPort}
+		taken := seen[at]
+		seen[at] = true
+		return taken
+	})
 }
 
 // Derived is what build makes of this snapshot, made once and kept with it:

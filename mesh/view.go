@@ -27,13 +27,13 @@ func (s *Snapshot) View(p Proxy) View {
 }
 
 // Key is equal for views that give the same configuration within one
-// snapshot: role, domain, and the host, port, endpoint port and labels of
+// snapshot: role, domain, and the service, port, endpoint port and labels of
 // every own instance.
 func (v View) Key() string {
 	key := appendText(nil, string(v.Role))
 	key = appendText(key, v.Domain)
 	for _, i := range v.Instances {
-		key = appendText(key, i.Service.Hostname)
+		key = appendText(key, i.Service.KeyHost())
 		key = appendText(key, i.Port.Name)
 		key = strconv.AppendInt(key, int64(i.EndpointPort), 10)
 		for _, name := range slices.Sorted(maps.Keys(i.Labels)) {

@@ -1,0 +1,132 @@
+package mesh
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// claim is one entry's declaration of a host. Who knows the host by it depends
+// on the claims before it: callers follow the first that is exported to them.
+type claim struct {
+	*schema.Object
+	viewers
+	lostTo  *claim // one before it that has callers of its; nil when none has
+	void    bool   // it has no callers left
+	service *Service
+}
+
+// claim takes note of the hosts of an entry, of each once.
+func (r *registry) claim(e *readableEntry) {
+	seen := map[string]bool{}
+	for _, host := range e.spec.GetHosts() {
+		var c *claim
+		if !seen[host] {
+			seen[host] = true
+			c = &claim{Object: e.Object, viewers: viewersOf(e.spec.GetExportTo(), e.Meta.Namespace)}
+			r.claims[host] = append(r.claims[host], c)
+		}
+		e.claims = append(e.claims, c)
+	}
+}
+
+// settle puts the claims of each host in order and says which of them come to
+// nothing. They are by age as they came; a host name with a namespace of the
+// mesh in it is first of all that namespace's.
+func (r *registry) settle() {
+	for host, claims := range r.claims {
+		home := NamespaceOf(host, r.domain)
+		slices.SortStableFunc(claims, func(a, b *claim) int {
+			return cmp.Compare(away(a, home), away(b, home))
+		})
+		contend(claims)
+	}
+}
+
+func away(c *claim, home string) int {
+	if c.Meta.Namespace == home {
+		return 0
+	}
+	return 1
+}
+
+// contend gives each caller to the first of the claims, which are in order. One
+// for nobody has no part in it: the workloads behind it are served.
+func contend(claims []*claim) {
+	var some, all *claim // the first for anybody, the first for everybody
+	taken := map[string]*claim{}
+	for _, c := range claims {
+		switch {
+		case c.none():
+			continue
+		case c.viewers.all:
+			c.lostTo, c.void = cmp.Or(all, some), all != nil
+		default:
+			c.lose(taken, all)
+		}
+		some = cmp.Or(some, c)
+		if c.viewers.all {
+			all = cmp.Or(all, c)
+		}
+	}
+}
+
+// lose takes the namespaces that are left, and notes who has the others.
+func (c *claim) lose(taken map[string]*claim, all *claim) {
+	c.void = true
+	for _, namespace := range slices.Sorted(maps.Keys(c.in)) {
+		first := cmp.Or(taken[namespace], all)
+		if first == nil {
+			taken[namespace], c.void = c, false
+		}
+		c.lostTo = cmp.Or(c.lostTo, first)
+	}
+}
+
+// link tells the services of one host of each other.
+func (r *registry) link() {
+	for _, claims := range r.claims {
+		var services []*Service
+		for _, c := range claims {
+			if c.service == nil {
+				continue
+			}
+			if !c.viewers.all {
+				c.service.apart = fmt.Sprintf("@%s.%s", c.Meta.Name, c.Meta.Namespace)
+			}
+			services = append(services, c.service)
+		}
+		for i, svc := range services {
+			svc.before = services[:i]
+		}
+		r.services = append(r.services, services...)
+	}
+}
+
+// conflict tells the author of a claim who has callers of it.
+func (r *registry) conflict(c *claim, i int, host string) diag.Problem {
+	owner, why := c.lostTo.Key(), "which is older, or comes first by namespace and name"
+	if home := NamespaceOf(host, r.domain); owner.Namespace == home && c.Meta.Namespace != home {
+		why = "which is of the host's own namespace"
+	}
+	effect := "this declaration has no effect"
+	if !c.void {
+		effect = "callers that see both follow that one"
+	}
+	return r.hostProblem(c.Object, i, host, fmt.Sprintf("the host is declared by %s, %s; %s", owner, why, effect))
+}
+
+func (r *registry) repeated(o *schema.Object, i int, host string) diag.Problem {
+	return r.hostProblem(o, i, host, fmt.Sprintf("the host is declared by %s already; this declaration has no effect", o.Key()))
+}
+
+func (r *registry) hostProblem(o *schema.Object, i int, host, message string) diag.Problem {
+	return diag.Problem{
+		Severity: diag.Warning, Reason: diag.Conflict, Object: o.Key().Ref(),
+		Field: fmt.Sprintf("spec.hosts[%d]", i), Value: fmt.Sprintf("%q", host), Message: message,
+	}
+}
