@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -63,16 +61,9 @@ func TestEnvoyTakesWhatIsPublished(t *testing.T) {
 			logAll(rt, objs)
 			rt.Fatalf("published revision %d of %d: %v", s.Revision(), src.revision, frozen)
 		}
-		text := asBootstrap(t, s, newcomer)
-		file := filepath.Join(dir, "envoy.json")
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.CommandContext(t.Context(), program, "--mode", "validate", "-c", file, "-l", "error")
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if _, err := outside.Validate(t.Context(), program, dir, asBootstrap(t, s, newcomer)); err != nil {
 			logAll(rt, objs)
-			rt.Fatalf("%v: Envoy refuses what is published: %.2000s", err, out)
+			rt.Fatalf("Envoy refuses what is published: %v", err)
 		}
 	})
 }

@@ -4,9 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
@@ -139,13 +136,8 @@ func envoy(t *testing.T, exprs []string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "envoy.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), outside.Tool(t, "envoy"), "--mode", "validate", "-c", file, "-l", "warning").CombinedOutput()
-	if err != nil {
-		return fmt.Sprintf("%v: %.1000s", err, out)
+	if _, err := outside.Validate(t.Context(), outside.Tool(t, "envoy"), "", text); err != nil {
+		return err.Error()
 	}
 	return ""
 }

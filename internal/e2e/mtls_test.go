@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -81,12 +80,8 @@ func takeClusters(t *testing.T, pilot *Pilot, envoy string, answer []byte) {
 			t.Errorf("%s is named %d times; want it for each service, and for two versions of reviews\n%s", name, n, answer)
 		}
 	}
-	file := filepath.Join(t.TempDir(), "envoy.yaml")
-	if err := os.WriteFile(file, withClusters(t, pilot, answer), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(envoy, "--mode", "validate", "-c", file, "-l", "warning").CombinedOutput(); err != nil {
-		t.Errorf("Envoy refuses the clusters: %v\n%s\n%s", err, out, answer)
+	if _, err := outside.Validate(t.Context(), envoy, "", withClusters(t, pilot, answer)); err != nil {
+		t.Errorf("Envoy refuses the clusters: %v\n%s", err, answer)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -128,12 +127,7 @@ func take(t *testing.T, envoy string, bootstrap object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "envoy.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command(envoy, "--mode", "validate", "-c", file, "-l", "warning").CombinedOutput()
-	if err != nil {
-		t.Errorf("Envoy refuses what was turned: %v\n%s\n%s", err, out, text)
+	if _, err := outside.Validate(t.Context(), envoy, "", text); err != nil {
+		t.Errorf("Envoy refuses what was turned: %v\n%s", err, text)
 	}
 }
