@@ -9,6 +9,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -53,16 +54,17 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 // patched is the object as the patch makes it, decoded as strictly as one that
 // was sent whole.
 func patched(w http.ResponseWriter, current *schema.Object, change patcher) (*schema.Object, error) {
-	text, err := change(current.JSON())
-	if err != nil {
-		return nil, &store.Error{Kind: store.ErrInvalid, Key: current.Key(), Detail: "the patch does not fit: " + err.Error()}
+	text, misfit := change(current.JSON())
+	if misfit != nil {
+		return nil, &store.Error{Kind: store.ErrInvalid, Key: current.Key(), Problems: diag.List{*misfit}}
 	}
 	w.Header().Del("Warning") // Of an earlier try.
 	return decodeFor(w, text, current.Key())
 }
 
-// patcher makes one JSON document of another.
-type patcher func(doc []byte) ([]byte, error)
+// patcher makes one JSON document of another, or says which part of the patch
+// does not fit. The field of that is one of the patch.
+type patcher func(doc []byte) ([]byte, *diag.Problem)
 
 func readPatch(r *http.Request) (patcher, error) {
 	body, media, err := readBody(r, patchTypes...)
@@ -76,7 +78,17 @@ func readPatch(r *http.Request) (patcher, error) {
 	case media == string(types.JSONPatchType):
 		return jsonPatch(body)
 	}
-	return func(doc []byte) ([]byte, error) { return jsonpatch.MergePatch(doc, body) }, nil
+	return mergePatch(body), nil
+}
+
+func mergePatch(body []byte) patcher {
+	return func(doc []byte) ([]byte, *diag.Problem) {
+		out, err := jsonpatch.MergePatch(doc, body)
+		if err != nil {
+			return nil, misfit("", "", err)
+		}
+		return out, nil
+	}
 }
 
 func jsonPatch(body []byte) (patcher, error) {
@@ -87,14 +99,21 @@ func jsonPatch(body []byte) (patcher, error) {
 	if len(ops) > maxPatchOps {
 		return nil, badRequest("body: must have at most %d operations, found %d", maxPatchOps, len(ops))
 	}
-	return func(doc []byte) ([]byte, error) {
+	return func(doc []byte) ([]byte, *diag.Problem) {
 		out, err := ops.Apply(doc)
 		if err != nil {
 			i := firstMisfit(ops, doc)
-			return nil, fmt.Errorf("operation %d (%s %s): %w", i, ops[i].Kind(), pathOf(ops[i]), err)
+			return nil, misfit(fmt.Sprintf("[%d].path", i), fmt.Sprintf("operation %d (%s %s): ", i, ops[i].Kind(), pathOf(ops[i])), err)
 		}
 		return out, nil
 	}, nil
+}
+
+func misfit(field, where string, err error) *diag.Problem {
+	return &diag.Problem{
+		Severity: diag.Error, Reason: diag.FieldInvalid, Field: field,
+		Message: "the patch does not fit: " + where + err.Error(),
+	}
 }
 
 // firstMisfit is the index of the operation at which a patch fails. The library

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
@@ -55,6 +56,30 @@ func TestPatch(t *testing.T) {
 		})
 	}
 	start(t).want(http.StatusNotFound, "PATCH", rulesPath+"/reviews", "{}", merge)
+}
+
+// TestAMisfitNamesItsOperation: a program finds in the causes which operation
+// of a patch did not fit.
+func TestAMisfitNamesItsOperation(t *testing.T) {
+	w := start(t)
+	w.create("reviews")
+	for _, c := range []struct{ patch, field, message string }{
+		{`[{"op":"test","path":"/spec/precedence","value":9}]`, "[0].path", "operation 0 (test /spec/precedence)"},
+		{`[{"op":"test","path":"/kind","value":"RouteRule"},{"op":"remove","path":"/spec/nope"},{"op":"remove","path":"/nope"}]`, "[1].path", "operation 1 (remove /spec/nope)"},
+		{`[{"op":"add","path":"/spec/route/9","value":{}}]`, "[0].path", "operation 0 (add /spec/route/9)"},
+		{`[{"op":"test","path":"/kind","value":"RouteRule"},{"op":"move","from":"/nope","path":"/spec/a"}]`, "[1].path", "operation 1 (move /spec/a)"},
+		{`[{"op":"nope","path":"/kind"}]`, "[0].path", "operation 0 (nope /kind)"},
+	} {
+		st := w.want(http.StatusUnprocessableEntity, "PATCH", rulesPath+"/reviews", c.patch, jsonPatch).status(t)
+		if st.Details == nil || len(st.Details.Causes) != 1 {
+			t.Errorf("%s: details %v", c.patch, st.Details)
+			continue
+		}
+		cause := st.Details.Causes[0]
+		if cause.Type != metav1.CauseTypeFieldValueInvalid || cause.Field != c.field || !strings.Contains(cause.Message, c.message) || !strings.Contains(st.Message, c.message) {
+			t.Errorf("%s: cause %+v of %q", c.patch, cause, st.Message)
+		}
+	}
 }
 
 // doublingPatch makes a document grow by two to the n, if it is let.
