@@ -50,10 +50,16 @@ func NewLink(target string, source func([]byte) string) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Link{target: target, listener: listener, source: source, modes: map[string]Mode{}, conns: map[*conn]bool{}}
-	l.changed = sync.NewCond(&l.mu)
+	l := newLink(target, source)
+	l.listener = listener
 	go l.accept()
 	return l, nil
+}
+
+func newLink(target string, source func([]byte) string) *Link {
+	l := &Link{target: target, source: source, modes: map[string]Mode{}, conns: map[*conn]bool{}}
+	l.changed = sync.NewCond(&l.mu)
+	return l
 }
 
 // Addr is where the link listens.
