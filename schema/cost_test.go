@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -35,34 +34,28 @@ func TestListsAreBounded(t *testing.T) {
 }
 
 // TestChecksAreNotQuadratic gives the checks of each kind an object whose every
-// list and map has so many entries, beyond what a schema allows, that a loop in
-// a loop would take far longer than decoding the text, which is linear. Checks
-// as they should be take a fraction of that, so one good measurement among
-// several is enough, and a busy machine cannot make all of them bad.
+// list and map has few entries, and then eight times as many, beyond what a
+// schema allows, and counts allocations: eight times as many and some for maps
+// that grow, where a loop in a loop makes sixty-four times as many. A loop in a
+// loop that only compares is not seen; the bounds of the lists are for that.
 func TestChecksAreNotQuadratic(t *testing.T) {
-	const entries, tries = 30_000, 5
+	const few, times = 250, 8
 	for _, kind := range Kinds() {
 		t.Run(kind.Kind, func(t *testing.T) {
-			g := generator{n: entries}
-			text, err := json.Marshal(g.value(compiled()[kind.Singular], 0))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var decoding, checking time.Duration
-			for range tries {
-				start := time.Now()
+			allocs := func(entries int) float64 {
+				text, err := json.Marshal(generator{n: entries}.value(compiled()[kind.Singular], 0))
+				if err != nil {
+					t.Fatal(err)
+				}
 				spec, err := kind.newSpec(text)
 				if err != nil {
 					t.Fatal(err)
 				}
-				decoding = time.Since(start)
-				kind.check(spec)
-				if checking = time.Since(start) - decoding; checking < 3*decoding {
-					t.Logf("%d bytes: decoded in %v, checked in %v", len(text), decoding, checking)
-					return
-				}
+				return testing.AllocsPerRun(2, func() { kind.check(spec) })
 			}
-			t.Errorf("with %d entries in each list: decoded in %v, checked in %v", entries, decoding, checking)
+			if less, more := allocs(few), allocs(few*times); more > 2*times*less {
+				t.Errorf("%v allocations for lists of %d, %v for lists of %d", less, few, more, few*times)
+			}
 		})
 	}
 }
