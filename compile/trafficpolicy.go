@@ -83,8 +83,7 @@ func (w policyWriter) secure(policy *networking.TrafficPolicy) {
 	if policy == nil || schema.FollowsWay(policy) && (tls == nil || schema.FollowsTLS(tls)) {
 		return
 	}
-	nobody := mesh.ServiceKey{Hostname: w.target.host}.With("", mesh.Labels{noSuchSubset: "closed"})
-	w.Type, w.Hosts, w.TLS, w.EndpointKey = ir.StaticHosts, nil, nil, nobody.String()
+	*w.Cluster = *w.Closed()
 }
 
 func (w policyWriter) loadBalancer(lb *networking.LoadBalancerSettings) {
