@@ -83,7 +83,7 @@ func TestWhoOwnsAHost(t *testing.T) {
 					t.Errorf("%s follows the routes of %d, want %d", namespace, got, test.routes[i])
 				}
 				got := int(clusterOf(t, config, reviewsName).ConnectTimeout.Seconds())
-				if want := max(1, test.policies[i]); got != want {
+				if want := test.policies[i]; got != want {
 					t.Errorf("%s follows the policy of %d, want %d", namespace, got, want)
 				}
 				if test.problem != "" && !strings.Contains(problems.Error(), test.problem) {

@@ -49,8 +49,8 @@ func TestSubsetsKeepTheirPolicies(t *testing.T) {
 		{"name": "plain", "labels": v1},
 	}}, "all", "none", "one", "twin", "plain")
 	for name, want := range map[string]time.Duration{
-		"": time.Second, "||all": 2 * time.Second, "||none": 3 * time.Second,
-		"|version=v1|one": 4 * time.Second, "|version=v1|twin": 5 * time.Second, "|version=v1|plain": time.Second,
+		"": 0, "||all": 2 * time.Second, "||none": 3 * time.Second,
+		"|version=v1|one": 4 * time.Second, "|version=v1|twin": 5 * time.Second, "|version=v1|plain": 0,
 	} {
 		if got := timeoutOf(t, config, reviewsName+name); got != want {
 			t.Errorf("%q: %v, want %v", name, got, want)
@@ -86,14 +86,14 @@ func TestPolicyPartsAreReplacedWhole(t *testing.T) {
 		t.Errorf("the rule's own policy: %+v", whole)
 	}
 	pool := clusterOf(t, config, reviewsName+"|version=v1|pool")
-	if pool.ConnectTimeout != time.Second || pool.MaxRequestsPerConnection != 0 || pool.CircuitBreaker.MaxConnections != 5 {
+	if pool.ConnectTimeout != 0 || pool.MaxRequestsPerConnection != 0 || pool.CircuitBreaker.MaxConnections != 5 {
 		t.Errorf("what the pool of the rule says stays: %+v", pool)
 	}
 	if pool.TLS == nil || pool.OutlierDetection.Interval != 7*time.Second {
 		t.Errorf("parts that the subset does not name are gone: %+v", pool)
 	}
 	port := clusterOf(t, config, reviewsName+"|version=v1|port")
-	if port.TLS != nil || port.ConnectTimeout != time.Second || port.OutlierDetection.Interval != 8*time.Second {
+	if port.TLS != nil || port.ConnectTimeout != 0 || port.OutlierDetection.Interval != 8*time.Second {
 		t.Errorf("what the rule says stays beside the port's settings: %+v", port)
 	}
 }

@@ -359,8 +359,9 @@ type Cluster struct {
 	Type ClusterType
 	// EndpointKey is the service key (mesh.ServiceKey in text) to ask
 	// endpoints by; also given, for information, on other outbound types.
-	EndpointKey    string
-	Hosts          []Endpoint // inline
+	EndpointKey string
+	Hosts       []Endpoint // inline
+	// ConnectTimeout of 0 is the one that proxies of the Envoy version have had.
 	ConnectTimeout time.Duration
 	LoadBalancer   LoadBalancer
 	HTTP2          bool
@@ -382,7 +383,7 @@ const Nobody = "BlackHoleCluster"
 // endpoints, so that requests get 503 and nothing goes out in another way. It has
 // nothing else of the cluster that could be wrong.
 func (c *Cluster) Closed() *Cluster {
-	return &Cluster{Name: c.Name, Type: StaticHosts, EndpointKey: Nobody, ConnectTimeout: time.Second, Origins: c.Origins}
+	return &Cluster{Name: c.Name, Type: StaticHosts, EndpointKey: Nobody, Origins: c.Origins}
 }
 
 // HostPort is an IP address, or a name to resolve, and a port.

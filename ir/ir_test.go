@@ -108,7 +108,7 @@ func TestValidate(t *testing.T) {
 		"delays: must be above 0":                       func(c *ir.Config) { c.Delay = 0 },
 		"cluster out.a: must be there only once":        func(c *ir.Config) { c.Clusters[2].Name = "out.a" },
 		"cluster : must have a name":                    func(c *ir.Config) { c.Clusters[2].Name = "" },
-		"connect timeout must be above 0":               func(c *ir.Config) { c.Clusters[0].ConnectTimeout = 0 },
+		"connect timeout must not be negative":          func(c *ir.Config) { c.Clusters[0].ConnectTimeout = -1 },
 		"must have a key to ask endpoints by":           func(c *ir.Config) { c.Clusters[1].EndpointKey = "" },
 		"must have no hosts, found 1":                   func(c *ir.Config) { c.Clusters[2].Hosts = []ir.Endpoint{{Host: "a", Port: 1}} },
 		`host must be an IP address, found "localhost"`: func(c *ir.Config) { c.Clusters[0].Hosts[0].Host = "localhost" },

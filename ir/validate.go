@@ -51,7 +51,7 @@ func (f *faults) err() error {
 
 func checkCluster(c *Cluster) error {
 	var f faults
-	f.require(c.ConnectTimeout > 0, "connect timeout must be above 0, found %v", c.ConnectTimeout)
+	f.require(c.ConnectTimeout >= 0, "connect timeout must not be negative, found %v", c.ConnectTimeout)
 	switch c.Type {
 	case Registry:
 		f.require(c.EndpointKey != "", "must have a key to ask endpoints by")

@@ -15,7 +15,8 @@ type Settings struct {
 	// applications beside it; 0: there is none.
 	ProxyHTTPPort int
 	// ConnectTimeout is how long a proxy waits for a connection to an
-	// instance, unless a policy says otherwise.
+	// instance, unless a policy says otherwise. Without it, that is 10s, as in
+	// Istio, and 1s for an Envoy of the v1 API, as in Pilot.
 	ConnectTimeout time.Duration
 	// RDSRefreshDelay is the time between two polls for routes. For clusters
 	// and listeners it is in the bootstrap of every Envoy.
@@ -68,11 +69,10 @@ func (s *Settings) IngressCertificate(secret string) Certificate {
 }
 
 // DefaultSettings is what a mesh without a file runs with: Pilot's defaults,
-// and a discovery delay of five seconds.
+// a discovery delay of five seconds, and the connect timeout of each API.
 func DefaultSettings() *Settings {
 	return &Settings{
 		ProxyListenPort:       15001,
-		ConnectTimeout:        time.Second,
 		RDSRefreshDelay:       time.Second,
 		DiscoveryRefreshDelay: 5 * time.Second,
 		EnableTracing:         true,

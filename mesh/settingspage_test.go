@@ -95,7 +95,11 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 	case int:
 		return "port, from 0 to 65535", fmt.Sprint(value)
 	case time.Duration:
-		return "duration such as `250ms`, at least `1ms`", value.String()
+		unset = value.String()
+		if value == 0 {
+			unset = "none"
+		}
+		return "duration such as `250ms`, at least `1ms`", unset
 	case bool:
 		return "boolean", fmt.Sprint(value)
 	case string:

@@ -1,6 +1,9 @@
 package v1
 
 import (
+	"cmp"
+	"time"
+
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
@@ -95,11 +98,14 @@ func hostsAlike(c *ir.Cluster) diag.List {
 	return nil
 }
 
+// connectTimeout is Pilot's default.
+const connectTimeout = time.Second
+
 func cluster(c *ir.Cluster) Cluster {
 	out := Cluster{
 		Name:                     envoy.ClusterName(c.Name),
 		ServiceName:              c.EndpointKey,
-		ConnectTimeoutMS:         millis(c.ConnectTimeout),
+		ConnectTimeoutMS:         millis(cmp.Or(c.ConnectTimeout, connectTimeout)),
 		Type:                     clusterType(c),
 		LBType:                   lbType(c),
 		MaxRequestsPerConnection: c.MaxRequestsPerConnection,

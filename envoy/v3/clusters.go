@@ -19,6 +19,9 @@ import (
 
 const httpOptionsKey = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
+// connectTimeout is Istio's default.
+const connectTimeout = 10 * time.Second
+
 // longestEjection stands for v1's "no limit", but for a first ejection that is
 // longer: v3 caps a growing ejection time at 300 s by default.
 const longestEjection = 365 * 24 * time.Hour
@@ -36,7 +39,7 @@ func Clusters(cfg *ir.Config) ([]*clusterv3.Cluster, diag.List) {
 func cluster(c *ir.Cluster, delay time.Duration) *clusterv3.Cluster {
 	out := &clusterv3.Cluster{
 		Name:                          envoy.ClusterName(c.Name),
-		ConnectTimeout:                durationpb.New(c.ConnectTimeout),
+		ConnectTimeout:                durationpb.New(cmp.Or(c.ConnectTimeout, connectTimeout)),
 		LbPolicy:                      lbPolicy(c),
 		TransportSocket:               clientTLS(c.TLS),
 		CircuitBreakers:               circuitBreakers(c.CircuitBreaker),

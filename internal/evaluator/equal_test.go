@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -27,7 +28,7 @@ func (s *spelled) differences(requests []evaluator.Request) []string {
 	if d := cmp.Diff(traits(s.v1), traits(s.v3), alike); d != "" {
 		out = append(out, "listeners (-v1 +v3):\n"+d)
 	}
-	if d := cmp.Diff(withoutBlackHole(s.v1.Clusters), s.withoutBounds(s.v3.Clusters), alike); d != "" {
+	if d := cmp.Diff(withoutBlackHole(s.v1.Clusters), s.withoutBounds(s.samePatience(s.v3.Clusters)), alike); d != "" {
 		out = append(out, "clusters (-v1 +v3):\n"+d)
 	}
 	s.samePorts()
@@ -57,6 +58,20 @@ func withoutBlackHole(clusters map[string]*evaluator.Cluster) map[string]*evalua
 	out := maps.Clone(clusters)
 	if hole := out[blackHole]; hole != nil && len(hole.Endpoints) == 0 {
 		delete(out, blackHole)
+	}
+	return out
+}
+
+// samePatience has v3 wait for connections as long as v1 does, where nobody said
+// how long: each has its own default.
+func (s *spelled) samePatience(clusters map[string]*evaluator.Cluster) map[string]*evaluator.Cluster {
+	out := maps.Clone(clusters)
+	for _, c := range s.config.Clusters {
+		if c.ConnectTimeout == 0 {
+			impatient := *out[envoy.ClusterName(c.Name)]
+			impatient.ConnectTimeout = time.Second
+			out[envoy.ClusterName(c.Name)] = &impatient
+		}
 	}
 	return out
 }
