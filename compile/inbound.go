@@ -31,7 +31,7 @@ func (c *compiler) inboundListeners() {
 		l := &ir.Listener{Port: i.EndpointPort, Direction: ir.Inbound, Origins: origins}
 		if i.Port.Protocol.IsHTTP() {
 			l.HTTP = c.http("")
-			l.HTTP.Inline = inboundTable(i, cluster, rules)
+			l.HTTP.Inline = c.inboundTable(i, cluster, rules)
 		} else {
 			l.TCP = &ir.TCPListener{
 				Mongo:  i.Port.Protocol == mesh.Mongo,
@@ -59,7 +59,7 @@ func (c *compiler) checkInbound(i, first *mesh.Instance) {
 // inboundTable sends everything to the workload. The rules of its services are
 // repeated for the sake of upgrades and traces, whoever calls; on HTTP/2 ports
 // they are not, as there is no upgrade to allow.
-func inboundTable(i *mesh.Instance, cluster string, rules []ir.Route) *ir.RouteTable {
+func (c *compiler) inboundTable(i *mesh.Instance, cluster string, rules []ir.Route) *ir.RouteTable {
 	host := &ir.VirtualHost{Name: "inbound|" + strconv.Itoa(i.EndpointPort), Domains: []string{"*"}}
 	if i.Port.Protocol == mesh.HTTP {
 		for _, rule := range rules {
@@ -67,7 +67,11 @@ func inboundTable(i *mesh.Instance, cluster string, rules []ir.Route) *ir.RouteT
 			host.Routes = append(host.Routes, &rule)
 		}
 	}
-	host.Routes = append(host.Routes, defaultRoute(cluster, i.Service))
+	last := defaultRoute(cluster, i.Service)
+	if c.domain.virtualFor(i.Service.Hostname) == nil {
+		last.WebSocket = besideRules(c.plan.rules[i.Service.Hostname])
+	}
+	host.Routes = append(host.Routes, last)
 	return &ir.RouteTable{Name: host.Name, VirtualHosts: []*ir.VirtualHost{host}}
 }
 
@@ -99,7 +103,7 @@ func (c *compiler) localRoutes() []ir.Route {
 		if rule.closed {
 			continue
 		}
-		out = append(out, inboundRoute(rule.ref, rule.match, rewrite(rule.spec.Rewrite), rule.spec.WebsocketUpgrade))
+		out = append(out, inboundRoute(rule.ref, rule.match, rewrite(rule.spec.Rewrite), upgrade(rule.spec)))
 	}
 	return out
 }
@@ -118,9 +122,9 @@ func inboundVirtual(vs *virtualService) []ir.Route {
 
 // inboundRoute matches what the caller's proxy sends: after a rewrite, that is
 // the new path.
-func inboundRoute(ref diag.Ref, match ir.Match, rewrite *ir.Rewrite, websocket bool) ir.Route {
+func inboundRoute(ref diag.Ref, match ir.Match, rewrite *ir.Rewrite, websocket ir.Upgrade) ir.Route {
 	out := ir.Route{Match: match, WebSocket: websocket, Origins: []diag.Ref{ref}, Optional: true}
-	if !websocket {
+	if websocket != ir.UpgradeAllowed {
 		out.Operation = ref.Name
 	}
 	if rewrite != nil && rewrite.Path != "" {

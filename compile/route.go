@@ -30,9 +30,20 @@ func (p *plan) planRoutes() {
 					routes = append(routes, p.planRoute(rule, svc, port))
 				}
 			}
-			p.routes[servicePort{svc, port}] = append(routes, p.defaultRoute(svc, port))
+			last := p.defaultRoute(svc, port)
+			last.route.WebSocket = besideRules(routes)
+			p.routes[servicePort{svc, port}] = append(routes, last)
 		}
 	}
+}
+
+// besideRules is for the requests that no RouteRule takes: where there is one, a
+// connection is upgraded only if a rule says so.
+func besideRules[R any](rules []R) ir.Upgrade {
+	if len(rules) > 0 {
+		return ir.UpgradeRefused
+	}
+	return ir.UpgradeByDefault
 }
 
 // defaultRoute takes all requests that no rule takes.
@@ -104,7 +115,15 @@ func addActions(route *ir.Route, spec *schema.RouteRule) {
 	route.CORS = cors(spec.CorsPolicy)
 	route.RequestHeaders.Append = sortedHeaders(spec.AppendHeaders)
 	setHost(route, hostIn(spec.AppendHeaders))
-	route.WebSocket = spec.WebsocketUpgrade
+	route.WebSocket = upgrade(spec)
+}
+
+// upgrade: a RouteRule says it of each connection that it takes.
+func upgrade(spec *schema.RouteRule) ir.Upgrade {
+	if spec.WebsocketUpgrade {
+		return ir.UpgradeAllowed
+	}
+	return ir.UpgradeRefused
 }
 
 // destinations are the entries with weights that sum to 100: no entry at all

@@ -17,8 +17,8 @@ import (
 const meshGateway = "mesh"
 
 // WebSocketAnnotation on a VirtualService names, joined by commas, those of
-// its http routes that upgrade connections to WebSocket. Istio has had no field
-// for it since Envoys need not be told; those of the v1 API must be.
+// its http routes that upgrade connections to WebSocket at an Envoy of the v1
+// API. Others upgrade without being told, so Istio has no field for it.
 const WebSocketAnnotation = "pilot-api/websocket-routes"
 
 // virtualService is a VirtualService with what can be used of it.
@@ -65,7 +65,9 @@ func (p *plan) readVirtualServices() {
 		p.checkWebSockets(vs, websockets)
 		for i, entry := range spec.GetHttp() {
 			r := p.httpRoute(vs.ref, fmt.Sprintf("spec.http[%d]", i), entry)
-			r.route.WebSocket = entry.GetName() != "" && slices.Contains(websockets, entry.GetName())
+			if entry.GetName() != "" && slices.Contains(websockets, entry.GetName()) {
+				r.route.WebSocket = ir.UpgradeAllowed
+			}
 			vs.http = append(vs.http, r)
 		}
 		p.virtualServices = append(p.virtualServices, vs)

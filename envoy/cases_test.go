@@ -203,7 +203,8 @@ func actionCase() *ir.Config {
 		path("/retry-on", ir.Route{Retry: &ir.Retry{On: "reset,retriable-status-codes", StatusCodes: []int{429, 503}, Attempts: 2}}),
 		path("/retry-plain", ir.Route{Retry: &ir.Retry{Attempts: 1}}),
 		path("/mirror", ir.Route{Mirror: "out.b|http"}),
-		path("/websocket", ir.Route{WebSocket: true}),
+		path("/websocket", ir.Route{WebSocket: ir.UpgradeAllowed}),
+		path("/no-websocket", ir.Route{WebSocket: ir.UpgradeRefused}),
 		path("/headers", ir.Route{RequestHeaders: ir.HeaderOperations{Append: []ir.Header{{Name: "x-discount", Value: "50%"}, {Name: "x-plain", Value: "v"}}}}),
 		path("/cors", ir.Route{CORS: &ir.CORS{
 			AllowOrigin: []string{"http://a.example", "*"}, AllowMethods: []string{"GET", "POST"}, AllowHeaders: []string{"x-a", "x-b"},

@@ -167,7 +167,7 @@ type Route struct {
 	// RequestHeaders change what the upstream gets, ResponseHeaders what the
 	// caller gets.
 	RequestHeaders, ResponseHeaders HeaderOperations
-	WebSocket                       bool
+	WebSocket                       Upgrade
 
 	// Optional: the route only names requests and allows upgrades, and those
 	// that it does not take go to the same place. A back-end that cannot say
@@ -177,6 +177,17 @@ type Route struct {
 
 	Origins []diag.Ref
 }
+
+// Upgrade says whether a connection may become another protocol's.
+type Upgrade string
+
+const (
+	// UpgradeByDefault is what Envoys of the version did before routes could
+	// say: those of v3 upgrade, those of v1 do not.
+	UpgradeByDefault Upgrade = ""
+	UpgradeAllowed   Upgrade = "allowed"
+	UpgradeRefused   Upgrade = "refused"
+)
 
 // Closed is the route in place of one that cannot act as written: it takes the
 // requests of the match and answers 503, so that no later route gets them.

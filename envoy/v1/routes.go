@@ -150,7 +150,7 @@ func (out *Route) forward(r *ir.Route) {
 	for _, h := range r.RequestHeaders.Append {
 		out.RequestHeadersToAdd = append(out.RequestHeadersToAdd, HeaderAdd{Key: h.Name, Value: envoy.HeaderValue(h.Value)})
 	}
-	out.UseWebsocket = r.WebSocket
+	out.UseWebsocket = r.WebSocket == ir.UpgradeAllowed
 	out.CORS = cors(r.CORS)
 }
 

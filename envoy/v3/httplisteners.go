@@ -25,6 +25,8 @@ const (
 	faultFilter           = "envoy.filters.http.fault"
 	routerFilter          = "envoy.filters.http.router"
 	fileAccessLog         = "envoy.access_loggers.file"
+
+	webSocket = "websocket" // the type of an upgrade
 )
 
 func connectionManager(l *ir.Listener, delay time.Duration) (*hcmv3.HttpConnectionManager, diag.List) {
@@ -40,6 +42,8 @@ func connectionManager(l *ir.Listener, delay time.Duration) (*hcmv3.HttpConnecti
 		// How long a request may take is the route's to say, and 0 there
 		// means no limit; v3 would end quiet streams after 5 minutes.
 		StreamIdleTimeout: durationpb.New(0),
+		// As with Istio, unless a route says otherwise.
+		UpgradeConfigs: []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: webSocket}},
 	}
 	if h.Tracing {
 		out.Tracing = &hcmv3.HttpConnectionManager_Tracing{}

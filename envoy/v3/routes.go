@@ -129,8 +129,10 @@ func forward(r *ir.Route) *routev3.RouteAction {
 	if r.Mirror != "" {
 		out.RequestMirrorPolicies = []*routev3.RouteAction_RequestMirrorPolicy{{Cluster: envoy.ClusterName(r.Mirror)}}
 	}
-	if r.WebSocket {
-		out.UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{{UpgradeType: "websocket", Enabled: wrapperspb.Bool(true)}}
+	if r.WebSocket != ir.UpgradeByDefault {
+		out.UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{{
+			UpgradeType: webSocket, Enabled: wrapperspb.Bool(r.WebSocket == ir.UpgradeAllowed),
+		}}
 	}
 	return out
 }

@@ -31,7 +31,7 @@ func (s *spelled) differences(requests []evaluator.Request) []string {
 	if d := cmp.Diff(withoutBlackHole(s.v1.Clusters), s.withoutBounds(s.samePatience(s.v3.Clusters)), alike); d != "" {
 		out = append(out, "clusters (-v1 +v3):\n"+d)
 	}
-	s.samePorts()
+	s.sameDefaults()
 	for _, r := range requests {
 		one, three := answered(s.v1.Evaluate(r)), s.v3.Evaluate(r)
 		if d := cmp.Diff(one, three, alike); d != "" && !s.excused(one, three) {
@@ -41,12 +41,14 @@ func (s *spelled) differences(requests []evaluator.Request) []string {
 	return out
 }
 
-// samePorts has v1 ignore the ports of Host headers where v3 does: it has no
-// word for that.
-func (s *spelled) samePorts() {
+// sameDefaults has v1 ignore the ports of Host headers where v3 does, as it has
+// no word for that, and v3 upgrade connections only where a route says so, as v1
+// does.
+func (s *spelled) sameDefaults() {
 	for i, l := range s.v3.Listeners {
 		if l.HTTP != nil && i < len(s.v1.Listeners) && s.v1.Listeners[i].HTTP != nil {
 			s.v1.Listeners[i].HTTP.IgnorePort = l.HTTP.IgnorePort
+			l.HTTP.WebSockets = false
 		}
 	}
 }

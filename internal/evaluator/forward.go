@@ -27,7 +27,10 @@ func (h *HTTP) take(route *Route, r Request, out *Outcome) {
 	}
 	out.Shares = h.shares(route, r)
 	out.Timeout, out.Retry = route.Timeout, route.Retry
-	out.Mirror, out.WebSocket = route.Mirror, route.WebSocket
+	out.Mirror, out.WebSocket = route.Mirror, h.WebSockets
+	if route.WebSocket != nil {
+		out.WebSocket = *route.WebSocket
+	}
 }
 
 func (to *Redirect) location(match PathMatch, r Request) string {

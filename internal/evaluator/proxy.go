@@ -52,6 +52,8 @@ type HTTP struct {
 	AbsoluteURLs bool
 	// IgnorePort: virtual hosts are chosen by the name of a Host header alone.
 	IgnorePort bool
+	// WebSockets: connections are upgraded where routes do not say.
+	WebSockets bool
 	// CORS and RouteFaults: the filters are there, and act on what routes say.
 	CORS, RouteFaults bool
 	// Faults act by themselves, each drawing for its own.
@@ -89,7 +91,7 @@ type Route struct {
 	Timeout                    time.Duration
 	Retry                      *Retry
 	Mirror                     string
-	WebSocket                  bool
+	WebSocket                  *bool // nil: as the listener does
 	Change                     Headers
 	Fault                      *Fault
 	CORS                       *CORS

@@ -89,7 +89,7 @@ func (r *v1Reader) route(at string, from v1Route) *Route {
 		Path:      r.path(at, from),
 		Headers:   r.headers(at, from.Headers),
 		Timeout:   milliseconds(withDefault(from.TimeoutMS, routeTimeout.Milliseconds())),
-		Mirror:    from.Shadow.Cluster, WebSocket: from.WebSocket,
+		Mirror:    from.Shadow.Cluster, WebSocket: &from.WebSocket,
 		PrefixRewrite: from.PrefixRewrite, HostRewrite: from.HostRewrite,
 		CORS: from.CORS.policy(),
 	}

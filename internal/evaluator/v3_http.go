@@ -15,7 +15,7 @@ const streamIdle = 5 * time.Minute
 
 func (r *v3Reader) http(at string, m *hcmv3.HttpConnectionManager, operation string, out *Listener) {
 	r.only(at, m, "stat_prefix", "http_filters", "use_remote_address", "normalize_path", "access_log", "stream_idle_timeout",
-		"tracing", "http_protocol_options", "rds", "route_config")
+		"tracing", "http_protocol_options", "rds", "route_config", "upgrade_configs")
 	out.UseRemoteAddress = m.GetUseRemoteAddress().GetValue()
 	out.AccessLog = r.accessLog(at, m.GetAccessLog())
 	out.Idle = duration(m.GetStreamIdleTimeout(), streamIdle)
@@ -24,6 +24,11 @@ func (r *v3Reader) http(at string, m *hcmv3.HttpConnectionManager, operation str
 		out.Tracing = operation
 	}
 	out.HTTP = &HTTP{AbsoluteURLs: true}
+	for _, u := range m.GetUpgradeConfigs() {
+		r.only(at, u, "upgrade_type")
+		r.require(u.GetUpgradeType() == "websocket", at, "upgrade %v is not known", u)
+		out.HTTP.WebSockets = true
+	}
 	if o := m.GetHttpProtocolOptions(); o != nil {
 		r.only(at, o, "allow_absolute_url")
 		out.HTTP.AbsoluteURLs = o.GetAllowAbsoluteUrl() == nil || o.GetAllowAbsoluteUrl().GetValue()

@@ -133,8 +133,9 @@ func (r *v3Reader) forward(at string, action *routev3.RouteAction, out *Route) {
 	}
 	for _, u := range action.GetUpgradeConfigs() {
 		r.only(at, u, "upgrade_type", "enabled")
-		r.require(u.GetUpgradeType() == "websocket" && u.GetEnabled().GetValue(), at, "upgrade %v is not known", u)
-		out.WebSocket = true
+		r.require(u.GetUpgradeType() == "websocket" && u.GetEnabled() != nil, at, "upgrade %v is not known", u)
+		enabled := u.GetEnabled().GetValue()
+		out.WebSocket = &enabled
 	}
 }
 

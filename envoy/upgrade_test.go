@@ -1,0 +1,118 @@
+package envoy_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// echoes is an upstream that upgrades connections as they ask for it, and then
+// sends back what it gets.
+func echoes(t *testing.T) *ir.Cluster {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "websocket" {
+			return
+		}
+		conn, stream, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+		_, _ = io.Copy(conn, stream)
+	}))
+	t.Cleanup(server.Close)
+	return (&backend{name: "echo", server: server}).cluster()
+}
+
+// TestUpgrades: a connection becomes a WebSocket where the route does not say
+// otherwise, and then stays as long as both sides want.
+func TestUpgrades(t *testing.T) {
+	path := func(p string, r ir.Route) *ir.Route {
+		r.Match.Path, r.Clusters = p, all("echo")
+		return &r
+	}
+	const limit = 100 * time.Millisecond
+	inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{Name: "svc", Domains: []string{"svc"}, Routes: []*ir.Route{
+		path("/allowed", ir.Route{WebSocket: ir.UpgradeAllowed}),
+		path("/refused", ir.Route{WebSocket: ir.UpgradeRefused}),
+		path("/retried", ir.Route{Retry: &ir.Retry{Attempts: 2}}),
+		path("/timed", ir.Route{Timeout: limit}),
+		path("/tried", ir.Route{Retry: &ir.Retry{Attempts: 2, PerTryTimeout: limit}}),
+		{Match: ir.Match{Path: "/closed"}, Response: ir.Unavailable()},
+		path("", ir.Route{}),
+	}}}}
+	e := startEnvoy(t, config(nil, []*ir.Listener{
+		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
+		{IP: "0.0.0.0", Port: servicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
+	}, echoes(t)))
+	for path, want := range map[string]int{
+		"/": 101, "/allowed": 101, "/refused": 403, "/retried": 101, "/timed": 101, "/tried": 101, "/closed": 503,
+	} {
+		conn, stream, got := e.upgrade(t, path)
+		if got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+		if got == http.StatusSwitchingProtocols {
+			talk(t, conn, stream, path)
+		}
+		if path == "/timed" || path == "/tried" {
+			outlives(t, conn, stream, path)
+		}
+	}
+}
+
+// outlives finds a WebSocket open when the limit of its route has passed, which
+// is one for the answer that upgrades.
+func outlives(t *testing.T, conn net.Conn, stream *bufio.Reader, path string) {
+	t.Helper()
+	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%s: the stream ended: %v", path, err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	talk(t, conn, stream, path)
+}
+
+// upgrade asks for a WebSocket and tells the status of the answer.
+func (e *liveEnvoy) upgrade(t *testing.T, path string) (net.Conn, *bufio.Reader, int) {
+	t.Helper()
+	conn := e.captured(serviceIP, servicePort)
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: svc\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", path)
+	stream := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(stream, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return conn, stream, resp.StatusCode
+}
+
+// talk sends what is no HTTP, and gets it back.
+func talk(t *testing.T, conn net.Conn, stream *bufio.Reader, path string) {
+	t.Helper()
+	for _, line := range []string{"one\n", "two\n"} {
+		fmt.Fprint(conn, line)
+		if got, err := stream.ReadString('\n'); got != line {
+			t.Errorf("%s: sent %q, got %q, %v", path, line, got, err)
+		}
+	}
+}
