@@ -102,6 +102,9 @@ func Proxy(s *mesh.Snapshot, v mesh.View) (*ir.Config, diag.List) {
 func (c *compiler) sidecar() {
 	c.outboundHTTP()
 	c.portTables()
+	for _, t := range c.config.RouteTables {
+		t.IgnorePort = true // The listener says which port is meant, whatever a Host header says.
+	}
 	if c.snap.Settings.ProxyListenPort > 0 {
 		c.handOff()
 		c.outboundTCP()

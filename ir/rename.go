@@ -27,7 +27,9 @@ func (c *Config) RenameClusters(names map[string]string) {
 		if slices.Equal(hosts, t.VirtualHosts) {
 			return t
 		}
-		return &RouteTable{Name: t.Name, VirtualHosts: hosts}
+		out := *t
+		out.VirtualHosts = hosts
+		return &out
 	})
 	c.Listeners = each(c.Listeners, func(l *Listener) *Listener { return l.renamed(names) })
 }
@@ -37,7 +39,9 @@ func (h *VirtualHost) renamed(names map[string]string) *VirtualHost {
 	if slices.Equal(routes, h.Routes) {
 		return h
 	}
-	return &VirtualHost{Name: h.Name, Domains: h.Domains, Routes: routes}
+	out := *h
+	out.Routes = routes
+	return &out
 }
 
 func (r *Route) renamed(names map[string]string) *Route {

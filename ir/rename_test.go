@@ -19,7 +19,7 @@ func TestRenameClusters(t *testing.T) {
 		return r
 	}
 	table := func(routes ...*ir.Route) *ir.RouteTable {
-		return &ir.RouteTable{VirtualHosts: []*ir.VirtualHost{{Routes: routes}}}
+		return &ir.RouteTable{Name: "80", IgnorePort: true, VirtualHosts: []*ir.VirtualHost{{Name: "v", Domains: []string{"d"}, Routes: routes}}}
 	}
 	tcp := func(cluster string) *ir.Listener {
 		return &ir.Listener{TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: cluster}}}}

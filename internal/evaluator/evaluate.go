@@ -1,7 +1,6 @@
 package evaluator
 
 import (
-	"net"
 	"net/http"
 	"strings"
 )
@@ -27,8 +26,8 @@ func (p *Proxy) Evaluate(r Request) Outcome {
 // authority is what virtual hosts are chosen by.
 func (h *HTTP) authority(r Request) string {
 	whole := strings.ToLower(r.Host)
-	if name, _, err := net.SplitHostPort(whole); err == nil && h.IgnorePort {
-		return name
+	if at := strings.LastIndex(whole, ":"); h.IgnorePort && at > strings.LastIndex(whole, "]") {
+		return whole[:at]
 	}
 	return whole
 }

@@ -96,6 +96,9 @@ func hostRequests(h *ir.VirtualHost) []evaluator.Request {
 			authorities = append(authorities, strings.ToUpper(authorities[0]), authorities[0]+":81", "x"+authorities[0],
 				strings.TrimPrefix(domain, "*"))
 		}
+		if i == 1 { // The first one may say its port.
+			authorities = append(authorities, authorities[0]+":81")
+		}
 		for _, authority := range authorities {
 			for _, r := range heads {
 				if r.Host == "" {
