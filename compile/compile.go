@@ -104,6 +104,9 @@ func (c *compiler) sidecar() {
 	c.portTables()
 	for _, t := range c.config.RouteTables {
 		t.IgnorePort = true // The listener says which port is meant, whatever a Host header says.
+		for _, h := range t.VirtualHosts {
+			h.Routes = upgradeByRules(h.Routes)
+		}
 	}
 	if c.snap.Settings.ProxyListenPort > 0 {
 		c.handOff()
@@ -143,6 +146,19 @@ func (c *compiler) finish() (*ir.Config, diag.List) {
 	problems := slices.Concat(c.plan.problems.List(), c.problems.List())
 	sortProblems(problems)
 	return &c.config, problems
+}
+
+// upgradeByRules are the routes to a service: where RouteRules hold for a caller,
+// a connection that none of them takes is not upgraded, as they say which are.
+func upgradeByRules(routes []*ir.Route) []*ir.Route {
+	byRule := func(r *ir.Route) bool { return r.Origins[0].Kind == "RouteRule" }
+	last := len(routes) - 1
+	if !slices.ContainsFunc(routes, byRule) || byRule(routes[last]) {
+		return routes
+	}
+	refusing := *routes[last] // It is shared with other callers.
+	refusing.WebSocket = ir.UpgradeRefused
+	return append(slices.Clone(routes[:last]), &refusing)
 }
 
 func sortProblems(l diag.List) {

@@ -68,8 +68,8 @@ func (c *compiler) inboundTable(i *mesh.Instance, cluster string, rules []ir.Rou
 		}
 	}
 	last := defaultRoute(cluster, i.Service)
-	if c.domain.virtualFor(i.Service.Hostname) == nil {
-		last.WebSocket = besideRules(c.plan.rules[i.Service.Hostname])
+	if len(c.plan.rules[i.Service.Hostname]) > 0 && c.domain.virtualFor(i.Service.Hostname) == nil {
+		last.WebSocket = ir.UpgradeRefused
 	}
 	host.Routes = append(host.Routes, last)
 	return &ir.RouteTable{Name: host.Name, VirtualHosts: []*ir.VirtualHost{host}}

@@ -23,10 +23,12 @@ func (c *compiler) ingress() {
 			host.Routes = append(host.Routes, (&ir.Route{Operation: rule.ref.Name, Origins: []diag.Ref{rule.ref}}).Closed(rule.match()))
 			continue
 		}
+		var routes []*ir.Route
 		for _, planned := range c.domain.edgeRoutes(rule) {
 			c.needAll(planned.targets)
-			host.Routes = append(host.Routes, c.atEdge(planned.route))
+			routes = append(routes, c.atEdge(planned.route))
 		}
+		host.Routes = append(host.Routes, upgradeByRules(routes)...)
 	}
 	for _, t := range tables {
 		if c.plan.pilot().IngressCatchAllLost {

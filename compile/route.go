@@ -30,20 +30,9 @@ func (p *plan) planRoutes() {
 					routes = append(routes, p.planRoute(rule, svc, port))
 				}
 			}
-			last := p.defaultRoute(svc, port)
-			last.route.WebSocket = besideRules(routes)
-			p.routes[servicePort{svc, port}] = append(routes, last)
+			p.routes[servicePort{svc, port}] = append(routes, p.defaultRoute(svc, port))
 		}
 	}
-}
-
-// besideRules is for the requests that no RouteRule takes: where there is one, a
-// connection is upgraded only if a rule says so.
-func besideRules[R any](rules []R) ir.Upgrade {
-	if len(rules) > 0 {
-		return ir.UpgradeRefused
-	}
-	return ir.UpgradeByDefault
 }
 
 // defaultRoute takes all requests that no rule takes.
