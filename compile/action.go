@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -37,17 +38,19 @@ func retry(r *schema.HTTPRetry) *ir.Retry {
 	}
 }
 
-// fault cuts percentages to whole numbers; one below 1 is no fault.
+// perMillion is a percentage in millionths, as near as they come.
+func perMillion(percent float64) int { return min(ir.Million, int(math.Round(percent*ir.Million/100))) }
+
 func fault(f *schema.HTTPFaultInjection) *ir.Fault {
 	if f == nil {
 		return nil
 	}
 	var out ir.Fault
-	if d := f.Delay; d != nil && d.Percent >= 1 {
-		out.Delay, out.DelayPercent = d.FixedDelay.Duration, int(d.Percent)
+	if d := f.Delay; d != nil && perMillion(d.Percent) > 0 {
+		out.Delay, out.DelayPerMillion = d.FixedDelay.Duration, perMillion(d.Percent)
 	}
-	if a := f.Abort; a != nil && a.Percent >= 1 && a.HTTPStatus > 0 {
-		out.AbortStatus, out.AbortPercent = int(a.HTTPStatus), int(a.Percent)
+	if a := f.Abort; a != nil && perMillion(a.Percent) > 0 && a.HTTPStatus > 0 {
+		out.AbortStatus, out.AbortPerMillion = int(a.HTTPStatus), perMillion(a.Percent)
 	}
 	if out == (ir.Fault{}) {
 		return nil
@@ -70,13 +73,13 @@ func (p *plan) checkFault(rule *routeRule) {
 }
 
 func (p *plan) checkPercent(rule *routeRule, part string, percent float64) {
-	if percent >= 1 {
+	if perMillion(percent) > 0 {
 		return
 	}
 	p.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.NotHonoured, Object: rule.ref,
 		Field: "spec.httpFault." + part + ".percent", Value: fmt.Sprint(percent),
-		Message: "no " + part + " is injected: an unset percentage is 0, and fractions are cut; write 100 for every request",
+		Message: "no " + part + " is injected: an unset percentage is 0; write 100 for every request",
 	})
 }
 

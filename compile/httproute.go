@@ -72,10 +72,12 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 			ResponseHeaders: headerOperations(to.GetHeaders().GetResponse()),
 		})
 	}
-	if mirror, _ := schema.MirrorOf(r.spec); mirror != nil {
-		t := d.target(vs, mirror, own, port)
-		out.targets = append(out.targets, t)
-		route.Mirror = t.cluster.Name
+	for _, m := range mirrorsOf(r.spec) {
+		if n := perMillion(m.percent); n > 0 {
+			t := d.target(vs, m.destination, own, port)
+			out.targets = append(out.targets, t)
+			route.Mirrors = append(route.Mirrors, ir.Mirror{Cluster: t.cluster.Name, PerMillion: n})
+		}
 	}
 	return out
 }

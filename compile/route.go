@@ -91,7 +91,7 @@ func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) pl
 	if m := spec.Mirror; m != nil {
 		to := p.destination(rule, svc, port, m, m.Labels)
 		out.targets = append(out.targets, to)
-		route.Mirror = to.cluster.Name
+		route.Mirrors = []ir.Mirror{{Cluster: to.cluster.Name, PerMillion: ir.Million}}
 		p.routed[labelled{to.host, to.labels.String()}] = true
 	}
 	return out

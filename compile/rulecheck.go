@@ -81,7 +81,7 @@ func (p *plan) checkEgressActions(rule *routeRule) {
 // checkDestination reports a place of a rule where requests would find no
 // endpoint.
 func (p *plan) checkDestination(rule *routeRule, own *mesh.Service, field string, to *schema.IstioService, labels mesh.Labels) {
-	const consequence = "so requests that go there fail"
+	consequence := lossOf(field)
 	dest := own
 	if to != nil {
 		host := p.hostname(to, rule.namespace)

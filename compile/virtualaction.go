@@ -93,7 +93,6 @@ func retryConditions(retryOn string) (on string, codes []int) {
 	return strings.Join(words, ","), codes
 }
 
-// virtualFault cuts percentages to whole numbers.
 func (p *plan) virtualFault(ref diag.Ref, at string, f *networking.HTTPFaultInjection) *ir.Fault {
 	var out ir.Fault
 	if d := f.GetDelay(); d.GetFixedDelay().AsDuration() > 0 {
@@ -103,8 +102,8 @@ func (p *plan) virtualFault(ref diag.Ref, at string, f *networking.HTTPFaultInje
 			percent = float64(d.GetPercent())
 		}
 		unset := d.GetPercentage() == nil && percent == 0
-		if n := p.faultPercent(ref, at+".delay", percent, unset); n > 0 {
-			out.Delay, out.DelayPercent = d.GetFixedDelay().AsDuration(), n
+		if n := p.faultShare(ref, at+".delay", percent, unset); n > 0 {
+			out.Delay, out.DelayPerMillion = d.GetFixedDelay().AsDuration(), n
 		}
 	}
 	if a := f.GetAbort(); a.GetErrorType() != nil {
@@ -112,8 +111,8 @@ func (p *plan) virtualFault(ref diag.Ref, at string, f *networking.HTTPFaultInje
 		if status == 0 {
 			status = http.StatusServiceUnavailable // What no HTTP status stands for is refused all the same.
 		}
-		if n := p.faultPercent(ref, at+".abort", a.GetPercentage().GetValue(), a.GetPercentage() == nil); n > 0 {
-			out.AbortStatus, out.AbortPercent = status, n
+		if n := p.faultShare(ref, at+".abort", a.GetPercentage().GetValue(), a.GetPercentage() == nil); n > 0 {
+			out.AbortStatus, out.AbortPerMillion = status, n
 		}
 	}
 	if out == (ir.Fault{}) {
@@ -122,18 +121,47 @@ func (p *plan) virtualFault(ref diag.Ref, at string, f *networking.HTTPFaultInje
 	return &out
 }
 
-// faultPercent is how many in a hundred requests meet the fault.
-func (p *plan) faultPercent(ref diag.Ref, at string, percent float64, unset bool) int {
+// faultShare is how many in a million requests meet the fault.
+func (p *plan) faultShare(ref diag.Ref, at string, percent float64, unset bool) int {
 	switch {
 	case unset && p.pilot().UnsetPercentageIsAll:
 		p.notHonoured(ref, at+".percentage", "every request meets this fault, as no percentage is given; "+switchHint("unsetPercentageIsAll", "none would"))
-		return 100
-	case percent < 1:
-		p.notHonoured(ref, at+".percentage", "no request meets this fault: percentages are cut to whole numbers, and none is 0")
-	case percent != float64(int(percent)):
-		p.notHonoured(ref, at+".percentage", fmt.Sprintf("cut to %d, as Envoys of the v1 API know whole numbers only", int(percent)))
+		return ir.Million
+	case perMillion(percent) == 0:
+		p.notHonoured(ref, at+".percentage", "no request meets this fault: without a percentage, that is 0")
 	}
-	return min(100, int(percent))
+	return perMillion(percent)
+}
+
+// mirror is a destination of copies.
+type mirror struct {
+	field       string // of the route
+	destination *networking.Destination
+	percent     float64
+}
+
+// mirrorsOf a route are the one that it has, or those that it lists.
+func mirrorsOf(r *networking.HTTPRoute) []mirror {
+	var out []mirror
+	if r.GetMirror() != nil {
+		percent := 100.0
+		//lint:ignore SA1019 Old objects have it.
+		if old := r.GetMirrorPercent(); old != nil {
+			percent = float64(old.GetValue())
+		}
+		out = append(out, mirror{"mirror", r.GetMirror(), percentOr(r.GetMirrorPercentage(), percent)})
+	}
+	for i, m := range r.GetMirrors() {
+		out = append(out, mirror{fmt.Sprintf("mirrors[%d].destination", i), m.GetDestination(), percentOr(m.GetPercentage(), 100)})
+	}
+	return out
+}
+
+func percentOr(p *networking.Percent, unset float64) float64 {
+	if p == nil {
+		return unset
+	}
+	return p.GetValue()
 }
 
 func virtualCORS(c *networking.CorsPolicy) *ir.CORS {

@@ -176,8 +176,8 @@ func (vs *virtualService) destinations() []*networking.Destination {
 		for _, to := range r.spec.GetRoute() {
 			out = append(out, to.GetDestination())
 		}
-		if mirror, _ := schema.MirrorOf(r.spec); mirror != nil {
-			out = append(out, mirror)
+		for _, m := range mirrorsOf(r.spec) {
+			out = append(out, m.destination)
 		}
 	}
 	for _, r := range vs.spec.GetTcp() {

@@ -3,17 +3,28 @@ package compile
 import (
 	"fmt"
 	"iter"
+	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
-	"github.com/pilot-api/pilot-api/schema"
 )
+
+// isMirror tells the field of a mirror from that of a destination.
+func isMirror(at string) bool { return strings.Contains(at, ".mirror") }
+
+// lossOf is what comes of a destination that is not there.
+func lossOf(at string) string {
+	if isMirror(at) {
+		return "so copies that go there are lost"
+	}
+	return "so requests that go there fail"
+}
 
 // checkTarget reports a destination where requests find no endpoint.
 func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.Destination) {
-	const consequence = "so requests that go there fail"
+	consequence := lossOf(at)
 	host := d.complete(to.GetHost(), vs.ref.Namespace)
 	if d.service(host) == nil {
 		d.checkService(vs.ref, at+".host", host, consequence)
@@ -22,7 +33,7 @@ func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.D
 	labels := mesh.Labels(d.subset(host, to.GetSubset()))
 	d.routed[labelled{host, labels.String()}] = true
 	if to.GetSubset() != "" && d.ruleFor(host).subset(to.GetSubset()) == nil {
-		what := "so all instances are taken; " + switchHint("unknownSubsetIsAll", "requests that go there fail")
+		what := "so all instances are taken; " + switchHint("unknownSubsetIsAll", strings.TrimPrefix(consequence, "so "))
 		if !d.pilot().UnknownSubsetIsAll {
 			what = consequence
 		}
@@ -47,9 +58,8 @@ func (d *domainPlan) checkEgressTargets(vs *virtualService) {
 			continue
 		}
 		for _, r := range vs.http {
-			mirror, _ := schema.MirrorOf(r.spec)
 			for at, to := range r.destinations() {
-				if to == mirror || d.complete(to.GetHost(), vs.ref.Namespace) != own.Hostname || to.GetSubset() != "" {
+				if isMirror(at) || d.complete(to.GetHost(), vs.ref.Namespace) != own.Hostname || to.GetSubset() != "" {
 					d.notHonoured(vs.ref, at, fmt.Sprintf("requests for %s, the host of an EgressRule, go to that host only", own.Hostname))
 				}
 			}
@@ -84,8 +94,10 @@ func (r *httpRoute) destinations() iter.Seq2[string, *networking.Destination] {
 				return
 			}
 		}
-		if mirror, where := schema.MirrorOf(r.spec); mirror != nil {
-			yield(r.field+"."+where, mirror)
+		for _, m := range mirrorsOf(r.spec) {
+			if !yield(r.field+"."+m.field, m.destination) {
+				return
+			}
 		}
 	}
 }

@@ -197,7 +197,7 @@ func behaviourConfig(a, b *backend) *ir.Config {
 		path("/regex-7", ir.Route{Rewrite: &ir.Rewrite{Regex: &ir.RegexRewrite{Match: "-([0-9])", Substitution: `/\1`}}}),
 		{Match: ir.Match{Prefix: "/without", Headers: []ir.HeaderMatch{{Name: "x-token", Present: true, Not: true}}}, Response: ir.Unavailable()},
 		{Match: ir.Match{Prefix: "/unless", Headers: []ir.HeaderMatch{{Name: "x-token", Exact: "good", Not: true}}}, Response: ir.Unavailable()},
-		path("/abort", ir.Route{Fault: &ir.Fault{AbortStatus: 418, AbortPercent: 100}}),
+		path("/abort", ir.Route{Fault: &ir.Fault{AbortStatus: 418, AbortPerMillion: 1000000}}),
 		path("/stuck", ir.Route{Timeout: 50 * time.Millisecond}),
 		path("/flaky", ir.Route{Retry: &ir.Retry{Attempts: 1}}),
 		path("/flaky-503", ir.Route{Retry: &ir.Retry{On: "retriable-status-codes", StatusCodes: []int{503}, Attempts: 1}}),
@@ -205,7 +205,7 @@ func behaviourConfig(a, b *backend) *ir.Config {
 		path("/new-path", ir.Route{Redirect: &ir.Redirect{Path: "/there"}}),
 		path("/new-path-only", ir.Route{Redirect: &ir.Redirect{Path: "/there", StripQuery: true}}),
 		path("/cors", ir.Route{CORS: &ir.CORS{AllowOrigin: []string{"http://a.example"}, AllowMethods: []string{"PUT"}, MaxAge: 5 * time.Minute}}),
-		path("/mirror", ir.Route{Mirror: "b"}),
+		path("/mirror", ir.Route{Mirrors: []ir.Mirror{{Cluster: "b", PerMillion: ir.Million}}}),
 		{},
 	}
 	for _, r := range routes {

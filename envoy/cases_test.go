@@ -202,7 +202,8 @@ func actionCase() *ir.Config {
 		path("/retry", ir.Route{Retry: &ir.Retry{Attempts: 3, PerTryTimeout: 2 * time.Second}}),
 		path("/retry-on", ir.Route{Retry: &ir.Retry{On: "reset,retriable-status-codes", StatusCodes: []int{429, 503}, Attempts: 2}}),
 		path("/retry-plain", ir.Route{Retry: &ir.Retry{Attempts: 1}}),
-		path("/mirror", ir.Route{Mirror: "out.b|http"}),
+		path("/mirror", ir.Route{Mirrors: []ir.Mirror{{Cluster: "out.b|http", PerMillion: ir.Million}}}),
+		path("/mirrors", ir.Route{Mirrors: []ir.Mirror{{Cluster: "out.b|http", PerMillion: 5_000}, {Cluster: "out.a|http", PerMillion: ir.Million}, {Cluster: "out.b|http", PerMillion: 300_000}}}),
 		path("/websocket", ir.Route{WebSocket: ir.UpgradeAllowed}),
 		path("/no-websocket", ir.Route{WebSocket: ir.UpgradeRefused}),
 		path("/headers", ir.Route{RequestHeaders: ir.HeaderOperations{Append: []ir.Header{{Name: "x-discount", Value: "50%"}, {Name: "x-plain", Value: "v"}}}}),
@@ -217,14 +218,15 @@ func actionCase() *ir.Config {
 }
 
 func faultCase() *ir.Config {
-	both := &ir.Fault{Delay: 5 * time.Second, DelayPercent: 100, AbortStatus: 503, AbortPercent: 25}
+	both := &ir.Fault{Delay: 5 * time.Second, DelayPerMillion: 1000000, AbortStatus: 503, AbortPerMillion: 250000}
 	split := []ir.WeightedCluster{{Name: "out.a|http", Weight: 50}, {Name: "out.b|http", Weight: 50}}
 	doo := []ir.HeaderMatch{{Name: "scooby", Exact: "doo"}}
 	t := table("80",
 		&ir.Route{Match: ir.Match{Headers: doo}, Fault: both, Clusters: split},
-		&ir.Route{Match: ir.Match{Prefix: "/slow"}, Fault: &ir.Fault{Delay: time.Second, DelayPercent: 1}},
-		&ir.Route{Match: ir.Match{Path: "/slow/too"}, Fault: &ir.Fault{Delay: time.Second, DelayPercent: 1}},
-		&ir.Route{Match: ir.Match{Path: "/no"}, Fault: &ir.Fault{AbortStatus: 400, AbortPercent: 100, Delay: time.Second}},
+		&ir.Route{Match: ir.Match{Prefix: "/slow"}, Fault: &ir.Fault{Delay: time.Second, DelayPerMillion: 10000}},
+		&ir.Route{Match: ir.Match{Path: "/slow/too"}, Fault: &ir.Fault{Delay: time.Second, DelayPerMillion: 10000}},
+		&ir.Route{Match: ir.Match{Path: "/seldom"}, Fault: &ir.Fault{Delay: time.Second, DelayPerMillion: 15_000, AbortStatus: 500, AbortPerMillion: 5_000}},
+		&ir.Route{Match: ir.Match{Path: "/no"}, Fault: &ir.Fault{AbortStatus: 400, AbortPerMillion: 1000000, Delay: time.Second}},
 		&ir.Route{Match: ir.Match{Path: "/never"}, Fault: &ir.Fault{AbortStatus: 503}},
 	)
 	t.VirtualHosts = append(t.VirtualHosts, bystanderHosts(both)...)
@@ -264,12 +266,12 @@ func bystanderHosts(f *ir.Fault) []*ir.VirtualHost {
 func unspeakableCase() *ir.Config {
 	return config([]*ir.RouteTable{table("80",
 		&ir.Route{Match: ir.Match{Regex: "(?i)/items"}},
-		&ir.Route{Match: ir.Match{Headers: []ir.HeaderMatch{{Name: "x", Regex: `\pL+`}}}, Fault: &ir.Fault{AbortStatus: 500, AbortPercent: 1}},
+		&ir.Route{Match: ir.Match{Headers: []ir.HeaderMatch{{Name: "x", Regex: `\pL+`}}}, Fault: &ir.Fault{AbortStatus: 500, AbortPerMillion: 10000}},
 		&ir.Route{Match: ir.Match{Regex: `/[(?i)]\\A`}},
 		&ir.Route{Match: ir.Match{Query: []ir.QueryMatch{{Name: "q", Regex: `\Qa+b\E`}}}},
 		&ir.Route{Match: ir.Match{Prefix: "/search?q="}},
-		&ir.Route{Fault: &ir.Fault{AbortStatus: 100, AbortPercent: 10}},
-		&ir.Route{Fault: &ir.Fault{AbortStatus: 600, AbortPercent: 10, Delay: time.Second, DelayPercent: 10}},
+		&ir.Route{Fault: &ir.Fault{AbortStatus: 100, AbortPerMillion: 100000}},
+		&ir.Route{Fault: &ir.Fault{AbortStatus: 600, AbortPerMillion: 100000, Delay: time.Second, DelayPerMillion: 100000}},
 		&ir.Route{Match: ir.Match{Headers: []ir.HeaderMatch{{Name: "x\ny", Exact: "z"}}}},
 	)}, []*ir.Listener{outbound(80, "80")}, registryCluster("a|http"))
 }

@@ -97,7 +97,7 @@ func askable(r evaluator.Request) bool {
 func certain(o evaluator.Outcome) bool {
 	for _, s := range o.Shares {
 		for _, f := range s.Faults {
-			if f.DelayPercent > 0 || f.AbortPercent > 0 && f.AbortPercent < 100 {
+			if f.DelayPerMillion > 0 || f.AbortPerMillion > 0 && f.AbortPerMillion < ir.Million {
 				return false
 			}
 		}
@@ -159,7 +159,7 @@ func disagreement(want evaluator.Outcome, got answer) string {
 func abortStatus(o evaluator.Outcome) int {
 	for _, s := range o.Shares {
 		for _, f := range s.Faults {
-			if f.AbortPercent == 100 {
+			if f.AbortPerMillion == ir.Million {
 				return f.AbortStatus
 			}
 		}

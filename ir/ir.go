@@ -161,9 +161,8 @@ type Route struct {
 	Timeout time.Duration
 	Retry   *Retry
 	Fault   *Fault
-	// Mirror is a cluster that gets a copy of each request; "" for none.
-	Mirror string
-	CORS   *CORS
+	Mirrors []Mirror
+	CORS    *CORS
 	// RequestHeaders change what the upstream gets, ResponseHeaders what the
 	// caller gets.
 	RequestHeaders, ResponseHeaders HeaderOperations
@@ -302,20 +301,30 @@ type Retry struct {
 	PerTryTimeout time.Duration
 }
 
-// Fault injects trouble; percentages are whole, 0..100. Each request draws for
-// the delay and for the abort independently.
+// Million is every request, where a share of them is said in millionths.
+const Million = 1_000_000
+
+// Mirror is a cluster that gets copies of requests, whose answers nobody waits
+// for. PerMillion is how many are copied, above 0.
+type Mirror struct {
+	Cluster    string
+	PerMillion int
+}
+
+// Fault injects trouble. Each request draws for the delay and for the abort
+// independently; PerMillion are 0..Million.
 type Fault struct {
-	Delay        time.Duration
-	DelayPercent int
-	AbortStatus  int
-	AbortPercent int
+	Delay           time.Duration
+	DelayPerMillion int
+	AbortStatus     int
+	AbortPerMillion int
 }
 
 // Delays reports whether some requests wait.
-func (f *Fault) Delays() bool { return f.Delay > 0 && f.DelayPercent > 0 }
+func (f *Fault) Delays() bool { return f.Delay > 0 && f.DelayPerMillion > 0 }
 
 // Aborts reports whether some requests are answered with AbortStatus.
-func (f *Fault) Aborts() bool { return f.AbortPercent > 0 }
+func (f *Fault) Aborts() bool { return f.AbortPerMillion > 0 }
 
 // CORS policy of a route. MaxAge of 0 means unset.
 type CORS struct {

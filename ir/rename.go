@@ -45,13 +45,16 @@ func (h *VirtualHost) renamed(names map[string]string) *VirtualHost {
 }
 
 func (r *Route) renamed(names map[string]string) *Route {
-	mirror, found := names[r.Mirror]
+	mirrors := func(m Mirror) bool { return names[m.Cluster] != "" }
 	named := func(w WeightedCluster) bool { return names[w.Name] != "" }
-	if !found && !slices.ContainsFunc(r.Clusters, named) {
+	if !slices.ContainsFunc(r.Mirrors, mirrors) && !slices.ContainsFunc(r.Clusters, named) {
 		return r
 	}
 	out := *r
-	out.Mirror = cmp.Or(mirror, r.Mirror)
+	out.Mirrors = slices.Clone(r.Mirrors)
+	for i, m := range out.Mirrors {
+		out.Mirrors[i].Cluster = cmp.Or(names[m.Cluster], m.Cluster)
+	}
 	out.Clusters = slices.Clone(r.Clusters)
 	for i, w := range out.Clusters {
 		out.Clusters[i].Name = cmp.Or(names[w.Name], w.Name)

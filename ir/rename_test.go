@@ -12,7 +12,10 @@ import (
 // copied, nor is anything changed that others may share.
 func TestRenameClusters(t *testing.T) {
 	to := func(names ...string) *ir.Route {
-		r := &ir.Route{Mirror: names[0]}
+		r := &ir.Route{}
+		if names[0] != "" {
+			r.Mirrors = []ir.Mirror{{Cluster: names[0], PerMillion: ir.Million}}
+		}
 		for _, name := range names[1:] {
 			r.Clusters = append(r.Clusters, ir.WeightedCluster{Name: name, Weight: 1})
 		}

@@ -33,8 +33,9 @@ func (k *closer) forwarding(f *faults, r *Route) {
 		sum += c.Weight
 	}
 	f.require(sum > 0 && sum <= maxWeight, "weights must sum to 1 to %d, found %d", maxWeight, sum)
-	if r.Mirror != "" {
-		k.knows(f, "mirror: ", r.Mirror)
+	for _, m := range r.Mirrors {
+		k.knows(f, "mirror: ", m.Cluster)
+		f.require(m.PerMillion > 0 && m.PerMillion <= Million, "mirror: must get 1 to %d of a million requests, found %d", Million, m.PerMillion)
 	}
 	f.require(r.Timeout >= 0, "timeout must not be negative, found %v", r.Timeout)
 	if r.Retry != nil {
@@ -42,8 +43,8 @@ func (k *closer) forwarding(f *faults, r *Route) {
 			"retry must have attempts and no negative timeout, found %+v", *r.Retry)
 	}
 	if t := r.Fault; t != nil {
-		f.require(isPercent(t.DelayPercent) && isPercent(t.AbortPercent),
-			"percentages of a fault must be 0 to 100, found %d and %d", t.DelayPercent, t.AbortPercent)
+		f.require(isShare(t.DelayPerMillion) && isShare(t.AbortPerMillion),
+			"a fault must meet 0 to %d of a million requests, found %d and %d", Million, t.DelayPerMillion, t.AbortPerMillion)
 		f.require(t.Delay >= 0, "delay must not be negative, found %v", t.Delay)
 	}
 }
@@ -102,4 +103,4 @@ func checkQuery(q QueryMatch) error {
 	return f.err()
 }
 
-func isPercent(n int) bool { return n >= 0 && n <= 100 }
+func isShare(n int) bool { return n >= 0 && n <= Million }

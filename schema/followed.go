@@ -110,19 +110,3 @@ func IsAddress(text string) bool {
 func FollowsWay(t *networking.TrafficPolicy) bool {
 	return t.GetTunnel() == nil && t.GetProxyProtocol() == nil
 }
-
-// MirrorOf is where copies of all requests go, and the field that says so; nil
-// when only some are to be copied, which no Envoy of v1 can.
-func MirrorOf(r *networking.HTTPRoute) (*networking.Destination, string) {
-	percentage := r.GetMirrorPercentage()
-	mirror, field := r.GetMirror(), "mirror"
-	if mirror == nil && len(r.GetMirrors()) > 0 {
-		mirror, percentage, field = r.GetMirrors()[0].GetDestination(), r.GetMirrors()[0].GetPercentage(), "mirrors[0].destination"
-	}
-	//lint:ignore SA1019 Old objects have it.
-	old := r.GetMirrorPercent()
-	if percentage != nil && percentage.GetValue() < 100 || old != nil && old.GetValue() < 100 {
-		return nil, field
-	}
-	return mirror, field
-}

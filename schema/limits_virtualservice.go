@@ -65,7 +65,6 @@ func (p *problems) routeLimits(at string, r *networking.HTTPRoute) {
 	})
 	p.retryLimits(at+".retries", r.GetRetries())
 	p.corsLimits(at+".corsPolicy", r.GetCorsPolicy())
-	p.mirrorLimits(at, r)
 	abort := r.GetFault().GetAbort()
 	p.notFollowed(at+".fault", []unmet{
 		{abort.GetGrpcStatus() != "" || abort.GetHttp2Error() != "", "abort", "requests are aborted with HTTP status 503: proxies know no other errors; use httpStatus"},
@@ -89,15 +88,5 @@ func (p *problems) corsLimits(at string, c *networking.CorsPolicy) {
 	}
 	if c.GetUnmatchedPreflights() != networking.CorsPolicy_UNSPECIFIED {
 		p.warn(at+".unmatchedPreflights", "preflights of other origins go to the service")
-	}
-}
-
-func (p *problems) mirrorLimits(at string, r *networking.HTTPRoute) {
-	mirror, where := MirrorOf(r)
-	if (r.GetMirror() != nil || len(r.GetMirrors()) > 0) && mirror == nil {
-		p.warn(at+"."+where, "no request is copied: Envoys of the v1 API copy all or none")
-	}
-	if len(r.GetMirrors()) > 1 || r.GetMirror() != nil && len(r.GetMirrors()) > 0 {
-		p.warn(at+".mirrors", "requests are copied to the first mirror only")
 	}
 }

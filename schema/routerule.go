@@ -192,11 +192,11 @@ func (p *problems) fault(field string, f *HTTPFaultInjection) {
 	if f.Abort != nil && f.Abort.GRPCStatus != nil {
 		p.notSupported(field+".abort.grpcStatus", "gRPC aborts are not supported; use httpStatus")
 	}
-	if f.Delay != nil && int(f.Delay.Percent) == 0 {
-		p.warn(field+".delay.percent", "0, which is also the default, delays no request; percentages are whole numbers")
+	if f.Delay != nil && f.Delay.Percent == 0 {
+		p.warn(field+".delay.percent", "0, which is also the default, delays no request")
 	}
-	if f.Abort != nil && (int(f.Abort.Percent) == 0 || f.Abort.HTTPStatus == 0) {
-		p.warn(field+".abort", "aborts no request: percent (a whole number) and httpStatus must both be above 0")
+	if f.Abort != nil && (f.Abort.Percent == 0 || f.Abort.HTTPStatus == 0) {
+		p.warn(field+".abort", "aborts no request: percent and httpStatus must both be above 0")
 	}
 }
 

@@ -74,7 +74,7 @@ func (b *listenerBuilder) routeFaults(l *ir.Listener, r *ir.Route) []Fault {
 		b.warn(r.Origins, "Envoy v1 injects no fault into requests through listener %s", envoy.ListenerName(l))
 		return nil
 	}
-	f := Fault{Headers: headerMatches(r.Match.Headers), Delay: delay(r.Fault), Abort: b.abort(r)}
+	f := Fault{Headers: headerMatches(r.Match.Headers), Delay: b.wait(r), Abort: b.abort(r)}
 	if f.Delay == nil && f.Abort == nil {
 		return nil
 	}
@@ -105,11 +105,25 @@ func origins(r *ir.Route) string {
 	return strings.Join(names, ", ")
 }
 
-func delay(f *ir.Fault) *Delay {
+func (b *listenerBuilder) wait(r *ir.Route) *Delay {
+	f := r.Fault
 	if !f.Delays() {
 		return nil
 	}
-	return &Delay{Type: "fixed", Percent: f.DelayPercent, FixedDurationMS: millis(f.Delay)}
+	percent := b.wholePercent(r, "delays", f.DelayPerMillion)
+	if percent == 0 {
+		return nil
+	}
+	return &Delay{Type: "fixed", Percent: percent, FixedDurationMS: millis(f.Delay)}
+}
+
+// wholePercent leaves out the fraction.
+func (b *listenerBuilder) wholePercent(r *ir.Route, does string, perMillion int) int {
+	const one = ir.Million / 100
+	if perMillion%one != 0 {
+		b.warn(r.Origins, "Envoy v1 knows whole percents: it %s %d %% of the requests, not %v %%", does, perMillion/one, float64(perMillion)/one)
+	}
+	return perMillion / one
 }
 
 func (b *listenerBuilder) abort(r *ir.Route) *Abort {
@@ -117,12 +131,16 @@ func (b *listenerBuilder) abort(r *ir.Route) *Abort {
 	if !f.Aborts() {
 		return nil
 	}
+	percent := b.wholePercent(r, "aborts", f.AbortPerMillion)
+	if percent == 0 {
+		return nil
+	}
 	status := f.AbortStatus
 	if f.AbortStatus > maxAbortStatus {
 		b.warn(r.Origins, "Envoy v1 aborts with a status of at most %d, found %d; it answers 503 instead", maxAbortStatus, f.AbortStatus)
 		status = http.StatusServiceUnavailable
 	}
-	return &Abort{Percent: f.AbortPercent, HTTPStatus: status}
+	return &Abort{Percent: percent, HTTPStatus: status}
 }
 
 // key is equal for equal faults only.

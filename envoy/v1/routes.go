@@ -2,6 +2,7 @@ package v1
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy"
@@ -99,6 +100,7 @@ func Routes(t *ir.RouteTable) (RouteConfiguration, diag.List) {
 				problems = append(problems, coarseWeights(spoken)...)
 				problems = append(problems, unknownRetries(spoken)...)
 				problems = append(problems, lostQuery(spoken)...)
+				problems = append(problems, lostMirrors(spoken)...)
 				hosts[i].Routes = append(hosts[i].Routes, route(spoken))
 			}
 		}
@@ -132,6 +134,23 @@ func lostQuery(r *ir.Route) diag.List {
 	return diag.Warn(diag.NotHonoured, r.Origins, "Envoy v1 redirects to %s without the query of the request", r.Redirect.Path)
 }
 
+// shadow is the index of the one mirror that v1 has, which gets all requests; -1
+// for none.
+func shadow(r *ir.Route) int {
+	return slices.IndexFunc(r.Mirrors, func(m ir.Mirror) bool { return m.PerMillion == ir.Million })
+}
+
+func lostMirrors(r *ir.Route) diag.List {
+	var out diag.List
+	for i, m := range r.Mirrors {
+		if i != shadow(r) {
+			out = append(out, diag.Warn(diag.NotHonoured, r.Origins,
+				"Envoy v1 copies all requests to one place, or none: %s gets no copies", m.Cluster)...)
+		}
+	}
+	return out
+}
+
 func (out *Route) forward(r *ir.Route) {
 	out.clusters(r.Clusters)
 	if r.Rewrite != nil {
@@ -144,8 +163,8 @@ func (out *Route) forward(r *ir.Route) {
 			PerTryTimeoutMS: millis(r.Retry.PerTryTimeout),
 		}
 	}
-	if r.Mirror != "" {
-		out.Shadow = &Shadow{Cluster: envoy.ClusterName(r.Mirror)}
+	if m := shadow(r); m >= 0 {
+		out.Shadow = &Shadow{Cluster: envoy.ClusterName(r.Mirrors[m].Cluster)}
 	}
 	for _, h := range r.RequestHeaders.Append {
 		out.RequestHeadersToAdd = append(out.RequestHeadersToAdd, HeaderAdd{Key: h.Name, Value: envoy.HeaderValue(h.Value)})

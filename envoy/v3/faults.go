@@ -28,7 +28,7 @@ func fault(r *ir.Route) (*faultv3.HTTPFault, diag.List) {
 	if f.Delays() {
 		out.Delay = &commonfaultv3.FaultDelay{
 			FaultDelaySecifier: &commonfaultv3.FaultDelay_FixedDelay{FixedDelay: durationpb.New(f.Delay)},
-			Percentage:         percent(f.DelayPercent),
+			Percentage:         share(f.DelayPerMillion),
 		}
 	}
 	abort, problems := faultAbort(r)
@@ -53,10 +53,15 @@ func faultAbort(r *ir.Route) (*faultv3.FaultAbort, diag.List) {
 	}
 	return &faultv3.FaultAbort{
 		ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: uint32(status)},
-		Percentage: percent(f.AbortPercent),
+		Percentage: share(f.AbortPerMillion),
 	}, problems
 }
 
-func percent(n int) *typev3.FractionalPercent {
-	return &typev3.FractionalPercent{Numerator: uint32(n), Denominator: typev3.FractionalPercent_HUNDRED}
+// share is in percent where that is whole.
+func share(perMillion int) *typev3.FractionalPercent {
+	const one = ir.Million / 100
+	if perMillion%one == 0 {
+		return &typev3.FractionalPercent{Numerator: uint32(perMillion / one), Denominator: typev3.FractionalPercent_HUNDRED}
+	}
+	return &typev3.FractionalPercent{Numerator: uint32(perMillion), Denominator: typev3.FractionalPercent_MILLION}
 }

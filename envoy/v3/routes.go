@@ -126,13 +126,21 @@ func forward(r *ir.Route) *routev3.RouteAction {
 	if r.Retry != nil {
 		out.RetryPolicy = retryPolicy(r.Retry)
 	}
-	if r.Mirror != "" {
-		out.RequestMirrorPolicies = []*routev3.RouteAction_RequestMirrorPolicy{{Cluster: envoy.ClusterName(r.Mirror)}}
+	for _, m := range r.Mirrors {
+		out.RequestMirrorPolicies = append(out.RequestMirrorPolicies, mirrorPolicy(m))
 	}
 	if r.WebSocket != ir.UpgradeByDefault {
 		out.UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{{
 			UpgradeType: webSocket, Enabled: wrapperspb.Bool(r.WebSocket == ir.UpgradeAllowed),
 		}}
+	}
+	return out
+}
+
+func mirrorPolicy(m ir.Mirror) *routev3.RouteAction_RequestMirrorPolicy {
+	out := &routev3.RouteAction_RequestMirrorPolicy{Cluster: envoy.ClusterName(m.Cluster)}
+	if m.PerMillion < ir.Million {
+		out.RuntimeFraction = &corev3.RuntimeFractionalPercent{DefaultValue: share(m.PerMillion)}
 	}
 	return out
 }

@@ -56,17 +56,19 @@ type guarded struct {
 	// done reports whether the field acts on the request. For nil nothing can be
 	// seen of it, and whoever writes it must be warned.
 	done func(evaluator.Outcome) bool
+	// shaping: where it cannot be followed the route acts without it.
+	shaping bool
 }
 
 func denied(o evaluator.Outcome) bool { return o.Status == http.StatusForbidden }
 
 // condition is a deny route with one condition, which the request fulfils.
 func condition(text string) guarded {
-	return guarded{"{match: [" + text + "], directResponse: {status: 403}}", denied}
+	return guarded{route: "{match: [" + text + "], directResponse: {status: 403}}", done: denied}
 }
 
 func action(text string, done func(evaluator.Outcome) bool) guarded {
-	return guarded{"{match: [{uri: {prefix: /guard}}], " + text + "}", done}
+	return guarded{route: "{match: [{uri: {prefix: /guard}}], " + text + "}", done: done}
 }
 
 func forwarding(text string, done func(evaluator.Outcome) bool) guarded {
@@ -86,14 +88,25 @@ func answers(status int, body string) func(evaluator.Outcome) bool {
 }
 
 func aborts(o evaluator.Outcome) bool {
-	return slices.ContainsFunc(o.Shares[0].Faults, func(f evaluator.Fault) bool { return f.AbortPercent == 100 && f.AbortStatus >= 400 })
+	return slices.ContainsFunc(o.Shares[0].Faults, func(f evaluator.Fault) bool { return f.AbortPerMillion == 1_000_000 && f.AbortStatus >= 400 })
 }
 
 func delays(o evaluator.Outcome) bool {
-	return slices.ContainsFunc(o.Shares[0].Faults, func(f evaluator.Fault) bool { return f.Delay > 0 && f.DelayPercent == 100 })
+	return slices.ContainsFunc(o.Shares[0].Faults, func(f evaluator.Fault) bool { return f.Delay > 0 && f.DelayPerMillion == 1_000_000 })
 }
 
-func mirrored(o evaluator.Outcome) bool { return o.Mirror != "" }
+func shaping(g guarded) guarded {
+	g.shaping = true
+	return g
+}
+
+func mirrored(o evaluator.Outcome) bool { return mirroredTo(o, 1_000_000) }
+
+func mirroredHalf(o evaluator.Outcome) bool { return mirroredTo(o, 500_000) }
+
+func mirroredTo(o evaluator.Outcome, perMillion int) bool {
+	return len(o.Mirrors) == 1 && o.Mirrors[0].PerMillion == perMillion
+}
 
 func retried(o evaluator.Outcome) bool { return o.Retry != nil }
 
@@ -210,10 +223,10 @@ var guards = map[string]guarded{
 	"fault.abort.http2Error":       {}, // refused
 
 	"mirror":              forwarding(`mirror: {host: a.default.svc.cluster.local}`, mirrored),
-	"mirrorPercent":       forwarding(`mirror: {host: a.default.svc.cluster.local}, mirrorPercent: 50`, nil),
-	"mirrorPercentage":    forwarding(`mirror: {host: a.default.svc.cluster.local}, mirrorPercentage: {value: 50}`, nil),
+	"mirrorPercent":       shaping(forwarding(`mirror: {host: a.default.svc.cluster.local}, mirrorPercent: 50`, mirroredHalf)),
+	"mirrorPercentage":    shaping(forwarding(`mirror: {host: a.default.svc.cluster.local}, mirrorPercentage: {value: 50}`, mirroredHalf)),
 	"mirrors.destination": forwarding(`mirrors: [{destination: {host: a.default.svc.cluster.local}}]`, mirrored),
-	"mirrors.percentage":  forwarding(`mirrors: [{destination: {host: a.default.svc.cluster.local}, percentage: {value: 50}}]`, nil),
+	"mirrors.percentage":  shaping(forwarding(`mirrors: [{destination: {host: a.default.svc.cluster.local}, percentage: {value: 50}}]`, mirroredHalf)),
 
 	"corsPolicy.allowOrigin":         forwarding(`corsPolicy: {allowOrigin: ["http://o.example"]}`, withCORS(origins)),
 	"corsPolicy.allowOrigins":        forwarding(`corsPolicy: {`+everyOrigin+`}`, withCORS(origins)),
@@ -271,6 +284,7 @@ func testGuard(t *testing.T, g guarded) {
 			if !warned {
 				t.Errorf("%s: not followed, and nobody is told: %+v", version, got)
 			}
+		case version == "v1" && g.shaping && len(s.complaints) > 0 && !g.done(got): // It is told.
 		case !g.done(got):
 			t.Errorf("%s: neither followed nor closed: %+v", version, got)
 		}

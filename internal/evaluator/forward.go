@@ -27,7 +27,7 @@ func (h *HTTP) take(route *Route, r Request, out *Outcome) {
 	}
 	out.Shares = h.shares(route, r)
 	out.Timeout, out.Retry = route.Timeout, route.Retry
-	out.Mirror, out.WebSocket = route.Mirror, h.WebSockets
+	out.Mirrors, out.WebSocket = route.Mirrors, h.WebSockets
 	if route.WebSocket != nil {
 		out.WebSocket = *route.WebSocket
 	}

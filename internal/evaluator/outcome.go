@@ -23,7 +23,7 @@ type Outcome struct {
 	Change     Headers
 	Timeout    time.Duration // 0 is none
 	Retry      *Retry
-	Mirror     string
+	Mirrors    []Mirror
 	WebSocket  bool
 	CORS       *CORS
 }
@@ -39,16 +39,28 @@ type Share struct {
 	Change Headers // beside that of the route
 }
 
+// onePercent of the requests, in millionths.
+const (
+	onePercent  = 10_000
+	allRequests = 100 * onePercent
+)
+
+// Mirror is where copies of requests go, and how many.
+type Mirror struct {
+	Cluster    string
+	PerMillion int
+}
+
 // Fault delays, then aborts; the two are drawn for independently.
 type Fault struct {
-	Delay        time.Duration
-	DelayPercent int
-	AbortStatus  int
-	AbortPercent int
+	Delay           time.Duration
+	DelayPerMillion int
+	AbortStatus     int
+	AbortPerMillion int
 }
 
 // idle reports whether nothing ever happens.
-func (f Fault) idle() bool { return f.DelayPercent == 0 && f.AbortPercent == 0 }
+func (f Fault) idle() bool { return f.DelayPerMillion == 0 && f.AbortPerMillion == 0 }
 
 // Headers are changes: of the request, and of its response.
 type Headers struct {

@@ -90,7 +90,7 @@ type Route struct {
 	Substitution               string
 	Timeout                    time.Duration
 	Retry                      *Retry
-	Mirror                     string
+	Mirrors                    []Mirror
 	WebSocket                  *bool // nil: as the listener does
 	Change                     Headers
 	Fault                      *Fault

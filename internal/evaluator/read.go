@@ -79,8 +79,8 @@ func (r *reader) routes(at string, routes []*Route) {
 			r.known(at, w.Cluster)
 			sum += w.Weight
 		}
-		if route.Mirror != "" {
-			r.known(at, route.Mirror)
+		for _, m := range route.Mirrors {
+			r.known(at, m.Cluster)
 		}
 		answers := route.Redirect != nil || route.Response != nil
 		r.require(answers == (len(route.Weights) == 0), at, "a route must redirect, answer or go to clusters")

@@ -80,8 +80,8 @@ func (r *v1Reader) fault(at string, text json.RawMessage) FaultFilter {
 		Cluster: config.Cluster,
 		Headers: r.headers(at, config.Headers),
 		Fault: Fault{
-			Delay: milliseconds(config.Delay.DurationMS), DelayPercent: config.Delay.Percent,
-			AbortStatus: config.Abort.Status, AbortPercent: config.Abort.Percent,
+			Delay: milliseconds(config.Delay.DurationMS), DelayPerMillion: config.Delay.Percent * onePercent,
+			AbortStatus: config.Abort.Status, AbortPerMillion: config.Abort.Percent * onePercent,
 		},
 	}
 }

@@ -85,13 +85,16 @@ func (r *v1Reader) table(at string, t v1Table) []*VirtualHost {
 
 func (r *v1Reader) route(at string, from v1Route) *Route {
 	out := &Route{
-		Operation: from.Decorator.Operation,
-		Path:      r.path(at, from),
-		Headers:   r.headers(at, from.Headers),
-		Timeout:   milliseconds(withDefault(from.TimeoutMS, routeTimeout.Milliseconds())),
-		Mirror:    from.Shadow.Cluster, WebSocket: &from.WebSocket,
+		Operation:     from.Decorator.Operation,
+		Path:          r.path(at, from),
+		Headers:       r.headers(at, from.Headers),
+		Timeout:       milliseconds(withDefault(from.TimeoutMS, routeTimeout.Milliseconds())),
+		WebSocket:     &from.WebSocket,
 		PrefixRewrite: from.PrefixRewrite, HostRewrite: from.HostRewrite,
 		CORS: from.CORS.policy(),
+	}
+	if from.Shadow.Cluster != "" {
+		out.Mirrors = []Mirror{{from.Shadow.Cluster, allRequests}}
 	}
 	for _, q := range from.Query {
 		out.Query = append(out.Query, QueryMatch{q.Name, r.value(at, q)})

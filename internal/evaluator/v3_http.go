@@ -78,16 +78,22 @@ func (r *v3Reader) fault(at string, f *faultv3.HTTPFault) *Fault {
 	out := &Fault{}
 	if d := f.GetDelay(); d != nil {
 		r.only(at, d, "fixed_delay", "percentage")
-		out.Delay, out.DelayPercent = d.GetFixedDelay().AsDuration(), r.percent(at, d.GetPercentage())
+		out.Delay, out.DelayPerMillion = d.GetFixedDelay().AsDuration(), r.perMillion(at, d.GetPercentage())
 	}
 	if a := f.GetAbort(); a != nil {
 		r.only(at, a, "http_status", "percentage")
-		out.AbortStatus, out.AbortPercent = int(a.GetHttpStatus()), r.percent(at, a.GetPercentage())
+		out.AbortStatus, out.AbortPerMillion = int(a.GetHttpStatus()), r.perMillion(at, a.GetPercentage())
 	}
 	return out
 }
 
-func (r *v3Reader) percent(at string, p *typev3.FractionalPercent) int {
-	r.require(p.GetDenominator() == typev3.FractionalPercent_HUNDRED, at, "parts of %s are not known here", p.GetDenominator())
-	return int(p.GetNumerator())
+func (r *v3Reader) perMillion(at string, p *typev3.FractionalPercent) int {
+	switch p.GetDenominator() {
+	case typev3.FractionalPercent_HUNDRED:
+		return int(p.GetNumerator()) * onePercent
+	case typev3.FractionalPercent_MILLION:
+		return int(p.GetNumerator())
+	}
+	r.fail(at, "parts of %s are not known here", p.GetDenominator())
+	return 0
 }

@@ -126,10 +126,14 @@ func (r *v3Reader) forward(at string, action *routev3.RouteAction, out *Route) {
 		r.only(at, p, "retry_on", "retriable_status_codes", "num_retries", "per_try_timeout")
 		out.Retry = &Retry{On: p.GetRetryOn(), StatusCodes: p.GetRetriableStatusCodes(), Attempts: number(p.GetNumRetries(), 1), PerTryTimeout: duration(p.GetPerTryTimeout(), 0)}
 	}
-	r.require(len(action.GetRequestMirrorPolicies()) <= 1, at, "more than one mirror is not known here")
 	for _, m := range action.GetRequestMirrorPolicies() {
-		r.only(at, m, "cluster")
-		out.Mirror = m.GetCluster()
+		r.only(at, m, "cluster", "runtime_fraction")
+		to := Mirror{m.GetCluster(), allRequests}
+		if f := m.GetRuntimeFraction(); f != nil {
+			r.only(at, f, "default_value")
+			to.PerMillion = r.perMillion(at, f.GetDefaultValue())
+		}
+		out.Mirrors = append(out.Mirrors, to)
 	}
 	for _, u := range action.GetUpgradeConfigs() {
 		r.only(at, u, "upgrade_type", "enabled")
