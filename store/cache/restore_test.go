@@ -32,7 +32,9 @@ func (r *restorable) restore(s *memory.Store) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.present = s
-	r.cancel()
+	if r.cancel != nil { // Else nobody watches yet.
+		r.cancel()
+	}
 }
 
 func (r *restorable) Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error) {
