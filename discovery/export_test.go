@@ -4,6 +4,7 @@ import (
 	"weak"
 
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -22,4 +23,13 @@ func NewWith(opts Options, wrap func(Compiler) Compiler) *Publisher {
 	s.newCompiler = func() compiler { return wrap(compile.NewCompiler()) }
 	s.compiler = s.newCompiler()
 	return s
+}
+
+// Told is what identifies the view that a proxy is told, and its configuration.
+func (s *Publisher) Told(node string) (view any, config *ir.Config, err error) {
+	p, _, err := s.locate(node)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.view, p.view.config, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -209,7 +210,7 @@ func (h *handover) turn(p poll, now time.Time) *view {
 	if h.order = p.order; next == target {
 		return target
 	}
-	added, removed := clustersBetween(target.config, next.config)
+	added, removed := next.clustersSince(target)
 	if !added && !removed {
 		h.replace(target, next)
 		return next
@@ -298,24 +299,76 @@ func (h *handover) release(target *view, now time.Time) {
 	h.held = slices.DeleteFunc(h.held, func(v *view) bool { return v != target && !h.needs(v) })
 }
 
+// difference is what the clusters of a view are beside those of another one,
+// which it does not keep in memory.
+type difference struct {
+	from           weak.Pointer[view]
+	added, removed bool
+}
+
+// clustersSince reports whether the view has clusters that an older one has not,
+// and the reverse. All proxies that come from the same view share the answer.
+func (v *view) clustersSince(older *view) (added, removed bool) {
+	from := weak.Make(older)
+	if known := v.difference.Load(); known != nil && known.from == from {
+		return known.added, known.removed
+	}
+	added, removed = clustersBetween(older.config, v.config)
+	v.difference.Store(&difference{from, added, removed})
+	return added, removed
+}
+
 // clustersBetween reports whether next has clusters that before has not, and the
-// reverse. Both are sorted by name.
+// reverse.
 func clustersBetween(before, next *ir.Config) (added, removed bool) {
-	return len(withdrawn(next, before)) > 0, len(withdrawn(before, next)) > 0
+	walk(before, next, func(old, new *ir.Cluster) {
+		added = added || old == nil
+		removed = removed || new == nil
+	})
+	return added, removed
 }
 
 // withdrawn are the clusters of before that next has no more.
 func withdrawn(before, next *ir.Config) []*ir.Cluster {
 	var out []*ir.Cluster
-	for _, c := range before.Clusters {
-		_, stays := slices.BinarySearchFunc(next.Clusters, c.Name, func(n *ir.Cluster, name string) int {
-			return strings.Compare(n.Name, name)
-		})
-		if !stays {
-			out = append(out, c)
+	walk(before, next, func(old, new *ir.Cluster) {
+		if new == nil {
+			out = append(out, old)
+		}
+	})
+	return out
+}
+
+// walk visits the clusters of two configurations that are not the same value, by
+// name, in which both are sorted: nil stands for the one that is missing.
+func walk(before, next *ir.Config, visit func(old, new *ir.Cluster)) {
+	a, b := before.Clusters, next.Clusters
+	if len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] {
+		return
+	}
+	for len(a) > 0 && len(b) > 0 {
+		if a[0] == b[0] {
+			a, b = a[1:], b[1:]
+			continue
+		}
+		switch order := strings.Compare(a[0].Name, b[0].Name); {
+		case order < 0:
+			visit(a[0], nil)
+			a = a[1:]
+		case order > 0:
+			visit(nil, b[0])
+			b = b[1:]
+		default:
+			visit(a[0], b[0])
+			a, b = a[1:], b[1:]
 		}
 	}
-	return out
+	for _, old := range a {
+		visit(old, nil)
+	}
+	for _, new := range b {
+		visit(nil, new)
+	}
 }
 
 // withClustersOf is the configuration together with the clusters that only the

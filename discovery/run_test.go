@@ -39,6 +39,34 @@ func TestNothingBeforeTheFirstSnapshot(t *testing.T) {
 	})
 }
 
+// TestHoldOff: what comes after a quiet time does not wait, what comes soon
+// after it waits for the end of the hold-off and no longer.
+func TestHoldOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newObjects()
+		s := follow(t, src, discovery.Options{HoldOff: 100 * time.Millisecond, MaxHoldOff: 500 * time.Millisecond})
+		want := func(after string, revision int64) {
+			t.Helper()
+			synctest.Wait()
+			if got := s.Revision(); got != revision {
+				t.Errorf("%s: revision %d, want %d", after, got, revision)
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+		for step := int64(0); step < 6; step += 2 {
+			src.set()
+			want("a change after quiet", step+2)
+			time.Sleep(30 * time.Millisecond)
+			src.set()
+			time.Sleep(69 * time.Millisecond)
+			want("within the hold-off", step+2)
+			time.Sleep(time.Millisecond)
+			want("at the end of the hold-off", step+3)
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}
+
 func TestBurstIsPublishedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newObjects()

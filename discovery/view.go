@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
@@ -17,6 +18,8 @@ type view struct {
 	serial int64  // of the generation it was compiled for
 	key    string // of its slot
 	config *ir.Config
+
+	difference atomic.Pointer[difference] // to the view before
 
 	v1 lazy[v1Answers]
 	v3 lazy[v3Answers]
