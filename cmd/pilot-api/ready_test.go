@@ -103,15 +103,16 @@ func TestReadyWithoutEtcd(t *testing.T) {
 func TestReadyWhenFull(t *testing.T) {
 	p := startProgram(t, t.TempDir(), "--quota-bytes", "16777216")
 	var kept []string
-	for i := 0; ; i++ {
-		name := fmt.Sprintf("rule-%d", i)
-		if !p.post(name, 500_000) {
-			break
+	code, line := 0, ""
+	for i := 0; code != http.StatusServiceUnavailable && t.Context().Err() == nil; i++ {
+		// It may be refused earlier, by a machine that is too busy to count.
+		if name := fmt.Sprintf("rule-%d", i); p.post(name, 500_000) {
+			kept = append(kept, name)
 		}
-		kept = append(kept, name)
+		code, line = readyz(t, p.addr, "quota")
 	}
-	if line := becomes(t, p.addr, http.StatusServiceUnavailable, "quota"); !strings.Contains(line, "takes deletes only") {
-		t.Errorf("%q", line)
+	if !strings.Contains(line, "takes deletes only") || len(kept) < 20 {
+		t.Errorf("%q with %d objects", line, len(kept))
 	}
 	for _, name := range kept {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, p.URL+rulesPath+"/"+name, nil)
