@@ -205,18 +205,18 @@ func TestFeedThatStandsStillIsReplaced(t *testing.T) {
 // uncounted is a source in which some objects cannot be read.
 type uncounted struct {
 	*memory.Store
-	unreadable int
+	unreadable atomic.Int32
 }
 
 func (u *uncounted) Count(ctx context.Context) (int, int64, error) {
 	n, revision, err := u.Store.Count(ctx)
-	return n + u.unreadable, revision, err
+	return n + int(u.unreadable.Load()), revision, err
 }
 
 func (u *uncounted) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
 	l, err := u.Store.List(ctx, scope, opts)
 	if err == nil {
-		l.Unreadable = u.unreadable
+		l.Unreadable = int(u.unreadable.Load())
 	}
 	return l, err
 }
@@ -225,11 +225,12 @@ func (u *uncounted) List(ctx context.Context, scope store.Scope, opts store.List
 // be read, from the beginning or since, ends no watch.
 func TestUnreadableObjectsAreNoLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := &uncounted{Store: memory.New(), unreadable: 1}
+		source := &uncounted{Store: memory.New()}
+		source.unreadable.Store(1)
 		c := start(t, source, cache.Options{})
 		create(t, t.Context(), source, "a")
 		time.Sleep(time.Minute) // Of the bubble.
-		source.unreadable = 3
+		source.unreadable.Store(3)
 		time.Sleep(time.Minute)
 		if c.Relists() != 0 {
 			t.Errorf("listed again %d times", c.Relists())
