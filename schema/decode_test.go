@@ -305,3 +305,12 @@ func TestAdviceOnWrongTypes(t *testing.T) {
 		}
 	}
 }
+
+// TestMissingFieldsAreTold by the first sentence of what they are.
+func TestMissingFieldsAreTold(t *testing.T) {
+	_, list := Decode([]byte("apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: x}\nspec: {}\n"), Options{})
+	const want = "spec.destination: must be given: the service that the rule is for"
+	if list.Err() == nil || !strings.HasSuffix(list.Error(), want) {
+		t.Errorf("want %q, got %v", want, list)
+	}
+}

@@ -112,7 +112,8 @@ func (p *problems) unknownFields(field string, s *jsonschema.Schema, v map[strin
 func (p *problems) missingFields(field string, s *jsonschema.Schema, v map[string]any) {
 	for _, name := range s.Required {
 		if _, ok := v[name]; !ok {
-			p.required(keyField(field, name), "must be given: "+lowerFirst(strings.TrimSuffix(s.Properties[name].Description, ".")))
+			what, _, _ := strings.Cut(s.Properties[name].Description, ". ") // The first sentence says what it is.
+			p.required(keyField(field, name), "must be given: "+lowerFirst(strings.TrimSuffix(what, ".")))
 		}
 	}
 }
