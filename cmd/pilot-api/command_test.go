@@ -75,7 +75,7 @@ func TestTakenPort(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	var stderr bytes.Buffer
 	code := Main(t.Context(), []string{"--listen", taken.Addr().String(), "--data-dir", dir}, io.Discard, &stderr)
-	if code != exitFailed || !strings.Contains(stderr.String(), "address already in use") {
+	if code != exitFailed || !strings.Contains(stderr.String(), "address already in use: end what listens there") {
 		t.Errorf("exit code %d, stderr:\n%s", code, &stderr)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {

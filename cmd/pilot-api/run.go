@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,6 +35,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	o.limits.apply(log)
 	// The port first: a taken one should be an error before etcd starts.
 	listener, err := net.Listen("tcp", o.listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("--listen %s: %w: end what listens there, or give this one another port", o.listen, syscall.EADDRINUSE)
+	}
 	if err != nil {
 		return fmt.Errorf("--listen %s: %w", o.listen, err)
 	}
