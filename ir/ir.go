@@ -145,6 +145,12 @@ type VirtualHost struct {
 	Routes  []*Route // the first match wins
 }
 
+// Closed is the virtual host in place of one that cannot be as written: it
+// answers 503 to every request.
+func (h *VirtualHost) Closed() *VirtualHost {
+	return &VirtualHost{Name: h.Name, Domains: h.Domains, Routes: []*Route{(&Route{Origins: h.origins()}).Closed(Match{})}}
+}
+
 // Route is one decision. Exactly one of Redirect, Response and Clusters is set.
 type Route struct {
 	// Operation names the route in traces: the rule's name, or

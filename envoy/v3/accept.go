@@ -2,10 +2,8 @@ package v3
 
 import (
 	"fmt"
-	"sync"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
@@ -29,59 +27,14 @@ func Check(m Message) error {
 			return err
 		}
 	}
-	return checkAll(m.ProtoReflect())
+	return inspect(m)
 }
 
-// checkAll asks the rules of a message and of all that are in it.
-func checkAll(m protoreflect.Message) error {
-	switch embedded := m.Interface().(type) {
-	case *anypb.Any:
-		return checkEmbedded(embedded)
-	default:
-		if rule, ok := partRules[m.Descriptor().FullName()]; ok {
-			if err := rule(embedded); err != nil {
-				return err
-			}
-		}
-	}
-	if !judged.reaches(m.Descriptor()) {
+// checkEmbedded asks what Check does of a message in an Any.
+func checkEmbedded(a *anypb.Any) error {
+	if fixed[a] {
 		return nil
 	}
-	var err error
-	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		err = checkField(field, value)
-		return err == nil
-	})
-	return err
-}
-
-func checkField(field protoreflect.FieldDescriptor, value protoreflect.Value) error {
-	var err error
-	switch {
-	case field.IsMap():
-		if !holdsMessages(field.MapValue()) {
-			return nil
-		}
-		value.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {
-			err = checkAll(v.Message())
-			return err == nil
-		})
-	case !holdsMessages(field):
-	case field.IsList():
-		for i := 0; i < value.List().Len() && err == nil; i++ {
-			err = checkAll(value.List().Get(i).Message())
-		}
-	default:
-		err = checkAll(value.Message())
-	}
-	return err
-}
-
-func holdsMessages(field protoreflect.FieldDescriptor) bool {
-	return field.Message() != nil && judged.reaches(field.Message())
-}
-
-func checkEmbedded(a *anypb.Any) error {
 	m, err := a.UnmarshalNew()
 	if err != nil {
 		return fmt.Errorf("embedded message: %w", err)
@@ -91,50 +44,5 @@ func checkEmbedded(a *anypb.Any) error {
 			return err
 		}
 	}
-	return checkAll(m.ProtoReflect())
-}
-
-// judged spares the way into messages that no rule is about: most of what is
-// sent is names and numbers.
-var judged = reachability{known: map[protoreflect.FullName]bool{}}
-
-// reachability tells which messages have a part that a rule is about.
-type reachability struct {
-	mu    sync.RWMutex
-	known map[protoreflect.FullName]bool
-}
-
-func (r *reachability) reaches(d protoreflect.MessageDescriptor) bool {
-	r.mu.RLock()
-	yes, ok := r.known[d.FullName()]
-	r.mu.RUnlock()
-	if ok {
-		return yes
-	}
-	yes = reachesRule(d, map[protoreflect.FullName]bool{})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.known[d.FullName()] = yes
-	return yes
-}
-
-func reachesRule(d protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
-	name := d.FullName()
-	if _, ok := partRules[name]; ok || name == "google.protobuf.Any" {
-		return true
-	}
-	if seen[name] {
-		return false
-	}
-	seen[name] = true
-	for i := range d.Fields().Len() {
-		field := d.Fields().Get(i)
-		if field.IsMap() {
-			field = field.MapValue()
-		}
-		if m := field.Message(); m != nil && reachesRule(m, seen) {
-			return true
-		}
-	}
-	return false
+	return inspect(m)
 }

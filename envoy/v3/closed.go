@@ -1,6 +1,9 @@
 package v3
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -50,4 +53,39 @@ func acceptableMatch(m ir.Match) ir.Match {
 		}
 	}
 	return out
+}
+
+// closedHost answers 503 to the requests for what domains Envoy takes.
+func closedHost(h *ir.VirtualHost, refused error) (*routev3.VirtualHost, diag.List) {
+	closed := h.Closed()
+	problems := diag.Warn(diag.NotHonoured, closed.Routes[0].Origins, "Envoy v3 answers 503 in place of virtual host %s: %v", h.Name, refused)
+	out := &routev3.VirtualHost{Name: cmp.Or(h.Name, "closed")}
+	for _, d := range h.Domains {
+		if checkHost(&routev3.VirtualHost{Name: out.Name, Domains: []string{d}}) == nil {
+			out.Domains = append(out.Domains, d)
+		}
+	}
+	if len(out.Domains) == 0 {
+		return nil, problems
+	}
+	unavailable, _ := route(closed.Routes[0])
+	out.Routes = []*routev3.Route{unavailable}
+	return out, problems
+}
+
+// checkHost is Check of a virtual host that has nothing but a name and domains,
+// without the regular expression for each domain that takes most of its time.
+func checkHost(h *routev3.VirtualHost) error {
+	switch {
+	case h.GetName() == "":
+		return errors.New("must have a name")
+	case len(h.GetDomains()) == 0:
+		return errors.New("must have a domain")
+	}
+	for _, d := range h.GetDomains() {
+		if strings.ContainsAny(d, "\x00\n\r") {
+			return fmt.Errorf("a domain must not contain NUL or the end of a line, found %q", d)
+		}
+	}
+	return nil
 }

@@ -26,17 +26,22 @@ const connectTimeout = 10 * time.Second
 // longer: v3 caps a growing ejection time at 300 s by default.
 const longestEjection = 365 * 24 * time.Hour
 
-// Clusters answers CDS. It can say all that the IR can, so the list is empty;
-// it is returned for the symmetry of the back-ends.
+// Clusters answers CDS.
 func Clusters(cfg *ir.Config) ([]*clusterv3.Cluster, diag.List) {
 	out := make([]*clusterv3.Cluster, len(cfg.Clusters))
+	var problems diag.List
 	for i, c := range cfg.Clusters {
-		out[i] = cluster(c, cfg.Delay)
+		spelled, p := Cluster(c, cfg.Delay)
+		out[i] = spelled
+		problems = append(problems, p...)
 	}
-	return out, nil
+	return out, problems
 }
 
-func cluster(c *ir.Cluster, delay time.Duration) *clusterv3.Cluster {
+// Cluster is one of those that answer CDS; a proxy waits so long between polls
+// for its endpoints. It can say all that the IR can, so the list is empty; it is
+// returned for the symmetry of the parts.
+func Cluster(c *ir.Cluster, delay time.Duration) (*clusterv3.Cluster, diag.List) {
 	out := &clusterv3.Cluster{
 		Name:                          envoy.ClusterName(c.Name),
 		ConnectTimeout:                durationpb.New(cmp.Or(c.ConnectTimeout, connectTimeout)),
@@ -52,7 +57,7 @@ func cluster(c *ir.Cluster, delay time.Duration) *clusterv3.Cluster {
 		}
 	}
 	discoverHosts(out, c, delay)
-	return out
+	return out, nil
 }
 
 func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, delay time.Duration) {
@@ -97,23 +102,32 @@ func lbPolicy(c *ir.Cluster) clusterv3.Cluster_LbPolicy {
 
 // protocolOptions are nil for plain HTTP/1.1 and TCP.
 func protocolOptions(c *ir.Cluster) map[string]*anypb.Any {
-	if !c.HTTP2 && c.MaxRequestsPerConnection == 0 {
-		return nil
+	switch n := positive(c.MaxRequestsPerConnection); {
+	case n != nil:
+		return map[string]*anypb.Any{httpOptionsKey: typed(httpOptions(c.HTTP2, n))}
+	case c.HTTP2:
+		return map[string]*anypb.Any{httpOptionsKey: http2Only}
 	}
+	return nil
+}
+
+var http2Only = fix(httpOptions(true, nil))
+
+func httpOptions(http2 bool, requests *wrapperspb.UInt32Value) *httpv3.HttpProtocolOptions {
 	options := &httpv3.HttpProtocolOptions{}
-	if n := positive(c.MaxRequestsPerConnection); n != nil {
-		options.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{MaxRequestsPerConnection: n}
+	if requests != nil {
+		options.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{MaxRequestsPerConnection: requests}
 	}
 	explicit := &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
 		ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{},
 	}
-	if c.HTTP2 {
+	if http2 {
 		explicit.ProtocolConfig = &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
 			Http2ProtocolOptions: &corev3.Http2ProtocolOptions{},
 		}
 	}
 	options.UpstreamProtocolOptions = &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: explicit}
-	return map[string]*anypb.Any{httpOptionsKey: typed(options)}
+	return options
 }
 
 func circuitBreakers(b *ir.CircuitBreaker) *clusterv3.CircuitBreakers {

@@ -10,7 +10,7 @@ import (
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -67,14 +67,20 @@ func connectionManager(l *ir.Listener, delay time.Duration) (*hcmv3.HttpConnecti
 // routes: a rule with the first fault must not make Envoy drain a listener.
 func httpFilters() []*hcmv3.HttpFilter {
 	return []*hcmv3.HttpFilter{
-		httpFilter(corsFilter, &corsv3.Cors{}),
-		httpFilter(faultFilter, &faultv3.HTTPFault{}),
-		httpFilter(routerFilter, &routerv3.Router{}),
+		httpFilter(corsFilter, noCORS),
+		httpFilter(faultFilter, noFault),
+		httpFilter(routerFilter, routing),
 	}
 }
 
-func httpFilter(name string, config proto.Message) *hcmv3.HttpFilter {
-	return &hcmv3.HttpFilter{Name: name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: typed(config)}}
+var (
+	noCORS  = fix(&corsv3.Cors{})
+	noFault = fix(&faultv3.HTTPFault{})
+	routing = fix(&routerv3.Router{})
+)
+
+func httpFilter(name string, config *anypb.Any) *hcmv3.HttpFilter {
+	return &hcmv3.HttpFilter{Name: name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: config}}
 }
 
 // accessLog is a file in Envoy's default format.

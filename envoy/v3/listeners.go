@@ -19,14 +19,16 @@ func Listeners(cfg *ir.Config, proxyIP string) ([]*listenerv3.Listener, diag.Lis
 	out := make([]*listenerv3.Listener, len(listeners))
 	var problems diag.List
 	for i, l := range listeners {
-		spelled, p := listener(l, cfg.RouteDelay)
+		spelled, p := Listener(l, cfg.RouteDelay)
 		out[i] = spelled
 		problems = append(problems, p...)
 	}
 	return out, problems
 }
 
-func listener(l *ir.Listener, delay time.Duration) (*listenerv3.Listener, diag.List) {
+// Listener is one of those that answer LDS, with its address filled in; a proxy
+// waits so long between polls for its routes.
+func Listener(l *ir.Listener, delay time.Duration) (*listenerv3.Listener, diag.List) {
 	out := &listenerv3.Listener{
 		Name:             envoy.ListenerName(l),
 		Address:          address(l.IP, l.Port),

@@ -16,10 +16,22 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// Routes answers RDS for one table; it also stands inline in a listener. A
-// route that Envoy would not take is closed: with it, Envoy would refuse the
-// whole table, and without it, later routes would take its requests.
+// Routes answers RDS for one table; it also stands inline in a listener.
 func Routes(t *ir.RouteTable) (*routev3.RouteConfiguration, diag.List) {
+	out := RouteTable(t)
+	var problems diag.List
+	for _, h := range t.VirtualHosts {
+		host, p := VirtualHost(h)
+		problems = append(problems, p...)
+		if host != nil {
+			out.VirtualHosts = append(out.VirtualHosts, host)
+		}
+	}
+	return out, problems
+}
+
+// RouteTable is a table without its virtual hosts.
+func RouteTable(t *ir.RouteTable) *routev3.RouteConfiguration {
 	out := &routev3.RouteConfiguration{
 		Name: t.Name,
 		// One cluster that Envoy refuses must not hold up a whole table.
@@ -29,17 +41,25 @@ func Routes(t *ir.RouteTable) (*routev3.RouteConfiguration, diag.List) {
 	if longest := longestBody(t); longest > maxInlineBody {
 		out.MaxDirectResponseBodySizeBytes = wrapperspb.UInt32(uint32(longest))
 	}
+	return out
+}
+
+// VirtualHost is one of those of a table, as Envoy takes it: a route that it
+// would not take is closed. With it, Envoy would refuse the whole table, and
+// without it, later routes would take its requests. It is nil when Envoy would
+// take none of its domains, which then no request has.
+func VirtualHost(h *ir.VirtualHost) (*routev3.VirtualHost, diag.List) {
+	out := &routev3.VirtualHost{Name: h.Name, Domains: h.Domains}
+	if err := checkHost(out); err != nil {
+		return closedHost(h, err)
+	}
 	var problems diag.List
-	for _, h := range t.VirtualHosts {
-		host := &routev3.VirtualHost{Name: h.Name, Domains: h.Domains}
-		for _, r := range h.Routes {
-			spelled, p := acceptable(r)
-			problems = append(problems, p...)
-			if spelled != nil {
-				host.Routes = append(host.Routes, spelled)
-			}
+	for _, r := range h.Routes {
+		spelled, p := acceptable(r)
+		problems = append(problems, p...)
+		if spelled != nil {
+			out.Routes = append(out.Routes, spelled)
 		}
-		out.VirtualHosts = append(out.VirtualHosts, host)
 	}
 	return out, problems
 }

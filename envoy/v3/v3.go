@@ -2,6 +2,10 @@
 // alike: clusters, listeners, route configurations and endpoint assignments.
 // One file per resource, the same names as in envoy/v1.
 //
+// Each resource is spelled for itself, and so is each virtual host of a table
+// (Cluster, Listener, RouteTable, VirtualHost, Endpoints), so that what did not
+// change is not spelled again; Clusters, Listeners and Routes are whole answers.
+//
 // All functions are pure, the order of everything follows the IR, and embedded
 // messages are marshalled deterministically: equal IR gives equal bytes. Where
 // v3 changed a default, the value that v1 had is written out if the IR promises
@@ -32,6 +36,19 @@ func typed(m proto.Message) *anypb.Any {
 	if err := anypb.MarshalFrom(out, m, proto.MarshalOptions{Deterministic: true}); err != nil {
 		panic(err)
 	}
+	return out
+}
+
+// fixed are embedded messages that are always the same, and were seen to pass
+// Check when the program began: they are everywhere, and looked at once.
+var fixed = map[*anypb.Any]bool{}
+
+func fix(m Message) *anypb.Any {
+	out := typed(m)
+	if err := Check(m); err != nil {
+		panic(err)
+	}
+	fixed[out] = true
 	return out
 }
 
