@@ -63,6 +63,8 @@ var (
 type Answer struct {
 	Version string
 	Body    []byte
+
+	compose func() []byte // the body, while nobody has asked for it
 }
 
 // Publisher holds the published configuration. Its methods are safe for
@@ -74,6 +76,11 @@ type Publisher struct {
 	fleet   *fleet
 	past    past
 	newest  verdict
+
+	v1Parts v1Parts
+	v3Parts v3Parts
+	// endpoints are by service and key.
+	endpoints attached[mesh.Service, string, *endpointSet]
 
 	newCompiler func() compiler
 	// advancing is held, with others, by who makes a newcomer's view, and alone
@@ -92,6 +99,8 @@ func New(opts Options) *Publisher {
 	s.compiler = s.newCompiler()
 	s.fleet = newFleet(s.opts, s.age)
 	s.metrics = newMetrics(s)
+	s.v1Parts.contain, s.v3Parts.contain = s.recoverPanic, s.recoverPanic
+	s.endpoints.max = s.opts.MaxProxies
 	return s
 }
 

@@ -1,61 +1,49 @@
 package discovery
 
 import (
-	"log/slog"
-	"slices"
-
 	"github.com/pilot-api/pilot-api/envoy/v1"
-	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// endpointSets finds and keeps the members of registry clusters: the same for
-// every proxy, unlike all else.
+// endpointSets finds the members of registry clusters: the same for every proxy,
+// unlike all else.
 type endpointSets struct {
-	mesh *mesh.Snapshot
-	log  *slog.Logger
-	kept *memo[*endpointSet]
-	last *memo[*endpointSet] // of the generation before
+	mesh   *mesh.Snapshot
+	server *Publisher
 }
 
 // endpointSet is the members that one service key means, encoded once.
 type endpointSet struct {
 	key     string
 	members []ir.Endpoint
-	log     *slog.Logger
+	server  *Publisher
 
 	v1Answer   lazy[Answer]
 	v3Resource lazy[resource]
 }
 
-func newEndpointSets(g *generation, before *generation) endpointSets {
-	sets := endpointSets{mesh: g.mesh, log: g.server.opts.Log, kept: newMemo[*endpointSet](g.server.opts.MaxProxies)}
-	if before != nil {
-		sets.last = before.endpoints.kept
-	} else {
-		sets.last = newMemo[*endpointSet](0)
-	}
-	return sets
-}
-
-// of never fails: a key that means nothing has no members. Such sets are not
-// kept, for anybody can think of any number of them.
+// of never fails: a key that means nothing has no members. What a key means is
+// attached to its service, and stays as long as that is the same; sets without
+// members are not kept, for anybody can think of any number of them.
 func (e *endpointSets) of(key string) *endpointSet {
-	if s, ok := e.kept.get(key); ok {
+	parsed := mesh.ParseServiceKey(key)
+	create := func() *endpointSet {
+		s := &endpointSet{key: key, server: e.server}
+		for _, i := range e.mesh.Endpoints(parsed) {
+			s.members = append(s.members, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
+		}
 		return s
 	}
-	s := &endpointSet{key: key, log: e.log}
-	for _, i := range e.mesh.Endpoints(mesh.ParseServiceKey(key)) {
-		s.members = append(s.members, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
+	service, kept := e.mesh.Service(parsed.Hostname), &e.server.endpoints
+	if service != nil && kept.has(service, key) {
+		return kept.of(service, key, create)
 	}
+	s := create()
 	if len(s.members) == 0 {
 		return s
 	}
-	if old, ok := e.last.get(key); ok && slices.Equal(old.members, s.members) {
-		s = old
-	}
-	return e.kept.put(key, s)
+	return kept.of(service, key, func() *endpointSet { return s })
 }
 
 func (s *endpointSet) v1() (Answer, error) {
@@ -73,9 +61,9 @@ func (s *endpointSet) v1() (Answer, error) {
 // has.
 func (s *endpointSet) v3() *resource {
 	r, _ := s.v3Resource.get(func() (*resource, error) {
-		r, err := encode(EndpointType, s.key, v3.Endpoints(s.key, s.members))
+		r, err := s.server.v3Parts.endpoints(s.key, s.members)
 		if err != nil {
-			s.log.Error("endpoints not served", "key", s.key, "err", err)
+			s.server.opts.Log.Error("endpoints not served", "key", s.key, "err", err)
 		}
 		return r, err
 	})

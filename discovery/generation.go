@@ -11,7 +11,6 @@ type generation struct {
 	server    *Publisher
 	serial    int64 // counts generations of this process
 	mesh      *mesh.Snapshot
-	pool      *pool
 	endpoints endpointSets
 
 	registrations lazy[Answer]
@@ -22,7 +21,6 @@ func newGeneration(s *Publisher, snapshot *mesh.Snapshot, before *generation) *g
 	if before != nil {
 		g.serial = before.serial + 1
 	}
-	g.pool = newPool(4*s.opts.MaxProxies, before)
-	g.endpoints = newEndpointSets(g, before)
+	g.endpoints = endpointSets{snapshot, s}
 	return g
 }

@@ -3,6 +3,7 @@ package discovery
 import (
 	"sync"
 	"sync/atomic"
+	"weak"
 )
 
 // lazy is a value made once, by whoever needs it first; the others wait. A
@@ -27,6 +28,25 @@ func (l *lazy[T]) get(create func() (*T, error)) (*T, error) {
 
 // peek is the value if it was made, else nil.
 func (l *lazy[T]) peek() *T { return l.value.Load() }
+
+// brief is a value that is easily made again. It is kept until the next garbage
+// collection: whoever needs it at about the same time shares it, and what was
+// needed once fills no memory.
+type brief[T any] struct {
+	mu   sync.Mutex
+	last weak.Pointer[T]
+}
+
+func (b *brief[T]) get(create func() *T) *T {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	v := b.last.Value()
+	if v == nil {
+		v = create()
+		b.last = weak.Make(v)
+	}
+	return v
+}
 
 // memo keeps up to max values by key. Beyond that, values are made again at
 // each request: slower, but right, and bounded in memory.

@@ -12,28 +12,30 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// v1Answers is a view in v1. Listeners are spelled per address of a proxy.
+// v1Answers is a view in v1. Clusters and routes are spliced from encoded parts,
+// listeners are encoded per address of a proxy.
 type v1Answers struct {
 	view      *view
-	clusters  Answer
-	routes    map[string]Answer
+	clusters  *v1List
+	routes    map[string]*v1List
 	listeners *memo[Answer]
 	problems  diag.Collector
 }
 
 func encodeV1(v *view, ip string) (*v1Answers, error) {
-	a := &v1Answers{view: v, routes: map[string]Answer{}, listeners: newMemo[Answer](v.server.opts.MaxProxies)}
-	clusters, problems := v1.Clusters(v.config)
-	a.problems.Add(problems...)
-	var err error
-	if a.clusters, err = v1Answer(clusters); err != nil {
-		return nil, err
+	parts := &v.server.v1Parts
+	a := &v1Answers{view: v, routes: map[string]*v1List{}, listeners: newMemo[Answer](v.server.opts.MaxProxies)}
+	a.clusters = parts.clustersOf(v.config)
+	a.problems.Add(a.clusters.problems()...)
+	if a.clusters.err != nil {
+		return nil, a.clusters.err
 	}
 	for _, t := range v.config.RouteTables {
-		table, problems := v1.Routes(t)
-		a.problems.Add(problems...)
-		if a.routes[t.Name], err = v1Answer(table); err != nil {
-			return nil, err
+		table := parts.table(t)
+		a.routes[t.Name] = table
+		a.problems.Add(table.problems()...)
+		if table.err != nil {
+			return nil, table.err
 		}
 	}
 	ip = v.address(ip)
@@ -44,15 +46,23 @@ func encodeV1(v *view, ip string) (*v1Answers, error) {
 	return a, err
 }
 
-// v1Answer encodes. Order is the caller's: a v1 Envoy takes it for content.
-func v1Answer(body any) (Answer, error) {
+// v1JSON encodes. Order is the caller's: a v1 Envoy takes it for content.
+func v1JSON(body any) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(body); err != nil {
-		return Answer{}, fmt.Errorf("encode v1 answer: %w", err)
+		return nil, fmt.Errorf("encode v1 answer: %w", err)
 	}
-	return Answer{Version: sum(text.Bytes()).version(), Body: text.Bytes()}, nil
+	return text.Bytes(), nil
+}
+
+func v1Answer(body any) (Answer, error) {
+	text, err := v1JSON(body)
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{Version: sum(text).version(), Body: text}, nil
 }
 
 func (a *v1Answers) listenersAt(ip string) (Answer, error) {
@@ -78,7 +88,7 @@ func (s *Publisher) V1Clusters(node string) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return a.clusters, nil
+	return a.clusters.answer(), nil
 }
 
 // V1Listeners answers LDS in Envoy's v1 REST API.
@@ -100,8 +110,8 @@ func (s *Publisher) V1Routes(node, table string) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if answer, ok := a.routes[table]; ok {
-		return answer, nil
+	if routes, ok := a.routes[table]; ok {
+		return routes.answer(), nil
 	}
 	if !isTableName(table) {
 		return Answer{}, fmt.Errorf("%w %q: want a port number or %s", ErrBadRoute, table, compile.ProxyTable)

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/envoy"
-	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -18,90 +16,91 @@ const (
 	RouteType    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
 )
 
-// v3Answers is a view in v3. Listeners are spelled per address of a proxy.
+// v3Answers is a view in v3, made of encoded parts. Listeners are encoded per
+// address of a proxy.
 type v3Answers struct {
 	view             *view
 	clusters, routes *set
-	merged           *memo[*set] // clusters with some that are being withdrawn, by their names
-	listeners        *memo[*set] // by address
+	merged           *memo[*set]         // clusters with some that are being withdrawn, by their names
+	listeners        *memo[*listenerSet] // by address
 	problems         diag.Collector
 }
 
-// encodeV3 spells everything and the listeners of one proxy.
+// encodeV3 encodes everything and the listeners of one proxy.
 func encodeV3(v *view, ip string) *v3Answers {
-	a := &v3Answers{view: v, merged: newMemo[*set](maxMerged), listeners: newMemo[*set](v.server.opts.MaxProxies)}
-	a.clusters = a.note(a.spellClusters(v.config))
-	a.routes = a.note(a.spellRoutes())
+	a := &v3Answers{view: v, merged: newMemo[*set](maxMerged), listeners: newMemo[*listenerSet](v.server.opts.MaxProxies)}
+	a.clusters = a.clustersOf(v.config)
+	a.routes = a.routesOf(v.config)
 	ip = v.address(ip)
-	a.listeners.put(ip, a.note(a.spellListeners(ip)))
+	listeners := a.encodeListeners(ip)
+	a.listeners.put(ip, newListenerSet(listeners))
+	for _, s := range []*set{a.clusters, a.routes, listeners} {
+		a.problems.Add(s.problems...)
+	}
 	return a
 }
 
-// note keeps the problems of spelling and of checking.
-func (a *v3Answers) note(s *set, spelling diag.List) *set {
-	a.problems.Add(spelling...)
-	a.problems.Add(s.problems...)
-	return s
+func (a *v3Answers) parts() *v3Parts { return &a.view.server.v3Parts }
+
+func (a *v3Answers) clustersOf(config *ir.Config) *set {
+	all := make([]*resource, len(config.Clusters))
+	for i, c := range config.Clusters {
+		all[i] = a.parts().cluster(c, config.Delay)
+	}
+	return newSet(ClusterType, all)
 }
 
-func (a *v3Answers) spellClusters(config *ir.Config) (*set, diag.List) {
-	byName := map[string]*ir.Cluster{}
-	for _, c := range config.Clusters {
-		byName[envoy.ClusterName(c.Name)] = c
+func (a *v3Answers) routesOf(config *ir.Config) *set {
+	all := make([]*resource, len(config.RouteTables))
+	for i, t := range config.RouteTables {
+		all[i] = a.parts().table(t)
 	}
-	clusters, problems := v3.Clusters(config)
-	entries := make([]entry, len(clusters))
-	for i, c := range clusters {
-		from := byName[c.GetName()]
-		entries[i] = entry{c.GetName(), first(from.Origins), c, func() v3.Message {
-			closed, _ := v3.Clusters(&ir.Config{Clusters: []*ir.Cluster{from.Closed()}})
-			return closed[0]
-		}}
-	}
-	return newSet(a.view.pool, ClusterType, entries), problems
+	return newSet(RouteType, all)
 }
 
-func (a *v3Answers) spellRoutes() (*set, diag.List) {
-	var entries []entry
-	var problems diag.List
-	for _, t := range a.view.config.RouteTables {
-		table, more := v3.Routes(t)
-		problems = append(problems, more...)
-		entries = append(entries, entry{name: table.GetName(), message: table, closed: func() v3.Message {
-			closed, _ := v3.Routes(t.Closed())
-			return closed
-		}})
-	}
-	return newSet(a.view.pool, RouteType, entries), problems
-}
-
-func (a *v3Answers) spellListeners(ip string) (*set, diag.List) {
-	origins := map[string]diag.Ref{}
-	for _, l := range a.view.config.ListenersAt(ip) {
-		origins[envoy.ListenerName(l)] = first(l.Origins)
-	}
-	listeners, problems := v3.Listeners(a.view.config, ip)
-	entries := make([]entry, len(listeners))
+// encodeListeners: those with an open address are filled in anew each time, so
+// what they are encoded as goes with the set; the others are shared by all.
+func (a *v3Answers) encodeListeners(ip string) *set {
+	listeners := a.view.config.ListenersAt(ip)
+	all := make([]*resource, len(listeners))
 	for i, l := range listeners {
-		entries[i] = entry{name: l.GetName(), origin: origins[l.GetName()], message: l}
+		all[i] = a.parts().listener(l, a.view.config.RouteDelay)
 	}
-	return newSet(a.view.pool, ListenerType, entries), problems
+	return newSet(ListenerType, all)
 }
 
-func (a *v3Answers) listenersAt(ip string) (*set, error) {
-	ip = a.view.address(ip)
-	if s, ok := a.listeners.get(ip); ok {
-		return s, nil
-	}
-	var s *set
-	err := a.view.server.recoverPanic("v3 listeners", func() error {
-		s, _ = a.spellListeners(ip)
+// listenerSet is what proxies of one address are told. There are as many as
+// proxies, and most polls need no more than the version: the rest is made again
+// when it changes.
+type listenerSet struct {
+	version string
+	last    brief[set]
+}
+
+func newListenerSet(s *set) *listenerSet {
+	l := &listenerSet{version: s.version}
+	l.last.get(func() *set { return s })
+	return l
+}
+
+func (a *v3Answers) answerListeners(ip string, names []string) (answer Answer, err error) {
+	err = a.view.server.recoverPanic("v3 listeners", func() error {
+		ip := a.view.address(ip)
+		l, ok := a.listeners.get(ip)
+		if !ok {
+			l = a.listeners.put(ip, newListenerSet(a.encodeListeners(ip)))
+		}
+		all := func() Answer {
+			return l.last.get(func() *set { return a.encodeListeners(ip) }).answer(names)
+		}
+		if len(names) > 0 {
+			answer = all()
+		} else {
+			answer = Answer{Version: l.version, compose: func() []byte { return all().compose() }}
+		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return a.listeners.put(ip, s), nil
+	return answer, err
 }
 
 func first(origins []diag.Ref) diag.Ref {
@@ -113,8 +112,7 @@ func first(origins []diag.Ref) diag.Ref {
 
 // V3 answers one v3 poll with an encoded DiscoveryResponse in proto JSON. The
 // version is that which the proxy says it has accepted, "" for none; an answer
-// of the same version has no body when what the proxy has is not known here,
-// and it is to keep that. The answer holds all
+// of the same version has no body. The answer holds all
 // resources of the type when names is empty, else exactly those named that
 // exist. Every name of an endpoint set exists: one that means no instances is
 // an empty assignment. So does every port number as a route table: without
@@ -138,7 +136,18 @@ func (s *Publisher) V3(typeURL, node, version string, names []string) (Answer, e
 	default:
 		return Answer{}, fmt.Errorf("%w %q: want %s, %s, %s or %s", ErrBadType, typeURL, ClusterType, EndpointType, ListenerType, RouteType)
 	}
+	if err == nil && answer.Version != version {
+		err = s.compose(&answer)
+	}
 	return answer, notReady(node, err)
+}
+
+// compose makes the body of an answer.
+func (s *Publisher) compose(a *Answer) error {
+	return s.recoverPanic("body", func() error {
+		a.Body, a.compose = a.compose(), nil
+		return nil
+	})
 }
 
 // maxMerged bounds the sets of clusters that are kept encoded while proxies
@@ -151,11 +160,7 @@ func (p *proxyState) v3Clusters(g *generation, version string, names []string) (
 		if err != nil {
 			return Answer{}, err
 		}
-		clusters, err := a.clustersBeside(beside)
-		if err != nil {
-			return Answer{}, err
-		}
-		return clusters.answer(names), nil
+		return a.clustersBeside(beside).answer(names), nil
 	})
 }
 
@@ -175,11 +180,7 @@ func (p *proxyState) v3Listeners(g *generation, version string, names []string) 
 		if err != nil {
 			return Answer{}, err
 		}
-		listeners, err := a.listenersAt(p.proxy.IP)
-		if err != nil {
-			return Answer{}, err
-		}
-		return listeners.answer(names), nil
+		return a.answerListeners(p.proxy.IP, names)
 	})
 }
 
@@ -197,24 +198,16 @@ func (p *proxyState) v3Endpoints(g *generation, names []string) (Answer, error) 
 }
 
 // clustersBeside are the clusters together with those that only the older
-// views have.
-func (a *v3Answers) clustersBeside(older []*view) (*set, error) {
+// views have. All of them are encoded already.
+func (a *v3Answers) clustersBeside(older []*view) *set {
 	config, key := a.view.withClustersOf(older)
 	if key == "" {
-		return a.clusters, nil
+		return a.clusters
 	}
 	if s, ok := a.merged.get(key); ok {
-		return s, nil
+		return s
 	}
-	var s *set
-	err := a.view.server.recoverPanic("v3 clusters", func() error {
-		s, _ = a.spellClusters(config)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return a.merged.put(key, s), nil
+	return a.merged.put(key, a.clustersOf(config))
 }
 
 func (a *v3Answers) routesNamed(names []string) Answer {
@@ -225,11 +218,6 @@ func (a *v3Answers) routesNamed(names []string) Answer {
 		if r := a.routes.named(name); r != nil || !isTableName(name) {
 			return r
 		}
-		empty, _ := v3.Routes(&ir.RouteTable{Name: name})
-		r, err := encode(RouteType, name, empty)
-		if err != nil {
-			return nil
-		}
-		return r
+		return a.parts().emptyTable(name)
 	})
 }

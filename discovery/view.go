@@ -14,7 +14,6 @@ type view struct {
 	// Not the generation: a view that stays must not keep all the rest of its
 	// time in memory.
 	server *Publisher
-	pool   *pool
 	serial int64  // of the generation it was compiled for
 	key    string // of its slot
 	config *ir.Config
@@ -26,7 +25,7 @@ type view struct {
 }
 
 func newView(g *generation, key string, config *ir.Config) *view {
-	return &view{server: g.server, pool: g.pool, serial: g.serial, key: key, config: config}
+	return &view{server: g.server, serial: g.serial, key: key, config: config}
 }
 
 // address is the one that listeners are spelled for: none where all of them are

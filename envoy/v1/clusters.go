@@ -66,15 +66,23 @@ func Clusters(cfg *ir.Config) (ClustersResponse, diag.List) {
 	out := make([]Cluster, len(cfg.Clusters))
 	var problems diag.List
 	for i, c := range cfg.Clusters {
-		out[i] = cluster(c)
-		problems = append(problems, unboundedEjection(c)...)
-		problems = append(problems, hostsAlike(c)...)
+		spelled, p := OneCluster(c)
+		out[i] = spelled
+		problems = append(problems, p...)
 	}
 	if closes(cfg) {
-		out = append(out, cluster((&ir.Cluster{Name: blackHole}).Closed()))
+		out = append(out, BlackHole())
 	}
 	return ClustersResponse{Clusters: out}, problems
 }
+
+// OneCluster is one of those that answer CDS.
+func OneCluster(c *ir.Cluster) (Cluster, diag.List) {
+	return cluster(c), append(unboundedEjection(c), hostsAlike(c)...)
+}
+
+// BlackHole is the cluster where closed routes lead (VirtualHost.Closes).
+func BlackHole() Cluster { return cluster((&ir.Cluster{Name: blackHole}).Closed()) }
 
 // unboundedEjection: only the machine that an Envoy of v1 runs on may say when it
 // stops to look at health, and the time of an ejection grows with each.

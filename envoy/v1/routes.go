@@ -85,27 +85,40 @@ type Decorator struct {
 	Operation string `json:"operation"`
 }
 
-// Routes answers RDS for one table; v1 carries its name in the URL only. A
-// route that v1 cannot say is closed.
+// Routes answers RDS for one table; v1 carries its name in the URL only.
 func Routes(t *ir.RouteTable) (RouteConfiguration, diag.List) {
 	var problems diag.List
 	hosts := make([]VirtualHost, len(t.VirtualHosts))
 	for i, h := range t.VirtualHosts {
-		// Envoy limits names of virtual hosts as it does those of clusters.
-		hosts[i] = VirtualHost{Name: envoy.ClusterName(h.Name), Domains: h.Domains, Routes: make([]Route, 0, len(h.Routes))}
-		for _, r := range h.Routes {
-			spoken, p := sayable(r)
-			problems = append(problems, p...)
-			if spoken != nil {
-				problems = append(problems, coarseWeights(spoken)...)
-				problems = append(problems, unknownRetries(spoken)...)
-				problems = append(problems, lostQuery(spoken)...)
-				problems = append(problems, lostMirrors(spoken)...)
-				hosts[i].Routes = append(hosts[i].Routes, route(spoken))
-			}
-		}
+		host, p := OneHost(h)
+		hosts[i] = host
+		problems = append(problems, p...)
 	}
 	return RouteConfiguration{ValidateClusters: true, VirtualHosts: hosts}, problems
+}
+
+// OneHost is one of those of a table. A route that v1 cannot say is closed.
+func OneHost(h *ir.VirtualHost) (VirtualHost, diag.List) {
+	var problems diag.List
+	// Envoy limits names of virtual hosts as it does those of clusters.
+	out := VirtualHost{Name: envoy.ClusterName(h.Name), Domains: h.Domains, Routes: make([]Route, 0, len(h.Routes))}
+	for _, r := range h.Routes {
+		spoken, p := sayable(r)
+		problems = append(problems, p...)
+		if spoken != nil {
+			problems = append(problems, coarseWeights(spoken)...)
+			problems = append(problems, unknownRetries(spoken)...)
+			problems = append(problems, lostQuery(spoken)...)
+			problems = append(problems, lostMirrors(spoken)...)
+			out.Routes = append(out.Routes, route(spoken))
+		}
+	}
+	return out, problems
+}
+
+// Closes reports whether a route leads to the BlackHole.
+func (h VirtualHost) Closes() bool {
+	return slices.ContainsFunc(h.Routes, func(r Route) bool { return r.Cluster == blackHole })
 }
 
 func route(r *ir.Route) Route {

@@ -1,0 +1,252 @@
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/envoy/v3"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// v3Parts are the parts of configurations as v3 has them, each checked once and
+// encoded once. A part that Envoy would refuse, and with it the whole answer, is
+// closed. What was good before does not stay: it may let through what is no
+// longer to pass, and another replica may never have had it. A part that makes
+// us panic is closed as well: it is one part and not the view that is lost.
+type v3Parts struct {
+	contain  contain
+	clusters attached[ir.Cluster, time.Duration, *resource]
+	tables   attached[ir.RouteTable, struct{}, *resource]
+	hosts    attached[ir.VirtualHost, struct{}, *host]
+	// listeners have their address filled in.
+	listeners attached[ir.Listener, time.Duration, *resource]
+
+	encoded atomic.Int64 // messages, ever
+}
+
+// contain turns a panic into an error (Publisher.recoverPanic).
+type contain func(step string, do func() error) error
+
+// host is an encoded virtual host; without a fragment it is left out.
+type host struct {
+	*fragment
+	problems diag.List
+	domains  []uint64 // their hashes
+}
+
+// spelling is a part as a message, which may not be nil.
+type spelling func() (v3.Message, diag.List)
+
+func (p *v3Parts) cluster(c *ir.Cluster, delay time.Duration) *resource {
+	return p.clusters.of(c, delay, func() *resource {
+		spelled := func(c *ir.Cluster) spelling {
+			return func() (v3.Message, diag.List) { return v3.Cluster(c, delay) }
+		}
+		return p.resource(ClusterType, envoy.ClusterName(c.Name), first(c.Origins), spelled(c), spelled(c.Closed()))
+	})
+}
+
+func (p *v3Parts) listener(l *ir.Listener, delay time.Duration) *resource {
+	return p.listeners.of(l, delay, func() *resource {
+		return p.resource(ListenerType, envoy.ListenerName(l), first(l.Origins), func() (v3.Message, diag.List) { return v3.Listener(l, delay) }, nil)
+	})
+}
+
+// resource encodes one, or what stands in for it: closed, or when that is nil or
+// no better, nothing.
+func (p *v3Parts) resource(typeURL, name string, origin diag.Ref, open, closed spelling) *resource {
+	shell, problems, refused := p.encode(open, v3.Check)
+	if refused == nil {
+		r := newResource(typeURL, name, shell)
+		r.origin, r.problems = origin, problems
+		return r
+	}
+	if closed != nil {
+		if shell, _, err := p.encode(closed, v3.Check); err == nil {
+			r := newResource(typeURL, name, shell)
+			r.origin, r.problems = origin, diag.List{notServed(typeURL, name, origin, closedOutcome, refusedBecause(refused))}
+			return r
+		}
+	}
+	return leftOut(typeURL, name, origin, refused)
+}
+
+const closedOutcome = "is closed, requests get 503"
+
+func refusedBecause(err error) string { return "would be refused by Envoy: " + err.Error() }
+
+func leftOut(typeURL, name string, origin diag.Ref, refused error) *resource {
+	return &resource{typeURL: typeURL, name: name, origin: origin,
+		problems: diag.List{notServed(typeURL, name, origin, "is left out", refusedBecause(refused))}}
+}
+
+// encode spells, checks and encodes.
+func (p *v3Parts) encode(spelled spelling, check func(v3.Message) error) (f *fragment, problems diag.List, err error) {
+	err = p.contain("v3", func() error {
+		m, found := spelled()
+		if err := check(m); err != nil {
+			return err
+		}
+		problems = found
+		p.encoded.Add(1)
+		f, err = newFragment(m)
+		return err
+	})
+	return f, problems, err
+}
+
+// table splices one from its virtual hosts. What is wrong with the table as a
+// whole closes it as a whole.
+func (p *v3Parts) table(t *ir.RouteTable) *resource {
+	return p.tables.of(t, struct{}{}, func() *resource {
+		r, refused := p.splice(t)
+		if refused == nil {
+			return r
+		}
+		r, err := p.splice(t.Closed())
+		if err != nil {
+			return leftOut(RouteType, t.Name, diag.Ref{}, refused)
+		}
+		r.problems = diag.List{notServed(RouteType, t.Name, diag.Ref{}, closedOutcome, refusedBecause(refused))}
+		return r
+	})
+}
+
+func (p *v3Parts) splice(t *ir.RouteTable) (*resource, error) {
+	shell, _, err := p.encode(func() (v3.Message, diag.List) { return v3.RouteTable(t), nil }, v3.Check)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*host, len(t.VirtualHosts))
+	fragments := make([]*fragment, 0, len(all))
+	var problems diag.List
+	for i, h := range t.VirtualHosts {
+		all[i] = p.host(h)
+		problems = append(problems, all[i].problems...)
+		if all[i].fragment != nil {
+			fragments = append(fragments, all[i].fragment)
+		}
+	}
+	if err := uniqueDomains(all); err != nil {
+		return nil, err
+	}
+	r := newResource(RouteType, t.Name, shell, fragments...)
+	r.problems = problems
+	return r, nil
+}
+
+// endpoints are of no part of a configuration: who asks keeps them.
+func (p *v3Parts) endpoints(key string, members []ir.Endpoint) (*resource, error) {
+	f, _, err := p.encode(func() (v3.Message, diag.List) { return v3.Endpoints(key, members), nil }, v3.Check)
+	if err != nil {
+		return nil, err
+	}
+	return newResource(EndpointType, key, f), nil
+}
+
+// emptyTable is nil for what cannot be one. Names are the client's to choose, so
+// nothing of it is kept.
+func (p *v3Parts) emptyTable(name string) *resource {
+	r, err := p.splice(&ir.RouteTable{Name: name})
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
+// host is one that v3.VirtualHost has judged already.
+func (p *v3Parts) host(h *ir.VirtualHost) *host {
+	return p.hosts.of(h, struct{}{}, func() *host {
+		out := &host{}
+		spelled := func(h *ir.VirtualHost) spelling {
+			return func() (v3.Message, diag.List) {
+				m, problems := v3.VirtualHost(h)
+				out.problems = problems
+				if m == nil {
+					return nil, nil
+				}
+				out.domains = hashDomains(m.GetDomains())
+				return m, nil
+			}
+		}
+		f, _, err := p.encode(spelled(h), judged)
+		if err != nil && !errors.Is(err, errNothing) {
+			var refused error
+			if f, _, refused = p.encode(spelled(h.Closed()), judged); refused != nil {
+				f, out.domains = nil, nil
+			}
+			out.problems = diag.Warn(diag.NotHonoured, h.Closed().Routes[0].Origins, "Envoy v3 answers 503 in place of virtual host %s: %v", h.Name, err)
+		}
+		out.fragment = f
+		return out
+	})
+}
+
+// errNothing: nothing is spelled in place of a part.
+var errNothing = errors.New("there is nothing to encode")
+
+func judged(m v3.Message) error {
+	if m == nil {
+		return errNothing
+	}
+	return nil
+}
+
+var domainSeed = maphash.MakeSeed()
+
+// hashDomains never has a 0. Envoy compares domains without case.
+func hashDomains(domains []string) []uint64 {
+	out := make([]uint64, len(domains))
+	for i, d := range domains {
+		out[i] = max(1, maphash.String(domainSeed, strings.ToLower(d)))
+	}
+	return out
+}
+
+// uniqueDomains is an error when two of the hosts have the same domain, or one
+// has it twice. A table has thousands, all different, so hashes are compared
+// first.
+func uniqueDomains(hosts []*host) error {
+	n := 1
+	for _, h := range hosts {
+		n += 2 * len(h.domains)
+	}
+	slots := make([]uint64, 1<<bits.Len(uint(n)))
+	for _, h := range hosts {
+		for _, hash := range h.domains {
+			at := hash % uint64(len(slots))
+			for ; slots[at] != 0; at = (at + 1) % uint64(len(slots)) {
+				if slots[at] == hash {
+					return compareDomains(hosts)
+				}
+			}
+			slots[at] = hash
+		}
+	}
+	return nil
+}
+
+func compareDomains(hosts []*host) error {
+	seen := map[string]bool{}
+	for _, h := range hosts {
+		if h.fragment == nil {
+			continue
+		}
+		for _, d := range h.message().(*routev3.VirtualHost).GetDomains() {
+			if d = strings.ToLower(d); seen[d] {
+				return fmt.Errorf("domain %q must be there only once", d)
+			}
+			seen[d] = true
+		}
+	}
+	return nil
+}
