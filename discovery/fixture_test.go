@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -85,8 +86,16 @@ func (o *objects) set(all ...*schema.Object) {
 	o.all, o.synced = all, true
 	o.revision++
 	o.past[o.revision] = all
+	delete(o.past, o.revision-10)
 	close(o.changed)
 	o.changed = make(chan struct{})
+}
+
+// replace changes one object.
+func (o *objects) replace(at int, next *schema.Object) {
+	all := slices.Clone(o.all)
+	all[at] = next
+	o.set(all...)
 }
 
 // goOn is a change of revision and of nothing else.

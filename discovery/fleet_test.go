@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,15 +28,18 @@ import (
 // comes out.
 type sameStays struct {
 	discovery.Compiler
+	mu      sync.Mutex
 	configs map[string]*ir.Config
 }
 
 func newSameStays(c discovery.Compiler) discovery.Compiler {
-	return &sameStays{c, map[string]*ir.Config{}}
+	return &sameStays{Compiler: c, configs: map[string]*ir.Config{}}
 }
 
 func (c *sameStays) Proxy(v mesh.View) (*ir.Config, diag.List) {
 	config, problems := c.Compiler.Proxy(v)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if before := c.configs[v.Key()]; before != nil && reflect.DeepEqual(before, config) {
 		config = before
 	}
@@ -43,7 +47,11 @@ func (c *sameStays) Proxy(v mesh.View) (*ir.Config, diag.List) {
 	return config, problems
 }
 
-func (c *sameStays) Release(v mesh.View) { delete(c.configs, v.Key()) }
+func (c *sameStays) Release(v mesh.View) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.configs, v.Key())
+}
 
 // once publishes what the source has.
 func once(t testing.TB, s *discovery.Publisher) {

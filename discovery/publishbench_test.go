@@ -1,0 +1,173 @@
+package discovery_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// large is a mesh of so many services with a VirtualService and a DestinationRule
+// each, in as many namespaces as there are views, in which so many proxies have
+// polled clusters and routes.
+type large struct {
+	src     *objects
+	s       *discovery.Publisher
+	all     []*schema.Object
+	proxies int
+	step    int
+}
+
+const meshServices, meshViews = 1_000, 100
+
+func newLarge(tb testing.TB, services, views int, wrap func(discovery.Compiler) discovery.Compiler) *large {
+	l := &large{}
+	for i := range services {
+		host := fmt.Sprintf("service-%d.example", i)
+		l.all = append(l.all,
+			service(tb, host, fmt.Sprintf("10.1.%d.%d", i/250, i%250+1)),
+			route(tb, i, 1),
+			object(tb, "DestinationRule", host, fmt.Sprintf(`{"host":%q,"trafficPolicy":{"connectionPool":{"tcp":{"maxConnections":100}}}}`, host)))
+	}
+	// The proxies' own workloads are told apart by their namespaces.
+	for i := range views {
+		l.all = append(l.all, inNamespace(tb, object(tb, "DestinationRule", "of", `{"host":"nobody.example","exportTo":["."]}`), fmt.Sprintf("space-%d", i)))
+	}
+	l.src = newObjects(l.all...)
+	l.s = discovery.NewWith(discovery.Options{Source: l.src, Settings: settings()}, wrap)
+	once(tb, l.s)
+	return l
+}
+
+func route(tb testing.TB, i, seconds int) *schema.Object {
+	host := fmt.Sprintf("service-%d.example", i)
+	return object(tb, "VirtualService", host, fmt.Sprintf(`{"hosts":[%q],"http":[{"timeout":"%ds","route":[{"destination":{"host":%q}}]}]}`, host, seconds, host))
+}
+
+func inNamespace(tb testing.TB, o *schema.Object, namespace string) *schema.Object {
+	meta := o.Meta
+	meta.Namespace = namespace
+	moved, err := schema.New(o.Kind, meta, o.SpecJSON())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return moved
+}
+
+// join has more proxies poll, each in the next one of the namespaces.
+func (l *large) join(tb testing.TB, views, proxies int) {
+	for range proxies {
+		node := fmt.Sprintf("sidecar~10.%d.%d.%d~p.x~space-%d.svc.cluster.local", 100+l.proxies/62500, l.proxies/250%250, l.proxies%250+1, l.proxies%views)
+		l.proxies++
+		clusters, err := l.s.V3(discovery.ClusterType, node, "", nil)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		routes, err := l.s.V3(discovery.RouteType, node, "", []string{"80"})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		listeners, err := l.s.V3(discovery.ListenerType, node, "", nil)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for range 2 {
+			_, err1 := l.s.V3(discovery.ClusterType, node, strings.Clone(clusters.Version), nil)
+			_, err2 := l.s.V3(discovery.RouteType, node, strings.Clone(routes.Version), []string{strings.Clone("80")})
+			_, err3 := l.s.V3(discovery.ListenerType, node, strings.Clone(listeners.Version), nil)
+			if err := errors.Join(err1, err2, err3); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+}
+
+// change replaces one object.
+func (l *large) change(tb testing.TB, at int, next *schema.Object) {
+	l.all[at] = next
+	l.src.replace(at, next)
+	once(tb, l.s)
+	if l.s.Revision() != l.src.revision {
+		tb.Fatalf("published %d, want %d", l.s.Revision(), l.src.revision)
+	}
+}
+
+func (l *large) changeRoute(tb testing.TB) {
+	l.step++
+	l.change(tb, 1, route(tb, 0, l.step%60+1))
+}
+
+func (l *large) changeEndpoint(tb testing.TB) {
+	l.step++
+	l.change(tb, 0, service(tb, "service-0.example", fmt.Sprintf("10.2.0.%d", l.step%250+1)))
+}
+
+func TestLargePublish(t *testing.T) {
+	l := newLarge(t, 5, 3, plain)
+	l.join(t, 3, 12)
+	l.changeRoute(t)
+	l.changeEndpoint(t)
+}
+
+func plain(c discovery.Compiler) discovery.Compiler { return c }
+
+// BenchmarkPublishLarge: from a change at the source to published views. The
+// proxies known must make no difference.
+func BenchmarkPublishLarge(b *testing.B) {
+	for name, wrap := range map[string]func(discovery.Compiler) discovery.Compiler{"": plain, "unconcerned": newFixedViews} {
+		for _, proxies := range []int{meshViews, 10_000} {
+			l := newLarge(b, meshServices, meshViews, wrap)
+			l.join(b, meshViews, proxies)
+			for what, change := range map[string]func(testing.TB){"route": l.changeRoute, "endpoint": l.changeEndpoint} {
+				b.Run(fmt.Sprintf("%s%s/views=%d/proxies=%d", name, what, meshViews, proxies), func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						change(b)
+					}
+				})
+			}
+		}
+	}
+}
+
+// fixedViews is a compiler for which no change concerns any view: what is left is
+// what a publication costs by itself.
+type fixedViews struct {
+	discovery.Compiler
+	mu      sync.Mutex
+	configs map[string]*ir.Config
+}
+
+func newFixedViews(c discovery.Compiler) discovery.Compiler {
+	return &fixedViews{Compiler: c, configs: map[string]*ir.Config{}}
+}
+
+func (c *fixedViews) Proxy(v mesh.View) (*ir.Config, diag.List) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := v.Key()
+	if c.configs[key] == nil {
+		c.configs[key], _ = c.Compiler.Proxy(v)
+	}
+	return c.configs[key], nil
+}
+
+func (c *fixedViews) Problems() diag.List { return nil }
+
+// BenchmarkProxyMemory: what a further proxy of a known view takes.
+func BenchmarkProxyMemory(b *testing.B) {
+	l := newLarge(b, meshServices, 1, plain)
+	l.join(b, 1, 100)
+	for b.Loop() {
+		before := heap()
+		l.join(b, 1, 10_000)
+		b.ReportMetric(float64(heap()-before)/10_000, "B/proxy")
+	}
+}
