@@ -35,7 +35,7 @@ func newMetrics(s *Publisher) *metrics {
 	}
 	return &metrics{
 		generations: counter("generations_total", "Configurations published."),
-		refusals:    counter("refusals_total", "Times that a proxy, or all, kept the last good configuration."),
+		refusals:    counter("refusals_total", "Times that the proxies of a view, or all, kept the last good configuration."),
 		publish:     histogram("publish_seconds", "From objects to published configuration."),
 		compile:     histogram("compile_seconds", "Compiling one view."),
 	}
