@@ -22,24 +22,24 @@ type boundHost struct {
 	gateways []string
 }
 
-// bindHosts gives each host at each port to one VirtualService, and reports
-// the hosts that none of the named Gateways serves.
-func (p *plan) bindHosts() {
+// bindHosts gives each host at each port to one VirtualService.
+func (p *plan) bindHosts(out *edgePlan) {
 	type address struct {
 		port int
 		host string // in small letters: Envoy compares without case
 	}
-	owners, served := map[address]*boundHost{}, map[binding]bool{}
-	for _, gw := range p.gateways {
-		hosts := hostsOf(p.byGateway[gw.name()])
+	owners := map[address]*boundHost{}
+	for _, gw := range out.gateways {
+		hosts := hostsOf(p.byGateway.under(p, gw.name()))
 		for _, server := range gw.servers {
 			for _, b := range p.wantedAt(gw, server, hosts) {
-				served[b] = true
+				out.served[b] = true
 				at := address{server.port, strings.ToLower(b.host)}
 				switch first := owners[at]; {
 				case first == nil:
 					owners[at] = &boundHost{b, []string{gw.name()}}
 					server.bound = append(server.bound, owners[at])
+					out.arrivals[b.vs] = append(out.arrivals[b.vs], arrival{server.port, owners[at]})
 				case first.vs == b.vs:
 					first.gateways = append(first.gateways, gw.name())
 				default:
@@ -48,10 +48,6 @@ func (p *plan) bindHosts() {
 			}
 		}
 	}
-	for _, vs := range p.virtualServices {
-		p.checkBound(vs, served)
-	}
-	p.checkGatewayPorts()
 }
 
 // serves reports whether a match's list of gateways has one of the host's.
@@ -101,10 +97,14 @@ func (p *plan) wantedAt(gw *gateway, server *gatewayServer, hosts map[string][]b
 
 // checkBound reports gateways that are not there, and hosts that they do not
 // serve.
-func (p *plan) checkBound(vs *virtualService, served map[binding]bool) {
+func (p *plan) checkBound(vs *virtualService) {
 	names := vs.gatewayNames()
+	if len(names) == 0 {
+		return
+	}
+	edges := p.edges.Get(p.r, none{})
 	for _, name := range names {
-		if !p.gatewayNames[name] {
+		if !slices.ContainsFunc(edges.gateways, func(gw *gateway) bool { return gw.name() == name }) {
 			p.report(diag.Problem{
 				Severity: diag.Warning, Reason: diag.NoSuchReference, Object: vs.ref, Field: "spec.gateways",
 				Value: fmt.Sprintf("%q", name), Message: "there is no such Gateway, so nothing is served there",
@@ -112,7 +112,7 @@ func (p *plan) checkBound(vs *virtualService, served map[binding]bool) {
 		}
 	}
 	for i, host := range vs.spec.GetHosts() {
-		if len(names) > 0 && !served[binding{vs, host}] {
+		if !edges.served[binding{vs, host}] {
 			p.notHonoured(vs.ref, fmt.Sprintf("spec.hosts[%d]", i), fmt.Sprintf("no server of its gateways has the host %s, so it is not served there", host))
 		}
 	}

@@ -9,47 +9,93 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// newCluster is an outbound cluster that asks the registry for its endpoints.
-func (p *plan) newCluster(key mesh.ServiceKey, origin diag.Ref) *ir.Cluster {
-	text := key.String()
-	return &ir.Cluster{
-		Name:           "out." + text,
-		Type:           ir.Registry,
-		EndpointKey:    text,
-		ConnectTimeout: p.snap.Settings.ConnectTimeout,
-		LoadBalancer:   ir.RoundRobin,
-		Origins:        []diag.Ref{origin},
+// clusterKey is a target as callers of a domain see it, under the
+// DestinationPolicy that holds for them.
+type clusterKey struct {
+	target
+	domain string
+	policy *policy
+}
+
+// clusterPart is a cluster, with what is wrong with it.
+type clusterPart struct {
+	cluster  *ir.Cluster
+	problems diag.List
+}
+
+// clusterOf is the cluster of a target under the rules for it.
+func (p *plan) clusterOf(key clusterKey) clusterPart {
+	cluster, problems := ir.CloseCluster(p.forDomain(key.domain).underPolicy(key.target, key.policy))
+	return clusterPart{secured(cluster), problems}
+}
+
+// underPolicy is the cluster as a DestinationPolicy wants it, with the TLS of a
+// DestinationRule; where there is no such policy, as the rule wants it.
+func (d *domainPlan) underPolicy(t target, pol *policy) *ir.Cluster {
+	cluster := d.plainCluster(t)
+	if svc := cmp.Or(d.service(t.host), d.registered(t.host)); svc != nil && svc.NamesExternal() && d.pilot().ExternalNamePoliciesIgnored {
+		return cluster
 	}
+	rule := d.ruleFor(t.host)
+	switch {
+	case pol != nil:
+		return rule.secured(pol.applied(cluster), t, d.pilot())
+	case rule != nil:
+		return rule.applied(cluster, t, d.pilot())
+	}
+	return cluster
+}
+
+// plainCluster is an outbound cluster without any policy.
+func (p *plan) plainCluster(t target) *ir.Cluster {
+	out := &ir.Cluster{
+		Name:           t.name,
+		Type:           ir.Registry,
+		EndpointKey:    t.key,
+		ConnectTimeout: p.settings.ConnectTimeout,
+		LoadBalancer:   ir.RoundRobin,
+		Origins:        []diag.Ref{t.origin},
+	}
+	if t.service == nil {
+		return out
+	}
+	out.HTTP2 = isHTTP2(t.port)
+	p.reach(out, t)
+	if isEgress(t.service) && t.port.Protocol == mesh.HTTPS {
+		out.TLS = &ir.ClientTLS{}
+	}
+	return out
 }
 
 // reach says how the cluster of a service finds its endpoints. Those of
 // external services are listed in the cluster, as the registry does not answer
 // for them.
-func reach(out *ir.Cluster, host string, svc *mesh.Service, port *mesh.Port, labels mesh.Labels) {
+func (p *plan) reach(out *ir.Cluster, t target) {
 	switch {
-	case svc.Resolution == mesh.Passthrough:
+	case t.service.Resolution == mesh.Passthrough:
 		out.Type = ir.OriginalDestination
-	case svc.Resolution == mesh.DNS:
+	case t.service.Resolution == mesh.DNS:
 		out.Type = ir.StrictDNS
-		out.Hosts = hosts(host, svc, port, labels)
-	case svc.External:
+		out.Hosts = p.hostsOf(t)
+	case t.service.External:
 		out.Type = ir.StaticHosts
-		out.Hosts = hosts(host, svc, port, labels)
+		out.Hosts = p.hostsOf(t)
 	}
 }
 
-// hosts are the endpoints of a cluster that lists them itself, each once, or a
+// hostsOf are the endpoints of a cluster that lists them itself, each once, or a
 // v1 Envoy would refuse all clusters. A host of a DNS service without
 // endpoints is an endpoint by its name, of whatever version.
-func hosts(host string, svc *mesh.Service, port *mesh.Port, labels mesh.Labels) []ir.Endpoint {
-	if isItsOwnEndpoint(svc) && !meansNoSubset(labels) {
-		return []ir.Endpoint{{Host: host, Port: port.TargetPort}}
+func (p *plan) hostsOf(t target) []ir.Endpoint {
+	labels := t.version.labels()
+	if isItsOwnEndpoint(t.service) && !meansNoSubset(labels) {
+		return []ir.Endpoint{{Host: t.host, Port: t.port.TargetPort}}
 	}
 	var out []ir.Endpoint
 	seen := map[ir.HostPort]bool{}
-	for _, i := range svc.Select(port.Name, labels) {
+	for _, i := range p.instances(t.service) {
 		e := ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight}
-		if !seen[e.Address()] {
+		if i.Port.Name == t.port.Name && labels.SubsetOf(i.Labels) && !seen[e.Address()] {
 			seen[e.Address()] = true
 			out = append(out, e)
 		}
@@ -61,54 +107,66 @@ func isItsOwnEndpoint(svc *mesh.Service) bool {
 	return svc.Resolution == mesh.DNS && len(svc.Instances) == 0
 }
 
-// addCluster makes sure that the cluster of a target is there, under the policy that
-// this view has for it.
-func (c *compiler) addCluster(t target) {
-	name := t.cluster.Name
-	if c.clusters[name] != nil {
+func isHTTP2(p *mesh.Port) bool { return p.Protocol == mesh.HTTP2 || p.Protocol == mesh.GRPC }
+
+// addCluster makes sure that the cluster of a target is there, as this caller
+// sees it.
+func (c *writer) addCluster(t target) {
+	if c.added[t.name] {
 		return
 	}
-	c.clusters[name] = c.underPolicy(t)
+	c.added[t.name] = true
+	part := c.plan.clusters.Get(c.plan.r, clusterKey{t, c.domain.forRules(t.host), c.policyFor(t)})
+	c.put(part.cluster)
+	if part.cluster.Name != t.name {
+		c.renamed[t.name] = part.cluster.Name
+	}
+	c.plan.problems.Add(part.problems...)
 }
 
-func (c *compiler) needAll(targets []target) {
+func (c *writer) needAll(targets []target) {
 	for _, t := range targets {
 		c.addCluster(t)
 	}
 }
 
-// underPolicy is the cluster as a DestinationPolicy wants it, with the TLS of a
-// DestinationRule; where there is no such policy, as the rule wants it.
-func (c *compiler) underPolicy(t target) *ir.Cluster {
-	svc := cmp.Or(c.domain.service(t.host), c.snap.Service(t.host))
-	if svc != nil && svc.NamesExternal() && c.plan.pilot().ExternalNamePoliciesIgnored {
-		return t.cluster
+// forRules is the domain by which callers have a DestinationRule for a host,
+// "" for one where all have the same.
+func (d *domainPlan) forRules(host string) string {
+	if d.pilot().ShortNamesByCaller || len(d.registry.byHost.under(d.plan, host)) > 1 || d.differs.Get(d.r, host) {
+		return d.domain
 	}
-	if pol := c.policyFor(t); pol != nil {
-		return c.domain.ruleFor(t.host).secured(pol.applied(t.cluster), t, c.plan.pilot())
-	}
-	if rule := c.domain.ruleFor(t.host); rule != nil {
-		return rule.applied(t, c.plan.pilot())
-	}
-	return t.cluster
+	return ""
 }
 
-func isHTTP2(p *mesh.Port) bool { return p.Protocol == mesh.HTTP2 || p.Protocol == mesh.GRPC }
+// policyFor is the first policy for exactly this version whose source fits the
+// caller; nil when there is none.
+func (c *writer) policyFor(t target) *policy {
+	of := c.plan.policiesFor.under(c.plan, labelled{t.host, t.version.labels().String()})
+	for _, pol := range of {
+		if c.fits(pol.source) {
+			return pol
+		}
+	}
+	return nil
+}
 
 // needLocal makes sure that the cluster of a local port is there: the workload
 // beside the proxy. No policy applies to it.
-func (c *compiler) needLocal(port int, http2 bool, origins []diag.Ref) string {
+func (c *writer) needLocal(port int, http2 bool, origins []diag.Ref) string {
 	name := fmt.Sprintf("in.%d", port)
 	if c.clusters[name] == nil {
-		c.clusters[name] = &ir.Cluster{
+		c.put(&ir.Cluster{
 			Name:           name,
 			Type:           ir.StaticHosts,
 			Hosts:          []ir.Endpoint{{Host: "127.0.0.1", Port: port}},
-			ConnectTimeout: c.snap.Settings.ConnectTimeout,
+			ConnectTimeout: c.plan.settings.ConnectTimeout,
 			LoadBalancer:   ir.RoundRobin,
 			HTTP2:          http2,
 			Origins:        origins,
-		}
+		})
 	}
 	return name
 }
+
+func byName(a, b *ir.Cluster) int { return cmp.Compare(a.Name, b.Name) }

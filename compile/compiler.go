@@ -1,19 +1,24 @@
 package compile
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
+	"github.com/pilot-api/pilot-api/compile/query"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // Compiler compiles one snapshot after another, and makes nothing again that
 // the change between them does not concern. Its methods are safe for
 // concurrent use.
 type Compiler struct {
-	mu   sync.Mutex
-	snap *mesh.Snapshot
+	mu    sync.Mutex
+	snap  *mesh.Snapshot
+	model *model
 }
 
 // NewCompiler makes one that knows no snapshot yet.
@@ -23,6 +28,11 @@ func NewCompiler() *Compiler { return &Compiler{} }
 func (c *Compiler) Advance(next *mesh.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.model == nil || c.snap.Settings != next.Settings {
+		c.model, c.snap = newModel(next.Settings), nil
+	}
+	objects, services := changesBetween(c.snap, next)
+	c.model.graph.Do(func(*query.Reader) { c.model.update(objects, services) })
 	c.snap = next
 }
 
@@ -38,18 +48,91 @@ func (c *Compiler) Advance(next *mesh.Snapshot) {
 func (c *Compiler) Proxy(v mesh.View) (*ir.Config, diag.List) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	config, problems := Proxy(c.snap, v)
-	sound, closed := ir.Close(config)
-	return sound, append(problems, closed...)
+	var out *compiled
+	key := v.Key()
+	c.model.graph.Do(func(r *query.Reader) {
+		c.model.know(key, v)
+		out = c.model.configs.Keep(r, key)
+	})
+	return out.config, out.problems
 }
 
 // Release lets go of a view's configuration.
-func (c *Compiler) Release(v mesh.View) {}
+func (c *Compiler) Release(v mesh.View) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := v.Key()
+	c.model.graph.Do(func(*query.Reader) {
+		c.model.configs.Drop(key)
+		c.model.forget(key)
+	})
+}
 
 // Problems are those of the whole snapshot that the config kinds are to blame
 // for, sorted by object; the registry's own are in Snapshot.Problems.
 func (c *Compiler) Problems() diag.List {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return planOf(c.snap).problems.List()
+	var out diag.List
+	c.model.graph.Do(func(r *query.Reader) { out = c.model.problems.Keep(r, none{}) })
+	return out
+}
+
+// know has queries of a view find who it is for.
+func (m *model) know(key string, v mesh.View) {
+	who := &caller{scope: scope{v.Role, v.Domain}}
+	for _, i := range v.Instances {
+		who.own = append(who.own, m.registry.ownInstance(i))
+	}
+	if before := m.callers[key]; before != nil && slices.EqualFunc(before.own, who.own, sameOwn) {
+		return
+	}
+	m.callers[key] = who
+	m.views.Set(key, who)
+}
+
+func (m *model) forget(key string) {
+	delete(m.callers, key)
+	m.views.Set(key, nil)
+}
+
+// changesBetween are the objects of each kind that are others now, and the
+// services. Without a snapshot before, all are new.
+func changesBetween(before, next *mesh.Snapshot) (map[string][]change[schema.Object], []change[mesh.Service]) {
+	objects := map[string][]change[schema.Object]{}
+	for _, kind := range schema.Kinds() {
+		var last []*schema.Object
+		if before != nil {
+			last = before.Objects(kind.Kind)
+		}
+		objects[kind.Kind] = differences(last, next.Objects(kind.Kind), (*schema.Object).Key)
+	}
+	var last []*mesh.Service
+	if before != nil {
+		last = before.Services
+	}
+	return objects, differences(last, next.Services, (*mesh.Service).KeyHost)
+}
+
+// differences are the values that are others now, by their keys.
+func differences[K comparable, T any](before, after []*T, key func(*T) K) []change[T] {
+	if slices.Equal(before, after) {
+		return nil
+	}
+	last := map[K]*T{}
+	for _, item := range before {
+		last[key(item)] = item
+	}
+	var out []change[T]
+	for _, item := range after {
+		k := key(item)
+		if last[k] != item {
+			out = append(out, change[T]{last[k], item})
+		}
+		delete(last, k)
+	}
+	for _, item := range slices.Collect(maps.Values(last)) {
+		out = append(out, change[T]{before: item})
+	}
+	return out
 }

@@ -13,45 +13,38 @@ import (
 
 // policy is a DestinationPolicy for one version of a host.
 type policy struct {
-	ref    diag.Ref
+	declared
 	spec   *schema.DestinationPolicy
 	host   string
 	labels mesh.Labels // of the version exactly; none: the cluster without labels
 	source *source     // nil: any caller
 }
 
-// planDestinationPolicies comes after the rules, which say what versions there
-// are clusters for.
-func (p *plan) planDestinationPolicies() {
-	type claim struct {
-		version labelled
-		source  string
+func (pol *policy) version() labelled { return labelled{pol.host, pol.labels.String()} }
+
+func readDestinationPolicy(p *plan, of declared, spec *schema.DestinationPolicy) *policy {
+	if spec.Destination == nil {
+		p.reportNoDestination(of.ref)
+		return nil
 	}
-	claims := map[claim]*policy{}
-	specs(p, "DestinationPolicy", func(o *schema.Object, spec *schema.DestinationPolicy) {
-		if spec.Destination == nil {
-			p.reportNoDestination(o)
-			return
+	return &policy{
+		declared: of, spec: spec,
+		host:   p.hostname(spec.Destination, of.ref.Namespace),
+		labels: spec.Destination.Labels,
+		source: p.source(spec.Source, of.ref.Namespace),
+	}
+}
+
+// firstBySource are the policies for a version that have effect, by the callers
+// that they are for.
+func (p *plan) firstBySource(of labelled) map[string]*policy {
+	out := map[string]*policy{}
+	for _, pol := range p.policiesFor.under(p, of) {
+		if out[pol.source.String()] == nil {
+			out[pol.source.String()] = pol
 		}
-		pol := &policy{
-			ref: o.Key().Ref(), spec: spec,
-			host:   p.hostname(spec.Destination, o.Meta.Namespace),
-			labels: spec.Destination.Labels,
-			source: p.source(spec.Source, o.Meta.Namespace),
-		}
-		if !p.checkService(pol.ref, "spec.destination", pol.host, "so the policy has no effect") {
-			return
-		}
-		version := labelled{pol.host, pol.labels.String()}
-		mine := claim{version, pol.source.String()}
-		if first := claims[mine]; first != nil {
-			p.reportLosingPolicy(pol, first)
-			return
-		}
-		claims[mine] = pol
-		p.policies[version] = append(p.policies[version], pol)
-		p.checkPolicy(pol)
-	})
+	}
+	return out
 }
 
 func (p *plan) reportLosingPolicy(pol, first *policy) {
@@ -79,6 +72,13 @@ func (p *plan) reportReplacedRule(pol *policy) {
 
 // checkPolicy reports what the policy asks for and cannot get.
 func (p *plan) checkPolicy(pol *policy) {
+	if !p.checkService(pol.ref, "spec.destination", pol.host, "so the policy has no effect") {
+		return
+	}
+	if first := p.firstPolicies.Get(p.r, pol.version())[pol.source.String()]; first != pol {
+		p.reportLosingPolicy(pol, first)
+		return
+	}
 	p.checkSource(pol.ref, "spec.source", pol.source)
 	if p.service(pol.host).NamesExternal() && p.pilot().ExternalNamePoliciesIgnored {
 		p.notHonoured(pol.ref, "spec.destination", "the policy has no effect on a service with an external name; "+switchHint("externalNamePoliciesIgnored", "it has"))
@@ -91,7 +91,7 @@ func (p *plan) checkPolicy(pol *policy) {
 			Severity: diag.Warning, Reason: diag.NotHonoured, Object: pol.ref, Field: field, Message: message,
 		})
 	}
-	if len(pol.labels) > 0 && !p.routed[labelled{pol.host, pol.labels.String()}] {
+	if len(pol.labels) > 0 && !p.routed.Get(p.r, pol.version()) {
 		ignored("spec.destination.labels", "the policy has no effect: no RouteRule sends requests to exactly these labels")
 	}
 	if pol.spec.LoadBalancing != nil && p.service(pol.host).Resolution == mesh.Passthrough {
@@ -110,15 +110,23 @@ func (p *plan) checkPolicy(pol *policy) {
 	}
 }
 
-// policyFor is the first policy for exactly this version whose source fits the
-// view; nil when there is none.
-func (c *compiler) policyFor(t target) *policy {
-	for _, pol := range c.plan.policies[labelled{t.host, t.labels.String()}] {
-		if pol.source.fits(c.view.Instances) {
-			return pol
+// isRouted reports whether any rule sends requests to a version of a host.
+func (p *plan) isRouted(version labelled) bool {
+	for _, rule := range p.rulesInto.under(p, version) {
+		if svc := p.service(rule.host); svc != nil && !isEgress(svc) {
+			return true
 		}
 	}
-	return nil
+	for _, vs := range p.virtualInto.under(p, version.host) {
+		home := p.home(vs.ref.Namespace)
+		for _, to := range vs.destinations() {
+			if home.complete(to.GetHost(), vs.ref.Namespace) == version.host &&
+				home.subset(version.host, to.GetSubset()).String() == version.labels {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 var loadBalancers = map[string]ir.LoadBalancer{

@@ -7,27 +7,23 @@ import (
 
 	networking "istio.io/api/networking/v1alpha3"
 
-	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
-	"github.com/pilot-api/pilot-api/schema"
 )
 
 // destinationRule is a DestinationRule; which of them a host has depends on how
 // names are completed, so a domainPlan knows.
 type destinationRule struct {
-	ref  diag.Ref
+	declared
 	spec *networking.DestinationRule
 }
 
-func (r *destinationRule) origin() diag.Ref   { return r.ref }
+func (r *destinationRule) origin() declared   { return r.declared }
 func (r *destinationRule) exportTo() []string { return r.spec.GetExportTo() }
 func (r *destinationRule) hosts() []string    { return []string{r.spec.GetHost()} }
 
-func (p *plan) readDestinationRules() {
-	specs(p, "DestinationRule", func(o *schema.Object, spec *networking.DestinationRule) {
-		p.destinationRules = append(p.destinationRules, &destinationRule{o.Key().Ref(), spec})
-	})
+func readDestinationRule(_ *plan, of declared, spec *networking.DestinationRule) *destinationRule {
+	return &destinationRule{of, spec}
 }
 
 // subset by name; nil when there is none, or no rule.
@@ -67,8 +63,8 @@ func (d *domainPlan) subset(host, name string) mesh.Labels {
 
 // applied is a cluster under the rule: its own policy, and over that the one of
 // the target's subset.
-func (r *destinationRule) applied(t target, pilot mesh.V1Compatibility) *ir.Cluster {
-	out := *t.cluster
+func (r *destinationRule) applied(cluster *ir.Cluster, t target, pilot mesh.V1Compatibility) *ir.Cluster {
+	out := *cluster
 	out.Origins = append(slices.Clone(out.Origins), r.ref)
 	policyWriter{&out, t, pilot}.apply(r.policy(t, pilot))
 	return &out
@@ -85,11 +81,11 @@ func (r *destinationRule) secured(cluster *ir.Cluster, t target, pilot mesh.V1Co
 
 // policy is all that holds for a target; nil for nothing.
 func (r *destinationRule) policy(t target, pilot mesh.V1Compatibility) *networking.TrafficPolicy {
-	policy := mergedPolicy(nil, r.spec.GetTrafficPolicy(), t.port)
+	policy := mergedPolicy(nil, r.spec.GetTrafficPolicy(), t.number)
 	if own := r.subsetOf(t, pilot).GetTrafficPolicy(); own != nil {
-		policy = mergedPolicy(policy, own, t.port)
+		policy = mergedPolicy(policy, own, t.number)
 		if pilot.SubsetsDropOutlierDetection {
-			policy.OutlierDetection = mergedPolicy(nil, own, t.port).GetOutlierDetection()
+			policy.OutlierDetection = mergedPolicy(nil, own, t.number).GetOutlierDetection()
 		}
 	}
 	return policy
@@ -102,7 +98,7 @@ func (r *destinationRule) subsetOf(t target, pilot mesh.V1Compatibility) *networ
 		return r.subset(t.subset)
 	}
 	for _, s := range r.spec.GetSubsets() {
-		if t.labels.Equal(s.GetLabels()) && (len(t.labels) > 0 || pilot.SubsetsByLabels) {
+		if labels := t.version.labels(); labels.Equal(s.GetLabels()) && (len(labels) > 0 || pilot.SubsetsByLabels) {
 			return s
 		}
 	}

@@ -1,7 +1,10 @@
 package compile
 
 import (
+	"slices"
 	"strings"
+
+	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -16,58 +19,53 @@ type domainPlan struct {
 }
 
 func (p *plan) forDomain(domain string) *domainPlan {
-	return &domainPlan{p, domain, mesh.NamespaceOf(domain, p.snap.Settings.Domain)}
+	return &domainPlan{p, domain, mesh.NamespaceOf(domain, p.settings.Domain)}
 }
 
 // home is what the networking kinds mean to proxies in the namespace.
 func (p *plan) home(namespace string) *domainPlan { return p.forDomain(p.homeOf(namespace)) }
 
 // homeOf is the domain of proxies in the namespace.
-func (p *plan) homeOf(namespace string) string {
-	return namespace + ".svc." + p.snap.Settings.Domain
+func (m *model) homeOf(namespace string) string {
+	return namespace + ".svc." + m.settings.Domain
 }
 
-// indexNames finds the VirtualServices and DestinationRules by host, and the
-// VirtualServices that send requests elsewhere when another domain asks.
-func (p *plan) indexNames() {
-	p.settingsOf = newClaims(p, p.destinationRules, func(r *destinationRule) claim { return r }, (*destinationRule).hosts)
-	p.virtualOf = newClaims(p, p.virtualServices, func(vs *virtualService) claim { return vs }, (*virtualService).meshHosts)
-	for _, vs := range p.virtualServices {
-		for _, to := range vs.destinations() {
-			vs.byCaller = vs.byCaller || p.meansByCaller(p.unlessByCaller(to.GetHost(), vs.ref.Namespace))
-		}
-	}
+// decidedByCaller reports whether a VirtualService sends requests elsewhere when
+// another domain asks.
+func (p *plan) decidedByCaller(vs *virtualService) bool {
+	return slices.ContainsFunc(vs.destinations(), func(to *networking.Destination) bool {
+		return p.meansByCaller(p.unlessByCaller(to.GetHost(), vs.ref.Namespace))
+	})
 }
 
 // unlessByCaller is a name of an object in this namespace, completed unless
 // that is left to the callers.
-func (p *plan) unlessByCaller(name, namespace string) string {
-	if p.pilot().ShortNamesByCaller {
+func (m *model) unlessByCaller(name, namespace string) string {
+	if m.pilot().ShortNamesByCaller {
 		return name
 	}
-	return completed(name, p.homeOf(namespace))
+	return completed(name, m.homeOf(namespace))
 }
 
 // meansByCaller reports whether a destination, or the rule for it that has its
 // subsets, may be another one for another domain, or there for some only.
 func (p *plan) meansByCaller(host string) bool {
-	if isShort(host) || p.settingsOf.differs(p, host) {
+	if isShort(host) || p.differs.Get(p.r, host) {
 		return true
 	}
 	if svc := p.service(host); svc != nil && !svc.VisibleIn("") {
 		return true
 	}
 	first, _, _ := strings.Cut(host, ".")
-	_, ruled := p.settingsOf.alone[first]
-	return ruled
+	return len(p.settingsOf.named.under(p, first)) > 0
 }
 
 // service that these callers see.
 func (d *domainPlan) service(host string) *mesh.Service {
-	if d.snap.Service(host) != nil {
-		return d.snap.ServiceIn(d.namespace, host)
+	if d.registered(host) != nil {
+		return d.registeredIn(d.namespace, host)
 	}
-	return d.byEgress[host]
+	return d.egressHost.Get(d.r, host)
 }
 
 // complete is the whole host that a name of an object in this namespace means.
@@ -98,11 +96,9 @@ func (d *domainPlan) routesTo(svc *mesh.Service, port *mesh.Port) []plannedRoute
 	at := servicePort{svc, port}
 	vs := d.virtualFor(svc.Hostname)
 	if vs == nil || !port.Protocol.IsHTTP() && !isEgress(svc) {
-		return d.routes[at]
+		return d.routes.Get(d.r, at)
 	}
-	return laidOut(d, vs, at, func() []plannedRoute {
-		return append(d.httpRoutes(vs, svc, port), d.defaultRoute(svc, port))
-	})
+	return d.httpLayout.Get(d.r, d.layoutOf(vs, at))
 }
 
 // tcpRoutesTo are the routes that a VirtualService has for a port whose
@@ -112,23 +108,21 @@ func (d *domainPlan) tcpRoutesTo(svc *mesh.Service, port *mesh.Port) []plannedTC
 	if vs == nil || isEgress(svc) {
 		return nil
 	}
-	return laidOut(d, vs, servicePort{svc, port}, func() []plannedTCP { return d.tcpRoutes(vs, svc, port) })
+	return d.tcpLayout.Get(d.r, d.layoutOf(vs, servicePort{svc, port}))
 }
 
-// layoutKey has no domain: a snapshot keeps one layout for each VirtualService
-// and port, whoever asks.
+// layoutKey is a VirtualService's part in the routes to a port, for callers of
+// a domain.
 type layoutKey struct {
-	vs *virtualService
-	at servicePort
+	vs     *virtualService
+	at     servicePort
+	domain string
 }
 
-// laidOut are the routes of a VirtualService to a port. Those that are the same
-// for all callers are built once, and where they are not, those for callers at
-// home. For any other domain they are built each time: there is no bound to the
-// domains that callers have.
-func laidOut[R any](d *domainPlan, vs *virtualService, at servicePort, build func() []R) []R {
-	if vs.byCaller && d.domain != d.homeOf(vs.ref.Namespace) {
-		return build()
+// layoutOf is for callers at home where it is the same for all.
+func (d *domainPlan) layoutOf(vs *virtualService, at servicePort) layoutKey {
+	if d.byCaller.Get(d.r, vs) {
+		return layoutKey{vs, at, d.domain}
 	}
-	return d.snap.Derived(layoutKey{vs, at}, func() any { return build() }).([]R)
+	return layoutKey{vs, at, d.homeOf(vs.ref.Namespace)}
 }

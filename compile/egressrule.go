@@ -9,33 +9,60 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// planEgressRules makes services out of the hosts that EgressRules open: the
-// callers' connections go on to where they were going.
-func (p *plan) planEgressRules() {
+// egressRule is an EgressRule that names a host.
+type egressRule struct {
+	declared
+	spec *schema.EgressRule
+}
+
+// egressPlan is what all EgressRules come to.
+type egressPlan struct {
+	services []*mesh.Service          // their hosts, in tie-break order
+	byHost   map[string]*mesh.Service // the same by host
+	problems diag.List
+}
+
+func readEgressRule(p *plan, of declared, spec *schema.EgressRule) *egressRule {
+	if spec.Destination == nil || spec.Destination.Service == "" {
+		p.reportNoDestination(of.ref)
+		return nil
+	}
+	return &egressRule{of, spec}
+}
+
+// planEgress makes services out of the hosts that EgressRules open: the callers'
+// connections go on to where they were going.
+func (p *plan) planEgress() *egressPlan {
+	out := &egressPlan{byHost: map[string]*mesh.Service{}}
 	protocols := map[int]egressClaim{}
-	specs(p, "EgressRule", func(o *schema.Object, spec *schema.EgressRule) {
-		if spec.Destination == nil || spec.Destination.Service == "" {
-			p.reportNoDestination(o)
-			return
+	for _, rule := range p.egressRules.rules(p) {
+		host, ref := rule.spec.Destination.Service, rule.ref
+		first := p.registered(host)
+		if first == nil {
+			first = out.byHost[host]
 		}
-		host, ref := spec.Destination.Service, o.Key().Ref()
-		if first := p.service(host); first != nil {
+		if first != nil {
 			p.conflict(ref, "spec.destination.service", fmt.Sprintf(
 				"the whole rule has no effect: %s has the same host, and comes first", first.Origin))
-			return
+			continue
+		}
+		if !p.claimPorts(ref, rule.spec.Ports, protocols) {
+			continue
 		}
 		svc := &mesh.Service{
-			Hostname: host, Namespace: o.Meta.Namespace,
-			External: true, Resolution: mesh.Passthrough, Origin: o.Key(),
+			Hostname: host, Namespace: ref.Namespace,
+			External: true, Resolution: mesh.Passthrough, Origin: rule.object.Key(),
+			Ports: p.egressPorts(ref, host, rule.spec.Ports),
 		}
-		if !p.claimPorts(ref, spec.Ports, protocols) {
-			return
-		}
-		svc.Ports = p.egressPorts(ref, host, spec.Ports)
-		p.egress = append(p.egress, svc)
-		p.byEgress[host] = svc
-	})
+		out.services = append(out.services, svc)
+		out.byHost[host] = svc
+	}
+	out.problems = p.problems.List()
+	return out
 }
+
+// egressServices are the hosts of EgressRules.
+func (p *plan) egressServices() []*mesh.Service { return p.egress.Get(p.r, none{}).services }
 
 // egressClaim is who uses a port first, and how: HTTP of any kind, TCP or
 // Mongo.

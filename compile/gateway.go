@@ -19,7 +19,7 @@ import (
 
 // gateway is a Gateway with the servers that can be used.
 type gateway struct {
-	ref     diag.Ref
+	declared
 	servers []*gatewayServer
 }
 
@@ -35,23 +35,49 @@ type gatewayServer struct {
 	tls   *ir.ServerTLS
 	// toHTTPS: every request is redirected there.
 	toHTTPS bool
-	bound   []*boundHost
+	bound   []*boundHost // in a plan
 }
 
-// planGateways reads what ports routers open.
-func (p *plan) planGateways() {
-	specs(p, "Gateway", func(o *schema.Object, spec *networking.Gateway) {
-		gw := &gateway{ref: o.Key().Ref()}
-		for i, server := range spec.GetServers() {
-			if s := p.gatewayServer(gw.ref, fmt.Sprintf("spec.servers[%d]", i), server); s != nil {
-				gw.servers = append(gw.servers, s)
-			}
+// readGateway reads what ports routers open.
+func readGateway(p *plan, of declared, spec *networking.Gateway) *gateway {
+	gw := &gateway{declared: of}
+	for i, server := range spec.GetServers() {
+		if s := p.gatewayServer(gw.ref, fmt.Sprintf("spec.servers[%d]", i), server); s != nil {
+			gw.servers = append(gw.servers, s)
 		}
-		p.gateways = append(p.gateways, gw)
-		p.gatewayNames[gw.name()] = true
-	})
-	p.claimGatewayPorts()
-	p.bindHosts()
+	}
+	return gw
+}
+
+// edgePlan is what all Gateways come to, with the hosts that are bound to them.
+type edgePlan struct {
+	gateways []*gateway // in tie-break order, with the servers that have a place
+	served   map[binding]bool
+	arrivals map[*virtualService][]arrival // where requests come in for it
+	problems diag.List
+}
+
+// arrival is a host of a VirtualService at a port of gateways.
+type arrival struct {
+	port int
+	host *boundHost
+}
+
+// planGateways settles which servers and hosts have a port.
+func (p *plan) planGateways() *edgePlan {
+	out := &edgePlan{served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
+	for _, gw := range p.gateways.rules(p) {
+		planned := &gateway{declared: gw.declared}
+		for _, server := range gw.servers {
+			own := *server
+			planned.servers = append(planned.servers, &own)
+		}
+		out.gateways = append(out.gateways, planned)
+	}
+	p.claimGatewayPorts(out)
+	p.bindHosts(out)
+	out.problems = p.problems.List()
+	return out
 }
 
 // gatewayServer is nil for one that cannot be served.
@@ -79,9 +105,9 @@ func (p *plan) gatewayServer(ref diag.Ref, at string, server *networking.Server)
 
 // claimGatewayPorts gives each port the TLS of the first server there. One that
 // asks more of its clients than that is left out; others are reported.
-func (p *plan) claimGatewayPorts() {
+func (p *plan) claimGatewayPorts(out *edgePlan) {
 	first := map[int]*gatewayServer{}
-	for _, gw := range p.gateways {
+	for _, gw := range out.gateways {
 		gw.servers = slices.DeleteFunc(gw.servers, func(server *gatewayServer) bool {
 			one := first[server.port]
 			switch {
@@ -117,9 +143,9 @@ func sameTLS(a, b *ir.ServerTLS) bool {
 
 // gateways opens the ports of all Gateways, for the hosts that VirtualServices
 // bind to them.
-func (c *compiler) gateways() {
+func (c *writer) gateways() []*ir.RouteTable {
 	tables := map[int]*edgeTable{}
-	for _, gw := range c.plan.gateways {
+	for _, gw := range c.plan.edges.Get(c.plan.r, none{}).gateways {
 		for _, server := range gw.servers {
 			if tables[server.port] == nil {
 				tables[server.port] = newEdgeTable(server.port)
@@ -130,15 +156,18 @@ func (c *compiler) gateways() {
 			}
 		}
 	}
+	var out []*ir.RouteTable
 	for _, port := range slices.Sorted(maps.Keys(tables)) {
 		table := tables[port].routeTable()
 		table.IgnorePort = true // What stands before a gateway may have another port.
-		c.config.RouteTables = append(c.config.RouteTables, table)
+		out = append(out, c.closed(table))
 	}
+	slices.SortFunc(out, byTableName)
+	return out
 }
 
 // serve fills in one host of a server.
-func (c *compiler) serve(t *edgeTable, gw *gateway, server *gatewayServer, b *boundHost) {
+func (c *writer) serve(t *edgeTable, gw *gateway, server *gatewayServer, b *boundHost) {
 	port := server.port
 	domains := []string{net.JoinHostPort(b.host, strconv.Itoa(port)), b.host}
 	host := t.host(fmt.Sprintf("%s|%d|%s", gw.ref.Name, port, b.host), b.vs.ref, domains)

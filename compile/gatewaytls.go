@@ -33,7 +33,7 @@ func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSett
 		p.notHonoured(ref, at+".mode", "the server is left out: gateways terminate TLS; use SIMPLE or MUTUAL")
 		return nil, false
 	}
-	if pair, ok := p.snap.Settings.IngressCertificates[tls.GetCredentialName()]; ok {
+	if pair, ok := p.settings.IngressCertificates[tls.GetCredentialName()]; ok {
 		out.CertificateFile, out.KeyFile = pair.CertificateFile, pair.KeyFile
 		out.CAFile = verifiedBy(tls, out.CAFile, pair.CAFile)
 	}

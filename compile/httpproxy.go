@@ -12,13 +12,12 @@ import (
 const ProxyTable = "http_proxy"
 
 // httpProxy opens the port for workloads that are told to use a proxy.
-func (c *compiler) httpProxy() {
-	c.config.RouteTables = append(c.config.RouteTables, Combined(c.config.RouteTables))
+func (c *writer) httpProxy() {
 	http := c.http(ProxyTable)
 	http.ForwardProxy = true
 	http.AbsoluteURLs = !c.plan.pilot().ProxyPortBare
 	c.listen(&ir.Listener{
-		IP: "127.0.0.1", Port: c.snap.Settings.ProxyHTTPPort,
+		IP: "127.0.0.1", Port: c.plan.settings.ProxyHTTPPort,
 		Bind: true, Direction: ir.Outbound, HTTP: http,
 	})
 }
@@ -31,22 +30,31 @@ func Combined(ports []*ir.RouteTable) *ir.RouteTable {
 	all := &ir.RouteTable{Name: ProxyTable}
 	for _, table := range ports {
 		for _, host := range table.VirtualHosts {
-			if table.Name != "80" {
-				host = withPortOnly(host, table.Name)
-			}
-			if len(host.Domains) > 0 {
+			if host = atProxyPort(host, table.Name); host != nil {
 				all.VirtualHosts = append(all.VirtualHosts, host)
 			}
 		}
 	}
-	slices.SortStableFunc(all.VirtualHosts, func(a, b *ir.VirtualHost) int { return cmp.Compare(a.Name, b.Name) })
+	sortByName(all)
 	return all
 }
 
-func withPortOnly(host *ir.VirtualHost, port string) *ir.VirtualHost {
+func sortByName(t *ir.RouteTable) {
+	slices.SortStableFunc(t.VirtualHosts, func(a, b *ir.VirtualHost) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// atProxyPort is a virtual host under those of its domains that say its port;
+// nil when there are none.
+func atProxyPort(host *ir.VirtualHost, port string) *ir.VirtualHost {
+	if port == "80" {
+		return host
+	}
 	narrowed := *host
 	narrowed.Domains = slices.DeleteFunc(slices.Clone(host.Domains), func(domain string) bool {
 		return !strings.HasSuffix(domain, ":"+port)
 	})
+	if len(narrowed.Domains) == 0 {
+		return nil
+	}
 	return &narrowed
 }

@@ -66,7 +66,7 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 		t := d.target(vs, to.GetDestination(), own, port)
 		out.targets = append(out.targets, t)
 		route.Clusters = append(route.Clusters, ir.WeightedCluster{
-			Name: t.cluster.Name, Weight: r.weights[i],
+			Name: t.name, Weight: r.weights[i],
 			Host:            hostOf(to.GetHeaders().GetRequest()),
 			RequestHeaders:  headerOperations(to.GetHeaders().GetRequest()),
 			ResponseHeaders: headerOperations(to.GetHeaders().GetResponse()),
@@ -76,7 +76,7 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 		if n := perMillion(m.percent); n > 0 {
 			t := d.target(vs, m.destination, own, port)
 			out.targets = append(out.targets, t)
-			route.Mirrors = append(route.Mirrors, ir.Mirror{Cluster: t.cluster.Name, PerMillion: n})
+			route.Mirrors = append(route.Mirrors, ir.Mirror{Cluster: t.name, PerMillion: n})
 		}
 	}
 	return out
@@ -98,10 +98,10 @@ func (d *domainPlan) target(vs *virtualService, to *networking.Destination, own 
 	host := d.complete(to.GetHost(), vs.ref.Namespace)
 	if to.GetSubset() != "" && !d.pilot().SubsetsByLabels && d.ruleFor(host).subset(to.GetSubset()) != nil {
 		t.subset = to.GetSubset()
-		if len(t.labels) == 0 {
-			t.cluster.Name += "|"
+		if t.version == "" {
+			t.name += "|"
 		}
-		t.cluster.Name += "|" + t.subset
+		t.name += "|" + t.subset
 	}
 	return t
 }

@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,9 +14,9 @@ import (
 // listener for each endpoint port. Nothing in them may tell one instance from
 // another with the same key in mesh.View: the address is left open, and the
 // origin is the service.
-func (c *compiler) inboundListeners() {
+func (c *writer) inboundListeners() {
 	rules := c.localRoutes()
-	for _, i := range c.view.Instances {
+	for _, i := range c.own() {
 		if i.Port.Protocol == mesh.UDP {
 			continue
 		}
@@ -44,11 +43,11 @@ func (c *compiler) inboundListeners() {
 
 // checkInbound reports a port that two services describe differently; the
 // first one's description holds.
-func (c *compiler) checkInbound(i, first *mesh.Instance) {
+func (c *writer) checkInbound(i, first *mesh.Instance) {
 	if i.Port.Protocol == first.Port.Protocol {
 		return
 	}
-	c.report(diag.Problem{
+	c.plan.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Object: i.Service.Origin.Ref(),
 		Message: fmt.Sprintf("an instance's port %d is %s for %s and %s for %s; calls to it are taken as %s",
 			i.EndpointPort, i.Port.Protocol, i.Service.Hostname,
@@ -59,7 +58,7 @@ func (c *compiler) checkInbound(i, first *mesh.Instance) {
 // inboundTable sends everything to the workload. The rules of its services are
 // repeated for the sake of upgrades and traces, whoever calls; on HTTP/2 ports
 // they are not, as there is no upgrade to allow.
-func (c *compiler) inboundTable(i *mesh.Instance, cluster string, rules []ir.Route) *ir.RouteTable {
+func (c *writer) inboundTable(i *mesh.Instance, cluster string, rules []ir.Route) *ir.RouteTable {
 	host := &ir.VirtualHost{Name: "inbound|" + strconv.Itoa(i.EndpointPort), Domains: []string{"*"}}
 	if i.Port.Protocol == mesh.HTTP {
 		for _, rule := range rules {
@@ -68,7 +67,7 @@ func (c *compiler) inboundTable(i *mesh.Instance, cluster string, rules []ir.Rou
 		}
 	}
 	last := defaultRoute(cluster, i.Service)
-	if len(c.plan.rules[i.Service.Hostname]) > 0 && c.domain.virtualFor(i.Service.Hostname) == nil {
+	if len(c.plan.rulesFor.under(c.plan, i.Service.Hostname)) > 0 && c.domain.virtualFor(i.Service.Hostname) == nil {
 		last.WebSocket = ir.UpgradeRefused
 	}
 	host.Routes = append(host.Routes, last)
@@ -77,11 +76,11 @@ func (c *compiler) inboundTable(i *mesh.Instance, cluster string, rules []ir.Rou
 
 // localRoutes are the rules of all services of the workload, in their order and
 // still without cluster.
-func (c *compiler) localRoutes() []ir.Route {
+func (c *writer) localRoutes() []ir.Route {
 	var rules []*routeRule
 	var virtual []*virtualService
 	seen := map[string]bool{}
-	for _, i := range c.view.Instances {
+	for _, i := range c.own() {
 		host := i.Service.Hostname
 		if seen[host] {
 			continue
@@ -90,11 +89,11 @@ func (c *compiler) localRoutes() []ir.Route {
 		if vs := c.domain.virtualFor(host); vs != nil {
 			virtual = append(virtual, vs)
 		} else {
-			rules = append(rules, c.plan.rules[host]...)
+			rules = append(rules, c.plan.rulesFor.under(c.plan, host)...)
 		}
 	}
 	var out []ir.Route
-	slices.SortFunc(virtual, func(a, b *virtualService) int { return cmp.Compare(a.order, b.order) })
+	slices.SortFunc(virtual, func(a, b *virtualService) int { return c.plan.inAgeOrder(a.declared, b.declared) })
 	for _, vs := range slices.Compact(virtual) {
 		out = append(out, inboundVirtual(vs)...)
 	}

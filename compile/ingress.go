@@ -14,12 +14,12 @@ import (
 
 // ingress follows the IngressRules: port 80, and port 443 when a rule has a
 // secret.
-func (c *compiler) ingress() {
+func (c *writer) ingress(config *ir.Config) {
 	tables := map[int]*edgeTable{ingressHTTP: newEdgeTable(ingressHTTP), ingressHTTPS: newEdgeTable(ingressHTTPS)}
 	for _, rule := range c.ingressRules() {
 		t := tables[rule.table()]
 		host := t.host(rule.authority, rule.ref, ingressDomains(rule))
-		if rule.closed {
+		if c.domain.closedAtEdge(rule) {
 			host.Routes = append(host.Routes, (&ir.Route{Operation: rule.ref.Name, Origins: []diag.Ref{rule.ref}}).Closed(rule.match()))
 			continue
 		}
@@ -30,29 +30,32 @@ func (c *compiler) ingress() {
 		}
 		host.Routes = append(host.Routes, upgradeByRules(routes)...)
 	}
-	for _, t := range tables {
+	for _, port := range []int{ingressHTTPS, ingressHTTP} { // In the order of their names.
+		t := tables[port]
 		if c.plan.pilot().IngressCatchAllLost {
 			for _, host := range t.hosts {
 				slices.SortStableFunc(host.Routes, func(a, b *ir.Route) int { return compareByPath(a.Match, b.Match) })
 			}
 		}
-		c.problems.Add(t.problems...)
-		c.config.RouteTables = append(c.config.RouteTables, t.routeTable())
+		c.plan.problems.Add(t.problems...)
+		config.RouteTables = append(config.RouteTables, c.closed(t.routeTable()))
 	}
 	c.edgeListener(anyAddress, ingressHTTP, ir.Outbound, nil)
 	if secret := c.plan.ingressSecret(); secret != "" {
-		pair := c.snap.Settings.IngressCertificate(secret)
+		pair := c.plan.settings.IngressCertificate(secret)
 		c.edgeListener(anyAddress, ingressHTTPS, ir.Outbound, serverTLS(pair.CertificateFile, pair.KeyFile))
 	}
+	c.close(config, c.sortedClusters())
 }
 
 // ingressRules in the order in which they take requests. That of the routes of
 // one rule is their author's; Pilot put all of them in order.
-func (c *compiler) ingressRules() []*ingressRule {
+func (c *writer) ingressRules() []*ingressRule {
+	rules := c.plan.ingressRules.rules(c.plan)
 	if c.plan.pilot().IngressCatchAllLost {
-		return c.plan.ingress
+		return rules
 	}
-	return slices.SortedStableFunc(slices.Values(c.plan.ingress), func(a, b *ingressRule) int { return compareByPath(a.match(), b.match()) })
+	return slices.SortedStableFunc(slices.Values(rules), func(a, b *ingressRule) int { return compareByPath(a.match(), b.match()) })
 }
 
 // ingressDomains are the Host headers of the rule's authority. One that says
@@ -65,11 +68,21 @@ func ingressDomains(rule *ingressRule) []string {
 	return []string{bracketed(host), net.JoinHostPort(host, strconv.Itoa(rule.table()))}
 }
 
+// closedAtEdge reports whether requests for the rule get 503.
+func (d *domainPlan) closedAtEdge(rule *ingressRule) bool {
+	svc := d.ingressService(rule)
+	return rule.closed || svc == nil || ingressPort(rule, svc) == nil
+}
+
 // edgeRoutes are the routes of the rule's service, as far as they have a
 // request in common with the rule.
 func (d *domainPlan) edgeRoutes(rule *ingressRule) []plannedRoute {
+	if d.closedAtEdge(rule) {
+		return nil
+	}
 	var out []plannedRoute
-	visible := visibleAtEdge(d.routesTo(rule.service, rule.port))
+	svc := d.ingressService(rule)
+	visible := visibleAtEdge(d.routesTo(svc, ingressPort(rule, svc)))
 	for _, planned := range visible {
 		if len(visible) > 1 && planned.route.Match.CatchAll() && d.pilot().IngressCatchAllLost {
 			continue
@@ -142,7 +155,7 @@ func compareByPath(a, b ir.Match) int {
 }
 
 // atEdge is a route as an edge proxy has it.
-func (c *compiler) atEdge(route *ir.Route) *ir.Route {
+func (c *writer) atEdge(route *ir.Route) *ir.Route {
 	if route.Fault == nil || !c.plan.pilot().EdgeFaultsLost {
 		return route
 	}
@@ -152,7 +165,7 @@ func (c *compiler) atEdge(route *ir.Route) *ir.Route {
 }
 
 // edgeListener opens a port for callers from outside.
-func (c *compiler) edgeListener(ip string, port int, direction ir.Direction, tls *ir.ServerTLS, origins ...diag.Ref) {
+func (c *writer) edgeListener(ip string, port int, direction ir.Direction, tls *ir.ServerTLS, origins ...diag.Ref) {
 	http := c.http(strconv.Itoa(port))
 	http.UseRemoteAddress = true
 	c.listen(&ir.Listener{

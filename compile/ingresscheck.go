@@ -5,12 +5,13 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // checkIngress reports what the rules of the service lose at an ingress, where
 // there are no own instances.
-func (p *plan) checkIngress(rule *ingressRule) {
-	visible := visibleAtEdge(p.home(rule.service.Namespace).routesTo(rule.service, rule.port))
+func (p *plan) checkIngress(rule *ingressRule, svc *mesh.Service) {
+	visible := visibleAtEdge(p.home(svc.Namespace).routesTo(svc, ingressPort(rule, svc)))
 	covered := len(visible) < 2
 	for _, planned := range visible {
 		match, some := narrowed(planned.route.Match, rule.path, rule.prefix)
@@ -18,7 +19,7 @@ func (p *plan) checkIngress(rule *ingressRule) {
 	}
 	if !covered && p.pilot().IngressCatchAllLost {
 		p.notHonoured(rule.ref, "spec.destination", fmt.Sprintf("of the requests for %s only those that its rules ask for find a route; %s",
-			rule.service.Hostname, switchHint("ingressCatchAllLost", "the others go there too")))
+			svc.Hostname, switchHint("ingressCatchAllLost", "the others go there too")))
 	}
 }
 
@@ -35,11 +36,12 @@ func (p *plan) checkEdgeFaults() {
 		return
 	}
 	told := map[diag.Ref]bool{}
-	for _, rule := range p.ingress {
-		if rule.closed {
+	for _, rule := range p.ingressRules.rules(p) {
+		svc := p.ingressService(rule)
+		if svc == nil {
 			continue
 		}
-		for _, planned := range p.home(rule.service.Namespace).edgeRoutes(rule) {
+		for _, planned := range p.home(svc.Namespace).edgeRoutes(rule) {
 			if ref := planned.route.Origins[0]; planned.route.Fault != nil && !told[ref] {
 				told[ref] = true
 				p.notHonoured(ref, "", "ingresses inject no fault; "+switchHint("edgeFaultsLost", "they do"))
@@ -52,7 +54,7 @@ func (p *plan) checkEdgeFaults() {
 // one pair.
 func (p *plan) checkSecrets() {
 	shown := p.ingressSecret()
-	for _, rule := range p.ingress {
+	for _, rule := range p.ingressRules.rules(p) {
 		if rule.secret != "" && rule.secret != shown {
 			p.conflict(rule.ref, "spec.tlsSecret", fmt.Sprintf("the certificate of %q is shown instead: an ingress has one for all rules, that of the first secret by name", shown))
 		}

@@ -20,14 +20,14 @@ const (
 
 // ingressRule is an IngressRule that can be used.
 type ingressRule struct {
-	ref       diag.Ref
-	service   *mesh.Service
-	port      *mesh.Port
+	declared
+	spec      *schema.IngressRule
+	host      string // of the service
 	authority string // "*" for any
 	path      string // exact; "": see prefix
 	prefix    string
 	secret    string // "": plain HTTP
-	// closed: the rule cannot act as written, and its requests get 503.
+	// closed: it asks for more than an ingress looks at, and its requests get 503.
 	closed bool
 }
 
@@ -42,55 +42,75 @@ func (r *ingressRule) table() int {
 	return ingressHTTP
 }
 
-// planIngressRules closes rules that ask for more than authority and path, or
-// for a port that is not there: Pilot left them out without a word.
-func (p *plan) planIngressRules() {
-	specs(p, "IngressRule", func(o *schema.Object, spec *schema.IngressRule) {
-		if spec.Destination == nil {
-			p.reportNoDestination(o)
-			return
-		}
-		rule := &ingressRule{ref: o.Key().Ref(), authority: "*", secret: spec.TLSSecret}
-		host := p.hostname(spec.Destination, o.Meta.Namespace)
-		rule.service = cmp.Or(p.snap.ServiceIn(o.Meta.Namespace, host), p.snap.Service(host))
-		asked := p.ingressMatch(rule, spec.Match)
-		there := rule.service != nil && p.ingressPort(rule, spec)
-		if rule.service == nil {
-			p.checkService(rule.ref, "spec.destination", host, "so the rule answers 503")
-		}
-		rule.closed = !asked || !there
-		p.ingress = append(p.ingress, rule)
-		if !rule.closed {
-			p.checkIngress(rule)
-		}
-	})
-	p.checkSecrets()
-	p.checkEdgeFaults()
+// readIngressRule closes rules that ask for more than authority and path: Pilot
+// left them out without a word.
+func readIngressRule(p *plan, of declared, spec *schema.IngressRule) *ingressRule {
+	if spec.Destination == nil {
+		p.reportNoDestination(of.ref)
+		return nil
+	}
+	rule := &ingressRule{
+		declared: of, spec: spec, authority: "*", secret: spec.TLSSecret,
+		host: p.hostname(spec.Destination, of.ref.Namespace),
+	}
+	rule.closed = !p.ingressMatch(rule, spec.Match)
+	return rule
 }
 
-func (p *plan) ingressPort(rule *ingressRule, spec *schema.IngressRule) bool {
+// checkIngressRule reports what the rule asks for and cannot get.
+func (p *plan) checkIngressRule(rule *ingressRule) {
+	svc := p.ingressService(rule)
+	if svc == nil {
+		p.checkService(rule.ref, "spec.destination", rule.host, "so the rule answers 503")
+		return
+	}
+	if p.checkIngressPort(rule, svc); !rule.closed && ingressPort(rule, svc) != nil {
+		p.checkIngress(rule, svc)
+	}
+}
+
+// ingressService is what the rule leads to; nil when there is none.
+func (p *plan) ingressService(rule *ingressRule) *mesh.Service {
+	return cmp.Or(p.registeredIn(rule.ref.Namespace, rule.host), p.registered(rule.host))
+}
+
+// ingressPort is the HTTP port that the rule leads to; nil when there is none.
+func ingressPort(rule *ingressRule, svc *mesh.Service) *mesh.Port {
+	if port := askedPort(rule, svc); port != nil && port.Protocol.IsHTTP() {
+		return port
+	}
+	return nil
+}
+
+func askedPort(rule *ingressRule, svc *mesh.Service) *mesh.Port {
+	switch {
+	case rule.spec.DestinationPort != nil:
+		return svc.Port(int(*rule.spec.DestinationPort))
+	case rule.spec.DestinationPortName != nil:
+		return svc.PortByName(*rule.spec.DestinationPortName)
+	}
+	return nil
+}
+
+// checkIngressPort reports a port that is not there, or that carries no HTTP.
+func (p *plan) checkIngressPort(rule *ingressRule, svc *mesh.Service) {
 	at, wanted := "spec.destinationPort", "no port"
 	switch {
-	case spec.DestinationPort != nil:
-		wanted = fmt.Sprintf("port %d", *spec.DestinationPort)
-		rule.port = rule.service.Port(int(*spec.DestinationPort))
-	case spec.DestinationPortName != nil:
-		at, wanted = "spec.destinationPortName", fmt.Sprintf("port %q", *spec.DestinationPortName)
-		rule.port = rule.service.PortByName(*spec.DestinationPortName)
+	case rule.spec.DestinationPort != nil:
+		wanted = fmt.Sprintf("port %d", *rule.spec.DestinationPort)
+	case rule.spec.DestinationPortName != nil:
+		at, wanted = "spec.destinationPortName", fmt.Sprintf("port %q", *rule.spec.DestinationPortName)
 	}
-	switch {
-	case rule.port == nil:
+	switch port := askedPort(rule, svc); {
+	case port == nil:
 		p.report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.NoSuchReference, Object: rule.ref, Field: at,
-			Message: fmt.Sprintf("the rule answers 503: it names %s, and %s has none such", wanted, rule.service.Hostname),
+			Message: fmt.Sprintf("the rule answers 503: it names %s, and %s has none such", wanted, svc.Hostname),
 		})
-		return false
-	case !rule.port.Protocol.IsHTTP():
+	case !port.Protocol.IsHTTP():
 		p.notHonoured(rule.ref, at, fmt.Sprintf("the rule answers 503: %s of %s is %s; it must be HTTP, HTTP2 or GRPC",
-			wanted, rule.service.Hostname, rule.port.Protocol))
-		return false
+			wanted, svc.Hostname, port.Protocol))
 	}
-	return true
 }
 
 // ingressMatch reports whether the rule asks for no more than an ingress looks at.
@@ -125,7 +145,7 @@ func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
 // ingressSecret is the first secret by name, "" when no rule has one.
 func (p *plan) ingressSecret() string {
 	first := ""
-	for _, rule := range p.ingress {
+	for _, rule := range p.ingressRules.rules(p) {
 		if first == "" || rule.secret != "" && rule.secret < first {
 			first = rule.secret
 		}

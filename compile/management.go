@@ -7,8 +7,8 @@ import (
 
 // managementPorts hands connections for probes and the like to the workload as
 // they are, whatever their protocol. A port that a service has stays with it.
-func (c *compiler) managementPorts() {
-	for _, port := range c.snap.Settings.ManagementPorts {
+func (c *writer) managementPorts() {
+	for _, port := range c.plan.settings.ManagementPorts {
 		if port.Protocol == mesh.UDP || c.inbound[port.Number] != nil {
 			continue
 		}

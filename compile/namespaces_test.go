@@ -2,13 +2,10 @@ package compile_test
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
-	"weak"
 
 	"github.com/pilot-api/pilot-api/compile"
-	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -86,38 +83,6 @@ func TestWorkIsLinearInNamespaces(t *testing.T) {
 	if small, large := allocations(50), allocations(400); large > 10*small {
 		t.Errorf("8 times the services and namespaces take %.1f times the allocations", large/small)
 	}
-}
-
-// TestRoutesOfUnknownDomainsAreNotKept: only the routes that a caller at home
-// sees, and those that are the same for all, stay with the snapshot.
-func TestRoutesOfUnknownDomainsAreNotKept(t *testing.T) {
-	s := mesh.NewSnapshot(1, byCallerSettings(), manyNamespaces(t, 2))
-	for _, test := range []struct {
-		domain string
-		kept   []bool // by service: the name in full, the short one
-	}{
-		{"team-000.svc.cluster.local", []bool{true, true}},
-		{"made-up.example", []bool{true, false}},
-	} {
-		routes := routesIn(t, s, test.domain)
-		runtime.GC()
-		for i, want := range test.kept {
-			if got := routes[i].Value() != nil; got != want {
-				t.Errorf("%s: service %d: kept %v, want %v", test.domain, i, got, want)
-			}
-		}
-	}
-	runtime.KeepAlive(s)
-}
-
-// routesIn are the first routes of the services, for a caller of that domain.
-func routesIn(t *testing.T, s *mesh.Snapshot, domain string) []weak.Pointer[ir.Route] {
-	config, _ := compile.Proxy(s, s.View(proxy(t, "sidecar~10.99.0.1~caller~"+domain)))
-	var out []weak.Pointer[ir.Route]
-	for _, host := range config.RouteTables[0].VirtualHosts {
-		out = append(out, weak.Make(host.Routes[0]))
-	}
-	return out
 }
 
 // BenchmarkNamespaces compiles one view of a mesh of many namespaces: as the

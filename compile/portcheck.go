@@ -8,11 +8,11 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-func (c *compiler) reportTCP(svc *mesh.Service, port *mesh.Port, why string) {
-	if c.view.Role == mesh.Router {
+func (c *writer) reportTCP(svc *mesh.Service, port *mesh.Port, why string) {
+	if c.scope.role == mesh.Router {
 		return // It reaches the service by cluster only; sidecars complain.
 	}
-	c.report(diag.Problem{
+	c.plan.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Object: svc.Origin.Ref(), Field: "spec.ports",
 		Value: fmt.Sprint(port.Number),
 		Message: fmt.Sprintf("port %d of %s cannot be reached: %s; give the service an address of its own, or another port",
@@ -20,18 +20,18 @@ func (c *compiler) reportTCP(svc *mesh.Service, port *mesh.Port, why string) {
 	})
 }
 
-func (c *compiler) reportOwnPort(ref diag.Ref, port int) {
-	c.report(diag.Problem{
+func (c *writer) reportOwnPort(ref diag.Ref, port int) {
+	c.plan.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Object: ref, Field: "spec.ports", Value: fmt.Sprint(port),
 		Message: fmt.Sprintf("port %d cannot be reached: it is the proxies' own (proxyListenPort of the mesh settings)", port),
 	})
 }
 
 // reportHTTPLost tells the one who has the port what that costs the others.
-func (c *compiler) reportHTTPLost(l *ir.Listener, t *table) {
-	c.report(diag.Problem{
+func (c *writer) reportHTTPLost(l *ir.Listener, t *tableLayout) {
+	c.plan.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Object: l.Origins[0], Field: "spec.ports", Value: fmt.Sprint(t.port),
 		Message: fmt.Sprintf("every connection to port %d is taken as TCP, also those to HTTP services such as %s; give this service an address of its own, or another port, or %s",
-			t.port, t.hosts[0].service.Hostname, switchHint("tcpTakesHTTPPort", "HTTP has the port")),
+			t.port, t.first.Hostname, switchHint("tcpTakesHTTPPort", "HTTP has the port")),
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 // hostname is the host that an object of this namespace means: the service as
 // it stands, or name.namespace.domain with what is missing filled in.
-func (p *plan) hostname(ref *schema.IstioService, namespace string) string {
+func (m *model) hostname(ref *schema.IstioService, namespace string) string {
 	if ref.Service != "" {
 		return ref.Service
 	}
@@ -21,7 +21,7 @@ func (p *plan) hostname(ref *schema.IstioService, namespace string) string {
 	}
 	domain := ref.Domain
 	if domain == "" {
-		domain = "svc." + p.snap.Settings.Domain
+		domain = "svc." + m.settings.Domain
 	}
 	return ref.Name + "." + namespace + "." + domain
 }
@@ -102,19 +102,12 @@ func (p *plan) checkLabels(ref diag.Ref, field, host string, labels mesh.Labels,
 // serviceOf is what an object in this namespace means by a host: the service
 // that callers there know, or else the first one.
 func (p *plan) serviceOf(namespace, host string) *mesh.Service {
-	return cmp.Or(p.snap.ServiceIn(namespace, host), p.service(host))
+	return cmp.Or(p.registeredIn(namespace, host), p.service(host))
 }
 
 // labelled is a version of a service, as a key of maps.
 type labelled struct{ host, labels string }
 
-// hasLabels asks the instances once for each version.
 func (p *plan) hasLabels(svc *mesh.Service, labels mesh.Labels) bool {
-	key := labelled{svc.KeyHost(), labels.String()}
-	found, known := p.versions[key]
-	if !known {
-		found = slices.ContainsFunc(svc.Ports, func(port *mesh.Port) bool { return len(svc.Select(port.Name, labels)) > 0 })
-		p.versions[key] = found
-	}
-	return found
+	return slices.ContainsFunc(p.instances(svc), func(i *mesh.Instance) bool { return labels.SubsetOf(i.Labels) })
 }

@@ -1,43 +1,10 @@
 package compile
 
 import (
-	"fmt"
-
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/mesh"
-	"github.com/pilot-api/pilot-api/schema"
 )
 
 func (p *plan) report(problem diag.Problem) { p.problems.Add(problem) }
-
-// specs hands over the typed specs of a kind in tie-break order, and reports
-// those that do not decode.
-func specs[T any](p *plan, kind string, take func(*schema.Object, *T)) {
-	for _, o := range p.inOrder(kind) {
-		spec, err := o.Spec()
-		typed, ok := spec.(*T)
-		if err != nil || !ok {
-			p.report(diag.Problem{
-				Severity: diag.Warning, Reason: diag.Malformed, Object: o.Key().Ref(), Field: "spec",
-				Message: fmt.Sprintf("the object is left out, its spec does not decode: %v", err),
-			})
-			continue
-		}
-		take(o, typed)
-	}
-}
-
-// inOrder are the objects of a kind in tie-break order: of the networking kinds
-// the oldest first, as in Istio.
-func (p *plan) inOrder(kind string) []*schema.Object {
-	objects := p.snap.Objects(kind)
-	if k, ok := schema.KindByName(kind); ok && k.Group == networkingGroup && !p.pilot().AnyNamespaceRules {
-		return mesh.ByAge(objects)
-	}
-	return objects
-}
-
-const networkingGroup = "networking.istio.io"
 
 // firstBecause says by what the first of two equal claims is the first.
 func (p *plan) firstBecause() string {
@@ -47,9 +14,9 @@ func (p *plan) firstBecause() string {
 	return "is older, or comes first by name"
 }
 
-func (p *plan) reportNoDestination(o *schema.Object) {
+func (p *plan) reportNoDestination(ref diag.Ref) {
 	p.report(diag.Problem{
-		Severity: diag.Warning, Reason: diag.FieldRequired, Object: o.Key().Ref(), Field: "spec.destination",
+		Severity: diag.Warning, Reason: diag.FieldRequired, Object: ref, Field: "spec.destination",
 		Message: "the object is left out: it must say which service it is for",
 	})
 }

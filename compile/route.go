@@ -1,8 +1,6 @@
 package compile
 
 import (
-	"slices"
-
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -17,28 +15,22 @@ type plannedRoute struct {
 	targets     []target // the clusters it needs
 }
 
-// planRoutes lays out every HTTP port: its rules, then the default route.
-func (p *plan) planRoutes() {
-	for _, svc := range slices.Concat(p.snap.Services, p.egress) {
-		for _, port := range svc.Ports {
-			if !p.routesHTTP(svc, port) {
-				continue
-			}
-			var routes []plannedRoute
-			for _, rule := range p.rules[svc.Hostname] {
-				if port.Protocol.IsHTTP() || isEgress(svc) {
-					routes = append(routes, p.planRoute(rule, svc, port))
-				}
-			}
-			p.routes[servicePort{svc, port}] = append(routes, p.defaultRoute(svc, port))
+// ruleRoutes are the routes of an HTTP port by the rules of its host, and then
+// the default route.
+func (p *plan) ruleRoutes(at servicePort) []plannedRoute {
+	var routes []plannedRoute
+	for _, rule := range p.rulesFor.under(p, at.service.Hostname) {
+		if at.port.Protocol.IsHTTP() || isEgress(at.service) {
+			routes = append(routes, p.planRoute(rule, at.service, at.port))
 		}
 	}
+	return append(routes, p.defaultRoute(at.service, at.port))
 }
 
 // defaultRoute takes all requests that no rule takes.
 func (p *plan) defaultRoute(svc *mesh.Service, port *mesh.Port) plannedRoute {
 	to := p.newTarget(svc, port, nil)
-	return plannedRoute{route: defaultRoute(to.cluster.Name, svc), targets: []target{to}}
+	return plannedRoute{route: defaultRoute(to.name, svc), targets: []target{to}}
 }
 
 // toEgress sends a route to the host outside, which has no versions and whose
@@ -46,7 +38,7 @@ func (p *plan) defaultRoute(svc *mesh.Service, port *mesh.Port) plannedRoute {
 func (p *plan) toEgress(out plannedRoute, svc *mesh.Service, port *mesh.Port) plannedRoute {
 	to := p.newTarget(svc, port, nil)
 	out.targets = []target{to}
-	out.route.Clusters = []ir.WeightedCluster{{Name: to.cluster.Name, Weight: 100}}
+	out.route.Clusters = []ir.WeightedCluster{{Name: to.name, Weight: 100}}
 	return out
 }
 
@@ -85,14 +77,12 @@ func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) pl
 	for _, entry := range destinations(spec.Route) {
 		to := p.destination(rule, svc, port, entry.Destination, entry.Labels)
 		out.targets = append(out.targets, to)
-		route.Clusters = append(route.Clusters, ir.WeightedCluster{Name: to.cluster.Name, Weight: int(entry.Weight)})
-		p.routed[labelled{to.host, to.labels.String()}] = true
+		route.Clusters = append(route.Clusters, ir.WeightedCluster{Name: to.name, Weight: int(entry.Weight)})
 	}
 	if m := spec.Mirror; m != nil {
 		to := p.destination(rule, svc, port, m, m.Labels)
 		out.targets = append(out.targets, to)
-		route.Mirrors = []ir.Mirror{{Cluster: to.cluster.Name, PerMillion: ir.Million}}
-		p.routed[labelled{to.host, to.labels.String()}] = true
+		route.Mirrors = []ir.Mirror{{Cluster: to.name, PerMillion: ir.Million}}
 	}
 	return out
 }

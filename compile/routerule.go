@@ -3,17 +3,16 @@ package compile
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
 // routeRule is a RouteRule that can be used.
 type routeRule struct {
-	ref       diag.Ref
-	order     int // among all RouteRules, by namespace and name
+	declared
 	namespace string
 	spec      *schema.RouteRule
 	host      string  // of the destination
@@ -24,44 +23,22 @@ type routeRule struct {
 	closed bool
 }
 
-// planRouteRules sorts the rules of each host. Rules that no request can reach
-// are reported and kept: which of them a caller sees is for Proxy to say.
-func (p *plan) planRouteRules() {
-	order := 0
-	specs(p, "RouteRule", func(o *schema.Object, spec *schema.RouteRule) {
-		order++
-		p.addRouteRule(o, spec, order)
-	})
-	for _, svc := range slices.Concat(p.snap.Services, p.egress) {
-		if svc != p.service(svc.Hostname) {
-			continue // The first service of the host stands for all.
-		}
-		rules := p.rules[svc.Hostname]
-		slices.SortFunc(rules, compareRules)
-		p.reportHidden(rules)
-		for _, rule := range rules {
-			p.checkRule(rule, p.serviceOf(rule.namespace, rule.host))
-		}
-	}
-}
-
 // compareRules puts the one to apply first in front.
 func compareRules(a, b *routeRule) int {
-	return cmp.Or(cmp.Compare(b.spec.Precedence, a.spec.Precedence), cmp.Compare(a.order, b.order))
+	return cmp.Or(cmp.Compare(b.spec.Precedence, a.spec.Precedence), inKeyOrder(a.declared, b.declared))
 }
 
-// addRouteRule takes a rule in, unless its destination is unknown.
-func (p *plan) addRouteRule(o *schema.Object, spec *schema.RouteRule, order int) {
+// readRouteRule takes the rule of a spec.
+func readRouteRule(p *plan, of declared, spec *schema.RouteRule) *routeRule {
 	if spec.Destination == nil {
-		p.reportNoDestination(o)
-		return
+		p.reportNoDestination(of.ref)
+		return nil
 	}
 	rule := &routeRule{
-		ref:       o.Key().Ref(),
-		order:     order,
-		namespace: o.Meta.Namespace,
+		declared:  of,
+		namespace: of.ref.Namespace,
 		spec:      spec,
-		host:      p.hostname(spec.Destination, o.Meta.Namespace),
+		host:      p.hostname(spec.Destination, of.ref.Namespace),
 	}
 	if spec.Match != nil {
 		rule.source = p.source(spec.Match.Source, rule.namespace)
@@ -71,9 +48,31 @@ func (p *plan) addRouteRule(o *schema.Object, spec *schema.RouteRule, order int)
 	p.reportRegexes(rule, bad)
 	weighs, redirects := p.weighs(rule), p.redirects(rule)
 	rule.closed = len(bad) > 0 || !spec.Match.Followed() || !weighs || !redirects
-	if p.checkService(rule.ref, "spec.destination", rule.host, "so the rule has no effect") {
-		p.rules[rule.host] = append(p.rules[rule.host], rule)
+	return rule
+}
+
+// versionsOfRule are those that the rule sends requests to.
+func (m *model) versionsOfRule(rule *routeRule) []labelled {
+	if rule.closed || rule.spec.Redirect != nil {
+		return nil
 	}
+	var out []labelled
+	for _, entry := range destinations(rule.spec.Route) {
+		out = append(out, labelled{m.hostOr(rule, entry.Destination), mesh.Labels(entry.Labels).String()})
+	}
+	if to := rule.spec.Mirror; to != nil {
+		out = append(out, labelled{m.hostOr(rule, to), mesh.Labels(to.Labels).String()})
+	}
+	return out
+}
+
+// hostOr is the host of a destination, which is the rule's own unless it says
+// another one.
+func (m *model) hostOr(rule *routeRule, to *schema.IstioService) string {
+	if to == nil {
+		return rule.host
+	}
+	return m.hostname(to, rule.namespace)
 }
 
 func (p *plan) reportRegexes(rule *routeRule, bad []badRegex) {

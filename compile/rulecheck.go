@@ -10,29 +10,39 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// reportHidden tells of rules after a catch-all that takes every request of
-// the same callers.
-func (p *plan) reportHidden(rules []*routeRule) {
-	takesAll := map[string]*routeRule{}
-	for _, rule := range rules {
+// checkRouteRule reports what the rule asks for and cannot get. One that no
+// request can reach is used all the same: which of the rules a caller sees is
+// for its view to say.
+func (p *plan) checkRouteRule(rule *routeRule) {
+	if !p.checkService(rule.ref, "spec.destination", rule.host, "so the rule has no effect") {
+		return
+	}
+	if first := p.hidden.Get(p.r, rule.host)[rule]; first != nil {
+		p.conflict(rule.ref, "", fmt.Sprintf("the rule is never used: %s with precedence %d comes first and takes every request",
+			first.ref, first.spec.Precedence))
+	}
+	p.checkRule(rule, p.serviceOf(rule.namespace, rule.host))
+}
+
+// hiddenRules are those for a host that come after a catch-all which takes every
+// request of the same callers, with that.
+func (p *plan) hiddenRules(host string) map[*routeRule]*routeRule {
+	hidden, takesAll := map[*routeRule]*routeRule{}, map[string]*routeRule{}
+	for _, rule := range p.rulesFor.under(p, host) {
 		first := takesAll[""]
 		if first == nil {
 			first = takesAll[rule.source.String()]
 		}
 		switch {
 		case first != nil:
-			p.report(diag.Problem{
-				Severity: diag.Warning, Reason: diag.Conflict, Object: rule.ref,
-				Message: fmt.Sprintf("the rule is never used: %s with precedence %d comes first and takes every request",
-					first.ref, first.spec.Precedence),
-			})
+			hidden[rule] = first
 		case rule.match.CatchAll():
 			takesAll[rule.source.String()] = rule
 		}
 	}
+	return hidden
 }
 
-// checkRule reports what the rule asks for and cannot get.
 func (p *plan) checkRule(rule *routeRule, svc *mesh.Service) {
 	p.checkSource(rule.ref, "spec.match.source", rule.source)
 	if !slices.ContainsFunc(svc.Ports, func(port *mesh.Port) bool { return p.routesHTTP(svc, port) }) {

@@ -1,43 +1,69 @@
 package compile
 
 import (
-	"cmp"
+	"encoding/json"
 	"fmt"
 
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// target is a set of instances that a route or listener sends to.
+// target is a set of instances that a route or listener sends to. Equal targets
+// are the same cluster.
 type target struct {
-	host    string
-	port    int // of the host
-	labels  mesh.Labels
-	subset  string      // of the DestinationRule; "" for a version by labels
-	cluster *ir.Cluster // as it is without a policy; shared, not to be changed
+	name    string        // of the cluster, but for what its TLS adds
+	key     string        // to ask endpoints by
+	host    string        // whose rules hold for it
+	number  int           // of the host's port
+	version version       // of the host
+	subset  string        // of the DestinationRule; "" for a version by labels
+	service *mesh.Service // whose instances they are; nil: nobody's
+	port    *mesh.Port    // of the service
+	origin  diag.Ref
+}
+
+// version is labels as a key of maps; "" for none.
+type version string
+
+func versionOf(labels mesh.Labels) version {
+	if len(labels) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(labels) // In order of names; texts cannot fail.
+	return version(text)
+}
+
+func (v version) labels() mesh.Labels {
+	if v == "" {
+		return nil
+	}
+	var labels mesh.Labels
+	_ = json.Unmarshal([]byte(v), &labels) // It was made by versionOf.
+	return labels
 }
 
 // newTarget is a version of a service at one of its ports.
 func (p *plan) newTarget(svc *mesh.Service, port *mesh.Port, labels mesh.Labels) target {
-	cluster := p.newCluster(mesh.NewServiceKey(svc, port, labels), svc.Origin.Ref())
-	cluster.HTTP2 = isHTTP2(port)
-	reach(cluster, svc.Hostname, svc, port, labels)
-	if isEgress(svc) && port.Protocol == mesh.HTTPS {
-		cluster.TLS = &ir.ClientTLS{}
-	}
-	return target{host: svc.Hostname, port: port.Number, labels: labels, cluster: cluster}
+	t := keyed(mesh.NewServiceKey(svc, port, labels))
+	t.host, t.number, t.version = svc.Hostname, port.Number, versionOf(labels)
+	t.service, t.port, t.origin = svc, port, svc.Origin.Ref()
+	return t
+}
+
+func keyed(key mesh.ServiceKey) target {
+	text := key.String()
+	return target{name: "out." + text, key: text}
 }
 
 // viaExternal is another host at the endpoints of an external service, as Pilot
 // built all destinations in the routes of that one.
 func (p *plan) viaExternal(host string, own *mesh.Service, port *mesh.Port, labels mesh.Labels) target {
 	name := mesh.NewServiceKey(own, port, nil).Ports[0]
-	cluster := p.newCluster(mesh.ServiceKey{Hostname: host}.With(name, labels), own.Origin.Ref())
-	cluster.HTTP2 = isHTTP2(port)
-	reach(cluster, host, own, port, labels)
-	return target{host: host, port: port.Number, labels: labels, cluster: cluster}
+	t := keyed(mesh.ServiceKey{Hostname: host}.With(name, labels))
+	t.host, t.number, t.version = host, port.Number, versionOf(labels)
+	t.service, t.port, t.origin = own, port, own.Origin.Ref()
+	return t
 }
 
 // blackhole is a cluster without endpoints: what cannot be reached fails. Pilot
@@ -45,11 +71,12 @@ func (p *plan) viaExternal(host string, own *mesh.Service, port *mesh.Port, labe
 // of that name: its cluster does have endpoints.
 func (p *plan) blackhole(host string, port *mesh.Port, labels mesh.Labels, origin diag.Ref) target {
 	name := port.Name
-	if dest := cmp.Or(p.snap.ServiceIn("", host), p.service(host)); dest != nil && !dest.External && dest.PortByName(name) != nil {
+	if dest := p.serviceOf("", host); dest != nil && !dest.External && dest.PortByName(name) != nil {
 		name = fmt.Sprintf("no-such-port-%d", port.Number)
 	}
-	cluster := p.newCluster(mesh.ServiceKey{Hostname: host}.With(name, labels), origin)
-	return target{host: host, port: port.Number, labels: labels, cluster: cluster}
+	t := keyed(mesh.ServiceKey{Hostname: host}.With(name, labels))
+	t.host, t.number, t.version, t.origin = host, port.Number, versionOf(labels), origin
+	return t
 }
 
 // destination is where a rule for own sends requests of one of own's ports: to

@@ -11,12 +11,57 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// outboundTCP listens for every port that is neither HTTP nor UDP. A mesh
+// outboundTCP are the listeners of a scope for ports whose requests are not
+// routed one by one, and the clusters that they lead to.
+type outboundTCP struct {
+	listeners []*ir.Listener
+	byAddress map[ir.HostPort]*ir.Listener
+	clusters  []*ir.Cluster // by name
+	varies    bool          // from one caller to the next
+	problems  diag.List
+}
+
+// outboundTCP takes in the listeners of the scope as this caller sees them. The
+// clusters are those that they lead to.
+func (c *writer) outboundTCP() []*ir.Cluster {
+	tcp := c.plan.tcp.Get(c.plan.r, c.scope)
+	if tcp.varies {
+		tcp = c.plan.writeTCP(c.scope, c.caller, nil)
+	} else {
+		c.plan.problems.Add(tcp.problems...)
+	}
+	c.listeners, c.tcp = append(c.listeners, tcp.listeners...), tcp.byAddress
+	return tcp.clusters
+}
+
+// writeTCP is for one caller, or without one for all of the scope.
+func (p *plan) writeTCP(s scope, who *caller, last *outboundTCP) *outboundTCP {
+	c := p.writer(s, who)
+	c.tables = map[int]*tableLayout{}
+	for _, t := range p.layouts.Get(p.r, s).tables {
+		c.tables[t.port] = t
+	}
+	c.tcpPorts()
+	out := &outboundTCP{byAddress: c.tcp, clusters: c.sortedClusters(), varies: c.varies, problems: p.problems.List()}
+	for _, l := range c.listeners {
+		out.listeners = append(out.listeners, l.Renamed(c.renamed))
+	}
+	if last == nil {
+		return out
+	}
+	out.listeners = keep(out.listeners, last.listeners, (*ir.Listener).Address)
+	if sameList(out.listeners, last.listeners) && slices.Equal(out.clusters, last.clusters) && out.varies == last.varies && sameProblems(out.problems, last.problems) {
+		return last
+	}
+	return out
+}
+
+// tcpPorts listens for every port that is neither HTTP nor UDP. A mesh
 // service with an address has a listener of its own; all others share one for
 // each port, in which the destination decides.
-func (c *compiler) outboundTCP() {
+func (c *writer) tcpPorts() {
 	var shared []*ir.Listener
-	for _, svc := range c.services() {
+	for _, svc := range c.plan.servicesFor(c.scope) {
 		for _, port := range svc.Ports {
 			if c.plan.routesHTTP(svc, port) || port.Protocol == mesh.UDP {
 				continue
@@ -35,7 +80,7 @@ func (c *compiler) outboundTCP() {
 // tcpPort routes connections to a service port, and returns the listener when
 // it is a new one. A port that finds its place taken gets neither listener nor
 // cluster.
-func (c *compiler) tcpPort(svc *mesh.Service, port *mesh.Port) *ir.Listener {
+func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port) *ir.Listener {
 	host, destinations := c.tcpAddress(svc)
 	at := ir.HostPort{Host: host, Port: port.Number}
 	if at.Host == anyAddress && c.anyAddressTaken(svc, port) {
@@ -61,28 +106,28 @@ func (c *compiler) tcpPort(svc *mesh.Service, port *mesh.Port) *ir.Listener {
 
 // tcpRoutes send connections for the destinations to the service, or to where
 // its VirtualService wants them, and make sure of the clusters.
-func (c *compiler) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []string) []ir.TCPRoute {
+func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []string) []ir.TCPRoute {
 	var out []ir.TCPRoute
 	for _, planned := range c.domain.tcpRoutesTo(svc, port) {
-		if !planned.source.fits(c.view.Instances) {
+		if !c.fits(planned.source) {
 			continue
 		}
 		c.addCluster(planned.to)
 		if len(planned.destinations) == 0 || slices.Equal(planned.destinations, destinations) {
-			return append(out, ir.TCPRoute{Destinations: destinations, Cluster: planned.to.cluster.Name})
+			return append(out, ir.TCPRoute{Destinations: destinations, Cluster: planned.to.name})
 		}
-		out = append(out, ir.TCPRoute{Destinations: planned.destinations, Cluster: planned.to.cluster.Name})
+		out = append(out, ir.TCPRoute{Destinations: planned.destinations, Cluster: planned.to.name})
 	}
 	to := c.plan.newTarget(svc, port, nil)
 	c.addCluster(to)
-	return append(out, ir.TCPRoute{Destinations: destinations, Cluster: to.cluster.Name})
+	return append(out, ir.TCPRoute{Destinations: destinations, Cluster: to.name})
 }
 
 // tcpAddress is where to listen for a service and what destinations to take
 // there; none means any. Routers have no traffic captured for them, so no
 // service address to listen at.
-func (c *compiler) tcpAddress(svc *mesh.Service) (ip string, destinations []string) {
-	if c.view.Role == mesh.Router {
+func (c *writer) tcpAddress(svc *mesh.Service) (ip string, destinations []string) {
+	if c.scope.role == mesh.Router {
 		return anyAddress, nil
 	}
 	address := svc.Address
@@ -104,11 +149,11 @@ func (c *compiler) tcpAddress(svc *mesh.Service) (ip string, destinations []stri
 }
 
 // anyAddressTaken reports whether HTTP or the proxy itself has the port.
-func (c *compiler) anyAddressTaken(svc *mesh.Service, port *mesh.Port) bool {
-	if c.view.Role == mesh.Router {
+func (c *writer) anyAddressTaken(svc *mesh.Service, port *mesh.Port) bool {
+	if c.scope.role == mesh.Router {
 		return false
 	}
-	if port.Number == c.snap.Settings.ProxyListenPort {
+	if port.Number == c.plan.settings.ProxyListenPort {
 		c.reportOwnPort(svc.Origin.Ref(), port.Number)
 		return true
 	}
@@ -116,12 +161,12 @@ func (c *compiler) anyAddressTaken(svc *mesh.Service, port *mesh.Port) bool {
 	if t == nil || c.plan.pilot().TCPTakesHTTPPort {
 		return false
 	}
-	c.reportTCP(svc, port, fmt.Sprintf("HTTP services, such as %s, use the port", t.hosts[0].service.Hostname))
+	c.reportTCP(svc, port, fmt.Sprintf("HTTP services, such as %s, use the port", t.first.Hostname))
 	return true
 }
 
 // mayJoinTCP reports whether a listener has room for a further service.
-func (c *compiler) mayJoinTCP(l *ir.Listener, destinations []string, svc *mesh.Service, port *mesh.Port) bool {
+func (c *writer) mayJoinTCP(l *ir.Listener, destinations []string, svc *mesh.Service, port *mesh.Port) bool {
 	taken := slices.IndexFunc(l.TCP.Routes, func(r ir.TCPRoute) bool {
 		return slices.Equal(r.Destinations, destinations)
 	})

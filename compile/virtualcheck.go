@@ -2,7 +2,6 @@ package compile
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -27,6 +26,8 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 	home.checkBorrowing(vs)
 	home.checkTCPRoutes(vs)
 	p.checkEdges(vs)
+	p.checkBound(vs)
+	p.checkGatewayPorts(vs)
 }
 
 // checkMatchGateways reports gateways of a match that the hosts are not bound to.
@@ -59,22 +60,15 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 		return
 	}
 	d.checkClaim(vs, at, host)
-	hosts := []string{host}
+	rules := d.rulesFor.under(d.plan, host)
 	if wildcard {
-		hosts = d.ruledBy(vs)
+		rules = slices.DeleteFunc(slices.Clone(d.rulesUnder.under(d.plan, host)), func(rule *routeRule) bool {
+			return d.service(rule.host) == nil || d.virtualFor(rule.host) != vs
+		})
 	}
-	for _, host := range hosts {
-		for _, rule := range d.plan.rules[host] {
-			d.conflict(rule.ref, "spec.destination", fmt.Sprintf("the rule has no effect: %s is for the same host, and takes the place of all its RouteRules", vs.ref))
-		}
+	for _, rule := range rules {
+		d.conflict(rule.ref, "spec.destination", fmt.Sprintf("the rule has no effect: %s is for the same host, and takes the place of all its RouteRules", vs.ref))
 	}
-}
-
-// ruledBy are the hosts with RouteRules that the VirtualService is for.
-func (d *domainPlan) ruledBy(vs *virtualService) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.plan.rules)), func(host string) bool {
-		return d.service(host) == nil || d.virtualFor(host) != vs
-	})
 }
 
 // checkShortName warns where a name means different services to different
@@ -83,7 +77,7 @@ func (d *domainPlan) checkShortName(ref diag.Ref, at, name, host string) {
 	if name == host || !d.pilot().ShortNamesByCaller {
 		return
 	}
-	for _, svc := range d.namesakes[name] {
+	for _, svc := range d.registry.namesakes.under(d.plan, name) {
 		if svc.Hostname != host {
 			d.notHonoured(ref, at, fmt.Sprintf("to callers of other namespaces this is a service of their own, such as %s; write %s, or %s",
 				svc.Hostname, host, switchHint("shortNamesByCaller", "it is that for all")))

@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -24,12 +23,13 @@ type table struct {
 type candidate struct {
 	*ir.VirtualHost
 	service *mesh.Service
+	port    *mesh.Port
 }
 
 // newCandidate names a virtual host and lists the domains it would like, in
 // the order of Pilot.
 func newCandidate(svc *mesh.Service, port *mesh.Port, proxyDomain string) *candidate {
-	host := &candidate{&ir.VirtualHost{}, svc}
+	host := &candidate{&ir.VirtualHost{}, svc, port}
 	number := strconv.Itoa(port.Number)
 	if svc.External {
 		host.Name = svc.Hostname + ":" + number
@@ -110,16 +110,6 @@ func (t *table) lostDomain(host, owner *candidate, domain string) diag.Problem {
 		Message: fmt.Sprintf("requests to %s go to %s of %s; call this service by its whole name",
 			domain, owner.service.Hostname, owner.service.Origin),
 	}
-}
-
-// virtualHosts are the hosts sorted by name.
-func (t *table) virtualHosts() []*ir.VirtualHost {
-	out := make([]*ir.VirtualHost, len(t.hosts))
-	for i, host := range t.hosts {
-		out[i] = host.VirtualHost
-	}
-	slices.SortFunc(out, func(a, b *ir.VirtualHost) int { return cmp.Compare(a.Name, b.Name) })
-	return out
 }
 
 // origins are the objects that declare the services of the table, each once.

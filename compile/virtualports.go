@@ -102,21 +102,16 @@ func (d *domainPlan) checkTCPPort(vs *virtualService, port *mesh.Port, name stri
 
 // checkGatewayPorts reports destinations without a port for that of a gateway,
 // once for all hosts.
-func (p *plan) checkGatewayPorts() {
-	type arrival struct {
-		vs   *virtualService
-		port int
+func (p *plan) checkGatewayPorts(vs *virtualService) {
+	if len(vs.gatewayNames()) == 0 {
+		return
 	}
-	told := map[arrival]bool{}
-	for _, gw := range p.gateways {
-		for _, server := range gw.servers {
-			for _, b := range server.bound {
-				if at := (arrival{b.vs, server.port}); !told[at] {
-					told[at] = true
-					p.home(b.vs.ref.Namespace).checkHTTPPort(b.vs, gatewayPort(server.port), fmt.Sprintf("port %d of gateways", server.port),
-						func(m routeMatch) bool { return !m.sidecarOnly && b.serves(m.gateways) })
-				}
-			}
+	told := map[int]bool{}
+	for _, at := range p.edges.Get(p.r, none{}).arrivals[vs] {
+		if !told[at.port] {
+			told[at.port] = true
+			p.home(vs.ref.Namespace).checkHTTPPort(vs, gatewayPort(at.port), fmt.Sprintf("port %d of gateways", at.port),
+				func(m routeMatch) bool { return !m.sidecarOnly && at.host.serves(m.gateways) })
 		}
 	}
 }

@@ -23,12 +23,9 @@ const WebSocketAnnotation = "pilot-api/websocket-routes"
 
 // virtualService is a VirtualService with what can be used of it.
 type virtualService struct {
-	ref   diag.Ref
-	order int // among all, in tie-break order
-	spec  *networking.VirtualService
-	http  []*httpRoute
-	// byCaller is whether the domain of the caller decides where requests go.
-	byCaller bool
+	declared
+	spec *networking.VirtualService
+	http []*httpRoute
 }
 
 // httpRoute is an entry of spec.http as far as it is the same for all ports.
@@ -55,26 +52,21 @@ type routeMatch struct {
 	gateways    []string
 }
 
-func (vs *virtualService) origin() diag.Ref   { return vs.ref }
+func (vs *virtualService) origin() declared   { return vs.declared }
 func (vs *virtualService) exportTo() []string { return vs.spec.GetExportTo() }
 
-func (p *plan) readVirtualServices() {
-	specs(p, "VirtualService", func(o *schema.Object, spec *networking.VirtualService) {
-		vs := &virtualService{ref: o.Key().Ref(), order: len(p.virtualServices), spec: spec}
-		websockets := strings.FieldsFunc(o.Meta.Annotations[WebSocketAnnotation], func(r rune) bool { return r == ',' })
-		p.checkWebSockets(vs, websockets)
-		for i, entry := range spec.GetHttp() {
-			r := p.httpRoute(vs.ref, fmt.Sprintf("spec.http[%d]", i), entry)
-			if entry.GetName() != "" && slices.Contains(websockets, entry.GetName()) {
-				r.route.WebSocket = ir.UpgradeAllowed
-			}
-			vs.http = append(vs.http, r)
+func readVirtualService(p *plan, of declared, spec *networking.VirtualService) *virtualService {
+	vs := &virtualService{declared: of, spec: spec}
+	websockets := strings.FieldsFunc(of.object.Meta.Annotations[WebSocketAnnotation], func(r rune) bool { return r == ',' })
+	p.checkWebSockets(vs, websockets)
+	for i, entry := range spec.GetHttp() {
+		r := p.httpRoute(vs.ref, fmt.Sprintf("spec.http[%d]", i), entry)
+		if entry.GetName() != "" && slices.Contains(websockets, entry.GetName()) {
+			r.route.WebSocket = ir.UpgradeAllowed
 		}
-		p.virtualServices = append(p.virtualServices, vs)
-		for _, name := range vs.gatewayNames() {
-			p.byGateway[name] = append(p.byGateway[name], vs)
-		}
-	})
+		vs.http = append(vs.http, r)
+	}
+	return vs
 }
 
 // checkWebSockets reports names of routes that are not there.
@@ -184,6 +176,16 @@ func (vs *virtualService) destinations() []*networking.Destination {
 		for _, to := range r.GetRoute() {
 			out = append(out, to.GetDestination())
 		}
+	}
+	return out
+}
+
+// hostsOfVirtual are those that it sends requests to, as callers at home name
+// them.
+func (m *model) hostsOfVirtual(vs *virtualService) []string {
+	var out []string
+	for _, to := range vs.destinations() {
+		out = append(out, completed(to.GetHost(), m.homeOf(vs.ref.Namespace)))
 	}
 	return out
 }

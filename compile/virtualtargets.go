@@ -31,7 +31,6 @@ func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.D
 		return
 	}
 	labels := mesh.Labels(d.subset(host, to.GetSubset()))
-	d.routed[labelled{host, labels.String()}] = true
 	if to.GetSubset() != "" && d.ruleFor(host).subset(to.GetSubset()) == nil {
 		what := "so all instances are taken; " + switchHint("unknownSubsetIsAll", strings.TrimPrefix(consequence, "so "))
 		if !d.pilot().UnknownSubsetIsAll {

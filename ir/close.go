@@ -16,17 +16,74 @@ import (
 // on every replica. What is sound is shared with c, which stays as it is; the
 // result passes Validate.
 func Close(c *Config) (*Config, diag.List) {
-	k := &closer{clusters: map[string]bool{}, tables: map[string]bool{}}
+	k := &closer{}
 	out := *c
-	out.Clusters = each(c.Clusters, k.cluster)
-	out.RouteTables = each(c.RouteTables, k.namedTable)
+	names := map[string]bool{}
+	out.Clusters = each(c.Clusters, func(c *Cluster) *Cluster { return k.named(names, c) })
+	k.clusters = func(name string) bool { return names[name] }
+	tables := map[string]bool{}
+	out.RouteTables = each(c.RouteTables, func(t *RouteTable) *RouteTable { return k.namedTable(tables, t) })
+	k.tables = func(name string) bool { return tables[name] }
 	out.Listeners = each(c.Listeners, k.listener)
 	return &out, k.problems.List()
 }
 
-// closer collects what is wrong, and the names to refer to.
+// CloseCluster is Close for one cluster.
+func CloseCluster(c *Cluster) (*Cluster, diag.List) {
+	k := &closer{}
+	sound := k.cluster(c)
+	return sound, k.problems.List()
+}
+
+// CloseTable is Close for a route table that leads to some clusters, by name.
+func CloseTable(t *RouteTable, clusters map[string]*Cluster) (*RouteTable, diag.List) {
+	k := &closer{clusters: func(name string) bool { return clusters[name] != nil }}
+	sound := k.table("route table "+t.Name, t)
+	return sound, k.problems.List()
+}
+
+// CloseHost is Close for the routes of a virtual host that lead to some
+// clusters, by name. It is one of a table that CloseDomains has seen.
+func CloseHost(h *VirtualHost, clusters map[string]*Cluster) (*VirtualHost, diag.List) {
+	k := &closer{clusters: func(name string) bool { return clusters[name] != nil }}
+	out := *h
+	if out.Routes = k.routes("virtual host "+h.Name, h); sameSlice(out.Routes, h.Routes) {
+		return h, nil
+	}
+	return &out, k.problems.List()
+}
+
+// CloseDomains is Close for the names and domains of a table's virtual hosts:
+// each with those that it can have, nil where there is none.
+func CloseDomains(t *RouteTable) ([]*VirtualHost, diag.List) {
+	k := &closer{}
+	names, domains := map[string]bool{}, map[string]bool{}
+	out := make([]*VirtualHost, len(t.VirtualHosts))
+	for i, h := range t.VirtualHosts {
+		out[i] = k.host("route table "+t.Name, h, names, domains)
+	}
+	return out, k.problems.List()
+}
+
+// CloseListeners is Close for listeners of a configuration that has its clusters
+// and route tables, both sorted by name.
+func CloseListeners(listeners []*Listener, c *Config) ([]*Listener, diag.List) {
+	k := &closer{
+		clusters: func(name string) bool {
+			_, ok := slices.BinarySearchFunc(c.Clusters, name, func(c *Cluster, name string) int { return strings.Compare(c.Name, name) })
+			return ok
+		},
+		tables: func(name string) bool {
+			return slices.ContainsFunc(c.RouteTables, func(t *RouteTable) bool { return t.Name == name })
+		},
+	}
+	sound := each(listeners, k.listener)
+	return sound, k.problems.List()
+}
+
+// closer collects what is wrong, and knows the names to refer to.
 type closer struct {
-	clusters, tables map[string]bool
+	clusters, tables func(name string) bool
 	problems         diag.Collector
 }
 
@@ -69,11 +126,15 @@ func claim(taken map[string]bool, name string) error {
 	return nil
 }
 
-func (k *closer) cluster(c *Cluster) *Cluster {
-	if err := claim(k.clusters, c.Name); err != nil {
+func (k *closer) named(taken map[string]bool, c *Cluster) *Cluster {
+	if err := claim(taken, c.Name); err != nil {
 		k.closing(c.Origins, "cluster "+c.Name, err, leftOut)
 		return nil
 	}
+	return k.cluster(c)
+}
+
+func (k *closer) cluster(c *Cluster) *Cluster {
 	if err := checkCluster(c); err != nil {
 		k.closing(c.Origins, "cluster "+c.Name, err, "it has no endpoints")
 		return c.Closed()
@@ -81,8 +142,8 @@ func (k *closer) cluster(c *Cluster) *Cluster {
 	return c
 }
 
-func (k *closer) namedTable(t *RouteTable) *RouteTable {
-	if err := claim(k.tables, t.Name); err != nil {
+func (k *closer) namedTable(taken map[string]bool, t *RouteTable) *RouteTable {
+	if err := claim(taken, t.Name); err != nil {
 		k.closing(nil, "route table "+t.Name, err, leftOut)
 		return nil
 	}
@@ -120,15 +181,19 @@ func (k *closer) host(at string, h *VirtualHost, names, domains map[string]bool)
 		k.closing(h.origins(), at, err, "it is called "+out.Name+"#")
 		out.Name += "#"
 	}
-	i := 0
-	out.Routes = each(h.Routes, func(r *Route) *Route {
-		i++
-		return k.route(func() string { return fmt.Sprintf("%s: route %d", at, i-1) }, r)
-	})
+	out.Routes = k.routes(at, h)
 	if out.Name == h.Name && len(out.Domains) == len(h.Domains) && sameSlice(out.Routes, h.Routes) {
 		return h
 	}
 	return &out
+}
+
+func (k *closer) routes(at string, h *VirtualHost) []*Route {
+	i := 0
+	return each(h.Routes, func(r *Route) *Route {
+		i++
+		return k.route(func() string { return fmt.Sprintf("%s: route %d", at, i-1) }, r)
+	})
 }
 
 // checkDomain takes the domain. Envoy compares them without case, and reads

@@ -5,38 +5,11 @@ import (
 	"slices"
 )
 
-// RenameClusters gives clusters other names, wherever they are named. What names
-// none of them stays the same value, all else is a copy: parts of a Config are
-// shared with others.
-func (c *Config) RenameClusters(names map[string]string) {
-	if len(names) == 0 {
-		return
-	}
-	c.Clusters = each(c.Clusters, func(cluster *Cluster) *Cluster {
-		name, ok := names[cluster.Name]
-		if !ok {
-			return cluster
-		}
-		out := *cluster
-		out.Name = name
-		return &out
-	})
-	slices.SortFunc(c.Clusters, func(a, b *Cluster) int { return cmp.Compare(a.Name, b.Name) })
-	c.RouteTables = each(c.RouteTables, func(t *RouteTable) *RouteTable {
-		hosts := each(t.VirtualHosts, func(h *VirtualHost) *VirtualHost { return h.renamed(names) })
-		if slices.Equal(hosts, t.VirtualHosts) {
-			return t
-		}
-		out := *t
-		out.VirtualHosts = hosts
-		return &out
-	})
-	c.Listeners = each(c.Listeners, func(l *Listener) *Listener { return l.renamed(names) })
-}
-
-func (h *VirtualHost) renamed(names map[string]string) *VirtualHost {
+// Renamed is the virtual host with other names for clusters; itself when it
+// names none of them.
+func (h *VirtualHost) Renamed(names map[string]string) *VirtualHost {
 	routes := each(h.Routes, func(r *Route) *Route { return r.renamed(names) })
-	if slices.Equal(routes, h.Routes) {
+	if sameSlice(routes, h.Routes) {
 		return h
 	}
 	out := *h
@@ -62,7 +35,9 @@ func (r *Route) renamed(names map[string]string) *Route {
 	return &out
 }
 
-func (l *Listener) renamed(names map[string]string) *Listener {
+// Renamed is the listener with other names for clusters; itself when it names
+// none of them.
+func (l *Listener) Renamed(names map[string]string) *Listener {
 	if l.TCP == nil || !slices.ContainsFunc(l.TCP.Routes, func(r TCPRoute) bool { return names[r.Cluster] != "" }) {
 		return l
 	}

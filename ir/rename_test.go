@@ -8,9 +8,9 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// TestRenameClusters: every mention follows, and what mentions none is not
-// copied, nor is anything changed that others may share.
-func TestRenameClusters(t *testing.T) {
+// TestRenamed: every mention follows, and what mentions none is not copied, nor
+// is anything changed that others may share.
+func TestRenamed(t *testing.T) {
 	to := func(names ...string) *ir.Route {
 		r := &ir.Route{}
 		if names[0] != "" {
@@ -21,34 +21,32 @@ func TestRenameClusters(t *testing.T) {
 		}
 		return r
 	}
-	table := func(routes ...*ir.Route) *ir.RouteTable {
-		return &ir.RouteTable{Name: "80", IgnorePort: true, VirtualHosts: []*ir.VirtualHost{{Name: "v", Domains: []string{"d"}, Routes: routes}}}
+	host := func(routes ...*ir.Route) *ir.VirtualHost {
+		return &ir.VirtualHost{Name: "h", Domains: []string{"d"}, Routes: routes}
 	}
 	tcp := func(cluster string) *ir.Listener {
 		return &ir.Listener{TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: cluster}}}}
 	}
-	given := func() *ir.Config {
-		return &ir.Config{
-			Clusters:    []*ir.Cluster{{Name: "a"}, {Name: "b"}, {Name: "c"}},
-			RouteTables: []*ir.RouteTable{table(to("", "b", "a"), to("a", "c")), table(to("", "b"))},
-			Listeners:   []*ir.Listener{tcp("a"), tcp("b")},
-		}
-	}
-	before := given()
-	c := *before
-	c.RenameClusters(map[string]string{"a": "x"})
-	want := &ir.Config{
-		Clusters:    []*ir.Cluster{{Name: "b"}, {Name: "c"}, {Name: "x"}},
-		RouteTables: []*ir.RouteTable{table(to("", "b", "x"), to("x", "c")), table(to("", "b"))},
-		Listeners:   []*ir.Listener{tcp("x"), tcp("b")},
-	}
-	if diff := cmp.Diff(want, &c); diff != "" {
+	names := map[string]string{"a": "x"}
+	given := host(to("", "b", "a"), to("a", "c"), to("", "b"))
+	renamed := given.Renamed(names)
+	if diff := cmp.Diff(host(to("", "b", "x"), to("x", "c"), to("", "b")), renamed); diff != "" {
 		t.Errorf("renamed (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(given(), before); diff != "" {
+	if diff := cmp.Diff(host(to("", "b", "a"), to("a", "c"), to("", "b")), given); diff != "" {
 		t.Errorf("what was given (-want +got):\n%s", diff)
 	}
-	if c.RouteTables[1] != before.RouteTables[1] || c.Listeners[1] != before.Listeners[1] || c.Clusters[0] != before.Clusters[1] {
-		t.Error("what names no renamed cluster was copied")
+	if renamed.Routes[2] != given.Routes[2] {
+		t.Error("a route that names no renamed cluster was copied")
+	}
+	if other := host(to("", "b")); other.Renamed(names) != other {
+		t.Error("a virtual host that names no renamed cluster was copied")
+	}
+	listener, other := tcp("a"), tcp("b")
+	if diff := cmp.Diff(tcp("x"), listener.Renamed(names)); diff != "" || listener.TCP.Routes[0].Cluster != "a" {
+		t.Errorf("renamed (-want +got):\n%s", diff)
+	}
+	if other.Renamed(names) != other {
+		t.Error("a listener that names no renamed cluster was copied")
 	}
 }

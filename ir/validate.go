@@ -91,7 +91,7 @@ func (k *closer) checkListener(l *Listener) error {
 	f.require(count(l.UseOriginalDst, l.HTTP != nil, l.TCP != nil) == 1, "must be exactly one of hand-off, HTTP and TCP")
 	if h := l.HTTP; h != nil {
 		f.require((h.Inline != nil) != (h.Table != ""), "must have a table inline or the name of one, and not both")
-		f.require(h.Inline != nil || k.tables[h.Table], "must name one of the route tables, found %q", h.Table)
+		f.require(h.Inline != nil || k.tables(h.Table), "must name one of the route tables, found %q", h.Table)
 	}
 	if l.TCP != nil {
 		for _, r := range l.TCP.Routes {
@@ -102,7 +102,7 @@ func (k *closer) checkListener(l *Listener) error {
 }
 
 func (k *closer) knows(f *faults, at, cluster string) {
-	f.require(k.clusters[cluster], "%smust name one of the clusters, found %q", at, cluster)
+	f.require(k.clusters(cluster), "%smust name one of the clusters, found %q", at, cluster)
 }
 
 func validPort(n int) bool { return n >= 1 && n <= 65535 }

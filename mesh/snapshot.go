@@ -62,12 +62,13 @@ func groupByKind(objs []*schema.Object) map[string][]*schema.Object {
 		groups[o.Kind.Kind] = append(groups[o.Kind.Kind], o)
 	}
 	for _, group := range groups {
-		slices.SortFunc(group, compareKeys)
+		slices.SortFunc(group, CompareKeys)
 	}
 	return groups
 }
 
-func compareKeys(a, b *schema.Object) int {
+// CompareKeys puts objects of one kind in tie-break order.
+func CompareKeys(a, b *schema.Object) int {
 	if a.Meta.Namespace == b.Meta.Namespace {
 		return cmp.Compare(a.Meta.Name, b.Meta.Name)
 	}

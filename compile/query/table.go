@@ -32,21 +32,14 @@ func (in *Input[K, V]) cell(key K) *cell[V] {
 // Set a value; the zero value takes the key out. What depends on it is doubted
 // unless the value is the one that is there.
 func (in *Input[K, V]) Set(key K, value V) {
-	c := in.cell(key)
-	if c.value == value {
-		in.settle(c)
-		return
-	}
-	c.value = value
-	c.changes()
-	c.doubt()
-	in.settle(c)
-}
-
-// settle keeps a cell as long as it has a value.
-func (in *Input[K, V]) settle(c *cell[V]) {
 	var none V
-	c.keep(c.value != none)
+	c := in.cell(key)
+	if c.value != value {
+		c.value = value
+		c.changes()
+		c.doubt()
+	}
+	c.keep(value != none)
 }
 
 // Get a value.
@@ -60,12 +53,18 @@ func (in *Input[K, V]) Get(r *Reader, key K) V {
 type Query[K comparable, V any] struct {
 	graph   *Graph
 	same    func(a, b V) bool
-	compute func(*Reader, K) V
+	compute func(r *Reader, key K, last V) V
 	cells   map[K]*cell[V]
 }
 
 // New makes a query. Of two results that are the same the older one stays.
-func New[K comparable, V any](g *Graph, same func(a, b V) bool, compute func(*Reader, K) V) *Query[K, V] {
+func New[K comparable, V any](g *Graph, same func(a, b V) bool, compute func(r *Reader, key K) V) *Query[K, V] {
+	return NewReusing(g, same, func(r *Reader, key K, _ V) V { return compute(r, key) })
+}
+
+// NewReusing makes a query that is given its last result too, to take over what
+// is as it was; the zero value at first. Nothing else may depend on that.
+func NewReusing[K comparable, V any](g *Graph, same func(a, b V) bool, compute func(r *Reader, key K, last V) V) *Query[K, V] {
 	return &Query[K, V]{graph: g, same: same, compute: compute, cells: map[K]*cell[V]{}}
 }
 
@@ -76,7 +75,7 @@ func (q *Query[K, V]) cell(key K) *cell[V] {
 		c.graph = q.graph
 		c.forget = func() { delete(q.cells, key) }
 		c.compute = func(r *Reader) bool {
-			value := q.compute(r, key)
+			value := q.compute(r, key, c.value)
 			if c.changed > 0 && q.same(c.value, value) {
 				return false
 			}

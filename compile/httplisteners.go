@@ -1,0 +1,35 @@
+package compile
+
+import (
+	"strconv"
+
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// httpListeners takes the traffic for each table, whatever address it was
+// going to.
+func (c *writer) httpListeners(http *outbound) {
+	for _, t := range http.tables {
+		if t.port == c.plan.settings.ProxyListenPort {
+			c.reportOwnPort(t.origins[0], t.port)
+			continue
+		}
+		if l := c.tcp[ir.HostPort{Host: anyAddress, Port: t.port}]; l != nil {
+			c.reportHTTPLost(l, t.tableLayout)
+		}
+		c.listen(&ir.Listener{
+			IP: anyAddress, Port: t.port, Direction: ir.Outbound,
+			HTTP:    c.http(strconv.Itoa(t.port)),
+			Origins: t.origins,
+		})
+	}
+}
+
+// http is the part that all HTTP listeners have in common.
+func (c *writer) http(table string) *ir.HTTPListener {
+	return &ir.HTTPListener{
+		Table:     table,
+		Tracing:   c.plan.settings.EnableTracing,
+		AccessLog: c.plan.settings.AccessLogFile,
+	}
+}

@@ -1,0 +1,87 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/pilot-api/pilot-api/compile/query"
+)
+
+// list is a slice that is compared as a whole, by identity: an input of queries.
+// It is never changed, and never empty.
+type list[T any] struct{ items []*T }
+
+// listed are the items of a list that may be nil.
+func (l *list[T]) listed() []*T {
+	if l == nil {
+		return nil
+	}
+	return l.items
+}
+
+// change is one value in the place of another; either may be nil.
+type change[T any] struct{ before, after *T }
+
+// index has values under names, those under one name in the order of compare.
+type index[K comparable, T any] struct {
+	input   *query.Input[K, *list[T]]
+	names   func(*T) []K
+	compare func(a, b *T) int
+	now     map[K]*list[T]
+}
+
+func newIndex[K comparable, T any](g *query.Graph, compare func(a, b *T) int, names func(*T) []K) *index[K, T] {
+	return &index[K, T]{input: query.NewInput[K, *list[T]](g), names: names, compare: compare, now: map[K]*list[T]{}}
+}
+
+// under are the values with a name. The slice is shared.
+func (x *index[K, T]) under(p *plan, name K) []*T { return x.input.Get(p.r, name).listed() }
+
+// update takes in changes, each list once however many of them concern it.
+func (x *index[K, T]) update(changes []change[T]) {
+	gone, come := map[K]map[*T]bool{}, map[K][]*T{}
+	for _, ch := range changes {
+		if ch.before != nil {
+			for _, name := range x.names(ch.before) {
+				if gone[name] == nil {
+					gone[name] = map[*T]bool{}
+				}
+				gone[name][ch.before] = true
+			}
+		}
+		if ch.after != nil {
+			for _, name := range x.names(ch.after) {
+				if n := len(come[name]); n == 0 || come[name][n-1] != ch.after {
+					come[name] = append(come[name], ch.after)
+				}
+			}
+		}
+	}
+	for name := range gone {
+		x.replace(name, gone[name], come[name])
+	}
+	for name := range come {
+		if gone[name] == nil {
+			x.replace(name, nil, come[name])
+		}
+	}
+}
+
+func (x *index[K, T]) replace(name K, gone map[*T]bool, come []*T) {
+	items := slices.DeleteFunc(slices.Clone(x.now[name].listed()), func(item *T) bool { return gone[item] })
+	if len(come) > len(items)/8 {
+		items = append(items, come...)
+		slices.SortStableFunc(items, x.compare)
+	} else {
+		for _, item := range come {
+			at, _ := slices.BinarySearchFunc(items, item, x.compare)
+			items = slices.Insert(items, at, item)
+		}
+	}
+	if len(items) == 0 {
+		delete(x.now, name)
+		x.input.Set(name, nil)
+		return
+	}
+	x.now[name] = &list[T]{items}
+	x.input.Set(name, x.now[name])
+}

@@ -1,0 +1,204 @@
+package compile
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/pilot-api/pilot-api/compile/query"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// model is the mesh as compiling sees it: what objects and services there are,
+// as inputs, and all that follows from them, as queries.
+type model struct {
+	settings *mesh.Settings
+	graph    *query.Graph
+
+	registry *registry
+	callers  map[string]*caller // by view
+
+	routeRules          *kind[routeRule]
+	destinationPolicies *kind[policy]
+	egressRules         *kind[egressRule]
+	ingressRules        *kind[ingressRule]
+	virtualServices     *kind[virtualService]
+	destinationRules    *kind[destinationRule]
+	gateways            *kind[gateway]
+
+	rulesFor    *index[string, routeRule]   // by destination host, first to apply first
+	rulesUnder  *index[string, routeRule]   // by the wildcards that their hosts are under
+	rulesInto   *index[labelled, routeRule] // by the versions that they send to
+	virtualInto *index[string, virtualService]
+	policiesFor *index[labelled, policy] // first to win first
+	byGateway   *index[string, virtualService]
+	virtualOf   *claims[virtualService] // for sidecars
+	settingsOf  *claims[destinationRule]
+
+	egress        *query.Query[none, *egressPlan]
+	egressHost    *query.Query[string, *mesh.Service]
+	edges         *query.Query[none, *edgePlan]
+	routed        *query.Query[labelled, bool]
+	firstPolicies *query.Query[labelled, map[string]*policy]
+	hidden        *query.Query[string, map[*routeRule]*routeRule]
+	byCaller      *query.Query[*virtualService, bool]
+	differs       *query.Query[string, bool]
+	routes        *query.Query[servicePort, []plannedRoute]
+	httpLayout    *query.Query[layoutKey, []plannedRoute]
+	tcpLayout     *query.Query[layoutKey, []plannedTCP]
+	clusters      *query.Query[clusterKey, clusterPart]
+	layouts       *query.Query[scope, *layout]
+	hosts         *query.Query[hostKey, *hostPart]
+	http          *query.Query[scope, *outbound]
+	tcp           *query.Query[scope, *outboundTCP]
+	views         *query.Input[string, *caller]
+	configs       *query.Query[string, *compiled]
+	problems      *query.Query[none, diag.List]
+}
+
+// servicePort is needed where ports are told apart: the hosts of one
+// ServiceEntry have the very same ports.
+type servicePort struct {
+	service *mesh.Service
+	port    *mesh.Port
+}
+
+// newQuery makes a query whose function has a context to report to.
+func newQuery[K comparable, V any](m *model, same func(a, b V) bool, compute func(*plan, K) V) *query.Query[K, V] {
+	return query.New(m.graph, same, func(r *query.Reader, key K) V { return compute(m.context(r), key) })
+}
+
+// context is that of one computation; without a reader, of one that reads
+// nothing but what it is given.
+func (m *model) context(r *query.Reader) *plan {
+	return &plan{model: m, r: r, problems: &diag.Collector{}}
+}
+
+func equal[V comparable](a, b V) bool { return a == b }
+
+func sameProblems(a, b diag.List) bool { return slices.Equal(a, b) }
+
+func deepEqual[V any](a, b V) bool { return reflect.DeepEqual(a, b) }
+
+// newModel is that of an empty mesh.
+func newModel(settings *mesh.Settings) *model {
+	m := &model{settings: settings, graph: query.NewGraph(), callers: map[string]*caller{}}
+	m.registry = newRegistry(m.graph)
+	m.readKinds()
+	m.findRules()
+	m.planEdges()
+	m.planRoutes()
+	m.writeViews()
+	m.problems = newQuery(m, sameProblems, func(p *plan, _ none) diag.List {
+		p.reportAll()
+		return p.problems.List()
+	})
+	return m
+}
+
+// readKinds says how objects become rules, and by what pass each is checked.
+func (m *model) readKinds() {
+	m.routeRules = newKind(m, "RouteRule", inKeyOrder, readRouteRule, (*plan).checkRouteRule)
+	m.destinationPolicies = newKind(m, "DestinationPolicy", inKeyOrder, readDestinationPolicy, (*plan).checkPolicy)
+	m.egressRules = newKind(m, "EgressRule", inKeyOrder, readEgressRule, func(*plan, *egressRule) {})
+	m.ingressRules = newKind(m, "IngressRule", inKeyOrder, readIngressRule, (*plan).checkIngressRule)
+	m.virtualServices = newKind(m, "VirtualService", m.inAgeOrder, readVirtualService, (*plan).checkVirtualService)
+	m.destinationRules = newKind(m, "DestinationRule", m.inAgeOrder, readDestinationRule, func(p *plan, rule *destinationRule) {
+		p.home(rule.ref.Namespace).checkDestinationRule(rule)
+	})
+	m.gateways = newKind(m, "Gateway", m.inAgeOrder, readGateway, func(*plan, *gateway) {})
+}
+
+// findRules says by what rules are found.
+func (m *model) findRules() {
+	m.rulesFor = newIndex(m.graph, compareRules, func(r *routeRule) []string { return []string{r.host} })
+	m.rulesUnder = newIndex(m.graph, compareRules, func(r *routeRule) []string { return slices.Collect(wildcards(r.host)) })
+	m.rulesInto = newIndex(m.graph, compareRules, m.versionsOfRule)
+	m.routeRules.take = append(m.routeRules.take, m.rulesFor.update, m.rulesUnder.update, m.rulesInto.update)
+
+	m.policiesFor = newIndex(m.graph, func(a, b *policy) int { return inKeyOrder(a.declared, b.declared) },
+		func(pol *policy) []labelled { return []labelled{pol.version()} })
+	m.destinationPolicies.take = append(m.destinationPolicies.take, m.policiesFor.update)
+
+	byAge := func(a, b *virtualService) int { return m.inAgeOrder(a.declared, b.declared) }
+	m.virtualInto = newIndex(m.graph, byAge, m.hostsOfVirtual)
+	m.byGateway = newIndex(m.graph, byAge, (*virtualService).gatewayNames)
+	m.virtualOf = newClaims(m, func(vs *virtualService) claim { return vs }, (*virtualService).meshHosts)
+	m.virtualServices.take = append(m.virtualServices.take, m.virtualInto.update, m.byGateway.update, m.virtualOf.update)
+
+	m.settingsOf = newClaims(m, func(rule *destinationRule) claim { return rule }, (*destinationRule).hosts)
+	m.destinationRules.take = append(m.destinationRules.take, m.settingsOf.update)
+}
+
+// planEdges is what the few rules that are about a whole mesh come to.
+func (m *model) planEdges() {
+	m.egress = newQuery(m, deepEqual, func(p *plan, _ none) *egressPlan { return p.planEgress() })
+	m.egressHost = newQuery(m, equal, func(p *plan, host string) *mesh.Service { return p.egress.Get(p.r, none{}).byHost[host] })
+	m.edges = newQuery(m, equal, func(p *plan, _ none) *edgePlan { return p.planGateways() })
+}
+
+// planRoutes is where requests go, for callers of a domain or for all of them.
+func (m *model) planRoutes() {
+	m.routed = newQuery(m, equal, (*plan).isRouted)
+	m.firstPolicies = newQuery(m, maps.Equal[map[string]*policy], (*plan).firstBySource)
+	m.hidden = newQuery(m, maps.Equal[map[*routeRule]*routeRule], (*plan).hiddenRules)
+	m.byCaller = newQuery(m, equal, (*plan).decidedByCaller)
+	m.differs = newQuery(m, equal, func(p *plan, host string) bool { return m.settingsOf.differs(p, host) })
+	m.routes = newQuery(m, deepEqual, (*plan).ruleRoutes)
+	m.httpLayout = newQuery(m, deepEqual, func(p *plan, key layoutKey) []plannedRoute {
+		return append(p.forDomain(key.domain).httpRoutes(key.vs, key.at.service, key.at.port), p.defaultRoute(key.at.service, key.at.port))
+	})
+	m.tcpLayout = newQuery(m, deepEqual, func(p *plan, key layoutKey) []plannedTCP {
+		return p.forDomain(key.domain).tcpRoutes(key.vs, key.at.service, key.at.port)
+	})
+	m.clusters = newQuery(m, deepEqual, (*plan).clusterOf)
+}
+
+// writeViews is what proxies are told.
+func (m *model) writeViews() {
+	m.layouts = query.NewReusing(m.graph, equal, func(r *query.Reader, s scope, last *layout) *layout { return m.context(r).layOut(s, last) })
+	m.hosts = query.NewReusing(m.graph, equal, func(r *query.Reader, key hostKey, last *hostPart) *hostPart {
+		return m.context(r).writeHost(key, last)
+	})
+	m.http = query.NewReusing(m.graph, equal, func(r *query.Reader, s scope, last *outbound) *outbound { return m.context(r).writeOutbound(s, last) })
+	m.tcp = query.NewReusing(m.graph, equal, func(r *query.Reader, s scope, last *outboundTCP) *outboundTCP {
+		return m.context(r).writeTCP(s, nil, last)
+	})
+	m.views = query.NewInput[string, *caller](m.graph)
+	m.configs = query.NewReusing(m.graph, equal, func(r *query.Reader, key string, last *compiled) *compiled {
+		return m.context(r).writeView(key, last)
+	})
+}
+
+// update takes in what changed. It must be called within graph.Do.
+func (m *model) update(objects map[string][]change[schema.Object], services []change[mesh.Service]) {
+	m.registry.update(services)
+	m.routeRules.update(m, objects[m.routeRules.name])
+	m.destinationPolicies.update(m, objects[m.destinationPolicies.name])
+	m.egressRules.update(m, objects[m.egressRules.name])
+	m.ingressRules.update(m, objects[m.ingressRules.name])
+	m.virtualServices.update(m, objects[m.virtualServices.name])
+	m.destinationRules.update(m, objects[m.destinationRules.name])
+	m.gateways.update(m, objects[m.gateways.name])
+}
+
+// reportAll is everything that is wrong with objects, whoever asks.
+func (p *plan) reportAll() {
+	p.routeRules.report(p)
+	p.destinationPolicies.report(p)
+	p.egressRules.report(p)
+	p.problems.Add(p.egress.Get(p.r, none{}).problems...)
+	p.ingressRules.report(p)
+	p.checkSecrets()
+	p.checkEdgeFaults()
+	p.virtualServices.report(p)
+	p.destinationRules.report(p)
+	p.gateways.report(p)
+	p.problems.Add(p.edges.Get(p.r, none{}).problems...)
+	p.checkExternalNames()
+}
+
+// pilot are the accidents of Pilot that this mesh keeps.
+func (m *model) pilot() mesh.V1Compatibility { return m.settings.V1Compatibility }

@@ -1,0 +1,188 @@
+package compile
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// hostKey is a virtual host as a caller sees it; without one, as all of the
+// scope do.
+type hostKey struct {
+	*entry
+	caller *caller
+}
+
+// hostPart is a virtual host with its routes, and the clusters that they need.
+type hostPart struct {
+	host *ir.VirtualHost
+	// proxied is the same at the HTTP proxy port; nil for none.
+	proxied  *ir.VirtualHost
+	clusters []*ir.Cluster // by name
+	varies   bool          // from one caller to the next
+	problems diag.List
+}
+
+// writeHost fills in the routes that callers see.
+func (p *plan) writeHost(key hostKey, last *hostPart) *hostPart {
+	c := p.writer(key.scope, key.caller)
+	host := &ir.VirtualHost{Name: key.name, Domains: key.domains}
+	for _, planned := range visible(c.domain.routesTo(key.at.service, key.at.port), c.fits) {
+		c.needAll(planned.targets)
+		host.Routes = append(host.Routes, planned.route)
+	}
+	if key.scope.role == mesh.Sidecar {
+		host.Routes = upgradeByRules(host.Routes)
+	}
+	host, problems := ir.CloseHost(host.Renamed(c.renamed), c.clusters)
+	p.problems.Add(problems...)
+	out := &hostPart{
+		host: host, proxied: p.proxiedHost(host, key.at.port.Number),
+		clusters: c.sortedClusters(), varies: c.varies, problems: p.problems.List(),
+	}
+	if last == nil {
+		return out
+	}
+	if reflect.DeepEqual(out.host, last.host) {
+		out.host, out.proxied = last.host, last.proxied
+	}
+	if slices.Equal(out.clusters, last.clusters) {
+		out.clusters = last.clusters
+	}
+	if out.host == last.host && out.varies == last.varies && sameList(out.clusters, last.clusters) && sameProblems(out.problems, last.problems) {
+		return last
+	}
+	return out
+}
+
+// sameList reports whether two slices are one.
+func sameList[T any](a, b []*T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// proxiedHost is nil where nobody asks for it.
+func (p *plan) proxiedHost(host *ir.VirtualHost, port int) *ir.VirtualHost {
+	if p.settings.ProxyHTTPPort == 0 {
+		return nil
+	}
+	return atProxyPort(host, strconv.Itoa(port))
+}
+
+// visible are the routes for callers that fit, up to the object of which one
+// takes every request. Pilot wrote all routes of an object.
+func visible(all []plannedRoute, fits func(*source) bool) []plannedRoute {
+	var out []plannedRoute
+	var last diag.Ref
+	for _, planned := range all {
+		object := planned.route.Origins[0]
+		switch {
+		case last != (diag.Ref{}) && object != last:
+			return out
+		case !fits(planned.source):
+			continue
+		case planned.route.Match.CatchAll():
+			last = object
+		}
+		out = append(out, planned)
+	}
+	return out
+}
+
+// visibleAtEdge are the routes for callers from outside.
+func visibleAtEdge(all []plannedRoute) []plannedRoute {
+	inside := func(planned plannedRoute) bool { return planned.sidecarOnly }
+	return visible(slices.DeleteFunc(slices.Clone(all), inside), func(s *source) bool { return s.fits(nil) })
+}
+
+// outbound are the route tables of a scope, and all clusters that they lead to.
+type outbound struct {
+	tables   []*scopeTable // by port
+	clusters []*ir.Cluster // by name
+	problems diag.List
+}
+
+// scopeTable is a table as all callers see it, but for the virtual hosts that
+// vary.
+type scopeTable struct {
+	*tableLayout
+	parts  []*hostPart // of the entries
+	table  *ir.RouteTable
+	varies []int // entries, for each caller by itself
+}
+
+func (p *plan) writeOutbound(s scope, last *outbound) *outbound {
+	laid := p.layouts.Get(p.r, s)
+	p.problems.Add(laid.problems...)
+	out := &outbound{}
+	for i, t := range laid.tables {
+		var before *scopeTable
+		if last != nil && i < len(last.tables) && last.tables[i].port == t.port {
+			before = last.tables[i]
+		}
+		out.tables = append(out.tables, p.writeTable(t, before))
+	}
+	out.clusters = out.union(last)
+	out.problems = p.problems.List()
+	if last != nil && slices.Equal(out.tables, last.tables) && sameList(out.clusters, last.clusters) && sameProblems(out.problems, last.problems) {
+		return last
+	}
+	return out
+}
+
+func (p *plan) writeTable(t *tableLayout, last *scopeTable) *scopeTable {
+	out := &scopeTable{tableLayout: t, parts: make([]*hostPart, len(t.entries))}
+	for i, e := range t.entries {
+		part := p.hosts.Get(p.r, hostKey{e, nil})
+		out.parts[i] = part
+		if part.varies {
+			out.varies = append(out.varies, i)
+		} else {
+			p.problems.Add(part.problems...)
+		}
+	}
+	if last != nil && last.tableLayout == t && slices.Equal(out.parts, last.parts) {
+		return last
+	}
+	out.table = t.tableOf(out.parts)
+	return out
+}
+
+// tableOf has the virtual hosts of the parts.
+func (t *tableLayout) tableOf(parts []*hostPart) *ir.RouteTable {
+	table := &ir.RouteTable{Name: strconv.Itoa(t.port), IgnorePort: t.ignorePort, VirtualHosts: make([]*ir.VirtualHost, len(parts))}
+	for i, part := range parts {
+		table.VirtualHosts[i] = part.host
+	}
+	return table
+}
+
+// union is all clusters of virtual hosts that do not vary: those of last if they
+// are the same lists.
+func (o *outbound) union(last *outbound) []*ir.Cluster {
+	if last != nil && slices.EqualFunc(o.tables, last.tables, (*scopeTable).leadsWhere) {
+		return last.clusters
+	}
+	named := map[string]*ir.Cluster{}
+	for _, t := range o.tables {
+		for _, part := range t.parts {
+			for _, c := range part.clusters {
+				if !part.varies && named[c.Name] == nil {
+					named[c.Name] = c
+				}
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Values(named), byName)
+}
+
+// leadsWhere reports whether the tables need the same clusters.
+func (t *scopeTable) leadsWhere(other *scopeTable) bool {
+	return t == other || slices.EqualFunc(t.parts, other.parts, func(a, b *hostPart) bool {
+		return a == b || a.varies == b.varies && sameList(a.clusters, b.clusters)
+	})
+}

@@ -1,0 +1,144 @@
+package compile
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/pilot-api/pilot-api/compile/query"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// declared is what every rule has from the object that it was read from.
+type declared struct {
+	ref    diag.Ref
+	object *schema.Object
+}
+
+// reading is an object of one kind as it was read: by itself, without a look at
+// anything else.
+type reading[T any] struct {
+	declared
+	rule     *T // nil when it cannot be used
+	problems diag.List
+}
+
+// kind reads the objects of one kind, and hands the rules to whoever finds them.
+type kind[T any] struct {
+	name string
+	// read is the rule in a spec, nil when it cannot be used; false for a spec
+	// of another type.
+	read func(p *plan, of declared, spec any) (rule *T, ok bool)
+	// take hands on which rules are others now.
+	take []func([]change[T])
+
+	readings map[schema.Key]*reading[T]
+	all      *index[none, reading[T]] // in tie-break order
+	checks   *query.Query[*T, diag.List]
+}
+
+// none is the key of what there is one of.
+type none struct{}
+
+// newKind has check say what is wrong with a rule beside what it shows by
+// itself.
+func newKind[T, S any](m *model, name string, order func(a, b declared) int, read func(*plan, declared, *S) *T, check func(*plan, *T)) *kind[T] {
+	return &kind[T]{
+		name: name, readings: map[schema.Key]*reading[T]{},
+		read: func(p *plan, of declared, spec any) (*T, bool) {
+			typed, ok := spec.(*S)
+			if !ok {
+				return nil, false
+			}
+			return read(p, of, typed), true
+		},
+		all: newIndex(m.graph, func(a, b *reading[T]) int { return order(a.declared, b.declared) },
+			func(*reading[T]) []none { return []none{{}} }),
+		checks: newQuery(m, sameProblems, func(p *plan, rule *T) diag.List {
+			check(p, rule)
+			return p.problems.List()
+		}),
+	}
+}
+
+// update reads the objects that changed.
+func (k *kind[T]) update(m *model, changes []change[schema.Object]) {
+	var rules []change[T]
+	var readings []change[reading[T]]
+	for _, ch := range changes {
+		var rule change[T]
+		var read change[reading[T]]
+		if ch.before != nil {
+			read.before = k.readings[ch.before.Key()]
+			rule.before = read.before.rule
+			delete(k.readings, ch.before.Key())
+		}
+		if ch.after != nil {
+			read.after = k.readingOf(m, ch.after)
+			rule.after = read.after.rule
+			k.readings[ch.after.Key()] = read.after
+		}
+		readings = append(readings, read)
+		if rule != (change[T]{}) {
+			rules = append(rules, rule)
+		}
+	}
+	k.all.update(readings)
+	for _, take := range k.take {
+		take(rules)
+	}
+}
+
+// readingOf is a pure function of the object, so it has no reader.
+func (k *kind[T]) readingOf(m *model, o *schema.Object) *reading[T] {
+	p := m.context(nil)
+	out := &reading[T]{declared: declared{o.Key().Ref(), o}}
+	p.problems.Add(schema.NotHonoured(o)...)
+	spec, err := o.Spec()
+	ok := err == nil
+	if ok {
+		out.rule, ok = k.read(p, out.declared, spec)
+	}
+	if !ok {
+		p.report(diag.Problem{
+			Severity: diag.Warning, Reason: diag.Malformed, Object: out.ref, Field: "spec",
+			Message: fmt.Sprintf("the object is left out, its spec does not decode: %v", err),
+		})
+	}
+	out.problems = p.problems.List()
+	return out
+}
+
+// rules are those of the kind that can be used, in tie-break order.
+func (k *kind[T]) rules(p *plan) []*T {
+	var out []*T
+	for _, r := range k.all.under(p, none{}) {
+		if r.rule != nil {
+			out = append(out, r.rule)
+		}
+	}
+	return out
+}
+
+// report hands over the problems of all objects of the kind.
+func (k *kind[T]) report(p *plan) {
+	for _, r := range k.all.under(p, none{}) {
+		p.problems.Add(r.problems...)
+		if r.rule != nil {
+			p.problems.Add(k.checks.Get(p.r, r.rule)...)
+		}
+	}
+}
+
+// inKeyOrder is the tie-break order of legacy kinds.
+func inKeyOrder(a, b declared) int { return mesh.CompareKeys(a.object, b.object) }
+
+// inAgeOrder is the tie-break order of networking kinds: the oldest first, as in
+// Istio, unless the mesh wants Pilot's.
+func (m *model) inAgeOrder(a, b declared) int {
+	if m.pilot().AnyNamespaceRules {
+		return inKeyOrder(a, b)
+	}
+	return cmp.Or(a.object.Meta.CreationTimestamp.Compare(b.object.Meta.CreationTimestamp.Time), inKeyOrder(a, b))
+}

@@ -1,0 +1,107 @@
+package compile
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/compile/query"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// registry has the services as inputs. A service stays the same value while
+// only its instances change, for hardly anything depends on those: endpoints
+// are answered by themselves. So nothing here may read the Instances of a
+// service but through instances.
+type registry struct {
+	services  *index[none, mesh.Service]   // by host name
+	byHost    *index[string, mesh.Service] // of several the first one first
+	namesakes *index[string, mesh.Service] // of the mesh, by host name up to the first dot
+	instances *query.Input[*mesh.Service, *list[mesh.Instance]]
+
+	known   map[*mesh.Service]*mesh.Service // of the last snapshot, to what stands for it
+	members map[*mesh.Service]*list[mesh.Instance]
+}
+
+func newRegistry(g *query.Graph) *registry {
+	return &registry{
+		services: newIndex(g, mesh.CompareServices, func(*mesh.Service) []none { return []none{{}} }),
+		byHost:   newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []string { return []string{svc.Hostname} }),
+		namesakes: newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []string {
+			if name, _, ok := strings.Cut(svc.Hostname, "."); ok && !svc.External {
+				return []string{name}
+			}
+			return nil
+		}),
+		instances: query.NewInput[*mesh.Service, *list[mesh.Instance]](g),
+		known:     map[*mesh.Service]*mesh.Service{},
+		members:   map[*mesh.Service]*list[mesh.Instance]{},
+	}
+}
+
+func (reg *registry) update(changes []change[mesh.Service]) {
+	var changed []change[mesh.Service]
+	for _, ch := range changes {
+		standing := reg.known[ch.before]
+		delete(reg.known, ch.before)
+		if ch.before != nil && ch.after != nil && standing.SameShape(ch.after) {
+			reg.known[ch.after] = standing
+			reg.setInstances(standing, ch.after)
+			continue
+		}
+		if standing != nil {
+			reg.forget(standing)
+		}
+		if ch.after != nil {
+			reg.known[ch.after] = ch.after
+			reg.setInstances(ch.after, ch.after)
+		}
+		changed = append(changed, change[mesh.Service]{standing, ch.after})
+	}
+	if len(changed) == 0 {
+		return
+	}
+	reg.services.update(changed)
+	reg.byHost.update(changed)
+	reg.namesakes.update(changed)
+}
+
+// setInstances leaves them as they are when they are the same.
+func (reg *registry) setInstances(standing, now *mesh.Service) {
+	if slices.EqualFunc(reg.members[standing].listed(), now.Instances, sameInstance) {
+		return
+	}
+	if len(now.Instances) == 0 {
+		delete(reg.members, standing)
+	} else {
+		reg.members[standing] = &list[mesh.Instance]{now.Instances}
+	}
+	reg.instances.Set(standing, reg.members[standing])
+}
+
+func (reg *registry) forget(standing *mesh.Service) {
+	delete(reg.members, standing)
+	reg.instances.Set(standing, nil)
+}
+
+// sameInstance reports whether two instances of a service and its port are
+// alike.
+func sameInstance(a, b *mesh.Instance) bool {
+	left, right := *a, *b
+	left.Service, right.Service, left.Port, right.Port = nil, nil, nil, nil
+	return *a.Port == *b.Port && reflect.DeepEqual(left, right)
+}
+
+// ownInstance is what matters of an instance to the proxy beside it, and to
+// nobody else: no address, and its service as the model knows it.
+func (reg *registry) ownInstance(i *mesh.Instance) *mesh.Instance {
+	svc := i.Service
+	if standing := reg.known[svc]; standing != nil {
+		svc = standing
+	}
+	return &mesh.Instance{Service: svc, Port: i.Port, EndpointPort: i.EndpointPort, Labels: i.Labels}
+}
+
+func sameOwn(a, b *mesh.Instance) bool {
+	return a.Service == b.Service && *a.Port == *b.Port && a.EndpointPort == b.EndpointPort && a.Labels.Equal(b.Labels)
+}

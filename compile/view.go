@@ -1,0 +1,209 @@
+package compile
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// anyAddress is where a listener takes whatever destination was captured.
+const anyAddress = "0.0.0.0"
+
+// compiled is the configuration of a view, with the problems that it has.
+type compiled struct {
+	config   *ir.Config
+	problems diag.List
+}
+
+// writeView takes over all parts that are as they were.
+func (p *plan) writeView(key string, last *compiled) *compiled {
+	who := p.views.Get(p.r, key)
+	c := p.writer(who.scope, who)
+	config := &ir.Config{RouteDelay: p.settings.RDSRefreshDelay, Delay: p.settings.DiscoveryRefreshDelay}
+	switch who.role {
+	case mesh.Sidecar:
+		c.sidecar(config)
+	case mesh.Ingress:
+		c.ingress(config)
+	case mesh.Router:
+		c.router(config)
+	}
+	out := &compiled{config, p.problems.List()}
+	if last != nil {
+		out.takeOver(last)
+	}
+	if last != nil && sameConfig(out.config, last.config) {
+		if out.config = last.config; sameProblems(out.problems, last.problems) {
+			return last
+		}
+	}
+	return out
+}
+
+// sidecar serves the workload beside it: its calls, and the calls to it. The
+// order decides who keeps an address that two listeners want. Route tables are
+// there whether or not something listens, as Pilot's were.
+func (c *writer) sidecar(config *ir.Config) {
+	http := c.plan.http.Get(c.plan.r, c.scope)
+	c.plan.problems.Add(http.problems...)
+	tables, proxied := c.tablesOf(http)
+	config.RouteTables = tables
+	clusters := http.clusters
+	if c.plan.settings.ProxyListenPort > 0 {
+		c.handOff()
+		clusters = merged(clusters, c.outboundTCP())
+		c.httpListeners(http)
+		c.inboundListeners()
+		c.managementPorts()
+	}
+	if c.plan.settings.ProxyHTTPPort > 0 {
+		config.RouteTables = append(slices.Clone(config.RouteTables), proxied)
+		c.httpProxy()
+	}
+	c.close(config, merged(clusters, c.sortedClusters()))
+}
+
+// router reaches every service; what it listens to, Gateways say.
+func (c *writer) router(config *ir.Config) {
+	http := c.plan.http.Get(c.plan.r, c.scope)
+	c.plan.problems.Add(http.problems...)
+	c.tablesOf(http)
+	reached := merged(http.clusters, c.outboundTCP())
+	c.listeners = nil
+	config.RouteTables = c.gateways()
+	c.close(config, merged(reached, c.sortedClusters()))
+}
+
+// tablesOf are the tables of the scope as this caller sees them, and all of
+// them in one. Clusters that only this caller needs are taken in.
+func (c *writer) tablesOf(http *outbound) (tables []*ir.RouteTable, proxied *ir.RouteTable) {
+	proxied = &ir.RouteTable{Name: ProxyTable}
+	for _, t := range http.tables {
+		parts := t.parts
+		if len(t.varies) > 0 {
+			parts = slices.Clone(parts)
+		}
+		for _, i := range t.varies {
+			parts[i] = c.plan.hosts.Get(c.plan.r, hostKey{t.entries[i], c.caller})
+			c.plan.problems.Add(parts[i].problems...)
+			for _, cluster := range parts[i].clusters {
+				c.put(cluster)
+			}
+		}
+		table := t.table
+		if len(t.varies) > 0 {
+			table = t.tableOf(parts)
+		}
+		tables = append(tables, table)
+		for _, part := range parts {
+			if part.proxied != nil {
+				proxied.VirtualHosts = append(proxied.VirtualHosts, part.proxied)
+			}
+		}
+	}
+	sortByName(proxied)
+	slices.SortFunc(tables, byTableName)
+	return tables, proxied
+}
+
+func byTableName(a, b *ir.RouteTable) int { return cmp.Compare(a.Name, b.Name) }
+
+// closed is a table with what of it breaks a promise closed, under the final
+// names of clusters.
+func (c *writer) closed(t *ir.RouteTable) *ir.RouteTable {
+	renamed := *t
+	renamed.VirtualHosts = nil
+	for _, host := range t.VirtualHosts {
+		renamed.VirtualHosts = append(renamed.VirtualHosts, host.Renamed(c.renamed))
+	}
+	out, problems := ir.CloseTable(&renamed, c.clusters)
+	c.plan.problems.Add(problems...)
+	return out
+}
+
+// close takes what was gathered into the configuration, and sees to the promises
+// of package ir for the parts that have not been seen to.
+func (c *writer) close(config *ir.Config, clusters []*ir.Cluster) {
+	config.Clusters = clusters
+	var problems diag.List
+	config.Listeners, problems = ir.CloseListeners(c.listeners, config)
+	c.plan.problems.Add(problems...)
+}
+
+func (c *writer) handOff() {
+	c.listen(&ir.Listener{
+		IP: anyAddress, Port: c.plan.settings.ProxyListenPort,
+		Bind: true, Direction: ir.Outbound, UseOriginalDst: true,
+	})
+}
+
+// takeOver puts the parts of last in the place of equal ones.
+func (v *compiled) takeOver(last *compiled) {
+	v.config.Listeners = keep(v.config.Listeners, last.config.Listeners, (*ir.Listener).Address)
+	v.config.Clusters = keep(v.config.Clusters, last.config.Clusters, func(c *ir.Cluster) string { return c.Name })
+	tables := map[string]*ir.RouteTable{}
+	for _, t := range last.config.RouteTables {
+		tables[t.Name] = t
+	}
+	same := len(v.config.RouteTables) == len(last.config.RouteTables)
+	for i, t := range v.config.RouteTables {
+		if before := tables[t.Name]; before != nil && before != t {
+			out := *t
+			out.VirtualHosts = keep(t.VirtualHosts, before.VirtualHosts, func(h *ir.VirtualHost) string { return h.Name })
+			if t = &out; sameTable(t, before) {
+				t = before
+			}
+		}
+		v.config.RouteTables[i] = t
+		same = same && t == last.config.RouteTables[i]
+	}
+	if same {
+		v.config.RouteTables = last.config.RouteTables
+	}
+}
+
+// keep puts entries of last in the place of those with the same name that are
+// equal; it is last itself if all are.
+func keep[T any](list, last []*T, name func(*T) string) []*T {
+	if sameList(list, last) {
+		return last
+	}
+	var byName map[string]*T
+	out, all := slices.Clone(list), len(list) == len(last)
+	for i, item := range list {
+		if i < len(last) && item == last[i] {
+			continue
+		}
+		if byName == nil {
+			byName = map[string]*T{}
+			for _, l := range last {
+				byName[name(l)] = l
+			}
+		}
+		if before := byName[name(item)]; before != nil && (before == item || reflect.DeepEqual(before, item)) {
+			out[i] = before
+		}
+		all = all && out[i] == last[i]
+	}
+	if all {
+		return last
+	}
+	return out
+}
+
+// sameTable compares virtual hosts by identity: those of a scope are the same
+// when they are equal.
+func sameTable(a, b *ir.RouteTable) bool {
+	return a.Name == b.Name && a.IgnorePort == b.IgnorePort && slices.EqualFunc(a.VirtualHosts, b.VirtualHosts, func(x, y *ir.VirtualHost) bool {
+		return x == y
+	})
+}
+
+func sameConfig(a, b *ir.Config) bool {
+	return a.Delay == b.Delay && a.RouteDelay == b.RouteDelay && sameList(a.Listeners, b.Listeners) &&
+		sameList(a.RouteTables, b.RouteTables) && sameList(a.Clusters, b.Clusters)
+}

@@ -1,0 +1,109 @@
+package compile
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// scope is what decides which services and rules a proxy sees.
+type scope struct {
+	role   mesh.Role
+	domain string
+}
+
+// caller is a proxy with what tells it from others of its scope.
+type caller struct {
+	scope
+	own []*mesh.Instance // at its address; without what does not matter to it
+}
+
+// writer gathers a part of what proxies are told, with the clusters that it
+// needs.
+type writer struct {
+	plan   *plan
+	domain *domainPlan
+	scope  scope
+	caller *caller // nil: all of the scope alike
+	// varies: without a caller it is not known what a proxy is told.
+	varies bool
+
+	listeners []*ir.Listener
+	tables    map[int]*tableLayout         // by port
+	tcp       map[ir.HostPort]*ir.Listener // outbound, by address
+	inbound   map[int]*mesh.Instance       // the instance that has the endpoint port
+	clusters  map[string]*ir.Cluster
+	added     map[string]bool   // targets, by their own names
+	renamed   map[string]string // names of targets, to those of their clusters
+}
+
+func (p *plan) writer(s scope, c *caller) *writer {
+	return &writer{
+		plan: p, domain: p.forDomain(s.domain), scope: s, caller: c,
+		tcp:      map[ir.HostPort]*ir.Listener{},
+		inbound:  map[int]*mesh.Instance{},
+		clusters: map[string]*ir.Cluster{},
+		added:    map[string]bool{},
+		renamed:  map[string]string{},
+	}
+}
+
+// fits reports whether what is limited to a source is for this caller.
+func (c *writer) fits(s *source) bool {
+	if c.caller == nil {
+		c.varies = c.varies || s != nil
+		return s == nil
+	}
+	return s.fits(c.caller.own)
+}
+
+// own are the instances beside the proxy.
+func (c *writer) own() []*mesh.Instance {
+	if c.caller == nil {
+		return nil
+	}
+	return c.caller.own
+}
+
+func (c *writer) put(cluster *ir.Cluster) { c.clusters[cluster.Name] = cluster }
+
+func (c *writer) listen(l *ir.Listener) { c.listeners = append(c.listeners, l) }
+
+// sortedClusters are those gathered so far, by name.
+func (c *writer) sortedClusters() []*ir.Cluster {
+	return slices.SortedFunc(maps.Values(c.clusters), byName)
+}
+
+// merged are clusters of several lists that are sorted by name. Of equal names
+// the first list has it.
+func merged(lists ...[]*ir.Cluster) []*ir.Cluster {
+	var out []*ir.Cluster
+	for _, l := range lists {
+		if len(l) == 0 {
+			continue
+		}
+		if len(out) == 0 {
+			out = l
+			continue
+		}
+		out = mergedTwo(out, l)
+	}
+	return out
+}
+
+func mergedTwo(a, b []*ir.Cluster) []*ir.Cluster {
+	out := make([]*ir.Cluster, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch order := byName(a[0], b[0]); {
+		case order <= 0:
+			if out, a = append(out, a[0]), a[1:]; order == 0 {
+				b = b[1:]
+			}
+		default:
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}

@@ -1,0 +1,27 @@
+package mesh
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+)
+
+// SameShape reports whether two services differ in their instances at most, and
+// in those so that both have some or none.
+func (s *Service) SameShape(other *Service) bool {
+	return s.Hostname == other.Hostname && s.apart == other.apart && s.Namespace == other.Namespace &&
+		slices.Equal(s.ExportTo, other.ExportTo) && s.Address == other.Address && s.External == other.External &&
+		s.Resolution == other.Resolution && s.Origin == other.Origin &&
+		(len(s.Instances) == 0) == (len(other.Instances) == 0) &&
+		reflect.DeepEqual(s.Ports, other.Ports) && slices.EqualFunc(s.before, other.before, sameViewers)
+}
+
+func sameViewers(a, b *Service) bool {
+	return a.Namespace == b.Namespace && slices.Equal(a.ExportTo, b.ExportTo)
+}
+
+// CompareServices puts services by host name, and those of one host as they come
+// first.
+func CompareServices(a, b *Service) int {
+	return cmp.Or(cmp.Compare(a.Hostname, b.Hostname), cmp.Compare(len(a.before), len(b.before)))
+}
