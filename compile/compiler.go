@@ -78,6 +78,20 @@ func (c *Compiler) Problems() diag.List {
 	return out
 }
 
+// Runs is how many results have been computed so far.
+func (c *Compiler) Runs() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.model.graph.Runs()
+}
+
+// Size is how many values are kept, of whatever kind.
+func (c *Compiler) Size() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.model.graph.Size()
+}
+
 // know has queries of a view find who it is for.
 func (m *model) know(key string, v mesh.View) {
 	who := &caller{scope: scope{v.Role, v.Domain}}

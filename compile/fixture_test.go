@@ -65,3 +65,13 @@ func objectIn(t testing.TB, namespace, kind, name string, spec map[string]any) *
 	}
 	return o
 }
+
+// decoded is the spec of an object, to be changed.
+func decoded(t testing.TB, o *schema.Object) spec {
+	t.Helper()
+	var out spec
+	if err := json.Unmarshal(o.SpecJSON(), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -28,6 +28,7 @@ type Graph struct {
 	clock   int64 // counts changes of values
 	runs    int64 // counts computations
 	epoch   int64 // counts comparisons of what was read
+	size    int   // how many inputs and results there are
 	garbage []*node
 }
 
@@ -49,6 +50,14 @@ func (g *Graph) Runs() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.runs
+}
+
+// Size is how many values and results there are, those included that are known
+// to be none.
+func (g *Graph) Size() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.size
 }
 
 // Reader is the computation that is going on. It is good until that ends.
@@ -184,6 +193,7 @@ func (g *Graph) collect() {
 		}
 		n.forget()
 		n.forget = nil
+		g.size--
 		for _, read := range n.reads {
 			read.lose(n)
 		}

@@ -25,6 +25,7 @@ func (in *Input[K, V]) cell(key K) *cell[V] {
 		c.graph = in.graph
 		c.forget = func() { delete(in.cells, key) }
 		in.cells[key] = c
+		in.graph.size++
 	}
 	return c
 }
@@ -83,6 +84,7 @@ func (q *Query[K, V]) cell(key K) *cell[V] {
 			return true
 		}
 		q.cells[key] = c
+		q.graph.size++
 	}
 	return c
 }

@@ -1,0 +1,206 @@
+package compile_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+var changes = flag.Int("changes", 6, "how many changes in a row an incremental result is held against one from scratch")
+
+// changing is a mesh whose objects come, go and change.
+type changing struct {
+	settings *mesh.Settings
+	objects  map[schema.Key]*schema.Object
+	revision int64
+}
+
+// change some objects, most of the time a few of them.
+func (c *changing) change(rt *rapid.T) {
+	drawn := meshgen.Objects(rt)
+	most := rapid.SampledFrom([]int{1, 1, 2, 5, 100}).Draw(rt, "most")
+	for _, o := range rapid.Permutation(drawn).Draw(rt, "order")[:min(most, len(drawn))] {
+		c.objects[o.Key()] = o
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(c.objects), func(a, b schema.Key) int { return compareText(a, b) }) {
+		if rapid.IntRange(0, 12).Draw(rt, "fate") == 0 {
+			delete(c.objects, key)
+		}
+	}
+}
+
+func compareText(a, b fmt.Stringer) int {
+	switch {
+	case a.String() < b.String():
+		return -1
+	case a.String() > b.String():
+		return 1
+	}
+	return 0
+}
+
+func (c *changing) snapshot() *mesh.Snapshot {
+	c.revision++
+	return mesh.NewSnapshot(c.revision, c.settings, slices.Collect(maps.Values(c.objects)))
+}
+
+// TestIncrementalIsAsFromScratch: whatever changes, in whatever steps, what
+// comes out is what a compiler that knows nothing makes of the same snapshot,
+// and what equals the last result is the last result.
+func TestIncrementalIsAsFromScratch(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		settings := mesh.DefaultSettings()
+		settings.ProxyHTTPPort = rapid.SampledFrom([]int{0, 15002}).Draw(rt, "proxy port")
+		settings.V1Compatibility = drawPilot(rt)
+		c := &changing{settings: settings, objects: map[schema.Key]*schema.Object{}}
+		compiler := compile.NewCompiler()
+		last := map[string]*ir.Config{}
+		for range *changes {
+			c.change(rt)
+			s := c.snapshot()
+			compiler.Advance(s)
+			for _, node := range meshgen.Nodes {
+				if rapid.IntRange(0, 3).Draw(rt, "asks") == 0 {
+					continue
+				}
+				view := s.View(proxy(t, node))
+				got, own := compiler.Proxy(view)
+				problems := slices.Concat(compiler.Problems(), own)
+				want, wantProblems := compile.Proxy(s, view)
+				if diff := cmp.Diff(want, got); diff != "" {
+					rt.Fatalf("%s, from scratch (-) and from what there was (+):\n%s", node, diff)
+				}
+				if diff := cmp.Diff(byObject(wantProblems), byObject(problems)); diff != "" {
+					rt.Fatalf("%s, problems from scratch (-) and from what there was (+):\n%s", node, diff)
+				}
+				before := last[view.Key()]
+				if before != nil && before != got && reflect.DeepEqual(before, got) {
+					rt.Fatalf("%s: an equal configuration is another value", node)
+				}
+				last[view.Key()] = got
+				if rapid.IntRange(0, 9).Draw(rt, "goes") == 0 {
+					compiler.Release(view)
+					delete(last, view.Key())
+				}
+			}
+		}
+	})
+}
+
+func byObject(l diag.List) diag.List {
+	out := slices.Clone(l)
+	slices.SortStableFunc(out, func(a, b diag.Problem) int { return compareText(a.Object, b.Object) })
+	return out
+}
+
+// TestUnchangedPartsAreTheSame: of a mesh in which one rule changes, all that the
+// rule has no part in stays the same value.
+func TestUnchangedPartsAreTheSame(t *testing.T) {
+	const n = 50
+	objs := largeMesh(t, n)
+	compiler, settings := compile.NewCompiler(), mesh.DefaultSettings()
+	config := func(revision int64, objs []*schema.Object) *ir.Config {
+		s := mesh.NewSnapshot(revision, settings, objs)
+		compiler.Advance(s)
+		config, _ := compiler.Proxy(s.View(proxy(t, largeMeshCaller)))
+		return config
+	}
+	before := config(1, objs)
+	if again := config(2, slices.Clone(objs)); again != before {
+		t.Error("nothing changed, and there is another configuration")
+	}
+	objs[7] = object(t, "RouteRule", objs[7].Meta.Name, spec{"destination": spec{"name": objs[7].Meta.Name}, "rewrite": spec{"uri": "/other"}})
+	after := config(3, objs)
+	if after == before {
+		t.Fatal("the rule has no effect")
+	}
+	hosts := 0
+	for i, table := range after.RouteTables {
+		for j, host := range table.VirtualHosts {
+			if host != before.RouteTables[i].VirtualHosts[j] {
+				hosts++
+			}
+		}
+	}
+	if hosts != 2 { // One for each port of the service.
+		t.Errorf("%d virtual hosts are others, want 2", hosts)
+	}
+	known := map[*ir.Cluster]bool{}
+	for _, c := range before.Clusters {
+		known[c] = true
+	}
+	for _, c := range after.Clusters {
+		if !known[c] {
+			t.Errorf("cluster %s is another value", c.Name)
+		}
+	}
+	for i, l := range after.Listeners {
+		if l != before.Listeners[i] {
+			t.Errorf("listener %s is another value", l.Address())
+		}
+	}
+}
+
+// TestEndpointsConcernNobody: instances of services inside the mesh come and go,
+// and no configuration is made again.
+func TestEndpointsConcernNobody(t *testing.T) {
+	objs := largeMesh(t, 20)
+	compiler, settings := compile.NewCompiler(), mesh.DefaultSettings()
+	config := func(revision int64, objs []*schema.Object) *ir.Config {
+		s := mesh.NewSnapshot(revision, settings, objs)
+		compiler.Advance(s)
+		config, _ := compiler.Proxy(s.View(proxy(t, largeMeshCaller)))
+		return config
+	}
+	before := config(1, objs)
+	runs := compiler.Runs()
+	objs = append(objs, object(t, "WorkloadEntry", "more", spec{"address": "10.77.0.1", "labels": spec{"app": "x"}}))
+	for i, o := range objs {
+		if o.Kind.Kind == "ServiceEntry" {
+			spec := decoded(t, o)
+			spec["endpoints"] = spec["endpoints"].([]any)[:3]
+			objs[i] = object(t, "ServiceEntry", o.Meta.Name, spec)
+			break
+		}
+	}
+	if config(2, objs) != before {
+		t.Error("one instance less made another configuration")
+	}
+	if n := compiler.Runs() - runs; n > 0 {
+		t.Errorf("%d results were computed again", n)
+	}
+}
+
+// TestReleased: of views that nobody has any more nothing is left, whatever
+// domains they were for.
+func TestReleased(t *testing.T) {
+	s := mesh.NewSnapshot(1, byCallerSettings(), manyNamespaces(t, 5))
+	compiler := compile.NewCompiler()
+	compiler.Advance(s)
+	size := compiler.Size()
+	for i := range 20 {
+		view := s.View(proxy(t, fmt.Sprintf("sidecar~10.99.0.1~caller~made-up-%d.example", i)))
+		view.Domain = fmt.Sprintf("made-up-%d.example", i)
+		compiler.Proxy(view)
+		if compiler.Size() == size {
+			t.Fatal("a view takes no room")
+		}
+		compiler.Release(view)
+		if compiler.Size() != size {
+			t.Fatalf("%d values before the view and %d after it", size, compiler.Size())
+		}
+	}
+}
