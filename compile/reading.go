@@ -21,7 +21,7 @@ type declared struct {
 type reading[T any] struct {
 	declared
 	rule     *T // nil when it cannot be used
-	problems diag.List
+	problems *diag.Collector
 }
 
 // kind reads the objects of one kind, and hands the rules to whoever finds them.
@@ -35,7 +35,7 @@ type kind[T any] struct {
 
 	readings map[schema.Key]*reading[T]
 	all      *index[none, reading[T]] // in tie-break order
-	checks   *query.Query[*T, diag.List]
+	checks   *query.Query[*T, *diag.Collector]
 }
 
 // none is the key of what there is one of.
@@ -55,9 +55,9 @@ func newKind[T, S any](m *model, name string, order func(a, b declared) int, rea
 		},
 		all: newIndex(m.graph, func(a, b *reading[T]) int { return order(a.declared, b.declared) },
 			func(*reading[T]) []none { return []none{{}} }),
-		checks: newQuery(m, sameProblems, func(p *plan, rule *T) diag.List {
+		checks: newQuery(m, (*diag.Collector).Equal, func(p *plan, rule *T) *diag.Collector {
 			check(p, rule)
-			return p.problems.List()
+			return p.problems
 		}),
 	}
 }
@@ -106,7 +106,7 @@ func (k *kind[T]) readingOf(m *model, o *schema.Object) *reading[T] {
 			Message: fmt.Sprintf("the object is left out, its spec does not decode: %v", err),
 		})
 	}
-	out.problems = p.problems.List()
+	out.problems = p.problems
 	return out
 }
 
@@ -124,9 +124,9 @@ func (k *kind[T]) rules(p *plan) []*T {
 // report hands over the problems of all objects of the kind.
 func (k *kind[T]) report(p *plan) {
 	for _, r := range k.all.under(p, none{}) {
-		p.problems.Add(r.problems...)
+		p.problems.Merge(r.problems)
 		if r.rule != nil {
-			p.problems.Add(k.checks.Get(p.r, r.rule)...)
+			p.problems.Merge(k.checks.Get(p.r, r.rule))
 		}
 	}
 }

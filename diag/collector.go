@@ -1,6 +1,10 @@
 package diag
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // MaxPerObject is how many problems of one object a Collector keeps: more than
 // anybody reads, and few enough that no object fills the memory with them.
@@ -24,6 +28,19 @@ func (c *Collector) Add(problems ...Problem) {
 			c.list = append(c.list, p)
 		}
 	}
+}
+
+// Merge takes in what another Collector has, as if it had come here.
+func (c *Collector) Merge(other *Collector) {
+	c.Add(other.list...)
+	for ref, n := range other.found {
+		c.found[ref] += max(0, n-MaxPerObject)
+	}
+}
+
+// Equal reports whether both have met the same problems in the same order.
+func (c *Collector) Equal(other *Collector) bool {
+	return slices.Equal(c.list, other.list) && maps.Equal(c.found, other.found)
 }
 
 // List has what was kept, in the order in which it came, and behind that a

@@ -1,6 +1,7 @@
 package diag_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -30,5 +31,28 @@ func TestStringIsOneLineForATerminal(t *testing.T) {
 	}
 	if got, want := (diag.Ref{Kind: "RouteRule", Name: "\x1b"}).String(), `RouteRule \x1b`; got != want {
 		t.Errorf("ref %q, want %q", got, want)
+	}
+}
+
+// TestMerge: what was met elsewhere counts as what was met here, so that of an
+// object no more are kept, and one note tells of the others.
+func TestMerge(t *testing.T) {
+	ref := diag.Ref{Kind: "RouteRule", Name: "many"}
+	many := func(n int) *diag.Collector {
+		var c diag.Collector
+		for i := range n {
+			c.Add(diag.Problem{Object: ref, Message: fmt.Sprint(i)})
+		}
+		return &c
+	}
+	both := many(diag.MaxPerObject + 3)
+	both.Merge(many(diag.MaxPerObject + 4))
+	list := both.List()
+	want := fmt.Sprintf("%d more problems of the object are not listed", diag.MaxPerObject+7)
+	if len(list) != diag.MaxPerObject+1 || list[diag.MaxPerObject].Message != want {
+		t.Errorf("%d problems, the last %q", len(list), list[len(list)-1].Message)
+	}
+	if !many(5).Equal(many(5)) || many(5).Equal(many(6)) || many(diag.MaxPerObject+1).Equal(many(diag.MaxPerObject+2)) {
+		t.Error("equal is not equal")
 	}
 }
