@@ -3,8 +3,8 @@
 // snapshot to the next; requests only look up. It knows nothing of HTTP: package
 // server asks it.
 //
-//	changes ─▶ hold-off ─▶ mesh.Snapshot ─▶ compile ─▶ ir ─▶ envoy/v1, v3 ─▶ check ─▶ view
-//	           run.go      build.go         slot.go          v1.go, v3.go    set.go   publish.go
+//	changes ─▶ hold-off ─▶ mesh.Snapshot ─▶ compile ─▶ ir ─▶ envoy/v1, v3 ─▶ check ─▶ encoded parts ─▶ view
+//	           run.go      build.go         slot.go          v1parts.go, v3parts.go    set.go           publish.go
 //
 // A slot is where all proxies with equal views find theirs. A view is swapped in
 // whole, so that a proxy never sees a mixture of two, and only where it is another

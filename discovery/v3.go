@@ -44,9 +44,7 @@ func (a *v3Answers) parts() *v3Parts { return &a.view.server.v3Parts }
 
 func (a *v3Answers) clustersOf(config *ir.Config) *set {
 	all := make([]*resource, len(config.Clusters))
-	for i, c := range config.Clusters {
-		all[i] = a.parts().cluster(c, config.Delay)
-	}
+	spread(len(all), func(i int) { all[i] = a.parts().cluster(config.Clusters[i], config.Delay) })
 	return newSet(ClusterType, all)
 }
 

@@ -129,11 +129,11 @@ func (p *v3Parts) splice(t *ir.RouteTable) (*resource, error) {
 	all := make([]*host, len(t.VirtualHosts))
 	fragments := make([]*fragment, 0, len(all))
 	var problems diag.List
-	for i, h := range t.VirtualHosts {
-		all[i] = p.host(h)
-		problems = append(problems, all[i].problems...)
-		if all[i].fragment != nil {
-			fragments = append(fragments, all[i].fragment)
+	spread(len(all), func(i int) { all[i] = p.host(t.VirtualHosts[i]) })
+	for _, h := range all {
+		problems = append(problems, h.problems...)
+		if h.fragment != nil {
+			fragments = append(fragments, h.fragment)
 		}
 	}
 	if err := uniqueDomains(all); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // view is what all proxies with one mesh.View.Key are told. Each Envoy version
-// is spelled when the first proxy asks for it.
+// is encoded when the first proxy asks for it.
 type view struct {
 	// Not the generation: a view that stays must not keep all the rest of its
 	// time in memory.

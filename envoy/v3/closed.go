@@ -83,7 +83,7 @@ func checkHost(h *routev3.VirtualHost) error {
 		return errors.New("must have a domain")
 	}
 	for _, d := range h.GetDomains() {
-		if strings.ContainsAny(d, "\x00\n\r") {
+		if strings.IndexByte(d, 0) >= 0 || strings.IndexByte(d, '\n') >= 0 || strings.IndexByte(d, '\r') >= 0 {
 			return fmt.Errorf("a domain must not contain NUL or the end of a line, found %q", d)
 		}
 	}
