@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -31,13 +32,19 @@ type fragment struct {
 func newFragment(m proto.Message) (*fragment, error) {
 	kind := m.ProtoReflect().Type()
 	name := kind.Descriptor().FullName()
-	content, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(append(make([]byte, 0, 512), name...), m)
+	room := scratch.Get().(*[]byte)
+	defer scratch.Put(room)
+	content, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(append((*room)[:0], name...), m)
 	if err != nil {
 		return nil, err
 	}
+	*room = content[:0]
 	// Of its own size: what is kept is mostly this.
 	return &fragment{kind: kind, hash: sum(content), binary: bytes.Clone(content[len(name):])}, nil
 }
+
+// scratch is room to marshal in.
+var scratch = sync.Pool{New: func() any { return &[]byte{} }}
 
 // message is what was encoded.
 func (f *fragment) message() proto.Message {

@@ -292,3 +292,54 @@ func TestEndpointsFollowTheirService(t *testing.T) {
 	}
 	t.Errorf("%d sets are kept of a service that is gone", s.endpoints.len())
 }
+
+// TestListenersAtAProxysAddress are encoded for it, those at another are shared
+// by all; and who asks again costs nothing.
+func TestListenersAtAProxysAddress(t *testing.T) {
+	s, config := New(Options{}), testConfig(1)
+	for i := range 10 {
+		config.Listeners = append(config.Listeners, &ir.Listener{IP: "10.200.0.1", Port: 3000 + i, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "db"}}}})
+	}
+	config.Listeners = append(config.Listeners, &ir.Listener{Port: 8080, Direction: ir.Inbound, HTTP: &ir.HTTPListener{Inline: &ir.RouteTable{Name: "in"}}})
+	a := encodeV3(testView(s, config), "10.0.0.1")
+	ask := func(ip string) (version string, encoded int64) {
+		before := s.v3Parts.encoded.Load()
+		answer, err := a.answerListeners(ip, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Version, s.v3Parts.encoded.Load() - before
+	}
+	first, encoded := ask("10.0.0.1")
+	if encoded != 0 {
+		t.Errorf("%d listeners are encoded again for a proxy that is known", encoded)
+	}
+	other, encoded := ask("10.0.0.2")
+	if encoded != 1 || other == first {
+		t.Errorf("at another address %d listeners are encoded, want one of its own", encoded)
+	}
+	runtime.GC() // What is not kept is made again, and the same.
+	answer, _ := a.answerListeners("10.0.0.2", nil)
+	if text := string(answer.compose()); !strings.Contains(text, other) || !strings.Contains(text, `"http_10.0.0.2_8080"`) || !strings.Contains(text, `"tcp_10.200.0.1_3009"`) {
+		t.Errorf("version %s: %s", other, text)
+	}
+	runtime.KeepAlive(config)
+}
+
+// TestWithdrawnClustersAreNotEncodedAgain while a proxy is handed over.
+func TestWithdrawnClustersAreNotEncodedAgain(t *testing.T) {
+	s, config := New(Options{}), testConfig(3)
+	older := testView(s, config)
+	without := further(config)
+	without.Clusters = without.Clusters[1:]
+	encodeV3(older, "10.0.0.1")
+	a := encodeV3(testView(s, without), "10.0.0.1")
+	before := s.v3Parts.encoded.Load()
+	if merged := a.clustersBeside([]*view{older}); len(merged.sorted) != 3 || len(a.clusters.sorted) != 2 {
+		t.Errorf("%d clusters, want 3", len(merged.sorted))
+	}
+	if encoded := s.v3Parts.encoded.Load() - before; encoded != 0 {
+		t.Errorf("%d clusters are encoded again", encoded)
+	}
+	runtime.KeepAlive(config)
+}
