@@ -40,11 +40,47 @@ func (c *sameStays) Proxy(v mesh.View) (*ir.Config, diag.List) {
 	config, problems := c.Compiler.Proxy(v)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if before := c.configs[v.Key()]; before != nil && reflect.DeepEqual(before, config) {
-		config = before
+	if before := c.configs[v.Key()]; before != nil {
+		config = withPartsOf(before, config)
 	}
 	c.configs[v.Key()] = config
 	return config, problems
+}
+
+// withPartsOf is before if next is the same, else next with those parts of it
+// that are.
+func withPartsOf(before, next *ir.Config) *ir.Config {
+	if reflect.DeepEqual(before, next) {
+		return before
+	}
+	out := *next
+	out.Clusters = samePointers(before.Clusters, next.Clusters, func(c *ir.Cluster) string { return c.Name })
+	out.RouteTables = slices.Clone(next.RouteTables)
+	for i, t := range out.RouteTables {
+		table := *t
+		for _, b := range before.RouteTables {
+			if b.Name == t.Name {
+				table.VirtualHosts = samePointers(b.VirtualHosts, t.VirtualHosts, func(h *ir.VirtualHost) string { return h.Name })
+			}
+		}
+		out.RouteTables[i] = &table
+	}
+	out.RouteTables = samePointers(before.RouteTables, out.RouteTables, func(t *ir.RouteTable) string { return t.Name })
+	return &out
+}
+
+func samePointers[T any](before, next []*T, name func(*T) string) []*T {
+	known := map[string]*T{}
+	for _, b := range before {
+		known[name(b)] = b
+	}
+	out := slices.Clone(next)
+	for i, n := range next {
+		if b := known[name(n)]; b != nil && reflect.DeepEqual(b, n) {
+			out[i] = b
+		}
+	}
+	return out
 }
 
 func (c *sameStays) Release(v mesh.View) {

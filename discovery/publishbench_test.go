@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -62,7 +63,8 @@ func inNamespace(tb testing.TB, o *schema.Object, namespace string) *schema.Obje
 }
 
 // join has more proxies poll, each in the next one of the namespaces.
-func (l *large) join(tb testing.TB, views, proxies int) {
+func (l *large) join(tb testing.TB, views, proxies int) map[string]versions {
+	has := map[string]versions{}
 	for range proxies {
 		node := fmt.Sprintf("sidecar~10.%d.%d.%d~p.x~space-%d.svc.cluster.local", 100+l.proxies/62500, l.proxies/250%250, l.proxies%250+1, l.proxies%views)
 		l.proxies++
@@ -86,8 +88,13 @@ func (l *large) join(tb testing.TB, views, proxies int) {
 				tb.Fatal(err)
 			}
 		}
+		has[node] = versions{clusters.Version, routes.Version}
 	}
+	return has
 }
+
+// versions that a proxy has accepted.
+type versions struct{ clusters, routes string }
 
 // change replaces one object.
 func (l *large) change(tb testing.TB, at int, next *schema.Object) {
@@ -169,5 +176,30 @@ func BenchmarkProxyMemory(b *testing.B) {
 		before := heap()
 		l.join(b, 1, 10_000)
 		b.ReportMetric(float64(heap()-before)/10_000, "B/proxy")
+		runtime.KeepAlive(l)
+	}
+}
+
+// BenchmarkHandoverMemory: what ten changes leave in memory that take a cluster
+// away and bring another one, while proxies go on with the routes they had.
+func BenchmarkHandoverMemory(b *testing.B) {
+	const views, proxies, changes = 10, 100, 10
+	for b.Loop() {
+		l := newLarge(b, meshServices, views, plain)
+		has := l.join(b, views, proxies)
+		before := heap()
+		for i := range changes {
+			l.change(b, 1, object(b, "RouteRule", "version", fmt.Sprintf(
+				`{"destination":{"service":"service-0.example"},"route":[{"labels":{"version":"v%d"}}]}`, i)))
+			for node, h := range has {
+				_, err1 := l.s.V3(discovery.ClusterType, node, h.clusters, nil)
+				_, err2 := l.s.V3(discovery.RouteType, node, h.routes, []string{"80"})
+				if err := errors.Join(err1, err2); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		b.ReportMetric(float64(heap()-before)/views/changes, "B/view/change")
+		runtime.KeepAlive(l)
 	}
 }
