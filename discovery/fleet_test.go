@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,78 +15,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"pgregory.net/rapid"
 
-	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/meshgen"
-	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
-
-// sameStays is a compiler that gives what it gave before where nothing else
-// comes out.
-type sameStays struct {
-	discovery.Compiler
-	mu      sync.Mutex
-	configs map[string]*ir.Config
-}
-
-func newSameStays(c discovery.Compiler) discovery.Compiler {
-	return &sameStays{Compiler: c, configs: map[string]*ir.Config{}}
-}
-
-func (c *sameStays) Proxy(v mesh.View) (*ir.Config, diag.List) {
-	config, problems := c.Compiler.Proxy(v)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if before := c.configs[v.Key()]; before != nil {
-		config = withPartsOf(before, config)
-	}
-	c.configs[v.Key()] = config
-	return config, problems
-}
-
-// withPartsOf is before if next is the same, else next with those parts of it
-// that are.
-func withPartsOf(before, next *ir.Config) *ir.Config {
-	if reflect.DeepEqual(before, next) {
-		return before
-	}
-	out := *next
-	out.Clusters = samePointers(before.Clusters, next.Clusters, func(c *ir.Cluster) string { return c.Name })
-	out.RouteTables = slices.Clone(next.RouteTables)
-	for i, t := range out.RouteTables {
-		table := *t
-		for _, b := range before.RouteTables {
-			if b.Name == t.Name {
-				table.VirtualHosts = samePointers(b.VirtualHosts, t.VirtualHosts, func(h *ir.VirtualHost) string { return h.Name })
-			}
-		}
-		out.RouteTables[i] = &table
-	}
-	out.RouteTables = samePointers(before.RouteTables, out.RouteTables, func(t *ir.RouteTable) string { return t.Name })
-	return &out
-}
-
-func samePointers[T any](before, next []*T, name func(*T) string) []*T {
-	known := map[string]*T{}
-	for _, b := range before {
-		known[name(b)] = b
-	}
-	out := slices.Clone(next)
-	for i, n := range next {
-		if b := known[name(n)]; b != nil && reflect.DeepEqual(b, n) {
-			out[i] = b
-		}
-	}
-	return out
-}
-
-func (c *sameStays) Release(v mesh.View) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.configs, v.Key())
-}
 
 // once publishes what the source has.
 func once(t testing.TB, s *discovery.Publisher) {
@@ -104,7 +36,7 @@ func once(t testing.TB, s *discovery.Publisher) {
 func TestViewsStay(t *testing.T) {
 	web := service(t, "web.example", "10.1.0.1")
 	src := newObjects(web)
-	s := discovery.NewWith(discovery.Options{Source: src, Settings: settings()}, newSameStays)
+	s := discovery.New(discovery.Options{Source: src, Settings: settings()})
 	once(t, s)
 	told := func(node string) any {
 		view, _, err := s.Told(node)
@@ -141,11 +73,7 @@ func TestStepByStepIsAsAtOnce(t *testing.T) {
 		var objs []*schema.Object
 		src := newObjects()
 		registry := prometheus.NewRegistry()
-		wrap := func(c discovery.Compiler) discovery.Compiler { return c }
-		if rapid.Bool().Draw(rt, "same stays") {
-			wrap = newSameStays
-		}
-		s := discovery.NewWith(discovery.Options{Source: src, Settings: settings(), Registry: registry}, wrap)
+		s := discovery.New(discovery.Options{Source: src, Settings: settings(), Registry: registry})
 		once(t, s)
 		asked := map[string]bool{nodeNowhere: true}
 		for range rapid.IntRange(1, 5).Draw(rt, "steps") {
