@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -113,7 +114,19 @@ func (m *model) forget(key string) {
 // changesBetween are the objects of each kind that are others now, and the
 // services. Without a snapshot before, all are new.
 func changesBetween(before, next *mesh.Snapshot) (map[string][]change[schema.Object], []change[mesh.Service]) {
+	var services []*mesh.Service
+	if before != nil {
+		services = before.Services
+	}
+	changed := differences(services, next.Services, (*mesh.Service).KeyHost)
 	objects := map[string][]change[schema.Object]{}
+	if told, ok := next.ChangesSince(before); ok {
+		for _, c := range told {
+			kind := cmp.Or(c.After, c.Before).Kind.Kind
+			objects[kind] = append(objects[kind], change[schema.Object]{c.Before, c.After})
+		}
+		return objects, changed
+	}
 	for _, kind := range schema.Kinds() {
 		var last []*schema.Object
 		if before != nil {
@@ -121,16 +134,12 @@ func changesBetween(before, next *mesh.Snapshot) (map[string][]change[schema.Obj
 		}
 		objects[kind.Kind] = differences(last, next.Objects(kind.Kind), (*schema.Object).Key)
 	}
-	var last []*mesh.Service
-	if before != nil {
-		last = before.Services
-	}
-	return objects, differences(last, next.Services, (*mesh.Service).KeyHost)
+	return objects, changed
 }
 
 // differences are the values that are others now, by their keys.
 func differences[K comparable, T any](before, after []*T, key func(*T) K) []change[T] {
-	if slices.Equal(before, after) {
+	if sameList(before, after) || slices.Equal(before, after) {
 		return nil
 	}
 	last := map[K]*T{}
@@ -145,7 +154,7 @@ func differences[K comparable, T any](before, after []*T, key func(*T) K) []chan
 		}
 		delete(last, k)
 	}
-	for _, item := range slices.Collect(maps.Values(last)) {
+	for item := range maps.Values(last) {
 		out = append(out, change[T]{before: item})
 	}
 	return out

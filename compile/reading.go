@@ -69,15 +69,15 @@ func (k *kind[T]) update(m *model, changes []change[schema.Object]) {
 	for _, ch := range changes {
 		var rule change[T]
 		var read change[reading[T]]
-		if ch.before != nil {
-			read.before = k.readings[ch.before.Key()]
+		key := schema.Change{Before: ch.before, After: ch.after}.Key()
+		if read.before = k.readings[key]; read.before != nil {
 			rule.before = read.before.rule
-			delete(k.readings, ch.before.Key())
+			delete(k.readings, key)
 		}
 		if ch.after != nil {
 			read.after = k.readingOf(m, ch.after)
 			rule.after = read.after.rule
-			k.readings[ch.after.Key()] = read.after
+			k.readings[key] = read.after
 		}
 		readings = append(readings, read)
 		if rule != (change[T]{}) {

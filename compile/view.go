@@ -175,25 +175,28 @@ func keep[T any](list, last []*T, name func(*T) string) []*T {
 	var byName map[string]*T
 	out, all := slices.Clone(list), len(list) == len(last)
 	for i, item := range list {
-		if i < len(last) && item == last[i] {
+		if i < len(last) && same(item, last[i]) {
+			out[i] = last[i]
 			continue
 		}
+		all = false
 		if byName == nil {
 			byName = map[string]*T{}
 			for _, l := range last {
 				byName[name(l)] = l
 			}
 		}
-		if before := byName[name(item)]; before != nil && (before == item || reflect.DeepEqual(before, item)) {
+		if before := byName[name(item)]; before != nil && same(item, before) {
 			out[i] = before
 		}
-		all = all && out[i] == last[i]
 	}
 	if all {
 		return last
 	}
 	return out
 }
+
+func same[T any](a, b *T) bool { return a == b || reflect.DeepEqual(a, b) }
 
 // sameTable compares virtual hosts by identity: those of a scope are the same
 // when they are equal.

@@ -74,25 +74,13 @@ func objectsOf(s *mesh.Snapshot) []*schema.Object {
 // snapshot is the mesh after the news.
 func (s *Publisher) snapshot(before *mesh.Snapshot, n news) (next *mesh.Snapshot, err error) {
 	err = s.recoverPanic("mesh", func() error {
-		next = mesh.NewSnapshot(n.revision, s.opts.Settings, applied(objectsOf(before), n.changes))
+		if before == nil {
+			before = mesh.NewSnapshot(0, s.opts.Settings, nil)
+		}
+		next = before.Next(n.revision, n.changes)
 		return nil
 	})
 	return next, err
-}
-
-// applied are the objects after some changes.
-func applied(objs []*schema.Object, changes []schema.Change) []*schema.Object {
-	gone := map[*schema.Object]bool{}
-	for _, c := range changes {
-		gone[c.Before] = true
-	}
-	objs = slices.DeleteFunc(slices.Clone(objs), func(o *schema.Object) bool { return gone[o] })
-	for _, c := range changes {
-		if c.After != nil {
-			objs = append(objs, c.After)
-		}
-	}
-	return objs
 }
 
 // wouldEmpty reports whether a view lost all its route tables although the proxy

@@ -29,7 +29,9 @@ func TestEmptied(t *testing.T) {
 	onlyRoutes := &view{config: &ir.Config{RouteTables: []*ir.RouteTable{{}}}}
 	empty := &view{config: &ir.Config{}}
 	with := func(p mesh.Protocol, exportTo ...string) *mesh.Snapshot {
-		return &mesh.Snapshot{Settings: mesh.DefaultSettings(), Services: []*mesh.Service{{Namespace: "a", ExportTo: exportTo, Ports: []*mesh.Port{{Protocol: p}}}}}
+		return &mesh.Snapshot{Settings: mesh.DefaultSettings(), Registry: &mesh.Registry{
+			Services: []*mesh.Service{{Namespace: "a", ExportTo: exportTo, Ports: []*mesh.Port{{Protocol: p}}}},
+		}}
 	}
 	cases := []struct {
 		about     string
@@ -38,7 +40,7 @@ func TestEmptied(t *testing.T) {
 		old, next *view
 		refused   bool
 	}{
-		{"all services are gone", &mesh.Snapshot{Settings: mesh.DefaultSettings()}, mesh.Sidecar, full, empty, false},
+		{"all services are gone", &mesh.Snapshot{Settings: mesh.DefaultSettings(), Registry: &mesh.Registry{}}, mesh.Sidecar, full, empty, false},
 		{"routes lost with HTTP services there", with(mesh.HTTP), mesh.Sidecar, full, noRoutes, true},
 		{"the last HTTP service is gone", with(mesh.TCP), mesh.Sidecar, full, noRoutes, false},
 		{"only clusters are gone", with(mesh.HTTP), mesh.Sidecar, full, onlyRoutes, false},

@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
-
-	"github.com/pilot-api/pilot-api/schema"
 )
 
 // domains are those among which a proxy's own makes a difference, each with all
@@ -13,27 +11,6 @@ import (
 // end of a host name, and the namespaces that objects are in or name. They are
 // a bound to what nodes say of themselves, which is anything.
 type domains map[string]bool
-
-func domainsOf(s *Snapshot, objs []*schema.Object) domains {
-	d := domains{}
-	for _, svc := range s.Services {
-		if !svc.External || s.Settings.V1Compatibility.ShortNamesByCaller {
-			_, domain, _ := strings.Cut(svc.Hostname, ".")
-			d.add(domain)
-		}
-	}
-	namespaces := map[string]bool{}
-	for _, o := range objs {
-		namespaces[o.Meta.Namespace] = true
-		if spec, err := o.Spec(); err == nil {
-			named(spec, namespaces)
-		}
-	}
-	for namespace := range namespaces {
-		d.add(namespace + ".svc." + s.Settings.Domain)
-	}
-	return d
-}
 
 // named notes the namespaces of proxies that an object tells from others.
 func named(spec any, namespaces map[string]bool) {

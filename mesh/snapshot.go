@@ -3,7 +3,6 @@ package mesh
 import (
 	"cmp"
 	"slices"
-	"sync"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
@@ -13,6 +12,19 @@ import (
 type Snapshot struct {
 	Revision int64
 	Settings *Settings
+	*Registry
+
+	objects    map[string][]*schema.Object
+	namespaces namespaces
+	domains    domains
+
+	id, after *identity
+	changes   []schema.Change
+}
+
+// Registry is that of a snapshot, and of those after it until it
+// changes.
+type Registry struct {
 	// Services sorted by hostname. Several may have one, each for callers of
 	// other namespaces; of those there is first what comes first.
 	Services []*Service
@@ -20,38 +32,42 @@ type Snapshot struct {
 	// a workload that selects nothing, and so on. Sorted by object.
 	Problems diag.List
 
-	objects map[string][]*schema.Object
-	byHost  map[string][]*Service
-	byKey   map[string]*Service // by KeyHost
-	byIP    map[string][]*Instance
-	domains domains
-	derived sync.Map // any → func() any
+	byHost map[string][]*Service
+	byKey  map[string]*Service // by KeyHost
+	byIP   map[string][]*Instance
 }
 
 // NewSnapshot builds the model from all config objects at one revision. The
 // order of objs has no effect.
 func NewSnapshot(revision int64, settings *Settings, objs []*schema.Object) *Snapshot {
 	s := &Snapshot{
-		Revision: revision,
-		Settings: settings,
-		objects:  groupByKind(objs),
-		byHost:   map[string][]*Service{},
-		byKey:    map[string]*Service{},
-		byIP:     map[string][]*Instance{},
+		Revision: revision, Settings: settings,
+		objects: groupByKind(objs), namespaces: namespaces{}, id: new(identity),
 	}
-	s.Services, s.Problems = buildRegistry(settings.Domain, s.Objects("ServiceEntry"), s.Objects("WorkloadEntry"))
-	for _, svc := range s.Services {
-		s.byHost[svc.Hostname] = append(s.byHost[svc.Hostname], svc)
-		s.byKey[svc.KeyHost()] = svc
+	s.Registry = s.register(s.objects)
+	for _, o := range objs {
+		s.namespaces.add(o, 1)
+	}
+	s.domains = s.knownDomains()
+	return s
+}
+
+// register builds the registry. Services that are as they were in s stay the
+// same values.
+func (s *Snapshot) register(objects map[string][]*schema.Object) *Registry {
+	out := &Registry{byHost: map[string][]*Service{}, byKey: map[string]*Service{}, byIP: map[string][]*Instance{}}
+	out.Services, out.Problems = buildRegistry(s.Settings.Domain, objects["ServiceEntry"], objects["WorkloadEntry"])
+	for _, svc := range out.Services {
+		out.byHost[svc.Hostname] = append(out.byHost[svc.Hostname], svc)
+		out.byKey[svc.KeyHost()] = svc
 		if svc.External {
 			continue // Its endpoints are outside the mesh: no proxy's own.
 		}
 		for _, i := range svc.Instances {
-			s.byIP[i.Address] = append(s.byIP[i.Address], i)
+			out.byIP[i.Address] = append(out.byIP[i.Address], i)
 		}
 	}
-	s.domains = domainsOf(s, objs)
-	return s
+	return out
 }
 
 // groupByKind sorts each kind in tie-break order: by "namespace/name" as one
@@ -132,17 +148,4 @@ func (s *Snapshot) Endpoints(key ServiceKey) []*Instance {
 		seen[at] = true
 		return taken
 	})
-}
-
-// Derived is what build makes of this snapshot, made once and kept with it:
-// everything that is the same for all views. The key should be a value of an
-// unexported type of the caller, and made of this snapshot's own parts: one
-// made of what a proxy says of itself would let it grow without bound. It is
-// safe for concurrent use.
-func (s *Snapshot) Derived(key any, build func() any) any {
-	once, ok := s.derived.Load(key)
-	if !ok {
-		once, _ = s.derived.LoadOrStore(key, sync.OnceValue(build))
-	}
-	return once.(func() any)()
 }
