@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,32 +22,37 @@ func TestTurns(t *testing.T) {
 		if _, err := turns.take(t.Context()); err != nil { // Never done.
 			t.Fatal(err)
 		}
-		var order []int
+		order := make(chan int, 3)
 		for i := range 3 {
 			go func() {
 				done, err := turns.take(t.Context())
 				if err != nil {
 					return
 				}
-				order = append(order, i)
+				order <- i
 				time.Sleep(time.Millisecond) // Of the bubble.
 				done()
 			}()
 			synctest.Wait()
 		}
 		if len(order) != 0 {
-			t.Errorf("%v wrote beside two others", order)
+			t.Errorf("%d wrote beside two others", len(order))
 		}
 		first()
 		first() // Once is enough.
 		synctest.Wait()
 		if len(order) != 1 {
-			t.Errorf("%v wrote after one was done", order)
+			t.Errorf("%d wrote after one was done", len(order))
 		}
 		time.Sleep(maxTurn)
 		synctest.Wait()
-		if len(order) != 3 || order[0] != 0 || order[1] != 1 || order[2] != 2 {
-			t.Errorf("wrote in the order %v", order)
+		close(order)
+		var wrote []int
+		for i := range order {
+			wrote = append(wrote, i)
+		}
+		if !slices.Equal(wrote, []int{0, 1, 2}) {
+			t.Errorf("wrote in the order %v", wrote)
 		}
 		if len(turns) != 0 {
 			t.Errorf("%d turns are still taken", len(turns))
