@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,7 +12,9 @@ import (
 	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/headerformat"
 	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // What a VirtualService does to a request on the way, field by field.
@@ -45,10 +48,54 @@ func virtualResponse(r *networking.HTTPDirectResponse) *ir.DirectResponse {
 
 func headerOperations(o *networking.Headers_HeaderOperations) ir.HeaderOperations {
 	return ir.HeaderOperations{
-		Append: sortedHeaders(o.GetAdd()),
-		Set:    sortedHeaders(o.GetSet()),
+		Append: formatted(sortedHeaders(o.GetAdd())),
+		Set:    formatted(sortedHeaders(o.GetSet())),
 		Remove: slices.Sorted(slices.Values(o.GetRemove())),
 	}
+}
+
+// formatted reads values as formats. Most always come to the same text.
+func formatted(headers []ir.Header) []ir.Header {
+	for i, h := range headers {
+		if text, literal := headerformat.Literal(h.Value); literal {
+			headers[i].Value = text
+		} else {
+			headers[i].Format = true
+		}
+	}
+	return headers
+}
+
+// checkHeaders reports values that were stored past validation, and whether
+// there are none.
+func (p *plan) checkHeaders(ref diag.Ref, r *httpRoute) bool {
+	sound := p.checkHeaderValues(ref, r.field+".headers", r.spec.GetHeaders())
+	for i, to := range r.spec.GetRoute() {
+		sound = p.checkHeaderValues(ref, fmt.Sprintf("%s.route[%d].headers", r.field, i), to.GetHeaders()) && sound
+	}
+	return sound
+}
+
+func (p *plan) checkHeaderValues(ref diag.Ref, at string, h *networking.Headers) bool {
+	sound := true
+	for _, change := range []struct {
+		field  string
+		values map[string]string
+	}{
+		{"request.set", h.GetRequest().GetSet()}, {"request.add", h.GetRequest().GetAdd()},
+		{"response.set", h.GetResponse().GetSet()}, {"response.add", h.GetResponse().GetAdd()},
+	} {
+		for _, name := range slices.Sorted(maps.Keys(change.values)) {
+			if err := schema.CheckHeaderValue(name, change.values[name]); err != nil {
+				sound = false
+				p.report(diag.Problem{
+					Severity: diag.Warning, Reason: diag.FieldInvalid, Object: ref, Field: fmt.Sprintf("%s.%s[%s]", at, change.field, name),
+					Value: fmt.Sprintf("%q", change.values[name]), Message: fmt.Sprintf("the route answers 503: %v", err),
+				})
+			}
+		}
+	}
+	return sound
 }
 
 // What Istio retries, and how often, when nothing is said. A request that the

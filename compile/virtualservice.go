@@ -105,6 +105,7 @@ func (p *plan) readAction(ref diag.Ref, r *httpRoute) {
 	default:
 		p.readForwarding(ref, r)
 	}
+	r.closed = !p.checkHeaders(ref, r) || r.closed
 }
 
 func (p *plan) readForwarding(ref diag.Ref, r *httpRoute) {

@@ -88,6 +88,7 @@ func TestBehaviour(t *testing.T) {
 		{name: "set to nothing", url: "/set-empty", header: http.Header{"X-Added": {"own"}}, status: 200, want: "a svc /set-empty \n"},
 		{name: "remove", url: "/remove", header: http.Header{"X-Added": {"secret"}}, status: 200, want: "a svc /remove \n"},
 		{name: "no variable", url: "/variable", header: http.Header{"X-Token": {"secret"}}, status: 200, want: "a svc /variable %REQ(x-token)%\n"},
+		{name: "format", url: "/format?q=1", header: http.Header{"X-Token": {"secret"}}, status: 200, want: "a svc /format?q=1 50% secret GET\n"},
 		{name: "remove for one destination", url: "/share", header: http.Header{"X-Added": {"secret"}}, status: 200, want: "a svc /share \n"},
 		{name: "direct response", url: "/admin", status: 403, want: "no entry"},
 		{name: "direct response, by a detour", url: "/x/../admin", status: 403, want: "no entry"},
@@ -185,6 +186,7 @@ func behaviourConfig(a, b *backend) *ir.Config {
 		path("/append", ir.Route{RequestHeaders: ir.HeaderOperations{Append: []ir.Header{{Name: "x-added", Value: "50%"}}}}),
 		path("/set", ir.Route{RequestHeaders: ir.HeaderOperations{Set: []ir.Header{{Name: "x-added", Value: "new"}}}}),
 		path("/variable", ir.Route{RequestHeaders: ir.HeaderOperations{Set: []ir.Header{{Name: "x-added", Value: "%REQ(x-token)%"}}}}),
+		path("/format", ir.Route{RequestHeaders: ir.HeaderOperations{Set: []ir.Header{{Name: "x-added", Value: "50%% %REQ(x-token)% %REQ(x?:method)%", Format: true}}}}),
 		path("/set-empty", ir.Route{RequestHeaders: ir.HeaderOperations{Set: []ir.Header{{Name: "x-added"}}}}),
 		path("/remove", ir.Route{RequestHeaders: ir.HeaderOperations{Remove: []string{"x-added"}}}),
 		path("/share", ir.Route{Clusters: []ir.WeightedCluster{{

@@ -8,8 +8,8 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
-	"strings"
 
+	"github.com/pilot-api/pilot-api/headerformat"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -64,5 +64,5 @@ func ListenerName(l *ir.Listener) string {
 }
 
 // HeaderValue spells a header value that Envoy adds as it stands: a percent
-// sign would begin a variable, and an unknown variable rejects the whole table.
-func HeaderValue(literal string) string { return strings.ReplaceAll(literal, "%", "%%") }
+// sign would begin an operator, and an unknown one rejects the whole table.
+func HeaderValue(literal string) string { return headerformat.Of(literal) }

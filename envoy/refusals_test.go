@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	v3 "github.com/pilot-api/pilot-api/envoy/v3"
+	"github.com/pilot-api/pilot-api/headerformat"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
 )
@@ -104,12 +105,11 @@ func refusals() []refusal {
 			outside: []string{`{"match":{"safe_regex":{"regex":"\\p{Letter}"}},"route":{"cluster":"c"}}`,
 				route(`"typed_per_filter_config":{"cors":{"@type":"type.googleapis.com/envoy.extensions.filters.http.cors.v3.CorsPolicy","allow_origin_string_match":[{"safe_regex":{"regex":"\\x{100}"}}]}}`)}},
 		{about: "header to write", as: one[routev3.Route],
-			inside: []string{header("x-host", "100%%"), header("te", ""), header("connection", "é")},
-			outside: []string{header("host", "a"), header("Host", "a"), header(":authority", "a"), header(":path", "a"), header("x", "100%"), header("x", "%REQ()%"),
+			inside: []string{header("x-host", "100%%"), header("te", ""), header("connection", "é"), header("x", strings.Join(headerformat.Examples(), " "))},
+			outside: []string{header("host", "a"), header("Host", "a"), header(":authority", "a"), header(":path", "a"), header("x", "100%"), header("x", "%REQ()%"), header("x", "%FILE_CONTENT(/etc/hostname)%"),
 				forward(`"weighted_clusters":{"clusters":[{"name":"c","weight":1,"response_headers_to_add":[{"header":{"key":":status","value":"200"}}]}]}`)},
-			// Variables: some are known, some want arguments, and what we send
-			// is meant as it stands.
-			apart: []string{header("x", "%PROTOCOL%")}},
+			// What is on the machine, and what no proxy of ours has.
+			apart: []string{header("x", "%ENVIRONMENT(HOME)%"), header("x", "%DYNAMIC_METADATA(a:b)%")}},
 		{about: "headers to remove from a route", as: one[routev3.Route],
 			inside:  []string{route(`"request_headers_to_remove":["x","te"]`)},
 			outside: []string{route(`"request_headers_to_remove":["Host"]`), route(`"response_headers_to_remove":[":status"]`)}},

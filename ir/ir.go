@@ -351,8 +351,13 @@ func (o HeaderOperations) Empty() bool {
 	return len(o.Append) == 0 && len(o.Set) == 0 && len(o.Remove) == 0
 }
 
-// Header is a value that is written as it stands.
-type Header struct{ Name, Value string }
+// Header is a value that is written as it stands, or with what the proxy knows of
+// the request.
+type Header struct {
+	Name, Value string
+	// Format: Value is in the format of package headerformat.
+	Format bool
+}
 
 // ClusterType says how a cluster finds its endpoints.
 type ClusterType string

@@ -33,6 +33,8 @@ type Kind struct {
 	Columns []Column
 	// Doc is one paragraph on what the kind is for.
 	Doc string
+	// Notes are what the table of fields has no room for; "" for nothing.
+	Notes string
 
 	// newSpec makes the typed spec by strict decoding of the written
 	// spelling.

@@ -26,6 +26,9 @@ func Reference(k *Kind) string {
 	page.WriteString("\nWhat the table cannot say, such as which fields exclude each other, is in the column *Meaning*. " +
 		"*Effect* names the Envoy APIs over which the field changes what a proxy is told; over the others, and where it says *none*, it changes nothing. *problem*: no proxy can do it; a warning or a Problem says what happens instead. *refused*: such an object is not stored. The words were found by setting the field in examples. " +
 		"Each field may also be written in the proto spelling (`simple_cb` for `simpleCb`); it is stored as above.\n")
+	if k.Notes != "" {
+		page.WriteString("\n" + k.Notes + "\n")
+	}
 	return page.String()
 }
 

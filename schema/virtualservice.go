@@ -16,6 +16,7 @@ func init() {
 		Dashed: "virtual-service", ShortNames: []string{"vs"},
 		Doc: "A VirtualService says where requests and connections to its hosts go: " +
 			"in one list of routes each for HTTP, TLS and TCP, the first route that matches wins.",
+		Notes: headerNotes(),
 		Columns: []Column{
 			listColumn("Gateways", "The gateways that the routes are for; mesh is all sidecars.", ",", gatewaysOf),
 			listColumn("Hosts", "The hosts that callers name.", ",", func(s *networking.VirtualService) []string { return s.Hosts }),

@@ -76,6 +76,9 @@ func TestHTTPRoute(t *testing.T) {
 		{"percent sign in header values", "{route: [{destination: {host: a}, headers: {response: {set: {x: '%b'}}}}], headers: {request: {add: {x: 50%, y: '%START_TIME', z: 'a%b%c'}}}}", []string{
 			"error FieldValueInvalid route[0].headers.response.set.x", "error FieldValueInvalid headers.request.add.x",
 			"error FieldValueInvalid headers.request.add.y", "error FieldValueInvalid headers.request.add.z"}},
+		{"unknown operators in header values", "{route: [{destination: {host: a}}], headers: {request: {set: {x: '%USER%', y: '%ENVIRONMENT(HOME)%', z: '%REQ%', Host: '%REQ(x)%'}}}}", []string{
+			"error FieldValueInvalid headers.request.set.x", "error FieldValueInvalid headers.request.set.y",
+			"error FieldValueInvalid headers.request.set.z", "error FieldValueInvalid headers.request.set.Host"}},
 		{"operators in header values", "{route: [{destination: {host: a}}], headers: {request: {set: {x: '100%%', y: '%REQ(:path):5%-%HOSTNAME%', z: '%START_TIME(%Y)%'}}}}", nil},
 		{"any value of an absent header", "{match: [{withoutHeaders: {x: {regex: '*'}}}], route: [{destination: {host: a}}]}", nil},
 		{"any value of a header", "{match: [{headers: {x: {regex: '*'}}}], route: [{destination: {host: a}}]}", []string{"error FieldValueInvalid match[0].headers.x.regex"}},

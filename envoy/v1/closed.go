@@ -2,6 +2,7 @@ package v1
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
@@ -47,6 +48,7 @@ func lacking(r *ir.Route) []string {
 			"its redirects change host and path and answer 301"},
 		{r.Rewrite != nil && r.Rewrite.Regex != nil, "its rewrites replace what the match names"},
 		{changesHeaders(r), "it adds headers to the requests of a route, and changes no others"},
+		{fillsIn(r.RequestHeaders.Append), "it writes headers as they stand, without anything filled in"},
 	} {
 		if part.missing {
 			out = append(out, part.why)
@@ -74,6 +76,11 @@ func changesHeaders(r *ir.Route) bool {
 		}
 	}
 	return false
+}
+
+// fillsIn reports whether a value depends on the request.
+func fillsIn(headers []ir.Header) bool {
+	return slices.ContainsFunc(headers, func(h ir.Header) bool { return h.Format })
 }
 
 // closes reports whether a route of the configuration answers 503.

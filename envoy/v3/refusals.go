@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/pilot-api/pilot-api/headerformat"
 	"github.com/pilot-api/pilot-api/re2"
 )
 
@@ -119,7 +120,7 @@ func headerToWrite(m *corev3.HeaderValueOption) error {
 	if isProtected(m.GetHeader().GetKey()) {
 		return fmt.Errorf("%q is no header that can be written; a rewrite changes the host", m.GetHeader().GetKey())
 	}
-	return headerFormat(m.GetHeader().GetValue())
+	return headerformat.Check(m.GetHeader().GetValue())
 }
 
 func headersToRemove(lists ...[]string) error {
@@ -136,15 +137,6 @@ func headersToRemove(lists ...[]string) error {
 // isProtected knows the parts of a request that HTTP/2 writes as headers.
 func isProtected(header string) bool {
 	return strings.HasPrefix(header, ":") || strings.EqualFold(header, "host")
-}
-
-// headerFormat takes literal text only: the variables that Envoy knows differ
-// from one to the next.
-func headerFormat(value string) error {
-	if strings.Contains(strings.ReplaceAll(value, "%%", ""), "%") {
-		return fmt.Errorf("a percent sign that stands for itself must be doubled, found %q", value)
-	}
-	return nil
 }
 
 // maxInlineBody is Envoy's bound of a body in a route table that has none of

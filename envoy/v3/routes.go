@@ -183,8 +183,12 @@ func headersToAdd(o ir.HeaderOperations) []*corev3.HeaderValueOption {
 	var out []*corev3.HeaderValueOption
 	add := func(headers []ir.Header, action corev3.HeaderValueOption_HeaderAppendAction) {
 		for _, h := range headers {
+			value := h.Value
+			if !h.Format {
+				value = envoy.HeaderValue(value)
+			}
 			out = append(out, &corev3.HeaderValueOption{
-				Header:       &corev3.HeaderValue{Key: h.Name, Value: envoy.HeaderValue(h.Value)},
+				Header:       &corev3.HeaderValue{Key: h.Name, Value: value},
 				AppendAction: action,
 				// Without it Envoy drops the header, or keeps what is there.
 				KeepEmptyValue: h.Value == "",

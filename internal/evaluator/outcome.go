@@ -71,8 +71,11 @@ type Headers struct {
 	ResponseRemove []string
 }
 
-// Header is a value for a header.
-type Header struct{ Name, Value string }
+// Header is a value for a header, as it arrives; of a Format, as it is written.
+type Header struct {
+	Name, Value string
+	Format      bool
+}
 
 // Retry of a failed request.
 type Retry struct {

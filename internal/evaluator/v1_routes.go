@@ -107,7 +107,7 @@ func (r *v1Reader) route(at string, from v1Route) *Route {
 		out.Retry = &Retry{On: p.On, Attempts: withDefault(p.Attempts, 1), PerTryTimeout: milliseconds(p.TimeoutMS)}
 	}
 	for _, h := range from.Add {
-		out.Change.Add = append(out.Change.Add, Header{h.Key, r.literal(at, h.Value)})
+		out.Change.Add = append(out.Change.Add, Header{Name: h.Key, Value: r.literal(at, h.Value)})
 	}
 	r.clusters(at, from, out)
 	return out

@@ -2,6 +2,7 @@ package evaluator
 
 import (
 	"net/http"
+	"regexp"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -84,11 +85,17 @@ func (r *v3Reader) headers(at string, from headerChanges) Headers {
 	return out
 }
 
+// operator is what Envoy fills in, beside doubled percent signs.
+var operator = regexp.MustCompile(`^([^%]|%%)*%[A-Z]+`)
+
 func (r *v3Reader) values(at string, options []*corev3.HeaderValueOption) (add, set []Header) {
 	for _, h := range options {
 		r.only(at, h, "header", "append_action", "keep_empty_value")
 		r.only(at, h.GetHeader(), "key", "value")
-		value := Header{h.GetHeader().GetKey(), r.literal(at, h.GetHeader().GetValue())}
+		value := Header{Name: h.GetHeader().GetKey(), Value: h.GetHeader().GetValue()}
+		if value.Format = operator.MatchString(value.Value); !value.Format {
+			value.Value = r.literal(at, value.Value)
+		}
 		switch h.GetAppendAction() {
 		case corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD:
 			add = append(add, value)

@@ -41,7 +41,8 @@ func httpRoute(t *rapid.T) spec {
 }
 
 func headerChanges(t *rapid.T) spec {
-	operations := pick(t, "operation", spec{"add": map[string]string{"x-added": "50%"}},
+	operations := pick(t, "operation", spec{"add": map[string]string{"x-added": "50%%"}}, spec{"add": map[string]string{"x-user-too": "%REQ(x-user)%"}},
+		spec{"add": map[string]string{"x-added": "50%"}},
 		spec{"set": map[string]string{"x-set": ""}}, spec{"remove": []string{"x-secret"}})
 	return spec{pick(t, "changed", "request", "response"): operations}
 }
