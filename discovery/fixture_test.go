@@ -37,6 +37,7 @@ type objects struct {
 }
 
 func newObjects(all ...*schema.Object) *objects {
+	all = slices.Clone(all)
 	return &objects{revision: 1, synced: true, all: all, past: map[int64][]*schema.Object{1: all}, changed: make(chan struct{})}
 }
 
@@ -104,6 +105,23 @@ func (o *objects) goOn(revision int64) {
 	defer o.mu.Unlock()
 	o.revision = revision
 	o.past[revision] = o.all
+}
+
+// relist has other values of the same objects from now on, as a store has that
+// was read anew; what led there is not known.
+func (o *objects) relist(t testing.TB) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, was := range o.all {
+		again, err := schema.New(was.Kind, was.Meta, was.SpecJSON())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.all[i] = again
+	}
+	o.past = map[int64][]*schema.Object{}
+	close(o.changed)
+	o.changed = make(chan struct{})
 }
 
 // restore goes back to another revision; the next set is the one after it.

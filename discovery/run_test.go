@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // pause is longer than the default hold-off.
@@ -95,6 +97,35 @@ func TestEndlessChangesArePublishedInTime(t *testing.T) {
 		}
 		if s.Revision() < 40 {
 			t.Errorf("still at revision %d after 600 ms of changes", s.Revision())
+		}
+	})
+}
+
+// TestChangesAfterARelist: an object that changes, or goes, after its source was
+// read anew is there once, or not at all.
+func TestChangesAfterARelist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		versioned := func(o *schema.Object, version string) *schema.Object {
+			meta := o.Meta
+			meta.ResourceVersion = version
+			out, err := schema.New(o.Kind, meta, o.SpecJSON())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		web, api := versioned(service(t, "web.example", "10.1.0.1"), "1"), versioned(service(t, "api.example", "10.1.0.2"), "1")
+		src := newObjects(web, api)
+		s := follow(t, src, discovery.Options{})
+		src.relist(t)
+		time.Sleep(time.Second)
+		src.past[1] = src.all // From now on it is known what changes.
+		src.set(versioned(service(t, "web.example", "10.1.0.3"), "2"))
+		time.Sleep(time.Second)
+		got := resourceNames(t, v3(t, s, discovery.EndpointType, nodeA))
+		if endpoints := string(v3(t, s, discovery.EndpointType, nodeA, "web.example|http").Body); s.Revision() != 2 ||
+			!slices.Equal(got, []string{"web.example|http"}) || !strings.Contains(endpoints, "10.1.0.3") || len(s.Report().Problems) > 0 {
+			t.Errorf("revision %d: services %v, endpoints %s, problems %v", s.Revision(), got, endpoints, s.Report().Problems)
 		}
 	})
 }
