@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,8 +19,9 @@ import (
 // or what was let in turns out to be counted twice.
 func TestQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inUse := int64(50)
-		q := newQuota(100, func() int64 { return inUse })
+		var inUse atomic.Int64
+		inUse.Store(50)
+		q := newQuota(100, inUse.Load)
 		settle := func(history int64) {
 			time.Sleep(keepInterval)
 			q.settle(history, time.Now())
@@ -36,7 +38,7 @@ func TestQuota(t *testing.T) {
 		if waited, err := try(60); !errors.Is(err, store.ErrFull) || waited > 0 {
 			t.Errorf("much too much: %v after %s", err, waited)
 		}
-		inUse = 80 // The 30 are committed, and pending for two more steps.
+		inUse.Store(80) // The 30 are committed, and pending for two more steps.
 		go func() {
 			settle(0)
 			settle(0)
@@ -44,7 +46,7 @@ func TestQuota(t *testing.T) {
 		if waited, err := try(20); err != nil || waited == 0 {
 			t.Errorf("what fits once the rest is settled: %v after %s", err, waited)
 		}
-		inUse = 100
+		inUse.Store(100)
 		settle(0)
 		settle(0)
 		if waited, err := try(1); !errors.Is(err, store.ErrFull) || waited > 0 {
@@ -53,7 +55,7 @@ func TestQuota(t *testing.T) {
 		settle(40)
 		go func() {
 			time.Sleep(time.Second)
-			inUse = 60
+			inUse.Store(60)
 			settle(0)
 		}()
 		if waited, err := try(30); err != nil || waited < time.Second {
