@@ -24,8 +24,10 @@ type tableLayout struct {
 	// ignorePort: the listener says which port is meant, whatever a Host header
 	// says.
 	ignorePort bool
-	entries    []*entry   // by the name of the virtual host
-	origins    []diag.Ref // that declare the services of the table, each once
+	entries    []*entry // by the name of the virtual host
+	// unknown is for all other hosts; nil for none.
+	unknown *ir.VirtualHost
+	origins []diag.Ref // that declare the services of the table, each once
 }
 
 // entry is a virtual host without its routes. It is the same value as long as
@@ -64,6 +66,7 @@ func (p *plan) layOut(s scope, last *layout) *layout {
 			}
 			laid.entries = append(laid.entries, e)
 		}
+		laid.unknown = p.unknownHost(s, laid)
 		out.tables = append(out.tables, last.table(laid))
 	}
 	out.problems = p.problems.List()
@@ -79,7 +82,7 @@ func (l *layout) table(t *tableLayout) *tableLayout {
 		return t
 	}
 	for _, old := range l.tables {
-		if old.port == t.port && old.first == t.first && slices.Equal(old.entries, t.entries) && slices.Equal(old.origins, t.origins) {
+		if old.port == t.port && old.first == t.first && old.unknown == t.unknown && slices.Equal(old.entries, t.entries) && slices.Equal(old.origins, t.origins) {
 			return old
 		}
 	}

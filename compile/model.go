@@ -7,6 +7,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/compile/query"
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -17,8 +18,9 @@ type model struct {
 	settings *mesh.Settings
 	graph    *query.Graph
 
-	registry *registry
-	callers  map[string]*caller // by view
+	registry    *registry
+	passthrough *ir.Cluster
+	callers     map[string]*caller // by view
 
 	routeRules          *kind[routeRule]
 	destinationPolicies *kind[policy]
@@ -86,6 +88,7 @@ func deepEqual[V any](a, b V) bool { return reflect.DeepEqual(a, b) }
 func newModel(settings *mesh.Settings) *model {
 	m := &model{settings: settings, graph: query.NewGraph(), callers: map[string]*caller{}}
 	m.registry = newRegistry(m.graph)
+	m.passthrough = passthrough(settings)
 	m.readKinds()
 	m.findRules()
 	m.planEdges()

@@ -158,6 +158,10 @@ func (t *tableLayout) tableOf(parts []*hostPart) *ir.RouteTable {
 	for i, part := range parts {
 		table.VirtualHosts[i] = part.host
 	}
+	if t.unknown != nil {
+		table.VirtualHosts = append(table.VirtualHosts, t.unknown)
+		sortByName(table)
+	}
 	return table
 }
 

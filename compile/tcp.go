@@ -73,6 +73,7 @@ func (c *writer) tcpPorts() {
 	}
 	for _, l := range shared {
 		catchAllLast(l.TCP.Routes)
+		c.passUnknown(l)
 		c.listen(l)
 	}
 }

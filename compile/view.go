@@ -56,6 +56,7 @@ func (c *writer) sidecar(config *ir.Config) {
 	if c.plan.settings.ProxyListenPort > 0 {
 		c.handOff()
 		clusters = merged(clusters, c.outboundTCP())
+		c.needUnknown()
 		c.httpListeners(http)
 		c.inboundListeners()
 		c.managementPorts()
@@ -137,7 +138,7 @@ func (c *writer) close(config *ir.Config, clusters []*ir.Cluster) {
 func (c *writer) handOff() {
 	c.listen(&ir.Listener{
 		IP: anyAddress, Port: c.plan.settings.ProxyListenPort,
-		Bind: true, Direction: ir.Outbound, UseOriginalDst: true,
+		Bind: true, Direction: ir.Outbound, UseOriginalDst: true, TCP: c.unknownConnections(),
 	})
 }
 

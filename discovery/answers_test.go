@@ -62,7 +62,7 @@ func TestV3Answers(t *testing.T) {
 		names   []string
 		want    []string
 	}{
-		{"all clusters, sorted", discovery.ClusterType, nil, []string{"out.db.example|http", webCluster}},
+		{"all clusters, sorted", discovery.ClusterType, nil, []string{"BlackHoleCluster", "PassthroughCluster", "out.db.example|http", webCluster}},
 		{"a cluster by name", discovery.ClusterType, []string{webCluster}, []string{webCluster}},
 		{"a cluster that is not", discovery.ClusterType, []string{"nobody"}, []string{}},
 		{"all listeners", discovery.ListenerType, nil, []string{"http_0.0.0.0_80", "http_127.0.0.1_15002", "virtual"}},

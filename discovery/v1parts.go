@@ -76,7 +76,7 @@ func (p *v1Parts) clustersOf(config *ir.Config) *v1List {
 	for i, c := range config.Clusters {
 		all[i] = p.cluster(c)
 	}
-	if p.closes(config) {
+	if p.closes(config) && !v1.HasBlackHole(config) {
 		all = append(all, p.encode(func(*v1Part) any { return v1.BlackHole() }))
 	}
 	return newV1List(`{"clusters":[`, all)

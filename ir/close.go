@@ -277,7 +277,8 @@ func (k *closer) tcpRoutes(at string, l *Listener) (routes []TCPRoute, same bool
 		}
 		same = false
 		if len(sound) > 0 {
-			routes = append(routes, TCPRoute{Destinations: sound, Cluster: r.Cluster})
+			r.Destinations = sound
+			routes = append(routes, r)
 		}
 	}
 	return routes, same

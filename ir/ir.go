@@ -45,7 +45,8 @@ const (
 )
 
 // Listener takes connections at one address. Exactly one of HTTP, TCP and
-// UseOriginalDst is set.
+// UseOriginalDst is set, but for a TCP beside UseOriginalDst: that takes what no
+// listener is for.
 type Listener struct {
 	// IP to listen at; "" means the proxy's own address, so that proxies
 	// that differ only in address share a Config.
@@ -99,7 +100,10 @@ type TCPRoute struct {
 	// Destinations are CIDR blocks; none means any destination, on a
 	// listener with an open IP the proxy's own address.
 	Destinations []string
-	Cluster      string
+	// Port that connections were going to; 0 is any. Routes with a port stand
+	// before those without.
+	Port    int
+	Cluster string
 }
 
 // ParseDestination reads a CIDR block, with the bits beyond it cleared.
@@ -409,6 +413,10 @@ type Cluster struct {
 // Nobody is the endpoint key of what is closed, Istio's name of a cluster without
 // endpoints. No service has it as its host, for hosts are in small letters.
 const Nobody = "BlackHoleCluster"
+
+// Passthrough is Istio's name of the cluster of what nobody declared: it goes
+// where the captured connection was going.
+const Passthrough = "PassthroughCluster"
 
 // Closed is the cluster in place of one that cannot be as written: it has no
 // endpoints, so that requests get 503 and nothing goes out in another way. It has

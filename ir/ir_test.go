@@ -115,10 +115,13 @@ func TestValidate(t *testing.T) {
 		"host 127.0.0.1:80 must be there only once": func(c *ir.Config) {
 			c.Clusters[0].Hosts = append(c.Clusters[0].Hosts, c.Clusters[0].Hosts[0])
 		},
-		"port of a host must be 1 to 65535":              func(c *ir.Config) { c.Clusters[0].Hosts[0].Port = 0 },
-		`type must be registry, static, strict-dns`:      func(c *ir.Config) { c.Clusters[0].Type = "sds" },
-		"listener 0.0.0.0:0: port must be":               func(c *ir.Config) { c.Listeners[1].Port = 0 },
-		"must be exactly one of hand-off, HTTP and TCP":  func(c *ir.Config) { c.Listeners[0].TCP = &ir.TCPListener{} },
+		"port of a host must be 1 to 65535":             func(c *ir.Config) { c.Clusters[0].Hosts[0].Port = 0 },
+		`type must be registry, static, strict-dns`:     func(c *ir.Config) { c.Clusters[0].Type = "sds" },
+		"listener 0.0.0.0:0: port must be":              func(c *ir.Config) { c.Listeners[1].Port = 0 },
+		"must be exactly one of hand-off, HTTP and TCP": func(c *ir.Config) { c.Listeners[0].HTTP = &ir.HTTPListener{Table: "80"} },
+		"stand before those for any": func(c *ir.Config) {
+			c.Listeners[0].TCP = &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: c.Clusters[0].Name}, {Port: 80, Cluster: c.Clusters[0].Name}}}
+		},
 		"a table inline or the name of one":              func(c *ir.Config) { c.Listeners[2].HTTP.Table = "80" },
 		`one of the route tables, found "8080"`:          func(c *ir.Config) { c.Listeners[1].HTTP.Table = "8080" },
 		`one of the clusters, found "gone"`:              func(c *ir.Config) { c.Listeners[3].TCP.Routes[0].Cluster = "gone" },

@@ -88,14 +88,17 @@ func (k *closer) checkListener(l *Listener) error {
 	var f faults
 	f.require(validPort(l.Port), "port must be 1 to 65535")
 	f.require(l.IP == "" || isAddress(l.IP), "must have an IP address, found %q", l.IP)
-	f.require(count(l.UseOriginalDst, l.HTTP != nil, l.TCP != nil) == 1, "must be exactly one of hand-off, HTTP and TCP")
+	f.require(count(l.UseOriginalDst && l.TCP == nil, l.HTTP != nil, l.TCP != nil) == 1 && !(l.UseOriginalDst && l.HTTP != nil),
+		"must be exactly one of hand-off, HTTP and TCP, or TCP for what is not handed off")
 	if h := l.HTTP; h != nil {
 		f.require((h.Inline != nil) != (h.Table != ""), "must have a table inline or the name of one, and not both")
 		f.require(h.Inline != nil || k.tables(h.Table), "must name one of the route tables, found %q", h.Table)
 	}
 	if l.TCP != nil {
-		for _, r := range l.TCP.Routes {
+		for i, r := range l.TCP.Routes {
 			k.knows(&f, "", r.Cluster)
+			f.require(r.Port == 0 || validPort(r.Port) && (i == 0 || l.TCP.Routes[i-1].Port != 0),
+				"a route for a port must have one from 1 to 65535 and stand before those for any, found %d", r.Port)
 		}
 	}
 	return f.err()

@@ -64,6 +64,10 @@ type V1Compatibility struct {
 	// TCPTakesHTTPPort gives a port that a TCP service without an address
 	// shares with HTTP services to the TCP service.
 	TCPTakesHTTPPort bool
+	// UnknownDestinationsClosed answers 404 to requests to hosts that the
+	// registry does not know, and closes connections to such ports, whatever
+	// outboundTrafficPolicy says.
+	UnknownDestinationsClosed bool
 	// ProxyPortBare leaves the HTTP proxy port of proxies of the v1 API as
 	// Pilot had it: it answers 404 to requests in absolute form, and injects
 	// no faults.

@@ -43,12 +43,27 @@ type Settings struct {
 	// DestinationRules hold for callers of every namespace, where nearer ones do
 	// not.
 	RootNamespace string
+	// OutboundTrafficPolicy is what becomes of captured connections and requests
+	// to what the registry does not know: ALLOW_ANY has them go on to where they
+	// were going, REGISTRY_ONLY closes the connections and answers the requests
+	// with 502. A service that a caller may not see is one that its proxy does
+	// not know. Connections to ports of the workload itself that nobody declared
+	// are treated alike. At the HTTP proxy port such requests get 404.
+	OutboundTrafficPolicy OutboundMode
 	// V1Compatibility says which accidents of Pilot are kept, none by default.
 	V1Compatibility V1Compatibility
 	// Domain of the mesh, "cluster.local": what short service names end in,
 	// after the namespace and "svc". It comes from a flag, not from the file.
 	Domain string
 }
+
+// OutboundMode is a way to treat what is not known.
+type OutboundMode string
+
+const (
+	AllowAny     OutboundMode = "ALLOW_ANY"
+	RegistryOnly OutboundMode = "REGISTRY_ONLY"
+)
 
 // Certificate is a pair of files on the proxy's machine. CAFile is one with the
 // authorities of clients, for servers that demand a certificate; "" for none.
@@ -78,6 +93,7 @@ func DefaultSettings() *Settings {
 		EnableTracing:         true,
 		AccessLogFile:         "/dev/stdout",
 		RootNamespace:         "istio-system",
+		OutboundTrafficPolicy: AllowAny,
 		Domain:                "cluster.local",
 	}
 }

@@ -20,6 +20,7 @@ discoveryRefreshDelay: 2s
 enableTracing: false
 accessLogFile: ""
 rootNamespace: mesh
+outboundTrafficPolicy: {mode: REGISTRY_ONLY}
 authPolicy: NONE
 ingressClass: istio
 ingressService: istio-ingress
@@ -49,6 +50,7 @@ v1Compatibility:
 		DiscoveryRefreshDelay: 2 * time.Second,
 		V1Compatibility:       mesh.AsPilot(),
 		RootNamespace:         "mesh",
+		OutboundTrafficPolicy: mesh.RegistryOnly,
 		Domain:                "cluster.local",
 	}
 	want.V1Compatibility.TCPTakesHTTPPort = false

@@ -115,6 +115,13 @@ func takeManagementPorts(to *[]*Port) settingReader {
 	}
 }
 
+// takeOutboundTrafficPolicy reads {mode}.
+func takeOutboundTrafficPolicy(to *OutboundMode) settingReader {
+	return func(f *settingsFile, path string, value *yaml.Node) {
+		f.mapping(map[string]settingReader{"mode": scalar(takeOneOf(to, AllowAny, RegistryOnly))})(path, value)
+	}
+}
+
 // takeCertificates reads certificates by the name of a secret.
 func takeCertificates(to *map[string]Certificate) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {

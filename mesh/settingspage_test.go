@@ -104,6 +104,8 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 		return "boolean", fmt.Sprint(value)
 	case string:
 		return "string", "`" + value + "`"
+	case OutboundMode:
+		return "{`mode`: `ALLOW_ANY` or `REGISTRY_ONLY`}", "`" + string(value) + "`"
 	case []*Port:
 		return "list of {`name`, `port`, `protocol`}", "none"
 	case map[string]Certificate:

@@ -1,7 +1,9 @@
 package mesh
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -61,6 +63,20 @@ func takeBool(to *bool) func(*yaml.Node) string {
 		if n.Tag != "!!bool" || n.Decode(to) != nil {
 			return "must be true or false"
 		}
+		return ""
+	}
+}
+
+func takeOneOf[T ~string](to *T, known ...T) func(*yaml.Node) string {
+	return func(n *yaml.Node) string {
+		if n.Tag != "!!str" || !slices.Contains(known, T(n.Value)) {
+			names := make([]string, len(known))
+			for i, name := range known {
+				names[i] = string(name)
+			}
+			return "must be " + strings.Join(names, " or ")
+		}
+		*to = T(n.Value)
 		return ""
 	}
 }

@@ -24,6 +24,8 @@ func sayable(r *ir.Route) (*ir.Route, diag.List) {
 		return r, nil
 	case r.Optional:
 		return nil, problems
+	case len(r.Origins) == 0:
+		return r.Closed(m), nil // It follows from no object that could be complained of.
 	}
 	return r.Closed(m), problems
 }

@@ -2,6 +2,7 @@ package v1
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -70,7 +71,7 @@ func Clusters(cfg *ir.Config) (ClustersResponse, diag.List) {
 		out[i] = spelled
 		problems = append(problems, p...)
 	}
-	if closes(cfg) {
+	if closes(cfg) && !HasBlackHole(cfg) {
 		out = append(out, BlackHole())
 	}
 	return ClustersResponse{Clusters: out}, problems
@@ -83,6 +84,11 @@ func OneCluster(c *ir.Cluster) (Cluster, diag.List) {
 
 // BlackHole is the cluster where closed routes lead (VirtualHost.Closes).
 func BlackHole() Cluster { return cluster((&ir.Cluster{Name: blackHole}).Closed()) }
+
+// HasBlackHole reports whether the configuration has that cluster by itself.
+func HasBlackHole(cfg *ir.Config) bool {
+	return slices.ContainsFunc(cfg.Clusters, func(c *ir.Cluster) bool { return c.Name == blackHole })
+}
 
 // unboundedEjection: only the machine that an Envoy of v1 runs on may say when it
 // stops to look at health, and the time of an ejection grows with each.

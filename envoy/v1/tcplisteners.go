@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"strconv"
+
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -26,6 +28,7 @@ type TCPRoutes struct {
 type TCPRoute struct {
 	Cluster           string   `json:"cluster"`
 	DestinationIPList []string `json:"destination_ip_list,omitempty"`
+	DestinationPorts  string   `json:"destination_ports,omitempty"`
 }
 
 func (b *listenerBuilder) tcp(l *ir.Listener) []Filter {
@@ -35,8 +38,11 @@ func (b *listenerBuilder) tcp(l *ir.Listener) []Filter {
 		destinations := b.destinations(l, r)
 		// An empty list would mean any destination.
 		if len(destinations) > 0 || len(r.Destinations) == 0 {
-			proxy.RouteConfig.Routes = append(proxy.RouteConfig.Routes,
-				TCPRoute{Cluster: envoy.ClusterName(r.Cluster), DestinationIPList: destinations})
+			route := TCPRoute{Cluster: envoy.ClusterName(r.Cluster), DestinationIPList: destinations}
+			if r.Port > 0 {
+				route.DestinationPorts = strconv.Itoa(r.Port)
+			}
+			proxy.RouteConfig.Routes = append(proxy.RouteConfig.Routes, route)
 		}
 	}
 	filter := Filter{Type: "read", Name: "tcp_proxy", Config: proxy}

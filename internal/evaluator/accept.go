@@ -43,9 +43,10 @@ func (p *Proxy) at(address netip.AddrPort) *Listener {
 	return nil
 }
 
-func (l *Listener) chain(destination netip.Addr) (cluster string, ok bool) {
+func (l *Listener) chain(destination netip.AddrPort) (cluster string, ok bool) {
 	for _, c := range l.Chains {
-		if !c.Destination.IsValid() || c.Destination.Contains(destination) {
+		there := !c.Destination.IsValid() || c.Destination.Contains(destination.Addr())
+		if there && (c.Port == 0 || c.Port == int(destination.Port())) {
 			return c.Cluster, true
 		}
 	}

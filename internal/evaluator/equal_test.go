@@ -28,12 +28,12 @@ func (s *spelled) differences(requests []evaluator.Request) []string {
 	if d := cmp.Diff(traits(s.v1), traits(s.v3), alike); d != "" {
 		out = append(out, "listeners (-v1 +v3):\n"+d)
 	}
-	if d := cmp.Diff(withoutBlackHole(s.v1.Clusters), s.withoutBounds(s.samePatience(s.v3.Clusters)), alike); d != "" {
+	if d := cmp.Diff(withoutBlackHole(s.v1.Clusters), withoutBlackHole(s.withoutBounds(s.samePatience(s.v3.Clusters))), alike); d != "" {
 		out = append(out, "clusters (-v1 +v3):\n"+d)
 	}
 	s.sameDefaults()
 	for _, r := range requests {
-		one, three := answered(s.v1.Evaluate(r)), s.v3.Evaluate(r)
+		one, three := answered(s.v1.Evaluate(r)), s.v3Answered(r)
 		if d := cmp.Diff(one, three, alike); d != "" && !s.excused(one, three) {
 			out = append(out, fmt.Sprintf("request %+v (-v1 +v3):\n%s", r, d))
 		}
@@ -115,12 +115,26 @@ func addresses(endpoints []evaluator.Endpoint) []evaluator.Endpoint {
 	return out
 }
 
-// answered tells an outcome that ends in the black hole by what the caller sees.
+// answered tells an outcome that ends in the black hole, or that v1 has no other
+// answer for, by what the caller sees.
 func answered(o evaluator.Outcome) evaluator.Outcome {
-	if len(o.Shares) != 1 || o.Shares[0].Cluster != blackHole {
+	if o.VirtualHost == "block_all" {
+		return evaluator.Outcome{Listener: o.Listener, VirtualHost: o.VirtualHost, Status: http.StatusServiceUnavailable}
+	}
+	if o.TCP || len(o.Shares) != 1 || o.Shares[0].Cluster != blackHole {
 		return o
 	}
 	return evaluator.Outcome{Listener: o.Listener, VirtualHost: o.VirtualHost, Operation: o.Operation, Status: http.StatusServiceUnavailable}
+}
+
+// v3Answered is the outcome in v3, but for the one answer of its own to what
+// nobody declared.
+func (s *spelled) v3Answered(r evaluator.Request) evaluator.Outcome {
+	o := s.v3.Evaluate(r)
+	if o.VirtualHost == "block_all" {
+		return answered(o)
+	}
+	return o
 }
 
 func traits(p *evaluator.Proxy) []evaluator.Traits {

@@ -16,7 +16,7 @@ func (p *Proxy) Evaluate(r Request) Outcome {
 		l.HTTP.evaluate(r, &out)
 		return out
 	}
-	if cluster, ok := l.chain(r.Destination.Addr()); ok {
+	if cluster, ok := l.chain(r.Destination); ok {
 		out.TCP = true
 		out.Shares = []Share{{Cluster: cluster, Percent: 100}}
 	}

@@ -40,9 +40,10 @@ type Traits struct {
 }
 
 // Chain sends connections for a destination to a cluster; the zero Prefix is
-// any destination.
+// any destination, Port 0 any port.
 type Chain struct {
 	Destination netip.Prefix
+	Port        int
 	Cluster     string
 }
 

@@ -3,6 +3,7 @@ package evaluator
 import (
 	"encoding/json"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -78,6 +79,7 @@ func (r *v1Reader) tcp(at string, text json.RawMessage, out *Listener) {
 			Routes []struct {
 				Cluster      string   `json:"cluster"`
 				Destinations []string `json:"destination_ip_list"`
+				Port         string   `json:"destination_ports"`
 			} `json:"routes"`
 		} `json:"route_config"`
 		AccessLog v1AccessLog `json:"access_log"`
@@ -85,8 +87,14 @@ func (r *v1Reader) tcp(at string, text json.RawMessage, out *Listener) {
 	r.decode(at, text, &proxy)
 	out.AccessLog = r.accessLog(at, proxy.AccessLog)
 	for _, route := range proxy.RouteConfig.Routes {
+		port := 0
+		if route.Port != "" {
+			var err error
+			port, err = strconv.Atoi(route.Port)
+			r.require(err == nil && port > 0, at, "ports %q are not known", route.Port)
+		}
 		if len(route.Destinations) == 0 {
-			out.Chains = append(out.Chains, Chain{Cluster: route.Cluster})
+			out.Chains = append(out.Chains, Chain{Port: port, Cluster: route.Cluster})
 		}
 		for _, text := range route.Destinations {
 			block, err := netip.ParsePrefix(text)
@@ -94,7 +102,7 @@ func (r *v1Reader) tcp(at string, text json.RawMessage, out *Listener) {
 				r.fail(at, "%v", err)
 				continue
 			}
-			out.Chains = append(out.Chains, Chain{block.Masked(), route.Cluster})
+			out.Chains = append(out.Chains, Chain{block.Masked(), port, route.Cluster})
 		}
 	}
 }

@@ -77,7 +77,11 @@ func (r *v3Reader) tcp(at string, config *tcpv3.TcpProxy, match *listenerv3.Filt
 		out.Chains = append(out.Chains, Chain{Cluster: config.GetCluster()})
 		return
 	}
-	r.only(at, match, "prefix_ranges")
+	r.only(at, match, "prefix_ranges", "destination_port")
+	port := int(match.GetDestinationPort().GetValue())
+	if len(match.GetPrefixRanges()) == 0 {
+		out.Chains = append(out.Chains, Chain{Port: port, Cluster: config.GetCluster()})
+	}
 	for _, block := range match.GetPrefixRanges() {
 		r.only(at, block, "address_prefix", "prefix_len")
 		address, err := netip.ParseAddr(block.GetAddressPrefix())
@@ -86,18 +90,21 @@ func (r *v3Reader) tcp(at string, config *tcpv3.TcpProxy, match *listenerv3.Filt
 			continue
 		}
 		prefix := netip.PrefixFrom(address, int(block.GetPrefixLen().GetValue())).Masked()
-		out.Chains = append(out.Chains, Chain{prefix, config.GetCluster()})
+		out.Chains = append(out.Chains, Chain{prefix, port, config.GetCluster()})
 	}
 }
 
-// mostSpecificFirst turns v3's choice of a chain into v1's; the zero prefix
-// comes last.
+// mostSpecificFirst turns v3's choice of a chain into v1's: by port, then by
+// destination; the zero prefix comes last.
 func (r *v3Reader) mostSpecificFirst(at string, l *Listener) {
-	slices.SortStableFunc(l.Chains, func(a, b Chain) int { return cmp.Compare(b.Destination.Bits(), a.Destination.Bits()) })
-	seen := map[netip.Prefix]bool{}
+	slices.SortStableFunc(l.Chains, func(a, b Chain) int {
+		return cmp.Or(cmp.Compare(min(b.Port, 1), min(a.Port, 1)), cmp.Compare(b.Destination.Bits(), a.Destination.Bits()))
+	})
+	seen := map[Chain]bool{}
 	for _, c := range l.Chains {
-		r.require(!seen[c.Destination], at, "two chains for %s", c.Destination)
-		seen[c.Destination] = true
+		match := Chain{Destination: c.Destination, Port: c.Port}
+		r.require(!seen[match], at, "two chains for %s at port %d", c.Destination, c.Port)
+		seen[match] = true
 	}
 }
 

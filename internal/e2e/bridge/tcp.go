@@ -3,6 +3,7 @@ package bridge
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 )
 
 type tcpProxy struct {
@@ -17,6 +18,7 @@ type tcpProxy struct {
 type tcpRoute struct {
 	Cluster      string         `json:"cluster"`
 	Destinations []netip.Prefix `json:"destination_ip_list"`
+	Port         string         `json:"destination_ports"`
 }
 
 // turnTCP makes a chain a route. In v1 the first that fits was taken, v3 takes
@@ -30,6 +32,15 @@ func turnTCP(config []byte, before list) ([]object, error) {
 	var earlier []netip.Prefix
 	for _, r := range p.RouteConfig.Routes {
 		chain := object{"filters": append(before[:len(before):len(before)], p.turn(r.Cluster))}
+		if r.Port != "" {
+			port, err := strconv.Atoi(r.Port)
+			if err != nil || r.Destinations != nil {
+				return nil, fmt.Errorf("%s: ports %q, with destinations %v, are not known", p.StatPrefix, r.Port, r.Destinations)
+			}
+			chain["filter_chain_match"] = object{"destination_port": port}
+			chains = append(chains, chain)
+			continue
+		}
 		if r.Destinations == nil {
 			return append(chains, chain), nil
 		}

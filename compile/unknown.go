@@ -1,0 +1,87 @@
+package compile
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// allowAny and blockAll are the virtual hosts for what no other is for, under
+// Istio's names.
+var (
+	allowAny = &ir.VirtualHost{Name: "allow_any", Domains: []string{"*"}, Routes: []*ir.Route{{
+		Clusters: []ir.WeightedCluster{{Name: ir.Passthrough, Weight: ir.WholeWeight}},
+	}}}
+	blockAll = &ir.VirtualHost{Name: "block_all", Domains: []string{"*"}, Routes: []*ir.Route{{
+		Response: &ir.DirectResponse{Status: http.StatusBadGateway},
+	}}}
+	blackHole = (&ir.Cluster{Name: ir.Nobody}).Closed()
+)
+
+// passthrough is where what nobody declared was going.
+func passthrough(s *mesh.Settings) *ir.Cluster {
+	return &ir.Cluster{Name: ir.Passthrough, Type: ir.OriginalDestination, ConnectTimeout: s.ConnectTimeout, LoadBalancer: ir.RoundRobin}
+}
+
+// treatsUnknown is how proxies of a scope treat what they do not know; "" for
+// those that have no part in it, as nothing is captured for them.
+func (p *plan) treatsUnknown(s scope) mesh.OutboundMode {
+	if s.role != mesh.Sidecar || p.settings.ProxyListenPort == 0 || p.pilot().UnknownDestinationsClosed {
+		return ""
+	}
+	return p.settings.OutboundTrafficPolicy
+}
+
+// unknownHost is nil where every host is known.
+func (p *plan) unknownHost(s scope, t *tableLayout) *ir.VirtualHost {
+	for _, e := range t.entries {
+		if slices.Contains(e.domains, "*") {
+			return nil
+		}
+	}
+	switch p.treatsUnknown(s) {
+	case mesh.AllowAny:
+		return allowAny
+	case mesh.RegistryOnly:
+		return blockAll
+	}
+	return nil
+}
+
+// unknownConnections are those to ports that no listener is for. A connection
+// that nobody redirected was going to the proxy, which must not call itself.
+func (c *writer) unknownConnections() *ir.TCPListener {
+	switch c.plan.treatsUnknown(c.scope) {
+	case mesh.AllowAny:
+		return &ir.TCPListener{Routes: []ir.TCPRoute{
+			{Port: c.plan.settings.ProxyListenPort, Cluster: ir.Nobody},
+			{Cluster: ir.Passthrough},
+		}}
+	case mesh.RegistryOnly:
+		return &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: ir.Nobody}}}
+	}
+	return nil
+}
+
+// passUnknown has connections to other destinations go on, at a port of which
+// only some are known.
+func (c *writer) passUnknown(l *ir.Listener) {
+	last := len(l.TCP.Routes) - 1
+	if l.IP != anyAddress || len(l.TCP.Routes[last].Destinations) == 0 || c.plan.treatsUnknown(c.scope) != mesh.AllowAny {
+		return
+	}
+	l.TCP.Routes = append(l.TCP.Routes, ir.TCPRoute{Cluster: ir.Passthrough})
+}
+
+// needUnknown makes sure of the clusters.
+func (c *writer) needUnknown() {
+	switch c.plan.treatsUnknown(c.scope) {
+	case mesh.AllowAny:
+		c.put(c.plan.passthrough)
+		c.put(blackHole)
+	case mesh.RegistryOnly:
+		c.put(blackHole)
+	}
+}

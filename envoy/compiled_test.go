@@ -1,0 +1,60 @@
+package envoy_test
+
+import (
+	"testing"
+
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// startCompiled runs an Envoy on what a node is told of objects. Route tables
+// are in their listeners, and endpoints in their clusters, as there is nobody to
+// ask.
+func startCompiled(t *testing.T, settings *mesh.Settings, node, text string) *liveEnvoy {
+	t.Helper()
+	var objs []*schema.Object
+	for _, doc := range schema.Split([]byte(text), "objects.yaml") {
+		found, problems := doc.Objects(schema.DefaultNamespace)
+		if err := problems.Err(); err != nil {
+			t.Fatal(err)
+		}
+		objs = append(objs, found...)
+	}
+	who, err := mesh.ParseProxy(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot := mesh.NewSnapshot(1, settings, objs)
+	compiled, _ := compile.Proxy(snapshot, snapshot.View(who))
+	return startEnvoy(t, inOnePiece(snapshot, compiled))
+}
+
+func inOnePiece(snapshot *mesh.Snapshot, compiled *ir.Config) *ir.Config {
+	out := *compiled
+	tables := map[string]*ir.RouteTable{}
+	for _, table := range out.RouteTables {
+		tables[table.Name] = table
+	}
+	out.RouteTables, out.Listeners, out.Clusters = nil, nil, nil
+	for _, l := range compiled.Listeners {
+		l := *l
+		if l.HTTP != nil && l.HTTP.Inline == nil {
+			http := *l.HTTP
+			http.Inline, l.HTTP = tables[http.Table], &http
+		}
+		out.Listeners = append(out.Listeners, &l)
+	}
+	for _, c := range compiled.Clusters {
+		c := *c
+		if c.Type == ir.Registry {
+			c.Type = ir.StaticHosts
+			for _, i := range snapshot.Endpoints(mesh.ParseServiceKey(c.EndpointKey)) {
+				c.Hosts = append(c.Hosts, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
+			}
+		}
+		out.Clusters = append(out.Clusters, &c)
+	}
+	return &out
+}

@@ -1,0 +1,89 @@
+package envoy_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+const callerNode = "sidecar~10.0.0.7~caller.default~default.svc.cluster.local"
+
+// statusOf is the answer to a captured request, 0 when the connection is closed
+// without one.
+func (e *liveEnvoy) statusOf(t *testing.T, ip string, port int, host, path string) (status int, body string) {
+	t.Helper()
+	text := exchange(t, e.captured(ip, port), fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, host))
+	if text == "" {
+		return 0, ""
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(strings.NewReader(text)), nil)
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	defer resp.Body.Close()
+	all, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(all)
+}
+
+// TestUnknownDestinations: what nobody declared goes on to where it was going,
+// or nowhere, as the mesh wants it; a rule to refuse holds in either.
+func TestUnknownDestinations(t *testing.T) {
+	server := func(name string) int {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, name, " ", r.Host) }))
+		t.Cleanup(s.Close)
+		return s.Listener.Addr().(*net.TCPAddr).Port
+	}
+	port, other := server("there"), server("other")
+	objects := fmt.Sprintf(`
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: known}
+spec:
+  hosts: [known.example]
+  resolution: NONE
+  ports: [{number: %d, name: http, protocol: HTTP}]
+---
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: known}
+spec:
+  hosts: [known.example]
+  http:
+  - {match: [{uri: {prefix: /admin}}], directResponse: {status: 403}}
+  - {route: [{destination: {host: known.example}}]}
+`, port)
+	for _, tc := range []struct {
+		mode          mesh.OutboundMode
+		host, unknown int
+	}{{mesh.AllowAny, 200, 200}, {mesh.RegistryOnly, 502, 0}} {
+		t.Run(string(tc.mode), func(t *testing.T) {
+			settings := mesh.DefaultSettings()
+			settings.OutboundTrafficPolicy = tc.mode
+			e := startCompiled(t, settings, callerNode, objects)
+			for _, call := range []struct {
+				ip         string
+				port       int
+				host, path string
+				status     int
+			}{
+				{"127.0.0.1", port, "known.example", "/", 200},
+				{"127.0.0.1", port, "known.example", "/admin", 403},
+				{"127.0.0.1", port, "KNOWN.example:" + fmt.Sprint(port), "/admin", 403},
+				{"127.0.0.1", port, "nobody.example", "/", tc.host},
+				{"127.0.0.1", other, "nobody.example", "/", tc.unknown},
+				{"127.0.0.1", 15001, "nobody.example", "/", 0},
+			} {
+				if status, body := e.statusOf(t, call.ip, call.port, call.host, call.path); status != call.status {
+					t.Errorf("%+v: %d %s", call, status, body)
+				}
+			}
+		})
+	}
+}
