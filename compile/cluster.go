@@ -20,30 +20,40 @@ type clusterKey struct {
 // clusterPart is a cluster, with what is wrong with it.
 type clusterPart struct {
 	cluster  *ir.Cluster
+	stream   ir.Stream // of connections that are passed on to it as they are
 	problems diag.List
 }
 
 // clusterOf is the cluster of a target under the rules for it.
 func (p *plan) clusterOf(key clusterKey) clusterPart {
-	cluster, problems := ir.CloseCluster(p.forDomain(key.domain).underPolicy(key.target, key.policy))
-	return clusterPart{secured(cluster), problems}
+	d := p.forDomain(key.domain)
+	out := clusterPart{cluster: p.plainCluster(key.target)}
+	d.underPolicy(&out, key.target, key.policy)
+	cluster, problems := ir.CloseCluster(out.cluster)
+	out.cluster, out.problems = secured(cluster), problems
+	return out
 }
 
-// underPolicy is the cluster as a DestinationPolicy wants it, with the TLS of a
-// DestinationRule; where there is no such policy, as the rule wants it.
-func (d *domainPlan) underPolicy(t target, pol *policy) *ir.Cluster {
-	cluster := d.plainCluster(t)
+// underPolicy makes of a cluster what a DestinationPolicy wants, with the TLS of
+// a DestinationRule; where there is no such policy, what the rule wants.
+func (d *domainPlan) underPolicy(out *clusterPart, t target, pol *policy) {
 	if svc := cmp.Or(d.service(t.host), d.registered(t.host)); svc != nil && svc.NamesExternal() && d.pilot().ExternalNamePoliciesIgnored {
-		return cluster
+		return
 	}
 	rule := d.ruleFor(t.host)
-	switch {
-	case pol != nil:
-		return rule.secured(pol.applied(cluster), t, d.pilot())
-	case rule != nil:
-		return rule.applied(cluster, t, d.pilot())
+	if pol != nil {
+		out.cluster = pol.applied(out.cluster)
 	}
-	return cluster
+	if rule == nil {
+		return
+	}
+	w := d.policyWriter(out, t)
+	if pol != nil {
+		w.secure(rule.policy(t, d.pilot()))
+		return
+	}
+	out.cluster.Origins = append(out.cluster.Origins, rule.ref)
+	w.apply(rule.policy(t, d.pilot()))
 }
 
 // plainCluster is an outbound cluster without any policy.
@@ -118,6 +128,7 @@ func (c *writer) addCluster(t target) {
 	c.added[t.name] = true
 	part := c.plan.clusters.Get(c.plan.r, clusterKey{t, c.domain.forRules(t.host), c.policyFor(t)})
 	c.put(part.cluster)
+	c.streams[t.name] = part.stream
 	if part.cluster.Name != t.name {
 		c.renamed[t.name] = part.cluster.Name
 	}

@@ -7,7 +7,6 @@ import (
 
 	networking "istio.io/api/networking/v1alpha3"
 
-	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -59,24 +58,6 @@ func (d *domainPlan) subset(host, name string) mesh.Labels {
 		return nil
 	}
 	return mesh.Labels{noSuchSubset: name}
-}
-
-// applied is a cluster under the rule: its own policy, and over that the one of
-// the target's subset.
-func (r *destinationRule) applied(cluster *ir.Cluster, t target, pilot mesh.V1Compatibility) *ir.Cluster {
-	out := *cluster
-	out.Origins = append(slices.Clone(out.Origins), r.ref)
-	policyWriter{&out, t, pilot}.apply(r.policy(t, pilot))
-	return &out
-}
-
-// secured is a cluster that a DestinationPolicy has changed: that kind knows no
-// TLS, so what the rule says of it holds all the same.
-func (r *destinationRule) secured(cluster *ir.Cluster, t target, pilot mesh.V1Compatibility) *ir.Cluster {
-	if r != nil {
-		policyWriter{cluster, t, pilot}.secure(r.policy(t, pilot))
-	}
-	return cluster
 }
 
 // policy is all that holds for a target; nil for nothing.

@@ -200,6 +200,17 @@ host: web.default.svc.cluster.local
 trafficPolicy: {outlierDetection: {consecutive5xxErrors: 4}, loadBalancer: {localityLbSetting: {distribute: [{from: a/b, to: {c/d: 100}}]}}}
 ---
 host: web.default.svc.cluster.local
+trafficPolicy: {connectionPool: {http: {h2UpgradePolicy: UPGRADE, http2KeepAlive: {interval: 3s, timeout: 3s}}}}
+subsets: [{name: v1, labels: {version: v1}, trafficPolicy: {connectionPool: {http: {h2UpgradePolicy: UPGRADE, http2KeepAlive: {interval: 3s, timeout: 3s}}}}}]
+---
+host: web.default.svc.cluster.local
+trafficPolicy: {portLevelSettings: [{port: {number: 80}, connectionPool: {http: {h2UpgradePolicy: UPGRADE, http2KeepAlive: {interval: 3s, timeout: 3s}}}}]}
+subsets: [{name: v1, labels: {version: v1}, trafficPolicy: {portLevelSettings: [{port: {number: 80}, connectionPool: {http: {h2UpgradePolicy: UPGRADE, http2KeepAlive: {interval: 3s, timeout: 3s}}}}]}}]
+---
+host: web.default.svc.cluster.local
+trafficPolicy: {portLevelSettings: [{port: {number: 9080}, connectionPool: {tcp: {maxConnections: 6}}}]}
+---
+host: web.default.svc.cluster.local
 trafficPolicy: {outlierDetection: {}, connectionPool: {tcp: {}}}
 `,
 	"Gateway": `
@@ -302,12 +313,19 @@ destinationPortName: http
 // effectsBeyond are effects of fields that no valid example differs in alone.
 var effectsBeyond = map[string]map[string]string{
 	"RouteRule": {"route[].weight": "v3, v1"}, // All weights are 100 together.
-	// What v1 gets differs only as there is outlier detection, or is not.
+	// What v1 gets differs only as there is outlier detection, or is not, and no
+	// example sends connections of TCP to a subset.
 	"DestinationRule": {
-		"subsets[].trafficPolicy.portLevelSettings[].port.number":                       "v3, v1",
-		"trafficPolicy.outlierDetection.minHealthPercent":                               "v3",
-		"trafficPolicy.portLevelSettings[].outlierDetection.minHealthPercent":           "v3",
-		"subsets[].trafficPolicy.outlierDetection.minHealthPercent":                     "v3",
-		"subsets[].trafficPolicy.portLevelSettings[].outlierDetection.minHealthPercent": "v3",
+		"trafficPolicy.outlierDetection.consecutiveLocalOriginFailures":                               "v3",
+		"trafficPolicy.portLevelSettings[].outlierDetection.consecutiveLocalOriginFailures":           "v3",
+		"subsets[].trafficPolicy.outlierDetection.consecutiveLocalOriginFailures":                     "v3",
+		"subsets[].trafficPolicy.connectionPool.tcp.idleTimeout":                                      "v3",
+		"subsets[].trafficPolicy.portLevelSettings[].outlierDetection.consecutiveLocalOriginFailures": "v3",
+		"subsets[].trafficPolicy.portLevelSettings[].connectionPool.tcp.idleTimeout":                  "v3",
+		"subsets[].trafficPolicy.portLevelSettings[].port.number":                                     "v3, v1",
+		"trafficPolicy.outlierDetection.minHealthPercent":                                             "v3",
+		"trafficPolicy.portLevelSettings[].outlierDetection.minHealthPercent":                         "v3",
+		"subsets[].trafficPolicy.outlierDetection.minHealthPercent":                                   "v3",
+		"subsets[].trafficPolicy.portLevelSettings[].outlierDetection.minHealthPercent":               "v3",
 	},
 }

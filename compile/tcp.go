@@ -115,13 +115,18 @@ func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []st
 		}
 		c.addCluster(planned.to)
 		if len(planned.destinations) == 0 || slices.Equal(planned.destinations, destinations) {
-			return append(out, ir.TCPRoute{Destinations: destinations, Cluster: planned.to.name})
+			return append(out, c.tcpRoute(destinations, planned.to))
 		}
-		out = append(out, ir.TCPRoute{Destinations: planned.destinations, Cluster: planned.to.name})
+		out = append(out, c.tcpRoute(planned.destinations, planned.to))
 	}
 	to := c.plan.newTarget(svc, port, nil)
 	c.addCluster(to)
-	return append(out, ir.TCPRoute{Destinations: destinations, Cluster: to.name})
+	return append(out, c.tcpRoute(destinations, to))
+}
+
+// tcpRoute leads to a cluster that is there.
+func (c *writer) tcpRoute(destinations []string, to target) ir.TCPRoute {
+	return ir.TCPRoute{Destinations: destinations, Cluster: to.name, Stream: c.streams[to.name]}
 }
 
 // tcpAddress is where to listen for a service and what destinations to take

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -17,8 +18,18 @@ import (
 // policyWriter changes a cluster as traffic policies say.
 type policyWriter struct {
 	*ir.Cluster
+	stream *ir.Stream
 	target target
+	http   bool // requests are routed to it, one by one
 	pilot  mesh.V1Compatibility
+}
+
+// policyWriter writes to a part that is nobody else's.
+func (p *plan) policyWriter(out *clusterPart, t target) policyWriter {
+	return policyWriter{
+		Cluster: out.cluster, stream: &out.stream, target: t, pilot: p.pilot(),
+		http: t.service != nil && p.routesHTTP(t.service, t.port),
+	}
 }
 
 // What Pilot filled in for limits that are not named.
@@ -130,6 +141,43 @@ func (w policyWriter) connectionPool(pool *networking.ConnectionPoolSettings) {
 	setLimit(&limits.MaxRetries, http.GetMaxRetries())
 	setLimit(&w.MaxRequestsPerConnection, http.GetMaxRequestsPerConnection())
 	w.CircuitBreaker = &limits
+	w.tcpConnections(tcp)
+	if w.http {
+		w.httpConnections(http)
+	}
+}
+
+func (w policyWriter) tcpConnections(tcp *networking.ConnectionPoolSettings_TCPSettings) {
+	if k := tcp.GetTcpKeepalive(); k != nil {
+		w.Connections.Keepalive = &ir.Keepalive{Time: k.GetTime().AsDuration(), Interval: k.GetInterval().AsDuration(), Probes: int(k.GetProbes())}
+	}
+	age := tcp.GetMaxConnectionDuration().AsDuration()
+	if w.http {
+		w.Connections.MaxDuration = age
+		return
+	}
+	w.stream.MaxDuration, w.stream.IdleTimeout = age, said(tcp.GetIdleTimeout())
+}
+
+func (w policyWriter) httpConnections(http *networking.ConnectionPoolSettings_HTTPSettings) {
+	w.Connections.IdleTimeout = said(http.GetIdleTimeout())
+	w.Connections.SameProtocol = http.GetUseClientProtocol()
+	w.Connections.MaxStreams = int(http.GetMaxConcurrentStreams())
+	if http.GetH2UpgradePolicy() == networking.ConnectionPoolSettings_HTTPSettings_UPGRADE {
+		w.HTTP2 = true
+	}
+	if k := http.GetHttp2KeepAlive(); k != nil {
+		w.Connections.Ping = &ir.Ping{Interval: k.GetInterval().AsDuration(), Timeout: k.GetTimeout().AsDuration()}
+	}
+}
+
+// said is nil for a time that is not given.
+func said(d *durationpb.Duration) *time.Duration {
+	if d == nil {
+		return nil
+	}
+	out := d.AsDuration()
+	return &out
 }
 
 func setLimit(to *int, limit int32) {
@@ -139,7 +187,7 @@ func setLimit(to *int, limit int32) {
 }
 
 func (w policyWriter) outlierDetection(o *networking.OutlierDetection) *ir.OutlierDetection {
-	out := &ir.OutlierDetection{MinHealthPercent: new(int)}
+	out := &ir.OutlierDetection{MinHealthPercent: new(int), AnswersOnly: true}
 	if w.pilot.DestinationRuleDefaults {
 		errors := 5
 		out = &ir.OutlierDetection{
@@ -153,6 +201,10 @@ func (w policyWriter) outlierDetection(o *networking.OutlierDetection) *ir.Outli
 	}
 	out.ConsecutiveErrors = cmp.Or(errorLimit(o.GetConsecutive_5XxErrors()), out.ConsecutiveErrors)
 	out.GatewayErrors = errorLimit(o.GetConsecutiveGatewayErrors())
+	out.LocalOrigin = o.GetSplitExternalLocalOriginErrors()
+	if local := errorLimit(o.GetConsecutiveLocalOriginFailures()); out.LocalOrigin && local != nil {
+		out.LocalErrors = local
+	}
 	setLimit(&out.MaxEjectionPercent, o.GetMaxEjectionPercent())
 	if o.GetInterval() != nil {
 		out.Interval = o.GetInterval().AsDuration()

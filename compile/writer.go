@@ -37,6 +37,7 @@ type writer struct {
 	clusters  map[string]*ir.Cluster
 	added     map[string]bool   // targets, by their own names
 	renamed   map[string]string // names of targets, to those of their clusters
+	streams   map[string]ir.Stream
 }
 
 func (p *plan) writer(s scope, c *caller) *writer {
@@ -47,6 +48,7 @@ func (p *plan) writer(s scope, c *caller) *writer {
 		clusters: map[string]*ir.Cluster{},
 		added:    map[string]bool{},
 		renamed:  map[string]string{},
+		streams:  map[string]ir.Stream{},
 	}
 }
 

@@ -104,6 +104,7 @@ type TCPRoute struct {
 	// before those without.
 	Port    int
 	Cluster string
+	Stream  Stream
 }
 
 // ParseDestination reads a CIDR block, with the bits beyond it cleared.
@@ -404,6 +405,7 @@ type Cluster struct {
 
 	// MaxRequestsPerConnection of 0 means no limit.
 	MaxRequestsPerConnection int
+	Connections              Connections
 	CircuitBreaker           *CircuitBreaker
 	OutlierDetection         *OutlierDetection
 
@@ -470,6 +472,15 @@ type OutlierDetection struct {
 	// MinHealthPercent of the endpoints must be healthy, else all of them get
 	// requests; 0 is never. Nil leaves Envoy's default.
 	MinHealthPercent *int
+
+	// LocalOrigin has failures to connect and the like counted apart from what
+	// endpoints answer, by LocalErrors in a row; nil leaves Envoy's default, 0 is
+	// never.
+	LocalOrigin bool
+	LocalErrors *int
+	// AnswersOnly: nobody is ejected for answering fewer requests well than the
+	// others, as Envoy does beside.
+	AnswersOnly bool
 }
 
 // Endpoint is one member of a cluster.

@@ -22,7 +22,6 @@ func destinationRuleLimits(r *networking.DestinationRule) diag.List {
 
 func (p *problems) policyLimits(at string, policy *networking.TrafficPolicy) {
 	p.loadBalancerLimits(at+".loadBalancer", policy.GetLoadBalancer())
-	p.poolLimits(at+".connectionPool", policy.GetConnectionPool())
 	p.outlierLimits(at+".outlierDetection", policy.GetOutlierDetection())
 	p.clientTLSLimits(at+".tls", policy.GetTls())
 	p.notFollowed(at, []unmet{
@@ -48,25 +47,8 @@ func (p *problems) loadBalancerLimits(at string, lb *networking.LoadBalancerSett
 	})
 }
 
-func (p *problems) poolLimits(at string, pool *networking.ConnectionPoolSettings) {
-	tcp, http := pool.GetTcp(), pool.GetHttp()
-	const idle = "idle connections stay open for as long as Envoy's default"
-	p.notFollowed(at, []unmet{
-		{tcp.GetTcpKeepalive() != nil, "tcp.tcpKeepalive", "the machine's settings hold"},
-		{tcp.GetMaxConnectionDuration() != nil, "tcp.maxConnectionDuration", "connections may last for any time"},
-		{tcp.GetIdleTimeout() != nil, "tcp.idleTimeout", idle},
-		{http.GetIdleTimeout() != nil, "http.idleTimeout", idle},
-		{http.GetH2UpgradePolicy() != networking.ConnectionPoolSettings_HTTPSettings_DEFAULT, "http.h2UpgradePolicy", "the protocol of the port decides about HTTP/2"},
-		{http.GetUseClientProtocol(), "http.useClientProtocol", "the protocol of the port decides about HTTP/2"},
-		{http.GetMaxConcurrentStreams() > 0, "http.maxConcurrentStreams", "use http2MaxRequests"},
-		{http.GetHttp2KeepAlive() != nil, "http.http2KeepAlive", "connections are not probed"},
-	})
-}
-
 func (p *problems) outlierLimits(at string, o *networking.OutlierDetection) {
 	p.notFollowed(at, []unmet{
-		{o.GetSplitExternalLocalOriginErrors(), "splitExternalLocalOriginErrors", "errors of both origins count together"},
-		{o.GetConsecutiveLocalOriginFailures() != nil, "consecutiveLocalOriginFailures", "use consecutive5xxErrors"},
 		{len(o.GetOutlierDetectionHttpErrorCodes()) > 0, "outlierDetectionHttpErrorCodes", "every 5xx counts"},
 	})
 }

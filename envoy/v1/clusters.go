@@ -26,8 +26,14 @@ type Cluster struct {
 	Hosts                    []ClusterHost     `json:"hosts,omitempty"`
 	SSLContext               *ClientTLS        `json:"ssl_context,omitempty"`
 	Features                 string            `json:"features,omitempty"`
+	HTTP2Settings            *HTTP2Settings    `json:"http2_settings,omitempty"`
 	CircuitBreakers          *CircuitBreakers  `json:"circuit_breakers,omitempty"`
 	OutlierDetection         *OutlierDetection `json:"outlier_detection,omitempty"`
+}
+
+// HTTP2Settings are those of connections to endpoints.
+type HTTP2Settings struct {
+	MaxConcurrentStreams int `json:"max_concurrent_streams"`
 }
 
 // ClusterHost is "tcp://host:port".
@@ -60,6 +66,8 @@ type OutlierDetection struct {
 	IntervalMS         int64 `json:"interval_ms,omitempty"`
 	BaseEjectionTimeMS int64 `json:"base_ejection_time_ms,omitempty"`
 	MaxEjectionPercent int   `json:"max_ejection_percent,omitempty"`
+	// EnforcingSuccessRate is nil for all of those that answer worse than others.
+	EnforcingSuccessRate *int `json:"enforcing_success_rate,omitempty"`
 }
 
 // Clusters answers CDS. Where routes are closed, there is one cluster more.
@@ -79,7 +87,7 @@ func Clusters(cfg *ir.Config) (ClustersResponse, diag.List) {
 
 // OneCluster is one of those that answer CDS.
 func OneCluster(c *ir.Cluster) (Cluster, diag.List) {
-	return cluster(c), append(unboundedEjection(c), hostsAlike(c)...)
+	return cluster(c), slices.Concat(unboundedEjection(c), hostsAlike(c), withoutWord(c))
 }
 
 // BlackHole is the cluster where closed routes lead (VirtualHost.Closes).
@@ -112,6 +120,29 @@ func hostsAlike(c *ir.Cluster) diag.List {
 	return nil
 }
 
+// withoutWord is what v1 cannot say of a cluster and does otherwise. Nothing of it
+// decides who gets requests.
+func withoutWord(c *ir.Cluster) diag.List {
+	var out diag.List
+	conns, outlier := c.Connections, cmp.Or(c.OutlierDetection, &ir.OutlierDetection{})
+	for _, part := range []struct {
+		missing bool
+		instead string
+	}{
+		{conns.Keepalive != nil, "probes no quiet connections to %s: its machine's settings hold"},
+		{conns.IdleTimeout != nil, "keeps idle connections to %s"},
+		{conns.MaxDuration > 0, "keeps connections to %s, however old"},
+		{conns.SameProtocol, "calls %s in the one version of HTTP that its port has"},
+		{conns.Ping != nil, "probes no connections of HTTP/2 to %s"},
+		{outlier.LocalOrigin, "counts failures to connect to %s together with what is answered"},
+	} {
+		if part.missing {
+			out = append(out, diag.Warn(diag.NotHonoured, c.Origins, "Envoy v1 "+part.instead, c.Name)...)
+		}
+	}
+	return out
+}
+
 // connectTimeout is Pilot's default.
 const connectTimeout = time.Second
 
@@ -132,6 +163,9 @@ func cluster(c *ir.Cluster) Cluster {
 	}
 	if c.HTTP2 {
 		out.Features = "http2"
+		if n := c.Connections.MaxStreams; n > 0 {
+			out.HTTP2Settings = &HTTP2Settings{MaxConcurrentStreams: n}
+		}
 	}
 	return out
 }
@@ -184,6 +218,9 @@ func outlierDetection(o *ir.OutlierDetection) *OutlierDetection {
 		IntervalMS:         millis(o.Interval),
 		BaseEjectionTimeMS: millis(o.BaseEjectionTime),
 		MaxEjectionPercent: o.MaxEjectionPercent,
+	}
+	if o.AnswersOnly {
+		out.EnforcingSuccessRate = new(int)
 	}
 	out.Consecutive5xx, out.EnforcingConsecutive5xx = errorLimit(o.ConsecutiveErrors)
 	if o.GatewayErrors != nil {

@@ -35,6 +35,9 @@ func (b *listenerBuilder) tcp(l *ir.Listener) []Filter {
 	proxy := TCPProxy{StatPrefix: envoy.StatPrefixTCP, AccessLog: accessLog(l.TCP.AccessLog)}
 	proxy.RouteConfig.Routes = []TCPRoute{}
 	for _, r := range l.TCP.Routes {
+		if r.Stream != (ir.Stream{}) {
+			b.warn(l.Origins, "Envoy v1 keeps connections to cluster %s, however quiet or old", r.Cluster)
+		}
 		destinations := b.destinations(l, r)
 		// An empty list would mean any destination.
 		if len(destinations) > 0 || len(r.Destinations) == 0 {

@@ -5,10 +5,7 @@ import (
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
-	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -16,8 +13,6 @@ import (
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
 )
-
-const httpOptionsKey = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
 // connectTimeout is Istio's default.
 const connectTimeout = 10 * time.Second
@@ -50,6 +45,7 @@ func Cluster(c *ir.Cluster, delay time.Duration) (*clusterv3.Cluster, diag.List)
 		CircuitBreakers:               circuitBreakers(c.CircuitBreaker),
 		OutlierDetection:              outlierDetection(c.OutlierDetection),
 		TypedExtensionProtocolOptions: protocolOptions(c),
+		UpstreamConnectionOptions:     keepalive(c.Connections.Keepalive),
 	}
 	if o := c.OutlierDetection; o != nil && o.MinHealthPercent != nil {
 		out.CommonLbConfig = &clusterv3.Cluster_CommonLbConfig{
@@ -100,36 +96,6 @@ func lbPolicy(c *ir.Cluster) clusterv3.Cluster_LbPolicy {
 	}
 }
 
-// protocolOptions are nil for plain HTTP/1.1 and TCP.
-func protocolOptions(c *ir.Cluster) map[string]*anypb.Any {
-	switch n := positive(c.MaxRequestsPerConnection); {
-	case n != nil:
-		return map[string]*anypb.Any{httpOptionsKey: typed(httpOptions(c.HTTP2, n))}
-	case c.HTTP2:
-		return map[string]*anypb.Any{httpOptionsKey: http2Only}
-	}
-	return nil
-}
-
-var http2Only = fix(httpOptions(true, nil))
-
-func httpOptions(http2 bool, requests *wrapperspb.UInt32Value) *httpv3.HttpProtocolOptions {
-	options := &httpv3.HttpProtocolOptions{}
-	if requests != nil {
-		options.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{MaxRequestsPerConnection: requests}
-	}
-	explicit := &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
-		ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{},
-	}
-	if http2 {
-		explicit.ProtocolConfig = &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
-			Http2ProtocolOptions: &corev3.Http2ProtocolOptions{},
-		}
-	}
-	options.UpstreamProtocolOptions = &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: explicit}
-	return options
-}
-
 func circuitBreakers(b *ir.CircuitBreaker) *clusterv3.CircuitBreakers {
 	if b == nil {
 		return nil
@@ -153,6 +119,14 @@ func outlierDetection(o *ir.OutlierDetection) *clusterv3.OutlierDetection {
 		MaxEjectionTime:    durationpb.New(cmp.Or(o.MaxEjectionTime, max(longestEjection, o.BaseEjectionTime))),
 		// Otherwise 10 % of fewer than 10 hosts is nobody.
 		AlwaysEjectOneHost: wrapperspb.Bool(true),
+	}
+	if o.AnswersOnly {
+		out.EnforcingSuccessRate = wrapperspb.UInt32(0)
+	}
+	if o.LocalOrigin {
+		out.SplitExternalLocalOriginErrors = true
+		out.ConsecutiveLocalOriginFailure, out.EnforcingConsecutiveLocalOriginFailure = errorLimit(o.LocalErrors)
+		out.EnforcingLocalOriginSuccessRate = out.EnforcingSuccessRate
 	}
 	out.Consecutive_5Xx, out.EnforcingConsecutive_5Xx = errorLimit(o.ConsecutiveErrors)
 	out.ConsecutiveGatewayFailure, out.EnforcingConsecutiveGatewayFailure = errorLimit(o.GatewayErrors)

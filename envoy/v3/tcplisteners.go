@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -119,9 +120,18 @@ func tcpChain(l *ir.TCPListener, r ir.TCPRoute, destinations []netip.Prefix) *li
 		ClusterSpecifier: &tcpv3.TcpProxy_Cluster{Cluster: envoy.ClusterName(r.Cluster)},
 		AccessLog:        accessLog(l.AccessLog),
 		// v1 kept quiet connections; v3 would close them after an hour.
-		IdleTimeout: durationpb.New(0),
+		IdleTimeout:                     durationpb.New(silence(r.Stream)),
+		MaxDownstreamConnectionDuration: positiveDuration(r.Stream.MaxDuration),
 	}))
 	return out
+}
+
+// silence is how long a connection may be quiet; 0 is for ever.
+func silence(s ir.Stream) time.Duration {
+	if s.IdleTimeout == nil {
+		return 0
+	}
+	return *s.IdleTimeout
 }
 
 func destinationMatch(port int, destinations []netip.Prefix) *listenerv3.FilterChainMatch {

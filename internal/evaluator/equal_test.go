@@ -25,13 +25,13 @@ var alike = cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Ad
 // faults alone, behind a route to the same cluster.
 func (s *spelled) differences(requests []evaluator.Request) []string {
 	var out []string
+	s.sameDefaults()
 	if d := cmp.Diff(traits(s.v1), traits(s.v3), alike); d != "" {
 		out = append(out, "listeners (-v1 +v3):\n"+d)
 	}
 	if d := cmp.Diff(withoutBlackHole(s.v1.Clusters), withoutBlackHole(s.withoutBounds(s.samePatience(s.v3.Clusters))), alike); d != "" {
 		out = append(out, "clusters (-v1 +v3):\n"+d)
 	}
-	s.sameDefaults()
 	for _, r := range requests {
 		one, three := answered(s.v1.Evaluate(r)), s.v3Answered(r)
 		if d := cmp.Diff(one, three, alike); d != "" && !s.excused(one, three) {
@@ -46,11 +46,22 @@ func (s *spelled) differences(requests []evaluator.Request) []string {
 // does.
 func (s *spelled) sameDefaults() {
 	for i, l := range s.v3.Listeners {
+		if l.HTTP == nil && s.complainedStream(l.Name) {
+			l.Idle, l.Age = 0, 0
+		}
 		if l.HTTP != nil && i < len(s.v1.Listeners) && s.v1.Listeners[i].HTTP != nil {
 			s.v1.Listeners[i].HTTP.IgnorePort = l.HTTP.IgnorePort
 			l.HTTP.WebSockets = false
 		}
 	}
+}
+
+// complainedStream reports whether there was a complaint about the objects behind
+// a listener that closes connections which are quiet or old.
+func (s *spelled) complainedStream(listener string) bool {
+	return slices.ContainsFunc(s.config.ListenersAt(s.ip), func(l *ir.Listener) bool {
+		return envoy.ListenerName(l) == listener && slices.ContainsFunc(l.Origins, func(o diag.Ref) bool { return s.complaints[o] })
+	})
 }
 
 // blackHole is where v1 sends what is closed: it has no answers of its own.
@@ -85,6 +96,17 @@ func (s *spelled) withoutBounds(clusters map[string]*evaluator.Cluster) map[stri
 	for _, c := range s.config.Clusters {
 		name := envoy.ClusterName(c.Name)
 		complained := slices.ContainsFunc(c.Origins, func(o diag.Ref) bool { return s.complaints[o] })
+		if complained && len(out[name].Beyond) > 0 {
+			sayable := *out[name]
+			sayable.Beyond = nil
+			if c.Connections.SameProtocol { // v1 calls in that of the port.
+				sayable.HTTP2, sayable.MaxStreams = c.HTTP2, 0
+				if c.HTTP2 {
+					sayable.MaxStreams = c.Connections.MaxStreams
+				}
+			}
+			out[name] = &sayable
+		}
 		if complained && out[name].Outlier != nil {
 			unbounded, outlier := *out[name], *out[name].Outlier
 			outlier.Panic, outlier.Unbounded, unbounded.Outlier = 50, true, &outlier

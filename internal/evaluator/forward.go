@@ -42,8 +42,10 @@ func (to *Redirect) location(match PathMatch, r Request) string {
 		host = to.Host
 	}
 	if to.Port != 0 {
-		name, _, _ := strings.Cut(host, ":")
-		host = fmt.Sprintf("%s:%d", name, to.Port)
+		if at := strings.LastIndexByte(host, ':'); at >= 0 {
+			host = host[:at]
+		}
+		host = fmt.Sprintf("%s:%d", host, to.Port)
 	}
 	if to.Prefix != "" {
 		path = match.replaced(to.Prefix, r)

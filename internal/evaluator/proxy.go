@@ -35,8 +35,9 @@ type Traits struct {
 	Tracing          string
 	UseRemoteAddress bool
 	Mongo            bool
-	// Idle is how long a quiet stream or connection lives; 0 is for ever.
-	Idle time.Duration
+	// Idle is how long a quiet stream or connection lives, Age how long any
+	// connection; 0 is for ever.
+	Idle, Age time.Duration
 }
 
 // Chain sends connections for a destination to a cluster; the zero Prefix is
@@ -177,6 +178,11 @@ type Cluster struct {
 	TLS                      *TLS
 	Limits                   Limits
 	Outlier                  *Outlier
+	// MaxStreams are the requests at a time on a connection of HTTP/2; 0 is
+	// Envoy's default.
+	MaxStreams int
+	// Beyond is what v1 has no words for: the v3 fields that are set.
+	Beyond []string
 }
 
 // Discovery is how a cluster gets its endpoints.
@@ -216,6 +222,8 @@ type Outlier struct {
 	MaxPercent                         int
 	// Panic is the percentage of healthy endpoints below which all are used.
 	Panic int
+	// SuccessRate: endpoints that answer worse than the others are ejected.
+	SuccessRate bool
 	// Unbounded: an ejection may grow for ever, and one endpoint may always
 	// be ejected.
 	Unbounded bool

@@ -29,7 +29,10 @@ type v1Cluster struct {
 			Retries     *int `json:"max_retries"`
 		} `json:"default"`
 	} `json:"circuit_breakers"`
-	Outlier *v1Outlier `json:"outlier_detection"`
+	Outlier  *v1Outlier `json:"outlier_detection"`
+	Settings struct {
+		MaxStreams int `json:"max_concurrent_streams"`
+	} `json:"http2_settings"`
 }
 
 type v1ClientTLS struct {
@@ -48,6 +51,7 @@ type v1Outlier struct {
 	IntervalMS       *int64 `json:"interval_ms"`
 	EjectionMS       *int64 `json:"base_ejection_time_ms"`
 	MaxPercent       *int   `json:"max_ejection_percent"`
+	EnforcingSuccess *int   `json:"enforcing_success_rate"`
 }
 
 func (r *v1Reader) readClusters(text []byte) {
@@ -67,7 +71,7 @@ func (r *v1Reader) cluster(at string, c v1Cluster) *Cluster {
 	limits := c.Breakers.Default
 	out := &Cluster{
 		Name: c.Name, Balancer: c.Balancer, ConnectTimeout: milliseconds(c.TimeoutMS),
-		HTTP2: c.Features == "http2", MaxRequestsPerConnection: c.MaxRequests,
+		HTTP2: c.Features == "http2", MaxRequestsPerConnection: c.MaxRequests, MaxStreams: c.Settings.MaxStreams,
 		Limits: Limits{
 			Connections:     withDefault(limits.Connections, defaultLimits.Connections),
 			PendingRequests: withDefault(limits.Pending, defaultLimits.PendingRequests),
@@ -86,6 +90,7 @@ func (r *v1Reader) cluster(at string, c v1Cluster) *Cluster {
 			BaseEjection:       milliseconds(withDefault(o.EjectionMS, defaultOutlier.BaseEjection.Milliseconds())),
 			MaxPercent:         withDefault(o.MaxPercent, defaultOutlier.MaxPercent),
 			Panic:              defaultOutlier.Panic,
+			SuccessRate:        withDefault(o.EnforcingSuccess, 100) > 0,
 			Unbounded:          true,
 		}
 	}

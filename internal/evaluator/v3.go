@@ -68,6 +68,18 @@ func (r *v3Reader) only(at string, m proto.Message, known ...protoreflect.Name) 
 	}
 }
 
+// beyond names the fields that are set and that v1 does not have.
+func beyond(m proto.Message, fields ...protoreflect.Name) []string {
+	var out []string
+	reflected := m.ProtoReflect()
+	for _, name := range fields {
+		if f := reflected.Descriptor().Fields().ByName(name); reflected.IsValid() && reflected.Has(f) {
+			out = append(out, string(name))
+		}
+	}
+	return out
+}
+
 // unpack reads an embedded message, and reports whether it is one of that type.
 func (r *v3Reader) unpack(at string, from *anypb.Any, into proto.Message) bool {
 	if err := from.UnmarshalTo(into); err != nil {

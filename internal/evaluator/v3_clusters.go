@@ -5,6 +5,7 @@ import (
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 )
 
@@ -20,7 +21,7 @@ const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
 func (r *v3Reader) cluster(at string, c *clusterv3.Cluster) *Cluster {
 	r.only(at, c, "name", "type", "eds_cluster_config", "connect_timeout", "lb_policy", "load_assignment",
-		"common_lb_config", "dns_lookup_family", "transport_socket", "circuit_breakers", "outlier_detection", "typed_extension_protocol_options")
+		"common_lb_config", "dns_lookup_family", "transport_socket", "circuit_breakers", "outlier_detection", "typed_extension_protocol_options", "upstream_connection_options")
 	balancer, ok := balancers[c.GetLbPolicy()]
 	r.require(ok, at, "balancer %s is not known", c.GetLbPolicy())
 	out := &Cluster{
@@ -29,6 +30,8 @@ func (r *v3Reader) cluster(at string, c *clusterv3.Cluster) *Cluster {
 		TLS:            r.clientTLS(at, c.GetTransportSocket()),
 		Limits:         r.limits(at, c.GetCircuitBreakers()),
 		Outlier:        r.outlier(at, c.GetOutlierDetection()),
+		Beyond: slices.Concat(beyond(c, "upstream_connection_options"),
+			beyond(c.GetOutlierDetection(), "split_external_local_origin_errors")),
 	}
 	for name := range c.GetTypedExtensionProtocolOptions() {
 		r.require(name == httpOptions, at, "options %s are not known", name)
@@ -74,20 +77,33 @@ func (r *v3Reader) httpOptions(at string, c *clusterv3.Cluster, out *Cluster) {
 	if !r.unpack(at, c.GetTypedExtensionProtocolOptions()[httpOptions], options) {
 		return
 	}
-	r.only(at, options, "common_http_protocol_options", "explicit_http_config")
+	r.only(at, options, "common_http_protocol_options", "explicit_http_config", "use_downstream_protocol_config")
 	if common := options.GetCommonHttpProtocolOptions(); common != nil {
-		r.only(at, common, "max_requests_per_connection")
+		r.only(at, common, "max_requests_per_connection", "idle_timeout", "max_connection_duration")
 		out.MaxRequestsPerConnection = int(common.GetMaxRequestsPerConnection().GetValue())
+		out.Beyond = append(out.Beyond, beyond(common, "idle_timeout", "max_connection_duration")...)
+	}
+	if same := options.GetUseDownstreamProtocolConfig(); same != nil {
+		r.only(at, same, "http_protocol_options", "http2_protocol_options")
+		r.http2Options(at, same.GetHttp2ProtocolOptions(), out)
+		out.Beyond = append(out.Beyond, "use_downstream_protocol_config")
+		return
 	}
 	explicit := options.GetExplicitHttpConfig()
 	r.only(at, explicit, "http_protocol_options", "http2_protocol_options")
 	if http2 := explicit.GetHttp2ProtocolOptions(); http2 != nil {
-		r.only(at, http2)
+		r.http2Options(at, http2, out)
 		out.HTTP2 = true
 	}
 	if http1 := explicit.GetHttpProtocolOptions(); http1 != nil {
 		r.only(at, http1)
 	}
+}
+
+func (r *v3Reader) http2Options(at string, o *corev3.Http2ProtocolOptions, out *Cluster) {
+	r.only(at, o, "max_concurrent_streams", "connection_keepalive")
+	out.MaxStreams = number(o.GetMaxConcurrentStreams(), 0)
+	out.Beyond = append(out.Beyond, beyond(o, "connection_keepalive")...)
 }
 
 func (r *v3Reader) limits(at string, b *clusterv3.CircuitBreakers) Limits {
@@ -113,7 +129,8 @@ func (r *v3Reader) outlier(at string, o *clusterv3.OutlierDetection) *Outlier {
 	if o == nil {
 		return nil
 	}
-	r.only(at, o, "consecutive_5xx", "enforcing_consecutive_5xx", "consecutive_gateway_failure", "enforcing_consecutive_gateway_failure", "interval", "base_ejection_time", "max_ejection_percent", "max_ejection_time", "always_eject_one_host")
+	r.only(at, o, "consecutive_5xx", "enforcing_consecutive_5xx", "consecutive_gateway_failure", "enforcing_consecutive_gateway_failure", "interval", "base_ejection_time", "max_ejection_percent", "max_ejection_time", "always_eject_one_host",
+		"enforcing_success_rate", "split_external_local_origin_errors", "consecutive_local_origin_failure", "enforcing_consecutive_local_origin_failure", "enforcing_local_origin_success_rate")
 	return &Outlier{
 		Consecutive5xx:     r.errorLimit(at, number(o.GetConsecutive_5Xx(), 5), number(o.GetEnforcingConsecutive_5Xx(), 100)),
 		ConsecutiveGateway: r.errorLimit(at, number(o.GetConsecutiveGatewayFailure(), 5), number(o.GetEnforcingConsecutiveGatewayFailure(), 0)),
@@ -121,6 +138,7 @@ func (r *v3Reader) outlier(at string, o *clusterv3.OutlierDetection) *Outlier {
 		BaseEjection:       duration(o.GetBaseEjectionTime(), defaultOutlier.BaseEjection),
 		MaxPercent:         number(o.GetMaxEjectionPercent(), defaultOutlier.MaxPercent),
 		Panic:              defaultOutlier.Panic,
+		SuccessRate:        number(o.GetEnforcingSuccessRate(), 100) > 0,
 		Unbounded:          o.GetAlwaysEjectOneHost().GetValue() && duration(o.GetMaxEjectionTime(), 0) >= practicallyForever,
 	}
 }

@@ -70,9 +70,10 @@ func (r *v3Reader) filters(at string, chain *listenerv3.FilterChain, operation s
 const tcpIdle = time.Hour
 
 func (r *v3Reader) tcp(at string, config *tcpv3.TcpProxy, match *listenerv3.FilterChainMatch, out *Listener) {
-	r.only(at, config, "stat_prefix", "cluster", "access_log", "idle_timeout")
+	r.only(at, config, "stat_prefix", "cluster", "access_log", "idle_timeout", "max_downstream_connection_duration")
 	out.AccessLog = r.accessLog(at, config.GetAccessLog())
 	out.Idle = duration(config.GetIdleTimeout(), tcpIdle)
+	out.Age = duration(config.GetMaxDownstreamConnectionDuration(), 0)
 	if match == nil {
 		out.Chains = append(out.Chains, Chain{Cluster: config.GetCluster()})
 		return

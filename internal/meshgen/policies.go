@@ -42,16 +42,34 @@ func trafficPolicy(t *rapid.T) spec {
 		return spec{"simple": pick(t, "balancer", "ROUND_ROBIN", "LEAST_REQUEST", "RANDOM", "PASSTHROUGH")}
 	})
 	out.often(t, "connectionPool", func() any {
-		return spec{
-			"tcp":  spec{"maxConnections": rapid.IntRange(1, 9).Draw(t, "connections"), "connectTimeout": seconds(t)},
-			"http": spec{"http1MaxPendingRequests": 5, "maxRequestsPerConnection": rapid.IntRange(0, 9).Draw(t, "requests")},
-		}
+		return connectionPool(t)
 	})
 	out.seldom(t, "outlierDetection", func() any {
-		return spec{"consecutive5xxErrors": 7, "interval": seconds(t), "baseEjectionTime": "30s", "maxEjectionPercent": 50}
+		out := spec{"consecutive5xxErrors": 7, "interval": seconds(t), "baseEjectionTime": "30s", "maxEjectionPercent": 50}
+		out.seldom(t, "splitExternalLocalOriginErrors", func() any {
+			out["consecutiveLocalOriginFailures"] = 3
+			return true
+		})
+		return out
 	})
 	out.seldom(t, "tls", func() any { return clientTLS(t) })
 	return out
+}
+
+func connectionPool(t *rapid.T) spec {
+	tcp := spec{"maxConnections": rapid.IntRange(1, 9).Draw(t, "connections"), "connectTimeout": seconds(t)}
+	tcp.seldom(t, "idleTimeout", func() any { return pick(t, "idle", "0s", "90s") })
+	tcp.seldom(t, "maxConnectionDuration", func() any { return "1h" })
+	tcp.seldom(t, "tcpKeepalive", func() any { return spec{"time": seconds(t), "probes": 3} })
+	http := spec{"http1MaxPendingRequests": 5, "maxRequestsPerConnection": rapid.IntRange(0, 9).Draw(t, "requests")}
+	http.seldom(t, "idleTimeout", func() any { return "90s" })
+	http.seldom(t, "h2UpgradePolicy", func() any { return "UPGRADE" })
+	http.seldom(t, "maxConcurrentStreams", func() any { return 100 })
+	http.seldom(t, "http2KeepAlive", func() any { return spec{"interval": "1s", "timeout": "1s"} })
+	if http["h2UpgradePolicy"] == nil {
+		http.seldom(t, "useClientProtocol", func() any { return true })
+	}
+	return spec{"tcp": tcp, "http": http}
 }
 
 func clientTLS(t *rapid.T) spec {

@@ -1,0 +1,95 @@
+package envoy_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// twoProtocols answers what version of HTTP it is called in.
+func twoProtocols(t *testing.T) *backend {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s from %s", r.Proto, r.RemoteAddr)
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	t.Cleanup(server.Close)
+	return &backend{server: server}
+}
+
+// TestConnections: connections to the endpoints are held as the cluster says.
+func TestConnections(t *testing.T) {
+	const short = 100 * time.Millisecond
+	soon := short
+	upstream := twoProtocols(t)
+	cluster := func(name string, of ir.Cluster) *ir.Cluster {
+		of.Name, of.Type, of.Hosts = name, ir.StaticHosts, upstream.cluster().Hosts
+		return &of
+	}
+	streamed := func(s ir.Stream) *ir.TCPListener {
+		return &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "plain", Stream: s}}}
+	}
+	var routes []*ir.Route
+	for _, name := range []string{"plain", "h2", "same", "once"} {
+		routes = append(routes, &ir.Route{Match: ir.Match{Path: "/" + name}, Clusters: all(name)})
+	}
+	inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{Name: "svc", Domains: []string{"svc"}, Routes: routes}}}
+	e := startEnvoy(t, config(nil, []*ir.Listener{
+		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
+		{IP: "0.0.0.0", Port: servicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
+		{IP: "0.0.0.0", Port: 9000, TCP: streamed(ir.Stream{})},
+		{IP: "0.0.0.0", Port: 9001, TCP: streamed(ir.Stream{IdleTimeout: &soon})},
+		{IP: "0.0.0.0", Port: 9002, TCP: streamed(ir.Stream{MaxDuration: short})},
+	},
+		cluster("plain", ir.Cluster{Connections: ir.Connections{Keepalive: &ir.Keepalive{Time: time.Minute, Probes: 3}}}),
+		cluster("h2", ir.Cluster{HTTP2: true, Connections: ir.Connections{MaxStreams: 1, Ping: &ir.Ping{Interval: time.Second, Timeout: time.Second}}}),
+		cluster("same", ir.Cluster{HTTP2: true, Connections: ir.Connections{SameProtocol: true}}),
+		cluster("once", ir.Cluster{MaxRequestsPerConnection: 1}),
+	))
+	for path, want := range map[string]string{"/plain": "HTTP/1.1", "/h2": "HTTP/2.0", "/same": "HTTP/1.1"} {
+		one, other := e.calls(t, path), e.calls(t, path)
+		if !strings.HasPrefix(one, want+" ") || one != other {
+			t.Errorf("%s: called as %q and %q, want %s over one connection", path, one, other, want)
+		}
+	}
+	if one, other := e.calls(t, "/once"), e.calls(t, "/once"); one == other {
+		t.Errorf("two requests came over one connection %q, want one each", one)
+	}
+	for port, closes := range map[int]bool{9000: false, 9001: true, 9002: true} {
+		conn := e.captured(serviceIP, port)
+		limit := time.Second
+		if closes {
+			limit = 30 * time.Second
+		}
+		if closed := ends(t, conn, limit); closed != closes {
+			t.Errorf("port %d: a quiet connection was closed: %v, want %v", port, closed, closes)
+		}
+	}
+}
+
+func (e *liveEnvoy) calls(t *testing.T, path string) string {
+	t.Helper()
+	_, body := e.request(t, http.MethodGet, path, nil)
+	return body
+}
+
+// ends reports whether the other side closes the connection before the limit.
+func ends(t *testing.T, conn net.Conn, limit time.Duration) bool {
+	t.Helper()
+	defer conn.Close()
+	if err := conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := conn.Read(make([]byte, 1))
+	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
+}
