@@ -14,15 +14,16 @@ import (
 // names are completed, so a domainPlan knows.
 type destinationRule struct {
 	declared
-	spec *networking.DestinationRule
+	spec     *networking.DestinationRule
+	exported []string
 }
 
 func (r *destinationRule) origin() declared   { return r.declared }
-func (r *destinationRule) exportTo() []string { return r.spec.GetExportTo() }
+func (r *destinationRule) exportTo() []string { return r.exported }
 func (r *destinationRule) hosts() []string    { return []string{r.spec.GetHost()} }
 
-func readDestinationRule(_ *plan, of declared, spec *networking.DestinationRule) *destinationRule {
-	return &destinationRule{of, spec}
+func readDestinationRule(p *plan, of declared, spec *networking.DestinationRule) *destinationRule {
+	return &destinationRule{of, spec, p.settings.ExportTo(spec.GetExportTo())}
 }
 
 // subset by name; nil when there is none, or no rule.

@@ -64,6 +64,8 @@ func TestIncrementalIsAsFromScratch(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		settings := mesh.DefaultSettings()
 		settings.ProxyHTTPPort = rapid.SampledFrom([]int{0, 15002}).Draw(rt, "proxy port")
+		settings.DefaultVisibility = rapid.SampledFrom([]mesh.Visibility{mesh.VisibleToAll, mesh.VisibleInside}).Draw(rt, "visibility")
+		settings.OutboundTrafficPolicy = rapid.SampledFrom([]mesh.OutboundMode{mesh.AllowAny, mesh.RegistryOnly}).Draw(rt, "unknown")
 		settings.V1Compatibility = drawPilot(rt)
 		c := &changing{settings: settings, objects: map[schema.Key]*schema.Object{}}
 		compiler := compile.NewCompiler()

@@ -24,8 +24,9 @@ const WebSocketAnnotation = "pilot-api/websocket-routes"
 // virtualService is a VirtualService with what can be used of it.
 type virtualService struct {
 	declared
-	spec *networking.VirtualService
-	http []*httpRoute
+	spec     *networking.VirtualService
+	exported []string
+	http     []*httpRoute
 }
 
 // httpRoute is an entry of spec.http as far as it is the same for all ports.
@@ -53,10 +54,10 @@ type routeMatch struct {
 }
 
 func (vs *virtualService) origin() declared   { return vs.declared }
-func (vs *virtualService) exportTo() []string { return vs.spec.GetExportTo() }
+func (vs *virtualService) exportTo() []string { return vs.exported }
 
 func readVirtualService(p *plan, of declared, spec *networking.VirtualService) *virtualService {
-	vs := &virtualService{declared: of, spec: spec}
+	vs := &virtualService{declared: of, spec: spec, exported: p.settings.ExportTo(spec.GetExportTo())}
 	websockets := strings.FieldsFunc(of.object.Meta.Annotations[WebSocketAnnotation], func(r rune) bool { return r == ',' })
 	p.checkWebSockets(vs, websockets)
 	for i, entry := range spec.GetHttp() {

@@ -27,7 +27,7 @@ func (r *registry) claim(e *readableEntry) {
 		var c *claim
 		if !seen[host] {
 			seen[host] = true
-			c = &claim{Object: e.Object, viewers: viewersOf(e.spec.GetExportTo(), e.Meta.Namespace)}
+			c = &claim{Object: e.Object, viewers: viewersOf(r.settings.ExportTo(e.spec.GetExportTo()), e.Meta.Namespace)}
 			r.claims[host] = append(r.claims[host], c)
 		}
 		e.claims = append(e.claims, c)
@@ -39,7 +39,7 @@ func (r *registry) claim(e *readableEntry) {
 // mesh in it is first of all that namespace's.
 func (r *registry) settle() {
 	for host, claims := range r.claims {
-		home := NamespaceOf(host, r.domain)
+		home := NamespaceOf(host, r.settings.Domain)
 		slices.SortStableFunc(claims, func(a, b *claim) int {
 			return cmp.Compare(away(a, home), away(b, home))
 		})
@@ -110,7 +110,7 @@ func (r *registry) link() {
 // conflict tells the author of a claim who has callers of it.
 func (r *registry) conflict(c *claim, i int, host string) diag.Problem {
 	owner, why := c.lostTo.Key(), "which is older, or comes first by namespace and name"
-	if home := NamespaceOf(host, r.domain); owner.Namespace == home && c.Meta.Namespace != home {
+	if home := NamespaceOf(host, r.settings.Domain); owner.Namespace == home && c.Meta.Namespace != home {
 		why = "which is of the host's own namespace"
 	}
 	effect := "this declaration has no effect"

@@ -14,7 +14,7 @@ import (
 
 // registry collects services while it reads ServiceEntries.
 type registry struct {
-	domain    string // of the mesh
+	settings  *Settings
 	workloads workloads
 	claims    map[string][]*claim // by host, first to have it first
 	services  []*Service
@@ -25,8 +25,8 @@ type registry struct {
 // they come first, out of entries and
 // workloads in key order. What cannot be a service or an instance is left out
 // and becomes a problem on its object.
-func buildRegistry(domain string, entries, workloadEntries []*schema.Object) ([]*Service, diag.List) {
-	r := &registry{domain: domain, claims: map[string][]*claim{}}
+func buildRegistry(settings *Settings, entries, workloadEntries []*schema.Object) ([]*Service, diag.List) {
+	r := &registry{settings: settings, claims: map[string][]*claim{}}
 	r.workloads = indexWorkloads(workloadEntries, r.report)
 	readable := r.readable(entries)
 	for _, e := range readable {
@@ -106,7 +106,7 @@ func (r *registry) add(e *readableEntry) {
 		svc := &Service{
 			Hostname:   host,
 			Namespace:  o.Meta.Namespace,
-			ExportTo:   entry.GetExportTo(),
+			ExportTo:   r.settings.ExportTo(entry.GetExportTo()),
 			Address:    address(entry),
 			Ports:      ports,
 			External:   entry.GetLocation() == networking.ServiceEntry_MESH_EXTERNAL,

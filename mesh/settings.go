@@ -50,6 +50,9 @@ type Settings struct {
 	// not know. Connections to ports of the workload itself that nobody declared
 	// are treated alike. At the HTTP proxy port such requests get 404.
 	OutboundTrafficPolicy OutboundMode
+	// DefaultVisibility is who sees a ServiceEntry, a VirtualService or a
+	// DestinationRule without exportTo: * is every namespace, . its own.
+	DefaultVisibility Visibility
 	// V1Compatibility says which accidents of Pilot are kept, none by default.
 	V1Compatibility V1Compatibility
 	// Domain of the mesh, "cluster.local": what short service names end in,
@@ -64,6 +67,22 @@ const (
 	AllowAny     OutboundMode = "ALLOW_ANY"
 	RegistryOnly OutboundMode = "REGISTRY_ONLY"
 )
+
+// Visibility is an exportTo for those who have none.
+type Visibility string
+
+const (
+	VisibleToAll  Visibility = "*"
+	VisibleInside Visibility = "."
+)
+
+// ExportTo is who sees an object that says this, as Exported reads it.
+func (s *Settings) ExportTo(said []string) []string {
+	if len(said) == 0 && s.DefaultVisibility == VisibleInside {
+		return []string{string(VisibleInside)}
+	}
+	return said
+}
 
 // Certificate is a pair of files on the proxy's machine. CAFile is one with the
 // authorities of clients, for servers that demand a certificate; "" for none.
@@ -94,6 +113,7 @@ func DefaultSettings() *Settings {
 		AccessLogFile:         "/dev/stdout",
 		RootNamespace:         "istio-system",
 		OutboundTrafficPolicy: AllowAny,
+		DefaultVisibility:     VisibleToAll,
 		Domain:                "cluster.local",
 	}
 }

@@ -21,6 +21,7 @@ enableTracing: false
 accessLogFile: ""
 rootNamespace: mesh
 outboundTrafficPolicy: {mode: REGISTRY_ONLY}
+defaultVisibility: .
 authPolicy: NONE
 ingressClass: istio
 ingressService: istio-ingress
@@ -51,6 +52,7 @@ v1Compatibility:
 		V1Compatibility:       mesh.AsPilot(),
 		RootNamespace:         "mesh",
 		OutboundTrafficPolicy: mesh.RegistryOnly,
+		DefaultVisibility:     mesh.VisibleInside,
 		Domain:                "cluster.local",
 	}
 	want.V1Compatibility.TCPTakesHTTPPort = false

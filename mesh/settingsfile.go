@@ -50,6 +50,7 @@ func settingsFields(s *Settings) map[string]settingReader {
 		"enableTracing":         scalar(takeBool(&s.EnableTracing)),
 		"accessLogFile":         scalar(takeString(&s.AccessLogFile)),
 		"rootNamespace":         scalar(takeString(&s.RootNamespace)),
+		"defaultVisibility":     scalar(takeOneOf(&s.DefaultVisibility, VisibleToAll, VisibleInside)),
 		"outboundTrafficPolicy": takeOutboundTrafficPolicy(&s.OutboundTrafficPolicy),
 		"managementPorts":       takeManagementPorts(&s.ManagementPorts),
 		"ingressCertificates":   takeCertificates(&s.IngressCertificates),

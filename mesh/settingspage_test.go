@@ -106,6 +106,8 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 		return "string", "`" + value + "`"
 	case OutboundMode:
 		return "{`mode`: `ALLOW_ANY` or `REGISTRY_ONLY`}", "`" + string(value) + "`"
+	case Visibility:
+		return "`*` or `.`", "`" + string(value) + "`"
 	case []*Port:
 		return "list of {`name`, `port`, `protocol`}", "none"
 	case map[string]Certificate:

@@ -56,7 +56,7 @@ func NewSnapshot(revision int64, settings *Settings, objs []*schema.Object) *Sna
 // same values.
 func (s *Snapshot) register(objects map[string][]*schema.Object) *Registry {
 	out := &Registry{byHost: map[string][]*Service{}, byKey: map[string]*Service{}, byIP: map[string][]*Instance{}}
-	out.Services, out.Problems = buildRegistry(s.Settings.Domain, objects["ServiceEntry"], objects["WorkloadEntry"])
+	out.Services, out.Problems = buildRegistry(s.Settings, objects["ServiceEntry"], objects["WorkloadEntry"])
 	for _, svc := range out.Services {
 		out.byHost[svc.Hostname] = append(out.byHost[svc.Hostname], svc)
 		out.byKey[svc.KeyHost()] = svc
