@@ -102,3 +102,53 @@ func BenchmarkSnapshot(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkChange compiles 100 views of a mesh in which one rule has changed:
+// those of proxies in one namespace, or each in its own.
+func BenchmarkChange(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		for _, namespaces := range []int{1, 100} {
+			b.Run(fmt.Sprintf("services=%d/namespaces=%d", n, namespaces), func(b *testing.B) { benchmarkChange(b, n, namespaces) })
+		}
+	}
+}
+
+func benchmarkChange(b *testing.B, n, namespaces int) {
+	objs := largeMesh(b, n)
+	for i := range namespaces {
+		objs = append(objs, inNamespace(b, object(b, "DestinationRule", "of", spec{"host": "nobody.example", "exportTo": []string{"."}}), fmt.Sprintf("space-%d", i)))
+	}
+	s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
+	compiler := compile.NewCompiler()
+	compiler.Advance(s)
+	ask := func() {
+		for i := range 100 {
+			view := s.View(proxy(b, fmt.Sprintf("sidecar~10.%d.0.1~p.x~space-%d.svc.cluster.local", 1+i%4, i%namespaces)))
+			compiler.Proxy(view)
+		}
+	}
+	ask()
+	last, changes := objs[1], 0
+	b.ReportAllocs()
+	for b.Loop() {
+		changes++
+		next := object(b, "RouteRule", last.Meta.Name, spec{
+			"destination": spec{"name": last.Meta.Name}, "rewrite": spec{"uri": fmt.Sprintf("/%d", changes)},
+		})
+		s = s.Next(int64(changes+1), []schema.Change{{Before: last, After: next}})
+		last = next
+		compiler.Advance(s)
+		ask()
+	}
+}
+
+func inNamespace(tb testing.TB, o *schema.Object, namespace string) *schema.Object {
+	tb.Helper()
+	meta := o.Meta
+	meta.Namespace = namespace
+	moved, err := schema.New(o.Kind, meta, o.SpecJSON())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return moved
+}
