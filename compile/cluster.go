@@ -144,10 +144,16 @@ func (c *writer) needAll(targets []target) {
 // forRules is the domain by which callers have a DestinationRule for a host,
 // "" for one where all have the same.
 func (d *domainPlan) forRules(host string) string {
-	if d.pilot().ShortNamesByCaller || len(d.registry.byHost.under(d.plan, host)) > 1 || d.differs.Get(d.r, host) {
+	if d.rulesDiffer(host) {
 		return d.domain
 	}
 	return ""
+}
+
+// rulesDiffer reports whether callers may have different DestinationRules for a
+// host, or know it as different services.
+func (p *plan) rulesDiffer(host string) bool {
+	return p.pilot().ShortNamesByCaller || len(p.registry.byHost.under(p, host)) > 1 || p.differs.Get(p.r, host)
 }
 
 // policyFor is the first policy for exactly this version whose source fits the

@@ -156,6 +156,33 @@ func TestUnchangedPartsAreTheSame(t *testing.T) {
 	}
 }
 
+// TestViewsShare: what is the same to callers of two namespaces is one value.
+func TestViewsShare(t *testing.T) {
+	objs := largeMesh(t, 20)
+	for _, namespace := range []string{"one", "two"} {
+		objs = append(objs, inNamespace(t, object(t, "DestinationRule", "of", spec{"host": "nobody.example", "exportTo": []string{"."}}), namespace))
+	}
+	compiler := compile.NewCompiler()
+	var last *ir.Config
+	for revision := range int64(3) {
+		objs[1] = object(t, "RouteRule", objs[1].Meta.Name, spec{"destination": spec{"name": objs[1].Meta.Name}, "rewrite": spec{"uri": fmt.Sprint("/", revision)}})
+		s := mesh.NewSnapshot(revision, mesh.DefaultSettings(), objs)
+		compiler.Advance(s)
+		one, _ := compiler.Proxy(s.View(proxy(t, "sidecar~10.99.0.1~a~one.svc.cluster.local")))
+		two, _ := compiler.Proxy(s.View(proxy(t, "sidecar~10.99.0.2~b~two.svc.cluster.local")))
+		if one == two {
+			t.Fatal("two namespaces have one view")
+		}
+		if !slices.Equal(one.RouteTables, two.RouteTables) || !slices.Equal(one.Clusters, two.Clusters) {
+			t.Errorf("at %d the tables or clusters are other values", revision)
+		}
+		if one == last {
+			t.Errorf("the change of %d has no effect", revision)
+		}
+		last = one
+	}
+}
+
 // TestEndpointsConcernNobody: instances of services inside the mesh come and go,
 // and no configuration is made again.
 func TestEndpointsConcernNobody(t *testing.T) {

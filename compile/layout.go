@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
+	"weak"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
@@ -31,12 +33,48 @@ type tableLayout struct {
 }
 
 // entry is a virtual host without its routes. It is the same value as long as
-// nothing of it changes.
+// nothing of it changes, in all scopes that have the same.
 type entry struct {
+	at      servicePort
+	scope   scope // of all that have it, or of any of them
+	name    string
+	domains []string
+}
+
+// entryKey is all of an entry.
+type entryKey struct {
 	at      servicePort
 	scope   scope
 	name    string
-	domains []string
+	domains string // joined by line ends, which none has
+}
+
+func newEntry(_ *plan, key entryKey) *entry {
+	return &entry{key.at, key.scope, key.name, strings.Split(key.domains, "\n")}
+}
+
+// commonScope is that of all scopes whose callers have the same routes to a
+// port, with the same clusters.
+func (p *plan) commonScope(s scope, at servicePort) scope {
+	if p.sameForAll.Get(p.r, at) {
+		s.domain = ""
+	}
+	return s
+}
+
+// isSameForAll reports whether callers of every namespace have the same routes
+// to a port.
+func (p *plan) isSameForAll(at servicePort) bool {
+	if p.rulesDiffer(at.service.Hostname) || p.virtualDiffers.Get(p.r, at.service.Hostname) {
+		return false
+	}
+	d := p.forDomain("")
+	if vs := d.virtualFor(at.service.Hostname); vs != nil && p.byCaller.Get(p.r, vs) {
+		return false
+	}
+	return !slices.ContainsFunc(d.routesTo(at.service, at.port), func(planned plannedRoute) bool {
+		return slices.ContainsFunc(planned.targets, func(t target) bool { return p.rulesDiffer(t.host) })
+	})
 }
 
 // layOut takes over the entries that are as they were.
@@ -53,21 +91,18 @@ func (p *plan) layOut(s scope, last *layout) *layout {
 			tables[port.Number].add(newCandidate(svc, port, s.domain))
 		}
 	}
-	before := last.entries()
 	out := &layout{}
 	for _, number := range slices.Sorted(maps.Keys(tables)) {
 		t := tables[number]
 		p.problems.Add(t.claimDomains()...)
 		laid := &tableLayout{port: number, first: t.hosts[0].service, ignorePort: s.role == mesh.Sidecar, origins: t.origins()}
 		for _, host := range p.sound(t) {
-			e := &entry{servicePort{host.service, host.port}, s, host.Name, host.Domains}
-			if old := before[e.at]; old != nil && old.name == e.name && slices.Equal(old.domains, e.domains) {
-				e = old
-			}
-			laid.entries = append(laid.entries, e)
+			at := servicePort{host.service, host.port}
+			key := entryKey{at, p.commonScope(s, at), host.Name, strings.Join(host.Domains, "\n")}
+			laid.entries = append(laid.entries, p.entries.Get(p.r, key))
 		}
 		laid.unknown = p.unknownHost(s, laid)
-		out.tables = append(out.tables, last.table(laid))
+		out.tables = append(out.tables, p.laid.one(laid))
 	}
 	out.problems = p.problems.List()
 	if last != nil && slices.Equal(out.tables, last.tables) && sameProblems(out.problems, last.problems) {
@@ -76,31 +111,35 @@ func (p *plan) layOut(s scope, last *layout) *layout {
 	return out
 }
 
-// table is the one that is there already, if it is the same.
-func (l *layout) table(t *tableLayout) *tableLayout {
-	if l == nil {
-		return t
-	}
-	for _, old := range l.tables {
-		if old.port == t.port && old.first == t.first && old.unknown == t.unknown && slices.Equal(old.entries, t.entries) && slices.Equal(old.origins, t.origins) {
-			return old
-		}
-	}
-	return t
+// equal reports whether two layouts of a table are the same.
+func (t *tableLayout) equal(other *tableLayout) bool {
+	return t.port == other.port && t.first == other.first && t.ignorePort == other.ignorePort && same(t.unknown, other.unknown) &&
+		slices.Equal(t.entries, other.entries) && slices.Equal(t.origins, other.origins)
 }
 
-// entries by the ports that they are for.
-func (l *layout) entries() map[servicePort]*entry {
-	if l == nil {
-		return nil
-	}
-	out := map[servicePort]*entry{}
-	for _, t := range l.tables {
-		for _, e := range t.entries {
-			out[e.at] = e
+// laidTables are the layouts of tables that somebody has, so that scopes which
+// have the same one share it and all that follows from it. It keeps none alive.
+type laidTables struct {
+	byPort map[int][]weak.Pointer[tableLayout]
+}
+
+// one is the layout that is there already, if there is one like it.
+func (l *laidTables) one(t *tableLayout) *tableLayout {
+	alive := l.byPort[t.port][:0]
+	found := t
+	for _, w := range l.byPort[t.port] {
+		if known := w.Value(); known != nil {
+			alive = append(alive, w)
+			if found == t && t.equal(known) {
+				found = known
+			}
 		}
 	}
-	return out
+	if found == t {
+		alive = append(alive, weak.Make(t))
+	}
+	l.byPort[t.port] = alive
+	return found
 }
 
 // sound are the hosts by name, with what of their names and domains can be.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"weak"
 
 	"github.com/pilot-api/pilot-api/compile/query"
 	"github.com/pilot-api/pilot-api/diag"
@@ -39,25 +40,30 @@ type model struct {
 	virtualOf   *claims[virtualService] // for sidecars
 	settingsOf  *claims[destinationRule]
 
-	egress        *query.Query[none, *egressPlan]
-	egressHost    *query.Query[string, *mesh.Service]
-	edges         *query.Query[none, *edgePlan]
-	routed        *query.Query[labelled, bool]
-	firstPolicies *query.Query[labelled, map[string]*policy]
-	hidden        *query.Query[string, map[*routeRule]*routeRule]
-	byCaller      *query.Query[*virtualService, bool]
-	differs       *query.Query[string, bool]
-	routes        *query.Query[servicePort, []plannedRoute]
-	httpLayout    *query.Query[layoutKey, []plannedRoute]
-	tcpLayout     *query.Query[layoutKey, []plannedTCP]
-	clusters      *query.Query[clusterKey, clusterPart]
-	layouts       *query.Query[scope, *layout]
-	hosts         *query.Query[hostKey, *hostPart]
-	http          *query.Query[scope, *outbound]
-	tcp           *query.Query[scope, *outboundTCP]
-	views         *query.Input[string, *caller]
-	configs       *query.Query[string, *compiled]
-	problems      *query.Query[none, diag.List]
+	egress         *query.Query[none, *egressPlan]
+	egressHost     *query.Query[string, *mesh.Service]
+	edges          *query.Query[none, *edgePlan]
+	routed         *query.Query[labelled, bool]
+	firstPolicies  *query.Query[labelled, map[string]*policy]
+	hidden         *query.Query[string, map[*routeRule]*routeRule]
+	byCaller       *query.Query[*virtualService, bool]
+	differs        *query.Query[string, bool] // DestinationRules for a host
+	virtualDiffers *query.Query[string, bool] // VirtualServices, likewise
+	routes         *query.Query[servicePort, []plannedRoute]
+	httpLayout     *query.Query[layoutKey, []plannedRoute]
+	tcpLayout      *query.Query[layoutKey, []plannedTCP]
+	clusters       *query.Query[clusterKey, clusterPart]
+	sameForAll     *query.Query[servicePort, bool]
+	entries        *query.Query[entryKey, *entry]
+	laid           laidTables
+	tables         *query.Query[*tableLayout, *scopeTable]
+	layouts        *query.Query[scope, *layout]
+	hosts          *query.Query[hostKey, *hostPart]
+	http           *query.Query[scope, *outbound]
+	tcp            *query.Query[scope, *outboundTCP]
+	views          *query.Input[string, *caller]
+	configs        *query.Query[string, *compiled]
+	problems       *query.Query[none, diag.List]
 }
 
 // servicePort is needed where ports are told apart: the hosts of one
@@ -149,6 +155,8 @@ func (m *model) planRoutes() {
 	m.hidden = newQuery(m, maps.Equal[map[*routeRule]*routeRule], (*plan).hiddenRules)
 	m.byCaller = newQuery(m, equal, (*plan).decidedByCaller)
 	m.differs = newQuery(m, equal, func(p *plan, host string) bool { return m.settingsOf.differs(p, host) })
+	m.virtualDiffers = newQuery(m, equal, func(p *plan, host string) bool { return m.virtualOf.differs(p, host) })
+	m.sameForAll = newQuery(m, equal, (*plan).isSameForAll)
 	m.routes = newQuery(m, deepEqual, (*plan).ruleRoutes)
 	m.httpLayout = newQuery(m, deepEqual, func(p *plan, key layoutKey) []plannedRoute {
 		return append(p.forDomain(key.domain).httpRoutes(key.vs, key.at.service, key.at.port), p.defaultRoute(key.at.service, key.at.port))
@@ -161,6 +169,11 @@ func (m *model) planRoutes() {
 
 // writeViews is what proxies are told.
 func (m *model) writeViews() {
+	m.entries = newQuery(m, equal, newEntry)
+	m.laid.byPort = map[int][]weak.Pointer[tableLayout]{}
+	m.tables = query.NewReusing(m.graph, equal, func(r *query.Reader, t *tableLayout, last *scopeTable) *scopeTable {
+		return m.context(r).writeTable(t, last)
+	})
 	m.layouts = query.NewReusing(m.graph, equal, func(r *query.Reader, s scope, last *layout) *layout { return m.context(r).layOut(s, last) })
 	m.hosts = query.NewReusing(m.graph, equal, func(r *query.Reader, key hostKey, last *hostPart) *hostPart {
 		return m.context(r).writeHost(key, last)

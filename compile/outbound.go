@@ -106,34 +106,44 @@ type outbound struct {
 	problems diag.List
 }
 
-// scopeTable is a table as all callers see it, but for the virtual hosts that
+// scopeTable is a table as all callers see it whose scope has it, but for the virtual hosts that
 // vary.
 type scopeTable struct {
 	*tableLayout
 	parts  []*hostPart // of the entries
 	table  *ir.RouteTable
 	varies []int // entries, for each caller by itself
+	// clusters of the parts that do not vary, by name.
+	clusters []*ir.Cluster
+	problems diag.List
 }
 
 func (p *plan) writeOutbound(s scope, last *outbound) *outbound {
 	laid := p.layouts.Get(p.r, s)
 	p.problems.Add(laid.problems...)
 	out := &outbound{}
-	for i, t := range laid.tables {
-		var before *scopeTable
-		if last != nil && i < len(last.tables) && last.tables[i].port == t.port {
-			before = last.tables[i]
-		}
-		out.tables = append(out.tables, p.writeTable(t, before))
+	var clusters [][]*ir.Cluster
+	for _, t := range laid.tables {
+		table := p.tables.Get(p.r, t)
+		p.problems.Add(table.problems...)
+		out.tables = append(out.tables, table)
+		clusters = append(clusters, table.clusters)
 	}
-	out.clusters = out.union(last)
+	out.clusters = merged(clusters...)
 	out.problems = p.problems.List()
-	if last != nil && slices.Equal(out.tables, last.tables) && sameList(out.clusters, last.clusters) && sameProblems(out.problems, last.problems) {
+	if last == nil {
+		return out
+	}
+	if slices.Equal(out.clusters, last.clusters) {
+		out.clusters = last.clusters
+	}
+	if slices.Equal(out.tables, last.tables) && sameList(out.clusters, last.clusters) && sameProblems(out.problems, last.problems) {
 		return last
 	}
 	return out
 }
 
+// writeTable takes over what is as it was.
 func (p *plan) writeTable(t *tableLayout, last *scopeTable) *scopeTable {
 	out := &scopeTable{tableLayout: t, parts: make([]*hostPart, len(t.entries))}
 	for i, e := range t.entries {
@@ -145,10 +155,12 @@ func (p *plan) writeTable(t *tableLayout, last *scopeTable) *scopeTable {
 			p.problems.Add(part.problems...)
 		}
 	}
-	if last != nil && last.tableLayout == t && slices.Equal(out.parts, last.parts) {
+	if last != nil && slices.Equal(out.parts, last.parts) {
 		return last
 	}
 	out.table = t.tableOf(out.parts)
+	out.clusters = out.union(last)
+	out.problems = p.problems.List()
 	return out
 }
 
@@ -167,26 +179,22 @@ func (t *tableLayout) tableOf(parts []*hostPart) *ir.RouteTable {
 
 // union is all clusters of virtual hosts that do not vary: those of last if they
 // are the same lists.
-func (o *outbound) union(last *outbound) []*ir.Cluster {
-	if last != nil && slices.EqualFunc(o.tables, last.tables, (*scopeTable).leadsWhere) {
+func (t *scopeTable) union(last *scopeTable) []*ir.Cluster {
+	if last != nil && slices.EqualFunc(t.parts, last.parts, (*hostPart).leadsWhere) {
 		return last.clusters
 	}
 	named := map[string]*ir.Cluster{}
-	for _, t := range o.tables {
-		for _, part := range t.parts {
-			for _, c := range part.clusters {
-				if !part.varies && named[c.Name] == nil {
-					named[c.Name] = c
-				}
+	for _, part := range t.parts {
+		for _, c := range part.clusters {
+			if !part.varies && named[c.Name] == nil {
+				named[c.Name] = c
 			}
 		}
 	}
 	return slices.SortedFunc(maps.Values(named), byName)
 }
 
-// leadsWhere reports whether the tables need the same clusters.
-func (t *scopeTable) leadsWhere(other *scopeTable) bool {
-	return t == other || slices.EqualFunc(t.parts, other.parts, func(a, b *hostPart) bool {
-		return a == b || a.varies == b.varies && sameList(a.clusters, b.clusters)
-	})
+// leadsWhere reports whether two parts need the same clusters.
+func (p *hostPart) leadsWhere(other *hostPart) bool {
+	return p == other || p.varies == other.varies && sameList(p.clusters, other.clusters)
 }

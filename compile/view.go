@@ -34,7 +34,7 @@ func (p *plan) writeView(key string, last *compiled) *compiled {
 	}
 	out := &compiled{config, p.problems.List()}
 	if last != nil {
-		out.takeOver(last)
+		out.takeOver(last, c.ownTables)
 	}
 	if last != nil && sameConfig(out.config, last.config) {
 		if out.config = last.config; sameProblems(out.problems, last.problems) {
@@ -97,7 +97,7 @@ func (c *writer) tablesOf(http *outbound) (tables []*ir.RouteTable, proxied *ir.
 		}
 		table := t.table
 		if len(t.varies) > 0 {
-			table = t.tableOf(parts)
+			table = c.ownTable(t.tableOf(parts))
 		}
 		tables = append(tables, table)
 		for _, part := range parts {
@@ -108,7 +108,13 @@ func (c *writer) tablesOf(http *outbound) (tables []*ir.RouteTable, proxied *ir.
 	}
 	sortByName(proxied)
 	slices.SortFunc(tables, byTableName)
-	return tables, proxied
+	return tables, c.ownTable(proxied)
+}
+
+// ownTable marks a table that no other view has.
+func (c *writer) ownTable(t *ir.RouteTable) *ir.RouteTable {
+	c.ownTables[t] = true
+	return t
 }
 
 func byTableName(a, b *ir.RouteTable) int { return cmp.Compare(a.Name, b.Name) }
@@ -123,7 +129,7 @@ func (c *writer) closed(t *ir.RouteTable) *ir.RouteTable {
 	}
 	out, problems := ir.CloseTable(&renamed, c.clusters)
 	c.plan.problems.Add(problems...)
-	return out
+	return c.ownTable(out)
 }
 
 // close takes what was gathered into the configuration, and sees to the promises
@@ -142,29 +148,35 @@ func (c *writer) handOff() {
 	})
 }
 
-// takeOver puts the parts of last in the place of equal ones.
-func (v *compiled) takeOver(last *compiled) {
+// takeOver puts the parts of last in the place of equal ones. Virtual hosts that
+// are not the view's own are the same already if they are equal.
+func (v *compiled) takeOver(last *compiled, own map[*ir.RouteTable]bool) {
 	v.config.Listeners = keep(v.config.Listeners, last.config.Listeners, (*ir.Listener).Address)
 	v.config.Clusters = keep(v.config.Clusters, last.config.Clusters, func(c *ir.Cluster) string { return c.Name })
-	tables := map[string]*ir.RouteTable{}
-	for _, t := range last.config.RouteTables {
-		tables[t.Name] = t
-	}
-	same := len(v.config.RouteTables) == len(last.config.RouteTables)
 	for i, t := range v.config.RouteTables {
-		if before := tables[t.Name]; before != nil && before != t {
-			out := *t
-			out.VirtualHosts = keep(t.VirtualHosts, before.VirtualHosts, func(h *ir.VirtualHost) string { return h.Name })
-			if t = &out; sameTable(t, before) {
-				t = before
-			}
-		}
-		v.config.RouteTables[i] = t
-		same = same && t == last.config.RouteTables[i]
+		v.config.RouteTables[i] = takenOver(t, last.config.RouteTables, own[t])
 	}
-	if same {
+	if slices.Equal(v.config.RouteTables, last.config.RouteTables) {
 		v.config.RouteTables = last.config.RouteTables
 	}
+}
+
+// takenOver is the table that had the name, if nothing else is in it. One of the
+// view's own takes over its virtual hosts.
+func takenOver(t *ir.RouteTable, last []*ir.RouteTable, own bool) *ir.RouteTable {
+	at := slices.IndexFunc(last, func(l *ir.RouteTable) bool { return l.Name == t.Name })
+	if at < 0 {
+		return t
+	}
+	if own {
+		kept := *t
+		kept.VirtualHosts = keep(t.VirtualHosts, last[at].VirtualHosts, func(h *ir.VirtualHost) string { return h.Name })
+		t = &kept
+	}
+	if sameTable(t, last[at]) {
+		return last[at]
+	}
+	return t
 }
 
 // keep puts entries of last in the place of those with the same name that are
@@ -199,12 +211,10 @@ func keep[T any](list, last []*T, name func(*T) string) []*T {
 
 func same[T any](a, b *T) bool { return a == b || reflect.DeepEqual(a, b) }
 
-// sameTable compares virtual hosts by identity: those of a scope are the same
-// when they are equal.
+// sameTable reports whether two tables are equal, as most of their virtual hosts
+// are the same if they are.
 func sameTable(a, b *ir.RouteTable) bool {
-	return a.Name == b.Name && a.IgnorePort == b.IgnorePort && slices.EqualFunc(a.VirtualHosts, b.VirtualHosts, func(x, y *ir.VirtualHost) bool {
-		return x == y
-	})
+	return a.Name == b.Name && a.IgnorePort == b.IgnorePort && slices.EqualFunc(a.VirtualHosts, b.VirtualHosts, same[ir.VirtualHost])
 }
 
 func sameConfig(a, b *ir.Config) bool {
