@@ -88,7 +88,7 @@ func cors(c *schema.CorsPolicy) *ir.CORS {
 		return nil
 	}
 	out := &ir.CORS{
-		AllowOrigin:      c.AllowOrigin,
+		AllowOrigins:     exactOrigins(c.AllowOrigin),
 		AllowMethods:     c.AllowMethods,
 		AllowHeaders:     c.AllowHeaders,
 		ExposeHeaders:    c.ExposeHeaders,
@@ -96,6 +96,16 @@ func cors(c *schema.CorsPolicy) *ir.CORS {
 	}
 	if c.MaxAge != nil {
 		out.MaxAge = c.MaxAge.Duration
+	}
+	return out
+}
+
+func exactOrigins(origins []string) []ir.OriginMatch {
+	var out []ir.OriginMatch
+	for _, origin := range origins {
+		if origin != "" { // No browser is of such an origin.
+			out = append(out, ir.OriginMatch{Exact: origin})
+		}
 	}
 	return out
 }

@@ -313,6 +313,15 @@ destinationPortName: http
 // effectsBeyond are effects of fields that no valid example differs in alone.
 var effectsBeyond = map[string]map[string]string{
 	"RouteRule": {"route[].weight": "v3, v1"}, // All weights are 100 together.
+	// Setting one without attempts ends all retries, and an origin in one way ends
+	// the other.
+	"VirtualService": {
+		"http[].retries.backoff":                  "v3",
+		"http[].retries.retryIgnorePreviousHosts": "v3",
+		"http[].corsPolicy.allowOrigins[].prefix": "v3",
+		"http[].corsPolicy.allowOrigins[].regex":  "v3",
+		"http[].corsPolicy.unmatchedPreflights":   "v3",
+	},
 	// What v1 gets differs only as there is outlier detection, or is not, and no
 	// example sends connections of TCP to a subset.
 	"DestinationRule": {

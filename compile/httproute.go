@@ -47,7 +47,8 @@ func gatewayPort(number int) *mesh.Port {
 // httpRoute is one route for one match; own is nil at a gateway.
 func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, own *mesh.Service, port *mesh.Port) plannedRoute {
 	route := r.route
-	route.Match = m.match
+	route.Match, route.StatPrefix = m.match, m.statPrefix
+	route.Name = routeName(r.spec.GetName(), m.name)
 	out := plannedRoute{source: m.source, sidecarOnly: m.sidecarOnly, route: &route}
 	switch {
 	case r.closed || m.closed:
@@ -80,6 +81,14 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 		}
 	}
 	return out
+}
+
+// routeName is what access logs call a route, as with Istio.
+func routeName(route, match string) string {
+	if route == "" || match == "" {
+		return route + match
+	}
+	return route + "." + match
 }
 
 // redirectAt is a redirect of requests that came for the port.

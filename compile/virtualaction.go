@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -113,6 +114,12 @@ func (p *plan) virtualRetry(r *networking.HTTPRetry) *ir.Retry {
 			out.Attempts = defaultRetries
 		}
 	}
+	out.OtherHosts = !p.pilot().VirtualServiceDefaults
+	if r.GetRetryIgnorePreviousHosts() != nil {
+		out.OtherHosts = r.GetRetryIgnorePreviousHosts().GetValue()
+	}
+	out.OtherLocalities = r.GetRetryRemoteLocalities().GetValue()
+	out.BackOff = r.GetBackoff().AsDuration()
 	if r.GetRetryOn() != "" {
 		out.On, out.StatusCodes = retryConditions(r.GetRetryOn())
 	}
@@ -154,12 +161,9 @@ func (p *plan) virtualFault(ref diag.Ref, at string, f *networking.HTTPFaultInje
 		}
 	}
 	if a := f.GetAbort(); a.GetErrorType() != nil {
-		status := int(a.GetHttpStatus())
-		if status == 0 {
-			status = http.StatusServiceUnavailable // What no HTTP status stands for is refused all the same.
-		}
 		if n := p.faultShare(ref, at+".abort", a.GetPercentage().GetValue(), a.GetPercentage() == nil); n > 0 {
-			out.AbortStatus, out.AbortPerMillion = status, n
+			out.AbortPerMillion = n
+			out.AbortStatus, out.AbortGRPC = abortStatus(a)
 		}
 	}
 	if out == (ir.Fault{}) {
@@ -167,6 +171,16 @@ func (p *plan) virtualFault(ref diag.Ref, at string, f *networking.HTTPFaultInje
 	}
 	return &out
 }
+
+// abortStatus is one of the two. What neither stands for is refused all the same.
+func abortStatus(a *networking.HTTPFaultInjection_Abort) (http int, grpc *int) {
+	if status, known := schema.GRPCStatus(a.GetGrpcStatus()); known {
+		return 0, &status
+	}
+	return cmp.Or(int(a.GetHttpStatus()), serviceUnavailable), nil
+}
+
+const serviceUnavailable = http.StatusServiceUnavailable
 
 // faultShare is how many in a million requests meet the fault.
 func (p *plan) faultShare(ref diag.Ref, at string, percent float64, unset bool) int {
@@ -211,26 +225,40 @@ func percentOr(p *networking.Percent, unset float64) float64 {
 	return p.GetValue()
 }
 
-func virtualCORS(c *networking.CorsPolicy) *ir.CORS {
+func (p *plan) virtualCORS(ref diag.Ref, at string, c *networking.CorsPolicy) *ir.CORS {
 	if c == nil {
 		return nil
 	}
 	out := &ir.CORS{
 		//lint:ignore SA1019 Old objects have it.
-		AllowOrigin:   slices.Clone(c.GetAllowOrigin()),
-		AllowMethods:  c.GetAllowMethods(),
-		AllowHeaders:  c.GetAllowHeaders(),
-		ExposeHeaders: c.GetExposeHeaders(),
-		MaxAge:        c.GetMaxAge().AsDuration().Truncate(time.Second),
+		AllowOrigins:     exactOrigins(c.GetAllowOrigin()),
+		AllowMethods:     c.GetAllowMethods(),
+		AllowHeaders:     c.GetAllowHeaders(),
+		ExposeHeaders:    c.GetExposeHeaders(),
+		MaxAge:           c.GetMaxAge().AsDuration().Truncate(time.Second),
+		AnswerPreflights: c.GetUnmatchedPreflights() == networking.CorsPolicy_IGNORE,
 	}
-	for _, origin := range c.GetAllowOrigins() {
-		if origin.GetExact() != "" {
-			out.AllowOrigin = append(out.AllowOrigin, origin.GetExact())
-		}
+	if len(c.GetAllowOrigins()) > 0 {
+		out.AllowOrigins = p.origins(ref, at+".allowOrigins", c.GetAllowOrigins())
 	}
 	if c.GetAllowCredentials() != nil {
 		allowed := c.GetAllowCredentials().GetValue()
 		out.AllowCredentials = &allowed
+	}
+	return out
+}
+
+// origins are the conditions that can be asked: what is left out allows nobody.
+func (p *plan) origins(ref diag.Ref, at string, matches []*networking.StringMatch) []ir.OriginMatch {
+	var out []ir.OriginMatch
+	for i, m := range matches {
+		origin := ir.OriginMatch{Exact: m.GetExact(), Prefix: m.GetPrefix(), Regex: m.GetRegex()}
+		err := validRegex(origin.Regex)
+		if origin.Regex != "" && err != nil {
+			p.notHonoured(ref, fmt.Sprintf("%s[%d].regex", at, i), fmt.Sprintf("it allows no origin: it is %v", err))
+		} else if origin != (ir.OriginMatch{}) {
+			out = append(out, origin)
+		}
 	}
 	return out
 }

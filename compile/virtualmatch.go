@@ -28,6 +28,8 @@ func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 		p.checkMatch(ref, fmt.Sprintf("%s.match[%d]", r.field, i), m)
 		closed := asked != m
 		r.matches = append(r.matches, routeMatch{
+			name:        m.GetName(),
+			statPrefix:  m.GetStatPrefix(),
 			match:       virtualMatch(asked),
 			closed:      closed,
 			source:      ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),

@@ -42,7 +42,9 @@ type httpRoute struct {
 
 // routeMatch is one way to come to a route.
 type routeMatch struct {
-	match ir.Match
+	name       string // of the condition
+	statPrefix string
+	match      ir.Match
 	// closed: match is only a part of what was asked for, and what it takes
 	// beyond that is not the route's. So it takes all that to a 503: a later
 	// route must not get what this one might have refused.
@@ -115,7 +117,7 @@ func (p *plan) readForwarding(ref diag.Ref, r *httpRoute) {
 	setHost(&r.route, hostOf(entry.GetHeaders().GetRequest()))
 	r.route.Retry = p.virtualRetry(entry.GetRetries())
 	r.route.Fault = p.virtualFault(ref, r.field+".fault", entry.GetFault())
-	r.route.CORS = virtualCORS(entry.GetCorsPolicy())
+	r.route.CORS = p.virtualCORS(ref, r.field+".corsPolicy", entry.GetCorsPolicy())
 	var weights []int32
 	for _, d := range r.spec.GetRoute() {
 		weights = append(weights, d.GetWeight())

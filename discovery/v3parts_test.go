@@ -184,7 +184,7 @@ func TestPartThatPanics(t *testing.T) {
 	p := testParts(t)
 	broken := &ir.VirtualHost{Name: "broken", Domains: []string{"broken.example"}, Routes: []*ir.Route{{
 		Clusters: []ir.WeightedCluster{{Name: "open", Weight: ir.WholeWeight}},
-		CORS:     &ir.CORS{AllowOrigin: []string{"\xff"}}, // What is embedded must be UTF-8.
+		CORS:     &ir.CORS{AllowOrigins: []ir.OriginMatch{{Exact: "\xff"}}}, // What is embedded must be UTF-8.
 		Origins:  []diag.Ref{{Name: "rule"}},
 	}}}
 	r := p.table(&ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{broken, testHost(1, 0)}})

@@ -41,6 +41,11 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/stuck":
 		<-r.Context().Done()
+	case "/a-fails":
+		if b.name == "a" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 	case "/flaky", "/flaky-503", "/flaky-429":
 		if n%2 == 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -135,6 +140,39 @@ func TestBehaviour(t *testing.T) {
 			t.Errorf("maximal age %q, want 300", got)
 		}
 	})
+	t.Run("cors of other origins", func(t *testing.T) {
+		for origin, allowed := range map[string]bool{"http://a.b": true, "https://b.example": true, "https://b.example.c": false, "http://b.example": false} {
+			before := a.requests.Load()
+			resp, _ := e.request(t, http.MethodOptions, "/cors-kept", http.Header{"Origin": {origin}, "Access-Control-Request-Method": {"PUT"}})
+			if got := resp.Header.Get("Access-Control-Allow-Origin"); (got == origin) != allowed || got != "" && got != origin {
+				t.Errorf("%s: allowed origin %q", origin, got)
+			}
+			if a.requests.Load() != before {
+				t.Errorf("%s: the preflight went to the service", origin)
+			}
+		}
+	})
+	t.Run("abort of gRPC", func(t *testing.T) {
+		resp, _ := e.request(t, http.MethodPost, "/abort-grpc", http.Header{"Content-Type": {"application/grpc"}})
+		if got := resp.Header.Get("Grpc-Status"); resp.StatusCode != http.StatusOK || got != "14" {
+			t.Errorf("got %d with status %q of gRPC, want 200 with 14", resp.StatusCode, got)
+		}
+	})
+	t.Run("retry at another host", func(t *testing.T) {
+		for range 20 {
+			if resp, body := e.request(t, "", "/a-fails", nil); resp.StatusCode != http.StatusOK || !strings.HasPrefix(body, "b ") {
+				t.Fatalf("got %d %q, want an answer of b", resp.StatusCode, body)
+			}
+		}
+	})
+	t.Run("names", func(t *testing.T) {
+		if resp, _ := e.request(t, "", "/named", nil); resp.Header.Get("X-Route") != "the.route" {
+			t.Errorf("the route is called %q, want the.route", resp.Header.Get("X-Route"))
+		}
+		if stats := e.adminText("/stats?filter=route.precious"); !strings.Contains(stats, "route.precious.upstream_rq_total: 1") {
+			t.Errorf("statistics of the route:\n%s", stats)
+		}
+	})
 	t.Run("mirror", func(t *testing.T) {
 		before := b.requests.Load()
 		e.request(t, "", "/mirror", nil)
@@ -171,6 +209,7 @@ func behaviourConfig(a, b *backend) *ir.Config {
 	header := func(h ir.HeaderMatch) *ir.Route {
 		return &ir.Route{Match: ir.Match{Headers: []ir.HeaderMatch{h}}, Clusters: all("b")}
 	}
+	unavailable := 14
 	routes := []*ir.Route{
 		path("/redirect", ir.Route{Redirect: &ir.Redirect{Host: "b.example", Path: "/new", StripQuery: true}}),
 		path("/redirect-host", ir.Route{Redirect: &ir.Redirect{Host: "b.example"}}),
@@ -206,7 +245,15 @@ func behaviourConfig(a, b *backend) *ir.Config {
 		path("/flaky-429", ir.Route{Retry: &ir.Retry{On: "retriable-status-codes", StatusCodes: []int{429}, Attempts: 1}}),
 		path("/new-path", ir.Route{Redirect: &ir.Redirect{Path: "/there"}}),
 		path("/new-path-only", ir.Route{Redirect: &ir.Redirect{Path: "/there", StripQuery: true}}),
-		path("/cors", ir.Route{CORS: &ir.CORS{AllowOrigin: []string{"http://a.example"}, AllowMethods: []string{"PUT"}, MaxAge: 5 * time.Minute}}),
+		path("/cors", ir.Route{CORS: &ir.CORS{AllowOrigins: []ir.OriginMatch{{Exact: "http://a.example"}}, AllowMethods: []string{"PUT"}, MaxAge: 5 * time.Minute}}),
+		path("/cors-kept", ir.Route{CORS: &ir.CORS{
+			AllowOrigins: []ir.OriginMatch{{Prefix: "http://a."}, {Regex: `https://[a-z]+\.example`}}, AnswerPreflights: true,
+		}}),
+		path("/abort-grpc", ir.Route{Fault: &ir.Fault{AbortGRPC: &unavailable, AbortPerMillion: ir.Million}}),
+		path("/a-fails", ir.Route{Clusters: all("pair"), Retry: &ir.Retry{On: "retriable-status-codes", StatusCodes: []int{503}, Attempts: 1, OtherHosts: true, BackOff: time.Millisecond}}),
+		path("/named", ir.Route{
+			Name: "the.route", StatPrefix: "precious", ResponseHeaders: ir.HeaderOperations{Set: []ir.Header{{Name: "x-route", Value: "%ROUTE_NAME%", Format: true}}},
+		}),
 		path("/mirror", ir.Route{Mirrors: []ir.Mirror{{Cluster: "b", PerMillion: ir.Million}}}),
 		{},
 	}
@@ -215,6 +262,8 @@ func behaviourConfig(a, b *backend) *ir.Config {
 			r.Clusters = all("a")
 		}
 	}
+	pair := a.cluster()
+	pair.Name, pair.LoadBalancer, pair.Hosts = "pair", ir.Random, append(pair.Hosts, b.cluster().Hosts...)
 	inline := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{{Name: "svc", Domains: []string{"svc"}, Routes: routes}}}
 	return config(nil, []*ir.Listener{
 		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
@@ -224,7 +273,7 @@ func behaviourConfig(a, b *backend) *ir.Config {
 			{Destinations: []string{"10.2.0.0/24"}, Cluster: "a"},
 			{Destinations: []string{"10.2.0.1/32", "10.2.0.0/16"}, Cluster: "b"},
 		}}},
-	}, a.cluster(), b.cluster())
+	}, a.cluster(), b.cluster(), pair)
 }
 
 // request goes to the service as captured traffic does.

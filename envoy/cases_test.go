@@ -201,6 +201,9 @@ func actionCase() *ir.Config {
 		path("/tiny-timeout", ir.Route{Timeout: time.Microsecond}),
 		path("/retry", ir.Route{Retry: &ir.Retry{Attempts: 3, PerTryTimeout: 2 * time.Second}}),
 		path("/retry-on", ir.Route{Retry: &ir.Retry{On: "reset,retriable-status-codes", StatusCodes: []int{429, 503}, Attempts: 2}}),
+		path("/retry-elsewhere", ir.Route{Name: "elsewhere", StatPrefix: "retried", Retry: &ir.Retry{
+			Attempts: 2, BackOff: 250 * time.Millisecond, OtherHosts: true, OtherLocalities: true,
+		}}),
 		path("/retry-plain", ir.Route{Retry: &ir.Retry{Attempts: 1}}),
 		path("/mirror", ir.Route{Mirrors: []ir.Mirror{{Cluster: "out.b|http", PerMillion: ir.Million}}}),
 		path("/mirrors", ir.Route{Mirrors: []ir.Mirror{{Cluster: "out.b|http", PerMillion: 5_000}, {Cluster: "out.a|http", PerMillion: ir.Million}, {Cluster: "out.b|http", PerMillion: 300_000}}}),
@@ -208,8 +211,11 @@ func actionCase() *ir.Config {
 		path("/no-websocket", ir.Route{WebSocket: ir.UpgradeRefused}),
 		path("/headers", ir.Route{RequestHeaders: ir.HeaderOperations{Append: []ir.Header{{Name: "x-discount", Value: "50%"}, {Name: "x-plain", Value: "v"}}}}),
 		path("/cors", ir.Route{CORS: &ir.CORS{
-			AllowOrigin: []string{"http://a.example", "*"}, AllowMethods: []string{"GET", "POST"}, AllowHeaders: []string{"x-a", "x-b"},
+			AllowOrigins: []ir.OriginMatch{{Exact: "http://a.example"}, {Exact: "*"}}, AllowMethods: []string{"GET", "POST"}, AllowHeaders: []string{"x-a", "x-b"},
 			ExposeHeaders: []string{"x-c"}, MaxAge: 5 * time.Minute, AllowCredentials: &credentials,
+		}}),
+		path("/cors-origins", ir.Route{CORS: &ir.CORS{
+			AllowOrigins: []ir.OriginMatch{{Prefix: "http://a."}, {Exact: "http://b.example"}, {Regex: `https?://.*\.c\.example`}}, AnswerPreflights: true,
 		}}),
 		path("/cors-empty", ir.Route{CORS: &ir.CORS{}}),
 		path("/cors-no-credentials", ir.Route{CORS: &ir.CORS{AllowCredentials: new(bool)}}),
@@ -227,6 +233,7 @@ func faultCase() *ir.Config {
 		&ir.Route{Match: ir.Match{Path: "/slow/too"}, Fault: &ir.Fault{Delay: time.Second, DelayPerMillion: 10000}},
 		&ir.Route{Match: ir.Match{Path: "/seldom"}, Fault: &ir.Fault{Delay: time.Second, DelayPerMillion: 15_000, AbortStatus: 500, AbortPerMillion: 5_000}},
 		&ir.Route{Match: ir.Match{Path: "/no"}, Fault: &ir.Fault{AbortStatus: 400, AbortPerMillion: 1000000, Delay: time.Second}},
+		&ir.Route{Match: ir.Match{Path: "/grpc"}, Fault: &ir.Fault{AbortGRPC: new(int), AbortPerMillion: 1000000}},
 		&ir.Route{Match: ir.Match{Path: "/never"}, Fault: &ir.Fault{AbortStatus: 503}},
 	)
 	t.VirtualHosts = append(t.VirtualHosts, bystanderHosts(both)...)

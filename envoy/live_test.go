@@ -167,3 +167,18 @@ func exchange(t *testing.T, conn net.Conn, text string) string {
 	answer, _ := io.ReadAll(conn)
 	return string(answer)
 }
+
+// adminText is what the administration answers.
+func (e *liveEnvoy) adminText(path string) string {
+	e.t.Helper()
+	resp, err := http.Get(e.admin + path)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return string(text)
+}

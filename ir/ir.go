@@ -161,7 +161,12 @@ type Route struct {
 	// Operation names the route in traces: the rule's name, or
 	// "default-route". "" for none.
 	Operation string
-	Match     Match
+	// Name tells the route from others in access logs; "" for none.
+	Name string
+	// StatPrefix: the proxy keeps statistics of the route under this name; ""
+	// for none.
+	StatPrefix string
+	Match      Match
 
 	Redirect *Redirect
 	Response *DirectResponse
@@ -202,7 +207,7 @@ const (
 // Closed is the route in place of one that cannot act as written: it takes the
 // requests of the match and answers 503, so that no later route gets them.
 func (r *Route) Closed(m Match) *Route {
-	return &Route{Operation: r.Operation, Match: m, Response: Unavailable(), Origins: r.Origins}
+	return &Route{Operation: r.Operation, Name: r.Name, Match: m, Response: Unavailable(), Origins: r.Origins}
 }
 
 // Match is what a request must be; the zero Match takes every request. At most
@@ -310,6 +315,14 @@ type Retry struct {
 	StatusCodes   []int
 	Attempts      int
 	PerTryTimeout time.Duration
+	// BackOff is what the pauses between tries grow from; 0 is the proxy's own,
+	// 25 ms.
+	BackOff time.Duration
+	// OtherHosts prefers those that were not tried. It is a wish: a back-end that
+	// cannot say so tries any.
+	OtherHosts bool
+	// OtherLocalities goes on to endpoints of lower priority.
+	OtherLocalities bool
 }
 
 // Million is every request, where a share of them is said in millionths.
@@ -327,22 +340,33 @@ type Mirror struct {
 type Fault struct {
 	Delay           time.Duration
 	DelayPerMillion int
+	// AbortStatus is of HTTP, AbortGRPC of gRPC; at most one is set.
 	AbortStatus     int
+	AbortGRPC       *int
 	AbortPerMillion int
 }
 
 // Delays reports whether some requests wait.
 func (f *Fault) Delays() bool { return f.Delay > 0 && f.DelayPerMillion > 0 }
 
-// Aborts reports whether some requests are answered with AbortStatus.
+// Aborts reports whether some requests are answered with AbortStatus or AbortGRPC.
 func (f *Fault) Aborts() bool { return f.AbortPerMillion > 0 }
 
 // CORS policy of a route. MaxAge of 0 means unset.
 type CORS struct {
-	AllowOrigin, AllowMethods, AllowHeaders, ExposeHeaders []string
-	MaxAge                                                 time.Duration
-	AllowCredentials                                       *bool
+	// AllowOrigins: an origin that one of them takes may call.
+	AllowOrigins                              []OriginMatch
+	AllowMethods, AllowHeaders, ExposeHeaders []string
+	MaxAge                                    time.Duration
+	AllowCredentials                          *bool
+	// AnswerPreflights of other origins, without allowing anything, instead of
+	// forwarding them.
+	AnswerPreflights bool
 }
+
+// OriginMatch takes origins of browsers in one way. An Exact of "*" takes all;
+// Regex takes the whole origin.
+type OriginMatch struct{ Exact, Prefix, Regex string }
 
 // HeaderOperations change headers: Append puts a value beside those that are
 // there, Set in place of them. All three are sorted by name.

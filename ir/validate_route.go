@@ -9,6 +9,9 @@ import (
 // further.
 const maxWeight = math.MaxUint32
 
+// maxGRPCStatus is the last one, UNAUTHENTICATED.
+const maxGRPCStatus = 16
+
 // checkRoute judges all but the match.
 func (k *closer) checkRoute(r *Route) error {
 	var f faults
@@ -39,13 +42,20 @@ func (k *closer) forwarding(f *faults, r *Route) {
 	}
 	f.require(r.Timeout >= 0, "timeout must not be negative, found %v", r.Timeout)
 	if r.Retry != nil {
-		f.require(r.Retry.Attempts > 0 && r.Retry.PerTryTimeout >= 0,
-			"retry must have attempts and no negative timeout, found %+v", *r.Retry)
+		f.require(r.Retry.Attempts > 0 && r.Retry.PerTryTimeout >= 0 && r.Retry.BackOff >= 0,
+			"retry must have attempts and no negative time, found %+v", *r.Retry)
 	}
 	if t := r.Fault; t != nil {
 		f.require(isShare(t.DelayPerMillion) && isShare(t.AbortPerMillion),
 			"a fault must meet 0 to %d of a million requests, found %d and %d", Million, t.DelayPerMillion, t.AbortPerMillion)
 		f.require(t.Delay >= 0, "delay must not be negative, found %v", t.Delay)
+		f.require(t.AbortGRPC == nil || t.AbortStatus == 0 && *t.AbortGRPC >= 0 && *t.AbortGRPC <= maxGRPCStatus,
+			"an abort must have a status of HTTP, or one of gRPC of 0 to %d", maxGRPCStatus)
+	}
+	if r.CORS != nil {
+		for _, o := range r.CORS.AllowOrigins {
+			f.require(count(o.Exact != "", o.Prefix != "", o.Regex != "") == 1, "an origin must be matched in one way, found %+v", o)
+		}
 	}
 }
 

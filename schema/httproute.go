@@ -93,11 +93,17 @@ func (p *problems) httpRetries(field string, r *networking.HTTPRetry) {
 	}
 }
 
-// grpcStatuses are the names of the codes of gRPC.
+// grpcStatuses are the names of the codes of gRPC, which count from 0.
 var grpcStatuses = []string{
 	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
 	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
 	"INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+}
+
+// GRPCStatus is the number of a status by its name.
+func GRPCStatus(name string) (int, bool) {
+	at := slices.Index(grpcStatuses, name)
+	return at, at >= 0
 }
 
 func (p *problems) httpFault(field string, f *networking.HTTPFaultInjection) {

@@ -26,7 +26,6 @@ func TestNotHonoured(t *testing.T) {
 		"no empty value": {virtual + "  http: [{match: [{withoutHeaders: {a: {regex: \"b*\"}}}], route: [{destination: {host: a}}]}]\n", "withoutHeaders.a"},
 		"delegate":       {virtual + "  http: [{delegate: {name: y}}]\n", "http[0].delegate"},
 		"redirect code":  {virtual + "  http: [{redirect: {uri: /a, redirectCode: 305}}]\n", "http[0].redirect"},
-		"abort of gRPC":  {virtual + "  http: [{fault: {abort: {grpcStatus: UNAVAILABLE, percentage: {value: 100}}}, route: [{destination: {host: a}}]}]\n", "fault.abort"},
 		"substitution":   {virtual + "  http: [{rewrite: {uriRegexRewrite: {match: a, rewrite: '\\2'}}, route: [{destination: {host: a}}]}]\n", "uriRegexRewrite"},
 		"secret":         {destination + "  trafficPolicy: {tls: {mode: SIMPLE, credentialName: c}}\n", "tls.credentialName"},
 		"port level":     {destination + "  trafficPolicy: {portLevelSettings: [{port: {number: 80}, tls: {mode: SIMPLE, credentialName: c}}]}\n", "portLevelSettings[0].tls.credentialName"},

@@ -43,9 +43,6 @@ func (p *problems) matchLimits(at string, m *networking.HTTPMatchRequest) {
 			p.warn(keyField(at+".withoutHeaders", name), closedMatch+"an empty header is not told from one that is not there; use {} to ask for absence")
 		}
 	}
-	if m.GetStatPrefix() != "" {
-		p.warn(at+".statPrefix", "routes have no statistics of their own")
-	}
 }
 
 func (p *problems) claimLimits(at string, conditions map[string]*networking.StringMatch) {
@@ -63,30 +60,9 @@ func (p *problems) routeLimits(at string, r *networking.HTTPRoute) {
 			"the route answers 503: rewrite must refer to groups that match has, and to nothing else with a backslash"},
 		{r.GetRedirect() != nil && !Redirects(r.GetRedirect()), "redirect", "the route answers 503: a redirect must change the URL, and answer 301, 302, 303, 307 or 308"},
 	})
-	p.retryLimits(at+".retries", r.GetRetries())
-	p.corsLimits(at+".corsPolicy", r.GetCorsPolicy())
 	abort := r.GetFault().GetAbort()
 	p.notFollowed(at+".fault", []unmet{
-		{abort.GetGrpcStatus() != "" || abort.GetHttp2Error() != "", "abort", "requests are aborted with HTTP status 503: proxies know no other errors; use httpStatus"},
+		{abort.GetHttp2Error() != "", "abort", "requests are aborted with HTTP status 503: proxies know no such errors; use httpStatus or grpcStatus"},
 		{r.GetFault().GetDelay().GetExponentialDelay() != nil, "delay.exponentialDelay", "delays are fixed; use fixedDelay"},
 	})
-}
-
-func (p *problems) retryLimits(at string, r *networking.HTTPRetry) {
-	p.notFollowed(at, []unmet{
-		{r.GetRetryRemoteLocalities() != nil, "retryRemoteLocalities", "any instance may be tried again"},
-		{r.GetRetryIgnorePreviousHosts() != nil, "retryIgnorePreviousHosts", "any instance may be tried again"},
-		{r.GetBackoff() != nil, "backoff", "the pause before another try is the proxy's own"},
-	})
-}
-
-func (p *problems) corsLimits(at string, c *networking.CorsPolicy) {
-	for i, origin := range c.GetAllowOrigins() {
-		if origin.GetExact() == "" {
-			p.warn(fmt.Sprintf("%s.allowOrigins[%d]", at, i), "the origin is left out: only exact ones can be compared")
-		}
-	}
-	if c.GetUnmatchedPreflights() != networking.CorsPolicy_UNSPECIFIED {
-		p.warn(at+".unmatchedPreflights", "preflights of other origins go to the service")
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -30,10 +31,38 @@ func cors(c *ir.CORS) *CORS {
 		AllowMethods:     strings.Join(c.AllowMethods, ","),
 		AllowHeaders:     strings.Join(c.AllowHeaders, ","),
 		ExposeHeaders:    strings.Join(c.ExposeHeaders, ","),
-		AllowOrigin:      c.AllowOrigin,
+		AllowOrigin:      wholeOrigins(c),
 	}
 	if c.MaxAge > 0 {
 		out.MaxAge = strconv.FormatInt(int64(c.MaxAge/time.Second), 10)
+	}
+	return out
+}
+
+// wholeOrigins are those that v1 compares.
+func wholeOrigins(c *ir.CORS) []string {
+	var out []string
+	for _, o := range c.AllowOrigins {
+		if o.Exact != "" {
+			out = append(out, o.Exact)
+		}
+	}
+	return out
+}
+
+// lostCORS is what v1 cannot say of a policy. Nobody may do more for it.
+func lostCORS(r *ir.Route) diag.List {
+	if r.CORS == nil {
+		return nil
+	}
+	var out diag.List
+	for _, o := range r.CORS.AllowOrigins {
+		if o.Exact == "" {
+			out = append(out, diag.Warn(diag.NotHonoured, r.Origins, "Envoy v1 compares whole origins: it allows none that begins with, or matches, %q", o.Prefix+o.Regex)...)
+		}
+	}
+	if r.CORS.AnswerPreflights {
+		out = append(out, diag.Warn(diag.NotHonoured, r.Origins, "Envoy v1 forwards preflights of other origins")...)
 	}
 	return out
 }

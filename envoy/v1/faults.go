@@ -136,6 +136,10 @@ func (b *listenerBuilder) abort(r *ir.Route) *Abort {
 		return nil
 	}
 	status := f.AbortStatus
+	if f.AbortGRPC != nil {
+		b.warn(r.Origins, "Envoy v1 aborts with a status of HTTP: it answers 503 instead of status %d of gRPC", *f.AbortGRPC)
+		status = http.StatusServiceUnavailable
+	}
 	if f.AbortStatus > maxAbortStatus {
 		b.warn(r.Origins, "Envoy v1 aborts with a status of at most %d, found %d; it answers 503 instead", maxAbortStatus, f.AbortStatus)
 		status = http.StatusServiceUnavailable

@@ -16,6 +16,21 @@ var retryConditions = []string{
 	"cancelled", "deadline-exceeded", "resource-exhausted", "unavailable", "retriable-status-codes",
 }
 
+// lostRetries is what v1 cannot say of when and where it tries again.
+func lostRetries(r *ir.Route) diag.List {
+	if r.Retry == nil {
+		return nil
+	}
+	var out diag.List
+	if r.Retry.BackOff > 0 {
+		out = diag.Warn(diag.NotHonoured, r.Origins, "Envoy v1 tries again after 25 ms and more, not %v", r.Retry.BackOff)
+	}
+	if r.Retry.OtherLocalities {
+		out = append(out, diag.Warn(diag.NotHonoured, r.Origins, "Envoy v1 tries again in any locality, and does not go on to others")...)
+	}
+	return out
+}
+
 // unknownRetries are conditions on which nothing is tried again.
 func unknownRetries(r *ir.Route) diag.List {
 	if r.Retry == nil {

@@ -108,6 +108,9 @@ func OneHost(h *ir.VirtualHost) (VirtualHost, diag.List) {
 		if spoken != nil {
 			problems = append(problems, coarseWeights(spoken)...)
 			problems = append(problems, unknownRetries(spoken)...)
+			problems = append(problems, lostRetries(spoken)...)
+			problems = append(problems, lostCORS(spoken)...)
+			problems = append(problems, lostStatistics(spoken)...)
 			problems = append(problems, lostQuery(spoken)...)
 			problems = append(problems, lostMirrors(spoken)...)
 			out.Routes = append(out.Routes, route(spoken))
@@ -137,6 +140,13 @@ func route(r *ir.Route) Route {
 	}
 	out.forward(r)
 	return out
+}
+
+func lostStatistics(r *ir.Route) diag.List {
+	if r.StatPrefix == "" {
+		return nil
+	}
+	return diag.Warn(diag.NotHonoured, r.Origins, "Envoy v1 keeps no statistics of a route, such as %s", r.StatPrefix)
 }
 
 // lostQuery: a path to redirect to is all that there is, in v1.

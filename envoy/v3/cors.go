@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/pilot-api/pilot-api/ir"
@@ -17,8 +18,11 @@ func corsPolicy(c *ir.CORS) *corsv3.CorsPolicy {
 		AllowHeaders:  strings.Join(c.AllowHeaders, ","),
 		ExposeHeaders: strings.Join(c.ExposeHeaders, ","),
 	}
-	for _, origin := range c.AllowOrigin {
-		out.AllowOriginStringMatch = append(out.AllowOriginStringMatch, exactly(origin))
+	for _, origin := range c.AllowOrigins {
+		out.AllowOriginStringMatch = append(out.AllowOriginStringMatch, originMatcher(origin))
+	}
+	if c.AnswerPreflights {
+		out.ForwardNotMatchingPreflights = wrapperspb.Bool(false)
 	}
 	if c.MaxAge > 0 {
 		out.MaxAge = strconv.FormatInt(int64(c.MaxAge/time.Second), 10)
@@ -27,4 +31,11 @@ func corsPolicy(c *ir.CORS) *corsv3.CorsPolicy {
 		out.AllowCredentials = wrapperspb.Bool(*c.AllowCredentials)
 	}
 	return out
+}
+
+func originMatcher(o ir.OriginMatch) *matcherv3.StringMatcher {
+	if o.Prefix != "" {
+		return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: o.Prefix}}
+	}
+	return exactlyOrRegex(o.Exact, o.Regex)
 }

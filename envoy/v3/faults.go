@@ -44,6 +44,12 @@ func faultAbort(r *ir.Route) (*faultv3.FaultAbort, diag.List) {
 	if !f.Aborts() {
 		return nil, nil
 	}
+	if f.AbortGRPC != nil {
+		return &faultv3.FaultAbort{
+			ErrorType:  &faultv3.FaultAbort_GrpcStatus{GrpcStatus: uint32(*f.AbortGRPC)},
+			Percentage: share(f.AbortPerMillion),
+		}, nil
+	}
 	status := f.AbortStatus
 	var problems diag.List
 	if f.AbortStatus < minAbortStatus || f.AbortStatus > maxAbortStatus {

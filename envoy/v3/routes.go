@@ -1,7 +1,6 @@
 package v3
 
 import (
-	"cmp"
 	"net/http"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -66,6 +65,8 @@ func VirtualHost(h *ir.VirtualHost) (*routev3.VirtualHost, diag.List) {
 
 func route(r *ir.Route) (*routev3.Route, diag.List) {
 	out := &routev3.Route{
+		Name:                    r.Name,
+		StatPrefix:              r.StatPrefix,
 		Match:                   routeMatch(r.Match),
 		RequestHeadersToAdd:     headersToAdd(r.RequestHeaders),
 		RequestHeadersToRemove:  r.RequestHeaders.Remove,
@@ -161,18 +162,6 @@ func mirrorPolicy(m ir.Mirror) *routev3.RouteAction_RequestMirrorPolicy {
 	out := &routev3.RouteAction_RequestMirrorPolicy{Cluster: envoy.ClusterName(m.Cluster)}
 	if m.PerMillion < ir.Million {
 		out.RuntimeFraction = &corev3.RuntimeFractionalPercent{DefaultValue: share(m.PerMillion)}
-	}
-	return out
-}
-
-func retryPolicy(r *ir.Retry) *routev3.RetryPolicy {
-	out := &routev3.RetryPolicy{
-		RetryOn:       cmp.Or(r.On, envoy.RetryOn),
-		NumRetries:    positive(r.Attempts),
-		PerTryTimeout: positiveDuration(r.PerTryTimeout),
-	}
-	for _, code := range r.StatusCodes {
-		out.RetriableStatusCodes = append(out.RetriableStatusCodes, uint32(code))
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	networking "istio.io/api/networking/v1alpha3"
@@ -88,7 +89,9 @@ func answers(status int, body string) func(evaluator.Outcome) bool {
 }
 
 func aborts(o evaluator.Outcome) bool {
-	return slices.ContainsFunc(o.Shares[0].Faults, func(f evaluator.Fault) bool { return f.AbortPerMillion == 1_000_000 && f.AbortStatus >= 400 })
+	return slices.ContainsFunc(o.Shares[0].Faults, func(f evaluator.Fault) bool {
+		return f.AbortPerMillion == 1_000_000 && (f.AbortStatus >= 400 || f.AbortGRPC > 0)
+	})
 }
 
 func delays(o evaluator.Outcome) bool {
@@ -109,6 +112,10 @@ func mirroredTo(o evaluator.Outcome, perMillion int) bool {
 }
 
 func retried(o evaluator.Outcome) bool { return o.Retry != nil }
+
+func retriedWith(seen func(evaluator.Retry) bool) func(evaluator.Outcome) bool {
+	return func(o evaluator.Outcome) bool { return retried(o) && seen(*o.Retry) }
+}
 
 func withCORS(seen func(*evaluator.CORS) bool) func(evaluator.Outcome) bool {
 	return func(o evaluator.Outcome) bool { return o.CORS != nil && seen(o.CORS) }
@@ -209,9 +216,9 @@ var guards = map[string]guarded{
 	"retries.attempts":                 forwarding(`retries: {attempts: 2}`, retried),
 	"retries.perTryTimeout":            forwarding(`retries: {attempts: 2, perTryTimeout: 1s}`, perTry),
 	"retries.retryOn":                  forwarding(`retries: {attempts: 2, retryOn: reset}`, onReset),
-	"retries.retryRemoteLocalities":    forwarding(`retries: {attempts: 2, retryRemoteLocalities: true}`, nil),
-	"retries.retryIgnorePreviousHosts": forwarding(`retries: {attempts: 2, retryIgnorePreviousHosts: true}`, nil),
-	"retries.backoff":                  forwarding(`retries: {attempts: 2, backoff: 1s}`, nil),
+	"retries.retryRemoteLocalities":    shaping(forwarding(`retries: {attempts: 2, retryRemoteLocalities: true}`, retriedWith(func(r evaluator.Retry) bool { return r.OtherPriorities }))),
+	"retries.retryIgnorePreviousHosts": forwarding(`retries: {attempts: 2, retryIgnorePreviousHosts: false}`, retriedWith(func(r evaluator.Retry) bool { return !r.OtherHosts })),
+	"retries.backoff":                  shaping(forwarding(`retries: {attempts: 2, backoff: 1s}`, retriedWith(func(r evaluator.Retry) bool { return r.BackOff == time.Second }))),
 
 	"fault.delay.fixedDelay":       forwarding(`fault: {delay: {fixedDelay: 1s, `+always+`}}`, delays),
 	"fault.delay.percent":          forwarding(`fault: {delay: {fixedDelay: 1s, percent: 100}}`, delays),
@@ -235,7 +242,7 @@ var guards = map[string]guarded{
 	"corsPolicy.exposeHeaders":       forwarding(`corsPolicy: {`+everyOrigin+`, exposeHeaders: [x]}`, withCORS(exposedHeaders)),
 	"corsPolicy.maxAge":              forwarding(`corsPolicy: {`+everyOrigin+`, maxAge: 10s}`, withCORS(remembered)),
 	"corsPolicy.allowCredentials":    forwarding(`corsPolicy: {`+everyOrigin+`, allowCredentials: true}`, withCORS(withCredentials)),
-	"corsPolicy.unmatchedPreflights": forwarding(`corsPolicy: {`+everyOrigin+`, unmatchedPreflights: IGNORE}`, nil),
+	"corsPolicy.unmatchedPreflights": shaping(forwarding(`corsPolicy: {`+everyOrigin+`, unmatchedPreflights: IGNORE}`, withCORS(func(c *evaluator.CORS) bool { return c.Keep }))),
 }
 
 // guardedRequest is taken by every entry of guards.

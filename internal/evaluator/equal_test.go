@@ -42,8 +42,8 @@ func (s *spelled) differences(requests []evaluator.Request) []string {
 }
 
 // sameDefaults has v1 ignore the ports of Host headers where v3 does, as it has
-// no word for that, and v3 upgrade connections only where a route says so, as v1
-// does.
+// no word for that, and v3 do what v1 does where it has none either: upgrade
+// connections only where a route says so, and try again at any host.
 func (s *spelled) sameDefaults() {
 	for i, l := range s.v3.Listeners {
 		if l.HTTP == nil && s.complainedStream(l.Name) {
@@ -52,6 +52,18 @@ func (s *spelled) sameDefaults() {
 		if l.HTTP != nil && i < len(s.v1.Listeners) && s.v1.Listeners[i].HTTP != nil {
 			s.v1.Listeners[i].HTTP.IgnorePort = l.HTTP.IgnorePort
 			l.HTTP.WebSockets = false
+			anyHost(l.HTTP)
+		}
+	}
+}
+
+// anyHost tries again wherever v1 does: to prefer others is a wish.
+func anyHost(h *evaluator.HTTP) {
+	for _, host := range h.VirtualHosts {
+		for _, r := range host.Routes {
+			if r.Retry != nil {
+				r.Retry.OtherHosts = false
+			}
 		}
 	}
 }

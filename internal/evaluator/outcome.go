@@ -56,6 +56,7 @@ type Fault struct {
 	Delay           time.Duration
 	DelayPerMillion int
 	AbortStatus     int
+	AbortGRPC       int // 0 for none
 	AbortPerMillion int
 }
 
@@ -83,11 +84,16 @@ type Retry struct {
 	StatusCodes   []uint32
 	Attempts      int
 	PerTryTimeout time.Duration // 0 is none
+	BackOff       time.Duration // 0 is Envoy's own
+	// OtherHosts and OtherPriorities are those that were not tried.
+	OtherHosts, OtherPriorities bool
 }
 
 // CORS policy; the lists joined with commas as in the answers' headers.
 type CORS struct {
-	Origins                                      []string
+	Origins, OriginsBeginning, OriginsMatching   []string
 	Methods, AllowHeaders, ExposeHeaders, MaxAge string
 	Credentials                                  bool
+	// Keep: preflights of other origins are not forwarded.
+	Keep bool
 }

@@ -81,7 +81,8 @@ func (r *v3Reader) fault(at string, f *faultv3.HTTPFault) *Fault {
 		out.Delay, out.DelayPerMillion = d.GetFixedDelay().AsDuration(), r.perMillion(at, d.GetPercentage())
 	}
 	if a := f.GetAbort(); a != nil {
-		r.only(at, a, "http_status", "percentage")
+		r.only(at, a, "http_status", "grpc_status", "percentage")
+		out.AbortGRPC = int(a.GetGrpcStatus())
 		out.AbortStatus, out.AbortPerMillion = int(a.GetHttpStatus()), r.perMillion(at, a.GetPercentage())
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
 // The names that routes configure these filters by.
@@ -31,7 +32,7 @@ func (r *v3Reader) table(at string, t *routev3.RouteConfiguration) []*VirtualHos
 }
 
 func (r *v3Reader) route(at string, from *routev3.Route) *Route {
-	r.only(at, from, "match", "route", "redirect", "direct_response", "decorator", "typed_per_filter_config",
+	r.only(at, from, "name", "stat_prefix", "match", "route", "redirect", "direct_response", "decorator", "typed_per_filter_config",
 		"request_headers_to_add", "request_headers_to_remove", "response_headers_to_add", "response_headers_to_remove")
 	out := &Route{}
 	if d := from.GetDecorator(); d != nil {
@@ -130,8 +131,7 @@ func (r *v3Reader) forward(at string, action *routev3.RouteAction, out *Route) {
 	}
 	out.Timeout = duration(action.GetTimeout(), routeTimeout)
 	if p := action.GetRetryPolicy(); p != nil {
-		r.only(at, p, "retry_on", "retriable_status_codes", "num_retries", "per_try_timeout")
-		out.Retry = &Retry{On: p.GetRetryOn(), StatusCodes: p.GetRetriableStatusCodes(), Attempts: number(p.GetNumRetries(), 1), PerTryTimeout: duration(p.GetPerTryTimeout(), 0)}
+		out.Retry = r.retry(at, p)
 	}
 	for _, m := range action.GetRequestMirrorPolicies() {
 		r.only(at, m, "cluster", "runtime_fraction")
@@ -148,6 +148,23 @@ func (r *v3Reader) forward(at string, action *routev3.RouteAction, out *Route) {
 		enabled := u.GetEnabled().GetValue()
 		out.WebSocket = &enabled
 	}
+}
+
+func (r *v3Reader) retry(at string, p *routev3.RetryPolicy) *Retry {
+	r.only(at, p, "retry_on", "retriable_status_codes", "num_retries", "per_try_timeout", "retry_back_off",
+		"retry_host_predicate", "host_selection_retry_max_attempts", "retry_priority")
+	out := &Retry{
+		On: p.GetRetryOn(), StatusCodes: p.GetRetriableStatusCodes(), Attempts: number(p.GetNumRetries(), 1), PerTryTimeout: duration(p.GetPerTryTimeout(), 0),
+		BackOff: duration(p.GetRetryBackOff().GetBaseInterval(), 0), OtherPriorities: p.GetRetryPriority() != nil,
+	}
+	if b := p.GetRetryBackOff(); b != nil {
+		r.only(at, b, "base_interval")
+	}
+	for _, predicate := range p.GetRetryHostPredicate() {
+		r.require(predicate.GetName() == "envoy.retry_host_predicates.previous_hosts" && p.GetHostSelectionRetryMaxAttempts() > 0, at, "predicate %v is not known", predicate)
+		out.OtherHosts = true
+	}
+	return out
 }
 
 // filterConfig is what the cors and fault filters do on this route.
@@ -171,14 +188,22 @@ func (r *v3Reader) filterConfig(at string, from *routev3.Route, out *Route) {
 }
 
 func (r *v3Reader) cors(at string, p *corsv3.CorsPolicy) *CORS {
-	r.only(at, p, "allow_origin_string_match", "allow_methods", "allow_headers", "expose_headers", "max_age", "allow_credentials")
+	r.only(at, p, "allow_origin_string_match", "allow_methods", "allow_headers", "expose_headers", "max_age", "allow_credentials", "forward_not_matching_preflights")
 	out := &CORS{
 		Methods: p.GetAllowMethods(), AllowHeaders: p.GetAllowHeaders(), ExposeHeaders: p.GetExposeHeaders(),
 		MaxAge: p.GetMaxAge(), Credentials: p.GetAllowCredentials().GetValue(),
+		Keep: p.GetForwardNotMatchingPreflights() != nil && !p.GetForwardNotMatchingPreflights().GetValue(),
 	}
 	for _, m := range p.GetAllowOriginStringMatch() {
-		r.only(at, m, "exact")
-		out.Origins = append(out.Origins, m.GetExact())
+		r.only(at, m, "exact", "prefix", "safe_regex")
+		switch m.GetMatchPattern().(type) {
+		case *matcherv3.StringMatcher_Prefix:
+			out.OriginsBeginning = append(out.OriginsBeginning, m.GetPrefix())
+		case *matcherv3.StringMatcher_SafeRegex:
+			out.OriginsMatching = append(out.OriginsMatching, m.GetSafeRegex().GetRegex())
+		default:
+			out.Origins = append(out.Origins, m.GetExact())
+		}
 	}
 	return out
 }

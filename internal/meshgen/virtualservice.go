@@ -14,6 +14,7 @@ func virtualService(t *rapid.T) spec {
 
 func httpRoute(t *rapid.T) spec {
 	out := spec{}
+	out.seldom(t, "name", func() any { return "n" })
 	out.often(t, "match", func() any { return rapid.SliceOfN(rapid.Custom(httpMatch), 1, 2).Draw(t, "matches") })
 	if seldom(t, "redirects") {
 		out["redirect"] = pick(t, "redirect", spec{"uri": "/y"}, spec{"authority": "b"}, spec{"uri": "/y", "redirectCode": 302}, spec{"scheme": "https", "derivePort": "FROM_REQUEST_PORT"})
@@ -27,13 +28,18 @@ func httpRoute(t *rapid.T) spec {
 	out.seldom(t, "rewrite", func() any { return pick(t, "rewrite", spec{"uri": "/w"}, spec{"authority": "w.example"}) })
 	out.seldom(t, "timeout", func() any { return seconds(t) })
 	out.seldom(t, "retries", func() any {
-		return spec{"attempts": rapid.IntRange(0, 3).Draw(t, "attempts"), "perTryTimeout": seconds(t)}
+		out := spec{"attempts": rapid.IntRange(0, 3).Draw(t, "attempts"), "perTryTimeout": seconds(t)}
+		out.seldom(t, "backoff", func() any { return seconds(t) })
+		out.seldom(t, "retryIgnorePreviousHosts", func() any { return rapid.Bool().Draw(t, "other hosts") })
+		out.seldom(t, "retryRemoteLocalities", func() any { return rapid.Bool().Draw(t, "other localities") })
+		return out
 	})
 	out.often(t, "fault", func() any { return serviceFault(t) })
 	out.seldom(t, "mirror", func() any { return destination(t) })
 	out.seldom(t, "corsPolicy", func() any {
 		policy := cors(t)
-		policy["allowOrigins"] = []spec{{"exact": "http://a.example"}}
+		policy["allowOrigins"] = []spec{{"exact": "http://a.example"}, pick(t, "origins", spec{"exact": "*"}, spec{"prefix": "http://b."}, spec{"regex": "https?://.*"}, spec{"regex": "("})}
+		policy.seldom(t, "unmatchedPreflights", func() any { return pick(t, "preflights", "FORWARD", "IGNORE") })
 		return policy
 	})
 	out.seldom(t, "headers", func() any { return headerChanges(t) })
@@ -49,6 +55,8 @@ func headerChanges(t *rapid.T) spec {
 
 func httpMatch(t *rapid.T) spec {
 	out := spec{}
+	out.seldom(t, "name", func() any { return "m" })
+	out.seldom(t, "statPrefix", func() any { return "s" })
 	out.often(t, "uri", func() any { return path(t) })
 	out.seldom(t, "ignoreUriCase", func() any { return true })
 	out.seldom(t, "method", func() any { return stringMatch(t, "GET", "POST") })
@@ -87,6 +95,9 @@ func serviceFault(t *rapid.T) spec {
 	out := spec{}
 	out.often(t, "delay", func() any { return spec{"percentage": spec{"value": percent(t)}, "fixedDelay": seconds(t)} })
 	out.often(t, "abort", func() any {
+		if seldom(t, "aborts gRPC") {
+			return spec{"percentage": spec{"value": percent(t)}, "grpcStatus": pick(t, "gRPC status", "UNAVAILABLE", "OK")}
+		}
 		return spec{"percentage": spec{"value": percent(t)}, "httpStatus": pick(t, "status", 418, 503)}
 	})
 	return out
