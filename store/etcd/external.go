@@ -14,6 +14,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // How a client stays in touch with an external etcd: a member that is silently
@@ -38,9 +40,9 @@ type DialOptions struct {
 	Log                    *slog.Logger
 }
 
-// Dial makes a client. It does not wait for etcd unless there is a user to log
-// in, and reconnects by itself for as long as it lives: until Close, or until
-// ctx ends.
+// Dial makes a client. It waits for etcd only if there is a user to log in, and
+// then until ctx ends; a refused password is an error. The client reconnects by
+// itself for as long as it lives: until Close, or until ctx ends.
 func Dial(ctx context.Context, opts DialOptions) (*clientv3.Client, error) {
 	if len(opts.Endpoints) == 0 {
 		return nil, errors.New("no etcd endpoint given")
@@ -53,7 +55,7 @@ func Dial(ctx context.Context, opts DialOptions) (*clientv3.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := clientv3.New(clientv3.Config{
+	return connect(ctx, opts.Log, clientv3.Config{
 		Context:              ctx,
 		Endpoints:            opts.Endpoints,
 		TLS:                  tlsConfig,
@@ -66,10 +68,31 @@ func Dial(ctx context.Context, opts DialOptions) (*clientv3.Client, error) {
 		DialOptions:          []grpc.DialOption{reconnect()},
 		Logger:               zapLogger(opts.Log),
 	})
-	if err != nil {
-		return nil, fmt.Errorf("etcd at %s: %w", strings.Join(opts.Endpoints, ", "), err)
+}
+
+// connect logs in, as soon as there is somebody to log in at.
+func connect(ctx context.Context, log *slog.Logger, config clientv3.Config) (*clientv3.Client, error) {
+	at := strings.Join(config.Endpoints, ", ")
+	for {
+		client, err := clientv3.New(config)
+		if err == nil {
+			return client, nil
+		}
+		if ctx.Err() != nil || !nobodyThere(err) {
+			return nil, fmt.Errorf("etcd at %s: %w", at, err)
+		}
+		log.WarnContext(ctx, "etcd does not answer yet, waiting for it", "endpoints", at, "err", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(reconnectAtMost / 10):
+		}
 	}
-	return client, nil
+}
+
+// nobodyThere reports whether nobody was there to refuse.
+func nobodyThere(err error) bool {
+	code := status.Code(err)
+	return errors.Is(err, context.DeadlineExceeded) || code == codes.Unavailable || code == codes.DeadlineExceeded
 }
 
 func reconnect() grpc.DialOption {

@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"context"
 	"crypto/x509"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -62,6 +63,52 @@ func TestDialAsUser(t *testing.T) {
 	}
 	defer client.Close()
 	checkWrites(t, client)
+}
+
+// TestDialAsUserWaits: an etcd that is not there yet is waited for, and no longer
+// than the caller wants.
+func TestDialAsUserWaits(t *testing.T) {
+	server := etcdtest.Start(t)
+	requireUser(t, server.Client(), "root", "secret")
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(t.TempDir(), "later.sock")
+	var lines waitingLog
+	dial := func(ctx context.Context) (*clientv3.Client, error) {
+		return etcd.Dial(ctx, etcd.DialOptions{
+			Endpoints: []string{"unix://" + socket}, Username: "root", PasswordFile: file, Log: slog.New(slog.NewTextHandler(&lines, nil)),
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	lines.then = cancel
+	if _, err := dial(ctx); err == nil {
+		t.Fatal("logged in where nobody is")
+	}
+	lines.then = func() {
+		if err := os.Symlink(strings.TrimPrefix(server.Endpoint(), "unix://"), socket); err != nil {
+			t.Error(err)
+		}
+	}
+	client, err := dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	checkWrites(t, client)
+}
+
+// waitingLog does something when it is told for the first time that etcd is
+// waited for.
+type waitingLog struct{ then func() }
+
+func (l *waitingLog) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), "waiting for it") && l.then != nil {
+		l.then()
+		l.then = nil
+	}
+	return len(line), nil
 }
 
 // requireUser gives an etcd a user with all rights and lets in nobody else.
