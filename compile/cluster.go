@@ -129,6 +129,9 @@ func (c *writer) addCluster(t target) {
 	part := c.plan.clusters.Get(c.plan.r, clusterKey{t, c.domain.forRules(t.host), c.policyFor(t)})
 	c.put(part.cluster)
 	c.streams[t.name] = part.stream
+	if part.cluster.Hash != nil {
+		c.hashes[t.name] = part.cluster.Hash.Key
+	}
 	if part.cluster.Name != t.name {
 		c.renamed[t.name] = part.cluster.Name
 	}

@@ -39,7 +39,7 @@ func (p *plan) writeHost(key hostKey, last *hostPart) *hostPart {
 	if key.scope.role == mesh.Sidecar {
 		host.Routes = upgradeByRules(host.Routes)
 	}
-	host, problems := ir.CloseHost(host.Renamed(c.renamed), c.clusters)
+	host, problems := ir.CloseHost(c.leading(host), c.clusters)
 	p.problems.Add(problems...)
 	out := &hostPart{
 		host: host, proxied: p.proxiedHost(host, key.at.port.Number),

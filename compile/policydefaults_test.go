@@ -30,7 +30,7 @@ func TestDefaultsOfDestinationRules(t *testing.T) {
 		outlier  *ir.OutlierDetection
 	}{
 		{"nothing", mesh.V1Compatibility{}, nil, ir.LeastRequest, &none, nil},
-		{"a hash", mesh.V1Compatibility{}, spec{"loadBalancer": spec{"consistentHash": spec{"useSourceIp": true}}}, ir.LeastRequest, &none, nil},
+		{"a hash", mesh.V1Compatibility{}, spec{"loadBalancer": spec{"consistentHash": spec{"useSourceIp": true}}}, ir.RingHash, &none, nil},
 		{"round robin", mesh.V1Compatibility{}, spec{"loadBalancer": spec{"simple": "ROUND_ROBIN"}}, ir.RoundRobin, &none, nil},
 		{"a limit", mesh.V1Compatibility{}, spec{"connectionPool": pool}, ir.LeastRequest, &one, nil},
 		{"ejection", mesh.V1Compatibility{}, spec{"outlierDetection": spec{}}, ir.LeastRequest, &none,

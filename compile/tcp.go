@@ -126,7 +126,7 @@ func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []st
 
 // tcpRoute leads to a cluster that is there.
 func (c *writer) tcpRoute(destinations []string, to target) ir.TCPRoute {
-	return ir.TCPRoute{Destinations: destinations, Cluster: to.name, Stream: c.streams[to.name]}
+	return ir.TCPRoute{Destinations: destinations, Cluster: to.name, Stream: c.streams[to.name], HashSource: c.hashes[to.name].Source}
 }
 
 // tcpAddress is where to listen for a service and what destinations to take

@@ -97,26 +97,6 @@ func (w policyWriter) secure(policy *networking.TrafficPolicy) {
 	*w.Cluster = *w.Closed()
 }
 
-func (w policyWriter) loadBalancer(lb *networking.LoadBalancerSettings) {
-	if w.Type == ir.OriginalDestination {
-		return
-	}
-	switch lb.GetSimple().String() {
-	case "UNSPECIFIED":
-		if !w.pilot.DestinationRuleDefaults {
-			w.LoadBalancer = ir.LeastRequest
-		}
-	case "LEAST_CONN", "LEAST_REQUEST":
-		w.LoadBalancer = ir.LeastRequest
-	case "RANDOM":
-		w.LoadBalancer = ir.Random
-	case "PASSTHROUGH":
-		w.Type, w.Hosts = ir.OriginalDestination, nil
-	default:
-		w.LoadBalancer = ir.RoundRobin
-	}
-}
-
 func (w policyWriter) connectionPool(pool *networking.ConnectionPoolSettings) {
 	if w.pilot.DestinationRuleDefaults {
 		w.MaxRequestsPerConnection = pilotLimit

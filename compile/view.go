@@ -125,7 +125,7 @@ func (c *writer) closed(t *ir.RouteTable) *ir.RouteTable {
 	renamed := *t
 	renamed.VirtualHosts = nil
 	for _, host := range t.VirtualHosts {
-		renamed.VirtualHosts = append(renamed.VirtualHosts, host.Renamed(c.renamed))
+		renamed.VirtualHosts = append(renamed.VirtualHosts, c.leading(host))
 	}
 	out, problems := ir.CloseTable(&renamed, c.clusters)
 	c.plan.problems.Add(problems...)

@@ -38,6 +38,7 @@ type writer struct {
 	added     map[string]bool   // targets, by their own names
 	renamed   map[string]string // names of targets, to those of their clusters
 	streams   map[string]ir.Stream
+	hashes    map[string]ir.HashKey // of targets whose clusters have one
 	ownTables map[*ir.RouteTable]bool
 }
 
@@ -50,6 +51,7 @@ func (p *plan) writer(s scope, c *caller) *writer {
 		added:    map[string]bool{},
 		renamed:  map[string]string{},
 		streams:  map[string]ir.Stream{},
+		hashes:   map[string]ir.HashKey{},
 
 		ownTables: map[*ir.RouteTable]bool{},
 	}

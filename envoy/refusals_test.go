@@ -150,6 +150,9 @@ func refusals() []refusal {
 		{about: "ring", as: one[clusterv3.Cluster],
 			inside:  []string{static(`"lb_policy":"RING_HASH","ring_hash_lb_config":{"minimum_ring_size":10,"maximum_ring_size":10}`), static(`"lb_policy":"RING_HASH","ring_hash_lb_config":{"maximum_ring_size":1024}`)},
 			outside: []string{static(`"lb_policy":"RING_HASH","ring_hash_lb_config":{"minimum_ring_size":11,"maximum_ring_size":10}`), static(`"lb_policy":"RING_HASH","ring_hash_lb_config":{"maximum_ring_size":1023}`)}},
+		{about: "table of Maglev", as: one[clusterv3.Cluster],
+			inside:  []string{static(`"lb_policy":"MAGLEV","maglev_lb_config":{"table_size":251}`), static(`"lb_policy":"MAGLEV","maglev_lb_config":{}`)},
+			outside: []string{static(`"lb_policy":"MAGLEV","maglev_lb_config":{"table_size":250}`)}},
 		{about: "server name asked for", as: one[clusterv3.Cluster],
 			inside: []string{client(`"sni":"é b"`), client(`"sni":"` + strings.Repeat("a", 255) + `"`)},
 			// The second is a declared constraint.

@@ -105,6 +105,8 @@ type TCPRoute struct {
 	Port    int
 	Cluster string
 	Stream  Stream
+	// HashSource picks an endpoint of a cluster with a Hash by the caller's address.
+	HashSource bool
 }
 
 // ParseDestination reads a CIDR block, with the bits beyond it cleared.
@@ -171,6 +173,9 @@ type Route struct {
 	Redirect *Redirect
 	Response *DirectResponse
 	Clusters []WeightedCluster
+	// Hash is what clusters with a Hash pick endpoints by; of several keys by all
+	// of them together.
+	Hash []HashKey
 
 	Rewrite *Rewrite
 	// Timeout of the whole request, retries included; 0 means none.
@@ -409,6 +414,9 @@ const (
 	RoundRobin   LoadBalancer = "round-robin"
 	LeastRequest LoadBalancer = "least-request"
 	Random       LoadBalancer = "random"
+	// RingHash and Maglev go with a Hash.
+	RingHash LoadBalancer = "ring-hash"
+	Maglev   LoadBalancer = "maglev"
 )
 
 // Cluster is a set of endpoints that are as good as each other.
@@ -424,6 +432,8 @@ type Cluster struct {
 	// ConnectTimeout of 0 is the one that proxies of the Envoy version have had.
 	ConnectTimeout time.Duration
 	LoadBalancer   LoadBalancer
+	Hash           *Hash
+	Warmup         *Warmup // of RoundRobin and LeastRequest; nil for none
 	HTTP2          bool
 	TLS            *ClientTLS
 

@@ -63,6 +63,7 @@ func checkCluster(c *Cluster) error {
 		f.require(false, "type must be registry, static, strict-dns or original-destination, found %q", c.Type)
 	}
 	f.connections(c.Connections)
+	f.balancing(c)
 	if c.TLS != nil {
 		f.require((c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""),
 			"TLS must have both a certificate and a key file, or neither, found %+v", *c.TLS)

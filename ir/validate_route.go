@@ -36,6 +36,9 @@ func (k *closer) forwarding(f *faults, r *Route) {
 		sum += c.Weight
 	}
 	f.require(sum > 0 && sum <= maxWeight, "weights must sum to 1 to %d, found %d", maxWeight, sum)
+	for _, key := range r.Hash {
+		f.hashKey(key)
+	}
 	for _, m := range r.Mirrors {
 		k.knows(f, "mirror: ", m.Cluster)
 		f.require(m.PerMillion > 0 && m.PerMillion <= Million, "mirror: must get 1 to %d of a million requests, found %d", Million, m.PerMillion)

@@ -110,3 +110,15 @@ func IsAddress(text string) bool {
 func FollowsWay(t *networking.TrafficPolicy) bool {
 	return t.GetTunnel() == nil && t.GetProxyProtocol() == nil
 }
+
+// WarmsUp reports whether new instances get their share little by little.
+func WarmsUp(lb *networking.LoadBalancerSettings) bool {
+	if lb.GetConsistentHash() != nil || lb.GetWarmup().GetDuration().AsDuration() <= 0 && lb.GetWarmupDurationSecs().AsDuration() <= 0 {
+		return false
+	}
+	switch lb.GetSimple() {
+	case networking.LoadBalancerSettings_RANDOM, networking.LoadBalancerSettings_PASSTHROUGH:
+		return false
+	}
+	return true
+}

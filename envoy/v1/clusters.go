@@ -22,6 +22,7 @@ type Cluster struct {
 	ConnectTimeoutMS         int64             `json:"connect_timeout_ms"`
 	Type                     string            `json:"type"`
 	LBType                   string            `json:"lb_type"`
+	RingHash                 *RingHash         `json:"ring_hash_lb_config,omitempty"`
 	MaxRequestsPerConnection int               `json:"max_requests_per_connection,omitempty"`
 	Hosts                    []ClusterHost     `json:"hosts,omitempty"`
 	SSLContext               *ClientTLS        `json:"ssl_context,omitempty"`
@@ -87,7 +88,7 @@ func Clusters(cfg *ir.Config) (ClustersResponse, diag.List) {
 
 // OneCluster is one of those that answer CDS.
 func OneCluster(c *ir.Cluster) (Cluster, diag.List) {
-	return cluster(c), slices.Concat(unboundedEjection(c), hostsAlike(c), withoutWord(c))
+	return cluster(c), slices.Concat(unboundedEjection(c), hostsAlike(c), balancedOtherwise(c), withoutWord(c))
 }
 
 // BlackHole is the cluster where closed routes lead (VirtualHost.Closes).
@@ -153,6 +154,7 @@ func cluster(c *ir.Cluster) Cluster {
 		ConnectTimeoutMS:         millis(cmp.Or(c.ConnectTimeout, connectTimeout)),
 		Type:                     clusterType(c),
 		LBType:                   lbType(c),
+		RingHash:                 ringHash(c),
 		MaxRequestsPerConnection: c.MaxRequestsPerConnection,
 		SSLContext:               clientTLS(c.TLS),
 		CircuitBreakers:          circuitBreakers(c.CircuitBreaker),
@@ -186,20 +188,6 @@ func clusterType(c *ir.Cluster) string {
 		return "strict_dns"
 	default:
 		return "sds"
-	}
-}
-
-func lbType(c *ir.Cluster) string {
-	if c.Type == ir.OriginalDestination {
-		return "original_dst_lb"
-	}
-	switch c.LoadBalancer {
-	case ir.LeastRequest:
-		return "least_request"
-	case ir.Random:
-		return "random"
-	default:
-		return "round_robin"
 	}
 }
 

@@ -48,6 +48,7 @@ type Route struct {
 	Shadow              *Shadow      `json:"shadow,omitempty"`
 	RequestHeadersToAdd []HeaderAdd  `json:"request_headers_to_add,omitempty"`
 	CORS                *CORS        `json:"cors,omitempty"`
+	HashPolicy          *HashPolicy  `json:"hash_policy,omitempty"`
 	Decorator           *Decorator   `json:"decorator,omitempty"`
 }
 
@@ -194,6 +195,7 @@ func (out *Route) forward(r *ir.Route) {
 	}
 	out.UseWebsocket = r.WebSocket == ir.UpgradeAllowed
 	out.CORS = cors(r.CORS)
+	out.HashPolicy = hashPolicy(r.Hash)
 }
 
 func (out *Route) clusters(weighted []ir.WeightedCluster) {

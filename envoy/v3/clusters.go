@@ -40,7 +40,6 @@ func Cluster(c *ir.Cluster, delay time.Duration) (*clusterv3.Cluster, diag.List)
 	out := &clusterv3.Cluster{
 		Name:                          envoy.ClusterName(c.Name),
 		ConnectTimeout:                durationpb.New(cmp.Or(c.ConnectTimeout, connectTimeout)),
-		LbPolicy:                      lbPolicy(c),
 		TransportSocket:               clientTLS(c.TLS),
 		CircuitBreakers:               circuitBreakers(c.CircuitBreaker),
 		OutlierDetection:              outlierDetection(c.OutlierDetection),
@@ -52,6 +51,7 @@ func Cluster(c *ir.Cluster, delay time.Duration) (*clusterv3.Cluster, diag.List)
 			HealthyPanicThreshold: &typev3.Percent{Value: float64(*o.MinHealthPercent)},
 		}
 	}
+	balance(out, c)
 	discoverHosts(out, c, delay)
 	return out, nil
 }
@@ -79,20 +79,6 @@ func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, delay time.Duration) {
 			ServiceName: c.EndpointKey,
 			EdsConfig:   fromServer(delay),
 		}
-	}
-}
-
-func lbPolicy(c *ir.Cluster) clusterv3.Cluster_LbPolicy {
-	if c.Type == ir.OriginalDestination {
-		return clusterv3.Cluster_CLUSTER_PROVIDED
-	}
-	switch c.LoadBalancer {
-	case ir.LeastRequest:
-		return clusterv3.Cluster_LEAST_REQUEST
-	case ir.Random:
-		return clusterv3.Cluster_RANDOM
-	default:
-		return clusterv3.Cluster_ROUND_ROBIN
 	}
 }
 

@@ -3,6 +3,7 @@ package v3
 import (
 	"errors"
 	"fmt"
+	"math/big"
 	"net/netip"
 	"strings"
 	"time"
@@ -78,6 +79,7 @@ var parts = []refusal{
 	rule("outlier detection", outlier),
 	rule("cluster", clusterHosts),
 	rule("ring", ring),
+	rule("table of Maglev", maglev),
 	rule("server name asked for", serverName),
 	rule("verification of a peer", peerVerification),
 	rule("ALPN", alpn),
@@ -290,6 +292,13 @@ func ring(m *clusterv3.Cluster_RingHashLbConfig) error {
 	}
 	if least > most {
 		return fmt.Errorf("the least size must not be above the most, found %d and %d", least, most)
+	}
+	return nil
+}
+
+func maglev(m *clusterv3.Cluster_MaglevLbConfig) error {
+	if n := m.GetTableSize(); n != nil && !big.NewInt(int64(n.GetValue())).ProbablyPrime(0) {
+		return fmt.Errorf("the size must be a prime, found %d", n.GetValue())
 	}
 	return nil
 }

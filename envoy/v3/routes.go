@@ -135,6 +135,7 @@ func redirect(r *ir.Redirect) *routev3.Route_Redirect {
 func forward(r *ir.Route) *routev3.RouteAction {
 	out := &routev3.RouteAction{Timeout: durationpb.New(r.Timeout)}
 	toClusters(out, r.Clusters)
+	out.HashPolicy = hashPolicies(r.Hash)
 	if r.Rewrite != nil {
 		out.PrefixRewrite = r.Rewrite.Path
 		if re := r.Rewrite.Regex; re != nil {

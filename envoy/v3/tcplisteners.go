@@ -10,6 +10,7 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	mongov3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/mongo_proxy/v3"
 	tcpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -122,8 +123,16 @@ func tcpChain(l *ir.TCPListener, r ir.TCPRoute, destinations []netip.Prefix) *li
 		// v1 kept quiet connections; v3 would close them after an hour.
 		IdleTimeout:                     durationpb.New(silence(r.Stream)),
 		MaxDownstreamConnectionDuration: positiveDuration(r.Stream.MaxDuration),
+		HashPolicy:                      hashSource(r),
 	}))
 	return out
+}
+
+func hashSource(r ir.TCPRoute) []*typev3.HashPolicy {
+	if !r.HashSource {
+		return nil
+	}
+	return []*typev3.HashPolicy{{PolicySpecifier: &typev3.HashPolicy_SourceIp_{SourceIp: &typev3.HashPolicy_SourceIp{}}}}
 }
 
 // silence is how long a connection may be quiet; 0 is for ever.

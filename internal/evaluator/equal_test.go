@@ -119,6 +119,13 @@ func (s *spelled) withoutBounds(clusters map[string]*evaluator.Cluster) map[stri
 			}
 			out[name] = &sayable
 		}
+		if c.Hash != nil && complained { // v1 has another way to pick one.
+			picked := *out[name]
+			if picked.Balancer, picked.Ring = "random", 0; c.Hash.Key.Header != "" {
+				picked.Balancer, picked.Ring = "ring_hash", c.Hash.MinimumRing
+			}
+			out[name] = &picked
+		}
 		if complained && out[name].Outlier != nil {
 			unbounded, outlier := *out[name], *out[name].Outlier
 			outlier.Panic, outlier.Unbounded, unbounded.Outlier = 50, true, &outlier

@@ -26,7 +26,7 @@ func (h *HTTP) take(route *Route, r Request, out *Outcome) {
 		out.Host = route.HostRewrite
 	}
 	out.Shares = h.shares(route, r)
-	out.Timeout, out.Retry = route.Timeout, route.Retry
+	out.Timeout, out.Retry, out.HashHeader = route.Timeout, route.Retry, route.HashHeader
 	out.Mirrors, out.WebSocket = route.Mirrors, h.WebSockets
 	if route.WebSocket != nil {
 		out.WebSocket = *route.WebSocket

@@ -24,6 +24,7 @@ type Outcome struct {
 	Timeout    time.Duration // 0 is none
 	Retry      *Retry
 	Mirrors    []Mirror
+	HashHeader string // that endpoints are picked by
 	WebSocket  bool
 	CORS       *CORS
 }

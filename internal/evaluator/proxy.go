@@ -93,10 +93,12 @@ type Route struct {
 	Timeout                    time.Duration
 	Retry                      *Retry
 	Mirrors                    []Mirror
-	WebSocket                  *bool // nil: as the listener does
-	Change                     Headers
-	Fault                      *Fault
-	CORS                       *CORS
+	// HashHeader is the first header that endpoints are picked by.
+	HashHeader string
+	WebSocket  *bool // nil: as the listener does
+	Change     Headers
+	Fault      *Fault
+	CORS       *CORS
 }
 
 // Weight is a share before it is set against the sum.
@@ -171,6 +173,7 @@ type Cluster struct {
 	Discovery Discovery
 	Endpoints []Endpoint // as discovered, sorted
 	Balancer  string     // v1's name of it
+	Ring      int        // the least size of a ring_hash, 0 for Envoy's default
 
 	ConnectTimeout           time.Duration
 	HTTP2                    bool

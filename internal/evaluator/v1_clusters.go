@@ -16,7 +16,10 @@ type v1Cluster struct {
 	Type        string `json:"type"`
 	Balancer    string `json:"lb_type"`
 	MaxRequests int    `json:"max_requests_per_connection"`
-	Hosts       []struct {
+	Ring        struct {
+		Least int `json:"minimum_ring_size"`
+	} `json:"ring_hash_lb_config"`
+	Hosts []struct {
 		URL string `json:"url"`
 	} `json:"hosts"`
 	TLS      *v1ClientTLS `json:"ssl_context"`
@@ -71,7 +74,7 @@ func (r *v1Reader) cluster(at string, c v1Cluster) *Cluster {
 	limits := c.Breakers.Default
 	out := &Cluster{
 		Name: c.Name, Balancer: c.Balancer, ConnectTimeout: milliseconds(c.TimeoutMS),
-		HTTP2: c.Features == "http2", MaxRequestsPerConnection: c.MaxRequests, MaxStreams: c.Settings.MaxStreams,
+		HTTP2: c.Features == "http2", MaxRequestsPerConnection: c.MaxRequests, MaxStreams: c.Settings.MaxStreams, Ring: c.Ring.Least,
 		Limits: Limits{
 			Connections:     withDefault(limits.Connections, defaultLimits.Connections),
 			PendingRequests: withDefault(limits.Pending, defaultLimits.PendingRequests),

@@ -49,7 +49,10 @@ type v1Route struct {
 		Key   string `json:"key"`
 		Value string `json:"value"`
 	} `json:"request_headers_to_add"`
-	CORS      *v1CORS `json:"cors"`
+	CORS *v1CORS `json:"cors"`
+	Hash struct {
+		Header string `json:"header_name"`
+	} `json:"hash_policy"`
 	Decorator struct {
 		Operation string `json:"operation"`
 	} `json:"decorator"`
@@ -91,7 +94,7 @@ func (r *v1Reader) route(at string, from v1Route) *Route {
 		Timeout:       milliseconds(withDefault(from.TimeoutMS, routeTimeout.Milliseconds())),
 		WebSocket:     &from.WebSocket,
 		PrefixRewrite: from.PrefixRewrite, HostRewrite: from.HostRewrite,
-		CORS: from.CORS.policy(),
+		CORS: from.CORS.policy(), HashHeader: from.Hash.Header,
 	}
 	if from.Shadow.Cluster != "" {
 		out.Mirrors = []Mirror{{from.Shadow.Cluster, allRequests}}

@@ -15,13 +15,16 @@ var balancers = map[clusterv3.Cluster_LbPolicy]string{
 	clusterv3.Cluster_LEAST_REQUEST:    "least_request",
 	clusterv3.Cluster_RANDOM:           "random",
 	clusterv3.Cluster_CLUSTER_PROVIDED: "original_dst_lb",
+	clusterv3.Cluster_RING_HASH:        "ring_hash",
+	clusterv3.Cluster_MAGLEV:           "maglev",
 }
 
 const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
 func (r *v3Reader) cluster(at string, c *clusterv3.Cluster) *Cluster {
 	r.only(at, c, "name", "type", "eds_cluster_config", "connect_timeout", "lb_policy", "load_assignment",
-		"common_lb_config", "dns_lookup_family", "transport_socket", "circuit_breakers", "outlier_detection", "typed_extension_protocol_options", "upstream_connection_options")
+		"common_lb_config", "dns_lookup_family", "transport_socket", "circuit_breakers", "outlier_detection", "typed_extension_protocol_options", "upstream_connection_options",
+		"ring_hash_lb_config", "maglev_lb_config", "round_robin_lb_config", "least_request_lb_config")
 	balancer, ok := balancers[c.GetLbPolicy()]
 	r.require(ok, at, "balancer %s is not known", c.GetLbPolicy())
 	out := &Cluster{
@@ -30,9 +33,10 @@ func (r *v3Reader) cluster(at string, c *clusterv3.Cluster) *Cluster {
 		TLS:            r.clientTLS(at, c.GetTransportSocket()),
 		Limits:         r.limits(at, c.GetCircuitBreakers()),
 		Outlier:        r.outlier(at, c.GetOutlierDetection()),
-		Beyond: slices.Concat(beyond(c, "upstream_connection_options"),
+		Beyond: slices.Concat(beyond(c, "upstream_connection_options", "round_robin_lb_config", "least_request_lb_config", "maglev_lb_config"),
 			beyond(c.GetOutlierDetection(), "split_external_local_origin_errors")),
 	}
+	out.Ring = int(c.GetRingHashLbConfig().GetMinimumRingSize().GetValue())
 	for name := range c.GetTypedExtensionProtocolOptions() {
 		r.require(name == httpOptions, at, "options %s are not known", name)
 		r.httpOptions(at, c, out)

@@ -70,7 +70,7 @@ func (r *v3Reader) filters(at string, chain *listenerv3.FilterChain, operation s
 const tcpIdle = time.Hour
 
 func (r *v3Reader) tcp(at string, config *tcpv3.TcpProxy, match *listenerv3.FilterChainMatch, out *Listener) {
-	r.only(at, config, "stat_prefix", "cluster", "access_log", "idle_timeout", "max_downstream_connection_duration")
+	r.only(at, config, "stat_prefix", "cluster", "access_log", "idle_timeout", "max_downstream_connection_duration", "hash_policy")
 	out.AccessLog = r.accessLog(at, config.GetAccessLog())
 	out.Idle = duration(config.GetIdleTimeout(), tcpIdle)
 	out.Age = duration(config.GetMaxDownstreamConnectionDuration(), 0)

@@ -111,7 +111,12 @@ func (r *v3Reader) values(at string, options []*corev3.HeaderValueOption) (add, 
 
 func (r *v3Reader) forward(at string, action *routev3.RouteAction, out *Route) {
 	r.only(at, action, "cluster", "weighted_clusters", "prefix_rewrite", "regex_rewrite", "host_rewrite_literal", "timeout",
-		"retry_policy", "request_mirror_policies", "upgrade_configs")
+		"retry_policy", "request_mirror_policies", "upgrade_configs", "hash_policy")
+	for _, policy := range action.GetHashPolicy() {
+		if out.HashHeader == "" {
+			out.HashHeader = policy.GetHeader().GetHeaderName()
+		}
+	}
 	if c := action.GetCluster(); c != "" {
 		out.Weights = []Weight{{Cluster: c, Weight: 100}}
 	}

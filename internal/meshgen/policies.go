@@ -1,6 +1,10 @@
 package meshgen
 
-import "pgregory.net/rapid"
+import (
+	"maps"
+
+	"pgregory.net/rapid"
+)
 
 func destinationPolicy(t *rapid.T) spec {
 	destination := reference(t)
@@ -39,7 +43,7 @@ func destinationRule(t *rapid.T) spec {
 func trafficPolicy(t *rapid.T) spec {
 	out := spec{}
 	out.often(t, "loadBalancer", func() any {
-		return spec{"simple": pick(t, "balancer", "ROUND_ROBIN", "LEAST_REQUEST", "RANDOM", "PASSTHROUGH")}
+		return loadBalancer(t)
 	})
 	out.often(t, "connectionPool", func() any {
 		return connectionPool(t)
@@ -53,6 +57,28 @@ func trafficPolicy(t *rapid.T) spec {
 		return out
 	})
 	out.seldom(t, "tls", func() any { return clientTLS(t) })
+	return out
+}
+
+func loadBalancer(t *rapid.T) spec {
+	if seldom(t, "hashes") {
+		return spec{"consistentHash": consistentHash(t)}
+	}
+	out := spec{"simple": pick(t, "balancer", "ROUND_ROBIN", "LEAST_REQUEST", "RANDOM", "PASSTHROUGH")}
+	out.seldom(t, "warmup", func() any { return spec{"duration": "60s", "minimumPercent": 20, "aggression": 1.5} })
+	return out
+}
+
+func consistentHash(t *rapid.T) spec {
+	out := pick(t, "key", spec{"httpHeaderName": "x-user"}, spec{"httpQueryParameterName": "q"}, spec{"useSourceIp": true},
+		spec{"httpCookie": spec{"name": "user", "ttl": "0s"}}, spec{"httpCookie": spec{"name": "user", "path": "/"}})
+	out = maps.Clone(out)
+	switch pick(t, "table", "", "ring", "maglev") {
+	case "ring":
+		out["ringHash"] = spec{"minimumRingSize": 512}
+	case "maglev":
+		out["maglev"] = spec{"tableSize": 251}
+	}
 	return out
 }
 

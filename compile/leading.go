@@ -1,0 +1,42 @@
+package compile
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// leading is a virtual host whose routes lead to targets, with what follows for
+// it from their clusters: their names, and what their endpoints are picked by.
+func (c *writer) leading(host *ir.VirtualHost) *ir.VirtualHost {
+	return c.hashed(host).Renamed(c.renamed)
+}
+
+func (c *writer) hashed(host *ir.VirtualHost) *ir.VirtualHost {
+	if len(c.hashes) == 0 {
+		return host
+	}
+	out := *host
+	out.Routes = slices.Clone(host.Routes)
+	for i, r := range out.Routes {
+		if keys := c.hashKeys(r); len(keys) > 0 {
+			hashed := *r // It is shared with other callers.
+			hashed.Hash = keys
+			out.Routes[i] = &hashed
+		}
+	}
+	return &out
+}
+
+// hashKeys are those of the clusters that a route leads to, each once.
+func (c *writer) hashKeys(r *ir.Route) []ir.HashKey {
+	var out []ir.HashKey
+	for _, to := range r.Clusters {
+		key, ok := c.hashes[to.Name]
+		if ok && !slices.ContainsFunc(out, func(k ir.HashKey) bool { return reflect.DeepEqual(k, key) }) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
