@@ -71,7 +71,7 @@ func (p *plan) plainCluster(t target) *ir.Cluster {
 	}
 	out.HTTP2 = isHTTP2(t.port)
 	p.reach(out, t)
-	if isEgress(t.service) && t.port.Protocol == mesh.HTTPS {
+	if t.service.Egress && t.port.Protocol == mesh.HTTPS {
 		out.TLS = &ir.ClientTLS{}
 	}
 	return out

@@ -51,19 +51,6 @@ func Proxy(s *mesh.Snapshot, v mesh.View) (*ir.Config, diag.List) {
 	return config, problems
 }
 
-// upgradeByRules are the routes to a service: where RouteRules hold for a caller,
-// a connection that none of them takes is not upgraded, as they say which are.
-func upgradeByRules(routes []*ir.Route) []*ir.Route {
-	byRule := func(r *ir.Route) bool { return r.Origins[0].Kind == "RouteRule" }
-	last := len(routes) - 1
-	if !slices.ContainsFunc(routes, byRule) || byRule(routes[last]) {
-		return routes
-	}
-	refusing := *routes[last] // It is shared with other callers.
-	refusing.WebSocket = ir.UpgradeRefused
-	return append(slices.Clone(routes[:last]), &refusing)
-}
-
 func sortProblems(l diag.List) {
 	slices.SortStableFunc(l, func(a, b diag.Problem) int {
 		return cmp.Compare(a.Object.String(), b.Object.String())

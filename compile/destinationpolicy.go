@@ -113,7 +113,7 @@ func (p *plan) checkPolicy(pol *policy) {
 // isRouted reports whether any rule sends requests to a version of a host.
 func (p *plan) isRouted(version labelled) bool {
 	for _, rule := range p.rulesInto.under(p, version) {
-		if svc := p.service(rule.host); svc != nil && !isEgress(svc) {
+		if svc := p.service(rule.host); svc != nil && !svc.Egress {
 			return true
 		}
 	}

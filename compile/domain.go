@@ -95,7 +95,7 @@ func (d *domainPlan) ruleFor(host string) *destinationRule {
 func (d *domainPlan) routesTo(svc *mesh.Service, port *mesh.Port) []plannedRoute {
 	at := servicePort{svc, port}
 	vs := d.virtualFor(svc.Hostname)
-	if vs == nil || !port.Protocol.IsHTTP() && !isEgress(svc) {
+	if vs == nil || !port.Protocol.IsHTTP() && !svc.Egress {
 		return d.routes.Get(d.r, at)
 	}
 	return d.httpLayout.Get(d.r, d.layoutOf(vs, at))
@@ -105,7 +105,7 @@ func (d *domainPlan) routesTo(svc *mesh.Service, port *mesh.Port) []plannedRoute
 // requests are not routed one by one.
 func (d *domainPlan) tcpRoutesTo(svc *mesh.Service, port *mesh.Port) []plannedTCP {
 	vs := d.virtualFor(svc.Hostname)
-	if vs == nil || isEgress(svc) {
+	if vs == nil || svc.Egress {
 		return nil
 	}
 	return d.tcpLayout.Get(d.r, d.layoutOf(vs, servicePort{svc, port}))

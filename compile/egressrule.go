@@ -51,7 +51,7 @@ func (p *plan) planEgress() *egressPlan {
 		}
 		svc := &mesh.Service{
 			Hostname: host, Namespace: ref.Namespace,
-			External: true, Resolution: mesh.Passthrough, Origin: rule.object.Key(),
+			External: true, Egress: true, Resolution: mesh.Passthrough, Origin: rule.object.Key(),
 			Ports: p.egressPorts(ref, host, rule.spec.Ports),
 		}
 		out.services = append(out.services, svc)
@@ -116,5 +116,3 @@ func isAddress(host string) bool {
 	_, address := netip.ParseAddr(host)
 	return block == nil || address == nil
 }
-
-func isEgress(svc *mesh.Service) bool { return svc.Origin.Kind == "EgressRule" }

@@ -60,7 +60,7 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 	case route.Response != nil:
 		return out
 	}
-	if own != nil && isEgress(own) {
+	if own != nil && own.Egress {
 		return d.toEgress(out, own, port)
 	}
 	for i, to := range r.spec.GetRoute() {

@@ -23,12 +23,10 @@ func (c *writer) ingress(config *ir.Config) {
 			host.Routes = append(host.Routes, (&ir.Route{Operation: rule.ref.Name, Origins: []diag.Ref{rule.ref}}).Closed(rule.match()))
 			continue
 		}
-		var routes []*ir.Route
-		for _, planned := range c.domain.edgeRoutes(rule) {
+		for _, planned := range upgradeByRules(c.domain.edgeRoutes(rule)) {
 			c.needAll(planned.targets)
-			routes = append(routes, c.atEdge(planned.route))
+			host.Routes = append(host.Routes, c.atEdge(planned.route))
 		}
-		host.Routes = append(host.Routes, upgradeByRules(routes)...)
 	}
 	for _, port := range []int{ingressHTTPS, ingressHTTP} { // In the order of their names.
 		t := tables[port]

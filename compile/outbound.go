@@ -32,12 +32,13 @@ type hostPart struct {
 func (p *plan) writeHost(key hostKey, last *hostPart) *hostPart {
 	c := p.writer(key.scope, key.caller)
 	host := &ir.VirtualHost{Name: key.name, Domains: key.domains}
-	for _, planned := range visible(c.domain.routesTo(key.at.service, key.at.port), c.fits) {
+	routes := visible(c.domain.routesTo(key.at.service, key.at.port), c.fits)
+	if key.scope.role == mesh.Sidecar {
+		routes = upgradeByRules(routes)
+	}
+	for _, planned := range routes {
 		c.needAll(planned.targets)
 		host.Routes = append(host.Routes, planned.route)
-	}
-	if key.scope.role == mesh.Sidecar {
-		host.Routes = upgradeByRules(host.Routes)
 	}
 	host, problems := ir.CloseHost(c.leading(host), c.clusters)
 	p.problems.Add(problems...)

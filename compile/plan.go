@@ -59,7 +59,7 @@ func (p *plan) routesHTTP(svc *mesh.Service, port *mesh.Port) bool {
 	if port.Protocol != mesh.HTTPS {
 		return port.Protocol.IsHTTP()
 	}
-	return isEgress(svc) || svc.NamesExternal() && p.pilot().ExternalNameHTTPSAsHTTP
+	return svc.Egress || svc.NamesExternal() && p.pilot().ExternalNameHTTPSAsHTTP
 }
 
 // checkExternalNames reports TLS ports that plain HTTP is sent to.

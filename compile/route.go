@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"slices"
+
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -11,8 +13,11 @@ import (
 type plannedRoute struct {
 	source      *source // nil: any caller
 	sidecarOnly bool    // for sidecars only
-	route       *ir.Route
-	targets     []target // the clusters it needs
+	// picksUpgrades: a connection that is upgraded must be one that this route, or
+	// one like it, allows to.
+	picksUpgrades bool
+	route         *ir.Route
+	targets       []target // the clusters it needs
 }
 
 // ruleRoutes are the routes of an HTTP port by the rules of its host, and then
@@ -20,11 +25,26 @@ type plannedRoute struct {
 func (p *plan) ruleRoutes(at servicePort) []plannedRoute {
 	var routes []plannedRoute
 	for _, rule := range p.rulesFor.under(p, at.service.Hostname) {
-		if at.port.Protocol.IsHTTP() || isEgress(at.service) {
+		if at.port.Protocol.IsHTTP() || at.service.Egress {
 			routes = append(routes, p.planRoute(rule, at.service, at.port))
 		}
 	}
 	return append(routes, p.defaultRoute(at.service, at.port))
+}
+
+// upgradeByRules are the routes to a service: where RouteRules hold for a caller,
+// a connection that none of them takes is not upgraded, as they say which are.
+func upgradeByRules(routes []plannedRoute) []plannedRoute {
+	picks := func(planned plannedRoute) bool { return planned.picksUpgrades }
+	last := len(routes) - 1
+	if !slices.ContainsFunc(routes, picks) || picks(routes[last]) {
+		return routes
+	}
+	out := slices.Clone(routes)
+	refusing := *out[last].route // It is shared with other callers.
+	refusing.WebSocket = ir.UpgradeRefused
+	out[last].route = &refusing
+	return out
 }
 
 // defaultRoute takes all requests that no rule takes.
@@ -54,7 +74,7 @@ func defaultRoute(cluster string, svc *mesh.Service) *ir.Route {
 // cluster it does not use, as Pilot did.
 func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) plannedRoute {
 	spec := rule.spec
-	out := plannedRoute{source: rule.source, route: &ir.Route{
+	out := plannedRoute{source: rule.source, picksUpgrades: true, route: &ir.Route{
 		Operation: rule.ref.Name,
 		Match:     rule.match,
 		Timeout:   timeout(spec.HTTPReqTimeout),
@@ -71,7 +91,7 @@ func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) pl
 		return out
 	}
 	addActions(route, spec)
-	if isEgress(svc) {
+	if svc.Egress {
 		return p.toEgress(out, svc, port)
 	}
 	for _, entry := range destinations(spec.Route) {

@@ -55,7 +55,7 @@ func (p *plan) checkRule(rule *routeRule, svc *mesh.Service) {
 	}
 	p.checkFault(rule)
 	p.checkURI(rule)
-	if isEgress(svc) {
+	if svc.Egress {
 		p.checkEgressActions(rule)
 		return
 	}

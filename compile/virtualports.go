@@ -20,7 +20,7 @@ func (d *domainPlan) checkPorts(vs *virtualService) {
 			continue
 		}
 		d.checkProtocols(vs, own)
-		if isEgress(own) || own.External && d.pilot().ExternalRouteEndpoints {
+		if own.Egress || own.External && d.pilot().ExternalRouteEndpoints {
 			continue
 		}
 		for _, port := range own.Ports {
@@ -65,7 +65,7 @@ func (d *domainPlan) checkMatchPorts(vs *virtualService) {
 // checkProtocols reports routes of a kind that no port of the service has.
 func (d *domainPlan) checkProtocols(vs *virtualService, own *mesh.Service) {
 	http := slices.ContainsFunc(own.Ports, func(port *mesh.Port) bool { return d.routesHTTP(own, port) })
-	tcp := !isEgress(own) && slices.ContainsFunc(own.Ports, func(port *mesh.Port) bool {
+	tcp := !own.Egress && slices.ContainsFunc(own.Ports, func(port *mesh.Port) bool {
 		return !d.routesHTTP(own, port) && port.Protocol != mesh.UDP
 	})
 	d.unsupported(vs.ref, "spec", []field{

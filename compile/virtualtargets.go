@@ -53,7 +53,7 @@ func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.D
 func (d *domainPlan) checkEgressTargets(vs *virtualService) {
 	for _, name := range vs.meshHosts() {
 		own := d.service(d.complete(name, vs.ref.Namespace))
-		if own == nil || !isEgress(own) {
+		if own == nil || !own.Egress {
 			continue
 		}
 		for _, r := range vs.http {
@@ -71,7 +71,7 @@ func (d *domainPlan) checkEgressTargets(vs *virtualService) {
 func (d *domainPlan) checkBorrowing(vs *virtualService) {
 	for _, name := range vs.meshHosts() {
 		own := d.service(d.complete(name, vs.ref.Namespace))
-		if own == nil || !own.External || isEgress(own) || !d.pilot().ExternalRouteEndpoints {
+		if own == nil || !own.External || own.Egress || !d.pilot().ExternalRouteEndpoints {
 			continue
 		}
 		for _, r := range vs.http {

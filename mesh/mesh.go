@@ -109,7 +109,11 @@ type Service struct {
 	Address string
 	Ports   []*Port // in the order declared
 	// External services are outside the mesh (ServiceEntry's MESH_EXTERNAL).
-	External   bool
+	External bool
+	// Egress services are hosts outside that are opened as they are: what is
+	// sent to one goes to it, whatever a rule says, and its TLS starts at the
+	// proxy (EgressRule).
+	Egress     bool
 	Resolution Resolution
 	// Instances in registry order: inline endpoints as written, then
 	// WorkloadEntries by namespace and name. One entry per endpoint and
