@@ -33,9 +33,17 @@ func (m *model) homeOf(namespace string) string {
 // decidedByCaller reports whether a VirtualService sends requests elsewhere when
 // another domain asks.
 func (p *plan) decidedByCaller(vs *virtualService) bool {
-	return slices.ContainsFunc(vs.destinations(), func(to *networking.Destination) bool {
-		return p.meansByCaller(p.unlessByCaller(to.GetHost(), vs.ref.Namespace))
-	})
+	means := func(to *networking.Destination, namespace string) bool {
+		return p.meansByCaller(p.unlessByCaller(to.GetHost(), namespace))
+	}
+	for _, r := range p.httpRoutesOf(vs) {
+		for _, to := range r.destinations() {
+			if means(to, r.of.ref.Namespace) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(vs.tcpDestinations(), func(to *networking.Destination) bool { return means(to, vs.ref.Namespace) })
 }
 
 // unlessByCaller is a name of an object in this namespace, completed unless

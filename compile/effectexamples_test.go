@@ -60,6 +60,11 @@ spec:
   - {route: [{destination: {host: new.default.svc.cluster.local}}]}
 ---
 apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: other}
+spec: {http: [{route: [{destination: {host: back.default.svc.cluster.local}}]}]}
+---
+apiVersion: networking.istio.io/v1
 kind: Gateway
 metadata: {name: edge}
 spec:
@@ -153,6 +158,11 @@ http:
 - match: [{}]
   route: [{destination: {host: web.default.svc.cluster.local, port: {number: 80}}}]
   fault: {delay: {fixedDelay: 3s}, abort: {httpStatus: 500}}
+---
+hosts: [web.default.svc.cluster.local]
+http:
+- match: [{uri: {prefix: /a}}]
+  delegate: {name: other}
 `,
 	"DestinationRule": `
 host: web.default.svc.cluster.local
@@ -316,6 +326,7 @@ var effectsBeyond = map[string]map[string]string{
 	// Setting one without attempts ends all retries, and an origin in one way ends
 	// the other.
 	"VirtualService": {
+		"http[].delegate.namespace":               "v3, v1",
 		"http[].retries.backoff":                  "v3",
 		"http[].retries.retryIgnorePreviousHosts": "v3",
 		"http[].corsPolicy.allowOrigins[].prefix": "v3",

@@ -14,10 +14,10 @@ import (
 // sidecars and ingresses.
 func (d *domainPlan) httpRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedRoute {
 	var out []plannedRoute
-	for _, r := range vs.http {
+	for _, r := range d.httpRoutesOf(vs) {
 		for _, m := range r.matches {
 			if (m.port == 0 || int(m.port) == port.Number) && vs.serves(m.gateways, meshGateway) {
-				out = append(out, d.httpRoute(vs, r, m, svc, port))
+				out = append(out, d.httpRoute(r, m, svc, port))
 			}
 		}
 	}
@@ -28,10 +28,10 @@ func (d *domainPlan) httpRoutes(vs *virtualService, svc *mesh.Service, port *mes
 func (d *domainPlan) gatewayRoutes(b *boundHost, number int) []plannedRoute {
 	port := gatewayPort(number)
 	var out []plannedRoute
-	for _, r := range b.vs.http {
+	for _, r := range d.httpRoutesOf(b.vs) {
 		for _, m := range r.matches {
 			if (m.port == 0 || int(m.port) == number) && b.serves(m.gateways) {
-				out = append(out, d.httpRoute(b.vs, r, m, nil, port))
+				out = append(out, d.httpRoute(r, m, nil, port))
 			}
 		}
 	}
@@ -45,7 +45,7 @@ func gatewayPort(number int) *mesh.Port {
 }
 
 // httpRoute is one route for one match; own is nil at a gateway.
-func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, own *mesh.Service, port *mesh.Port) plannedRoute {
+func (d *domainPlan) httpRoute(r *httpRoute, m routeMatch, own *mesh.Service, port *mesh.Port) plannedRoute {
 	route := r.route
 	route.Match, route.StatPrefix = m.match, m.statPrefix
 	route.Name = routeName(r.spec.GetName(), m.name)
@@ -64,7 +64,7 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 		return d.toEgress(out, own, port)
 	}
 	for i, to := range r.spec.GetRoute() {
-		t := d.target(vs, to.GetDestination(), own, port)
+		t := d.target(r.of, to.GetDestination(), own, port)
 		out.targets = append(out.targets, t)
 		route.Clusters = append(route.Clusters, ir.WeightedCluster{
 			Name: t.name, Weight: r.weights[i],
@@ -75,7 +75,7 @@ func (d *domainPlan) httpRoute(vs *virtualService, r *httpRoute, m routeMatch, o
 	}
 	for _, m := range mirrorsOf(r.spec) {
 		if n := perMillion(m.percent); n > 0 {
-			t := d.target(vs, m.destination, own, port)
+			t := d.target(r.of, m.destination, own, port)
 			out.targets = append(out.targets, t)
 			route.Mirrors = append(route.Mirrors, ir.Mirror{Cluster: t.name, PerMillion: n})
 		}

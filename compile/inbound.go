@@ -95,7 +95,7 @@ func (c *writer) localRoutes() []ir.Route {
 	var out []ir.Route
 	slices.SortFunc(virtual, func(a, b *virtualService) int { return c.plan.inAgeOrder(a.declared, b.declared) })
 	for _, vs := range slices.Compact(virtual) {
-		out = append(out, inboundVirtual(vs)...)
+		out = append(out, c.plan.inboundVirtual(vs)...)
 	}
 	slices.SortFunc(rules, compareRules)
 	for _, rule := range rules {
@@ -107,9 +107,9 @@ func (c *writer) localRoutes() []ir.Route {
 	return out
 }
 
-func inboundVirtual(vs *virtualService) []ir.Route {
+func (p *plan) inboundVirtual(vs *virtualService) []ir.Route {
 	var out []ir.Route
-	for _, r := range vs.http {
+	for _, r := range p.httpRoutesOf(vs) {
 		for _, m := range r.matches {
 			if vs.serves(m.gateways, meshGateway) && !m.closed {
 				out = append(out, inboundRoute(vs.ref, m.match, r.route.Rewrite, r.route.WebSocket))

@@ -37,8 +37,10 @@ type model struct {
 	virtualInto *index[string, virtualService]
 	policiesFor *index[labelled, policy] // first to win first
 	byGateway   *index[string, virtualService]
-	virtualOf   *claims[virtualService] // for sidecars
-	settingsOf  *claims[destinationRule]
+	// By namespace and name: what is called so, and what delegates to it.
+	virtualNamed, delegators *index[string, virtualService]
+	virtualOf                *claims[virtualService] // for sidecars
+	settingsOf               *claims[destinationRule]
 
 	egress         *query.Query[none, *egressPlan]
 	egressHost     *query.Query[string, *mesh.Service]
@@ -46,6 +48,7 @@ type model struct {
 	routed         *query.Query[labelled, bool]
 	firstPolicies  *query.Query[labelled, map[string]*policy]
 	hidden         *query.Query[string, map[*routeRule]*routeRule]
+	delegated      *query.Query[*virtualService, []*httpRoute]
 	byCaller       *query.Query[*virtualService, bool]
 	differs        *query.Query[string, bool] // DestinationRules for a host
 	virtualDiffers *query.Query[string, bool] // VirtualServices, likewise
@@ -135,7 +138,10 @@ func (m *model) findRules() {
 	m.virtualInto = newIndex(m.graph, byAge, m.hostsOfVirtual)
 	m.byGateway = newIndex(m.graph, byAge, (*virtualService).gatewayNames)
 	m.virtualOf = newClaims(m, func(vs *virtualService) claim { return vs }, (*virtualService).meshHosts)
-	m.virtualServices.take = append(m.virtualServices.take, m.virtualInto.update, m.byGateway.update, m.virtualOf.update)
+	m.virtualNamed = newIndex(m.graph, byAge, func(vs *virtualService) []string { return []string{vs.name()} })
+	m.delegators = newIndex(m.graph, byAge, (*virtualService).delegateNames)
+	m.virtualServices.take = append(m.virtualServices.take, m.virtualInto.update, m.byGateway.update, m.virtualOf.update,
+		m.virtualNamed.update, m.delegators.update)
 
 	m.settingsOf = newClaims(m, func(rule *destinationRule) claim { return rule }, (*destinationRule).hosts)
 	m.destinationRules.take = append(m.destinationRules.take, m.settingsOf.update)
@@ -153,6 +159,7 @@ func (m *model) planRoutes() {
 	m.routed = newQuery(m, equal, (*plan).isRouted)
 	m.firstPolicies = newQuery(m, maps.Equal[map[string]*policy], (*plan).firstBySource)
 	m.hidden = newQuery(m, maps.Equal[map[*routeRule]*routeRule], (*plan).hiddenRules)
+	m.delegated = newQuery(m, slices.Equal[[]*httpRoute], (*plan).mergeDelegates)
 	m.byCaller = newQuery(m, equal, (*plan).decidedByCaller)
 	m.differs = newQuery(m, equal, func(p *plan, host string) bool { return m.settingsOf.differs(p, host) })
 	m.virtualDiffers = newQuery(m, equal, func(p *plan, host string) bool { return m.virtualOf.differs(p, host) })

@@ -18,8 +18,11 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 		for at, to := range r.destinations() {
 			home.checkTarget(vs, at, to)
 		}
-		p.checkMatchGateways(vs, r)
+		if len(vs.spec.GetHosts()) > 0 {
+			p.checkMatchGateways(vs, r)
+		}
 	}
+	p.checkDelegates(vs)
 	home.checkPorts(vs)
 	home.checkMatchPorts(vs)
 	home.checkEgressTargets(vs)

@@ -77,14 +77,14 @@ func (d *domainPlan) checkProtocols(vs *virtualService, own *mesh.Service) {
 // checkHTTPPort is about requests that come for a port, of a service or of
 // gateways, and the matches that are there.
 func (d *domainPlan) checkHTTPPort(vs *virtualService, port *mesh.Port, name string, there func(routeMatch) bool) {
-	for _, r := range vs.http {
+	for _, r := range d.httpRoutesOf(vs) {
 		if r.route.Redirect != nil || !slices.ContainsFunc(r.matches, func(m routeMatch) bool {
 			return (m.port == 0 || int(m.port) == port.Number) && there(m)
 		}) {
 			continue
 		}
 		for at, to := range r.destinations() {
-			d.checkPort(vs, at, to, port, "requests to "+name)
+			d.checkPort(r.of, at, to, port, "requests to "+name)
 		}
 	}
 }

@@ -31,6 +31,8 @@ type virtualService struct {
 
 // httpRoute is an entry of spec.http as far as it is the same for all ports.
 type httpRoute struct {
+	// of is where the route is written, which another one may delegate to.
+	of      *virtualService
 	spec    *networking.HTTPRoute
 	field   string
 	route   ir.Route // without match, clusters and mirror
@@ -63,7 +65,7 @@ func readVirtualService(p *plan, of declared, spec *networking.VirtualService) *
 	websockets := strings.FieldsFunc(of.object.Meta.Annotations[WebSocketAnnotation], func(r rune) bool { return r == ',' })
 	p.checkWebSockets(vs, websockets)
 	for i, entry := range spec.GetHttp() {
-		r := p.httpRoute(vs.ref, fmt.Sprintf("spec.http[%d]", i), entry)
+		r := p.httpRoute(vs, fmt.Sprintf("spec.http[%d]", i), entry)
 		if entry.GetName() != "" && slices.Contains(websockets, entry.GetName()) {
 			r.route.WebSocket = ir.UpgradeAllowed
 		}
@@ -84,8 +86,9 @@ func (p *plan) checkWebSockets(vs *virtualService, names []string) {
 	}
 }
 
-func (p *plan) httpRoute(ref diag.Ref, at string, entry *networking.HTTPRoute) *httpRoute {
-	r := &httpRoute{spec: entry, field: at, route: ir.Route{
+func (p *plan) httpRoute(of *virtualService, at string, entry *networking.HTTPRoute) *httpRoute {
+	ref := of.ref
+	r := &httpRoute{of: of, spec: entry, field: at, route: ir.Route{
 		Operation: ref.Name,
 		Timeout:   entry.GetTimeout().AsDuration(),
 		Origins:   []diag.Ref{ref},
@@ -176,6 +179,11 @@ func (vs *virtualService) destinations() []*networking.Destination {
 			out = append(out, m.destination)
 		}
 	}
+	return append(out, vs.tcpDestinations()...)
+}
+
+func (vs *virtualService) tcpDestinations() []*networking.Destination {
+	var out []*networking.Destination
 	for _, r := range vs.spec.GetTcp() {
 		for _, to := range r.GetRoute() {
 			out = append(out, to.GetDestination())

@@ -56,10 +56,10 @@ func (d *domainPlan) checkEgressTargets(vs *virtualService) {
 		if own == nil || !own.Egress {
 			continue
 		}
-		for _, r := range vs.http {
+		for _, r := range d.httpRoutesOf(vs) {
 			for at, to := range r.destinations() {
-				if isMirror(at) || d.complete(to.GetHost(), vs.ref.Namespace) != own.Hostname || to.GetSubset() != "" {
-					d.notHonoured(vs.ref, at, fmt.Sprintf("requests for %s, the host of an EgressRule, go to that host only", own.Hostname))
+				if isMirror(at) || d.complete(to.GetHost(), r.of.ref.Namespace) != own.Hostname || to.GetSubset() != "" {
+					d.notHonoured(r.of.ref, at, fmt.Sprintf("requests for %s, the host of an EgressRule, go to that host only", own.Hostname))
 				}
 			}
 		}
@@ -74,10 +74,10 @@ func (d *domainPlan) checkBorrowing(vs *virtualService) {
 		if own == nil || !own.External || own.Egress || !d.pilot().ExternalRouteEndpoints {
 			continue
 		}
-		for _, r := range vs.http {
+		for _, r := range d.httpRoutesOf(vs) {
 			for i, to := range r.spec.GetRoute() {
-				if host := d.complete(to.GetDestination().GetHost(), vs.ref.Namespace); host != own.Hostname {
-					d.notHonoured(vs.ref, fmt.Sprintf("%s.route[%d].destination", r.field, i), fmt.Sprintf("requests go to the endpoints of %s, as they came for it; %s",
+				if host := d.complete(to.GetDestination().GetHost(), r.of.ref.Namespace); host != own.Hostname {
+					d.notHonoured(r.of.ref, fmt.Sprintf("%s.route[%d].destination", r.field, i), fmt.Sprintf("requests go to the endpoints of %s, as they came for it; %s",
 						own.Hostname, switchHint("externalRouteEndpoints", "they go to those of "+host)))
 				}
 			}

@@ -24,7 +24,6 @@ func TestNotHonoured(t *testing.T) {
 	}{
 		"claim":          {virtual + "  gateways: [g]\n  http: [{match: [{headers: {\"@request.auth.claims.a\": {exact: b}}}], route: [{destination: {host: a}}]}]\n", "headers[@request.auth.claims.a]"},
 		"no empty value": {virtual + "  http: [{match: [{withoutHeaders: {a: {regex: \"b*\"}}}], route: [{destination: {host: a}}]}]\n", "withoutHeaders.a"},
-		"delegate":       {virtual + "  http: [{delegate: {name: y}}]\n", "http[0].delegate"},
 		"redirect code":  {virtual + "  http: [{redirect: {uri: /a, redirectCode: 305}}]\n", "http[0].redirect"},
 		"substitution":   {virtual + "  http: [{rewrite: {uriRegexRewrite: {match: a, rewrite: '\\2'}}, route: [{destination: {host: a}}]}]\n", "uriRegexRewrite"},
 		"secret":         {destination + "  trafficPolicy: {tls: {mode: SIMPLE, credentialName: c}}\n", "tls.credentialName"},

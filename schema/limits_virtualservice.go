@@ -55,7 +55,6 @@ func (p *problems) claimLimits(at string, conditions map[string]*networking.Stri
 
 func (p *problems) routeLimits(at string, r *networking.HTTPRoute) {
 	p.notFollowed(at, []unmet{
-		{r.GetDelegate() != nil, "delegate", "the route answers 503: routes of other VirtualServices are not taken over; write them here"},
 		{r.GetRewrite().GetUriRegexRewrite() != nil && !Rewrites(r.GetRewrite().GetUriRegexRewrite()), "rewrite.uriRegexRewrite",
 			"the route answers 503: rewrite must refer to groups that match has, and to nothing else with a backslash"},
 		{r.GetRedirect() != nil && !Redirects(r.GetRedirect()), "redirect", "the route answers 503: a redirect must change the URL, and answer 301, 302, 303, 307 or 308"},

@@ -47,6 +47,11 @@ spec:
   selector: {istio: ingressgateway}
   servers: [{port: {number: 8080, name: http, protocol: HTTP}, hosts: ["*"]}]
 ---
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: other}
+spec: {http: [{directResponse: {status: 403}}]}
+---
 `
 
 const toA = `route: [{destination: {host: a.default.svc.cluster.local}}]`

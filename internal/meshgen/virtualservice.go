@@ -3,6 +3,9 @@ package meshgen
 import "pgregory.net/rapid"
 
 func virtualService(t *rapid.T) spec {
+	if seldom(t, "is delegated to") {
+		return spec{"http": rapid.SliceOfN(rapid.Custom(httpRoute), 1, 2).Draw(t, "delegated")}
+	}
 	out := spec{"hosts": some(t, "hosts", 2, "a", "b", "a.default.svc.cluster.local", "c.example.com", "shop.example", "*.example.com")}
 	out.seldom(t, "gateways", func() any { return some(t, "gateways", 2, "mesh", "o0", "default/o1") })
 	if seldom(t, "has tcp") {
@@ -24,7 +27,11 @@ func httpRoute(t *rapid.T) spec {
 		out["directResponse"] = pick(t, "answer", spec{"status": 403}, spec{"status": 503}, spec{"status": 200, "body": spec{"string": "text"}})
 		return out
 	}
-	out["route"] = httpDestinations(t)
+	if seldom(t, "delegates") {
+		out["delegate"] = spec{"name": pick(t, "delegate", "o0", "o1", "o2", "o3")}
+	} else {
+		out["route"] = httpDestinations(t)
+	}
 	out.seldom(t, "rewrite", func() any { return pick(t, "rewrite", spec{"uri": "/w"}, spec{"authority": "w.example"}) })
 	out.seldom(t, "timeout", func() any { return seconds(t) })
 	out.seldom(t, "retries", func() any {
