@@ -32,7 +32,7 @@ func (c *Compiler) Advance(next *mesh.Snapshot) {
 	if c.model == nil || c.snap.Settings != next.Settings {
 		c.model, c.snap = newModel(next.Settings), nil
 	}
-	objects, services := changesBetween(c.snap, next)
+	objects, services := changesBetween(c.snap, next), next.ServicesSince(c.snap)
 	c.model.graph.Do(func(*query.Reader) { c.model.update(objects, services) })
 	c.snap = next
 }
@@ -111,51 +111,46 @@ func (m *model) forget(key string) {
 	m.views.Set(key, nil)
 }
 
-// changesBetween are the objects of each kind that are others now, and the
-// services. Without a snapshot before, all are new.
-func changesBetween(before, next *mesh.Snapshot) (map[string][]change[schema.Object], []change[mesh.Service]) {
-	var services []*mesh.Service
-	if before != nil {
-		services = before.Services
-	}
-	changed := differences(services, next.Services, (*mesh.Service).KeyHost)
+// changesBetween are the objects of each kind that are others now. Without a
+// snapshot before, all are new.
+func changesBetween(before, next *mesh.Snapshot) map[string][]change[schema.Object] {
 	objects := map[string][]change[schema.Object]{}
 	if told, ok := next.ChangesSince(before); ok {
 		for _, c := range told {
 			kind := cmp.Or(c.After, c.Before).Kind.Kind
 			objects[kind] = append(objects[kind], change[schema.Object]{c.Before, c.After})
 		}
-		return objects, changed
+		return objects
 	}
 	for _, kind := range schema.Kinds() {
 		var last []*schema.Object
 		if before != nil {
 			last = before.Objects(kind.Kind)
 		}
-		objects[kind.Kind] = differences(last, next.Objects(kind.Kind), (*schema.Object).Key)
+		objects[kind.Kind] = differences(last, next.Objects(kind.Kind))
 	}
-	return objects, changed
+	return objects
 }
 
-// differences are the values that are others now, by their keys.
-func differences[K comparable, T any](before, after []*T, key func(*T) K) []change[T] {
+// differences are the objects that are others now, by their keys.
+func differences(before, after []*schema.Object) []change[schema.Object] {
 	if sameList(before, after) || slices.Equal(before, after) {
 		return nil
 	}
-	last := map[K]*T{}
-	for _, item := range before {
-		last[key(item)] = item
+	last := map[schema.Key]*schema.Object{}
+	for _, o := range before {
+		last[o.Key()] = o
 	}
-	var out []change[T]
-	for _, item := range after {
-		k := key(item)
-		if last[k] != item {
-			out = append(out, change[T]{last[k], item})
+	var out []change[schema.Object]
+	for _, o := range after {
+		key := o.Key()
+		if last[key] != o {
+			out = append(out, change[schema.Object]{last[key], o})
 		}
-		delete(last, k)
+		delete(last, key)
 	}
-	for item := range maps.Values(last) {
-		out = append(out, change[T]{before: item})
+	for gone := range maps.Values(last) {
+		out = append(out, change[schema.Object]{before: gone})
 	}
 	return out
 }

@@ -196,7 +196,7 @@ func (m *model) writeViews() {
 }
 
 // update takes in what changed. It must be called within graph.Do.
-func (m *model) update(objects map[string][]change[schema.Object], services []change[mesh.Service]) {
+func (m *model) update(objects map[string][]change[schema.Object], services []mesh.ServiceChange) {
 	m.registry.update(services)
 	m.routeRules.update(m, objects[m.routeRules.name])
 	m.destinationPolicies.update(m, objects[m.destinationPolicies.name])

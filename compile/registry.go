@@ -39,24 +39,24 @@ func newRegistry(g *query.Graph) *registry {
 	}
 }
 
-func (reg *registry) update(changes []change[mesh.Service]) {
+func (reg *registry) update(changes []mesh.ServiceChange) {
 	var changed []change[mesh.Service]
 	for _, ch := range changes {
-		standing := reg.known[ch.before]
-		delete(reg.known, ch.before)
-		if ch.before != nil && ch.after != nil && standing.SameShape(ch.after) {
-			reg.known[ch.after] = standing
-			reg.setInstances(standing, ch.after)
+		standing := reg.known[ch.Before]
+		delete(reg.known, ch.Before)
+		if ch.Before != nil && ch.After != nil && standing.SameShape(ch.After) {
+			reg.known[ch.After] = standing
+			reg.setInstances(standing, ch.After)
 			continue
 		}
 		if standing != nil {
 			reg.forget(standing)
 		}
-		if ch.after != nil {
-			reg.known[ch.after] = ch.after
-			reg.setInstances(ch.after, ch.after)
+		if ch.After != nil {
+			reg.known[ch.After] = ch.After
+			reg.setInstances(ch.After, ch.After)
 		}
-		changed = append(changed, change[mesh.Service]{standing, ch.after})
+		changed = append(changed, change[mesh.Service]{standing, ch.After})
 	}
 	if len(changed) == 0 {
 		return

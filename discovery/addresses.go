@@ -1,8 +1,6 @@
 package discovery
 
 import (
-	"strings"
-
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -10,27 +8,8 @@ import (
 // far as a proxy beside them can tell.
 func changedAddresses(before, next *mesh.Snapshot) map[string]bool {
 	found := map[string]bool{}
-	a, b := before.Services, next.Services
-	for len(a) > 0 || len(b) > 0 {
-		order := 0
-		switch {
-		case len(a) == 0:
-			order = 1
-		case len(b) == 0:
-			order = -1
-		default:
-			order = strings.Compare(a[0].Hostname, b[0].Hostname)
-		}
-		var old, new *mesh.Service
-		if order <= 0 {
-			old, a = a[0], a[1:]
-		}
-		if order >= 0 {
-			new, b = b[0], b[1:]
-		}
-		if old != new {
-			differingAddresses(own(old), own(new), found)
-		}
+	for _, c := range next.ServicesSince(before) {
+		differingAddresses(own(c.Before), own(c.After), found)
 	}
 	return found
 }

@@ -13,7 +13,7 @@ import (
 // claim is one entry's declaration of a host. Who knows the host by it depends
 // on the claims before it: callers follow the first that is exported to them.
 type claim struct {
-	*schema.Object
+	*entry
 	viewers
 	lostTo  *claim // one before it that has callers of its; nil when none has
 	void    bool   // it has no callers left
@@ -21,29 +21,65 @@ type claim struct {
 }
 
 // claim takes note of the hosts of an entry, of each once.
-func (r *registry) claim(e *readableEntry) {
+func (r *registry) claim(e *entry) {
 	seen := map[string]bool{}
 	for _, host := range e.spec.GetHosts() {
 		var c *claim
 		if !seen[host] {
 			seen[host] = true
-			c = &claim{Object: e.Object, viewers: viewersOf(r.settings.ExportTo(e.spec.GetExportTo()), e.Meta.Namespace)}
-			r.claims[host] = append(r.claims[host], c)
+			c = &claim{entry: e, viewers: viewersOf(r.settings.ExportTo(e.spec.GetExportTo()), e.Meta.Namespace)}
+			r.claims[host] = insert(r.claims[host], c, r.order(host))
 		}
 		e.claims = append(e.claims, c)
 	}
 }
 
-// settle puts the claims of each host in order and says which of them come to
-// nothing. They are by age as they came; a host name with a namespace of the
-// mesh in it is first of all that namespace's.
-func (r *registry) settle() {
-	for host, claims := range r.claims {
-		home := NamespaceOf(host, r.settings.Domain)
-		slices.SortStableFunc(claims, func(a, b *claim) int {
-			return cmp.Compare(away(a, home), away(b, home))
-		})
-		contend(claims)
+func (r *registry) unclaim(e *entry, t *touched) {
+	for i, c := range e.claims {
+		if c == nil {
+			continue
+		}
+		host := e.spec.GetHosts()[i]
+		t.hosts[host] = true
+		if r.claims[host] = remove(r.claims[host], c, r.order(host)); len(r.claims[host]) == 0 {
+			delete(r.claims, host)
+		}
+	}
+}
+
+// order of the claims to a host: a host name with a namespace of the mesh in it
+// is first of all that namespace's. Then they come by age.
+func (r *registry) order(host string) func(a, b *claim) int {
+	home := NamespaceOf(host, r.settings.Domain)
+	return func(a, b *claim) int {
+		return cmp.Or(cmp.Compare(away(a, home), away(b, home)), compareAge(a.Object, b.Object))
+	}
+}
+
+// insert puts an item into a list in order, in place.
+func insert[T any](list []*T, item *T, order func(a, b *T) int) []*T {
+	at, _ := slices.BinarySearchFunc(list, item, order)
+	return slices.Insert(list, at, item)
+}
+
+// remove takes an item out of a list in order, in place.
+func remove[T any](list []*T, item *T, order func(a, b *T) int) []*T {
+	at, found := slices.BinarySearchFunc(list, item, order)
+	if !found {
+		return list
+	}
+	return slices.Delete(list, at, at+1)
+}
+
+// settle says which claims to the touched hosts come to nothing. All who have
+// one are concerned.
+func (r *registry) settle(t *touched) {
+	for host := range t.hosts {
+		contend(r.claims[host])
+		for _, c := range r.claims[host] {
+			c.service = nil
+			t.entries[c.entry] = true
+		}
 	}
 }
 
@@ -60,6 +96,7 @@ func contend(claims []*claim) {
 	var some, all *claim // the first for anybody, the first for everybody
 	taken := map[string]*claim{}
 	for _, c := range claims {
+		c.lostTo, c.void = nil, false
 		switch {
 		case c.none():
 			continue
@@ -87,24 +124,25 @@ func (c *claim) lose(taken map[string]*claim, all *claim) {
 	}
 }
 
-// link tells the services of one host of each other.
-func (r *registry) link() {
-	for _, claims := range r.claims {
-		var services []*Service
-		for _, c := range claims {
+// link tells the services of each touched host of each other.
+func (r *registry) link(t *touched) map[string][]*Service {
+	out := map[string][]*Service{}
+	for host := range t.hosts {
+		out[host] = nil
+		for _, c := range r.claims[host] {
 			if c.service == nil {
 				continue
 			}
 			if !c.viewers.all {
 				c.service.apart = fmt.Sprintf("@%s.%s", c.Meta.Name, c.Meta.Namespace)
 			}
-			services = append(services, c.service)
+			out[host] = append(out[host], c.service)
 		}
-		for i, svc := range services {
-			svc.before = services[:i]
+		for i, svc := range out[host] {
+			svc.before = out[host][:i]
 		}
-		r.services = append(r.services, services...)
 	}
+	return out
 }
 
 // conflict tells the author of a claim who has callers of it.

@@ -23,7 +23,8 @@ type endpoint struct {
 
 // endpoints of an entry: those written inline, then the workloads that its
 // selector picks. Addresses that the resolution cannot use are left out.
-func (r *registry) endpoints(o *schema.Object, entry *networking.ServiceEntry, res Resolution) []endpoint {
+func (r *registry) endpoints(e *entry, res Resolution) []endpoint {
+	o, entry := e.Object, e.spec
 	var out []endpoint
 	for i, spec := range entry.GetEndpoints() {
 		at := fmt.Sprintf("spec.endpoints[%d]", i)
@@ -37,11 +38,10 @@ func (r *registry) endpoints(o *schema.Object, entry *networking.ServiceEntry, r
 		r.weigh(o, out)
 		return out
 	}
-	picked := r.workloads.pick(o.Meta.Namespace, entry.GetWorkloadSelector().GetLabels())
-	if len(picked) == 0 {
+	if len(e.picked) == 0 {
 		r.report(selectsNothing(o, entry))
 	}
-	for _, w := range picked {
+	for _, w := range e.picked {
 		if reason := unusable(w.spec.GetAddress(), res); reason != "" {
 			r.report(leftOut(w.origin, "spec.address", w.spec, fmt.Sprintf("%s, as %s has it", reason, o.Key())))
 			continue

@@ -1,10 +1,9 @@
 package mesh
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
+	"sync"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -12,66 +11,165 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// registry collects services while it reads ServiceEntries.
+// registry is what a Registry was built by. It is handed on from one to the next
+// of them, and changes on the way: what a change touches is built again, and
+// nothing else.
 type registry struct {
-	settings  *Settings
-	workloads workloads
+	settings *Settings
+
+	mu        sync.Mutex
+	at        *Registry // the one that it stands at; nil while it changes, and when it broke off
+	entries   map[schema.Key]*entry
 	claims    map[string][]*claim // by host, first to have it first
-	services  []*Service
-	problems  diag.Collector
+	workloads workloads
+	selectors selectors
+	problems  map[diag.Ref]diag.List // of objects that have any
+	now       *entry                 // that is being built
 }
 
-// buildRegistry makes the services, sorted by host name, those of one host as
-// they come first, out of entries and
-// workloads in key order. What cannot be a service or an instance is left out
-// and becomes a problem on its object.
-func buildRegistry(settings *Settings, entries, workloadEntries []*schema.Object) ([]*Service, diag.List) {
-	r := &registry{settings: settings, claims: map[string][]*claim{}}
-	r.workloads = indexWorkloads(workloadEntries, r.report)
-	readable := r.readable(entries)
-	for _, e := range readable {
-		r.claim(e)
+// newRegistry is built from nothing.
+func newRegistry(settings *Settings, objects map[string][]*schema.Object) *Registry {
+	r := &registry{
+		settings: settings, entries: map[schema.Key]*entry{}, claims: map[string][]*claim{},
+		workloads: newWorkloads(), selectors: selectors{}, problems: map[diag.Ref]diag.List{},
 	}
-	r.settle()
-	for _, e := range readable {
-		r.add(e)
-	}
-	r.link()
-	r.workloads.reportUnselected(r.report)
-	slices.SortStableFunc(r.services, func(a, b *Service) int { return cmp.Compare(a.Hostname, b.Hostname) })
-	problems := r.problems.List()
-	slices.SortStableFunc(problems, func(a, b diag.Problem) int {
-		return cmp.Compare(a.Object.String(), b.Object.String())
-	})
-	return r.services, problems
+	return r.update(&Registry{}, added(objects["ServiceEntry"]), added(objects["WorkloadEntry"]))
 }
 
-func (r *registry) report(p diag.Problem) { r.problems.Add(p) }
-
-// readableEntry is a ServiceEntry that can be used.
-type readableEntry struct {
-	*schema.Object
-	spec   *networking.ServiceEntry
-	claims []*claim // one for each host, nil for one that stands a second time
-}
-
-// readable are the entries by age, then by key.
-func (r *registry) readable(entries []*schema.Object) []*readableEntry {
-	var out []*readableEntry
-	for _, o := range ByAge(entries) {
-		spec, err := o.Spec()
-		entry, ok := spec.(*networking.ServiceEntry)
-		if err != nil || !ok {
-			r.report(unreadable(o, err))
-			continue
-		}
-		if res := entry.GetResolution(); !known(res) {
-			r.report(unknownResolution(o, res))
-			continue
-		}
-		out = append(out, &readableEntry{Object: o, spec: entry})
+func added(objs []*schema.Object) []schema.Change {
+	out := make([]schema.Change, len(objs))
+	for i, o := range objs {
+		out[i].After = o
 	}
 	return out
+}
+
+// next is the registry after changes, which lead to these objects. Services that
+// they do not concern stay the same values, unless another one came after r
+// already: then it is built from nothing.
+func (r *Registry) next(objects map[string][]*schema.Object, entries, workloads []schema.Change) *Registry {
+	by := r.by
+	by.mu.Lock()
+	defer by.mu.Unlock()
+	if by.at != r {
+		return newRegistry(by.settings, objects)
+	}
+	return by.update(r, entries, workloads)
+}
+
+// update leaves out what cannot be a service or an instance; it becomes a
+// problem on its object.
+func (r *registry) update(last *Registry, entries, workloads []schema.Change) *Registry {
+	r.at = nil
+	t := &touched{entries: map[*entry]bool{}, hosts: map[string]bool{}, objects: map[diag.Ref]bool{}}
+	for _, c := range workloads {
+		r.replaceWorkload(c, t)
+	}
+	for _, c := range entries {
+		r.replaceEntry(c, t)
+	}
+	r.settle(t)
+	for e := range t.entries {
+		r.build(e, t)
+	}
+	next := last.with(r.link(t))
+	next.Problems = replacedProblems(last.Problems, r.newProblems(t))
+	next.by, r.at = r, next
+	return next
+}
+
+// touched is what a change concerns.
+type touched struct {
+	entries map[*entry]bool   // to be built again, at least for some hosts
+	hosts   map[string]bool   // whose services are made again
+	objects map[diag.Ref]bool // that may have other problems
+}
+
+// touch has an entry built again, with all its hosts.
+func (t *touched) touch(e *entry) {
+	t.entries[e] = true
+	for _, host := range e.spec.GetHosts() {
+		t.hosts[host] = true
+	}
+}
+
+// entry is a ServiceEntry.
+type entry struct {
+	*schema.Object
+	spec   *networking.ServiceEntry // nil when it cannot be used
+	claims []*claim                 // one for each host, nil for one that stands a second time
+	picked []*workload
+	under  label // that its selector is found by
+
+	problems  diag.Collector
+	elsewhere map[diag.Ref]*diag.Collector // problems of workloads that it picks
+}
+
+func (e *entry) report(p diag.Problem) {
+	if p.Object == e.Key().Ref() {
+		e.problems.Add(p)
+		return
+	}
+	if e.elsewhere == nil {
+		e.elsewhere = map[diag.Ref]*diag.Collector{}
+	}
+	if e.elsewhere[p.Object] == nil {
+		e.elsewhere[p.Object] = &diag.Collector{}
+	}
+	e.elsewhere[p.Object].Add(p)
+}
+
+// report keeps a problem with the entry that is being built.
+func (r *registry) report(p diag.Problem) { r.now.report(p) }
+
+func (r *registry) replaceEntry(c schema.Change, t *touched) {
+	key := c.Key()
+	t.objects[key.Ref()] = true
+	if old := r.entries[key]; old != nil {
+		r.leave(old, t)
+	}
+	if c.After != nil {
+		r.enter(&entry{Object: c.After}, t)
+	}
+}
+
+// enter reads an entry. What it comes to is found out when all have entered.
+func (r *registry) enter(e *entry, t *touched) {
+	r.entries[e.Key()] = e
+	spec, err := e.Spec()
+	readable, ok := spec.(*networking.ServiceEntry)
+	if err != nil || !ok {
+		e.report(unreadable(e.Object, err))
+		return
+	}
+	if res := readable.GetResolution(); !known(res) {
+		e.report(unknownResolution(e.Object, res))
+		return
+	}
+	e.spec = readable
+	r.claim(e)
+	r.selectors.add(e)
+	t.touch(e)
+}
+
+func (r *registry) leave(e *entry, t *touched) {
+	delete(r.entries, e.Key())
+	delete(t.entries, e)
+	r.unclaim(e, t)
+	r.selectors.remove(e)
+	r.pick(e, nil, t)
+}
+
+// build makes the services of an entry at the hosts that are touched.
+func (r *registry) build(e *entry, t *touched) {
+	t.objects[e.Key().Ref()] = true
+	e.problems, e.elsewhere = diag.Collector{}, nil
+	r.now = e
+	if selector := e.spec.GetWorkloadSelector(); selector != nil {
+		r.pick(e, r.workloads.with(e.Meta.Namespace, selector.GetLabels()), t)
+	}
+	r.add(e, t.hosts)
+	r.now = nil
 }
 
 // NamespaceOf is the namespace in a name like reviews.default.svc.cluster.local
@@ -84,13 +182,13 @@ func NamespaceOf(name, domain string) string {
 	return local[strings.LastIndexByte(local, '.')+1:]
 }
 
-// add declares the hosts that are an entry's own. All of them have the same
-// ports and endpoints.
-func (r *registry) add(e *readableEntry) {
+// add declares those of the hosts that are an entry's own. All of them have the
+// same ports and endpoints.
+func (r *registry) add(e *entry, hosts map[string]bool) {
 	o, entry := e.Object, e.spec
 	resolution := resolutions[entry.GetResolution()]
 	ports := r.ports(o, entry)
-	places := r.places(ports, r.endpoints(o, entry, resolution))
+	places := r.places(ports, r.endpoints(e, resolution))
 	for i, host := range entry.GetHosts() {
 		c := e.claims[i]
 		if c == nil {
@@ -100,7 +198,7 @@ func (r *registry) add(e *readableEntry) {
 		if c.lostTo != nil {
 			r.report(r.conflict(c, i, host))
 		}
-		if c.void {
+		if c.void || !hosts[host] {
 			continue
 		}
 		svc := &Service{

@@ -14,9 +14,8 @@ type Snapshot struct {
 	Settings *Settings
 	*Registry
 
-	objects    map[string][]*schema.Object
-	namespaces namespaces
-	domains    domains
+	objects map[string][]*schema.Object
+	domains domains
 
 	id, after *identity
 	changes   []schema.Change
@@ -32,42 +31,22 @@ type Registry struct {
 	// a workload that selects nothing, and so on. Sorted by object.
 	Problems diag.List
 
-	byHost map[string][]*Service
-	byKey  map[string]*Service // by KeyHost
-	byIP   map[string][]*Instance
+	byHost table[string, []*Service]
+	byKey  table[string, *Service] // by KeyHost
+	byIP   table[string, []*Instance]
+
+	id, after *identity
+	changes   []ServiceChange // since the one that it came from
+	by        *registry
 }
 
 // NewSnapshot builds the model from all config objects at one revision. The
 // order of objs has no effect.
 func NewSnapshot(revision int64, settings *Settings, objs []*schema.Object) *Snapshot {
-	s := &Snapshot{
-		Revision: revision, Settings: settings,
-		objects: groupByKind(objs), namespaces: namespaces{}, id: new(identity),
-	}
-	s.Registry = s.register(s.objects)
-	for _, o := range objs {
-		s.namespaces.add(o, 1)
-	}
-	s.domains = s.knownDomains()
+	s := &Snapshot{Revision: revision, Settings: settings, objects: groupByKind(objs), id: new(identity)}
+	s.Registry = newRegistry(settings, s.objects)
+	s.domains = s.domainsAfter(nil, added(objs))
 	return s
-}
-
-// register builds the registry. Services that are as they were in s stay the
-// same values.
-func (s *Snapshot) register(objects map[string][]*schema.Object) *Registry {
-	out := &Registry{byHost: map[string][]*Service{}, byKey: map[string]*Service{}, byIP: map[string][]*Instance{}}
-	out.Services, out.Problems = buildRegistry(s.Settings, objects["ServiceEntry"], objects["WorkloadEntry"])
-	for _, svc := range out.Services {
-		out.byHost[svc.Hostname] = append(out.byHost[svc.Hostname], svc)
-		out.byKey[svc.KeyHost()] = svc
-		if svc.External {
-			continue // Its endpoints are outside the mesh: no proxy's own.
-		}
-		for _, i := range svc.Instances {
-			out.byIP[i.Address] = append(out.byIP[i.Address], i)
-		}
-	}
-	return out
 }
 
 // groupByKind sorts each kind in tie-break order: by "namespace/name" as one
@@ -95,11 +74,16 @@ func CompareKeys(a, b *schema.Object) int {
 // conflicts. What has no creation time is the oldest.
 func ByAge(objs []*schema.Object) []*schema.Object {
 	out := slices.Clone(objs)
-	slices.SortStableFunc(out, func(a, b *schema.Object) int {
-		return a.Meta.CreationTimestamp.Compare(b.Meta.CreationTimestamp.Time)
-	})
+	slices.SortStableFunc(out, byCreation)
 	return out
 }
+
+func byCreation(a, b *schema.Object) int {
+	return a.Meta.CreationTimestamp.Compare(b.Meta.CreationTimestamp.Time)
+}
+
+// compareAge puts objects of one kind in the order of ByAge.
+func compareAge(a, b *schema.Object) int { return cmp.Or(byCreation(a, b), CompareKeys(a, b)) }
 
 // Objects of one kind in tie-break order: by the text
 // "dashed-kind/namespace/name", ascending. The slice is shared.
@@ -107,7 +91,7 @@ func (s *Snapshot) Objects(kind string) []*schema.Object { return s.objects[kind
 
 // Service by exact host name, the first one of several; nil when there is none.
 func (s *Snapshot) Service(hostname string) *Service {
-	if all := s.byHost[hostname]; len(all) > 0 {
+	if all := s.byHost.get(hostname); len(all) > 0 {
 		return all[0]
 	}
 	return nil
@@ -116,7 +100,7 @@ func (s *Snapshot) Service(hostname string) *Service {
 // ServiceIn is the service that callers in a namespace know by a host name; nil
 // when there is none.
 func (s *Snapshot) ServiceIn(namespace, hostname string) *Service {
-	for _, svc := range s.byHost[hostname] {
+	for _, svc := range s.byHost.get(hostname) {
 		if svc.VisibleIn(namespace) {
 			return svc
 		}
@@ -126,14 +110,14 @@ func (s *Snapshot) ServiceIn(namespace, hostname string) *Service {
 
 // InstancesAt are the mesh's instances at an IP address, in registry order. The slice
 // is shared.
-func (s *Snapshot) InstancesAt(ip string) []*Instance { return s.byIP[canonicalIP(ip)] }
+func (s *Snapshot) InstancesAt(ip string) []*Instance { return s.byIP.get(canonicalIP(ip)) }
 
 // Endpoints are the instances a service key means, in registry order; none
 // for an unknown service, an external one, one that is found by DNS or not at
 // all, or labels nobody has. Of several at one address and port there is the
 // first, as Envoy would have it.
 func (s *Snapshot) Endpoints(key ServiceKey) []*Instance {
-	svc := s.byKey[key.Hostname]
+	svc := s.byKey.get(key.Hostname)
 	if svc == nil || svc.External || svc.Resolution != Static {
 		return nil
 	}

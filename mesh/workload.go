@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"maps"
 
 	networking "istio.io/api/networking/v1alpha3"
@@ -12,33 +13,23 @@ import (
 // workload is a WorkloadEntry that selectors may pick. Its labels are those of
 // its metadata, overlaid with those of its spec, as in Istio.
 type workload struct {
-	endpoint
-	selected bool
+	endpoint                 // without a spec when it cannot be used
+	pickers  map[*entry]bool // that have picked it
+	problems diag.Collector  // that it has by itself
 }
 
-// workloads are all WorkloadEntries in key order, found by namespace and by
-// each single label, so that a selector looks only at likely ones.
-type workloads struct {
-	all         []*workload
-	byNamespace map[string][]*workload
-	byLabel     map[label][]*workload
-}
-
-type label struct{ namespace, name, value string }
-
-func indexWorkloads(objs []*schema.Object, report func(diag.Problem)) workloads {
-	ws := workloads{byNamespace: map[string][]*workload{}, byLabel: map[label][]*workload{}}
-	for _, o := range objs {
-		spec, err := o.Spec()
-		entry, ok := spec.(*networking.WorkloadEntry)
-		if err != nil || !ok {
-			report(unreadable(o, err))
-			continue
-		}
-		reportUnheeded(entry, o.Key().Ref(), "spec", report)
-		ws.add(&workload{endpoint: endpoint{spec: entry, labels: workloadLabels(o, entry), weight: int(entry.GetWeight()), origin: o.Key(), at: "spec"}})
+func readWorkload(o *schema.Object) *workload {
+	w := &workload{endpoint: endpoint{origin: o.Key(), at: "spec"}, pickers: map[*entry]bool{}}
+	report := func(p diag.Problem) { w.problems.Add(p) }
+	spec, err := o.Spec()
+	entry, ok := spec.(*networking.WorkloadEntry)
+	if err != nil || !ok {
+		report(unreadable(o, err))
+		return w
 	}
-	return ws
+	reportUnheeded(entry, o.Key().Ref(), "spec", report)
+	w.spec, w.labels, w.weight = entry, workloadLabels(o, entry), int(entry.GetWeight())
+	return w
 }
 
 func workloadLabels(o *schema.Object, entry *networking.WorkloadEntry) Labels {
@@ -48,42 +39,144 @@ func workloadLabels(o *schema.Object, entry *networking.WorkloadEntry) Labels {
 	return labels
 }
 
-func (ws *workloads) add(w *workload) {
-	namespace := w.origin.Namespace
-	ws.all = append(ws.all, w)
-	ws.byNamespace[namespace] = append(ws.byNamespace[namespace], w)
+// workloads are all WorkloadEntries. Those that can be used are found by each
+// single label, and under none by namespace, so that a selector looks only at
+// likely ones. Each list is in key order.
+type workloads struct {
+	byKey   map[schema.Key]*workload
+	byLabel map[label][]*workload
+}
+
+// label of something in a namespace, or that it is there.
+type label struct {
+	namespace, name, value string
+	there                  bool
+}
+
+func newWorkloads() workloads {
+	return workloads{byKey: map[schema.Key]*workload{}, byLabel: map[label][]*workload{}}
+}
+
+// found are the labels that it is found by.
+func (w *workload) found() []label {
+	if w.spec == nil {
+		return nil
+	}
+	out := []label{{namespace: w.origin.Namespace, there: true}}
 	for name, value := range w.labels {
-		at := label{namespace, name, value}
-		ws.byLabel[at] = append(ws.byLabel[at], w)
+		out = append(out, label{namespace: w.origin.Namespace, name: name, value: value})
+	}
+	return out
+}
+
+// byName is key order in a namespace.
+func byName(a, b *workload) int { return cmp.Compare(a.origin.Name, b.origin.Name) }
+
+func (ws *workloads) add(w *workload) {
+	ws.byKey[w.origin] = w
+	for _, at := range w.found() {
+		ws.byLabel[at] = insert(ws.byLabel[at], w, byName)
 	}
 }
 
-// pick returns the workloads of a namespace that have all the labels, in key
-// order, and marks them as selected. A selector without labels picks all.
-func (ws *workloads) pick(namespace string, selector Labels) []*workload {
-	candidates := ws.byNamespace[namespace]
+func (ws *workloads) remove(w *workload) {
+	delete(ws.byKey, w.origin)
+	for _, at := range w.found() {
+		if ws.byLabel[at] = remove(ws.byLabel[at], w, byName); len(ws.byLabel[at]) == 0 {
+			delete(ws.byLabel, at)
+		}
+	}
+}
+
+// with are the workloads of a namespace that have all the labels, in key order.
+// A selector without labels picks all.
+func (ws *workloads) with(namespace string, selector Labels) []*workload {
+	candidates := ws.byLabel[label{namespace: namespace, there: true}]
 	for name, value := range selector {
-		if some := ws.byLabel[label{namespace, name, value}]; len(some) < len(candidates) {
+		if some := ws.byLabel[label{namespace: namespace, name: name, value: value}]; len(some) < len(candidates) {
 			candidates = some
 		}
 	}
 	var out []*workload
 	for _, w := range candidates {
 		if selector.SubsetOf(w.labels) {
-			w.selected = true
 			out = append(out, w)
 		}
 	}
 	return out
 }
 
-func (ws *workloads) reportUnselected(report func(diag.Problem)) {
-	for _, w := range ws.all {
-		if !w.selected {
-			report(diag.Problem{
-				Severity: diag.Warning, Reason: diag.NoSuchReference, Object: w.origin.Ref(),
-				Message: "no ServiceEntry of the namespace selects this workload, so it serves nothing",
-			})
+// replaceWorkload touches the entries that pick it, before or after.
+func (r *registry) replaceWorkload(c schema.Change, t *touched) {
+	key := c.Key()
+	t.objects[key.Ref()] = true
+	if old := r.workloads.byKey[key]; old != nil {
+		r.workloads.remove(old)
+		for e := range old.pickers {
+			t.touch(e)
 		}
 	}
+	if c.After == nil {
+		return
+	}
+	w := readWorkload(c.After)
+	r.workloads.add(w)
+	for _, e := range r.selectors.fitting(w) {
+		t.touch(e)
+	}
+}
+
+// pick has an entry pick these workloads, in place of what it picked.
+func (r *registry) pick(e *entry, picked []*workload, t *touched) {
+	for _, w := range e.picked {
+		delete(w.pickers, e)
+		t.objects[w.origin.Ref()] = true
+	}
+	e.picked = picked
+	for _, w := range picked {
+		w.pickers[e] = true
+		t.objects[w.origin.Ref()] = true
+	}
+}
+
+// selectors are the entries that pick workloads, each under one label that all
+// have which it picks; under that of the namespace when it picks all.
+type selectors map[label]map[*entry]bool
+
+// add takes the label under which there are the fewest so far, for each workload
+// that has it is held against all of them.
+func (s selectors) add(e *entry) {
+	if e.spec.GetWorkloadSelector() == nil {
+		return
+	}
+	e.under = label{namespace: e.Meta.Namespace, there: true}
+	for name, value := range e.spec.GetWorkloadSelector().GetLabels() {
+		at := label{namespace: e.Meta.Namespace, name: name, value: value}
+		if e.under.there || len(s[at]) < len(s[e.under]) {
+			e.under = at
+		}
+	}
+	if s[e.under] == nil {
+		s[e.under] = map[*entry]bool{}
+	}
+	s[e.under][e] = true
+}
+
+func (s selectors) remove(e *entry) {
+	if delete(s[e.under], e); len(s[e.under]) == 0 {
+		delete(s, e.under)
+	}
+}
+
+// fitting are the entries that pick a workload.
+func (s selectors) fitting(w *workload) []*entry {
+	var out []*entry
+	for _, at := range w.found() {
+		for e := range s[at] {
+			if Labels(e.spec.GetWorkloadSelector().GetLabels()).SubsetOf(w.labels) {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
 }

@@ -1,0 +1,121 @@
+package mesh
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// ServiceChange is one service in the place of another: Before is nil for one
+// that came, After for one that went.
+type ServiceChange struct{ Before, After *Service }
+
+// ServicesSince are the services that are others than in a snapshot before, nil
+// for none, those with one KeyHost each in the place of the other. What it takes
+// is in proportion to them where s came from that one, with no other registry in
+// between. The slice is shared.
+func (s *Snapshot) ServicesSince(before *Snapshot) []ServiceChange {
+	switch {
+	case before == nil:
+		return serviceChanges(nil, s.Services)
+	case before.Registry == s.Registry:
+		return nil
+	case s.Registry.after != nil && s.Registry.after == before.Registry.id:
+		return s.Registry.changes
+	}
+	return serviceChanges(before.Services, s.Services)
+}
+
+func serviceChanges(before, after []*Service) []ServiceChange {
+	last := map[string]*Service{}
+	for _, svc := range before {
+		last[svc.KeyHost()] = svc
+	}
+	var out []ServiceChange
+	for _, svc := range after {
+		key := svc.KeyHost()
+		if last[key] != svc {
+			out = append(out, ServiceChange{last[key], svc})
+		}
+		delete(last, key)
+	}
+	for gone := range maps.Values(last) {
+		out = append(out, ServiceChange{Before: gone})
+	}
+	return out
+}
+
+// with is the registry after the services of some hosts have changed.
+func (r *Registry) with(hosts map[string][]*Service) *Registry {
+	next := &Registry{id: new(identity), after: r.id}
+	byHost, list := r.byHost.draft(), r.Services
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+		before, after := r.byHost.get(host), hosts[host]
+		next.changes = append(next.changes, serviceChanges(before, after)...)
+		at, _ := slices.BinarySearchFunc(list, host, func(svc *Service, host string) int { return strings.Compare(svc.Hostname, host) })
+		next.Services = append(append(next.Services, list[:at]...), after...)
+		list = list[at+len(before):]
+		if len(after) > 0 {
+			byHost.set(host, after)
+		} else {
+			byHost.remove(host)
+		}
+	}
+	next.Services = append(next.Services, list...)
+	next.byHost = byHost.done()
+	next.byKey = rekeyed(r.byKey, next.changes)
+	next.byIP = moved(r.byIP, next.changes)
+	return next
+}
+
+func rekeyed(services table[string, *Service], changes []ServiceChange) table[string, *Service] {
+	d := services.draft()
+	for _, c := range changes {
+		if c.After != nil {
+			d.set(c.After.KeyHost(), c.After)
+		} else {
+			d.remove(c.Before.KeyHost())
+		}
+	}
+	return d.done()
+}
+
+// moved has the instances of changed services at their addresses, in the order
+// of the services.
+func moved(instances table[string, []*Instance], changes []ServiceChange) table[string, []*Instance] {
+	gone, come, at := map[*Service]bool{}, map[string][]*Instance{}, map[string]bool{}
+	for _, c := range changes {
+		for _, i := range c.Before.own() {
+			gone[c.Before], at[i.Address] = true, true
+		}
+		for _, i := range c.After.own() {
+			come[i.Address], at[i.Address] = append(come[i.Address], i), true
+		}
+	}
+	d := instances.draft()
+	for ip := range at {
+		var now []*Instance
+		for _, i := range d.get(ip) {
+			if !gone[i.Service] {
+				now = append(now, i)
+			}
+		}
+		now = append(now, come[ip]...)
+		slices.SortStableFunc(now, func(a, b *Instance) int { return CompareServices(a.Service, b.Service) })
+		if len(now) > 0 {
+			d.set(ip, now)
+		} else {
+			d.remove(ip)
+		}
+	}
+	return d.done()
+}
+
+// own are the instances that proxies may be beside: none of an external service,
+// whose endpoints are outside the mesh, and none of nil.
+func (s *Service) own() []*Instance {
+	if s == nil || s.External {
+		return nil
+	}
+	return s.Instances
+}
