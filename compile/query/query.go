@@ -77,9 +77,9 @@ type node struct {
 	kept    bool // by a call of Keep or, for an input, because it has a value
 	changed int64
 	checked int64
-	reads   []*node            // by the last computation, each once
-	readers map[*node]struct{} // who reads it
-	mark    int64              // the last epoch that met it
+	reads   []*node // by the last computation, each once
+	readers readers
+	mark    int64 // the last epoch that met it
 }
 
 // state of a result. What reads a result that is not fresh is not fresh either.
@@ -95,7 +95,7 @@ const (
 func (r *Reader) read(n *node) {
 	n.refresh()
 	r.reads = append(r.reads, n)
-	if len(n.readers) == 0 && !n.kept {
+	if n.readers.len() == 0 && !n.kept {
 		n.graph.garbage = append(n.graph.garbage, n)
 	}
 }
@@ -152,10 +152,7 @@ func (n *node) depend(reads []*node) {
 		}
 		read.mark = g.epoch
 		once = append(once, read)
-		if read.readers == nil {
-			read.readers = map[*node]struct{}{}
-		}
-		read.readers[n] = struct{}{}
+		read.readers.add(n)
 	}
 	for _, before := range n.reads {
 		if before.mark != g.epoch {
@@ -167,14 +164,14 @@ func (n *node) depend(reads []*node) {
 
 // lose takes a reader away.
 func (n *node) lose(reader *node) {
-	if delete(n.readers, reader); len(n.readers) == 0 && !n.kept {
+	if n.readers.remove(reader); n.readers.len() == 0 && !n.kept {
 		n.graph.garbage = append(n.graph.garbage, n)
 	}
 }
 
 // doubt makes everything that depends on n suspect.
 func (n *node) doubt() {
-	for reader := range n.readers {
+	for reader := range n.readers.all {
 		if reader.state == fresh {
 			reader.state = suspect
 			reader.doubt()
@@ -188,7 +185,7 @@ func (g *Graph) collect() {
 		last := len(g.garbage) - 1
 		n := g.garbage[last]
 		g.garbage = g.garbage[:last]
-		if len(n.readers) > 0 || n.kept || n.forget == nil {
+		if n.readers.len() > 0 || n.kept || n.forget == nil {
 			continue
 		}
 		n.forget()
@@ -203,7 +200,7 @@ func (g *Graph) collect() {
 
 // keep sets whether the value stays though nobody reads it.
 func (n *node) keep(kept bool) {
-	if n.kept = kept; !kept && len(n.readers) == 0 {
+	if n.kept = kept; !kept && n.readers.len() == 0 {
 		n.graph.garbage = append(n.graph.garbage, n)
 	}
 }

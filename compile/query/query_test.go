@@ -201,3 +201,36 @@ func TestAsFromScratch(t *testing.T) {
 		}
 	})
 }
+
+// TestManyReaders: of a value that all read, and that fewer and fewer do, each
+// reader hears of a change, and nobody else does.
+func TestManyReaders(t *testing.T) {
+	g := query.NewGraph()
+	in := query.NewInput[string, int](g)
+	runs := map[int]int{}
+	plus := query.New(g, equal, func(r *query.Reader, n int) int {
+		runs[n]++
+		return in.Get(r, "common") + n
+	})
+	const many = 30
+	for left := many; left >= 0; left -= 5 {
+		g.Do(func(r *query.Reader) {
+			in.Set("common", 1000+left)
+			for n := range many {
+				if n >= left {
+					plus.Drop(n)
+				} else if got := plus.Keep(r, n); got != 1000+left+n {
+					t.Fatalf("%d of %d: %d", n, left, got)
+				}
+			}
+		})
+		if plus.Len() != left {
+			t.Fatalf("%d results, want %d", plus.Len(), left)
+		}
+	}
+	for n, times := range runs {
+		if want := (many - n - 1) / 5; times != want+1 {
+			t.Errorf("%d was computed %d times, want %d", n, times, want+1)
+		}
+	}
+}
