@@ -1,0 +1,78 @@
+package selfsigned
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Authority issues certificates that who trusts it can verify.
+type Authority struct {
+	Certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	dir         string
+	issued      int64
+}
+
+// NewAuthority makes an authority with authority.crt in dir, where the files of
+// its certificates are put too.
+func NewAuthority(t testing.TB, dir string) *Authority {
+	t.Helper()
+	a := &Authority{dir: dir, key: newKey(t)}
+	template := &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	a.Certificate = template // It signs itself.
+	der := a.sign(t, template, a.key)
+	var err error
+	if a.Certificate, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "authority.crt"), &pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return a
+}
+
+// Issue writes HOST.crt, for the host, and HOST.key.
+func (a *Authority) Issue(t testing.TB, host string) {
+	t.Helper()
+	key := newKey(t)
+	der := a.sign(t, &x509.Certificate{
+		DNSNames: []string{host}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}, key)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(a.dir, host+".crt"), &pem.Block{Type: "CERTIFICATE", Bytes: der})
+	write(t, filepath.Join(a.dir, host+".key"), &pem.Block{Type: "PRIVATE KEY", Bytes: private})
+}
+
+func (a *Authority) sign(t testing.TB, template *x509.Certificate, key *ecdsa.PrivateKey) []byte {
+	t.Helper()
+	a.issued++
+	template.SerialNumber = big.NewInt(a.issued)
+	template.Subject.CommonName = "authority"
+	if len(template.DNSNames) > 0 {
+		template.Subject.CommonName = template.DNSNames[0]
+	}
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
