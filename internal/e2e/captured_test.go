@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -39,18 +38,13 @@ func proxyPortOverV1(ctx context.Context, w *World) error {
 }
 
 // dialCaptured connects to the listener that all connections are redirected to,
-// and says where this one was going.
+// with one that was going to a port of a service.
 func dialCaptured(ctx context.Context, virtual, service string) (net.Conn, error) {
 	_, port, err := net.SplitHostPort(service)
 	if err != nil {
 		return nil, err
 	}
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", virtual)
-	if err == nil {
-		_, err = fmt.Fprintf(conn, "PROXY TCP4 127.0.0.1 %s 5555 %s\r\n", serviceIP, port)
-	}
-	return conn, err
+	return dialRedirected(ctx, virtual, net.JoinHostPort(serviceIP, port))
 }
 
 // startBridged runs an Envoy for the node on what a bridge has got for it.

@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/testbed"
+)
+
+// redirecting is the server as an Envoy sees it to which no kernel redirects
+// connections: its listener for them learns from the PROXY protocol where they
+// were going. All else is told as it is, versions too.
+func redirecting(t *testing.T, pilot *Pilot) *Pilot {
+	t.Helper()
+	server, err := url.Parse(pilot.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(server)
+		r.Out.Header.Set("Accept-Encoding", "identity")
+	}}
+	proxy.ModifyResponse = func(resp *http.Response) error {
+		if resp.StatusCode != http.StatusOK || !strings.HasSuffix(resp.Request.URL.Path, ":listeners") {
+			return nil
+		}
+		return rewrite(resp, byProxyProtocol)
+	}
+	front := httptest.NewServer(proxy)
+	t.Cleanup(front.Close)
+	return &Pilot{&testbed.Server{URL: front.URL, Process: pilot.Process}, pilot.programs}
+}
+
+// rewrite has the text of a response made anew.
+func rewrite(resp *http.Response, anew func([]byte) ([]byte, error)) error {
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if text, err = anew(text); err != nil {
+		return err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	resp.ContentLength = int64(len(text))
+	resp.Header.Set("Content-Length", strconv.Itoa(len(text)))
+	return nil
+}
+
+func byProxyProtocol(text []byte) ([]byte, error) {
+	var answer map[string]any
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, err
+	}
+	resources, _ := answer["resources"].([]any)
+	for _, r := range resources {
+		listener := r.(map[string]any)
+		if listener["use_original_dst"] != true {
+			continue
+		}
+		filters, _ := listener["listener_filters"].([]any)
+		listener["listener_filters"] = append(filters, map[string]any{
+			"name":         "envoy.filters.listener.proxy_protocol",
+			"typed_config": map[string]any{"@type": "type.googleapis.com/envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol"},
+		})
+	}
+	return json.Marshal(answer)
+}
+
+// dialRedirected connects to the listener of redirected connections at virtual
+// with one that was going to an address.
+func dialRedirected(ctx context.Context, virtual, address string) (net.Conn, error) {
+	ip, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", virtual)
+	if err == nil {
+		_, err = fmt.Fprintf(conn, "PROXY TCP4 127.0.0.1 %s 5555 %s\r\n", ip, port)
+	}
+	return conn, err
+}
