@@ -55,7 +55,7 @@ func TestLargeMesh(t *testing.T) {
 	const n = 10
 	config := faultless(t, largeMeshCaller, largeMesh(t, n))
 	// Each port has a cluster for all instances and one for each version.
-	if got, want := len(config.Clusters), n*2*3; got != want {
+	if got, want := len(outboundClusters(config)), n*2*3; got != want {
 		t.Errorf("want %d clusters, found %d", want, got)
 	}
 }

@@ -36,7 +36,7 @@ func TestConnectTimeout(t *testing.T) {
 		}
 		snapshot := mesh.NewSnapshot(1, settings, objects)
 		config, _ := compile.Proxy(snapshot, snapshot.View(proxy(t, "sidecar~10.99.0.1~caller~default.svc.cluster.local")))
-		config.Clusters = config.Clusters[:1]
+		config.Clusters = outboundClusters(config)[:1]
 		old, _ := v1.Clusters(config)
 		if got := time.Duration(old.Clusters[0].ConnectTimeoutMS) * time.Millisecond; got != test.v1 {
 			t.Errorf("%+v: v1 waits %s", test, got)

@@ -3,11 +3,14 @@ package compile_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -74,4 +77,9 @@ func decoded(t testing.TB, o *schema.Object) spec {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// outboundClusters are those of services.
+func outboundClusters(config *ir.Config) []*ir.Cluster {
+	return slices.DeleteFunc(slices.Clone(config.Clusters), func(c *ir.Cluster) bool { return !strings.HasPrefix(c.Name, "out.") })
 }

@@ -64,8 +64,8 @@ func TestManyNamespaces(t *testing.T) {
 			versions++
 		}
 	}
-	if want := n/2 + 2; len(config.Clusters) != n || versions != want {
-		t.Errorf("want %d clusters, %d of them of a version, found %d and %d", n, want, len(config.Clusters), versions)
+	if found := len(outboundClusters(config)); found != n || versions != n/2+2 {
+		t.Errorf("want %d clusters, %d of them of a version, found %d and %d", n, n/2+2, found, versions)
 	}
 }
 

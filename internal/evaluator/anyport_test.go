@@ -58,7 +58,7 @@ func TestPortOfHost(t *testing.T) {
 		{at("10.0.0.1:9080"), "a.default.svc.cluster.local:80", "out.a.default.svc.cluster.local|http-more"},
 		{at("10.0.0.1:80"), "A:9080", "out.a.default.svc.cluster.local|http"},
 		{at("10.0.0.1:9080"), "10.0.0.1:80", "out.a.default.svc.cluster.local|http-more"},
-		{at("10.0.0.1:9080"), "b:80", ""},
+		{at("10.0.0.1:9080"), "b:80", "PassthroughCluster"},
 		{at("192.0.2.1:9080"), "www.example.com:80", "out.*.example.com|external-HTTP-9080"},
 		{proxyPort, "a", "out.a.default.svc.cluster.local|http"},
 		{proxyPort, "a:80", "out.a.default.svc.cluster.local|http"},

@@ -29,7 +29,7 @@ func TestV1Refuses(t *testing.T) {
 		return inline(`{"virtual_hosts": [{"name": "h", "domains": ["*"], "routes": [{"prefix": "/", ` + fields + `}]}]}`)
 	}
 	for want, answers := range map[string]evaluator.V1Answers{
-		`unknown field "http2_settings"`:          clusters(`{"name": "a", "http2_settings": {}}`),
+		`unknown field "cleanup_interval_ms"`:     clusters(`{"name": "a", "cleanup_interval_ms": 1}`),
 		"must have a name of its own":             clusters(a + "," + a),
 		"there is no answer for its key k":        clusters(`{"name": "a", "type": "sds", "service_name": "k", "lb_type": "random", "connect_timeout_ms": 1}`),
 		`unknown field "cluster_header"`:          route(`"cluster_header": "x"`),
