@@ -32,10 +32,11 @@ func (t *tally) put(part string, problems diag.List) {
 		t.parts, t.times = map[string]diag.List{}, map[diag.Problem]int{}
 	}
 	t.sorted = nil
-	for _, p := range problems {
+	old, new := differing(before, problems)
+	for _, p := range new {
 		t.times[unplaced(p)]++
 	}
-	for _, p := range before {
+	for _, p := range old {
 		if p = unplaced(p); t.times[p] == 1 {
 			delete(t.times, p)
 		} else {
@@ -45,6 +46,18 @@ func (t *tally) put(part string, problems diag.List) {
 	if t.parts[part] = problems; len(problems) == 0 {
 		delete(t.parts, part)
 	}
+}
+
+// differing is what is left of two lists without what both begin and end with:
+// of lists by object, a change of one object concerns little else.
+func differing(a, b diag.List) (diag.List, diag.List) {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return a, b
 }
 
 // sameList looks at the problems only where the lists are not one.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // versions is one service of two ports, with ten instances of each of n
@@ -58,4 +59,36 @@ func BenchmarkEndpoints(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkNext is the snapshot after one workload has moved, among so many
+// services with one endpoint each.
+func BenchmarkNext(b *testing.B) {
+	for _, n := range []int{1_000, 10_000} {
+		s := mesh.NewSnapshot(1, mesh.DefaultSettings(), services(b, n))
+		b.Run(fmt.Sprintf("services=%d", n), func(b *testing.B) {
+			was, is := moved(b, s.Objects("WorkloadEntry"), "w2")
+			b.ReportAllocs()
+			for b.Loop() {
+				s = s.Next(s.Revision+1, []schema.Change{{Before: was, After: is}})
+				was, is = is, was
+			}
+		})
+	}
+}
+
+// moved is one of the objects, and the same with another address.
+func moved(tb testing.TB, objs []*schema.Object, name string) (was, is *schema.Object) {
+	for _, o := range objs {
+		if o.Meta.Name != name {
+			continue
+		}
+		is, err := schema.New(o.Kind, o.Meta, []byte(strings.Replace(string(o.SpecJSON()), `"10.`, `"10.7`, 1)))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return o, is
+	}
+	tb.Fatalf("no %s", name)
+	return nil, nil
 }

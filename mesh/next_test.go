@@ -224,15 +224,7 @@ func TestOneEndpoint(t *testing.T) {
 		allocs := map[int]float64{}
 		for _, n := range []int{500, 2000} {
 			s := mesh.NewSnapshot(1, mesh.DefaultSettings(), services(t, n))
-			at, found := slices.BinarySearchFunc(s.Objects(test.kind), test.name, func(o *schema.Object, name string) int { return strings.Compare(o.Meta.Name, name) })
-			if !found {
-				t.Fatalf("no %s", test.name)
-			}
-			was := s.Objects(test.kind)[at]
-			is, err := schema.New(was.Kind, was.Meta, []byte(strings.Replace(string(was.SpecJSON()), `"10.`, `"10.7`, 1)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			was, is := moved(t, s.Objects(test.kind), test.name)
 			next := s.Next(2, []schema.Change{{Before: was, After: is}})
 			changed := next.ServicesSince(s)
 			if len(changed) != 1 || changed[0].After.Hostname != test.service || changed[0].After.Instances[0].Address == changed[0].Before.Instances[0].Address {

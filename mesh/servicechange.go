@@ -49,6 +49,7 @@ func serviceChanges(before, after []*Service) []ServiceChange {
 func (r *Registry) with(hosts map[string][]*Service) *Registry {
 	next := &Registry{id: new(identity), after: r.id}
 	byHost, list := r.byHost.draft(), r.Services
+	next.Services = make([]*Service, 0, len(list)+len(hosts))
 	for _, host := range slices.Sorted(maps.Keys(hosts)) {
 		before, after := r.byHost.get(host), hosts[host]
 		next.changes = append(next.changes, serviceChanges(before, after)...)
