@@ -55,12 +55,19 @@ func (o *objects) Since(revision int64) ([]schema.Change, int64, bool) {
 	if !ok || !o.synced {
 		return nil, 0, false
 	}
+	now := o.all
+	for len(before) > 0 && len(now) > 0 && before[0] == now[0] {
+		before, now = before[1:], now[1:]
+	}
+	for len(before) > 0 && len(now) > 0 && before[len(before)-1] == now[len(now)-1] {
+		before, now = before[:len(before)-1], now[:len(now)-1]
+	}
 	var changes []schema.Change
 	gone := map[schema.Key]*schema.Object{}
 	for _, was := range before {
 		gone[was.Key()] = was
 	}
-	for _, is := range o.all {
+	for _, is := range now {
 		if was := gone[is.Key()]; was != is {
 			changes = append(changes, schema.Change{Before: was, After: is})
 		}
