@@ -21,7 +21,7 @@ type View struct {
 func (s *Snapshot) View(p Proxy) View {
 	v := View{Role: p.Role, Domain: s.domain(p.Domain)}
 	if p.Role == Sidecar {
-		v.Instances = s.InstancesAt(p.IP)
+		v.Instances = s.byIP.get(p.IP)
 	}
 	return v
 }
