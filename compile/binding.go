@@ -20,34 +20,66 @@ type binding struct {
 type boundHost struct {
 	binding
 	gateways []string
+	gw       *gateway // the first
+	toHTTPS  bool
 }
 
-// bindHosts gives each host at each port to one VirtualService.
-func (p *plan) bindHosts(out *edgePlan) {
-	type address struct {
-		port int
-		host string // in small letters: Envoy compares without case
-	}
-	owners := map[address]*boundHost{}
-	for _, gw := range out.gateways {
-		hosts := hostsOf(p.byGateway.under(p, gw.name()))
-		for _, server := range gw.servers {
-			for _, b := range p.wantedAt(gw, server, hosts) {
+// boundCandidate is a binding by a host of a server.
+type boundCandidate struct {
+	binding
+	group *edgeGroup
+	by    claimedHost
+}
+
+// bindHosts gives each host at each place to one VirtualService, the first of
+// the group to which clients come that ask for the host.
+func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) {
+	var all []boundCandidate
+	best := map[string]boundCandidate{} // by host in small letters: Envoy compares without case
+	for _, group := range place.groups {
+		for _, by := range group.claimed {
+			for _, b := range p.wantedAt(by, wanted[by.gw]) {
 				out.served[b] = true
-				at := address{server.port, strings.ToLower(b.host)}
-				switch first := owners[at]; {
-				case first == nil:
-					owners[at] = &boundHost{b, []string{gw.name()}}
-					server.bound = append(server.bound, owners[at])
-					out.arrivals[b.vs] = append(out.arrivals[b.vs], arrival{server.port, owners[at]})
-				case first.vs == b.vs:
-					first.gateways = append(first.gateways, gw.name())
-				default:
-					p.conflict(b.vs.ref, "spec.hosts", fmt.Sprintf("requests for %s at port %d follow %s, which comes first", b.host, server.port, first.vs.ref))
+				c := boundCandidate{b, group, by}
+				all = append(all, c)
+				key := strings.ToLower(b.host)
+				if other, ok := best[key]; group.kind == httpServer && (!ok || precision(other.by.host) < precision(by.host)) {
+					best[key] = c
 				}
 			}
 		}
 	}
+	owners := map[string]*boundHost{}
+	for _, c := range all {
+		key := strings.ToLower(c.host)
+		switch first := owners[key]; {
+		case c.group.kind != httpServer:
+			c.group.bind(c, out, place)
+		case c.group != best[key].group:
+		case first == nil:
+			owners[key] = c.group.bind(c, out, place)
+		case first.vs != c.vs:
+			p.conflict(c.vs.ref, "spec.hosts", fmt.Sprintf("requests for %s at port %d follow %s, which comes first", c.host, place.port, first.vs.ref))
+		case !slices.Contains(first.gateways, c.by.gw.name()):
+			first.gateways = append(first.gateways, c.by.gw.name())
+		}
+	}
+}
+
+func (g *edgeGroup) bind(c boundCandidate, out *edgePlan, place *edgePlace) *boundHost {
+	b := &boundHost{c.binding, []string{c.by.gw.name()}, c.by.gw, c.by.toHTTPS}
+	g.bound = append(g.bound, b)
+	out.arrivals[b.vs] = append(out.arrivals[b.vs], arrival{place.port, g.kind, b})
+	return b
+}
+
+// precision of a name or wildcard: of those that stand for a host, clients that
+// ask for it come to the one with most.
+func precision(host string) int {
+	if strings.HasPrefix(host, "*") {
+		return len(host)
+	}
+	return 1 << 16
 }
 
 // serves reports whether a match's list of gateways has one of the host's.
@@ -61,11 +93,11 @@ func hostsOf(bound []*virtualService) map[string][]binding {
 	out := map[string][]binding{}
 	for _, vs := range bound {
 		for _, host := range vs.spec.GetHosts() {
-			b := binding{vs, host}
+			b, key := binding{vs, host}, strings.ToLower(host)
 			if !strings.HasPrefix(host, "*") {
-				out[host] = append(out[host], b)
+				out[key] = append(out[key], b)
 			}
-			for wildcard := range wildcards(host) {
+			for wildcard := range wildcards(key) {
 				out[wildcard] = append(out[wildcard], b)
 			}
 		}
@@ -73,23 +105,13 @@ func hostsOf(bound []*virtualService) map[string][]binding {
 	return out
 }
 
-// wantedAt are the hosts that VirtualServices want at a server. Before a slash
-// in a server's host stands the namespace that the VirtualService must be in.
-func (p *plan) wantedAt(gw *gateway, server *gatewayServer, hosts map[string][]binding) []binding {
+// wantedAt are the hosts that VirtualServices want at a host of a server.
+func (p *plan) wantedAt(by claimedHost, hosts map[string][]binding) []binding {
 	var out []binding
-	for _, pattern := range server.hosts {
-		of, host, ok := strings.Cut(pattern, "/")
-		switch {
-		case !ok:
-			of, host = "*", pattern
-		case of == ".":
-			of = gw.ref.Namespace
-		}
-		for _, b := range hosts[host] {
-			exported := p.pilot().AnyNamespaceRules || mesh.Exported(b.vs.exportTo(), b.vs.ref.Namespace, gw.ref.Namespace)
-			if exported && (of == "*" || of == b.vs.ref.Namespace) {
-				out = append(out, b)
-			}
+	for _, b := range hosts[by.host] {
+		exported := p.pilot().AnyNamespaceRules || mesh.Exported(b.vs.exportTo(), b.vs.ref.Namespace, by.gw.ref.Namespace)
+		if exported && (by.namespace == "*" || by.namespace == b.vs.ref.Namespace) {
+			out = append(out, b)
 		}
 	}
 	return out

@@ -3,11 +3,8 @@ package compile
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"net"
 	"net/netip"
-	"slices"
-	"strconv"
+	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -26,157 +23,117 @@ type gateway struct {
 // name is what VirtualServices bind their hosts to.
 func (g *gateway) name() string { return g.ref.Namespace + "/" + g.ref.Name }
 
+// serverKind is what routes a server has.
+type serverKind int
+
+const (
+	httpServer        serverKind = iota // spec.http
+	tcpServer                           // spec.tcp
+	passthroughServer                   // spec.tls
+)
+
 type gatewayServer struct {
-	ref   diag.Ref
+	gw    *gateway
 	field string
+	kind  serverKind
+	mongo bool
 	ip    string
 	port  int
-	hosts []string
-	tls   *ir.ServerTLS
+	hosts []gatewayHost
+	tls   *ir.ServerTLS // that ends here
 	// toHTTPS: every request is redirected there.
 	toHTTPS bool
-	bound   []*boundHost // in a plan
 }
+
+// gatewayHost is what stands for the hosts that may be reached, of
+// VirtualServices in a namespace; "*" is all of them.
+type gatewayHost struct{ namespace, host string }
+
+func (s *gatewayServer) ref() diag.Ref { return s.gw.ref }
 
 // readGateway reads what ports routers open.
 func readGateway(p *plan, of declared, spec *networking.Gateway) *gateway {
 	gw := &gateway{declared: of}
 	for i, server := range spec.GetServers() {
-		if s := p.gatewayServer(gw.ref, fmt.Sprintf("spec.servers[%d]", i), server); s != nil {
+		if s := p.gatewayServer(gw, fmt.Sprintf("spec.servers[%d]", i), server); s != nil {
 			gw.servers = append(gw.servers, s)
 		}
 	}
 	return gw
 }
 
-// edgePlan is what all Gateways come to, with the hosts that are bound to them.
-type edgePlan struct {
-	gateways []*gateway // in tie-break order, with the servers that have a place
-	served   map[binding]bool
-	arrivals map[*virtualService][]arrival // where requests come in for it
-	problems diag.List
-}
-
-// arrival is a host of a VirtualService at a port of gateways.
-type arrival struct {
-	port int
-	host *boundHost
-}
-
-// planGateways settles which servers and hosts have a port.
-func (p *plan) planGateways() *edgePlan {
-	out := &edgePlan{served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
-	for _, gw := range p.gateways.rules(p) {
-		planned := &gateway{declared: gw.declared}
-		for _, server := range gw.servers {
-			own := *server
-			planned.servers = append(planned.servers, &own)
-		}
-		out.gateways = append(out.gateways, planned)
-	}
-	p.claimGatewayPorts(out)
-	p.bindHosts(out)
-	out.problems = p.problems.List()
-	return out
-}
-
 // gatewayServer is nil for one that cannot be served.
-func (p *plan) gatewayServer(ref diag.Ref, at string, server *networking.Server) *gatewayServer {
-	protocol, _ := mesh.ParseProtocol(server.GetPort().GetProtocol())
-	if !protocol.IsHTTP() && protocol != mesh.HTTPS {
-		p.notHonoured(ref, at+".port.protocol", "the server is left out: gateways serve HTTP, HTTP2, GRPC and HTTPS")
-		return nil
-	}
-	tls, ok := p.gatewayTLS(ref, at+".tls", server.GetTls(), protocol == mesh.HTTPS)
-	if !ok {
+func (p *plan) gatewayServer(gw *gateway, at string, server *networking.Server) *gatewayServer {
+	addr, err := netip.ParseAddr(cmp.Or(server.GetBind(), anyAddress))
+	if err != nil || !schema.IsAddress(addr.String()) {
 		return nil
 	}
 	out := &gatewayServer{
-		ref: ref, field: at, ip: cmp.Or(server.GetBind(), anyAddress), port: int(server.GetPort().GetNumber()),
-		hosts: server.GetHosts(), tls: tls, toHTTPS: tls == nil && server.GetTls().GetHttpsRedirect(),
+		gw: gw, field: at, ip: addr.String(), // Servers at one address may spell it in their own ways.
+		port: int(server.GetPort().GetNumber()),
 	}
-	addr, err := netip.ParseAddr(out.ip)
-	if err != nil || !schema.IsAddress(out.ip) {
+	for _, host := range server.GetHosts() {
+		out.hosts = append(out.hosts, hostOfGateway(host, gw.ref.Namespace))
+	}
+	if !p.speak(out, server) {
 		return nil
 	}
-	out.ip = addr.String() // Servers at one address may spell it in their own ways.
 	return out
 }
 
-// claimGatewayPorts gives each port the TLS of the first server there. One that
-// asks more of its clients than that is left out; others are reported.
-func (p *plan) claimGatewayPorts(out *edgePlan) {
-	first := map[int]*gatewayServer{}
-	for _, gw := range out.gateways {
-		gw.servers = slices.DeleteFunc(gw.servers, func(server *gatewayServer) bool {
-			one := first[server.port]
-			switch {
-			case one == nil:
-				first[server.port] = server
-			case one.ip != server.ip:
-				p.conflict(server.ref, server.field+".bind", fmt.Sprintf(
-					"the server is left out: %s opens its port at %s", one.ref, one.ip))
-				return true
-			case weaker(one.tls, server.tls):
-				p.conflict(server.ref, server.field+".tls", fmt.Sprintf(
-					"the server is left out: its port has the TLS of %s, which lets clients in that it would not", one.ref))
-				return true
-			case !sameTLS(one.tls, server.tls):
-				p.conflict(server.ref, server.field+".tls", fmt.Sprintf(
-					"the hosts of the server are served with the TLS of %s: a port has one certificate", one.ref))
-			}
-			return false
-		})
+// hostOfGateway reads a host of a server. Before a slash stands the namespace
+// that VirtualServices must be in.
+func hostOfGateway(text, own string) gatewayHost {
+	namespace, host, ok := strings.Cut(text, "/")
+	switch {
+	case !ok:
+		namespace, host = "*", text
+	case namespace == ".":
+		namespace = own
 	}
+	return gatewayHost{namespace, strings.ToLower(host)}
 }
 
-// weaker reports whether a lets in what b does not: plain text, or clients that
-// b's authorities have not vouched for.
-func weaker(a, b *ir.ServerTLS) bool {
-	return b != nil && (a == nil || b.CAFile != "" && a.CAFile != b.CAFile)
+// speak fills in what becomes of the connections; false for a server that cannot
+// be served.
+func (p *plan) speak(out *gatewayServer, server *networking.Server) bool {
+	protocol, _ := mesh.ParseProtocol(server.GetPort().GetProtocol())
+	tls := server.GetTls()
+	switch {
+	case protocol == mesh.UDP || tls.GetMode() == networking.ServerTLSSettings_AUTO_PASSTHROUGH:
+		return false // As schema says.
+	case protocol.IsHTTP():
+		out.toHTTPS = tls.GetHttpsRedirect()
+		return true
+	case protocol != mesh.HTTPS && protocol != mesh.TLS:
+		out.kind, out.mongo = tcpServer, protocol == mesh.Mongo
+		return true
+	}
+	if tls.GetMode() == networking.ServerTLSSettings_PASSTHROUGH {
+		out.kind = passthroughServer
+		return true
+	}
+	var ok bool
+	if out.tls, ok = p.gatewayTLS(out.ref(), out.field+".tls", tls); !ok {
+		return false
+	}
+	if protocol == mesh.TLS {
+		out.kind = tcpServer
+	} else {
+		out.tls.ALPN = httpALPN
+	}
+	return true
 }
 
-func sameTLS(a, b *ir.ServerTLS) bool {
-	return (a == nil) == (b == nil) && (a == nil || a.CertificateFile == b.CertificateFile &&
-		a.KeyFile == b.KeyFile && a.CAFile == b.CAFile)
-}
-
-// gateways opens the ports of all Gateways, for the hosts that VirtualServices
-// bind to them.
-func (c *writer) gateways() []*ir.RouteTable {
-	tables := map[int]*edgeTable{}
-	for _, gw := range c.plan.edges.Get(c.plan.r, none{}).gateways {
-		for _, server := range gw.servers {
-			if tables[server.port] == nil {
-				tables[server.port] = newEdgeTable(server.port)
-				c.edgeListener(server.ip, server.port, ir.Gateway, server.tls, gw.ref)
-			}
-			for _, b := range server.bound {
-				c.serve(tables[server.port], gw, server, b)
-			}
-		}
+// family is what servers of one port have in common.
+func (s *gatewayServer) family() string {
+	switch {
+	case s.tls != nil || s.kind == passthroughServer:
+		return "TLS"
+	case s.kind == httpServer:
+		return "plain HTTP"
+	case s.mongo:
+		return "MONGO"
 	}
-	var out []*ir.RouteTable
-	for _, port := range slices.Sorted(maps.Keys(tables)) {
-		table := tables[port].routeTable()
-		table.IgnorePort = true // What stands before a gateway may have another port.
-		out = append(out, c.closed(table))
-	}
-	slices.SortFunc(out, byTableName)
-	return out
-}
-
-// serve fills in one host of a server.
-func (c *writer) serve(t *edgeTable, gw *gateway, server *gatewayServer, b *boundHost) {
-	port := server.port
-	domains := []string{net.JoinHostPort(b.host, strconv.Itoa(port)), b.host}
-	host := t.host(fmt.Sprintf("%s|%d|%s", gw.ref.Name, port, b.host), b.vs.ref, domains)
-	if server.toHTTPS {
-		host.Routes = []*ir.Route{{Redirect: &ir.Redirect{Scheme: "https"}, Origins: []diag.Ref{gw.ref}}}
-		return
-	}
-	for _, planned := range visibleAtEdge(c.domain.gatewayRoutes(b, port)) {
-		c.needAll(planned.targets)
-		host.Routes = append(host.Routes, c.atEdge(planned.route))
-	}
+	return "TCP"
 }

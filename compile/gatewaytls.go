@@ -2,6 +2,7 @@ package compile
 
 import (
 	"cmp"
+	"fmt"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -10,49 +11,108 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// gatewayTLS is the TLS of a server, nil for plain text; false when it cannot
-// be served at all.
-func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSettings, needed bool) (*ir.ServerTLS, bool) {
-	if !needed {
-		return nil, true
-	}
+// gatewayTLS is the TLS that ends at a server; false when it cannot be served at
+// all.
+func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSettings) (*ir.ServerTLS, bool) {
 	if !schema.FollowsServerTLS(tls) {
 		return nil, false
 	}
-	var out *ir.ServerTLS
-	switch mode := tls.GetMode(); mode {
-	case networking.ServerTLSSettings_SIMPLE, networking.ServerTLSSettings_MUTUAL:
-		out = serverTLS(tls.GetServerCertificate(), tls.GetPrivateKey())
-		if mode == networking.ServerTLSSettings_MUTUAL {
-			out.CAFile = tls.GetCaCertificates()
-		}
-	case networking.ServerTLSSettings_ISTIO_MUTUAL:
-		out = serverTLS(workloadCertificate, workloadKey)
-		out.CAFile = workloadRoots
-	default:
-		p.notHonoured(ref, at+".mode", "the server is left out: gateways terminate TLS; use SIMPLE or MUTUAL")
+	pairs, why := p.certificatesOf(tls)
+	if len(pairs) == 0 {
+		p.notHonoured(ref, at, "the server is left out: "+why)
 		return nil, false
 	}
-	if pair, ok := p.settings.IngressCertificates[tls.GetCredentialName()]; ok {
-		out.CertificateFile, out.KeyFile = pair.CertificateFile, pair.KeyFile
-		out.CAFile = verifiedBy(tls, out.CAFile, pair.CAFile)
+	out := &ir.ServerTLS{
+		CertificateFile: pairs[0].CertificateFile, KeyFile: pairs[0].KeyFile, Others: pairs[1:],
+		MinVersion: tlsVersions[tls.GetMinProtocolVersion()], MaxVersion: tlsVersions[tls.GetMaxProtocolVersion()],
+		Ciphers: schema.KnownCiphers(tls.GetCipherSuites()),
 	}
-	if out.CertificateFile == "" || out.KeyFile == "" {
-		p.notHonoured(ref, at, "the server is left out: name serverCertificate and privateKey, or a credentialName that ingressCertificates of the mesh settings has files for")
-		return nil, false
+	if len(out.Others) == 0 {
+		out.Others = nil
 	}
-	if tls.GetMode() != networking.ServerTLSSettings_SIMPLE && out.CAFile == "" {
+	setVersions(out)
+	if tls.GetMode() == networking.ServerTLSSettings_SIMPLE {
+		return out, true
+	}
+	if out.Client = p.clientCertificate(tls); out.Client.CAFile == "" {
 		p.notHonoured(ref, at, "the server is left out, as there is nothing to verify clients by: name caCertificates, or a credentialName that ingressCertificates of the mesh settings has a caFile for")
 		return nil, false
 	}
 	return out, true
 }
 
-// verifiedBy is the file that clients are verified by: the server's own, else
-// that of its secret. A SIMPLE server asks no client for a certificate.
-func verifiedBy(tls *networking.ServerTLSSettings, own, secret string) string {
-	if tls.GetMode() == networking.ServerTLSSettings_SIMPLE {
-		return ""
+// setVersions leaves to the proxy what it would choose itself.
+func setVersions(t *ir.ServerTLS) {
+	old := t.MaxVersion != "" && t.MaxVersion < ir.TLS12
+	switch {
+	case t.MinVersion == "" && old:
+		t.MinVersion = t.MaxVersion // Its own choice would be newer.
+	case t.MinVersion == ir.TLS12 && !old:
+		t.MinVersion = ""
 	}
-	return cmp.Or(own, secret)
+	if t.MaxVersion == ir.TLS13 {
+		t.MaxVersion = ""
+	}
+}
+
+var tlsVersions = map[networking.ServerTLSSettings_TLSProtocol]ir.TLSVersion{
+	networking.ServerTLSSettings_TLSV1_0: ir.TLS10, networking.ServerTLSSettings_TLSV1_1: ir.TLS11,
+	networking.ServerTLSSettings_TLSV1_2: ir.TLS12, networking.ServerTLSSettings_TLSV1_3: ir.TLS13,
+}
+
+// certificatesOf are those that a server shows; without any, why.
+func (p *plan) certificatesOf(tls *networking.ServerTLSSettings) (pairs []ir.KeyPair, why string) {
+	if tls.GetMode() == networking.ServerTLSSettings_ISTIO_MUTUAL {
+		return []ir.KeyPair{{CertificateFile: workloadCertificate, KeyFile: workloadKey}}, ""
+	}
+	secrets := tls.GetCredentialNames()
+	if tls.GetCredentialName() != "" {
+		secrets = []string{tls.GetCredentialName()}
+	}
+	for _, secret := range secrets {
+		pair := p.settings.IngressCertificates[secret]
+		if pair.CertificateFile == "" || pair.KeyFile == "" {
+			return nil, fmt.Sprintf("name serverCertificate and privateKey, or a credentialName that ingressCertificates of the mesh settings has files for, found %q", secret)
+		}
+		pairs = append(pairs, ir.KeyPair{CertificateFile: pair.CertificateFile, KeyFile: pair.KeyFile})
+	}
+	if len(secrets) > 0 {
+		return pairs, ""
+	}
+	own := tls.GetTlsCertificates()
+	if len(own) == 0 {
+		own = []*networking.ServerTLSSettings_TLSCertificate{{ServerCertificate: tls.GetServerCertificate(), PrivateKey: tls.GetPrivateKey()}}
+	}
+	for _, c := range own {
+		if c.GetServerCertificate() == "" || c.GetPrivateKey() == "" {
+			return nil, "name serverCertificate and privateKey, or a credentialName that ingressCertificates of the mesh settings has files for"
+		}
+		pairs = append(pairs, ir.KeyPair{CertificateFile: c.GetServerCertificate(), KeyFile: c.GetPrivateKey()})
+	}
+	return pairs, ""
+}
+
+// clientCertificate is what a server asks of its clients, who are verified by its
+// own file, else by that of a secret.
+func (p *plan) clientCertificate(tls *networking.ServerTLSSettings) *ir.ClientCertificate {
+	if tls.GetMode() == networking.ServerTLSSettings_ISTIO_MUTUAL {
+		return &ir.ClientCertificate{CAFile: workloadRoots, SubjectAltNames: tls.GetSubjectAltNames()}
+	}
+	out := &ir.ClientCertificate{
+		CAFile:          tls.GetCaCertificates(),
+		Optional:        tls.GetMode() == networking.ServerTLSSettings_OPTIONAL_MUTUAL,
+		Unverified:      tls.GetInsecureSkipVerify().GetValue(),
+		SubjectAltNames: tls.GetSubjectAltNames(), KeyHashes: tls.GetVerifyCertificateSpki(), CertificateHashes: tls.GetVerifyCertificateHash(),
+	}
+	if tls.GetCredentialName() == "" {
+		out.CRLFile = tls.GetCaCrl()
+	}
+	if secret := tls.GetCaCertCredentialName(); secret != "" {
+		out.CAFile = p.settings.IngressCertificates[secret].CAFile
+		return out
+	}
+	for _, secret := range append(tls.GetCredentialNames(), tls.GetCredentialName()) {
+		out.CAFile = cmp.Or(out.CAFile, p.settings.IngressCertificates[secret].CAFile)
+	}
+	return out
 }

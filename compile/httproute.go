@@ -154,6 +154,9 @@ func (d *domainPlan) portFor(to *networking.Destination, dest *mesh.Service, por
 	if shared := sharedPort(port, dest); shared != nil {
 		return shared
 	}
+	if !port.Protocol.IsHTTP() && len(dest.Ports) == 1 {
+		return dest.Ports[0]
+	}
 	return onlyHTTPPort(dest)
 }
 

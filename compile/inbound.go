@@ -34,7 +34,7 @@ func (c *writer) inboundListeners() {
 		} else {
 			l.TCP = &ir.TCPListener{
 				Mongo:  i.Port.Protocol == mesh.Mongo,
-				Routes: []ir.TCPRoute{{Cluster: cluster}},
+				Routes: []ir.TCPRoute{{Clusters: ir.Whole(cluster)}},
 			}
 		}
 		c.listen(l)

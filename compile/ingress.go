@@ -172,6 +172,9 @@ func (c *writer) edgeListener(ip string, port int, direction ir.Direction, tls *
 	})
 }
 
+// httpALPN is what servers of HTTP can speak within TLS.
+var httpALPN = []string{"h2", "http/1.1"}
+
 func serverTLS(certificate, key string) *ir.ServerTLS {
-	return &ir.ServerTLS{CertificateFile: certificate, KeyFile: key, ALPN: []string{"h2", "http/1.1"}}
+	return &ir.ServerTLS{CertificateFile: certificate, KeyFile: key, ALPN: httpALPN}
 }

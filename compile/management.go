@@ -15,7 +15,7 @@ func (c *writer) managementPorts() {
 		cluster := c.needLocal(port.Number, false, nil)
 		c.listen(&ir.Listener{
 			Port: port.Number, Direction: ir.Inbound,
-			TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: cluster}}},
+			TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole(cluster)}}},
 		})
 	}
 }

@@ -3,8 +3,10 @@ package compile
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
@@ -49,7 +51,7 @@ func (p *plan) writeTCP(s scope, who *caller, last *outboundTCP) *outboundTCP {
 	if last == nil {
 		return out
 	}
-	out.listeners = keep(out.listeners, last.listeners, (*ir.Listener).Address)
+	out.listeners = keep(out.listeners, last.listeners, nameOfListener)
 	if sameList(out.listeners, last.listeners) && slices.Equal(out.clusters, last.clusters) && out.varies == last.varies && sameProblems(out.problems, last.problems) {
 		return last
 	}
@@ -58,75 +60,142 @@ func (p *plan) writeTCP(s scope, who *caller, last *outboundTCP) *outboundTCP {
 
 // tcpPorts listens for every port that is neither HTTP nor UDP. A mesh
 // service with an address has a listener of its own; all others share one for
-// each port, in which the destination decides.
+// each port, in which destination and server name decide.
 func (c *writer) tcpPorts() {
 	var shared []*ir.Listener
-	for _, svc := range c.plan.servicesFor(c.scope) {
+	blocks := map[*ir.Listener][]tcpBlock{}
+	for _, svc := range wildcardsLast(c.plan.servicesFor(c.scope)) {
 		for _, port := range svc.Ports {
 			if c.plan.routesHTTP(svc, port) || port.Protocol == mesh.UDP {
 				continue
 			}
-			if l := c.tcpPort(svc, port); l != nil {
+			l, isNew := c.tcpPort(svc, port, blocks)
+			if isNew {
 				shared = append(shared, l)
 			}
 		}
 	}
 	for _, l := range shared {
-		catchAllLast(l.TCP.Routes)
+		l.TCP.Routes = inOrder(blocks[l])
 		c.passUnknown(l)
 		c.listen(l)
 	}
 }
 
-// tcpPort routes connections to a service port, and returns the listener when
-// it is a new one. A port that finds its place taken gets neither listener nor
+// wildcardsLast has services whose host is a wildcard behind those that it
+// stands for.
+func wildcardsLast(services []*mesh.Service) []*mesh.Service {
+	length := func(svc *mesh.Service) int {
+		if strings.HasPrefix(svc.Hostname, "*") {
+			return -len(svc.Hostname)
+		}
+		return math.MinInt
+	}
+	return slices.SortedStableFunc(slices.Values(services), func(a, b *mesh.Service) int { return cmp.Compare(length(a), length(b)) })
+}
+
+// tcpBlock is the part of one service in the routes of a listener. Its last
+// route takes whatever those before it leave.
+type tcpBlock []ir.TCPRoute
+
+func (b tcpBlock) last() ir.TCPRoute { return b[len(b)-1] }
+
+// inOrder puts what others would hide behind them: connections for any
+// destination, and of those the ones with any name.
+func inOrder(blocks []tcpBlock) []ir.TCPRoute {
+	rank := func(b tcpBlock) int {
+		switch {
+		case len(b.last().Destinations) > 0:
+			return 0
+		case len(b.last().ServerNames) > 0:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(blocks, func(a, b tcpBlock) int { return cmp.Compare(rank(a), rank(b)) })
+	var out []ir.TCPRoute
+	for _, b := range blocks {
+		out = append(out, b...)
+	}
+	return out
+}
+
+// tcpPort routes connections to a service port, and returns the listener, which
+// may be a new one. A port that finds its place taken gets neither listener nor
 // cluster.
-func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port) *ir.Listener {
+func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port, blocks map[*ir.Listener][]tcpBlock) (l *ir.Listener, isNew bool) {
 	host, destinations := c.tcpAddress(svc)
 	at := ir.HostPort{Host: host, Port: port.Number}
 	if at.Host == anyAddress && c.anyAddressTaken(svc, port) {
-		return nil
+		return nil, false
 	}
-	l := c.tcp[at]
-	if l == nil {
+	l = c.tcp[at]
+	if l != nil && !c.mayJoinTCP(l, blocks[l], destinations, svc, port) {
+		return l, false
+	}
+	isNew = l == nil
+	if isNew {
 		l = &ir.Listener{
 			IP: at.Host, Port: at.Port, Direction: ir.Outbound,
-			TCP:     &ir.TCPListener{Mongo: port.Protocol == mesh.Mongo},
-			Origins: []diag.Ref{svc.Origin.Ref()},
+			TCP: &ir.TCPListener{Mongo: port.Protocol == mesh.Mongo},
 		}
 		c.tcp[at] = l
-		l.TCP.Routes = c.tcpRoutes(svc, port, destinations)
-		return l
 	}
-	if c.mayJoinTCP(l, destinations, svc, port) {
-		l.TCP.Routes = append(l.TCP.Routes, c.tcpRoutes(svc, port, destinations)...)
-		l.Origins = append(l.Origins, svc.Origin.Ref())
-	}
-	return nil
+	l.Origins = append(l.Origins, svc.Origin.Ref())
+	blocks[l] = append(blocks[l], c.tcpRoutes(svc, port, destinations))
+	return l, isNew
 }
 
 // tcpRoutes send connections for the destinations to the service, or to where
 // its VirtualService wants them, and make sure of the clusters.
-func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []string) []ir.TCPRoute {
-	var out []ir.TCPRoute
+func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []string) tcpBlock {
+	var out tcpBlock
+	names := namesFor(svc, port, destinations)
 	for _, planned := range c.domain.tcpRoutesTo(svc, port) {
 		if !c.fits(planned.source) {
 			continue
 		}
-		c.addCluster(planned.to)
-		if len(planned.destinations) == 0 || slices.Equal(planned.destinations, destinations) {
-			return append(out, c.tcpRoute(destinations, planned.to))
+		c.needAll(planned.targets)
+		route := c.tcpRoute(planned.written(destinations))
+		whole := slices.Equal(route.Destinations, destinations) && coversNames(route.ServerNames, names)
+		route.Assumed = whole && len(route.ServerNames) > 0
+		if out = append(out, route); whole {
+			return out
 		}
-		out = append(out, c.tcpRoute(planned.destinations, planned.to))
 	}
 	to := c.plan.newTarget(svc, port, nil)
 	c.addCluster(to)
-	return append(out, c.tcpRoute(destinations, to))
+	return append(out, c.tcpRoute(ir.TCPRoute{Destinations: destinations, ServerNames: names, Assumed: len(names) > 0, Clusters: ir.Whole(to.name)}))
 }
 
-// tcpRoute leads to a cluster that is there.
-func (c *writer) tcpRoute(destinations []string, to target) ir.TCPRoute {
-	return ir.TCPRoute{Destinations: destinations, Cluster: to.name, Stream: c.streams[to.name], HashSource: c.hashes[to.name].Source}
+// tcpRoute leads to clusters that are there. How connections are kept, the first
+// of them says.
+func (c *writer) tcpRoute(r ir.TCPRoute) ir.TCPRoute {
+	first := r.Clusters[0].Name
+	r.Stream, r.HashSource = c.streams[first], c.hashes[first].Source
+	return r
+}
+
+// coversNames reports whether all that the names stand for, a does as well.
+func coversNames(a, names []string) bool {
+	return len(a) == 0 || len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(a, func(wide string) bool { return covers(wide, name) })
+	})
+}
+
+// covers reports whether a name or wildcard stands for all that another does.
+func covers(wide, name string) bool {
+	ending, wildcard := strings.CutPrefix(wide, "*")
+	return wide == name || wildcard && strings.HasSuffix(strings.TrimPrefix(name, "*"), ending)
+}
+
+// namesFor are the names that tell the connections for a service from others
+// to the same port; none where the destination tells.
+func namesFor(svc *mesh.Service, port *mesh.Port, destinations []string) []string {
+	if len(destinations) > 0 || !readsNames(port) {
+		return nil
+	}
+	return serverNames([]string{svc.Hostname})
 }
 
 // tcpAddress is where to listen for a service and what destinations to take
@@ -172,25 +241,18 @@ func (c *writer) anyAddressTaken(svc *mesh.Service, port *mesh.Port) bool {
 }
 
 // mayJoinTCP reports whether a listener has room for a further service.
-func (c *writer) mayJoinTCP(l *ir.Listener, destinations []string, svc *mesh.Service, port *mesh.Port) bool {
-	taken := slices.IndexFunc(l.TCP.Routes, func(r ir.TCPRoute) bool {
-		return slices.Equal(r.Destinations, destinations)
+func (c *writer) mayJoinTCP(l *ir.Listener, blocks []tcpBlock, destinations []string, svc *mesh.Service, port *mesh.Port) bool {
+	names := namesFor(svc, port, destinations)
+	taken := slices.IndexFunc(blocks, func(b tcpBlock) bool {
+		return slices.Equal(b.last().Destinations, destinations) && slices.Equal(b.last().ServerNames, names)
 	})
 	switch {
 	case taken >= 0:
-		c.reportTCP(svc, port, fmt.Sprintf("connections for the same destination go to %s", l.TCP.Routes[taken].Cluster))
+		c.reportTCP(svc, port, fmt.Sprintf("connections for the same destination go to %s", blocks[taken].last().Clusters[0].Name))
 		return false
 	case l.TCP.Mongo != (port.Protocol == mesh.Mongo):
 		c.reportTCP(svc, port, fmt.Sprintf("%s uses the port with another protocol", l.Origins[0]))
 		return false
 	}
 	return true
-}
-
-// catchAllLast moves the one route without destinations behind the others,
-// which it would hide.
-func catchAllLast(routes []ir.TCPRoute) {
-	slices.SortStableFunc(routes, func(a, b ir.TCPRoute) int {
-		return cmp.Compare(min(1, len(b.Destinations)), min(1, len(a.Destinations)))
-	})
 }

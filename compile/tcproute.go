@@ -2,6 +2,9 @@ package compile
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -14,126 +17,171 @@ import (
 type plannedTCP struct {
 	source       *source
 	destinations []string // blocks; none: any
-	to           target
+	names        []string // that the client asks for; none: any
+	targets      []target
+	weights      []int
+	origin       diag.Ref
 }
 
-// tcpRoutes are the TCP routes of a VirtualService to one port of a service.
+// tcpRoutes are the routes of a VirtualService for the connections to one port
+// of a service.
 func (d *domainPlan) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedTCP {
-	out := d.tlsRoutes(vs, svc, port)
-	for _, entry := range vs.spec.GetTcp() {
-		to := heaviest(entry.GetRoute())
-		matches := entry.GetMatch()
-		if len(matches) == 0 {
-			matches = []*networking.L4MatchAttributes{nil}
-		}
-		for _, m := range matches {
-			if !tcpMatches(m, port) || !vs.serves(m.GetGateways(), meshGateway) {
-				continue
-			}
-			planned := plannedTCP{
-				source:       ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),
-				destinations: m.GetDestinationSubnets(),
-			}
-			switch {
-			case len(destinationProblems(planned.destinations)) > 0:
-				planned.destinations = nil
-				planned.to = d.blackhole(svc.Hostname, port, nil, vs.ref)
-			case to == nil || m.GetSourceSubnet() != "":
-				planned.to = d.blackhole(svc.Hostname, port, nil, vs.ref)
-			default:
-				planned.to = d.target(vs, to, svc, port)
-			}
-			out = append(out, planned)
-		}
-	}
-	return out
-}
-
-// tlsRoutes close a port whose connections are to go to several places, by the
-// name that the client asks for: nothing here sees it.
-func (d *domainPlan) tlsRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedTCP {
-	if port.Protocol != mesh.HTTPS && port.Protocol != mesh.TLS {
-		return nil
-	}
 	var out []plannedTCP
-	for _, entry := range vs.spec.GetTls() {
-		for _, m := range entry.GetMatch() {
-			if m.GetPort() != 0 && int(m.GetPort()) != port.Number || !vs.serves(m.GetGateways(), meshGateway) ||
-				d.staysAt(vs, entry.GetRoute(), svc, port) {
-				continue
+	if readsNames(port) {
+		for _, entry := range vs.spec.GetTls() {
+			for _, m := range entry.GetMatch() {
+				if tlsMatches(m, port) && vs.serves(m.GetGateways(), meshGateway) {
+					out = append(out, d.tlsRoute(vs, entry, m, svc, port))
+				}
 			}
-			planned := plannedTCP{
-				source: ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),
-				to:     d.blackhole(svc.Hostname, port, nil, vs.ref),
+		}
+	}
+	for _, entry := range vs.spec.GetTcp() {
+		for _, m := range l4Matches(entry) {
+			if tcpMatches(m, port) && vs.serves(m.GetGateways(), meshGateway) {
+				out = append(out, d.tcpRoute(vs, entry, m, svc, port))
 			}
-			if len(destinationProblems(m.GetDestinationSubnets())) == 0 {
-				planned.destinations = m.GetDestinationSubnets()
-			}
-			out = append(out, planned)
 		}
 	}
 	return out
 }
 
-// staysAt reports whether the one destination is where connections go without a
-// route.
-func (d *domainPlan) staysAt(vs *virtualService, route []*networking.RouteDestination, svc *mesh.Service, port *mesh.Port) bool {
-	if len(route) != 1 {
-		return false
+// readsNames reports whether clients of the port begin TLS, and so say which
+// name they ask for.
+func readsNames(port *mesh.Port) bool {
+	return port.Protocol == mesh.HTTPS || port.Protocol == mesh.TLS
+}
+
+// l4Matches are the ways to come to a route; one nil for any.
+func l4Matches(entry *networking.TCPRoute) []*networking.L4MatchAttributes {
+	if len(entry.GetMatch()) == 0 {
+		return []*networking.L4MatchAttributes{nil}
 	}
-	to := route[0].GetDestination()
-	number := to.GetPort().GetNumber()
-	return to.GetSubset() == "" && d.complete(to.GetHost(), vs.ref.Namespace) == svc.Hostname &&
-		(number == 0 || int(number) == port.Number)
+	return entry.GetMatch()
 }
 
 func tcpMatches(m *networking.L4MatchAttributes, port *mesh.Port) bool {
 	return m.GetPort() == 0 || int(m.GetPort()) == port.Number
 }
 
-// destinationProblems are the subnets of a match that are no blocks.
-func destinationProblems(subnets []string) []error {
-	var out []error
-	for _, subnet := range subnets {
-		if _, err := ir.ParseDestination(subnet); err != nil {
-			out = append(out, err)
-		}
+func tlsMatches(m *networking.TLSMatchAttributes, port *mesh.Port) bool {
+	return m.GetPort() == 0 || int(m.GetPort()) == port.Number
+}
+
+// tlsRoute is one route for one match; own is nil at a gateway.
+func (d *domainPlan) tlsRoute(vs *virtualService, entry *networking.TLSRoute, m *networking.TLSMatchAttributes, own *mesh.Service, port *mesh.Port) plannedTCP {
+	out := plannedTCP{
+		source: ownSource(m.GetSourceLabels(), m.GetSourceNamespace()), names: serverNames(m.GetSniHosts()), origin: vs.ref,
+	}
+	d.fill(&out, vs, entry.GetRoute(), m.GetDestinationSubnets(), own, port)
+	return out
+}
+
+// tcpRoute is one route for one match; own is nil at a gateway.
+func (d *domainPlan) tcpRoute(vs *virtualService, entry *networking.TCPRoute, m *networking.L4MatchAttributes, own *mesh.Service, port *mesh.Port) plannedTCP {
+	out := plannedTCP{source: ownSource(m.GetSourceLabels(), m.GetSourceNamespace()), origin: vs.ref}
+	d.fill(&out, vs, entry.GetRoute(), m.GetDestinationSubnets(), own, port)
+	if m.GetSourceSubnet() != "" {
+		d.closeTCP(&out, vs, own, port)
 	}
 	return out
 }
 
-// heaviest is the destination that all connections go to, for v1 cannot divide
-// them.
-func heaviest(route []*networking.RouteDestination) *networking.Destination {
-	var found *networking.RouteDestination
-	for _, r := range route {
-		if found == nil || r.GetWeight() > found.GetWeight() {
-			found = r
-		}
+// fill says where the connections go. With a subnet that cannot be read it is
+// not known which they are, and all that may be meant are closed.
+func (d *domainPlan) fill(out *plannedTCP, vs *virtualService, route []*networking.RouteDestination, subnets []string, own *mesh.Service, port *mesh.Port) {
+	var weights []int32
+	for _, to := range route {
+		weights = append(weights, to.GetWeight())
+		out.targets = append(out.targets, d.target(vs, to.GetDestination(), own, port))
 	}
-	return found.GetDestination()
+	out.weights = shares(weights)
+	blocks, err := blocksOf(subnets)
+	out.destinations = blocks
+	if err != nil || out.weights == nil {
+		d.closeTCP(out, vs, own, port)
+	}
 }
 
-// checkTCPRoutes reports what the TCP routes say beyond what Envoys of the v1
-// API can do, as proxies in the same namespace see it.
+func (d *domainPlan) closeTCP(out *plannedTCP, vs *virtualService, own *mesh.Service, port *mesh.Port) {
+	host := vs.ref.Name + "." + d.homeOf(vs.ref.Namespace)
+	if own != nil {
+		host = own.Hostname
+	}
+	out.targets = []target{d.blackhole(host, port, nil, vs.ref)}
+	out.weights = []int{ir.WholeWeight}
+}
+
+// serverNames as the IR has them: the bare wildcard is no condition.
+func serverNames(hosts []string) []string {
+	if slices.Contains(hosts, "*") {
+		return nil
+	}
+	var out []string
+	for _, host := range hosts {
+		out = append(out, strings.ToLower(host))
+	}
+	return out
+}
+
+// blocksOf are subnets as CIDR blocks; none if one of them is not.
+func blocksOf(subnets []string) ([]string, error) {
+	var out []string
+	for _, subnet := range subnets {
+		if addr, err := netip.ParseAddr(subnet); err == nil {
+			subnet = netip.PrefixFrom(addr, addr.BitLen()).String()
+		}
+		if _, err := ir.ParseDestination(subnet); err != nil {
+			return nil, err
+		}
+		out = append(out, subnet)
+	}
+	return out, nil
+}
+
+// written is the route in the IR, for connections to any of the blocks that it
+// does not narrow itself.
+func (planned plannedTCP) written(within []string) ir.TCPRoute {
+	out := ir.TCPRoute{Destinations: planned.destinations, ServerNames: planned.names, Origins: []diag.Ref{planned.origin}}
+	if len(out.Destinations) == 0 {
+		out.Destinations = within
+	}
+	for i, t := range planned.targets {
+		out.Clusters = append(out.Clusters, ir.WeightedCluster{Name: t.name, Weight: planned.weights[i]})
+	}
+	return out
+}
+
+// checkTCPRoutes reports what is wrong with the routes of connections, as
+// proxies in the same namespace see it.
 func (d *domainPlan) checkTCPRoutes(vs *virtualService) {
+	for i, entry := range vs.spec.GetTls() {
+		at := fmt.Sprintf("spec.tls[%d]", i)
+		for j, m := range entry.GetMatch() {
+			d.checkSubnets(vs.ref, fmt.Sprintf("%s.match[%d]", at, j), m.GetDestinationSubnets())
+		}
+		d.checkConnections(vs, at, entry.GetRoute())
+	}
 	for i, entry := range vs.spec.GetTcp() {
 		at := fmt.Sprintf("spec.tcp[%d]", i)
 		for j, m := range entry.GetMatch() {
-			d.checkTCPMatch(vs.ref, fmt.Sprintf("%s.match[%d]", at, j), m)
+			d.checkSubnets(vs.ref, fmt.Sprintf("%s.match[%d]", at, j), m.GetDestinationSubnets())
 		}
-		to := heaviest(entry.GetRoute())
-		if len(entry.GetRoute()) > 1 {
-			d.notHonoured(vs.ref, at+".route", fmt.Sprintf("all connections go to %s, which has the highest weight: Envoys of the v1 API cannot divide them", to.GetHost()))
-		}
-		if to != nil {
-			d.checkTarget(vs, at+".route", to)
-		}
+		d.checkConnections(vs, at, entry.GetRoute())
 	}
 }
 
-func (d *domainPlan) checkTCPMatch(ref diag.Ref, at string, m *networking.L4MatchAttributes) {
-	for _, err := range destinationProblems(m.GetDestinationSubnets()) {
+func (d *domainPlan) checkSubnets(ref diag.Ref, at string, subnets []string) {
+	if _, err := blocksOf(subnets); err != nil {
 		d.notHonoured(ref, at+".destinationSubnets", "connections for the port fail: "+err.Error())
+	}
+}
+
+func (d *domainPlan) checkConnections(vs *virtualService, at string, route []*networking.RouteDestination) {
+	for i, to := range route {
+		d.checkTarget(vs, fmt.Sprintf("%s.route[%d].destination", at, i), to.GetDestination())
+	}
+	if len(route) > 1 && !slices.ContainsFunc(route, func(to *networking.RouteDestination) bool { return to.GetWeight() > 0 }) {
+		d.notHonoured(vs.ref, at+".route", "connections fail: no destination has a weight")
 	}
 }

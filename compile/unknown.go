@@ -56,23 +56,23 @@ func (c *writer) unknownConnections() *ir.TCPListener {
 	switch c.plan.treatsUnknown(c.scope) {
 	case mesh.AllowAny:
 		return &ir.TCPListener{Routes: []ir.TCPRoute{
-			{Port: c.plan.settings.ProxyListenPort, Cluster: ir.Nobody},
-			{Cluster: ir.Passthrough},
+			{Port: c.plan.settings.ProxyListenPort, Clusters: ir.Whole(ir.Nobody)},
+			{Clusters: ir.Whole(ir.Passthrough)},
 		}}
 	case mesh.RegistryOnly:
-		return &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: ir.Nobody}}}
+		return &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole(ir.Nobody)}}}
 	}
 	return nil
 }
 
-// passUnknown has connections to other destinations go on, at a port of which
-// only some are known.
+// passUnknown has connections to other destinations, and for other names, go on,
+// at a port of which only some are known.
 func (c *writer) passUnknown(l *ir.Listener) {
-	last := len(l.TCP.Routes) - 1
-	if l.IP != anyAddress || len(l.TCP.Routes[last].Destinations) == 0 || c.plan.treatsUnknown(c.scope) != mesh.AllowAny {
+	last := l.TCP.Routes[len(l.TCP.Routes)-1]
+	if l.IP != anyAddress || len(last.Destinations)+len(last.ServerNames) == 0 || c.plan.treatsUnknown(c.scope) != mesh.AllowAny {
 		return
 	}
-	l.TCP.Routes = append(l.TCP.Routes, ir.TCPRoute{Cluster: ir.Passthrough})
+	l.TCP.Routes = append(l.TCP.Routes, ir.TCPRoute{Clusters: ir.Whole(ir.Passthrough)})
 }
 
 // needUnknown makes sure of the clusters.

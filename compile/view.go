@@ -151,7 +151,7 @@ func (c *writer) handOff() {
 // takeOver puts the parts of last in the place of equal ones. Virtual hosts that
 // are not the view's own are the same already if they are equal.
 func (v *compiled) takeOver(last *compiled, own map[*ir.RouteTable]bool) {
-	v.config.Listeners = keep(v.config.Listeners, last.config.Listeners, (*ir.Listener).Address)
+	v.config.Listeners = keep(v.config.Listeners, last.config.Listeners, nameOfListener)
 	v.config.Clusters = keep(v.config.Clusters, last.config.Clusters, func(c *ir.Cluster) string { return c.Name })
 	for i, t := range v.config.RouteTables {
 		v.config.RouteTables[i] = takenOver(t, last.config.RouteTables, own[t])
@@ -177,6 +177,15 @@ func takenOver(t *ir.RouteTable, last []*ir.RouteTable, own bool) *ir.RouteTable
 		return last[at]
 	}
 	return t
+}
+
+// nameOfListener tells the listeners of a configuration apart: one of HTTP may
+// want the address of another.
+func nameOfListener(l *ir.Listener) string {
+	if l.HTTP != nil {
+		return "http " + l.Address()
+	}
+	return l.Address()
 }
 
 // keep puts entries of last in the place of those with the same name that are

@@ -14,6 +14,7 @@ import (
 // checkPorts reports destinations without a port for one of a sidecar's that
 // the routes are for.
 func (d *domainPlan) checkPorts(vs *virtualService) {
+	sidecars := func(gateways []string) bool { return vs.serves(gateways, meshGateway) }
 	for _, name := range vs.meshHosts() {
 		own := d.service(d.complete(name, vs.ref.Namespace))
 		if own == nil || d.virtualFor(own.Hostname) != vs {
@@ -29,7 +30,7 @@ func (d *domainPlan) checkPorts(vs *virtualService) {
 					return vs.serves(m.gateways, meshGateway)
 				})
 			} else if port.Protocol != mesh.UDP {
-				d.checkTCPPort(vs, port, fmt.Sprintf("port %d of %s", port.Number, own.Hostname))
+				d.checkTCPPort(vs, port, fmt.Sprintf("port %d of %s", port.Number, own.Hostname), sidecars)
 			}
 		}
 	}
@@ -68,9 +69,11 @@ func (d *domainPlan) checkProtocols(vs *virtualService, own *mesh.Service) {
 	tcp := !own.Egress && slices.ContainsFunc(own.Ports, func(port *mesh.Port) bool {
 		return !d.routesHTTP(own, port) && port.Protocol != mesh.UDP
 	})
+	tls := !own.Egress && slices.ContainsFunc(own.Ports, readsNames)
 	d.unsupported(vs.ref, "spec", []field{
 		{len(vs.http) > 0 && !http, "http", fmt.Sprintf("no effect for sidecars that call %s: none of its ports is HTTP, HTTP2 or GRPC", own.Hostname)},
 		{len(vs.spec.GetTcp()) > 0 && !tcp, "tcp", fmt.Sprintf("no effect for sidecars that call %s: TCP routes are for ports that are neither HTTP nor UDP, nor of an EgressRule", own.Hostname)},
+		{len(vs.spec.GetTls()) > 0 && !tls, "tls", fmt.Sprintf("no effect for sidecars that call %s: none of its ports is HTTPS or TLS", own.Hostname)},
 	})
 }
 
@@ -89,13 +92,26 @@ func (d *domainPlan) checkHTTPPort(vs *virtualService, port *mesh.Port, name str
 	}
 }
 
-func (d *domainPlan) checkTCPPort(vs *virtualService, port *mesh.Port, name string) {
+// checkTCPPort is about connections that come for a port, of a service or of
+// gateways, by way of the gateways of a match.
+func (d *domainPlan) checkTCPPort(vs *virtualService, port *mesh.Port, name string, there func(gateways []string) bool) {
+	check := func(at string, route []*networking.RouteDestination) {
+		for i, to := range route {
+			d.checkPort(vs, fmt.Sprintf("%s.route[%d].destination", at, i), to.GetDestination(), port, "connections to "+name)
+		}
+	}
+	for i, entry := range vs.spec.GetTls() {
+		if readsNames(port) && slices.ContainsFunc(entry.GetMatch(), func(m *networking.TLSMatchAttributes) bool {
+			return tlsMatches(m, port) && there(m.GetGateways())
+		}) {
+			check(fmt.Sprintf("spec.tls[%d]", i), entry.GetRoute())
+		}
+	}
 	for i, entry := range vs.spec.GetTcp() {
-		to, matches := heaviest(entry.GetRoute()), entry.GetMatch()
-		if to != nil && (len(matches) == 0 || slices.ContainsFunc(matches, func(m *networking.L4MatchAttributes) bool {
-			return tcpMatches(m, port) && vs.serves(m.GetGateways(), meshGateway)
-		})) {
-			d.checkPort(vs, fmt.Sprintf("spec.tcp[%d].route", i), to, port, "connections to "+name)
+		if slices.ContainsFunc(l4Matches(entry), func(m *networking.L4MatchAttributes) bool {
+			return tcpMatches(m, port) && there(m.GetGateways())
+		}) {
+			check(fmt.Sprintf("spec.tcp[%d]", i), entry.GetRoute())
 		}
 	}
 }
@@ -106,12 +122,20 @@ func (p *plan) checkGatewayPorts(vs *virtualService) {
 	if len(vs.gatewayNames()) == 0 {
 		return
 	}
-	told := map[int]bool{}
+	home, told := p.home(vs.ref.Namespace), map[arrival]bool{}
 	for _, at := range p.edges.Get(p.r, none{}).arrivals[vs] {
-		if !told[at.port] {
-			told[at.port] = true
-			p.home(vs.ref.Namespace).checkHTTPPort(vs, gatewayPort(at.port), fmt.Sprintf("port %d of gateways", at.port),
-				func(m routeMatch) bool { return !m.sidecarOnly && at.host.serves(m.gateways) })
+		if told[arrival{at.port, at.kind, nil}] {
+			continue
+		}
+		told[arrival{at.port, at.kind, nil}] = true
+		name := fmt.Sprintf("port %d of gateways", at.port)
+		switch at.kind {
+		case httpServer:
+			home.checkHTTPPort(vs, gatewayPort(at.port), name, func(m routeMatch) bool { return !m.sidecarOnly && at.host.serves(m.gateways) })
+		case passthroughServer:
+			home.checkTCPPort(vs, &mesh.Port{Name: "tls", Number: at.port, Protocol: mesh.TLS}, name, at.host.serves)
+		default:
+			home.checkTCPPort(vs, tcpGatewayPort(at.port), name, at.host.serves)
 		}
 	}
 }

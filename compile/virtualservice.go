@@ -184,6 +184,11 @@ func (vs *virtualService) destinations() []*networking.Destination {
 
 func (vs *virtualService) tcpDestinations() []*networking.Destination {
 	var out []*networking.Destination
+	for _, r := range vs.spec.GetTls() {
+		for _, to := range r.GetRoute() {
+			out = append(out, to.GetDestination())
+		}
+	}
 	for _, r := range vs.spec.GetTcp() {
 		for _, to := range r.GetRoute() {
 			out = append(out, to.GetDestination())

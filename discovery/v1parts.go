@@ -85,7 +85,7 @@ func (p *v1Parts) clustersOf(config *ir.Config) *v1List {
 func (p *v1Parts) closes(config *ir.Config) bool {
 	return slices.ContainsFunc(config.RouteTables, func(t *ir.RouteTable) bool { return p.table(t).closes }) ||
 		slices.ContainsFunc(config.Listeners, func(l *ir.Listener) bool {
-			return l.HTTP != nil && l.HTTP.Inline != nil && p.table(l.HTTP.Inline).closes
+			return l.HTTP != nil && l.HTTP.Inline != nil && p.table(l.HTTP.Inline).closes || v1.ClosesTCP(l)
 		})
 }
 

@@ -298,7 +298,7 @@ func TestEndpointsFollowTheirService(t *testing.T) {
 func TestListenersAtAProxysAddress(t *testing.T) {
 	s, config := New(Options{}), testConfig(1)
 	for i := range 10 {
-		config.Listeners = append(config.Listeners, &ir.Listener{IP: "10.200.0.1", Port: 3000 + i, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "db"}}}})
+		config.Listeners = append(config.Listeners, &ir.Listener{IP: "10.200.0.1", Port: 3000 + i, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole("db")}}}})
 	}
 	config.Listeners = append(config.Listeners, &ir.Listener{Port: 8080, Direction: ir.Inbound, HTTP: &ir.HTTPListener{Inline: &ir.RouteTable{Name: "in"}}})
 	a := encodeV3(testView(s, config), "10.0.0.1")

@@ -270,8 +270,8 @@ func behaviourConfig(a, b *backend) *ir.Config {
 		{IP: "0.0.0.0", Port: servicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
 		{IP: "127.0.0.1", Port: 15002, Bind: true, HTTP: &ir.HTTPListener{Inline: inline, ForwardProxy: true}},
 		{IP: "0.0.0.0", Port: 9000, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{
-			{Destinations: []string{"10.2.0.0/24"}, Cluster: "a"},
-			{Destinations: []string{"10.2.0.1/32", "10.2.0.0/16"}, Cluster: "b"},
+			{Destinations: []string{"10.2.0.0/24"}, Clusters: ir.Whole("a")},
+			{Destinations: []string{"10.2.0.1/32", "10.2.0.0/16"}, Clusters: ir.Whole("b")},
 		}}},
 	}, a.cluster(), b.cluster(), pair)
 }

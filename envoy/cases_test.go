@@ -141,7 +141,7 @@ func tcpCase() *ir.Config {
 		return &ir.Listener{IP: ip, Port: port, Direction: ir.Outbound, Origins: rule, TCP: &ir.TCPListener{Mongo: mongo, Routes: routes}}
 	}
 	to := func(cluster string, destinations ...string) ir.TCPRoute {
-		return ir.TCPRoute{Cluster: cluster, Destinations: destinations}
+		return ir.TCPRoute{Clusters: ir.Whole(cluster), Destinations: destinations}
 	}
 	logged := tcp("", 3306, false, to("out.a|tcp"))
 	logged.TCP.AccessLog = "/dev/stdout"

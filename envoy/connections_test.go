@@ -37,7 +37,7 @@ func TestConnections(t *testing.T) {
 		return &of
 	}
 	streamed := func(s ir.Stream) *ir.TCPListener {
-		return &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "plain", Stream: s}}}
+		return &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole("plain"), Stream: s}}}
 	}
 	var routes []*ir.Route
 	for _, name := range []string{"plain", "h2", "same", "once"} {

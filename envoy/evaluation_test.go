@@ -76,14 +76,26 @@ func selfContained(t *testing.T, cfg *ir.Config) *ir.Config {
 	}
 	out.Listeners, out.RouteTables = nil, nil
 	for _, l := range cfg.Listeners {
-		inline := *l
-		if l.HTTP != nil && l.HTTP.Inline == nil {
-			http := *l.HTTP
-			http.Inline, http.Table = tables[l.HTTP.Table], ""
-			inline.HTTP = &http
+		own := *l
+		own.HTTP = inline(l.HTTP, tables)
+		own.Chains = nil
+		for _, c := range l.Chains {
+			chain := *c
+			chain.HTTP = inline(c.HTTP, tables)
+			own.Chains = append(own.Chains, &chain)
 		}
-		out.Listeners = append(out.Listeners, &inline)
+		out.Listeners = append(out.Listeners, &own)
 	}
+	return &out
+}
+
+// inline has the table itself in place of its name.
+func inline(h *ir.HTTPListener, tables map[string]*ir.RouteTable) *ir.HTTPListener {
+	if h == nil || h.Inline != nil {
+		return h
+	}
+	out := *h
+	out.Inline, out.Table = tables[h.Table], ""
 	return &out
 }
 

@@ -70,18 +70,26 @@ func TestMutualGatewayDemandsACertificate(t *testing.T) {
 	cfg, _ := routerConfig(t, front, mutualGateway)
 	e := startEnvoy(t, selfContained(t, cfg))
 	for _, test := range []struct {
-		listener, host, client, want string
+		listener, name, host, client, want string
 	}{
-		{"http_0.0.0.0_8443", "web.example", "client", "200 OK"},
-		{"http_0.0.0.0_8443", "web.example", "none", ""},
-		{"http_0.0.0.0_8443", "web.example", "stranger", ""},
-		{"http_0.0.0.0_9443", "open.example", "none", "200 OK"},
-		{"http_0.0.0.0_9443", "open.example:9443", "none", "200 OK"},
-		{"http_0.0.0.0_9443", "open.example:30443", "none", "200 OK"},
-		{"http_0.0.0.0_9443", "web.example:30443", "none", "404 Not Found"},
-		{"http_0.0.0.0_9443", "web.example", "none", "404 Not Found"},
+		{"http_0.0.0.0_8443", "", "web.example", "client", "200 OK"},
+		{"http_0.0.0.0_8443", "", "web.example", "none", ""},
+		{"http_0.0.0.0_8443", "", "web.example", "stranger", ""},
+		{"http_0.0.0.0_9443", "open.example", "open.example", "none", "200 OK"},
+		{"http_0.0.0.0_9443", "open.example", "open.example:9443", "none", "200 OK"},
+		{"http_0.0.0.0_9443", "open.example", "open.example:30443", "none", "200 OK"},
+		{"http_0.0.0.0_9443", "web.example", "web.example", "client", "200 OK"},
+		{"http_0.0.0.0_9443", "WEB.example", "web.example", "client", "200 OK"},
+		{"http_0.0.0.0_9443", "web.example", "web.example", "none", ""},
+		{"http_0.0.0.0_9443", "web.example", "web.example", "stranger", ""},
+		// A client that comes by the door for all does not get what is behind the other.
+		{"http_0.0.0.0_9443", "open.example", "web.example:30443", "none", "404 Not Found"},
+		{"http_0.0.0.0_9443", "open.example", "web.example", "none", "404 Not Found"},
+		{"http_0.0.0.0_9443", "other.example", "open.example", "none", ""},
+		{"http_0.0.0.0_9443", "", "open.example", "none", ""},
 	} {
 		conn := tls.Client(e.dial(test.listener), &tls.Config{
+			ServerName:         test.name,
 			InsecureSkipVerify: true, // The test is about the other direction.
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 				pair := pairs[test.client]

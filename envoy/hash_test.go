@@ -43,7 +43,7 @@ func TestHash(t *testing.T) {
 	e := startEnvoy(t, config(nil, []*ir.Listener{
 		{IP: "127.0.0.1", Port: 15001, UseOriginalDst: true, Bind: true},
 		{IP: "0.0.0.0", Port: servicePort, Direction: ir.Outbound, HTTP: &ir.HTTPListener{Inline: inline}},
-		{IP: "0.0.0.0", Port: 9000, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "source", HashSource: true}}}},
+		{IP: "0.0.0.0", Port: 9000, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole("source"), HashSource: true}}}},
 	}, clusters...))
 
 	const users, times = 16, 3

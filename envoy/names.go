@@ -8,6 +8,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/pilot-api/pilot-api/headerformat"
 	"github.com/pilot-api/pilot-api/ir"
@@ -55,7 +56,7 @@ func ListenerName(l *ir.Listener) string {
 	switch {
 	case l.UseOriginalDst:
 		return "virtual"
-	case l.HTTP != nil:
+	case l.HTTP != nil || slices.ContainsFunc(l.Chains, func(c *ir.FilterChain) bool { return c.HTTP != nil }):
 		kind = StatPrefixHTTP
 	case l.TCP != nil && l.TCP.Mongo:
 		kind = StatPrefixMongo

@@ -237,51 +237,102 @@ func (k *closer) listener(l *Listener) *Listener {
 		return nil
 	}
 	out := *l
+	out.HTTP, out.TCP = k.inline(at, l.HTTP), k.tcp(at, l.Origins, l.TCP)
+	out.Chains = each(l.Chains, func(c *FilterChain) *FilterChain { return k.chain(at, c) })
 	switch {
-	case l.HTTP != nil && l.HTTP.Inline != nil:
-		table := k.table(at, l.HTTP.Inline)
-		if table == l.HTTP.Inline {
-			return l
-		}
-		http := *l.HTTP
-		http.Inline, out.HTTP = table, &http
-	case l.TCP != nil:
-		routes, same := k.tcpRoutes(at, l)
-		if same {
-			return l
-		}
-		tcp := *l.TCP
-		tcp.Routes, out.TCP = routes, &tcp
-	default:
+	case out.HTTP == l.HTTP && out.TCP == l.TCP && sameSlice(out.Chains, l.Chains):
 		return l
+	case len(l.Chains) > 0 && len(out.Chains) == 0:
+		return nil
 	}
 	return &out
 }
 
-// tcpRoutes leaves out destinations that no connection has. A route that had
-// some and has none left takes nothing.
-func (k *closer) tcpRoutes(at string, l *Listener) (routes []TCPRoute, same bool) {
-	same = true
-	for _, r := range l.TCP.Routes {
-		var sound []string
-		for _, d := range r.Destinations {
-			if _, err := ParseDestination(d); err != nil {
-				k.closing(l.Origins, at, err, leftOut)
-				continue
-			}
-			sound = append(sound, d)
-		}
-		if len(sound) == len(r.Destinations) {
+// inline is a listener with what its own table is to be.
+func (k *closer) inline(at string, h *HTTPListener) *HTTPListener {
+	if h == nil || h.Inline == nil {
+		return h
+	}
+	table := k.table(at, h.Inline)
+	if table == h.Inline {
+		return h
+	}
+	out := *h
+	out.Inline = table
+	return &out
+}
+
+// chain is nil for one that takes no connection.
+func (k *closer) chain(at string, c *FilterChain) *FilterChain {
+	if err := k.checkChain(c); err != nil {
+		k.closing(c.Origins, at+": filter chain", err, leftOut)
+		return nil
+	}
+	names := k.sound(at, c.Origins, c.ServerNames, checkServerName)
+	if len(names) == 0 && len(c.ServerNames) > 0 {
+		return nil
+	}
+	http, tcp := k.inline(at, c.HTTP), k.tcp(at, c.Origins, c.TCP)
+	if len(names) == len(c.ServerNames) && http == c.HTTP && tcp == c.TCP {
+		return c
+	}
+	out := *c
+	out.ServerNames, out.HTTP, out.TCP = names, http, tcp
+	return &out
+}
+
+// tcp leaves out destinations that no connection has, and names that no client
+// asks for. A route that had some and has none left takes nothing.
+func (k *closer) tcp(at string, origins []diag.Ref, t *TCPListener) *TCPListener {
+	if t == nil {
+		return nil
+	}
+	var routes []TCPRoute
+	same := true
+	for _, r := range t.Routes {
+		out := r
+		out.Destinations = k.sound(at, origins, r.Destinations, func(d string) error {
+			_, err := ParseDestination(d)
+			return err
+		})
+		out.ServerNames = k.sound(at, origins, r.ServerNames, checkServerName)
+		if len(out.Destinations) == len(r.Destinations) && len(out.ServerNames) == len(r.ServerNames) {
 			routes = append(routes, r)
 			continue
 		}
 		same = false
-		if len(sound) > 0 {
-			r.Destinations = sound
-			routes = append(routes, r)
+		if (len(out.Destinations) > 0 || len(r.Destinations) == 0) && (len(out.ServerNames) > 0 || len(r.ServerNames) == 0) {
+			routes = append(routes, out)
 		}
 	}
-	return routes, same
+	if same {
+		return t
+	}
+	out := *t
+	out.Routes = routes
+	return &out
+}
+
+// sound are the conditions that can be met.
+func (k *closer) sound(at string, origins []diag.Ref, texts []string, check func(string) error) []string {
+	var out []string
+	for _, text := range texts {
+		if err := check(text); err != nil {
+			k.closing(origins, at, err, leftOut)
+			continue
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// checkServerName takes a name, or a wildcard for whole labels at its beginning.
+func checkServerName(name string) error {
+	rest := strings.TrimPrefix(name, "*.")
+	if rest == "" || strings.ContainsFunc(rest, func(r rune) bool { return r == '*' || unicode.IsControl(r) }) {
+		return fmt.Errorf("server name must be one such as a.example.com or *.example.com, found %q", name)
+	}
+	return nil
 }
 
 // sameSlice tells whether each gave back what it got.

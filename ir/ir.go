@@ -44,9 +44,9 @@ const (
 	Gateway  Direction = "gateway"  // into the mesh, at its edge
 )
 
-// Listener takes connections at one address. Exactly one of HTTP, TCP and
-// UseOriginalDst is set, but for a TCP beside UseOriginalDst: that takes what no
-// listener is for.
+// Listener takes connections at one address. Exactly one of HTTP, TCP, Chains
+// and UseOriginalDst is set, but for a TCP beside UseOriginalDst: that takes what
+// no listener is for.
 type Listener struct {
 	// IP to listen at; "" means the proxy's own address, so that proxies
 	// that differ only in address share a Config.
@@ -63,6 +63,23 @@ type Listener struct {
 	HTTP           *HTTPListener
 	TCP            *TCPListener
 	TLS            *ServerTLS
+	// Chains do different things with connections, by the name that the client
+	// asks for: the first of which the name fits. A connection that fits none is
+	// closed.
+	Chains []*FilterChain
+
+	Origins []diag.Ref
+}
+
+// FilterChain is what becomes of the connections for some server names. Exactly
+// one of HTTP and TCP is set.
+type FilterChain struct {
+	// ServerNames as those of a TCPRoute. Where the chain has some, the routes of
+	// its TCP have none.
+	ServerNames []string
+	HTTP        *HTTPListener
+	TCP         *TCPListener
+	TLS         *ServerTLS
 
 	Origins []diag.Ref
 }
@@ -89,24 +106,40 @@ type TCPListener struct {
 	// Protocol decides about filters before the proxying: "Mongo" is
 	// sniffed for statistics, all else is plain.
 	Mongo bool
-	// Routes: the first whose destination fits. A connection that fits none
-	// is closed.
+	// Routes: the first of which destination and server name fit. A connection
+	// that fits none is closed.
 	Routes    []TCPRoute
 	AccessLog string
 }
 
-// TCPRoute sends connections for some destinations to a cluster.
+// TCPRoute sends connections to clusters.
 type TCPRoute struct {
 	// Destinations are CIDR blocks; none means any destination, on a
 	// listener with an open IP the proxy's own address.
 	Destinations []string
 	// Port that connections were going to; 0 is any. Routes with a port stand
 	// before those without.
-	Port    int
-	Cluster string
-	Stream  Stream
+	Port int
+	// ServerNames are those that clients ask for when they begin TLS: names, and
+	// wildcards such as *.example.com for all that end so. None means any client,
+	// also one that asks for no name or speaks no TLS.
+	ServerNames []string
+	// Assumed: a proxy that sees no server names may take connections to ask for
+	// these. Else it must close what might be for them.
+	Assumed bool
+	// Clusters share the connections by their weights, whose sum is above 0;
+	// nothing else is said of them.
+	Clusters []WeightedCluster
+	Stream   Stream
 	// HashSource picks an endpoint of a cluster with a Hash by the caller's address.
 	HashSource bool
+	// Origins are those of the listener where there are none.
+	Origins []diag.Ref
+}
+
+// Whole is all connections, or requests, for one cluster.
+func Whole(cluster string) []WeightedCluster {
+	return []WeightedCluster{{Name: cluster, Weight: WholeWeight}}
 }
 
 // ParseDestination reads a CIDR block, with the bits beyond it cleared.
@@ -121,10 +154,49 @@ func ParseDestination(text string) (netip.Prefix, error) {
 // ServerTLS terminates TLS with files on the proxy's machine.
 type ServerTLS struct {
 	CertificateFile, KeyFile string
-	// CAFile holds the authorities of clients, which then must show a
-	// certificate; "" for clients without one.
+	// Others are further certificates, for keys of other types.
+	Others []KeyPair
+	// Client says whether clients show a certificate, and what is asked of it.
+	// Nil is no certificate.
+	Client *ClientCertificate
+	// MinVersion and MaxVersion of TLS that are spoken; "" is the proxy's own
+	// choice, which is 1.2 and 1.3.
+	MinVersion, MaxVersion TLSVersion
+	// Ciphers of TLS 1.2 and before, in OpenSSL's names; none is the proxy's own
+	// choice.
+	Ciphers []string
+	ALPN    []string
+}
+
+// KeyPair is a certificate and its key, in files.
+type KeyPair struct{ CertificateFile, KeyFile string }
+
+// TLSVersion is a version of TLS, such as "1.2".
+type TLSVersion string
+
+// The versions of TLS.
+const (
+	TLS10 TLSVersion = "1.0"
+	TLS11 TLSVersion = "1.1"
+	TLS12 TLSVersion = "1.2"
+	TLS13 TLSVersion = "1.3"
+)
+
+// ClientCertificate is what a server asks of the certificates of its clients.
+type ClientCertificate struct {
+	// CAFile holds the authorities that vouch for them.
 	CAFile string
-	ALPN   []string
+	// Optional: a client may also show none. One that it shows must be right.
+	Optional bool
+	// Unverified: no authority need vouch for it. What else is asked holds.
+	Unverified bool
+	// CRLFile holds revoked certificates of the authorities; "" for none.
+	CRLFile string
+	// SubjectAltNames are the names of which it must have one; none means any.
+	SubjectAltNames []string
+	// KeyHashes are SHA-256 of public keys in base64, CertificateHashes those of
+	// certificates in hex. With any of either, one must be the client's.
+	KeyHashes, CertificateHashes []string
 }
 
 // RouteTable is what an HTTP listener decides by.

@@ -14,13 +14,13 @@ import (
 func TestListenersAt(t *testing.T) {
 	cfg := &ir.Config{Listeners: []*ir.Listener{
 		{IP: "0.0.0.0", Port: 80, HTTP: &ir.HTTPListener{Table: "80"}},
-		{Port: 9080, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "in.9080"}}}},
+		{Port: 9080, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole("in.9080")}}}},
 		{IP: "0.0.0.0", Port: 15001, UseOriginalDst: true},
-		{IP: "10.0.0.7", Port: 9080, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "loser"}}}},
+		{IP: "10.0.0.7", Port: 9080, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole("loser")}}}},
 		{IP: "0.0.0.0", Port: 443, HTTP: &ir.HTTPListener{Table: "443"}},
 		{IP: "0.0.0.0", Port: 443, TCP: &ir.TCPListener{}},
 		{IP: "fd00:0::8", Port: 80, HTTP: &ir.HTTPListener{Table: "80"}},
-		{IP: "fd00::8", Port: 80, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: "loser"}}}},
+		{IP: "fd00::8", Port: 80, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole("loser")}}}},
 	}}
 	for _, tc := range []struct {
 		ip            string
@@ -34,7 +34,7 @@ func TestListenersAt(t *testing.T) {
 		var got, blocks []string
 		for _, l := range cfg.ListenersAt(tc.ip) {
 			got = append(got, l.Address())
-			if l.TCP != nil && l.TCP.Routes[0].Cluster == "in.9080" {
+			if l.TCP != nil && l.TCP.Routes[0].Clusters[0].Name == "in.9080" {
 				blocks = l.TCP.Routes[0].Destinations
 			}
 			if l.Port == 443 && l.HTTP == nil {
@@ -94,7 +94,7 @@ func valid() *ir.Config {
 			{IP: "0.0.0.0", Port: 15001, UseOriginalDst: true, Bind: true},
 			{IP: "0.0.0.0", Port: 80, HTTP: &ir.HTTPListener{Table: "80"}},
 			{Port: 80, HTTP: &ir.HTTPListener{Inline: table("inbound|80")}},
-			{Port: 81, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Destinations: []string{"10.0.0.0/8"}, Cluster: "in.80"}}}},
+			{Port: 81, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Destinations: []string{"10.0.0.0/8"}, Clusters: ir.Whole("in.80")}}}},
 		},
 	}
 }
@@ -115,16 +115,16 @@ func TestValidate(t *testing.T) {
 		"host 127.0.0.1:80 must be there only once": func(c *ir.Config) {
 			c.Clusters[0].Hosts = append(c.Clusters[0].Hosts, c.Clusters[0].Hosts[0])
 		},
-		"port of a host must be 1 to 65535":             func(c *ir.Config) { c.Clusters[0].Hosts[0].Port = 0 },
-		`type must be registry, static, strict-dns`:     func(c *ir.Config) { c.Clusters[0].Type = "sds" },
-		"listener 0.0.0.0:0: port must be":              func(c *ir.Config) { c.Listeners[1].Port = 0 },
-		"must be exactly one of hand-off, HTTP and TCP": func(c *ir.Config) { c.Listeners[0].HTTP = &ir.HTTPListener{Table: "80"} },
+		"port of a host must be 1 to 65535":                     func(c *ir.Config) { c.Clusters[0].Hosts[0].Port = 0 },
+		`type must be registry, static, strict-dns`:             func(c *ir.Config) { c.Clusters[0].Type = "sds" },
+		"listener 0.0.0.0:0: port must be":                      func(c *ir.Config) { c.Listeners[1].Port = 0 },
+		"must be exactly one of hand-off, HTTP, TCP and chains": func(c *ir.Config) { c.Listeners[0].HTTP = &ir.HTTPListener{Table: "80"} },
 		"stand before those for any": func(c *ir.Config) {
-			c.Listeners[0].TCP = &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: c.Clusters[0].Name}, {Port: 80, Cluster: c.Clusters[0].Name}}}
+			c.Listeners[0].TCP = &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole(c.Clusters[0].Name)}, {Port: 80, Clusters: ir.Whole(c.Clusters[0].Name)}}}
 		},
 		"a table inline or the name of one":              func(c *ir.Config) { c.Listeners[2].HTTP.Table = "80" },
 		`one of the route tables, found "8080"`:          func(c *ir.Config) { c.Listeners[1].HTTP.Table = "8080" },
-		`one of the clusters, found "gone"`:              func(c *ir.Config) { c.Listeners[3].TCP.Routes[0].Cluster = "gone" },
+		`one of the clusters, found "gone"`:              func(c *ir.Config) { c.Listeners[3].TCP.Routes[0].Clusters[0].Name = "gone" },
 		`a CIDR block like 10.0.0.0/8, found "a.com/32"`: func(c *ir.Config) { c.Listeners[3].TCP.Routes[0].Destinations[0] = "a.com/32" },
 		"virtual host a: must be there only once": func(c *ir.Config) {
 			t := c.RouteTables[0]
@@ -222,7 +222,7 @@ func TestCloseCostsOnlyTheCulprit(t *testing.T) {
 		"a destination that nobody has is not any destination": {
 			func(c *ir.Config) {
 				routes := &c.Listeners[3].TCP.Routes
-				*routes = append(*routes, ir.TCPRoute{Destinations: []string{"1.2.3.4/33"}, Cluster: "out.a"})
+				*routes = append(*routes, ir.TCPRoute{Destinations: []string{"1.2.3.4/33"}, Clusters: ir.Whole("out.a")})
 			},
 			func(*ir.Config) {},
 		},

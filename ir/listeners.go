@@ -44,15 +44,28 @@ func (l *Listener) at(ip string) *Listener {
 	}
 	filled := *l
 	filled.IP = ip
-	if l.TCP != nil {
-		tcp := *l.TCP
-		tcp.Routes = slices.Clone(tcp.Routes)
-		for i := range tcp.Routes {
-			if len(tcp.Routes[i].Destinations) == 0 {
-				tcp.Routes[i].Destinations = []string{onlyHost(ip)}
-			}
+	filled.TCP = l.TCP.at(ip)
+	filled.Chains = slices.Clone(l.Chains)
+	for i, c := range filled.Chains {
+		if c.TCP != nil {
+			own := *c
+			own.TCP = c.TCP.at(ip)
+			filled.Chains[i] = &own
 		}
-		filled.TCP = &tcp
+	}
+	return &filled
+}
+
+func (t *TCPListener) at(ip string) *TCPListener {
+	if t == nil {
+		return nil
+	}
+	filled := *t
+	filled.Routes = slices.Clone(t.Routes)
+	for i, r := range filled.Routes {
+		if len(r.Destinations) == 0 {
+			filled.Routes[i].Destinations = []string{onlyHost(ip)}
+		}
 	}
 	return &filled
 }

@@ -19,8 +19,7 @@ func (h *VirtualHost) Renamed(names map[string]string) *VirtualHost {
 
 func (r *Route) renamed(names map[string]string) *Route {
 	mirrors := func(m Mirror) bool { return names[m.Cluster] != "" }
-	named := func(w WeightedCluster) bool { return names[w.Name] != "" }
-	if !slices.ContainsFunc(r.Mirrors, mirrors) && !slices.ContainsFunc(r.Clusters, named) {
+	if !slices.ContainsFunc(r.Mirrors, mirrors) && !namesAny(r.Clusters, names) {
 		return r
 	}
 	out := *r
@@ -28,24 +27,53 @@ func (r *Route) renamed(names map[string]string) *Route {
 	for i, m := range out.Mirrors {
 		out.Mirrors[i].Cluster = cmp.Or(names[m.Cluster], m.Cluster)
 	}
-	out.Clusters = slices.Clone(r.Clusters)
-	for i, w := range out.Clusters {
-		out.Clusters[i].Name = cmp.Or(names[w.Name], w.Name)
-	}
+	out.Clusters = renamedClusters(r.Clusters, names)
 	return &out
 }
 
 // Renamed is the listener with other names for clusters; itself when it names
 // none of them.
 func (l *Listener) Renamed(names map[string]string) *Listener {
-	if l.TCP == nil || !slices.ContainsFunc(l.TCP.Routes, func(r TCPRoute) bool { return names[r.Cluster] != "" }) {
+	tcp := l.TCP.renamed(names)
+	chains := each(l.Chains, func(c *FilterChain) *FilterChain { return c.renamed(names) })
+	if tcp == l.TCP && sameSlice(chains, l.Chains) {
 		return l
 	}
-	out, tcp := *l, *l.TCP
-	tcp.Routes = slices.Clone(tcp.Routes)
-	for i, r := range tcp.Routes {
-		tcp.Routes[i].Cluster = cmp.Or(names[r.Cluster], r.Cluster)
-	}
-	out.TCP = &tcp
+	out := *l
+	out.TCP, out.Chains = tcp, chains
 	return &out
+}
+
+func (c *FilterChain) renamed(names map[string]string) *FilterChain {
+	tcp := c.TCP.renamed(names)
+	if tcp == c.TCP {
+		return c
+	}
+	out := *c
+	out.TCP = tcp
+	return &out
+}
+
+func (t *TCPListener) renamed(names map[string]string) *TCPListener {
+	if t == nil || !slices.ContainsFunc(t.Routes, func(r TCPRoute) bool { return namesAny(r.Clusters, names) }) {
+		return t
+	}
+	out := *t
+	out.Routes = slices.Clone(t.Routes)
+	for i, r := range t.Routes {
+		out.Routes[i].Clusters = renamedClusters(r.Clusters, names)
+	}
+	return &out
+}
+
+func namesAny(clusters []WeightedCluster, names map[string]string) bool {
+	return slices.ContainsFunc(clusters, func(w WeightedCluster) bool { return names[w.Name] != "" })
+}
+
+func renamedClusters(clusters []WeightedCluster, names map[string]string) []WeightedCluster {
+	out := slices.Clone(clusters)
+	for i, w := range out {
+		out[i].Name = cmp.Or(names[w.Name], w.Name)
+	}
+	return out
 }

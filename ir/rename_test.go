@@ -25,7 +25,7 @@ func TestRenamed(t *testing.T) {
 		return &ir.VirtualHost{Name: "h", Domains: []string{"d"}, Routes: routes}
 	}
 	tcp := func(cluster string) *ir.Listener {
-		return &ir.Listener{TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Cluster: cluster}}}}
+		return &ir.Listener{TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole(cluster)}}}}
 	}
 	names := map[string]string{"a": "x"}
 	given := host(to("", "b", "a"), to("a", "c"), to("", "b"))
@@ -43,7 +43,7 @@ func TestRenamed(t *testing.T) {
 		t.Error("a virtual host that names no renamed cluster was copied")
 	}
 	listener, other := tcp("a"), tcp("b")
-	if diff := cmp.Diff(tcp("x"), listener.Renamed(names)); diff != "" || listener.TCP.Routes[0].Cluster != "a" {
+	if diff := cmp.Diff(tcp("x"), listener.Renamed(names)); diff != "" || listener.TCP.Routes[0].Clusters[0].Name != "a" {
 		t.Errorf("renamed (-want +got):\n%s", diff)
 	}
 	if other.Renamed(names) != other {

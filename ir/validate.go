@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 )
 
 // Validate tells whether a Config keeps the promises of this package: every
@@ -85,25 +86,65 @@ func (f *faults) hosts(c *Cluster) {
 	}
 }
 
-// checkListener judges all but the routes.
+// checkListener judges all but the routes and chains.
 func (k *closer) checkListener(l *Listener) error {
 	var f faults
 	f.require(validPort(l.Port), "port must be 1 to 65535")
 	f.require(l.IP == "" || isAddress(l.IP), "must have an IP address, found %q", l.IP)
-	f.require(count(l.UseOriginalDst && l.TCP == nil, l.HTTP != nil, l.TCP != nil) == 1 && !(l.UseOriginalDst && l.HTTP != nil),
-		"must be exactly one of hand-off, HTTP and TCP, or TCP for what is not handed off")
-	if h := l.HTTP; h != nil {
-		f.require((h.Inline != nil) != (h.Table != ""), "must have a table inline or the name of one, and not both")
-		f.require(h.Inline != nil || k.tables(h.Table), "must name one of the route tables, found %q", h.Table)
-	}
-	if l.TCP != nil {
-		for i, r := range l.TCP.Routes {
-			k.knows(&f, "", r.Cluster)
-			f.require(r.Port == 0 || validPort(r.Port) && (i == 0 || l.TCP.Routes[i-1].Port != 0),
-				"a route for a port must have one from 1 to 65535 and stand before those for any, found %d", r.Port)
-		}
+	f.require(count(l.UseOriginalDst && l.TCP == nil, l.HTTP != nil, l.TCP != nil, len(l.Chains) > 0) == 1 && (!l.UseOriginalDst || l.HTTP == nil),
+		"must be exactly one of hand-off, HTTP, TCP and chains, or TCP for what is not handed off")
+	k.http(&f, l.HTTP)
+	k.connections(&f, l.TCP)
+	f.serverTLS(l.TLS)
+	f.require(l.TLS == nil || len(l.Chains) == 0, "must leave TLS to its chains")
+	return f.err()
+}
+
+func (k *closer) checkChain(c *FilterChain) error {
+	var f faults
+	f.require(count(c.HTTP != nil, c.TCP != nil) == 1, "must be exactly one of HTTP and TCP")
+	k.http(&f, c.HTTP)
+	k.connections(&f, c.TCP)
+	f.serverTLS(c.TLS)
+	if c.TCP != nil && len(c.ServerNames) > 0 {
+		f.require(!slices.ContainsFunc(c.TCP.Routes, func(r TCPRoute) bool { return len(r.ServerNames) > 0 }),
+			"must have server names itself or in its routes, and not both")
 	}
 	return f.err()
+}
+
+func (k *closer) http(f *faults, h *HTTPListener) {
+	if h == nil {
+		return
+	}
+	f.require((h.Inline != nil) != (h.Table != ""), "must have a table inline or the name of one, and not both")
+	f.require(h.Inline != nil || k.tables(h.Table), "must name one of the route tables, found %q", h.Table)
+}
+
+func (k *closer) connections(f *faults, t *TCPListener) {
+	if t == nil {
+		return
+	}
+	for i, r := range t.Routes {
+		k.shares(f, r.Clusters)
+		f.require(r.Port == 0 || validPort(r.Port) && (i == 0 || t.Routes[i-1].Port != 0),
+			"a route for a port must have one from 1 to 65535 and stand before those for any, found %d", r.Port)
+	}
+}
+
+func (f *faults) serverTLS(t *ServerTLS) {
+	if t == nil {
+		return
+	}
+	f.require(t.CertificateFile != "" && t.KeyFile != "", "TLS must have a certificate and a key file, found %q and %q", t.CertificateFile, t.KeyFile)
+	for _, pair := range t.Others {
+		f.require(pair.CertificateFile != "" && pair.KeyFile != "", "TLS must have a certificate and a key file, found %+v", pair)
+	}
+	f.require(t.MinVersion == "" || t.MaxVersion == "" || t.MinVersion <= t.MaxVersion,
+		"TLS must not end before it begins, found %s to %s", t.MinVersion, t.MaxVersion)
+	if c := t.Client; c != nil {
+		f.require(c.CAFile != "", "certificates of clients must have an authority")
+	}
 }
 
 func (k *closer) knows(f *faults, at, cluster string) {

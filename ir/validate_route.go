@@ -29,13 +29,7 @@ func (k *closer) checkRoute(r *Route) error {
 }
 
 func (k *closer) forwarding(f *faults, r *Route) {
-	sum := 0
-	for _, c := range r.Clusters {
-		k.knows(f, "", c.Name)
-		f.require(c.Weight >= 0, "weight of %s must not be negative, found %d", c.Name, c.Weight)
-		sum += c.Weight
-	}
-	f.require(sum > 0 && sum <= maxWeight, "weights must sum to 1 to %d, found %d", maxWeight, sum)
+	k.shares(f, r.Clusters)
 	for _, key := range r.Hash {
 		f.hashKey(key)
 	}
@@ -60,6 +54,16 @@ func (k *closer) forwarding(f *faults, r *Route) {
 			f.require(count(o.Exact != "", o.Prefix != "", o.Regex != "") == 1, "an origin must be matched in one way, found %+v", o)
 		}
 	}
+}
+
+func (k *closer) shares(f *faults, clusters []WeightedCluster) {
+	sum := 0
+	for _, c := range clusters {
+		k.knows(f, "", c.Name)
+		f.require(c.Weight >= 0, "weight of %s must not be negative, found %d", c.Name, c.Weight)
+		sum += c.Weight
+	}
+	f.require(sum > 0 && sum <= maxWeight, "weights must sum to 1 to %d, found %d", maxWeight, sum)
 }
 
 func (f *faults) redirect(r Redirect) {

@@ -1,10 +1,14 @@
 package schema
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"net/http"
 	"net/netip"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
@@ -88,16 +92,44 @@ func FollowsTLS(t *networking.ClientTLSSettings) bool {
 	return t.GetCredentialName() == "" && t.GetCaCrl() == "" && !unchecked
 }
 
-// FollowsServerTLS reports whether a gateway asks of its clients all that it is
-// told to. A SIMPLE server asks for no certificate.
+// FollowsServerTLS reports whether a gateway can ask of its clients all that it
+// is told to.
 func FollowsServerTLS(t *networking.ServerTLSSettings) bool {
-	newest := t.GetMinProtocolVersion() == networking.ServerTLSSettings_TLSV1_3
-	oldest := t.GetMaxProtocolVersion() != networking.ServerTLSSettings_TLS_AUTO && t.GetMaxProtocolVersion() != networking.ServerTLSSettings_TLSV1_3
-	if newest || oldest || len(t.GetCipherSuites()) > 0 {
-		return false
+	return (len(t.GetCipherSuites()) == 0 || len(KnownCiphers(t.GetCipherSuites())) > 0) &&
+		!slices.ContainsFunc(t.GetVerifyCertificateSpki(), isNoKeyHash) && !slices.ContainsFunc(t.GetVerifyCertificateHash(), isNoCertificateHash)
+}
+
+// ciphers are those of TLS 1.2 and before that gateways speak, as Istio lists
+// them.
+var ciphers = []string{
+	"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
+	"ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305", "ECDHE-ECDSA-AES128-SHA", "ECDHE-RSA-AES128-SHA",
+	"ECDHE-ECDSA-AES256-SHA", "ECDHE-RSA-AES256-SHA", "AES128-GCM-SHA256", "AES256-GCM-SHA384", "AES128-SHA", "AES256-SHA", "DES-CBC3-SHA",
+}
+
+// KnownCiphers are those of a list that gateways speak, each once. A name that
+// they do not know would end the use of all.
+func KnownCiphers(names []string) []string {
+	var out []string
+	for _, name := range names {
+		if slices.Contains(ciphers, name) && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
 	}
-	return t.GetMode() == networking.ServerTLSSettings_SIMPLE || t.GetCaCrl() == "" && t.GetCaCertCredentialName() == "" &&
-		len(t.GetSubjectAltNames())+len(t.GetVerifyCertificateSpki())+len(t.GetVerifyCertificateHash()) == 0
+	return out
+}
+
+func isNoKeyHash(text string) bool {
+	sum, err := base64.StdEncoding.DecodeString(text)
+	return err != nil || len(sum) != sha256.Size
+}
+
+func isNoCertificateHash(text string) bool {
+	if len(text) == 3*sha256.Size-1 {
+		text = strings.ReplaceAll(text, ":", "")
+	}
+	sum, err := hex.DecodeString(text)
+	return err != nil || len(sum) != sha256.Size
 }
 
 // IsAddress tells an IP address from other places to listen at.

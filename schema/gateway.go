@@ -118,8 +118,6 @@ func (p *problems) bind(field string, s *networking.Server) {
 	case s.Bind == "" || unix:
 	case !isIP(s.Bind):
 		p.invalidValue(field+".bind", s.Bind, "must be an IP address, or unix:// and a path")
-	case s.Bind != "0.0.0.0":
-		p.warn(field+".bind", "has no effect: the port is opened on every address")
 	}
 }
 

@@ -26,7 +26,7 @@ func TestGateway(t *testing.T) {
 		{"socket", "servers: [{port: {number: 0, name: a, protocol: TCP}, hosts: ['*'], bind: unix:///run/a}]", nil},
 		{"socket and port", "servers: [{port: {number: 1, name: a, protocol: TCP}, hosts: ['*'], bind: unix://run}]", []string{
 			"error FieldValueInvalid spec.servers[0].port.number", "error FieldValueInvalid spec.servers[0].bind"}},
-		{"bind", http + ", bind: 127.0.0.1}]", []string{"warning NotHonoured spec.servers[0].bind"}},
+		{"bind", http + ", bind: 127.0.0.1}]", nil},
 		{"bind to all", http + ", bind: 0.0.0.0}]", nil},
 		{"bind to a name", http + ", bind: localhost}]", []string{"error FieldValueInvalid spec.servers[0].bind"}},
 		{"what has no effect", "servers: [{port: {number: 80, name: a, protocol: HTTP, targetPort: 81}, hosts: ['*'], defaultEndpoint: 127.0.0.1:80}]", []string{

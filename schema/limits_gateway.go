@@ -1,6 +1,9 @@
 package schema
 
 import (
+	"slices"
+	"strings"
+
 	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -11,8 +14,11 @@ func gatewayLimits(g *networking.Gateway) diag.List {
 	for i, server := range g.GetServers() {
 		at := indexField("spec.servers", i)
 		p.notFollowed(at, []unmet{
+			{strings.EqualFold(server.GetPort().GetProtocol(), "UDP"), "port.protocol", "the server is left out: gateways do not pass on UDP"},
 			{server.GetBind() != "" && !IsAddress(server.GetBind()), "bind", "the server is left out: a port is opened at an IP address"},
 			{server.GetDefaultEndpoint() != "", "defaultEndpoint", "requests go where VirtualServices say"},
+			{server.GetTls().GetMode() == networking.ServerTLSSettings_AUTO_PASSTHROUGH, "tls.mode",
+				"the server is left out: it would open every service to other meshes, which know them by names that are not given here; use PASSTHROUGH and tls routes of VirtualServices"},
 		})
 		p.serverTLSLimits(at+".tls", server.GetTls())
 	}
@@ -25,25 +31,25 @@ func gatewayLimits(g *networking.Gateway) diag.List {
 // serverTLSLimits: what would let more clients in than was asked for closes the
 // server.
 func (p *problems) serverTLSLimits(at string, tls *networking.ServerTLSSettings) {
-	const (
-		leftOut    = "the server is left out: "
-		unverified = leftOut + "certificates of clients are verified by caCertificates only"
-	)
-	asks := tls.GetMode() != networking.ServerTLSSettings_SIMPLE
-	oldest := tls.GetMinProtocolVersion()
+	const leftOut = "the server is left out: "
+	if tls == nil || !endsTLS(tls) {
+		return
+	}
+	for i, name := range tls.GetCipherSuites() {
+		if !slices.Contains(ciphers, name) {
+			p.warn(indexField(at+".cipherSuites", i), "is not spoken; the ciphers are "+strings.Join(ciphers, ", "))
+		}
+	}
 	p.notFollowed(at, []unmet{
-		{len(tls.GetCredentialNames()) > 0, "credentialNames", "a port has one certificate; use credentialName"},
-		{len(tls.GetTlsCertificates()) > 0, "tlsCertificates", "a port has one certificate; use serverCertificate and privateKey"},
-		{asks && tls.GetCaCrl() != "", "caCrl", leftOut + "revocations are not looked up"},
-		{asks && tls.GetCaCertCredentialName() != "", "caCertCredentialName", leftOut + "there are no secrets to fetch; use caCertificates"},
-		{asks && len(tls.GetSubjectAltNames()) > 0, "subjectAltNames", unverified},
-		{asks && len(tls.GetVerifyCertificateSpki()) > 0, "verifyCertificateSpki", unverified},
-		{asks && len(tls.GetVerifyCertificateHash()) > 0, "verifyCertificateHash", unverified},
-		{tls.GetInsecureSkipVerify().GetValue() && tls.GetMode() == networking.ServerTLSSettings_MUTUAL, "insecureSkipVerify", "certificates of clients are verified all the same; use SIMPLE"},
-		{oldest == networking.ServerTLSSettings_TLSV1_0 || oldest == networking.ServerTLSSettings_TLSV1_1, "minProtocolVersion", "clients need TLS 1.2 at least"},
-		{oldest == networking.ServerTLSSettings_TLSV1_3, "minProtocolVersion", leftOut + "clients with TLS 1.2 would be let in"},
-		{tls.GetMaxProtocolVersion() != networking.ServerTLSSettings_TLS_AUTO && tls.GetMaxProtocolVersion() != networking.ServerTLSSettings_TLSV1_3,
-			"maxProtocolVersion", leftOut + "clients with TLS 1.3 would be let in"},
-		{len(tls.GetCipherSuites()) > 0, "cipherSuites", leftOut + "clients with any of Envoy's ciphers would be let in"},
+		{len(tls.GetCipherSuites()) > 0 && len(KnownCiphers(tls.GetCipherSuites())) == 0, "cipherSuites", leftOut + "none of the ciphers is spoken"},
+		{slices.ContainsFunc(tls.GetVerifyCertificateSpki(), isNoKeyHash), "verifyCertificateSpki", leftOut + "one of them is no SHA-256 in base64"},
+		{slices.ContainsFunc(tls.GetVerifyCertificateHash(), isNoCertificateHash), "verifyCertificateHash", leftOut + "one of them is no SHA-256 in hex"},
+		{tls.GetMode() == networking.ServerTLSSettings_SIMPLE && len(tls.GetSubjectAltNames())+len(tls.GetVerifyCertificateSpki())+len(tls.GetVerifyCertificateHash()) > 0,
+			"mode", "SIMPLE asks no client for a certificate, whatever else is said of it; use MUTUAL"},
 	})
+}
+
+// endsTLS tells the modes that read what clients say from those that pass it on.
+func endsTLS(tls *networking.ServerTLSSettings) bool {
+	return tls.GetMode() != networking.ServerTLSSettings_PASSTHROUGH && tls.GetMode() != networking.ServerTLSSettings_AUTO_PASSTHROUGH
 }

@@ -19,9 +19,6 @@ func virtualServiceLimits(s *networking.VirtualService) diag.List {
 			p.matchLimits(indexField(at+".match", j), m)
 		}
 	}
-	for i := range s.GetTls() {
-		p.warn(indexField("spec.tls", i), "TLS connections are not told apart by server name; unless all go to the host that was called, connections for the port fail")
-	}
 	for i, r := range s.GetTcp() {
 		for j, m := range r.GetMatch() {
 			if m.GetSourceSubnet() != "" {

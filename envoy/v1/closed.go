@@ -85,7 +85,8 @@ func fillsIn(headers []ir.Header) bool {
 	return slices.ContainsFunc(headers, func(h ir.Header) bool { return h.Format })
 }
 
-// closes reports whether a route of the configuration answers 503.
+// closes reports whether a route of the configuration answers 503, or closes
+// connections.
 func closes(cfg *ir.Config) bool {
 	for _, t := range cfg.RouteTables {
 		if closesIn(t) {
@@ -93,7 +94,7 @@ func closes(cfg *ir.Config) bool {
 		}
 	}
 	for _, l := range cfg.Listeners {
-		if l.HTTP != nil && l.HTTP.Inline != nil && closesIn(l.HTTP.Inline) {
+		if l.HTTP != nil && l.HTTP.Inline != nil && closesIn(l.HTTP.Inline) || ClosesTCP(l) {
 			return true
 		}
 	}

@@ -37,11 +37,27 @@ func Listeners(cfg *ir.Config, proxyIP string) (ListenersResponse, diag.List) {
 		b.tables[t.Name] = t
 	}
 	listeners := cfg.ListenersAt(proxyIP)
-	out := make([]Listener, len(listeners))
-	for i, l := range listeners {
-		out[i] = b.listener(l)
+	out := make([]Listener, 0, len(listeners))
+	for _, l := range listeners {
+		if why := lackingListener(l); why != "" {
+			b.warn(l.Origins, "Envoy v1 gets no listener for port %d: %s", l.Port, why)
+			continue
+		}
+		if l.TLS != nil && l.TLS.Client != nil && l.TLS.Client.Unverified {
+			b.warn(l.Origins, "Envoy v1 verifies the certificates of all clients at port %d", l.Port)
+		}
+		out = append(out, b.listener(l))
 	}
 	return ListenersResponse{Listeners: out}, b.problems
+}
+
+// lackingListener is what v1 cannot do with connections that come in, so that
+// the port stays closed; "" for nothing.
+func lackingListener(l *ir.Listener) string {
+	if len(l.Chains) > 0 {
+		return "all clients get the same, whatever name they ask for"
+	}
+	return lackingTLS(l.TLS)
 }
 
 // listenerBuilder carries what the listeners of one answer share.

@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 
 	"github.com/pilot-api/pilot-api/envoy"
@@ -34,14 +36,14 @@ type TCPRoute struct {
 func (b *listenerBuilder) tcp(l *ir.Listener) []Filter {
 	proxy := TCPProxy{StatPrefix: envoy.StatPrefixTCP, AccessLog: accessLog(l.TCP.AccessLog)}
 	proxy.RouteConfig.Routes = []TCPRoute{}
-	for _, r := range l.TCP.Routes {
+	for _, r := range b.sayableTCP(l) {
 		if r.Stream != (ir.Stream{}) {
-			b.warn(l.Origins, "Envoy v1 keeps connections to cluster %s, however quiet or old", r.Cluster)
+			b.warn(l.Origins, "Envoy v1 keeps connections to cluster %s, however quiet or old", r.Clusters[0].Name)
 		}
 		destinations := b.destinations(l, r)
 		// An empty list would mean any destination.
 		if len(destinations) > 0 || len(r.Destinations) == 0 {
-			route := TCPRoute{Cluster: envoy.ClusterName(r.Cluster), DestinationIPList: destinations}
+			route := TCPRoute{Cluster: envoy.ClusterName(r.Clusters[0].Name), DestinationIPList: destinations}
 			if r.Port > 0 {
 				route.DestinationPorts = strconv.Itoa(r.Port)
 			}
@@ -56,13 +58,87 @@ func (b *listenerBuilder) tcp(l *ir.Listener) []Filter {
 	return []Filter{sniffer, filter}
 }
 
+// sayableTCP are the routes as v1 can say them, each with one cluster and
+// without server names, which it does not see.
+func (b *listenerBuilder) sayableTCP(l *ir.Listener) []ir.TCPRoute {
+	var out []ir.TCPRoute
+	for i, r := range l.TCP.Routes {
+		origins := r.Origins
+		if len(origins) == 0 {
+			origins = l.Origins
+		}
+		switch {
+		case takenTCP(out, r) && r.Clusters[0].Name == ir.Passthrough:
+			continue // Nobody knows whom it is for.
+		case takenTCP(out, r):
+			b.warn(origins, "Envoy v1 sends connections for %s elsewhere: another host has port %d, and it does not see which name a client asks for", goal(r), l.Port)
+			continue
+		case len(r.ServerNames) == 0 || r.Assumed:
+		case leadsOn(r, l.TCP.Routes[i+1:]):
+			continue
+		default:
+			b.warn(origins, "Envoy v1 closes connections to port %d that may be for %s: it does not see which name a client asks for", l.Port, r.ServerNames[0])
+			r.Clusters = ir.Whole(blackHole)
+		}
+		if r.Clusters = weighed(r.Clusters); len(r.Clusters) > 1 {
+			r.Clusters = []ir.WeightedCluster{heaviest(r.Clusters)}
+			b.warn(origins, "Envoy v1 sends all connections to port %d to %s, which has the highest weight: it cannot divide them", l.Port, r.Clusters[0].Name)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// leadsOn reports whether the connections of a route would have the same end
+// without it.
+func leadsOn(r ir.TCPRoute, after []ir.TCPRoute) bool {
+	i := slices.IndexFunc(after, func(next ir.TCPRoute) bool {
+		return slices.Equal(next.Destinations, r.Destinations) && (len(next.ServerNames) == 0 || next.Assumed)
+	})
+	return i >= 0 && slices.EqualFunc(weighed(after[i].Clusters), weighed(r.Clusters), func(a, b ir.WeightedCluster) bool { return a.Name == b.Name }) &&
+		len(weighed(r.Clusters)) == 1
+}
+
+// takenTCP reports whether all of a route's connections go elsewhere, as they
+// are assumed to be for another one.
+func takenTCP(routes []ir.TCPRoute, r ir.TCPRoute) bool {
+	return slices.ContainsFunc(routes, func(t ir.TCPRoute) bool { return t.Assumed && slices.Equal(t.Destinations, r.Destinations) })
+}
+
+// goal is what a route is for, in words.
+func goal(r ir.TCPRoute) string {
+	if len(r.ServerNames) > 0 {
+		return r.ServerNames[0]
+	}
+	return "cluster " + r.Clusters[0].Name
+}
+
+// weighed are the clusters that get any connections.
+func weighed(clusters []ir.WeightedCluster) []ir.WeightedCluster {
+	return slices.DeleteFunc(slices.Clone(clusters), func(c ir.WeightedCluster) bool { return c.Weight == 0 })
+}
+
+// heaviest of some clusters, the first of several.
+func heaviest(clusters []ir.WeightedCluster) ir.WeightedCluster {
+	return slices.MaxFunc(clusters, func(a, b ir.WeightedCluster) int { return cmp.Compare(a.Weight, b.Weight) })
+}
+
+// ClosesTCP reports whether a listener leads connections to the BlackHole.
+func ClosesTCP(l *ir.Listener) bool {
+	if l.TCP == nil {
+		return false
+	}
+	b := &listenerBuilder{}
+	return slices.ContainsFunc(b.sayableTCP(l), func(r ir.TCPRoute) bool { return r.Clusters[0].Name == blackHole })
+}
+
 // destinations are those that Envoy can read; one other would refuse the
 // listener.
 func (b *listenerBuilder) destinations(l *ir.Listener, r ir.TCPRoute) []string {
 	var out []string
 	for _, d := range r.Destinations {
 		if _, err := ir.ParseDestination(d); err != nil {
-			b.warn(l.Origins, "cluster %s is without a destination in Envoy v1: %v", r.Cluster, err)
+			b.warn(l.Origins, "cluster %s is without a destination in Envoy v1: %v", r.Clusters[0].Name, err)
 			continue
 		}
 		out = append(out, d)

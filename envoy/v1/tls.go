@@ -8,24 +8,52 @@ import (
 
 // ServerTLS terminates TLS.
 type ServerTLS struct {
-	CertChainFile            string `json:"cert_chain_file"`
-	PrivateKeyFile           string `json:"private_key_file"`
-	CACertFile               string `json:"ca_cert_file,omitempty"`
-	RequireClientCertificate bool   `json:"require_client_certificate"`
-	ALPNProtocols            string `json:"alpn_protocols,omitempty"`
+	CertChainFile            string   `json:"cert_chain_file"`
+	PrivateKeyFile           string   `json:"private_key_file"`
+	CACertFile               string   `json:"ca_cert_file,omitempty"`
+	VerifySubjectAltName     []string `json:"verify_subject_alt_name,omitempty"`
+	RequireClientCertificate bool     `json:"require_client_certificate"`
+	ALPNProtocols            string   `json:"alpn_protocols,omitempty"`
+	CipherSuites             string   `json:"cipher_suites,omitempty"`
 }
 
 func serverTLS(t *ir.ServerTLS) *ServerTLS {
 	if t == nil {
 		return nil
 	}
-	return &ServerTLS{
-		CertChainFile:            t.CertificateFile,
-		PrivateKeyFile:           t.KeyFile,
-		CACertFile:               t.CAFile,
-		RequireClientCertificate: t.CAFile != "",
-		ALPNProtocols:            strings.Join(t.ALPN, ","),
+	out := &ServerTLS{
+		CertChainFile:  t.CertificateFile,
+		PrivateKeyFile: t.KeyFile,
+		ALPNProtocols:  strings.Join(t.ALPN, ","),
+		CipherSuites:   strings.Join(t.Ciphers, ":"),
 	}
+	if c := t.Client; c != nil {
+		out.CACertFile, out.VerifySubjectAltName = c.CAFile, c.SubjectAltNames
+		out.RequireClientCertificate = !c.Optional
+	}
+	return out
+}
+
+// lackingTLS is what v1 cannot ask of clients; "" for nothing.
+func lackingTLS(t *ir.ServerTLS) string {
+	if t == nil {
+		return ""
+	}
+	c := t.Client
+	if c == nil {
+		c = &ir.ClientCertificate{}
+	}
+	switch {
+	case t.MinVersion != "" || t.MaxVersion != "":
+		return "versions of TLS are Envoy's own choice"
+	case len(t.Others) > 0:
+		return "a port has one certificate"
+	case c.CRLFile != "":
+		return "revocations are not looked up"
+	case len(c.KeyHashes)+len(c.CertificateHashes) > 0:
+		return "certificates of clients are not told apart by hashes"
+	}
+	return ""
 }
 
 // ClientTLS originates TLS; the empty one verifies nothing.

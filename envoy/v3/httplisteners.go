@@ -29,8 +29,7 @@ const (
 	webSocket = "websocket" // the type of an upgrade
 )
 
-func connectionManager(l *ir.Listener, delay time.Duration) (*hcmv3.HttpConnectionManager, diag.List) {
-	h := l.HTTP
+func connectionManager(h *ir.HTTPListener, delay time.Duration) (*hcmv3.HttpConnectionManager, diag.List) {
 	out := &hcmv3.HttpConnectionManager{
 		StatPrefix:       envoy.StatPrefixHTTP,
 		HttpFilters:      httpFilters(),

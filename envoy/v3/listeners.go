@@ -48,25 +48,9 @@ func Listener(l *ir.Listener, delay time.Duration) (*listenerv3.Listener, diag.L
 		// Envoy wants a chain; an empty one closes what is not handed off.
 		chains = []*listenerv3.FilterChain{{}}
 	}
-	for _, c := range chains {
-		c.TransportSocket = serverTLS(l.TLS)
-	}
 	out.FilterChains = chains
+	inspectNames(out)
 	return out, problems
-}
-
-func filterChains(l *ir.Listener, delay time.Duration) ([]*listenerv3.FilterChain, diag.List) {
-	switch {
-	case l.HTTP != nil:
-		manager, problems := connectionManager(l, delay)
-		return []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{
-			networkFilter(httpConnectionManager, manager),
-		}}}, problems
-	case l.TCP != nil:
-		return tcpChains(l)
-	default:
-		return nil, nil
-	}
 }
 
 // direction: a gateway takes requests in, whatever way they go on. Envoy names

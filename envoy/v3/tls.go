@@ -15,17 +15,67 @@ func serverTLS(t *ir.ServerTLS) *corev3.TransportSocket {
 	if t == nil {
 		return nil
 	}
-	context := &tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
+	common := &tlsv3.CommonTlsContext{
 		TlsCertificates: certificates(t.CertificateFile, t.KeyFile),
+		TlsParams:       tlsParameters(t),
 		AlpnProtocols:   t.ALPN,
-	}}
-	if t.CAFile != "" {
-		context.RequireClientCertificate = wrapperspb.Bool(true)
-		context.CommonTlsContext.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{
-			ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: file(t.CAFile)},
+	}
+	for _, pair := range t.Others {
+		common.TlsCertificates = append(common.TlsCertificates, certificates(pair.CertificateFile, pair.KeyFile)...)
+	}
+	context := &tlsv3.DownstreamTlsContext{CommonTlsContext: common}
+	if t.Client != nil {
+		if !t.Client.Optional {
+			context.RequireClientCertificate = wrapperspb.Bool(true)
 		}
+		common.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: clientVerification(t.Client)}
 	}
 	return tlsSocket(context)
+}
+
+// tlsParameters is nil where all is the proxy's own choice. Envoy's own choice
+// for servers is TLS 1.2 to 1.3.
+func tlsParameters(t *ir.ServerTLS) *tlsv3.TlsParameters {
+	if t.MinVersion == "" && t.MaxVersion == "" && len(t.Ciphers) == 0 {
+		return nil
+	}
+	return &tlsv3.TlsParameters{
+		TlsMinimumProtocolVersion: tlsVersions[t.MinVersion],
+		TlsMaximumProtocolVersion: tlsVersions[t.MaxVersion],
+		CipherSuites:              t.Ciphers,
+	}
+}
+
+var tlsVersions = map[ir.TLSVersion]tlsv3.TlsParameters_TlsProtocol{
+	ir.TLS10: tlsv3.TlsParameters_TLSv1_0, ir.TLS11: tlsv3.TlsParameters_TLSv1_1,
+	ir.TLS12: tlsv3.TlsParameters_TLSv1_2, ir.TLS13: tlsv3.TlsParameters_TLSv1_3,
+}
+
+func clientVerification(c *ir.ClientCertificate) *tlsv3.CertificateValidationContext {
+	out := &tlsv3.CertificateValidationContext{
+		TrustedCa:             file(c.CAFile),
+		VerifyCertificateSpki: c.KeyHashes,
+		VerifyCertificateHash: c.CertificateHashes,
+		MatchTypedSubjectAltNames: anyOfNames(c.SubjectAltNames, tlsv3.SubjectAltNameMatcher_DNS, tlsv3.SubjectAltNameMatcher_URI,
+			tlsv3.SubjectAltNameMatcher_EMAIL, tlsv3.SubjectAltNameMatcher_IP_ADDRESS),
+	}
+	if c.CRLFile != "" {
+		out.Crl = file(c.CRLFile)
+	}
+	if c.Unverified {
+		out.TrustChainVerification = tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED
+	}
+	return out
+}
+
+func anyOfNames(names []string, types ...tlsv3.SubjectAltNameMatcher_SanType) []*tlsv3.SubjectAltNameMatcher {
+	var out []*tlsv3.SubjectAltNameMatcher
+	for _, name := range names {
+		for _, of := range types {
+			out = append(out, &tlsv3.SubjectAltNameMatcher{SanType: of, Matcher: exactly(name)})
+		}
+	}
+	return out
 }
 
 func clientTLS(t *ir.ClientTLS) *corev3.TransportSocket {
@@ -49,15 +99,11 @@ func clientCommon(t *ir.ClientTLS) *tlsv3.CommonTlsContext {
 }
 
 func verification(t *ir.ClientTLS) *tlsv3.CertificateValidationContext {
-	out := &tlsv3.CertificateValidationContext{TrustedCa: file(t.CAFile)}
-	for _, name := range t.SubjectAltNames {
+	return &tlsv3.CertificateValidationContext{
+		TrustedCa: file(t.CAFile),
 		// v1 did not tell the two types of names apart.
-		for _, of := range []tlsv3.SubjectAltNameMatcher_SanType{tlsv3.SubjectAltNameMatcher_DNS, tlsv3.SubjectAltNameMatcher_URI} {
-			out.MatchTypedSubjectAltNames = append(out.MatchTypedSubjectAltNames,
-				&tlsv3.SubjectAltNameMatcher{SanType: of, Matcher: exactly(name)})
-		}
+		MatchTypedSubjectAltNames: anyOfNames(t.SubjectAltNames, tlsv3.SubjectAltNameMatcher_DNS, tlsv3.SubjectAltNameMatcher_URI),
 	}
-	return out
 }
 
 func certificates(certificate, key string) []*tlsv3.TlsCertificate {

@@ -1,6 +1,9 @@
 package evaluator
 
-import "net/netip"
+import (
+	"net/netip"
+	"strings"
+)
 
 // listener takes the request's connection; nil when none does. A captured
 // connection goes through the listener that hands off, which closes what there
@@ -43,12 +46,38 @@ func (p *Proxy) at(address netip.AddrPort) *Listener {
 	return nil
 }
 
-func (l *Listener) chain(destination netip.AddrPort) (cluster string, ok bool) {
+// chain that takes the connection: the first that fits, as readers put them in
+// the order in which an Envoy looks at them.
+func (l *Listener) chain(r Request) (chain Chain, ok bool) {
 	for _, c := range l.Chains {
-		there := !c.Destination.IsValid() || c.Destination.Contains(destination.Addr())
-		if there && (c.Port == 0 || c.Port == int(destination.Port())) {
-			return c.Cluster, true
+		if !c.reaches(r.Destination) {
+			continue
+		}
+		if nearest := l.nearest(r.Destination); l.Nearest && (c.Destination != nearest.Destination || c.Port != nearest.Port) {
+			continue
+		}
+		if nameFits(c.Name, r.ServerName) {
+			return c, true
 		}
 	}
-	return "", false
+	return Chain{}, false
+}
+
+func (c Chain) reaches(to netip.AddrPort) bool {
+	return (!c.Destination.IsValid() || c.Destination.Contains(to.Addr())) && (c.Port == 0 || c.Port == int(to.Port()))
+}
+
+// nearest is a chain of those for the most specific destination.
+func (l *Listener) nearest(to netip.AddrPort) Chain {
+	for _, c := range l.Chains {
+		if c.reaches(to) {
+			return c
+		}
+	}
+	return Chain{}
+}
+
+func nameFits(pattern, name string) bool {
+	ending, wildcard := strings.CutPrefix(pattern, "*")
+	return pattern == "" || pattern == name || wildcard && strings.HasSuffix(name, ending)
 }

@@ -16,9 +16,11 @@ func (p *Proxy) Evaluate(r Request) Outcome {
 		l.HTTP.evaluate(r, &out)
 		return out
 	}
-	if cluster, ok := l.chain(r.Destination); ok {
-		out.TCP = true
-		out.Shares = []Share{{Cluster: cluster, Percent: 100}}
+	switch chain, ok := l.chain(r); {
+	case ok && chain.HTTP != nil:
+		chain.HTTP.evaluate(r, &out)
+	case ok:
+		out.TCP, out.Shares = true, chain.Shares
 	}
 	return out
 }

@@ -34,6 +34,9 @@ type Request struct {
 	// or else the listener's own that the client connects to.
 	Destination netip.AddrPort
 	Captured    bool
+	// ServerName is what the client asks for in the clear when it begins TLS;
+	// "" for one that does not.
+	ServerName string
 	// AbsoluteForm: the request line holds the whole URL, as for a proxy.
 	AbsoluteForm bool
 	Method, Host string

@@ -18,6 +18,8 @@ type Listener struct {
 	Traits
 	HTTP   *HTTP
 	Chains []Chain // the first that fits
+	// Nearest: only the chains for the most specific destination are looked at.
+	Nearest bool
 }
 
 // Traits are what a listener is, whatever comes in. They compare with ==.
@@ -28,9 +30,14 @@ type Traits struct {
 	// listener of its destination.
 	Bind, UseOriginalDst bool
 	// CertificateFile and KeyFile terminate TLS, ClientCAFile verifies those
-	// who call; ALPN is joined with commas.
-	CertificateFile, KeyFile, ClientCAFile, ALPN string
-	AccessLog                                    string
+	// who call; ALPN is joined with commas, Ciphers with colons, ClientNames with
+	// commas.
+	CertificateFile, KeyFile, ClientCAFile, ALPN, Ciphers, ClientNames string
+	// ClientOptional: a client may also show no certificate.
+	ClientOptional bool
+	// OtherTLS is the rest of what v3 can ask of clients, as text.
+	OtherTLS  string
+	AccessLog string
 	// Tracing is the operation, "ingress" or "egress", "" for none.
 	Tracing          string
 	UseRemoteAddress bool
@@ -40,12 +47,17 @@ type Traits struct {
 	Idle, Age time.Duration
 }
 
-// Chain sends connections for a destination to a cluster; the zero Prefix is
-// any destination, Port 0 any port.
+// Chain sends connections to clusters by their weights; the zero Prefix is any
+// destination, Port 0 any port, no name any client.
 type Chain struct {
 	Destination netip.Prefix
 	Port        int
-	Cluster     string
+	Name        string // as a client asks for it, perhaps with a leading "*."
+	Shares      []Share
+	// HTTP takes the place of Shares.
+	HTTP *HTTP
+	// Traits are those of the connections, where chains have TLS of their own.
+	Traits Traits
 }
 
 // HTTP decides about requests.

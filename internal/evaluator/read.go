@@ -32,14 +32,15 @@ func (r *reader) result() (*Proxy, error) {
 	r.listenerNames()
 	for _, l := range r.proxy.Listeners {
 		for _, c := range l.Chains {
-			r.known(l.Name, c.Cluster)
+			for _, share := range c.Shares {
+				r.known(l.Name, share.Cluster)
+			}
 		}
-		if l.HTTP == nil {
-			continue
-		}
-		r.domains(l)
-		for _, h := range l.HTTP.VirtualHosts {
-			r.routes(l.Name+": "+h.Name, h.Routes)
+		for _, http := range l.everyHTTP() {
+			r.domains(l.Name, http)
+			for _, h := range http.VirtualHosts {
+				r.routes(l.Name+": "+h.Name, h.Routes)
+			}
 		}
 	}
 	if err := errors.Join(r.errs...); err != nil {
@@ -57,15 +58,29 @@ func (r *reader) listenerNames() {
 	}
 }
 
-func (r *reader) domains(l *Listener) {
+// everyHTTP is that of the listener, or of its chains.
+func (l *Listener) everyHTTP() []*HTTP {
+	var out []*HTTP
+	if l.HTTP != nil {
+		out = append(out, l.HTTP)
+	}
+	for _, c := range l.Chains {
+		if c.HTTP != nil && !slices.Contains(out, c.HTTP) {
+			out = append(out, c.HTTP)
+		}
+	}
+	return out
+}
+
+func (r *reader) domains(listener string, http *HTTP) {
 	hosts, domains := map[string]bool{}, map[string]bool{}
-	for _, h := range l.HTTP.VirtualHosts {
-		r.require(h.Name != "" && !hosts[h.Name], l.Name, "virtual host must have a name of its own, found %q", h.Name)
-		r.require(len(h.Domains) > 0, l.Name, "virtual host %s must have a domain", h.Name)
+	for _, h := range http.VirtualHosts {
+		r.require(h.Name != "" && !hosts[h.Name], listener, "virtual host must have a name of its own, found %q", h.Name)
+		r.require(len(h.Domains) > 0, listener, "virtual host %s must have a domain", h.Name)
 		hosts[h.Name] = true
 		for i, d := range h.Domains {
 			h.Domains[i] = strings.ToLower(d)
-			r.require(!domains[h.Domains[i]], l.Name, "domain %s must be there only once", d)
+			r.require(!domains[h.Domains[i]], listener, "domain %s must be there only once", d)
 			domains[h.Domains[i]] = true
 		}
 	}

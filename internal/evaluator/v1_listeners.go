@@ -3,6 +3,7 @@ package evaluator
 import (
 	"encoding/json"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,11 +13,13 @@ type v1Listener struct {
 	Name    string     `json:"name"`
 	Filters []v1Filter `json:"filters"`
 	TLS     *struct {
-		Certificate       string `json:"cert_chain_file"`
-		Key               string `json:"private_key_file"`
-		CA                string `json:"ca_cert_file"`
-		ClientCertificate bool   `json:"require_client_certificate"`
-		ALPN              string `json:"alpn_protocols"`
+		Certificate       string   `json:"cert_chain_file"`
+		Key               string   `json:"private_key_file"`
+		CA                string   `json:"ca_cert_file"`
+		Names             []string `json:"verify_subject_alt_name"`
+		ClientCertificate bool     `json:"require_client_certificate"`
+		ALPN              string   `json:"alpn_protocols"`
+		Ciphers           string   `json:"cipher_suites"`
 	} `json:"ssl_context"`
 	Bind           *bool `json:"bind_to_port"`
 	UseOriginalDst bool  `json:"use_original_dst"`
@@ -51,8 +54,10 @@ func (r *v1Reader) listener(at string, l v1Listener) *Listener {
 		Bind: withDefault(l.Bind, true), UseOriginalDst: l.UseOriginalDst,
 	}}
 	if t := l.TLS; t != nil {
-		r.require(t.ClientCertificate == (t.CA != ""), at, "a client certificate goes with authorities for it")
+		r.require(!t.ClientCertificate || t.CA != "", at, "a client certificate goes with authorities for it")
 		out.CertificateFile, out.KeyFile, out.ClientCAFile, out.ALPN = t.Certificate, t.Key, t.CA, t.ALPN
+		out.ClientOptional = t.CA != "" && !t.ClientCertificate
+		out.Ciphers, out.ClientNames = t.Ciphers, strings.Join(slices.Sorted(slices.Values(t.Names)), ",")
 	}
 	filters := l.Filters
 	if len(filters) > 0 && filters[0].Name == "mongo_proxy" {
@@ -94,7 +99,7 @@ func (r *v1Reader) tcp(at string, text json.RawMessage, out *Listener) {
 			r.require(err == nil && port > 0, at, "ports %q are not known", route.Port)
 		}
 		if len(route.Destinations) == 0 {
-			out.Chains = append(out.Chains, Chain{Port: port, Cluster: route.Cluster})
+			out.Chains = append(out.Chains, Chain{Port: port, Shares: whole(route.Cluster)})
 		}
 		for _, text := range route.Destinations {
 			block, err := netip.ParsePrefix(text)
@@ -102,10 +107,12 @@ func (r *v1Reader) tcp(at string, text json.RawMessage, out *Listener) {
 				r.fail(at, "%v", err)
 				continue
 			}
-			out.Chains = append(out.Chains, Chain{block.Masked(), port, route.Cluster})
+			out.Chains = append(out.Chains, Chain{Destination: block.Masked(), Port: port, Shares: whole(route.Cluster)})
 		}
 	}
 }
+
+func whole(cluster string) []Share { return []Share{{Cluster: cluster, Percent: 100}} }
 
 func (r *v1Reader) accessLog(at string, log v1AccessLog) string {
 	r.require(len(log) <= 1, at, "more than one access log")

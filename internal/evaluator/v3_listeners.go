@@ -2,8 +2,10 @@ package evaluator
 
 import (
 	"cmp"
+	"math"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
@@ -17,7 +19,8 @@ import (
 )
 
 func (r *v3Reader) listener(at string, l *listenerv3.Listener) *Listener {
-	r.only(at, l, "name", "address", "bind_to_port", "enable_reuse_port", "use_original_dst", "filter_chains", "traffic_direction")
+	r.only(at, l, "name", "address", "bind_to_port", "enable_reuse_port", "use_original_dst", "filter_chains", "traffic_direction",
+		"listener_filters", "continue_on_listener_filters_timeout")
 	out := &Listener{Traits: Traits{
 		Name:           l.GetName(),
 		Address:        r.addrPort(at, r.address(at, l.GetAddress())),
@@ -29,15 +32,50 @@ func (r *v3Reader) listener(at string, l *listenerv3.Listener) *Listener {
 		operation = "egress"
 	}
 	r.require(len(l.GetFilterChains()) > 0, at, "must have a filter chain")
-	for i, chain := range l.GetFilterChains() {
+	alike := func(c *listenerv3.FilterChain) bool {
+		return c.GetFilterChainMatch() == nil || proto.Equal(c.GetTransportSocket(), l.GetFilterChains()[0].GetTransportSocket()) && !isHTTP(c)
+	}
+	for _, chain := range l.GetFilterChains() {
 		r.only(at, chain, "filter_chain_match", "filters", "transport_socket")
-		r.require(i == 0 || proto.Equal(chain.GetTransportSocket(), l.GetFilterChains()[0].GetTransportSocket()), at,
-			"chains with different TLS are not known here")
+		if slices.ContainsFunc(l.GetFilterChains(), func(c *listenerv3.FilterChain) bool { return !alike(c) }) {
+			r.apart(at, chain, operation, out)
+			continue
+		}
 		r.serverTLS(at, chain.GetTransportSocket(), &out.Traits)
 		r.filters(at, chain, operation, out)
 	}
-	r.mostSpecificFirst(at, out)
+	r.mostSpecificFirst(at, out, len(l.GetListenerFilters()) > 0)
 	return out
+}
+
+func isHTTP(c *listenerv3.FilterChain) bool {
+	return slices.ContainsFunc(c.GetFilters(), func(f *listenerv3.Filter) bool { return f.GetTypedConfig().MessageIs(&hcmv3.HttpConnectionManager{}) })
+}
+
+// apart reads a chain that does something of its own with the connections for
+// some names.
+func (r *v3Reader) apart(at string, chain *listenerv3.FilterChain, operation string, out *Listener) {
+	own := &Listener{}
+	r.serverTLS(at, chain.GetTransportSocket(), &own.Traits)
+	if !isHTTP(chain) {
+		r.filters(at, chain, operation, own)
+		for _, c := range own.Chains {
+			c.Traits = own.Traits
+			out.Chains = append(out.Chains, c)
+		}
+		return
+	}
+	match := chain.GetFilterChainMatch()
+	r.only(at, match, "server_names")
+	plain := &listenerv3.FilterChain{Filters: chain.GetFilters()}
+	r.filters(at, plain, operation, own)
+	names := match.GetServerNames()
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	for _, name := range names {
+		out.Chains = append(out.Chains, Chain{Name: name, HTTP: own.HTTP, Traits: own.Traits})
+	}
 }
 
 func (r *v3Reader) filters(at string, chain *listenerv3.FilterChain, operation string, out *Listener) {
@@ -70,18 +108,15 @@ func (r *v3Reader) filters(at string, chain *listenerv3.FilterChain, operation s
 const tcpIdle = time.Hour
 
 func (r *v3Reader) tcp(at string, config *tcpv3.TcpProxy, match *listenerv3.FilterChainMatch, out *Listener) {
-	r.only(at, config, "stat_prefix", "cluster", "access_log", "idle_timeout", "max_downstream_connection_duration", "hash_policy")
+	r.only(at, config, "stat_prefix", "cluster", "weighted_clusters", "access_log", "idle_timeout", "max_downstream_connection_duration", "hash_policy")
 	out.AccessLog = r.accessLog(at, config.GetAccessLog())
 	out.Idle = duration(config.GetIdleTimeout(), tcpIdle)
 	out.Age = duration(config.GetMaxDownstreamConnectionDuration(), 0)
-	if match == nil {
-		out.Chains = append(out.Chains, Chain{Cluster: config.GetCluster()})
-		return
-	}
-	r.only(at, match, "prefix_ranges", "destination_port")
+	r.only(at, match, "prefix_ranges", "server_names", "destination_port")
 	port := int(match.GetDestinationPort().GetValue())
-	if len(match.GetPrefixRanges()) == 0 {
-		out.Chains = append(out.Chains, Chain{Port: port, Cluster: config.GetCluster()})
+	blocks := []netip.Prefix{{}}
+	if len(match.GetPrefixRanges()) > 0 {
+		blocks = nil
 	}
 	for _, block := range match.GetPrefixRanges() {
 		r.only(at, block, "address_prefix", "prefix_len")
@@ -90,22 +125,62 @@ func (r *v3Reader) tcp(at string, config *tcpv3.TcpProxy, match *listenerv3.Filt
 			r.fail(at, "%v", err)
 			continue
 		}
-		prefix := netip.PrefixFrom(address, int(block.GetPrefixLen().GetValue())).Masked()
-		out.Chains = append(out.Chains, Chain{prefix, port, config.GetCluster()})
+		blocks = append(blocks, netip.PrefixFrom(address, int(block.GetPrefixLen().GetValue())).Masked())
+	}
+	names := match.GetServerNames()
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	for _, block := range blocks {
+		for _, name := range names {
+			out.Chains = append(out.Chains, Chain{Destination: block, Port: port, Name: name, Shares: r.tcpShares(at, config)})
+		}
 	}
 }
 
-// mostSpecificFirst turns v3's choice of a chain into v1's: by port, then by
-// destination; the zero prefix comes last.
-func (r *v3Reader) mostSpecificFirst(at string, l *Listener) {
+func (r *v3Reader) tcpShares(at string, config *tcpv3.TcpProxy) []Share {
+	if config.GetWeightedClusters() == nil {
+		return whole(config.GetCluster())
+	}
+	sum := 0
+	for _, c := range config.GetWeightedClusters().GetClusters() {
+		r.only(at, c, "name", "weight")
+		sum += int(c.GetWeight())
+	}
+	var out []Share
+	for _, c := range config.GetWeightedClusters().GetClusters() {
+		out = append(out, Share{Cluster: c.GetName(), Percent: 100 * float64(c.GetWeight()) / float64(sum)})
+	}
+	return out
+}
+
+// mostSpecificFirst turns v3's choice of a chain into v1's: by port, destination
+// and then name, those without last.
+func (r *v3Reader) mostSpecificFirst(at string, l *Listener, inspects bool) {
+	l.Nearest = true
+	rank := func(c Chain) int {
+		switch {
+		case c.Name == "":
+			return math.MaxInt
+		case strings.HasPrefix(c.Name, "*"):
+			return -len(c.Name)
+		}
+		return math.MinInt
+	}
 	slices.SortStableFunc(l.Chains, func(a, b Chain) int {
-		return cmp.Or(cmp.Compare(min(b.Port, 1), min(a.Port, 1)), cmp.Compare(b.Destination.Bits(), a.Destination.Bits()))
+		return cmp.Or(cmp.Compare(min(b.Port, 1), min(a.Port, 1)), cmp.Compare(b.Destination.Bits(), a.Destination.Bits()), cmp.Compare(rank(a), rank(b)))
 	})
-	seen := map[Chain]bool{}
+	type place struct {
+		block netip.Prefix
+		port  int
+		name  string
+	}
+	seen := map[place]bool{}
 	for _, c := range l.Chains {
-		match := Chain{Destination: c.Destination, Port: c.Port}
-		r.require(!seen[match], at, "two chains for %s at port %d", c.Destination, c.Port)
-		seen[match] = true
+		at0 := place{c.Destination, c.Port, c.Name}
+		r.require(!seen[at0], at, "two chains for %s at port %d %s", c.Destination, c.Port, c.Name)
+		r.require(c.Name == "" || inspects, at, "nobody looks for the name %s", c.Name)
+		seen[at0] = true
 	}
 }
 

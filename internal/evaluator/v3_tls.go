@@ -6,6 +6,8 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 )
 
 func (r *v3Reader) clientTLS(at string, socket *corev3.TransportSocket) *TLS {
@@ -56,13 +58,28 @@ func (r *v3Reader) serverTLS(at string, socket *corev3.TransportSocket, out *Tra
 	}
 	r.only(at, context, "common_tls_context", "require_client_certificate")
 	common := context.GetCommonTlsContext()
-	r.only(at, common, "tls_certificates", "alpn_protocols", "validation_context")
-	out.CertificateFile, out.KeyFile = r.certificate(at, common)
-	if v := common.GetValidationContext(); v != nil {
-		r.only(at, v, "trusted_ca")
-		r.require(context.GetRequireClientCertificate().GetValue(), at, "a client certificate goes with authorities for it")
-		out.ClientCAFile = r.file(at, v.GetTrustedCa())
+	r.only(at, common, "tls_certificates", "alpn_protocols", "validation_context", "tls_params")
+	shown := common.GetTlsCertificates()
+	other := &tlsv3.CommonTlsContext{TlsParams: common.GetTlsParams()}
+	if len(shown) > 1 {
+		other.TlsCertificates = shown[1:]
+		common.TlsCertificates = shown[:1]
 	}
+	out.CertificateFile, out.KeyFile = r.certificate(at, common)
+	out.Ciphers = strings.Join(common.GetTlsParams().GetCipherSuites(), ":")
+	if other.TlsParams != nil {
+		other.TlsParams = proto.Clone(other.TlsParams).(*tlsv3.TlsParameters)
+		other.TlsParams.CipherSuites = nil
+	}
+	if v := common.GetValidationContext(); v != nil {
+		r.only(at, v, "trusted_ca", "match_typed_subject_alt_names", "crl", "verify_certificate_spki", "verify_certificate_hash", "trust_chain_verification")
+		out.ClientOptional = !context.GetRequireClientCertificate().GetValue()
+		out.ClientCAFile, out.ClientNames = r.file(at, v.GetTrustedCa()), strings.Join(r.subjectAltNames(at, v), ",")
+		rest := proto.Clone(v).(*tlsv3.CertificateValidationContext)
+		rest.TrustedCa, rest.MatchTypedSubjectAltNames = nil, nil
+		other.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: rest}
+	}
+	out.OtherTLS = prototext.Format(other)
 	out.ALPN = strings.Join(common.GetAlpnProtocols(), ",")
 }
 

@@ -69,6 +69,12 @@ func through(entries []evaluator.Request, r evaluator.Request) []evaluator.Reque
 func tcpRequests(l *ir.Listener) []evaluator.Request {
 	out := connections(l.IP, l.Port)
 	for _, r := range l.TCP.Routes {
+		for _, name := range r.ServerNames {
+			for _, c := range connections(l.IP, l.Port) {
+				c.ServerName = strings.Replace(name, "*", "www", 1)
+				out = append(out, c)
+			}
+		}
 		for _, d := range r.Destinations {
 			block, err := ir.ParseDestination(d)
 			if err != nil {

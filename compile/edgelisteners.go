@@ -1,0 +1,116 @@
+package compile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// gateways opens the ports of all Gateways, for the hosts that VirtualServices
+// bind to them.
+func (c *writer) gateways() []*ir.RouteTable {
+	edges := c.plan.edges.Get(c.plan.r, none{})
+	var out []*ir.RouteTable
+	for _, place := range edges.places {
+		l := &ir.Listener{IP: place.ip, Port: place.port, Bind: true, Direction: ir.Gateway, Origins: place.origin}
+		var chains []*ir.FilterChain
+		for _, group := range place.groups {
+			if group.kind == httpServer {
+				out = append(out, c.edgeTable(place, group))
+			}
+			chains = append(chains, c.chains(place, group)...)
+		}
+		if len(chains) == 0 {
+			continue
+		}
+		if l.Chains = chains; len(place.groups) == 1 && place.groups[0].kind != passthroughServer {
+			l.HTTP, l.TCP, l.TLS, l.Chains = chains[0].HTTP, chains[0].TCP, chains[0].TLS, nil
+		}
+		c.listen(l.Renamed(c.renamed))
+	}
+	slices.SortFunc(out, byTableName)
+	return out
+}
+
+// chains are what a group does with connections.
+func (c *writer) chains(place *edgePlace, group *edgeGroup) []*ir.FilterChain {
+	out := &ir.FilterChain{ServerNames: group.serverNames(), TLS: group.tls, Origins: []diag.Ref{group.ref()}}
+	switch group.kind {
+	case passthroughServer:
+		return c.passedOn(place, group)
+	case tcpServer:
+		if out.TCP = c.connections(place, group); len(out.TCP.Routes) == 0 {
+			return nil
+		}
+	default:
+		out.HTTP = c.http(place.table(group))
+		out.HTTP.UseRemoteAddress = true
+	}
+	return []*ir.FilterChain{out}
+}
+
+// table is the name of a group's own. Where there are several it says what
+// clients must do to come there: under the name of another, requests would
+// arrive for hosts that ask more of their clients.
+func (place *edgePlace) table(group *edgeGroup) string {
+	name := strconv.Itoa(place.port)
+	if !unspecified(place.ip) {
+		name += "|" + place.ip
+	}
+	if len(place.groups) == 1 {
+		return name
+	}
+	text, _ := json.Marshal(group.tls) // Texts cannot fail.
+	sum := sha256.Sum256(text)
+	return name + "|tls=" + hex.EncodeToString(sum[:4])
+}
+
+// edgeTable has the hosts of a group.
+func (c *writer) edgeTable(place *edgePlace, group *edgeGroup) *ir.RouteTable {
+	t := newEdgeTable(place.port)
+	for _, b := range group.bound {
+		c.serve(t, b)
+	}
+	for _, host := range group.claimed {
+		if host.toHTTPS {
+			t.redirect(host.gw, host.host)
+		}
+	}
+	table := t.routeTable()
+	table.Name = place.table(group)
+	table.IgnorePort = true // What stands before a gateway may have another port.
+	return c.closed(table)
+}
+
+// serve fills in one host of a server.
+func (c *writer) serve(t *edgeTable, b *boundHost) {
+	if b.toHTTPS {
+		t.redirect(b.gw, b.host)
+		return
+	}
+	host := t.edgeHost(b.gw, b.host, b.vs.ref)
+	for _, planned := range visibleAtEdge(c.domain.gatewayRoutes(b, t.port)) {
+		c.needAll(planned.targets)
+		host.Routes = append(host.Routes, c.atEdge(planned.route))
+	}
+}
+
+// edgeHost is the virtual host of a host at a Gateway.
+func (t *edgeTable) edgeHost(gw *gateway, host string, ref diag.Ref) *ir.VirtualHost {
+	domains := []string{net.JoinHostPort(host, strconv.Itoa(t.port)), host}
+	return t.host(fmt.Sprintf("%s|%d|%s", gw.ref.Name, t.port, host), ref, domains)
+}
+
+// redirect sends all requests for a host to HTTPS, unless it is served.
+func (t *edgeTable) redirect(gw *gateway, name string) {
+	if host := t.edgeHost(gw, name, gw.ref); len(host.Routes) == 0 {
+		host.Routes = []*ir.Route{{Redirect: &ir.Redirect{Scheme: "https"}, Origins: []diag.Ref{gw.ref}}}
+	}
+}

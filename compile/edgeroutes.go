@@ -1,0 +1,126 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// edgeRoute is a way for connections that gateways pass on as they are, with the
+// names that no other has.
+type edgeRoute struct {
+	host  *boundHost
+	entry *networking.TLSRoute
+	match *networking.TLSMatchAttributes
+	names []string // none: any
+}
+
+// nameRoutes gives each name at a place to the first route that has it, in the
+// order of their author. Of different VirtualServices, as of servers, the one
+// with the more precise name has a client.
+func (p *plan) nameRoutes(place *edgePlace, owners map[string]*edgeGroup) {
+	taken := map[string]diag.Ref{}
+	for name, group := range owners {
+		taken[name] = group.ref()
+	}
+	for _, group := range place.groups {
+		for _, b := range group.bound {
+			if group.kind == passthroughServer {
+				p.nameHost(place, group, b, taken)
+			}
+		}
+	}
+}
+
+// nameHost is about the routes for one host of a VirtualService.
+func (p *plan) nameHost(place *edgePlace, group *edgeGroup, b *boundHost, taken map[string]diag.Ref) {
+	var own []string
+	for i, entry := range b.vs.spec.GetTls() {
+		for j, m := range entry.GetMatch() {
+			if !tlsMatches(m, gatewayPort(place.port)) || !b.serves(m.GetGateways()) || !ownSource(m.GetSourceLabels(), m.GetSourceNamespace()).fits(nil) {
+				continue
+			}
+			route := &edgeRoute{host: b, entry: entry, match: m}
+			for _, name := range m.GetSniHosts() {
+				name = strings.ToLower(name)
+				limited := len(m.GetDestinationSubnets()) > 0
+				switch first, lost := taken[name]; {
+				case !covers(strings.ToLower(b.host), name) && b.host != "*":
+				case slices.ContainsFunc(own, func(wide string) bool { return covers(wide, name) }):
+				case lost && first != b.vs.ref:
+					p.conflict(b.vs.ref, fmt.Sprintf("spec.tls[%d].match[%d].sniHosts", i, j),
+						fmt.Sprintf("clients that ask for %s at port %d come to %s, which comes first", name, place.port, first))
+				default:
+					route.names = append(route.names, name)
+					taken[name] = b.vs.ref
+					if !limited {
+						own = append(own, name)
+					}
+				}
+			}
+			if len(route.names) > 0 {
+				group.tlsRoutes = append(group.tlsRoutes, route)
+			}
+		}
+	}
+}
+
+// passedOn are the chains of connections whose TLS ends elsewhere.
+func (c *writer) passedOn(place *edgePlace, group *edgeGroup) []*ir.FilterChain {
+	var out []*ir.FilterChain
+	for _, r := range group.tlsRoutes {
+		planned := c.domain.tlsRoute(r.host.vs, r.entry, r.match, nil, tcpGatewayPort(place.port))
+		c.needAll(planned.targets)
+		route := planned.written(nil)
+		route.ServerNames = nil
+		out = append(out, &ir.FilterChain{
+			ServerNames: serverNames(r.names),
+			TCP:         &ir.TCPListener{Routes: []ir.TCPRoute{route}, AccessLog: c.plan.settings.AccessLogFile},
+			Origins:     []diag.Ref{r.host.gw.ref, r.host.vs.ref},
+		})
+	}
+	return out
+}
+
+// connections are the TCP routes of the VirtualServices of a group. What comes
+// after one for all connections is never asked.
+func (c *writer) connections(place *edgePlace, group *edgeGroup) *ir.TCPListener {
+	out := &ir.TCPListener{Mongo: group.mongo, AccessLog: c.plan.settings.AccessLogFile}
+	port := tcpGatewayPort(place.port)
+	seen := map[*virtualService]bool{}
+	for _, b := range group.bound {
+		if seen[b.vs] {
+			continue
+		}
+		seen[b.vs] = true
+		for _, entry := range b.vs.spec.GetTcp() {
+			for _, m := range l4Matches(entry) {
+				source := ownSource(m.GetSourceLabels(), m.GetSourceNamespace())
+				if !tcpMatches(m, port) || !group.serves(b.vs, m.GetGateways()) || !source.fits(nil) {
+					continue
+				}
+				planned := c.domain.tcpRoute(b.vs, entry, m, nil, port)
+				c.needAll(planned.targets)
+				out.Routes = append(out.Routes, planned.written(nil))
+			}
+		}
+	}
+	return out
+}
+
+// serves reports whether a match's list of gateways has one by which the
+// VirtualService came to the group.
+func (g *edgeGroup) serves(vs *virtualService, gateways []string) bool {
+	return slices.ContainsFunc(g.bound, func(b *boundHost) bool { return b.vs == vs && b.serves(gateways) })
+}
+
+// tcpGatewayPort is what destinations without a port are asked for.
+func tcpGatewayPort(number int) *mesh.Port {
+	return &mesh.Port{Name: "tcp", Number: number, Protocol: mesh.TCP}
+}
