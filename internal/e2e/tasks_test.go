@@ -120,6 +120,10 @@ var tasks = []task{
 		{"2-half-v3", rowSeen(get("reviews"), shares(map[string]float64{"v1": .5, "v3": .5}))},
 		{"3-all-v3", rowSeen(get("reviews"), always("v3"))},
 	}},
+	{"tcp-shifting", false, []lesson{
+		{"1-all-v1", seeTill(map[string]float64{"v1": 1})},
+		{"2-fifth-v2", seeTill(map[string]float64{"v1": .8, "v2": .2})},
+	}},
 	{"request-timeouts", false, []lesson{{"1-half-a-second", seeTimeout}}},
 	{"circuit-breaking", false, []lesson{
 		{"1-one-at-a-time", seeOverload},
@@ -133,7 +137,9 @@ var tasks = []task{
 	{"secure-gateways", true, []lesson{
 		{"1-simple", seeSimple},
 		{"2-mutual", seeMutual},
+		{"3-two-hosts", seeTwoCertificates},
 	}},
+	{"sni-passthrough", true, []lesson{{"1-printer", seePrinter}}},
 	{"egress-hosts", false, []lesson{
 		{"1-library", seeLibrary},
 		{"2-library-in-time", func(t *testing.T, w *taskWorld) {
@@ -145,4 +151,5 @@ var tasks = []task{
 		{"2-mutual", seeOrigination("TLS for library.example.com by shop.example.com")},
 		{"3-wrong-name", seeNothingSent},
 	}},
+	{"wildcard-egress", false, []lesson{{"1-any-wiki", seeWiki}}},
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -163,6 +165,52 @@ func seeNothingSent(t *testing.T, w *taskWorld) {
 	}
 }
 
+// seeTill connects to the till as often as rows ask, and counts who greets.
+func seeTill(parts map[string]float64) func(*testing.T, *taskWorld) {
+	return func(t *testing.T, w *taskWorld) {
+		greeted := map[string]int{}
+		for range Requests {
+			conn, err := dialRedirected(t.Context(), w.moved.Replace("127.0.0.1:15001"), "203.0.113.1:9000")
+			if err != nil {
+				t.Fatal(err)
+			}
+			greeting, err := io.ReadAll(conn)
+			if conn.Close(); err != nil {
+				t.Fatal(err)
+			}
+			greeted[strings.TrimSpace(string(greeting))]++
+		}
+		t.Log(listing(greeted))
+		sum := 0
+		for version, part := range parts {
+			sum += greeted[version]
+			if part == 1 {
+				continue // The sum tells.
+			}
+			if lo, hi := bounds(Requests, part); greeted[version] < lo || greeted[version] > hi {
+				t.Errorf("%s greets %d times, want %d to %d", version, greeted[version], lo, hi)
+			}
+		}
+		if sum != Requests {
+			t.Errorf("greeted by %v, want only %v", greeted, parts)
+		}
+	}
+}
+
+// seePrinter: the printer's own certificate is shown, as it lets in by its name.
+func seePrinter(t *testing.T, w *taskWorld) {
+	w.inward(t, tlsEdge, question{url: "https://printer.example.com/"}).from(t, Echo{"printer", "TLS for printer.example.com", "/"})
+	w.inward(t, tlsEdge, question{url: shop}).refused(t)
+}
+
+// seeTwoCertificates: each host shows its own, or Go would not ask.
+func seeTwoCertificates(t *testing.T, w *taskWorld) {
+	w.inward(t, tlsEdge, question{url: shop}).from(t, Echo{"productpage", "v1", "/"})
+	w.inward(t, tlsEdge, question{url: "https://api.example.com/"}).refused(t)
+	w.inward(t, tlsEdge, question{url: "https://api.example.com/", client: "reader.example.com"}).from(t, Echo{"ratings", "v1", "/"})
+}
+
+// seeWiki: each host is reached where the application found it.
 func seeWiki(t *testing.T, w *taskWorld) {
 	for host, at := range map[string]string{"en.wiki.example.com": "127.0.0.81:8443", "de.wiki.example.com": "127.0.0.82:8443"} {
 		w.outward(t, question{url: "https://" + host + ":8443/", to: at}).from(t, Echo{host, "TLS for " + host, "/"})

@@ -25,7 +25,6 @@ var tasksDir = filepath.Join(root, "examples", "tasks")
 const (
 	httpEdge = "31380"
 	tlsEdge  = "31390"
-	tcpEdge  = "31400"
 )
 
 // taskWorld is the bookshop with a router at its edge and a street around it:
@@ -45,7 +44,7 @@ func openTaskWorld(t *testing.T) *taskWorld {
 	w := &taskWorld{certs: t.TempDir()}
 	w.authority = selfsigned.NewAuthority(t, w.certs)
 	for _, host := range []string{"shop.example.com", "api.example.com", "library.example.com", "reader.example.com",
-		"en.wiki.example.com", "de.wiki.example.com", "wiki.example.org", "printer.example.com"} {
+		"printer.example.com", "en.wiki.example.com", "de.wiki.example.com", "wiki.example.org"} {
 		w.authority.Issue(t, host)
 	}
 	s := bookshop
@@ -108,7 +107,7 @@ func (w *taskWorld) enter(ctx context.Context, t *testing.T) error {
 // copyTasks puts the tasks' files below tasks in the world's folder.
 func (w *taskWorld) copyTasks() error {
 	moves := []string{".demo/certificates", w.certs}
-	for _, port := range []string{httpEdge, tlsEdge, tcpEdge} {
+	for _, port := range []string{httpEdge, tlsEdge} {
 		free, err := testbed.FreePort()
 		if err != nil {
 			return err
@@ -189,15 +188,18 @@ func (w *taskWorld) openStreet(t *testing.T) {
 	t.Helper()
 	authorities := x509.NewCertPool()
 	authorities.AddCert(w.authority.Certificate)
+	w.openTill(t, "127.0.0.51:9000", "v1")
+	w.openTill(t, "127.0.0.52:9000", "v2")
 	w.serve(t, "127.0.0.71:8000", "library", nil)
 	w.serve(t, "127.0.0.71:8443", "library", &tls.Config{
 		Certificates: []tls.Certificate{w.certificate(t, "library.example.com")},
 		ClientAuth:   tls.VerifyClientCertIfGiven, ClientCAs: authorities,
 	})
+	w.serve(t, "127.0.0.61:9443", "printer", w.showing(t, "printer.example.com"))
 	for address, host := range map[string]string{
 		"127.0.0.81:8443": "en.wiki.example.com", "127.0.0.82:8443": "de.wiki.example.com", "127.0.0.83:8443": "wiki.example.org",
 	} {
-		w.serve(t, address, host, &tls.Config{Certificates: []tls.Certificate{w.certificate(t, host)}})
+		w.serve(t, address, host, w.showing(t, host))
 	}
 }
 
@@ -232,6 +234,12 @@ func askedOver(state *tls.ConnectionState) string {
 	return how
 }
 
+// showing is TLS with the certificate of the host.
+func (w *taskWorld) showing(t *testing.T, host string) *tls.Config {
+	t.Helper()
+	return &tls.Config{Certificates: []tls.Certificate{w.certificate(t, host)}}
+}
+
 func (w *taskWorld) certificate(t *testing.T, host string) tls.Certificate {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(w.certs, host+".crt"), filepath.Join(w.certs, host+".key"))
@@ -239,4 +247,24 @@ func (w *taskWorld) certificate(t *testing.T, host string) tls.Certificate {
 		t.Fatal(err)
 	}
 	return pair
+}
+
+// openTill is a version of the till: it greets each connection with its name.
+func (w *taskWorld) openTill(t *testing.T, address, version string) {
+	t.Helper()
+	l, err := net.Listen("tcp", w.here.Replace(address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprintln(conn, version)
+			conn.Close()
+		}
+	}()
 }
