@@ -49,8 +49,13 @@ func (r *restPoller) offered(ctx context.Context, taken state) (state, error) {
 		if err != nil {
 			return nil, err
 		}
-		if offered[key], err = versionOf(answer); err != nil {
+		version, empty, err := versionOf(answer)
+		if err != nil {
 			return nil, err
+		}
+		offered[key] = version
+		if kind == "routes" && empty {
+			offered[key] = taken[key] // A listener that drains keeps its table.
 		}
 	}
 	return offered, nil
@@ -79,10 +84,12 @@ func (p *Pilot) discover(ctx context.Context, node, kind, name string) ([]byte, 
 	return send(req)
 }
 
-func versionOf(answer []byte) (string, error) {
+// versionOf is that of an answer, which may have nothing in it.
+func versionOf(answer []byte) (version string, empty bool, err error) {
 	var a struct {
-		Version string `json:"version_info"`
+		Version   string `json:"version_info"`
+		Resources []json.RawMessage
 	}
-	err := json.Unmarshal(answer, &a)
-	return a.Version, err
+	err = json.Unmarshal(answer, &a)
+	return a.Version, len(a.Resources) == 0, err
 }
