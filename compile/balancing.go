@@ -23,7 +23,7 @@ func (w policyWriter) loadBalancer(lb *networking.LoadBalancerSettings) {
 	case "RANDOM":
 		w.LoadBalancer = ir.Random
 	case "PASSTHROUGH":
-		w.Type, w.Hosts = ir.OriginalDestination, nil
+		w.Type, w.Hosts, w.HealthCheck = ir.OriginalDestination, nil, nil
 		return
 	default:
 		w.LoadBalancer = ir.RoundRobin

@@ -71,6 +71,7 @@ func (p *plan) plainCluster(t target) *ir.Cluster {
 	}
 	out.HTTP2 = isHTTP2(t.port)
 	p.reach(out, t)
+	out.HealthCheck = p.healthCheck(out, t)
 	if t.service.Egress && t.port.Protocol == mesh.HTTPS {
 		out.TLS = &ir.ClientTLS{}
 	}

@@ -199,9 +199,11 @@ subsets:
 host: web.default.svc.cluster.local
 trafficPolicy:
   loadBalancer: {consistentHash: {httpCookie: {name: a, path: /, ttl: 3s, attributes: [{name: b}]}}}
-  tunnel: {targetHost: a.b, targetPort: 443}
 subsets:
 - {name: v1, labels: {version: v1}, trafficPolicy: {loadBalancer: {consistentHash: {httpHeaderName: a}}}}
+---
+host: web.default.svc.cluster.local
+trafficPolicy: {tunnel: {targetHost: a.b, targetPort: 443}}
 ---
 host: web.default.svc.cluster.local
 trafficPolicy: {loadBalancer: {simple: ROUND_ROBIN, warmup: {duration: 3s}}, connectionPool: {http: {http2KeepAlive: {interval: 3s, timeout: 3s}}}}
@@ -333,19 +335,31 @@ var effectsBeyond = map[string]map[string]string{
 		"http[].corsPolicy.allowOrigins[].regex":  "v3",
 		"http[].corsPolicy.unmatchedPreflights":   "v3",
 	},
-	// What v1 gets differs only as there is outlier detection, or is not, and no
-	// example sends connections of TCP to a subset.
+	// What v1 gets differs only as there is outlier detection or a hash, or is not,
+	// and no example sends connections of TCP to a subset.
 	"DestinationRule": {
-		"trafficPolicy.outlierDetection.consecutiveLocalOriginFailures":                               "v3",
-		"trafficPolicy.portLevelSettings[].outlierDetection.consecutiveLocalOriginFailures":           "v3",
-		"subsets[].trafficPolicy.outlierDetection.consecutiveLocalOriginFailures":                     "v3",
-		"subsets[].trafficPolicy.connectionPool.tcp.idleTimeout":                                      "v3",
-		"subsets[].trafficPolicy.portLevelSettings[].outlierDetection.consecutiveLocalOriginFailures": "v3",
-		"subsets[].trafficPolicy.portLevelSettings[].connectionPool.tcp.idleTimeout":                  "v3",
-		"subsets[].trafficPolicy.portLevelSettings[].port.number":                                     "v3, v1",
-		"trafficPolicy.outlierDetection.minHealthPercent":                                             "v3",
-		"trafficPolicy.portLevelSettings[].outlierDetection.minHealthPercent":                         "v3",
-		"subsets[].trafficPolicy.outlierDetection.minHealthPercent":                                   "v3",
-		"subsets[].trafficPolicy.portLevelSettings[].outlierDetection.minHealthPercent":               "v3",
+		"trafficPolicy.outlierDetection.consecutiveLocalOriginFailures":                                  "v3",
+		"trafficPolicy.portLevelSettings[].outlierDetection.consecutiveLocalOriginFailures":              "v3",
+		"subsets[].trafficPolicy.outlierDetection.consecutiveLocalOriginFailures":                        "v3",
+		"subsets[].trafficPolicy.connectionPool.tcp.idleTimeout":                                         "v3",
+		"subsets[].trafficPolicy.portLevelSettings[].outlierDetection.consecutiveLocalOriginFailures":    "v3",
+		"subsets[].trafficPolicy.portLevelSettings[].connectionPool.tcp.idleTimeout":                     "v3",
+		"trafficPolicy.loadBalancer.consistentHash.httpCookie.name":                                      "v3",
+		"trafficPolicy.loadBalancer.consistentHash.httpQueryParameterName":                               "v3",
+		"trafficPolicy.loadBalancer.consistentHash.useSourceIp":                                          "v3",
+		"trafficPolicy.portLevelSettings[].loadBalancer.consistentHash.httpCookie.name":                  "v3",
+		"trafficPolicy.portLevelSettings[].loadBalancer.consistentHash.httpQueryParameterName":           "v3",
+		"trafficPolicy.portLevelSettings[].loadBalancer.consistentHash.useSourceIp":                      "v3",
+		"subsets[].trafficPolicy.loadBalancer.consistentHash.httpCookie.name":                            "v3",
+		"subsets[].trafficPolicy.loadBalancer.consistentHash.httpQueryParameterName":                     "v3",
+		"subsets[].trafficPolicy.loadBalancer.consistentHash.useSourceIp":                                "v3",
+		"subsets[].trafficPolicy.portLevelSettings[].loadBalancer.consistentHash.httpCookie.name":        "v3",
+		"subsets[].trafficPolicy.portLevelSettings[].loadBalancer.consistentHash.httpQueryParameterName": "v3",
+		"subsets[].trafficPolicy.portLevelSettings[].loadBalancer.consistentHash.useSourceIp":            "v3",
+		"subsets[].trafficPolicy.portLevelSettings[].port.number":                                        "v3, v1",
+		"trafficPolicy.outlierDetection.minHealthPercent":                                                "v3",
+		"trafficPolicy.portLevelSettings[].outlierDetection.minHealthPercent":                            "v3",
+		"subsets[].trafficPolicy.outlierDetection.minHealthPercent":                                      "v3",
+		"subsets[].trafficPolicy.portLevelSettings[].outlierDetection.minHealthPercent":                  "v3",
 	},
 }

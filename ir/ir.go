@@ -514,6 +514,7 @@ type Cluster struct {
 	Connections              Connections
 	CircuitBreaker           *CircuitBreaker
 	OutlierDetection         *OutlierDetection
+	HealthCheck              *HealthCheck
 
 	Origins []diag.Ref
 }

@@ -65,6 +65,7 @@ func checkCluster(c *Cluster) error {
 	}
 	f.connections(c.Connections)
 	f.balancing(c)
+	f.healthCheck(c)
 	if c.TLS != nil {
 		f.require((c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""),
 			"TLS must have both a certificate and a key file, or neither, found %+v", *c.TLS)

@@ -115,6 +115,8 @@ type Service struct {
 	// proxy (EgressRule).
 	Egress     bool
 	Resolution Resolution
+	// HealthCheck finds out which instances are alive; nil when nobody asks.
+	HealthCheck *schema.HealthCheck
 	// Instances in registry order: inline endpoints as written, then
 	// WorkloadEntries by namespace and name. One entry per endpoint and
 	// service port.

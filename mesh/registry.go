@@ -187,7 +187,7 @@ func NamespaceOf(name, domain string) string {
 func (r *registry) add(e *entry, hosts map[string]bool) {
 	o, entry := e.Object, e.spec
 	resolution := resolutions[entry.GetResolution()]
-	ports := r.ports(o, entry)
+	ports, check := r.ports(o, entry), healthCheck(o, r.report)
 	places := r.places(ports, r.endpoints(e, resolution))
 	for i, host := range entry.GetHosts() {
 		c := e.claims[i]
@@ -202,14 +202,15 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 			continue
 		}
 		svc := &Service{
-			Hostname:   host,
-			Namespace:  o.Meta.Namespace,
-			ExportTo:   r.settings.ExportTo(entry.GetExportTo()),
-			Address:    address(entry),
-			Ports:      ports,
-			External:   entry.GetLocation() == networking.ServiceEntry_MESH_EXTERNAL,
-			Resolution: resolution,
-			Origin:     o.Key(),
+			Hostname:    host,
+			Namespace:   o.Meta.Namespace,
+			ExportTo:    r.settings.ExportTo(entry.GetExportTo()),
+			Address:     address(entry),
+			Ports:       ports,
+			External:    entry.GetLocation() == networking.ServiceEntry_MESH_EXTERNAL,
+			Resolution:  resolution,
+			HealthCheck: check,
+			Origin:      o.Key(),
 		}
 		svc.Instances = instances(svc, places)
 		c.service = svc

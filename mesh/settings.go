@@ -2,6 +2,8 @@ package mesh
 
 import (
 	"time"
+
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // Settings hold for the whole mesh (--mesh-config). Field names in the file
@@ -53,6 +55,10 @@ type Settings struct {
 	// DefaultVisibility is who sees a ServiceEntry, a VirtualService or a
 	// DestinationRule without exportTo: * is every namespace, . its own.
 	DefaultVisibility Visibility
+	// HealthCheck is how proxies find out which instances of a service are alive
+	// whose ServiceEntry does not say so in the annotation
+	// pilot-api/health-check, which has the same keys.
+	HealthCheck *schema.HealthCheck
 	// V1Compatibility says which accidents of Pilot are kept, none by default.
 	V1Compatibility V1Compatibility
 	// Domain of the mesh, "cluster.local": what short service names end in,

@@ -53,6 +53,7 @@ func settingsFields(s *Settings) map[string]settingReader {
 		"defaultVisibility":     scalar(takeOneOf(&s.DefaultVisibility, VisibleToAll, VisibleInside)),
 		"outboundTrafficPolicy": takeOutboundTrafficPolicy(&s.OutboundTrafficPolicy),
 		"managementPorts":       takeManagementPorts(&s.ManagementPorts),
+		"healthCheck":           takeHealthCheck(&s.HealthCheck),
 		"ingressCertificates":   takeCertificates(&s.IngressCertificates),
 		"v1Compatibility":       takeSwitches(&s.V1Compatibility),
 		"authPolicy":            scalar(takeString(new(string))),

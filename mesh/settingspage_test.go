@@ -16,6 +16,8 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 var update = flag.Bool("update", false, "write the generated page instead of comparing it")
@@ -112,6 +114,8 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 		return "list of {`name`, `port`, `protocol`}", "none"
 	case map[string]Certificate:
 		return "map of a secret to {`certificateFile`, `keyFile`, `caFile`}", "none"
+	case *schema.HealthCheck:
+		return "{`http`: {`path`, `host`}, or `tcp`: {}, or `grpc`: {`service`}; `interval`, `timeout`, `unhealthyThreshold`, `healthyThreshold`}", "none"
 	case V1Compatibility:
 		return "boolean, or map of switches to boolean", "false"
 	}

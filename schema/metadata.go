@@ -27,6 +27,7 @@ func (d *candidate) checkMeta() {
 	if err := apivalidation.ValidateAnnotationsSize(d.meta.Annotations); err != nil {
 		d.add(diag.Error, diag.FieldTooLong, "metadata.annotations", "", err.Error())
 	}
+	d.checkHealthCheck()
 	d.checkFinalizers()
 	if len(d.meta.OwnerReferences) > 0 {
 		d.forbidden("metadata.ownerReferences", "is not supported: nothing here deletes an object after its owner; "+

@@ -17,7 +17,9 @@ func init() {
 		Kind: "ServiceEntry", Plural: "serviceentries", Singular: "serviceentry",
 		Dashed: "service-entry", ShortNames: []string{"se"},
 		Doc: "A ServiceEntry puts a service into the mesh's registry: its host names, its ports, " +
-			"and where its instances are, as a list, by labels of WorkloadEntry objects, or by DNS.",
+			"and where its instances are, as a list, by labels of WorkloadEntry objects, or by DNS. The annotation " + HealthCheckAnnotation + " has proxies ask its instances whether they are alive, " +
+			"and leave out those that are not: YAML such as {http: {path: /healthz}, interval: 5s, timeout: 1s, unhealthyThreshold: 2, healthyThreshold: 1}, " +
+			"in which tcp: {} asks for a connection and grpc: {service: name} by gRPC.",
 		Columns: []Column{
 			listColumn("Hosts", "The host names of the service.", ",", func(s *networking.ServiceEntry) []string { return s.Hosts }),
 			stringColumn("Location", "Inside or outside the mesh.", func(s *networking.ServiceEntry) string { return s.Location.String() }),

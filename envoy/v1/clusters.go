@@ -30,6 +30,7 @@ type Cluster struct {
 	HTTP2Settings            *HTTP2Settings    `json:"http2_settings,omitempty"`
 	CircuitBreakers          *CircuitBreakers  `json:"circuit_breakers,omitempty"`
 	OutlierDetection         *OutlierDetection `json:"outlier_detection,omitempty"`
+	HealthCheck              *HealthCheck      `json:"health_check,omitempty"`
 }
 
 // HTTP2Settings are those of connections to endpoints.
@@ -88,7 +89,7 @@ func Clusters(cfg *ir.Config) (ClustersResponse, diag.List) {
 
 // OneCluster is one of those that answer CDS.
 func OneCluster(c *ir.Cluster) (Cluster, diag.List) {
-	return cluster(c), slices.Concat(unboundedEjection(c), hostsAlike(c), balancedOtherwise(c), withoutWord(c))
+	return cluster(c), slices.Concat(unboundedEjection(c), hostsAlike(c), balancedOtherwise(c), askedOtherwise(c), withoutWord(c))
 }
 
 // BlackHole is the cluster where closed routes lead (VirtualHost.Closes).
@@ -159,6 +160,7 @@ func cluster(c *ir.Cluster) Cluster {
 		SSLContext:               clientTLS(c.TLS),
 		CircuitBreakers:          circuitBreakers(c.CircuitBreaker),
 		OutlierDetection:         outlierDetection(c.OutlierDetection),
+		HealthCheck:              healthCheck(c.HealthCheck),
 	}
 	for _, h := range c.Hosts {
 		out.Hosts = append(out.Hosts, ClusterHost{URL: "tcp://" + h.Address().String()})

@@ -51,6 +51,7 @@ func Cluster(c *ir.Cluster, delay time.Duration) (*clusterv3.Cluster, diag.List)
 			HealthyPanicThreshold: &typev3.Percent{Value: float64(*o.MinHealthPercent)},
 		}
 	}
+	checkHealth(out, c)
 	balance(out, c)
 	discoverHosts(out, c, delay)
 	return out, nil

@@ -193,6 +193,7 @@ type Cluster struct {
 	TLS                      *TLS
 	Limits                   Limits
 	Outlier                  *Outlier
+	Health                   *Health
 	// MaxStreams are the requests at a time on a connection of HTTP/2; 0 is
 	// Envoy's default.
 	MaxStreams int
@@ -227,6 +228,13 @@ type TLS struct {
 // Limits of a cluster, in default priority.
 type Limits struct {
 	Connections, PendingRequests, Requests, Retries int
+}
+
+// Health asks endpoints whether they are alive, by a path or for a connection.
+type Health struct {
+	Path               string
+	Interval, Timeout  time.Duration
+	Unhealthy, Healthy int
 }
 
 // Outlier ejects endpoints that fail.

@@ -33,6 +33,7 @@ type v1Cluster struct {
 		} `json:"default"`
 	} `json:"circuit_breakers"`
 	Outlier  *v1Outlier `json:"outlier_detection"`
+	Health   *v1Health  `json:"health_check"`
 	Settings struct {
 		MaxStreams int `json:"max_concurrent_streams"`
 	} `json:"http2_settings"`
@@ -44,6 +45,17 @@ type v1ClientTLS struct {
 	CA          string   `json:"ca_cert_file"`
 	SNI         string   `json:"sni"`
 	Names       []string `json:"verify_subject_alt_name"`
+}
+
+type v1Health struct {
+	Type       string     `json:"type"`
+	TimeoutMS  int64      `json:"timeout_ms"`
+	IntervalMS int64      `json:"interval_ms"`
+	Unhealthy  int        `json:"unhealthy_threshold"`
+	Healthy    int        `json:"healthy_threshold"`
+	Path       string     `json:"path"`
+	Send       []struct{} `json:"send"`
+	Receive    []struct{} `json:"receive"`
 }
 
 type v1Outlier struct {
@@ -84,6 +96,9 @@ func (r *v1Reader) cluster(at string, c v1Cluster) *Cluster {
 	}
 	if t := c.TLS; t != nil {
 		out.TLS = &TLS{t.Certificate, t.Key, t.CA, t.SNI, slices.Sorted(slices.Values(t.Names))}
+	}
+	if h := c.Health; h != nil {
+		out.Health = &Health{h.Path, milliseconds(h.IntervalMS), milliseconds(h.TimeoutMS), h.Unhealthy, h.Healthy}
 	}
 	if o := c.Outlier; o != nil {
 		out.Outlier = &Outlier{

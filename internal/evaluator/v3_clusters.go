@@ -23,7 +23,7 @@ const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
 func (r *v3Reader) cluster(at string, c *clusterv3.Cluster) *Cluster {
 	r.only(at, c, "name", "type", "eds_cluster_config", "connect_timeout", "lb_policy", "load_assignment",
-		"common_lb_config", "dns_lookup_family", "transport_socket", "circuit_breakers", "outlier_detection", "typed_extension_protocol_options", "upstream_connection_options",
+		"common_lb_config", "dns_lookup_family", "transport_socket", "circuit_breakers", "outlier_detection", "typed_extension_protocol_options", "upstream_connection_options", "health_checks", "ignore_health_on_host_removal",
 		"ring_hash_lb_config", "maglev_lb_config", "round_robin_lb_config", "least_request_lb_config")
 	balancer, ok := balancers[c.GetLbPolicy()]
 	r.require(ok, at, "balancer %s is not known", c.GetLbPolicy())
@@ -43,10 +43,27 @@ func (r *v3Reader) cluster(at string, c *clusterv3.Cluster) *Cluster {
 	}
 	if common := c.GetCommonLbConfig(); common != nil {
 		r.only(at, common, "healthy_panic_threshold")
-		out.Outlier.Panic = int(common.GetHealthyPanicThreshold().GetValue())
+		if out.Outlier != nil {
+			out.Outlier.Panic = int(common.GetHealthyPanicThreshold().GetValue())
+		}
 	}
+	out.Health = r.health(at, c.GetHealthChecks())
+	out.Beyond = append(out.Beyond, beyond(c, "ignore_health_on_host_removal")...)
 	r.discover(at, c, out)
 	return out
+}
+
+func (r *v3Reader) health(at string, checks []*corev3.HealthCheck) *Health {
+	if len(checks) == 0 {
+		return nil
+	}
+	r.require(len(checks) == 1, at, "more than one health check is not known here")
+	h := checks[0]
+	r.only(at, h, "interval", "timeout", "unhealthy_threshold", "healthy_threshold", "no_traffic_interval", "http_health_check", "tcp_health_check", "grpc_health_check")
+	return &Health{
+		Path: h.GetHttpHealthCheck().GetPath(), Interval: h.GetInterval().AsDuration(), Timeout: h.GetTimeout().AsDuration(),
+		Unhealthy: int(h.GetUnhealthyThreshold().GetValue()), Healthy: int(h.GetHealthyThreshold().GetValue()),
+	}
 }
 
 func (r *v3Reader) discover(at string, c *clusterv3.Cluster, out *Cluster) {

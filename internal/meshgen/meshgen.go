@@ -73,6 +73,10 @@ func object(t *rapid.T, kindName, name string, s spec) *schema.Object {
 		t.Fatal(err)
 	}
 	meta := metav1.ObjectMeta{Namespace: schema.DefaultNamespace, Name: name, Labels: labels(t, "own labels")}
+	if kindName == "ServiceEntry" && seldom(t, "has a health check") {
+		meta.Annotations = map[string]string{schema.HealthCheckAnnotation: pick(t, "health check",
+			"{http: {path: /healthz}}", "{tcp: {}, interval: 1s}", "{grpc: {}}", "{tcp: {}, http: {}}")}
+	}
 	o, err := schema.New(kind, meta, text)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,28 @@
+package compile
+
+import (
+	"cmp"
+
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// healthCheck is how the instances of a target are asked whether they are alive,
+// nil when nobody asks. A port that does not speak the protocol of the check is
+// asked for a connection alone.
+func (p *plan) healthCheck(c *ir.Cluster, t target) *ir.HealthCheck {
+	check := cmp.Or(t.service.HealthCheck, p.settings.HealthCheck)
+	if check == nil || c.Type == ir.OriginalDestination {
+		return nil
+	}
+	out := &ir.HealthCheck{
+		Interval: check.Interval.Duration, Timeout: check.Timeout.Duration,
+		Unhealthy: check.UnhealthyThreshold, Healthy: check.HealthyThreshold,
+	}
+	switch {
+	case check.HTTP != nil && p.routesHTTP(t.service, t.port):
+		out.HTTP = &ir.HTTPHealthCheck{Path: check.HTTP.Path, Host: cmp.Or(check.HTTP.Host, t.service.Hostname)}
+	case check.GRPC != nil && c.HTTP2:
+		out.GRPC = &ir.GRPCHealthCheck{Service: check.GRPC.Service}
+	}
+	return out
+}
