@@ -25,6 +25,8 @@ type claims[T any] struct {
 	// named has the rules of all namespaces by the hosts that they name.
 	named *index[string, T]
 	wild  *index[string, T] // those with a wildcard, by namespace
+	// imported: a Sidecar says whose are followed.
+	imported bool
 }
 
 // claimed is a host in the rules of a namespace; those of all are under "" in a
@@ -129,6 +131,9 @@ func (c *claims[T]) first(d *domainPlan, namespace, host string) *T {
 func (c *claims[T]) seen(d *domainPlan, at claimed) *T {
 	for _, rule := range c.in.under(d.plan, at) {
 		of := c.of(rule)
+		if c.imported && !d.sidecar.follows(of.origin().ref.Namespace, c.names(rule), d.namespace) {
+			continue
+		}
 		if d.pilot().AnyNamespaceRules || mesh.Exported(of.exportTo(), of.origin().ref.Namespace, d.namespace) {
 			return rule
 		}

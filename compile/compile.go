@@ -6,7 +6,7 @@
 //	read   an object by itself becomes a rule (reading.go): routerule.go,
 //	       egressrule.go, ingressrule.go, destinationpolicy.go,
 //	       virtualservice.go (virtualmatch.go, virtualaction.go),
-//	       destinationrule.go, gateway.go (gatewaytls.go)
+//	       destinationrule.go, gateway.go (gatewaytls.go), sidecar.go
 //	check  what is wrong with a rule in this mesh: rulecheck.go,
 //	       virtualcheck.go (virtualtargets.go, virtualports.go),
 //	       ingresscheck.go, portcheck.go and the check functions of a kind

@@ -16,10 +16,19 @@ type domainPlan struct {
 	*plan
 	domain    string
 	namespace string // of the callers, "" when the domain does not say
+	// sidecar is what the callers follow; nil for none.
+	sidecar *sidecar
 }
 
 func (p *plan) forDomain(domain string) *domainPlan {
-	return &domainPlan{p, domain, mesh.NamespaceOf(domain, p.settings.Domain)}
+	return &domainPlan{p, domain, mesh.NamespaceOf(domain, p.settings.Domain), nil}
+}
+
+// forScope is what the networking kinds mean to proxies of a scope.
+func (p *plan) forScope(s scope) *domainPlan {
+	d := p.forDomain(s.domain)
+	d.sidecar = s.sidecar
+	return d
 }
 
 // home is what the networking kinds mean to proxies in the namespace.

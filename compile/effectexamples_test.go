@@ -304,6 +304,18 @@ destination: {name: web, labels: {version: v1}}
 source: {name: web}
 circuitBreaker: {simpleCb: {maxConnections: 5, httpConsecutiveErrors: 3, sleepWindow: 3s, httpDetectionInterval: 3s}}
 `,
+	"Sidecar": `
+egress: [{hosts: [./*]}]
+---
+egress: [{port: {number: 80, protocol: HTTP, name: a}, captureMode: NONE, hosts: [./*]}, {hosts: ['*/*']}]
+---
+ingress: [{port: {number: 80, protocol: HTTP, name: a}}]
+---
+outboundTrafficPolicy: {mode: REGISTRY_ONLY}
+---
+workloadSelector: {labels: {app: web}}
+egress: [{hosts: [./*]}]
+`,
 	"EgressRule": `
 destination: {service: new.example.com}
 ports: [{port: 80, protocol: http}]

@@ -14,6 +14,13 @@ func (c *writer) httpListeners(http *outbound) {
 			c.reportOwnPort(t.origins[0], t.port)
 			continue
 		}
+		if bind := c.scope.bindsAt(t.port); bind != "" {
+			c.listen(&ir.Listener{
+				IP: bind, Port: t.port, Bind: true, Direction: ir.Outbound,
+				HTTP: c.http(strconv.Itoa(t.port)), Origins: t.origins,
+			})
+			continue
+		}
 		if l := c.tcp[ir.HostPort{Host: anyAddress, Port: t.port}]; l != nil {
 			c.reportHTTPLost(l, t.tableLayout)
 		}

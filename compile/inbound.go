@@ -15,6 +15,10 @@ import (
 // another with the same key in mesh.View: the address is left open, and the
 // origin is the service.
 func (c *writer) inboundListeners() {
+	if sc := c.scope.sidecar; sc != nil && sc.opens {
+		c.sidecarListeners(sc)
+		return
+	}
 	rules := c.localRoutes()
 	for _, i := range c.own() {
 		if i.Port.Protocol == mesh.UDP {

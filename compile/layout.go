@@ -81,7 +81,7 @@ func (p *plan) isSameForAll(at servicePort) bool {
 func (p *plan) layOut(s scope, last *layout) *layout {
 	tables := map[int]*table{}
 	for _, svc := range p.servicesFor(s) {
-		for _, port := range svc.Ports {
+		for _, port := range p.portsFor(s, svc) {
 			if !p.routesHTTP(svc, port) {
 				continue
 			}
@@ -164,8 +164,12 @@ func (p *plan) sound(t *table) []*candidate {
 // EgressRules.
 func (p *plan) servicesFor(s scope) []*mesh.Service {
 	namespace := p.forDomain(s.domain).namespace
+	all := p.services
+	if s.sidecar.limits() {
+		all = func() []*mesh.Service { return p.candidates(s.sidecar, namespace) }
+	}
 	var out []*mesh.Service
-	for _, svc := range p.services() {
+	for _, svc := range all() {
 		if svc.VisibleIn(namespace) {
 			out = append(out, svc)
 		}
@@ -174,4 +178,13 @@ func (p *plan) servicesFor(s scope) []*mesh.Service {
 		return out
 	}
 	return append(out, p.egressServices()...)
+}
+
+// portsFor are the ports of a service that proxies of a scope know.
+func (p *plan) portsFor(s scope, svc *mesh.Service) []*mesh.Port {
+	if !s.sidecar.limits() {
+		return svc.Ports
+	}
+	namespace := p.forDomain(s.domain).namespace
+	return slices.DeleteFunc(slices.Clone(svc.Ports), func(port *mesh.Port) bool { return !s.sidecar.knows(svc, port.Number, namespace) })
 }

@@ -30,6 +30,7 @@ type model struct {
 	virtualServices     *kind[virtualService]
 	destinationRules    *kind[destinationRule]
 	gateways            *kind[gateway]
+	sidecars            *kind[sidecar]
 
 	rulesFor    *index[string, routeRule]   // by destination host, first to apply first
 	rulesUnder  *index[string, routeRule]   // by the wildcards that their hosts are under
@@ -41,6 +42,7 @@ type model struct {
 	virtualNamed, delegators *index[string, virtualService]
 	virtualOf                *claims[virtualService] // for sidecars
 	settingsOf               *claims[destinationRule]
+	sidecarsIn               *index[string, sidecar] // by namespace, first to win first
 
 	egress         *query.Query[none, *egressPlan]
 	egressHost     *query.Query[string, *mesh.Service]
@@ -121,6 +123,7 @@ func (m *model) readKinds() {
 		p.home(rule.ref.Namespace).checkDestinationRule(rule)
 	})
 	m.gateways = newKind(m, "Gateway", m.inAgeOrder, readGateway, func(*plan, *gateway) {})
+	m.sidecars = newKind(m, "Sidecar", m.inAgeOrder, readSidecar, (*plan).checkSidecar)
 }
 
 // findRules says by what rules are found.
@@ -138,10 +141,15 @@ func (m *model) findRules() {
 	m.virtualInto = newIndex(m.graph, byAge, m.hostsOfVirtual)
 	m.byGateway = newIndex(m.graph, byAge, (*virtualService).gatewayNames)
 	m.virtualOf = newClaims(m, func(vs *virtualService) claim { return vs }, (*virtualService).meshHosts)
+	m.virtualOf.imported = true
 	m.virtualNamed = newIndex(m.graph, byAge, func(vs *virtualService) []string { return []string{vs.name()} })
 	m.delegators = newIndex(m.graph, byAge, (*virtualService).delegateNames)
 	m.virtualServices.take = append(m.virtualServices.take, m.virtualInto.update, m.byGateway.update, m.virtualOf.update,
 		m.virtualNamed.update, m.delegators.update)
+
+	m.sidecarsIn = newIndex(m.graph, func(a, b *sidecar) int { return m.inAgeOrder(a.declared, b.declared) },
+		func(sc *sidecar) []string { return []string{sc.ref.Namespace} })
+	m.sidecars.take = append(m.sidecars.take, m.sidecarsIn.update)
 
 	m.settingsOf = newClaims(m, func(rule *destinationRule) claim { return rule }, (*destinationRule).hosts)
 	m.destinationRules.take = append(m.destinationRules.take, m.settingsOf.update)
@@ -205,6 +213,7 @@ func (m *model) update(objects map[string][]change[schema.Object], services []me
 	m.virtualServices.update(m, objects[m.virtualServices.name])
 	m.destinationRules.update(m, objects[m.destinationRules.name])
 	m.gateways.update(m, objects[m.gateways.name])
+	m.sidecars.update(m, objects[m.sidecars.name])
 }
 
 // reportAll is everything that is wrong with objects, whoever asks.
@@ -219,6 +228,7 @@ func (p *plan) reportAll() {
 	p.virtualServices.report(p)
 	p.destinationRules.report(p)
 	p.gateways.report(p)
+	p.sidecars.report(p)
 	p.problems.Add(p.edges.Get(p.r, none{}).problems...)
 	p.checkExternalNames()
 }

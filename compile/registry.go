@@ -14,10 +14,11 @@ import (
 // are answered by themselves. So nothing here may read the Instances of a
 // service but through instances.
 type registry struct {
-	services  *index[none, mesh.Service]   // by host name
-	byHost    *index[string, mesh.Service] // of several the first one first
-	namesakes *index[string, mesh.Service] // of the mesh, by host name up to the first dot
-	instances *query.Input[*mesh.Service, *list[mesh.Instance]]
+	services    *index[none, mesh.Service]   // by host name
+	byHost      *index[string, mesh.Service] // of several the first one first
+	byNamespace *index[string, mesh.Service]
+	namesakes   *index[string, mesh.Service] // of the mesh, by host name up to the first dot
+	instances   *query.Input[*mesh.Service, *list[mesh.Instance]]
 
 	known   map[*mesh.Service]*mesh.Service // of the last snapshot, to what stands for it
 	members map[*mesh.Service]*list[mesh.Instance]
@@ -25,8 +26,9 @@ type registry struct {
 
 func newRegistry(g *query.Graph) *registry {
 	return &registry{
-		services: newIndex(g, mesh.CompareServices, func(*mesh.Service) []none { return []none{{}} }),
-		byHost:   newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []string { return []string{svc.Hostname} }),
+		services:    newIndex(g, mesh.CompareServices, func(*mesh.Service) []none { return []none{{}} }),
+		byHost:      newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []string { return []string{svc.Hostname} }),
+		byNamespace: newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []string { return []string{svc.Namespace} }),
 		namesakes: newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []string {
 			if name, _, ok := strings.Cut(svc.Hostname, "."); ok && !svc.External {
 				return []string{name}
@@ -63,6 +65,7 @@ func (reg *registry) update(changes []mesh.ServiceChange) {
 	}
 	reg.services.update(changed)
 	reg.byHost.update(changed)
+	reg.byNamespace.update(changed)
 	reg.namesakes.update(changed)
 }
 

@@ -65,7 +65,7 @@ func (c *writer) tcpPorts() {
 	var shared []*ir.Listener
 	blocks := map[*ir.Listener][]tcpBlock{}
 	for _, svc := range wildcardsLast(c.plan.servicesFor(c.scope)) {
-		for _, port := range svc.Ports {
+		for _, port := range c.plan.portsFor(c.scope, svc) {
 			if c.plan.routesHTTP(svc, port) || port.Protocol == mesh.UDP {
 				continue
 			}

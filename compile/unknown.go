@@ -31,6 +31,9 @@ func (p *plan) treatsUnknown(s scope) mesh.OutboundMode {
 	if s.role != mesh.Sidecar || p.settings.ProxyListenPort == 0 || p.pilot().UnknownDestinationsClosed {
 		return ""
 	}
+	if s.sidecar != nil && s.sidecar.unknown != "" {
+		return s.sidecar.unknown
+	}
 	return p.settings.OutboundTrafficPolicy
 }
 
@@ -43,6 +46,9 @@ func (p *plan) unknownHost(s scope, t *tableLayout) *ir.VirtualHost {
 	}
 	switch p.treatsUnknown(s) {
 	case mesh.AllowAny:
+		if s.bindsAt(t.port) != "" {
+			return blockAll // What is not captured was going nowhere else.
+		}
 		return allowAny
 	case mesh.RegistryOnly:
 		return blockAll

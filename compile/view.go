@@ -22,7 +22,9 @@ type compiled struct {
 // writeView takes over all parts that are as they were.
 func (p *plan) writeView(key string, last *compiled) *compiled {
 	who := p.views.Get(p.r, key)
-	c := p.writer(who.scope, who)
+	s := who.scope
+	s.sidecar = p.sidecarOf(who)
+	c := p.writer(s, who)
 	config := &ir.Config{RouteDelay: p.settings.RDSRefreshDelay, Delay: p.settings.DiscoveryRefreshDelay}
 	switch who.role {
 	case mesh.Sidecar:

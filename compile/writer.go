@@ -12,6 +12,8 @@ import (
 type scope struct {
 	role   mesh.Role
 	domain string
+	// sidecar is what the proxies follow; nil for none.
+	sidecar *sidecar
 }
 
 // caller is a proxy with what tells it from others of its scope.
@@ -44,7 +46,7 @@ type writer struct {
 
 func (p *plan) writer(s scope, c *caller) *writer {
 	return &writer{
-		plan: p, domain: p.forDomain(s.domain), scope: s, caller: c,
+		plan: p, domain: p.forScope(s), scope: s, caller: c,
 		tcp:      map[ir.HostPort]*ir.Listener{},
 		inbound:  map[int]*mesh.Instance{},
 		clusters: map[string]*ir.Cluster{},

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -501,6 +502,9 @@ type Cluster struct {
 	// endpoints by; also given, for information, on other outbound types.
 	EndpointKey string
 	Hosts       []Endpoint // inline
+	// DestinationPort is in place of the one that the connection was going to,
+	// for OriginalDestination; 0 leaves it.
+	DestinationPort int
 	// ConnectTimeout of 0 is the one that proxies of the Envoy version have had.
 	ConnectTimeout time.Duration
 	LoadBalancer   LoadBalancer
@@ -518,6 +522,12 @@ type Cluster struct {
 
 	Origins []diag.Ref
 }
+
+// SocketScheme begins the Host of an endpoint behind a Unix socket.
+const SocketScheme = "unix://"
+
+// Socket is the path or abstract name of a Unix socket.
+func (e Endpoint) Socket() (path string, ok bool) { return strings.CutPrefix(e.Host, SocketScheme) }
 
 // Nobody is the endpoint key of what is closed, Istio's name of a cluster without
 // endpoints. No service has it as its host, for hosts are in small letters.
@@ -592,7 +602,10 @@ type OutlierDetection struct {
 
 // Endpoint is one member of a cluster.
 type Endpoint struct {
-	Host   string // an IP address; of StrictDNS also a name to resolve
+	// Host is an IP address; of StrictDNS also a name to resolve, of StaticHosts
+	// also unix:// and the path of a socket on the proxy's machine, or @ and its
+	// abstract name, without a port.
+	Host   string
 	Port   int
 	Zone   string // "" when unknown
 	Weight int    // 0 when unset, which is 1

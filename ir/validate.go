@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // Validate tells whether a Config keeps the promises of this package: every
@@ -66,6 +67,8 @@ func checkCluster(c *Cluster) error {
 	f.connections(c.Connections)
 	f.balancing(c)
 	f.healthCheck(c)
+	f.require(c.DestinationPort == 0 || c.Type == OriginalDestination && validPort(c.DestinationPort),
+		"a port in place of the connection's must be 1 to 65535, where that goes on, found %d", c.DestinationPort)
 	if c.TLS != nil {
 		f.require((c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""),
 			"TLS must have both a certificate and a key file, or neither, found %+v", *c.TLS)
@@ -79,6 +82,10 @@ func (f *faults) hosts(c *Cluster) {
 		at := h.Address()
 		f.require(!seen[at], "host %v must be there only once", at)
 		seen[at] = true
+		if path, ok := h.Socket(); ok {
+			f.require(c.Type == StaticHosts && h.Port == 0 && isSocket(path), "a socket must be a path or an abstract name, without a port and in a list of hosts, found %v", at)
+			continue
+		}
 		f.require(validPort(h.Port), "port of a host must be 1 to 65535, found %v", at)
 		f.require(h.Weight >= 0 && h.Weight <= math.MaxUint32, "weight of host %v must be 0 to %d, found %d", at, math.MaxUint32, h.Weight)
 		if c.Type == StaticHosts {
@@ -150,6 +157,11 @@ func (f *faults) serverTLS(t *ServerTLS) {
 
 func (k *closer) knows(f *faults, at, cluster string) {
 	f.require(k.clusters(cluster), "%smust name one of the clusters, found %q", at, cluster)
+}
+
+// isSocket: a path has at most 107 bytes in an address of a socket.
+func isSocket(path string) bool {
+	return len(path) > 1 && len(path) <= 107 && (path[0] == '/' || path[0] == '@') && !strings.ContainsRune(path, 0)
 }
 
 func validPort(n int) bool { return n >= 1 && n <= 65535 }

@@ -41,9 +41,9 @@ type Settings struct {
 	// /etc/istio/ingress-certs. A Gateway's MUTUAL server verifies clients by
 	// caFile, unless it names caCertificates.
 	IngressCertificates map[string]Certificate
-	// RootNamespace is the namespace whose VirtualServices and
-	// DestinationRules hold for callers of every namespace, where nearer ones do
-	// not.
+	// RootNamespace is the namespace whose VirtualServices,
+	// DestinationRules and Sidecar hold for callers of every namespace, where
+	// nearer ones do not.
 	RootNamespace string
 	// OutboundTrafficPolicy is what becomes of captured connections and requests
 	// to what the registry does not know: ALLOW_ANY has them go on to where they

@@ -33,6 +33,9 @@ var formats = map[string]format{
 	"virtual-host":     {"a host name, a wildcard such as *.example.com, or an IP address", either(anyCase(isWildcardHost), isIP)},
 	"gateway-name":     {"the name of a Gateway, perhaps after its namespace and a slash, or mesh", isGatewayName},
 	"gateway-host":     {"a whole host name, * or a wildcard such as *.example.com, or an IP address; perhaps after a namespace, . or * (~ for none) and a slash", either(anyCase(isGatewayHost), isClusterSNI)},
+	"bind":             {"an IP address, or unix:// and a path", either(isIP, isUnixSocket)},
+	"egress-host":      {"a namespace, ., * or ~, a slash, and a host name or a wildcard such as *.example.com or *", isEgressHost},
+	"ip":               {"an IP address", isIP},
 	"base64":           {"base64", isBase64},
 	"workload-address": {"an IP address, a host name, or unix:// and a path", either(isIP, isFQDN, isUnixSocket)},
 	"config-label":     {"made of A-Z, a-z, 0-9, -, _, . and /", regexp.MustCompile(`^[A-Za-z0-9\-_./]*$`).MatchString},
@@ -147,6 +150,12 @@ func isGatewayHost(s string) bool {
 	}
 	whole := strings.Contains(s, ".") && isWildcardHost(s) && (s[0] != '*' || s[1] == '.')
 	return s == "*" || whole || isIP(s)
+}
+
+func isEgressHost(s string) bool {
+	namespace, host, qualified := strings.Cut(s, "/")
+	known := namespace == "." || namespace == "*" || namespace == "~" || len(validation.IsDNS1123Label(namespace)) == 0
+	return qualified && known && isWildcardHost(strings.ToLower(host))
 }
 
 // isClusterSNI knows the names that proxies of one mesh ask those of another

@@ -89,7 +89,18 @@ func Clusters(cfg *ir.Config) (ClustersResponse, diag.List) {
 
 // OneCluster is one of those that answer CDS.
 func OneCluster(c *ir.Cluster) (Cluster, diag.List) {
+	if c.DestinationPort > 0 {
+		return cluster(c.Closed()), diag.Warn(diag.NotHonoured, c.Origins, "cluster %s has no endpoints in Envoy v1: "+
+			"a connection goes on to the very port that it was going to", c.Name)
+	}
 	return cluster(c), slices.Concat(unboundedEjection(c), hostsAlike(c), balancedOtherwise(c), askedOtherwise(c), withoutWord(c))
+}
+
+func hostURL(h ir.Endpoint) string {
+	if _, ok := h.Socket(); ok {
+		return h.Host
+	}
+	return "tcp://" + h.Address().String()
 }
 
 // BlackHole is the cluster where closed routes lead (VirtualHost.Closes).
@@ -163,7 +174,7 @@ func cluster(c *ir.Cluster) Cluster {
 		HealthCheck:              healthCheck(c.HealthCheck),
 	}
 	for _, h := range c.Hosts {
-		out.Hosts = append(out.Hosts, ClusterHost{URL: "tcp://" + h.Address().String()})
+		out.Hosts = append(out.Hosts, ClusterHost{URL: hostURL(h)})
 	}
 	if c.HTTP2 {
 		out.Features = "http2"

@@ -74,6 +74,11 @@ func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, delay time.Duration) {
 		// The header x-envoy-original-dst-host stays without effect, unlike
 		// in v1: it let any caller choose any address.
 		discover(clusterv3.Cluster_ORIGINAL_DST)
+		if c.DestinationPort > 0 {
+			out.LbConfig = &clusterv3.Cluster_OriginalDstLbConfig_{OriginalDstLbConfig: &clusterv3.Cluster_OriginalDstLbConfig{
+				UpstreamPortOverride: wrapperspb.UInt32(uint32(c.DestinationPort)),
+			}}
+		}
 	default:
 		discover(clusterv3.Cluster_EDS)
 		out.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{

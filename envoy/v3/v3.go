@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/ir"
 )
 
 // requestTimeout bounds one poll. Envoy's own default of 1 s is short for a
@@ -67,6 +68,9 @@ func fromServer(delay time.Duration) *corev3.ConfigSource {
 }
 
 func address(host string, port int) *corev3.Address {
+	if path, ok := (ir.Endpoint{Host: host}).Socket(); ok {
+		return &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: path}}}
+	}
 	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
 		Address:       host,
 		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)},

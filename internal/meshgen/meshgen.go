@@ -11,6 +11,7 @@
 //	policies.go        DestinationPolicy, DestinationRule
 //	edges.go           EgressRule, IngressRule, Gateway
 //	virtualservice.go  VirtualService
+//	sidecar.go         Sidecar
 //	requests.go        Requests for a configuration
 //	nearmisses.go      requests that meet a match, or all of it but one condition
 //	example.go         a text that an expression matches
@@ -44,6 +45,7 @@ var kinds = []struct {
 	{"Gateway", 2, gateway},
 	{"DestinationRule", 4, destinationRule},
 	{"VirtualService", 4, virtualService},
+	{"Sidecar", 2, sidecar},
 }
 
 // Objects draws a mesh, sorted by kind and name. Most have a service as people

@@ -1,0 +1,278 @@
+package compile
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// sidecar is a Sidecar as it was read.
+type sidecar struct {
+	declared
+	selector mesh.Labels       // none: for all that no other selects
+	egress   []egressListener  // none: all hosts at all ports
+	ingress  []ingressListener // none: the ports of the workload's services
+	opens    bool              // ingress says which ports are open, be it none
+	unknown  mesh.OutboundMode // "": as the mesh wants it
+}
+
+// egressListener is which hosts are known at a port.
+type egressListener struct {
+	port    int // 0: every port that no other is for
+	imports []imported
+	bind    string // where the proxy opens the port; "" for captured calls
+}
+
+// imported are hosts of a namespace: "*" any, "." that of the caller.
+type imported struct{ namespace, host string }
+
+// ingressListener is an open port of the workload.
+type ingressListener struct {
+	port     int
+	protocol mesh.Protocol
+	bind     string // "": the proxy's own address
+	binds    bool   // the proxy opens the port
+	endpoint string // host:port or unix://path
+}
+
+func readSidecar(p *plan, of declared, spec *networking.Sidecar) *sidecar {
+	sc := &sidecar{declared: of, selector: spec.GetWorkloadSelector().GetLabels(), opens: len(spec.GetIngress()) > 0}
+	if policy := spec.GetOutboundTrafficPolicy(); policy != nil {
+		sc.unknown = mesh.RegistryOnly
+		if policy.GetMode() == networking.OutboundTrafficPolicy_ALLOW_ANY && policy.GetEgressProxy() == nil {
+			sc.unknown = mesh.AllowAny
+		}
+	}
+	for i, e := range spec.GetEgress() {
+		sc.egress = append(sc.egress, p.readEgress(of, i, e))
+	}
+	for i, in := range spec.GetIngress() {
+		if l, ok := p.readIngress(of, i, in); ok {
+			sc.ingress = append(sc.ingress, l)
+		}
+	}
+	return sc
+}
+
+// readEgress imports nothing by a listener that cannot be.
+func (p *plan) readEgress(of declared, i int, e *networking.IstioEgressListener) egressListener {
+	out := egressListener{port: int(e.GetPort().GetNumber())}
+	if strings.HasPrefix(e.GetBind(), unixScheme) || e.GetPort() != nil && out.port == 0 {
+		out.port = -1
+		return out
+	}
+	if out.port > 0 && e.GetCaptureMode() == networking.CaptureMode_NONE {
+		out.bind = "127.0.0.1"
+		if e.GetBind() != "" {
+			out.bind = e.GetBind()
+		}
+	}
+	for j, host := range e.GetHosts() {
+		namespace, name, ok := strings.Cut(host, "/")
+		if !ok {
+			p.notHonoured(of.ref, fmt.Sprintf("spec.egress[%d].hosts[%d]", i, j), "it imports nothing: use NAMESPACE/HOST")
+			continue
+		}
+		if namespace != "~" {
+			out.imports = append(out.imports, imported{namespace, strings.ToLower(name)})
+		}
+	}
+	return out
+}
+
+const unixScheme = "unix://"
+
+// readIngress is false for a listener that cannot be.
+func (p *plan) readIngress(of declared, i int, in *networking.IstioIngressListener) (ingressListener, bool) {
+	protocol, known := mesh.ParseProtocol(in.GetPort().GetProtocol())
+	out := ingressListener{
+		port: int(in.GetPort().GetNumber()), protocol: protocol, bind: in.GetBind(),
+		binds: in.GetCaptureMode() == networking.CaptureMode_NONE, endpoint: in.GetDefaultEndpoint(),
+	}
+	if out.endpoint == "" {
+		out.endpoint = net.JoinHostPort("127.0.0.1", strconv.Itoa(out.port))
+	}
+	if !known || !canListen(out) {
+		p.notHonoured(of.ref, fmt.Sprintf("spec.ingress[%d]", i), "the listener is left out: it must have a port, a protocol and, if any, a defaultEndpoint that there is")
+		return out, false
+	}
+	return out, in.GetTls() == nil // That it is left out is said where it is written.
+}
+
+func canListen(in ingressListener) bool {
+	if in.port < 1 || in.port > 65535 {
+		return false
+	}
+	if strings.HasPrefix(in.endpoint, unixScheme) {
+		return true
+	}
+	host, port, err := net.SplitHostPort(in.endpoint)
+	number, notNumber := strconv.Atoi(port)
+	return err == nil && notNumber == nil && number >= 1 && number <= 65535 && net.ParseIP(host) != nil
+}
+
+// covers reports whether a host is one of those imported.
+func (i imported) covers(host string) bool {
+	return i.host == "*" || i.host == host || strings.HasPrefix(i.host, "*") && strings.HasSuffix(host, i.host[1:])
+}
+
+func (i imported) in(namespace, callers string) bool {
+	return i.namespace == "*" || i.namespace == namespace || i.namespace == "." && namespace == callers && callers != ""
+}
+
+// at is the listener for a port; nil when there is none.
+func (sc *sidecar) at(port int) *egressListener {
+	for i := range sc.egress {
+		if sc.egress[i].port == port {
+			return &sc.egress[i]
+		}
+	}
+	last := len(sc.egress) - 1
+	if last >= 0 && sc.egress[last].port == 0 {
+		return &sc.egress[last]
+	}
+	return nil
+}
+
+// bindsAt is the address at which proxies of the scope open a port for calls; ""
+// for one whose calls are captured.
+func (s scope) bindsAt(port int) string {
+	if !s.sidecar.limits() {
+		return ""
+	}
+	if l := s.sidecar.at(port); l != nil {
+		return l.bind
+	}
+	return ""
+}
+
+// limits reports whether it says which hosts are known. It may be nil.
+func (sc *sidecar) limits() bool { return sc != nil && len(sc.egress) > 0 }
+
+// knows reports whether callers in a namespace know a service at a port.
+func (sc *sidecar) knows(svc *mesh.Service, port int, callers string) bool {
+	if !sc.limits() {
+		return true
+	}
+	l := sc.at(port)
+	return l != nil && slices.ContainsFunc(l.imports, func(i imported) bool {
+		return i.in(svc.Namespace, callers) && i.covers(strings.ToLower(svc.Hostname))
+	})
+}
+
+// follows reports whether callers in a namespace follow a rule for hosts, any of
+// which may have a wildcard.
+func (sc *sidecar) follows(namespace string, hosts []string, callers string) bool {
+	if !sc.limits() {
+		return true
+	}
+	for i := range sc.imported() {
+		if i.in(namespace, callers) && slices.ContainsFunc(hosts, func(host string) bool {
+			return i.covers(host) || imported{host: host}.covers(i.host)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// imported are all imports.
+func (sc *sidecar) imported() func(yield func(imported) bool) {
+	return func(yield func(imported) bool) {
+		for _, l := range sc.egress {
+			for _, i := range l.imports {
+				if !yield(i) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sidecarOf is what a proxy follows: the first that selects its workload, else
+// the first of its namespace for all, else that of the root namespace. Routers
+// and ingresses follow none.
+func (p *plan) sidecarOf(who *caller) *sidecar {
+	if who.role != mesh.Sidecar {
+		return nil
+	}
+	namespace := p.forDomain(who.domain).namespace
+	var selecting []*sidecar
+	for _, sc := range p.sidecarsIn.under(p, namespace) {
+		if len(sc.selector) > 0 && sc.selects(who.own) {
+			selecting = append(selecting, sc)
+		}
+	}
+	for i, sc := range selecting {
+		if i > 0 {
+			p.conflict(sc.ref, "spec.workloadSelector", fmt.Sprintf("workloads that %s selects as well follow that one, which %s", selecting[0].ref, p.firstBecause()))
+		}
+	}
+	if len(selecting) > 0 {
+		return selecting[0]
+	}
+	if sc := p.forAll(namespace); sc != nil {
+		return sc
+	}
+	return p.forAll(p.settings.RootNamespace)
+}
+
+// forAll is the first Sidecar without a selector in a namespace.
+func (p *plan) forAll(namespace string) *sidecar {
+	for _, sc := range p.sidecarsIn.under(p, namespace) {
+		if len(sc.selector) == 0 {
+			return sc
+		}
+	}
+	return nil
+}
+
+func (sc *sidecar) selects(own []*mesh.Instance) bool {
+	return slices.ContainsFunc(own, func(i *mesh.Instance) bool { return sc.selector.SubsetOf(i.Labels) })
+}
+
+// checkSidecar reports one that no proxy follows, and hosts that are nobody's.
+func (p *plan) checkSidecar(sc *sidecar) {
+	if first := p.forAll(sc.ref.Namespace); len(sc.selector) == 0 && first != sc {
+		p.conflict(sc.ref, "spec", fmt.Sprintf("it has no effect: %s is for all workloads of the namespace, and %s", first.ref, p.firstBecause()))
+	}
+	for i := range sc.imported() {
+		if strings.HasPrefix(i.host, "*") || i.namespace == "." && sc.ref.Namespace == p.settings.RootNamespace {
+			continue
+		}
+		there := func(svc *mesh.Service) bool {
+			return i.in(svc.Namespace, sc.ref.Namespace) && svc.VisibleIn(sc.ref.Namespace)
+		}
+		if !slices.ContainsFunc(p.registry.byHost.under(p, i.host), there) && p.egressHost.Get(p.r, i.host) == nil {
+			p.notHonoured(sc.ref, "spec.egress", fmt.Sprintf("it imports nothing by %s/%s: no object of that namespace declares the host for namespace %s", i.namespace, i.host, sc.ref.Namespace))
+		}
+	}
+}
+
+// candidates are the services of the registry that a Sidecar may import, found
+// without a look at those that it cannot.
+func (p *plan) candidates(sc *sidecar, callers string) []*mesh.Service {
+	var out []*mesh.Service
+	for i := range sc.imported() {
+		namespace := i.namespace
+		if namespace == "." {
+			namespace = callers
+		}
+		switch {
+		case !strings.HasPrefix(i.host, "*"):
+			out = append(out, p.registry.byHost.under(p, i.host)...)
+		case namespace == "*":
+			return p.services()
+		case namespace != "":
+			out = append(out, p.registry.byNamespace.under(p, namespace)...)
+		}
+	}
+	slices.SortStableFunc(out, mesh.CompareServices)
+	return slices.Compact(out)
+}
