@@ -127,6 +127,10 @@ func (s *spelled) withoutBounds(clusters map[string]*evaluator.Cluster) map[stri
 			}
 			out[name] = &picked
 		}
+		if complained && c.DestinationPort > 0 {
+			out[name] = s.v1.Clusters[name] // v1 has nobody there, and said so.
+			continue
+		}
 		if complained && out[name].Outlier != nil {
 			unbounded, outlier := *out[name], *out[name].Outlier
 			outlier.Panic, outlier.Unbounded, unbounded.Outlier = 50, true, &outlier

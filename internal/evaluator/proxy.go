@@ -183,6 +183,7 @@ type QueryMatch struct {
 type Cluster struct {
 	Name      string
 	Discovery Discovery
+	Port      int        // in place of the one of Original; 0 leaves it
 	Endpoints []Endpoint // as discovered, sorted
 	Balancer  string     // v1's name of it
 	Ring      int        // the least size of a ring_hash, 0 for Envoy's default

@@ -125,6 +125,9 @@ var (
 func (r *v1Reader) discover(at string, c v1Cluster, out *Cluster) {
 	for _, h := range c.Hosts {
 		address, ok := strings.CutPrefix(h.URL, "tcp://")
+		if strings.HasPrefix(h.URL, "unix://") {
+			address, ok = h.URL, true
+		}
 		r.require(ok, at, "host %q is not known", h.URL)
 		out.Endpoints = append(out.Endpoints, Endpoint{Address: address, Weight: 1})
 	}

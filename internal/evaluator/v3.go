@@ -112,6 +112,10 @@ func (r *v3Reader) assignment(e *endpointv3.ClusterLoadAssignment) []Endpoint {
 }
 
 func (r *v3Reader) address(at string, a *corev3.Address) string {
+	if pipe := a.GetPipe(); pipe != nil {
+		r.only(at, pipe, "path")
+		return "unix://" + pipe.GetPath()
+	}
 	r.only(at, a, "socket_address")
 	r.only(at, a.GetSocketAddress(), "address", "port_value")
 	return hostPort(a.GetSocketAddress().GetAddress(), int(a.GetSocketAddress().GetPortValue()))

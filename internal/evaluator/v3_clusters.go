@@ -24,7 +24,7 @@ const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 func (r *v3Reader) cluster(at string, c *clusterv3.Cluster) *Cluster {
 	r.only(at, c, "name", "type", "eds_cluster_config", "connect_timeout", "lb_policy", "load_assignment",
 		"common_lb_config", "dns_lookup_family", "transport_socket", "circuit_breakers", "outlier_detection", "typed_extension_protocol_options", "upstream_connection_options", "health_checks", "ignore_health_on_host_removal",
-		"ring_hash_lb_config", "maglev_lb_config", "round_robin_lb_config", "least_request_lb_config")
+		"original_dst_lb_config", "ring_hash_lb_config", "maglev_lb_config", "round_robin_lb_config", "least_request_lb_config")
 	balancer, ok := balancers[c.GetLbPolicy()]
 	r.require(ok, at, "balancer %s is not known", c.GetLbPolicy())
 	out := &Cluster{
@@ -78,6 +78,8 @@ func (r *v3Reader) discover(at string, c *clusterv3.Cluster, out *Cluster) {
 		r.require(c.GetDnsLookupFamily() == clusterv3.Cluster_V4_ONLY, at, "family %s is not known here", c.GetDnsLookupFamily())
 	case clusterv3.Cluster_ORIGINAL_DST:
 		out.Discovery = Original
+		r.only(at, c.GetOriginalDstLbConfig(), "upstream_port_override")
+		out.Port = int(c.GetOriginalDstLbConfig().GetUpstreamPortOverride().GetValue())
 		r.require(c.GetLbPolicy() == clusterv3.Cluster_CLUSTER_PROVIDED, at, "balancer %s does not go with type %s", c.GetLbPolicy(), c.GetType())
 	case clusterv3.Cluster_EDS:
 		r.only(at, c.GetEdsClusterConfig(), "service_name", "eds_config")
