@@ -9,6 +9,12 @@ import (
 func changedAddresses(before, next *mesh.Snapshot) map[string]bool {
 	found := map[string]bool{}
 	for _, c := range next.ServicesSince(before) {
+		if c.Before != nil && c.After != nil && mesh.CompareServices(c.Before, c.After) != 0 {
+			// It comes in another turn among the services of its host, and so in keys.
+			differingAddresses(own(c.Before), nil, found)
+			differingAddresses(nil, own(c.After), found)
+			continue
+		}
 		differingAddresses(own(c.Before), own(c.After), found)
 	}
 	return found
