@@ -126,7 +126,7 @@ func (p *plan) checkBound(vs *virtualService) {
 	}
 	edges := p.edges.Get(p.r, none{})
 	for _, name := range names {
-		if !slices.ContainsFunc(edges.gateways, func(gw *gateway) bool { return gw.name() == name }) {
+		if !edges.names[name] {
 			p.report(diag.Problem{
 				Severity: diag.Warning, Reason: diag.NoSuchReference, Object: vs.ref, Field: "spec.gateways",
 				Value: fmt.Sprintf("%q", name), Message: "there is no such Gateway, so nothing is served there",

@@ -13,6 +13,7 @@ import (
 type edgePlan struct {
 	gateways []*gateway // in tie-break order
 	places   []*edgePlace
+	names    map[string]bool // of the gateways
 	served   map[binding]bool
 	arrivals map[*virtualService][]arrival // where requests come in for it
 	problems diag.List
@@ -51,10 +52,11 @@ type arrival struct {
 
 // planGateways settles which servers and hosts have a port.
 func (p *plan) planGateways() *edgePlan {
-	out := &edgePlan{gateways: p.gateways.rules(p), served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
+	out := &edgePlan{gateways: p.gateways.rules(p), names: map[string]bool{}, served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
 	owners := map[*edgePlace]map[string]*edgeGroup{}
 	wanted := map[*gateway]map[string][]binding{}
 	for _, gw := range out.gateways {
+		out.names[gw.name()] = true
 		wanted[gw] = hostsOf(p.byGateway.under(p, gw.name()))
 		for _, server := range gw.servers {
 			place := p.placeFor(out, server)
