@@ -111,7 +111,7 @@ func TestIncrementalIsAsFromScratch(t *testing.T) {
 				got, own := compiler.Proxy(view)
 				problems := slices.Concat(compiler.Problems(), own)
 				want, wantProblems := compile.Proxy(scratch, scratch.View(proxy(t, node)))
-				if diff := cmp.Diff(want, got); diff != "" {
+				if diff := difference(want, got); diff != "" {
 					rt.Fatalf("%s, from scratch (-) and from what there was (+):\n%s", node, diff)
 				}
 				if diff := cmp.Diff(byObject(wantProblems), byObject(problems)); diff != "" {

@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
@@ -57,7 +54,7 @@ func translate(t *testing.T, archive *golden.Archive, registry string) {
 	v1Body, v1Problems := v1Answers(t, config, node.IP)
 	v3Body, v3Problems := v3Answers(t, config, node.IP)
 	archive.Want("problems.txt", lines(problems))
-	archive.Want("ir.yaml", irText(t, config))
+	archive.Want("ir.yaml", []byte(config.String()))
 	archive.Want("v1.json", v1Body)
 	archive.Want("v1-problems.txt", lines(v1Problems))
 	archive.Want("v3.json", v3Body)
@@ -65,43 +62,6 @@ func translate(t *testing.T, archive *golden.Archive, registry string) {
 }
 
 func lines(l diag.List) []byte { return []byte(l.Error()) }
-
-// irText is the IR as YAML without its zero values.
-func irText(t *testing.T, c *ir.Config) []byte {
-	text, err := yaml.Marshal(tree(reflect.ValueOf(c)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-func tree(v reflect.Value) any {
-	if d, ok := v.Interface().(time.Duration); ok {
-		return d.String()
-	}
-	if ref, ok := v.Interface().(diag.Ref); ok {
-		return ref.String()
-	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		return tree(v.Elem())
-	case reflect.Slice:
-		out := make([]any, v.Len())
-		for i := range out {
-			out[i] = tree(v.Index(i))
-		}
-		return out
-	case reflect.Struct:
-		out := map[string]any{}
-		for i := range v.NumField() {
-			if !v.Field(i).IsZero() {
-				out[v.Type().Field(i).Name] = tree(v.Field(i))
-			}
-		}
-		return out
-	}
-	return v.Interface()
-}
 
 func v1Answers(t *testing.T, c *ir.Config, ip string) ([]byte, diag.List) {
 	var out struct {

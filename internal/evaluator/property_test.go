@@ -2,6 +2,7 @@ package evaluator_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,8 +41,8 @@ func TestV1SaysWhatV3Says(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			for _, d := range s.differences(meshgen.Requests(s.config, s.ip)) {
-				rt.Error(d)
+			if found := s.differences(meshgen.Requests(s.config, s.ip)); len(found) > 0 {
+				rt.Fatalf("%s\nof the configuration\n%s", strings.Join(found, "\n"), s.config)
 			}
 			if len(s.complaints) == 0 {
 				return
