@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -85,7 +86,7 @@ func BenchmarkParts(b *testing.B) {
 	b.Run("listener", func(b *testing.B) {
 		p := &New(Options{}).v3Parts
 		for b.Loop() {
-			p.listener(&ir.Listener{IP: "0.0.0.0", Port: 80, HTTP: &ir.HTTPListener{Table: "80"}}, time.Second)
+			p.listener(&ir.Listener{IP: "0.0.0.0", Port: 80, HTTP: &ir.HTTPListener{Table: "80"}}, v3.Polled(time.Second))
 		}
 	})
 }

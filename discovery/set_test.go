@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -11,9 +12,9 @@ import (
 func TestSetHasUniqueNames(t *testing.T) {
 	p := testParts(t)
 	s := newSet(ClusterType, []*resource{
-		p.cluster(&ir.Cluster{Name: "b", ConnectTimeout: 1}, 0),
-		p.cluster(&ir.Cluster{Name: "a", ConnectTimeout: 1}, 0),
-		p.cluster(&ir.Cluster{Name: "b", ConnectTimeout: 2, Origins: []diag.Ref{{Name: "second"}}}, 0),
+		p.cluster(&ir.Cluster{Name: "b", ConnectTimeout: 1}, v3.Streamed),
+		p.cluster(&ir.Cluster{Name: "a", ConnectTimeout: 1}, v3.Streamed),
+		p.cluster(&ir.Cluster{Name: "b", ConnectTimeout: 2, Origins: []diag.Ref{{Name: "second"}}}, v3.Streamed),
 	})
 	if len(s.sorted) != 2 || s.named("b") == nil || s.named("c") != nil {
 		t.Errorf("%d resources, problems %v", len(s.sorted), s.problems)

@@ -3,8 +3,10 @@ package discovery
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -20,15 +22,22 @@ const (
 // address of a proxy.
 type v3Answers struct {
 	view             *view
+	streamed         bool
 	clusters, routes *set
 	merged           *memo[*set]         // clusters with some that are being withdrawn, by their names
 	listeners        *memo[*listenerSet] // by address
 	problems         diag.Collector
 }
 
-// encodeV3 encodes everything and the listeners of one proxy.
-func encodeV3(v *view, ip string) *v3Answers {
-	a := &v3Answers{view: v, merged: newMemo[*set](maxMerged), listeners: newMemo[*listenerSet](v.server.opts.MaxProxies)}
+// encodeV3 encodes everything and the listeners of one proxy that polls.
+func encodeV3(v *view, ip string) *v3Answers { return newV3Answers(v, ip, false) }
+
+// encodeStreamed is for proxies on streams: their clusters and listeners refer to
+// the stream.
+func encodeStreamed(v *view, ip string) *v3Answers { return newV3Answers(v, ip, true) }
+
+func newV3Answers(v *view, ip string, streamed bool) *v3Answers {
+	a := &v3Answers{view: v, streamed: streamed, merged: newMemo[*set](maxMerged), listeners: newMemo[*listenerSet](v.server.opts.MaxProxies)}
 	a.clusters = a.clustersOf(v.config)
 	a.routes = a.routesOf(v.config)
 	ip = v.address(ip)
@@ -42,9 +51,17 @@ func encodeV3(v *view, ip string) *v3Answers {
 
 func (a *v3Answers) parts() *v3Parts { return &a.view.server.v3Parts }
 
+// source is where a proxy gets what a resource refers to.
+func (a *v3Answers) source(delay time.Duration) v3.Source {
+	if a.streamed {
+		return v3.Streamed
+	}
+	return v3.Polled(delay)
+}
+
 func (a *v3Answers) clustersOf(config *ir.Config) *set {
 	all := make([]*resource, len(config.Clusters))
-	spread(len(all), func(i int) { all[i] = a.parts().cluster(config.Clusters[i], config.Delay) })
+	spread(len(all), func(i int) { all[i] = a.parts().cluster(config.Clusters[i], a.source(config.Delay)) })
 	return newSet(ClusterType, all)
 }
 
@@ -62,7 +79,7 @@ func (a *v3Answers) encodeListeners(ip string) *set {
 	listeners := a.view.config.ListenersAt(ip)
 	all := make([]*resource, len(listeners))
 	for i, l := range listeners {
-		all[i] = a.parts().listener(l, a.view.config.RouteDelay)
+		all[i] = a.parts().listener(l, a.source(a.view.config.RouteDelay))
 	}
 	return newSet(ListenerType, all)
 }

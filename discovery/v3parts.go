@@ -7,7 +7,6 @@ import (
 	"math/bits"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
@@ -24,11 +23,11 @@ import (
 // us panic is closed as well: it is one part and not the view that is lost.
 type v3Parts struct {
 	contain  contain
-	clusters attached[ir.Cluster, time.Duration, *resource]
+	clusters attached[ir.Cluster, v3.Source, *resource]
 	tables   attached[ir.RouteTable, struct{}, *resource]
 	hosts    attached[ir.VirtualHost, struct{}, *host]
 	// listeners have their address filled in.
-	listeners attached[ir.Listener, time.Duration, *resource]
+	listeners attached[ir.Listener, v3.Source, *resource]
 
 	encoded atomic.Int64 // messages, ever
 }
@@ -46,18 +45,21 @@ type host struct {
 // spelling is a part as a message, which may not be nil.
 type spelling func() (v3.Message, diag.List)
 
-func (p *v3Parts) cluster(c *ir.Cluster, delay time.Duration) *resource {
-	return p.clusters.of(c, delay, func() *resource {
+func (p *v3Parts) cluster(c *ir.Cluster, from v3.Source) *resource {
+	if c.Type != ir.Registry {
+		from = v3.Source{} // It has its endpoints already.
+	}
+	return p.clusters.of(c, from, func() *resource {
 		spelled := func(c *ir.Cluster) spelling {
-			return func() (v3.Message, diag.List) { return v3.Cluster(c, delay) }
+			return func() (v3.Message, diag.List) { return v3.Cluster(c, from) }
 		}
 		return p.resource(ClusterType, envoy.ClusterName(c.Name), first(c.Origins), spelled(c), spelled(c.Closed()))
 	})
 }
 
-func (p *v3Parts) listener(l *ir.Listener, delay time.Duration) *resource {
-	return p.listeners.of(l, delay, func() *resource {
-		return p.resource(ListenerType, envoy.ListenerName(l), first(l.Origins), func() (v3.Message, diag.List) { return v3.Listener(l, delay) }, nil)
+func (p *v3Parts) listener(l *ir.Listener, from v3.Source) *resource {
+	return p.listeners.of(l, from, func() *resource {
+		return p.resource(ListenerType, envoy.ListenerName(l), first(l.Origins), func() (v3.Message, diag.List) { return v3.Listener(l, from) }, nil)
 	})
 }
 

@@ -161,12 +161,12 @@ func TestPartsGoWithTheirConfiguration(t *testing.T) {
 func TestPartsThatEnvoyRefuses(t *testing.T) {
 	p := testParts(t)
 	bad := &ir.Cluster{Name: "bad", Type: ir.Registry, ConnectTimeout: -time.Second, Origins: []diag.Ref{{Name: "rule"}}}
-	r := p.cluster(bad, time.Second)
+	r := p.cluster(bad, v3.Polled(time.Second))
 	wantProblem(t, r.problems, "rule", "is closed")
 	if text := string(r.appendJSON(nil)); !strings.Contains(text, `"type":"STATIC"`) && strings.Contains(text, "EDS") {
 		t.Errorf("the cluster is open: %s", text)
 	}
-	r = p.listener(&ir.Listener{IP: "nowhere", Port: 80, TCP: &ir.TCPListener{}, Origins: []diag.Ref{{Name: "rule"}}}, time.Second)
+	r = p.listener(&ir.Listener{IP: "nowhere", Port: 80, TCP: &ir.TCPListener{}, Origins: []diag.Ref{{Name: "rule"}}}, v3.Polled(time.Second))
 	wantProblem(t, r.problems, "rule", "is left out")
 	if s := newSet(ListenerType, []*resource{r}); len(s.sorted) != 0 || len(s.problems) != 1 {
 		t.Errorf("a refused listener is served, or not told of: %v", s.problems)

@@ -26,17 +26,16 @@ func Clusters(cfg *ir.Config) ([]*clusterv3.Cluster, diag.List) {
 	out := make([]*clusterv3.Cluster, len(cfg.Clusters))
 	var problems diag.List
 	for i, c := range cfg.Clusters {
-		spelled, p := Cluster(c, cfg.Delay)
+		spelled, p := Cluster(c, Polled(cfg.Delay))
 		out[i] = spelled
 		problems = append(problems, p...)
 	}
 	return out, problems
 }
 
-// Cluster is one of those that answer CDS; a proxy waits so long between polls
-// for its endpoints. It can say all that the IR can, so the list is empty; it is
+// Cluster is one of those that answer CDS, with the source of its endpoints. It can say all that the IR can, so the list is empty; it is
 // returned for the symmetry of the parts.
-func Cluster(c *ir.Cluster, delay time.Duration) (*clusterv3.Cluster, diag.List) {
+func Cluster(c *ir.Cluster, from Source) (*clusterv3.Cluster, diag.List) {
 	out := &clusterv3.Cluster{
 		Name:                          envoy.ClusterName(c.Name),
 		ConnectTimeout:                durationpb.New(cmp.Or(c.ConnectTimeout, connectTimeout)),
@@ -53,11 +52,11 @@ func Cluster(c *ir.Cluster, delay time.Duration) (*clusterv3.Cluster, diag.List)
 	}
 	checkHealth(out, c)
 	balance(out, c)
-	discoverHosts(out, c, delay)
+	discoverHosts(out, c, from)
 	return out, nil
 }
 
-func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, delay time.Duration) {
+func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, from Source) {
 	discover := func(t clusterv3.Cluster_DiscoveryType) {
 		out.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: t}
 	}
@@ -83,7 +82,7 @@ func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, delay time.Duration) {
 		discover(clusterv3.Cluster_EDS)
 		out.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{
 			ServiceName: c.EndpointKey,
-			EdsConfig:   fromServer(delay),
+			EdsConfig:   from.config(),
 		}
 	}
 }

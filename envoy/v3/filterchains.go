@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -52,8 +51,8 @@ var everywhere netip.Prefix
 // So what an earlier taker has is left out of a later one, and a destination
 // that is part of another one's has the chains of that as well, as far as they
 // come first.
-func filterChains(l *ir.Listener, delay time.Duration) ([]*listenerv3.FilterChain, diag.List) {
-	b := chainBuilder{listener: l, delay: delay}
+func filterChains(l *ir.Listener, from Source) ([]*listenerv3.FilterChain, diag.List) {
+	b := chainBuilder{listener: l, from: from}
 	b.gather()
 	b.share()
 	var out []*listenerv3.FilterChain
@@ -69,7 +68,7 @@ func filterChains(l *ir.Listener, delay time.Duration) ([]*listenerv3.FilterChai
 
 type chainBuilder struct {
 	listener *ir.Listener
-	delay    time.Duration
+	from     Source
 	takers   []*taker
 	problems diag.List
 }
@@ -90,7 +89,7 @@ func (b *chainBuilder) gather() {
 	for _, c := range chains {
 		switch {
 		case c.HTTP != nil:
-			manager, problems := connectionManager(c.HTTP, b.delay)
+			manager, problems := connectionManager(c.HTTP, b.from)
 			b.problems = append(b.problems, problems...)
 			b.takers = append(b.takers, &taker{
 				names: lowered(c.ServerNames), destinations: []netip.Prefix{everywhere}, tls: c.TLS, origins: c.Origins,

@@ -1,8 +1,6 @@
 package v3
 
 import (
-	"time"
-
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	filev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/file/v3"
@@ -29,7 +27,7 @@ const (
 	webSocket = "websocket" // the type of an upgrade
 )
 
-func connectionManager(h *ir.HTTPListener, delay time.Duration) (*hcmv3.HttpConnectionManager, diag.List) {
+func connectionManager(h *ir.HTTPListener, from Source) (*hcmv3.HttpConnectionManager, diag.List) {
 	out := &hcmv3.HttpConnectionManager{
 		StatPrefix:       envoy.StatPrefixHTTP,
 		HttpFilters:      httpFilters(),
@@ -53,7 +51,7 @@ func connectionManager(h *ir.HTTPListener, delay time.Duration) (*hcmv3.HttpConn
 	if h.Inline == nil {
 		out.RouteSpecifier = &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
 			RouteConfigName: h.Table,
-			ConfigSource:    fromServer(delay),
+			ConfigSource:    from.config(),
 		}}
 		return out, nil
 	}

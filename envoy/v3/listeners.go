@@ -1,8 +1,6 @@
 package v3
 
 import (
-	"time"
-
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	"google.golang.org/protobuf/proto"
@@ -19,16 +17,16 @@ func Listeners(cfg *ir.Config, proxyIP string) ([]*listenerv3.Listener, diag.Lis
 	out := make([]*listenerv3.Listener, len(listeners))
 	var problems diag.List
 	for i, l := range listeners {
-		spelled, p := Listener(l, cfg.RouteDelay)
+		spelled, p := Listener(l, Polled(cfg.RouteDelay))
 		out[i] = spelled
 		problems = append(problems, p...)
 	}
 	return out, problems
 }
 
-// Listener is one of those that answer LDS, with its address filled in; a proxy
-// waits so long between polls for its routes.
-func Listener(l *ir.Listener, delay time.Duration) (*listenerv3.Listener, diag.List) {
+// Listener is one of those that answer LDS, with its address filled in and the
+// source of its routes.
+func Listener(l *ir.Listener, from Source) (*listenerv3.Listener, diag.List) {
 	out := &listenerv3.Listener{
 		Name:             envoy.ListenerName(l),
 		Address:          address(l.IP, l.Port),
@@ -43,7 +41,7 @@ func Listener(l *ir.Listener, delay time.Duration) (*listenerv3.Listener, diag.L
 	if l.UseOriginalDst {
 		out.UseOriginalDst = wrapperspb.Bool(true)
 	}
-	chains, problems := filterChains(l, delay)
+	chains, problems := filterChains(l, from)
 	if len(chains) == 0 {
 		// Envoy wants a chain; an empty one closes what is not handed off.
 		chains = []*listenerv3.FilterChain{{}}

@@ -53,15 +53,33 @@ func fix(m Message) *anypb.Any {
 	return out
 }
 
-// fromServer is the source of a resource that Envoy polls this server for.
-func fromServer(delay time.Duration) *corev3.ConfigSource {
+// Source is where an Envoy gets what a resource refers to: the endpoints of a
+// cluster, the routes of a listener.
+type Source struct {
+	delay    time.Duration
+	streamed bool
+}
+
+// Streamed is the stream that brought the resource itself.
+var Streamed = Source{streamed: true}
+
+// Polled is this server, asked again after a delay.
+func Polled(delay time.Duration) Source { return Source{delay: delay} }
+
+func (s Source) config() *corev3.ConfigSource {
+	if s.streamed {
+		return &corev3.ConfigSource{
+			ResourceApiVersion:    corev3.ApiVersion_V3,
+			ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+		}
+	}
 	return &corev3.ConfigSource{
 		ResourceApiVersion: corev3.ApiVersion_V3,
 		ConfigSourceSpecifier: &corev3.ConfigSource_ApiConfigSource{ApiConfigSource: &corev3.ApiConfigSource{
 			ApiType:             corev3.ApiConfigSource_REST,
 			TransportApiVersion: corev3.ApiVersion_V3,
 			ClusterNames:        []string{envoy.DiscoveryCluster},
-			RefreshDelay:        durationpb.New(delay),
+			RefreshDelay:        durationpb.New(s.delay),
 			RequestTimeout:      durationpb.New(requestTimeout),
 		}},
 	}
