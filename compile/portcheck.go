@@ -2,21 +2,28 @@ package compile
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-func (c *writer) reportTCP(svc *mesh.Service, port *mesh.Port, why string) {
+// reportTCP is about a port at one of the service's addresses, which is named
+// where there are others.
+func (c *writer) reportTCP(svc *mesh.Service, port *mesh.Port, destinations []string, why string) {
 	if c.scope.role == mesh.Router {
 		return // It reaches the service by cluster only; sidecars complain.
+	}
+	at := ""
+	if len(svc.Addresses) > 1 {
+		at = " at " + strings.Join(destinations, ", ")
 	}
 	c.plan.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Object: svc.Origin.Ref(), Field: "spec.ports",
 		Value: fmt.Sprint(port.Number),
-		Message: fmt.Sprintf("port %d of %s cannot be reached: %s; give the service an address of its own, or another port",
-			port.Number, svc.Hostname, why),
+		Message: fmt.Sprintf("port %d of %s%s cannot be reached: %s; give the service an address of its own, or another port",
+			port.Number, svc.Hostname, at, why),
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -69,9 +68,10 @@ func (c *writer) tcpPorts() {
 			if c.plan.routesHTTP(svc, port) || port.Protocol == mesh.UDP {
 				continue
 			}
-			l, isNew := c.tcpPort(svc, port, blocks)
-			if isNew {
-				shared = append(shared, l)
+			for _, at := range c.tcpAddresses(svc, port) {
+				if l, isNew := c.tcpPort(svc, port, at, blocks); isNew {
+					shared = append(shared, l)
+				}
 			}
 		}
 	}
@@ -100,19 +100,22 @@ type tcpBlock []ir.TCPRoute
 
 func (b tcpBlock) last() ir.TCPRoute { return b[len(b)-1] }
 
-// inOrder puts what others would hide behind them: connections for any
-// destination, and of those the ones with any name.
-func inOrder(blocks []tcpBlock) []ir.TCPRoute {
-	rank := func(b tcpBlock) int {
-		switch {
-		case len(b.last().Destinations) > 0:
-			return 0
-		case len(b.last().ServerNames) > 0:
-			return 1
+// width is how many bits its destination fixes; -1 for any destination.
+func (b tcpBlock) width() int {
+	for _, d := range b.last().Destinations {
+		if block, err := ir.ParseDestination(d); err == nil {
+			return block.Bits()
 		}
-		return 2
 	}
-	slices.SortStableFunc(blocks, func(a, b tcpBlock) int { return cmp.Compare(rank(a), rank(b)) })
+	return -1
+}
+
+// inOrder puts what others would hide behind them: connections for a part of the
+// destinations, then those for any, and of those the ones with any name last.
+func inOrder(blocks []tcpBlock) []ir.TCPRoute {
+	slices.SortStableFunc(blocks, func(a, b tcpBlock) int {
+		return cmp.Or(cmp.Compare(b.width(), a.width()), cmp.Compare(min(len(b.last().ServerNames), 1), min(len(a.last().ServerNames), 1)))
+	})
 	var out []ir.TCPRoute
 	for _, b := range blocks {
 		out = append(out, b...)
@@ -120,13 +123,13 @@ func inOrder(blocks []tcpBlock) []ir.TCPRoute {
 	return out
 }
 
-// tcpPort routes connections to a service port, and returns the listener, which
-// may be a new one. A port that finds its place taken gets neither listener nor
-// cluster.
-func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port, blocks map[*ir.Listener][]tcpBlock) (l *ir.Listener, isNew bool) {
-	host, destinations := c.tcpAddress(svc)
-	at := ir.HostPort{Host: host, Port: port.Number}
-	if at.Host == anyAddress && c.anyAddressTaken(svc, port) {
+// tcpPort routes connections to a service port at one of its addresses, and
+// returns the listener, which may be a new one. A port that finds its place taken
+// gets neither listener nor cluster.
+func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port, address tcpAddress, blocks map[*ir.Listener][]tcpBlock) (l *ir.Listener, isNew bool) {
+	destinations := address.destinations
+	at := ir.HostPort{Host: address.ip, Port: port.Number}
+	if at.Host == anyAddress && c.anyAddressTaken(svc, port, destinations) {
 		return nil, false
 	}
 	l = c.tcp[at]
@@ -141,7 +144,9 @@ func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port, blocks map[*ir.List
 		}
 		c.tcp[at] = l
 	}
-	l.Origins = append(l.Origins, svc.Origin.Ref())
+	if ref := svc.Origin.Ref(); !slices.Contains(l.Origins, ref) {
+		l.Origins = append(l.Origins, ref)
+	}
 	blocks[l] = append(blocks[l], c.tcpRoutes(svc, port, destinations))
 	return l, isNew
 }
@@ -198,33 +203,43 @@ func namesFor(svc *mesh.Service, port *mesh.Port, destinations []string) []strin
 	return serverNames([]string{svc.Hostname})
 }
 
-// tcpAddress is where to listen for a service and what destinations to take
-// there; none means any. Routers have no traffic captured for them, so no
-// service address to listen at.
-func (c *writer) tcpAddress(svc *mesh.Service) (ip string, destinations []string) {
+// tcpAddress is where to listen for a service, and what destinations to take
+// there; none means any.
+type tcpAddress struct {
+	ip           string
+	destinations []string
+}
+
+// tcpAddresses of a service port. One of a mesh service has a listener of its
+// own, and so has one of another service at a port that HTTP has. Routers have no
+// traffic captured for them, so no service address to listen at.
+func (c *writer) tcpAddresses(svc *mesh.Service, port *mesh.Port) []tcpAddress {
+	addresses := svc.Addresses
+	if len(addresses) == 0 && svc.External {
+		addresses = []string{svc.Hostname}
+	}
 	if c.scope.role == mesh.Router {
-		return anyAddress, nil
+		addresses = nil
 	}
-	address := svc.Address
-	if address == "" && svc.External {
-		address = svc.Hostname
+	blocks, err := blocksOf(addresses)
+	if err != nil || len(blocks) == 0 {
+		return []tcpAddress{{ip: anyAddress}}
 	}
-	if block, err := netip.ParsePrefix(address); err == nil {
-		return anyAddress, []string{block.String()}
+	alone := !svc.External || c.tables[port.Number] != nil && !c.plan.pilot().TCPTakesHTTPPort
+	var out []tcpAddress
+	for _, text := range blocks {
+		block, _ := ir.ParseDestination(text)
+		at := tcpAddress{anyAddress, []string{text}}
+		if block.IsSingleIP() && alone {
+			at.ip = block.Addr().String()
+		}
+		out = append(out, at)
 	}
-	addr, err := netip.ParseAddr(address)
-	if err != nil {
-		return anyAddress, nil
-	}
-	block := netip.PrefixFrom(addr, addr.BitLen()).String()
-	if svc.External {
-		return anyAddress, []string{block}
-	}
-	return addr.String(), []string{block}
+	return out
 }
 
 // anyAddressTaken reports whether HTTP or the proxy itself has the port.
-func (c *writer) anyAddressTaken(svc *mesh.Service, port *mesh.Port) bool {
+func (c *writer) anyAddressTaken(svc *mesh.Service, port *mesh.Port, destinations []string) bool {
 	if c.scope.role == mesh.Router {
 		return false
 	}
@@ -236,7 +251,7 @@ func (c *writer) anyAddressTaken(svc *mesh.Service, port *mesh.Port) bool {
 	if t == nil || c.plan.pilot().TCPTakesHTTPPort {
 		return false
 	}
-	c.reportTCP(svc, port, fmt.Sprintf("HTTP services, such as %s, use the port", t.first.Hostname))
+	c.reportTCP(svc, port, destinations, fmt.Sprintf("HTTP services, such as %s, use the port", t.first.Hostname))
 	return true
 }
 
@@ -248,10 +263,10 @@ func (c *writer) mayJoinTCP(l *ir.Listener, blocks []tcpBlock, destinations []st
 	})
 	switch {
 	case taken >= 0:
-		c.reportTCP(svc, port, fmt.Sprintf("connections for the same destination go to %s", blocks[taken].last().Clusters[0].Name))
+		c.reportTCP(svc, port, destinations, fmt.Sprintf("connections for the same destination go to %s", blocks[taken].last().Clusters[0].Name))
 		return false
 	case l.TCP.Mongo != (port.Protocol == mesh.Mongo):
-		c.reportTCP(svc, port, fmt.Sprintf("%s uses the port with another protocol", l.Origins[0]))
+		c.reportTCP(svc, port, destinations, fmt.Sprintf("%s uses the port with another protocol", l.Origins[0]))
 		return false
 	}
 	return true

@@ -34,17 +34,25 @@ func newCandidate(svc *mesh.Service, port *mesh.Port, proxyDomain string) *candi
 	if svc.External {
 		host.Name = svc.Hostname + ":" + number
 		host.Domains = []string{svc.Hostname, host.Name}
+		host.callBy(number, wholeAddresses(svc)...)
 		return host
 	}
 	host.Name = mesh.NewServiceKey(svc, port, nil).String()
-	names := hostForms(svc.Hostname, proxyDomain)
-	if svc.Address != "" && !strings.Contains(svc.Address, "/") {
-		names = append(names, svc.Address)
-	}
-	for _, name := range names {
-		host.Domains = append(host.Domains, net.JoinHostPort(name, number), bracketed(name))
-	}
+	host.callBy(number, hostForms(svc.Hostname, proxyDomain)...)
+	host.callBy(number, wholeAddresses(svc)...)
 	return host
+}
+
+// callBy adds names, each with the port and without.
+func (h *candidate) callBy(port string, names ...string) {
+	for _, name := range names {
+		h.Domains = append(h.Domains, net.JoinHostPort(name, port), bracketed(name))
+	}
+}
+
+// wholeAddresses are those that a Host header can name: no block can.
+func wholeAddresses(svc *mesh.Service) []string {
+	return slices.DeleteFunc(slices.Clone(svc.Addresses), func(address string) bool { return strings.Contains(address, "/") })
 }
 
 // bracketed is how a host stands in a Host header without a port.

@@ -104,10 +104,10 @@ type Service struct {
 	Namespace string
 	// ExportTo is who knows it, as Exported reads it.
 	ExportTo []string
-	// Address is the service's own virtual address: an IPv4 or IPv6 address
-	// or a CIDR block. "" when it has none.
-	Address string
-	Ports   []*Port // in the order declared
+	// Addresses are the service's own virtual ones, each an IPv4 or IPv6 address
+	// or a CIDR block, in canonical form and each once.
+	Addresses []string
+	Ports     []*Port // in the order declared
 	// External services are outside the mesh (ServiceEntry's MESH_EXTERNAL).
 	External bool
 	// Egress services are hosts outside that are opened as they are: what is

@@ -55,6 +55,19 @@ func (p Proxy) String() string {
 	return strings.Join([]string{string(p.Role), p.IP, p.ID, p.Domain}, "~")
 }
 
+// canonicalBlock is the one spelling of an IP address or CIDR block. A block of
+// one address is that address.
+func canonicalBlock(text string) string {
+	block, err := netip.ParsePrefix(text)
+	if err != nil {
+		return canonicalIP(text)
+	}
+	if block.IsSingleIP() {
+		return canonicalIP(block.Addr().String())
+	}
+	return block.Masked().String()
+}
+
 // canonicalIP is the one spelling of an IP address, so that addresses can be
 // compared as texts; whatever is no address stays as it is.
 func canonicalIP(text string) string {

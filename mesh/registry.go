@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -205,7 +206,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 			Hostname:    host,
 			Namespace:   o.Meta.Namespace,
 			ExportTo:    r.settings.ExportTo(entry.GetExportTo()),
-			Address:     address(entry),
+			Addresses:   addresses(entry),
 			Ports:       ports,
 			External:    entry.GetLocation() == networking.ServiceEntry_MESH_EXTERNAL,
 			Resolution:  resolution,
@@ -235,12 +236,14 @@ func unknownResolution(o *schema.Object, r networking.ServiceEntry_Resolution) d
 	}
 }
 
-// address is the first one: a proxy has one listener per service port.
-func address(entry *networking.ServiceEntry) string {
-	if len(entry.GetAddresses()) == 0 {
-		return ""
+func addresses(entry *networking.ServiceEntry) []string {
+	var out []string
+	for _, text := range entry.GetAddresses() {
+		if address := canonicalBlock(text); !slices.Contains(out, address) {
+			out = append(out, address)
+		}
 	}
-	return canonicalIP(entry.GetAddresses()[0])
+	return out
 }
 
 // reportIgnored tells what a valid entry says that no proxy will follow.
@@ -250,9 +253,6 @@ func (r *registry) reportIgnored(o *schema.Object, entry *networking.ServiceEntr
 			Severity: diag.Warning, Reason: diag.NotHonoured, Object: o.Key().Ref(),
 			Field: field, Value: value, Message: message,
 		})
-	}
-	if n := len(entry.GetAddresses()); n > 1 {
-		ignored("spec.addresses", fmt.Sprintf("%d addresses", n), "only the first address is served")
 	}
 	if names := entry.GetSubjectAltNames(); len(names) > 0 {
 		ignored("spec.subjectAltNames", fmt.Sprintf("%q", names), "certificates of endpoints are not checked")

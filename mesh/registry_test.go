@@ -88,11 +88,23 @@ func TestWorkloadSelector(t *testing.T) {
 
 func TestServiceFields(t *testing.T) {
 	svc := snapshot(t, selecting).Service("hello.example")
-	if svc.Address != "10.9.0.1" || svc.External || svc.Resolution != mesh.Static || svc.Namespace != "here" {
+	if !slices.Equal(svc.Addresses, []string{"10.9.0.1"}) || svc.External || svc.Resolution != mesh.Static || svc.Namespace != "here" {
 		t.Errorf("found %+v", svc)
 	}
 	if svc.Port(80) != svc.PortByName("http") || svc.Port(80).Protocol != mesh.HTTP || svc.Port(8080) != nil {
 		t.Errorf("ports are %v", svc.Ports)
+	}
+}
+
+func TestAddressesInOneSpelling(t *testing.T) {
+	svc := snapshot(t, `
+kind: ServiceEntry
+apiVersion: networking.istio.io/v1
+metadata: {name: a}
+spec: {hosts: [x.example], addresses: [10.0.0.1/32, 10.0.0.1, 192.0.2.7/24, "2001:DB8::0:1", 192.0.2.0/24], ports: [{number: 80, name: tcp}]}
+`).Service("x.example")
+	if d := cmp.Diff([]string{"10.0.0.1", "192.0.2.0/24", "2001:db8::1"}, svc.Addresses); d != "" {
+		t.Error(d)
 	}
 }
 
@@ -133,9 +145,6 @@ func TestRegistryProblems(t *testing.T) {
 		{"two entries for one host",
 			entry("b", "  hosts: [x.example]\n  resolution: DNS") + entry("a", "  hosts: [x.example]\n  resolution: DNS"),
 			`ServiceEntry default/b: spec.hosts[0]: the host is declared by ServiceEntry default/a`},
-		{"two addresses",
-			entry("a", "  hosts: [x.example]\n  resolution: DNS\n  addresses: [10.0.0.1, 10.0.0.2]"),
-			"spec.addresses: only the first address is served"},
 		{"target port under NONE",
 			"---\nkind: ServiceEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: a}\nspec: {hosts: [x.example], ports: [{number: 80, name: http, targetPort: 8080}]}\n",
 			"spec.ports[0].targetPort: resolution NONE goes to the port that the caller meant, found 8080"},

@@ -10,7 +10,7 @@ import (
 // in those so that both have some or none.
 func (s *Service) SameShape(other *Service) bool {
 	return s.Hostname == other.Hostname && s.apart == other.apart && s.Namespace == other.Namespace &&
-		slices.Equal(s.ExportTo, other.ExportTo) && s.Address == other.Address && s.External == other.External &&
+		slices.Equal(s.ExportTo, other.ExportTo) && slices.Equal(s.Addresses, other.Addresses) && s.External == other.External &&
 		s.Resolution == other.Resolution && reflect.DeepEqual(s.HealthCheck, other.HealthCheck) && s.Origin == other.Origin &&
 		(len(s.Instances) == 0) == (len(other.Instances) == 0) &&
 		reflect.DeepEqual(s.Ports, other.Ports) && slices.EqualFunc(s.before, other.before, sameViewers)

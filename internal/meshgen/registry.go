@@ -15,7 +15,7 @@ func serviceEntry(t *rapid.T) spec {
 		"ports":      ports(t),
 	}
 	out.seldom(t, "addresses", func() any {
-		return []string{pick(t, "virtual address", "10.0.0.1", "10.0.0.2", "10.0.0.0/24", "2001:db8::1")}
+		return some(t, "virtual address", 3, "10.0.0.1", "10.0.0.2", "10.0.0.0/24", "10.0.0.0/31", "2001:db8::1")
 	})
 	switch {
 	case resolution == "NONE":
