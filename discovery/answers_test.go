@@ -12,12 +12,13 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
 func v3(t *testing.T, s *discovery.Publisher, typeURL, node string, names ...string) discovery.Answer {
 	t.Helper()
-	a, err := s.V3(typeURL, node, "", names)
+	a, err := s.V3(typeURL, mesh.Node{ID: node}, "", names)
 	if err != nil {
 		t.Fatalf("%s for %s %v: %v", typeURL, node, names, err)
 	}
@@ -89,9 +90,9 @@ func TestV3Answers(t *testing.T) {
 func TestErrorsSayWhatIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := follow(t, newObjects(service(t, "web.example", "10.1.0.1")), discovery.Options{})
-		_, badNode := s.V3(discovery.ClusterType, "sidecar~10.0.0.1", "", nil)
+		_, badNode := s.V3(discovery.ClusterType, mesh.Node{ID: "sidecar~10.0.0.1"}, "", nil)
 		_, badNodeV1 := s.V1Clusters("nobody")
-		_, badType := s.V3("type.googleapis.com/x", nodeA, "", nil)
+		_, badType := s.V3("type.googleapis.com/x", mesh.Node{ID: nodeA}, "", nil)
 		_, badRoute := s.V1Routes(nodeA, "http")
 		_, tooHigh := s.V1Routes(nodeA, "70000")
 		for _, c := range []struct{ got, want error }{

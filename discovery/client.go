@@ -12,7 +12,7 @@ import (
 
 // client is what is known about one proxy for as long as it asks.
 type client struct {
-	node  string // "" for the one that nobody is
+	node  mesh.Node // without an id for the one that nobody is
 	proxy mesh.Proxy
 	seen  atomic.Int64 // a time.Duration, as Publisher.age gives it
 	place atomic.Pointer[place]
@@ -62,7 +62,7 @@ func (c *client) told() *proxyState {
 // viewIn is the proxy's view in a snapshot.
 func (c *client) viewIn(s *mesh.Snapshot) mesh.View {
 	v := s.View(c.proxy)
-	if c.node == "" {
+	if c.node.ID == "" {
 		v.Instances = nil
 	}
 	return v
@@ -77,7 +77,7 @@ func nobody(domain string) *client {
 
 // locate finds the proxy that calls itself node, and makes it known when it is
 // not. That a node is bad is said also while there is nothing to tell.
-func (s *Publisher) locate(node string) (*proxyState, *generation, error) {
+func (s *Publisher) locate(node mesh.Node) (*proxyState, *generation, error) {
 	if _, err := s.published(); err != nil {
 		_, bad := parseNode(node)
 		return nil, nil, cmp.Or(bad, err)
@@ -94,7 +94,7 @@ func (s *Publisher) locate(node string) (*proxyState, *generation, error) {
 	return p, s.current.Load(), nil
 }
 
-func (s *Publisher) known(node string) (*proxyState, error) {
+func (s *Publisher) known(node mesh.Node) (*proxyState, error) {
 	if c := s.fleet.find(node); c != nil {
 		if p := c.told(); p.view != nil {
 			return p, nil
@@ -108,7 +108,7 @@ func (s *Publisher) known(node string) (*proxyState, error) {
 func (s *Publisher) age() time.Duration { return time.Since(s.made) }
 
 // join makes a proxy known. It waits for nothing but its own view.
-func (s *Publisher) join(node string) (*proxyState, error) {
+func (s *Publisher) join(node mesh.Node) (*proxyState, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
 		return nil, err
@@ -128,15 +128,15 @@ func (s *Publisher) join(node string) (*proxyState, error) {
 		case errors.Is(err, errClosed):
 			// Pushed out by others in between.
 		case err != nil:
-			return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, node, err)
+			return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, node.ID, err)
 		default:
 			return p, nil
 		}
 	}
 }
 
-func parseNode(node string) (mesh.Proxy, error) {
-	proxy, err := mesh.ParseProxy(node)
+func parseNode(node mesh.Node) (mesh.Proxy, error) {
+	proxy, err := node.Proxy()
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrBadNode, err)
 	}

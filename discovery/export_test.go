@@ -9,7 +9,7 @@ import (
 )
 
 // Knows reports whether a proxy is remembered.
-func (s *Publisher) Knows(node string) bool { return s.fleet.find(node) != nil }
+func (s *Publisher) Knows(node string) bool { return s.fleet.find(mesh.Node{ID: node}) != nil }
 
 // Snapshot is the mesh that is published, held by nothing of the test.
 func (s *Publisher) Snapshot() weak.Pointer[mesh.Snapshot] { return weak.Make(s.current.Load().mesh) }
@@ -27,7 +27,7 @@ func NewWith(opts Options, wrap func(Compiler) Compiler) *Publisher {
 
 // Told is what identifies the view that a proxy is told, and its configuration.
 func (s *Publisher) Told(node string) (view any, config *ir.Config, err error) {
-	p, _, err := s.locate(node)
+	p, _, err := s.locate(mesh.Node{ID: node})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,21 +20,26 @@ type fleet struct {
 	age  func() time.Duration
 
 	mu      sync.RWMutex
-	clients map[string]*client // by node
-	slots   map[string]*slot   // by mesh.View.Key
-	byIP    map[string]group   // of sidecars
-	domains map[string]*stated // by domain as proxies state it
-	behind  group              // who is not told the view of its slot
-	nobody  *client            // in no table by node, and for ever
-	swept   time.Duration      // when sweepLocked did so last
-	dropped []*slot            // that somebody must still let go
+	clients map[mesh.Node]*client
+	slots   map[string]*slot // by mesh.View.Key
+	byIP    map[string]group // of sidecars
+	domains map[home]*stated
+	behind  group         // who is not told the view of its slot
+	nobody  *client       // in no table by node, and for ever
+	swept   time.Duration // when sweepLocked did so last
+	dropped []*slot       // that somebody must still let go
 
 	refusing refusing
 }
 
 type group map[*client]struct{}
 
-// stated are the proxies that state one domain.
+// home is the domain and namespace that proxies state.
+type home struct{ domain, namespace string }
+
+func homeOf(p mesh.Proxy) home { return home{p.Domain, p.Namespace} }
+
+// stated are the proxies that state one home.
 type stated struct {
 	known   string // as the last snapshot knows it
 	clients group
@@ -43,13 +48,13 @@ type stated struct {
 func newFleet(opts Options, age func() time.Duration) *fleet {
 	return &fleet{
 		opts: opts, age: age,
-		clients: map[string]*client{}, slots: map[string]*slot{},
-		byIP: map[string]group{}, domains: map[string]*stated{}, behind: group{},
+		clients: map[mesh.Node]*client{}, slots: map[string]*slot{},
+		byIP: map[string]group{}, domains: map[home]*stated{}, behind: group{},
 		nobody: nobody(opts.Settings.Domain),
 	}
 }
 
-func (f *fleet) find(node string) *client {
+func (f *fleet) find(node mesh.Node) *client {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.clients[node]
@@ -80,7 +85,7 @@ func (f *fleet) size() (slots, clients int) {
 
 // admit makes a proxy known in the slot of its view, unless it is known. At a
 // bound it takes the place of another one.
-func (f *fleet) admit(node string, proxy mesh.Proxy, mv mesh.View) *client {
+func (f *fleet) admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *client {
 	key := mv.Key()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,10 +146,10 @@ func (f *fleet) indexLocked(c *client, mv mesh.View) {
 		}
 		f.byIP[c.proxy.IP][c] = struct{}{}
 	}
-	d := f.domains[c.proxy.Domain]
+	d := f.domains[homeOf(c.proxy)]
 	if d == nil {
 		d = &stated{known: mv.Domain, clients: group{}}
-		f.domains[c.proxy.Domain] = d
+		f.domains[homeOf(c.proxy)] = d
 	}
 	d.clients[c] = struct{}{}
 }
@@ -197,9 +202,9 @@ func (f *fleet) forgetLocked(c *client) {
 			delete(f.byIP, c.proxy.IP)
 		}
 	}
-	d := f.domains[c.proxy.Domain]
+	d := f.domains[homeOf(c.proxy)]
 	if delete(d.clients, c); len(d.clients) == 0 {
-		delete(f.domains, c.proxy.Domain)
+		delete(f.domains, homeOf(c.proxy))
 	}
 	c.gone.Store(true)
 	f.refusing.note(c, false)
@@ -224,8 +229,8 @@ func (f *fleet) concerned(before, next *mesh.Snapshot) group {
 	for ip := range addresses {
 		maps.Copy(found, f.byIP[ip])
 	}
-	for domain, d := range f.domains {
-		known := next.View(mesh.Proxy{Role: mesh.Router, Domain: domain}).Domain
+	for at, d := range f.domains {
+		known := next.View(mesh.Proxy{Role: mesh.Router, Domain: at.domain, Namespace: at.namespace}).Domain
 		if known != d.known {
 			d.known = known
 			maps.Copy(found, d.clients)

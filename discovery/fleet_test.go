@@ -116,7 +116,7 @@ const nodeNowhere = "sidecar~192.0.2.77~x~default.svc.cluster.local"
 // askBoth asks in both versions: what one cannot say is a problem from then on.
 func askBoth(t interface{ Fatal(...any) }, s *discovery.Publisher, node string) {
 	_, err1 := s.V1Clusters(node)
-	_, err3 := s.V3(discovery.ClusterType, node, "", nil)
+	_, err3 := s.V3(discovery.ClusterType, mesh.Node{ID: node}, "", nil)
 	if err := errors.Join(err1, err3); err != nil {
 		t.Fatal(err)
 	}

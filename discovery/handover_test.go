@@ -61,7 +61,7 @@ func (p poller) at(s *discovery.Publisher) poller {
 
 func (p poller) ask(typeURL string, names ...string) discovery.Answer {
 	p.Helper()
-	a, err := p.s.V3(typeURL, nodeA, p.has[typeURL].Version, names)
+	a, err := p.s.V3(typeURL, mesh.Node{ID: nodeA}, p.has[typeURL].Version, names)
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func frozen(s *discovery.Publisher) diag.List {
 // pollAll asks for everything that there is, in both versions.
 func pollAll(rt *rapid.T, s *discovery.Publisher, node string) {
 	for _, typeURL := range []string{discovery.ClusterType, discovery.ListenerType, discovery.RouteType, discovery.EndpointType} {
-		if _, err := s.V3(typeURL, node, "", nil); err != nil {
+		if _, err := s.V3(typeURL, mesh.Node{ID: node}, "", nil); err != nil {
 			rt.Fatal(err)
 		}
 	}
@@ -166,7 +166,7 @@ func asBootstrap(t *testing.T, s *discovery.Publisher, node string) []byte {
 	t.Helper()
 	type object = map[string]any
 	read := func(typeURL string, names ...string) []any {
-		a, err := s.V3(typeURL, node, "", names)
+		a, err := s.V3(typeURL, mesh.Node{ID: node}, "", names)
 		if err != nil {
 			t.Fatal(err)
 		}

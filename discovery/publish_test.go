@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -62,13 +63,13 @@ func publishCase(t testing.TB, services int) (publish func(seconds int)) {
 		}
 	}
 	run()
-	if _, err := s.V3(discovery.ClusterType, nodeA, "", nil); err != nil {
+	if _, err := s.V3(discovery.ClusterType, mesh.Node{ID: nodeA}, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	return func(seconds int) {
 		src.set(append(all, timeout(t, "service-0.example", seconds))...)
 		run()
-		if _, err := s.V3(discovery.RouteType, nodeA, "", []string{"80"}); err != nil || s.Revision() != src.revision {
+		if _, err := s.V3(discovery.RouteType, mesh.Node{ID: nodeA}, "", []string{"80"}); err != nil || s.Revision() != src.revision {
 			t.Fatalf("published %d (%v), want %d", s.Revision(), err, src.revision)
 		}
 	}

@@ -68,22 +68,22 @@ func (l *large) join(tb testing.TB, views, proxies int) map[string]versions {
 	for range proxies {
 		node := fmt.Sprintf("sidecar~10.%d.%d.%d~p.x~space-%d.svc.cluster.local", 100+l.proxies/62500, l.proxies/250%250, l.proxies%250+1, l.proxies%views)
 		l.proxies++
-		clusters, err := l.s.V3(discovery.ClusterType, node, "", nil)
+		clusters, err := l.s.V3(discovery.ClusterType, mesh.Node{ID: node}, "", nil)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		routes, err := l.s.V3(discovery.RouteType, node, "", []string{"80"})
+		routes, err := l.s.V3(discovery.RouteType, mesh.Node{ID: node}, "", []string{"80"})
 		if err != nil {
 			tb.Fatal(err)
 		}
-		listeners, err := l.s.V3(discovery.ListenerType, node, "", nil)
+		listeners, err := l.s.V3(discovery.ListenerType, mesh.Node{ID: node}, "", nil)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		for range 2 {
-			_, err1 := l.s.V3(discovery.ClusterType, node, strings.Clone(clusters.Version), nil)
-			_, err2 := l.s.V3(discovery.RouteType, node, strings.Clone(routes.Version), []string{strings.Clone("80")})
-			_, err3 := l.s.V3(discovery.ListenerType, node, strings.Clone(listeners.Version), nil)
+			_, err1 := l.s.V3(discovery.ClusterType, mesh.Node{ID: node}, strings.Clone(clusters.Version), nil)
+			_, err2 := l.s.V3(discovery.RouteType, mesh.Node{ID: node}, strings.Clone(routes.Version), []string{strings.Clone("80")})
+			_, err3 := l.s.V3(discovery.ListenerType, mesh.Node{ID: node}, strings.Clone(listeners.Version), nil)
 			if err := errors.Join(err1, err2, err3); err != nil {
 				tb.Fatal(err)
 			}
@@ -192,8 +192,8 @@ func BenchmarkHandoverMemory(b *testing.B) {
 			l.change(b, 1, object(b, "RouteRule", "version", fmt.Sprintf(
 				`{"destination":{"service":"service-0.example"},"route":[{"labels":{"version":"v%d"}}]}`, i)))
 			for node, h := range has {
-				_, err1 := l.s.V3(discovery.ClusterType, node, h.clusters, nil)
-				_, err2 := l.s.V3(discovery.RouteType, node, h.routes, []string{"80"})
+				_, err1 := l.s.V3(discovery.ClusterType, mesh.Node{ID: node}, h.clusters, nil)
+				_, err2 := l.s.V3(discovery.RouteType, mesh.Node{ID: node}, h.routes, []string{"80"})
 				if err := errors.Join(err1, err2); err != nil {
 					b.Fatal(err)
 				}

@@ -43,7 +43,7 @@ func (r *refusing) sorted() []*client {
 	for c := range r.all {
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b *client) int { return cmp.Compare(a.node, b.node) })
+	slices.SortFunc(all, func(a, b *client) int { return cmp.Compare(a.node.ID, b.node.ID) })
 	return all
 }
 
@@ -59,7 +59,7 @@ func (s *Publisher) refusals() diag.List {
 			return append(all, refusal(fmt.Sprintf("%d more proxies refuse what they are answered, or do not get it", len(proxies)-i)))
 		}
 		all = append(all, refusal(fmt.Sprintf("proxy %s refuses what it is answered, or does not get it: it keeps %s; its log says why",
-			c.node, strings.Join(c.handover.refusals(), ", "))))
+			c.node.ID, strings.Join(c.handover.refusals(), ", "))))
 	}
 	return all
 }

@@ -53,7 +53,7 @@ func (g *generation) allRegistrations() []registration {
 // is an error, in Pilot's words. Before the first snapshot the error is why
 // the source cannot be read.
 func (s *Publisher) Zone(node string) (string, error) {
-	proxy, err := parseNode(node)
+	proxy, err := parseNode(mesh.Node{ID: node})
 	if err != nil {
 		return "", err
 	}

@@ -21,7 +21,7 @@ func TestNothingBeforeTheFirstSnapshot(t *testing.T) {
 		src := newObjects()
 		src.synced = false
 		s := follow(t, src, discovery.Options{})
-		_, err := s.V3(discovery.ClusterType, nodeA, "", nil)
+		_, err := s.V3(discovery.ClusterType, mesh.Node{ID: nodeA}, "", nil)
 		if !errors.Is(err, discovery.ErrNotReady) || s.Ready() {
 			t.Errorf("got %v, want ErrNotReady", err)
 		}

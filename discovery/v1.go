@@ -10,6 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // v1Answers is a view in v1. Clusters and routes are spliced from encoded parts,
@@ -135,7 +136,7 @@ func (s *Publisher) V1Endpoints(serviceKey string) (Answer, error) {
 }
 
 func (s *Publisher) v1(node string) (*v1Answers, *proxyState, error) {
-	p, _, err := s.locate(node)
+	p, _, err := s.locate(mesh.Node{ID: node})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // Type URLs of the v3 resources served.
@@ -132,7 +133,7 @@ func first(origins []diag.Ref) diag.Ref {
 // exist. Every name of an endpoint set exists: one that means no instances is
 // an empty assignment. So does every port number as a route table: without
 // routes it is empty, and requests there find nothing.
-func (s *Publisher) V3(typeURL, node, version string, names []string) (Answer, error) {
+func (s *Publisher) V3(typeURL string, node mesh.Node, version string, names []string) (Answer, error) {
 	p, g, err := s.locate(node)
 	if err != nil {
 		return Answer{}, err
@@ -154,7 +155,7 @@ func (s *Publisher) V3(typeURL, node, version string, names []string) (Answer, e
 	if err == nil && answer.Version != version {
 		err = s.compose(&answer)
 	}
-	return answer, notReady(node, err)
+	return answer, notReady(node.ID, err)
 }
 
 // compose makes the body of an answer.

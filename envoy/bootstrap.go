@@ -23,12 +23,14 @@ const (
 // APIs lists what Bootstrap takes, the default first.
 var APIs = []API{REST, V1}
 
-// BootstrapOptions say which proxy to start and which server it asks. All of
-// them are required; DefaultBootstrap has those that need no thought.
+// BootstrapOptions say which proxy to start and which server it asks. All but
+// Labels are required; DefaultBootstrap has those that need no thought.
 type BootstrapOptions struct {
 	// NodeID is "role~ip~id~domain", as the server takes it: mesh.ParseProxy
 	// is the judge of that.
 	NodeID string
+	// Labels of the workload that the proxy states; an Envoy of v1 cannot.
+	Labels map[string]string
 	// Cluster is the proxy's service cluster, which v1 wants in every URL.
 	Cluster string
 	// Server is the URL of this server, http or https. An https server must
@@ -84,6 +86,7 @@ func (o BootstrapOptions) check() (endpoint, error) {
 	complain(o.Cluster == "", "service cluster must not be empty")
 	complain(o.CAFile == "" && server.tls, "CA file must not be empty for an https server")
 	complain(o.API != REST && o.API != V1, "API must be one of %v, found %q", APIs, o.API)
+	complain(o.API == V1 && len(o.Labels) > 0, "labels cannot be stated in the v1 API: the proxy has those of the instances at its address")
 	complain(o.AdminPort < 1 || o.AdminPort > 65535, "admin port must be 1 to 65535, found %d", o.AdminPort)
 	complain(o.RefreshDelay < time.Millisecond, "refresh delay must be at least 1ms, found %v", o.RefreshDelay)
 	return server, errors.Join(errs...)

@@ -34,6 +34,9 @@ var bootstraps = []struct {
 		o.AdminPort, o.RefreshDelay = 15555, 200*time.Millisecond
 	})},
 	{"rest-tls-ip", bootstrapOf(func(o *envoy.BootstrapOptions) { o.Server, o.CAFile = "https://[::1]:8443/", "ca.crt" })},
+	{"rest-labels", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		o.Labels = map[string]string{"istio": "ingressgateway", "version": "1"}
+	})},
 	{"v1", bootstrapOf(func(o *envoy.BootstrapOptions) { o.Server, o.API = "http://mesh.example:8080", envoy.V1 })},
 	{"v1-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
 		o.Server, o.API, o.RefreshDelay = "https://mesh.example", envoy.V1, time.Second

@@ -19,7 +19,7 @@ type list = []any
 
 func bootstrapV3(o BootstrapOptions, server endpoint) ([]byte, error) {
 	return yaml.Marshal(object{
-		"node": object{"id": o.NodeID, "cluster": o.Cluster},
+		"node": node(o),
 		"admin": object{
 			"address": socketAddress("127.0.0.1", o.AdminPort),
 		},
@@ -36,6 +36,14 @@ func bootstrapV3(o BootstrapOptions, server endpoint) ([]byte, error) {
 		}}},
 		"static_resources": object{"clusters": list{discoveryCluster(o, server)}},
 	})
+}
+
+func node(o BootstrapOptions) object {
+	out := object{"id": o.NodeID, "cluster": o.Cluster}
+	if len(o.Labels) > 0 {
+		out["metadata"] = object{"LABELS": o.Labels}
+	}
+	return out
 }
 
 func restSource(delay time.Duration) object {

@@ -16,17 +16,31 @@ const (
 )
 
 // Proxy is the identity that an Envoy states in every request for
-// configuration: "role~ip~id~domain".
+// configuration: "role~ip~id~domain", and perhaps what its workload is.
 type Proxy struct {
 	Role   Role
 	IP     string // in canonical form where it is an address
 	ID     string
 	Domain string
+	// Namespace that the node states, "" for that of the domain.
+	Namespace string
+	// Labels that the node states of its workload; nil for none. They are not
+	// to be changed.
+	Labels Labels
 }
 
 // maxNode bounds an identity, in bytes. It is a client's word that is kept with
 // what is made for it; a real one has some 60.
 const maxNode = 1 << 10
+
+// Proxy is the proxy that a node is.
+func (n Node) Proxy() (Proxy, error) {
+	p, err := ParseProxy(n.ID)
+	if p.Namespace = n.Namespace; n.Labels != "" {
+		p.Labels = parseLabels(n.Labels)
+	}
+	return p, err
+}
 
 // ParseProxy reads an identity of up to 1 KiB. The error says which part is
 // wrong and what is allowed. Only a sidecar must state an IP address: its listeners and its own

@@ -19,11 +19,20 @@ type View struct {
 
 // View of a proxy in this snapshot.
 func (s *Snapshot) View(p Proxy) View {
-	v := View{Role: p.Role, Domain: s.domain(p.Domain)}
+	v := View{Role: p.Role, Domain: s.domain(s.statedDomain(p))}
 	if p.Role == Sidecar {
 		v.Instances = s.byIP.get(p.IP)
 	}
 	return v
+}
+
+// statedDomain is the proxy's own, or the one of a namespace that it states: what
+// it belongs to is then said, whatever it completes short names by.
+func (s *Snapshot) statedDomain(p Proxy) string {
+	if p.Namespace == "" || NamespaceOf(p.Domain, s.Settings.Domain) == p.Namespace {
+		return p.Domain
+	}
+	return p.Namespace + ".svc." + s.Settings.Domain
 }
 
 // Key is equal for views that give the same configuration within one

@@ -7,13 +7,15 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+
+	"github.com/pilot-api/pilot-api/discovery"
 )
 
 // poll is what matters of a v3 DiscoveryRequest: some 200 bytes out of the
 // 77 KB that an Envoy sends each time.
 type poll struct {
 	Version string
-	Node    string // the node's id
+	Node    discovery.Node
 	Names   []string
 	TypeURL string
 }
@@ -26,11 +28,11 @@ const maxPoll = 1 << 20
 const pollBuffer = 4 << 10
 
 // Bounds of the nodes recognised by their bytes: their number, in each of two
-// halves, and the length of an id, which is some 60 bytes. No proxy has a longer
-// one (mesh.ParseProxy).
+// halves, and the length of what they say. An id is some 60 bytes, and the labels
+// of a workload less than 1 KiB.
 const (
-	maxNodes  = 1 << 16
-	maxNodeID = 1 << 10
+	maxNodes    = 1 << 16
+	maxNodeSize = 2 << 10
 )
 
 // pollReader reads polls. Most of a poll is the node, with a list of all that
@@ -44,14 +46,14 @@ type pollReader struct {
 	mu sync.RWMutex
 	// When recent is full, it becomes older and older is forgotten. What is
 	// still in use comes back into recent.
-	recent, older map[nodeHash]string
+	recent, older map[nodeHash]discovery.Node
 }
 
 func newPollReader() *pollReader {
 	return &pollReader{
 		hasher:  newNodeHasher(),
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
-		recent:  map[nodeHash]string{},
+		recent:  map[nodeHash]discovery.Node{},
 	}
 }
 
@@ -76,7 +78,7 @@ func (p *pollReader) read(w http.ResponseWriter, r *http.Request) (poll, error) 
 	}
 	out, err := p.parse(buf.Bytes())
 	if err != nil {
-		return poll{}, &badPollError{"the body is no DiscoveryRequest in JSON: " + err.Error()}
+		return poll{}, &badPollError{"the body is no DiscoveryRequest in JSON that can be answered: " + err.Error()}
 	}
 	return out, nil
 }
@@ -89,12 +91,12 @@ func (p *pollReader) parse(body []byte) (poll, error) {
 		return decodePoll(body)
 	}
 	hash := p.hasher.hash(node)
-	if id, ok := p.lookup(hash); ok {
-		out.Node = id
+	if known, ok := p.lookup(hash); ok {
+		out.Node = known
 		return out, nil
 	}
 	out, err := decodePoll(body)
-	if err == nil && len(out.Node) <= maxNodeID && json.Valid(node) {
+	if err == nil && out.Node.Size() <= maxNodeSize && json.Valid(node) {
 		// The split is right only if what it took for the node is one whole
 		// JSON value. That it is one is known from now on by its hash.
 		p.remember(hash, out.Node)
@@ -102,25 +104,25 @@ func (p *pollReader) parse(body []byte) (poll, error) {
 	return out, err
 }
 
-func (p *pollReader) lookup(h nodeHash) (string, bool) {
+func (p *pollReader) lookup(h nodeHash) (discovery.Node, bool) {
 	p.mu.RLock()
-	id, ok := p.recent[h]
+	known, ok := p.recent[h]
 	old, was := p.older[h]
 	p.mu.RUnlock()
 	if ok || !was {
-		return id, ok
+		return known, ok
 	}
 	p.remember(h, old)
 	return old, true
 }
 
-func (p *pollReader) remember(h nodeHash, id string) {
+func (p *pollReader) remember(h nodeHash, node discovery.Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.recent) >= maxNodes {
-		p.recent, p.older = map[nodeHash]string{}, p.recent
+		p.recent, p.older = map[nodeHash]discovery.Node{}, p.recent
 	}
-	p.recent[h] = id
+	p.recent[h] = node
 }
 
 // decodePoll decodes any JSON spelling of a poll, in either case of names that
@@ -130,7 +132,8 @@ func decodePoll(body []byte) (poll, error) {
 	var in struct {
 		Version string `json:"version_info"`
 		Node    struct {
-			ID string `json:"id"`
+			ID       string       `json:"id"`
+			Metadata nodeMetadata `json:"metadata"`
 		} `json:"node"`
 		Names        []string `json:"resource_names"`
 		TypeURL      string   `json:"type_url"`
@@ -141,9 +144,13 @@ func decodePoll(body []byte) (poll, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return poll{}, err
 	}
+	node, err := in.Node.Metadata.of(in.Node.ID)
+	if err != nil {
+		return poll{}, err
+	}
 	return poll{
 		Version: cmp.Or(in.Version, in.CamelVersion),
-		Node:    in.Node.ID,
+		Node:    node,
 		Names:   append(in.Names, in.CamelNames...),
 		TypeURL: cmp.Or(in.TypeURL, in.CamelTypeURL),
 	}, nil

@@ -78,7 +78,7 @@ func TestPollsTakeMemoryAsTheyCome(t *testing.T) {
 func TestEnvoysPollIsRecognised(t *testing.T) {
 	p := newPollReader()
 	node := envoyNode(pollingNode, 1000)
-	want := poll{Version: "v1", Node: pollingNode, Names: []string{"a|http", "b"}, TypeURL: "t"}
+	want := poll{Version: "v1", Node: discovery.Node{ID: pollingNode}, Names: []string{"a|http", "b"}, TypeURL: "t"}
 	for _, seen := range []int{0, 1, 1} {
 		if len(p.recent) != seen {
 			t.Errorf("%d nodes remembered, want %d", len(p.recent), seen)
@@ -89,7 +89,7 @@ func TestEnvoysPollIsRecognised(t *testing.T) {
 		}
 	}
 	got, err := p.parse(envoyPoll("", node, "", "u"))
-	if diff := cmp.Diff(poll{Node: pollingNode, TypeURL: "u"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(poll{Node: discovery.Node{ID: pollingNode}, TypeURL: "u"}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
@@ -100,22 +100,22 @@ func TestOddPolls(t *testing.T) {
 		want        poll
 		bad         bool
 	}{
-		{about: "white space", body: ` { "node" : {"id": "n"} , "type_url": "t" } `, want: poll{Node: "n", TypeURL: "t"}},
-		{about: "another order", body: `{"type_url":"t","node":{"id":"n"}}`, want: poll{Node: "n", TypeURL: "t"}},
+		{about: "white space", body: ` { "node" : {"id": "n"} , "type_url": "t" } `, want: poll{Node: discovery.Node{ID: "n"}, TypeURL: "t"}},
+		{about: "another order", body: `{"type_url":"t","node":{"id":"n"}}`, want: poll{Node: discovery.Node{ID: "n"}, TypeURL: "t"}},
 		{about: "lower camel case", body: `{"versionInfo":"v","resourceNames":["a"],"typeUrl":"t"}`, want: poll{Version: "v", Names: []string{"a"}, TypeURL: "t"}},
-		{about: "escapes", body: `{"version_info":"\u0061","node":{"id":"n"},"type_url":"t"}`, want: poll{Version: "a", Node: "n", TypeURL: "t"}},
-		{about: "unknown fields", body: `{"node":{"id":"n","new":[1]},"newer":{},"type_url":"t"}`, want: poll{Node: "n", TypeURL: "t"}},
+		{about: "escapes", body: `{"version_info":"\u0061","node":{"id":"n"},"type_url":"t"}`, want: poll{Version: "a", Node: discovery.Node{ID: "n"}, TypeURL: "t"}},
+		{about: "unknown fields", body: `{"node":{"id":"n","new":[1]},"newer":{},"type_url":"t"}`, want: poll{Node: discovery.Node{ID: "n"}, TypeURL: "t"}},
 		{
 			about: "a node that imitates the rest",
 			body:  `{"node":{"id":"n","metadata":{"x":0,"resource_names":["b"]}},"type_url":"t"}`,
-			want:  poll{Node: "n", TypeURL: "t"},
+			want:  poll{Node: discovery.Node{ID: "n"}, TypeURL: "t"},
 		},
 		{
 			about: "a field in between that comes again",
 			body:  `{"version_info":"old","node":{"id":"n"},"version_info":"new","type_url":"t"}`,
-			want:  poll{Version: "new", Node: "n", TypeURL: "t"},
+			want:  poll{Version: "new", Node: discovery.Node{ID: "n"}, TypeURL: "t"},
 		},
-		{about: "a type in between", body: `{"node":{"id":"n"},"type_url":"t","type_url":"u"}`, want: poll{Node: "n", TypeURL: "u"}},
+		{about: "a type in between", body: `{"node":{"id":"n"},"type_url":"t","type_url":"u"}`, want: poll{Node: discovery.Node{ID: "n"}, TypeURL: "u"}},
 		{about: "broken off", body: `{"node":{"id":"n"},"type_url":"t"`, bad: true},
 		{about: "more than one", body: `{"node":{"id":"n"},"type_url":"t"}{}`, bad: true},
 		{about: "a broken node", body: `{"node":{"id":"n"]},"type_url":"t"}`, bad: true},
@@ -135,11 +135,11 @@ func TestOddPolls(t *testing.T) {
 func TestNodesInUseAreNotForgotten(t *testing.T) {
 	p := newPollReader()
 	used := nodeHash{15: 1}
-	p.remember(used, "used")
+	p.remember(used, discovery.Node{ID: "used"})
 	for i := range 3 * maxNodes {
-		p.remember(nodeHash{byte(i), byte(i >> 8), byte(i >> 16)}, "flood")
+		p.remember(nodeHash{byte(i), byte(i >> 8), byte(i >> 16)}, discovery.Node{ID: "flood"})
 		if i%1000 == 0 {
-			if id, ok := p.lookup(used); !ok || id != "used" {
+			if node, ok := p.lookup(used); !ok || node.ID != "used" {
 				t.Fatalf("forgotten after %d others", i)
 			}
 		}
@@ -176,15 +176,58 @@ func TestNodesAreToldApart(t *testing.T) {
 
 // A client makes up its id; only what may be a proxy's is worth keeping.
 func TestLongNodesAreNotRemembered(t *testing.T) {
-	for size, want := range map[int]int{maxNodeID: 1, maxNodeID + 1: 0} {
+	for size, want := range map[int]int{maxNodeSize: 1, maxNodeSize + 1: 0} {
 		p := newPollReader()
 		id := strings.Repeat("x", size)
 		got, err := p.parse(envoyPoll("", envoyNode(id, 1), "", "t"))
-		if err != nil || got.Node != id {
+		if err != nil || got.Node.ID != id {
 			t.Fatalf("an id of %d bytes: %v", size, err)
 		}
 		if len(p.recent) != want {
 			t.Errorf("an id of %d bytes: %d nodes remembered, want %d", size, len(p.recent), want)
+		}
+	}
+}
+
+// TestNodesStateTheirLabels: Istio's words are read in any order, and only they.
+func TestNodesStateTheirLabels(t *testing.T) {
+	at := func(metadata string) string {
+		return `{"node":{"id":"n","metadata":` + metadata + `},"type_url":"t"}`
+	}
+	long := strings.Repeat("x", 63)
+	many := make([]string, 65)
+	for i := range many {
+		many[i] = fmt.Sprintf(`"l%d":""`, i)
+	}
+	for _, c := range []struct {
+		metadata string
+		want     discovery.Node
+		bad      string
+	}{
+		{metadata: `{"LABELS":{"version":"v1","app":"web","bare":""},"NAMESPACE":"shop"}`, want: discovery.Node{ID: "n", Namespace: "shop", Labels: "app=web,bare,version=v1"}},
+		{metadata: `{"LABELS":{},"labels":5,"namespace":[]}`, want: discovery.Node{ID: "n"}},
+		{metadata: `{"LABELS":null,"NAMESPACE":null}`, want: discovery.Node{ID: "n"}},
+		{metadata: `null`, want: discovery.Node{ID: "n"}},
+		{metadata: `{"LABELS":{"app":5}}`, bad: "node.metadata.LABELS cannot be read, want an object whose values are texts"},
+		{metadata: `{"NAMESPACE":{}}`, bad: "node.metadata.NAMESPACE cannot be read, want a text"},
+		{metadata: `{"NAMESPACE":"a.b"}`, bad: `node.metadata: bad node: namespace "a.b": `},
+		{metadata: `{"LABELS":{"app":"a,b=c"}}`, bad: `node.metadata: bad node: value "a,b=c" of label app: `},
+		{metadata: `{"LABELS":{"a b":""}}`, bad: `node.metadata: bad node: label name "a b": `},
+		{metadata: `{"LABELS":{"app":"` + long + `x"}}`, bad: `node.metadata: bad node: value "` + long + `x" of label app: `},
+		{metadata: `{"LABELS":{` + strings.Join(many, ",") + `}}`, bad: "node.metadata: bad node: 65 labels, at most 64 are allowed"},
+	} {
+		p := newPollReader()
+		for range 2 {
+			got, err := p.parse([]byte(at(c.metadata)))
+			switch {
+			case c.bad == "" && (err != nil || got.Node != c.want):
+				t.Errorf("%s: %+v, %v", c.metadata, got.Node, err)
+			case c.bad != "" && (err == nil || !strings.HasPrefix(err.Error(), c.bad)):
+				t.Errorf("%s: %v, want %s", c.metadata, err, c.bad)
+			}
+		}
+		if known := len(p.recent) > 0; known != (c.bad == "") {
+			t.Errorf("%s is remembered: %v", c.metadata, known)
 		}
 	}
 }
@@ -196,6 +239,7 @@ func FuzzPoll(f *testing.F) {
 	f.Add([]byte(`{"node":{"id":"n"},"version_info":"x","type_url":"t"}`), []byte(`{"version_info":"v","node":{"id":"n"},"version_info":"x","type_url":"t"}`))
 	f.Add([]byte(`{"node":null,"resource_names":[],"type_url":""}`), []byte(`{"node":"n","resource_names":["a",],"type_url":"\n"}`))
 	f.Add([]byte(`{"node":{"id":1},"type_url":"t"}`), envoyPoll("v", envoyNode(pollingNode, 3), `"a"`, "t"))
+	f.Add([]byte(`{"node":{"id":"n","metadata":{"LABELS":{"a":"b"}}},"type_url":"t"}`), []byte(`{"node":{"id":"n","metadata":{"LABELS":{"a":1}}},"type_url":"t"}`))
 	f.Fuzz(func(t *testing.T, before, body []byte) {
 		p := newPollReader()
 		for _, b := range [][]byte{before, body, body, before} {
@@ -217,7 +261,7 @@ func BenchmarkPoll(b *testing.B) {
 	d := published(b, webService(b))
 	objects := memory.New()
 	s := New(Options{Store: store.Strict(objects), Reads: objects, Discovery: d})
-	a, err := d.V3(discovery.ClusterType, pollingNode, "", nil)
+	a, err := d.V3(discovery.ClusterType, discovery.Node{ID: pollingNode}, "", nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -34,6 +34,10 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
   # One of thousands, which asks less often
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --refresh-delay 10s
 
+  # A router for the Gateways whose selector is istio: ingressgateway
+  istioctl bootstrap router~10.0.0.9~edge-1.shop~shop.svc.cluster.local --labels istio=ingressgateway > envoy.yaml
+  envoy -c envoy.yaml
+
   # A sidecar up to Envoy 1.8
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api v1 > envoy.json`,
 		Args: taught(cobra.ExactArgs(1), "say which proxy: istioctl bootstrap role~ip~id~domain, "+
@@ -42,7 +46,7 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		options.NodeID, options.Server = args[0], s.server
 		text, err := envoy.Bootstrap(options)
-		if err := errors.Join(checkNode(args[0]), err); err != nil {
+		if err := errors.Join(checkNode(args[0], options.Labels), err); err != nil {
 			return &usageError{err}
 		}
 		_, err = s.Stdout.Write(text)
@@ -55,6 +59,7 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&options.API), "api", string(options.API), "discovery API that the Envoy uses: "+strings.Join(apis, ", "))
 	flags.StringVar(&options.Cluster, "service-cluster", options.Cluster, "cluster name that the Envoy states")
+	flags.StringToStringVar(&options.Labels, "labels", nil, "labels of the workload that the Envoy states, such as app=web,version=v1: selectors look at them")
 	flags.StringVar(&options.CAFile, "ca-file", options.CAFile, "authorities that the Envoy trusts for an https server")
 	flags.IntVar(&options.AdminPort, "admin-port", options.AdminPort, "port of the Envoy's own interface, on loopback")
 	flags.DurationVar(&options.RefreshDelay, "refresh-delay", options.RefreshDelay, "time between two polls for clusters and listeners")
@@ -65,7 +70,7 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 
 // checkNode wants an identity that the server will take, and that says all
 // there is to say.
-func checkNode(id string) error {
+func checkNode(id string, labels mesh.Labels) error {
 	_, err := mesh.ParseProxy(id)
 	if err == nil && slices.Contains(strings.Split(id, "~"), "") {
 		err = fmt.Errorf("node %q: no part may be empty", id)
@@ -73,5 +78,6 @@ func checkNode(id string) error {
 	if err != nil {
 		return fmt.Errorf("node ID must be role~ip~id~domain, like sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local: %w", err)
 	}
-	return nil
+	_, err = mesh.NewNode(id, "", labels)
+	return err
 }

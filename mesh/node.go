@@ -1,0 +1,65 @@
+package mesh
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Node is what an Envoy says of itself in every request, in one spelling: two
+// are equal if they say the same.
+type Node struct {
+	ID string // role~ip~id~domain
+	// Namespace of the workload; "" for that of the domain.
+	Namespace string
+	// Labels of the workload, as Labels.String writes them; "" for none stated.
+	Labels string
+}
+
+// Bounds of what a node states beside its id. It is a client's word that is kept
+// with what is made for it; a workload of Kubernetes has some 20 labels in less
+// than 1 KiB.
+const (
+	maxNodeLabels     = 64
+	maxNodeLabelsText = 4 << 10
+)
+
+// NewNode is one that states a namespace and labels as Kubernetes has them, or
+// "" and none: up to 64 labels in 4 KiB. The error says which is wrong and what
+// is allowed.
+func NewNode(id, namespace string, labels Labels) (Node, error) {
+	if problems := validation.IsDNS1123Label(namespace); namespace != "" && len(problems) > 0 {
+		return Node{}, fmt.Errorf("namespace %s: %s", shortened(namespace), problems[0])
+	}
+	if len(labels) > maxNodeLabels {
+		return Node{}, fmt.Errorf("%d labels, at most %d are allowed", len(labels), maxNodeLabels)
+	}
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
+			return Node{}, fmt.Errorf("label name %s: %s", shortened(name), problems[0])
+		}
+		if problems := validation.IsValidLabelValue(labels[name]); len(problems) > 0 {
+			return Node{}, fmt.Errorf("value %s of label %s: %s", shortened(labels[name]), name, problems[0])
+		}
+	}
+	text := labels.String()
+	if len(text) > maxNodeLabelsText {
+		return Node{}, fmt.Errorf("labels of %d bytes, at most %d are allowed", len(text), maxNodeLabelsText)
+	}
+	return Node{id, namespace, text}, nil
+}
+
+// Size is how many bytes its texts have.
+func (n Node) Size() int { return len(n.ID) + len(n.Namespace) + len(n.Labels) }
+
+const maxShown = 80
+
+// shortened is as much of a text that anybody may have sent as an error shows.
+func shortened(text string) string {
+	if len(text) > maxShown {
+		return fmt.Sprintf("%.*q…", maxShown, text)
+	}
+	return fmt.Sprintf("%q", text)
+}
