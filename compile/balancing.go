@@ -15,8 +15,9 @@ func (w policyWriter) loadBalancer(lb *networking.LoadBalancerSettings) {
 	}
 	switch lb.GetSimple().String() {
 	case "UNSPECIFIED":
-		if !w.pilot.DestinationRuleDefaults {
-			w.LoadBalancer = ir.LeastRequest
+		w.LoadBalancer = ir.LeastRequest
+		if w.pilot.DestinationRuleDefaults {
+			w.LoadBalancer = ir.RoundRobin
 		}
 	case "LEAST_CONN", "LEAST_REQUEST":
 		w.LoadBalancer = ir.LeastRequest

@@ -63,7 +63,6 @@ func (p *plan) plainCluster(t target) *ir.Cluster {
 		Type:           ir.Registry,
 		EndpointKey:    t.key,
 		ConnectTimeout: p.settings.ConnectTimeout,
-		LoadBalancer:   ir.RoundRobin,
 		Origins:        []diag.Ref{t.origin},
 	}
 	if t.service == nil {
@@ -182,7 +181,6 @@ func (c *writer) needLocal(port int, http2 bool, origins []diag.Ref) string {
 			Type:           ir.StaticHosts,
 			Hosts:          []ir.Endpoint{{Host: "127.0.0.1", Port: port}},
 			ConnectTimeout: c.plan.settings.ConnectTimeout,
-			LoadBalancer:   ir.RoundRobin,
 			HTTP2:          http2,
 			Origins:        origins,
 		})

@@ -37,7 +37,7 @@ func TestDefaultsOfDestinationRules(t *testing.T) {
 			&ir.OutlierDetection{AnswersOnly: true, MaxEjectionTime: 5 * time.Minute, MinHealthPercent: &zero}},
 		{"long ejection", mesh.V1Compatibility{}, spec{"outlierDetection": spec{"baseEjectionTime": "1h", "minHealthPercent": 20}}, ir.LeastRequest, &none,
 			&ir.OutlierDetection{AnswersOnly: true, BaseEjectionTime: time.Hour, MaxEjectionTime: time.Hour, MinHealthPercent: &twenty}},
-		{"nothing, as Pilot", mesh.AsPilot(), nil, ir.RoundRobin, nil, nil},
+		{"nothing, as Pilot", mesh.AsPilot(), nil, ir.BalancerByDefault, nil, nil},
 		{"a limit, as Pilot", mesh.AsPilot(), spec{"connectionPool": pool}, ir.RoundRobin,
 			&ir.CircuitBreaker{MaxConnections: 1, MaxPendingRequests: 1024, MaxRequests: 1024, MaxRetries: 3}, nil},
 		{"ejection, as Pilot", mesh.AsPilot(), spec{"outlierDetection": spec{}}, ir.RoundRobin, nil, &ir.OutlierDetection{

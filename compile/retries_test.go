@@ -31,14 +31,14 @@ func TestRetriesByDefault(t *testing.T) {
 		rule  *schema.Object
 		want  *ir.Retry
 	}{
-		{"unset", mesh.V1Compatibility{}, route(nil), &ir.Retry{On: safe, Attempts: 2, OtherHosts: true}},
+		{"unset", mesh.V1Compatibility{}, route(nil), &ir.Retry{On: safe, Attempts: 2, OtherHosts: ir.UntriedUnlessHashed}},
 		{"none", mesh.V1Compatibility{}, route(spec{"attempts": 0}), nil},
-		{"three", mesh.V1Compatibility{}, route(spec{"attempts": 3}), &ir.Retry{On: safe, Attempts: 3, OtherHosts: true}},
+		{"three", mesh.V1Compatibility{}, route(spec{"attempts": 3}), &ir.Retry{On: safe, Attempts: 3, OtherHosts: ir.UntriedUnlessHashed}},
 		{"unset, as Pilot", mesh.AsPilot(), route(nil), nil},
 		{"three, as Pilot", mesh.AsPilot(), route(spec{"attempts": 3}), &ir.Retry{Attempts: 3}},
-		{"on conditions", mesh.V1Compatibility{}, route(spec{"attempts": 3, "retryOn": "5xx,reset"}), &ir.Retry{On: "5xx,reset", Attempts: 3, OtherHosts: true}},
+		{"on conditions", mesh.V1Compatibility{}, route(spec{"attempts": 3, "retryOn": "5xx,reset"}), &ir.Retry{On: "5xx,reset", Attempts: 3, OtherHosts: ir.UntriedUnlessHashed}},
 		{"on codes", mesh.V1Compatibility{}, route(spec{"attempts": 3, "retryOn": "429,reset,503"}),
-			&ir.Retry{On: "reset,retriable-status-codes", StatusCodes: []int{429, 503}, Attempts: 3, OtherHosts: true}},
+			&ir.Retry{On: "reset,retriable-status-codes", StatusCodes: []int{429, 503}, Attempts: 3, OtherHosts: ir.UntriedUnlessHashed}},
 		{"anywhere", mesh.V1Compatibility{}, route(spec{"attempts": 3, "retryIgnorePreviousHosts": false, "retryRemoteLocalities": true, "backoff": "0.1s"}),
 			&ir.Retry{On: safe, Attempts: 3, OtherLocalities: true, BackOff: 100 * time.Millisecond}},
 		{"on conditions, as Pilot", mesh.AsPilot(), route(spec{"attempts": 1, "retryOn": "reset"}), &ir.Retry{On: "reset", Attempts: 1}},

@@ -50,7 +50,9 @@ func upgradeByRules(routes []plannedRoute) []plannedRoute {
 // defaultRoute takes all requests that no rule takes.
 func (p *plan) defaultRoute(svc *mesh.Service, port *mesh.Port) plannedRoute {
 	to := p.newTarget(svc, port, nil)
-	return plannedRoute{route: defaultRoute(to.name, svc), targets: []target{to}}
+	route := defaultRoute(to.name, svc)
+	route.Retry = p.retryByDefault()
+	return plannedRoute{route: route, targets: []target{to}}
 }
 
 // toEgress sends a route to the host outside, which has no versions and whose

@@ -57,7 +57,7 @@ func (c *writer) ownAt(in ingressListener) *mesh.Instance {
 func (c *writer) needEndpoint(in ingressListener, origin diag.Ref) string {
 	name := fmt.Sprintf("in.%d", in.port)
 	out := &ir.Cluster{
-		Name: name, Type: ir.StaticHosts, ConnectTimeout: c.plan.settings.ConnectTimeout, LoadBalancer: ir.RoundRobin,
+		Name: name, Type: ir.StaticHosts, ConnectTimeout: c.plan.settings.ConnectTimeout,
 		HTTP2: in.protocol == mesh.HTTP2 || in.protocol == mesh.GRPC, Origins: []diag.Ref{origin},
 	}
 	host, text, _ := net.SplitHostPort(in.endpoint)

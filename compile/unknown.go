@@ -22,7 +22,7 @@ var (
 
 // passthrough is where what nobody declared was going.
 func passthrough(s *mesh.Settings) *ir.Cluster {
-	return &ir.Cluster{Name: ir.Passthrough, Type: ir.OriginalDestination, ConnectTimeout: s.ConnectTimeout, LoadBalancer: ir.RoundRobin}
+	return &ir.Cluster{Name: ir.Passthrough, Type: ir.OriginalDestination, ConnectTimeout: s.ConnectTimeout}
 }
 
 // treatsUnknown is how proxies of a scope treat what they do not know; "" for

@@ -106,6 +106,14 @@ const (
 	defaultRetries = 2
 )
 
+// retryByDefault is for routes that no rule is for.
+func (p *plan) retryByDefault() *ir.Retry {
+	if p.pilot().VirtualServiceDefaults {
+		return nil
+	}
+	return &ir.Retry{On: defaultRetryOn, Attempts: defaultRetries, OtherHosts: ir.UntriedUnlessHashed, ByDefault: true}
+}
+
 func (p *plan) virtualRetry(r *networking.HTTPRetry) *ir.Retry {
 	out := &ir.Retry{Attempts: int(r.GetAttempts()), PerTryTimeout: r.GetPerTryTimeout().AsDuration()}
 	if !p.pilot().VirtualServiceDefaults {
@@ -114,9 +122,10 @@ func (p *plan) virtualRetry(r *networking.HTTPRetry) *ir.Retry {
 			out.Attempts = defaultRetries
 		}
 	}
-	out.OtherHosts = !p.pilot().VirtualServiceDefaults
-	if r.GetRetryIgnorePreviousHosts() != nil {
-		out.OtherHosts = r.GetRetryIgnorePreviousHosts().GetValue()
+	if others := r.GetRetryIgnorePreviousHosts(); others.GetValue() {
+		out.OtherHosts = ir.Untried
+	} else if others == nil && !p.pilot().VirtualServiceDefaults {
+		out.OtherHosts = ir.UntriedUnlessHashed
 	}
 	out.OtherLocalities = r.GetRetryRemoteLocalities().GetValue()
 	out.BackOff = r.GetBackoff().AsDuration()

@@ -250,7 +250,7 @@ func behaviourConfig(a, b *backend) *ir.Config {
 			AllowOrigins: []ir.OriginMatch{{Prefix: "http://a."}, {Regex: `https://[a-z]+\.example`}}, AnswerPreflights: true,
 		}}),
 		path("/abort-grpc", ir.Route{Fault: &ir.Fault{AbortGRPC: &unavailable, AbortPerMillion: ir.Million}}),
-		path("/a-fails", ir.Route{Clusters: all("pair"), Retry: &ir.Retry{On: "retriable-status-codes", StatusCodes: []int{503}, Attempts: 1, OtherHosts: true, BackOff: time.Millisecond}}),
+		path("/a-fails", ir.Route{Clusters: all("pair"), Retry: &ir.Retry{On: "retriable-status-codes", StatusCodes: []int{503}, Attempts: 2, OtherHosts: ir.Untried, BackOff: time.Millisecond}}),
 		path("/named", ir.Route{
 			Name: "the.route", StatPrefix: "precious", ResponseHeaders: ir.HeaderOperations{Set: []ir.Header{{Name: "x-route", Value: "%ROUTE_NAME%", Format: true}}},
 		}),

@@ -202,7 +202,7 @@ func actionCase() *ir.Config {
 		path("/retry", ir.Route{Retry: &ir.Retry{Attempts: 3, PerTryTimeout: 2 * time.Second}}),
 		path("/retry-on", ir.Route{Retry: &ir.Retry{On: "reset,retriable-status-codes", StatusCodes: []int{429, 503}, Attempts: 2}}),
 		path("/retry-elsewhere", ir.Route{Name: "elsewhere", StatPrefix: "retried", Retry: &ir.Retry{
-			Attempts: 2, BackOff: 250 * time.Millisecond, OtherHosts: true, OtherLocalities: true,
+			Attempts: 2, BackOff: 250 * time.Millisecond, OtherHosts: ir.Untried, OtherLocalities: true,
 		}}),
 		path("/retry-plain", ir.Route{Retry: &ir.Retry{Attempts: 1}}),
 		path("/mirror", ir.Route{Mirrors: []ir.Mirror{{Cluster: "out.b|http", PerMillion: ir.Million}}}),

@@ -43,6 +43,23 @@ func TestEndpoints(t *testing.T) {
 					{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.4", "portValue": 80}}}}]}]}`,
 		},
 		{
+			"weights beyond 100",
+			[]ir.Endpoint{
+				{Host: "10.0.0.1", Port: 80, Weight: 4000}, {Host: "10.0.0.2", Port: 80, Weight: 1000},
+				{Host: "10.0.0.3", Port: 80, Weight: 1}, {Host: "10.0.0.4", Port: 80},
+			},
+			`{"hosts": [
+				{"ip_address": "10.0.0.1", "port": 80, "tags": {"load_balancing_weight": 100}},
+				{"ip_address": "10.0.0.2", "port": 80, "tags": {"load_balancing_weight": 25}},
+				{"ip_address": "10.0.0.3", "port": 80, "tags": {"load_balancing_weight": 1}},
+				{"ip_address": "10.0.0.4", "port": 80}]}`,
+			`{"clusterName": "a|http", "endpoints": [{"lbEndpoints": [
+				{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.1", "portValue": 80}}}, "loadBalancingWeight": 4000},
+				{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.2", "portValue": 80}}}, "loadBalancingWeight": 1000},
+				{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.3", "portValue": 80}}}, "loadBalancingWeight": 1},
+				{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.4", "portValue": 80}}}}]}]}`,
+		},
+		{
 			"localities",
 			[]ir.Endpoint{
 				{Host: "10.0.0.2", Port: 80, Zone: "r/z/s"}, {Host: "10.0.0.1", Port: 80, Zone: "r/z"}, {Host: "10.0.0.3", Port: 80, Zone: "r/z/s"},

@@ -398,10 +398,25 @@ type Retry struct {
 	BackOff time.Duration
 	// OtherHosts prefers those that were not tried. It is a wish: a back-end that
 	// cannot say so tries any.
-	OtherHosts bool
+	OtherHosts OtherHosts
 	// OtherLocalities goes on to endpoints of lower priority.
 	OtherLocalities bool
+	// ByDefault: nobody asked for it. A back-end of proxies that never tried again
+	// by themselves leaves it out.
+	ByDefault bool
 }
+
+// OtherHosts says whether a retry goes to another endpoint than the tries before.
+type OtherHosts string
+
+const (
+	AnyHost OtherHosts = ""
+	// Untried is one that was not tried yet, if there is one.
+	Untried OtherHosts = "untried"
+	// UntriedUnlessHashed is Untried where the route has no Hash: what a request
+	// says picks the endpoint, at each try.
+	UntriedUnlessHashed OtherHosts = "untried-unless-hashed"
+)
 
 // Million is every request, where a share of them is said in millionths.
 const Million = 1_000_000
@@ -484,6 +499,10 @@ const (
 type LoadBalancer string
 
 const (
+	// BalancerByDefault is the one that proxies of the Envoy version have had:
+	// nobody asked for another.
+	BalancerByDefault LoadBalancer = ""
+
 	RoundRobin   LoadBalancer = "round-robin"
 	LeastRequest LoadBalancer = "least-request"
 	Random       LoadBalancer = "random"
@@ -516,9 +535,11 @@ type Cluster struct {
 	// MaxRequestsPerConnection of 0 means no limit.
 	MaxRequestsPerConnection int
 	Connections              Connections
-	CircuitBreaker           *CircuitBreaker
-	OutlierDetection         *OutlierDetection
-	HealthCheck              *HealthCheck
+	// CircuitBreaker is nil where nobody said how much is too much: proxies then
+	// have the limits that those of the Envoy version have had.
+	CircuitBreaker   *CircuitBreaker
+	OutlierDetection *OutlierDetection
+	HealthCheck      *HealthCheck
 
 	Origins []diag.Ref
 }

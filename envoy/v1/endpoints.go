@@ -1,6 +1,10 @@
 package v1
 
-import "github.com/pilot-api/pilot-api/ir"
+import (
+	"math"
+
+	"github.com/pilot-api/pilot-api/ir"
+)
 
 // EndpointsResponse answers SDS.
 type EndpointsResponse struct {
@@ -23,14 +27,28 @@ type HostTags struct {
 // maxHostWeight is the largest that v1 takes.
 const maxHostWeight = 100
 
-// Endpoints answers SDS in the order given. Weights above 100 are cut to 100.
+// Endpoints answers SDS in the order given. Where one weighs more than v1 takes,
+// all become smaller in proportion.
 func Endpoints(endpoints []ir.Endpoint) EndpointsResponse {
+	heaviest := maxHostWeight
+	for _, e := range endpoints {
+		heaviest = max(heaviest, e.Weight)
+	}
 	hosts := make([]Host, len(endpoints))
 	for i, e := range endpoints {
 		hosts[i] = Host{IPAddress: e.Host, Port: e.Port}
 		if e.Zone != "" || e.Weight != 0 {
-			hosts[i].Tags = &HostTags{AZ: e.Zone, LoadBalancingWeight: min(e.Weight, maxHostWeight)}
+			hosts[i].Tags = &HostTags{AZ: e.Zone, LoadBalancingWeight: scaled(e.Weight, heaviest)}
 		}
 	}
 	return EndpointsResponse{Hosts: hosts}
+}
+
+// scaled is what a weight is of the heaviest, as a share of the largest that v1
+// takes: 1 at least, which is also what no weight is.
+func scaled(weight, heaviest int) int {
+	if weight == 0 || heaviest == maxHostWeight {
+		return weight
+	}
+	return max(1, int(math.Round(float64(weight)*maxHostWeight/float64(heaviest))))
 }

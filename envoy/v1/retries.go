@@ -18,7 +18,7 @@ var retryConditions = []string{
 
 // lostRetries is what v1 cannot say of when and where it tries again.
 func lostRetries(r *ir.Route) diag.List {
-	if r.Retry == nil {
+	if r.Retry == nil || r.Retry.ByDefault {
 		return nil
 	}
 	var out diag.List
@@ -33,7 +33,7 @@ func lostRetries(r *ir.Route) diag.List {
 
 // unknownRetries are conditions on which nothing is tried again.
 func unknownRetries(r *ir.Route) diag.List {
-	if r.Retry == nil {
+	if r.Retry == nil || r.Retry.ByDefault {
 		return nil
 	}
 	var unknown []string

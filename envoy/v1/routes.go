@@ -180,7 +180,7 @@ func (out *Route) forward(r *ir.Route) {
 	if r.Rewrite != nil {
 		out.PrefixRewrite, out.HostRewrite = r.Rewrite.Path, r.Rewrite.Host
 	}
-	if r.Retry != nil {
+	if r.Retry != nil && !r.Retry.ByDefault {
 		out.RetryPolicy = &RetryPolicy{
 			RetryOn:         cmp.Or(r.Retry.On, envoy.RetryOn),
 			NumRetries:      r.Retry.Attempts,

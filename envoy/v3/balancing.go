@@ -18,7 +18,7 @@ func balance(out *clusterv3.Cluster, c *ir.Cluster) {
 		return
 	}
 	switch c.LoadBalancer {
-	case ir.LeastRequest:
+	case ir.LeastRequest, ir.BalancerByDefault:
 		out.LbPolicy = clusterv3.Cluster_LEAST_REQUEST
 		if w := slowStart(c.Warmup); w != nil {
 			out.LbConfig = &clusterv3.Cluster_LeastRequestLbConfig_{LeastRequestLbConfig: &clusterv3.Cluster_LeastRequestLbConfig{SlowStartConfig: w}}

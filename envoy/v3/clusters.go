@@ -2,6 +2,7 @@ package v3
 
 import (
 	"cmp"
+	"math"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -45,15 +46,24 @@ func Cluster(c *ir.Cluster, from Source) (*clusterv3.Cluster, diag.List) {
 		TypedExtensionProtocolOptions: protocolOptions(c),
 		UpstreamConnectionOptions:     keepalive(c.Connections.Keepalive),
 	}
-	if o := c.OutlierDetection; o != nil && o.MinHealthPercent != nil {
+	if percent := minHealthPercent(c); percent != nil {
 		out.CommonLbConfig = &clusterv3.Cluster_CommonLbConfig{
-			HealthyPanicThreshold: &typev3.Percent{Value: float64(*o.MinHealthPercent)},
+			HealthyPanicThreshold: &typev3.Percent{Value: float64(*percent)},
 		}
 	}
 	checkHealth(out, c)
 	balance(out, c)
 	discoverHosts(out, c, from)
 	return out, nil
+}
+
+// minHealthPercent is how many of the endpoints must be healthy, else all are
+// used: none, as with Istio, unless whoever has them ejected leaves that to Envoy.
+func minHealthPercent(c *ir.Cluster) *int {
+	if c.OutlierDetection == nil || c.HealthCheck != nil && c.OutlierDetection.MinHealthPercent == nil {
+		return new(int)
+	}
+	return c.OutlierDetection.MinHealthPercent
 }
 
 func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, from Source) {
@@ -87,9 +97,18 @@ func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, from Source) {
 	}
 }
 
+// noLimits are Istio's where nobody says any: Envoy's own are in the way of a
+// busy service.
+var noLimits = &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
+	MaxConnections:     wrapperspb.UInt32(math.MaxUint32),
+	MaxPendingRequests: wrapperspb.UInt32(math.MaxUint32),
+	MaxRequests:        wrapperspb.UInt32(math.MaxUint32),
+	MaxRetries:         wrapperspb.UInt32(math.MaxUint32),
+}}}
+
 func circuitBreakers(b *ir.CircuitBreaker) *clusterv3.CircuitBreakers {
 	if b == nil {
-		return nil
+		return noLimits
 	}
 	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
 		MaxConnections:     positive(b.MaxConnections),

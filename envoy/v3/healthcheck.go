@@ -33,13 +33,6 @@ func checkHealth(out *clusterv3.Cluster, c *ir.Cluster) {
 	}
 	out.HealthChecks = []*corev3.HealthCheck{check}
 	out.IgnoreHealthOnHostRemoval = true
-	if out.CommonLbConfig == nil {
-		out.CommonLbConfig = &clusterv3.Cluster_CommonLbConfig{}
-	}
-	if out.CommonLbConfig.HealthyPanicThreshold == nil {
-		// Else all endpoints are used when fewer than half are alive.
-		out.CommonLbConfig.HealthyPanicThreshold = &typev3.Percent{}
-	}
 }
 
 func httpHealthCheck(h *ir.HTTPHealthCheck, http2 bool) *corev3.HealthCheck_HttpHealthCheck {

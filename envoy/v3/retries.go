@@ -24,7 +24,7 @@ var (
 	untriedPriorities = fix(&previousprioritiesv3.PreviousPrioritiesConfig{UpdateFrequency: triesOfPriority})
 )
 
-func retryPolicy(r *ir.Retry) *routev3.RetryPolicy {
+func retryPolicy(r *ir.Retry, hashed bool) *routev3.RetryPolicy {
 	out := &routev3.RetryPolicy{
 		RetryOn:       cmp.Or(r.On, envoy.RetryOn),
 		NumRetries:    positive(r.Attempts),
@@ -36,7 +36,7 @@ func retryPolicy(r *ir.Retry) *routev3.RetryPolicy {
 	if r.BackOff > 0 {
 		out.RetryBackOff = &routev3.RetryPolicy_RetryBackOff{BaseInterval: durationpb.New(r.BackOff)}
 	}
-	if r.OtherHosts {
+	if r.OtherHosts == ir.Untried || r.OtherHosts == ir.UntriedUnlessHashed && !hashed {
 		out.HostSelectionRetryMaxAttempts = hostSelections
 		out.RetryHostPredicate = []*routev3.RetryPolicy_RetryHostPredicate{{
 			Name:       "envoy.retry_host_predicates.previous_hosts",

@@ -146,7 +146,7 @@ func forward(r *ir.Route) *routev3.RouteAction {
 		}
 	}
 	if r.Retry != nil {
-		out.RetryPolicy = retryPolicy(r.Retry)
+		out.RetryPolicy = retryPolicy(r.Retry, len(r.Hash) > 0)
 	}
 	for _, m := range r.Mirrors {
 		out.RequestMirrorPolicies = append(out.RequestMirrorPolicies, mirrorPolicy(m))

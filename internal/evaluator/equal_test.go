@@ -30,7 +30,7 @@ func (s *spelled) differences(requests []evaluator.Request) []string {
 	if d := cmp.Diff(traits(s.v1), traits(s.v3), alike); d != "" {
 		out = append(out, "listeners (-v1 +v3):\n"+d)
 	}
-	if d := cmp.Diff(withoutBlackHole(s.v1.Clusters), withoutBlackHole(s.withoutBounds(s.samePatience(s.v3.Clusters))), alike); d != "" {
+	if d := cmp.Diff(withoutBlackHole(s.v1.Clusters), withoutBlackHole(s.withoutBounds(s.unasked(s.v3.Clusters))), alike); d != "" {
 		out = append(out, "clusters (-v1 +v3):\n"+d)
 	}
 	for _, r := range requests {
@@ -65,6 +65,9 @@ func anyHost(h *evaluator.HTTP) {
 			if r.Retry != nil {
 				r.Retry.OtherHosts = false
 			}
+			if r.Operation == "default-route" {
+				r.Retry = nil
+			}
 		}
 	}
 }
@@ -88,16 +91,23 @@ func withoutBlackHole(clusters map[string]*evaluator.Cluster) map[string]*evalua
 	return out
 }
 
-// samePatience has v3 wait for connections as long as v1 does, where nobody said
-// how long: each has its own default.
-func (s *spelled) samePatience(clusters map[string]*evaluator.Cluster) map[string]*evaluator.Cluster {
+// unasked has v3 wait for connections as long as v1 does, balance and limit as v1
+// does, where nobody said how: each has its own defaults.
+func (s *spelled) unasked(clusters map[string]*evaluator.Cluster) map[string]*evaluator.Cluster {
 	out := maps.Clone(clusters)
 	for _, c := range s.config.Clusters {
+		name := envoy.ClusterName(c.Name)
+		one, three := s.v1.Clusters[name], *out[name]
 		if c.ConnectTimeout == 0 {
-			impatient := *out[envoy.ClusterName(c.Name)]
-			impatient.ConnectTimeout = time.Second
-			out[envoy.ClusterName(c.Name)] = &impatient
+			three.ConnectTimeout = time.Second
 		}
+		if c.LoadBalancer == ir.BalancerByDefault && three.Balancer == "least_request" && one != nil {
+			three.Balancer = "round_robin"
+		}
+		if c.CircuitBreaker == nil && one != nil {
+			three.Limits = one.Limits
+		}
+		out[name] = &three
 	}
 	return out
 }
