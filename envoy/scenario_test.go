@@ -1,0 +1,179 @@
+package envoy_test
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/internal/scenario"
+	"github.com/pilot-api/pilot-api/internal/selfsigned"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// TestScenarios has a real Envoy show what fields of objects do: each archive of
+// testdata/live beside the services of services.yaml there.
+func TestScenarios(t *testing.T) {
+	scenarios, err := scenario.ReadAll("../testdata/live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	services, err := os.ReadFile("../testdata/live/services.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scenarios {
+		t.Run(s.Name, func(t *testing.T) {
+			s.Objects = string(services) + "\n---\n" + s.Objects
+			play(t, s)
+		})
+	}
+}
+
+// stage is where a scenario plays.
+type stage struct {
+	*liveEnvoy
+	backends map[string]*echo
+	asked    sync.Map
+	atEdge   bool
+}
+
+func play(t *testing.T, s scenario.Scenario) {
+	st := &stage{backends: map[string]*echo{}}
+	here := st.placed(t)
+	settings, problems := mesh.ParseSettings([]byte(cmp.Or(here(s.Mesh), "accessLogFile: ''")), "mesh.yaml")
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	node := cmp.Or(s.Proxy, callerNode)
+	st.atEdge = !strings.HasPrefix(node, "sidecar~")
+	st.liveEnvoy = startCompiled(t, settings, node, here(s.Objects))
+	for _, step := range s.Steps {
+		st.take(t, step)
+	}
+}
+
+var place = regexp.MustCompile(`\$\{(\w+)\}`)
+
+// placed gives ${certs} as a folder with certificates, and any other ${name} as
+// the port of a backend with the name.
+func (st *stage) placed(t *testing.T) func(text string) string {
+	certs := t.TempDir()
+	selfsigned.Write(t, filepath.Join(certs, "tls.crt"), filepath.Join(certs, "tls.key"))
+	return func(text string) string {
+		return place.ReplaceAllStringFunc(text, func(found string) string {
+			name := place.FindStringSubmatch(found)[1]
+			if name == "certs" {
+				return certs
+			}
+			if st.backends[name] == nil {
+				st.backends[name] = startEcho(t, name, certs, &st.asked)
+			}
+			return strconv.Itoa(st.backends[name].port())
+		})
+	}
+}
+
+// take asks what the step asks, and looks.
+func (st *stage) take(t *testing.T, s scenario.Step) {
+	t.Helper()
+	before := st.seen()
+	answerers := map[string]bool{}
+	for i := range s.Times {
+		got := st.reply(t, s, i)
+		if got.status != s.Status {
+			t.Errorf("%s: status %d %q", s.Line, got.status, got.body)
+			return
+		}
+		answerers[got.echo.Name] = true
+		for _, want := range s.Expect {
+			if wrong := got.wrong(want); wrong != "" {
+				t.Errorf("%s: %s=%s: %s", s.Line, want.Name, want.Value, wrong)
+			}
+		}
+	}
+	for _, want := range s.Expect {
+		if wrong := st.wrong(t, want, s.Times, answerers, before); wrong != "" {
+			t.Errorf("%s: %s=%s: %s", s.Line, want.Name, want.Value, wrong)
+		}
+	}
+}
+
+// wrong looks at one answer; what is about more is none of its business.
+func (r scenarioReply) wrong(want scenario.Pair) string {
+	found := ""
+	switch name := want.Name; {
+	case name == "slow":
+		if least, err := time.ParseDuration(want.Value); err != nil || r.took < least {
+			return r.took.String()
+		}
+		return ""
+	case name == "host":
+		found = r.echo.Host
+	case name == "path":
+		found = r.echo.Path
+	case name == "proto":
+		found = r.echo.Proto
+	case name == "body":
+		found = r.body
+	case name[0] == '>':
+		found = strings.Join(r.echo.Header.Values(name[1:]), "|")
+	case name[0] == '<':
+		found = strings.Join(append(r.header.Values(name[1:]), r.trailer.Values(name[1:])...), "|")
+	default:
+		return ""
+	}
+	pattern, isPattern := strings.CutPrefix(want.Value, "~")
+	if isPattern && !regexp.MustCompile(pattern).MatchString(found) || !isPattern && found != want.Value {
+		return "found " + strconv.Quote(found)
+	}
+	return ""
+}
+
+// wrong looks at all answers of a step, and at what else there was.
+func (st *stage) wrong(t *testing.T, want scenario.Pair, times int, answerers map[string]bool, before map[string]int) string {
+	switch want.Name {
+	case "from":
+		return wrongFrom(want.Value, answerers)
+	case "tries":
+		sum := 0
+		for name, n := range st.seen() {
+			sum += n - before[name]
+		}
+		if strconv.Itoa(sum) != want.Value {
+			return "found " + strconv.Itoa(sum)
+		}
+	case "copies":
+		st.backends[want.Value].await(t, before[want.Value]+times)
+	case "stat":
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(want.Value) + `: [1-9]`).MatchString(st.adminText("/stats")) {
+			return "it is 0, or none"
+		}
+	case "slow", "host", "path", "proto", "body":
+	default:
+		if want.Name[0] != '>' && want.Name[0] != '<' {
+			return "nobody looks at that"
+		}
+	}
+	return ""
+}
+
+func wrongFrom(want string, answerers map[string]bool) string {
+	var names []string
+	for name := range answerers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	found := strings.Join(names, ",")
+	switch {
+	case want == "one" && len(names) == 1, want == "several" && len(names) > 1, want == found:
+		return ""
+	}
+	return "found " + found
+}
