@@ -78,6 +78,7 @@ type node struct {
 	changed int64
 	checked int64
 	reads   []*node // by the last computation, each once
+	doubts  []*node // of those that were read, what is suspect or has changed since
 	readers readers
 	mark    int64 // the last epoch that met it
 }
@@ -108,21 +109,45 @@ func (n *node) refresh() {
 		panic("query: a result depends on itself")
 	}
 	if n.state == suspect && n.stands() {
-		n.state, n.checked = fresh, n.graph.clock
+		n.settle()
 		return
 	}
 	n.run()
 }
 
-// stands reports whether all that was read has the value that it had.
+// stands reports whether all that was read has the value that it had. What is
+// not in doubt is not looked at.
 func (n *node) stands() bool {
-	for _, read := range n.reads {
+	n.orderDoubts()
+	for _, read := range n.doubts {
 		if read.refresh(); read.changed > n.checked {
 			return false
 		}
 	}
 	return true
 }
+
+// orderDoubts puts them in the order of reading, each once: what was read later
+// may have been asked for only because of what was read before.
+func (n *node) orderDoubts() {
+	if len(n.doubts) < 2 {
+		return
+	}
+	g := n.graph
+	g.epoch++
+	for _, doubt := range n.doubts {
+		doubt.mark = g.epoch
+	}
+	n.doubts = n.doubts[:0]
+	for _, read := range n.reads {
+		if read.mark == g.epoch {
+			n.doubts = append(n.doubts, read)
+		}
+	}
+}
+
+// settle takes note that the value is that of now.
+func (n *node) settle() { n.state, n.checked, n.doubts = fresh, n.graph.clock, nil }
 
 func (n *node) run() {
 	n.state, n.running = unknown, true
@@ -133,7 +158,7 @@ func (n *node) run() {
 		n.changes()
 	}
 	n.depend(r.reads)
-	n.state, n.checked = fresh, n.graph.clock
+	n.settle()
 }
 
 func (n *node) changes() {
@@ -172,10 +197,24 @@ func (n *node) lose(reader *node) {
 // doubt makes everything that depends on n suspect.
 func (n *node) doubt() {
 	for reader := range n.readers.all {
-		if reader.state == fresh {
-			reader.state = suspect
-			reader.doubt()
-		}
+		reader.mistrust(n)
+	}
+}
+
+// mistrust takes note that something that was read may have another value. One
+// with more doubts than reads, as nobody asked for long, is computed anyway.
+func (n *node) mistrust(read *node) {
+	switch {
+	case n.state == unknown:
+		return
+	case len(n.doubts) > len(n.reads):
+		n.state, n.doubts = unknown, nil
+		return
+	}
+	n.doubts = append(n.doubts, read)
+	if n.state == fresh {
+		n.state = suspect
+		n.doubt()
 	}
 }
 
