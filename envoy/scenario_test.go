@@ -2,6 +2,8 @@ package envoy_test
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,6 +47,7 @@ type stage struct {
 }
 
 func play(t *testing.T, s scenario.Scenario) {
+	observable(t, s)
 	st := &stage{backends: map[string]*echo{}}
 	here := st.placed(t)
 	settings, problems := mesh.ParseSettings([]byte(cmp.Or(here(s.Mesh), "accessLogFile: ''")), "mesh.yaml")
@@ -55,20 +58,36 @@ func play(t *testing.T, s scenario.Scenario) {
 	st.atEdge = !strings.HasPrefix(node, "sidecar~")
 	st.liveEnvoy = startCompiled(t, settings, node, here(s.Objects))
 	for _, step := range s.Steps {
+		step.URL = here(step.URL)
 		st.take(t, step)
 	}
 }
 
-var place = regexp.MustCompile(`\$\{(\w+)\}`)
+// observable holds if each field that is seen at work is set.
+func observable(t *testing.T, s scenario.Scenario) {
+	specs, err := scenario.ReadSpecs(s.Objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range s.Steps {
+		for _, f := range step.Observes {
+			if !specs.Set(f) {
+				t.Errorf("%s: no %s has %s", step.Line, f.Kind, f.Path)
+			}
+		}
+	}
+}
 
-// placed gives ${certs} as a folder with certificates, and any other ${name} as
+// placed gives ${certs} as a folder with two certificates and their keys, tls and other,
+// and any other ${name} as
 // the port of a backend with the name.
 func (st *stage) placed(t *testing.T) func(text string) string {
 	certs := t.TempDir()
-	selfsigned.Write(t, filepath.Join(certs, "tls.crt"), filepath.Join(certs, "tls.key"))
+	for _, name := range []string{"tls", "other"} {
+		selfsigned.Write(t, filepath.Join(certs, name+".crt"), filepath.Join(certs, name+".key"))
+	}
 	return func(text string) string {
-		return place.ReplaceAllStringFunc(text, func(found string) string {
-			name := place.FindStringSubmatch(found)[1]
+		return scenario.Filled(text, func(name string) string {
 			if name == "certs" {
 				return certs
 			}
@@ -84,14 +103,15 @@ func (st *stage) placed(t *testing.T) func(text string) string {
 func (st *stage) take(t *testing.T, s scenario.Step) {
 	t.Helper()
 	before := st.seen()
-	answerers := map[string]bool{}
+	answers := tally{from: map[string]int{}, peers: map[string]int{}}
 	for i := range s.Times {
 		got := st.reply(t, s, i)
 		if got.status != s.Status {
 			t.Errorf("%s: status %d %q", s.Line, got.status, got.body)
 			return
 		}
-		answerers[got.echo.Name] = true
+		answers.from[got.echo.Name]++
+		answers.peers[got.echo.Peer]++
 		for _, want := range s.Expect {
 			if wrong := got.wrong(want); wrong != "" {
 				t.Errorf("%s: %s=%s: %s", s.Line, want.Name, want.Value, wrong)
@@ -99,7 +119,7 @@ func (st *stage) take(t *testing.T, s scenario.Step) {
 		}
 	}
 	for _, want := range s.Expect {
-		if wrong := st.wrong(t, want, s.Times, answerers, before); wrong != "" {
+		if wrong := st.wrong(t, want, s.Times, answers, before); wrong != "" {
 			t.Errorf("%s: %s=%s: %s", s.Line, want.Name, want.Value, wrong)
 		}
 	}
@@ -129,25 +149,25 @@ func (r scenarioReply) wrong(want scenario.Pair) string {
 	default:
 		return ""
 	}
-	pattern, isPattern := strings.CutPrefix(want.Value, "~")
-	if isPattern && !regexp.MustCompile(pattern).MatchString(found) || !isPattern && found != want.Value {
-		return "found " + strconv.Quote(found)
-	}
-	return ""
+	return unlike(want.Value, found)
 }
 
 // wrong looks at all answers of a step, and at what else there was.
-func (st *stage) wrong(t *testing.T, want scenario.Pair, times int, answerers map[string]bool, before map[string]int) string {
+func (st *stage) wrong(t *testing.T, want scenario.Pair, times int, answers tally, before map[string]int) string {
 	switch want.Name {
 	case "from":
-		return wrongFrom(want.Value, answerers)
+		return answers.wrongFrom(want.Value)
 	case "tries":
 		sum := 0
 		for name, n := range st.seen() {
 			sum += n - before[name]
 		}
-		if strconv.Itoa(sum) != want.Value {
-			return "found " + strconv.Itoa(sum)
+		return unlike(want.Value, strconv.Itoa(sum))
+	case "peers":
+		return unlike(want.Value, strconv.Itoa(len(answers.peers)))
+	case "mostly":
+		if 2*answers.from[want.Value] <= times {
+			return fmt.Sprint("found ", answers.from)
 		}
 	case "copies":
 		st.backends[want.Value].await(t, before[want.Value]+times)
@@ -164,16 +184,24 @@ func (st *stage) wrong(t *testing.T, want scenario.Pair, times int, answerers ma
 	return ""
 }
 
-func wrongFrom(want string, answerers map[string]bool) string {
-	var names []string
-	for name := range answerers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+// tally is how often a backend answered, and how often a connection brought a
+// request to one.
+type tally struct{ from, peers map[string]int }
+
+func (a tally) wrongFrom(want string) string {
+	names := slices.Sorted(maps.Keys(a.from))
 	found := strings.Join(names, ",")
-	switch {
-	case want == "one" && len(names) == 1, want == "several" && len(names) > 1, want == found:
+	if want == "one" && len(names) == 1 || want == "several" && len(names) > 1 {
 		return ""
 	}
-	return "found " + found
+	return unlike(want, found)
+}
+
+// unlike says what was found unless it is as wanted.
+func unlike(want, found string) string {
+	pattern, isPattern := strings.CutPrefix(want, "~")
+	if isPattern && regexp.MustCompile(pattern).MatchString(found) || !isPattern && found == want {
+		return ""
+	}
+	return "found " + strconv.Quote(found)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -37,13 +38,14 @@ type echo struct {
 
 // echoed is what it tells.
 type echoed struct {
-	Name, Proto, Host, Path string
-	Header                  http.Header
+	Name, Proto, Host, Path, Peer string
+	Header                        http.Header
 }
 
 func startEcho(t *testing.T, name, certs string, asked *sync.Map) *echo {
 	e := &echo{name: name, asked: asked}
 	e.server = httptest.NewUnstartedServer(e)
+	e.server.Config.ErrorLog = log.New(io.Discard, "", 0) // Of handshakes that must fail.
 	t.Cleanup(e.server.Close)
 	if !strings.HasPrefix(name, "tls") {
 		e.server.Config.Protocols = new(http.Protocols)
@@ -78,9 +80,10 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.TLS != nil {
 		w.Header().Set("sni", r.TLS.ServerName)
+		w.Header().Set("client-certificates", strconv.Itoa(len(r.TLS.PeerCertificates)))
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(echoed{e.name, r.Proto, r.Host, r.RequestURI, r.Header})
+	_ = json.NewEncoder(w).Encode(echoed{e.name, r.Proto, r.Host, r.RequestURI, r.RemoteAddr, r.Header})
 }
 
 func (e *echo) isFirst(once string) bool {
@@ -169,7 +172,7 @@ func (st *stage) connection(t *testing.T, s scenario.Step, u *url.URL, numbered 
 	}
 	var conn net.Conn
 	if st.atEdge {
-		conn = st.dial("http_0.0.0.0_" + port)
+		conn = st.opened(t, port)
 	} else {
 		conn = st.redirected(cmp.Or(s.To, serviceIP), port, numbered.Replace(cmp.Or(s.From, "127.0.0.1")))
 	}
@@ -177,6 +180,18 @@ func (st *stage) connection(t *testing.T, s scenario.Step, u *url.URL, numbered 
 		conn = tls.Client(conn, &tls.Config{ServerName: u.Hostname(), InsecureSkipVerify: true})
 	}
 	return conn
+}
+
+// opened is to a port of this side of a router.
+func (st *stage) opened(t *testing.T, port string) net.Conn {
+	t.Helper()
+	for name := range st.ports {
+		if strings.HasSuffix(name, "_0.0.0.0_"+port) {
+			return st.dial(name)
+		}
+	}
+	t.Fatalf("port %s is not open, %v are", port, st.ports)
+	return nil
 }
 
 func (st *stage) redirected(to, port, from string) net.Conn {

@@ -16,6 +16,8 @@
 //
 //	from=v1,v2       who answers, each of them at least once; one is any of them,
 //	                 but always the same, several are two or more
+//	mostly=v1        who gives more than half of the answers
+//	peers=1          by how many connections the requests come to backends
 //	host= path= proto=   what the backend is asked for, and in which version of HTTP
 //	>name=value      a header as the backend gets it; nothing is no such header
 //	<name=value      a header of the answer, or its trailer
