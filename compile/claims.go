@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pilot-api/pilot-api/compile/query"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -15,18 +16,20 @@ type claim interface {
 	exportTo() []string
 }
 
-// claims are the rules of one kind, by the namespace that they are in and the
-// hosts that they name.
+// claims are the rules of one kind, by the namespace that they are in, the hosts
+// that they name and who sees them: a rule that is for few concerns nobody else.
 type claims[T any] struct {
 	m     *model
 	of    func(*T) claim
 	hosts func(*T) []string
 	in    *index[claimed, T]
-	// named has the rules of all namespaces by the hosts that they name.
-	named *index[string, T]
-	wild  *index[string, T] // those with a wildcard, by namespace
+	// named has the namespaces of all rules by the hosts that they name.
+	named *query.Input[string, namespaces]
+	wild  *query.Input[string, bool] // namespaces of rules with a wildcard
 	// imported: a Sidecar says whose are followed.
 	imported bool
+
+	indexes []func([]change[T])
 }
 
 // claimed is a host in the rules of a namespace; those of all are under "" in a
@@ -35,33 +38,63 @@ type claims[T any] struct {
 type claimed struct {
 	namespace, host string
 	short           bool
+	callers         string // who see the rules: of one namespace; "" for all
+}
+
+// namespaces of some rules.
+type namespaces struct {
+	any   bool   // there are such rules
+	alone string // where all of them are, for everybody; "" when that is not so
 }
 
 // newClaims indexes rules in tie-break order by the hosts that they name.
 func newClaims[T any](m *model, of func(*T) claim, hosts func(*T) []string) *claims[T] {
 	c := &claims[T]{m: m, of: of, hosts: hosts}
 	compare := func(a, b *T) int { return m.inAgeOrder(of(a).origin(), of(b).origin()) }
-	c.in = newIndex(m.graph, compare, func(rule *T) []claimed {
-		var out []claimed
-		for _, name := range c.names(rule) {
-			out = append(out, claimed{c.scope(rule), name, isShort(name)})
-		}
-		return out
-	})
-	c.named = newIndex(m.graph, compare, c.names)
-	c.wild = newIndex(m.graph, compare, func(rule *T) []string {
+	c.in = newIndex(m.graph, compare, c.claimed)
+	named := newIndex(m.graph, compare, c.names)
+	c.named = summarized(named, c.namespaces)
+	wild := newIndex(m.graph, compare, func(rule *T) []string {
 		if slices.ContainsFunc(hosts(rule), func(name string) bool { return strings.HasPrefix(name, "*") }) {
 			return []string{c.scope(rule)}
 		}
 		return nil
 	})
+	c.wild = summarized(wild, func(rules []*T) bool { return len(rules) > 0 })
+	c.indexes = []func([]change[T]){c.in.update, named.update, wild.update}
 	return c
 }
 
 func (c *claims[T]) update(changes []change[T]) {
-	c.in.update(changes)
-	c.named.update(changes)
-	c.wild.update(changes)
+	for _, update := range c.indexes {
+		update(changes)
+	}
+}
+
+func (c *claims[T]) claimed(rule *T) []claimed {
+	var out []claimed
+	for _, name := range c.names(rule) {
+		for _, callers := range c.callers(rule) {
+			out = append(out, claimed{c.scope(rule), name, isShort(name), callers})
+		}
+	}
+	return out
+}
+
+// callers are the namespaces that see a rule; "" for all of them.
+func (c *claims[T]) callers(rule *T) []string {
+	of := c.of(rule)
+	home := of.origin().ref.Namespace
+	if c.m.pilot().AnyNamespaceRules || mesh.Exported(of.exportTo(), home, "") {
+		return []string{""}
+	}
+	var out []string
+	for _, namespace := range append([]string{home}, of.exportTo()...) {
+		if mesh.Exported(of.exportTo(), home, namespace) && !slices.Contains(out, namespace) {
+			out = append(out, namespace)
+		}
+	}
+	return out
 }
 
 // names of hosts, completed unless that is left to the callers.
@@ -88,7 +121,7 @@ func (c *claims[T]) find(d *domainPlan, host string, namespaces []string) *T {
 		if found := c.first(d, namespace, host); found != nil {
 			return found
 		}
-		if len(c.wild.under(d.plan, namespace)) == 0 {
+		if !c.wild.Get(d.r, namespace) {
 			continue
 		}
 		for wildcard := range wildcards(host) {
@@ -115,26 +148,39 @@ func (c *claims[T]) exact(d *domainPlan, host string, namespaces []string) *T {
 func (c *claims[T]) first(d *domainPlan, namespace, host string) *T {
 	var found *T
 	if !isShort(host) {
-		found = c.seen(d, claimed{namespace, host, false})
+		found = c.seen(d, namespace, host)
 	}
 	name, rest, dotted := strings.Cut(host, ".")
 	if !dotted || rest != d.domain || !c.m.pilot().ShortNamesByCaller {
 		return found
 	}
-	short := c.seen(d, claimed{namespace, name, true})
-	if found == nil || short != nil && c.in.compare(short, found) < 0 {
-		return short
-	}
-	return found
+	short := c.seen(d, namespace, name)
+	return c.earlier(found, short)
 }
 
-func (c *claims[T]) seen(d *domainPlan, at claimed) *T {
+// earlier is the first of two rules in tie-break order; either may be nil.
+func (c *claims[T]) earlier(a, b *T) *T {
+	if a == nil || b != nil && c.in.compare(b, a) < 0 {
+		return b
+	}
+	return a
+}
+
+// seen is the first rule by this name that these callers see.
+func (c *claims[T]) seen(d *domainPlan, namespace, name string) *T {
+	at := claimed{namespace: namespace, host: name, short: isShort(name)}
+	found := c.followed(d, at)
+	if d.namespace == "" {
+		return found
+	}
+	at.callers = d.namespace
+	return c.earlier(found, c.followed(d, at))
+}
+
+// followed is the first rule that the Sidecar of these callers lets them follow.
+func (c *claims[T]) followed(d *domainPlan, at claimed) *T {
 	for _, rule := range c.in.under(d.plan, at) {
-		of := c.of(rule)
-		if c.imported && !d.sidecar.follows(of.origin().ref.Namespace, c.names(rule), d.namespace) {
-			continue
-		}
-		if d.pilot().AnyNamespaceRules || mesh.Exported(of.exportTo(), of.origin().ref.Namespace, d.namespace) {
+		if !c.imported || d.sidecar.follows(c.of(rule).origin().ref.Namespace, c.names(rule), d.namespace) {
 			return rule
 		}
 	}
@@ -149,11 +195,11 @@ func (c *claims[T]) differs(p *plan, host string) bool {
 	}
 	common, owner := "", p.ownerOf(host)
 	check := func(name string) bool {
-		rules := c.named.under(p, name)
-		if len(rules) == 0 {
+		in := c.named.Get(p.r, name)
+		if !in.any {
 			return false
 		}
-		namespace := c.alone(rules)
+		namespace := in.alone
 		settled := namespace != "" && (namespace == owner || namespace == p.settings.RootNamespace) && (common == "" || namespace == common)
 		common = namespace
 		return !settled
@@ -169,17 +215,18 @@ func (c *claims[T]) differs(p *plan, host string) bool {
 	return false
 }
 
-// alone is the namespace of all these rules, "" for several or when some are
-// not for everybody.
-func (c *claims[T]) alone(rules []*T) string {
-	namespace := c.of(rules[0]).origin().ref.Namespace
-	for _, rule := range rules {
+// namespaces of these rules.
+func (c *claims[T]) namespaces(rules []*T) namespaces {
+	out := namespaces{any: len(rules) > 0}
+	for i, rule := range rules {
 		of := c.of(rule)
-		if of.origin().ref.Namespace != namespace || !mesh.Exported(of.exportTo(), namespace, "") {
-			return ""
+		namespace := of.origin().ref.Namespace
+		if i > 0 && namespace != out.alone || !mesh.Exported(of.exportTo(), namespace, "") {
+			return namespaces{any: true}
 		}
+		out.alone = namespace
 	}
-	return namespace
+	return out
 }
 
 // wildcards that a host falls under, the longest first.

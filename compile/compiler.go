@@ -30,11 +30,20 @@ func (c *Compiler) Advance(next *mesh.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.model == nil || c.snap.Settings != next.Settings {
-		c.model, c.snap = newModel(next.Settings), nil
+		c.anew(next.Settings)
 	}
 	objects, services := changesBetween(c.snap, next), next.ServicesSince(c.snap)
 	c.model.graph.Do(func(*query.Reader) { c.model.update(objects, services) })
 	c.snap = next
+}
+
+// anew forgets all that was compiled under other settings.
+func (c *Compiler) anew(settings *mesh.Settings) {
+	before := c.model
+	c.model, c.snap = newModel(settings), nil
+	if before != nil {
+		c.model.configs.Doubt(maps.Keys(before.callers))
+	}
 }
 
 // Proxy is the configuration of all proxies with one view of the last snapshot,
@@ -67,6 +76,14 @@ func (c *Compiler) Release(v mesh.View) {
 		c.model.configs.Drop(key)
 		c.model.forget(key)
 	})
+}
+
+// Concerned are the keys of the views that may have another configuration, or
+// other problems, than when they were last compiled. All others are as they were.
+func (c *Compiler) Concerned() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.model.configs.Doubted()
 }
 
 // Problems are those of the whole snapshot that the config kinds are to blame

@@ -74,7 +74,7 @@ func (p *plan) meansByCaller(host string) bool {
 		return true
 	}
 	first, _, _ := strings.Cut(host, ".")
-	return len(p.settingsOf.named.under(p, first)) > 0
+	return p.settingsOf.named.Get(p.r, first).any
 }
 
 // service that these callers see.

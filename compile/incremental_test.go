@@ -98,11 +98,12 @@ func TestIncrementalIsAsFromScratch(t *testing.T) {
 		settings.V1Compatibility = drawPilot(rt)
 		c := &changing{settings: settings, objects: map[schema.Key]*schema.Object{}}
 		compiler := compile.NewCompiler()
-		last := map[string]*ir.Config{}
+		last, lastProblems := map[string]*ir.Config{}, map[string]diag.List{}
 		for range *changes {
 			c.change(rt)
 			s, scratch := c.next(rt), c.snapshot()
 			compiler.Advance(s)
+			concerned := compiler.Concerned()
 			for _, node := range meshgen.Nodes {
 				if rapid.IntRange(0, 3).Draw(rt, "asks") == 0 {
 					continue
@@ -121,7 +122,10 @@ func TestIncrementalIsAsFromScratch(t *testing.T) {
 				if before != nil && before != got && reflect.DeepEqual(before, got) {
 					rt.Fatalf("%s: an equal configuration is another value", node)
 				}
-				last[view.Key()] = got
+				if before != nil && !slices.Contains(concerned, view.Key()) && (before != got || !slices.Equal(own, lastProblems[view.Key()])) {
+					rt.Fatalf("%s: the change did not concern its view, and it is another one", node)
+				}
+				last[view.Key()], lastProblems[view.Key()] = got, own
 				if rapid.IntRange(0, 9).Draw(rt, "goes") == 0 {
 					compiler.Release(view)
 					delete(last, view.Key())

@@ -23,14 +23,24 @@ type change[T any] struct{ before, after *T }
 
 // index has values under names, those under one name in the order of compare.
 type index[K comparable, T any] struct {
+	graph   *query.Graph
 	input   *query.Input[K, *list[T]]
 	names   func(*T) []K
 	compare func(a, b *T) int
 	now     map[K]*list[T]
+	told    []func(name K, items []*T)
 }
 
 func newIndex[K comparable, T any](g *query.Graph, compare func(a, b *T) int, names func(*T) []K) *index[K, T] {
-	return &index[K, T]{input: query.NewInput[K, *list[T]](g), names: names, compare: compare, now: map[K]*list[T]{}}
+	return &index[K, T]{graph: g, input: query.NewInput[K, *list[T]](g), names: names, compare: compare, now: map[K]*list[T]{}}
+}
+
+// summarized has of the values under a name only what is said of them, for who
+// depends on nothing else.
+func summarized[K, V comparable, T any](x *index[K, T], of func([]*T) V) *query.Input[K, V] {
+	out := query.NewInput[K, V](x.graph)
+	x.told = append(x.told, func(name K, items []*T) { out.Set(name, of(items)) })
+	return out
 }
 
 // under are the values with a name. The slice is shared.
@@ -76,6 +86,9 @@ func (x *index[K, T]) replace(name K, gone map[*T]bool, come []*T) {
 			at, _ := slices.BinarySearchFunc(items, item, x.compare)
 			items = slices.Insert(items, at, item)
 		}
+	}
+	for _, tell := range x.told {
+		tell(name, items)
 	}
 	if len(items) == 0 {
 		delete(x.now, name)

@@ -22,6 +22,9 @@ type compiled struct {
 // writeView takes over all parts that are as they were.
 func (p *plan) writeView(key string, last *compiled) *compiled {
 	who := p.views.Get(p.r, key)
+	for _, i := range who.own {
+		p.registry.byHost.under(p, i.Service.Hostname) // Who is asked for says what they are now.
+	}
 	s := who.scope
 	s.sidecar = p.sidecarOf(who)
 	c := p.writer(s, who)

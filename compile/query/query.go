@@ -71,6 +71,7 @@ type node struct {
 	graph   *Graph
 	compute func(*Reader) (changed bool) // nil for an input
 	forget  func()                       // takes it out of the table that it is in
+	doubted func()                       // is told of the first doubt; nil for nobody
 
 	state   state
 	running bool
@@ -214,6 +215,9 @@ func (n *node) mistrust(read *node) {
 	n.doubts = append(n.doubts, read)
 	if n.state == fresh {
 		n.state = suspect
+		if n.doubted != nil {
+			n.doubted()
+		}
 		n.doubt()
 	}
 }

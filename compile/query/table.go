@@ -1,5 +1,11 @@
 package query
 
+import (
+	"iter"
+	"maps"
+	"slices"
+)
+
 // Input is a table of values that are set from outside. A key without a value
 // has the zero value, and whoever asked for it hears of it when it gets one.
 type Input[K, V comparable] struct {
@@ -56,6 +62,7 @@ type Query[K comparable, V any] struct {
 	same    func(a, b V) bool
 	compute func(r *Reader, key K, last V) V
 	cells   map[K]*cell[V]
+	doubted map[K]struct{} // of the results that are kept
 }
 
 // New makes a query. Of two results that are the same the older one stays.
@@ -66,7 +73,7 @@ func New[K comparable, V any](g *Graph, same func(a, b V) bool, compute func(r *
 // NewReusing makes a query that is given its last result too, to take over what
 // is as it was; the zero value at first. Nothing else may depend on that.
 func NewReusing[K comparable, V any](g *Graph, same func(a, b V) bool, compute func(r *Reader, key K, last V) V) *Query[K, V] {
-	return &Query[K, V]{graph: g, same: same, compute: compute, cells: map[K]*cell[V]{}}
+	return &Query[K, V]{graph: g, same: same, compute: compute, cells: map[K]*cell[V]{}, doubted: map[K]struct{}{}}
 }
 
 func (q *Query[K, V]) cell(key K) *cell[V] {
@@ -99,17 +106,33 @@ func (q *Query[K, V]) Get(r *Reader, key K) V {
 // Keep is Get, and the result stays, whoever depends on it, until Drop.
 func (q *Query[K, V]) Keep(r *Reader, key K) V {
 	c := q.cell(key)
-	c.kept = true
+	if !c.kept {
+		c.kept, c.doubted = true, func() { q.doubted[key] = struct{}{} }
+	}
 	r.read(&c.node)
+	delete(q.doubted, key)
 	return c.value
+}
+
+// Doubted are the keys of results that are kept and may be others than when they
+// were last asked for. No other one is.
+func (q *Query[K, V]) Doubted() []K { return slices.Collect(maps.Keys(q.doubted)) }
+
+// Doubt has keys be among those doubted until they are asked for.
+func (q *Query[K, V]) Doubt(keys iter.Seq[K]) {
+	for key := range keys {
+		q.doubted[key] = struct{}{}
+	}
 }
 
 // Drop lets go of a result that was kept. It is there still as long as a kept
 // one depends on it.
 func (q *Query[K, V]) Drop(key K) {
 	if c := q.cells[key]; c != nil && c.kept {
+		c.doubted = nil
 		c.keep(false)
 	}
+	delete(q.doubted, key)
 }
 
 // Len is how many results there are.
