@@ -24,10 +24,12 @@ type fleet struct {
 	slots   map[string]*slot // by mesh.View.Key
 	byIP    map[string]group // of sidecars
 	domains map[home]*stated
-	behind  group         // who is not told the view of its slot
-	nobody  *client       // in no table by node, and for ever
-	swept   time.Duration // when sweepLocked did so last
-	dropped []*slot       // that somebody must still let go
+	behind  group              // who is not told the view of its slot
+	nobody  *client            // in no table by node, and for ever
+	open    map[*slot]struct{} // that have no view which is good
+	swept   time.Duration      // when sweepLocked did so last
+	retired time.Duration      // when retire did
+	dropped []*slot            // that somebody must still let go
 
 	refusing refusing
 }
@@ -49,7 +51,7 @@ func newFleet(opts Options, age func() time.Duration) *fleet {
 	return &fleet{
 		opts: opts, age: age,
 		clients: map[mesh.Node]*client{}, slots: map[string]*slot{},
-		byIP: map[string]group{}, domains: map[home]*stated{}, behind: group{},
+		byIP: map[string]group{}, domains: map[home]*stated{}, behind: group{}, open: map[*slot]struct{}{},
 		nobody: nobody(opts.Settings.Domain),
 	}
 }
@@ -134,7 +136,7 @@ func (f *fleet) slotLocked(key string, mv mesh.View) *slot {
 	}
 	sl := &slot{key: key, stranger: mv.Role == mesh.Sidecar && len(mv.Instances) == 0, members: group{}}
 	sl.seen.Store(int64(f.age()))
-	f.slots[key] = sl
+	f.slots[key], f.open[sl] = sl, struct{}{}
 	return sl
 }
 
@@ -180,6 +182,7 @@ func (f *fleet) leaveLocked(c *client) {
 func (f *fleet) dropLocked(sl *slot) {
 	if f.slots[sl.key] == sl {
 		delete(f.slots, sl.key)
+		delete(f.open, sl)
 		f.dropped = append(f.dropped, sl)
 	}
 }
@@ -228,6 +231,9 @@ func (f *fleet) concerned(before, next *mesh.Snapshot) group {
 	defer f.mu.Unlock()
 	for ip := range addresses {
 		maps.Copy(found, f.byIP[ip])
+	}
+	if next.SameDomains(before) {
+		return found
 	}
 	for at, d := range f.domains {
 		known := next.View(mesh.Proxy{Role: mesh.Router, Domain: at.domain, Namespace: at.namespace}).Domain
@@ -290,25 +296,62 @@ func (f *fleet) settle(serial int64, good func(c *client, old, next *view) error
 	}
 }
 
-// inUse are the slots that some proxy asked of since an age, the last one first;
-// the others are dropped with their proxies.
-func (f *fleet) inUse(oldest time.Duration) []*slot {
+// due are the slots that a generation must be compiled for, the one that was last
+// asked of first: those of views that it concerns, and those without one that is
+// good.
+func (f *fleet) due(concerned []string) []*slot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	pinned := f.nobody.place.Load().slot
-	pinned.seen.Store(max(pinned.seen.Load(), int64(oldest)))
-	var used []*slot
+	all := maps.Clone(f.open)
+	for _, key := range concerned {
+		if sl := f.slots[key]; sl != nil {
+			all[sl] = struct{}{}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b *slot) int { return cmp.Compare(b.seen.Load(), a.seen.Load()) })
+}
+
+// settled notes whether a slot has a view that is good, which stays so until a
+// change concerns it.
+func (f *fleet) settled(sl *slot, good bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if good || f.slots[sl.key] != sl {
+		delete(f.open, sl)
+	} else {
+		f.open[sl] = struct{}{}
+	}
+}
+
+// unsettle has all slots compiled again.
+func (f *fleet) unsettle() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, sl := range f.slots {
-		if sl.seen.Load() >= int64(oldest) {
-			used = append(used, sl)
+		f.open[sl] = struct{}{}
+	}
+}
+
+// retire drops the slots that no proxy asked of since an age, with their proxies.
+// It looks at all of them, and so at most once a second.
+func (f *fleet) retire(idle time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.age()
+	if f.retired != 0 && now-f.retired < time.Second {
+		return
+	}
+	f.retired = now
+	oldest := int64(now - idle)
+	pinned := f.nobody.place.Load().slot
+	for _, sl := range f.slots {
+		if sl == pinned || sl.seen.Load() >= oldest {
 			continue
 		}
 		for c := range sl.members {
 			f.forgetLocked(c)
 		}
 	}
-	slices.SortFunc(used, func(a, b *slot) int { return cmp.Compare(b.seen.Load(), a.seen.Load()) })
-	return used
 }
 
 func (f *fleet) speakerOf(sl *slot) *client {

@@ -16,6 +16,7 @@ type compiler interface {
 	Advance(next *mesh.Snapshot)
 	Proxy(v mesh.View) (*ir.Config, diag.List)
 	Release(v mesh.View)
+	Concerned() []string
 	Problems() diag.List
 }
 
@@ -66,16 +67,19 @@ func (s *Publisher) advance(next *generation) error {
 // resume goes on with a new compiler where the old one has failed half way.
 func (s *Publisher) resume(before *generation) {
 	s.compiler = s.newCompiler()
+	s.fleet.unsettle()
 	if before != nil {
 		_ = s.recoverPanic("compile", func() error { s.compiler.Advance(before.mesh); return nil })
 	}
 }
 
-// renewAll takes who asked last first.
+// renewAll compiles the views that the change concerns, and takes who asked last
+// first. No other is looked at.
 func (p *publication) renewAll() {
+	p.fleet.retire(p.opts.ProxyIdle)
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
-	for _, sl := range p.fleet.inUse(p.age() - p.opts.ProxyIdle) {
+	for _, sl := range p.fleet.due(p.compiler.Concerned()) {
 		all.Go(func() error {
 			p.renew(sl)
 			return nil
@@ -90,6 +94,7 @@ func (p *publication) renew(sl *slot) {
 		return
 	}
 	changed, err := p.Publisher.renew(p.next, sl, speaker)
+	p.fleet.settled(sl, err == nil)
 	if err != nil {
 		p.keep(speaker, err)
 	}

@@ -62,6 +62,7 @@ func (s *Publisher) first(g *generation, sl *slot, mv mesh.View) (*view, error) 
 	v := newView(g, sl.key, config)
 	sl.compiled.Store(&problems)
 	sl.view.Store(v)
+	s.fleet.settled(sl, true)
 	s.found(v)
 	return v, nil
 }

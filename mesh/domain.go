@@ -13,7 +13,10 @@ import (
 // end of a host name, and the namespaces that objects are in or name. They are
 // a bound to what nodes say of themselves, which is anything. Of each it is
 // counted how many state it.
-type domains = table[string, int]
+type domains struct {
+	times table[string, int]
+	known *identity // another one when there are others
+}
 
 // domainsAfter are those of a snapshot that came by changes from one before, nil
 // for none.
@@ -57,21 +60,32 @@ func (s *Snapshot) domainsOf(o *schema.Object, n int, times map[string]int) {
 	}
 }
 
+// SameDomains reports whether proxies that state some domain are told apart as in
+// another snapshot: false as well when that is not known.
+func (s *Snapshot) SameDomains(other *Snapshot) bool { return s.domains.known == other.domains.known }
+
 // counted are domains of which some, and with them all that they end in, are
 // stated so many times more.
-func counted(known domains, times map[string]int) domains {
-	d := known.draft()
+func counted(before domains, times map[string]int) domains {
+	d, others := before.times.draft(), false
 	for domain, n := range times {
 		for n != 0 && domain != "" {
-			if now := d.get(domain) + n; now > 0 {
+			was := d.get(domain)
+			if now := was + n; now > 0 {
 				d.set(domain, now)
+				others = others || was == 0
 			} else {
 				d.remove(domain)
+				others = true
 			}
 			_, domain, _ = strings.Cut(domain, ".")
 		}
 	}
-	return d.done()
+	out := domains{d.done(), before.known}
+	if others || out.known == nil {
+		out.known = new(identity)
+	}
+	return out
 }
 
 // named notes the namespaces of proxies that an object tells from others.
@@ -108,7 +122,7 @@ const unknownLabel = "_unknown"
 // must complete them to what is not there either.
 func (s *Snapshot) domain(given string) string {
 	known := given
-	for known != "" && s.domains.get(known) == 0 {
+	for known != "" && s.domains.times.get(known) == 0 {
 		_, known, _ = strings.Cut(known, ".")
 	}
 	if known == given || !s.Settings.V1Compatibility.ShortNamesByCaller {
