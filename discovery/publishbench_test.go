@@ -3,10 +3,15 @@ package discovery_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
@@ -24,12 +29,15 @@ type large struct {
 	all     []*schema.Object
 	proxies int
 	step    int
+	scoped  int
 }
 
 const meshServices, meshViews = 1_000, 100
 
-func newLarge(tb testing.TB, services, views int, wrap func(discovery.Compiler) discovery.Compiler) *large {
-	l := &large{}
+// newLarge has a route more that is for callers of so many of the namespaces, 0
+// for none.
+func newLarge(tb testing.TB, services, views, scoped int, wrap func(discovery.Compiler) discovery.Compiler) *large {
+	l := &large{scoped: scoped}
 	for i := range services {
 		host := fmt.Sprintf("service-%d.example", i)
 		l.all = append(l.all,
@@ -40,6 +48,9 @@ func newLarge(tb testing.TB, services, views int, wrap func(discovery.Compiler) 
 	// The proxies' own workloads are told apart by their namespaces.
 	for i := range views {
 		l.all = append(l.all, inNamespace(tb, object(tb, "DestinationRule", "of", `{"host":"nobody.example","exportTo":["."]}`), fmt.Sprintf("space-%d", i)))
+	}
+	if scoped > 0 {
+		l.all = append(l.all, l.scopedRoute(tb))
 	}
 	l.src = newObjects(l.all...)
 	l.s = discovery.NewWith(discovery.Options{Source: l.src, Settings: settings()}, wrap)
@@ -116,32 +127,139 @@ func (l *large) changeEndpoint(tb testing.TB) {
 	l.change(tb, 0, service(tb, "service-0.example", fmt.Sprintf("10.2.0.%d", l.step%250+1)))
 }
 
+func (l *large) changeScoped(tb testing.TB) {
+	l.step++
+	l.change(tb, len(l.all)-1, l.scopedRoute(tb))
+}
+
+// scopedRoute is one to a service that has another route for everybody else.
+func (l *large) scopedRoute(tb testing.TB) *schema.Object {
+	to := make([]string, l.scoped)
+	for i := range to {
+		to[i] = fmt.Sprintf("%q", fmt.Sprintf("space-%d", i))
+	}
+	return object(tb, "VirtualService", "a-scoped-one", fmt.Sprintf(
+		`{"hosts":["service-1.example"],"exportTo":[%s],"http":[{"timeout":"%ds","route":[{"destination":{"host":"service-1.example"}}]}]}`,
+		strings.Join(to, ","), l.step%60+1))
+}
+
 func TestLargePublish(t *testing.T) {
-	l := newLarge(t, 5, 3, plain)
+	l := newLarge(t, 5, 3, 1, plain)
 	l.join(t, 3, 12)
 	l.changeRoute(t)
 	l.changeEndpoint(t)
+	l.changeScoped(t)
+}
+
+// asked counts what a publication compiles.
+type asked struct {
+	discovery.Compiler
+	mu    sync.Mutex
+	views []string
+}
+
+func (c *asked) Proxy(v mesh.View) (*ir.Config, diag.List) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.views = append(c.views, v.Domain)
+	return c.Compiler.Proxy(v)
+}
+
+// TestPublicationIsScoped: views that a change does not concern, and their
+// proxies, are not looked at, however many there are.
+func TestPublicationIsScoped(t *testing.T) {
+	const services, views, proxies, scoped = 10, 12, 60, 3
+	counted := &asked{}
+	l := newLarge(t, services, views, scoped, func(c discovery.Compiler) discovery.Compiler {
+		counted.Compiler = c
+		return counted
+	})
+	nodes := slices.Sorted(maps.Keys(l.join(t, views, proxies)))
+	told := func() map[string]any {
+		all := map[string]any{}
+		for _, node := range nodes {
+			view, _, err := l.s.Told(node)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[node] = view
+		}
+		return all
+	}
+	for what, c := range map[string]struct {
+		change func(testing.TB)
+		views  int
+		whom   func(node string) bool
+	}{
+		"scoped":   {l.changeScoped, scoped, regexp.MustCompile(`space-[012]\.`).MatchString},
+		"unscoped": {l.changeRoute, views + 1, func(string) bool { return true }}, // That of nobody is one more.
+		"endpoint": {l.changeEndpoint, 0, func(string) bool { return false }},
+	} {
+		before := told()
+		counted.views = nil
+		c.change(t)
+		if len(counted.views) != c.views {
+			t.Errorf("%s: compiled %q, want %d views", what, counted.views, c.views)
+		}
+		for node, view := range told() {
+			if (view != before[node]) != c.whom(node) {
+				t.Errorf("%s: another view for %s: %t", what, node, view != before[node])
+			}
+		}
+	}
 }
 
 func plain(c discovery.Compiler) discovery.Compiler { return c }
 
 // BenchmarkPublishLarge: from a change at the source to published views. The
-// proxies known must make no difference.
+// proxies known must make no difference, nor the services of the mesh for what
+// does not concern them all.
 func BenchmarkPublishLarge(b *testing.B) {
-	for name, wrap := range map[string]func(discovery.Compiler) discovery.Compiler{"": plain, "unconcerned": newFixedViews} {
-		for _, proxies := range []int{meshViews, 10_000} {
-			l := newLarge(b, meshServices, meshViews, wrap)
-			l.join(b, meshViews, proxies)
-			for what, change := range map[string]func(testing.TB){"route": l.changeRoute, "endpoint": l.changeEndpoint} {
-				b.Run(fmt.Sprintf("%s%s/views=%d/proxies=%d", name, what, meshViews, proxies), func(b *testing.B) {
-					b.ReportAllocs()
-					for b.Loop() {
-						change(b)
-					}
-				})
-			}
+	const everybody, few = 0, 10
+	for _, c := range []struct {
+		what                      string
+		services, proxies, scoped int
+		wrap                      func(discovery.Compiler) discovery.Compiler
+	}{
+		{"route", meshServices, meshViews, everybody, plain},
+		{"route", meshServices, 10_000, everybody, plain},
+		{"route", 10 * meshServices, meshViews, everybody, plain},
+		{"route for ten", meshServices, 10_000, few, plain},
+		{"route for ten", 10 * meshServices, meshViews, few, plain},
+		{"nothing", meshServices, 10_000, everybody, newFixedViews},
+	} {
+		name := fmt.Sprintf("/services=%d/proxies=%d", c.services, c.proxies)
+		var l *large
+		run := func(what string, change func(*large, testing.TB)) {
+			b.Run(what+name, func(b *testing.B) {
+				if l == nil {
+					l = newLarge(b, c.services, meshViews, c.scoped, c.wrap)
+					l.join(b, meshViews, c.proxies)
+				}
+				b.ReportAllocs()
+				cpu := cpuTime(b)
+				for b.Loop() {
+					change(l, b)
+				}
+				b.ReportMetric(float64((cpuTime(b)-cpu).Microseconds())/float64(b.N), "µs-cpu/op")
+			})
 		}
+		if c.scoped > 0 {
+			run(c.what, (*large).changeScoped)
+			continue
+		}
+		run(c.what, (*large).changeRoute)
+		run("endpoint beside "+c.what, (*large).changeEndpoint)
 	}
+}
+
+// cpuTime is what the process has used so far, whoever else uses the machine.
+func cpuTime(tb testing.TB) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // fixedViews is a compiler for which no change concerns any view: what is left is
@@ -170,7 +288,7 @@ func (c *fixedViews) Problems() diag.List { return nil }
 
 // BenchmarkProxyMemory: what a further proxy of a known view takes.
 func BenchmarkProxyMemory(b *testing.B) {
-	l := newLarge(b, meshServices, 1, plain)
+	l := newLarge(b, meshServices, 1, 0, plain)
 	l.join(b, 1, 100)
 	for b.Loop() {
 		before := heap()
@@ -185,7 +303,7 @@ func BenchmarkProxyMemory(b *testing.B) {
 func BenchmarkHandoverMemory(b *testing.B) {
 	const views, proxies, changes = 10, 100, 10
 	for b.Loop() {
-		l := newLarge(b, meshServices, views, plain)
+		l := newLarge(b, meshServices, views, 0, plain)
 		has := l.join(b, views, proxies)
 		before := heap()
 		for i := range changes {
