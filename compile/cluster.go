@@ -29,8 +29,9 @@ func (p *plan) clusterOf(key clusterKey) clusterPart {
 	d := p.forDomain(key.domain)
 	out := clusterPart{cluster: p.plainCluster(key.target)}
 	d.underPolicy(&out, key.target, key.policy)
+	named := verifyNames(out.cluster, key.target)
 	cluster, problems := ir.CloseCluster(out.cluster)
-	out.cluster, out.problems = secured(cluster), problems
+	out.cluster, out.problems = secured(cluster), append(problems, named...)
 	return out
 }
 
@@ -78,16 +79,21 @@ func (p *plan) plainCluster(t target) *ir.Cluster {
 }
 
 // reach says how the cluster of a service finds its endpoints. Those of
-// external services are listed in the cluster, as the registry does not answer
-// for them.
+// external services and sockets are listed in the cluster, as the registry does
+// not answer for them.
 func (p *plan) reach(out *ir.Cluster, t target) {
 	switch {
 	case t.service.Resolution == mesh.Passthrough:
 		out.Type = ir.OriginalDestination
+		if t.port.TargetPort != t.port.Number {
+			out.DestinationPort = t.port.TargetPort
+		}
 	case t.service.Resolution == mesh.DNS:
 		out.Type = ir.StrictDNS
-		out.Hosts = p.hostsOf(t)
-	case t.service.External:
+		if out.Hosts = p.hostsOf(t); t.service.OneAddress && len(out.Hosts) == 1 {
+			out.Type = ir.LogicalDNS
+		}
+	case t.service.External, t.service.Sockets:
 		out.Type = ir.StaticHosts
 		out.Hosts = p.hostsOf(t)
 	}

@@ -51,6 +51,13 @@ spec:
   subsets: [{name: v2, labels: {version: v2}}]
 ---
 apiVersion: networking.istio.io/v1
+kind: DestinationRule
+metadata: {name: verified}
+spec:
+  host: verified.example.com
+  trafficPolicy: {tls: {mode: SIMPLE, caCertificates: /a}}
+---
+apiVersion: networking.istio.io/v1
 kind: VirtualService
 metadata: {name: new}
 spec:
@@ -250,6 +257,10 @@ location: MESH_INTERNAL
 resolution: STATIC
 ports: [{number: 80, name: http, protocol: HTTP}]
 workloadSelector: {labels: {version: v2}}
+---
+hosts: [verified.example.com]
+resolution: DNS
+ports: [{number: 443, name: https, protocol: HTTPS}]
 ---
 hosts: [new.example.com]
 resolution: DNS

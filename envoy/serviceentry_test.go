@@ -3,6 +3,8 @@ package envoy_test
 import (
 	"fmt"
 	"net"
+	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -68,6 +70,76 @@ spec:
 		answer := exchange(t, e.captured(test.ip, test.port), "GET / HTTP/1.1\r\nHost: "+test.host+"\r\nConnection: close\r\n\r\n")
 		if !strings.Contains(answer, test.want) {
 			t.Errorf("%s:%d for %s: want %q, found %q", test.ip, test.port, test.host, test.want, answer)
+		}
+	}
+}
+
+// TestServiceInstances calls instances that are no IP addresses of the registry.
+func TestServiceInstances(t *testing.T) {
+	a := startBackend(t, "a")
+	path := filepath.Join(t.TempDir(), "socket")
+	abstract := "@" + path
+	for name, at := range map[string]string{"file": path, "abstract": abstract} {
+		listener, err := net.Listen("unix", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewUnstartedServer(&backend{name: name})
+		server.Listener.Close()
+		server.Listener = listener
+		server.Start()
+		t.Cleanup(server.Close)
+	}
+	e := startCompiled(t, mesh.DefaultSettings(), callingSidecar, fmt.Sprintf(`
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: file}
+spec:
+  hosts: [file.default.svc.cluster.local]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  endpoints: [{address: "unix://%[1]s"}]
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: abstract}
+spec:
+  hosts: [abstract.example.com]
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  workloadSelector: {labels: {app: abstract}}
+---
+apiVersion: networking.istio.io/v1
+kind: WorkloadEntry
+metadata: {name: abstract}
+spec: {address: "unix://%[2]s", labels: {app: abstract}}
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: turning}
+spec:
+  hosts: [turning.example.com]
+  resolution: DNS_ROUND_ROBIN
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  endpoints: [{address: localhost, ports: {http: %[3]d}}]
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: anywhere}
+spec:
+  hosts: ["*.anywhere.example"]
+  ports: [{number: 80, name: http, protocol: HTTP, targetPort: %[3]d}]
+`, path, abstract, a.port()))
+	for host, want := range map[string]string{
+		"file":                 "file file /",
+		"abstract.example.com": "abstract abstract.example.com /",
+		"turning.example.com":  "a turning.example.com /",
+		"x.anywhere.example":   "a x.anywhere.example /",
+	} {
+		answer := exchange(t, e.captured("127.0.0.1", 80), "GET / HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
+		if !strings.Contains(answer, want) {
+			t.Errorf("%s: want %q, found %q", host, want, answer)
 		}
 	}
 }

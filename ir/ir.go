@@ -491,6 +491,9 @@ const (
 	StaticHosts ClusterType = "static"
 	// StrictDNS: Hosts holds names, each resolved to all its addresses.
 	StrictDNS ClusterType = "strict-dns"
+	// LogicalDNS: Hosts holds one name, whose first address is where new
+	// connections go. Those that are there stay when it is another one.
+	LogicalDNS ClusterType = "logical-dns"
 	// OriginalDestination: where the captured connection was going.
 	OriginalDestination ClusterType = "original-destination"
 )
@@ -623,7 +626,7 @@ type OutlierDetection struct {
 
 // Endpoint is one member of a cluster.
 type Endpoint struct {
-	// Host is an IP address; of StrictDNS also a name to resolve, of StaticHosts
+	// Host is an IP address; of StrictDNS and LogicalDNS also a name to resolve, of StaticHosts
 	// also unix:// and the path of a socket on the proxy's machine, or @ and its
 	// abstract name, without a port.
 	Host   string

@@ -59,10 +59,13 @@ func checkCluster(c *Cluster) error {
 		f.require(c.EndpointKey != "", "must have a key to ask endpoints by")
 	case StaticHosts, StrictDNS:
 		f.hosts(c)
+	case LogicalDNS:
+		f.require(len(c.Hosts) == 1, "looks up one name and must have one host, found %d", len(c.Hosts))
+		f.hosts(c)
 	case OriginalDestination:
 		f.require(len(c.Hosts) == 0, "goes where the connection went and must have no hosts, found %d", len(c.Hosts))
 	default:
-		f.require(false, "type must be registry, static, strict-dns or original-destination, found %q", c.Type)
+		f.require(false, "type must be registry, static, strict-dns, logical-dns or original-destination, found %q", c.Type)
 	}
 	f.connections(c.Connections)
 	f.balancing(c)

@@ -55,17 +55,24 @@ func (r *registry) endpoints(e *entry, res Resolution) []endpoint {
 // unusable says why an address cannot be an endpoint; "" when it can.
 func unusable(address string, res Resolution) string {
 	_, err := netip.ParseAddr(address)
-	switch {
+	switch path, unix := strings.CutPrefix(address, "unix://"); {
 	case address == "":
 		return "an endpoint needs an address"
-	case strings.HasPrefix(address, "unix:"):
-		return "unix sockets are not supported"
-	case res == Static && err != nil:
-		return "resolution STATIC takes IP addresses only"
+	case unix && res == Static && !isSocket(path):
+		return "a socket is a path from / or @ and a name, of at most 107 bytes"
+	case unix && res == DNS:
+		return "resolution STATIC takes sockets"
+	case res == Static && err != nil && !unix:
+		return "resolution STATIC takes IP addresses and sockets only"
 	case res == Passthrough:
 		return "resolution NONE takes no endpoints"
 	}
 	return ""
+}
+
+// isSocket: a path has at most 107 bytes in an address of a socket.
+func isSocket(path string) bool {
+	return len(path) > 1 && len(path) <= 107 && (path[0] == '/' || path[0] == '@') && !strings.ContainsRune(path, 0)
 }
 
 func leftOut(key schema.Key, field string, spec *networking.WorkloadEntry, reason string) diag.Problem {
@@ -98,7 +105,7 @@ func (r *registry) places(ports []*Port, endpoints []endpoint) []place {
 	for _, e := range endpoints {
 		for _, port := range ports {
 			number := e.number(port)
-			if !validPort(number) {
+			if !validPort(number) && !e.isSocket() {
 				r.report(diag.Problem{
 					Severity: diag.Warning, Reason: diag.FieldInvalid, Object: e.origin.Ref(),
 					Field: e.at + ".ports." + port.Name, Value: fmt.Sprint(number),
@@ -112,8 +119,13 @@ func (r *registry) places(ports []*Port, endpoints []endpoint) []place {
 	return out
 }
 
-// number is the endpoint's own word, else the service's.
+func (e endpoint) isSocket() bool { return strings.HasPrefix(e.spec.GetAddress(), "unix://") }
+
+// number is the endpoint's own word, else the service's. A socket has none.
 func (e endpoint) number(port *Port) uint32 {
+	if e.isSocket() {
+		return 0
+	}
 	if own, ok := e.spec.GetPorts()[port.Name]; ok {
 		return own
 	}

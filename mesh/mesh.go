@@ -115,6 +115,15 @@ type Service struct {
 	// proxy (EgressRule).
 	Egress     bool
 	Resolution Resolution
+	// OneAddress: under DNS resolution, of all addresses of a name only the
+	// first is used, until it is another one (ServiceEntry's DNS_ROUND_ROBIN).
+	OneAddress bool
+	// Sockets: instances are Unix sockets on the machine of each caller, so that
+	// nobody answers for them.
+	Sockets bool
+	// SubjectAltNames are names of which an instance's certificate must have one;
+	// none means any.
+	SubjectAltNames []string
 	// HealthCheck finds out which instances are alive; nil when nobody asks.
 	HealthCheck *schema.HealthCheck
 	// Instances in registry order: inline endpoints as written, then
@@ -160,9 +169,10 @@ func (s *Service) PortByName(name string) *Port {
 type Instance struct {
 	Service *Service
 	Port    *Port // the service's port
-	// Address is an IP address or, under DNS resolution, a host name.
+	// Address is an IP address, under DNS resolution also a host name, else also
+	// a Unix socket, as unix:// and its path or @ and its name.
 	Address string
-	// EndpointPort is the port the instance listens on.
+	// EndpointPort is the port the instance listens on; 0 for a socket.
 	EndpointPort int
 	Labels       Labels
 	Zone         string // availability zone, "" when unknown

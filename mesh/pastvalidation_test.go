@@ -32,9 +32,9 @@ spec:
 		{"resolution", `{"hosts":["*.x"],"resolution":"DYNAMIC_DNS"}`,
 			`spec.resolution: the hosts are left out of the registry: use NONE, STATIC, DNS or DNS_ROUND_ROBIN, found "DYNAMIC_DNS"`},
 		{"name under STATIC", `{"hosts":["x"],"resolution":"STATIC","endpoints":[{"address":"a.example"}]}`,
-			`spec.endpoints[0].address: the endpoint is left out: resolution STATIC takes IP addresses only, found "a.example"`},
-		{"socket", `{"hosts":["x"],"resolution":"STATIC","endpoints":[{"address":"unix:///a"}]}`,
-			"the endpoint is left out: unix sockets are not supported"},
+			`spec.endpoints[0].address: the endpoint is left out: resolution STATIC takes IP addresses and sockets only, found "a.example"`},
+		{"socket", `{"hosts":["x"],"resolution":"STATIC","endpoints":[{"address":"unix://a"}]}`,
+			"the endpoint is left out: a socket is a path from / or @ and a name, of at most 107 bytes"},
 		{"no address", `{"hosts":["x"],"resolution":"DNS","endpoints":[{}]}`,
 			"the endpoint is left out: an endpoint needs an address"},
 		{"endpoint under NONE", `{"hosts":["x"],"resolution":"NONE","endpoints":[{"address":"10.0.0.1"}]}`,
@@ -57,8 +57,6 @@ spec:
 			"spec.endpoints[0].ports.p: the endpoint is left out at this port: use 1 to 65535, found 0"},
 		{"sum of weights", `{"hosts":["x"],"resolution":"STATIC","endpoints":[{"address":"10.0.0.2","weight":4294967295},{"address":"10.0.0.3"}]}`,
 			"spec: the weights of the endpoints are made smaller, in proportion: they may sum to 4294967295, found 4294967296"},
-		{"names of certificates", `{"hosts":["x"],"resolution":"DNS","subjectAltNames":["y"]}`,
-			"spec.subjectAltNames: certificates of endpoints are not checked"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := mesh.NewSnapshot(1, mesh.DefaultSettings(), append(good, unchecked(t, "ServiceEntry", test.spec)))

@@ -189,7 +189,11 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 	o, entry := e.Object, e.spec
 	resolution := resolutions[entry.GetResolution()]
 	ports, check := r.ports(o, entry), healthCheck(o, r.report)
-	places := r.places(ports, r.endpoints(e, resolution))
+	endpoints := r.endpoints(e, resolution)
+	if n := len(endpoints); n > 1 && entry.GetResolution() == networking.ServiceEntry_DNS_ROUND_ROBIN {
+		r.report(manyNames(o, n))
+	}
+	places := r.places(ports, endpoints)
 	for i, host := range entry.GetHosts() {
 		c := e.claims[i]
 		if c == nil {
@@ -210,8 +214,12 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 			Ports:       ports,
 			External:    entry.GetLocation() == networking.ServiceEntry_MESH_EXTERNAL,
 			Resolution:  resolution,
+			OneAddress:  entry.GetResolution() == networking.ServiceEntry_DNS_ROUND_ROBIN,
+			Sockets:     slices.ContainsFunc(places, place.isSocket),
 			HealthCheck: check,
 			Origin:      o.Key(),
+
+			SubjectAltNames: entry.GetSubjectAltNames(),
 		}
 		svc.Instances = instances(svc, places)
 		c.service = svc
@@ -246,22 +254,15 @@ func addresses(entry *networking.ServiceEntry) []string {
 	return out
 }
 
+func manyNames(o *schema.Object, n int) diag.Problem {
+	return diag.Problem{
+		Severity: diag.Warning, Reason: diag.NotHonoured, Object: o.Key().Ref(), Field: "spec.workloadSelector",
+		Value: fmt.Sprintf("%d workloads", n), Message: "each of them is looked up to all its addresses, as with DNS: DNS_ROUND_ROBIN goes with one at most",
+	}
+}
+
 // reportIgnored tells what a valid entry says that no proxy will follow.
 func (r *registry) reportIgnored(o *schema.Object, entry *networking.ServiceEntry) {
-	ignored := func(field, value, message string) {
-		r.report(diag.Problem{
-			Severity: diag.Warning, Reason: diag.NotHonoured, Object: o.Key().Ref(),
-			Field: field, Value: value, Message: message,
-		})
-	}
-	if names := entry.GetSubjectAltNames(); len(names) > 0 {
-		ignored("spec.subjectAltNames", fmt.Sprintf("%q", names), "certificates of endpoints are not checked")
-	}
-	for i, p := range entry.GetPorts() {
-		if target := p.GetTargetPort(); target != 0 && resolutions[entry.GetResolution()] == Passthrough {
-			ignored(fmt.Sprintf("spec.ports[%d].targetPort", i), fmt.Sprint(target), "resolution NONE goes to the port that the caller meant")
-		}
-	}
 	for i, e := range entry.GetEndpoints() {
 		reportUnheeded(e, o.Key().Ref(), fmt.Sprintf("spec.endpoints[%d]", i), r.report)
 	}

@@ -145,9 +145,15 @@ func TestRegistryProblems(t *testing.T) {
 		{"two entries for one host",
 			entry("b", "  hosts: [x.example]\n  resolution: DNS") + entry("a", "  hosts: [x.example]\n  resolution: DNS"),
 			`ServiceEntry default/b: spec.hosts[0]: the host is declared by ServiceEntry default/a`},
-		{"target port under NONE",
-			"---\nkind: ServiceEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: a}\nspec: {hosts: [x.example], ports: [{number: 80, name: http, targetPort: 8080}]}\n",
-			"spec.ports[0].targetPort: resolution NONE goes to the port that the caller meant, found 8080"},
+		{"names looked up to one address",
+			entry("a", "  hosts: [x.example]\n  resolution: DNS_ROUND_ROBIN\n  workloadSelector: {}") +
+				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: a.example}\n" +
+				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: x}\nspec: {address: b.example}\n",
+			"ServiceEntry default/a: spec.workloadSelector: each of them is looked up to all its addresses, as with DNS: DNS_ROUND_ROBIN goes with one at most, found 2 workloads"},
+		{"selected socket under DNS",
+			entry("a", "  hosts: [x.example]\n  resolution: DNS\n  workloadSelector: {}") +
+				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: unix:///run/a}\n",
+			"WorkloadEntry default/w: spec.address: the endpoint is left out: resolution STATIC takes sockets, as ServiceEntry default/a has it"},
 		{"network of an endpoint",
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  endpoints: [{address: 10.0.0.1, network: far}]"),
 			`spec.endpoints[0].network: every endpoint is reached directly, whatever its network, found "far"`},
@@ -161,7 +167,7 @@ func TestRegistryProblems(t *testing.T) {
 		{"selected name under STATIC",
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  location: MESH_INTERNAL\n  workloadSelector: {labels: {app: x}}") +
 				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: host.example, labels: {app: x}}\n",
-			"WorkloadEntry default/w: spec.address: the endpoint is left out: resolution STATIC takes IP addresses only, as ServiceEntry default/a has it"},
+			"WorkloadEntry default/w: spec.address: the endpoint is left out: resolution STATIC takes IP addresses and sockets only, as ServiceEntry default/a has it"},
 	} {
 		t.Run(test.name, func(t *testing.T) { wantProblems(t, snapshot(t, test.text), test.want) })
 	}

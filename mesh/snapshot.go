@@ -113,12 +113,12 @@ func (s *Snapshot) ServiceIn(namespace, hostname string) *Service {
 func (s *Snapshot) InstancesAt(ip string) []*Instance { return s.byIP.get(canonicalIP(ip)) }
 
 // Endpoints are the instances a service key means, in registry order; none
-// for an unknown service, an external one, one that is found by DNS or not at
-// all, or labels nobody has. Of several at one address and port there is the
+// for an unknown service, an external one, one that is found by DNS, by sockets
+// or not at all, or labels nobody has. Of several at one address and port there is the
 // first, as Envoy would have it.
 func (s *Snapshot) Endpoints(key ServiceKey) []*Instance {
 	svc := s.byKey.get(key.Hostname)
-	if svc == nil || svc.External || svc.Resolution != Static {
+	if svc == nil || svc.External || svc.Sockets || svc.Resolution != Static {
 		return nil
 	}
 	type address struct {

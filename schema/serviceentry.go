@@ -106,9 +106,6 @@ func (p *problems) ports(s *networking.ServiceEntry) {
 		repeated(p, at+".name", "spec.ports", names, port.Name, i)
 		repeated(p, at+".number", "spec.ports", numbers, port.Number, i)
 		p.protocol(at+".protocol", port.Protocol)
-		if port.TargetPort != 0 && s.Resolution == networking.ServiceEntry_NONE {
-			p.warn(at+".targetPort", "has no effect with resolution NONE, which goes to the port that the caller meant; use STATIC or DNS")
-		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
@@ -10,6 +11,10 @@ import (
 
 // unixPrefix starts the address of an instance behind a Unix socket.
 const unixPrefix = "unix://"
+
+// longestSocket is how long the name of a socket may be, in bytes, for an Envoy
+// to listen there or connect to it.
+const longestSocket = 107
 
 func init() {
 	register(&Kind{
@@ -50,6 +55,8 @@ func (p *problems) socket(field, address string) bool {
 		p.invalidValue(field, address, "must name a socket by its absolute path (unix:///path) or as an abstract one (unix://@name)")
 	case strings.HasSuffix(path, "/"):
 		p.invalidValue(field, address, "must name a socket, not a folder")
+	case len(path) < 2 || len(path) > longestSocket || strings.ContainsRune(path, 0):
+		p.invalidValue(field, address, fmt.Sprintf("must name a socket by at most %d bytes, none of them NUL", longestSocket))
 	default:
 		return true
 	}

@@ -189,6 +189,8 @@ func clusterType(c *ir.Cluster) string {
 	switch c.Type {
 	case ir.OriginalDestination:
 		return "original_dst"
+	case ir.LogicalDNS:
+		return "logical_dns"
 	case ir.StaticHosts, ir.StrictDNS:
 		if len(c.Hosts) == 0 {
 			// Refused by Envoy together with all other clusters. SDS

@@ -74,8 +74,11 @@ func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, from Source) {
 	case ir.StaticHosts:
 		discover(clusterv3.Cluster_STATIC)
 		out.LoadAssignment = Endpoints(out.Name, c.Hosts)
-	case ir.StrictDNS:
+	case ir.StrictDNS, ir.LogicalDNS:
 		discover(clusterv3.Cluster_STRICT_DNS)
+		if c.Type == ir.LogicalDNS {
+			discover(clusterv3.Cluster_LOGICAL_DNS)
+		}
 		// v1 asked for IPv4 addresses only, v3 would prefer IPv6.
 		out.DnsLookupFamily = clusterv3.Cluster_V4_ONLY
 		out.LoadAssignment = Endpoints(out.Name, c.Hosts)

@@ -208,9 +208,11 @@ type Discovery string
 // The ways of discovery. A cluster that has no endpoints, whatever way it asked
 // for them, is Fixed.
 const (
-	Fixed    Discovery = "fixed"    // as told
-	DNS      Discovery = "dns"      // IPv4 addresses of names
-	Original Discovery = "original" // where the connection was going
+	Fixed Discovery = "fixed" // as told
+	DNS   Discovery = "dns"   // IPv4 addresses of names
+	// FirstOfDNS is the first address of one name.
+	FirstOfDNS Discovery = "first of dns"
+	Original   Discovery = "original" // where the connection was going
 )
 
 // Endpoint is a member of a cluster.

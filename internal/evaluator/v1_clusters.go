@@ -132,6 +132,9 @@ func (r *v1Reader) discover(at string, c v1Cluster, out *Cluster) {
 		out.Endpoints = append(out.Endpoints, Endpoint{Address: address, Weight: 1})
 	}
 	switch c.Type {
+	case "logical_dns":
+		r.require(len(c.Hosts) == 1, at, "type %s must have one host, found %d", c.Type, len(c.Hosts))
+		out.Discovery = FirstOfDNS
 	case "static", "strict_dns":
 		r.require(len(c.Hosts) > 0, at, "type %s must have hosts", c.Type)
 		out.Discovery = Fixed

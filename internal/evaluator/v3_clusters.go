@@ -73,8 +73,11 @@ func (r *v3Reader) discover(at string, c *clusterv3.Cluster, out *Cluster) {
 	out.Discovery = Fixed
 	switch c.GetType() {
 	case clusterv3.Cluster_STATIC:
-	case clusterv3.Cluster_STRICT_DNS:
-		out.Discovery = DNS
+	case clusterv3.Cluster_STRICT_DNS, clusterv3.Cluster_LOGICAL_DNS:
+		if out.Discovery = DNS; c.GetType() == clusterv3.Cluster_LOGICAL_DNS {
+			out.Discovery = FirstOfDNS
+			r.require(len(out.Endpoints) == 1, at, "type LOGICAL_DNS must have one endpoint, found %d", len(out.Endpoints))
+		}
 		r.require(c.GetDnsLookupFamily() == clusterv3.Cluster_V4_ONLY, at, "family %s is not known here", c.GetDnsLookupFamily())
 	case clusterv3.Cluster_ORIGINAL_DST:
 		out.Discovery = Original

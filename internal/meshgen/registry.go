@@ -7,7 +7,7 @@ import (
 )
 
 func serviceEntry(t *rapid.T) spec {
-	resolution := pick(t, "resolution", "STATIC", "STATIC", "DNS", "NONE")
+	resolution := pick(t, "resolution", "STATIC", "STATIC", "DNS", "NONE", "DNS_ROUND_ROBIN")
 	out := spec{
 		"hosts":      some(t, "hosts", 2, "a.default.svc.cluster.local", "b.default.svc.cluster.local", "b", "*.example.com", "c.example.com"),
 		"location":   pick(t, "location", "MESH_INTERNAL", "MESH_EXTERNAL"),
@@ -17,6 +17,7 @@ func serviceEntry(t *rapid.T) spec {
 	out.seldom(t, "addresses", func() any {
 		return some(t, "virtual address", 3, "10.0.0.1", "10.0.0.2", "10.0.0.0/24", "10.0.0.0/31", "2001:db8::1")
 	})
+	out.seldom(t, "subjectAltNames", func() any { return some(t, "alternative name", 2, "a.example", "spiffe://b") })
 	switch {
 	case resolution == "NONE":
 	case seldom(t, "selects"):
@@ -62,6 +63,9 @@ func ports(t *rapid.T) []spec {
 // workloadEntry is also an endpoint of a ServiceEntry.
 func workloadEntry(t *rapid.T) spec {
 	out := spec{"address": address(t), "labels": labels(t, "labels")}
+	if seldom(t, "behind a socket") {
+		out["address"] = pick(t, "socket", "unix:///run/a.sock", "unix://@b")
+	}
 	out.seldom(t, "locality", func() any { return pick(t, "zone", "region/zone", "region/other") })
 	out.seldom(t, "weight", func() any { return pick(t, "weight", 1, 100) })
 	return out

@@ -61,7 +61,7 @@ func turnClusters(text []byte, hosts map[string][]byte) (list, error) {
 
 var (
 	clusterTypes = map[string]string{
-		"sds": "STATIC", "static": "STATIC", "strict_dns": "STRICT_DNS", "original_dst": "ORIGINAL_DST",
+		"sds": "STATIC", "static": "STATIC", "strict_dns": "STRICT_DNS", "logical_dns": "LOGICAL_DNS", "original_dst": "ORIGINAL_DST",
 	}
 	balancers = map[string]string{
 		"round_robin": "ROUND_ROBIN", "least_request": "LEAST_REQUEST", "random": "RANDOM",
