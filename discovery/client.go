@@ -19,6 +19,7 @@ type client struct {
 	gone  atomic.Bool // known no more
 
 	handover handover
+	streams  []*Stream // guarded by the fleet's lock
 }
 
 // place is where a proxy finds its view. It is replaced, never changed.

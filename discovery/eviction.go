@@ -7,7 +7,7 @@ import (
 // What proxies say of themselves is anybody's word. Views and proxies have a
 // bound, and at the bound there is room for a new one all the same: strangers go
 // first, who stand beside no workload of the registry, then who was silent
-// longest. Whoever comes back is served again, from a view that is compiled
+// longest, and at last who is on a stream. Whoever comes back is served again, from a view that is compiled
 // again.
 
 // sweepLocked forgets the proxies that fell silent, and with them the views
@@ -20,7 +20,7 @@ func (f *fleet) sweepLocked() {
 	f.swept = now
 	oldest := int64(now - f.opts.ProxyIdle)
 	for _, c := range f.clients {
-		if c.seen.Load() < oldest {
+		if len(c.streams) == 0 && c.seen.Load() < oldest {
 			f.forgetLocked(c)
 		}
 	}
@@ -39,7 +39,7 @@ func (f *fleet) evictSlotLocked() {
 		pinned = at.slot
 	}
 	for _, sl := range f.slots {
-		if sl != pinned && (victim == nil || before(sl.stranger, sl.seen.Load(), victim.stranger, victim.seen.Load())) {
+		if sl != pinned && (victim == nil || sl.standing().before(victim.standing())) {
 			victim = sl
 		}
 	}
@@ -56,11 +56,10 @@ func (f *fleet) evictSlotLocked() {
 // taken at random, as there may be very many.
 func (f *fleet) evictClientLocked() {
 	var victim *client
-	stranger, looked := false, 0
+	looked := 0
 	for _, c := range f.clients {
-		of := c.place.Load().slot.stranger
-		if victim == nil || before(of, c.seen.Load(), stranger, victim.seen.Load()) {
-			victim, stranger = c, of
+		if victim == nil || c.standing().before(victim.standing()) {
+			victim = c
 		}
 		if looked++; looked == 64 {
 			break
@@ -69,10 +68,26 @@ func (f *fleet) evictClientLocked() {
 	f.forgetLocked(victim)
 }
 
+// standing is what decides who goes first.
+type standing struct {
+	streams  bool
+	stranger bool
+	seen     int64
+}
+
+func (sl *slot) standing() standing { return standing{sl.streams > 0, sl.stranger, sl.seen.Load()} }
+
+func (c *client) standing() standing {
+	return standing{len(c.streams) > 0, c.place.Load().slot.stranger, c.seen.Load()}
+}
+
 // before reports whether one goes before another.
-func before(stranger bool, seen int64, otherStranger bool, otherSeen int64) bool {
-	if stranger != otherStranger {
-		return stranger
+func (a standing) before(b standing) bool {
+	switch {
+	case a.streams != b.streams:
+		return b.streams
+	case a.stranger != b.stranger:
+		return a.stranger
 	}
-	return seen < otherSeen
+	return a.seen < b.seen
 }

@@ -158,6 +158,7 @@ func (f *fleet) indexLocked(c *client, mv mesh.View) {
 
 func (f *fleet) enterLocked(c *client, at *place) {
 	at.slot.members[c] = struct{}{}
+	at.slot.streams += len(c.streams)
 	if at.slot.speaker == nil {
 		at.slot.speaker = c
 	}
@@ -168,6 +169,7 @@ func (f *fleet) enterLocked(c *client, at *place) {
 func (f *fleet) leaveLocked(c *client) {
 	sl := c.place.Load().slot
 	delete(sl.members, c)
+	sl.streams -= len(c.streams)
 	if sl.speaker != c {
 		return
 	}
@@ -210,6 +212,7 @@ func (f *fleet) forgetLocked(c *client) {
 		delete(f.domains, homeOf(c.proxy))
 	}
 	c.gone.Store(true)
+	c.awake()
 	f.refusing.note(c, false)
 	f.leaveLocked(c)
 }
@@ -266,6 +269,9 @@ func (f *fleet) move(c *client, mv mesh.View, serial int64) {
 	if at.slot.usesV3.Load() {
 		sl.usesV3.Store(true)
 	}
+	if at.slot.usesStreams.Load() {
+		sl.usesStreams.Store(true)
+	}
 	last := at.last
 	if last == nil {
 		last = at.slot.view.Load()
@@ -291,6 +297,7 @@ func (f *fleet) settle(serial int64, good func(c *client, old, next *view) error
 		if c.place.Load() == at {
 			c.place.Store(&place{slot: at.slot, since: serial})
 			delete(f.behind, c)
+			c.awake()
 		}
 		f.mu.Unlock()
 	}
@@ -345,7 +352,7 @@ func (f *fleet) retire(idle time.Duration) {
 	oldest := int64(now - idle)
 	pinned := f.nobody.place.Load().slot
 	for _, sl := range f.slots {
-		if sl == pinned || sl.seen.Load() >= oldest {
+		if sl == pinned || sl.streams > 0 || sl.seen.Load() >= oldest {
 			continue
 		}
 		for c := range sl.members {

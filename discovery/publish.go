@@ -60,6 +60,7 @@ func (s *Publisher) advance(next *generation) error {
 		s.fleet.survey(next)
 	} else {
 		s.fleet.rekey(before, next)
+		s.fleet.wake(s.restream(before, next))
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -19,6 +18,7 @@ type resource struct {
 	hash          digest
 	shell         *fragment
 	hosts         []*fragment
+	endpoints     string // key that a cluster asks for, "" for one that has them
 	origin        diag.Ref
 	problems      diag.List
 
@@ -41,15 +41,26 @@ func newResource(typeURL, name string, shell *fragment, hosts ...*fragment) *res
 // hostsField is virtual_hosts of a RouteConfiguration.
 const hostsField = 2
 
-// binary is the encoded message: of a repeated field, each entry stands for
-// itself.
-func (r *resource) binary() []byte {
-	out := slices.Clone(r.shell.binary)
+// binary is the encoded message.
+func (r *resource) binary() []byte { return r.appendBinary(make([]byte, 0, r.size())) }
+
+// appendBinary splices: of a repeated field, each entry stands for itself.
+func (r *resource) appendBinary(out []byte) []byte {
+	out = append(out, r.shell.binary...)
 	for _, h := range r.hosts {
 		out = protowire.AppendTag(out, hostsField, protowire.BytesType)
 		out = protowire.AppendBytes(out, h.binary)
 	}
 	return out
+}
+
+// size is that of the encoded message.
+func (r *resource) size() int {
+	size := len(r.shell.binary)
+	for _, h := range r.hosts {
+		size += protowire.SizeTag(hostsField) + protowire.SizeBytes(len(h.binary))
+	}
+	return size
 }
 
 // appendJSON appends the resource as an Any in proto JSON.

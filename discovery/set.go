@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pilot-api/pilot-api/diag"
 )
@@ -16,6 +17,8 @@ type set struct {
 
 	version string // of an answer that holds them all
 	body    brief[[]byte]
+
+	last atomic.Pointer[setDiff] // that was asked for
 }
 
 // newSet takes the resources in, but for those that are left out. Of those with
@@ -55,11 +58,16 @@ func notServed(typeURL, name string, origin diag.Ref, outcome, why string) diag.
 
 // named is nil when there is none.
 func (s *set) named(name string) *resource {
-	at, found := slices.BinarySearchFunc(s.sorted, name, func(r *resource, name string) int { return strings.Compare(r.name, name) })
+	at, found := s.search(name)
 	if !found {
 		return nil
 	}
 	return s.sorted[at]
+}
+
+// search is where a name stands, or would.
+func (s *set) search(name string) (at int, found bool) {
+	return slices.BinarySearchFunc(s.sorted, name, func(r *resource, name string) int { return strings.Compare(r.name, name) })
 }
 
 // answer a poll for these names, for everything when there are none. Names

@@ -21,13 +21,14 @@ type slot struct {
 	seen     atomic.Int64 // when a proxy last asked, as Publisher.age gives it
 
 	// What some proxy of the slot speaks is spelled ahead.
-	usesV1, usesV3 atomic.Bool
+	usesV1, usesV3, usesStreams atomic.Bool
 
 	view     atomic.Pointer[view] // the last good one, nil before the first
 	compiled atomic.Pointer[diag.List]
 
 	// Guarded by the fleet's lock.
 	members group
+	streams int     // of the members
 	speaker *client // the member that the view is compiled for
 
 	mu     sync.Mutex // held while a view is made, and for what follows
@@ -90,6 +91,7 @@ func (s *Publisher) renew(g *generation, sl *slot, speaker *client) (changed boo
 			return false, err
 		}
 		sl.view.Store(v)
+		s.fleet.wakeMembers(sl)
 		changed = true
 	}
 	old := sl.compiled.Swap(&problems)
@@ -122,6 +124,11 @@ func (v *view) prepare(sl *slot, ip string) error {
 	}
 	if sl.usesV3.Load() {
 		if _, err := v.encodedV3(ip); err != nil {
+			return err
+		}
+	}
+	if sl.usesStreams.Load() {
+		if _, err := v.encodedStreamed(ip); err != nil {
 			return err
 		}
 	}

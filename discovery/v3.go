@@ -119,6 +119,16 @@ func (a *v3Answers) answerListeners(ip string, names []string) (answer Answer, e
 	return answer, err
 }
 
+// listenersAt is what a proxy of this address is told.
+func (a *v3Answers) listenersAt(ip string) *set {
+	ip = a.view.address(ip)
+	l, ok := a.listeners.get(ip)
+	if !ok {
+		l = a.listeners.put(ip, newListenerSet(a.encodeListeners(ip)))
+	}
+	return l.last.get(func() *set { return a.encodeListeners(ip) })
+}
+
 func first(origins []diag.Ref) diag.Ref {
 	if len(origins) == 0 {
 		return diag.Ref{}

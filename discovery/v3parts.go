@@ -53,7 +53,11 @@ func (p *v3Parts) cluster(c *ir.Cluster, from v3.Source) *resource {
 		spelled := func(c *ir.Cluster) spelling {
 			return func() (v3.Message, diag.List) { return v3.Cluster(c, from) }
 		}
-		return p.resource(ClusterType, envoy.ClusterName(c.Name), first(c.Origins), spelled(c), spelled(c.Closed()))
+		r := p.resource(ClusterType, envoy.ClusterName(c.Name), first(c.Origins), spelled(c), spelled(c.Closed()))
+		if c.Type == ir.Registry {
+			r.endpoints = c.EndpointKey
+		}
+		return r
 	})
 }
 

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -13,19 +14,24 @@ import (
 type view struct {
 	// Not the generation: a view that stays must not keep all the rest of its
 	// time in memory.
-	server *Publisher
-	serial int64  // of the generation it was compiled for
-	key    string // of its slot
-	config *ir.Config
+	server   *Publisher
+	serial   int64  // of the generation it was compiled for
+	revision int64  // of that
+	key      string // of its slot
+	config   *ir.Config
 
 	difference atomic.Pointer[difference] // to the view before
 
 	v1 lazy[v1Answers]
 	v3 lazy[v3Answers]
+
+	onStreams lazy[v3Answers]
+	streamed  atomic.Pointer[streamed] // nil before the first stream
+	streaming sync.Mutex               // of who makes it
 }
 
 func newView(g *generation, key string, config *ir.Config) *view {
-	return &view{server: g.server, serial: g.serial, key: key, config: config}
+	return &view{server: g.server, serial: g.serial, revision: g.mesh.Revision, key: key, config: config}
 }
 
 // address is the one that listeners are spelled for: none where all of them are
@@ -51,11 +57,17 @@ func (v *view) encodedV1(ip string) (*v1Answers, error) {
 	return a, err
 }
 
-func (v *view) encodedV3(ip string) (*v3Answers, error) {
+func (v *view) encodedV3(ip string) (*v3Answers, error) { return v.encode(&v.v3, encodeV3, ip) }
+
+func (v *view) encodedStreamed(ip string) (*v3Answers, error) {
+	return v.encode(&v.onStreams, encodeStreamed, ip)
+}
+
+func (v *view) encode(answers *lazy[v3Answers], encode func(*view, string) *v3Answers, ip string) (*v3Answers, error) {
 	made := false
-	a, err := v.v3.get(func() (a *v3Answers, err error) {
+	a, err := answers.get(func() (a *v3Answers, err error) {
 		made = true
-		err = v.server.recoverPanic("v3", func() error { a = encodeV3(v, ip); return nil })
+		err = v.server.recoverPanic("v3", func() error { a = encode(v, ip); return nil })
 		return a, err
 	})
 	if made {
@@ -70,8 +82,10 @@ func (v *view) problems() diag.List {
 	if a := v.v1.peek(); a != nil {
 		all = append(all, a.problems.List()...)
 	}
-	if a := v.v3.peek(); a != nil {
-		all = append(all, a.problems.List()...)
+	for _, answers := range []*lazy[v3Answers]{&v.v3, &v.onStreams} {
+		if a := answers.peek(); a != nil {
+			all = append(all, a.problems.List()...)
+		}
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,10 @@ import (
 type API string
 
 const (
+	// Delta streams the v3 API: what changes is pushed, and no more.
+	Delta API = "delta"
+	// ADS streams the v3 API as state of the world.
+	ADS API = "ads"
 	// REST polls the v3 API.
 	REST API = "rest"
 	// V1 polls the v1 API, for Envoy up to 1.8.
@@ -21,7 +26,7 @@ const (
 )
 
 // APIs lists what Bootstrap takes, the default first.
-var APIs = []API{REST, V1}
+var APIs = []API{Delta, ADS, REST, V1}
 
 // BootstrapOptions say which proxy to start and which server it asks. All but
 // Labels are required; DefaultBootstrap has those that need no thought.
@@ -36,6 +41,9 @@ type BootstrapOptions struct {
 	// Server is the URL of this server, http or https. An https server must
 	// be known to CAFile by the host name of the URL.
 	Server string
+	// XDS is HOST:PORT where the server streams, for ADS and Delta; "" for port
+	// 15010 of Server's host. It is reached with TLS if Server is.
+	XDS    string
 	CAFile string
 	API    API
 	// AdminPort of Envoy's own interface, on loopback only.
@@ -74,9 +82,15 @@ func Bootstrap(o BootstrapOptions) ([]byte, error) {
 	return bootstrapV3(o, server)
 }
 
+func (o BootstrapOptions) streams() bool { return o.API == ADS || o.API == Delta }
+
 func (o BootstrapOptions) check() (endpoint, error) {
 	server, err := parseServer(o.Server)
 	errs := []error{err}
+	if o.streams() {
+		xds, err := o.parseXDS(server)
+		errs, server = append(errs, err), xds
+	}
 	complain := func(bad bool, format string, args ...any) {
 		if bad {
 			errs = append(errs, fmt.Errorf(format, args...))
@@ -85,7 +99,7 @@ func (o BootstrapOptions) check() (endpoint, error) {
 	complain(o.NodeID == "", "node ID must not be empty")
 	complain(o.Cluster == "", "service cluster must not be empty")
 	complain(o.CAFile == "" && server.tls, "CA file must not be empty for an https server")
-	complain(o.API != REST && o.API != V1, "API must be one of %v, found %q", APIs, o.API)
+	complain(!slices.Contains(APIs, o.API), "API must be one of %v, found %q", APIs, o.API)
 	complain(o.API == V1 && len(o.Labels) > 0, "labels cannot be stated in the v1 API: the proxy has those of the instances at its address")
 	complain(o.AdminPort < 1 || o.AdminPort > 65535, "admin port must be 1 to 65535, found %d", o.AdminPort)
 	complain(o.RefreshDelay < time.Millisecond, "refresh delay must be at least 1ms, found %v", o.RefreshDelay)
@@ -117,6 +131,22 @@ func parseServer(text string) (endpoint, error) {
 		}
 	}
 	return out, nil
+}
+
+// defaultXDSPort is where pilot-api streams unless told otherwise.
+const defaultXDSPort = 15010
+
+func (o BootstrapOptions) parseXDS(server endpoint) (endpoint, error) {
+	if o.XDS == "" {
+		server.port = defaultXDSPort
+		return server, nil
+	}
+	host, text, err := net.SplitHostPort(o.XDS)
+	port, bad := strconv.Atoi(text)
+	if err != nil || bad != nil || host == "" || port < 1 || port > 65535 {
+		return endpoint{}, fmt.Errorf("address of the streams must be HOST:PORT like 127.0.0.1:15010, found %q", o.XDS)
+	}
+	return endpoint{host: host, port: port, tls: server.tls}, nil
 }
 
 // isIP tells an address from a name that Envoy has to resolve.

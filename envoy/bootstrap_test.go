@@ -24,17 +24,25 @@ func bootstrapOf(change func(*envoy.BootstrapOptions)) envoy.BootstrapOptions {
 	return o
 }
 
+func rest(o *envoy.BootstrapOptions) { o.API = envoy.REST }
+
 var bootstraps = []struct {
 	name    string
 	options envoy.BootstrapOptions
 }{
-	{"rest", bootstrapOf(func(*envoy.BootstrapOptions) {})},
+	{"delta", bootstrapOf(func(*envoy.BootstrapOptions) {})},
+	{"ads-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		o.API, o.Server, o.CAFile, o.XDS = envoy.ADS, "https://mesh.example", "ca.crt", "streams.example:7000"
+	})},
+	{"rest", bootstrapOf(rest)},
 	{"rest-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		rest(o)
 		o.Server, o.CAFile, o.Cluster = "https://mesh.example", "ca.crt", "web"
 		o.AdminPort, o.RefreshDelay = 15555, 200*time.Millisecond
 	})},
-	{"rest-tls-ip", bootstrapOf(func(o *envoy.BootstrapOptions) { o.Server, o.CAFile = "https://[::1]:8443/", "ca.crt" })},
+	{"rest-tls-ip", bootstrapOf(func(o *envoy.BootstrapOptions) { o.API, o.Server, o.CAFile = envoy.REST, "https://[::1]:8443/", "ca.crt" })},
 	{"rest-labels", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		rest(o)
 		o.Labels = map[string]string{"istio": "ingressgateway", "version": "1"}
 	})},
 	{"v1", bootstrapOf(func(o *envoy.BootstrapOptions) { o.Server, o.API = "http://mesh.example:8080", envoy.V1 })},
@@ -76,7 +84,7 @@ func parseBootstrap(t *testing.T, text []byte) *bootstrapv3.Bootstrap {
 
 func TestBootstrapComplains(t *testing.T) {
 	_, err := envoy.Bootstrap(envoy.BootstrapOptions{
-		Server: "mesh:8080", API: "ads", AdminPort: -1, RefreshDelay: time.Microsecond,
+		Server: "mesh:8080", API: "grpc", AdminPort: -1, RefreshDelay: time.Microsecond,
 	})
 	if err == nil {
 		t.Fatal("want an error")
@@ -85,7 +93,7 @@ func TestBootstrapComplains(t *testing.T) {
 		`node ID must not be empty`,
 		`service cluster must not be empty`,
 		`server must be a URL like http://127.0.0.1:8080, found "mesh:8080"`,
-		`API must be one of [rest v1], found "ads"`,
+		`API must be one of [delta ads rest v1], found "grpc"`,
 		`admin port must be 1 to 65535, found -1`,
 		`refresh delay must be at least 1ms, found 1µs`,
 	} {
@@ -104,6 +112,9 @@ func TestBootstrapComplains(t *testing.T) {
 		"http://user@[bad]:1/x:y": "server must be a URL",
 	} {
 		wantComplaint(t, want, func(o *envoy.BootstrapOptions) { o.Server = server })
+	}
+	for _, xds := range []string{"streams", "streams:", ":15010", "streams:0", "streams:99999", "http://streams:1"} {
+		wantComplaint(t, "address of the streams must be HOST:PORT", func(o *envoy.BootstrapOptions) { o.XDS = xds })
 	}
 	wantComplaint(t, "admin port must be 1 to 65535, found 0", func(o *envoy.BootstrapOptions) { o.AdminPort = 0 })
 	wantComplaint(t, "refresh delay must be at least 1ms, found 0s", func(o *envoy.BootstrapOptions) { o.RefreshDelay = 0 })

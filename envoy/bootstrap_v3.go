@@ -23,10 +23,7 @@ func bootstrapV3(o BootstrapOptions, server endpoint) ([]byte, error) {
 		"admin": object{
 			"address": socketAddress("127.0.0.1", o.AdminPort),
 		},
-		"dynamic_resources": object{
-			"cds_config": restSource(o.RefreshDelay),
-			"lds_config": restSource(o.RefreshDelay),
-		},
+		"dynamic_resources": dynamicResources(o),
 		"layered_runtime": object{"layers": list{object{
 			"name": "pilot-api",
 			"static_layer": object{
@@ -44,6 +41,33 @@ func node(o BootstrapOptions) object {
 		out["metadata"] = object{"LABELS": o.Labels}
 	}
 	return out
+}
+
+func dynamicResources(o BootstrapOptions) object {
+	if !o.streams() {
+		return object{"cds_config": restSource(o.RefreshDelay), "lds_config": restSource(o.RefreshDelay)}
+	}
+	kind := "GRPC"
+	if o.API == Delta {
+		kind = "DELTA_GRPC"
+	}
+	streamed := object{"resource_api_version": "V3", "ads": object{}}
+	return object{
+		"cds_config": streamed,
+		"lds_config": streamed,
+		"ads_config": object{
+			"api_type":              kind,
+			"transport_api_version": "V3",
+			// The node is some 60 KB, in each message otherwise.
+			"set_node_on_first_message_only": true,
+			"grpc_services": list{object{"envoy_grpc": object{
+				"cluster_name": DiscoveryCluster,
+				// Without it an Envoy waits up to half a minute for a server that
+				// is back.
+				"retry_policy": object{"retry_back_off": object{"base_interval": "0.2s", "max_interval": "3s"}},
+			}}},
+		},
+	}
 }
 
 func restSource(delay time.Duration) object {
@@ -74,6 +98,17 @@ func discoveryCluster(o BootstrapOptions, server endpoint) object {
 	if !server.isIP() {
 		c["type"] = "STRICT_DNS"
 		c["dns_lookup_family"] = "V4_ONLY"
+	}
+	if o.streams() {
+		c["typed_extension_protocol_options"] = object{
+			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": object{
+				"@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+				"explicit_http_config": object{"http2_protocol_options": object{
+					// A server that hangs with its connection open is left.
+					"connection_keepalive": object{"interval": "10s", "timeout": "5s"},
+				}},
+			},
+		}
 	}
 	if server.tls {
 		c["transport_socket"] = verifiedTLS(o.CAFile, server)

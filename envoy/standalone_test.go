@@ -77,7 +77,7 @@ func parseAll[T any, M interface {
 // inline in a listener of its own.
 func standalone(t *testing.T, r resources) []byte {
 	t.Helper()
-	text, err := envoy.Bootstrap(bootstrapOf(func(*envoy.BootstrapOptions) {}))
+	text, err := envoy.Bootstrap(bootstrapOf(rest))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,6 +58,7 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&options.API), "api", string(options.API), "discovery API that the Envoy uses: "+strings.Join(apis, ", "))
+	flags.StringVar(&options.XDS, "xds", "", "HOST:PORT where the server streams, for delta and ads (port 15010 of --server's host)")
 	flags.StringVar(&options.Cluster, "service-cluster", options.Cluster, "cluster name that the Envoy states")
 	flags.StringToStringVar(&options.Labels, "labels", nil, "labels of the workload that the Envoy states, such as app=web,version=v1: selectors look at them")
 	flags.StringVar(&options.CAFile, "ca-file", options.CAFile, "authorities that the Envoy trusts for an https server")

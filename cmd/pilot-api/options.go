@@ -18,8 +18,9 @@ import (
 
 // options are the flags: what needs a restart to change.
 type options struct {
-	listen   string
-	insecure bool
+	listen     string
+	grpcListen string
+	insecure   bool
 
 	dataDir       string
 	quotaBytes    int64
@@ -42,7 +43,8 @@ type options struct {
 
 func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address for API, discovery, health and metrics")
-	f.BoolVar(&o.insecure, "insecure", false, "allow --listen beyond loopback although traffic is neither encrypted nor authenticated")
+	f.StringVar(&o.grpcListen, "grpc-listen", "127.0.0.1:15010", "address for the streams of Envoys (ADS); none when empty")
+	f.BoolVar(&o.insecure, "insecure", false, "allow --listen and --grpc-listen beyond loopback although traffic is neither encrypted nor authenticated")
 	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd")
 	f.Int64Var(&o.quotaBytes, "quota-bytes", etcd.DefaultQuotaBytes, "how much the embedded etcd may store, history included; when it is full, only deletes are taken")
 	f.StringSliceVar(&o.etcdEndpoints, "etcd-endpoints", nil, "use these etcd servers instead of the embedded one")
@@ -64,11 +66,13 @@ const leastQuota = 16 << 20
 
 // validate finds what contradicts itself before anything is started.
 func (o *options) validate() error {
-	if _, _, err := net.SplitHostPort(o.listen); err != nil {
-		return fmt.Errorf("%w: --listen %q: must be HOST:PORT, as in 127.0.0.1:8080", errUsage, o.listen)
+	if err := o.validateAddress("--listen", o.listen, "8080", "change every route"); err != nil {
+		return err
 	}
-	if !loopbackOnly(o.listen) && !o.insecure {
-		return fmt.Errorf("%w: --listen %s can be reached from other machines, and whoever reaches it can change every route: put it behind something that authenticates, then say --insecure", errUsage, o.listen)
+	if o.grpcListen != "" {
+		if err := o.validateAddress("--grpc-listen", o.grpcListen, "15010", "read every route"); err != nil {
+			return err
+		}
 	}
 	if len(validation.IsDNS1123Subdomain(o.domain)) > 0 {
 		return fmt.Errorf("%w: --domain %q: must be a DNS name, as in cluster.local", errUsage, o.domain)
@@ -83,6 +87,16 @@ func (o *options) validate() error {
 		return err
 	}
 	return o.validateEtcd()
+}
+
+func (o *options) validateAddress(flag, address, port, danger string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return fmt.Errorf("%w: %s %q: must be HOST:PORT, as in 127.0.0.1:%s", errUsage, flag, address, port)
+	}
+	if !loopbackOnly(address) && !o.insecure {
+		return fmt.Errorf("%w: %s %s can be reached from other machines, and whoever reaches it can %s: put it behind something that authenticates, then say --insecure", errUsage, flag, address, danger)
+	}
+	return nil
 }
 
 func (o *options) validateEtcd() error {

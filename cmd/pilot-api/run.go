@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/server/ads"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -34,14 +36,18 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	o.limits.apply(log)
 	// The port first: a taken one should be an error before etcd starts.
-	listener, err := net.Listen("tcp", o.listen)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("--listen %s: %w: end what listens there, or give this one another port", o.listen, syscall.EADDRINUSE)
-	}
+	listener, err := listen("--listen", o.listen)
 	if err != nil {
-		return fmt.Errorf("--listen %s: %w", o.listen, err)
+		return err
 	}
 	defer listener.Close()
+	var streams net.Listener
+	if o.grpcListen != "" {
+		if streams, err = listen("--grpc-listen", o.grpcListen); err != nil {
+			return err
+		}
+		defer streams.Close()
+	}
 	backend, err := openEtcd(ctx, o, log)
 	if err != nil {
 		return err
@@ -77,29 +83,54 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	})
 
 	log.Info("pilot-api is listening", "address", listener.Addr().String(), "version", version, "store", o.storeName())
-	err = serve(ctx, api, listener, view.Run, lag.Run, proxies.Run, backend.watch,
+	fronts := []func(context.Context) error{func(ctx context.Context) error { return api.Serve(ctx, listener) }}
+	if streams != nil {
+		log.Info("pilot-api streams to Envoys", "address", streams.Addr().String())
+		front := ads.New(ads.Options{Discovery: proxies, Log: log})
+		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams) })
+	}
+	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch,
 		func(ctx context.Context) error { return memory.run(ctx, proxies.Ready) },
 		func(ctx context.Context) error { return greet(ctx, o, objects, log) })
 	log.Info("pilot-api has stopped")
 	return err
 }
 
-// serve answers requests until ctx ends, with the followers running behind.
-// They outlive the server, so that requests under way at the end still find a
-// cache that moves. A follower that fails ends the server.
-func serve(ctx context.Context, api *server.Server, l net.Listener, followers ...func(context.Context) error) error {
+func listen(flag, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s %s: %w: end what listens there, or give this one another port", flag, address, syscall.EADDRINUSE)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", flag, address, err)
+	}
+	return l, nil
+}
+
+// serve answers requests on all fronts until ctx ends, with the followers running
+// behind. They outlive the fronts, so that requests under way at the end still find
+// a cache that moves. A follower or a front that fails ends all.
+func serve(ctx context.Context, fronts []func(context.Context) error, followers ...func(context.Context) error) error {
 	group, running := errgroup.WithContext(context.WithoutCancel(ctx))
 	behind, stop := context.WithCancel(running)
 	for _, follow := range followers {
 		group.Go(func() error { return unlessCanceled(follow(behind)) })
 	}
-	group.Go(func() error {
-		defer stop()
-		serving, stopServing := context.WithCancel(ctx)
-		defer stopServing()
-		defer context.AfterFunc(running, stopServing)()
-		return unlessCanceled(api.Serve(serving, l))
-	})
+	serving, stopServing := context.WithCancel(ctx)
+	defer stopServing()
+	defer context.AfterFunc(running, stopServing)()
+	var open sync.WaitGroup
+	for _, front := range fronts {
+		open.Add(1)
+		group.Go(func() error {
+			defer open.Done()
+			return unlessCanceled(front(serving))
+		})
+	}
+	go func() {
+		open.Wait()
+		stop()
+	}()
 	return group.Wait()
 }
 

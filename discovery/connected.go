@@ -1,0 +1,82 @@
+package discovery
+
+import "slices"
+
+// connect and disconnect note the streams of proxies: who is on one is not
+// forgotten for its silence.
+func (f *fleet) connect(st *Stream) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := st.client
+	c.streams = append(c.streams, st)
+	if c.place.Load() != nil && f.clients[c.node] == c {
+		c.place.Load().slot.streams++
+	}
+}
+
+func (f *fleet) disconnect(st *Stream) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := st.client
+	before := len(c.streams)
+	c.streams = slices.DeleteFunc(c.streams, func(other *Stream) bool { return other == st })
+	if f.clients[c.node] == c {
+		c.place.Load().slot.streams -= before - len(c.streams)
+		c.seen.Store(int64(f.age()))
+		c.place.Load().slot.seen.Store(int64(f.age()))
+	}
+}
+
+// toldViews are those that proxies are told now.
+func (f *fleet) toldViews() map[*view]bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	views := map[*view]bool{}
+	for _, sl := range f.slots {
+		views[sl.view.Load()] = true
+	}
+	for c := range f.behind {
+		views[c.place.Load().last] = true
+	}
+	delete(views, nil)
+	return views
+}
+
+// wake has the streams of proxies that are told some views look again.
+func (f *fleet) wake(views map[*view]bool) {
+	if len(views) == 0 {
+		return
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for _, sl := range f.slots {
+		if sl.streams > 0 && views[sl.view.Load()] {
+			sl.awakeLocked()
+		}
+	}
+	for c := range f.behind {
+		c.awake()
+	}
+}
+
+func (f *fleet) wakeMembers(sl *slot) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	sl.awakeLocked()
+}
+
+func (sl *slot) awakeLocked() {
+	if sl.streams == 0 {
+		return
+	}
+	for c := range sl.members {
+		c.awake()
+	}
+}
+
+// awake must be called under the fleet's lock.
+func (c *client) awake() {
+	for _, st := range c.streams {
+		st.awake()
+	}
+}

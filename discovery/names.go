@@ -1,0 +1,99 @@
+package discovery
+
+import "slices"
+
+// names are the resources of a type that a stream asks for by name. An Envoy asks
+// for the endpoints of all of its clusters: then they are the names of a set that
+// all of its kind share, and take no memory of the stream's own.
+type names struct {
+	of    *set                // whose names are among them; nil for none
+	extra map[string]struct{} // that the set has not
+}
+
+func (n *names) len() int {
+	if n.of == nil {
+		return len(n.extra)
+	}
+	return len(n.of.sorted) + len(n.extra)
+}
+
+func (n *names) has(name string) bool {
+	if n.of != nil && n.of.named(name) != nil {
+		return true
+	}
+	_, ok := n.extra[name]
+	return ok
+}
+
+// are reports whether they are exactly the ones listed, in any order.
+func (n *names) are(list []string) bool {
+	if len(list) < n.len() {
+		return false
+	}
+	for _, name := range list {
+		if !n.has(name) {
+			return false
+		}
+	}
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return len(slices.Compact(list)) == n.len()
+}
+
+func (n *names) add(name string) {
+	if n.has(name) {
+		return
+	}
+	if n.extra == nil {
+		n.extra = map[string]struct{}{}
+	}
+	n.extra[name] = struct{}{}
+}
+
+func (n *names) remove(name string) {
+	if n.of != nil && n.of.named(name) != nil {
+		n.spell()
+	}
+	delete(n.extra, name)
+}
+
+// spell has them all as names of the stream's own.
+func (n *names) spell() {
+	all := make(map[string]struct{}, n.len())
+	for name := range n.extra {
+		all[name] = struct{}{}
+	}
+	for _, r := range n.of.sorted {
+		all[r.name] = struct{}{}
+	}
+	n.of, n.extra = nil, all
+}
+
+// share has them as those of a set where it has them all, or all but some.
+func (n *names) share(s *set) {
+	if n.of == s || len(n.extra) == 0 || s == nil {
+		return
+	}
+	for _, r := range s.sorted {
+		if !n.has(r.name) {
+			return
+		}
+	}
+	rest := map[string]struct{}{}
+	keep := func(name string) {
+		if s.named(name) == nil {
+			rest[name] = struct{}{}
+		}
+	}
+	if n.of != nil {
+		for _, r := range n.of.sorted {
+			keep(r.name)
+		}
+	}
+	for name := range n.extra {
+		keep(name)
+	}
+	if n.of, n.extra = s, rest; len(rest) == 0 {
+		n.extra = nil
+	}
+}

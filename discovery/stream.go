@@ -1,0 +1,190 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// Stream is one proxy on a connection over which it is told of a change at once:
+// Receive takes what it says, Next gives what it is told. What is told, and in what
+// order, follows from what the proxy should have and from what it was sent and has
+// acknowledged (streamorder.go); there is no queue. The two may be called from two
+// goroutines.
+type Stream struct {
+	server *Publisher
+	client *client
+	delta  bool
+	since  time.Time
+	wake   chan struct{} // holds one: something may have changed
+
+	mu        sync.Mutex
+	nonce     uint64
+	clusters  subscribed
+	endpoints subscribed
+	listeners subscribed
+	routes    subscribed
+	past      []*view     // that a proxy may route by which this server has not told anything
+	patience  *time.Timer // of who waits for warming clusters
+}
+
+// Variant is one of the protocol's two: what a response holds.
+type Variant bool
+
+const (
+	// StateOfTheWorld responses hold all of a type's clusters or listeners.
+	StateOfTheWorld Variant = false
+	// Delta responses hold what differs.
+	Delta Variant = true
+)
+
+// Request is what a proxy says about one type. A state-of-the-world client says
+// Names and Version, a delta client Subscribe, Unsubscribe and Initial.
+type Request struct {
+	TypeURL string
+	Nonce   string // of the response that it answers, "" for none
+	// Refused are the client's words about that response; nil when it accepts.
+	Refused *string
+
+	Names   []string
+	Version string
+
+	Subscribe, Unsubscribe []string
+	Initial                map[string]string // versions by name
+}
+
+// Errors of a stream.
+var (
+	// ErrGone: the proxy had to make room for others; it may connect again.
+	ErrGone = errors.New("too many proxies: this one made room")
+	// ErrTooMany: a proxy asks for more names than anybody has.
+	ErrTooMany = errors.New("too many resource names")
+)
+
+// maxStreamNames bounds the names that a stream subscribes to by name.
+const maxStreamNames = 1 << 17
+
+// Connect begins a stream of the proxy that calls itself so. It fails as V3
+// does. The caller must Close it.
+func (s *Publisher) Connect(node mesh.Node, variant Variant) (*Stream, error) {
+	p, _, err := s.locate(node)
+	if err != nil {
+		return nil, err
+	}
+	st := &Stream{
+		server: s, client: p.client, delta: bool(variant), since: time.Now(),
+		wake:      make(chan struct{}, 1),
+		clusters:  subscribed{typeURL: ClusterType},
+		endpoints: subscribed{typeURL: EndpointType},
+		listeners: subscribed{typeURL: ListenerType},
+		routes:    subscribed{typeURL: RouteType},
+	}
+	p.slot.usesStreams.Store(true)
+	s.fleet.connect(st)
+	return st, nil
+}
+
+// Close ends the stream.
+func (st *Stream) Close() {
+	st.server.fleet.disconnect(st)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.patience != nil {
+		st.patience.Stop()
+	}
+}
+
+// awake has Next look again.
+func (st *Stream) awake() {
+	select {
+	case st.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Receive takes a request. The error ends the stream.
+func (st *Stream) Receive(r Request) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	t := st.of(r.TypeURL)
+	if t == nil {
+		// A client may ask for types that are not served here, and lives without.
+		return nil
+	}
+	if err := st.receive(t, r); err != nil {
+		return err
+	}
+	st.awake()
+	return nil
+}
+
+func (st *Stream) of(typeURL string) *subscribed {
+	for _, t := range []*subscribed{&st.clusters, &st.endpoints, &st.listeners, &st.routes} {
+		if t.typeURL == typeURL {
+			return t
+		}
+	}
+	return nil
+}
+
+func (st *Stream) receive(t *subscribed, r Request) error {
+	current, err := t.answered(r)
+	if err != nil {
+		return err
+	}
+	switch {
+	case st.delta:
+		t.subscribeDelta(r)
+	case current:
+		t.subscribeTo(r)
+	}
+	if t.named.len() > maxStreamNames {
+		return fmt.Errorf("%w of %s: the most allowed are %d", ErrTooMany, t.typeURL, maxStreamNames)
+	}
+	if target, err := st.target(); err == nil && t == &st.endpoints {
+		t.named.share(target.endpoints)
+	}
+	return nil
+}
+
+// Next is the next response that the proxy is due, as soon as there is one. The
+// error is ctx's, or ErrGone.
+func (st *Stream) Next(ctx context.Context) (*Response, error) {
+	for {
+		if st.client.gone.Load() {
+			return nil, ErrGone
+		}
+		if r := st.due(); r != nil {
+			return r, nil
+		}
+		select {
+		case <-st.wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (st *Stream) due() *Response {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	target, err := st.target()
+	if err != nil {
+		// A mistake of ours, which is told elsewhere: the proxy keeps what it has.
+		return nil
+	}
+	return st.next(target)
+}
+
+// target is what the proxy should have.
+func (st *Stream) target() (*streamed, error) {
+	p := st.client.told()
+	if p.view == nil {
+		return nil, ErrNotReady
+	}
+	return st.server.streamedOf(p.view, st.client.proxy.IP)
+}

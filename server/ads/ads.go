@@ -1,0 +1,185 @@
+// Package ads is the gRPC front of discovery: AggregatedDiscoveryService, as state
+// of the world and as delta. What is told and in what order is package discovery's
+// business (discovery.Stream); here it is read from and written to the protocol.
+//
+//	Envoy ─▶ request.go ─▶ discovery.Stream.Receive
+//	Envoy ◀─ codec.go   ◀─ discovery.Stream.Next
+package ads
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"github.com/pilot-api/pilot-api/discovery"
+)
+
+// Options are what a Server is made of. Discovery is needed.
+type Options struct {
+	Discovery *discovery.Publisher
+	// Log takes a line for each stream that ends with an error; nil drops them.
+	Log *slog.Logger
+	// MaxStreams of one connection (8). An Envoy has one.
+	MaxStreams uint32
+}
+
+const (
+	// maxRequest bounds a message of a client: 5,000 clusters with their versions
+	// are 900 KB.
+	maxRequest = 16 << 20
+	// keepaliveTime is after how long of silence a client is asked whether it is
+	// there, keepaliveTimeout how long it has to answer: a machine that went away
+	// leaves within a minute.
+	keepaliveTime    = 30 * time.Second
+	keepaliveTimeout = 10 * time.Second
+	// Buffers of a connection. What flows over it is little and seldom.
+	readBuffer  = 4 << 10
+	writeBuffer = 4 << 10
+)
+
+// Server answers streams. Make it with New.
+type Server struct {
+	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
+
+	opts Options
+	grpc *grpc.Server
+	// stopping ends the streams.
+	stopping context.Context
+	stop     context.CancelFunc
+}
+
+// New builds a server. It starts nothing.
+func New(opts Options) *Server {
+	opts.MaxStreams = cmp.Or(opts.MaxStreams, 8)
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{opts: opts}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.grpc = grpc.NewServer(
+		grpc.ForceServerCodecV2(codec{}),
+		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.MaxConcurrentStreams(opts.MaxStreams),
+		grpc.ReadBufferSize(readBuffer),
+		grpc.WriteBufferSize(writeBuffer),
+		grpc.SharedWriteBuffer(true),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+	)
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(s.grpc, s)
+	return s
+}
+
+// Serve answers on a listener, which it closes, until ctx ends; then it ends the
+// streams, whose proxies go to another replica. A Server serves once.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	stopped := context.AfterFunc(ctx, func() {
+		s.stop()
+		s.grpc.GracefulStop()
+	})
+	err := s.grpc.Serve(l)
+	if !stopped() {
+		s.grpc.Stop()
+		return ctx.Err()
+	}
+	return err
+}
+
+// StreamAggregatedResources is the state-of-the-world variant.
+func (s *Server) StreamAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
+	return s.run(stream, discovery.StateOfTheWorld, func() (message, error) {
+		r, err := stream.Recv()
+		return message{r.GetNode(), worldRequest(r)}, err
+	})
+}
+
+// DeltaAggregatedResources is the delta variant.
+func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+	return s.run(stream, discovery.Delta, func() (message, error) {
+		r, err := stream.Recv()
+		return message{r.GetNode(), deltaRequest(r)}, err
+	})
+}
+
+// run serves one stream until the client ends it, the server stops, or what the
+// client says makes no sense.
+func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, receive func() (message, error)) error {
+	first, err := receive()
+	if err != nil {
+		return err
+	}
+	node, err := first.identity()
+	if err != nil {
+		return s.refuse(err)
+	}
+	d, err := s.opts.Discovery.Connect(node, variant)
+	if err != nil {
+		return s.refuse(err)
+	}
+	defer d.Close()
+
+	ctx, end := context.WithCancelCause(stream.Context())
+	defer end(nil)
+	defer context.AfterFunc(s.stopping, func() { end(errStopping) })()
+	go func() { end(follow(d, first.request, receive)) }()
+	err = send(ctx, d, stream)
+	if errors.Is(err, context.Canceled) {
+		err = context.Cause(ctx)
+	}
+	s.opts.Log.Debug("stream ended", "node", node.ID, "why", err)
+	return s.refuse(err)
+}
+
+var errStopping = status.Error(codes.Unavailable, "this server stops: ask another one")
+
+// follow takes what the client says until it ends.
+func follow(d *discovery.Stream, first discovery.Request, receive func() (message, error)) error {
+	for r := first; ; {
+		if err := d.Receive(r); err != nil {
+			return err
+		}
+		m, err := receive()
+		if err != nil {
+			return err
+		}
+		r = m.request
+	}
+}
+
+// send writes what the client is due. A slow client makes it wait: what is sent
+// next is then the newest.
+func send(ctx context.Context, d *discovery.Stream, stream grpc.ServerStream) error {
+	for {
+		r, err := d.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if err := stream.SendMsg(encoded(r.Encode())); err != nil {
+			return err
+		}
+	}
+}
+
+// refuse is an error as the protocol has it.
+func (s *Server) refuse(err error) error {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return nil
+	case errors.Is(err, discovery.ErrBadNode):
+		return status.Error(codes.InvalidArgument, err.Error())
+	case errors.Is(err, discovery.ErrTooMany):
+		return status.Error(codes.ResourceExhausted, err.Error())
+	case errors.Is(err, discovery.ErrNotReady), errors.Is(err, discovery.ErrGone):
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	return err
+}

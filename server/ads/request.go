@@ -1,0 +1,78 @@
+package ads
+
+import (
+	"fmt"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	statusv3 "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/pilot-api/pilot-api/discovery"
+)
+
+// message is one of a client's.
+type message struct {
+	node    *corev3.Node // in the first one of a stream
+	request discovery.Request
+}
+
+func worldRequest(r *discoveryv3.DiscoveryRequest) discovery.Request {
+	return discovery.Request{
+		TypeURL: r.GetTypeUrl(),
+		Nonce:   r.GetResponseNonce(),
+		Refused: words(r.GetErrorDetail()),
+		Names:   r.GetResourceNames(),
+		Version: r.GetVersionInfo(),
+	}
+}
+
+func deltaRequest(r *discoveryv3.DeltaDiscoveryRequest) discovery.Request {
+	return discovery.Request{
+		TypeURL:     r.GetTypeUrl(),
+		Nonce:       r.GetResponseNonce(),
+		Refused:     words(r.GetErrorDetail()),
+		Subscribe:   r.GetResourceNamesSubscribe(),
+		Unsubscribe: r.GetResourceNamesUnsubscribe(),
+		Initial:     r.GetInitialResourceVersions(),
+	}
+}
+
+func words(s *statusv3.Status) *string {
+	if s == nil {
+		return nil
+	}
+	text := s.GetMessage()
+	return &text
+}
+
+// identity is who the proxy says it is.
+func (m message) identity() (discovery.Node, error) {
+	fields := m.node.GetMetadata().GetFields()
+	namespace, err := textOf(fields["NAMESPACE"], "NAMESPACE")
+	if err != nil {
+		return discovery.Node{}, err
+	}
+	labels := map[string]string{}
+	for name, value := range fields["LABELS"].GetStructValue().GetFields() {
+		if labels[name], err = textOf(value, "LABELS."+name); err != nil {
+			return discovery.Node{}, err
+		}
+	}
+	if v := fields["LABELS"]; v != nil && v.GetStructValue() == nil && !isNull(v) {
+		return discovery.Node{}, fmt.Errorf("%w: node.metadata.LABELS cannot be read, want an object whose values are texts", discovery.ErrBadNode)
+	}
+	return discovery.NewNode(m.node.GetId(), namespace, labels)
+}
+
+func textOf(v *structpb.Value, field string) (string, error) {
+	if _, ok := v.GetKind().(*structpb.Value_StringValue); v != nil && !ok && !isNull(v) {
+		return "", fmt.Errorf("%w: node.metadata.%s cannot be read, want a text", discovery.ErrBadNode, field)
+	}
+	return v.GetStringValue(), nil
+}
+
+func isNull(v *structpb.Value) bool {
+	_, null := v.GetKind().(*structpb.Value_NullValue)
+	return null
+}
