@@ -74,7 +74,7 @@ func TestTakenPort(t *testing.T) {
 	defer taken.Close()
 	dir := filepath.Join(t.TempDir(), "data")
 	var stderr bytes.Buffer
-	code := Main(t.Context(), []string{"--listen", taken.Addr().String(), "--data-dir", dir}, io.Discard, &stderr)
+	code := Main(t.Context(), []string{"--listen", taken.Addr().String(), "--grpc-listen", "127.0.0.1:0", "--data-dir", dir}, io.Discard, &stderr)
 	if code != exitFailed || !strings.Contains(stderr.String(), "address already in use: end what listens there") {
 		t.Errorf("exit code %d, stderr:\n%s", code, &stderr)
 	}
@@ -93,12 +93,12 @@ func TestLife(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan int, 1)
 		go func() {
-			done <- Main(ctx, []string{"--listen", addr, "--data-dir", dir, "--log-level", "error"}, io.Discard, os.Stderr)
+			done <- Main(ctx, []string{"--listen", addr, "--grpc-listen", "127.0.0.1:0", "--data-dir", dir, "--log-level", "error"}, io.Discard, os.Stderr)
 		}()
 		waitReady(t, addr)
 
 		var stderr bytes.Buffer
-		if code := Main(t.Context(), []string{"--listen", freeAddress(t), "--data-dir", dir}, io.Discard, &stderr); code != exitFailed || !strings.Contains(stderr.String(), dir) {
+		if code := Main(t.Context(), []string{"--listen", freeAddress(t), "--grpc-listen", "127.0.0.1:0", "--data-dir", dir}, io.Discard, &stderr); code != exitFailed || !strings.Contains(stderr.String(), dir) {
 			t.Errorf("second process on the folder: exit code %d, stderr:\n%s", code, &stderr)
 		}
 		stop()
@@ -139,7 +139,7 @@ func TestEtcdAway(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	log := &watched{until: "etcd does not answer", found: stop}
-	code := Main(ctx, []string{"--listen", freeAddress(t), "--etcd-endpoints", "http://" + nobody}, io.Discard, log)
+	code := Main(ctx, []string{"--listen", freeAddress(t), "--grpc-listen", "127.0.0.1:0", "--etcd-endpoints", "http://" + nobody}, io.Discard, log)
 	if text := log.String(); code != exitDone || !strings.Contains(text, nobody) {
 		t.Errorf("exit code %d, stderr:\n%s", code, text)
 	}

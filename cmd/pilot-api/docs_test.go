@@ -56,7 +56,7 @@ func TestMetricsAreExplained(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {
-		done <- Main(ctx, []string{"--listen", addr, "--data-dir", t.TempDir(), "--log-level", "error"}, io.Discard, os.Stderr)
+		done <- Main(ctx, []string{"--listen", addr, "--grpc-listen", "127.0.0.1:0", "--data-dir", t.TempDir(), "--log-level", "error"}, io.Discard, os.Stderr)
 	}()
 	defer func() {
 		stop()

@@ -47,7 +47,7 @@ func startProgram(t *testing.T, data string, flags ...string) *program {
 func startProgramAs(t *testing.T, command []string, data string, flags ...string) *program {
 	t.Helper()
 	addr, dir := freeAddress(t), t.TempDir()
-	args := slices.Concat(command[1:], []string{"--listen", addr, "--data-dir", data}, flags)
+	args := slices.Concat(command[1:], []string{"--listen", addr, "--grpc-listen", "127.0.0.1:0", "--data-dir", data}, flags)
 	process := testbed.NewProcess(dir, "pilot-api", command[0], args...)
 	p := &program{testbed.Server{Process: process, URL: "http://" + addr}, addr, filepath.Join(dir, "pilot-api.log")}
 	if err := p.Start(); err != nil {

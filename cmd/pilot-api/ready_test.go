@@ -77,7 +77,7 @@ func TestReadyWithoutEtcd(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {
-		done <- Main(ctx, []string{"--listen", addr, "--etcd-endpoints", "http://" + front.Addr(), "--log-level", "error"}, io.Discard, io.Discard)
+		done <- Main(ctx, []string{"--listen", addr, "--grpc-listen", "127.0.0.1:0", "--etcd-endpoints", "http://" + front.Addr(), "--log-level", "error"}, io.Discard, io.Discard)
 	}()
 	waitReady(t, addr)
 	front.Set(testbed.Silent)
@@ -143,7 +143,7 @@ func TestReadyWithAlarm(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {
-		done <- Main(ctx, []string{"--listen", addr, "--etcd-endpoints", "http://" + front.Addr(), "--log-level", "error"}, io.Discard, io.Discard)
+		done <- Main(ctx, []string{"--listen", addr, "--grpc-listen", "127.0.0.1:0", "--etcd-endpoints", "http://" + front.Addr(), "--log-level", "error"}, io.Discard, io.Discard)
 	}()
 	waitReady(t, addr)
 	maintenance := etcdserverpb.NewMaintenanceClient(client.ActiveConnection())

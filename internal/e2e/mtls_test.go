@@ -88,7 +88,7 @@ func takeClusters(t *testing.T, pilot *Pilot, envoy string, answer []byte) {
 // withClusters is istioctl's bootstrap with the clusters, and without discovery.
 func withClusters(t *testing.T, pilot *Pilot, answer []byte) []byte {
 	t.Helper()
-	text, err := pilot.Istioctl(t.Context(), "bootstrap", node)
+	text, err := pilot.Istioctl(t.Context(), "bootstrap", node, "--api", "rest")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func StartSidecar(ctx context.Context, pilot *Pilot, dir, node string, options .
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"bootstrap", node, "--admin-port", strconv.Itoa(admin), "--refresh-delay", "200ms"}
+	args := []string{"bootstrap", node, "--api", "rest", "--admin-port", strconv.Itoa(admin), "--refresh-delay", "200ms"}
 	bootstrap, err := pilot.Istioctl(ctx, append(args, options...)...)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 type Server struct {
 	*Process
 	URL string
+	XDS string // HOST:PORT of its streams
 }
 
 // NewServer describes a pilot-api on an address of its own; nothing runs yet.
@@ -20,8 +21,12 @@ func NewServer(dir, name, program string, args ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := NewProcess(dir, name, program, append([]string{"--listen", addr}, args...)...)
-	return &Server{Process: p, URL: "http://" + addr}, nil
+	xds, err := FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	p := NewProcess(dir, name, program, append([]string{"--listen", addr, "--grpc-listen", xds}, args...)...)
+	return &Server{Process: p, URL: "http://" + addr, XDS: xds}, nil
 }
 
 // Ready waits until the server says that it is.
