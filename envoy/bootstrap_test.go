@@ -40,7 +40,9 @@ var bootstraps = []struct {
 		o.Server, o.CAFile, o.Cluster = "https://mesh.example", "ca.crt", "web"
 		o.AdminPort, o.RefreshDelay = 15555, 200*time.Millisecond
 	})},
-	{"rest-tls-ip", bootstrapOf(func(o *envoy.BootstrapOptions) { o.API, o.Server, o.CAFile = envoy.REST, "https://[::1]:8443/", "ca.crt" })},
+	{"rest-tls-ip", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		o.API, o.Server, o.CAFile = envoy.REST, "https://[::1]:8443/", "ca.crt"
+	})},
 	{"rest-labels", bootstrapOf(func(o *envoy.BootstrapOptions) {
 		rest(o)
 		o.Labels = map[string]string{"istio": "ingressgateway", "version": "1"}
