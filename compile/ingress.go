@@ -43,7 +43,7 @@ func (c *writer) ingress(config *ir.Config) {
 		pair := c.plan.settings.IngressCertificate(secret)
 		c.edgeListener(anyAddress, ingressHTTPS, ir.Outbound, serverTLS(pair.CertificateFile, pair.KeyFile))
 	}
-	c.close(config, c.sortedClusters())
+	c.close(config, [][]*ir.Cluster{c.sortedClusters()})
 }
 
 // ingressRules in the order in which they take requests. That of the routes of

@@ -77,8 +77,8 @@ func (p *plan) isSameForAll(at servicePort) bool {
 	})
 }
 
-// layOut takes over the entries that are as they were.
-func (p *plan) layOut(s scope, last *layout) *layout {
+// layOut shares what is the same in other scopes, and was before.
+func (p *plan) layOut(s scope) *layout {
 	tables := map[int]*table{}
 	for _, svc := range p.servicesFor(s) {
 		for _, port := range p.portsFor(s, svc) {
@@ -102,13 +102,15 @@ func (p *plan) layOut(s scope, last *layout) *layout {
 			laid.entries = append(laid.entries, p.entries.Get(p.r, key))
 		}
 		laid.unknown = p.unknownHost(s, laid)
-		out.tables = append(out.tables, p.laid.one(laid))
+		out.tables = append(out.tables, p.laid.table(laid))
 	}
 	out.problems = p.problems.List()
-	if last != nil && slices.Equal(out.tables, last.tables) && sameProblems(out.problems, last.problems) {
-		return last
-	}
-	return out
+	return p.laid.layouts.one(out, (*layout).equal)
+}
+
+// equal reports whether two layouts are the same.
+func (l *layout) equal(other *layout) bool {
+	return slices.Equal(l.tables, other.tables) && sameProblems(l.problems, other.problems)
 }
 
 // equal reports whether two layouts of a table are the same.
@@ -117,28 +119,37 @@ func (t *tableLayout) equal(other *tableLayout) bool {
 		slices.Equal(t.entries, other.entries) && slices.Equal(t.origins, other.origins)
 }
 
-// laidTables are the layouts of tables that somebody has, so that scopes which
-// have the same one share it and all that follows from it. It keeps none alive.
-type laidTables struct {
-	byPort map[int][]weak.Pointer[tableLayout]
+// laid are the layouts that somebody has, so that scopes which have the same one
+// share it and all that follows from it.
+type laid struct {
+	layouts alive[layout]
+	tables  map[int]*alive[tableLayout] // by port
 }
 
-// one is the layout that is there already, if there is one like it.
-func (l *laidTables) one(t *tableLayout) *tableLayout {
-	alive := l.byPort[t.port][:0]
-	found := t
-	for _, w := range l.byPort[t.port] {
-		if known := w.Value(); known != nil {
-			alive = append(alive, w)
-			if found == t && t.equal(known) {
-				found = known
-			}
+// table is the layout that is there already, if there is one like it.
+func (l *laid) table(t *tableLayout) *tableLayout {
+	if l.tables[t.port] == nil {
+		l.tables[t.port] = &alive[tableLayout]{}
+	}
+	return l.tables[t.port].one(t, (*tableLayout).equal)
+}
+
+// alive are values that somebody has. It keeps none itself.
+type alive[T any] struct{ values []weak.Pointer[T] }
+
+// one is the value that is there already, if there is an equal one.
+func (a *alive[T]) one(value *T, equal func(a, b *T) bool) *T {
+	found := value
+	a.values = slices.DeleteFunc(a.values, func(w weak.Pointer[T]) bool {
+		known := w.Value()
+		if known != nil && found == value && equal(value, known) {
+			found = known
 		}
+		return known == nil
+	})
+	if found == value {
+		a.values = append(a.values, weak.Make(value))
 	}
-	if found == t {
-		alive = append(alive, weak.Make(t))
-	}
-	l.byPort[t.port] = alive
 	return found
 }
 

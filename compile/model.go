@@ -4,7 +4,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"weak"
 
 	"github.com/pilot-api/pilot-api/compile/query"
 	"github.com/pilot-api/pilot-api/diag"
@@ -60,11 +59,11 @@ type model struct {
 	clusters       *query.Query[clusterKey, clusterPart]
 	sameForAll     *query.Query[servicePort, bool]
 	entries        *query.Query[entryKey, *entry]
-	laid           laidTables
+	laid           laid
 	tables         *query.Query[*tableLayout, *scopeTable]
 	layouts        *query.Query[scope, *layout]
 	hosts          *query.Query[hostKey, *hostPart]
-	http           *query.Query[scope, *outbound]
+	http           *query.Query[*layout, *outbound]
 	tcp            *query.Query[scope, *outboundTCP]
 	views          *query.Input[string, *caller]
 	configs        *query.Query[string, *compiled]
@@ -185,15 +184,15 @@ func (m *model) planRoutes() {
 // writeViews is what proxies are told.
 func (m *model) writeViews() {
 	m.entries = newQuery(m, equal, newEntry)
-	m.laid.byPort = map[int][]weak.Pointer[tableLayout]{}
+	m.laid.tables = map[int]*alive[tableLayout]{}
 	m.tables = query.NewReusing(m.graph, equal, func(r *query.Reader, t *tableLayout, last *scopeTable) *scopeTable {
 		return m.context(r).writeTable(t, last)
 	})
-	m.layouts = query.NewReusing(m.graph, equal, func(r *query.Reader, s scope, last *layout) *layout { return m.context(r).layOut(s, last) })
+	m.layouts = newQuery(m, equal, (*plan).layOut)
 	m.hosts = query.NewReusing(m.graph, equal, func(r *query.Reader, key hostKey, last *hostPart) *hostPart {
 		return m.context(r).writeHost(key, last)
 	})
-	m.http = query.NewReusing(m.graph, equal, func(r *query.Reader, s scope, last *outbound) *outbound { return m.context(r).writeOutbound(s, last) })
+	m.http = query.NewReusing(m.graph, equal, func(r *query.Reader, l *layout, last *outbound) *outbound { return m.context(r).writeOutbound(l, last) })
 	m.tcp = query.NewReusing(m.graph, equal, func(r *query.Reader, s scope, last *outboundTCP) *outboundTCP {
 		return m.context(r).writeTCP(s, nil, last)
 	})

@@ -100,10 +100,13 @@ func visibleAtEdge(all []plannedRoute) []plannedRoute {
 	return visible(slices.DeleteFunc(slices.Clone(all), inside), func(s *source) bool { return s.fits(nil) })
 }
 
-// outbound are the route tables of a scope, and all clusters that they lead to.
+// outbound are the route tables of scopes, and all clusters that they lead to.
 type outbound struct {
 	tables   []*scopeTable // by port
 	clusters []*ir.Cluster // by name
+	// proxied is all tables in one, but for the virtual hosts that vary; nil
+	// where nobody asks for it.
+	proxied  *ir.RouteTable
 	problems diag.List
 }
 
@@ -119,8 +122,7 @@ type scopeTable struct {
 	problems diag.List
 }
 
-func (p *plan) writeOutbound(s scope, last *outbound) *outbound {
-	laid := p.layouts.Get(p.r, s)
+func (p *plan) writeOutbound(laid *layout, last *outbound) *outbound {
 	p.problems.Add(laid.problems...)
 	out := &outbound{}
 	var clusters [][]*ir.Cluster
@@ -130,8 +132,10 @@ func (p *plan) writeOutbound(s scope, last *outbound) *outbound {
 		out.tables = append(out.tables, table)
 		clusters = append(clusters, table.clusters)
 	}
-	out.clusters = merged(clusters...)
-	out.problems = p.problems.List()
+	out.clusters, out.problems = merged(clusters...), p.problems.List()
+	if p.settings.ProxyHTTPPort > 0 {
+		out.proxied = proxiedTable(out.tables, (*scopeTable).common)
+	}
 	if last == nil {
 		return out
 	}
@@ -143,6 +147,23 @@ func (p *plan) writeOutbound(s scope, last *outbound) *outbound {
 	}
 	return out
 }
+
+// proxiedTable is all tables in one, of the parts that they have for somebody.
+func proxiedTable(tables []*scopeTable, parts func(*scopeTable) []*hostPart) *ir.RouteTable {
+	out := &ir.RouteTable{Name: ProxyTable}
+	for _, t := range tables {
+		for _, part := range parts(t) {
+			if part.proxied != nil {
+				out.VirtualHosts = append(out.VirtualHosts, part.proxied)
+			}
+		}
+	}
+	sortByName(out)
+	return out
+}
+
+// common are the parts as all callers see them together.
+func (t *scopeTable) common() []*hostPart { return t.parts }
 
 // writeTable takes over what is as it was.
 func (p *plan) writeTable(t *tableLayout, last *scopeTable) *scopeTable {
@@ -160,6 +181,9 @@ func (p *plan) writeTable(t *tableLayout, last *scopeTable) *scopeTable {
 		return last
 	}
 	out.table = t.tableOf(out.parts)
+	if last != nil && sameTable(out.table, last.table) {
+		out.table = last.table
+	}
 	out.clusters = out.union(last)
 	out.problems = p.problems.List()
 	return out

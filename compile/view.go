@@ -16,6 +16,7 @@ const anyAddress = "0.0.0.0"
 // compiled is the configuration of a view, with the problems that it has.
 type compiled struct {
 	config   *ir.Config
+	clusters [][]*ir.Cluster // lists by name, of which those of config are merged
 	problems diag.List
 }
 
@@ -28,6 +29,7 @@ func (p *plan) writeView(key string, last *compiled) *compiled {
 	s := who.scope
 	s.sidecar = p.sidecarOf(who)
 	c := p.writer(s, who)
+	c.last = last
 	config := &ir.Config{RouteDelay: p.settings.RDSRefreshDelay, Delay: p.settings.DiscoveryRefreshDelay}
 	switch who.role {
 	case mesh.Sidecar:
@@ -37,7 +39,7 @@ func (p *plan) writeView(key string, last *compiled) *compiled {
 	case mesh.Router:
 		c.router(config)
 	}
-	out := &compiled{config, p.problems.List()}
+	out := &compiled{config, c.lists, p.problems.List()}
 	if last != nil {
 		out.takeOver(last, c.ownTables)
 	}
@@ -53,67 +55,81 @@ func (p *plan) writeView(key string, last *compiled) *compiled {
 // order decides who keeps an address that two listeners want. Route tables are
 // there whether or not something listens, as Pilot's were.
 func (c *writer) sidecar(config *ir.Config) {
-	http := c.plan.http.Get(c.plan.r, c.scope)
-	c.plan.problems.Add(http.problems...)
-	tables, proxied := c.tablesOf(http)
-	config.RouteTables = tables
-	clusters := http.clusters
+	http := c.outboundHTTP()
+	config.RouteTables = c.tablesOf(http)
+	clusters := [][]*ir.Cluster{http.clusters}
 	if c.plan.settings.ProxyListenPort > 0 {
 		c.handOff()
-		clusters = merged(clusters, c.outboundTCP())
+		clusters = append(clusters, c.outboundTCP())
 		c.needUnknown()
 		c.httpListeners(http)
 		c.inboundListeners()
 		c.managementPorts()
 	}
 	if c.plan.settings.ProxyHTTPPort > 0 {
-		config.RouteTables = append(slices.Clone(config.RouteTables), proxied)
+		config.RouteTables = append(config.RouteTables, c.proxiedTable(http))
 		c.httpProxy()
 	}
-	c.close(config, merged(clusters, c.sortedClusters()))
+	c.close(config, append(clusters, c.sortedClusters()))
 }
 
 // router reaches every service; what it listens to, Gateways say.
 func (c *writer) router(config *ir.Config) {
-	http := c.plan.http.Get(c.plan.r, c.scope)
-	c.plan.problems.Add(http.problems...)
+	http := c.outboundHTTP()
 	c.tablesOf(http)
-	reached := merged(http.clusters, c.outboundTCP())
+	reached := [][]*ir.Cluster{http.clusters, c.outboundTCP()}
 	c.listeners = nil
 	config.RouteTables = c.gateways()
-	c.close(config, merged(reached, c.sortedClusters()))
+	c.close(config, append(reached, c.sortedClusters()))
 }
 
-// tablesOf are the tables of the scope as this caller sees them, and all of
-// them in one. Clusters that only this caller needs are taken in.
-func (c *writer) tablesOf(http *outbound) (tables []*ir.RouteTable, proxied *ir.RouteTable) {
-	proxied = &ir.RouteTable{Name: ProxyTable}
-	for _, t := range http.tables {
-		parts := t.parts
-		if len(t.varies) > 0 {
-			parts = slices.Clone(parts)
+// outboundHTTP is what all of the scope have.
+func (c *writer) outboundHTTP() *outbound {
+	http := c.plan.http.Get(c.plan.r, c.plan.layouts.Get(c.plan.r, c.scope))
+	c.plan.problems.Add(http.problems...)
+	return http
+}
+
+// tablesOf are the tables of the scope as this caller sees them. Clusters that
+// only this caller needs are taken in.
+func (c *writer) tablesOf(http *outbound) []*ir.RouteTable {
+	tables := make([]*ir.RouteTable, len(http.tables))
+	for i, t := range http.tables {
+		tables[i] = t.table
+		if len(t.varies) == 0 {
+			continue
 		}
-		for _, i := range t.varies {
-			parts[i] = c.plan.hosts.Get(c.plan.r, hostKey{t.entries[i], c.caller})
-			c.plan.problems.Add(parts[i].problems...)
-			for _, cluster := range parts[i].clusters {
+		parts := c.partsOf(t)
+		for _, at := range t.varies {
+			c.plan.problems.Add(parts[at].problems...)
+			for _, cluster := range parts[at].clusters {
 				c.put(cluster)
 			}
 		}
-		table := t.table
-		if len(t.varies) > 0 {
-			table = c.ownTable(t.tableOf(parts))
-		}
-		tables = append(tables, table)
-		for _, part := range parts {
-			if part.proxied != nil {
-				proxied.VirtualHosts = append(proxied.VirtualHosts, part.proxied)
-			}
-		}
+		tables[i] = c.ownTable(t.tableOf(parts))
 	}
-	sortByName(proxied)
 	slices.SortFunc(tables, byTableName)
-	return tables, c.ownTable(proxied)
+	return tables
+}
+
+// partsOf are those of a table as this caller sees them.
+func (c *writer) partsOf(t *scopeTable) []*hostPart {
+	if len(t.varies) == 0 {
+		return t.parts
+	}
+	parts := slices.Clone(t.parts)
+	for _, i := range t.varies {
+		parts[i] = c.plan.hosts.Get(c.plan.r, hostKey{t.entries[i], c.caller})
+	}
+	return parts
+}
+
+// proxiedTable is all tables in one, as this caller sees them.
+func (c *writer) proxiedTable(http *outbound) *ir.RouteTable {
+	if !slices.ContainsFunc(http.tables, func(t *scopeTable) bool { return len(t.varies) > 0 }) {
+		return http.proxied
+	}
+	return c.ownTable(proxiedTable(http.tables, c.partsOf))
 }
 
 // ownTable marks a table that no other view has.
@@ -139,11 +155,26 @@ func (c *writer) closed(t *ir.RouteTable) *ir.RouteTable {
 
 // close takes what was gathered into the configuration, and sees to the promises
 // of package ir for the parts that have not been seen to.
-func (c *writer) close(config *ir.Config, clusters []*ir.Cluster) {
-	config.Clusters = clusters
+func (c *writer) close(config *ir.Config, clusters [][]*ir.Cluster) {
+	config.Clusters = c.merged(clusters)
 	var problems diag.List
 	config.Listeners, problems = ir.CloseListeners(c.listeners, config)
 	c.plan.problems.Add(problems...)
+}
+
+// merged are the clusters of lists, and those of last if they are of the same ones.
+func (c *writer) merged(lists [][]*ir.Cluster) []*ir.Cluster {
+	c.lists = lists
+	if c.last == nil || len(c.last.clusters) != len(lists) {
+		return merged(lists...)
+	}
+	for i, before := range c.last.clusters {
+		lists[i] = keep(lists[i], before, nameOfCluster)
+	}
+	if slices.EqualFunc(lists, c.last.clusters, sameList) {
+		return c.last.config.Clusters
+	}
+	return merged(lists...)
 }
 
 func (c *writer) handOff() {
@@ -157,7 +188,7 @@ func (c *writer) handOff() {
 // are not the view's own are the same already if they are equal.
 func (v *compiled) takeOver(last *compiled, own map[*ir.RouteTable]bool) {
 	v.config.Listeners = keep(v.config.Listeners, last.config.Listeners, nameOfListener)
-	v.config.Clusters = keep(v.config.Clusters, last.config.Clusters, func(c *ir.Cluster) string { return c.Name })
+	v.config.Clusters = keep(v.config.Clusters, last.config.Clusters, nameOfCluster)
 	for i, t := range v.config.RouteTables {
 		v.config.RouteTables[i] = takenOver(t, last.config.RouteTables, own[t])
 	}
@@ -183,6 +214,8 @@ func takenOver(t *ir.RouteTable, last []*ir.RouteTable, own bool) *ir.RouteTable
 	}
 	return t
 }
+
+func nameOfCluster(c *ir.Cluster) string { return c.Name }
 
 // nameOfListener tells the listeners of a configuration apart: one of HTTP may
 // want the address of another.
@@ -228,7 +261,7 @@ func same[T any](a, b *T) bool { return a == b || reflect.DeepEqual(a, b) }
 // sameTable reports whether two tables are equal, as most of their virtual hosts
 // are the same if they are.
 func sameTable(a, b *ir.RouteTable) bool {
-	return a.Name == b.Name && a.IgnorePort == b.IgnorePort && slices.EqualFunc(a.VirtualHosts, b.VirtualHosts, same[ir.VirtualHost])
+	return a == b || a.Name == b.Name && a.IgnorePort == b.IgnorePort && slices.EqualFunc(a.VirtualHosts, b.VirtualHosts, same[ir.VirtualHost])
 }
 
 func sameConfig(a, b *ir.Config) bool {

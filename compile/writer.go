@@ -31,6 +31,8 @@ type writer struct {
 	caller *caller // nil: all of the scope alike
 	// varies: without a caller it is not known what a proxy is told.
 	varies bool
+	last   *compiled       // of the view; nil for none
+	lists  [][]*ir.Cluster // that its clusters were merged of
 
 	listeners []*ir.Listener
 	tables    map[int]*tableLayout         // by port
