@@ -61,9 +61,7 @@ func (a *v3Answers) source(delay time.Duration) v3.Source {
 }
 
 func (a *v3Answers) clustersOf(config *ir.Config) *set {
-	all := make([]*resource, len(config.Clusters))
-	spread(len(all), func(i int) { all[i] = a.parts().cluster(config.Clusters[i], a.source(config.Delay)) })
-	return newSet(ClusterType, all)
+	return a.parts().clusterSet(config.Clusters, a.source(config.Delay))
 }
 
 func (a *v3Answers) routesOf(config *ir.Config) *set {

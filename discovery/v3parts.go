@@ -24,8 +24,11 @@ import (
 type v3Parts struct {
 	contain  contain
 	clusters attached[ir.Cluster, v3.Source, *resource]
-	tables   attached[ir.RouteTable, struct{}, *resource]
-	hosts    attached[ir.VirtualHost, struct{}, *host]
+	// lists of clusters, by their beginning: most views share theirs with others,
+	// and with the view before.
+	lists  attached[*ir.Cluster, clusterList, *set]
+	tables attached[ir.RouteTable, struct{}, *resource]
+	hosts  attached[ir.VirtualHost, struct{}, *host]
 	// listeners have their address filled in.
 	listeners attached[ir.Listener, v3.Source, *resource]
 
@@ -58,6 +61,23 @@ func (p *v3Parts) cluster(c *ir.Cluster, from v3.Source) *resource {
 			r.endpoints = c.EndpointKey
 		}
 		return r
+	})
+}
+
+// clusterList is what a list is told by beside its beginning.
+type clusterList struct {
+	length int
+	source v3.Source
+}
+
+func (p *v3Parts) clusterSet(list []*ir.Cluster, source v3.Source) *set {
+	if len(list) == 0 {
+		return newSet(ClusterType, nil)
+	}
+	return p.lists.of(&list[0], clusterList{len(list), source}, func() *set {
+		all := make([]*resource, len(list))
+		spread(len(all), func(i int) { all[i] = p.cluster(list[i], source) })
+		return newSet(ClusterType, all)
 	})
 }
 
