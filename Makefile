@@ -72,8 +72,9 @@ check: lint build .tools/envoy .tools/kubectl ## the one command before sending:
 	CGO_ENABLED=1 go test -race $(TESTFLAGS) ./...
 
 .PHONY: docs
-docs: ## write the generated pages anew: fields, mesh settings, commands and flags
+docs: ## write the generated pages anew: fields and their tests, mesh settings, commands and flags
 	go test ./schema -run Reference -update
+	go test ./compile -run FieldsPage -update
 	go test ./mesh -run SettingsPage -update
 	go test ./cmd/istioctl -run TestDocs -update
 	go test ./cmd/pilot-api -run FlagsPage -update

@@ -121,7 +121,7 @@ tcp:
   route: [{destination: {host: back.default.svc.cluster.local, subset: v1, port: {number: 9080}}, weight: 1}, {destination: {host: back.default.svc.cluster.local, subset: v2, port: {number: 9080}}, weight: 1}]
 tls:
 - match: [{port: 443, sniHosts: [web.default.svc.cluster.local]}]
-  route: [{destination: {host: back.default.svc.cluster.local, subset: v1, port: {number: 9080}}, weight: 1}]
+  route: [{destination: {host: back.default.svc.cluster.local, subset: v1, port: {number: 9080}}, weight: 1}, {destination: {host: back.default.svc.cluster.local, subset: v2, port: {number: 9080}}, weight: 1}]
 ---
 hosts: [web.default.svc.cluster.local]
 http:
@@ -235,7 +235,7 @@ trafficPolicy: {outlierDetection: {}, connectionPool: {tcp: {}}}
 	"Gateway": `
 servers: [{port: {number: 8443, name: https, protocol: HTTPS}, hosts: ['*'], tls: {mode: MUTUAL, serverCertificate: /c, privateKey: /k, caCertificates: /a}}]
 ---
-servers: [{port: {number: 8081, name: http, protocol: HTTP}, hosts: ['*']}]
+servers: [{port: {number: 8082, name: http, protocol: HTTP}, hosts: ['*']}]
 ---
 servers: [{port: {number: 8443, name: https, protocol: HTTPS}, hosts: ['*'], tls: {mode: SIMPLE, credentialNames: [a]}}]
 ---
@@ -311,6 +311,10 @@ circuitBreaker: {simpleCb: {maxConnections: 5, httpConsecutiveErrors: 3, sleepWi
 destination: {service: web.default.svc.cluster.local}
 loadBalancing: {name: RANDOM}
 ---
+destination: {name: web}
+source: {name: web, namespace: default, domain: svc.cluster.local, labels: {app: web}}
+loadBalancing: {name: RANDOM}
+---
 destination: {name: web, labels: {version: v1}}
 source: {name: web}
 circuitBreaker: {simpleCb: {maxConnections: 5, httpConsecutiveErrors: 3, sleepWindow: 3s, httpDetectionInterval: 3s}}
@@ -351,6 +355,7 @@ var effectsBeyond = map[string]map[string]string{
 	// Setting one without attempts ends all retries, and an origin in one way ends
 	// the other.
 	"VirtualService": {
+		"tls[].match[].sniHosts":                  "v3", // They are among the hosts, which change with them.
 		"http[].delegate.namespace":               "v3, v1",
 		"http[].retries.backoff":                  "v3",
 		"http[].retries.retryIgnorePreviousHosts": "v3",

@@ -51,6 +51,10 @@ spec:
   http: [{route: [{destination: {host: web}}]}]
 `
 
+// TestMutualGatewayDemandsACertificate: who shows none, or one of a stranger, does
+// not get in, and not by the door of others at the port.
+//
+// Observes Gateway servers[].tls.mode servers[].tls.caCertificates
 func TestMutualGatewayDemandsACertificate(t *testing.T) {
 	pairs := map[string]tls.Certificate{"none": {}}
 	dir := t.TempDir()

@@ -118,6 +118,11 @@ spec:
     route: [{destination: {host: web}}]
 `
 
+// TestServerNamesAtOnePort: a client gets to what is behind the name that it asks
+// for, in the way that the server says.
+//
+// Observes VirtualService tls[].match[].sniHosts tls[].match[].port tls[].route[].destination.host tcp[].route[].weight
+// Observes Gateway servers[].tls.mode servers[].tls.credentialName servers[].tls.maxProtocolVersion servers[].tls.cipherSuites servers[].hosts
 func TestServerNamesAtOnePort(t *testing.T) {
 	dir := t.TempDir()
 	settings := mesh.DefaultSettings()

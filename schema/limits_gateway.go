@@ -40,6 +40,11 @@ func (p *problems) serverTLSLimits(at string, tls *networking.ServerTLSSettings)
 			p.warn(indexField(at+".cipherSuites", i), "is not spoken; the ciphers are "+strings.Join(ciphers, ", "))
 		}
 	}
+	for i, own := range tls.GetTlsCertificates() {
+		p.notFollowed(indexField(at+".tlsCertificates", i), []unmet{
+			{own.GetCaCertificates() != "", "caCertificates", "clients are verified by caCertificates of tls, whichever certificate they are shown"},
+		})
+	}
 	p.notFollowed(at, []unmet{
 		{len(tls.GetCipherSuites()) > 0 && len(KnownCiphers(tls.GetCipherSuites())) == 0, "cipherSuites", leftOut + "none of the ciphers is spoken"},
 		{slices.ContainsFunc(tls.GetVerifyCertificateSpki(), isNoKeyHash), "verifyCertificateSpki", leftOut + "one of them is no SHA-256 in base64"},

@@ -28,6 +28,8 @@ func TestSidecar(t *testing.T) {
 		ingress + "{port: {number: 80, protocol: HTTP}}\n  - {port: {number: 80, protocol: TCP}}\n":                  "spec.ingress[1].port.number",
 		ingress + "{port: {number: 80, protocol: HTTP}, bind: nowhere}\n":                                            "spec.ingress[0].bind",
 		ingress + "{port: {number: 80, protocol: HTTP}, tls: {mode: SIMPLE, serverCertificate: a, privateKey: b}}\n": "warn:spec.ingress[0].tls",
+		ingress + "{port: {number: 80, protocol: HTTP, targetPort: 8080}}\n":                                         "warn:spec.ingress[0].port.targetPort",
+		egress + "{port: {number: 80, protocol: HTTP, targetPort: 8080}, hosts: [./*]}\n":                            "warn:spec.egress[0].port.targetPort",
 		"  outboundTrafficPolicy: {mode: ALLOW_ANY, egressProxy: {host: a.example}}\n":                               "warn:spec.outboundTrafficPolicy.egressProxy",
 	} {
 		_, list := Decode([]byte("apiVersion: networking.istio.io/v1\nkind: Sidecar\nmetadata: {name: x}\nspec:\n"+text), Options{File: "x.yaml"})
