@@ -52,7 +52,6 @@ func TestGateway(t *testing.T) {
 		{"revoked", https + "{mode: SIMPLE, serverCertificate: /a, privateKey: /b, caCrl: /c}}]", []string{"error FieldValueForbidden spec.servers[0].tls.caCrl"}},
 		{"revoked beside secret", https + "{mode: MUTUAL, credentialName: a, caCrl: /c}}]", []string{"warning NotHonoured spec.servers[0].tls.caCrl"}},
 		{"secret beside files", https + "{mode: SIMPLE, credentialName: a, serverCertificate: /a, privateKey: /b}}]", []string{"warning NotHonoured spec.servers[0].tls.serverCertificate"}},
-		{"authorities beside each certificate", https + "{mode: MUTUAL, caCertificates: /a, tlsCertificates: [{serverCertificate: /b, privateKey: /c, caCertificates: /d}]}}]", []string{"warning NotHonoured spec.servers[0].tls.tlsCertificates[0].caCertificates"}},
 		{"old TLS", https + "{mode: SIMPLE, credentialName: a, minProtocolVersion: TLSV1_0}}]", []string{"warning NotHonoured spec.servers[0].tls.minProtocolVersion"}},
 		{"unknown mode", https + "{mode: BOTH}}]", []string{"error FieldValueNotSupported spec.servers[0].tls.mode"}},
 	})
