@@ -2,10 +2,7 @@ package compile
 
 import (
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 	networking "istio.io/api/networking/v1alpha3"
@@ -87,14 +84,15 @@ func (p *plan) mergeDelegates(vs *virtualService) []*httpRoute {
 	return out
 }
 
-// mergeRoute is nil for a route that asks for what the other one rules out. What
-// is wrong with either was reported where it stands.
+// mergeRoute is nil for a route that takes nothing of what the other one
+// delegates. What is wrong with either was reported where it stands.
 func (p *plan) mergeRoute(outer, inner *httpRoute) *httpRoute {
-	matches, ok := mergeMatches(outer.spec.GetMatch(), inner.spec.GetMatch())
-	if !ok {
+	matches := joinedMatches(outer, inner)
+	if len(matches) == 0 {
 		return nil
 	}
-	out := p.context(nil).httpRoute(inner.of, inner.field, withDefaults(inner.spec, outer.spec, matches))
+	out := p.context(nil).httpRoute(inner.of, inner.field, withDefaults(inner.spec, outer.spec))
+	out.matches = matches
 	out.route.Operation = outer.of.ref.Name
 	out.route.Origins = []diag.Ref{outer.of.ref, inner.of.ref}
 	if out.route.WebSocket = inner.route.WebSocket; outer.route.WebSocket != ir.UpgradeByDefault {
@@ -104,10 +102,27 @@ func (p *plan) mergeRoute(outer, inner *httpRoute) *httpRoute {
 	return out
 }
 
+// joinedMatches are the ways to come to a route through another.
+func joinedMatches(outer, inner *httpRoute) []routeMatch {
+	var out []routeMatch
+	for _, in := range inner.matches {
+		for _, of := range outer.matches {
+			if m, ok := joinedMatch(of, in, rewritesPath(outer) || rewritesPath(inner)); ok {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// rewritesPath reports whether the part of the path that is matched becomes another.
+func rewritesPath(r *httpRoute) bool {
+	return r.spec.GetRewrite().GetUri() != "" || r.spec.GetRedirect().GetPrefixRewrite() != ""
+}
+
 // withDefaults is the inner route with what only the outer one says.
-func withDefaults(inner, outer *networking.HTTPRoute, matches []*networking.HTTPMatchRequest) *networking.HTTPRoute {
+func withDefaults(inner, outer *networking.HTTPRoute) *networking.HTTPRoute {
 	out := proto.CloneOf(inner)
-	out.Match = matches
 	out.Name = joined(outer.GetName(), inner.GetName())
 	or(&out.Rewrite, outer.GetRewrite())
 	or(&out.Timeout, outer.GetTimeout())
@@ -137,99 +152,6 @@ func joined(outer, inner string) string {
 	return outer + "-" + inner
 }
 
-// mergeMatches are the ways to come to a route through another: each of the inner
-// must be narrower than one of the outer, or the route takes nothing.
-func mergeMatches(outer, inner []*networking.HTTPMatchRequest) (out []*networking.HTTPMatchRequest, ok bool) {
-	if len(outer) == 0 {
-		return inner, true
-	}
-	if len(inner) == 0 {
-		return outer, true
-	}
-	for _, in := range inner {
-		found := false
-		for _, of := range outer {
-			if merged, ok := mergeMatch(of, in); ok {
-				out, found = append(out, merged), true
-			}
-		}
-		if !found {
-			return nil, false
-		}
-	}
-	return out, true
-}
-
-func mergeMatch(outer, inner *networking.HTTPMatchRequest) (*networking.HTTPMatchRequest, bool) {
-	out := proto.CloneOf(inner)
-	out.Name = joined(outer.GetName(), inner.GetName())
-	if inner.GetUri() == nil {
-		out.IgnoreUriCase = outer.GetIgnoreUriCase()
-	}
-	ok := (inner.GetUri() == nil || outer.GetUri() == nil || inner.GetIgnoreUriCase() == outer.GetIgnoreUriCase()) &&
-		narrow(&out.Uri, outer.GetUri()) && narrow(&out.Scheme, outer.GetScheme()) &&
-		narrow(&out.Method, outer.GetMethod()) && narrow(&out.Authority, outer.GetAuthority()) &&
-		narrowAll(&out.Headers, outer.GetHeaders(), narrower) && narrowAll(&out.QueryParams, outer.GetQueryParams(), narrower) &&
-		narrowAll(&out.WithoutHeaders, outer.GetWithoutHeaders(), sameText) &&
-		narrowAll(&out.SourceLabels, outer.GetSourceLabels(), func(a, b string) bool { return a == b }) &&
-		sameOrUnset(&out.Port, outer.GetPort()) && sameOrUnset(&out.SourceNamespace, outer.GetSourceNamespace())
-	if out.StatPrefix == "" {
-		out.StatPrefix = outer.GetStatPrefix()
-	}
-	if len(out.Gateways) == 0 {
-		out.Gateways = outer.GetGateways()
-	}
-	return out, ok
-}
-
-// sameOrUnset takes the outer value for one that is not given, and no other one.
-func sameOrUnset[T comparable](inner *T, outer T) bool {
-	var unset T
-	if *inner == unset {
-		*inner = outer
-	}
-	return outer == unset || *inner == outer
-}
-
-func narrow(inner **networking.StringMatch, outer *networking.StringMatch) bool {
-	if *inner == nil || outer == nil {
-		or(inner, outer)
-		return true
-	}
-	return narrower(*inner, outer)
-}
-
-func narrowAll[T any](inner *map[string]T, outer map[string]T, fits func(inner, outer T) bool) bool {
-	out := maps.Clone(outer)
-	if out == nil {
-		out = map[string]T{}
-	}
-	for name, in := range *inner {
-		if of, both := outer[name]; both && !fits(in, of) {
-			return false
-		}
-		out[name] = in
-	}
-	*inner = out
-	return true
-}
-
-func sameText(a, b *networking.StringMatch) bool { return proto.Equal(a, b) }
-
-// narrower reports whether the inner condition takes nothing that the outer one
-// does not. Of regular expressions nobody can tell, unless they are the same.
-func narrower(inner, outer *networking.StringMatch) bool {
-	switch of := outer.GetMatchType().(type) {
-	case nil: // Presence, which any condition asks for.
-		return true
-	case *networking.StringMatch_Prefix:
-		in, isPrefix := inner.GetMatchType().(*networking.StringMatch_Prefix)
-		exact, isExact := inner.GetMatchType().(*networking.StringMatch_Exact)
-		return isPrefix && strings.HasPrefix(in.Prefix, of.Prefix) || isExact && strings.HasPrefix(exact.Exact, of.Prefix)
-	}
-	return reflect.DeepEqual(inner.GetMatchType(), outer.GetMatchType())
-}
-
 // checkDelegates reports routes that have no delegate, and those of a delegate
 // that take nothing.
 func (p *plan) checkDelegates(vs *virtualService) {
@@ -247,13 +169,25 @@ func (p *plan) checkDelegates(vs *virtualService) {
 			continue
 		}
 		for _, inner := range to.http {
-			if _, ok := mergeMatches(r.spec.GetMatch(), inner.spec.GetMatch()); !ok {
-				p.conflict(to.ref, inner.field+".match", fmt.Sprintf("the route takes nothing of what %s delegates in %s: "+
-					"each of its conditions must be narrower than one there, and of a regex nobody can tell", vs.ref, r.field))
-			}
+			p.checkDelegated(vs, r, to, inner)
 		}
 	}
 	if len(vs.spec.GetHosts()) == 0 && len(p.delegators.under(p, vs.name())) == 0 {
 		p.notHonoured(vs.ref, "spec.hosts", "no request follows it: it has no hosts, and no VirtualService delegates to it")
+	}
+}
+
+// checkDelegated reports a route that takes nothing of what is delegated to it, or
+// of which cannot be told what it takes.
+func (p *plan) checkDelegated(vs *virtualService, outer *httpRoute, to *virtualService, inner *httpRoute) {
+	matches := joinedMatches(outer, inner)
+	closed := func(m routeMatch) bool { return m.closed }
+	switch {
+	case len(matches) == 0:
+		p.conflict(to.ref, inner.field+".match", fmt.Sprintf("the route takes nothing of what %s delegates in %s: no request meets the conditions of both",
+			vs.ref, outer.field))
+	case slices.ContainsFunc(matches, closed) && !slices.ContainsFunc(slices.Concat(outer.matches, inner.matches), closed):
+		p.notHonoured(to.ref, inner.field+".match", fmt.Sprintf("requests that %s delegates in %s are answered with 503: "+
+			"no proxy can ask for the regular expressions of both for a path", vs.ref, outer.field))
 	}
 }

@@ -13,6 +13,11 @@ func canonical(spec any) {
 	switch s := spec.(type) {
 	case *networking.ServiceEntry:
 		lowerAll(s.Hosts)
+		for _, endpoint := range s.Endpoints {
+			lowerAddress(endpoint)
+		}
+	case *networking.WorkloadEntry:
+		lowerAddress(s)
 	case *networking.DestinationRule:
 		s.Host = strings.ToLower(s.Host)
 	case *networking.Gateway:
@@ -22,6 +27,13 @@ func canonical(spec any) {
 	case *networking.VirtualService:
 		lowerVirtualService(s)
 		absentWithAnyValue(s)
+	}
+}
+
+// lowerAddress leaves the path of a socket as it is.
+func lowerAddress(w *networking.WorkloadEntry) {
+	if w != nil && !strings.HasPrefix(w.Address, unixPrefix) {
+		w.Address = strings.ToLower(w.Address)
 	}
 }
 

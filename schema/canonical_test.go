@@ -12,7 +12,8 @@ import (
 // stored is what was written.
 func TestHostsInLowerCase(t *testing.T) {
 	for kind, spec := range map[string]string{
-		"ServiceEntry":    `{"hosts":["A.b"],"ports":[{"number":80,"name":"http"}]}`,
+		"ServiceEntry":    `{"hosts":["A.b"],"ports":[{"number":80,"name":"http"}],"resolution":"DNS","endpoints":[{"address":"A.b"}]}`,
+		"WorkloadEntry":   `{"address":"A.b"}`,
 		"DestinationRule": `{"host":"A.b"}`,
 		"Gateway":         `{"servers":[{"port":{"number":80,"name":"a","protocol":"HTTP"},"hosts":["A.b"]}]}`,
 		"VirtualService": `{"hosts":["A.b"],"http":[{"route":[{"destination":{"host":"A.b"}}],"mirror":{"host":"A.b"}},{"route":[{"destination":{"host":"A.b"}}],"mirrors":[{"destination":{"host":"A.b"}}]}],

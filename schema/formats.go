@@ -37,7 +37,7 @@ var formats = map[string]format{
 	"egress-host":      {"a namespace, ., * or ~, a slash, and a host name or a wildcard such as *.example.com or *", isEgressHost},
 	"ip":               {"an IP address", isIP},
 	"base64":           {"base64", isBase64},
-	"workload-address": {"an IP address, a host name, or unix:// and a path", either(isIP, isFQDN, isUnixSocket)},
+	"workload-address": {"an IP address, a host name, or unix:// and a path", either(isIP, anyCase(isFQDN), isUnixSocket)},
 	"config-label":     {"made of A-Z, a-z, 0-9, -, _, . and /", regexp.MustCompile(`^[A-Za-z0-9\-_./]*$`).MatchString},
 	"header-name":      {"a header name in lower case, without spaces", regexp.MustCompile("^[0-9a-z!#$%&'*+\\-.^_|~`]+$").MatchString},
 	"header-token":     {"a header name, without spaces", headerToken.MatchString},

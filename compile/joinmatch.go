@@ -1,0 +1,182 @@
+package compile
+
+import (
+	"cmp"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// joinedMatch is the way to come to a route through another one: what both take.
+// It is closed where that cannot be asked, and not ok where it is nothing. What is
+// rewritten is the path that the inner one takes.
+func joinedMatch(outer, inner routeMatch, rewrites bool) (out routeMatch, ok bool) {
+	out = routeMatch{
+		name:       joined(outer.name, inner.name),
+		statPrefix: cmp.Or(inner.statPrefix, outer.statPrefix),
+		port:       cmp.Or(inner.port, outer.port),
+		gateways:   inner.gateways,
+	}
+	if len(out.gateways) == 0 {
+		out.gateways = outer.gateways
+	}
+	source, sameSource := joinedSource(outer.source, inner.source)
+	match, asked, someMatch := joinedConditions(outer.match, inner.match, rewrites)
+	out.source, out.match = source, match
+	out.closed = outer.closed || inner.closed || !asked
+	out.sidecarOnly = (outer.sidecarOnly || inner.sidecarOnly) && !out.closed
+	samePort := outer.port == 0 || out.port == outer.port
+	return out, sameSource && someMatch && samePort
+}
+
+// joinedSource is the callers that are of both sources.
+func joinedSource(outer, inner *source) (*source, bool) {
+	if outer == nil || inner == nil {
+		return cmp.Or(inner, outer), true
+	}
+	out := &source{namespace: cmp.Or(inner.namespace, outer.namespace), labels: mesh.Labels{}}
+	same := outer.namespace == "" || out.namespace == outer.namespace
+	for name, value := range outer.labels {
+		out.labels[name] = value
+	}
+	for name, value := range inner.labels {
+		if other, both := out.labels[name]; both && other != value {
+			same = false
+		}
+		out.labels[name] = value
+	}
+	return out, same
+}
+
+// joinedConditions are those of both, but for one about the path where nobody can
+// ask both.
+func joinedConditions(outer, inner ir.Match, rewrites bool) (out ir.Match, asked, some bool) {
+	out, asked, some = joinedPaths(outer, inner, rewrites)
+	out.Headers = slices.Clone(out.Headers)
+	for _, h := range slices.Concat(inner.Headers, outer.Headers) {
+		if !slices.Contains(out.Headers, h) {
+			out.Headers = append(out.Headers, h)
+		}
+	}
+	out.Query = slices.Clone(inner.Query)
+	for _, q := range outer.Query {
+		if !slices.Contains(out.Query, q) {
+			out.Query = append(out.Query, q)
+		}
+	}
+	return out, asked, some && !contradictory(out)
+}
+
+// contradictory reports whether a header is to have two values.
+func contradictory(m ir.Match) bool {
+	values := map[string]string{}
+	for _, h := range m.Headers {
+		if h.Exact == "" || h.Not {
+			continue
+		}
+		name := strings.ToLower(h.Name)
+		if other, both := values[name]; both && other != h.Exact {
+			return true
+		}
+		values[name] = h.Exact
+	}
+	return false
+}
+
+// joinedPaths is a match for what of the path both ask, with a condition on :path
+// beside. It takes the path as the inner one does, which may be rewritten; where
+// that cannot be, as the outer one.
+func joinedPaths(outer, inner ir.Match, rewrites bool) (out ir.Match, asked, some bool) {
+	outer.Headers, inner.Headers, outer.Query, inner.Query = nil, nil, nil, nil
+	switch {
+	case outer.AnyPath() || samePath(outer, inner):
+		return inner, true, true
+	case inner.AnyPath():
+		return outer, true, true
+	case !shareSome(outer, inner):
+		return inner, true, false
+	case inner.Regex != "" && outer.Path != "" && !outer.IgnoreCase:
+		return outer, true, true
+	case inner.Path != "" && !inner.IgnoreCase, literal(outer) && literal(inner) && outer.Prefix != "" && strings.HasPrefix(inner.Prefix, outer.Prefix):
+		return inner, true, true
+	}
+	if h, ok := askedOfHeader(outer); ok {
+		inner.Headers = []ir.HeaderMatch{h}
+		return inner, true, true
+	}
+	h, ok := askedOfHeader(inner)
+	if ok {
+		outer.Headers = []ir.HeaderMatch{h}
+	}
+	return outer, ok && (inner.Regex != "" || !rewrites), true
+}
+
+func samePath(a, b ir.Match) bool {
+	return a.Path == b.Path && a.Prefix == b.Prefix && a.Regex == b.Regex && a.IgnoreCase == b.IgnoreCase
+}
+
+// literal reports whether a match asks for a path or prefix just as it stands.
+func literal(m ir.Match) bool { return m.Regex == "" && !m.IgnoreCase }
+
+// shareSome is false where no path can meet both.
+func shareSome(a, b ir.Match) bool {
+	if !literal(a) {
+		a, b = b, a
+	}
+	if !literal(a) {
+		return true
+	}
+	_, some := narrowed(b, a.Path, a.Prefix)
+	return some
+}
+
+// askedOfHeader is what a match asks of the path as a condition on :path, which
+// has the query too.
+func askedOfHeader(m ir.Match) (h ir.HeaderMatch, ok bool) {
+	h.Name = ":path"
+	anyCase := ""
+	if m.IgnoreCase {
+		anyCase = "(?i)"
+	}
+	switch {
+	case m.Regex != "":
+		h.Regex = "(?:" + m.Regex + ")" + perhapsQuery
+		return h, endsBeforeQuery(m.Regex)
+	case m.Path != "":
+		h.Regex = anyCase + regexp.QuoteMeta(m.Path) + perhapsQuery
+	case m.IgnoreCase:
+		h.Regex = anyCase + regexp.QuoteMeta(m.Prefix) + ".*"
+	default:
+		h.Prefix = m.Prefix
+	}
+	return h, true
+}
+
+const perhapsQuery = `(?:\?.*)?`
+
+// endsBeforeQuery reports whether an expression takes no question mark, and does
+// not care whether one follows.
+func endsBeforeQuery(expression string) bool {
+	tree, err := syntax.Parse(expression, syntax.Perl)
+	return err == nil && noQuestionMark(tree)
+}
+
+func noQuestionMark(tree *syntax.Regexp) bool {
+	switch tree.Op {
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpEndText, syntax.OpEndLine:
+		return false
+	case syntax.OpLiteral:
+		return !slices.Contains(tree.Rune, '?')
+	case syntax.OpCharClass:
+		for i := 0; i < len(tree.Rune); i += 2 {
+			if tree.Rune[i] <= '?' && '?' <= tree.Rune[i+1] {
+				return false
+			}
+		}
+	}
+	return !slices.ContainsFunc(tree.Sub, func(sub *syntax.Regexp) bool { return !noQuestionMark(sub) })
+}
