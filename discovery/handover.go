@@ -371,27 +371,16 @@ func walk(before, next *ir.Config, visit func(old, new *ir.Cluster)) {
 	}
 }
 
-// withClustersOf is the configuration together with the clusters that only the
-// older views have, in their newest form; the configuration itself when there
-// are none. The key names what was added.
-func (v *view) withClustersOf(older []*view) (config *ir.Config, key string) {
-	byName := map[string]*ir.Cluster{}
+// withdrawnSince are the clusters that only the older views have, by name and in
+// their newest form.
+func (v *view) withdrawnSince(older []*view) []*ir.Cluster {
+	named := map[string]*ir.Cluster{}
 	for _, o := range older {
 		for _, c := range withdrawn(o.config, v.config) {
-			byName[c.Name] = c
+			named[c.Name] = c
 		}
 	}
-	if len(byName) == 0 {
-		return v.config, ""
-	}
-	merged := *v.config
-	merged.Clusters = slices.Clone(v.config.Clusters)
-	var names []string
-	for name, c := range byName {
-		names = append(names, name)
-		merged.Clusters = append(merged.Clusters, c)
-	}
-	slices.SortFunc(merged.Clusters, func(a, b *ir.Cluster) int { return strings.Compare(a.Name, b.Name) })
-	slices.Sort(names)
-	return &merged, strings.Join(names, "\n")
+	return slices.SortedFunc(maps.Values(named), byClusterName)
 }
+
+func byClusterName(a, b *ir.Cluster) int { return strings.Compare(a.Name, b.Name) }

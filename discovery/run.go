@@ -75,7 +75,7 @@ func (s *Publisher) follow(ctx context.Context) bool {
 		p, err = s.bring(before, n)
 	}
 	if err != nil {
-		s.refuse(n.revision, err)
+		s.refuse(n, err)
 		return true
 	}
 	slots, clients := s.fleet.size()
@@ -106,9 +106,9 @@ func (s *Publisher) bring(before *generation, n news) (*publication, error) {
 }
 
 // refuse keeps everything that was last published.
-func (s *Publisher) refuse(revision int64, err error) {
-	s.opts.Log.Error("not published: the last good configuration stays", "revision", revision, "err", err)
+func (s *Publisher) refuse(n news, err error) {
+	s.opts.Log.Error("not published: the last good configuration stays", "revision", n.revision, "err", err)
 	s.metrics.refusals.Inc()
-	s.newest.refuse(revision,
+	s.newest.refuse(n,
 		diag.List{refusal("nothing of this state of the configuration is in force, all proxies keep what they had: " + err.Error())})
 }

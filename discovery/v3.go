@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ type v3Answers struct {
 	view             *view
 	streamed         bool
 	clusters, routes *set
-	merged           *memo[*set]         // clusters with some that are being withdrawn, by their names
+	merged           *memo[*set]         // clusters with some that are being withdrawn, by the version of those
 	listeners        *memo[*listenerSet] // by address
 	problems         diag.Collector
 }
@@ -224,14 +225,19 @@ func (p *proxyState) v3Endpoints(g *generation, names []string) (Answer, error) 
 // clustersBeside are the clusters together with those that only the older
 // views have. All of them are encoded already.
 func (a *v3Answers) clustersBeside(older []*view) *set {
-	config, key := a.view.withClustersOf(older)
-	if key == "" {
+	beside := a.view.withdrawnSince(older)
+	if len(beside) == 0 {
 		return a.clusters
 	}
+	encoded := make([]*resource, len(beside))
+	for i, c := range beside {
+		encoded[i] = a.parts().cluster(c, a.source(a.view.config.Delay))
+	}
+	key := versionOf(nil, encoded)
 	if s, ok := a.merged.get(key); ok {
 		return s
 	}
-	return a.merged.put(key, a.clustersOf(config))
+	return a.merged.put(key, newSet(ClusterType, slices.Concat(a.clusters.sorted, encoded)))
 }
 
 func (a *v3Answers) routesNamed(names []string) Answer {

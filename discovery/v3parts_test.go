@@ -3,6 +3,7 @@ package discovery
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -342,4 +343,26 @@ func TestWithdrawnClustersAreNotEncodedAgain(t *testing.T) {
 		t.Errorf("%d clusters are encoded again", encoded)
 	}
 	runtime.KeepAlive(config)
+}
+
+// TestWithdrawnClustersAreTheProxysOwn: two proxies come to a view from others in
+// which a cluster of one name differs, and each keeps its own.
+func TestWithdrawnClustersAreTheProxysOwn(t *testing.T) {
+	s, config := New(Options{}), testConfig(3)
+	changed := further(config)
+	changed.Clusters = slices.Clone(config.Clusters)
+	other := *config.Clusters[0]
+	other.ConnectTimeout += time.Second
+	changed.Clusters[0] = &other
+	without := further(config)
+	without.Clusters = without.Clusters[1:]
+	a := encodeV3(testView(s, without), "10.0.0.1")
+	for _, older := range []*ir.Config{config, changed, config} {
+		from := testView(s, older)
+		want := encodeV3(from, "10.0.0.1").clusters.named(other.Name).hash
+		if got := a.clustersBeside([]*view{from}).named(other.Name).hash; got != want {
+			t.Error("the cluster of another view is answered")
+		}
+	}
+	runtime.KeepAlive([]*ir.Config{config, changed})
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // Report is what the published configuration could not honour.
@@ -26,6 +27,8 @@ type verdict struct {
 	revision  int64         // of the snapshot
 	published *generation   // the one in force; nil before the first
 	refused   diag.List     // why the snapshot is not what is in force; nil when it is
+	// changes lead from what is published to what was refused.
+	changes []schema.Change
 
 	problems   tally
 	publishing bool
@@ -48,14 +51,16 @@ func (v *verdict) pass(published *generation, changed map[string]diag.List) {
 	for part, problems := range changed {
 		v.problems.put(part, problems)
 	}
+	v.changes = nil
 	v.nextLocked(published.mesh.Revision, nil)
 }
 
 // refuse takes note of one that was not.
-func (v *verdict) refuse(revision int64, why diag.List) {
+func (v *verdict) refuse(n news, why diag.List) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.nextLocked(revision, why)
+	v.changes = n.changes
+	v.nextLocked(n.revision, why)
 }
 
 func (v *verdict) nextLocked(revision int64, refused diag.List) {
@@ -108,9 +113,16 @@ func (v *verdict) reached(revision int64) (later <-chan struct{}, newest int64, 
 
 // inForce is the generation that is published, nil for none.
 func (v *verdict) inForce() *generation {
+	published, _ := v.judged()
+	return published
+}
+
+// judged is the newest snapshot as the generation that is published, nil for
+// none, and what has changed since.
+func (v *verdict) judged() (*generation, []schema.Change) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.published
+	return v.published, v.changes
 }
 
 // Report is everything that the published configuration could not honour. What
@@ -162,7 +174,7 @@ func (s *Publisher) Await(ctx context.Context, revision int64) error {
 // nothingNew reports whether no object has changed from the newest verdict to a
 // revision that the source has reached.
 func (s *Publisher) nothingNew(newest, revision int64) bool {
-	published := s.newest.inForce()
+	published, judged := s.newest.judged()
 	if published == nil {
 		return false
 	}
@@ -170,5 +182,17 @@ func (s *Publisher) nothingNew(newest, revision int64) bool {
 		return present >= revision && len(changes) == 0
 	}
 	objs, present, synced := s.opts.Source.Snapshot()
-	return synced && present >= revision && len(changesTo(published.mesh, objs)) == 0
+	return synced && present >= revision && sameChanges(changesTo(published.mesh, objs), judged)
+}
+
+// sameChanges reports whether changes, of an object one at most, lead to the same.
+func sameChanges(a, b []schema.Change) bool {
+	after := map[schema.Key]*schema.Object{}
+	for _, c := range b {
+		after[c.Key()] = c.After
+	}
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(c schema.Change) bool {
+		other, known := after[c.Key()]
+		return !known || (c.After == nil) != (other == nil) || other != nil && !sameVersion(c.After, other)
+	})
 }

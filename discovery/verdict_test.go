@@ -71,6 +71,12 @@ func TestAwait(t *testing.T) {
 		if err := await(3); err != nil {
 			t.Errorf("a snapshot that is refused: %v", err)
 		}
+		src.relist(t)
+		time.Sleep(time.Minute) // It is refused once more.
+		src.goOn(4)
+		if err := await(4); err != nil {
+			t.Errorf("a revision without a change since, by a list: %v", err)
+		}
 		if r := s.Report(); r.Revision != 1 || len(r.Problems) != 1 {
 			t.Errorf("after a refusal: %+v", r)
 		}
