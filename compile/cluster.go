@@ -29,9 +29,8 @@ func (p *plan) clusterOf(key clusterKey) clusterPart {
 	d := p.forDomain(key.domain)
 	out := clusterPart{cluster: p.plainCluster(key.target)}
 	d.underPolicy(&out, key.target, key.policy)
-	named := verifyNames(out.cluster, key.target)
 	cluster, problems := ir.CloseCluster(out.cluster)
-	out.cluster, out.problems = secured(cluster), append(problems, named...)
+	out.cluster, out.problems = secured(cluster), append(problems, unseenNames(cluster, key.target)...)
 	return out
 }
 

@@ -101,7 +101,7 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 		}
 	}
 	svc := d.service(host)
-	d.checkPortSettings(rule, svc)
+	d.checkPolicies(rule, svc)
 	d.checkClaim(rule, "spec.host", host)
 	switch first := d.settingsOf.exact(d, host, d.scopes(rule.ref.Namespace, "")[:1]); {
 	case first != rule && first != nil:
@@ -113,17 +113,17 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 	}
 }
 
-// checkPortSettings reports settings of ports that the service does not have.
-func (d *domainPlan) checkPortSettings(rule *destinationRule, svc *mesh.Service) {
-	if svc == nil {
-		return
-	}
+// checkPolicies reports settings of ports that the service does not have, and TLS
+// that cannot be met.
+func (d *domainPlan) checkPolicies(rule *destinationRule, svc *mesh.Service) {
 	check := func(at string, policy *networking.TrafficPolicy) {
+		d.checkTLS(rule, at, policy.GetTls(), svc)
 		for i, own := range policy.GetPortLevelSettings() {
+			at := fmt.Sprintf("%s.portLevelSettings[%d]", at, i)
+			d.checkTLS(rule, at, own.GetTls(), svc)
 			number := int(own.GetPort().GetNumber())
-			if !slices.ContainsFunc(svc.Ports, func(p *mesh.Port) bool { return p.Number == number }) {
-				d.notHonoured(rule.ref, fmt.Sprintf("%s.portLevelSettings[%d].port.number", at, i),
-					fmt.Sprintf("the settings have no effect: %s has no port %d", svc.Hostname, number))
+			if svc != nil && !slices.ContainsFunc(svc.Ports, func(p *mesh.Port) bool { return p.Number == number }) {
+				d.notHonoured(rule.ref, at+".port.number", fmt.Sprintf("the settings have no effect: %s has no port %d", svc.Hostname, number))
 			}
 		}
 	}

@@ -48,6 +48,7 @@ kind: DestinationRule
 metadata: {name: new}
 spec:
   host: new.default.svc.cluster.local
+  trafficPolicy: {tls: {mode: SIMPLE, caCertificates: /a}}
   subsets: [{name: v2, labels: {version: v2}}]
 ---
 apiVersion: networking.istio.io/v1
@@ -187,21 +188,21 @@ subsets:
 ---
 host: web.default.svc.cluster.local
 trafficPolicy:
-  tls: {mode: MUTUAL, clientCertificate: /c, privateKey: /k, caCertificates: /a}
+  tls: {mode: MUTUAL, clientCertificate: /c, privateKey: /k, caCertificates: /a, subjectAltNames: [a.b]}
 subsets:
 - name: v1
   labels: {version: v1}
   trafficPolicy:
-    tls: {mode: MUTUAL, clientCertificate: /c, privateKey: /k, caCertificates: /a}
+    tls: {mode: MUTUAL, clientCertificate: /c, privateKey: /k, caCertificates: /a, subjectAltNames: [a.b]}
 ---
 host: web.default.svc.cluster.local
 trafficPolicy:
-  portLevelSettings: [{port: {number: 80}, tls: {mode: MUTUAL, clientCertificate: /c, privateKey: /k, caCertificates: /a}}]
+  portLevelSettings: [{port: {number: 80}, tls: {mode: MUTUAL, clientCertificate: /c, privateKey: /k, caCertificates: /a, subjectAltNames: [a.b]}}]
 subsets:
 - name: v1
   labels: {version: v1}
   trafficPolicy:
-    portLevelSettings: [{port: {number: 80}, tls: {mode: MUTUAL, clientCertificate: /c, privateKey: /k, caCertificates: /a}}]
+    portLevelSettings: [{port: {number: 80}, tls: {mode: MUTUAL, clientCertificate: /c, privateKey: /k, caCertificates: /a, subjectAltNames: [a.b]}}]
 ---
 host: web.default.svc.cluster.local
 trafficPolicy:
@@ -231,6 +232,14 @@ trafficPolicy: {portLevelSettings: [{port: {number: 9080}, connectionPool: {tcp:
 ---
 host: web.default.svc.cluster.local
 trafficPolicy: {outlierDetection: {}, connectionPool: {tcp: {}}}
+---
+host: web.default.svc.cluster.local
+trafficPolicy: {tls: {mode: SIMPLE}}
+subsets: [{name: v1, labels: {version: v1}, trafficPolicy: {tls: {mode: SIMPLE}}}]
+---
+host: web.default.svc.cluster.local
+trafficPolicy: {portLevelSettings: [{port: {number: 80}, tls: {mode: SIMPLE}}]}
+subsets: [{name: v1, labels: {version: v1}, trafficPolicy: {portLevelSettings: [{port: {number: 80}, tls: {mode: SIMPLE}}]}}]
 `,
 	"Gateway": `
 servers: [{port: {number: 8443, name: https, protocol: HTTPS}, hosts: ['*'], tls: {mode: MUTUAL, serverCertificate: /c, privateKey: /k, caCertificates: /a}}]
@@ -238,6 +247,8 @@ servers: [{port: {number: 8443, name: https, protocol: HTTPS}, hosts: ['*'], tls
 servers: [{port: {number: 8082, name: http, protocol: HTTP}, hosts: ['*']}]
 ---
 servers: [{port: {number: 8443, name: https, protocol: HTTPS}, hosts: ['*'], tls: {mode: SIMPLE, credentialNames: [a]}}]
+---
+servers: [{port: {number: 8443, name: https, protocol: HTTPS}, hosts: ['*'], tls: {mode: SIMPLE, credentialName: a}}]
 ---
 servers: [{port: {number: 8443, name: https, protocol: HTTPS}, hosts: ['*'], tls: {mode: SIMPLE, tlsCertificates: [{serverCertificate: /c, privateKey: /k}]}}]
 ---
@@ -363,9 +374,13 @@ var effectsBeyond = map[string]map[string]string{
 		"http[].corsPolicy.allowOrigins[].regex":  "v3",
 		"http[].corsPolicy.unmatchedPreflights":   "v3",
 	},
-	// What v1 gets differs only as there is outlier detection or a hash, or is not,
+	// What v1 gets differs only as it is closed, as there is outlier detection or a hash, or is not,
 	// and no example sends connections of TCP to a subset.
 	"DestinationRule": {
+		"trafficPolicy.tls.caCrl":                                                                        "v3",
+		"trafficPolicy.portLevelSettings[].tls.caCrl":                                                    "v3",
+		"subsets[].trafficPolicy.tls.caCrl":                                                              "v3",
+		"subsets[].trafficPolicy.portLevelSettings[].tls.caCrl":                                          "v3",
 		"trafficPolicy.outlierDetection.consecutiveLocalOriginFailures":                                  "v3",
 		"trafficPolicy.portLevelSettings[].outlierDetection.consecutiveLocalOriginFailures":              "v3",
 		"subsets[].trafficPolicy.outlierDetection.consecutiveLocalOriginFailures":                        "v3",

@@ -63,7 +63,11 @@ var tlsVersions = map[networking.ServerTLSSettings_TLSProtocol]ir.TLSVersion{
 // certificatesOf are those that a server shows; without any, why.
 func (p *plan) certificatesOf(tls *networking.ServerTLSSettings) (pairs []ir.KeyPair, why string) {
 	if tls.GetMode() == networking.ServerTLSSettings_ISTIO_MUTUAL {
-		return []ir.KeyPair{{CertificateFile: workloadCertificate, KeyFile: workloadKey}}, ""
+		own, lack := workloadFiles(p.settings)
+		if lack != (unmet{}) {
+			return nil, lack.why
+		}
+		return []ir.KeyPair{{CertificateFile: own.CertificateFile, KeyFile: own.KeyFile}}, ""
 	}
 	secrets := tls.GetCredentialNames()
 	if tls.GetCredentialName() != "" {
@@ -96,7 +100,8 @@ func (p *plan) certificatesOf(tls *networking.ServerTLSSettings) (pairs []ir.Key
 // own file, else by that of a secret.
 func (p *plan) clientCertificate(tls *networking.ServerTLSSettings) *ir.ClientCertificate {
 	if tls.GetMode() == networking.ServerTLSSettings_ISTIO_MUTUAL {
-		return &ir.ClientCertificate{CAFile: workloadRoots, SubjectAltNames: tls.GetSubjectAltNames()}
+		own, _ := workloadFiles(p.settings)
+		return &ir.ClientCertificate{CAFile: own.CAFile, CRLFile: own.CRLFile, SubjectAltNames: tls.GetSubjectAltNames()}
 	}
 	out := &ir.ClientCertificate{
 		CAFile:          tls.GetCaCertificates(),
@@ -108,11 +113,17 @@ func (p *plan) clientCertificate(tls *networking.ServerTLSSettings) *ir.ClientCe
 		out.CRLFile = tls.GetCaCrl()
 	}
 	if secret := tls.GetCaCertCredentialName(); secret != "" {
-		out.CAFile = p.settings.IngressCertificates[secret].CAFile
+		own := p.settings.IngressCertificates[secret]
+		out.CAFile, out.CRLFile = own.CAFile, cmp.Or(own.CRLFile, out.CRLFile)
+		return out
+	}
+	if out.CAFile != "" && tls.GetCredentialName() == "" {
 		return out
 	}
 	for _, secret := range append(tls.GetCredentialNames(), tls.GetCredentialName()) {
-		out.CAFile = cmp.Or(out.CAFile, p.settings.IngressCertificates[secret].CAFile)
+		if own := p.settings.IngressCertificates[secret]; out.CAFile == "" {
+			out.CAFile, out.CRLFile = own.CAFile, cmp.Or(own.CRLFile, out.CRLFile)
+		}
 	}
 	return out
 }

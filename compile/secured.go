@@ -3,7 +3,7 @@ package compile
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
+	"encoding/json"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
@@ -18,26 +18,21 @@ func secured(c *ir.Cluster) *ir.Cluster {
 	if tls == nil || tls.CertificateFile == "" && tls.KeyFile == "" && tls.CAFile == "" {
 		return c
 	}
-	sum := sha256.Sum256([]byte(fmt.Sprintf("%q", []any{tls.CertificateFile, tls.KeyFile, tls.CAFile, tls.SNI, tls.SubjectAltNames})))
+	text, _ := json.Marshal(tls) // Texts and switches cannot fail.
+	sum := sha256.Sum256(text)
 	out := *c
 	out.Name += "|tls=" + hex.EncodeToString(sum[:4])
 	return &out
 }
 
-// verifyNames has certificates of endpoints bear a name of the service's, where no
-// rule has said which. They can be looked at only where a rule has them verified.
-func verifyNames(c *ir.Cluster, t target) diag.List {
+// unseenNames tells of the names that certificates of a service's endpoints must
+// bear where nobody looks at them.
+func unseenNames(c *ir.Cluster, t target) diag.List {
 	svc := t.service
-	if svc == nil || len(svc.SubjectAltNames) == 0 || c.EndpointKey == ir.Nobody {
+	if svc == nil || len(svc.SubjectAltNames) == 0 || c.EndpointKey == ir.Nobody || c.TLS != nil && c.TLS.CAFile != "" {
 		return nil
 	}
-	if c.TLS == nil || c.TLS.CAFile == "" {
-		return diag.Warn(diag.NotHonoured, []diag.Ref{svc.Origin.Ref()},
-			"subjectAltNames of %s are not looked at on port %d: no DestinationRule has proxies begin TLS there and verify certificates",
-			svc.Hostname, t.port.Number)
-	}
-	if len(c.TLS.SubjectAltNames) == 0 {
-		c.TLS.SubjectAltNames = svc.SubjectAltNames
-	}
-	return nil
+	return diag.Warn(diag.NotHonoured, []diag.Ref{svc.Origin.Ref()},
+		"subjectAltNames of %s are not looked at on port %d: no DestinationRule has proxies begin TLS there and verify certificates",
+		svc.Hostname, t.port.Number)
 }

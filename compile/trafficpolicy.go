@@ -3,7 +3,6 @@ package compile
 import (
 	"cmp"
 	"math"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -21,13 +20,15 @@ type policyWriter struct {
 	stream *ir.Stream
 	target target
 	http   bool // requests are routed to it, one by one
-	pilot  mesh.V1Compatibility
+
+	settings *mesh.Settings
+	pilot    mesh.V1Compatibility
 }
 
 // policyWriter writes to a part that is nobody else's.
 func (p *plan) policyWriter(out *clusterPart, t target) policyWriter {
 	return policyWriter{
-		Cluster: out.cluster, stream: &out.stream, target: t, pilot: p.pilot(),
+		Cluster: out.cluster, stream: &out.stream, target: t, settings: p.settings, pilot: p.pilot(),
 		http: t.service != nil && p.routesHTTP(t.service, t.port),
 	}
 }
@@ -87,14 +88,13 @@ func (w policyWriter) apply(policy *networking.TrafficPolicy) {
 // cannot be reached as it says is closed: requests get 503, and nothing goes out
 // in another way.
 func (w policyWriter) secure(policy *networking.TrafficPolicy) {
-	tls := policy.GetTls()
-	if tls != nil {
-		w.TLS = w.clientTLS(tls)
+	var lack unmet
+	if tls := policy.GetTls(); tls != nil {
+		w.TLS, lack = w.clientTLS(tls)
 	}
-	if policy == nil || schema.FollowsWay(policy) && (tls == nil || schema.FollowsTLS(tls)) {
-		return
+	if lack != (unmet{}) || !schema.FollowsWay(policy) {
+		*w.Cluster = *w.Closed()
 	}
-	*w.Cluster = *w.Closed()
 }
 
 func (w policyWriter) connectionPool(pool *networking.ConnectionPoolSettings) {
@@ -208,32 +208,4 @@ func errorLimit(n *wrapperspb.UInt32Value) *int {
 	}
 	limit := int(n.GetValue())
 	return &limit
-}
-
-// Where Istio has put the files of a workload's own identity.
-const (
-	workloadCertificate = "/etc/certs/cert-chain.pem"
-	workloadKey         = "/etc/certs/key.pem"
-	workloadRoots       = "/etc/certs/root-cert.pem"
-)
-
-// clientTLS is nil for plain text.
-func (w policyWriter) clientTLS(tls *networking.ClientTLSSettings) *ir.ClientTLS {
-	out := &ir.ClientTLS{SNI: tls.GetSni(), SubjectAltNames: tls.GetSubjectAltNames()}
-	switch tls.GetMode() {
-	case networking.ClientTLSSettings_DISABLE:
-		return nil
-	case networking.ClientTLSSettings_ISTIO_MUTUAL:
-		out.CertificateFile, out.KeyFile, out.CAFile = workloadCertificate, workloadKey, workloadRoots
-		return out
-	case networking.ClientTLSSettings_MUTUAL:
-		out.CertificateFile, out.KeyFile = tls.GetClientCertificate(), tls.GetPrivateKey()
-	}
-	if !tls.GetInsecureSkipVerify().GetValue() {
-		out.CAFile = tls.GetCaCertificates()
-	}
-	if out.SNI == "" && !strings.Contains(w.target.host, "*") {
-		out.SNI = w.target.host
-	}
-	return out
 }

@@ -99,7 +99,7 @@ func clusterCase() *ir.Config {
 			CertificateFile: "testdata/tls.crt", KeyFile: "testdata/tls.key", CAFile: "testdata/tls.crt",
 			SNI: "mesh.example", SubjectAltNames: []string{"mesh.example", "spiffe://mesh.example/a"},
 		}),
-		tlsCluster("out.tls-named|https", ir.ClientTLS{SNI: "mesh.example", SubjectAltNames: []string{"mesh.example"}}),
+		tlsCluster("out.tls-named|https", ir.ClientTLS{CAFile: "testdata/tls.crt", SNI: "mesh.example", AutoSNI: true, AutoSAN: true}),
 		tlsCluster("out.tls-verified|https", ir.ClientTLS{CAFile: "testdata/tls.crt"}),
 		&ir.Cluster{Name: "out.empty|http", Type: ir.StaticHosts, EndpointKey: "empty|http", ConnectTimeout: time.Second},
 		long,

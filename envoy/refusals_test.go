@@ -76,6 +76,9 @@ func refusals() []refusal {
 		return listener("127.0.0.1", chain("", fmt.Sprintf(`,"transport_socket":{"name":"tls","typed_config":{"@type":%q%s}}`, tls+"DownstreamTlsContext", common)))
 	}
 	const certificate = `"common_tls_context":{"tls_certificates":[{"certificate_chain":{"filename":"tls.crt"},"private_key":{"filename":"tls.key"}}]}`
+	ciphers := func(names string) string {
+		return strings.Replace(certificate, `{"tls_cert`, `{"tls_params":{"cipher_suites":[`+names+`]},"tls_cert`, 1)
+	}
 	manager := func(fields string) string {
 		return listener("127.0.0.1", `{"filters":[{"name":"http","typed_config":{"@type":"type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager","stat_prefix":"http","route_config":{},"http_filters":[{"name":"router","typed_config":{"@type":"type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"}}],`+fields+`}}]}`)
 	}
@@ -158,11 +161,20 @@ func refusals() []refusal {
 			// The second is a declared constraint.
 			outside: []string{client(`"sni":"a\u0000"`), client(`"sni":"` + strings.Repeat("a", 256) + `"`)}},
 		{about: "verification of a peer", as: one[clusterv3.Cluster],
-			inside:  []string{client(`"common_tls_context":{"validation_context":{"trusted_ca":{"filename":"tls.crt"},"match_typed_subject_alt_names":[{"san_type":"DNS","matcher":{"exact":"a"}}]}}`)},
-			outside: []string{client(`"common_tls_context":{"validation_context":{"match_typed_subject_alt_names":[{"san_type":"DNS","matcher":{"exact":"a"}}]}}`)}},
+			inside: []string{client(`"common_tls_context":{"validation_context":{"trusted_ca":{"filename":"tls.crt"},"match_typed_subject_alt_names":[{"san_type":"DNS","matcher":{"exact":"a"}}]}}`),
+				client(`"common_tls_context":{"validation_context":{"trusted_ca":{"filename":"authority.crt"},"crl":{"filename":"authority.crl"}}}`)},
+			outside: []string{client(`"common_tls_context":{"validation_context":{"match_typed_subject_alt_names":[{"san_type":"DNS","matcher":{"exact":"a"}}]}}`),
+				client(`"common_tls_context":{"validation_context":{"system_root_certs":{},"match_typed_subject_alt_names":[{"san_type":"DNS","matcher":{"exact":"a"}}]}}`),
+				client(`"common_tls_context":{"validation_context":{"crl":{"filename":"authority.crl"}}}`)}},
 		{about: "ALPN", as: one[clusterv3.Cluster],
 			inside:  []string{client(`"common_tls_context":{"alpn_protocols":["` + strings.Repeat("a", 255) + `"]}`)},
 			outside: []string{client(`"common_tls_context":{"alpn_protocols":["` + strings.Repeat("a", 256) + `"]}`), client(`"common_tls_context":{"alpn_protocols":["` + strings.Repeat(strings.Repeat("a", 255)+`","`, 256) + `a"]}`)}},
+		{about: "ciphers", as: one[listenerv3.Listener],
+			inside: []string{server("," + ciphers(`"`+strings.Join(v3.Ciphers(), `","`)+`"`)), server("," + ciphers(`"AES128-SHA","AES128-SHA"`))},
+			outside: []string{server("," + ciphers(`"RC4-SHA"`)), server("," + ciphers(`"AES128-SHA","ECDHE-RSA-AES256-SHA1"`)),
+				server("," + ciphers(`"TLS_AES_128_GCM_SHA256"`)), server("," + ciphers(`"ecdhe-rsa-aes128-sha"`))},
+			// Words for many, of which each build of Envoy knows its own.
+			apart: []string{server("," + ciphers(`"ALL"`))}},
 		{about: "TLS of a server", as: one[listenerv3.Listener],
 			inside: []string{server("," + certificate)}, outside: []string{server("")}},
 		{about: "listener", as: one[listenerv3.Listener],
@@ -201,6 +213,7 @@ func TestRefusals(t *testing.T) {
 	program := outside.Tool(t, "envoy")
 	dir := t.TempDir()
 	selfsigned.Write(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	selfsigned.NewAuthority(t, dir).Revoke(t)
 	var about []string
 	for _, r := range refusals() {
 		about = append(about, r.about)

@@ -48,6 +48,7 @@ func TestEnvoyAcceptsTranslations(t *testing.T) {
 	program := outside.Tool(t, "envoy")
 	dir := t.TempDir()
 	selfsigned.Write(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	selfsigned.NewAuthority(t, dir).Revoke(t)
 	files, err := filepath.Glob("../testdata/translate/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no translations found: %v", err)
@@ -60,15 +61,18 @@ func TestEnvoyAcceptsTranslations(t *testing.T) {
 }
 
 // certificateFile is where a configuration in JSON names a file of TLS.
-var certificateFile = regexp.MustCompile(`("(certificateChain|trustedCa|privateKey)":\s*\{"filename":\s*)"[^"]*"`)
+var certificateFile = regexp.MustCompile(`("(certificateChain|trustedCa|privateKey|crl)":\s*\{"filename":\s*)"[^"]*"`)
 
 // withCertificates names the self-signed ones instead of any other.
 func withCertificates(text []byte) []byte {
 	return certificateFile.ReplaceAllFunc(text, func(found []byte) []byte {
 		parts := certificateFile.FindSubmatch(found)
 		file := `"tls.crt"`
-		if string(parts[2]) == "privateKey" {
+		switch string(parts[2]) {
+		case "privateKey":
 			file = `"tls.key"`
+		case "crl":
+			file = `"authority.crl"`
 		}
 		return slices.Concat(parts[1], []byte(file))
 	})

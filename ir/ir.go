@@ -583,13 +583,19 @@ type ClientTLS struct {
 	// CertificateFile and KeyFile are what the proxy shows; both or neither.
 	CertificateFile, KeyFile string
 	// CAFile holds the authorities that endpoints are verified by; "" for no
-	// verification.
+	// verification. What follows of verification needs it.
 	CAFile string
+	// CRLFile holds revoked certificates of the authorities; "" for none.
+	CRLFile string
 	// SNI is the server name asked for; "" for none.
 	SNI string
+	// AutoSNI: it is the host that each request names, unless that is an address.
+	AutoSNI bool
 	// SubjectAltNames are the names of which an endpoint must have one; none
-	// means any. They are checked only beside a CAFile.
+	// means any.
 	SubjectAltNames []string
+	// AutoSAN: an endpoint must have the name of the host that the request names.
+	AutoSAN bool
 }
 
 // CircuitBreaker bounds what a cluster may use; 0 leaves Envoy's default.

@@ -131,7 +131,7 @@ func fill(v reflect.Value, field string, texts map[string]bool) {
 const public = `
 	CORS.AllowHeaders CORS.AllowMethods CORS.ExposeHeaders
 	ClientCertificate.CAFile ClientCertificate.CRLFile ClientCertificate.CertificateHashes ClientCertificate.KeyHashes ClientCertificate.SubjectAltNames
-	ClientTLS.CAFile ClientTLS.CertificateFile ClientTLS.KeyFile ClientTLS.SNI ClientTLS.SubjectAltNames
+	ClientTLS.CAFile ClientTLS.CRLFile ClientTLS.CertificateFile ClientTLS.KeyFile ClientTLS.SNI ClientTLS.SubjectAltNames
 	Cluster.EndpointKey Cluster.LoadBalancer Cluster.Name Cluster.Type
 	Cookie.Name Cookie.Path
 	DirectResponse.Body

@@ -72,11 +72,18 @@ func checkCluster(c *Cluster) error {
 	f.healthCheck(c)
 	f.require(c.DestinationPort == 0 || c.Type == OriginalDestination && validPort(c.DestinationPort),
 		"a port in place of the connection's must be 1 to 65535, where that goes on, found %d", c.DestinationPort)
-	if c.TLS != nil {
-		f.require((c.TLS.CertificateFile == "") == (c.TLS.KeyFile == ""),
-			"TLS must have both a certificate and a key file, or neither, found %+v", *c.TLS)
-	}
+	f.clientTLS(c.TLS)
 	return f.err()
+}
+
+func (f *faults) clientTLS(t *ClientTLS) {
+	if t == nil {
+		return
+	}
+	f.require((t.CertificateFile == "") == (t.KeyFile == ""),
+		"TLS must have both a certificate and a key file, or neither, found %q and %q", t.CertificateFile, t.KeyFile)
+	f.require(t.CAFile != "" || len(t.SubjectAltNames) == 0 && !t.AutoSAN && t.CRLFile == "",
+		"names and revocations in TLS must go with authorities")
 }
 
 func (f *faults) hosts(c *Cluster) {

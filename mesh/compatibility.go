@@ -46,6 +46,11 @@ type V1Compatibility struct {
 	// DestinationRuleDefaults fills in Pilot's limits, and not Istio's
 	// defaults, for what a DestinationRule does not name.
 	DestinationRuleDefaults bool
+	// DestinationRuleTLS has TLS of a DestinationRule without caCertificates
+	// verify nobody, ask for the name of the host whatever a request names, and
+	// for ISTIO_MUTUAL takes certificates in /etc/certs where the mesh settings
+	// name none.
+	DestinationRuleTLS bool
 	// SubsetsByLabels has subsets of equal labels share one cluster, under the
 	// policy of the first, and one without labels that of the host.
 	SubsetsByLabels bool

@@ -39,8 +39,26 @@ type Settings struct {
 	// and Gateways name. An IngressRule whose secret is not here, or that has
 	// no file here, has the files of Istio 0.x: those in
 	// /etc/istio/ingress-certs. A Gateway's MUTUAL server verifies clients by
-	// caFile, unless it names caCertificates.
+	// caFile, unless it names caCertificates; those that crlFile revokes it
+	// refuses.
 	IngressCertificates map[string]Certificate
+	// ClientCertificates are the certificates by the secret that
+	// DestinationRules name as credentialName, in files that each proxy has.
+	// Endpoints are verified by caFile and crlFile; certificateFile and keyFile
+	// are what MUTUAL shows them.
+	ClientCertificates map[string]Certificate
+	// WorkloadCertificates are the files by which a workload shows who it is, and
+	// finds out who others are, on every proxy's machine. Without them a
+	// DestinationRule of mode ISTIO_MUTUAL answers requests with 503, and a
+	// server of a Gateway is left out.
+	WorkloadCertificates Certificate
+	// SystemRootsFile is the file with the authorities that a proxy's machine
+	// trusts. A DestinationRule without caCertificates verifies endpoints by it.
+	// The default is where Debian, Ubuntu, Alpine and Envoy's own images have it;
+	// on Red Hat and Fedora it is /etc/pki/tls/certs/ca-bundle.crt, on SUSE
+	// /etc/ssl/ca-bundle.pem. When empty, such rules answer requests with 503,
+	// as they do on a machine without the file.
+	SystemRootsFile string
 	// RootNamespace is the namespace whose VirtualServices,
 	// DestinationRules and Sidecar hold for callers of every namespace, where
 	// nearer ones do not.
@@ -91,8 +109,9 @@ func (s *Settings) ExportTo(said []string) []string {
 }
 
 // Certificate is a pair of files on the proxy's machine. CAFile is one with the
-// authorities of clients, for servers that demand a certificate; "" for none.
-type Certificate struct{ CertificateFile, KeyFile, CAFile string }
+// authorities of the other side, and CRLFile one with what they have revoked; ""
+// for none.
+type Certificate struct{ CertificateFile, KeyFile, CAFile, CRLFile string }
 
 // DefaultIngressCertificate is where the ingress of Istio 0.x had its pair.
 var DefaultIngressCertificate = Certificate{
@@ -118,6 +137,7 @@ func DefaultSettings() *Settings {
 		EnableTracing:         true,
 		AccessLogFile:         "/dev/stdout",
 		RootNamespace:         "istio-system",
+		SystemRootsFile:       "/etc/ssl/certs/ca-certificates.crt",
 		OutboundTrafficPolicy: AllowAny,
 		DefaultVisibility:     VisibleToAll,
 		Domain:                "cluster.local",

@@ -35,6 +35,11 @@ managementPorts:
 ingressCertificates:
   a.default: {certificateFile: /a.crt, keyFile: /a.key, caFile: /ca.crt}
   b.default: {certificateFile: /b.crt}
+clientCertificates:
+  verifying: {caFile: /ca.crt, crlFile: /ca.crl}
+  showing: {certificateFile: /c.crt, keyFile: /c.key}
+workloadCertificates: {certificateFile: /w.crt, keyFile: /w.key, caFile: /roots.crt}
+systemRootsFile: /etc/ssl/ca-bundle.pem
 v1Compatibility:
   tcpTakesHTTPPort: false
   all: true
@@ -62,6 +67,12 @@ v1Compatibility:
 		"a.default": {CertificateFile: "/a.crt", KeyFile: "/a.key", CAFile: "/ca.crt"},
 		"b.default": {CertificateFile: "/b.crt", KeyFile: mesh.DefaultIngressCertificate.KeyFile},
 	}
+	want.ClientCertificates = map[string]mesh.Certificate{
+		"verifying": {CAFile: "/ca.crt", CRLFile: "/ca.crl"},
+		"showing":   {CertificateFile: "/c.crt", KeyFile: "/c.key"},
+	}
+	want.WorkloadCertificates = mesh.Certificate{CertificateFile: "/w.crt", KeyFile: "/w.key", CAFile: "/roots.crt"}
+	want.SystemRootsFile = "/etc/ssl/ca-bundle.pem"
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -126,6 +137,10 @@ func TestParseSettingsProblems(t *testing.T) {
 		{"management protocol", "managementPorts: [{port: 1, protocol: x}]", `managementPorts[0].protocol: must be a protocol, such as HTTP or TCP, found "x"`},
 		{"management ports no list", "managementPorts: {}", "must be a list of ports"},
 		{"certificate without file", "ingressCertificates: {s: {keyFile: ''}}", "ingressCertificates.s: must have a certificateFile and a keyFile"},
+		{"certificate of a client without key", "clientCertificates: {s: {certificateFile: /a}}", "clientCertificates.s: must have both a certificateFile and a keyFile, or neither"},
+		{"certificate of a client without files", "clientCertificates: {s: {}}", "clientCertificates.s: must have a caFile, or a certificateFile and a keyFile"},
+		{"revocations by nobody", "clientCertificates: {s: {certificateFile: /a, keyFile: /b, crlFile: /c}}", "clientCertificates.s: must have a caFile beside crlFile"},
+		{"workloads without authority", "workloadCertificates: {certificateFile: /a, keyFile: /b}", "workloadCertificates: must have a certificateFile, a keyFile and a caFile"},
 		{"certificate no mapping", "ingressCertificates: {s: x}", `ingressCertificates.s: must be a mapping, found "x"`},
 		{"unknown switch", "v1Compatibility: {a: true}", "v1Compatibility.a: there is no such setting; there are all, anyNamespaceRules,"},
 		{"all switches no bool", "v1Compatibility: {all: 1}", "v1Compatibility.all: must be true or false, found 1"},

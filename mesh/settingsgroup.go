@@ -123,22 +123,62 @@ func takeOutboundTrafficPolicy(to *OutboundMode) settingReader {
 }
 
 // takeCertificates reads certificates by the name of a secret.
-func takeCertificates(to *map[string]Certificate) settingReader {
+func takeCertificates(to *map[string]Certificate, unless Certificate, must func(Certificate) string) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		*to = map[string]Certificate{}
 		f.eachPair(path, value, func(at string, name, value *yaml.Node) {
-			pair := DefaultIngressCertificate
-			f.mapping(map[string]settingReader{
-				"certificateFile": scalar(takeString(&pair.CertificateFile)),
-				"keyFile":         scalar(takeString(&pair.KeyFile)),
-				"caFile":          scalar(takeString(&pair.CAFile)),
-			})(at, value)
-			if pair.CertificateFile == "" || pair.KeyFile == "" {
-				f.report(value, diag.FieldRequired, at, "must have a certificateFile and a keyFile, or leave them to the default")
-			}
-			(*to)[name.Value] = pair
+			files := unless
+			takeCertificate(&files, must)(f, at, value)
+			(*to)[name.Value] = files
 		})
 	}
+}
+
+// takeCertificate reads the files of one certificate, over those that it has. It
+// must be as the last argument says.
+func takeCertificate(to *Certificate, must func(Certificate) string) settingReader {
+	return func(f *settingsFile, path string, value *yaml.Node) {
+		f.mapping(map[string]settingReader{
+			"certificateFile": scalar(takeString(&to.CertificateFile)),
+			"keyFile":         scalar(takeString(&to.KeyFile)),
+			"caFile":          scalar(takeString(&to.CAFile)),
+			"crlFile":         scalar(takeString(&to.CRLFile)),
+		})(path, value)
+		if message := must(*to); message != "" {
+			f.report(value, diag.FieldRequired, path, message)
+		}
+	}
+}
+
+func pairOfFiles(c Certificate) string {
+	if c.CertificateFile == "" || c.KeyFile == "" {
+		return "must have a certificateFile and a keyFile, or leave them to the default"
+	}
+	return ""
+}
+
+func verifyingFiles(c Certificate) string {
+	switch {
+	case (c.CertificateFile == "") != (c.KeyFile == ""):
+		return "must have both a certificateFile and a keyFile, or neither"
+	case c.CertificateFile == "" && c.CAFile == "":
+		return "must have a caFile, or a certificateFile and a keyFile"
+	}
+	return revokingFiles(c)
+}
+
+func identityFiles(c Certificate) string {
+	if c.CertificateFile == "" || c.KeyFile == "" || c.CAFile == "" {
+		return "must have a certificateFile, a keyFile and a caFile"
+	}
+	return ""
+}
+
+func revokingFiles(c Certificate) string {
+	if c.CRLFile != "" && c.CAFile == "" {
+		return "must have a caFile beside crlFile, whose authorities revoke"
+	}
+	return ""
 }
 
 // takeSwitches reads switches by name, or one value for all of them. Beside

@@ -113,7 +113,9 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 	case []*Port:
 		return "list of {`name`, `port`, `protocol`}", "none"
 	case map[string]Certificate:
-		return "map of a secret to {`certificateFile`, `keyFile`, `caFile`}", "none"
+		return "map of a secret to {`certificateFile`, `keyFile`, `caFile`, `crlFile`}", "none"
+	case Certificate:
+		return "{`certificateFile`, `keyFile`, `caFile`, `crlFile`}", "none"
 	case *schema.HealthCheck:
 		return "{`http`: {`path`, `host`}, or `tcp`: {}, or `grpc`: {`service`}; `interval`, `timeout`, `unhealthyThreshold`, `healthyThreshold`}", "none"
 	case V1Compatibility:

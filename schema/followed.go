@@ -75,21 +75,11 @@ func Rewrites(r *networking.RegexRewrite) bool {
 	return true
 }
 
-// FollowsTLS reports whether connections can be made under the settings. Secrets
-// and lists of revoked certificates are not fetched, and names are only looked
-// at in certificates that an authority vouches for.
-func FollowsTLS(t *networking.ClientTLSSettings) bool {
-	switch t.GetMode() {
-	case networking.ClientTLSSettings_SIMPLE:
-	case networking.ClientTLSSettings_MUTUAL:
-		if t.GetClientCertificate() == "" || t.GetPrivateKey() == "" {
-			return false
-		}
-	default:
-		return true
-	}
-	unchecked := len(t.GetSubjectAltNames()) > 0 && t.GetCaCertificates() == ""
-	return t.GetCredentialName() == "" && t.GetCaCrl() == "" && !unchecked
+// RevokesUnverified reports whether settings have a list of revoked certificates,
+// and verify none.
+func RevokesUnverified(t *networking.ClientTLSSettings) bool {
+	own := t.GetMode() == networking.ClientTLSSettings_SIMPLE || t.GetMode() == networking.ClientTLSSettings_MUTUAL
+	return own && t.GetCaCrl() != "" && t.GetInsecureSkipVerify().GetValue()
 }
 
 // FollowsServerTLS reports whether a gateway can ask of its clients all that it

@@ -53,13 +53,7 @@ func (p *problems) outlierLimits(at string, o *networking.OutlierDetection) {
 }
 
 func (p *problems) clientTLSLimits(at string, tls *networking.ClientTLSSettings) {
-	mode := tls.GetMode()
-	own := mode == networking.ClientTLSSettings_SIMPLE || mode == networking.ClientTLSSettings_MUTUAL
 	p.notFollowed(at, []unmet{
-		{own && tls.GetCredentialName() != "", "credentialName", "requests are answered with 503: there are no secrets to fetch; name files of the proxy's machine"},
-		{own && tls.GetCaCrl() != "", "caCrl", "requests are answered with 503: revocations are not looked up"},
-		{own && len(tls.GetSubjectAltNames()) > 0 && tls.GetCaCertificates() == "", "subjectAltNames",
-			"requests are answered with 503: names are looked at beside caCertificates only"},
-		{own && tls.GetCaCertificates() == "" && !tls.GetInsecureSkipVerify().GetValue(), "caCertificates", "the endpoints are not verified: name a file with their authorities"},
+		{RevokesUnverified(tls), "caCrl", "requests are answered with 503: beside insecureSkipVerify no authority is known that revokes"},
 	})
 }

@@ -26,9 +26,9 @@ func TestNotHonoured(t *testing.T) {
 		"no empty value":      {virtual + "  http: [{match: [{withoutHeaders: {a: {regex: \"b*\"}}}], route: [{destination: {host: a}}]}]\n", "withoutHeaders.a"},
 		"redirect code":       {virtual + "  http: [{redirect: {uri: /a, redirectCode: 305}}]\n", "http[0].redirect"},
 		"substitution":        {virtual + "  http: [{rewrite: {uriRegexRewrite: {match: a, rewrite: '\\2'}}, route: [{destination: {host: a}}]}]\n", "uriRegexRewrite"},
-		"secret":              {destination + "  trafficPolicy: {tls: {mode: SIMPLE, credentialName: c}}\n", "tls.credentialName"},
-		"port level":          {destination + "  trafficPolicy: {portLevelSettings: [{port: {number: 80}, tls: {mode: SIMPLE, credentialName: c}}]}\n", "portLevelSettings[0].tls.credentialName"},
-		"subset":              {destination + "  subsets: [{name: v, labels: {a: b}, trafficPolicy: {tls: {mode: SIMPLE, credentialName: c}}}]\n", "subsets[0].trafficPolicy.tls.credentialName"},
+		"revocation":          {destination + "  trafficPolicy: {tls: {mode: SIMPLE, caCrl: c, insecureSkipVerify: true}}\n", "tls.caCrl"},
+		"port level":          {destination + "  trafficPolicy: {portLevelSettings: [{port: {number: 80}, tls: {mode: SIMPLE, caCrl: c, insecureSkipVerify: true}}]}\n", "portLevelSettings[0].tls.caCrl"},
+		"subset":              {destination + "  subsets: [{name: v, labels: {a: b}, trafficPolicy: {tls: {mode: SIMPLE, caCrl: c, insecureSkipVerify: true}}}]\n", "subsets[0].trafficPolicy.tls.caCrl"},
 		"gateway":             {gateway + "  servers: [{port: {number: 443, name: https, protocol: HTTPS}, hosts: [a.example], tls: {mode: SIMPLE, credentialName: c, cipherSuites: [RC4-SHA]}}]\n", "servers[0].tls.cipherSuites"},
 		"gateway certificate": {gateway + "  servers: [{port: {number: 443, name: https, protocol: HTTPS}, hosts: [a.example], tls: {mode: MUTUAL, caCertificates: /a, tlsCertificates: [{serverCertificate: /b, privateKey: /c, caCertificates: /d}]}}]\n", "tlsCertificates[0].caCertificates"},
 	} {

@@ -93,7 +93,10 @@ func OneCluster(c *ir.Cluster) (Cluster, diag.List) {
 		return cluster(c.Closed()), diag.Warn(diag.NotHonoured, c.Origins, "cluster %s has no endpoints in Envoy v1: "+
 			"a connection goes on to the very port that it was going to", c.Name)
 	}
-	return cluster(c), slices.Concat(unboundedEjection(c), hostsAlike(c), balancedOtherwise(c), askedOtherwise(c), withoutWord(c))
+	if why := unverifiable(c.TLS); why != "" {
+		return cluster(c.Closed()), diag.Warn(diag.NotHonoured, c.Origins, "cluster %s has no endpoints in Envoy v1: %s", c.Name, why)
+	}
+	return cluster(c), slices.Concat(unboundedEjection(c), hostsAlike(c), balancedOtherwise(c), askedOtherwise(c), withoutWord(c), namedOtherwise(c))
 }
 
 func hostURL(h ir.Endpoint) string {

@@ -3,6 +3,7 @@ package v1
 import (
 	"strings"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -70,13 +71,39 @@ func clientTLS(t *ir.ClientTLS) *ClientTLS {
 		return nil
 	}
 	out := &ClientTLS{
-		CertChainFile:  t.CertificateFile,
-		PrivateKeyFile: t.KeyFile,
-		CACertFile:     t.CAFile,
-		SNI:            t.SNI,
+		CertChainFile:        t.CertificateFile,
+		PrivateKeyFile:       t.KeyFile,
+		CACertFile:           t.CAFile,
+		VerifySubjectAltName: t.SubjectAltNames,
+		SNI:                  t.SNI,
 	}
-	if t.CAFile != "" {
-		out.VerifySubjectAltName = t.SubjectAltNames
+	if t.AutoSAN {
+		out.VerifySubjectAltName = []string{t.SNI}
 	}
 	return out
+}
+
+// unverifiable is what v1 cannot find out about endpoints, so that it must not
+// call them; "" for nothing.
+func unverifiable(t *ir.ClientTLS) string {
+	switch {
+	case t == nil:
+	case t.CRLFile != "":
+		return "revocations are not looked up"
+	case t.AutoSAN && t.SNI == "":
+		return "certificates are not verified by the host that a request names; name it in subjectAltNames"
+	}
+	return ""
+}
+
+// namedOtherwise: v1 begins TLS before it looks at what a request names.
+func namedOtherwise(c *ir.Cluster) diag.List {
+	if c.TLS == nil || !c.TLS.AutoSNI {
+		return nil
+	}
+	name := "no name"
+	if c.TLS.SNI != "" {
+		name = c.TLS.SNI
+	}
+	return diag.Warn(diag.NotHonoured, c.Origins, "Envoy v1 asks endpoints of %s for %s, whatever host a request names", c.Name, name)
 }

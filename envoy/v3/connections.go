@@ -19,13 +19,22 @@ const httpOptionsKey = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 func protocolOptions(c *ir.Cluster) map[string]*anypb.Any {
 	common := commonOptions(c)
 	conns := c.Connections
+	plain := common == nil && !conns.SameProtocol && namesOfRequests(c.TLS) == nil
 	switch {
-	case common == nil && !conns.SameProtocol && !c.HTTP2:
+	case plain && !c.HTTP2:
 		return nil
-	case common == nil && !conns.SameProtocol && conns.MaxStreams == 0 && conns.Ping == nil:
+	case plain && conns.MaxStreams == 0 && conns.Ping == nil:
 		return map[string]*anypb.Any{httpOptionsKey: http2Only}
 	}
 	return map[string]*anypb.Any{httpOptionsKey: typed(httpOptions(c, common))}
+}
+
+// namesOfRequests is nil where TLS does not go by what requests name.
+func namesOfRequests(t *ir.ClientTLS) *corev3.UpstreamHttpProtocolOptions {
+	if t == nil || !t.AutoSNI && !t.AutoSAN {
+		return nil
+	}
+	return &corev3.UpstreamHttpProtocolOptions{AutoSni: t.AutoSNI, AutoSanValidation: t.AutoSAN}
 }
 
 var http2Only = fix(httpOptions(&ir.Cluster{HTTP2: true}, nil))
@@ -44,7 +53,7 @@ func commonOptions(c *ir.Cluster) *corev3.HttpProtocolOptions {
 }
 
 func httpOptions(c *ir.Cluster, common *corev3.HttpProtocolOptions) *httpv3.HttpProtocolOptions {
-	out := &httpv3.HttpProtocolOptions{CommonHttpProtocolOptions: common}
+	out := &httpv3.HttpProtocolOptions{CommonHttpProtocolOptions: common, UpstreamHttpProtocolOptions: namesOfRequests(c.TLS)}
 	if c.Connections.SameProtocol {
 		out.UpstreamProtocolOptions = &httpv3.HttpProtocolOptions_UseDownstreamProtocolConfig{
 			UseDownstreamProtocolConfig: &httpv3.HttpProtocolOptions_UseDownstreamHttpConfig{

@@ -84,6 +84,7 @@ var parts = []refusal{
 	rule("verification of a peer", peerVerification),
 	rule("ALPN", alpn),
 	rule("TLS of a server", serverCertificate),
+	rule("ciphers", cipherSuites),
 
 	rule("listener", listenerChains),
 	rule("filter chain match", chainMatch),
@@ -313,8 +314,13 @@ func serverName(m *tlsv3.UpstreamTlsContext) error {
 func peerVerification(m *tlsv3.CertificateValidationContext) error {
 	//lint:ignore SA1019 Envoy still reads it.
 	names := len(m.GetMatchTypedSubjectAltNames()) + len(m.GetMatchSubjectAltNames())
-	if names > 0 && m.GetTrustedCa() == nil && m.GetSystemRootCerts() == nil {
+	switch {
+	case m.GetTrustedCa() != nil: // Envoy does not look at system_root_certs.
+		return nil
+	case names > 0:
 		return errors.New("names are checked only beside an authority")
+	case m.GetCrl() != nil:
+		return errors.New("revocations are looked up only beside an authority")
 	}
 	return nil
 }

@@ -91,7 +91,6 @@ func clientTLS(t *ir.ClientTLS) *corev3.TransportSocket {
 
 func clientCommon(t *ir.ClientTLS) *tlsv3.CommonTlsContext {
 	out := &tlsv3.CommonTlsContext{TlsCertificates: certificates(t.CertificateFile, t.KeyFile)}
-	// Envoy refuses to look at names that no authority vouches for.
 	if t.CAFile != "" {
 		out.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: verification(t)}
 	}
@@ -99,11 +98,15 @@ func clientCommon(t *ir.ClientTLS) *tlsv3.CommonTlsContext {
 }
 
 func verification(t *ir.ClientTLS) *tlsv3.CertificateValidationContext {
-	return &tlsv3.CertificateValidationContext{
+	out := &tlsv3.CertificateValidationContext{
 		TrustedCa: file(t.CAFile),
 		// v1 did not tell the two types of names apart.
 		MatchTypedSubjectAltNames: anyOfNames(t.SubjectAltNames, tlsv3.SubjectAltNameMatcher_DNS, tlsv3.SubjectAltNameMatcher_URI),
 	}
+	if t.CRLFile != "" {
+		out.Crl = file(t.CRLFile)
+	}
+	return out
 }
 
 func certificates(certificate, key string) []*tlsv3.TlsCertificate {

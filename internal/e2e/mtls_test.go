@@ -16,13 +16,21 @@ import (
 
 const mutualTLS = "destination-rule-all-mtls"
 
+const workloadCertificates = `
+workloadCertificates: {certificateFile: /etc/certs/cert-chain.pem, keyFile: /etc/certs/key.pem, caFile: /etc/certs/root-cert.pem}
+`
+
 // TestMutualTLS: what the rules for mutual TLS come to is taken by Envoy, in
 // either API. It is not routed by, since its certificates are in a folder of
 // the machine.
 func TestMutualTLS(t *testing.T) {
 	t.Parallel()
 	envoy := outside.Tool(t, "envoy")
-	pilot := openPilot(t, "--data-dir", t.TempDir())
+	settings := filepath.Join(t.TempDir(), "mesh.yaml")
+	if err := os.WriteFile(settings, []byte(workloadCertificates), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pilot := openPilot(t, "--data-dir", t.TempDir(), "--mesh-config", settings)
 	args := []string{"create", "-f", bookinfo.Services}
 	for _, rule := range []string{mutualTLS, "virtual-service-reviews-50-v3"} {
 		args = append(args, "-f", filepath.Join(bookinfo.Rules, rule+".yaml"))

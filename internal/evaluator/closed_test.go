@@ -335,11 +335,16 @@ func decoded(t *testing.T, text string) []*schema.Object {
 
 func spellFor(t *testing.T, node string, objs []*schema.Object) *spelled {
 	t.Helper()
+	return spellWith(t, mesh.DefaultSettings(), node, objs)
+}
+
+func spellWith(t *testing.T, settings *mesh.Settings, node string, objs []*schema.Object) *spelled {
+	t.Helper()
 	proxy, err := mesh.ParseProxy(node)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := world{mesh.DefaultSettings(), objs, proxy}.spell(t)
+	s, err := world{settings, objs, proxy}.spell(t)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,9 +137,17 @@ func (s *spelled) withoutBounds(clusters map[string]*evaluator.Cluster) map[stri
 			}
 			out[name] = &picked
 		}
-		if complained && c.DestinationPort > 0 {
+		if complained && (c.DestinationPort > 0 || unverifiable(c.TLS)) && len(s.v1.Clusters[name].Endpoints) == 0 {
 			out[name] = s.v1.Clusters[name] // v1 has nobody there, and said so.
 			continue
+		}
+		if complained && c.TLS != nil && c.TLS.AutoSNI { // v1 goes by one name.
+			named, tls := *out[name], *out[name].TLS
+			if tls.AutoSAN {
+				tls.SubjectAltNames = []string{tls.SNI}
+			}
+			tls.AutoSNI, tls.AutoSAN, named.TLS = false, false, &tls
+			out[name] = &named
 		}
 		if complained && out[name].Outlier != nil {
 			unbounded, outlier := *out[name], *out[name].Outlier
@@ -153,6 +161,11 @@ func (s *spelled) withoutBounds(clusters map[string]*evaluator.Cluster) map[stri
 		}
 	}
 	return out
+}
+
+// unverifiable reports whether v1 cannot find out about endpoints what it must.
+func unverifiable(t *ir.ClientTLS) bool {
+	return t != nil && (t.CRLFile != "" || t.AutoSAN && t.SNI == "")
 }
 
 // alikeHosts reports whether each host gets as many requests as any other.

@@ -226,6 +226,9 @@ type Endpoint struct {
 type TLS struct {
 	CertificateFile, KeyFile, CAFile, SNI string
 	SubjectAltNames                       []string
+	CRLFile                               string
+	// AutoSNI and AutoSAN: the host that a request names is asked for, and verified.
+	AutoSNI, AutoSAN bool
 }
 
 // Limits of a cluster, in default priority.

@@ -95,7 +95,9 @@ func (r *v1Reader) cluster(at string, c v1Cluster) *Cluster {
 		},
 	}
 	if t := c.TLS; t != nil {
-		out.TLS = &TLS{t.Certificate, t.Key, t.CA, t.SNI, slices.Sorted(slices.Values(t.Names))}
+		out.TLS = &TLS{
+			CertificateFile: t.Certificate, KeyFile: t.Key, CAFile: t.CA, SNI: t.SNI, SubjectAltNames: slices.Sorted(slices.Values(t.Names)),
+		}
 	}
 	if h := c.Health; h != nil {
 		out.Health = &Health{h.Path, milliseconds(h.IntervalMS), milliseconds(h.TimeoutMS), h.Unhealthy, h.Healthy}

@@ -103,7 +103,12 @@ func (r *v3Reader) httpOptions(at string, c *clusterv3.Cluster, out *Cluster) {
 	if !r.unpack(at, c.GetTypedExtensionProtocolOptions()[httpOptions], options) {
 		return
 	}
-	r.only(at, options, "common_http_protocol_options", "explicit_http_config", "use_downstream_protocol_config")
+	r.only(at, options, "common_http_protocol_options", "explicit_http_config", "use_downstream_protocol_config", "upstream_http_protocol_options")
+	if auto := options.GetUpstreamHttpProtocolOptions(); auto != nil {
+		r.only(at, auto, "auto_sni", "auto_san_validation")
+		r.require(out.TLS != nil, at, "names of requests need TLS")
+		out.TLS.AutoSNI, out.TLS.AutoSAN = auto.GetAutoSni(), auto.GetAutoSanValidation()
+	}
 	if common := options.GetCommonHttpProtocolOptions(); common != nil {
 		r.only(at, common, "max_requests_per_connection", "idle_timeout", "max_connection_duration")
 		out.MaxRequestsPerConnection = int(common.GetMaxRequestsPerConnection().GetValue())

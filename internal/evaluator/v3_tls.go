@@ -28,8 +28,11 @@ func (r *v3Reader) clientTLS(at string, socket *corev3.TransportSocket) *TLS {
 	r.only(at, common, "tls_certificates", "validation_context")
 	out.CertificateFile, out.KeyFile = r.certificate(at, common)
 	if v := common.GetValidationContext(); v != nil {
-		r.only(at, v, "trusted_ca", "match_typed_subject_alt_names")
+		r.only(at, v, "trusted_ca", "match_typed_subject_alt_names", "crl")
 		out.CAFile = r.file(at, v.GetTrustedCa())
+		if crl := v.GetCrl(); crl != nil {
+			out.CRLFile = r.file(at, crl)
+		}
 		out.SubjectAltNames = r.subjectAltNames(at, v)
 	}
 	return out

@@ -34,6 +34,8 @@ type spelled struct {
 	// complaints are the objects of which an Envoy version cannot have
 	// everything.
 	complaints map[diag.Ref]bool
+	// problems are those of compiling.
+	problems diag.List
 }
 
 // spell compiles the world, and reads back what both versions are told.
@@ -49,8 +51,8 @@ func (w world) spell(tb testing.TB) (*spelled, error) {
 
 func (w world) compile() (*spelled, *mesh.Snapshot) {
 	snapshot := mesh.NewSnapshot(1, w.settings, w.objects)
-	config, _ := compile.Proxy(snapshot, snapshot.View(w.node))
-	return &spelled{config: config, ip: w.node.IP, complaints: map[diag.Ref]bool{}}, snapshot
+	config, problems := compile.Proxy(snapshot, snapshot.View(w.node))
+	return &spelled{config: config, ip: w.node.IP, problems: problems, complaints: map[diag.Ref]bool{}}, snapshot
 }
 
 // bytes are all answers in both versions, by a name for each.

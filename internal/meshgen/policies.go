@@ -101,8 +101,18 @@ func connectionPool(t *rapid.T) spec {
 func clientTLS(t *rapid.T) spec {
 	switch mode := pick(t, "mode", "DISABLE", "SIMPLE", "MUTUAL", "ISTIO_MUTUAL"); mode {
 	case "SIMPLE":
-		return spec{"mode": mode, "caCertificates": pick(t, "authorities", "", "/ca.pem"), "sni": "c.example.com", "subjectAltNames": []string{"b", "a"}}
+		if seldom(t, "unverified") {
+			return spec{"mode": mode, "insecureSkipVerify": true}
+		}
+		out := spec{"mode": mode, "caCertificates": pick(t, "authorities", "", "/ca.pem")}
+		out.seldom(t, "sni", func() any { return "c.example.com" })
+		out.seldom(t, "subjectAltNames", func() any { return []string{"b", "a"} })
+		out.seldom(t, "caCrl", func() any { return "/ca.crl" })
+		return out
 	case "MUTUAL":
+		if seldom(t, "by secret") {
+			return spec{"mode": mode, "credentialName": "one"}
+		}
 		return spec{"mode": mode, "clientCertificate": "/c.pem", "privateKey": "/k.pem", "caCertificates": "/ca.pem"}
 	default:
 		return spec{"mode": mode}

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
@@ -25,7 +26,7 @@ type Authority struct {
 func NewAuthority(t testing.TB, dir string) *Authority {
 	t.Helper()
 	a := &Authority{dir: dir, key: newKey(t)}
-	template := &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	template := &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign}
 	a.Certificate = template // It signs itself.
 	der := a.sign(t, template, a.key)
 	var err error
@@ -50,6 +51,27 @@ func (a *Authority) Issue(t testing.TB, host string) {
 	}
 	write(t, filepath.Join(a.dir, host+".crt"), &pem.Block{Type: "CERTIFICATE", Bytes: der})
 	write(t, filepath.Join(a.dir, host+".key"), &pem.Block{Type: "PRIVATE KEY", Bytes: private})
+}
+
+// Revoke writes authority.crl, which revokes the certificates of the hosts and no
+// others.
+func (a *Authority) Revoke(t testing.TB, hosts ...string) {
+	t.Helper()
+	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-time.Minute), NextUpdate: time.Now().Add(time.Hour)}
+	for _, host := range hosts {
+		pair, err := tls.LoadX509KeyPair(filepath.Join(a.dir, host+".crt"), filepath.Join(a.dir, host+".key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries, x509.RevocationListEntry{
+			SerialNumber: pair.Leaf.SerialNumber, RevocationTime: list.ThisUpdate,
+		})
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, list, a.Certificate, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(a.dir, "authority.crl"), &pem.Block{Type: "X509 CRL", Bytes: der})
 }
 
 func (a *Authority) sign(t testing.TB, template *x509.Certificate, key *ecdsa.PrivateKey) []byte {

@@ -1,0 +1,157 @@
+package compile
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// unmet is a field of TLS settings, and why it cannot be as it says, "" where
+// schema has told already; the zero value is none.
+type unmet struct{ field, why string }
+
+// clientTLS is nil for plain text.
+func (w policyWriter) clientTLS(tls *networking.ClientTLSSettings) (*ir.ClientTLS, unmet) {
+	if tls.GetMode() == networking.ClientTLSSettings_DISABLE {
+		return nil, unmet{}
+	}
+	files, lack := clientFiles(tls, w.settings)
+	if lack != (unmet{}) {
+		return nil, lack
+	}
+	out := &ir.ClientTLS{
+		CertificateFile: files.CertificateFile, KeyFile: files.KeyFile, CAFile: files.CAFile, CRLFile: files.CRLFile,
+		SNI: tls.GetSni(),
+	}
+	if out.CAFile != "" {
+		out.SubjectAltNames = namesToVerify(tls, w.target.service)
+	}
+	if tls.GetMode() != networking.ClientTLSSettings_ISTIO_MUTUAL {
+		w.nameEndpoints(out)
+	}
+	return out, unmet{}
+}
+
+// nameEndpoints says which name is asked for, and verified, where nobody else
+// does: the one that a request names, or that of the host. Authorities of a
+// whole system vouch for anybody, so their word is taken for a name only.
+func (w policyWriter) nameEndpoints(tls *ir.ClientTLS) {
+	verified := tls.CAFile != "" && len(tls.SubjectAltNames) == 0
+	if tls.SNI == "" {
+		tls.AutoSNI = w.http && !w.pilot.DestinationRuleTLS
+		tls.AutoSAN = tls.AutoSNI && verified
+		if !strings.Contains(w.target.host, "*") {
+			tls.SNI = w.target.host
+		}
+	}
+	if verified && !tls.AutoSAN && tls.SNI != "" && tls.CAFile == w.settings.SystemRootsFile {
+		tls.SubjectAltNames = []string{tls.SNI}
+	}
+}
+
+// namesToVerify are those of which an endpoint must have one, if somebody says so.
+func namesToVerify(tls *networking.ClientTLSSettings, svc *mesh.Service) []string {
+	if names := tls.GetSubjectAltNames(); len(names) > 0 || svc == nil {
+		return names
+	}
+	return svc.SubjectAltNames
+}
+
+// clientFiles are those by which proxy and endpoint know each other. Without a
+// CAFile nothing is verified.
+func clientFiles(tls *networking.ClientTLSSettings, settings *mesh.Settings) (mesh.Certificate, unmet) {
+	if tls.GetMode() == networking.ClientTLSSettings_ISTIO_MUTUAL {
+		return workloadFiles(settings)
+	}
+	files, lack := ownFiles(tls, settings)
+	if lack != (unmet{}) {
+		return files, lack
+	}
+	switch {
+	case tls.GetMode() != networking.ClientTLSSettings_MUTUAL:
+		files.CertificateFile, files.KeyFile = "", ""
+	case files.CertificateFile == "" || files.KeyFile == "":
+		return files, unmet{"mode", "MUTUAL shows a certificate, and has none with a key"}
+	}
+	if tls.GetInsecureSkipVerify().GetValue() {
+		files.CAFile = ""
+	}
+	switch unverified := files.CAFile == ""; {
+	case unverified && len(tls.GetSubjectAltNames()) > 0:
+		return files, unmet{"subjectAltNames", "no authority vouches for names"}
+	case schema.RevokesUnverified(tls):
+		return files, unmet{"caCrl", ""} // As schema says.
+	case unverified:
+		files.CRLFile = ""
+	}
+	return files, unmet{}
+}
+
+// ownFiles are those that the settings name, or a secret.
+func ownFiles(tls *networking.ClientTLSSettings, settings *mesh.Settings) (mesh.Certificate, unmet) {
+	verified := !tls.GetInsecureSkipVerify().GetValue()
+	if secret := tls.GetCredentialName(); secret != "" {
+		files, ok := settings.ClientCertificates[secret]
+		if !ok {
+			return files, unmet{"credentialName", fmt.Sprintf("clientCertificates of the mesh settings has no files for %q", secret)}
+		}
+		if verified && files.CAFile == "" {
+			return files, unmet{"credentialName", fmt.Sprintf("clientCertificates of the mesh settings has no caFile for %q to verify endpoints by", secret)}
+		}
+		return files, unmet{}
+	}
+	files := mesh.Certificate{
+		CertificateFile: tls.GetClientCertificate(), KeyFile: tls.GetPrivateKey(), CAFile: tls.GetCaCertificates(), CRLFile: tls.GetCaCrl(),
+	}
+	if files.CAFile != "" || settings.V1Compatibility.DestinationRuleTLS {
+		return files, unmet{}
+	}
+	files.CAFile = settings.SystemRootsFile
+	if verified && files.CAFile == "" {
+		return files, unmet{"caCertificates", "there is nothing to verify endpoints by: name a file with their authorities, or systemRootsFile in the mesh settings"}
+	}
+	return files, unmet{}
+}
+
+// pilotWorkloadFiles is where a workload had its identity in the time of Pilot.
+var pilotWorkloadFiles = mesh.Certificate{
+	CertificateFile: "/etc/certs/cert-chain.pem", KeyFile: "/etc/certs/key.pem", CAFile: "/etc/certs/root-cert.pem",
+}
+
+// workloadFiles are those of a workload's own identity.
+func workloadFiles(settings *mesh.Settings) (mesh.Certificate, unmet) {
+	files := settings.WorkloadCertificates
+	if settings.V1Compatibility.DestinationRuleTLS {
+		files = cmp.Or(files, pilotWorkloadFiles)
+	}
+	if files == (mesh.Certificate{}) {
+		return files, unmet{"mode", "ISTIO_MUTUAL goes by the certificates of workloads, and workloadCertificates of the mesh settings names none"}
+	}
+	return files, unmet{}
+}
+
+// checkTLS reports what cannot be met of the TLS of a policy, and closes.
+func (d *domainPlan) checkTLS(rule *destinationRule, at string, tls *networking.ClientTLSSettings, svc *mesh.Service) {
+	mode := tls.GetMode()
+	if mode == networking.ClientTLSSettings_DISABLE {
+		return
+	}
+	files, lack := clientFiles(tls, d.settings)
+	own := mode != networking.ClientTLSSettings_ISTIO_MUTUAL
+	switch {
+	case lack.field != "" && lack.why == "":
+	case lack.field != "":
+		d.notHonoured(rule.ref, at+".tls."+lack.field, "requests are answered with 503: "+lack.why)
+	case own && files.CAFile == "" && !tls.GetInsecureSkipVerify().GetValue():
+		d.notHonoured(rule.ref, at+".tls.caCertificates", "the endpoints are not verified; "+
+			switchHint("destinationRuleTLS", "they are, by the authorities of the proxy's system"))
+	case own && files.CAFile != "" && files.CAFile != d.settings.SystemRootsFile && tls.GetSni() != "" && len(namesToVerify(tls, svc)) == 0:
+		d.notHonoured(rule.ref, at+".tls.sni", "an endpoint may have a certificate for any name, as subjectAltNames says none; without sni it is verified by the host that a request names")
+	}
+}
