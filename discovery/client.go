@@ -20,6 +20,9 @@ type client struct {
 
 	handover handover
 	streams  []*Stream // guarded by the fleet's lock
+	fetched  fetched   // over v1
+	joined   time.Duration
+	agent    atomic.Pointer[Agent]
 }
 
 // place is where a proxy finds its view. It is replaced, never changed.

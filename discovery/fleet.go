@@ -103,6 +103,7 @@ func (f *fleet) admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *client {
 	c := &client{node: node, proxy: proxy}
 	c.handover.refusing = func(does bool) { f.refusing.note(c, does) }
 	c.seen.Store(int64(f.age()))
+	c.joined = f.age()
 	f.clients[node] = c
 	f.indexLocked(c, mv)
 	f.enterLocked(c, &place{slot: f.slotLocked(key, mv)})

@@ -91,6 +91,9 @@ func (s *Publisher) renew(g *generation, sl *slot, speaker *client) (changed boo
 			return false, err
 		}
 		sl.view.Store(v)
+		if before != nil {
+			before.until.Store(v.revision)
+		}
 		s.fleet.wakeMembers(sl)
 		changed = true
 	}

@@ -29,6 +29,7 @@ type Stream struct {
 	listeners subscribed
 	routes    subscribed
 	past      []*view     // that a proxy may route by which this server has not told anything
+	at        *streamed   // all of which the proxy has acknowledged
 	patience  *time.Timer // of who waits for warming clusters
 }
 
@@ -177,7 +178,11 @@ func (st *Stream) due() *Response {
 		// A mistake of ours, which is told elsewhere: the proxy keeps what it has.
 		return nil
 	}
-	return st.next(target)
+	r := st.next(target)
+	if r == nil {
+		st.settle(target)
+	}
+	return r
 }
 
 // target is what the proxy should have.

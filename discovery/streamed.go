@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -15,7 +16,8 @@ import (
 type streamed struct {
 	*v3Answers
 	endpoints *set
-	revision  int64 // from which on it is so
+	revision  int64        // from which on it is so
+	until     atomic.Int64 // revision of what took its place, 0 while nothing did
 }
 
 // streamedOf is what a view says now. It is made when the first stream asks, and
@@ -58,6 +60,7 @@ func (s *Publisher) restream(before, next *generation) map[*view]bool {
 		}
 		if endpoints := st.endpoints.moved(services, next); endpoints != st.endpoints {
 			v.streamed.Store(&streamed{v3Answers: st.v3Answers, endpoints: endpoints, revision: next.mesh.Revision})
+			st.until.Store(next.mesh.Revision)
 			changed[v] = true
 		}
 	}

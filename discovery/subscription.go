@@ -67,7 +67,7 @@ const passedOver = 3
 // curl, passes over nothing.
 func (p *passing) note(has, told string) {
 	if has == told || has == "" {
-		*p = passing{}
+		*p = passing{has: has, told: told}
 		return
 	}
 	if told != p.told {

@@ -85,10 +85,11 @@ func (a *v1Answers) listenersAt(ip string) (Answer, error) {
 
 // V1Clusters answers CDS in Envoy's v1 REST API.
 func (s *Publisher) V1Clusters(node string) (Answer, error) {
-	a, _, err := s.v1(node)
+	a, p, err := s.v1(node)
 	if err != nil {
 		return Answer{}, err
 	}
+	p.fetched.note("clusters", p.view)
 	return a.clusters.answer(), nil
 }
 
@@ -98,6 +99,7 @@ func (s *Publisher) V1Listeners(node string) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	p.fetched.note("listeners", p.view)
 	answer, err := a.listenersAt(p.proxy.IP)
 	return answer, notReady(node, err)
 }
@@ -107,10 +109,11 @@ func (s *Publisher) V1Listeners(node string) (Answer, error) {
 // HTTP proxy port is there for whoever asks. Other unknown names are
 // ErrBadRoute.
 func (s *Publisher) V1Routes(node, table string) (Answer, error) {
-	a, _, err := s.v1(node)
+	a, p, err := s.v1(node)
 	if err != nil {
 		return Answer{}, err
 	}
+	p.fetched.note("routes", p.view)
 	if routes, ok := a.routes[table]; ok {
 		return routes.answer(), nil
 	}

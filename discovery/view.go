@@ -20,6 +20,8 @@ type view struct {
 	key      string // of its slot
 	config   *ir.Config
 
+	until atomic.Int64 // revision of the view that took its place, 0 while none did
+
 	difference atomic.Pointer[difference] // to the view before
 
 	v1 lazy[v1Answers]

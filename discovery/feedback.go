@@ -1,0 +1,168 @@
+package discovery
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// Transport is how a proxy gets its configuration.
+type Transport string
+
+// Transports, the names that a bootstrap has for them (envoy.APIs).
+const (
+	OverDelta Transport = "delta"
+	OverADS   Transport = "ads"
+	OverREST  Transport = "rest"
+	OverV1    Transport = "v1"
+)
+
+// SyncState is where a proxy stands with one type (docs/decisions/019-feedback.md).
+type SyncState string
+
+const (
+	Synced   SyncState = "SYNCED"   // acknowledged, nothing newer is due
+	Sent     SyncState = "SENT"     // on its way
+	Stale    SyncState = "STALE"    // something newer is due and was not sent yet
+	Rejected SyncState = "REJECTED" // refused
+	Fetched  SyncState = "FETCHED"  // asked for; whether it was taken cannot be known
+)
+
+// TypeStatus is one type of one proxy.
+type TypeStatus struct {
+	State   SyncState `json:"state"`
+	Version string    `json:"version,omitempty"` // last acknowledged, or fetched
+	Error   string    `json:"error,omitempty"`   // the proxy's words
+}
+
+// ProxyStatus is what this replica knows of a proxy that is connected to it, or
+// polled it lately.
+type ProxyStatus struct {
+	Node           string    `json:"node"`
+	Role           mesh.Role `json:"role"`
+	Transport      Transport `json:"transport"`
+	EnvoyVersion   string    `json:"envoyVersion,omitempty"`
+	Address        string    `json:"address,omitempty"`
+	ConnectedSince time.Time `json:"connectedSince"`
+	// Revision that the proxy runs, as far as is known; 0 for none.
+	Revision int64                 `json:"revision"`
+	Types    map[string]TypeStatus `json:"types"` // by clusters, listeners, routes, endpoints
+}
+
+// Agent is what is known of an Envoy beside its identity.
+type Agent struct {
+	Version string // of the Envoy, "" when it is not told
+	Address string // that it calls from
+}
+
+// Introduce notes what is known of a proxy that has asked; it is for people only.
+func (s *Publisher) Introduce(node mesh.Node, a Agent) {
+	if c := s.fleet.find(node); c != nil {
+		c.introduce(a)
+	}
+}
+
+func (c *client) introduce(a Agent) {
+	if known := c.agent.Load(); known == nil || *known != a {
+		c.agent.Store(&a)
+	}
+}
+
+// polledLately is how long ago the last poll of a proxy may be that counts as
+// connected, beside three times its own pace.
+const polledLately = 30 * time.Second
+
+// Proxies are all that are connected, by node.
+func (s *Publisher) Proxies() []ProxyStatus {
+	var all []ProxyStatus
+	for _, c := range s.fleet.everybody() {
+		all = append(all, s.statusesOf(c)...)
+	}
+	slices.SortFunc(all, func(a, b ProxyStatus) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), a.ConnectedSince.Compare(b.ConnectedSince))
+	})
+	return all
+}
+
+// statusesOf is one for each stream of a proxy; none for one that is not there.
+func (s *Publisher) statusesOf(c *client) []ProxyStatus {
+	var all []ProxyStatus
+	for _, st := range s.fleet.streamsOf(c) {
+		p := s.introduced(c)
+		p.Transport, p.ConnectedSince = OverADS, st.since
+		if st.delta {
+			p.Transport = OverDelta
+		}
+		p.Types, p.Revision = st.status()
+		all = append(all, p)
+	}
+	if len(all) > 0 || s.age()-time.Duration(c.seen.Load()) > max(polledLately, 3*c.handover.paced()) {
+		return all
+	}
+	p := s.introduced(c)
+	p.ConnectedSince = s.made.Add(c.joined)
+	if fetched := c.fetched.status(c.told().view); len(fetched) > 0 {
+		p.Transport, p.Types = OverV1, fetched
+		p.Revision = s.runs(c.fetched.oldest(), c.told().view)
+		return append(all, p)
+	}
+	p.Transport = OverREST
+	var at *view
+	p.Types, at = c.handover.status(c.told().view)
+	p.Revision = s.runs(at, c.told().view)
+	return append(all, p)
+}
+
+func (s *Publisher) introduced(c *client) ProxyStatus {
+	p := ProxyStatus{Node: c.node.ID, Role: c.proxy.Role}
+	if a := c.agent.Load(); a != nil {
+		p.EnvoyVersion, p.Address = a.Version, a.Address
+	}
+	return p
+}
+
+// runs is the revision that a proxy runs which is at a view and should have
+// another one.
+func (s *Publisher) runs(at, target *view) int64 {
+	switch {
+	case at == nil || target == nil:
+		return 0
+	case at == target:
+		return max(s.Revision(), at.revision)
+	}
+	return before(at.until.Load(), target.revision)
+}
+
+// before is the last revision of what was replaced at until, or if it was not, is
+// known to have ended before next.
+func before(until, next int64) int64 {
+	if until == 0 {
+		until = next
+	}
+	return until - 1
+}
+
+// everybody is all known proxies but the one that nobody is.
+func (f *fleet) everybody() []*client {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	all := make([]*client, 0, len(f.clients))
+	for _, c := range f.clients {
+		all = append(all, c)
+	}
+	return all
+}
+
+func (f *fleet) streamsOf(c *client) []*Stream {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return slices.Clone(c.streams)
+}
+
+// typeNames are what people call the types.
+var typeNames = map[string]string{
+	ClusterType: "clusters", EndpointType: "endpoints", ListenerType: "listeners", RouteType: "routes",
+}

@@ -1,0 +1,105 @@
+package discovery
+
+import (
+	"sync"
+	"time"
+)
+
+// paced is the time between two polls for clusters, 0 before two were seen.
+func (h *handover) paced() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.pace
+}
+
+// status is what a proxy that polls v3 has, by type, and the view that all of it
+// is at least of; nil while nothing is known.
+func (h *handover) status(next *view) (map[string]TypeStatus, *view) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.held) == 0 {
+		return nil, nil
+	}
+	target := h.held[len(h.held)-1]
+	out := map[string]TypeStatus{"endpoints": {State: Fetched}}
+	settled := target == next && len(h.held) == 1
+	note := func(name string, s TypeStatus) {
+		settled = settled && s.State == Synced
+		if known, ok := out[name]; !ok || known.State == Synced {
+			out[name] = s
+		}
+	}
+	if !h.asked.IsZero() {
+		note("clusters", h.clusters.status(len(h.held) == 1))
+	}
+	for table, s := range h.routed {
+		name := "routes"
+		if table == ListenerType {
+			name = "listeners"
+		}
+		note(name, s.passing.status(s.told == target))
+	}
+	if settled && !h.asked.IsZero() {
+		return out, next
+	}
+	return out, h.held[0]
+}
+
+// status of a type that is told the newest, or not yet.
+func (p *passing) status(newest bool) TypeStatus {
+	s := TypeStatus{State: Synced, Version: p.has}
+	switch {
+	case p.refused():
+		s.State, s.Error = Rejected, "the proxy keeps version "+p.has+" instead of "+p.told+"; its log says why"
+	case !newest:
+		s.State = Stale
+	case p.has != p.told:
+		s.State = Sent
+	}
+	return s
+}
+
+// fetched is what a proxy of v1 was last answered, by type.
+type fetched struct {
+	mu    sync.Mutex
+	views map[string]*view
+}
+
+func (f *fetched) note(name string, v *view) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.views == nil {
+		f.views = map[string]*view{}
+	}
+	f.views[name] = v
+}
+
+func (f *fetched) status(target *view) map[string]TypeStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.views) == 0 {
+		return nil
+	}
+	out := map[string]TypeStatus{}
+	for name, v := range f.views {
+		state := Fetched
+		if v != target {
+			state = Stale
+		}
+		out[name] = TypeStatus{State: state}
+	}
+	return out
+}
+
+// oldest is the one of the views that came first.
+func (f *fetched) oldest() *view {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var oldest *view
+	for _, v := range f.views {
+		if oldest == nil || v.serial < oldest.serial {
+			oldest = v
+		}
+	}
+	return oldest
+}

@@ -1,0 +1,94 @@
+package discovery
+
+import (
+	"maps"
+	"slices"
+)
+
+// settle notes that a proxy has acknowledged all that it should have.
+func (st *Stream) settle(target *streamed) {
+	for _, t := range st.types() {
+		if t.asked && t.state(st.desired(t, target)) != Synced {
+			return
+		}
+	}
+	if st.clusters.asked || st.listeners.asked {
+		st.at = target
+	}
+}
+
+func (st *Stream) types() []*subscribed {
+	return []*subscribed{&st.clusters, &st.endpoints, &st.listeners, &st.routes}
+}
+
+// desired is what the proxy should have of a type, once nothing is on its way.
+func (st *Stream) desired(t *subscribed, target *streamed) *set {
+	switch t {
+	case &st.clusters:
+		return target.clusters
+	case &st.endpoints:
+		return target.endpoints
+	case &st.listeners:
+		return target.listenersAt(st.client.proxy.IP)
+	}
+	return target.routes
+}
+
+// state is where a type stands.
+func (t *subscribed) state(desired *set) SyncState {
+	switch {
+	case len(t.refused) > 0:
+		return Rejected
+	case len(t.underway) > 0:
+		return Sent
+	case !t.has(desired):
+		return Stale
+	}
+	return Synced
+}
+
+// status is what the proxy has, by type, and the revision that it runs.
+func (st *Stream) status() (map[string]TypeStatus, int64) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	target, err := st.target()
+	if err != nil {
+		return nil, 0
+	}
+	out := map[string]TypeStatus{}
+	for _, t := range st.types() {
+		if !t.asked {
+			continue
+		}
+		s := TypeStatus{State: t.state(st.desired(t, target)), Error: t.words()}
+		if t.good.set != nil {
+			s.Version = t.good.set.version
+		}
+		out[typeNames[t.typeURL]] = s
+	}
+	return out, st.revision(target)
+}
+
+// revision is the one that the proxy runs.
+func (st *Stream) revision(target *streamed) int64 {
+	st.settle(target)
+	switch {
+	case st.at == nil:
+		return 0
+	case st.at == target:
+		return max(st.server.Revision(), target.revision)
+	}
+	until := st.at.until.Load()
+	if end := st.at.view.until.Load(); until == 0 || end != 0 && end < until {
+		until = end
+	}
+	return before(until, target.revision)
+}
+
+// words are why the proxy refuses something, "" when it does not.
+func (t *subscribed) words() string {
+	for _, name := range slices.Sorted(maps.Keys(t.refused)) {
+		return t.refused[name].words
+	}
+	return ""
+}
