@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/discovery"
 )
@@ -36,6 +37,7 @@ func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
 			d.write(w, r, err)
 			return
 		}
+		d.server.Introduce(in.Node, discovery.Agent{Version: in.Envoy, Address: hostOf(r.RemoteAddr)})
 		// The version stands for the names asked for as well as for the
 		// content. A first poll carries no version and must be answered
 		// in full: 304 would not end Envoy's waiting at start-up.
@@ -45,6 +47,11 @@ func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
 		}
 		writeBody(w, a.Body)
 	}
+}
+
+// hostOf is an address without its port.
+func hostOf(address string) string {
+	return address[:max(0, strings.LastIndexByte(address, ':'))]
 }
 
 // maxNames bounds what one poll asks for, and so what its answer takes: names

@@ -11,6 +11,29 @@ import (
 // that may stand there Istio's words are read, in capitals as they are.
 type nodeMetadata map[string]json.RawMessage
 
+// nodeBuild is what an Envoy says of its own version. It is for people: what makes
+// no sense is passed over.
+type nodeBuild json.RawMessage
+
+func (b *nodeBuild) UnmarshalJSON(text []byte) error {
+	*b = nodeBuild(text)
+	return nil
+}
+
+func (b nodeBuild) String() string {
+	var in struct {
+		Version struct {
+			Major int `json:"major_number"`
+			Minor int `json:"minor_number"`
+			Patch int `json:"patch"`
+		} `json:"version"`
+	}
+	if json.Unmarshal(b, &in) != nil || in.Version.Major == 0 && in.Version.Minor == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d.%d", in.Version.Major, in.Version.Minor, in.Version.Patch)
+}
+
 // of is the node with an id that states this.
 func (m nodeMetadata) of(id string) (discovery.Node, error) {
 	var namespace string

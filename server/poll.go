@@ -14,10 +14,17 @@ import (
 // poll is what matters of a v3 DiscoveryRequest: some 200 bytes out of the
 // 77 KB that an Envoy sends each time.
 type poll struct {
-	Version string
 	Node    discovery.Node
+	Envoy   string // its version, "" when it is not told
+	Version string
 	Names   []string
 	TypeURL string
+}
+
+// identity is who asks.
+type identity struct {
+	Node  discovery.Node
+	Envoy string
 }
 
 // maxPoll bounds the body of a poll, an order of magnitude above what an
@@ -46,14 +53,14 @@ type pollReader struct {
 	mu sync.RWMutex
 	// When recent is full, it becomes older and older is forgotten. What is
 	// still in use comes back into recent.
-	recent, older map[nodeHash]discovery.Node
+	recent, older map[nodeHash]identity
 }
 
 func newPollReader() *pollReader {
 	return &pollReader{
 		hasher:  newNodeHasher(),
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
-		recent:  map[nodeHash]discovery.Node{},
+		recent:  map[nodeHash]identity{},
 	}
 }
 
@@ -92,19 +99,19 @@ func (p *pollReader) parse(body []byte) (poll, error) {
 	}
 	hash := p.hasher.hash(node)
 	if known, ok := p.lookup(hash); ok {
-		out.Node = known
+		out.Node, out.Envoy = known.Node, known.Envoy
 		return out, nil
 	}
 	out, err := decodePoll(body)
 	if err == nil && out.Node.Size() <= maxNodeSize && json.Valid(node) {
 		// The split is right only if what it took for the node is one whole
 		// JSON value. That it is one is known from now on by its hash.
-		p.remember(hash, out.Node)
+		p.remember(hash, identity{out.Node, out.Envoy})
 	}
 	return out, err
 }
 
-func (p *pollReader) lookup(h nodeHash) (discovery.Node, bool) {
+func (p *pollReader) lookup(h nodeHash) (identity, bool) {
 	p.mu.RLock()
 	known, ok := p.recent[h]
 	old, was := p.older[h]
@@ -116,11 +123,11 @@ func (p *pollReader) lookup(h nodeHash) (discovery.Node, bool) {
 	return old, true
 }
 
-func (p *pollReader) remember(h nodeHash, node discovery.Node) {
+func (p *pollReader) remember(h nodeHash, node identity) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.recent) >= maxNodes {
-		p.recent, p.older = map[nodeHash]discovery.Node{}, p.recent
+		p.recent, p.older = map[nodeHash]identity{}, p.recent
 	}
 	p.recent[h] = node
 }
@@ -134,6 +141,7 @@ func decodePoll(body []byte) (poll, error) {
 		Node    struct {
 			ID       string       `json:"id"`
 			Metadata nodeMetadata `json:"metadata"`
+			Build    nodeBuild    `json:"user_agent_build_version"`
 		} `json:"node"`
 		Names        []string `json:"resource_names"`
 		TypeURL      string   `json:"type_url"`
@@ -151,6 +159,7 @@ func decodePoll(body []byte) (poll, error) {
 	return poll{
 		Version: cmp.Or(in.Version, in.CamelVersion),
 		Node:    node,
+		Envoy:   in.Node.Build.String(),
 		Names:   append(in.Names, in.CamelNames...),
 		TypeURL: cmp.Or(in.TypeURL, in.CamelTypeURL),
 	}, nil

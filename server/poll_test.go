@@ -78,7 +78,7 @@ func TestPollsTakeMemoryAsTheyCome(t *testing.T) {
 func TestEnvoysPollIsRecognised(t *testing.T) {
 	p := newPollReader()
 	node := envoyNode(pollingNode, 1000)
-	want := poll{Version: "v1", Node: discovery.Node{ID: pollingNode}, Names: []string{"a|http", "b"}, TypeURL: "t"}
+	want := poll{Version: "v1", Envoy: "1.40.0", Node: discovery.Node{ID: pollingNode}, Names: []string{"a|http", "b"}, TypeURL: "t"}
 	for _, seen := range []int{0, 1, 1} {
 		if len(p.recent) != seen {
 			t.Errorf("%d nodes remembered, want %d", len(p.recent), seen)
@@ -89,7 +89,7 @@ func TestEnvoysPollIsRecognised(t *testing.T) {
 		}
 	}
 	got, err := p.parse(envoyPoll("", node, "", "u"))
-	if diff := cmp.Diff(poll{Node: discovery.Node{ID: pollingNode}, TypeURL: "u"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(poll{Envoy: "1.40.0", Node: discovery.Node{ID: pollingNode}, TypeURL: "u"}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
@@ -135,11 +135,11 @@ func TestOddPolls(t *testing.T) {
 func TestNodesInUseAreNotForgotten(t *testing.T) {
 	p := newPollReader()
 	used := nodeHash{15: 1}
-	p.remember(used, discovery.Node{ID: "used"})
+	p.remember(used, identity{Node: discovery.Node{ID: "used"}})
 	for i := range 3 * maxNodes {
-		p.remember(nodeHash{byte(i), byte(i >> 8), byte(i >> 16)}, discovery.Node{ID: "flood"})
+		p.remember(nodeHash{byte(i), byte(i >> 8), byte(i >> 16)}, identity{Node: discovery.Node{ID: "flood"}})
 		if i%1000 == 0 {
-			if node, ok := p.lookup(used); !ok || node.ID != "used" {
+			if node, ok := p.lookup(used); !ok || node.Node.ID != "used" {
 				t.Fatalf("forgotten after %d others", i)
 			}
 		}

@@ -13,6 +13,7 @@
 //	groups.go, openapi.go         what there is: /apis, and for kubectl /openapi
 //	health.go                     /healthz, /livez, /readyz, /version
 //	problems.go                   /debug/problems
+//	proxies.go                    what proxies have, of all replicas
 //	discovery_v1.go, _v3.go       Envoy's polls, read by poll.go
 //	cachestats.go                 /cache_stats: what v1 polls were answered
 //	crossorigin.go                what web pages may not do through a browser
@@ -54,6 +55,8 @@ type Options struct {
 	// Discovery answers proxies. Without one (nil) the server is a config
 	// store only, and the discovery paths do not exist.
 	Discovery *discovery.Publisher
+	// Peers are the other replicas; nil for none.
+	Peers Peers
 	// Ready are the checks behind /readyz, run in this order.
 	Ready []Check
 	// Registry collects the server's metrics and is what /metrics shows; nil
@@ -190,6 +193,8 @@ func (s *Server) mountAPI(r chi.Router) {
 	}
 	if s.opts.Discovery != nil {
 		r.Get("/debug/problems", s.bounded(s.problems))
+		r.Get(proxiesPath, s.bounded(s.proxies))
+		r.Get(proxiesPath+"/{node}", s.bounded(s.proxy))
 	}
 }
 

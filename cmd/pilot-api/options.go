@@ -20,6 +20,7 @@ import (
 type options struct {
 	listen     string
 	grpcListen string
+	advertise  string
 	insecure   bool
 
 	dataDir       string
@@ -44,6 +45,7 @@ type options struct {
 func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address for API, discovery, health and metrics")
 	f.StringVar(&o.grpcListen, "grpc-listen", "127.0.0.1:15010", "address for the streams of Envoys (ADS); none when empty")
+	f.StringVar(&o.advertise, "advertise", "", "HOST:PORT where other replicas on the same etcd reach this one (where it listens)")
 	f.BoolVar(&o.insecure, "insecure", false, "allow --listen and --grpc-listen beyond loopback although traffic is neither encrypted nor authenticated")
 	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd")
 	f.Int64Var(&o.quotaBytes, "quota-bytes", etcd.DefaultQuotaBytes, "how much the embedded etcd may store, history included; when it is full, only deletes are taken")

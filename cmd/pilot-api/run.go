@@ -69,10 +69,12 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	proxies := discovery.New(discovery.Options{
 		Source: view, Settings: settings, PastSettings: memory.past(), Log: log, Registry: registry,
 	})
+	replicas := etcd.NewReplicas(backend.client, o.etcdPrefix, o.advertised(listener.Addr()), log)
 	api := server.New(server.Options{
 		Store:     store.Strict(objects),
 		Reads:     view,
 		Discovery: proxies,
+		Peers:     peers{replicas},
 		Ready:     readiness(backend, lag, proxies),
 		Registry:  registry,
 		Log:       log,
@@ -89,7 +91,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		front := ads.New(ads.Options{Discovery: proxies, Log: log})
 		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams) })
 	}
-	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch,
+	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, replicas.Run,
 		func(ctx context.Context) error { return memory.run(ctx, proxies.Ready) },
 		func(ctx context.Context) error { return greet(ctx, o, objects, log) })
 	log.Info("pilot-api has stopped")

@@ -126,6 +126,7 @@ func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, receiv
 		return s.refuse(err)
 	}
 	defer d.Close()
+	s.opts.Discovery.Introduce(node, first.agent(stream.Context()))
 
 	ctx, end := context.WithCancelCause(stream.Context())
 	defer end(nil)

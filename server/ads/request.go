@@ -1,11 +1,14 @@
 package ads
 
 import (
+	"context"
 	"fmt"
+	"net"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	statusv3 "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/pilot-api/pilot-api/discovery"
@@ -44,6 +47,18 @@ func words(s *statusv3.Status) *string {
 	}
 	text := s.GetMessage()
 	return &text
+}
+
+// agent is what is known of the Envoy, for people.
+func (m message) agent(ctx context.Context) discovery.Agent {
+	var a discovery.Agent
+	if v := m.node.GetUserAgentBuildVersion().GetVersion(); v != nil {
+		a.Version = fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
+	}
+	if p, ok := peer.FromContext(ctx); ok {
+		a.Address, _, _ = net.SplitHostPort(p.Addr.String())
+	}
+	return a
 }
 
 // identity is who the proxy says it is.

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/pilot-api/pilot-api/client"
+)
+
+var proxyFormats = []string{formatTable, formatWide, formatYAML, formatJSON}
+
+func newProxyStatus(s *session) *cobra.Command {
+	var output string
+	var watch bool
+	cmd := &cobra.Command{
+		Use:     "proxy-status [PROXY]",
+		Aliases: []string{"ps"},
+		Short:   "Show the proxies, and what each of them runs",
+		Long: `Show the proxies that are connected to any replica of the server, or polled one
+lately, and where each stands with its configuration:
+
+  SYNCED    it has acknowledged the newest
+  SENT      the newest is on its way
+  STALE     something newer is due, and held back until what it needs is there
+  REJECTED  it refuses what it was sent; -o wide shows its words
+  FETCHED   it asked for the newest; whether it took that cannot be known
+
+REVISION is that of the store which the proxy runs. PROXY is a node, or a part of
+some.`,
+		Example: `  # All of them
+  istioctl proxy-status
+
+  # Why does this one not take its routes?
+  istioctl proxy-status productpage-v1 -o wide
+
+  # Look on while a change goes out
+  istioctl proxy-status -w`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkOutput(output, proxyFormats); err != nil {
+			return err
+		}
+		c, err := s.connect(s.warn)
+		if err != nil {
+			return err
+		}
+		q := proxyQuery{c, strings.Join(args, ""), output}
+		if watch {
+			return s.fail(cmd.Context(), s.followProxies(cmd.Context(), q))
+		}
+		all, err := q.ask(cmd.Context())
+		if err != nil {
+			return s.fail(cmd.Context(), err)
+		}
+		return s.printProxies(all, output)
+	}
+	addOutput(cmd, &output, proxyFormats)
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show them again whenever something has changed, until interrupted")
+	return cmd
+}
+
+// proxyQuery asks for the proxies whose node has a part in it.
+type proxyQuery struct {
+	*client.Client
+	part, output string
+}
+
+func (q proxyQuery) ask(ctx context.Context) ([]client.Proxy, error) {
+	all, err := q.Proxies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(p client.Proxy) bool { return !strings.Contains(p.Node, q.part) })
+	if q.part != "" && len(all) == 0 {
+		return nil, fmt.Errorf("no proxy is connected whose node has %q in it", q.part)
+	}
+	return all, nil
+}
+
+// followProxies shows them again whenever something has changed, and looks each
+// second.
+func (s *session) followProxies(ctx context.Context, q proxyQuery) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var shown []client.Proxy
+	for first := true; ; first = false {
+		all, err := q.ask(ctx)
+		if err != nil {
+			return err
+		}
+		if first || !reflect.DeepEqual(all, shown) {
+			if !first {
+				fmt.Fprintln(s.Stdout)
+			}
+			if err := s.printProxies(all, q.output); err != nil {
+				return err
+			}
+			shown = all
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *session) printProxies(all []client.Proxy, output string) error {
+	switch {
+	case !isTable(output) && output != formatWide:
+		text, err := encode(output, all)
+		if err == nil {
+			_, err = io.WriteString(s.Stdout, text)
+		}
+		return err
+	case len(all) == 0:
+		fmt.Fprintln(s.Stderr, "No proxies are connected.")
+		return nil
+	}
+	return printProxyTable(s.Stdout, all, output == formatWide)
+}
+
+// proxyTypes are the columns of a proxy's types.
+var proxyTypes = []string{"clusters", "listeners", "routes", "endpoints"}
+
+func printProxyTable(out io.Writer, all []client.Proxy, wide bool) error {
+	tab := printers.GetNewTabWriter(out)
+	head := []string{"PROXY", "ROLE", "TRANSPORT", "ENVOY", "CLUSTERS", "LISTENERS", "ROUTES", "ENDPOINTS", "REVISION", "AGE"}
+	if wide {
+		head = append(head, "REPLICA", "ADDRESS", "NODE", "REFUSES")
+	}
+	fmt.Fprintln(tab, strings.Join(head, "\t"))
+	for _, p := range all {
+		row := []string{shortNode(p.Node), p.Role, p.Transport, cmp.Or(p.EnvoyVersion, "-")}
+		var words []string
+		for _, name := range proxyTypes {
+			row = append(row, cmp.Or(p.Types[name].State, "-"))
+			if e := p.Types[name].Error; e != "" {
+				words = append(words, name+": "+e)
+			}
+		}
+		row = append(row, fmt.Sprint(p.Revision), duration.HumanDuration(time.Since(p.ConnectedSince)))
+		if wide {
+			row = append(row, cmp.Or(p.Replica, "-"), cmp.Or(p.Address, "-"), p.Node, strings.Join(strings.Fields(strings.Join(words, "; ")), " "))
+		}
+		fmt.Fprintln(tab, strings.Join(row, "\t"))
+	}
+	return tab.Flush()
+}
+
+// shortNode is the part of a node that people gave it.
+func shortNode(node string) string {
+	if parts := strings.Split(node, "~"); len(parts) == 4 && parts[2] != "" {
+		return parts[2]
+	}
+	return node
+}

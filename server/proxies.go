@@ -1,0 +1,159 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/pilot-api/pilot-api/discovery"
+)
+
+// Peers are the replicas that serve the same store.
+type Peers interface {
+	// Self is what this replica calls itself.
+	Self() string
+	// Others are the URLs of all others, by what they call themselves.
+	Others(ctx context.Context) (map[string]string, error)
+}
+
+// proxiesPath is the list of proxies; below it each one has its own.
+const proxiesPath = "/apis/registry.istio.io/v1/proxies"
+
+// proxy is one with the replica that it is connected to.
+type proxy struct {
+	discovery.ProxyStatus
+	Replica string `json:"replica,omitempty"`
+}
+
+var proxyParams = params("local")
+
+// peerTimeout is how long another replica is waited for.
+const peerTimeout = 2 * time.Second
+
+// proxies answers with all that are connected to any replica, or with local=true
+// to this one. A replica that does not answer is told in a Warning header: its
+// proxies are missing.
+func (s *Server) proxies(w http.ResponseWriter, r *http.Request) error {
+	all, err := s.allProxies(w, r)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, all)
+}
+
+// proxy answers with those of one node. There are several when it has several
+// streams, or is known to several replicas.
+func (s *Server) proxy(w http.ResponseWriter, r *http.Request) error {
+	node := pathParam(r, "node")
+	all, err := s.allProxies(w, r)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(p proxy) bool { return p.Node != node })
+	if len(all) == 0 {
+		return apierrors.NewNotFound(schema.GroupResource{Group: "registry.istio.io", Resource: "proxies"}, node)
+	}
+	return writeJSON(w, r, all)
+}
+
+func (s *Server) allProxies(w http.ResponseWriter, r *http.Request) ([]proxy, error) {
+	q := queryOf(r)
+	if err := checkParams(q, proxyParams); err != nil {
+		return nil, err
+	}
+	local, err := boolParam(q, "local")
+	if err != nil {
+		return nil, err
+	}
+	all := []proxy{}
+	self := ""
+	if s.opts.Peers != nil {
+		self = s.opts.Peers.Self()
+	}
+	for _, p := range s.opts.Discovery.Proxies() {
+		all = append(all, proxy{p, self})
+	}
+	if !local && s.opts.Peers != nil {
+		all = append(all, s.proxiesOfOthers(w, r)...)
+	}
+	slices.SortStableFunc(all, func(a, b proxy) int { return strings.Compare(a.Node, b.Node) })
+	return all, nil
+}
+
+// proxiesOfOthers asks all other replicas at once.
+func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request) []proxy {
+	ctx, cancel := context.WithTimeout(r.Context(), peerTimeout)
+	defer cancel()
+	others, err := s.opts.Peers.Others(ctx)
+	if err != nil {
+		addWarning(w, "the other replicas are not known at present, their proxies are missing here")
+		return nil
+	}
+	var mu sync.Mutex
+	var all []proxy
+	var asked sync.WaitGroup
+	for name, base := range others {
+		asked.Go(func() {
+			found, err := proxiesAt(ctx, base)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				s.opts.Log.Warn("a replica does not tell its proxies", "replica", name, "url", base, "error", err)
+				addWarning(w, fmt.Sprintf("replica %s does not answer, its proxies are missing here", name))
+				return
+			}
+			all = append(all, found...)
+		})
+	}
+	asked.Wait()
+	return all
+}
+
+// peerClient goes straight to a replica: what the environment says of HTTP proxies
+// is for elsewhere.
+var peerClient = &http.Client{Transport: &http.Transport{IdleConnTimeout: time.Minute}}
+
+func addWarning(w http.ResponseWriter, text string) {
+	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+		w.Header().Add("Warning", header)
+	}
+}
+
+// maxPeerAnswer bounds what another replica says: 50,000 proxies of 1 KiB.
+const maxPeerAnswer = 64 << 20
+
+func proxiesAt(ctx context.Context, base string) ([]proxy, error) {
+	at, err := url.JoinPath(base, proxiesPath)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"?local=true", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := peerClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPeerAnswer))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %.200s", resp.Status, body)
+	}
+	var found []proxy
+	return found, json.Unmarshal(body, &found)
+}
