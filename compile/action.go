@@ -113,10 +113,18 @@ func exactOrigins(origins []string) []ir.OriginMatch {
 // sortedHeaders leaves out the host; see setHost.
 func sortedHeaders(headers map[string]string) []ir.Header {
 	var out []ir.Header
-	for _, name := range slices.Sorted(maps.Keys(headers)) {
+	for _, name := range sortedNames(headers) {
 		if !isHost(name) {
 			out = append(out, ir.Header{Name: name, Value: headers[name]})
 		}
 	}
 	return out
+}
+
+// sortedNames are the keys of a map, which mostly has none.
+func sortedNames(values map[string]string) []string {
+	if len(values) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(values))
 }

@@ -127,17 +127,17 @@ func isHTTP2(p *mesh.Port) bool { return p.Protocol == mesh.HTTP2 || p.Protocol 
 // addCluster makes sure that the cluster of a target is there, as this caller
 // sees it.
 func (c *writer) addCluster(t target) {
-	if c.added[t.name] {
+	if _, ok := c.added[t.name]; ok {
 		return
 	}
-	c.added[t.name] = true
 	part := c.plan.clusters.Get(c.plan.r, clusterKey{t, c.domain.forRules(t.host), c.policyFor(t)})
 	c.put(part.cluster)
-	c.streams[t.name] = part.stream
-	if part.cluster.Hash != nil {
-		c.hashes[t.name] = part.cluster.Hash.Key
-	}
+	c.added[t.name] = part
+	c.byKey = c.byKey || part.cluster.Hash != nil
 	if part.cluster.Name != t.name {
+		if c.renamed == nil {
+			c.renamed = map[string]string{}
+		}
 		c.renamed[t.name] = part.cluster.Name
 	}
 	c.plan.problems.Add(part.problems...)

@@ -1,8 +1,6 @@
 package compile
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
@@ -18,7 +16,7 @@ func isHost(header string) bool {
 
 // hostIn is the host among headers, "" for none.
 func hostIn(headers map[string]string) string {
-	for _, name := range slices.Sorted(maps.Keys(headers)) {
+	for _, name := range sortedNames(headers) {
 		if isHost(name) && headers[name] != "" {
 			return headers[name]
 		}

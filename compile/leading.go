@@ -14,7 +14,7 @@ func (c *writer) leading(host *ir.VirtualHost) *ir.VirtualHost {
 }
 
 func (c *writer) hashed(host *ir.VirtualHost) *ir.VirtualHost {
-	if len(c.hashes) == 0 {
+	if !c.byKey {
 		return host
 	}
 	out := *host
@@ -33,10 +33,19 @@ func (c *writer) hashed(host *ir.VirtualHost) *ir.VirtualHost {
 func (c *writer) hashKeys(r *ir.Route) []ir.HashKey {
 	var out []ir.HashKey
 	for _, to := range r.Clusters {
-		key, ok := c.hashes[to.Name]
+		key, ok := c.hashKey(to.Name)
 		if ok && !slices.ContainsFunc(out, func(k ir.HashKey) bool { return reflect.DeepEqual(k, key) }) {
 			out = append(out, key)
 		}
 	}
 	return out
+}
+
+// hashKey is what the endpoints of a target are picked by; false for none.
+func (c *writer) hashKey(target string) (ir.HashKey, bool) {
+	cluster := c.added[target].cluster
+	if cluster == nil || cluster.Hash == nil {
+		return ir.HashKey{}, false
+	}
+	return cluster.Hash.Key, true
 }

@@ -85,7 +85,12 @@ func newQuery[K comparable, V any](m *model, same func(a, b V) bool, compute fun
 // context is that of one computation; without a reader, of one that reads
 // nothing but what it is given.
 func (m *model) context(r *query.Reader) *plan {
-	return &plan{model: m, r: r, problems: &diag.Collector{}}
+	c := struct {
+		plan
+		found diag.Collector
+	}{plan: plan{model: m, r: r}}
+	c.problems = &c.found
+	return &c.plan
 }
 
 func equal[V comparable](a, b V) bool { return a == b }

@@ -38,7 +38,7 @@ func (c *writer) outboundTCP() []*ir.Cluster {
 // writeTCP is for one caller, or without one for all of the scope.
 func (p *plan) writeTCP(s scope, who *caller, last *outboundTCP) *outboundTCP {
 	c := p.writer(s, who)
-	c.tables = map[int]*tableLayout{}
+	c.tables, c.tcp = map[int]*tableLayout{}, map[ir.HostPort]*ir.Listener{}
 	for _, t := range p.layouts.Get(p.r, s).tables {
 		c.tables[t.port] = t
 	}
@@ -177,7 +177,8 @@ func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []st
 // of them says.
 func (c *writer) tcpRoute(r ir.TCPRoute) ir.TCPRoute {
 	first := r.Clusters[0].Name
-	r.Stream, r.HashSource = c.streams[first], c.hashes[first].Source
+	key, _ := c.hashKey(first)
+	r.Stream, r.HashSource = c.added[first].stream, key.Source
 	return r
 }
 

@@ -29,7 +29,7 @@ func (p *plan) writeView(key string, last *compiled) *compiled {
 	s := who.scope
 	s.sidecar = p.sidecarOf(who)
 	c := p.writer(s, who)
-	c.last = last
+	c.last, c.inbound, c.ownTables = last, map[int]*mesh.Instance{}, map[*ir.RouteTable]bool{}
 	config := &ir.Config{RouteDelay: p.settings.RDSRefreshDelay, Delay: p.settings.DiscoveryRefreshDelay}
 	switch who.role {
 	case mesh.Sidecar:

@@ -3,7 +3,6 @@ package compile
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -48,6 +47,9 @@ func virtualResponse(r *networking.HTTPDirectResponse) *ir.DirectResponse {
 }
 
 func headerOperations(o *networking.Headers_HeaderOperations) ir.HeaderOperations {
+	if o == nil {
+		return ir.HeaderOperations{}
+	}
 	return ir.HeaderOperations{
 		Append: formatted(sortedHeaders(o.GetAdd())),
 		Set:    formatted(sortedHeaders(o.GetSet())),
@@ -86,7 +88,7 @@ func (p *plan) checkHeaderValues(ref diag.Ref, at string, h *networking.Headers)
 		{"request.set", h.GetRequest().GetSet()}, {"request.add", h.GetRequest().GetAdd()},
 		{"response.set", h.GetResponse().GetSet()}, {"response.add", h.GetResponse().GetAdd()},
 	} {
-		for _, name := range slices.Sorted(maps.Keys(change.values)) {
+		for _, name := range sortedNames(change.values) {
 			if err := schema.CheckHeaderValue(name, change.values[name]); err != nil {
 				sound = false
 				p.report(diag.Problem{

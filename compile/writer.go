@@ -39,25 +39,16 @@ type writer struct {
 	tcp       map[ir.HostPort]*ir.Listener // outbound, by address
 	inbound   map[int]*mesh.Instance       // the instance that has the endpoint port
 	clusters  map[string]*ir.Cluster
-	added     map[string]bool   // targets, by their own names
-	renamed   map[string]string // names of targets, to those of their clusters
-	streams   map[string]ir.Stream
-	hashes    map[string]ir.HashKey // of targets whose clusters have one
+	added     map[string]clusterPart // by the names of targets
+	byKey     bool                   // endpoints of some are picked by a key
+	renamed   map[string]string      // names of targets, to those of their clusters
 	ownTables map[*ir.RouteTable]bool
 }
 
 func (p *plan) writer(s scope, c *caller) *writer {
 	return &writer{
 		plan: p, domain: p.forScope(s), scope: s, caller: c,
-		tcp:      map[ir.HostPort]*ir.Listener{},
-		inbound:  map[int]*mesh.Instance{},
-		clusters: map[string]*ir.Cluster{},
-		added:    map[string]bool{},
-		renamed:  map[string]string{},
-		streams:  map[string]ir.Stream{},
-		hashes:   map[string]ir.HashKey{},
-
-		ownTables: map[*ir.RouteTable]bool{},
+		clusters: map[string]*ir.Cluster{}, added: map[string]clusterPart{},
 	}
 }
 

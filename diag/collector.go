@@ -19,6 +19,9 @@ type Collector struct {
 
 // Add takes problems in.
 func (c *Collector) Add(problems ...Problem) {
+	if len(problems) == 0 {
+		return
+	}
 	if c.found == nil {
 		c.found = map[Ref]int{}
 	}
@@ -32,6 +35,9 @@ func (c *Collector) Add(problems ...Problem) {
 
 // Merge takes in what another Collector has, as if it had come here.
 func (c *Collector) Merge(other *Collector) {
+	if len(other.list) == 0 {
+		return
+	}
 	c.Add(other.list...)
 	for ref, n := range other.found {
 		c.found[ref] += max(0, n-MaxPerObject)

@@ -30,6 +30,7 @@ type Graph struct {
 	epoch   int64 // counts comparisons of what was read
 	size    int   // how many inputs and results there are
 	garbage []*node
+	reads   []*node // of the computations that are going on, those of each behind those of who needs it
 }
 
 // NewGraph makes an empty one.
@@ -42,6 +43,7 @@ func (g *Graph) Do(do func(r *Reader)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	defer g.collect()
+	defer func() { g.reads = g.reads[:0] }()
 	do(&Reader{graph: g})
 }
 
@@ -63,18 +65,27 @@ func (g *Graph) Size() int {
 // Reader is the computation that is going on. It is good until that ends.
 type Reader struct {
 	graph *Graph
-	reads []*node // what was read, with repetitions
+	from  int // where in the graph's reads its own begin, with repetitions
+}
+
+// entry is what a table has under a key.
+type entry interface {
+	// compute the result, and tell whether it is another one.
+	compute(*Reader) (changed bool)
+	// forget takes it out of the table.
+	forget()
+	// doubt is the first one of a result that is kept.
+	doubt()
 }
 
 // node is an input or a result, whatever its type.
 type node struct {
-	graph   *Graph
-	compute func(*Reader) (changed bool) // nil for an input
-	forget  func()                       // takes it out of the table that it is in
-	doubted func()                       // is told of the first doubt; nil for nobody
+	graph *Graph
+	of    entry
 
-	state   state
+	state   state // of an input always fresh
 	running bool
+	dropped bool
 	kept    bool // by a call of Keep or, for an input, because it has a value
 	changed int64
 	checked int64
@@ -96,14 +107,14 @@ const (
 // read brings a value up to date, and notes that it was read.
 func (r *Reader) read(n *node) {
 	n.refresh()
-	r.reads = append(r.reads, n)
+	r.graph.reads = append(r.graph.reads, n)
 	if n.readers.len() == 0 && !n.kept {
 		n.graph.garbage = append(n.graph.garbage, n)
 	}
 }
 
 func (n *node) refresh() {
-	if n.compute == nil || n.state == fresh {
+	if n.state == fresh {
 		return
 	}
 	if n.running {
@@ -151,14 +162,15 @@ func (n *node) orderDoubts() {
 func (n *node) settle() { n.state, n.checked, n.doubts = fresh, n.graph.clock, nil }
 
 func (n *node) run() {
+	g := n.graph
 	n.state, n.running = unknown, true
-	defer func() { n.running = false }()
-	r := &Reader{graph: n.graph}
-	n.graph.runs++
-	if n.compute(r) {
+	r := &Reader{graph: g, from: len(g.reads)}
+	defer func() { n.running, g.reads = false, g.reads[:r.from] }()
+	g.runs++
+	if n.of.compute(r) {
 		n.changes()
 	}
-	n.depend(r.reads)
+	n.depend(g.reads[r.from:])
 	n.settle()
 }
 
@@ -195,8 +207,8 @@ func (n *node) lose(reader *node) {
 	}
 }
 
-// doubt makes everything that depends on n suspect.
-func (n *node) doubt() {
+// spread makes everything that depends on n suspect.
+func (n *node) spread() {
 	for reader := range n.readers.all {
 		reader.mistrust(n)
 	}
@@ -215,10 +227,10 @@ func (n *node) mistrust(read *node) {
 	n.doubts = append(n.doubts, read)
 	if n.state == fresh {
 		n.state = suspect
-		if n.doubted != nil {
-			n.doubted()
+		if n.kept {
+			n.of.doubt()
 		}
-		n.doubt()
+		n.spread()
 	}
 }
 
@@ -228,11 +240,11 @@ func (g *Graph) collect() {
 		last := len(g.garbage) - 1
 		n := g.garbage[last]
 		g.garbage = g.garbage[:last]
-		if n.readers.len() > 0 || n.kept || n.forget == nil {
+		if n.readers.len() > 0 || n.kept || n.dropped {
 			continue
 		}
-		n.forget()
-		n.forget = nil
+		n.of.forget()
+		n.dropped = true
 		g.size--
 		for _, read := range n.reads {
 			read.lose(n)

@@ -10,26 +10,36 @@ import (
 // has the zero value, and whoever asked for it hears of it when it gets one.
 type Input[K, V comparable] struct {
 	graph *Graph
-	cells map[K]*cell[V]
+	cells map[K]*given[K, V]
 }
 
 // cell is a value with what depends on it.
-type cell[V any] struct {
+type cell[K comparable, V any] struct {
 	node
+	key   K
 	value V
 }
 
-// NewInput makes an empty table.
-func NewInput[K, V comparable](g *Graph) *Input[K, V] {
-	return &Input[K, V]{graph: g, cells: map[K]*cell[V]{}}
+// given is the cell of an input.
+type given[K, V comparable] struct {
+	cell[K, V]
+	in *Input[K, V]
 }
 
-func (in *Input[K, V]) cell(key K) *cell[V] {
+func (c *given[K, V]) compute(*Reader) bool { return false }
+func (c *given[K, V]) forget()              { delete(c.in.cells, c.key) }
+func (c *given[K, V]) doubt()               {}
+
+// NewInput makes an empty table.
+func NewInput[K, V comparable](g *Graph) *Input[K, V] {
+	return &Input[K, V]{graph: g, cells: map[K]*given[K, V]{}}
+}
+
+func (in *Input[K, V]) cell(key K) *given[K, V] {
 	c := in.cells[key]
 	if c == nil {
-		c = &cell[V]{}
-		c.graph = in.graph
-		c.forget = func() { delete(in.cells, key) }
+		c = &given[K, V]{in: in}
+		c.graph, c.of, c.key, c.state = in.graph, c, key, fresh
 		in.cells[key] = c
 		in.graph.size++
 	}
@@ -44,7 +54,7 @@ func (in *Input[K, V]) Set(key K, value V) {
 	if c.value != value {
 		c.value = value
 		c.changes()
-		c.doubt()
+		c.spread()
 	}
 	c.keep(value != none)
 }
@@ -61,9 +71,27 @@ type Query[K comparable, V any] struct {
 	graph   *Graph
 	same    func(a, b V) bool
 	compute func(r *Reader, key K, last V) V
-	cells   map[K]*cell[V]
+	cells   map[K]*result[K, V]
 	doubted map[K]struct{} // of the results that are kept
 }
+
+// result is the cell of a query.
+type result[K comparable, V any] struct {
+	cell[K, V]
+	query *Query[K, V]
+}
+
+func (c *result[K, V]) compute(r *Reader) bool {
+	value := c.query.compute(r, c.key, c.value)
+	if c.changed > 0 && c.query.same(c.value, value) {
+		return false
+	}
+	c.value = value
+	return true
+}
+
+func (c *result[K, V]) forget() { delete(c.query.cells, c.key) }
+func (c *result[K, V]) doubt()  { c.query.doubted[c.key] = struct{}{} }
 
 // New makes a query. Of two results that are the same the older one stays.
 func New[K comparable, V any](g *Graph, same func(a, b V) bool, compute func(r *Reader, key K) V) *Query[K, V] {
@@ -73,23 +101,14 @@ func New[K comparable, V any](g *Graph, same func(a, b V) bool, compute func(r *
 // NewReusing makes a query that is given its last result too, to take over what
 // is as it was; the zero value at first. Nothing else may depend on that.
 func NewReusing[K comparable, V any](g *Graph, same func(a, b V) bool, compute func(r *Reader, key K, last V) V) *Query[K, V] {
-	return &Query[K, V]{graph: g, same: same, compute: compute, cells: map[K]*cell[V]{}, doubted: map[K]struct{}{}}
+	return &Query[K, V]{graph: g, same: same, compute: compute, cells: map[K]*result[K, V]{}, doubted: map[K]struct{}{}}
 }
 
-func (q *Query[K, V]) cell(key K) *cell[V] {
+func (q *Query[K, V]) cell(key K) *result[K, V] {
 	c := q.cells[key]
 	if c == nil {
-		c = &cell[V]{}
-		c.graph = q.graph
-		c.forget = func() { delete(q.cells, key) }
-		c.compute = func(r *Reader) bool {
-			value := q.compute(r, key, c.value)
-			if c.changed > 0 && q.same(c.value, value) {
-				return false
-			}
-			c.value = value
-			return true
-		}
+		c = &result[K, V]{query: q}
+		c.graph, c.of, c.key = q.graph, c, key
 		q.cells[key] = c
 		q.graph.size++
 	}
@@ -106,9 +125,7 @@ func (q *Query[K, V]) Get(r *Reader, key K) V {
 // Keep is Get, and the result stays, whoever depends on it, until Drop.
 func (q *Query[K, V]) Keep(r *Reader, key K) V {
 	c := q.cell(key)
-	if !c.kept {
-		c.kept, c.doubted = true, func() { q.doubted[key] = struct{}{} }
-	}
+	c.kept = true
 	r.read(&c.node)
 	delete(q.doubted, key)
 	return c.value
@@ -129,7 +146,6 @@ func (q *Query[K, V]) Doubt(keys iter.Seq[K]) {
 // one depends on it.
 func (q *Query[K, V]) Drop(key K) {
 	if c := q.cells[key]; c != nil && c.kept {
-		c.doubted = nil
 		c.keep(false)
 	}
 	delete(q.doubted, key)
