@@ -145,3 +145,44 @@ func TestSidecarScopes(t *testing.T) {
 		t.Errorf("%v are concerned and %v others now, want views 0 and 3", concerned, changed)
 	}
 }
+
+// TestFurtherNamespace: callers of one namespace more know the mesh as those of
+// others do, and what they share is not made again.
+func TestFurtherNamespace(t *testing.T) {
+	const services = 200
+	m := newSpaces(t, 3, largeMesh(t, services))
+	further := m.snap.View(proxy(t, "sidecar~10.99.0.1~p.x~space-1.svc.cluster.local"))
+	m.compiler.Release(further)
+	runs := m.compiler.Runs()
+	config, _ := m.compiler.Proxy(further)
+	if n := m.compiler.Runs() - runs; n > 10 {
+		t.Errorf("%d results were computed for %d services", n, services)
+	}
+	if !slices.Equal(config.RouteTables, m.configs[0].RouteTables) {
+		t.Error("route tables are others than those of another namespace")
+	}
+	m.compiler.Release(further)
+	allocations := testing.AllocsPerRun(5, func() {
+		m.compiler.Proxy(further)
+		m.compiler.Release(further)
+	})
+	if allocations > services {
+		t.Errorf("a further view takes %.0f allocations, more than there are services", allocations)
+	}
+}
+
+// BenchmarkFurtherNamespace compiles a view for a namespace that none was for.
+func BenchmarkFurtherNamespace(b *testing.B) {
+	for _, services := range []int{1_000, 10_000} {
+		m := newSpaces(b, 3, largeMesh(b, services))
+		further := m.snap.View(proxy(b, "sidecar~10.99.0.1~p.x~space-1.svc.cluster.local"))
+		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				m.compiler.Release(further)
+				m.compiler.Proxy(further)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(2*services), "ns/port")
+		})
+	}
+}

@@ -79,33 +79,71 @@ func (p *plan) isSameForAll(at servicePort) bool {
 
 // layOut shares what is the same in other scopes, and was before.
 func (p *plan) layOut(s scope) *layout {
-	tables := map[int]*table{}
-	for _, svc := range p.servicesFor(s) {
-		for _, port := range p.portsFor(s, svc) {
-			if !p.routesHTTP(svc, port) {
-				continue
-			}
-			if tables[port.Number] == nil {
-				tables[port.Number] = &table{port: port.Number}
-			}
-			tables[port.Number].add(newCandidate(svc, port, s.domain))
-		}
-	}
+	tables := p.gather(s)
 	out := &layout{}
 	for _, number := range slices.Sorted(maps.Keys(tables)) {
 		t := tables[number]
 		p.problems.Add(t.claimDomains()...)
-		laid := &tableLayout{port: number, first: t.hosts[0].service, ignorePort: s.role == mesh.Sidecar, origins: t.origins()}
+		laid := &tableLayout{port: number, first: t.first, ignorePort: s.role == mesh.Sidecar, origins: t.origins, entries: t.plain}
 		for _, host := range p.sound(t) {
 			at := servicePort{host.service, host.port}
-			key := entryKey{at, p.commonScope(s, at), host.Name, strings.Join(host.Domains, "\n")}
-			laid.entries = append(laid.entries, p.entries.Get(p.r, key))
+			laid.entries = append(laid.entries, p.entry(at, p.commonScope(s, at), host))
+		}
+		if byName := func(a, b *entry) int { return cmp.Compare(a.name, b.name) }; !slices.IsSortedFunc(laid.entries, byName) {
+			slices.SortFunc(laid.entries, byName)
 		}
 		laid.unknown = p.unknownHost(s, laid)
 		out.tables = append(out.tables, p.laid.table(laid))
 	}
 	out.problems = p.problems.List()
 	return p.laid.layouts.one(out, (*layout).equal)
+}
+
+// gather has all services that proxies of the scope may call by HTTP, by port.
+func (p *plan) gather(s scope) map[int]*table {
+	tables, contested := map[int]*table{}, p.contestedIn(s)
+	for _, svc := range p.servicesFor(s) {
+		for _, port := range p.portsFor(s, svc) {
+			if !p.routesHTTP(svc, port) {
+				continue
+			}
+			t := tables[port.Number]
+			if t == nil {
+				t = newTable(port.Number, svc)
+				tables[port.Number] = t
+			}
+			t.declaredBy(svc.Origin.Ref())
+			at := servicePort{svc, port}
+			if e := p.plain.Get(p.r, plainKey{at, p.commonScope(s, at), calledBy(svc, s.domain)}); e != nil && !contested.has(e) {
+				t.plain = append(t.plain, e)
+			} else {
+				t.add(newCandidate(svc, port, s.domain))
+			}
+		}
+	}
+	return tables
+}
+
+// plainKey is a port with the domain that decides by which names callers know
+// its service.
+type plainKey struct {
+	at     servicePort
+	scope  scope
+	domain string
+}
+
+// plainEntry is that of a virtual host which has all the domains that it would
+// like; nil when they cannot be.
+func (p *plan) plainEntry(key plainKey) *entry {
+	host := newCandidate(key.at.service, key.at.port, key.domain)
+	if !host.sound() {
+		return nil
+	}
+	return p.entry(key.at, key.scope, host)
+}
+
+func (p *plan) entry(at servicePort, s scope, host *candidate) *entry {
+	return p.entries.Get(p.r, entryKey{at, s, host.Name, strings.Join(host.Domains, "\n")})
 }
 
 // equal reports whether two layouts are the same.

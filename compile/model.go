@@ -59,6 +59,8 @@ type model struct {
 	clusters       *query.Query[clusterKey, clusterPart]
 	sameForAll     *query.Query[servicePort, bool]
 	entries        *query.Query[entryKey, *entry]
+	plain          *query.Query[plainKey, *entry]
+	contested      *query.Query[none, contested]
 	laid           laid
 	tables         *query.Query[*tableLayout, *scopeTable]
 	layouts        *query.Query[scope, *layout]
@@ -189,6 +191,10 @@ func (m *model) planRoutes() {
 // writeViews is what proxies are told.
 func (m *model) writeViews() {
 	m.entries = newQuery(m, equal, newEntry)
+	m.plain = newQuery(m, equal, (*plan).plainEntry)
+	m.contested = newQuery(m, sameContested, func(p *plan, _ none) contested {
+		return p.findContested(slices.Concat(p.services(), p.egressServices()))
+	})
 	m.laid.tables = map[int]*alive[tableLayout]{}
 	m.tables = query.NewReusing(m.graph, equal, func(r *query.Reader, t *tableLayout, last *scopeTable) *scopeTable {
 		return m.context(r).writeTable(t, last)

@@ -14,8 +14,24 @@ import (
 
 // table is the route table of one port while its virtual hosts are gathered.
 type table struct {
-	port  int
-	hosts []*candidate
+	port    int
+	first   *mesh.Service
+	origins []diag.Ref // that declare the services, each once
+	plain   []*entry   // of hosts whose domains nobody else would like
+	hosts   []*candidate
+
+	declared map[diag.Ref]bool
+}
+
+func newTable(port int, first *mesh.Service) *table {
+	return &table{port: port, first: first, declared: map[diag.Ref]bool{}}
+}
+
+func (t *table) declaredBy(ref diag.Ref) {
+	if !t.declared[ref] {
+		t.declared[ref] = true
+		t.origins = append(t.origins, ref)
+	}
 }
 
 // candidate is a virtual host that has yet to get its domains: a domain may
@@ -118,17 +134,4 @@ func (t *table) lostDomain(host, owner *candidate, domain string) diag.Problem {
 		Message: fmt.Sprintf("requests to %s go to %s of %s; call this service by its whole name",
 			domain, owner.service.Hostname, owner.service.Origin),
 	}
-}
-
-// origins are the objects that declare the services of the table, each once.
-func (t *table) origins() []diag.Ref {
-	var out []diag.Ref
-	seen := map[diag.Ref]bool{}
-	for _, host := range t.hosts {
-		if ref := host.service.Origin.Ref(); !seen[ref] {
-			seen[ref] = true
-			out = append(out, ref)
-		}
-	}
-	return out
 }

@@ -1,0 +1,104 @@
+package compile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// contested are names and domains at a port that more than one virtual host may
+// want, for callers of some domain or other. All others are whose they are,
+// whatever the caller knows of the mesh.
+type contested map[wanted]bool
+
+// wanted is a name or domain at a port, in lower case: Envoy compares domains so.
+type wanted struct {
+	port int
+	text string
+}
+
+func sameContested(a, b contested) bool { return maps.Equal(a, b) }
+
+// contestedIn is by the services that proxies of a scope know: those of the whole
+// mesh, but where a Sidecar leaves some out, which then do not concern them.
+func (p *plan) contestedIn(s scope) contested {
+	if s.sidecar.limits() {
+		return p.findContested(p.servicesFor(s))
+	}
+	return p.contested.Get(p.r, none{})
+}
+
+// findContested looks at all that callers of any domain call a service.
+func (p *plan) findContested(services []*mesh.Service) contested {
+	seen, out := map[wanted]bool{}, contested{}
+	want := func(port int, text string) {
+		w := wanted{port, strings.ToLower(text)}
+		if seen[w] {
+			out[w] = true
+		}
+		seen[w] = true
+	}
+	for _, svc := range services {
+		for _, port := range svc.Ports {
+			if !p.routesHTTP(svc, port) {
+				continue
+			}
+			host := newCandidate(svc, port, svc.Hostname)
+			want(port.Number, nameMark+host.Name)
+			for _, domain := range host.Domains {
+				want(port.Number, domain)
+			}
+		}
+	}
+	return out
+}
+
+// nameMark tells names from domains: none begins with it.
+const nameMark = "\n"
+
+// has reports whether anything of an entry is contested.
+func (c contested) has(e *entry) bool {
+	if len(c) == 0 {
+		return false
+	}
+	port := e.at.port.Number
+	return c[wanted{port, nameMark + strings.ToLower(e.name)}] ||
+		slices.ContainsFunc(e.domains, func(domain string) bool { return c[wanted{port, strings.ToLower(domain)}] })
+}
+
+// sound reports whether all domains of a host can be, as far as it shows by
+// itself.
+func (h *candidate) sound() bool {
+	seen := make([]string, 0, len(h.Domains))
+	for _, domain := range h.Domains {
+		domain = strings.ToLower(domain)
+		if domain == "" || slices.Contains(seen, domain) || strings.ContainsFunc(domain, unicode.IsControl) {
+			return false
+		}
+		seen = append(seen, domain)
+	}
+	return h.Name != "" && len(seen) > 0
+}
+
+// calledBy is as much of the callers' domain as decides by which names they know
+// a service: its end that the host name has as well.
+func calledBy(svc *mesh.Service, domain string) string {
+	if svc.External || strings.HasPrefix(svc.Hostname, "*") {
+		return ""
+	}
+	shared := ""
+	for at := len(domain); at > 0; {
+		at = strings.LastIndexByte(domain[:at], '.')
+		if end := domain[at+1:]; svc.Hostname != end && !strings.HasSuffix(svc.Hostname, "."+end) {
+			break
+		}
+		shared = domain[at+1:]
+		if at < 0 {
+			break
+		}
+	}
+	return shared
+}
