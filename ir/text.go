@@ -126,3 +126,12 @@ func isText(t reflect.Type) bool {
 	}
 	return false
 }
+
+// Shown is the value of a header or query parameter as messages may show it:
+// Hidden where the name is one of those that let somebody in.
+func Shown(name, value string) string {
+	if credentialName.MatchString(name) {
+		return Hidden
+	}
+	return value
+}

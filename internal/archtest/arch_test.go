@@ -28,6 +28,7 @@ var allowed = []struct{ pkg, imports string }{
 	{"client", "diag schema store"},
 	{"mesh", "diag schema"},
 	{"ir", "diag"},
+	{"explain", "diag ir"},
 	{"compile", "diag re2 headerformat schema mesh ir compile/query"},
 	{"compile/query", ""},
 	{"envoy", "re2 headerformat ir"},
@@ -36,7 +37,7 @@ var allowed = []struct{ pkg, imports string }{
 	{"discovery", "diag schema mesh ir compile envoy envoy/v1 envoy/v3"},
 	{"server", "diag schema store discovery"},
 	{"server/ads", "discovery"},
-	{"cmd/istioctl", "diag schema store store/cache client mesh envoy ir internal/release"},
+	{"cmd/istioctl", "diag schema store store/cache client mesh compile explain envoy ir internal/release"},
 	{"cmd/pilot-api", "diag schema store store/* mesh discovery server server/ads internal/release"},
 	// The testbed runs any program; the end-to-end world drives ours and knows
 	// none of their code.

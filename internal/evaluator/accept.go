@@ -6,8 +6,8 @@ import (
 )
 
 // listener takes the request's connection; nil when none does. A captured
-// connection goes through the listener that hands off, which closes what there
-// is no listener for.
+// connection goes through the listener that hands off, and stays there when there
+// is none for it.
 func (p *Proxy) listener(r Request) *Listener {
 	if !r.Captured {
 		l := p.nearest(r.Destination)
@@ -18,7 +18,10 @@ func (p *Proxy) listener(r Request) *Listener {
 	}
 	for _, l := range p.Listeners {
 		if l.UseOriginalDst && l.Bind {
-			return p.nearest(r.Destination)
+			if nearest := p.nearest(r.Destination); nearest != nil {
+				return nearest
+			}
+			return l
 		}
 	}
 	return nil

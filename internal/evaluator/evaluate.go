@@ -21,6 +21,8 @@ func (p *Proxy) Evaluate(r Request) Outcome {
 		chain.HTTP.evaluate(r, &out)
 	case ok:
 		out.TCP, out.Shares = true, chain.Shares
+	case l.UseOriginalDst:
+		return Outcome{} // It closes what it cannot hand on.
 	}
 	return out
 }

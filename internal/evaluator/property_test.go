@@ -43,7 +43,8 @@ func TestV1SaysWhatV3Says(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			if found := s.differences(meshgen.Requests(s.config, s.ip)); len(found) > 0 {
+			requests := meshgen.Requests(s.config, s.ip)
+			if found := append(s.unexplained(requests), s.differences(requests)...); len(found) > 0 {
 				rt.Fatalf("%s\nof the configuration\n%s", strings.Join(found, "\n"), s.config)
 			}
 			if len(s.complaints) == 0 {

@@ -31,7 +31,7 @@ func TestTranslations(t *testing.T) {
 				t.Fatal(err)
 			}
 			requests := meshgen.Requests(s.config, s.ip)
-			for _, d := range s.differences(requests) {
+			for _, d := range append(s.unexplained(requests), s.differences(requests)...) {
 				t.Error(d)
 			}
 			t.Logf("%d requests", len(requests))

@@ -1,0 +1,46 @@
+package explain
+
+import (
+	"strings"
+
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// chooseHost is the virtual host with the best domain for an authority, and that
+// domain: the same text, then the longest that starts with a star, then the
+// longest that ends in one, then the star. A star stands for at least one sign.
+func chooseHost(t *ir.RouteTable, authority string) (best *ir.VirtualHost, domain string) {
+	authority = strings.ToLower(authority)
+	if at := strings.LastIndexByte(authority, ':'); t.IgnorePort && at > strings.LastIndexByte(authority, ']') {
+		authority = authority[:at]
+	}
+	bestRank := 0
+	for _, h := range t.VirtualHosts {
+		for _, d := range h.Domains {
+			if r := rank(strings.ToLower(d), authority); r > bestRank {
+				best, domain, bestRank = h, d, r
+			}
+		}
+	}
+	return best, domain
+}
+
+// Of domains of one kind the longer is better; none is as long as this.
+const kindOfDomain = 1 << 20
+
+// rank of a domain that fits, 0 for one that does not.
+func rank(domain, authority string) int {
+	switch {
+	case domain == "*":
+		return 1
+	case domain == authority:
+		return 3*kindOfDomain + len(domain)
+	case len(authority) < len(domain):
+		return 0
+	case strings.HasPrefix(domain, "*") && strings.HasSuffix(authority, domain[1:]):
+		return 2*kindOfDomain + len(domain)
+	case strings.HasSuffix(domain, "*") && strings.HasPrefix(authority, domain[:len(domain)-1]):
+		return kindOfDomain + len(domain)
+	}
+	return 0
+}
