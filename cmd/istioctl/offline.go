@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/explain"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// proxyFlags say which proxy is asked about, and what takes the place of a server.
+type proxyFlags struct {
+	files      fileFlags
+	meshConfig string
+	domain     string
+	labels     map[string]string
+}
+
+func (f *proxyFlags) add(cmd *cobra.Command) {
+	f.files.add(cmd)
+	flags := cmd.Flags()
+	flags.Lookup("filename").Usage = "ask no server: compile the objects of this file, folder, URL, or - for standard input; may be repeated"
+	flags.StringVar(&f.meshConfig, "mesh-config", "", "mesh settings that the objects of -f are compiled under, as pilot-api takes them")
+	flags.StringVar(&f.domain, "domain", mesh.DefaultSettings().Domain, "DNS domain of the mesh that the objects of -f are compiled for")
+	flags.StringToStringVar(&f.labels, "labels", nil, "labels of the workload, such as istio=ingressgateway, of a proxy that the server does not know")
+	// The flag exists, so this cannot fail.
+	_ = cmd.MarkFlagFilename("mesh-config", "yaml", "yml")
+}
+
+// check refuses what has no effect.
+func (f *proxyFlags) check(cmd *cobra.Command) error {
+	for _, name := range []string{"mesh-config", "domain", "recursive"} {
+		if !f.offline() && cmd.Flags().Changed(name) {
+			return usagef("--%s goes with -f: a server has its own", name)
+		}
+	}
+	return nil
+}
+
+// offline: files take the place of the server.
+func (f *proxyFlags) offline() bool { return len(f.files.names) > 0 }
+
+// compile is a proxy's configuration by the files alone. They are checked as by
+// any verb, and what the objects ask for and cannot have is said.
+func (f *proxyFlags) compile(ctx context.Context, s *session, node string) (explain.Proxy, error) {
+	none := explain.Proxy{}
+	proxy, err := f.identity(node)
+	if err != nil {
+		return none, err
+	}
+	settings, err := f.settings(s)
+	if err != nil {
+		return none, err
+	}
+	found, err := s.manifests(ctx, f.files, repeated(diag.Error))
+	if err != nil {
+		return none, err
+	}
+	objects := make([]*schema.Object, len(found))
+	for i, m := range found {
+		objects[i] = m.Object
+	}
+	snapshot := mesh.NewSnapshot(0, settings, objects)
+	config, problems := compile.Proxy(snapshot, snapshot.View(proxy))
+	s.showProblems(append(snapshot.Problems, problems...))
+	return explain.Proxy{
+		Config: config, IP: proxy.IP, Members: members(snapshot),
+		Resolve: func(host string) []string { return snapshot.Resolve(proxy, host) },
+	}, nil
+}
+
+func (f *proxyFlags) identity(node string) (mesh.Proxy, error) {
+	n, err := mesh.NewNode(node, "", f.labels)
+	if err != nil {
+		return mesh.Proxy{}, &usageError{err}
+	}
+	proxy, err := n.Proxy()
+	if err != nil {
+		return proxy, usagef("without a server the proxy must be named whole: %w", err)
+	}
+	return proxy, nil
+}
+
+func (f *proxyFlags) settings(s *session) (*mesh.Settings, error) {
+	settings := mesh.DefaultSettings()
+	if f.meshConfig != "" {
+		text, err := os.ReadFile(f.meshConfig)
+		if err != nil {
+			return nil, fmt.Errorf("--mesh-config: %w", err)
+		}
+		parsed, problems := mesh.ParseSettings(text, f.meshConfig)
+		s.showProblems(problems)
+		if n := len(problems.Errors()); n > 0 {
+			return nil, fmt.Errorf("--mesh-config: %s", count(n, "error"))
+		}
+		settings = parsed
+	}
+	settings.Domain = f.domain
+	return settings, nil
+}
+
+// members are the endpoints behind the keys of clusters.
+func members(s *mesh.Snapshot) func(key string) []ir.Endpoint {
+	return func(key string) []ir.Endpoint {
+		var out []ir.Endpoint
+		for _, i := range s.Endpoints(mesh.ParseServiceKey(key)) {
+			out = append(out, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
+		}
+		return out
+	}
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/explain"
+)
+
+var explainFormats = []string{formatTable, formatYAML, formatJSON}
+
+// routeFlags say what is asked.
+type routeFlags struct {
+	proxyFlags
+	from    string
+	method  string
+	headers []string
+	all     bool
+	output  string
+}
+
+func newRoute(s *session) *cobra.Command {
+	var f routeFlags
+	cmd := &cobra.Command{
+		Use:   "route --from PROXY (URL | --all)",
+		Short: "Explain which way a request takes, and why",
+		Long: `Explain what becomes of a request by the configuration of one proxy: the
+listener, the virtual host and the route that take it, the rules before that do
+not and the condition that fails, and then what happens: rewrites, faults,
+timeout, retries, and the clusters with their endpoints. --all shows all routes
+of the proxy instead, in the order in which they are tried.
+
+The request is one of the workload beside a sidecar, or one of a client that
+calls a gateway at the port of the URL. PROXY is a node id, role~ip~id~domain,
+or a part of the id of one proxy that the server knows. One that it does not know
+can be asked about by its whole id.
+
+With -f no server is asked: the objects of the files are compiled here, and
+are all there is. What an Envoy itself refuses is then not known; 'istioctl
+problems' tells that. A request that no route takes is no failure: the exit code
+is 0.`,
+		Example: `  # Which version does jason get?
+  istioctl route --from productpage -H 'end-user: jason' http://reviews:9080/reviews/1
+
+  # The same by the files of a folder, before anything is stored
+  istioctl route -f rules/ --from sidecar~10.1.0.1~productpage.default~default.svc.cluster.local http://reviews:9080/
+
+  # What does the gateway do with this?
+  istioctl route --from router~10.0.0.9~edge.default~default.svc.cluster.local https://shop.example.com/cart
+
+  # All routes of a proxy
+  istioctl route --from productpage --all`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.check(cmd, args); err != nil {
+			return err
+		}
+		if f.all {
+			return runRoutes(cmd.Context(), s, &f)
+		}
+		return runRoute(cmd.Context(), s, &f, args[0])
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.from, "from", "", "proxy that gets the request: a node id, or a part of that of one known proxy")
+	flags.StringVar(&f.method, "method", http.MethodGet, "method of the request")
+	flags.StringArrayVarP(&f.headers, "header", "H", nil, "header of the request, 'name: value'; may be repeated")
+	flags.BoolVar(&f.all, "all", false, "show all routes of the proxy")
+	f.add(cmd)
+	addOutput(cmd, &f.output, explainFormats)
+	return cmd
+}
+
+func (f *routeFlags) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case f.from == "":
+		return usagef("say which proxy gets the request: --from PROXY")
+	case f.all && len(args) > 0:
+		return usagef("--all shows all routes: leave out either it or the URL")
+	case !f.all && len(args) != 1:
+		return usagef("say which request: istioctl route --from PROXY http://reviews:9080/path, or --all")
+	}
+	for _, name := range []string{"method", "header"} {
+		if f.all && cmd.Flags().Changed(name) {
+			return usagef("--%s is of a request, and --all shows all routes", name)
+		}
+	}
+	if err := checkOutput(f.output, explainFormats); err != nil {
+		return err
+	}
+	return f.proxyFlags.check(cmd)
+}
+
+// request is the one asked about.
+func (f *routeFlags) request(target string) (explain.Request, error) {
+	headers := map[string]string{}
+	for _, h := range f.headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return explain.Request{}, usagef("--header %q: must be 'name: value'", h)
+		}
+		headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	r, err := explain.NewRequest(f.method, target, headers)
+	if err != nil {
+		return r, &usageError{err}
+	}
+	return r, nil
+}
+
+func runRoute(ctx context.Context, s *session, f *routeFlags, target string) error {
+	r, err := f.request(target)
+	if err != nil {
+		return err
+	}
+	p, err := f.compile(ctx, s, f.from)
+	if err != nil {
+		return err
+	}
+	e := p.Ask(r)
+	if !isTable(f.output) {
+		return s.encode(f.output, e)
+	}
+	return e.Write(s.Stdout)
+}
+
+func runRoutes(ctx context.Context, s *session, f *routeFlags) error {
+	p, err := f.compile(ctx, s, f.from)
+	if err != nil {
+		return err
+	}
+	rows := p.Summary().Routes
+	if !isTable(f.output) {
+		return s.encode(f.output, rows)
+	}
+	return s.showRoutes(rows)
+}
+
+func (s *session) showRoutes(rows []explain.RouteRow) error {
+	tab := printers.GetNewTabWriter(s.Stdout)
+	fmt.Fprintln(tab, "LISTENER\tHOST\tMATCH\tTO\tRULE\tWITH")
+	for _, r := range rows {
+		rule := strings.TrimSpace(originsText(r.Origins) + " " + r.Name)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Listener, r.Host, r.Match, r.To, rule, r.With)
+	}
+	return tab.Flush()
+}
+
+// encode prints a document.
+func (s *session) encode(format string, document any) error {
+	text, err := encode(format, document)
+	if err == nil {
+		_, err = io.WriteString(s.Stdout, text)
+	}
+	return err
+}
+
+// originsText are the objects that a part came from.
+func originsText(origins []diag.Ref) string {
+	texts := make([]string, len(origins))
+	for i, o := range origins {
+		texts[i] = o.String()
+	}
+	return strings.Join(texts, ", ")
+}
