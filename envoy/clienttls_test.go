@@ -58,6 +58,10 @@ var tlsCases = []tlsCase{
 
 // TestTLSToEndpoints: an endpoint is called only if it is who the rule, the
 // service or the request says, and sees the name that it is asked for.
+//
+// Observes DestinationRule trafficPolicy.tls.mode trafficPolicy.tls.sni trafficPolicy.tls.caCertificates trafficPolicy.tls.caCrl trafficPolicy.tls.subjectAltNames
+// Observes DestinationRule trafficPolicy.tls.clientCertificate trafficPolicy.tls.privateKey trafficPolicy.tls.credentialName trafficPolicy.tls.insecureSkipVerify
+// Observes ServiceEntry subjectAltNames
 func TestTLSToEndpoints(t *testing.T) {
 	dir := t.TempDir()
 	authority := selfsigned.NewAuthority(t, dir)
