@@ -374,6 +374,14 @@ var effectsBeyond = map[string]map[string]string{
 		"http[].corsPolicy.allowOrigins[].regex":  "v3",
 		"http[].corsPolicy.unmatchedPreflights":   "v3",
 	},
+	// v1 closes the server, and hashes are of a length that no text here has.
+	"Gateway": {
+		"servers[].tls.caCrl":                 "v3",
+		"servers[].tls.verifyCertificateHash": "v3",
+		"servers[].tls.verifyCertificateSpki": "v3",
+		"servers[].tls.minProtocolVersion":    "v3",
+		"servers[].tls.maxProtocolVersion":    "v3",
+	},
 	// What v1 gets differs only as it is closed, as there is outlier detection or a hash, or is not,
 	// and no example sends connections of TCP to a subset.
 	"DestinationRule": {
