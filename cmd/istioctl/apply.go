@@ -18,7 +18,7 @@ import (
 const applyTries = 5
 
 func newApply(s *session) *cobra.Command {
-	return newFileVerb(s, &cobra.Command{
+	return apply.command(s, &cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Make stored objects equal to those of files",
 		Long: `Make stored objects equal to those of files, folders, URLs or standard input:
@@ -30,27 +30,14 @@ kept. A file that carries a metadata.resourceVersion replaces only that version.
 
   # Apply a file from the web
   istioctl apply -f https://example.com/reviews-v2.yaml`,
-	}, runApply)
+	})
 }
 
-func runApply(ctx context.Context, s *session, flags writeFlags) error {
-	list, err := s.manifests(ctx, flags.files, named("apply"), repeated(diag.Warning))
-	if err != nil {
-		return err
-	}
-	c, err := flags.connect(s)
-	if err != nil {
-		return err
-	}
-	servicesFirst(list)
-	return s.perform(ctx, flags, steps(list, checked, func(ctx context.Context, m manifest) (*schema.Object, outcome, error) {
-		return apply(ctx, c, m)
-	}))
-}
+var apply = fileVerb{[]precondition{named("apply"), repeated(diag.Warning)}, checked, applyOne}
 
-// apply replaces or creates. An object that comes or goes in between is no
+// applyOne replaces or creates. An object that comes or goes in between is no
 // failure: what was found is looked at again, unless one version is meant.
-func apply(ctx context.Context, c *client.Client, m manifest) (o *schema.Object, what outcome, err error) {
+func applyOne(ctx context.Context, c *client.Client, m manifest) (o *schema.Object, what outcome, err error) {
 	for range applyTries {
 		o, what, err = applyOnce(ctx, c, m)
 		raced := errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrConflict)

@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
 func newCreate(s *session) *cobra.Command {
-	return newFileVerb(s, &cobra.Command{
+	return create.command(s, &cobra.Command{
 		Use:   "create -f FILE",
 		Short: "Store new objects from files",
 		Long: `Store new objects from files, folders, URLs or standard input. All of them are
@@ -27,24 +28,15 @@ error, and the others are created all the same.`,
 
   # See what would be created
   istioctl create -f rules/ --dry-run=client`,
-	}, runCreate)
+	})
 }
 
-func runCreate(ctx context.Context, s *session, flags writeFlags) error {
-	list, err := s.manifests(ctx, flags.files, versioned, repeated(diag.Error))
-	if err != nil {
-		return err
+var create = fileVerb{[]precondition{versioned, repeated(diag.Error)}, created, createOne}
+
+func createOne(ctx context.Context, c *client.Client, m manifest) (*schema.Object, outcome, error) {
+	o, err := c.CreateText(ctx, m.text())
+	if errors.Is(err, store.ErrExists) {
+		err = &store.Error{Kind: store.ErrExists, Detail: "already exists; use 'istioctl replace' or 'istioctl apply' to change it"}
 	}
-	c, err := flags.connect(s)
-	if err != nil {
-		return err
-	}
-	servicesFirst(list)
-	return s.perform(ctx, flags, steps(list, created, func(ctx context.Context, m manifest) (*schema.Object, outcome, error) {
-		o, err := c.CreateText(ctx, m.text())
-		if errors.Is(err, store.ErrExists) {
-			err = &store.Error{Kind: store.ErrExists, Detail: "already exists; use 'istioctl replace' or 'istioctl apply' to change it"}
-		}
-		return o, created, err
-	}))
+	return o, created, err
 }

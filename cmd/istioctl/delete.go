@@ -75,6 +75,8 @@ func deleteStep(c *client.Client, o *schema.Object, ignoreNotFound bool) step {
 		switch {
 		case ignoreNotFound && errors.Is(err, store.ErrNotFound):
 			return o, absent, nil
+		case errors.Is(err, store.ErrNotFound):
+			return o, failed, &store.Error{Kind: store.ErrNotFound, Detail: "not found; --ignore-not-found takes it as deleted"}
 		case err == nil && last.Meta.DeletionTimestamp != nil:
 			return o, deleting, nil
 		}

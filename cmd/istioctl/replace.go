@@ -7,13 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
 func newReplace(s *session) *cobra.Command {
-	return newFileVerb(s, &cobra.Command{
+	return replace.command(s, &cobra.Command{
 		Use:   "replace -f FILE",
 		Short: "Replace stored objects by those of files",
 		Long: `Replace stored objects by those of files, folders, URLs or standard input. All
@@ -27,23 +28,14 @@ replaces whatever is there. An object that does not exist is an error.`,
   istioctl get routerule reviews -o yaml > reviews.yaml
   vi reviews.yaml
   istioctl replace -f reviews.yaml`,
-	}, runReplace)
+	})
 }
 
-func runReplace(ctx context.Context, s *session, flags writeFlags) error {
-	list, err := s.manifests(ctx, flags.files, named("replace"), repeated(diag.Warning))
-	if err != nil {
-		return err
-	}
-	c, err := flags.connect(s)
-	if err != nil {
-		return err
-	}
-	servicesFirst(list)
-	return s.perform(ctx, flags, steps(list, replaced, func(ctx context.Context, m manifest) (*schema.Object, outcome, error) {
-		o, err := c.UpdateText(ctx, m.text())
-		return o, replaced, replaceHint(m, err)
-	}))
+var replace = fileVerb{[]precondition{named("replace"), repeated(diag.Warning)}, replaced, replaceOne}
+
+func replaceOne(ctx context.Context, c *client.Client, m manifest) (*schema.Object, outcome, error) {
+	o, err := c.UpdateText(ctx, m.text())
+	return o, replaced, replaceHint(m, err)
 }
 
 func replaceHint(m manifest, err error) error {

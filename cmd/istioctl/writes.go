@@ -51,15 +51,42 @@ func (f *writeFlags) check(formats []string) error {
 	return checkOutput(f.output, formats)
 }
 
-// newFileVerb is a verb that does one thing to every object of its files.
-func newFileVerb(s *session, cmd *cobra.Command, run func(context.Context, *session, writeFlags) error) *cobra.Command {
+// fileVerb does one thing to every object of its files.
+type fileVerb struct {
+	preconditions []precondition
+	// promise is the outcome that a dry run shows.
+	promise outcome
+	do      func(context.Context, *client.Client, manifest) (*schema.Object, outcome, error)
+}
+
+func (v fileVerb) run(ctx context.Context, s *session, flags writeFlags) error {
+	list, err := s.manifests(ctx, flags.files, v.preconditions...)
+	if err != nil {
+		return err
+	}
+	c, err := flags.connect(s)
+	if err != nil {
+		return err
+	}
+	servicesFirst(list)
+	var steps []step
+	for _, m := range list {
+		steps = append(steps, step{
+			object: m.Object, promise: v.promise,
+			do: func(ctx context.Context) (*schema.Object, outcome, error) { return v.do(ctx, c, m) },
+		})
+	}
+	return s.perform(ctx, flags, steps)
+}
+
+func (v fileVerb) command(s *session, cmd *cobra.Command) *cobra.Command {
 	var flags writeFlags
 	cmd.Args = noFileArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := errors.Join(flags.files.required(), flags.check(writeFormats)); err != nil {
 			return err
 		}
-		return run(cmd.Context(), s, flags)
+		return v.run(cmd.Context(), s, flags)
 	}
 	flags.add(cmd, writeFormats)
 	return cmd
@@ -137,16 +164,4 @@ func (st step) doubt(err error) string {
 	o := st.object
 	look := fmt.Sprintf("'istioctl get %s %s -n %s'", o.Kind.Singular, o.Meta.Name, o.Meta.Namespace)
 	return fmt.Sprintf("; it may or may not be %s: look with %s, or %s", st.promise, look, advice)
-}
-
-// steps makes one of every manifest.
-func steps(list []manifest, promise outcome, do func(context.Context, manifest) (*schema.Object, outcome, error)) []step {
-	var out []step
-	for _, m := range list {
-		out = append(out, step{
-			object: m.Object, promise: promise,
-			do: func(ctx context.Context) (*schema.Object, outcome, error) { return do(ctx, m) },
-		})
-	}
-	return out
 }
