@@ -2,7 +2,6 @@ package compile_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,14 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/pilot-api/pilot-api/internal/golden"
 	"github.com/pilot-api/pilot-api/internal/scenario"
 	"github.com/pilot-api/pilot-api/schema"
 )
-
-const fieldsPage = "../docs/reference/fields.md"
 
 const fieldsIntroduction = `# Fields and their tests
 
@@ -63,18 +60,7 @@ func TestFieldsPage(t *testing.T) {
 			fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n", field.Path, v3, v1, by, strings.Join(live, ", "))
 		}
 	}
-	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
-		if err := os.WriteFile(fieldsPage, []byte(page.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(fieldsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(page.String(), string(want)); d != "" {
-		t.Errorf("%s is not what the tests say (-want +got); make docs writes it:\n%s", fieldsPage, d)
-	}
+	golden.Page(t, "../docs/reference/fields.md", page.String())
 }
 
 func followed(effect string) (v3, v1 string) {

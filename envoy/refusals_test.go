@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -271,15 +270,9 @@ func envoyRefuses(t *testing.T, program, dir string, m v3.Message) string {
 	case *endpointv3.ClusterLoadAssignment:
 		r.clusters = append(r.clusters, clusterFromFile(t, m))
 	}
-	file := filepath.Join(t.TempDir(), "envoy.json")
-	if err := os.WriteFile(file, standalone(t, r), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), program, "--mode", "validate", "-c", file, "-l", "warning")
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil || bytes.Contains(out, []byte("rejected")) {
-		return fmt.Sprintf("%v %.2000s", err, out)
+	said, err := outside.Validate(t.Context(), program, dir, standalone(t, r))
+	if err != nil || bytes.Contains(said, []byte("rejected")) {
+		return fmt.Sprintf("%v %.2000s", err, said)
 	}
 	return ""
 }

@@ -3,8 +3,6 @@ package envoy_test
 import (
 	"bytes"
 	"context"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -80,17 +78,11 @@ func withCertificates(text []byte) []byte {
 
 func accepts(t *testing.T, program, dir string, text []byte) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "envoy.yaml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "--mode", "validate", "-c", file, "-l", "warning")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v: Envoy refuses it: %s\n%s", err, out, text)
-	} else if bytes.Contains(out, []byte("[warning]")) || bytes.Contains(out, []byte("[error]")) {
-		t.Errorf("Envoy warns:\n%s", out)
+	if said, err := outside.Validate(ctx, program, dir, text); err != nil {
+		t.Errorf("Envoy refuses it: %v\n%s", err, text)
+	} else if bytes.Contains(said, []byte("[warning]")) || bytes.Contains(said, []byte("[error]")) {
+		t.Errorf("Envoy warns:\n%s", said)
 	}
 }

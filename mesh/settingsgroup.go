@@ -14,7 +14,7 @@ import (
 // settingReader reads the value of one setting, which stands at a path in the file.
 type settingReader func(f *settingsFile, path string, value *yaml.Node)
 
-// scalar is a taker of one plain value.
+// scalar reads one plain value; take says what is wrong with it.
 func scalar(take func(*yaml.Node) string) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		if message := take(value); message != "" {
@@ -25,7 +25,7 @@ func scalar(take func(*yaml.Node) string) settingReader {
 	}
 }
 
-// ignored is a taker of a list or mapping in which nothing is looked at.
+// ignored reads a list or mapping in which nothing is looked at.
 func ignored(kind yaml.Kind, must string) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		if value.Kind != kind {

@@ -1,13 +1,11 @@
 package mesh
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,12 +13,10 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/pilot-api/pilot-api/internal/golden"
 	"github.com/pilot-api/pilot-api/schema"
 )
-
-var update = flag.Bool("update", false, "write the generated page instead of comparing it")
 
 const settingsIntro = `# Mesh settings
 
@@ -51,20 +47,7 @@ Names from Pilot's files that ask for what does not exist here. They are read, w
 // TestSettingsPage keeps docs/reference/mesh-config.md what the code says: its
 // texts are the comments of the fields.
 func TestSettingsPage(t *testing.T) {
-	const file = "../docs/reference/mesh-config.md"
-	want := settingsPage(t)
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("%s is not what the code says; run go test ./mesh -run SettingsPage -update\n%s", file, diff)
-	}
+	golden.Page(t, "../docs/reference/mesh-config.md", settingsPage(t))
 }
 
 func settingsPage(t *testing.T) string {

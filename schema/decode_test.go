@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/golden"
 	"github.com/pilot-api/pilot-api/internal/outside"
 )
 
@@ -234,15 +235,7 @@ func TestEnvelope(t *testing.T) {
 func TestAllProblemsAtOnceWithPositions(t *testing.T) {
 	text := readFile(t, "testdata/many-problems.yaml")
 	_, list := Decode(text, Options{File: "many.yaml"})
-	if *update {
-		if err := os.WriteFile("testdata/many-problems.txt", []byte(list.Error()+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := strings.TrimSpace(string(readFile(t, "testdata/many-problems.txt")))
-	if diff := cmp.Diff(want, list.Error()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	golden.Page(t, "testdata/many-problems.txt", list.Error()+"\n")
 }
 
 func TestPositionsInJSON(t *testing.T) {

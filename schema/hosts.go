@@ -58,61 +58,70 @@ func (s hostSet) covers(host string) bool {
 // firstOverlaps has for each host the least index of a host, perhaps its own,
 // such that there is a name that both stand for.
 func firstOverlaps(hosts []string) []int {
-	type distinct struct {
-		text     string // backwards
-		wildcard bool
-		first    int // where the host stands first
-		least    int // the answer
-	}
-	byHost := make(map[string]*distinct, len(hosts))
-	var all []*distinct
+	byHost := make(map[string]*overlap, len(hosts))
+	var all []*overlap
 	for i, host := range hosts {
 		if byHost[host] == nil {
 			text, wildcard := backwards(host)
-			byHost[host] = &distinct{text, wildcard, i, i}
+			byHost[host] = &overlap{text: text, wildcard: wildcard, first: i, within: i, around: i}
 			all = append(all, byHost[host])
 		}
 	}
-	// A wildcard stands before all that it covers.
-	slices.SortFunc(all, func(a, b *distinct) int {
-		switch c := cmp.Compare(a.text, b.text); {
-		case c != 0 || a.wildcard == b.wildcard:
-			return c
-		case a.wildcard:
-			return -1
-		default:
-			return 1
-		}
-	})
-	var around []*distinct // the wildcards that cover the present host, widest first
-	leave := func() {
-		last := len(around) - 1
-		if last > 0 {
-			around[last-1].least = min(around[last-1].least, around[last].least)
-		}
-		around = around[:last]
-	}
-	outer := make(map[*distinct]int, len(all)) // the least index of the wildcards around
-	for _, host := range all {
-		for len(around) > 0 && !strings.HasPrefix(host.text, around[len(around)-1].text) {
-			leave()
-		}
-		outer[host] = host.first
-		if n := len(around); n > 0 {
-			outer[host] = min(host.first, outer[around[n-1]])
-			around[n-1].least = min(around[n-1].least, host.first)
-		}
-		if host.wildcard {
-			around = append(around, host)
-		}
-	}
-	for len(around) > 0 {
-		leave()
-	}
+	slices.SortFunc(all, (*overlap).compare)
+	nest(all)
 	out := make([]int, len(hosts))
 	for i, host := range hosts {
-		one := byHost[host]
-		out[i] = min(one.least, outer[one])
+		out[i] = min(byHost[host].within, byHost[host].around)
 	}
 	return out
+}
+
+// overlap is a host with the least indexes of those that it has names in common
+// with.
+type overlap struct {
+	text     string // backwards
+	wildcard bool
+	first    int // where the host stands first
+	within   int // of the host and those that it covers
+	around   int // of the host and those that cover it
+}
+
+// compare puts a wildcard before all that it covers.
+func (o *overlap) compare(other *overlap) int {
+	switch c := cmp.Compare(o.text, other.text); {
+	case c != 0 || o.wildcard == other.wildcard:
+		return c
+	case o.wildcard:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// nest goes through hosts in order, with the wildcards that cover the present
+// one, widest first.
+func nest(all []*overlap) {
+	var covering []*overlap
+	leave := func() {
+		last := len(covering) - 1
+		if last > 0 {
+			covering[last-1].within = min(covering[last-1].within, covering[last].within)
+		}
+		covering = covering[:last]
+	}
+	for _, host := range all {
+		for len(covering) > 0 && !strings.HasPrefix(host.text, covering[len(covering)-1].text) {
+			leave()
+		}
+		if n := len(covering); n > 0 {
+			host.around = min(host.first, covering[n-1].around)
+			covering[n-1].within = min(covering[n-1].within, host.first)
+		}
+		if host.wildcard {
+			covering = append(covering, host)
+		}
+	}
+	for len(covering) > 0 {
+		leave()
+	}
 }

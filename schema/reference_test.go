@@ -1,36 +1,17 @@
 package schema
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v5"
-)
 
-var update = flag.Bool("update", false, "write the generated files instead of comparing them")
+	"github.com/pilot-api/pilot-api/internal/golden"
+)
 
 func TestReferenceIsCurrent(t *testing.T) {
 	for _, k := range Kinds() {
-		file := filepath.Join("..", "docs", "reference", k.Singular+".md")
-		want := Reference(k)
-		if *update {
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, string(got)); diff != "" {
-			t.Errorf("%s is not what the schema says; run go test ./schema -run Reference -update\n%s", file, diff)
-		}
+		golden.Page(t, filepath.Join("..", "docs", "reference", k.Singular+".md"), Reference(k))
 	}
 }
 

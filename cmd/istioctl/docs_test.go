@@ -2,20 +2,18 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
-)
 
-var update = flag.Bool("update", false, "rewrite docs/cli")
+	"github.com/pilot-api/pilot-api/internal/golden"
+)
 
 const docsDir = "../../docs/cli"
 
@@ -27,18 +25,17 @@ func commands() []*cobra.Command {
 // TestDocs keeps docs/cli as the code says. Run with -update after a change.
 func TestDocs(t *testing.T) {
 	dir := t.TempDir()
-	if *update {
-		dir = docsDir
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if err := doc.GenMarkdownTree(commands()[0], dir); err != nil {
 		t.Fatal(err)
 	}
-	want, got := pages(t, dir), pages(t, docsDir)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/cli is out of date; run go test ./cmd/istioctl -run TestDocs -update (-want +got):\n%s", diff)
+	said := pages(t, dir)
+	for name, text := range said {
+		golden.Page(t, filepath.Join(docsDir, name), text)
+	}
+	for name := range pages(t, docsDir) {
+		if said[name] == "" {
+			t.Errorf("there is no command for %s in %s", name, docsDir)
+		}
 	}
 }
 

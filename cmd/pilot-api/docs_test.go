@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,16 +10,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
-)
 
-var update = flag.Bool("update", false, "rewrite docs/reference/pilot-api.md")
+	"github.com/pilot-api/pilot-api/internal/golden"
+)
 
 // TestFlagsPage keeps docs/reference/pilot-api.md as the code says. Run with
 // -update after a change.
 func TestFlagsPage(t *testing.T) {
-	const file = "../../docs/reference/pilot-api.md"
 	page := "# Flags of pilot-api\n\nEvery flag can also be given in the environment; the command line wins.\n\n" +
 		"| flag | in the environment | default | meaning |\n|---|---|---|---|\n"
 	var o options
@@ -30,18 +27,7 @@ func TestFlagsPage(t *testing.T) {
 		env := "PILOT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 		page += fmt.Sprintf("| `--%s` | `%s` | %s | %s |\n", f.Name, env, strings.Trim(f.DefValue, "[]"), f.Usage)
 	})
-	if *update {
-		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(page, string(got)); diff != "" {
-		t.Errorf("%s is not what the code says; run go test ./cmd/pilot-api -run FlagsPage -update\n%s", file, diff)
-	}
+	golden.Page(t, "../../docs/reference/pilot-api.md", page)
 }
 
 var metricHelp = regexp.MustCompile(`(?m)^# HELP (pilot_[a-z0-9_]+) `)

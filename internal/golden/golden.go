@@ -1,4 +1,4 @@
-// Package golden keeps what tests expect in txtar archives: one archive a case,
+// Package golden keeps what tests expect in generated pages, and in txtar archives: one archive a case,
 // inputs and wanted outputs side by side, a leading comment that says what the
 // case is about. `go test -update` writes the outputs anew.
 package golden
@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,27 @@ import (
 )
 
 var update = flag.Bool("update", false, "write golden files instead of comparing with them")
+
+// Page compares a text, such as a generated page, with the file that holds it;
+// -update writes it.
+func Page(t testing.TB, file, text string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(got), text); d != "" {
+		t.Errorf("%s differs (-want +got; -update accepts it):\n%s", file, d)
+	}
+}
 
 // Archive is one case. It belongs to one test and is not safe for concurrent
 // use.
