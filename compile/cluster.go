@@ -28,6 +28,10 @@ type clusterPart struct {
 func (p *plan) clusterOf(key clusterKey) clusterPart {
 	d := p.forDomain(key.domain)
 	out := clusterPart{cluster: p.plainCluster(key.target)}
+	if key.nobody {
+		out.cluster = out.cluster.Closed()
+		return out
+	}
 	d.underPolicy(&out, key.target, key.policy)
 	cluster, problems := ir.CloseCluster(out.cluster)
 	out.cluster, out.problems = secured(cluster), append(problems, unseenNames(cluster, key.target)...)
@@ -98,12 +102,12 @@ func (p *plan) reach(out *ir.Cluster, t target) {
 	}
 }
 
-// hostsOf are the endpoints of a cluster that lists them itself, each once, or a
-// v1 Envoy would refuse all clusters. A host of a DNS service without
+// hostsOf are the endpoints of a cluster that lists them itself, each once, as the
+// IR promises. A host of a DNS service without
 // endpoints is an endpoint by its name, of whatever version.
 func (p *plan) hostsOf(t target) []ir.Endpoint {
 	labels := t.version.labels()
-	if isItsOwnEndpoint(t.service) && !meansNoSubset(labels) {
+	if isItsOwnEndpoint(t.service) {
 		return []ir.Endpoint{{Host: t.host, Port: t.port.TargetPort}}
 	}
 	var out []ir.Endpoint

@@ -120,8 +120,8 @@ func (p *plan) isRouted(version labelled) bool {
 	for _, vs := range p.virtualInto.under(p, version.host) {
 		home := p.home(vs.ref.Namespace)
 		for _, to := range vs.destinations() {
-			if home.complete(to.GetHost(), vs.ref.Namespace) == version.host &&
-				home.subset(version.host, to.GetSubset()).String() == version.labels {
+			labels, ok := home.subset(version.host, to.GetSubset())
+			if ok && home.complete(to.GetHost(), vs.ref.Namespace) == version.host && labels.String() == version.labels {
 				return true
 			}
 		}

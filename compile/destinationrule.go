@@ -39,26 +39,16 @@ func (r *destinationRule) subset(name string) *networking.Subset {
 	return nil
 }
 
-// noSuchSubset is a label that no instance has.
-const noSuchSubset = "pilot-api/no-such-subset"
-
-func meansNoSubset(labels mesh.Labels) bool {
-	_, named := labels[noSuchSubset]
-	return named
-}
-
-// subset is the labels that stand for a subset of a host.
-func (d *domainPlan) subset(host, name string) mesh.Labels {
+// subset is the labels that stand for a subset of a host; not ok when no instance
+// is of it, as no rule has it.
+func (d *domainPlan) subset(host, name string) (labels mesh.Labels, ok bool) {
 	if name == "" {
-		return nil
+		return nil, true
 	}
 	if s := d.ruleFor(host).subset(name); s != nil {
-		return s.GetLabels()
+		return s.GetLabels(), true
 	}
-	if d.pilot().UnknownSubsetIsAll {
-		return nil
-	}
-	return mesh.Labels{noSuchSubset: name}
+	return nil, d.pilot().UnknownSubsetIsAll
 }
 
 // policy is all that holds for a target; nil for nothing.

@@ -2,15 +2,12 @@ package compile_test
 
 import (
 	"encoding/json"
-	"flag"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"sigs.k8s.io/yaml"
 
@@ -18,6 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	v1 "github.com/pilot-api/pilot-api/envoy/v1"
 	v3 "github.com/pilot-api/pilot-api/envoy/v3"
+	"github.com/pilot-api/pilot-api/internal/golden"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -38,19 +36,7 @@ func TestEffects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append(text, '\n')
-	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
-		if err := os.WriteFile(effectsFile, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(effectsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(text)); d != "" {
-		t.Errorf("%s is not what proxies are told (-want +got); -update accepts it, make docs writes the pages:\n%s", effectsFile, d)
-	}
+	golden.Page(t, effectsFile, string(text)+"\n")
 }
 
 var referenceRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\|[^|]*\\|[^|]*\\| ((?:[^|\\\\]|\\\\.)*) \\|")
@@ -252,8 +238,7 @@ func told(t *testing.T, kind *schema.Kind, spec any) answers {
 		out.v1 += spelledV1(t, config) + members(t, snapshot, config)
 	}
 	for _, p := range problems {
-		// What only old Envoys cannot do shows in their answers.
-		if p.Object == o.Key().Ref() && (p.Reason == diag.NotHonoured || p.Reason == diag.FieldNotSupported) && !strings.Contains(p.Message, "v1 API") {
+		if p.Object == o.Key().Ref() && (p.Reason == diag.NotHonoured || p.Reason == diag.FieldNotSupported) {
 			out.problems += p.Field + "\n"
 		}
 	}

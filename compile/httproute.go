@@ -24,6 +24,13 @@ func (d *domainPlan) httpRoutes(vs *virtualService, svc *mesh.Service, port *mes
 	return out
 }
 
+// virtualRoutes are those, and what becomes of callers for whom there is none.
+func (d *domainPlan) virtualRoutes(key layoutKey) []plannedRoute {
+	otherwise := d.defaultRoute(key.at.service, key.at.port)
+	otherwise.instead = !d.pilot().VirtualServiceDefaults
+	return append(d.httpRoutes(key.vs, key.at.service, key.at.port), otherwise)
+}
+
 // gatewayRoutes are the routes to a host at a port of gateways.
 func (d *domainPlan) gatewayRoutes(b *boundHost, number int) []plannedRoute {
 	port := gatewayPort(number)
@@ -49,7 +56,7 @@ func (d *domainPlan) httpRoute(r *httpRoute, m routeMatch, own *mesh.Service, po
 	route := r.route
 	route.Match, route.StatPrefix = m.match, m.statPrefix
 	route.Name = routeName(r.spec.GetName(), m.name)
-	out := plannedRoute{source: m.source, sidecarOnly: m.sidecarOnly, route: &route}
+	out := plannedRoute{source: m.source, sidecarOnly: m.sidecarOnly, rule: 1, route: &route}
 	switch {
 	case r.closed || m.closed:
 		out.route = route.Closed(m.match)
@@ -105,6 +112,9 @@ func redirectAt(redirect *ir.Redirect, r *networking.HTTPRedirect, port *mesh.Po
 func (d *domainPlan) target(vs *virtualService, to *networking.Destination, own *mesh.Service, port *mesh.Port) target {
 	t := d.version(vs, to, own, port)
 	host := d.complete(to.GetHost(), vs.ref.Namespace)
+	if _, ok := d.subset(host, to.GetSubset()); !ok {
+		return t.ofNoSubset(to.GetSubset())
+	}
 	if to.GetSubset() != "" && !d.pilot().SubsetsByLabels && d.ruleFor(host).subset(to.GetSubset()) != nil {
 		t.subset = to.GetSubset()
 		if t.version == "" {
@@ -119,7 +129,7 @@ func (d *domainPlan) target(vs *virtualService, to *networking.Destination, own 
 // of one of own's ports.
 func (d *domainPlan) version(vs *virtualService, to *networking.Destination, own *mesh.Service, port *mesh.Port) target {
 	host := d.complete(to.GetHost(), vs.ref.Namespace)
-	labels := d.subset(host, to.GetSubset())
+	labels, _ := d.subset(host, to.GetSubset())
 	switch {
 	case own != nil && host == own.Hostname && d.portFor(to, own, port) == port:
 		return d.newTarget(own, port, labels)

@@ -180,7 +180,7 @@ func (m *model) planRoutes() {
 	m.sameForAll = newQuery(m, equal, (*plan).isSameForAll)
 	m.routes = newQuery(m, deepEqual, (*plan).ruleRoutes)
 	m.httpLayout = newQuery(m, deepEqual, func(p *plan, key layoutKey) []plannedRoute {
-		return append(p.forDomain(key.domain).httpRoutes(key.vs, key.at.service, key.at.port), p.defaultRoute(key.at.service, key.at.port))
+		return p.forDomain(key.domain).virtualRoutes(key)
 	})
 	m.tcpLayout = newQuery(m, deepEqual, func(p *plan, key layoutKey) []plannedTCP {
 		return p.forDomain(key.domain).tcpRoutes(key.vs, key.at.service, key.at.port)

@@ -74,20 +74,19 @@ func (p *plan) proxiedHost(host *ir.VirtualHost, port int) *ir.VirtualHost {
 	return atProxyPort(host, strconv.Itoa(port))
 }
 
-// visible are the routes for callers that fit, up to the object of which one
-// takes every request. Pilot wrote all routes of an object.
+// visible are the routes for callers that fit, up to the rule of which one takes
+// every request. Pilot wrote all routes of a rule.
 func visible(all []plannedRoute, fits func(*source) bool) []plannedRoute {
 	var out []plannedRoute
-	var last diag.Ref
+	last := 0
 	for _, planned := range all {
-		object := planned.route.Origins[0]
 		switch {
-		case last != (diag.Ref{}) && object != last:
+		case last != 0 && planned.rule != last:
 			return out
-		case !fits(planned.source):
+		case planned.instead && len(out) > 0 || !fits(planned.source):
 			continue
 		case planned.route.Match.CatchAll():
-			last = object
+			last = planned.rule
 		}
 		out = append(out, planned)
 	}

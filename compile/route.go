@@ -16,8 +16,13 @@ type plannedRoute struct {
 	// picksUpgrades: a connection that is upgraded must be one that this route, or
 	// one like it, allows to.
 	picksUpgrades bool
-	route         *ir.Route
-	targets       []target // the clusters it needs
+	// rule tells the objects apart that a port's routes are of, from 1 in the order
+	// in which they are asked. 0 is the default route.
+	rule int
+	// instead: the route is for callers that no route before it is for.
+	instead bool
+	route   *ir.Route
+	targets []target // the clusters it needs
 }
 
 // ruleRoutes are the routes of an HTTP port by the rules of its host, and then
@@ -26,7 +31,9 @@ func (p *plan) ruleRoutes(at servicePort) []plannedRoute {
 	var routes []plannedRoute
 	for _, rule := range p.rulesFor.under(p, at.service.Hostname) {
 		if at.port.Protocol.IsHTTP() || at.service.Egress {
-			routes = append(routes, p.planRoute(rule, at.service, at.port))
+			planned := p.planRoute(rule, at.service, at.port)
+			planned.rule = len(routes) + 1
+			routes = append(routes, planned)
 		}
 	}
 	return append(routes, p.defaultRoute(at.service, at.port))

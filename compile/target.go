@@ -21,6 +21,8 @@ type target struct {
 	service *mesh.Service // whose instances they are; nil: nobody's
 	port    *mesh.Port    // of the service
 	origin  diag.Ref
+	// nobody: it is closed, whatever endpoints there are by its key.
+	nobody bool
 }
 
 // version is labels as a key of maps; "" for none.
@@ -41,6 +43,12 @@ func (v version) labels() mesh.Labels {
 	var labels mesh.Labels
 	_ = json.Unmarshal([]byte(v), &labels) // It was made by versionOf.
 	return labels
+}
+
+// ofNoSubset is the target in place of one for a subset that nobody has.
+func (t target) ofNoSubset(name string) target {
+	t.name, t.nobody = t.name+"|no-such-subset-"+name, true // Labels have an equals sign.
+	return t
 }
 
 // newTarget is a version of a service at one of its ports.

@@ -17,8 +17,8 @@ import (
 const meshGateway = "mesh"
 
 // WebSocketAnnotation on a VirtualService names, joined by commas, those of
-// its http routes that upgrade connections to WebSocket at an Envoy of the v1
-// API. Others upgrade without being told, so Istio has no field for it.
+// its http routes that upgrade connections to WebSocket at a proxy that must be
+// told. Others upgrade without, so Istio has no field for it.
 const WebSocketAnnotation = "pilot-api/websocket-routes"
 
 // virtualService is a VirtualService with what can be used of it.

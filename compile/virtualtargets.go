@@ -8,7 +8,6 @@ import (
 	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // isMirror tells the field of a mirror from that of a destination.
@@ -30,7 +29,6 @@ func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.D
 		d.checkService(vs.ref, at+".host", host, consequence)
 		return
 	}
-	labels := mesh.Labels(d.subset(host, to.GetSubset()))
 	if to.GetSubset() != "" && d.ruleFor(host).subset(to.GetSubset()) == nil {
 		what := "so all instances are taken; " + switchHint("unknownSubsetIsAll", strings.TrimPrefix(consequence, "so "))
 		if !d.pilot().UnknownSubsetIsAll {
@@ -42,6 +40,7 @@ func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.D
 		})
 		return
 	}
+	labels, _ := d.subset(host, to.GetSubset())
 	d.checkLabels(vs.ref, at+".subset", host, labels, consequence)
 	if to.GetPort() != nil && d.pilot().DestinationPortIgnored {
 		d.checkDestinationPort(vs, at+".port", host, to)

@@ -92,9 +92,9 @@ type HTTPListener struct {
 	Inline *RouteTable
 	// ForwardProxy: requests come in absolute form (GET http://host/…).
 	ForwardProxy bool
-	// AbsoluteURLs lets an Envoy of the v1 API take that form, which it else
-	// answers with 404, and inject faults there. Those of v3 always do on a
-	// ForwardProxy.
+	// AbsoluteURLs has a ForwardProxy understand that form and inject faults there
+	// also where it must be told so, and else answers 404. One that need not be
+	// told always does.
 	AbsoluteURLs bool
 	// UseRemoteAddress: the peer's address is the client's (edge proxies).
 	UseRemoteAddress bool
@@ -205,7 +205,7 @@ type RouteTable struct {
 	Name         string
 	VirtualHosts []*VirtualHost // sorted by name
 	// IgnorePort: a Host header is known by its name, whatever port it says.
-	// Envoys of the v1 API know only the domains as they stand.
+	// A back-end that cannot say so knows only the domains as they stand.
 	IgnorePort bool
 }
 
@@ -275,8 +275,7 @@ type Route struct {
 type Upgrade string
 
 const (
-	// UpgradeByDefault is what Envoys of the version did before routes could
-	// say: those of v3 upgrade, those of v1 do not.
+	// UpgradeByDefault leaves it to the proxy, as before routes could say.
 	UpgradeByDefault Upgrade = ""
 	UpgradeAllowed   Upgrade = "allowed"
 	UpgradeRefused   Upgrade = "refused"
@@ -527,7 +526,7 @@ type Cluster struct {
 	// DestinationPort is in place of the one that the connection was going to,
 	// for OriginalDestination; 0 leaves it.
 	DestinationPort int
-	// ConnectTimeout of 0 is the one that proxies of the Envoy version have had.
+	// ConnectTimeout of 0 is the one that proxies of the back-end have always had.
 	ConnectTimeout time.Duration
 	LoadBalancer   LoadBalancer
 	Hash           *Hash
@@ -578,7 +577,7 @@ type HostPort struct {
 func (h HostPort) String() string { return net.JoinHostPort(h.Host, strconv.Itoa(h.Port)) }
 
 // ClientTLS makes connections to the endpoints use TLS. The zero value is TLS
-// without verification, which is what v1 wrote as an empty ssl_context.
+// without verification.
 type ClientTLS struct {
 	// CertificateFile and KeyFile are what the proxy shows; both or neither.
 	CertificateFile, KeyFile string

@@ -153,7 +153,7 @@ const public = `
 	Redirect.Host Redirect.Path Redirect.Prefix Redirect.Scheme
 	Ref.Kind Ref.Name Ref.Namespace
 	RegexRewrite.Match RegexRewrite.Substitution
-	Retry.On
+	Retry.On Retry.OtherHosts
 	Rewrite.Host Rewrite.Path
 	Route.Name Route.Operation Route.StatPrefix Route.WebSocket
 	RouteTable.Name

@@ -41,7 +41,8 @@ type V1Compatibility struct {
 	AnyNamespaceRules bool
 	// VirtualServiceDefaults has routes of a VirtualService without retries try
 	// once, and those with retries try again after every 5xx; a redirect to a
-	// path loses the query.
+	// path loses the query. Requests that none of its routes takes go to the
+	// service.
 	VirtualServiceDefaults bool
 	// DestinationRuleDefaults fills in Pilot's limits, and not Istio's
 	// defaults, for what a DestinationRule does not name.
