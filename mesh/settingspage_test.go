@@ -13,7 +13,6 @@ import (
 	"time"
 	"unicode"
 
-
 	"github.com/pilot-api/pilot-api/internal/golden"
 	"github.com/pilot-api/pilot-api/schema"
 )
