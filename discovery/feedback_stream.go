@@ -92,3 +92,15 @@ func (t *subscribed) words() string {
 	}
 	return ""
 }
+
+// noteRefusing tells those who count the proxies that refuse something.
+func (st *Stream) noteRefusing() {
+	does := false
+	for _, t := range st.types() {
+		does = does || len(t.refused) > 0
+	}
+	if does != st.refuses {
+		st.refuses = does
+		st.server.fleet.refusing.note(st.client, does)
+	}
+}

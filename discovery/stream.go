@@ -30,6 +30,7 @@ type Stream struct {
 	routes    subscribed
 	past      []*view     // that a proxy may route by which this server has not told anything
 	at        *streamed   // all of which the proxy has acknowledged
+	refuses   bool        // something, as was noted last
 	patience  *time.Timer // of who waits for warming clusters
 }
 
@@ -97,6 +98,9 @@ func (st *Stream) Close() {
 	if st.patience != nil {
 		st.patience.Stop()
 	}
+	if st.refuses {
+		st.server.fleet.refusing.note(st.client, false)
+	}
 }
 
 // awake has Next look again.
@@ -119,6 +123,7 @@ func (st *Stream) Receive(r Request) error {
 	if err := st.receive(t, r); err != nil {
 		return err
 	}
+	st.noteRefusing()
 	st.awake()
 	return nil
 }
@@ -179,6 +184,7 @@ func (st *Stream) due() *Response {
 		return nil
 	}
 	r := st.next(target)
+	st.noteRefusing()
 	if r == nil {
 		st.settle(target)
 	}

@@ -43,7 +43,7 @@ func writeText(w http.ResponseWriter, code int, f format, body []byte) error {
 // writeObject answers with one object.
 func (k *resource) writeObject(w http.ResponseWriter, r *http.Request, code int, f format, o *schema.Object) error {
 	if f != formatTable {
-		return writeText(w, code, f, o.JSON())
+		return writeText(w, code, f, k.withStatus(o))
 	}
 	return k.writeTable(w, r, code, o.Meta.ResourceVersion, []*schema.Object{o})
 }
@@ -58,14 +58,21 @@ func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f format, l
 		return answerBy(w, http.StatusOK, f, func(out *bufio.Writer) error { return k.listYAML(r.Context(), out, revision, list.Items) })
 	}
 	head := k.listHead(revision)
-	w.Header().Set("Content-Length", strconv.Itoa(len(head)+itemsSize(list.Items)+len(listTail)))
+	// Twice the same: the length is told before.
+	statuses := make([][]byte, len(list.Items))
+	size := len(head) + max(0, len(list.Items)-1) + len(listTail)
+	for i, o := range list.Items {
+		statuses[i] = k.statusOf(o)
+		size += sizeWithStatus(o, statuses[i])
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(size))
 	return answerBy(w, http.StatusOK, f, func(out *bufio.Writer) error {
 		_, _ = out.WriteString(head)
 		for i, o := range list.Items {
 			if i > 0 {
 				_ = out.WriteByte(',')
 			}
-			_, _ = out.Write(o.JSON())
+			_, _ = out.Write(appendWithStatus(out.AvailableBuffer(), o, statuses[i]))
 		}
 		_, _ = out.WriteString(listTail)
 		return nil
@@ -104,7 +111,7 @@ func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, revision str
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := writeYAMLItem(out, o.JSON()); err != nil {
+		if err := writeYAMLItem(out, k.withStatus(o)); err != nil {
 			return err
 		}
 	}
@@ -116,13 +123,4 @@ const listTail = "]}"
 func (k *resource) listHead(revision string) string {
 	return `{"kind":"` + k.kind.Kind + `List","apiVersion":"` + k.kind.APIVersion() +
 		`","metadata":{"resourceVersion":"` + revision + `"},"items":[`
-}
-
-// itemsSize is the length of all items with the commas between them.
-func itemsSize(items []*schema.Object) int {
-	size := max(0, len(items)-1)
-	for _, o := range items {
-		size += len(o.JSON())
-	}
-	return size
 }

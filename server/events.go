@@ -23,7 +23,7 @@ type eventEncoder struct {
 
 func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object) error {
 	if e.format != formatTable {
-		return writeFrame(out, kind, o.JSON())
+		return writeFrame(out, kind, e.k.withStatus(o))
 	}
 	return e.table(out, kind, o.Meta.ResourceVersion, []*schema.Object{o})
 }

@@ -12,6 +12,7 @@
 //	watch.go, stream.go           ?watch=true: what is asked, what is sent
 //	groups.go, openapi.go         what there is: /apis, and for kubectl /openapi
 //	health.go                     /healthz, /livez, /readyz, /version
+//	status.go                     how objects stand with the proxies
 //	problems.go                   /debug/problems
 //	proxies.go                    what proxies have, of all replicas
 //	discovery_v1.go, _v3.go       Envoy's polls, read by poll.go
@@ -124,6 +125,7 @@ type Server struct {
 	turns   turns         // of the watches that write
 
 	admission *admission
+	statuses  *statusBoard // nil without discovery
 
 	stopping chan struct{} // closed when watches must end
 	stop     func()
@@ -143,6 +145,9 @@ func New(opts Options) *Server {
 		stopping:  make(chan struct{}),
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
+	if opts.Discovery != nil {
+		s.statuses = newStatusBoard(opts.Discovery)
+	}
 	s.router = s.routes()
 	return s
 }

@@ -19,8 +19,9 @@ type stream struct {
 	conn *http.ResponseController
 	k    *resource
 
-	revision   int64 // everything up to here was written
-	bookmarked int64 // the newest revision that the client knows of
+	revision   int64  // everything up to here was written
+	bookmarked int64  // the newest revision that the client knows of
+	posted     uint64 // version of the statuses that were written
 }
 
 func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream {
@@ -50,6 +51,8 @@ func (d *deadlineWriter) Write(p []byte) (int, error) {
 // watch fails. Its error is nil: the stream has begun, so what failed was told
 // inside of it.
 func (s *stream) run(ctx context.Context, b *startedWatch) error {
+	news, done := s.followStatuses()
+	defer done()
 	if s.inTurn(ctx, func() error { return s.begin(b) }) != nil {
 		return nil
 	}
@@ -69,6 +72,10 @@ func (s *stream) run(ctx context.Context, b *startedWatch) error {
 				return nil
 			}
 			if s.inTurn(ctx, func() error { return s.writeBatches(b.watcher, batch) }) != nil {
+				return nil
+			}
+		case <-news:
+			if s.inTurn(ctx, func() (err error) { news, err = s.writeStatuses(ctx); return err }) != nil {
 				return nil
 			}
 		case <-bookmarks.C:

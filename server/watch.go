@@ -55,6 +55,7 @@ type watchRequest struct {
 	after     int64
 	fresh     int64
 	bookmarks bool
+	statuses  bool          // MODIFIED events for a status alone
 	timeout   time.Duration // 0: none
 	events    eventEncoder
 }
@@ -91,6 +92,10 @@ func (k *resource) watchRequest(r *http.Request) (*watchRequest, error) {
 	if asked.bookmarks, err = boolParam(q, "allowWatchBookmarks"); err != nil {
 		return nil, err
 	}
+	if asked.statuses, err = boolParam(q, "statusEvents"); err != nil {
+		return nil, err
+	}
+	asked.statuses = asked.statuses || !q.Has("statusEvents")
 	seconds, err := countParam(q, "timeoutSeconds")
 	if err != nil {
 		return nil, err

@@ -1,0 +1,63 @@
+package ir
+
+import "github.com/pilot-api/pilot-api/diag"
+
+// EachOrigin visits the objects that the parts of a configuration came from, each
+// as often as a part names it.
+func (c *Config) EachOrigin(visit func(diag.Ref)) {
+	for _, cluster := range c.Clusters {
+		eachOf(cluster.Origins, visit)
+	}
+	for _, t := range c.RouteTables {
+		t.eachOrigin(visit)
+	}
+	for _, l := range c.Listeners {
+		l.EachOrigin(visit)
+	}
+}
+
+// EachOrigin visits the objects that the parts of a listener came from.
+func (l *Listener) EachOrigin(visit func(diag.Ref)) {
+	eachOf(l.Origins, visit)
+	l.HTTP.eachOrigin(visit)
+	l.TCP.eachOrigin(visit)
+	for _, chain := range l.Chains {
+		eachOf(chain.Origins, visit)
+		chain.HTTP.eachOrigin(visit)
+		chain.TCP.eachOrigin(visit)
+	}
+}
+
+func (h *HTTPListener) eachOrigin(visit func(diag.Ref)) {
+	if h != nil && h.Inline != nil {
+		h.Inline.eachOrigin(visit)
+	}
+}
+
+func (t *TCPListener) eachOrigin(visit func(diag.Ref)) {
+	if t == nil {
+		return
+	}
+	for _, r := range t.Routes {
+		eachOf(r.Origins, visit)
+	}
+}
+
+func (t *RouteTable) eachOrigin(visit func(diag.Ref)) {
+	for _, h := range t.VirtualHosts {
+		h.EachOrigin(visit)
+	}
+}
+
+// EachOrigin visits the objects that the routes of a virtual host came from.
+func (h *VirtualHost) EachOrigin(visit func(diag.Ref)) {
+	for _, r := range h.Routes {
+		eachOf(r.Origins, visit)
+	}
+}
+
+func eachOf(origins []diag.Ref, visit func(diag.Ref)) {
+	for _, o := range origins {
+		visit(o)
+	}
+}

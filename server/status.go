@@ -1,0 +1,309 @@
+package server
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// Objects carry a status on their way out, which is stored nowhere: how they stand
+// with the proxies (docs/decisions/019-feedback.md).
+
+// Condition types of an object.
+const (
+	conditionAccepted   = "Accepted"
+	conditionResolved   = "ResolvedRefs"
+	conditionProgrammed = "Programmed"
+)
+
+// objectStatus is the status of an object.
+type objectStatus struct {
+	Programmed programmed         `json:"programmed"`
+	Conditions []metav1.Condition `json:"conditions"`
+}
+
+// programmed counts the connected proxies that have the object in their
+// configuration, and those of them that run this version of it.
+type programmed struct {
+	Proxies int `json:"proxies"`
+	Running int `json:"running"`
+}
+
+// statusBoard has the status of all objects as of a moment ago. It looks when
+// somebody asks, and while somebody watches.
+type statusBoard struct {
+	discovery *discovery.Publisher
+
+	mu        sync.Mutex
+	looked    time.Time
+	standings *discovery.Standings
+	posted    map[schema.Key]*posting
+	version   uint64        // counts the looks that found something
+	news      []schema.Key  // that the last of them found
+	changed   chan struct{} // closed by the next one
+	watchers  int
+	stop      chan struct{} // ends the looking for watchers
+}
+
+// posting is what the board says of an object.
+type posting struct {
+	resourceVersion string
+	status          objectStatus
+	text            []byte
+	version         uint64 // of the board, when this came
+}
+
+// statusAge is how old the board may be, and how often watchers are told.
+const statusAge = 250 * time.Millisecond
+
+func newStatusBoard(d *discovery.Publisher) *statusBoard {
+	return &statusBoard{discovery: d, posted: map[schema.Key]*posting{}, changed: make(chan struct{})}
+}
+
+// of is the status of an object as JSON.
+func (b *statusBoard) of(o *schema.Object) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lookLocked()
+	if p := b.posted[o.Key()]; p != nil && p.resourceVersion == o.Meta.ResourceVersion {
+		return p.text
+	}
+	return pending(o, b.standings.Revision)
+}
+
+// since are the objects whose status has changed since a version of the board,
+// and the present one.
+func (b *statusBoard) since(version uint64) (keys []schema.Key, present uint64, changed <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case version == b.version:
+	case version+1 == b.version:
+		keys = b.news
+	default:
+		for key, p := range b.posted {
+			if p.version > version {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys, b.version, b.changed
+}
+
+// watch has the board looked at until the returned function is called.
+func (b *statusBoard) watch() (done func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.watchers++; b.watchers == 1 {
+		b.stop = make(chan struct{})
+		go b.keepLooking(b.stop)
+	}
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.watchers--; b.watchers == 0 {
+			close(b.stop)
+		}
+	}
+}
+
+func (b *statusBoard) keepLooking(stop <-chan struct{}) {
+	tick := time.NewTicker(statusAge)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			b.mu.Lock()
+			b.lookLocked()
+			b.mu.Unlock()
+		}
+	}
+}
+
+// lookLocked brings the board up to date, unless that was done just now.
+func (b *statusBoard) lookLocked() {
+	if b.standings != nil && time.Since(b.looked) < statusAge {
+		return
+	}
+	b.standings = b.discovery.Standings()
+	b.looked = time.Now()
+	next := make(map[schema.Key]*posting, len(b.standings.Objects))
+	var news []schema.Key
+	for _, o := range b.standings.Objects {
+		key := o.Key()
+		p := post(o, b.standings, b.posted[key])
+		if p != b.posted[key] {
+			p.version = b.version + 1
+			news = append(news, key)
+		}
+		next[key] = p
+	}
+	b.posted = next
+	if len(news) > 0 {
+		b.version++
+		b.news = news
+		close(b.changed)
+		b.changed = make(chan struct{})
+	}
+}
+
+// post is what the board says of an object; before itself where that is the same.
+func post(o *schema.Object, standings *discovery.Standings, before *posting) *posting {
+	standing := standings.Of(o.Key().Ref(), o.Revision())
+	status := statusOfStanding(o, standing)
+	if before != nil && before.resourceVersion == o.Meta.ResourceVersion && before.status.same(status) {
+		return before
+	}
+	now := metav1.Now().Rfc3339Copy()
+	for i := range status.Conditions {
+		status.Conditions[i].LastTransitionTime = now
+		if before != nil && before.status.Conditions[i].Status == status.Conditions[i].Status {
+			status.Conditions[i].LastTransitionTime = before.status.Conditions[i].LastTransitionTime
+		}
+	}
+	return &posting{resourceVersion: o.Meta.ResourceVersion, status: status, text: status.json()}
+}
+
+func (s objectStatus) json() []byte {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // It is texts and numbers.
+	}
+	return text
+}
+
+// same compares all but times.
+func (s objectStatus) same(other objectStatus) bool {
+	if s.Programmed != other.Programmed {
+		return false
+	}
+	for i, c := range s.Conditions {
+		o := other.Conditions[i]
+		if c.Status != o.Status || c.Reason != o.Reason || c.Message != o.Message {
+			return false
+		}
+	}
+	return true
+}
+
+func statusOfStanding(o *schema.Object, s discovery.Standing) objectStatus {
+	return objectStatus{
+		Programmed: programmed{s.Proxies, s.Running},
+		Conditions: []metav1.Condition{accepted(o, s.Problems), resolved(o, s.Problems), programmedBy(o, s)},
+	}
+}
+
+func condition(o *schema.Object, kind string, holds bool, reason, message string) metav1.Condition {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: o.Meta.Generation}
+	if holds {
+		c.Status = metav1.ConditionTrue
+	}
+	return c
+}
+
+// accepted: nothing that the object says cannot be honoured.
+func accepted(o *schema.Object, problems diag.List) metav1.Condition {
+	for _, p := range problems {
+		if p.Severity == diag.Error && !isReference(p) {
+			return condition(o, conditionAccepted, false, string(p.Reason), tell(p))
+		}
+	}
+	return condition(o, conditionAccepted, true, conditionAccepted, "")
+}
+
+// resolved: what the object refers to is there.
+func resolved(o *schema.Object, problems diag.List) metav1.Condition {
+	for _, p := range problems {
+		if isReference(p) {
+			return condition(o, conditionResolved, false, string(p.Reason), tell(p))
+		}
+	}
+	return condition(o, conditionResolved, true, conditionResolved, "")
+}
+
+func isReference(p diag.Problem) bool { return p.Reason == diag.NoSuchReference }
+
+func tell(p diag.Problem) string {
+	return strings.TrimPrefix(p.Field+": "+p.Message, ": ")
+}
+
+// programmedBy: all proxies that the object concerns run it.
+func programmedBy(o *schema.Object, s discovery.Standing) metav1.Condition {
+	switch {
+	case len(s.Refusals) > 0:
+		r := s.Refusals[0]
+		message := fmt.Sprintf("proxy %s refuses its %s: %s", r.Node, r.Type, r.Words)
+		if more := len(s.Refusals) - 1; more > 0 {
+			message += fmt.Sprintf(" (and %d more)", more)
+		}
+		return condition(o, conditionProgrammed, false, "Rejected", message)
+	case s.Running < s.Proxies:
+		return condition(o, conditionProgrammed, false, "Pending", fmt.Sprintf("%d of %d proxies run it", s.Running, s.Proxies))
+	case s.Proxies == 0:
+		return condition(o, conditionProgrammed, true, "NoProxies", "no proxy that is connected is concerned")
+	}
+	return condition(o, conditionProgrammed, true, conditionProgrammed, fmt.Sprintf("%d of %d proxies run it", s.Running, s.Proxies))
+}
+
+// pending is the status of an object that is newer than the configuration in
+// force.
+func pending(o *schema.Object, published int64) []byte {
+	wait := fmt.Sprintf("the configuration in force is of revision %d", published)
+	unknown := func(kind string) metav1.Condition {
+		c := condition(o, kind, false, "Pending", wait)
+		if kind != conditionProgrammed {
+			c.Status = metav1.ConditionUnknown
+		}
+		c.LastTransitionTime = metav1.NewTime(cmp.Or(o.Meta.CreationTimestamp.Time, time.Unix(0, 0)))
+		return c
+	}
+	return objectStatus{Conditions: []metav1.Condition{unknown(conditionAccepted), unknown(conditionResolved), unknown(conditionProgrammed)}}.json()
+}
+
+// statusOf is what an object carries on its way out, nil for nothing.
+func (s *Server) statusOf(o *schema.Object) []byte {
+	if s.statuses == nil {
+		return nil
+	}
+	return s.statuses.of(o)
+}
+
+// withStatus is an object's JSON with its status. The stored form has none.
+func (s *Server) withStatus(o *schema.Object) []byte {
+	status := s.statusOf(o)
+	if status == nil {
+		return o.JSON()
+	}
+	return appendWithStatus(make([]byte, 0, sizeWithStatus(o, status)), o, status)
+}
+
+const statusField = `,"status":`
+
+func sizeWithStatus(o *schema.Object, status []byte) int {
+	if status == nil {
+		return len(o.JSON())
+	}
+	return len(o.JSON()) + len(statusField) + len(status)
+}
+
+func appendWithStatus(out []byte, o *schema.Object, status []byte) []byte {
+	raw := o.JSON()
+	if status == nil {
+		return append(out, raw...)
+	}
+	out = append(out, raw[:len(raw)-1]...)
+	out = append(out, statusField...)
+	out = append(out, status...)
+	return append(out, '}')
+}

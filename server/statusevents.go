@@ -1,0 +1,45 @@
+package server
+
+import (
+	"context"
+
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// followStatuses begins to follow the statuses of objects, if there are any and the
+// client wants them: news is closed when one has changed.
+func (s *stream) followStatuses() (news <-chan struct{}, done func()) {
+	board := s.k.statuses
+	if board == nil || !s.statuses {
+		return nil, func() {}
+	}
+	done = board.watch()
+	_, s.posted, news = board.since(^uint64(0))
+	return news, done
+}
+
+// writeStatuses writes an event for each object of the watch whose status has
+// changed, with the resourceVersion that it has. One that is newer than what was
+// written comes with its own event.
+func (s *stream) writeStatuses(ctx context.Context) (news <-chan struct{}, err error) {
+	keys, posted, news := s.k.statuses.since(s.posted)
+	s.posted = posted
+	wrote := false
+	for _, key := range keys {
+		if !s.scope.Contains(key) {
+			continue
+		}
+		o, err := s.k.opts.Reads.Get(ctx, key, store.ReadOptions{AtLeast: store.Any})
+		if err != nil || o.Revision() > s.revision || !s.selected.matches(&o.Meta) {
+			continue
+		}
+		if err := s.events.event(s.out, string(store.Modified), o); err != nil {
+			return news, err
+		}
+		wrote = true
+	}
+	if !wrote {
+		return news, nil
+	}
+	return news, s.flush()
+}
