@@ -103,6 +103,13 @@ func (c *Compiler) Runs() int64 {
 	return c.model.graph.Runs()
 }
 
+// Reads is how often they have read an input, or each other, so far.
+func (c *Compiler) Reads() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.model.graph.Reads()
+}
+
 // Size is how many values are kept, of whatever kind.
 func (c *Compiler) Size() int {
 	c.mu.Lock()

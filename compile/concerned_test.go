@@ -146,6 +146,26 @@ func TestSidecarScopes(t *testing.T) {
 	}
 }
 
+// TestGrowth: a change of one route costs hardly more in a mesh of ten times the
+// services, also where all callers have the route.
+func TestGrowth(t *testing.T) {
+	reads := func(services int) int64 {
+		objs := largeMesh(t, services)
+		m := newSpaces(t, 3, objs)
+		rule := objs[1]
+		m.change(rule, object(t, "RouteRule", rule.Meta.Name, spec{"destination": spec{"name": rule.Meta.Name}, "rewrite": spec{"uri": "/other"}}))
+		before := m.compiler.Reads()
+		if changed := m.compile([]int{0, 1, 2}); len(changed) != 3 {
+			t.Fatalf("%v changed, want all views", changed)
+		}
+		m.compiler.Problems()
+		return m.compiler.Reads() - before
+	}
+	if small, large := reads(100), reads(1000); large > 2*small {
+		t.Errorf("%d values are read for a change of one route, and %d in a mesh of ten times the services", small, large)
+	}
+}
+
 // TestFurtherNamespace: callers of one namespace more know the mesh as those of
 // others do, and what they share is not made again.
 func TestFurtherNamespace(t *testing.T) {

@@ -40,7 +40,10 @@ func Combined(ports []*ir.RouteTable) *ir.RouteTable {
 }
 
 func sortByName(t *ir.RouteTable) {
-	slices.SortStableFunc(t.VirtualHosts, func(a, b *ir.VirtualHost) int { return cmp.Compare(a.Name, b.Name) })
+	byName := func(a, b *ir.VirtualHost) int { return cmp.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(t.VirtualHosts, byName) {
+		slices.SortStableFunc(t.VirtualHosts, byName)
+	}
 }
 
 // atProxyPort is a virtual host under those of its domains that say its port;

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"cmp"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
@@ -26,7 +27,8 @@ type tableLayout struct {
 	// ignorePort: the listener says which port is meant, whatever a Host header
 	// says.
 	ignorePort bool
-	entries    []*entry // by the name of the virtual host
+	entries    []*entry   // by the name of the virtual host
+	stretches  []*stretch // all entries
 	// unknown is for all other hosts; nil for none.
 	unknown *ir.VirtualHost
 	origins []diag.Ref // that declare the services of the table, each once
@@ -164,12 +166,59 @@ type laid struct {
 	tables  map[int]*alive[tableLayout] // by port
 }
 
-// table is the layout that is there already, if there is one like it.
+// table is the layout that is there already, if there is one like it. Of another
+// one it has the stretches that are the same.
 func (l *laid) table(t *tableLayout) *tableLayout {
 	if l.tables[t.port] == nil {
 		l.tables[t.port] = &alive[tableLayout]{}
 	}
-	return l.tables[t.port].one(t, (*tableLayout).equal)
+	found := l.tables[t.port].one(t, (*tableLayout).equal)
+	if found == t {
+		t.stretches = stretchesOf(t.entries)
+		t.share(l.tables[t.port])
+	}
+	return found
+}
+
+// stretch is some entries in a row. What follows from it is made once for all
+// tables that have it, and a change of an entry concerns no other stretch.
+type stretch struct{ entries []*entry }
+
+// stretchesOf cuts after so many entries on average. The names say where, so that
+// one entry more or less moves no other cut.
+func stretchesOf(entries []*entry) []*stretch {
+	const average = 64
+	var out []*stretch
+	from := 0
+	for i, e := range entries {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(e.name))
+		if h.Sum32()%average == 0 || i == len(entries)-1 {
+			out = append(out, &stretch{entries[from : i+1]})
+			from = i + 1
+		}
+	}
+	return out
+}
+
+// share takes over the stretches that another layout has.
+func (t *tableLayout) share(others *alive[tableLayout]) {
+	known := map[*entry][]*stretch{} // by the first one
+	for _, w := range others.values {
+		if other := w.Value(); other != nil && other != t {
+			for _, b := range other.stretches {
+				if first := b.entries[0]; !slices.Contains(known[first], b) {
+					known[first] = append(known[first], b)
+				}
+			}
+		}
+	}
+	for i, b := range t.stretches {
+		same := func(k *stretch) bool { return slices.Equal(k.entries, b.entries) }
+		if at := slices.IndexFunc(known[b.entries[0]], same); at >= 0 {
+			t.stretches[i] = known[b.entries[0]][at]
+		}
+	}
 }
 
 // alive are values that somebody has. It keeps none itself.

@@ -63,6 +63,7 @@ type model struct {
 	contested      *query.Query[none, contested]
 	laid           laid
 	tables         *query.Query[*tableLayout, *scopeTable]
+	stretches      *query.Query[*stretch, *stretchPart]
 	layouts        *query.Query[scope, *layout]
 	hosts          *query.Query[hostKey, *hostPart]
 	http           *query.Query[*layout, *outbound]
@@ -196,6 +197,9 @@ func (m *model) writeViews() {
 		return p.findContested(slices.Concat(p.services(), p.egressServices()))
 	})
 	m.laid.tables = map[int]*alive[tableLayout]{}
+	m.stretches = query.NewReusing(m.graph, equal, func(r *query.Reader, b *stretch, last *stretchPart) *stretchPart {
+		return m.context(r).writeStretch(b, last)
+	})
 	m.tables = query.NewReusing(m.graph, equal, func(r *query.Reader, t *tableLayout, last *scopeTable) *scopeTable {
 		return m.context(r).writeTable(t, last)
 	})

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sort"
 	"strconv"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -109,15 +110,24 @@ type outbound struct {
 	problems diag.List
 }
 
-// scopeTable is a table as all callers see it whose scope has it, but for the virtual hosts that
-// vary.
+// scopeTable is a table as all callers see it whose scope has it, but for the
+// virtual hosts that vary.
 type scopeTable struct {
 	*tableLayout
-	parts  []*hostPart // of the entries
-	table  *ir.RouteTable
-	varies []int // entries, for each caller by itself
+	stretches []*stretchPart
+	table     *ir.RouteTable
+	varies    []int // entries, for each caller by itself
 	// clusters of the parts that do not vary, by name.
 	clusters []*ir.Cluster
+	problems diag.List
+}
+
+// stretchPart is a stretch with its routes.
+type stretchPart struct {
+	parts    []*hostPart
+	hosts    []*ir.VirtualHost
+	varies   []int         // of the parts
+	clusters []*ir.Cluster // of those that do not vary, by name
 	problems diag.List
 }
 
@@ -162,24 +172,30 @@ func proxiedTable(tables []*scopeTable, parts func(*scopeTable) []*hostPart) *ir
 }
 
 // common are the parts as all callers see them together.
-func (t *scopeTable) common() []*hostPart { return t.parts }
+func (t *scopeTable) common() []*hostPart {
+	parts := make([]*hostPart, 0, len(t.entries))
+	for _, stretch := range t.stretches {
+		parts = append(parts, stretch.parts...)
+	}
+	return parts
+}
 
 // writeTable takes over what is as it was.
 func (p *plan) writeTable(t *tableLayout, last *scopeTable) *scopeTable {
-	out := &scopeTable{tableLayout: t, parts: make([]*hostPart, len(t.entries))}
-	for i, e := range t.entries {
-		part := p.hosts.Get(p.r, hostKey{e, nil})
-		out.parts[i] = part
-		if part.varies {
-			out.varies = append(out.varies, i)
-		} else {
-			p.problems.Add(part.problems...)
+	out := &scopeTable{tableLayout: t}
+	hosts := make([]*ir.VirtualHost, 0, len(t.entries)+1)
+	for _, b := range t.stretches {
+		part := p.stretches.Get(p.r, b)
+		for _, i := range part.varies {
+			out.varies = append(out.varies, len(hosts)+i)
 		}
+		hosts, out.stretches = append(hosts, part.hosts...), append(out.stretches, part)
+		p.problems.Add(part.problems...)
 	}
-	if last != nil && slices.Equal(out.parts, last.parts) {
+	if last != nil && slices.Equal(out.stretches, last.stretches) {
 		return last
 	}
-	out.table = t.tableOf(out.parts)
+	out.table = t.tableOf(hosts)
 	if last != nil && sameTable(out.table, last.table) {
 		out.table = last.table
 	}
@@ -188,29 +204,58 @@ func (p *plan) writeTable(t *tableLayout, last *scopeTable) *scopeTable {
 	return out
 }
 
-// tableOf has the virtual hosts of the parts.
-func (t *tableLayout) tableOf(parts []*hostPart) *ir.RouteTable {
-	table := &ir.RouteTable{Name: strconv.Itoa(t.port), IgnorePort: t.ignorePort, VirtualHosts: make([]*ir.VirtualHost, len(parts))}
-	for i, part := range parts {
-		table.VirtualHosts[i] = part.host
+// writeStretch takes over what is as it was.
+func (p *plan) writeStretch(b *stretch, last *stretchPart) *stretchPart {
+	out := &stretchPart{parts: make([]*hostPart, len(b.entries)), hosts: make([]*ir.VirtualHost, len(b.entries))}
+	var clusters [][]*ir.Cluster
+	for i, e := range b.entries {
+		part := p.hosts.Get(p.r, hostKey{e, nil})
+		out.parts[i], out.hosts[i] = part, part.host
+		if part.varies {
+			out.varies = append(out.varies, i)
+			continue
+		}
+		clusters = append(clusters, part.clusters)
+		p.problems.Add(part.problems...)
 	}
-	if t.unknown != nil {
-		table.VirtualHosts = append(table.VirtualHosts, t.unknown)
-		sortByName(table)
+	if last != nil && slices.Equal(out.parts, last.parts) {
+		return last
 	}
-	return table
+	if out.clusters = union(clusters); last != nil && slices.Equal(out.clusters, last.clusters) {
+		out.clusters = last.clusters
+	}
+	out.problems = p.problems.List()
+	return out
 }
 
-// union is all clusters of virtual hosts that do not vary: those of last if they
-// are the same lists.
+// tableOf has these virtual hosts, which are by name.
+func (t *tableLayout) tableOf(hosts []*ir.VirtualHost) *ir.RouteTable {
+	if t.unknown != nil {
+		at := sort.Search(len(hosts), func(i int) bool { return hosts[i].Name > t.unknown.Name })
+		hosts = slices.Insert(hosts, at, t.unknown)
+	}
+	return &ir.RouteTable{Name: strconv.Itoa(t.port), IgnorePort: t.ignorePort, VirtualHosts: hosts}
+}
+
+// union is all clusters of the stretches: those of last if they are the same lists.
 func (t *scopeTable) union(last *scopeTable) []*ir.Cluster {
-	if last != nil && slices.EqualFunc(t.parts, last.parts, (*hostPart).leadsWhere) {
+	if last != nil && slices.EqualFunc(t.stretches, last.stretches, (*stretchPart).leadsWhere) {
 		return last.clusters
 	}
+	lists := make([][]*ir.Cluster, len(t.stretches))
+	for i, stretch := range t.stretches {
+		lists[i] = stretch.clusters
+	}
+	return union(lists)
+}
+
+// union is all clusters of the lists, by name. Of equal names the first list
+// has it.
+func union(lists [][]*ir.Cluster) []*ir.Cluster {
 	named := map[string]*ir.Cluster{}
-	for _, part := range t.parts {
-		for _, c := range part.clusters {
-			if !part.varies && named[c.Name] == nil {
+	for _, list := range lists {
+		for _, c := range list {
+			if named[c.Name] == nil {
 				named[c.Name] = c
 			}
 		}
@@ -218,7 +263,7 @@ func (t *scopeTable) union(last *scopeTable) []*ir.Cluster {
 	return slices.SortedFunc(maps.Values(named), byName)
 }
 
-// leadsWhere reports whether two parts need the same clusters.
-func (p *hostPart) leadsWhere(other *hostPart) bool {
-	return p == other || p.varies == other.varies && sameList(p.clusters, other.clusters)
+// leadsWhere reports whether two stretches need the same clusters.
+func (b *stretchPart) leadsWhere(other *stretchPart) bool {
+	return sameList(b.clusters, other.clusters)
 }

@@ -3,6 +3,7 @@ package compile
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 
 	"github.com/pilot-api/pilot-api/compile/query"
 	"github.com/pilot-api/pilot-api/diag"
@@ -36,6 +37,17 @@ type kind[T any] struct {
 	readings map[schema.Key]*reading[T]
 	all      *index[none, reading[T]] // in tie-break order
 	checks   *query.Query[*T, *diag.Collector]
+	// The problems of all are gathered in some parts, of which a change concerns one.
+	parts   *index[int, reading[T]]
+	reports *query.Query[int, *diag.Collector]
+}
+
+const reportParts = 64
+
+func partOf(of declared) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(of.ref.Namespace + "/" + of.ref.Name))
+	return int(h.Sum32() % reportParts)
 }
 
 // none is the key of what there is one of.
@@ -44,7 +56,8 @@ type none struct{}
 // newKind has check say what is wrong with a rule beside what it shows by
 // itself.
 func newKind[T, S any](m *model, name string, order func(a, b declared) int, read func(*plan, declared, *S) *T, check func(*plan, *T)) *kind[T] {
-	return &kind[T]{
+	compare := func(a, b *reading[T]) int { return order(a.declared, b.declared) }
+	k := &kind[T]{
 		name: name, readings: map[schema.Key]*reading[T]{},
 		read: func(p *plan, of declared, spec any) (*T, bool) {
 			typed, ok := spec.(*S)
@@ -53,13 +66,15 @@ func newKind[T, S any](m *model, name string, order func(a, b declared) int, rea
 			}
 			return read(p, of, typed), true
 		},
-		all: newIndex(m.graph, func(a, b *reading[T]) int { return order(a.declared, b.declared) },
-			func(*reading[T]) []none { return []none{{}} }),
+		all:   newIndex(m.graph, compare, func(*reading[T]) []none { return []none{{}} }),
+		parts: newIndex(m.graph, compare, func(r *reading[T]) []int { return []int{partOf(r.declared)} }),
 		checks: newQuery(m, (*diag.Collector).Equal, func(p *plan, rule *T) *diag.Collector {
 			check(p, rule)
 			return p.problems
 		}),
 	}
+	k.reports = newQuery(m, (*diag.Collector).Equal, k.reportPart)
+	return k
 }
 
 // update reads the objects that changed.
@@ -85,6 +100,7 @@ func (k *kind[T]) update(m *model, changes []change[schema.Object]) {
 		}
 	}
 	k.all.update(readings)
+	k.parts.update(readings)
 	for _, take := range k.take {
 		take(rules)
 	}
@@ -123,12 +139,19 @@ func (k *kind[T]) rules(p *plan) []*T {
 
 // report hands over the problems of all objects of the kind.
 func (k *kind[T]) report(p *plan) {
-	for _, r := range k.all.under(p, none{}) {
+	for part := range reportParts {
+		p.problems.Merge(k.reports.Get(p.r, part))
+	}
+}
+
+func (k *kind[T]) reportPart(p *plan, part int) *diag.Collector {
+	for _, r := range k.parts.under(p, part) {
 		p.problems.Merge(r.problems)
 		if r.rule != nil {
 			p.problems.Merge(k.checks.Get(p.r, r.rule))
 		}
 	}
+	return p.problems
 }
 
 // inKeyOrder is the tie-break order of legacy kinds.

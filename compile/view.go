@@ -106,18 +106,23 @@ func (c *writer) tablesOf(http *outbound) []*ir.RouteTable {
 				c.put(cluster)
 			}
 		}
-		tables[i] = c.ownTable(t.tableOf(parts))
+		tables[i] = c.ownTable(t.tableOf(virtualHosts(parts)))
 	}
 	slices.SortFunc(tables, byTableName)
 	return tables
 }
 
+func virtualHosts(parts []*hostPart) []*ir.VirtualHost {
+	out := make([]*ir.VirtualHost, len(parts), len(parts)+1)
+	for i, part := range parts {
+		out[i] = part.host
+	}
+	return out
+}
+
 // partsOf are those of a table as this caller sees them.
 func (c *writer) partsOf(t *scopeTable) []*hostPart {
-	if len(t.varies) == 0 {
-		return t.parts
-	}
-	parts := slices.Clone(t.parts)
+	parts := t.common()
 	for _, i := range t.varies {
 		parts[i] = c.plan.hosts.Get(c.plan.r, hostKey{t.entries[i], c.caller})
 	}

@@ -27,6 +27,7 @@ type Graph struct {
 	mu      sync.Mutex
 	clock   int64 // counts changes of values
 	runs    int64 // counts computations
+	read    int64 // counts what they read
 	epoch   int64 // counts comparisons of what was read
 	size    int   // how many inputs and results there are
 	garbage []*node
@@ -52,6 +53,13 @@ func (g *Graph) Runs() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.runs
+}
+
+// Reads is how often a computation has read a value so far.
+func (g *Graph) Reads() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.read
 }
 
 // Size is how many values and results there are, those included that are known
@@ -107,6 +115,7 @@ const (
 // read brings a value up to date, and notes that it was read.
 func (r *Reader) read(n *node) {
 	n.refresh()
+	r.graph.read++
 	r.graph.reads = append(r.graph.reads, n)
 	if n.readers.len() == 0 && !n.kept {
 		n.graph.garbage = append(n.graph.garbage, n)
