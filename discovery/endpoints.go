@@ -46,6 +46,9 @@ func (e *endpointSets) of(key string) *endpointSet {
 	return kept.of(service, key, func() *endpointSet { return s })
 }
 
+// members are those that a key means.
+func (e *endpointSets) members(key string) []ir.Endpoint { return e.of(key).members }
+
 func (s *endpointSet) v1() (Answer, error) {
 	a, err := s.v1Answer.get(func() (*Answer, error) {
 		a, err := v1Answer(v1.Endpoints(s.members))

@@ -71,6 +71,19 @@ func NewRequest(method, target string, headers map[string]string) (Request, erro
 	return r, nil
 }
 
+// ParseHeaders reads headers such as "end-user: jason".
+func ParseHeaders(lines []string) (map[string]string, error) {
+	headers := map[string]string{}
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, fmt.Errorf("header %q: must be 'name: value'", line)
+		}
+		headers[name] = strings.TrimSpace(value)
+	}
+	return headers, nil
+}
+
 // Name is the host without a port.
 func (r Request) Name() string {
 	if at := strings.LastIndexByte(r.Host, ':'); at > strings.LastIndexByte(r.Host, ']') {

@@ -80,6 +80,25 @@ func (p Proxy) Summary() *Summary {
 	return s
 }
 
+// Only is the summary without other tables than those named: clusters, listeners,
+// routes, endpoints.
+func (s *Summary) Only(tables ...string) *Summary {
+	out := &Summary{}
+	for _, name := range tables {
+		switch name {
+		case "clusters":
+			out.Clusters = s.Clusters
+		case "listeners":
+			out.Listeners = s.Listeners
+		case "routes":
+			out.Routes = s.Routes
+		case "endpoints":
+			out.Endpoints = s.Endpoints
+		}
+	}
+	return out
+}
+
 func takes(l *ir.Listener) string {
 	switch {
 	case l.UseOriginalDst:

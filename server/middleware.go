@@ -91,9 +91,18 @@ func (s *Server) logRequest(r *http.Request, code, bytes int, took time.Duration
 		return // A poll should not pay for a line that nobody reads.
 	}
 	s.opts.Log.LogAttrs(r.Context(), level, "request",
-		slog.String("method", r.Method), slog.String("path", r.URL.RequestURI()),
+		slog.String("method", r.Method), slog.String("path", logged(r)),
 		slog.Int("status", code), slog.Int("bytes", bytes),
 		slog.Duration("took", took), slog.String("id", requestID(r)))
+}
+
+// logged is the path with its query, but for questions about a request: that may
+// have anybody's cookie.
+func logged(r *http.Request) string {
+	if strings.HasPrefix(r.URL.Path, proxiesPath+"/") {
+		return r.URL.EscapedPath()
+	}
+	return r.URL.RequestURI()
 }
 
 // routeOf is the pattern that matched, which unlike the path has few values.

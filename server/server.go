@@ -15,6 +15,7 @@
 //	status.go                     how objects stand with the proxies
 //	problems.go                   /debug/problems
 //	proxies.go                    what proxies have, of all replicas
+//	proxyconfig.go, proxyroute.go what one is told, and what that does to a request
 //	discovery_v1.go, _v3.go       Envoy's polls, read by poll.go
 //	cachestats.go                 /cache_stats: what v1 polls were answered
 //	crossorigin.go                what web pages may not do through a browser
@@ -200,6 +201,8 @@ func (s *Server) mountAPI(r chi.Router) {
 		r.Get("/debug/problems", s.bounded(s.problems))
 		r.Get(proxiesPath, s.bounded(s.proxies))
 		r.Get(proxiesPath+"/{node}", s.bounded(s.proxy))
+		r.Get(proxiesPath+"/{node}/config/{type}", s.bounded(s.proxyConfig))
+		r.Get(proxiesPath+"/{node}/route", s.bounded(s.proxyRoute))
 	}
 }
 

@@ -2,18 +2,22 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
@@ -34,7 +38,7 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
 		Setup: func(env *testscript.Env) error {
-			api := httptest.NewServer(newServer(memory.New()).Handler())
+			api := httptest.NewServer(followed(env.Defer).Handler())
 			env.Defer(api.Close)
 			files := httptest.NewServer(http.FileServer(http.Dir(env.WorkDir)))
 			env.Defer(files.Close)
@@ -47,6 +51,19 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
+}
+
+// followed is a server whose proxies follow what is written to it, until the end.
+func followed(atEnd func(func())) *server.Server {
+	mem := memory.New()
+	reads := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
+	proxies := discovery.New(discovery.Options{Source: reads})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = reads.Run(ctx) })
+	running.Go(func() { _ = proxies.Run(ctx) })
+	atEnd(func() { cancel(); running.Wait() })
+	return server.New(server.Options{Store: store.Strict(mem), Reads: reads, Discovery: proxies, ShutdownTimeout: time.Second})
 }
 
 func newServer(s store.Interface) *server.Server {

@@ -68,7 +68,7 @@ interrupted; a watch is done when it is interrupted.`,
 	s.addFlags(root)
 	root.AddCommand(
 		newCreate(s), newReplace(s), newApply(s), newDelete(s), newGet(s), newWatch(s), newProblems(s),
-		newRoute(s), newProxyStatus(s),
+		newRoute(s), newProxyConfig(s), newProxyStatus(s),
 		newValidate(s), newVersion(s), newBootstrap(s), newCompletion(s),
 	)
 	for _, cmd := range root.Commands() {

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/explain"
@@ -75,6 +73,8 @@ is 0.`,
 	flags.StringArrayVarP(&f.headers, "header", "H", nil, "header of the request, 'name: value'; may be repeated")
 	flags.BoolVar(&f.all, "all", false, "show all routes of the proxy")
 	f.add(cmd)
+	// The flag exists, so this cannot fail.
+	_ = cmd.RegisterFlagCompletionFunc("from", s.completeNodes)
 	addOutput(cmd, &f.output, explainFormats)
 	return cmd
 }
@@ -101,13 +101,9 @@ func (f *routeFlags) check(cmd *cobra.Command, args []string) error {
 
 // request is the one asked about.
 func (f *routeFlags) request(target string) (explain.Request, error) {
-	headers := map[string]string{}
-	for _, h := range f.headers {
-		name, value, ok := strings.Cut(h, ":")
-		if !ok || strings.TrimSpace(name) == "" {
-			return explain.Request{}, usagef("--header %q: must be 'name: value'", h)
-		}
-		headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	headers, err := explain.ParseHeaders(f.headers)
+	if err != nil {
+		return explain.Request{}, &usageError{err}
 	}
 	r, err := explain.NewRequest(f.method, target, headers)
 	if err != nil {
@@ -117,41 +113,50 @@ func (f *routeFlags) request(target string) (explain.Request, error) {
 }
 
 func runRoute(ctx context.Context, s *session, f *routeFlags, target string) error {
-	r, err := f.request(target)
+	e, err := f.explain(ctx, s, target)
 	if err != nil {
 		return err
 	}
-	p, err := f.compile(ctx, s, f.from)
-	if err != nil {
-		return err
-	}
-	e := p.Ask(r)
 	if !isTable(f.output) {
 		return s.encode(f.output, e)
 	}
 	return e.Write(s.Stdout)
 }
 
+// explain asks the files, or else the server.
+func (f *routeFlags) explain(ctx context.Context, s *session, target string) (*explain.Explanation, error) {
+	r, err := f.request(target)
+	if err != nil {
+		return nil, err
+	}
+	if f.offline() {
+		p, err := f.compile(ctx, s, f.from)
+		if err != nil {
+			return nil, err
+		}
+		return p.Ask(r), nil
+	}
+	c, err := s.connect(s.warn)
+	if err != nil {
+		return nil, err
+	}
+	of, err := f.whose(ctx, c, f.from)
+	if err != nil {
+		return nil, s.fail(ctx, err)
+	}
+	e, err := c.Explain(ctx, of, f.method, target, f.headers)
+	return e, s.fail(ctx, err)
+}
+
 func runRoutes(ctx context.Context, s *session, f *routeFlags) error {
-	p, err := f.compile(ctx, s, f.from)
+	summary, err := f.summary(ctx, s, f.from, "routes")
 	if err != nil {
 		return err
 	}
-	rows := p.Summary().Routes
 	if !isTable(f.output) {
-		return s.encode(f.output, rows)
+		return s.encode(f.output, summary.Routes)
 	}
-	return s.showRoutes(rows)
-}
-
-func (s *session) showRoutes(rows []explain.RouteRow) error {
-	tab := printers.GetNewTabWriter(s.Stdout)
-	fmt.Fprintln(tab, "LISTENER\tHOST\tMATCH\tTO\tRULE\tWITH")
-	for _, r := range rows {
-		rule := strings.TrimSpace(originsText(r.Origins) + " " + r.Name)
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Listener, r.Host, r.Match, r.To, rule, r.With)
-	}
-	return tab.Flush()
+	return s.showRoutes(summary.Routes)
 }
 
 // encode prints a document.

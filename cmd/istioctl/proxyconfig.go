@@ -1,0 +1,184 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/pilot-api/pilot-api/explain"
+)
+
+// configTypes are what a proxy's configuration consists of.
+var configTypes = []string{"clusters", "listeners", "routes", "endpoints", "all"}
+
+func newProxyConfig(s *session) *cobra.Command {
+	var f proxyFlags
+	var output string
+	cmd := &cobra.Command{
+		Use:     "proxy-config (" + strings.Join(configTypes, " | ") + ") PROXY",
+		Aliases: []string{"pc"},
+		Short:   "Show what a proxy is told",
+		Long: `Show what the server tells a proxy now: its clusters, listeners, routes and the
+endpoints of its clusters. -o json and -o yaml show Envoy's own messages, with
+the version of each. Everything written before the question is in the answer;
+whether the proxy runs it, 'istioctl proxy-status' tells.
+
+PROXY is a node id, role~ip~id~domain, or a part of the id of one proxy that is
+connected. One that is not can be asked about by its whole id. With -f no server
+is asked: the objects of the files are compiled here, and are all there is. Then
+there is the table only, as Envoy's messages are the server's to write.`,
+		Example: `  # Where does this proxy send requests?
+  istioctl proxy-config clusters productpage
+
+  # What will its routes be, by the files of a folder?
+  istioctl proxy-config routes sidecar~10.1.0.1~productpage.default~default.svc.cluster.local -f rules/
+
+  # All as Envoy is told it
+  istioctl proxy-config all productpage -o yaml`,
+		Args: taught(cobra.ExactArgs(2), "say what and of which proxy: istioctl proxy-config %s PROXY", strings.Join(configTypes, "|")),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+			switch len(args) {
+			case 0:
+				return configTypes, cobra.ShellCompDirectiveNoFileComp
+			case 1:
+				return s.completeNodes(cmd, args, part)
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !slices.Contains(configTypes, args[0]) {
+			return usagef("there is no %q of a proxy: allowed are %s", args[0], strings.Join(configTypes, ", "))
+		}
+		if err := checkOutput(output, explainFormats); err != nil {
+			return err
+		}
+		if err := f.check(cmd); err != nil {
+			return err
+		}
+		if f.offline() && !isTable(output) {
+			return usagef("-o %s shows Envoy's messages, which a server writes: with -f there is the table", output)
+		}
+		return runProxyConfig(cmd.Context(), s, &f, args[0], args[1], output)
+	}
+	f.add(cmd)
+	addOutput(cmd, &output, explainFormats)
+	return cmd
+}
+
+func runProxyConfig(ctx context.Context, s *session, f *proxyFlags, configType, proxy, output string) error {
+	if !isTable(output) {
+		c, err := s.connect(s.warn)
+		if err != nil {
+			return err
+		}
+		of, err := f.whose(ctx, c, proxy)
+		if err != nil {
+			return s.fail(ctx, err)
+		}
+		found, err := c.Config(ctx, of, configType)
+		if err != nil {
+			return s.fail(ctx, err)
+		}
+		return s.encode(output, found)
+	}
+	summary, err := f.summary(ctx, s, proxy, configType)
+	if err != nil {
+		return err
+	}
+	return s.showSummary(summary, configType)
+}
+
+// summary is the proxy's configuration by the files, or else by the server.
+func (f *proxyFlags) summary(ctx context.Context, s *session, proxy, configType string) (*explain.Summary, error) {
+	if f.offline() {
+		p, err := f.compile(ctx, s, proxy)
+		if err != nil {
+			return nil, err
+		}
+		return p.Summary(), nil
+	}
+	c, err := s.connect(s.warn)
+	if err != nil {
+		return nil, err
+	}
+	of, err := f.whose(ctx, c, proxy)
+	if err != nil {
+		return nil, s.fail(ctx, err)
+	}
+	found, err := c.Summary(ctx, of, configType)
+	return found, s.fail(ctx, err)
+}
+
+// showSummary prints one of its tables, or all of them.
+func (s *session) showSummary(all *explain.Summary, configType string) error {
+	shows := map[string]func() error{
+		"clusters":  func() error { return s.showClusters(all.Clusters) },
+		"listeners": func() error { return s.showListeners(all.Listeners) },
+		"routes":    func() error { return s.showRoutes(all.Routes) },
+		"endpoints": func() error { return s.showEndpoints(all.Endpoints) },
+	}
+	if show := shows[configType]; show != nil {
+		return show()
+	}
+	for i, name := range configTypes[:len(configTypes)-1] {
+		if i > 0 {
+			fmt.Fprintln(s.Stdout)
+		}
+		if err := shows[name](); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) showClusters(rows []explain.ClusterRow) error {
+	tab := printers.GetNewTabWriter(s.Stdout)
+	fmt.Fprintln(tab, "CLUSTER\tTYPE\tENDPOINTS\tBALANCER\tTLS\tOF")
+	for _, r := range rows {
+		tls := "-"
+		if r.TLS {
+			tls = "yes"
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\n", r.Name, r.Type, r.Endpoints, cmp.Or(r.Balancer, "-"), tls, cmp.Or(originsText(r.Origins), "-"))
+	}
+	return tab.Flush()
+}
+
+func (s *session) showListeners(rows []explain.ListenerRow) error {
+	tab := printers.GetNewTabWriter(s.Stdout)
+	fmt.Fprintln(tab, "LISTENER\tDIRECTION\tTAKES\tOPEN\tOF")
+	for _, r := range rows {
+		open := "-"
+		if r.Bound {
+			open = "yes"
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", r.Address, r.Direction, r.Takes, open, cmp.Or(originsText(r.Origins), "-"))
+	}
+	return tab.Flush()
+}
+
+// showRoutes also is what 'route --all' prints.
+func (s *session) showRoutes(rows []explain.RouteRow) error {
+	tab := printers.GetNewTabWriter(s.Stdout)
+	fmt.Fprintln(tab, "LISTENER\tHOST\tMATCH\tTO\tRULE\tWITH")
+	for _, r := range rows {
+		rule := strings.TrimSpace(originsText(r.Origins) + " " + r.Name)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Listener, cmp.Or(r.Host, "-"), r.Match, r.To, cmp.Or(rule, "-"), cmp.Or(r.With, "-"))
+	}
+	return tab.Flush()
+}
+
+func (s *session) showEndpoints(rows []explain.EndpointRow) error {
+	tab := printers.GetNewTabWriter(s.Stdout)
+	fmt.Fprintln(tab, "CLUSTER\tENDPOINT\tZONE\tWEIGHT")
+	for _, r := range rows {
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%d\n", r.Cluster, r.Address, cmp.Or(r.Zone, "-"), max(r.Weight, 1))
+	}
+	return tab.Flush()
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/client"
+)
+
+// whose asks the server which proxy is meant by a node id, or a part of it that
+// only one has.
+func (f *proxyFlags) whose(ctx context.Context, c *client.Client, part string) (client.Whose, error) {
+	of := client.Whose{Node: part, Labels: pairs(f.labels)}
+	if strings.Count(part, "~") == 3 {
+		return of, nil
+	}
+	nodes, err := knownNodes(ctx, c, part)
+	switch {
+	case err != nil:
+		return of, err
+	case len(nodes) == 0:
+		return of, fmt.Errorf("no proxy is connected whose node has %q in it; one that is not can be asked about by its whole node id", part)
+	case len(nodes) > 1:
+		return of, fmt.Errorf("%q is a part of %s: say more of it:\n  %s", part, count(len(nodes), "node"), strings.Join(nodes, "\n  "))
+	}
+	of.Node = nodes[0]
+	return of, nil
+}
+
+// pairs are labels as a selector has them.
+func pairs(labels map[string]string) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		out = append(out, name+"="+labels[name])
+	}
+	return strings.Join(out, ",")
+}
+
+// knownNodes are those of the connected proxies that have a part in them.
+func knownNodes(ctx context.Context, c *client.Client, part string) ([]string, error) {
+	proxies, err := c.Proxies(ctx)
+	var nodes []string
+	for _, p := range proxies {
+		if strings.Contains(p.Node, part) && !slices.Contains(nodes, p.Node) {
+			nodes = append(nodes, p.Node)
+		}
+	}
+	return nodes, err
+}
+
+// completeNodes completes the node of a connected proxy by any part of it.
+func (s *session) completeNodes(cmd *cobra.Command, _ []string, part string) ([]string, cobra.ShellCompDirective) {
+	const nothing = cobra.ShellCompDirectiveNoFileComp
+	if s.begin(cmd, nil) != nil {
+		return nil, nothing
+	}
+	c, err := s.connect(func(string) {})
+	if err != nil {
+		return nil, nothing
+	}
+	nodes, _ := knownNodes(cmd.Context(), c, part)
+	return nodes, nothing
+}

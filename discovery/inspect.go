@@ -1,0 +1,154 @@
+package discovery
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/pilot-api/pilot-api/explain"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// Inspection is what one proxy is told, looked at by somebody else.
+type Inspection struct {
+	Node     string
+	Revision int64
+	// Known: the proxy has asked this server. What others would be told is
+	// compiled for the looking.
+	Known bool
+
+	generation *generation
+	proxy      mesh.Proxy
+	view       *view
+	streams    bool
+}
+
+// Inspect looks at what a proxy is told now. Who is not known does not become so by
+// it, takes nobody's place and is not counted. Of proxies with one id, and
+// nothing else that node says, it is the one that asked last.
+func (s *Publisher) Inspect(node Node) (*Inspection, error) {
+	proxy, err := parseNode(node)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.published(); err != nil {
+		return nil, err
+	}
+	if c := s.fleet.called(node); c != nil {
+		if p := c.told(); p.view != nil {
+			g := s.current.Load()
+			return &Inspection{node.ID, g.mesh.Revision, true, g, c.proxy, p.view, len(s.fleet.streamsOf(c)) > 0}, nil
+		}
+	}
+	return s.inspectStranger(node, proxy)
+}
+
+// called is the proxy that asked last of those that call themselves node, or by its
+// id alone where it says nothing else; nil when there is none.
+func (f *fleet) called(node mesh.Node) *client {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	last := f.clients[node]
+	if last != nil || node.Labels != "" || node.Namespace != "" {
+		return last
+	}
+	for n, c := range f.clients {
+		if n.ID == node.ID && (last == nil || c.seen.Load() > last.seen.Load()) {
+			last = c
+		}
+	}
+	return last
+}
+
+// inspectStranger compiles what a newcomer would be told. Nobody else compiles
+// for a newcomer meanwhile, so that what is made for this one alone can be let go
+// of.
+func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, error) {
+	s.advancing.Lock()
+	defer s.advancing.Unlock()
+	g := s.current.Load()
+	mv := g.mesh.View(proxy)
+	key := mv.Key()
+	out := &Inspection{Node: node.ID, Revision: g.mesh.Revision, generation: g, proxy: proxy, view: s.fleet.viewOf(key)}
+	if out.view != nil {
+		return out, nil
+	}
+	err := s.recoverPanic("compile", func() error {
+		config, _ := s.compiler.Proxy(mv)
+		out.view = newView(g, key, config)
+		if !s.fleet.has(key) {
+			s.compiler.Release(mv)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, node.ID, err)
+	}
+	return out, nil
+}
+
+// viewOf is what the slot of a key tells; nil when there is none.
+func (f *fleet) viewOf(key string) *view {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if sl := f.slots[key]; sl != nil {
+		return sl.view.Load()
+	}
+	return nil
+}
+
+// Explain is the configuration for package explain.
+func (i *Inspection) Explain() explain.Proxy {
+	return explain.Proxy{
+		Config: i.view.config, IP: i.proxy.IP, Members: i.generation.endpoints.members,
+		Resolve: func(host string) []string { return i.generation.mesh.Resolve(i.proxy, host) },
+	}
+}
+
+// Resource is one resource as the proxy is told it.
+type Resource struct {
+	Type    string `json:"type"` // as in ConfigTypes
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Resource is the v3 message in proto JSON.
+	Resource json.RawMessage `json:"resource"`
+}
+
+// ConfigTypes are the types of configuration, in words.
+var ConfigTypes = []string{"clusters", "listeners", "routes", "endpoints"}
+
+// Resources are those of one of ConfigTypes, by name. Who is on a stream is told
+// of clusters and listeners that refer to the stream.
+func (i *Inspection) Resources(configType string) ([]Resource, error) {
+	encode := i.view.encodedV3
+	if i.streams {
+		encode = i.view.encodedStreamed
+	}
+	a, err := encode(i.proxy.IP)
+	if err != nil {
+		return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, i.Node, err)
+	}
+	var of *set
+	err = i.view.server.recoverPanic("inspect", func() error {
+		switch configType {
+		case "clusters":
+			of = a.clusters
+		case "listeners":
+			of = a.listenersAt(i.proxy.IP)
+		case "routes":
+			of = a.routes
+		case "endpoints":
+			of = endpointsOf(i.generation, i.view.config, nil)
+		default:
+			return fmt.Errorf("there is no type %q", configType)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Resource, len(of.sorted))
+	for at, r := range of.sorted {
+		out[at] = Resource{configType, r.name, r.hash.version(), r.appendJSON(nil)}
+	}
+	return out, nil
+}

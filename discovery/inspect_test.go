@@ -1,0 +1,95 @@
+package discovery_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/explain"
+)
+
+const looked = "sidecar~10.1.0.1~a-1.default~default.svc.cluster.local"
+
+func inspect(t *testing.T, s *discovery.Publisher, id string) *discovery.Inspection {
+	t.Helper()
+	i, err := s.Inspect(discovery.Node{ID: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// texts are all resources of an inspection, with their versions.
+func texts(t *testing.T, i *discovery.Inspection) string {
+	t.Helper()
+	var all []discovery.Resource
+	for _, name := range discovery.ConfigTypes {
+		found, err := i.Resources(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestLookingMakesNobodyKnown: one that never asked is compiled for the looking,
+// as what it is told once it asks, and is nobody until then.
+func TestLookingMakesNobodyKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newObjects(service(t, "a.default.svc.cluster.local", "10.1.0.1"))
+		s := follow(t, src, discovery.Options{MaxProxies: 1})
+		polls(t, s, "sidecar~10.1.0.7~other.default~default.svc.cluster.local")
+		before := inspect(t, s, looked)
+		if before.Known || len(s.Proxies()) != 1 {
+			t.Fatalf("known: %v, proxies: %+v", before.Known, s.Proxies())
+		}
+		text := texts(t, before)
+		if !strings.Contains(text, `"port_value":8080`) {
+			t.Errorf("no listener of its own workload:\n%s", text)
+		}
+		polls(t, s, looked)
+		if now := inspect(t, s, looked); !now.Known || texts(t, now) != text {
+			t.Errorf("known: %v; it is told\n%s\nand was said to be\n%s", now.Known, texts(t, now), text)
+		}
+		src.set(service(t, "a.default.svc.cluster.local", "10.1.0.1"), service(t, "b.default.svc.cluster.local", "10.1.0.2"))
+		time.Sleep(pause)
+		for _, id := range []string{looked, "sidecar~10.1.0.2~b-1.default~default.svc.cluster.local"} {
+			if !strings.Contains(texts(t, inspect(t, s, id)), "out.b.default.svc.cluster.local|http") {
+				t.Errorf("%s: what was written later is not in what it is told", id)
+			}
+		}
+	})
+}
+
+func TestLookingAtNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := follow(t, newObjects(service(t, "a.default.svc.cluster.local", "10.1.0.1")), discovery.Options{})
+		if _, err := s.Inspect(discovery.Node{ID: "x"}); err == nil {
+			t.Error("a node id that is none was taken")
+		}
+		r, err := explain.NewRequest("GET", "http://a:80/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := inspect(t, s, looked).Explain().Ask(r)
+		if e.Forward == nil || e.Forward.Clusters[0].Endpoints[0] != "10.1.0.1:8080" {
+			t.Errorf("got %+v", e)
+		}
+	})
+}
+
+// polls has a proxy ask for its clusters.
+func polls(t *testing.T, s *discovery.Publisher, id string) {
+	t.Helper()
+	if _, err := s.V3(discovery.ClusterType, discovery.Node{ID: id}, "", nil); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/explain"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// proxyRoute explains what becomes of a request, or without a url answers all
+// routes of the proxy.
+func (s *Server) proxyRoute(w http.ResponseWriter, r *http.Request) error {
+	request, asked, err := requestOf(queryOf(r))
+	if err != nil {
+		return err
+	}
+	i, head, err := s.inspect(r)
+	if err != nil {
+		return err
+	}
+	if !asked {
+		return writeJSON(w, r, struct {
+			inspected
+			*explain.Summary
+		}{head, i.Explain().Summary().Only("routes")})
+	}
+	return writeJSON(w, r, struct {
+		inspected
+		*explain.Explanation
+	}{head, i.Explain().Ask(request)})
+}
+
+// requestOf is the request that a query asks about, if any.
+func requestOf(q url.Values) (request explain.Request, asked bool, err error) {
+	once := url.Values{}
+	for name, values := range q {
+		if name != "header" { // There may be several.
+			once[name] = values
+		}
+	}
+	allowed := append(slices.Clone(inspectParams), "url", "method", "header")
+	if err := checkParams(once, allowed); err != nil {
+		return request, false, err
+	}
+	if !q.Has("url") {
+		if q.Has("method") || q.Has("header") {
+			return request, false, badRequest("method and header are of a request, whose url is missing")
+		}
+		return request, false, nil
+	}
+	headers, err := explain.ParseHeaders(q["header"])
+	if err == nil {
+		request, err = explain.NewRequest(q.Get("method"), q.Get("url"), headers)
+	}
+	if err != nil {
+		return request, true, badRequest("%v", err)
+	}
+	return request, true, nil
+}
+
+// notInspected: while nothing is compiled there is nothing to look at.
+func notInspected(err error) error {
+	switch {
+	case errors.Is(err, discovery.ErrBadNode):
+		return badRequest("%s", strings.TrimPrefix(err.Error(), discovery.ErrBadNode.Error()+": "))
+	case errors.Is(err, discovery.ErrNotReady):
+		return &store.Error{Kind: store.ErrUnavailable, Detail: err.Error(), Cause: err}
+	}
+	return err
+}
