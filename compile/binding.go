@@ -124,17 +124,17 @@ func (p *plan) checkBound(vs *virtualService) {
 	if len(names) == 0 {
 		return
 	}
-	edges := p.edges.Get(p.r, none{})
 	for _, name := range names {
-		if !edges.names[name] {
+		if len(p.gatewayNamed.under(p, name)) == 0 {
 			p.report(diag.Problem{
 				Severity: diag.Warning, Reason: diag.NoSuchReference, Object: vs.ref, Field: "spec.gateways",
 				Value: fmt.Sprintf("%q", name), Message: "there is no such Gateway, so nothing is served there",
 			})
 		}
 	}
+	survey := p.edgeSurvey.Get(p.r, none{})
 	for i, host := range vs.spec.GetHosts() {
-		if !edges.served[binding{vs, host}] {
+		if !survey.served[binding{vs, host}] {
 			p.notHonoured(vs.ref, fmt.Sprintf("spec.hosts[%d]", i), fmt.Sprintf("no server of its gateways has the host %s, so it is not served there", host))
 		}
 	}

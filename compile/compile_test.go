@@ -17,7 +17,7 @@ import (
 func TestViewsOfOneSnapshotInParallel(t *testing.T) {
 	objs := largeMesh(t, 5)
 	shared := mesh.NewSnapshot(1, mesh.DefaultSettings(), objs)
-	nodes := slices.Concat(meshgen.Nodes, []string{"sidecar~10.1.0.1~x~default.svc.cluster.local"})
+	nodes := slices.Concat(meshgen.Proxies, []string{"sidecar~10.1.0.1~x~default.svc.cluster.local"})
 	got := make([]*ir.Config, len(nodes))
 	var group errgroup.Group
 	for i, node := range nodes {

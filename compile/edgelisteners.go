@@ -13,10 +13,12 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// gateways opens the ports of all Gateways, for the hosts that VirtualServices
-// bind to them.
+// gateways opens the ports of the router's Gateways, for the hosts that
+// VirtualServices bind to them.
 func (c *writer) gateways() []*ir.RouteTable {
-	edges := c.plan.edges.Get(c.plan.r, none{})
+	set := c.gatewaySet()
+	edges := c.plan.edges.Get(c.plan.r, set)
+	c.plan.problems.Add(c.plan.edgeProblems.Get(c.plan.r, set)...)
 	var out []*ir.RouteTable
 	for _, place := range edges.places {
 		l := &ir.Listener{IP: place.ip, Port: place.port, Bind: true, Direction: ir.Gateway, Origins: place.origin}

@@ -9,11 +9,10 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// edgePlan is what all Gateways come to, with the hosts that are bound to them.
+// edgePlan is what the Gateways of a router come to, with the hosts that are
+// bound to them.
 type edgePlan struct {
-	gateways []*gateway // in tie-break order
 	places   []*edgePlace
-	names    map[string]bool // of the gateways
 	served   map[binding]bool
 	arrivals map[*virtualService][]arrival // where requests come in for it
 	problems diag.List
@@ -51,12 +50,12 @@ type arrival struct {
 }
 
 // planGateways settles which servers and hosts have a port.
-func (p *plan) planGateways() *edgePlan {
-	out := &edgePlan{gateways: p.gateways.rules(p), names: map[string]bool{}, served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
+func (p *plan) planGateways(of gatewaySet) *edgePlan {
+	out := &edgePlan{served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
 	owners := map[*edgePlace]map[string]*edgeGroup{}
 	wanted := map[*gateway]map[string][]binding{}
-	for _, gw := range out.gateways {
-		out.names[gw.name()] = true
+	for _, name := range of.names() {
+		gw := p.gatewayNamed.under(p, name)[0]
 		wanted[gw] = hostsOf(p.byGateway.under(p, gw.name()))
 		for _, server := range gw.servers {
 			place := p.placeFor(out, server)

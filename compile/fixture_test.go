@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/internal/meshgen"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -29,14 +30,10 @@ func objects(t testing.TB, text string) []*schema.Object {
 	return out
 }
 
-// proxy parses a node identity.
+// proxy is that of a node, with what it states behind.
 func proxy(t testing.TB, node string) mesh.Proxy {
 	t.Helper()
-	p, err := mesh.ParseProxy(node)
-	if err != nil {
-		t.Fatalf("bad test input: %v", err)
-	}
-	return p
+	return meshgen.Proxy(t, node)
 }
 
 func objectOf(t testing.TB, kind *schema.Kind, namespace, name string, spec []byte) *schema.Object {

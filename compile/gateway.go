@@ -17,7 +17,8 @@ import (
 // gateway is a Gateway with the servers that can be used.
 type gateway struct {
 	declared
-	servers []*gatewayServer
+	selector mesh.Labels // of routers; none: all
+	servers  []*gatewayServer
 }
 
 // name is what VirtualServices bind their hosts to.
@@ -53,7 +54,7 @@ func (s *gatewayServer) ref() diag.Ref { return s.gw.ref }
 
 // readGateway reads what ports routers open.
 func readGateway(p *plan, of declared, spec *networking.Gateway) *gateway {
-	gw := &gateway{declared: of}
+	gw := &gateway{declared: of, selector: spec.GetSelector()}
 	for i, server := range spec.GetServers() {
 		if s := p.gatewayServer(gw, fmt.Sprintf("spec.servers[%d]", i), server); s != nil {
 			gw.servers = append(gw.servers, s)

@@ -104,7 +104,7 @@ func TestIncrementalIsAsFromScratch(t *testing.T) {
 			s, scratch := c.next(rt), c.snapshot()
 			compiler.Advance(s)
 			concerned := compiler.Concerned()
-			for _, node := range meshgen.Nodes {
+			for _, node := range meshgen.Proxies {
 				if rapid.IntRange(0, 3).Draw(rt, "asks") == 0 {
 					continue
 				}

@@ -42,10 +42,13 @@ type model struct {
 	virtualOf                *claims[virtualService] // for sidecars
 	settingsOf               *claims[destinationRule]
 	sidecarsIn               *index[string, sidecar] // by namespace, first to win first
+	gatewayNamed             *index[string, gateway]
 
 	egress         *query.Query[none, *egressPlan]
 	egressHost     *query.Query[string, *mesh.Service]
-	edges          *query.Query[none, *edgePlan]
+	edges          *query.Query[gatewaySet, *edgePlan]
+	edgeSurvey     *query.Query[none, *edgeSurvey]
+	edgeProblems   *query.Query[gatewaySet, diag.List] // that no router of the survey has
 	routed         *query.Query[labelled, bool]
 	firstPolicies  *query.Query[labelled, map[string]*policy]
 	hidden         *query.Query[string, map[*routeRule]*routeRule]
@@ -154,6 +157,10 @@ func (m *model) findRules() {
 	m.virtualServices.take = append(m.virtualServices.take, m.virtualInto.update, m.byGateway.update, m.virtualOf.update,
 		m.virtualNamed.update, m.delegators.update)
 
+	m.gatewayNamed = newIndex(m.graph, func(a, b *gateway) int { return m.inAgeOrder(a.declared, b.declared) },
+		func(gw *gateway) []string { return []string{gw.name()} })
+	m.gateways.take = append(m.gateways.take, m.gatewayNamed.update)
+
 	m.sidecarsIn = newIndex(m.graph, func(a, b *sidecar) int { return m.inAgeOrder(a.declared, b.declared) },
 		func(sc *sidecar) []string { return []string{sc.ref.Namespace} })
 	m.sidecars.take = append(m.sidecars.take, m.sidecarsIn.update)
@@ -166,7 +173,11 @@ func (m *model) findRules() {
 func (m *model) planEdges() {
 	m.egress = newQuery(m, deepEqual, func(p *plan, _ none) *egressPlan { return p.planEgress() })
 	m.egressHost = newQuery(m, equal, func(p *plan, host string) *mesh.Service { return p.egress.Get(p.r, none{}).byHost[host] })
-	m.edges = newQuery(m, equal, func(p *plan, _ none) *edgePlan { return p.planGateways() })
+	m.edges = newQuery(m, equal, (*plan).planGateways)
+	m.edgeSurvey = newQuery(m, equal, func(p *plan, _ none) *edgeSurvey { return p.surveyEdges() })
+	m.edgeProblems = newQuery(m, sameProblems, func(p *plan, set gatewaySet) diag.List {
+		return unlike(p.edgeSurvey.Get(p.r, none{}).problems, p.edges.Get(p.r, set).problems)
+	})
 }
 
 // planRoutes is where requests go, for callers of a domain or for all of them.
@@ -243,7 +254,7 @@ func (p *plan) reportAll() {
 	p.destinationRules.report(p)
 	p.gateways.report(p)
 	p.sidecars.report(p)
-	p.problems.Add(p.edges.Get(p.r, none{}).problems...)
+	p.problems.Add(p.edgeSurvey.Get(p.r, none{}).problems...)
 	p.checkExternalNames()
 }
 

@@ -56,7 +56,7 @@ func drawPilot(rt *rapid.T) mesh.V1Compatibility {
 func TestOrderOfObjectsHasNoEffect(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		objs, pilot := meshgen.Objects(rt), drawPilot(rt)
-		node := rapid.SampledFrom(meshgen.Nodes).Draw(rt, "node")
+		node := rapid.SampledFrom(meshgen.Proxies).Draw(rt, "node")
 		config, problems := compiledAs(t, pilot, node, objs)
 		again, problemsAgain := compiledAs(t, pilot, node, rapid.Permutation(objs).Draw(rt, "order"))
 		if d := difference(config, again); d != "" {
@@ -70,7 +70,7 @@ func TestOrderOfObjectsHasNoEffect(t *testing.T) {
 
 func TestEveryConfigurationIsValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		node := rapid.SampledFrom(meshgen.Nodes).Draw(rt, "node")
+		node := rapid.SampledFrom(meshgen.Proxies).Draw(rt, "node")
 		config, problems := compiledAs(t, drawPilot(rt), node, meshgen.Objects(rt))
 		if err := ir.Validate(config); err != nil {
 			rt.Fatal(err)

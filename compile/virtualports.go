@@ -122,20 +122,32 @@ func (p *plan) checkGatewayPorts(vs *virtualService) {
 	if len(vs.gatewayNames()) == 0 {
 		return
 	}
-	home, told := p.home(vs.ref.Namespace), map[arrival]bool{}
-	for _, at := range p.edges.Get(p.r, none{}).arrivals[vs] {
-		if told[arrival{at.port, at.kind, nil}] {
-			continue
+	type place struct {
+		port int
+		kind serverKind
+	}
+	var places []place
+	hosts := map[place][]*boundHost{}
+	for _, at := range p.edgeSurvey.Get(p.r, none{}).arrivals[vs] {
+		of := place{at.port, at.kind}
+		if hosts[of] == nil {
+			places = append(places, of)
 		}
-		told[arrival{at.port, at.kind, nil}] = true
-		name := fmt.Sprintf("port %d of gateways", at.port)
-		switch at.kind {
+		hosts[of] = append(hosts[of], at.host)
+	}
+	home := p.home(vs.ref.Namespace)
+	for _, of := range places {
+		there := func(gateways []string) bool {
+			return slices.ContainsFunc(hosts[of], func(b *boundHost) bool { return b.serves(gateways) })
+		}
+		name := fmt.Sprintf("port %d of gateways", of.port)
+		switch of.kind {
 		case httpServer:
-			home.checkHTTPPort(vs, gatewayPort(at.port), name, func(m routeMatch) bool { return !m.sidecarOnly && at.host.serves(m.gateways) })
+			home.checkHTTPPort(vs, gatewayPort(of.port), name, func(m routeMatch) bool { return !m.sidecarOnly && there(m.gateways) })
 		case passthroughServer:
-			home.checkTCPPort(vs, &mesh.Port{Name: "tls", Number: at.port, Protocol: mesh.TLS}, name, at.host.serves)
+			home.checkTCPPort(vs, &mesh.Port{Name: "tls", Number: of.port, Protocol: mesh.TLS}, name, there)
 		default:
-			home.checkTCPPort(vs, tcpGatewayPort(at.port), name, at.host.serves)
+			home.checkTCPPort(vs, tcpGatewayPort(of.port), name, there)
 		}
 	}
 }

@@ -16,12 +16,6 @@ type scope struct {
 	sidecar *sidecar
 }
 
-// caller is a proxy with what tells it from others of its scope.
-type caller struct {
-	scope
-	own []*mesh.Instance // at its address; without what does not matter to it
-}
-
 // writer gathers a part of what proxies are told, with the clusters that it
 // needs.
 type writer struct {

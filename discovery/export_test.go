@@ -27,7 +27,18 @@ func NewWith(opts Options, wrap func(Compiler) Compiler) *Publisher {
 
 // Told is what identifies the view that a proxy is told, and its configuration.
 func (s *Publisher) Told(node string) (view any, config *ir.Config, err error) {
-	p, _, err := s.locate(mesh.Node{ID: node})
+	return s.ToldTo(mesh.Node{ID: node})
+}
+
+// AskV1 asks as an Envoy of v1 would that states more than its id, which none can.
+func (s *Publisher) AskV1(node Node) error {
+	_, _, err := s.v1(node)
+	return err
+}
+
+// ToldTo is Told for a proxy that states more than its id.
+func (s *Publisher) ToldTo(node Node) (view any, config *ir.Config, err error) {
+	p, _, err := s.locate(node)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -22,7 +22,9 @@ type fleet struct {
 	mu      sync.RWMutex
 	clients map[mesh.Node]*client
 	slots   map[string]*slot // by mesh.View.Key
-	byIP    map[string]group // of sidecars
+	byIP    map[string]group // of those to whom it matters what is there
+	routers group
+	stating group // labels
 	domains map[home]*stated
 	behind  group              // who is not told the view of its slot
 	nobody  *client            // in no table by node, and for ever
@@ -52,6 +54,7 @@ func newFleet(opts Options, age func() time.Duration) *fleet {
 		opts: opts, age: age,
 		clients: map[mesh.Node]*client{}, slots: map[string]*slot{},
 		byIP: map[string]group{}, domains: map[home]*stated{}, behind: group{}, open: map[*slot]struct{}{},
+		routers: group{}, stating: group{},
 		nobody: nobody(opts.Settings.Domain),
 	}
 }
@@ -143,7 +146,13 @@ func (f *fleet) slotLocked(key string, mv mesh.View) *slot {
 
 // indexLocked has a proxy found by what its view depends on.
 func (f *fleet) indexLocked(c *client, mv mesh.View) {
-	if c.proxy.Role == mesh.Sidecar {
+	if c.proxy.Role == mesh.Router {
+		f.routers[c] = struct{}{}
+	}
+	if len(c.proxy.Labels) > 0 {
+		f.stating[c] = struct{}{}
+	}
+	if c.proxy.Role != mesh.Ingress {
 		if f.byIP[c.proxy.IP] == nil {
 			f.byIP[c.proxy.IP] = group{}
 		}
@@ -203,6 +212,8 @@ func (f *fleet) takeDropped() []*slot {
 func (f *fleet) forgetLocked(c *client) {
 	delete(f.clients, c.node)
 	delete(f.behind, c)
+	delete(f.routers, c)
+	delete(f.stating, c)
 	if at := f.byIP[c.proxy.IP]; at != nil {
 		if delete(at, c); len(at) == 0 {
 			delete(f.byIP, c.proxy.IP)
@@ -226,8 +237,9 @@ func (f *fleet) rekey(before, next *generation) {
 	}
 }
 
-// concerned are the proxies beside which there are other instances than before,
-// and those of whose domain more or less is known.
+// concerned are the proxies at whose address there are other instances than
+// before, those of whose domain more or less is known, and those that have a
+// label for which somebody asks now, or nobody any more.
 func (f *fleet) concerned(before, next *mesh.Snapshot) group {
 	found := group{}
 	addresses := changedAddresses(before, next)
@@ -236,6 +248,7 @@ func (f *fleet) concerned(before, next *mesh.Snapshot) group {
 	for ip := range addresses {
 		maps.Copy(found, f.byIP[ip])
 	}
+	f.askedLocked(before, next, found)
 	if next.SameDomains(before) {
 		return found
 	}
@@ -247,6 +260,21 @@ func (f *fleet) concerned(before, next *mesh.Snapshot) group {
 		}
 	}
 	return found
+}
+
+// askedLocked notes the proxies of which other labels count than before. Those
+// of routers may be the ones of instances.
+func (f *fleet) askedLocked(before, next *mesh.Snapshot, found group) {
+	labels, known := next.LabelsSince(before)
+	if known && len(labels) == 0 {
+		return
+	}
+	maps.Copy(found, f.routers)
+	for c := range f.stating {
+		if !known || slices.ContainsFunc(labels, func(l mesh.Label) bool { value, has := c.proxy.Labels[l.Name]; return has && value == l.Value }) {
+			found[c] = struct{}{}
+		}
+	}
 }
 
 // move brings a proxy to the slot of another view. It is told what it was told

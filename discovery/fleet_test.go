@@ -65,7 +65,7 @@ func TestViewsStay(t *testing.T) {
 // told what they would be told by a server that has just started, and the
 // problems are the same.
 func TestStepByStepIsAsAtOnce(t *testing.T) {
-	nodes := append(slices.Clone(meshgen.Nodes), nodeA, nodeB, nodeWeb)
+	nodes := append(slices.Clone(meshgen.Proxies), nodeA, nodeB, nodeWeb)
 	for i := range 3 {
 		nodes = append(nodes, fmt.Sprintf("sidecar~10.1.0.%d~x~elsewhere.svc.cluster.local", i+1), fmt.Sprintf("ingress~10.1.0.%d~x~other.example", i+1))
 	}
@@ -90,8 +90,8 @@ func TestStepByStepIsAsAtOnce(t *testing.T) {
 			once(t, anew)
 			for node := range asked {
 				askBoth(rt, anew, node)
-				_, got, err1 := s.Told(node)
-				_, want, err2 := anew.Told(node)
+				_, got, err1 := s.ToldTo(meshgen.Node(rt, node))
+				_, want, err2 := anew.ToldTo(meshgen.Node(rt, node))
 				if err := errors.Join(err1, err2); err != nil {
 					rt.Fatal(err)
 				}
@@ -114,9 +114,10 @@ func TestStepByStepIsAsAtOnce(t *testing.T) {
 const nodeNowhere = "sidecar~192.0.2.77~x~default.svc.cluster.local"
 
 // askBoth asks in both versions: what one cannot say is a problem from then on.
-func askBoth(t interface{ Fatal(...any) }, s *discovery.Publisher, node string) {
-	_, err1 := s.V1Clusters(node)
-	_, err3 := s.V3(discovery.ClusterType, mesh.Node{ID: node}, "", nil)
+func askBoth(t rapid.TB, s *discovery.Publisher, text string) {
+	node := meshgen.Node(t, text)
+	err1 := s.AskV1(node)
+	_, err3 := s.V3(discovery.ClusterType, node, "", nil)
 	if err := errors.Join(err1, err3); err != nil {
 		t.Fatal(err)
 	}

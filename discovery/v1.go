@@ -85,7 +85,7 @@ func (a *v1Answers) listenersAt(ip string) (Answer, error) {
 
 // V1Clusters answers CDS in Envoy's v1 REST API.
 func (s *Publisher) V1Clusters(node string) (Answer, error) {
-	a, p, err := s.v1(node)
+	a, p, err := s.v1(mesh.Node{ID: node})
 	if err != nil {
 		return Answer{}, err
 	}
@@ -95,7 +95,7 @@ func (s *Publisher) V1Clusters(node string) (Answer, error) {
 
 // V1Listeners answers LDS in Envoy's v1 REST API.
 func (s *Publisher) V1Listeners(node string) (Answer, error) {
-	a, p, err := s.v1(node)
+	a, p, err := s.v1(mesh.Node{ID: node})
 	if err != nil {
 		return Answer{}, err
 	}
@@ -109,7 +109,7 @@ func (s *Publisher) V1Listeners(node string) (Answer, error) {
 // HTTP proxy port is there for whoever asks. Other unknown names are
 // ErrBadRoute.
 func (s *Publisher) V1Routes(node, table string) (Answer, error) {
-	a, p, err := s.v1(node)
+	a, p, err := s.v1(mesh.Node{ID: node})
 	if err != nil {
 		return Answer{}, err
 	}
@@ -138,14 +138,14 @@ func (s *Publisher) V1Endpoints(serviceKey string) (Answer, error) {
 	return g.endpoints.of(serviceKey).v1()
 }
 
-func (s *Publisher) v1(node string) (*v1Answers, *proxyState, error) {
-	p, _, err := s.locate(mesh.Node{ID: node})
+func (s *Publisher) v1(node mesh.Node) (*v1Answers, *proxyState, error) {
+	p, _, err := s.locate(node)
 	if err != nil {
 		return nil, nil, err
 	}
 	p.usesV1.Store(true)
 	a, err := p.view.encodedV1(p.proxy.IP)
-	return a, p, notReady(node, err)
+	return a, p, notReady(node.ID, err)
 }
 
 // isTableName knows the table of the HTTP proxy port; all others are ports.

@@ -214,10 +214,7 @@ func TestSplicedIsWhole(t *testing.T) {
 		settings := mesh.DefaultSettings()
 		settings.ProxyHTTPPort = 15002
 		snapshot := mesh.NewSnapshot(1, settings, meshgen.Objects(rt))
-		proxy, err := mesh.ParseProxy(rapid.SampledFrom(meshgen.Nodes).Draw(rt, "node"))
-		if err != nil {
-			rt.Fatal(err)
-		}
+		proxy := meshgen.Proxy(rt, rapid.SampledFrom(meshgen.Proxies).Draw(rt, "node"))
 		compiled, _ := compile.Proxy(snapshot, snapshot.View(proxy))
 		config, _ := ir.Close(compiled)
 		p := testParts(t)

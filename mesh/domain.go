@@ -95,20 +95,9 @@ func named(spec any, namespaces map[string]bool) {
 			namespaces[namespace] = true
 		}
 	}
-	vs, _ := spec.(*networking.VirtualService)
-	for _, r := range vs.GetHttp() {
-		for _, m := range r.GetMatch() {
-			namespaces[m.GetSourceNamespace()] = true
-		}
-	}
-	for _, r := range vs.GetTls() {
-		for _, m := range r.GetMatch() {
-			namespaces[m.GetSourceNamespace()] = true
-		}
-	}
-	for _, r := range vs.GetTcp() {
-		for _, m := range r.GetMatch() {
-			namespaces[m.GetSourceNamespace()] = true
+	if vs, ok := spec.(*networking.VirtualService); ok {
+		for source := range sources(vs) {
+			namespaces[source.GetSourceNamespace()] = true
 		}
 	}
 }

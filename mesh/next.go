@@ -33,6 +33,7 @@ func (s *Snapshot) Next(revision int64, changes []schema.Change) *Snapshot {
 		next.Registry = s.Registry.next(next.objects, entries, workloads)
 	}
 	next.domains = next.domainsAfter(s, changes)
+	next.asked, next.turned = next.askedAfter(s, changes)
 	return next
 }
 

@@ -16,6 +16,8 @@ type Snapshot struct {
 
 	objects map[string][]*schema.Object
 	domains domains
+	asked   asked
+	turned  []Label // that are asked for and were not in the one before, or the other way round
 
 	id, after *identity
 	changes   []schema.Change
@@ -46,6 +48,7 @@ func NewSnapshot(revision int64, settings *Settings, objs []*schema.Object) *Sna
 	s := &Snapshot{Revision: revision, Settings: settings, objects: groupByKind(objs), id: new(identity)}
 	s.Registry = newRegistry(settings, s.objects)
 	s.domains = s.domainsAfter(nil, added(objs))
+	s.asked, s.turned = s.askedAfter(nil, added(objs))
 	return s
 }
 

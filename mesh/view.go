@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,6 +16,10 @@ type View struct {
 	// Instances at the proxy's address, in registry order: what the
 	// workload beside it serves. Empty for ingress and router.
 	Instances []*Instance
+	// Labels of the workload that some object asks for, in sets each of which
+	// it has at once: what its node states and, for a router, what the
+	// instances at its address have.
+	Labels []Labels
 }
 
 // View of a proxy in this snapshot.
@@ -23,7 +28,27 @@ func (s *Snapshot) View(p Proxy) View {
 	if p.Role == Sidecar {
 		v.Instances = s.byIP.get(p.IP)
 	}
+	v.Labels = s.labels(p, NamespaceOf(v.Domain, s.Settings.Domain))
 	return v
+}
+
+// labels are those of View.Labels, each set once, in one order.
+func (s *Snapshot) labels(p Proxy, namespace string) []Labels {
+	var out []Labels
+	note := func(set Labels) {
+		set = s.asks(p.Role, namespace, set)
+		if len(set) > 0 && !slices.ContainsFunc(out, set.Equal) {
+			out = append(out, set)
+		}
+	}
+	note(p.Labels)
+	if p.Role == Router {
+		for _, i := range s.byIP.get(p.IP) {
+			note(i.Labels)
+		}
+	}
+	slices.SortFunc(out, func(a, b Labels) int { return cmp.Compare(a.String(), b.String()) })
+	return out
 }
 
 // statedDomain is the proxy's own, or the one of a namespace that it states: what
@@ -36,8 +61,8 @@ func (s *Snapshot) statedDomain(p Proxy) string {
 }
 
 // Key is equal for views that give the same configuration within one
-// snapshot: role, domain, and the service, port, endpoint port and labels of
-// every own instance.
+// snapshot: role, domain, the service, port, endpoint port and labels of every
+// own instance, and the labels that somebody asks for.
 func (v View) Key() string {
 	key := appendText(nil, string(v.Role))
 	key = appendText(key, v.Domain)
@@ -45,13 +70,20 @@ func (v View) Key() string {
 		key = appendText(key, i.Service.KeyHost())
 		key = appendText(key, i.Port.Name)
 		key = strconv.AppendInt(key, int64(i.EndpointPort), 10)
-		for _, name := range slices.Sorted(maps.Keys(i.Labels)) {
-			key = appendText(key, name)
-			key = appendText(key, i.Labels[name])
-		}
-		key = append(key, ';')
+		key = append(appendLabels(key, i.Labels), ';')
+	}
+	for _, set := range v.Labels {
+		key = append(appendLabels(key, set), '+')
 	}
 	return string(key)
+}
+
+func appendLabels(key []byte, labels Labels) []byte {
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		key = appendText(key, name)
+		key = appendText(key, labels[name])
+	}
+	return key
 }
 
 // appendText puts the length before the text: no text can then imitate the end

@@ -4,8 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/pilot-api/pilot-api/diag"
 )
 
 func TestBookinfoExamples(t *testing.T) {
@@ -26,10 +24,7 @@ func TestBookinfoExamples(t *testing.T) {
 		for _, doc := range Split(readFile(t, file), name) {
 			objects, list := doc.Objects("")
 			for _, p := range list {
-				// Istio's examples choose the proxies of a Gateway by label.
-				if p.Severity == diag.Error || p.Field != "spec.selector" {
-					t.Error(p)
-				}
+				t.Error(p)
 			}
 			for _, o := range objects {
 				checkWritten(t, o, list)

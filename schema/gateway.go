@@ -67,9 +67,6 @@ func checkGateway(g *networking.Gateway) diag.List {
 			repeated(&p, at+".name", "spec.servers", names, server.Name, i)
 		}
 	}
-	if len(g.Selector) > 0 {
-		p.warn("spec.selector", "has no effect: every proxy of the role router opens the ports")
-	}
 	return p.list
 }
 

@@ -7,7 +7,7 @@ func TestGateway(t *testing.T) {
 	const https = "servers: [{port: {number: 443, name: https, protocol: HTTPS}, hosts: [a.b], tls: "
 	testSpecs(t, "networking.istio.io/v1", "Gateway", []specCase{
 		{"plain", http + "}]", nil},
-		{"selector", "selector: {istio: ingress}\n" + http + "}]", []string{"warning NotHonoured spec.selector"}},
+		{"selector", "selector: {istio: ingress}\n" + http + "}]", nil},
 		{"nothing", "{}", []string{"error FieldValueRequired spec.servers"}},
 		{"no servers", "servers: []", []string{"error FieldValueInvalid spec.servers"}},
 		{"empty server", "servers: [{}]", []string{"error FieldValueRequired spec.servers[0].hosts", "error FieldValueRequired spec.servers[0].port"}},

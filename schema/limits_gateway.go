@@ -22,9 +22,6 @@ func gatewayLimits(g *networking.Gateway) diag.List {
 		})
 		p.serverTLSLimits(at+".tls", server.GetTls())
 	}
-	if len(g.GetSelector()) > 0 {
-		p.warn("spec.selector", "every router proxy opens the ports")
-	}
 	return p.list
 }
 

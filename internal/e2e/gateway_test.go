@@ -2,18 +2,72 @@ package e2e
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
 // router is an Envoy at the edge, which opens the ports of Gateways.
 const router = "router~127.0.0.60~gateway-1.istio-system~istio-system.svc.cluster.local"
 
+const routerInstance = `apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: istio-ingressgateway, namespace: istio-system}
+spec:
+  hosts: [istio-ingressgateway.istio-system.svc.cluster.local]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 15443, name: tls, protocol: TCP}]
+  endpoints: [{address: 127.0.0.60, labels: {istio: ingressgateway}}]
+`
+
 func TestGateway(t *testing.T) {
 	t.Parallel()
-	assert(t, open(t, bookinfo, edge), gatewayRows)
+	w := open(t, bookinfo, edge)
+	assert(t, w, gatewayRows)
+	others(t, w)
+}
+
+// others are routers that a Gateway does not select: they open no port of it,
+// while it is served.
+func others(t *testing.T, w *World) {
+	if _, err := w.Pilot.Istioctl(t.Context(), "apply", "-f", w.file("rules/bookinfo-gateway")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Pilot.Published(t.Context()), w.Sidecar.Settle(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for name, options := range map[string][]string{"no labels": nil, "other labels": {"--labels", "istio=egressgateway"}} {
+		other, err := StartSidecar(t.Context(), w.Pilot, t.TempDir(), w.moved.Replace(router), options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := until(t.Context(), "an answer about listeners", other.Process, func(ctx context.Context) error {
+			n, err := other.Counter(ctx, "^listener_manager.lds.update_success$")
+			if err == nil && n == 0 {
+				err = errors.New("none yet")
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		for sidecar, want := range map[*Sidecar]bool{w.Sidecar: true, other: false} {
+			taken, err := sidecar.taken(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if opened := len(taken["routes/"+w.gatewayPort()]) > 0; opened != want {
+				t.Errorf("%s: has the routes of the Gateway: %v, want %v", name, opened, want)
+			}
+		}
+		if err := other.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestGatewayOverV1(t *testing.T) {
@@ -40,26 +94,35 @@ var gatewayRows = []Row{
 // edge is the way in from outside the mesh, by a port that a Gateway opens.
 func edge(ctx context.Context, w *World) (err error) {
 	w.atGateway()
-	w.Sidecar, err = StartSidecar(ctx, w.Pilot, w.Dir, w.moved.Replace(router))
+	w.Sidecar, err = StartSidecar(ctx, w.Pilot, w.Dir, w.moved.Replace(router), "--labels", "istio=ingressgateway")
 	return err
 }
 
+// edgeOverV1 states no labels: the router has those of an instance.
 func edgeOverV1(ctx context.Context, w *World) error {
 	w.atGateway()
+	file := filepath.Join(w.Dir, "router.yaml")
+	if err := os.WriteFile(file, []byte(w.moved.Replace(routerInstance)), 0o600); err != nil {
+		return err
+	}
+	if _, err := w.Pilot.Istioctl(ctx, "create", "-f", file); err != nil {
+		return err
+	}
 	return startBridged(ctx, w, w.moved.Replace(router))
 }
 
 // atGateway sends every request to the gateway, whatever its host.
 func (w *World) atGateway() {
-	var port int
-	if _, err := fmt.Sscanf(w.moved.Replace(gatewayPort), "number: %d,", &port); err != nil {
-		panic(err)
-	}
-	at := fmt.Sprintf("127.0.0.1:%d", port)
+	at := "127.0.0.1:" + w.gatewayPort()
 	w.client = asking(&http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, network, at)
 	}})
+}
+
+// gatewayPort is the one that the router opens.
+func (w *World) gatewayPort() string {
+	return strings.TrimSuffix(strings.TrimPrefix(w.moved.Replace(gatewayPort), "number: "), ",")
 }
 
 // paths asks the service for each in turn.

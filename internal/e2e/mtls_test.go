@@ -47,7 +47,7 @@ func TestMutualTLS(t *testing.T) {
 
 func clustersV3(t *testing.T, pilot *Pilot) []byte {
 	t.Helper()
-	text, err := pilot.discover(t.Context(), node, "clusters", "")
+	text, err := pilot.discover(t.Context(), envoyNode{ID: node}, "clusters", "")
 	if err != nil {
 		t.Fatal(err)
 	}

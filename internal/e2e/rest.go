@@ -1,12 +1,15 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
@@ -24,15 +27,26 @@ func StartSidecar(ctx context.Context, pilot *Pilot, dir, node string, options .
 	if err != nil {
 		return nil, err
 	}
-	poller := &restPoller{pilot: pilot, node: node}
+	var stated struct{ Node envoyNode }
+	if err := yaml.Unmarshal(bootstrap, &stated); err != nil {
+		return nil, err
+	}
+	poller := &restPoller{pilot: pilot, node: stated.Node}
 	s := &Sidecar{Node: node, Admin: fmt.Sprintf("http://127.0.0.1:%d", admin), offered: poller.offered}
 	return s, s.run(ctx, pilot.programs.Envoy, dir, bootstrap)
+}
+
+// envoyNode is what an Envoy says of itself.
+type envoyNode struct {
+	ID       string         `json:"id"`
+	Cluster  string         `json:"cluster"`
+	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
 // restPoller polls as the node would.
 type restPoller struct {
 	pilot *Pilot
-	node  string
+	node  envoyNode
 	asked int // Counts the newcomers.
 }
 
@@ -62,21 +76,26 @@ func (r *restPoller) offered(ctx context.Context, taken state) (state, error) {
 }
 
 // newcomer is the node with an id that was never used.
-func (r *restPoller) newcomer() string {
-	part := strings.Split(r.node, "~")
+func (r *restPoller) newcomer() envoyNode {
+	part := strings.Split(r.node.ID, "~")
 	part[2] = fmt.Sprintf("newcomer-%d-to-%s", r.asked, part[2])
-	return strings.Join(part, "~")
+	node := r.node
+	node.ID = strings.Join(part, "~")
+	return node
 }
 
 // discover asks the server, as the node, for one type, and one name if it is
 // not empty.
-func (p *Pilot) discover(ctx context.Context, node, kind, name string) ([]byte, error) {
-	var names string
+func (p *Pilot) discover(ctx context.Context, node envoyNode, kind, name string) ([]byte, error) {
+	poll := map[string]any{"node": node}
 	if name != "" {
-		names = strconv.Quote(name)
+		poll["resource_names"] = []string{name}
 	}
-	body := fmt.Sprintf(`{"node":{"id":%q,"cluster":"e2e"},"resource_names":[%s]}`, node, names)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/v3/discovery:"+kind, strings.NewReader(body))
+	body, err := json.Marshal(poll)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/v3/discovery:"+kind, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

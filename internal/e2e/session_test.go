@@ -123,8 +123,8 @@ func (s *session) startEnvoy(t *testing.T, command string) error {
 	}
 	admin := s.moved.Replace("15000")
 	s.write(t, ".demo/envoy.yaml", strings.Replace(string(text), "port_value: 15000", "port_value: "+admin, 1))
-	poller := &restPoller{pilot: s.Pilot, node: s.moved.Replace(node)}
-	s.Sidecar = &Sidecar{Node: poller.node, Admin: "http://127.0.0.1:" + admin, offered: poller.offered}
+	poller := &restPoller{pilot: s.Pilot, node: envoyNode{ID: s.moved.Replace(node)}}
+	s.Sidecar = &Sidecar{Node: poller.node.ID, Admin: "http://127.0.0.1:" + admin, offered: poller.offered}
 	if s.Sidecar.Process, err = s.background("envoy", command+" --use-dynamic-base-id"); err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (w *taskWorld) enter(ctx context.Context, t *testing.T) error {
 	if err = os.Mkdir(edge, 0o700); err != nil {
 		return err
 	}
-	if w.router, err = StartSidecar(ctx, w.Pilot, edge, w.moved.Replace(router)); err != nil {
+	if w.router, err = StartSidecar(ctx, w.Pilot, edge, w.moved.Replace(router), "--labels", "istio=ingressgateway"); err != nil {
 		return err
 	}
 	return w.useProxyPort(ctx)

@@ -44,7 +44,6 @@ apiVersion: networking.istio.io/v1
 kind: Gateway
 metadata: {name: g}
 spec:
-  selector: {istio: ingressgateway}
   servers: [{port: {number: 8080, name: http, protocol: HTTP}, hosts: ["*"]}]
 ---
 apiVersion: networking.istio.io/v1

@@ -21,10 +21,7 @@ func drawWorld(rt *rapid.T) world {
 	if rapid.Bool().Draw(rt, "sane") {
 		settings.V1Compatibility = mesh.V1Compatibility{}
 	}
-	node, err := mesh.ParseProxy(rapid.SampledFrom(meshgen.Nodes).Draw(rt, "node"))
-	if err != nil {
-		rt.Fatal(err)
-	}
+	node := meshgen.Proxy(rt, rapid.SampledFrom(meshgen.Proxies).Draw(rt, "node"))
 	return world{settings, meshgen.Objects(rt), node}
 }
 

@@ -53,11 +53,7 @@ func scenario(t *testing.T, file string, registry []byte) world {
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}
-	node, err := mesh.ParseProxy(strings.TrimSpace(parts["proxy"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := world{settings: settings, node: node}
+	out := world{settings: settings, node: meshgen.Proxy(t, parts["proxy"])}
 	for _, doc := range schema.Split([]byte(string(registry)+"\n---\n"+parts["objects.yaml"]), "objects.yaml") {
 		objs, problems := doc.Objects(schema.DefaultNamespace)
 		if err := problems.Err(); err != nil {

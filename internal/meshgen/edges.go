@@ -48,5 +48,5 @@ func gateway(t *rapid.T) spec {
 		}
 		servers = append(servers, server)
 	}
-	return spec{"selector": pick(t, "selector", nil, map[string]string{"istio": "ingressgateway"}), "servers": servers}
+	return spec{"selector": pick(t, "selector", nil, map[string]string{"istio": "ingressgateway"}, map[string]string{"v": "2"}), "servers": servers}
 }

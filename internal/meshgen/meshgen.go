@@ -12,6 +12,7 @@
 //	edges.go           EgressRule, IngressRule, Gateway
 //	virtualservice.go  VirtualService
 //	sidecar.go         Sidecar
+//	nodes.go           Nodes, Proxies
 //	requests.go        Requests for a configuration
 //	nearmisses.go      requests that meet a match, or all of it but one condition
 //	example.go         a text that an expression matches
@@ -87,16 +88,6 @@ func object(t *rapid.T, kindName, name string, s spec) *schema.Object {
 		t.Fatalf("%s %s does not decode: %v\n%s", kindName, name, err, text)
 	}
 	return o
-}
-
-// Nodes are identities of proxies of every role. Some sidecars stand beside an
-// endpoint that objects declare, some beside nothing.
-var Nodes = []string{
-	"sidecar~10.1.0.1~x~default.svc.cluster.local",
-	"sidecar~10.1.0.2~x~example.com",
-	"sidecar~10.7.7.7~x~",
-	"router~10.7.7.8~x~default.svc.cluster.local",
-	"ingress~10.7.7.9~x~default.svc.cluster.local",
 }
 
 func pick[T any](t *rapid.T, label string, from ...T) T {

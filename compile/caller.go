@@ -1,0 +1,22 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// caller is a proxy with what tells it from others of its scope.
+type caller struct {
+	scope
+	own []*mesh.Instance // at its address; without what does not matter to it
+	// labels that its workload has beside those of its own instances, in sets
+	// each of which it has at once.
+	labels []mesh.Labels
+}
+
+// bears reports whether the workload has all these labels at once.
+func (c *caller) bears(labels mesh.Labels) bool {
+	return len(labels) == 0 || slices.ContainsFunc(c.labels, labels.SubsetOf) ||
+		slices.ContainsFunc(c.own, func(i *mesh.Instance) bool { return labels.SubsetOf(i.Labels) })
+}

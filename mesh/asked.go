@@ -1,0 +1,138 @@
+package mesh
+
+import (
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// Label is one of a workload.
+type Label struct{ Name, Value string }
+
+// askedLabel is a label that an object asks for: proxies of the role that have
+// it may be told something else than those that have not.
+type askedLabel struct {
+	role      Role
+	namespace string // of the proxies; "" for any
+	Label
+}
+
+// asked are the labels that objects ask for, each with how many times. As
+// domains, they are a bound to what nodes say of themselves.
+type asked = table[askedLabel, int]
+
+// askedAfter are those of a snapshot that came by changes from one before, nil
+// for none, with those of them that nobody asked for before, or that nobody asks
+// for any more.
+func (s *Snapshot) askedAfter(before *Snapshot, changes []schema.Change) (asked, []Label) {
+	times := map[askedLabel]int{}
+	for _, c := range changes {
+		askedBy(c.Before, func(l askedLabel) { times[l]-- })
+		askedBy(c.After, func(l askedLabel) { times[l]++ })
+	}
+	var known asked
+	if before != nil {
+		known = before.asked
+	}
+	if len(times) == 0 {
+		return known, nil
+	}
+	d := known.draft()
+	var turned []Label
+	for l, n := range times {
+		was := d.get(l)
+		if was+n > 0 {
+			d.set(l, was+n)
+		} else if was > 0 {
+			d.remove(l)
+		}
+		if (was > 0) != (was+n > 0) {
+			turned = append(turned, l.Label)
+		}
+	}
+	return d.done(), turned
+}
+
+// askedBy are the labels that an object, unless it is nil, asks for.
+func askedBy(o *schema.Object, ask func(askedLabel)) {
+	if o == nil {
+		return
+	}
+	spec, err := o.Spec()
+	if err != nil {
+		return
+	}
+	all := func(role Role, namespace string, labels Labels) {
+		for name, value := range labels {
+			ask(askedLabel{role, namespace, Label{name, value}})
+		}
+	}
+	switch spec := spec.(type) {
+	case *networking.Gateway:
+		all(Router, "", spec.GetSelector())
+	case *networking.Sidecar:
+		all(Sidecar, o.Meta.Namespace, spec.GetWorkloadSelector().GetLabels())
+	case *networking.DestinationRule:
+		all(Sidecar, o.Meta.Namespace, spec.GetWorkloadSelector().GetMatchLabels())
+		all(Router, o.Meta.Namespace, spec.GetWorkloadSelector().GetMatchLabels())
+	case *networking.VirtualService:
+		for source := range sources(spec) {
+			all(Sidecar, source.GetSourceNamespace(), source.GetSourceLabels())
+		}
+	}
+}
+
+// source is a match that may be limited to callers.
+type source interface {
+	GetSourceNamespace() string
+	GetSourceLabels() map[string]string
+}
+
+func sources(vs *networking.VirtualService) func(yield func(source) bool) {
+	return func(yield func(source) bool) {
+		for _, r := range vs.GetHttp() {
+			for _, m := range r.GetMatch() {
+				if !yield(m) {
+					return
+				}
+			}
+		}
+		for _, r := range vs.GetTls() {
+			for _, m := range r.GetMatch() {
+				if !yield(m) {
+					return
+				}
+			}
+		}
+		for _, r := range vs.GetTcp() {
+			for _, m := range r.GetMatch() {
+				if !yield(m) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// LabelsSince are the labels that objects ask for and did not in a snapshot
+// before, or the other way round; false when s did not come from that one at
+// once.
+func (s *Snapshot) LabelsSince(before *Snapshot) ([]Label, bool) {
+	return s.turned, before != nil && s.after == before.id
+}
+
+// asks are those of the labels that make a difference to proxies of a role in a
+// namespace.
+func (s *Snapshot) asks(role Role, namespace string, labels Labels) Labels {
+	var out Labels
+	for name, value := range labels {
+		of := Label{name, value}
+		if s.asked.get(askedLabel{role, "", of}) > 0 || namespace != "" && s.asked.get(askedLabel{role, namespace, of}) > 0 {
+			if out == nil {
+				out = Labels{}
+			}
+			out[name] = value
+		}
+	}
+	return out
+}
