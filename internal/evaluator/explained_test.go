@@ -2,6 +2,7 @@ package evaluator_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/internal/evaluator"
+	"github.com/pilot-api/pilot-api/ir"
 )
 
 // unexplained are the differences between what people are told of requests and
@@ -18,6 +20,9 @@ func (s *spelled) unexplained(requests []evaluator.Request) []string {
 	var out []string
 	p := explain.Proxy{Config: s.config, IP: s.ip}
 	for _, r := range requests {
+		if s.nameless(r) {
+			continue
+		}
 		asked := s.asked(r)
 		told, seen := fromExplanation(p.Explain(asked)), seen(s.v3.Evaluate(r))
 		if asked.Scheme == "https" { // The evaluator knows no other scheme than http.
@@ -30,6 +35,14 @@ func (s *spelled) unexplained(requests []evaluator.Request) []string {
 		}
 	}
 	return out
+}
+
+// nameless is a request that may be of a client who begins TLS and asks for no
+// name, where names lead clients apart. Nobody asks about such a one.
+func (s *spelled) nameless(r evaluator.Request) bool {
+	return r.ServerName == "" && slices.ContainsFunc(s.config.ListenersAt(s.ip), func(l *ir.Listener) bool {
+		return l.Port == int(r.Destination.Port()) && len(l.Chains) > 0
+	})
 }
 
 // asked is the request in the words of package explain.

@@ -38,15 +38,31 @@ func ingressRule(t *rapid.T) spec {
 
 func gateway(t *rapid.T) spec {
 	var servers []spec
-	for _, number := range some(t, "servers", 2, 80, 443, 9000) {
+	for i := range rapid.IntRange(1, 3).Draw(t, "servers") {
+		number := pick(t, "server", 80, 443, 443, 9000)
 		server := spec{
-			"port":  spec{"number": number, "name": fmt.Sprintf("g%d", number), "protocol": pick(t, "protocol", "HTTP", "HTTP", "HTTPS", "TCP")},
-			"hosts": some(t, "hosts", 2, "*", "shop.example", "*.example.com", "a.default.svc.cluster.local"),
+			"port":  spec{"number": number, "name": fmt.Sprintf("g%d", i), "protocol": pick(t, "protocol", "HTTP", "HTTP", "HTTPS", "TCP")},
+			"hosts": some(t, "hosts", 2, "*", "shop.example", "*.example.com", "c.example.com", "a.default.svc.cluster.local"),
 		}
 		if number == 443 {
-			server["tls"] = spec{"mode": "SIMPLE", "serverCertificate": "/c.pem", "privateKey": "/k.pem"}
+			server["port"].(spec)["protocol"] = pick(t, "protocol of TLS", "HTTPS", "TLS")
+			server["tls"] = serverTLS(t)
 		}
 		servers = append(servers, server)
 	}
 	return spec{"selector": pick(t, "selector", nil, map[string]string{"istio": "ingressgateway"}, map[string]string{"v": "2"}), "servers": servers}
+}
+
+func serverTLS(t *rapid.T) spec {
+	mode := pick(t, "TLS of a server", "SIMPLE", "PASSTHROUGH", "PASSTHROUGH", "PASSTHROUGH", "MUTUAL", "OPTIONAL_MUTUAL", "ISTIO_MUTUAL", "AUTO_PASSTHROUGH")
+	out := spec{"mode": mode}
+	if mode == "SIMPLE" || mode == "MUTUAL" || mode == "OPTIONAL_MUTUAL" {
+		out["serverCertificate"], out["privateKey"] = pick(t, "certificate", "/c.pem", "/d.pem"), "/k.pem"
+	}
+	if mode == "MUTUAL" || mode == "OPTIONAL_MUTUAL" {
+		out["caCertificates"] = "/ca.pem"
+		out.seldom(t, "caCrl", func() any { return "/ca.crl" })
+		out.seldom(t, "subjectAltNames", func() any { return []string{"a"} })
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package meshgen
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/pilot-api/pilot-api/internal/evaluator"
@@ -30,6 +31,7 @@ func Requests(c *ir.Config, ip string) []evaluator.Request {
 		if l.TCP != nil {
 			out = append(out, tcpRequests(l)...)
 		}
+		out = append(out, chainRequests(l)...)
 		if l.HTTP != nil {
 			table := l.HTTP.Inline
 			if table == nil {
@@ -84,6 +86,27 @@ func tcpRequests(l *ir.Listener) []evaluator.Request {
 				if ip.IsValid() {
 					out = append(out, connections(ip.String(), l.Port)...)
 				}
+			}
+		}
+	}
+	return out
+}
+
+// chainRequests ask for the names by which connections are told apart.
+func chainRequests(l *ir.Listener) []evaluator.Request {
+	var out []evaluator.Request
+	for _, chain := range l.Chains {
+		names := chain.ServerNames
+		if chain.TCP != nil {
+			for _, r := range chain.TCP.Routes {
+				names = slices.Concat(names, r.ServerNames)
+			}
+		}
+		for _, name := range names {
+			for _, c := range connections(l.IP, l.Port) {
+				c.ServerName = strings.Replace(name, "*", "www", 1)
+				c.Method, c.Host, c.Path = "GET", c.ServerName, "/"
+				out = append(out, c)
 			}
 		}
 	}

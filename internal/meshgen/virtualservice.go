@@ -11,6 +11,11 @@ func virtualService(t *rapid.T) spec {
 	if seldom(t, "has tcp") {
 		out["tcp"] = rapid.SliceOfN(rapid.Custom(tcpRoute), 1, 2).Draw(t, "tcp")
 	}
+	if seldom(t, "has tls") {
+		out["gateways"] = pick(t, "gateways of tls", []string{"mesh"}, []string{"o0", "mesh"}, []string{"o0", "o1"})
+		names := out["hosts"].([]string)
+		out["tls"] = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) spec { return tlsRoute(t, names) }), 1, 2).Draw(t, "tls")
+	}
 	out["http"] = rapid.SliceOfN(rapid.Custom(httpRoute), 1, 3).Draw(t, "http")
 	return out
 }
@@ -118,4 +123,19 @@ func tcpRoute(t *rapid.T) spec {
 		return []spec{match}
 	})
 	return out
+}
+
+// tlsRoute is for some of the hosts, mostly.
+func tlsRoute(t *rapid.T, hosts []string) spec {
+	match := spec{"sniHosts": some(t, "server names", 2, append([]string{"www.example.com"}, hosts...)...)}
+	match.seldom(t, "port", func() any { return port(t) })
+	match.seldom(t, "sourceLabels", func() any { return map[string]string{"v": "1"} })
+	match.seldom(t, "gateways", func() any { return []string{pick(t, "gateway", "mesh", "o0")} })
+	match.seldom(t, "destinationSubnets", func() any { return []string{"10.0.0.0/24"} })
+	to := []spec{{"destination": destination(t)}}
+	if seldom(t, "divides") {
+		to[0]["weight"] = 30
+		to = append(to, spec{"destination": destination(t), "weight": 70})
+	}
+	return spec{"match": []spec{match}, "route": to}
 }
