@@ -172,9 +172,7 @@ func (st *stage) wrong(t *testing.T, want scenario.Pair, times int, answers tall
 	case "copies":
 		st.backends[want.Value].await(t, before[want.Value]+times)
 	case "stat":
-		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(want.Value) + `: [1-9]`).MatchString(st.adminText("/stats")) {
-			return "it is 0, or none"
-		}
+		st.awaitStat(t, want.Value)
 	case "slow", "host", "path", "proto", "body":
 	default:
 		if want.Name[0] != '>' && want.Name[0] != '<' {
@@ -182,6 +180,18 @@ func (st *stage) wrong(t *testing.T, want scenario.Pair, times int, answers tall
 		}
 	}
 	return ""
+}
+
+// awaitStat returns when a counter or gauge is above 0: what a request leads to
+// may come after its answer.
+func (st *stage) awaitStat(t *testing.T, name string) {
+	t.Helper()
+	above := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + `: [1-9]`)
+	for deadline := time.Now().Add(30 * time.Second); !above.MatchString(st.adminText("/stats")); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is 0, or there is none", name)
+		}
+	}
 }
 
 // tally is how often a backend answered, and how often a connection brought a
