@@ -73,12 +73,12 @@ func (s *endpointSet) v3() *resource {
 	return r
 }
 
-// endpointKeys are the sets that a proxy may ask for.
-func endpointKeys(c *ir.Config) []string {
+// endpointKeys are the sets that a proxy with these clusters may ask for.
+func endpointKeys(clusters []*ir.Cluster) []string {
 	var keys []string
-	for _, cluster := range c.Clusters {
-		if cluster.Type == ir.Registry {
-			keys = append(keys, cluster.EndpointKey)
+	for _, c := range clusters {
+		if c.Type == ir.Registry {
+			keys = append(keys, c.EndpointKey)
 		}
 	}
 	return keys

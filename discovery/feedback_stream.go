@@ -1,10 +1,5 @@
 package discovery
 
-import (
-	"maps"
-	"slices"
-)
-
 // settle notes that a proxy has acknowledged all that it should have.
 func (st *Stream) settle(target *streamed) {
 	for _, t := range st.types() {
@@ -37,11 +32,11 @@ func (st *Stream) desired(t *subscribed, target *streamed) *set {
 // state is where a type stands.
 func (t *subscribed) state(desired *set) SyncState {
 	switch {
-	case len(t.refused) > 0:
+	case t.refuses(desired):
 		return Rejected
 	case len(t.underway) > 0:
 		return Sent
-	case !t.has(desired):
+	case !t.owed.nothing() || !t.wasSent(desired):
 		return Stale
 	}
 	return Synced
@@ -60,7 +55,8 @@ func (st *Stream) status() (map[string]TypeStatus, int64) {
 		if !t.asked {
 			continue
 		}
-		s := TypeStatus{State: t.state(st.desired(t, target)), Error: t.words()}
+		desired := st.desired(t, target)
+		s := TypeStatus{State: t.state(desired), Error: t.words(desired)}
 		if t.good.set != nil {
 			s.Version = t.good.set.version
 		}
@@ -86,18 +82,29 @@ func (st *Stream) revision(target *streamed) int64 {
 }
 
 // words are why the proxy refuses something, "" when it does not.
-func (t *subscribed) words() string {
-	for _, name := range slices.Sorted(maps.Keys(t.refused)) {
-		return t.refused[name].words
+func (t *subscribed) words(desired *set) string {
+	for _, refused := range t.refused(desired) {
+		return refused.words
 	}
 	return ""
 }
 
+func (t *subscribed) refuses(desired *set) bool {
+	for range t.refused(desired) {
+		return true
+	}
+	return false
+}
+
 // noteRefusing tells those who count the proxies that refuse something.
 func (st *Stream) noteRefusing() {
+	target, err := st.target()
+	if err != nil {
+		return
+	}
 	does := false
 	for _, t := range st.types() {
-		does = does || len(t.refused) > 0
+		does = does || t.refuses(st.desired(t, target))
 	}
 	if does != st.refuses {
 		st.refuses = does

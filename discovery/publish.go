@@ -33,11 +33,13 @@ type publication struct {
 // publish brings everybody who asked lately to the next generation. Nothing has
 // happened when there is an error.
 func (s *Publisher) publish(next *generation) (*publication, error) {
-	if err := s.advance(next); err != nil {
+	moved, err := s.advance(next)
+	if err != nil {
 		return nil, err
 	}
 	p := &publication{Publisher: s, next: next, kept: map[string]bool{}}
 	p.renewAll()
+	s.fleet.wake(moved)
 	s.fleet.settle(next.serial, p.goodFor)
 	s.letGo()
 	return p, nil
@@ -45,24 +47,24 @@ func (s *Publisher) publish(next *generation) (*publication, error) {
 
 // advance has all that begins from now on begin with the next generation: newcomers
 // are compiled for it, and endpoints are those that its clusters need. Nobody is
-// told another view by that.
-func (s *Publisher) advance(next *generation) error {
+// told another view by that. Streams of the views returned have other endpoints: they
+// are woken when the views are new as well, so that clusters come first.
+func (s *Publisher) advance(next *generation) (moved map[*view]bool, err error) {
 	s.advancing.Lock()
 	defer s.advancing.Unlock()
 	before := s.current.Load()
-	err := s.recoverPanic("compile", func() error { s.compiler.Advance(next.mesh); return nil })
+	err = s.recoverPanic("compile", func() error { s.compiler.Advance(next.mesh); return nil })
 	if err != nil {
 		s.resume(before)
-		return err
+		return nil, err
 	}
 	s.current.Store(next)
 	if before == nil {
 		s.fleet.survey(next)
-	} else {
-		s.fleet.rekey(before, next)
-		s.fleet.wake(s.restream(before, next))
+		return nil, nil
 	}
-	return nil
+	s.fleet.rekey(before, next)
+	return s.restream(before, next), nil
 }
 
 // resume goes on with a new compiler where the old one has failed half way.

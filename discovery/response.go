@@ -1,11 +1,9 @@
 package discovery
 
 import (
+	"cmp"
 	"slices"
-	"strconv"
 	"strings"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Response is what a stream tells its proxy about one type. It is immutable.
@@ -16,152 +14,99 @@ type Response struct {
 	version   string
 	nonce     string
 	resources []*resource
-	differing []*resource // those of them that were not sent before, or are owed
 	removed   []string
-	leadsTo   *set // what the proxy has when it accepts
 }
 
-func nonceOf(count uint64) string { return strconv.FormatUint(count, 36) }
+// due is the response that leads to a set from what was sent, but for the nonce;
+// nil where there is nothing to say. find is for names that the set need not have.
+// What differs is in it, and in a full one what else the proxy wants.
+func (t *subscribed) due(to at, find func(string) *resource, delta bool) (r *Response, differing []*resource) {
+	if whole := t.refusals.whole; whole != nil && t.owed.nothing() && t.alike(whole, to.set) {
+		return nil, nil
+	}
+	t.refusals.revise(find)
+	t.owe(t.refusals.next())
+	r = &Response{TypeURL: t.typeURL, delta: delta}
+	differing, r.removed = t.differing(to.set, find)
+	if len(differing) == 0 && len(r.removed) == 0 && !t.owed.answer {
+		t.rest(to)
+		return nil, nil
+	}
+	r.resources, r.version = differing, to.set.version
+	if !delta {
+		t.spellOut(r, to.set)
+	}
+	return r, differing
+}
 
-// respond is what leads to a set from what was sent, but for the nonce; nil where
-// nothing does. find is for names that the set need not have.
-func (t *subscribed) respond(to at, find func(string) *resource, delta bool) *Response {
-	desired := t.takes(to.set)
-	r := &Response{TypeURL: t.typeURL, delta: delta, leadsTo: desired}
-	d := desired.since(t.sent.set)
-	for _, c := range d.changed {
-		if t.wants(c.name) {
-			r.resources = append(r.resources, c)
-		}
+// spellOut makes it a response of the state of the world: of the wild types it says
+// all, so that what is not in it is removed.
+func (t *subscribed) spellOut(r *Response, desired *set) {
+	if t.wild() {
+		r.resources, r.removed = t.whole(desired), nil
 	}
-	if t.wild() && t.sent.set != nil {
-		for _, name := range d.removed {
-			if t.wants(name) {
-				r.removed = append(r.removed, name)
-			}
-		}
-	}
-	t.pay(r, desired, find)
-	if len(r.resources) == 0 && len(r.removed) == 0 && !t.owed[wildcard] {
-		if len(t.owed) > 0 {
-			t.owed = nil // Of refused things, which are not sent.
-		}
-		return nil
-	}
-	r.version, r.differing = desired.version, r.resources
-	switch {
-	case delta:
-	case t.wild():
-		// What is not among it is removed.
-		r.resources, r.removed = t.allWanted(desired), nil
-	default:
+	if !t.all || !t.wild() || !t.refusals.none() {
 		r.version = versionOf(nil, r.resources)
 	}
-	return r
 }
 
-// pay adds what is owed.
-func (t *subscribed) pay(r *Response, desired *set, find func(string) *resource) {
-	for name := range t.owed {
-		if name == wildcard || slices.ContainsFunc(r.resources, func(c *resource) bool { return c.name == name }) {
+// differing is what the proxy wants and was not sent, or is owed.
+func (t *subscribed) differing(desired *set, find func(string) *resource) (changed []*resource, removed []string) {
+	d := desired.since(t.sent.set)
+	for _, r := range d.changed {
+		if t.wants(r.name) {
+			changed = append(changed, cmp.Or(t.refusals.instead(r), r))
+		}
+	}
+	if t.wild() {
+		removed = slices.DeleteFunc(slices.Clone(d.removed), func(name string) bool { return !t.wants(name) })
+	}
+	if t.owed.all {
+		changed = append(changed, t.whole(desired)...)
+	}
+	for name := range t.owed.names {
+		if !t.wants(name) {
 			continue
 		}
-		c := desired.named(name)
-		if c == nil && !t.wild() {
-			c = find(name)
+		r := lookUp(name, desired, find)
+		if r == nil && t.wild() {
+			removed = append(removed, name)
 		}
-		switch {
-		case c != nil && !t.holds(c):
-			r.resources = append(r.resources, c)
-		case c == nil && t.wild() && !slices.Contains(r.removed, name):
-			r.removed = append(r.removed, name)
+		if r = t.refusals.instead(r); r != nil {
+			changed = append(changed, r)
 		}
 	}
-	slices.SortFunc(r.resources, func(a, b *resource) int { return strings.Compare(a.name, b.name) })
-	slices.Sort(r.removed)
+	return unique(changed), uniqueNames(removed)
 }
 
-// allWanted is all of a set that the proxy asks for.
-func (t *subscribed) allWanted(s *set) []*resource {
-	if t.all {
+func lookUp(name string, desired *set, find func(string) *resource) *resource {
+	if r := desired.named(name); r != nil {
+		return r
+	}
+	return find(name)
+}
+
+// whole is all of a set that the proxy wants, as far as it takes it.
+func (t *subscribed) whole(s *set) []*resource {
+	if t.all && t.refusals.none() {
 		return s.sorted
 	}
-	return slices.Collect(func(yield func(*resource) bool) {
-		for _, r := range s.sorted {
-			if t.wants(r.name) && !yield(r) {
-				return
-			}
-		}
-	})
-}
-
-// Fields of a DiscoveryResponse and of a DeltaDiscoveryResponse, which have the
-// same numbers, of a Resource and of an Any.
-const (
-	fieldVersion   = 1
-	fieldResources = 2
-	fieldTypeURL   = 4
-	fieldNonce     = 5
-	fieldRemoved   = 6
-
-	fieldResourceVersion = 1
-	fieldResourceAny     = 2
-	fieldResourceName    = 3
-
-	fieldAnyType  = 1
-	fieldAnyValue = 2
-)
-
-// Encode is the response as a DiscoveryResponse, or as a DeltaDiscoveryResponse on
-// a delta stream.
-func (r *Response) Encode() []byte {
-	out := appendText(nil, fieldVersion, r.version)
-	for _, c := range r.resources {
-		if r.delta {
-			out = c.appendResource(out)
-		} else {
-			out = protowire.AppendTag(out, fieldResources, protowire.BytesType)
-			out = protowire.AppendVarint(out, uint64(c.sizeAny()))
-			out = c.appendAny(out)
+	out := make([]*resource, 0, len(s.sorted))
+	for _, r := range s.sorted {
+		if r = t.refusals.instead(r); r != nil && t.wants(r.name) {
+			out = append(out, r)
 		}
 	}
-	out = appendText(out, fieldTypeURL, r.TypeURL)
-	for _, name := range r.removed {
-		out = appendText(out, fieldRemoved, name)
-	}
-	return appendText(out, fieldNonce, r.nonce)
+	return out
 }
 
-func appendText(out []byte, field protowire.Number, text string) []byte {
-	out = protowire.AppendTag(out, field, protowire.BytesType)
-	return protowire.AppendString(out, text)
+// unique sorts by name.
+func unique(all []*resource) []*resource {
+	slices.SortFunc(all, func(a, b *resource) int { return strings.Compare(a.name, b.name) })
+	return slices.CompactFunc(all, func(a, b *resource) bool { return a.name == b.name })
 }
 
-// appendResource appends a field of a DeltaDiscoveryResponse.
-func (r *resource) appendResource(out []byte) []byte {
-	version := r.hash.version()
-	size := sizeText(fieldResourceName, r.name) + sizeText(fieldResourceVersion, version) +
-		protowire.SizeTag(fieldResourceAny) + protowire.SizeBytes(r.sizeAny())
-	out = protowire.AppendTag(out, fieldResources, protowire.BytesType)
-	out = protowire.AppendVarint(out, uint64(size))
-	out = appendText(out, fieldResourceVersion, version)
-	out = protowire.AppendTag(out, fieldResourceAny, protowire.BytesType)
-	out = protowire.AppendVarint(out, uint64(r.sizeAny()))
-	out = r.appendAny(out)
-	return appendText(out, fieldResourceName, r.name)
-}
-
-func sizeText(field protowire.Number, text string) int {
-	return protowire.SizeTag(field) + protowire.SizeBytes(len(text))
-}
-
-func (r *resource) appendAny(out []byte) []byte {
-	out = appendText(out, fieldAnyType, r.typeURL)
-	out = protowire.AppendTag(out, fieldAnyValue, protowire.BytesType)
-	out = protowire.AppendVarint(out, uint64(r.size()))
-	return r.appendBinary(out)
-}
-
-func (r *resource) sizeAny() int {
-	return sizeText(fieldAnyType, r.typeURL) + protowire.SizeTag(fieldAnyValue) + protowire.SizeBytes(r.size())
+func uniqueNames(all []string) []string {
+	slices.Sort(all)
+	return slices.Compact(all)
 }

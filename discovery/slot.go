@@ -31,6 +31,8 @@ type slot struct {
 	streams int     // of the members
 	speaker *client // the member that the view is compiled for
 
+	lately lately
+
 	mu     sync.Mutex // held while a view is made, and for what follows
 	asked  bool       // of the compiler, and so kept by it
 	as     mesh.View  // in which the compiler was last asked
@@ -89,6 +91,9 @@ func (s *Publisher) renew(g *generation, sl *slot, speaker *client) (changed boo
 		if err != nil {
 			sl.failed, sl.at = err, g.serial
 			return false, err
+		}
+		if before != nil {
+			sl.lately.note(withdrawn(before.config, v.config))
 		}
 		sl.view.Store(v)
 		if before != nil {

@@ -136,8 +136,8 @@ func (st *Stream) refusals() map[diag.Ref][]Refusal {
 	}
 	var out map[diag.Ref][]Refusal
 	for _, t := range st.types() {
-		for name, refused := range t.refused {
-			refs := t.culprits(name, target, st.client.proxy.IP)
+		for name, refused := range t.refused(st.desired(t, target)) {
+			refs := t.culprits(name, refused.view, target, st.client.proxy.IP)
 			if len(refs) == 0 {
 				refs = []diag.Ref{{}}
 			}
@@ -153,8 +153,8 @@ func (st *Stream) refusals() map[diag.Ref][]Refusal {
 }
 
 // culprits are the objects that a refused resource came from: of a route table,
-// those of the virtual hosts that the proxy has not accepted before.
-func (t *subscribed) culprits(name string, target *streamed, ip string) []diag.Ref {
+// those of the virtual hosts that the proxy has not accepted before, in the view given.
+func (t *subscribed) culprits(name string, before *view, target *streamed, ip string) []diag.Ref {
 	var refs []diag.Ref
 	add := func(ref diag.Ref) {
 		if ref != (diag.Ref{}) && !slices.Contains(refs, ref) {
@@ -178,8 +178,8 @@ func (t *subscribed) culprits(name string, target *streamed, ip string) []diag.R
 		}
 	case RouteType:
 		accepted := map[*ir.VirtualHost]bool{}
-		if t.good.view != nil {
-			for _, h := range hostsOf(t.good.view, name) {
+		if before != nil {
+			for _, h := range hostsOf(before, name) {
 				accepted[h] = true
 			}
 		}

@@ -28,10 +28,12 @@ type Stream struct {
 	endpoints subscribed
 	listeners subscribed
 	routes    subscribed
-	past      []*view     // that a proxy may route by which this server has not told anything
 	at        *streamed   // all of which the proxy has acknowledged
 	refuses   bool        // something, as was noted last
-	patience  *time.Timer // of who waits for warming clusters
+	arrival   time.Time   // of a proxy that came with clusters, until it is known what it routes by
+	past      []*view     // that it may route by until then
+	look      time.Time   // when Next looks again for the end of a wait
+	patience  *time.Timer // that wakes it then
 }
 
 // Variant is one of the protocol's two: what a response holds.
@@ -129,7 +131,7 @@ func (st *Stream) Receive(r Request) error {
 }
 
 func (st *Stream) of(typeURL string) *subscribed {
-	for _, t := range []*subscribed{&st.clusters, &st.endpoints, &st.listeners, &st.routes} {
+	for _, t := range st.types() {
 		if t.typeURL == typeURL {
 			return t
 		}
@@ -138,17 +140,14 @@ func (st *Stream) of(typeURL string) *subscribed {
 }
 
 func (st *Stream) receive(t *subscribed, r Request) error {
-	current, err := t.answered(r)
-	if err != nil {
-		return err
-	}
+	current := t.answered(r)
 	switch {
 	case st.delta:
 		t.subscribeDelta(r)
 	case current:
 		t.subscribeTo(r)
 	}
-	if t.named.len() > maxStreamNames {
+	if max(t.named.len(), len(t.owed.names)) > maxStreamNames {
 		return fmt.Errorf("%w of %s: the most allowed are %d", ErrTooMany, t.typeURL, maxStreamNames)
 	}
 	if target, err := st.target(); err == nil && t == &st.endpoints {

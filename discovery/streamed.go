@@ -4,9 +4,9 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
-	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -16,8 +16,11 @@ import (
 type streamed struct {
 	*v3Answers
 	endpoints *set
-	revision  int64        // from which on it is so
-	until     atomic.Int64 // revision of what took its place, 0 while nothing did
+	beside    map[string]*set // with those of clusters that are being withdrawn, by their names
+	revision  int64           // from which on it is so
+	until     atomic.Int64    // revision of what took its place, 0 while nothing did
+
+	besideMu sync.Mutex
 }
 
 // streamedOf is what a view says now. It is made when the first stream asks, and
@@ -39,7 +42,7 @@ func (s *Publisher) streamedOf(v *view, ip string) (*streamed, error) {
 		return st, nil
 	}
 	g := s.current.Load()
-	st := &streamed{v3Answers: answers, endpoints: endpointsOf(g, v.config, nil), revision: v.revision}
+	st := &streamed{v3Answers: answers, endpoints: endpointsOf(g, endpointKeys(v.config.Clusters), nil), revision: v.revision}
 	v.streamed.Store(st)
 	return st, nil
 }
@@ -58,8 +61,8 @@ func (s *Publisher) restream(before, next *generation) map[*view]bool {
 		if st == nil {
 			continue
 		}
-		if endpoints := st.endpoints.moved(services, next); endpoints != st.endpoints {
-			v.streamed.Store(&streamed{v3Answers: st.v3Answers, endpoints: endpoints, revision: next.mesh.Revision})
+		if moved := st.moved(services, next); moved != st {
+			v.streamed.Store(moved)
 			st.until.Store(next.mesh.Revision)
 			changed[v] = true
 		}
@@ -67,10 +70,53 @@ func (s *Publisher) restream(before, next *generation) map[*view]bool {
 	return changed
 }
 
-// endpointsOf are the sets that the clusters of a configuration ask for. One that
-// Envoy would refuse stays as it was before, or is not there.
-func endpointsOf(g *generation, config *ir.Config, before *set) *set {
-	keys := endpointKeys(config)
+// moved is what it is after services changed; itself when none of its own is among
+// them.
+func (st *streamed) moved(services []mesh.ServiceChange, next *generation) *streamed {
+	st.besideMu.Lock()
+	defer st.besideMu.Unlock()
+	out := &streamed{v3Answers: st.v3Answers, endpoints: st.endpoints.moved(services, next), revision: next.mesh.Revision}
+	same := out.endpoints == st.endpoints
+	for key, s := range st.beside {
+		out.keepBeside(key, s.moved(services, next))
+		same = same && out.beside[key] == s
+	}
+	if same {
+		return st
+	}
+	return out
+}
+
+// endpointsBeside are the endpoints together with those of clusters that only the
+// older views have.
+func (st *streamed) endpointsBeside(older []*view) *set {
+	beside := endpointKeys(st.view.withdrawnSince(older))
+	if len(beside) == 0 {
+		return st.endpoints
+	}
+	key := strings.Join(beside, "\n")
+	st.besideMu.Lock()
+	defer st.besideMu.Unlock()
+	if s := st.beside[key]; s != nil {
+		return s
+	}
+	s := endpointsOf(st.view.server.current.Load(), append(beside, endpointKeys(st.view.config.Clusters)...), st.endpoints)
+	st.keepBeside(key, s)
+	return s
+}
+
+func (st *streamed) keepBeside(key string, s *set) {
+	if st.beside == nil {
+		st.beside = map[string]*set{}
+	}
+	if len(st.beside) < maxMerged {
+		st.beside[key] = s
+	}
+}
+
+// endpointsOf are the sets of keys. One that Envoy would refuse stays as it was before,
+// or is not there.
+func endpointsOf(g *generation, keys []string, before *set) *set {
 	slices.Sort(keys)
 	out := &set{typeURL: EndpointType, sorted: make([]*resource, 0, len(keys))}
 	for _, key := range slices.Compact(keys) {

@@ -1,70 +1,211 @@
 package discovery
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"time"
 )
 
-// warmingBound is how long routes wait for the clusters that they need to be
-// acknowledged. An Envoy withholds that while clusters warm, for at most 15 s.
-const warmingBound = 20 * time.Second
+const (
+	// warmingBound is how long routes wait for the clusters that they need to be
+	// acknowledged. An Envoy withholds that while clusters warm, for at most 15 s.
+	// It is also how long a proxy that comes with clusters has to say what it routes
+	// by.
+	warmingBound = 20 * time.Second
+	// maxUnderway bounds the responses for clusters that are not acknowledged, and so
+	// what waits for a client that does not read.
+	maxUnderway = 16
+)
 
 // next is the first response that the order allows, nil where nothing is due:
 // clusters with those that may still be routed to, their endpoints, then what
 // leads to them, and at last the clusters without those that nothing leads to any
 // more (docs/decisions/017-streams.md).
 func (st *Stream) next(target *streamed) *Response {
-	to := func(s *set) at { return at{s, target.view} }
-	listeners := target.listenersAt(st.client.proxy.IP)
-	if r := st.dueClusters(target, st.leaving(target, listeners)); r != nil {
+	listeners := at{target.listenersAt(st.client.proxy.IP), target.view}
+	routes := at{target.routes, target.view}
+	st.meet(target, listeners, routes)
+	leaving := st.leaving(target, listeners, routes)
+	if r := st.dueClusters(target, leaving); r != nil {
 		return r
 	}
-	if r := st.dueOf(&st.endpoints, to(target.endpoints), st.endpointsNamed); r != nil {
+	endpoints := at{target.endpointsBeside(leaving), target.view}
+	if r := st.dueOf(&st.endpoints, endpoints, st.endpointsNamed); r != nil {
 		return r
 	}
 	if st.warming() {
 		return nil
 	}
-	if r := st.dueOf(&st.listeners, to(listeners), listeners.named); r != nil {
+	if r := st.dueOf(&st.listeners, listeners, listeners.named); r != nil {
 		return r
 	}
-	return st.dueOf(&st.routes, to(target.routes), target.tableNamed)
+	return st.dueOf(&st.routes, routes, target.tableNamed)
 }
 
-// leaving is what the proxy may still route by although it should have something
-// else.
-type leaving struct {
-	views []*view
-	done  bool // nothing at all, so that what is in no view may go too
+// meet takes in what the proxy came with.
+func (st *Stream) meet(target *streamed, listeners, routes at) {
+	clusters := at{target.clusters, target.view}
+	if came := &st.clusters.came; came.withSomething() {
+		st.arrival = time.Now()
+		st.past = st.mayRouteBy(came.version, target)
+	}
+	st.clusters.meet(clusters, clusters.named)
+	st.endpoints.meet(at{target.endpoints, target.view}, st.endpointsNamed)
+	st.listeners.meet(listeners, listeners.named)
+	st.listeners.withdraw()
+	st.routes.meet(routes, target.tableNamed)
 }
 
-func (st *Stream) leaving(target *streamed, listeners *set) leaving {
-	l := leaving{done: st.arrived()}
-	l.add(&st.listeners, listeners, target.view)
-	l.add(&st.routes, target.routes, target.view)
-	if l.done {
-		st.past = nil
+// mayRouteBy are the views that a proxy may route by when it comes with clusters of a
+// version, besides those clusters of which it says itself that it has them.
+func (st *Stream) mayRouteBy(version string, target *streamed) []*view {
+	views := []*view{target.view}
+	if version == "" || version == target.clusters.version {
+		return views
 	}
-	l.views = append(l.views, st.past...)
-	return l
+	views = append(views, st.server.past.viewsOf(st.client.proxy, target.view)...)
+	if v := st.client.place.Load().slot.lately.view(); v != nil {
+		views = append(views, v)
+	}
+	return views
 }
 
-// add takes in what one type may be at: nothing else once the proxy has
-// acknowledged all that it should have.
-func (l *leaving) add(t *subscribed, desired *set, target *view) {
-	if !t.asked {
-		return
-	}
-	if len(t.underway) == 0 && len(t.refused) == 0 && len(t.groups) == 0 && t.has(desired) {
-		t.good, t.sent = at{desired, target}, at{desired, target}
-		return
-	}
-	l.done = false
-	for _, s := range append([]*sending{{at: t.good}, {at: t.sent}}, t.underway...) {
-		if s.view != nil && s.view != target && !slices.Contains(l.views, s.view) {
-			l.views = append(l.views, s.view)
+// leaving are the views that the proxy may still route by although it should be at
+// another one, oldest first. When there is none, what it came with and nobody has may
+// go as well.
+func (st *Stream) leaving(target *streamed, listeners, routes at) []*view {
+	var views []*view
+	add := func(v *view) {
+		if v != nil && v != target.view && !slices.Contains(views, v) {
+			views = append(views, v)
 		}
 	}
+	// Both are asked, as both take note of it.
+	settled := st.isKnown()
+	settled = st.listeners.settled(listeners, add) && settled
+	settled = st.routes.settled(routes, add) && settled
+	if settled {
+		st.arrival, st.past = time.Time{}, nil
+		st.clusters.withdraw()
+	} else if !st.arrival.IsZero() && !slices.Contains(st.past, target.view) {
+		// With this one comes what it came with, and goes with the next perhaps.
+		st.past = append(st.past[max(0, len(st.past)-maxHeld):], target.view)
+	}
+	for _, v := range st.past {
+		add(v)
+	}
+	slices.SortStableFunc(views, func(a, b *view) int { return cmp.Compare(a.serial, b.serial) })
+	return views
+}
+
+// settled reports whether the proxy is at one set and at no other one, and calls back
+// with the views that it may be at if not.
+func (t *subscribed) settled(to at, elsewhere func(*view)) bool {
+	if !t.asked || t.rests(to) {
+		return true
+	}
+	t.maybeAt(elsewhere)
+	return false
+}
+
+// isKnown reports whether it is known what the proxy routes by. One that comes with
+// clusters has routes too, or after a while none.
+func (st *Stream) isKnown() bool {
+	return st.arrival.IsZero() || st.listeners.asked && st.routes.asked || !st.within(st.arrival)
+}
+
+// within reports whether a wait that began then still lasts, and has Next look again
+// at its end.
+func (st *Stream) within(since time.Time) bool {
+	now, end := time.Now(), since.Add(warmingBound)
+	if !now.Before(end) {
+		return false
+	}
+	if !st.look.After(now) || end.Before(st.look) {
+		st.look = end
+		if st.patience != nil {
+			st.patience.Stop()
+		}
+		st.patience = time.AfterFunc(end.Sub(now), st.awake)
+	}
+	return true
+}
+
+// dueClusters is the response for clusters: those of the target, and those that
+// the proxy may still route to. It waits for no other one, as an Envoy withholds its
+// answer to the last while clusters warm.
+func (st *Stream) dueClusters(target *streamed, leaving []*view) *Response {
+	t := &st.clusters
+	if !t.asked || st.crowded() {
+		return nil
+	}
+	to := at{target.clustersBeside(leaving), target.view}
+	r, differing := t.due(to, to.set.named, st.delta)
+	if r == nil {
+		return nil
+	}
+	for _, c := range differing {
+		if !same(c, t.sent.named(c.name)) || !same(c, t.taken(c.name)) {
+			st.warm(c)
+		}
+	}
+	return st.send(t, r, to, slices.ContainsFunc(differing, t.mayLack))
+}
+
+// crowded reports whether too many responses for clusters are not acknowledged. What
+// is newer waits for that.
+func (st *Stream) crowded() bool { return len(st.clusters.underway) >= maxUnderway }
+
+// warm has the endpoints of a cluster follow it: changed, it waits for them although
+// they are the same.
+func (st *Stream) warm(c *resource) {
+	t := &st.endpoints
+	if c.endpoints != "" && (t.wants(c.endpoints) || !t.asked && !st.arrival.IsZero()) {
+		t.owed.add(c.endpoints)
+	}
+}
+
+// mayLack reports whether the proxy may not have anything of a resource's name.
+func (t *subscribed) mayLack(r *resource) bool {
+	return t.sent.named(r.name) == nil || t.owed.has(r.name) || t.refusals.lacks(r.name)
+}
+
+// dueOf is the response for another type. One at a time is under way.
+func (st *Stream) dueOf(t *subscribed, to at, find func(string) *resource) *Response {
+	if !t.asked || len(t.underway) > 0 {
+		return nil
+	}
+	r, _ := t.due(to, find, st.delta)
+	if r == nil {
+		return nil
+	}
+	return st.send(t, r, to, false)
+}
+
+// send notes that a response is under way.
+func (st *Stream) send(t *subscribed, r *Response, to at, adds bool) *Response {
+	st.nonce++
+	r.nonce = nonceOf(st.nonce)
+	t.underway = append(t.underway, &sending{
+		nonce: r.nonce, delta: st.delta, at: to, resources: r.resources, removed: r.removed, adds: adds, since: time.Now(),
+	})
+	t.newest, t.sent, t.owed = r.nonce, to, owed{}
+	t.refusals.sent(r.nonce)
+	t.refusals.whole = nil
+	return r
+}
+
+func nonceOf(count uint64) string { return strconv.FormatUint(count, 36) }
+
+// warming reports whether routes have to wait for clusters.
+func (st *Stream) warming() bool {
+	return st.crowded() || slices.ContainsFunc(st.clusters.underway, func(s *sending) bool { return s.adds && st.within(s.since) })
+}
+
+// endpointsNamed is empty for what means none: an Envoy that is told nothing waits.
+func (st *Stream) endpointsNamed(name string) *resource {
+	return endpointsNamed(st.server.current.Load(), name, st.endpoints.sent.set)
 }
 
 // tableNamed is empty where there is none: an Envoy that is told nothing never
@@ -74,114 +215,4 @@ func (a *v3Answers) tableNamed(name string) *resource {
 		return r
 	}
 	return a.parts().emptyTable(name)
-}
-
-// endpointsNamed is empty for what means none: an Envoy that is told nothing waits.
-func (st *Stream) endpointsNamed(name string) *resource {
-	return endpointsNamed(st.server.current.Load(), name, st.endpoints.sent.set)
-}
-
-// dueClusters is the response for clusters: those of the target, and those that
-// the proxy may still route to. They wait for nothing.
-func (st *Stream) dueClusters(target *streamed, leaving leaving) *Response {
-	t := &st.clusters
-	if !t.asked {
-		return nil
-	}
-	if t.came.version != "" && t.sent.set == nil && t.came.version != target.clusters.version {
-		// By which clusters it routes only the time before this server knows.
-		st.past = st.server.past.viewsOf(st.client.proxy, target.view)
-		leaving.views = append(leaving.views, st.past...)
-	}
-	to := at{target.clustersBeside(leaving.views), target.view}
-	t.reconcile(to, to.set.named)
-	if leaving.done {
-		for _, name := range t.came.gone {
-			t.owe(name)
-		}
-		t.came.gone = nil
-	}
-	r := t.respond(to, to.set.named, st.delta)
-	if r == nil {
-		return nil
-	}
-	for _, c := range r.differing {
-		if c.endpoints != "" && st.endpoints.named.has(c.endpoints) {
-			// Changed, it waits for its endpoints although they are the same.
-			st.endpoints.owe(c.endpoints)
-		}
-	}
-	return st.send(t, r, to)
-}
-
-// dueOf is the response for another type. One at a time is under way.
-func (st *Stream) dueOf(t *subscribed, to at, find func(string) *resource) *Response {
-	if !t.asked || len(t.underway) > 0 {
-		return nil
-	}
-	t.reconcile(to, find)
-	r := t.respond(to, find, st.delta)
-	if r == nil {
-		return nil
-	}
-	return st.send(t, r, to)
-}
-
-// send notes that a response is under way.
-func (st *Stream) send(t *subscribed, r *Response, to at) *Response {
-	s := &sending{at: at{r.leadsTo, to.view}, resources: r.differing, since: time.Now()}
-	s.adds = slices.ContainsFunc(r.differing, func(c *resource) bool { return t.sent.named(c.name) == nil || t.owed[c.name] })
-	st.nonce++
-	r.nonce = nonceOf(st.nonce)
-	s.nonce, t.newest = r.nonce, r.nonce
-	t.sent = s.at
-	t.owed = nil
-	t.underway = append(t.underway, s)
-	return r
-}
-
-// warming reports whether routes have to wait for clusters, and has Next look
-// again when that has lasted too long.
-func (st *Stream) warming() bool {
-	for _, s := range st.clusters.underway {
-		left := warmingBound - time.Since(s.since)
-		if !s.adds || left <= 0 {
-			continue
-		}
-		if st.patience == nil {
-			st.patience = time.AfterFunc(left, st.awake)
-		} else {
-			st.patience.Reset(left)
-		}
-		return true
-	}
-	return false
-}
-
-// arrived reports whether it is known what the proxy routes by. One that comes
-// with clusters has routes too, or after a while none.
-func (st *Stream) arrived() bool {
-	if len(st.clusters.came.gone) == 0 && st.clusters.came.version == "" {
-		return true
-	}
-	if st.listeners.asked && st.routes.asked {
-		return true
-	}
-	left := warmingBound - time.Since(st.since)
-	if left <= 0 {
-		return true
-	}
-	if st.patience == nil {
-		st.patience = time.AfterFunc(left, st.awake)
-	}
-	return false
-}
-
-// has reports whether the proxy was sent all that it wants of a set.
-func (t *subscribed) has(desired *set) bool {
-	if t.sent.set == nil || len(t.owed) > 0 {
-		return false
-	}
-	d := desired.since(t.sent.set)
-	return len(d.removed) == 0 && !slices.ContainsFunc(d.changed, func(r *resource) bool { return t.wants(r.name) })
 }

@@ -217,7 +217,7 @@ func (p *proxyState) poll(g *generation, version string) poll {
 // every view.
 func (p *proxyState) v3Endpoints(g *generation, names []string) (Answer, error) {
 	if len(names) == 0 {
-		names = endpointKeys(p.view.config)
+		names = endpointKeys(p.view.config.Clusters)
 	}
 	return gather(EndpointType, names, func(name string) *resource { return g.endpoints.of(name).v3() }), nil
 }

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"time"
@@ -173,7 +174,7 @@ func send(ctx context.Context, d *discovery.Stream, stream grpc.ServerStream) er
 // refuse is an error as the protocol has it.
 func (s *Server) refuse(err error) error {
 	switch {
-	case err == nil, errors.Is(err, context.Canceled):
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, context.Canceled):
 		return nil
 	case errors.Is(err, discovery.ErrBadNode):
 		return status.Error(codes.InvalidArgument, err.Error())

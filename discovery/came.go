@@ -1,0 +1,76 @@
+package discovery
+
+import "slices"
+
+// came is what a proxy says it has of a type as it comes. It holds until what it
+// should have is known.
+type came struct {
+	before   bool              // it came with something
+	version  string            // of all, state of the world
+	versions map[string]string // by name, delta
+	// gone are those of them that nobody has any more, and that are not withdrawn
+	// yet.
+	gone []string
+}
+
+func (c *came) withSomething() bool { return c.version != "" || len(c.versions) > 0 }
+
+// comeWith takes the versions of a delta client. A cluster that was sent meanwhile
+// waits for its endpoints even if they are the same.
+func (t *subscribed) comeWith(versions map[string]string) {
+	t.came.versions = map[string]string{}
+	for name, version := range versions {
+		if !t.owed.has(name) {
+			t.came.versions[name] = version
+		}
+	}
+}
+
+// meet takes what the proxy has said it has as if it had been sent, and owes it the
+// rest.
+func (t *subscribed) meet(to at, find func(string) *resource) {
+	has := t.came
+	t.came.version, t.came.versions = "", nil
+	t.came.before = has.before || has.withSomething()
+	switch {
+	case t.all && has.version == to.set.version:
+		t.sent, t.good, t.owed = to, to, owed{}
+	case len(has.versions) > 0:
+		t.sent = to
+		t.meetEach(has.versions, to.set, find)
+	}
+}
+
+func (t *subscribed) meetEach(has map[string]string, desired *set, find func(string) *resource) {
+	t.owed.answer, t.owed.all = false, false
+	for name, version := range has {
+		switch r := find(name); {
+		case r == nil && t.wild():
+			delete(t.owed.names, name)
+			t.came.gone = append(t.came.gone, name)
+		case r != nil && r.hash.version() == version:
+			delete(t.owed.names, name)
+		case t.wants(name):
+			t.owed.add(name)
+		}
+	}
+	slices.Sort(t.came.gone)
+	if !t.all {
+		return
+	}
+	for _, r := range desired.sorted {
+		if _, ok := has[r.name]; !ok {
+			t.owed.add(r.name)
+		}
+	}
+}
+
+// withdraw owes the proxy that it hears of what is gone.
+func (t *subscribed) withdraw() {
+	for _, name := range t.came.gone {
+		if t.sent.named(name) == nil {
+			t.owed.add(name)
+		}
+	}
+	t.came.gone = nil
+}

@@ -1,0 +1,66 @@
+package discovery
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// lately are the clusters that the views of a slot had until a short while ago. A
+// proxy whose stream was cut meanwhile may still route by them; in the state of the
+// world it does not say so.
+type lately struct {
+	mu             sync.Mutex
+	turned         time.Time
+	recent, before map[string]*ir.Cluster // that went since turned, and in the PastFor before
+}
+
+// maxLately bounds the clusters remembered of a slot.
+const maxLately = 1 << 12
+
+// note takes down what a view has no more.
+func (l *lately) note(gone []*ir.Cluster) {
+	if len(gone) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.turn()
+	if l.recent == nil {
+		l.recent = map[string]*ir.Cluster{}
+	}
+	for _, c := range gone {
+		if len(l.recent) < maxLately {
+			l.recent[c.Name] = c
+		}
+	}
+}
+
+// view is one with those clusters and nothing else, nil where there are none.
+func (l *lately) view() *view {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.turn()
+	all := maps.Clone(l.before)
+	if all == nil {
+		all = map[string]*ir.Cluster{}
+	}
+	maps.Copy(all, l.recent)
+	if len(all) == 0 {
+		return nil
+	}
+	return &view{config: &ir.Config{Clusters: slices.SortedFunc(maps.Values(all), byClusterName)}}
+}
+
+// turn forgets.
+func (l *lately) turn() {
+	switch since := time.Since(l.turned); {
+	case since > 2*PastFor:
+		l.before, l.recent, l.turned = nil, nil, time.Now()
+	case since > PastFor:
+		l.before, l.recent, l.turned = l.recent, nil, time.Now()
+	}
+}

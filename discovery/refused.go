@@ -1,0 +1,306 @@
+package discovery
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// refusals are what a proxy does not take of one type. What it has refused is not
+// sent again until there is another version of it.
+//
+// Who is to blame for a refused response is mostly known by its words. Where these
+// name nobody, it is searched by halves: one is sent after the other, and again its
+// halves, until one is refused that is a single resource.
+type refusals struct {
+	of map[string]*refusedContent // by name
+	// search are the halves that are to be sent. The first is on trial, and the
+	// others wait.
+	search [][]*resource
+	trial  string // nonce of the response with the first; "" before it is sent
+	// whole is a set of which the proxy refused everything, as far as is known. The next
+	// change says everything again.
+	whole      *set
+	wholeWords string
+	// unclear are the views that refused responses led to: what the proxy took of
+	// them nobody says.
+	unclear []*view
+}
+
+// refusedContent is what a proxy does not take, or what is suspected of that.
+type refusedContent struct {
+	hash  digest
+	words string    // the proxy's
+	blame bool      // it is to blame, and not a suspect
+	tried bool      // it is sent again, as it may be innocent
+	kept  *resource // what the proxy took before, nil for nothing that is known
+	view  *view     // that this is of
+}
+
+func (f *refusals) none() bool { return len(f.of) == 0 && len(f.unclear) == 0 }
+
+// holds reports whether a resource is not to be sent.
+func (f *refusals) holds(r *resource) bool {
+	c := f.of[r.name]
+	return c != nil && c.hash == r.hash && !c.tried
+}
+
+// instead is what is told in the place of a resource: what the proxy took before
+// where it refuses this one; nil if it took nothing.
+func (f *refusals) instead(r *resource) *resource {
+	if r != nil && f.holds(r) {
+		return f.of[r.name].kept
+	}
+	return r
+}
+
+// lacks reports whether the proxy may have nothing of the name, as it refused what
+// it was sent.
+func (f *refusals) lacks(name string) bool {
+	c := f.of[name]
+	return c != nil && c.kept == nil
+}
+
+func (f *refusals) maybeAt(visit func(*view)) {
+	for _, c := range f.of {
+		visit(c.view)
+	}
+	for _, v := range f.unclear {
+		visit(v)
+	}
+}
+
+// doubt notes that the proxy may be at a view that it refused. Of endless ones the
+// last few are enough.
+func (f *refusals) doubt(v *view) {
+	if slices.Contains(f.unclear, v) {
+		return
+	}
+	if len(f.unclear) == maxHeld {
+		f.unclear = f.unclear[1:]
+	}
+	f.unclear = append(f.unclear, v)
+}
+
+// sent notes which response has those on trial.
+func (f *refusals) sent(nonce string) {
+	if len(f.search) > 0 && f.trial == "" {
+		f.trial = nonce
+	}
+}
+
+// concluded reports whether a trial ends with the answer to a response.
+func (f *refusals) concluded(nonce string) bool {
+	if f.trial == "" || f.trial != nonce {
+		return false
+	}
+	f.search, f.trial = f.search[1:], ""
+	return true
+}
+
+// next are those to be sent, if nobody is on trial.
+func (f *refusals) next() []*resource {
+	if len(f.search) == 0 || f.trial != "" {
+		return nil
+	}
+	for _, r := range f.search[0] {
+		f.of[r.name].tried = true
+	}
+	return f.search[0]
+}
+
+// accepted takes in that the proxy took a response, or that it may go on to another
+// version of what it refuses.
+func (f *refusals) accepted(s *sending) {
+	f.concluded(s.nonce)
+	if len(f.search) == 0 {
+		f.unclear = nil
+	}
+	if len(f.of) == 0 {
+		return
+	}
+	for _, r := range s.resources {
+		if c := f.of[r.name]; c != nil && c.hash == r.hash {
+			delete(f.of, r.name)
+		}
+	}
+	for name, c := range f.of {
+		if r := s.named(name); r == nil || r.hash != c.hash {
+			delete(f.of, name)
+		}
+	}
+}
+
+// revise takes out of the search what is not what it was.
+func (f *refusals) revise(find func(string) *resource) {
+	if len(f.search) == 0 || f.trial != "" {
+		return
+	}
+	other := func(r *resource) bool {
+		now := find(r.name)
+		return now == nil || now.hash != r.hash || f.of[r.name] == nil
+	}
+	for i, half := range f.search {
+		f.search[i] = slices.DeleteFunc(slices.Clone(half), other)
+	}
+	f.search = slices.DeleteFunc(f.search, func(half []*resource) bool { return len(half) == 0 })
+}
+
+// refuse finds out what of a response is to blame, and has the rest sent again: what
+// the proxy took of it is not known.
+func (t *subscribed) refuse(s *sending, words string) {
+	f := &t.refusals
+	f.doubt(s.view)
+	tried := f.concluded(s.nonce)
+	suspects, explained := t.suspects(s, tried)
+	if len(suspects) == 0 {
+		return
+	}
+	blamed := t.namedIn(words, suspects)
+	if t.aboutAll(s, len(blamed) > 0) {
+		f.whole, f.wholeWords, t.sent = s.set, bounded(words), at{}
+		return
+	}
+	if len(blamed) == 0 && !explained && len(suspects) == 1 {
+		blamed = suspects
+	}
+	for _, r := range suspects {
+		t.suspect(r, bounded(words))
+	}
+	for _, r := range blamed {
+		f.of[r.name].blame = true
+	}
+	if len(blamed) == 0 && !explained {
+		half := len(suspects) / 2
+		f.search = slices.Insert(f.search, 0, suspects[:half:half], suspects[half:])
+	} else {
+		t.again(suspects)
+	}
+	for _, name := range s.removed {
+		if !f.lacks(name) {
+			t.owed.add(name)
+		}
+	}
+}
+
+// refused is what the proxy refuses of a set, in order of names; under "" when that is
+// all of it.
+func (t *subscribed) refused(desired *set) iter.Seq2[string, *refusedContent] {
+	return func(yield func(string, *refusedContent) bool) {
+		f := &t.refusals
+		if f.whole != nil && t.alike(f.whole, desired) && !yield("", &refusedContent{words: f.wholeWords, blame: true}) {
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(f.of)) {
+			c, r := f.of[name], desired.named(name)
+			if c.blame && r != nil && r.hash == c.hash && !yield(name, c) {
+				return
+			}
+		}
+	}
+}
+
+// suspects are what the proxy has neither taken nor refused before. What else the
+// response had may explain why it was refused.
+func (t *subscribed) suspects(s *sending, tried bool) (suspects []*resource, explained bool) {
+	explained = !tried && len(t.refusals.search) > 0
+	for _, r := range s.resources {
+		c := t.refusals.of[r.name]
+		switch {
+		case c != nil && c.hash == r.hash && !(tried && c.tried):
+			explained = true
+		case !same(r, t.taken(r.name)):
+			suspects = append(suspects, r)
+		}
+	}
+	return suspects, explained
+}
+
+// taken is the last of a name that the proxy acknowledged; nil for none.
+func (t *subscribed) taken(name string) *resource {
+	if c := t.refusals.of[name]; c != nil {
+		return c.kept
+	}
+	return t.good.named(name)
+}
+
+func same(a, b *resource) bool { return a == b || a != nil && b != nil && a.hash == b.hash }
+
+// aboutAll reports whether a refusal is one of everything. It is so where the proxy
+// never took anything and does not say what is to blame, although of these types it
+// would; and where in the state of the world it came with something that is not known
+// here: to leave out what is to blame would withdraw what it has.
+func (t *subscribed) aboutAll(s *sending, named bool) bool {
+	if !t.wild() || t.good.set != nil {
+		return false
+	}
+	if t.came.before {
+		return !s.delta
+	}
+	return !named
+}
+
+// suspect holds a resource back.
+func (t *subscribed) suspect(r *resource, words string) {
+	f := &t.refusals
+	c := f.of[r.name]
+	if c == nil {
+		if f.of == nil {
+			f.of = map[string]*refusedContent{}
+		}
+		c = &refusedContent{kept: t.good.named(r.name), view: t.good.view}
+		f.of[r.name] = c
+	}
+	c.hash, c.words, c.blame, c.tried = r.hash, words, false, false
+}
+
+// again has those sent again of whom nothing is known.
+func (t *subscribed) again(suspects []*resource) {
+	for _, r := range suspects {
+		if c := t.refusals.of[r.name]; !c.blame {
+			c.tried = true
+			t.owed.add(r.name)
+		}
+	}
+}
+
+// namedIn are the resources that an Envoy's words name. It names clusters and
+// listeners; a route table has a number for a name, which may mean anything.
+func (t *subscribed) namedIn(words string, of []*resource) []*resource {
+	if !t.wild() {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(of), func(r *resource) bool { return !mentions(words, r.name) })
+}
+
+// mentions reports whether a text has the name as a word of its own.
+func mentions(text, name string) bool {
+	for at := 0; ; at++ {
+		i := strings.Index(text[at:], name)
+		if i < 0 {
+			return false
+		}
+		at += i
+		if !endsInName(text[:at]) && !beginsInName(text[at+len(name):]) {
+			return true
+		}
+	}
+}
+
+func endsInName(text string) bool { return text != "" && inName(text[len(text)-1]) }
+
+// beginsInName: a full stop belongs to the sentence.
+func beginsInName(text string) bool {
+	rest := strings.TrimLeft(text, ".")
+	return rest != "" && inName(rest[0])
+}
+
+func inName(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._-|=", c) >= 0
+}
+
+// maxWords bounds what is kept of a refusal; an Envoy cuts its own at 4,096.
+const maxWords = 4 << 10
+
+func bounded(words string) string { return words[:min(len(words), maxWords)] }

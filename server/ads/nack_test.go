@@ -1,0 +1,266 @@
+package ads_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+func contains(text, part string) bool { return strings.Contains(text, part) }
+
+// TestNACKOncePerChange: a client that refuses for ever gets one response for each
+// change of content, whichever type it refuses.
+func TestNACKOncePerChange(t *testing.T) {
+	for typeURL, change := range map[string]func(i int) func(*source){
+		cds: func(i int) func(*source) { return func(s *source) { s.publish(pool("web.example", i+1)) } },
+		eds: func(i int) func(*source) {
+			return func(s *source) { s.publish(service("web.example", 80, i+1, "a", "b")) }
+		},
+		lds: func(i int) func(*source) {
+			return func(s *source) { s.publish(service("x.example", 7000+i, 7, "a")) }
+		},
+		rds: func(i int) func(*source) { return func(s *source) { s.publish(timeout("web.example", i+1)) } },
+	} {
+		t.Run(typeURL[strings.LastIndexByte(typeURL, '.')+1:], func(t *testing.T) {
+			inBoth(t, func(t *testing.T, kind variant) {
+				src := newSource(service("web.example", 80, 200, "a", "b"))
+				e := newEnvoy(serve(t, src).connect(kind, nodeA))
+				e.refuses = func(r response) (string, bool) { return "no", r.typeURL == typeURL }
+				for _, each := range []string{cds, lds} {
+					e.subscribe(each)
+				}
+				e.subscribe(eds, "web.example|http")
+				e.subscribe(rds, "80")
+				e.asked = map[string]bool{cds: true, eds: true, lds: true, rds: true}
+				for changes := range 5 {
+					e.seen = nil
+					if changes > 0 {
+						change(changes)(src)
+					}
+					for i := 0; i < 3; i++ { // Responses to NACKs would come without end.
+						for _, r := range e.told() {
+							if e.seen = append(e.seen, r); r.typeURL == typeURL {
+								e.nack(r, "no")
+							} else {
+								e.ack(r)
+							}
+						}
+					}
+					refused := 0
+					for _, r := range e.seen {
+						if r.typeURL == typeURL {
+							refused++
+						}
+					}
+					if refused != 1 {
+						t.Fatalf("told %d times of what it refuses, want once: %v", refused, e.seen)
+					}
+				}
+			})
+		})
+	}
+}
+
+// refusing has an Envoy refuse what says so of one type.
+func (e *envoy) refusing(typeURL, words string, bad func(text string) bool) {
+	e.refuses = func(r response) (string, bool) {
+		if r.typeURL == typeURL {
+			for _, a := range r.resources {
+				if m, err := a.UnmarshalNew(); err == nil && bad(protoText(m)) {
+					return words, true
+				}
+			}
+		}
+		return "", false
+	}
+}
+
+func protoText(m proto.Message) string { return strings.ReplaceAll(prototextOf(m), "  ", " ") }
+
+// connections of a cluster.
+func (e *envoy) connections(name string) uint32 {
+	e.t.Helper()
+	a := e.has[cds][name]
+	if a == nil {
+		return 0
+	}
+	return decoded[*clusterv3.Cluster](e.t, a).GetCircuitBreakers().GetThresholds()[0].GetMaxConnections().GetValue()
+}
+
+// badPool is a number of connections that the Envoys of the tests refuse.
+const badPool = 666
+
+func isBad(text string) bool { return contains(text, "value:666") || contains(text, "value: 666") }
+
+// three is an Envoy that has three clusters, which one change can alter.
+func three(t testing.TB, kind variant) (*source, *server, *envoy) {
+	src := newSource(service("a.example", 80, 1, "a"), service("b.example", 80, 2, "a"), service("c.example", 80, 3, "a"),
+		pool("a.example", 1), pool("b.example", 1), pool("c.example", 1))
+	s := serve(t, src)
+	return src, s, newEnvoy(s.connect(kind, nodeA)).start()
+}
+
+// TestNACKNames: the resource that the words name is blamed; in its place stays what
+// was accepted last, and all else moves on.
+func TestNACKNames(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := three(t, kind)
+		e.refusing(cds, "Error adding/updating cluster(s) out.b.example|http: it is bad.", isBad)
+		src.publish(pool("a.example", 2), pool("b.example", badPool), pool("c.example", 2))
+		e.seen = nil
+		e.play()
+		if a, b, c := e.connections("out.a.example|http"), e.connections("out.b.example|http"), e.connections("out.c.example|http"); a != 2 || b != 1 || c != 2 {
+			t.Fatalf("the clusters have %d, %d and %d connections, want 2, the last accepted 1, and 2", a, b, c)
+		}
+		if n := count(e.seen, cds); n != 2 {
+			t.Fatalf("told %v, want what is refused and what is not", e.seen)
+		}
+		src.publish(pool("c.example", 3))
+		e.play()
+		if c := e.connections("out.c.example|http"); c != 3 {
+			t.Fatalf("cluster c has %d connections: it does not move on", c)
+		}
+		healed(t, src, e)
+	})
+}
+
+// TestNACKHalves: where the words name nobody, the one to blame is found by halves.
+func TestNACKHalves(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := three(t, kind)
+		e.refusing(cds, "missing ]: [", isBad)
+		src.publish(pool("a.example", 2), pool("b.example", badPool), pool("c.example", 2))
+		e.play()
+		if a, b, c := e.connections("out.a.example|http"), e.connections("out.b.example|http"), e.connections("out.c.example|http"); a != 2 || b != 1 || c != 2 {
+			t.Fatalf("the clusters have %d, %d and %d connections, want 2, the last accepted 1, and 2", a, b, c)
+		}
+		healed(t, src, e)
+	})
+}
+
+// healed: a better object is noticed by itself.
+func healed(t *testing.T, src *source, e *envoy) {
+	t.Helper()
+	src.publish(pool("b.example", 4))
+	e.play()
+	if b := e.connections("out.b.example|http"); b != 4 {
+		t.Fatalf("cluster b has %d connections, want 4", b)
+	}
+	e.seen = nil
+	src.publish(pool("b.example", 5))
+	e.play()
+	if n := count(e.seen, cds); n != 1 {
+		t.Fatalf("told %v, want one response for clusters", e.seen)
+	}
+}
+
+func count(all []response, typeURL string) (n int) {
+	for _, r := range all {
+		if r.typeURL == typeURL {
+			n++
+		}
+	}
+	return n
+}
+
+// TestNACKOfEndpointsNamesNobody: an Envoy that refuses an address does not say whose.
+func TestNACKOfEndpointsNamesNobody(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src := newSource()
+		for i, host := range []string{"a", "b", "c", "d", "e"} {
+			src.put(service(host+".example", 80, i+1, "a"))
+		}
+		s := serve(t, src)
+		e := newEnvoy(s.connect(kind, nodeA))
+		bad := func(text string) bool { return contains(text, "10.0.4.1") }
+		e.refuses = func(r response) (string, bool) {
+			if r.typeURL != eds {
+				return "", false
+			}
+			for _, a := range r.resources {
+				if m, _ := a.UnmarshalNew(); bad(prototextOf(m)) {
+					return "malformed IP address", true
+				}
+			}
+			return "", false
+		}
+		e.start()
+		for _, host := range []string{"a", "b", "c", "e"} {
+			if e.has[eds][host+".example|http"] == nil {
+				t.Errorf("the endpoints of %s are missing: %v", host, e.seen)
+			}
+		}
+		if e.has[eds]["d.example|http"] != nil {
+			t.Error("the refused endpoints are there")
+		}
+	})
+}
+
+// TestNACKOfTheSuccessor: of several responses for clusters under way, the second is
+// refused for what the first had. It is not blamed.
+func TestNACKOfTheSuccessor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src, _, e := three(t, world)
+		src.publish(pool("b.example", badPool))
+		first := ofType(e.told(), cds)
+		src.publish(pool("c.example", 2))
+		second := ofType(e.told(), cds)
+		for _, r := range []response{first, second} {
+			e.nack(r, "no")
+		}
+		e.refusing(cds, "no", isBad)
+		e.play()
+		if b, c := e.connections("out.b.example|http"), e.connections("out.c.example|http"); b != 1 || c != 2 {
+			t.Fatalf("the clusters have %d and %d connections, want 1 and 2", b, c)
+		}
+	})
+}
+
+func ofType(all []response, typeURL string) response {
+	i := slices.IndexFunc(all, func(r response) bool { return r.typeURL == typeURL })
+	return all[i]
+}
+
+// TestNACKThenBack: what was refused and is taken back is not told again.
+func TestNACKThenBack(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := three(t, kind)
+		e.refusing(cds, "no", isBad)
+		src.publish(pool("b.example", badPool))
+		e.play()
+		e.seen = nil
+		src.publish(pool("b.example", 1))
+		e.play()
+		if n := count(e.seen, cds); n > 1 {
+			t.Fatalf("told %v", e.seen)
+		}
+		if b := e.connections("out.b.example|http"); b != 1 {
+			t.Fatalf("cluster b has %d connections, want 1", b)
+		}
+	})
+}
+
+// TestNACKOfANewResource: what the proxy never had is not there, and everything else
+// is.
+func TestNACKOfANewResource(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := three(t, kind)
+		e.refusing(cds, "no", isBad)
+		src.publish(service("d.example", 80, 4, "a"), pool("d.example", badPool))
+		e.play()
+		src.publish(pool("a.example", 9))
+		e.play()
+		if e.has[cds]["out.d.example|http"] != nil || e.connections("out.a.example|http") != 9 {
+			t.Fatalf("the proxy has %v", e.has[cds])
+		}
+		src.publish(pool("d.example", 9))
+		e.play()
+		if e.connections("out.d.example|http") != 9 {
+			t.Fatal("the healed cluster is missing")
+		}
+	})
+}

@@ -1,0 +1,280 @@
+package ads_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// kinds is the order of types in what came.
+func kinds(all []response) (out []string) {
+	for _, r := range all {
+		out = append(out, r.typeURL)
+	}
+	return out
+}
+
+// wantTold compares what came with the responses as text, by type and names.
+func wantTold(t testing.TB, got []response, want ...string) {
+	t.Helper()
+	if text := texts(got); !slices.Equal(text, want) {
+		t.Fatalf("told %q, want %q", text, want)
+	}
+}
+
+func texts(all []response) (out []string) {
+	for _, r := range all {
+		out = append(out, r.String())
+	}
+	return out
+}
+
+// ready is an Envoy that has everything of one host with two versions.
+func ready(t testing.TB, kind variant) (*source, *server, *envoy) {
+	t.Helper()
+	src := newSource(service("web.example", 80, 1, "a", "b"))
+	s := serve(t, src)
+	return src, s, newEnvoy(s.connect(kind, nodeA)).start()
+}
+
+// TestEventualConsistencyConsiderations: clusters, endpoints, listeners, routes, in
+// one burst where nothing new has to warm.
+func TestEventualConsistencyConsiderations(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := ready(t, kind)
+		if !e.routesTo("out.web.example|http") {
+			t.Fatal("the proxy has no routes")
+		}
+		// A change of clusters, endpoints and routes at once.
+		src.publish(service("web.example", 80, 2, "a", "b"), pool("web.example", 7), timeout("web.example", 7))
+		got := e.told()
+		if want := []string{cds, eds, rds}; !slices.Equal(kinds(got), want) {
+			t.Fatalf("told %v, want %v", got, want)
+		}
+	})
+}
+
+// TestEventualConsistencyListeners: a new listener comes after its clusters and
+// before its routes.
+func TestEventualConsistencyListeners(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := ready(t, kind)
+		e.seen = nil
+		src.publish(service("api.example", 9090, 3, "a"))
+		e.play()
+		if want := []string{cds, eds, lds, rds}; !slices.Equal(slices.Compact(kinds(e.seen)), want) {
+			t.Fatalf("told %v, want %v", e.seen, want)
+		}
+	})
+}
+
+// TestMakeBeforeBreak: routes wait until the clusters that came new are acknowledged,
+// and old clusters stay until the routes that left them are.
+func TestMakeBeforeBreak(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := ready(t, kind)
+		src.publish(toVersion("web.example", "a"))
+		e.play()
+		src.publish(toVersion("web.example", "b"))
+
+		made := e.one()
+		if made.typeURL != cds || made.resources[clusterOf("web.example", "b")] == nil {
+			t.Fatalf("told %v, want the new cluster", made)
+		}
+		if kind == world && made.resources[clusterOf("web.example", "a")] == nil || len(made.removed) > 0 {
+			t.Fatalf("told %v: the old cluster is withdrawn although routes lead there", made)
+		}
+		e.apply(made)
+		e.follow(eds)
+		endpoints := e.one()
+		wantTold(t, []response{endpoints}, "ClusterLoadAssignment[web.example|http|version=b]")
+		e.take(endpoints)
+		e.nothing("before the new cluster is acknowledged")
+
+		e.ack(made)
+		routes := e.one()
+		wantTold(t, []response{routes}, "RouteConfiguration[80]")
+		e.apply(routes)
+		e.nothing("before the routes are acknowledged")
+
+		e.ack(routes)
+		broken := e.one()
+		e.take(broken)
+		if broken.typeURL != cds || e.has[cds][clusterOf("web.example", "a")] != nil {
+			t.Fatalf("told %v, want the old cluster to be withdrawn", broken)
+		}
+		e.play()
+	})
+}
+
+// TestRoutesDoNotWaitForEver: a cluster that never warms holds routes up for no longer
+// than an Envoy waits itself.
+func TestRoutesDoNotWaitForEver(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := ready(t, kind)
+		src.publish(toVersion("web.example", "a"))
+		made := e.one()
+		time.Sleep(15 * time.Second)
+		e.nothing("while the proxy itself still waits")
+		time.Sleep(15 * time.Second)
+		wantTold(t, e.told(), "RouteConfiguration[80]")
+		_ = made
+	})
+}
+
+// TestOldClustersStayWhileRoutesAreRefused: there is no time after which they go.
+func TestOldClustersStayWhileRoutesAreRefused(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := ready(t, kind)
+		src.publish(toVersion("web.example", "a"))
+		e.play()
+		e.refuses = func(r response) (string, bool) { return "no", r.typeURL == rds }
+		for i := range 3 {
+			src.publish(toVersion("web.example", "b"), timeout("api.example", i+1), service("api.example", 80, i+3, "a"))
+			e.play()
+			time.Sleep(time.Hour)
+		}
+		e.play()
+		if !e.routesTo(clusterOf("web.example", "a")) || e.has[cds][clusterOf("web.example", "a")] == nil {
+			t.Fatal("the cluster is gone that the proxy still routes to")
+		}
+		// Its endpoints are still followed.
+		src.publish(service("web.example", 80, 9, "a", "b"))
+		e.play()
+		if text := e.has[eds]["web.example|http|version=a"].String(); !contains(text, "10.0.9.1") {
+			t.Fatalf("the endpoints of a cluster in use are old: %s", text)
+		}
+		e.refuses = func(response) (string, bool) { return "", false }
+		src.publish(timeout("web.example", 5))
+		e.play()
+		if e.routesTo(clusterOf("web.example", "a")) || e.has[cds][clusterOf("web.example", "a")] != nil {
+			t.Fatal("the old cluster stays after the routes are accepted")
+		}
+	})
+}
+
+// TestResourceWarming: after each change of a cluster its endpoints follow, although
+// they are the same, and no request asks for them.
+func TestResourceWarming(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := ready(t, kind)
+		before := e.has[eds]["web.example|http"]
+		src.publish(pool("web.example", 9))
+		got := e.told()
+		if len(got) != 2 || got[0].typeURL != cds || got[1].String() != "ClusterLoadAssignment[web.example|http]" {
+			t.Fatalf("told %v, want the cluster and its endpoints", got)
+		}
+		if got[1].resources["web.example|http"].String() != before.String() {
+			t.Fatal("the endpoints are others")
+		}
+		for _, r := range got {
+			e.take(r)
+		}
+		e.nothing("after all is acknowledged")
+	})
+}
+
+// TestResourceWarmingAsksAgain: an Envoy repeats its request for endpoints after a
+// change of clusters. They are on their way, and come once.
+func TestResourceWarmingAsksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src, _, e := ready(t, world)
+		src.publish(pool("web.example", 9))
+		e.subscribe(eds)
+		got := e.told()
+		if want := []string{cds, eds}; !slices.Equal(kinds(got), want) {
+			t.Fatalf("told %v, want %v", got, want)
+		}
+	})
+}
+
+// TestSeveralClustersUnderWay: the next change of clusters does not wait for the ACK
+// of the one before, which an Envoy withholds while clusters warm. On release, state
+// of the world acknowledges the newest alone.
+func TestSeveralClustersUnderWay(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := ready(t, kind)
+		var clusters []response
+		for i := range 3 {
+			src.publish(pool("web.example", i+1))
+			for _, r := range e.told() {
+				if r.typeURL == cds {
+					clusters = append(clusters, r)
+				} else {
+					e.ack(r)
+				}
+			}
+		}
+		if len(clusters) != 3 {
+			t.Fatalf("told %v, want three responses for clusters", clusters)
+		}
+		if kind == world {
+			clusters = clusters[2:]
+		}
+		e.ack(clusters...)
+		for _, r := range e.told() {
+			if r.typeURL != eds {
+				t.Fatalf("told %v after the ACK", r)
+			}
+		}
+	})
+}
+
+// TestNothingForWhoIsNotConcerned: a proxy that a change does not concern is sent
+// nothing.
+func TestNothingForWhoIsNotConcerned(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := ready(t, kind)
+		scoped := object("RouteRule", "scoped",
+			`{"destination":{"service":"web.example"},"match":{"source":{"service":"web.example"}},"route":[{"labels":{"version":"a"}}]}`)
+		src.publish(scoped)
+		e.nothing("after a rule for others")
+		src.publish(timeout("nowhere.example", 3))
+		e.nothing("after a rule for nothing")
+	})
+}
+
+// TestTwoStreamsOfOneNode are each told everything.
+func TestTwoStreamsOfOneNode(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, s, e := ready(t, kind)
+		other := newEnvoy(s.connect(kind, nodeA)).start()
+		other.sameAs(t, e)
+		src.publish(toVersion("web.example", "a"))
+		e.play()
+		other.play()
+		other.sameAs(t, e)
+		other.end()
+		src.publish(toVersion("web.example", "b"))
+		e.play()
+		e.sameAs(t, newEnvoy(s.connect(kind, nodeB)).start())
+	})
+}
+
+// TestSlowReader: who does not read gets the newest state when it does, and what was
+// under way before; not a queue.
+func TestSlowReader(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, s, _ := ready(t, kind)
+		slow := make(chan struct{})
+		e := newEnvoy(s.connectAs(kind, node(nodeB), slow))
+		e.ask(cds)
+		e.ask(lds)
+		e.subscribe(rds, "80")
+		for i := range 200 {
+			src.publish(timeout("web.example", i+1), pool("web.example", i+1), service(fmt.Sprintf("x%d.example", i), 80, 3, "a"))
+		}
+		close(slow)
+		got := e.told()
+		if len(got) > 30 {
+			t.Fatalf("told %d responses after 200 changes", len(got))
+		}
+		for _, r := range got {
+			e.take(r)
+		}
+		e.play()
+		e.sameAs(t, newEnvoy(s.connect(kind, nodeA)).start())
+	})
+}

@@ -1,0 +1,311 @@
+package ads_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/pilot-api/pilot-api/discovery"
+)
+
+func node(id string) *corev3.Node { return &corev3.Node{Id: id} }
+
+func prototextOf(m proto.Message) string { return prototext.MarshalOptions{}.Format(m) }
+
+// TestBasicProtocolOverview: the node comes with the first request alone, and each
+// response has a nonce of its own.
+func TestBasicProtocolOverview(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		_, c := two(t, kind)
+		nonces := map[string]bool{}
+		for _, typeURL := range []string{cds, lds} {
+			c.subscribe(typeURL)
+			r := c.one()
+			if c.ack(r); r.nonce == "" || nonces[r.nonce] || r.version == "" || r.typeURL != typeURL {
+				t.Fatalf("nonce %q, version %q, type %s", r.nonce, r.version, r.typeURL)
+			}
+			nonces[r.nonce] = true
+		}
+	})
+}
+
+// TestNodeIdentity: who is nobody is told so.
+func TestNodeIdentity(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		s := serve(t, newSource())
+		number, _ := structpb.NewStruct(map[string]any{"NAMESPACE": 7})
+		labels, _ := structpb.NewStruct(map[string]any{"LABELS": "x"})
+		for _, n := range []*corev3.Node{nil, node("me"), {Id: nodeA, Metadata: number}, {Id: nodeA, Metadata: labels}} {
+			c := s.connectAs(kind, n, nil)
+			c.say(request{typeURL: cds})
+			if got := c.ended(); got != codes.InvalidArgument {
+				t.Errorf("%v: %v", n, got)
+			}
+		}
+	})
+}
+
+// TestNotReady: without a configuration nobody is told that there is none.
+func TestNotReady(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src := newSource()
+		src.empty = true
+		c := serve(t, src).connect(kind, nodeA)
+		c.say(request{typeURL: cds})
+		if got := c.ended(); got != codes.Unavailable {
+			t.Error(got)
+		}
+	})
+}
+
+// TestStopping ends streams, so that their proxies go to another replica.
+func TestStopping(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		_, s, e := ready(t, kind)
+		s.stop()
+		if got := e.ended(); got != codes.Unavailable {
+			t.Error(got)
+		}
+	})
+}
+
+// TestClosing: a client that ends its stream has made no mistake.
+func TestClosing(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		_, _, e := ready(t, kind)
+		e.closeSend()
+		if got := e.ended(); got != codes.OK {
+			t.Error(got)
+		}
+	})
+}
+
+// TestEviction: who makes room for others may come again.
+func TestEviction(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		s := serve(t, newSource(service("web.example", 80, 1, "a")), func(o *discovery.Options) { o.MaxProxies = 1 })
+		a := s.connect(kind, nodeA)
+		a.subscribe(cds)
+		a.one()
+		b := s.connect(kind, nodeB)
+		b.subscribe(cds)
+		b.one()
+		if got := a.ended(); got != codes.Unavailable {
+			t.Error(got)
+		}
+	})
+}
+
+// TestTooManyNames: what a stream subscribes to is bounded.
+func TestTooManyNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c := two(t, delta)
+		for block := range 3 {
+			names := make([]string, 1<<16)
+			for i := range names {
+				names[i] = fmt.Sprint("name-", block, "-", i)
+			}
+			c.say(request{typeURL: lds, names: names})
+		}
+		if got := c.ended(); got != codes.ResourceExhausted {
+			t.Error(got)
+		}
+	})
+}
+
+// TestResourceUpdates: of the state of the world, a request with a stale nonce is
+// ignored; the client says the same again with the newer one.
+func TestResourceUpdates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src, c := two(t, world)
+		c.subscribe(eds, "web.example|http")
+		first := c.one()
+		c.ack(first)
+		src.publish(service("web.example", 80, 3, "a", "b"))
+		second := c.one()
+		names := []string{"api.example|http", "web.example|http"}
+		c.say(request{typeURL: eds, nonce: first.nonce, version: first.version, names: names})
+		c.nothing("on a stale nonce")
+		c.say(request{typeURL: eds, nonce: second.nonce, version: second.version, names: names})
+		wantTold(t, c.told(), "ClusterLoadAssignment[api.example|http]")
+	})
+}
+
+// TestResourceUpdatesDelta: a stale nonce does not make a subscription void.
+func TestResourceUpdatesDelta(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src, c := two(t, delta)
+		c.subscribe(eds, "web.example|http")
+		first := c.one()
+		c.ack(first)
+		src.publish(service("web.example", 80, 3, "a", "b"))
+		second := c.one()
+		c.say(request{typeURL: eds, nonce: first.nonce, names: []string{"api.example|http"}})
+		c.say(request{typeURL: eds, nonce: "never", unsubscribe: []string{"web.example|http"}})
+		c.nothing("while one response is under way")
+		c.ack(second)
+		wantTold(t, c.told(), "ClusterLoadAssignment[api.example|http]")
+		src.publish(service("web.example", 80, 4, "a", "b"))
+		c.nothing("of what was unsubscribed")
+	})
+}
+
+// TestRequestsBeforeTheAnswer: the names of all requests count.
+func TestRequestsBeforeTheAnswer(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		_, c := two(t, kind)
+		c.subscribe(eds, "web.example|http")
+		c.subscribe(eds, "api.example|http")
+		has := map[string]bool{}
+		for range 3 {
+			for _, r := range c.told() {
+				for _, n := range r.names() {
+					has[n] = true
+				}
+				c.ack(r)
+			}
+		}
+		if len(has) != 2 {
+			t.Fatalf("told of %v", has)
+		}
+	})
+}
+
+// TestReconnect: who comes again is told what differs and nothing else, by the same
+// server or by another one.
+func TestReconnect(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, _, e := ready(t, kind)
+		replica := serve(t, src)
+		e.seen = nil
+		e.again(replica.connect(kind, nodeA))
+		got := e.told()
+		switch kind {
+		case delta:
+			wantTold(t, got)
+		case world:
+			// What was asked for by name may have been lost.
+			if kinds := texts(got); len(got) != 2 || got[0].typeURL != eds || got[1].typeURL != rds {
+				t.Fatalf("told %v", kinds)
+			}
+		}
+		for _, r := range got {
+			e.take(r)
+		}
+		e.play()
+		e.sameAs(t, newEnvoy(replica.connect(kind, nodeB)).start())
+		src.publish(timeout("web.example", 3))
+		wantTold(t, e.told(), "RouteConfiguration[80]")
+	})
+}
+
+// TestInitialResourceVersions: only the differences are told, removals last.
+func TestInitialResourceVersions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src, _, e := ready(t, delta)
+		src.publish(toVersion("web.example", "a"))
+		e.play()
+		e.client.end()
+		src.publish(toVersion("web.example", "b"), service("new.example", 80, 5, "a"))
+		replica := serve(t, src) // It never knew of version a.
+		e.seen = nil
+		e.again(replica.connect(delta, nodeA))
+		e.play()
+		var clusters []response
+		for _, r := range e.seen {
+			if r.typeURL == cds {
+				clusters = append(clusters, r)
+			}
+		}
+		wantTold(t, clusters, "Cluster["+"out.new.example|http "+clusterOf("web.example", "b")+"]", "Cluster[] without ["+clusterOf("web.example", "a")+"]")
+		if last := e.seen[len(e.seen)-1]; last.typeURL != cds || len(last.removed) == 0 {
+			t.Fatalf("told %v, want the removal last", e.seen)
+		}
+		e.sameAs(t, newEnvoy(replica.connect(delta, nodeB)).start())
+	})
+}
+
+// TestReconnectWithdrawsLast: as long as it is not known what the proxy routes by, no
+// cluster goes that it came with.
+func TestReconnectWithdrawsLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src, s, e := ready(t, delta)
+		e.client.end()
+		c := s.connect(delta, nodeA)
+		c.say(request{typeURL: cds, initial: map[string]string{"gone": "1", clusterWeb: "old"}})
+		r := c.one()
+		if len(r.removed) > 0 || r.resources[clusterWeb] == nil {
+			t.Fatalf("told %v, want what differs and nothing withdrawn", r)
+		}
+		c.ack(r)
+		src.publish(service("new.example", 80, 4, "a"))
+		if r = c.one(); len(r.removed) > 0 {
+			t.Fatalf("told %v", r)
+		}
+		c.ack(r)
+		c.say(request{typeURL: lds, initial: map[string]string{"gone": "1"}})
+		listeners := c.one()
+		c.say(request{typeURL: rds, names: []string{"80"}, initial: map[string]string{"80": "old"}})
+		routes := c.one()
+		c.ack(listeners)
+		c.nothing("before the routes are acknowledged")
+		c.ack(routes)
+		wantTold(t, c.told(), "Cluster[] without [gone]")
+	})
+}
+
+// TestReconnectWithoutRoutes: who never asks for routes has none, after a while.
+func TestReconnectWithoutRoutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, s, e := ready(t, delta)
+		e.client.end()
+		c := s.connect(delta, nodeA)
+		c.say(request{typeURL: cds, initial: map[string]string{"gone": "1", clusterWeb: "old"}})
+		c.ack(c.one())
+		time.Sleep(15 * time.Second)
+		c.nothing("at first")
+		time.Sleep(15 * time.Second)
+		wantTold(t, c.told(), "Cluster[] without [gone]")
+	})
+}
+
+// TestReconnectWarms: a cluster that changed meanwhile waits for its endpoints even
+// if the client says that it has the same.
+func TestReconnectWarms(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, s, e := ready(t, kind)
+		e.client.end()
+		src.publish(pool("web.example", 77))
+		e.again(s.connect(kind, nodeA))
+		e.play()
+		if len(e.warming) > 0 || len(e.held) > 0 {
+			t.Fatalf("%v waits for ever", e.warming)
+		}
+	})
+}
+
+// TestReconnectAfterAChange: the routes that the proxy comes with lead to a cluster
+// that went meanwhile. It stays until they are replaced.
+func TestReconnectAfterAChange(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, s, e := ready(t, kind)
+		replica := serve(t, src)
+		newEnvoy(replica.connect(kind, nodeB)).start()
+		src.publish(toVersion("web.example", "a"))
+		e.play()
+		e.client.end()
+		src.publish(toVersion("web.example", "b"))
+		for _, at := range []*server{s, replica} {
+			e.again(at.connect(kind, nodeA))
+			e.play()
+		}
+		e.sameAs(t, newEnvoy(s.connect(kind, "sidecar~10.9.0.3~c.default~default.svc.cluster.local")).start())
+	})
+}
