@@ -83,8 +83,8 @@ func (st *Stream) leaving(target *streamed, listeners, routes at) []*view {
 	}
 	// Both are asked, as both take note of it.
 	settled := st.isKnown()
-	settled = st.listeners.settled(listeners, add) && settled
-	settled = st.routes.settled(routes, add) && settled
+	settled = st.listeners.isAt(listeners, add) && settled
+	settled = st.routes.isAt(routes, add) && settled
 	if settled {
 		st.arrival, st.past = time.Time{}, nil
 		st.clusters.withdraw()
@@ -99,9 +99,9 @@ func (st *Stream) leaving(target *streamed, listeners, routes at) []*view {
 	return views
 }
 
-// settled reports whether the proxy is at one set and at no other one, and calls back
+// isAt reports whether the proxy is at one set and at no other one, and calls back
 // with the views that it may be at if not.
-func (t *subscribed) settled(to at, elsewhere func(*view)) bool {
+func (t *subscribed) isAt(to at, elsewhere func(*view)) bool {
 	if !t.asked || t.rests(to) {
 		return true
 	}
