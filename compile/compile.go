@@ -13,8 +13,8 @@
 //	write  what follows for proxies: route.go, httproute.go and tcproute.go
 //	       lay rules out as routes, delegate.go those of one VirtualService in
 //	       the place of another's; cluster.go has the clusters that they lead
-//	       to, under the policies for them (trafficpolicy.go); layout.go,
-//	       outbound.go and tcp.go are what all proxies of a scope have in
+//	       to, under the policies for them (trafficpolicy.go); layout.go
+//	       (contested.go), outbound.go and tcp.go are what all proxies of a scope have in
 //	       common, view.go with inbound.go, ingress.go and gateway.go is what
 //	       a proxy is told
 //
