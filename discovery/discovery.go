@@ -82,6 +82,7 @@ type Publisher struct {
 	// endpoints are by service and key.
 	endpoints attached[mesh.Service, string, *endpointSet]
 
+	previewing  sync.Mutex // of who has a preview made
 	newCompiler func() compiler
 	// advancing is held, with others, by who makes a newcomer's view, and alone
 	// by what takes the compiler, the current generation and the fleet from one

@@ -29,11 +29,7 @@ type endpointSet struct {
 func (e *endpointSets) of(key string) *endpointSet {
 	parsed := mesh.ParseServiceKey(key)
 	create := func() *endpointSet {
-		s := &endpointSet{key: key, server: e.server}
-		for _, i := range e.mesh.Endpoints(parsed) {
-			s.members = append(s.members, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
-		}
-		return s
+		return &endpointSet{key: key, server: e.server, members: membersOf(e.mesh, key)}
 	}
 	service, kept := e.mesh.Service(parsed.Hostname), &e.server.endpoints
 	if service != nil && kept.has(service, key) {
@@ -44,6 +40,15 @@ func (e *endpointSets) of(key string) *endpointSet {
 		return s
 	}
 	return kept.of(service, key, func() *endpointSet { return s })
+}
+
+// membersOf are the instances that a key means in a snapshot.
+func membersOf(s *mesh.Snapshot, key string) []ir.Endpoint {
+	var members []ir.Endpoint
+	for _, i := range s.Endpoints(mesh.ParseServiceKey(key)) {
+		members = append(members, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
+	}
+	return members
 }
 
 // members are those that a key means.

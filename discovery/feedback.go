@@ -99,7 +99,7 @@ func (s *Publisher) statusesOf(c *client) []ProxyStatus {
 		p.Types, p.Revision = st.status()
 		all = append(all, p)
 	}
-	if len(all) > 0 || s.age()-time.Duration(c.seen.Load()) > max(polledLately, 3*c.handover.paced()) {
+	if len(all) > 0 || !s.connected(c) {
 		return all
 	}
 	p := s.introduced(c)

@@ -1,0 +1,334 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy/v3"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// ErrBusy: somebody else is having a preview made, and one is made at a time.
+var ErrBusy = errors.New("a preview is being made")
+
+// Bounds of a preview. It compiles by itself, beside what is published.
+const (
+	maxPreviewViews   = 200
+	maxPreviewChanges = 1000
+	maxPreviewBytes   = 32 << 20
+	maxPreviewNodes   = 10 // named of each change
+)
+
+// Preview is what some objects would change in what proxies are told.
+type Preview struct {
+	Revision int64 `json:"revision"` // compared with
+	// Proxies are those that were looked at; of the others, NotLookedAt, there is
+	// nothing in Changes.
+	Proxies     int `json:"proxies"`
+	NotLookedAt int `json:"notLookedAt,omitempty"`
+	// Changes by type and name. Omitted is how many there are beside.
+	Changes []ResourceChange `json:"changes"`
+	Omitted int              `json:"omitted,omitempty"`
+	// Problems are those that there would be, and are not now.
+	Problems diag.List `json:"problems"`
+}
+
+// ResourceChange is one resource as some proxies have it, and as they would.
+type ResourceChange struct {
+	Type string `json:"type"` // as in ConfigTypes
+	Name string `json:"name"`
+	// Before and After are v3 messages in proto JSON; nil for none.
+	Before json.RawMessage `json:"before,omitempty"`
+	After  json.RawMessage `json:"after,omitempty"`
+	// Proxies that share it, and the nodes of some.
+	Proxies int      `json:"proxies"`
+	Nodes   []string `json:"nodes"`
+}
+
+// Preview compiles what is published with some objects in place of those stored,
+// and compares. Nothing is published, and nobody who asks meanwhile waits for it.
+// The error is ErrBusy, ErrNotReady or that of ctx.
+func (s *Publisher) Preview(ctx context.Context, objects []*schema.Object) (*Preview, error) {
+	g, err := s.published()
+	if err != nil {
+		return nil, err
+	}
+	if !s.previewing.TryLock() {
+		return nil, ErrBusy
+	}
+	defer s.previewing.Unlock()
+	p := &preview{
+		Publisher: s, changes: map[changeKey]*change{}, sets: map[setID]*resource{},
+		// A snapshot of its own: that which is published is to be followed by others.
+		before: mesh.NewSnapshot(g.mesh.Revision, g.mesh.Settings, objectsOf(g.mesh)),
+	}
+	p.after = p.before.Next(g.mesh.Revision, changesBy(g.mesh, objects))
+	err = s.recoverPanic("preview", func() error { return p.make(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	return p.result(), nil
+}
+
+// changesBy puts objects in the place of those of a snapshot.
+func changesBy(s *mesh.Snapshot, objects []*schema.Object) []schema.Change {
+	var changes []schema.Change
+	for _, o := range objects {
+		c := schema.Change{After: o}
+		of := s.Objects(o.Kind.Kind)
+		if at, found := slices.BinarySearchFunc(of, o, mesh.CompareKeys); found {
+			c.Before = of[at]
+		}
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+type preview struct {
+	*Publisher
+	before, after *mesh.Snapshot
+
+	proxies, notLookedAt int
+	changes              map[changeKey]*change
+	sets                 map[setID]*resource // of endpoints
+	problems             diag.List
+}
+
+// changeKey is what changes have to share to be one.
+type changeKey struct {
+	configType, name string
+	before, after    digest
+}
+
+// crowd are the proxies of one view before and one after.
+type crowd struct {
+	before, after mesh.View
+	was, is       *ir.Config
+	clients       []*client
+}
+
+func (p *preview) make(ctx context.Context) error {
+	crowds := p.crowds()
+	c := p.newCompiler()
+	c.Advance(p.before)
+	for _, of := range crowds {
+		of.was, _ = c.Proxy(of.before)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	known := map[string]bool{}
+	for _, problem := range slices.Concat(p.before.Problems, c.Problems()) {
+		known[problem.String()] = true
+	}
+	c.Advance(p.after)
+	for _, of := range crowds {
+		of.is, _ = c.Proxy(of.after)
+		p.compare(of)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	p.problems = slices.DeleteFunc(slices.Concat(p.after.Problems, c.Problems()), func(d diag.Problem) bool { return known[d.String()] })
+	return nil
+}
+
+// crowds are those that are connected, the largest first.
+func (p *preview) crowds() []*crowd {
+	byViews := map[[2]string]*crowd{}
+	for _, c := range p.fleet.everybody() {
+		if !p.connected(c) {
+			continue
+		}
+		before, after := c.viewIn(p.before), c.viewIn(p.after)
+		keys := [2]string{before.Key(), after.Key()}
+		if byViews[keys] == nil {
+			byViews[keys] = &crowd{before: before, after: after}
+		}
+		byViews[keys].clients = append(byViews[keys].clients, c)
+	}
+	all := slices.Collect(maps.Values(byViews))
+	for _, of := range all {
+		slices.SortFunc(of.clients, func(a, b *client) int { return strings.Compare(a.node.ID, b.node.ID) })
+	}
+	slices.SortFunc(all, func(a, b *crowd) int {
+		return cmp.Or(cmp.Compare(len(b.clients), len(a.clients)), strings.Compare(a.clients[0].node.ID, b.clients[0].node.ID))
+	})
+	for i, of := range all {
+		if i < maxPreviewViews {
+			p.proxies += len(of.clients)
+		} else {
+			p.notLookedAt += len(of.clients)
+		}
+	}
+	return all[:min(len(all), maxPreviewViews)]
+}
+
+// connected: it has a stream, or asked lately.
+func (s *Publisher) connected(c *client) bool {
+	return len(s.fleet.streamsOf(c)) > 0 || s.age()-time.Duration(c.seen.Load()) <= max(polledLately, 3*c.handover.paced())
+}
+
+// compare notes what differs for a crowd. Listeners at a proxy's own address are
+// those of its first.
+func (p *preview) compare(of *crowd) {
+	ip := of.clients[0].proxy.IP
+	changedParts(of.was.Clusters, of.is.Clusters, func(c *ir.Cluster) string { return c.Name }, func(was, is *ir.Cluster) {
+		p.note(of, "clusters", resourceOf(was, p.cluster), resourceOf(is, p.cluster))
+	})
+	changedParts(of.was.RouteTables, of.is.RouteTables, func(t *ir.RouteTable) string { return t.Name }, func(was, is *ir.RouteTable) {
+		p.note(of, "routes", resourceOf(was, p.v3Parts.table), resourceOf(is, p.v3Parts.table))
+	})
+	changedParts(of.was.ListenersAt(ip), of.is.ListenersAt(ip), (*ir.Listener).Address, func(was, is *ir.Listener) {
+		p.note(of, "listeners", resourceOf(was, p.listener), resourceOf(is, p.listener))
+	})
+	p.compareEndpoints(of)
+}
+
+func (p *preview) cluster(c *ir.Cluster) *resource   { return p.v3Parts.cluster(c, v3.Streamed) }
+func (p *preview) listener(l *ir.Listener) *resource { return p.v3Parts.listener(l, v3.Streamed) }
+
+// resourceOf is nil for a part that is not there, or that nobody is told.
+func resourceOf[Part any](part *Part, encode func(*Part) *resource) *resource {
+	if part == nil {
+		return nil
+	}
+	if r := encode(part); r.shell != nil {
+		return r
+	}
+	return nil
+}
+
+// changedParts hands on the parts that are another value, nil for one that is not
+// there.
+func changedParts[Part any](was, is []*Part, name func(*Part) string, do func(was, is *Part)) {
+	old := map[string]*Part{}
+	for _, part := range was {
+		old[name(part)] = part
+	}
+	for _, part := range is {
+		if before := old[name(part)]; before != part {
+			do(before, part)
+		}
+		delete(old, name(part))
+	}
+	for _, gone := range old {
+		do(gone, nil)
+	}
+}
+
+func (p *preview) compareEndpoints(of *crowd) {
+	was, is := keySet(of.was), keySet(of.is)
+	for key := range was {
+		switch {
+		case !is[key]:
+			p.note(of, "endpoints", p.endpoints(p.before, key), nil)
+		case len(p.after.ServicesSince(p.before)) > 0:
+			p.note(of, "endpoints", p.endpoints(p.before, key), p.endpoints(p.after, key))
+		}
+	}
+	for key := range is {
+		if !was[key] {
+			p.note(of, "endpoints", nil, p.endpoints(p.after, key))
+		}
+	}
+}
+
+func keySet(c *ir.Config) map[string]bool {
+	keys := map[string]bool{}
+	for _, key := range endpointKeys(c) {
+		keys[key] = true
+	}
+	return keys
+}
+
+// endpoints is nil for a set that Envoy would refuse.
+func (p *preview) endpoints(of *mesh.Snapshot, key string) *resource {
+	id := setID{of, key}
+	r, made := p.sets[id]
+	if !made {
+		r, _ = p.v3Parts.endpoints(key, membersOf(of, key))
+		p.sets[id] = r
+	}
+	return r
+}
+
+// setID is a set of endpoints at one of the two times.
+type setID struct {
+	of  *mesh.Snapshot
+	key string
+}
+
+// note counts a change that a crowd shares, if it is one.
+func (p *preview) note(of *crowd, configType string, was, is *resource) {
+	one := cmp.Or(was, is)
+	if one == nil || was != nil && is != nil && was.hash == is.hash {
+		return
+	}
+	key := changeKey{configType: configType, name: one.name}
+	if was != nil {
+		key.before = was.hash
+	}
+	if is != nil {
+		key.after = is.hash
+	}
+	c := p.changes[key]
+	if c == nil {
+		c = &change{was: was, is: is, ResourceChange: ResourceChange{Type: configType, Name: one.name}}
+		p.changes[key] = c
+	}
+	c.Proxies += len(of.clients)
+	for _, client := range of.clients[:min(len(of.clients), maxPreviewNodes-len(c.Nodes))] {
+		c.Nodes = append(c.Nodes, client.node.ID)
+	}
+}
+
+// change is one with what it is spelled from.
+type change struct {
+	ResourceChange
+	was, is *resource
+}
+
+// spelled has the messages.
+func (c *change) spelled() ResourceChange {
+	out := c.ResourceChange
+	if c.was != nil {
+		out.Before = c.was.appendJSON(nil)
+	}
+	if c.is != nil {
+		out.After = c.is.appendJSON(nil)
+	}
+	return out
+}
+
+func (p *preview) result() *Preview {
+	all := slices.SortedFunc(maps.Values(p.changes), func(a, b *change) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(ConfigTypes, a.Type), slices.Index(ConfigTypes, b.Type)),
+			strings.Compare(a.Name, b.Name), cmp.Compare(b.Proxies, a.Proxies), slices.Compare(a.Nodes, b.Nodes))
+	})
+	out := &Preview{Revision: p.before.Revision, Proxies: p.proxies, NotLookedAt: p.notLookedAt, Changes: []ResourceChange{}, Problems: p.problems}
+	size := 0
+	for i, c := range all {
+		if i == maxPreviewChanges || size > maxPreviewBytes {
+			out.Omitted = len(all) - i
+			break
+		}
+		spelled := c.spelled()
+		size += len(spelled.Before) + len(spelled.After)
+		out.Changes = append(out.Changes, spelled)
+	}
+	if out.Problems == nil {
+		out.Problems = diag.List{}
+	}
+	return out
+}
