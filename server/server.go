@@ -16,6 +16,7 @@
 //	problems.go                   /debug/problems
 //	proxies.go                    what proxies have, of all replicas
 //	proxyconfig.go, proxyroute.go what one is told, and what that does to a request
+//	preview.go                    what objects would change in what they are told
 //	discovery_v1.go, _v3.go       Envoy's polls, read by poll.go
 //	cachestats.go                 /cache_stats: what v1 polls were answered
 //	crossorigin.go                what web pages may not do through a browser
@@ -203,6 +204,7 @@ func (s *Server) mountAPI(r chi.Router) {
 		r.Get(proxiesPath+"/{node}", s.bounded(s.proxy))
 		r.Get(proxiesPath+"/{node}/config/{type}", s.bounded(s.proxyConfig))
 		r.Get(proxiesPath+"/{node}/route", s.bounded(s.proxyRoute))
+		r.Post(previewPath, s.bounded((&resource{Server: s}).admitted(s.preview)))
 	}
 }
 

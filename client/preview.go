@@ -1,0 +1,51 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// Preview is what some objects would change in what connected proxies are told.
+type Preview struct {
+	Revision int64 `json:"revision"` // compared with
+	// Proxies are those that were looked at, NotLookedAt those that were not.
+	Proxies     int `json:"proxies"`
+	NotLookedAt int `json:"notLookedAt"`
+	// Changes by type and name; Omitted is how many there are beside.
+	Changes []ResourceChange `json:"changes"`
+	Omitted int              `json:"omitted"`
+	// Problems are those that there would be, and are not now.
+	Problems diag.List `json:"problems"`
+}
+
+// ResourceChange is one resource as some proxies have it, and as they would.
+type ResourceChange struct {
+	Type string `json:"type"` // clusters, listeners, routes or endpoints
+	Name string `json:"name"`
+	// Before and After are Envoy's v3 messages; empty for none.
+	Before json.RawMessage `json:"before"`
+	After  json.RawMessage `json:"after"`
+	// Proxies that share it, and the nodes of some.
+	Proxies int      `json:"proxies"`
+	Nodes   []string `json:"nodes"`
+}
+
+// Preview asks what the objects of a text would change, documents of YAML with a
+// namespace for those that say none. Nothing is stored.
+func (c *Client) Preview(ctx context.Context, text []byte, namespace string) (*Preview, error) {
+	at := c.base + "/apis/registry.istio.io/v1/preview?" + url.Values{"namespace": {namespace}}.Encode()
+	body, err := c.call(ctx, request{method: http.MethodPost, url: at, body: text, contentType: yamlType}, maxListAnswer)
+	if err != nil {
+		return nil, err
+	}
+	var found Preview
+	if err := json.Unmarshal(body, &found); err != nil {
+		return nil, fmt.Errorf("decode the server's preview: %w", err)
+	}
+	return &found, nil
+}

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// previewPath is where one asks what objects would change.
+const previewPath = "/apis/registry.istio.io/v1/preview"
+
+// newest is AtLeast of whoever wants all that was written before.
+const newest = 0
+
+var previewParams = params("namespace")
+
+// preview answers what the objects of the body, in place of those stored, would
+// change in what connected proxies are told. Nothing is stored.
+func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	if err := checkParams(q, previewParams); err != nil {
+		return err
+	}
+	namespace := q.Get("namespace")
+	if namespace == "" {
+		namespace = schema.DefaultNamespace
+	}
+	if err := schema.CheckNamespace(namespace); err != nil {
+		return badRequest("namespace: %v", err)
+	}
+	body, _, err := readBody(r, objectTypes...)
+	if err != nil {
+		return err
+	}
+	objects, err := s.wouldStore(r.Context(), body, namespace)
+	if err != nil {
+		return err
+	}
+	if err := s.awaitPublished(r.Context(), newest); err != nil {
+		return err
+	}
+	p, err := s.opts.Discovery.Preview(r.Context(), objects)
+	switch {
+	case errors.Is(err, discovery.ErrBusy):
+		return apierrors.NewTooManyRequests("the server makes one preview at a time, and is at one for somebody else", 1)
+	case err != nil:
+		return notInspected(err)
+	}
+	return writeJSON(w, r, p)
+}
+
+// wouldStore are the objects of a text as an apply would store them.
+func (s *Server) wouldStore(ctx context.Context, text []byte, namespace string) ([]*schema.Object, error) {
+	var objects []*schema.Object
+	var problems diag.List
+	for _, doc := range schema.Split(text, "") {
+		found, wrong := doc.Objects(namespace)
+		objects, problems = append(objects, found...), append(problems, wrong...)
+	}
+	switch {
+	case len(problems.Errors()) > 0:
+		return nil, refused(problems)
+	case len(objects) == 0:
+		return nil, badRequest("the body has no object")
+	}
+	writes := newDryRunStore(s.opts.Store)
+	seen := map[schema.Key]bool{}
+	for i, o := range objects {
+		if o.Meta.Name == "" {
+			return nil, badRequest("%s: metadata.name is required", o.Kind.Kind)
+		}
+		if seen[o.Key()] {
+			return nil, badRequest("%s is there twice", o.Key())
+		}
+		seen[o.Key()] = true
+		stored, err := writes.Update(ctx, o)
+		if errors.Is(err, store.ErrNotFound) && o.Meta.ResourceVersion == "" {
+			stored, err = writes.Create(ctx, o)
+		}
+		if err != nil {
+			return nil, err
+		}
+		objects[i] = stored
+	}
+	return objects, nil
+}
