@@ -60,7 +60,12 @@ func (c *CLI) Run(ctx context.Context, args []string) int {
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("what was done could not be shown: %w", out.err)
 	}
+	code := exitFailed
 	var usage *usageError
+	var own *exitError
+	if errors.As(err, &own) {
+		code = own.code
+	}
 	switch {
 	case err == nil:
 		return exitDone
@@ -73,7 +78,7 @@ func (c *CLI) Run(ctx context.Context, args []string) int {
 	if ctx.Err() != nil {
 		return exitInterrupted
 	}
-	return exitFailed
+	return code
 }
 
 // keeper remembers that a writer failed: a disk may be full after the first of
@@ -93,6 +98,14 @@ func (k *keeper) Write(p []byte) (int, error) {
 
 // errReported ends a command that failed and has already said how.
 var errReported = errors.New("failed")
+
+// exitError ends a command with an exit code of its own.
+type exitError struct {
+	error
+	code int
+}
+
+func (e *exitError) Unwrap() error { return e.error }
 
 // usageError is a mistake in the command line itself.
 type usageError struct{ error }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -49,8 +50,21 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 			}
 			return nil
 		},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"poll": poll},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
+}
+
+// poll has proxies ask for their clusters, so that the server knows them.
+func poll(ts *testscript.TestScript, _ bool, nodes []string) {
+	for _, node := range nodes {
+		resp, err := http.Post(ts.Getenv("ISTIOCTL_SERVER")+"/v3/discovery:clusters", "application/json",
+			strings.NewReader(`{"node":{"id":"`+node+`"}}`))
+		ts.Check(err)
+		if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+			ts.Fatalf("%s: %s", node, resp.Status)
+		}
+	}
 }
 
 // followed is a server whose proxies follow what is written to it, until the end.

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+func newDiff(s *session) *cobra.Command {
+	var files fileFlags
+	var proxies bool
+	cmd := &cobra.Command{
+		Use:   "diff -f FILE",
+		Short: "Show what an apply would change",
+		Long: `Show, as a unified diff, what 'istioctl apply' would make of the stored objects.
+The server checks each object and tells what it would store; nothing is stored.
+
+--proxies shows what would change in the configuration of the proxies that the
+server knows instead: the server compiles all objects with those of the files in
+place of the stored ones. Each resource of Envoy that differs is shown once, with
+the number of proxies that share the difference.
+
+As with kubectl, the exit code is 0 when nothing differs, 1 when something does,
+and 2 when that could not be found out.`,
+		Example: `  # What would this folder change?
+  istioctl diff -R -f rules/
+
+  # And what would proxies be told?
+  istioctl diff --proxies -f reviews-v2.yaml`,
+		Args: noFileArgs,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := files.required(); err != nil {
+			return err
+		}
+		show := s.diffObjects
+		if proxies {
+			show = s.diffProxies
+		}
+		differs, err := show(cmd.Context(), files)
+		switch {
+		case err != nil:
+			return &exitError{err, exitNotCompared}
+		case differs:
+			return &exitError{errReported, exitDiffers}
+		}
+		return nil
+	}
+	files.add(cmd)
+	cmd.Flags().BoolVar(&proxies, "proxies", false, "show what would change in the configuration of proxies")
+	return cmd
+}
+
+// Exit codes of diff, which are kubectl's.
+const (
+	exitDiffers     = 1
+	exitNotCompared = 2
+)
+
+// diffObjects compares what is stored with what an apply would store.
+func (s *session) diffObjects(ctx context.Context, files fileFlags) (differs bool, err error) {
+	list, err := s.manifests(ctx, files, named("diff"), repeated(diag.Warning))
+	if err != nil {
+		return false, err
+	}
+	c, err := s.connectWith(client.Options{Warn: s.warnUnknown, DryRun: true})
+	if err != nil {
+		return false, err
+	}
+	var failures []error
+	for _, m := range list {
+		different, err := s.diffObject(ctx, c, m)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("%s%s: %s", label(m.Object), where(m.Object), s.explain(ctx, err)))
+		}
+		differs = differs || different
+		if errors.Is(err, store.ErrUnavailable) {
+			break
+		}
+	}
+	return differs, errors.Join(failures...)
+}
+
+func (s *session) diffObject(ctx context.Context, c *client.Client, m manifest) (bool, error) {
+	before, err := c.Get(ctx, m.Key(), store.ReadOptions{})
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return false, err
+	}
+	after, _, err := applyOne(ctx, c, m)
+	if err != nil {
+		return false, err
+	}
+	old, err := comparable(before)
+	if err != nil {
+		return false, err
+	}
+	next, err := comparable(after)
+	if err != nil {
+		return false, err
+	}
+	return s.showDiff(m.Key().Ref().String()+" (stored)", old, m.Key().Ref().String()+" ("+place(m.doc).File+")", next)
+}
+
+// comparable is an object as YAML, without what is of each write and not of its
+// author.
+func comparable(o *schema.Object) ([]byte, error) {
+	if o == nil {
+		return nil, nil
+	}
+	u, err := generic(o)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"resourceVersion", "uid", "creationTimestamp", "generation", "managedFields"} {
+		if meta, ok := u.Object["metadata"].(map[string]any); ok {
+			delete(meta, name)
+		}
+	}
+	delete(u.Object, "status")
+	return yaml.Marshal(u.Object)
+}
+
+// showDiff prints a unified diff, nothing for equal texts.
+func (s *session) showDiff(oldName string, old []byte, newName string, next []byte) (differs bool, err error) {
+	_, text, _ := bytes.Cut(diff.Diff(oldName, old, newName, next), []byte("\n")) // Without "diff old new".
+	_, err = s.Stdout.Write(text)
+	return len(text) > 0, err
+}

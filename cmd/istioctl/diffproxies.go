@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// diffProxies compares what proxies are told with what they would be.
+func (s *session) diffProxies(ctx context.Context, files fileFlags) (differs bool, err error) {
+	list, err := s.manifests(ctx, files, named("diff"), repeated(diag.Error))
+	if err != nil {
+		return false, err
+	}
+	c, err := s.connect(s.warn)
+	if err != nil {
+		return false, err
+	}
+	found, err := c.Preview(ctx, joined(list), s.namespace)
+	if errors.Is(err, store.ErrOutcomeUnknown) {
+		err = fmt.Errorf("no answer came from %s", s.server) // Nothing would have been done.
+	}
+	if err != nil {
+		return false, s.fail(ctx, err)
+	}
+	for _, p := range found.Problems {
+		s.warn("it would be a problem: " + p.String())
+	}
+	for _, change := range found.Changes {
+		if err := s.showChange(change); err != nil {
+			return false, err
+		}
+	}
+	s.sumUp(found)
+	return len(found.Changes) > 0 || found.Omitted > 0, nil
+}
+
+// joined are the objects as one stream of documents.
+func joined(list []manifest) []byte {
+	var out bytes.Buffer
+	for _, m := range list {
+		out.WriteString("---\n")
+		out.Write(m.JSON())
+		out.WriteString("\n")
+	}
+	return out.Bytes()
+}
+
+func (s *session) showChange(c client.ResourceChange) error {
+	before, err := messageText(c.Before)
+	if err != nil {
+		return err
+	}
+	after, err := messageText(c.After)
+	if err != nil {
+		return err
+	}
+	name := c.Type + " " + c.Name
+	_, err = s.showDiff(name+" (now)", before, fmt.Sprintf("%s (of %s)", name, countProxies(c.Proxies)), after)
+	return err
+}
+
+// messageText is a message as YAML.
+func messageText(message json.RawMessage) ([]byte, error) {
+	if len(message) == 0 {
+		return nil, nil
+	}
+	return yaml.JSONToYAML(message)
+}
+
+// sumUp says, for people, what was compared.
+func (s *session) sumUp(found *client.Preview) {
+	if found.Proxies == 0 {
+		fmt.Fprintln(s.Stderr, "No proxies are connected.")
+		return
+	}
+	fmt.Fprintf(s.Stderr, "%s would change, of %s, compared with revision %d.\n",
+		count(len(found.Changes)+found.Omitted, "resource"), countProxies(found.Proxies), found.Revision)
+	if found.Omitted > 0 {
+		s.warn(fmt.Sprintf("%s are not shown: there are too many", count(found.Omitted, "change")))
+	}
+	if found.NotLookedAt > 0 {
+		s.warn(fmt.Sprintf("%s were not looked at: there are too many kinds of them", countProxies(found.NotLookedAt)))
+	}
+}
+
+func countProxies(n int) string {
+	if n == 1 {
+		return "1 proxy"
+	}
+	return fmt.Sprintf("%d proxies", n)
+}
