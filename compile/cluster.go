@@ -15,6 +15,8 @@ type clusterKey struct {
 	target
 	domain string
 	policy *policy
+	// network of the callers, where it matters to whom it leads.
+	network string
 }
 
 // clusterPart is a cluster, with what is wrong with it.
@@ -27,7 +29,7 @@ type clusterPart struct {
 // clusterOf is the cluster of a target under the rules for it.
 func (p *plan) clusterOf(key clusterKey) clusterPart {
 	d := p.forDomain(key.domain)
-	out := clusterPart{cluster: p.plainCluster(key.target)}
+	out := clusterPart{cluster: p.plainCluster(key.target, key.network)}
 	if key.nobody {
 		out.cluster = out.cluster.Closed()
 		return out
@@ -61,7 +63,7 @@ func (d *domainPlan) underPolicy(out *clusterPart, t target, pol *policy) {
 }
 
 // plainCluster is an outbound cluster without any policy.
-func (p *plan) plainCluster(t target) *ir.Cluster {
+func (p *plan) plainCluster(t target, network string) *ir.Cluster {
 	out := &ir.Cluster{
 		Name:           t.name,
 		Type:           ir.Registry,
@@ -73,7 +75,7 @@ func (p *plan) plainCluster(t target) *ir.Cluster {
 		return out
 	}
 	out.HTTP2 = isHTTP2(t.port)
-	p.reach(out, t)
+	p.reach(out, t, network)
 	out.HealthCheck = p.healthCheck(out, t)
 	if t.service.Egress && t.port.Protocol == mesh.HTTPS {
 		out.TLS = &ir.ClientTLS{}
@@ -84,7 +86,7 @@ func (p *plan) plainCluster(t target) *ir.Cluster {
 // reach says how the cluster of a service finds its endpoints. Those of
 // external services and sockets are listed in the cluster, as the registry does
 // not answer for them.
-func (p *plan) reach(out *ir.Cluster, t target) {
+func (p *plan) reach(out *ir.Cluster, t target, network string) {
 	switch {
 	case t.service.Resolution == mesh.Passthrough:
 		out.Type = ir.OriginalDestination
@@ -93,30 +95,45 @@ func (p *plan) reach(out *ir.Cluster, t target) {
 		}
 	case t.service.Resolution == mesh.DNS:
 		out.Type = ir.StrictDNS
-		if out.Hosts = p.hostsOf(t); t.service.OneAddress && len(out.Hosts) == 1 {
+		if out.Hosts = p.hostsOf(t, network); t.service.OneAddress && len(out.Hosts) == 1 {
 			out.Type = ir.LogicalDNS
 		}
 	case t.service.External, t.service.Sockets:
 		out.Type = ir.StaticHosts
-		out.Hosts = p.hostsOf(t)
+		out.Hosts = p.hostsOf(t, network)
+	case network != "":
+		key := mesh.ParseServiceKey(t.key)
+		key.Network = network
+		out.EndpointKey = key.String()
 	}
 }
 
 // hostsOf are the endpoints of a cluster that lists them itself, each once, as the
 // IR promises. A host of a DNS service without
 // endpoints is an endpoint by its name, of whatever version.
-func (p *plan) hostsOf(t target) []ir.Endpoint {
+func (p *plan) hostsOf(t target, network string) []ir.Endpoint {
 	labels := t.version.labels()
 	if isItsOwnEndpoint(t.service) {
 		return []ir.Endpoint{{Host: t.host, Port: t.port.TargetPort}}
 	}
 	var out []ir.Endpoint
 	seen := map[ir.HostPort]bool{}
-	for _, i := range p.instances(t.service) {
+	for _, i := range p.settings.Reached(p.instancesOf(t), network, len(labels) > 0) {
 		e := ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight}
-		if i.Port.Name == t.port.Name && labels.SubsetOf(i.Labels) && !seen[e.Address()] {
+		if !seen[e.Address()] {
 			seen[e.Address()] = true
 			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// instancesOf are those of the target.
+func (p *plan) instancesOf(t target) []*mesh.Instance {
+	var out []*mesh.Instance
+	for _, i := range p.instances(t.service) {
+		if i.Port.Name == t.port.Name && t.version.labels().SubsetOf(i.Labels) {
+			out = append(out, i)
 		}
 	}
 	return out
@@ -134,7 +151,11 @@ func (c *writer) addCluster(t target) {
 	if _, ok := c.added[t.name]; ok {
 		return
 	}
-	part := c.plan.clusters.Get(c.plan.r, clusterKey{t, c.domain.forRules(t.host), c.policyFor(t)})
+	key := clusterKey{target: t, domain: c.domain.forRules(t.host), policy: c.policyFor(t)}
+	if t.service != nil && t.service.Networks {
+		key.network = c.scope.network
+	}
+	part := c.plan.clusters.Get(c.plan.r, key)
 	c.put(part.cluster)
 	c.added[t.name] = part
 	c.byKey = c.byKey || part.cluster.Hash != nil

@@ -363,6 +363,9 @@ destinationPortName: http
 // effectsBeyond are effects of fields that no valid example differs in alone.
 var effectsBeyond = map[string]map[string]string{
 	"RouteRule": {"route[].weight": "v3, v1"}, // All weights are 100 together.
+	// Where the mesh settings have gateways.
+	"ServiceEntry":  {"endpoints[].network": "v3, v1"},
+	"WorkloadEntry": {"network": "v3, v1"},
 	// Setting one without attempts ends all retries, and an origin in one way ends
 	// the other.
 	"VirtualService": {

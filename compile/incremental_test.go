@@ -96,6 +96,9 @@ func TestIncrementalIsAsFromScratch(t *testing.T) {
 		settings.DefaultVisibility = rapid.SampledFrom([]mesh.Visibility{mesh.VisibleToAll, mesh.VisibleInside}).Draw(rt, "visibility")
 		settings.OutboundTrafficPolicy = rapid.SampledFrom([]mesh.OutboundMode{mesh.AllowAny, mesh.RegistryOnly}).Draw(rt, "unknown")
 		settings.V1Compatibility = drawPilot(rt)
+		if rapid.Bool().Draw(rt, "networks") {
+			settings.Networks = meshgen.Networks()
+		}
 		c := &changing{settings: settings, objects: map[schema.Key]*schema.Object{}}
 		compiler := compile.NewCompiler()
 		last, lastProblems := map[string]*ir.Config{}, map[string]diag.List{}

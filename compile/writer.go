@@ -10,8 +10,9 @@ import (
 
 // scope is what decides which services and rules a proxy sees.
 type scope struct {
-	role   mesh.Role
-	domain string
+	role    mesh.Role
+	domain  string
+	network string
 	// sidecar is what the proxies follow; nil for none.
 	sidecar *sidecar
 }

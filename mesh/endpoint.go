@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/netip"
@@ -28,11 +29,12 @@ func (r *registry) endpoints(e *entry, res Resolution) []endpoint {
 	var out []endpoint
 	for i, spec := range entry.GetEndpoints() {
 		at := fmt.Sprintf("spec.endpoints[%d]", i)
-		if reason := unusable(spec.GetAddress(), res); reason != "" {
+		e := endpoint{spec: spec, labels: spec.GetLabels(), weight: int(spec.GetWeight()), origin: o.Key(), at: at}
+		if reason := r.unusable(e, res); reason != "" {
 			r.report(leftOut(o.Key(), at+".address", spec, reason))
 			continue
 		}
-		out = append(out, endpoint{spec: spec, labels: spec.GetLabels(), weight: int(spec.GetWeight()), origin: o.Key(), at: at})
+		out = append(out, e)
 	}
 	if entry.GetWorkloadSelector() == nil {
 		r.weigh(o, out)
@@ -42,7 +44,7 @@ func (r *registry) endpoints(e *entry, res Resolution) []endpoint {
 		r.report(selectsNothing(o, entry))
 	}
 	for _, w := range e.picked {
-		if reason := unusable(w.spec.GetAddress(), res); reason != "" {
+		if reason := r.unusable(w.endpoint, res); reason != "" {
 			r.report(leftOut(w.origin, "spec.address", w.spec, fmt.Sprintf("%s, as %s has it", reason, o.Key())))
 			continue
 		}
@@ -52,7 +54,20 @@ func (r *registry) endpoints(e *entry, res Resolution) []endpoint {
 	return out
 }
 
-// unusable says why an address cannot be an endpoint; "" when it can.
+// network of the endpoint; "" when it is not said.
+func (e endpoint) network() string { return cmp.Or(e.spec.GetNetwork(), e.labels[NetworkLabel]) }
+
+func (r *registry) behindGateway(e endpoint) bool { return len(r.settings.Networks[e.network()]) > 0 }
+
+// unusable says why an endpoint cannot be one; "" when it can.
+func (r *registry) unusable(e endpoint, res Resolution) string {
+	if e.spec.GetAddress() == "" && res != Passthrough && r.behindGateway(e) {
+		return ""
+	}
+	return unusable(e.spec.GetAddress(), res)
+}
+
+// unusable says why an address cannot be that of an endpoint; "" when it can.
 func unusable(address string, res Resolution) string {
 	_, err := netip.ParseAddr(address)
 	switch path, unix := strings.CutPrefix(address, "unix://"); {
@@ -164,6 +179,7 @@ func instances(svc *Service, places []place) []*Instance {
 			EndpointPort: p.number,
 			Labels:       p.labels,
 			Zone:         p.spec.GetLocality(),
+			Network:      p.network(),
 			Weight:       p.weight,
 			Origin:       p.origin,
 		})
@@ -173,9 +189,13 @@ func instances(svc *Service, places []place) []*Instance {
 
 // reportUnheeded tells what an endpoint says that no proxy will follow; at is
 // where in the object the endpoint stands.
-func reportUnheeded(e *networking.WorkloadEntry, object diag.Ref, at string, report func(diag.Problem)) {
+func (r *registry) reportUnheeded(e *networking.WorkloadEntry, object diag.Ref, at string, report func(diag.Problem)) {
+	direct := e.GetNetwork()
+	if len(r.settings.Networks[direct]) > 0 {
+		direct = ""
+	}
 	for _, f := range []struct{ field, value, message string }{
-		{"network", e.GetNetwork(), "every endpoint is reached directly, whatever its network"},
+		{"network", direct, "everybody reaches the endpoint directly: networks of the mesh settings has no gateways for it"},
 		{"serviceAccount", e.GetServiceAccount(), "certificates of endpoints are not checked"},
 	} {
 		if f.value != "" {

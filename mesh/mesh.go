@@ -121,6 +121,9 @@ type Service struct {
 	// Sockets: instances are Unix sockets on the machine of each caller, so that
 	// nobody answers for them.
 	Sockets bool
+	// Networks: instances are in networks that others come to by gateways, so that
+	// it depends on the caller where they are.
+	Networks bool
 	// SubjectAltNames are names of which an instance's certificate must have one;
 	// none means any.
 	SubjectAltNames []string
@@ -170,12 +173,14 @@ type Instance struct {
 	Service *Service
 	Port    *Port // the service's port
 	// Address is an IP address, under DNS resolution also a host name, else also
-	// a Unix socket, as unix:// and its path or @ and its name.
+	// a Unix socket, as unix:// and its path or @ and its name. "" is only in a
+	// network that has gateways.
 	Address string
 	// EndpointPort is the port the instance listens on; 0 for a socket.
 	EndpointPort int
 	Labels       Labels
 	Zone         string // availability zone, "" when unknown
+	Network      string // "" when unknown
 	Weight       int    // 0 when unset
 	Origin       schema.Key
 }

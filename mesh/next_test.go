@@ -23,6 +23,7 @@ import (
 func TestNextIsAsFromScratch(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		settings := mesh.DefaultSettings()
+		settings.Networks = meshgen.Networks()
 		settings.V1Compatibility.ShortNamesByCaller = rapid.Bool().Draw(rt, "short names")
 		states := []state{{mesh.NewSnapshot(0, settings, nil), map[schema.Key]*schema.Object{}}}
 		for revision := range int64(6) {

@@ -82,6 +82,11 @@ func canonicalBlock(text string) string {
 	return block.Masked().String()
 }
 
+func isAddress(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil
+}
+
 // canonicalIP is the one spelling of an IP address, so that addresses can be
 // compared as texts; whatever is no address stays as it is.
 func canonicalIP(text string) string {

@@ -216,6 +216,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 			Resolution:  resolution,
 			OneAddress:  entry.GetResolution() == networking.ServiceEntry_DNS_ROUND_ROBIN,
 			Sockets:     slices.ContainsFunc(places, place.isSocket),
+			Networks:    slices.ContainsFunc(endpoints, r.behindGateway),
 			HealthCheck: check,
 			Origin:      o.Key(),
 
@@ -264,7 +265,7 @@ func manyNames(o *schema.Object, n int) diag.Problem {
 // reportIgnored tells what a valid entry says that no proxy will follow.
 func (r *registry) reportIgnored(o *schema.Object, entry *networking.ServiceEntry) {
 	for i, e := range entry.GetEndpoints() {
-		reportUnheeded(e, o.Key().Ref(), fmt.Sprintf("spec.endpoints[%d]", i), r.report)
+		r.reportUnheeded(e, o.Key().Ref(), fmt.Sprintf("spec.endpoints[%d]", i), r.report)
 	}
 }
 

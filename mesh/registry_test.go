@@ -156,7 +156,7 @@ func TestRegistryProblems(t *testing.T) {
 			"WorkloadEntry default/w: spec.address: the endpoint is left out: resolution STATIC takes sockets, as ServiceEntry default/a has it"},
 		{"network of an endpoint",
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  endpoints: [{address: 10.0.0.1, network: far}]"),
-			`spec.endpoints[0].network: every endpoint is reached directly, whatever its network, found "far"`},
+			`spec.endpoints[0].network: everybody reaches the endpoint directly: networks of the mesh settings has no gateways for it, found "far"`},
 		{"account of a workload",
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  workloadSelector: {}") +
 				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: 10.0.0.1, serviceAccount: reviews}\n",

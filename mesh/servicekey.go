@@ -9,11 +9,13 @@ import (
 
 // ServiceKey names a set of instances: host, port names, label sets. Its text
 // is "host", "host|port" or "host|port|k1=v1,k2=v2"; several port names are
-// joined by ",", several label sets by ";". The host is a service's KeyHost.
+// joined by ",", several label sets by ";". The host is a service's KeyHost. For
+// callers in a network, that is a fourth part.
 type ServiceKey struct {
 	Hostname  string
 	Ports     []string
 	LabelSets []Labels
+	Network   string
 }
 
 // NewServiceKey is the key of one port and at most one label set. The port of
@@ -45,7 +47,7 @@ const maxAlternatives = 16
 // ParseServiceKey reads the text form. It never fails: what makes no sense, or
 // has more than 16 ports or label sets, names no instances.
 func ParseServiceKey(text string) ServiceKey {
-	parts := strings.SplitN(text, "|", 3)
+	parts := strings.SplitN(text, "|", 4)
 	for i, separator := range []string{",", ";"} {
 		if i+1 < len(parts) && strings.Count(parts[i+1], separator) >= maxAlternatives {
 			return ServiceKey{}
@@ -59,6 +61,9 @@ func ParseServiceKey(text string) ServiceKey {
 		for _, set := range strings.Split(parts[2], ";") {
 			key.LabelSets = append(key.LabelSets, parseLabels(set))
 		}
+	}
+	if len(parts) > 3 {
+		key.Network = parts[3]
 	}
 	return key
 }
@@ -75,15 +80,18 @@ func parseLabels(text string) Labels {
 
 func (k ServiceKey) String() string {
 	text := k.Hostname
-	if len(k.Ports) > 0 || len(k.LabelSets) > 0 {
+	if len(k.Ports) > 0 || len(k.LabelSets) > 0 || k.Network != "" {
 		text += "|" + strings.Join(k.Ports, ",")
 	}
-	if len(k.LabelSets) > 0 {
+	if len(k.LabelSets) > 0 || k.Network != "" {
 		sets := make([]string, len(k.LabelSets))
 		for i, set := range k.LabelSets {
 			sets[i] = set.String()
 		}
 		text += "|" + strings.Join(sets, ";")
+	}
+	if k.Network != "" {
+		text += "|" + k.Network
 	}
 	return text
 }

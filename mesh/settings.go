@@ -73,6 +73,15 @@ type Settings struct {
 	// DefaultVisibility is who sees a ServiceEntry, a VirtualService or a
 	// DestinationRule without exportTo: * is every namespace, . its own.
 	DefaultVisibility Visibility
+	// Networks are the gateways by which instances of a network are reached from
+	// another one: a ServiceEntry, a WorkloadEntry or its label
+	// topology.istio.io/network says where an instance is, and a proxy is where
+	// its own instances are, or where its node's label says. One of which that is
+	// not known reaches all instances directly, and so does everybody those of a
+	// network that is not named here. Gateways tell services apart by the host
+	// that a client asks for, so that connections of TCP, and requests for a
+	// subset, do not leave a network.
+	Networks map[string][]NetworkGateway
 	// HealthCheck is how proxies find out which instances of a service are alive
 	// whose ServiceEntry does not say so in the annotation
 	// pilot-api/health-check, which has the same keys.

@@ -40,6 +40,8 @@ clientCertificates:
   showing: {certificateFile: /c.crt, keyFile: /c.key}
 workloadCertificates: {certificateFile: /w.crt, keyFile: /w.key, caFile: /roots.crt}
 systemRootsFile: /etc/ssl/ca-bundle.pem
+networks:
+  far: {gateways: [{address: 192.0.2.1, port: 15443}, {address: "2001:DB8::1", port: 1}]}
 v1Compatibility:
   tcpTakesHTTPPort: false
   all: true
@@ -73,6 +75,7 @@ v1Compatibility:
 	}
 	want.WorkloadCertificates = mesh.Certificate{CertificateFile: "/w.crt", KeyFile: "/w.key", CAFile: "/roots.crt"}
 	want.SystemRootsFile = "/etc/ssl/ca-bundle.pem"
+	want.Networks = map[string][]mesh.NetworkGateway{"far": {{Address: "192.0.2.1", Port: 15443}, {Address: "2001:db8::1", Port: 1}}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -142,6 +145,10 @@ func TestParseSettingsProblems(t *testing.T) {
 		{"revocations by nobody", "clientCertificates: {s: {certificateFile: /a, keyFile: /b, crlFile: /c}}", "clientCertificates.s: must have a caFile beside crlFile"},
 		{"workloads without authority", "workloadCertificates: {certificateFile: /a, keyFile: /b}", "workloadCertificates: must have a certificateFile, a keyFile and a caFile"},
 		{"certificate no mapping", "ingressCertificates: {s: x}", `ingressCertificates.s: must be a mapping, found "x"`},
+		{"network without gateways", "networks: {far: {}}", "networks.far: must have gateways"},
+		{"gateways no list", "networks: {far: {gateways: {}}}", "networks.far.gateways: must be a list of gateways, each with address and port, found a mapping"},
+		{"gateway by name", "networks: {far: {gateways: [{address: a.b, port: 1}]}}", "networks.far.gateways[0]: must have an IP address and a port from 1 to 65535"},
+		{"gateway without port", "networks: {far: {gateways: [{address: 10.0.0.1}]}}", "networks.far.gateways[0]: must have an IP address and a port from 1 to 65535"},
 		{"unknown switch", "v1Compatibility: {a: true}", "v1Compatibility.a: there is no such setting; there are all, anyNamespaceRules,"},
 		{"all switches no bool", "v1Compatibility: {all: 1}", "v1Compatibility.all: must be true or false, found 1"},
 		{"switch no bool", "v1Compatibility: {tcpTakesHTTPPort: 1}", "v1Compatibility.tcpTakesHTTPPort: must be true or false, found 1"},

@@ -58,6 +58,7 @@ func settingsFields(s *Settings) map[string]settingReader {
 		"clientCertificates":    takeCertificates(&s.ClientCertificates, Certificate{}, verifyingFiles),
 		"workloadCertificates":  takeCertificate(&s.WorkloadCertificates, identityFiles),
 		"systemRootsFile":       scalar(takeString(&s.SystemRootsFile)),
+		"networks":              takeNetworks(&s.Networks),
 		"v1Compatibility":       takeSwitches(&s.V1Compatibility),
 		"authPolicy":            scalar(takeString(new(string))),
 		"ingressClass":          scalar(takeString(new(string))),

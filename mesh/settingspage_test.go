@@ -98,6 +98,8 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 		return "map of a secret to {`certificateFile`, `keyFile`, `caFile`, `crlFile`}", "none"
 	case Certificate:
 		return "{`certificateFile`, `keyFile`, `caFile`, `crlFile`}", "none"
+	case map[string][]NetworkGateway:
+		return "map of a network to {`gateways`: list of {`address`, `port`}}", "none"
 	case *schema.HealthCheck:
 		return "{`http`: {`path`, `host`}, or `tcp`: {}, or `grpc`: {`service`}; `interval`, `timeout`, `unhealthyThreshold`, `healthyThreshold`}", "none"
 	case V1Compatibility:

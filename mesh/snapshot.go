@@ -129,7 +129,8 @@ func (s *Snapshot) Endpoints(key ServiceKey) []*Instance {
 		port int
 	}
 	seen := map[address]bool{}
-	return slices.DeleteFunc(svc.selected(key), func(i *Instance) bool {
+	reached := s.Settings.Reached(svc.selected(key), key.Network, len(key.LabelSets) > 0)
+	return slices.DeleteFunc(reached, func(i *Instance) bool {
 		at := address{i.Address, i.EndpointPort}
 		taken := seen[at]
 		seen[at] = true

@@ -13,6 +13,8 @@ type View struct {
 	Role Role
 	// Domain is the proxy's own, or as much of its end as any object knows.
 	Domain string
+	// Network of the proxy, where it matters; "" when it is not known.
+	Network string
 	// Instances at the proxy's address, in registry order: what the
 	// workload beside it serves. Empty for ingress and router.
 	Instances []*Instance
@@ -29,6 +31,7 @@ func (s *Snapshot) View(p Proxy) View {
 		v.Instances = s.byIP.get(p.IP)
 	}
 	v.Labels = s.labels(p, NamespaceOf(v.Domain, s.Settings.Domain))
+	v.Network = s.network(p, v.Instances)
 	return v
 }
 
@@ -61,11 +64,12 @@ func (s *Snapshot) statedDomain(p Proxy) string {
 }
 
 // Key is equal for views that give the same configuration within one
-// snapshot: role, domain, the service, port, endpoint port and labels of every
-// own instance, and the labels that somebody asks for.
+// snapshot: role, domain, network, the service, port, endpoint port and labels of
+// every own instance, and the labels that somebody asks for.
 func (v View) Key() string {
 	key := appendText(nil, string(v.Role))
 	key = appendText(key, v.Domain)
+	key = appendText(key, v.Network)
 	for _, i := range v.Instances {
 		key = appendText(key, i.Service.KeyHost())
 		key = appendText(key, i.Port.Name)

@@ -18,7 +18,7 @@ type workload struct {
 	problems diag.Collector  // that it has by itself
 }
 
-func readWorkload(o *schema.Object) *workload {
+func (r *registry) readWorkload(o *schema.Object) *workload {
 	w := &workload{endpoint: endpoint{origin: o.Key(), at: "spec"}, pickers: map[*entry]bool{}}
 	report := func(p diag.Problem) { w.problems.Add(p) }
 	spec, err := o.Spec()
@@ -27,7 +27,7 @@ func readWorkload(o *schema.Object) *workload {
 		report(unreadable(o, err))
 		return w
 	}
-	reportUnheeded(entry, o.Key().Ref(), "spec", report)
+	r.reportUnheeded(entry, o.Key().Ref(), "spec", report)
 	w.spec, w.labels, w.weight = entry, workloadLabels(o, entry), int(entry.GetWeight())
 	return w
 }
@@ -119,7 +119,7 @@ func (r *registry) replaceWorkload(c schema.Change, t *touched) {
 	if c.After == nil {
 		return
 	}
-	w := readWorkload(c.After)
+	w := r.readWorkload(c.After)
 	r.workloads.add(w)
 	for _, e := range r.selectors.fitting(w) {
 		t.touch(e)

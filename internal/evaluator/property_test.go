@@ -22,6 +22,9 @@ func drawWorld(rt *rapid.T) world {
 		settings.V1Compatibility = mesh.V1Compatibility{}
 	}
 	node := meshgen.Proxy(rt, rapid.SampledFrom(meshgen.Proxies).Draw(rt, "node"))
+	if rapid.Bool().Draw(rt, "networks") {
+		settings.Networks = meshgen.Networks()
+	}
 	return world{settings, meshgen.Objects(rt), node}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"pgregory.net/rapid"
+
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 func serviceEntry(t *rapid.T) spec {
@@ -67,6 +69,15 @@ func workloadEntry(t *rapid.T) spec {
 		out["address"] = pick(t, "socket", "unix:///run/a.sock", "unix://@b")
 	}
 	out.seldom(t, "locality", func() any { return pick(t, "zone", "region/zone", "region/other") })
+	out.seldom(t, "network", func() any { return pick(t, "network", "near", "far") })
 	out.seldom(t, "weight", func() any { return pick(t, "weight", 1, 100) })
 	return out
+}
+
+// Networks are gateways of the networks that endpoints are in.
+func Networks() map[string][]mesh.NetworkGateway {
+	return map[string][]mesh.NetworkGateway{
+		"near": {{Address: "10.3.0.1", Port: 15443}},
+		"far":  {{Address: "10.4.0.1", Port: 15443}, {Address: "10.4.0.2", Port: 15443}},
+	}
 }
