@@ -3,20 +3,17 @@
 //
 // An object goes through three passes, each of which hands over values:
 //
-//	read   an object by itself becomes a rule (reading.go): routerule.go,
-//	       egressrule.go, ingressrule.go, destinationpolicy.go,
-//	       virtualservice.go (virtualmatch.go, virtualaction.go),
-//	       destinationrule.go, gateway.go (gatewaytls.go), sidecar.go
-//	check  what is wrong with a rule in this mesh: rulecheck.go,
-//	       virtualcheck.go (virtualtargets.go, virtualports.go),
-//	       ingresscheck.go, portcheck.go and the check functions of a kind
-//	write  what follows for proxies: route.go, httproute.go and tcproute.go
-//	       lay rules out as routes, delegate.go those of one VirtualService in
-//	       the place of another's; cluster.go has the clusters that they lead
-//	       to, under the policies for them (trafficpolicy.go); layout.go
-//	       (contested.go), outbound.go and tcp.go are what all proxies of a scope have in
-//	       common, view.go with inbound.go, ingress.go and gateway.go is what
-//	       a proxy is told
+//	read   an object by itself becomes a rule (reading.go)
+//	check  what is wrong with a rule in this mesh
+//	write  what follows for proxies
+//
+// Files of a kind are called by it and by the pass: virtualservice_read.go,
+// virtualservice_check.go, virtualservice_write_http.go. Where little is said of
+// a kind, all passes are in one file: destinationpolicy.go, destinationrule.go,
+// sidecar.go. What belongs to no kind is called by what it is: cluster.go has the
+// clusters that routes lead to; layout.go (contested.go), outbound.go and tcp.go are what all
+// proxies of a scope have in common, view.go with inbound.go is what a proxy is
+// told.
 //
 // model.go says how the passes depend on each other. All of them are queries
 // (package query), over rules that are found by claims.go and index.go and
