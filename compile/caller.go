@@ -12,11 +12,18 @@ type caller struct {
 	own []*mesh.Instance // at its address; without what does not matter to it
 	// labels that its workload has beside those of its own instances, in sets
 	// each of which it has at once.
-	labels []mesh.Labels
+	labels    []mesh.Labels
+	namespace string // that its domain says; "" for none
+}
+
+// states reports whether the workload has all these labels at once, whatever its
+// instances have.
+func (c *caller) states(labels mesh.Labels) bool {
+	return len(labels) == 0 || slices.ContainsFunc(c.labels, labels.SubsetOf)
 }
 
 // bears reports whether the workload has all these labels at once.
 func (c *caller) bears(labels mesh.Labels) bool {
-	return len(labels) == 0 || slices.ContainsFunc(c.labels, labels.SubsetOf) ||
+	return c.states(labels) ||
 		slices.ContainsFunc(c.own, func(i *mesh.Instance) bool { return labels.SubsetOf(i.Labels) })
 }

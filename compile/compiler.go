@@ -119,7 +119,10 @@ func (c *Compiler) Size() int {
 
 // know has queries of a view find who it is for.
 func (m *model) know(key string, v mesh.View) {
-	who := &caller{scope: scope{role: v.Role, domain: v.Domain, network: v.Network}, labels: v.Labels}
+	who := &caller{
+		scope:  scope{role: v.Role, domain: v.Domain, network: v.Network},
+		labels: v.Labels, namespace: mesh.NamespaceOf(v.Domain, m.settings.Domain),
+	}
 	for _, i := range v.Instances {
 		who.own = append(who.own, m.registry.ownInstance(i))
 	}

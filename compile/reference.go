@@ -40,13 +40,17 @@ func (p *plan) source(ref *schema.IstioService, namespace string) *source {
 	return &source{host: p.hostname(ref, namespace), labels: ref.Labels}
 }
 
-// fits reports whether one of the instances is such a caller. No source fits
-// any, even a proxy without instances.
-func (s *source) fits(own []*mesh.Instance) bool {
-	if s == nil {
+// fits reports whether the proxy is such a caller: by what its node states,
+// which is of no service, or by one of its instances. No source fits any, even
+// one that nothing is known of; nil is no proxy of the mesh.
+func (s *source) fits(who *caller) bool {
+	if s == nil || who == nil {
+		return s == nil
+	}
+	if s.host == "" && (s.namespace == "" || s.namespace == who.namespace) && who.states(s.labels) {
 		return true
 	}
-	for _, i := range own {
+	for _, i := range who.own {
 		if (s.host == "" || i.Service.Hostname == s.host) &&
 			(s.namespace == "" || i.Service.Namespace == s.namespace) && s.labels.SubsetOf(i.Labels) {
 			return true

@@ -205,7 +205,7 @@ func (p *plan) sidecarOf(who *caller) *sidecar {
 	namespace := p.forDomain(who.domain).namespace
 	var selecting []*sidecar
 	for _, sc := range p.sidecarsIn.under(p, namespace) {
-		if len(sc.selector) > 0 && sc.selects(who.own) {
+		if len(sc.selector) > 0 && who.bears(sc.selector) {
 			selecting = append(selecting, sc)
 		}
 	}
@@ -231,10 +231,6 @@ func (p *plan) forAll(namespace string) *sidecar {
 		}
 	}
 	return nil
-}
-
-func (sc *sidecar) selects(own []*mesh.Instance) bool {
-	return slices.ContainsFunc(own, func(i *mesh.Instance) bool { return sc.selector.SubsetOf(i.Labels) })
 }
 
 // checkSidecar reports one that no proxy follows, and hosts that are nobody's.

@@ -53,7 +53,7 @@ func (c *writer) fits(s *source) bool {
 		c.varies = c.varies || s != nil
 		return s == nil
 	}
-	return s.fits(c.caller.own)
+	return s.fits(c.caller)
 }
 
 // own are the instances beside the proxy.
