@@ -137,7 +137,7 @@ func (i *Inspection) Resources(configType string) ([]Resource, error) {
 		case "routes":
 			of = a.routes
 		case "endpoints":
-			of = endpointsOf(i.generation, i.view.config, nil)
+			of = endpointsOf(i.generation, endpointKeys(i.view.config.Clusters), nil)
 		default:
 			return fmt.Errorf("there is no type %q", configType)
 		}
