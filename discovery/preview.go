@@ -245,7 +245,7 @@ func (p *preview) compareEndpoints(of *crowd) {
 
 func keySet(c *ir.Config) map[string]bool {
 	keys := map[string]bool{}
-	for _, key := range endpointKeys(c) {
+	for _, key := range endpointKeys(c.Clusters) {
 		keys[key] = true
 	}
 	return keys
