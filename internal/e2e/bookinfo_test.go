@@ -22,6 +22,16 @@ func TestBookinfo(t *testing.T) {
 	assert(t, open(t, bookinfo, proxyPort), bookinfoRows)
 }
 
+func TestBookinfoOverADS(t *testing.T) {
+	t.Parallel()
+	assert(t, open(t, bookinfo, proxyPortWith("--api", "ads")), bookinfoRows)
+}
+
+func TestBookinfoOverREST(t *testing.T) {
+	t.Parallel()
+	assert(t, open(t, bookinfo, proxyPortWith("--api", "rest")), bookinfoRows)
+}
+
 func TestBookinfoOverV1(t *testing.T) {
 	t.Parallel()
 	assert(t, open(t, bookinfo, captured), bookinfoRows)

@@ -19,7 +19,7 @@ const gatewayPort = "number: 80,"
 func elsewhere() (*strings.Replacer, error) {
 	block := fmt.Sprintf("127.%d.%d.", 1+rand.IntN(254), rand.IntN(256))
 	var moves []string
-	for _, port := range []string{"15000", "15001", "15002", "8080"} {
+	for _, port := range []string{"15000", "15001", "15002", "15010", "8080"} {
 		free, err := testbed.FreePort()
 		if err != nil {
 			return nil, err

@@ -12,15 +12,49 @@ import (
 // TestNoGap: while rules come and go, each with clusters that Envoy has not
 // had before, every request is answered.
 func TestNoGap(t *testing.T) {
-	t.Parallel()
-	w := open(t, bookshop, proxyPort)
-	gapless(t, w, func(ctx context.Context) {
-		for _, rule := range []string{"all-to-v1", "half-v1-half-v3", "jason-to-v2", "all-to-v1", "mirror-to-v3"} {
-			if err := w.Under(ctx, []string{rule}, func() error { return nil }); err != nil {
+	for _, api := range []string{"delta", "ads", "rest"} {
+		t.Run(api, func(t *testing.T) {
+			t.Parallel()
+			w := open(t, bookshop, proxyPortWith("--api", api))
+			gapless(t, w, func(ctx context.Context) {
+				for _, rule := range []string{"all-to-v1", "half-v1-half-v3", "jason-to-v2", "all-to-v1", "mirror-to-v3"} {
+					if err := w.Under(ctx, []string{rule}, func() error { return nil }); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestNoGapOnStreams: nor when the server dies, and a rule that needs new clusters,
+// or no longer needs old ones, follows at once upon its restart.
+func TestNoGapOnStreams(t *testing.T) {
+	for _, api := range []string{"delta", "ads"} {
+		t.Run(api, func(t *testing.T) {
+			t.Parallel()
+			w := open(t, bookshop, proxyPortWith("--api", api))
+			if err := w.apply(t.Context(), []string{"all-to-v1"}); err != nil {
 				t.Fatal(err)
 			}
-		}
-	})
+			gapless(t, w, func(ctx context.Context) {
+				w.restart(ctx, t, w.withdraw, "all-to-v1")
+				w.restart(ctx, t, w.apply, "half-v1-half-v3")
+			})
+		})
+	}
+}
+
+// restart kills the server, and has the rules changed as soon as it is back.
+func (w *World) restart(ctx context.Context, t *testing.T, change func(context.Context, []string) error, rule string) {
+	t.Helper()
+	w.Pilot.Kill()
+	if err := w.Pilot.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := change(ctx, []string{rule}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestNoGapAfterRestart: nor when the server dies and a rule that needs new
@@ -38,23 +72,14 @@ func TestNoGapAfterRestart(t *testing.T) {
 		} {
 			t.Run(first+" first/"+name, func(t *testing.T) {
 				t.Parallel()
-				w := open(t, polling(t, bookshop, delays.clusters, delays.routes), proxyPortWith("--refresh-delay", delays.clusters))
+				w := open(t, polling(t, bookshop, delays.clusters, delays.routes), proxyPortWith("--api", "rest", "--refresh-delay", delays.clusters))
 				if err := w.apply(t.Context(), []string{"all-to-v1"}); err != nil {
 					t.Fatal(err)
 				}
 				gapless(t, w, func(ctx context.Context) {
-					restart := func(change func(context.Context, []string) error, rule string) {
-						w.Pilot.Kill()
-						if err := w.Pilot.Restart(ctx); err != nil {
-							t.Fatal(err)
-						}
-						if err := change(ctx, []string{rule}); err != nil {
-							t.Fatal(err)
-						}
-					}
 					appendTo(t, w.file("mesh"), settings)
-					restart(w.withdraw, "all-to-v1")
-					restart(w.apply, "half-v1-half-v3")
+					w.restart(ctx, t, w.withdraw, "all-to-v1")
+					w.restart(ctx, t, w.apply, "half-v1-half-v3")
 				})
 			})
 		}

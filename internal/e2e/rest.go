@@ -10,31 +10,7 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
-
-	"github.com/pilot-api/pilot-api/internal/testbed"
 )
-
-// StartSidecar runs an Envoy for the node that has its bootstrap from istioctl
-// and polls the Pilot over REST v3, and returns when it is live. Its log and
-// its bootstrap are in dir.
-func StartSidecar(ctx context.Context, pilot *Pilot, dir, node string, options ...string) (*Sidecar, error) {
-	admin, err := testbed.FreePort()
-	if err != nil {
-		return nil, err
-	}
-	args := []string{"bootstrap", node, "--api", "rest", "--admin-port", strconv.Itoa(admin), "--refresh-delay", "200ms"}
-	bootstrap, err := pilot.Istioctl(ctx, append(args, options...)...)
-	if err != nil {
-		return nil, err
-	}
-	var stated struct{ Node envoyNode }
-	if err := yaml.Unmarshal(bootstrap, &stated); err != nil {
-		return nil, err
-	}
-	poller := &restPoller{pilot: pilot, node: stated.Node}
-	s := &Sidecar{Node: node, Admin: fmt.Sprintf("http://127.0.0.1:%d", admin), offered: poller.offered}
-	return s, s.run(ctx, pilot.programs.Envoy, dir, bootstrap)
-}
 
 // envoyNode is what an Envoy says of itself.
 type envoyNode struct {
@@ -48,6 +24,15 @@ type restPoller struct {
 	pilot *Pilot
 	node  envoyNode
 	asked int // Counts the newcomers.
+}
+
+// newRESTPoller is for the Envoy of a bootstrap.
+func newRESTPoller(pilot *Pilot, bootstrap []byte) (*restPoller, error) {
+	var stated struct{ Node envoyNode }
+	if err := yaml.Unmarshal(bootstrap, &stated); err != nil {
+		return nil, err
+	}
+	return &restPoller{pilot: pilot, node: stated.Node}, nil
 }
 
 // offered asks the server for all that this proxy has taken. It asks as a proxy

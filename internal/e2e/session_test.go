@@ -39,14 +39,16 @@ func openSession(t *testing.T) *session {
 	s.link(t, ".tools", filepath.Dir(outside.Tool(t, "envoy")))
 	outside.Tool(t, "kubectl")
 	server := s.moved.Replace("127.0.0.1:8080")
-	s.Pilot = &Pilot{Server: &testbed.Server{URL: "http://" + server}}
+	streams := s.moved.Replace("127.0.0.1:15010")
+	s.Pilot = &Pilot{Server: &testbed.Server{URL: "http://" + server, XDS: streams}}
 	s.write(t, "kubeconfig", fmt.Sprintf(kubeconfig, s.Pilot.URL))
 	mistake, err := os.ReadFile(filepath.Join(root, "examples", "bookshop", "wrong.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.write(t, "examples/bookshop/wrong.yaml", string(mistake))
-	s.shell = fmt.Sprintf("cd %s; export HOME=$PWD KUBECONFIG=$PWD/kubeconfig PILOT_LISTEN=%s ISTIOCTL_SERVER=%s\n", home, server, s.Pilot.URL)
+	s.shell = fmt.Sprintf("cd %s; export HOME=$PWD KUBECONFIG=$PWD/kubeconfig PILOT_LISTEN=%s PILOT_GRPC_LISTEN=%s ISTIOCTL_SERVER=%s\n",
+		home, server, streams, s.Pilot.URL)
 	// The programs outlive t.Context, so that they end in order.
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
@@ -122,9 +124,12 @@ func (s *session) startEnvoy(t *testing.T, command string) error {
 		return err
 	}
 	admin := s.moved.Replace("15000")
-	s.write(t, ".demo/envoy.yaml", strings.Replace(string(text), "port_value: 15000", "port_value: "+admin, 1))
-	poller := &restPoller{pilot: s.Pilot, node: envoyNode{ID: s.moved.Replace(node)}}
-	s.Sidecar = &Sidecar{Node: poller.node.ID, Admin: "http://127.0.0.1:" + admin, offered: poller.offered}
+	s.write(t, ".demo/envoy.yaml", strings.NewReplacer(
+		"port_value: 15000", "port_value: "+admin,
+		"port_value: 15010", "port_value: "+s.moved.Replace("15010"),
+	).Replace(string(text)))
+	sidecar := s.moved.Replace(node)
+	s.Sidecar = &Sidecar{Node: sidecar, Admin: "http://127.0.0.1:" + admin, offered: s.Pilot.streamed(sidecar)}
 	if s.Sidecar.Process, err = s.background("envoy", command+" --use-dynamic-base-id"); err != nil {
 		return err
 	}

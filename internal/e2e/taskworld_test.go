@@ -91,7 +91,7 @@ func (w *taskWorld) enter(ctx context.Context, t *testing.T) error {
 	}
 	front := redirecting(t, w.Pilot)
 	var err error
-	if w.Sidecar, err = StartSidecar(ctx, front, w.Dir, w.moved.Replace(node)); err != nil {
+	if w.Sidecar, err = StartSidecar(ctx, front, w.Dir, w.moved.Replace(node), "--api", "rest"); err != nil {
 		return err
 	}
 	edge := filepath.Join(w.Dir, "edge")
