@@ -1,0 +1,124 @@
+// Package simulated has proxies without an Envoy: streams that ask for everything and
+// accept what they are told, or hold it back, refuse it or leave, as a test says.
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// Node is the id of a sidecar of its own for each number.
+func Node(n int) string {
+	return fmt.Sprintf("sidecar~10.9.%d.%d~p-%03d.default~default.svc.cluster.local", n/250, n%250+1, n)
+}
+
+// Proxy is one on a delta stream.
+type Proxy struct {
+	Node string
+
+	stream *discovery.Stream
+	leave  context.CancelFunc
+	gone   chan struct{}
+
+	mu     sync.Mutex
+	holds  bool
+	refuse map[string]string // words, by type
+	held   []told
+}
+
+// told is a response that is to be answered.
+type told struct{ typeURL, nonce string }
+
+// Connect has a proxy come that accepts everything.
+func Connect(p *discovery.Publisher, node string) (*Proxy, error) {
+	stream, err := p.Connect(mesh.Node{ID: node}, discovery.Delta)
+	if err != nil {
+		return nil, err
+	}
+	ctx, leave := context.WithCancel(context.Background())
+	s := &Proxy{Node: node, stream: stream, leave: leave, gone: make(chan struct{}), refuse: map[string]string{}}
+	for _, typeURL := range []string{discovery.ClusterType, discovery.EndpointType, discovery.ListenerType, discovery.RouteType} {
+		if err := stream.Receive(discovery.Request{TypeURL: typeURL, Subscribe: []string{"*"}}); err != nil {
+			stream.Close()
+			leave()
+			return nil, err
+		}
+	}
+	go s.listen(ctx)
+	return s, nil
+}
+
+func (s *Proxy) listen(ctx context.Context) {
+	defer close(s.gone)
+	defer s.stream.Close()
+	for {
+		r, err := s.stream.Next(ctx)
+		if err != nil {
+			return
+		}
+		var text discoveryv3.DeltaDiscoveryResponse
+		if err := proto.Unmarshal(r.Encode(), &text); err != nil {
+			panic(err) // What is told is a response.
+		}
+		s.hear(told{r.TypeURL, text.GetNonce()})
+	}
+}
+
+func (s *Proxy) hear(t told) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holds {
+		s.held = append(s.held, t)
+		return
+	}
+	s.answerLocked(t)
+}
+
+func (s *Proxy) answerLocked(t told) {
+	r := discovery.Request{TypeURL: t.typeURL, Nonce: t.nonce}
+	if words, ok := s.refuse[t.typeURL]; ok {
+		r.Refused = &words
+	}
+	if err := s.stream.Receive(r); err != nil && !errors.Is(err, discovery.ErrGone) {
+		panic(err) // It asks for no more than it did.
+	}
+}
+
+// Hold has it answer nothing from now on.
+func (s *Proxy) Hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holds = true
+}
+
+// Refuse has it refuse what it is told of a type from now on.
+func (s *Proxy) Refuse(typeURL, words string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse[typeURL] = words
+}
+
+// Accept has it accept what it holds back, and what it is told from now on.
+func (s *Proxy) Accept() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holds, s.refuse = false, map[string]string{}
+	for _, t := range s.held {
+		s.answerLocked(t)
+	}
+	s.held = nil
+}
+
+// Leave ends its stream, and returns when that is done.
+func (s *Proxy) Leave() {
+	s.leave()
+	<-s.gone
+}
