@@ -14,6 +14,7 @@ type caller struct {
 	// each of which it has at once.
 	labels    []mesh.Labels
 	namespace string // that its domain says; "" for none
+	place     string // where it is; "" where that does not matter
 }
 
 // states reports whether the workload has all these labels at once, whatever its

@@ -35,6 +35,7 @@ func (p *plan) clusterOf(key clusterKey) clusterPart {
 		return out
 	}
 	d.underPolicy(&out, key.target, key.policy)
+	unlabelled(out.cluster)
 	cluster, problems := ir.CloseCluster(out.cluster)
 	out.cluster, out.problems = secured(cluster), append(problems, unseenNames(cluster, key.target)...)
 	return out
@@ -50,11 +51,14 @@ func (d *domainPlan) underPolicy(out *clusterPart, t target, pol *policy) {
 	if pol != nil {
 		out.cluster = pol.applied(out.cluster)
 	}
-	if rule == nil {
-		return
-	}
 	w := d.policyWriter(out, t)
-	if pol != nil {
+	switch {
+	case rule == nil && pol == nil:
+		w.localities(nil)
+		return
+	case rule == nil:
+		return
+	case pol != nil:
 		w.secure(rule.policy(t, d.pilot()))
 		return
 	}
@@ -119,7 +123,7 @@ func (p *plan) hostsOf(t target, network string) []ir.Endpoint {
 	var out []ir.Endpoint
 	seen := map[ir.HostPort]bool{}
 	for _, i := range p.settings.Reached(p.instancesOf(t), network, len(labels) > 0) {
-		e := ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight}
+		e := ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight, Labels: i.Labels}
 		if !seen[e.Address()] {
 			seen[e.Address()] = true
 			out = append(out, e)

@@ -121,7 +121,7 @@ func (c *Compiler) Size() int {
 func (m *model) know(key string, v mesh.View) {
 	who := &caller{
 		scope:  scope{role: v.Role, domain: v.Domain, network: v.Network},
-		labels: v.Labels, namespace: mesh.NamespaceOf(v.Domain, m.settings.Domain),
+		labels: v.Labels, namespace: mesh.NamespaceOf(v.Domain, m.settings.Domain), place: v.Place,
 	}
 	for _, i := range v.Instances {
 		who.own = append(who.own, m.registry.ownInstance(i))

@@ -73,6 +73,7 @@ func mergedPolicy(under, over *networking.TrafficPolicy, port int) *networking.T
 
 // apply is called once, with all that holds for the cluster.
 func (w policyWriter) apply(policy *networking.TrafficPolicy) {
+	w.localities(policy)
 	if policy == nil && w.pilot.DestinationRuleDefaults {
 		return
 	}

@@ -24,7 +24,7 @@ func (w policyWriter) loadBalancer(lb *networking.LoadBalancerSettings) {
 	case "RANDOM":
 		w.LoadBalancer = ir.Random
 	case "PASSTHROUGH":
-		w.Type, w.Hosts, w.HealthCheck = ir.OriginalDestination, nil, nil
+		w.Type, w.Hosts, w.HealthCheck, w.Localities = ir.OriginalDestination, nil, nil, nil
 		return
 	default:
 		w.LoadBalancer = ir.RoundRobin

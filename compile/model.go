@@ -60,6 +60,7 @@ type model struct {
 	httpLayout     *query.Query[layoutKey, []plannedRoute]
 	tcpLayout      *query.Query[layoutKey, []plannedTCP]
 	clusters       *query.Query[clusterKey, clusterPart]
+	orders         *query.Query[orderKey, *ir.Cluster]
 	sameForAll     *query.Query[servicePort, bool]
 	entries        *query.Query[entryKey, *entry]
 	plain          *query.Query[plainKey, *entry]
@@ -198,6 +199,7 @@ func (m *model) planRoutes() {
 		return p.forDomain(key.domain).tcpRoutes(key.vs, key.at.service, key.at.port)
 	})
 	m.clusters = newQuery(m, deepEqual, (*plan).clusterOf)
+	m.orders = newQuery(m, deepEqual, (*plan).ordered)
 }
 
 // writeViews is what proxies are told.

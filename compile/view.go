@@ -161,6 +161,9 @@ func (c *writer) closed(t *ir.RouteTable) *ir.RouteTable {
 // close takes what was gathered into the configuration, and sees to the promises
 // of package ir for the parts that have not been seen to.
 func (c *writer) close(config *ir.Config, clusters [][]*ir.Cluster) {
+	for i, list := range clusters {
+		clusters[i] = c.inOrder(list)
+	}
 	config.Clusters = c.merged(clusters)
 	var problems diag.List
 	config.Listeners, problems = ir.CloseListeners(c.listeners, config)

@@ -44,8 +44,9 @@ func differingAddresses(a, b []*mesh.Instance, found map[string]bool) {
 	}
 }
 
-// sameInstance compares what mesh.View.Key is made of, of instances of one
+// sameInstance compares what mesh.View is made of, of instances of one
 // service.
 func sameInstance(a, b *mesh.Instance) bool {
-	return a == b || a.Address == b.Address && a.EndpointPort == b.EndpointPort && a.Port.Name == b.Port.Name && a.Labels.Equal(b.Labels)
+	return a == b || a.Address == b.Address && a.EndpointPort == b.EndpointPort && a.Port.Name == b.Port.Name &&
+		a.Zone == b.Zone && a.Labels.Equal(b.Labels)
 }

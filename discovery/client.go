@@ -67,7 +67,7 @@ func (c *client) told() *proxyState {
 func (c *client) viewIn(s *mesh.Snapshot) mesh.View {
 	v := s.View(c.proxy)
 	if c.node.ID == "" {
-		v.Instances = nil
+		v.Instances, v.Place = nil, ""
 	}
 	return v
 }

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -27,7 +28,8 @@ type endpointSet struct {
 // attached to its service, and stays as long as that is the same; sets without
 // members are not kept, for anybody can think of any number of them.
 func (e *endpointSets) of(key string) *endpointSet {
-	parsed := mesh.ParseServiceKey(key)
+	_, serviceKey := envoy.ParseEndpointsName(key)
+	parsed := mesh.ParseServiceKey(serviceKey)
 	create := func() *endpointSet {
 		return &endpointSet{key: key, server: e.server, members: membersOf(e.mesh, key)}
 	}
@@ -42,13 +44,15 @@ func (e *endpointSets) of(key string) *endpointSet {
 	return kept.of(service, key, func() *endpointSet { return s })
 }
 
-// membersOf are the instances that a key means in a snapshot.
-func membersOf(s *mesh.Snapshot, key string) []ir.Endpoint {
+// membersOf are the instances that a key means in a snapshot, in the order that it
+// names.
+func membersOf(s *mesh.Snapshot, name string) []ir.Endpoint {
+	order, key := envoy.ParseEndpointsName(name)
 	var members []ir.Endpoint
 	for _, i := range s.Endpoints(mesh.ParseServiceKey(key)) {
-		members = append(members, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
+		members = append(members, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight, Labels: i.Labels})
 	}
-	return members
+	return order.Arranged(members)
 }
 
 // members are those that a key means.
@@ -83,7 +87,7 @@ func endpointKeys(clusters []*ir.Cluster) []string {
 	var keys []string
 	for _, c := range clusters {
 		if c.Type == ir.Registry {
-			keys = append(keys, c.EndpointKey)
+			keys = append(keys, envoy.EndpointsName(c))
 		}
 	}
 	return keys

@@ -38,15 +38,30 @@ type fleet struct {
 
 type group map[*client]struct{}
 
-// home is the domain and namespace that proxies state.
-type home struct{ domain, namespace string }
+// home is the domain, namespace and locality that proxies state.
+type home struct{ domain, namespace, locality string }
 
-func homeOf(p mesh.Proxy) home { return home{p.Domain, p.Namespace} }
+func homeOf(p mesh.Proxy) home { return home{p.Domain, p.Namespace, p.Locality} }
 
 // stated are the proxies that state one home.
 type stated struct {
-	known   string // as the last snapshot knows it
+	known   knowledge // as the last snapshot has it
 	clients group
+}
+
+// knowledge is what a snapshot makes of a home. Where a proxy states no locality,
+// its place is that of its instances.
+type knowledge struct {
+	domain, place string
+	asksPlace     bool
+}
+
+func knownOf(p mesh.Proxy, mv mesh.View) knowledge {
+	known := knowledge{domain: mv.Domain, asksPlace: mv.AsksPlace}
+	if p.Locality != "" {
+		known.place = mv.Place
+	}
+	return known
 }
 
 func newFleet(opts Options, age func() time.Duration) *fleet {
@@ -160,7 +175,7 @@ func (f *fleet) indexLocked(c *client, mv mesh.View) {
 	}
 	d := f.domains[homeOf(c.proxy)]
 	if d == nil {
-		d = &stated{known: mv.Domain, clients: group{}}
+		d = &stated{known: knownOf(c.proxy, mv), clients: group{}}
 		f.domains[homeOf(c.proxy)] = d
 	}
 	d.clients[c] = struct{}{}
@@ -249,11 +264,12 @@ func (f *fleet) concerned(before, next *mesh.Snapshot) group {
 		maps.Copy(found, f.byIP[ip])
 	}
 	f.askedLocked(before, next, found)
-	if next.SameDomains(before) {
+	if next.SameStated(before) {
 		return found
 	}
 	for at, d := range f.domains {
-		known := next.View(mesh.Proxy{Role: mesh.Router, Domain: at.domain, Namespace: at.namespace}).Domain
+		probe := mesh.Proxy{Role: mesh.Router, Domain: at.domain, Namespace: at.namespace, Locality: at.locality}
+		known := knownOf(probe, next.View(probe))
 		if known != d.known {
 			d.known = known
 			maps.Copy(found, d.clients)

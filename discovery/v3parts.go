@@ -58,7 +58,7 @@ func (p *v3Parts) cluster(c *ir.Cluster, from v3.Source) *resource {
 		}
 		r := p.resource(ClusterType, envoy.ClusterName(c.Name), first(c.Origins), spelled(c), spelled(c.Closed()))
 		if c.Type == ir.Registry {
-			r.endpoints = c.EndpointKey
+			r.endpoints = envoy.EndpointsName(c)
 		}
 		return r
 	})

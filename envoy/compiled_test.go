@@ -51,8 +51,9 @@ func inOnePiece(snapshot *mesh.Snapshot, compiled *ir.Config) *ir.Config {
 		if c.Type == ir.Registry {
 			c.Type = ir.StaticHosts
 			for _, i := range snapshot.Endpoints(mesh.ParseServiceKey(c.EndpointKey)) {
-				c.Hosts = append(c.Hosts, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
+				c.Hosts = append(c.Hosts, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight, Labels: i.Labels})
 			}
+			c.Hosts = c.Order.Arranged(c.Hosts)
 		}
 		out.Clusters = append(out.Clusters, &c)
 	}

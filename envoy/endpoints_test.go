@@ -21,7 +21,7 @@ func TestEndpoints(t *testing.T) {
 	}{
 		{"none", nil, `{"hosts": []}`, `{"clusterName": "a|http"}`},
 		{
-			"zones and weights",
+			"regions and weights",
 			[]ir.Endpoint{
 				{Host: "10.0.0.2", Port: 80, Zone: "z2", Weight: 200},
 				{Host: "10.0.0.1", Port: 80},
@@ -36,9 +36,9 @@ func TestEndpoints(t *testing.T) {
 			`{"clusterName": "a|http", "endpoints": [
 				{"lbEndpoints": [
 					{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.1", "portValue": 80}}}}]},
-				{"locality": {"zone": "z1"}, "lbEndpoints": [
+				{"locality": {"region": "z1"}, "lbEndpoints": [
 					{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.3", "portValue": 81}}}, "loadBalancingWeight": 1}]},
-				{"locality": {"zone": "z2"}, "lbEndpoints": [
+				{"locality": {"region": "z2"}, "lbEndpoints": [
 					{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.2", "portValue": 80}}}, "loadBalancingWeight": 200},
 					{"endpoint": {"address": {"socketAddress": {"address": "10.0.0.4", "portValue": 80}}}}]}]}`,
 		},

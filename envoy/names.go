@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/headerformat"
 	"github.com/pilot-api/pilot-api/ir"
@@ -67,3 +68,26 @@ func ListenerName(l *ir.Listener) string {
 // HeaderValue spells a header value that Envoy adds as it stands: a percent
 // sign would begin an operator, and an unknown one rejects the whole table.
 func HeaderValue(literal string) string { return headerformat.Of(literal) }
+
+// EndpointsName is what an Envoy asks the endpoints of a cluster by that finds
+// them in the registry: their key, and behind it the order that they are told in.
+// It says all that the answer depends on beside the registry itself.
+func EndpointsName(c *ir.Cluster) string {
+	if c.Order == nil {
+		return c.EndpointKey
+	}
+	return c.EndpointKey + "|" + c.Order.String()
+}
+
+// ParseEndpointsName reads one. It never fails: what is no order is part of a key
+// that nobody has.
+func ParseEndpointsName(name string) (order *ir.Order, key string) {
+	at := strings.LastIndex(name, "|{")
+	if at < 0 {
+		return nil, name
+	}
+	if order = ir.ParseOrder(name[at+1:]); order == nil {
+		return nil, name
+	}
+	return order, name[:at]
+}

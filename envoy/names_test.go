@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/ir"
 )
 
 func TestClusterName(t *testing.T) {
@@ -16,6 +17,22 @@ func TestClusterName(t *testing.T) {
 	} {
 		if got := envoy.ClusterName(full); got != want {
 			t.Errorf("%d bytes: got %s, want %s", len(full), got, want)
+		}
+	}
+}
+
+// TestEndpointsName: an order is read back, whatever its labels say, and what is
+// none stays in the key.
+func TestEndpointsName(t *testing.T) {
+	c := &ir.Cluster{EndpointKey: "a|http|version=v1", Order: &ir.Order{Labels: []ir.LabelValue{{Name: "x", Value: "|{}"}}, Near: "r/z"}}
+	name := envoy.EndpointsName(c)
+	order, key := envoy.ParseEndpointsName(name)
+	if !strings.HasPrefix(name, "a|") || key != c.EndpointKey || order.String() != c.Order.String() {
+		t.Errorf("%s is read as %s of %q", name, order, key)
+	}
+	for _, name := range []string{"a|http", "a|http|{", `a|http|{"far":1}`, "", "|"} {
+		if order, key := envoy.ParseEndpointsName(name); order != nil || key != name {
+			t.Errorf("%s is read as %s of %q", name, order, key)
 		}
 	}
 }

@@ -531,8 +531,13 @@ type Cluster struct {
 	LoadBalancer   LoadBalancer
 	Hash           *Hash
 	Warmup         *Warmup // of RoundRobin and LeastRequest; nil for none
-	HTTP2          bool
-	TLS            *ClientTLS
+	// Localities say which endpoints callers prefer; nil for none. Order is what
+	// they come to for the callers of this configuration: nil has all endpoints
+	// alike. Hosts are arranged by it already.
+	Localities *Localities
+	Order      *Order
+	HTTP2      bool
+	TLS        *ClientTLS
 
 	// MaxRequestsPerConnection of 0 means no limit.
 	MaxRequestsPerConnection int
@@ -636,8 +641,14 @@ type Endpoint struct {
 	// abstract name, without a port.
 	Host   string
 	Port   int
-	Zone   string // "" when unknown
+	Zone   string // its locality, "" when unknown
 	Weight int    // 0 when unset, which is 1
+	// Labels are there where an Order may ask for them.
+	Labels map[string]string
+	// Priority is 0 for those that are used first; others when those fail.
+	Priority int
+	// Share is the weight of its locality, 0 where localities have none.
+	Share int
 }
 
 // Address is where the endpoint is. A cluster has one endpoint there.

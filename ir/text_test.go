@@ -135,7 +135,8 @@ const public = `
 	Cluster.EndpointKey Cluster.LoadBalancer Cluster.Name Cluster.Type
 	Cookie.Name Cookie.Path
 	DirectResponse.Body
-	Endpoint.Host Endpoint.Zone
+	Distribution.From Distribution.To
+	Endpoint.Host Endpoint.Labels Endpoint.Zone
 	FilterChain.ServerNames
 	GRPCHealthCheck.Service
 	HTTPHealthCheck.Host HTTPHealthCheck.Path
@@ -145,9 +146,12 @@ const public = `
 	HeaderMatch.Exact HeaderMatch.Name HeaderMatch.Prefix HeaderMatch.Regex
 	HeaderOperations.Remove
 	KeyPair.CertificateFile KeyPair.KeyFile
+	LabelValue.Name LabelValue.Value
 	Listener.Direction Listener.IP
+	Localities.Labels
 	Match.Path Match.Prefix Match.Regex
 	Mirror.Cluster
+	Order.Near Order.Next
 	OriginMatch.Exact OriginMatch.Prefix OriginMatch.Regex
 	QueryMatch.Exact QueryMatch.Name QueryMatch.Regex
 	Redirect.Host Redirect.Path Redirect.Prefix Redirect.Scheme
@@ -158,8 +162,10 @@ const public = `
 	Route.Name Route.Operation Route.StatPrefix Route.WebSocket
 	RouteTable.Name
 	ServerTLS.ALPN ServerTLS.CertificateFile ServerTLS.Ciphers ServerTLS.KeyFile ServerTLS.MaxVersion ServerTLS.MinVersion
+	Share.To
 	TCPListener.AccessLog
 	TCPRoute.Destinations TCPRoute.ServerNames
+	Takeover.From Takeover.To
 	VirtualHost.Domains VirtualHost.Name
 	WeightedCluster.Host WeightedCluster.Name
 `

@@ -69,6 +69,7 @@ func checkCluster(c *Cluster) error {
 	}
 	f.connections(c.Connections)
 	f.balancing(c)
+	f.localities(c)
 	f.healthCheck(c)
 	f.require(c.DestinationPort == 0 || c.Type == OriginalDestination && validPort(c.DestinationPort),
 		"a port in place of the connection's must be 1 to 65535, where that goes on, found %d", c.DestinationPort)
@@ -97,6 +98,7 @@ func (f *faults) hosts(c *Cluster) {
 			continue
 		}
 		f.require(validPort(h.Port), "port of a host must be 1 to 65535, found %v", at)
+		f.require(h.Priority >= 0 && h.Priority <= maxPriority && h.Share >= 0, "host %v must have a priority of 0 to %d and no negative share", at, maxPriority)
 		f.require(h.Weight >= 0 && h.Weight <= math.MaxUint32, "weight of host %v must be 0 to %d, found %d", at, math.MaxUint32, h.Weight)
 		if c.Type == StaticHosts {
 			f.require(isAddress(h.Host), "host must be an IP address, found %q", h.Host)

@@ -13,10 +13,7 @@ import (
 // end of a host name, and the namespaces that objects are in or name. They are
 // a bound to what nodes say of themselves, which is anything. Of each it is
 // counted how many state it.
-type domains struct {
-	times table[string, int]
-	known *identity // another one when there are others
-}
+type domains = tally
 
 // domainsAfter are those of a snapshot that came by changes from one before, nil
 // for none.
@@ -34,7 +31,7 @@ func (s *Snapshot) domainsAfter(before *Snapshot, changes []schema.Change) domai
 	if before != nil {
 		known = before.domains
 	}
-	return counted(known, times)
+	return counted(known, times, outerDomain)
 }
 
 // domainOf counts the domain of a service, unless it is nil.
@@ -60,32 +57,10 @@ func (s *Snapshot) domainsOf(o *schema.Object, n int, times map[string]int) {
 	}
 }
 
-// SameDomains reports whether proxies that state some domain are told apart as in
-// another snapshot: false as well when that is not known.
-func (s *Snapshot) SameDomains(other *Snapshot) bool { return s.domains.known == other.domains.known }
-
-// counted are domains of which some, and with them all that they end in, are
-// stated so many times more.
-func counted(before domains, times map[string]int) domains {
-	d, others := before.times.draft(), false
-	for domain, n := range times {
-		for n != 0 && domain != "" {
-			was := d.get(domain)
-			if now := was + n; now > 0 {
-				d.set(domain, now)
-				others = others || was == 0
-			} else {
-				d.remove(domain)
-				others = true
-			}
-			_, domain, _ = strings.Cut(domain, ".")
-		}
-	}
-	out := domains{d.done(), before.known}
-	if others || out.known == nil {
-		out.known = new(identity)
-	}
-	return out
+// outerDomain is what a domain ends in.
+func outerDomain(domain string) string {
+	_, outer, _ := strings.Cut(domain, ".")
+	return outer
 }
 
 // named notes the namespaces of proxies that an object tells from others.
@@ -111,7 +86,7 @@ const unknownLabel = "_unknown"
 // must complete them to what is not there either.
 func (s *Snapshot) domain(given string) string {
 	known := given
-	for known != "" && s.domains.times.get(known) == 0 {
+	for known != "" && !s.domains.has(known) {
 		_, known, _ = strings.Cut(known, ".")
 	}
 	if known == given || !s.Settings.V1Compatibility.ShortNamesByCaller {

@@ -34,6 +34,7 @@ func (s *Snapshot) Next(revision int64, changes []schema.Change) *Snapshot {
 	}
 	next.domains = next.domainsAfter(s, changes)
 	next.asked, next.turned = next.askedAfter(s, changes)
+	next.places = next.placesAfter(s, changes)
 	return next
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -14,6 +15,8 @@ type Node struct {
 	ID string // role~ip~id~domain
 	// Namespace of the workload; "" for that of the domain.
 	Namespace string
+	// Locality of the workload, region/zone/sub-zone; "" for none stated.
+	Locality string
 	// Labels of the workload, as Labels.String writes them; "" for none stated.
 	Labels string
 }
@@ -48,11 +51,23 @@ func NewNode(id, namespace string, labels Labels) (Node, error) {
 	if len(text) > maxNodeLabelsText {
 		return Node{}, fmt.Errorf("labels of %d bytes, at most %d are allowed", len(text), maxNodeLabelsText)
 	}
-	return Node{id, namespace, text}, nil
+	return Node{ID: id, Namespace: namespace, Labels: text}, nil
+}
+
+const maxNodeLocality = 1 << 10
+
+// At is the node with a locality of up to 1 KiB, the parts of which may be
+// missing.
+func (n Node) At(region, zone, subZone string) (Node, error) {
+	n.Locality = strings.TrimRight(strings.Join([]string{region, zone, subZone}, "/"), "/")
+	if len(n.Locality) > maxNodeLocality {
+		return Node{}, fmt.Errorf("locality of %d bytes, at most %d are allowed", len(n.Locality), maxNodeLocality)
+	}
+	return n, nil
 }
 
 // Size is how many bytes its texts have.
-func (n Node) Size() int { return len(n.ID) + len(n.Namespace) + len(n.Labels) }
+func (n Node) Size() int { return len(n.ID) + len(n.Namespace) + len(n.Locality) + len(n.Labels) }
 
 const maxShown = 80
 

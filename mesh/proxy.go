@@ -24,6 +24,8 @@ type Proxy struct {
 	Domain string
 	// Namespace that the node states, "" for that of the domain.
 	Namespace string
+	// Locality that the node states, region/zone/sub-zone; "" for none.
+	Locality string
 	// Labels that the node states of its workload; nil for none. They are not
 	// to be changed.
 	Labels Labels
@@ -36,7 +38,7 @@ const maxNode = 1 << 10
 // Proxy is the proxy that a node is.
 func (n Node) Proxy() (Proxy, error) {
 	p, err := ParseProxy(n.ID)
-	if p.Namespace = n.Namespace; n.Labels != "" {
+	if p.Namespace, p.Locality = n.Namespace, n.Locality; n.Labels != "" {
 		p.Labels = parseLabels(n.Labels)
 	}
 	return p, err

@@ -3,6 +3,8 @@ package mesh
 import (
 	"time"
 
+	networking "istio.io/api/networking/v1alpha3"
+
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -82,6 +84,11 @@ type Settings struct {
 	// that a client asks for, so that connections of TCP, and requests for a
 	// subset, do not leave a network.
 	Networks map[string][]NetworkGateway
+	// LocalityLbSetting is how callers prefer instances by where both are, as in
+	// Istio, for services whose DestinationRule does not say: distribute, failover
+	// and failoverPriority. Those that are closer come first where a
+	// DestinationRule has outlier detection; enabled: false switches that off.
+	LocalityLbSetting *networking.LocalityLoadBalancerSetting
 	// HealthCheck is how proxies find out which instances of a service are alive
 	// whose ServiceEntry does not say so in the annotation
 	// pilot-api/health-check, which has the same keys.

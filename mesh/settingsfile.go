@@ -53,6 +53,7 @@ func settingsFields(s *Settings) map[string]settingReader {
 		"defaultVisibility":     scalar(takeOneOf(&s.DefaultVisibility, VisibleToAll, VisibleInside)),
 		"outboundTrafficPolicy": takeOutboundTrafficPolicy(&s.OutboundTrafficPolicy),
 		"managementPorts":       takeManagementPorts(&s.ManagementPorts),
+		"localityLbSetting":     takeLocalities(&s.LocalityLbSetting),
 		"healthCheck":           takeHealthCheck(&s.HealthCheck),
 		"ingressCertificates":   takeCertificates(&s.IngressCertificates, DefaultIngressCertificate, pairOfFiles),
 		"clientCertificates":    takeCertificates(&s.ClientCertificates, Certificate{}, verifyingFiles),

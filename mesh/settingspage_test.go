@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode"
 
+	networking "istio.io/api/networking/v1alpha3"
+
 	"github.com/pilot-api/pilot-api/internal/golden"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -102,6 +104,8 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 		return "map of a network to {`gateways`: list of {`address`, `port`}}", "none"
 	case *schema.HealthCheck:
 		return "{`http`: {`path`, `host`}, or `tcp`: {}, or `grpc`: {`service`}; `interval`, `timeout`, `unhealthyThreshold`, `healthyThreshold`}", "none"
+	case *networking.LocalityLoadBalancerSetting:
+		return "{`enabled`, `distribute`, `failover`, `failoverPriority`}, as in a [DestinationRule](destinationrule.md)", "none"
 	case V1Compatibility:
 		return "boolean, or map of switches to boolean", "false"
 	}

@@ -18,6 +18,7 @@ type Snapshot struct {
 	domains domains
 	asked   asked
 	turned  []Label // that are asked for and were not in the one before, or the other way round
+	places  places
 
 	id, after *identity
 	changes   []schema.Change
@@ -49,6 +50,7 @@ func NewSnapshot(revision int64, settings *Settings, objs []*schema.Object) *Sna
 	s.Registry = newRegistry(settings, s.objects)
 	s.domains = s.domainsAfter(nil, added(objs))
 	s.asked, s.turned = s.askedAfter(nil, added(objs))
+	s.places = s.placesAfter(nil, added(objs))
 	return s
 }
 

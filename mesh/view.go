@@ -15,6 +15,11 @@ type View struct {
 	Domain string
 	// Network of the proxy, where it matters; "" when it is not known.
 	Network string
+	// Place is where the proxy is, region/zone/sub-zone, or as much of that as any
+	// object knows. "" when that is not known, and when it does not matter.
+	Place string
+	// AsksPlace: a rule that concerns the proxy asks for it.
+	AsksPlace bool
 	// Instances at the proxy's address, in registry order: what the
 	// workload beside it serves. Empty for ingress and router.
 	Instances []*Instance
@@ -32,6 +37,9 @@ func (s *Snapshot) View(p Proxy) View {
 	}
 	v.Labels = s.labels(p, NamespaceOf(v.Domain, s.Settings.Domain))
 	v.Network = s.network(p, v.Instances)
+	if v.AsksPlace = s.asksPlace(NamespaceOf(v.Domain, s.Settings.Domain)); v.AsksPlace {
+		v.Place = s.placeOf(p, v.Instances)
+	}
 	return v
 }
 
@@ -64,12 +72,13 @@ func (s *Snapshot) statedDomain(p Proxy) string {
 }
 
 // Key is equal for views that give the same configuration within one
-// snapshot: role, domain, network, the service, port, endpoint port and labels of
-// every own instance, and the labels that somebody asks for.
+// snapshot: role, domain, network, place, the service, port, endpoint port and labels of every
+// own instance, and the labels that somebody asks for.
 func (v View) Key() string {
 	key := appendText(nil, string(v.Role))
 	key = appendText(key, v.Domain)
 	key = appendText(key, v.Network)
+	key = appendText(key, v.Place)
 	for _, i := range v.Instances {
 		key = appendText(key, i.Service.KeyHost())
 		key = appendText(key, i.Port.Name)

@@ -144,3 +144,44 @@ func WarmsUp(lb *networking.LoadBalancerSettings) bool {
 	}
 	return true
 }
+
+// LocalitiesEnabled reports whether it matters where callers and instances are;
+// it does where nothing is said.
+func LocalitiesEnabled(l *networking.LocalityLoadBalancerSetting) bool {
+	return l.GetEnabled() == nil || l.GetEnabled().GetValue()
+}
+
+// AsksForLocalities reports whether proxies must know where they are to follow a
+// DestinationRule in a mesh with a setting for those without one.
+func AsksForLocalities(rule *networking.DestinationRule, ofMesh *networking.LocalityLoadBalancerSetting) bool {
+	asks := func(lb *networking.LoadBalancerSettings, o *networking.OutlierDetection) bool {
+		setting := lb.GetLocalityLbSetting()
+		if setting == nil {
+			setting = ofMesh
+		}
+		return LocalitiesEnabled(setting) && (len(setting.GetDistribute()) > 0 || o != nil)
+	}
+	top := rule.GetTrafficPolicy()
+	policies := []*networking.TrafficPolicy{top}
+	for _, s := range rule.GetSubsets() {
+		policies = append(policies, s.GetTrafficPolicy())
+	}
+	for _, policy := range policies {
+		lb, outlier := policy.GetLoadBalancer(), policy.GetOutlierDetection()
+		if lb == nil {
+			lb = top.GetLoadBalancer()
+		}
+		if outlier == nil {
+			outlier = top.GetOutlierDetection()
+		}
+		if asks(lb, outlier) {
+			return true
+		}
+		for _, own := range policy.GetPortLevelSettings() {
+			if asks(own.GetLoadBalancer(), own.GetOutlierDetection()) {
+				return true
+			}
+		}
+	}
+	return false
+}

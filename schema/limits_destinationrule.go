@@ -40,7 +40,6 @@ func (p *problems) policyLimits(at string, policy *networking.TrafficPolicy) {
 func (p *problems) loadBalancerLimits(at string, lb *networking.LoadBalancerSettings) {
 	warmup := (lb.GetWarmupDurationSecs() != nil || lb.GetWarmup() != nil) && !WarmsUp(lb)
 	p.notFollowed(at, []unmet{
-		{lb.GetLocalityLbSetting() != nil, "localityLbSetting", "instances of all localities are alike"},
 		{lb.GetZoneAwareLbSetting() != nil, "zoneAwareLbSetting", "instances of all zones are alike"},
 		{warmup, "warmup", "new instances get their full share at once: only ROUND_ROBIN and LEAST_REQUEST have a warm-up, of more than 0s"},
 	})

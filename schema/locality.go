@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	networking "istio.io/api/networking/v1alpha3"
+	"sigs.k8s.io/yaml"
 )
 
 func (p *problems) locality(field string, l *networking.LocalityLoadBalancerSetting, o *networking.OutlierDetection) {
@@ -101,5 +103,39 @@ func (p *problems) failover(field string, f *networking.LocalityLoadBalancerSett
 		if strings.ContainsAny(end.region, "/*") {
 			p.invalidValue(field+"."+end.name, end.region, "must be a region alone, without zone or wildcard")
 		}
+	}
+}
+
+// ParseLocalities reads the setting of a mesh: what a DestinationRule may have
+// under localityLbSetting. The error says what must be so.
+func ParseLocalities(text string) (*networking.LocalityLoadBalancerSetting, error) {
+	out := &networking.LocalityLoadBalancerSetting{}
+	body, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err == nil {
+		err = protojson.Unmarshal(body, out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("must be a setting such as {failover: [{from: us-east, to: eu-west}]}: %w", err)
+	}
+	var p problems
+	p.locality("", out, &networking.OutlierDetection{})
+	if len(p.list) > 0 {
+		return nil, fmt.Errorf("%s %s", strings.TrimPrefix(p.list[0].Field, "."), p.list[0].Message)
+	}
+	return out, nil
+}
+
+// EachLoadBalancer hands over the load balancers that a DestinationRule names, nil
+// among them.
+func EachLoadBalancer(rule *networking.DestinationRule, hand func(*networking.LoadBalancerSettings)) {
+	of := func(policy *networking.TrafficPolicy) {
+		hand(policy.GetLoadBalancer())
+		for _, own := range policy.GetPortLevelSettings() {
+			hand(own.GetLoadBalancer())
+		}
+	}
+	of(rule.GetTrafficPolicy())
+	for _, s := range rule.GetSubsets() {
+		of(s.GetTrafficPolicy())
 	}
 }

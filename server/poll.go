@@ -142,6 +142,7 @@ func decodePoll(body []byte) (poll, error) {
 			ID       string       `json:"id"`
 			Metadata nodeMetadata `json:"metadata"`
 			Build    nodeBuild    `json:"user_agent_build_version"`
+			Locality nodeLocality `json:"locality"`
 		} `json:"node"`
 		Names        []string `json:"resource_names"`
 		TypeURL      string   `json:"type_url"`
@@ -153,6 +154,9 @@ func decodePoll(body []byte) (poll, error) {
 		return poll{}, err
 	}
 	node, err := in.Node.Metadata.of(in.Node.ID)
+	if err == nil {
+		node, err = in.Node.Locality.of(node)
+	}
 	if err != nil {
 		return poll{}, err
 	}

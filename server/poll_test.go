@@ -106,6 +106,15 @@ func TestOddPolls(t *testing.T) {
 		{about: "escapes", body: `{"version_info":"\u0061","node":{"id":"n"},"type_url":"t"}`, want: poll{Version: "a", Node: discovery.Node{ID: "n"}, TypeURL: "t"}},
 		{about: "unknown fields", body: `{"node":{"id":"n","new":[1]},"newer":{},"type_url":"t"}`, want: poll{Node: discovery.Node{ID: "n"}, TypeURL: "t"}},
 		{
+			about: "a place", body: `{"node":{"id":"n","locality":{"region":"r","zone":"z","sub_zone":"s"}},"type_url":"t"}`,
+			want: poll{Node: discovery.Node{ID: "n", Locality: "r/z/s"}, TypeURL: "t"},
+		},
+		{
+			about: "a region in camel case", body: `{"node":{"id":"n","locality":{"region":"r","subZone":""}},"type_url":"t"}`,
+			want: poll{Node: discovery.Node{ID: "n", Locality: "r"}, TypeURL: "t"},
+		},
+		{about: "a place too long", body: `{"node":{"id":"n","locality":{"zone":"` + strings.Repeat("a", 1<<10) + `"}},"type_url":"t"}`, bad: true},
+		{
 			about: "a node that imitates the rest",
 			body:  `{"node":{"id":"n","metadata":{"x":0,"resource_names":["b"]}},"type_url":"t"}`,
 			want:  poll{Node: discovery.Node{ID: "n"}, TypeURL: "t"},

@@ -65,3 +65,12 @@ func balancedOtherwise(c *ir.Cluster) diag.List {
 	}
 	return nil
 }
+
+// preferredOtherwise: v1 tells the zones of endpoints and nothing of what they
+// mean.
+func preferredOtherwise(c *ir.Cluster) diag.List {
+	if c.Order == nil || c.Localities != nil && c.Localities.ByDefault {
+		return nil
+	}
+	return diag.Warn(diag.NotHonoured, c.Origins, "Envoy v1 sends to all endpoints of %s alike, wherever they are", c.Name)
+}

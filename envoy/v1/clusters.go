@@ -96,7 +96,7 @@ func OneCluster(c *ir.Cluster) (Cluster, diag.List) {
 	if why := unverifiable(c.TLS); why != "" {
 		return cluster(c.Closed()), diag.Warn(diag.NotHonoured, c.Origins, "cluster %s has no endpoints in Envoy v1: %s", c.Name, why)
 	}
-	return cluster(c), slices.Concat(unboundedEjection(c), hostsAlike(c), balancedOtherwise(c), askedOtherwise(c), withoutWord(c), namedOtherwise(c))
+	return cluster(c), slices.Concat(unboundedEjection(c), hostsAlike(c), balancedOtherwise(c), preferredOtherwise(c), askedOtherwise(c), withoutWord(c), namedOtherwise(c))
 }
 
 func hostURL(h ir.Endpoint) string {

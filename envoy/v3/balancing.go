@@ -86,3 +86,16 @@ func cookie(c *ir.Cookie) *routev3.RouteAction_HashPolicy_Cookie {
 	}
 	return out
 }
+
+// shareByLocality has the weights of localities count, which else say nothing.
+func shareByLocality(out *clusterv3.Cluster, c *ir.Cluster) {
+	if c.Order == nil || len(c.Order.Shares) == 0 {
+		return
+	}
+	if out.CommonLbConfig == nil {
+		out.CommonLbConfig = &clusterv3.Cluster_CommonLbConfig{}
+	}
+	out.CommonLbConfig.LocalityConfigSpecifier = &clusterv3.Cluster_CommonLbConfig_LocalityWeightedLbConfig_{
+		LocalityWeightedLbConfig: &clusterv3.Cluster_CommonLbConfig_LocalityWeightedLbConfig{},
+	}
+}

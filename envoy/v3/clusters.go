@@ -53,6 +53,7 @@ func Cluster(c *ir.Cluster, from Source) (*clusterv3.Cluster, diag.List) {
 	}
 	checkHealth(out, c)
 	balance(out, c)
+	shareByLocality(out, c)
 	discoverHosts(out, c, from)
 	return out, nil
 }
@@ -94,7 +95,7 @@ func discoverHosts(out *clusterv3.Cluster, c *ir.Cluster, from Source) {
 	default:
 		discover(clusterv3.Cluster_EDS)
 		out.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{
-			ServiceName: c.EndpointKey,
+			ServiceName: envoy.EndpointsName(c),
 			EdsConfig:   from.config(),
 		}
 	}

@@ -13,40 +13,44 @@ import (
 
 // Endpoints answers EDS for one key, byte for byte the name that was asked for,
 // or lists the endpoints that the cluster of that name has without asking.
-// Endpoints of one locality form a group; groups are sorted by it, within one the
-// order given holds. No endpoints is an assignment without groups, which empties
+// Endpoints of one locality and priority form a group; groups are sorted by both,
+// within one the order given holds. No endpoints is an assignment without groups, which empties
 // the cluster.
 func Endpoints(key string, endpoints []ir.Endpoint) *endpointv3.ClusterLoadAssignment {
-	groups := map[place]*endpointv3.LocalityLbEndpoints{}
+	groups := map[group]*endpointv3.LocalityLbEndpoints{}
 	out := &endpointv3.ClusterLoadAssignment{ClusterName: key}
 	for _, e := range endpoints {
-		at := placeOf(e.Zone)
-		group := groups[at]
+		of := group{placeOf(e.Zone), e.Priority}
+		group := groups[of]
 		if group == nil {
-			group = &endpointv3.LocalityLbEndpoints{Locality: at.locality()}
-			groups[at] = group
+			group = &endpointv3.LocalityLbEndpoints{
+				Locality: of.locality(), Priority: uint32(of.priority), LoadBalancingWeight: positive(e.Share),
+			}
+			groups[of] = group
 			out.Endpoints = append(out.Endpoints, group)
 		}
 		group.LbEndpoints = append(group.LbEndpoints, lbEndpoint(e))
 	}
 	slices.SortFunc(out.Endpoints, func(a, b *endpointv3.LocalityLbEndpoints) int {
 		one, other := a.GetLocality(), b.GetLocality()
-		return cmp.Or(strings.Compare(one.GetRegion(), other.GetRegion()),
+		return cmp.Or(cmp.Compare(a.GetPriority(), b.GetPriority()), strings.Compare(one.GetRegion(), other.GetRegion()),
 			strings.Compare(one.GetZone(), other.GetZone()), strings.Compare(one.GetSubZone(), other.GetSubZone()))
 	})
 	return out
 }
 
+// group is what endpoints have in common.
+type group struct {
+	place
+	priority int
+}
+
 // place is where an endpoint is.
 type place struct{ region, zone, subZone string }
 
-// placeOf reads region/zone/sub-zone, of which the last may be missing, or a
-// zone alone.
+// placeOf reads region/zone/sub-zone, of which the last may be missing.
 func placeOf(text string) place {
-	region, rest, found := strings.Cut(text, "/")
-	if !found {
-		return place{zone: text}
-	}
+	region, rest, _ := strings.Cut(text, "/")
 	zone, subZone, _ := strings.Cut(rest, "/")
 	return place{region, zone, subZone}
 }

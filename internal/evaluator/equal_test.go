@@ -154,7 +154,11 @@ func (s *spelled) withoutBounds(clusters map[string]*evaluator.Cluster) map[stri
 			outlier.Panic, outlier.Unbounded, unbounded.Outlier = 50, true, &outlier
 			out[name] = &unbounded
 		}
-		if len(c.Hosts) > 0 && (complained || alikeHosts(c.Hosts)) {
+		if c.Order != nil && (complained || c.Localities.ByDefault) { // v1 has no order.
+			unordered := *out[name]
+			unordered.Endpoints = s.v1.Clusters[name].Endpoints
+			out[name] = &unordered
+		} else if len(c.Hosts) > 0 && (complained || alikeHosts(c.Hosts)) {
 			listed := *out[name]
 			listed.Endpoints = addresses(listed.Endpoints)
 			out[name] = &listed

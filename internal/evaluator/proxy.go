@@ -220,6 +220,9 @@ type Endpoint struct {
 	Address string // host:port
 	Zone    string
 	Weight  int
+	// Priority is 0 for those that are used first. Share is the weight of the
+	// locality, 0 where localities have none.
+	Priority, Share int
 }
 
 // TLS to the endpoints.

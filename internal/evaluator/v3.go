@@ -94,7 +94,7 @@ func (r *v3Reader) assignment(e *endpointv3.ClusterLoadAssignment) []Endpoint {
 	r.only(at, e, "cluster_name", "endpoints")
 	out := []Endpoint{}
 	for _, group := range e.GetEndpoints() {
-		r.only(at, group, "locality", "lb_endpoints")
+		r.only(at, group, "locality", "lb_endpoints", "priority", "load_balancing_weight")
 		if group.GetLocality() != nil {
 			r.only(at, group.GetLocality(), "region", "zone", "sub_zone")
 		}
@@ -105,6 +105,8 @@ func (r *v3Reader) assignment(e *endpointv3.ClusterLoadAssignment) []Endpoint {
 				Address: r.address(at, member.GetEndpoint().GetAddress()),
 				Zone:    zoneText(group.GetLocality()),
 				Weight:  number(member.GetLoadBalancingWeight(), 1),
+
+				Priority: int(group.GetPriority()), Share: number(group.GetLoadBalancingWeight(), 0),
 			})
 		}
 	}
@@ -148,8 +150,5 @@ func number(n *wrapperspb.UInt32Value, otherwise int) int {
 
 // zoneText is a locality as v1 has it: a zone, or all of its parts.
 func zoneText(l *corev3.Locality) string {
-	if l.GetRegion() == "" && l.GetSubZone() == "" {
-		return l.GetZone()
-	}
-	return strings.TrimSuffix(l.GetRegion()+"/"+l.GetZone()+"/"+l.GetSubZone(), "/")
+	return strings.TrimRight(l.GetRegion()+"/"+l.GetZone()+"/"+l.GetSubZone(), "/")
 }

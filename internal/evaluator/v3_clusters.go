@@ -42,7 +42,7 @@ func (r *v3Reader) cluster(at string, c *clusterv3.Cluster) *Cluster {
 		r.httpOptions(at, c, out)
 	}
 	if common := c.GetCommonLbConfig(); common != nil {
-		r.only(at, common, "healthy_panic_threshold")
+		r.only(at, common, "healthy_panic_threshold", "locality_weighted_lb_config")
 		if out.Outlier != nil {
 			out.Outlier.Panic = int(common.GetHealthyPanicThreshold().GetValue())
 		}
@@ -50,6 +50,8 @@ func (r *v3Reader) cluster(at string, c *clusterv3.Cluster) *Cluster {
 	out.Health = r.health(at, c.GetHealthChecks())
 	out.Beyond = append(out.Beyond, beyond(c, "ignore_health_on_host_removal")...)
 	r.discover(at, c, out)
+	shared := slices.ContainsFunc(out.Endpoints, func(e Endpoint) bool { return e.Share > 0 })
+	r.require(!shared || c.GetCommonLbConfig().GetLocalityWeightedLbConfig() != nil, at, "weights of localities do not count")
 	return out
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy"
 	v1 "github.com/pilot-api/pilot-api/envoy/v1"
 	v3 "github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/internal/evaluator"
@@ -136,9 +137,10 @@ func (s *spelled) v3Resources(snapshot *mesh.Snapshot) evaluator.V3Resources {
 	}
 	asked := map[string]*endpointv3.ClusterLoadAssignment{}
 	for _, c := range s.config.Clusters {
-		if c.EndpointKey != "" && asked[c.EndpointKey] == nil {
-			asked[c.EndpointKey] = v3.Endpoints(c.EndpointKey, members(snapshot, c.EndpointKey))
-			out.Endpoints = append(out.Endpoints, asked[c.EndpointKey])
+		if name := envoy.EndpointsName(c); c.EndpointKey != "" && asked[name] == nil {
+			order, key := envoy.ParseEndpointsName(name)
+			asked[name] = v3.Endpoints(name, order.Arranged(members(snapshot, key)))
+			out.Endpoints = append(out.Endpoints, asked[name])
 		}
 	}
 	return out
@@ -148,7 +150,7 @@ func (s *spelled) v3Resources(snapshot *mesh.Snapshot) evaluator.V3Resources {
 func members(s *mesh.Snapshot, key string) []ir.Endpoint {
 	var out []ir.Endpoint
 	for _, i := range s.Endpoints(mesh.ParseServiceKey(key)) {
-		out = append(out, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
+		out = append(out, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight, Labels: i.Labels})
 	}
 	return out
 }

@@ -61,6 +61,28 @@ func trafficPolicy(t *rapid.T) spec {
 }
 
 func loadBalancer(t *rapid.T) spec {
+	out := picker(t)
+	out.seldom(t, "localityLbSetting", func() any { return localities(t) })
+	return out
+}
+
+func localities(t *rapid.T) spec {
+	out := spec{}
+	switch pick(t, "way", "distribute", "failover", "labels", "off") {
+	case "distribute":
+		out["distribute"] = []spec{{"from": pick(t, "from", "*", "region/*", "region/zone"), "to": map[string]int{"region/zone": 70, "other/*": 30}}}
+	case "failover":
+		out["failover"] = []spec{{"from": "region", "to": pick(t, "to", "other", "third")}}
+	case "labels":
+		out["failoverPriority"] = some(t, "labels", 3, "v", "x=y", "topology.kubernetes.io/zone")
+		out.seldom(t, "failover", func() any { return []spec{{"from": "region", "to": "other"}} })
+	case "off":
+		out["enabled"] = false
+	}
+	return out
+}
+
+func picker(t *rapid.T) spec {
 	if seldom(t, "hashes") {
 		return spec{"consistentHash": consistentHash(t)}
 	}

@@ -68,7 +68,7 @@ func workloadEntry(t *rapid.T) spec {
 	if seldom(t, "behind a socket") {
 		out["address"] = pick(t, "socket", "unix:///run/a.sock", "unix://@b")
 	}
-	out.seldom(t, "locality", func() any { return pick(t, "zone", "region/zone", "region/other") })
+	out.seldom(t, "locality", func() any { return pick(t, "zone", "region/zone", "region/other", "region/zone/sub", "other/zone") })
 	out.seldom(t, "network", func() any { return pick(t, "network", "near", "far") })
 	out.seldom(t, "weight", func() any { return pick(t, "weight", 1, 100) })
 	return out

@@ -77,7 +77,15 @@ func (m message) identity() (discovery.Node, error) {
 	if v := fields["LABELS"]; v != nil && v.GetStructValue() == nil && !isNull(v) {
 		return discovery.Node{}, fmt.Errorf("%w: node.metadata.LABELS cannot be read, want an object whose values are texts", discovery.ErrBadNode)
 	}
-	return discovery.NewNode(m.node.GetId(), namespace, labels)
+	node, err := discovery.NewNode(m.node.GetId(), namespace, labels)
+	if err != nil {
+		return node, err
+	}
+	at := m.node.GetLocality()
+	if node, err = node.At(at.GetRegion(), at.GetZone(), at.GetSubZone()); err != nil {
+		return node, fmt.Errorf("%w: node.locality: %w", discovery.ErrBadNode, err)
+	}
+	return node, nil
 }
 
 func textOf(v *structpb.Value, field string) (string, error) {
