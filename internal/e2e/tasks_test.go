@@ -129,6 +129,8 @@ var tasks = []task{
 		{"1-one-at-a-time", seeOverload},
 		{"2-leave-out-who-fails", seeEjection},
 	}},
+	{"locality-failover", false, []lesson{{"1-next-zone", seeFailover}}},
+	{"locality-distribution", false, []lesson{{"1-shares", rowSeen(get("critics"), shares(map[string]float64{"v1": .7, "v3": .3}))}}},
 	{"mirroring", false, []lesson{
 		{"1-copy-to-v3", rowSeen(get("reviews"), copied(Requests, Requests))},
 		{"2-copy-of-a-quarter", rowSeen(get("reviews"), copied(bounds(Requests, .25)))},

@@ -97,6 +97,17 @@ func seeEjection(t *testing.T, w *taskWorld) {
 	rowSeen(get("reviews"), shares(map[string]float64{left[0]: .5, left[1]: .5}))(t, w)
 }
 
+// seeFailover: who is closest answers all until it fails, and then the next zone.
+func seeFailover(t *testing.T, w *taskWorld) {
+	rowSeen(get("critics"), always("v1"))(t, w)
+	failed, err := Ask{Service: "critics", Path: "/", Header: http.Header{FailFirst: {"zone"}}}.send(t.Context(), w.client)
+	if err != nil || failed.Status != http.StatusServiceUnavailable {
+		t.Fatalf("%d, %v; want 503", failed.Status, err)
+	}
+	w.counts(t, `cluster\.out\.critics\..*outlier_detection\.ejections_active$`, 1)
+	rowSeen(get("critics"), always("v2"))(t, w)
+}
+
 // copied holds when v1 answers all and v3 has as many copies.
 func copied(lo, hi int) func(*Traffic) (did, wrong string) {
 	return func(traffic *Traffic) (did, wrong string) {
