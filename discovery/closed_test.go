@@ -22,9 +22,15 @@ func TestRefusedClusterIsClosed(t *testing.T) {
 		}
 		src.set(web, object(t, "DestinationRule", "tls",
 			`{"host":"web.example","trafficPolicy":{"tls":{"mode":"SIMPLE","sni":"`+strings.Repeat("a", 256)+`"}}}`))
-		time.Sleep(time.Second)
-		closed := p.ask(discovery.ClusterType)
-		if body := string(closed.Body); !strings.Contains(body, `"out.web.example|http"`) || strings.Contains(body, `"type":"EDS"`) {
+		var closed discovery.Answer
+		// Step by step: routes leave the open cluster first.
+		for range 10 {
+			time.Sleep(time.Second)
+			closed = p.ask(discovery.ClusterType)
+			p.ask(discovery.ListenerType)
+			p.ask(discovery.RouteType, "80")
+		}
+		if body := string(closed.Body); !strings.Contains(body, `"out.web.example|http`) || strings.Contains(body, `"type":"EDS"`) {
 			t.Errorf("clusters after: %s", body)
 		}
 		var told []string
@@ -32,6 +38,9 @@ func TestRefusedClusterIsClosed(t *testing.T) {
 			if problem.Object.Name == "tls" || strings.Contains(problem.Message, "is closed") {
 				told = append(told, problem.String())
 			}
+		}
+		if routes := string(p.ask(discovery.RouteType, "80").Body); strings.Contains(routes, `"cluster":"out.web.example|http"`) {
+			t.Errorf("routes lead to the open cluster: %s", routes)
 		}
 		if len(told) == 0 {
 			t.Error("nobody is told")

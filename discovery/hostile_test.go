@@ -32,6 +32,7 @@ func TestEnvoyTakesWhatIsPublished(t *testing.T) {
 	program := outside.Tool(t, "envoy")
 	dir := t.TempDir()
 	selfsigned.Write(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	selfsigned.NewAuthority(t, dir).Revoke(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		objs := meshgen.Objects(rt)
 		src := newObjects(objs...)
@@ -158,7 +159,7 @@ func corrupt(rt *rapid.T, value any) any {
 }
 
 // certificateFile is where a resource names a file of TLS.
-var certificateFile = regexp.MustCompile(`("(certificate_chain|trusted_ca|private_key)":\s*\{"filename":\s*)"[^"]*"`)
+var certificateFile = regexp.MustCompile(`("(certificate_chain|trusted_ca|private_key|crl)":\s*\{"filename":\s*)"[^"]*"`)
 
 // asBootstrap is what a proxy is told, as if it had been there from the start,
 // with the test's own certificate. Each route table is in a listener of its own.
@@ -212,8 +213,11 @@ func asBootstrap(t *testing.T, s *discovery.Publisher, node string) []byte {
 	return certificateFile.ReplaceAllFunc(text, func(found []byte) []byte {
 		parts := certificateFile.FindSubmatch(found)
 		file := `"tls.crt"`
-		if string(parts[2]) == "private_key" {
+		switch string(parts[2]) {
+		case "private_key":
 			file = `"tls.key"`
+		case "crl":
+			file = `"authority.crl"`
 		}
 		return slices.Concat(parts[1], []byte(file))
 	})
