@@ -44,3 +44,6 @@ func (s *Publisher) ToldTo(node Node) (view any, config *ir.Config, err error) {
 	}
 	return p.view, p.view.config, nil
 }
+
+// Woken reports whether a stream is to look for news, and has not yet.
+func (st *Stream) Woken() bool { return len(st.wake) > 0 }

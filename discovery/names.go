@@ -52,26 +52,33 @@ func (n *names) add(name string) {
 
 func (n *names) remove(name string) {
 	if n.of != nil && n.of.named(name) != nil {
-		n.spell()
+		n.of, n.extra = nil, n.own()
 	}
 	delete(n.extra, name)
 }
 
-// spell has them all as names of the stream's own.
-func (n *names) spell() {
+// own are they all, spelled out.
+func (n *names) own() map[string]struct{} {
 	all := make(map[string]struct{}, n.len())
 	for name := range n.extra {
 		all[name] = struct{}{}
 	}
-	for _, r := range n.of.sorted {
-		all[r.name] = struct{}{}
+	if n.of != nil {
+		for _, r := range n.of.sorted {
+			all[r.name] = struct{}{}
+		}
 	}
-	n.of, n.extra = nil, all
+	return all
 }
 
-// share has them as those of a set where it has them all, or all but some.
+// share has them as those of a set where they are all of its, and perhaps others. So
+// no older set stays in memory for its names.
 func (n *names) share(s *set) {
-	if n.of == s || len(n.extra) == 0 || s == nil {
+	if n.of == s || n.len() < len(s.sorted) || len(s.sorted) == 0 {
+		return
+	}
+	if len(n.extra) == 0 && sameNames(n.of, s) {
+		n.of = s
 		return
 	}
 	for _, r := range s.sorted {
@@ -79,21 +86,15 @@ func (n *names) share(s *set) {
 			return
 		}
 	}
-	rest := map[string]struct{}{}
-	keep := func(name string) {
-		if s.named(name) == nil {
-			rest[name] = struct{}{}
-		}
+	all := n.own()
+	for _, r := range s.sorted {
+		delete(all, r.name)
 	}
-	if n.of != nil {
-		for _, r := range n.of.sorted {
-			keep(r.name)
-		}
-	}
-	for name := range n.extra {
-		keep(name)
-	}
-	if n.of, n.extra = s, rest; len(rest) == 0 {
+	if n.of, n.extra = s, all; len(all) == 0 {
 		n.extra = nil
 	}
+}
+
+func sameNames(a, b *set) bool {
+	return a != nil && slices.EqualFunc(a.sorted, b.sorted, func(a, b *resource) bool { return a.name == b.name })
 }

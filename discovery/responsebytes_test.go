@@ -1,0 +1,63 @@
+package discovery
+
+import (
+	"testing"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"pgregory.net/rapid"
+)
+
+// TestResponseBytes holds the spliced bytes of a response against protobuf's.
+func TestResponseBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawResponse(t)
+		got, want := proto.Message(&discoveryv3.DiscoveryResponse{}), r.message()
+		if r.delta {
+			got = &discoveryv3.DeltaDiscoveryResponse{}
+		}
+		bytes := r.Encode()
+		if err := proto.Unmarshal(bytes, got); err != nil {
+			t.Fatal(err)
+		}
+		if !proto.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+		if len(bytes) != proto.Size(want) || len(bytes) != r.size() {
+			t.Fatalf("%d bytes, of which %d were expected; protobuf has %d", len(bytes), r.size(), proto.Size(want))
+		}
+	})
+}
+
+func drawResponse(t *rapid.T) *Response {
+	text := rapid.StringN(0, 300, 300)
+	r := &Response{TypeURL: text.Draw(t, "type"), version: text.Draw(t, "version"), nonce: text.Draw(t, "nonce"), delta: rapid.Bool().Draw(t, "delta")}
+	bytes := rapid.SliceOfN(rapid.Byte(), 0, 300)
+	for range rapid.IntRange(0, 4).Draw(t, "resources") {
+		c := &resource{typeURL: r.TypeURL, name: text.Draw(t, "name"), hash: digest{rapid.Byte().Draw(t, "hash")}, shell: &fragment{binary: bytes.Draw(t, "shell")}}
+		for range rapid.IntRange(0, 2).Draw(t, "hosts") {
+			c.hosts = append(c.hosts, &fragment{binary: bytes.Draw(t, "host")})
+		}
+		r.resources = append(r.resources, c)
+	}
+	if r.delta {
+		r.removed = rapid.SliceOfN(rapid.StringN(1, 20, 20), 0, 3).Draw(t, "removed")
+	}
+	return r
+}
+
+// message is the response as protobuf has it.
+func (r *Response) message() proto.Message {
+	world := &discoveryv3.DiscoveryResponse{VersionInfo: r.version, TypeUrl: r.TypeURL, Nonce: r.nonce}
+	delta := &discoveryv3.DeltaDiscoveryResponse{SystemVersionInfo: r.version, TypeUrl: r.TypeURL, Nonce: r.nonce, RemovedResources: r.removed}
+	for _, c := range r.resources {
+		any := &anypb.Any{TypeUrl: c.typeURL, Value: c.binary()}
+		world.Resources = append(world.Resources, any)
+		delta.Resources = append(delta.Resources, &discoveryv3.Resource{Name: c.name, Version: c.hash.version(), Resource: any})
+	}
+	if r.delta {
+		return delta
+	}
+	return world
+}

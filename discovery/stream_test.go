@@ -1,0 +1,64 @@
+package discovery_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// TestStreamIsNotWoken by what does not concern its proxy.
+func TestStreamIsNotWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newObjects(service(t, "web.example", "10.1.0.1"), timeout(t, "web.example", 1))
+		s := follow(t, src, discovery.Options{})
+		other := object(t, "RouteRule", "other",
+			`{"destination":{"service":"web.example"},"precedence":2,"match":{"source":{"service":"web.example"}},"route":[{"labels":{"version":"x"}}]}`)
+		web, far := stream(t, s, nodeWeb), stream(t, s, nodeA)
+		src.set(append(src.all, other)...)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !web.Woken() {
+			t.Error("the proxy that the rule is for sleeps on")
+		}
+		if far.Woken() {
+			t.Error("a proxy that the rule does not concern is woken")
+		}
+	})
+}
+
+// stream is one that has been told everything.
+func stream(t *testing.T, s *discovery.Publisher, node string) *discovery.Stream {
+	t.Helper()
+	st, err := s.Connect(mesh.Node{ID: node}, discovery.Delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(st.Close)
+	for _, typeURL := range []string{discovery.ClusterType, discovery.ListenerType} {
+		if err := st.Receive(discovery.Request{TypeURL: typeURL}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	for {
+		r, err := st.Next(ctx)
+		if err != nil {
+			return st
+		}
+		var m discoveryv3.DeltaDiscoveryResponse
+		if err := proto.Unmarshal(r.Encode(), &m); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: m.GetNonce()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
