@@ -119,7 +119,7 @@ func TestChangesAfterARelist(t *testing.T) {
 		s := follow(t, src, discovery.Options{})
 		src.relist(t)
 		time.Sleep(time.Second)
-		src.past[1] = src.all // From now on it is known what changes.
+		src.goOn(1) // From now on it is known what changes.
 		src.set(versioned(service(t, "web.example", "10.1.0.3"), "2"))
 		time.Sleep(time.Second)
 		got := resourceNames(t, v3(t, s, discovery.EndpointType, nodeA))

@@ -8,6 +8,8 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/pilot-api/pilot-api/discovery"
 )
 
 func contains(text, part string) bool { return strings.Contains(text, part) }
@@ -261,6 +263,41 @@ func TestNACKOfANewResource(t *testing.T) {
 		e.play()
 		if e.connections("out.d.example|http") != 9 {
 			t.Fatal("the healed cluster is missing")
+		}
+	})
+}
+
+// TestNACKIsSaid of the proxy, as long as it refuses what it should have.
+func TestNACKIsSaid(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, s, e := three(t, kind)
+		clusters := func() discovery.TypeStatus {
+			all := s.publisher.Proxies()
+			if len(all) != 1 {
+				t.Fatalf("%v: want one proxy", all)
+			}
+			return all[0].Types["clusters"]
+		}
+		for _, words := range []string{"cluster out.b.example|http: it is bad.", "no"} {
+			e.refusing(cds, words, isBad)
+			src.publish(pool("a.example", 2+len(words)), pool("b.example", badPool))
+			e.play()
+			if got := clusters(); got.State != discovery.Rejected || got.Error != words {
+				t.Fatalf("%+v, want the words %q", got, words)
+			}
+			src.publish(pool("c.example", 2+len(words)))
+			e.play()
+			if got := clusters(); got.State != discovery.Rejected {
+				t.Fatalf("%+v after another change", got)
+			}
+			src.publish(pool("b.example", 4))
+			if got := clusters(); got.State != discovery.Sent {
+				t.Fatalf("%+v while a better one is on its way", got)
+			}
+			e.play()
+			if got := clusters(); got.State != discovery.Synced || s.publisher.Proxies()[0].Revision != s.publisher.Revision() {
+				t.Fatalf("%+v after it is healed", got)
+			}
 		}
 	})
 }
