@@ -19,8 +19,9 @@ type client struct {
 	gone  atomic.Bool // known no more
 
 	handover handover
-	streams  []*Stream // guarded by the fleet's lock
-	fetched  fetched   // over v1
+	streams  []*Stream   // guarded by the fleet's lock
+	polls    atomic.Bool // refuse what they are answered
+	fetched  fetched     // over v1
 	joined   time.Duration
 	agent    atomic.Pointer[Agent]
 }
@@ -32,6 +33,18 @@ type place struct {
 	// one; nil once the slot has one that is good for it.
 	last  *view
 	since int64 // serial of the generation that brought the proxy here
+	// revision of that one.
+	revision int64
+}
+
+// keptSince is the revision since which the proxy is told an older view than it
+// should be, 0 when it is not.
+func (c *client) keptSince() int64 {
+	at := c.place.Load()
+	if at.last != nil {
+		return at.revision
+	}
+	return at.slot.kept.Load()
 }
 
 // proxyState is a client and what it is told at one moment.

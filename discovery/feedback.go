@@ -106,13 +106,13 @@ func (s *Publisher) statusesOf(c *client) []ProxyStatus {
 	p.ConnectedSince = s.made.Add(c.joined)
 	if fetched := c.fetched.status(c.told().view); len(fetched) > 0 {
 		p.Transport, p.Types = OverV1, fetched
-		p.Revision = s.runs(c.fetched.oldest(), c.told().view)
+		p.Revision = s.runs(c, c.fetched.oldest(), c.told().view)
 		return append(all, p)
 	}
 	p.Transport = OverREST
 	var at *view
 	p.Types, at = c.handover.status(c.told().view)
-	p.Revision = s.runs(at, c.told().view)
+	p.Revision = s.runs(c, at, c.told().view)
 	return append(all, p)
 }
 
@@ -126,14 +126,23 @@ func (s *Publisher) introduced(c *client) ProxyStatus {
 
 // runs is the revision that a proxy runs which is at a view and should have
 // another one.
-func (s *Publisher) runs(at, target *view) int64 {
+func (s *Publisher) runs(c *client, at, target *view) int64 {
 	switch {
 	case at == nil || target == nil:
 		return 0
 	case at == target:
-		return max(s.Revision(), at.revision)
+		return s.newestOf(c, at.revision)
 	}
 	return before(at.until.Load(), target.revision)
+}
+
+// newestOf is the revision that a proxy runs which has all that it is told, first
+// at a revision: the one published, unless it is told what was before.
+func (s *Publisher) newestOf(c *client, first int64) int64 {
+	if kept := c.keptSince(); kept > 0 {
+		return kept - 1
+	}
+	return max(s.Revision(), first)
 }
 
 // before is the last revision of what was replaced at until, or if it was not, is

@@ -72,7 +72,7 @@ func (st *Stream) revision(target *streamed) int64 {
 	case st.at == nil:
 		return 0
 	case st.at == target:
-		return max(st.server.Revision(), target.revision)
+		return st.server.newestOf(st.client, target.revision)
 	}
 	until := st.at.until.Load()
 	if end := st.at.view.until.Load(); until == 0 || end != 0 && end < until {
@@ -106,8 +106,7 @@ func (st *Stream) noteRefusing() {
 	for _, t := range st.types() {
 		does = does || t.refuses(st.desired(t, target))
 	}
-	if does != st.refuses {
-		st.refuses = does
-		st.server.fleet.refusing.note(st.client, does)
+	if st.refuses.Swap(does) != does {
+		st.server.fleet.noteRefusing(st.client)
 	}
 }

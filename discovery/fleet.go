@@ -119,7 +119,7 @@ func (f *fleet) admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *client {
 		f.evictClientLocked()
 	}
 	c := &client{node: node, proxy: proxy}
-	c.handover.refusing = func(does bool) { f.refusing.note(c, does) }
+	c.handover.refusing = func(does bool) { c.polls.Store(does); f.noteRefusing(c) }
 	c.seen.Store(int64(f.age()))
 	c.joined = f.age()
 	f.clients[node] = c
@@ -248,7 +248,7 @@ func (f *fleet) forgetLocked(c *client) {
 // another key.
 func (f *fleet) rekey(before, next *generation) {
 	for c := range f.concerned(before.mesh, next.mesh) {
-		f.move(c, c.viewIn(next.mesh), next.serial)
+		f.move(c, c.viewIn(next.mesh), next)
 	}
 }
 
@@ -295,7 +295,7 @@ func (f *fleet) askedLocked(before, next *mesh.Snapshot, found group) {
 
 // move brings a proxy to the slot of another view. It is told what it was told
 // until settle.
-func (f *fleet) move(c *client, mv mesh.View, serial int64) {
+func (f *fleet) move(c *client, mv mesh.View, next *generation) {
 	key := mv.Key()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -322,7 +322,7 @@ func (f *fleet) move(c *client, mv mesh.View, serial int64) {
 		last = at.slot.view.Load()
 	}
 	f.leaveLocked(c)
-	f.enterLocked(c, &place{slot: sl, last: last, since: serial})
+	f.enterLocked(c, &place{slot: sl, last: last, since: next.serial, revision: next.mesh.Revision})
 	f.behind[c] = struct{}{}
 }
 

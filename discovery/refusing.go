@@ -30,6 +30,16 @@ func (r *refusing) note(c *client, does bool) {
 	r.all[c] = struct{}{}
 }
 
+// noteRefusing takes down whether any stream of a proxy refuses something, or its
+// polls do.
+func (f *fleet) noteRefusing(c *client) {
+	does := c.polls.Load()
+	for _, st := range f.streamsOf(c) {
+		does = does || st.refuses.Load()
+	}
+	f.refusing.note(c, does)
+}
+
 func (r *refusing) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

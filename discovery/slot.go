@@ -24,6 +24,7 @@ type slot struct {
 	usesV1, usesV3, usesStreams atomic.Bool
 
 	view     atomic.Pointer[view] // the last good one, nil before the first
+	kept     atomic.Int64         // revision since which it is kept although there should be another, 0 for none
 	compiled atomic.Pointer[diag.List]
 
 	// Guarded by the fleet's lock.
@@ -78,6 +79,7 @@ func (s *Publisher) renew(g *generation, sl *slot, speaker *client) (changed boo
 	if sl.closed {
 		return false, nil
 	}
+	defer func() { sl.keeps(err, g) }()
 	config, problems, err := s.compileFor(g, sl, speaker.viewIn(g.mesh))
 	if err != nil {
 		return false, err
@@ -104,6 +106,16 @@ func (s *Publisher) renew(g *generation, sl *slot, speaker *client) (changed boo
 	}
 	old := sl.compiled.Swap(&problems)
 	return changed || old == nil || !sameList(*old, problems), nil
+}
+
+// keeps notes since which revision the slot tells an older view than it should.
+func (sl *slot) keeps(err error, g *generation) {
+	switch {
+	case err == nil:
+		sl.kept.Store(0)
+	case sl.kept.Load() == 0:
+		sl.kept.Store(g.mesh.Revision)
+	}
 }
 
 // compileFor compiles, and closes what must not be served as it is. The error

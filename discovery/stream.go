@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pilot-api/pilot-api/mesh"
@@ -29,7 +30,8 @@ type Stream struct {
 	listeners subscribed
 	routes    subscribed
 	at        *streamed   // all of which the proxy has acknowledged
-	refuses   bool        // something, as was noted last
+	refuses   atomic.Bool // something, as was noted last
+	closed    bool
 	arrival   time.Time   // of a proxy that came with clusters, until it is known what it routes by
 	past      []*view     // that it may route by until then
 	look      time.Time   // when Next looks again for the end of a wait
@@ -100,9 +102,9 @@ func (st *Stream) Close() {
 	if st.patience != nil {
 		st.patience.Stop()
 	}
-	if st.refuses {
-		st.server.fleet.refusing.note(st.client, false)
-	}
+	st.closed = true
+	st.refuses.Store(false)
+	st.server.fleet.noteRefusing(st.client)
 }
 
 // awake has Next look again.
@@ -118,7 +120,7 @@ func (st *Stream) Receive(r Request) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	t := st.of(r.TypeURL)
-	if t == nil {
+	if t == nil || st.closed {
 		// A client may ask for types that are not served here, and lives without.
 		return nil
 	}

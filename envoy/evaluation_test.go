@@ -1,7 +1,6 @@
 package envoy_test
 
 import (
-	"cmp"
 	"bufio"
 	"io"
 	"maps"
@@ -104,7 +103,10 @@ func inline(h *ir.HTTPListener, tables map[string]*ir.RouteTable) *ir.HTTPListen
 // startEnvoy moves it elsewhere.
 func opened(cfg *ir.Config, r evaluator.Request) bool {
 	return slices.ContainsFunc(cfg.Listeners, func(l *ir.Listener) bool {
-		ip := cmp.Or(l.IP, proxyIP)
+		ip := l.IP
+		if ip == "" {
+			ip = proxyIP
+		}
 		return l.Bind && l.Port == int(r.Destination.Port()) && (ip == "0.0.0.0" || ip == r.Destination.Addr().String())
 	})
 }

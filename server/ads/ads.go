@@ -42,6 +42,10 @@ const (
 	// leaves within a minute.
 	keepaliveTime    = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
+	// helloTimeout is how long a client has to say who it is.
+	helloTimeout = 30 * time.Second
+	// stopTimeout is how long clients have to take note of the end.
+	stopTimeout = 3 * time.Second
 	// Buffers of a connection. What flows over it is little and seldom.
 	readBuffer  = 4 << 10
 	writeBuffer = 4 << 10
@@ -84,6 +88,8 @@ func New(opts Options) *Server {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	stopped := context.AfterFunc(ctx, func() {
 		s.stop()
+		// Who does not read does not hear that it is over.
+		defer time.AfterFunc(stopTimeout, s.grpc.Stop).Stop()
 		s.grpc.GracefulStop()
 	})
 	err := s.grpc.Serve(l)
@@ -113,7 +119,7 @@ func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscovery
 // run serves one stream until the client ends it, the server stops, or what the
 // client says makes no sense.
 func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, receive func() (message, error)) error {
-	first, err := receive()
+	first, err := s.hello(stream.Context(), receive)
 	if err != nil {
 		return err
 	}
@@ -138,6 +144,31 @@ func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, receiv
 	}
 	s.opts.Log.Debug("stream ended", "node", node.ID, "why", err)
 	return s.refuse(err)
+}
+
+// hello waits for the first message, and not for ever.
+func (s *Server) hello(ctx context.Context, receive func() (message, error)) (message, error) {
+	type received struct {
+		message
+		err error
+	}
+	came := make(chan received, 1)
+	go func() {
+		m, err := receive()
+		came <- received{m, err}
+	}()
+	patience := time.NewTimer(helloTimeout)
+	defer patience.Stop()
+	select {
+	case r := <-came:
+		return r.message, r.err
+	case <-patience.C:
+		return message{}, status.Errorf(codes.DeadlineExceeded, "no request came within %v", helloTimeout)
+	case <-s.stopping.Done():
+		return message{}, errStopping
+	case <-ctx.Done():
+		return message{}, ctx.Err()
+	}
 }
 
 var errStopping = status.Error(codes.Unavailable, "this server stops: ask another one")
