@@ -52,12 +52,11 @@ type crew struct {
 // Standings takes a look at all proxies.
 func (s *Publisher) Standings() *Standings {
 	out := &Standings{concern: map[diag.Ref][]int{}, refusals: map[diag.Ref][]Refusal{}, problems: map[diag.Ref]diag.List{}}
-	report := s.Report()
-	out.Revision = report.Revision
-	if g := s.newest.inForce(); g != nil {
-		out.Objects = objectsOf(g.mesh)
+	published, problems := s.newest.known()
+	if published != nil {
+		out.Revision, out.Objects = published.mesh.Revision, objectsOf(published.mesh)
 	}
-	for _, p := range report.Problems {
+	for _, p := range problems {
 		out.problems[p.Object] = append(out.problems[p.Object], p)
 	}
 	out.muster(s)

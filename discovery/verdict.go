@@ -125,6 +125,13 @@ func (v *verdict) judged() (*generation, []schema.Change) {
 	return v.published, v.changes
 }
 
+// known is what is published, and all problems of it, but for what proxies refuse.
+func (v *verdict) known() (*generation, diag.List) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.published, v.problems.list()
+}
+
 // Report is everything that the published configuration could not honour. What
 // one Envoy version cannot express is among it once a proxy has asked in that
 // version. When the newest objects were refused as a whole, it is that of the

@@ -212,10 +212,11 @@ func condition(o *schema.Object, kind string, holds bool, reason, message string
 	return c
 }
 
-// accepted: nothing that the object says cannot be honoured.
+// accepted: nothing that the object says cannot be honoured. Whether it stops the
+// whole object or has a part of it closed, the message says.
 func accepted(o *schema.Object, problems diag.List) metav1.Condition {
 	for _, p := range problems {
-		if p.Severity == diag.Error && !isReference(p) {
+		if p.Severity == diag.Error || p.Reason == diag.NotHonoured || p.Reason == diag.Malformed || p.Reason == diag.Conflict {
 			return condition(o, conditionAccepted, false, string(p.Reason), tell(p))
 		}
 	}
