@@ -67,11 +67,15 @@ func (c *Compiler) Proxy(v mesh.View) (*ir.Config, diag.List) {
 	return out.config, out.problems
 }
 
-// Release lets go of a view's configuration.
-func (c *Compiler) Release(v mesh.View) {
+// Release lets go of the configuration of the view with a key, unless it is wanted:
+// that is asked while Proxy makes nothing, so that what it makes for who wants it
+// from then on is kept.
+func (c *Compiler) Release(key string, wanted func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := v.Key()
+	if wanted() {
+		return
+	}
 	c.model.graph.Do(func(*query.Reader) {
 		c.model.configs.Drop(key)
 		c.model.forget(key)

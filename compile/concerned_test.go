@@ -172,7 +172,7 @@ func TestFurtherNamespace(t *testing.T) {
 	const services = 200
 	m := newSpaces(t, 3, largeMesh(t, services))
 	further := m.snap.View(proxy(t, "sidecar~10.99.0.1~p.x~space-1.svc.cluster.local"))
-	m.compiler.Release(further)
+	m.compiler.Release(further.Key(), unwanted)
 	runs := m.compiler.Runs()
 	config, _ := m.compiler.Proxy(further)
 	if n := m.compiler.Runs() - runs; n > 10 {
@@ -181,10 +181,10 @@ func TestFurtherNamespace(t *testing.T) {
 	if !slices.Equal(config.RouteTables, m.configs[0].RouteTables) {
 		t.Error("route tables are others than those of another namespace")
 	}
-	m.compiler.Release(further)
+	m.compiler.Release(further.Key(), unwanted)
 	allocations := testing.AllocsPerRun(5, func() {
 		m.compiler.Proxy(further)
-		m.compiler.Release(further)
+		m.compiler.Release(further.Key(), unwanted)
 	})
 	if allocations > services {
 		t.Errorf("a further view takes %.0f allocations, more than there are services", allocations)
@@ -199,7 +199,7 @@ func BenchmarkFurtherNamespace(b *testing.B) {
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				m.compiler.Release(further)
+				m.compiler.Release(further.Key(), unwanted)
 				m.compiler.Proxy(further)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(2*services), "ns/port")

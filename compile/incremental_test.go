@@ -130,7 +130,7 @@ func TestIncrementalIsAsFromScratch(t *testing.T) {
 				}
 				last[view.Key()], lastProblems[view.Key()] = got, own
 				if rapid.IntRange(0, 9).Draw(rt, "goes") == 0 {
-					compiler.Release(view)
+					compiler.Release(view.Key(), unwanted)
 					delete(last, view.Key())
 				}
 			}
@@ -249,6 +249,9 @@ func TestEndpointsConcernNobody(t *testing.T) {
 	}
 }
 
+// unwanted is for who lets go of a view that nobody has.
+func unwanted() bool { return false }
+
 // TestReleased: of views that nobody has any more nothing is left, whatever
 // domains they were for.
 func TestReleased(t *testing.T) {
@@ -263,7 +266,7 @@ func TestReleased(t *testing.T) {
 		if compiler.Size() == size {
 			t.Fatal("a view takes no room")
 		}
-		compiler.Release(view)
+		compiler.Release(view.Key(), unwanted)
 		if compiler.Size() != size {
 			t.Fatalf("%d values before the view and %d after it", size, compiler.Size())
 		}

@@ -182,6 +182,7 @@ func follow(t testing.TB, src discovery.Source, opts discovery.Options) *discove
 type faults struct {
 	advance func(*mesh.Snapshot)
 	proxy   func(mesh.View)
+	release func(key string)
 }
 
 type faulty struct {
@@ -201,6 +202,13 @@ func (f faulty) Proxy(v mesh.View) (*ir.Config, diag.List) {
 		f.proxy(v)
 	}
 	return f.Compiler.Proxy(v)
+}
+
+func (f faulty) Release(key string, wanted func() bool) {
+	if f.release != nil {
+		f.release(key)
+	}
+	f.Compiler.Release(key, wanted)
 }
 
 func followWith(t testing.TB, src discovery.Source, opts discovery.Options, f *faults) *discovery.Publisher {

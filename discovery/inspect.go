@@ -73,11 +73,9 @@ func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, e
 		return out, nil
 	}
 	err := s.recoverPanic("compile", func() error {
+		defer s.compiler.Release(key, func() bool { return s.fleet.has(key) })
 		config, _ := s.compiler.Proxy(mv)
 		out.view = newView(g, key, config)
-		if !s.fleet.has(key) {
-			s.compiler.Release(mv)
-		}
 		return nil
 	})
 	if err != nil {

@@ -92,7 +92,7 @@ func (f *formerly) viewOf(proxy mesh.Proxy) (v *view, err error) {
 		return nil, fmt.Errorf("compile the past: %w", err)
 	}
 	if len(f.views) >= f.server.opts.MaxViews {
-		f.compiler.Release(mv)
+		f.compiler.Release(key, func() bool { return false })
 		return v, nil
 	}
 	f.views[key] = v

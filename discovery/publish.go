@@ -15,7 +15,7 @@ import (
 type compiler interface {
 	Advance(next *mesh.Snapshot)
 	Proxy(v mesh.View) (*ir.Config, diag.List)
-	Release(v mesh.View)
+	Release(key string, wanted func() bool)
 	Concerned() []string
 	Problems() diag.List
 }

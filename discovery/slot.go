@@ -35,8 +35,6 @@ type slot struct {
 	lately lately
 
 	mu     sync.Mutex // held while a view is made, and for what follows
-	asked  bool       // of the compiler, and so kept by it
-	as     mesh.View  // in which the compiler was last asked
 	failed error      // why there is no view of a generation
 	at     int64      // its serial
 	closed bool
@@ -121,7 +119,6 @@ func (sl *slot) keeps(err error, g *generation) {
 // compileFor compiles, and closes what must not be served as it is. The error
 // is a mistake of ours.
 func (s *Publisher) compileFor(g *generation, sl *slot, mv mesh.View) (config *ir.Config, problems diag.List, err error) {
-	sl.asked, sl.as = true, mv
 	start := time.Now()
 	err = s.recoverPanic("compile", func() error {
 		config, problems = s.compiler.Proxy(mv)
@@ -172,13 +169,22 @@ func (s *Publisher) letGo() {
 	for _, sl := range s.fleet.takeDropped() {
 		sl.mu.Lock()
 		sl.closed = true
-		// Another slot of the same key goes on with what is there.
-		if sl.asked && !s.fleet.has(sl.key) {
-			s.newest.drop(sl.key)
-			_ = s.recoverPanic("release", func() error { s.compiler.Release(sl.as); return nil })
-		}
+		_ = s.recoverPanic("release", func() error {
+			s.compiler.Release(sl.key, func() bool { return s.goesOn(sl.key) })
+			return nil
+		})
 		sl.mu.Unlock()
 	}
+}
+
+// goesOn reports whether another slot of the key goes on with what is there. Where
+// none does, its problems are gone.
+func (s *Publisher) goesOn(key string) bool {
+	if s.fleet.has(key) {
+		return true
+	}
+	s.newest.drop(key)
+	return false
 }
 
 // found takes note of what was found while a view was spelled, if it is told.
