@@ -117,9 +117,14 @@ func (r *Reader) read(n *node) {
 	n.refresh()
 	r.graph.read++
 	r.graph.reads = append(r.graph.reads, n)
-	if n.readers.len() == 0 && !n.kept {
-		n.graph.garbage = append(n.graph.garbage, n)
-	}
+}
+
+// begin takes in a node that is in its table now. It goes again unless something
+// comes to depend on it, also where its computation panics.
+func (g *Graph) begin(n *node) {
+	n.graph = g
+	g.size++
+	g.garbage = append(g.garbage, n)
 }
 
 func (n *node) refresh() {

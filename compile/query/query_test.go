@@ -234,3 +234,24 @@ func TestManyReaders(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatPanickedIsDropped, with what it read, unless it is kept.
+func TestWhatPanickedIsDropped(t *testing.T) {
+	g := query.NewGraph()
+	in := query.NewInput[string, int](g)
+	bad := query.New(g, equal, func(r *query.Reader, key string) int { panic(in.Get(r, key)) })
+	above := query.New(g, equal, func(r *query.Reader, key string) int { return bad.Get(r, key) })
+	for _, key := range []string{"a", "b"} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			g.Do(func(r *query.Reader) { above.Get(r, key) })
+		}()
+	}
+	if g.Size() > 0 || above.Len() > 0 || bad.Len() > 0 {
+		t.Errorf("%d values are left, %d and %d of them results", g.Size(), above.Len(), bad.Len())
+	}
+}

@@ -39,9 +39,9 @@ func (in *Input[K, V]) cell(key K) *given[K, V] {
 	c := in.cells[key]
 	if c == nil {
 		c = &given[K, V]{in: in}
-		c.graph, c.of, c.key, c.state = in.graph, c, key, fresh
+		c.of, c.key, c.state = c, key, fresh
 		in.cells[key] = c
-		in.graph.size++
+		in.graph.begin(&c.node)
 	}
 	return c
 }
@@ -108,9 +108,9 @@ func (q *Query[K, V]) cell(key K) *result[K, V] {
 	c := q.cells[key]
 	if c == nil {
 		c = &result[K, V]{query: q}
-		c.graph, c.of, c.key = q.graph, c, key
+		c.of, c.key = c, key
 		q.cells[key] = c
-		q.graph.size++
+		q.graph.begin(&c.node)
 	}
 	return c
 }
