@@ -72,6 +72,7 @@ func (s *Publisher) Preview(ctx context.Context, objects []*schema.Object) (*Pre
 		before: mesh.NewSnapshot(g.mesh.Revision, g.mesh.Settings, objectsOf(g.mesh)),
 	}
 	p.after = p.before.Next(g.mesh.Revision, changesBy(g.mesh, objects))
+	p.otherServices = len(p.after.ServicesSince(p.before)) > 0
 	err = s.recoverPanic("preview", func() error { return p.make(ctx) })
 	if err != nil {
 		return nil, err
@@ -96,6 +97,7 @@ func changesBy(s *mesh.Snapshot, objects []*schema.Object) []schema.Change {
 type preview struct {
 	*Publisher
 	before, after *mesh.Snapshot
+	otherServices bool // after
 
 	proxies, notLookedAt int
 	changes              map[changeKey]*change
@@ -232,7 +234,7 @@ func (p *preview) compareEndpoints(of *crowd) {
 		switch {
 		case !is[key]:
 			p.note(of, "endpoints", p.endpoints(p.before, key), nil)
-		case len(p.after.ServicesSince(p.before)) > 0:
+		case p.otherServices:
 			p.note(of, "endpoints", p.endpoints(p.before, key), p.endpoints(p.after, key))
 		}
 	}

@@ -100,14 +100,8 @@ func newListenerSet(s *set) *listenerSet {
 
 func (a *v3Answers) answerListeners(ip string, names []string) (answer Answer, err error) {
 	err = a.view.server.recoverPanic("v3 listeners", func() error {
-		ip := a.view.address(ip)
-		l, ok := a.listeners.get(ip)
-		if !ok {
-			l = a.listeners.put(ip, newListenerSet(a.encodeListeners(ip)))
-		}
-		all := func() Answer {
-			return l.last.get(func() *set { return a.encodeListeners(ip) }).answer(names)
-		}
+		l, encoded := a.listenerSet(ip)
+		all := func() Answer { return encoded().answer(names) }
 		if len(names) > 0 {
 			answer = all()
 		} else {
@@ -120,12 +114,18 @@ func (a *v3Answers) answerListeners(ip string, names []string) (answer Answer, e
 
 // listenersAt is what a proxy of this address is told.
 func (a *v3Answers) listenersAt(ip string) *set {
+	_, encoded := a.listenerSet(ip)
+	return encoded()
+}
+
+// listenerSet is that of an address, and what gives all of it.
+func (a *v3Answers) listenerSet(ip string) (l *listenerSet, encoded func() *set) {
 	ip = a.view.address(ip)
 	l, ok := a.listeners.get(ip)
 	if !ok {
 		l = a.listeners.put(ip, newListenerSet(a.encodeListeners(ip)))
 	}
-	return l.last.get(func() *set { return a.encodeListeners(ip) })
+	return l, func() *set { return l.last.get(func() *set { return a.encodeListeners(ip) }) }
 }
 
 func first(origins []diag.Ref) diag.Ref {
