@@ -26,12 +26,14 @@ func sidecarLimits(s *networking.Sidecar) diag.List {
 		p.notFollowed(indexField("spec.ingress", i), []unmet{
 			{in.GetTls() != nil, "tls", "the listener is left out: TLS of callers does not end at a sidecar"},
 			{in.GetConnectionPool() != nil, "connectionPool", "calls to the workload are not limited"},
+			//lint:ignore SA1019 Old objects have it.
 			{in.GetPort().GetTargetPort() != 0, "port.targetPort", "defaultEndpoint says where calls go"},
 		})
 	}
 	for i, e := range s.GetEgress() {
 		p.notFollowed(indexField("spec.egress", i), []unmet{
 			{e.GetCaptureMode() == networking.CaptureMode_NONE && !speaksHTTP(e.GetPort()), "captureMode", "calls are taken as they are redirected: the proxy opens ports of HTTP only"},
+			//lint:ignore SA1019 Old objects have it.
 			{e.GetPort().GetTargetPort() != 0, "port.targetPort", "calls go to the ports that routes and services say"},
 			{strings.HasPrefix(e.GetBind(), unixPrefix), "bind", "the listener is left out: calls are taken at ports"},
 			{e.GetPort() != nil && e.GetBind() != "" && e.GetCaptureMode() != networking.CaptureMode_NONE && !strings.HasPrefix(e.GetBind(), unixPrefix),
