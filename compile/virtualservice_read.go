@@ -54,7 +54,9 @@ type routeMatch struct {
 	source      *source
 	sidecarOnly bool   // lost where there are no own instances
 	port        uint32 // 0: any
-	gateways    []string
+	// gateways by which requests come, "mesh" or "namespace/name"; none: any of
+	// the VirtualService.
+	gateways []string
 }
 
 func (vs *virtualService) origin() declared   { return vs.declared }
@@ -111,7 +113,14 @@ func (p *plan) readAction(ref diag.Ref, r *httpRoute) {
 	default:
 		p.readForwarding(ref, r)
 	}
-	r.closed = !p.checkHeaders(ref, r) || r.closed
+	faulty := answersItself(r.spec) && p.virtualFault(ref, r.field+".fault", r.spec.GetFault()) != nil
+	r.closed = !p.checkHeaders(ref, r) || faulty || r.closed
+}
+
+// answersItself reports whether requests go nowhere. Such a route injects no
+// fault: one that has some, as its author would keep requests off, is closed.
+func answersItself(r *networking.HTTPRoute) bool {
+	return r.GetRedirect() != nil || r.GetDirectResponse() != nil
 }
 
 func (p *plan) readForwarding(ref diag.Ref, r *httpRoute) {
@@ -147,6 +156,15 @@ func (vs *virtualService) serves(gateways []string, gateway string) bool {
 		return gateway == meshGateway
 	}
 	return slices.ContainsFunc(gateways, func(name string) bool { return vs.gatewayName(name) == gateway })
+}
+
+// gatewaysNamed are some gateways as gatewayName has them.
+func (vs *virtualService) gatewaysNamed(names []string) []string {
+	var out []string
+	for _, name := range names {
+		out = append(out, vs.gatewayName(name))
+	}
+	return out
 }
 
 // gatewayName is "mesh", or "namespace/name".

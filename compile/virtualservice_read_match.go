@@ -35,7 +35,7 @@ func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 			source:      ownSource(m.GetSourceLabels(), m.GetSourceNamespace()),
 			sidecarOnly: p.pilot().EdgeMatchesLost && !closed,
 			port:        m.GetPort(),
-			gateways:    m.GetGateways(),
+			gateways:    r.of.gatewaysNamed(m.GetGateways()),
 		})
 	}
 }

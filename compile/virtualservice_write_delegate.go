@@ -180,14 +180,37 @@ func (p *plan) checkDelegates(vs *virtualService) {
 // checkDelegated reports a route that takes nothing of what is delegated to it, or
 // of which cannot be told what it takes.
 func (p *plan) checkDelegated(vs *virtualService, outer *httpRoute, to *virtualService, inner *httpRoute) {
-	matches := joinedMatches(outer, inner)
+	matches := slices.DeleteFunc(joinedMatches(outer, inner), func(m routeMatch) bool { return !vs.bound(m.gateways) })
 	closed := func(m routeMatch) bool { return m.closed }
 	switch {
 	case len(matches) == 0:
 		p.conflict(to.ref, inner.field+".match", fmt.Sprintf("the route takes nothing of what %s delegates in %s: no request meets the conditions of both",
 			vs.ref, outer.field))
+		return
 	case slices.ContainsFunc(matches, closed) && !slices.ContainsFunc(slices.Concat(outer.matches, inner.matches), closed):
 		p.notHonoured(to.ref, inner.field+".match", fmt.Sprintf("requests that %s delegates in %s are answered with 503: "+
 			"no proxy can ask for the regular expressions of both for a path", vs.ref, outer.field))
+	}
+	if answersItself(inner.spec) {
+		p.checkUnsaid(vs, outer, to, inner)
+	}
+}
+
+// bound reports whether requests come to it through one of some gateways; none
+// is all that it has.
+func (vs *virtualService) bound(gateways []string) bool {
+	return len(gateways) == 0 || slices.ContainsFunc(gateways, func(name string) bool { return vs.serves(nil, name) })
+}
+
+// checkUnsaid reports what a route is to do with requests, and the one that it
+// delegates to, which answers itself, does not.
+func (p *plan) checkUnsaid(vs *virtualService, outer *httpRoute, to *virtualService, inner *httpRoute) {
+	if outer.route.Fault != nil && inner.spec.GetFault() == nil {
+		p.notHonoured(vs.ref, outer.field+".fault", fmt.Sprintf("requests that come to %s in %s are answered with 503: it answers itself, and injects no fault",
+			to.ref, inner.field))
+	}
+	if outer.route.CORS != nil {
+		p.notHonoured(vs.ref, outer.field+".corsPolicy", fmt.Sprintf("pages of other origins read nothing of what %s answers in %s: it answers itself, and says nothing of CORS",
+			to.ref, inner.field))
 	}
 }

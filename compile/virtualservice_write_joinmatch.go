@@ -19,18 +19,32 @@ func joinedMatch(outer, inner routeMatch, rewrites bool) (out routeMatch, ok boo
 		name:       joined(outer.name, inner.name),
 		statPrefix: cmp.Or(inner.statPrefix, outer.statPrefix),
 		port:       cmp.Or(inner.port, outer.port),
-		gateways:   inner.gateways,
 	}
-	if len(out.gateways) == 0 {
-		out.gateways = outer.gateways
-	}
+	gateways, sameGateway := joinedGateways(outer.gateways, inner.gateways)
 	source, sameSource := joinedSource(outer.source, inner.source)
 	match, asked, someMatch := joinedConditions(outer.match, inner.match, rewrites)
-	out.source, out.match = source, match
+	out.gateways, out.source, out.match = gateways, source, match
 	out.closed = outer.closed || inner.closed || !asked
 	out.sidecarOnly = (outer.sidecarOnly || inner.sidecarOnly) && !out.closed
 	samePort := outer.port == 0 || out.port == outer.port
-	return out, sameSource && someMatch && samePort
+	return out, sameGateway && sameSource && someMatch && samePort
+}
+
+// joinedGateways are those of both; an empty list names any.
+func joinedGateways(outer, inner []string) ([]string, bool) {
+	switch {
+	case len(outer) == 0:
+		return inner, true
+	case len(inner) == 0:
+		return outer, true
+	}
+	var out []string
+	for _, name := range inner {
+		if slices.Contains(outer, name) {
+			out = append(out, name)
+		}
+	}
+	return out, len(out) > 0
 }
 
 // joinedSource is the callers that are of both sources.
