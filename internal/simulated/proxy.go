@@ -4,7 +4,6 @@ package simulated
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -34,8 +33,12 @@ type Proxy struct {
 	held   []told
 }
 
-// told is a response that is to be answered.
-type told struct{ typeURL, nonce string }
+// told is a response that is to be answered, and the names of what it leads to.
+type told struct {
+	typeURL, nonce string
+	leads          string // type of those
+	to             []string
+}
 
 // Connect has a proxy come that accepts everything.
 func Connect(p *discovery.Publisher, node string) (*Proxy, error) {
@@ -45,7 +48,7 @@ func Connect(p *discovery.Publisher, node string) (*Proxy, error) {
 	}
 	ctx, leave := context.WithCancel(context.Background())
 	s := &Proxy{Node: node, stream: stream, leave: leave, gone: make(chan struct{}), refuse: map[string]string{}}
-	for _, typeURL := range []string{discovery.ClusterType, discovery.EndpointType, discovery.ListenerType, discovery.RouteType} {
+	for _, typeURL := range []string{discovery.ClusterType, discovery.ListenerType} {
 		if err := stream.Receive(discovery.Request{TypeURL: typeURL, Subscribe: []string{"*"}}); err != nil {
 			stream.Close()
 			leave()
@@ -68,7 +71,9 @@ func (s *Proxy) listen(ctx context.Context) {
 		if err := proto.Unmarshal(r.Encode(), &text); err != nil {
 			panic(err) // What is told is a response.
 		}
-		s.hear(told{r.TypeURL, text.GetNonce()})
+		t := told{typeURL: r.TypeURL, nonce: text.GetNonce()}
+		t.leads, t.to = references(&text)
+		s.hear(t)
 	}
 }
 
@@ -84,11 +89,18 @@ func (s *Proxy) hear(t told) {
 
 func (s *Proxy) answerLocked(t told) {
 	r := discovery.Request{TypeURL: t.typeURL, Nonce: t.nonce}
-	if words, ok := s.refuse[t.typeURL]; ok {
+	words, refuses := s.refuse[t.typeURL]
+	if refuses {
 		r.Refused = &words
+	} else if len(t.to) > 0 {
+		s.say(discovery.Request{TypeURL: t.leads, Subscribe: t.to})
 	}
-	if err := s.stream.Receive(r); err != nil && !errors.Is(err, discovery.ErrGone) {
-		panic(err) // It asks for no more than it did.
+	s.say(r)
+}
+
+func (s *Proxy) say(r discovery.Request) {
+	if err := s.stream.Receive(r); err != nil {
+		panic(err) // It asks for no more than is there.
 	}
 }
 
