@@ -15,6 +15,7 @@ type client struct {
 	node  mesh.Node // without an id for the one that nobody is
 	proxy mesh.Proxy
 	seen  atomic.Int64 // a time.Duration, as Publisher.age gives it
+	left  atomic.Int64 // when its last stream ended, before all time without one
 	place atomic.Pointer[place]
 	gone  atomic.Bool // known no more
 

@@ -22,8 +22,10 @@ func (f *fleet) disconnect(st *Stream) {
 	c.streams = slices.DeleteFunc(c.streams, func(other *Stream) bool { return other == st })
 	if f.clients[c.node] == c {
 		c.place.Load().slot.streams -= before - len(c.streams)
-		c.seen.Store(int64(f.age()))
-		c.place.Load().slot.seen.Store(int64(f.age()))
+		now := int64(f.age())
+		c.seen.Store(now)
+		c.left.Store(now)
+		c.place.Load().slot.seen.Store(now)
 	}
 }
 

@@ -116,6 +116,16 @@ func (s *Publisher) statusesOf(c *client) []ProxyStatus {
 	return append(all, p)
 }
 
+// connected reports whether a proxy is on a stream, or has polled lately. One that
+// left its stream is gone unless it polls.
+func (s *Publisher) connected(c *client) bool {
+	if len(s.fleet.streamsOf(c)) > 0 {
+		return true
+	}
+	seen := c.seen.Load()
+	return seen != c.left.Load() && s.age()-time.Duration(seen) <= max(polledLately, 3*c.handover.paced())
+}
+
 func (s *Publisher) introduced(c *client) ProxyStatus {
 	p := ProxyStatus{Node: c.node.ID, Role: c.proxy.Role}
 	if a := c.agent.Load(); a != nil {

@@ -122,6 +122,7 @@ func (f *fleet) admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *client {
 	c.handover.refusing = func(does bool) { c.polls.Store(does); f.noteRefusing(c) }
 	c.seen.Store(int64(f.age()))
 	c.joined = f.age()
+	c.left.Store(-1)
 	f.clients[node] = c
 	f.indexLocked(c, mv)
 	f.enterLocked(c, &place{slot: f.slotLocked(key, mv)})

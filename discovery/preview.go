@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy/v3"
@@ -173,11 +172,6 @@ func (p *preview) crowds() []*crowd {
 		}
 	}
 	return all[:min(len(all), maxPreviewViews)]
-}
-
-// connected: it has a stream, or asked lately.
-func (s *Publisher) connected(c *client) bool {
-	return len(s.fleet.streamsOf(c)) > 0 || s.age()-time.Duration(c.seen.Load()) <= max(polledLately, 3*c.handover.paced())
 }
 
 // compare notes what differs for a crowd. Listeners at a proxy's own address are
