@@ -48,9 +48,9 @@ func (e *eventEncoder) failure(out *bufio.Writer, status *metav1.Status) error {
 
 // table writes rows; the columns go with the first frame only.
 func (e *eventEncoder) table(out *bufio.Writer, kind, revision string, objs []*schema.Object) error {
-	t := newTable(revision, objs, e.include)
+	t := e.k.newTable(revision, objs, e.include)
 	if !e.begun {
-		t.ColumnDefinitions = schema.TableColumns(e.k.kind)
+		t.ColumnDefinitions = e.k.columns()
 		e.begun = true
 	}
 	text, err := json.Marshal(t)

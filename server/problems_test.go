@@ -27,9 +27,11 @@ func followed(t *testing.T) *world {
 	running.Go(func() { _ = view.Run(ctx) })
 	running.Go(func() { _ = proxies.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
-	return start(t, func(o *server.Options) {
+	w := start(t, func(o *server.Options) {
 		o.Store, o.Reads, o.Discovery = store.Strict(mem), view, proxies
 	})
+	w.store, w.discovery = mem, proxies
+	return w
 }
 
 // TestProblemsOfWhatWasJustWritten: who writes an object and then asks sees

@@ -148,7 +148,7 @@ func New(opts Options) *Server {
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if opts.Discovery != nil {
-		s.statuses = newStatusBoard(opts.Discovery)
+		s.statuses = newStatusBoard(opts.Discovery.Standings)
 	}
 	s.router = s.routes()
 	return s

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/memory"
@@ -22,8 +23,9 @@ import (
 // world is a server on a real listener over a store in memory.
 type world struct {
 	*testing.T
-	store *memory.Store
-	url   string
+	store     *memory.Store
+	discovery *discovery.Publisher // nil without proxies
+	url       string
 }
 
 func start(t *testing.T, change ...func(*server.Options)) *world {

@@ -18,30 +18,10 @@ import (
 // Objects carry a status on their way out, which is stored nowhere: how they stand
 // with the proxies (docs/decisions/019-feedback.md).
 
-// Condition types of an object.
-const (
-	conditionAccepted   = "Accepted"
-	conditionResolved   = "ResolvedRefs"
-	conditionProgrammed = "Programmed"
-)
-
-// objectStatus is the status of an object.
-type objectStatus struct {
-	Programmed programmed         `json:"programmed"`
-	Conditions []metav1.Condition `json:"conditions"`
-}
-
-// programmed counts the connected proxies that have the object in their
-// configuration, and those of them that run this version of it.
-type programmed struct {
-	Proxies int `json:"proxies"`
-	Running int `json:"running"`
-}
-
 // statusBoard has the status of all objects as of a moment ago. It looks when
 // somebody asks, and while somebody watches.
 type statusBoard struct {
-	discovery *discovery.Publisher
+	look func() *discovery.Standings
 
 	mu        sync.Mutex
 	looked    time.Time
@@ -57,7 +37,7 @@ type statusBoard struct {
 // posting is what the board says of an object.
 type posting struct {
 	resourceVersion string
-	status          objectStatus
+	status          schema.Status
 	text            []byte
 	version         uint64 // of the board, when this came
 }
@@ -65,19 +45,20 @@ type posting struct {
 // statusAge is how old the board may be, and how often watchers are told.
 const statusAge = 250 * time.Millisecond
 
-func newStatusBoard(d *discovery.Publisher) *statusBoard {
-	return &statusBoard{discovery: d, posted: map[schema.Key]*posting{}, changed: make(chan struct{})}
+func newStatusBoard(look func() *discovery.Standings) *statusBoard {
+	return &statusBoard{look: look, posted: map[schema.Key]*posting{}, changed: make(chan struct{})}
 }
 
-// of is the status of an object as JSON.
-func (b *statusBoard) of(o *schema.Object) []byte {
+// of is the status of an object, and as JSON.
+func (b *statusBoard) of(o *schema.Object) (schema.Status, []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lookLocked()
 	if p := b.posted[o.Key()]; p != nil && p.resourceVersion == o.Meta.ResourceVersion {
-		return p.text
+		return p.status, p.text
 	}
-	return pending(o, b.standings.Revision)
+	status := pending(o, b.standings.Revision)
+	return status, textOf(status)
 }
 
 // since are the objects whose status has changed since a version of the board,
@@ -136,7 +117,7 @@ func (b *statusBoard) lookLocked() {
 	if b.standings != nil && time.Since(b.looked) < statusAge {
 		return
 	}
-	b.standings = b.discovery.Standings()
+	b.standings = b.look()
 	b.looked = time.Now()
 	next := make(map[schema.Key]*posting, len(b.standings.Objects))
 	var news []schema.Key
@@ -162,7 +143,7 @@ func (b *statusBoard) lookLocked() {
 func post(o *schema.Object, standings *discovery.Standings, before *posting) *posting {
 	standing := standings.Of(o.Key().Ref(), o.Revision())
 	status := statusOfStanding(o, standing)
-	if before != nil && before.resourceVersion == o.Meta.ResourceVersion && before.status.same(status) {
+	if before != nil && before.resourceVersion == o.Meta.ResourceVersion && sameStatus(before.status, status) {
 		return before
 	}
 	now := metav1.Now().Rfc3339Copy()
@@ -172,10 +153,10 @@ func post(o *schema.Object, standings *discovery.Standings, before *posting) *po
 			status.Conditions[i].LastTransitionTime = before.status.Conditions[i].LastTransitionTime
 		}
 	}
-	return &posting{resourceVersion: o.Meta.ResourceVersion, status: status, text: status.json()}
+	return &posting{resourceVersion: o.Meta.ResourceVersion, status: status, text: textOf(status)}
 }
 
-func (s objectStatus) json() []byte {
+func textOf(s schema.Status) []byte {
 	text, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // It is texts and numbers.
@@ -184,7 +165,7 @@ func (s objectStatus) json() []byte {
 }
 
 // same compares all but times.
-func (s objectStatus) same(other objectStatus) bool {
+func sameStatus(s, other schema.Status) bool {
 	if s.Programmed != other.Programmed {
 		return false
 	}
@@ -197,9 +178,9 @@ func (s objectStatus) same(other objectStatus) bool {
 	return true
 }
 
-func statusOfStanding(o *schema.Object, s discovery.Standing) objectStatus {
-	return objectStatus{
-		Programmed: programmed{s.Proxies, s.Running},
+func statusOfStanding(o *schema.Object, s discovery.Standing) schema.Status {
+	return schema.Status{
+		Programmed: schema.Programmed{Proxies: s.Proxies, Running: s.Running},
 		Conditions: []metav1.Condition{accepted(o, s.Problems), resolved(o, s.Problems), programmedBy(o, s)},
 	}
 }
@@ -217,20 +198,20 @@ func condition(o *schema.Object, kind string, holds bool, reason, message string
 func accepted(o *schema.Object, problems diag.List) metav1.Condition {
 	for _, p := range problems {
 		if p.Severity == diag.Error || p.Reason == diag.NotHonoured || p.Reason == diag.Malformed || p.Reason == diag.Conflict {
-			return condition(o, conditionAccepted, false, string(p.Reason), tell(p))
+			return condition(o, schema.ConditionAccepted, false, string(p.Reason), tell(p))
 		}
 	}
-	return condition(o, conditionAccepted, true, conditionAccepted, "")
+	return condition(o, schema.ConditionAccepted, true, schema.ConditionAccepted, "")
 }
 
 // resolved: what the object refers to is there.
 func resolved(o *schema.Object, problems diag.List) metav1.Condition {
 	for _, p := range problems {
 		if isReference(p) {
-			return condition(o, conditionResolved, false, string(p.Reason), tell(p))
+			return condition(o, schema.ConditionResolved, false, string(p.Reason), tell(p))
 		}
 	}
-	return condition(o, conditionResolved, true, conditionResolved, "")
+	return condition(o, schema.ConditionResolved, true, schema.ConditionResolved, "")
 }
 
 func isReference(p diag.Problem) bool { return p.Reason == diag.NoSuchReference }
@@ -248,28 +229,28 @@ func programmedBy(o *schema.Object, s discovery.Standing) metav1.Condition {
 		if more := len(s.Refusals) - 1; more > 0 {
 			message += fmt.Sprintf(" (and %d more)", more)
 		}
-		return condition(o, conditionProgrammed, false, "Rejected", message)
+		return condition(o, schema.ConditionProgrammed, false, schema.ReasonRejected, message)
 	case s.Running < s.Proxies:
-		return condition(o, conditionProgrammed, false, "Pending", fmt.Sprintf("%d of %d proxies run it", s.Running, s.Proxies))
+		return condition(o, schema.ConditionProgrammed, false, schema.ReasonPending, fmt.Sprintf("%d of %d proxies run it", s.Running, s.Proxies))
 	case s.Proxies == 0:
-		return condition(o, conditionProgrammed, true, "NoProxies", "no proxy that is connected is concerned")
+		return condition(o, schema.ConditionProgrammed, true, schema.ReasonNoProxies, "no proxy that is connected is concerned")
 	}
-	return condition(o, conditionProgrammed, true, conditionProgrammed, fmt.Sprintf("%d of %d proxies run it", s.Running, s.Proxies))
+	return condition(o, schema.ConditionProgrammed, true, schema.ConditionProgrammed, fmt.Sprintf("%d of %d proxies run it", s.Running, s.Proxies))
 }
 
 // pending is the status of an object that is newer than the configuration in
 // force.
-func pending(o *schema.Object, published int64) []byte {
+func pending(o *schema.Object, published int64) schema.Status {
 	wait := fmt.Sprintf("the configuration in force is of revision %d", published)
 	unknown := func(kind string) metav1.Condition {
-		c := condition(o, kind, false, "Pending", wait)
-		if kind != conditionProgrammed {
+		c := condition(o, kind, false, schema.ReasonPending, wait)
+		if kind != schema.ConditionProgrammed {
 			c.Status = metav1.ConditionUnknown
 		}
 		c.LastTransitionTime = metav1.NewTime(cmp.Or(o.Meta.CreationTimestamp.Time, time.Unix(0, 0)))
 		return c
 	}
-	return objectStatus{Conditions: []metav1.Condition{unknown(conditionAccepted), unknown(conditionResolved), unknown(conditionProgrammed)}}.json()
+	return schema.Status{Conditions: []metav1.Condition{unknown(schema.ConditionAccepted), unknown(schema.ConditionResolved), unknown(schema.ConditionProgrammed)}}
 }
 
 // statusOf is what an object carries on its way out, nil for nothing.
@@ -277,7 +258,8 @@ func (s *Server) statusOf(o *schema.Object) []byte {
 	if s.statuses == nil {
 		return nil
 	}
-	return s.statuses.of(o)
+	_, text := s.statuses.of(o)
+	return text
 }
 
 // withStatus is an object's JSON with its status. The stored form has none.

@@ -24,8 +24,8 @@ func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, 
 	if err != nil {
 		return err
 	}
-	head := newTable(revision, nil, include)
-	head.ColumnDefinitions = schema.TableColumns(k.kind)
+	head := k.newTable(revision, nil, include)
+	head.ColumnDefinitions = k.columns()
 	text, err := json.Marshal(head)
 	if err != nil {
 		return fmt.Errorf("encode table: %w", err)
@@ -36,7 +36,7 @@ func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, 
 	}
 	return answerBy(w, code, formatTable, func(out *bufio.Writer) error {
 		_, _ = out.Write(before)
-		if err := writeRows(r.Context(), out, objs, include); err != nil {
+		if err := k.writeRows(r.Context(), out, objs, include); err != nil {
 			return err
 		}
 		_, _ = out.WriteString("]}")
@@ -46,13 +46,13 @@ func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, 
 
 // writeRows writes one row after the other, until all are, or nobody waits for
 // them any more.
-func writeRows(ctx context.Context, out *bufio.Writer, objs []*schema.Object, include metav1.IncludeObjectPolicy) error {
+func (k *resource) writeRows(ctx context.Context, out *bufio.Writer, objs []*schema.Object, include metav1.IncludeObjectPolicy) error {
 	now := time.Now()
 	for i, o := range objs {
 		if i > 0 {
 			_ = out.WriteByte(',')
 		}
-		row, err := json.Marshal(newRow(o, now, include))
+		row, err := json.Marshal(k.newRow(o, now, include))
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func writeRows(ctx context.Context, out *bufio.Writer, objs []*schema.Object, in
 }
 
 // newTable has the objects as rows, without columns.
-func newTable(revision string, objs []*schema.Object, include metav1.IncludeObjectPolicy) *metav1.Table {
+func (k *resource) newTable(revision string, objs []*schema.Object, include metav1.IncludeObjectPolicy) *metav1.Table {
 	t := &metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
 		ListMeta: metav1.ListMeta{ResourceVersion: revision},
@@ -70,22 +70,36 @@ func newTable(revision string, objs []*schema.Object, include metav1.IncludeObje
 	}
 	now := time.Now()
 	for i, o := range objs {
-		t.Rows[i] = newRow(o, now, include)
+		t.Rows[i] = k.newRow(o, now, include)
 	}
 	return t
 }
 
-func newRow(o *schema.Object, now time.Time, include metav1.IncludeObjectPolicy) metav1.TableRow {
-	return metav1.TableRow{Cells: schema.TableCells(o, now), Object: rowObject(o, include)}
+// columns are those of the kind, and where there are proxies how far they are.
+func (k *resource) columns() []metav1.TableColumnDefinition {
+	columns := schema.TableColumns(k.kind)
+	if k.statuses == nil {
+		return columns
+	}
+	return schema.BeforeAge(columns, schema.ProgrammedColumn(false))
+}
+
+func (k *resource) newRow(o *schema.Object, now time.Time, include metav1.IncludeObjectPolicy) metav1.TableRow {
+	cells := schema.TableCells(o, now)
+	if k.statuses != nil {
+		status, _ := k.statuses.of(o)
+		cells = schema.BeforeAge[any](cells, status.Summary())
+	}
+	return metav1.TableRow{Cells: cells, Object: k.rowObject(o, include)}
 }
 
 // rowObject is what stands beside the cells of a row.
-func rowObject(o *schema.Object, include metav1.IncludeObjectPolicy) runtime.RawExtension {
+func (k *resource) rowObject(o *schema.Object, include metav1.IncludeObjectPolicy) runtime.RawExtension {
 	switch include {
 	case metav1.IncludeNone:
 		return runtime.RawExtension{}
 	case metav1.IncludeObject:
-		return runtime.RawExtension{Raw: o.JSON()}
+		return runtime.RawExtension{Raw: k.withStatus(o)}
 	}
 	return runtime.RawExtension{Object: &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: metav1.SchemeGroupVersion.String()},

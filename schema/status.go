@@ -1,0 +1,72 @@
+package schema
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Condition types of an object's status, and reasons of Programmed.
+const (
+	ConditionAccepted   = "Accepted"
+	ConditionResolved   = "ResolvedRefs"
+	ConditionProgrammed = "Programmed"
+
+	ReasonRejected  = "Rejected"  // a proxy refuses it
+	ReasonPending   = "Pending"   // some do not run it yet
+	ReasonNoProxies = "NoProxies" // none is concerned
+)
+
+// Status is how an object stands with the proxies. It is no part of the object: a
+// server puts it beside when it is asked.
+type Status struct {
+	Programmed Programmed         `json:"programmed"`
+	Conditions []metav1.Condition `json:"conditions"`
+}
+
+// Programmed counts the connected proxies that have an object in their
+// configuration, and those of them that run this version of it.
+type Programmed struct {
+	Proxies int `json:"proxies"`
+	Running int `json:"running"`
+}
+
+// Condition is the one of a type; the zero value if there is none.
+func (s *Status) Condition(kind string) metav1.Condition {
+	for _, c := range s.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+// Summary says in a word, or as 2/3, how far the proxies are.
+func (s *Status) Summary() string {
+	c := s.Condition(ConditionProgrammed)
+	switch {
+	case c.Reason == ReasonRejected:
+		return ReasonRejected
+	case c.Reason == ReasonPending && s.Programmed.Proxies == 0:
+		return ReasonPending
+	}
+	return fmt.Sprintf("%d/%d", s.Programmed.Running, s.Programmed.Proxies)
+}
+
+// ProgrammedColumn is the one of Summary, before the age where there is a status.
+func ProgrammedColumn(wide bool) metav1.TableColumnDefinition {
+	c := metav1.TableColumnDefinition{
+		Name: "Programmed", Type: "string",
+		Description: "Connected proxies that run this version, of those that it concerns; or Pending, or Rejected.",
+	}
+	if wide {
+		c.Priority = 1
+	}
+	return c
+}
+
+// BeforeAge puts something before the last of a row or of its columns, the age.
+func BeforeAge[T any](row []T, more T) []T {
+	last := len(row) - 1
+	return append(row[:last:last], more, row[last])
+}

@@ -1,0 +1,341 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/internal/simulated"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+	"sigs.k8s.io/yaml"
+)
+
+// reviews is the service of the rules, with an instance of each version.
+const reviews = `apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: reviews}
+spec:
+  hosts: [reviews.default.svc.cluster.local]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  endpoints:
+  - {address: 10.1.0.1, ports: {http: 8080}, labels: {version: v1}}
+  - {address: 10.1.0.2, ports: {http: 8080}, labels: {version: v2}}
+`
+
+// status is what an object says of how it stands.
+type status struct {
+	Programmed struct{ Proxies, Running int }
+	Conditions []metav1.Condition
+}
+
+func (s status) condition(kind string) metav1.Condition {
+	for _, c := range s.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+// reason is why the object is programmed or not.
+func (s status) reason() string { return s.condition("Programmed").Reason }
+
+func statusIn(t *testing.T, object []byte) status {
+	t.Helper()
+	var o struct{ Status *status }
+	if err := yaml.Unmarshal(object, &o); err != nil || o.Status == nil {
+		t.Fatalf("no status: %v\n%s", err, object)
+	}
+	return *o.Status
+}
+
+// withReviews is a server with the service, whose proxies are simulated.
+func withReviews(t *testing.T) *world {
+	t.Helper()
+	w := followed(t)
+	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", reviews, asYAML)
+	w.want(http.StatusOK, "GET", "/debug/problems", "")
+	return w
+}
+
+func (w *world) connect(n int) *simulated.Proxy {
+	w.Helper()
+	p, err := simulated.Connect(w.discovery, simulated.Node(n))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(p.Leave)
+	return p
+}
+
+// until reads events until one is of that resourceVersion, or of any with "", and is
+// programmed or not for that reason.
+func (w *watching) until(resourceVersion, reason string) status {
+	w.t.Helper()
+	for {
+		f, ok := w.next()
+		if !ok {
+			w.t.Fatalf("the watch ended before %s was %s: %v", resourceVersion, reason, w.lines.Err())
+		}
+		var o object
+		if err := json.Unmarshal(f.Object, &o); err != nil {
+			w.t.Fatal(err)
+		}
+		s := statusIn(w.t, f.Object)
+		if (resourceVersion == "" || o.Metadata.ResourceVersion == resourceVersion) && s.reason() == reason {
+			return s
+		}
+	}
+}
+
+// TestStatusFollowsTheProxies: from the object one learns who runs it, by a watch
+// and by every form of a read.
+func TestStatusFollowsTheProxies(t *testing.T) {
+	w := withReviews(t)
+	fast, slow := w.connect(1), w.connect(2)
+	seen := w.watch("")
+
+	made := w.create("split")
+	all := seen.until(made.Metadata.ResourceVersion, "Programmed")
+	if all.Programmed.Proxies != 2 || all.Programmed.Running != 2 {
+		t.Errorf("programmed: %+v, want 2 of 2", all.Programmed)
+	}
+	for _, kind := range []string{"Accepted", "ResolvedRefs", "Programmed"} {
+		if c := all.condition(kind); c.Status != metav1.ConditionTrue || c.ObservedGeneration != 1 || c.LastTransitionTime.IsZero() {
+			t.Errorf("%+v", c)
+		}
+	}
+
+	slow.Hold()
+	changed := w.put("split", 50)
+	half := seen.until(changed.Metadata.ResourceVersion, "Pending")
+	for half.Programmed.Running == 0 { // Neither has answered yet, or it is not published.
+		half = seen.until(changed.Metadata.ResourceVersion, "Pending")
+	}
+	if half.Programmed.Proxies != 2 || half.condition("Programmed").Message != "1 of 2 proxies run it" {
+		t.Errorf("with a slow one: %+v", half)
+	}
+	for name, read := range map[string]string{
+		"get":       w.want(http.StatusOK, "GET", rulesPath+"/split", "").text,
+		"yaml":      w.want(http.StatusOK, "GET", rulesPath+"/split", "", "Accept: application/yaml").text,
+		"list":      firstItem(t, w.want(http.StatusOK, "GET", rulesPath, "").text),
+		"yaml list": firstItem(t, w.want(http.StatusOK, "GET", allRules, "", "Accept: application/yaml").text),
+	} {
+		if got := statusIn(t, []byte(read)); got.Programmed != half.Programmed || got.reason() != "Pending" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+
+	slow.Accept()
+	if healed := seen.until(changed.Metadata.ResourceVersion, "Programmed"); healed.Programmed.Running != 2 {
+		t.Errorf("at the end: %+v", healed.Programmed)
+	}
+	fast.Leave()
+	slow.Leave()
+	if alone := seen.until(changed.Metadata.ResourceVersion, "NoProxies"); alone.Programmed.Proxies != 0 {
+		t.Errorf("after all have left: %+v", alone.Programmed)
+	}
+}
+
+func firstItem(t *testing.T, list string) string {
+	t.Helper()
+	var all struct{ Items []json.RawMessage }
+	text, err := yaml.YAMLToJSON([]byte(list))
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil || len(all.Items) == 0 {
+		t.Fatalf("no items: %v\n%s", err, list)
+	}
+	return string(all.Items[0])
+}
+
+// TestStatusOfARefusal: the object that a refusal comes from says who refuses and
+// why, no other one does, and a better one heals it.
+func TestStatusOfARefusal(t *testing.T) {
+	w := withReviews(t)
+	w.create("innocent")
+	w.want(http.StatusOK, "DELETE", rulesPath+"/innocent", "")
+	p := w.connect(1)
+	w.connect(2)
+	seen := w.watch("")
+	made := w.create("split")
+	seen.until(made.Metadata.ResourceVersion, "Programmed")
+
+	p.Refuse(discovery.RouteType, "no such thing as half a request")
+	bad := w.put("split", 50)
+	refused := seen.until(bad.Metadata.ResourceVersion, "Rejected")
+	c := refused.condition("Programmed")
+	if c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, p.Node) || !strings.Contains(c.Message, "half a request") {
+		t.Errorf("%+v", c)
+	}
+	other := w.want(http.StatusOK, "GET", "/apis/networking.istio.io/v1/namespaces/default/serviceentries/reviews", "")
+	if s := statusIn(t, []byte(other.text)); s.reason() == "Rejected" {
+		t.Errorf("the service is to blame as well: %+v", s)
+	}
+
+	p.Accept()
+	good := w.put("split", 70)
+	healed := seen.until(good.Metadata.ResourceVersion, "Programmed")
+	if healed.Programmed.Running != 2 {
+		t.Errorf("healed: %+v", healed.Programmed)
+	}
+}
+
+// TestStatusOfProblems: what cannot be honoured and what is not there are told as
+// conditions.
+func TestStatusOfProblems(t *testing.T) {
+	w := followed(t)
+	seen := w.watch("")
+	made := w.create("nowhere")
+	s := seen.until(made.Metadata.ResourceVersion, "NoProxies")
+	if c := s.condition("ResolvedRefs"); c.Status != metav1.ConditionFalse || c.Reason != "NoSuchReference" || c.Message == "" {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestWatchWithoutStatuses: who does not want them is told of changes only.
+func TestWatchWithoutStatuses(t *testing.T) {
+	w := withReviews(t)
+	p := w.connect(1)
+	plain, seen := w.watch("&statusEvents=false"), w.watch("")
+	first := w.create("split")
+	seen.until(first.Metadata.ResourceVersion, "Programmed")
+	p.Hold()
+	second := w.put("split", 50)
+	p.Accept()
+	seen.until(second.Metadata.ResourceVersion, "Programmed")
+	w.delete("split")
+	plain.want("ADDED split", "MODIFIED split", "DELETED split")
+}
+
+// TestWhatIsSentBackAsStatusIsDropped: it is not stored, and an object that was got
+// with its status can be written.
+func TestWhatIsSentBackAsStatusIsDropped(t *testing.T) {
+	w := withReviews(t)
+	w.create("split")
+	got := w.want(http.StatusOK, "GET", rulesPath+"/split", "").text
+	lie := strings.Replace(got, `"status":{`, `"status":{"mine":true,`, 1)
+	if lie == got {
+		t.Fatalf("no status in %s", got)
+	}
+	lie = strings.Replace(lie, `"weight":100`, `"weight":90`, 1)
+	lie = strings.Replace(lie, `"weight":0`, `"weight":10`, 1)
+	w.want(http.StatusOK, "PUT", rulesPath+"/split", lie, asJSON)
+	w.want(http.StatusOK, "PATCH", rulesPath+"/split", `{"status":{"mine":true},"spec":{"precedence":3}}`, "Content-Type: application/merge-patch+json")
+	w.want(http.StatusOK, "PATCH", rulesPath+"/split", `[{"op":"add","path":"/status","value":{"mine":true}}]`, "Content-Type: application/json-patch+json")
+	after := w.want(http.StatusOK, "GET", rulesPath+"/split", "")
+	if strings.Contains(after.text, "mine") || !strings.Contains(after.text, `"weight":90`) || !strings.Contains(after.text, `"precedence":3`) {
+		t.Errorf("after the writes: %s", after.text)
+	}
+	stored, err := w.store.Get(t.Context(), schema.Key{Kind: "RouteRule", Namespace: "default", Name: "split"}, store.ReadOptions{})
+	if err != nil || strings.Contains(string(stored.JSON()), "status") {
+		t.Errorf("stored: %v, %s", err, stored.JSON())
+	}
+	if g := after.object(t).Metadata.Generation; g != 3 {
+		t.Errorf("generation %d, want 3: the last patch changed nothing", g)
+	}
+}
+
+// TestDryRunTellsTheStatusOfWhatIsStored, so that a diff of the two shows what would
+// change and nothing else.
+func TestDryRunTellsTheStatusOfWhatIsStored(t *testing.T) {
+	w := withReviews(t)
+	w.connect(1)
+	seen := w.watch("")
+	w.create("split")
+	seen.until("", "Programmed")
+	would := w.want(http.StatusOK, "PUT", rulesPath+"/split?dryRun=All", rule("split", 30), asYAML)
+	if s := statusIn(t, []byte(would.text)); s.reason() != "Programmed" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestKubectlWaits: kubectl's own wait ends when every proxy runs the
+// rule, and not before.
+func TestKubectlWaits(t *testing.T) {
+	kubectl := outside.Tool(t, "kubectl")
+	w := withReviews(t)
+	p := w.connect(1)
+	p.Hold()
+	w.create("split")
+	seen := w.watch("")
+	seen.until("", "Pending")
+	run := func(timeout string) ([]byte, error) {
+		cmd := exec.CommandContext(t.Context(), kubectl, "-s", w.url, "wait", "--for=condition=Programmed", "routerule/split", "--timeout="+timeout)
+		cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+		return cmd.CombinedOutput()
+	}
+	if out, err := run("0s"); err == nil {
+		t.Errorf("kubectl waits for nothing: %s", out)
+	}
+	type result struct {
+		out []byte
+		err error
+	}
+	waited := make(chan result, 1)
+	go func() { out, err := run("60s"); waited <- result{out, err} }()
+	p.Accept()
+	if r := <-waited; r.err != nil || !strings.Contains(string(r.out), "condition met") {
+		t.Errorf("%v: %s", r.err, r.out)
+	}
+	cmd := exec.CommandContext(t.Context(), kubectl, "-s", w.url, "get", "routerules")
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil || !regexp.MustCompile(`PROGRAMMED +AGE\nsplit .* 1/1 `).Match(out) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestOwnClientKnowsNoStatuses: batches of our own watch are changes of the store.
+func TestOwnClientKnowsNoStatuses(t *testing.T) {
+	w := withReviews(t)
+	p := w.connect(1)
+	c, err := client.New(w.url, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind, _ := schema.KindByName("RouteRule")
+	from, err := c.Revision(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	watcher, err := c.Watch(t.Context(), store.Scope{Kind: kind}, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := w.watch("")
+	p.Hold()
+	w.create("split")
+	seen.until("", "Pending")
+	p.Accept()
+	seen.until("", "Programmed")
+	w.delete("split")
+	var got []store.EventType
+	for len(got) == 0 || got[len(got)-1] != store.Deleted {
+		batch, ok := <-watcher.Batches()
+		if !ok {
+			t.Fatal(watcher.Err())
+		}
+		for _, e := range batch.Events {
+			got = append(got, e.Type)
+			if strings.Contains(string(e.Object.JSON()), `"status"`) {
+				t.Errorf("%s", e.Object.JSON())
+			}
+		}
+	}
+	if len(got) != 2 || got[0] != store.Added {
+		t.Errorf("told %v, want ADDED and DELETED", got)
+	}
+}
