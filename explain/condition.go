@@ -29,6 +29,9 @@ func fails(m ir.Match, r Request) string {
 }
 
 func found(name, value string, ok bool) string {
+	if name == ":path" {
+		value = shownPath(value)
+	}
 	switch {
 	case !ok:
 		return ", is not there"

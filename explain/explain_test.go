@@ -91,6 +91,30 @@ func TestSecretsAreNotRepeated(t *testing.T) {
 	}
 }
 
+// TestSecretsOfPathsAreNotRepeated: a path goes on, is redirected to and is compared
+// with its query.
+func TestSecretsOfPathsAreNotRepeated(t *testing.T) {
+	p := routed(ir.Match{Headers: []ir.HeaderMatch{{Name: ":path", Prefix: "/other"}}}, ir.Match{Prefix: "/redirect"}, ir.Match{})
+	routes := p.Config.RouteTables[0].VirtualHosts[0].Routes
+	routes[1].Response, routes[1].Redirect = nil, &ir.Redirect{Scheme: "https"}
+	routes[2].Response, routes[2].Clusters = nil, []ir.WeightedCluster{{Name: "c", Weight: 1}}
+	routes[2].Rewrite = &ir.Rewrite{Path: "/new"}
+	const query = "?a=1&access_token=(hidden)&b=2"
+	for path, at := range map[string]func(*explain.Explanation) string{
+		"/redirect": func(e *explain.Explanation) string { return strings.TrimPrefix(e.Answer.Location, "https://h") },
+		"/forward":  func(e *explain.Explanation) string { return e.Forward.Path },
+	} {
+		e := ask(t, p, "http://h"+path+"?a=1&access_token=swordfish&b=2", nil)
+		text, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "swordfish") || !strings.HasSuffix(at(e), query) || !strings.Contains(e.Passed[0].Failed, path+query) {
+			t.Errorf("%s: got %s", path, text)
+		}
+	}
+}
+
 func TestConnectionsThatAreClosed(t *testing.T) {
 	table := &ir.RouteTable{VirtualHosts: []*ir.VirtualHost{{Name: "h", Domains: []string{"*"}, Routes: []*ir.Route{{Response: ir.Unavailable()}}}}}
 	p := explain.Proxy{IP: "10.0.0.1", Config: &ir.Config{Listeners: []*ir.Listener{

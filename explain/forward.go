@@ -53,14 +53,14 @@ type Cluster struct {
 func (p Proxy) take(route *ir.Route, r Request, e *Explanation) {
 	switch {
 	case route.Redirect != nil:
-		e.Answer = &Answer{Status: cmp.Or(route.Redirect.Code, http.StatusMovedPermanently), Location: location(route, r)}
+		e.Answer = &Answer{Status: cmp.Or(route.Redirect.Code, http.StatusMovedPermanently), Location: shownPath(location(route, r))}
 		return
 	case route.Response != nil:
 		e.Answer = &Answer{Status: route.Response.Status, Body: route.Response.Body}
 		return
 	}
 	e.Forward = &Forward{
-		Host: r.Host, Path: rewritten(route, r), Clusters: p.shares(route.Clusters),
+		Host: r.Host, Path: shownPath(rewritten(route, r)), Clusters: p.shares(route.Clusters),
 		Timeout: durationText(route.Timeout), Retries: retryText(route.Retry), Faults: faultTexts(route.Fault),
 		Mirrors: mirrorTexts(route.Mirrors), Hash: hashTexts(route.Hash), CORS: corsText(route.CORS),
 		RequestHeaders: headerChanges(route.RequestHeaders), ResponseHeaders: headerChanges(route.ResponseHeaders),

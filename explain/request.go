@@ -140,16 +140,24 @@ func (r Request) shown() Request {
 		headers[name] = ir.Shown(name, value)
 	}
 	r.Headers = headers
-	path, query := r.bare()
+	r.Path = shownPath(r.Path)
+	return r
+}
+
+// shownPath is a path, or a URL, as an answer may repeat it.
+func shownPath(text string) string {
+	path, query, has := strings.Cut(text, "?")
+	if !has {
+		return text
+	}
 	pairs := strings.Split(query, "&")
 	for i, pair := range pairs {
-		name, value, _ := strings.Cut(strings.TrimPrefix(pair, "?"), "=")
+		name, value, _ := strings.Cut(pair, "=")
 		if shown := ir.Shown(name, value); shown != value {
 			pairs[i] = pair[:len(pair)-len(value)] + shown
 		}
 	}
-	r.Path = path + strings.Join(pairs, "&")
-	return r
+	return path + "?" + strings.Join(pairs, "&")
 }
 
 // header is the value of a header or pseudo-header.
