@@ -152,6 +152,8 @@ func (f *refusals) revise(find func(string) *resource) {
 func (t *subscribed) refuse(s *sending, words string) {
 	f := &t.refusals
 	f.doubt(s.view)
+	// A slice of them would keep all of them.
+	words = strings.Clone(bounded(words))
 	tried := f.concluded(s.nonce)
 	suspects, explained := t.suspects(s, tried)
 	if len(suspects) == 0 {
@@ -159,14 +161,14 @@ func (t *subscribed) refuse(s *sending, words string) {
 	}
 	blamed := t.namedIn(words, suspects)
 	if t.aboutAll(s, len(blamed) > 0) {
-		f.whole, f.wholeWords, t.sent = s.set, bounded(words), at{}
+		f.whole, f.wholeWords, t.sent = s.set, words, at{}
 		return
 	}
 	if len(blamed) == 0 && !explained && len(suspects) == 1 {
 		blamed = suspects
 	}
 	for _, r := range suspects {
-		t.suspect(r, bounded(words))
+		t.suspect(r, words)
 	}
 	for _, r := range blamed {
 		f.of[r.name].blame = true
