@@ -47,3 +47,6 @@ func (s *Publisher) ToldTo(node Node) (view any, config *ir.Config, err error) {
 
 // Woken reports whether a stream is to look for news, and has not yet.
 func (st *Stream) Woken() bool { return len(st.wake) > 0 }
+
+// Corrupt has whatever the stream does next meet a mistake of ours.
+func (st *Stream) Corrupt() { st.clusters.underway = []*sending{nil} }

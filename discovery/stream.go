@@ -124,12 +124,14 @@ func (st *Stream) Receive(r Request) error {
 		// A client may ask for types that are not served here, and lives without.
 		return nil
 	}
-	if err := st.receive(t, r); err != nil {
-		return err
-	}
-	st.noteRefusing()
-	st.awake()
-	return nil
+	return st.server.recoverPanic("request", func() error {
+		if err := st.receive(t, r); err != nil {
+			return err
+		}
+		st.noteRefusing()
+		st.awake()
+		return nil
+	})
 }
 
 func (st *Stream) of(typeURL string) *subscribed {
@@ -176,19 +178,23 @@ func (st *Stream) Next(ctx context.Context) (*Response, error) {
 	}
 }
 
-func (st *Stream) due() *Response {
+func (st *Stream) due() (r *Response) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	target, err := st.target()
-	if err != nil {
-		// A mistake of ours, which is told elsewhere: the proxy keeps what it has.
+	// Of a mistake of ours, which is told elsewhere, the proxy keeps what it has.
+	_ = st.server.recoverPanic("response", func() error {
+		target, err := st.target()
+		if err != nil {
+			return err
+		}
+		next := st.next(target)
+		st.noteRefusing()
+		if next == nil {
+			st.settle(target)
+		}
+		r = next
 		return nil
-	}
-	r := st.next(target)
-	st.noteRefusing()
-	if r == nil {
-		st.settle(target)
-	}
+	})
 	return r
 }
 

@@ -62,3 +62,28 @@ func stream(t *testing.T, s *discovery.Publisher, node string) *discovery.Stream
 		}
 	}
 }
+
+// TestAMistakeEndsNoProcess: of a stream it is an error, and to who waits nothing is
+// told.
+func TestAMistakeEndsNoProcess(t *testing.T) {
+	src := newObjects(service(t, "web.example", "10.1.0.1"))
+	s := discovery.New(discovery.Options{Source: src, Settings: settings()})
+	once(t, s)
+	st, err := s.Connect(mesh.Node{ID: nodeWeb}, discovery.Delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if err := st.Receive(discovery.Request{TypeURL: discovery.RouteType, Subscribe: []string{"80"}}); err != nil {
+		t.Fatal(err)
+	}
+	st.Corrupt()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := st.Next(ended); r != nil || err == nil {
+		t.Errorf("told %v, %v", r, err)
+	}
+	if err := st.Receive(discovery.Request{TypeURL: discovery.ClusterType, Nonce: "1"}); err == nil {
+		t.Error("a request that could not be taken was")
+	}
+}
