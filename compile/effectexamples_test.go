@@ -211,10 +211,29 @@ subsets:
 - {name: v1, labels: {version: v1}, trafficPolicy: {loadBalancer: {consistentHash: {httpHeaderName: a}}}}
 ---
 host: web.default.svc.cluster.local
+trafficPolicy:
+  portLevelSettings: [{port: {number: 80}, loadBalancer: {consistentHash: {httpCookie: {name: a, path: /, ttl: 3s, attributes: [{name: b}]}}}}]
+subsets:
+- {name: v1, labels: {version: v1}, trafficPolicy: {loadBalancer: {consistentHash: {httpCookie: {name: a, path: /, ttl: 3s, attributes: [{name: b}]}}}}}
+---
+host: web.default.svc.cluster.local
+subsets:
+- name: v1
+  labels: {version: v1}
+  trafficPolicy:
+    portLevelSettings: [{port: {number: 80}, loadBalancer: {consistentHash: {httpCookie: {name: a, path: /, ttl: 3s, attributes: [{name: b}]}}}}]
+---
+host: web.default.svc.cluster.local
 trafficPolicy: {tunnel: {targetHost: a.b, targetPort: 443}}
+subsets: [{name: v1, labels: {version: v1}, trafficPolicy: {tunnel: {targetHost: a.b, targetPort: 443}}}]
 ---
 host: web.default.svc.cluster.local
 trafficPolicy: {loadBalancer: {simple: ROUND_ROBIN, warmup: {duration: 3s}}, connectionPool: {http: {http2KeepAlive: {interval: 3s, timeout: 3s}}}}
+subsets: [{name: v1, labels: {version: v1}, trafficPolicy: {loadBalancer: {simple: ROUND_ROBIN, warmup: {duration: 3s}}}}]
+---
+host: web.default.svc.cluster.local
+trafficPolicy: {portLevelSettings: [{port: {number: 80}, loadBalancer: {simple: ROUND_ROBIN, warmup: {duration: 3s}}}]}
+subsets: [{name: v1, labels: {version: v1}, trafficPolicy: {portLevelSettings: [{port: {number: 80}, loadBalancer: {simple: ROUND_ROBIN, warmup: {duration: 3s}}}]}}]
 ---
 host: web.default.svc.cluster.local
 trafficPolicy: {outlierDetection: {consecutive5xxErrors: 4}, loadBalancer: {localityLbSetting: {distribute: [{from: a/b, to: {c/d: 100}}]}}}

@@ -78,8 +78,29 @@ type example struct {
 }
 
 // answers are what Envoys of both kinds get, and the fields that could not be
-// honoured, one a line.
-type answers struct{ v3, v1, problems string }
+// honoured, one a line; or else why the object is refused.
+type answers struct {
+	v3, v1, problems string
+	refused          diag.List
+}
+
+// refuses reports whether the field itself is why the object is refused, or the
+// whole that it is part of, and not that something is missing beside it.
+func (a answers) refuses(field string) bool {
+	itself := false
+	for _, p := range a.refused {
+		switch {
+		case p.Severity != diag.Error:
+		case p.Reason == diag.FieldNotSupported && strings.HasPrefix(field, p.Field):
+			return true
+		case !strings.HasPrefix(p.Field, field):
+			return false
+		default:
+			itself = true
+		}
+	}
+	return itself
+}
 
 // complains reports whether there is a problem of a field, or one more than
 // without it.
@@ -95,7 +116,8 @@ func (a answers) complains(before answers, field string) bool {
 
 func effect(t *testing.T, examples []example, field string, values []any) string {
 	const enough = 3 // Examples in which no value at all is honoured.
-	tried, problem, inV3, inV1, hopeless := false, false, false, false, 0
+	tried, itself, problem, inV3, inV1, hopeless := false, false, false, false, false, 0
+	at := "spec." + strings.NewReplacer("[]", "[0]", "<name>", "x").Replace(field)
 	for _, e := range examples {
 		complaints, clean := 0, 0
 		for _, v := range values {
@@ -103,11 +125,12 @@ func effect(t *testing.T, examples []example, field string, values []any) string
 				return "v3, v1"
 			}
 			changed := told(t, e.kind, with(e.spec, path(field), v))
-			if changed.v3 == "" {
-				continue // It cannot stand beside what is there.
+			if changed.v3 == "" { // It cannot stand beside what is there, or not at all.
+				itself = itself || changed.refuses(at)
+				continue
 			}
 			tried = tried || v != 0 && v != false // That is what is not set.
-			if changed.complains(e.told, "spec."+strings.NewReplacer("[]", "[0]", "<name>", "x").Replace(field)) {
+			if changed.complains(e.told, at) {
 				complaints++
 				continue
 			}
@@ -131,6 +154,9 @@ func effect(t *testing.T, examples []example, field string, values []any) string
 	case inV1:
 		return "v1"
 	case !tried:
+		if !itself {
+			t.Errorf("%s of %s: no example has what it needs beside it, so nothing is known of its effect", field, examples[0].kind.Kind)
+		}
 		return "refused"
 	case problem:
 		return "problem"
@@ -212,7 +238,7 @@ func told(t *testing.T, kind *schema.Kind, spec any) answers {
 	o := specObject(t, kind, spec)
 	found := schema.Validate(o)
 	if found.Err() != nil {
-		return answers{}
+		return answers{refused: found}
 	}
 	settings := mesh.DefaultSettings()
 	settings.ProxyHTTPPort = 15002
