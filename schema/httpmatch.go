@@ -22,6 +22,7 @@ func (p *problems) httpMatch(field string, m *networking.HTTPMatchRequest, forSi
 			p.warn(keyField(field+".headers", name), fmt.Sprintf("is a condition on a header of that name, which hardly any request has; for the %s of the request use match.%s", name, name))
 		}
 	}
+	p.neverFits(field, m)
 	if m.IgnoreUriCase && m.GetUri().GetRegex() != "" {
 		p.warn(field+".ignoreUriCase", "has no effect on a regex; begin it with (?i)")
 	}

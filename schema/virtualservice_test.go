@@ -143,7 +143,7 @@ func TestHTTPMatch(t *testing.T) {
 		{"everything", "hosts: [a]\nhttp:\n- {match: [{name: n, uri: {regex: '/a.*'}, scheme: {exact: http}, method: {exact: GET}, authority: {prefix: a}," +
 			" headers: {X-A: {exact: a}, b: {}, ':path': {prefix: /}}, withoutHeaders: {c: {}}, queryParams: {d: {exact: ''}}," +
 			" port: 80, sourceLabels: {a: b}, sourceNamespace: n, gateways: [mesh, n/g], statPrefix: s}]" + route, nil},
-		{"two comparisons", "hosts: [a]\nhttp:\n- {match: [{uri: {exact: a, prefix: b}}]" + route, []string{"error FieldValueForbidden spec.http[0].match[0].uri.prefix"}},
+		{"two comparisons", "hosts: [a]\nhttp:\n- {match: [{uri: {exact: /a, prefix: /b}}]" + route, []string{"error FieldValueForbidden spec.http[0].match[0].uri.prefix"}},
 		{"empty texts", "hosts: [a]\nhttp:\n- {match: [{uri: {prefix: ''}, method: {prefix: ''}, headers: {a: {regex: ''}}}]" + route, []string{
 			"error FieldValueInvalid spec.http[0].match[0].method.prefix", "error FieldValueInvalid spec.http[0].match[0].headers.a.regex"}},
 		{"bad regex", "hosts: [a]\nhttp:\n- {match: [{queryParams: {q: {regex: '(?=a)'}}}]" + route, []string{"error FieldValueInvalid spec.http[0].match[0].queryParams.q.regex"}},
@@ -164,4 +164,53 @@ func TestHTTPMatch(t *testing.T) {
 			"warning NotHonoured spec.http[1].match[0]"}},
 		{"TCP never reached", "hosts: [a]\ntcp:\n- {route: [{destination: {host: a}}]}\n- {route: [{destination: {host: b}}]}", []string{"warning NotHonoured spec.tcp[1]"}},
 	})
+}
+
+func TestConditionsThatNeverFit(t *testing.T) {
+	var cases []specCase
+	for condition, where := range map[string]string{
+		"uri: {prefix: admin}":                            "uri.prefix",
+		"uri: {exact: '/a?b=c'}":                          "uri.exact",
+		"uri: {prefix: '/a#b'}":                           "uri.prefix",
+		"uri: {prefix: /%61dmin}":                         "uri.prefix",
+		"uri: {exact: /a%7E}":                             "uri.exact",
+		"uri: {exact: /x/../y}":                           "uri.exact",
+		"uri: {exact: /x/..}":                             "uri.exact",
+		"uri: {prefix: /./y}":                             "uri.prefix",
+		"uri: {exact: '/a b'}":                            "uri.exact",
+		"uri: {exact: /ä}":                                "uri.exact",
+		"uri: {prefix: '/a\\b'}":                          "uri.prefix",
+		"uri: {prefix: '/a{b}'}":                          "uri.prefix",
+		"method: {exact: get}":                            "method.exact",
+		"method: {exact: 'GET '}":                         "method.exact",
+		"scheme: {exact: HTTP}":                           "scheme.exact",
+		"scheme: {prefix: httpx}":                         "scheme.prefix",
+		"authority: {exact: 'a.b '}":                      "authority.exact",
+		"headers: {x: {exact: ' a'}}":                     "headers.x.exact",
+		"headers: {x: {exact: 'a '}}":                     "headers.x.exact",
+		"headers: {x: {prefix: ' a'}}":                    "headers.x.prefix",
+		"withoutHeaders: {x: {exact: 'a '}}":              "withoutHeaders.x.exact",
+		"queryParams: {q: {exact: 'a b'}}":                "queryParams.q.exact",
+		"queryParams: {q: {exact: 'a&b'}}":                "queryParams.q.exact",
+		"queryParams: {q: {prefix: ä}}":                   "queryParams.q.prefix",
+		"queryParams: {'a b': {}}":                        "queryParams[a b]",
+		"uri: {exact: '*'}":                               "",
+		"uri: {prefix: ''}":                               "",
+		"uri: {prefix: /x/..}":                            "", // So begins /x/..y.
+		"uri: {exact: /x/...}":                            "",
+		"uri: {exact: /a%20b%2Fc%zz%}":                    "",
+		"uri: {exact: \"/a!$&'()*+,;=:@[]-_.~b\"}":        "",
+		"uri: {regex: admin}":                             "",
+		"method: {exact: purge}":                          "",
+		"scheme: {prefix: h}":                             "",
+		"headers: {x: {prefix: 'a '}, y: {exact: 'a b'}}": "",
+		"queryParams: {q: {exact: 'a=b+c%20d/?'}}":        "",
+	} {
+		var want []string
+		if where != "" {
+			want = []string{"warning NotHonoured spec.http[0].match[0]." + where}
+		}
+		cases = append(cases, specCase{condition, "hosts: [a]\nhttp:\n- {match: [{" + condition + "}], route: [{destination: {host: a}}]}", want})
+	}
+	testSpecs(t, "networking.istio.io/v1", "VirtualService", cases)
 }

@@ -1,0 +1,89 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	networking "istio.io/api/networking/v1alpha3"
+)
+
+// neverFits warns of conditions that no request fulfils, as it comes to routes: a
+// route that refuses requests by them lets all of them through.
+func (p *problems) neverFits(field string, m *networking.HTTPMatchRequest) {
+	p.never(field+".uri", m.Uri, pathNeverIs)
+	p.never(field+".scheme", m.Scheme, schemeNeverIs)
+	p.never(field+".method", m.Method, methodNeverIs)
+	p.never(field+".authority", m.Authority, valueNeverIs)
+	p.neverOf(field+".headers", m.Headers, valueNeverIs)
+	p.neverOf(field+".withoutHeaders", m.WithoutHeaders, valueNeverIs)
+	p.neverOf(field+".queryParams", m.QueryParams, parameterNeverIs)
+	for _, name := range slices.Sorted(maps.Keys(m.QueryParams)) {
+		if why := parameterNeverIs(name, false); why != "" {
+			p.warn(keyField(field+".queryParams", name), neverFulfilled+why)
+		}
+	}
+}
+
+const neverFulfilled = "is never fulfilled: "
+
+// never asks of a text, whether it is all or the start of one, why it never is.
+func (p *problems) never(field string, m *networking.StringMatch, why func(text string, part bool) string) {
+	var name, text string
+	switch kind := m.GetMatchType().(type) {
+	case *networking.StringMatch_Exact:
+		name, text = ".exact", kind.Exact
+	case *networking.StringMatch_Prefix:
+		name, text = ".prefix", kind.Prefix
+	}
+	if text == "" {
+		return
+	}
+	if reason := why(text, name == ".prefix"); reason != "" {
+		p.warn(field+name, neverFulfilled+reason)
+	}
+}
+
+func (p *problems) neverOf(field string, conditions map[string]*networking.StringMatch, why func(string, bool) string) {
+	for _, name := range slices.Sorted(maps.Keys(conditions)) {
+		p.never(keyField(field, name), conditions[name], why)
+	}
+}
+
+func schemeNeverIs(scheme string, part bool) string {
+	for _, known := range []string{"http", "https"} {
+		if scheme == known || part && strings.HasPrefix(known, scheme) {
+			return ""
+		}
+	}
+	return "a scheme is http or https, in lower case"
+}
+
+// methodNeverIs knows names of methods in lower case; others may be somebody's.
+func methodNeverIs(method string, _ bool) string {
+	switch upper := strings.ToUpper(method); {
+	case !headerToken.MatchString(method):
+		return "no method has such characters"
+	case upper != method && slices.Contains(methods, upper):
+		return "methods are told apart by case; use " + upper
+	}
+	return ""
+}
+
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"}
+
+func valueNeverIs(value string, part bool) string {
+	const space = " \t"
+	if strings.TrimLeft(value, space) != value || !part && strings.TrimRight(value, space) != value {
+		return "proxies take spaces around the value of a header away"
+	}
+	return ""
+}
+
+// Parameters are compared as they stand in the URL.
+func parameterNeverIs(text string, _ bool) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '&' || r == '#' }) {
+		return "parameters are compared as they stand in the URL, where a space, &, # and characters beyond ASCII are escaped, such as %20"
+	}
+	return ""
+}
