@@ -27,6 +27,7 @@ func (p *problems) httpRoute(field string, r *networking.HTTPRoute, forSidecars 
 	p.weights(field+".route", len(r.Route), func(i int) int32 { return r.Route[i].Weight })
 	p.httpRedirect(field+".redirect", r)
 	p.httpRewrite(field+".rewrite", r.Rewrite)
+	p.rewrittenPath(field+".rewrite.uri", r)
 	p.httpRetries(field+".retries", r.Retries)
 	p.httpFault(field+".fault", r.Fault)
 	p.httpMirror(field, r)
@@ -63,8 +64,32 @@ func (p *problems) httpRewrite(field string, r *networking.HTTPRewrite) {
 	if r != nil && r.Uri == "" && r.UriRegexRewrite == nil && r.Authority == "" {
 		p.required(field, "must set uri, uriRegexRewrite or authority")
 	}
+	if strings.ContainsAny(r.GetAuthority(), " \t") {
+		p.warn(field+".authority", "makes a host with a space, which services refuse")
+	}
 	if regex := r.GetUriRegexRewrite().GetMatch(); regex != "" {
 		p.regexSize(field+".uriRegexRewrite.match", regex)
+	}
+}
+
+// rewrittenPath warns of paths that no service understands.
+func (p *problems) rewrittenPath(field string, r *networking.HTTPRoute) {
+	uri := r.GetRewrite().GetUri()
+	switch {
+	case uri == "":
+		return
+	case !strings.HasPrefix(uri, "/"):
+		p.warn(field, "makes paths that do not begin with a slash, which services refuse")
+	case strings.ContainsAny(uri, " \t#"):
+		p.warn(field, "makes paths with a space or #, which services refuse; write %20 or %23")
+	case strings.Contains(uri, "?"):
+		p.warn(field, "makes a query of what follows the question mark, the rest of the path among it")
+	}
+	for i, m := range r.Match {
+		if prefix := m.GetUri().GetPrefix(); len(prefix) > 1 && strings.HasSuffix(prefix, "/") && !strings.HasSuffix(uri, "/") {
+			p.warn(field, fmt.Sprintf("takes the place of %q in match[%d] only, so that %sx becomes %sx; end both with a slash", prefix, i, prefix, uri))
+			return
+		}
 	}
 }
 

@@ -140,6 +140,7 @@ func (p *problems) resolution(s *networking.ServiceEntry) {
 // dynamicDNS looks up the host that each request names, so there is nothing to
 // list, and what names no host cannot be served.
 func (p *problems) dynamicDNS(s *networking.ServiceEntry) {
+	p.warn("spec.resolution", "DYNAMIC_DNS: the service is left out, as no proxy looks up the host of each request")
 	const why = "cannot be given with resolution DYNAMIC_DNS, which looks up the host of each request"
 	if len(s.Endpoints) > 0 {
 		p.forbidden("spec.endpoints", why)

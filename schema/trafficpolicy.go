@@ -47,6 +47,9 @@ func (p *problems) portPolicy(field string, t policy) {
 	p.clientTLS(field+".tls", t.GetTls())
 }
 
+// mostRingPoints is the bound of Envoy.
+const mostRingPoints = 8 << 20
+
 func (p *problems) loadBalancer(field string, l *networking.LoadBalancerSettings) {
 	maglev := l.GetConsistentHash().GetMaglev()
 	if size := maglev.GetTableSize(); maglev != nil && (size >= 5000011 || !new(big.Int).SetUint64(size).ProbablyPrime(0)) {
@@ -54,6 +57,18 @@ func (p *problems) loadBalancer(field string, l *networking.LoadBalancerSettings
 	}
 	if hash := l.GetConsistentHash(); hash != nil && hash.HashKey == nil {
 		p.warn(field+".consistentHash", "is a random choice without one of httpHeaderName, httpCookie, useSourceIp, httpQueryParameterName")
+	}
+	for name, size := range map[string]uint64{
+		//lint:ignore SA1019 Old objects have it.
+		".minimumRingSize":          l.GetConsistentHash().GetMinimumRingSize(),
+		".ringHash.minimumRingSize": l.GetConsistentHash().GetRingHash().GetMinimumRingSize(),
+	} {
+		if size > mostRingPoints {
+			p.invalidValue(field+".consistentHash"+name, size, fmt.Sprintf("must be at most %d", mostRingPoints))
+		}
+	}
+	if cookie := l.GetConsistentHash().GetHttpCookie(); cookie != nil && cookie.Name != "" && !headerToken.MatchString(cookie.Name) {
+		p.invalidValue(field+".consistentHash.httpCookie.name", cookie.Name, "must be the name of a cookie: letters, digits and !#$%&'*+-.^_|~`, without spaces")
 	}
 	const attributes = ".consistentHash.httpCookie.attributes"
 	seen := map[string]int{}

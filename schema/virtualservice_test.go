@@ -91,6 +91,12 @@ func TestHTTPRoute(t *testing.T) {
 			"error FieldValueForbidden redirect", "error FieldValueForbidden route"}},
 
 		{"empty rewrite", "{rewrite: {}, route: [{destination: {host: a}}]}", []string{"error FieldValueRequired rewrite"}},
+		{"rewrite without slash", "{rewrite: {uri: x}, route: [{destination: {host: a}}]}", []string{"warning NotHonoured rewrite.uri"}},
+		{"rewrite to a space", "{rewrite: {uri: '/a b', authority: 'a b'}, route: [{destination: {host: a}}]}", []string{"warning NotHonoured rewrite.uri", "warning NotHonoured rewrite.authority"}},
+		{"rewrite to a fragment", "{rewrite: {uri: '/a#b'}, route: [{destination: {host: a}}]}", []string{"warning NotHonoured rewrite.uri"}},
+		{"rewrite to a query", "{rewrite: {uri: '/a?b'}, route: [{destination: {host: a}}]}", []string{"warning NotHonoured rewrite.uri"}},
+		{"rewrite without the slash of the prefix", "{match: [{uri: {prefix: /api/}}], rewrite: {uri: /v2}, route: [{destination: {host: a}}]}", []string{"warning NotHonoured rewrite.uri"}},
+		{"rewrite with the slash of the prefix", "{match: [{uri: {prefix: /api/}}, {uri: {exact: /a}}], rewrite: {uri: /v2/}, route: [{destination: {host: a}}]}", nil},
 		{"two rewrites", `{rewrite: {uri: /, uriRegexRewrite: {match: a, rewrite: b}}, route: [{destination: {host: a}}]}`, []string{"error FieldValueForbidden rewrite.uriRegexRewrite"}},
 		{"half a rewrite", `{rewrite: {uriRegexRewrite: {match: '(', rewrite: ''}}, route: [{destination: {host: a}}]}`, []string{
 			"error FieldValueInvalid rewrite.uriRegexRewrite.match", "error FieldValueInvalid rewrite.uriRegexRewrite.rewrite"}},
