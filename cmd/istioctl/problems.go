@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 var problemFormats = []string{formatTable, formatYAML, formatJSON}
@@ -29,7 +31,7 @@ is compiled; if that is not done within 10 s, the exit code is 1. -o yaml tells
 the revision that was compiled.
 
 Objects of all namespaces are looked at, or of the one that -n names. Problems
-are no failure: the exit code is 0.`,
+are no failure: the exit code is 0; it is 1 for an object that is not there.`,
 		Example: `  # Everything that is wrong
   istioctl problems
 
@@ -61,7 +63,54 @@ func runProblems(ctx context.Context, s *session, output string, args []string) 
 		return s.fail(ctx, err)
 	}
 	found.Problems = slices.DeleteFunc(found.Problems, func(p diag.Problem) bool { return !about(p.Object) })
-	return s.showFound(found, output)
+	missing := s.missing(ctx, c, args, found.Problems)
+	if missing != nil && !errors.Is(missing, errReported) {
+		return s.fail(ctx, missing)
+	}
+	if missing != nil && len(found.Problems) == 0 {
+		return missing // That there are no problems of it would say that it is there.
+	}
+	return errors.Join(s.showFound(found, output), missing)
+}
+
+// missing reports the objects that were named and are not there. One with a
+// problem is.
+func (s *session) missing(ctx context.Context, c *client.Client, args []string, found diag.List) error {
+	if len(args) == 0 {
+		return nil
+	}
+	sel, err := parseSelection(args)
+	if err != nil {
+		return err
+	}
+	var missing error
+	for _, t := range sel.targets {
+		if slices.ContainsFunc(found, func(p diag.Problem) bool { return p.Object.Kind == t.kind.Kind && p.Object.Name == t.name }) {
+			continue
+		}
+		there, err := s.exists(ctx, c, t)
+		if err != nil {
+			return err
+		}
+		if !there {
+			fmt.Fprintf(s.Stderr, "error: %s/%s not found\n", t.kind.Singular, t.name)
+			missing = errReported
+		}
+	}
+	return missing
+}
+
+// exists looks in all namespaces, or in the one that was given.
+func (s *session) exists(ctx context.Context, c *client.Client, t target) (bool, error) {
+	scope := store.Scope{Kind: t.kind}
+	if s.namespaceGiven {
+		scope.Namespace = s.namespace
+	}
+	list, err := c.List(ctx, scope, store.ListOptions{})
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.Items, func(o *schema.Object) bool { return o.Meta.Name == t.name }), nil
 }
 
 // problemFilter tells the objects that the arguments mean.

@@ -74,6 +74,16 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+func TestProblemsOfNothing(t *testing.T) {
+	url := compiledServer(t, rule("one", "v1"))
+	for _, name := range []string{"vs/nope", "rr/nope"} {
+		stdout, stderr, code := run(t, url, "", "problems", name)
+		if code != exitFailed || stdout != "" || !strings.HasSuffix(stderr, "/nope not found\n") {
+			t.Errorf("%s: exit %d: %q %q", name, code, stdout, stderr)
+		}
+	}
+}
+
 func TestProblemsForPrograms(t *testing.T) {
 	url := compiledServer(t, rule("one", "v1"))
 	for format, want := range map[string]string{"json": `"revision": 7,`, "yaml": "\nrevision: 7\n"} {
