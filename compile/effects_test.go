@@ -196,7 +196,7 @@ func candidates(fieldType, constraint string) []any {
 	case "duration":
 		return []any{"7s", "0s"}
 	}
-	return []any{"x", "/x", "v2", "v1", "back", "shop.example.com", "back.default.svc.cluster.local", "other", "web.default.svc.cluster.local", "10.9.0.0/16", "10.9.0.1", "HTTP", "TCP", "eHh4", "/certs/x.pem", "us/east/1", ":authority", "443", "UNAVAILABLE", "5xx", "*/back.default.svc.cluster.local", "127.0.0.1:9999", "edge", "ECDHE-ECDSA-AES256-GCM-SHA384"}
+	return []any{"x", "/x", "v2", "v1", "back", "shop.example.com", "back.default.svc.cluster.local", "other", "web.default.svc.cluster.local", "10.9.0.0/16", "10.9.0.1", "HTTP", "TCP", "eHh4", "/certs/x.pem", "us/east/1", ":authority", "443", "UNAVAILABLE", "5xx", "*/back.default.svc.cluster.local", "127.0.0.1:9999", "edge", "ECDHE-ECDSA-AES256-GCM-SHA384", "http"}
 }
 
 // path is the way to a field: names, 0 for the first entry of a list, x for a
