@@ -180,7 +180,7 @@ func (c *claims[T]) seen(d *domainPlan, namespace, name string) *T {
 // followed is the first rule that the Sidecar of these callers lets them follow.
 func (c *claims[T]) followed(d *domainPlan, at claimed) *T {
 	for _, rule := range c.in.under(d.plan, at) {
-		if !c.imported || d.sidecar.follows(c.of(rule).origin().ref.Namespace, c.names(rule), d.namespace) {
+		if !c.imported || d.sidecar.follows(c.of(rule).origin().ref.Namespace, c.names(rule)) {
 			return rule
 		}
 	}

@@ -264,7 +264,7 @@ func (p *plan) servicesFor(s scope) []*mesh.Service {
 	namespace := p.forDomain(s.domain).namespace
 	all := p.services
 	if s.sidecar.limits() {
-		all = func() []*mesh.Service { return p.candidates(s.sidecar, namespace) }
+		all = func() []*mesh.Service { return p.candidates(s.sidecar) }
 	}
 	var out []*mesh.Service
 	for _, svc := range all() {
@@ -283,6 +283,5 @@ func (p *plan) portsFor(s scope, svc *mesh.Service) []*mesh.Port {
 	if !s.sidecar.limits() {
 		return svc.Ports
 	}
-	namespace := p.forDomain(s.domain).namespace
-	return slices.DeleteFunc(slices.Clone(svc.Ports), func(port *mesh.Port) bool { return !s.sidecar.knows(svc, port.Number, namespace) })
+	return slices.DeleteFunc(slices.Clone(svc.Ports), func(port *mesh.Port) bool { return !s.sidecar.knows(svc, port.Number) })
 }

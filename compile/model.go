@@ -42,6 +42,7 @@ type model struct {
 	virtualOf                *claims[virtualService] // for sidecars
 	settingsOf               *claims[destinationRule]
 	sidecarsIn               *index[string, sidecar] // by namespace, first to win first
+	importing                *query.Query[imports, *sidecar]
 	gatewayNamed             *index[string, gateway]
 
 	egress         *query.Query[none, *egressPlan]
@@ -165,6 +166,7 @@ func (m *model) findRules() {
 	m.sidecarsIn = newIndex(m.graph, func(a, b *sidecar) int { return m.inAgeOrder(a.declared, b.declared) },
 		func(sc *sidecar) []string { return []string{sc.ref.Namespace} })
 	m.sidecars.take = append(m.sidecars.take, m.sidecarsIn.update)
+	m.importing = newQuery(m, equal, importing)
 
 	m.settingsOf = newClaims(m, func(rule *destinationRule) claim { return rule }, (*destinationRule).hosts)
 	m.destinationRules.take = append(m.destinationRules.take, m.settingsOf.update)

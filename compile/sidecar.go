@@ -29,7 +29,8 @@ type egressListener struct {
 	bind    string // where the proxy opens the port; "" for captured calls
 }
 
-// imported are hosts of a namespace: "*" any, "." that of the caller.
+// imported are hosts of a namespace: "*" any, "." that of the callers, which a
+// Sidecar that somebody follows has in its place.
 type imported struct{ namespace, host string }
 
 // ingressListener is an open port of the workload.
@@ -122,8 +123,37 @@ func (i imported) covers(host string) bool {
 	return i.host == "*" || i.host == host || strings.HasPrefix(i.host, "*") && strings.HasSuffix(host, i.host[1:])
 }
 
-func (i imported) in(namespace, callers string) bool {
-	return i.namespace == "*" || i.namespace == namespace || i.namespace == "." && namespace == callers && callers != ""
+func (i imported) in(namespace string) bool {
+	return i.namespace == "*" || i.namespace == namespace
+}
+
+// readBy has the namespace of the callers in the place of a dot, if it is known.
+func (i imported) readBy(callers string) imported {
+	if i.namespace == "." && callers != "" {
+		i.namespace = callers
+	}
+	return i
+}
+
+// imports is a Sidecar as callers in a namespace follow it.
+type imports struct {
+	sidecar *sidecar
+	callers string // "" when nobody says
+}
+
+// importing has the namespace of the callers in the place of each dot: what is
+// shared by callers of several namespaces no longer knows theirs.
+func importing(_ *plan, key imports) *sidecar {
+	out := *key.sidecar
+	out.egress = slices.Clone(out.egress)
+	for i := range out.egress {
+		l := &out.egress[i]
+		l.imports = slices.Clone(l.imports)
+		for j := range l.imports {
+			l.imports[j] = l.imports[j].readBy(key.callers)
+		}
+	}
+	return &out
 }
 
 // at is the listener for a port; nil when there is none.
@@ -155,25 +185,25 @@ func (s scope) bindsAt(port int) string {
 // limits reports whether it says which hosts are known. It may be nil.
 func (sc *sidecar) limits() bool { return sc != nil && len(sc.egress) > 0 }
 
-// knows reports whether callers in a namespace know a service at a port.
-func (sc *sidecar) knows(svc *mesh.Service, port int, callers string) bool {
+// knows reports whether those who follow it know a service at a port.
+func (sc *sidecar) knows(svc *mesh.Service, port int) bool {
 	if !sc.limits() {
 		return true
 	}
 	l := sc.at(port)
 	return l != nil && slices.ContainsFunc(l.imports, func(i imported) bool {
-		return i.in(svc.Namespace, callers) && i.covers(strings.ToLower(svc.Hostname))
+		return i.in(svc.Namespace) && i.covers(strings.ToLower(svc.Hostname))
 	})
 }
 
-// follows reports whether callers in a namespace follow a rule for hosts, any of
-// which may have a wildcard.
-func (sc *sidecar) follows(namespace string, hosts []string, callers string) bool {
+// follows reports whether those who follow it follow a rule of a namespace for
+// hosts, any of which may have a wildcard.
+func (sc *sidecar) follows(namespace string, hosts []string) bool {
 	if !sc.limits() {
 		return true
 	}
 	for i := range sc.imported() {
-		if i.in(namespace, callers) && slices.ContainsFunc(hosts, func(host string) bool {
+		if i.in(namespace) && slices.ContainsFunc(hosts, func(host string) bool {
 			return i.covers(host) || imported{host: host}.covers(i.host)
 		}) {
 			return true
@@ -203,6 +233,14 @@ func (p *plan) sidecarOf(who *caller) *sidecar {
 		return nil
 	}
 	namespace := p.forDomain(who.domain).namespace
+	if sc := p.sidecarFor(who, namespace); sc != nil {
+		return p.importing.Get(p.r, imports{sc, namespace})
+	}
+	return nil
+}
+
+// sidecarFor is that Sidecar as it is written.
+func (p *plan) sidecarFor(who *caller, namespace string) *sidecar {
 	var selecting []*sidecar
 	for _, sc := range p.sidecarsIn.under(p, namespace) {
 		if len(sc.selector) > 0 && who.bears(sc.selector) {
@@ -239,34 +277,53 @@ func (p *plan) checkSidecar(sc *sidecar) {
 		p.conflict(sc.ref, "spec", fmt.Sprintf("it has no effect: %s is for all workloads of the namespace, and %s", first.ref, p.firstBecause()))
 	}
 	for i := range sc.imported() {
-		if strings.HasPrefix(i.host, "*") || i.namespace == "." && sc.ref.Namespace == p.settings.RootNamespace {
-			continue
-		}
-		there := func(svc *mesh.Service) bool {
-			return i.in(svc.Namespace, sc.ref.Namespace) && svc.VisibleIn(sc.ref.Namespace)
-		}
-		if !slices.ContainsFunc(p.registry.byHost.under(p, i.host), there) && p.egressHost.Get(p.r, i.host) == nil {
-			p.notHonoured(sc.ref, "spec.egress", fmt.Sprintf("it imports nothing by %s/%s: no object of that namespace declares the host for namespace %s", i.namespace, i.host, sc.ref.Namespace))
-		}
+		p.checkImport(sc, i)
 	}
+}
+
+// checkImport reports hosts that are nobody's. A Sidecar of the root namespace has
+// callers of all; all hosts of their own namespace and of the root namespace are
+// imported without a thought for whether there are any, and of all namespaces
+// others may come to have some.
+func (p *plan) checkImport(sc *sidecar, i imported) {
+	home, root := sc.ref.Namespace, p.settings.RootNamespace
+	from := i.readBy(home)
+	there := func(svc *mesh.Service) bool {
+		return from.in(svc.Namespace) && from.covers(strings.ToLower(svc.Hostname)) && svc.VisibleIn(home)
+	}
+	found := true
+	switch {
+	case i.namespace == "." && home == root:
+	case !strings.HasPrefix(i.host, "*"):
+		found = slices.ContainsFunc(p.registry.byHost.under(p, i.host), there) || p.egressHost.Get(p.r, i.host) != nil
+	case from.namespace != "*" && (i.host != "*" || from.namespace != home && from.namespace != root):
+		found = slices.ContainsFunc(p.registry.byNamespace.under(p, from.namespace), there)
+	}
+	if !found {
+		p.notHonoured(sc.ref, "spec.egress", fmt.Sprintf("it imports nothing by %s/%s: no object of that namespace declares %s for namespace %s", i.namespace, i.host, i.what(), home))
+	}
+}
+
+// what is imported, in words.
+func (i imported) what() string {
+	if strings.HasPrefix(i.host, "*") {
+		return "such a host"
+	}
+	return "the host"
 }
 
 // candidates are the services of the registry that a Sidecar may import, found
 // without a look at those that it cannot.
-func (p *plan) candidates(sc *sidecar, callers string) []*mesh.Service {
+func (p *plan) candidates(sc *sidecar) []*mesh.Service {
 	var out []*mesh.Service
 	for i := range sc.imported() {
-		namespace := i.namespace
-		if namespace == "." {
-			namespace = callers
-		}
 		switch {
 		case !strings.HasPrefix(i.host, "*"):
 			out = append(out, p.registry.byHost.under(p, i.host)...)
-		case namespace == "*":
+		case i.namespace == "*":
 			return p.services()
-		case namespace != "":
-			out = append(out, p.registry.byNamespace.under(p, namespace)...)
+		default:
+			out = append(out, p.registry.byNamespace.under(p, i.namespace)...)
 		}
 	}
 	slices.SortStableFunc(out, mesh.CompareServices)

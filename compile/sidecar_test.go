@@ -1,9 +1,14 @@
 package compile_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/internal/meshgen"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -56,5 +61,76 @@ func TestOutsideOfASidecar(t *testing.T) {
 	more = append(more, service("team-a", "more", 80))
 	if after := advance(3, more); after[0] == before[0] || after[1] == before[1] {
 		t.Error("a new service that is imported concerned nobody")
+	}
+}
+
+// TestDotImportsTheOwnNamespace: a rule that holds for callers of every namespace
+// holds for those that import it by a dot, too.
+func TestDotImportsTheOwnNamespace(t *testing.T) {
+	rule := objectIn(t, "team-a", "VirtualService", "ratings", spec{
+		"hosts": []string{"ratings.team-a.svc.cluster.local"}, "http": []spec{{"directResponse": spec{"status": 403}}},
+	})
+	for _, home := range []string{"team-a", mesh.DefaultSettings().RootNamespace} {
+		for _, hosts := range [][]string{
+			{"./*"}, {"./ratings.team-a.svc.cluster.local"}, {"./*.team-a.svc.cluster.local"}, {"./*", "istio-system/*"}, {"team-a/*"}, {"*/*"},
+		} {
+			config := faultless(t, "sidecar~10.99.0.1~caller~team-a.svc.cluster.local", []*schema.Object{
+				hostIn(t, "team-a", "ratings"), rule,
+				objectIn(t, home, "Sidecar", "default", spec{"egress": []spec{{"hosts": hosts}}}),
+			})
+			if to := routeTo(t, config, "ratings.team-a.svc.cluster.local"); to.Response == nil || to.Response.Status != 403 {
+				t.Errorf("a Sidecar of %s with %v: the route to ratings is %+v", home, hosts, to)
+			}
+		}
+	}
+}
+
+// TestDotIsTheCallersNamespace: what proxies are told who follow a Sidecar, of
+// their own namespace or the root namespace, is what they are told by one that
+// writes their namespace out.
+func TestDotIsTheCallersNamespace(t *testing.T) {
+	root := mesh.DefaultSettings().RootNamespace
+	rapid.Check(t, func(rt *rapid.T) {
+		caller := rapid.SampledFrom([]string{schema.DefaultNamespace, "other"}).Draw(rt, "caller's namespace")
+		var others []*schema.Object
+		for _, o := range meshgen.Objects(rt) {
+			if o.Kind.Kind != "Sidecar" {
+				o = inNamespace(t, o, rapid.SampledFrom([]string{schema.DefaultNamespace, "other", root}).Draw(rt, "namespace"))
+				others = append(others, o)
+			}
+		}
+		host := rapid.SampledFrom([]string{"*", "a.default.svc.cluster.local", "c.example.com", "*.example.com", "*.local"}).Draw(rt, "import")
+		further := rapid.SampledFrom([][]string{nil, {root + "/*"}, {"default/b.default.svc.cluster.local"}, {"*/*.com"}}).Draw(rt, "further imports")
+		home := rapid.SampledFrom([]string{caller, root}).Draw(rt, "of the Sidecar")
+		importing := func(namespace string) *schema.Object {
+			return objectIn(t, home, "Sidecar", "default", spec{"egress": []spec{{"hosts": append([]string{namespace + "/" + host}, further...)}}})
+		}
+		pilot, node := drawPilot(rt), "sidecar~10.1.0.1~x~"+caller+".svc.cluster.local"
+		want, _ := compiledAs(t, pilot, node, append(slices.Clone(others), importing(caller)))
+		got, _ := compiledAs(t, pilot, node, append(slices.Clone(others), importing(".")))
+		if d := difference(want, got); d != "" {
+			rt.Fatalf("written out (-) and by a dot (+):\n%s", d)
+		}
+	})
+}
+
+// TestImportOfNobody: by whatever pattern a Sidecar asks for hosts of a namespace
+// that has none such, its author hears of it.
+func TestImportOfNobody(t *testing.T) {
+	const nothing = "it imports nothing by "
+	for host, want := range map[string]bool{
+		"nosuchns/*": true, "nosuchns/ratings.team-a.svc.cluster.local": true, "team-a/*.team-b.svc.cluster.local": true,
+		"./nobody.example": true, "./*.nobody.example": true, "team-b/*": true,
+		"team-a/*": false, "./*": false, "*/*": false, "istio-system/*": false, "*/*.team-a.svc.cluster.local": false,
+		"./*.team-a.svc.cluster.local": false, "team-a/ratings.team-a.svc.cluster.local": false, "~/*": false,
+	} {
+		_, problems := compiled(t, "sidecar~10.99.0.1~caller~team-a.svc.cluster.local", []*schema.Object{
+			hostIn(t, "team-a", "ratings"), hostIn(t, "team-b", "hidden", "."),
+			objectIn(t, "team-a", "Sidecar", "default", spec{"egress": []spec{{"hosts": []string{host}}}}),
+		})
+		got := len(problems) == 1 && strings.Contains(problems[0].Message, nothing+host+":")
+		if got != want || len(problems) > 1 {
+			t.Errorf("%s: %v", host, problems)
+		}
 	}
 }
