@@ -98,7 +98,7 @@ func (c *writer) serve(t *edgeTable, b *boundHost) {
 		return
 	}
 	host := t.edgeHost(b.gw, b.host, b.vs.ref)
-	for _, planned := range visibleAtEdge(c.domain.gatewayRoutes(b, t.port)) {
+	for _, planned := range visibleAtEdge(c.domain.gatewayRoutes(b, t.port), c.fits) {
 		c.needAll(planned.targets)
 		host.Routes = append(host.Routes, c.atEdge(planned.route))
 	}

@@ -19,6 +19,8 @@ type edgeRoute struct {
 	entry *networking.TLSRoute
 	match *networking.TLSMatchAttributes
 	names []string // none: any
+	// source is the gateways that follow it; nil for any.
+	source *source
 }
 
 // nameRoutes gives each name at a place to the first route that has it, in the
@@ -43,13 +45,13 @@ func (p *plan) nameHost(place *edgePlace, group *edgeGroup, b *boundHost, taken 
 	var own []string
 	for i, entry := range b.vs.spec.GetTls() {
 		for j, m := range entry.GetMatch() {
-			if !tlsMatches(m, gatewayPort(place.port)) || !b.serves(m.GetGateways()) || !ownSource(m.GetSourceLabels(), m.GetSourceNamespace()).fits(nil) {
+			if !tlsMatches(m, gatewayPort(place.port)) || !b.serves(m.GetGateways()) {
 				continue
 			}
-			route := &edgeRoute{host: b, entry: entry, match: m}
+			route := &edgeRoute{host: b, entry: entry, match: m, source: ownSource(m.GetSourceLabels(), m.GetSourceNamespace())}
 			for _, name := range m.GetSniHosts() {
 				name = strings.ToLower(name)
-				limited := len(m.GetDestinationSubnets()) > 0
+				limited := len(m.GetDestinationSubnets()) > 0 || route.source != nil
 				switch first, lost := taken[name]; {
 				case !covers(strings.ToLower(b.host), name) && b.host != "*":
 				case slices.ContainsFunc(own, func(wide string) bool { return covers(wide, name) }):
@@ -71,16 +73,27 @@ func (p *plan) nameHost(place *edgePlace, group *edgeGroup, b *boundHost, taken 
 	}
 }
 
-// passedOn are the chains of connections whose TLS ends elsewhere.
+// passedOn are the chains of connections whose TLS ends elsewhere. A route of a
+// source has its names for itself only at gateways that are of it.
 func (c *writer) passedOn(place *edgePlace, group *edgeGroup) []*ir.FilterChain {
 	var out []*ir.FilterChain
+	taken := map[*virtualService][]string{}
 	for _, r := range group.tlsRoutes {
+		names := slices.DeleteFunc(slices.Clone(r.names), func(name string) bool {
+			return slices.ContainsFunc(taken[r.host.vs], func(wide string) bool { return covers(wide, name) })
+		})
+		if !c.fits(r.source) || len(names) == 0 {
+			continue
+		}
+		if r.source != nil && len(r.match.GetDestinationSubnets()) == 0 {
+			taken[r.host.vs] = append(taken[r.host.vs], names...)
+		}
 		planned := c.domain.tlsRoute(r.host.vs, r.entry, r.match, nil, tcpGatewayPort(place.port))
 		c.needAll(planned.targets)
 		route := planned.written(nil)
 		route.ServerNames = nil
 		out = append(out, &ir.FilterChain{
-			ServerNames: serverNames(r.names),
+			ServerNames: serverNames(names),
 			TCP:         &ir.TCPListener{Routes: []ir.TCPRoute{route}, AccessLog: c.plan.settings.AccessLogFile},
 			Origins:     []diag.Ref{r.host.gw.ref, r.host.vs.ref},
 		})
@@ -102,7 +115,7 @@ func (c *writer) connections(place *edgePlace, group *edgeGroup) *ir.TCPListener
 		for _, entry := range b.vs.spec.GetTcp() {
 			for _, m := range l4Matches(entry) {
 				source := ownSource(m.GetSourceLabels(), m.GetSourceNamespace())
-				if !tcpMatches(m, port) || !group.serves(b.vs, m.GetGateways()) || !source.fits(nil) {
+				if !tcpMatches(m, port) || !group.serves(b.vs, m.GetGateways()) || !c.fits(source) {
 					continue
 				}
 				planned := c.domain.tcpRoute(b.vs, entry, m, nil, port)

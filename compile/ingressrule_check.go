@@ -11,7 +11,7 @@ import (
 // checkIngress reports what the rules of the service lose at an ingress, where
 // there are no own instances.
 func (p *plan) checkIngress(rule *ingressRule, svc *mesh.Service) {
-	visible := visibleAtEdge(p.home(svc.Namespace).routesTo(svc, ingressPort(rule, svc)))
+	visible := visibleAtEdge(p.home(svc.Namespace).routesTo(svc, ingressPort(rule, svc)), ofNobody)
 	covered := len(visible) < 2
 	for _, planned := range visible {
 		match, some := narrowed(planned.route.Match, rule.path, rule.prefix)

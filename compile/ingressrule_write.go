@@ -80,7 +80,7 @@ func (d *domainPlan) edgeRoutes(rule *ingressRule) []plannedRoute {
 	}
 	var out []plannedRoute
 	svc := d.ingressService(rule)
-	visible := visibleAtEdge(d.routesTo(svc, ingressPort(rule, svc)))
+	visible := visibleAtEdge(d.routesTo(svc, ingressPort(rule, svc)), ofNobody)
 	for _, planned := range visible {
 		if len(visible) > 1 && planned.route.Match.CatchAll() && d.pilot().IngressCatchAllLost {
 			continue

@@ -94,11 +94,15 @@ func visible(all []plannedRoute, fits func(*source) bool) []plannedRoute {
 	return out
 }
 
-// visibleAtEdge are the routes for callers from outside.
-func visibleAtEdge(all []plannedRoute) []plannedRoute {
+// visibleAtEdge are the routes for callers from outside, of those whose source
+// fits the edge.
+func visibleAtEdge(all []plannedRoute, fits func(*source) bool) []plannedRoute {
 	inside := func(planned plannedRoute) bool { return planned.sidecarOnly }
-	return visible(slices.DeleteFunc(slices.Clone(all), inside), func(s *source) bool { return s.fits(nil) })
+	return visible(slices.DeleteFunc(slices.Clone(all), inside), fits)
 }
+
+// ofNobody fits what is limited to no source.
+func ofNobody(s *source) bool { return s.fits(nil) }
 
 // outbound are the route tables of scopes, and all clusters that they lead to.
 type outbound struct {

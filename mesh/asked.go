@@ -1,6 +1,8 @@
 package mesh
 
 import (
+	"slices"
+
 	networking "istio.io/api/networking/v1alpha3"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -78,8 +80,17 @@ func askedBy(o *schema.Object, ask func(askedLabel)) {
 	case *networking.VirtualService:
 		for source := range sources(spec) {
 			all(Sidecar, source.GetSourceNamespace(), source.GetSourceLabels())
+			if atGateways(spec) {
+				all(Router, source.GetSourceNamespace(), source.GetSourceLabels())
+			}
 		}
 	}
+}
+
+// atGateways reports whether routers may follow a VirtualService: by a Gateway, or
+// by another VirtualService that delegates to it.
+func atGateways(vs *networking.VirtualService) bool {
+	return len(vs.GetHosts()) == 0 || slices.ContainsFunc(vs.GetGateways(), func(name string) bool { return name != "mesh" })
 }
 
 // source is a match that may be limited to callers.
