@@ -22,6 +22,7 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 			p.checkMatchGateways(vs, r)
 		}
 	}
+	p.checkSources(vs)
 	p.checkDelegates(vs)
 	home.checkPorts(vs)
 	home.checkMatchPorts(vs)
@@ -42,6 +43,28 @@ func (p *plan) checkMatchGateways(vs *virtualService, r *httpRoute) {
 					fmt.Sprintf("no request comes from %q, which is not among the gateways of the VirtualService", name))
 			}
 		}
+	}
+}
+
+// checkSources reports a VirtualService that is for some callers only: to others it
+// is not there, and nobody refuses them, as with Istio.
+func (p *plan) checkSources(vs *virtualService) {
+	if len(vs.meshHosts()) == 0 || p.pilot().VirtualServiceDefaults {
+		return
+	}
+	limited := false
+	for _, r := range p.httpRoutesOf(vs) {
+		for _, m := range r.matches {
+			if !vs.serves(m.gateways, meshGateway) {
+				continue
+			}
+			if limited = true; m.source == nil {
+				return
+			}
+		}
+	}
+	if limited {
+		p.notHonoured(vs.ref, "spec.http", "callers that no sourceLabels or sourceNamespace is for are not refused: their requests go to the service that they name; end with a route for all callers, such as a directResponse of 403, to refuse them")
 	}
 }
 
