@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // Proxy is what the servers know of a proxy that is connected to one of them, or
@@ -40,6 +42,11 @@ func (c *Client) Proxies(ctx context.Context) ([]Proxy, error) {
 // Proxy is one node's, mostly one; several where it has several connections.
 func (c *Client) Proxy(ctx context.Context, node string) ([]Proxy, error) {
 	return c.proxies(ctx, "/"+url.PathEscape(node))
+}
+
+// ProxiesOf are those that an object concerns: it is in what they are told.
+func (c *Client) ProxiesOf(ctx context.Context, key schema.Key) ([]Proxy, error) {
+	return c.proxies(ctx, "?"+url.Values{"object": {key.Kind + "/" + key.Namespace + "/" + key.Name}}.Encode())
 }
 
 func (c *Client) proxies(ctx context.Context, path string) ([]Proxy, error) {

@@ -13,9 +13,15 @@ import (
 
 // Get keeps the contract of store.Reader.
 func (c *Client) Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error) {
+	s, err := c.GetStated(ctx, key, opts)
+	return s.Object, err
+}
+
+// GetStated is Get with the status.
+func (c *Client) GetStated(ctx context.Context, key schema.Key, opts store.ReadOptions) (Stated, error) {
 	kind, err := kindOf(key)
 	if err != nil {
-		return nil, err
+		return Stated{}, err
 	}
 	query := url.Values{}
 	if opts.AtLeast != 0 {
@@ -23,9 +29,9 @@ func (c *Client) Get(ctx context.Context, key schema.Key, opts store.ReadOptions
 	}
 	body, err := c.call(ctx, request{method: http.MethodGet, url: c.url(kind, key.Namespace, key.Name, query)}, maxObjectAnswer)
 	if err != nil {
-		return nil, err
+		return Stated{}, err
 	}
-	return decodeObject(kind, body)
+	return decodeStated(kind, body)
 }
 
 // List keeps the contract of store.Reader. A list of all kinds is one request
@@ -40,14 +46,22 @@ func (c *Client) List(ctx context.Context, scope store.Scope, opts store.ListOpt
 		if err != nil {
 			return nil, err
 		}
-		list.Items = append(list.Items, items...)
+		for _, item := range items {
+			list.Items = append(list.Items, item.Object)
+		}
 		list.Revision = revision
 		opts = store.ListOptions{Exact: revision}
 	}
 	return list, nil
 }
 
-func (c *Client) listKind(ctx context.Context, kind *schema.Kind, scope store.Scope, opts store.ListOptions) ([]*schema.Object, int64, error) {
+// ListStated is List of one kind with the status of each.
+func (c *Client) ListStated(ctx context.Context, scope store.Scope, opts store.ListOptions) ([]Stated, error) {
+	items, _, err := c.listKind(ctx, scope.Kind, scope, opts)
+	return items, err
+}
+
+func (c *Client) listKind(ctx context.Context, kind *schema.Kind, scope store.Scope, opts store.ListOptions) ([]Stated, int64, error) {
 	query := nameSelector(scope.Name)
 	switch {
 	case opts.Exact != 0:

@@ -15,6 +15,7 @@ type wireObject struct {
 	Kind       string            `json:"kind"`
 	Metadata   metav1.ObjectMeta `json:"metadata"`
 	Spec       json.RawMessage   `json:"spec"`
+	Status     json.RawMessage   `json:"status"`
 }
 
 // object trusts the server to have validated what it stored: it checks no more
@@ -27,11 +28,17 @@ func (w wireObject) object(kind *schema.Kind) (*schema.Object, error) {
 }
 
 func decodeObject(kind *schema.Kind, body []byte) (*schema.Object, error) {
+	s, err := decodeStated(kind, body)
+	return s.Object, err
+}
+
+func decodeStated(kind *schema.Kind, body []byte) (Stated, error) {
 	var w wireObject
 	if err := json.Unmarshal(body, &w); err != nil {
-		return nil, fmt.Errorf("decode the server's answer: %w", err)
+		return Stated{}, fmt.Errorf("decode the server's answer: %w", err)
 	}
-	return w.object(kind)
+	o, err := w.object(kind)
+	return Stated{o, w.Status}, err
 }
 
 type wireList struct {
@@ -39,7 +46,7 @@ type wireList struct {
 	Items    []wireObject    `json:"items"`
 }
 
-func decodeList(kind *schema.Kind, body []byte) ([]*schema.Object, int64, error) {
+func decodeList(kind *schema.Kind, body []byte) ([]Stated, int64, error) {
 	var w wireList
 	if err := json.Unmarshal(body, &w); err != nil {
 		return nil, 0, fmt.Errorf("decode the server's list: %w", err)
@@ -48,7 +55,7 @@ func decodeList(kind *schema.Kind, body []byte) ([]*schema.Object, int64, error)
 	if err != nil {
 		return nil, 0, err
 	}
-	items := make([]*schema.Object, 0, len(w.Items))
+	items := make([]Stated, 0, len(w.Items))
 	for _, item := range w.Items {
 		// In lists of the Kubernetes API, items may leave these to the list.
 		if item.Kind == "" {
@@ -58,7 +65,7 @@ func decodeList(kind *schema.Kind, body []byte) ([]*schema.Object, int64, error)
 		if err != nil {
 			return nil, 0, err
 		}
-		items = append(items, o)
+		items = append(items, Stated{o, item.Status})
 	}
 	return items, revision, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -75,16 +76,33 @@ func (c *client) introduce(a Agent) {
 // connected, beside three times its own pace.
 const polledLately = 30 * time.Second
 
-// Proxies are all that are connected, by node.
-func (s *Publisher) Proxies() []ProxyStatus {
+// Proxies are all that are connected, by node; or those of them that some objects
+// concern.
+func (s *Publisher) Proxies(of ...diag.Ref) []ProxyStatus {
 	var all []ProxyStatus
+	concerned := map[*view]bool{}
 	for _, c := range s.fleet.everybody() {
-		all = append(all, s.statusesOf(c)...)
+		if len(of) == 0 || isConcerned(concerned, c.told().view, of) {
+			all = append(all, s.statusesOf(c)...)
+		}
 	}
 	slices.SortFunc(all, func(a, b ProxyStatus) int {
 		return cmp.Or(strings.Compare(a.Node, b.Node), a.ConnectedSince.Compare(b.ConnectedSince))
 	})
 	return all
+}
+
+// isConcerned reports whether a view comes from some objects, and remembers it.
+func isConcerned(known map[*view]bool, v *view, of []diag.Ref) bool {
+	if v == nil {
+		return false
+	}
+	is, ok := known[v]
+	if !ok {
+		v.config.EachOrigin(func(ref diag.Ref) { is = is || slices.Contains(of, ref) })
+		known[v] = is
+	}
+	return is
 }
 
 // statusesOf is one for each stream of a proxy; none for one that is not there.

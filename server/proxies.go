@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
@@ -36,7 +37,7 @@ type proxy struct {
 	Replica string `json:"replica,omitempty"`
 }
 
-var proxyParams = params("local")
+var proxyParams = params("local", "object")
 
 // peerTimeout is how long another replica is waited for.
 const peerTimeout = 2 * time.Second
@@ -81,18 +82,34 @@ func (s *Server) allProxies(w http.ResponseWriter, r *http.Request) ([]proxy, er
 	if s.opts.Peers != nil {
 		self = s.opts.Peers.Self()
 	}
-	for _, p := range s.opts.Discovery.Proxies() {
+	of, err := objectParam(q)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range s.opts.Discovery.Proxies(of...) {
 		all = append(all, proxy{p, self})
 	}
 	if !local && s.opts.Peers != nil {
-		all = append(all, s.proxiesOfOthers(w, r)...)
+		all = append(all, s.proxiesOfOthers(w, r, q.Get("object"))...)
 	}
 	slices.SortStableFunc(all, func(a, b proxy) int { return strings.Compare(a.Node, b.Node) })
 	return all, nil
 }
 
+// objectParam is the object that the proxies asked for are those of, if any.
+func objectParam(q url.Values) ([]diag.Ref, error) {
+	if !q.Has("object") {
+		return nil, nil
+	}
+	parts := strings.Split(q.Get("object"), "/")
+	if len(parts) != 3 {
+		return nil, badRequest("object: must be KIND/NAMESPACE/NAME, found %q", q.Get("object"))
+	}
+	return []diag.Ref{{Kind: parts[0], Namespace: parts[1], Name: parts[2]}}, nil
+}
+
 // proxiesOfOthers asks all other replicas at once.
-func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request) []proxy {
+func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, object string) []proxy {
 	ctx, cancel := context.WithTimeout(r.Context(), peerTimeout)
 	defer cancel()
 	others, err := s.opts.Peers.Others(ctx)
@@ -105,7 +122,7 @@ func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request) []proxy
 	var asked sync.WaitGroup
 	for name, base := range others {
 		asked.Go(func() {
-			found, err := proxiesAt(ctx, base)
+			found, err := proxiesAt(ctx, base, object)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -133,12 +150,16 @@ func addWarning(w http.ResponseWriter, text string) {
 // maxPeerAnswer bounds what another replica says: 50,000 proxies of 1 KiB.
 const maxPeerAnswer = 64 << 20
 
-func proxiesAt(ctx context.Context, base string) ([]proxy, error) {
+func proxiesAt(ctx context.Context, base, object string) ([]proxy, error) {
 	at, err := url.JoinPath(base, proxiesPath)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"?local=true", nil)
+	q := url.Values{"local": {"true"}}
+	if object != "" {
+		q.Set("object", object)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"?"+q.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}

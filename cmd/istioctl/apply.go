@@ -28,12 +28,15 @@ kept. A file that carries a metadata.resourceVersion replaces only that version.
 		Example: `  # Bring the server to the state of a folder
   istioctl apply -R -f rules/
 
+  # And wait until every proxy runs it, or one refuses it
+  istioctl apply --wait -f rules/reviews.yaml
+
   # Apply a file from the web
   istioctl apply -f https://example.com/reviews-v2.yaml`,
 	})
 }
 
-var apply = fileVerb{[]precondition{named("apply"), repeated(diag.Warning)}, checked, applyOne}
+var apply = fileVerb{[]precondition{named("apply"), repeated(diag.Warning)}, checked, applyOne, true}
 
 // applyOne replaces or creates. An object that comes or goes in between is no
 // failure: what was found is looked at again, unless one version is meant.

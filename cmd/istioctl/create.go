@@ -31,7 +31,7 @@ error, and the others are created all the same.`,
 	})
 }
 
-var create = fileVerb{[]precondition{versioned, repeated(diag.Error)}, created, createOne}
+var create = fileVerb{[]precondition{versioned, repeated(diag.Error)}, created, createOne, false}
 
 func createOne(ctx context.Context, c *client.Client, m manifest) (*schema.Object, outcome, error) {
 	o, err := c.CreateText(ctx, m.text())

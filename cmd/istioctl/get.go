@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/pilot-api/pilot-api/client"
-	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -122,17 +121,17 @@ func (s *session) query(output, selector string, allNamespaces bool, args []stri
 
 // run asks the server. Names that do not exist are reported and the rest is
 // returned, with errReported.
-func (q query) run(ctx context.Context, s *session, c *client.Client) ([]*schema.Object, error) {
+func (q query) run(ctx context.Context, s *session, c *client.Client) ([]client.Stated, error) {
 	if len(q.targets) > 0 {
 		return q.byName(ctx, s, c)
 	}
-	var objects []*schema.Object
+	var objects []client.Stated
 	for _, kind := range q.kinds {
-		list, err := c.List(ctx, store.Scope{Kind: kind, Namespace: q.namespace}, store.ListOptions{})
+		list, err := c.ListStated(ctx, store.Scope{Kind: kind, Namespace: q.namespace}, store.ListOptions{})
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range list.Items {
+		for _, o := range list {
 			if q.labels.Matches(labels.Set(o.Meta.Labels)) {
 				objects = append(objects, o)
 			}
@@ -141,11 +140,11 @@ func (q query) run(ctx context.Context, s *session, c *client.Client) ([]*schema
 	return objects, nil
 }
 
-func (q query) byName(ctx context.Context, s *session, c *client.Client) ([]*schema.Object, error) {
-	var objects []*schema.Object
+func (q query) byName(ctx context.Context, s *session, c *client.Client) ([]client.Stated, error) {
+	var objects []client.Stated
 	var missing error
 	for _, t := range q.targets {
-		o, err := c.Get(ctx, t.in(q.namespace), store.ReadOptions{})
+		o, err := c.GetStated(ctx, t.in(q.namespace), store.ReadOptions{})
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			fmt.Fprintf(s.Stderr, "error: %s/%s not found in namespace %s\n", t.kind.Singular, t.name, q.namespace)
@@ -160,7 +159,7 @@ func (q query) byName(ctx context.Context, s *session, c *client.Client) ([]*sch
 }
 
 // show prints what was found; that nothing was, is no failure.
-func (s *session) show(q query, flags getFlags, objects []*schema.Object) error {
+func (s *session) show(q query, flags getFlags, objects []client.Stated) error {
 	alone := len(q.targets) == 1
 	switch {
 	case len(objects) == 0 && len(q.targets) > 0:
@@ -175,16 +174,16 @@ func (s *session) show(q query, flags getFlags, objects []*schema.Object) error 
 }
 
 // showTables prints one table a kind.
-func (s *session) showTables(q query, flags getFlags, objects []*schema.Object) error {
+func (s *session) showTables(q query, flags getFlags, objects []client.Stated) error {
 	style := tableStyle{
 		wide: flags.output == formatWide, namespaces: q.namespace == "", kinds: len(q.kinds) > 1,
 		rowFlags: flags.rows,
 	}
 	printed := false
 	for _, kind := range q.kinds {
-		var rows []*schema.Object
+		var rows []client.Stated
 		for _, o := range objects {
-			if o.Kind == kind {
+			if o.Object.Kind == kind {
 				rows = append(rows, o)
 			}
 		}
@@ -195,7 +194,7 @@ func (s *session) showTables(q query, flags getFlags, objects []*schema.Object) 
 			fmt.Fprintln(s.Stdout)
 		}
 		printed = true
-		if err := newTable(s.Stdout, kind, style).objects(rows); err != nil {
+		if err := newTable(s.Stdout, kind, style).stated(rows); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
+	"github.com/pilot-api/pilot-api/internal/simulated"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
@@ -39,7 +41,9 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
 		Setup: func(env *testscript.Env) error {
-			api := httptest.NewServer(followed(env.Defer).Handler())
+			live, proxies := followed(env.Defer)
+			env.Values["proxies"] = &fleet{publisher: proxies, all: map[string]*simulated.Proxy{}}
+			api := httptest.NewServer(live.Handler())
 			env.Defer(api.Close)
 			files := httptest.NewServer(http.FileServer(http.Dir(env.WorkDir)))
 			env.Defer(files.Close)
@@ -50,7 +54,7 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 			}
 			return nil
 		},
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"poll": poll},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"poll": poll, "proxy": proxy},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
 }
@@ -67,8 +71,40 @@ func poll(ts *testscript.TestScript, _ bool, nodes []string) {
 	}
 }
 
+// fleet is the simulated proxies of a script.
+type fleet struct {
+	publisher *discovery.Publisher
+	all       map[string]*simulated.Proxy
+}
+
+// proxy is "proxy NUMBER", which connects one, or "proxy NUMBER hold|accept|leave" or
+// "proxy NUMBER refuse WORDS" of its routes.
+func proxy(ts *testscript.TestScript, neg bool, args []string) {
+	f := ts.Value("proxies").(*fleet)
+	p := f.all[args[0]]
+	if p == nil {
+		n, err := strconv.Atoi(args[0])
+		ts.Check(err)
+		ts.Check(f.publisher.Await(context.Background(), 0))
+		p, err = simulated.Connect(f.publisher, simulated.Node(n))
+		ts.Check(err)
+		ts.Defer(p.Leave)
+		f.all[args[0]] = p
+	}
+	switch strings.Join(args[1:min(2, len(args))], "") {
+	case "hold":
+		p.Hold()
+	case "accept":
+		p.Accept()
+	case "leave":
+		p.Leave()
+	case "refuse":
+		p.Refuse(discovery.RouteType, args[2])
+	}
+}
+
 // followed is a server whose proxies follow what is written to it, until the end.
-func followed(atEnd func(func())) *server.Server {
+func followed(atEnd func(func())) (*server.Server, *discovery.Publisher) {
 	mem := memory.New()
 	reads := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
 	proxies := discovery.New(discovery.Options{Source: reads})
@@ -77,7 +113,7 @@ func followed(atEnd func(func())) *server.Server {
 	running.Go(func() { _ = reads.Run(ctx) })
 	running.Go(func() { _ = proxies.Run(ctx) })
 	atEnd(func() { cancel(); running.Wait() })
-	return server.New(server.Options{Store: store.Strict(mem), Reads: reads, Discovery: proxies, ShutdownTimeout: time.Second})
+	return server.New(server.Options{Store: store.Strict(mem), Reads: reads, Discovery: proxies, ShutdownTimeout: time.Second}), proxies
 }
 
 func newServer(s store.Interface) *server.Server {

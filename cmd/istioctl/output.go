@@ -10,9 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -98,13 +100,27 @@ func generic(o *schema.Object) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
+// genericStated has the status beside.
+func genericStated(o client.Stated) (*unstructured.Unstructured, error) {
+	u, err := generic(o.Object)
+	if err != nil || len(o.Raw) == 0 {
+		return u, err
+	}
+	var status map[string]any
+	if err := utiljson.Unmarshal(o.Raw, &status); err != nil {
+		return nil, fmt.Errorf("status of %s: %w", o.Key(), err)
+	}
+	u.Object["status"] = status
+	return u, nil
+}
+
 // genericList is several objects as one, as in kubectl: a v1 List.
-func genericList(objects []*schema.Object) (*unstructured.UnstructuredList, error) {
+func genericList(objects []client.Stated) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},
 	}}
 	for _, o := range objects {
-		u, err := generic(o)
+		u, err := genericStated(o)
 		if err != nil {
 			return nil, err
 		}
@@ -114,13 +130,17 @@ func genericList(objects []*schema.Object) (*unstructured.UnstructuredList, erro
 }
 
 // printObjects prints one object alone, or any number of them as a List.
-func printObjects(w io.Writer, format string, objects []*schema.Object, alone bool) error {
+func printObjects(w io.Writer, format string, objects []client.Stated, alone bool) error {
 	p, err := objectPrinter(format)
 	if err != nil {
 		return err
 	}
 	if alone {
-		return printObject(w, p, objects[0])
+		u, err := genericStated(objects[0])
+		if err != nil {
+			return err
+		}
+		return p.PrintObj(u, w)
 	}
 	list, err := genericList(objects)
 	if err != nil {

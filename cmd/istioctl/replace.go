@@ -31,7 +31,7 @@ replaces whatever is there. An object that does not exist is an error.`,
 	})
 }
 
-var replace = fileVerb{[]precondition{named("replace"), repeated(diag.Warning)}, replaced, replaceOne}
+var replace = fileVerb{[]precondition{named("replace"), repeated(diag.Warning)}, replaced, replaceOne, false}
 
 func replaceOne(ctx context.Context, c *client.Client, m manifest) (*schema.Object, outcome, error) {
 	o, err := c.UpdateText(ctx, m.text())

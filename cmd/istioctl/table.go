@@ -9,6 +9,7 @@ import (
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -54,8 +55,29 @@ func (s tableStyle) printer(kind *schema.Kind) printers.ResourcePrinter {
 	})
 }
 
-func (t *tableWriter) objects(objects []*schema.Object) error {
-	return t.print(t.printer, t.table(objects))
+// stated prints objects with how far the proxies are, if that is known.
+func (t *tableWriter) stated(all []client.Stated) error {
+	objects := make([]*schema.Object, len(all))
+	far := make([]string, len(all))
+	known := false
+	for i, one := range all {
+		objects[i] = one.Object
+		status, err := one.Status()
+		if err != nil {
+			return err
+		}
+		if status != nil {
+			far[i], known = status.Summary(), true
+		}
+	}
+	table := t.table(objects)
+	if known {
+		table.ColumnDefinitions = schema.BeforeAge(table.ColumnDefinitions, schema.ProgrammedColumn(true))
+		for i := range table.Rows {
+			table.Rows[i].Cells = schema.BeforeAge[any](table.Rows[i].Cells, far[i])
+		}
+	}
+	return t.print(t.printer, table)
 }
 
 // event prints the row of a changed object.

@@ -19,6 +19,7 @@ type writeFlags struct {
 	files  fileFlags
 	output string
 	dryRun string
+	wait   bool // until the proxies run it
 }
 
 // The values of --dry-run.
@@ -57,6 +58,8 @@ type fileVerb struct {
 	// promise is the outcome that a dry run shows.
 	promise outcome
 	do      func(context.Context, *client.Client, manifest) (*schema.Object, outcome, error)
+	// waits is whether it can wait for the proxies.
+	waits bool
 }
 
 func (v fileVerb) run(ctx context.Context, s *session, flags writeFlags) error {
@@ -76,7 +79,10 @@ func (v fileVerb) run(ctx context.Context, s *session, flags writeFlags) error {
 			do: func(ctx context.Context) (*schema.Object, outcome, error) { return v.do(ctx, c, m) },
 		})
 	}
-	return s.perform(ctx, flags, steps)
+	if err := s.perform(ctx, flags, steps); err != nil || !flags.wait {
+		return err
+	}
+	return s.waitFor(ctx, c, list)
 }
 
 func (v fileVerb) command(s *session, cmd *cobra.Command) *cobra.Command {
@@ -86,9 +92,15 @@ func (v fileVerb) command(s *session, cmd *cobra.Command) *cobra.Command {
 		if err := errors.Join(flags.files.required(), flags.check(writeFormats)); err != nil {
 			return err
 		}
+		if flags.wait && flags.dryRun != dryRunNone {
+			return usagef("--wait and --dry-run=%s: nothing is stored that proxies could run", flags.dryRun)
+		}
 		return v.run(cmd.Context(), s, flags)
 	}
 	flags.add(cmd, writeFormats)
+	if v.waits {
+		cmd.Flags().BoolVar(&flags.wait, "wait", false, "wait until the proxies run the objects, for a minute or --timeout; see 'istioctl wait'")
+	}
 	return cmd
 }
 

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// What a wait may be for, and the condition that it is.
+var waitConditions = map[string]string{
+	"programmed": schema.ConditionProgrammed,
+	"accepted":   schema.ConditionAccepted,
+}
+
+const (
+	// waitTimeout is how long a wait lasts when nothing else is said.
+	waitTimeout = time.Minute
+	// waitPace is the time between two looks.
+	waitPace = 200 * time.Millisecond
+	// mostMissing is the number of proxies that are named.
+	mostMissing = 10
+)
+
+func newWait(s *session) *cobra.Command {
+	var goal string
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "wait --for=(programmed | accepted) (KIND NAME... | KIND/NAME...)",
+		Short: "Wait until the proxies run an object",
+		Long: `Wait until every connected proxy that an object concerns runs it as it is stored
+now, or a later version (programmed), or until the server has found that what it
+says can be honoured (accepted).
+
+A proxy that refuses what follows from the object ends the wait at once, and so
+does an object that cannot be honoured; it is told who refuses and why. At the
+time-out the proxies are named that are missing. Both are exit code 1.`,
+		Example: `  # Is the new rule live on every proxy?
+  istioctl wait --for=programmed virtualservice reviews
+
+  # Two objects, for at most ten seconds
+  istioctl wait --for=programmed vs/reviews dr/reviews --timeout 10s`,
+		Args:              taught(cobra.MinimumNArgs(1), "say which object: istioctl wait --for=programmed KIND NAME"),
+		ValidArgsFunction: s.completeNames,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return runWait(cmd.Context(), s, goal, timeout, args)
+	}
+	cmd.Flags().StringVar(&goal, "for", "programmed", "what to wait for: programmed or accepted")
+	cmd.Flags().DurationVar(&timeout, "timeout", waitTimeout, "give up after this time")
+	// The flag exists, so this cannot fail.
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"programmed", "accepted"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func runWait(ctx context.Context, s *session, goal string, timeout time.Duration, args []string) error {
+	condition, ok := waitConditions[strings.ToLower(goal)]
+	switch {
+	case !ok:
+		return usagef("--for=%s: want programmed or accepted", goal)
+	case timeout <= 0:
+		return usagef("--timeout %s: must be more than 0", timeout)
+	}
+	sel, err := parseSelection(args)
+	if err != nil {
+		return err
+	}
+	if len(sel.targets) == 0 {
+		return usagef("say which object: istioctl wait --for=%s %s NAME", goal, args[0])
+	}
+	c, err := s.connect(s.warn)
+	if err != nil {
+		return err
+	}
+	w := waiting{session: s, client: c, condition: condition, timeout: timeout, out: s.Stdout}
+	for _, t := range sel.targets {
+		w.keys = append(w.keys, t.in(s.namespace))
+	}
+	return w.run(ctx)
+}
+
+// waitFor waits until the proxies run what was written. What it tells stays out of
+// what a program reads.
+func (s *session) waitFor(ctx context.Context, c *client.Client, list []manifest) error {
+	w := waiting{session: s, client: c, condition: schema.ConditionProgrammed, timeout: cmp.Or(s.timeout, waitTimeout), out: s.Stderr}
+	for _, m := range list {
+		if m.Meta.Name != "" {
+			w.keys = append(w.keys, m.Key())
+		}
+	}
+	return w.run(ctx)
+}
+
+// waiting is for some objects to have a condition.
+type waiting struct {
+	*session
+	client    *client.Client
+	condition string
+	timeout   time.Duration
+	keys      []schema.Key
+	out       io.Writer
+}
+
+// run waits for all objects; the first that cannot get there ends it.
+func (w waiting) run(ctx context.Context) error {
+	timed, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	for _, key := range w.keys {
+		if err := w.one(ctx, timed, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w waiting) one(ctx, timed context.Context, key schema.Key) error {
+	name := strings.ToLower(key.Kind) + "/" + key.Name
+	tick := time.NewTicker(waitPace)
+	defer tick.Stop()
+	var last client.Stated
+	for {
+		now, err := w.client.GetStated(timed, key, store.ReadOptions{})
+		switch {
+		case errors.Is(err, store.ErrNotFound) && last.Object != nil:
+			return fmt.Errorf("%s was deleted meanwhile", name)
+		case errors.Is(err, store.ErrNotFound):
+			return fmt.Errorf("%s not found in namespace %s", name, key.Namespace)
+		case err != nil && last.Object == nil && timed.Err() == nil:
+			return w.fail(ctx, err)
+		case err == nil:
+			last = now
+			if done, err := w.judge(name, now); done {
+				return err
+			}
+		}
+		select {
+		case <-timed.Done():
+			return w.late(ctx, name, last)
+		case <-tick.C:
+		}
+	}
+}
+
+// judge reports whether the wait for an object is over, and if it failed why.
+func (w waiting) judge(name string, o client.Stated) (done bool, err error) {
+	status, err := o.Status()
+	switch {
+	case err != nil:
+		return true, fmt.Errorf("status of %s: %w", name, err)
+	case status == nil:
+		return true, fmt.Errorf("%s has no status: the server has no proxies", name)
+	}
+	c := status.Condition(w.condition)
+	refused := c.Reason == schema.ReasonRejected || w.condition == schema.ConditionAccepted && c.Status == metav1.ConditionFalse
+	switch {
+	case refused:
+		return true, fmt.Errorf("%s is not %s: %s", name, strings.ToLower(w.condition), c.Message)
+	case c.Status != metav1.ConditionTrue:
+		return false, nil
+	case w.condition == schema.ConditionAccepted:
+		fmt.Fprintf(w.out, "%s accepted\n", name)
+	case status.Programmed.Proxies == 0:
+		fmt.Fprintf(w.out, "%s programmed: no proxy that is connected is concerned\n", name)
+	default:
+		fmt.Fprintf(w.out, "%s programmed: %d of %d proxies run it\n", name, status.Programmed.Running, status.Programmed.Proxies)
+	}
+	return true, nil
+}
+
+// late tells that time is over, and whom the wait was for.
+func (w waiting) late(ctx context.Context, name string, last client.Stated) error {
+	if ctx.Err() != nil {
+		return w.fail(ctx, ctx.Err())
+	}
+	if last.Object == nil {
+		return fmt.Errorf("no answer from %s after --timeout %s", w.server, w.timeout)
+	}
+	text := fmt.Sprintf("%s is not %s after --timeout %s", name, strings.ToLower(w.condition), w.timeout)
+	if status, err := last.Status(); err == nil && status != nil {
+		if c := status.Condition(w.condition); c.Message != "" {
+			text += ": " + c.Message
+		}
+	}
+	if w.condition == schema.ConditionProgrammed {
+		for _, line := range w.missing(ctx, last) {
+			text += "\n  " + line
+		}
+	}
+	return errors.New(text)
+}
+
+// missing names the proxies that do not run an object.
+func (w waiting) missing(ctx context.Context, o client.Stated) []string {
+	all, err := w.client.ProxiesOf(ctx, o.Key())
+	if err != nil {
+		return []string{"which proxies are missing is not known: " + w.explain(ctx, err)}
+	}
+	all = slices.DeleteFunc(all, func(p client.Proxy) bool { return p.Revision >= o.Revision() })
+	var lines []string
+	for i, p := range all {
+		if i == mostMissing {
+			return append(lines, fmt.Sprintf("… and %d more", len(all)-i))
+		}
+		lines = append(lines, fmt.Sprintf("%s runs revision %d", p.Node, p.Revision))
+	}
+	return lines
+}

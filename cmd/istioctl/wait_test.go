@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/simulated"
+)
+
+// TestWaitForManyProxies: of 200 some are slow, some leave while they are waited for,
+// and at last one refuses.
+func TestWaitForManyProxies(t *testing.T) {
+	live, publisher := followed(t.Cleanup)
+	api := httptest.NewServer(live.Handler())
+	t.Cleanup(api.Close)
+	run := func(input string, args ...string) (int, string) {
+		var out bytes.Buffer
+		c := &CLI{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
+		return c.Run(t.Context(), args), out.String()
+	}
+	must := func(input string, args ...string) string {
+		t.Helper()
+		code, out := run(input, args...)
+		if code != exitDone {
+			t.Fatalf("%v: exit %d: %s", args, code, out)
+		}
+		return out
+	}
+	must(reviewsEntry, "apply", "-f", "-")
+	must("", "problems") // And so it is published.
+	fleet := make([]*simulated.Proxy, 200)
+	for i := range fleet {
+		p, err := simulated.Connect(publisher, simulated.Node(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Leave)
+		fleet[i] = p
+	}
+	split := func(weight int) string {
+		return fmt.Sprintf("apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: split}\nspec:\n  destination: {name: reviews}\n"+
+			"  route:\n  - {labels: {version: v1}, weight: %d}\n  - {labels: {version: v2}, weight: %d}\n", weight, 100-weight)
+	}
+	if out := must(split(90), "apply", "--wait", "-f", "-"); !strings.Contains(out, "200 of 200 proxies run it") {
+		t.Errorf("all at hand: %s", out)
+	}
+
+	slow, leaving := fleet[:5], fleet[5:10]
+	for _, p := range fleet[:10] {
+		p.Hold()
+	}
+	must(split(80), "apply", "-f", "-")
+	code, out := run("", "wait", "rr", "split", "--timeout", "2s")
+	if code != exitFailed || !strings.Contains(out, "190 of 200") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	for _, p := range fleet[:10] {
+		if !strings.Contains(out, p.Node) {
+			t.Errorf("%s is not named: %s", p.Node, out)
+		}
+	}
+	type result struct {
+		code int
+		out  string
+	}
+	waited := make(chan result, 1)
+	go func() { code, out := run("", "wait", "rr", "split"); waited <- result{code, out} }()
+	for _, p := range leaving {
+		p.Leave()
+	}
+	for _, p := range slow {
+		p.Accept()
+	}
+	if r := <-waited; r.code != exitDone || !strings.Contains(r.out, "195 of 195") {
+		t.Errorf("exit %d: %s", r.code, r.out)
+	}
+
+	slow[0].Hold() // It would be waited for, if nobody refused.
+	fleet[100].Refuse("type.googleapis.com/envoy.config.route.v3.RouteConfiguration", "half a request")
+	code, out = run(split(70), "apply", "--wait", "-f", "-")
+	if code != exitFailed || !strings.Contains(out, fleet[100].Node+" refuses its routes: half a request") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
+
+const reviewsEntry = `apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: reviews}
+spec:
+  hosts: [reviews.default.svc.cluster.local]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  endpoints:
+  - {address: 10.1.0.1, ports: {http: 8080}, labels: {version: v1}}
+  - {address: 10.1.0.2, ports: {http: 8080}, labels: {version: v2}}
+`
