@@ -32,7 +32,7 @@ func (c *writer) gateways() []*ir.RouteTable {
 		if len(chains) == 0 {
 			continue
 		}
-		if l.Chains = chains; len(place.groups) == 1 && place.groups[0].kind != passthroughServer {
+		if l.Chains = preciseFirst(chains); len(place.groups) == 1 && place.groups[0].kind != passthroughServer {
 			l.HTTP, l.TCP, l.TLS, l.Chains = chains[0].HTTP, chains[0].TCP, chains[0].TLS, nil
 		}
 		c.listen(l.Renamed(c.renamed))
@@ -56,6 +56,44 @@ func (c *writer) chains(place *edgePlace, group *edgeGroup) []*ir.FilterChain {
 		out.HTTP.UseRemoteAddress = true
 	}
 	return []*ir.FilterChain{out}
+}
+
+// preciseFirst puts chains for more precise names before those with wildcards that
+// stand for them too. Chains of which a destination decides keep the order of
+// their author.
+func preciseFirst(chains []*ir.FilterChain) []*ir.FilterChain {
+	type named struct {
+		name string
+		of   *ir.FilterChain
+	}
+	var all []named
+	for _, c := range chains {
+		if c.TCP != nil && slices.ContainsFunc(c.TCP.Routes, func(r ir.TCPRoute) bool { return len(r.Destinations) > 0 }) {
+			return chains
+		}
+		for _, name := range c.ServerNames {
+			all = append(all, named{name, c})
+		}
+		if len(c.ServerNames) == 0 {
+			all = append(all, named{"*", c})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b named) int { return precision(b.name) - precision(a.name) })
+	var out []*ir.FilterChain
+	var last *ir.FilterChain
+	for _, n := range all {
+		if n.of != last {
+			last = n.of
+			own := *last
+			own.ServerNames = nil
+			out = append(out, &own)
+		}
+		if n.name != "*" {
+			own := out[len(out)-1]
+			own.ServerNames = append(own.ServerNames, n.name)
+		}
+	}
+	return out
 }
 
 // table is the name of a group's own. Where there are several it says what
