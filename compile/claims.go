@@ -14,6 +14,9 @@ import (
 type claim interface {
 	origin() declared
 	exportTo() []string
+	// selector has the labels of the callers in its namespace that it is for; nil
+	// for all that see it.
+	selector() mesh.Labels
 }
 
 // claims are the rules of one kind, by the namespace that they are in, the hosts
@@ -45,12 +48,24 @@ type claimed struct {
 type namespaces struct {
 	any   bool   // there are such rules
 	alone string // where all of them are, for everybody; "" when that is not so
+	// selecting: some select their callers.
+	selecting bool
 }
 
-// newClaims indexes rules in tie-break order by the hosts that they name.
+// newClaims indexes rules by the hosts that they name: those that select their
+// callers first, then in tie-break order.
 func newClaims[T any](m *model, of func(*T) claim, hosts func(*T) []string) *claims[T] {
 	c := &claims[T]{m: m, of: of, hosts: hosts}
-	compare := func(a, b *T) int { return m.inAgeOrder(of(a).origin(), of(b).origin()) }
+	compare := func(a, b *T) int {
+		first, second := of(a), of(b)
+		switch selecting := first.selector() != nil; {
+		case selecting == (second.selector() != nil):
+			return m.inAgeOrder(first.origin(), second.origin())
+		case selecting:
+			return -1
+		}
+		return 1
+	}
 	c.in = newIndex(m.graph, compare, c.claimed)
 	named := newIndex(m.graph, compare, c.names)
 	c.named = summarized(named, c.namespaces)
@@ -85,7 +100,10 @@ func (c *claims[T]) claimed(rule *T) []claimed {
 func (c *claims[T]) callers(rule *T) []string {
 	of := c.of(rule)
 	home := of.origin().ref.Namespace
-	if c.m.pilot().AnyNamespaceRules || mesh.Exported(of.exportTo(), home, "") {
+	switch {
+	case of.selector() != nil:
+		return []string{home}
+	case c.m.pilot().AnyNamespaceRules || mesh.Exported(of.exportTo(), home, ""):
 		return []string{""}
 	}
 	var out []string
@@ -158,7 +176,7 @@ func (c *claims[T]) first(d *domainPlan, namespace, host string) *T {
 	return c.earlier(found, short)
 }
 
-// earlier is the first of two rules in tie-break order; either may be nil.
+// earlier is the one of two rules that wins; either may be nil.
 func (c *claims[T]) earlier(a, b *T) *T {
 	if a == nil || b != nil && c.in.compare(b, a) < 0 {
 		return b
@@ -177,27 +195,29 @@ func (c *claims[T]) seen(d *domainPlan, namespace, name string) *T {
 	return c.earlier(found, c.followed(d, at))
 }
 
-// followed is the first rule that the Sidecar of these callers lets them follow.
+// followed is the first rule that does not select others, and that the Sidecar of
+// these callers lets them follow.
 func (c *claims[T]) followed(d *domainPlan, at claimed) *T {
 	for _, rule := range c.in.under(d.plan, at) {
-		if !c.imported || d.sidecar.follows(c.of(rule).origin().ref.Namespace, c.names(rule)) {
+		of := c.of(rule)
+		if of.selector() != nil && !d.selection.has(of.origin().ref.Name) {
+			continue
+		}
+		if !c.imported || d.sidecar.follows(of.origin().ref.Namespace, c.names(rule)) {
 			return rule
 		}
 	}
 	return nil
 }
 
-// differs reports whether callers of different namespaces may have different
-// rules for a host.
+// differs reports whether callers of different namespaces, or with different
+// labels, may have different rules for a host.
 func (c *claims[T]) differs(p *plan, host string) bool {
-	if p.pilot().AnyNamespaceRules {
-		return false
-	}
 	common, owner := "", p.ownerOf(host)
 	check := func(name string) bool {
 		in := c.named.Get(p.r, name)
-		if !in.any {
-			return false
+		if !in.any || p.pilot().AnyNamespaceRules {
+			return in.selecting
 		}
 		namespace := in.alone
 		settled := namespace != "" && (namespace == owner || namespace == p.settings.RootNamespace) && (common == "" || namespace == common)
@@ -218,13 +238,16 @@ func (c *claims[T]) differs(p *plan, host string) bool {
 // namespaces of these rules.
 func (c *claims[T]) namespaces(rules []*T) namespaces {
 	out := namespaces{any: len(rules) > 0}
+	apart := false
 	for i, rule := range rules {
 		of := c.of(rule)
 		namespace := of.origin().ref.Namespace
-		if i > 0 && namespace != out.alone || !mesh.Exported(of.exportTo(), namespace, "") {
-			return namespaces{any: true}
-		}
+		out.selecting = out.selecting || of.selector() != nil
+		apart = apart || i > 0 && namespace != out.alone || !mesh.Exported(of.exportTo(), namespace, "")
 		out.alone = namespace
+	}
+	if apart {
+		out.alone = ""
 	}
 	return out
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// clusterKey is a target as callers of a domain see it, under the
-// DestinationPolicy that holds for them.
+// clusterKey is a target as callers of a domain see it that the same
+// DestinationRules select, under the DestinationPolicy that holds for them.
 type clusterKey struct {
 	target
-	domain string
-	policy *policy
+	domain    string
+	selection selection
+	policy    *policy
 	// network of the callers, where it matters to whom it leads.
 	network string
 }
@@ -28,7 +29,7 @@ type clusterPart struct {
 
 // clusterOf is the cluster of a target under the rules for it.
 func (p *plan) clusterOf(key clusterKey) clusterPart {
-	d := p.forDomain(key.domain)
+	d := p.forSelected(key.domain, key.selection)
 	out := clusterPart{cluster: p.plainCluster(key.target, key.network)}
 	if key.nobody {
 		out.cluster = out.cluster.Closed()
@@ -155,7 +156,8 @@ func (c *writer) addCluster(t target) {
 	if _, ok := c.added[t.name]; ok {
 		return
 	}
-	key := clusterKey{target: t, domain: c.domain.forRules(t.host), policy: c.policyFor(t)}
+	key := clusterKey{target: t, policy: c.policyFor(t)}
+	key.domain, key.selection = c.domain.forRules(t.host)
 	if t.service != nil && t.service.Networks {
 		key.network = c.scope.network
 	}
@@ -178,13 +180,13 @@ func (c *writer) needAll(targets []target) {
 	}
 }
 
-// forRules is the domain by which callers have a DestinationRule for a host,
-// "" for one where all have the same.
-func (d *domainPlan) forRules(host string) string {
+// forRules is by what callers have a DestinationRule for a host; "" where all
+// have the same.
+func (d *domainPlan) forRules(host string) (string, selection) {
 	if d.rulesDiffer(host) {
-		return d.domain
+		return d.domain, d.selection
 	}
-	return ""
+	return "", ""
 }
 
 // rulesDiffer reports whether callers may have different DestinationRules for a

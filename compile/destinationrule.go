@@ -16,14 +16,17 @@ type destinationRule struct {
 	declared
 	spec     *networking.DestinationRule
 	exported []string
+	labels   mesh.Labels // of the callers in its namespace that it is for; nil for all that see it
 }
 
 func (r *destinationRule) origin() declared   { return r.declared }
 func (r *destinationRule) exportTo() []string { return r.exported }
 func (r *destinationRule) hosts() []string    { return []string{r.spec.GetHost()} }
 
+func (r *destinationRule) selector() mesh.Labels { return r.labels }
+
 func readDestinationRule(p *plan, of declared, spec *networking.DestinationRule) *destinationRule {
-	return &destinationRule{of, spec, p.settings.ExportTo(spec.GetExportTo())}
+	return &destinationRule{of, spec, p.settings.ExportToOf(spec), selectorOf(spec)}
 }
 
 // subset by name; nil when there is none, or no rule.
@@ -93,6 +96,7 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 	svc := d.service(host)
 	d.checkPolicies(rule, svc)
 	d.checkClaim(rule, "spec.host", host)
+	d.checkShadowed(rule, host)
 	switch first := d.settingsOf.exact(d, host, d.scopes(rule.ref.Namespace, "")[:1]); {
 	case first != rule && first != nil:
 		d.conflict(rule.ref, "spec.host", fmt.Sprintf("the rule has no effect: %s is for the same host and %s; rules are not merged", first.ref, d.firstBecause()))

@@ -18,21 +18,24 @@ type domainPlan struct {
 	namespace string // of the callers, "" when the domain does not say
 	// sidecar is what the callers follow; nil for none.
 	sidecar *sidecar
+	// selection are the DestinationRules that select the callers.
+	selection selection
 }
 
 func (p *plan) forDomain(domain string) *domainPlan {
-	return &domainPlan{p, domain, mesh.NamespaceOf(domain, p.settings.Domain), nil}
+	return &domainPlan{plan: p, domain: domain, namespace: mesh.NamespaceOf(domain, p.settings.Domain)}
 }
 
 // forScope is what the networking kinds mean to proxies of a scope.
 func (p *plan) forScope(s scope) *domainPlan {
 	d := p.forDomain(s.domain)
-	d.sidecar = s.sidecar
+	d.sidecar, d.selection = s.sidecar, s.selection
 	return d
 }
 
-// home is what the networking kinds mean to proxies in the namespace.
-func (p *plan) home(namespace string) *domainPlan { return p.forDomain(p.homeOf(namespace)) }
+// home is what the networking kinds mean to proxies in the namespace of which
+// nothing else is known.
+func (p *plan) home(namespace string) *domainPlan { return p.homeWith(namespace, mesh.Labels{}) }
 
 // homeOf is the domain of proxies in the namespace.
 func (m *model) homeOf(namespace string) string {
@@ -129,17 +132,18 @@ func (d *domainPlan) tcpRoutesTo(svc *mesh.Service, port *mesh.Port) []plannedTC
 }
 
 // layoutKey is a VirtualService's part in the routes to a port, for callers of
-// a domain.
+// a domain that the same DestinationRules select.
 type layoutKey struct {
-	vs     *virtualService
-	at     servicePort
-	domain string
+	vs        *virtualService
+	at        servicePort
+	domain    string
+	selection selection
 }
 
 // layoutOf is for callers at home where it is the same for all.
 func (d *domainPlan) layoutOf(vs *virtualService, at servicePort) layoutKey {
 	if d.byCaller.Get(d.r, vs) {
-		return layoutKey{vs, at, d.domain}
+		return layoutKey{vs, at, d.domain, d.selection}
 	}
-	return layoutKey{vs, at, d.homeOf(vs.ref.Namespace)}
+	return layoutKey{vs: vs, at: at, domain: d.homeOf(vs.ref.Namespace)}
 }

@@ -59,7 +59,7 @@ func newEntry(_ *plan, key entryKey) *entry {
 // port, with the same clusters.
 func (p *plan) commonScope(s scope, at servicePort) scope {
 	if p.sameForAll.Get(p.r, at) {
-		s.domain = ""
+		s.domain, s.selection = "", ""
 	}
 	return s
 }

@@ -41,7 +41,8 @@ type model struct {
 	virtualNamed, delegators *index[string, virtualService]
 	virtualOf                *claims[virtualService] // for sidecars
 	settingsOf               *claims[destinationRule]
-	sidecarsIn               *index[string, sidecar] // by namespace, first to win first
+	selectingIn              *index[string, destinationRule] // by namespace, first to win first
+	sidecarsIn               *index[string, sidecar]         // by namespace, first to win first
 	importing                *query.Query[imports, *sidecar]
 	gatewayNamed             *index[string, gateway]
 
@@ -132,7 +133,7 @@ func (m *model) readKinds() {
 	m.ingressRules = newKind(m, "IngressRule", inKeyOrder, readIngressRule, (*plan).checkIngressRule)
 	m.virtualServices = newKind(m, "VirtualService", m.inAgeOrder, readVirtualService, (*plan).checkVirtualService)
 	m.destinationRules = newKind(m, "DestinationRule", m.inAgeOrder, readDestinationRule, func(p *plan, rule *destinationRule) {
-		p.home(rule.ref.Namespace).checkDestinationRule(rule)
+		p.homeWith(rule.ref.Namespace, rule.labels).checkDestinationRule(rule)
 	})
 	m.gateways = newKind(m, "Gateway", m.inAgeOrder, readGateway, func(*plan, *gateway) {})
 	m.sidecars = newKind(m, "Sidecar", m.inAgeOrder, readSidecar, (*plan).checkSidecar)
@@ -169,7 +170,9 @@ func (m *model) findRules() {
 	m.importing = newQuery(m, equal, importing)
 
 	m.settingsOf = newClaims(m, func(rule *destinationRule) claim { return rule }, (*destinationRule).hosts)
-	m.destinationRules.take = append(m.destinationRules.take, m.settingsOf.update)
+	m.selectingIn = newIndex(m.graph, func(a, b *destinationRule) int { return m.inAgeOrder(a.declared, b.declared) },
+		(*destinationRule).selectsIn)
+	m.destinationRules.take = append(m.destinationRules.take, m.settingsOf.update, m.selectingIn.update)
 }
 
 // planEdges is what the few rules that are about a whole mesh come to.
@@ -195,10 +198,10 @@ func (m *model) planRoutes() {
 	m.sameForAll = newQuery(m, equal, (*plan).isSameForAll)
 	m.routes = newQuery(m, deepEqual, (*plan).ruleRoutes)
 	m.httpLayout = newQuery(m, deepEqual, func(p *plan, key layoutKey) []plannedRoute {
-		return p.forDomain(key.domain).virtualRoutes(key)
+		return p.forSelected(key.domain, key.selection).virtualRoutes(key)
 	})
 	m.tcpLayout = newQuery(m, deepEqual, func(p *plan, key layoutKey) []plannedTCP {
-		return p.forDomain(key.domain).tcpRoutes(key.vs, key.at.service, key.at.port)
+		return p.forSelected(key.domain, key.selection).tcpRoutes(key.vs, key.at.service, key.at.port)
 	})
 	m.clusters = newQuery(m, deepEqual, (*plan).clusterOf)
 	m.orders = newQuery(m, deepEqual, (*plan).ordered)

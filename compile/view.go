@@ -27,7 +27,7 @@ func (p *plan) writeView(key string, last *compiled) *compiled {
 		p.registry.byHost.under(p, i.Service.Hostname) // Who is asked for says what they are now.
 	}
 	s := who.scope
-	s.sidecar = p.sidecarOf(who)
+	s.sidecar, s.selection = p.sidecarOf(who), p.selectionOf(who)
 	c := p.writer(s, who)
 	c.last, c.inbound, c.ownTables = last, map[int]*mesh.Instance{}, map[*ir.RouteTable]bool{}
 	config := &ir.Config{RouteDelay: p.settings.RDSRefreshDelay, Delay: p.settings.DiscoveryRefreshDelay}

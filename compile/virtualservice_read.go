@@ -62,6 +62,9 @@ type routeMatch struct {
 func (vs *virtualService) origin() declared   { return vs.declared }
 func (vs *virtualService) exportTo() []string { return vs.exported }
 
+// selector is nil: matches tell callers apart.
+func (vs *virtualService) selector() mesh.Labels { return nil }
+
 func readVirtualService(p *plan, of declared, spec *networking.VirtualService) *virtualService {
 	vs := &virtualService{declared: of, spec: spec, exported: p.settings.ExportTo(spec.GetExportTo())}
 	websockets := strings.FieldsFunc(of.object.Meta.Annotations[WebSocketAnnotation], func(r rune) bool { return r == ',' })

@@ -15,6 +15,8 @@ type scope struct {
 	network string
 	// sidecar is what the proxies follow; nil for none.
 	sidecar *sidecar
+	// selection are the DestinationRules that select the proxies.
+	selection selection
 }
 
 // writer gathers a part of what proxies are told, with the clusters that it

@@ -75,8 +75,9 @@ func askedBy(o *schema.Object, ask func(askedLabel)) {
 	case *networking.Sidecar:
 		all(Sidecar, o.Meta.Namespace, spec.GetWorkloadSelector().GetLabels())
 	case *networking.DestinationRule:
-		all(Sidecar, o.Meta.Namespace, spec.GetWorkloadSelector().GetMatchLabels())
-		all(Router, o.Meta.Namespace, spec.GetWorkloadSelector().GetMatchLabels())
+		for _, role := range []Role{Sidecar, Router, Ingress} {
+			all(role, o.Meta.Namespace, spec.GetWorkloadSelector().GetMatchLabels())
+		}
 	case *networking.VirtualService:
 		for source := range sources(spec) {
 			all(Sidecar, source.GetSourceNamespace(), source.GetSourceLabels())

@@ -77,7 +77,7 @@ func (s *Snapshot) askedBy(o *schema.Object, n int, known, asked map[string]int)
 		return
 	}
 	schema.EachLoadBalancer(rule, func(lb *networking.LoadBalancerSettings) { namedPlaces(lb.GetLocalityLbSetting(), n, known) })
-	seen := viewersOf(s.Settings.ExportTo(rule.GetExportTo()), o.Meta.Namespace)
+	seen := viewersOf(s.Settings.ExportToOf(rule), o.Meta.Namespace)
 	if seen.all || s.Settings.V1Compatibility.AnyNamespaceRules {
 		asked[everyNamespace] += n
 		return

@@ -124,6 +124,15 @@ func (s *Settings) ExportTo(said []string) []string {
 	return said
 }
 
+// ExportToOf is who sees a DestinationRule: callers of its own namespace, where it
+// selects some of them.
+func (s *Settings) ExportToOf(rule *networking.DestinationRule) []string {
+	if rule.GetWorkloadSelector() != nil {
+		return []string{string(VisibleInside)}
+	}
+	return s.ExportTo(rule.GetExportTo())
+}
+
 // Certificate is a pair of files on the proxy's machine. CAFile is one with the
 // authorities of the other side, and CRLFile one with what they have revoked; ""
 // for none.

@@ -24,8 +24,8 @@ type View struct {
 	// workload beside it serves. Empty for ingress and router.
 	Instances []*Instance
 	// Labels of the workload that some object asks for, in sets each of which
-	// it has at once: what its node states and, for a router, what the
-	// instances at its address have.
+	// it has at once: what its node states and, for a router or ingress, what
+	// the instances at its address have.
 	Labels []Labels
 }
 
@@ -53,7 +53,7 @@ func (s *Snapshot) labels(p Proxy, namespace string) []Labels {
 		}
 	}
 	note(p.Labels)
-	if p.Role == Router {
+	if p.Role != Sidecar {
 		for _, i := range s.byIP.get(p.IP) {
 			note(i.Labels)
 		}

@@ -14,9 +14,6 @@ func destinationRuleLimits(r *networking.DestinationRule) diag.List {
 	for i, s := range r.GetSubsets() {
 		p.policyLimits(indexField("spec.subsets", i)+".trafficPolicy", s.GetTrafficPolicy())
 	}
-	p.notFollowed("spec", []unmet{
-		{r.GetWorkloadSelector() != nil, "workloadSelector", "the rule has no effect on fewer callers: every proxy follows it"},
-	})
 	return p.list
 }
 

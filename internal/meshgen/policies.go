@@ -37,6 +37,7 @@ func destinationRule(t *rapid.T) spec {
 		subsets = append(subsets, subset)
 	}
 	out["subsets"] = subsets
+	out.seldom(t, "workloadSelector", func() any { return spec{"matchLabels": labels(t, "callers")} })
 	return out
 }
 
