@@ -46,10 +46,10 @@ func (t *subscribed) meetEach(has map[string]string, desired *set, find func(str
 	for name, version := range has {
 		switch r := find(name); {
 		case r == nil && t.wild():
-			delete(t.owed.names, name)
+			t.owed.remove(name)
 			t.came.gone = append(t.came.gone, name)
 		case r != nil && r.hash.version() == version:
-			delete(t.owed.names, name)
+			t.owed.remove(name)
 		case t.wants(name):
 			t.owed.add(name)
 		}

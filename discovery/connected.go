@@ -2,14 +2,27 @@ package discovery
 
 import "slices"
 
+// maxStreamsOfProxy at a time. It has one, and before it those of which nobody has
+// noticed yet that they are broken.
+const maxStreamsOfProxy = 8
+
 // connect and disconnect note the streams of proxies: who is on one is not
 // forgotten for its silence.
 func (f *fleet) connect(st *Stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := st.client
+	known := c.place.Load() != nil && f.clients[c.node] == c
+	if len(c.streams) == maxStreamsOfProxy {
+		c.streams[0].pushed.Store(true)
+		c.streams[0].awake()
+		c.streams = slices.Delete(c.streams, 0, 1)
+		if known {
+			c.place.Load().slot.streams--
+		}
+	}
 	c.streams = append(c.streams, st)
-	if c.place.Load() != nil && f.clients[c.node] == c {
+	if known {
 		c.place.Load().slot.streams++
 	}
 }

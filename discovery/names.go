@@ -8,6 +8,7 @@ import "slices"
 type names struct {
 	of    *set                // whose names are among them; nil for none
 	extra map[string]struct{} // that the set has not
+	bytes int                 // of extra
 }
 
 func (n *names) len() int {
@@ -48,13 +49,25 @@ func (n *names) add(name string) {
 		n.extra = map[string]struct{}{}
 	}
 	n.extra[name] = struct{}{}
+	n.bytes += len(name)
 }
 
 func (n *names) remove(name string) {
 	if n.of != nil && n.of.named(name) != nil {
-		n.of, n.extra = nil, n.own()
+		n.spellOut(nil, n.own())
 	}
-	delete(n.extra, name)
+	if _, ok := n.extra[name]; ok {
+		delete(n.extra, name)
+		n.bytes -= len(name)
+	}
+}
+
+// spellOut has them be those of a set, and others.
+func (n *names) spellOut(of *set, extra map[string]struct{}) {
+	n.of, n.extra, n.bytes = of, extra, 0
+	for name := range extra {
+		n.bytes += len(name)
+	}
 }
 
 // own are they all, spelled out.
@@ -90,9 +103,10 @@ func (n *names) share(s *set) {
 	for _, r := range s.sorted {
 		delete(all, r.name)
 	}
-	if n.of, n.extra = s, all; len(all) == 0 {
-		n.extra = nil
+	if len(all) == 0 {
+		all = nil
 	}
+	n.spellOut(s, all)
 }
 
 func sameNames(a, b *set) bool {

@@ -41,6 +41,13 @@ func TestNamesAreASet(t *testing.T) {
 			case "share":
 				n.share(drawSet(t))
 			}
+			bytes := 0
+			for each := range n.extra {
+				bytes += len(each)
+			}
+			if n.bytes != bytes {
+				t.Fatalf("%d bytes are counted of %d", n.bytes, bytes)
+			}
 			if n.len() != len(want) {
 				t.Fatalf("%d names, want %v", n.len(), want)
 			}

@@ -31,6 +31,7 @@ type Stream struct {
 	routes    subscribed
 	at        *streamed   // all of which the proxy has acknowledged
 	refuses   atomic.Bool // something, as was noted last
+	pushed    atomic.Bool // out, by newer ones of the proxy
 	closed    bool
 	arrival   time.Time   // of a proxy that came with clusters, until it is known what it routes by
 	past      []*view     // that it may route by until then
@@ -65,14 +66,19 @@ type Request struct {
 
 // Errors of a stream.
 var (
-	// ErrGone: the proxy had to make room for others; it may connect again.
+	// ErrGone: the proxy, or the stream, had to make room for others; it may connect
+	// again.
 	ErrGone = errors.New("too many proxies: this one made room")
 	// ErrTooMany: a proxy asks for more names than anybody has.
 	ErrTooMany = errors.New("too many resource names")
 )
 
-// maxStreamNames bounds the names that a stream subscribes to by name.
-const maxStreamNames = 1 << 17
+// Bounds of the names of a type that a stream subscribes to by name. Those that all
+// of its kind share take no bytes.
+const (
+	maxStreamNames = 1 << 17
+	maxNameBytes   = 8 << 20
+)
 
 // Connect begins a stream of the proxy that calls itself so. It fails as V3
 // does. The caller must Close it.
@@ -154,6 +160,9 @@ func (st *Stream) receive(t *subscribed, r Request) error {
 	if max(t.named.len(), len(t.owed.names)) > maxStreamNames {
 		return fmt.Errorf("%w of %s: the most allowed are %d", ErrTooMany, t.typeURL, maxStreamNames)
 	}
+	if max(t.named.bytes, t.owed.bytes) > maxNameBytes {
+		return fmt.Errorf("%w of %s: together they may have %d bytes", ErrTooMany, t.typeURL, maxNameBytes)
+	}
 	if target, err := st.target(); err == nil && t == &st.endpoints {
 		t.named.share(target.endpoints)
 	}
@@ -164,7 +173,7 @@ func (st *Stream) receive(t *subscribed, r Request) error {
 // error is ctx's, or ErrGone.
 func (st *Stream) Next(ctx context.Context) (*Response, error) {
 	for {
-		if st.client.gone.Load() {
+		if st.client.gone.Load() || st.pushed.Load() {
 			return nil, ErrGone
 		}
 		if r := st.due(); r != nil {

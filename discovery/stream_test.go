@@ -2,6 +2,9 @@ package discovery_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,5 +88,50 @@ func TestAMistakeEndsNoProcess(t *testing.T) {
 	}
 	if err := st.Receive(discovery.Request{TypeURL: discovery.ClusterType, Nonce: "1"}); err == nil {
 		t.Error("a request that could not be taken was")
+	}
+}
+
+// TestLongNames that a stream subscribes to are too many before they are many.
+func TestLongNames(t *testing.T) {
+	for _, kind := range []discovery.Variant{discovery.Delta, discovery.StateOfTheWorld} {
+		src := newObjects(service(t, "web.example", "10.1.0.1"))
+		s := discovery.New(discovery.Options{Source: src, Settings: settings()})
+		once(t, s)
+		st, err := s.Connect(mesh.Node{ID: nodeWeb}, kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		var names []string
+		for err == nil && len(names) < 20 {
+			names = append(names, fmt.Sprint(len(names), strings.Repeat("x", 1<<20)))
+			err = st.Receive(discovery.Request{TypeURL: discovery.EndpointType, Subscribe: names[len(names)-1:], Names: names})
+		}
+		if !errors.Is(err, discovery.ErrTooMany) {
+			t.Errorf("delta %t: %d names of 1 MiB, %v", kind, len(names), err)
+		}
+	}
+}
+
+// TestStreamsOfOneProxy: the oldest goes for one that is too many.
+func TestStreamsOfOneProxy(t *testing.T) {
+	src := newObjects(service(t, "web.example", "10.1.0.1"))
+	s := discovery.New(discovery.Options{Source: src, Settings: settings()})
+	once(t, s)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var all []*discovery.Stream
+	for range 9 {
+		st, err := s.Connect(mesh.Node{ID: nodeWeb}, discovery.Delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer st.Close()
+		all = append(all, st)
+	}
+	for i, st := range all {
+		if _, err := st.Next(ended); errors.Is(err, discovery.ErrGone) != (i == 0) {
+			t.Errorf("stream %d: %v", i, err)
+		}
 	}
 }

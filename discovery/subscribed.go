@@ -53,13 +53,25 @@ type owed struct {
 	answer bool // something, even if there is nothing in it
 	all    bool // that it wants
 	names  map[string]struct{}
+	bytes  int // of names
 }
 
 func (o *owed) add(name string) {
+	if o.has(name) {
+		return
+	}
 	if o.names == nil {
 		o.names = map[string]struct{}{}
 	}
 	o.names[name] = struct{}{}
+	o.bytes += len(name)
+}
+
+func (o *owed) remove(name string) {
+	if o.has(name) {
+		delete(o.names, name)
+		o.bytes -= len(name)
+	}
 }
 
 func (o *owed) has(name string) bool {
@@ -160,7 +172,7 @@ func (t *subscribed) unsubscribe(name string) {
 		return
 	}
 	t.named.remove(name)
-	delete(t.owed.names, name)
+	t.owed.remove(name)
 	if t.all {
 		// Who forgets it is still to have it.
 		t.owed.add(name)
