@@ -15,6 +15,7 @@ const (
 	ReasonRejected  = "Rejected"  // a proxy refuses it
 	ReasonPending   = "Pending"   // some do not run it yet
 	ReasonNoProxies = "NoProxies" // none is concerned
+	ReasonUnknown   = "Unknown"   // a replica does not answer
 )
 
 // Status is how an object stands with the proxies. It is no part of the object: a
@@ -47,6 +48,8 @@ func (s *Status) Summary() string {
 	switch {
 	case c.Reason == ReasonRejected:
 		return ReasonRejected
+	case c.Reason == ReasonUnknown:
+		return ReasonUnknown
 	case c.Reason == ReasonPending && s.Programmed.Proxies == 0:
 		return ReasonPending
 	}
@@ -57,7 +60,7 @@ func (s *Status) Summary() string {
 func ProgrammedColumn(wide bool) metav1.TableColumnDefinition {
 	c := metav1.TableColumnDefinition{
 		Name: "Programmed", Type: "string",
-		Description: "Connected proxies that run this version, of those that it concerns; or Pending, or Rejected.",
+		Description: "Connected proxies that run this version, of those that it concerns; or Pending, Rejected, or Unknown where a replica does not answer.",
 	}
 	if wide {
 		c.Priority = 1

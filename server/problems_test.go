@@ -19,7 +19,12 @@ import (
 // followed is a server whose proxies follow the objects that are written.
 func followed(t *testing.T) *world {
 	t.Helper()
-	mem := memory.New()
+	return replica(t, memory.New())
+}
+
+// replica is one of those that follow a store.
+func replica(t *testing.T, mem *memory.Store, change ...func(*server.Options)) *world {
+	t.Helper()
 	view := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
 	proxies := discovery.New(discovery.Options{Source: view})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -27,9 +32,9 @@ func followed(t *testing.T) *world {
 	running.Go(func() { _ = view.Run(ctx) })
 	running.Go(func() { _ = proxies.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
-	w := start(t, func(o *server.Options) {
+	w := start(t, append(change, func(o *server.Options) {
 		o.Store, o.Reads, o.Discovery = store.Strict(mem), view, proxies
-	})
+	})...)
 	w.store, w.discovery = mem, proxies
 	return w
 }

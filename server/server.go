@@ -12,7 +12,7 @@
 //	watch.go, stream.go           ?watch=true: what is asked, what is sent
 //	groups.go, openapi.go         what there is: /apis, and for kubectl /openapi
 //	health.go                     /healthz, /livez, /readyz, /version
-//	status.go                     how objects stand with the proxies
+//	status.go, standings.go       how objects stand with the proxies, of all replicas
 //	problems.go                   /debug/problems
 //	proxies.go                    what proxies have, of all replicas
 //	proxyconfig.go, proxyroute.go what one is told, and what that does to a request
@@ -128,6 +128,7 @@ type Server struct {
 
 	admission *admission
 	statuses  *statusBoard // nil without discovery
+	own       *ownStandings
 
 	stopping chan struct{} // closed when watches must end
 	stop     func()
@@ -148,7 +149,8 @@ func New(opts Options) *Server {
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if opts.Discovery != nil {
-		s.statuses = newStatusBoard(opts.Discovery.Standings)
+		s.own = &ownStandings{look: opts.Discovery.Standings}
+		s.statuses = newStatusBoard(opts.Discovery.Standings, newPeerBoard(opts.Peers, opts.Log))
 	}
 	s.router = s.routes()
 	return s
@@ -201,6 +203,7 @@ func (s *Server) mountAPI(r chi.Router) {
 	if s.opts.Discovery != nil {
 		r.Get("/debug/problems", s.bounded(s.problems))
 		r.Get(proxiesPath, s.bounded(s.proxies))
+		r.Get(standingsPath, s.bounded(s.standings))
 		r.Get(proxiesPath+"/{node}", s.bounded(s.proxy))
 		r.Get(proxiesPath+"/{node}/config/{type}", s.bounded(s.proxyConfig))
 		r.Get(proxiesPath+"/{node}/route", s.bounded(s.proxyRoute))

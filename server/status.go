@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,7 +22,8 @@ import (
 // statusBoard has the status of all objects as of a moment ago. It looks when
 // somebody asks, and while somebody watches.
 type statusBoard struct {
-	look func() *discovery.Standings
+	look  func() *discovery.Standings
+	peers *peerBoard // of the other replicas, nil for none
 
 	mu        sync.Mutex
 	looked    time.Time
@@ -45,8 +47,8 @@ type posting struct {
 // statusAge is how old the board may be, and how often watchers are told.
 const statusAge = 250 * time.Millisecond
 
-func newStatusBoard(look func() *discovery.Standings) *statusBoard {
-	return &statusBoard{look: look, posted: map[schema.Key]*posting{}, changed: make(chan struct{})}
+func newStatusBoard(look func() *discovery.Standings, peers *peerBoard) *statusBoard {
+	return &statusBoard{look: look, peers: peers, posted: map[schema.Key]*posting{}, changed: make(chan struct{})}
 }
 
 // of is the status of an object, and as JSON.
@@ -117,13 +119,14 @@ func (b *statusBoard) lookLocked() {
 	if b.standings != nil && time.Since(b.looked) < statusAge {
 		return
 	}
+	others := b.peers.look()
 	b.standings = b.look()
 	b.looked = time.Now()
 	next := make(map[schema.Key]*posting, len(b.standings.Objects))
 	var news []schema.Key
 	for _, o := range b.standings.Objects {
 		key := o.Key()
-		p := post(o, b.standings, b.posted[key])
+		p := post(o, others.add(b.standings.Of(key.Ref(), o.Revision()), key.Ref(), o.Revision()), b.posted[key])
 		if p != b.posted[key] {
 			p.version = b.version + 1
 			news = append(news, key)
@@ -140,8 +143,7 @@ func (b *statusBoard) lookLocked() {
 }
 
 // post is what the board says of an object; before itself where that is the same.
-func post(o *schema.Object, standings *discovery.Standings, before *posting) *posting {
-	standing := standings.Of(o.Key().Ref(), o.Revision())
+func post(o *schema.Object, standing fleetStanding, before *posting) *posting {
 	status := statusOfStanding(o, standing)
 	if before != nil && before.resourceVersion == o.Meta.ResourceVersion && sameStatus(before.status, status) {
 		return before
@@ -178,7 +180,7 @@ func sameStatus(s, other schema.Status) bool {
 	return true
 }
 
-func statusOfStanding(o *schema.Object, s discovery.Standing) schema.Status {
+func statusOfStanding(o *schema.Object, s fleetStanding) schema.Status {
 	return schema.Status{
 		Programmed: schema.Programmed{Proxies: s.Proxies, Running: s.Running},
 		Conditions: []metav1.Condition{accepted(o, s.Problems), resolved(o, s.Problems), programmedBy(o, s)},
@@ -220,8 +222,10 @@ func tell(p diag.Problem) string {
 	return strings.TrimPrefix(p.Field+": "+p.Message, ": ")
 }
 
-// programmedBy: all proxies that the object concerns run it.
-func programmedBy(o *schema.Object, s discovery.Standing) metav1.Condition {
+// programmedBy: all proxies that the object concerns run it. Of those of a replica that
+// does not answer nobody knows.
+func programmedBy(o *schema.Object, s fleetStanding) metav1.Condition {
+	far := fmt.Sprintf("%d of %d proxies run it", s.Running, s.Proxies)
 	switch {
 	case len(s.Refusals) > 0:
 		r := s.Refusals[0]
@@ -230,12 +234,16 @@ func programmedBy(o *schema.Object, s discovery.Standing) metav1.Condition {
 			message += fmt.Sprintf(" (and %d more)", more)
 		}
 		return condition(o, schema.ConditionProgrammed, false, schema.ReasonRejected, message)
-	case s.Running < s.Proxies:
-		return condition(o, schema.ConditionProgrammed, false, schema.ReasonPending, fmt.Sprintf("%d of %d proxies run it", s.Running, s.Proxies))
+	case s.Running < s.Proxies || len(s.behind) > 0:
+		return condition(o, schema.ConditionProgrammed, false, schema.ReasonPending, strings.Join(slices.Concat([]string{far}, s.behind, s.silent), "; "))
+	case len(s.silent) > 0:
+		c := condition(o, schema.ConditionProgrammed, false, schema.ReasonUnknown, strings.Join(slices.Concat([]string{far}, s.silent), "; "))
+		c.Status = metav1.ConditionUnknown
+		return c
 	case s.Proxies == 0:
 		return condition(o, schema.ConditionProgrammed, true, schema.ReasonNoProxies, "no proxy that is connected is concerned")
 	}
-	return condition(o, schema.ConditionProgrammed, true, schema.ConditionProgrammed, fmt.Sprintf("%d of %d proxies run it", s.Running, s.Proxies))
+	return condition(o, schema.ConditionProgrammed, true, schema.ConditionProgrammed, far)
 }
 
 // pending is the status of an object that is newer than the configuration in

@@ -16,7 +16,7 @@ import (
 func TestBoardLooksSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := 0
-		b := newStatusBoard(func() *discovery.Standings { looks++; return &discovery.Standings{} })
+		b := newStatusBoard(func() *discovery.Standings { looks++; return &discovery.Standings{} }, nil)
 		kind, _ := schema.KindByName("RouteRule")
 		o, err := schema.New(kind, metav1.ObjectMeta{Name: "a", Namespace: "default"}, []byte("{}"))
 		if err != nil {

@@ -1,0 +1,107 @@
+package server_test
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// register is the replicas as one of them knows them.
+type register struct {
+	mu     sync.Mutex
+	others map[string]string
+}
+
+func (r *register) Self() string { return "here" }
+
+func (r *register) Others(context.Context) (map[string]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.others), nil
+}
+
+func (r *register) leave(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.others, name)
+}
+
+// TestStatusOfAllReplicas: proxies of another replica count, and so do their
+// refusals; while one does not answer nobody says that all run it.
+func TestStatusOfAllReplicas(t *testing.T) {
+	mem := memory.New()
+	far := replica(t, mem)
+	silent := httptest.NewServer(http.NotFoundHandler())
+	defer silent.Close()
+	known := &register{others: map[string]string{"far": far.url}}
+	here := replica(t, mem, func(o *server.Options) { o.Peers = known })
+	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", reviews, asYAML)
+	for _, w := range []*world{here, far} {
+		w.want(http.StatusOK, "GET", "/debug/problems", "")
+	}
+	here.connect(1)
+	there := far.connect(2)
+	seen := here.watch("")
+
+	first := here.create("split")
+	if s := seen.until(first.Metadata.ResourceVersion, "Programmed"); s.Programmed.Proxies != 2 {
+		t.Errorf("of both: %+v", s)
+	}
+	there.Hold()
+	second := here.put("split", 50)
+	s := seen.until(second.Metadata.ResourceVersion, "Pending")
+	for s.Programmed.Running != 1 {
+		s = seen.until(second.Metadata.ResourceVersion, "Pending")
+	}
+	there.Accept()
+	seen.until(second.Metadata.ResourceVersion, "Programmed")
+
+	there.Refuse(discovery.RouteType, "half a request")
+	third := here.put("split", 60)
+	s = seen.until(third.Metadata.ResourceVersion, "Rejected")
+	if c := s.condition("Programmed"); !strings.Contains(c.Message, there.Node) {
+		t.Errorf("refused there: %+v", c)
+	}
+	there.Accept()
+	fourth := here.put("split", 70)
+	seen.until(fourth.Metadata.ResourceVersion, "Programmed")
+
+	known.mu.Lock()
+	known.others["silent"] = silent.URL
+	known.mu.Unlock()
+	s = seen.until(fourth.Metadata.ResourceVersion, "Unknown")
+	if c := s.condition("Programmed"); c.Status != metav1.ConditionUnknown || !strings.Contains(c.Message, "silent does not answer") || s.Programmed.Running != 2 {
+		t.Errorf("with a silent one: %+v", s)
+	}
+	known.leave("silent")
+	seen.until(fourth.Metadata.ResourceVersion, "Programmed")
+}
+
+// TestStandingsAreForReplicas: what has not changed is not told again, and nothing but
+// a replica's own may be asked for.
+func TestStandingsAreForReplicas(t *testing.T) {
+	w := withReviews(t)
+	w.want(http.StatusBadRequest, "GET", "/apis/registry.istio.io/v1/standings", "")
+	first := w.want(http.StatusOK, "GET", "/apis/registry.istio.io/v1/standings?local=true", "")
+	w.want(http.StatusNotModified, "GET", "/apis/registry.istio.io/v1/standings?local=true", "", "If-None-Match: "+first.Header.Get("ETag"))
+	w.connect(1)
+	w.create("split")
+	w.watch("").until("", "Programmed")
+	second := first
+	for second.text == first.text { // It may be that of a moment ago.
+		second = w.want(http.StatusOK, "GET", "/apis/registry.istio.io/v1/standings?local=true", "")
+	}
+	if !strings.Contains(second.text, `"name":"split"`) {
+		t.Errorf("%s", second.text)
+	}
+}
