@@ -33,7 +33,7 @@ func (t *subscribed) meet(to at, find func(string) *resource) {
 	t.came.version, t.came.versions = "", nil
 	t.came.before = has.before || has.withSomething()
 	switch {
-	case t.all && has.version == to.set.version:
+	case t.all && has.version != "" && has.version == to.set.version:
 		t.sent, t.good, t.owed = to, to, owed{}
 	case len(has.versions) > 0:
 		t.sent = to
