@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
@@ -66,21 +67,27 @@ func (s *Sidecar) Settle(ctx context.Context) error {
 	})
 }
 
-// Counter sums Envoy's counters and gauges whose names match the pattern.
+// Counter sums Envoy's counters and gauges whose names match the pattern, but for
+// those of its connection to pilot-api: a stream is a request that does not end.
 func (s *Sidecar) Counter(ctx context.Context, pattern string) (int, error) {
 	text, err := fetch(ctx, s.Admin+"/stats?format=json&filter="+url.QueryEscape(pattern))
 	if err != nil {
 		return 0, err
 	}
 	var stats struct {
-		Stats []struct{ Value int }
+		Stats []struct {
+			Name  string
+			Value int
+		}
 	}
 	if err := json.Unmarshal(text, &stats); err != nil {
 		return 0, err
 	}
 	sum := 0
 	for _, counter := range stats.Stats {
-		sum += counter.Value
+		if !strings.HasPrefix(counter.Name, "cluster.pilot-api.") {
+			sum += counter.Value
+		}
 	}
 	return sum, nil
 }
