@@ -51,7 +51,7 @@ func TestStatusOfAllReplicas(t *testing.T) {
 	}
 	here.connect(1)
 	there := far.connect(2)
-	seen := here.watch("")
+	seen := here.watch("&statusEvents=true")
 
 	first := here.create("split")
 	if s := seen.until(first.Metadata.ResourceVersion, "Programmed"); s.Programmed.Proxies != 2 {
@@ -96,7 +96,7 @@ func TestStandingsAreForReplicas(t *testing.T) {
 	w.want(http.StatusNotModified, "GET", "/apis/registry.istio.io/v1/standings?local=true", "", "If-None-Match: "+first.Header.Get("ETag"))
 	w.connect(1)
 	w.create("split")
-	w.watch("").until("", "Programmed")
+	w.watch("&statusEvents=true").until("", "Programmed")
 	second := first
 	for second.text == first.text { // It may be that of a moment ago.
 		second = w.want(http.StatusOK, "GET", "/apis/registry.istio.io/v1/standings?local=true", "")

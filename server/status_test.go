@@ -105,7 +105,7 @@ func (w *watching) until(resourceVersion, reason string) status {
 func TestStatusFollowsTheProxies(t *testing.T) {
 	w := withReviews(t)
 	fast, slow := w.connect(1), w.connect(2)
-	seen := w.watch("")
+	seen := w.watch("&statusEvents=true")
 
 	made := w.create("split")
 	all := seen.until(made.Metadata.ResourceVersion, "Programmed")
@@ -170,7 +170,7 @@ func TestStatusOfARefusal(t *testing.T) {
 	w.want(http.StatusOK, "DELETE", rulesPath+"/innocent", "")
 	p := w.connect(1)
 	w.connect(2)
-	seen := w.watch("")
+	seen := w.watch("&statusEvents=true")
 	made := w.create("split")
 	seen.until(made.Metadata.ResourceVersion, "Programmed")
 
@@ -198,7 +198,7 @@ func TestStatusOfARefusal(t *testing.T) {
 // conditions.
 func TestStatusOfProblems(t *testing.T) {
 	w := followed(t)
-	seen := w.watch("")
+	seen := w.watch("&statusEvents=true")
 	made := w.create("nowhere")
 	s := seen.until(made.Metadata.ResourceVersion, "NoProxies")
 	if c := s.condition("ResolvedRefs"); c.Status != metav1.ConditionFalse || c.Reason != "NoSuchReference" || c.Message == "" {
@@ -210,7 +210,7 @@ func TestStatusOfProblems(t *testing.T) {
 func TestWatchWithoutStatuses(t *testing.T) {
 	w := withReviews(t)
 	p := w.connect(1)
-	plain, seen := w.watch("&statusEvents=false"), w.watch("")
+	plain, seen := w.watch(""), w.watch("&statusEvents=true")
 	first := w.create("split")
 	seen.until(first.Metadata.ResourceVersion, "Programmed")
 	p.Hold()
@@ -254,7 +254,7 @@ func TestWhatIsSentBackAsStatusIsDropped(t *testing.T) {
 func TestDryRunTellsTheStatusOfWhatIsStored(t *testing.T) {
 	w := withReviews(t)
 	w.connect(1)
-	seen := w.watch("")
+	seen := w.watch("&statusEvents=true")
 	w.create("split")
 	seen.until("", "Programmed")
 	would := w.want(http.StatusOK, "PUT", rulesPath+"/split?dryRun=All", rule("split", 30), asYAML)
@@ -271,7 +271,7 @@ func TestKubectlWaits(t *testing.T) {
 	p := w.connect(1)
 	p.Hold()
 	w.create("split")
-	seen := w.watch("")
+	seen := w.watch("&statusEvents=true")
 	seen.until("", "Pending")
 	run := func(timeout string) ([]byte, error) {
 		cmd := exec.CommandContext(t.Context(), kubectl, "-s", w.url, "wait", "--for=condition=Programmed", "routerule/split", "--timeout="+timeout)
@@ -315,7 +315,7 @@ func TestOwnClientKnowsNoStatuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := w.watch("")
+	seen := w.watch("&statusEvents=true")
 	p.Hold()
 	w.create("split")
 	seen.until("", "Pending")

@@ -95,7 +95,10 @@ func (k *resource) watchRequest(r *http.Request) (*watchRequest, error) {
 	if asked.statuses, err = boolParam(q, "statusEvents"); err != nil {
 		return nil, err
 	}
-	asked.statuses = asked.statuses || !q.Has("statusEvents")
+	// Clients take a resourceVersion for how far they are, and an old one, which a
+	// status comes with, would set them back: who follows one object by its name
+	// waits for it, others say that they know.
+	asked.statuses = asked.statuses || !q.Has("statusEvents") && asked.scope.Name != ""
 	seconds, err := countParam(q, "timeoutSeconds")
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func TestRefused(t *testing.T) {
 		want                              string
 	}{
 		{name: "cluster field", clusters: cluster + `, "health_check": {}}`, want: `unknown field "health_check"`},
-		{name: "cluster type", clusters: strings.Replace(cluster, "static", "logical_dns", 1) + "}", want: `clusters[0]: c: type "logical_dns"`},
+		{name: "cluster type", clusters: strings.Replace(cluster, "static", "hashed", 1) + "}", want: `clusters[0]: c: type "hashed"`},
 		{name: "balancer", clusters: strings.Replace(cluster, "random", "ring_hash", 1) + "}", want: `lb_type "ring_hash"`},
 		{name: "feature", clusters: cluster + `, "features": "http3"}`, want: `features "http3"`},
 		{name: "TLS field", clusters: cluster + `, "ssl_context": {"crl_file": "x"}}`, want: `unknown field "crl_file"`},
