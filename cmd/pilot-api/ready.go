@@ -75,9 +75,10 @@ func takesWrites(alarm *etcd.SpaceAlarm) error {
 }
 
 // quotaHolds fails when an object may be refused for want of room. History does
-// not count, because it gives way.
+// not count, because it gives way; nor does what is on its way, since it may be
+// counted already: writes wait until that is known.
 func quotaHolds(u etcd.Usage) error {
-	used := u.InUse - u.History
+	used := u.InUse - u.History - u.OnItsWay
 	switch {
 	case used+schema.MaxObjectBytes > u.Quota:
 		return fmt.Errorf("the store is full and takes deletes only: %d of %d bytes are used (--quota-bytes)", used, u.Quota)

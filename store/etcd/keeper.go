@@ -41,6 +41,9 @@ type Usage struct {
 	// InUse is what the database holds, with what is on its way; File is the
 	// size of its file, with holes that will be used again.
 	InUse, File int64
+	// OnItsWay is what was let in within the last moments. It may be counted
+	// twice in InUse, since nobody tells when it has reached the database.
+	OnItsWay int64
 	// Quota is what InUse may grow to.
 	Quota int64
 	// Live is the present state, History what compactions can give free.
@@ -221,8 +224,9 @@ func (k *keeper) measure() error {
 		return err
 	}
 	db := k.server.Backend()
+	inUse, onItsWay := k.quota.count()
 	k.usage.Store(&Usage{
-		InUse: k.quota.used(), File: db.Size(), Quota: k.quota.limit,
+		InUse: inUse, OnItsWay: onItsWay, File: db.Size(), Quota: k.quota.limit,
 		Live: k.ledger.live, History: k.ledger.history,
 		OldestRevision: max(1, k.server.KV().FirstRev()), DiskFree: disk,
 		Compactions: k.compactions.Load(), Defragmentations: k.defrags.Load(),

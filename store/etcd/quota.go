@@ -86,9 +86,16 @@ func (q *quota) full(bytes int64) error {
 
 // used is what is stored, with what may be on its way.
 func (q *quota) used() int64 {
+	used, _ := q.count()
+	return used
+}
+
+// count is used, and the part of it that may be stored already and be counted
+// twice.
+func (q *quota) count() (used, pending int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.inUse() + q.pending
+	return q.inUse() + q.pending, q.pending
 }
 
 // refused is the most that one write was refused since settle, 0 if none was.
