@@ -96,8 +96,32 @@ func (p *Process) Stop() error {
 	}
 }
 
-// Pause takes all processor time from the program until Resume.
-func (p *Process) Pause() { _ = p.cmd.Process.Signal(syscall.SIGSTOP) }
+// Pause takes all processor time from the program until Resume. When it returns,
+// none of its threads does anything any more, where the system tells.
+func (p *Process) Pause() {
+	_ = p.cmd.Process.Signal(syscall.SIGSTOP)
+	for !p.stopped() {
+		select {
+		case <-p.done:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// stopped reports whether no thread of the program runs; a signal only asks them
+// to stop.
+func (p *Process) stopped() bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+	for _, file := range threads {
+		stat, err := os.ReadFile(file)
+		// The state follows the name, which may hold anything.
+		if i := bytes.LastIndexByte(stat, ')'); err == nil && !bytes.HasPrefix(stat[i+1:], []byte(" T")) {
+			return false
+		}
+	}
+	return true
+}
 
 // Resume ends a Pause.
 func (p *Process) Resume() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }

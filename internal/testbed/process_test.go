@@ -3,6 +3,8 @@ package testbed
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,5 +27,33 @@ func TestUntil(t *testing.T) {
 	}
 	if got := p.Tail(); got != "last words\nlast words" {
 		t.Errorf("the log is %q", got)
+	}
+}
+
+// TestPause: a program that is paused has done its last step.
+func TestPause(t *testing.T) {
+	dir := t.TempDir()
+	p := NewProcess(dir, "busy", "sh", "-c", "while echo step; do :; done")
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer p.Kill()
+	steps := func() int64 {
+		info, err := os.Stat(filepath.Join(dir, "busy.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	for range 20 {
+		for begun := steps(); steps() == begun; {
+		}
+		p.Pause()
+		before := steps()
+		time.Sleep(time.Millisecond) // What still runs has done more by then.
+		if after := steps(); after != before {
+			t.Fatalf("it wrote %d bytes while it was paused", after-before)
+		}
+		p.Resume()
 	}
 }
