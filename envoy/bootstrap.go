@@ -3,7 +3,6 @@ package envoy
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -41,9 +40,10 @@ type BootstrapOptions struct {
 	// Server is the URL of this server, http or https. An https server must
 	// be known to CAFile by the host name of the URL.
 	Server string
-	// XDS is HOST:PORT where the server streams, for ADS and Delta; "" for port
-	// 15010 of Server's host. It is reached with TLS if Server is.
-	XDS    string
+	// XDS is where replicas of the server answer Envoys, each as HOST:PORT: with
+	// streams for ADS and Delta, with HTTP for REST and V1. With none that is port
+	// 15010 of Server's host, or Server. They are reached with TLS if Server is.
+	XDS    []string
 	CAFile string
 	API    API
 	// AdminPort of Envoy's own interface, on loopback only.
@@ -72,25 +72,22 @@ func DefaultBootstrap() BootstrapOptions {
 // --service-cluster and --service-node as in the options, and with
 // --max-obj-name-len 189.
 func Bootstrap(o BootstrapOptions) ([]byte, error) {
-	server, err := o.check()
+	replicas, err := o.check()
 	if err != nil {
 		return nil, err
 	}
 	if o.API == V1 {
-		return bootstrapV1(o, server)
+		return bootstrapV1(o, replicas)
 	}
-	return bootstrapV3(o, server)
+	return bootstrapV3(o, replicas)
 }
 
 func (o BootstrapOptions) streams() bool { return o.API == ADS || o.API == Delta }
 
-func (o BootstrapOptions) check() (endpoint, error) {
+func (o BootstrapOptions) check() (replicas, error) {
 	server, err := parseServer(o.Server)
-	errs := []error{err}
-	if o.streams() {
-		xds, err := o.parseXDS(server)
-		errs, server = append(errs, err), xds
-	}
+	replicas, bad := o.replicas(server)
+	errs := []error{err, bad}
 	complain := func(bad bool, format string, args ...any) {
 		if bad {
 			errs = append(errs, fmt.Errorf(format, args...))
@@ -103,7 +100,7 @@ func (o BootstrapOptions) check() (endpoint, error) {
 	complain(o.API == V1 && len(o.Labels) > 0, "labels cannot be stated in the v1 API: the proxy has those of the instances at its address")
 	complain(o.AdminPort < 1 || o.AdminPort > 65535, "admin port must be 1 to 65535, found %d", o.AdminPort)
 	complain(o.RefreshDelay < time.Millisecond, "refresh delay must be at least 1ms, found %v", o.RefreshDelay)
-	return server, errors.Join(errs...)
+	return replicas, errors.Join(errs...)
 }
 
 // endpoint is where the server is.
@@ -132,22 +129,3 @@ func parseServer(text string) (endpoint, error) {
 	}
 	return out, nil
 }
-
-// defaultXDSPort is where pilot-api streams unless told otherwise.
-const defaultXDSPort = 15010
-
-func (o BootstrapOptions) parseXDS(server endpoint) (endpoint, error) {
-	if o.XDS == "" {
-		server.port = defaultXDSPort
-		return server, nil
-	}
-	host, text, err := net.SplitHostPort(o.XDS)
-	port, bad := strconv.Atoi(text)
-	if err != nil || bad != nil || host == "" || port < 1 || port > 65535 {
-		return endpoint{}, fmt.Errorf("address of the streams must be HOST:PORT like 127.0.0.1:15010, found %q", o.XDS)
-	}
-	return endpoint{host: host, port: port, tls: server.tls}, nil
-}
-
-// isIP tells an address from a name that Envoy has to resolve.
-func (e endpoint) isIP() bool { return net.ParseIP(e.host) != nil }

@@ -32,7 +32,7 @@ var bootstraps = []struct {
 }{
 	{"delta", bootstrapOf(func(*envoy.BootstrapOptions) {})},
 	{"ads-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
-		o.API, o.Server, o.CAFile, o.XDS = envoy.ADS, "https://mesh.example", "ca.crt", "streams.example:7000"
+		o.API, o.Server, o.CAFile, o.XDS = envoy.ADS, "https://mesh.example", "ca.crt", []string{"streams.example:7000"}
 	})},
 	{"rest", bootstrapOf(rest)},
 	{"rest-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
@@ -46,6 +46,19 @@ var bootstraps = []struct {
 	{"rest-labels", bootstrapOf(func(o *envoy.BootstrapOptions) {
 		rest(o)
 		o.Labels = map[string]string{"istio": "ingressgateway", "version": "1"}
+	})},
+	{"delta-replicas", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		o.XDS = []string{"10.0.0.1:15010", "10.0.0.2:15010", "10.0.0.3:15010"}
+	})},
+	{"delta-replicas-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		o.Server, o.CAFile, o.XDS = "https://mesh.example", "ca.crt", []string{"a.mesh.example:15010", "10.0.0.2:15010"}
+	})},
+	{"rest-replicas", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		rest(o)
+		o.XDS = []string{"10.0.0.1:8080", "10.0.0.2:8080"}
+	})},
+	{"v1-replicas-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		o.Server, o.API, o.XDS = "https://mesh.example", envoy.V1, []string{"a.mesh.example:443", "b.mesh.example:443"}
 	})},
 	{"v1", bootstrapOf(func(o *envoy.BootstrapOptions) { o.Server, o.API = "http://mesh.example:8080", envoy.V1 })},
 	{"v1-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
@@ -116,7 +129,13 @@ func TestBootstrapComplains(t *testing.T) {
 		wantComplaint(t, want, func(o *envoy.BootstrapOptions) { o.Server = server })
 	}
 	for _, xds := range []string{"streams", "streams:", ":15010", "streams:0", "streams:99999", "http://streams:1"} {
-		wantComplaint(t, "address of the streams must be HOST:PORT", func(o *envoy.BootstrapOptions) { o.XDS = xds })
+		wantComplaint(t, "address of a replica must be HOST:PORT", func(o *envoy.BootstrapOptions) { o.XDS = []string{xds} })
+	}
+	for want, xds := range map[string][]string{
+		"10.0.0.1:1 of a replica is there twice": {"10.0.0.1:1", "10.0.0.1:1"},
+		"names and IPv6 addresses":               {"a:1", "[::1]:1"},
+	} {
+		wantComplaint(t, want, func(o *envoy.BootstrapOptions) { o.XDS = xds })
 	}
 	wantComplaint(t, "admin port must be 1 to 65535, found 0", func(o *envoy.BootstrapOptions) { o.AdminPort = 0 })
 	wantComplaint(t, "refresh delay must be at least 1ms, found 0s", func(o *envoy.BootstrapOptions) { o.RefreshDelay = 0 })

@@ -14,9 +14,9 @@ const (
 	sdsClusterV1 = "sds"
 )
 
-func bootstrapV1(o BootstrapOptions, server endpoint) ([]byte, error) {
+func bootstrapV1(o BootstrapOptions, servers replicas) ([]byte, error) {
 	delay := o.RefreshDelay.Milliseconds()
-	to := func(name string) object { return clusterV1(name, o, server) }
+	to := func(name string) object { return clusterV1(name, o, servers) }
 	text, err := json.MarshalIndent(object{
 		"listeners": list{},
 		"lds":       object{"cluster": ldsClusterV1, "refresh_delay_ms": delay},
@@ -33,25 +33,40 @@ func bootstrapV1(o BootstrapOptions, server endpoint) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-func clusterV1(name string, o BootstrapOptions, server endpoint) object {
+func clusterV1(name string, o BootstrapOptions, servers replicas) object {
+	hosts := list{}
+	for _, e := range servers {
+		hosts = append(hosts, object{"url": tcpURL(e.host, e.port)})
+	}
 	c := object{
 		"name":               name,
 		"type":               "static",
 		"connect_timeout_ms": 1000,
 		"lb_type":            "round_robin",
-		"hosts":              list{object{"url": tcpURL(server.host, server.port)}},
+		"hosts":              hosts,
 	}
-	if !server.isIP() {
+	if servers.named() {
 		c["type"] = "strict_dns"
 	}
-	if server.tls {
-		tls := object{"ca_cert_file": o.CAFile, "verify_subject_alt_name": list{server.host}}
-		if !server.isIP() {
-			tls["sni"] = server.host
-		}
-		c["ssl_context"] = tls
+	if len(servers) > 1 {
+		c["outlier_detection"] = object{"consecutive_5xx": 2, "base_ejection_time_ms": 5000, "max_ejection_percent": 100}
+	}
+	if servers.tls() {
+		c["ssl_context"] = tlsV1(o, servers)
 	}
 	return c
+}
+
+// tlsV1 names one server to all of them: v1 cannot do otherwise.
+func tlsV1(o BootstrapOptions, servers replicas) object {
+	tls := object{"ca_cert_file": o.CAFile, "verify_subject_alt_name": servers.hosts()}
+	for _, e := range servers {
+		if !e.isIP() {
+			tls["sni"] = e.host
+			break
+		}
+	}
+	return tls
 }
 
 func tcpURL(host string, port int) string {

@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,7 +18,7 @@ type object = map[string]any
 
 type list = []any
 
-func bootstrapV3(o BootstrapOptions, server endpoint) ([]byte, error) {
+func bootstrapV3(o BootstrapOptions, servers replicas) ([]byte, error) {
 	return yaml.Marshal(object{
 		"node": node(o),
 		"admin": object{
@@ -31,7 +32,7 @@ func bootstrapV3(o BootstrapOptions, server endpoint) ([]byte, error) {
 				"re2.max_program_size.warn_level":  warnRegexProgram,
 			},
 		}}},
-		"static_resources": object{"clusters": list{discoveryCluster(o, server)}},
+		"static_resources": object{"clusters": list{discoveryCluster(o, servers)}},
 	})
 }
 
@@ -83,21 +84,19 @@ func restSource(delay time.Duration) object {
 	}
 }
 
-func discoveryCluster(o BootstrapOptions, server endpoint) object {
+func discoveryCluster(o BootstrapOptions, servers replicas) object {
 	c := object{
 		"name":            DiscoveryCluster,
 		"connect_timeout": "1s",
 		"type":            "STATIC",
-		"load_assignment": object{
-			"cluster_name": DiscoveryCluster,
-			"endpoints": list{object{"lb_endpoints": list{object{"endpoint": object{
-				"address": socketAddress(server.host, server.port),
-			}}}}},
-		},
+		"load_assignment": object{"cluster_name": DiscoveryCluster, "endpoints": localities(servers)},
 	}
-	if !server.isIP() {
+	if servers.named() {
 		c["type"] = "STRICT_DNS"
 		c["dns_lookup_family"] = "V4_ONLY"
+	}
+	if servers.several() {
+		leaveDead(c)
 	}
 	if o.streams() {
 		c["typed_extension_protocol_options"] = object{
@@ -110,10 +109,60 @@ func discoveryCluster(o BootstrapOptions, server endpoint) object {
 			},
 		}
 	}
-	if server.tls {
-		c["transport_socket"] = verifiedTLS(o.CAFile, server)
+	if servers.tls() {
+		secure(c, o.CAFile, servers)
 	}
 	return c
+}
+
+// localities has one replica for each priority: the next is asked only while all
+// before it have failed.
+func localities(servers replicas) list {
+	var out list
+	for i, e := range servers {
+		locality := object{"lb_endpoints": list{object{"endpoint": object{"address": socketAddress(e.host, e.port)}}}}
+		if i > 0 {
+			locality["priority"] = i
+		}
+		out = append(out, locality)
+	}
+	return out
+}
+
+// leaveDead has a replica that fails asked no more for a while. If all have
+// failed, all are asked.
+func leaveDead(c object) {
+	c["outlier_detection"] = object{
+		"split_external_local_origin_errors":  true,
+		"consecutive_local_origin_failure":    1, // It cannot be reached, or hangs up.
+		"consecutive_5xx":                     2,
+		"enforcing_success_rate":              0,
+		"enforcing_local_origin_success_rate": 0,
+		"interval":                            "1s",
+		"base_ejection_time":                  "5s",
+		"max_ejection_time":                   "30s",
+		"max_ejection_percent":                100,
+	}
+	c["common_lb_config"] = object{"healthy_panic_threshold": object{"value": 1}}
+}
+
+// secure has each server prove that it is the one that was named.
+func secure(c object, caFile string, servers replicas) {
+	if len(servers.hosts()) == 1 {
+		c["transport_socket"] = verifiedTLS(caFile, servers[0])
+		return
+	}
+	var matches list
+	for i, e := range servers {
+		this := object{"host": e.host}
+		lb := c["load_assignment"].(object)["endpoints"].(list)[i].(object)["lb_endpoints"].(list)[0].(object)
+		lb["metadata"] = object{"filter_metadata": object{"envoy.transport_socket_match": this}}
+		if slices.Contains(servers[:i].hosts(), e.host) {
+			continue
+		}
+		matches = append(matches, object{"name": e.host, "match": this, "transport_socket": verifiedTLS(caFile, e)})
+	}
+	c["transport_socket_matches"] = matches
 }
 
 // verifiedTLS accepts only a certificate for the server's name or address.

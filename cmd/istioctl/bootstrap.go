@@ -31,6 +31,9 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
   istioctl bootstrap sidecar~10.0.0.8~web-2.shop~shop.svc.cluster.local --admin-port 15100 > second.yaml
   envoy -c second.yaml --use-dynamic-base-id
 
+  # One that goes to another replica of the server when its own is gone
+  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --xds 10.1.0.1:15010,10.1.0.2:15010
+
   # One of thousands, which asks less often
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --refresh-delay 10s
 
@@ -58,7 +61,8 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&options.API), "api", string(options.API), "discovery API that the Envoy uses: "+strings.Join(apis, ", "))
-	flags.StringVar(&options.XDS, "xds", "", "HOST:PORT where the server streams, for delta and ads (port 15010 of --server's host)")
+	flags.StringSliceVar(&options.XDS, "xds", nil, "HOST:PORT[,HOST:PORT...] where the replicas of the server answer Envoys: "+
+		"with streams for delta and ads (port 15010 of --server's host), with HTTP for rest and v1 (--server)")
 	flags.StringVar(&options.Cluster, "service-cluster", options.Cluster, "cluster name that the Envoy states")
 	flags.StringToStringVar(&options.Labels, "labels", nil, "labels of the workload that the Envoy states, such as app=web,version=v1: selectors look at them")
 	flags.StringVar(&options.CAFile, "ca-file", options.CAFile, "authorities that the Envoy trusts for an https server")

@@ -17,10 +17,12 @@ func StartSidecar(ctx context.Context, pilot *Pilot, dir, node string, options .
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"bootstrap", node, "--admin-port", strconv.Itoa(admin), "--xds", pilot.XDS}
+	args := []string{"bootstrap", node, "--admin-port", strconv.Itoa(admin)}
 	s := &Sidecar{Node: node, Admin: fmt.Sprintf("http://127.0.0.1:%d", admin), offered: pilot.streamed(node)}
 	if polls(options) {
 		args = append(args, "--refresh-delay", "200ms")
+	} else {
+		args = append(args, "--xds", pilot.XDS)
 	}
 	bootstrap, err := pilot.Istioctl(ctx, append(args, options...)...)
 	if err != nil {

@@ -1,0 +1,88 @@
+package envoy
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"slices"
+	"strconv"
+)
+
+// replicas are the servers that an Envoy may ask, the one that it asks while it
+// can first.
+type replicas []endpoint
+
+// defaultXDSPort is where pilot-api streams unless told otherwise.
+const defaultXDSPort = 15010
+
+// replicas are those of the options, in an order that depends on the proxy, so
+// that each has its share of them. A proxy stays with one: two that hear of a
+// change one after the other would lead it back and forth.
+func (o BootstrapOptions) replicas(server endpoint) (replicas, error) {
+	if len(o.XDS) == 0 {
+		if o.streams() {
+			server.port = defaultXDSPort
+		}
+		return replicas{server}, nil
+	}
+	var all replicas
+	var errs []error
+	for _, text := range o.XDS {
+		r, err := parseReplica(text)
+		r.tls = server.tls
+		if err == nil && slices.Contains(all, r) {
+			err = fmt.Errorf("address %s of a replica is there twice", text)
+		}
+		all, errs = append(all, r), append(errs, err)
+	}
+	if all.named() && slices.ContainsFunc(all, endpoint.isIPv6) {
+		errs = append(errs, errors.New("names and IPv6 addresses of replicas cannot be mixed: names are resolved to IPv4 addresses"))
+	}
+	first := share(o.NodeID, len(all))
+	return slices.Concat(all[first:], all[:first]), errors.Join(errs...)
+}
+
+func parseReplica(text string) (endpoint, error) {
+	host, portText, err := net.SplitHostPort(text)
+	port, bad := strconv.Atoi(portText)
+	if err != nil || bad != nil || host == "" || port < 1 || port > 65535 {
+		return endpoint{}, fmt.Errorf("address of a replica must be HOST:PORT like 127.0.0.1:15010, found %q", text)
+	}
+	return endpoint{host: host, port: port}, nil
+}
+
+// share is the one of n that is the proxy's.
+func share(nodeID string, n int) int {
+	h := fnv.New32a()
+	h.Write([]byte(nodeID))
+	return int(h.Sum32() % uint32(n))
+}
+
+// tls reports whether they are reached with TLS, all or none.
+func (r replicas) tls() bool { return r[0].tls }
+
+// named reports whether Envoy has to resolve one of them.
+func (r replicas) named() bool {
+	return slices.ContainsFunc(r, func(e endpoint) bool { return !e.isIP() })
+}
+
+// several reports whether there may be more than one: a name may have several
+// addresses.
+func (r replicas) several() bool { return len(r) > 1 || r.named() }
+
+// hosts are the names or addresses that certificates are for.
+func (r replicas) hosts() []string {
+	var hosts []string
+	for _, e := range r {
+		if !slices.Contains(hosts, e.host) {
+			hosts = append(hosts, e.host)
+		}
+	}
+	return hosts
+}
+
+// isIP tells an address from a name that Envoy has to resolve.
+func (e endpoint) isIP() bool { return net.ParseIP(e.host) != nil }
+
+func (e endpoint) isIPv6() bool { return e.isIP() && net.ParseIP(e.host).To4() == nil }
