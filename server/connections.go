@@ -18,14 +18,15 @@ const (
 	ownFiles = 128
 )
 
-// defaultConnections leaves a quarter of the files that may be open to others.
-func defaultConnections() int {
+// DefaultConnections is the bound of each of so many listeners of the process. It
+// leaves a quarter of the files that may be open to others.
+func DefaultConnections(listeners int) int {
 	var files syscall.Rlimit // Go has raised it as far as it goes.
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return mostConnections
 	}
 	most := min(int64(min(files.Cur, 1<<40))*3/4, int64(min(files.Cur, 1<<40))-ownFiles)
-	return int(max(1, min(most, mostConnections)))
+	return int(max(1, min(most/int64(listeners), mostConnections)))
 }
 
 // connections counts those of a server and closes some at the bound: those that

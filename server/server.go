@@ -108,7 +108,7 @@ func (o *Options) setDefaults() {
 	o.BookmarkInterval = cmp.Or(o.BookmarkInterval, time.Minute)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)
 	o.MaxWatches = cmp.Or(o.MaxWatches, 16384)
-	o.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections())
+	o.MaxConnections = cmp.Or(o.MaxConnections, DefaultConnections(1))
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()
 	}

@@ -22,7 +22,7 @@ type limits struct {
 
 func (l *limits) register(f *pflag.FlagSet) {
 	f.StringVar(&l.memory, "memory-limit", "", "memory that the process tries to stay within, such as 2Gi, or off (default GOMEMLIMIT, else nine tenths of the limit of its cgroup, else off)")
-	f.IntVar(&l.maxConnections, "max-connections", 0, "connections at one time; one more takes the place of one whose next request is not here yet, or not whole (default three quarters of the files that may be open, at most 32768)")
+	f.IntVar(&l.maxConnections, "max-connections", 0, "connections at one time to --listen, and as many to --grpc-listen; one more takes the place of one whose next request is not here yet, or not whole, or that has no proxy on a stream (default both together three quarters of the files that may be open, at most 32768 each)")
 	f.StringSliceVar(&l.hostNames, "host-name", nil, "name under which the server is asked, besides localhost and addresses, where --listen is on loopback")
 }
 

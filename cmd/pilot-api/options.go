@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
@@ -144,6 +146,16 @@ func (o *options) logger(w io.Writer) (*slog.Logger, error) {
 	default:
 		return nil, fmt.Errorf("%w: --log-format %q: must be text or json", errUsage, o.logFormat)
 	}
+}
+
+// maxConnections are those of each listener. Together they leave room for what else
+// the process opens.
+func (o *options) maxConnections() int {
+	listeners := 1
+	if o.grpcListen != "" {
+		listeners = 2
+	}
+	return cmp.Or(o.limits.maxConnections, server.DefaultConnections(listeners))
 }
 
 // settings are the mesh's, from the file if there is one.

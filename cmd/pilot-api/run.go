@@ -81,14 +81,14 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Version:   versionInfo(),
 
 		HostNames:      o.limits.hostNames,
-		MaxConnections: o.limits.maxConnections,
+		MaxConnections: o.maxConnections(),
 	})
 
 	log.Info("pilot-api is listening", "address", listener.Addr().String(), "version", version, "store", o.storeName())
 	fronts := []func(context.Context) error{func(ctx context.Context) error { return api.Serve(ctx, listener) }}
 	if streams != nil {
 		log.Info("pilot-api streams to Envoys", "address", streams.Addr().String())
-		front := ads.New(ads.Options{Discovery: proxies, Log: log})
+		front := ads.New(ads.Options{Discovery: proxies, Log: log, Registry: registry, MaxConnections: o.maxConnections()})
 		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams) })
 	}
 	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, replicas.Run,

@@ -4,6 +4,8 @@
 //
 //	Envoy ─▶ request.go ─▶ discovery.Stream.Receive
 //	Envoy ◀─ codec.go   ◀─ discovery.Stream.Next
+//
+// connections.go bounds how many may be connected.
 package ads
 
 import (
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
@@ -29,8 +32,14 @@ type Options struct {
 	Discovery *discovery.Publisher
 	// Log takes a line for each stream that ends with an error; nil drops them.
 	Log *slog.Logger
+	// Registry takes metrics of the connections; nil drops them.
+	Registry prometheus.Registerer
 	// MaxStreams of one connection (8). An Envoy has one.
 	MaxStreams uint32
+	// MaxConnections bounds the connections at one time (32768). One more takes the
+	// place of the one that has been without a proxy for longest, or is closed where
+	// all have one.
+	MaxConnections int
 }
 
 const (
@@ -65,6 +74,7 @@ type Server struct {
 // New builds a server. It starts nothing.
 func New(opts Options) *Server {
 	opts.MaxStreams = cmp.Or(opts.MaxStreams, 8)
+	opts.MaxConnections = cmp.Or(opts.MaxConnections, 32768)
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
@@ -92,7 +102,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer time.AfterFunc(stopTimeout, s.grpc.Stop).Stop()
 		s.grpc.GracefulStop()
 	})
-	err := s.grpc.Serve(l)
+	err := s.grpc.Serve(listen(l, s.opts))
 	if !stopped() {
 		s.grpc.Stop()
 		return ctx.Err()
@@ -132,6 +142,7 @@ func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, receiv
 		return s.refuse(err)
 	}
 	defer d.Close()
+	defer serving(stream.Context())()
 	s.opts.Discovery.Introduce(node, first.agent(stream.Context()))
 
 	ctx, end := context.WithCancelCause(stream.Context())

@@ -165,11 +165,17 @@ type server struct {
 // settled when this returns.
 func serve(t testing.TB, src discovery.Source, options ...func(*discovery.Options)) *server {
 	t.Helper()
+	return serveAs(t, ads.Options{}, src, options...)
+}
+
+func serveAs(t testing.TB, front ads.Options, src discovery.Source, options ...func(*discovery.Options)) *server {
+	t.Helper()
 	opts := discovery.Options{Source: src}
 	for _, o := range options {
 		o(&opts)
 	}
 	s := &server{t: t, publisher: discovery.New(opts), listener: bufconn.Listen(1 << 16)}
+	front.Discovery = s.publisher
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -178,7 +184,7 @@ func serve(t testing.TB, src discovery.Source, options ...func(*discovery.Option
 		}
 	})
 	all.Go(func() {
-		if err := ads.New(ads.Options{Discovery: s.publisher}).Serve(ctx, s.listener); !errors.Is(err, context.Canceled) {
+		if err := ads.New(front).Serve(ctx, s.listener); !errors.Is(err, context.Canceled) {
 			t.Errorf("Serve: %v", err)
 		}
 	})

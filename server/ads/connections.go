@@ -1,0 +1,170 @@
+package ads
+
+import (
+	"container/list"
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"google.golang.org/grpc/peer"
+)
+
+// connections is a listener that bounds those it has open. At the bound, one more
+// takes the place of the one that has been without a proxy on a stream for longest;
+// where all have one, it is closed itself. So no one who connects and says nothing
+// keeps a proxy out. It is safe for concurrent use.
+type connections struct {
+	net.Listener
+	most   int
+	log    *slog.Logger
+	closed prometheus.Counter // for want of room
+
+	mu   sync.Mutex
+	open int
+	idle *list.List // of *connection: without a proxy, the longest first
+	full bool       // as the log says
+}
+
+func listen(l net.Listener, opts Options) *connections {
+	c := &connections{Listener: l, most: opts.MaxConnections, log: opts.Log, idle: list.New()}
+	with := promauto.With(opts.Registry)
+	with.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "pilot_stream_connections",
+		Help: "Connections to --grpc-listen that are open now.",
+	}, func() float64 { return float64(c.count()) })
+	c.closed = with.NewCounter(prometheus.CounterOpts{
+		Name: "pilot_stream_connections_closed_total",
+		Help: "Connections to --grpc-listen that were closed because there were as many as may be.",
+	})
+	return c
+}
+
+func (l *connections) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
+}
+
+// Accept waits for the next connection that there is room for.
+func (l *connections) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if c := l.admit(conn); c != nil {
+			return c, nil
+		}
+		_ = conn.Close()
+	}
+}
+
+// admit is nil where there is no room.
+func (l *connections) admit(conn net.Conn) *connection {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open >= l.most {
+		l.noteFull()
+		if !l.makeRoom() {
+			return nil
+		}
+	}
+	c := &connection{Conn: conn, of: l}
+	l.open++
+	c.idle = l.idle.PushBack(c)
+	return c
+}
+
+// noteFull logs once until there is room for a tenth again.
+func (l *connections) noteFull() {
+	l.closed.Inc()
+	if !l.full {
+		l.log.Warn("there are as many stream connections as may be: one more takes the place of one without a proxy, or is closed", "max", l.most)
+	}
+	l.full = true
+}
+
+// makeRoom closes the connection that has been without a proxy for longest, if there
+// is one.
+func (l *connections) makeRoom() bool {
+	front := l.idle.Front()
+	if front == nil {
+		return false
+	}
+	c := front.Value.(*connection)
+	l.leave(c)
+	_ = c.Conn.Close()
+	return true
+}
+
+// leave takes a connection off the count, once.
+func (l *connections) leave(c *connection) {
+	if c.left {
+		return
+	}
+	c.left = true
+	l.open--
+	c.busy()
+}
+
+// connection is one of a client. What it holds is guarded by the lock of all.
+type connection struct {
+	net.Conn
+	of      *connections
+	idle    *list.Element // nil with a proxy on a stream
+	proxies int
+	left    bool
+}
+
+// Close gives the place free.
+func (c *connection) Close() error {
+	c.of.mu.Lock()
+	if !c.left {
+		c.of.leave(c)
+		c.of.full = c.of.full && c.of.open*10 > c.of.most*9
+	}
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// RemoteAddr is by which a stream finds the connection that it is on.
+func (c *connection) RemoteAddr() net.Addr { return address{c.Conn.RemoteAddr(), c} }
+
+type address struct {
+	net.Addr
+	conn *connection
+}
+
+// serving notes that a proxy is on a stream of ctx's connection until done is called.
+func serving(ctx context.Context) (done func()) {
+	p, _ := peer.FromContext(ctx)
+	if p == nil {
+		return func() {}
+	}
+	at, ok := p.Addr.(address)
+	if !ok {
+		return func() {}
+	}
+	at.conn.add(1)
+	return func() { at.conn.add(-1) }
+}
+
+func (c *connection) add(proxies int) {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	if c.proxies += proxies; c.proxies > 0 {
+		c.busy()
+	} else if !c.left {
+		c.idle = c.of.idle.PushBack(c)
+	}
+}
+
+func (c *connection) busy() {
+	if c.idle != nil {
+		c.of.idle.Remove(c.idle)
+		c.idle = nil
+	}
+}
