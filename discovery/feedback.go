@@ -79,10 +79,19 @@ const polledLately = 30 * time.Second
 // Proxies are all that are connected, by node; or those of them that some objects
 // concern.
 func (s *Publisher) Proxies(of ...diag.Ref) []ProxyStatus {
+	return s.statuses(func(*client) bool { return true }, of)
+}
+
+// ProxiesCalled are those of Proxies that call themselves so.
+func (s *Publisher) ProxiesCalled(node string, of ...diag.Ref) []ProxyStatus {
+	return s.statuses(func(c *client) bool { return c.node.ID == node }, of)
+}
+
+func (s *Publisher) statuses(meant func(*client) bool, of []diag.Ref) []ProxyStatus {
 	var all []ProxyStatus
 	concerned := map[*view]bool{}
 	for _, c := range s.fleet.everybody() {
-		if len(of) == 0 || isConcerned(concerned, c.told().view, of) {
+		if meant(c) && (len(of) == 0 || isConcerned(concerned, c.told().view, of)) {
 			all = append(all, s.statusesOf(c)...)
 		}
 	}

@@ -2,12 +2,9 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -58,15 +55,15 @@ func newPeerBoard(peers Peers, log *slog.Logger) *peerBoard {
 	return &peerBoard{peers: peers, log: log, known: map[string]*peer{}}
 }
 
-// look asks the others.
-func (b *peerBoard) look() peerView {
+// look asks the others how it was after a time.
+func (b *peerBoard) look(after time.Time) peerView {
 	if b == nil || b.peers == nil {
 		return peerView{}
 	}
 	patience := time.NewTimer(statusAge)
 	defer patience.Stop()
 	b.list()
-	for _, answered := range b.ask() {
+	for _, answered := range b.ask(time.Since(after)) {
 		select {
 		case <-answered:
 		case <-patience.C:
@@ -116,13 +113,13 @@ func (b *peerBoard) readMembers(done chan struct{}) {
 }
 
 // ask asks all who are not being asked, and tells whom to wait for.
-func (b *peerBoard) ask() (answers []<-chan struct{}) {
+func (b *peerBoard) ask(age time.Duration) (answers []<-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range b.known {
 		if p.asking == nil {
 			p.asking = make(chan struct{})
-			go b.askOne(p, p.etag, p.asking)
+			go b.askOne(p, age, p.etag, p.asking)
 		}
 		if !p.failed {
 			answers = append(answers, p.asking)
@@ -131,10 +128,10 @@ func (b *peerBoard) ask() (answers []<-chan struct{}) {
 	return answers
 }
 
-func (b *peerBoard) askOne(p *peer, etag string, done chan struct{}) {
+func (b *peerBoard) askOne(p *peer, age time.Duration, etag string, done chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), peerTimeout)
 	defer cancel()
-	said, newer, err := standingsAt(ctx, p.url, etag)
+	said, newer, err := standingsAt(ctx, p.url, age, etag)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer close(done)
@@ -172,35 +169,14 @@ func (b *peerBoard) view() peerView {
 	return v
 }
 
-// standingsAt asks a replica; nil when it has nothing new.
-func standingsAt(ctx context.Context, base, etag string) (*standings, string, error) {
-	at, err := url.JoinPath(base, standingsPath)
-	if err != nil {
-		return nil, "", err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"?local=true", nil)
-	if err != nil {
-		return nil, "", err
-	}
-	if etag != "" {
-		req.Header.Set("If-None-Match", etag)
-	}
-	resp, err := peerClient.Do(req)
-	if err != nil {
-		return nil, "", err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPeerAnswer))
-	switch {
-	case err != nil:
-		return nil, "", err
-	case resp.StatusCode == http.StatusNotModified:
-		return nil, etag, nil
-	case resp.StatusCode != http.StatusOK:
-		return nil, "", fmt.Errorf("%s: %.200s", resp.Status, body)
-	}
+// standingsAt asks a replica for those of at most an age; nil when it has nothing new.
+func standingsAt(ctx context.Context, base string, age time.Duration, etag string) (*standings, string, error) {
 	var said standings
-	return &said, resp.Header.Get("ETag"), json.Unmarshal(body, &said)
+	newer, err := askPeer(ctx, base, []string{standingsPath}, url.Values{"maxAge": {max(age, 0).String()}}, etag, &said)
+	if err != nil || newer == etag {
+		return nil, etag, err
+	}
+	return &said, newer, nil
 }
 
 // fleetStanding is how an object stands with the proxies of all replicas.

@@ -2,15 +2,13 @@ package server
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,14 +17,6 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 )
-
-// Peers are the replicas that serve the same store.
-type Peers interface {
-	// Self is what this replica calls itself.
-	Self() string
-	// Others are the URLs of all others, by what they call themselves.
-	Others(ctx context.Context) (map[string]string, error)
-}
 
 // proxiesPath is the list of proxies; below it each one has its own.
 const proxiesPath = "/apis/registry.istio.io/v1/proxies"
@@ -39,14 +29,11 @@ type proxy struct {
 
 var proxyParams = params("local", "object")
 
-// peerTimeout is how long another replica is waited for.
-const peerTimeout = 2 * time.Second
-
 // proxies answers with all that are connected to any replica, or with local=true
 // to this one. A replica that does not answer is told in a Warning header: its
 // proxies are missing.
 func (s *Server) proxies(w http.ResponseWriter, r *http.Request) error {
-	all, err := s.allProxies(w, r)
+	all, err := s.proxiesAsked(w, r, "")
 	if err != nil {
 		return err
 	}
@@ -57,18 +44,18 @@ func (s *Server) proxies(w http.ResponseWriter, r *http.Request) error {
 // streams, or is known to several replicas.
 func (s *Server) proxy(w http.ResponseWriter, r *http.Request) error {
 	node := pathParam(r, "node")
-	all, err := s.allProxies(w, r)
+	all, err := s.proxiesAsked(w, r, node)
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(p proxy) bool { return p.Node != node })
 	if len(all) == 0 {
 		return apierrors.NewNotFound(schema.GroupResource{Group: "registry.istio.io", Resource: "proxies"}, node)
 	}
 	return writeJSON(w, r, all)
 }
 
-func (s *Server) allProxies(w http.ResponseWriter, r *http.Request) ([]proxy, error) {
+// proxiesAsked are those of a node, "" for all, that a request asks for.
+func (s *Server) proxiesAsked(w http.ResponseWriter, r *http.Request, node string) ([]proxy, error) {
 	q := queryOf(r)
 	if err := checkParams(q, proxyParams); err != nil {
 		return nil, err
@@ -77,20 +64,24 @@ func (s *Server) allProxies(w http.ResponseWriter, r *http.Request) ([]proxy, er
 	if err != nil {
 		return nil, err
 	}
+	of, err := objectParam(q)
+	if err != nil {
+		return nil, err
+	}
 	all := []proxy{}
 	self := ""
 	if s.opts.Peers != nil {
 		self = s.opts.Peers.Self()
 	}
-	of, err := objectParam(q)
-	if err != nil {
-		return nil, err
+	known := s.opts.Discovery.Proxies
+	if node != "" {
+		known = func(of ...diag.Ref) []discovery.ProxyStatus { return s.opts.Discovery.ProxiesCalled(node, of...) }
 	}
-	for _, p := range s.opts.Discovery.Proxies(of...) {
+	for _, p := range known(of...) {
 		all = append(all, proxy{p, self})
 	}
 	if !local && s.opts.Peers != nil {
-		all = append(all, s.proxiesOfOthers(w, r, q.Get("object"))...)
+		all = append(all, s.proxiesOfOthers(w, r, node, q.Get("object"))...)
 	}
 	slices.SortStableFunc(all, func(a, b proxy) int { return strings.Compare(a.Node, b.Node) })
 	return all, nil
@@ -109,7 +100,7 @@ func objectParam(q url.Values) ([]diag.Ref, error) {
 }
 
 // proxiesOfOthers asks all other replicas at once.
-func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, object string) []proxy {
+func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, node, object string) []proxy {
 	ctx, cancel := context.WithTimeout(r.Context(), peerTimeout)
 	defer cancel()
 	others, err := s.opts.Peers.Others(ctx)
@@ -122,7 +113,7 @@ func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, object 
 	var asked sync.WaitGroup
 	for name, base := range others {
 		asked.Go(func() {
-			found, err := proxiesAt(ctx, base, object)
+			found, err := proxiesAt(ctx, base, node, object)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -137,44 +128,24 @@ func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, object 
 	return all
 }
 
-// peerClient goes straight to a replica: what the environment says of HTTP proxies
-// is for elsewhere.
-var peerClient = &http.Client{Transport: &http.Transport{IdleConnTimeout: time.Minute}}
-
 func addWarning(w http.ResponseWriter, text string) {
 	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
 		w.Header().Add("Warning", header)
 	}
 }
 
-// maxPeerAnswer bounds what another replica says: 50,000 proxies of 1 KiB.
-const maxPeerAnswer = 64 << 20
-
-func proxiesAt(ctx context.Context, base, object string) ([]proxy, error) {
-	at, err := url.JoinPath(base, proxiesPath)
-	if err != nil {
-		return nil, err
+// proxiesAt are those of a node, "" for all, that a replica knows.
+func proxiesAt(ctx context.Context, base, node, object string) (found []proxy, err error) {
+	path, q := []string{proxiesPath}, url.Values{}
+	if node != "" {
+		path = append(path, url.PathEscape(node))
 	}
-	q := url.Values{"local": {"true"}}
 	if object != "" {
 		q.Set("object", object)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"?"+q.Encode(), nil)
-	if err != nil {
-		return nil, err
+	_, err = askPeer(ctx, base, path, q, "", &found)
+	if e, ok := errors.AsType[*peerError](err); ok && node != "" && e.isWithout(node) {
+		return nil, nil
 	}
-	resp, err := peerClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPeerAnswer))
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %.200s", resp.Status, body)
-	}
-	var found []proxy
-	return found, json.Unmarshal(body, &found)
+	return found, err
 }

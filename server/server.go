@@ -149,8 +149,9 @@ func New(opts Options) *Server {
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if opts.Discovery != nil {
-		s.own = &ownStandings{look: opts.Discovery.Standings}
-		s.statuses = newStatusBoard(opts.Discovery.Standings, newPeerBoard(opts.Peers, opts.Log))
+		standings := newStandings(opts.Discovery.Standings, opts.Log)
+		s.own = &ownStandings{lookout: standings}
+		s.statuses = newStatusBoard(standings, newPeerBoard(opts.Peers, opts.Log), opts.Log)
 	}
 	s.router = s.routes()
 	return s

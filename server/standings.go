@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -29,28 +31,36 @@ type standing struct {
 	Refusals []discovery.Refusal `json:"refusals,omitempty"`
 }
 
-// ownStandings are this replica's as a text, as of a moment ago.
-type ownStandings struct {
-	look func() *discovery.Standings
-
-	mu     sync.Mutex
-	looked time.Time
-	text   []byte
-	etag   string
+// newStandings are looks at the proxies of this replica.
+func newStandings(look func() *discovery.Standings, log *slog.Logger) *lookout[discovery.Standings] {
+	return newLookout("proxies", log, &discovery.Standings{}, func(*discovery.Standings, time.Time) *discovery.Standings { return look() })
 }
 
-func (o *ownStandings) answer() (text []byte, etag string, err error) {
+// ownStandings are this replica's as a text, which is made when somebody asks and they
+// are other ones.
+type ownStandings struct {
+	*lookout[discovery.Standings]
+
+	mu   sync.Mutex
+	of   *discovery.Standings
+	text []byte
+	etag string
+}
+
+// told are those of at most an age.
+func (o *ownStandings) told(age time.Duration) (text []byte, etag string, err error) {
+	of := o.after(time.Now().Add(-age))
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.text != nil && time.Since(o.looked) < statusAge {
+	if o.of == of {
 		return o.text, o.etag, nil
 	}
-	text, err = json.Marshal(toldStandings(o.look()))
+	text, err = json.Marshal(toldStandings(of))
 	if err != nil {
 		return nil, "", fmt.Errorf("encode standings: %w", err)
 	}
 	hash := sha256.Sum256(text)
-	o.text, o.etag, o.looked = text, `"`+hex.EncodeToString(hash[:16])+`"`, time.Now()
+	o.of, o.text, o.etag = of, text, `"`+hex.EncodeToString(hash[:16])+`"`
 	return o.text, o.etag, nil
 }
 
@@ -66,10 +76,11 @@ func toldStandings(all *discovery.Standings) standings {
 	return out
 }
 
-var standingsParams = params("local")
+var standingsParams = params("local", "maxAge")
 
 // standings answers with this replica's, which is all that it may be asked for: what
-// all of them say together is in the status of objects.
+// all of them say together is in the status of objects. They may be as old as the
+// question says, or a moment.
 func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, standingsParams); err != nil {
@@ -78,7 +89,11 @@ func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
 	if local, err := boolParam(q, "local"); err != nil || !local {
 		return badRequest("local: must be true; how an object stands with the proxies of all replicas is its status")
 	}
-	text, etag, err := s.own.answer()
+	age, err := ageParam(q)
+	if err != nil {
+		return err
+	}
+	text, etag, err := s.own.told(age)
 	if err != nil {
 		return err
 	}
@@ -88,4 +103,16 @@ func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	return writeText(w, http.StatusOK, formatJSON, text)
+}
+
+// ageParam is how old an answer may be.
+func ageParam(q url.Values) (time.Duration, error) {
+	if !q.Has("maxAge") {
+		return statusAge, nil
+	}
+	age, err := time.ParseDuration(q.Get("maxAge"))
+	if err != nil || age < 0 {
+		return 0, badParam(q, "maxAge", "a duration like 250ms, or 0s")
+	}
+	return age, nil
 }

@@ -105,3 +105,41 @@ func TestStandingsAreForReplicas(t *testing.T) {
 		t.Errorf("%s", second.text)
 	}
 }
+
+// TestOneProxyOfAllReplicas: who asks for one node has the others asked for that one, and
+// a replica that does not know it is not one that does not answer.
+func TestOneProxyOfAllReplicas(t *testing.T) {
+	mem := memory.New()
+	far, further := replica(t, mem), replica(t, mem)
+	asked := make(chan string, 10)
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path
+		http.Redirect(w, r, far.url+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+	}))
+	defer between.Close()
+	known := &register{others: map[string]string{"far": between.URL, "further": further.url}}
+	here := replica(t, mem, func(o *server.Options) { o.Peers = known })
+	for _, w := range []*world{here, far, further} {
+		w.want(http.StatusOK, "GET", "/debug/problems", "")
+	}
+	one := far.connect(1)
+	far.connect(2)
+	path := "/apis/registry.istio.io/v1/proxies/" + one.Node
+	got := here.want(http.StatusOK, "GET", path, "")
+	if strings.Count(got.text, `"node"`) != 1 || !strings.Contains(got.text, one.Node) || got.Header.Get("Warning") != "" {
+		t.Errorf("%s\n%s", got.Header.Get("Warning"), got.text)
+	}
+	if at := <-asked; at != path {
+		t.Errorf("asked for %s, want %s", at, path)
+	}
+	broken := httptest.NewServer(http.NotFoundHandler())
+	defer broken.Close()
+	known.mu.Lock()
+	known.others["broken"] = broken.URL
+	known.mu.Unlock()
+	got = here.want(http.StatusOK, "GET", path, "")
+	if warning := got.Header.Get("Warning"); !strings.Contains(warning, "replica broken does not answer") {
+		t.Errorf("warned of %q", warning)
+	}
+	here.want(http.StatusNotFound, "GET", path+"x", "")
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -22,18 +23,20 @@ import (
 // statusBoard has the status of all objects as of a moment ago. It looks when
 // somebody asks, and while somebody watches.
 type statusBoard struct {
-	look  func() *discovery.Standings
-	peers *peerBoard // of the other replicas, nil for none
+	*lookout[postings]
 
-	mu        sync.Mutex
-	looked    time.Time
-	standings *discovery.Standings
-	posted    map[schema.Key]*posting
-	version   uint64        // counts the looks that found something
-	news      []schema.Key  // that the last of them found
-	changed   chan struct{} // closed by the next one
-	watchers  int
-	stop      chan struct{} // ends the looking for watchers
+	mu       sync.Mutex
+	watchers int
+	stop     chan struct{} // ends the looking for watchers
+}
+
+// postings are what the board says at one moment.
+type postings struct {
+	revision int64 // of the configuration in force
+	of       map[schema.Key]*posting
+	version  uint64        // counts the looks that found something new
+	news     []schema.Key  // that this one found
+	changed  chan struct{} // closed by the next one
 }
 
 // posting is what the board says of an object.
@@ -44,42 +47,49 @@ type posting struct {
 	version         uint64 // of the board, when this came
 }
 
-// statusAge is how old the board may be, and how often watchers are told.
-const statusAge = 250 * time.Millisecond
-
-func newStatusBoard(look func() *discovery.Standings, peers *peerBoard) *statusBoard {
-	return &statusBoard{look: look, peers: peers, posted: map[schema.Key]*posting{}, changed: make(chan struct{})}
+// newStatusBoard is one of looks at this replica's proxies and, unless it is nil, at
+// those of the others.
+func newStatusBoard(standings *lookout[discovery.Standings], peers *peerBoard, log *slog.Logger) *statusBoard {
+	look := func(before *postings, after time.Time) *postings {
+		others := peers.look(after)
+		return before.next(standings.after(after), others)
+	}
+	b := &statusBoard{lookout: newLookout("statuses of objects", log, &postings{changed: make(chan struct{})}, look)}
+	b.tell = func(before, found *postings) {
+		if found.version != before.version {
+			close(before.changed)
+		}
+	}
+	return b
 }
 
 // of is the status of an object, and as JSON.
-func (b *statusBoard) of(o *schema.Object) (schema.Status, []byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.lookLocked()
-	if p := b.posted[o.Key()]; p != nil && p.resourceVersion == o.Meta.ResourceVersion {
-		return p.status, p.text
+func (b *statusBoard) of(o *schema.Object) (schema.Status, []byte) { return b.recent().status(o) }
+
+func (p *postings) status(o *schema.Object) (schema.Status, []byte) {
+	if known := p.of[o.Key()]; known != nil && known.resourceVersion == o.Meta.ResourceVersion {
+		return known.status, known.text
 	}
-	status := pending(o, b.standings.Revision)
+	status := pending(o, p.revision)
 	return status, textOf(status)
 }
 
 // since are the objects whose status has changed since a version of the board,
 // and the present one.
 func (b *statusBoard) since(version uint64) (keys []schema.Key, present uint64, changed <-chan struct{}) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	p := b.known()
 	switch {
-	case version == b.version:
-	case version+1 == b.version:
-		keys = b.news
+	case version == p.version:
+	case version+1 == p.version:
+		keys = p.news
 	default:
-		for key, p := range b.posted {
-			if p.version > version {
+		for key, one := range p.of {
+			if one.version > version {
 				keys = append(keys, key)
 			}
 		}
 	}
-	return keys, b.version, b.changed
+	return keys, p.version, p.changed
 }
 
 // watch has the board looked at until the returned function is called.
@@ -107,39 +117,28 @@ func (b *statusBoard) keepLooking(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case <-tick.C:
-			b.mu.Lock()
-			b.lookLocked()
-			b.mu.Unlock()
+			b.recent()
 		}
 	}
 }
 
-// lookLocked brings the board up to date, unless that was done just now.
-func (b *statusBoard) lookLocked() {
-	if b.standings != nil && time.Since(b.looked) < statusAge {
-		return
-	}
-	others := b.peers.look()
-	b.standings = b.look()
-	b.looked = time.Now()
-	next := make(map[schema.Key]*posting, len(b.standings.Objects))
-	var news []schema.Key
-	for _, o := range b.standings.Objects {
+// next is the board after a look.
+func (p *postings) next(standings *discovery.Standings, others peerView) *postings {
+	next := &postings{revision: standings.Revision, of: make(map[schema.Key]*posting, len(standings.Objects)), version: p.version, changed: p.changed}
+	for _, o := range standings.Objects {
 		key := o.Key()
-		p := post(o, others.add(b.standings.Of(key.Ref(), o.Revision()), key.Ref(), o.Revision()), b.posted[key])
-		if p != b.posted[key] {
-			p.version = b.version + 1
-			news = append(news, key)
+		was := p.of[key]
+		is := post(o, others.add(standings.Of(key.Ref(), o.Revision()), key.Ref(), o.Revision()), was)
+		if is != was {
+			is.version = p.version + 1
+			next.news = append(next.news, key)
 		}
-		next[key] = p
+		next.of[key] = is
 	}
-	b.posted = next
-	if len(news) > 0 {
-		b.version++
-		b.news = news
-		close(b.changed)
-		b.changed = make(chan struct{})
+	if len(next.news) > 0 {
+		next.version, next.changed = p.version+1, make(chan struct{})
 	}
+	return next
 }
 
 // post is what the board says of an object; before itself where that is the same.

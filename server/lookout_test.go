@@ -1,0 +1,91 @@
+package server
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// counting is a lookout that counts its looks.
+func counting(log *slog.Logger, during func(count int)) *lookout[int] {
+	first := 0
+	return newLookout("numbers", log, &first, func(before *int, _ time.Time) *int {
+		next := *before + 1
+		during(next)
+		return &next
+	})
+}
+
+// TestNobodyWaitsForALook: while one looks the others are answered with what the last
+// look found, unless that was long ago or what is so now is asked for.
+func TestNobodyWaitsForALook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := make(chan struct{})
+		l := counting(slog.New(slog.DiscardHandler), func(count int) {
+			if count > 1 {
+				<-slow
+			}
+		})
+		if got := *l.recent(); got != 1 {
+			t.Fatalf("the first look found %d", got)
+		}
+		time.Sleep(statusAge)
+		go l.recent()
+		synctest.Wait()
+		if got := *l.recent(); got != 1 {
+			t.Errorf("while one looks it is %d", got)
+		}
+		var now, late int
+		go func() { now = *l.after(time.Now()) }()
+		time.Sleep(statusLate)
+		go func() { late = *l.recent() }()
+		synctest.Wait()
+		if now != 0 || late != 0 {
+			t.Errorf("answered with %d and %d before the look has ended", now, late)
+		}
+		close(slow)
+		synctest.Wait()
+		if now != 3 || late < 2 {
+			t.Errorf("found %d by who asked after the second look began, %d by who could not do with the first", now, late)
+		}
+	})
+}
+
+// TestLookThatPanics: what was found before stays, the log is told once, and the next look that does not
+// counts again.
+func TestLookThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		broken := false
+		l := counting(slog.New(slog.NewTextHandler(&log, nil)), func(int) {
+			if broken {
+				panic("a mistake")
+			}
+		})
+		l.recent()
+		broken = true
+		for range 3 {
+			time.Sleep(statusAge)
+			if got := *l.recent(); got != 1 {
+				t.Errorf("found %d by a look that failed", got)
+			}
+		}
+		if told := strings.Count(log.String(), "a mistake"); told != 1 {
+			t.Errorf("told %d times:\n%s", told, log.String())
+		}
+		broken = false
+		time.Sleep(statusAge)
+		if got := *l.recent(); got != 2 {
+			t.Errorf("healed it found %d", got)
+		}
+		broken = true
+		time.Sleep(statusAge)
+		l.recent()
+		if told := strings.Count(log.String(), "a mistake"); told != 2 {
+			t.Errorf("the next mistake was told %d times", told-1)
+		}
+	})
+}
