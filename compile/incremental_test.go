@@ -107,6 +107,7 @@ func TestIncrementalIsAsFromScratch(t *testing.T) {
 			s, scratch := c.next(rt), c.snapshot()
 			compiler.Advance(s)
 			concerned := compiler.Concerned()
+			c.sameReferences(rt, compiler, scratch)
 			for _, node := range meshgen.Proxies {
 				if rapid.IntRange(0, 3).Draw(rt, "asks") == 0 {
 					continue
@@ -136,6 +137,20 @@ func TestIncrementalIsAsFromScratch(t *testing.T) {
 			}
 		}
 	})
+}
+
+// sameReferences asks about one of the objects.
+func (c *changing) sameReferences(rt *rapid.T, compiler *compile.Compiler, s *mesh.Snapshot) {
+	keys := slices.SortedFunc(maps.Keys(c.objects), func(a, b schema.Key) int { return compareText(a, b) })
+	if len(keys) == 0 {
+		return
+	}
+	key := rapid.SampledFrom(keys).Draw(rt, "referred")
+	scratch := compile.NewCompiler()
+	scratch.Advance(s)
+	if diff := cmp.Diff(scratch.References(key), compiler.References(key)); diff != "" {
+		rt.Fatalf("%s, references from scratch (-) and from what there was (+):\n%s", key, diff)
+	}
 }
 
 func byObject(l diag.List) diag.List {

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -205,17 +206,34 @@ func (vs *virtualService) destinations() []*networking.Destination {
 
 func (vs *virtualService) tcpDestinations() []*networking.Destination {
 	var out []*networking.Destination
-	for _, r := range vs.spec.GetTls() {
-		for _, to := range r.GetRoute() {
-			out = append(out, to.GetDestination())
-		}
-	}
-	for _, r := range vs.spec.GetTcp() {
-		for _, to := range r.GetRoute() {
-			out = append(out, to.GetDestination())
-		}
+	for _, to := range vs.connectionDestinations() {
+		out = append(out, to)
 	}
 	return out
+}
+
+// connectionDestinations are those of spec.tls and spec.tcp, by field.
+func (vs *virtualService) connectionDestinations() iter.Seq2[string, *networking.Destination] {
+	return func(yield func(string, *networking.Destination) bool) {
+		all := func(at string, route []*networking.RouteDestination) bool {
+			for i, to := range route {
+				if !yield(fmt.Sprintf("%s.route[%d].destination", at, i), to.GetDestination()) {
+					return false
+				}
+			}
+			return true
+		}
+		for i, r := range vs.spec.GetTls() {
+			if !all(fmt.Sprintf("spec.tls[%d]", i), r.GetRoute()) {
+				return
+			}
+		}
+		for i, r := range vs.spec.GetTcp() {
+			if !all(fmt.Sprintf("spec.tcp[%d]", i), r.GetRoute()) {
+				return
+			}
+		}
+	}
 }
 
 // hostsOfVirtual are those that it sends requests to, as callers at home name

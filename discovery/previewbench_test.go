@@ -40,3 +40,16 @@ func BenchmarkInspect(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkReferences is of a service, which is named by few of many.
+func BenchmarkReferences(b *testing.B) {
+	l := newLarge(b, meshServices, 2, 0, plain)
+	l.join(b, 1, 1)
+	key := route(b, 1, 9).Key()
+	for b.Loop() {
+		found, _, err := l.s.References(key)
+		if err != nil || len(found.RefersTo) == 0 {
+			b.Fatalf("%+v, %v", found, err)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // compiler is what discovery needs of a compile.Compiler.
@@ -18,6 +19,7 @@ type compiler interface {
 	Release(key string, wanted func() bool)
 	Concerned() []string
 	Problems() diag.List
+	References(key schema.Key) diag.References
 }
 
 // publication is the way of all slots to one generation.

@@ -13,7 +13,7 @@
 //	groups.go, openapi.go         what there is: /apis, and for kubectl /openapi
 //	health.go                     /healthz, /livez, /readyz, /version
 //	status.go, standings.go       how objects stand with the proxies, of all replicas
-//	problems.go                   /debug/problems
+//	problems.go, references.go    /debug/problems, and what objects name
 //	proxies.go                    what proxies have, of all replicas
 //	proxyconfig.go, proxyroute.go what one is told, and what that does to a request
 //	preview.go                    what objects would change in what they are told
@@ -203,6 +203,7 @@ func (s *Server) mountAPI(r chi.Router) {
 	}
 	if s.opts.Discovery != nil {
 		r.Get("/debug/problems", s.bounded(s.problems))
+		r.Get(referencesPath, s.bounded(s.references))
 		r.Get(proxiesPath, s.bounded(s.proxies))
 		r.Get(standingsPath, s.bounded(s.standings))
 		r.Get(proxiesPath+"/{node}", s.bounded(s.proxy))

@@ -1,0 +1,283 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/compile/query"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// maxReferences bounds what refers to one object, and what it refers to.
+const maxReferences = 1000
+
+// References of the object with a key, by what the last snapshot has. One that is not
+// there may be named all the same.
+func (c *Compiler) References(key schema.Key) diag.References {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out diag.References
+	c.model.graph.Do(func(r *query.Reader) {
+		from := referrals{plan: c.model.context(r), of: key}
+		from.gather()
+		to := referrals{plan: c.model.context(r), to: key.Ref()}
+		to.gather()
+		slices.SortStableFunc(to.found, func(a, b diag.Reference) int { return strings.Compare(a.From.String(), b.From.String()) })
+		out = diag.References{RefersTo: from.bounded(), ReferredBy: to.bounded(), Omitted: from.over() + to.over()}
+	})
+	return out
+}
+
+// referrals gathers what one object names, or who names one.
+type referrals struct {
+	*plan
+	of schema.Key // whose names are looked at; zero for those of all
+	to diag.Ref   // what they must name; zero for anything
+
+	found []diag.Reference
+	seen  map[diag.Reference]bool
+}
+
+func (r *referrals) over() int { return max(0, len(r.found)-maxReferences) }
+
+func (r *referrals) bounded() []diag.Reference {
+	return append([]diag.Reference{}, r.found[:min(len(r.found), maxReferences)]...)
+}
+
+// gather goes through what may name something.
+func (r *referrals) gather() {
+	named(r, r.routeRules, (*referrals).routeRule)
+	named(r, r.destinationPolicies, (*referrals).destinationPolicy)
+	named(r, r.ingressRules, (*referrals).ingressRule)
+	named(r, r.virtualServices, (*referrals).virtualService)
+	named(r, r.destinationRules, (*referrals).destinationRule)
+	named(r, r.sidecars, (*referrals).sidecar)
+	for _, svc := range r.services() {
+		if r.of == (schema.Key{}) || r.of == svc.Origin {
+			r.workloads(svc)
+		}
+	}
+}
+
+// named has the rules of a kind say what they name, or that of one object alone.
+func named[T any](r *referrals, k *kind[T], say func(*referrals, *T)) {
+	if r.of != (schema.Key{}) {
+		if of := k.readings[r.of]; of != nil && of.rule != nil {
+			say(r, of.rule)
+		}
+		return
+	}
+	for _, rule := range k.rules(r.plan) {
+		say(r, rule)
+	}
+}
+
+// add takes in what is wanted, each once.
+func (r *referrals) add(one diag.Reference) {
+	if r.to != (diag.Ref{}) && r.to != one.To || r.seen[one] {
+		return
+	}
+	if r.seen == nil {
+		r.seen = map[diag.Reference]bool{}
+	}
+	r.seen[one] = true
+	r.found = append(r.found, one)
+}
+
+// host is named by an object of the namespace: whoever declares it. One that need
+// not be there is not missing.
+func (r *referrals) host(from diag.Ref, field, host string, needed bool) {
+	one := diag.Reference{From: from, Field: field, Names: "host " + host}
+	if strings.HasPrefix(host, "*") {
+		r.covered(one, host)
+		return
+	}
+	if svc := r.serviceOf(from.Namespace, host); svc != nil {
+		one.To = svc.Origin.Ref()
+	} else if one.Missing = true; !needed {
+		return
+	}
+	r.add(one)
+}
+
+// covered are the hosts under a wildcard.
+func (r *referrals) covered(one diag.Reference, wildcard string) {
+	all := imported{namespace: "*", host: wildcard}
+	for _, svc := range slices.Concat(r.services(), r.egressServices()) {
+		if all.covers(strings.ToLower(svc.Hostname)) && svc.VisibleIn(one.From.Namespace) {
+			one.To = svc.Origin.Ref()
+			r.add(one)
+		}
+	}
+}
+
+// version is instances of a host that are named by their labels: the objects that
+// have them.
+func (r *referrals) version(from diag.Ref, field, name, host string, labels mesh.Labels) {
+	svc := r.serviceOf(from.Namespace, host)
+	if svc == nil || len(labels) == 0 || isItsOwnEndpoint(svc) {
+		return
+	}
+	one := diag.Reference{From: from, Field: field, Names: name + labels.String() + " of " + host}
+	for _, i := range r.instances(svc) {
+		if labels.SubsetOf(i.Labels) {
+			one.To = i.Origin.Ref()
+			r.add(one)
+		}
+	}
+	if one.To == (diag.Ref{}) {
+		one.Missing = true
+		r.add(one)
+	}
+}
+
+// workloads are those that a service has picked.
+func (r *referrals) workloads(svc *mesh.Service) {
+	for _, i := range r.instances(svc) {
+		if i.Origin != svc.Origin {
+			r.add(diag.Reference{From: svc.Origin.Ref(), Field: "spec.workloadSelector", Names: "its instances", To: i.Origin.Ref()})
+		}
+	}
+}
+
+func (r *referrals) routeRule(rule *routeRule) {
+	r.host(rule.ref, "spec.destination", rule.host, true)
+	r.source(rule.ref, "spec.match.source", rule.source)
+	for i, entry := range rule.spec.Route {
+		r.istioService(rule, fmt.Sprintf("spec.route[%d]", i), entry.Destination, entry.Labels)
+	}
+	if to := rule.spec.Mirror; to != nil {
+		r.istioService(rule, "spec.mirror", to, to.Labels)
+	}
+}
+
+// istioService is a destination of a rule, which is the rule's own unless it says
+// another one.
+func (r *referrals) istioService(rule *routeRule, field string, to *schema.IstioService, labels mesh.Labels) {
+	host := r.hostOr(rule, to)
+	if to != nil {
+		r.host(rule.ref, field, host, true)
+	}
+	r.version(rule.ref, field+".labels", "", host, labels)
+}
+
+func (r *referrals) source(from diag.Ref, field string, s *source) {
+	if s != nil && s.host != "" {
+		r.host(from, field, s.host, true)
+		r.version(from, field+".labels", "", s.host, s.labels)
+	}
+}
+
+func (r *referrals) destinationPolicy(pol *policy) {
+	r.host(pol.ref, "spec.destination", pol.host, true)
+	r.version(pol.ref, "spec.destination.labels", "", pol.host, pol.labels)
+	r.source(pol.ref, "spec.source", pol.source)
+}
+
+func (r *referrals) ingressRule(rule *ingressRule) {
+	r.host(rule.ref, "spec.destination", rule.host, true)
+}
+
+func (r *referrals) virtualService(vs *virtualService) {
+	home := r.home(vs.ref.Namespace)
+	inMesh := len(vs.meshHosts()) > 0
+	for i, host := range vs.spec.GetHosts() {
+		r.host(vs.ref, fmt.Sprintf("spec.hosts[%d]", i), home.complete(host, vs.ref.Namespace), inMesh)
+	}
+	for i, name := range vs.spec.GetGateways() {
+		r.gateway(vs, fmt.Sprintf("spec.gateways[%d]", i), name)
+	}
+	for _, route := range vs.http {
+		r.delegate(vs, route)
+		for at, to := range route.destinations() {
+			r.destination(home, vs.ref, at, to)
+		}
+	}
+	for at, to := range vs.connectionDestinations() {
+		r.destination(home, vs.ref, at, to)
+	}
+}
+
+func (r *referrals) gateway(vs *virtualService, field, name string) {
+	if name = vs.gatewayName(name); name == meshGateway {
+		return
+	}
+	r.add(diag.Reference{
+		From: vs.ref, Field: field, Names: "gateway " + name, To: refOf("Gateway", name),
+		Missing: len(r.gatewayNamed.under(r.plan, name)) == 0,
+	})
+}
+
+func (r *referrals) delegate(vs *virtualService, route *httpRoute) {
+	name := vs.delegateName(route.spec.GetDelegate())
+	if name == "" {
+		return
+	}
+	to, _ := r.plan.delegate(vs, route.spec.GetDelegate())
+	r.add(diag.Reference{
+		From: vs.ref, Field: route.field + ".delegate", Names: "delegate " + name, To: refOf("VirtualService", name), Missing: to == nil,
+	})
+}
+
+// refOf a name as namespace/name.
+func refOf(kind, name string) diag.Ref {
+	namespace, name, _ := strings.Cut(name, "/")
+	return diag.Ref{Kind: kind, Namespace: namespace, Name: name}
+}
+
+// destination is a host, and the rule that has the subset.
+func (r *referrals) destination(home *domainPlan, from diag.Ref, field string, to *networking.Destination) {
+	host := home.complete(to.GetHost(), from.Namespace)
+	r.host(from, field+".host", host, true)
+	if to.GetSubset() == "" {
+		return
+	}
+	one := diag.Reference{From: from, Field: field + ".subset", Names: "subset " + to.GetSubset() + " of " + host}
+	rule := home.ruleFor(host)
+	if rule != nil {
+		one.To = rule.ref
+	}
+	one.Missing = rule.subset(to.GetSubset()) == nil
+	r.add(one)
+}
+
+func (r *referrals) destinationRule(rule *destinationRule) {
+	host := r.home(rule.ref.Namespace).complete(rule.spec.GetHost(), rule.ref.Namespace)
+	r.host(rule.ref, "spec.host", host, true)
+	for i, s := range rule.spec.GetSubsets() {
+		r.version(rule.ref, fmt.Sprintf("spec.subsets[%d]", i), "subset "+s.GetName()+", ", host, s.GetLabels())
+	}
+}
+
+// sidecar names hosts of namespaces, and the VirtualServices for them.
+func (r *referrals) sidecar(sc *sidecar) {
+	for at, l := range sc.egress {
+		for _, i := range l.imports {
+			one := diag.Reference{
+				From: sc.ref, Field: fmt.Sprintf("spec.egress[%d].hosts", at), Names: "hosts " + i.namespace + "/" + i.host,
+			}
+			r.imported(one, i.readBy(sc.ref.Namespace))
+		}
+	}
+}
+
+func (r *referrals) imported(one diag.Reference, i imported) {
+	for _, svc := range slices.Concat(r.services(), r.egressServices()) {
+		if i.in(svc.Namespace) && i.covers(strings.ToLower(svc.Hostname)) && svc.VisibleIn(one.From.Namespace) {
+			one.To = svc.Origin.Ref()
+			r.add(one)
+		}
+	}
+	for _, vs := range r.virtualServices.rules(r.plan) {
+		covers := func(host string) bool { return i.covers(r.home(vs.ref.Namespace).complete(host, vs.ref.Namespace)) }
+		if i.in(vs.ref.Namespace) && slices.ContainsFunc(vs.meshHosts(), covers) && mesh.Exported(vs.exported, vs.ref.Namespace, one.From.Namespace) {
+			one.To = vs.ref
+			r.add(one)
+		}
+	}
+}

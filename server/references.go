@@ -1,0 +1,44 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// referencesPath is where one asks what an object names, and what names it.
+const referencesPath = "/apis/registry.istio.io/v1/references"
+
+var referenceParams = params("object", "resourceVersion")
+
+// references answers by the objects that the published configuration was compiled
+// from, which are as fresh as in problems.
+func (s *Server) references(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	if err := checkParams(q, referenceParams); err != nil {
+		return err
+	}
+	of, err := objectParam(q)
+	if err != nil {
+		return err
+	}
+	if len(of) == 0 {
+		return badRequest("object: say which, as KIND/NAMESPACE/NAME")
+	}
+	atLeast, err := atLeastParam(q)
+	if err != nil {
+		return err
+	}
+	if err := s.awaitPublished(r.Context(), atLeast); err != nil {
+		return err
+	}
+	found, revision, err := s.opts.Discovery.References(schema.Key(of[0]))
+	if err != nil {
+		return notInspected(err)
+	}
+	return writeJSON(w, r, struct {
+		Revision int64 `json:"revision"`
+		diag.References
+	}{revision, found})
+}
