@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,7 +55,7 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 			}
 			return nil
 		},
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"poll": poll, "proxy": proxy},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"poll": poll, "proxy": proxy, "timeless": timeless},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
 }
@@ -69,6 +70,20 @@ func poll(ts *testscript.TestScript, _ bool, nodes []string) {
 			ts.Fatalf("%s: %s", node, resp.Status)
 		}
 	}
+}
+
+// moments are times and ages, which no golden output has.
+var moments = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|\b[0-9dhms]+ ago`)
+
+// timeless is "timeless FILE COPY", which copies a file, or stdout, without moments.
+func timeless(ts *testscript.TestScript, _ bool, args []string) {
+	text := moments.ReplaceAllStringFunc(ts.ReadFile(args[0]), func(moment string) string {
+		if strings.HasSuffix(moment, "ago") {
+			return "AGE ago"
+		}
+		return "TIME"
+	})
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
 }
 
 // fleet is the simulated proxies of a script.

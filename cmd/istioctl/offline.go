@@ -15,27 +15,25 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// proxyFlags say which proxy is asked about, and what takes the place of a server.
-type proxyFlags struct {
+// meshFlags say what takes the place of a server.
+type meshFlags struct {
 	files      fileFlags
 	meshConfig string
 	domain     string
-	labels     map[string]string
 }
 
-func (f *proxyFlags) add(cmd *cobra.Command) {
+func (f *meshFlags) add(cmd *cobra.Command) {
 	f.files.add(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("filename").Usage = "ask no server: compile the objects of this file, folder, URL, or - for standard input; may be repeated"
 	flags.StringVar(&f.meshConfig, "mesh-config", "", "mesh settings that the objects of -f are compiled under, as pilot-api takes them")
 	flags.StringVar(&f.domain, "domain", mesh.DefaultSettings().Domain, "DNS domain of the mesh that the objects of -f are compiled for")
-	flags.StringToStringVar(&f.labels, "labels", nil, "labels of the workload, such as istio=ingressgateway, of a proxy that the server does not know")
 	// The flag exists, so this cannot fail.
 	_ = cmd.MarkFlagFilename("mesh-config", "yaml", "yml")
 }
 
 // check refuses what has no effect.
-func (f *proxyFlags) check(cmd *cobra.Command) error {
+func (f *meshFlags) check(cmd *cobra.Command) error {
 	for _, name := range []string{"mesh-config", "domain", "recursive"} {
 		if !f.offline() && cmd.Flags().Changed(name) {
 			return usagef("--%s goes with -f: a server has its own", name)
@@ -45,29 +43,48 @@ func (f *proxyFlags) check(cmd *cobra.Command) error {
 }
 
 // offline: files take the place of the server.
-func (f *proxyFlags) offline() bool { return len(f.files.names) > 0 }
+func (f *meshFlags) offline() bool { return len(f.files.names) > 0 }
 
-// compile is a proxy's configuration by the files alone. They are checked as by
-// any verb, and what the objects ask for and cannot have is said.
+// snapshot is the mesh of the files alone. They are checked as by any verb.
+func (f *meshFlags) snapshot(ctx context.Context, s *session) (*mesh.Snapshot, []*schema.Object, error) {
+	settings, err := f.settings(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := s.manifests(ctx, f.files, repeated(diag.Error))
+	if err != nil {
+		return nil, nil, err
+	}
+	objects := make([]*schema.Object, len(found))
+	for i, m := range found {
+		objects[i] = m.Object
+	}
+	return mesh.NewSnapshot(0, settings, objects), objects, nil
+}
+
+// proxyFlags say which proxy is asked about, and what takes the place of a server.
+type proxyFlags struct {
+	meshFlags
+	labels map[string]string
+}
+
+func (f *proxyFlags) add(cmd *cobra.Command) {
+	f.meshFlags.add(cmd)
+	cmd.Flags().StringToStringVar(&f.labels, "labels", nil, "labels of the workload, such as istio=ingressgateway, of a proxy that the server does not know")
+}
+
+// compile is a proxy's configuration by the files alone. What the objects ask for
+// and cannot have is said.
 func (f *proxyFlags) compile(ctx context.Context, s *session, node string) (explain.Proxy, error) {
 	none := explain.Proxy{}
 	proxy, err := f.identity(node)
 	if err != nil {
 		return none, err
 	}
-	settings, err := f.settings(s)
+	snapshot, _, err := f.snapshot(ctx, s)
 	if err != nil {
 		return none, err
 	}
-	found, err := s.manifests(ctx, f.files, repeated(diag.Error))
-	if err != nil {
-		return none, err
-	}
-	objects := make([]*schema.Object, len(found))
-	for i, m := range found {
-		objects[i] = m.Object
-	}
-	snapshot := mesh.NewSnapshot(0, settings, objects)
 	config, problems := compile.Proxy(snapshot, snapshot.View(proxy))
 	s.showProblems(append(snapshot.Problems, problems...))
 	return explain.Proxy{
@@ -88,7 +105,7 @@ func (f *proxyFlags) identity(node string) (mesh.Proxy, error) {
 	return proxy, nil
 }
 
-func (f *proxyFlags) settings(s *session) (*mesh.Settings, error) {
+func (f *meshFlags) settings(s *session) (*mesh.Settings, error) {
 	settings := mesh.DefaultSettings()
 	if f.meshConfig != "" {
 		text, err := os.ReadFile(f.meshConfig)

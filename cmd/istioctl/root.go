@@ -67,7 +67,7 @@ interrupted; a watch is done when it is interrupted.`,
 	root.SetErr(c.Stderr)
 	s.addFlags(root)
 	root.AddCommand(
-		newCreate(s), newReplace(s), newApply(s), newDiff(s), newDelete(s), newGet(s), newWatch(s), newWait(s), newProblems(s),
+		newCreate(s), newReplace(s), newApply(s), newDiff(s), newDelete(s), newGet(s), newWatch(s), newWait(s), newDescribe(s), newProblems(s),
 		newRoute(s), newProxyConfig(s), newProxyStatus(s),
 		newValidate(s), newVersion(s), newBootstrap(s), newCompletion(s),
 	)

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+type describeFlags struct {
+	meshFlags
+	output string
+}
+
+func newDescribe(s *session) *cobra.Command {
+	var f describeFlags
+	cmd := &cobra.Command{
+		Use:   "describe (KIND NAME | KIND/NAME)",
+		Short: "Show all that is known of an object",
+		Long: `Show an object with what is known of it: its main lines, how it stands with the
+proxies, what it refers to and what refers to it, what is wrong with it, when it
+was written, and the proxies that it concerns.
+
+Hosts are those that the object's own namespace means: whoever declares them is
+what the object refers to. Everything written before the question is in the
+answer.
+
+With -f no server is asked: the objects of the files are compiled here, and are
+all there is. Of proxies, and of what an Envoy refuses, nothing is known then.`,
+		Example: `  # What is it, who uses it, and does it work?
+  istioctl describe virtualservice reviews
+
+  # Who would break if this was deleted?
+  istioctl describe dr/reviews -o yaml
+
+  # The same by the files of a folder, before anything is stored
+  istioctl describe serviceentry reviews -f rules/`,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 1 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return s.completeNames(cmd, args, part)
+		},
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkOutput(f.output, explainFormats); err != nil {
+			return err
+		}
+		if err := f.check(cmd); err != nil {
+			return err
+		}
+		key, err := s.described(args)
+		if err != nil {
+			return err
+		}
+		return runDescribe(cmd.Context(), s, &f, key)
+	}
+	f.add(cmd)
+	addOutput(cmd, &f.output, explainFormats)
+	return cmd
+}
+
+// described is the one object that the arguments name.
+func (s *session) described(args []string) (schema.Key, error) {
+	const want = "say which object: istioctl describe KIND NAME"
+	if len(args) == 0 {
+		return schema.Key{}, usagef(want)
+	}
+	sel, err := parseSelection(args)
+	switch {
+	case err != nil:
+		return schema.Key{}, err
+	case len(sel.targets) != 1:
+		return schema.Key{}, usagef(want)
+	}
+	return sel.targets[0].in(s.namespace), nil
+}
+
+// description is what is known of an object.
+type description struct {
+	client.Stated
+	diag.References
+	problems diag.List
+	proxies  []client.Proxy // that it concerns
+	live     bool           // a server told this; else of proxies nothing is known
+}
+
+func runDescribe(ctx context.Context, s *session, f *describeFlags, key schema.Key) error {
+	look := s.look
+	if f.offline() {
+		look = func(ctx context.Context, key schema.Key) (*description, error) { return f.look(ctx, s, key) }
+	}
+	d, err := look(ctx, key)
+	switch {
+	case err != nil:
+		return err
+	case d == nil:
+		return fmt.Errorf("%s/%s not found in namespace %s", strings.ToLower(key.Kind), key.Name, key.Namespace)
+	case isTable(f.output):
+		return d.write(s.Stdout)
+	}
+	document, err := d.document()
+	if err != nil {
+		return err
+	}
+	return s.encode(f.output, document)
+}
+
+// look asks the server; nil when there is no such object. The problems come first:
+// they wait until everything written before is compiled, which the rest tells of.
+func (s *session) look(ctx context.Context, key schema.Key) (*description, error) {
+	c, err := s.connect(s.warn)
+	if err != nil {
+		return nil, err
+	}
+	var d description
+	var problems *client.Problems
+	var references *diag.References
+	for _, ask := range []func() error{
+		func() (err error) { problems, err = c.Problems(ctx); return err },
+		func() (err error) { references, err = c.References(ctx, key); return err },
+		func() (err error) { d.Stated, err = c.GetStated(ctx, key, store.ReadOptions{}); return err },
+		func() (err error) { d.proxies, err = c.ProxiesOf(ctx, key); return err },
+	} {
+		if err := ask(); errors.Is(err, store.ErrNotFound) {
+			return nil, nil
+		} else if err != nil {
+			return nil, s.fail(ctx, err)
+		}
+	}
+	d.References, d.problems, d.live = *references, problemsOf(problems.Problems, key), true
+	return &d, nil
+}
+
+// look compiles the files; nil when there is no such object in them.
+func (f *describeFlags) look(ctx context.Context, s *session, key schema.Key) (*description, error) {
+	snapshot, objects, err := f.snapshot(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(objects, func(o *schema.Object) bool { return o.Key() == key })
+	if at < 0 {
+		return nil, nil
+	}
+	c := compile.NewCompiler()
+	c.Advance(snapshot)
+	return &description{
+		Stated: client.Stated{Object: objects[at]}, References: c.References(key),
+		problems: problemsOf(slices.Concat(snapshot.Problems, c.Problems()), key),
+	}, nil
+}
+
+func problemsOf(all diag.List, key schema.Key) diag.List {
+	return slices.DeleteFunc(slices.Clone(all), func(p diag.Problem) bool { return p.Object != key.Ref() })
+}
+
+// document is the description for programs.
+func (d *description) document() (any, error) {
+	object, err := genericStated(d.Stated)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		Object any `json:"object"`
+		diag.References
+		Problems diag.List      `json:"problems"`
+		Proxies  []client.Proxy `json:"proxies,omitempty"`
+	}{object.Object, d.References, append(diag.List{}, d.problems...), d.proxies}, nil
+}

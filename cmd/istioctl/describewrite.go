@@ -1,0 +1,199 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// mostDescribed is the number of lines that a list of a description has.
+const mostDescribed = 50
+
+// none is what is said of nothing, as by kubectl.
+const none = "<none>"
+
+// write prints the description for a person, as kubectl's describe does.
+func (d *description) write(w io.Writer) error {
+	p := newDescriptionWriter(w, d.Object.Kind)
+	d.writeHead(p)
+	if err := d.writeStatus(p); err != nil {
+		return err
+	}
+	d.writeReferences(p)
+	p.list("Problems", "SEVERITY\tFIELD\tPROBLEM", len(d.problems), func(i int) string {
+		one := d.problems[i]
+		return string(one.Severity) + "\t" + one.Field + "\t" + diag.Problem{Message: one.Message, Value: one.Value}.String()
+	})
+	d.writeChanges(p)
+	if d.live {
+		p.list("Proxies", "PROXY\tROLE\tTRANSPORT\tSTATE\tREVISION", len(d.proxies), func(i int) string { return d.proxyRow(d.proxies[i]) })
+	}
+	return p.err
+}
+
+func (d *description) writeReferences(p *descriptionWriter) {
+	p.list("Refers To", "FIELD\tOBJECT\tNAMES", len(d.RefersTo), func(i int) string {
+		r := d.RefersTo[i]
+		object := cmp.Or(r.To.String(), none)
+		if r.Missing && r.To != (diag.Ref{}) {
+			object += " (missing)"
+		}
+		return r.Field + "\t" + object + "\t" + r.Names
+	})
+	p.list("Referred By", "OBJECT\tFIELD\tNAMES", len(d.ReferredBy), func(i int) string {
+		r := d.ReferredBy[i]
+		return r.From.String() + "\t" + r.Field + "\t" + r.Names
+	})
+	if d.Omitted > 0 {
+		p.printf("  … and %s that the server does not tell\n", count(d.Omitted, "reference"))
+	}
+}
+
+// descriptionWriter writes names with values in one column, and tables below a
+// name.
+type descriptionWriter struct {
+	out   io.Writer
+	width int // of names
+	err   error
+}
+
+func newDescriptionWriter(out io.Writer, kind *schema.Kind) *descriptionWriter {
+	width := len("Annotations")
+	for _, c := range kind.Columns {
+		width = max(width, len(c.Name))
+	}
+	return &descriptionWriter{out: out, width: width + 3}
+}
+
+func (p *descriptionWriter) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(p.out, format, args...); err != nil && p.err == nil {
+		p.err = err
+	}
+}
+
+// line has a value, or several below each other.
+func (p *descriptionWriter) line(name string, values ...string) {
+	if len(values) == 0 {
+		values = []string{none}
+	}
+	name += ":"
+	for _, value := range values {
+		p.printf("%-*s%s\n", p.width, name, value)
+		name = ""
+	}
+}
+
+// list is a table under a name, as far as anybody reads.
+func (p *descriptionWriter) list(name, head string, n int, row func(i int) string) {
+	if n == 0 {
+		p.line(name)
+		return
+	}
+	p.printf("%s:\n", name)
+	tab := printers.GetNewTabWriter(p.out)
+	if head != "" {
+		fmt.Fprintf(tab, "  %s\n", head)
+	}
+	for i := range min(n, mostDescribed) {
+		fmt.Fprintf(tab, "  %s\n", row(i))
+	}
+	p.err = cmp.Or(p.err, tab.Flush())
+	if n > mostDescribed {
+		p.printf("  … and %d more\n", n-mostDescribed)
+	}
+}
+
+func (d *description) writeHead(p *descriptionWriter) {
+	meta := d.Meta
+	p.line("Name", meta.Name)
+	p.line("Namespace", meta.Namespace)
+	p.line("Kind", d.Object.Kind.Kind)
+	p.line("API Version", d.Object.Kind.APIVersion())
+	p.line("Labels", pairLines(meta.Labels, "=")...)
+	p.line("Annotations", pairLines(meta.Annotations, ": ")...)
+	for _, c := range d.Object.Kind.Columns {
+		p.line(c.Name, cmp.Or(c.Cell(d.Object), none))
+	}
+	for _, part := range partsOf(d.Object) {
+		p.list(part.name, part.head, len(part.rows), func(i int) string { return part.rows[i] })
+	}
+}
+
+// lastApplied is the whole object once more, as kubectl keeps it for itself.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+func pairLines(pairs map[string]string, between string) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(pairs)) {
+		if name != lastApplied {
+			out = append(out, name+between+pairs[name])
+		}
+	}
+	return out
+}
+
+// writeStatus has a line for each condition, if there is a status.
+func (d *description) writeStatus(p *descriptionWriter) error {
+	status, err := d.Status()
+	if err != nil || status == nil {
+		return err
+	}
+	p.list("Status", "", len(status.Conditions), func(i int) string {
+		c := status.Conditions[i]
+		reason := ""
+		if c.Reason != c.Type {
+			reason = c.Reason
+		}
+		return strings.TrimRight(fmt.Sprintf("%s:\t%s\t%s", c.Type, c.Status, strings.Trim(reason+": "+c.Message, ": ")), "\t")
+	})
+	return nil
+}
+
+// writeChanges tells when it was written, as far as that is known.
+func (d *description) writeChanges(p *descriptionWriter) {
+	var rows []string
+	if at := d.Meta.CreationTimestamp; !at.IsZero() {
+		rows = append(rows, fmt.Sprintf("Created:\t%s (%s ago)", at.UTC().Format(time.RFC3339), duration.HumanDuration(time.Since(at.Time))))
+	}
+	if d.Object.Revision() > 0 {
+		rows = append(rows, fmt.Sprintf("Last written:\trevision %d, generation %d", d.Object.Revision(), d.Meta.Generation))
+	}
+	if at := d.Meta.DeletionTimestamp; at != nil {
+		rows = append(rows, fmt.Sprintf("To be deleted:\tsince %s, once no finalizer is left of %s", at.UTC().Format(time.RFC3339), strings.Join(d.Meta.Finalizers, ", ")))
+	}
+	if len(rows) > 0 {
+		p.list("Changes", "", len(rows), func(i int) string { return rows[i] })
+	}
+}
+
+// proxyRow tells whether a proxy runs the object as it is now.
+func (d *description) proxyRow(one client.Proxy) string {
+	state := "runs it"
+	if one.Revision < d.Object.Revision() {
+		state = worst(one)
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%d", shortNode(one.Node), one.Role, one.Transport, state, one.Revision)
+}
+
+// worst is the state of the type that is behind most.
+func worst(one client.Proxy) string {
+	for _, state := range []string{"REJECTED", "STALE", "SENT", "FETCHED"} {
+		for _, name := range proxyTypes {
+			if one.Types[name].State == state {
+				return state + " " + name
+			}
+		}
+	}
+	return "not yet"
+}
