@@ -81,6 +81,7 @@ type Publisher struct {
 	v3Parts v3Parts
 	// endpoints are by service and key.
 	endpoints attached[mesh.Service, string, *endpointSet]
+	contents  *contents // that streams are on the way to tell
 
 	previewing  sync.Mutex // of who has a preview made
 	newCompiler func() compiler
@@ -95,7 +96,7 @@ type Publisher struct {
 // New makes a server that knows nothing until Run. It panics when metrics of
 // the same names are registered already.
 func New(opts Options) *Publisher {
-	s := &Publisher{opts: opts.withDefaults(), made: time.Now()}
+	s := &Publisher{opts: opts.withDefaults(), made: time.Now(), contents: newContents()}
 	s.newCompiler = func() compiler { return compile.NewCompiler() }
 	s.compiler = s.newCompiler()
 	s.fleet = newFleet(s.opts, s.age)

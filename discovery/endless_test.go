@@ -7,9 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -60,11 +57,7 @@ func acceptAll(t *testing.T, stream *discovery.Stream) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var text discoveryv3.DeltaDiscoveryResponse
-		if err := proto.Unmarshal(r.Encode(), &text); err != nil {
-			t.Fatal(err)
-		}
-		if err := stream.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: text.GetNonce()}); err != nil {
+		if err := stream.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce()}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -50,3 +50,6 @@ func (st *Stream) Woken() bool { return len(st.wake) > 0 }
 
 // Corrupt has whatever the stream does next meet a mistake of ours.
 func (st *Stream) Corrupt() { st.clusters.underway = []*sending{nil} }
+
+// Contents are how many different responses streams are on the way to tell.
+func (s *Publisher) Contents() int { return s.contents.len() }

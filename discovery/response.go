@@ -8,14 +8,13 @@ import (
 
 // Response is what a stream tells its proxy about one type. It is immutable.
 type Response struct {
-	TypeURL string
-
-	delta     bool
-	version   string
-	nonce     string
-	resources []*resource
-	removed   []string
+	version string
+	nonce   string
+	*content
 }
+
+// Nonce is by which the client answers it.
+func (r *Response) Nonce() string { return r.nonce }
 
 // due is the response that leads to a set from what was sent, but for the nonce;
 // nil where there is nothing to say. find is for names that the set need not have.
@@ -26,13 +25,12 @@ func (t *subscribed) due(to at, find func(string) *resource, delta bool) (r *Res
 	}
 	t.refusals.revise(find)
 	t.owe(t.refusals.next())
-	r = &Response{TypeURL: t.typeURL, delta: delta}
-	differing, r.removed = t.differing(to.set, find)
-	if len(differing) == 0 && len(r.removed) == 0 && !t.owed.answer {
+	differing, removed := t.differing(to.set, find)
+	if len(differing) == 0 && len(removed) == 0 && !t.owed.answer {
 		t.rest(to)
 		return nil, nil
 	}
-	r.resources, r.version = differing, to.set.version
+	r = &Response{version: to.set.version, content: &content{TypeURL: t.typeURL, delta: delta, resources: differing, removed: removed}}
 	if !delta {
 		t.spellOut(r, to.set)
 	}

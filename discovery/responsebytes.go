@@ -20,41 +20,47 @@ const (
 )
 
 // Encode is the response as a DiscoveryResponse, or as a DeltaDiscoveryResponse on
-// a delta stream.
-func (r *Response) Encode() []byte {
-	out := appendText(make([]byte, 0, r.size()), fieldVersion, r.version)
-	for _, c := range r.resources {
-		out = appendHead(out, fieldResources, r.sizeOf(c))
-		if r.delta {
-			out = c.appendResource(out)
-		} else {
-			out = c.appendAny(out)
-		}
-	}
-	out = appendText(out, fieldTypeURL, r.TypeURL)
-	out = appendText(out, fieldNonce, r.nonce)
-	for _, name := range r.removed {
-		out = appendText(out, fieldRemoved, name)
-	}
-	return out
+// a delta stream: what is the stream's own, and what all share who are told the same.
+// One after the other, in either order, they are the message. They must not be changed.
+func (r *Response) Encode() (own, shared []byte) {
+	own = make([]byte, 0, sizeText(fieldVersion, r.version)+sizeText(fieldNonce, r.nonce))
+	own = appendText(own, fieldVersion, r.version)
+	return appendText(own, fieldNonce, r.nonce), *r.content.bytes.get(r.content.encode)
 }
 
-func (r *Response) size() int {
-	size := sizeText(fieldVersion, r.version) + sizeText(fieldTypeURL, r.TypeURL) + sizeText(fieldNonce, r.nonce)
-	for _, c := range r.resources {
-		size += sizeField(fieldResources, r.sizeOf(c))
+func (c *content) encode() *[]byte {
+	out := make([]byte, 0, c.size())
+	for _, r := range c.resources {
+		out = appendHead(out, fieldResources, c.sizeOf(r))
+		if c.delta {
+			out = r.appendResource(out)
+		} else {
+			out = r.appendAny(out)
+		}
 	}
-	for _, name := range r.removed {
+	out = appendText(out, fieldTypeURL, c.TypeURL)
+	for _, name := range c.removed {
+		out = appendText(out, fieldRemoved, name)
+	}
+	return &out
+}
+
+func (c *content) size() int {
+	size := sizeText(fieldTypeURL, c.TypeURL)
+	for _, r := range c.resources {
+		size += sizeField(fieldResources, c.sizeOf(r))
+	}
+	for _, name := range c.removed {
 		size += sizeText(fieldRemoved, name)
 	}
 	return size
 }
 
-func (r *Response) sizeOf(c *resource) int {
-	if r.delta {
-		return c.sizeResource()
+func (c *content) sizeOf(r *resource) int {
+	if c.delta {
+		return r.sizeResource()
 	}
-	return c.sizeAny()
+	return r.sizeAny()
 }
 
 // appendResource appends a Resource of a DeltaDiscoveryResponse.

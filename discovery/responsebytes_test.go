@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"slices"
 	"testing"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -17,22 +18,24 @@ func TestResponseBytes(t *testing.T) {
 		if r.delta {
 			got = &discoveryv3.DeltaDiscoveryResponse{}
 		}
-		bytes := r.Encode()
+		own, shared := r.Encode()
+		bytes := slices.Concat(own, shared)
 		if err := proto.Unmarshal(bytes, got); err != nil {
 			t.Fatal(err)
 		}
 		if !proto.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
-		if len(bytes) != proto.Size(want) || len(bytes) != r.size() {
-			t.Fatalf("%d bytes, of which %d were expected; protobuf has %d", len(bytes), r.size(), proto.Size(want))
+		if len(bytes) != proto.Size(want) || len(shared) != r.size() {
+			t.Fatalf("%d bytes and %d shared ones, of which %d were expected; protobuf has %d", len(own), len(shared), r.size(), proto.Size(want))
 		}
 	})
 }
 
 func drawResponse(t *rapid.T) *Response {
 	text := rapid.StringN(0, 300, 300)
-	r := &Response{TypeURL: text.Draw(t, "type"), version: text.Draw(t, "version"), nonce: text.Draw(t, "nonce"), delta: rapid.Bool().Draw(t, "delta")}
+	r := &Response{version: text.Draw(t, "version"), nonce: text.Draw(t, "nonce"),
+		content: &content{TypeURL: text.Draw(t, "type"), delta: rapid.Bool().Draw(t, "delta")}}
 	bytes := rapid.SliceOfN(rapid.Byte(), 0, 300)
 	for range rapid.IntRange(0, 4).Draw(t, "resources") {
 		c := &resource{typeURL: r.TypeURL, name: text.Draw(t, "name"), hash: digest{rapid.Byte().Draw(t, "hash")}, shell: &fragment{binary: bytes.Draw(t, "shell")}}

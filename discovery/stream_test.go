@@ -9,9 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -56,11 +53,7 @@ func stream(t *testing.T, s *discovery.Publisher, node string) *discovery.Stream
 		if err != nil {
 			return st
 		}
-		var m discoveryv3.DeltaDiscoveryResponse
-		if err := proto.Unmarshal(r.Encode(), &m); err != nil {
-			t.Fatal(err)
-		}
-		if err := st.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: m.GetNonce()}); err != nil {
+		if err := st.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce()}); err != nil {
 			t.Fatal(err)
 		}
 	}

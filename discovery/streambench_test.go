@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
-
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/protobuf/proto"
+	"unsafe"
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -19,7 +18,8 @@ import (
 // connection.
 type streamed struct {
 	*discovery.Stream
-	told int // responses
+	told   int    // responses
+	shared []byte // of the last
 }
 
 // stream has a proxy of one of the namespaces connect, and take all that it is due.
@@ -66,11 +66,8 @@ func (p *streamed) takeAll(tb testing.TB) {
 			return // Nothing is due.
 		}
 		p.told++
-		var m discoveryv3.DeltaDiscoveryResponse
-		if err := proto.Unmarshal(r.Encode(), &m); err != nil {
-			tb.Fatal(err)
-		}
-		if err := p.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: m.GetNonce()}); err != nil {
+		_, p.shared = r.Encode()
+		if err := p.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce()}); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -98,6 +95,36 @@ func TestStreamsOfOthers(t *testing.T) {
 	}
 }
 
+// TestStreamsShareBytes: proxies of all views are told one change in the same bytes,
+// and when they have acknowledged it, nothing of that is kept.
+func TestStreamsShareBytes(t *testing.T) {
+	// What is shared is kept until the next collection.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	l := newLarge(t, 20, 10, 0, plain)
+	var all []*streamed
+	for i := range 30 {
+		p := l.stream(t, i%10)
+		defer p.Close()
+		all = append(all, p)
+	}
+	l.changeRoute(t)
+	bytes := map[*byte]int{}
+	for _, p := range all {
+		p.takeAll(t)
+		bytes[unsafe.SliceData(p.shared)]++
+	}
+	if len(bytes) != 1 {
+		t.Errorf("30 proxies are told the same in %d places of the memory: %v", len(bytes), bytes)
+	}
+	for range 1_000 {
+		if runtime.GC(); l.s.Contents() == 0 {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Errorf("%d responses are kept that everybody has acknowledged", l.s.Contents())
+}
+
 // BenchmarkStreamMemory tells what a further stream takes, but for its connection.
 func BenchmarkStreamMemory(b *testing.B) {
 	l := newLarge(b, meshServices, meshViews, 0, plain)
@@ -116,8 +143,8 @@ func BenchmarkStreamMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkStreamsChange is one change of a route among 10,000 streams: for the
-// callers of 10 of 1,000 namespaces, or for all.
+// BenchmarkStreamsChange is one change of a route among 10,000 streams in 1,000
+// namespaces: for the callers of one of them, which are 10, or for all.
 func BenchmarkStreamsChange(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -127,10 +154,11 @@ func BenchmarkStreamsChange(b *testing.B) {
 		{"all", (*large).changeRoute},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			l := newLarge(b, meshServices, meshViews, 1, plain)
+			const streams, namespaces = 10_000, 1_000
+			l := newLarge(b, meshServices, namespaces, 1, plain)
 			var all []*streamed
-			for i := range 10_000 {
-				all = append(all, l.stream(b, i%meshViews))
+			for i := range streams {
+				all = append(all, l.stream(b, i%namespaces))
 			}
 			cpu, told := time.Duration(0), 0
 			for b.Loop() {

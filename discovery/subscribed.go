@@ -40,12 +40,10 @@ func (a at) named(name string) *resource {
 // sending is a response on its way.
 type sending struct {
 	nonce string
-	delta bool
+	*content
 	at
-	resources []*resource
-	removed   []string
-	adds      bool // clusters that the proxy may not have
-	since     time.Time
+	adds  bool // clusters that the proxy may not have
+	since time.Time
 }
 
 // owed is what a proxy is to be sent although it was sent it before.

@@ -5,6 +5,7 @@ package simulated
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -68,7 +69,7 @@ func (s *Proxy) listen(ctx context.Context) {
 			return
 		}
 		var text discoveryv3.DeltaDiscoveryResponse
-		if err := proto.Unmarshal(r.Encode(), &text); err != nil {
+		if err := proto.Unmarshal(slices.Concat(r.Encode()), &text); err != nil {
 			panic(err) // What is told is a response.
 		}
 		t := told{typeURL: r.TypeURL, nonce: text.GetNonce()}

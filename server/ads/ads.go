@@ -206,7 +206,7 @@ func send(ctx context.Context, d *discovery.Stream, stream grpc.ServerStream) er
 		if err != nil {
 			return err
 		}
-		if err := stream.SendMsg(encoded(r.Encode())); err != nil {
+		if err := stream.SendMsg(encode(r)); err != nil {
 			return err
 		}
 	}
