@@ -29,7 +29,10 @@ type handover struct {
 	mu sync.Mutex
 	// held are the views that the proxy may still route by, oldest first.
 	// The last one is the target.
-	held    []*view
+	held []*view
+	// lately has the clusters that a proxy may still route to which came with
+	// versions already; nil when there are none.
+	lately  *view
 	order   int64         // of the target
 	since   time.Time     // when the handover began
 	asked   time.Time     // when clusters were last polled
@@ -79,8 +82,9 @@ type poll struct {
 	version string // that it has accepted; "" for none
 	next    *view  // that is published for it
 	order   int64  // of what is published later is higher
-	// past are views that the proxy may be at if this server does not know it.
-	past func() []*view
+	// past are views that the proxy may be at if this server does not know it, and
+	// one of clusters alone that it may have, or nil.
+	past func() (views []*view, lately *view)
 }
 
 // answerClusters returns the answer to a poll for clusters. compose makes it of
@@ -89,12 +93,13 @@ func (h *handover) answerClusters(p poll, compose func(target *view, beside []*v
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
+	h.welcome(p, &h.clusters)
 	target := h.turn(p, now)
 	for _, s := range h.routed {
 		s.missed++
 	}
 	h.release(target, now)
-	answer, err := compose(target, h.held[:len(h.held)-1])
+	answer, err := compose(target, h.beside())
 	if err != nil {
 		return Answer{}, err
 	}
@@ -119,6 +124,9 @@ func (h *handover) answerRoutes(p poll, name string, compose func(*view) (Answer
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
+	if s := h.routed[name]; s != nil {
+		h.welcome(p, &s.passing)
+	}
 	target := h.turn(p, now)
 	has, err := h.accepted(name, p.version, compose)
 	if err != nil {
@@ -146,6 +154,25 @@ func (h *handover) answerRoutes(p poll, name string, compose func(*view) (Answer
 		h.note(name, subscription{polled: now, version: p.version, has: has, told: from}, answer.Version)
 	}
 	return answer, err
+}
+
+// welcome takes a proxy for one that has just come when it has a version that it was
+// not told here: another replica has answered it meanwhile.
+func (h *handover) welcome(p poll, last *passing) {
+	if p.version == "" || last.told == "" || p.version == last.told || p.version == last.has {
+		return
+	}
+	h.held, h.routed, h.clusters, h.asked, h.pace = nil, nil, passing{}, time.Time{}, 0
+	h.judge()
+}
+
+// beside are the views that the proxy may still route by, besides the target.
+func (h *handover) beside() []*view {
+	older := h.held[:len(h.held)-1]
+	if h.lately != nil {
+		older = append([]*view{h.lately}, older...)
+	}
+	return older
 }
 
 // accepted is the newest view of those held whose answer has this version, or
@@ -233,12 +260,13 @@ func (h *handover) turn(p poll, now time.Time) *view {
 // versions has been told by another server, or by this one before it started
 // anew, and may be at a view of the past.
 func (h *handover) begin(p poll, now time.Time) {
-	h.held, h.since, h.offered = []*view{p.next}, now, now
+	h.held, h.lately, h.since, h.offered = []*view{p.next}, nil, now, now
 	if p.version == "" {
 		return
 	}
 	h.arrival, h.offered = now, time.Time{}
-	h.held = append(p.past(), p.next)
+	h.held, h.lately = p.past()
+	h.held = append(h.held, p.next)
 	if len(h.held) > maxHeld {
 		h.held = h.held[len(h.held)-maxHeld:]
 	}
@@ -297,6 +325,9 @@ func (h *handover) release(target *view, now time.Time) {
 		return
 	}
 	h.held = slices.DeleteFunc(h.held, func(v *view) bool { return v != target && !h.needs(v) })
+	if h.lately != nil && !h.needs(h.lately) {
+		h.lately = nil
+	}
 }
 
 // difference is what the clusters of a view are beside those of another one,

@@ -358,3 +358,32 @@ func TestNoHandoverForSameClusters(t *testing.T) {
 		}
 	})
 }
+
+// TestAnotherReplicaWithdrawsNothingInUse: a proxy that polls comes from a replica to
+// another one, and back, with what it was told there meanwhile.
+func TestAnotherReplicaWithdrawsNothingInUse(t *testing.T) {
+	for _, first := range []string{discovery.ClusterType, discovery.RouteType} {
+		t.Run("first "+first[strings.LastIndexByte(first, '.')+1:], func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				// With an instance, the proxy's view is no other one's.
+				web, own := service(t, "web.example", "10.1.0.1"), service(t, "own.example", strings.Split(nodeA, "~")[1])
+				src := newObjects(web, own)
+				p := newPoller(t, follow(t, src, discovery.Options{}))
+				other := follow(t, src, discovery.Options{})
+				p.hasCluster("")
+				p.routesTo("")
+				for range 4 {
+					src.set(web, own, toVersion(t, "v1"))
+					time.Sleep(time.Second)
+					inUse(t, p, discovery.ClusterType)
+					src.set(web, own, toVersion(t, "v2"))
+					time.Sleep(time.Second)
+					was := p.s
+					p = p.at(other)
+					inUse(t, p, first)
+					other = was
+				}
+			})
+		})
+	}
+}

@@ -2,19 +2,31 @@ package discovery
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// past is what proxies may have been told before this server started: by what
-// was stored when it did, under the settings of now and of before. A version in
-// a poll is a hash and names no clusters; the past does, so that none is
-// withdrawn while the routes of those days lead to it.
+// past is what proxies may have been told that this server does not know: before it
+// started, by what was stored when it did, under the settings of now and of before;
+// and lately, by another replica. A version in a poll is a hash and names no
+// clusters; the past does, so that none is withdrawn while the routes of those days
+// lead to it.
 type past struct {
 	mu     sync.Mutex
-	states []func() *formerly
+	starts []*epoch // of the start, under each of the settings
+	recent []*epoch // that were in force since, oldest first
+	since  time.Time
+}
+
+// epoch is a state of the past.
+type epoch struct {
+	state  func() *formerly // made when somebody asks
+	serial int64            // of the generation that it was, before all for those of the start
+	lasted time.Duration
+	ended  time.Time
 }
 
 // formerly is one state of the past, with the views of those who asked. It is
@@ -27,21 +39,65 @@ type formerly struct {
 	views map[string]*view
 }
 
-// PastFor is how long there is a past: by then every proxy that polls has come.
-const PastFor = 2 * maxPace
+const (
+	// PastFor is how long there is a past: by then every proxy that polls has come.
+	PastFor = 2 * maxPace
+	// maxRecent bounds the states since the start: the last ones stay, of which a
+	// proxy may come that was just cut off, and the one that lasted longest.
+	maxRecent = 4
+)
 
 // begin takes the first snapshot, and forgets it when its time is over. What no
 // proxy asks for is not made.
 func (p *past) begin(s *Publisher, first *mesh.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	time.AfterFunc(PastFor, p.forget)
-	p.states = []func() *formerly{sync.OnceValue(func() *formerly { return s.formerly(func() *mesh.Snapshot { return first }) })}
+	p.since = time.Now()
+	p.starts = []*epoch{s.epochOf(func() *mesh.Snapshot { return first })}
 	for _, settings := range s.opts.PastSettings {
-		p.states = append(p.states, sync.OnceValue(func() *formerly {
-			return s.formerly(func() *mesh.Snapshot { return mesh.NewSnapshot(first.Revision, settings, objectsOf(first)) })
+		p.starts = append(p.starts, s.epochOf(func() *mesh.Snapshot {
+			return mesh.NewSnapshot(first.Revision, settings, objectsOf(first))
 		}))
 	}
+	time.AfterFunc(PastFor, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.starts = nil
+	})
+}
+
+func (s *Publisher) epochOf(snapshot func() *mesh.Snapshot) *epoch {
+	return &epoch{state: sync.OnceValue(func() *formerly { return s.formerly(snapshot) }), serial: -1}
+}
+
+// end takes a generation that is in force no more.
+func (p *past) end(s *Publisher, g *generation) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := g.mesh
+	e := s.epochOf(func() *mesh.Snapshot { return mesh.NewSnapshot(was.Revision, was.Settings, objectsOf(was)) })
+	if g.serial == 0 && len(p.starts) > 0 {
+		e.state = p.starts[0].state
+	}
+	now := time.Now()
+	e.serial, e.lasted, e.ended = g.serial, now.Sub(p.since), now
+	p.since = now
+	p.recent = append(p.recent, e)
+	if len(p.recent) > maxRecent {
+		out := 0
+		if p.recent[0].lasted > p.recent[1].lasted {
+			out = 1
+		}
+		p.recent = slices.Delete(p.recent, out, out+1)
+	}
+	time.AfterFunc(PastFor, p.forget)
+}
+
+// forget lets go of the states whose time is over.
+func (p *past) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.recent = slices.DeleteFunc(p.recent, func(e *epoch) bool { return time.Since(e.ended) >= PastFor })
 }
 
 // formerly is nil where there is a mistake of ours.
@@ -56,21 +112,42 @@ func (s *Publisher) formerly(snapshot func() *mesh.Snapshot) (f *formerly) {
 	return f
 }
 
-// viewsOf are the views of the past with clusters that the proxy's next view
-// has not.
-func (p *past) viewsOf(proxy mesh.Proxy, next *view) []*view {
+// viewsOf are the views of the past that the proxy may be at, oldest first: those
+// with clusters that its next view has not, or if one is known to be it, that one
+// alone. What was in force when the proxy's slot was born, the slot remembers itself.
+func (p *past) viewsOf(proxy mesh.Proxy, next *view, born int64, is func(*view) bool) []*view {
 	var out []*view
-	for _, state := range p.current() {
-		f := state()
-		if f == nil {
+	var seen []*formerly
+	for _, e := range slices.Backward(p.before(born)) {
+		f := e.state()
+		if f == nil || slices.Contains(seen, f) {
 			continue
 		}
+		seen = append(seen, f)
 		v, err := f.viewOf(proxy)
-		if err == nil && len(withdrawn(v.config, next.config)) > 0 {
+		if err != nil {
+			continue
+		}
+		if is(v) {
+			out = nil
+		}
+		if len(withdrawn(v.config, next.config)) > 0 {
 			out = append(out, v)
 		}
+		if is(v) {
+			break
+		}
 	}
+	slices.Reverse(out)
 	return out
+}
+
+// before are the states that ended before a generation, oldest first.
+func (p *past) before(serial int64) []*epoch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := slices.Concat(p.starts, p.recent)
+	return slices.DeleteFunc(all, func(e *epoch) bool { return e.serial >= serial })
 }
 
 // viewOf is shared by all with the same key. Of those it keeps no more than
@@ -97,16 +174,4 @@ func (f *formerly) viewOf(proxy mesh.Proxy) (v *view, err error) {
 	}
 	f.views[key] = v
 	return v, nil
-}
-
-func (p *past) current() []func() *formerly {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.states
-}
-
-func (p *past) forget() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.states = nil
 }

@@ -100,6 +100,9 @@ func (s *Publisher) bring(before *generation, n news) (*publication, error) {
 	if err != nil {
 		return nil, err
 	}
+	if before != nil {
+		s.past.end(s, before)
+	}
 	s.newest.pass(p.next, p.problems())
 	s.metrics.generations.Inc()
 	return p, nil

@@ -33,6 +33,7 @@ type slot struct {
 	speaker *client // the member that the view is compiled for
 
 	lately lately
+	born   atomic.Int64 // serial of the generation of its first view
 
 	mu     sync.Mutex // held while a view is made, and for what follows
 	failed error      // why there is no view of a generation
@@ -62,6 +63,7 @@ func (s *Publisher) first(g *generation, sl *slot, mv mesh.View) (*view, error) 
 		return nil, err
 	}
 	v := newView(g, sl.key, config)
+	sl.born.Store(g.serial)
 	sl.compiled.Store(&problems)
 	sl.view.Store(v)
 	s.fleet.settled(sl, true)
@@ -92,7 +94,9 @@ func (s *Publisher) renew(g *generation, sl *slot, speaker *client) (changed boo
 			sl.failed, sl.at = err, g.serial
 			return false, err
 		}
-		if before != nil {
+		if before == nil {
+			sl.born.Store(g.serial)
+		} else {
 			sl.lately.note(withdrawn(before.config, v.config))
 		}
 		sl.view.Store(v)

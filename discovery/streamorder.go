@@ -64,8 +64,12 @@ func (st *Stream) mayRouteBy(version string, target *streamed) []*view {
 	if version == "" || version == target.clusters.version {
 		return views
 	}
-	views = append(views, st.server.past.viewsOf(st.client.proxy, target.view)...)
-	if v := st.client.place.Load().slot.lately.view(); v != nil {
+	slot := st.client.place.Load().slot
+	views = append(views, st.server.past.viewsOf(st.client.proxy, target.view, slot.born.Load(), func(v *view) bool {
+		answers, err := v.encodedStreamed(st.client.proxy.IP)
+		return err == nil && answers.clusters.version == version
+	})...)
+	if v := slot.lately.view(); v != nil {
 		views = append(views, v)
 	}
 	return views

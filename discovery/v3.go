@@ -210,7 +210,11 @@ func (p *proxyState) v3Listeners(g *generation, version string, names []string) 
 }
 
 func (p *proxyState) poll(g *generation, version string) poll {
-	return poll{version: version, next: p.view, order: p.order, past: func() []*view { return g.server.past.viewsOf(p.proxy, p.view) }}
+	return poll{version: version, next: p.view, order: p.order, past: func() (views []*view, lately *view) {
+		// Of which type the version is does not matter: no view is said to be it.
+		views = g.server.past.viewsOf(p.proxy, p.view, p.born.Load(), func(*view) bool { return false })
+		return views, p.slot.lately.view()
+	}}
 }
 
 // v3Endpoints is not part of a handover: a set of endpoints is the same in

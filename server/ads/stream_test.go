@@ -2,6 +2,7 @@ package ads_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -307,5 +308,28 @@ func TestReconnectAfterAChange(t *testing.T) {
 			e.play()
 		}
 		e.sameAs(t, newEnvoy(s.connect(kind, "sidecar~10.9.0.3~c.default~default.svc.cluster.local")).start())
+	})
+}
+
+// TestReconnectToAnotherReplica, which has never heard of the proxy or of anybody who
+// is told the same: it knows the clusters that went lately all the same.
+func TestReconnectToAnotherReplica(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, s, e := ready(t, kind)
+		replica := serve(t, src)
+		e.client.end()
+		// With an instance, the proxy's view is no other one's.
+		own := service("own.example", 80, 9, "a")
+		src.publish(object("ServiceEntry", "own.example", strings.ReplaceAll(string(own.SpecJSON()), "10.0.9.1", "10.9.0.1")))
+		e = newEnvoy(s.connect(kind, nodeA)).start()
+		for range 5 {
+			src.publish(toVersion("web.example", "a"))
+			e.play()
+			src.publish(toVersion("web.example", "b"))
+			e.again(replica.connect(kind, nodeA))
+			e.play()
+			s, replica = replica, s
+		}
+		e.sameAs(t, newEnvoy(serve(t, src).connect(kind, nodeA)).start())
 	})
 }
