@@ -21,7 +21,7 @@ func StartSidecar(ctx context.Context, pilot *Pilot, dir, node string, options .
 	s := &Sidecar{Node: node, Admin: fmt.Sprintf("http://127.0.0.1:%d", admin), offered: pilot.streamed(node)}
 	if polls(options) {
 		args = append(args, "--refresh-delay", "200ms")
-	} else {
+	} else if !slices.Contains(options, "--xds") {
 		args = append(args, "--xds", pilot.XDS)
 	}
 	bootstrap, err := pilot.Istioctl(ctx, append(args, options...)...)

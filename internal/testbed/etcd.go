@@ -169,6 +169,43 @@ func (e *Etcd) identify(ctx context.Context) error {
 	})
 }
 
+// Leader is the member that leads now, by what all say who can be asked.
+func (e *Etcd) Leader(ctx context.Context) (*Member, error) {
+	client, err := e.Dial()
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	var leader *Member
+	err = Until(ctx, "a leader of etcd", func(ctx context.Context) error {
+		leader, err = e.leader(ctx, client)
+		return err
+	})
+	return leader, err
+}
+
+func (e *Etcd) leader(ctx context.Context, client *clientv3.Client) (*Member, error) {
+	ids := map[string]bool{}
+	for _, m := range e.Members {
+		if m.over() {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		status, err := client.Status(ctx, m.Client)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		ids[fmt.Sprintf("%x", status.Leader)] = true
+	}
+	for _, m := range e.Members {
+		if len(ids) == 1 && ids[m.id] && !m.over() {
+			return m, nil
+		}
+	}
+	return nil, fmt.Errorf("members say that those lead: %v", ids)
+}
+
 // Cut separates one member from the others, in both directions; Open heals it.
 func (e *Etcd) Cut(i int, m Mode) {
 	for j, other := range e.Members {

@@ -81,13 +81,15 @@ func (l *Link) SetFor(source string, m Mode) {
 	l.changed.Broadcast()
 }
 
-// Break closes all connections, and takes new ones.
-func (l *Link) Break() {
+// Break closes all connections, and takes new ones. It returns how many there
+// were.
+func (l *Link) Break() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
 		c.close()
 	}
+	return len(l.conns)
 }
 
 // Close ends the link.

@@ -62,6 +62,16 @@ func (p *Process) Start() error {
 // Ended is closed when the program is over, and nil before its first start.
 func (p *Process) Ended() <-chan struct{} { return p.done }
 
+// over reports whether the program has ended.
+func (p *Process) over() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // ExitCode is what the program ended with, and -1 before that or when a signal
 // ended it.
 func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
