@@ -33,6 +33,14 @@ type Options struct {
 // (simple_cb) are read and written back in lower camel case (simpleCb); a
 // status and managedFields, which clients send back, are dropped.
 func Decode(text []byte, opts Options) (*Object, diag.List) {
+	if o, warnings := decodeWritten(text, opts); o != nil {
+		return o, warnings
+	}
+	return decodeAny(text, opts)
+}
+
+// decodeAny reads whatever can be read, and says what is wrong with the rest.
+func decodeAny(text []byte, opts Options) (*Object, diag.List) {
 	doc, list := single(text, opts.File)
 	if list != nil {
 		return nil, list
@@ -49,9 +57,14 @@ func Decode(text []byte, opts Options) (*Object, diag.List) {
 // written. An object that Decode made passes at once: its warnings are known to
 // whoever called Decode.
 func Validate(o *Object) diag.List {
-	if o.valid {
+	if o.decoded == o || o.isWritten() {
 		return nil
 	}
+	return o.complaints()
+}
+
+// complaints is all that is wrong with an object.
+func (o *Object) complaints() diag.List {
 	doc := Document{Text: o.JSON()}
 	if list := doc.tooLong(); list != nil {
 		return list
@@ -85,13 +98,7 @@ func (t *tree) object(v any, at, namespace string) (*Object, diag.List) {
 	} else {
 		d.add(diag.Error, diag.FieldTypeInvalid, "", short(v), "an object must be a map with the fields apiVersion, kind, metadata, spec")
 	}
-	list := d.finish()
-	for i := range list {
-		list[i].Object = d.ref()
-		list[i].Position = t.locate(at, list[i])
-	}
-	byPosition(list)
-	list = readable(list)
+	list := t.tell(at, &d)
 	if list.Err() != nil {
 		return nil, list
 	}
@@ -102,4 +109,18 @@ func (t *tree) object(v any, at, namespace string) (*Object, diag.List) {
 		return nil, append(list, problem)
 	}
 	return o, list
+}
+
+// tell is what was found wrong with an object, with its place.
+func (t *tree) tell(at string, d *candidate) diag.List {
+	if len(d.list) == 0 {
+		return nil
+	}
+	list := d.finish()
+	for i := range list {
+		list[i].Object = d.ref()
+		list[i].Position = t.locate(at, list[i])
+	}
+	byPosition(list)
+	return readable(list)
 }

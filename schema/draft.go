@@ -25,9 +25,7 @@ type candidate struct {
 
 // normalise brings the whole tree to the written form.
 func (d *candidate) normalise(namespace string) {
-	if namespace == "" {
-		namespace = DefaultNamespace
-	}
+	namespace = namespaceOr(namespace)
 	delete(d.top, "status")
 	d.spell(true)
 	if meta, ok := d.top["metadata"].(map[string]any); ok {
@@ -37,6 +35,8 @@ func (d *candidate) normalise(namespace string) {
 		}
 	}
 }
+
+func namespaceOr(given string) string { return cmp.Or(given, DefaultNamespace) }
 
 // spell walks the object as far as its schema is known.
 func (d *candidate) spell(rewrite bool) {
@@ -125,6 +125,12 @@ func (d *candidate) checkSpec(tree map[string]any) {
 		}
 		return
 	}
+	d.checkMeaning(broken)
+}
+
+// checkMeaning holds the typed spec against the kind's own rules, without what
+// follows from what was pruned.
+func (d *candidate) checkMeaning(broken diag.List) {
 	for _, p := range append(d.kind.check(d.typed), d.exportedTwice()...) {
 		if !follows(p, broken) {
 			d.put(p)
@@ -169,6 +175,9 @@ func within(inner, outer string) bool {
 }
 
 func (d *candidate) ref() diag.Ref {
+	if d.top == nil && d.kind != nil {
+		return diag.Ref{Kind: d.kind.Kind, Namespace: d.meta.Namespace, Name: d.meta.Name}
+	}
 	meta, _ := d.top["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
 	namespace, _ := meta["namespace"].(string)
@@ -223,14 +232,18 @@ func byPosition(list diag.List) {
 }
 
 func (d *candidate) build() (*Object, error) {
-	o, err := New(d.kind, d.meta, d.spec)
+	o, err := assemble(d.kind, d.meta, func(out []byte) []byte { return append(out, d.spec...) }, len(d.spec))
 	if err != nil {
 		return nil, err
 	}
 	if size := o.Size(); size > MaxObjectBytes {
 		return nil, fmt.Errorf("the object is %d bytes long when written as JSON; %d are allowed", size, MaxObjectBytes)
 	}
-	typed := d.typed
-	o.typed, o.valid = func() (any, error) { return typed, nil }, true
-	return o, nil
+	return o.passed(d.typed), nil
+}
+
+// passed marks an object that was checked just now.
+func (o *Object) passed(typed any) *Object {
+	o.typed, o.decoded = &typedSpec{value: typed}, o
+	return o
 }

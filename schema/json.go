@@ -11,10 +11,7 @@ import (
 )
 
 func (d Document) parseJSON() (*tree, diag.List) {
-	t := &tree{doc: d}
-	// A tab is white space to JSON and nothing to YAML, whose parser finds
-	// the positions. Inside a JSON text there are none.
-	t.nodes = lazyNodes(bytes.ReplaceAll(d.Text, []byte("\t"), []byte(" ")))
+	t := d.unread()
 	strict, err := kjson.UnmarshalStrict(d.Text, &t.value)
 	if err != nil {
 		return nil, d.malformedJSON(err)

@@ -24,6 +24,11 @@ func (d *candidate) checkMeta() {
 	if err != nil && d.list.Err() == nil {
 		d.invalid("metadata", err.Error())
 	}
+	d.checkMeaningOfMeta()
+}
+
+// checkMeaningOfMeta is about what no schema says.
+func (d *candidate) checkMeaningOfMeta() {
 	if err := apivalidation.ValidateAnnotationsSize(d.meta.Annotations); err != nil {
 		d.add(diag.Error, diag.FieldTooLong, "metadata.annotations", "", err.Error())
 	}

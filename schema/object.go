@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -32,74 +33,170 @@ func (k Key) Ref() diag.Ref { return diag.Ref(k) }
 //
 // The whole object is encoded once, by whoever builds it, and those bytes are
 // what is stored, what a GET answers and what every watcher receives. The
-// typed spec is decoded at its first use and kept.
+// typed spec is decoded at its first use and kept, and objects with the same
+// spec under other metadata share it.
 type Object struct {
 	Kind *Kind
 	Meta metav1.ObjectMeta
 
-	spec  json.RawMessage // in the written spelling, compact
+	spec  json.RawMessage // in the written spelling, compact: a part of raw
 	raw   []byte          // the whole object, Meta.ResourceVersion included
-	typed func() (any, error)
-	// valid: Decode made this very object, so Validate need not look again.
-	valid bool
+	typed *typedSpec
+	// decoded is this very object if Decode made it, so that Validate need not
+	// look again. A copy of it is another object.
+	decoded *Object
 }
 
-// envelope is the one order in which an object is written. WithRevision
-// depends on metadata coming third, with the fixed text before it.
-type envelope struct {
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Metadata   metav1.ObjectMeta `json:"metadata"`
-	Spec       json.RawMessage   `json:"spec"`
+// typedSpec is decoded at its first use.
+type typedSpec struct {
+	once  sync.Once
+	kind  *Kind
+	text  json.RawMessage // nil once it was decoded: it may be a part of another object
+	value any
+	err   error
 }
+
+func (t *typedSpec) get() (any, error) {
+	t.once.Do(func() {
+		if t.text != nil {
+			t.value, t.err = t.kind.decodeSpec(t.text)
+			t.text = nil
+		}
+	})
+	return t.value, t.err
+}
+
+// An object is written in one order. In its metadata the resourceVersion comes
+// first, so that it can be put in place later.
+const (
+	beforeGroup = `{"apiVersion":"`
+	beforeName  = `","kind":"`
+	beforeMeta  = `","metadata":{`
+	beforeSpec  = `},"spec":`
+)
 
 // New builds an object from its parts. The spec must already be in the
 // written spelling; Decode sees to that. New does not validate.
 func New(kind *Kind, meta metav1.ObjectMeta, spec json.RawMessage) (*Object, error) {
-	raw, err := json.Marshal(envelope{kind.APIVersion(), kind.Kind, meta, spec})
+	written, err := json.Marshal(spec)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %s/%s: %w", kind.Kind, meta.Namespace, meta.Name, err)
 	}
-	return build(kind, meta, spec, raw), nil
+	return assemble(kind, meta, func(out []byte) []byte { return append(out, written...) }, len(written))
+}
+
+// assemble writes an object, with a spec of about so many bytes.
+func assemble(kind *Kind, meta metav1.ObjectMeta, appendSpec func([]byte) []byte, size int) (*Object, error) {
+	raw, err := appendHead(make([]byte, 0, size+sizeOfHead(kind, &meta)), kind, &meta)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s/%s: %w", kind.Kind, meta.Namespace, meta.Name, err)
+	}
+	from := len(raw)
+	raw = append(appendSpec(raw), '}')
+	return build(kind, meta, raw[from:len(raw)-1:len(raw)-1], raw), nil
+}
+
+// appendHead is all that comes before the spec.
+func appendHead(out []byte, kind *Kind, meta *metav1.ObjectMeta) ([]byte, error) {
+	out = append(out, beforeGroup...)
+	out = append(out, kind.Group...)
+	out = append(out, '/')
+	out = append(out, kind.Version...)
+	out = append(out, beforeName...)
+	out = append(out, kind.Kind...)
+	out = append(out, beforeMeta...)
+	from := len(out)
+	out = appendRevision(out, meta.ResourceVersion)
+	before := len(out)
+	out, err := appendMeta(out, meta)
+	if len(out) == before && before > from {
+		out = out[:before-1] // No comma where nothing follows.
+	}
+	return append(out, beforeSpec...), err
+}
+
+// appendRevision is the resourceVersion as the first member, if there is one.
+func appendRevision(out []byte, resourceVersion string) []byte {
+	if resourceVersion == "" {
+		return out
+	}
+	out = append(out, `"resourceVersion":`...)
+	return append(appendText(out, resourceVersion), ',')
+}
+
+// sizeOfHead is about what appendHead writes: no less, in most cases.
+func sizeOfHead(kind *Kind, meta *metav1.ObjectMeta) int {
+	size := 320 + len(kind.Kind) + len(meta.Name) + len(meta.Namespace)
+	for _, texts := range []map[string]string{meta.Labels, meta.Annotations} {
+		for key, value := range texts {
+			size += len(key) + len(value) + len(`"":"",`)
+		}
+	}
+	return size
 }
 
 func build(kind *Kind, meta metav1.ObjectMeta, spec json.RawMessage, raw []byte) *Object {
-	o := &Object{Kind: kind, Meta: meta, spec: spec, raw: raw}
-	o.typed = sync.OnceValues(func() (any, error) { return kind.decodeSpec(spec) })
-	return o
+	return &Object{Kind: kind, Meta: meta, spec: spec, raw: raw, typed: &typedSpec{kind: kind, text: spec}}
 }
 
 // Stored rebuilds an object from bytes that New encoded without a
 // resourceVersion (see Encoded) and the revision at which they were written.
 // The bytes are copied once, with the revision put in its place.
 func Stored(raw []byte, revision int64) (*Object, error) {
-	var e envelope
-	if err := json.Unmarshal(raw, &e); err != nil {
+	o, err := readStored(raw)
+	if err != nil {
 		return nil, fmt.Errorf("decode stored object: %w", err)
 	}
-	kind, ok := KindByName(e.Kind)
-	if !ok {
-		return nil, fmt.Errorf("decode stored object: unknown kind %q", e.Kind)
+	at := o.AtRevision(revision)
+	at.typed = &typedSpec{kind: at.Kind, text: at.spec}
+	return at, nil
+}
+
+// AtRevision is the object as it reads at a revision of the store.
+func (o *Object) AtRevision(revision int64) *Object {
+	before, after := o.aroundRevision()
+	at := &Object{Kind: o.Kind, Meta: o.Meta, typed: o.typed}
+	at.Meta.ResourceVersion = strconv.FormatInt(revision, 10)
+	const field = `"resourceVersion":"",`
+	at.raw = make([]byte, 0, len(before)+len(field)+len(at.Meta.ResourceVersion)+len(after))
+	at.raw = appendRevision(append(at.raw, before...), at.Meta.ResourceVersion)
+	if after[0] == '}' {
+		at.raw = at.raw[:len(at.raw)-1] // No comma where nothing follows.
 	}
-	prefix := []byte(`{"apiVersion":"` + e.APIVersion + `","kind":"` + e.Kind + `","metadata":{`)
-	if !bytes.HasPrefix(raw, prefix) {
-		return nil, fmt.Errorf("decode stored object %s %s/%s: not in the written form", e.Kind, e.Metadata.Namespace, e.Metadata.Name)
-	}
-	e.Metadata.ResourceVersion = strconv.FormatInt(revision, 10)
-	field := `"resourceVersion":"` + e.Metadata.ResourceVersion + `",`
-	whole := make([]byte, 0, len(raw)+len(field))
-	whole = append(whole, prefix...)
-	whole = append(whole, field...)
-	whole = append(whole, raw[len(prefix):]...)
-	return build(kind, e.Metadata, e.Spec, whole), nil
+	at.raw = append(at.raw, after...)
+	end := len(at.raw) - 1
+	at.spec = at.raw[end-len(o.spec) : end : end]
+	return at
 }
 
 // Encoded is the text to store: the whole object without its resourceVersion,
-// which is the store's to give.
-func (o *Object) Encoded() ([]byte, error) {
-	meta := o.Meta
-	meta.ResourceVersion = ""
-	return json.Marshal(envelope{o.Kind.APIVersion(), o.Kind.Kind, meta, o.spec})
+// which is the store's to give. It must not be changed.
+func (o *Object) Encoded() []byte {
+	if o.Meta.ResourceVersion == "" {
+		return o.raw
+	}
+	return slices.Concat(o.aroundRevision())
+}
+
+// IsEncodedAs reports whether a text is Encoded.
+func (o *Object) IsEncodedAs(text []byte) bool {
+	before, after := o.aroundRevision()
+	return len(text) == len(before)+len(after) && bytes.HasPrefix(text, before) && bytes.HasSuffix(text, after)
+}
+
+// aroundRevision are the parts of an object before and behind the
+// resourceVersion, or where it would be.
+func (o *Object) aroundRevision() (before, after []byte) {
+	at := bytes.Index(o.raw, []byte(beforeMeta)) + len(beforeMeta)
+	before, after = o.raw[:at], o.raw[at:]
+	if o.Meta.ResourceVersion != "" {
+		field := len(appendRevision(nil, o.Meta.ResourceVersion))
+		if after[field-1] != ',' {
+			field-- // Nothing follows.
+		}
+		after = after[field:]
+	}
+	return before, after
 }
 
 // JSON is the whole object as it goes over the wire. The slice is shared:
@@ -129,7 +226,7 @@ func (o *Object) SpecJSON() json.RawMessage { return o.spec }
 // Spec is the typed spec: *RouteRule, *networking.ServiceEntry and so on. It
 // is decoded once, shared, and must not be changed. An error means that the
 // object never passed Decode or Validate.
-func (o *Object) Spec() (any, error) { return o.typed() }
+func (o *Object) Spec() (any, error) { return o.typed.get() }
 
 // Key names the object.
 func (o *Object) Key() Key {
@@ -148,5 +245,10 @@ func (o *Object) Revision() int64 {
 
 // WithMeta is the same kind and spec under other metadata.
 func (o *Object) WithMeta(meta metav1.ObjectMeta) (*Object, error) {
-	return New(o.Kind, meta, o.spec)
+	out, err := assemble(o.Kind, meta, func(out []byte) []byte { return append(out, o.spec...) }, len(o.spec))
+	if err != nil {
+		return nil, err
+	}
+	out.typed = o.typed
+	return out, nil
 }

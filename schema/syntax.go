@@ -94,10 +94,10 @@ func (d Document) positionIn(lines [][]byte, line, column int) *diag.Position {
 }
 
 // lazyNodes parses for positions, and only when one is asked for.
-func lazyNodes(text []byte) func() *yaml.Node {
+func lazyNodes(text func() []byte) func() *yaml.Node {
 	return sync.OnceValue(func() *yaml.Node {
 		var root yaml.Node
-		if yaml.Unmarshal(text, &root) != nil || len(root.Content) == 0 {
+		if yaml.Unmarshal(text(), &root) != nil || len(root.Content) == 0 {
 			return nil
 		}
 		return root.Content[0]

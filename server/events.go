@@ -72,32 +72,31 @@ func writeFrame(out *bufio.Writer, kind string, object []byte) error {
 // added. When the store does not know the state before, the change is passed
 // on as MODIFIED or DELETED, which a client that never saw the object can
 // take.
-func (s selection) event(e store.Event) (store.Event, bool, error) {
+func (s selection) event(e store.Event) (store.Event, bool) {
 	if s.all() {
-		return e, true, nil
+		return e, true
 	}
 	now := s.matches(&e.Object.Meta)
 	if e.Type != store.Modified {
-		return e, now, nil
+		return e, now
 	}
 	before := e.Previous == nil || s.matches(&e.Previous.Meta)
 	switch {
 	case now && before:
-		return e, true, nil
+		return e, true
 	case now:
-		return store.Event{Type: store.Added, Object: e.Object}, true, nil
+		return store.Event{Type: store.Added, Object: e.Object}, true
 	case before:
-		left, err := lastSeen(e)
-		return store.Event{Type: store.Deleted, Object: left}, true, err
+		return store.Event{Type: store.Deleted, Object: lastSeen(e)}, true
 	}
-	return e, false, nil
+	return e, false
 }
 
 // lastSeen is the last selected state of an object, at the revision of the
 // change that took it out of the selection.
-func lastSeen(e store.Event) (*schema.Object, error) {
+func lastSeen(e store.Event) *schema.Object {
 	if e.Previous == nil {
-		return e.Object, nil
+		return e.Object
 	}
-	return store.AtRevision(e.Previous, e.Object.Revision())
+	return e.Previous.AtRevision(e.Object.Revision())
 }

@@ -171,9 +171,9 @@ func (s *stream) settle() error {
 }
 
 func (s *stream) writeEvent(e store.Event) error {
-	e, ok, err := s.selected.event(e)
-	if err != nil || !ok {
-		return err
+	e, ok := s.selected.event(e)
+	if !ok {
+		return nil
 	}
 	s.bookmarked = e.Object.Revision()
 	return s.events.event(s.out, string(e.Type), e.Object)

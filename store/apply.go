@@ -103,8 +103,8 @@ func merged(given, current *schema.Object) (*schema.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if same, err := sameText(next, current); err != nil || same {
-		return current, err
+	if next.IsEncodedAs(current.Encoded()) {
+		return current, nil
 	}
 	return next, nil
 }
@@ -180,15 +180,6 @@ func (o Op) checkCurrent(current *schema.Object, pre Preconditions) error {
 	return nil
 }
 
-func sameText(a, b *schema.Object) (bool, error) {
-	left, err := a.Encoded()
-	if err != nil {
-		return false, err
-	}
-	right, err := b.Encoded()
-	return bytes.Equal(left, right), err
-}
-
 // sameJSON compares values, not texts: the order of fields and the escaping of
 // characters say nothing.
 func sameJSON(a, b []byte) bool {
@@ -214,14 +205,4 @@ func Single(objs []*schema.Object, err error) (*schema.Object, error) {
 		return nil, err
 	}
 	return objs[0], nil
-}
-
-// AtRevision is an object as it reads at a revision: after Evaluate, the state that
-// was written there, or for a delete the last state.
-func AtRevision(obj *schema.Object, revision int64) (*schema.Object, error) {
-	text, err := obj.Encoded()
-	if err != nil {
-		return nil, err
-	}
-	return schema.Stored(text, revision)
 }

@@ -22,10 +22,7 @@ func added(t *testing.T, revisions ...int64) store.Batch {
 	t.Helper()
 	var b store.Batch
 	for _, r := range revisions {
-		obj, err := store.AtRevision(storetest.Rule(t, "default", fmt.Sprintf("rule-%d", r), 1), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		obj := storetest.Rule(t, "default", fmt.Sprintf("rule-%d", r), 1).AtRevision(r)
 		b.Revision = r
 		b.Events = append(b.Events, store.Event{Type: store.Added, Object: obj})
 	}

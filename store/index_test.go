@@ -58,11 +58,7 @@ func drawObject(t *testing.T, rt *rapid.T, revision int64) *schema.Object {
 	if rapid.Bool().Draw(rt, "service") {
 		obj = storetest.Service(t, namespace, name)
 	}
-	obj, err := store.AtRevision(obj, revision)
-	if err != nil {
-		rt.Fatal(err)
-	}
-	return obj
+	return obj.AtRevision(revision)
 }
 
 func sorted(model map[schema.Key]*schema.Object) []*schema.Object {

@@ -91,14 +91,8 @@ func TestUnreadableCanBeReplaced(t *testing.T) {
 // see: an object that cannot be read is not there.
 func TestWatchOfUnreadable(t *testing.T) {
 	d, _ := newDamaged(t)
-	good, err := storetest.Rule(t, "default", "a", 3).Encoded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := storetest.Rule(t, "default", "b", 3).Encoded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := storetest.Rule(t, "default", "a", 3).Encoded()
+	other := storetest.Rule(t, "default", "b", 3).Encoded()
 	put(t, d.client, damagedName, "still broken") // 4
 	put(t, d.client, damagedName, string(good))   // 5
 	put(t, d.client, damagedName, string(other))  // 6: under the name of another

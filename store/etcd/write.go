@@ -79,7 +79,8 @@ type write struct {
 	asked   bool             // etcd has told current: it is no guess
 	damaged []bool           // current only stands for what cannot be read
 	next    []*schema.Object // what shall be, nil for none
-	values  [][]byte         // the encoding of the answers, which are next if there is one
+	answers []*schema.Object // next, or the last state of what goes
+	values  [][]byte         // the encoding of answers
 }
 
 func (s *Store) plan(ops []store.Op) (*write, error) {
@@ -151,6 +152,7 @@ func (w *write) read(resp *clientv3.TxnResponse) (err error) {
 // apply works out what the operations make of the present state.
 func (w *write) apply() error {
 	w.next = make([]*schema.Object, len(w.ops))
+	w.answers = make([]*schema.Object, len(w.ops))
 	w.values = make([][]byte, len(w.ops))
 	for i, op := range w.ops {
 		out, err := w.evaluate(i, op)
@@ -158,9 +160,8 @@ func (w *write) apply() error {
 			return store.AtIndex(err, i)
 		}
 		w.next[i] = out.Stored
-		if w.values[i], err = out.Answer.Encoded(); err != nil {
-			return err
-		}
+		w.answers[i] = out.Answer
+		w.values[i] = out.Answer.Encoded()
 	}
 	return nil
 }
@@ -203,7 +204,7 @@ func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) 
 		return nil, w.read(resp)
 	}
 	s.guesses.wrote(w, resp.Header.Revision)
-	return w.results(resp.Header.Revision)
+	return w.results(resp.Header.Revision), nil
 }
 
 func (w *write) conditions() []clientv3.Cmp {
@@ -231,17 +232,13 @@ func (w *write) puts() []clientv3.Op {
 	return ops
 }
 
-func (w *write) results(revision int64) ([]*schema.Object, error) {
+func (w *write) results(revision int64) []*schema.Object {
 	results := make([]*schema.Object, len(w.ops))
 	for i := range w.ops {
-		if w.idle(i) {
-			results[i] = w.current[i]
-			continue
-		}
-		var err error
-		if results[i], err = schema.Stored(w.values[i], revision); err != nil {
-			return nil, err
+		results[i] = w.current[i]
+		if !w.idle(i) {
+			results[i] = w.answers[i].AtRevision(revision)
 		}
 	}
-	return results, nil
+	return results
 }

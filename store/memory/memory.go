@@ -174,17 +174,14 @@ func evaluate(op store.Op, current *schema.Object, revision int64) (*schema.Obje
 	if err != nil || current != nil && out.Stored == current {
 		return current, store.Event{}, err
 	}
-	answer, err := store.AtRevision(out.Answer, revision)
-	if err != nil {
-		return nil, store.Event{}, err
-	}
+	answer := out.Answer.AtRevision(revision)
 	ev := store.Event{Type: store.Modified, Object: answer, Previous: current}
 	switch {
 	case current == nil:
 		ev.Type = store.Added
 	case out.Stored == nil:
 		ev.Type = store.Deleted
-		ev.Object, err = store.AtRevision(current, revision)
+		ev.Object = current.AtRevision(revision)
 	}
-	return answer, ev, err
+	return answer, ev, nil
 }

@@ -1,0 +1,108 @@
+package schema
+
+import (
+	"bytes"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// decodeWritten is Decode for what is good and in the written form, in JSON: the
+// short way of docs/decisions/023-fast-validation.md. It is nil for all else,
+// which may be good.
+func decodeWritten(text []byte, opts Options) (*Object, diag.List) {
+	if len(text) > MaxTextBytes || !isJSON(text) {
+		return nil, nil
+	}
+	s, ok := read(string(text))
+	defer s.done()
+	if !ok {
+		return nil, nil
+	}
+	metadata := s.member(0, "metadata")
+	if metadata == 0 {
+		return nil, nil
+	}
+	s.drop(0, "status")
+	s.drop(metadata, "managedFields")
+	d := candidate{}
+	if namespace := namespaceOr(opts.Namespace); formats["dns-label"].ok(namespace) {
+		d.meta.Namespace = namespace
+	}
+	spec, ok := d.take(s)
+	if !ok {
+		return nil, nil
+	}
+	o, err := assemble(d.kind, d.meta, func(out []byte) []byte { return s.appendWritten(out, spec) }, int(s.nodes[spec].end-s.nodes[spec].start))
+	if err != nil || o.Size() > MaxObjectBytes || !d.means(o) {
+		return nil, nil
+	}
+	return o.passed(d.typed), Document{Text: text, File: opts.File, Line: 1}.unread().tell("", &d)
+}
+
+// isWritten is Validate for what is good and in the written form. It is false
+// for all else, which may be good.
+func (o *Object) isWritten() bool {
+	if len(o.raw) > MaxTextBytes {
+		return false
+	}
+	s, ok := read(string(o.raw))
+	defer s.done()
+	d := candidate{}
+	if ok {
+		_, ok = d.take(s)
+	}
+	return ok && d.means(o) && len(d.list) == 0
+}
+
+// take holds a scan against the schemas and reads its metadata. The namespace in
+// d.meta is for an object that has none.
+func (d *candidate) take(s *scan) (spec int32, ok bool) {
+	apiVersion, _ := s.of(s.member(0, "apiVersion"))
+	name, _ := s.of(s.member(0, "kind"))
+	if d.kind, ok = KindByName(name); !ok || apiVersion != d.kind.APIVersion() {
+		return 0, false
+	}
+	metadata, spec := s.member(0, "metadata"), s.member(0, "spec")
+	if !s.isPlain("object", 0) || !s.isPlain(d.kind.Singular, spec) {
+		return 0, false
+	}
+	namespace := d.meta.Namespace
+	if d.meta, ok = s.meta(metadata); !ok {
+		return 0, false
+	}
+	if d.meta.Namespace == "" {
+		d.meta.Namespace = namespace
+	}
+	named := s.member(metadata, "name") != 0 || s.member(metadata, "generateName") != 0
+	return spec, named && d.meta.Namespace != ""
+}
+
+func (s *scan) isPlain(schema string, i int32) bool {
+	p := predicates()[schema]
+	if p == nil {
+		return false
+	}
+	fits, plain := p.fits(s, i)
+	return fits && plain
+}
+
+// means checks what no schema says, and keeps the typed spec. Warnings may be
+// found besides.
+func (d *candidate) means(o *Object) bool {
+	d.checkMeaningOfMeta()
+	var err error
+	if d.typed, err = d.kind.newSpec(o.spec); err != nil {
+		return false
+	}
+	d.checkMeaning(nil)
+	return d.list.Err() == nil
+}
+
+// unread is a tree for positions alone.
+func (d Document) unread() *tree {
+	return &tree{doc: d, nodes: lazyNodes(func() []byte {
+		// A tab is white space to JSON and nothing to YAML, whose parser
+		// finds the positions. Inside a JSON text there are none.
+		return bytes.ReplaceAll(d.Text, []byte("\t"), []byte(" "))
+	})}
+}
