@@ -3,6 +3,8 @@ package explain
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pilot-api/pilot-api/ir"
@@ -16,29 +18,42 @@ func fails(m ir.Match, r Request) string {
 		return fmt.Sprintf("%s, is %q", pathText(m, true), path)
 	}
 	for _, h := range m.Headers {
-		if value, ok := r.header(h.Name); !headerFits(h, value, ok) {
-			return headerText(h, true) + found(h.Name, value, ok)
+		if values := r.header(h.Name); !headerFits(h, values) {
+			return headerText(h, true) + found(h.Name, values)
 		}
 	}
 	for _, q := range m.Query {
 		if value, ok := r.parameter(q.Name); !ok || !queryFits(q, value) {
-			return queryText(q, true) + found(q.Name, value, ok)
+			return queryText(q, true) + found(q.Name, given(value, ok))
 		}
 	}
 	return ""
 }
 
-func found(name, value string, ok bool) string {
-	if name == ":path" {
-		value = shownPath(value)
+// given is one value, or none.
+func given(value string, ok bool) []string {
+	if !ok {
+		return nil
 	}
-	switch {
-	case !ok:
+	return []string{value}
+}
+
+// found tells values of a name as an answer may repeat them.
+func found(name string, values []string) string {
+	if len(values) == 0 {
 		return ", is not there"
-	case ir.Shown(name, value) != value:
-		return ", is another"
 	}
-	return fmt.Sprintf(", is %q", value)
+	var texts []string
+	for _, value := range values {
+		if name == ":path" {
+			value = shownPath(value)
+		}
+		if ir.Shown(name, value) != value {
+			return ", is another"
+		}
+		texts = append(texts, strconv.Quote(value))
+	}
+	return ", is " + strings.Join(texts, " and ")
 }
 
 func pathFits(m ir.Match, r Request) bool {
@@ -56,21 +71,22 @@ func pathFits(m ir.Match, r Request) bool {
 	return strings.HasPrefix(path, prefix)
 }
 
-// headerFits: what must not be so is not so where there is no such header.
-func headerFits(h ir.HeaderMatch, value string, ok bool) bool {
-	if !ok {
-		return h.Not
-	}
-	fits := value == h.Exact
+// headerFits: of several values one must be so, and of what must not be so none;
+// what is not there is not so.
+func headerFits(h ir.HeaderMatch, values []string) bool {
+	return slices.ContainsFunc(values, func(value string) bool { return valueFits(h, value) }) != h.Not
+}
+
+func valueFits(h ir.HeaderMatch, value string) bool {
 	switch {
 	case h.Present:
-		fits = true
+		return true
 	case h.Regex != "":
-		fits = whole(h.Regex, value)
+		return whole(h.Regex, value)
 	case h.Prefix != "":
-		fits = strings.HasPrefix(value, h.Prefix)
+		return strings.HasPrefix(value, h.Prefix)
 	}
-	return fits != h.Not
+	return value == h.Exact
 }
 
 func queryFits(q ir.QueryMatch, value string) bool {

@@ -6,6 +6,7 @@
 //
 //	request.go    a request, and the way on which it comes to the proxy
 //	listener.go   the listener that takes its connection, the chain, the TCP route
+//	path.go       the path as routes are held against it
 //	host.go       the virtual host of an authority
 //	condition.go  conditions of a route, and the one that fails
 //	forward.go    what a route does to a request
@@ -133,6 +134,12 @@ func (p Proxy) http(h *ir.HTTPListener, r Request, e *Explanation) {
 		e.notFound("the path must begin with a slash")
 		return
 	}
+	path, ok := normalized(r.Path)
+	if !ok {
+		e.Answer, e.Reason = &Answer{Status: http.StatusBadRequest}, "no path may have a %00"
+		return
+	}
+	r.Path = path
 	host, domain := chooseHost(p.table(h), r.Host)
 	if host == nil {
 		e.notFound("no virtual host has a domain for " + r.Host)

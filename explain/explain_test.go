@@ -28,7 +28,11 @@ func routed(matches ...ir.Match) explain.Proxy {
 
 func ask(t *testing.T, p explain.Proxy, target string, headers map[string]string) *explain.Explanation {
 	t.Helper()
-	r, err := explain.NewRequest("", target, headers)
+	all := map[string][]string{}
+	for name, value := range headers {
+		all[name] = []string{value}
+	}
+	r, err := explain.NewRequest("", target, all)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -17,8 +18,8 @@ type Request struct {
 	Scheme string `json:"scheme"` // http, or https: what begins with TLS
 	Host   string `json:"host"`   // the Host header
 	Path   string `json:"path"`   // with the query
-	// Headers by lower-case name; no pseudo-headers.
-	Headers map[string]string `json:"headers,omitempty"`
+	// Headers by lower-case name, with all values of each; no pseudo-headers.
+	Headers map[string][]string `json:"headers,omitempty"`
 
 	// Way on which it comes; Ask finds it out.
 	Way Way `json:"way"`
@@ -39,7 +40,7 @@ const (
 )
 
 // NewRequest is one for an absolute URL. The error says what is wrong with it.
-func NewRequest(method, target string, headers map[string]string) (Request, error) {
+func NewRequest(method, target string, headers map[string][]string) (Request, error) {
 	u, err := url.Parse(target)
 	switch {
 	case err != nil:
@@ -49,7 +50,7 @@ func NewRequest(method, target string, headers map[string]string) (Request, erro
 	case u.User != nil, u.Fragment != "":
 		return Request{}, fmt.Errorf("URL %q: must have no user and no fragment", target)
 	}
-	r := Request{Method: method, Scheme: u.Scheme, Host: u.Host, Path: u.RequestURI(), Port: 80, Headers: map[string]string{}}
+	r := Request{Method: method, Scheme: u.Scheme, Host: u.Host, Path: pathAsWritten(target, u), Port: 80, Headers: map[string][]string{}}
 	if u.Scheme == "https" {
 		r.Port = 443
 	}
@@ -58,11 +59,14 @@ func NewRequest(method, target string, headers map[string]string) (Request, erro
 			return Request{}, fmt.Errorf("URL %q: port must be from 1 to 65535", target)
 		}
 	}
-	for name, value := range headers {
-		if name = strings.ToLower(name); name == "host" {
-			r.Host = value
-		} else {
-			r.Headers[name] = value
+	for name, values := range headers {
+		switch name = strings.ToLower(name); {
+		case name != "host":
+			r.Headers[name] = values
+		case len(values) > 1:
+			return Request{}, errors.New("there is one header host at most")
+		default:
+			r.Host = values[0]
 		}
 	}
 	if r.Method == "" {
@@ -71,15 +75,32 @@ func NewRequest(method, target string, headers map[string]string) (Request, erro
 	return r, nil
 }
 
-// ParseHeaders reads headers such as "end-user: jason".
-func ParseHeaders(lines []string) (map[string]string, error) {
-	headers := map[string]string{}
+// pathAsWritten is that of a URL with its query, in the very signs of the text as far
+// as a request may have them.
+func pathAsWritten(target string, u *url.URL) string {
+	_, rest, _ := strings.Cut(target, "://")
+	at := strings.IndexAny(rest, "/?\\")
+	plain := func(c rune) bool { return c > ' ' && c < 0x7f }
+	switch {
+	case at < 0:
+		return "/"
+	case strings.ContainsFunc(rest, func(c rune) bool { return !plain(c) }):
+		return u.RequestURI()
+	case rest[at] == '?':
+		return "/" + rest[at:]
+	}
+	return rest[at:]
+}
+
+// ParseHeaders reads headers such as "end-user: jason", any of them several times.
+func ParseHeaders(lines []string) (map[string][]string, error) {
+	headers := map[string][]string{}
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
-		if name = strings.TrimSpace(name); !ok || name == "" {
+		if name = strings.ToLower(strings.TrimSpace(name)); !ok || name == "" {
 			return nil, fmt.Errorf("header %q: must be 'name: value'", line)
 		}
-		headers[name] = strings.TrimSpace(value)
+		headers[name] = append(headers[name], strings.TrimSpace(value))
 	}
 	return headers, nil
 }
@@ -135,9 +156,11 @@ func (p Proxy) enter(r Request) Request {
 
 // shown is the request as an answer may repeat it.
 func (r Request) shown() Request {
-	headers := make(map[string]string, len(r.Headers))
-	for name, value := range r.Headers {
-		headers[name] = ir.Shown(name, value)
+	headers := make(map[string][]string, len(r.Headers))
+	for name, values := range r.Headers {
+		for _, value := range values {
+			headers[name] = append(headers[name], ir.Shown(name, value))
+		}
 	}
 	r.Headers = headers
 	r.Path = shownPath(r.Path)
@@ -160,20 +183,19 @@ func shownPath(text string) string {
 	return path + "?" + strings.Join(pairs, "&")
 }
 
-// header is the value of a header or pseudo-header.
-func (r Request) header(name string) (string, bool) {
+// header has the values of a header or pseudo-header; none where it is not there.
+func (r Request) header(name string) []string {
 	switch name {
 	case ":method":
-		return r.Method, true
+		return []string{r.Method}
 	case ":authority", "host":
-		return r.Host, true
+		return []string{r.Host}
 	case ":path":
-		return r.Path, true
+		return []string{r.Path}
 	case ":scheme":
-		return r.Scheme, true
+		return []string{r.Scheme}
 	}
-	value, ok := r.Headers[strings.ToLower(name)]
-	return value, ok
+	return r.Headers[strings.ToLower(name)]
 }
 
 // bare is the path without the query, and the query with its question mark.

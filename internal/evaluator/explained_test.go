@@ -48,8 +48,11 @@ func (s *spelled) nameless(r evaluator.Request) bool {
 // asked is the request in the words of package explain.
 func (s *spelled) asked(r evaluator.Request) explain.Request {
 	out := explain.Request{
-		Method: r.Method, Scheme: "http", Host: r.Host, Path: r.Path, Headers: r.Headers,
+		Method: r.Method, Scheme: "http", Host: r.Host, Path: r.Path, Headers: map[string][]string{},
 		Way: explain.Direct, Port: int(r.Destination.Port()), Address: r.Destination.Addr().String(),
+	}
+	for name, value := range r.Headers {
+		out.Headers[name] = []string{value}
 	}
 	switch {
 	case r.Captured:

@@ -1,0 +1,111 @@
+package explain
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// normalized is a path as a proxy takes it, before it looks at anything else: as
+// RFC 3986 has it, with backslashes for slashes. False for one that it refuses. What
+// follows a question mark stays.
+func normalized(target string) (string, bool) {
+	path, query, asks := strings.Cut(target, "?")
+	n := normalizer{rest: path}
+	for len(n.rest) > 0 {
+		if !n.step() {
+			return target, false
+		}
+	}
+	if asks {
+		return string(n.out) + "?" + query, true
+	}
+	return string(n.out), true
+}
+
+type normalizer struct {
+	out  []byte
+	rest string
+}
+
+// step takes one sign, an escape, or a segment of dots; false for what no path may
+// have.
+func (n *normalizer) step() bool {
+	if n.dots() {
+		return true
+	}
+	c := n.rest[0]
+	if c != '%' {
+		n.rest = n.rest[1:]
+		n.add(c)
+		return true
+	}
+	decoded, ok := unescaped(n.rest)
+	switch {
+	case !ok:
+		n.out, n.rest = append(n.out, c), n.rest[1:]
+		return true
+	case decoded == 0:
+		return false
+	case unreserved(decoded):
+		n.out = append(n.out, decoded)
+	default:
+		n.out = append(n.out, n.rest[:3]...)
+	}
+	n.rest = n.rest[3:]
+	return true
+}
+
+func (n *normalizer) add(c byte) {
+	switch {
+	case c == '\\':
+		n.out = append(n.out, '/')
+	case c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>^`{|}", c) >= 0:
+		n.out = fmt.Appendf(n.out, "%%%02X", c)
+	default:
+		n.out = append(n.out, c)
+	}
+}
+
+// dots takes away a segment of one dot, and with one of two the segment before.
+func (n *normalizer) dots() bool {
+	if len(n.out) == 0 || n.out[len(n.out)-1] != '/' {
+		return false
+	}
+	count, rest := 0, n.rest
+	for after, ok := cutDot(rest); ok; after, ok = cutDot(rest) {
+		count, rest = count+1, after
+	}
+	if count == 0 || count > 2 || rest != "" && rest[0] != '/' && rest[0] != '\\' {
+		return false
+	}
+	if count == 2 && len(n.out) > 1 {
+		n.out = n.out[:1+strings.LastIndexByte(string(n.out[:len(n.out)-1]), '/')]
+	}
+	n.rest = rest[min(1, len(rest)):]
+	return true
+}
+
+// cutDot takes a dot, which may be escaped.
+func cutDot(text string) (rest string, ok bool) {
+	if rest, ok := strings.CutPrefix(text, "."); ok {
+		return rest, true
+	}
+	if c, ok := unescaped(text); ok && c == '.' {
+		return text[3:], true
+	}
+	return text, false
+}
+
+// unescaped is what the escape that a text begins with stands for.
+func unescaped(text string) (c byte, ok bool) {
+	if len(text) < 3 || text[0] != '%' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text[1:3], 16, 8)
+	return byte(n), err == nil
+}
+
+func unreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
