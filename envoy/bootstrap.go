@@ -35,6 +35,9 @@ type BootstrapOptions struct {
 	NodeID string
 	// Labels of the workload that the proxy states; an Envoy of v1 cannot.
 	Labels map[string]string
+	// Locality of the workload that the proxy states, as region/zone/sub-zone of
+	// which the last may be left out; an Envoy of v1 cannot.
+	Locality string
 	// Cluster is the proxy's service cluster, which v1 wants in every URL.
 	Cluster string
 	// Server is the URL of this server, http or https. An https server must
@@ -46,7 +49,8 @@ type BootstrapOptions struct {
 	XDS    []string
 	CAFile string
 	API    API
-	// AdminPort of Envoy's own interface, on loopback only.
+	// AdminPort of Envoy's own interface, on loopback only. With 0 the Envoy takes
+	// one that is free, and tells which by --admin-address-path; not one of v1.
 	AdminPort int
 	// RefreshDelay between polls for clusters and listeners. What those in
 	// turn poll for is told by the server.
@@ -98,9 +102,18 @@ func (o BootstrapOptions) check() (replicas, error) {
 	complain(o.CAFile == "" && server.tls, "CA file must not be empty for an https server")
 	complain(!slices.Contains(APIs, o.API), "API must be one of %v, found %q", APIs, o.API)
 	complain(o.API == V1 && len(o.Labels) > 0, "labels cannot be stated in the v1 API: the proxy has those of the instances at its address")
-	complain(o.AdminPort < 1 || o.AdminPort > 65535, "admin port must be 1 to 65535, found %d", o.AdminPort)
+	complain(o.API == V1 && o.Locality != "", "a locality cannot be stated in the v1 API: the proxy has that of the instances at its address")
+	complain(!isLocality(o.Locality), "locality must be REGION/ZONE/SUBZONE or the beginning of that, found %q", o.Locality)
+	complain(o.API == V1 && o.AdminPort == 0, "admin port must be 1 to 65535 in the v1 API, found 0")
+	complain(o.AdminPort < 0 || o.AdminPort > 65535, "admin port must be 1 to 65535, or 0 for one that is free, found %d", o.AdminPort)
 	complain(o.RefreshDelay < time.Millisecond, "refresh delay must be at least 1ms, found %v", o.RefreshDelay)
 	return replicas, errors.Join(errs...)
+}
+
+// isLocality: what is there of region, zone and sub-zone has a name.
+func isLocality(text string) bool {
+	parts := strings.Split(text, "/")
+	return text == "" || len(parts) <= 3 && !slices.Contains(parts, "")
 }
 
 // endpoint is where the server is.

@@ -47,6 +47,7 @@ var bootstraps = []struct {
 		rest(o)
 		o.Labels = map[string]string{"istio": "ingressgateway", "version": "1"}
 	})},
+	{"delta-place", bootstrapOf(func(o *envoy.BootstrapOptions) { o.AdminPort, o.Locality = 0, "eu/eu-1/rack-7" })},
 	{"delta-replicas", bootstrapOf(func(o *envoy.BootstrapOptions) {
 		o.XDS = []string{"10.0.0.1:15010", "10.0.0.2:15010", "10.0.0.3:15010"}
 	})},
@@ -99,7 +100,7 @@ func parseBootstrap(t *testing.T, text []byte) *bootstrapv3.Bootstrap {
 
 func TestBootstrapComplains(t *testing.T) {
 	_, err := envoy.Bootstrap(envoy.BootstrapOptions{
-		Server: "mesh:8080", API: "grpc", AdminPort: -1, RefreshDelay: time.Microsecond,
+		Server: "mesh:8080", API: "grpc", AdminPort: -1, Locality: "eu//rack-7", RefreshDelay: time.Microsecond,
 	})
 	if err == nil {
 		t.Fatal("want an error")
@@ -109,8 +110,9 @@ func TestBootstrapComplains(t *testing.T) {
 		`service cluster must not be empty`,
 		`server must be a URL like http://127.0.0.1:8080, found "mesh:8080"`,
 		`API must be one of [delta ads rest v1], found "grpc"`,
-		`admin port must be 1 to 65535, found -1`,
+		`admin port must be 1 to 65535, or 0 for one that is free, found -1`,
 		`refresh delay must be at least 1ms, found 1µs`,
+		`locality must be REGION/ZONE/SUBZONE or the beginning of that, found "eu//rack-7"`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("missing %q in:\n%v", want, err)
@@ -137,7 +139,7 @@ func TestBootstrapComplains(t *testing.T) {
 	} {
 		wantComplaint(t, want, func(o *envoy.BootstrapOptions) { o.XDS = xds })
 	}
-	wantComplaint(t, "admin port must be 1 to 65535, found 0", func(o *envoy.BootstrapOptions) { o.AdminPort = 0 })
+	wantComplaint(t, "admin port must be 1 to 65535 in the v1 API, found 0", func(o *envoy.BootstrapOptions) { o.AdminPort, o.API = 0, envoy.V1 })
 	wantComplaint(t, "refresh delay must be at least 1ms, found 0s", func(o *envoy.BootstrapOptions) { o.RefreshDelay = 0 })
 	wantComplaint(t, "CA file must not be empty", func(o *envoy.BootstrapOptions) { o.Server, o.CAFile = "https://a", "" })
 }

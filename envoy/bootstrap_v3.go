@@ -3,6 +3,7 @@ package envoy
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -18,8 +19,11 @@ type object = map[string]any
 
 type list = []any
 
+// chosenAdminPort stands above a bootstrap that names no port.
+const chosenAdminPort = "# The Envoy takes a free port for its own interface: envoy --admin-address-path FILE writes it there.\n"
+
 func bootstrapV3(o BootstrapOptions, servers replicas) ([]byte, error) {
-	return yaml.Marshal(object{
+	text, err := yaml.Marshal(object{
 		"node": node(o),
 		"admin": object{
 			"address": socketAddress("127.0.0.1", o.AdminPort),
@@ -34,12 +38,23 @@ func bootstrapV3(o BootstrapOptions, servers replicas) ([]byte, error) {
 		}}},
 		"static_resources": object{"clusters": list{discoveryCluster(o, servers)}},
 	})
+	if o.AdminPort == 0 {
+		text = append([]byte(chosenAdminPort), text...)
+	}
+	return text, err
 }
 
 func node(o BootstrapOptions) object {
 	out := object{"id": o.NodeID, "cluster": o.Cluster}
 	if len(o.Labels) > 0 {
 		out["metadata"] = object{"LABELS": o.Labels}
+	}
+	if o.Locality != "" {
+		locality := object{}
+		for i, part := range strings.Split(o.Locality, "/") {
+			locality[[]string{"region", "zone", "sub_zone"}[i]] = part
+		}
+		out["locality"] = locality
 	}
 	return out
 }

@@ -21,6 +21,9 @@ func newBootstrap(s *session) *cobra.Command {
 by --server for everything else. NODE_ID is the proxy's identity,
 role~ip~id~domain; the role is sidecar, ingress or router.
 
+Two Envoys of one machine need an admin port and a base id each, and ports that
+do not clash: one that finds a port taken says so and goes without it.
+
 An Envoy that uses the v1 API takes its identity from the command line: start it
 with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 		Example: `  # A sidecar of today
@@ -28,8 +31,8 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
   envoy -c envoy.yaml
 
   # A second one on the same machine
-  istioctl bootstrap sidecar~10.0.0.8~web-2.shop~shop.svc.cluster.local --admin-port 15100 > second.yaml
-  envoy -c second.yaml --use-dynamic-base-id
+  istioctl bootstrap sidecar~10.0.0.8~web-2.shop~shop.svc.cluster.local --admin-port 0 > second.yaml
+  envoy -c second.yaml --use-dynamic-base-id --admin-address-path second.admin
 
   # One that goes to another replica of the server when its own is gone
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --xds 10.1.0.1:15010,10.1.0.2:15010
@@ -55,6 +58,11 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 		_, err = s.Stdout.Write(text)
 		return err
 	}
+	addBootstrap(cmd, &options)
+	return cmd
+}
+
+func addBootstrap(cmd *cobra.Command, options *envoy.BootstrapOptions) {
 	apis := make([]string, len(envoy.APIs))
 	for i, api := range envoy.APIs {
 		apis[i] = string(api)
@@ -65,12 +73,13 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 		"with streams for delta and ads (port 15010 of --server's host), with HTTP for rest and v1 (--server)")
 	flags.StringVar(&options.Cluster, "service-cluster", options.Cluster, "cluster name that the Envoy states")
 	flags.StringToStringVar(&options.Labels, "labels", nil, "labels of the workload that the Envoy states, such as app=web,version=v1: selectors look at them")
+	flags.StringVar(&options.Locality, "locality", "", "REGION/ZONE/SUBZONE of the workload that the Envoy states: closer instances are preferred")
 	flags.StringVar(&options.CAFile, "ca-file", options.CAFile, "authorities that the Envoy trusts for an https server")
-	flags.IntVar(&options.AdminPort, "admin-port", options.AdminPort, "port of the Envoy's own interface, on loopback")
+	flags.IntVar(&options.AdminPort, "admin-port", options.AdminPort,
+		"port of the Envoy's own interface, on loopback; 0 for one that is free, which envoy --admin-address-path FILE tells")
 	flags.DurationVar(&options.RefreshDelay, "refresh-delay", options.RefreshDelay, "time between two polls for clusters and listeners")
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("api", cobra.FixedCompletions(apis, cobra.ShellCompDirectiveNoFileComp))
-	return cmd
 }
 
 // checkNode wants an identity that the server will take, and that says all
