@@ -73,15 +73,18 @@ func poll(ts *testscript.TestScript, _ bool, nodes []string) {
 }
 
 // moments are times and ages, which no golden output has.
-var moments = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|\b[0-9dhms]+ ago`)
+var moments = regexp.MustCompile(`(?m)[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|\b[0-9dhms]+ ago|\b[0-9]+[dhms][0-9dhms]*$`)
 
 // timeless is "timeless FILE COPY", which copies a file, or stdout, without moments.
 func timeless(ts *testscript.TestScript, _ bool, args []string) {
 	text := moments.ReplaceAllStringFunc(ts.ReadFile(args[0]), func(moment string) string {
-		if strings.HasSuffix(moment, "ago") {
+		switch {
+		case strings.HasSuffix(moment, "ago"):
 			return "AGE ago"
+		case strings.HasSuffix(moment, "Z"):
+			return "TIME"
 		}
-		return "TIME"
+		return "AGE"
 	})
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
 }

@@ -40,35 +40,42 @@ there is the table only, as Envoy's messages are the server's to write.`,
 
   # All as Envoy is told it
   istioctl proxy-config all productpage -o yaml`,
-		Args: taught(cobra.ExactArgs(2), "say what and of which proxy: istioctl proxy-config %s PROXY", strings.Join(configTypes, "|")),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
-			switch len(args) {
-			case 0:
-				return configTypes, cobra.ShellCompDirectiveNoFileComp
-			case 1:
-				return s.completeNodes(cmd, args, part)
-			}
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		},
+		Args:              taught(cobra.ExactArgs(2), "say what and of which proxy: istioctl proxy-config %s PROXY", strings.Join(configTypes, "|")),
+		ValidArgsFunction: s.completeConfig,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if !slices.Contains(configTypes, args[0]) {
-			return usagef("there is no %q of a proxy: allowed are %s", args[0], strings.Join(configTypes, ", "))
-		}
-		if err := checkOutput(output, explainFormats); err != nil {
+		if err := f.checkConfig(cmd, args[0], output); err != nil {
 			return err
-		}
-		if err := f.check(cmd); err != nil {
-			return err
-		}
-		if f.offline() && !isTable(output) {
-			return usagef("-o %s shows Envoy's messages, which a server writes: with -f there is the table", output)
 		}
 		return runProxyConfig(cmd.Context(), s, &f, args[0], args[1], output)
 	}
 	f.add(cmd)
 	addOutput(cmd, &output, explainFormats)
 	return cmd
+}
+
+func (f *proxyFlags) checkConfig(cmd *cobra.Command, configType, output string) error {
+	if !slices.Contains(configTypes, configType) {
+		return usagef("there is no %q of a proxy: allowed are %s", configType, strings.Join(configTypes, ", "))
+	}
+	if err := checkOutput(output, explainFormats); err != nil {
+		return err
+	}
+	if f.offline() && !isTable(output) {
+		return usagef("-o %s shows Envoy's messages, which a server writes: with -f there is the table", output)
+	}
+	return f.check(cmd)
+}
+
+// completeConfig completes a type, and then the node of a connected proxy.
+func (s *session) completeConfig(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return configTypes, cobra.ShellCompDirectiveNoFileComp
+	case 1:
+		return s.completeNodes(cmd, args, part)
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
 func runProxyConfig(ctx context.Context, s *session, f *proxyFlags, configType, proxy, output string) error {
@@ -112,7 +119,11 @@ func (f *proxyFlags) summary(ctx context.Context, s *session, proxy, configType 
 		return nil, s.fail(ctx, err)
 	}
 	found, err := c.Summary(ctx, of, configType)
-	return found, s.fail(ctx, err)
+	if err != nil {
+		return nil, s.fail(ctx, err)
+	}
+	s.warnRefusing(ctx, c, of.Node)
+	return found, nil
 }
 
 // showSummary prints one of its tables, or all of them.

@@ -152,7 +152,7 @@ func printProxyTable(out io.Writer, all []client.Proxy, wide bool) error {
 		}
 		row = append(row, fmt.Sprint(p.Revision), duration.HumanDuration(time.Since(p.ConnectedSince)))
 		if wide {
-			row = append(row, cmp.Or(p.Replica, "-"), cmp.Or(p.Address, "-"), p.Node, strings.Join(strings.Fields(strings.Join(words, "; ")), " "))
+			row = append(row, cmp.Or(p.Replica, "-"), cmp.Or(p.Address, "-"), p.Node, oneLine(strings.Join(words, "; ")))
 		}
 		fmt.Fprintln(tab, strings.Join(row, "\t"))
 	}

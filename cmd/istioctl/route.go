@@ -67,16 +67,20 @@ is 0.`,
 		}
 		return runRoute(cmd.Context(), s, &f, args[0])
 	}
+	f.add(cmd)
+	// The flag exists, so this cannot fail.
+	_ = cmd.RegisterFlagCompletionFunc("from", s.completeNodes)
+	return cmd
+}
+
+func (f *routeFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.from, "from", "", "proxy that gets the request: a node id, or a part of that of one known proxy")
 	flags.StringVar(&f.method, "method", http.MethodGet, "method of the request")
 	flags.StringArrayVarP(&f.headers, "header", "H", nil, "header of the request, 'name: value'; may be repeated")
 	flags.BoolVar(&f.all, "all", false, "show all routes of the proxy")
-	f.add(cmd)
-	// The flag exists, so this cannot fail.
-	_ = cmd.RegisterFlagCompletionFunc("from", s.completeNodes)
+	f.proxyFlags.add(cmd)
 	addOutput(cmd, &f.output, explainFormats)
-	return cmd
 }
 
 func (f *routeFlags) check(cmd *cobra.Command, args []string) error {
@@ -145,7 +149,11 @@ func (f *routeFlags) explain(ctx context.Context, s *session, target string) (*e
 		return nil, s.fail(ctx, err)
 	}
 	e, err := c.Explain(ctx, of, f.method, target, f.headers)
-	return e, s.fail(ctx, err)
+	if err != nil {
+		return nil, s.fail(ctx, err)
+	}
+	s.warnRefusing(ctx, c, of.Node)
+	return e, nil
 }
 
 func runRoutes(ctx context.Context, s *session, f *routeFlags) error {

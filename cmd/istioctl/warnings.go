@@ -34,5 +34,5 @@ func (s *session) warnUnknown(text string) {
 	s.warn(text)
 }
 
-// oneLine is the form in which a warning goes through a header.
+// oneLine is a text without line ends, as a warning goes through a header.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // whose asks the server which proxy is meant by a node id, or a part of it that
@@ -30,6 +33,23 @@ func (f *proxyFlags) whose(ctx context.Context, c *client.Client, part string) (
 	}
 	of.Node = nodes[0]
 	return of, nil
+}
+
+// warnRefusing says that a proxy refuses what it is told, and so does something else
+// than what is shown. Of one that is not known nothing is said.
+func (s *session) warnRefusing(ctx context.Context, c *client.Client, node string) {
+	all, err := c.Proxy(ctx, node)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		s.warn("whether the proxy takes this is not known: " + s.explain(ctx, err))
+	}
+	for _, p := range all {
+		for _, name := range proxyTypes {
+			if t := p.Types[name]; t.State == "REJECTED" {
+				s.warn(fmt.Sprintf("%s refuses %s that follow from this, and runs those that it accepted last: %s",
+					shortNode(p.Node), name, cmp.Or(oneLine(t.Error), "it does not say why")))
+			}
+		}
+	}
 }
 
 // pairs are labels as a selector has them.
