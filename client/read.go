@@ -17,13 +17,22 @@ func (c *Client) Get(ctx context.Context, key schema.Key, opts store.ReadOptions
 	return s.Object, err
 }
 
-// GetStated is Get with the status.
+// GetStated is Get with the status, as of a moment ago.
 func (c *Client) GetStated(ctx context.Context, key schema.Key, opts store.ReadOptions) (Stated, error) {
+	return c.getStated(ctx, key, opts, url.Values{})
+}
+
+// GetStatedNow is Get with a status for which the proxies were looked at after the
+// call.
+func (c *Client) GetStatedNow(ctx context.Context, key schema.Key, opts store.ReadOptions) (Stated, error) {
+	return c.getStated(ctx, key, opts, url.Values{"freshStatus": {"true"}})
+}
+
+func (c *Client) getStated(ctx context.Context, key schema.Key, opts store.ReadOptions, query url.Values) (Stated, error) {
 	kind, err := kindOf(key)
 	if err != nil {
 		return Stated{}, err
 	}
-	query := url.Values{}
 	if opts.AtLeast != 0 {
 		query.Set("resourceVersion", atLeast(opts.AtLeast))
 	}

@@ -20,7 +20,7 @@ import (
 // clients with anything and change nothing here.
 var (
 	anyParams    = []string{"pretty", "timeout"}
-	getParams    = params("resourceVersion", "includeObject")
+	getParams    = params("resourceVersion", "includeObject", "freshStatus")
 	listParams   = params("labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "limit", "continue", "includeObject", "watch", "timeoutSeconds", "allowWatchBookmarks", "sendInitialEvents", "statusEvents")
 	writeParams  = params("dryRun", "fieldManager", "fieldValidation")
 	patchParams  = append(slices.Clone(writeParams), "force")

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -21,6 +22,13 @@ func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
 	atLeast, err := atLeastParam(q)
 	if err != nil {
 		return err
+	}
+	fresh, err := boolParam(q, "freshStatus")
+	if err != nil {
+		return err
+	}
+	if fresh && k.statuses != nil {
+		k.statuses.after(time.Now())
 	}
 	ctx, cancel := k.waiting(r.Context(), atLeast)
 	defer cancel()

@@ -143,3 +143,29 @@ func TestOneProxyOfAllReplicas(t *testing.T) {
 	}
 	here.want(http.StatusNotFound, "GET", path+"x", "")
 }
+
+// TestFreshStatus: who asks for a fresh status is not told of a proxy that left before
+// the question, be it this replica's or another's.
+func TestFreshStatus(t *testing.T) {
+	mem := memory.New()
+	far := replica(t, mem)
+	here := replica(t, mem, func(o *server.Options) { o.Peers = &register{others: map[string]string{"far": far.url}} })
+	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", reviews, asYAML)
+	here.create("split")
+	for _, w := range []*world{here, far} {
+		w.want(http.StatusOK, "GET", "/debug/problems", "")
+	}
+	here.want(http.StatusBadRequest, "GET", rulesPath+"/split?freshStatus=yes", "")
+	seen := here.watch("&statusEvents=true")
+	for i, w := range []*world{here, far, here, far} {
+		p := w.connect(i)
+		p.Refuse(discovery.RouteType, "half a request")
+		made := here.put("split", 10+i)
+		seen.until(made.Metadata.ResourceVersion, "Rejected")
+		p.Leave()
+		now := here.want(http.StatusOK, "GET", rulesPath+"/split?freshStatus=true", "").text
+		if s := statusIn(t, []byte(now)); s.reason() != "NoProxies" {
+			t.Errorf("after it has left: %+v", s)
+		}
+	}
+}

@@ -129,8 +129,10 @@ func (w waiting) one(ctx, timed context.Context, key schema.Key) error {
 	tick := time.NewTicker(waitPace)
 	defer tick.Stop()
 	var last client.Stated
+	// Who refused it and has left since is none of this wait's.
+	look := w.client.GetStatedNow
 	for {
-		now, err := w.client.GetStated(timed, key, store.ReadOptions{})
+		now, err := look(timed, key, store.ReadOptions{})
 		switch {
 		case errors.Is(err, store.ErrNotFound) && last.Object != nil:
 			return fmt.Errorf("%s was deleted meanwhile", name)
@@ -139,7 +141,7 @@ func (w waiting) one(ctx, timed context.Context, key schema.Key) error {
 		case err != nil && last.Object == nil && timed.Err() == nil:
 			return w.fail(ctx, err)
 		case err == nil:
-			last = now
+			last, look = now, w.client.GetStated
 			if done, err := w.judge(name, now); done {
 				return err
 			}
