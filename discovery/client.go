@@ -23,6 +23,7 @@ type client struct {
 	streams  []*Stream   // guarded by the fleet's lock
 	polls    atomic.Bool // refuse what they are answered
 	fetched  fetched     // over v1
+	awaited  awaited     // by polls
 	joined   time.Duration
 	agent    atomic.Pointer[Agent]
 }

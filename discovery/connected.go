@@ -57,6 +57,21 @@ func (f *fleet) toldViews() map[*view]bool {
 	return views
 }
 
+// streamedBy are the slots of views that somebody streams from.
+func (f *fleet) streamedBy(views map[*view]bool) (all []*slot) {
+	if len(views) == 0 {
+		return nil
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for _, sl := range f.slots {
+		if sl.streams > 0 && views[sl.view.Load()] {
+			all = append(all, sl)
+		}
+	}
+	return all
+}
+
 // wake has the streams of proxies that are told some views look again.
 func (f *fleet) wake(views map[*view]bool) {
 	if len(views) == 0 {

@@ -76,6 +76,9 @@ type Publisher struct {
 	fleet   *fleet
 	past    past
 	newest  verdict
+	// convergence is of changes on their way to proxies.
+	convergence convergence
+	acks        acks
 
 	v1Parts v1Parts
 	v3Parts v3Parts

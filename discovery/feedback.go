@@ -72,9 +72,9 @@ func (c *client) introduce(a Agent) {
 	}
 }
 
-// polledLately is how long ago the last poll of a proxy may be that counts as
+// pollPatience is how long ago the last poll of a proxy may be that counts as
 // connected, beside three times its own pace.
-const polledLately = 30 * time.Second
+const pollPatience = 30 * time.Second
 
 // Proxies are all that are connected, by node; or those of them that some objects
 // concern.
@@ -89,9 +89,8 @@ func (s *Publisher) ProxiesCalled(node string, of ...diag.Ref) []ProxyStatus {
 
 func (s *Publisher) statuses(meant func(*client) bool, of []diag.Ref) []ProxyStatus {
 	var all []ProxyStatus
-	concerned := map[*view]bool{}
 	for _, c := range s.fleet.everybody() {
-		if meant(c) && (len(of) == 0 || isConcerned(concerned, c.told().view, of)) {
+		if meant(c) && (len(of) == 0 || isConcerned(c.told().view, of)) {
 			all = append(all, s.statusesOf(c)...)
 		}
 	}
@@ -101,17 +100,12 @@ func (s *Publisher) statuses(meant func(*client) bool, of []diag.Ref) []ProxySta
 	return all
 }
 
-// isConcerned reports whether a view comes from some objects, and remembers it.
-func isConcerned(known map[*view]bool, v *view, of []diag.Ref) bool {
-	if v == nil {
-		return false
-	}
-	is, ok := known[v]
-	if !ok {
-		v.config.EachOrigin(func(ref diag.Ref) { is = is || slices.Contains(of, ref) })
-		known[v] = is
-	}
-	return is
+// isConcerned reports whether a view comes from some objects.
+func isConcerned(v *view, of []diag.Ref) bool {
+	return v != nil && slices.ContainsFunc(of, func(ref diag.Ref) bool {
+		_, is := v.origins()[ref]
+		return is
+	})
 }
 
 // statusesOf is one for each stream of a proxy; none for one that is not there.
@@ -119,10 +113,7 @@ func (s *Publisher) statusesOf(c *client) []ProxyStatus {
 	var all []ProxyStatus
 	for _, st := range s.fleet.streamsOf(c) {
 		p := s.introduced(c)
-		p.Transport, p.ConnectedSince = OverADS, st.since
-		if st.delta {
-			p.Transport = OverDelta
-		}
+		p.Transport, p.ConnectedSince = st.transport(), st.since
 		p.Types, p.Revision = st.status()
 		all = append(all, p)
 	}
@@ -133,7 +124,8 @@ func (s *Publisher) statusesOf(c *client) []ProxyStatus {
 	p.ConnectedSince = s.made.Add(c.joined)
 	if fetched := c.fetched.status(c.told().view); len(fetched) > 0 {
 		p.Transport, p.Types = OverV1, fetched
-		p.Revision = s.runs(c, c.fetched.oldest(), c.told().view)
+		oldest, _ := c.fetched.oldest(c.told().view)
+		p.Revision = s.runs(c, oldest, c.told().view)
 		return append(all, p)
 	}
 	p.Transport = OverREST
@@ -146,11 +138,13 @@ func (s *Publisher) statusesOf(c *client) []ProxyStatus {
 // connected reports whether a proxy is on a stream, or has polled lately. One that
 // left its stream is gone unless it polls.
 func (s *Publisher) connected(c *client) bool {
-	if len(s.fleet.streamsOf(c)) > 0 {
-		return true
-	}
+	return len(s.fleet.streamsOf(c)) > 0 || s.polledLately(c)
+}
+
+// polledLately reports it of one that is on no stream.
+func (s *Publisher) polledLately(c *client) bool {
 	seen := c.seen.Load()
-	return seen != c.left.Load() && s.age()-time.Duration(seen) <= max(polledLately, 3*c.handover.paced())
+	return seen != c.left.Load() && s.age()-time.Duration(seen) <= max(pollPatience, 3*c.handover.paced())
 }
 
 func (s *Publisher) introduced(c *client) ProxyStatus {

@@ -12,22 +12,34 @@ func (h *handover) paced() time.Duration {
 	return h.pace
 }
 
-// status is what a proxy that polls v3 has, by type, and the view that all of it
-// is at least of; nil while nothing is known.
+// status is what a proxy that polls v3 has, by type, and the last view all of which it
+// was seen to have; nil while nothing is known.
 func (h *handover) status(next *view) (map[string]TypeStatus, *view) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.held) == 0 {
-		return nil, nil
-	}
-	target := h.held[len(h.held)-1]
 	out := map[string]TypeStatus{"endpoints": {State: Fetched}}
-	settled := target == next && len(h.held) == 1
-	note := func(name string, s TypeStatus) {
-		settled = settled && s.State == Synced
+	at := h.each(next, func(name string, s TypeStatus) {
 		if known, ok := out[name]; !ok || known.State == Synced {
 			out[name] = s
 		}
+	})
+	if len(out) == 1 {
+		return nil, at
+	}
+	return out, at
+}
+
+// each visits how the proxy stands with each type but endpoints, which may be several
+// times, and returns the last view all of which it was seen to have; nil for none.
+func (h *handover) each(next *view, visit func(name string, s TypeStatus)) *view {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.held) == 0 {
+		return nil
+	}
+	target := h.held[len(h.held)-1]
+	settled := target == next && len(h.held) == 1 && !h.asked.IsZero()
+	note := func(name string, s TypeStatus) {
+		settled = settled && s.State == Synced
+		visit(name, s)
 	}
 	if !h.asked.IsZero() {
 		note("clusters", h.clusters.status(len(h.held) == 1))
@@ -39,10 +51,10 @@ func (h *handover) status(next *view) (map[string]TypeStatus, *view) {
 		}
 		note(name, s.passing.status(s.told == target))
 	}
-	if settled && !h.asked.IsZero() {
-		return out, next
+	if settled {
+		h.at.Store(next)
 	}
-	return out, h.held[0]
+	return h.at.Load()
 }
 
 // status of a type that is told the newest, or not yet.
@@ -51,7 +63,7 @@ func (p *passing) status(newest bool) TypeStatus {
 	switch {
 	case p.refused():
 		s.State, s.Error = Rejected, "the proxy keeps version "+p.has+" instead of "+p.told+"; its log says why"
-	case !newest:
+	case !newest || p.behind:
 		s.State = Stale
 	case p.has != p.told:
 		s.State = Sent
@@ -91,15 +103,17 @@ func (f *fetched) status(target *view) map[string]TypeStatus {
 	return out
 }
 
-// oldest is the one of the views that came first.
-func (f *fetched) oldest() *view {
+// oldest is the one of the views that came first, nil for none, and whether all are
+// the one that they should be.
+func (f *fetched) oldest(target *view) (oldest *view, newest bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var oldest *view
+	newest = true
 	for _, v := range f.views {
+		newest = newest && v == target
 		if oldest == nil || v.serial < oldest.serial {
 			oldest = v
 		}
 	}
-	return oldest
+	return oldest, newest
 }

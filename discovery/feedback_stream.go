@@ -9,6 +9,7 @@ func (st *Stream) settle(target *streamed) {
 	}
 	if st.clusters.asked || st.listeners.asked {
 		st.at = target
+		st.settled.Store(true)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"weak"
 
@@ -44,8 +45,9 @@ type handover struct {
 	// routed is by route table polled, listeners under their type.
 	routed   map[string]*subscription
 	clusters passing
-	refuses  bool            // what it is answered, of any type
-	refusing func(does bool) // is told when that changes
+	at       atomic.Pointer[view] // the last one all of which it was seen to have
+	refuses  bool                 // what it is answered, of any type
+	refusing func(does bool)      // is told when that changes
 }
 
 const (
@@ -275,6 +277,7 @@ func (h *handover) begin(p poll, now time.Time) {
 // replace puts a view with the same clusters in the place of the target.
 func (h *handover) replace(target, next *view) {
 	h.held[len(h.held)-1] = next
+	h.clusters.behind = true
 	for _, s := range h.routed {
 		s.replace(target, next)
 	}

@@ -33,10 +33,58 @@ func newMetrics(s *Publisher) *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return with.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
 	}
+	s.convergence.polling = map[*client]struct{}{}
+	s.convergence.took = with.NewHistogramVec(prometheus.HistogramOpts{
+		Name: prefix + "convergence_seconds", Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 14),
+		Help: "From the acknowledged write to its acceptance by the last proxy that it concerns, by transport; over v1 until it was fetched.",
+	}, []string{"transport"})
+	s.convergence.abandoned = with.NewCounterVec(prometheus.CounterOpts{
+		Name: prefix + "convergence_abandoned_total",
+		Help: "Changes that were followed no more before the last proxy had accepted, as too many others were under way.",
+	}, []string{"transport"})
+	for _, over := range transports {
+		s.convergence.abandoned.WithLabelValues(string(over))
+	}
+	if s.opts.Registry != nil {
+		s.opts.Registry.MustRegister(connected{s, prometheus.NewDesc(prefix+"connected_proxies",
+			"Proxies on a stream, or that polled lately, by transport and state: the worst of their types.", []string{"transport", "state"}, nil)})
+	}
 	return &metrics{
 		generations: counter("generations_total", "Configurations published."),
 		refusals:    counter("refusals_total", "Times that the proxies of a view, or all, kept the last good configuration."),
 		publish:     histogram("publish_seconds", "From objects to published configuration."),
 		compile:     histogram("compile_seconds", "Compiling one view."),
+	}
+}
+
+var transports = []Transport{OverDelta, OverADS, OverREST, OverV1}
+
+// connected counts proxies when it is asked.
+type connected struct {
+	server *Publisher
+	desc   *prometheus.Desc
+}
+
+func (c connected) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
+
+func (c connected) Collect(to chan<- prometheus.Metric) {
+	c.server.dismiss()
+	type labels struct {
+		over  Transport
+		state SyncState
+	}
+	counts := map[labels]int{}
+	_ = c.server.recoverPanic("metrics", func() error {
+		c.server.stances(func(one stance) { counts[labels{one.transport, one.state}]++ })
+		return nil
+	})
+	for _, over := range transports {
+		states := []SyncState{Synced, Sent, Stale, Rejected}
+		if over == OverV1 {
+			states = []SyncState{Fetched, Stale}
+		}
+		for _, state := range states {
+			to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(counts[labels{over, state}]), string(over), string(state))
+		}
 	}
 }

@@ -25,7 +25,8 @@ type compiler interface {
 // publication is the way of all slots to one generation.
 type publication struct {
 	*Publisher
-	next *generation
+	next    *generation
+	rollout *rollout // nil for the first
 
 	mu      sync.Mutex
 	changed []*slot
@@ -34,13 +35,19 @@ type publication struct {
 
 // publish brings everybody who asked lately to the next generation. Nothing has
 // happened when there is an error.
-func (s *Publisher) publish(next *generation) (*publication, error) {
+func (s *Publisher) publish(next *generation, ro *rollout) (*publication, error) {
 	moved, err := s.advance(next)
 	if err != nil {
 		return nil, err
 	}
-	p := &publication{Publisher: s, next: next, kept: map[string]bool{}}
+	p := &publication{Publisher: s, next: next, rollout: ro, kept: map[string]bool{}}
 	p.renewAll()
+	for _, sl := range s.fleet.streamedBy(moved) {
+		s.concerns(ro, sl, false)
+	}
+	if ro != nil {
+		s.convergence.seal(ro)
+	}
 	s.fleet.wake(moved)
 	s.fleet.settle(next.serial, p.goodFor)
 	s.letGo()
@@ -98,7 +105,7 @@ func (p *publication) renew(sl *slot) {
 	if speaker == nil {
 		return
 	}
-	changed, err := p.Publisher.renew(p.next, sl, speaker)
+	changed, err := p.Publisher.renew(p.next, sl, speaker, p.rollout)
 	p.fleet.settled(sl, err == nil)
 	if err != nil {
 		p.keep(speaker, err)

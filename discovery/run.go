@@ -13,11 +13,11 @@ import (
 func (s *Publisher) Run(ctx context.Context) error {
 	sweep := time.NewTicker(s.opts.ProxyIdle)
 	defer sweep.Stop()
-	var busy time.Time // when the last publication ended
+	var busy, since time.Time // when the last publication ended, when its changes were told
 	for {
 		// Asked for before the snapshot, so that no change falls between.
-		changed := s.opts.Source.Changed()
-		if s.follow(ctx) {
+		changed := timed(ctx, s.opts.Source.Changed())
+		if s.follow(ctx, since) {
 			busy = time.Now()
 		}
 		for waiting := true; waiting; {
@@ -27,12 +27,25 @@ func (s *Publisher) Run(ctx context.Context) error {
 			case <-sweep.C:
 				s.fleet.sweep()
 				s.letGo()
-			case <-changed:
+			case since = <-changed:
 				waiting = false
 			}
 		}
 		s.holdOff(ctx, busy)
 	}
+}
+
+// timed tells when a channel was closed, also to who is busy then.
+func timed(ctx context.Context, closed <-chan struct{}) <-chan time.Time {
+	at := make(chan time.Time, 1)
+	go func() {
+		select {
+		case <-closed:
+			at <- time.Now()
+		case <-ctx.Done():
+		}
+	}()
+	return at
 }
 
 // holdOff returns at once when the last publication was long ago. Else changes
@@ -59,9 +72,9 @@ func (s *Publisher) holdOff(ctx context.Context, last time.Time) {
 	}
 }
 
-// follow publishes what the source holds now, and reports whether that is
-// anything new.
-func (s *Publisher) follow(ctx context.Context) bool {
+// follow publishes what the source holds now, of which the first was told at since,
+// and reports whether that is anything new.
+func (s *Publisher) follow(ctx context.Context, since time.Time) bool {
 	start := time.Now()
 	before := s.current.Load()
 	var n news
@@ -72,7 +85,7 @@ func (s *Publisher) follow(ctx context.Context) bool {
 	}
 	var p *publication
 	if err == nil {
-		p, err = s.bring(before, n)
+		p, err = s.bring(before, n, since)
 	}
 	if err != nil {
 		s.refuse(n, err)
@@ -87,7 +100,7 @@ func (s *Publisher) follow(ctx context.Context) bool {
 }
 
 // bring publishes news.
-func (s *Publisher) bring(before *generation, n news) (*publication, error) {
+func (s *Publisher) bring(before *generation, n news, since time.Time) (*publication, error) {
 	snapshot, err := s.snapshot(meshOf(before), n)
 	if err != nil {
 		return nil, err
@@ -95,8 +108,13 @@ func (s *Publisher) bring(before *generation, n news) (*publication, error) {
 	if before == nil {
 		s.past.begin(s, snapshot)
 	}
+	var ro *rollout
+	if since = s.acks.until(n.revision, since); before != nil && !since.IsZero() {
+		s.dismiss()
+		ro = s.convergence.begin(n.revision, since)
+	}
 	s.newest.begin()
-	p, err := s.publish(newGeneration(s, snapshot, before))
+	p, err := s.publish(newGeneration(s, snapshot, before), ro)
 	if err != nil {
 		return nil, err
 	}

@@ -13,13 +13,15 @@ type setDiff struct {
 	removed []string
 }
 
+var sameSet = &setDiff{}
+
 // since is what differs from an older set, nil for one without anything.
 func (s *set) since(older *set) *setDiff {
 	if older == nil {
 		return &setDiff{changed: s.sorted}
 	}
 	if older == s {
-		return &setDiff{}
+		return sameSet
 	}
 	from := weak.Make(older)
 	if known := s.last.Load(); known != nil && known.from == from {

@@ -73,7 +73,7 @@ func (s *Publisher) first(g *generation, sl *slot, mv mesh.View) (*view, error) 
 
 // renew brings a slot to a generation, and reports whether anything is new. With
 // an error it is what it was.
-func (s *Publisher) renew(g *generation, sl *slot, speaker *client) (changed bool, err error) {
+func (s *Publisher) renew(g *generation, sl *slot, speaker *client, ro *rollout) (changed bool, err error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	if sl.closed {
@@ -98,6 +98,9 @@ func (s *Publisher) renew(g *generation, sl *slot, speaker *client) (changed boo
 			sl.born.Store(g.serial)
 		} else {
 			sl.lately.note(withdrawn(before.config, v.config))
+		}
+		if before != nil {
+			s.concerns(ro, sl, true)
 		}
 		sl.view.Store(v)
 		if before != nil {

@@ -30,7 +30,7 @@ type Standing struct {
 	// Proxies that are connected and have the object in their configuration, and
 	// those of them that run its revision.
 	Proxies, Running int
-	// Refusals by proxies of what follows from the object, by node.
+	// Refusals by proxies of what follows from the object, by node. The slice is shared.
 	Refusals []Refusal
 	// Problems that the published configuration has with it.
 	Problems diag.List
@@ -61,11 +61,9 @@ func (s *Publisher) Standings() *Standings {
 	}
 	out.muster(s)
 	for i, c := range out.crews {
-		c.view.config.EachOrigin(func(ref diag.Ref) {
-			if of := out.concern[ref]; len(of) == 0 || of[len(of)-1] != i {
-				out.concern[ref] = append(of, i)
-			}
-		})
+		for ref := range c.view.origins() {
+			out.concern[ref] = append(out.concern[ref], i)
+		}
 	}
 	return out
 }
@@ -73,24 +71,22 @@ func (s *Publisher) Standings() *Standings {
 // muster sorts the proxies by the view that they should have.
 func (out *Standings) muster(s *Publisher) {
 	crews := map[*view]int{}
-	for _, c := range s.fleet.everybody() {
-		target := c.told().view
-		statuses := s.statusesOf(c)
-		if target == nil || len(statuses) == 0 {
-			continue
-		}
-		i, known := crews[target]
+	s.stances(func(one stance) {
+		i, known := crews[one.view]
 		if !known {
 			i = len(out.crews)
-			crews[target] = i
-			out.crews = append(out.crews, crew{view: target})
+			crews[one.view] = i
+			out.crews = append(out.crews, crew{view: one.view})
 		}
-		for _, p := range statuses {
-			out.crews[i].runs = append(out.crews[i].runs, p.Revision)
-		}
-		for ref, refusals := range s.fleet.refusalsOf(c) {
+		out.crews[i].runs = append(out.crews[i].runs, one.revision)
+		for ref, refusals := range one.refusals {
 			out.refusals[ref] = append(out.refusals[ref], refusals...)
 		}
+	})
+	for _, all := range out.refusals {
+		slices.SortFunc(all, func(a, b Refusal) int {
+			return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Type, b.Type), strings.Compare(a.Words, b.Words))
+		})
 	}
 }
 
@@ -105,9 +101,6 @@ func (s *Standings) Of(ref diag.Ref, revision int64) Standing {
 			}
 		}
 	}
-	slices.SortFunc(out.Refusals, func(a, b Refusal) int {
-		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Type, b.Type), strings.Compare(a.Words, b.Words))
-	})
 	return out
 }
 
@@ -133,6 +126,10 @@ func (st *Stream) refusals() map[diag.Ref][]Refusal {
 	if err != nil {
 		return nil
 	}
+	return st.refusalsLocked(target)
+}
+
+func (st *Stream) refusalsLocked(target *streamed) map[diag.Ref][]Refusal {
 	var out map[diag.Ref][]Refusal
 	for _, t := range st.types() {
 		for name, refused := range t.refused(st.desired(t, target)) {

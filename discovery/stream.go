@@ -30,6 +30,8 @@ type Stream struct {
 	listeners subscribed
 	routes    subscribed
 	at        *streamed   // all of which the proxy has acknowledged
+	settled   atomic.Bool // once or more
+	awaited   awaited
 	refuses   atomic.Bool // something, as was noted last
 	pushed    atomic.Bool // out, by newer ones of the proxy
 	closed    bool
@@ -95,6 +97,7 @@ func (s *Publisher) Connect(node mesh.Node, variant Variant) (*Stream, error) {
 		listeners: subscribed{typeURL: ListenerType},
 		routes:    subscribed{typeURL: RouteType},
 	}
+	st.awaited.over = st.transport()
 	p.slot.usesStreams.Store(true)
 	s.fleet.connect(st)
 	return st, nil
@@ -103,6 +106,7 @@ func (s *Publisher) Connect(node mesh.Node, variant Variant) (*Stream, error) {
 // Close ends the stream.
 func (st *Stream) Close() {
 	st.server.fleet.disconnect(st)
+	st.server.convergence.leave(&st.awaited, everything)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.patience != nil {
@@ -200,6 +204,7 @@ func (st *Stream) due() (r *Response) {
 		st.noteRefusing()
 		if next == nil {
 			st.settle(target)
+			st.conclude(target)
 		}
 		r = next
 		return nil

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -177,4 +179,29 @@ func BenchmarkStreamsChange(b *testing.B) {
 			b.ReportMetric(float64(told)/float64(b.N), "responses/op")
 		})
 	}
+}
+
+// BenchmarkStandings is a look at 10,000 streams, and a scrape of the metrics.
+func BenchmarkStandings(b *testing.B) {
+	l := newLarge(b, meshServices, meshViews, 1, plain)
+	reg := prometheus.NewRegistry()
+	l.s = discovery.New(discovery.Options{Source: l.src, Settings: settings(), Registry: reg})
+	once(b, l.s)
+	for i := range 10_000 {
+		l.stream(b, i%meshViews)
+	}
+	b.Run("look", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			l.s.Standings()
+		}
+	})
+	b.Run("scrape", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := reg.Gather(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -38,7 +38,7 @@ func (s *subscription) replace(target, next *view) {
 		s.has = next
 	}
 	if s.told == target {
-		s.told = next
+		s.told, s.passing.behind = next, true
 	}
 }
 
@@ -57,6 +57,7 @@ func (s *subscription) silent(now time.Time, patience time.Duration) bool {
 type passing struct {
 	has, told string // versions
 	times     int
+	behind    bool // there is something newer than the last poll was answered
 }
 
 // passedOver is how often the same answer must be passed over to be a refusal.
@@ -73,7 +74,7 @@ func (p *passing) note(has, told string) {
 	if told != p.told {
 		p.times = 0
 	}
-	p.has, p.told, p.times = has, told, p.times+1
+	p.has, p.told, p.times, p.behind = has, told, p.times+1, false
 }
 
 // refused reports whether the proxy keeps another version than it is answered.

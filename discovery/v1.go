@@ -83,13 +83,19 @@ func (a *v1Answers) listenersAt(ip string) (Answer, error) {
 	return a.listeners.put(ip, answer), nil
 }
 
+// fetches notes that a proxy was told a type.
+func (s *Publisher) fetches(p *proxyState, name string) {
+	p.fetched.note(name, p.view)
+	s.concludePolls(p.client)
+}
+
 // V1Clusters answers CDS in Envoy's v1 REST API.
 func (s *Publisher) V1Clusters(node string) (Answer, error) {
 	a, p, err := s.v1(mesh.Node{ID: node})
 	if err != nil {
 		return Answer{}, err
 	}
-	p.fetched.note("clusters", p.view)
+	s.fetches(p, "clusters")
 	return a.clusters.answer(), nil
 }
 
@@ -99,7 +105,7 @@ func (s *Publisher) V1Listeners(node string) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	p.fetched.note("listeners", p.view)
+	s.fetches(p, "listeners")
 	answer, err := a.listenersAt(p.proxy.IP)
 	return answer, notReady(node, err)
 }
@@ -113,7 +119,7 @@ func (s *Publisher) V1Routes(node, table string) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	p.fetched.note("routes", p.view)
+	s.fetches(p, "routes")
 	if routes, ok := a.routes[table]; ok {
 		return routes.answer(), nil
 	}

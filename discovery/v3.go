@@ -164,6 +164,7 @@ func (s *Publisher) V3(typeURL string, node mesh.Node, version string, names []s
 	if err == nil && answer.Version != version {
 		err = s.compose(&answer)
 	}
+	s.concludePolls(p.client)
 	return answer, notReady(node.ID, err)
 }
 

@@ -22,7 +22,8 @@ type view struct {
 
 	until atomic.Int64 // revision of the view that took its place, 0 while none did
 
-	difference atomic.Pointer[difference] // to the view before
+	from       brief[map[diag.Ref]struct{}] // objects
+	difference atomic.Pointer[difference]   // to the view before
 
 	v1 lazy[v1Answers]
 	v3 lazy[v3Answers]
@@ -76,6 +77,15 @@ func (v *view) encode(answers *lazy[v3Answers], encode func(*view, string) *v3An
 		v.server.found(v)
 	}
 	return a, err
+}
+
+// origins are the objects in the configuration, collected when somebody asks.
+func (v *view) origins() map[diag.Ref]struct{} {
+	return *v.from.get(func() *map[diag.Ref]struct{} {
+		all := map[diag.Ref]struct{}{}
+		v.config.EachOrigin(func(ref diag.Ref) { all[ref] = struct{}{} })
+		return &all
+	})
 }
 
 // problems of spelling, found so far in every version spoken.

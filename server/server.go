@@ -149,6 +149,7 @@ func New(opts Options) *Server {
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if opts.Discovery != nil {
+		s.opts.Store = acknowledging{opts.Store, opts.Discovery}
 		standings := newStandings(opts.Discovery.Standings, opts.Log)
 		s.own = &ownStandings{lookout: standings}
 		s.statuses = newStatusBoard(standings, newPeerBoard(opts.Peers, opts.Log), opts.Log)

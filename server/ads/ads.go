@@ -32,7 +32,7 @@ type Options struct {
 	Discovery *discovery.Publisher
 	// Log takes a line for each stream that ends with an error; nil drops them.
 	Log *slog.Logger
-	// Registry takes metrics of the connections; nil drops them.
+	// Registry takes the metrics; nil drops them.
 	Registry prometheus.Registerer
 	// MaxStreams of one connection (8). An Envoy has one.
 	MaxStreams uint32
@@ -64,8 +64,9 @@ const (
 type Server struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 
-	opts Options
-	grpc *grpc.Server
+	opts    Options
+	metrics *metrics
+	grpc    *grpc.Server
 	// stopping ends the streams.
 	stopping context.Context
 	stop     context.CancelFunc
@@ -78,7 +79,7 @@ func New(opts Options) *Server {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{opts: opts}
+	s := &Server{opts: opts, metrics: newMetrics(opts.Registry)}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.grpc = grpc.NewServer(
 		grpc.ForceServerCodecV2(codec{}),
@@ -148,8 +149,9 @@ func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, receiv
 	ctx, end := context.WithCancelCause(stream.Context())
 	defer end(nil)
 	defer context.AfterFunc(s.stopping, func() { end(errStopping) })()
-	go func() { end(follow(d, first.request, receive)) }()
-	err = send(ctx, d, stream)
+	m := s.metrics.of(variant)
+	go func() { end(follow(d, m, first.request, receive)) }()
+	err = send(ctx, d, m, stream)
 	if errors.Is(err, context.Canceled) {
 		err = context.Cause(ctx)
 	}
@@ -185,30 +187,33 @@ func (s *Server) hello(ctx context.Context, receive func() (message, error)) (me
 var errStopping = status.Error(codes.Unavailable, "this server stops: ask another one")
 
 // follow takes what the client says until it ends.
-func follow(d *discovery.Stream, first discovery.Request, receive func() (message, error)) error {
+func follow(d *discovery.Stream, m streamMetrics, first discovery.Request, receive func() (message, error)) error {
 	for r := first; ; {
+		m.received(r)
 		if err := d.Receive(r); err != nil {
 			return err
 		}
-		m, err := receive()
+		next, err := receive()
 		if err != nil {
 			return err
 		}
-		r = m.request
+		r = next.request
 	}
 }
 
 // send writes what the client is due. A slow client makes it wait: what is sent
 // next is then the newest.
-func send(ctx context.Context, d *discovery.Stream, stream grpc.ServerStream) error {
+func send(ctx context.Context, d *discovery.Stream, m streamMetrics, stream grpc.ServerStream) error {
 	for {
 		r, err := d.Next(ctx)
 		if err != nil {
 			return err
 		}
-		if err := stream.SendMsg(encode(r)); err != nil {
+		text := encode(r)
+		if err := stream.SendMsg(text); err != nil {
 			return err
 		}
+		m.sent(r.TypeURL, len(text[0])+len(text[1]))
 	}
 }
 

@@ -1,0 +1,47 @@
+package discovery
+
+import (
+	"sync"
+	"time"
+)
+
+// maxAcks bounds the writes that were acknowledged and are not published yet.
+const maxAcks = 1024
+
+// acks are when writes were acknowledged here, by revision, until they are published.
+type acks struct {
+	mu sync.Mutex
+	at map[int64]time.Time
+}
+
+// Acknowledged notes that a write of that revision has just been acknowledged to who
+// asked for it. What is not noted counts from when the source tells it.
+func (s *Publisher) Acknowledged(revision int64) {
+	if revision <= s.Revision() {
+		return
+	}
+	s.acks.mu.Lock()
+	defer s.acks.mu.Unlock()
+	if s.acks.at == nil {
+		s.acks.at = map[int64]time.Time{}
+	}
+	if len(s.acks.at) < maxAcks {
+		s.acks.at[revision] = time.Now()
+	}
+}
+
+// until forgets the writes up to a revision and returns the earliest of their times
+// and another one, of which zero is none.
+func (a *acks) until(revision int64, earliest time.Time) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for written, at := range a.at {
+		if written > revision {
+			continue
+		}
+		if delete(a.at, written); earliest.IsZero() || at.Before(earliest) {
+			earliest = at
+		}
+	}
+	return earliest
+}

@@ -1,0 +1,39 @@
+package server
+
+import (
+	"context"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// acknowledging is a store whose writes discovery is told of when they are done, which
+// is when they are answered.
+type acknowledging struct {
+	store.Interface
+	to *discovery.Publisher
+}
+
+func (a acknowledging) Create(ctx context.Context, o *schema.Object) (*schema.Object, error) {
+	return a.done(a.Interface.Create(ctx, o))
+}
+
+func (a acknowledging) Update(ctx context.Context, o *schema.Object) (*schema.Object, error) {
+	return a.done(a.Interface.Update(ctx, o))
+}
+
+func (a acknowledging) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
+	return a.done(a.Interface.UpdateFunc(ctx, key, change))
+}
+
+func (a acknowledging) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
+	return a.done(a.Interface.Delete(ctx, key, pre))
+}
+
+func (a acknowledging) done(o *schema.Object, err error) (*schema.Object, error) {
+	if err == nil {
+		a.to.Acknowledged(o.Revision())
+	}
+	return o, err
+}

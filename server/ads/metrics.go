@@ -1,0 +1,60 @@
+package ads
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/pilot-api/pilot-api/discovery"
+)
+
+// typeLabels are the types as the protocol's services are called.
+var typeLabels = map[string]string{
+	discovery.ClusterType:  "cds",
+	discovery.EndpointType: "eds",
+	discovery.ListenerType: "lds",
+	discovery.RouteType:    "rds",
+}
+
+// metrics count what goes over streams, by type and variant.
+type metrics struct{ pushes, bytes, nacks *prometheus.CounterVec }
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	counter := func(name, help string) *prometheus.CounterVec {
+		c := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{Name: "pilot_xds_" + name, Help: help}, []string{"type", "transport"})
+		for _, t := range typeLabels {
+			c.WithLabelValues(t, string(discovery.OverDelta))
+			c.WithLabelValues(t, string(discovery.OverADS))
+		}
+		return c
+	}
+	return &metrics{
+		pushes: counter("pushes_total", "Responses sent over streams."),
+		bytes:  counter("push_bytes_total", "Bytes of the responses sent over streams."),
+		nacks:  counter("nacks_total", "Responses that proxies refused."),
+	}
+}
+
+// streamMetrics are those of one variant.
+type streamMetrics struct {
+	*metrics
+	over string
+}
+
+func (m *metrics) of(variant discovery.Variant) streamMetrics {
+	if variant == discovery.Delta {
+		return streamMetrics{m, string(discovery.OverDelta)}
+	}
+	return streamMetrics{m, string(discovery.OverADS)}
+}
+
+func (m streamMetrics) sent(typeURL string, bytes int) {
+	m.pushes.WithLabelValues(typeLabels[typeURL], m.over).Inc()
+	m.bytes.WithLabelValues(typeLabels[typeURL], m.over).Add(float64(bytes))
+}
+
+// received counts a refusal. A client may say anything of a type that is not served.
+func (m streamMetrics) received(r discovery.Request) {
+	if label := typeLabels[r.TypeURL]; label != "" && r.Refused != nil {
+		m.nacks.WithLabelValues(label, m.over).Inc()
+	}
+}
