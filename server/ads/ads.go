@@ -55,9 +55,11 @@ const (
 	helloTimeout = 30 * time.Second
 	// stopTimeout is how long clients have to take note of the end.
 	stopTimeout = 3 * time.Second
-	// Buffers of a connection. What flows over it is little and seldom.
-	readBuffer  = 4 << 10
-	writeBuffer = 4 << 10
+	// Buffers of a connection. What comes is little and seldom, and the one large message
+	// at the start is read past it. That for writing is only there while something is
+	// written (grpc shares them): route tables are large.
+	readBuffer  = 1 << 10
+	writeBuffer = 32 << 10
 )
 
 // Server answers streams. Make it with New.

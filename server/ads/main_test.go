@@ -1,0 +1,15 @@
+package ads_test
+
+import (
+	"os"
+	"testing"
+)
+
+// TestMain is also the program that the benchmark's clients run in.
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(crowdAddress); addr != "" {
+		crowd(addr)
+		return
+	}
+	os.Exit(m.Run())
+}
