@@ -18,7 +18,8 @@ KUBECTL     := v1.37.2
 # Packages whose tests start servers and Envoys run two at a time; a hung one
 # is stopped with its stacks printed.
 TESTFLAGS   := -timeout 10m -p 2
-BENCH       := .
+# The streams, and what they are compared with; BENCH=. is all, which takes long.
+BENCH       := ^Benchmark(Streams|Sent|Accepted|Poll)$$
 COUNT       := 1
 SOAK        :=
 
@@ -53,8 +54,8 @@ bookshop: ## run the backends of examples/bookshop for a session by hand
 	@go run ./internal/e2e/bookshop
 
 .PHONY: bench
-bench: ## run the benchmarks; BENCH=regexp, COUNT=n
-	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
+bench: .tools/envoy ## measure how soon and at what cost a change is on the proxies; BENCH=regexp, COUNT=n
+	go test -run '^$$' -bench '$(BENCH)' -count $(COUNT) -timeout 1h -p 1 ./... | tee /dev/stderr | awk -f internal/tools/bench.awk
 
 .PHONY: soak
 soak: build ## break etcd and pilot-api under clients and watchers, and judge what they were told; SOAK='-duration 10m -seed 1'

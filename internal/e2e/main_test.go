@@ -28,7 +28,7 @@ var built struct {
 }
 
 // programs builds the programs, once. The Envoy is not among them.
-func programs(t *testing.T) Programs {
+func programs(t testing.TB) Programs {
 	t.Helper()
 	built.once.Do(func() {
 		if built.dir, built.err = os.MkdirTemp("", "pilot-e2e-"); built.err == nil {
