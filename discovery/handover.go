@@ -85,8 +85,9 @@ type poll struct {
 	next    *view  // that is published for it
 	order   int64  // of what is published later is higher
 	// past are views that the proxy may be at if this server does not know it, and
-	// one of clusters alone that it may have, or nil.
-	past func() (views []*view, lately *view)
+	// one of clusters alone that it may have, or nil. Older views than one that the
+	// proxy is at are left out.
+	past func(is func(*view) bool) (views []*view, lately *view)
 }
 
 // answerClusters returns the answer to a poll for clusters. compose makes it of
@@ -96,7 +97,10 @@ func (h *handover) answerClusters(p poll, compose func(target *view, beside []*v
 	defer h.mu.Unlock()
 	now := time.Now()
 	h.welcome(p, &h.clusters)
-	target := h.turn(p, now)
+	target := h.turn(p, now, func(v *view) bool {
+		answer, err := compose(v, nil)
+		return err == nil && answer.Version == p.version
+	})
 	for _, s := range h.routed {
 		s.missed++
 	}
@@ -129,7 +133,10 @@ func (h *handover) answerRoutes(p poll, name string, compose func(*view) (Answer
 	if s := h.routed[name]; s != nil {
 		h.welcome(p, &s.passing)
 	}
-	target := h.turn(p, now)
+	target := h.turn(p, now, func(v *view) bool {
+		answer, err := compose(v)
+		return err == nil && answer.Version == p.version
+	})
 	has, err := h.accepted(name, p.version, compose)
 	if err != nil {
 		return Answer{}, err
@@ -225,11 +232,12 @@ func (v *view) tables(name string) bool {
 // turn makes the next view the target, unless there is a newer one: a request
 // may have begun before the last change was published. What is newer is told by
 // the order of publishing; a revision goes back when a store is restored.
-func (h *handover) turn(p poll, now time.Time) *view {
+// A proxy that is not known is at a view of which is says so.
+func (h *handover) turn(p poll, now time.Time, is func(*view) bool) *view {
 	next := p.next
 	if len(h.held) == 0 {
 		h.order = p.order
-		h.begin(p, now)
+		h.begin(p, now, is)
 		return next
 	}
 	target := h.held[len(h.held)-1]
@@ -261,13 +269,13 @@ func (h *handover) turn(p poll, now time.Time) *view {
 // begin starts with a proxy that this server has not seen. One that has
 // versions has been told by another server, or by this one before it started
 // anew, and may be at a view of the past.
-func (h *handover) begin(p poll, now time.Time) {
+func (h *handover) begin(p poll, now time.Time, is func(*view) bool) {
 	h.held, h.lately, h.since, h.offered = []*view{p.next}, nil, now, now
 	if p.version == "" {
 		return
 	}
 	h.arrival, h.offered = now, time.Time{}
-	h.held, h.lately = p.past()
+	h.held, h.lately = p.past(is)
 	h.held = append(h.held, p.next)
 	if len(h.held) > maxHeld {
 		h.held = h.held[len(h.held)-maxHeld:]

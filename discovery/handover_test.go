@@ -196,11 +196,13 @@ func TestRestartWithdrawsNothingInUse(t *testing.T) {
 	for name, restart := range map[string]struct {
 		before  discovery.Options
 		objects []*schema.Object
+		missed  [][]*schema.Object // what is written while there is no server
 		after   discovery.Options
 		change  []*schema.Object // what is written next, if anything
 	}{
-		"nothing changed":  {objects: []*schema.Object{web, toVersion(t, "v1")}},
-		"a change follows": {objects: []*schema.Object{web, toVersion(t, "v1")}, change: []*schema.Object{web, toVersion(t, "v2")}},
+		"nothing changed":     {objects: []*schema.Object{web, toVersion(t, "v1")}},
+		"a change follows":    {objects: []*schema.Object{web, toVersion(t, "v1")}, change: []*schema.Object{web, toVersion(t, "v2")}},
+		"changes went before": {objects: []*schema.Object{web, toVersion(t, "v1")}, missed: [][]*schema.Object{{web, toVersion(t, "v2")}, {web, toVersion(t, "v3")}}},
 		"other settings": {
 			before:  discovery.Options{Settings: lenient},
 			objects: append(foreignVersion(t, "v1"), web),
@@ -215,6 +217,9 @@ func TestRestartWithdrawsNothingInUse(t *testing.T) {
 					p.hasCluster("")
 					p.routesTo("")
 					p.ask(discovery.ListenerType)
+					for _, missed := range restart.missed {
+						src.set(missed...)
+					}
 					restarted := p.at(follow(t, src, restart.after))
 					if restart.change != nil {
 						src.set(restart.change...)

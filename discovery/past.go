@@ -2,11 +2,13 @@ package discovery
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // past is what proxies may have been told that this server does not know: before it
@@ -16,7 +18,8 @@ import (
 // lead to it.
 type past struct {
 	mu     sync.Mutex
-	starts []*epoch // of the start, under each of the settings
+	starts []*epoch // of before the start, and of the start under each of the settings
+	first  *epoch
 	recent []*epoch // that were in force since, oldest first
 	since  time.Time
 }
@@ -53,7 +56,8 @@ func (p *past) begin(s *Publisher, first *mesh.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.since = time.Now()
-	p.starts = []*epoch{s.epochOf(func() *mesh.Snapshot { return first })}
+	p.starts = append(s.stored(first), s.epochOf(func() *mesh.Snapshot { return first }))
+	p.first = p.starts[len(p.starts)-1]
 	for _, settings := range s.opts.PastSettings {
 		p.starts = append(p.starts, s.epochOf(func() *mesh.Snapshot {
 			return mesh.NewSnapshot(first.Revision, settings, objectsOf(first))
@@ -62,8 +66,60 @@ func (p *past) begin(s *Publisher, first *mesh.Snapshot) {
 	time.AfterFunc(PastFor, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.starts = nil
+		p.starts, p.first = nil, nil
 	})
+}
+
+// maxStored is how many revisions before the start are looked at.
+const maxStored = 1 << 8
+
+// stored are the last states that the source had before a snapshot of it, oldest
+// first: another server has told them before this one started, perhaps a moment ago.
+func (s *Publisher) stored(first *mesh.Snapshot) (states []*epoch) {
+	known, _ := s.formerObjects(first.Revision)
+	for r := first.Revision - 1; r > 0 && r > first.Revision-maxStored && len(states) < maxRecent; r-- {
+		former, ok := s.formerObjects(r)
+		if !ok {
+			break
+		}
+		if maps.Equal(former, known) {
+			continue
+		}
+		known = former
+		states = append(states, s.epochOf(func() *mesh.Snapshot {
+			return mesh.NewSnapshot(r, first.Settings, with(objectsOf(first), former))
+		}))
+	}
+	slices.Reverse(states)
+	return states
+}
+
+// formerObjects are those that differ now from what they were at a revision, nil for
+// one that was not there.
+func (s *Publisher) formerObjects(revision int64) (map[schema.Key]*schema.Object, bool) {
+	changes, _, ok := s.opts.Source.Since(revision)
+	former := map[schema.Key]*schema.Object{}
+	for _, c := range changes {
+		former[c.Key()] = c.Before
+	}
+	return former, ok
+}
+
+// with has some objects in place of others of their keys.
+func with(all []*schema.Object, instead map[schema.Key]*schema.Object) []*schema.Object {
+	var out []*schema.Object
+	for _, o := range all {
+		if _, differs := instead[o.Key()]; !differs {
+			out = append(out, o)
+		}
+	}
+	for _, o := range instead {
+		if o != nil {
+			out = append(out, o)
+		}
+	}
+	slices.SortFunc(out, mesh.CompareKeys)
+	return out
 }
 
 func (s *Publisher) epochOf(snapshot func() *mesh.Snapshot) *epoch {
@@ -76,8 +132,8 @@ func (p *past) end(s *Publisher, g *generation) {
 	defer p.mu.Unlock()
 	was := g.mesh
 	e := s.epochOf(func() *mesh.Snapshot { return mesh.NewSnapshot(was.Revision, was.Settings, objectsOf(was)) })
-	if g.serial == 0 && len(p.starts) > 0 {
-		e.state = p.starts[0].state
+	if g.serial == 0 && p.first != nil {
+		e.state = p.first.state
 	}
 	now := time.Now()
 	e.serial, e.lasted, e.ended = g.serial, now.Sub(p.since), now
@@ -113,8 +169,8 @@ func (s *Publisher) formerly(snapshot func() *mesh.Snapshot) (f *formerly) {
 }
 
 // viewsOf are the views of the past that the proxy may be at, oldest first: those
-// with clusters that its next view has not, or if one is known to be it, that one
-// alone. What was in force when the proxy's slot was born, the slot remembers itself.
+// with clusters that its next view has not, back to the one that it is known to be at,
+// if there is one. What was in force when the proxy's slot was born, the slot remembers itself.
 func (p *past) viewsOf(proxy mesh.Proxy, next *view, born int64, is func(*view) bool) []*view {
 	var out []*view
 	var seen []*formerly
@@ -127,9 +183,6 @@ func (p *past) viewsOf(proxy mesh.Proxy, next *view, born int64, is func(*view) 
 		v, err := f.viewOf(proxy)
 		if err != nil {
 			continue
-		}
-		if is(v) {
-			out = nil
 		}
 		if len(withdrawn(v.config, next.config)) > 0 {
 			out = append(out, v)

@@ -211,10 +211,8 @@ func (p *proxyState) v3Listeners(g *generation, version string, names []string) 
 }
 
 func (p *proxyState) poll(g *generation, version string) poll {
-	return poll{version: version, next: p.view, order: p.order, past: func() (views []*view, lately *view) {
-		// Of which type the version is does not matter: no view is said to be it.
-		views = g.server.past.viewsOf(p.proxy, p.view, p.born.Load(), func(*view) bool { return false })
-		return views, p.slot.lately.view()
+	return poll{version: version, next: p.view, order: p.order, past: func(is func(*view) bool) (views []*view, lately *view) {
+		return g.server.past.viewsOf(p.proxy, p.view, p.born.Load(), is), p.slot.lately.view()
 	}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -28,7 +29,8 @@ type source struct {
 	revision int64
 	all      map[schema.Key]*schema.Object
 	changed  chan struct{}
-	empty    bool // not synced yet
+	empty    bool                            // not synced yet
+	past     []map[schema.Key]*schema.Object // all, by revision
 }
 
 func newSource(all ...*schema.Object) *source {
@@ -48,8 +50,26 @@ func (s *source) Snapshot() ([]*schema.Object, int64, bool) {
 	return all, s.revision, !s.empty
 }
 
-// Since knows nothing: everything is read anew.
-func (s *source) Since(int64) ([]schema.Change, int64, bool) { return nil, 0, false }
+// Since is what a store knows that keeps everything.
+func (s *source) Since(revision int64) (changes []schema.Change, present int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.empty || revision < 1 || revision > s.revision {
+		return nil, 0, false
+	}
+	before := s.past[revision-1]
+	for key, o := range s.all {
+		if before[key] != o {
+			changes = append(changes, schema.Change{Before: before[key], After: o})
+		}
+	}
+	for key, o := range before {
+		if s.all[key] == nil {
+			changes = append(changes, schema.Change{Before: o})
+		}
+	}
+	return changes, s.revision, true
+}
 
 func (s *source) Changed() <-chan struct{} {
 	s.mu.Lock()
@@ -81,6 +101,7 @@ func (s *source) change(do func()) {
 	defer s.mu.Unlock()
 	do()
 	s.revision++
+	s.past = append(s.past, maps.Clone(s.all))
 	close(s.changed)
 	s.changed = make(chan struct{})
 }

@@ -333,3 +333,18 @@ func TestReconnectToAnotherReplica(t *testing.T) {
 		e.sameAs(t, newEnvoy(serve(t, src).connect(kind, nodeA)).start())
 	})
 }
+
+// TestReconnectAfterARestart of all servers, with changes that nobody has told.
+func TestReconnectAfterARestart(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, s, e := ready(t, kind)
+		src.publish(toVersion("web.example", "a"))
+		e.play()
+		s.stop()
+		src.put(timeout("web.example", 3))
+		src.put(toVersion("web.example", "b"))
+		e.again(serve(t, src).connect(kind, nodeA))
+		e.play()
+		e.sameAs(t, newEnvoy(serve(t, src).connect(kind, nodeA)).start())
+	})
+}
