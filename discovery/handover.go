@@ -54,6 +54,9 @@ const (
 	// grace is what an Envoy gets between an answer and the next step, to
 	// apply it and to fetch the endpoints of new clusters.
 	grace = 250 * time.Millisecond
+	// lostFor is how long polls for routes may go to a replica that does not answer,
+	// one after the other.
+	lostFor = 10 * time.Second
 	// maxHeld bounds the views of one handover: of those that no table of the
 	// proxy is at, the older ones are skipped.
 	maxHeld = 8
@@ -322,8 +325,8 @@ func (h *handover) open(target *view, now time.Time) bool {
 // release lets go of the views that nothing of the proxy is at any more, and
 // with them of the clusters that only they have.
 func (h *handover) release(target *view, now time.Time) {
-	maps.DeleteFunc(h.routed, func(_ string, s *subscription) bool { return s.silent(now, h.closeBy(target)) })
-	if len(h.routed) == 0 && now.Sub(h.since) < h.closeBy(target) || !h.arrival.IsZero() && now.Sub(h.arrival) < h.closeBy(target) {
+	maps.DeleteFunc(h.routed, func(_ string, s *subscription) bool { return s.silent(now, max(h.closeBy(target), lostFor)) })
+	if len(h.routed) == 0 && now.Sub(h.since) < h.closeBy(target) || !h.arrival.IsZero() && now.Sub(h.arrival) < max(h.closeBy(target), warmingBound) {
 		return // Not all is known yet of what it routes by.
 	}
 	h.arrival = time.Time{}

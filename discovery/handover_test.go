@@ -392,3 +392,24 @@ func TestAnotherReplicaWithdrawsNothingInUse(t *testing.T) {
 		})
 	}
 }
+
+// TestNewcomerSaysLateWhatItRoutesBy: its polls for routes may have gone to a replica
+// that does not answer.
+func TestNewcomerSaysLateWhatItRoutesBy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := service(t, "web.example", "10.1.0.1")
+		src := newObjects(web, toVersion(t, "v1"))
+		p := newPoller(t, follow(t, src, discovery.Options{}))
+		other := follow(t, src, discovery.Options{})
+		p.hasCluster("")
+		p.routesTo("")
+		src.set(web, toVersion(t, "v2"))
+		time.Sleep(time.Second)
+		p = p.at(other)
+		p.want("cluster v1 at first", p.hasCluster(clusterOf("v1")), true)
+		for range 3 * 5 {
+			time.Sleep(mesh.DefaultSettings().DiscoveryRefreshDelay / 5)
+			p.want("cluster v1 of a proxy that is only late", p.hasCluster(clusterOf("v1")), true)
+		}
+	})
+}
