@@ -22,6 +22,7 @@ TESTFLAGS   := -timeout 10m -p 2
 BENCH       := ^Benchmark(Streams|Sent|Accepted|Poll)$$
 COUNT       := 1
 SOAK        :=
+FAULTS      := 2m
 
 export CGO_ENABLED := 0
 
@@ -58,8 +59,9 @@ bench: .tools/envoy ## measure how soon and at what cost a change is on the prox
 	go test -run '^$$' -bench '$(BENCH)' -count $(COUNT) -timeout 1h -p 1 ./... | tee /dev/stderr | awk -f internal/tools/bench.awk
 
 .PHONY: soak
-soak: build ## break etcd and pilot-api under clients and watchers, and judge what they were told; SOAK='-duration 10m -seed 1'
+soak: build .tools/envoy ## break etcd and pilot-api under clients, watchers and Envoys, and judge what they were told; SOAK='-duration 10m -seed 1' FAULTS=10m
 	@go run ./internal/consistency/soak $(SOAK)
+	go test ./internal/e2e -timeout 1h -run TestNoRequestFails -v -faults $(FAULTS)
 
 .PHONY: lint
 lint: .tools/staticcheck ## format, vet, staticcheck

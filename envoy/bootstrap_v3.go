@@ -144,8 +144,9 @@ func localities(servers replicas) list {
 	return out
 }
 
-// leaveDead has a replica that fails asked no more for a while. If all have
-// failed, all are asked.
+// leaveDead has a replica that fails asked no more for a while, and longer if it fails
+// again. That is short, for where all have restarted none is to be avoided. If all
+// have failed, all are asked.
 func leaveDead(c object) {
 	c["outlier_detection"] = object{
 		"split_external_local_origin_errors":  true,

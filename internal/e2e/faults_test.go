@@ -133,9 +133,9 @@ var slowFaults = []fault{
 
 func nothing() {}
 
-// moveInstance has the first version of details where the second one's is.
-func moveInstance(w *replicated, rule func()) func() {
-	entry := `
+// details is where its first version is, or its second.
+const (
+	details = `
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
 metadata: {name: details, namespace: default}
@@ -146,25 +146,28 @@ spec:
   ports: [{number: 9080, name: http, protocol: HTTP}]
   endpoints: [%s]
 `
-	const old, moved = "{address: 127.0.0.20, labels: {version: v1}}", "{address: 127.0.0.21, labels: {version: v2}}"
-	if err := w.Shop.open(w.moved.Replace(fmt.Sprintf(entry, moved))); err != nil {
-		w.t.Fatal(err)
-	}
-	w.says("apply", "moved", fmt.Sprintf(entry, moved))
+	detailsV1 = "{address: 127.0.0.20, labels: {version: v1}}"
+	detailsV2 = "{address: 127.0.0.21, labels: {version: v2}}"
+)
+
+// moveInstance has the first version of details where the second one's is, and back.
+func moveInstance(w *replicated, rule func()) func() {
+	w.moveDetails("v2", detailsV2)
 	rule()
-	for _, to := range []string{"v2", "v1"} {
-		if to == "v1" {
-			w.says("apply", "moved", fmt.Sprintf(entry, old))
-		}
-		w.wait("details to be at "+to, func(ctx context.Context) error {
-			answer, err := get("details")(0).send(ctx, w.client)
-			if err == nil && answer.Echo.Version != to {
-				err = fmt.Errorf("it is at %q", answer.Echo.Version)
-			}
-			return err
-		})
-	}
+	w.moveDetails("v1", detailsV1)
 	return nothing
+}
+
+func (w *replicated) moveDetails(version, endpoint string) {
+	w.t.Helper()
+	w.says("apply", "details", fmt.Sprintf(details, endpoint))
+	w.wait("details to be at "+version, func(ctx context.Context) error {
+		answer, err := get("details")(0).send(ctx, w.client)
+		if err == nil && answer.Echo.Version != version {
+			err = fmt.Errorf("it is at %q", answer.Echo.Version)
+		}
+		return err
+	})
 }
 
 // aborting fails requests with a status that nothing else has.

@@ -40,6 +40,9 @@ func openReplicated(t *testing.T, api string) *replicated {
 	if err := w.openShop(bookshop); err != nil {
 		t.Fatal(err)
 	}
+	if err := w.Shop.open(w.moved.Replace(fmt.Sprintf(details, detailsV2))); err != nil {
+		t.Fatal(err)
+	}
 	// The programs outlive t.Context, so that they end in order.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 3*patience)
 	defer cancel()
