@@ -113,9 +113,6 @@ func (t *tree) object(v any, at, namespace string) (*Object, diag.List) {
 
 // tell is what was found wrong with an object, with its place.
 func (t *tree) tell(at string, d *candidate) diag.List {
-	if len(d.list) == 0 {
-		return nil
-	}
 	list := d.finish()
 	for i := range list {
 		list[i].Object = d.ref()

@@ -54,7 +54,7 @@ func (d *candidate) check() {
 	if !d.checkKind() {
 		return
 	}
-	d.structure("", compiled()["object"], d.top)
+	d.structure("", "object", d.top)
 	d.checkMeta()
 	if spec, ok := d.top["spec"].(map[string]any); ok && d.kind != nil {
 		d.checkSpec(spec)
@@ -109,8 +109,8 @@ func suggestKind(name string) string {
 }
 
 func (d *candidate) checkSpec(tree map[string]any) {
-	schema, before := compiled()[d.kind.Singular], len(d.list)
-	d.structure("spec", schema, tree)
+	before := len(d.list)
+	d.structure("spec", d.kind.Singular, tree)
 	broken := slices.Clone(d.list[before:])
 	for _, p := range broken {
 		prune(d.top, splitField(p.Field))

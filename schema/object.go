@@ -223,6 +223,12 @@ func (o *Object) Size() int {
 // SpecJSON is the spec alone, in the written spelling. It must not be changed.
 func (o *Object) SpecJSON() json.RawMessage { return o.spec }
 
+// SameSpec reports whether the specs of two objects are the same values: the
+// order of fields and the spelling of characters say nothing.
+func (o *Object) SameSpec(other *Object) bool {
+	return bytes.Equal(o.spec, other.spec) || bytes.Equal(written(o.spec), written(other.spec))
+}
+
 // Spec is the typed spec: *RouteRule, *networking.ServiceEntry and so on. It
 // is decoded once, shared, and must not be changed. An error means that the
 // object never passed Decode or Validate.

@@ -177,6 +177,21 @@ func (v *predicate) setRest(additional any) bool {
 	return true
 }
 
+// fits is false when it cannot be told.
+func fits(name string, value any) bool {
+	p := predicates()[name]
+	text, err := json.Marshal(value)
+	if p == nil || err != nil {
+		return false
+	}
+	s, ok := read(string(text))
+	defer s.done()
+	if ok {
+		ok, _ = p.fits(s, 0)
+	}
+	return ok
+}
+
 // fits holds a value of a scan against the schema. plain tells that it is in the
 // written form besides, and that there is nothing to say about it: no null and
 // no deprecated field where the schema knows the name, no number for a name.

@@ -16,8 +16,13 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// structure holds a value against a schema. The field is that of the value.
-func (p *problems) structure(field string, s *jsonschema.Schema, value any) {
+// structure holds a value against the schema of a name. The field is that of the
+// value. The library is only asked what is wrong, not whether something is.
+func (p *problems) structure(field, name string, value any) {
+	if fits(name, value) {
+		return
+	}
+	s := compiled()[name]
 	err := s.Validate(value)
 	if err == nil {
 		return

@@ -36,6 +36,9 @@ func decodeWritten(text []byte, opts Options) (*Object, diag.List) {
 	if err != nil || o.Size() > MaxObjectBytes || !d.means(o) {
 		return nil, nil
 	}
+	if len(d.list) == 0 {
+		return o.passed(d.typed), nil
+	}
 	return o.passed(d.typed), Document{Text: text, File: opts.File, Line: 1}.unread().tell("", &d)
 }
 
@@ -105,4 +108,14 @@ func (d Document) unread() *tree {
 		// finds the positions. Inside a JSON text there are none.
 		return bytes.ReplaceAll(d.Text, []byte("\t"), []byte(" "))
 	})}
+}
+
+// written is a JSON text in the written form, but for what no object has in it.
+func written(text []byte) []byte {
+	s, ok := read(string(text))
+	defer s.done()
+	if !ok {
+		return text
+	}
+	return s.appendWritten(make([]byte, 0, len(text)), 0)
 }

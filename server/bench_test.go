@@ -115,9 +115,10 @@ func benchmarkRead(b *testing.B, objects int, path string) {
 	}
 }
 
+const benchObject = `{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{"name":"%s"},"spec":{"destination":{"name":"reviews"},"precedence":2,"match":{"request":{"headers":{"cookie":{"regex":"^(.*?;)?(user=jason)(;.*)?$"}}}},"route":[{"labels":{"version":"v1"},"weight":50},{"labels":{"version":"v2"},"weight":50}]}}`
+
 // BenchmarkCreate sends JSON, as client-go does.
 func BenchmarkCreate(b *testing.B) {
-	const text = `{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{"name":"%s"},"spec":{"destination":{"name":"reviews"},"precedence":2,"match":{"request":{"headers":{"cookie":{"regex":"^(.*?;)?(user=jason)(;.*)?$"}}}},"route":[{"labels":{"version":"v1"},"weight":50},{"labels":{"version":"v2"},"weight":50}]}}`
 	url := benchWorld(b, 1)
 	body := fetch(b, url+rulesPath+"/rule-0000")
 	var run atomic.Int64
@@ -125,8 +126,46 @@ func BenchmarkCreate(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			n := run.Add(1)
 			load(b, http.StatusCreated, func(i int64) *http.Request {
-				return request(b, "POST", target+rulesPath, fmt.Sprintf(text, fmt.Sprintf("r-%d-%d", n, i)))
+				return request(b, "POST", target+rulesPath, fmt.Sprintf(benchObject, fmt.Sprintf("r-%d-%d", n, i)))
 			})
 		})
 	}
+}
+
+// BenchmarkHandler is the server's own share, without net/http and clients.
+func BenchmarkHandler(b *testing.B) {
+	mem := memory.New()
+	h := server.New(server.Options{Store: store.Strict(mem), Reads: mem, Log: slog.New(slog.DiscardHandler)}).Handler()
+	var last int // also what earlier runs made
+	create := func() *http.Request {
+		last++
+		return httptest.NewRequest("POST", rulesPath, strings.NewReader(fmt.Sprintf(benchObject, fmt.Sprintf("r-%d", last))))
+	}
+	benchmarkHandler(b, "create", h, http.StatusCreated, create)
+	benchmarkHandler(b, "update", h, http.StatusOK, func() *http.Request {
+		last++
+		text := strings.Replace(fmt.Sprintf(benchObject, "r-1"), `"precedence":2`, fmt.Sprintf(`"precedence":%d`, last), 1)
+		return httptest.NewRequest("PUT", rulesPath+"/r-1", strings.NewReader(text))
+	})
+	benchmarkHandler(b, "get", h, http.StatusOK, func() *http.Request {
+		return httptest.NewRequest("GET", rulesPath+"/r-1", nil)
+	})
+}
+
+func benchmarkHandler(b *testing.B, name string, h http.Handler, code int, next func() *http.Request) {
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			b.StopTimer()
+			r := next()
+			r.Host = "localhost"
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			b.StartTimer()
+			h.ServeHTTP(w, r)
+			if w.Code != code {
+				b.Fatal(w.Code, w.Body)
+			}
+		}
+	})
 }

@@ -1,10 +1,7 @@
 package store
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/google/uuid"
@@ -95,7 +92,7 @@ func (o Op) replacement(current *schema.Object) (*schema.Object, error) {
 // current itself when that makes no difference.
 func merged(given, current *schema.Object) (*schema.Object, error) {
 	meta := underServer(given.Meta, current.Meta)
-	if !sameJSON(given.SpecJSON(), current.SpecJSON()) {
+	if !given.SameSpec(current) {
 		meta.Generation++
 		return given.WithMeta(meta)
 	}
@@ -178,25 +175,6 @@ func (o Op) checkCurrent(current *schema.Object, pre Preconditions) error {
 		return conflict
 	}
 	return nil
-}
-
-// sameJSON compares values, not texts: the order of fields and the escaping of
-// characters say nothing.
-func sameJSON(a, b []byte) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	left, errLeft := decodeAny(a)
-	right, errRight := decodeAny(b)
-	return errLeft == nil && errRight == nil && reflect.DeepEqual(left, right)
-}
-
-func decodeAny(text []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber() // 1<<60 and its neighbours must not look alike.
-	var v any
-	err := d.Decode(&v)
-	return v, err
 }
 
 // Single is the result of a transaction of one operation.

@@ -6,7 +6,8 @@
 //	write.go     create, update, delete, transactions: one etcd Txn each
 //	guess.go     what spares a write from reading first (turns.go: who changes
 //	             one object waits for who does already)
-//	watch.go     etcd's watch as whole revisions (assist.go: what it must ask)
+//	watch.go     etcd's watch as whole revisions (assist.go: what it must ask;
+//	             echoes.go: what it need not decode)
 //	events.go    what its changes mean to readers
 //	keys.go      how keys are spelled, so that every scope is one range
 //	values.go    reading values, and what to do with one that cannot be read
@@ -47,6 +48,7 @@ type Store struct {
 	turns  turns
 
 	guesses guesses
+	echoes  echoes
 	adrift  atomic.Int64 // see clock.go
 }
 

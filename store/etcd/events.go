@@ -43,7 +43,8 @@ func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
 // event is one change as readers see it, to whom a value that cannot be read is
 // not there. It has no object when nothing changed for them.
 func (w *watcher) event(ev *clientv3.Event) (store.Event, error) {
-	now, before := w.after(ev), w.before(ev)
+	now := w.after(ev)
+	before := w.before(ev, now)
 	switch {
 	case now != nil && (ev.IsCreate() || ev.PrevKv != nil && before == nil):
 		return store.Event{Type: store.Added, Object: now}, nil
@@ -56,14 +57,16 @@ func (w *watcher) event(ev *clientv3.Event) (store.Event, error) {
 	case before == nil:
 		return store.Event{}, nil
 	}
-	last, err := w.store.keys.object(ev.PrevKv, ev.Kv.ModRevision)
-	return store.Event{Type: store.Deleted, Object: last, Previous: before}, err
+	return store.Event{Type: store.Deleted, Object: before.AtRevision(ev.Kv.ModRevision), Previous: before}, nil
 }
 
 // after is the state that a change led to, nil when there is none to be read.
 func (w *watcher) after(ev *clientv3.Event) *schema.Object {
 	if ev.Type == clientv3.EventTypeDelete {
 		return nil
+	}
+	if obj := w.store.echoes.take(ev.Kv); obj != nil {
+		return obj
 	}
 	obj, err := w.store.keys.object(ev.Kv, ev.Kv.ModRevision)
 	if err != nil {
@@ -73,9 +76,15 @@ func (w *watcher) after(ev *clientv3.Event) *schema.Object {
 	return obj
 }
 
-func (w *watcher) before(ev *clientv3.Event) *schema.Object {
+// before is the state before a change, which led to now.
+func (w *watcher) before(ev *clientv3.Event, now *schema.Object) *schema.Object {
 	if ev.PrevKv == nil {
 		return nil
+	}
+	if now != nil {
+		if obj := w.store.guesses.known(now.Key(), ev.PrevKv); obj != nil {
+			return obj
+		}
 	}
 	obj, err := w.store.keys.object(ev.PrevKv, ev.PrevKv.ModRevision)
 	if err != nil {

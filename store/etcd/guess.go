@@ -3,6 +3,8 @@ package etcd
 import (
 	"sync"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -24,7 +26,7 @@ type guesses struct {
 
 // Guess makes writes begin with what peek says of an object: its state at any
 // time, as read from etcd, or nil when nothing is known. peek must answer at once. To be
-// called before the first write.
+// called before the first write and the first watch.
 func (s *Store) Guess(peek func(schema.Key) *schema.Object) { s.guesses.peek = peek }
 
 // fill makes a guess for a whole transaction, if it can: creates most likely
@@ -53,6 +55,17 @@ func (g *guesses) of(key schema.Key) *schema.Object {
 	}
 	delete(g.written, key)
 	return obj
+}
+
+// known is the object of a key if it is the one that etcd had at a revision.
+func (g *guesses) known(key schema.Key, kv *mvccpb.KeyValue) *schema.Object {
+	if g.peek == nil {
+		return nil
+	}
+	if obj := g.peek(key); obj != nil && obj.Revision() == kv.ModRevision && obj.IsEncodedAs(kv.Value) {
+		return obj
+	}
+	return nil
 }
 
 func (g *guesses) wrote(w *write, revision int64) {

@@ -196,6 +196,11 @@ func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, translate(err, w.name()) // Nothing was sent.
 	}
+	for i, key := range w.keys {
+		if w.next[i] != nil && !w.idle(i) {
+			s.echoes.expect(key, w.next[i])
+		}
+	}
 	resp, err := s.client.Txn(ctx).If(conditions...).Then(changes...).Else(w.reads()...).Commit()
 	switch {
 	case err != nil:

@@ -1,0 +1,53 @@
+package etcd
+
+import (
+	"fmt"
+	"testing"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store/storetest"
+)
+
+// TestEchoes: what comes back is what was written only if the bytes are the same.
+func TestEchoes(t *testing.T) {
+	var e echoes
+	value := func(key string, o *schema.Object) *mvccpb.KeyValue {
+		return &mvccpb.KeyValue{Key: []byte(key), Value: o.Encoded(), ModRevision: 7}
+	}
+	written, other := storetest.Rule(t, "default", "a", 1), storetest.Rule(t, "default", "a", 2)
+	e.expect("a", other)
+	e.expect("a", written)
+	if got := e.take(value("a", other)); got != nil {
+		t.Errorf("of what was not written last: %s", got.JSON())
+	}
+	if got := e.take(value("b", written)); got != nil {
+		t.Errorf("of another key: %s", got.JSON())
+	}
+	if got := e.take(value("a", written)); got == nil || got.Revision() != 7 || !got.IsEncodedAs(written.Encoded()) {
+		t.Errorf("of what was written: %v", got)
+	}
+	if got := e.take(value("a", written)); got != nil || e.size != 0 {
+		t.Errorf("what was taken is still kept: %v, %d bytes", got, e.size)
+	}
+}
+
+// TestEchoesAreBounded: nobody need take them.
+func TestEchoesAreBounded(t *testing.T) {
+	var e echoes
+	large := storetest.Large(t, "default", "a", 1<<20)
+	for i := range 100 {
+		e.expect(fmt.Sprint(i), large)
+		if e.size > echoesSize {
+			t.Fatalf("%d bytes are kept", e.size)
+		}
+	}
+	small := storetest.Rule(t, "default", "a", 1)
+	for i := range 3 * maxEchoes {
+		e.expect(fmt.Sprint(i), small)
+		if len(e.objects) > maxEchoes {
+			t.Fatalf("%d objects are kept", len(e.objects))
+		}
+	}
+}
