@@ -13,10 +13,10 @@ func (f *fleet) connect(st *Stream) {
 	defer f.mu.Unlock()
 	c := st.client
 	known := c.place.Load() != nil && f.clients[c.node] == c
-	if len(c.streams) == maxStreamsOfProxy {
-		c.streams[0].pushed.Store(true)
-		c.streams[0].awake()
-		c.streams = slices.Delete(c.streams, 0, 1)
+	if oldest := c.tooMany(st); oldest >= 0 {
+		c.streams[oldest].pushed.Store(true)
+		c.streams[oldest].awake()
+		c.streams = slices.Delete(c.streams, oldest, oldest+1)
 		if known {
 			c.place.Load().slot.streams--
 		}
@@ -25,6 +25,25 @@ func (f *fleet) connect(st *Stream) {
 	if known {
 		c.place.Load().slot.streams++
 	}
+}
+
+// tooMany is the oldest stream of the kind of a new one where there are as many as may
+// be; -1 where there is room. A program and the Envoy beside it may have one node.
+func (c *client) tooMany(st *Stream) int {
+	ofKind := func(other *Stream) bool { return other.proxyless == st.proxyless }
+	most, n := maxStreamsOfProxy, 0
+	if st.proxyless {
+		most = maxStreamsOfClient
+	}
+	for _, other := range c.streams {
+		if ofKind(other) {
+			n++
+		}
+	}
+	if n < most {
+		return -1
+	}
+	return slices.IndexFunc(c.streams, ofKind)
 }
 
 func (f *fleet) disconnect(st *Stream) {

@@ -3,6 +3,7 @@ package discovery
 import (
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/envoy/v1"
+	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -22,6 +23,7 @@ type endpointSet struct {
 
 	v1Answer   lazy[Answer]
 	v3Resource lazy[resource]
+	proxyless  lazy[resource]
 }
 
 // of never fails: a key that means nothing has no members. What a key means is
@@ -71,9 +73,16 @@ func (s *endpointSet) v1() (Answer, error) {
 
 // v3 is nil for a set that Envoy would refuse; the proxy then keeps what it
 // has.
-func (s *endpointSet) v3() *resource {
-	r, _ := s.v3Resource.get(func() (*resource, error) {
-		r, err := s.server.v3Parts.endpoints(s.key, s.members)
+func (s *endpointSet) v3() *resource { return s.encoded(&s.v3Resource, v3.Endpoints) }
+
+// forProxyless is v3 for clients of gRPC.
+func (s *endpointSet) forProxyless() *resource {
+	return s.encoded(&s.proxyless, v3.ProxylessEndpoints)
+}
+
+func (s *endpointSet) encoded(as *lazy[resource], spell spellEndpoints) *resource {
+	r, _ := as.get(func() (*resource, error) {
+		r, err := s.server.v3Parts.endpoints(s.key, s.members, spell)
 		if err != nil {
 			s.server.opts.Log.Error("endpoints not served", "key", s.key, "err", err)
 		}

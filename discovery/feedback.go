@@ -18,6 +18,7 @@ const (
 	OverDelta Transport = "delta"
 	OverADS   Transport = "ads"
 	OverREST  Transport = "rest"
+	OverGRPC  Transport = "grpc" // without a proxy, over ads
 	OverV1    Transport = "v1"
 )
 

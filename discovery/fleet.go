@@ -319,6 +319,9 @@ func (f *fleet) move(c *client, mv mesh.View, next *generation) {
 	if at.slot.usesStreams.Load() {
 		sl.usesStreams.Store(true)
 	}
+	if at.slot.usesProxyless.Load() {
+		sl.usesProxyless.Store(true)
+	}
 	last := at.last
 	if last == nil {
 		last = at.slot.view.Load()

@@ -20,6 +20,7 @@ type Inspection struct {
 	proxy      mesh.Proxy
 	view       *view
 	streams    bool
+	proxyless  bool
 }
 
 // Inspect looks at what a proxy is told now. Who is not known does not become so by
@@ -36,7 +37,11 @@ func (s *Publisher) Inspect(node Node) (*Inspection, error) {
 	if c := s.fleet.called(node); c != nil {
 		if p := c.told(); p.view != nil {
 			g := s.current.Load()
-			return &Inspection{node.ID, g.mesh.Revision, true, g, c.proxy, p.view, len(s.fleet.streamsOf(c)) > 0}, nil
+			out := &Inspection{Node: node.ID, Revision: g.mesh.Revision, Known: true, generation: g, proxy: c.proxy, view: p.view}
+			for _, st := range s.fleet.streamsOf(c) {
+				out.streams, out.proxyless = true, st.proxyless
+			}
+			return out, nil
 		}
 	}
 	return s.inspectStranger(node, proxy)
@@ -121,6 +126,9 @@ func (i *Inspection) Resources(configType string) ([]Resource, error) {
 	if i.streams {
 		encode = i.view.encodedStreamed
 	}
+	if i.proxyless {
+		encode = func(string) (*v3Answers, error) { return i.view.encodedProxyless() }
+	}
 	a, err := encode(i.proxy.IP)
 	if err != nil {
 		return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, i.Node, err)
@@ -135,7 +143,7 @@ func (i *Inspection) Resources(configType string) ([]Resource, error) {
 		case "routes":
 			of = a.routes
 		case "endpoints":
-			of = endpointsOf(i.generation, endpointKeys(i.view.config.Clusters), nil)
+			of = a.endpointsIn(i.generation)
 		default:
 			return fmt.Errorf("there is no type %q", configType)
 		}

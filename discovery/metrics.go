@@ -57,7 +57,7 @@ func newMetrics(s *Publisher) *metrics {
 	}
 }
 
-var transports = []Transport{OverDelta, OverADS, OverREST, OverV1}
+var transports = []Transport{OverDelta, OverADS, OverREST, OverV1, OverGRPC}
 
 // connected counts proxies when it is asked.
 type connected struct {

@@ -252,7 +252,7 @@ func (p *preview) endpoints(of *mesh.Snapshot, key string) *resource {
 	id := setID{of, key}
 	r, made := p.sets[id]
 	if !made {
-		r, _ = p.v3Parts.endpoints(key, membersOf(of, key))
+		r, _ = p.v3Parts.endpoints(key, membersOf(of, key), v3.Endpoints)
 		p.sets[id] = r
 	}
 	return r

@@ -15,6 +15,9 @@ type set struct {
 	sorted   []*resource // by name
 	problems diag.List   // of the resources and of the set
 
+	// proxyless: endpoints as clients of gRPC have them.
+	proxyless bool
+
 	version string // of an answer that holds them all
 	body    brief[[]byte]
 

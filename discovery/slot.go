@@ -21,7 +21,7 @@ type slot struct {
 	seen     atomic.Int64 // when a proxy last asked, as Publisher.age gives it
 
 	// What some proxy of the slot speaks is spelled ahead.
-	usesV1, usesV3, usesStreams atomic.Bool
+	usesV1, usesV3, usesStreams, usesProxyless atomic.Bool
 
 	view     atomic.Pointer[view] // the last good one, nil before the first
 	kept     atomic.Int64         // revision since which it is kept although there should be another, 0 for none
@@ -153,6 +153,11 @@ func (v *view) prepare(sl *slot, ip string) error {
 	}
 	if sl.usesStreams.Load() {
 		if _, err := v.encodedStreamed(ip); err != nil {
+			return err
+		}
+	}
+	if sl.usesProxyless.Load() {
+		if _, err := v.encodedProxyless(); err != nil {
 			return err
 		}
 	}

@@ -51,8 +51,11 @@ func (f *fleet) present() []attendee {
 }
 
 func (st *Stream) transport() Transport {
-	if st.delta {
+	switch {
+	case st.delta:
 		return OverDelta
+	case st.proxyless:
+		return OverGRPC
 	}
 	return OverADS
 }

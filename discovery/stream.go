@@ -17,11 +17,12 @@ import (
 // acknowledged (streamorder.go); there is no queue. The two may be called from two
 // goroutines.
 type Stream struct {
-	server *Publisher
-	client *client
-	delta  bool
-	since  time.Time
-	wake   chan struct{} // holds one: something may have changed
+	server    *Publisher
+	client    *client
+	delta     bool
+	proxyless bool // a client of gRPC
+	since     time.Time
+	wake      chan struct{} // holds one: something may have changed
 
 	mu        sync.Mutex
 	nonce     uint64
@@ -85,20 +86,29 @@ const (
 // Connect begins a stream of the proxy that calls itself so. It fails as V3
 // does. The caller must Close it.
 func (s *Publisher) Connect(node mesh.Node, variant Variant) (*Stream, error) {
+	return s.connect(node, func(st *Stream) { st.delta = bool(variant) })
+}
+
+func (s *Publisher) connect(node mesh.Node, as func(*Stream)) (*Stream, error) {
 	p, _, err := s.locate(node)
 	if err != nil {
 		return nil, err
 	}
 	st := &Stream{
-		server: s, client: p.client, delta: bool(variant), since: time.Now(),
+		server: s, client: p.client, since: time.Now(),
 		wake:      make(chan struct{}, 1),
 		clusters:  subscribed{typeURL: ClusterType},
 		endpoints: subscribed{typeURL: EndpointType},
 		listeners: subscribed{typeURL: ListenerType},
 		routes:    subscribed{typeURL: RouteType},
 	}
+	as(st)
 	st.awaited.over = st.transport()
-	p.slot.usesStreams.Store(true)
+	if st.proxyless {
+		p.slot.usesProxyless.Store(true)
+	} else {
+		p.slot.usesStreams.Store(true)
+	}
 	s.fleet.connect(st)
 	return st, nil
 }
@@ -164,8 +174,12 @@ func (st *Stream) receive(t *subscribed, r Request) error {
 	if max(t.named.len(), len(t.owed.names)) > maxStreamNames {
 		return fmt.Errorf("%w of %s: the most allowed are %d", ErrTooMany, t.typeURL, maxStreamNames)
 	}
-	if max(t.named.bytes, t.owed.bytes) > maxNameBytes {
-		return fmt.Errorf("%w of %s: together they may have %d bytes", ErrTooMany, t.typeURL, maxNameBytes)
+	most := maxNameBytes
+	if st.proxyless {
+		most = maxClientNameBytes
+	}
+	if max(t.named.bytes, t.owed.bytes) > most {
+		return fmt.Errorf("%w of %s: together they may have %d bytes", ErrTooMany, t.typeURL, most)
 	}
 	if target, err := st.target(); err == nil && t == &st.endpoints {
 		t.named.share(target.endpoints)
@@ -217,6 +231,9 @@ func (st *Stream) target() (*streamed, error) {
 	p := st.client.told()
 	if p.view == nil {
 		return nil, ErrNotReady
+	}
+	if st.proxyless {
+		return st.server.streamedAs(&p.view.proxyless, p.view, p.view.encodedProxyless)
 	}
 	return st.server.streamedOf(p.view, st.client.proxy.IP)
 }

@@ -26,10 +26,15 @@ type streamed struct {
 // streamedOf is what a view says now. It is made when the first stream asks, and
 // kept up to date from then on (restream).
 func (s *Publisher) streamedOf(v *view, ip string) (*streamed, error) {
-	if st := v.streamed.Load(); st != nil {
+	return s.streamedAs(&v.streamed, v, func() (*v3Answers, error) { return v.encodedStreamed(ip) })
+}
+
+// streamedAs is the value of a view that encode makes.
+func (s *Publisher) streamedAs(at *atomic.Pointer[streamed], v *view, encode func() (*v3Answers, error)) (*streamed, error) {
+	if st := at.Load(); st != nil {
 		return st, nil
 	}
-	answers, err := v.encodedStreamed(ip)
+	answers, err := encode()
 	if err != nil {
 		return nil, err
 	}
@@ -38,12 +43,11 @@ func (s *Publisher) streamedOf(v *view, ip string) (*streamed, error) {
 	defer s.advancing.RUnlock()
 	v.streaming.Lock()
 	defer v.streaming.Unlock()
-	if st := v.streamed.Load(); st != nil {
+	if st := at.Load(); st != nil {
 		return st, nil
 	}
-	g := s.current.Load()
-	st := &streamed{v3Answers: answers, endpoints: endpointsOf(g, endpointKeys(v.config.Clusters), nil), revision: v.revision}
-	v.streamed.Store(st)
+	st := &streamed{v3Answers: answers, endpoints: answers.endpointsIn(s.current.Load()), revision: v.revision}
+	at.Store(st)
 	return st, nil
 }
 
@@ -57,14 +61,16 @@ func (s *Publisher) restream(before, next *generation) map[*view]bool {
 	}
 	changed := map[*view]bool{}
 	for v := range s.fleet.toldViews() {
-		st := v.streamed.Load()
-		if st == nil {
-			continue
-		}
-		if moved := st.moved(services, next); moved != st {
-			v.streamed.Store(moved)
-			st.until.Store(next.mesh.Revision)
-			changed[v] = true
+		for _, at := range []*atomic.Pointer[streamed]{&v.streamed, &v.proxyless} {
+			st := at.Load()
+			if st == nil {
+				continue
+			}
+			if moved := st.moved(services, next); moved != st {
+				at.Store(moved)
+				st.until.Store(next.mesh.Revision)
+				changed[v] = true
+			}
 		}
 	}
 	return changed
@@ -114,25 +120,37 @@ func (st *streamed) keepBeside(key string, s *set) {
 	}
 }
 
+// endpointsIn are those of its clusters.
+func (a *v3Answers) endpointsIn(g *generation) *set {
+	if a.proxyless != nil {
+		return a.proxyless.endpoints(g)
+	}
+	return endpointsOf(g, endpointKeys(a.view.config.Clusters), nil)
+}
+
 // endpointsOf are the sets of keys. One that Envoy would refuse stays as it was before,
 // or is not there.
 func endpointsOf(g *generation, keys []string, before *set) *set {
 	slices.Sort(keys)
 	out := &set{typeURL: EndpointType, sorted: make([]*resource, 0, len(keys))}
 	for _, key := range slices.Compact(keys) {
-		if r := endpointsNamed(g, key, before); r != nil {
+		if r := endpointsNamed(g, key, before, false); r != nil {
 			out.sorted = append(out.sorted, r)
 		}
 	}
 	return out
 }
 
-func endpointsNamed(g *generation, key string, before *set) *resource {
-	r := g.endpoints.of(key).v3()
-	if r == nil && before != nil {
-		return before.named(key)
+func endpointsNamed(g *generation, key string, before *set, proxyless bool) *resource {
+	of := g.endpoints.of(key)
+	spelled := of.v3
+	if proxyless {
+		spelled = of.forProxyless
 	}
-	return r
+	if found := spelled(); found != nil || before == nil {
+		return found
+	}
+	return before.named(key)
 }
 
 // moved is the set after services changed; the set itself when none of its own is
@@ -141,12 +159,12 @@ func (s *set) moved(services []mesh.ServiceChange, next *generation) *set {
 	out := s
 	for _, c := range services {
 		for at := range s.ofHost(keyHost(c)) {
-			r := endpointsNamed(next, s.sorted[at].name, s)
+			r := endpointsNamed(next, s.sorted[at].name, s, s.proxyless)
 			if r == s.sorted[at] || r.hash == s.sorted[at].hash {
 				continue
 			}
 			if out == s {
-				out = &set{typeURL: s.typeURL, sorted: slices.Clone(s.sorted)}
+				out = &set{typeURL: s.typeURL, proxyless: s.proxyless, sorted: slices.Clone(s.sorted)}
 			}
 			out.sorted[at] = r
 		}

@@ -23,6 +23,9 @@ const (
 // leads to them, and at last the clusters without those that nothing leads to any
 // more (docs/decisions/017-streams.md).
 func (st *Stream) next(target *streamed) *Response {
+	if st.proxyless {
+		return st.nextProxyless(target)
+	}
 	listeners := at{target.listenersAt(st.client.proxy.IP), target.view}
 	routes := at{target.routes, target.view}
 	st.meet(target, listeners, routes)
@@ -207,7 +210,7 @@ func (st *Stream) warming() bool {
 
 // endpointsNamed is empty for what means none: an Envoy that is told nothing waits.
 func (st *Stream) endpointsNamed(name string) *resource {
-	return endpointsNamed(st.server.current.Load(), name, st.endpoints.sent.set)
+	return endpointsNamed(st.server.current.Load(), name, st.endpoints.sent.set, st.proxyless)
 }
 
 // tableNamed is empty where there is none: an Envoy that is told nothing never

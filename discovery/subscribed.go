@@ -9,6 +9,7 @@ import (
 // and what it has acknowledged.
 type subscribed struct {
 	typeURL string
+	byName  bool // no names mean nothing, and neither does a wildcard
 	asked   bool
 	all     bool // a wildcard: everything, whatever it is called
 	unnamed bool // because nothing was ever named
@@ -115,10 +116,10 @@ func (t *subscribed) accept(s *sending) {
 // it wants. None mean everything until some were named.
 func (t *subscribed) subscribeTo(r Request) {
 	if !t.asked {
-		t.asked, t.unnamed, t.came.version = true, t.wild(), r.Version
+		t.asked, t.unnamed, t.came.version = true, t.wild() && !t.byName, r.Version
 	}
 	t.unnamed = t.unnamed && len(r.Names) == 0
-	all := t.unnamed || slices.Contains(r.Names, wildcard)
+	all := t.unnamed || !t.byName && slices.Contains(r.Names, wildcard)
 	if all && !t.all {
 		t.owed.answer, t.owed.all = true, true
 	}

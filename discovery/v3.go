@@ -25,6 +25,7 @@ const (
 type v3Answers struct {
 	view             *view
 	streamed         bool
+	proxyless        *proxyless // nil for Envoys
 	clusters, routes *set
 	merged           *memo[*set]         // clusters with some that are being withdrawn, by the version of those
 	listeners        *memo[*listenerSet] // by address
@@ -42,7 +43,7 @@ func newV3Answers(v *view, ip string, streamed bool) *v3Answers {
 	a := &v3Answers{view: v, streamed: streamed, merged: newMemo[*set](maxMerged), listeners: newMemo[*listenerSet](v.server.opts.MaxProxies)}
 	a.clusters = a.clustersOf(v.config)
 	a.routes = a.routesOf(v.config)
-	ip = v.address(ip)
+	ip = a.address(ip)
 	listeners := a.encodeListeners(ip)
 	a.listeners.put(ip, newListenerSet(listeners))
 	for _, s := range []*set{a.clusters, a.routes, listeners} {
@@ -76,6 +77,9 @@ func (a *v3Answers) routesOf(config *ir.Config) *set {
 // encodeListeners: those with an open address are filled in anew each time, so
 // what they are encoded as goes with the set; the others are shared by all.
 func (a *v3Answers) encodeListeners(ip string) *set {
+	if a.proxyless != nil {
+		return a.proxyless.listeners()
+	}
 	listeners := a.view.config.ListenersAt(ip)
 	all := make([]*resource, len(listeners))
 	for i, l := range listeners {
@@ -118,9 +122,16 @@ func (a *v3Answers) listenersAt(ip string) *set {
 	return encoded()
 }
 
+func (a *v3Answers) address(ip string) string {
+	if a.proxyless != nil {
+		return ""
+	}
+	return a.view.address(ip)
+}
+
 // listenerSet is that of an address, and what gives all of it.
 func (a *v3Answers) listenerSet(ip string) (l *listenerSet, encoded func() *set) {
-	ip = a.view.address(ip)
+	ip = a.address(ip)
 	l, ok := a.listeners.get(ip)
 	if !ok {
 		l = a.listeners.put(ip, newListenerSet(a.encodeListeners(ip)))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -31,6 +32,10 @@ type v3Parts struct {
 	hosts  attached[ir.VirtualHost, struct{}, *host]
 	// listeners have their address filled in.
 	listeners attached[ir.Listener, v3.Source, *resource]
+	// targets are virtual hosts of a table, by its name, as clients of gRPC have them,
+	// and reached the clusters.
+	targets attached[ir.VirtualHost, string, *target]
+	reached attached[ir.Cluster, struct{}, *reached]
 
 	encoded atomic.Int64 // messages, ever
 }
@@ -170,9 +175,12 @@ func (p *v3Parts) splice(t *ir.RouteTable) (*resource, error) {
 	return r, nil
 }
 
+// spellEndpoints is v3.Endpoints, or for clients of gRPC v3.ProxylessEndpoints.
+type spellEndpoints func(key string, members []ir.Endpoint) *endpointv3.ClusterLoadAssignment
+
 // endpoints are of no part of a configuration: who asks keeps them.
-func (p *v3Parts) endpoints(key string, members []ir.Endpoint) (*resource, error) {
-	f, _, err := p.encode(func() (v3.Message, diag.List) { return v3.Endpoints(key, members), nil }, v3.Check)
+func (p *v3Parts) endpoints(key string, members []ir.Endpoint, spell spellEndpoints) (*resource, error) {
+	f, _, err := p.encode(func() (v3.Message, diag.List) { return spell(key, members), nil }, v3.Check)
 	if err != nil {
 		return nil, err
 	}

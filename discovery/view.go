@@ -28,9 +28,11 @@ type view struct {
 	v1 lazy[v1Answers]
 	v3 lazy[v3Answers]
 
-	onStreams lazy[v3Answers]
-	streamed  atomic.Pointer[streamed] // nil before the first stream
-	streaming sync.Mutex               // of who makes it
+	onStreams   lazy[v3Answers]
+	streamed    atomic.Pointer[streamed] // nil before the first stream
+	ofProxyless lazy[v3Answers]
+	proxyless   atomic.Pointer[streamed] // of clients of gRPC, nil before the first
+	streaming   sync.Mutex               // of who makes either
 }
 
 func newView(g *generation, key string, config *ir.Config) *view {
@@ -66,6 +68,10 @@ func (v *view) encodedStreamed(ip string) (*v3Answers, error) {
 	return v.encode(&v.onStreams, encodeStreamed, ip)
 }
 
+func (v *view) encodedProxyless() (*v3Answers, error) {
+	return v.encode(&v.ofProxyless, func(v *view, _ string) *v3Answers { return encodeProxyless(v) }, "")
+}
+
 func (v *view) encode(answers *lazy[v3Answers], encode func(*view, string) *v3Answers, ip string) (*v3Answers, error) {
 	made := false
 	a, err := answers.get(func() (a *v3Answers, err error) {
@@ -94,7 +100,7 @@ func (v *view) problems() diag.List {
 	if a := v.v1.peek(); a != nil {
 		all = append(all, a.problems.List()...)
 	}
-	for _, answers := range []*lazy[v3Answers]{&v.v3, &v.onStreams} {
+	for _, answers := range []*lazy[v3Answers]{&v.v3, &v.onStreams, &v.ofProxyless} {
 		if a := answers.peek(); a != nil {
 			all = append(all, a.problems.List()...)
 		}

@@ -3,6 +3,7 @@ package envoy
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -10,7 +11,8 @@ import (
 	"time"
 )
 
-// API is the discovery API that a bootstrap makes an Envoy use.
+// API is the discovery API that a bootstrap makes an Envoy use, or a program without
+// one.
 type API string
 
 const (
@@ -22,10 +24,13 @@ const (
 	REST API = "rest"
 	// V1 polls the v1 API, for Envoy up to 1.8.
 	V1 API = "v1"
+	// GRPC is for programs that speak gRPC without a proxy, to targets of xds:///. They
+	// stream the v3 API.
+	GRPC API = "grpc"
 )
 
 // APIs lists what Bootstrap takes, the default first.
-var APIs = []API{Delta, ADS, REST, V1}
+var APIs = []API{Delta, ADS, REST, V1, GRPC}
 
 // BootstrapOptions say which proxy to start and which server it asks. All but
 // Labels are required; DefaultBootstrap has those that need no thought.
@@ -44,7 +49,7 @@ type BootstrapOptions struct {
 	// be known to CAFile by the host name of the URL.
 	Server string
 	// XDS is where replicas of the server answer Envoys, each as HOST:PORT: with
-	// streams for ADS and Delta, with HTTP for REST and V1. With none that is port
+	// streams for ADS, Delta and GRPC, with HTTP for REST and V1. With none that is port
 	// 15010 of Server's host, or Server. They are reached with TLS if Server is.
 	XDS    []string
 	CAFile string
@@ -69,8 +74,8 @@ func DefaultBootstrap() BootstrapOptions {
 	}
 }
 
-// Bootstrap is the configuration to start an Envoy with: YAML for v3, JSON for
-// v1. It checks all options and reports everything wrong at once.
+// Bootstrap is the configuration to start an Envoy with, or gRPC: YAML for v3, JSON
+// for the others. It checks all options and reports everything wrong at once.
 //
 // A v1 Envoy takes its identity from the command line. It must be started with
 // --service-cluster and --service-node as in the options, and with
@@ -80,13 +85,16 @@ func Bootstrap(o BootstrapOptions) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.API == V1 {
+	switch o.API {
+	case V1:
 		return bootstrapV1(o, replicas)
+	case GRPC:
+		return bootstrapGRPC(o, replicas)
 	}
 	return bootstrapV3(o, replicas)
 }
 
-func (o BootstrapOptions) streams() bool { return o.API == ADS || o.API == Delta }
+func (o BootstrapOptions) streams() bool { return o.API == ADS || o.API == Delta || o.API == GRPC }
 
 func (o BootstrapOptions) check() (replicas, error) {
 	server, err := parseServer(o.Server)
@@ -102,6 +110,7 @@ func (o BootstrapOptions) check() (replicas, error) {
 	complain(o.CAFile == "" && server.tls, "CA file must not be empty for an https server")
 	complain(!slices.Contains(APIs, o.API), "API must be one of %v, found %q", APIs, o.API)
 	complain(o.API == V1 && len(o.Labels) > 0, "labels cannot be stated in the v1 API: the proxy has those of the instances at its address")
+	complain(o.API == GRPC && !strings.HasPrefix(o.NodeID, "sidecar~"), "gRPC without a proxy must have a node ID of role sidecar, found %q", o.NodeID)
 	complain(o.API == V1 && o.Locality != "", "a locality cannot be stated in the v1 API: the proxy has that of the instances at its address")
 	complain(!isLocality(o.Locality), "locality must be REGION/ZONE/SUBZONE or the beginning of that, found %q", o.Locality)
 	complain(o.API == V1 && o.AdminPort == 0, "admin port must be 1 to 65535 in the v1 API, found 0")
@@ -142,3 +151,6 @@ func parseServer(text string) (endpoint, error) {
 	}
 	return out, nil
 }
+
+// String is host:port.
+func (e endpoint) String() string { return net.JoinHostPort(e.host, strconv.Itoa(e.port)) }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	"google.golang.org/grpc/xds"
 	"google.golang.org/protobuf/encoding/protojson"
 	"sigs.k8s.io/yaml"
 
@@ -65,6 +66,10 @@ var bootstraps = []struct {
 	{"v1-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
 		o.Server, o.API, o.RefreshDelay = "https://mesh.example", envoy.V1, time.Second
 	})},
+	{"grpc", bootstrapOf(func(o *envoy.BootstrapOptions) { o.API, o.Labels = envoy.GRPC, map[string]string{"version": "1"} })},
+	{"grpc-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		o.API, o.Server, o.CAFile, o.XDS = envoy.GRPC, "https://mesh.example", "ca.crt", []string{"[::1]:7000", "127.0.0.1:7000"}
+	})},
 	{"v1-tls-ip", bootstrapOf(func(o *envoy.BootstrapOptions) { o.Server, o.API = "https://10.0.0.1", envoy.V1 })},
 }
 
@@ -78,6 +83,10 @@ func TestBootstrap(t *testing.T) {
 		arc.Want(tc.name, text)
 		if tc.options.API == envoy.V1 {
 			v1schema.Validate(t, "bootstrap-v1", text)
+		} else if tc.options.API == envoy.GRPC {
+			if _, err := xds.NewXDSResolverWithConfigForTesting(text); err != nil {
+				t.Errorf("%s: %v", tc.name, err)
+			}
 		} else if err := validateDeeply(parseBootstrap(t, text)); err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 		}
@@ -100,7 +109,7 @@ func parseBootstrap(t *testing.T, text []byte) *bootstrapv3.Bootstrap {
 
 func TestBootstrapComplains(t *testing.T) {
 	_, err := envoy.Bootstrap(envoy.BootstrapOptions{
-		Server: "mesh:8080", API: "grpc", AdminPort: -1, Locality: "eu//rack-7", RefreshDelay: time.Microsecond,
+		Server: "mesh:8080", API: "soap", AdminPort: -1, Locality: "eu//rack-7", RefreshDelay: time.Microsecond,
 	})
 	if err == nil {
 		t.Fatal("want an error")
@@ -109,7 +118,7 @@ func TestBootstrapComplains(t *testing.T) {
 		`node ID must not be empty`,
 		`service cluster must not be empty`,
 		`server must be a URL like http://127.0.0.1:8080, found "mesh:8080"`,
-		`API must be one of [delta ads rest v1], found "grpc"`,
+		`API must be one of [delta ads rest v1 grpc], found "soap"`,
 		`admin port must be 1 to 65535, or 0 for one that is free, found -1`,
 		`refresh delay must be at least 1ms, found 1µs`,
 		`locality must be REGION/ZONE/SUBZONE or the beginning of that, found "eu//rack-7"`,

@@ -16,7 +16,7 @@ func newBootstrap(s *session) *cobra.Command {
 	options := envoy.DefaultBootstrap()
 	cmd := &cobra.Command{
 		Use:   "bootstrap NODE_ID",
-		Short: "Print the configuration to start an Envoy with",
+		Short: "Print the configuration to start an Envoy with, or gRPC",
 		Long: `Print the configuration to start an Envoy with, so that it asks the server named
 by --server for everything else. NODE_ID is the proxy's identity,
 role~ip~id~domain; the role is sidecar, ingress or router.
@@ -44,6 +44,10 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
   istioctl bootstrap router~10.0.0.9~edge-1.shop~shop.svc.cluster.local --labels istio=ingressgateway > envoy.yaml
   envoy -c envoy.yaml
 
+  # A program that speaks gRPC to targets such as xds:///reviews.shop:9080, without an Envoy
+  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api grpc > grpc.json
+  GRPC_XDS_BOOTSTRAP=grpc.json ./web
+
   # A sidecar up to Envoy 1.8
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api v1 > envoy.json`,
 		Args: taught(cobra.ExactArgs(1), "say which proxy: istioctl bootstrap role~ip~id~domain, "+
@@ -68,7 +72,7 @@ func addBootstrap(cmd *cobra.Command, options *envoy.BootstrapOptions) {
 		apis[i] = string(api)
 	}
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&options.API), "api", string(options.API), "discovery API that the Envoy uses: "+strings.Join(apis, ", "))
+	flags.StringVar((*string)(&options.API), "api", string(options.API), "discovery API that the Envoy uses, or grpc for a program without one: "+strings.Join(apis, ", "))
 	flags.StringSliceVar(&options.XDS, "xds", nil, "HOST:PORT[,HOST:PORT...] where the replicas of the server answer Envoys: "+
 		"with streams for delta and ads (port 15010 of --server's host), with HTTP for rest and v1 (--server)")
 	flags.StringVar(&options.Cluster, "service-cluster", options.Cluster, "cluster name that the Envoy states")

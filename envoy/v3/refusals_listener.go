@@ -20,7 +20,7 @@ func listenerChains(m *listenerv3.Listener) error {
 			return err
 		}
 	}
-	if len(m.GetFilterChains()) == 0 && m.GetDefaultFilterChain() == nil {
+	if len(m.GetFilterChains()) == 0 && m.GetDefaultFilterChain() == nil && m.GetApiListener() == nil {
 		return errors.New("must have a filter chain")
 	}
 	taken := map[string]bool{}

@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -34,7 +35,8 @@ type Options struct {
 	Log *slog.Logger
 	// Registry takes the metrics; nil drops them.
 	Registry prometheus.Registerer
-	// MaxStreams of one connection (8). An Envoy has one.
+	// MaxStreams of one connection (128). An Envoy has one, a process with gRPC one for
+	// each of its channels.
 	MaxStreams uint32
 	// MaxConnections bounds the connections at one time (32768). One more takes the
 	// place of the one that has been without a proxy for longest, or is closed where
@@ -76,7 +78,7 @@ type Server struct {
 
 // New builds a server. It starts nothing.
 func New(opts Options) *Server {
-	opts.MaxStreams = cmp.Or(opts.MaxStreams, 8)
+	opts.MaxStreams = cmp.Or(opts.MaxStreams, 128)
 	opts.MaxConnections = cmp.Or(opts.MaxConnections, 32768)
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -140,7 +142,7 @@ func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, receiv
 	if err != nil {
 		return s.refuse(err)
 	}
-	d, err := s.opts.Discovery.Connect(node, variant)
+	d, err := s.connect(first, node, variant)
 	if err != nil {
 		return s.refuse(err)
 	}
@@ -159,6 +161,16 @@ func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, receiv
 	}
 	s.opts.Log.Debug("stream ended", "node", node.ID, "why", err)
 	return s.refuse(err)
+}
+
+func (s *Server) connect(first message, node discovery.Node, variant discovery.Variant) (*discovery.Stream, error) {
+	switch {
+	case !first.proxyless():
+		return s.opts.Discovery.Connect(node, variant)
+	case variant == discovery.Delta:
+		return nil, fmt.Errorf("%w: gRPC without a proxy is told the state of the world, not delta", discovery.ErrBadNode)
+	}
+	return s.opts.Discovery.ConnectProxyless(node)
 }
 
 // hello waits for the first message, and not for ever.

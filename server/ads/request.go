@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -49,11 +50,22 @@ func words(s *statusv3.Status) *string {
 	return &text
 }
 
-// agent is what is known of the Envoy, for people.
+// generator is how Istio's agent says who asks: "grpc" for programs without a proxy.
+const generator = "GENERATOR"
+
+// proxyless reports whether it is gRPC that asks, and no Envoy.
+func (m message) proxyless() bool {
+	return m.node.GetMetadata().GetFields()[generator].GetStringValue() == "grpc" || strings.HasPrefix(m.node.GetUserAgentName(), "gRPC")
+}
+
+// agent is what is known of the Envoy, or of gRPC, for people.
 func (m message) agent(ctx context.Context) discovery.Agent {
 	var a discovery.Agent
 	if v := m.node.GetUserAgentBuildVersion().GetVersion(); v != nil {
 		a.Version = fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
+	}
+	if m.proxyless() {
+		a.Version = strings.TrimSpace(m.node.GetUserAgentName() + " " + m.node.GetUserAgentVersion())
 	}
 	if p, ok := peer.FromContext(ctx); ok {
 		a.Address, _, _ = net.SplitHostPort(p.Addr.String())

@@ -1,0 +1,75 @@
+package discovery
+
+import (
+	"fmt"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// Bounds of clients of gRPC: a process has a stream for each of its channels, all with
+// one node, and names on each what that channel needs.
+const (
+	maxStreamsOfClient = 128
+	maxClientNameBytes = maxNameBytes * maxStreamsOfProxy / maxStreamsOfClient
+)
+
+// ConnectProxyless is Connect for a client of gRPC without a proxy. It asks for all
+// that it wants by name, as the state of the world, and takes what is new into use when
+// it has all of it. One that is no sidecar is ErrBadNode.
+func (s *Publisher) ConnectProxyless(node mesh.Node) (*Stream, error) {
+	proxy, err := parseNode(node)
+	if err != nil {
+		return nil, err
+	}
+	if proxy.Role != mesh.Sidecar {
+		return nil, fmt.Errorf("%w: gRPC without a proxy must have the role %s, found %q", ErrBadNode, mesh.Sidecar, node.ID)
+	}
+	return s.connect(node, func(st *Stream) {
+		st.proxyless = true
+		for _, t := range st.types() {
+			t.byName = true
+		}
+	})
+}
+
+// nextProxyless is next for a client of gRPC. Nothing waits for anything else, and
+// clusters do not go before the client lets go of them.
+func (st *Stream) nextProxyless(target *streamed) *Response {
+	clusters := at{st.clusters.beside(target.clusters), target.view}
+	endpoints := at{target.endpoints, target.view}
+	listeners := at{target.listenersAt(""), target.view}
+	routes := at{target.routes, target.view}
+	for _, of := range []struct {
+		t    *subscribed
+		to   at
+		find func(string) *resource
+	}{
+		{&st.clusters, clusters, clusters.named},
+		{&st.endpoints, endpoints, st.endpointsNamed},
+		{&st.listeners, listeners, listeners.named},
+		{&st.routes, routes, target.tableNamed},
+	} {
+		of.t.meet(of.to, of.find)
+		if r := st.dueOf(of.t, of.to, of.find); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// beside is a set with what else the client was sent and still subscribes to.
+func (t *subscribed) beside(s *set) *set {
+	if t.sent.set == nil {
+		return s
+	}
+	var kept []*resource
+	for name := range t.named.own() {
+		if r := t.sent.set.named(name); r != nil && s.named(name) == nil {
+			kept = append(kept, r)
+		}
+	}
+	if len(kept) == 0 {
+		return s
+	}
+	return newSet(s.typeURL, append(kept, s.sorted...))
+}

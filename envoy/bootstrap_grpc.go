@@ -1,0 +1,27 @@
+package envoy
+
+import "encoding/json"
+
+// bootstrapGRPC is what gRPC reads where GRPC_XDS_BOOTSTRAP says.
+func bootstrapGRPC(o BootstrapOptions, servers replicas) ([]byte, error) {
+	credentials := object{"type": "insecure"}
+	if servers.tls() {
+		credentials = object{"type": "tls", "config": object{"ca_certificate_file": o.CAFile}}
+	}
+	var xds list
+	for _, server := range servers {
+		// It asks the next one when it can reach none before.
+		xds = append(xds, object{"server_uri": server.String(), "channel_creds": list{credentials}, "server_features": list{"xds_v3"}})
+	}
+	who := node(o)
+	metadata := object{"GENERATOR": "grpc"} // Istio's word for it.
+	if len(o.Labels) > 0 {
+		metadata["LABELS"] = o.Labels
+	}
+	who["metadata"] = metadata
+	text, err := json.MarshalIndent(object{
+		"xds_servers": xds,
+		"node":        who,
+	}, "", "  ")
+	return append(text, '\n'), err
+}
