@@ -3,10 +3,8 @@
 // side of the network, so that errors.Is(err, store.ErrConflict) holds here as
 // it does there. store/cache over a Client is a program's informer.
 //
-// What HTTP cannot carry is said plainly: the server has no endpoint for a
-// transaction of several operations, so Txn refuses more than one.
-//
-// The way of a call: read.go and write.go turn the contract into requests,
+// The way of a call: read.go, write.go, transaction.go and history.go turn the
+// contract into requests,
 // request.go sends one and turns its answer into bytes or a store error,
 // wire.go turns bytes into objects. A watch of one kind is one stream
 // (stream.go); a watch of all kinds joins one stream a kind in the order of

@@ -31,7 +31,7 @@ func TestContract(t *testing.T) {
 		c := behind(tb, mem)
 		behindHTTP[c] = mem
 		return c
-	}, storetest.Capabilities{SingleOps: true, Compact: func(_ testing.TB, s store.Interface, revision int64) {
+	}, storetest.Capabilities{Compact: func(_ testing.TB, s store.Interface, revision int64) {
 		behindHTTP[s].Compact(revision)
 	}})
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,8 +94,12 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if r.contentType != "" {
 		req.Header.Set("Content-Type", r.contentType)
 	}
-	if c.opts.UserAgent != "" {
-		req.Header.Set("User-Agent", c.opts.UserAgent)
+	author := store.AuthorOf(ctx)
+	if program := cmp.Or(author.Program, c.opts.UserAgent); program != "" {
+		req.Header.Set("User-Agent", program)
+	}
+	if author.User != "" {
+		req.Header.Set("X-Remote-User", author.User)
 	}
 	var reached atomic.Bool
 	trace := httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { reached.Store(true) }}

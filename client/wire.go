@@ -27,6 +27,15 @@ func (w wireObject) object(kind *schema.Kind) (*schema.Object, error) {
 	return schema.New(kind, w.Metadata, w.Spec)
 }
 
+// known is an object of whatever kind it says.
+func (w wireObject) known() (*schema.Object, error) {
+	kind, ok := schema.KindByName(w.Kind)
+	if !ok {
+		return nil, fmt.Errorf("the server answered with a %q, a kind that is not known here", w.Kind)
+	}
+	return w.object(kind)
+}
+
 func decodeObject(kind *schema.Kind, body []byte) (*schema.Object, error) {
 	s, err := decodeStated(kind, body)
 	return s.Object, err

@@ -145,35 +145,3 @@ func deleteOptions(pre store.Preconditions) *metav1.DeleteOptions {
 	}
 	return opts
 }
-
-// Txn does a single operation. The server has no endpoint for more, and doing
-// them one by one would break the promise that all happen or none: more than
-// one is ErrInvalid.
-func (c *Client) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
-	if err := store.CheckOps(ops); err != nil || len(ops) == 0 {
-		return nil, err
-	}
-	if len(ops) > 1 {
-		return nil, invalid(fmt.Sprintf("the HTTP API has no transaction of several operations (%d given): send them one by one", len(ops)))
-	}
-	o, err := c.apply(ctx, ops[0])
-	if err != nil {
-		return nil, err
-	}
-	return []*schema.Object{o}, nil
-}
-
-func (c *Client) apply(ctx context.Context, op store.Op) (*schema.Object, error) {
-	switch op.Verb {
-	case store.OpCreate:
-		return c.Create(ctx, op.Object)
-	case store.OpUpdate:
-		if op.Change != nil {
-			return c.UpdateFunc(ctx, op.Key, op.Change)
-		}
-		return c.Update(ctx, op.Object)
-	case store.OpDelete:
-		return c.Delete(ctx, op.Key, op.Pre)
-	}
-	return nil, invalid(fmt.Sprintf("there is no operation %q, only create, update and delete", op.Verb))
-}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,21 +69,25 @@ func (*wholeBody) Close() error { return nil }
 // admitted lets a write in when there is memory for its body and then for what
 // is made of it. Reading comes first and by itself: a client that sends slowly
 // holds up only its own body's bytes.
-func (k *resource) admitted(h handler) handler {
+func (k *resource) admitted(h handler) handler { return k.admittedUpTo(maxBody, h) }
+
+// admittedUpTo is admitted for bodies of another length. What is longer than one
+// object is decoded object by object.
+func (k *resource) admittedUpTo(limit int64, h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		expected := r.ContentLength
-		if expected > maxBody {
-			return errTooLarge()
+		if expected > limit {
+			return errTooLarge(limit)
 		}
 		if expected < 0 {
-			expected = maxBody
+			expected = limit
 		}
 		releaseBody, err := k.admission.bodies.enter(r.Context(), expected)
 		if err != nil {
 			return err
 		}
 		defer releaseBody()
-		text, err := readAll(w, r)
+		text, err := readAll(w, r, limit)
 		if err != nil {
 			return err
 		}
@@ -92,8 +97,21 @@ func (k *resource) admitted(h handler) handler {
 			return err
 		}
 		defer release()
-		return h(w, r)
+		return h(w, r.WithContext(store.WithAuthor(r.Context(), authorOf(r))))
 	}
+}
+
+// userHeader is where what stands before the server says who asks, as with an
+// API server of Kubernetes.
+const userHeader = "X-Remote-User"
+
+// authorOf is who sends a write, in their own words.
+func authorOf(r *http.Request) store.Author {
+	program := queryOf(r).Get("fieldManager")
+	if program == "" {
+		program, _, _ = strings.Cut(r.UserAgent(), " ")
+	}
+	return store.Author{User: r.Header.Get(userHeader), Program: program}
 }
 
 // work is what a write takes in memory.
@@ -121,13 +139,13 @@ func (l *lines) enter(ctx context.Context, bytes int64) (release func(), err err
 	return func() { line.Release(bytes) }, nil
 }
 
-// readAll reads a body, up to the bound of one.
-func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// readAll reads a body, up to a bound.
+func readAll(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	text := make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead)
 	buf := bytes.NewBuffer(text)
-	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
+	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, errTooLarge()
+		return nil, errTooLarge(limit)
 	}
 	if err != nil {
 		return nil, badRequest("read body: %v", err)

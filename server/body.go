@@ -39,8 +39,8 @@ func readBody(r *http.Request, allowed ...string) (body []byte, media string, er
 	return whole.text, media, nil
 }
 
-func errTooLarge() error {
-	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the limit is %d bytes", maxBody))
+func errTooLarge(limit int64) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the limit is %d bytes", limit))
 }
 
 // readObject reads the object in a body and checks it, field by field and

@@ -31,6 +31,10 @@ func (s trouble) Get(context.Context, schema.Key, store.ReadOptions) (*schema.Ob
 func (s trouble) List(context.Context, store.Scope, store.ListOptions) (*store.List, error) {
 	return nil, s.fail()
 }
+func (s trouble) History(context.Context, schema.Key) ([]store.Version, error) { return nil, s.fail() }
+func (s trouble) Changes(context.Context, store.Scope, int64) ([]store.Difference, error) {
+	return nil, s.fail()
+}
 func (s trouble) Watch(context.Context, store.Scope, int64) (store.Watcher, error) {
 	return nil, s.fail()
 }
@@ -59,8 +63,11 @@ func (s trouble) Err() error                                { return s.fail() }
 func TestCausesAreLoggedNotSent(t *testing.T) {
 	const (
 		object = rulesPath + "/a"
-		node   = "sidecar~127.0.0.1~a.default~default.svc.cluster.local"
-		poll   = `{"node":{"id":"` + node + `"}}`
+
+		registryPath = "/apis/registry.istio.io/v1/"
+
+		node = "sidecar~127.0.0.1~a.default~default.svc.cluster.local"
+		poll = `{"node":{"id":"` + node + `"}}`
 	)
 	requests := []struct{ method, path, body, media string }{
 		{"GET", object, "", ""}, {"GET", rulesPath, "", ""}, {"GET", allRules + "?resourceVersionMatch=Exact&resourceVersion=1", "", ""},
@@ -69,6 +76,9 @@ func TestCausesAreLoggedNotSent(t *testing.T) {
 		{"PUT", object, rule("a", 100), asYAML}, {"PUT", object + "?dryRun=All", rule("a", 100), asYAML},
 		{"PATCH", object, `{}`, mergePatch}, {"PATCH", object + "?dryRun=All", `{}`, mergePatch},
 		{"DELETE", object, "", ""}, {"DELETE", object + "?dryRun=All", "", ""},
+		{"GET", object + "/history", "", ""}, {"GET", object + "/history/1", "", ""}, {"GET", registryPath + "changes?since=1", "", ""},
+		{"POST", registryPath + "transactions", `{"operations":[{"verb":"delete","kind":"RouteRule","namespace":"default","name":"a"}]}`, ""},
+		{"POST", registryPath + "rollbacks", `{"revision":1,"namespace":"default"}`, ""},
 		{"GET", "/readyz", "", ""}, {"GET", "/debug/problems", "", ""}, {"GET", "/metrics", "", ""},
 		{"GET", "/v1/registration", "", ""}, {"GET", "/v1/registration/a", "", ""},
 		{"GET", "/v1/clusters/a/" + node, "", ""}, {"GET", "/v1/listeners/a/" + node, "", ""},

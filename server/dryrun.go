@@ -12,9 +12,14 @@ import (
 // held against what reads answers, and the result is the one of the write, but
 // for the resourceVersion that only a write gives: it stays that of the stored
 // object. It is behind the same door as the store itself.
-type dryRunStore struct{ store.Reader }
+type dryRunStore struct {
+	store.Reader
+	store.Historian
+}
 
-func newDryRunStore(reads store.Reader) store.Interface { return store.Strict(dryRunStore{reads}) }
+func newDryRunStore(behind store.Interface) store.Interface {
+	return store.Strict(dryRunStore{behind, behind})
+}
 
 func (s dryRunStore) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
 	return s.evaluate(ctx, store.Op{Verb: store.OpCreate, Object: obj})

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"sort"
+	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/types"
@@ -68,9 +70,16 @@ type patcher func(doc []byte) ([]byte, *diag.Problem)
 
 func readPatch(r *http.Request) (patcher, error) {
 	body, media, err := readBody(r, patchTypes...)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	return patcherOf(body, media)
+}
+
+func patcherOf(body []byte, media string) (patcher, error) {
+	switch {
+	case !slices.Contains(patchTypes, media):
+		return nil, badRequest("patchType: must be %s, found %q", strings.Join(patchTypes, " or "), media)
 	case !json.Valid(body):
 		return nil, malformedJSON(body)
 	case nesting(body) > maxPatchDepth:

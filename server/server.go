@@ -9,6 +9,8 @@
 //
 //	resource.go                   the URLs of one kind
 //	read.go, write.go, patch.go   GET and LIST; POST, PUT, DELETE; PATCH
+//	transaction.go                operations that are done together or not at all
+//	history.go                    what objects were, and a way back to it
 //	watch.go, stream.go           ?watch=true: what is asked, what is sent
 //	groups.go, openapi.go         what there is: /apis, and for kubectl /openapi
 //	health.go                     /healthz, /livez, /readyz, /version
@@ -202,6 +204,10 @@ func (s *Server) mountAPI(r chi.Router) {
 	for _, kind := range schema.Kinds() {
 		s.mountKind(r, kind)
 	}
+	r.Get(changesPath, s.bounded(s.changes))
+	any := &resource{Server: s}
+	r.Post(transactionsPath, s.bounded(any.admittedUpTo(maxTransaction, s.transaction)))
+	r.Post(rollbacksPath, s.bounded(any.admitted(s.rollback)))
 	if s.opts.Discovery != nil {
 		r.Get("/debug/problems", s.bounded(s.problems))
 		r.Get(referencesPath, s.bounded(s.references))
@@ -210,7 +216,7 @@ func (s *Server) mountAPI(r chi.Router) {
 		r.Get(proxiesPath+"/{node}", s.bounded(s.proxy))
 		r.Get(proxiesPath+"/{node}/config/{type}", s.bounded(s.proxyConfig))
 		r.Get(proxiesPath+"/{node}/route", s.bounded(s.proxyRoute))
-		r.Post(previewPath, s.bounded((&resource{Server: s}).admitted(s.preview)))
+		r.Post(previewPath, s.bounded(any.admitted(s.preview)))
 	}
 }
 
@@ -225,6 +231,8 @@ func (s *Server) mountKind(r chi.Router, kind *schema.Kind) {
 	r.Get(collection, k.listOrWatch)
 	r.Post(collection, s.bounded(k.admitted(k.create)))
 	r.Get(object, s.bounded(k.get))
+	r.Get(object+"/history", s.bounded(k.history))
+	r.Get(object+"/history/{revision}", s.bounded(k.atRevision))
 	r.Put(object, s.bounded(k.admitted(k.update)))
 	r.Patch(object, s.bounded(k.admitted(k.patch)))
 	r.Delete(object, s.bounded(k.admitted(k.delete)))

@@ -86,14 +86,17 @@ func (k *resource) beginWrite(r *http.Request, allowed []string) (format, store.
 	if err := checkFieldValidation(q); err != nil {
 		return 0, nil, err
 	}
+	writes, err := k.writesOf(q)
+	return f, writes, err
+}
+
+// writesOf is the store to write to: the real one or one for a dry run.
+func (s *Server) writesOf(q url.Values) (store.Interface, error) {
 	dryRun, err := choiceParam(q, "dryRun", metav1.DryRunAll)
-	if err != nil {
-		return 0, nil, err
+	if err != nil || dryRun == "" {
+		return s.opts.Store, err
 	}
-	if dryRun != "" {
-		return f, newDryRunStore(k.opts.Store), nil
-	}
-	return f, k.opts.Store, nil
+	return newDryRunStore(s.opts.Store), nil
 }
 
 // checkFieldValidation knows the words of Kubernetes. Unknown fields are

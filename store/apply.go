@@ -34,9 +34,14 @@ func (o Op) Evaluate(current *schema.Object) (Outcome, error) {
 		return o.update(current)
 	case OpDelete:
 		return o.delete(current)
+	case OpApply:
+		if current == nil && o.Object.Meta.ResourceVersion == "" {
+			return stored(o.create(nil))
+		}
+		return o.update(current)
 	}
 	return Outcome{}, &Error{Kind: ErrInvalid, Key: o.Target(), Detail: fmt.Sprintf(
-		"unknown operation %q, allowed are %s, %s and %s", o.Verb, OpCreate, OpUpdate, OpDelete)}
+		"unknown operation %q, allowed are %s, %s, %s and %s", o.Verb, OpCreate, OpUpdate, OpDelete, OpApply)}
 }
 
 func stored(obj *schema.Object, err error) (Outcome, error) { return Outcome{obj, obj}, err }

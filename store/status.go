@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,6 +20,8 @@ const (
 	causeFuture metav1.CauseType = metav1.CauseTypeResourceVersionTooLarge
 	causeSlow   metav1.CauseType = "WatcherTooSlow"
 	causeUnsure metav1.CauseType = "OutcomeUnknown"
+	// causeOp names the operation of a transaction that failed.
+	causeOp metav1.CauseType = "OperationFailed"
 )
 
 // reasonFull has no counterpart in Kubernetes, whose API server answers 500 when
@@ -81,6 +85,47 @@ func ToStatus(err error) *metav1.Status {
 		}
 	}
 	return status
+}
+
+// ToTxnStatus is ToStatus for an error of a transaction: it names the operation
+// that failed, if it was one of them, and fields as they are in a list of
+// operations.
+func ToTxnStatus(err error) *metav1.Status {
+	status := ToStatus(err)
+	var e *Error
+	if !errors.As(err, &e) || e.Key == (schema.Key{}) || status.Details == nil {
+		return status
+	}
+	at := opField(e.Index)
+	for i, c := range status.Details.Causes {
+		if c.Field != "" {
+			status.Details.Causes[i].Field = at + opObject + c.Field
+		}
+	}
+	status.Message = at + ": " + status.Message
+	status.Details.Causes = append(status.Details.Causes, metav1.StatusCause{Type: causeOp, Field: at, Message: e.Kind.Error()})
+	return status
+}
+
+const (
+	opsField = "operations["
+	opObject = ".object."
+)
+
+func opField(index int) string { return opsField + strconv.Itoa(index) + "]" }
+
+// failedOp is the index that ToTxnStatus gave, and 0 otherwise.
+func failedOp(status *metav1.Status) int {
+	if status.Details == nil {
+		return 0
+	}
+	for _, c := range status.Details.Causes {
+		if c.Type == causeOp {
+			index, _ := strconv.Atoi(strings.Trim(c.Field, opsField+"]"))
+			return index
+		}
+	}
+	return 0
 }
 
 func (row statusRow) fill(status *metav1.Status, e *Error) {
@@ -167,7 +212,7 @@ func FromStatus(status *metav1.Status) error {
 	if !ok {
 		return fmt.Errorf("server: %s (%d %s)", status.Message, status.Code, status.Reason)
 	}
-	return &Error{Kind: row.kind, Detail: status.Message, Problems: problems(status)}
+	return &Error{Kind: row.kind, Index: failedOp(status), Detail: status.Message, Problems: problems(status)}
 }
 
 func rowOf(status *metav1.Status) (statusRow, bool) {
@@ -203,6 +248,12 @@ func problems(status *metav1.Status) diag.List {
 	}
 	var out diag.List
 	for _, c := range status.Details.Causes {
+		if c.Type == causeOp {
+			continue
+		}
+		if _, field, ok := strings.Cut(c.Field, opObject); ok && strings.HasPrefix(c.Field, opsField) {
+			c.Field = field
+		}
 		out = append(out, diag.Problem{
 			Severity: diag.Error, Reason: diag.Reason(c.Type),
 			Object: diag.Ref{Name: status.Details.Name}, Field: c.Field, Message: c.Message,

@@ -107,6 +107,7 @@ type Counter interface {
 // Interface is a whole store.
 type Interface interface {
 	Reader
+	Historian
 
 	// Create stores a new object and returns it with resourceVersion, uid,
 	// creationTimestamp and generation 1 set; what the given object says of
@@ -149,13 +150,13 @@ type Interface interface {
 	// Txn does all operations at one revision, or none: the first that
 	// fails decides the error, which names its index (Error.Index). Keys
 	// must differ (ErrInvalid). The results stand in the order of ops. At
-	// most MaxTxnOps operations.
+	// most MaxTxnOps operations; a store may take fewer, and says how many
+	// with ErrTooLarge before it reads anything.
 	Txn(ctx context.Context, ops []Op) ([]*schema.Object, error)
 }
 
-// MaxTxnOps bounds one transaction: etcd's own default is 128 requests, and one
-// of them is the store's.
-const MaxTxnOps = 127
+// MaxTxnOps bounds one transaction of any store.
+const MaxTxnOps = 10_000
 
 // Preconditions guard a delete; empty fields are not checked.
 type Preconditions struct {
@@ -170,13 +171,16 @@ const (
 	OpCreate Verb = "create"
 	OpUpdate Verb = "update"
 	OpDelete Verb = "delete"
+	// OpApply is an update of what is there, and else, without a
+	// resourceVersion, a create.
+	OpApply Verb = "apply"
 )
 
 // Change makes the next state of an object out of the stored one, which is
 // shared and stays as it is.
 type Change func(stored *schema.Object) (*schema.Object, error)
 
-// Op is one step of a transaction. Create and update use Object, delete uses
+// Op is one step of a transaction. Create, update and apply use Object, delete uses
 // Key and Pre; an update by function uses Key and Change instead of Object. The
 // rules are those of the single methods.
 type Op struct {

@@ -55,7 +55,7 @@ func TestStrictRefuses(t *testing.T) {
 			_, err := s.Txn(ctx, []store.Op{{Verb: store.OpCreate, Object: good}, {Verb: store.OpDelete, Key: good.Key()}})
 			return err
 		}, "operations 0 and 1"},
-		{"too large a transaction", func() error { _, err := s.Txn(ctx, make([]store.Op, store.MaxTxnOps+1)); return err }, "at most 127"},
+		{"too large a transaction", func() error { _, err := s.Txn(ctx, make([]store.Op, store.MaxTxnOps+1)); return err }, "at most 10000"},
 		{"an operation of no verb", func() error { _, err := s.Txn(ctx, []store.Op{{Verb: "replace", Object: good}}); return err }, "replace"},
 		{"a delete with an object", func() error { _, err := s.Txn(ctx, []store.Op{{Verb: store.OpDelete, Object: good}}); return err }, "a key alone"},
 		{"a name without a kind", func() error { _, err := s.List(ctx, store.Scope{Name: "a"}, store.ListOptions{}); return err }, "needs a kind"},

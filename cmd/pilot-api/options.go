@@ -15,6 +15,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
@@ -25,15 +26,17 @@ type options struct {
 	advertise  string
 	insecure   bool
 
-	dataDir       string
-	quotaBytes    int64
-	etcdEndpoints []string
-	etcdPrefix    string
-	etcdCA        string
-	etcdCert      string
-	etcdKey       string
-	etcdUser      string
-	etcdPassword  string // a file
+	dataDir        string
+	quotaBytes     int64
+	history        int
+	maxTransaction int
+	etcdEndpoints  []string
+	etcdPrefix     string
+	etcdCA         string
+	etcdCert       string
+	etcdKey        string
+	etcdUser       string
+	etcdPassword   string // a file
 
 	meshConfig string
 	domain     string
@@ -51,6 +54,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.insecure, "insecure", false, "allow --listen and --grpc-listen beyond loopback although traffic is neither encrypted nor authenticated")
 	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd")
 	f.Int64Var(&o.quotaBytes, "quota-bytes", etcd.DefaultQuotaBytes, "how much the embedded etcd may store, history included; when it is full, only deletes are taken")
+	f.IntVar(&o.history, "history", etcd.DefaultLimits.History, "how many changes of each object are kept with what it was before; 0 for none")
+	f.IntVar(&o.maxTransaction, "max-transaction", 0, fmt.Sprintf("operations in one transaction, at most %d; an external etcd must take twice as many requests and one more, --max-txn-ops (default %d, or %d with --etcd-endpoints)", store.MaxTxnOps, etcd.EmbeddedLimits.Ops, etcd.DefaultLimits.Ops))
 	f.StringSliceVar(&o.etcdEndpoints, "etcd-endpoints", nil, "use these etcd servers instead of the embedded one")
 	f.StringVar(&o.etcdPrefix, "etcd-prefix", "/pilot-api", "every key in etcd starts with this")
 	f.StringVar(&o.etcdCA, "etcd-ca", "", "file with the certificate authority of the etcd servers")
@@ -90,6 +95,9 @@ func (o *options) validate() error {
 	if err := o.limits.validate(); err != nil {
 		return err
 	}
+	if err := o.validateHistory(); err != nil {
+		return err
+	}
 	return o.validateEtcd()
 }
 
@@ -99,6 +107,16 @@ func (o *options) validateAddress(flag, address, port, danger string) error {
 	}
 	if !loopbackOnly(address) && !o.insecure {
 		return fmt.Errorf("%w: %s %s can be reached from other machines, and whoever reaches it can %s: put it behind something that authenticates, then say --insecure", errUsage, flag, address, danger)
+	}
+	return nil
+}
+
+func (o *options) validateHistory() error {
+	if o.history < 0 || o.history > 1000 {
+		return fmt.Errorf("%w: --history %d: must be 0 to 1000", errUsage, o.history)
+	}
+	if o.maxTransaction < 0 || o.maxTransaction > store.MaxTxnOps {
+		return fmt.Errorf("%w: --max-transaction %d: must be 1 to %d", errUsage, o.maxTransaction, store.MaxTxnOps)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	objects := etcd.New(backend.client, o.etcdPrefix, log)
+	objects := backend.store(o, log)
 	view := cache.New(objects, cache.Options{Log: log})
 	objects.Guess(view.Peek)
 	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -91,7 +92,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		front := ads.New(ads.Options{Discovery: proxies, Log: log, Registry: registry, MaxConnections: o.maxConnections()})
 		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams) })
 	}
-	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, replicas.Run,
+	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, replicas.Run, objects.KeepHistory,
 		func(ctx context.Context) error { return memory.run(ctx, proxies.Ready) },
 		func(ctx context.Context) error { return greet(ctx, o, objects, log) })
 	log.Info("pilot-api has stopped")
@@ -172,6 +173,20 @@ func openEtcd(ctx context.Context, o options, log *slog.Logger) (backend, error)
 		return backend{}, err
 	}
 	return backend{client: client, alarm: etcd.NewSpaceAlarm(client)}, nil
+}
+
+// store is the objects in the etcd, within the limits of that and of the options.
+func (b backend) store(o options, log *slog.Logger) *etcd.Store {
+	limits := etcd.DefaultLimits
+	objects := etcd.New(b.client, o.etcdPrefix, log)
+	if b.embedded != nil {
+		limits = etcd.EmbeddedLimits
+		objects = b.embedded.Store(o.etcdPrefix, log)
+	}
+	limits.History = o.history
+	limits.Ops = cmp.Or(o.maxTransaction, limits.Ops)
+	objects.Limit(limits)
+	return objects
 }
 
 // watch follows how etcd is. It fails when the embedded one ends by itself, as on

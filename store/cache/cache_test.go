@@ -73,7 +73,7 @@ func TestContractOverEtcd(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	storetest.Run(t, func(tb testing.TB) store.Interface {
 		return cached(tb, etcd.New(client, "/"+tb.Name(), quiet))
-	}, storetest.Capabilities{})
+	}, storetest.Capabilities{Ops: etcd.DefaultLimits.Ops, Records: -1})
 }
 
 // justStarted reads from a cache that was started for this very call, and so

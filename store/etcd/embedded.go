@@ -13,10 +13,15 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/zap"
+
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // MaxRequestBytes bounds one transaction of an embedded etcd.
 const MaxRequestBytes = 8 << 20
+
+// maxTxnOps bounds the requests in one, as Limits.Ops needs them.
+const maxTxnOps = 2*store.MaxTxnOps + 1
 
 // What an embedded etcd keeps, if EmbeddedOptions do not say.
 const (
@@ -137,6 +142,7 @@ func embeddedConfig(opts EmbeddedOptions, end *ending) *embed.Config {
 	cfg.QuotaBackendBytes = -1        // See quota.
 	boundRaftLog(cfg)
 	cfg.MaxRequestBytes = MaxRequestBytes
+	cfg.MaxTxnOps = maxTxnOps
 	// A cluster of one elects itself as soon as it may: no need to wait for
 	// others for a whole second.
 	cfg.TickMs, cfg.ElectionMs = 20, 200
@@ -164,6 +170,16 @@ func (e *Embedded) Err() error {
 
 // Usage is what etcd occupied when the keeper last looked, a moment ago.
 func (e *Embedded) Usage() Usage { return *e.keeper.usage.Load() }
+
+// Store is a store over the embedded etcd, with EmbeddedLimits, whose history
+// gives way where the present state needs the room. One for an etcd: they do not
+// know each other's.
+func (e *Embedded) Store(prefix string, log *slog.Logger) *Store {
+	s := New(e.client, prefix, log)
+	s.Limit(EmbeddedLimits)
+	e.keeper.store.Store(s)
+	return s
+}
 
 // closeLimit is far more than a stop takes, on any disk that still answers.
 const closeLimit = time.Minute

@@ -23,7 +23,7 @@ func TestEmbeddedKeepsItsData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := etcd.New(first.Client(), etcd.DefaultPrefix, quiet).Create(t.Context(), storetest.Rule(t, "default", "a", 1))
+	made, err := first.Store(etcd.DefaultPrefix, quiet).Create(t.Context(), storetest.Rule(t, "default", "a", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestClosedStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := etcd.New(e.Client(), etcd.DefaultPrefix, quiet)
+	s := e.Store(etcd.DefaultPrefix, quiet)
 	w, err := s.Watch(t.Context(), store.Scope{}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func fill(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := etcd.New(e.Client(), etcd.DefaultPrefix, quiet)
+	s := e.Store(etcd.DefaultPrefix, quiet)
 	for i := range 50 {
 		if _, err := s.Create(t.Context(), storetest.Rule(t, "default", fmt.Sprintf("rule-%d", i), 1)); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,8 @@
 //	etcd.go      the Store: reads
 //	clock.go     its revision, and how far back it can be read
 //	write.go     create, update, delete, transactions: one etcd Txn each
+//	history.go   what is noted of each change (historyread.go: what objects
+//	             were; historykeep.go: what is forgotten of it)
 //	guess.go     what spares a write from reading first (turns.go: who changes
 //	             one object waits for who does already)
 //	watch.go     etcd's watch as whole revisions (assist.go: what it must ask;
@@ -50,7 +52,25 @@ type Store struct {
 	guesses guesses
 	echoes  echoes
 	adrift  atomic.Int64 // see clock.go
+	limits  Limits
+	surplus surplus // see historykeep.go
 }
+
+// Limits are what a Store takes and keeps.
+type Limits struct {
+	// History is how many records of each object are kept, 0 for none.
+	History int
+	// Ops is how many operations a transaction may have. etcd must take twice
+	// as many requests, and one more (--max-txn-ops).
+	Ops int
+}
+
+// DefaultLimits are for an etcd with its own defaults, EmbeddedLimits for an
+// embedded one.
+var (
+	DefaultLimits  = Limits{History: 10, Ops: 63}
+	EmbeddedLimits = Limits{History: 10, Ops: 1000}
+)
 
 var (
 	_ store.Interface = (*Store)(nil)
@@ -63,8 +83,12 @@ var (
 // readers it is not there. To writers it is, so that it can be deleted, and an
 // update replaces it by a new object.
 func New(client *clientv3.Client, prefix string, log *slog.Logger) *Store {
-	return &Store{client: client, keys: newLayout(prefix), log: log}
+	return &Store{client: client, keys: newLayout(prefix), log: log, limits: DefaultLimits}
 }
+
+// Limit sets other limits than DefaultLimits. To be called before the first
+// write.
+func (s *Store) Limit(l Limits) { s.limits = l }
 
 // Get implements store.Reader.
 func (s *Store) Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error) {

@@ -24,13 +24,35 @@ func fresh(client *clientv3.Client) storetest.New {
 	}
 }
 
+// large are stores with the limits of an embedded etcd.
+func large(client *clientv3.Client) storetest.New {
+	stores := fresh(client)
+	return func(tb testing.TB) store.Interface {
+		s := stores(tb).(*etcd.Store)
+		s.Limit(etcd.EmbeddedLimits)
+		return s
+	}
+}
+
 func compacting(client *clientv3.Client) storetest.Capabilities {
-	return storetest.Capabilities{Compact: func(tb testing.TB, _ store.Interface, revision int64) {
-		tb.Helper()
-		if _, err := client.Compact(tb.Context(), revision); err != nil {
-			tb.Fatal(err)
-		}
-	}}
+	return storetest.Capabilities{
+		Compact: func(tb testing.TB, _ store.Interface, revision int64) {
+			tb.Helper()
+			if _, err := client.Compact(tb.Context(), revision); err != nil {
+				tb.Fatal(err)
+			}
+		},
+		Ops: etcd.DefaultLimits.Ops,
+		Settle: func(tb testing.TB, s store.Interface) {
+			tb.Helper()
+			if wrapped, ok := s.(interface{ behind() *etcd.Store }); ok {
+				s = wrapped.behind()
+			}
+			if err := etcd.Settle(tb.Context(), s.(*etcd.Store)); err != nil {
+				tb.Fatal(err)
+			}
+		},
+	}
 }
 
 func TestContractOverGRPC(t *testing.T) {
@@ -40,7 +62,9 @@ func TestContractOverGRPC(t *testing.T) {
 
 func TestContractInProcess(t *testing.T) {
 	client := embedded(t, t.TempDir()).Client()
-	storetest.Run(t, fresh(client), compacting(client))
+	can := compacting(client)
+	can.Ops = etcd.EmbeddedLimits.Ops
+	storetest.Run(t, large(client), can)
 }
 
 func embedded(tb testing.TB, dir string) *etcd.Embedded {

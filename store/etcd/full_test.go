@@ -27,7 +27,7 @@ func small(t *testing.T) (context.Context, *Embedded, *Store) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	return ctx, e, New(e.Client(), DefaultPrefix, log)
+	return ctx, e, e.Store(DefaultPrefix, log)
 }
 
 // fill creates objects of a size, a few at a time, until no more are taken.

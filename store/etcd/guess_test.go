@@ -179,6 +179,8 @@ func TestContractUnderWrongGuesses(t *testing.T) {
 	}, compacting(client))
 }
 
+func (f *forgetful) behind() *etcd.Store { return f.Store }
+
 // forgetful guesses every state that an object ever had, and none, in turn.
 type forgetful struct {
 	*etcd.Store

@@ -28,6 +28,8 @@ type keeper struct {
 	retention retention
 	quota     *quota
 
+	store atomic.Pointer[Store] // whose records of former states give way
+
 	ledger       *ledger
 	defragmented time.Time // the last time, zero for never
 	most         int64     // that the ledger knew of since then, in bytes
@@ -134,9 +136,29 @@ func (k *keeper) turn(ctx context.Context) error {
 	case wanted > 0:
 		k.settlePages() // Readers may have held on to what was given free before.
 	}
+	errs = append(errs, k.makeRoom(ctx, wanted > 0))
 	k.quota.settle(k.ledger.history, now)
 	errs = append(errs, purgeLog(k.dir), k.defragment(now, wanted > 0), k.measure())
 	return errors.Join(errs...)
+}
+
+// spacious is the part of the quota, in percent, up to which records of former
+// states may fill the store. It is below the one from which readiness warns.
+const spacious = 75
+
+// makeRoom lets records of former states go where the present state needs their
+// room, at the latest when a write is refused. What they occupied is history of
+// etcd then, and goes as such.
+func (k *keeper) makeRoom(ctx context.Context, refusing bool) error {
+	s := k.store.Load()
+	if s == nil || !refusing && k.ledger.live <= k.retention.quota/100*spacious {
+		return nil
+	}
+	if went, err := s.giveWay(ctx); err != nil || !went {
+		return err
+	}
+	k.ledger.read(k.server.Backend(), time.Now())
+	return nil
 }
 
 // compact forgets history up to a revision and waits until its space is free. It

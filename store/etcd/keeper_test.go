@@ -33,7 +33,7 @@ func limited(t *testing.T, dir string, quota int64) (context.Context, *etcd.Embe
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	return ctx, e, etcd.New(e.Client(), etcd.DefaultPrefix, quiet)
+	return ctx, e, e.Store(etcd.DefaultPrefix, quiet)
 }
 
 // TestRewriteLargeObject: one large object replaced again and again is never

@@ -23,12 +23,18 @@ const DefaultPrefix = "/pilot-api"
 // read as all kinds and sifted.
 //
 // <prefix>/objects itself is the head (see clock.go), where the range of all
-// changes begins.
-type layout struct{ head, objects string }
+// changes begins. What an object was lies outside that range (see history.go):
+//
+//	<prefix>/history/<group>/<plural>/<namespace>/<name>/<transaction>
+//	<prefix>/history-floor
+type layout struct{ head, objects, history, floor string }
 
 func newLayout(prefix string) layout {
-	head := strings.TrimRight(prefix, "/") + "/objects"
-	return layout{head: head, objects: head + "/"}
+	root := strings.TrimRight(prefix, "/")
+	return layout{
+		head: root + "/objects", objects: root + "/objects/",
+		history: root + "/history/", floor: root + "/history-floor",
+	}
 }
 
 // changes is the range of the head and all objects. It holds a few names
@@ -52,6 +58,20 @@ func (l layout) of(key schema.Key) (string, bool) {
 		return "", false
 	}
 	return l.key(kind, key.Namespace, key.Name), true
+}
+
+// parse is of read backwards; ok is false for what is no key of an object.
+func (l layout) parse(name string) (key schema.Key, ok bool) {
+	parts := strings.Split(strings.TrimPrefix(name, l.objects), "/")
+	if len(parts) != 4 {
+		return schema.Key{}, false
+	}
+	for _, kind := range schema.Kinds() {
+		if kind.Group == parts[0] && kind.Plural == parts[1] {
+			return schema.Key{Kind: kind.Kind, Namespace: parts[2], Name: parts[3]}, true
+		}
+	}
+	return schema.Key{}, false
 }
 
 // span is the range of a scope, as a key and the options that widen it.

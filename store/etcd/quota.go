@@ -152,7 +152,7 @@ func (w *write) growth() int64 {
 	bytes := int64(0)
 	for i, op := range w.ops {
 		if op.Verb != store.OpDelete && !w.idle(i) && !w.leadsToEnd(i) {
-			bytes += int64(len(w.values[i])) + entryOverhead
+			bytes += int64(len(w.values[i])+len(w.records[i])) + 2*entryOverhead
 		}
 	}
 	return bytes

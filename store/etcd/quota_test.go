@@ -100,7 +100,7 @@ func TestGrowth(t *testing.T) {
 	} {
 		w := &write{
 			ops: []store.Op{{Verb: c.verb}}, current: []*schema.Object{c.current}, next: []*schema.Object{c.next},
-			values: [][]byte{[]byte("value")},
+			values: [][]byte{[]byte("value")}, records: [][]byte{nil},
 		}
 		if got := w.growth() > 0; got != c.grows {
 			t.Errorf("%s: grows %t, want %t", c.name, got, c.grows)
@@ -119,7 +119,7 @@ func TestOnlyTheAskedWait(t *testing.T) {
 		for asked, want := range map[bool]time.Duration{false: 0, true: roomWait} {
 			w := &write{
 				ops: []store.Op{{Verb: store.OpCreate, Object: obj}}, current: []*schema.Object{nil},
-				next: []*schema.Object{obj}, values: [][]byte{nil}, asked: asked,
+				next: []*schema.Object{obj}, values: [][]byte{nil}, records: [][]byte{nil}, asked: asked,
 			}
 			q.history = w.growth()
 			began := time.Now()

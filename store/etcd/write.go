@@ -2,6 +2,8 @@ package etcd
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -46,6 +48,10 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	if err := store.CheckOps(ops); err != nil {
 		return nil, err
 	}
+	if len(ops) > s.limits.Ops {
+		return nil, &store.Error{Kind: store.ErrTooLarge, Detail: fmt.Sprintf(
+			"a transaction of %d operations, this server takes %d (--max-transaction)", len(ops), s.limits.Ops)}
+	}
 	w, err := s.plan(ops)
 	if err == nil && !s.guesses.fill(w) {
 		err = s.ask(ctx, w)
@@ -81,10 +87,16 @@ type write struct {
 	next    []*schema.Object // what shall be, nil for none
 	answers []*schema.Object // next, or the last state of what goes
 	values  [][]byte         // the encoding of answers
+	records [][]byte         // of the changes, none where no history is kept
+
+	transaction string
 }
 
 func (s *Store) plan(ops []store.Op) (*write, error) {
-	w := &write{ops: ops, layout: s.keys, current: make([]*schema.Object, len(ops)), damaged: make([]bool, len(ops))}
+	w := &write{
+		ops: ops, layout: s.keys, current: make([]*schema.Object, len(ops)),
+		damaged: make([]bool, len(ops)), records: make([][]byte, len(ops)),
+	}
 	for _, op := range ops {
 		key, ok := s.keys.of(op.Target())
 		if !ok {
@@ -108,6 +120,11 @@ func (s *Store) ask(ctx context.Context, w *write) error {
 func (s *Store) prepare(ctx context.Context, w *write) error {
 	if err := w.apply(); err != nil {
 		return err
+	}
+	if s.limits.History > 0 {
+		if err := w.note(store.AuthorOf(ctx), time.Now()); err != nil {
+			return err
+		}
 	}
 	return s.admit(ctx, w)
 }
@@ -170,7 +187,7 @@ func (w *write) apply() error {
 // there: only an update that brings a whole object can take its place.
 func (w *write) evaluate(i int, op store.Op) (store.Outcome, error) {
 	switch {
-	case !w.damaged[i] || op.Verb != store.OpUpdate:
+	case !w.damaged[i] || op.Verb != store.OpUpdate && op.Verb != store.OpApply:
 		return op.Evaluate(w.current[i])
 	case op.Change != nil:
 		return op.Evaluate(nil)
@@ -209,6 +226,7 @@ func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) 
 		return nil, w.read(resp)
 	}
 	s.guesses.wrote(w, resp.Header.Revision)
+	s.surplus.add(w)
 	return w.results(resp.Header.Revision), nil
 }
 
@@ -232,6 +250,9 @@ func (w *write) puts() []clientv3.Op {
 			ops = append(ops, clientv3.OpDelete(key))
 		case !w.idle(i):
 			ops = append(ops, clientv3.OpPut(key, string(w.values[i])))
+		}
+		if w.records[i] != nil {
+			ops = append(ops, clientv3.OpPut(w.layout.historyOf(key)+w.transaction, string(w.records[i])))
 		}
 	}
 	return ops

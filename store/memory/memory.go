@@ -19,9 +19,10 @@ const KeptChanges = 10_000
 
 // Store is a store in memory. Use New.
 type Store struct {
-	mu    sync.RWMutex
-	index store.Index
-	log   *store.ChangeLog
+	mu      sync.RWMutex
+	index   store.Index
+	log     *store.ChangeLog
+	records map[schema.Key][]store.Record // the oldest first
 }
 
 var (
@@ -32,7 +33,7 @@ var (
 
 // New is an empty store at revision 1, as a new etcd is.
 func New() *Store {
-	return &Store{log: store.NewChangeLog(1, KeptChanges)}
+	return &Store{log: store.NewChangeLog(1, KeptChanges), records: make(map[schema.Key][]store.Record)}
 }
 
 // Compact forgets the changes up to a revision: later watches and lists from
@@ -163,6 +164,7 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	for _, ev := range batch.Events {
 		s.index.Apply(ev)
 	}
+	s.noteLocked(ctx, batch)
 	s.log.Append(batch)
 	return results, nil
 }

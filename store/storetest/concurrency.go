@@ -57,7 +57,7 @@ var concurrencyCases = []testCase{
 	}},
 	{name: "reads never go back behind an acknowledged write", run: readYourWrites},
 	{name: "watches see every write once, in order", run: watchUnderWrites},
-	{name: "lists never show half a transaction", needs: needsTxn, run: atomicLists},
+	{name: "lists never show half a transaction", run: atomicLists},
 }
 
 // together runs f n times at once.

@@ -113,7 +113,7 @@ var deletionCases = []testCase{
 			s.Errorf("a client set what is the server's: %s", made.JSON())
 		}
 	}},
-	{name: "of several objects in a transaction goes its own way for each", needs: needsTxn, run: func(s *suite) {
+	{name: "of several objects in a transaction goes its own way for each", run: func(s *suite) {
 		kept := s.create(guarded(s, 1, cleanUp))
 		gone := s.create(Rule(s, "default", "b", 1))
 		out := s.txn(deleting(kept), deleting(gone))

@@ -21,8 +21,13 @@ type Capabilities struct {
 	// Compact makes the store forget the changes up to a revision. Nil when
 	// there is no way to bring that about: the tests of it are skipped.
 	Compact func(tb testing.TB, s store.Interface, revision int64)
-	// SingleOps: transactions of one operation only.
-	SingleOps bool
+	// Ops is how many operations a transaction may have; 0 is MaxTxnOps.
+	Ops int
+	// Records is how many records of an object are kept; 0 is 10, -1 any number.
+	Records int
+	// Settle makes the store forget at once what it forgets in the background;
+	// nil where nothing is.
+	Settle func(tb testing.TB, s store.Interface)
 }
 
 // New makes an empty store for one test.
@@ -40,6 +45,7 @@ func Run(t *testing.T, newStore New, can Capabilities) {
 		{"Delete", deleteCases},
 		{"Deletion", deletionCases},
 		{"Txn", txnCases},
+		{"History", historyCases},
 		{"Contract", contractCases},
 		{"Read", readCases},
 		{"Watch", watchCases},
@@ -67,9 +73,9 @@ type testCase struct {
 	run   func(s *suite)
 }
 
-func needsTxn(t *testing.T, can Capabilities) {
-	if can.SingleOps {
-		t.Skip("this store has no transactions of several operations")
+func needsBound(t *testing.T, can Capabilities) {
+	if can.Records < 0 {
+		t.Skip("this store keeps any number of records")
 	}
 }
 

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -20,6 +22,8 @@ func (s *suite) txn(ops ...store.Op) []*schema.Object {
 	return out
 }
 
+func (s *suite) maxOps() int { return cmp.Or(s.can.Ops, store.MaxTxnOps) }
+
 var txnCases = []testCase{
 	{name: "of one operation is that operation", run: func(s *suite) {
 		made := s.txn(creating(Rule(s, "default", "a", 1)))[0]
@@ -28,7 +32,7 @@ var txnCases = []testCase{
 		s.txn(deleting(made))
 		s.wantItems(s.list(store.Scope{}, store.ListOptions{}))
 	}},
-	{name: "is one revision", needs: needsTxn, run: func(s *suite) {
+	{name: "is one revision", run: func(s *suite) {
 		old := s.create(Rule(s, "default", "old", 1))
 		kept := s.create(Rule(s, "default", "kept", 1))
 		got := s.txn(
@@ -47,7 +51,7 @@ var txnCases = []testCase{
 		}
 		s.wantItems(s.list(store.Scope{}, store.ListOptions{}), got[2], got[0], got[3])
 	}},
-	{name: "that fails does nothing and names the first that failed", needs: needsTxn, run: func(s *suite) {
+	{name: "that fails does nothing and names the first that failed", run: func(s *suite) {
 		taken := s.create(Rule(s, "default", "taken", 1))
 		revision := s.revision()
 		missing := Rule(s, "default", "missing", 1)
@@ -73,18 +77,44 @@ var txnCases = []testCase{
 			s.Errorf("revision went from %d to %d", revision, got)
 		}
 	}},
-	{name: "with an update that changes nothing leaves that object alone", needs: needsTxn, run: func(s *suite) {
+	{name: "with an update that changes nothing leaves that object alone", run: func(s *suite) {
 		first := s.create(Rule(s, "default", "a", 1))
 		got := s.txn(updating(Rule(s, "default", "a", 1)), creating(Rule(s, "default", "b", 1)))
 		s.wantSame(got[0], first)
 		s.wantItems(s.list(store.Scope{}, store.ListOptions{}), first, got[1])
 	}},
-	{name: "may be as large as allowed", needs: needsTxn, run: func(s *suite) {
+	{name: "applies what is there and what is not", run: func(s *suite) {
+		old := s.create(Rule(s, "default", "old", 1))
+		apply := func(obj *schema.Object) store.Op { return store.Op{Verb: store.OpApply, Object: obj} }
+		got := s.txn(apply(Rule(s, "default", "old", 2)), apply(Rule(s, "default", "new", 1)))
+		if got[0].Meta.UID != old.Meta.UID || got[0].Meta.Generation != 2 || got[1].Meta.Generation != 1 {
+			s.Errorf("got %s and %s", got[0].JSON(), got[1].JSON())
+		}
+		again := s.txn(apply(Rule(s, "default", "old", 2)), apply(Rule(s, "default", "new", 1)))
+		s.wantSame(again[0], got[0])
+		s.wantSame(again[1], got[1])
+		_, err := s.Txn(s.ctx, []store.Op{apply(at(s, Rule(s, "default", "old", 3), old.Meta.ResourceVersion))})
+		s.wantErr(err, store.ErrConflict)
+		_, err = s.Txn(s.ctx, []store.Op{apply(at(s, Rule(s, "default", "none", 3), old.Meta.ResourceVersion))})
+		s.wantErr(err, store.ErrNotFound)
+	}},
+	{name: "may be as large as allowed", run: func(s *suite) {
 		var ops []store.Op
-		for i := range store.MaxTxnOps {
-			ops = append(ops, creating(Rule(s, "default", fmt.Sprintf("rule-%03d", i), i)))
+		for i := range s.maxOps() {
+			ops = append(ops, creating(Rule(s, "default", fmt.Sprintf("rule-%05d", i), i%1000)))
 		}
 		made := s.txn(ops...)
 		s.wantItems(s.list(store.Scope{}, store.ListOptions{}), made...)
+	}},
+	{name: "larger than allowed is refused, and does nothing", run: func(s *suite) {
+		var ops []store.Op
+		for i := range s.maxOps() + 1 {
+			ops = append(ops, creating(Rule(s, "default", fmt.Sprintf("rule-%05d", i), i%1000)))
+		}
+		_, err := s.Txn(s.ctx, ops)
+		if !errors.Is(err, store.ErrTooLarge) && !errors.Is(err, store.ErrInvalid) {
+			s.Fatalf("got %v, want a refusal", err)
+		}
+		s.wantItems(s.list(store.Scope{}, store.ListOptions{}))
 	}},
 }

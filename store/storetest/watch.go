@@ -119,7 +119,7 @@ var watchCases = []testCase{
 		s.wantEvents(s.until(w, next.Revision()), event(store.Added, next))
 	}},
 	{name: "keeps to its scope", run: watchScopes},
-	{name: "never splits a transaction", needs: needsTxn, run: func(s *suite) {
+	{name: "never splits a transaction", run: func(s *suite) {
 		w := s.watch(store.Scope{}, 0)
 		var last int64
 		for round := range 3 {

@@ -1,0 +1,123 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// History keeps the contract of store.Historian.
+func (c *Client) History(ctx context.Context, key schema.Key) ([]store.Version, error) {
+	kind, err := kindOf(key)
+	if err != nil {
+		return nil, err
+	}
+	body, err := c.call(ctx, request{method: http.MethodGet, url: c.url(kind, key.Namespace, key.Name, nil) + "/history"}, maxListAnswer)
+	if err != nil {
+		return nil, err
+	}
+	var w struct {
+		Items []wireVersion `json:"items"`
+	}
+	if err := json.Unmarshal(body, &w); err != nil {
+		return nil, fmt.Errorf("decode the server's answer: %w", err)
+	}
+	var out []store.Version
+	for _, item := range w.Items {
+		v, err := item.version(kind)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+type wireVersion struct {
+	Revision    string      `json:"revision"`
+	Verb        store.Verb  `json:"verb"`
+	Time        time.Time   `json:"time"`
+	User        string      `json:"user"`
+	Program     string      `json:"program"`
+	Transaction string      `json:"transaction"`
+	Object      *wireObject `json:"object"`
+	Lost        bool        `json:"lost"`
+}
+
+// version leaves out of the change what the state before was: that is the next
+// version.
+func (w wireVersion) version(kind *schema.Kind) (store.Version, error) {
+	revision, err := parseRevision(w.Revision)
+	if err != nil {
+		return store.Version{}, err
+	}
+	v := store.Version{Revision: revision, Lost: w.Lost}
+	if w.Transaction != "" {
+		v.Change = &store.Record{
+			Revision: revision, Verb: w.Verb, Time: w.Time, Transaction: w.Transaction,
+			Author: store.Author{User: w.User, Program: w.Program},
+		}
+	}
+	if w.Object != nil {
+		v.Object, err = w.Object.object(kind)
+	}
+	return v, err
+}
+
+// Changes keeps the contract of store.Historian.
+func (c *Client) Changes(ctx context.Context, scope store.Scope, revision int64) ([]store.Difference, error) {
+	q := url.Values{"since": {strconv.FormatInt(revision, 10)}, "namespace": {scope.Namespace}, "name": {scope.Name}}
+	if scope.Kind != nil {
+		q.Set("kind", scope.Kind.Kind)
+	}
+	body, err := c.call(ctx, request{method: http.MethodGet, url: c.base + "/apis/registry.istio.io/v1/changes?" + q.Encode()}, maxListAnswer)
+	if err != nil {
+		return nil, err
+	}
+	var w struct {
+		Items []struct {
+			Kind      string      `json:"kind"`
+			Namespace string      `json:"namespace"`
+			Name      string      `json:"name"`
+			Then      *wireObject `json:"then"`
+			Now       *wireObject `json:"now"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(body, &w); err != nil {
+		return nil, fmt.Errorf("decode the server's answer: %w", err)
+	}
+	var out []store.Difference
+	for _, item := range w.Items {
+		d := store.Difference{Key: schema.Key{Kind: item.Kind, Namespace: item.Namespace, Name: item.Name}}
+		if item.Then != nil {
+			if d.Then, err = item.Then.known(); err != nil {
+				return nil, err
+			}
+		}
+		if item.Now != nil {
+			if d.Now, err = item.Now.known(); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// Rollback makes an object, or all of a namespace, what it was at a revision, in
+// one transaction. It answers what was changed for it, and store.ErrConflict if
+// somebody else changed one of the objects meanwhile.
+func (c *Client) Rollback(ctx context.Context, scope store.Scope, revision int64) ([]*schema.Object, error) {
+	body := map[string]any{"revision": revision, "namespace": scope.Namespace, "name": scope.Name}
+	if scope.Kind != nil {
+		body["kind"] = scope.Kind.Kind
+	}
+	return c.transact(ctx, "/apis/registry.istio.io/v1/rollbacks", body)
+}

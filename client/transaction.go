@@ -1,0 +1,118 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// wireOp is a step of a transaction as the server reads it.
+type wireOp struct {
+	Verb      store.Verb      `json:"verb"`
+	Object    json.RawMessage `json:"object,omitempty"`
+	Kind      string          `json:"kind,omitempty"`
+	Namespace string          `json:"namespace,omitempty"`
+	Name      string          `json:"name,omitempty"`
+
+	Preconditions *metav1.Preconditions `json:"preconditions,omitempty"`
+}
+
+// Txn keeps the contract of store.Interface. An update by function is done with
+// what the function makes of the object as it is read before, on condition that
+// it is still that one, and tried again if only that fails.
+func (c *Client) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
+	if err := store.CheckOps(ops); err != nil || len(ops) == 0 {
+		return nil, err
+	}
+	for {
+		steps, again, err := c.steps(ctx, ops)
+		if err != nil {
+			return nil, err
+		}
+		done, err := c.transact(ctx, "/apis/registry.istio.io/v1/transactions", map[string]any{"operations": steps})
+		var e *store.Error
+		if errors.Is(err, store.ErrConflict) && errors.As(err, &e) && again[e.Index] {
+			continue
+		}
+		return done, err
+	}
+}
+
+// steps are operations as they go over the wire; again tells those that may be
+// tried again when somebody else was faster.
+func (c *Client) steps(ctx context.Context, ops []store.Op) (steps []wireOp, again []bool, err error) {
+	steps, again = make([]wireOp, len(ops)), make([]bool, len(ops))
+	for i, op := range ops {
+		obj := op.Object
+		if op.Change != nil {
+			if obj, again[i], err = c.changed(ctx, op); err != nil {
+				return nil, nil, store.AtIndex(err, i)
+			}
+		}
+		steps[i] = wireOp{Verb: op.Verb}
+		if obj != nil {
+			steps[i].Object = obj.JSON()
+			continue
+		}
+		steps[i].Kind, steps[i].Namespace, steps[i].Name = op.Key.Kind, op.Key.Namespace, op.Key.Name
+		if op.Pre != (store.Preconditions{}) {
+			steps[i].Preconditions = deleteOptions(op.Pre).Preconditions
+		}
+	}
+	return steps, again, nil
+}
+
+// changed is what a change makes of an object, and whether it leaves to us which
+// version it is for.
+func (c *Client) changed(ctx context.Context, op store.Op) (*schema.Object, bool, error) {
+	current, err := c.Get(ctx, op.Key, store.ReadOptions{})
+	if err != nil {
+		return nil, false, err
+	}
+	next, err := op.Change(current)
+	if err != nil || next.Meta.ResourceVersion != "" && next.Meta.ResourceVersion != current.Meta.ResourceVersion {
+		return next, false, err
+	}
+	meta := next.Meta
+	meta.ResourceVersion = current.Meta.ResourceVersion
+	next, err = next.WithMeta(meta)
+	return next, true, err
+}
+
+// transact posts what is answered with the results of a transaction.
+func (c *Client) transact(ctx context.Context, path string, body any) ([]*schema.Object, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode transaction: %w", err)
+	}
+	at := c.base + path
+	if q := c.writeQuery(); q != nil {
+		at += "?" + q.Encode()
+	}
+	answer, err := c.call(ctx, request{method: http.MethodPost, url: at, body: text, contentType: jsonType}, maxListAnswer)
+	if err != nil {
+		return nil, err
+	}
+	var w struct {
+		Results []struct {
+			Object wireObject `json:"object"`
+		} `json:"results"`
+	}
+	if err := json.Unmarshal(answer, &w); err != nil {
+		return nil, fmt.Errorf("decode the server's answer: %w", err)
+	}
+	done := make([]*schema.Object, len(w.Results))
+	for i, result := range w.Results {
+		if done[i], err = result.Object.known(); err != nil {
+			return nil, err
+		}
+	}
+	return done, nil
+}

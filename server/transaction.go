@@ -1,0 +1,249 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// transactionsPath takes operations that are done together or not at all.
+const transactionsPath = "/apis/" + registryVersion + "/transactions"
+
+const (
+	registryVersion = "registry.istio.io/v1"
+	// maxTransaction bounds the body of a transaction in JSON, in bytes; in YAML
+	// it may be no longer than that of an object, for what it takes to read it.
+	maxTransaction = 8 << 20
+)
+
+var transactionParams = params("dryRun", "fieldManager", "fieldValidation")
+
+// transaction is the body of a POST.
+type transaction struct {
+	metav1.TypeMeta `json:",inline"`
+	Operations      []operation `json:"operations"`
+}
+
+// operation is one step. Create, update and apply have an object, whose
+// resourceVersion is a precondition; patch and delete name one.
+type operation struct {
+	Verb      string          `json:"verb"`
+	Object    json.RawMessage `json:"object,omitempty"`
+	Kind      string          `json:"kind,omitempty"`
+	Namespace string          `json:"namespace,omitempty"`
+	Name      string          `json:"name,omitempty"`
+
+	PatchType     string                `json:"patchType,omitempty"`
+	Patch         json.RawMessage       `json:"patch,omitempty"`
+	Preconditions *metav1.Preconditions `json:"preconditions,omitempty"`
+}
+
+// transactionResult is the answer. What all operations wrote has its
+// resourceVersion.
+type transactionResult struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        metav1.ListMeta   `json:"metadata"`
+	Results         []operationResult `json:"results"`
+}
+
+// operationResult stands in the place of its operation.
+type operationResult struct {
+	Verb store.Verb `json:"verb"`
+	// Object as it is now; after a delete as it was last, with the
+	// resourceVersion of the deletion.
+	Object json.RawMessage `json:"object"`
+}
+
+// transaction answers POST: all operations at one revision, or none.
+func (s *Server) transaction(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	if err := checkParams(q, transactionParams); err != nil {
+		return err
+	}
+	if err := checkFieldValidation(q); err != nil {
+		return err
+	}
+	writes, err := s.writesOf(q)
+	if err != nil {
+		return err
+	}
+	t, err := readTransaction(r)
+	if err != nil {
+		return err
+	}
+	warnings := make([]diag.List, len(t.Operations))
+	ops := make([]store.Op, len(t.Operations))
+	for i, op := range t.Operations {
+		if ops[i], err = op.decode(&warnings[i]); err != nil {
+			return atOperation(err, i, ops[i].Target())
+		}
+	}
+	return s.transact(r.Context(), w, r, writes, ops, warnings)
+}
+
+// transact does operations and answers with their results.
+func (s *Server) transact(ctx context.Context, w http.ResponseWriter, r *http.Request, writes store.Interface, ops []store.Op, warnings []diag.List) error {
+	done, err := writes.Txn(ctx, ops)
+	if err != nil {
+		return failedTransaction(err)
+	}
+	answer := transactionResult{
+		TypeMeta: metav1.TypeMeta{APIVersion: registryVersion, Kind: "TransactionResult"},
+		Results:  make([]operationResult, len(done)),
+	}
+	newest := int64(0)
+	for i, obj := range done {
+		answer.Results[i] = operationResult{ops[i].Verb, obj.JSON()}
+		newest = max(newest, obj.Revision())
+	}
+	if newest > 0 {
+		answer.Metadata.ResourceVersion = strconv.FormatInt(newest, 10)
+	}
+	var all diag.List
+	for _, some := range warnings {
+		all = append(all, some...)
+	}
+	warn(w, all)
+	return writeJSON(w, r, answer)
+}
+
+// failedTransaction is an error of a whole transaction as a client sees it.
+func failedTransaction(err error) error {
+	var e *store.Error
+	if !errors.As(err, &e) || e.Cause != nil {
+		return err // The cause is for the log.
+	}
+	return &apierrors.StatusError{ErrStatus: *store.ToTxnStatus(err)}
+}
+
+// atOperation is why an operation cannot be read.
+func atOperation(err error, index int, key schema.Key) error {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		st := status.Status()
+		return plainStatus(int(st.Code), st.Reason, "operations[%d]: %s", index, st.Message)
+	}
+	var e *store.Error
+	if errors.As(err, &e) && e.Key == (schema.Key{}) {
+		named := *e
+		named.Key = key
+		err = &named
+	}
+	return failedTransaction(store.AtIndex(err, index))
+}
+
+func readTransaction(r *http.Request) (*transaction, error) {
+	body, media, err := readBody(r, objectTypes...)
+	if err != nil {
+		return nil, err
+	}
+	if media != mediaTypes[formatJSON][0] {
+		if len(body) > maxBody {
+			return nil, errTooLarge(maxBody)
+		}
+		if body, err = yaml.YAMLToJSONStrict(body); err != nil {
+			return nil, badRequest("body is not YAML: %v", err)
+		}
+	}
+	if !json.Valid(body) {
+		return nil, malformedJSON(body)
+	}
+	t := &transaction{}
+	in := json.NewDecoder(bytes.NewReader(body))
+	in.DisallowUnknownFields()
+	switch err := in.Decode(t); {
+	case err != nil:
+		return nil, badRequest("body: must be a Transaction, {%q: [{%q: …, %q: …}]}: %v", "operations", "verb", "object", err)
+	case t.Kind != "" && t.Kind != "Transaction" || t.APIVersion != "" && t.APIVersion != registryVersion:
+		return nil, badRequest("body: must be a Transaction of %s, found %s of %s", registryVersion, t.Kind, t.APIVersion)
+	case len(t.Operations) == 0:
+		return nil, badRequest("operations: must have at least one")
+	}
+	return t, nil
+}
+
+// decode makes a step of a store's transaction of it.
+func (o operation) decode(warnings *diag.List) (store.Op, error) {
+	switch o.Verb {
+	case "create", "update", "apply":
+		obj, err := o.decodeObject(o.Object, warnings)
+		return store.Op{Verb: store.Verb(o.Verb), Object: obj}, err
+	case "patch":
+		return o.patch(warnings)
+	case "delete":
+		op := store.Op{Verb: store.OpDelete, Key: o.key(), Pre: preconditions(metav1.DeleteOptions{Preconditions: o.Preconditions})}
+		return op, o.wants(o.named() && o.Object == nil && o.Patch == nil, "kind, namespace and name, and perhaps preconditions")
+	}
+	return store.Op{}, badRequest("verb: must be create, update, apply, patch or delete, found %q", o.Verb)
+}
+
+func (o operation) key() schema.Key {
+	return schema.Key{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+}
+
+func (o operation) named() bool { return o.Kind != "" && o.Namespace != "" && o.Name != "" }
+
+func (o operation) wants(ok bool, what string) error {
+	if ok {
+		return nil
+	}
+	return badRequest("%s takes %s, and nothing else", o.Verb, what)
+}
+
+// decodeObject decodes as strictly as for a request of its own.
+func (o operation) decodeObject(text []byte, warnings *diag.List) (*schema.Object, error) {
+	bare := operation{Verb: o.Verb, Object: o.Object}
+	if err := o.wants(o.Object != nil && o.key() == bare.key() && o.Patch == nil && o.Preconditions == nil, "an object, whose metadata.resourceVersion is the precondition"); err != nil {
+		return nil, err
+	}
+	obj, problems := schema.Decode(text, schema.Options{Namespace: schema.DefaultNamespace})
+	switch {
+	case obj == nil:
+		return nil, refused(problems)
+	case obj.Meta.Name == "":
+		return nil, badRequest("metadata.name: required in a transaction")
+	}
+	*warnings = problems.Warnings()
+	return obj, nil
+}
+
+func (o operation) patch(warnings *diag.List) (store.Op, error) {
+	if err := o.wants(o.named() && o.Patch != nil && o.Object == nil && o.Preconditions == nil, "kind, namespace, name, patchType and patch"); err != nil {
+		return store.Op{}, err
+	}
+	media := o.PatchType
+	if media == "" {
+		media = string(types.MergePatchType)
+	}
+	change, err := patcherOf(o.Patch, media)
+	if err != nil {
+		return store.Op{}, err
+	}
+	return store.Op{Verb: store.OpUpdate, Key: o.key(), Change: func(current *schema.Object) (*schema.Object, error) {
+		text, misfit := change(current.JSON())
+		if misfit != nil {
+			return nil, &store.Error{Kind: store.ErrInvalid, Key: current.Key(), Problems: diag.List{*misfit}}
+		}
+		obj, problems := schema.Decode(text, schema.Options{})
+		switch {
+		case obj == nil:
+			return nil, refused(problems)
+		case obj.Key() != current.Key():
+			return nil, fmt.Errorf("%w: a patch cannot make %s of %s", badRequest("patch"), obj.Key(), current.Key())
+		}
+		*warnings = problems.Warnings()
+		return obj, nil
+	}}, nil
+}

@@ -1,0 +1,174 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const (
+	transactions = "/apis/registry.istio.io/v1/transactions"
+	rollbacks    = "/apis/registry.istio.io/v1/rollbacks"
+	changes      = "/apis/registry.istio.io/v1/changes"
+)
+
+// transaction is a body of some operations in JSON.
+func transaction(ops ...string) string {
+	return `{"operations":[` + strings.Join(ops, ",") + `]}`
+}
+
+// ruleOp is an operation with a rule.
+func ruleOp(verb, name string, precedence int, metadata ...string) string {
+	meta := append([]string{fmt.Sprintf(`"name":%q`, name)}, metadata...)
+	return fmt.Sprintf(`{"verb":%q,"object":{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{%s},
+		"spec":{"destination":{"name":"reviews"},"precedence":%d,"route":[{"labels":{"version":"v1"}}]}}}`, verb, strings.Join(meta, ","), precedence)
+}
+
+func named(verb, name, more string) string {
+	return fmt.Sprintf(`{"verb":%q,"kind":"RouteRule","namespace":"default","name":%q%s}`, verb, name, more)
+}
+
+type results struct {
+	Metadata struct{ ResourceVersion string }
+	Results  []struct {
+		Verb   string
+		Object object
+	}
+}
+
+func (a answer) results(t *testing.T) results {
+	t.Helper()
+	var out results
+	if err := json.Unmarshal([]byte(a.text), &out); err != nil {
+		t.Fatalf("%v in %s", err, a.text)
+	}
+	return out
+}
+
+// TestTransaction: all verbs at one revision, results in the order of operations.
+func TestTransaction(t *testing.T) {
+	w := start(t)
+	for _, name := range []string{"updated", "patched", "deleted", "applied"} {
+		w.create(name)
+	}
+	body := transaction(
+		ruleOp("create", "created", 100), ruleOp("update", "updated", 50), ruleOp("apply", "applied", 50), ruleOp("apply", "new", 50),
+		named("patch", "patched", `,"patch":{"spec":{"precedence":7}}`), named("delete", "deleted", ""))
+	dry := w.want(http.StatusOK, "POST", transactions+"?dryRun=All", body, asJSON).results(t)
+	w.want(http.StatusNotFound, "GET", rulesPath+"/created", "")
+	got := w.want(http.StatusOK, "POST", transactions, body, asJSON).results(t)
+	if len(got.Results) != 6 || len(dry.Results) != 6 {
+		t.Fatalf("%+v and %+v", got, dry)
+	}
+	for i, r := range got.Results {
+		if r.Object.Metadata.ResourceVersion != got.Metadata.ResourceVersion || r.Verb != dry.Results[i].Verb {
+			t.Errorf("result %d: %+v of %s", i, r, got.Metadata.ResourceVersion)
+		}
+	}
+	w.want(http.StatusNotFound, "GET", rulesPath+"/deleted", "")
+	if text := w.want(http.StatusOK, "GET", rulesPath+"/patched", "").text; !strings.Contains(text, `"precedence":7`) {
+		t.Error(text)
+	}
+	w.want(http.StatusOK, "POST", transactions, "operations:\n- {verb: delete, kind: RouteRule, namespace: default, name: new}\n", asYAML)
+}
+
+// TestTransactionRefused: what is wrong is told with the operation, and nothing
+// is done.
+func TestTransactionRefused(t *testing.T) {
+	w := start(t)
+	there := w.create("there")
+	good := ruleOp("create", "good", 100)
+	for _, c := range []struct {
+		name, body string
+		code       int
+		says       string
+	}{
+		{"no text", "", http.StatusBadRequest, "empty"},
+		{"no JSON", "{", http.StatusBadRequest, "line 1"},
+		{"nothing", `{}`, http.StatusBadRequest, "at least one"},
+		{"unknown field", `{"operations":[],"opertions":[]}`, http.StatusBadRequest, "opertions"},
+		{"another kind", `{"kind":"Rollback","operations":[` + good + `]}`, http.StatusBadRequest, "Transaction"},
+		{"unknown verb", transaction(good, `{"verb":"upsert"}`), http.StatusBadRequest, "operations[1]: verb: must be create"},
+		{"object and name", transaction(good, `{"verb":"create","object":{},"name":"a"}`), http.StatusBadRequest, "operations[1]: create takes"},
+		{"delete without a name", transaction(good, `{"verb":"delete","kind":"RouteRule"}`), http.StatusBadRequest, "operations[1]: delete takes"},
+		{"no such kind", transaction(good, `{"verb":"delete","kind":"Pod","namespace":"a","name":"b"}`), http.StatusUnprocessableEntity, "known kind"},
+		{"bad object", transaction(good, strings.Replace(ruleOp("create", "bad", 100), `"labels"`, `"wait"`, 1)), http.StatusUnprocessableEntity, "operations[1].object.spec.route[0].wait"},
+		{"exists", transaction(good, ruleOp("create", "there", 100)), http.StatusConflict, "operations[1]: routerules.config.istio.io \"there\" already exists"},
+		{"is not there", transaction(good, ruleOp("update", "none", 100)), http.StatusNotFound, "operations[1]"},
+		{"stale", transaction(ruleOp("update", "there", 50, `"resourceVersion":"1"`), good), http.StatusConflict, "operations[0]"},
+		{"stale delete", transaction(good, named("delete", "there", `,"preconditions":{"resourceVersion":"1"}`)), http.StatusConflict, "operations[1]"},
+		{"patch of nothing", transaction(good, named("patch", "none", `,"patch":{}`)), http.StatusNotFound, "operations[1]"},
+		{"patch that does not fit", transaction(good, named("patch", "there", `,"patchType":"application/json-patch+json","patch":[{"op":"remove","path":"/spec/none"}]`)), http.StatusUnprocessableEntity, "operations[1]"},
+		{"unknown patch", transaction(good, named("patch", "there", `,"patchType":"strategic","patch":{}`)), http.StatusBadRequest, "patchType: must be"},
+		{"twice the same", transaction(good, ruleOp("apply", "good", 50)), http.StatusUnprocessableEntity, "same object"},
+		{"without a name", transaction(strings.Replace(good, `"name":"good"`, `"generateName":"a-"`, 1)), http.StatusBadRequest, "metadata.name"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := w.want(c.code, "POST", transactions, c.body, asJSON).text
+			if plain := strings.ReplaceAll(text, `\"`, `"`); !strings.Contains(plain, c.says) {
+				t.Errorf("does not say %q: %s", c.says, text)
+			}
+			w.want(http.StatusNotFound, "GET", rulesPath+"/good", "")
+		})
+	}
+	if got := w.want(http.StatusOK, "GET", rulesPath+"/there", "").object(t); got.Metadata.ResourceVersion != there.Metadata.ResourceVersion {
+		t.Errorf("changed to %s", got.Metadata.ResourceVersion)
+	}
+	w.want(http.StatusRequestEntityTooLarge, "POST", transactions, strings.Repeat(" ", 8<<20+1), asJSON)
+	w.want(http.StatusRequestEntityTooLarge, "POST", transactions, strings.Repeat("#", 2<<20), asYAML)
+}
+
+// TestHistory: versions, who made them, and the way back.
+func TestHistory(t *testing.T) {
+	w := start(t)
+	first := w.want(http.StatusCreated, "POST", rulesPath+"?fieldManager=tests", rule("reviews", 100), asYAML, "X-Remote-User: ada").object(t)
+	w.want(http.StatusOK, "PUT", rulesPath+"/reviews", rule("reviews", 50), asYAML, "User-Agent: curl/8.1 (x)")
+	w.create("other")
+	var history struct {
+		Items []struct {
+			Revision, Verb, User, Program, Transaction string
+			Object                                     object
+		}
+	}
+	text := w.want(http.StatusOK, "GET", rulesPath+"/reviews/history", "").text
+	if err := json.Unmarshal([]byte(text), &history); err != nil {
+		t.Fatal(err)
+	}
+	if len(history.Items) != 2 || history.Items[1].User != "ada" || history.Items[1].Program != "tests" ||
+		history.Items[1].Revision != first.Metadata.ResourceVersion || history.Items[0].Program != "curl/8.1" || history.Items[0].Verb != "update" {
+		t.Errorf("%s", text)
+	}
+	at := rulesPath + "/reviews/history/" + first.Metadata.ResourceVersion
+	if text := w.want(http.StatusOK, "GET", at, "").text; !strings.Contains(text, `"weight":100`) {
+		t.Error(text)
+	}
+	w.want(http.StatusNotFound, "GET", rulesPath+"/reviews/history/1", "")
+	w.want(http.StatusBadRequest, "GET", rulesPath+"/reviews/history/first", "")
+	w.want(http.StatusNotFound, "GET", rulesPath+"/none/history", "")
+
+	since := changes + "?namespace=default&since=" + first.Metadata.ResourceVersion
+	if text := w.want(http.StatusOK, "GET", since, "").text; strings.Count(text, `"kind":"RouteRule","namespace"`) != 2 {
+		t.Error(text)
+	}
+	w.want(http.StatusBadRequest, "GET", changes, "")
+	w.want(http.StatusBadRequest, "GET", since+"&kind=Pod", "")
+	w.want(http.StatusBadRequest, "GET", since+"&name=reviews", "")
+
+	body := fmt.Sprintf(`{"revision":%s,"namespace":"default"}`, first.Metadata.ResourceVersion)
+	w.want(http.StatusOK, "POST", rollbacks+"?dryRun=All", body, asJSON)
+	w.want(http.StatusOK, "GET", rulesPath+"/other", "")
+	if done := w.want(http.StatusOK, "POST", rollbacks, body, asJSON).results(t); len(done.Results) != 2 {
+		t.Errorf("%+v", done)
+	}
+	w.want(http.StatusNotFound, "GET", rulesPath+"/other", "")
+	if text := w.want(http.StatusOK, "GET", rulesPath+"/reviews", "").text; !strings.Contains(text, `"weight":100`) {
+		t.Error(text)
+	}
+	if done := w.want(http.StatusOK, "POST", rollbacks, body, asJSON).results(t); len(done.Results) != 0 {
+		t.Errorf("%+v", done)
+	}
+	w.want(http.StatusBadRequest, "POST", rollbacks, `{"revision":1}`, asJSON)
+	w.want(http.StatusBadRequest, "POST", rollbacks, `{"revison":1,"namespace":"default"}`, asJSON)
+}

@@ -1,0 +1,190 @@
+package etcd_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
+	"github.com/pilot-api/pilot-api/store/storetest"
+)
+
+// noise is a rule that cannot be packed.
+func noise(t *testing.T, name string, size int) *schema.Object {
+	t.Helper()
+	random := make([]byte, size*3/4)
+	_, _ = rand.Read(random)
+	obj := storetest.Rule(t, "default", name, 1)
+	meta := obj.Meta
+	meta.Annotations = map[string]string{"payload": base64.StdEncoding.EncodeToString(random)}
+	obj, err := obj.WithMeta(meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+// TestLargeStates: what is too large to be kept beside the next state is lost,
+// and says so; the write itself goes through with etcd's own limit of a request.
+func TestLargeStates(t *testing.T) {
+	s := etcd.New(etcdtest.Start(t).Client(), etcd.DefaultPrefix, quiet)
+	for size, kept := range map[int]bool{1_000: true, 100_000: true, 1_000_000: false} {
+		name := fmt.Sprintf("rule-%d", size)
+		made, err := s.Create(t.Context(), noise(t, name, size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Update(t.Context(), noise(t, name, size)); err != nil {
+			t.Fatalf("%d bytes: %v", size, err)
+		}
+		versions, err := s.History(t.Context(), made.Key())
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := versions[1]
+		if old.Lost == kept || kept != (old.Object != nil) {
+			t.Errorf("%d bytes: lost %t, object %t", size, old.Lost, old.Object != nil)
+		}
+		_, err = s.Changes(t.Context(), store.Scope{}, made.Revision())
+		if !kept && !errors.Is(err, store.ErrExpired) {
+			t.Errorf("%d bytes: since: %v", size, err)
+		}
+	}
+}
+
+// TestDamagedRecords: a record that cannot be read hides no other.
+func TestDamagedRecords(t *testing.T) {
+	client := etcdtest.Start(t).Client()
+	s := etcd.New(client, "/test", quiet)
+	made, err := s.Create(t.Context(), storetest.Rule(t, "default", "a", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const prefix = "/test/history/config.istio.io/routerules/default/a/"
+	for _, junk := range []string{"", "junk", `{"revision":3,"before":{}}`, `{"revision":3,"packed":"AAAA"}`} {
+		if _, err := client.Put(t.Context(), prefix+"junk", junk); err != nil {
+			t.Fatal(err)
+		}
+		versions, err := s.History(t.Context(), made.Key())
+		if err != nil || len(versions) != 2 || versions[0].Object == nil || !versions[1].Lost {
+			t.Errorf("%q: %+v, %v", junk, versions, err)
+		}
+		if _, err := s.Changes(t.Context(), store.Scope{}, made.Revision()); !errors.Is(err, store.ErrExpired) {
+			t.Errorf("%q: since: %v", junk, err)
+		}
+	}
+}
+
+func records(t *testing.T, s *etcd.Store, name string) int {
+	t.Helper()
+	versions, err := s.History(t.Context(), storetest.Rule(t, "default", name, 1).Key())
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, v := range versions {
+		if v.Change != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// TestSweep: what a process left is taken away by another, and what is deleted
+// is forgotten after a month; who goes back before that is told.
+func TestSweep(t *testing.T) {
+	client := etcdtest.Start(t).Client()
+	left := etcd.New(client, "/test", quiet)
+	for i := range 15 {
+		for _, name := range []string{"here", "gone"} {
+			var err error
+			if rule := storetest.Rule(t, "default", name, i); i == 0 {
+				_, err = left.Create(t.Context(), rule)
+			} else {
+				_, err = left.Update(t.Context(), rule)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	gone := storetest.Rule(t, "default", "gone", 1)
+	if _, err := left.Delete(t.Context(), gone.Key(), store.Preconditions{}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := left.Revision(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := left.Create(t.Context(), storetest.Rule(t, "default", "again", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := left.Delete(t.Context(), again.Key(), store.Preconditions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	s := etcd.New(client, "/test", quiet)
+	s.Limit(etcd.Limits{History: 10, Ops: 5})
+	if err := etcd.Sweep(s, t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if here, gone := records(t, s, "here"), records(t, s, "gone"); here != 10 || gone != 10 {
+		t.Errorf("after a sweep %d and %d records", here, gone)
+	}
+	if err := etcd.Sweep(s, t.Context(), time.Now().Add(31*24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if here, gone := records(t, s, "here"), records(t, s, "gone"); here != 10 || gone != 0 {
+		t.Errorf("after a month %d and %d records", here, gone)
+	}
+	if _, err := s.Create(t.Context(), storetest.Rule(t, "default", "again", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := s.Changes(t.Context(), store.Scope{}, before); !errors.Is(err, store.ErrExpired) {
+		t.Errorf("what was there between is forgotten: %+v, %v", d, err)
+	}
+}
+
+// TestHistoryGivesWay: records fill the store up to a part of it; the present
+// state has room, and goes on to have it.
+func TestHistoryGivesWay(t *testing.T) {
+	e, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: t.TempDir(), Log: quiet, QuotaBytes: 16 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	s := e.Store(etcd.DefaultPrefix, quiet)
+	for i := range 12 {
+		for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+			rule := noise(t, name, 250_000)
+			write := s.Update
+			if i == 0 {
+				write = s.Create
+			}
+			if _, err := write(t.Context(), rule); err != nil {
+				t.Fatalf("round %d: %v", i, err)
+			}
+		}
+	}
+	if usage := e.Usage(); usage.Live > usage.Quota/10*9 {
+		t.Errorf("%d of %d bytes are live", usage.Live, usage.Quota)
+	}
+}
+
+// TestAuthorsAreBounded: what a request says of itself cannot fill the store.
+func TestAuthorsAreBounded(t *testing.T) {
+	long := strings.Repeat("x", 10_000)
+	ctx := store.WithAuthor(context.Background(), store.Author{User: long, Program: long})
+	if a := store.AuthorOf(ctx); len(a.User) > store.MaxAuthorBytes || len(a.Program) > store.MaxAuthorBytes {
+		t.Errorf("%d and %d bytes", len(a.User), len(a.Program))
+	}
+}

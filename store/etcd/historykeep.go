@@ -1,0 +1,267 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// surplus are the objects that may have more records than are kept, by their
+// keys in etcd. It is bounded: what it cannot take is found by the next sweep.
+type surplus struct {
+	mu   sync.Mutex
+	keys map[string]bool
+	wake chan struct{}
+}
+
+const (
+	maxSurplus = 10_000
+	// trimDelay gathers objects, so that many are trimmed in one transaction.
+	trimDelay = time.Second
+	// sweepInterval is how often all records are looked over.
+	sweepInterval = time.Hour
+	// keptDeleted is how long the records of a deleted object are kept.
+	keptDeleted = 30 * 24 * time.Hour
+	// sweepPage is how many records are looked at in one request.
+	sweepPage = 1000
+)
+
+// add takes note of what a write changed. A create cannot be the one too many,
+// unless the object was there before.
+func (p *surplus) add(w *write) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, key := range w.keys {
+		if w.records[i] == nil || len(p.keys) >= maxSurplus {
+			continue
+		}
+		if p.keys == nil {
+			p.keys = make(map[string]bool)
+		}
+		p.keys[key] = true
+	}
+}
+
+func (p *surplus) take() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var keys []string
+	for key := range p.keys {
+		keys = append(keys, key)
+	}
+	p.keys = nil
+	return keys
+}
+
+// KeepHistory takes away the records that are more than shall be kept, until ctx
+// ends. Several servers may do so at the same time.
+func (s *Store) KeepHistory(ctx context.Context) error {
+	var swept time.Time
+	var said trouble
+	for {
+		select {
+		case <-time.After(trimDelay):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		err := s.trim(ctx, s.surplus.take())
+		if now := time.Now(); err == nil && now.Sub(swept) >= sweepInterval {
+			swept = now
+			err = s.sweep(ctx, now)
+		}
+		if ctx.Err() == nil && said.isNew(err) {
+			s.log.Warn("old records of objects could not be taken away", "error", err)
+		}
+	}
+}
+
+// trim leaves the newest records of some objects.
+func (s *Store) trim(ctx context.Context, objects []string) error {
+	d := s.dropper(ctx)
+	for _, name := range objects {
+		resp, err := s.client.Get(ctx, s.keys.historyOf(name), clientv3.WithPrefix(), clientv3.WithKeysOnly(),
+			clientv3.WithSerializable(), clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend))
+		if err != nil {
+			return translate(err, schema.Key{})
+		}
+		for i, kv := range resp.Kvs {
+			if i >= s.limits.History {
+				d.drop(string(kv.Key))
+			}
+		}
+	}
+	return d.flush()
+}
+
+// dropper deletes keys, many at once. It keeps the first error.
+type dropper struct {
+	ctx    context.Context
+	client *clientv3.Client
+	max    int
+	ops    []clientv3.Op
+	err    error
+}
+
+func (s *Store) dropper(ctx context.Context) *dropper {
+	return &dropper{ctx: ctx, client: s.client, max: s.limits.Ops}
+}
+
+func (d *dropper) drop(key string) {
+	d.ops = append(d.ops, clientv3.OpDelete(key))
+	if len(d.ops) >= d.max {
+		d.send()
+	}
+}
+
+func (d *dropper) send() {
+	if len(d.ops) > 0 && d.err == nil {
+		_, err := d.client.Txn(d.ctx).Then(d.ops...).Commit()
+		d.err = translate(err, schema.Key{})
+	}
+	d.ops = d.ops[:0]
+}
+
+func (d *dropper) flush() error {
+	d.send()
+	return d.err
+}
+
+// stored is a record without what it says.
+type stored struct {
+	key      string
+	revision int64
+}
+
+// sweep looks over all records, object by object: a process that ended may have
+// left more than are kept, and objects are deleted for good.
+func (s *Store) sweep(ctx context.Context, now time.Time) error {
+	d := s.dropper(ctx)
+	floor := int64(0)
+	err := s.eachHistory(ctx, func(object string, records []stored) error {
+		gone, err := s.isForgotten(ctx, object, records, now)
+		switch {
+		case err != nil:
+			return err
+		case gone:
+			for _, r := range records {
+				floor = max(floor, r.revision)
+				d.drop(r.key)
+			}
+		case len(records) > s.limits.History:
+			slices.SortFunc(records, func(a, b stored) int { return int(b.revision - a.revision) })
+			for _, r := range records[s.limits.History:] {
+				d.drop(r.key)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if floor > 0 {
+		if err := s.raiseFloor(ctx, floor); err != nil {
+			return err
+		}
+	}
+	return d.flush()
+}
+
+// isForgotten reports whether an object was deleted long ago.
+func (s *Store) isForgotten(ctx context.Context, object string, records []stored, now time.Time) (bool, error) {
+	for _, r := range records {
+		_, transaction := cutLast(r.key)
+		if at, ok := began(transaction); ok && now.Sub(at) < keptDeleted {
+			return false, nil
+		}
+	}
+	resp, err := s.client.Get(ctx, object, clientv3.WithCountOnly(), clientv3.WithSerializable())
+	return err == nil && resp.Count == 0, translate(err, schema.Key{})
+}
+
+// eachHistory calls f with the records of each object, and the key of that.
+func (s *Store) eachHistory(ctx context.Context, f func(object string, records []stored) error) error {
+	var records []stored
+	last := ""
+	done := func() error {
+		if last == "" {
+			return nil
+		}
+		return f(s.keys.objectOf(last), records)
+	}
+	from, end := s.keys.history, clientv3.GetPrefixRangeEnd(s.keys.history)
+	for {
+		resp, err := s.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(),
+			clientv3.WithSerializable(), clientv3.WithLimit(sweepPage))
+		if err != nil {
+			return translate(err, schema.Key{})
+		}
+		for _, kv := range resp.Kvs {
+			prefix, _ := cutLast(string(kv.Key))
+			if prefix != last {
+				if err := done(); err != nil {
+					return err
+				}
+				last, records = prefix, nil
+			}
+			records = append(records, stored{string(kv.Key), kv.ModRevision})
+		}
+		if !resp.More {
+			return done()
+		}
+		from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
+	}
+}
+
+// raiseFloor notes, before records go, that few records of an object need not
+// be all there were.
+func (s *Store) raiseFloor(ctx context.Context, revision int64) error {
+	for {
+		resp, err := s.client.Get(ctx, s.keys.floor)
+		if err != nil {
+			return translate(err, schema.Key{})
+		}
+		if floorOf(resp.Kvs) >= revision {
+			return nil
+		}
+		known := int64(0)
+		for _, kv := range resp.Kvs {
+			known = kv.ModRevision
+		}
+		done, err := s.client.Txn(ctx).
+			If(clientv3.Compare(clientv3.ModRevision(s.keys.floor), "=", known)).
+			Then(clientv3.OpPut(s.keys.floor, strconv.FormatInt(revision, 10))).Commit()
+		if err != nil || done.Succeeded {
+			return translate(err, schema.Key{})
+		}
+	}
+}
+
+// giveWay forgets the older half of all records, in a store that needs room for
+// the present state. It tells whether there were any.
+func (s *Store) giveWay(ctx context.Context) (bool, error) {
+	var all []stored
+	err := s.eachHistory(ctx, func(_ string, records []stored) error {
+		all = append(all, records...)
+		return nil
+	})
+	if err != nil || len(all) == 0 {
+		return false, err
+	}
+	slices.SortFunc(all, func(a, b stored) int { return int(a.revision - b.revision) })
+	half := all[:(len(all)+1)/2]
+	if err := s.raiseFloor(ctx, half[len(half)-1].revision); err != nil {
+		return false, fmt.Errorf("note what is forgotten: %w", err)
+	}
+	d := s.dropper(ctx)
+	for _, r := range half {
+		d.drop(r.key)
+	}
+	return true, d.flush()
+}

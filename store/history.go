@@ -1,0 +1,187 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// Author is who changes something, and by which program, as far as the request
+// says. A store notes it and believes it: to check who asks is the work of what
+// stands before the server.
+type Author struct {
+	User    string `json:"user,omitempty"`
+	Program string `json:"program,omitempty"`
+}
+
+type authorKey struct{}
+
+// MaxAuthorBytes bounds each name of an Author; what is longer is cut.
+const MaxAuthorBytes = 256
+
+// WithAuthor makes the writes under a context those of an author.
+func WithAuthor(ctx context.Context, a Author) context.Context {
+	return context.WithValue(ctx, authorKey{}, Author{cut(a.User), cut(a.Program)})
+}
+
+func cut(name string) string {
+	if len(name) > MaxAuthorBytes {
+		name = name[:MaxAuthorBytes]
+	}
+	return strings.ToValidUTF8(name, "")
+}
+
+// AuthorOf is who writes under a context; the zero Author when nobody said.
+func AuthorOf(ctx context.Context) Author {
+	a, _ := ctx.Value(authorKey{}).(Author)
+	return a
+}
+
+// Record is one change of one object, as a store keeps it beside the object.
+type Record struct {
+	// Revision is that of the change.
+	Revision int64
+	// Verb goes by what came of it: OpCreate when there was no object before,
+	// OpDelete when there is none since, OpUpdate otherwise.
+	Verb   Verb
+	Time   time.Time
+	Author Author
+	// Transaction is the same for all changes of one transaction, and no other.
+	Transaction string
+	// Before is the state that the change replaced, nil when there was none.
+	Before *schema.Object
+	// Lost says that there was one and it is not kept: it could not be read, or
+	// was too large for the store.
+	Lost bool
+}
+
+// Version is one state of an object and the change with which it began.
+type Version struct {
+	Revision int64
+	// Object is nil after a delete, and where the state is Lost.
+	Object *schema.Object
+	Lost   bool
+	// Change is nil for the oldest version that is known, if what began it is
+	// no longer kept.
+	Change *Record
+}
+
+// Difference is what became of one object since a revision; nil stands for no
+// object.
+type Difference struct {
+	Key       schema.Key
+	Then, Now *schema.Object
+}
+
+// Historian is the side of a store that knows what objects were. A store keeps
+// the newest records of each object, some number of them, also when the object
+// was deleted; how many, and for how long, is its own affair. All methods are
+// safe for concurrent use.
+type Historian interface {
+	// History is the versions of an object that are known, the newest first.
+	// ErrNotFound when there are none.
+	History(ctx context.Context, key schema.Key) ([]Version, error)
+	// Changes is what in a scope has changed after a revision, sorted by kind,
+	// namespace and name; what was changed and changed back is there too.
+	// ErrExpired, with the key of an object, when its records do not reach back
+	// to that revision; ErrFuture when the revision is not reached; ErrTooLarge
+	// when more than MaxTxnOps objects have changed.
+	Changes(ctx context.Context, scope Scope, revision int64) ([]Difference, error)
+}
+
+// SortDifferences puts them in the order of Historian.Changes.
+func SortDifferences(ds []Difference) {
+	slices.SortFunc(ds, func(a, b Difference) int {
+		return cmp.Or(
+			strings.Compare(a.Key.Kind, b.Key.Kind),
+			strings.Compare(a.Key.Namespace, b.Key.Namespace),
+			strings.Compare(a.Key.Name, b.Key.Name),
+		)
+	})
+}
+
+// Versions puts versions together from the records of an object, the oldest
+// first, and its present state. The result begins with the newest.
+func Versions(records []Record, current *schema.Object) []Version {
+	var out []Version
+	after, lost := current, false
+	for i := len(records) - 1; i >= 0; i-- {
+		r := records[i]
+		out = append(out, Version{Revision: r.Revision, Object: after, Lost: lost, Change: &r})
+		after, lost = r.Before, r.Lost
+	}
+	if after != nil {
+		out = append(out, Version{Revision: after.Revision(), Object: after})
+	}
+	return out
+}
+
+// VersionAt is the state of an object at a revision, out of its versions.
+// ErrNotFound when it was not there, ErrExpired when that is not known.
+func VersionAt(versions []Version, key schema.Key, revision int64) (*schema.Object, error) {
+	for _, v := range versions {
+		switch {
+		case v.Revision > revision:
+		case v.Lost:
+			return nil, &Error{Kind: ErrExpired, Key: key, Detail: "its state of that time was not kept"}
+		case v.Object == nil:
+			return nil, &Error{Kind: ErrNotFound, Key: key, Detail: fmt.Sprintf("it was deleted at revision %d", v.Revision)}
+		default:
+			return v.Object, nil
+		}
+	}
+	if first := versions[len(versions)-1]; first.Change != nil && first.Change.Verb == OpCreate {
+		return nil, &Error{Kind: ErrNotFound, Key: key, Detail: fmt.Sprintf("it was created at revision %d", first.Revision)}
+	}
+	return nil, &Error{Kind: ErrExpired, Key: key, Detail: fmt.Sprintf(
+		"its history does not reach back to revision %d; the oldest version that is known is of %d", revision, versions[len(versions)-1].Revision)}
+}
+
+// Then is the state of an object at a revision, by the oldest record of its
+// changes after that revision; complete says that no change between the two
+// can be missing where the record itself cannot tell.
+func (r Record) Then(key schema.Key, revision int64, complete bool) (*schema.Object, error) {
+	switch {
+	case r.Lost:
+		return nil, &Error{Kind: ErrExpired, Key: key, Detail: "its state of that time was not kept"}
+	case r.Before == nil && complete:
+		return nil, nil
+	case r.Before == nil || r.Before.Revision() > revision:
+		return nil, &Error{Kind: ErrExpired, Key: key, Detail: "its history does not reach back to that revision"}
+	}
+	return r.Before, nil
+}
+
+// Undo is the operation that brings the difference to an end, on condition that
+// the object is still what Now says. ok is false when nothing but what the store
+// itself sets differs.
+func (d Difference) Undo() (op Op, ok bool, err error) {
+	switch {
+	case d.Then == nil && d.Now == nil:
+		return Op{}, false, nil
+	case d.Then == nil:
+		pre := Preconditions{UID: string(d.Now.Meta.UID), ResourceVersion: d.Now.Meta.ResourceVersion}
+		return Op{Verb: OpDelete, Key: d.Key, Pre: pre}, true, nil
+	}
+	meta := d.Then.Meta
+	meta.ResourceVersion, meta.UID = "", ""
+	if d.Now == nil {
+		obj, err := d.Then.WithMeta(meta)
+		return Op{Verb: OpCreate, Object: obj}, true, err
+	}
+	meta.ResourceVersion = d.Now.Meta.ResourceVersion
+	if d.Now.Meta.DeletionTimestamp != nil {
+		meta.Finalizers = d.Now.Meta.Finalizers // It takes no others.
+	}
+	obj, err := d.Then.WithMeta(meta)
+	if err != nil {
+		return Op{}, false, err
+	}
+	next, err := merged(obj, d.Now)
+	return Op{Verb: OpUpdate, Object: obj}, next != d.Now, err
+}
