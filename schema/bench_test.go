@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -81,5 +83,38 @@ func BenchmarkSpec(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkHostile is the short way given texts of 1 MiB that it should refuse
+// soon: no more than 100 ms and 64 MB are for any of them.
+func BenchmarkHostile(b *testing.B) {
+	const size = 1 << 20
+	fill := func(part string) string { return strings.Repeat(part, size/len(part)) }
+	var reversed strings.Builder
+	for i := size / 16; i > 0; i-- {
+		fmt.Fprintf(&reversed, `"k%08d":1,`, i)
+	}
+	for name, inner := range map[string]string{
+		"numbers":   `[` + fill("1,") + `1]`,
+		"maps":      `[` + fill("{},") + `{}]`,
+		"floats":    `[` + fill("1e-300,") + `1]`,
+		"escapes":   `"` + fill(`\u0061`) + `"`,
+		"escaped":   `[` + fill(`"\u0061",`) + `1]`,
+		"same name": `{` + fill(`"a":1,`) + `"a":1}`,
+		"reversed":  `{` + reversed.String() + `"a":1}`,
+		"nested":    fill(`[`),
+		"digits":    fill(`1`),
+		"quoted":    `"` + fill(`a`) + `"`,
+	} {
+		for _, at := range []string{`"metadata":{"name":"a"},"spec":{"route":%s}`, `"spec":{},"metadata":{"name":"a","annotations":{"a":%s}}`, `"metadata":{"name":"a"},"spec":{},"status":%s`} {
+			text := []byte(`{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule",` + fmt.Sprintf(at, inner) + `}`)
+			b.Run(name+"/"+at[1:5], func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					decodeWritten(text, Options{})
+				}
+			})
+		}
 	}
 }

@@ -42,6 +42,10 @@ var scans = sync.Pool{New: func() any { return new(scan) }}
 // mostPooled bounds the nodes that stay in memory after a large text.
 const mostPooled = 4096
 
+// mostNodes bounds the values of a text, and so what a scan takes in memory. The
+// lists of an object have hundreds of entries, not hundreds of thousands.
+const mostNodes = 1 << 17
+
 // read scans a text; ok is false for one that it does not take. done must be
 // called when the scan is no longer looked at.
 func read(text string) (s *scan, ok bool) {
@@ -80,10 +84,10 @@ func (s *scan) space(at int) int {
 // value reads the value at a position and returns the one behind it, -1 for one
 // that it does not take.
 func (s *scan) value(at int, nameStart, nameEnd int32, depth int) int {
-	if at >= len(s.text) {
+	me := len(s.nodes)
+	if at >= len(s.text) || me == mostNodes {
 		return -1
 	}
-	me := len(s.nodes)
 	s.nodes = append(s.nodes, node{what: s.text[at], start: int32(at), nameStart: nameStart, nameEnd: nameEnd, sorted: -1})
 	end := -1
 	switch s.text[at] {

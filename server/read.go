@@ -75,7 +75,7 @@ func (k *resource) waiting(ctx context.Context, atLeast int64) (context.Context,
 	if atLeast > 0 {
 		return context.WithTimeout(ctx, k.opts.RevisionTimeout)
 	}
-	return context.WithCancel(ctx)
+	return ctx, func() {} // Whoever handles the request bounds it.
 }
 
 // from keeps the selected items. The list given may be shared and stays as it
