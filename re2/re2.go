@@ -31,15 +31,17 @@ func Check(expr string) error {
 	if len(expr) > maxLength {
 		return fmt.Errorf("longer than %d bytes, the most allowed", maxLength)
 	}
-	if _, err := syntax.Parse(expr, syntax.Perl); err != nil {
+	parsed, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
 		return parseError(err)
 	}
 	if err := checkEscapes(expr); err != nil {
 		return err
 	}
-	parsed, err := syntax.Parse(bytewise(expr), syntax.Perl)
-	if err != nil {
-		return parseError(err)
+	if as := bytewise(expr); as != expr {
+		if parsed, err = syntax.Parse(as, syntax.Perl); err != nil {
+			return parseError(err)
+		}
 	}
 	if size := programSize(parsed); size > MaxProgram {
 		return fmt.Errorf("too large: Envoy would make a program of about %d instructions of it, the most allowed are %d", size, MaxProgram)

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -33,8 +32,7 @@ func register(k *Kind) {
 // decodeJSON makes a typed spec of Go types of our own.
 func decodeJSON[T any](spec json.RawMessage) (any, error) {
 	out := new(T)
-	dec := json.NewDecoder(bytes.NewReader(spec))
-	if err := dec.Decode(out); err != nil {
+	if err := json.Unmarshal(spec, out); err != nil {
 		return nil, err
 	}
 	return out, nil
