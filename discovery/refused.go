@@ -1,10 +1,14 @@
 package discovery
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
 )
 
 // refusals are what a proxy does not take of one type. What it has refused is not
@@ -15,6 +19,8 @@ import (
 // halves, until one is refused that is a single resource.
 type refusals struct {
 	of map[string]*refusedContent // by name
+	// tables are the route tables that are told without what is refused of them.
+	tables map[string]*amended
 	// search are the halves that are to be sent. The first is on trial, and the
 	// others wait.
 	search [][]*resource
@@ -30,15 +36,26 @@ type refusals struct {
 
 // refusedContent is what a proxy does not take, or what is suspected of that.
 type refusedContent struct {
-	hash  digest
-	words string    // the proxy's
-	blame bool      // it is to blame, and not a suspect
-	tried bool      // it is sent again, as it may be innocent
-	kept  *resource // what the proxy took before, nil for nothing that is known
-	view  *view     // that this is of
+	hash    digest
+	words   string         // the proxy's
+	blame   bool           // it is to blame, and not a suspect
+	tried   bool           // it is sent again, as it may be innocent
+	kept    *resource      // what the proxy took before, nil for nothing that is known
+	table   *ir.RouteTable // that this is, of a route table
+	view    *view          // that this is of
+	needs   *view          // clusters that it leads to besides
+	origins []diag.Ref     // that are to blame; nil where all of it is
 }
 
-func (f *refusals) none() bool { return len(f.of) == 0 && len(f.unclear) == 0 }
+func (f *refusals) none() bool { return len(f.of) == 0 && len(f.tables) == 0 && len(f.unclear) == 0 }
+
+// amended is the resource as the proxy is to be told it.
+func (f *refusals) amended(r *resource) *resource {
+	if r != nil && f.tables[r.name] != nil {
+		return f.tables[r.name].told.resource
+	}
+	return r
+}
 
 // holds reports whether a resource is not to be sent.
 func (f *refusals) holds(r *resource) bool {
@@ -49,7 +66,7 @@ func (f *refusals) holds(r *resource) bool {
 // instead is what is told in the place of a resource: what the proxy took before
 // where it refuses this one; nil if it took nothing.
 func (f *refusals) instead(r *resource) *resource {
-	if r != nil && f.holds(r) {
+	if r = f.amended(r); r != nil && f.holds(r) {
 		return f.of[r.name].kept
 	}
 	return r
@@ -65,6 +82,11 @@ func (f *refusals) lacks(name string) bool {
 func (f *refusals) maybeAt(visit func(*view)) {
 	for _, c := range f.of {
 		visit(c.view)
+		visit(c.needs)
+	}
+	for _, a := range f.tables {
+		visit(a.from)
+		visit(a.needs)
 	}
 	for _, v := range f.unclear {
 		visit(v)
@@ -117,16 +139,13 @@ func (f *refusals) accepted(s *sending) {
 	if len(f.search) == 0 {
 		f.unclear = nil
 	}
-	if len(f.of) == 0 {
-		return
-	}
 	for _, r := range s.resources {
 		if c := f.of[r.name]; c != nil && c.hash == r.hash {
 			delete(f.of, r.name)
 		}
 	}
 	for name, c := range f.of {
-		if r := s.named(name); r == nil || r.hash != c.hash {
+		if r := f.amended(s.named(name)); r == nil || r.hash != c.hash {
 			delete(f.of, name)
 		}
 	}
@@ -138,7 +157,7 @@ func (f *refusals) revise(find func(string) *resource) {
 		return
 	}
 	other := func(r *resource) bool {
-		now := find(r.name)
+		now := f.amended(find(r.name))
 		return now == nil || now.hash != r.hash || f.of[r.name] == nil
 	}
 	for i, half := range f.search {
@@ -157,6 +176,9 @@ func (t *subscribed) refuse(s *sending, words string) {
 	tried := f.concluded(s.nonce)
 	suspects, explained := t.suspects(s, tried)
 	if len(suspects) == 0 {
+		if explained {
+			t.withdrawAgain(s)
+		}
 		return
 	}
 	blamed := t.namedIn(words, suspects)
@@ -171,7 +193,7 @@ func (t *subscribed) refuse(s *sending, words string) {
 		t.suspect(r, words)
 	}
 	for _, r := range blamed {
-		f.of[r.name].blame = true
+		t.blame(s.view, r, words)
 	}
 	if len(blamed) == 0 && !explained {
 		half := len(suspects) / 2
@@ -179,10 +201,18 @@ func (t *subscribed) refuse(s *sending, words string) {
 	} else {
 		t.again(suspects)
 	}
+	t.withdrawAgain(s)
+}
+
+// withdrawAgain has the proxy told again of what a refused response left out.
+func (t *subscribed) withdrawAgain(s *sending) {
 	for _, name := range s.removed {
-		if !f.lacks(name) {
+		if !t.refusals.lacks(name) {
 			t.owed.add(name)
 		}
+	}
+	if !s.delta && t.wild() && slices.ContainsFunc(s.set.since(t.good.set).removed, t.wants) {
+		t.owed.answer = true
 	}
 }
 
@@ -200,7 +230,92 @@ func (t *subscribed) refused(desired *set) iter.Seq2[string, *refusedContent] {
 				return
 			}
 		}
+		for _, name := range slices.Sorted(maps.Keys(f.tables)) {
+			a, r := f.tables[name], desired.named(name)
+			if r != nil && r.hash == a.target.hash && !a.blamed(func(c *refusedContent) bool { return yield(name, c) }) {
+				return
+			}
+		}
 	}
+}
+
+// blame takes in that a resource is not taken as it was sent. Of a route table it goes
+// on to find out what of it.
+func (t *subscribed) blame(v *view, r *resource, words string) {
+	f := &t.refusals
+	a := f.tables[r.name]
+	switch {
+	case a != nil && !a.refused(words):
+		c := t.giveUp(a)
+		c.hash, c.words, c.blame = a.target.hash, words, true
+		return
+	case a == nil && t.typeURL == RouteType:
+		a = t.amend(v, f.of[r.name], r)
+	}
+	if a == nil {
+		f.of[r.name].blame = true
+		return
+	}
+	if f.tables == nil {
+		f.tables = map[string]*amended{}
+	}
+	f.tables[r.name] = a
+	delete(f.of, r.name)
+	t.oweTrial(a)
+}
+
+// giveUp has a table told as it should be, or not at all.
+func (t *subscribed) giveUp(a *amended) *refusedContent {
+	f, name := &t.refusals, a.target.name
+	c := &refusedContent{view: cmp.Or(a.from, t.good.view), needs: a.needs}
+	if a.kept != nil {
+		c.kept, c.table = a.kept.resource, a.kept.table
+	}
+	delete(f.tables, name)
+	if f.of == nil {
+		f.of = map[string]*refusedContent{}
+	}
+	f.of[name] = c
+	return c
+}
+
+// oweTrial has the proxy told a table that it has not got.
+func (t *subscribed) oweTrial(a *amended) {
+	if !a.isTaken() {
+		t.owed.add(a.target.name)
+	}
+}
+
+// aim takes in what the route tables should be that are told without parts.
+func (t *subscribed) aim(to at, find func(string) *resource) {
+	for name, a := range t.refusals.tables {
+		r, table := find(name), tableNamed(to.view, name)
+		switch {
+		case r == nil || table == nil || !t.wants(name):
+			delete(t.refusals.tables, name)
+		case r.hash == a.target.hash:
+		case !a.aim(r, table, t.good.view):
+			t.giveUp(a)
+		case a.clean() && a.isTaken():
+			// It is told at once, as if nothing had been.
+			delete(t.refusals.tables, name)
+		}
+	}
+}
+
+// tableTaken is the last of a name that the proxy acknowledged; nil for none.
+func (t *subscribed) tableTaken(name string) *tableTaken {
+	if a := t.refusals.tables[name]; a != nil {
+		return a.kept
+	}
+	r, table := t.good.named(name), tableNamed(t.good.view, name)
+	if c := t.refusals.of[name]; c != nil {
+		r, table = c.kept, c.table
+	}
+	if r == nil {
+		return nil
+	}
+	return &tableTaken{r, table}
 }
 
 // suspects are what the proxy has neither taken nor refused before. What else the
@@ -221,6 +336,12 @@ func (t *subscribed) suspects(s *sending, tried bool) (suspects []*resource, exp
 
 // taken is the last of a name that the proxy acknowledged; nil for none.
 func (t *subscribed) taken(name string) *resource {
+	if a := t.refusals.tables[name]; a != nil {
+		if a.kept == nil {
+			return nil
+		}
+		return a.kept.resource
+	}
 	if c := t.refusals.of[name]; c != nil {
 		return c.kept
 	}
@@ -251,7 +372,10 @@ func (t *subscribed) suspect(r *resource, words string) {
 		if f.of == nil {
 			f.of = map[string]*refusedContent{}
 		}
-		c = &refusedContent{kept: t.good.named(r.name), view: t.good.view}
+		c = &refusedContent{kept: t.taken(r.name), view: t.good.view}
+		if before := t.tableTaken(r.name); before != nil && t.typeURL == RouteType {
+			c.table = before.table
+		}
 		f.of[r.name] = c
 	}
 	c.hash, c.words, c.blame, c.tried = r.hash, words, false, false
@@ -260,7 +384,7 @@ func (t *subscribed) suspect(r *resource, words string) {
 // again has those sent again of whom nothing is known.
 func (t *subscribed) again(suspects []*resource) {
 	for _, r := range suspects {
-		if c := t.refusals.of[r.name]; !c.blame {
+		if c := t.refusals.of[r.name]; c != nil && !c.blame {
 			c.tried = true
 			t.owed.add(r.name)
 		}

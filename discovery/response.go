@@ -23,6 +23,7 @@ func (t *subscribed) due(to at, find func(string) *resource, delta bool) (r *Res
 	if whole := t.refusals.whole; whole != nil && t.owed.nothing() && t.alike(whole, to.set) {
 		return nil, nil
 	}
+	t.aim(to, find)
 	t.refusals.revise(find)
 	t.owe(t.refusals.next())
 	differing, removed := t.differing(to.set, find)
@@ -52,8 +53,11 @@ func (t *subscribed) spellOut(r *Response, desired *set) {
 func (t *subscribed) differing(desired *set, find func(string) *resource) (changed []*resource, removed []string) {
 	d := desired.since(t.sent.set)
 	for _, r := range d.changed {
+		if a := t.refusals.tables[r.name]; a != nil && a.isTaken() {
+			continue
+		}
 		if t.wants(r.name) {
-			changed = append(changed, cmp.Or(t.refusals.instead(r), r))
+			changed = append(changed, cmp.Or(t.refusals.instead(r), t.refusals.amended(r)))
 		}
 	}
 	if t.wild() {

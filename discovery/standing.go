@@ -133,7 +133,10 @@ func (st *Stream) refusalsLocked(target *streamed) map[diag.Ref][]Refusal {
 	var out map[diag.Ref][]Refusal
 	for _, t := range st.types() {
 		for name, refused := range t.refused(st.desired(t, target)) {
-			refs := t.culprits(name, refused.view, target, st.client.proxy.IP)
+			refs := refused.origins
+			if len(refs) == 0 {
+				refs = t.culprits(name, refused.view, target, st.client.proxy.IP)
+			}
 			if len(refs) == 0 {
 				refs = []diag.Ref{{}}
 			}

@@ -109,7 +109,23 @@ func (t *subscribed) answered(r Request) (current bool) {
 
 func (t *subscribed) accept(s *sending) {
 	t.good = s.at
+	for _, r := range s.resources {
+		t.acceptTable(r)
+	}
 	t.refusals.accepted(s)
+}
+
+// acceptTable takes in that the proxy took what it was told in place of a table.
+func (t *subscribed) acceptTable(r *resource) {
+	a := t.refusals.tables[r.name]
+	if a == nil || a.told.hash != r.hash {
+		return
+	}
+	if a.taken(); a.clean() {
+		delete(t.refusals.tables, r.name)
+		return
+	}
+	t.oweTrial(a)
 }
 
 // subscribeTo takes the names of a state-of-the-world client, which are all that

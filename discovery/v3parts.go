@@ -152,6 +152,15 @@ func (p *v3Parts) table(t *ir.RouteTable) *resource {
 	})
 }
 
+// amendedTable is nil for what cannot be one.
+func (p *v3Parts) amendedTable(t *ir.RouteTable) *resource {
+	r, err := p.splice(t)
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
 func (p *v3Parts) splice(t *ir.RouteTable) (*resource, error) {
 	shell, _, err := p.encode(func() (v3.Message, diag.List) { return v3.RouteTable(t), nil }, v3.Check)
 	if err != nil {

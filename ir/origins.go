@@ -61,3 +61,13 @@ func eachOf(origins []diag.Ref, visit func(diag.Ref)) {
 		visit(o)
 	}
 }
+
+// EachCluster visits the names of the clusters that the route leads to.
+func (r *Route) EachCluster(visit func(name string)) {
+	for _, w := range r.Clusters {
+		visit(w.Name)
+	}
+	for _, m := range r.Mirrors {
+		visit(m.Cluster)
+	}
+}

@@ -15,7 +15,8 @@ import (
 func contains(text, part string) bool { return strings.Contains(text, part) }
 
 // TestNACKOncePerChange: a client that refuses for ever gets one response for each
-// change of content, whichever type it refuses.
+// change of content, whichever type it refuses. Of a route table that it never took
+// it is first asked whether it would take one that is closed.
 func TestNACKOncePerChange(t *testing.T) {
 	for typeURL, change := range map[string]func(i int) func(*source){
 		cds: func(i int) func(*source) { return func(s *source) { s.publish(pool("web.example", i+1)) } },
@@ -58,8 +59,12 @@ func TestNACKOncePerChange(t *testing.T) {
 							refused++
 						}
 					}
-					if refused != 1 {
-						t.Fatalf("told %d times of what it refuses, want once: %v", refused, e.seen)
+					want := 1
+					if typeURL == rds {
+						want = 2
+					}
+					if refused != want {
+						t.Fatalf("told %d times of what it refuses, want %d: %v", refused, want, e.seen)
 					}
 				}
 			})
@@ -218,6 +223,26 @@ func TestNACKOfTheSuccessor(t *testing.T) {
 		e.play()
 		if b, c := e.connections("out.b.example|http"), e.connections("out.c.example|http"); b != 1 || c != 2 {
 			t.Fatalf("the clusters have %d and %d connections, want 1 and 2", b, c)
+		}
+	})
+}
+
+// TestNACKWithdraws: what a refused response left out is gone all the same.
+func TestNACKWithdraws(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src, _, e := three(t, world)
+		e.refusing(cds, "no", isBad)
+		src.publish(pool("b.example", badPool))
+		first := ofType(e.told(), cds)
+		src.withdraw(service("c.example", 80, 3, "a"), pool("c.example", 1))
+		e.take(ofType(e.told(), rds))
+		second := ofType(e.told(), cds)
+		for _, r := range []response{first, second} {
+			e.nack(r, "no")
+		}
+		e.play()
+		if e.has[cds]["out.c.example|http"] != nil {
+			t.Fatalf("the cluster is there still: %v", e.seen)
 		}
 	})
 }

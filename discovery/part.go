@@ -1,0 +1,269 @@
+package discovery
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// part is what of a route table a proxy may refuse for itself: a virtual host, or
+// those of its routes that come from the same objects.
+type part struct {
+	partKey
+	host *ir.VirtualHost // as it should be
+	// routes of the part; those of the whole host if that is it.
+	routes []*ir.Route
+	before former
+	words  string // of the refusal that it is to blame for
+}
+
+// partKey is what parts of one table and of the next are the same by.
+type partKey struct {
+	host    string
+	origins string // "" for the whole virtual host
+}
+
+// former is what a proxy took last of a part.
+type former struct {
+	host     *ir.VirtualHost // nil: it took nothing
+	routes   []*ir.Route
+	clusters []*ir.Cluster // that they lead to
+}
+
+func hostNamed(t *ir.RouteTable, name string) *ir.VirtualHost {
+	if t == nil {
+		return nil
+	}
+	at, found := slices.BinarySearchFunc(t.VirtualHosts, name, func(h *ir.VirtualHost, name string) int { return strings.Compare(h.Name, name) })
+	if !found {
+		return nil
+	}
+	return t.VirtualHosts[at]
+}
+
+// partsSince are what of a table differs from an older one, nil for none. Where the
+// order of routes tells nothing of who they come from, and where coarse asks for it,
+// a part is a whole virtual host.
+func partsSince(older, table *ir.RouteTable, coarse bool) []*part {
+	var out []*part
+	for _, h := range table.VirtualHosts {
+		if old := hostNamed(older, h.Name); old == nil || !sameHost(old, h) {
+			out = append(out, partsOf(old, h, coarse)...)
+		}
+	}
+	return out
+}
+
+func partsOf(old, h *ir.VirtualHost, coarse bool) []*part {
+	whole := []*part{{partKey: partKey{host: h.Name}, host: h, routes: h.Routes}}
+	if old != nil {
+		whole[0].before = former{host: old, routes: old.Routes}
+	}
+	if coarse || old == nil || !sameDomains(old, h) {
+		return whole
+	}
+	now, apart := runsOf(h)
+	then, wereApart := runsOf(old)
+	if !apart || !wereApart {
+		return whole
+	}
+	var out []*part
+	for _, r := range now {
+		p := &part{partKey: partKey{h.Name, r.origins}, host: h, routes: r.routes}
+		if i := slices.IndexFunc(then, func(o run) bool { return o.origins == r.origins }); i >= 0 {
+			p.before = former{host: old, routes: then[i].routes}
+		}
+		if !sameRoutes(p.before.routes, p.routes) {
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		return whole
+	}
+	return out
+}
+
+// run is routes that stand together and come from the same objects.
+type run struct {
+	origins string
+	routes  []*ir.Route
+}
+
+// runsOf are those of a virtual host, and whether no two have the same origins.
+func runsOf(h *ir.VirtualHost) (runs []run, apart bool) {
+	seen := map[string]bool{}
+	apart = true
+	for i, r := range h.Routes {
+		origins := fmt.Sprintf("%+v", r.Origins)
+		if n := len(runs); n > 0 && runs[n-1].origins == origins {
+			runs[n-1].routes = h.Routes[i+1-len(runs[n-1].routes)-1 : i+1]
+			continue
+		}
+		apart = apart && !seen[origins]
+		seen[origins] = true
+		runs = append(runs, run{origins, h.Routes[i : i+1]})
+	}
+	return runs, apart
+}
+
+func sameHost(a, b *ir.VirtualHost) bool {
+	return a == b || sameDomains(a, b) && sameRoutes(a.Routes, b.Routes)
+}
+
+func sameDomains(a, b *ir.VirtualHost) bool { return slices.Equal(a.Domains, b.Domains) }
+
+func sameRoutes(a, b []*ir.Route) bool {
+	return slices.EqualFunc(a, b, func(a, b *ir.Route) bool { return a == b || reflect.DeepEqual(a, b) })
+}
+
+// is reports whether it is the same part with the same content.
+func (p *part) is(o *part) bool {
+	return p.partKey == o.partKey && sameDomains(p.host, o.host) && sameRoutes(p.routes, o.routes)
+}
+
+// isBack reports whether it is again what the proxy took before.
+func (p *part) isBack() bool {
+	return p.before.host != nil && sameDomains(p.before.host, p.host) && sameRoutes(p.before.routes, p.routes)
+}
+
+// origin are the objects to blame for what is new in it.
+func (p *part) origin() []diag.Ref {
+	var refs []diag.Ref
+	for _, r := range p.routes {
+		if !slices.ContainsFunc(p.before.routes, func(o *ir.Route) bool { return o == r || reflect.DeepEqual(o, r) }) {
+			refs = append(refs, r.Origins...)
+		}
+	}
+	if len(refs) == 0 {
+		p.host.EachOrigin(func(ref diag.Ref) { refs = append(refs, ref) })
+	}
+	return uniqueRefs(refs)
+}
+
+func uniqueRefs(all []diag.Ref) []diag.Ref {
+	var out []diag.Ref
+	for _, ref := range all {
+		if ref != (diag.Ref{}) && !slices.Contains(out, ref) {
+			out = append(out, ref)
+		}
+	}
+	return out
+}
+
+// namedIn reports whether a proxy's words name it, or something in it.
+func (p *part) namedIn(words string) bool {
+	names := []string{p.partKey.host}
+	if p.origins == "" {
+		names = append(names, p.host.Domains...)
+	} else {
+		names = nil
+	}
+	for _, r := range p.routes {
+		names = append(names, r.Name, r.Match.Regex, r.Match.Path, r.Match.Prefix)
+		for _, ref := range r.Origins {
+			names = append(names, ref.Name)
+		}
+	}
+	return slices.ContainsFunc(names, func(n string) bool { return len(n) > 2 && mentions(words, n) })
+}
+
+// resolve finds the clusters that what came before leads to.
+func (p *part) resolve(find func(name string) *ir.Cluster) {
+	var out []*ir.Cluster
+	for _, r := range p.before.routes {
+		r.EachCluster(func(name string) {
+			if c := find(name); c != nil && !slices.Contains(out, c) {
+				out = append(out, c)
+			}
+		})
+	}
+	p.before.clusters = out
+}
+
+// without is the table with what was there before in place of some parts. Domains
+// are those of the table, so that none has two hosts: one that had no host before
+// is closed, as is a part that was never there.
+func without(table *ir.RouteTable, parts []*part) *ir.RouteTable {
+	if len(parts) == 0 {
+		return table
+	}
+	of := map[string][]*part{}
+	for _, p := range parts {
+		of[p.partKey.host] = append(of[p.partKey.host], p)
+	}
+	next := *table
+	next.VirtualHosts = make([]*ir.VirtualHost, 0, len(table.VirtualHosts))
+	for _, h := range table.VirtualHosts {
+		if of[h.Name] == nil {
+			next.VirtualHosts = append(next.VirtualHosts, h)
+			continue
+		}
+		next.VirtualHosts = append(next.VirtualHosts, hostsWithout(h, of[h.Name])...)
+	}
+	return &next
+}
+
+func hostsWithout(h *ir.VirtualHost, parts []*part) []*ir.VirtualHost {
+	if parts[0].origins == "" {
+		return formerHosts(h, parts[0].before)
+	}
+	out := *h
+	out.Routes = nil
+	runs, _ := runsOf(h)
+	for _, r := range runs {
+		i := slices.IndexFunc(parts, func(p *part) bool { return p.origins == r.origins })
+		if i < 0 {
+			out.Routes = append(out.Routes, r.routes...)
+			continue
+		}
+		out.Routes = append(out.Routes, parts[i].formerRoutes()...)
+	}
+	return []*ir.VirtualHost{&out}
+}
+
+// formerRoutes are closed where there were none: what they would take goes nowhere
+// else.
+func (p *part) formerRoutes() []*ir.Route {
+	if p.before.host != nil {
+		return p.before.routes
+	}
+	var out []*ir.Route
+	for _, r := range p.routes {
+		if !r.Optional {
+			out = append(out, r.Closed(r.Match))
+		}
+	}
+	return out
+}
+
+func formerHosts(h *ir.VirtualHost, before former) []*ir.VirtualHost {
+	switch {
+	case before.host == nil:
+		return []*ir.VirtualHost{h.Closed()}
+	case sameDomains(before.host, h):
+		return []*ir.VirtualHost{before.host}
+	}
+	old, fresh := *h, *h
+	old.Domains, fresh.Domains, old.Routes = nil, nil, before.routes
+	for _, d := range h.Domains {
+		if slices.Contains(before.host.Domains, d) {
+			old.Domains = append(old.Domains, d)
+		} else {
+			fresh.Domains = append(fresh.Domains, d)
+		}
+	}
+	var out []*ir.VirtualHost
+	if len(old.Domains) > 0 {
+		out = append(out, &old)
+	}
+	if len(fresh.Domains) > 0 {
+		closed := fresh.Closed()
+		closed.Name += " (new)"
+		out = append(out, closed)
+	}
+	return out
+}

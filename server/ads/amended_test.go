@@ -1,0 +1,257 @@
+package ads_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"pgregory.net/rapid"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// poisoned says whether an Envoy of these tests refuses a route table.
+func poisoned(text string) bool {
+	return contains(text, "seconds:666") || contains(text, "seconds: 666")
+}
+
+// refusesPoison has an Envoy refuse every table with poison in it. It fails the test
+// when it is sent what it refused, for it does not change its mind; but after forget,
+// which is for a change.
+func (e *envoy) refusesPoison(words func(text string) string) (forget func()) {
+	refused := map[string]bool{}
+	e.refuses = func(r response) (string, bool) {
+		if r.typeURL != rds {
+			return "", false
+		}
+		for name, a := range r.resources {
+			text := prototextOf(decoded[*routev3.RouteConfiguration](e.t, a))
+			if refused[text] {
+				e.t.Fatalf("table %s is sent again, which was refused", name)
+			}
+			if poisoned(text) {
+				refused[text] = true
+				return words(text), true
+			}
+		}
+		return "", false
+	}
+	return func() { clear(refused) }
+}
+
+func noName(string) string { return "missing ]: [" }
+
+// timeoutOf the route of a service on its port, "503" where it is closed.
+func (e *envoy) timeoutOf(host string) string {
+	e.t.Helper()
+	for _, a := range e.has[rds] {
+		for _, h := range decoded[*routev3.RouteConfiguration](e.t, a).GetVirtualHosts() {
+			if !slices.Contains(h.GetDomains(), host) {
+				continue
+			}
+			r := h.GetRoutes()[0]
+			if d := r.GetDirectResponse(); d != nil {
+				return fmt.Sprint(d.GetStatus())
+			}
+			return r.GetRoute().GetTimeout().AsDuration().String()
+		}
+	}
+	return "none"
+}
+
+func (e *envoy) wantTimeouts(want map[string]string) {
+	e.t.Helper()
+	got := map[string]string{}
+	for host := range want {
+		got[host] = e.timeoutOf(host)
+	}
+	if !maps.Equal(got, want) {
+		e.t.Fatalf("timeouts are %v, want %v", got, want)
+	}
+}
+
+// many is an Envoy with n services on one port, h0.example and on, with a timeout of a second.
+func many(t testing.TB, kind variant, n int) (*source, *server, *envoy) {
+	src := newSource()
+	for i := range n {
+		src.put(service(hostOf(i), 80, i+1, "a"), timeout(hostOf(i), 1))
+	}
+	s := serve(t, src)
+	return src, s, newEnvoy(s.connect(kind, nodeA)).start()
+}
+
+func hostOf(i int) string { return fmt.Sprintf("h%d.example", i) }
+
+// TestNACKOfARoute: of a refused table only the rule to blame stays as it was; it alone
+// is blamed, and every other one moves on.
+func TestNACKOfARoute(t *testing.T) {
+	for name, words := range map[string]func(string) string{
+		"that names nothing":       noName,
+		"that names the host":      func(string) string { return "route in virtual host h3.example:80 is bad" },
+		"that names the wrong one": func(string) string { return "virtual host h1.example:80 is bad" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBoth(t, func(t *testing.T, kind variant) {
+				src, s, e := many(t, kind, 8)
+				e.refusesPoison(words)
+				e.seen = nil
+				var changes []*schema.Object
+				for i := range 8 {
+					changes = append(changes, timeout(hostOf(i), 2))
+				}
+				changes[3] = timeout(hostOf(3), 666)
+				src.publish(changes...)
+				e.play()
+				want := map[string]string{}
+				for i := range 8 {
+					want[hostOf(i)] = "2s"
+				}
+				want[hostOf(3)] = "1s"
+				e.wantTimeouts(want)
+				if n := count(e.seen, rds); n > 8 {
+					t.Errorf("told %d times to find one of 8", n)
+				}
+				wantBlame(t, s, "timeout-h3.example")
+
+				src.publish(timeout(hostOf(5), 3))
+				e.play()
+				want[hostOf(5)] = "3s"
+				e.wantTimeouts(want)
+				wantBlame(t, s, "timeout-h3.example")
+
+				src.publish(timeout(hostOf(3), 4))
+				e.play()
+				want[hostOf(3)] = "4s"
+				e.wantTimeouts(want)
+				wantBlame(t, s)
+			})
+		})
+	}
+}
+
+// wantBlame wants exactly these objects blamed for refusals.
+func wantBlame(t testing.TB, s *server, names ...string) {
+	t.Helper()
+	var got []string
+	all := s.publisher.Standings()
+	for _, o := range all.Objects {
+		if of := all.Of(diag.Ref{Kind: o.Kind.Kind, Namespace: o.Meta.Namespace, Name: o.Meta.Name}, 0); len(of.Refusals) > 0 {
+			got = append(got, o.Meta.Name)
+		}
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, names) {
+		t.Fatalf("%v are blamed, want %v", got, names)
+	}
+	for _, p := range s.publisher.Report().Problems {
+		if strings.Contains(p.Message, "refuses") && !slices.Contains(names, p.Object.Name) {
+			t.Errorf("a problem of %q: %s", p.Object.Name, p.Message)
+		}
+	}
+}
+
+// TestNACKOfAFreshTable: a proxy that never took anything gets all but the rule that
+// it refuses, whose requests go nowhere.
+func TestNACKOfAFreshTable(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, s, first := many(t, kind, 8)
+		first.end()
+		src.publish(timeout(hostOf(3), 666))
+		e := newEnvoy(s.connect(kind, nodeB))
+		e.refusesPoison(noName)
+		e.start()
+		want := map[string]string{hostOf(3): "503"}
+		for _, i := range []int{0, 1, 2, 4, 5, 6, 7} {
+			want[hostOf(i)] = "1s"
+		}
+		e.wantTimeouts(want)
+		wantBlame(t, s, "timeout-h3.example")
+		src.withdraw(timeout(hostOf(3), 1))
+		e.play()
+		if got := e.timeoutOf(hostOf(3)); got == "503" {
+			t.Fatalf("the rule is gone, and its requests still get %s", got)
+		}
+		wantBlame(t, s)
+	})
+}
+
+// TestPoisonProperty: whatever rules of a table are bad and however they change, a
+// proxy that refuses every table with one of them in it has of each host what the
+// newest rule says, or if that is bad, what the last said that it took; and only bad
+// rules are blamed.
+func TestPoisonProperty(t *testing.T) {
+	for _, kind := range []variant{world, delta} {
+		t.Run(string(kind), func(t *testing.T) {
+			inBubble(t, func(rt *rapid.T, t *testing.T) {
+				w := newPoisonedWorld(rt, t, kind)
+				for range rapid.IntRange(1, 6).Draw(rt, "changes") {
+					w.change()
+				}
+				w.envoy.end()
+				w.server.stop()
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+type poisonedWorld struct {
+	*rapid.T
+	t      testing.TB
+	src    *source
+	server *server
+	envoy  *envoy
+	now    []string // by host: a timeout in s, "666" for a bad rule, "none" without a rule
+	taken  []string // what it last took of each rule
+	forget func()
+}
+
+func newPoisonedWorld(rt *rapid.T, t *testing.T, kind variant) *poisonedWorld {
+	n := rapid.IntRange(1, 9).Draw(rt, "hosts")
+	w := &poisonedWorld{T: rt, t: t}
+	w.src, w.server, w.envoy = many(t, kind, n)
+	w.envoy.t = failing{t, rt}
+	words := noName
+	if rapid.Bool().Draw(rt, "words") {
+		host := rapid.IntRange(0, n-1).Draw(rt, "named")
+		words = func(string) string { return "virtual host " + hostOf(host) + ":80 is bad" }
+	}
+	w.forget = w.envoy.refusesPoison(words)
+	w.now, w.taken = slices.Repeat([]string{"1"}, n), slices.Repeat([]string{"1s"}, n)
+	return w
+}
+
+// change has some rules say another thing.
+func (w *poisonedWorld) change() {
+	for i := range w.now {
+		w.now[i] = rapid.SampledFrom([]string{w.now[i], "1", "2", "3", "666"}).Draw(w.T, hostOf(i))
+		seconds := 0
+		fmt.Sscan(w.now[i], &seconds)
+		w.src.put(timeout(hostOf(i), seconds))
+	}
+	w.envoy.seen = nil
+	w.forget()
+	settle()
+	w.envoy.play()
+	want, bad := map[string]string{}, []string{}
+	for i, now := range w.now {
+		if now == "666" {
+			bad = append(bad, "timeout-"+hostOf(i))
+		} else {
+			w.taken[i] = now + "s"
+		}
+		want[hostOf(i)] = w.taken[i]
+	}
+	w.Logf("now %v, told %v", w.now, w.envoy.seen)
+	w.envoy.wantTimeouts(want)
+	slices.Sort(bad)
+	wantBlame(w.envoy.t, w.server, bad...)
+	if n, most := count(w.envoy.seen, rds), 2+8*len(w.now); n > most {
+		w.Fatalf("told %d times, want %d at most", n, most)
+	}
+}
