@@ -62,7 +62,8 @@ func (s *stream) open(ctx context.Context) (*frames, context.Context, error) {
 	query.Set("watch", "true")
 	query.Set("resourceVersion", strconv.FormatInt(s.last, 10))
 	query.Set("allowWatchBookmarks", "true")
-	query.Set("statusEvents", "false") // A batch is a change of the store.
+	query.Set("statusEvents", "false")  // A batch is a change of the store.
+	query.Set("wholeRevisions", "true") // None is handed over in parts.
 	s.mu.Unlock()
 	resp, err := s.client.send(ctx, request{
 		method: http.MethodGet,

@@ -21,7 +21,7 @@ import (
 var (
 	anyParams    = []string{"pretty", "timeout"}
 	getParams    = params("resourceVersion", "includeObject", "freshStatus")
-	listParams   = params("labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "limit", "continue", "includeObject", "watch", "timeoutSeconds", "allowWatchBookmarks", "sendInitialEvents", "statusEvents")
+	listParams   = params("labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "limit", "continue", "includeObject", "watch", "timeoutSeconds", "allowWatchBookmarks", "sendInitialEvents", "statusEvents", "wholeRevisions")
 	writeParams  = params("dryRun", "fieldManager", "fieldValidation")
 	patchParams  = append(slices.Clone(writeParams), "force")
 	deleteParams = params("dryRun", "gracePeriodSeconds", "propagationPolicy", "orphanDependents")

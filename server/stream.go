@@ -110,6 +110,9 @@ func (s *stream) begin(b *startedWatch) error {
 
 func (s *stream) writeBegin(b *startedWatch) error {
 	if b.initial == nil {
+		if err := s.writeBatch(store.Batch{Revision: s.after, Events: b.again}); err != nil {
+			return err
+		}
 		return s.writeBatch(b.first)
 	}
 	for _, o := range b.initial.Items {

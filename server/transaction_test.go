@@ -172,3 +172,27 @@ func TestHistory(t *testing.T) {
 	w.want(http.StatusBadRequest, "POST", rollbacks, `{"revision":1}`, asJSON)
 	w.want(http.StatusBadRequest, "POST", rollbacks, `{"revison":1,"namespace":"default"}`, asJSON)
 }
+
+// TestTransactionsAreToldAgain: who lost a stream in the middle of a transaction
+// is told all of it, by whatever of it they go on from.
+func TestTransactionsAreToldAgain(t *testing.T) {
+	w := start(t)
+	w.create("gone")
+	body := transaction(ruleOp("create", "a", 1), ruleOp("create", "b", 2), named("delete", "gone", ""))
+	revision := w.want(http.StatusOK, "POST", transactions, body, asJSON).results(t).Metadata.ResourceVersion
+	from := "&timeoutSeconds=1&resourceVersion=" + revision
+	w.watch(from).wants("ADDED a", "ADDED b", "DELETED gone")
+	w.watch(from + "&labelSelector=none").wants()
+	w.watch(from + "&fieldSelector=metadata.name%3Da").wants()
+	w.watch(from + "&wholeRevisions=true").wants()
+	single := w.create("single")
+	w.watch("&timeoutSeconds=1&resourceVersion=" + single.Metadata.ResourceVersion).wants()
+	w.watch(from).wants("ADDED a", "ADDED b", "DELETED gone", "ADDED single")
+}
+
+// wants reads a watch to its end.
+func (w *watching) wants(frames ...string) {
+	w.t.Helper()
+	w.want(frames...)
+	w.wantEnd()
+}

@@ -56,6 +56,7 @@ type watchRequest struct {
 	fresh     int64
 	bookmarks bool
 	statuses  bool          // MODIFIED events for a status alone
+	whole     bool          // the client knows all that the revision after changed
 	timeout   time.Duration // 0: none
 	events    eventEncoder
 }
@@ -95,6 +96,9 @@ func (k *resource) watchRequest(r *http.Request) (*watchRequest, error) {
 	if asked.statuses, err = boolParam(q, "statusEvents"); err != nil {
 		return nil, err
 	}
+	if asked.whole, err = boolParam(q, "wholeRevisions"); err != nil {
+		return nil, err
+	}
 	// Clients take a resourceVersion for how far they are, and an old one, which a
 	// status comes with, would set them back: who follows one object by its name
 	// waits for it, others say that they know.
@@ -123,6 +127,10 @@ type startedWatch struct {
 	initial *store.List // nil when the watch goes on from a revision
 	watcher store.Watcher
 	first   store.Batch // already taken from the watcher
+	// again is what the revision to go on from changed, if that is more than one
+	// object: a client takes the resourceVersion of each event for how far it is,
+	// and may have lost its stream in the middle of a transaction.
+	again []store.Event
 }
 
 func (k *resource) beginWatch(ctx context.Context, asked *watchRequest) (*startedWatch, error) {
@@ -156,10 +164,22 @@ func (k *resource) resumeWatch(ctx context.Context, asked *watchRequest) (*start
 		if !ok {
 			return nil, watcher.Err()
 		}
-		return &startedWatch{watcher: watcher, first: batch}, nil
+		return &startedWatch{watcher: watcher, first: batch, again: k.again(asked)}, nil
 	case <-timeout.C:
 		return nil, context.DeadlineExceeded
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+func (k *resource) again(asked *watchRequest) []store.Event {
+	reads, ok := k.opts.Reads.(store.Repeater)
+	if !ok || asked.whole {
+		return nil
+	}
+	events := reads.Repeat(asked.scope, asked.after)
+	if len(events) < 2 {
+		return nil
+	}
+	return events
 }

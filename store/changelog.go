@@ -125,6 +125,24 @@ func (l *ChangeLog) Since(revision int64) ([]Batch, error) {
 	return l.sinceLocked(revision), nil
 }
 
+// Repeat implements Repeater.
+func (l *ChangeLog) Repeat(scope Scope, revision int64) []Event {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var events []Event
+	for _, b := range l.sinceLocked(revision - 1) {
+		if b.Revision != revision {
+			break
+		}
+		for _, ev := range b.Events {
+			if scope.Contains(ev.Object.Key()) {
+				events = append(events, ev)
+			}
+		}
+	}
+	return events
+}
+
 func (l *ChangeLog) sinceLocked(revision int64) []Batch {
 	i, found := slices.BinarySearchFunc(l.batches, revision, func(b Batch, r int64) int {
 		return cmp.Compare(b.Revision, r)

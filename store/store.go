@@ -104,6 +104,13 @@ type Counter interface {
 	Count(ctx context.Context) (count int, revision int64, err error)
 }
 
+// Repeater is a Reader that can tell again what one revision changed.
+type Repeater interface {
+	// Repeat is the changes of a revision in a scope, none when they are no
+	// longer kept.
+	Repeat(scope Scope, revision int64) []Event
+}
+
 // Interface is a whole store.
 type Interface interface {
 	Reader

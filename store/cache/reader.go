@@ -8,7 +8,10 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-var _ store.Reader = (*Cache)(nil)
+var (
+	_ store.Reader   = (*Cache)(nil)
+	_ store.Repeater = (*Cache)(nil)
+)
 
 // Revision implements store.Reader: it is the source's.
 func (c *Cache) Revision(ctx context.Context) (int64, error) { return c.readIndex.revision(ctx) }
@@ -24,6 +27,11 @@ func (c *Cache) Get(ctx context.Context, key schema.Key, opts store.ReadOptions)
 		return obj, nil
 	}
 	return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
+}
+
+// Repeat implements store.Repeater.
+func (c *Cache) Repeat(scope store.Scope, revision int64) []store.Event {
+	return c.changes.Repeat(scope, revision)
 }
 
 // Peek is an object as the view has it, however old, at once: nil when it has

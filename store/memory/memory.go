@@ -48,6 +48,11 @@ func (s *Store) Rewind(_ context.Context, to int64) (int64, error) {
 // Revision implements store.Reader.
 func (s *Store) Revision(context.Context) (int64, error) { return s.log.Revision(), nil }
 
+// Repeat implements store.Repeater.
+func (s *Store) Repeat(scope store.Scope, revision int64) []store.Event {
+	return s.log.Repeat(scope, revision)
+}
+
 // Count implements store.Counter.
 func (s *Store) Count(context.Context) (count int, revision int64, err error) {
 	s.mu.RLock()
