@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/simulated"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store/memory"
 )
@@ -45,7 +46,7 @@ func TestStatusOfAllReplicas(t *testing.T) {
 	defer silent.Close()
 	known := &register{others: map[string]string{"far": far.url}}
 	here := replica(t, mem, func(o *server.Options) { o.Peers = known })
-	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", reviews, asYAML)
+	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
 	for _, w := range []*world{here, far} {
 		w.want(http.StatusOK, "GET", "/debug/problems", "")
 	}
@@ -150,7 +151,7 @@ func TestFreshStatus(t *testing.T) {
 	mem := memory.New()
 	far := replica(t, mem)
 	here := replica(t, mem, func(o *server.Options) { o.Peers = &register{others: map[string]string{"far": far.url}} })
-	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", reviews, asYAML)
+	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
 	here.create("split")
 	for _, w := range []*world{here, far} {
 		w.want(http.StatusOK, "GET", "/debug/problems", "")

@@ -20,20 +20,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// reviews is the service of the rules, with an instance of each version.
-const reviews = `apiVersion: networking.istio.io/v1
-kind: ServiceEntry
-metadata: {name: reviews}
-spec:
-  hosts: [reviews.default.svc.cluster.local]
-  location: MESH_INTERNAL
-  resolution: STATIC
-  ports: [{number: 80, name: http, protocol: HTTP}]
-  endpoints:
-  - {address: 10.1.0.1, ports: {http: 8080}, labels: {version: v1}}
-  - {address: 10.1.0.2, ports: {http: 8080}, labels: {version: v2}}
-`
-
 // status is what an object says of how it stands.
 type status struct {
 	Programmed struct{ Proxies, Running int }
@@ -65,7 +51,7 @@ func statusIn(t *testing.T, object []byte) status {
 func withReviews(t *testing.T) *world {
 	t.Helper()
 	w := followed(t)
-	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", reviews, asYAML)
+	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
 	w.want(http.StatusOK, "GET", "/debug/problems", "")
 	return w
 }

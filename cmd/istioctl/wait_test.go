@@ -29,7 +29,7 @@ func TestWaitForManyProxies(t *testing.T) {
 		}
 		return out
 	}
-	must(reviewsEntry, "apply", "-f", "-")
+	must(simulated.Reviews, "apply", "-f", "-")
 	must("", "problems") // And so it is published.
 	fleet := make([]*simulated.Proxy, 200)
 	for i := range fleet {
@@ -85,16 +85,3 @@ func TestWaitForManyProxies(t *testing.T) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }
-
-const reviewsEntry = `apiVersion: networking.istio.io/v1
-kind: ServiceEntry
-metadata: {name: reviews}
-spec:
-  hosts: [reviews.default.svc.cluster.local]
-  location: MESH_INTERNAL
-  resolution: STATIC
-  ports: [{number: 80, name: http, protocol: HTTP}]
-  endpoints:
-  - {address: 10.1.0.1, ports: {http: 8080}, labels: {version: v1}}
-  - {address: 10.1.0.2, ports: {http: 8080}, labels: {version: v2}}
-`

@@ -1,0 +1,36 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/simulated"
+)
+
+// TestReferencesOfWhatWasJustWritten: who writes an object and then asks sees it.
+func TestReferencesOfWhatWasJustWritten(t *testing.T) {
+	w := followed(t)
+	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
+	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/destinationrules",
+		"apiVersion: networking.istio.io/v1\nkind: DestinationRule\nmetadata: {name: reviews}\nspec: {host: reviews}\n", asYAML)
+	const path = "/apis/registry.istio.io/v1/references"
+	var found struct {
+		Revision int64
+		diag.References
+	}
+	answer := w.want(http.StatusOK, "GET", path+"?object=DestinationRule/default/reviews", "")
+	if err := json.Unmarshal([]byte(answer.text), &found); err != nil {
+		t.Fatal(err)
+	}
+	rule, entry := diag.Ref{Kind: "DestinationRule", Namespace: "default", Name: "reviews"}, diag.Ref{Kind: "ServiceEntry", Namespace: "default", Name: "reviews"}
+	want := diag.Reference{From: rule, Field: "spec.host", Names: "host reviews.default.svc.cluster.local", To: entry}
+	if len(found.RefersTo) != 1 || found.RefersTo[0] != want || found.ReferredBy == nil || found.Revision == 0 {
+		t.Errorf("got %+v", found)
+	}
+	for _, query := range []string{"", "?object=reviews", "?object=a/b/c&object=d/e/f", "?objects=a/b/c", "?object=a/b/c&resourceVersion=x"} {
+		w.want(http.StatusBadRequest, "GET", path+query, "")
+	}
+	w.want(http.StatusOK, "GET", path+"?object=Nothing/default/reviews&resourceVersion=0", "")
+}
