@@ -112,9 +112,9 @@ func (c *Client) Changes(ctx context.Context, scope store.Scope, revision int64)
 }
 
 // Rollback makes an object, or all of a namespace, what it was at a revision, in
-// one transaction. It answers what was changed for it, and store.ErrConflict if
+// one transaction. It answers what was done for it, and store.ErrConflict if
 // somebody else changed one of the objects meanwhile.
-func (c *Client) Rollback(ctx context.Context, scope store.Scope, revision int64) ([]*schema.Object, error) {
+func (c *Client) Rollback(ctx context.Context, scope store.Scope, revision int64) ([]Result, error) {
 	body := map[string]any{"revision": revision, "namespace": scope.Namespace, "name": scope.Name}
 	if scope.Kind != nil {
 		body["kind"] = scope.Kind.Kind

@@ -36,12 +36,19 @@ func (c *Client) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, err
 		if err != nil {
 			return nil, err
 		}
-		done, err := c.transact(ctx, "/apis/registry.istio.io/v1/transactions", map[string]any{"operations": steps})
+		results, err := c.transact(ctx, "/apis/registry.istio.io/v1/transactions", map[string]any{"operations": steps})
 		var e *store.Error
 		if errors.Is(err, store.ErrConflict) && errors.As(err, &e) && again[e.Index] {
 			continue
 		}
-		return done, err
+		if err != nil {
+			return nil, err
+		}
+		done := make([]*schema.Object, len(results))
+		for i, r := range results {
+			done[i] = r.Object
+		}
+		return done, nil
 	}
 }
 
@@ -86,8 +93,15 @@ func (c *Client) changed(ctx context.Context, op store.Op) (*schema.Object, bool
 	return next, true, err
 }
 
+// Result is what one operation of a transaction did: Object is the state since,
+// or the last one with the revision of the deletion.
+type Result struct {
+	Verb   store.Verb
+	Object *schema.Object
+}
+
 // transact posts what is answered with the results of a transaction.
-func (c *Client) transact(ctx context.Context, path string, body any) ([]*schema.Object, error) {
+func (c *Client) transact(ctx context.Context, path string, body any) ([]Result, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return nil, fmt.Errorf("encode transaction: %w", err)
@@ -102,15 +116,17 @@ func (c *Client) transact(ctx context.Context, path string, body any) ([]*schema
 	}
 	var w struct {
 		Results []struct {
+			Verb   store.Verb `json:"verb"`
 			Object wireObject `json:"object"`
 		} `json:"results"`
 	}
 	if err := json.Unmarshal(answer, &w); err != nil {
 		return nil, fmt.Errorf("decode the server's answer: %w", err)
 	}
-	done := make([]*schema.Object, len(w.Results))
+	done := make([]Result, len(w.Results))
 	for i, result := range w.Results {
-		if done[i], err = result.Object.known(); err != nil {
+		done[i].Verb = result.Verb
+		if done[i].Object, err = result.Object.known(); err != nil {
 			return nil, err
 		}
 	}

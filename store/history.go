@@ -151,8 +151,11 @@ func (r Record) Then(key schema.Key, revision int64, complete bool) (*schema.Obj
 		return nil, &Error{Kind: ErrExpired, Key: key, Detail: "its state of that time was not kept"}
 	case r.Before == nil && complete:
 		return nil, nil
-	case r.Before == nil || r.Before.Revision() > revision:
+	case r.Before == nil:
 		return nil, &Error{Kind: ErrExpired, Key: key, Detail: "its history does not reach back to that revision"}
+	case r.Before.Revision() > revision:
+		return nil, &Error{Kind: ErrExpired, Key: key, Detail: fmt.Sprintf(
+			"its history does not reach back to revision %d; the oldest version that is known is of %d", revision, r.Before.Revision())}
 	}
 	return r.Before, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"os/user"
 	"syscall"
 
 	"golang.org/x/term"
@@ -29,6 +30,8 @@ type CLI struct {
 	// StderrIsTerminal allows progress to be drawn.
 	StderrIsTerminal bool
 	Getenv           func(string) string
+	// User is whom the operating system knows.
+	User func() string
 }
 
 func process() *CLI {
@@ -36,7 +39,17 @@ func process() *CLI {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StderrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Getenv:           os.Getenv,
+		User:             osUser,
 	}
+}
+
+// osUser is "" in a container that has no name for who runs in it.
+func osUser() string {
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.Username
 }
 
 // Main runs one command line until it is done or interrupted; a second

@@ -71,6 +71,14 @@ func (s *session) completeNames(cmd *cobra.Command, args []string, toComplete st
 	return names, nothing
 }
 
+// completeName is completeNames for a verb that takes one.
+func (s *session) completeName(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return s.completeNames(cmd, args, toComplete)
+}
+
 // completeNamespaces completes the namespaces in which there is an object.
 func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	// What is being completed is no namespace yet.

@@ -44,12 +44,7 @@ all there is. Of proxies, and of what an Envoy refuses, nothing is known then.`,
 
   # The same by the files of a folder, before anything is stored
   istioctl describe serviceentry reviews -f rules/`,
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 1 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return s.completeNames(cmd, args, part)
-		},
+		ValidArgsFunction: s.completeName,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkOutput(f.output, explainFormats); err != nil {
@@ -58,7 +53,7 @@ all there is. Of proxies, and of what an Envoy refuses, nothing is known then.`,
 		if err := f.check(cmd); err != nil {
 			return err
 		}
-		key, err := s.described(args)
+		key, err := s.oneObject("describe", args)
 		if err != nil {
 			return err
 		}
@@ -69,18 +64,18 @@ all there is. Of proxies, and of what an Envoy refuses, nothing is known then.`,
 	return cmd
 }
 
-// described is the one object that the arguments name.
-func (s *session) described(args []string) (schema.Key, error) {
-	const want = "say which object: istioctl describe KIND NAME"
+// oneObject is the one that the arguments of a verb name.
+func (s *session) oneObject(verb string, args []string) (schema.Key, error) {
+	const want = "say which object: istioctl %s KIND NAME"
 	if len(args) == 0 {
-		return schema.Key{}, usagef(want)
+		return schema.Key{}, usagef(want, verb)
 	}
 	sel, err := parseSelection(args)
 	switch {
 	case err != nil:
 		return schema.Key{}, err
 	case len(sel.targets) != 1:
-		return schema.Key{}, usagef(want)
+		return schema.Key{}, usagef(want, verb)
 	}
 	return sel.targets[0].in(s.namespace), nil
 }

@@ -50,12 +50,13 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 			env.Defer(files.Close)
 			env.Setenv("ISTIOCTL_SERVER", api.URL)
 			env.Setenv("FILES", files.URL)
+			env.Setenv("ISTIOCTL_USER", "ada")
 			for name, value := range vars {
 				env.Setenv(name, value)
 			}
 			return nil
 		},
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"poll": poll, "proxy": proxy, "timeless": timeless},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"poll": poll, "proxy": proxy, "timeless": timeless, "past": past},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
 }
@@ -86,6 +87,27 @@ func timeless(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		return "AGE"
 	})
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+var (
+	uuids    = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
+	short    = regexp.MustCompile(`\b[0-9a-f]{8}\b`)
+	programs = regexp.MustCompile(`istioctl/[^ "]+`)
+	moment   = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|\b[0-9dhms]+ ago`)
+	columns  = regexp.MustCompile(` {2,}([^ ])`)
+)
+
+// past is "past FILE COPY", which copies a table of history, or stdout, without
+// moments, random IDs, the version, and widths that depend on them.
+func past(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile(args[0])
+	for _, r := range []struct {
+		what *regexp.Regexp
+		by   string
+	}{{uuids, "UUID"}, {short, "SHORT"}, {programs, "istioctl/VERSION"}, {moment, "WHEN"}, {columns, "  $1"}} {
+		text = r.what.ReplaceAllString(text, r.by)
+	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
 }
 

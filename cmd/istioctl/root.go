@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 const defaultServer = "http://127.0.0.1:8080"
@@ -68,6 +70,7 @@ interrupted; a watch is done when it is interrupted.`,
 	s.addFlags(root)
 	root.AddCommand(
 		newCreate(s), newReplace(s), newApply(s), newDiff(s), newDelete(s), newGet(s), newWatch(s), newWait(s), newDescribe(s), newProblems(s),
+		newHistory(s), newRollback(s),
 		newRoute(s), newProxyConfig(s), newProxyStatus(s),
 		newValidate(s), newVersion(s), newBootstrap(s), newCompletion(s),
 	)
@@ -101,6 +104,7 @@ func (s *session) begin(cmd *cobra.Command, _ []string) error {
 	if err := s.checkFlags(); err != nil {
 		return err
 	}
+	cmd.SetContext(store.WithAuthor(cmd.Context(), s.author()))
 	if s.timeout > 0 {
 		// The timer ends with the program, which ends with the command.
 		ctx, cancel := context.WithTimeoutCause(cmd.Context(), s.timeout, fmt.Errorf("not done after --timeout %s", s.timeout))
@@ -108,6 +112,25 @@ func (s *session) begin(cmd *cobra.Command, _ []string) error {
 		cmd.SetContext(ctx)
 	}
 	return nil
+}
+
+// author is whom the history of objects has for what is written.
+func (s *session) author() store.Author {
+	name := s.Getenv("ISTIOCTL_USER")
+	if name == "" && s.User != nil {
+		name = s.User()
+	}
+	return store.Author{User: printable(name), Program: "istioctl/" + version}
+}
+
+// printable is a text as it may be in a header, and in a table.
+func printable(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, text))
 }
 
 // checkFlags refuses what can mean nothing. In particular an empty namespace,

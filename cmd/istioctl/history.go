@@ -1,0 +1,187 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+var historyFormats = []string{formatTable, formatWide, formatYAML, formatJSON}
+
+func newHistory(s *session) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "history (KIND NAME | KIND/NAME)",
+		Short: "Show what an object was, and who changed it",
+		Long: `Show the versions of an object that the server still knows, the newest first:
+the revision at which each began, when that was, who did it with which program,
+and which fields differ from the version before. An object that was deleted has
+a history too. TRANSACTION is the end of the ID that all changes have in common
+which were made at once; -o wide has the whole of it, and all changed fields;
+-o yaml and -o json have every version as it was.
+
+WHO is the user that a change was noted under, which nobody checked unless
+something before the server does. istioctl names the user of the operating
+system, or what ISTIOCTL_USER says. The server keeps the newest 10 changes of an
+object (pilot-api --history).`,
+		Example: `  # Who changed this, and what?
+  istioctl history virtualservice reviews
+
+  # With the states themselves, also of what was deleted
+  istioctl history vs/reviews -o yaml
+
+  # What did it look like, and back to it
+  istioctl get virtualservice reviews --revision 1204 -o yaml
+  istioctl rollback virtualservice reviews --to 1204`,
+		ValidArgsFunction: s.completeName,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkOutput(output, historyFormats); err != nil {
+			return err
+		}
+		key, err := s.oneObject("history", args)
+		if err != nil {
+			return err
+		}
+		return runHistory(cmd.Context(), s, output, key)
+	}
+	addOutput(cmd, &output, historyFormats)
+	return cmd
+}
+
+func runHistory(ctx context.Context, s *session, output string, key schema.Key) error {
+	c, err := s.connect(s.warn)
+	if err != nil {
+		return err
+	}
+	versions, err := s.versions(ctx, c, key)
+	if err != nil {
+		return err
+	}
+	entries, err := entriesOf(versions)
+	if err != nil {
+		return err
+	}
+	if !isTable(output) {
+		return s.encode(output, struct {
+			APIVersion string  `json:"apiVersion"`
+			Kind       string  `json:"kind"`
+			Items      []entry `json:"items"`
+		}{"registry.istio.io/v1", "History", entries})
+	}
+	return s.showHistory(entries, output == formatWide)
+}
+
+// versions are those of an object that the server knows; that there are none is
+// an error.
+func (s *session) versions(ctx context.Context, c *client.Client, key schema.Key) ([]store.Version, error) {
+	versions, err := c.History(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("%s/%s is not in namespace %s, and was not as far as the server knows",
+			strings.ToLower(key.Kind), key.Name, key.Namespace)
+	}
+	return versions, s.fail(ctx, err)
+}
+
+// entry is a version as a line of history.
+type entry struct {
+	Revision    int64      `json:"revision"`
+	Generation  int64      `json:"generation,omitempty"`
+	Time        *time.Time `json:"time,omitempty"`
+	Verb        store.Verb `json:"verb,omitempty"` // and what follows: "" when what began it is not known
+	User        string     `json:"user,omitempty"`
+	Program     string     `json:"program,omitempty"`
+	Transaction string     `json:"transaction,omitempty"`
+	// Changed is which fields differ from the version before, if there was one.
+	Changed []string `json:"changed,omitempty"`
+	// Object is nil after a delete, and where the server has Lost the state.
+	Object json.RawMessage `json:"object,omitempty"`
+	Lost   bool            `json:"lost,omitempty"`
+
+	comparable bool // the version before is known
+}
+
+func entriesOf(versions []store.Version) ([]entry, error) {
+	entries := make([]entry, len(versions))
+	for i, v := range versions {
+		e := entry{Revision: v.Revision, Lost: v.Lost}
+		if c := v.Change; c != nil {
+			e.Verb, e.User, e.Program, e.Transaction = c.Verb, c.Author.User, c.Author.Program, c.Transaction
+			if !c.Time.IsZero() {
+				e.Time = &c.Time
+			}
+		}
+		if v.Object != nil {
+			e.Generation, e.Object = v.Object.Meta.Generation, v.Object.JSON()
+			if i+1 < len(versions) && versions[i+1].Object != nil {
+				var err error
+				if e.Changed, err = changedFields(versions[i+1].Object, v.Object); err != nil {
+					return nil, err
+				}
+				e.comparable = true
+			}
+		}
+		entries[i] = e
+	}
+	return entries, nil
+}
+
+// unknown is said of what the server has forgotten.
+const unknown = "<unknown>"
+
+func (s *session) showHistory(entries []entry, wide bool) error {
+	tab := printers.GetNewTabWriter(s.Stdout)
+	fmt.Fprintln(tab, "REVISION\tGENERATION\tWHEN\tVERB\tWHO\tPROGRAM\tTRANSACTION\tCHANGED")
+	for _, e := range entries {
+		generation := none
+		if e.Object != nil {
+			generation = strconv.FormatInt(e.Generation, 10)
+		}
+		fmt.Fprintf(tab, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Revision, generation, e.when(), cmp.Or(string(e.Verb), unknown),
+			cmp.Or(printable(e.User), unknown), cmp.Or(printable(e.Program), unknown), e.transaction(wide), e.changed(wide))
+	}
+	return tab.Flush()
+}
+
+func (e entry) when() string {
+	if e.Time == nil {
+		return unknown
+	}
+	return duration.HumanDuration(time.Since(*e.Time)) + " ago"
+}
+
+// transactionDigits tell transactions apart: those at the end of a UUID are
+// random, those at its beginning are the time.
+const transactionDigits = 8
+
+func (e entry) transaction(wide bool) string {
+	id := cmp.Or(e.Transaction, unknown)
+	if !wide && e.Transaction != "" {
+		return id[max(0, len(id)-transactionDigits):]
+	}
+	return id
+}
+
+// changed are the fields that differ; a create and a delete concern all of them.
+func (e entry) changed(all bool) string {
+	switch {
+	case len(e.Changed) > 0:
+		return fieldsText(e.Changed, all)
+	case e.comparable || e.Verb == store.OpCreate || e.Verb == store.OpDelete:
+		return none
+	}
+	return unknown
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+type rollbackFlags struct {
+	to     int64
+	kind   string
+	dryRun string
+}
+
+func newRollback(s *session) *cobra.Command {
+	var flags rollbackFlags
+	cmd := &cobra.Command{
+		Use:   "rollback (KIND NAME | KIND/NAME | --namespace NAMESPACE [--kind KIND]) --to REVISION",
+		Short: "Make an object, or a namespace, what it was at a revision",
+		Long: `Make an object, or all objects of a namespace, what they were at a revision:
+what was changed since is changed back, what was deleted is there again, and
+what was created is deleted. It is one transaction: proxies see all of it at
+once, and nothing is done if one of the objects cannot be rolled back, or
+somebody changes it meanwhile. Nothing is asked; --dry-run shows what would be
+done. A rollback is a change like any other: it can itself be rolled back.
+
+Revisions are those of 'istioctl history'. How far back one can go depends on
+how many changes of an object the server keeps (pilot-api --history).`,
+		Example: `  # What was it, and back to it
+  istioctl history virtualservice reviews
+  istioctl rollback virtualservice reviews --to 1204
+
+  # What would become of a namespace?
+  istioctl rollback --namespace books --to 1204 --dry-run
+
+  # Only its route rules
+  istioctl rollback --namespace books --kind routerule --to 1204`,
+		ValidArgsFunction: s.completeName,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		scope, err := s.rollbackScope(flags, args)
+		if err != nil {
+			return err
+		}
+		return runRollback(cmd.Context(), s, flags, scope)
+	}
+	cmd.Flags().Int64Var(&flags.to, "to", 0, "the revision to go back to")
+	cmd.Flags().StringVar(&flags.kind, "kind", "", "of a namespace: only objects of this kind")
+	cmd.Flags().StringVar(&flags.dryRun, "dry-run", dryRunNone, `"server": tell what would be done, and do nothing; or "none"`)
+	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunServer
+	// The flags exist, so these cannot fail.
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryRunServer, dryRunNone}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("kind", func(_ *cobra.Command, _ []string, part string) ([]string, cobra.ShellCompDirective) {
+		return completeKinds(part), cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+// rollbackScope refuses what names no object and no namespace: a whole one is
+// never meant by what was not said.
+func (s *session) rollbackScope(flags rollbackFlags, args []string) (store.Scope, error) {
+	switch {
+	case flags.to < 1:
+		return store.Scope{}, usagef("say the revision to go back to with --to REVISION; 'istioctl history KIND NAME' shows them")
+	case flags.dryRun != dryRunServer && flags.dryRun != dryRunNone:
+		return store.Scope{}, usagef("--dry-run=%s: want %s or %s", flags.dryRun, dryRunServer, dryRunNone)
+	case len(args) > 0 && flags.kind != "":
+		return store.Scope{}, usagef("--kind is for a whole namespace: name an object, or a kind")
+	case len(args) > 0:
+		key, err := s.oneObject("rollback", args)
+		kind, _ := schema.KindByName(key.Kind)
+		return store.Scope{Kind: kind, Namespace: key.Namespace, Name: key.Name}, err
+	case !s.namespaceGiven:
+		return store.Scope{}, usagef("say which object (KIND NAME), or which namespace as a whole with --namespace")
+	}
+	scope := store.Scope{Namespace: s.namespace}
+	if flags.kind == "" || flags.kind == "all" {
+		return scope, nil
+	}
+	kind, err := parseKind(flags.kind)
+	scope.Kind = kind
+	return scope, err
+}
+
+func runRollback(ctx context.Context, s *session, flags rollbackFlags, scope store.Scope) error {
+	c, err := s.connectWith(client.Options{Warn: s.warn, DryRun: flags.dryRun == dryRunServer})
+	if err != nil {
+		return err
+	}
+	results, err := c.Rollback(ctx, scope, flags.to)
+	switch {
+	case err != nil:
+		return s.notRolledBack(ctx, c, scope, flags.to, err)
+	case len(results) == 0 && scope.Name != "":
+		// That nothing has changed would say that it is, or was, there.
+		if _, err := s.versions(ctx, c, keyOf(scope)); err != nil {
+			return err
+		}
+		fmt.Fprintf(s.Stderr, "Nothing to do: %s/%s is as it was at revision %d.\n", scope.Kind.Singular, scope.Name, flags.to)
+		return nil
+	case len(results) == 0:
+		fmt.Fprintf(s.Stderr, "Nothing to do: namespace %s is as it was at revision %d.\n", scope.Namespace, flags.to)
+		return nil
+	}
+	r := &report{session: s, total: len(results), counts: map[outcome]int{}, dryRun: flags.dryRun}
+	for _, result := range results {
+		r.done(result.Object, rolledBack(result))
+	}
+	return r.finish()
+}
+
+func rolledBack(r client.Result) outcome {
+	switch {
+	case r.Verb == store.OpCreate:
+		return created
+	case r.Verb == store.OpUpdate:
+		return replaced
+	case r.Object.Meta.DeletionTimestamp != nil:
+		return deleting
+	}
+	return deleted
+}
+
+func keyOf(scope store.Scope) schema.Key {
+	return schema.Key{Kind: scope.Kind.Kind, Namespace: scope.Namespace, Name: scope.Name}
+}
+
+// notRolledBack says what to do instead.
+func (s *session) notRolledBack(ctx context.Context, c *client.Client, scope store.Scope, to int64, err error) error {
+	text := strings.TrimSpace(s.explain(ctx, err))
+	switch {
+	case errors.Is(err, store.ErrExpired) && scope.Name != "":
+		return fmt.Errorf("%s/%s cannot go back to revision %d: %s; nothing was done", scope.Kind.Singular, scope.Name, to, s.oldest(ctx, c, scope))
+	case errors.Is(err, store.ErrExpired):
+		return fmt.Errorf("%s; nothing was done: choose a newer revision, or roll back other objects one by one", text)
+	case errors.Is(err, store.ErrFuture):
+		return fmt.Errorf("revision %d is not reached yet", to)
+	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrExists):
+		return fmt.Errorf("%s; nothing was done: see what changed, and run it again", text)
+	}
+	return errors.New(text)
+}
+
+// oldest says how far back an object can go, if that is known.
+func (s *session) oldest(ctx context.Context, c *client.Client, scope store.Scope) string {
+	versions, err := c.History(ctx, keyOf(scope))
+	for i := len(versions) - 1; err == nil && i >= 0; i-- {
+		if !versions[i].Lost {
+			return fmt.Sprintf("the oldest revision that is known of it is %d (see 'istioctl history %s %s')",
+				versions[i].Revision, scope.Kind.Singular, scope.Name)
+		}
+	}
+	return "its states of that time are no longer known"
+}
