@@ -18,10 +18,11 @@ import (
 
 func newDiff(s *session) *cobra.Command {
 	var files fileFlags
+	var past pastFlags
 	var proxies bool
 	cmd := &cobra.Command{
-		Use:   "diff -f FILE",
-		Short: "Show what an apply would change",
+		Use:   "diff (-f FILE | (KIND NAME | KIND/NAME) --revision REVISION [--to REVISION])",
+		Short: "Show what an apply would change, or what has changed",
 		Long: `Show, as a unified diff, what 'istioctl apply' would make of the stored objects.
 The server checks each object and tells what it would store; nothing is stored.
 
@@ -30,16 +31,29 @@ server knows instead: the server compiles all objects with those of the files in
 place of the stored ones. Each resource of Envoy that differs is shown once, with
 the number of proxies that share the difference.
 
+With --revision it shows what has changed in an object since then, or until the
+revision of --to; 'istioctl history' shows its revisions.
+
 As with kubectl, the exit code is 0 when nothing differs, 1 when something does,
 and 2 when that could not be found out.`,
 		Example: `  # What would this folder change?
   istioctl diff -R -f rules/
 
   # And what would proxies be told?
-  istioctl diff --proxies -f reviews-v2.yaml`,
-		Args: noFileArgs,
+  istioctl diff --proxies -f reviews-v2.yaml
+
+  # What has changed since, and what did one change do?
+  istioctl diff virtualservice reviews --revision 1204
+  istioctl diff virtualservice reviews --revision 1204 --to 1310`,
+		ValidArgsFunction: s.completeName,
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if past.given() {
+			return compared(s.diffPast(cmd.Context(), past, files, proxies, args))
+		}
+		if err := noFileArgs(cmd, args); err != nil {
+			return err
+		}
 		if err := files.required(); err != nil {
 			return err
 		}
@@ -47,18 +61,23 @@ and 2 when that could not be found out.`,
 		if proxies {
 			show = s.diffProxies
 		}
-		differs, err := show(cmd.Context(), files)
-		switch {
-		case err != nil:
-			return &exitError{err, exitNotCompared}
-		case differs:
-			return &exitError{errReported, exitDiffers}
-		}
-		return nil
+		return compared(show(cmd.Context(), files))
 	}
 	files.add(cmd)
+	past.add(cmd)
 	cmd.Flags().BoolVar(&proxies, "proxies", false, "show what would change in the configuration of proxies")
 	return cmd
+}
+
+// compared is the end of a comparison, as an exit code.
+func compared(differs bool, err error) error {
+	switch {
+	case err != nil:
+		return &exitError{err, exitNotCompared}
+	case differs:
+		return &exitError{errReported, exitDiffers}
+	}
+	return nil
 }
 
 // Exit codes of diff, which are kubectl's.
@@ -117,17 +136,11 @@ func comparable(o *schema.Object) ([]byte, error) {
 	if o == nil {
 		return nil, nil
 	}
-	u, err := generic(o)
+	fields, err := authored(o)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"resourceVersion", "uid", "creationTimestamp", "generation", "managedFields"} {
-		if meta, ok := u.Object["metadata"].(map[string]any); ok {
-			delete(meta, name)
-		}
-	}
-	delete(u.Object, "status")
-	return yaml.Marshal(u.Object)
+	return yaml.Marshal(fields)
 }
 
 // showDiff prints a unified diff, nothing for equal texts.

@@ -17,6 +17,7 @@ type getFlags struct {
 	selector      string
 	allNamespaces bool
 	watch         bool
+	revision      revisionFlag
 	rows          rowFlags
 }
 
@@ -46,6 +47,9 @@ Kinds are written as RouteRule, routerule(s), route-rule(s) or rr.`,
   # The names of all rules with a label
   istioctl get rr -l team=reviews -o name
 
+  # One object as it was, also if it was deleted since
+  istioctl get routerule reviews-v2 --revision 1204 -o yaml
+
   # Precedences by name
   istioctl get rr -o custom-columns=NAME:.metadata.name,PRECEDENCE:.spec.precedence`,
 		ValidArgsFunction: s.completeNames,
@@ -57,6 +61,7 @@ Kinds are written as RouteRule, routerule(s), route-rule(s) or rr.`,
 	addSelection(cmd, &flags.selector, &flags.allNamespaces)
 	cmd.Flags().BoolVar(&flags.rows.noHeaders, "no-headers", false, "leave the headers of tables out")
 	cmd.Flags().BoolVar(&flags.rows.showLabels, "show-labels", false, "show the labels as the last column of tables")
+	cmd.Flags().Var(&flags.revision, "revision", "objects as they were at this revision, of those that 'istioctl history' shows")
 	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "go on to show changes as they come")
 	return cmd
 }
@@ -67,6 +72,9 @@ func addSelection(cmd *cobra.Command, selector *string, allNamespaces *bool) {
 }
 
 func runGet(ctx context.Context, s *session, flags getFlags, args []string) error {
+	if flags.revision > 0 && flags.watch {
+		return usagef("--revision and --watch: the past does not change")
+	}
 	if flags.watch {
 		return runWatch(ctx, s, watchFlags{
 			output: flags.output, selector: flags.selector, allNamespaces: flags.allNamespaces,
@@ -77,10 +85,14 @@ func runGet(ctx context.Context, s *session, flags getFlags, args []string) erro
 	if err != nil {
 		return err
 	}
+	if flags.revision > 0 && len(q.targets) == 0 {
+		return usagef("--revision wants the names of objects: the server keeps the past of each for itself")
+	}
 	c, err := s.connect(s.warn)
 	if err != nil {
 		return err
 	}
+	q.revision = int64(flags.revision)
 	objects, err := q.run(ctx, s, c)
 	if err != nil && !errors.Is(err, errReported) {
 		return s.fail(ctx, err)
@@ -93,6 +105,7 @@ type query struct {
 	selection
 	namespace string // "" means all
 	labels    labels.Selector
+	revision  int64 // at which objects are asked for by name; 0 is now
 }
 
 func (s *session) query(output, selector string, allNamespaces bool, args []string) (query, error) {
@@ -144,10 +157,10 @@ func (q query) byName(ctx context.Context, s *session, c *client.Client) ([]clie
 	var objects []client.Stated
 	var missing error
 	for _, t := range q.targets {
-		o, err := c.GetStated(ctx, t.in(q.namespace), store.ReadOptions{})
+		o, err := q.one(ctx, c, t)
 		switch {
-		case errors.Is(err, store.ErrNotFound):
-			fmt.Fprintf(s.Stderr, "error: %s/%s not found in namespace %s\n", t.kind.Singular, t.name, q.namespace)
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrExpired) && q.revision > 0:
+			fmt.Fprintf(s.Stderr, "error: %s/%s not found in namespace %s%s\n", t.kind.Singular, t.name, q.namespace, q.then(err))
 			missing = errReported
 		case err != nil:
 			return nil, err
@@ -156,6 +169,28 @@ func (q query) byName(ctx context.Context, s *session, c *client.Client) ([]clie
 		}
 	}
 	return objects, missing
+}
+
+// one is an object now, or as it was.
+func (q query) one(ctx context.Context, c *client.Client, t target) (client.Stated, error) {
+	key := t.in(q.namespace)
+	if q.revision == 0 {
+		return c.GetStated(ctx, key, store.ReadOptions{})
+	}
+	versions, err := c.History(ctx, key)
+	if err != nil {
+		return client.Stated{}, err
+	}
+	o, err := store.VersionAt(versions, key, q.revision)
+	return client.Stated{Object: o}, err
+}
+
+// then says why an object is not found in the past.
+func (q query) then(err error) string {
+	if q.revision == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" at revision %d: %s", q.revision, reason(err))
 }
 
 // show prints what was found; that nothing was, is no failure.

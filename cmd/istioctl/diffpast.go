@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// revisionFlag is a revision, or 0 when none was given.
+type revisionFlag int64
+
+func (f *revisionFlag) String() string {
+	if *f == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(*f), 10)
+}
+
+func (f *revisionFlag) Type() string { return "REVISION" }
+
+func (f *revisionFlag) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return errors.New("must be a revision as 'istioctl history' shows them, a positive number")
+	}
+	*f = revisionFlag(n)
+	return nil
+}
+
+// pastFlags say which two states of an object are compared.
+type pastFlags struct {
+	from, to revisionFlag // to 0 is now
+}
+
+func (f *pastFlags) add(cmd *cobra.Command) {
+	cmd.Flags().Var(&f.from, "revision", "show what has changed in an object since this revision")
+	cmd.Flags().Var(&f.to, "to", "with --revision: show what has changed until this revision, instead of until now")
+}
+
+func (f *pastFlags) given() bool { return f.from > 0 || f.to > 0 }
+
+// diffPast compares two states of one object.
+func (s *session) diffPast(ctx context.Context, f pastFlags, files fileFlags, proxies bool, args []string) (differs bool, err error) {
+	switch {
+	case f.from == 0:
+		return false, usagef("--to goes with --revision, from which on to compare")
+	case len(files.names) > 0 || proxies:
+		return false, usagef("--revision compares what is stored with what was: leave -f and --proxies out")
+	}
+	key, err := s.oneObject("diff", args)
+	if err != nil {
+		return false, err
+	}
+	c, err := s.connect(s.warn)
+	if err != nil {
+		return false, err
+	}
+	versions, err := s.versions(ctx, c, key)
+	if err != nil {
+		return false, err
+	}
+	old, oldName, err := stateAt(versions, key, f.from)
+	if err != nil {
+		return false, err
+	}
+	next, nextName, err := stateAt(versions, key, f.to)
+	if err != nil {
+		return false, err
+	}
+	return s.showDiff(oldName, old, nextName, next)
+}
+
+// stateAt is an object at a revision as text, and what to call it; that it was not
+// there is no error.
+func stateAt(versions []store.Version, key schema.Key, revision revisionFlag) (text []byte, name string, err error) {
+	o, name := versions[0].Object, key.Ref().String()+" (now)"
+	if revision > 0 {
+		name = fmt.Sprintf("%s (revision %d)", key.Ref(), revision)
+		o, err = store.VersionAt(versions, key, int64(revision))
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, name, fmt.Errorf("%s: %s", key.Ref(), reason(err))
+	}
+	text, err = comparable(o)
+	return text, name, err
+}
