@@ -49,7 +49,8 @@ type ProxyStatus struct {
 	EnvoyVersion   string    `json:"envoyVersion,omitempty"`
 	Address        string    `json:"address,omitempty"`
 	ConnectedSince time.Time `json:"connectedSince"`
-	// Revision that the proxy runs, as far as is known; 0 for none.
+	// Revision that the proxy runs, as far as is known, but for parts of route tables
+	// that it refuses; 0 for none.
 	Revision int64                 `json:"revision"`
 	Types    map[string]TypeStatus `json:"types"` // by clusters, listeners, routes, endpoints
 }

@@ -1,9 +1,10 @@
 package discovery
 
-// settle notes that a proxy has acknowledged all that it should have.
+// settle notes that a proxy has acknowledged all that it should have, but for parts of
+// route tables that it was found to refuse.
 func (st *Stream) settle(target *streamed) {
 	for _, t := range st.types() {
-		if t.asked && t.state(st.desired(t, target)) != Synced {
+		if t.asked && !t.runs(st.desired(t, target)) {
 			return
 		}
 	}
@@ -41,6 +42,34 @@ func (t *subscribed) state(desired *set) SyncState {
 		return Stale
 	}
 	return Synced
+}
+
+// runs reports whether the proxy has acknowledged all of what it should have of a type
+// but for what certain objects are to blame for.
+func (t *subscribed) runs(desired *set) bool {
+	switch t.state(desired) {
+	case Synced:
+		return true
+	case Rejected:
+		return len(t.underway) == 0 && t.owed.nothing() && t.wasSent(desired) && t.refusesPartsAlone(desired)
+	}
+	return false
+}
+
+// refusesPartsAlone reports whether it is known of all that is refused of a set which
+// parts of route tables that is, and the proxy has those tables without them.
+func (t *subscribed) refusesPartsAlone(desired *set) bool {
+	for _, a := range t.refusals.tables {
+		if len(a.search) > 0 || !a.isTaken() {
+			return false
+		}
+	}
+	for _, refused := range t.refused(desired) {
+		if len(refused.origins) == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // status is what the proxy has, by type, and the revision that it runs.

@@ -28,7 +28,7 @@ type Standings struct {
 // Standing is how one object stands.
 type Standing struct {
 	// Proxies that are connected and have the object in their configuration, and
-	// those of them that run its revision.
+	// those of them that run its revision and refuse nothing of it.
 	Proxies, Running int
 	// Refusals by proxies of what follows from the object, by node. The slice is shared.
 	Refusals []Refusal
@@ -43,10 +43,21 @@ type Refusal struct {
 	Words string `json:"words"`
 }
 
-// crew is the proxies that should have one view: what each of them runs.
+// crew is the proxies that should have one view.
 type crew struct {
-	view *view
-	runs []int64
+	view    *view
+	members []member
+}
+
+// member is what one proxy runs, and what it refuses of that.
+type member struct {
+	revision int64
+	refusals map[diag.Ref][]Refusal
+}
+
+// runs reports whether it runs an object of a revision.
+func (m member) runs(ref diag.Ref, revision int64) bool {
+	return m.revision >= revision && len(m.refusals[ref]) == 0
 }
 
 // Standings takes a look at all proxies.
@@ -78,7 +89,7 @@ func (out *Standings) muster(s *Publisher) {
 			crews[one.view] = i
 			out.crews = append(out.crews, crew{view: one.view})
 		}
-		out.crews[i].runs = append(out.crews[i].runs, one.revision)
+		out.crews[i].members = append(out.crews[i].members, member{one.revision, one.refusals})
 		for ref, refusals := range one.refusals {
 			out.refusals[ref] = append(out.refusals[ref], refusals...)
 		}
@@ -94,9 +105,9 @@ func (out *Standings) muster(s *Publisher) {
 func (s *Standings) Of(ref diag.Ref, revision int64) Standing {
 	out := Standing{Problems: s.problems[ref], Refusals: s.refusals[ref]}
 	for _, i := range s.concern[ref] {
-		out.Proxies += len(s.crews[i].runs)
-		for _, runs := range s.crews[i].runs {
-			if runs >= revision {
+		out.Proxies += len(s.crews[i].members)
+		for _, m := range s.crews[i].members {
+			if m.runs(ref, revision) {
 				out.Running++
 			}
 		}

@@ -180,6 +180,36 @@ func TestStatusOfARefusal(t *testing.T) {
 	}
 }
 
+// TestStatusBesideARefusal: who refuses one rule of a route table runs every other one.
+func TestStatusBesideARefusal(t *testing.T) {
+	w := withReviews(t)
+	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", strings.ReplaceAll(simulated.Reviews, "reviews", "ratings"), asYAML)
+	seen := w.watch("&statusEvents=true")
+	p := w.connect(1)
+	made := w.create("split")
+	seen.until(made.Metadata.ResourceVersion, "Programmed")
+
+	p.RefuseContaining(discovery.RouteType, "/poison", "half a request")
+	bad := w.want(http.StatusCreated, "POST", rulesPath, `apiVersion: config.istio.io/v1alpha2
+kind: RouteRule
+metadata: {name: poison}
+spec:
+  destination: {name: ratings}
+  rewrite: {uri: /poison}
+`, asYAML).object(t)
+	if s := seen.until(bad.Metadata.ResourceVersion, "Rejected"); s.Programmed.Running != 0 {
+		t.Errorf("refused: %+v", s)
+	}
+	changed := w.put("split", 50)
+	if s := seen.until(changed.Metadata.ResourceVersion, "Programmed"); s.Programmed.Running != 1 {
+		t.Errorf("beside it: %+v", s)
+	}
+	still := w.want(http.StatusOK, "GET", rulesPath+"/poison", "").text
+	if s := statusIn(t, []byte(still)); s.reason() != "Rejected" {
+		t.Errorf("the refused one: %+v", s)
+	}
+}
+
 // TestStatusOfProblems: what cannot be honoured and what is not there are told as
 // conditions.
 func TestStatusOfProblems(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -30,13 +31,20 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	holds  bool
-	refuse map[string]string // words, by type
+	refuse map[string]refusal // by type
 	held   []told
+}
+
+// refusal is what a proxy refuses of a type, and its words.
+type refusal struct {
+	words string
+	of    func(text string) bool
 }
 
 // told is a response that is to be answered, and the names of what it leads to.
 type told struct {
 	typeURL, nonce string
+	text           string // its encoding
 	leads          string // type of those
 	to             []string
 }
@@ -48,7 +56,7 @@ func Connect(p *discovery.Publisher, node string) (*Proxy, error) {
 		return nil, err
 	}
 	ctx, leave := context.WithCancel(context.Background())
-	s := &Proxy{Node: node, stream: stream, leave: leave, gone: make(chan struct{}), refuse: map[string]string{}}
+	s := &Proxy{Node: node, stream: stream, leave: leave, gone: make(chan struct{}), refuse: map[string]refusal{}}
 	for _, typeURL := range []string{discovery.ClusterType, discovery.ListenerType} {
 		if err := stream.Receive(discovery.Request{TypeURL: typeURL, Subscribe: []string{"*"}}); err != nil {
 			stream.Close()
@@ -69,10 +77,11 @@ func (s *Proxy) listen(ctx context.Context) {
 			return
 		}
 		var text discoveryv3.DeltaDiscoveryResponse
-		if err := proto.Unmarshal(slices.Concat(r.Encode()), &text); err != nil {
+		bytes := slices.Concat(r.Encode())
+		if err := proto.Unmarshal(bytes, &text); err != nil {
 			panic(err) // What is told is a response.
 		}
-		t := told{typeURL: r.TypeURL, nonce: text.GetNonce()}
+		t := told{typeURL: r.TypeURL, nonce: text.GetNonce(), text: string(bytes)}
 		t.leads, t.to = references(&text)
 		s.hear(t)
 	}
@@ -90,9 +99,8 @@ func (s *Proxy) hear(t told) {
 
 func (s *Proxy) answerLocked(t told) {
 	r := discovery.Request{TypeURL: t.typeURL, Nonce: t.nonce}
-	words, refuses := s.refuse[t.typeURL]
-	if refuses {
-		r.Refused = &words
+	if f, some := s.refuse[t.typeURL]; some && f.of(t.text) {
+		r.Refused = &f.words
 	} else if len(t.to) > 0 {
 		s.say(discovery.Request{TypeURL: t.leads, Subscribe: t.to})
 	}
@@ -114,16 +122,26 @@ func (s *Proxy) Hold() {
 
 // Refuse has it refuse what it is told of a type from now on.
 func (s *Proxy) Refuse(typeURL, words string) {
+	s.refuseSome(typeURL, words, func(string) bool { return true })
+}
+
+// RefuseContaining has it refuse what it is told of a type from now on where its
+// encoding contains something.
+func (s *Proxy) RefuseContaining(typeURL, something, words string) {
+	s.refuseSome(typeURL, words, func(text string) bool { return strings.Contains(text, something) })
+}
+
+func (s *Proxy) refuseSome(typeURL, words string, of func(text string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refuse[typeURL] = words
+	s.refuse[typeURL] = refusal{words, of}
 }
 
 // Accept has it accept what it holds back, and what it is told from now on.
 func (s *Proxy) Accept() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.holds, s.refuse = false, map[string]string{}
+	s.holds, s.refuse = false, map[string]refusal{}
 	for _, t := range s.held {
 		s.answerLocked(t)
 	}

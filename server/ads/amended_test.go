@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -132,6 +133,48 @@ func TestNACKOfARoute(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNACKOfARouteHoldsUpNobodyElse: once a proxy has the table without the rule that
+// it refuses, it runs all other objects, and not before.
+func TestNACKOfARouteHoldsUpNobodyElse(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src, s, e := many(t, kind, 8)
+		e.refusesPoison(noName)
+		src.publish(timeout(hostOf(3), 666), timeout(hostOf(5), 2))
+		for standsAt(s, hostOf(3)).Refusals == nil {
+			if running := standsAt(s, hostOf(5)).Running; running != 0 {
+				t.Fatalf("%d run the other rule while who is to blame is searched for", running)
+			}
+			e.takeOne()
+		}
+		e.play()
+		src.publish(timeout(hostOf(6), 2))
+		e.play()
+		for i := range 8 {
+			want := 1
+			if i == 3 {
+				want = 0
+			}
+			if got := standsAt(s, hostOf(i)); got.Proxies != 1 || got.Running != want || (len(got.Refusals) > 0) != (i == 3) {
+				t.Errorf("rule %d: %+v, want %d running", i, got, want)
+			}
+		}
+		src.publish(timeout(hostOf(3), 4))
+		e.play()
+		if got := standsAt(s, hostOf(3)); got.Running != 1 || got.Refusals != nil {
+			t.Errorf("healed: %+v", got)
+		}
+	})
+}
+
+// standsAt is how the rule of a host stands at what is published.
+func standsAt(s *server, host string) discovery.Standing {
+	name := timeout(host, 1).Meta.Name
+	all := s.publisher.Standings()
+	i := slices.IndexFunc(all.Objects, func(o *schema.Object) bool { return o.Meta.Name == name })
+	o := all.Objects[i]
+	return all.Of(diag.Ref{Kind: o.Kind.Kind, Namespace: o.Meta.Namespace, Name: name}, all.Revision)
 }
 
 // wantBlame wants exactly these objects blamed for refusals.
