@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -87,15 +88,15 @@ func (s *Store) trim(ctx context.Context, objects []string) error {
 	d := s.dropper(ctx)
 	for _, name := range objects {
 		resp, err := s.client.Get(ctx, s.keys.historyOf(name), clientv3.WithPrefix(), clientv3.WithKeysOnly(),
-			clientv3.WithSerializable(), clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend))
+			clientv3.WithSerializable())
 		if err != nil {
 			return translate(err, schema.Key{})
 		}
-		for i, kv := range resp.Kvs {
-			if i >= s.limits.History {
-				d.drop(string(kv.Key))
-			}
+		var records []stored
+		for _, kv := range resp.Kvs {
+			records = append(records, stored{string(kv.Key), kv.ModRevision})
 		}
+		s.dropSurplus(d, records)
 	}
 	return d.flush()
 }
@@ -139,36 +140,58 @@ type stored struct {
 	revision int64
 }
 
+// oldestFirst sorts records.
+func oldestFirst(records []stored) {
+	slices.SortFunc(records, func(a, b stored) int { return cmp.Compare(a.revision, b.revision) })
+}
+
+// dropSurplus drops what is more than is kept of one object, the oldest first: a
+// process that ends meanwhile leaves no hole.
+func (s *Store) dropSurplus(d *dropper, records []stored) {
+	oldestFirst(records)
+	for _, r := range records[:max(0, len(records)-s.limits.History)] {
+		d.drop(r.key)
+	}
+}
+
 // sweep looks over all records, object by object: a process that ended may have
 // left more than are kept, and objects are deleted for good.
 func (s *Store) sweep(ctx context.Context, now time.Time) error {
 	d := s.dropper(ctx)
-	floor := int64(0)
+	var gone []stored
 	err := s.eachHistory(ctx, func(object string, records []stored) error {
-		gone, err := s.isForgotten(ctx, object, records, now)
+		forgotten, err := s.isForgotten(ctx, object, records, now)
 		switch {
 		case err != nil:
 			return err
-		case gone:
-			for _, r := range records {
-				floor = max(floor, r.revision)
-				d.drop(r.key)
-			}
-		case len(records) > s.limits.History:
-			slices.SortFunc(records, func(a, b stored) int { return int(b.revision - a.revision) })
-			for _, r := range records[s.limits.History:] {
-				d.drop(r.key)
-			}
+		case forgotten:
+			gone = append(gone, records...)
+		default:
+			s.dropSurplus(d, records)
 		}
 		return nil
 	})
+	if err == nil {
+		err = d.flush()
+	}
 	if err != nil {
 		return err
 	}
-	if floor > 0 {
-		if err := s.raiseFloor(ctx, floor); err != nil {
-			return err
-		}
+	return s.forget(ctx, gone)
+}
+
+// forget drops records for good, the oldest first.
+func (s *Store) forget(ctx context.Context, gone []stored) error {
+	if len(gone) == 0 {
+		return nil
+	}
+	oldestFirst(gone)
+	if err := s.raiseFloor(ctx, gone[len(gone)-1].revision); err != nil {
+		return fmt.Errorf("note what is forgotten: %w", err)
+	}
+	d := s.dropper(ctx)
+	for _, r := range gone {
+		d.drop(r.key)
 	}
 	return d.flush()
 }
@@ -254,14 +277,6 @@ func (s *Store) giveWay(ctx context.Context) (bool, error) {
 	if err != nil || len(all) == 0 {
 		return false, err
 	}
-	slices.SortFunc(all, func(a, b stored) int { return int(a.revision - b.revision) })
-	half := all[:(len(all)+1)/2]
-	if err := s.raiseFloor(ctx, half[len(half)-1].revision); err != nil {
-		return false, fmt.Errorf("note what is forgotten: %w", err)
-	}
-	d := s.dropper(ctx)
-	for _, r := range half {
-		d.drop(r.key)
-	}
-	return true, d.flush()
+	oldestFirst(all)
+	return true, s.forget(ctx, all[:(len(all)+1)/2])
 }
