@@ -24,9 +24,20 @@ func newApply(s *session) *cobra.Command {
 		Long: `Make stored objects equal to those of files, folders, URLs or standard input:
 create what is missing, replace what differs, leave alone what is the same. What
 the file does not say, such as a label that was added by other means, is not
-kept. A file that carries a metadata.resourceVersion replaces only that version.`,
+kept. A file that carries a metadata.resourceVersion replaces only that version.
+
+With --atomic it is one transaction: proxies see all of it at once, and if one
+object cannot be applied, nothing is done. --owner does so too, and labels what
+it applies; --prune then deletes, in the same transaction, what was applied with
+that owner before and is no longer in the files. An owner's name is one for all
+namespaces, unless -n names one. Objects of another owner are never touched.`,
 		Example: `  # Bring the server to the state of a folder
   istioctl apply -R -f rules/
+
+  # In one transaction; and what has left the folder goes
+  istioctl apply --atomic -f rules/
+  istioctl apply --prune --owner shop -R -f rules/ --dry-run=server
+  istioctl apply --prune --owner shop -R -f rules/
 
   # And wait until every proxy runs it, or one refuses it
   istioctl apply --wait -f rules/reviews.yaml

@@ -20,6 +20,8 @@ type writeFlags struct {
 	output string
 	dryRun string
 	wait   bool // until the proxies run it
+
+	together togetherFlags
 }
 
 // The values of --dry-run.
@@ -58,12 +60,16 @@ type fileVerb struct {
 	// promise is the outcome that a dry run shows.
 	promise outcome
 	do      func(context.Context, *client.Client, manifest) (*schema.Object, outcome, error)
-	// waits is whether it can wait for the proxies.
-	waits bool
+	// applies is whether it can wait for the proxies, and do all at once.
+	applies bool
 }
 
 func (v fileVerb) run(ctx context.Context, s *session, flags writeFlags) error {
-	list, err := s.manifests(ctx, flags.files, v.preconditions...)
+	preconditions := v.preconditions
+	if flags.together.given() {
+		preconditions = flags.together.preconditions()
+	}
+	list, err := s.manifests(ctx, flags.files, preconditions...)
 	if err != nil {
 		return err
 	}
@@ -72,6 +78,18 @@ func (v fileVerb) run(ctx context.Context, s *session, flags writeFlags) error {
 		return err
 	}
 	servicesFirst(list)
+	if err := v.each(ctx, s, c, flags, list); err != nil || !flags.wait {
+		return err
+	}
+	return s.waitFor(ctx, c, list)
+}
+
+// each does it to one object after the other, or to all at once.
+func (v fileVerb) each(ctx context.Context, s *session, c *client.Client, flags writeFlags, list []manifest) error {
+	if flags.together.given() {
+		t := together{s, c, flags.together, list}
+		return t.apply(ctx, flags)
+	}
 	var steps []step
 	for _, m := range list {
 		steps = append(steps, step{
@@ -79,10 +97,7 @@ func (v fileVerb) run(ctx context.Context, s *session, flags writeFlags) error {
 			do: func(ctx context.Context) (*schema.Object, outcome, error) { return v.do(ctx, c, m) },
 		})
 	}
-	if err := s.perform(ctx, flags, steps); err != nil || !flags.wait {
-		return err
-	}
-	return s.waitFor(ctx, c, list)
+	return s.perform(ctx, flags, steps)
 }
 
 func (v fileVerb) command(s *session, cmd *cobra.Command) *cobra.Command {
@@ -92,13 +107,17 @@ func (v fileVerb) command(s *session, cmd *cobra.Command) *cobra.Command {
 		if err := errors.Join(flags.files.required(), flags.check(writeFormats)); err != nil {
 			return err
 		}
+		if err := flags.together.check(flags.dryRun); err != nil {
+			return err
+		}
 		if flags.wait && flags.dryRun != dryRunNone {
 			return usagef("--wait and --dry-run=%s: nothing is stored that proxies could run", flags.dryRun)
 		}
 		return v.run(cmd.Context(), s, flags)
 	}
 	flags.add(cmd, writeFormats)
-	if v.waits {
+	if v.applies {
+		flags.together.add(cmd)
 		cmd.Flags().BoolVar(&flags.wait, "wait", false, "wait until the proxies run the objects, for a minute or --timeout; see 'istioctl wait'")
 	}
 	return cmd
@@ -132,13 +151,9 @@ type step struct {
 // perform does the steps in order, tells about each, and sums up. A step that
 // fails does not stop the next, unless the server is out of reach.
 func (s *session) perform(ctx context.Context, flags writeFlags, steps []step) error {
-	r := &report{session: s, total: len(steps), counts: map[outcome]int{}, dryRun: flags.dryRun}
-	if flags.output != "" {
-		p, err := objectPrinter(flags.output)
-		if err != nil {
-			return err
-		}
-		r.printer = p
+	r, err := s.report(flags, len(steps))
+	if err != nil {
+		return err
 	}
 	for i, step := range steps {
 		r.progress(i)
@@ -148,6 +163,15 @@ func (s *session) perform(ctx context.Context, flags writeFlags, steps []step) e
 		}
 	}
 	return r.finish()
+}
+
+// report is an empty one about so many objects.
+func (s *session) report(flags writeFlags, total int) (r *report, err error) {
+	r = &report{session: s, total: total, counts: map[outcome]int{}, dryRun: flags.dryRun}
+	if flags.output != "" {
+		r.printer, err = objectPrinter(flags.output)
+	}
+	return r, err
 }
 
 func (s *session) take(ctx context.Context, r *report, st step) (lost bool) {

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// ownerLabel names the set of files that an object comes from.
+const ownerLabel = "registry.istio.io/owner"
+
+// togetherFlags make an apply one transaction.
+type togetherFlags struct {
+	atomic bool
+	prune  bool
+	owner  string
+}
+
+func (f *togetherFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.atomic, "atomic", false, "apply all objects in one transaction, or none of them")
+	cmd.Flags().BoolVar(&f.prune, "prune", false, "with --owner: in the same transaction delete the owner's objects that the files no longer have; of all namespaces, or that of -n")
+	cmd.Flags().StringVar(&f.owner, "owner", "", "label the objects "+ownerLabel+"=OWNER, and touch none of another owner; implies --atomic")
+}
+
+func (f *togetherFlags) given() bool { return f.atomic || f.prune || f.owner != "" }
+
+func (f *togetherFlags) check(dryRun string) error {
+	switch {
+	case f.prune && f.owner == "":
+		return usagef("--prune wants --owner NAME: only objects that were applied with it are deleted")
+	case f.prune && dryRun == dryRunClient:
+		return usagef("--prune --dry-run=client: only the server knows what would be deleted; use --dry-run=server")
+	case f.owner != "" && len(validation.IsValidLabelValue(f.owner)) > 0:
+		return usagef("--owner %q: must be up to 63 letters, digits, -, _ and ., beginning and ending with a letter or digit", f.owner)
+	}
+	return nil
+}
+
+// preconditions are those of an apply where each object may be given once.
+func (f *togetherFlags) preconditions() []precondition {
+	return []precondition{named("apply"), repeated(diag.Error), f.unowned}
+}
+
+// unowned finds objects that say another owner than the command line.
+func (f *togetherFlags) unowned(list []manifest) diag.List {
+	var out diag.List
+	for _, m := range list {
+		if said := m.Meta.Labels[ownerLabel]; f.owner != "" && said != "" && said != f.owner {
+			out = append(out, m.problem(diag.Error, diag.FieldInvalid, "metadata.labels["+ownerLabel+"]",
+				fmt.Sprintf("is %q, the command line says --owner %q", said, f.owner)))
+		}
+	}
+	return out
+}
+
+// together is an apply in one transaction.
+type together struct {
+	*session
+	client *client.Client
+	togetherFlags
+	list []manifest
+}
+
+// operation is a step with the state that it was made for.
+type operation struct {
+	store.Op
+	before *schema.Object // nil for none
+	object *schema.Object // to name it
+}
+
+// apply does all or nothing. What somebody else changes meanwhile is looked at
+// again, unless a file means one version.
+func (t *together) apply(ctx context.Context, flags writeFlags) error {
+	r, err := t.report(flags, len(t.list))
+	if err != nil {
+		return err
+	}
+	if flags.dryRun == dryRunClient {
+		for _, m := range t.list {
+			r.done(m.Object, checked)
+		}
+		return r.finish()
+	}
+	for try := 1; ; try++ {
+		steps, err := t.operations(ctx)
+		if err != nil {
+			return err
+		}
+		done, err := t.client.Txn(ctx, opsOf(steps))
+		if err != nil && try < applyTries && t.raced(err) {
+			continue
+		}
+		if err != nil {
+			return t.failed(ctx, steps, err)
+		}
+		r.total = len(steps)
+		for i, step := range steps {
+			r.done(done[i], step.outcome(done[i]))
+		}
+		return r.finish()
+	}
+}
+
+func opsOf(steps []operation) []store.Op {
+	ops := make([]store.Op, len(steps))
+	for i, step := range steps {
+		ops[i] = step.Op
+	}
+	return ops
+}
+
+// operations are what brings the stored objects to the state of the files, each
+// on condition that what was looked at is still stored.
+func (t *together) operations(ctx context.Context) ([]operation, error) {
+	stored, err := t.stored(ctx)
+	if err != nil {
+		return nil, t.fail(ctx, err)
+	}
+	var steps []operation
+	wanted := map[schema.Key]bool{}
+	for _, m := range t.list {
+		wanted[m.Key()] = true
+		step, err := t.operation(m, stored[m.Key()])
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	if !t.prune {
+		return steps, nil
+	}
+	var pruned []operation
+	for key, o := range stored {
+		if o.Meta.Labels[ownerLabel] == t.owner && !wanted[key] && o.Meta.DeletionTimestamp == nil {
+			pre := store.Preconditions{UID: string(o.Meta.UID), ResourceVersion: o.Meta.ResourceVersion}
+			pruned = append(pruned, operation{Op: store.Op{Verb: store.OpDelete, Key: key, Pre: pre}, before: o, object: o})
+		}
+	}
+	slices.SortFunc(pruned, func(a, b operation) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	return append(steps, pruned...), nil
+}
+
+// stored are the objects that the files mean and, to prune, all others.
+func (t *together) stored(ctx context.Context) (map[schema.Key]*schema.Object, error) {
+	found := map[schema.Key]*schema.Object{}
+	if t.prune {
+		scope := store.Scope{}
+		if t.namespaceGiven {
+			scope.Namespace = t.namespace
+		}
+		list, err := t.client.List(ctx, scope, store.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range list.Items {
+			found[o.Key()] = o
+		}
+		return found, nil
+	}
+	for _, m := range t.list {
+		o, err := t.client.Get(ctx, m.Key(), store.ReadOptions{})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+		if err == nil {
+			found[m.Key()] = o
+		}
+	}
+	return found, nil
+}
+
+func (t *together) operation(m manifest, before *schema.Object) (operation, error) {
+	meta, verb := m.Meta, store.OpUpdate
+	if before != nil && t.owner != "" {
+		if other := before.Meta.Labels[ownerLabel]; other != "" && other != t.owner {
+			return operation{}, fmt.Errorf("%s: %s%s belongs to owner %q, not to %q; nothing was done", place(m.doc), label(m.Object), where(m.Object), other, t.owner)
+		}
+	}
+	switch {
+	case meta.ResourceVersion != "":
+	case before == nil:
+		verb = store.OpCreate
+	default:
+		meta.ResourceVersion = before.Meta.ResourceVersion
+	}
+	if t.owner != "" {
+		meta.Labels = maps.Clone(meta.Labels)
+		if meta.Labels == nil {
+			meta.Labels = map[string]string{}
+		}
+		meta.Labels[ownerLabel] = t.owner
+	}
+	o, err := m.WithMeta(meta)
+	return operation{Op: store.Op{Verb: verb, Object: o}, before: before, object: m.Object}, err
+}
+
+func (o operation) outcome(done *schema.Object) outcome {
+	switch {
+	case o.Verb == store.OpCreate:
+		return created
+	case o.Verb == store.OpDelete && done.Meta.DeletionTimestamp != nil:
+		return deleting
+	case o.Verb == store.OpDelete:
+		return deleted
+	case o.before != nil && bytes.Equal(o.before.JSON(), done.JSON()):
+		return unchanged
+	}
+	return replaced
+}
+
+// raced: somebody else was faster with an object of which no file means one
+// version.
+func (t *together) raced(err error) bool {
+	if !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrExists) && !errors.Is(err, store.ErrConflict) {
+		return false
+	}
+	i, _, ok := blamed(err)
+	return ok && (i >= len(t.list) || t.list[i].Meta.ResourceVersion == "")
+}
+
+// operationError is how a server begins what it says of an operation.
+var operationError = regexp.MustCompile(`(?s)^operations\[([0-9]+)\]: (.*)$`)
+
+// blamed is the operation that an error is about, if it is about one.
+func blamed(err error) (index int, text string, ok bool) {
+	var e *store.Error
+	if !errors.As(err, &e) {
+		return 0, "", false
+	}
+	if said := operationError.FindStringSubmatch(e.Detail); said != nil {
+		index, err := strconv.Atoi(said[1])
+		return index, said[2], err == nil
+	}
+	return e.Index, reason(err), e.Key != (schema.Key{})
+}
+
+// failed tells which object is to blame, and where it is written.
+func (t *together) failed(ctx context.Context, steps []operation, err error) error {
+	if errors.Is(err, store.ErrOutcomeUnknown) {
+		return fmt.Errorf("%s; all of it or nothing was done: run it again to be sure", t.explain(ctx, err))
+	}
+	i, text, ok := blamed(err)
+	switch {
+	case !ok || i >= len(steps):
+		return fmt.Errorf("%s; nothing was done", t.explain(ctx, err))
+	case i >= len(t.list):
+		return fmt.Errorf("%s%s, which is to be pruned: %s; nothing was done", label(steps[i].object), where(steps[i].object), text)
+	}
+	return fmt.Errorf("%s: %s%s: %s; nothing was done", place(t.list[i].doc), label(steps[i].object), where(steps[i].object), text)
+}
