@@ -28,6 +28,9 @@ func (st *Stream) desired(t *subscribed, target *streamed) *set {
 	case &st.listeners:
 		return target.listenersAt(st.client.proxy.IP)
 	}
+	if st.proxyless {
+		return st.settledTables(target)
+	}
 	return target.routes
 }
 

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -32,13 +33,16 @@ func (s *Publisher) ConnectProxyless(node mesh.Node) (*Stream, error) {
 	})
 }
 
-// nextProxyless is next for a client of gRPC. Nothing waits for anything else, and
-// clusters do not go before the client lets go of them.
+// nextProxyless is next for a client of gRPC. Only routes wait, for the clusters that
+// they are the first to lead to (nextTables), and clusters do not go before the client
+// lets go of them.
 func (st *Stream) nextProxyless(target *streamed) *Response {
 	clusters := at{st.clusters.beside(target.clusters), target.view}
 	endpoints := at{target.endpoints, target.view}
 	listeners := at{target.listenersAt(""), target.view}
 	routes := at{target.routes, target.view}
+	st.routes.meet(routes, target.tableNamed)
+	routes.set = st.nextTables(target)
 	for _, of := range []struct {
 		t    *subscribed
 		to   at
@@ -51,6 +55,9 @@ func (st *Stream) nextProxyless(target *streamed) *Response {
 	} {
 		of.t.meet(of.to, of.find)
 		if r := st.dueOf(of.t, of.to, of.find); r != nil {
+			if of.t == &st.routes {
+				st.routed = time.Now()
+			}
 			return r
 		}
 	}

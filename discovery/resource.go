@@ -18,7 +18,8 @@ type resource struct {
 	hash          digest
 	shell         *fragment
 	hosts         []*fragment
-	endpoints     string // key that a cluster asks for, "" for one that has them
+	endpoints     string   // key that a cluster asks for, "" for one that has them
+	knowing       *knowing // of a table for one client of gRPC, nil otherwise
 	origin        diag.Ref
 	problems      diag.List
 

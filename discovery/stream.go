@@ -32,6 +32,7 @@ type Stream struct {
 	routes    subscribed
 	at        *streamed   // all of which the proxy has acknowledged
 	settled   atomic.Bool // once or more
+	routed    time.Time   // when a client of gRPC was last told routes
 	awaited   awaited
 	refuses   atomic.Bool // something, as was noted last
 	pushed    atomic.Bool // out, by newer ones of the proxy

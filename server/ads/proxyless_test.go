@@ -444,6 +444,45 @@ func TestProxylessNewClusters(t *testing.T) {
 	until(t, conn, "v1")
 }
 
+// TestProxylessFlips leads all calls to clusters that none was led to before, under
+// calls, none of which fails.
+func TestProxylessFlips(t *testing.T) {
+	w := newMesh(t)
+	names := []string{"v1", "v2", "v3"}
+	var endpoints []string
+	for _, name := range names {
+		endpoints = append(endpoints, w.backend(name).endpoint(""))
+	}
+	w.source.put(shop(endpoints...), versions("", names...), routes(`{"route":[`+to("v1")+`]}`))
+	conn := w.dial(target)
+	until(t, conn, "v1")
+
+	stop := make(chan struct{})
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	defer close(stop)
+	for range 4 {
+		calls.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if got := call(conn); !slices.Contains(names, got) {
+					t.Errorf("a call failed: %s", got)
+					return
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		next := names[(i+1)%len(names)]
+		w.source.put(routes(`{"route":[` + to(next) + `]}`))
+		until(t, conn, next)
+	}
+}
+
 func TestProxylessFaults(t *testing.T) {
 	w := newMesh(t)
 	v1 := w.backend("v1")
