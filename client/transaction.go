@@ -65,7 +65,7 @@ func (c *Client) steps(ctx context.Context, ops []store.Op) (steps []wireOp, aga
 		}
 		steps[i] = wireOp{Verb: op.Verb}
 		if obj != nil {
-			steps[i].Object = obj.JSON()
+			steps[i].Object = obj.Written()
 			continue
 		}
 		steps[i].Kind, steps[i].Namespace, steps[i].Name = op.Key.Kind, op.Key.Namespace, op.Key.Name

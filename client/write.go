@@ -30,7 +30,7 @@ type Text struct {
 }
 
 func encoded(o *schema.Object) Text {
-	return Text{Kind: o.Kind, Namespace: o.Meta.Namespace, Name: o.Meta.Name, Body: o.JSON(), ContentType: jsonType}
+	return Text{Kind: o.Kind, Namespace: o.Meta.Namespace, Name: o.Meta.Name, Body: o.Written(), ContentType: jsonType}
 }
 
 // Create keeps the contract of store.Interface.

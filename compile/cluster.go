@@ -52,7 +52,7 @@ func (d *domainPlan) underPolicy(out *clusterPart, t target, pol *policy) {
 	if pol != nil {
 		out.cluster = pol.applied(out.cluster)
 	}
-	w := d.policyWriter(out, t)
+	w := d.policyWriter(out, t, rule)
 	switch {
 	case rule == nil && pol == nil:
 		w.localities(nil)

@@ -21,14 +21,20 @@ type policyWriter struct {
 	target target
 	http   bool // requests are routed to it, one by one
 
-	settings *mesh.Settings
-	pilot    mesh.V1Compatibility
+	plan      *plan
+	namespace string // of the rule with the policy
+	settings  *mesh.Settings
+	pilot     mesh.V1Compatibility
 }
 
 // policyWriter writes to a part that is nobody else's.
-func (p *plan) policyWriter(out *clusterPart, t target) policyWriter {
+func (p *plan) policyWriter(out *clusterPart, t target, rule *destinationRule) policyWriter {
+	namespace := ""
+	if rule != nil {
+		namespace = rule.ref.Namespace
+	}
 	return policyWriter{
-		Cluster: out.cluster, stream: &out.stream, target: t, settings: p.settings, pilot: p.pilot(),
+		Cluster: out.cluster, stream: &out.stream, target: t, plan: p, namespace: namespace, settings: p.settings, pilot: p.pilot(),
 		http: t.service != nil && p.routesHTTP(t.service, t.port),
 	}
 }

@@ -21,15 +21,16 @@ func (w policyWriter) clientTLS(tls *networking.ClientTLSSettings) (*ir.ClientTL
 	if tls.GetMode() == networking.ClientTLSSettings_DISABLE {
 		return nil, unmet{}
 	}
-	files, lack := clientFiles(tls, w.settings)
+	files, lack := w.plan.clientFiles(tls, w.namespace)
 	if lack != (unmet{}) {
 		return nil, lack
 	}
 	out := &ir.ClientTLS{
-		CertificateFile: files.CertificateFile, KeyFile: files.KeyFile, CAFile: files.CAFile, CRLFile: files.CRLFile,
+		CertificateFile: files.CertificateFile, KeyFile: files.KeyFile, SecretName: files.secret,
+		CAFile: files.CAFile, CASecretName: files.caSecret, CRLFile: files.CRLFile,
 		SNI: tls.GetSni(),
 	}
-	if out.CAFile != "" {
+	if out.Verifies() {
 		out.SubjectAltNames = namesToVerify(tls, w.target.service)
 	}
 	if tls.GetMode() != networking.ClientTLSSettings_ISTIO_MUTUAL {
@@ -42,7 +43,7 @@ func (w policyWriter) clientTLS(tls *networking.ClientTLSSettings) (*ir.ClientTL
 // does: the one that a request names, or that of the host. Authorities of a
 // whole system vouch for anybody, so their word is taken for a name only.
 func (w policyWriter) nameEndpoints(tls *ir.ClientTLS) {
-	verified := tls.CAFile != "" && len(tls.SubjectAltNames) == 0
+	verified := tls.Verifies() && len(tls.SubjectAltNames) == 0
 	if tls.SNI == "" {
 		tls.AutoSNI = w.http && !w.pilot.DestinationRuleTLS
 		tls.AutoSAN = tls.AutoSNI && verified
@@ -50,7 +51,7 @@ func (w policyWriter) nameEndpoints(tls *ir.ClientTLS) {
 			tls.SNI = w.target.host
 		}
 	}
-	if verified && !tls.AutoSAN && tls.SNI != "" && tls.CAFile == w.settings.SystemRootsFile {
+	if verified && !tls.AutoSAN && tls.SNI != "" && tls.CAFile != "" && tls.CAFile == w.settings.SystemRootsFile {
 		tls.SubjectAltNames = []string{tls.SNI}
 	}
 }
@@ -63,26 +64,35 @@ func namesToVerify(tls *networking.ClientTLSSettings, svc *mesh.Service) []strin
 	return svc.SubjectAltNames
 }
 
-// clientFiles are those by which proxy and endpoint know each other. Without a
-// CAFile nothing is verified.
-func clientFiles(tls *networking.ClientTLSSettings, settings *mesh.Settings) (mesh.Certificate, unmet) {
+// clientFiles are certificates in files, or under names.
+type clientFiles struct {
+	mesh.Certificate
+	secret, caSecret string
+}
+
+func (f clientFiles) verifies() bool { return f.CAFile != "" || f.caSecret != "" }
+
+// clientFiles are those by which proxy and endpoint know each other, as a rule of a
+// namespace says. Without authorities nothing is verified.
+func (p *plan) clientFiles(tls *networking.ClientTLSSettings, namespace string) (clientFiles, unmet) {
 	if tls.GetMode() == networking.ClientTLSSettings_ISTIO_MUTUAL {
-		return workloadFiles(settings)
+		files, lack := workloadFiles(p.settings)
+		return clientFiles{Certificate: files}, lack
 	}
-	files, lack := ownFiles(tls, settings)
+	files, lack := p.ownFiles(tls, namespace)
 	if lack != (unmet{}) {
 		return files, lack
 	}
 	switch {
 	case tls.GetMode() != networking.ClientTLSSettings_MUTUAL:
-		files.CertificateFile, files.KeyFile = "", ""
-	case files.CertificateFile == "" || files.KeyFile == "":
+		files.CertificateFile, files.KeyFile, files.secret = "", "", ""
+	case files.secret == "" && (files.CertificateFile == "" || files.KeyFile == ""):
 		return files, unmet{"mode", "MUTUAL shows a certificate, and has none with a key"}
 	}
 	if tls.GetInsecureSkipVerify().GetValue() {
-		files.CAFile = ""
+		files.CAFile, files.caSecret = "", ""
 	}
-	switch unverified := files.CAFile == ""; {
+	switch unverified := !files.verifies(); {
 	case unverified && len(tls.GetSubjectAltNames()) > 0:
 		return files, unmet{"subjectAltNames", "no authority vouches for names"}
 	case schema.RevokesUnverified(tls):
@@ -94,27 +104,47 @@ func clientFiles(tls *networking.ClientTLSSettings, settings *mesh.Settings) (me
 }
 
 // ownFiles are those that the settings name, or a secret.
-func ownFiles(tls *networking.ClientTLSSettings, settings *mesh.Settings) (mesh.Certificate, unmet) {
-	verified := !tls.GetInsecureSkipVerify().GetValue()
+func (p *plan) ownFiles(tls *networking.ClientTLSSettings, namespace string) (clientFiles, unmet) {
+	settings, verified := p.settings, !tls.GetInsecureSkipVerify().GetValue()
 	if secret := tls.GetCredentialName(); secret != "" {
-		files, ok := settings.ClientCertificates[secret]
+		own, ok := settings.ClientCertificates[secret]
 		if !ok {
-			return files, unmet{"credentialName", fmt.Sprintf("clientCertificates of the mesh settings has no files for %q", secret)}
+			return p.filesOfSecret(secretName(namespace, secret), verified)
 		}
+		files := clientFiles{Certificate: own}
 		if verified && files.CAFile == "" {
 			return files, unmet{"credentialName", fmt.Sprintf("clientCertificates of the mesh settings has no caFile for %q to verify endpoints by", secret)}
 		}
 		return files, unmet{}
 	}
-	files := mesh.Certificate{
+	files := clientFiles{Certificate: mesh.Certificate{
 		CertificateFile: tls.GetClientCertificate(), KeyFile: tls.GetPrivateKey(), CAFile: tls.GetCaCertificates(), CRLFile: tls.GetCaCrl(),
-	}
+	}}
 	if files.CAFile != "" || settings.V1Compatibility.DestinationRuleTLS {
 		return files, unmet{}
 	}
 	files.CAFile = settings.SystemRootsFile
 	if verified && files.CAFile == "" {
 		return files, unmet{"caCertificates", "there is nothing to verify endpoints by: name a file with their authorities, or systemRootsFile in the mesh settings"}
+	}
+	return files, unmet{}
+}
+
+// filesOfSecret are what a secret has, which must vouch for endpoints where they are
+// verified.
+func (p *plan) filesOfSecret(name string, verified bool) (files clientFiles, lack unmet) {
+	const setting = "clientCertificates"
+	if why := p.lackOfSecret(name, setting); why != "" {
+		return files, unmet{"credentialName", why}
+	}
+	if verified {
+		if why := p.lackOfAuthorities(name, setting); why != "" {
+			return files, unmet{"credentialName", why}
+		}
+		files.caSecret = name + authorities
+	}
+	if p.lackOfPair(name, setting) == "" {
+		files.secret = name
 	}
 	return files, unmet{}
 }
@@ -142,16 +172,16 @@ func (d *domainPlan) checkTLS(rule *destinationRule, at string, tls *networking.
 	if mode == networking.ClientTLSSettings_DISABLE {
 		return
 	}
-	files, lack := clientFiles(tls, d.settings)
+	files, lack := d.clientFiles(tls, rule.ref.Namespace)
 	own := mode != networking.ClientTLSSettings_ISTIO_MUTUAL
 	switch {
 	case lack.field != "" && lack.why == "":
 	case lack.field != "":
 		d.notHonoured(rule.ref, at+".tls."+lack.field, "requests are answered with 503: "+lack.why)
-	case own && files.CAFile == "" && !tls.GetInsecureSkipVerify().GetValue():
+	case own && !files.verifies() && !tls.GetInsecureSkipVerify().GetValue():
 		d.notHonoured(rule.ref, at+".tls.caCertificates", "the endpoints are not verified; "+
 			switchHint("destinationRuleTLS", "they are, by the authorities of the proxy's system"))
-	case own && files.CAFile != "" && files.CAFile != d.settings.SystemRootsFile && tls.GetSni() != "" && len(namesToVerify(tls, svc)) == 0:
+	case own && files.verifies() && files.CAFile != d.settings.SystemRootsFile && tls.GetSni() != "" && len(namesToVerify(tls, svc)) == 0:
 		d.notHonoured(rule.ref, at+".tls.sni", "an endpoint may have a certificate for any name, as subjectAltNames says none; without sni it is verified by the host that a request names")
 	}
 }

@@ -106,6 +106,20 @@ spec: {address: 10.1.0.7, labels: {x: v2, version: v2}, ports: {http: 8080}}
 // effectExamples are specs in which fields can show what they do: what one
 // field needs of the others is there. The names are those of effectWorld.
 var effectExamples = map[string]string{
+	"Secret": `
+caCertificates: |
+  -----BEGIN CERTIFICATE-----
+  MIIBfzCCASWgAwIBAgIUPuNA16KYKkFdyQu5ihWvR4m48bgwCgYIKoZIzj0EAwIw
+  FDESMBAGA1UEAwwJYXV0aG9yaXR5MCAXDTI2MTEyMjEzNTIwNloYDzIxMjYxMDI5
+  MTM1MjA2WjAUMRIwEAYDVQQDDAlhdXRob3JpdHkwWTATBgcqhkjOPQIBBggqhkjO
+  PQMBBwNCAARLsJJH3MsZ0TUnAZ0lodtpOfhBhSepK4616W/LYSO2TZoUL6q33L+4
+  oh7n5YVaKzaZCHCWjVdNU0HbWn0rS6PEo1MwUTAdBgNVHQ4EFgQUtBbsc0GG+cWy
+  pfvvoLE5eeK14F0wHwYDVR0jBBgwFoAUtBbsc0GG+cWypfvvoLE5eeK14F0wDwYD
+  VR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiEAmSux6jSY/BCmppPpowME
+  X1oCj1LQGnFI1k0HqdfcW8MCIDI5+lYYGfDq715B/FJa3RbPo1o9/iUJzQWm6v5e
+  SWC2
+  -----END CERTIFICATE-----
+`,
 	"VirtualService": `
 hosts: [web.default.svc.cluster.local]
 http:
@@ -381,6 +395,8 @@ destinationPortName: http
 
 // effectsBeyond are effects of fields that no valid example differs in alone.
 var effectsBeyond = map[string]map[string]string{
+	// PEM is not found by trying.
+	"Secret":    {"certificate": "v3", "privateKey": "v3", "caCertificates": "v3"},
 	"RouteRule": {"route[].weight": "v3, v1"}, // All weights are 100 together.
 	// Where the mesh settings have gateways.
 	"ServiceEntry":  {"endpoints[].network": "v3, v1"},

@@ -2,7 +2,7 @@ package compile
 
 import (
 	"cmp"
-	"fmt"
+	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -13,17 +13,19 @@ import (
 
 // gatewayTLS is the TLS that ends at a server; false when it cannot be served at
 // all.
+//
+// Secrets are looked up later (lackOfServer).
 func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSettings) (*ir.ServerTLS, bool) {
 	if !schema.FollowsServerTLS(tls) {
 		return nil, false
 	}
-	pairs, why := p.certificatesOf(tls)
+	pairs, why := p.certificatesOf(tls, ref.Namespace)
 	if len(pairs) == 0 {
 		p.notHonoured(ref, at, "the server is left out: "+why)
 		return nil, false
 	}
 	out := &ir.ServerTLS{
-		CertificateFile: pairs[0].CertificateFile, KeyFile: pairs[0].KeyFile, Others: pairs[1:],
+		CertificateFile: pairs[0].CertificateFile, KeyFile: pairs[0].KeyFile, SecretName: pairs[0].SecretName, Others: pairs[1:],
 		MinVersion: tlsVersions[tls.GetMinProtocolVersion()], MaxVersion: tlsVersions[tls.GetMaxProtocolVersion()],
 		Ciphers: schema.KnownCiphers(tls.GetCipherSuites()),
 	}
@@ -34,8 +36,8 @@ func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSett
 	if tls.GetMode() == networking.ServerTLSSettings_SIMPLE {
 		return out, true
 	}
-	if out.Client = p.clientCertificate(tls); out.Client.CAFile == "" {
-		p.notHonoured(ref, at, "the server is left out, as there is nothing to verify clients by: name caCertificates, or a credentialName that ingressCertificates of the mesh settings has a caFile for")
+	if out.Client = p.clientCertificate(tls, ref.Namespace); out.Client.CAFile == "" && out.Client.CASecretName == "" {
+		p.notHonoured(ref, at, "the server is left out, as there is nothing to verify clients by: name caCertificates, or a credentialName")
 		return nil, false
 	}
 	return out, true
@@ -60,8 +62,8 @@ var tlsVersions = map[networking.ServerTLSSettings_TLSProtocol]ir.TLSVersion{
 	networking.ServerTLSSettings_TLSV1_2: ir.TLS12, networking.ServerTLSSettings_TLSV1_3: ir.TLS13,
 }
 
-// certificatesOf are those that a server shows; without any, why.
-func (p *plan) certificatesOf(tls *networking.ServerTLSSettings) (pairs []ir.KeyPair, why string) {
+// certificatesOf are those that a server in a namespace shows; without any, why.
+func (p *plan) certificatesOf(tls *networking.ServerTLSSettings, namespace string) (pairs []ir.KeyPair, why string) {
 	if tls.GetMode() == networking.ServerTLSSettings_ISTIO_MUTUAL {
 		own, lack := workloadFiles(p.settings)
 		if lack != (unmet{}) {
@@ -76,7 +78,8 @@ func (p *plan) certificatesOf(tls *networking.ServerTLSSettings) (pairs []ir.Key
 	for _, secret := range secrets {
 		pair := p.settings.IngressCertificates[secret]
 		if pair.CertificateFile == "" || pair.KeyFile == "" {
-			return nil, fmt.Sprintf("name serverCertificate and privateKey, or a credentialName that ingressCertificates of the mesh settings has files for, found %q", secret)
+			pairs = append(pairs, ir.KeyPair{SecretName: secretName(namespace, secret)})
+			continue
 		}
 		pairs = append(pairs, ir.KeyPair{CertificateFile: pair.CertificateFile, KeyFile: pair.KeyFile})
 	}
@@ -89,7 +92,7 @@ func (p *plan) certificatesOf(tls *networking.ServerTLSSettings) (pairs []ir.Key
 	}
 	for _, c := range own {
 		if c.GetServerCertificate() == "" || c.GetPrivateKey() == "" {
-			return nil, "name serverCertificate and privateKey, or a credentialName that ingressCertificates of the mesh settings has files for"
+			return nil, "name serverCertificate and privateKey, or a credentialName"
 		}
 		pairs = append(pairs, ir.KeyPair{CertificateFile: c.GetServerCertificate(), KeyFile: c.GetPrivateKey()})
 	}
@@ -98,7 +101,7 @@ func (p *plan) certificatesOf(tls *networking.ServerTLSSettings) (pairs []ir.Key
 
 // clientCertificate is what a server asks of its clients, who are verified by its
 // own file, else by that of a secret.
-func (p *plan) clientCertificate(tls *networking.ServerTLSSettings) *ir.ClientCertificate {
+func (p *plan) clientCertificate(tls *networking.ServerTLSSettings, namespace string) *ir.ClientCertificate {
 	if tls.GetMode() == networking.ServerTLSSettings_ISTIO_MUTUAL {
 		own, _ := workloadFiles(p.settings)
 		return &ir.ClientCertificate{CAFile: own.CAFile, CRLFile: own.CRLFile, SubjectAltNames: tls.GetSubjectAltNames()}
@@ -113,17 +116,50 @@ func (p *plan) clientCertificate(tls *networking.ServerTLSSettings) *ir.ClientCe
 		out.CRLFile = tls.GetCaCrl()
 	}
 	if secret := tls.GetCaCertCredentialName(); secret != "" {
-		own := p.settings.IngressCertificates[secret]
-		out.CAFile, out.CRLFile = own.CAFile, cmp.Or(own.CRLFile, out.CRLFile)
+		p.verifyBy(out, secret, namespace)
 		return out
 	}
 	if out.CAFile != "" && tls.GetCredentialName() == "" {
 		return out
 	}
 	for _, secret := range append(tls.GetCredentialNames(), tls.GetCredentialName()) {
-		if own := p.settings.IngressCertificates[secret]; out.CAFile == "" {
-			out.CAFile, out.CRLFile = own.CAFile, cmp.Or(own.CRLFile, out.CRLFile)
+		if secret != "" && out.CAFile == "" && out.CASecretName == "" {
+			p.verifyBy(out, secret, namespace)
 		}
 	}
 	return out
+}
+
+// verifyBy takes the authorities of a secret: those of its files on the proxies'
+// machines, or where it has none there, those that the server tells.
+func (p *plan) verifyBy(out *ir.ClientCertificate, secret, namespace string) {
+	own, known := p.settings.IngressCertificates[secret]
+	out.CAFile, out.CRLFile = own.CAFile, cmp.Or(own.CRLFile, out.CRLFile)
+	if !known {
+		out.CASecretName = secretName(namespace, secret) + authorities
+	}
+}
+
+// lackOfServer is why a server cannot have the certificates that it names; "" where
+// it can.
+func (p *plan) lackOfServer(tls *ir.ServerTLS) string {
+	const setting = "ingressCertificates"
+	if tls == nil {
+		return ""
+	}
+	for _, pair := range append([]ir.KeyPair{{SecretName: tls.SecretName}}, tls.Others...) {
+		if (pair.SecretName == "") != (tls.SecretName == "") {
+			return "of its credentialNames, " + setting + " of the mesh settings has files for some, and a proxy takes all from files or none"
+		}
+		if pair.SecretName == "" {
+			continue
+		}
+		if why := p.lackOfPair(pair.SecretName, setting); why != "" {
+			return why
+		}
+	}
+	if c := tls.Client; c != nil && c.CASecretName != "" {
+		return p.lackOfAuthorities(strings.TrimSuffix(c.CASecretName, authorities), setting)
+	}
+	return ""
 }

@@ -58,6 +58,10 @@ func (p *plan) planGateways(of gatewaySet) *edgePlan {
 		gw := p.gatewayNamed.under(p, name)[0]
 		wanted[gw] = hostsOf(p.byGateway.under(p, gw.name()))
 		for _, server := range gw.servers {
+			if why := p.lackOfServer(server.tls); why != "" {
+				p.notHonoured(server.ref(), server.field+".tls", "the server is left out: "+why)
+				continue
+			}
 			place := p.placeFor(out, server)
 			if place == nil {
 				continue

@@ -30,6 +30,11 @@ type model struct {
 	destinationRules    *kind[destinationRule]
 	gateways            *kind[gateway]
 	sidecars            *kind[sidecar]
+	certificates        *kind[secret]
+
+	secretNamed *index[string, secret]
+	holdings    *query.Query[string, holding]
+	secrets     *query.Query[string, *ir.Secret]
 
 	rulesFor    *index[string, routeRule]   // by destination host, first to apply first
 	rulesUnder  *index[string, routeRule]   // by the wildcards that their hosts are under
@@ -136,6 +141,7 @@ func (m *model) readKinds() {
 		p.homeWith(rule.ref.Namespace, rule.labels).checkDestinationRule(rule)
 	})
 	m.gateways = newKind(m, "Gateway", m.inAgeOrder, readGateway, func(*plan, *gateway) {})
+	m.certificates = newKind(m, "Secret", inKeyOrder, readSecret, func(*plan, *secret) {})
 	m.sidecars = newKind(m, "Sidecar", m.inAgeOrder, readSidecar, (*plan).checkSidecar)
 }
 
@@ -163,6 +169,12 @@ func (m *model) findRules() {
 	m.gatewayNamed = newIndex(m.graph, func(a, b *gateway) int { return m.inAgeOrder(a.declared, b.declared) },
 		func(gw *gateway) []string { return []string{gw.name()} })
 	m.gateways.take = append(m.gateways.take, m.gatewayNamed.update)
+
+	m.secretNamed = newIndex(m.graph, func(a, b *secret) int { return inKeyOrder(a.declared, b.declared) },
+		func(s *secret) []string { return []string{s.name()} })
+	m.certificates.take = append(m.certificates.take, m.secretNamed.update)
+	m.holdings = newQuery(m, equal, (*plan).holdingOf)
+	m.secrets = newQuery(m, deepEqual, (*plan).secretPart)
 
 	m.sidecarsIn = newIndex(m.graph, func(a, b *sidecar) int { return m.inAgeOrder(a.declared, b.declared) },
 		func(sc *sidecar) []string { return []string{sc.ref.Namespace} })
@@ -245,6 +257,7 @@ func (m *model) update(objects map[string][]change[schema.Object], services []me
 	m.virtualServices.update(m, objects[m.virtualServices.name])
 	m.destinationRules.update(m, objects[m.destinationRules.name])
 	m.gateways.update(m, objects[m.gateways.name])
+	m.certificates.update(m, objects[m.certificates.name])
 	m.sidecars.update(m, objects[m.sidecars.name])
 }
 
@@ -260,6 +273,7 @@ func (p *plan) reportAll() {
 	p.virtualServices.report(p)
 	p.destinationRules.report(p)
 	p.gateways.report(p)
+	p.certificates.report(p)
 	p.sidecars.report(p)
 	p.problems.Add(p.edgeSurvey.Get(p.r, none{}).problems...)
 	p.checkExternalNames()

@@ -9,13 +9,14 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// secured gives a cluster whose TLS needs files of the proxy's machine a name
-// that says so. An Envoy without the files refuses the cluster and keeps the one
-// that it had: under the same name requests would go on through that, perhaps in
-// plain text. Under another one they find no cluster, and get 503.
+// secured gives a cluster whose TLS needs files of the proxy's machine, or secrets,
+// a name that says so. An Envoy that has no files refuses the cluster, and one that
+// waits for secrets warms it: both keep the one that they had. Under the same name
+// requests would go on through that, perhaps in plain text. Under another one they
+// find no cluster, and get 503.
 func secured(c *ir.Cluster) *ir.Cluster {
 	tls := c.TLS
-	if tls == nil || tls.CertificateFile == "" && tls.KeyFile == "" && tls.CAFile == "" {
+	if tls == nil || tls.CertificateFile == "" && tls.KeyFile == "" && tls.CAFile == "" && !tls.UsesSecrets() {
 		return c
 	}
 	text, _ := json.Marshal(tls) // Texts and switches cannot fail.
@@ -29,7 +30,7 @@ func secured(c *ir.Cluster) *ir.Cluster {
 // bear where nobody looks at them.
 func unseenNames(c *ir.Cluster, t target) diag.List {
 	svc := t.service
-	if svc == nil || len(svc.SubjectAltNames) == 0 || c.EndpointKey == ir.Nobody || c.TLS != nil && c.TLS.CAFile != "" {
+	if svc == nil || len(svc.SubjectAltNames) == 0 || c.EndpointKey == ir.Nobody || c.TLS != nil && c.TLS.Verifies() {
 		return nil
 	}
 	return diag.Warn(diag.NotHonoured, []diag.Ref{svc.Origin.Ref()},

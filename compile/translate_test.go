@@ -101,6 +101,9 @@ func v3Answers(t *testing.T, c *ir.Config, ip string) ([]byte, diag.List) {
 		problems = append(problems, more...)
 		out["routes"] = append(out["routes"], protoText(t, m))
 	}
+	for _, s := range c.Secrets {
+		out["secrets"] = append(out["secrets"], protoText(t, v3.Secret(s)))
+	}
 	text, err := json.MarshalIndent(out, "", " ")
 	if err != nil {
 		t.Fatal(err)

@@ -168,6 +168,7 @@ func (c *writer) close(config *ir.Config, clusters [][]*ir.Cluster) {
 	var problems diag.List
 	config.Listeners, problems = ir.CloseListeners(c.listeners, config)
 	c.plan.problems.Add(problems...)
+	config.Secrets = c.plan.secretsOf(config)
 }
 
 // merged are the clusters of lists, and those of last if they are of the same ones.
@@ -197,6 +198,7 @@ func (c *writer) handOff() {
 func (v *compiled) takeOver(last *compiled, own map[*ir.RouteTable]bool) {
 	v.config.Listeners = keep(v.config.Listeners, last.config.Listeners, nameOfListener)
 	v.config.Clusters = keep(v.config.Clusters, last.config.Clusters, nameOfCluster)
+	v.config.Secrets = keep(v.config.Secrets, last.config.Secrets, func(s *ir.Secret) string { return s.Name })
 	for i, t := range v.config.RouteTables {
 		v.config.RouteTables[i] = takenOver(t, last.config.RouteTables, own[t])
 	}
@@ -274,5 +276,5 @@ func sameTable(a, b *ir.RouteTable) bool {
 
 func sameConfig(a, b *ir.Config) bool {
 	return a.Delay == b.Delay && a.RouteDelay == b.RouteDelay && sameList(a.Listeners, b.Listeners) &&
-		sameList(a.RouteTables, b.RouteTables) && sameList(a.Clusters, b.Clusters)
+		sameList(a.RouteTables, b.RouteTables) && sameList(a.Secrets, b.Secrets) && sameList(a.Clusters, b.Clusters)
 }

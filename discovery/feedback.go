@@ -52,7 +52,7 @@ type ProxyStatus struct {
 	// Revision that the proxy runs, as far as is known, but for parts of route tables
 	// that it refuses; 0 for none.
 	Revision int64                 `json:"revision"`
-	Types    map[string]TypeStatus `json:"types"` // by clusters, listeners, routes, endpoints
+	Types    map[string]TypeStatus `json:"types"` // by clusters, listeners, routes, endpoints, secrets
 }
 
 // Agent is what is known of an Envoy beside its identity.
@@ -207,4 +207,5 @@ func (f *fleet) streamsOf(c *client) []*Stream {
 // typeNames are what people call the types.
 var typeNames = map[string]string{
 	ClusterType: "clusters", EndpointType: "endpoints", ListenerType: "listeners", RouteType: "routes",
+	SecretType: "secrets",
 }

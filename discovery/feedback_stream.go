@@ -15,7 +15,7 @@ func (st *Stream) settle(target *streamed) {
 }
 
 func (st *Stream) types() []*subscribed {
-	return []*subscribed{&st.clusters, &st.endpoints, &st.listeners, &st.routes}
+	return []*subscribed{&st.clusters, &st.endpoints, &st.listeners, &st.routes, &st.secrets}
 }
 
 // desired is what the proxy should have of a type, once nothing is on its way.
@@ -27,6 +27,8 @@ func (st *Stream) desired(t *subscribed, target *streamed) *set {
 		return target.endpoints
 	case &st.listeners:
 		return target.listenersAt(st.client.proxy.IP)
+	case &st.secrets:
+		return target.secrets
 	}
 	if st.proxyless {
 		return st.settledTables(target)

@@ -112,12 +112,12 @@ type Resource struct {
 	Type    string `json:"type"` // as in ConfigTypes
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Resource is the v3 message in proto JSON.
+	// Resource is the v3 message in proto JSON; of a secret it is SecretSummary.
 	Resource json.RawMessage `json:"resource"`
 }
 
 // ConfigTypes are the types of configuration, in words.
-var ConfigTypes = []string{"clusters", "listeners", "routes", "endpoints"}
+var ConfigTypes = []string{"clusters", "listeners", "routes", "endpoints", "secrets"}
 
 // Resources are those of one of ConfigTypes, by name. Who is on a stream is told
 // of clusters and listeners that refer to the stream.
@@ -144,6 +144,8 @@ func (i *Inspection) Resources(configType string) ([]Resource, error) {
 			of = a.routes
 		case "endpoints":
 			of = a.endpointsIn(i.generation)
+		case "secrets":
+			of = a.secrets
 		default:
 			return fmt.Errorf("there is no type %q", configType)
 		}
@@ -154,7 +156,7 @@ func (i *Inspection) Resources(configType string) ([]Resource, error) {
 	}
 	out := make([]Resource, len(of.sorted))
 	for at, r := range of.sorted {
-		out[at] = Resource{configType, r.name, r.hash.version(), r.appendJSON(nil)}
+		out[at] = Resource{configType, r.name, r.hash.version(), r.appendShown(nil)}
 	}
 	return out, nil
 }

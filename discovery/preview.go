@@ -187,6 +187,9 @@ func (p *preview) compare(of *crowd) {
 	changedParts(of.was.ListenersAt(ip), of.is.ListenersAt(ip), (*ir.Listener).Address, func(was, is *ir.Listener) {
 		p.note(of, "listeners", resourceOf(was, p.listener), resourceOf(is, p.listener))
 	})
+	changedParts(of.was.Secrets, of.is.Secrets, func(s *ir.Secret) string { return s.Name }, func(was, is *ir.Secret) {
+		p.note(of, "secrets", resourceOf(was, p.v3Parts.secret), resourceOf(is, p.v3Parts.secret))
+	})
 	p.compareEndpoints(of)
 }
 
@@ -298,10 +301,10 @@ type change struct {
 func (c *change) spelled() ResourceChange {
 	out := c.ResourceChange
 	if c.was != nil {
-		out.Before = c.was.appendJSON(nil)
+		out.Before = c.was.appendShown(nil)
 	}
 	if c.is != nil {
-		out.After = c.is.appendJSON(nil)
+		out.After = c.is.appendShown(nil)
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package discovery
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -22,6 +23,7 @@ type resource struct {
 	knowing       *knowing // of a table for one client of gRPC, nil otherwise
 	origin        diag.Ref
 	problems      diag.List
+	shown         json.RawMessage // to people, where that is not the message; nil where it is
 
 	body brief[[]byte] // of an answer that holds this resource and no other
 }
@@ -82,6 +84,14 @@ func (r *resource) appendJSON(out []byte) []byte {
 		out = append(out, ']')
 	}
 	return append(out, '}')
+}
+
+// appendShown is appendJSON for people, who see no keys.
+func (r *resource) appendShown(out []byte) []byte {
+	if r.shown != nil {
+		return append(out, r.shown...)
+	}
+	return r.appendJSON(out)
 }
 
 // sizeJSON is about the length of what appendJSON appends.

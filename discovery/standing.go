@@ -186,6 +186,14 @@ func (t *subscribed) culprits(name string, before *view, target *streamed, ip st
 				l.EachOrigin(add)
 			}
 		}
+	case SecretType:
+		for _, s := range target.view.config.Secrets {
+			if s.Name == name {
+				for _, ref := range s.Origins {
+					add(ref)
+				}
+			}
+		}
 	case RouteType:
 		accepted := map[*ir.VirtualHost]bool{}
 		if before != nil {

@@ -30,6 +30,7 @@ type Stream struct {
 	endpoints subscribed
 	listeners subscribed
 	routes    subscribed
+	secrets   subscribed
 	at        *streamed   // all of which the proxy has acknowledged
 	settled   atomic.Bool // once or more
 	routed    time.Time   // when a client of gRPC was last told routes
@@ -102,6 +103,7 @@ func (s *Publisher) connect(node mesh.Node, as func(*Stream)) (*Stream, error) {
 		endpoints: subscribed{typeURL: EndpointType},
 		listeners: subscribed{typeURL: ListenerType},
 		routes:    subscribed{typeURL: RouteType},
+		secrets:   subscribed{typeURL: SecretType},
 	}
 	as(st)
 	st.awaited.over = st.transport()

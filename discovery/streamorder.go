@@ -37,6 +37,11 @@ func (st *Stream) next(target *streamed) *Response {
 	if r := st.dueOf(&st.endpoints, endpoints, st.endpointsNamed); r != nil {
 		return r
 	}
+	// What warms may wait for them, so they wait for nothing.
+	secrets := at{target.secrets, target.view}
+	if r := st.dueOf(&st.secrets, secrets, secrets.named); r != nil {
+		return r
+	}
 	if st.warming() {
 		return nil
 	}
@@ -58,6 +63,8 @@ func (st *Stream) meet(target *streamed, listeners, routes at) {
 	st.listeners.meet(listeners, listeners.named)
 	st.listeners.withdraw()
 	st.routes.meet(routes, target.tableNamed)
+	secrets := at{target.secrets, target.view}
+	st.secrets.meet(secrets, secrets.named)
 }
 
 // mayRouteBy are the views that a proxy may route by when it comes with clusters of a

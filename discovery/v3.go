@@ -16,6 +16,7 @@ import (
 const (
 	ClusterType  = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 	EndpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
+	SecretType   = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"
 	ListenerType = "type.googleapis.com/envoy.config.listener.v3.Listener"
 	RouteType    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
 )
@@ -27,6 +28,7 @@ type v3Answers struct {
 	streamed         bool
 	proxyless        *proxyless // nil for Envoys
 	clusters, routes *set
+	secrets          *set
 	merged           *memo[*set]         // clusters with some that are being withdrawn, by the version of those
 	listeners        *memo[*listenerSet] // by address
 	problems         diag.Collector
@@ -43,10 +45,11 @@ func newV3Answers(v *view, ip string, streamed bool) *v3Answers {
 	a := &v3Answers{view: v, streamed: streamed, merged: newMemo[*set](maxMerged), listeners: newMemo[*listenerSet](v.server.opts.MaxProxies)}
 	a.clusters = a.clustersOf(v.config)
 	a.routes = a.routesOf(v.config)
+	a.secrets = a.secretsOf(v.config)
 	ip = a.address(ip)
 	listeners := a.encodeListeners(ip)
 	a.listeners.put(ip, newListenerSet(listeners))
-	for _, s := range []*set{a.clusters, a.routes, listeners} {
+	for _, s := range []*set{a.clusters, a.routes, a.secrets, listeners} {
 		a.problems.Add(s.problems...)
 	}
 	return a
@@ -72,6 +75,14 @@ func (a *v3Answers) routesOf(config *ir.Config) *set {
 		all[i] = a.parts().table(t)
 	}
 	return newSet(RouteType, all)
+}
+
+func (a *v3Answers) secretsOf(config *ir.Config) *set {
+	all := make([]*resource, len(config.Secrets))
+	for i, s := range config.Secrets {
+		all[i] = a.parts().secret(s)
+	}
+	return newSet(SecretType, all)
 }
 
 // encodeListeners: those with an open address are filled in anew each time, so
@@ -169,8 +180,10 @@ func (s *Publisher) V3(typeURL string, node mesh.Node, version string, names []s
 		answer, err = p.v3Endpoints(g, names)
 	case ListenerType:
 		answer, err = p.v3Listeners(g, version, names)
+	case SecretType:
+		answer, err = p.v3Secrets(names)
 	default:
-		return Answer{}, fmt.Errorf("%w %q: want %s, %s, %s or %s", ErrBadType, typeURL, ClusterType, EndpointType, ListenerType, RouteType)
+		return Answer{}, fmt.Errorf("%w %q: want %s, %s, %s, %s or %s", ErrBadType, typeURL, ClusterType, EndpointType, ListenerType, RouteType, SecretType)
 	}
 	if err == nil && answer.Version != version {
 		err = s.compose(&answer)
@@ -234,6 +247,16 @@ func (p *proxyState) v3Endpoints(g *generation, names []string) (Answer, error) 
 		names = endpointKeys(p.view.config.Clusters)
 	}
 	return gather(EndpointType, names, func(name string) *resource { return g.endpoints.of(name).v3() }), nil
+}
+
+// v3Secrets is not part of a handover: what refers to a secret that is not there
+// any more keeps the last one.
+func (p *proxyState) v3Secrets(names []string) (Answer, error) {
+	a, err := p.view.encodedV3(p.proxy.IP)
+	if err != nil {
+		return Answer{}, err
+	}
+	return a.secrets.answer(names), nil
 }
 
 // clustersBeside are the clusters together with those that only the older

@@ -36,6 +36,7 @@ type v3Parts struct {
 	// and reached the clusters.
 	targets attached[ir.VirtualHost, string, *target]
 	reached attached[ir.Cluster, struct{}, *reached]
+	secrets attached[ir.Secret, struct{}, *resource]
 
 	encoded atomic.Int64 // messages, ever
 }
@@ -54,8 +55,8 @@ type host struct {
 type spelling func() (v3.Message, diag.List)
 
 func (p *v3Parts) cluster(c *ir.Cluster, from v3.Source) *resource {
-	if c.Type != ir.Registry {
-		from = v3.Source{} // It has its endpoints already.
+	if c.Type != ir.Registry && !c.TLS.UsesSecrets() {
+		from = v3.Source{} // It has all that it needs.
 	}
 	return p.clusters.of(c, from, func() *resource {
 		spelled := func(c *ir.Cluster) spelling {
@@ -83,6 +84,14 @@ func (p *v3Parts) clusterSet(list []*ir.Cluster, source v3.Source) *set {
 		all := make([]*resource, len(list))
 		spread(len(all), func(i int) { all[i] = p.cluster(list[i], source) })
 		return newSet(ClusterType, all)
+	})
+}
+
+func (p *v3Parts) secret(s *ir.Secret) *resource {
+	return p.secrets.of(s, struct{}{}, func() *resource {
+		r := p.resource(SecretType, s.Name, first(s.Origins), func() (v3.Message, diag.List) { return v3.Secret(s), nil }, nil)
+		r.shown = shownSecret(s)
+		return r
 	})
 }
 

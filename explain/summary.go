@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pilot-api/pilot-api/credential"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -16,6 +17,15 @@ type Summary struct {
 	Listeners []ListenerRow `json:"listeners,omitempty"`
 	Routes    []RouteRow    `json:"routes,omitempty"`
 	Endpoints []EndpointRow `json:"endpoints,omitempty"`
+	Secrets   []SecretRow   `json:"secrets,omitempty"`
+}
+
+// SecretRow is the first certificate of a secret, or one of its authorities.
+type SecretRow struct {
+	Name string `json:"name"`
+	Use  string `json:"use"` // "certificate" or "authority"
+	credential.Summary
+	Origins []diag.Ref `json:"origins,omitempty"`
 }
 
 // ClusterRow is a cluster in short.
@@ -77,11 +87,19 @@ func (p Proxy) Summary() *Summary {
 		})
 		s.Routes = append(s.Routes, p.routesOf(l)...)
 	}
+	for _, secret := range p.Config.Secrets {
+		for _, c := range credential.Summaries(secret.CACertificates) {
+			s.Secrets = append(s.Secrets, SecretRow{secret.Name, "authority", c, secret.Origins})
+		}
+		if chain := credential.Summaries(secret.Certificate); len(chain) > 0 {
+			s.Secrets = append(s.Secrets, SecretRow{secret.Name, "certificate", chain[0], secret.Origins})
+		}
+	}
 	return s
 }
 
 // Only is the summary without other tables than those named: clusters, listeners,
-// routes, endpoints.
+// routes, endpoints, secrets.
 func (s *Summary) Only(tables ...string) *Summary {
 	out := &Summary{}
 	for _, name := range tables {
@@ -94,6 +112,8 @@ func (s *Summary) Only(tables ...string) *Summary {
 			out.Routes = s.Routes
 		case "endpoints":
 			out.Endpoints = s.Endpoints
+		case "secrets":
+			out.Secrets = s.Secrets
 		}
 	}
 	return out

@@ -31,6 +31,9 @@ type Config struct {
 	RouteTables []*RouteTable
 	// Clusters sorted by name, names unique.
 	Clusters []*Cluster
+	// Secrets sorted by name, names unique: those that listeners and clusters refer
+	// to.
+	Secrets []*Secret
 	// RouteDelay is how long a proxy waits between polls for route tables,
 	// Delay the same for everything else. How it is jittered is Envoy's.
 	RouteDelay, Delay time.Duration
@@ -152,9 +155,11 @@ func ParseDestination(text string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// ServerTLS terminates TLS with files on the proxy's machine.
+// ServerTLS terminates TLS, with files on the proxy's machine or a Secret.
 type ServerTLS struct {
 	CertificateFile, KeyFile string
+	// SecretName, in place of the files, is the name of one with a certificate.
+	SecretName string `json:",omitempty"`
 	// Others are further certificates, for keys of other types.
 	Others []KeyPair
 	// Client says whether clients show a certificate, and what is asked of it.
@@ -169,8 +174,11 @@ type ServerTLS struct {
 	ALPN    []string
 }
 
-// KeyPair is a certificate and its key, in files.
-type KeyPair struct{ CertificateFile, KeyFile string }
+// KeyPair is a certificate and its key, in files or a Secret.
+type KeyPair struct {
+	CertificateFile, KeyFile string
+	SecretName               string `json:",omitempty"`
+}
 
 // TLSVersion is a version of TLS, such as "1.2".
 type TLSVersion string
@@ -185,8 +193,10 @@ const (
 
 // ClientCertificate is what a server asks of the certificates of its clients.
 type ClientCertificate struct {
-	// CAFile holds the authorities that vouch for them.
-	CAFile string
+	// CAFile holds the authorities that vouch for them; or CASecretName does, under its
+	// name.
+	CAFile       string
+	CASecretName string `json:",omitempty"`
 	// Optional: a client may also show none. One that it shows must be right.
 	Optional bool
 	// Unverified: no authority need vouch for it. What else is asked holds.
@@ -584,11 +594,14 @@ func (h HostPort) String() string { return net.JoinHostPort(h.Host, strconv.Itoa
 // ClientTLS makes connections to the endpoints use TLS. The zero value is TLS
 // without verification.
 type ClientTLS struct {
-	// CertificateFile and KeyFile are what the proxy shows; both or neither.
+	// CertificateFile and KeyFile are what the proxy shows, or the Secret of a name;
+	// both files or neither.
 	CertificateFile, KeyFile string
-	// CAFile holds the authorities that endpoints are verified by; "" for no
-	// verification. What follows of verification needs it.
-	CAFile string
+	SecretName               string `json:",omitempty"`
+	// CAFile holds the authorities that endpoints are verified by, or the Secret named
+	// CASecretName; "" for no verification. What follows of verification needs one.
+	CAFile       string
+	CASecretName string `json:",omitempty"`
 	// CRLFile holds revoked certificates of the authorities; "" for none.
 	CRLFile string
 	// SNI is the server name asked for; "" for none.

@@ -14,6 +14,9 @@ func (c *Config) EachOrigin(visit func(diag.Ref)) {
 	for _, l := range c.Listeners {
 		l.EachOrigin(visit)
 	}
+	for _, s := range c.Secrets {
+		eachOf(s.Origins, visit)
+	}
 }
 
 // EachOrigin visits the objects that the parts of a listener came from.

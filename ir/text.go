@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/pilot-api/pilot-api/credential"
 	"github.com/pilot-api/pilot-api/diag"
 )
 
@@ -56,6 +57,8 @@ func tree(v reflect.Value) any {
 		return part.String()
 	case diag.Ref:
 		return part.String()
+	case credential.Key:
+		return Hidden
 	case []byte:
 		return string(part)
 	}

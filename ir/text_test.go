@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pilot-api/pilot-api/credential"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -98,6 +99,11 @@ func TestEveryTextIsJudged(t *testing.T) {
 
 // fill sets all that can be reached, each text to its field's name.
 func fill(v reflect.Value, field string, texts map[string]bool) {
+	if v.Type() == reflect.TypeFor[credential.Key]() {
+		v.Set(reflect.ValueOf(credential.NewKey("<" + field + ">")))
+		texts[field] = true
+		return
+	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
@@ -130,8 +136,8 @@ func fill(v reflect.Value, field string, texts map[string]bool) {
 // parameters whose names hide them.
 const public = `
 	CORS.AllowHeaders CORS.AllowMethods CORS.ExposeHeaders
-	ClientCertificate.CAFile ClientCertificate.CRLFile ClientCertificate.CertificateHashes ClientCertificate.KeyHashes ClientCertificate.SubjectAltNames
-	ClientTLS.CAFile ClientTLS.CRLFile ClientTLS.CertificateFile ClientTLS.KeyFile ClientTLS.SNI ClientTLS.SubjectAltNames
+	ClientCertificate.CAFile ClientCertificate.CASecretName ClientCertificate.CRLFile ClientCertificate.CertificateHashes ClientCertificate.KeyHashes ClientCertificate.SubjectAltNames
+	ClientTLS.CAFile ClientTLS.CASecretName ClientTLS.CRLFile ClientTLS.CertificateFile ClientTLS.KeyFile ClientTLS.SecretName ClientTLS.SNI ClientTLS.SubjectAltNames
 	Cluster.EndpointKey Cluster.LoadBalancer Cluster.Name Cluster.Type
 	Cookie.Name Cookie.Path
 	DirectResponse.Body
@@ -145,7 +151,7 @@ const public = `
 	Header.Name Header.Value
 	HeaderMatch.Exact HeaderMatch.Name HeaderMatch.Prefix HeaderMatch.Regex
 	HeaderOperations.Remove
-	KeyPair.CertificateFile KeyPair.KeyFile
+	KeyPair.CertificateFile KeyPair.KeyFile KeyPair.SecretName
 	LabelValue.Name LabelValue.Value
 	Listener.Direction Listener.IP
 	Localities.Labels
@@ -161,7 +167,8 @@ const public = `
 	Rewrite.Host Rewrite.Path
 	Route.Name Route.Operation Route.StatPrefix Route.WebSocket
 	RouteTable.Name
-	ServerTLS.ALPN ServerTLS.CertificateFile ServerTLS.Ciphers ServerTLS.KeyFile ServerTLS.MaxVersion ServerTLS.MinVersion
+	ServerTLS.ALPN ServerTLS.CertificateFile ServerTLS.Ciphers ServerTLS.KeyFile ServerTLS.MaxVersion ServerTLS.MinVersion ServerTLS.SecretName
+	Secret.Name
 	Share.To
 	TCPListener.AccessLog
 	TCPRoute.Destinations TCPRoute.ServerNames

@@ -83,7 +83,9 @@ func (f *faults) clientTLS(t *ClientTLS) {
 	}
 	f.require((t.CertificateFile == "") == (t.KeyFile == ""),
 		"TLS must have both a certificate and a key file, or neither, found %q and %q", t.CertificateFile, t.KeyFile)
-	f.require(t.CAFile != "" || len(t.SubjectAltNames) == 0 && !t.AutoSAN && t.CRLFile == "",
+	f.require(t.SecretName == "" || t.CertificateFile == "", "TLS must show a certificate from files or a secret, and not both, found %q and %q", t.CertificateFile, t.SecretName)
+	f.require(t.CASecretName == "" || t.CAFile == "", "TLS must have authorities from a file or a secret, and not both, found %q and %q", t.CAFile, t.CASecretName)
+	f.require(t.Verifies() || len(t.SubjectAltNames) == 0 && !t.AutoSAN && t.CRLFile == "",
 		"names and revocations in TLS must go with authorities")
 }
 
@@ -156,14 +158,15 @@ func (f *faults) serverTLS(t *ServerTLS) {
 	if t == nil {
 		return
 	}
-	f.require(t.CertificateFile != "" && t.KeyFile != "", "TLS must have a certificate and a key file, found %q and %q", t.CertificateFile, t.KeyFile)
-	for _, pair := range t.Others {
-		f.require(pair.CertificateFile != "" && pair.KeyFile != "", "TLS must have a certificate and a key file, found %+v", pair)
+	for _, pair := range append([]KeyPair{{t.CertificateFile, t.KeyFile, t.SecretName}}, t.Others...) {
+		files := pair.CertificateFile != "" && pair.KeyFile != ""
+		f.require(files && pair.SecretName == "" || pair.SecretName != "" && pair.CertificateFile == "" && pair.KeyFile == "",
+			"TLS must have a certificate and a key file, or a secret, found %q, %q and %q", pair.CertificateFile, pair.KeyFile, pair.SecretName)
 	}
 	f.require(t.MinVersion == "" || t.MaxVersion == "" || t.MinVersion <= t.MaxVersion,
 		"TLS must not end before it begins, found %s to %s", t.MinVersion, t.MaxVersion)
 	if c := t.Client; c != nil {
-		f.require(c.CAFile != "", "certificates of clients must have an authority")
+		f.require((c.CAFile == "") != (c.CASecretName == ""), "certificates of clients must have an authority")
 	}
 }
 

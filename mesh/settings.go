@@ -49,6 +49,9 @@ type Settings struct {
 	// Endpoints are verified by caFile and crlFile; certificateFile and keyFile
 	// are what MUTUAL shows them.
 	ClientCertificates map[string]Certificate
+	// SecretsWithheld is why secrets are told to no proxy; "" when they are. Whoever
+	// opens the ports knows it, no file.
+	SecretsWithheld string
 	// WorkloadCertificates are the files by which a workload shows who it is, and
 	// finds out who others are, on every proxy's machine. Without them a
 	// DestinationRule of mode ISTIO_MUTUAL answers requests with 503, and a

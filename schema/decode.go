@@ -65,7 +65,7 @@ func Validate(o *Object) diag.List {
 
 // complaints is all that is wrong with an object.
 func (o *Object) complaints() diag.List {
-	doc := Document{Text: o.JSON()}
+	doc := Document{Text: o.Written()}
 	if list := doc.tooLong(); list != nil {
 		return list
 	}

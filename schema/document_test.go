@@ -116,7 +116,7 @@ func TestKindsAreInOrder(t *testing.T) {
 	for _, k := range Kinds() {
 		got = append(got, k.Kind)
 	}
-	want := []string{"DestinationPolicy", "EgressRule", "IngressRule", "RouteRule", "DestinationRule", "Gateway", "ServiceEntry", "Sidecar", "VirtualService", "WorkloadEntry"}
+	want := []string{"DestinationPolicy", "EgressRule", "IngressRule", "RouteRule", "DestinationRule", "Gateway", "ServiceEntry", "Sidecar", "VirtualService", "WorkloadEntry", "Secret"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

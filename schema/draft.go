@@ -194,6 +194,9 @@ func (d *candidate) finish() diag.List {
 		return twice
 	})
 	slices.SortStableFunc(list, func(a, b diag.Problem) int { return strings.Compare(a.Field, b.Field) })
+	if d.kind != nil && len(d.kind.private) > 0 {
+		return withoutValues(list)
+	}
 	return list
 }
 

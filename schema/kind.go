@@ -36,6 +36,9 @@ type Kind struct {
 	// Notes are what the table of fields has no room for; "" for nothing.
 	Notes string
 
+	// private are the fields of the spec, directly in it, that are texts which
+	// nobody may read back.
+	private []string
 	// newSpec makes the typed spec by strict decoding of the written
 	// spelling.
 	newSpec func(spec json.RawMessage) (any, error)

@@ -32,16 +32,18 @@ func (k Key) Ref() diag.Ref { return diag.Ref(k) }
 // whoever wants another one makes it with WithMeta or New.
 //
 // The whole object is encoded once, by whoever builds it, and those bytes are
-// what is stored, what a GET answers and what every watcher receives. The
+// what is stored, what a GET answers and what every watcher receives. Private
+// fields, which the stored text alone has, are marks in all others. The
 // typed spec is decoded at its first use and kept, and objects with the same
 // spec under other metadata share it.
 type Object struct {
 	Kind *Kind
 	Meta metav1.ObjectMeta
 
-	spec  json.RawMessage // in the written spelling, compact: a part of raw
-	raw   []byte          // the whole object, Meta.ResourceVersion included
-	typed *typedSpec
+	spec   json.RawMessage // in the written spelling, compact, as it may be shown: a part of raw
+	raw    []byte          // the whole object as it may be shown, Meta.ResourceVersion included
+	sealed sealed          // nil where all may be shown
+	typed  *typedSpec
 	// decoded is this very object if Decode made it, so that Validate need not
 	// look again. A copy of it is another object.
 	decoded *Object
@@ -87,6 +89,14 @@ func New(kind *Kind, meta metav1.ObjectMeta, spec json.RawMessage) (*Object, err
 
 // assemble writes an object, with a spec of about so many bytes.
 func assemble(kind *Kind, meta metav1.ObjectMeta, appendSpec func([]byte) []byte, size int) (*Object, error) {
+	if len(kind.private) > 0 {
+		return kind.seal(meta, appendSpec(nil))
+	}
+	return write(kind, meta, appendSpec, size)
+}
+
+// write writes one that may be shown.
+func write(kind *Kind, meta metav1.ObjectMeta, appendSpec func([]byte) []byte, size int) (*Object, error) {
 	raw, err := appendHead(make([]byte, 0, size+sizeOfHead(kind, &meta)), kind, &meta)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %s/%s: %w", kind.Kind, meta.Namespace, meta.Name, err)
@@ -148,14 +158,16 @@ func Stored(raw []byte, revision int64) (*Object, error) {
 		return nil, fmt.Errorf("decode stored object: %w", err)
 	}
 	at := o.AtRevision(revision)
-	at.typed = &typedSpec{kind: at.Kind, text: at.spec}
+	if o.sealed == nil {
+		at.typed = &typedSpec{kind: at.Kind, text: at.spec}
+	}
 	return at, nil
 }
 
 // AtRevision is the object as it reads at a revision of the store.
 func (o *Object) AtRevision(revision int64) *Object {
 	before, after := o.aroundRevision()
-	at := &Object{Kind: o.Kind, Meta: o.Meta, typed: o.typed}
+	at := &Object{Kind: o.Kind, Meta: o.Meta, sealed: o.sealed, typed: o.typed}
 	at.Meta.ResourceVersion = strconv.FormatInt(revision, 10)
 	const field = `"resourceVersion":"",`
 	at.raw = make([]byte, 0, len(before)+len(field)+len(at.Meta.ResourceVersion)+len(after))
@@ -172,14 +184,21 @@ func (o *Object) AtRevision(revision int64) *Object {
 // Encoded is the text to store: the whole object without its resourceVersion,
 // which is the store's to give. It must not be changed.
 func (o *Object) Encoded() []byte {
-	if o.Meta.ResourceVersion == "" {
+	before, after := o.aroundRevision()
+	switch {
+	case o.sealed != nil:
+		return slices.Concat(before, after[:len(after)-len(o.spec)-len("}")], o.written(), []byte("}"))
+	case o.Meta.ResourceVersion == "":
 		return o.raw
 	}
-	return slices.Concat(o.aroundRevision())
+	return slices.Concat(before, after)
 }
 
 // IsEncodedAs reports whether a text is Encoded.
 func (o *Object) IsEncodedAs(text []byte) bool {
+	if o.sealed != nil {
+		return bytes.Equal(o.Encoded(), text)
+	}
 	before, after := o.aroundRevision()
 	return len(text) == len(before)+len(after) && bytes.HasPrefix(text, before) && bytes.HasSuffix(text, after)
 }
@@ -199,15 +218,16 @@ func (o *Object) aroundRevision() (before, after []byte) {
 	return before, after
 }
 
-// JSON is the whole object as it goes over the wire. The slice is shared:
-// it must not be changed.
+// JSON is the whole object as it goes over the wire, private fields as marks. The
+// slice is shared: it must not be changed.
 func (o *Object) JSON() []byte { return o.raw }
 
 // Size is the length of the object as it is written, in bytes, without the
 // metadata that the server adds: what is stored is as large as what was sent.
 func (o *Object) Size() int {
-	if len(o.raw) <= MaxNewBytes {
-		return len(o.raw) // No bound is near: a few bytes do not matter.
+	whole := len(o.raw) + len(o.written()) - len(o.spec)
+	if whole <= MaxNewBytes {
+		return whole // No bound is near: a few bytes do not matter.
 	}
 	added, err := json.Marshal(metav1.ObjectMeta{
 		ResourceVersion: o.Meta.ResourceVersion, UID: o.Meta.UID, Generation: o.Meta.Generation,
@@ -215,18 +235,21 @@ func (o *Object) Size() int {
 		DeletionGracePeriodSeconds: o.Meta.DeletionGracePeriodSeconds,
 	})
 	if err != nil || len(added) == len("{}") {
-		return len(o.raw)
+		return whole
 	}
-	return len(o.raw) - (len(added) - len("{}") + len(","))
+	return whole - (len(added) - len("{}") + len(","))
 }
 
-// SpecJSON is the spec alone, in the written spelling. It must not be changed.
+// SpecJSON is the spec alone, in the written spelling, private fields as marks. It
+// must not be changed.
 func (o *Object) SpecJSON() json.RawMessage { return o.spec }
 
 // SameSpec reports whether the specs of two objects are the same values: the
-// order of fields and the spelling of characters say nothing.
+// order of fields and the spelling of characters say nothing. What is not shown
+// counts as well.
 func (o *Object) SameSpec(other *Object) bool {
-	return bytes.Equal(o.spec, other.spec) || bytes.Equal(written(o.spec), written(other.spec))
+	mine, theirs := o.written(), other.written()
+	return bytes.Equal(mine, theirs) || bytes.Equal(written(mine), written(theirs))
 }
 
 // Spec is the typed spec: *RouteRule, *networking.ServiceEntry and so on. It
@@ -251,7 +274,7 @@ func (o *Object) Revision() int64 {
 
 // WithMeta is the same kind and spec under other metadata.
 func (o *Object) WithMeta(meta metav1.ObjectMeta) (*Object, error) {
-	out, err := assemble(o.Kind, meta, func(out []byte) []byte { return append(out, o.spec...) }, len(o.spec))
+	out, err := assemble(o.Kind, meta, func(out []byte) []byte { return append(out, o.written()...) }, len(o.written()))
 	if err != nil {
 		return nil, err
 	}

@@ -95,6 +95,10 @@ func TestPredicateIsTheLibrary(t *testing.T) {
 					verdicts[fits]++
 				}
 			}
+			often := often
+			if name == "secret" {
+				often /= 2 // It has three texts, of which any will do.
+			}
 			if verdicts[true] < often || verdicts[false] < often {
 				t.Errorf("of %d values %d fit and %d do not, want %d of each", total, verdicts[true], verdicts[false], often)
 			}

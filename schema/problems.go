@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pilot-api/pilot-api/credential"
 	"github.com/pilot-api/pilot-api/diag"
 )
 
@@ -111,7 +112,7 @@ func some(texts []string) string {
 func short(value any) string {
 	const most = 80
 	text, err := json.Marshal(value)
-	if err != nil {
+	if err != nil || credential.HoldsKey(string(text)) {
 		return ""
 	}
 	if len(text) <= most {

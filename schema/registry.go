@@ -16,6 +16,7 @@ import (
 const (
 	configGroup     = "config.istio.io"
 	networkingGroup = "networking.istio.io"
+	registryGroup   = "registry.istio.io" // Our own.
 )
 
 var kinds []*Kind

@@ -45,8 +45,8 @@ func decodeWritten(text []byte, opts Options) (*Object, diag.List) {
 // isWritten is Validate for what is good and in the written form. It is false
 // for all else, which may be good.
 func (o *Object) isWritten() bool {
-	if len(o.raw) > MaxTextBytes {
-		return false
+	if len(o.raw) > MaxTextBytes || o.sealed != nil {
+		return false // What is shown of a sealed one is not what is to be judged.
 	}
 	s, ok := read(string(o.raw))
 	defer s.done()
@@ -62,7 +62,8 @@ func (o *Object) isWritten() bool {
 func (d *candidate) take(s *scan) (spec int32, ok bool) {
 	apiVersion, _ := s.of(s.member(0, "apiVersion"))
 	name, _ := s.of(s.member(0, "kind"))
-	if d.kind, ok = KindByName(name); !ok || apiVersion != d.kind.APIVersion() {
+	// Of private fields nothing is told that was found, and the long way sees to it.
+	if d.kind, ok = KindByName(name); !ok || len(d.kind.private) > 0 || apiVersion != d.kind.APIVersion() {
 		return 0, false
 	}
 	metadata, spec := s.member(0, "metadata"), s.member(0, "spec")

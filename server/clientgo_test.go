@@ -59,7 +59,7 @@ func TestDiscoveryClient(t *testing.T) {
 	slices.Sort(got)
 	want := []string{
 		"destinationpolicies", "destinationrules", "egressrules", "gateways", "ingressrules", "routerules",
-		"serviceentries", "sidecars", "virtualservices", "workloadentries",
+		"secrets", "serviceentries", "sidecars", "virtualservices", "workloadentries",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)

@@ -32,6 +32,7 @@ func mountDiscovery(r chi.Router, d *discovery.Publisher, log *slog.Logger) {
 	r.Post("/v3/discovery:clusters", v3.poll(discovery.ClusterType))
 	r.Post("/v3/discovery:endpoints", v3.poll(discovery.EndpointType))
 	r.Post("/v3/discovery:listeners", v3.poll(discovery.ListenerType))
+	r.Post("/v3/discovery:secrets", v3.poll(discovery.SecretType))
 	r.Post("/v3/discovery:routes", v3.poll(discovery.RouteType))
 }
 

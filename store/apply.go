@@ -50,7 +50,11 @@ func (o Op) create(current *schema.Object) (*schema.Object, error) {
 	if current != nil {
 		return nil, &Error{Kind: ErrExists, Key: o.Target(), Current: current.Meta.ResourceVersion}
 	}
-	return o.Object.WithMeta(underServer(o.Object.Meta, metav1.ObjectMeta{
+	given, problems := o.Object.Keeping(nil)
+	if len(problems) > 0 {
+		return nil, &Error{Kind: ErrInvalid, Key: o.Target(), Problems: problems}
+	}
+	return given.WithMeta(underServer(given.Meta, metav1.ObjectMeta{
 		UID: types.UID(uuid.NewString()), CreationTimestamp: now(), Generation: 1,
 	}))
 }
@@ -67,6 +71,10 @@ func (o Op) update(current *schema.Object) (Outcome, error) {
 	}
 	if err := o.checkFinalizers(given.Finalizers, current.Meta); err != nil {
 		return Outcome{}, err
+	}
+	obj, problems := obj.Keeping(current)
+	if len(problems) > 0 {
+		return Outcome{}, &Error{Kind: ErrInvalid, Key: o.Target(), Problems: problems}
 	}
 	next, err := merged(obj, current)
 	switch {

@@ -48,7 +48,7 @@ func joined(list []manifest) []byte {
 	var out bytes.Buffer
 	for _, m := range list {
 		out.WriteString("---\n")
-		out.Write(m.JSON())
+		out.Write(m.Written())
 		out.WriteString("\n")
 	}
 	return out.Bytes()

@@ -29,7 +29,7 @@ func (m manifest) text() client.Text {
 		t.Body = m.doc.Text
 		return t
 	}
-	t.Body, t.ContentType = m.JSON(), "application/json"
+	t.Body, t.ContentType = m.Written(), "application/json"
 	return t
 }
 

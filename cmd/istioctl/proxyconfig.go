@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -14,7 +15,7 @@ import (
 )
 
 // configTypes are what a proxy's configuration consists of.
-var configTypes = []string{"clusters", "listeners", "routes", "endpoints", "all"}
+var configTypes = []string{"clusters", "listeners", "routes", "endpoints", "secrets", "all"}
 
 func newProxyConfig(s *session) *cobra.Command {
 	var f proxyFlags
@@ -23,8 +24,8 @@ func newProxyConfig(s *session) *cobra.Command {
 		Use:     "proxy-config (" + strings.Join(configTypes, " | ") + ") PROXY",
 		Aliases: []string{"pc"},
 		Short:   "Show what a proxy is told",
-		Long: `Show what the server tells a proxy now: its clusters, listeners, routes and the
-endpoints of its clusters. -o json and -o yaml show Envoy's own messages, with
+		Long: `Show what the server tells a proxy now: its clusters, listeners, routes, the
+endpoints of its clusters, and its secrets, without the keys. -o json and -o yaml show Envoy's own messages, with
 the version of each. Everything written before the question is in the answer;
 whether the proxy runs it, 'istioctl proxy-status' tells.
 
@@ -133,11 +134,15 @@ func (s *session) showSummary(all *explain.Summary, configType string) error {
 		"listeners": func() error { return s.showListeners(all.Listeners) },
 		"routes":    func() error { return s.showRoutes(all.Routes) },
 		"endpoints": func() error { return s.showEndpoints(all.Endpoints) },
+		"secrets":   func() error { return s.showSecrets(all.Secrets) },
 	}
 	if show := shows[configType]; show != nil {
 		return show()
 	}
 	for i, name := range configTypes[:len(configTypes)-1] {
+		if name == "secrets" && len(all.Secrets) == 0 {
+			continue // Few proxies have any.
+		}
 		if i > 0 {
 			fmt.Fprintln(s.Stdout)
 		}
@@ -190,6 +195,16 @@ func (s *session) showEndpoints(rows []explain.EndpointRow) error {
 	fmt.Fprintln(tab, "CLUSTER\tENDPOINT\tZONE\tWEIGHT")
 	for _, r := range rows {
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%d\n", r.Cluster, r.Address, cmp.Or(r.Zone, "-"), max(r.Weight, 1))
+	}
+	return tab.Flush()
+}
+
+func (s *session) showSecrets(rows []explain.SecretRow) error {
+	tab := printers.GetNewTabWriter(s.Stdout)
+	fmt.Fprintln(tab, "SECRET\tUSE\tSUBJECT\tNAMES\tVALID UNTIL\tSHA-256\tOF")
+	for _, r := range rows {
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Use, r.Subject, cmp.Or(strings.Join(r.Names, ","), "-"),
+			r.NotAfter.Format(time.RFC3339), r.Fingerprint, cmp.Or(originsText(r.Origins), "-"))
 	}
 	return tab.Flush()
 }

@@ -193,8 +193,20 @@ func (o *options) settings(log *slog.Logger) (*mesh.Settings, error) {
 		}
 		s = parsed
 	}
-	s.Domain = o.domain
+	s.Domain, s.SecretsWithheld = o.domain, o.secretsWithheld()
 	return s, nil
+}
+
+// secretsWithheld is why proxies are told no secrets, "" when they are. Streams and
+// polls are plain text. What counts is where we listen, and not who asks: behind a
+// reverse proxy everybody is local.
+func (o *options) secretsWithheld() string {
+	for _, l := range []struct{ flag, address string }{{"--listen", o.listen}, {"--grpc-listen", o.grpcListen}} {
+		if l.address != "" && !loopbackOnly(l.address) {
+			return fmt.Sprintf("private keys do not leave this server, as %s %s can be reached from other machines in plain text", l.flag, l.address)
+		}
+	}
+	return ""
 }
 
 // storeName is for the log.

@@ -45,6 +45,8 @@ func lackingTLS(t *ir.ServerTLS) string {
 		c = &ir.ClientCertificate{}
 	}
 	switch {
+	case t.UsesSecrets():
+		return "certificates are files on the proxy's machine, not secrets"
 	case t.MinVersion != "" || t.MaxVersion != "":
 		return "versions of TLS are Envoy's own choice"
 	case len(t.Others) > 0:
@@ -88,6 +90,8 @@ func clientTLS(t *ir.ClientTLS) *ClientTLS {
 func unverifiable(t *ir.ClientTLS) string {
 	switch {
 	case t == nil:
+	case t.UsesSecrets():
+		return "certificates are files on the proxy's machine, not secrets"
 	case t.CRLFile != "":
 		return "revocations are not looked up"
 	case t.AutoSAN && t.SNI == "":

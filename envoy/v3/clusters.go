@@ -34,13 +34,13 @@ func Clusters(cfg *ir.Config) ([]*clusterv3.Cluster, diag.List) {
 	return out, problems
 }
 
-// Cluster is one of those that answer CDS, with the source of its endpoints. It can say all that the IR can, so the list is empty; it is
+// Cluster is one of those that answer CDS, with the source of its endpoints and secrets. It can say all that the IR can, so the list is empty; it is
 // returned for the symmetry of the parts.
 func Cluster(c *ir.Cluster, from Source) (*clusterv3.Cluster, diag.List) {
 	out := &clusterv3.Cluster{
 		Name:                          envoy.ClusterName(c.Name),
 		ConnectTimeout:                durationpb.New(cmp.Or(c.ConnectTimeout, connectTimeout)),
-		TransportSocket:               clientTLS(c.TLS),
+		TransportSocket:               clientTLS(c.TLS, from),
 		CircuitBreakers:               circuitBreakers(c.CircuitBreaker),
 		OutlierDetection:              outlierDetection(c.OutlierDetection),
 		TypedExtensionProtocolOptions: protocolOptions(c),

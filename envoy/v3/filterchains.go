@@ -59,7 +59,7 @@ func filterChains(l *ir.Listener, from Source) ([]*listenerv3.FilterChain, diag.
 	for _, t := range b.takers {
 		for _, m := range t.taken {
 			out = append(out, &listenerv3.FilterChain{
-				FilterChainMatch: chainMatcher(m), Filters: t.filters, TransportSocket: serverTLS(t.tls),
+				FilterChainMatch: chainMatcher(m), Filters: t.filters, TransportSocket: serverTLS(t.tls, b.from),
 			})
 		}
 	}

@@ -1,6 +1,7 @@
 package v3
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -101,10 +102,11 @@ var partRules, resourceRules = byName(parts), byName(resources)
 func byName(rules []refusal) map[protoreflect.FullName]func(proto.Message) error {
 	out := map[protoreflect.FullName]func(proto.Message) error{}
 	for _, r := range rules {
-		if out[r.of] != nil {
-			panic("two rules for " + string(r.of))
+		before, check := out[r.of], r.check
+		if before != nil {
+			check = func(m proto.Message) error { return cmp.Or(before(m), r.check(m)) }
 		}
-		out[r.of] = r.check
+		out[r.of] = check
 	}
 	return out
 }
@@ -311,7 +313,9 @@ func serverName(m *tlsv3.UpstreamTlsContext) error {
 	return nil
 }
 
-func peerVerification(m *tlsv3.CertificateValidationContext) error {
+// Of a context with authorities from elsewhere Envoy asks that when they are there.
+func peerVerification(common *tlsv3.CommonTlsContext) error {
+	m := common.GetValidationContext()
 	//lint:ignore SA1019 Envoy still reads it.
 	names := len(m.GetMatchTypedSubjectAltNames()) + len(m.GetMatchSubjectAltNames())
 	switch {

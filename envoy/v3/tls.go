@@ -11,24 +11,21 @@ import (
 
 const tlsTransportSocket = "envoy.transport_sockets.tls"
 
-func serverTLS(t *ir.ServerTLS) *corev3.TransportSocket {
+func serverTLS(t *ir.ServerTLS, from Source) *corev3.TransportSocket {
 	if t == nil {
 		return nil
 	}
-	common := &tlsv3.CommonTlsContext{
-		TlsCertificates: certificates(t.CertificateFile, t.KeyFile),
-		TlsParams:       tlsParameters(t),
-		AlpnProtocols:   t.ALPN,
-	}
-	for _, pair := range t.Others {
+	common := &tlsv3.CommonTlsContext{TlsParams: tlsParameters(t), AlpnProtocols: t.ALPN}
+	for _, pair := range append([]ir.KeyPair{{CertificateFile: t.CertificateFile, KeyFile: t.KeyFile, SecretName: t.SecretName}}, t.Others...) {
 		common.TlsCertificates = append(common.TlsCertificates, certificates(pair.CertificateFile, pair.KeyFile)...)
+		common.TlsCertificateSdsSecretConfigs = append(common.TlsCertificateSdsSecretConfigs, secrets(pair.SecretName, from)...)
 	}
 	context := &tlsv3.DownstreamTlsContext{CommonTlsContext: common}
 	if t.Client != nil {
 		if !t.Client.Optional {
 			context.RequireClientCertificate = wrapperspb.Bool(true)
 		}
-		common.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: clientVerification(t.Client)}
+		verifyBy(common, clientVerification(t.Client), t.Client.CASecretName, from)
 	}
 	return tlsSocket(context)
 }
@@ -53,7 +50,7 @@ var tlsVersions = map[ir.TLSVersion]tlsv3.TlsParameters_TlsProtocol{
 
 func clientVerification(c *ir.ClientCertificate) *tlsv3.CertificateValidationContext {
 	out := &tlsv3.CertificateValidationContext{
-		TrustedCa:             file(c.CAFile),
+		TrustedCa:             optionalFile(c.CAFile),
 		VerifyCertificateSpki: c.KeyHashes,
 		VerifyCertificateHash: c.CertificateHashes,
 		MatchTypedSubjectAltNames: anyOfNames(c.SubjectAltNames, tlsv3.SubjectAltNameMatcher_DNS, tlsv3.SubjectAltNameMatcher_URI,
@@ -78,28 +75,70 @@ func anyOfNames(names []string, types ...tlsv3.SubjectAltNameMatcher_SanType) []
 	return out
 }
 
-func clientTLS(t *ir.ClientTLS) *corev3.TransportSocket {
+func clientTLS(t *ir.ClientTLS, from Source) *corev3.TransportSocket {
 	if t == nil {
 		return nil
 	}
 	context := &tlsv3.UpstreamTlsContext{Sni: t.SNI}
-	if t.CertificateFile != "" || t.CAFile != "" {
-		context.CommonTlsContext = clientCommon(t)
+	if t.CertificateFile != "" || t.Verifies() || t.UsesSecrets() {
+		context.CommonTlsContext = clientCommon(t, from)
 	}
 	return tlsSocket(context)
 }
 
-func clientCommon(t *ir.ClientTLS) *tlsv3.CommonTlsContext {
-	out := &tlsv3.CommonTlsContext{TlsCertificates: certificates(t.CertificateFile, t.KeyFile)}
-	if t.CAFile != "" {
-		out.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: verification(t)}
+func clientCommon(t *ir.ClientTLS, from Source) *tlsv3.CommonTlsContext {
+	out := &tlsv3.CommonTlsContext{
+		TlsCertificates:                certificates(t.CertificateFile, t.KeyFile),
+		TlsCertificateSdsSecretConfigs: secrets(t.SecretName, from),
+	}
+	if t.Verifies() {
+		verifyBy(out, verification(t), t.CASecretName, from)
 	}
 	return out
 }
 
+// verifyBy has peers verified as the context says, by its own authorities or those
+// of a secret.
+func verifyBy(common *tlsv3.CommonTlsContext, context *tlsv3.CertificateValidationContext, secret string, from Source) {
+	if secret == "" {
+		common.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: context}
+		return
+	}
+	common.ValidationContextType = &tlsv3.CommonTlsContext_CombinedValidationContext{
+		CombinedValidationContext: &tlsv3.CommonTlsContext_CombinedCertificateValidationContext{
+			DefaultValidationContext: context, ValidationContextSdsSecretConfig: secrets(secret, from)[0],
+		},
+	}
+}
+
+// secrets are the one of a name, or none.
+func secrets(name string, from Source) []*tlsv3.SdsSecretConfig {
+	if name == "" {
+		return nil
+	}
+	return []*tlsv3.SdsSecretConfig{{Name: name, SdsConfig: from.config()}}
+}
+
+// Secret spells one. What it gives is for proxies alone.
+func Secret(s *ir.Secret) *tlsv3.Secret {
+	out := &tlsv3.Secret{Name: s.Name}
+	if s.Certificate == "" {
+		out.Type = &tlsv3.Secret_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: inline(s.CACertificates)}}
+		return out
+	}
+	out.Type = &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
+		CertificateChain: inline(s.Certificate), PrivateKey: inline(s.Key.Reveal()),
+	}}
+	return out
+}
+
+func inline(text string) *corev3.DataSource {
+	return &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: text}}
+}
+
 func verification(t *ir.ClientTLS) *tlsv3.CertificateValidationContext {
 	out := &tlsv3.CertificateValidationContext{
-		TrustedCa: file(t.CAFile),
+		TrustedCa: optionalFile(t.CAFile),
 		// v1 did not tell the two types of names apart.
 		MatchTypedSubjectAltNames: anyOfNames(t.SubjectAltNames, tlsv3.SubjectAltNameMatcher_DNS, tlsv3.SubjectAltNameMatcher_URI),
 	}
@@ -114,6 +153,13 @@ func certificates(certificate, key string) []*tlsv3.TlsCertificate {
 		return nil
 	}
 	return []*tlsv3.TlsCertificate{{CertificateChain: file(certificate), PrivateKey: file(key)}}
+}
+
+func optionalFile(path string) *corev3.DataSource {
+	if path == "" {
+		return nil
+	}
+	return file(path)
 }
 
 func file(path string) *corev3.DataSource {

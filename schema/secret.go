@@ -1,0 +1,107 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pilot-api/pilot-api/credential"
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// Secret is the spec of a Secret.
+type Secret struct {
+	Certificate    string         `json:"certificate,omitempty"`
+	PrivateKey     credential.Key `json:"privateKey,omitzero"`
+	CACertificates string         `json:"caCertificates,omitempty"`
+}
+
+// Pair is what it holds.
+func (s *Secret) Pair() credential.Pair {
+	return credential.Pair{Certificate: s.Certificate, Key: s.PrivateKey, CACertificates: s.CACertificates}
+}
+
+func init() {
+	register(&Kind{
+		Group: registryGroup, Version: "v1",
+		Kind: "Secret", Plural: "secrets", Singular: "secret",
+		Dashed: "secret", ShortNames: []string{"sec"},
+		Doc: "A Secret is a certificate with its private key, authorities to verify others by, or both, " +
+			"for the Gateway and DestinationRule objects of its namespace that name it as credentialName. Proxies get it when such an object concerns them, " +
+			"and again when it changes, without a connection being dropped. A name that ends in -cacert holds the authorities for the name before it, if that has none itself.",
+		Columns: []Column{
+			stringColumn("Subject", "Whom the certificate is for.", ofLeaf(func(c credential.Summary) string { return c.Subject })),
+			stringColumn("Expires", "When the certificate ends.", ofLeaf(func(c credential.Summary) string { return c.NotAfter.Format(time.RFC3339) })),
+			listColumn("Names", "The names that the certificate is for.", ",", func(s *Secret) []string { return leafOf(s).Names }),
+			wideColumn("Authorities", "How many authorities others are verified by.", func(s *Secret) string {
+				return fmt.Sprint(len(credential.Summaries(s.CACertificates)))
+			}),
+			wideColumn("Fingerprint", "SHA-256 of the certificate.", ofLeaf(func(c credential.Summary) string { return c.Fingerprint })),
+		},
+		private: []string{credential.KeyField},
+		newSpec: decodeJSON[Secret],
+		check:   checkAs(checkSecret),
+	})
+}
+
+// leafOf is the certificate that is shown, the zero value where there is none.
+func leafOf(s *Secret) credential.Summary {
+	for _, c := range credential.Summaries(s.Certificate) {
+		return c
+	}
+	return credential.Summary{}
+}
+
+func ofLeaf(text func(credential.Summary) string) func(*Secret) string {
+	return func(s *Secret) string {
+		if s.Certificate == "" {
+			return ""
+		}
+		return text(leafOf(s))
+	}
+}
+
+func checkSecret(s *Secret) diag.List {
+	var p problems
+	for _, flaw := range s.Pair().Check(time.Now()) {
+		field := "spec." + flaw.Field
+		switch {
+		case flaw.Missing:
+			p.required(field, flaw.Message)
+		case flaw.Advice:
+			p.warn(field, flaw.Message)
+		default:
+			p.invalid(field, flaw.Message)
+		}
+	}
+	return p.list
+}
+
+// CACertSuffix ends the name of the Secret with the authorities for another one.
+const CACertSuffix = "-cacert"
+
+// lastApplied is where kubectl keeps the whole text that it applied last.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// checkNoKey refuses metadata with a private key in it, which everybody reads.
+// kubectl's own annotation is seen to when the object is built.
+func (d *candidate) checkNoKey() {
+	if d.kind == nil || len(d.kind.private) == 0 {
+		return
+	}
+	for name, text := range d.meta.Annotations {
+		if name != lastApplied && credential.HoldsKey(text) {
+			d.forbidden(keyField("metadata.annotations", name), "must not hold a private key: everybody can read it there")
+		}
+	}
+}
+
+// withoutValues takes what was found out of problems: some of it may be private.
+func withoutValues(list diag.List) diag.List {
+	for i := range list {
+		if at := list[i].Field; strings.HasPrefix(at, "spec") || strings.HasPrefix(at, "metadata.annotations") {
+			list[i].Value = ""
+		}
+	}
+	return list
+}

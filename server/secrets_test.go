@@ -1,0 +1,118 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/internal/selfsigned"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+const secretsPath = "/apis/registry.istio.io/v1/namespaces/default/secrets"
+
+// edge is a Gateway whose router is told the Secret a.
+const edge = `{"apiVersion":"networking.istio.io/v1","kind":"Gateway","metadata":{"name":"edge"},"spec":{"servers":[
+{"port":{"number":443,"name":"https","protocol":"HTTPS"},"hosts":["*"],"tls":{"mode":"SIMPLE","credentialName":"a"}}]}}`
+
+const bound = `{"apiVersion":"networking.istio.io/v1","kind":"VirtualService","metadata":{"name":"web"},"spec":{"hosts":["a.example"],"gateways":["edge"],
+"http":[{"directResponse":{"status":204}}]}}`
+
+// TestNobodyReadsAKeyBack asks in every way there is, of every output.
+func TestNobodyReadsAKeyBack(t *testing.T) {
+	w := replica(t, memory.New())
+	authority := selfsigned.NewAuthority(t, t.TempDir())
+	certificate, key := authority.PEM(t, "a.example")
+	newCertificate, newKey := authority.PEM(t, "b.example")
+	secret := func(annotations map[string]string, certificate, key string) string {
+		text, err := json.Marshal(map[string]any{
+			"apiVersion": "registry.istio.io/v1", "kind": "Secret", "metadata": map[string]any{"name": "a", "annotations": annotations},
+			"spec": map[string]string{"certificate": certificate, "privateKey": key},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	ask := func(code int, method, path, body string, headers ...string) string {
+		t.Helper()
+		if body != "" && !strings.HasPrefix(strings.Join(headers, ""), "Content-Type") {
+			headers = append(headers, "Content-Type: application/json")
+		}
+		text := w.want(code, method, path, body, headers...).text
+		for _, secret := range []string{key, newKey} {
+			for line := range strings.Lines(secret) {
+				if line = strings.TrimSpace(line); !strings.Contains(line, "-----") && strings.Contains(text, line) {
+					t.Errorf("%s %s shows the key", method, path)
+				}
+			}
+		}
+		return text
+	}
+	const merge, list = "Content-Type: application/merge-patch+json", "Content-Type: application/json-patch+json"
+	ask(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/gateways", edge)
+	ask(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/virtualservices", bound)
+	whole := secret(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": secret(nil, certificate, key)}, certificate, key)
+	ask(http.StatusCreated, "POST", secretsPath+"?dryRun=All", whole)
+	ask(http.StatusOK, "POST", "/apis/registry.istio.io/v1/preview", whole)
+	ask(http.StatusCreated, "POST", secretsPath, whole)
+	ask(http.StatusConflict, "POST", secretsPath, whole)
+	read := func() string { return ask(http.StatusOK, "GET", secretsPath+"/a", "") }
+	shown := read()
+	if !strings.Contains(shown, "(kept: sha256:") || strings.Count(shown, "(kept: sha256:") != 2 {
+		t.Errorf("no marks in %s", shown)
+	}
+	accepts := []string{"application/json", "application/yaml", "application/json;as=Table;v=v1;g=meta.k8s.io"}
+	for _, accept := range accepts {
+		for _, path := range []string{secretsPath + "/a", secretsPath, "/apis/registry.istio.io/v1/secrets"} {
+			ask(http.StatusOK, "GET", path, "", "Accept: "+accept)
+		}
+		if !strings.Contains(accept, "yaml") {
+			ask(http.StatusOK, "GET", secretsPath+"?watch=true&timeoutSeconds=1&resourceVersion=1", "", "Accept: "+accept)
+		}
+		ask(http.StatusOK, "GET", secretsPath+"?includeObject=Object", "", "Accept: "+accept)
+	}
+	// What was read is written, with a change, and keeps the key.
+	ask(http.StatusOK, "PUT", secretsPath+"/a", strings.Replace(shown, `"name":"a"`, `"name":"a","labels":{"b":"c"}`, 1))
+	ask(http.StatusOK, "PATCH", secretsPath+"/a", `{"metadata":{"labels":{"d":"e"}}}`, merge)
+	ask(http.StatusOK, "PATCH", secretsPath+"/a", `[{"op":"add","path":"/metadata/labels/f","value":"g"}]`, list)
+	if again := read(); !strings.Contains(again, `"generation":1`) {
+		t.Errorf("the key is another one: %s", again)
+	}
+	// What does not fit is refused, and nothing of it told.
+	quoted, err := json.Marshal(newKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask(http.StatusUnprocessableEntity, "PATCH", secretsPath+"/a", `{"spec":{"privateKey":`+string(quoted)+`}}`, merge)
+	ask(http.StatusUnprocessableEntity, "PATCH", secretsPath+"/a", `{"spec":{"privateKey":[`+string(quoted)+`]}}`, merge)
+	ask(http.StatusUnprocessableEntity, "PATCH", secretsPath+"/a", `{"spec":{"privateKey":"(kept: sha256:0123456789abcdef)"}}`, merge)
+	ask(http.StatusUnprocessableEntity, "PATCH", secretsPath+"/a", `{"metadata":{"annotations":{"note":`+string(quoted)+`}}}`, merge)
+	ask(http.StatusOK, "PUT", secretsPath+"/a", secret(nil, newCertificate, newKey))
+	const router = "router~10.9.9.9~router.default~default.svc.cluster.local"
+	at := "/apis/registry.istio.io/v1/proxies/" + router + "/config/"
+	for _, path := range []string{"all", "secrets", "all?summary=true", "secrets?summary=true"} {
+		text := ask(http.StatusOK, "GET", at+path, "")
+		if !strings.Contains(text, "default/a") || !strings.Contains(text, "CN=b.example") {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+	ask(http.StatusOK, "GET", "/debug/problems", "")
+	ask(http.StatusOK, "GET", "/metrics", "")
+	// A proxy is told it, and only who refers to it.
+	poll := func(node, names string) string {
+		return w.want(http.StatusOK, "POST", "/v3/discovery:secrets", `{"node":{"id":"`+node+`"},"resource_names":[`+names+`]}`, "Content-Type: application/json").text
+	}
+	line := strings.Split(newKey, "\n")[1]
+	if text := poll(router, `"default/a"`); !strings.Contains(text, line) {
+		t.Errorf("the router is told %s", text)
+	}
+	for _, text := range []string{poll(router, `"default/b"`), poll("sidecar~10.1.0.1~a.default~default.svc.cluster.local", `"default/a"`)} {
+		if strings.Contains(text, line) {
+			t.Errorf("told to whom it does not concern: %s", text)
+		}
+	}
+	ask(http.StatusOK, "DELETE", secretsPath+"/a", "")
+	ask(http.StatusUnprocessableEntity, "POST", secretsPath, shown)
+}
