@@ -130,7 +130,7 @@ func TestV3Polls(t *testing.T) {
 		{"no JSON", "POST", "clusters", "clusters: all", 400, "no DiscoveryRequest in JSON"},
 		{"no node", "POST", "clusters", `{}`, 404, "role~ip~id~domain"},
 		{"a method that changes nothing", "GET", "clusters", "", 405, ""},
-		{"a type that is not served", "POST", "secrets", good, 404, ""},
+		{"a type that is not served", "POST", "runtime", good, 404, ""},
 		{"too large", "POST", "clusters", strings.Repeat(" ", maxPoll+1), 413, "larger than 1048576 bytes"},
 	}
 	for _, c := range cases {

@@ -113,6 +113,25 @@ func TestNobodyReadsAKeyBack(t *testing.T) {
 			t.Errorf("told to whom it does not concern: %s", text)
 		}
 	}
+	// What it was is shown with marks, and comes back with its key.
+	_, after, _ := strings.Cut(shown, `"resourceVersion":"`)
+	first, _, _ := strings.Cut(after, `"`)
+	if text := ask(http.StatusOK, "GET", secretsPath+"/a/history", ""); strings.Count(text, `"privateKey":"(kept: sha256:`) < 4 {
+		t.Errorf("the history is %s", text)
+	}
+	for _, accept := range accepts[:2] {
+		ask(http.StatusOK, "GET", secretsPath+"/a/history/"+first, "", "Accept: "+accept)
+	}
+	ask(http.StatusOK, "GET", "/apis/registry.istio.io/v1/changes?since="+first, "")
+	back := `{"revision":` + first + `,"namespace":"default","kind":"Secret","name":"a"}`
+	ask(http.StatusOK, "POST", rollbacks+"?dryRun=All", back)
+	ask(http.StatusOK, "POST", rollbacks, back)
+	if text := ask(http.StatusOK, "GET", at+"secrets", ""); !strings.Contains(text, "CN=a.example") {
+		t.Errorf("after a rollback the secret is %s", text)
+	}
+	if text := poll(router, `"default/a"`); !strings.Contains(text, strings.Split(key, "\n")[1]) {
+		t.Errorf("after a rollback the router is told %s", text)
+	}
 	ask(http.StatusOK, "DELETE", secretsPath+"/a", "")
 	ask(http.StatusUnprocessableEntity, "POST", secretsPath, shown)
 }
