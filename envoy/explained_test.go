@@ -71,7 +71,7 @@ func TestExplainedPaths(t *testing.T) {
 	e, p := startEnvoy(t, cfg), explain.Proxy{Config: cfg, IP: "127.0.0.1"}
 	for _, path := range paths() {
 		said := p.Explain(explain.Request{Method: "GET", Scheme: "http", Host: "h", Path: path, Way: explain.Direct, Port: 80, Address: "127.0.0.1"})
-		want := fmt.Sprint("400 ")
+		want := "400 "
 		if said.Forward != nil {
 			want = "200 " + said.Forward.Path
 		}

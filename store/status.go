@@ -121,7 +121,7 @@ func failedOp(status *metav1.Status) int {
 	}
 	for _, c := range status.Details.Causes {
 		if c.Type == causeOp {
-			index, _ := strconv.Atoi(strings.Trim(c.Field, opsField+"]"))
+			index, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(c.Field, opsField), "]"))
 			return index
 		}
 	}

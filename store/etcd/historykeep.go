@@ -19,7 +19,6 @@ import (
 type surplus struct {
 	mu   sync.Mutex
 	keys map[string]bool
-	wake chan struct{}
 }
 
 const (

@@ -154,12 +154,12 @@ func (s *Store) difference(ctx context.Context, name string, revision, now int64
 // floorOf is the newest revision of which records may be gone though there are
 // few of their object; what cannot be read is all revisions.
 func floorOf(kvs []*mvccpb.KeyValue) int64 {
-	for _, kv := range kvs {
-		n, err := strconv.ParseInt(string(kv.Value), 10, 64)
-		if err != nil {
-			return math.MaxInt64
-		}
-		return n
+	if len(kvs) == 0 {
+		return 0
 	}
-	return 0
+	n, err := strconv.ParseInt(string(kvs[0].Value), 10, 64)
+	if err != nil {
+		return math.MaxInt64
+	}
+	return n
 }
