@@ -61,20 +61,30 @@ type proxyState struct {
 // changes views, so what was read of a place that still is the proxy's is its
 // own.
 func (c *client) told() *proxyState {
+	at, v := c.toldAt()
+	p := &proxyState{client: c, slot: at.slot, view: v, order: at.since}
+	if v != nil {
+		p.order = max(p.order, v.serial)
+	}
+	return p
+}
+
+// toldView is the view that the proxy is told now, nil when there is none yet.
+func (c *client) toldView() *view {
+	_, v := c.toldAt()
+	return v
+}
+
+func (c *client) toldAt() (*place, *view) {
 	for {
 		at := c.place.Load()
 		v := at.last
 		if v == nil {
 			v = at.slot.view.Load()
 		}
-		if c.place.Load() != at {
-			continue
+		if c.place.Load() == at {
+			return at, v
 		}
-		p := &proxyState{client: c, slot: at.slot, view: v, order: at.since}
-		if v != nil {
-			p.order = max(p.order, v.serial)
-		}
-		return p
 	}
 }
 

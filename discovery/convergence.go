@@ -169,7 +169,7 @@ func (st *Stream) conclude(target *streamed) {
 // concludePolls is conclude for a proxy that has polled. What it has is looked at until
 // that is all that it should have.
 func (s *Publisher) concludePolls(c *client) {
-	target := c.told().view
+	target := c.toldView()
 	if target == nil || c.handover.at.Load() == target && !c.awaited.any.Load() {
 		return
 	}

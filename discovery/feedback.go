@@ -92,7 +92,7 @@ func (s *Publisher) ProxiesCalled(node string, of ...diag.Ref) []ProxyStatus {
 func (s *Publisher) statuses(meant func(*client) bool, of []diag.Ref) []ProxyStatus {
 	var all []ProxyStatus
 	for _, c := range s.fleet.everybody() {
-		if meant(c) && (len(of) == 0 || isConcerned(c.told().view, of)) {
+		if meant(c) && (len(of) == 0 || isConcerned(c.toldView(), of)) {
 			all = append(all, s.statusesOf(c)...)
 		}
 	}
@@ -124,16 +124,16 @@ func (s *Publisher) statusesOf(c *client) []ProxyStatus {
 	}
 	p := s.introduced(c)
 	p.ConnectedSince = s.made.Add(c.joined)
-	if fetched := c.fetched.status(c.told().view); len(fetched) > 0 {
+	if fetched := c.fetched.status(c.toldView()); len(fetched) > 0 {
 		p.Transport, p.Types = OverV1, fetched
-		oldest, _ := c.fetched.oldest(c.told().view)
-		p.Revision = s.runs(c, oldest, c.told().view)
+		oldest, _ := c.fetched.oldest(c.toldView())
+		p.Revision = s.runs(c, oldest, c.toldView())
 		return append(all, p)
 	}
 	p.Transport = OverREST
 	var at *view
-	p.Types, at = c.handover.status(c.told().view)
-	p.Revision = s.runs(c, at, c.told().view)
+	p.Types, at = c.handover.status(c.toldView())
+	p.Revision = s.runs(c, at, c.toldView())
 	return append(all, p)
 }
 

@@ -68,8 +68,9 @@ func (s *Publisher) refusals() diag.List {
 		if i == maxRefusals {
 			return append(all, refusal(fmt.Sprintf("%d more proxies refuse what they are answered, or do not get it", len(proxies)-i)))
 		}
-		if streams := s.fleet.refusalsOf(c); len(streams) > 0 {
-			all = append(all, problemsOf(streams)...)
+		told := len(all)
+		s.fleet.eachRefusalOf(c, func(ref diag.Ref, r Refusal) { all = append(all, problemOf(ref, r)) })
+		if len(all) > told {
 			continue
 		}
 		all = append(all, refusal(fmt.Sprintf("proxy %s refuses what it is answered, or does not get it: it keeps %s; its log says why",
@@ -78,15 +79,9 @@ func (s *Publisher) refusals() diag.List {
 	return all
 }
 
-// problemsOf are refusals by streams, which know what they came from.
-func problemsOf(refusals map[diag.Ref][]Refusal) diag.List {
-	var all diag.List
-	for ref, list := range refusals {
-		for _, r := range list {
-			p := refusal(fmt.Sprintf("proxy %s refuses its %s, and keeps what it had instead: %s", r.Node, r.Type, r.Words))
-			p.Object = ref
-			all = append(all, p)
-		}
-	}
-	return all
+// problemOf is a refusal by a stream, which knows what it came from.
+func problemOf(ref diag.Ref, r Refusal) diag.Problem {
+	p := refusal(fmt.Sprintf("proxy %s refuses its %s, and keeps what it had instead: %s", r.Node, r.Type, r.Words))
+	p.Object = ref
+	return p
 }

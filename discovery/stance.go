@@ -11,14 +11,14 @@ type stance struct {
 	state     SyncState // the worst of its types
 	view      *view     // that it should have
 	revision  int64     // that it runs
-	refusals  map[diag.Ref][]Refusal
 }
 
-// stances visits all that are connected.
-func (s *Publisher) stances(visit func(stance)) {
+// stances visits all that are connected, and what they refuse where somebody wants to
+// know.
+func (s *Publisher) stances(visit func(stance), refusal func(diag.Ref, Refusal)) {
 	for _, p := range s.fleet.present() {
 		for _, st := range p.streams {
-			if one, ok := st.stance(); ok {
+			if one, ok := st.stance(refusal); ok {
 				visit(one)
 			}
 		}
@@ -61,7 +61,7 @@ func (st *Stream) transport() Transport {
 }
 
 // stance is false while there is nothing that the proxy should have.
-func (st *Stream) stance() (stance, bool) {
+func (st *Stream) stance(refusal func(diag.Ref, Refusal)) (stance, bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	target, err := st.target()
@@ -75,14 +75,14 @@ func (st *Stream) stance() (stance, bool) {
 		}
 	}
 	out.state = known(out.state)
-	if out.state == Rejected {
-		out.refusals = st.refusalsLocked(target)
+	if out.state == Rejected && refusal != nil {
+		st.eachRefusalLocked(target, refusal)
 	}
 	return out, true
 }
 
 func (s *Publisher) stanceByPolls(c *client) stance {
-	target := c.told().view
+	target := c.toldView()
 	out := stance{transport: OverV1, state: Stale, view: target}
 	at, newest := c.fetched.oldest(target)
 	switch {

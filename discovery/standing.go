@@ -8,6 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -19,7 +20,9 @@ type Standings struct {
 	// Objects that it was compiled from, in no order. The slice is shared.
 	Objects []*schema.Object
 
+	mesh     *mesh.Snapshot
 	crews    []crew
+	at       map[*view]int      // of crews
 	concern  map[diag.Ref][]int // crews, by the objects in their configuration
 	refusals map[diag.Ref][]Refusal
 	problems map[diag.Ref]diag.List
@@ -43,57 +46,87 @@ type Refusal struct {
 	Words string `json:"words"`
 }
 
-// crew is the proxies that should have one view.
+// crew is the proxies that should have one view: what each of them runs, in order, and
+// by object what those run that refuse something of it.
 type crew struct {
 	view    *view
-	members []member
+	runs    []int64
+	refuses map[diag.Ref][]int64 // nil for most
 }
 
-// member is what one proxy runs, and what it refuses of that.
-type member struct {
-	revision int64
-	refusals map[diag.Ref][]Refusal
-}
-
-// runs reports whether it runs an object of a revision.
-func (m member) runs(ref diag.Ref, revision int64) bool {
-	return m.revision >= revision && len(m.refusals[ref]) == 0
-}
-
-// Standings takes a look at all proxies.
-func (s *Publisher) Standings() *Standings {
-	out := &Standings{concern: map[diag.Ref][]int{}, refusals: map[diag.Ref][]Refusal{}, problems: map[diag.Ref]diag.List{}}
-	published, problems := s.newest.known()
-	if published != nil {
-		out.Revision, out.Objects = published.mesh.Revision, objectsOf(published.mesh)
+// join takes in what one proxy runs, and of what it refuses something.
+func (c *crew) join(revision int64, refuses []diag.Ref) {
+	c.runs = append(c.runs, revision)
+	for _, ref := range refuses {
+		if c.refuses == nil {
+			c.refuses = map[diag.Ref][]int64{}
+		}
+		c.refuses[ref] = append(c.refuses[ref], revision)
 	}
+}
+
+// running are those that run an object of a revision or a later one, and all of it.
+func (c *crew) running(ref diag.Ref, revision int64) int {
+	behind, _ := slices.BinarySearch(c.runs, revision)
+	running := len(c.runs) - behind
+	for _, runs := range c.refuses[ref] {
+		if runs >= revision {
+			running--
+		}
+	}
+	return running
+}
+
+// Standings takes a look at all proxies. What is as it was in an earlier look, nil for
+// none, is shared with that.
+func (s *Publisher) Standings(before *Standings) *Standings {
+	if before == nil {
+		before = &Standings{}
+	}
+	out := &Standings{refusals: map[diag.Ref][]Refusal{}, problems: map[diag.Ref]diag.List{}}
+	published, problems := s.newest.known()
+	out.configured(published, before)
 	for _, p := range problems {
 		out.problems[p.Object] = append(out.problems[p.Object], p)
 	}
-	out.muster(s)
-	for i, c := range out.crews {
-		for ref := range c.view.origins() {
-			out.concern[ref] = append(out.concern[ref], i)
-		}
-	}
+	out.muster(s, before)
 	return out
 }
 
+// configured notes what is published, nil for nothing.
+func (out *Standings) configured(published *generation, before *Standings) {
+	if published == nil {
+		return
+	}
+	out.mesh, out.Revision, out.Objects = published.mesh, published.mesh.Revision, before.Objects
+	if before.mesh != out.mesh {
+		out.Objects = objectsOf(out.mesh)
+	}
+}
+
 // muster sorts the proxies by the view that they should have.
-func (out *Standings) muster(s *Publisher) {
-	crews := map[*view]int{}
+func (out *Standings) muster(s *Publisher, before *Standings) {
+	out.crews, out.at = before.empty()
+	var refuses []diag.Ref // the one that is visited next
 	s.stances(func(one stance) {
-		i, known := crews[one.view]
+		i, known := out.at[one.view]
 		if !known {
 			i = len(out.crews)
-			crews[one.view] = i
+			out.at[one.view] = i
 			out.crews = append(out.crews, crew{view: one.view})
 		}
-		out.crews[i].members = append(out.crews[i].members, member{one.revision, one.refusals})
-		for ref, refusals := range one.refusals {
-			out.refusals[ref] = append(out.refusals[ref], refusals...)
+		out.crews[i].join(one.revision, refuses)
+		refuses = refuses[:0]
+	}, func(ref diag.Ref, r Refusal) {
+		out.refusals[ref] = append(out.refusals[ref], r)
+		if !slices.Contains(refuses, ref) {
+			refuses = append(refuses, ref)
 		}
 	})
+	out.concern = out.dismiss(before.concern, len(before.crews))
+	for _, c := range out.crews {
+		slices.Sort(c.runs)
+	}
 	for _, all := range out.refusals {
 		slices.SortFunc(all, func(a, b Refusal) int {
 			return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Type, b.Type), strings.Compare(a.Words, b.Words))
@@ -101,47 +134,80 @@ func (out *Standings) muster(s *Publisher) {
 	}
 }
 
+// empty are the crews with nobody in them yet, and where they are.
+func (s *Standings) empty() ([]crew, map[*view]int) {
+	crews, at := make([]crew, len(s.crews)), make(map[*view]int, len(s.crews))
+	for i, c := range s.crews {
+		crews[i], at[c.view] = crew{view: c.view, runs: make([]int64, 0, len(c.runs))}, i
+	}
+	return crews, at
+}
+
+// dismiss lets the crews go that nobody is in any more, and returns whom objects concern
+// then. So far that is known of as many crews; of the rest it is found out.
+func (out *Standings) dismiss(concern map[diag.Ref][]int, known int) map[diag.Ref][]int {
+	gone := func(c crew) bool { return len(c.runs) == 0 }
+	if len(out.crews) == known && !slices.ContainsFunc(out.crews, gone) {
+		return concern
+	}
+	old := out.crews
+	places := make([]int, len(old))
+	out.crews = nil
+	for i, c := range old {
+		if places[i] = len(out.crews); gone(c) {
+			delete(out.at, c.view)
+			continue
+		}
+		out.at[c.view] = len(out.crews)
+		out.crews = append(out.crews, c)
+	}
+	next := make(map[diag.Ref][]int, len(concern))
+	for ref, crews := range concern {
+		stay := make([]int, 0, len(crews))
+		for _, i := range crews {
+			if !gone(old[i]) {
+				stay = append(stay, places[i])
+			}
+		}
+		if len(stay) > 0 {
+			next[ref] = stay
+		}
+	}
+	for i, c := range old[known:] {
+		for ref := range c.view.origins() {
+			next[ref] = append(next[ref], places[known+i])
+		}
+	}
+	return next
+}
+
 // Of is how an object of a revision stands.
 func (s *Standings) Of(ref diag.Ref, revision int64) Standing {
 	out := Standing{Problems: s.problems[ref], Refusals: s.refusals[ref]}
 	for _, i := range s.concern[ref] {
-		out.Proxies += len(s.crews[i].members)
-		for _, m := range s.crews[i].members {
-			if m.runs(ref, revision) {
-				out.Running++
-			}
-		}
+		out.Proxies += len(s.crews[i].runs)
+		out.Running += s.crews[i].running(ref, revision)
 	}
 	return out
 }
 
-// refusalsOf are what the streams of a proxy refuse, by the objects that it came
-// from; those of nothing in particular are under the zero Ref.
-func (f *fleet) refusalsOf(c *client) map[diag.Ref][]Refusal {
-	var out map[diag.Ref][]Refusal
+// eachRefusalOf visits what the streams of a proxy refuse, by the objects that it came
+// from; that of nothing in particular comes with the zero Ref.
+func (f *fleet) eachRefusalOf(c *client, visit func(diag.Ref, Refusal)) {
 	for _, st := range f.streamsOf(c) {
-		for ref, refusals := range st.refusals() {
-			if out == nil {
-				out = map[diag.Ref][]Refusal{}
-			}
-			out[ref] = append(out[ref], refusals...)
-		}
+		st.eachRefusal(visit)
 	}
-	return out
 }
 
-func (st *Stream) refusals() map[diag.Ref][]Refusal {
+func (st *Stream) eachRefusal(visit func(diag.Ref, Refusal)) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	target, err := st.target()
-	if err != nil {
-		return nil
+	if target, err := st.target(); err == nil {
+		st.eachRefusalLocked(target, visit)
 	}
-	return st.refusalsLocked(target)
 }
 
-func (st *Stream) refusalsLocked(target *streamed) map[diag.Ref][]Refusal {
-	var out map[diag.Ref][]Refusal
+func (st *Stream) eachRefusalLocked(target *streamed, visit func(diag.Ref, Refusal)) {
 	for _, t := range st.types() {
 		for name, refused := range t.refused(st.desired(t, target)) {
 			refs := refused.origins
@@ -152,14 +218,10 @@ func (st *Stream) refusalsLocked(target *streamed) map[diag.Ref][]Refusal {
 				refs = []diag.Ref{{}}
 			}
 			for _, ref := range refs {
-				if out == nil {
-					out = map[diag.Ref][]Refusal{}
-				}
-				out[ref] = append(out[ref], Refusal{st.client.node.ID, typeNames[t.typeURL], refused.words})
+				visit(ref, Refusal{st.client.node.ID, typeNames[t.typeURL], refused.words})
 			}
 		}
 	}
-	return out
 }
 
 // culprits are the objects that a refused resource came from: of a route table,

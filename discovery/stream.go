@@ -231,12 +231,12 @@ func (st *Stream) due() (r *Response) {
 
 // target is what the proxy should have.
 func (st *Stream) target() (*streamed, error) {
-	p := st.client.told()
-	if p.view == nil {
+	v := st.client.toldView()
+	if v == nil {
 		return nil, ErrNotReady
 	}
 	if st.proxyless {
-		return st.server.streamedAs(&p.view.proxyless, p.view, p.view.encodedProxyless)
+		return st.server.streamedAs(&v.proxyless, v, v.encodedProxyless)
 	}
-	return st.server.streamedOf(p.view, st.client.proxy.IP)
+	return st.server.streamedOf(v, st.client.proxy.IP)
 }

@@ -115,8 +115,8 @@ func newListenerSet(s *set) *listenerSet {
 
 func (a *v3Answers) answerListeners(ip string, names []string) (answer Answer, err error) {
 	err = a.view.server.recoverPanic("v3 listeners", func() error {
-		l, encoded := a.listenerSet(ip)
-		all := func() Answer { return encoded().answer(names) }
+		l, ip := a.listenerSet(ip)
+		all := func() Answer { return a.allOf(l, ip).answer(names) }
 		if len(names) > 0 {
 			answer = all()
 		} else {
@@ -129,8 +129,12 @@ func (a *v3Answers) answerListeners(ip string, names []string) (answer Answer, e
 
 // listenersAt is what a proxy of this address is told.
 func (a *v3Answers) listenersAt(ip string) *set {
-	_, encoded := a.listenerSet(ip)
-	return encoded()
+	l, ip := a.listenerSet(ip)
+	return a.allOf(l, ip)
+}
+
+func (a *v3Answers) allOf(l *listenerSet, ip string) *set {
+	return l.last.get(func() *set { return a.encodeListeners(ip) })
 }
 
 func (a *v3Answers) address(ip string) string {
@@ -140,14 +144,14 @@ func (a *v3Answers) address(ip string) string {
 	return a.view.address(ip)
 }
 
-// listenerSet is that of an address, and what gives all of it.
-func (a *v3Answers) listenerSet(ip string) (l *listenerSet, encoded func() *set) {
-	ip = a.address(ip)
-	l, ok := a.listeners.get(ip)
+// listenerSet is that of an address, and which address it is spelled for.
+func (a *v3Answers) listenerSet(ip string) (l *listenerSet, of string) {
+	of = a.address(ip)
+	l, ok := a.listeners.get(of)
 	if !ok {
-		l = a.listeners.put(ip, newListenerSet(a.encodeListeners(ip)))
+		l = a.listeners.put(of, newListenerSet(a.encodeListeners(of)))
 	}
-	return l, func() *set { return l.last.get(func() *set { return a.encodeListeners(ip) }) }
+	return l, of
 }
 
 func first(origins []diag.Ref) diag.Ref {

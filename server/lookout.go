@@ -14,8 +14,9 @@ import (
 type lookout[T any] struct {
 	of  string // what, for the log
 	log *slog.Logger
-	// look finds what was so after a time, from what the last look found.
-	look func(before *T, after time.Time) *T
+	// look finds what was so after a time, from what the last look found. How long it
+	// waited for others is no cost of this replica.
+	look func(before *T, after time.Time) (found *T, waited time.Duration)
 	// tell is called with what is found, from then on, in place of what was.
 	tell func(before, found *T)
 
@@ -28,18 +29,26 @@ type lookout[T any] struct {
 type sight[T any] struct {
 	began time.Time
 	after time.Time // and it was so after this
+	took  time.Duration
 	found *T
 }
 
 const (
 	// statusAge is how old a look may be, and how often watchers have one taken.
 	statusAge = 250 * time.Millisecond
-	// statusLate is how old one may be while the next is under way.
-	statusLate = 4 * statusAge
+	// looksShare is what part of the time looks may take: the longer one takes, the
+	// older it may become.
+	looksShare = 10
 )
 
+// mayAge is how old it may be, and while the next one is under way.
+func (s *sight[T]) mayAge() (age, late time.Duration) {
+	age = max(statusAge, looksShare*s.took)
+	return age, 4 * age
+}
+
 // newLookout begins with what is known without a look.
-func newLookout[T any](of string, log *slog.Logger, first *T, look func(before *T, after time.Time) *T) *lookout[T] {
+func newLookout[T any](of string, log *slog.Logger, first *T, look func(before *T, after time.Time) (found *T, waited time.Duration)) *lookout[T] {
 	l := &lookout[T]{of: of, log: log, look: look, tell: func(*T, *T) {}, looking: make(chan struct{}, 1)}
 	l.last.Store(&sight[T]{found: first})
 	return l
@@ -52,19 +61,21 @@ func (l *lookout[T]) known() *T { return l.last.Load().found }
 func (l *lookout[T]) recent() *T {
 	s := l.last.Load()
 	age := time.Since(s.began)
-	if age < statusAge {
+	most, late := s.mayAge()
+	if age < most {
 		return s.found
 	}
 	select {
 	case l.looking <- struct{}{}:
 	default:
-		if age < statusLate {
+		if age < late {
 			return s.found
 		}
 		l.looking <- struct{}{}
 	}
 	defer l.done()
-	if s := l.last.Load(); time.Since(s.began) < statusAge {
+	s = l.last.Load()
+	if most, _ = s.mayAge(); time.Since(s.began) < most {
 		return s.found
 	}
 	return l.lookLocked(time.Now().Add(-statusAge))
@@ -89,14 +100,16 @@ func (l *lookout[T]) done() { <-l.looking }
 func (l *lookout[T]) lookLocked(after time.Time) *T {
 	before := l.last.Load().found
 	next := &sight[T]{began: time.Now(), after: after}
-	next.found = l.take(before, after)
+	var waited time.Duration
+	next.found, waited = l.take(before, after)
+	next.took = time.Since(next.began) - waited
 	l.last.Store(next)
 	l.tell(before, next.found)
 	return next.found
 }
 
 // take looks. Of several panics in a row the first is told.
-func (l *lookout[T]) take(before *T, after time.Time) (found *T) {
+func (l *lookout[T]) take(before *T, after time.Time) (found *T, waited time.Duration) {
 	defer func() {
 		p := recover()
 		if p != nil && !l.failed {

@@ -12,10 +12,10 @@ import (
 // counting is a lookout that counts its looks.
 func counting(log *slog.Logger, during func(count int)) *lookout[int] {
 	first := 0
-	return newLookout("numbers", log, &first, func(before *int, _ time.Time) *int {
+	return newLookout("numbers", log, &first, func(before *int, _ time.Time) (*int, time.Duration) {
 		next := *before + 1
 		during(next)
-		return &next
+		return &next, 0
 	})
 }
 
@@ -40,7 +40,7 @@ func TestNobodyWaitsForALook(t *testing.T) {
 		}
 		var now, late int
 		go func() { now = *l.after(time.Now()) }()
-		time.Sleep(statusLate)
+		time.Sleep(4 * statusAge)
 		go func() { late = *l.recent() }()
 		synctest.Wait()
 		if now != 0 || late != 0 {
@@ -88,4 +88,35 @@ func TestLookThatPanics(t *testing.T) {
 			t.Errorf("the next mistake was told %d times", told-1)
 		}
 	})
+}
+
+// TestLooksTakeATenth: the longer a look takes, the less often one is taken; who asks
+// for what is so now waits for it all the same. Waiting for others does not count.
+func TestLooksTakeATenth(t *testing.T) {
+	for name, of := range map[string]struct {
+		waited      time.Duration
+		least, most int
+	}{"own work": {0, 9, 11}, "waiting": {time.Second, 60, 100}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				looks := 0
+				l := newLookout("numbers", slog.New(slog.DiscardHandler), &looks, func(*int, time.Time) (*int, time.Duration) {
+					time.Sleep(time.Second)
+					looks++
+					return &looks, of.waited
+				})
+				for begin := time.Now(); time.Since(begin) < 100*time.Second; time.Sleep(statusAge) {
+					l.recent()
+				}
+				if looks < of.least || looks > of.most {
+					t.Errorf("looked %d times for a second each in 100 seconds", looks)
+				}
+				before := looks
+				l.after(time.Now())
+				if looks != before+1 {
+					t.Error("who asks for what is so now is answered with what was so before")
+				}
+			})
+		})
+	}
 }

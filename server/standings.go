@@ -32,8 +32,10 @@ type standing struct {
 }
 
 // newStandings are looks at the proxies of this replica.
-func newStandings(look func() *discovery.Standings, log *slog.Logger) *lookout[discovery.Standings] {
-	return newLookout("proxies", log, &discovery.Standings{}, func(*discovery.Standings, time.Time) *discovery.Standings { return look() })
+func newStandings(look func(before *discovery.Standings) *discovery.Standings, log *slog.Logger) *lookout[discovery.Standings] {
+	return newLookout("proxies", log, &discovery.Standings{}, func(before *discovery.Standings, _ time.Time) (*discovery.Standings, time.Duration) {
+		return look(before), 0
+	})
 }
 
 // ownStandings are this replica's as a text, which is made when somebody asks and they

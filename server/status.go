@@ -50,9 +50,11 @@ type posting struct {
 // newStatusBoard is one of looks at this replica's proxies and, unless it is nil, at
 // those of the others.
 func newStatusBoard(standings *lookout[discovery.Standings], peers *peerBoard, log *slog.Logger) *statusBoard {
-	look := func(before *postings, after time.Time) *postings {
+	look := func(before *postings, after time.Time) (*postings, time.Duration) {
+		begin := time.Now()
 		others := peers.look(after)
-		return before.next(standings.after(after), others)
+		waited := time.Since(begin)
+		return before.next(standings.after(after), others), waited
 	}
 	b := &statusBoard{lookout: newLookout("statuses of objects", log, &postings{changed: make(chan struct{})}, look)}
 	b.tell = func(before, found *postings) {

@@ -19,7 +19,7 @@ func TestBoardLooksSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := 0
 		log := slog.New(slog.DiscardHandler)
-		standings := newStandings(func() *discovery.Standings { looks++; return &discovery.Standings{} }, log)
+		standings := newStandings(func(*discovery.Standings) *discovery.Standings { looks++; return &discovery.Standings{} }, log)
 		b := newStatusBoard(standings, nil, log)
 		own := &ownStandings{lookout: standings}
 		kind, _ := schema.KindByName("RouteRule")

@@ -1,0 +1,110 @@
+package discovery_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// TestLookAfterALook: a look that shares what an earlier one found says of each object
+// what one from scratch does, whoever came, left or was told something else meanwhile,
+// and the earlier one says what it said.
+func TestLookAfterALook(t *testing.T) {
+	for seed := range uint64(5) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { looksAtRandom(t, rand.New(rand.NewPCG(seed, 0))) })
+		})
+	}
+}
+
+func looksAtRandom(t *testing.T, rng *rand.Rand) {
+	src := newObjects(service(t, "web.example", "10.1.0.1"), timeout(t, "web.example", 1))
+	s := follow(t, src, discovery.Options{})
+	all := func(of *discovery.Standings) map[string]discovery.Standing {
+		out := map[string]discovery.Standing{}
+		for _, o := range of.Objects {
+			for _, revision := range []int64{0, o.Revision(), of.Revision + 1} {
+				out[fmt.Sprint(o.Key(), revision)] = of.Of(o.Key().Ref(), revision)
+			}
+		}
+		return out
+	}
+	var last *discovery.Standings
+	streams := map[int]*discovery.Stream{}
+	concerned := false
+	for step := range 60 {
+		i := rng.IntN(6)
+		switch st := streams[i]; {
+		case rng.IntN(4) == 0:
+			src.set(service(t, "web.example", fmt.Sprintf("10.9.%d.1", rng.IntN(4))), timeout(t, "web.example", step+2))
+			time.Sleep(time.Second)
+			synctest.Wait()
+		case st == nil:
+			streams[i] = connectAndTake(t, s, fmt.Sprintf("sidecar~10.9.%d.1~p-%d.x~space-%d.svc.cluster.local", i, i, i%2))
+		case rng.IntN(2) == 0:
+			takeDue(t, st)
+		default:
+			st.Close()
+			delete(streams, i)
+		}
+		var before map[string]discovery.Standing
+		if last != nil {
+			before = all(last)
+		}
+		next := s.Standings(last)
+		scratch := s.Standings(nil)
+		if diff := cmp.Diff(all(scratch), all(next)); diff != "" {
+			t.Fatalf("step %d: (-from scratch +after the last look)\n%s", step, diff)
+		}
+		if last != nil {
+			if diff := cmp.Diff(before, all(last)); diff != "" {
+				t.Fatalf("step %d changed what the look before it found: %s", step, diff)
+			}
+		}
+		for _, o := range next.Objects {
+			concerned = concerned || next.Of(o.Key().Ref(), o.Revision()).Running > 1
+		}
+		last = next
+	}
+	if !concerned {
+		t.Error("no object was ever run by two proxies")
+	}
+}
+
+func connectAndTake(t *testing.T, s *discovery.Publisher, node string) *discovery.Stream {
+	st, err := s.Connect(mesh.Node{ID: node}, discovery.Delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(st.Close)
+	for _, r := range []discovery.Request{{TypeURL: discovery.ClusterType}, {TypeURL: discovery.ListenerType}, {TypeURL: discovery.RouteType, Subscribe: []string{"80"}}} {
+		if err := st.Receive(r); err != nil {
+			t.Fatal(err)
+		}
+		takeDue(t, st)
+	}
+	return st
+}
+
+// takeDue accepts what is due now.
+func takeDue(t *testing.T, st *discovery.Stream) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for {
+		r, err := st.Next(ended)
+		if err != nil {
+			return
+		}
+		if err := st.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
