@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -50,29 +51,51 @@ func (c *Client) List(ctx context.Context, scope store.Scope, opts store.ListOpt
 		return nil, invalid("a list is either exact or not older than a revision, not both")
 	}
 	list := &store.List{}
-	for _, kind := range kindsIn(scope) {
-		items, revision, err := c.listKind(ctx, kind, scope, opts)
+	kinds := kindsAfter(kindsIn(scope), opts.After)
+	for i, kind := range kinds {
+		page, err := c.listKind(ctx, kind, scope, opts)
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range items {
+		for _, item := range page.items {
 			list.Items = append(list.Items, item.Object)
 		}
-		list.Revision = revision
-		opts = store.ListOptions{Exact: revision}
+		list.Revision, list.Remaining = page.revision, page.remaining
+		left := opts.Limit - len(page.items)
+		switch {
+		case opts.Limit > 0 && (left <= 0 || page.remaining != 0):
+			if i+1 < len(kinds) {
+				list.Remaining = -1 // Nobody counted the other kinds.
+			}
+			return list, nil
+		case opts.Limit == 0:
+			left = 0
+		}
+		opts = store.ListOptions{Exact: page.revision, Limit: left}
 	}
 	return list, nil
 }
 
-// ListStated is List of one kind with the status of each.
-func (c *Client) ListStated(ctx context.Context, scope store.Scope, opts store.ListOptions) ([]Stated, error) {
-	items, _, err := c.listKind(ctx, scope.Kind, scope, opts)
-	return items, err
+// kindsAfter leaves out the kinds that stand before that of a key in lists.
+func kindsAfter(kinds []*schema.Kind, after schema.Key) []*schema.Kind {
+	i := slices.IndexFunc(kinds, func(k *schema.Kind) bool { return k.Kind == after.Kind })
+	return kinds[max(i, 0):]
 }
 
-func (c *Client) listKind(ctx context.Context, kind *schema.Kind, scope store.Scope, opts store.ListOptions) ([]Stated, int64, error) {
+// ListStated is List of one kind with the status of each.
+func (c *Client) ListStated(ctx context.Context, scope store.Scope, opts store.ListOptions) ([]Stated, error) {
+	page, err := c.listKind(ctx, scope.Kind, scope, opts)
+	return page.items, err
+}
+
+func (c *Client) listKind(ctx context.Context, kind *schema.Kind, scope store.Scope, opts store.ListOptions) (listPage, error) {
 	query := nameSelector(scope.Name)
+	if opts.Limit > 0 {
+		query.Set("limit", strconv.Itoa(opts.Limit))
+	}
 	switch {
+	case opts.After != (schema.Key{}):
+		query.Set("continue", store.Continue{Revision: opts.Exact, After: opts.After}.Token())
 	case opts.Exact != 0:
 		query.Set("resourceVersion", strconv.FormatInt(opts.Exact, 10))
 		query.Set("resourceVersionMatch", "Exact")
@@ -82,7 +105,7 @@ func (c *Client) listKind(ctx context.Context, kind *schema.Kind, scope store.Sc
 	}
 	body, err := c.call(ctx, request{method: http.MethodGet, url: c.url(kind, scope.Namespace, "", query)}, maxListAnswer)
 	if err != nil {
-		return nil, 0, err
+		return listPage{}, err
 	}
 	return decodeList(kind, body)
 }
@@ -91,8 +114,8 @@ func (c *Client) listKind(ctx context.Context, kind *schema.Kind, scope store.Sc
 // it: a list that selects nothing tells the revision it reflects.
 func (c *Client) Revision(ctx context.Context) (int64, error) {
 	kind := schema.Kinds()[0]
-	_, revision, err := c.listKind(ctx, kind, store.Scope{Name: noSuchName}, store.ListOptions{})
-	return revision, err
+	page, err := c.listKind(ctx, kind, store.Scope{Name: noSuchName}, store.ListOptions{})
+	return page.revision, err
 }
 
 // noSuchName is no valid name of an object, so it selects nothing.

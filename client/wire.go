@@ -55,16 +55,23 @@ type wireList struct {
 	Items    []wireObject    `json:"items"`
 }
 
-func decodeList(kind *schema.Kind, body []byte) ([]Stated, int64, error) {
+// listPage is a list of one kind, or a page of it.
+type listPage struct {
+	items     []Stated
+	revision  int64
+	remaining int // as in store.List
+}
+
+func decodeList(kind *schema.Kind, body []byte) (listPage, error) {
 	var w wireList
 	if err := json.Unmarshal(body, &w); err != nil {
-		return nil, 0, fmt.Errorf("decode the server's list: %w", err)
+		return listPage{}, fmt.Errorf("decode the server's list: %w", err)
 	}
 	revision, err := parseRevision(w.Metadata.ResourceVersion)
 	if err != nil {
-		return nil, 0, err
+		return listPage{}, err
 	}
-	items := make([]Stated, 0, len(w.Items))
+	page := listPage{items: make([]Stated, 0, len(w.Items)), revision: revision, remaining: remaining(w.Metadata)}
 	for _, item := range w.Items {
 		// In lists of the Kubernetes API, items may leave these to the list.
 		if item.Kind == "" {
@@ -72,9 +79,19 @@ func decodeList(kind *schema.Kind, body []byte) ([]Stated, int64, error) {
 		}
 		o, err := item.object(kind)
 		if err != nil {
-			return nil, 0, err
+			return listPage{}, err
 		}
-		items = append(items, Stated{o, item.Status})
+		page.items = append(page.items, Stated{o, item.Status})
 	}
-	return items, revision, nil
+	return page, nil
+}
+
+func remaining(meta metav1.ListMeta) int {
+	switch {
+	case meta.Continue == "":
+		return 0
+	case meta.RemainingItemCount == nil:
+		return -1
+	}
+	return int(*meta.RemainingItemCount)
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -45,19 +47,22 @@ func (k *resource) writeObject(w http.ResponseWriter, r *http.Request, code int,
 	if f != formatTable {
 		return writeText(w, code, f, k.withStatus(o))
 	}
-	return k.writeTable(w, r, code, o.Meta.ResourceVersion, []*schema.Object{o})
+	return k.writeTable(w, r, code, metav1.ListMeta{ResourceVersion: o.Meta.ResourceVersion}, []*schema.Object{o})
 }
 
 // writeList answers with a list, put together from its items one by one.
 func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f format, list *store.List) error {
-	revision := strconv.FormatInt(list.Revision, 10)
+	meta := listMeta(list)
 	switch f {
 	case formatTable:
-		return k.writeTable(w, r, http.StatusOK, revision, list.Items)
+		return k.writeTable(w, r, http.StatusOK, meta, list.Items)
 	case formatYAML:
-		return answerBy(w, http.StatusOK, f, func(out *bufio.Writer) error { return k.listYAML(r.Context(), out, revision, list.Items) })
+		return answerBy(w, http.StatusOK, f, func(out *bufio.Writer) error { return k.listYAML(r.Context(), out, meta, list.Items) })
 	}
-	head := k.listHead(revision)
+	head, err := k.listHead(meta)
+	if err != nil {
+		return err
+	}
 	// Twice the same: the length is told before.
 	statuses := make([][]byte, len(list.Items))
 	size := len(head) + max(0, len(list.Items)-1) + len(listTail)
@@ -101,8 +106,15 @@ func answerBy(w http.ResponseWriter, code int, f format, write func(*bufio.Write
 var streamBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 
 // listYAML writes a list until it is whole, or nobody waits for it any more.
-func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, revision string, items []*schema.Object) error {
-	_, _ = fmt.Fprintf(out, "kind: %sList\napiVersion: %s\nmetadata:\n  resourceVersion: %q\nitems:", k.kind.Kind, k.kind.APIVersion(), revision)
+func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, meta metav1.ListMeta, items []*schema.Object) error {
+	_, _ = fmt.Fprintf(out, "kind: %sList\napiVersion: %s\nmetadata:\n  resourceVersion: %q\n", k.kind.Kind, k.kind.APIVersion(), meta.ResourceVersion)
+	if meta.Continue != "" {
+		_, _ = fmt.Fprintf(out, "  continue: %q\n", meta.Continue)
+	}
+	if n := meta.RemainingItemCount; n != nil {
+		_, _ = fmt.Fprintf(out, "  remainingItemCount: %d\n", *n)
+	}
+	_, _ = out.WriteString("items:")
 	if len(items) == 0 {
 		_, _ = out.WriteString(" []")
 	}
@@ -120,7 +132,10 @@ func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, revision str
 
 const listTail = "]}"
 
-func (k *resource) listHead(revision string) string {
-	return `{"kind":"` + k.kind.Kind + `List","apiVersion":"` + k.kind.APIVersion() +
-		`","metadata":{"resourceVersion":"` + revision + `"},"items":[`
+func (k *resource) listHead(meta metav1.ListMeta) (string, error) {
+	text, err := json.Marshal(meta)
+	if err != nil {
+		return "", fmt.Errorf("encode list: %w", err)
+	}
+	return `{"kind":"` + k.kind.Kind + `List","apiVersion":"` + k.kind.APIVersion() + `","metadata":` + string(text) + `,"items":[`, nil
 }

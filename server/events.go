@@ -48,7 +48,7 @@ func (e *eventEncoder) failure(out *bufio.Writer, status *metav1.Status) error {
 
 // table writes rows; the columns go with the first frame only.
 func (e *eventEncoder) table(out *bufio.Writer, kind, revision string, objs []*schema.Object) error {
-	t := e.k.newTable(revision, objs, e.include)
+	t := e.k.newTable(metav1.ListMeta{ResourceVersion: revision}, objs, e.include)
 	if !e.begun {
 		t.ColumnDefinitions = e.k.columns()
 		e.begun = true

@@ -198,15 +198,3 @@ func (s selection) narrow(scope store.Scope) store.Scope {
 	}
 	return scope
 }
-
-// checkUnpaged reads limit and continue. A limit is a wish, and the whole list
-// is an allowed answer to it; a continue token cannot be ours.
-func checkUnpaged(q url.Values) error {
-	if _, err := countParam(q, "limit"); err != nil {
-		return err
-	}
-	if q.Get("continue") != "" {
-		return badRequest("query parameter continue: lists are answered whole here, so there is nothing to continue")
-	}
-	return nil
-}

@@ -49,10 +49,7 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 	if err := checkParams(q, listParams); err != nil {
 		return err
 	}
-	if err := checkUnpaged(q); err != nil {
-		return err
-	}
-	opts, err := listOptions(q)
+	opts, err := k.pageOptions(q)
 	if err != nil {
 		return err
 	}
@@ -62,11 +59,11 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := k.waiting(r.Context(), opts.AtLeast)
 	defer cancel()
-	list, err := k.opts.Reads.List(ctx, selected.narrow(k.scope(r)), opts)
+	list, err := k.page(ctx, selected.narrow(k.scope(r)), selected, opts)
 	if err != nil {
-		return err
+		return continueAnyway(err, opts)
 	}
-	return k.writeList(w, r, f, selected.from(list))
+	return k.writeList(w, r, f, list)
 }
 
 // waiting bounds a read that asks for a revision, which may be one that never

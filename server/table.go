@@ -19,12 +19,12 @@ import (
 
 // writeTable answers with the objects as rows, which is how kubectl prints
 // kinds that it has never heard of.
-func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, revision string, objs []*schema.Object) error {
+func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, meta metav1.ListMeta, objs []*schema.Object) error {
 	include, err := includeObjectParam(r)
 	if err != nil {
 		return err
 	}
-	head := k.newTable(revision, nil, include)
+	head := k.newTable(meta, nil, include)
 	head.ColumnDefinitions = k.columns()
 	text, err := json.Marshal(head)
 	if err != nil {
@@ -62,10 +62,10 @@ func (k *resource) writeRows(ctx context.Context, out *bufio.Writer, objs []*sch
 }
 
 // newTable has the objects as rows, without columns.
-func (k *resource) newTable(revision string, objs []*schema.Object, include metav1.IncludeObjectPolicy) *metav1.Table {
+func (k *resource) newTable(meta metav1.ListMeta, objs []*schema.Object, include metav1.IncludeObjectPolicy) *metav1.Table {
 	t := &metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
-		ListMeta: metav1.ListMeta{ResourceVersion: revision},
+		ListMeta: meta,
 		Rows:     make([]metav1.TableRow, len(objs)),
 	}
 	now := time.Now()

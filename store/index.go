@@ -9,14 +9,31 @@ import (
 )
 
 // Compare orders objects as lists do: by group and kind (the order of
-// schema.Kinds), then namespace, then name.
+// schema.Kinds), then by "namespace/name" as a text. That is the order of
+// Kubernetes, and of keys in etcd: team-a stands before team.
 func Compare(a, b *schema.Object) int {
 	return cmp.Or(
-		strings.Compare(a.Kind.Group, b.Kind.Group),
-		strings.Compare(a.Kind.Kind, b.Kind.Kind),
-		strings.Compare(a.Meta.Namespace, b.Meta.Namespace),
+		compareKinds(a.Kind, b.Kind),
+		compareNamespaces(a.Meta.Namespace, b.Meta.Namespace),
 		strings.Compare(a.Meta.Name, b.Meta.Name),
 	)
+}
+
+func compareKinds(a, b *schema.Kind) int {
+	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
+}
+
+// compareNamespaces compares them with a slash behind each.
+func compareNamespaces(a, b string) int {
+	n := min(len(a), len(b))
+	switch order := strings.Compare(a[:n], b[:n]); {
+	case order != 0 || len(a) == len(b):
+		return order
+	case len(a) > n:
+		return cmp.Compare(a[n], '/')
+	default:
+		return cmp.Compare('/', b[n])
+	}
 }
 
 // Index is a sorted set of objects in memory, one for each key. The zero Index
@@ -121,7 +138,7 @@ func stretch(items []*schema.Object, scope Scope) []*schema.Object {
 		return items
 	}
 	from, _ := slices.BinarySearchFunc(items, scope, func(o *schema.Object, s Scope) int {
-		return cmp.Or(strings.Compare(o.Meta.Namespace, s.Namespace), strings.Compare(o.Meta.Name, s.Name))
+		return cmp.Or(compareNamespaces(o.Meta.Namespace, s.Namespace), strings.Compare(o.Meta.Name, s.Name))
 	})
 	to := from
 	for to < len(items) && scope.Contains(items[to].Key()) {

@@ -55,15 +55,26 @@ type ListOptions struct {
 	// ErrExpired when it was compacted, ErrFuture when not reached yet. Not
 	// to be used together with AtLeast.
 	Exact int64
+	// Limit is how many objects the list has at most; 0 is all. After leaves
+	// out all up to and with that key, in the order of lists, whether there
+	// is such an object or not; it goes without AtLeast. So pages at one
+	// Exact revision, each after the last object of the one before, are the
+	// list at that revision.
+	Limit int
+	After schema.Key
 }
 
 // List is a consistent set of objects, sorted by kind order (schema.Kinds),
-// namespace, name.
+// namespace, name, as Compare does.
 type List struct {
 	// Revision is the revision the list reflects; a Watch from it misses
 	// nothing and repeats nothing.
 	Revision int64
 	Items    []*schema.Object
+	// Remaining is how many objects of the scope a Limit left out behind the
+	// last item, those that cannot be read included; -1 when there may be
+	// some that nobody counted. A list without items is the last page.
+	Remaining int
 	// Unreadable is how many objects of the scope are stored but cannot be
 	// read, and are left out.
 	Unreadable int

@@ -85,6 +85,9 @@ func (s *strict) List(ctx context.Context, scope Scope, opts ListOptions) (*List
 		return nil, &Error{Kind: ErrInvalid, Detail: fmt.Sprintf(
 			"a list wants either an exact revision or a least one, found exact %d and at least %d", opts.Exact, opts.AtLeast)}
 	}
+	if err := checkPage(opts); err != nil {
+		return nil, err
+	}
 	return s.Interface.List(ctx, scope, opts)
 }
 
@@ -96,6 +99,21 @@ func (s *strict) Watch(ctx context.Context, scope Scope, after int64) (Watcher, 
 		return nil, &Error{Kind: ErrInvalid, Detail: fmt.Sprintf("a watch starts after revision 0 or more, found %d", after)}
 	}
 	return s.Interface.Watch(ctx, scope, after)
+}
+
+func checkPage(opts ListOptions) error {
+	switch {
+	case opts.Limit < 0:
+		return &Error{Kind: ErrInvalid, Detail: fmt.Sprintf("a list has a limit of 0 or more, found %d", opts.Limit)}
+	case opts.After == (schema.Key{}):
+		return nil
+	case opts.AtLeast != 0:
+		return &Error{Kind: ErrInvalid, Detail: "a list after a key is at an exact revision or the newest"}
+	}
+	if err := checkAfter(opts.After); err != nil {
+		return &Error{Kind: ErrInvalid, Key: opts.After, Detail: "the key to list after " + err.Error()}
+	}
+	return nil
 }
 
 func checkScope(s Scope) error {

@@ -63,6 +63,15 @@ func TestStrictRefuses(t *testing.T) {
 			_, err := s.List(ctx, store.Scope{}, store.ListOptions{Exact: 1, AtLeast: 1})
 			return err
 		}, "either"},
+		{"a limit below zero", func() error { _, err := s.List(ctx, store.Scope{}, store.ListOptions{Limit: -1}); return err }, "limit"},
+		{"a list after nothing that could be", func() error {
+			_, err := s.List(ctx, store.Scope{}, store.ListOptions{After: schema.Key{Kind: "RouteRule", Namespace: "a"}})
+			return err
+		}, "to list after"},
+		{"a list after a key and at least a revision", func() error {
+			_, err := s.List(ctx, store.Scope{}, store.ListOptions{After: good.Key(), AtLeast: 1})
+			return err
+		}, "exact revision"},
 		{"a watch from below zero", func() error { _, err := s.Watch(ctx, store.Scope{}, -1); return err }, "revision 0 or more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -54,16 +54,18 @@ func (c *Cache) List(ctx context.Context, scope store.Scope, opts store.ListOpti
 	if err := c.reach(ctx, opts.AtLeast); err != nil {
 		return nil, err
 	}
-	items, revision := c.view(scope)
-	return &store.List{Revision: revision, Items: items}, nil
+	all, revision := c.view(scope)
+	items, remaining := opts.Page(all)
+	return &store.List{Revision: revision, Items: items, Remaining: remaining}, nil
 }
 
 func (c *Cache) listExact(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
 	if err := c.reachPast(ctx, opts.Exact); err != nil {
 		return nil, err
 	}
-	if items, err := c.viewAt(scope, opts.Exact); err == nil {
-		return &store.List{Revision: opts.Exact, Items: items}, nil
+	if all, err := c.viewAt(scope, opts.Exact); err == nil {
+		items, remaining := opts.Page(all)
+		return &store.List{Revision: opts.Exact, Items: items, Remaining: remaining}, nil
 	}
 	return c.listFromSource(ctx, scope, opts)
 }

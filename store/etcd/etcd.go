@@ -1,7 +1,7 @@
 // Package etcd keeps the contract of package store on etcd, embedded or not.
 // It is the only package of the project that knows etcd:
 //
-//	etcd.go      the Store: reads
+//	etcd.go      the Store: reads (list.go: lists and their pages)
 //	clock.go     its revision, and how far back it can be read
 //	write.go     create, update, delete, transactions: one etcd Txn each
 //	history.go   what is noted of each change (historyread.go: what objects
@@ -30,7 +30,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -96,36 +95,19 @@ func (s *Store) Get(ctx context.Context, key schema.Key, opts store.ReadOptions)
 	if !ok {
 		return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
 	}
-	kvs, _, err := s.read(ctx, name, opts.AtLeast)
+	found, _, err := s.read(ctx, name, opts.AtLeast)
 	if err != nil {
 		return nil, translate(err, key)
 	}
-	if len(kvs) == 0 {
+	if len(found.Kvs) == 0 {
 		return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
 	}
-	obj, err := s.keys.object(kvs[0], kvs[0].ModRevision)
+	obj, err := s.keys.object(found.Kvs[0], found.Kvs[0].ModRevision)
 	if err != nil {
 		return nil, &store.Error{Kind: store.ErrNotFound, Key: key, Cause: err,
 			Detail: "what is stored under the name cannot be read: delete it, or replace it by an update"}
 	}
 	return obj, nil
-}
-
-// List implements store.Reader.
-func (s *Store) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
-	name, span := s.keys.span(scope)
-	if opts.Exact != 0 {
-		resp, err := s.client.Get(ctx, name, append(span, clientv3.WithRev(opts.Exact))...)
-		if err != nil {
-			return nil, translate(err, schema.Key{})
-		}
-		return s.list(resp.Kvs, scope, opts.Exact), nil
-	}
-	kvs, revision, err := s.read(ctx, name, opts.AtLeast, span...)
-	if err != nil {
-		return nil, translate(err, schema.Key{})
-	}
-	return s.list(kvs, scope, revision), nil
 }
 
 // retryRead is how often a read asks again that wants a revision which etcd has
@@ -134,7 +116,7 @@ const retryRead = 50 * time.Millisecond
 
 // read is one range, and the revision of the store that it reflects: at least
 // the wanted one, in the sense of store.ReadOptions.
-func (s *Store) read(ctx context.Context, key string, atLeast int64, span ...clientv3.OpOption) ([]*mvccpb.KeyValue, int64, error) {
+func (s *Store) read(ctx context.Context, key string, atLeast int64, span ...clientv3.OpOption) (*clientv3.GetResponse, int64, error) {
 	var fresh []clientv3.OpOption
 	if atLeast == store.Any {
 		fresh = append(fresh, clientv3.WithSerializable())
@@ -145,7 +127,7 @@ func (s *Store) read(ctx context.Context, key string, atLeast int64, span ...cli
 		if err != nil {
 			return nil, 0, err
 		}
-		head, found := resp.Responses[0].GetResponseRange().Kvs, resp.Responses[1].GetResponseRange().Kvs
+		head, found := resp.Responses[0].GetResponseRange().Kvs, (*clientv3.GetResponse)(resp.Responses[1].GetResponseRange())
 		switch {
 		case len(head) == 0:
 			if _, err := s.startClock(ctx); err != nil {
@@ -155,7 +137,7 @@ func (s *Store) read(ctx context.Context, key string, atLeast int64, span ...cli
 		case resp.Header.Revision >= atLeast:
 			// Nothing of the store changed between its head and what is
 			// asked for, if that is later.
-			return found, max(s.reading(head[0].ModRevision, resp.Header.Revision), atLeast, newestOf(found)), nil
+			return found, max(s.reading(head[0].ModRevision, resp.Header.Revision), atLeast, newestOf(found.Kvs)), nil
 		}
 		select {
 		case <-time.After(retryRead):
@@ -173,29 +155,4 @@ func newestOf(kvs []*mvccpb.KeyValue) int64 {
 		newest = max(newest, kv.ModRevision)
 	}
 	return newest
-}
-
-func (s *Store) list(kvs []*mvccpb.KeyValue, scope store.Scope, revision int64) *store.List {
-	l := &store.List{Revision: revision}
-	l.Items, l.Unreadable = s.objects(kvs, scope)
-	return l
-}
-
-// objects reads the values of a range, in the order of lists. Keys sort in
-// another order: their slash sorts behind the dash of a longer namespace.
-func (s *Store) objects(kvs []*mvccpb.KeyValue, scope store.Scope) (objs []*schema.Object, unreadable int) {
-	objs = make([]*schema.Object, 0, len(kvs))
-	for _, kv := range kvs {
-		obj, err := s.keys.object(kv, kv.ModRevision)
-		if err != nil {
-			s.log.Error("object in etcd left out", "key", string(kv.Key), "error", err)
-			unreadable++
-			continue
-		}
-		if scope.Contains(obj.Key()) {
-			objs = append(objs, obj)
-		}
-	}
-	slices.SortFunc(objs, store.Compare)
-	return objs, unreadable
 }

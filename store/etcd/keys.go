@@ -74,16 +74,24 @@ func (l layout) parse(name string) (key schema.Key, ok bool) {
 	return schema.Key{}, false
 }
 
-// span is the range of a scope, as a key and the options that widen it.
-func (l layout) span(scope store.Scope) (string, []clientv3.OpOption) {
+// span is a range of keys: from one on, to before another.
+type span struct{ from, to string }
+
+// span is the range of a scope.
+func (l layout) span(scope store.Scope) span {
+	prefix := l.objects
 	switch {
 	case scope.Kind == nil:
-		return l.objects, []clientv3.OpOption{clientv3.WithPrefix()}
 	case scope.Namespace == "":
-		return l.kind(scope.Kind), []clientv3.OpOption{clientv3.WithPrefix()}
+		prefix = l.kind(scope.Kind)
 	case scope.Name == "":
-		return l.kind(scope.Kind) + scope.Namespace + "/", []clientv3.OpOption{clientv3.WithPrefix()}
+		prefix = l.kind(scope.Kind) + scope.Namespace + "/"
 	default:
-		return l.key(scope.Kind, scope.Namespace, scope.Name), nil
+		name := l.key(scope.Kind, scope.Namespace, scope.Name)
+		return span{name, name + "\x00"}
 	}
+	return span{prefix, clientv3.GetPrefixRangeEnd(prefix)}
 }
+
+// after is what of a range comes after a key.
+func (s span) after(key string) span { return span{min(max(s.from, key+"\x00"), s.to), s.to} }

@@ -76,27 +76,29 @@ func (s *Store) Get(ctx context.Context, key schema.Key, opts store.ReadOptions)
 // List implements store.Reader.
 func (s *Store) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
 	if opts.Exact != 0 {
-		return s.listExact(scope, opts.Exact)
+		return s.listExact(scope, opts)
 	}
 	if err := s.log.Wait(ctx, opts.AtLeast); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return &store.List{Revision: s.log.Revision(), Items: s.index.List(scope)}, nil
+	items, remaining := opts.Page(s.index.List(scope))
+	return &store.List{Revision: s.log.Revision(), Items: items, Remaining: remaining}, nil
 }
 
-func (s *Store) listExact(scope store.Scope, revision int64) (*store.List, error) {
+func (s *Store) listExact(scope store.Scope, opts store.ListOptions) (*store.List, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if err := s.reachedLocked(revision); err != nil {
+	if err := s.reachedLocked(opts.Exact); err != nil {
 		return nil, err
 	}
-	later, err := s.log.Since(revision)
+	later, err := s.log.Since(opts.Exact)
 	if err != nil {
 		return nil, err
 	}
-	return &store.List{Revision: revision, Items: s.index.ListBefore(scope, later)}, nil
+	items, remaining := opts.Page(s.index.ListBefore(scope, later))
+	return &store.List{Revision: opts.Exact, Items: items, Remaining: remaining}, nil
 }
 
 // Watch implements store.Reader.

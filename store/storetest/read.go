@@ -55,6 +55,8 @@ var readCases = []testCase{
 		s.wantItems(got.list, first, second)
 	}},
 	{name: "exact list shows the past", run: exactLists},
+	{name: "pages at one revision are the list", run: pages},
+	{name: "a page after a key that is gone, or of another kind", run: pagesAfterAnything},
 	{name: "exact list of the future is ErrFuture", run: func(s *suite) {
 		_, err := s.List(s.ctx, store.Scope{}, store.ListOptions{Exact: s.revision() + 1000})
 		s.wantErr(err, store.ErrFuture)
@@ -77,7 +79,7 @@ func listScopes(s *suite) {
 		one[obj.Key().String()] = s.create(obj)
 	}
 	rules := []*schema.Object{
-		one["RouteRule team/y"], one["RouteRule team/y-z"], one["RouteRule team/y.z"], one["RouteRule team-a/x"],
+		one["RouteRule team-a/x"], one["RouteRule team/y"], one["RouteRule team/y-z"], one["RouteRule team/y.z"],
 	}
 	services := []*schema.Object{one["ServiceEntry default/a"], one["ServiceEntry team/z"]}
 	for _, c := range []struct {
@@ -87,9 +89,9 @@ func listScopes(s *suite) {
 		{store.Scope{}, append(rules[:4:4], services...)},
 		{store.Scope{Kind: rule}, rules},
 		{store.Scope{Kind: service}, services},
-		{store.Scope{Namespace: "team"}, append(rules[:3:3], services[1])},
-		{store.Scope{Kind: rule, Namespace: "team"}, rules[:3]},
-		{store.Scope{Kind: rule, Namespace: "team", Name: "y"}, rules[:1]},
+		{store.Scope{Namespace: "team"}, append(rules[1:4:4], services[1])},
+		{store.Scope{Kind: rule, Namespace: "team"}, rules[1:]},
+		{store.Scope{Kind: rule, Namespace: "team", Name: "y"}, rules[1:2]},
 		{store.Scope{Kind: rule, Namespace: "tea"}, nil},
 		{store.Scope{Kind: rule, Namespace: "team", Name: "none"}, nil},
 	} {
@@ -124,5 +126,82 @@ func exactLists(s *suite) {
 			s.Errorf("exact list of %d says %d", then.revision, list.Revision)
 		}
 		s.wantItems(list, then.items...)
+	}
+}
+
+// pageFixture are objects that sort differently by what is compared first, in
+// the order of lists.
+func pageFixture(s *suite) []*schema.Object {
+	made := []*schema.Object{
+		Rule(s, "default", "a", 1), Rule(s, "default", "b", 1),
+		Rule(s, "team-a", "a", 1), Rule(s, "team-a", "z", 1),
+		Rule(s, "team", "a", 1), Rule(s, "team", "a-b", 1), Rule(s, "team", "a.b", 1),
+		Service(s, "default", "a"), Service(s, "team", "a"),
+	}
+	for i, obj := range made {
+		made[i] = s.create(obj)
+	}
+	return made
+}
+
+func pages(s *suite) {
+	all := pageFixture(s)
+	scopes := []store.Scope{
+		{}, {Kind: Kind(s, "RouteRule")}, {Namespace: "team"}, {Kind: Kind(s, "RouteRule"), Namespace: "team"},
+		{Kind: Kind(s, "RouteRule"), Namespace: "team", Name: "a"}, {Namespace: "nobody"},
+	}
+	revision := s.revision()
+	// What changes behind the first page is in no later one.
+	s.create(Rule(s, "team", "c", 1))
+	s.update(Rule(s, "team-a", "z", 2))
+	s.delete(all[6].Key())
+	for _, scope := range scopes {
+		var want []*schema.Object
+		for _, obj := range all {
+			if scope.Contains(obj.Key()) {
+				want = append(want, obj)
+			}
+		}
+		for _, limit := range []int{1, 2, 3, len(all), len(all) + 1} {
+			whole := &store.List{Revision: revision}
+			opts := store.ListOptions{Exact: revision, Limit: limit}
+			for more := true; more; {
+				page := s.list(scope, opts)
+				if page.Revision != revision || len(page.Items) > limit {
+					s.Fatalf("a page of %d at most has %d, at %d instead of %d", limit, len(page.Items), page.Revision, revision)
+				}
+				whole.Items = append(whole.Items, page.Items...)
+				if left := len(want) - len(whole.Items); page.Remaining >= 0 && page.Remaining != left {
+					s.Fatalf("%d remain after %v, want %d", page.Remaining, names(whole.Items), left)
+				}
+				if more = page.Remaining != 0 && len(page.Items) > 0; more {
+					opts.After = page.Items[len(page.Items)-1].Key()
+				}
+			}
+			s.wantItems(whole, want...)
+		}
+	}
+}
+
+func pagesAfterAnything(s *suite) {
+	all := pageFixture(s)
+	for _, c := range []struct {
+		after schema.Key
+		scope store.Scope
+		want  []*schema.Object
+	}{
+		{schema.Key{Kind: "RouteRule", Namespace: "default", Name: "a-gone"}, store.Scope{}, all[1:]},
+		{schema.Key{Kind: "RouteRule", Namespace: "team-b", Name: "a"}, store.Scope{}, all[4:]},
+		{schema.Key{Kind: "RouteRule", Namespace: "zoo", Name: "a"}, store.Scope{Kind: Kind(s, "RouteRule")}, nil},
+		{schema.Key{Kind: "RouteRule", Namespace: "default", Name: "a"}, store.Scope{Kind: Kind(s, "RouteRule"), Namespace: "team"}, all[4:7]},
+		{schema.Key{Kind: "RouteRule", Namespace: "zoo", Name: "a"}, store.Scope{Kind: Kind(s, "RouteRule"), Namespace: "team"}, nil},
+	} {
+		for _, exact := range []int64{0, s.revision()} {
+			list := s.list(c.scope, store.ListOptions{Exact: exact, After: c.after})
+			if list.Remaining != 0 {
+				s.Errorf("%d remain of a list without a limit", list.Remaining)
+			}
+			s.wantItems(list, c.want...)
+		}
 	}
 }

@@ -1,0 +1,188 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// listed is what tests look at of a list or a table.
+type listed struct {
+	Metadata metav1.ListMeta
+	Items    []object
+	Rows     []struct{ Object object }
+}
+
+func (l listed) names() []string {
+	names := []string{}
+	for _, o := range l.Items {
+		names = append(names, o.Metadata.Name)
+	}
+	for _, row := range l.Rows {
+		names = append(names, row.Object.Metadata.Name)
+	}
+	return names
+}
+
+func (w *world) page(query string, headers ...string) listed {
+	w.Helper()
+	var l listed
+	text := w.want(http.StatusOK, "GET", rulesPath+"?"+query, "", headers...).text
+	if err := yaml.Unmarshal([]byte(text), &l); err != nil {
+		w.Fatalf("%v in %s", err, text)
+	}
+	return l
+}
+
+// TestPages: pages are the list as it was at the first one, in every format,
+// whatever is changed between them.
+func TestPages(t *testing.T) {
+	for _, accept := range []string{"application/json", "application/yaml", "application/json;as=Table;v=v1;g=meta.k8s.io"} {
+		w := start(t)
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			w.create(name)
+		}
+		first := w.page("limit=2", "Accept: "+accept)
+		w.delete("d")
+		w.create("c-new")
+		got := first.names()
+		page, left := first, []int64{}
+		for page.Metadata.Continue != "" {
+			left = append(left, *page.Metadata.RemainingItemCount)
+			page = w.page("limit=2&continue="+page.Metadata.Continue, "Accept: "+accept)
+			if page.Metadata.ResourceVersion != first.Metadata.ResourceVersion {
+				t.Errorf("a page is at %s, the first at %s", page.Metadata.ResourceVersion, first.Metadata.ResourceVersion)
+			}
+			got = append(got, page.names()...)
+		}
+		if diff := cmp.Diff([]string{"a", "b", "c", "d", "e"}, got); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", accept, diff)
+		}
+		if diff := cmp.Diff([]int64{3, 1}, left); diff != "" || page.Metadata.RemainingItemCount != nil {
+			t.Errorf("%s: remaining (-want +got):\n%s", accept, diff)
+		}
+	}
+}
+
+// TestPagesOfSelected: a page is full of selected objects, and nobody says how
+// many are left.
+func TestPagesOfSelected(t *testing.T) {
+	w := start(t)
+	for i := range 9 {
+		w.create(fmt.Sprintf("r%d", i), fmt.Sprintf("labels: {odd: %q}", fmt.Sprint(i%2)))
+	}
+	query := "limit=2&labelSelector=odd%3D1"
+	first := w.page(query)
+	second := w.page(query + "&continue=" + first.Metadata.Continue)
+	if diff := cmp.Diff([][]string{{"r1", "r3"}, {"r5", "r7"}}, [][]string{first.names(), second.names()}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if first.Metadata.RemainingItemCount != nil || second.Metadata.Continue != "" {
+		t.Errorf("metadata of the pages: %+v, %+v", first.Metadata, second.Metadata)
+	}
+}
+
+// TestPagesOfSelectedAreFound: also among more objects than are looked at in one
+// go.
+func TestPagesOfSelectedAreFound(t *testing.T) {
+	w := start(t)
+	kind, _ := schema.KindByName("RouteRule")
+	var ops []store.Op
+	for i := range 1203 {
+		meta := metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("r%04d", i), Labels: map[string]string{"last": fmt.Sprint(i >= 1200)}}
+		obj, err := schema.New(kind, meta, json.RawMessage(`{"destination":{"name":"reviews"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ops = append(ops, store.Op{Verb: store.OpCreate, Object: obj})
+	}
+	if _, err := w.store.Txn(t.Context(), ops); err != nil {
+		t.Fatal(err)
+	}
+	first := w.page("limit=2&labelSelector=last%3Dtrue")
+	rest := w.page("limit=2&labelSelector=last%3Dtrue&continue=" + first.Metadata.Continue)
+	if diff := cmp.Diff([][]string{{"r1200", "r1201"}, {"r1202"}}, [][]string{first.names(), rest.names()}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPagesExpire: when the revision is gone, the answer says how to go on all
+// the same.
+func TestPagesExpire(t *testing.T) {
+	w := start(t)
+	w.create("a")
+	w.create("b")
+	first := w.page("limit=1")
+	w.store.Compact(mustRevision(t, w.create("c")))
+	st := w.want(http.StatusGone, "GET", rulesPath+"?limit=1&continue="+first.Metadata.Continue, "").status(t)
+	if st.Reason != metav1.StatusReasonExpired || st.Continue == "" {
+		t.Fatalf("got %+v", st)
+	}
+	second := w.page("limit=1&continue=" + st.Continue)
+	last := w.page("limit=1&continue=" + second.Metadata.Continue)
+	if diff := cmp.Diff([]string{"b", "c"}, append(second.names(), last.names()...)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestContinueOfStrangers: a token that was not given out for this list is
+// refused.
+func TestContinueOfStrangers(t *testing.T) {
+	w := start(t)
+	w.create("a")
+	token := func(revision int64, kind, namespace, name string) string {
+		return store.Continue{Revision: revision, After: schema.Key{Kind: kind, Namespace: namespace, Name: name}}.Token()
+	}
+	good := token(1, "RouteRule", "default", "a")
+	for _, query := range []string{
+		"continue=abc",
+		"continue=" + url.QueryEscape(good+"="),
+		"continue=" + good[:len(good)/2],
+		"continue=" + strings.Repeat("A", 5000),
+		"continue=" + token(-1, "RouteRule", "default", "a"),
+		"continue=" + token(1, "Secret", "default", "a"),
+		"continue=" + token(1, "EgressRule", "default", "a"),
+		"continue=" + token(1, "RouteRule", "", "a"),
+		"continue=" + token(1, "RouteRule", "default", "../../a"),
+		"continue=" + token(1, "RouteRule", "default", "a\x00"),
+		"continue=" + good + "&resourceVersion=1",
+		"continue=" + good + "&resourceVersionMatch=Exact",
+		"limit=-1",
+	} {
+		st := w.want(http.StatusBadRequest, "GET", rulesPath+"?"+query, "").status(t)
+		if !strings.Contains(st.Message, "query parameter") {
+			t.Errorf("%s: %s", query, st.Message)
+		}
+	}
+	// Another namespace's key only says where to begin.
+	if got := w.page("continue=" + token(0, "RouteRule", "aaa", "z")).names(); len(got) != 1 {
+		t.Errorf("after another namespace: %v", got)
+	}
+	w.want(http.StatusGatewayTimeout, "GET", rulesPath+"?continue="+token(999, "RouteRule", "default", "a"), "")
+}
+
+// FuzzContinue: whatever a token says, it is read or refused, and what is read
+// can be written again.
+func FuzzContinue(f *testing.F) {
+	f.Add(store.Continue{Revision: 7, After: schema.Key{Kind: "RouteRule", Namespace: "default", Name: "a"}}.Token())
+	f.Add("e30")
+	f.Fuzz(func(t *testing.T, token string) {
+		c, err := store.ParseContinue(token)
+		if err != nil {
+			return
+		}
+		if again, err := store.ParseContinue(c.Token()); err != nil || again != c {
+			t.Errorf("%+v became %+v, %v", c, again, err)
+		}
+	})
+}

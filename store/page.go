@@ -1,0 +1,89 @@
+package store
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// Page is what the options want of a whole list that is in order, and how many
+// objects they leave out behind it. It shares items.
+func (o ListOptions) Page(items []*schema.Object) (page []*schema.Object, remaining int) {
+	if o.After != (schema.Key{}) {
+		items = items[sort.Search(len(items), func(i int) bool { return behind(items[i], o.After) }):]
+	}
+	if o.Limit == 0 || len(items) <= o.Limit {
+		return items, 0
+	}
+	return items[:o.Limit:o.Limit], len(items) - o.Limit
+}
+
+// behind says that an object comes after a key in lists.
+func behind(obj *schema.Object, key schema.Key) bool {
+	kind, ok := schema.KindByName(key.Kind)
+	return ok && cmp.Or(
+		compareKinds(obj.Kind, kind),
+		compareNamespaces(obj.Meta.Namespace, key.Namespace),
+		strings.Compare(obj.Meta.Name, key.Name),
+	) > 0
+}
+
+// Continue says where the next page of a list begins: after a key, in the state
+// at a revision, or, at revision 0, in the newest one.
+type Continue struct {
+	Revision int64
+	After    schema.Key
+}
+
+// continueVersion is the form of tokens. Another one is no token of ours.
+const continueVersion = 1
+
+// maxContinue bounds a token: far more than the longest names take.
+const maxContinue = 1024
+
+type continueToken struct {
+	Version   int    `json:"v"`
+	Revision  int64  `json:"rv"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"ns"`
+	Name      string `json:"name"`
+}
+
+// Token is the text that stands for it between a server and its clients, to
+// whom it is opaque.
+func (c Continue) Token() string {
+	text, err := json.Marshal(continueToken{continueVersion, c.Revision, c.After.Kind, c.After.Namespace, c.After.Name})
+	if err != nil {
+		panic(err) // Numbers and strings can be encoded.
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// ParseContinue reads a token, which may have been made by anybody.
+func ParseContinue(token string) (Continue, error) {
+	var t continueToken
+	if len(token) > maxContinue {
+		return Continue{}, fmt.Errorf("is %d characters long, none has more than %d", len(token), maxContinue)
+	}
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || json.Unmarshal(text, &t) != nil || t.Version != continueVersion || t.Revision < 0 {
+		return Continue{}, errors.New("is none that was given out here")
+	}
+	c := Continue{t.Revision, schema.Key{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}}
+	return c, checkAfter(c.After)
+}
+
+// checkAfter wants a key that an object could have.
+func checkAfter(key schema.Key) error {
+	_, known := schema.KindByName(key.Kind)
+	if !known || key.Namespace == "" || key.Name == "" || strings.ContainsAny(key.Namespace+key.Name, "/\x00") {
+		return errors.New("does not name a known kind, a namespace and a name")
+	}
+	return nil
+}
