@@ -167,9 +167,10 @@ func (s *spelled) withoutBounds(clusters map[string]*evaluator.Cluster) map[stri
 	return out
 }
 
-// unverifiable reports whether v1 cannot find out about endpoints what it must.
+// unverifiable reports whether v1 cannot find out about endpoints what it must, or
+// cannot be told the secret for it.
 func unverifiable(t *ir.ClientTLS) bool {
-	return t != nil && (t.CRLFile != "" || t.AutoSAN && t.SNI == "")
+	return t != nil && (t.CRLFile != "" || t.AutoSAN && t.SNI == "" || t.UsesSecrets())
 }
 
 // alikeHosts reports whether each host gets as many requests as any other.
