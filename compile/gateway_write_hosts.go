@@ -50,6 +50,11 @@ func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]ma
 		}
 	}
 	owners := map[string]*boundHost{}
+	type at struct {
+		host    *boundHost
+		gateway string
+	}
+	joined := map[at]bool{}
 	for _, c := range all {
 		key := strings.ToLower(c.host)
 		switch first := owners[key]; {
@@ -58,9 +63,11 @@ func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]ma
 		case c.group != best[key].group:
 		case first == nil:
 			owners[key] = c.group.bind(c, out, place)
+			joined[at{owners[key], c.by.gw.name()}] = true
 		case first.vs != c.vs:
 			p.conflict(c.vs.ref, "spec.hosts", fmt.Sprintf("requests for %s at port %d follow %s, which comes first", c.host, place.port, first.vs.ref))
-		case !slices.Contains(first.gateways, c.by.gw.name()):
+		case !joined[at{first, c.by.gw.name()}]:
+			joined[at{first, c.by.gw.name()}] = true
 			first.gateways = append(first.gateways, c.by.gw.name())
 		}
 	}

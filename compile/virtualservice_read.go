@@ -182,8 +182,10 @@ func (vs *virtualService) gatewayName(name string) string {
 // gatewayNames are the Gateways that it binds its hosts to.
 func (vs *virtualService) gatewayNames() []string {
 	var out []string
+	seen := make(map[string]bool, len(vs.spec.GetGateways()))
 	for _, name := range vs.spec.GetGateways() {
-		if name = vs.gatewayName(name); name != meshGateway && !slices.Contains(out, name) {
+		if name = vs.gatewayName(name); name != meshGateway && !seen[name] {
+			seen[name] = true
 			out = append(out, name)
 		}
 	}
