@@ -56,7 +56,12 @@ func openReplicated(t *testing.T, api string) *replicated {
 	w.Pilot = w.replicas[0]
 	w.do("create", w.file("services"))
 	w.startEnvoy(ctx, api)
-	if err := w.useProxyPort(ctx); err != nil {
+	// The services were written at one replica, and the proxy may be at the other,
+	// which learns of them a moment later.
+	for err = w.useProxyPort(ctx); err != nil && ctx.Err() == nil; {
+		err = w.reachable(ctx)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return w
