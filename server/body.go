@@ -53,7 +53,11 @@ func (k *resource) readObject(w http.ResponseWriter, r *http.Request) (*schema.O
 	if media == mediaTypes[formatJSON][0] && !json.Valid(body) {
 		return nil, malformedJSON(body)
 	}
-	return decodeFor(w, body, k.target(r))
+	obj, warnings, err := decodeFor(body, k.target(r))
+	if err == nil {
+		warn(w, warnings)
+	}
+	return obj, err
 }
 
 // malformedJSON says where a text stops being JSON.
@@ -73,17 +77,17 @@ func malformedJSON(body []byte) error {
 		line, len(before)-strings.LastIndexByte(before, '\n')-1, err)
 }
 
-// decodeFor decodes the object that a request for target carries.
-func decodeFor(w http.ResponseWriter, text []byte, target schema.Key) (*schema.Object, error) {
+// decodeFor decodes the object that a request for target carries, and tells what
+// there is to be warned of.
+func decodeFor(text []byte, target schema.Key) (*schema.Object, diag.List, error) {
 	obj, problems := schema.Decode(text, schema.Options{Namespace: target.Namespace})
 	if obj == nil {
-		return nil, disagreementOr(refused(problems), target, problems)
+		return nil, nil, disagreementOr(refused(problems), target, problems)
 	}
 	if err := agree(target, obj.Key().Ref()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	warn(w, problems.Warnings())
-	return obj, nil
+	return obj, problems.Warnings(), nil
 }
 
 // disagreementOr prefers "this belongs to another URL" to the list of what is

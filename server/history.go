@@ -204,5 +204,5 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 			ops = append(ops, op)
 		}
 	}
-	return s.transact(r.Context(), w, r, writes, ops, nil)
+	return s.transact(w, r, writes, ops, nil)
 }

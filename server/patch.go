@@ -44,29 +44,31 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	stored, err := writes.UpdateFunc(r.Context(), k.target(r), func(current *schema.Object) (*schema.Object, error) {
-		return patched(w, current, change)
-	})
+	var warnings diag.List
+	stored, err := writes.UpdateFunc(r.Context(), k.target(r), change.of(&warnings))
 	if err != nil {
 		return err
 	}
+	warn(w, warnings)
 	return k.writeObject(w, r, http.StatusOK, f, stored)
-}
-
-// patched is the object as the patch makes it, decoded as strictly as one that
-// was sent whole.
-func patched(w http.ResponseWriter, current *schema.Object, change patcher) (*schema.Object, error) {
-	text, misfit := change(current.JSON())
-	if misfit != nil {
-		return nil, &store.Error{Kind: store.ErrInvalid, Key: current.Key(), Problems: diag.List{*misfit}}
-	}
-	w.Header().Del("Warning") // Of an earlier try.
-	return decodeFor(w, text, current.Key())
 }
 
 // patcher makes one JSON document of another, or says which part of the patch
 // does not fit. The field of that is one of the patch.
 type patcher func(doc []byte) ([]byte, *diag.Problem)
+
+// of is the change that a patch makes of an object, which is decoded as strictly as
+// one that was sent whole. The warnings are those of the last try.
+func (p patcher) of(warnings *diag.List) store.Change {
+	return func(current *schema.Object) (next *schema.Object, err error) {
+		text, misfit := p(current.JSON())
+		if misfit != nil {
+			return nil, &store.Error{Kind: store.ErrInvalid, Key: current.Key(), Problems: diag.List{*misfit}}
+		}
+		next, *warnings, err = decodeFor(text, current.Key())
+		return next, err
+	}
+}
 
 func readPatch(r *http.Request) (patcher, error) {
 	body, media, err := readBody(r, patchTypes...)

@@ -2,10 +2,8 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -91,12 +89,12 @@ func (s *Server) transaction(w http.ResponseWriter, r *http.Request) error {
 			return atOperation(err, i, ops[i].Target())
 		}
 	}
-	return s.transact(r.Context(), w, r, writes, ops, warnings)
+	return s.transact(w, r, writes, ops, warnings)
 }
 
 // transact does operations and answers with their results.
-func (s *Server) transact(ctx context.Context, w http.ResponseWriter, r *http.Request, writes store.Interface, ops []store.Op, warnings []diag.List) error {
-	done, err := writes.Txn(ctx, ops)
+func (s *Server) transact(w http.ResponseWriter, r *http.Request, writes store.Interface, ops []store.Op, warnings []diag.List) error {
+	done, err := writes.Txn(r.Context(), ops)
 	if err != nil {
 		return failedTransaction(err)
 	}
@@ -231,19 +229,5 @@ func (o operation) patch(warnings *diag.List) (store.Op, error) {
 	if err != nil {
 		return store.Op{}, err
 	}
-	return store.Op{Verb: store.OpUpdate, Key: o.key(), Change: func(current *schema.Object) (*schema.Object, error) {
-		text, misfit := change(current.JSON())
-		if misfit != nil {
-			return nil, &store.Error{Kind: store.ErrInvalid, Key: current.Key(), Problems: diag.List{*misfit}}
-		}
-		obj, problems := schema.Decode(text, schema.Options{})
-		switch {
-		case obj == nil:
-			return nil, refused(problems)
-		case obj.Key() != current.Key():
-			return nil, fmt.Errorf("%w: a patch cannot make %s of %s", badRequest("patch"), obj.Key(), current.Key())
-		}
-		*warnings = problems.Warnings()
-		return obj, nil
-	}}, nil
+	return store.Op{Verb: store.OpUpdate, Key: o.key(), Change: change.of(warnings)}, nil
 }

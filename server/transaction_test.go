@@ -101,6 +101,7 @@ func TestTransactionRefused(t *testing.T) {
 		{"stale delete", transaction(good, named("delete", "there", `,"preconditions":{"resourceVersion":"1"}`)), http.StatusConflict, "operations[1]"},
 		{"patch of nothing", transaction(good, named("patch", "none", `,"patch":{}`)), http.StatusNotFound, "operations[1]"},
 		{"patch that does not fit", transaction(good, named("patch", "there", `,"patchType":"application/json-patch+json","patch":[{"op":"remove","path":"/spec/none"}]`)), http.StatusUnprocessableEntity, "operations[1]"},
+		{"patch to another name", transaction(good, named("patch", "there", `,"patch":{"metadata":{"name":"other"}}`)), http.StatusBadRequest, `disagree on metadata.name`},
 		{"unknown patch", transaction(good, named("patch", "there", `,"patchType":"strategic","patch":{}`)), http.StatusBadRequest, "patchType: must be"},
 		{"twice the same", transaction(good, ruleOp("apply", "good", 50)), http.StatusUnprocessableEntity, "same object"},
 		{"without a name", transaction(strings.Replace(good, `"name":"good"`, `"generateName":"a-"`, 1)), http.StatusBadRequest, "metadata.name"},
