@@ -33,8 +33,8 @@ const (
 	sweepPage = 1000
 )
 
-// add takes note of what a write changed. A create cannot be the one too many,
-// unless the object was there before.
+// add takes note of what a write changed. Creates too: the object may have been there
+// before.
 func (p *surplus) add(w *write) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
