@@ -18,8 +18,9 @@ KUBECTL     := v1.37.2
 # Packages whose tests start servers and Envoys run two at a time; a hung one
 # is stopped with its stacks printed.
 TESTFLAGS   := -timeout 10m -p 2
-# The streams, and what they are compared with; BENCH=. is all, which takes long.
-BENCH       := ^Benchmark(Streams|Sent|Accepted|Poll)$$
+# The streams and the API, and what they are compared with; BENCH=. is all, which
+# takes long.
+BENCH       := ^Benchmark(Streams|Sent|Accepted|Poll|API|Rest)$$
 COUNT       := 1
 SOAK        :=
 FAULTS      := 2m
@@ -55,7 +56,7 @@ bookshop: ## run the backends of examples/bookshop for a session by hand
 	@go run ./internal/e2e/bookshop
 
 .PHONY: bench
-bench: .tools/envoy ## measure how soon and at what cost a change is on the proxies; BENCH=regexp, COUNT=n
+bench: .tools/envoy ## measure how soon and at what cost a change is on the proxies, and the API; BENCH=regexp, COUNT=n
 	go test -run '^$$' -bench '$(BENCH)' -count $(COUNT) -timeout 1h -p 1 ./... | tee /dev/stderr | awk -f internal/tools/bench.awk
 
 .PHONY: soak

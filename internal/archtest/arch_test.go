@@ -54,6 +54,7 @@ var allowed = []struct{ pkg, imports string }{
 	// The checker judges histories; who makes them knows the programs.
 	{"internal/consistency", "schema store"},
 	{"internal/consistency/soak", "schema store store/cache store/etcd client internal/consistency internal/testbed"},
+	{"internal/yardstick", "internal/testbed"},
 	{"internal/golden", ""},
 	{"internal/outside", ""},
 	{"internal/release", ""},

@@ -153,6 +153,27 @@ func (p *Process) Memory() (now, most int64) {
 	return kilobytes(text, "VmRSS:"), kilobytes(text, "VmHWM:")
 }
 
+// ticks is how many parts of a second the kernel counts processor time in.
+const ticks = 100
+
+// CPU is the processor time that the program has taken, 0 where the system does
+// not tell.
+func (p *Process) CPU() time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	var total int64
+	// The name may hold anything; what follows is the state, and ten numbers
+	// before those of the user's and the system's time.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	for _, f := range fields[11:13] {
+		n, _ := strconv.ParseInt(string(f), 10, 64)
+		total += n
+	}
+	return time.Duration(total) * time.Second / ticks
+}
+
 func kilobytes(status []byte, name string) int64 {
 	_, rest, _ := bytes.Cut(status, []byte(name))
 	fields := bytes.Fields(rest)
