@@ -18,3 +18,62 @@ func NewNode(id, namespace string, labels map[string]string) (Node, error) {
 	}
 	return node, err
 }
+
+// Names of what is read of node.metadata, all that an operator may write into a
+// bootstrap: Istio's, in capitals as they are.
+const (
+	MetadataNamespace = "NAMESPACE"
+	MetadataLabels    = "LABELS"
+)
+
+// NodeStatement is the part of a request that says who asks, whatever the transport.
+type NodeStatement struct {
+	ID string
+	// Metadata has the values of node.metadata by name, as encoding/json decodes
+	// them; nil for what is not there.
+	Metadata              func(name string) any
+	Region, Zone, SubZone string
+}
+
+// Node is who states this; ErrBadNode where nobody can be that.
+func (s NodeStatement) Node() (Node, error) {
+	namespace, err := metadataText(MetadataNamespace, s.Metadata(MetadataNamespace))
+	if err != nil {
+		return Node{}, err
+	}
+	labels, err := metadataTexts(MetadataLabels, s.Metadata(MetadataLabels))
+	if err != nil {
+		return Node{}, err
+	}
+	node, err := NewNode(s.ID, namespace, labels)
+	if err != nil {
+		return Node{}, err
+	}
+	if node, err = node.At(s.Region, s.Zone, s.SubZone); err != nil {
+		return Node{}, fmt.Errorf("%w: node.locality: %w", ErrBadNode, err)
+	}
+	return node, nil
+}
+
+func metadataText(name string, v any) (string, error) {
+	text, ok := v.(string)
+	if !ok && v != nil {
+		return "", fmt.Errorf("%w: node.metadata.%s must be a text", ErrBadNode, name)
+	}
+	return text, nil
+}
+
+func metadataTexts(name string, v any) (map[string]string, error) {
+	values, ok := v.(map[string]any)
+	if !ok && v != nil {
+		return nil, fmt.Errorf("%w: node.metadata.%s must be an object whose values are texts", ErrBadNode, name)
+	}
+	texts := make(map[string]string, len(values))
+	for field, value := range values {
+		var err error
+		if texts[field], err = metadataText(name+"."+field, value); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}

@@ -137,13 +137,8 @@ func (p *pollReader) remember(h nodeHash, node identity) {
 // more.
 func decodePoll(body []byte) (poll, error) {
 	var in struct {
-		Version string `json:"version_info"`
-		Node    struct {
-			ID       string       `json:"id"`
-			Metadata nodeMetadata `json:"metadata"`
-			Build    nodeBuild    `json:"user_agent_build_version"`
-			Locality nodeLocality `json:"locality"`
-		} `json:"node"`
+		Version      string   `json:"version_info"`
+		Node         pollNode `json:"node"`
 		Names        []string `json:"resource_names"`
 		TypeURL      string   `json:"type_url"`
 		CamelVersion string   `json:"versionInfo"`
@@ -153,10 +148,7 @@ func decodePoll(body []byte) (poll, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return poll{}, err
 	}
-	node, err := in.Node.Metadata.of(in.Node.ID)
-	if err == nil {
-		node, err = in.Node.Locality.of(node)
-	}
+	node, err := in.Node.node()
 	if err != nil {
 		return poll{}, err
 	}

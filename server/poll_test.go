@@ -218,13 +218,15 @@ func TestNodesStateTheirLabels(t *testing.T) {
 		{metadata: `{"LABELS":{},"labels":5,"namespace":[]}`, want: discovery.Node{ID: "n"}},
 		{metadata: `{"LABELS":null,"NAMESPACE":null}`, want: discovery.Node{ID: "n"}},
 		{metadata: `null`, want: discovery.Node{ID: "n"}},
-		{metadata: `{"LABELS":{"app":5}}`, bad: "node.metadata.LABELS cannot be read, want an object whose values are texts"},
-		{metadata: `{"NAMESPACE":{}}`, bad: "node.metadata.NAMESPACE cannot be read, want a text"},
-		{metadata: `{"NAMESPACE":"a.b"}`, bad: `node.metadata: bad node: namespace "a.b": `},
-		{metadata: `{"LABELS":{"app":"a,b=c"}}`, bad: `node.metadata: bad node: value "a,b=c" of label app: `},
-		{metadata: `{"LABELS":{"a b":""}}`, bad: `node.metadata: bad node: label name "a b": `},
-		{metadata: `{"LABELS":{"app":"` + long + `x"}}`, bad: `node.metadata: bad node: value "` + long + `x" of label app: `},
-		{metadata: `{"LABELS":{` + strings.Join(many, ",") + `}}`, bad: "node.metadata: bad node: 65 labels, at most 64 are allowed"},
+		{metadata: `{"LABELS":{"app":5}}`, bad: "bad node: node.metadata.LABELS.app must be a text"},
+		{metadata: `{"LABELS":"app=web"}`, bad: "bad node: node.metadata.LABELS must be an object whose values are texts"},
+		{metadata: `{"NAMESPACE":1e999}`, bad: "bad node: node.metadata.NAMESPACE must be a text"},
+		{metadata: `{"NAMESPACE":{}}`, bad: "bad node: node.metadata.NAMESPACE must be a text"},
+		{metadata: `{"NAMESPACE":"a.b"}`, bad: `bad node: namespace "a.b": `},
+		{metadata: `{"LABELS":{"app":"a,b=c"}}`, bad: `bad node: value "a,b=c" of label app: `},
+		{metadata: `{"LABELS":{"a b":""}}`, bad: `bad node: label name "a b": `},
+		{metadata: `{"LABELS":{"app":"` + long + `x"}}`, bad: `bad node: value "` + long + `x" of label app: `},
+		{metadata: `{"LABELS":{` + strings.Join(many, ",") + `}}`, bad: "bad node: 65 labels, at most 64 are allowed"},
 	} {
 		p := newPollReader()
 		for range 2 {

@@ -10,7 +10,6 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	statusv3 "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/pilot-api/pilot-api/discovery"
 )
@@ -55,7 +54,7 @@ const generator = "GENERATOR"
 
 // proxyless reports whether it is gRPC that asks, and no Envoy.
 func (m message) proxyless() bool {
-	return m.node.GetMetadata().GetFields()[generator].GetStringValue() == "grpc" || strings.HasPrefix(m.node.GetUserAgentName(), "gRPC")
+	return m.metadata(generator) == "grpc" || strings.HasPrefix(m.node.GetUserAgentName(), "gRPC")
 }
 
 // agent is what is known of the Envoy, or of gRPC, for people.
@@ -75,39 +74,13 @@ func (m message) agent(ctx context.Context) discovery.Agent {
 
 // identity is who the proxy says it is.
 func (m message) identity() (discovery.Node, error) {
-	fields := m.node.GetMetadata().GetFields()
-	namespace, err := textOf(fields["NAMESPACE"], "NAMESPACE")
-	if err != nil {
-		return discovery.Node{}, err
-	}
-	labels := map[string]string{}
-	for name, value := range fields["LABELS"].GetStructValue().GetFields() {
-		if labels[name], err = textOf(value, "LABELS."+name); err != nil {
-			return discovery.Node{}, err
-		}
-	}
-	if v := fields["LABELS"]; v != nil && v.GetStructValue() == nil && !isNull(v) {
-		return discovery.Node{}, fmt.Errorf("%w: node.metadata.LABELS cannot be read, want an object whose values are texts", discovery.ErrBadNode)
-	}
-	node, err := discovery.NewNode(m.node.GetId(), namespace, labels)
-	if err != nil {
-		return node, err
-	}
 	at := m.node.GetLocality()
-	if node, err = node.At(at.GetRegion(), at.GetZone(), at.GetSubZone()); err != nil {
-		return node, fmt.Errorf("%w: node.locality: %w", discovery.ErrBadNode, err)
-	}
-	return node, nil
+	return discovery.NodeStatement{
+		ID: m.node.GetId(), Metadata: m.metadata,
+		Region: at.GetRegion(), Zone: at.GetZone(), SubZone: at.GetSubZone(),
+	}.Node()
 }
 
-func textOf(v *structpb.Value, field string) (string, error) {
-	if _, ok := v.GetKind().(*structpb.Value_StringValue); v != nil && !ok && !isNull(v) {
-		return "", fmt.Errorf("%w: node.metadata.%s cannot be read, want a text", discovery.ErrBadNode, field)
-	}
-	return v.GetStringValue(), nil
-}
-
-func isNull(v *structpb.Value) bool {
-	_, null := v.GetKind().(*structpb.Value_NullValue)
-	return null
+func (m message) metadata(name string) any {
+	return m.node.GetMetadata().GetFields()[name].AsInterface()
 }

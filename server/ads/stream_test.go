@@ -9,6 +9,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -37,17 +38,35 @@ func TestBasicProtocolOverview(t *testing.T) {
 	})
 }
 
-// TestNodeIdentity: who is nobody is told so.
+// TestNodeIdentity: who is nobody is told so, in the words that a poll has of it.
 func TestNodeIdentity(t *testing.T) {
+	stating := func(metadata map[string]any) *corev3.Node {
+		fields, err := structpb.NewStruct(metadata)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &corev3.Node{Id: nodeA, Metadata: fields}
+	}
 	inBoth(t, func(t *testing.T, kind variant) {
 		s := serve(t, newSource())
-		number, _ := structpb.NewStruct(map[string]any{"NAMESPACE": 7})
-		labels, _ := structpb.NewStruct(map[string]any{"LABELS": "x"})
-		for _, n := range []*corev3.Node{nil, node("me"), {Id: nodeA, Metadata: number}, {Id: nodeA, Metadata: labels}} {
-			c := s.connectAs(kind, n, nil)
+		for _, bad := range []struct {
+			node *corev3.Node
+			want string
+		}{
+			{nil, `bad node: node "": want four parts`},
+			{node("me"), `bad node: node "me": want four parts`},
+			{stating(map[string]any{"NAMESPACE": 7}), "bad node: node.metadata.NAMESPACE must be a text"},
+			{stating(map[string]any{"NAMESPACE": "a.b"}), `bad node: namespace "a.b": `},
+			{stating(map[string]any{"LABELS": "x"}), "bad node: node.metadata.LABELS must be an object whose values are texts"},
+			{stating(map[string]any{"LABELS": map[string]any{"app": 5}}), "bad node: node.metadata.LABELS.app must be a text"},
+		} {
+			c := s.connectAs(kind, bad.node, nil)
 			c.say(request{typeURL: cds})
 			if got := c.ended(); got != codes.InvalidArgument {
-				t.Errorf("%v: %v", n, got)
+				t.Errorf("%v: %v", bad.node, got)
+			}
+			if words := status.Convert(c.err).Message(); !strings.HasPrefix(words, bad.want) {
+				t.Errorf("%v: %q, want %q", bad.node, words, bad.want)
 			}
 		}
 	})
