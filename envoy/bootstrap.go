@@ -32,6 +32,9 @@ const (
 // APIs lists what Bootstrap takes, the default first.
 var APIs = []API{Delta, ADS, REST, V1, GRPC}
 
+// Streams reports whether what changes is pushed; with the others it is polled for.
+func (a API) Streams() bool { return a == ADS || a == Delta || a == GRPC }
+
 // BootstrapOptions say which proxy to start and which server it asks. All but
 // Labels are required; DefaultBootstrap has those that need no thought.
 type BootstrapOptions struct {
@@ -93,8 +96,6 @@ func Bootstrap(o BootstrapOptions) ([]byte, error) {
 	}
 	return bootstrapV3(o, replicas)
 }
-
-func (o BootstrapOptions) streams() bool { return o.API == ADS || o.API == Delta || o.API == GRPC }
 
 func (o BootstrapOptions) check() (replicas, error) {
 	server, err := parseServer(o.Server)

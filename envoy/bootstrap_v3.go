@@ -60,7 +60,7 @@ func node(o BootstrapOptions) object {
 }
 
 func dynamicResources(o BootstrapOptions) object {
-	if !o.streams() {
+	if !o.API.Streams() {
 		return object{"cds_config": restSource(o.RefreshDelay), "lds_config": restSource(o.RefreshDelay)}
 	}
 	kind := "GRPC"
@@ -113,7 +113,7 @@ func discoveryCluster(o BootstrapOptions, servers replicas) object {
 	if servers.several() {
 		leaveDead(c)
 	}
-	if o.streams() {
+	if o.API.Streams() {
 		c["typed_extension_protocol_options"] = object{
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": object{
 				"@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",

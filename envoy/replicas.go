@@ -21,7 +21,7 @@ const defaultXDSPort = 15010
 // change one after the other would lead it back and forth.
 func (o BootstrapOptions) replicas(server endpoint) (replicas, error) {
 	if len(o.XDS) == 0 {
-		if o.streams() {
+		if o.API.Streams() {
 			server.port = defaultXDSPort
 		}
 		return replicas{server}, nil

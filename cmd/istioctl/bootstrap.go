@@ -37,8 +37,8 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
   # One that goes to another replica of the server when its own is gone
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --xds 10.1.0.1:15010,10.1.0.2:15010
 
-  # One of thousands, which asks less often
-  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --refresh-delay 10s
+  # One that polls, less often than each second
+  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api rest --refresh-delay 10s
 
   # A router for the Gateways whose selector is istio: ingressgateway
   istioctl bootstrap router~10.0.0.9~edge-1.shop~shop.svc.cluster.local --labels istio=ingressgateway > envoy.yaml
@@ -53,10 +53,10 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 		Args: taught(cobra.ExactArgs(1), "say which proxy: istioctl bootstrap role~ip~id~domain, "+
 			"such as sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local"),
 	}
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		options.NodeID, options.Server = args[0], s.server
 		text, err := envoy.Bootstrap(options)
-		if err := errors.Join(checkNode(args[0], options.Labels), err); err != nil {
+		if err := errors.Join(checkNode(args[0], options.Labels), checkPolls(cmd, options.API), err); err != nil {
 			return &usageError{err}
 		}
 		_, err = s.Stdout.Write(text)
@@ -65,6 +65,8 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 	addBootstrap(cmd, &options)
 	return cmd
 }
+
+const refreshDelay = "refresh-delay"
 
 func addBootstrap(cmd *cobra.Command, options *envoy.BootstrapOptions) {
 	apis := make([]string, len(envoy.APIs))
@@ -81,9 +83,17 @@ func addBootstrap(cmd *cobra.Command, options *envoy.BootstrapOptions) {
 	flags.StringVar(&options.CAFile, "ca-file", options.CAFile, "authorities that the Envoy trusts for an https server")
 	flags.IntVar(&options.AdminPort, "admin-port", options.AdminPort,
 		"port of the Envoy's own interface, on loopback; 0 for one that is free, which envoy --admin-address-path FILE tells")
-	flags.DurationVar(&options.RefreshDelay, "refresh-delay", options.RefreshDelay, "time between two polls for clusters and listeners")
+	flags.DurationVar(&options.RefreshDelay, refreshDelay, options.RefreshDelay, "time between two polls for clusters and listeners, with --api rest or v1")
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("api", cobra.FixedCompletions(apis, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// checkPolls wants no time between polls where there are none.
+func checkPolls(cmd *cobra.Command, api envoy.API) error {
+	if !cmd.Flags().Changed(refreshDelay) || !api.Streams() {
+		return nil
+	}
+	return fmt.Errorf("--%s is for --api %s and %s: with %s what changes is pushed", refreshDelay, envoy.REST, envoy.V1, api)
 }
 
 // checkNode wants an identity that the server will take, and that says all
