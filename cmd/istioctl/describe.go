@@ -27,15 +27,16 @@ func newDescribe(s *session) *cobra.Command {
 		Use:   "describe (KIND NAME | KIND/NAME)",
 		Short: "Show all that is known of an object",
 		Long: `Show an object with what is known of it: its main lines, how it stands with the
-proxies, what it refers to and what refers to it, what is wrong with it, when it
-was written, and the proxies that it concerns.
+proxies, what it refers to and what refers to it, what is wrong with it, who
+changed what of it and when, and the proxies that it concerns.
 
 Hosts are those that the object's own namespace means: whoever declares them is
 what the object refers to. Everything written before the question is in the
 answer.
 
 With -f no server is asked: the objects of the files are compiled here, and are
-all there is. Of proxies, and of what an Envoy refuses, nothing is known then.`,
+all there is. Of changes, of proxies, and of what an Envoy refuses, nothing is
+known then.`,
 		Example: `  # What is it, who uses it, and does it work?
   istioctl describe virtualservice reviews
 
@@ -85,8 +86,9 @@ type description struct {
 	client.Stated
 	diag.References
 	problems diag.List
+	changes  []entry        // the newest first
 	proxies  []client.Proxy // that it concerns
-	live     bool           // a server told this; else of proxies nothing is known
+	live     bool           // a server told this; else of changes and proxies nothing is known
 }
 
 func runDescribe(ctx context.Context, s *session, f *describeFlags, key schema.Key) error {
@@ -124,6 +126,7 @@ func (s *session) look(ctx context.Context, key schema.Key) (*description, error
 		func() (err error) { problems, err = c.Problems(ctx); return err },
 		func() (err error) { references, err = c.References(ctx, key); return err },
 		func() (err error) { d.Stated, err = c.GetStated(ctx, key, store.ReadOptions{}); return err },
+		func() (err error) { d.changes, err = changesOf(ctx, c, key); return err },
 		func() (err error) { d.proxies, err = c.ProxiesOf(ctx, key); return err },
 	} {
 		if err := ask(); errors.Is(err, store.ErrNotFound) {
@@ -134,6 +137,19 @@ func (s *session) look(ctx context.Context, key schema.Key) (*description, error
 	}
 	d.References, d.problems, d.live = *references, problemsOf(problems.Problems, key), true
 	return &d, nil
+}
+
+// changesOf are those that the server knows, without the states between.
+func changesOf(ctx context.Context, c *client.Client, key schema.Key) ([]entry, error) {
+	versions, err := c.History(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := entriesOf(versions)
+	for i := range entries {
+		entries[i].Object = nil
+	}
+	return entries, err
 }
 
 // look compiles the files; nil when there is no such object in them.
@@ -168,6 +184,7 @@ func (d *description) document() (any, error) {
 		Object any `json:"object"`
 		diag.References
 		Problems diag.List      `json:"problems"`
+		Changes  []entry        `json:"changes,omitempty"`
 		Proxies  []client.Proxy `json:"proxies,omitempty"`
-	}{object.Object, d.References, append(diag.List{}, d.problems...), d.proxies}, nil
+	}{object.Object, d.References, append(diag.List{}, d.problems...), d.changes, d.proxies}, nil
 }

@@ -35,8 +35,8 @@ func (d *description) write(w io.Writer) error {
 		one := d.problems[i]
 		return string(one.Severity) + "\t" + one.Field + "\t" + diag.Problem{Message: one.Message, Value: one.Value}.String()
 	})
-	d.writeChanges(p)
 	if d.live {
+		d.writeChanges(p)
 		p.list("Proxies", "PROXY\tROLE\tTRANSPORT\tSTATE\tREVISION", len(d.proxies), func(i int) string { return d.proxyRow(d.proxies[i]) })
 	}
 	return p.err
@@ -122,6 +122,7 @@ func (d *description) writeHead(p *descriptionWriter) {
 	p.line("API Version", d.Object.Kind.APIVersion())
 	p.line("Labels", pairLines(meta.Labels, "=")...)
 	p.line("Annotations", pairLines(meta.Annotations, ": ")...)
+	d.writeWritten(p)
 	for _, c := range d.Object.Kind.Columns {
 		p.line(c.Name, cmp.Or(c.Cell(d.Object), none))
 	}
@@ -160,20 +161,30 @@ func (d *description) writeStatus(p *descriptionWriter) error {
 	return nil
 }
 
-// writeChanges tells when it was written, as far as that is known.
-func (d *description) writeChanges(p *descriptionWriter) {
-	var rows []string
+// writeWritten tells which state of the object this is, as far as that is known.
+func (d *description) writeWritten(p *descriptionWriter) {
 	if at := d.Meta.CreationTimestamp; !at.IsZero() {
-		rows = append(rows, fmt.Sprintf("Created:\t%s (%s ago)", at.UTC().Format(time.RFC3339), duration.HumanDuration(time.Since(at.Time))))
+		p.line("Created", fmt.Sprintf("%s (%s ago)", at.UTC().Format(time.RFC3339), duration.HumanDuration(time.Since(at.Time))))
 	}
 	if d.Object.Revision() > 0 {
-		rows = append(rows, fmt.Sprintf("Last written:\trevision %d, generation %d", d.Object.Revision(), d.Meta.Generation))
+		p.line("Revision", fmt.Sprintf("%d, generation %d", d.Object.Revision(), d.Meta.Generation))
 	}
 	if at := d.Meta.DeletionTimestamp; at != nil {
-		rows = append(rows, fmt.Sprintf("To be deleted:\tsince %s, once no finalizer is left of %s", at.UTC().Format(time.RFC3339), strings.Join(d.Meta.Finalizers, ", ")))
+		p.line("Terminating", fmt.Sprintf("since %s, once no finalizer is left of %s", at.UTC().Format(time.RFC3339), strings.Join(d.Meta.Finalizers, ", ")))
 	}
-	if len(rows) > 0 {
-		p.list("Changes", "", len(rows), func(i int) string { return rows[i] })
+}
+
+// mostChanges is the number of changes that a description has.
+const mostChanges = 5
+
+// writeChanges tells the newest of what was done to it.
+func (d *description) writeChanges(p *descriptionWriter) {
+	p.list("Changes", "REVISION\tWHEN\tVERB\tWHO\tPROGRAM\tCHANGED", min(mostChanges, len(d.changes)), func(i int) string {
+		e := d.changes[i]
+		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s", e.Revision, e.when(), e.verb(), e.who(), e.program(), e.changed(false))
+	})
+	if more := len(d.changes) - mostChanges; more > 0 {
+		p.printf("  … and %d more: istioctl history\n", more)
 	}
 }
 

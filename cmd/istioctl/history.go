@@ -150,8 +150,7 @@ func (s *session) showHistory(entries []entry, wide bool) error {
 		if e.Object != nil {
 			generation = strconv.FormatInt(e.Generation, 10)
 		}
-		fmt.Fprintf(tab, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Revision, generation, e.when(), cmp.Or(string(e.Verb), unknown),
-			cmp.Or(printable(e.User), unknown), cmp.Or(printable(e.Program), unknown), e.transaction(wide), e.changed(wide))
+		fmt.Fprintf(tab, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Revision, generation, e.when(), e.verb(), e.who(), e.program(), e.transaction(wide), e.changed(wide))
 	}
 	return tab.Flush()
 }
@@ -162,6 +161,10 @@ func (e entry) when() string {
 	}
 	return duration.HumanDuration(time.Since(*e.Time)) + " ago"
 }
+
+func (e entry) verb() string    { return cmp.Or(string(e.Verb), unknown) }
+func (e entry) who() string     { return cmp.Or(printable(e.User), unknown) }
+func (e entry) program() string { return cmp.Or(printable(e.Program), unknown) }
 
 // transactionDigits tell transactions apart: those at the end of a UUID are
 // random, those at its beginning are the time.

@@ -95,19 +95,22 @@ var (
 	short    = regexp.MustCompile(`\b[0-9a-f]{8}\b`)
 	programs = regexp.MustCompile(`istioctl/[^ "]+`)
 	moment   = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|\b[0-9dhms]+ ago`)
+	ofMoment = regexp.MustCompile(`(?m)^.*WHEN.*$`)
 	columns  = regexp.MustCompile(` {2,}([^ ])`)
 )
 
-// past is "past FILE COPY", which copies a table of history, or stdout, without
-// moments, random IDs, the version, and widths that depend on them.
+// past is "past FILE COPY", which copies a file, or stdout, in which there is a table
+// of history, without moments, random IDs, the version, and widths that depend on
+// them.
 func past(ts *testscript.TestScript, _ bool, args []string) {
 	text := ts.ReadFile(args[0])
 	for _, r := range []struct {
 		what *regexp.Regexp
 		by   string
-	}{{uuids, "UUID"}, {short, "SHORT"}, {programs, "istioctl/VERSION"}, {moment, "WHEN"}, {columns, "  $1"}} {
+	}{{uuids, "UUID"}, {short, "SHORT"}, {programs, "istioctl/VERSION"}, {moment, "WHEN"}} {
 		text = r.what.ReplaceAllString(text, r.by)
 	}
+	text = ofMoment.ReplaceAllStringFunc(text, func(line string) string { return columns.ReplaceAllString(line, "  $1") })
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
 }
 
