@@ -83,9 +83,9 @@ func kindsAfter(kinds []*schema.Kind, after schema.Key) []*schema.Kind {
 }
 
 // ListStated is List of one kind with the status of each.
-func (c *Client) ListStated(ctx context.Context, scope store.Scope, opts store.ListOptions) ([]Stated, error) {
+func (c *Client) ListStated(ctx context.Context, scope store.Scope, opts store.ListOptions) (*StatedList, error) {
 	page, err := c.listKind(ctx, scope.Kind, scope, opts)
-	return page.items, err
+	return &StatedList{Items: page.items, Revision: page.revision}, err
 }
 
 func (c *Client) listKind(ctx context.Context, kind *schema.Kind, scope store.Scope, opts store.ListOptions) (listPage, error) {

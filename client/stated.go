@@ -1,9 +1,13 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // Stated is an object and how it stands with the proxies.
@@ -19,4 +23,53 @@ func (s Stated) Status() (*schema.Status, error) {
 	}
 	var out schema.Status
 	return &out, json.Unmarshal(s.Raw, &out)
+}
+
+// StatedList is objects of one kind at one revision.
+type StatedList struct {
+	Items    []Stated
+	Revision int64
+}
+
+// Objects is the list without what is said of the proxies.
+func (l *StatedList) Objects() *store.List {
+	list := &store.List{Revision: l.Revision}
+	for _, item := range l.Items {
+		list.Items = append(list.Items, item.Object)
+	}
+	return list
+}
+
+// FollowStatuses tells how each object in a scope of one kind stands with the
+// proxies, then each change of that, until ctx or the stream ends, which is an error
+// like that of Watch. It is no watch of the objects: what was told of may be told
+// again, and that one is deleted is not told.
+func (c *Client) FollowStatuses(ctx context.Context, scope store.Scope, tell func(Stated)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	query := nameSelector(scope.Name)
+	query.Set("watch", "true")
+	query.Set("statusEvents", "true")
+	resp, err := c.send(ctx, request{method: http.MethodGet, url: c.url(scope.Kind, scope.Namespace, "", query)})
+	if err != nil {
+		return err
+	}
+	f := newFrames(resp.Body, cancel)
+	defer f.close()
+	for {
+		fr, err := f.next()
+		if err != nil {
+			return err
+		}
+		switch store.EventType(fr.Type) {
+		case store.ErrorFrame:
+			return fr.failure()
+		case store.Added, store.Modified:
+			o, err := decodeStated(scope.Kind, fr.Object)
+			if err != nil {
+				return fmt.Errorf("a frame of the watch: %w", err)
+			}
+			tell(o)
+		}
+	}
 }

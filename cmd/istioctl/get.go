@@ -144,7 +144,7 @@ func (q query) run(ctx context.Context, s *session, c *client.Client) ([]client.
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range list {
+		for _, o := range list.Items {
 			if q.labels.Matches(labels.Set(o.Meta.Labels)) {
 				objects = append(objects, o)
 			}

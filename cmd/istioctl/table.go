@@ -29,8 +29,10 @@ type tableWriter struct {
 	kind    *schema.Kind
 	style   tableStyle
 	printer printers.ResourcePrinter
-	target  *redirect
-	out     interface {
+	// far is a column for how far the proxies are with each object; nil for none.
+	far    func(*schema.Object) string
+	target *redirect
+	out    interface {
 		io.Writer
 		Flush() error
 	}
@@ -58,26 +60,30 @@ func (s tableStyle) printer(kind *schema.Kind) printers.ResourcePrinter {
 // stated prints objects with how far the proxies are, if that is known.
 func (t *tableWriter) stated(all []client.Stated) error {
 	objects := make([]*schema.Object, len(all))
-	far := make([]string, len(all))
-	known := false
+	known := map[schema.Key]string{}
 	for i, one := range all {
 		objects[i] = one.Object
-		status, err := one.Status()
+		far, err := howFar(one)
 		if err != nil {
 			return err
 		}
-		if status != nil {
-			far[i], known = status.Summary(), true
+		if far != "" {
+			known[one.Key()] = far
 		}
 	}
-	table := t.table(objects)
-	if known {
-		table.ColumnDefinitions = schema.BeforeAge(table.ColumnDefinitions, schema.ProgrammedColumn(true))
-		for i := range table.Rows {
-			table.Rows[i].Cells = schema.BeforeAge[any](table.Rows[i].Cells, far[i])
-		}
+	if len(known) > 0 {
+		t.far = func(o *schema.Object) string { return known[o.Key()] }
 	}
-	return t.print(t.printer, table)
+	return t.print(t.printer, t.table(objects))
+}
+
+// howFar the proxies are with an object; "" if that is not known.
+func howFar(o client.Stated) (string, error) {
+	status, err := o.Status()
+	if err != nil || status == nil {
+		return "", err
+	}
+	return status.Summary(), nil
 }
 
 // event prints the row of a changed object.
@@ -121,9 +127,16 @@ func (t *tableWriter) table(objects []*schema.Object) *metav1.Table {
 	if t.style.wide {
 		cells = schema.WideTableCells
 	}
+	if t.far != nil {
+		table.ColumnDefinitions = schema.BeforeAge(table.ColumnDefinitions, schema.ProgrammedColumn(true))
+	}
 	for _, o := range objects {
+		row := cells(o, now)
+		if t.far != nil {
+			row = schema.BeforeAge[any](row, t.far(o))
+		}
 		table.Rows = append(table.Rows, metav1.TableRow{
-			Cells:  cells(o, now),
+			Cells:  row,
 			Object: runtime.RawExtension{Object: &metav1.PartialObjectMetadata{ObjectMeta: o.Meta}},
 		})
 	}

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
@@ -30,7 +30,10 @@ func newWatch(s *session) *cobra.Command {
 		Short: "Follow the objects of a kind as they change",
 		Long: `Show the objects of a kind, or one of them, and then every change as it comes,
 until interrupted. A lost connection is taken up again where it broke off: no
-change is shown twice. After a long absence only the difference is shown.`,
+change is shown twice. After a long absence only the difference is shown.
+
+-o wide has a column for how far the proxies are, and shows an object again when
+that has changed.`,
 		Example: `  # Follow all route rules of the default namespace
   istioctl watch routerules
 
@@ -58,19 +61,23 @@ func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) 
 	}
 	// The first list shows whether there is a server at all; from then on
 	// trouble is waited out.
-	first, err := c.List(ctx, scope, store.ListOptions{})
+	stated, err := c.ListStated(ctx, scope, store.ListOptions{})
 	if err != nil {
 		return s.fail(ctx, err)
 	}
+	first := stated.Objects()
 	if err := s.checkWatched(flags, scope, first.Items); err != nil {
 		return err
 	}
-	show, err := s.eventPrinter(flags, scope, first.Items)
+	show, err := s.newDisplay(flags, scope, stated)
 	if err != nil {
 		return err
 	}
-	source := &connection{Reader: &narrowed{c, scope, first}, session: s}
-	return s.follow(ctx, source, selector, show)
+	f := follower{
+		source: &connection{Reader: &narrowed{c, scope, first}, session: s}, selector: selector, display: show,
+		statuses: func(ctx context.Context, tell func(client.Stated)) error { return c.FollowStatuses(ctx, scope, tell) },
+	}
+	return f.run(ctx)
 }
 
 // checkWatched tells that the one object to be watched is not there. A get with
@@ -104,38 +111,34 @@ func (s *session) watchScope(flags watchFlags, args []string) (store.Scope, labe
 	return scope, q.labels, nil
 }
 
-// eventPrinter shows changes in the format asked for. Tables are laid out for
-// the objects that are there at first.
-func (s *session) eventPrinter(flags watchFlags, scope store.Scope, first []*schema.Object) (func(store.Event) error, error) {
+// display shows changes.
+type display struct {
+	event  func(store.Event) error
+	status func(client.Stated) error // nil: how far the proxies are is not shown
+}
+
+// newDisplay is in the format asked for. Tables are laid out for the objects that
+// are there at first.
+func (s *session) newDisplay(flags watchFlags, scope store.Scope, first *client.StatedList) (display, error) {
 	if !isTable(flags.output) {
 		p, err := objectPrinter(flags.output)
-		return func(e store.Event) error { return printEvent(s.Stdout, flags.output, p, e) }, err
+		return display{event: func(e store.Event) error { return printEvent(s.Stdout, flags.output, p, e) }}, err
 	}
 	style := tableStyle{
 		wide: flags.output == formatWide, namespaces: scope.Namespace == "", events: !flags.plain,
 		rowFlags: flags.rows,
 	}
 	table := newTable(s.Stdout, scope.Kind, style)
-	return table.event, table.fit(first)
-}
-
-// follow shows the objects of a source, then their changes, until ctx ends,
-// which is how a watch is meant to end, or until they cannot be shown.
-func (s *session) follow(ctx context.Context, source store.Reader, selector labels.Selector, show func(store.Event) error) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var broken error // Written by the one goroutine that calls the handler.
-	tell := func(e store.Event) {
-		if broken == nil {
-			if broken = show(e); broken != nil {
-				stop(broken)
-			}
+	if !style.wide {
+		return display{event: table.event}, table.fit(first.Objects().Items)
+	}
+	wide := newStatedTable(table)
+	for _, o := range first.Items {
+		if err := wide.learn(o); err != nil {
+			return display{}, err
 		}
 	}
-	view := cache.New(source, cache.Options{Log: slog.New(slog.DiscardHandler)})
-	view.Handle(nil, selected(selector, tell))
-	_ = view.Run(ctx) // It is the context's error, nothing else ends it.
-	return broken
+	return display{wide.event, wide.status}, table.fit(first.Objects().Items)
 }
 
 // selected turns what a cache tells into the events that somebody sees who

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pilot-api/pilot-api/internal/simulated"
 )
 
 // screen is a writer that can be waited on.
@@ -48,6 +50,21 @@ func (s *screen) wait(t *testing.T, lines int) {
 		case <-s.more:
 		case <-deadline:
 			t.Fatalf("want %d lines, have:\n%s", lines, s)
+		}
+	}
+}
+
+// waitFor returns when the screen shows a line that an expression matches, which has
+// one blank for many.
+func (s *screen) waitFor(t *testing.T, line string) {
+	t.Helper()
+	want := regexp.MustCompile("(?m)^" + line)
+	deadline := time.After(20 * time.Second)
+	for !want.MatchString(blanks.ReplaceAllString(s.String(), " ")) {
+		select {
+		case <-s.more:
+		case <-deadline:
+			t.Fatalf("want a line %s, have:\n%s", want, s)
 		}
 	}
 }
@@ -245,5 +262,49 @@ func TestGetWatchShowsRows(t *testing.T) {
 	}
 	if column := strings.Index(lines[0], "DESTINATION"); column != len("a-long-name   ") {
 		t.Errorf("columns are not aligned:\n%s", out)
+	}
+}
+
+// TestWatchWideShowsHowFar: the proxies that run an object are a column, and that
+// there are more of them now is shown without a change of the object.
+func TestWatchWideShowsHowFar(t *testing.T) {
+	for _, tc := range []struct {
+		verb []string
+		what string // happened, as the first column
+	}{{[]string{"get", "rr", "-w"}, ""}, {[]string{"watch", "rr"}, "MODIFIED "}} {
+		t.Run(tc.verb[0], func(t *testing.T) {
+			live, publisher := followed(t.Cleanup)
+			api := httptest.NewServer(live.Handler())
+			t.Cleanup(api.Close)
+			apply1(t, api.URL, simulated.Reviews)
+			apply1(t, api.URL, rule("a-long-name", "v1"))
+			if _, stderr, code := run(t, api.URL, "", "wait", "rr", "a-long-name"); code != exitDone {
+				t.Fatal(stderr)
+			}
+			out, interrupt := watch(t, api.URL, append(tc.verb, "-o", "wide")...)
+			out.wait(t, 2)
+			p, err := simulated.Connect(publisher, simulated.Node(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(p.Leave)
+			out.waitFor(t, tc.what+"a-long-name reviews .* 1/1 ")
+			p.Hold()
+			apply1(t, api.URL, rule("a-long-name", "v2"))
+			out.waitFor(t, tc.what+"a-long-name reviews .*v2.* 0/1 ")
+			p.Accept()
+			out.waitFor(t, tc.what+"a-long-name reviews .*v2.* 1/1 ")
+			interrupt()
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			column := strings.Index(lines[0], "PROGRAMMED")
+			if column < 0 {
+				t.Fatalf("no column:\n%s", out)
+			}
+			for i, line := range lines[1:] {
+				if line == lines[i] || column >= len(line) || line[column-1] != ' ' || line[column] == ' ' {
+					t.Errorf("row %q below %q", line, lines[i])
+				}
+			}
+		})
 	}
 }

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"cmp"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// statedTable prints changes with how far the proxies are, and a row more when that
+// alone has changed.
+type statedTable struct {
+	*tableWriter
+	known map[schema.Key]stated // the newest that was told of each object
+	shown map[schema.Key]stated // what is on the screen
+}
+
+// stated is how far the proxies are with one revision of an object.
+type stated struct {
+	revision int64
+	far      string
+}
+
+func newStatedTable(t *tableWriter) *statedTable {
+	s := &statedTable{tableWriter: t, known: map[schema.Key]stated{}, shown: map[schema.Key]stated{}}
+	t.far = func(o *schema.Object) string { return s.of(o).far }
+	return s
+}
+
+// of is how an object stands as far as that was told.
+func (t *statedTable) of(o *schema.Object) stated {
+	known, ok := t.known[o.Key()]
+	switch {
+	case !ok:
+		return stated{o.Revision(), none}
+	case known.revision != o.Revision():
+		return stated{o.Revision(), schema.ReasonPending}
+	}
+	return known
+}
+
+// event prints the row of a changed object.
+func (t *statedTable) event(e store.Event) error {
+	key := e.Object.Key()
+	if e.Type == store.Deleted {
+		delete(t.known, key)
+		delete(t.shown, key)
+	} else {
+		t.shown[key] = t.of(e.Object)
+	}
+	return t.tableWriter.event(e)
+}
+
+// learn takes in how an object stands; it is printed by its event.
+func (t *statedTable) learn(o client.Stated) error {
+	far, err := howFar(o)
+	if err != nil || o.Revision() < t.known[o.Key()].revision {
+		return err // Another replica may be behind.
+	}
+	t.known[o.Key()] = stated{o.Revision(), cmp.Or(far, none)}
+	return nil
+}
+
+// status prints the row of an object on the screen that stands otherwise now.
+func (t *statedTable) status(o client.Stated) error {
+	if err := t.learn(o); err != nil {
+		return err
+	}
+	shown, ok := t.shown[o.Key()]
+	if now := t.of(o.Object); !ok || now == shown || now.revision != shown.revision {
+		return nil
+	}
+	return t.event(store.Event{Type: store.Modified, Object: o.Object})
+}
