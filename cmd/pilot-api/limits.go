@@ -59,16 +59,12 @@ func (l *limits) memoryLimit() (int64, error) {
 	return q.Value(), nil
 }
 
-// heapGrowth is how much garbage may come upon what is live, in percent, before
-// it is collected. Large requests leave much at once, and most of what is live
-// stays.
-const heapGrowth = 40
-
-// apply sets when the runtime collects garbage, and its soft limit. The nearest word counts: the flag,
-// then GOMEMLIMIT, which the runtime has read itself, then the cgroup.
+// apply sets when the runtime collects garbage, and its soft limit. The nearest
+// word counts: the flag, then GOMEMLIMIT, which the runtime has read itself, then
+// the cgroup.
 func (l *limits) apply(log *slog.Logger) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(heapGrowth)
+		keepGarbageInBounds()
 	}
 	limit, _ := l.memoryLimit()
 	if limit < 0 {

@@ -10,11 +10,16 @@ import (
 // errChanged is the answer to a write that came too late.
 var errChanged = errors.New("the key has changed")
 
+// whatever is a revision that each key has.
+const whatever = -1
+
 // put writes a key if it has a revision, 0 for none, and tells the one that it gets.
 func put(ctx context.Context, client *clientv3.Client, key string, value []byte, revision int64) (int64, error) {
-	resp, err := client.Txn(ctx).
-		If(clientv3.Compare(clientv3.ModRevision(key), "=", revision)).
-		Then(clientv3.OpPut(key, string(value))).Commit()
+	txn := client.Txn(ctx)
+	if revision != whatever {
+		txn = txn.If(clientv3.Compare(clientv3.ModRevision(key), "=", revision))
+	}
+	resp, err := txn.Then(clientv3.OpPut(key, string(value))).Commit()
 	switch {
 	case err != nil:
 		return 0, err

@@ -20,7 +20,7 @@ import (
 // whether that is the newest, so that they are no promise to anybody.
 //
 //	POST   /SPACE                          create
-//	PUT    /SPACE/NAME?resourceVersion=N   update of that version
+//	PUT    /SPACE/NAME?resourceVersion=N   update, of that version if there is one
 //	GET    /SPACE/NAME, /SPACE             what was written last
 //	DELETE /SPACE                          all of it
 type thin struct {
@@ -47,7 +47,10 @@ func (t *thin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost:
 		t.write(w, r, in, http.StatusCreated, 0)
 	case r.Method == http.MethodPut:
-		revision, _ := strconv.ParseInt(r.URL.Query().Get("resourceVersion"), 10, 64)
+		revision, err := strconv.ParseInt(r.URL.Query().Get("resourceVersion"), 10, 64)
+		if err != nil {
+			revision = whatever
+		}
 		t.write(w, r, in, http.StatusOK, revision)
 	case r.Method == http.MethodDelete:
 		t.clear(w, r, in)
