@@ -112,6 +112,20 @@ func (f *refusals) sent(nonce string) {
 	}
 }
 
+// forget lets go of what is not wanted any more.
+func (f *refusals) forget(wanted func(name string) bool) {
+	maps.DeleteFunc(f.of, func(name string, _ *refusedContent) bool { return !wanted(name) })
+	maps.DeleteFunc(f.tables, func(name string, _ *amended) bool { return !wanted(name) })
+}
+
+// rest takes in that there is nothing to be sent: where nothing is refused, the proxy
+// has taken all that it wants.
+func (f *refusals) rest() {
+	if len(f.of) == 0 && len(f.tables) == 0 && len(f.search) == 0 {
+		f.unclear = nil
+	}
+}
+
 // concluded reports whether a trial ends with the answer to a response.
 func (f *refusals) concluded(nonce string) bool {
 	if f.trial == "" || f.trial != nonce {
@@ -267,9 +281,9 @@ func (t *subscribed) blame(v *view, r *resource, words string) {
 // giveUp has a table told as it should be, or not at all.
 func (t *subscribed) giveUp(a *amended) *refusedContent {
 	f, name := &t.refusals, a.target.name
-	c := &refusedContent{view: cmp.Or(a.from, t.good.view), needs: a.needs}
+	c := &refusedContent{view: a.from, needs: a.needs}
 	if a.kept != nil {
-		c.kept, c.table = a.kept.resource, a.kept.table
+		c.kept, c.table, c.view = a.kept.resource, a.kept.table, cmp.Or(a.from, t.good.view)
 	}
 	delete(f.tables, name)
 	if f.of == nil {
@@ -308,7 +322,7 @@ func (t *subscribed) tableTaken(name string) *tableTaken {
 	if a := t.refusals.tables[name]; a != nil {
 		return a.kept
 	}
-	r, table := t.good.named(name), tableNamed(t.good.view, name)
+	r, table := t.acknowledged(name), tableNamed(t.good.view, name)
 	if c := t.refusals.of[name]; c != nil {
 		r, table = c.kept, c.table
 	}
@@ -319,7 +333,8 @@ func (t *subscribed) tableTaken(name string) *tableTaken {
 }
 
 // suspects are what the proxy has neither taken nor refused before. What else the
-// response had may explain why it was refused.
+// response had may explain why it was refused. If there is neither, it does not take any
+// more what it took.
 func (t *subscribed) suspects(s *sending, tried bool) (suspects []*resource, explained bool) {
 	explained = !tried && len(t.refusals.search) > 0
 	for _, r := range s.resources {
@@ -330,6 +345,9 @@ func (t *subscribed) suspects(s *sending, tried bool) (suspects []*resource, exp
 		case !same(r, t.taken(r.name)):
 			suspects = append(suspects, r)
 		}
+	}
+	if len(suspects) == 0 && !explained && !t.wild() {
+		suspects = s.resources
 	}
 	return suspects, explained
 }
@@ -344,6 +362,14 @@ func (t *subscribed) taken(name string) *resource {
 	}
 	if c := t.refusals.of[name]; c != nil {
 		return c.kept
+	}
+	return t.acknowledged(name)
+}
+
+// acknowledged is taken for a name of which nothing is refused.
+func (t *subscribed) acknowledged(name string) *resource {
+	if t.fresh.has(name) {
+		return nil
 	}
 	return t.good.named(name)
 }
@@ -372,9 +398,12 @@ func (t *subscribed) suspect(r *resource, words string) {
 		if f.of == nil {
 			f.of = map[string]*refusedContent{}
 		}
-		c = &refusedContent{kept: t.taken(r.name), view: t.good.view}
-		if before := t.tableTaken(r.name); before != nil && t.typeURL == RouteType {
-			c.table = before.table
+		c = &refusedContent{}
+		if before := t.tableTaken(r.name); before != nil {
+			c.view = t.good.view
+			if !same(before.resource, r) {
+				c.kept, c.table = before.resource, before.table
+			}
 		}
 		f.of[r.name] = c
 	}

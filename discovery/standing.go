@@ -225,7 +225,8 @@ func (st *Stream) eachRefusalLocked(target *streamed, visit func(diag.Ref, Refus
 }
 
 // culprits are the objects that a refused resource came from: of a route table,
-// those of the virtual hosts that the proxy has not accepted before, in the view given.
+// those of the virtual hosts that the proxy has not accepted before, in the view given;
+// or of all, if there is no other.
 func (t *subscribed) culprits(name string, before *view, target *streamed, ip string) []diag.Ref {
 	var refs []diag.Ref
 	add := func(ref diag.Ref) {
@@ -241,6 +242,11 @@ func (t *subscribed) culprits(name string, before *view, target *streamed, ip st
 					add(ref)
 				}
 			}
+		}
+	case EndpointType:
+		_, key := envoy.ParseEndpointsName(name)
+		if svc := target.view.server.current.Load().mesh.Service(mesh.ParseServiceKey(key).Hostname); svc != nil {
+			add(svc.Origin.Ref())
 		}
 	case ListenerType:
 		for _, l := range target.view.config.ListenersAt(ip) {
@@ -263,10 +269,12 @@ func (t *subscribed) culprits(name string, before *view, target *streamed, ip st
 				accepted[h] = true
 			}
 		}
-		for _, h := range hostsOf(target.view, name) {
-			if !accepted[h] {
-				h.EachOrigin(add)
-			}
+		hosts := hostsOf(target.view, name)
+		if fresh := slices.DeleteFunc(slices.Clone(hosts), func(h *ir.VirtualHost) bool { return accepted[h] }); len(fresh) > 0 {
+			hosts = fresh
+		}
+		for _, h := range hosts {
+			h.EachOrigin(add)
 		}
 	}
 	return refs

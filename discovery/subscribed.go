@@ -14,6 +14,7 @@ type subscribed struct {
 	all     bool // a wildcard: everything, whatever it is called
 	unnamed bool // because nothing was ever named
 	named   names
+	fresh   fresh
 	owed    owed
 	came    came
 
@@ -110,6 +111,7 @@ func (t *subscribed) answered(r Request) (current bool) {
 func (t *subscribed) accept(s *sending) {
 	t.good = s.at
 	for _, r := range s.resources {
+		t.fresh.remove(r.name)
 		t.acceptTable(r)
 	}
 	t.refusals.accepted(s)
@@ -135,23 +137,22 @@ func (t *subscribed) subscribeTo(r Request) {
 		t.asked, t.unnamed, t.came.version = true, t.wild() && !t.byName, r.Version
 	}
 	t.unnamed = t.unnamed && len(r.Names) == 0
-	all := t.unnamed || !t.byName && slices.Contains(r.Names, wildcard)
-	if all && !t.all {
-		t.owed.answer, t.owed.all = true, true
-	}
-	t.all = all
+	before := *t
+	t.all = t.unnamed || !t.byName && slices.Contains(r.Names, wildcard)
 	list := slices.DeleteFunc(slices.Clone(r.Names), func(n string) bool { return n == wildcard })
-	if t.named.are(list) {
-		return
-	}
-	before := t.named
-	t.named = names{}
-	for _, n := range list {
-		t.named.add(n)
-		if !before.has(n) {
-			t.owed.add(n)
+	if !t.named.are(list) {
+		t.named = names{}
+		for _, n := range list {
+			t.named.add(n)
+			if !before.named.has(n) {
+				t.begin(n, before.wants(n))
+			}
 		}
 	}
+	if t.all && !before.all {
+		t.beginAll(before.wants)
+	}
+	t.forget()
 }
 
 // subscribeDelta takes the changes of a delta client.
@@ -166,6 +167,7 @@ func (t *subscribed) subscribeDelta(r Request) {
 	for _, n := range r.Unsubscribe {
 		t.unsubscribe(n)
 	}
+	t.forget()
 	for _, n := range r.Subscribe {
 		t.subscribe(n)
 	}
@@ -174,11 +176,12 @@ func (t *subscribed) subscribeDelta(r Request) {
 // subscribe is answered even to who is subscribed.
 func (t *subscribed) subscribe(name string) {
 	if name == wildcard {
-		t.all, t.owed.answer, t.owed.all = true, true, true
+		t.beginAll(t.wants)
+		t.all = true
 		return
 	}
+	t.begin(name, t.wants(name))
 	t.named.add(name)
-	t.owed.add(name)
 }
 
 func (t *subscribed) unsubscribe(name string) {
@@ -215,6 +218,7 @@ func (t *subscribed) rest(to at) {
 	t.sent, t.owed = to, owed{}
 	if len(t.underway) == 0 {
 		t.good = to
+		t.refusals.rest()
 	}
 }
 

@@ -1,0 +1,209 @@
+package ads_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/selfsigned"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+const sds = discovery.SecretType
+
+// late is something that a proxy asks for by name after it has accepted another one.
+type late struct {
+	typeURL, first, second string
+	node                   string
+	objects                []*schema.Object
+	blamed                 string         // the object that the second comes from
+	better                 *schema.Object // of that name
+	other                  *schema.Object // changes the first
+}
+
+// lates are of every type that an Envoy asks for by name.
+func lates(t testing.TB) map[string]late {
+	authority := selfsigned.NewAuthority(t, t.TempDir())
+	secret := func(name, host string) *schema.Object {
+		certificate, key := authority.PEM(t, host)
+		spec, err := json.Marshal(map[string]string{"certificate": certificate, "privateKey": key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return object("Secret", name, string(spec))
+	}
+	var servers []string
+	for _, name := range []string{"a", "b"} {
+		servers = append(servers, fmt.Sprintf(
+			`{"port":{"number":443,"name":%[1]q,"protocol":"HTTPS"},"hosts":["%[1]s.example"],"tls":{"mode":"SIMPLE","credentialName":%[1]q}}`, name))
+	}
+	return map[string]late{
+		"endpoints": {
+			typeURL: eds, first: "a.example|http", second: "b.example|http", node: nodeA,
+			objects: []*schema.Object{service("a.example", 80, 1, "a"), service("b.example", 80, 2, "a")},
+			blamed:  "b.example", better: service("b.example", 80, 3, "a"), other: service("a.example", 80, 4, "a"),
+		},
+		"routes": {
+			typeURL: rds, first: "80", second: "81", node: nodeA,
+			objects: []*schema.Object{service("a.example", 80, 1, "a"), service("b.example", 81, 2, "a"), timeout("a.example", 1), timeout("b.example", 1)},
+			blamed:  "timeout-b.example", better: timeout("b.example", 2), other: timeout("a.example", 2),
+		},
+		"secrets": {
+			typeURL: sds, first: "default/a", second: "default/b", node: "router~10.9.0.3~r.default~default.svc.cluster.local",
+			objects: []*schema.Object{
+				object("Gateway", "edge", `{"servers":[`+strings.Join(servers, ",")+`]}`),
+				object("VirtualService", "web", `{"hosts":["*"],"gateways":["edge"],"http":[{"directResponse":{"status":204}}]}`),
+				secret("a", "a.example"), secret("b", "b.example"),
+			},
+			blamed: "b", better: secret("b", "c.example"), other: secret("a", "d.example"),
+		},
+	}
+}
+
+// TestNACKOfALateSubscription: what a proxy asks for later and refuses at once is refused,
+// although it accepted others of the same set before. The rest moves on, and a better
+// one heals.
+func TestNACKOfALateSubscription(t *testing.T) {
+	for _, what := range []string{"endpoints", "routes", "secrets"} {
+		t.Run(what, func(t *testing.T) {
+			inBoth(t, func(t *testing.T, kind variant) {
+				l := lates(t)[what]
+				src := newSource(l.objects...)
+				s := serve(t, src)
+				c := s.connect(kind, l.node)
+				c.subscribe(l.typeURL, l.first)
+				c.ack(c.told()...)
+				c.subscribe(l.typeURL, l.second)
+				c.nackEach("half of it", l.second)
+				wantState(t, s, what, discovery.Rejected, "half of it")
+				wantBlame(t, s, l.blamed)
+
+				src.publish(l.other)
+				if first := c.nackEach("half of it", l.second); first == 0 {
+					t.Error("the first, which was accepted, does not move on")
+				}
+				wantState(t, s, what, discovery.Rejected, "half of it")
+
+				src.publish(l.better)
+				c.ack(c.told()...)
+				wantState(t, s, what, discovery.Synced, "")
+				wantBlame(t, s)
+			})
+		})
+	}
+}
+
+// nackEach refuses all that comes with a name in it and accepts the rest, of which it
+// returns the number.
+func (c *client) nackEach(words, name string) (accepted int) {
+	c.t.Helper()
+	for range 100 {
+		all := c.told()
+		if len(all) == 0 {
+			return accepted
+		}
+		for _, r := range all {
+			if r.resources[name] != nil {
+				c.nack(r, words)
+				continue
+			}
+			accepted++
+			c.ack(r)
+		}
+	}
+	c.t.Fatal("told without end")
+	return 0
+}
+
+func wantState(t testing.TB, s *server, what string, state discovery.SyncState, words string) {
+	t.Helper()
+	synctest.Wait()
+	if got := s.publisher.Proxies()[0].Types[what]; got.State != state || got.Error != words {
+		t.Fatalf("%s are %+v, want %s %q", what, got, state, words)
+	}
+}
+
+// TestNACKOfALateSubscriptionBesideAnother: of a response with what was accepted before in
+// a newer form, and with what is asked for late, the late one can be to blame.
+func TestNACKOfALateSubscriptionBesideAnother(t *testing.T) {
+	for _, what := range []string{"endpoints", "routes", "secrets"} {
+		t.Run(what, func(t *testing.T) {
+			inBoth(t, func(t *testing.T, kind variant) {
+				l := lates(t)[what]
+				src := newSource(l.objects...)
+				s := serve(t, src)
+				c := s.connect(kind, l.node)
+				c.subscribe(l.typeURL, l.first)
+				first := c.one() // While it is not answered, nothing else is told.
+				src.publish(l.other)
+				c.subscribe(l.typeURL, l.second)
+				c.ack(first)
+				if accepted := c.nackEach("half of it", l.second); accepted == 0 {
+					t.Error("the first does not move on")
+				}
+				wantState(t, s, what, discovery.Rejected, "half of it")
+				wantBlame(t, s, l.blamed)
+				src.publish(l.better)
+				c.ack(c.told()...)
+				wantState(t, s, what, discovery.Synced, "")
+			})
+		})
+	}
+}
+
+// TestNACKOfWhatIsWantedNoMore: who lets go of what it refused refuses nothing, and who
+// comes back to it is asked again.
+func TestNACKOfWhatIsWantedNoMore(t *testing.T) {
+	for _, what := range []string{"endpoints", "routes", "secrets"} {
+		t.Run(what, func(t *testing.T) {
+			inBoth(t, func(t *testing.T, kind variant) {
+				l := lates(t)[what]
+				s := serve(t, newSource(l.objects...))
+				c := s.connect(kind, l.node)
+				c.subscribe(l.typeURL, l.first, l.second)
+				c.nackEach("half of it", l.second)
+				wantState(t, s, what, discovery.Rejected, "half of it")
+				c.unsubscribe(l.typeURL, l.second)
+				c.nothing("of what is not asked for any more")
+				wantState(t, s, what, discovery.Synced, "")
+				wantBlame(t, s)
+				c.subscribe(l.typeURL, l.second)
+				r := c.one()
+				if r.resources[l.second] == nil {
+					t.Fatalf("told %v, want what is asked for again", r)
+				}
+				c.ack(r)
+				wantState(t, s, what, discovery.Synced, "")
+				// It took that, let go of it, and refuses the very same now.
+				c.unsubscribe(l.typeURL, l.second)
+				c.subscribe(l.typeURL, l.second)
+				c.nackEach("no more", l.second)
+				wantState(t, s, what, discovery.Rejected, "no more")
+				wantBlame(t, s, l.blamed)
+			})
+		})
+	}
+}
+
+// TestNACKOfWhatWasAccepted: a proxy may refuse what it took, such as after its operator
+// has set a lower bound.
+func TestNACKOfWhatWasAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := lates(t)["endpoints"]
+		src := newSource(l.objects...)
+		s := serve(t, src)
+		c := s.connect(delta, l.node)
+		c.subscribe(l.typeURL, l.first, l.second)
+		c.ack(c.one())
+		c.subscribe(l.typeURL, l.second)
+		c.nack(c.one(), "no more")
+		c.nothing("after it has refused what it took")
+		wantState(t, s, "endpoints", discovery.Rejected, "no more")
+		src.publish(l.better)
+		c.ack(c.one())
+		wantState(t, s, "endpoints", discovery.Synced, "")
+	})
+}
