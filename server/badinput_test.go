@@ -153,7 +153,11 @@ func TestBadQueries(t *testing.T) {
 		{"DELETE", object + "?labelSelector=a", 400, "dryRun"},
 		{"GET", rulesPath + "?watch=true&timeoutSeconds=x", 400, "timeoutSeconds"},
 		{"GET", rulesPath + "?watch=true&allowWatchBookmarks=y", 400, "allowWatchBookmarks"},
-		{"GET", rulesPath + "?watch=true&sendInitialEvents=true", 422, "list first"},
+		{"GET", rulesPath + "?watch=true&sendInitialEvents=true", 422, "NotOlderThan"},
+		{"GET", rulesPath + "?watch=true&sendInitialEvents=false&resourceVersionMatch=Exact", 422, "NotOlderThan"},
+		{"GET", rulesPath + "?watch=true&sendInitialEvents=yes&resourceVersionMatch=NotOlderThan", 400, "true or false"},
+		{"GET", rulesPath + "?watch=true&resourceVersionMatch=NotOlderThan&resourceVersion=1", 422, "sendInitialEvents"},
+		{"GET", rulesPath + "?sendInitialEvents=true&resourceVersionMatch=NotOlderThan", 422, "watch=true"},
 		{"GET", rulesPath + "?watch=true&resourceVersion=999", 504, "999"},
 	} {
 		got := w.want(c.code, c.method, c.path, rule("reviews", 50), asYAML)

@@ -28,14 +28,18 @@ func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object) e
 	return e.table(out, kind, o.Meta.ResourceVersion, []*schema.Object{o})
 }
 
-// bookmark says that everything up to a revision was sent.
-func (e *eventEncoder) bookmark(out *bufio.Writer, revision int64) error {
+// endOfState is what a bookmark that ends the initial events has in its metadata.
+const endOfState = `,"annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"}`
+
+// bookmark says that everything up to a revision was sent; more is further
+// metadata, which tables have no room for.
+func (e *eventEncoder) bookmark(out *bufio.Writer, revision int64, more string) error {
 	text := strconv.FormatInt(revision, 10)
 	if e.format == formatTable {
 		return e.table(out, store.BookmarkFrame, text, nil)
 	}
 	return writeFrame(out, store.BookmarkFrame, []byte(`{"kind":"`+e.k.kind.Kind+`","apiVersion":"`+e.k.kind.APIVersion()+
-		`","metadata":{"resourceVersion":"`+text+`"}}`))
+		`","metadata":{"resourceVersion":"`+text+`"`+more+`}}`))
 }
 
 func (e *eventEncoder) failure(out *bufio.Writer, status *metav1.Status) error {

@@ -49,6 +49,9 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 	if err := checkParams(q, listParams); err != nil {
 		return err
 	}
+	if err := noInitialEvents(q); err != nil {
+		return err
+	}
 	opts, err := k.pageOptions(q)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@
 //	transaction.go                operations that are done together or not at all
 //	history.go                    what objects were, and a way back to it
 //	watch.go, stream.go           ?watch=true: what is asked, what is sent
+//	initialevents.go              the state at the beginning of a watch
 //	groups.go, openapi.go         what there is: /apis, and for kubectl /openapi
 //	health.go                     /healthz, /livez, /readyz, /version
 //	status.go, standings.go       how objects stand with the proxies, of all replicas

@@ -195,7 +195,11 @@ func (s *stream) askBookmark(ctx context.Context, watcher store.Watcher) {
 
 func (s *stream) writeBookmark() error {
 	s.bookmarked = s.revision
-	return s.events.bookmark(s.out, s.revision)
+	more := ""
+	if s.marked {
+		more, s.marked = endOfState, false
+	}
+	return s.events.bookmark(s.out, s.revision, more)
 }
 
 // writeEnd ends the stream so that the client knows where to go on: with a

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -55,6 +53,8 @@ type watchRequest struct {
 	after     int64
 	fresh     int64
 	bookmarks bool
+	changes   bool          // only those: the state that they begin at is left out
+	marked    bool          // the first bookmark says that all of the state was sent
 	statuses  bool          // MODIFIED events for a status alone
 	whole     bool          // the client knows all that the revision after changed
 	timeout   time.Duration // 0: none
@@ -76,15 +76,15 @@ func (k *resource) watchRequest(r *http.Request) (*watchRequest, error) {
 	if err := checkParams(q, listParams); err != nil {
 		return nil, err
 	}
-	if q.Get("sendInitialEvents") != "" || q.Get("resourceVersionMatch") != "" {
-		return nil, errNoInitialEvents(q.Get("sendInitialEvents"))
-	}
 	asked := &watchRequest{}
 	if asked.fresh, err = atLeastParam(q); err != nil {
 		return nil, err
 	}
 	if asked.fresh > 0 {
 		asked.after = asked.fresh
+	}
+	if err := asked.readInitialEvents(q, f); err != nil {
+		return nil, err
 	}
 	if asked.selected, err = selectionOf(q); err != nil {
 		return nil, err
@@ -113,15 +113,6 @@ func (k *resource) watchRequest(r *http.Request) (*watchRequest, error) {
 	return asked, err
 }
 
-// errNoInitialEvents is what a Kubernetes server without streaming lists
-// answers; clients then list and watch.
-func errNoInitialEvents(value string) error {
-	return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", field.ErrorList{
-		field.Forbidden(field.NewPath("sendInitialEvents"),
-			"streaming lists ("+value+") and resourceVersionMatch are not possible for a watch: list first, then watch from the list's resourceVersion"),
-	})
-}
-
 // startedWatch is a watch that the store has accepted.
 type startedWatch struct {
 	initial *store.List // nil when the watch goes on from a revision
@@ -139,9 +130,14 @@ func (k *resource) beginWatch(ctx context.Context, asked *watchRequest) (*starte
 	}
 	ctx1, cancel := context.WithTimeout(ctx, k.opts.RequestTimeout)
 	defer cancel()
+	ctx1, done := k.waiting(ctx1, asked.fresh)
+	defer done()
 	list, err := k.opts.Reads.List(ctx1, asked.scope, store.ListOptions{AtLeast: asked.fresh})
 	if err != nil {
 		return nil, err
+	}
+	if asked.changes {
+		list = &store.List{Revision: list.Revision}
 	}
 	watcher, err := k.opts.Reads.Watch(ctx, asked.scope, list.Revision)
 	return &startedWatch{initial: list, watcher: watcher}, err

@@ -1,0 +1,50 @@
+package server
+
+import (
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// readInitialEvents reads sendInitialEvents, by the rules of Kubernetes: true
+// wants the state first, not older than the resourceVersion, and a bookmark that
+// says where it ends; false wants nothing but changes. Clients take a refusal as
+// Invalid for "list, then watch".
+func (a *watchRequest) readInitialEvents(q url.Values, f format) error {
+	match := q.Get("resourceVersionMatch")
+	if q.Get("sendInitialEvents") == "" {
+		if match != "" {
+			return badListOption("resourceVersionMatch", "goes with a watch only beside sendInitialEvents")
+		}
+		return nil
+	}
+	send, err := boolParam(q, "sendInitialEvents")
+	switch {
+	case err != nil:
+		return err
+	case match != string(metav1.ResourceVersionMatchNotOlderThan):
+		return badListOption("sendInitialEvents", "needs resourceVersionMatch=NotOlderThan")
+	case send && f == formatTable:
+		return badListOption("sendInitialEvents", "is not possible for tables: list, then watch from the resourceVersion of the list")
+	case send:
+		a.after, a.marked = 0, true
+	default:
+		a.changes = true
+	}
+	return nil
+}
+
+// noInitialEvents refuses what belongs to a watch.
+func noInitialEvents(q url.Values) error {
+	if q.Get("sendInitialEvents") != "" {
+		return badListOption("sendInitialEvents", "goes with watch=true only")
+	}
+	return nil
+}
+
+func badListOption(param, detail string) error {
+	return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "",
+		field.ErrorList{field.Forbidden(field.NewPath(param), detail)})
+}
