@@ -60,8 +60,9 @@ func init() {
 			stringColumn("Load-Balancing", "How an instance is chosen.", loadBalancingText),
 			wideColumn("Source", "The callers that the policy is for.", func(d *DestinationPolicy) string { return d.Source.String() }),
 		},
-		newSpec: decodeJSON[DestinationPolicy],
-		check:   checkAs(checkDestinationPolicy),
+		selectable: selectableService(func(d *DestinationPolicy) *IstioService { return d.Destination }),
+		newSpec:    decodeJSON[DestinationPolicy],
+		check:      checkAs(checkDestinationPolicy),
 	})
 }
 

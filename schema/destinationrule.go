@@ -19,6 +19,9 @@ func init() {
 			stringColumn("Host", "The host that the rule is for.", func(r *networking.DestinationRule) string { return r.Host }),
 			wideColumn("Subsets", "The subsets, by name.", subsetsText),
 		},
+		selectable: []SelectableField{
+			selectableText("spec.host", func(r *networking.DestinationRule) string { return r.Host }),
+		},
 		newSpec: decodeProto[networking.DestinationRule],
 		check:   checkAs(checkDestinationRule),
 		limits:  checkAs(destinationRuleLimits),

@@ -41,8 +41,9 @@ func init() {
 			stringColumn("Destination", "The hosts outside.", func(e *EgressRule) string { return e.Destination.String() }),
 			listColumn("Ports", "The open ports, with protocols.", ",", egressPorts),
 		},
-		newSpec: decodeJSON[EgressRule],
-		check:   checkAs(checkEgressRule),
+		selectable: selectableService(func(e *EgressRule) *IstioService { return e.Destination }),
+		newSpec:    decodeJSON[EgressRule],
+		check:      checkAs(checkEgressRule),
 	})
 }
 

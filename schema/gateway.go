@@ -22,6 +22,10 @@ func init() {
 			listColumn("Hosts", "The hosts that may be reached.", ",", gatewayHosts),
 			wideColumn("TLS", "How TLS ends, or goes through, at each port.", gatewayTLS),
 		},
+		selectable: []SelectableField{
+			selectable("spec.servers.hosts", gatewayHosts),
+			selectable("spec.servers.tls.credentialName", gatewayCredentials),
+		},
 		newSpec: decodeProto[networking.Gateway],
 		check:   checkAs(checkGateway),
 		limits:  checkAs(gatewayLimits),
@@ -45,6 +49,14 @@ func gatewayTLS(g *networking.Gateway) string {
 		}
 	}
 	return strings.Join(parts, ",")
+}
+
+func gatewayCredentials(g *networking.Gateway) []string {
+	var names []string
+	for _, server := range g.Servers {
+		names = append(names, server.GetTls().GetCredentialName())
+	}
+	return names
 }
 
 func gatewayHosts(g *networking.Gateway) []string {

@@ -35,6 +35,8 @@ func init() {
 			stringColumn("TLS", "The secret for TLS; the rule is then on port 443.", func(i *IngressRule) string { return i.TLSSecret }),
 			wideColumn("Match", "What a request must look like.", func(i *IngressRule) string { return i.Match.String() }),
 		},
+		selectable: append(selectableService(func(i *IngressRule) *IstioService { return i.Destination }),
+			selectableText("spec.tlsSecret", func(i *IngressRule) string { return i.TLSSecret })),
 		newSpec: decodeJSON[IngressRule],
 		check:   checkAs(checkIngressRule),
 	})

@@ -36,6 +36,8 @@ type Kind struct {
 	// Notes are what the table of fields has no room for; "" for nothing.
 	Notes string
 
+	// selectable are the fields of the spec that a fieldSelector may name.
+	selectable []SelectableField
 	// private are the fields of the spec, directly in it, that are texts which
 	// nobody may read back.
 	private []string

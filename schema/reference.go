@@ -21,6 +21,11 @@ func Reference(k *Kind) string {
 	typed := slices.Compact(append([]string{k.Singular, k.Dashed}, k.ShortNames...))
 	fmt.Fprintf(&page, "`apiVersion: %s`, `kind: %s`. On the command line: `%s`. In URLs: `%s`.\n\n",
 		k.APIVersion(), k.Kind, strings.Join(typed, "`, `"), k.Plural)
+	var selectable []string
+	for _, f := range SelectableFields(k) {
+		selectable = append(selectable, f.Name)
+	}
+	fmt.Fprintf(&page, "A `fieldSelector` may name: `%s`.\n\n", strings.Join(selectable, "`, `"))
 	page.WriteString("## spec\n\n| Field | Type | Required | Default | Constraint | Effect | Meaning |\n|---|---|---|---|---|---|---|\n")
 	referenceRows(&page, effects()[k.Kind], "", compiled()[k.Singular])
 	page.WriteString("\nWhat the table cannot say, such as which fields exclude each other, is in the column *Meaning*. " +

@@ -119,9 +119,10 @@ func init() {
 			listColumn("Routes", "Where requests go, with weights in percent.", " ", routeTexts),
 			wideColumn("Match", "What a request must look like.", func(r *RouteRule) string { return r.Match.String() }),
 		},
-		newSpec: decodeJSON[RouteRule],
-		check:   checkAs(checkRouteRule),
-		limits:  checkAs(routeRuleLimits),
+		selectable: selectableService(func(r *RouteRule) *IstioService { return r.Destination }),
+		newSpec:    decodeJSON[RouteRule],
+		check:      checkAs(checkRouteRule),
+		limits:     checkAs(routeRuleLimits),
 	})
 }
 

@@ -27,6 +27,10 @@ func init() {
 			wideColumn("Ports", "The ports, with protocols.", servicePortsText),
 			wideColumn("Addresses", "The addresses of the service itself.", func(s *networking.ServiceEntry) string { return strings.Join(s.Addresses, ",") }),
 		},
+		selectable: []SelectableField{
+			selectable("spec.hosts", func(s *networking.ServiceEntry) []string { return s.Hosts }),
+			selectable("spec.addresses", func(s *networking.ServiceEntry) []string { return s.Addresses }),
+		},
 		newSpec: decodeProto[networking.ServiceEntry],
 		check:   checkAs(checkServiceEntry),
 	})

@@ -25,9 +25,10 @@ func init() {
 			listColumn("Hosts", "The hosts that their proxies know.", ",", sidecarHosts),
 			wideColumn("Ingress", "The ports that are open, with protocols.", sidecarPorts),
 		},
-		newSpec: decodeProto[networking.Sidecar],
-		check:   checkAs(checkSidecar),
-		limits:  checkAs(sidecarLimits),
+		selectable: []SelectableField{selectable("spec.egress.hosts", sidecarHosts)},
+		newSpec:    decodeProto[networking.Sidecar],
+		check:      checkAs(checkSidecar),
+		limits:     checkAs(sidecarLimits),
 	})
 }
 

@@ -23,6 +23,11 @@ func init() {
 			wideColumn("Routes", "How many routes there are for HTTP, TLS and TCP.", routeCounts),
 			wideColumn("Destinations", "The services that they lead to, with subsets.", destinationNames),
 		},
+		selectable: []SelectableField{
+			selectable("spec.hosts", func(s *networking.VirtualService) []string { return s.Hosts }),
+			selectable("spec.gateways", gatewaysOf),
+			selectable("destination.host", destinationHosts),
+		},
 		newSpec: decodeProto[networking.VirtualService],
 		check:   checkAs(checkVirtualService),
 		limits:  checkAs(virtualServiceLimits),

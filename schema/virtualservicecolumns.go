@@ -39,6 +39,14 @@ func destinationNames(s *networking.VirtualService) string {
 	return strings.Join(names, ",")
 }
 
+func destinationHosts(s *networking.VirtualService) []string {
+	var hosts []string
+	for _, d := range destinations(s) {
+		hosts = append(hosts, d.GetHost())
+	}
+	return hosts
+}
+
 func destinations(s *networking.VirtualService) []*networking.Destination {
 	var out []*networking.Destination
 	for _, r := range s.Http {

@@ -28,6 +28,9 @@ func init() {
 			stringColumn("Labels", "The labels that services select it by.", func(w *networking.WorkloadEntry) string { return labelsText(w.Labels) }),
 			wideColumn("Locality", "Where the instance runs.", func(w *networking.WorkloadEntry) string { return w.Locality }),
 		},
+		selectable: []SelectableField{
+			selectableText("spec.address", func(w *networking.WorkloadEntry) string { return w.Address }),
+		},
 		newSpec: decodeProto[networking.WorkloadEntry],
 		check: checkAs(func(w *networking.WorkloadEntry) diag.List {
 			var p problems

@@ -70,37 +70,3 @@ func writeFrame(out *bufio.Writer, kind string, object []byte) error {
 	_, err := out.WriteString("}\n") // A bufio.Writer keeps its first error.
 	return err
 }
-
-// event is how a change looks to somebody who sees only the selected objects:
-// one that leaves the selection is deleted to them, one that enters it is
-// added. When the store does not know the state before, the change is passed
-// on as MODIFIED or DELETED, which a client that never saw the object can
-// take.
-func (s selection) event(e store.Event) (store.Event, bool) {
-	if s.all() {
-		return e, true
-	}
-	now := s.matches(&e.Object.Meta)
-	if e.Type != store.Modified {
-		return e, now
-	}
-	before := e.Previous == nil || s.matches(&e.Previous.Meta)
-	switch {
-	case now && before:
-		return e, true
-	case now:
-		return store.Event{Type: store.Added, Object: e.Object}, true
-	case before:
-		return store.Event{Type: store.Deleted, Object: lastSeen(e)}, true
-	}
-	return e, false
-}
-
-// lastSeen is the last selected state of an object, at the revision of the
-// change that took it out of the selection.
-func lastSeen(e store.Event) *schema.Object {
-	if e.Previous == nil {
-		return e.Object
-	}
-	return e.Previous.AtRevision(e.Object.Revision())
-}

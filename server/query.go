@@ -10,8 +10,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -143,58 +141,4 @@ func listOptions(q url.Values) (store.ListOptions, error) {
 		return store.ListOptions{}, badRequest("query parameter resourceVersionMatch: Exact needs a resourceVersion other than 0")
 	}
 	return store.ListOptions{Exact: atLeast}, nil
-}
-
-// selection is the part of a scope that a client describes by selectors.
-type selection struct {
-	labels labels.Selector
-	fields fields.Selector
-}
-
-// selectable are the fields that a fieldSelector may name.
-var selectable = []string{"metadata.name", "metadata.namespace"}
-
-// maxRequirements bounds a selector, which every object and every change that
-// a watch sees is held against.
-const maxRequirements = 100
-
-func selectionOf(q url.Values) (selection, error) {
-	ls, err := labels.Parse(q.Get("labelSelector"))
-	if err != nil {
-		return selection{}, badRequest("query parameter labelSelector: %v", err)
-	}
-	fs, err := fields.ParseSelector(q.Get("fieldSelector"))
-	if err != nil {
-		return selection{}, badRequest("query parameter fieldSelector: %v", err)
-	}
-	asked, _ := ls.Requirements()
-	if n := len(asked) + len(fs.Requirements()); n > maxRequirements {
-		return selection{}, badRequest("query parameters labelSelector and fieldSelector: must have at most %d requirements, found %d", maxRequirements, n)
-	}
-	for _, req := range fs.Requirements() {
-		if !slices.Contains(selectable, req.Field) {
-			return selection{}, badRequest("query parameter fieldSelector: must select by %s, found %q", strings.Join(selectable, " or "), req.Field)
-		}
-	}
-	return selection{ls, fs}, nil
-}
-
-// all reports whether nothing is filtered out.
-func (s selection) all() bool { return s.labels.Empty() && s.fields.Empty() }
-
-func (s selection) matches(meta *metav1.ObjectMeta) bool {
-	return s.labels.Matches(labels.Set(meta.Labels)) &&
-		s.fields.Matches(fields.Set{selectable[0]: meta.Name, selectable[1]: meta.Namespace})
-}
-
-// narrow puts what the selectors say about names into the scope, so that the
-// store need not look at the rest.
-func (s selection) narrow(scope store.Scope) store.Scope {
-	if ns, ok := s.fields.RequiresExactMatch(selectable[1]); ok && scope.Namespace == "" {
-		scope.Namespace = ns
-	}
-	if name, ok := s.fields.RequiresExactMatch(selectable[0]); ok && scope.Namespace != "" {
-		scope.Name = name
-	}
-	return scope
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -56,7 +55,7 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	selected, err := selectionOf(q)
+	selected, err := k.selection(q)
 	if err != nil {
 		return err
 	}
@@ -76,19 +75,4 @@ func (k *resource) waiting(ctx context.Context, atLeast int64) (context.Context,
 		return context.WithTimeout(ctx, k.opts.RevisionTimeout)
 	}
 	return ctx, func() {} // Whoever handles the request bounds it.
-}
-
-// from keeps the selected items. The list given may be shared and stays as it
-// is.
-func (s selection) from(list *store.List) *store.List {
-	if s.all() {
-		return list
-	}
-	kept := make([]*schema.Object, 0, len(list.Items))
-	for _, o := range list.Items {
-		if s.matches(&o.Meta) {
-			kept = append(kept, o)
-		}
-	}
-	return &store.List{Revision: list.Revision, Items: kept}
 }

@@ -30,7 +30,7 @@ func (s *stream) writeStatuses(ctx context.Context) (news <-chan struct{}, err e
 			continue
 		}
 		o, err := s.k.opts.Reads.Get(ctx, key, store.ReadOptions{AtLeast: store.Any})
-		if err != nil || o.Revision() > s.revision || !s.selected.matches(&o.Meta) {
+		if err != nil || o.Revision() > s.revision || !s.selected.matches(o) {
 			continue
 		}
 		if err := s.events.event(s.out, string(store.Modified), o); err != nil {

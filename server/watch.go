@@ -86,7 +86,7 @@ func (k *resource) watchRequest(r *http.Request) (*watchRequest, error) {
 	if err := asked.readInitialEvents(q, f); err != nil {
 		return nil, err
 	}
-	if asked.selected, err = selectionOf(q); err != nil {
+	if asked.selected, err = k.selection(q); err != nil {
 		return nil, err
 	}
 	asked.scope = asked.selected.narrow(k.scope(r))

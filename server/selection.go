@@ -1,0 +1,169 @@
+package server
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	operator "k8s.io/apimachinery/pkg/selection"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// selection is the part of a scope that a client describes by selectors. A
+// condition on a field holds for an object that has the value there, be it among
+// others, and one with != for an object that does not.
+type selection struct {
+	labels labels.Selector
+	fields []fieldCondition
+}
+
+type fieldCondition struct {
+	schema.SelectableField
+	value string
+	not   bool
+}
+
+// Bounds of selectors, which every object and every change that a watch sees is
+// held against.
+const (
+	maxRequirements = 100
+	maxValues       = 1000 // of all requirements
+)
+
+func (k *resource) selection(q url.Values) (selection, error) {
+	ls, err := labels.Parse(q.Get("labelSelector"))
+	if err != nil {
+		return selection{}, badRequest("query parameter labelSelector: %v", err)
+	}
+	fs, err := fields.ParseSelector(q.Get("fieldSelector"))
+	if err != nil {
+		return selection{}, badRequest("query parameter fieldSelector: %v", err)
+	}
+	if err := checkSize(ls, fs); err != nil {
+		return selection{}, err
+	}
+	conditions, err := fieldConditions(schema.SelectableFields(k.kind), fs.Requirements())
+	return selection{ls, conditions}, err
+}
+
+func checkSize(ls labels.Selector, fs fields.Selector) error {
+	asked, _ := ls.Requirements()
+	n, values := len(asked)+len(fs.Requirements()), len(fs.Requirements())
+	for _, one := range asked {
+		values += len(one.ValuesUnsorted())
+	}
+	if n > maxRequirements || values > maxValues {
+		return badRequest("query parameters labelSelector and fieldSelector: must have at most %d requirements and %d values, found %d and %d", maxRequirements, maxValues, n, values)
+	}
+	return nil
+}
+
+func fieldConditions(allowed []schema.SelectableField, asked fields.Requirements) ([]fieldCondition, error) {
+	var out []fieldCondition
+	for _, one := range asked {
+		i := slices.IndexFunc(allowed, func(f schema.SelectableField) bool { return f.Name == one.Field })
+		if i < 0 {
+			return nil, badRequest("query parameter fieldSelector: must select by %s, found %q", namesOfFields(allowed), one.Field)
+		}
+		out = append(out, fieldCondition{allowed[i], one.Value, one.Operator == operator.NotEquals})
+	}
+	return out, nil
+}
+
+func namesOfFields(all []schema.SelectableField) string {
+	names := make([]string, len(all))
+	for i, f := range all {
+		names[i] = f.Name
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// all reports whether nothing is filtered out.
+func (s selection) all() bool { return s.labels.Empty() && len(s.fields) == 0 }
+
+func (s selection) matches(o *schema.Object) bool {
+	if !s.labels.Matches(labels.Set(o.Meta.Labels)) {
+		return false
+	}
+	for _, f := range s.fields {
+		if f.Selects(o, f.value) == f.not {
+			return false
+		}
+	}
+	return true
+}
+
+// narrow puts what the selectors say about names into the scope, so that the
+// store need not look at the rest.
+func (s selection) narrow(scope store.Scope) store.Scope {
+	if ns := s.exact(schema.FieldNamespace); ns != "" && scope.Namespace == "" {
+		scope.Namespace = ns
+	}
+	if name := s.exact(schema.FieldName); name != "" && scope.Namespace != "" && scope.Kind != nil {
+		scope.Name = name
+	}
+	return scope
+}
+
+func (s selection) exact(field string) string {
+	for _, f := range s.fields {
+		if f.Name == field && !f.not {
+			return f.value
+		}
+	}
+	return ""
+}
+
+// from keeps the selected items. The list given may be shared and stays as it
+// is.
+func (s selection) from(list *store.List) *store.List {
+	if s.all() {
+		return list
+	}
+	kept := make([]*schema.Object, 0, len(list.Items))
+	for _, o := range list.Items {
+		if s.matches(o) {
+			kept = append(kept, o)
+		}
+	}
+	return &store.List{Revision: list.Revision, Items: kept}
+}
+
+// event is how a change looks to somebody who sees only the selected objects:
+// one that leaves the selection is deleted to them, one that enters it is
+// added. When the store does not know the state before, the change is passed
+// on as MODIFIED or DELETED, which a client that never saw the object can
+// take.
+func (s selection) event(e store.Event) (store.Event, bool) {
+	if s.all() {
+		return e, true
+	}
+	now := s.matches(e.Object)
+	if e.Type != store.Modified {
+		return e, now
+	}
+	before := e.Previous == nil || s.matches(e.Previous)
+	switch {
+	case now && before:
+		return e, true
+	case now:
+		return store.Event{Type: store.Added, Object: e.Object}, true
+	case before:
+		return store.Event{Type: store.Deleted, Object: lastSeen(e)}, true
+	}
+	return e, false
+}
+
+// lastSeen is the last selected state of an object, at the revision of the
+// change that took it out of the selection.
+func lastSeen(e store.Event) *schema.Object {
+	if e.Previous == nil {
+		return e.Object
+	}
+	return e.Previous.AtRevision(e.Object.Revision())
+}
