@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,11 +22,15 @@ type eventEncoder struct {
 	begun   bool // the columns of the table were sent
 }
 
-func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object) error {
-	if e.format != formatTable {
-		return writeFrame(out, kind, e.k.withStatus(o))
+// event writes one; whole says that it is the last one of its revision.
+func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object, whole bool) error {
+	switch {
+	case e.format == formatTable:
+		return e.table(out, kind, o.Meta.ResourceVersion, []*schema.Object{o})
+	case e.format == formatEvents && whole:
+		writeID(out, o.Meta.ResourceVersion)
 	}
-	return e.table(out, kind, o.Meta.ResourceVersion, []*schema.Object{o})
+	return e.frame(out, kind, e.k.withStatus(o))
 }
 
 // endOfState is what a bookmark that ends the initial events has in its metadata.
@@ -38,7 +43,10 @@ func (e *eventEncoder) bookmark(out *bufio.Writer, revision int64, more string) 
 	if e.format == formatTable {
 		return e.table(out, store.BookmarkFrame, text, nil)
 	}
-	return writeFrame(out, store.BookmarkFrame, []byte(`{"kind":"`+e.k.kind.Kind+`","apiVersion":"`+e.k.kind.APIVersion()+
+	if e.format == formatEvents {
+		writeID(out, text)
+	}
+	return e.frame(out, store.BookmarkFrame, []byte(`{"kind":"`+e.k.kind.Kind+`","apiVersion":"`+e.k.kind.APIVersion()+
 		`","metadata":{"resourceVersion":"`+text+`"`+more+`}}`))
 }
 
@@ -47,7 +55,10 @@ func (e *eventEncoder) failure(out *bufio.Writer, status *metav1.Status) error {
 	if err != nil {
 		return fmt.Errorf("encode status: %w", err)
 	}
-	return writeFrame(out, store.ErrorFrame, text)
+	if e.format == formatEvents && status.Code == http.StatusGone {
+		writeID(out, "") // The browser begins anew.
+	}
+	return e.frame(out, store.ErrorFrame, text)
 }
 
 // table writes rows; the columns go with the first frame only.
@@ -61,12 +72,18 @@ func (e *eventEncoder) table(out *bufio.Writer, kind, revision string, objs []*s
 	if err != nil {
 		return fmt.Errorf("encode table: %w", err)
 	}
-	return writeFrame(out, kind, text)
+	return e.frame(out, kind, text)
 }
 
-func writeFrame(out *bufio.Writer, kind string, object []byte) error {
+func (e *eventEncoder) frame(out *bufio.Writer, kind string, object []byte) error {
+	if e.format == formatEvents {
+		_, _ = out.WriteString("data: ")
+	}
 	_, _ = out.WriteString(`{"type":"` + kind + `","object":`)
 	_, _ = out.Write(object)
 	_, err := out.WriteString("}\n") // A bufio.Writer keeps its first error.
+	if e.format == formatEvents {
+		err = out.WriteByte('\n')
+	}
 	return err
 }

@@ -18,13 +18,16 @@ const (
 	formatYAML
 	// formatTable is JSON too, a meta.k8s.io/v1 Table.
 	formatTable
+	// formatEvents is server-sent events, of a watch alone.
+	formatEvents
 )
 
 // mediaTypes are the names of a format; the first is the one that we write.
 var mediaTypes = map[format][]string{
-	formatJSON:  {"application/json"},
-	formatYAML:  {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"},
-	formatTable: {"application/json;as=Table;v=v1;g=meta.k8s.io"},
+	formatJSON:   {"application/json"},
+	formatYAML:   {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"},
+	formatTable:  {"application/json;as=Table;v=v1;g=meta.k8s.io"},
+	formatEvents: {"text/event-stream"},
 }
 
 // contentType is the value of the header that announces the format.

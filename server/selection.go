@@ -140,9 +140,6 @@ func (s selection) from(list *store.List) *store.List {
 // on as MODIFIED or DELETED, which a client that never saw the object can
 // take.
 func (s selection) event(e store.Event) (store.Event, bool) {
-	if s.all() {
-		return e, true
-	}
 	now := s.matches(e.Object)
 	if e.Type != store.Modified {
 		return e, now
@@ -157,6 +154,21 @@ func (s selection) event(e store.Event) (store.Event, bool) {
 		return store.Event{Type: store.Deleted, Object: lastSeen(e)}, true
 	}
 	return e, false
+}
+
+// events are those of a revision that somebody sees who sees only the selected
+// objects.
+func (s selection) events(all []store.Event) []store.Event {
+	if s.all() {
+		return all
+	}
+	var seen []store.Event
+	for _, e := range all {
+		if e, ok := s.event(e); ok {
+			seen = append(seen, e)
+		}
+	}
+	return seen
 }
 
 // lastSeen is the last selected state of an object, at the revision of the

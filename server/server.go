@@ -13,6 +13,7 @@
 //	history.go                    what objects were, and a way back to it
 //	watch.go, stream.go           ?watch=true: what is asked, what is sent
 //	initialevents.go              the state at the beginning of a watch
+//	selection.go, serversent.go   what of it is told, and to browsers
 //	groups.go, openapi.go         what there is: /apis, and for kubectl /openapi
 //	health.go                     /healthz, /livez, /readyz, /version
 //	status.go, standings.go       how objects stand with the proxies, of all replicas
@@ -89,6 +90,9 @@ type Options struct {
 	WatchWriteTimeout time.Duration
 	// BookmarkInterval is the time between two bookmarks of a watch (1 min).
 	BookmarkInterval time.Duration
+	// HeartbeatInterval is the time between two comments of a watch by
+	// server-sent events (15 s).
+	HeartbeatInterval time.Duration
 	// MaxWatches bounds the watches at one time (16384); more are told 429.
 	MaxWatches int
 	// MaxConnections bounds the connections at one time. One more takes the
@@ -109,6 +113,7 @@ func (o *Options) setDefaults() {
 	o.RevisionTimeout = cmp.Or(o.RevisionTimeout, 3*time.Second)
 	o.WatchWriteTimeout = cmp.Or(o.WatchWriteTimeout, 30*time.Second)
 	o.BookmarkInterval = cmp.Or(o.BookmarkInterval, time.Minute)
+	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, 15*time.Second)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)
 	o.MaxWatches = cmp.Or(o.MaxWatches, 16384)
 	o.MaxConnections = cmp.Or(o.MaxConnections, DefaultConnections(1))

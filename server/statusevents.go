@@ -33,7 +33,7 @@ func (s *stream) writeStatuses(ctx context.Context) (news <-chan struct{}, err e
 		if err != nil || o.Revision() > s.revision || !s.selected.matches(o) {
 			continue
 		}
-		if err := s.events.event(s.out, string(store.Modified), o); err != nil {
+		if err := s.events.event(s.out, string(store.Modified), o, false); err != nil {
 			return news, err
 		}
 		wrote = true

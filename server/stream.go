@@ -29,6 +29,9 @@ func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream 
 	// The request is read; its read deadline would end the watch.
 	_ = conn.SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", asked.events.format.contentType())
+	if asked.events.format == formatEvents {
+		announceEvents(w.Header())
+	}
 	out := &deadlineWriter{w: w, conn: conn, timeout: k.opts.WatchWriteTimeout}
 	return &stream{watchRequest: asked, out: bufio.NewWriterSize(out, 8<<10), conn: conn, k: k}
 }
@@ -58,6 +61,8 @@ func (s *stream) run(ctx context.Context, b *startedWatch) error {
 	}
 	bookmarks := time.NewTicker(s.k.opts.BookmarkInterval)
 	defer bookmarks.Stop()
+	beats, done := s.heartbeats()
+	defer done()
 	end := make(<-chan time.Time)
 	if s.timeout > 0 {
 		timer := time.NewTimer(s.timeout)
@@ -80,6 +85,10 @@ func (s *stream) run(ctx context.Context, b *startedWatch) error {
 			}
 		case <-bookmarks.C:
 			s.askBookmark(ctx, b.watcher)
+		case <-beats:
+			if s.inTurn(ctx, s.beat) != nil {
+				return nil
+			}
 		case <-end:
 			s.writeEnd(nil)
 			return nil
@@ -116,7 +125,10 @@ func (s *stream) writeBegin(b *startedWatch) error {
 		return s.writeBatch(b.first)
 	}
 	for _, o := range b.initial.Items {
-		if err := s.writeEvent(store.Event{Type: store.Added, Object: o}); err != nil {
+		if !s.selected.matches(o) {
+			continue
+		}
+		if err := s.events.event(s.out, string(store.Added), o, false); err != nil {
 			return err
 		}
 	}
@@ -152,8 +164,8 @@ func (s *stream) writeBatches(watcher store.Watcher, batch store.Batch) error {
 }
 
 func (s *stream) writeBatch(batch store.Batch) error {
-	for _, e := range batch.Events {
-		if err := s.writeEvent(e); err != nil {
+	for one := range batch.Revisions() {
+		if err := s.writeRevision(one.Revision, s.selected.events(one.Events)); err != nil {
 			return err
 		}
 	}
@@ -161,11 +173,22 @@ func (s *stream) writeBatch(batch store.Batch) error {
 	return nil
 }
 
+// writeRevision writes all that the client is told of one revision.
+func (s *stream) writeRevision(revision int64, events []store.Event) error {
+	for i, e := range events {
+		if err := s.events.event(s.out, string(e.Type), e.Object, i == len(events)-1); err != nil {
+			return err
+		}
+		s.bookmarked = revision
+	}
+	return nil
+}
+
 // settle ends a run of whole batches: a client that asked for bookmarks is told
 // that the revisions before it are complete, so that it can keep a transaction
 // together, and so is one that just waits to have caught up.
 func (s *stream) settle() error {
-	if s.bookmarks {
+	if s.bookmarks || s.positions() && s.revision > s.bookmarked {
 		if err := s.writeBookmark(); err != nil {
 			return err
 		}
@@ -173,19 +196,10 @@ func (s *stream) settle() error {
 	return s.flush()
 }
 
-func (s *stream) writeEvent(e store.Event) error {
-	e, ok := s.selected.event(e)
-	if !ok {
-		return nil
-	}
-	s.bookmarked = e.Object.Revision()
-	return s.events.event(s.out, string(e.Type), e.Object)
-}
-
 // askBookmark has the watcher prove how far it is; the proof is a batch, if an
 // empty one, and a bookmark follows every run of batches.
 func (s *stream) askBookmark(ctx context.Context, watcher store.Watcher) {
-	if !s.bookmarks {
+	if !s.positions() {
 		return
 	}
 	if err := watcher.RequestProgress(ctx); err != nil {
@@ -195,6 +209,9 @@ func (s *stream) askBookmark(ctx context.Context, watcher store.Watcher) {
 
 func (s *stream) writeBookmark() error {
 	s.bookmarked = s.revision
+	if !s.bookmarks {
+		return s.events.position(s.out, s.revision)
+	}
 	more := ""
 	if s.marked {
 		more, s.marked = endOfState, false
@@ -206,7 +223,7 @@ func (s *stream) writeBookmark() error {
 // last bookmark, and with an ERROR event if it must list again. A watch that
 // was cut off for being slow, or whose store is away, can simply be resumed.
 func (s *stream) writeEnd(err error) {
-	if s.bookmarks && s.revision > s.bookmarked {
+	if s.positions() && s.revision > s.bookmarked {
 		_ = s.writeBookmark()
 	}
 	resumable := err == nil || errors.Is(err, store.ErrSlow) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.Canceled)

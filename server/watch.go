@@ -68,7 +68,7 @@ func watchTime(seconds int64) time.Duration {
 }
 
 func (k *resource) watchRequest(r *http.Request) (*watchRequest, error) {
-	f, err := negotiate(r, formatJSON, formatTable)
+	f, err := negotiate(r, formatJSON, formatTable, formatEvents)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +109,11 @@ func (k *resource) watchRequest(r *http.Request) (*watchRequest, error) {
 	}
 	asked.timeout = watchTime(seconds)
 	include, err := includeObjectParam(r)
+	if err != nil {
+		return nil, err
+	}
 	asked.events = eventEncoder{k: k, format: f, include: include}
-	return asked, err
+	return asked, asked.readLastEvent(r)
 }
 
 // startedWatch is a watch that the store has accepted.

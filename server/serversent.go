@@ -1,0 +1,67 @@
+package server
+
+import (
+	"bufio"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Server-sent events are the form of a watch that browsers follow and take up
+// again by themselves (EventSource): the data is a line of any other watch, the
+// id a resourceVersion. An id stands only where a revision is complete, so that
+// whoever goes on from it is told a transaction as a whole, or again as a whole.
+
+// lastEventID is where a browser says how far it is.
+const lastEventID = "Last-Event-ID"
+
+// readLastEvent has a watch go on where the client's last one ended, whatever the
+// query says of its beginning.
+func (a *watchRequest) readLastEvent(r *http.Request) error {
+	id := r.Header.Get(lastEventID)
+	if a.events.format != formatEvents || id == "" {
+		return nil
+	}
+	revision, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || revision <= 0 {
+		return badRequest("%s: must be the id of an event, found %q", lastEventID, id)
+	}
+	a.after, a.fresh, a.whole, a.marked = revision, revision, true, false
+	return nil
+}
+
+// announceEvents keeps everything in between from holding events back.
+func announceEvents(h http.Header) {
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx
+}
+
+func writeID(out *bufio.Writer, id string) {
+	_, _ = out.WriteString("id: " + id + "\n")
+}
+
+// position moves the client's last id on, without an event.
+func (e *eventEncoder) position(out *bufio.Writer, revision int64) error {
+	writeID(out, strconv.FormatInt(revision, 10))
+	return out.WriteByte('\n')
+}
+
+// positions: the client is told how far it is also where nothing has happened.
+func (s *stream) positions() bool { return s.bookmarks || s.events.format == formatEvents }
+
+// heartbeats are when one is due, never in other forms of a watch.
+func (s *stream) heartbeats() (due <-chan time.Time, done func()) {
+	if s.events.format != formatEvents {
+		return nil, func() {}
+	}
+	ticker := time.NewTicker(s.k.opts.HeartbeatInterval)
+	return ticker.C, ticker.Stop
+}
+
+// beat writes a comment, which keeps the connection from looking dead.
+func (s *stream) beat() error {
+	if _, err := s.out.WriteString(":\n\n"); err != nil {
+		return err
+	}
+	return s.flush()
+}
