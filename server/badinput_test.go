@@ -179,7 +179,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	}
 	for path, allow := range map[string]string{
 		allRules:               "GET, HEAD",
-		rulesPath:              "GET, HEAD, POST",
+		rulesPath:              "GET, HEAD, POST, DELETE",
 		rulesPath + "/reviews": "GET, HEAD, PUT, PATCH, DELETE",
 		"/healthz":             "GET, HEAD",
 	} {

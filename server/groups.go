@@ -12,7 +12,7 @@ import (
 )
 
 // verbs are what every kind can do, in the words of Kubernetes.
-var verbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+var verbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
 // coreVersions answers /api, where Kubernetes has its core group. Nothing of it
 // is here but "kind: List", which kubectl looks for in it, and the word that a

@@ -23,6 +23,8 @@ var (
 	writeParams  = params("dryRun", "fieldManager", "fieldValidation")
 	patchParams  = append(slices.Clone(writeParams), "force")
 	deleteParams = params("dryRun", "gracePeriodSeconds", "propagationPolicy", "orphanDependents")
+
+	deleteCollectionParams = append(slices.Clone(deleteParams), "labelSelector", "fieldSelector")
 )
 
 func params(names ...string) []string { return append(slices.Clone(anyParams), names...) }

@@ -9,6 +9,7 @@
 //
 //	resource.go                   the URLs of one kind
 //	read.go, write.go, patch.go   GET and LIST; POST, PUT, DELETE; PATCH
+//	deletecollection.go           DELETE on all that is selected
 //	transaction.go                operations that are done together or not at all
 //	history.go                    what objects were, and a way back to it
 //	watch.go, stream.go           ?watch=true: what is asked, what is sent
@@ -236,6 +237,7 @@ func (s *Server) mountKind(r chi.Router, kind *schema.Kind) {
 	r.Get(all, k.listOrWatch)
 	r.Get(collection, k.listOrWatch)
 	r.Post(collection, s.bounded(k.admitted(k.create)))
+	r.Delete(collection, s.bounded(k.admitted(k.deleteCollection)))
 	r.Get(object, s.bounded(k.get))
 	r.Get(object+"/history", s.bounded(k.history))
 	r.Get(object+"/history/{revision}", s.bounded(k.atRevision))

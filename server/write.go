@@ -5,11 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -44,16 +42,9 @@ func (k *resource) update(w http.ResponseWriter, r *http.Request) error {
 
 // delete answers DELETE on an object with its last state.
 func (k *resource) delete(w http.ResponseWriter, r *http.Request) error {
-	f, writes, err := k.beginWrite(r, deleteParams)
+	f, writes, opts, err := k.beginDelete(r, deleteParams)
 	if err != nil {
 		return err
-	}
-	opts, err := readDeleteOptions(r)
-	if err != nil {
-		return err
-	}
-	if len(opts.DryRun) > 0 {
-		writes = newDryRunStore(k.opts.Store)
 	}
 	obj, err := writes.Delete(r.Context(), k.target(r), preconditions(opts))
 	if err != nil {
@@ -133,40 +124,4 @@ func withGeneratedName(obj *schema.Object) (*schema.Object, error) {
 	meta := obj.Meta
 	meta.Name = meta.GenerateName + rand.String(5)
 	return obj.WithMeta(meta)
-}
-
-// readDeleteOptions reads the body of a DELETE, which may be missing. What is
-// said there about grace and dependents has no meaning for config objects.
-func readDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
-	var opts metav1.DeleteOptions
-	if r.ContentLength == 0 {
-		return opts, nil
-	}
-	body, _, err := readBody(r, objectTypes...)
-	if err != nil || len(body) == 0 {
-		return opts, err
-	}
-	if err := yaml.UnmarshalStrict(body, &opts); err != nil {
-		return opts, badRequest("body: must be a DeleteOptions object or nothing: %s",
-			strings.TrimPrefix(err.Error(), "error unmarshaling JSON: "))
-	}
-	for _, word := range opts.DryRun {
-		if word != metav1.DryRunAll {
-			return opts, badRequest("dryRun: must be %s, found %q", metav1.DryRunAll, word)
-		}
-	}
-	return opts, nil
-}
-
-func preconditions(opts metav1.DeleteOptions) store.Preconditions {
-	var pre store.Preconditions
-	if given := opts.Preconditions; given != nil {
-		if given.UID != nil {
-			pre.UID = string(*given.UID)
-		}
-		if given.ResourceVersion != nil {
-			pre.ResourceVersion = *given.ResourceVersion
-		}
-	}
-	return pre
 }

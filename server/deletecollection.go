@@ -1,0 +1,86 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// deleteCollection answers DELETE on the collection of a namespace with the last
+// states of the objects that were deleted. They go in one transaction, if the
+// store takes one so large, and else in several.
+func (k *resource) deleteCollection(w http.ResponseWriter, r *http.Request) error {
+	f, writes, opts, err := k.beginDelete(r, deleteCollectionParams)
+	if err != nil {
+		return err
+	}
+	selected, err := k.selection(queryOf(r))
+	if err != nil {
+		return err
+	}
+	deleted, err := k.deleteSelected(r.Context(), writes, k.scope(r), selected, preconditions(opts))
+	if err != nil {
+		return err
+	}
+	return k.writeList(w, r, f, deleted)
+}
+
+// deleteSelected deletes what is selected at the moment of its deletion: each
+// object on condition that it is still as it was found. When one is not, all that
+// is left is looked for anew.
+func (k *resource) deleteSelected(ctx context.Context, writes store.Interface, scope store.Scope, selected selection, pre store.Preconditions) (*store.List, error) {
+	deleted, revision := map[schema.Key]*schema.Object{}, int64(0)
+	for {
+		found, err := k.page(ctx, selected.narrow(scope), selected, store.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		gone, err := deleteTogether(ctx, writes, found.Items, pre)
+		revision = max(revision, found.Revision)
+		for _, o := range gone {
+			deleted[o.Key()], revision = o, max(revision, o.Revision())
+		}
+		overtaken := errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
+		if !overtaken || pre != (store.Preconditions{}) || ctx.Err() != nil {
+			return &store.List{Revision: revision, Items: slices.SortedFunc(maps.Values(deleted), store.Compare)}, err
+		}
+	}
+}
+
+// deleteTogether deletes in one transaction, or if that is too large in one for
+// each half. Beside an error it returns what was deleted before.
+func deleteTogether(ctx context.Context, writes store.Interface, objs []*schema.Object, pre store.Preconditions) ([]*schema.Object, error) {
+	if len(objs) == 0 {
+		return nil, nil
+	}
+	if len(objs) <= store.MaxTxnOps {
+		gone, err := writes.Txn(ctx, deletions(objs, pre))
+		if len(objs) == 1 || !errors.Is(err, store.ErrTooLarge) {
+			return gone, err
+		}
+	}
+	half := len(objs) / 2
+	gone, err := deleteTogether(ctx, writes, objs[:half], pre)
+	if err != nil {
+		return gone, err
+	}
+	rest, err := deleteTogether(ctx, writes, objs[half:], pre)
+	return append(gone, rest...), err
+}
+
+func deletions(objs []*schema.Object, pre store.Preconditions) []store.Op {
+	ops := make([]store.Op, len(objs))
+	for i, o := range objs {
+		ops[i] = store.Op{Verb: store.OpDelete, Key: o.Key(), Pre: store.Preconditions{
+			UID:             cmp.Or(pre.UID, string(o.Meta.UID)),
+			ResourceVersion: cmp.Or(pre.ResourceVersion, o.Meta.ResourceVersion),
+		}}
+	}
+	return ops
+}

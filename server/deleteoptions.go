@@ -1,0 +1,86 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// beginDelete is the begin of a DELETE. What is said about grace and dependents
+// must be in the words of Kubernetes, and has no meaning for config objects: none
+// has an owner (docs/decisions/015-deletion.md).
+func (k *resource) beginDelete(r *http.Request, allowed []string) (format, store.Interface, metav1.DeleteOptions, error) {
+	f, writes, err := k.beginWrite(r, allowed)
+	if err != nil {
+		return 0, nil, metav1.DeleteOptions{}, err
+	}
+	opts, err := readDeleteOptions(r)
+	if err == nil {
+		err = checkPropagation(queryOf(r), opts)
+	}
+	if len(opts.DryRun) > 0 {
+		writes = newDryRunStore(k.opts.Store)
+	}
+	return f, writes, opts, err
+}
+
+// readDeleteOptions reads the body of a DELETE, which may be missing.
+func readDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
+	var opts metav1.DeleteOptions
+	if r.ContentLength == 0 {
+		return opts, nil
+	}
+	body, _, err := readBody(r, objectTypes...)
+	if err != nil || len(body) == 0 {
+		return opts, err
+	}
+	if err := yaml.UnmarshalStrict(body, &opts); err != nil {
+		return opts, badRequest("body: must be a DeleteOptions object or nothing: %s",
+			strings.TrimPrefix(err.Error(), "error unmarshaling JSON: "))
+	}
+	for _, word := range opts.DryRun {
+		if word != metav1.DryRunAll {
+			return opts, badRequest("dryRun: must be %s, found %q", metav1.DryRunAll, word)
+		}
+	}
+	return opts, nil
+}
+
+// checkPropagation looks at what body and query say together.
+func checkPropagation(q url.Values, opts metav1.DeleteOptions) error {
+	if q.Has("propagationPolicy") {
+		opts.PropagationPolicy = (*metav1.DeletionPropagation)(&q["propagationPolicy"][0])
+	}
+	if q.Has("orphanDependents") {
+		orphan, err := boolParam(q, "orphanDependents")
+		if err != nil {
+			return err
+		}
+		//lint:ignore SA1019 Older clients say it so.
+		opts.OrphanDependents = &orphan
+	}
+	if problems := validation.ValidateDeleteOptions(&opts); len(problems) > 0 {
+		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), "", problems)
+	}
+	return nil
+}
+
+func preconditions(opts metav1.DeleteOptions) store.Preconditions {
+	var pre store.Preconditions
+	if given := opts.Preconditions; given != nil {
+		if given.UID != nil {
+			pre.UID = string(*given.UID)
+		}
+		if given.ResourceVersion != nil {
+			pre.ResourceVersion = *given.ResourceVersion
+		}
+	}
+	return pre
+}
