@@ -15,6 +15,7 @@ package client
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -64,7 +65,7 @@ func New(serverURL string, opts Options) (*Client, error) {
 		return nil, fmt.Errorf("server URL %q: must have no query and no fragment", serverURL)
 	}
 	if opts.HTTPClient == nil {
-		opts.HTTPClient = &http.Client{Transport: transport()}
+		opts.HTTPClient = &http.Client{Transport: transport(u.Hostname())}
 	}
 	if opts.Warn == nil {
 		opts.Warn = func(string) {}
@@ -76,9 +77,12 @@ func New(serverURL string, opts Options) (*Client, error) {
 func (c *Client) Server() string { return c.base }
 
 // transport keeps enough idle connections for a program that asks from several
-// goroutines; net/http keeps two for a host.
-func transport() *http.Transport {
+// goroutines; net/http keeps two for a host. On the same machine nothing is
+// compressed: that takes longer than to send it.
+func transport(host string) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	ip, err := netip.ParseAddr(host)
+	t.DisableCompression = host == "localhost" || err == nil && ip.IsLoopback()
 	t.MaxIdleConnsPerHost = t.MaxIdleConns
 	return t
 }

@@ -44,30 +44,39 @@ func writeText(w http.ResponseWriter, code int, f format, body []byte) error {
 
 // writeObject answers with one object.
 func (k *resource) writeObject(w http.ResponseWriter, r *http.Request, code int, f format, o *schema.Object) error {
-	if f != formatTable {
-		return writeText(w, code, f, k.withStatus(o))
+	one := []*schema.Object{o}
+	if f == formatTable {
+		return k.writeTable(w, r, code, metav1.ListMeta{ResourceVersion: o.Meta.ResourceVersion}, one)
 	}
-	return k.writeTable(w, r, code, metav1.ListMeta{ResourceVersion: o.Meta.ResourceVersion}, []*schema.Object{o})
+	statuses := k.statusesOf(one)
+	if unchanged(w, r, f, o.Meta.ResourceVersion, one, statuses) {
+		return nil
+	}
+	return writeText(w, code, f, withStatus(o, statuses[0]))
 }
 
 // writeList answers with a list, put together from its items one by one.
 func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f format, list *store.List) error {
 	meta := listMeta(list)
-	switch f {
-	case formatTable:
+	if f == formatTable {
 		return k.writeTable(w, r, http.StatusOK, meta, list.Items)
-	case formatYAML:
-		return answerBy(w, http.StatusOK, f, func(out *bufio.Writer) error { return k.listYAML(r.Context(), out, meta, list.Items) })
+	}
+	// Twice the same: tag and length are told before.
+	statuses := k.statusesOf(list.Items)
+	switch {
+	case unchanged(w, r, f, meta.ResourceVersion, list.Items, statuses):
+		return nil
+	case f == formatYAML:
+		return answerBy(w, http.StatusOK, f, func(out *bufio.Writer) error {
+			return k.listYAML(r.Context(), out, meta, list.Items, statuses)
+		})
 	}
 	head, err := k.listHead(meta)
 	if err != nil {
 		return err
 	}
-	// Twice the same: the length is told before.
-	statuses := make([][]byte, len(list.Items))
 	size := len(head) + max(0, len(list.Items)-1) + len(listTail)
 	for i, o := range list.Items {
-		statuses[i] = k.statusOf(o)
 		size += sizeWithStatus(o, statuses[i])
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(size))
@@ -106,7 +115,7 @@ func answerBy(w http.ResponseWriter, code int, f format, write func(*bufio.Write
 var streamBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 
 // listYAML writes a list until it is whole, or nobody waits for it any more.
-func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, meta metav1.ListMeta, items []*schema.Object) error {
+func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, meta metav1.ListMeta, items []*schema.Object, statuses [][]byte) error {
 	_, _ = fmt.Fprintf(out, "kind: %sList\napiVersion: %s\nmetadata:\n  resourceVersion: %q\n", k.kind.Kind, k.kind.APIVersion(), meta.ResourceVersion)
 	if meta.Continue != "" {
 		_, _ = fmt.Fprintf(out, "  continue: %q\n", meta.Continue)
@@ -119,11 +128,11 @@ func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, meta metav1.
 		_, _ = out.WriteString(" []")
 	}
 	_ = out.WriteByte('\n')
-	for _, o := range items {
+	for i, o := range items {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := writeYAMLItem(out, k.withStatus(o)); err != nil {
+		if err := writeYAMLItem(out, withStatus(o, statuses[i])); err != nil {
 			return err
 		}
 	}

@@ -168,8 +168,8 @@ func (s *Server) handle(h handler) http.HandlerFunc {
 	}
 }
 
-// bounded is handle with a deadline: the server's own, or a shorter one that
-// the client asks for with ?timeout=.
+// bounded is handle for all but watches: with a deadline, the server's own or a
+// shorter one that the client asks for with ?timeout=, and in gzip what is large.
 func (s *Server) bounded(h handler) http.HandlerFunc {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		timeout, err := durationParam(queryOf(r), "timeout", s.opts.RequestTimeout)
@@ -178,6 +178,6 @@ func (s *Server) bounded(h handler) http.HandlerFunc {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), min(timeout, s.opts.RequestTimeout))
 		defer cancel()
-		return h(w, r.WithContext(ctx))
+		return compressed(h)(w, r.WithContext(ctx))
 	})
 }

@@ -15,6 +15,7 @@
 //	watch.go, stream.go           ?watch=true: what is asked, what is sent
 //	initialevents.go              the state at the beginning of a watch
 //	selection.go, serversent.go   what of it is told, and to browsers
+//	etag.go, compress.go          what a client has already, and gzip
 //	groups.go, openapi.go         what there is: /apis, and for kubectl /openapi
 //	health.go                     /healthz, /livez, /readyz, /version
 //	status.go, standings.go       how objects stand with the proxies, of all replicas

@@ -271,9 +271,19 @@ func (s *Server) statusOf(o *schema.Object) []byte {
 	return text
 }
 
+// statusesOf are those of some objects, one beside the other.
+func (s *Server) statusesOf(objs []*schema.Object) [][]byte {
+	statuses := make([][]byte, len(objs))
+	for i, o := range objs {
+		statuses[i] = s.statusOf(o)
+	}
+	return statuses
+}
+
 // withStatus is an object's JSON with its status. The stored form has none.
-func (s *Server) withStatus(o *schema.Object) []byte {
-	status := s.statusOf(o)
+func (s *Server) withStatus(o *schema.Object) []byte { return withStatus(o, s.statusOf(o)) }
+
+func withStatus(o *schema.Object, status []byte) []byte {
 	if status == nil {
 		return o.JSON()
 	}

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"compress/gzip"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// compressFrom is the length of an answer from which on it is worth to compress
+// it, in bytes; that of a Kubernetes API server.
+const compressFrom = 128 << 10
+
+// compressed answers a GET in gzip where the client takes that and the answer is
+// large. It is not for watches, whose events must not wait in a buffer.
+func compressed(h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			return h(w, r)
+		}
+		w.Header().Add("Vary", "Accept-Encoding")
+		if r.Method == http.MethodHead || !takesGzip(r) {
+			return h(w, r)
+		}
+		c := &compressor{ResponseWriter: w}
+		defer c.release()
+		if err := h(c, r); err != nil {
+			return err
+		}
+		return c.finish()
+	}
+}
+
+// takesGzip reads Accept-Encoding.
+func takesGzip(r *http.Request) bool {
+	for _, header := range r.Header.Values("Accept-Encoding") {
+		for one := range strings.SplitSeq(header, ",") {
+			coding, params, _ := strings.Cut(one, ";")
+			q, weighed := strings.CutPrefix(strings.ReplaceAll(params, " ", ""), "q=")
+			weight, err := strconv.ParseFloat(q, 64)
+			if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
+				return !weighed || err == nil && weight > 0
+			}
+		}
+	}
+	return false
+}
+
+// compressor holds an answer back until it is known to be large, or over.
+type compressor struct {
+	http.ResponseWriter
+	code int
+	held []byte
+	gz   *gzip.Writer // once it is known to be large
+	sent bool         // the head is
+}
+
+func (c *compressor) WriteHeader(code int) {
+	c.code = code
+	length, err := strconv.Atoi(c.Header().Get("Content-Length"))
+	switch {
+	case err == nil && length >= compressFrom && code == http.StatusOK:
+		c.begin()
+	case err == nil || code != http.StatusOK:
+		c.plain()
+	}
+}
+
+func (c *compressor) Write(p []byte) (int, error) {
+	switch {
+	case c.gz != nil:
+		return c.gz.Write(p)
+	case c.sent:
+		return c.ResponseWriter.Write(p)
+	case len(c.held)+len(p) < compressFrom:
+		c.held = append(c.held, p...)
+		return len(p), nil
+	}
+	c.begin()
+	if _, err := c.gz.Write(c.held); err != nil {
+		return 0, err
+	}
+	return c.gz.Write(p)
+}
+
+// begin sends the head of an answer in gzip. Its ETag is another one than that
+// of the same answer as it is.
+func (c *compressor) begin() {
+	h := c.Header()
+	h.Del("Content-Length")
+	h.Set("Content-Encoding", "gzip")
+	if tag := h.Get("ETag"); tag != "" {
+		h.Set("ETag", strings.TrimSuffix(tag, `"`)+inGzip+`"`)
+	}
+	c.gz = gzipWriters.Get().(*gzip.Writer)
+	c.gz.Reset(c.ResponseWriter)
+	c.plain()
+}
+
+func (c *compressor) plain() {
+	if c.sent = true; c.code != 0 {
+		c.ResponseWriter.WriteHeader(c.code)
+	}
+}
+
+// finish sends what is left.
+func (c *compressor) finish() error {
+	if c.gz != nil {
+		_ = c.gz.Close() // A client that is gone is no failure of ours.
+		return nil
+	}
+	if !c.sent {
+		c.plain()
+	}
+	if len(c.held) > 0 {
+		_, _ = c.ResponseWriter.Write(c.held)
+	}
+	return nil
+}
+
+func (c *compressor) release() {
+	if c.gz != nil {
+		c.gz.Reset(nil) // The pool must not keep the connection.
+		gzipWriters.Put(c.gz)
+	}
+}
+
+// gzipWriters are large, and quick rather than thorough.
+var gzipWriters = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // There is such a level.
+	}
+	return w
+}}

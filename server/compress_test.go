@@ -1,0 +1,106 @@
+package server_test
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// raw sends a GET and takes the body as it comes.
+func (w *world) raw(path string, headers ...string) (*http.Response, string) {
+	w.Helper()
+	req, err := http.NewRequestWithContext(w.Context(), "GET", w.url+path, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := (&http.Transport{DisableCompression: true}).RoundTrip(req)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+func gunzip(t *testing.T, body string) string {
+	t.Helper()
+	in, err := gzip.NewReader(strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// ages are those of rows, which go on between two answers.
+var ages = regexp.MustCompile(`"\d+m?\d*s?"`)
+
+// TestGzip: what is large comes in gzip to who takes that, and is the same text;
+// what is small, and a watch, comes as it is.
+func TestGzip(t *testing.T) {
+	w := start(t)
+	const big = 128 << 10
+	for _, length := range []int{0, big - 2000, big - 600, big - 300, big, big + 1000, 200 << 10} {
+		name := fmt.Sprintf("r%d", length)
+		w.create(name, "annotations: {note: z"+strings.Repeat("x", length)+"}")
+		for _, accept := range []string{"application/json", "application/yaml", "application/json;as=Table;v=v1;g=meta.k8s.io"} {
+			for _, path := range []string{rulesPath + "/" + name, rulesPath, rulesPath + "?includeObject=None&fieldSelector=metadata.name%3D" + name} {
+				plain, text := w.raw(path, "Accept: "+accept)
+				zipped, body := w.raw(path, "Accept: "+accept, "Accept-Encoding: br, gzip;q=0.5")
+				if plain.Header.Get("Content-Encoding") != "" {
+					t.Fatalf("%s: %v is compressed for who did not ask", path, plain.Header)
+				}
+				if is := zipped.Header.Get("Content-Encoding") == "gzip"; is != (len(text) >= big) {
+					t.Errorf("%s as %s: %d bytes, in gzip: %v", path, accept, len(text), is)
+				} else if is {
+					body = gunzip(t, body)
+				}
+				body, text = ages.ReplaceAllString(body, "age"), ages.ReplaceAllString(text, "age")
+				if body != text || zipped.Header.Get("Content-Type") != plain.Header.Get("Content-Type") || !strings.Contains(strings.Join(zipped.Header.Values("Vary"), ","), "Accept-Encoding") {
+					t.Errorf("%s as %s: %v, the texts are equal: %v", path, accept, zipped.Header, body == text)
+				}
+			}
+		}
+	}
+	for _, refused := range []string{"identity", "gzip;q=0", "gzip; q=0.0", "gzipped", "gzip;q=much", ""} {
+		if resp, _ := w.raw(rulesPath, "Accept-Encoding: "+refused); resp.Header.Get("Content-Encoding") != "" {
+			t.Errorf("Accept-Encoding %q: %v", refused, resp.Header)
+		}
+	}
+	if resp, body := w.raw(rulesPath+"?watch=true&timeoutSeconds=1", "Accept-Encoding: gzip"); resp.Header.Get("Content-Encoding") != "" || !strings.HasPrefix(body, `{"type"`) {
+		t.Errorf("a watch: %v", resp.Header)
+	}
+}
+
+// TestGzipAndETag: in gzip an answer has another tag, and both are known.
+func TestGzipAndETag(t *testing.T) {
+	w := start(t)
+	w.create("a", "annotations: {note: "+strings.Repeat("x", 200<<10)+"}")
+	for _, path := range []string{rulesPath, rulesPath + "/a"} {
+		plain, _ := w.raw(path)
+		zipped, _ := w.raw(path, "Accept-Encoding: gzip")
+		if tag := zipped.Header.Get("ETag"); tag == plain.Header.Get("ETag") || tag == "" {
+			t.Errorf("%s: both have the ETag %s", path, tag)
+		}
+		for _, resp := range []*http.Response{plain, zipped} {
+			got, body := w.raw(path, "Accept-Encoding: gzip", "If-None-Match: "+resp.Header.Get("ETag"))
+			if got.StatusCode != http.StatusNotModified || body != "" {
+				t.Errorf("%s: %s", path, got.Status)
+			}
+		}
+	}
+}

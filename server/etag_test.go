@@ -1,0 +1,140 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pilot-api/pilot-api/server"
+)
+
+// TestETag: an answer has one, and who has that answer is not sent it again,
+// until it is another one.
+func TestETag(t *testing.T) {
+	w := start(t)
+	w.create("a")
+	for _, path := range []string{rulesPath + "/a", rulesPath, allRules + "?limit=1", rulesPath + "?labelSelector=!none"} {
+		seen := map[string]bool{}
+		for _, accept := range []string{"application/json", "application/yaml"} {
+			tag := w.want(http.StatusOK, "GET", path, "", "Accept: "+accept).Header.Get("ETag")
+			if tag == "" || strings.HasPrefix(tag, "W/") || seen[tag] {
+				t.Fatalf("%s as %s: ETag %q", path, accept, tag)
+			}
+			seen[tag] = true
+			for _, given := range []string{tag, `"other", ` + tag, "W/" + tag, "*", strings.TrimSuffix(tag, `"`) + `-gzip"`} {
+				for _, method := range []string{"GET", "HEAD"} {
+					got := w.want(http.StatusNotModified, method, path, "", "Accept: "+accept, "If-None-Match: "+given)
+					if got.text != "" || got.Header.Get("ETag") != tag || got.Header.Get("Content-Length") != "" {
+						t.Errorf("304 for %s: %v %s", given, got.Header, got.text)
+					}
+				}
+			}
+			for _, given := range []string{`"other"`, "x", strings.Trim(tag, `"`), `""`, ","} {
+				w.want(http.StatusOK, "GET", path, "", "Accept: "+accept, "If-None-Match: "+given)
+			}
+			for range 2 { // What is not written changes no tag.
+				w.want(http.StatusNotModified, "GET", path, "", "Accept: "+accept, "If-None-Match: "+tag)
+				w.want(http.StatusOK, "PUT", rulesPath+"/a?dryRun=All", rule("a", 1), asYAML)
+			}
+			w.create("other-" + accept[len("application/"):])
+			code := http.StatusOK
+			if strings.HasSuffix(path, "/a") {
+				code = http.StatusNotModified
+			}
+			w.want(code, "GET", path, "", "Accept: "+accept, "If-None-Match: "+tag)
+			w.delete("other-" + accept[len("application/"):])
+			w.put("a", 50, "annotations: {by: "+accept[len("application/"):]+"}")
+			w.want(http.StatusOK, "GET", path, "", "Accept: "+accept, "If-None-Match: "+tag)
+		}
+	}
+	w.want(http.StatusNotFound, "GET", rulesPath+"/none", "", "If-None-Match: *")
+	for method, body := range map[string]string{"PUT": rule("a", 1), "POST": rule("b", 1)} {
+		path := map[string]string{"PUT": rulesPath + "/a", "POST": rulesPath}[method]
+		if got := w.do(method, path, body, asYAML, "If-None-Match: *"); got.Header.Get("ETag") != "" || got.StatusCode >= 300 {
+			t.Errorf("%s: %s %v", method, got.Status, got.Header)
+		}
+	}
+}
+
+// TestNoETag: a table tells the ages of its rows.
+func TestNoETag(t *testing.T) {
+	w := start(t)
+	w.create("a")
+	const asTable = "Accept: application/json;as=Table;v=v1;g=meta.k8s.io"
+	for _, path := range []string{rulesPath, rulesPath + "/a"} {
+		if got := w.want(http.StatusOK, "GET", path, "", asTable, "If-None-Match: *"); got.Header.Get("ETag") != "" {
+			t.Errorf("%s: %v", path, got.Header)
+		}
+	}
+}
+
+// TestETagOfAnotherStore: the same resourceVersion there is another object.
+func TestETagOfAnotherStore(t *testing.T) {
+	var tags []string
+	for range 2 {
+		w := start(t)
+		w.create("a")
+		for _, path := range []string{rulesPath + "/a", rulesPath} {
+			tags = append(tags, w.do("GET", path, "").Header.Get("ETag"))
+		}
+	}
+	if tags[0] == tags[2] || tags[1] == tags[3] {
+		t.Errorf("tags %v", tags)
+	}
+}
+
+// TestETagOfAStatus: the status of an object is a part of the answer, and whoever
+// has an older one is sent the new one.
+func TestETagOfAStatus(t *testing.T) {
+	url := startWhole(t)
+	w := &world{T: t, url: url}
+	w.create("a")
+	for _, path := range []string{rulesPath + "/a", rulesPath} {
+		got := w.want(http.StatusOK, "GET", path, "")
+		for strings.Contains(got.text, "the configuration in force is of revision") {
+			before := got
+			got = w.do("GET", path, "", "If-None-Match: "+before.Header.Get("ETag"))
+			switch {
+			case t.Context().Err() != nil:
+				t.Fatal("the object is never in force")
+			case got.StatusCode == http.StatusNotModified:
+				got = before
+			}
+		}
+		again := w.do("GET", path, "")
+		if same := again.text == got.text; same != (again.Header.Get("ETag") == got.Header.Get("ETag")) {
+			t.Errorf("%s: tags %s and %s of\n%s\n%s", path, got.Header.Get("ETag"), again.Header.Get("ETag"), got.text, again.text)
+		}
+	}
+}
+
+// TestTagsAreThoseOfTexts: while a fleet comes and goes, two answers have one tag
+// only if they are one text.
+func TestTagsAreThoseOfTexts(t *testing.T) {
+	w := start(t, func(o *server.Options) { o.RevisionTimeout = time.Second })
+	texts := map[string]string{}
+	for i := range 30 {
+		switch i % 5 {
+		case 0:
+			w.do("POST", rulesPath, rule("a", 100), asYAML)
+		case 1:
+			w.do("PUT", rulesPath+"/a", rule("a", i), asYAML)
+		case 2:
+			w.do("POST", rulesPath, rule("b", 100), asYAML)
+		case 3:
+			w.do("DELETE", rulesPath+"/a", "")
+		}
+		for _, accept := range []string{"application/json", "application/yaml"} {
+			for _, path := range []string{rulesPath + "/a", rulesPath, rulesPath + "?limit=1"} {
+				got := w.do("GET", path, "", "Accept: "+accept)
+				if tag := got.Header.Get("ETag"); tag != "" {
+					if known, ok := texts[path+tag]; ok && known != got.text {
+						t.Errorf("%s of %s is\n%s\nand\n%s", tag, path, known, got.text)
+					}
+					texts[path+tag] = got.text
+				}
+			}
+		}
+	}
+}
