@@ -196,7 +196,7 @@ func (s *Publisher) concerns(ro *rollout, sl *slot, byPolls bool) {
 		return
 	}
 	var all []*awaited
-	var polling []*client
+	var perhaps, polling []*client
 	s.fleet.mu.RLock()
 	for c := range sl.members {
 		if c.place.Load().last != nil {
@@ -207,11 +207,16 @@ func (s *Publisher) concerns(ro *rollout, sl *slot, byPolls bool) {
 				all = append(all, &st.awaited)
 			}
 		}
-		if byPolls && len(c.streams) == 0 && c.node.ID != "" && s.polledLately(c) {
-			polling = append(polling, c)
+		if byPolls && len(c.streams) == 0 && c.node.ID != "" {
+			perhaps = append(perhaps, c)
 		}
 	}
 	s.fleet.mu.RUnlock()
+	for _, c := range perhaps {
+		if s.polledLately(c) {
+			polling = append(polling, c)
+		}
+	}
 	all = append(all, s.convergence.poll(polling)...)
 	s.convergence.concern(ro, all)
 }

@@ -53,3 +53,11 @@ func (st *Stream) Corrupt() { st.clusters.underway = []*sending{nil} }
 
 // Contents are how many different responses streams are on the way to tell.
 func (s *Publisher) Contents() int { return s.contents.len() }
+
+// DuringPoll does something while a poll of a known proxy is being answered.
+func (s *Publisher) DuringPoll(node string, do func()) {
+	c := s.fleet.find(mesh.Node{ID: node})
+	c.handover.mu.Lock()
+	defer c.handover.mu.Unlock()
+	do()
+}

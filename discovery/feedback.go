@@ -146,7 +146,7 @@ func (s *Publisher) connected(c *client) bool {
 // polledLately reports it of one that is on no stream.
 func (s *Publisher) polledLately(c *client) bool {
 	seen := c.seen.Load()
-	return seen != c.left.Load() && s.age()-time.Duration(seen) <= max(pollPatience, 3*c.handover.paced())
+	return seen != c.left.Load() && s.age()-time.Duration(seen) <= max(pollPatience, 3*time.Duration(c.handover.pace.Load()))
 }
 
 func (s *Publisher) introduced(c *client) ProxyStatus {

@@ -1,16 +1,6 @@
 package discovery
 
-import (
-	"sync"
-	"time"
-)
-
-// paced is the time between two polls for clusters, 0 before two were seen.
-func (h *handover) paced() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.pace
-}
+import "sync"
 
 // status is what a proxy that polls v3 has, by type, and the last view all of which it
 // was seen to have; nil while nothing is known.

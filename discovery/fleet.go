@@ -14,8 +14,8 @@ import (
 // whom a change of the registry gives another view; everybody else stays where
 // they are, and a publication does not look at them.
 //
-// Its lock is held for moments only, and of others that of refusing alone is taken
-// under it.
+// Its lock is held for moments only. It is taken under those of a Stream, of a
+// handover and of a slot, and so none of them under it; that of refusing is.
 type fleet struct {
 	opts Options
 	age  func() time.Duration

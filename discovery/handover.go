@@ -27,6 +27,8 @@ import (
 // own polls. The second takes as long as the proxy polls for routes without
 // having accepted those that leave the old clusters.
 type handover struct {
+	// mu is held while a view is spelled. The fleet's lock may be taken under it, and
+	// so nobody who has that may wait for this one.
 	mu sync.Mutex
 	// held are the views that the proxy may still route by, oldest first.
 	// The last one is the target.
@@ -34,11 +36,11 @@ type handover struct {
 	// lately has the clusters that a proxy may still route to which came with
 	// versions already; nil when there are none.
 	lately  *view
-	order   int64         // of the target
-	since   time.Time     // when the handover began
-	asked   time.Time     // when clusters were last polled
-	pace    time.Duration // between the last two polls for clusters
-	offered time.Time     // when the target's clusters were first answered
+	order   int64        // of the target
+	since   time.Time    // when the handover began
+	asked   time.Time    // when clusters were last polled
+	pace    atomic.Int64 // a time.Duration between the last two polls for clusters, 0 before two were seen
+	offered time.Time    // when the target's clusters were first answered
 	// arrival is when a proxy came that had versions already: what it routes
 	// by is in none of its polls but those for routes. Zero once that is known.
 	arrival time.Time
@@ -70,7 +72,7 @@ const (
 // twice the last wait; before two were seen, the longest of the mesh's own is
 // taken, for the delay between them is set where the proxy was started.
 func (h *handover) openBy(target *view) time.Duration {
-	pace := h.pace
+	pace := time.Duration(h.pace.Load())
 	if pace == 0 {
 		pace = max(target.config.RouteDelay, target.config.Delay)
 	}
@@ -121,7 +123,7 @@ func (h *handover) answerClusters(p poll, compose func(target *view, beside []*v
 	h.clusters.note(p.version, answer.Version)
 	h.judge()
 	if !h.asked.IsZero() {
-		h.pace = now.Sub(h.asked)
+		h.pace.Store(int64(now.Sub(h.asked)))
 	}
 	h.asked = now
 	return answer, nil
@@ -174,7 +176,8 @@ func (h *handover) welcome(p poll, last *passing) {
 	if p.version == "" || last.told == "" || p.version == last.told || p.version == last.has {
 		return
 	}
-	h.held, h.routed, h.clusters, h.asked, h.pace = nil, nil, passing{}, time.Time{}, 0
+	h.held, h.routed, h.clusters, h.asked = nil, nil, passing{}, time.Time{}
+	h.pace.Store(0)
 	h.judge()
 }
 
