@@ -6,10 +6,9 @@
 // The way of a call: read.go, write.go, transaction.go and history.go turn the
 // contract into requests,
 // request.go sends one and turns its answer into bytes or a store error,
-// wire.go turns bytes into objects. A watch of one kind is one stream
-// (stream.go); a watch of all kinds joins one stream a kind in the order of
-// revisions (multikind.go). Both hold changes until their revision is known to
-// be complete (pending.go).
+// wire.go turns bytes into objects. A watch, of one kind or of all, is one stream
+// (stream.go), which holds changes until their revision is known to be complete
+// (pending.go).
 package client
 
 import (

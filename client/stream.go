@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// stream is the watch of one kind, over one response at a time.
+// stream is a watch, over one response at a time.
 //
 // The server ends every batch of its store with a bookmark, and sends one as
 // soon as a new watch has caught up. So a bookmark tells that all revisions up
@@ -67,13 +70,30 @@ func (s *stream) open(ctx context.Context) (*frames, context.Context, error) {
 	s.mu.Unlock()
 	resp, err := s.client.send(ctx, request{
 		method: http.MethodGet,
-		url:    s.client.url(s.scope.Kind, s.scope.Namespace, "", query),
+		url:    s.client.watchURL(s.scope, query),
 	})
 	if err != nil {
 		cancel(nil)
 		return nil, nil, err
 	}
 	return newFrames(resp.Body, func() { cancel(nil) }), ctx, nil
+}
+
+// watchURL is that of one kind, or of all that are known here.
+func (c *Client) watchURL(scope store.Scope, query url.Values) string {
+	if scope.Kind != nil {
+		return c.url(scope.Kind, scope.Namespace, "", query)
+	}
+	var kinds []string
+	for _, kind := range schema.Kinds() {
+		kinds = append(kinds, kind.Kind)
+	}
+	query.Del("watch") // It is nothing else.
+	query.Set("kinds", strings.Join(kinds, ","))
+	if scope.Namespace != "" {
+		query.Set("namespace", scope.Namespace)
+	}
+	return c.base + "/apis/registry.istio.io/v1/watch?" + query.Encode()
 }
 
 func (s *stream) run(ctx context.Context, f *frames, response context.Context) {

@@ -17,9 +17,6 @@ func (c *Client) Watch(ctx context.Context, scope store.Scope, after int64) (sto
 			return nil, err
 		}
 	}
-	if scope.Kind == nil {
-		return c.watchAll(ctx, scope, after)
-	}
 	s := c.newStream(scope, after)
 	if err := s.start(ctx); err != nil {
 		return nil, err

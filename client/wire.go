@@ -36,6 +36,7 @@ func (w wireObject) known() (*schema.Object, error) {
 	return w.object(kind)
 }
 
+// decodeObject wants an object of a kind, or for nil of any.
 func decodeObject(kind *schema.Kind, body []byte) (*schema.Object, error) {
 	s, err := decodeStated(kind, body)
 	return s.Object, err
@@ -45,6 +46,10 @@ func decodeStated(kind *schema.Kind, body []byte) (Stated, error) {
 	var w wireObject
 	if err := json.Unmarshal(body, &w); err != nil {
 		return Stated{}, fmt.Errorf("decode the server's answer: %w", err)
+	}
+	if kind == nil {
+		o, err := w.known()
+		return Stated{o, w.Status}, err
 	}
 	o, err := w.object(kind)
 	return Stated{o, w.Status}, err

@@ -46,7 +46,8 @@ func (e *eventEncoder) bookmark(out *bufio.Writer, revision int64, more string) 
 	if e.format == formatEvents {
 		writeID(out, text)
 	}
-	return e.frame(out, store.BookmarkFrame, []byte(`{"kind":"`+e.k.kind.Kind+`","apiVersion":"`+e.k.kind.APIVersion()+
+	of := e.k.typeMeta()
+	return e.frame(out, store.BookmarkFrame, []byte(`{"kind":"`+of.Kind+`","apiVersion":"`+of.APIVersion+
 		`","metadata":{"resourceVersion":"`+text+`"`+more+`}}`))
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"github.com/go-chi/chi/v5"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -13,7 +14,15 @@ import (
 // resource answers the URLs of one kind.
 type resource struct {
 	*Server
-	kind *schema.Kind
+	kind *schema.Kind // nil where there are several
+}
+
+// typeMeta is how objects of the resource are called.
+func (k *resource) typeMeta() metav1.TypeMeta {
+	if k.kind == nil {
+		return metav1.TypeMeta{Kind: "Object", APIVersion: registryVersion}
+	}
+	return metav1.TypeMeta{Kind: k.kind.Kind, APIVersion: k.kind.APIVersion()}
 }
 
 // target is the object that a URL names; in the URL of a collection the name,
@@ -44,12 +53,16 @@ func (k *resource) listOrWatch(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		k.fail(w, r, err)
 	case watch && r.Method == http.MethodHead:
-		k.fail(w, r, badRequest("watch: all of a watch is in its body, which HEAD does not want; send GET"))
+		k.fail(w, r, errNoHead())
 	case watch:
 		k.handle(k.watch)(w, r)
 	default:
 		k.bounded(k.list)(w, r)
 	}
+}
+
+func errNoHead() error {
+	return badRequest("watch: all of a watch is in its body, which HEAD does not want; send GET")
 }
 
 // path is the URL of an object.

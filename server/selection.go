@@ -17,6 +17,7 @@ import (
 // condition on a field holds for an object that has the value there, be it among
 // others, and one with != for an object that does not.
 type selection struct {
+	kinds  []*schema.Kind // nil for all of the scope
 	labels labels.Selector
 	fields []fieldCondition
 }
@@ -47,7 +48,7 @@ func (k *resource) selection(q url.Values) (selection, error) {
 		return selection{}, err
 	}
 	conditions, err := fieldConditions(schema.SelectableFields(k.kind), fs.Requirements())
-	return selection{ls, conditions}, err
+	return selection{labels: ls, fields: conditions}, err
 }
 
 func checkSize(ls labels.Selector, fs fields.Selector) error {
@@ -84,10 +85,10 @@ func namesOfFields(all []schema.SelectableField) string {
 }
 
 // all reports whether nothing is filtered out.
-func (s selection) all() bool { return s.labels.Empty() && len(s.fields) == 0 }
+func (s selection) all() bool { return s.kinds == nil && s.labels.Empty() && len(s.fields) == 0 }
 
 func (s selection) matches(o *schema.Object) bool {
-	if !s.labels.Matches(labels.Set(o.Meta.Labels)) {
+	if s.kinds != nil && !slices.Contains(s.kinds, o.Kind) || !s.labels.Matches(labels.Set(o.Meta.Labels)) {
 		return false
 	}
 	for _, f := range s.fields {

@@ -13,6 +13,7 @@
 //	transaction.go                operations that are done together or not at all
 //	history.go                    what objects were, and a way back to it
 //	watch.go, stream.go           ?watch=true: what is asked, what is sent
+//	watchkinds.go                 one watch over several kinds
 //	initialevents.go              the state at the beginning of a watch
 //	selection.go, serversent.go   what of it is told, and to browsers
 //	etag.go, compress.go          what a client has already, and gzip
@@ -212,6 +213,7 @@ func (s *Server) mountAPI(r chi.Router) {
 	for _, kind := range schema.Kinds() {
 		s.mountKind(r, kind)
 	}
+	r.Get(watchPath, s.handle(s.watchKinds))
 	r.Get(changesPath, s.bounded(s.changes))
 	any := &resource{Server: s}
 	r.Post(transactionsPath, s.bounded(any.admittedUpTo(maxTransaction, s.transaction)))

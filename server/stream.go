@@ -231,7 +231,7 @@ func (s *stream) writeEnd(err error) {
 		_ = s.events.failure(s.out, statusOf(err))
 	}
 	if err != nil {
-		s.k.opts.Log.Info("watch ended", "kind", s.k.kind.Kind, "revision", s.revision, "error", store.Logged(err))
+		s.k.opts.Log.Info("watch ended", "kind", s.k.typeMeta().Kind, "revision", s.revision, "error", store.Logged(err))
 	}
 	_ = s.flush()
 }

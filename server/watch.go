@@ -17,10 +17,14 @@ import (
 // told in the stream, as Kubernetes does: its clients take that for "list
 // again", and a status code of 410 for "try again".
 func (k *resource) watch(w http.ResponseWriter, r *http.Request) error {
-	asked, err := k.watchRequest(r)
+	asked, err := k.watchRequest(r, k.scope(r), listParams, formatJSON, formatTable, formatEvents)
 	if err != nil {
 		return err
 	}
+	return k.serveWatch(w, r, asked)
+}
+
+func (k *resource) serveWatch(w http.ResponseWriter, r *http.Request, asked *watchRequest) error {
 	select {
 	case k.watches <- struct{}{}:
 		defer func() { <-k.watches }()
@@ -67,13 +71,14 @@ func watchTime(seconds int64) time.Duration {
 	return time.Duration(min(seconds, int64(math.MaxInt64/time.Second))) * time.Second
 }
 
-func (k *resource) watchRequest(r *http.Request) (*watchRequest, error) {
-	f, err := negotiate(r, formatJSON, formatTable, formatEvents)
+// watchRequest reads the query, which has a scope narrowed.
+func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []string, offer ...format) (*watchRequest, error) {
+	f, err := negotiate(r, offer...)
 	if err != nil {
 		return nil, err
 	}
 	q := queryOf(r)
-	if err := checkParams(q, listParams); err != nil {
+	if err := checkParams(q, allowed); err != nil {
 		return nil, err
 	}
 	asked := &watchRequest{}
@@ -89,7 +94,7 @@ func (k *resource) watchRequest(r *http.Request) (*watchRequest, error) {
 	if asked.selected, err = k.selection(q); err != nil {
 		return nil, err
 	}
-	asked.scope = asked.selected.narrow(k.scope(r))
+	asked.scope = asked.selected.narrow(scope)
 	if asked.bookmarks, err = boolParam(q, "allowWatchBookmarks"); err != nil {
 		return nil, err
 	}

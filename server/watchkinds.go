@@ -1,0 +1,69 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// watchPath is one watch over several kinds.
+const watchPath = "/apis/" + registryVersion + "/watch"
+
+var watchKindsParams = params("kinds", "namespace", "labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "timeoutSeconds", "allowWatchBookmarks", "sendInitialEvents", "statusEvents", "wholeRevisions")
+
+// watchKinds answers a watch of several kinds, in the order of revisions: a
+// transaction is one run of events, whatever it changed.
+func (s *Server) watchKinds(w http.ResponseWriter, r *http.Request) error {
+	if r.Method == http.MethodHead {
+		return errNoHead()
+	}
+	q := queryOf(r)
+	kinds, err := kindsParam(q)
+	if err != nil {
+		return err
+	}
+	namespace := q.Get("namespace")
+	if q.Has("namespace") && schema.CheckNamespace(namespace) != nil {
+		return badParam(q, "namespace", "the name of one, or left out for all")
+	}
+	k := &resource{Server: s}
+	asked, err := k.watchRequest(r, store.Scope{Namespace: namespace}, watchKindsParams, formatJSON, formatEvents)
+	if err != nil {
+		return err
+	}
+	asked.selected.kinds = kinds
+	return k.serveWatch(w, r, asked)
+}
+
+// kindsParam reads the kinds that are wanted, nil for all.
+func kindsParam(q url.Values) ([]*schema.Kind, error) {
+	if !q.Has("kinds") {
+		return nil, nil
+	}
+	var kinds []*schema.Kind
+	for name := range strings.SplitSeq(q.Get("kinds"), ",") {
+		kind, ok := schema.KindByName(name)
+		if !ok {
+			return nil, badParam(q, "kinds", "some of "+namesOfKinds())
+		}
+		if !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if len(kinds) == len(schema.Kinds()) {
+		return nil, nil
+	}
+	return kinds, nil
+}
+
+func namesOfKinds() string {
+	var names []string
+	for _, kind := range schema.Kinds() {
+		names = append(names, kind.Kind)
+	}
+	return strings.Join(names, ",")
+}

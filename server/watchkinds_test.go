@@ -1,0 +1,174 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+const kindsPath = "/apis/registry.istio.io/v1/watch?"
+
+// watchKinds opens a watch of several kinds.
+func (w *world) watchKinds(query string, headers ...string) *watching {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Context())
+	w.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, "GET", w.url+kindsPath+query, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { resp.Body.Close() })
+	if resp.StatusCode != http.StatusOK {
+		w.Fatalf("watch: got %s", resp.Status)
+	}
+	return &watching{w.T, bufio.NewScanner(resp.Body), cancel}
+}
+
+// both creates a rule and a policy of one name, in one transaction.
+func (w *world) both(namespace, name string) (revision int64) {
+	w.Helper()
+	var ops []store.Op
+	for _, kind := range []string{"RouteRule", "DestinationPolicy"} {
+		k, _ := schema.KindByName(kind)
+		obj, err := schema.New(k, metav1.ObjectMeta{Namespace: namespace, Name: name}, json.RawMessage(`{"destination":{"name":"reviews"}}`))
+		if err != nil {
+			w.Fatal(err)
+		}
+		ops = append(ops, store.Op{Verb: store.OpCreate, Object: obj})
+	}
+	done, err := w.store.Txn(w.Context(), ops)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return done[0].Revision()
+}
+
+// wantRun reads to a bookmark, and wants so many events before it.
+func (w *watching) wantRun(revision int64, events int) {
+	w.t.Helper()
+	for n := 0; ; n++ {
+		f, ok := w.next()
+		if !ok {
+			w.t.Fatal("the stream ended")
+		}
+		if f.Type != "BOOKMARK" {
+			continue
+		}
+		var o object
+		if err := json.Unmarshal(f.Object, &o); err != nil || o.Kind != "Object" || mustRevision(w.t, o) != revision || n != events {
+			w.t.Errorf("%d events, then %s; want %d to revision %d", n, f.Object, events, revision)
+		}
+		return
+	}
+}
+
+// TestWatchKinds: what a transaction changes in several kinds is one run of
+// events, also for who takes the watch up again.
+func TestWatchKinds(t *testing.T) {
+	w := start(t)
+	first := w.both("default", "a")
+	all := w.watchKinds("allowWatchBookmarks=true")
+	all.wantRun(first, 2)
+	one := w.watchKinds("kinds=RouteRule,RouteRule&allowWatchBookmarks=true")
+	one.wantRun(first, 1)
+	here := w.watchKinds("namespace=default" + stateFirst)
+	here.wantRun(first, 2)
+
+	second := w.both("default", "b")
+	all.wantRun(second, 2)
+	one.wantRun(second, 1)
+	here.wantRun(second, 2)
+	third := w.both("other", "c")
+	all.wantRun(third, 2)
+	one.wantRun(third, 1)
+	w.watchKinds(fmt.Sprintf("resourceVersion=%d&wholeRevisions=true&allowWatchBookmarks=true", second)).wantRun(third, 2)
+	w.watchKinds(fmt.Sprintf("resourceVersion=%d&allowWatchBookmarks=true", second)).wantRun(third, 4) // Its own again.
+	w.watchKinds("kinds=DestinationPolicy&fieldSelector=metadata.name%3Db&labelSelector=!none").want("ADDED b")
+	w.watchKinds("kinds=Gateway,DestinationPolicy&namespace=other").want("ADDED c")
+}
+
+// TestSourceOfKinds: server-sent events have an id only where a transaction ends.
+func TestSourceOfKinds(t *testing.T) {
+	w := start(t)
+	first := w.both("default", "a")
+	second := w.both("default", "b")
+	watch := w.watchKinds("", asEvents, fmt.Sprintf("Last-Event-ID: %d", first))
+	source := &source{t: t, lines: watch.lines}
+	source.next()
+	if source.lastID == fmt.Sprint(second) {
+		t.Error("the id is that of a revision of which half was told")
+	}
+	source.next()
+	if source.lastID != fmt.Sprint(second) {
+		t.Errorf("the id is %s after revision %d", source.lastID, second)
+	}
+}
+
+// TestWatchKindsEnds as other watches do, and goes on with another server.
+func TestWatchKindsEnds(t *testing.T) {
+	w, _, stop := serve(t, nil)
+	first := w.both("default", "a")
+	watch := w.watchKinds("allowWatchBookmarks=true")
+	watch.wantRun(first, 2)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	watch.wantEnd()
+	next := httptest.NewServer(server.New(server.Options{Store: w.store, Reads: w.store}).Handler())
+	t.Cleanup(next.Close)
+	w.url = next.URL
+	second := w.both("default", "b")
+	w.watchKinds(fmt.Sprintf("resourceVersion=%d&wholeRevisions=true&allowWatchBookmarks=true", first)).wantRun(second, 2)
+	w.store.Compact(second)
+	w.watchKinds(fmt.Sprintf("resourceVersion=%d", first)).want("ERROR 410")
+}
+
+// TestBadWatchKinds: what is misspelt or empty does not come to mean all.
+func TestBadWatchKinds(t *testing.T) {
+	w := start(t)
+	for _, c := range []struct {
+		query string
+		code  int
+		says  string
+	}{
+		{"kinds=Rule", 400, "RouteRule"},
+		{"kinds=", 400, "VirtualService"},
+		{"kinds=RouteRule,", 400, "VirtualService"},
+		{"kinds=routerules", 400, "RouteRule"},
+		{"kind=RouteRule", 400, "kinds"},
+		{"namespace=", 400, "namespace"},
+		{"namespace=a/b", 400, "namespace"},
+		{"fieldSelector=spec.hosts%3Da", 400, "metadata.name or metadata.namespace"},
+		{"labelSelector=a%3D%3D%3D", 400, "labelSelector"},
+		{"limit=1", 400, "limit"},
+		{"sendInitialEvents=true", 422, "NotOlderThan"},
+		{"resourceVersion=x", 400, "resourceVersion"},
+		{"resourceVersion=999", 504, "999"},
+	} {
+		if got := w.want(c.code, "GET", kindsPath+c.query, ""); !strings.Contains(got.text, c.says) {
+			t.Errorf("%s: no %q in %s", c.query, c.says, got.text)
+		}
+	}
+	w.want(http.StatusNotAcceptable, "GET", kindsPath, "", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io")
+	w.want(http.StatusBadRequest, "HEAD", kindsPath, "")
+	w.want(http.StatusMethodNotAllowed, "POST", kindsPath, "")
+}
