@@ -33,7 +33,10 @@ func (c *Compiler) Advance(next *mesh.Snapshot) {
 		c.anew(next.Settings)
 	}
 	objects, services := changesBetween(c.snap, next), next.ServicesSince(c.snap)
-	c.model.graph.Do(func(*query.Reader) { c.model.update(objects, services) })
+	c.model.graph.Do(func(*query.Reader) {
+		c.model.update(objects, services)
+		c.model.takeFiles(next.Files)
+	})
 	c.snap = next
 }
 

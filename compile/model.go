@@ -33,6 +33,7 @@ type model struct {
 	certificates        *kind[secret]
 
 	secretNamed *index[string, secret]
+	fileSecrets *query.Input[string, mesh.FileSecret] // that the settings name
 	holdings    *query.Query[string, holding]
 	secrets     *query.Query[string, *ir.Secret]
 
@@ -141,7 +142,7 @@ func (m *model) readKinds() {
 		p.homeWith(rule.ref.Namespace, rule.labels).checkDestinationRule(rule)
 	})
 	m.gateways = newKind(m, "Gateway", m.inAgeOrder, readGateway, func(*plan, *gateway) {})
-	m.certificates = newKind(m, "Secret", inKeyOrder, readSecret, func(*plan, *secret) {})
+	m.certificates = newKind(m, "Secret", inKeyOrder, readSecret, (*plan).checkSecret)
 	m.sidecars = newKind(m, "Sidecar", m.inAgeOrder, readSidecar, (*plan).checkSidecar)
 }
 
@@ -173,6 +174,7 @@ func (m *model) findRules() {
 	m.secretNamed = newIndex(m.graph, func(a, b *secret) int { return inKeyOrder(a.declared, b.declared) },
 		func(s *secret) []string { return []string{s.name()} })
 	m.certificates.take = append(m.certificates.take, m.secretNamed.update)
+	m.fileSecrets = query.NewInput[string, mesh.FileSecret](m.graph)
 	m.holdings = newQuery(m, equal, (*plan).holdingOf)
 	m.secrets = newQuery(m, deepEqual, (*plan).secretPart)
 
@@ -274,6 +276,7 @@ func (p *plan) reportAll() {
 	p.destinationRules.report(p)
 	p.gateways.report(p)
 	p.certificates.report(p)
+	p.checkSecretFiles()
 	p.sidecars.report(p)
 	p.problems.Add(p.edgeSurvey.Get(p.r, none{}).problems...)
 	p.checkExternalNames()

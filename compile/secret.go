@@ -33,6 +33,9 @@ type holding struct{ pair, authorities bool }
 
 // pairNamed is what a name stands for; nothing where there is none.
 func (p *plan) pairNamed(name string) (pair credential.Pair, origins []diag.Ref) {
+	if p.inFiles(name) {
+		return p.fileSecrets.Get(p.r, name).Pair, nil
+	}
 	for _, s := range p.secretNamed.under(p, name) {
 		return s.pair, []diag.Ref{s.ref}
 	}
@@ -79,6 +82,9 @@ func (p *plan) lackOfSecret(name, setting string) string {
 	}
 	if p.holdings.Get(p.r, name) != (holding{}) {
 		return ""
+	}
+	if p.inFiles(name) {
+		return fmt.Sprintf("secretFiles of the mesh settings has files for %s, and they cannot be used", name)
 	}
 	return fmt.Sprintf("there is no Secret %s that can be used, and %s of the mesh settings has no files for %q", name, setting, path.Base(name))
 }

@@ -14,15 +14,18 @@ import (
 type news struct {
 	revision int64
 	changes  []schema.Change
+	files    *mesh.FileSecrets
 }
 
 // news fills in what is new since a snapshot, nil for none, and reports whether
 // there is anything.
 func (s *Publisher) news(before *mesh.Snapshot, n *news) bool {
+	n.files = s.opts.Files.Secrets()
+	others := before != nil && !n.files.Equal(before.Files)
 	if before != nil {
 		if changes, present, known := s.opts.Source.Since(before.Revision); known {
 			n.revision, n.changes = present, changes
-			return present != before.Revision || len(changes) > 0
+			return others || present != before.Revision || len(changes) > 0
 		}
 	}
 	objs, revision, synced := s.opts.Source.Snapshot()
@@ -31,7 +34,7 @@ func (s *Publisher) news(before *mesh.Snapshot, n *news) bool {
 	}
 	n.revision = revision
 	n.changes = changesTo(before, objs)
-	return before == nil || revision != before.Revision || len(n.changes) > 0
+	return others || before == nil || revision != before.Revision || len(n.changes) > 0
 }
 
 // changesTo are those that lead from what a snapshot holds, nil for nothing, to
@@ -77,7 +80,7 @@ func (s *Publisher) snapshot(before *mesh.Snapshot, n news) (next *mesh.Snapshot
 		if before == nil {
 			before = mesh.NewSnapshot(0, s.opts.Settings, nil)
 		}
-		next = before.Next(n.revision, n.changes)
+		next = before.Next(n.revision, n.changes).WithFiles(n.files)
 		return nil
 	})
 	return next, err

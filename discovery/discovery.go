@@ -44,6 +44,20 @@ type Source interface {
 	Err() error
 }
 
+// Files are secrets beside the objects of the Source. A change of them makes another
+// snapshot at the same revision.
+type Files interface {
+	// Secrets are what is in them now.
+	Secrets() *mesh.FileSecrets
+	// Changed is closed at the next change after the call.
+	Changed() <-chan struct{}
+}
+
+type noFiles struct{}
+
+func (noFiles) Secrets() *mesh.FileSecrets { return nil }
+func (noFiles) Changed() <-chan struct{}   { return nil }
+
 // Failures that a server tells apart.
 var (
 	// ErrNotReady: there is no configuration for this proxy yet, because no

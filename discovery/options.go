@@ -13,6 +13,8 @@ import (
 type Options struct {
 	Source   Source
 	Settings *mesh.Settings
+	// Files are what the SecretFiles of the settings are read from; nil for nothing.
+	Files Files
 	// PastSettings are those that proxies may have been told by before this
 	// start; clusters that only they make stay until no proxy is seen to need
 	// them.
@@ -43,6 +45,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Settings == nil {
 		o.Settings = mesh.DefaultSettings()
+	}
+	if o.Files == nil {
+		o.Files = noFiles{}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

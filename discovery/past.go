@@ -60,7 +60,7 @@ func (p *past) begin(s *Publisher, first *mesh.Snapshot) {
 	p.first = p.starts[len(p.starts)-1]
 	for _, settings := range s.opts.PastSettings {
 		p.starts = append(p.starts, s.epochOf(func() *mesh.Snapshot {
-			return mesh.NewSnapshot(first.Revision, settings, objectsOf(first))
+			return mesh.NewSnapshot(first.Revision, settings, objectsOf(first)).WithFiles(first.Files)
 		}))
 	}
 	time.AfterFunc(PastFor, func() {
@@ -87,7 +87,7 @@ func (s *Publisher) stored(first *mesh.Snapshot) (states []*epoch) {
 		}
 		known = former
 		states = append(states, s.epochOf(func() *mesh.Snapshot {
-			return mesh.NewSnapshot(r, first.Settings, with(objectsOf(first), former))
+			return mesh.NewSnapshot(r, first.Settings, with(objectsOf(first), former)).WithFiles(first.Files)
 		}))
 	}
 	slices.Reverse(states)
@@ -131,7 +131,9 @@ func (p *past) end(s *Publisher, g *generation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	was := g.mesh
-	e := s.epochOf(func() *mesh.Snapshot { return mesh.NewSnapshot(was.Revision, was.Settings, objectsOf(was)) })
+	e := s.epochOf(func() *mesh.Snapshot {
+		return mesh.NewSnapshot(was.Revision, was.Settings, objectsOf(was)).WithFiles(was.Files)
+	})
 	if g.serial == 0 && p.first != nil {
 		e.state = p.first.state
 	}

@@ -68,7 +68,7 @@ func (s *Publisher) Preview(ctx context.Context, objects []*schema.Object) (*Pre
 	p := &preview{
 		Publisher: s, changes: map[changeKey]*change{}, sets: map[setID]*resource{},
 		// A snapshot of its own: that which is published is to be followed by others.
-		before: mesh.NewSnapshot(g.mesh.Revision, g.mesh.Settings, objectsOf(g.mesh)),
+		before: mesh.NewSnapshot(g.mesh.Revision, g.mesh.Settings, objectsOf(g.mesh)).WithFiles(g.mesh.Files),
 	}
 	p.after = p.before.Next(g.mesh.Revision, changesBy(g.mesh, objects))
 	p.otherServices = len(p.after.ServicesSince(p.before)) > 0

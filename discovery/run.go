@@ -16,7 +16,7 @@ func (s *Publisher) Run(ctx context.Context) error {
 	var busy, since time.Time // when the last publication ended, when its changes were told
 	for {
 		// Asked for before the snapshot, so that no change falls between.
-		changed := timed(ctx, s.opts.Source.Changed())
+		changed := timed(ctx, s.opts.Source.Changed(), s.opts.Files.Changed())
 		if s.follow(ctx, since) {
 			busy = time.Now()
 		}
@@ -35,12 +35,14 @@ func (s *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// timed tells when a channel was closed, also to who is busy then.
-func timed(ctx context.Context, closed <-chan struct{}) <-chan time.Time {
+// timed tells when one of two channels was closed, also to who is busy then.
+func timed(ctx context.Context, closed, other <-chan struct{}) <-chan time.Time {
 	at := make(chan time.Time, 1)
 	go func() {
 		select {
 		case <-closed:
+			at <- time.Now()
+		case <-other:
 			at <- time.Now()
 		case <-ctx.Done():
 		}
@@ -61,12 +63,14 @@ func (s *Publisher) holdOff(ctx context.Context, last time.Time) {
 		if wait <= 0 {
 			return
 		}
-		changed := s.opts.Source.Changed()
+		changed, files := s.opts.Source.Changed(), s.opts.Files.Changed()
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		case <-changed:
+			end = time.Now().Add(s.opts.HoldOff)
+		case <-files:
 			end = time.Now().Add(s.opts.HoldOff)
 		}
 	}

@@ -17,7 +17,7 @@ type identity struct{ _ byte }
 // another snapshot came from s before, that holds of the registry only as a whole.
 func (s *Snapshot) Next(revision int64, changes []schema.Change) *Snapshot {
 	next := &Snapshot{
-		Revision: revision, Settings: s.Settings,
+		Revision: revision, Settings: s.Settings, Files: s.Files,
 		Registry: s.Registry, objects: maps.Clone(s.objects),
 		id: new(identity), after: s.id, changes: changes,
 	}

@@ -49,6 +49,12 @@ type Settings struct {
 	// Endpoints are verified by caFile and crlFile; certificateFile and keyFile
 	// are what MUTUAL shows them.
 	ClientCertificates map[string]Certificate
+	// SecretFiles are secrets in files on this server's machine, by name, or as
+	// namespace/name. Each is what a Secret of that name would be to Gateways and
+	// DestinationRules, and takes the place of one. They are read again whenever they
+	// change; what does not fit together, as while one of two files is new, leaves the
+	// last good ones in force.
+	SecretFiles map[string]SecretFile
 	// SecretsWithheld is why secrets are told to no proxy; "" when they are. Whoever
 	// opens the ports knows it, no file.
 	SecretsWithheld string

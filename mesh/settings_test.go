@@ -38,6 +38,9 @@ ingressCertificates:
 clientCertificates:
   verifying: {caFile: /ca.crt, crlFile: /ca.crl}
   showing: {certificateFile: /c.crt, keyFile: /c.key}
+secretFiles:
+  shown: {certificateFile: /s.crt, keyFile: /s.key}
+  shop/roots: {caFile: /ca.crt}
 workloadCertificates: {certificateFile: /w.crt, keyFile: /w.key, caFile: /roots.crt}
 systemRootsFile: /etc/ssl/ca-bundle.pem
 networks:
@@ -72,6 +75,10 @@ v1Compatibility:
 	want.ClientCertificates = map[string]mesh.Certificate{
 		"verifying": {CAFile: "/ca.crt", CRLFile: "/ca.crl"},
 		"showing":   {CertificateFile: "/c.crt", KeyFile: "/c.key"},
+	}
+	want.SecretFiles = map[string]mesh.SecretFile{
+		"default/shown": {CertificateFile: "/s.crt", KeyFile: "/s.key"},
+		"shop/roots":    {CAFile: "/ca.crt"},
 	}
 	want.WorkloadCertificates = mesh.Certificate{CertificateFile: "/w.crt", KeyFile: "/w.key", CAFile: "/roots.crt"}
 	want.SystemRootsFile = "/etc/ssl/ca-bundle.pem"
@@ -144,6 +151,11 @@ func TestParseSettingsProblems(t *testing.T) {
 		{"certificate of a client without files", "clientCertificates: {s: {}}", "clientCertificates.s: must have a caFile, or a certificateFile and a keyFile"},
 		{"revocations by nobody", "clientCertificates: {s: {certificateFile: /a, keyFile: /b, crlFile: /c}}", "clientCertificates.s: must have a caFile beside crlFile"},
 		{"workloads without authority", "workloadCertificates: {certificateFile: /a, keyFile: /b}", "workloadCertificates: must have a certificateFile, a keyFile and a caFile"},
+		{"secret without key", "secretFiles: {s: {certificateFile: /a}}", "secretFiles.s: must have both a certificateFile and a keyFile, or neither"},
+		{"secret without files", "secretFiles: {s: {}}", "secretFiles.s: must have a certificateFile and a keyFile, a caFile, or all three"},
+		{"secret with revocations", "secretFiles: {s: {caFile: /a, crlFile: /b}}", "secretFiles.s.crlFile: there is no such setting"},
+		{"secret of no name", "secretFiles: {a/b/c: {caFile: /a}}", "secretFiles.a/b/c: must be called as a Secret is"},
+		{"secret by two names", "secretFiles: {s: {caFile: /a}, default/s: {caFile: /a}}", "secretFiles.default/s: must be named once, and default/s already is"},
 		{"certificate no mapping", "ingressCertificates: {s: x}", `ingressCertificates.s: must be a mapping, found "x"`},
 		{"network without gateways", "networks: {far: {}}", "networks.far: must have gateways"},
 		{"gateways no list", "networks: {far: {gateways: {}}}", "networks.far.gateways: must be a list of gateways, each with address and port, found a mapping"},

@@ -57,6 +57,7 @@ func settingsFields(s *Settings) map[string]settingReader {
 		"healthCheck":           takeHealthCheck(&s.HealthCheck),
 		"ingressCertificates":   takeCertificates(&s.IngressCertificates, DefaultIngressCertificate, pairOfFiles),
 		"clientCertificates":    takeCertificates(&s.ClientCertificates, Certificate{}, verifyingFiles),
+		"secretFiles":           takeSecretFiles(&s.SecretFiles),
 		"workloadCertificates":  takeCertificate(&s.WorkloadCertificates, identityFiles),
 		"systemRootsFile":       scalar(takeString(&s.SystemRootsFile)),
 		"networks":              takeNetworks(&s.Networks),

@@ -98,6 +98,8 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 		return "list of {`name`, `port`, `protocol`}", "none"
 	case map[string]Certificate:
 		return "map of a secret to {`certificateFile`, `keyFile`, `caFile`, `crlFile`}", "none"
+	case map[string]SecretFile:
+		return "map of a secret to {`certificateFile`, `keyFile`, `caFile`}", "none"
 	case Certificate:
 		return "{`certificateFile`, `keyFile`, `caFile`, `crlFile`}", "none"
 	case map[string][]NetworkGateway:

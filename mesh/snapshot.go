@@ -13,6 +13,8 @@ type Snapshot struct {
 	Revision int64
 	Settings *Settings
 	*Registry
+	// Files hold secrets beside the objects.
+	Files *FileSecrets
 
 	objects map[string][]*schema.Object
 	domains domains

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/credential/rotation"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/ir"
@@ -59,7 +60,16 @@ func (f *meshFlags) snapshot(ctx context.Context, s *session) (*mesh.Snapshot, [
 	for i, m := range found {
 		objects[i] = m.Object
 	}
-	return mesh.NewSnapshot(0, settings, objects), objects, nil
+	return mesh.NewSnapshot(0, settings, objects).WithFiles(secretFiles(settings)), objects, nil
+}
+
+// secretFiles are those that the settings name, as this machine has them.
+func secretFiles(settings *mesh.Settings) *mesh.FileSecrets {
+	all := map[string]mesh.FileSecret{}
+	for name, files := range settings.SecretFiles {
+		all[name] = mesh.FileSecret(rotation.Files(files).Read())
+	}
+	return mesh.NewFileSecrets(all)
 }
 
 // proxyFlags say which proxy is asked about, and what takes the place of a server.

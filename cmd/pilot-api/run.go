@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apiversion "k8s.io/apimachinery/pkg/version"
 
+	"github.com/pilot-api/pilot-api/credential/rotation"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/server/ads"
@@ -67,8 +68,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	lag := cache.NewProbe(view)
 	registerStoreMetrics(registry, backend, lag)
 	memory := o.rememberSettings(log)
+	certificates := rotation.New(filesOf(settings), log)
+	registerCertificateMetrics(registry, certificates)
 	proxies := discovery.New(discovery.Options{
-		Source: view, Settings: settings, PastSettings: memory.past(), Log: log, Registry: registry,
+		Source: view, Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
 	})
 	replicas := etcd.NewReplicas(backend.client, o.etcdPrefix, o.advertised(listener.Addr()), log)
 	api := server.New(server.Options{
@@ -92,7 +95,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		front := ads.New(ads.Options{Discovery: proxies, Log: log, Registry: registry, MaxConnections: o.maxConnections()})
 		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams) })
 	}
-	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, replicas.Run, objects.KeepHistory,
+	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, replicas.Run, objects.KeepHistory, certificates.Run,
 		func(ctx context.Context) error { return memory.run(ctx, proxies.Ready) },
 		func(ctx context.Context) error { return greet(ctx, o, objects, log) })
 	log.Info("pilot-api has stopped")

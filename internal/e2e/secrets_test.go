@@ -100,10 +100,10 @@ type withSecrets struct {
 	client    *tls.Certificate // as clients show it
 }
 
-func openSecrets(t *testing.T, api string) *withSecrets {
+func openSecrets(t *testing.T, api string, args ...string) *withSecrets {
 	t.Helper()
 	program := outside.Tool(t, "envoy")
-	w := &withSecrets{t: t, pilot: openPilot(t, "--data-dir", t.TempDir()), authority: selfsigned.NewAuthority(t, t.TempDir())}
+	w := &withSecrets{t: t, pilot: openPilot(t, append(args, "--data-dir", t.TempDir())...), authority: selfsigned.NewAuthority(t, t.TempDir())}
 	w.pilot.programs.Envoy = program
 	var err error
 	if w.port, err = testbed.FreePort(); err != nil {

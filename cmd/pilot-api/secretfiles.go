@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/pilot-api/pilot-api/credential/rotation"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// filesOf are the secrets in files that the settings name.
+func filesOf(settings *mesh.Settings) map[string]rotation.Files {
+	all := map[string]rotation.Files{}
+	for name, f := range settings.SecretFiles {
+		all[name] = rotation.Files(f)
+	}
+	return all
+}
+
+// secretFiles tells discovery of them.
+type secretFiles struct {
+	*rotation.Follower
+	named map[string]mesh.SecretFile
+}
+
+func (f secretFiles) Secrets() *mesh.FileSecrets {
+	states, all := f.States(), map[string]mesh.FileSecret{}
+	for name := range f.named {
+		all[name] = mesh.FileSecret(states[name])
+	}
+	return mesh.NewFileSecrets(all)
+}

@@ -1,0 +1,97 @@
+package mesh
+
+import (
+	"maps"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/pilot-api/pilot-api/credential"
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// FileSecrets are what the files of Settings.SecretFiles hold at one moment, by
+// "namespace/name". A nil one has none. It is immutable.
+type FileSecrets struct{ byName map[string]FileSecret }
+
+// FileSecret is one of them. Those that are equal by == are the same.
+type FileSecret struct {
+	Pair credential.Pair // zero before there was one that can be used
+	// Problem is why newer files are not taken, or what else is wrong; "" for nothing.
+	Problem string
+}
+
+// NewFileSecrets keeps the map.
+func NewFileSecrets(byName map[string]FileSecret) *FileSecrets { return &FileSecrets{byName} }
+
+// All of them by name, not to be changed.
+func (s *FileSecrets) All() map[string]FileSecret {
+	if s == nil {
+		return nil
+	}
+	return s.byName
+}
+
+// Equal reports whether both have the same.
+func (s *FileSecrets) Equal(other *FileSecrets) bool { return maps.Equal(s.All(), other.All()) }
+
+// WithFiles is the snapshot with what files hold. It is for the one who made the
+// snapshot, before anybody else has it.
+func (s *Snapshot) WithFiles(files *FileSecrets) *Snapshot {
+	s.Files = files
+	return s
+}
+
+// SecretFile is where a secret is on the server's machine. A pair, authorities, or
+// both.
+type SecretFile struct{ CertificateFile, KeyFile, CAFile string }
+
+// takeSecretFiles reads files by the name of a secret, with its namespace or without.
+func takeSecretFiles(to *map[string]SecretFile) settingReader {
+	return func(f *settingsFile, path string, value *yaml.Node) {
+		*to = map[string]SecretFile{}
+		f.eachPair(path, value, func(at string, name, value *yaml.Node) {
+			var files SecretFile
+			f.mapping(map[string]settingReader{
+				"certificateFile": scalar(takeString(&files.CertificateFile)),
+				"keyFile":         scalar(takeString(&files.KeyFile)),
+				"caFile":          scalar(takeString(&files.CAFile)),
+			})(at, value)
+			full, must := secretNamed(name.Value)
+			if must == "" {
+				must = files.must()
+			}
+			if _, again := (*to)[full]; again {
+				must = "must be named once, and " + full + " already is"
+			}
+			if must != "" {
+				f.report(value, diag.FieldInvalid, at, must)
+			}
+			(*to)[full] = files
+		})
+	}
+}
+
+// secretNamed is the namespace/name that is meant, or what must be so.
+func secretNamed(text string) (full, must string) {
+	namespace, name, both := strings.Cut(text, "/")
+	if !both {
+		namespace, name = metav1.NamespaceDefault, text
+	}
+	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		must = "must be called as a Secret is, with its namespace before it unless that is default, as in shop/shop-tls"
+	}
+	return namespace + "/" + name, must
+}
+
+func (f SecretFile) must() string {
+	switch {
+	case (f.CertificateFile == "") != (f.KeyFile == ""):
+		return "must have both a certificateFile and a keyFile, or neither"
+	case f.CertificateFile == "" && f.CAFile == "":
+		return "must have a certificateFile and a keyFile, a caFile, or all three"
+	}
+	return ""
+}
