@@ -9,6 +9,16 @@ import (
 // Node is what an Envoy says of itself in every request.
 type Node = mesh.Node
 
+// NamespaceOf is where the proxy that calls itself so belongs by its own word, ""
+// where that is not known. The error is ErrBadNode.
+func (s *Publisher) NamespaceOf(node Node) (string, error) {
+	proxy, err := parseNode(node)
+	if err != nil {
+		return "", err
+	}
+	return s.opts.Settings.NamespaceOf(proxy), nil
+}
+
 // NewNode is one that states a namespace and labels of its workload, or "" and
 // none. The error is ErrBadNode for what no workload has.
 func NewNode(id, namespace string, labels map[string]string) (Node, error) {

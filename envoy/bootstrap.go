@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -56,7 +57,12 @@ type BootstrapOptions struct {
 	// 15010 of Server's host, or Server. They are reached with TLS if Server is.
 	XDS    []string
 	CAFile string
-	API    API
+	// XDSCAFile has the authorities of the servers that stream, which are then reached
+	// with TLS whatever Server is. With "" that is CAFile, where Server is https.
+	XDSCAFile string
+	// XDSCertFile and XDSKeyFile are what the proxy shows them; "" for nothing.
+	XDSCertFile, XDSKeyFile string
+	API                     API
 	// AdminPort of Envoy's own interface, on loopback only. With 0 the Envoy takes
 	// one that is free, and tells which by --admin-address-path; not one of v1.
 	AdminPort int
@@ -97,6 +103,9 @@ func Bootstrap(o BootstrapOptions) ([]byte, error) {
 	return bootstrapV3(o, replicas)
 }
 
+// authorities are those of the servers that the proxy is told by.
+func (o BootstrapOptions) authorities() string { return cmp.Or(o.XDSCAFile, o.CAFile) }
+
 func (o BootstrapOptions) check() (replicas, error) {
 	server, err := parseServer(o.Server)
 	replicas, bad := o.replicas(server)
@@ -109,6 +118,10 @@ func (o BootstrapOptions) check() (replicas, error) {
 	complain(o.NodeID == "", "node ID must not be empty")
 	complain(o.Cluster == "", "service cluster must not be empty")
 	complain(o.CAFile == "" && server.tls, "CA file must not be empty for an https server")
+	complain(!o.API.Streams() && (o.XDSCAFile != "" || o.XDSCertFile != "" || o.XDSKeyFile != ""),
+		"authorities and certificates for streams do not go with %s: a server that is polled is trusted by the CA file if it is https", o.API)
+	complain((o.XDSCertFile == "") != (o.XDSKeyFile == ""), "a certificate for streams and its key go together")
+	complain(o.XDSCertFile != "" && !server.tls && o.XDSCAFile == "", "a certificate for streams needs the authorities of the server: nothing is shown to one that is not reached with TLS")
 	complain(!slices.Contains(APIs, o.API), "API must be one of %v, found %q", APIs, o.API)
 	complain(o.API == V1 && len(o.Labels) > 0, "labels cannot be stated in the v1 API: the proxy has those of the instances at its address")
 	complain(o.API == GRPC && !strings.HasPrefix(o.NodeID, "sidecar~"), "gRPC without a proxy must have a node ID of role sidecar, found %q", o.NodeID)

@@ -6,7 +6,11 @@ import "encoding/json"
 func bootstrapGRPC(o BootstrapOptions, servers replicas) ([]byte, error) {
 	credentials := object{"type": "insecure"}
 	if servers.tls() {
-		credentials = object{"type": "tls", "config": object{"ca_certificate_file": o.CAFile}}
+		config := object{"ca_certificate_file": o.authorities()}
+		if o.XDSCertFile != "" {
+			config["certificate_file"], config["private_key_file"] = o.XDSCertFile, o.XDSKeyFile
+		}
+		credentials = object{"type": "tls", "config": config}
 	}
 	var xds list
 	for _, server := range servers {

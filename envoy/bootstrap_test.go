@@ -55,6 +55,12 @@ var bootstraps = []struct {
 	{"delta-replicas-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
 		o.Server, o.CAFile, o.XDS = "https://mesh.example", "ca.crt", []string{"a.mesh.example:15010", "10.0.0.2:15010"}
 	})},
+	{"delta-mutual-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		o.XDS, o.XDSCAFile, o.XDSCertFile, o.XDSKeyFile = []string{"mesh.example:15010"}, "xds-ca.crt", "web.crt", "web.key"
+	})},
+	{"grpc-mutual-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		o.API, o.XDSCAFile, o.XDSCertFile, o.XDSKeyFile = envoy.GRPC, "xds-ca.crt", "web.crt", "web.key"
+	})},
 	{"rest-replicas", bootstrapOf(func(o *envoy.BootstrapOptions) {
 		rest(o)
 		o.XDS = []string{"10.0.0.1:8080", "10.0.0.2:8080"}
@@ -150,6 +156,9 @@ func TestBootstrapComplains(t *testing.T) {
 	}
 	wantComplaint(t, "admin port must be 1 to 65535 in the v1 API, found 0", func(o *envoy.BootstrapOptions) { o.AdminPort, o.API = 0, envoy.V1 })
 	wantComplaint(t, "refresh delay must be at least 1ms, found 0s", func(o *envoy.BootstrapOptions) { o.RefreshDelay = 0 })
+	wantComplaint(t, "do not go with rest", func(o *envoy.BootstrapOptions) { o.API, o.XDSCAFile = envoy.REST, "ca.crt" })
+	wantComplaint(t, "a certificate for streams and its key go together", func(o *envoy.BootstrapOptions) { o.XDSCAFile, o.XDSCertFile = "ca.crt", "web.crt" })
+	wantComplaint(t, "a certificate for streams needs the authorities", func(o *envoy.BootstrapOptions) { o.XDSCertFile, o.XDSKeyFile = "web.crt", "web.key" })
 	wantComplaint(t, "CA file must not be empty", func(o *envoy.BootstrapOptions) { o.Server, o.CAFile = "https://a", "" })
 }
 

@@ -125,7 +125,7 @@ func discoveryCluster(o BootstrapOptions, servers replicas) object {
 		}
 	}
 	if servers.tls() {
-		secure(c, o.CAFile, servers)
+		secure(c, o, servers)
 	}
 	return c
 }
@@ -163,9 +163,9 @@ func leaveDead(c object) {
 }
 
 // secure has each server prove that it is the one that was named.
-func secure(c object, caFile string, servers replicas) {
+func secure(c object, o BootstrapOptions, servers replicas) {
 	if len(servers.hosts()) == 1 {
-		c["transport_socket"] = verifiedTLS(caFile, servers[0])
+		c["transport_socket"] = verifiedTLS(o, servers[0])
 		return
 	}
 	var matches list
@@ -176,13 +176,13 @@ func secure(c object, caFile string, servers replicas) {
 		if slices.Contains(servers[:i].hosts(), e.host) {
 			continue
 		}
-		matches = append(matches, object{"name": e.host, "match": this, "transport_socket": verifiedTLS(caFile, e)})
+		matches = append(matches, object{"name": e.host, "match": this, "transport_socket": verifiedTLS(o, e)})
 	}
 	c["transport_socket_matches"] = matches
 }
 
 // verifiedTLS accepts only a certificate for the server's name or address.
-func verifiedTLS(caFile string, server endpoint) object {
+func verifiedTLS(o BootstrapOptions, server endpoint) object {
 	kind := "DNS"
 	config := object{"@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"}
 	if server.isIP() {
@@ -190,12 +190,18 @@ func verifiedTLS(caFile string, server endpoint) object {
 	} else {
 		config["sni"] = server.host
 	}
-	config["common_tls_context"] = object{"validation_context": object{
-		"trusted_ca": object{"filename": caFile},
+	context := object{"validation_context": object{
+		"trusted_ca": object{"filename": o.authorities()},
 		"match_typed_subject_alt_names": list{
 			object{"san_type": kind, "matcher": object{"exact": server.host}},
 		},
 	}}
+	if o.XDSCertFile != "" {
+		context["tls_certificates"] = list{object{
+			"certificate_chain": object{"filename": o.XDSCertFile}, "private_key": object{"filename": o.XDSKeyFile},
+		}}
+	}
+	config["common_tls_context"] = context
 	return object{"name": "envoy.transport_sockets.tls", "typed_config": config}
 }
 

@@ -20,6 +20,7 @@ const defaultXDSPort = 15010
 // that each has its share of them. A proxy stays with one: two that hear of a
 // change one after the other would lead it back and forth.
 func (o BootstrapOptions) replicas(server endpoint) (replicas, error) {
+	server.tls = server.tls || o.XDSCAFile != ""
 	if len(o.XDS) == 0 {
 		if o.API.Streams() {
 			server.port = defaultXDSPort

@@ -71,6 +71,14 @@ func (s *Snapshot) statedDomain(p Proxy) string {
 	return p.Namespace + ".svc." + s.Settings.Domain
 }
 
+// NamespaceOf is where a proxy belongs by what it says, "" where that is not known.
+func (s *Settings) NamespaceOf(p Proxy) string {
+	if p.Namespace != "" {
+		return p.Namespace
+	}
+	return NamespaceOf(p.Domain, s.Domain)
+}
+
 // Key is equal for views that give the same configuration within one
 // snapshot: role, domain, network, place, the service, port, endpoint port and labels of every
 // own instance, and the labels that somebody asks for.

@@ -15,8 +15,8 @@ import (
 
 // mountDiscovery adds the two polling APIs that Envoys know. Errors are plain
 // text for a person with curl: to an Envoy all of them say "keep what you
-// have".
-func mountDiscovery(r chi.Router, d *discovery.Publisher, log *slog.Logger) {
+// have". Secrets are withheld for a reason, or told.
+func mountDiscovery(r chi.Router, d *discovery.Publisher, secretsWithheld string, log *slog.Logger) {
 	v1 := discoveryV1{discoveryErrors{log}, d, newCacheStats()}
 	r.Get("/v1/registration", v1.answer(v1.registrations))
 	r.Get("/v1/registration/", v1.answer(v1.registrations))
@@ -32,8 +32,16 @@ func mountDiscovery(r chi.Router, d *discovery.Publisher, log *slog.Logger) {
 	r.Post("/v3/discovery:clusters", v3.poll(discovery.ClusterType))
 	r.Post("/v3/discovery:endpoints", v3.poll(discovery.EndpointType))
 	r.Post("/v3/discovery:listeners", v3.poll(discovery.ListenerType))
-	r.Post("/v3/discovery:secrets", v3.poll(discovery.SecretType))
+	r.Post("/v3/discovery:secrets", unlessWithheld(secretsWithheld, v3.poll(discovery.SecretType)))
 	r.Post("/v3/discovery:routes", v3.poll(discovery.RouteType))
+}
+
+// unlessWithheld answers 403 with the reason, if there is one.
+func unlessWithheld(reason string, answer http.HandlerFunc) http.HandlerFunc {
+	if reason == "" {
+		return answer
+	}
+	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, reason, http.StatusForbidden) }
 }
 
 // discoveryV1 serves Envoy's v1 REST discovery (Envoy 1.4 to 1.8). That Envoy

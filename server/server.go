@@ -78,6 +78,9 @@ type Options struct {
 	// Version is answered at /version.
 	Version version.Info
 
+	// SecretsWithheld is why those who poll are told no secrets; "" when they are.
+	SecretsWithheld string
+
 	// HostNames are names under which the server is asked besides localhost
 	// and loopback addresses where it listens on one, and besides what Envoys
 	// send. With any, discovery is answered under no other name elsewhere too.
@@ -184,7 +187,7 @@ func (s *Server) routes() chi.Router {
 	if s.opts.Discovery != nil {
 		r.Group(func(r chi.Router) {
 			r.Use(s.refusePages)
-			mountDiscovery(r, s.opts.Discovery, s.opts.Log)
+			mountDiscovery(r, s.opts.Discovery, s.opts.SecretsWithheld, s.opts.Log)
 		})
 	}
 	return r

@@ -37,6 +37,10 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
   # One that goes to another replica of the server when its own is gone
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --xds 10.1.0.1:15010,10.1.0.2:15010
 
+  # One that shows a certificate to a server that takes streams with TLS only
+  istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --xds mesh.example:15010 \
+      --xds-ca ca.crt --xds-cert web.crt --xds-key web.key
+
   # One that polls, less often than each second
   istioctl bootstrap sidecar~10.0.0.7~web-1.shop~shop.svc.cluster.local --api rest --refresh-delay 10s
 
@@ -81,6 +85,9 @@ func addBootstrap(cmd *cobra.Command, options *envoy.BootstrapOptions) {
 	flags.StringToStringVar(&options.Labels, "labels", nil, "labels of the workload that the Envoy states, such as app=web,version=v1: selectors look at them")
 	flags.StringVar(&options.Locality, "locality", "", "REGION/ZONE/SUBZONE of the workload that the Envoy states: closer instances are preferred")
 	flags.StringVar(&options.CAFile, "ca-file", options.CAFile, "authorities that the Envoy trusts for an https server")
+	flags.StringVar(&options.XDSCAFile, "xds-ca", "", "authorities of a server that streams with TLS (--grpc-tls-cert of pilot-api); --ca-file when --server is https")
+	flags.StringVar(&options.XDSCertFile, "xds-cert", "", "certificate that the Envoy shows to a server that streams, with --xds-key (--grpc-client-ca of pilot-api)")
+	flags.StringVar(&options.XDSKeyFile, "xds-key", "", "key of --xds-cert")
 	flags.IntVar(&options.AdminPort, "admin-port", options.AdminPort,
 		"port of the Envoy's own interface, on loopback; 0 for one that is free, which envoy --admin-address-path FILE tells")
 	flags.DurationVar(&options.RefreshDelay, refreshDelay, options.RefreshDelay, "time between two polls for clusters and listeners, with --api rest or v1")

@@ -23,6 +23,7 @@ import (
 type options struct {
 	listen     string
 	grpcListen string
+	grpcTLS    mesh.SecretFile
 	advertise  string
 	insecure   bool
 
@@ -50,8 +51,11 @@ type options struct {
 func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address for API, discovery, health and metrics")
 	f.StringVar(&o.grpcListen, "grpc-listen", "127.0.0.1:15010", "address for the streams of Envoys (ADS); none when empty")
+	f.StringVar(&o.grpcTLS.CertificateFile, "grpc-tls-cert", "", "file with our certificate and its chain for --grpc-listen, which then takes TLS only; read again when it changes")
+	f.StringVar(&o.grpcTLS.KeyFile, "grpc-tls-key", "", "file with the key of --grpc-tls-cert")
+	f.StringVar(&o.grpcTLS.CAFile, "grpc-client-ca", "", "file with the authorities of proxies' certificates: only who shows one of them is let in at --grpc-listen, and may be told secrets beyond loopback")
 	f.StringVar(&o.advertise, "advertise", "", "HOST:PORT where other replicas on the same etcd reach this one (where it listens)")
-	f.BoolVar(&o.insecure, "insecure", false, "allow --listen and --grpc-listen beyond loopback although traffic is neither encrypted nor authenticated")
+	f.BoolVar(&o.insecure, "insecure", false, "allow --listen, and --grpc-listen without --grpc-client-ca, beyond loopback although everybody is let in there")
 	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd")
 	f.Int64Var(&o.quotaBytes, "quota-bytes", etcd.DefaultQuotaBytes, "how much the embedded etcd may store, history included; when it is full, only deletes are taken")
 	f.IntVar(&o.history, "history", etcd.DefaultLimits.History, "how many changes of each object are kept with what it was before; 0 for none")
@@ -75,13 +79,11 @@ const leastQuota = 16 << 20
 
 // validate finds what contradicts itself before anything is started.
 func (o *options) validate() error {
-	if err := o.validateAddress("--listen", o.listen, "8080", "change every route"); err != nil {
+	if err := o.validateAddress("--listen", o.listen, "8080", o.insecure, "change every route: put it behind something that authenticates, then say --insecure"); err != nil {
 		return err
 	}
-	if o.grpcListen != "" {
-		if err := o.validateAddress("--grpc-listen", o.grpcListen, "15010", "read every route"); err != nil {
-			return err
-		}
+	if err := o.validateStreams(); err != nil {
+		return err
 	}
 	if len(validation.IsDNS1123Subdomain(o.domain)) > 0 {
 		return fmt.Errorf("%w: --domain %q: must be a DNS name, as in cluster.local", errUsage, o.domain)
@@ -101,12 +103,32 @@ func (o *options) validate() error {
 	return o.validateEtcd()
 }
 
-func (o *options) validateAddress(flag, address, port, danger string) error {
+// validateStreams wants what TLS of streams needs together.
+func (o *options) validateStreams() error {
+	given := o.grpcTLS != (mesh.SecretFile{})
+	switch {
+	case o.grpcListen == "" && given:
+		return fmt.Errorf("%w: --grpc-tls-cert, --grpc-tls-key and --grpc-client-ca need --grpc-listen", errUsage)
+	case (o.grpcTLS.CertificateFile == "") != (o.grpcTLS.KeyFile == ""):
+		return fmt.Errorf("%w: --grpc-tls-cert and --grpc-tls-key go together", errUsage)
+	case given && o.grpcTLS.CertificateFile == "":
+		return fmt.Errorf("%w: --grpc-client-ca needs --grpc-tls-cert and --grpc-tls-key: who is to show a certificate wants to see one", errUsage)
+	case o.grpcListen == "":
+		return nil
+	}
+	return o.validateAddress("--grpc-listen", o.grpcListen, "15010", o.insecure || o.mutual(),
+		"read every route: have proxies show certificates (--grpc-tls-cert, --grpc-tls-key, --grpc-client-ca), or put it behind something that authenticates and say --insecure")
+}
+
+// mutual: streams are for who shows a certificate.
+func (o *options) mutual() bool { return o.grpcTLS.CAFile != "" }
+
+func (o *options) validateAddress(flag, address, port string, open bool, danger string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return fmt.Errorf("%w: %s %q: must be HOST:PORT, as in 127.0.0.1:%s", errUsage, flag, address, port)
 	}
-	if !loopbackOnly(address) && !o.insecure {
-		return fmt.Errorf("%w: %s %s can be reached from other machines, and whoever reaches it can %s: put it behind something that authenticates, then say --insecure", errUsage, flag, address, danger)
+	if !loopbackOnly(address) && !open {
+		return fmt.Errorf("%w: %s %s can be reached from other machines, and whoever reaches it can %s", errUsage, flag, address, danger)
 	}
 	return nil
 }
@@ -197,16 +219,29 @@ func (o *options) settings(log *slog.Logger) (*mesh.Settings, error) {
 	return s, nil
 }
 
-// secretsWithheld is why proxies are told no secrets, "" when they are. Streams and
-// polls are plain text. What counts is where we listen, and not who asks: behind a
-// reverse proxy everybody is local.
+// secretsWithheld is why proxies are told no secrets, "" when they are. What counts is
+// where we listen, and not who asks: behind a reverse proxy everybody is local. Streams
+// for who shows a certificate are told them wherever that is.
 func (o *options) secretsWithheld() string {
-	for _, l := range []struct{ flag, address string }{{"--listen", o.listen}, {"--grpc-listen", o.grpcListen}} {
-		if l.address != "" && !loopbackOnly(l.address) {
-			return fmt.Sprintf("private keys do not leave this server, as %s %s can be reached from other machines in plain text", l.flag, l.address)
-		}
+	switch {
+	case o.grpcListen != "" && !loopbackOnly(o.grpcListen) && !o.mutual():
+		return withheld("--grpc-listen", o.grpcListen)
+	case !o.mutual():
+		return o.secretsNotPolled()
 	}
 	return ""
+}
+
+// secretsNotPolled is why those are told none who poll, "" when they are.
+func (o *options) secretsNotPolled() string {
+	if loopbackOnly(o.listen) {
+		return ""
+	}
+	return withheld("--listen", o.listen)
+}
+
+func withheld(flag, address string) string {
+	return fmt.Sprintf("private keys leave this server only over loopback, or over streams of proxies that show a certificate (--grpc-client-ca), and %s %s can be reached from other machines without", flag, address)
 }
 
 // storeName is for the log.

@@ -50,6 +50,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		}
 		defer streams.Close()
 	}
+	certificates := rotation.New(o.certificateFiles(settings), log)
+	ends, err := o.streamTLS(certificates)
+	if err != nil {
+		return err
+	}
 	backend, err := openEtcd(ctx, o, log)
 	if err != nil {
 		return err
@@ -68,7 +73,6 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	lag := cache.NewProbe(view)
 	registerStoreMetrics(registry, backend, lag)
 	memory := o.rememberSettings(log)
-	certificates := rotation.New(filesOf(settings), log)
 	registerCertificateMetrics(registry, certificates)
 	proxies := discovery.New(discovery.Options{
 		Source: view, Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
@@ -84,15 +88,16 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Log:       log,
 		Version:   versionInfo(),
 
-		HostNames:      o.limits.hostNames,
-		MaxConnections: o.maxConnections(),
+		SecretsWithheld: o.secretsNotPolled(),
+		HostNames:       o.limits.hostNames,
+		MaxConnections:  o.maxConnections(),
 	})
 
 	log.Info("pilot-api is listening", "address", listener.Addr().String(), "version", version, "store", o.storeName())
 	fronts := []func(context.Context) error{func(ctx context.Context) error { return api.Serve(ctx, listener) }}
 	if streams != nil {
 		log.Info("pilot-api streams to Envoys", "address", streams.Addr().String())
-		front := ads.New(ads.Options{Discovery: proxies, Log: log, Registry: registry, MaxConnections: o.maxConnections()})
+		front := ads.New(ads.Options{Discovery: proxies, TLS: ends, Log: log, Registry: registry, MaxConnections: o.maxConnections()})
 		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams) })
 	}
 	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, replicas.Run, objects.KeepHistory, certificates.Run,

@@ -5,9 +5,12 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// filesOf are the secrets in files that the settings name.
-func filesOf(settings *mesh.Settings) map[string]rotation.Files {
+// certificateFiles are those of secrets that the settings name, and of streams.
+func (o *options) certificateFiles(settings *mesh.Settings) map[string]rotation.Files {
 	all := map[string]rotation.Files{}
+	if o.grpcTLS.CertificateFile != "" {
+		all[streamFiles] = rotation.Files(o.grpcTLS)
+	}
 	for name, f := range settings.SecretFiles {
 		all[name] = rotation.Files(f)
 	}

@@ -100,7 +100,14 @@ type withSecrets struct {
 	client    *tls.Certificate // as clients show it
 }
 
+// openSecrets has an Envoy ask by an API of a server with the arguments.
 func openSecrets(t *testing.T, api string, args ...string) *withSecrets {
+	t.Helper()
+	return openSecretsAs(t, args, "--api", api)
+}
+
+// openSecretsAs has an Envoy ask by a bootstrap with the options.
+func openSecretsAs(t *testing.T, args []string, options ...string) *withSecrets {
 	t.Helper()
 	program := outside.Tool(t, "envoy")
 	w := &withSecrets{t: t, pilot: openPilot(t, append(args, "--data-dir", t.TempDir())...), authority: selfsigned.NewAuthority(t, t.TempDir())}
@@ -117,7 +124,7 @@ func openSecrets(t *testing.T, api string, args ...string) *withSecrets {
 	w.client = &pair
 	const node = "router~127.0.0.61~edge.default~default.svc.cluster.local"
 	// It outlives t.Context, so that it ends before the server.
-	if w.envoy, err = StartSidecar(context.WithoutCancel(t.Context()), w.pilot, t.TempDir(), node, "--api", api); err != nil {
+	if w.envoy, err = StartSidecar(context.WithoutCancel(t.Context()), w.pilot, t.TempDir(), node, options...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -8,6 +8,8 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
+	"net"
+	"net/url"
 	"path/filepath"
 	"testing"
 	"time"
@@ -37,14 +39,28 @@ func NewAuthority(t testing.TB, dir string) *Authority {
 	return a
 }
 
-// Issue writes HOST.crt, for the host, and HOST.key.
-func (a *Authority) Issue(t testing.TB, host string) {
+// Issue writes HOST.crt, for the host, which is a name or an address, and for URIs,
+// and HOST.key.
+func (a *Authority) Issue(t testing.TB, host string, uris ...string) {
 	t.Helper()
 	key := newKey(t)
-	der := a.sign(t, &x509.Certificate{
-		DNSNames: []string{host}, KeyUsage: x509.KeyUsageDigitalSignature,
+	template := &x509.Certificate{
+		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}, key)
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{host}
+	}
+	for _, uri := range uris {
+		u, err := url.Parse(uri)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template.URIs = append(template.URIs, u)
+	}
+	der := a.sign(t, template, key)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		t.Fatal(err)

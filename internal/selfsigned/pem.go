@@ -7,9 +7,9 @@ import (
 )
 
 // PEM is what is in HOST.crt and HOST.key after Issue.
-func (a *Authority) PEM(t testing.TB, host string) (certificate, key string) {
+func (a *Authority) PEM(t testing.TB, host string, uris ...string) (certificate, key string) {
 	t.Helper()
-	a.Issue(t, host)
+	a.Issue(t, host, uris...)
 	return read(t, filepath.Join(a.dir, host+".crt")), read(t, filepath.Join(a.dir, host+".key"))
 }
 

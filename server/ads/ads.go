@@ -5,12 +5,14 @@
 //	Envoy ─▶ request.go ─▶ discovery.Stream.Receive
 //	Envoy ◀─ codec.go   ◀─ discovery.Stream.Next
 //
-// connections.go bounds how many may be connected.
+// connections.go bounds how many may be connected, identity.go says for whom a client
+// certificate is.
 package ads
 
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +37,8 @@ type Options struct {
 	Log *slog.Logger
 	// Registry takes the metrics; nil drops them.
 	Registry prometheus.Registerer
+	// TLS ends connections, and says which clients are let in; nil for plain text.
+	TLS *tls.Config
 	// MaxStreams of one connection (128). An Envoy has one, a process with gRPC one for
 	// each of its channels.
 	MaxStreams uint32
@@ -86,6 +90,7 @@ func New(opts Options) *Server {
 	s := &Server{opts: opts, metrics: newMetrics(opts.Registry)}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.grpc = grpc.NewServer(
+		grpc.Creds(transport(opts.TLS)),
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxConcurrentStreams(opts.MaxStreams),
@@ -140,6 +145,9 @@ func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, receiv
 	}
 	node, err := first.identity()
 	if err != nil {
+		return s.refuse(err)
+	}
+	if err := s.admit(stream.Context(), node); err != nil {
 		return s.refuse(err)
 	}
 	d, err := s.connect(first, node, variant)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -179,6 +180,7 @@ type server struct {
 	t         testing.TB
 	publisher *discovery.Publisher
 	listener  *bufconn.Listener
+	speaks    credentials.TransportCredentials // as clients do
 	stop      func()
 }
 
@@ -195,7 +197,7 @@ func serveAs(t testing.TB, front ads.Options, src discovery.Source, options ...f
 	for _, o := range options {
 		o(&opts)
 	}
-	s := &server{t: t, publisher: discovery.New(opts), listener: bufconn.Listen(1 << 16)}
+	s := &server{t: t, publisher: discovery.New(opts), listener: bufconn.Listen(1 << 16), speaks: insecure.NewCredentials()}
 	front.Discovery = s.publisher
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -219,7 +221,7 @@ func serveAs(t testing.TB, front ads.Options, src discovery.Source, options ...f
 func (s *server) dial() *grpc.ClientConn {
 	s.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///replica",
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(s.speaks),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.listener.DialContext(ctx) }))
 	if err != nil {
 		s.t.Fatal(err)
