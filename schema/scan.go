@@ -130,49 +130,59 @@ func (s *scan) object(me, at, depth int) int {
 		return at + 1
 	}
 	ascending := true
-	last := ""
-	for {
-		if at >= len(s.text) || s.text[at] != '"' {
-			return -1
-		}
-		end, escaped, _ := s.quoted(at)
+	before := ""
+	for last := false; !last; {
+		name, start, end := s.memberName(at)
 		if end < 0 {
 			return -1
 		}
-		nameStart, nameEnd := int32(at+1), int32(end-1)
-		name := s.text[nameStart:nameEnd]
-		if escaped {
-			var ok bool
-			if name, ok = unquote(s.text[at:end]); !ok {
-				return -1
-			}
-			s.names = append(s.names, name)
-			nameStart = -int32(len(s.names))
-		}
-		ascending = ascending && (s.nodes[me].members == 0 || last < name)
-		last = name
+		ascending = ascending && (s.nodes[me].members == 0 || before < name)
+		before = name
 		if at = s.space(end); at >= len(s.text) || s.text[at] != ':' {
 			return -1
 		}
-		if at = s.value(s.space(at+1), nameStart, nameEnd, depth+1); at < 0 {
+		if at = s.value(s.space(at+1), start, int32(end-1), depth+1); at < 0 {
 			return -1
 		}
 		s.nodes[me].members++
-		if at = s.space(at); at >= len(s.text) {
-			return -1
-		}
-		switch s.text[at] {
-		case ',':
-			at = s.space(at + 1)
-		case '}':
-			if !ascending && !s.sort(me) {
-				return -1
-			}
-			return at + 1
-		default:
-			return -1
-		}
+		at, last = s.next(at, '}')
 	}
+	if at >= 0 && !ascending && !s.sort(me) {
+		return -1
+	}
+	return at
+}
+
+// memberName reads the name of a member of a map, in quotes, as far as end. It begins at
+// start; one that has escapes is in names instead.
+func (s *scan) memberName(at int) (name string, start int32, end int) {
+	if at >= len(s.text) || s.text[at] != '"' {
+		return "", 0, -1
+	}
+	end, escaped, _ := s.quoted(at)
+	if end < 0 || !escaped {
+		return s.text[at+1 : max(at+1, end-1)], int32(at + 1), end
+	}
+	name, ok := unquote(s.text[at:end])
+	if !ok {
+		return "", 0, -1
+	}
+	s.names = append(s.names, name)
+	return name, -int32(len(s.names)), end
+}
+
+// next is where the next member of a map or list begins after one that ended at at,
+// or the end of both with the last.
+func (s *scan) next(at int, closing byte) (next int, last bool) {
+	switch at = s.space(at); {
+	case at >= len(s.text):
+		return -1, true
+	case s.text[at] == ',':
+		return s.space(at + 1), false
+	case s.text[at] == closing:
+		return at + 1, true
+	}
+	return -1, true
 }
 
 // sort notes the members of a map in the order of their names, and is false when
@@ -201,23 +211,14 @@ func (s *scan) list(me, at, depth int) int {
 	if at < len(s.text) && s.text[at] == ']' {
 		return at + 1
 	}
-	for {
+	for last := false; !last; {
 		if at = s.value(at, 0, 0, depth+1); at < 0 {
 			return -1
 		}
 		s.nodes[me].members++
-		if at = s.space(at); at >= len(s.text) {
-			return -1
-		}
-		switch s.text[at] {
-		case ',':
-			at = s.space(at + 1)
-		case ']':
-			return at + 1
-		default:
-			return -1
-		}
+		at, last = s.next(at, ']')
 	}
+	return at
 }
 
 // quoted reads a text in quotes.
