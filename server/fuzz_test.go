@@ -1,0 +1,141 @@
+package server_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// The fuzz targets of this page hold requests against what is promised for any of them:
+// no panic, no 5xx, and an error is a Status. Time and memory for hostile bodies are
+// measured by BenchmarkHostile of package schema.
+
+// target is a server with one rule, whose answers are judged.
+type target struct {
+	http.Handler
+}
+
+func newTarget(f *testing.F) target {
+	f.Helper()
+	mem := memory.New()
+	s := target{server.New(server.Options{Store: store.Strict(mem), Reads: mem, Log: slog.New(slog.DiscardHandler)}).Handler()}
+	if got := s.serve(http.MethodPost, rulesPath, asYAML, rule("there", 1)); got.Code != http.StatusCreated {
+		f.Fatal(got.Code, got.Body)
+	}
+	return s
+}
+
+func (s target) serve(method, path, contentType, body string) *httptest.ResponseRecorder {
+	name, value, _ := strings.Cut(contentType, ": ")
+	req := httptest.NewRequest(method, "http://localhost/", strings.NewReader(body))
+	req.URL.Path, req.URL.RawQuery, _ = strings.Cut(path, "?")
+	req.Header.Set(name, value)
+	rec := httptest.NewRecorder()
+	s.ServeHTTP(rec, req)
+	return rec
+}
+
+// judge sends a request and returns the code of its answer.
+func (s target) judge(t *testing.T, method, path, contentType, body string) int {
+	t.Helper()
+	got := s.serve(method, path, contentType, body)
+	if got.Code >= 500 {
+		t.Fatalf("%s %q with %q: %d %s", method, path, body, got.Code, got.Body)
+	}
+	var status metav1.Status
+	if got.Code >= 400 && method != http.MethodHead &&
+		(json.Unmarshal(got.Body.Bytes(), &status) != nil || int(status.Code) != got.Code || status.Message == "") {
+		t.Fatalf("%s %q with %q: %d without a Status: %s", method, path, body, got.Code, got.Body)
+	}
+	return got.Code
+}
+
+// FuzzPatch: a patch that is taken makes an object that is taken whole.
+func FuzzPatch(f *testing.F) {
+	s := newTarget(f)
+	for _, patch := range []string{
+		`{"spec":{"precedence":7}}`, `{"metadata":{"labels":{"a":null}}}`, `{"metadata":{"name":"other"}}`, `{"spec":null}`, `null`, `[]`,
+	} {
+		f.Add("merge-patch", patch)
+	}
+	for _, patch := range []string{
+		`[{"op":"add","path":"/spec/route/-","value":{"weight":5}}]`, `[{"op":"move","from":"/spec","path":"/spec/route"}]`,
+		`[{"op":"copy","from":"/spec","path":"/spec/a"}]`, `[{"op":"test","path":"/spec/route/99999999999","value":0}]`, `[{"op":"remove","path":""}]`, `{}`,
+	} {
+		f.Add("json-patch", patch)
+	}
+	f.Fuzz(func(t *testing.T, kind, patch string) {
+		path := rulesPath + "/there?dryRun=All"
+		if s.judge(t, http.MethodPatch, path, "Content-Type: application/"+kind+"+json", patch) != http.StatusOK {
+			return
+		}
+		made := s.serve(http.MethodPatch, path, "Content-Type: application/"+kind+"+json", patch).Body.String()
+		if code := s.judge(t, http.MethodPut, path, asJSON, made); code != http.StatusOK {
+			t.Errorf("%s made of %s what a PUT is refused for: %d", patch, made, code)
+		}
+	})
+}
+
+// FuzzTransaction: whatever is in one, it is done or refused.
+func FuzzTransaction(f *testing.F) {
+	s := newTarget(f)
+	for _, body := range []string{
+		transaction(), transaction("{}"), transaction(ruleOp("create", "good", 50), named("delete", "there", "")),
+		transaction(ruleOp("apply", "there", 50, `"resourceVersion":"1"`)),
+		transaction(named("patch", "there", `,"patch":{"spec":{"precedence":7}}`)),
+		transaction(named("delete", "there", `,"preconditions":{"uid":"u"}`)), `{"operations":null}`, `[]`,
+	} {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		s.judge(t, http.MethodPost, transactions+"?dryRun=All", asJSON, body)
+	})
+}
+
+// FuzzQuery: selectors, pages and all else that a list takes.
+func FuzzQuery(f *testing.F) {
+	s := newTarget(f)
+	for _, query := range []string{
+		"labelSelector=a%3Db,c!%3Dd,e+in+(f,g),!h", "fieldSelector=metadata.name%3Dthere", "fieldSelector=metadata.name!%3D", "limit=1", "limit=-1",
+		"continue=e30", "resourceVersion=1&resourceVersionMatch=Exact", "resourceVersionMatch=NotOlderThan", "limit=1&limit=2", "pretty=%zz", "freshStatus=true",
+	} {
+		f.Add(query)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		if q, _ := url.ParseQuery(query); q.Has("watch") {
+			t.Skip("a watch does not end")
+		}
+		s.judge(t, http.MethodGet, rulesPath+"?"+query, asJSON, "")
+	})
+}
+
+// FuzzPath: whatever is asked for, by whatever method.
+func FuzzPath(f *testing.F) {
+	s := newTarget(f)
+	for _, path := range []string{
+		"/", "/apis", "/openapi/v3", "/metrics", rulesPath, rulesPath + "/there", rulesPath + "/there/history", rulesPath + "/../x", allRules,
+		"/apis/config.istio.io/v1alpha2/namespaces//routerules", "/v1/routes/80/a/b", "/v3/discovery:clusters", "/apis/registry.istio.io/v1/changes?since=1",
+		transactions, rollbacks, "/apis/registry.istio.io/v1/references", "/readyz?verbose", "//apis", "/%00",
+	} {
+		for _, method := range []string{"GET", "PUT", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"} {
+			f.Add(method, path, `{"metadata":{"name":"a"}}`)
+		}
+	}
+	f.Fuzz(func(t *testing.T, method, path, body string) {
+		req, err := http.NewRequest(method, "http://localhost/", nil)
+		if _, query, _ := strings.Cut(path, "?"); err != nil || req.URL == nil || strings.Contains(query, "atch") {
+			t.Skip("no request, or a watch, which does not end")
+		}
+		s.judge(t, method, path, asJSON, body)
+	})
+}
