@@ -101,7 +101,7 @@ func TestCausesAreLoggedNotSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var log lockedBuffer
 			in := trouble{fail}
-			w := start(t, func(o *server.Options) {
+			w := startBehind(t, anyAnswer, func(o *server.Options) {
 				o.Store, o.Reads = store.Strict(in), in
 				o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 				if name != "raw" { // Checks and sources answer in words for people.

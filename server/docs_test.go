@@ -63,7 +63,7 @@ func startWhole(t *testing.T) (url string) {
 	mem, quiet := memory.New(), slog.New(slog.DiscardHandler)
 	view := cache.New(mem, cache.Options{Log: quiet})
 	mesh := discovery.New(discovery.Options{Source: view})
-	ts := httptest.NewServer(server.New(server.Options{
+	ts := httptest.NewServer(asDescribed(t, server.New(server.Options{
 		Store: store.Strict(mem), Reads: view, Discovery: mesh, Log: quiet,
 		Ready: []server.Check{{Name: "discovery", Run: func(context.Context) error {
 			if !mesh.Ready() {
@@ -71,7 +71,7 @@ func startWhole(t *testing.T) (url string) {
 			}
 			return nil
 		}}},
-	}).Handler())
+	}).Handler()))
 	t.Cleanup(ts.Close)
 
 	ctx, cancel := context.WithCancel(t.Context())

@@ -119,3 +119,12 @@ func kindsOf(groupVersion string) []*schema.Kind {
 	}
 	return out
 }
+
+// groupVersions are those of the kinds, in their order.
+func groupVersions() []string {
+	var out []string
+	for _, kind := range schema.Kinds() {
+		out = append(out, kind.APIVersion())
+	}
+	return slices.Compact(out)
+}

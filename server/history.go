@@ -26,6 +26,12 @@ var (
 	rollbackParams = params("dryRun", "fieldManager")
 )
 
+// historyAnswer has the newest version first.
+type historyAnswer struct {
+	metav1.TypeMeta `json:",inline"`
+	Items           []objectVersion `json:"items"`
+}
+
 // objectVersion is one state of an object in an answer.
 type objectVersion struct {
 	Revision string `json:"revision"`
@@ -68,10 +74,7 @@ func (k *resource) history(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := struct {
-		metav1.TypeMeta `json:",inline"`
-		Items           []objectVersion `json:"items"`
-	}{metav1.TypeMeta{APIVersion: registryVersion, Kind: "History"}, []objectVersion{}}
+	answer := historyAnswer{metav1.TypeMeta{APIVersion: registryVersion, Kind: "History"}, []objectVersion{}}
 	for _, v := range versions {
 		answer.Items = append(answer.Items, versionOf(v))
 	}
@@ -102,6 +105,11 @@ func (k *resource) atRevision(w http.ResponseWriter, r *http.Request) error {
 	return writeText(w, http.StatusOK, f, obj.JSON())
 }
 
+type changesAnswer struct {
+	metav1.TypeMeta `json:",inline"`
+	Items           []difference `json:"items"`
+}
+
 // difference is what became of an object.
 type difference struct {
 	Kind      string          `json:"kind"`
@@ -129,10 +137,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := struct {
-		metav1.TypeMeta `json:",inline"`
-		Items           []difference `json:"items"`
-	}{metav1.TypeMeta{APIVersion: registryVersion, Kind: "Changes"}, []difference{}}
+	answer := changesAnswer{metav1.TypeMeta{APIVersion: registryVersion, Kind: "Changes"}, []difference{}}
 	for _, d := range found {
 		answer.Items = append(answer.Items, difference{d.Key.Kind, d.Key.Namespace, d.Key.Name, jsonOf(d.Then), jsonOf(d.Now)})
 	}

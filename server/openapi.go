@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -30,66 +31,46 @@ func (s *Server) openAPIv2(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) openAPIInfo() node {
-	return node{"title": "pilot-api", "version": s.opts.Version.GitVersion}
+	return node{"title": "pilot-api", "version": cmp.Or(s.opts.Version.GitVersion, "unknown")}
 }
 
 // openAPIPaths answers /openapi/v3: which documents there are.
 func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
 	paths := node{}
-	for _, kind := range schema.Kinds() {
-		name := "apis/" + kind.APIVersion()
+	for _, version := range append(groupVersions(), registryVersion) {
+		name := "apis/" + version
 		paths[name] = node{"serverRelativeURL": "/openapi/v3/" + name}
 	}
 	return writeJSON(w, r, node{"paths": paths})
 }
 
-// openAPI answers the document of one group and version. It says what kubectl
-// asks it for: that fields are validated by the server, which patches are
-// taken, how the kinds are called, and what their fields mean.
+// openAPI answers the document of one group and version: its paths, what they take and
+// answer, and what the fields of objects mean. kubectl reads in it too which patches
+// are taken, and that fields are validated by the server.
 func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
-	kinds := kindsOf(groupVersion(r))
-	if len(kinds) == 0 {
+	version := groupVersion(r)
+	doc := document{paths: map[string]node{}, definitions: map[string]node{}}
+	if version == registryVersion {
+		doc.add(nil, s.registryEndpoints())
+	}
+	for _, kind := range kindsOf(version) {
+		doc.add(kind, s.kindEndpoints(kind))
+	}
+	if len(doc.paths) == 0 {
 		s.noSuchPath(w, r)
 		return nil
-	}
-	paths, schemas := node{}, node{}
-	for _, kind := range kinds {
-		collection := "/apis/" + kind.APIVersion() + "/namespaces/{namespace}/" + kind.Plural
-		paths[collection] = node{"post": writeOperation(kind, "post", objectTypes)}
-		paths[collection+"/{name}"] = node{
-			"put":   writeOperation(kind, "put", objectTypes),
-			"patch": writeOperation(kind, "patch", patchTypes),
-		}
-		schemas[kind.Group+"."+kind.Version+"."+kind.Kind] = objectSchema(kind)
 	}
 	return writeJSON(w, r, node{
 		"openapi":    "3.0.0",
 		"info":       s.openAPIInfo(),
-		"paths":      paths,
-		"components": node{"schemas": schemas},
+		"paths":      doc.paths,
+		"components": node{"schemas": doc.definitions},
 	})
 }
 
-func writeOperation(kind *schema.Kind, action string, mediaTypes []string) node {
-	content := node{}
-	for _, media := range mediaTypes {
-		content[media] = node{"schema": node{"type": "object"}}
-	}
-	var parameters []node
-	for _, name := range writeParams {
-		parameters = append(parameters, node{"name": name, "in": "query", "schema": node{"type": "string"}})
-	}
-	return node{
-		"parameters":                      parameters,
-		"requestBody":                     node{"content": content},
-		"responses":                       node{"200": node{"description": "The object as it is stored."}},
-		"x-kubernetes-action":             action,
-		"x-kubernetes-group-version-kind": gvk(kind),
-	}
-}
-
-func gvk(kind *schema.Kind) node {
-	return node{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}
+// gvk names a kind, or with List that of its lists.
+func gvk(kind *schema.Kind, suffix string) node {
+	return node{"group": kind.Group, "version": kind.Version, "kind": kind.Kind + suffix}
 }
 
 func objectSchema(kind *schema.Kind) node {
@@ -102,6 +83,6 @@ func objectSchema(kind *schema.Kind) node {
 			"metadata":   schema.MetadataOpenAPI(),
 			"spec":       kind.OpenAPI(),
 		},
-		"x-kubernetes-group-version-kind": []node{gvk(kind)},
+		"x-kubernetes-group-version-kind": []node{gvk(kind, "")},
 	}
 }

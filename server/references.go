@@ -37,8 +37,10 @@ func (s *Server) references(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return notInspected(err)
 	}
-	return writeJSON(w, r, struct {
-		Revision int64 `json:"revision"`
-		diag.References
-	}{revision, found})
+	return writeJSON(w, r, referencesAnswer{revision, found})
+}
+
+type referencesAnswer struct {
+	Revision int64 `json:"revision"` // that they are of
+	diag.References
 }

@@ -214,42 +214,12 @@ func (s *Server) mountAPI(r chi.Router) {
 	r.Get("/openapi/v3", s.handle(s.openAPIPaths))
 	r.Get("/openapi/v3/apis/{group}/{version}", s.handle(s.openAPI))
 	for _, kind := range schema.Kinds() {
-		s.mountKind(r, kind)
+		mount(r, s.kindEndpoints(kind))
 	}
-	r.Get(watchPath, s.handle(s.watchKinds))
-	r.Get(changesPath, s.bounded(s.changes))
-	any := &resource{Server: s}
-	r.Post(transactionsPath, s.bounded(any.admittedUpTo(maxTransaction, s.transaction)))
-	r.Post(rollbacksPath, s.bounded(any.admitted(s.rollback)))
+	mount(r, s.registryEndpoints())
 	if s.opts.Discovery != nil {
 		r.Get("/debug/problems", s.bounded(s.problems))
-		r.Get(referencesPath, s.bounded(s.references))
-		r.Get(proxiesPath, s.bounded(s.proxies))
-		r.Get(standingsPath, s.bounded(s.standings))
-		r.Get(proxiesPath+"/{node}", s.bounded(s.proxy))
-		r.Get(proxiesPath+"/{node}/config/{type}", s.bounded(s.proxyConfig))
-		r.Get(proxiesPath+"/{node}/route", s.bounded(s.proxyRoute))
-		r.Post(previewPath, s.bounded(any.admitted(s.preview)))
 	}
-}
-
-// mountKind routes one kind, in all namespaces and in one.
-func (s *Server) mountKind(r chi.Router, kind *schema.Kind) {
-	k := &resource{Server: s, kind: kind}
-	all := "/apis/" + kind.APIVersion() + "/" + kind.Plural
-	collection := "/apis/" + kind.APIVersion() + "/namespaces/{namespace}/" + kind.Plural
-	object := collection + "/{name}"
-
-	r.Get(all, k.listOrWatch)
-	r.Get(collection, k.listOrWatch)
-	r.Post(collection, s.bounded(k.admitted(k.create)))
-	r.Delete(collection, s.bounded(k.admitted(k.deleteCollection)))
-	r.Get(object, s.bounded(k.get))
-	r.Get(object+"/history", s.bounded(k.history))
-	r.Get(object+"/history/{revision}", s.bounded(k.atRevision))
-	r.Put(object, s.bounded(k.admitted(k.update)))
-	r.Patch(object, s.bounded(k.admitted(k.patch)))
-	r.Delete(object, s.bounded(k.admitted(k.delete)))
 }
 
 // Serve answers on ln until ctx ends, then stops: no new connections, watches

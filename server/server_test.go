@@ -30,6 +30,15 @@ type world struct {
 
 func start(t *testing.T, change ...func(*server.Options)) *world {
 	t.Helper()
+	return startBehind(t, asDescribed, change...)
+}
+
+// anyAnswer is for a server over a store that fails as none does.
+func anyAnswer(_ *testing.T, h http.Handler) http.Handler { return h }
+
+// startBehind starts a server whose answers somebody looks at first.
+func startBehind(t *testing.T, judge func(*testing.T, http.Handler) http.Handler, change ...func(*server.Options)) *world {
+	t.Helper()
 	mem := memory.New()
 	opts := server.Options{
 		Store: store.Strict(mem), Reads: mem,
@@ -39,7 +48,7 @@ func start(t *testing.T, change ...func(*server.Options)) *world {
 	for _, c := range change {
 		c(&opts)
 	}
-	ts := httptest.NewServer(server.New(opts).Handler())
+	ts := httptest.NewServer(judge(t, server.New(opts).Handler()))
 	t.Cleanup(ts.Close)
 	return &world{T: t, store: mem, url: ts.URL}
 }

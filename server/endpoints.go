@@ -1,0 +1,94 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/explain"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// endpoint is what a path does by one method: the server routes by it, and its OpenAPI
+// document tells of it.
+type endpoint struct {
+	method, path string
+	handler      http.HandlerFunc
+	doc          string
+	params       []string // that its query may have
+	body         *content // of a request; nil without one
+	success      int      // the code beside which there are only failures
+	answer       content
+}
+
+// content is what a body may be.
+type content struct {
+	media []string
+	shape shape
+}
+
+// streamTypes are those of a watch.
+var streamTypes = slices.Concat(mediaTypes[formatJSON], mediaTypes[formatEvents])
+
+// kindEndpoints are those of one kind, in all namespaces and in one.
+func (s *Server) kindEndpoints(kind *schema.Kind) []endpoint {
+	k := &resource{Server: s, kind: kind}
+	all := "/apis/" + kind.APIVersion() + "/" + kind.Plural
+	collection := "/apis/" + kind.APIVersion() + "/namespaces/{namespace}/" + kind.Plural
+	object := collection + "/{name}"
+	one := content{objectTypes, objectShape(kind)}
+	list := content{objectTypes, listShape(kind)}
+	get, post, put, patch, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
+	return []endpoint{
+		{get, all, k.listOrWatch, "The objects of all namespaces, or a watch of them.", listParams, nil, 200, list},
+		{get, collection, k.listOrWatch, "The objects of a namespace, or a watch of them.", listParams, nil, 200, list},
+		{post, collection, s.bounded(k.admitted(k.create)), "Creates an object.", writeParams, &one, 201, one},
+		{del, collection, s.bounded(k.admitted(k.deleteCollection)), "Deletes the objects that are selected, all without a selector.", deleteCollectionParams, &content{objectTypes, anyShape}, 200, list},
+		{get, object, s.bounded(k.get), "The object as it is stored, with its status.", getParams, nil, 200, one},
+		{get, object + "/history", s.bounded(k.history), "The versions of the object that are known, the newest first.", historyParams, nil, 200, answerOf(historyAnswer{})},
+		{get, object + "/history/{revision}", s.bounded(k.atRevision), "The object as it was at a revision.", historyParams, nil, 200, one},
+		{put, object, s.bounded(k.admitted(k.update)), "Replaces the object.", writeParams, &one, 200, one},
+		{patch, object, s.bounded(k.admitted(k.patch)), "Changes a part of the object.", patchParams, &content{patchTypes, anyShape}, 200, one},
+		{del, object, s.bounded(k.admitted(k.delete)), "Deletes the object.", deleteParams, &content{objectTypes, anyShape}, 200, one},
+	}
+}
+
+// registryEndpoints are about objects of several kinds, and about proxies.
+func (s *Server) registryEndpoints() []endpoint {
+	some := &resource{Server: s}
+	get, post := http.MethodGet, http.MethodPost
+	asked := func(v any) *content { return &content{objectTypes, shapeOf(v)} }
+	written := answerOf(transactionResult{})
+	out := []endpoint{
+		{get, watchPath, s.handle(s.watchKinds), "The changes of several kinds as they happen.", watchKindsParams, nil, 200, content{streamTypes, anyShape}},
+		{get, changesPath, s.bounded(s.changes), "What has changed since a revision.", changesParams, nil, 200, answerOf(changesAnswer{})},
+		{post, transactionsPath, s.bounded(some.admittedUpTo(maxTransaction, s.transaction)), "Does all operations at one revision, or none.", transactionParams, asked(transaction{}), 200, written},
+		{post, rollbacksPath, s.bounded(some.admitted(s.rollback)), "Makes an object or a namespace what it was at a revision.", rollbackParams, asked(rollback{}), 200, written},
+	}
+	if s.opts.Discovery == nil {
+		return out
+	}
+	routeParams := append(inspectParams[:len(inspectParams):len(inspectParams)], "url", "method", "header")
+	configParams := append(inspectParams[:len(inspectParams):len(inspectParams)], "summary")
+	return append(out,
+		endpoint{get, referencesPath, s.bounded(s.references), "What an object names, and what names it.", referenceParams, nil, 200, answerOf(referencesAnswer{})},
+		endpoint{get, proxiesPath, s.bounded(s.proxies), "The proxies that are connected.", proxyParams, nil, 200, answerOf([]proxy{})},
+		endpoint{get, standingsPath, s.bounded(s.standings), "How the objects stand with the proxies of this replica.", standingsParams, nil, 200, answerOf(standings{})},
+		endpoint{get, proxiesPath + "/{node}", s.bounded(s.proxy), "The connections of one proxy.", proxyParams, nil, 200, answerOf([]proxy{})},
+		endpoint{get, proxiesPath + "/{node}/config/{type}", s.bounded(s.proxyConfig), "What a proxy is told of one type of resources, or of all.", configParams, nil, 200, answerOf(inspected{})},
+		endpoint{get, proxiesPath + "/{node}/route", s.bounded(s.proxyRoute), "What a proxy does with a request, or all its routes.", routeParams, nil, 200, answerOf(struct {
+			inspected
+			*explain.Explanation
+		}{})},
+		endpoint{post, previewPath, s.bounded(some.admitted(s.preview)), "What objects would change in what proxies are told.", previewParams, &content{objectTypes, anyShape}, 200, answerOf(discovery.Preview{})},
+	)
+}
+
+// mount routes endpoints.
+func mount(r chi.Router, endpoints []endpoint) {
+	for _, e := range endpoints {
+		r.Method(e.method, e.path, e.handler)
+	}
+}

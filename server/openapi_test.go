@@ -1,0 +1,125 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// TestOpenAPI: the documents are valid, and say of each parameter what it is.
+func TestOpenAPI(t *testing.T) {
+	for path, doc := range described() {
+		if err := doc.Validate(t.Context()); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		for path, item := range doc.Paths.Map() {
+			for method, op := range item.Operations() {
+				if op.Description == "" {
+					t.Errorf("%s %s is not described", method, path)
+				}
+				for _, p := range op.Parameters {
+					if p.Value.Description == "" {
+						t.Errorf("%s %s: parameter %s is not described", method, path, p.Value.Name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// described are the documents of a server that does everything, by their paths.
+var described = sync.OnceValue(func() map[string]*openapi3.T {
+	mem := memory.New()
+	h := server.New(server.Options{Store: store.Strict(mem), Reads: mem, Discovery: discovery.New(discovery.Options{Source: nothing{}})}).Handler()
+	docs := map[string]*openapi3.T{}
+	for _, path := range []string{"/apis/config.istio.io/v1alpha2", "/apis/networking.istio.io/v1", "/apis/registry.istio.io/v1"} {
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "http://localhost/openapi/v3"+path, nil))
+		doc, err := openapi3.NewLoader().LoadFromData(rec.Body.Bytes())
+		if err != nil {
+			panic(err)
+		}
+		docs[path] = doc
+	}
+	return docs
+})
+
+// operations routes to the operations of the documents.
+var operations = sync.OnceValue(func() []routers.Router {
+	var all []routers.Router
+	for _, doc := range described() {
+		router, err := legacy.NewRouter(doc)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, router)
+	}
+	return all
+})
+
+// asDescribed has each answer of a server compared with what its OpenAPI document says
+// of it. Watches do not end, and what no document has is not below /apis.
+func asDescribed(t *testing.T, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		input := operationOf(r)
+		if input == nil || strings.Contains(r.URL.RawQuery, "watch=") || strings.HasSuffix(r.URL.Path, "/watch") {
+			h.ServeHTTP(w, r)
+			return
+		}
+		seen := &copied{ResponseWriter: w}
+		h.ServeHTTP(seen, r)
+		if seen.code == http.StatusNotModified || r.Method == http.MethodHead {
+			return
+		}
+		err := openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
+			RequestValidationInput: input, Status: seen.code, Header: seen.Header(), Body: io.NopCloser(&seen.body),
+			Options: &openapi3filter.Options{IncludeResponseStatus: true},
+		})
+		if err != nil {
+			t.Errorf("%s %s: the answer is not as the OpenAPI document says: %v", r.Method, r.URL, err)
+		}
+	})
+}
+
+func operationOf(r *http.Request) *openapi3filter.RequestValidationInput {
+	for _, router := range operations() {
+		if route, params, err := router.FindRoute(r); err == nil {
+			return &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route}
+		}
+	}
+	return nil
+}
+
+// copied keeps what is answered.
+type copied struct {
+	http.ResponseWriter
+	code int
+	body bytes.Buffer
+}
+
+func (c *copied) WriteHeader(code int) {
+	c.code = code
+	c.ResponseWriter.WriteHeader(code)
+}
+
+func (c *copied) Write(p []byte) (int, error) {
+	c.body.Write(p)
+	return c.ResponseWriter.Write(p)
+}
+
+func (c *copied) Unwrap() http.ResponseWriter { return c.ResponseWriter }
