@@ -65,12 +65,12 @@ func (d document) responses(e endpoint) node {
 // failuresOf are the codes that an endpoint may answer beside its success.
 func failuresOf(e endpoint) []int {
 	codes := []int{
-		http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable, http.StatusGone, http.StatusTooManyRequests,
+		http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable, http.StatusGone, http.StatusUnprocessableEntity, http.StatusTooManyRequests,
 		http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 	}
 	if e.method != http.MethodGet {
 		codes = append(codes, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
-			http.StatusUnprocessableEntity, http.StatusInsufficientStorage)
+			http.StatusInsufficientStorage)
 	}
 	return codes
 }
