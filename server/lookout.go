@@ -102,6 +102,9 @@ func (l *lookout[T]) lookLocked(after time.Time) *T {
 	next := &sight[T]{began: time.Now(), after: after}
 	var waited time.Duration
 	next.found, waited = l.take(before, after)
+	if l.failed {
+		next.after = l.last.Load().after
+	}
 	next.took = time.Since(next.began) - waited
 	l.last.Store(next)
 	l.tell(before, next.found)

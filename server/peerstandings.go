@@ -14,35 +14,47 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// membersAge is how old the register of replicas may be, membersLost from when on it
-// is not known any more.
+// membersAge is how old the register of replicas may be for who does not ask for what is
+// so now. After membersLost it is not known any more, and who has failed to answer is
+// waited for again.
 const (
 	membersAge  = time.Second
 	membersLost = 5 * time.Second
 )
 
 // peerBoard has what the other replicas say of their proxies. It asks when it is
-// looked at, and waits for nobody who did not answer the last time.
+// looked at, and waits for nobody who has just failed to answer.
 type peerBoard struct {
 	peers Peers
 	log   *slog.Logger
+	ask   func(ctx context.Context, base string, age time.Duration, etag string) (*standings, string, error)
 
-	mu      sync.Mutex
-	known   map[string]*peer
-	listed  time.Time
-	listing chan struct{} // closed when the register was read; nil while nobody reads it
+	mu       sync.Mutex
+	register inquiry
+	known    map[string]*peer
 }
 
 // peer is another replica.
 type peer struct {
+	inquiry
 	name, url string
 
-	asking   chan struct{} // closed at the end of a question; nil without one
-	failed   bool          // the last one
 	answered time.Time
 	etag     string
 	revision int64
 	of       map[diag.Ref]standing
+}
+
+// inquiry is what somebody is asked again and again, one question at a time.
+type inquiry struct {
+	asOf     time.Time // what was said last is not older than this
+	underway *question
+	failed   time.Time // the last one, zero after an answer
+}
+
+type question struct {
+	asOf time.Time
+	done chan struct{}
 }
 
 // peerView is what the others have said, at one moment.
@@ -52,115 +64,139 @@ type peerView struct {
 }
 
 func newPeerBoard(peers Peers, log *slog.Logger) *peerBoard {
-	return &peerBoard{peers: peers, log: log, known: map[string]*peer{}}
+	return &peerBoard{peers: peers, log: log, ask: standingsAt, known: map[string]*peer{}}
 }
 
-// look asks the others how it was after a time.
+// look asks the others how it was after a time. Who wants to know what is so now waits
+// for that and is told who has not said it; who does not can do with what was said a
+// moment ago.
 func (b *peerBoard) look(after time.Time) peerView {
 	if b == nil || b.peers == nil {
 		return peerView{}
 	}
-	patience := time.NewTimer(statusAge)
-	defer patience.Stop()
-	b.list()
-	for _, answered := range b.ask(time.Since(after)) {
+	now := time.Now()
+	patience, listed, said := statusAge, now.Add(-membersAge), time.Time{}
+	if now.Sub(after) < statusAge {
+		patience, listed, said = peerTimeout, after, after
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	b.await(ctx, &b.register, listed, now, b.readMembers)
+	var asked sync.WaitGroup
+	for _, p := range b.members() {
+		asked.Go(func() {
+			b.await(ctx, &p.inquiry, after, after, func(ctx context.Context) error { return b.askOne(ctx, p, time.Since(after)) })
+		})
+	}
+	asked.Wait()
+	return b.view(said)
+}
+
+// await has somebody asked, unless what was said after a time is known or on its way,
+// and waits for that. A new question is for what is so as of another time, not before
+// that one.
+func (b *peerBoard) await(ctx context.Context, of *inquiry, after, asOf time.Time, ask func(context.Context) error) {
+	for {
+		b.mu.Lock()
+		if !of.asOf.Before(after) {
+			b.mu.Unlock()
+			return
+		}
+		q := of.underway
+		if q == nil {
+			q = &question{asOf: asOf, done: make(chan struct{})}
+			of.underway = q
+			go b.put(of, q, ask)
+		}
+		hopeless := time.Since(of.failed) < membersLost
+		b.mu.Unlock()
+		if hopeless {
+			return
+		}
 		select {
-		case <-answered:
-		case <-patience.C:
-			return b.view()
+		case <-ctx.Done():
+			return
+		case <-q.done:
+		}
+		if !q.asOf.Before(after) {
+			return
 		}
 	}
-	return b.view()
 }
 
-// list has the register read when that was long ago, and waits for it the first time.
-func (b *peerBoard) list() {
-	b.mu.Lock()
-	if b.listing == nil && time.Since(b.listed) >= membersAge {
-		b.listing = make(chan struct{})
-		go b.readMembers(b.listing)
-	}
-	reading, first := b.listing, b.listed.IsZero()
-	b.mu.Unlock()
-	if !first {
-		return
-	}
-	select {
-	case <-reading:
-	case <-time.After(statusAge):
-	}
-}
-
-func (b *peerBoard) readMembers(done chan struct{}) {
+// put puts a question, which outlives who could not wait for the answer.
+func (b *peerBoard) put(of *inquiry, q *question, ask func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), peerTimeout)
 	defer cancel()
-	others, err := b.peers.Others(ctx)
+	err := ask(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	close(done)
-	b.listing = nil
+	defer close(q.done)
+	of.underway = nil
 	if err != nil {
-		b.log.Warn("the other replicas are not known", "error", err)
+		of.failed = time.Now()
 		return
 	}
-	b.listed = time.Now()
+	of.asOf, of.failed = q.asOf, time.Time{}
+}
+
+func (b *peerBoard) readMembers(ctx context.Context) error {
+	others, err := b.peers.Others(ctx)
+	if err != nil {
+		b.log.Warn("the other replicas are not known", "error", err)
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	maps.DeleteFunc(b.known, func(name string, p *peer) bool { return others[name] != p.url })
 	for name, at := range others {
 		if b.known[name] == nil {
 			b.known[name] = &peer{name: name, url: at}
 		}
 	}
+	return nil
 }
 
-// ask asks all who are not being asked, and tells whom to wait for.
-func (b *peerBoard) ask(age time.Duration) (answers []<-chan struct{}) {
+func (b *peerBoard) members() []*peer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, p := range b.known {
-		if p.asking == nil {
-			p.asking = make(chan struct{})
-			go b.askOne(p, age, p.etag, p.asking)
-		}
-		if !p.failed {
-			answers = append(answers, p.asking)
-		}
-	}
-	return answers
+	return slices.Collect(maps.Values(b.known))
 }
 
-func (b *peerBoard) askOne(p *peer, age time.Duration, etag string, done chan struct{}) {
-	ctx, cancel := context.WithTimeout(context.Background(), peerTimeout)
-	defer cancel()
-	said, newer, err := standingsAt(ctx, p.url, age, etag)
+func (b *peerBoard) askOne(ctx context.Context, p *peer, age time.Duration) error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	defer close(done)
-	p.asking, p.failed = nil, err != nil
+	etag := p.etag
+	b.mu.Unlock()
+	said, newer, err := b.ask(ctx, p.url, age, etag)
 	if err != nil {
 		b.log.Debug("a replica does not tell how objects stand", "replica", p.name, "url", p.url, "error", err)
-		return
+		return err
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	p.answered = time.Now()
 	if said == nil {
-		return
+		return nil
 	}
 	p.etag, p.revision, p.of = newer, said.Revision, make(map[diag.Ref]standing, len(said.Objects))
 	for _, s := range said.Objects {
 		p.of[s.Object] = s
 	}
+	return nil
 }
 
-// view is what is known now. Who has not answered for a while is silent.
-func (b *peerBoard) view() peerView {
+// view is what is known now. Silent is who has said nothing for a while, or nothing
+// that was so after a time.
+func (b *peerBoard) view(after time.Time) peerView {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var v peerView
-	if time.Since(b.listed) > membersLost {
+	if b.register.asOf.Before(after) || time.Since(b.register.asOf) > membersLost {
 		v.silent = append(v.silent, "the other replicas are not known at present")
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.known)) {
 		p := b.known[name]
-		if time.Since(p.answered) > peerTimeout {
+		if p.asOf.Before(after) || time.Since(p.answered) > peerTimeout {
 			v.silent = append(v.silent, "replica "+name+" does not answer, its proxies are missing")
 			continue
 		}

@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// toldReplicas are a register, and others that answer what it says of them.
+type toldReplicas struct {
+	answers map[string]func(age time.Duration) *standings
+}
+
+func (toldReplicas) Self() string { return "here" }
+
+func (r toldReplicas) Others(context.Context) (map[string]string, error) {
+	time.Sleep(time.Millisecond) // a question to the store
+	others := map[string]string{}
+	for name := range maps.Keys(r.answers) {
+		others[name] = name
+	}
+	return others, nil
+}
+
+func (r toldReplicas) board() *peerBoard {
+	b := newPeerBoard(r, slog.New(slog.DiscardHandler))
+	b.ask = func(_ context.Context, name string, age time.Duration, _ string) (*standings, string, error) {
+		return r.answers[name](age), name, nil
+	}
+	return b
+}
+
+func at(revision int64) func(time.Duration) *standings {
+	return func(time.Duration) *standings { return &standings{Revision: revision} }
+}
+
+// lookAt is a look as often as watchers have one taken, and one for who asks what is so
+// now.
+var lookAt = map[string]func(b *peerBoard) peerView{
+	"recent": func(b *peerBoard) peerView { return b.look(time.Now().Add(-statusAge)) },
+	"fresh":  func(b *peerBoard) peerView { return b.look(time.Now()) },
+}
+
+// TestAfterIdleness: who asks first after a while is told what is so, of replicas that
+// have come meanwhile as well.
+func TestAfterIdleness(t *testing.T) {
+	for name, look := range lookAt {
+		for _, idle := range []time.Duration{2 * time.Second, time.Minute} {
+			t.Run(name+" "+idle.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					all := toldReplicas{map[string]func(time.Duration) *standings{}}
+					b := all.board()
+					if v := look(b); len(v.silent)+len(v.told) > 0 {
+						t.Fatalf("all alone: %+v", v)
+					}
+					time.Sleep(idle)
+					if v := look(b); len(v.silent)+len(v.told) > 0 {
+						t.Errorf("all alone, later: %+v", v)
+					}
+					time.Sleep(idle)
+					all.answers["far"] = at(7)
+					if v := look(b); len(v.silent) > 0 || len(v.told) != 1 || v.told[0].revision != 7 {
+						t.Errorf("with one that has come: %+v", v)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestFreshIsNotShared: who asks for what is so now is not told what is said to an older
+// question, and is told who does not say it.
+func TestFreshIsNotShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := 3 * statusAge
+		var asked []time.Duration
+		all := toldReplicas{map[string]func(time.Duration) *standings{"far": func(age time.Duration) *standings {
+			asked = append(asked, age)
+			said := &standings{Revision: int64(len(asked))}
+			time.Sleep(slow)
+			return said
+		}}}
+		b := all.board()
+		if v := lookAt["recent"](b); len(v.silent) != 1 {
+			t.Errorf("before the first answer: %+v", v)
+		}
+		if v := lookAt["fresh"](b); len(v.silent) > 0 || len(v.told) != 1 || v.told[0].revision != 2 {
+			t.Errorf("asked %v, told %+v", asked, v)
+		}
+		if v := lookAt["recent"](b); len(v.silent) > 0 || v.told[0].revision != 2 {
+			t.Errorf("who does not ask for what is so now: %+v", v)
+		}
+		time.Sleep(slow)
+		slow = time.Hour
+		if v := lookAt["fresh"](b); len(v.told) > 0 || !strings.Contains(strings.Join(v.silent, ""), "far") {
+			t.Errorf("one that does not answer: %+v", v)
+		}
+		time.Sleep(slow)
+	})
+}
