@@ -110,19 +110,26 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 // checkPolicies reports settings of ports that the service does not have, and TLS
 // that cannot be met.
 func (d *domainPlan) checkPolicies(rule *destinationRule, svc *mesh.Service) {
-	check := func(at string, policy *networking.TrafficPolicy) {
-		d.checkTLS(rule, at, policy.GetTls(), svc)
+	rule.eachPolicy(func(at string, tls *networking.ClientTLSSettings, of *networking.TrafficPolicy_PortTrafficPolicy) {
+		d.checkTLS(rule, at, tls, svc)
+		number := int(of.GetPort().GetNumber())
+		if of != nil && svc != nil && !slices.ContainsFunc(svc.Ports, func(p *mesh.Port) bool { return p.Number == number }) {
+			d.notHonoured(rule.ref, at+".port.number", fmt.Sprintf("the settings have no effect: %s has no port %d", svc.Hostname, number))
+		}
+	})
+}
+
+// eachPolicy visits the places that have TLS settings: whole policies, and those of
+// ports, which are handed over.
+func (r *destinationRule) eachPolicy(visit func(at string, tls *networking.ClientTLSSettings, of *networking.TrafficPolicy_PortTrafficPolicy)) {
+	within := func(at string, policy *networking.TrafficPolicy) {
+		visit(at, policy.GetTls(), nil)
 		for i, own := range policy.GetPortLevelSettings() {
-			at := fmt.Sprintf("%s.portLevelSettings[%d]", at, i)
-			d.checkTLS(rule, at, own.GetTls(), svc)
-			number := int(own.GetPort().GetNumber())
-			if svc != nil && !slices.ContainsFunc(svc.Ports, func(p *mesh.Port) bool { return p.Number == number }) {
-				d.notHonoured(rule.ref, at+".port.number", fmt.Sprintf("the settings have no effect: %s has no port %d", svc.Hostname, number))
-			}
+			visit(fmt.Sprintf("%s.portLevelSettings[%d]", at, i), own.GetTls(), own)
 		}
 	}
-	check("spec.trafficPolicy", rule.spec.GetTrafficPolicy())
-	for i, s := range rule.spec.GetSubsets() {
-		check(fmt.Sprintf("spec.subsets[%d].trafficPolicy", i), s.GetTrafficPolicy())
+	within("spec.trafficPolicy", r.spec.GetTrafficPolicy())
+	for i, s := range r.spec.GetSubsets() {
+		within(fmt.Sprintf("spec.subsets[%d].trafficPolicy", i), s.GetTrafficPolicy())
 	}
 }

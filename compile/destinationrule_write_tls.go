@@ -14,7 +14,10 @@ import (
 
 // unmet is a field of TLS settings, and why it cannot be as it says, "" where
 // schema has told already; the zero value is none.
-type unmet struct{ field, why string }
+type unmet struct {
+	field string
+	absence
+}
 
 // clientTLS is nil for plain text.
 func (w policyWriter) clientTLS(tls *networking.ClientTLSSettings) (*ir.ClientTLS, unmet) {
@@ -87,16 +90,16 @@ func (p *plan) clientFiles(tls *networking.ClientTLSSettings, namespace string) 
 	case tls.GetMode() != networking.ClientTLSSettings_MUTUAL:
 		files.CertificateFile, files.KeyFile, files.secret = "", "", ""
 	case files.secret == "" && (files.CertificateFile == "" || files.KeyFile == ""):
-		return files, unmet{"mode", "MUTUAL shows a certificate, and has none with a key"}
+		return files, unmet{"mode", absence{why: "MUTUAL shows a certificate, and has none with a key"}}
 	}
 	if tls.GetInsecureSkipVerify().GetValue() {
 		files.CAFile, files.caSecret = "", ""
 	}
 	switch unverified := !files.verifies(); {
 	case unverified && len(tls.GetSubjectAltNames()) > 0:
-		return files, unmet{"subjectAltNames", "no authority vouches for names"}
+		return files, unmet{"subjectAltNames", absence{why: "no authority vouches for names"}}
 	case schema.RevokesUnverified(tls):
-		return files, unmet{"caCrl", ""} // As schema says.
+		return files, unmet{"caCrl", absence{}} // As schema says.
 	case unverified:
 		files.CRLFile = ""
 	}
@@ -113,7 +116,7 @@ func (p *plan) ownFiles(tls *networking.ClientTLSSettings, namespace string) (cl
 		}
 		files := clientFiles{Certificate: own}
 		if verified && files.CAFile == "" {
-			return files, unmet{"credentialName", fmt.Sprintf("clientCertificates of the mesh settings has no caFile for %q to verify endpoints by", secret)}
+			return files, unmet{"credentialName", absence{why: fmt.Sprintf("clientCertificates of the mesh settings has no caFile for %q to verify endpoints by", secret)}}
 		}
 		return files, unmet{}
 	}
@@ -125,7 +128,7 @@ func (p *plan) ownFiles(tls *networking.ClientTLSSettings, namespace string) (cl
 	}
 	files.CAFile = settings.SystemRootsFile
 	if verified && files.CAFile == "" {
-		return files, unmet{"caCertificates", "there is nothing to verify endpoints by: name a file with their authorities, or systemRootsFile in the mesh settings"}
+		return files, unmet{"caCertificates", absence{why: "there is nothing to verify endpoints by: name a file with their authorities, or systemRootsFile in the mesh settings"}}
 	}
 	return files, unmet{}
 }
@@ -134,16 +137,16 @@ func (p *plan) ownFiles(tls *networking.ClientTLSSettings, namespace string) (cl
 // verified.
 func (p *plan) filesOfSecret(name string, verified bool) (files clientFiles, lack unmet) {
 	const setting = "clientCertificates"
-	if why := p.lackOfSecret(name, setting); why != "" {
-		return files, unmet{"credentialName", why}
+	if l := p.lackOfSecret(name, setting); l.why != "" {
+		return files, unmet{"credentialName", l}
 	}
 	if verified {
-		if why := p.lackOfAuthorities(name, setting); why != "" {
-			return files, unmet{"credentialName", why}
+		if l := p.lackOfAuthorities(name, setting); l.why != "" {
+			return files, unmet{"credentialName", l}
 		}
 		files.caSecret = name + authorities
 	}
-	if p.lackOfPair(name, setting) == "" {
+	if p.lackOfPair(name, setting).why == "" {
 		files.secret = name
 	}
 	return files, unmet{}
@@ -161,7 +164,7 @@ func workloadFiles(settings *mesh.Settings) (mesh.Certificate, unmet) {
 		files = cmp.Or(files, pilotWorkloadFiles)
 	}
 	if files == (mesh.Certificate{}) {
-		return files, unmet{"mode", "ISTIO_MUTUAL goes by the certificates of workloads, and workloadCertificates of the mesh settings names none"}
+		return files, unmet{"mode", absence{why: "ISTIO_MUTUAL goes by the certificates of workloads, and workloadCertificates of the mesh settings names none"}}
 	}
 	return files, unmet{}
 }
@@ -177,7 +180,7 @@ func (d *domainPlan) checkTLS(rule *destinationRule, at string, tls *networking.
 	switch {
 	case lack.field != "" && lack.why == "":
 	case lack.field != "":
-		d.notHonoured(rule.ref, at+".tls."+lack.field, "requests are answered with 503: "+lack.why)
+		d.report(lack.problem(rule.ref, at+".tls."+lack.field, "requests are answered with 503: "))
 	case own && !files.verifies() && !tls.GetInsecureSkipVerify().GetValue():
 		d.notHonoured(rule.ref, at+".tls.caCertificates", "the endpoints are not verified; "+
 			switchHint("destinationRuleTLS", "they are, by the authorities of the proxy's system"))

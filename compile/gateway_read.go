@@ -17,6 +17,7 @@ import (
 // gateway is a Gateway with the servers that can be used.
 type gateway struct {
 	declared
+	spec     *networking.Gateway
 	selector mesh.Labels // of routers; none: all
 	servers  []*gatewayServer
 }
@@ -54,7 +55,7 @@ func (s *gatewayServer) ref() diag.Ref { return s.gw.ref }
 
 // readGateway reads what ports routers open.
 func readGateway(p *plan, of declared, spec *networking.Gateway) *gateway {
-	gw := &gateway{declared: of, selector: spec.GetSelector()}
+	gw := &gateway{declared: of, spec: spec, selector: spec.GetSelector()}
 	for i, server := range spec.GetServers() {
 		if s := p.gatewayServer(gw, fmt.Sprintf("spec.servers[%d]", i), server); s != nil {
 			gw.servers = append(gw.servers, s)

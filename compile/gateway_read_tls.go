@@ -140,26 +140,25 @@ func (p *plan) verifyBy(out *ir.ClientCertificate, secret, namespace string) {
 	}
 }
 
-// lackOfServer is why a server cannot have the certificates that it names; "" where
-// it can.
-func (p *plan) lackOfServer(tls *ir.ServerTLS) string {
+// lackOfServer is why a server cannot have the certificates that it names.
+func (p *plan) lackOfServer(tls *ir.ServerTLS) absence {
 	const setting = "ingressCertificates"
 	if tls == nil {
-		return ""
+		return absence{}
 	}
 	for _, pair := range append([]ir.KeyPair{{SecretName: tls.SecretName}}, tls.Others...) {
 		if (pair.SecretName == "") != (tls.SecretName == "") {
-			return "of its credentialNames, " + setting + " of the mesh settings has files for some, and a proxy takes all from files or none"
+			return absence{why: "of its credentialNames, " + setting + " of the mesh settings has files for some, and a proxy takes all from files or none"}
 		}
 		if pair.SecretName == "" {
 			continue
 		}
-		if why := p.lackOfPair(pair.SecretName, setting); why != "" {
-			return why
+		if l := p.lackOfPair(pair.SecretName, setting); l.why != "" {
+			return l
 		}
 	}
 	if c := tls.Client; c != nil && c.CASecretName != "" {
 		return p.lackOfAuthorities(strings.TrimSuffix(c.CASecretName, authorities), setting)
 	}
-	return ""
+	return absence{}
 }

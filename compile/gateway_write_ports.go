@@ -58,8 +58,8 @@ func (p *plan) planGateways(of gatewaySet) *edgePlan {
 		gw := p.gatewayNamed.under(p, name)[0]
 		wanted[gw] = hostsOf(p.byGateway.under(p, gw.name()))
 		for _, server := range gw.servers {
-			if why := p.lackOfServer(server.tls); why != "" {
-				p.notHonoured(server.ref(), server.field+".tls", "the server is left out: "+why)
+			if l := p.lackOfServer(server.tls); l.why != "" {
+				p.report(l.problem(server.ref(), server.field+".tls", "the server is left out: "))
 				continue
 			}
 			place := p.placeFor(out, server)

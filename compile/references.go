@@ -56,6 +56,7 @@ func (r *referrals) gather() {
 	named(r, r.ingressRules, (*referrals).ingressRule)
 	named(r, r.virtualServices, (*referrals).virtualService)
 	named(r, r.destinationRules, (*referrals).destinationRule)
+	named(r, r.gateways, (*referrals).gatewaySecrets)
 	named(r, r.sidecars, (*referrals).sidecar)
 	for _, svc := range r.services() {
 		if r.of == (schema.Key{}) || r.of == svc.Origin {
@@ -252,6 +253,9 @@ func (r *referrals) destinationRule(rule *destinationRule) {
 	for i, s := range rule.spec.GetSubsets() {
 		r.version(rule.ref, fmt.Sprintf("spec.subsets[%d]", i), "subset "+s.GetName()+", ", host, s.GetLabels())
 	}
+	rule.eachPolicy(func(at string, tls *networking.ClientTLSSettings, _ *networking.TrafficPolicy_PortTrafficPolicy) {
+		r.clientSecret(rule.ref, at, tls)
+	})
 }
 
 // sidecar names hosts of namespaces, and the VirtualServices for them.

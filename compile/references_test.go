@@ -107,12 +107,65 @@ metadata: {name: in}
 spec: {destination: {name: reviews}, destinationPort: 9080}
 `
 
+const naming = `
+apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: edge}
+spec:
+  servers:
+  - {port: {number: 443, name: a, protocol: HTTPS}, hosts: [a.example], tls: {mode: SIMPLE, credentialName: front}}
+  - {port: {number: 443, name: b, protocol: HTTPS}, hosts: [b.example], tls: {mode: MUTUAL, credentialName: front}}
+  - {port: {number: 443, name: c, protocol: HTTPS}, hosts: [c.example], tls: {mode: MUTUAL, credentialNames: [gone], caCertCredentialName: roots}}
+  - {port: {number: 443, name: d, protocol: HTTPS}, hosts: [d.example], tls: {mode: SIMPLE, credentialName: filed}}
+---
+apiVersion: networking.istio.io/v1
+kind: DestinationRule
+metadata: {name: out, namespace: other}
+spec:
+  host: out.example
+  trafficPolicy:
+    tls: {mode: MUTUAL, credentialName: front}
+    portLevelSettings: [{port: {number: 1}, tls: {mode: SIMPLE, credentialName: onproxies}}]
+  subsets: [{name: v1, trafficPolicy: {tls: {mode: SIMPLE, credentialName: gone}}}]
+`
+
+// TestReferencesToSecrets: of a name that stands for files, there is no object that it
+// refers to.
+func TestReferencesToSecrets(t *testing.T) {
+	settings := mesh.DefaultSettings()
+	settings.SecretFiles = map[string]mesh.SecretFile{"default/filed": {CAFile: "/a"}}
+	settings.ClientCertificates = map[string]mesh.Certificate{"onproxies": {CAFile: "/a"}}
+	c := compile.NewCompiler()
+	c.Advance(mesh.NewSnapshot(1, settings, append(objects(t, naming), object(t, "Secret", "front", spec{}), object(t, "Secret", "front-cacert", spec{}))))
+	wantReferences(t, c, map[string][]string{
+		"Gateway default/edge": {
+			"spec.servers[0].tls.credentialName → Secret default/front: secret default/front",
+			"spec.servers[1].tls.credentialName → Secret default/front: secret default/front",
+			"spec.servers[1].tls.credentialName → Secret default/front-cacert: authorities default/front-cacert",
+			"spec.servers[2].tls.credentialNames[0] ✗ Secret default/gone: secret default/gone",
+			"spec.servers[2].tls.caCertCredentialName ✗ Secret default/roots: secret default/roots",
+		},
+		"DestinationRule other/out": {
+			"spec.host ✗ : host out.example",
+			"spec.trafficPolicy.tls.credentialName ✗ Secret other/front: secret other/front",
+			"spec.subsets[0].trafficPolicy.tls.credentialName ✗ Secret other/gone: secret other/gone",
+		},
+		"Secret default/front": {
+			"Gateway default/edge spec.servers[0].tls.credentialName: secret default/front",
+			"Gateway default/edge spec.servers[1].tls.credentialName: secret default/front",
+		},
+		"Secret default/front-cacert": {
+			"Gateway default/edge spec.servers[1].tls.credentialName: authorities default/front-cacert",
+		},
+	})
+}
+
 // TestReferences: what each object names is told, whether it is there or not, and
 // by it who names each.
 func TestReferences(t *testing.T) {
 	c := compile.NewCompiler()
 	c.Advance(mesh.NewSnapshot(1, mesh.DefaultSettings(), objects(t, related)))
-	for of, want := range map[string][]string{
+	wantReferences(t, c, map[string][]string{
 		"ServiceEntry default/reviews": {
 			"spec.workloadSelector → WorkloadEntry default/reviews-1: its instances",
 			"spec.workloadSelector → WorkloadEntry default/reviews-2: its instances",
@@ -179,13 +232,19 @@ func TestReferences(t *testing.T) {
 			"spec.egress[0].hosts → VirtualService default/raw: hosts ./*",
 		},
 		"IngressRule default/in": {"spec.destination → ServiceEntry default/reviews: host reviews.default.svc.cluster.local"},
-	} {
+	})
+	if c.Size() != sizeWithout(t) {
+		t.Errorf("looking left %d values, of %d before", c.Size(), sizeWithout(t))
+	}
+}
+
+// wantReferences are those that each object has and is named by, in order.
+func wantReferences(t *testing.T, c *compile.Compiler, all map[string][]string) {
+	t.Helper()
+	for of, want := range all {
 		if got := referenceLines(c, keyOf(of)); strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("%s: got\n\t%s\nwant\n\t%s", of, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 		}
-	}
-	if c.Size() != sizeWithout(t) {
-		t.Errorf("looking left %d values, of %d before", c.Size(), sizeWithout(t))
 	}
 }
 

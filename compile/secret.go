@@ -75,36 +75,53 @@ func (p *plan) secretPart(name string) *ir.Secret {
 	return &ir.Secret{Name: name, Certificate: pair.Certificate, Key: pair.Key, Origins: origins}
 }
 
-// lackOfSecret is why nothing of a secret can be told to proxies; "" where it can.
-func (p *plan) lackOfSecret(name, setting string) string {
-	if why := p.settings.SecretsWithheld; why != "" {
-		return why
-	}
-	if p.holdings.Get(p.r, name) != (holding{}) {
-		return ""
-	}
-	if p.inFiles(name) {
-		return fmt.Sprintf("secretFiles of the mesh settings has files for %s, and they cannot be used", name)
-	}
-	return fmt.Sprintf("there is no Secret %s that can be used, and %s of the mesh settings has no files for %q", name, setting, path.Base(name))
+// absence is why something of a secret cannot be had; the zero value where it can.
+type absence struct {
+	why string
+	// missing: it is not there. Else it is, and may not be told.
+	missing bool
 }
 
-// lackOfPair is why no certificate can be shown under a name; "" where one can.
-func (p *plan) lackOfPair(name, setting string) string {
-	why := p.lackOfSecret(name, setting)
-	if why == "" && !p.holdings.Get(p.r, name).pair {
-		why = fmt.Sprintf("Secret %s has no certificate with a privateKey", name)
+// problem is that of who names the secret, with what follows before the reason.
+func (l absence) problem(ref diag.Ref, field, follows string) diag.Problem {
+	reason := diag.NotHonoured
+	if l.missing {
+		reason = diag.NoSuchReference
 	}
-	return why
+	return diag.Problem{Severity: diag.Warning, Reason: reason, Object: ref, Field: field, Message: follows + l.why}
 }
 
-// lackOfAuthorities is why nobody can be verified by a name; "" where they can.
-func (p *plan) lackOfAuthorities(name, setting string) string {
-	why := p.lackOfSecret(name, setting)
-	if why == "" && !p.holdings.Get(p.r, name).authorities {
-		why = fmt.Sprintf("Secret %s has no caCertificates, and there are none in %s", name, name+schema.CACertSuffix)
+func missing(format string, args ...any) absence { return absence{fmt.Sprintf(format, args...), true} }
+
+// lackOfSecret is why nothing of a secret can be told to proxies.
+func (p *plan) lackOfSecret(name, setting string) absence {
+	switch {
+	case p.settings.SecretsWithheld != "":
+		return absence{why: p.settings.SecretsWithheld}
+	case p.holdings.Get(p.r, name) != (holding{}):
+		return absence{}
+	case p.inFiles(name):
+		return missing("secretFiles of the mesh settings has files for %s, and they cannot be used", name)
 	}
-	return why
+	return missing("there is no Secret %s that can be used, and %s of the mesh settings has no files for %q", name, setting, path.Base(name))
+}
+
+// lackOfPair is why no certificate can be shown under a name.
+func (p *plan) lackOfPair(name, setting string) absence {
+	l := p.lackOfSecret(name, setting)
+	if l.why == "" && !p.holdings.Get(p.r, name).pair {
+		l = missing("Secret %s has no certificate with a privateKey", name)
+	}
+	return l
+}
+
+// lackOfAuthorities is why nobody can be verified by a name.
+func (p *plan) lackOfAuthorities(name, setting string) absence {
+	l := p.lackOfSecret(name, setting)
+	if l.why == "" && !p.holdings.Get(p.r, name).authorities {
+		l = missing("Secret %s has no caCertificates, and there are none in %s", name, name+schema.CACertSuffix)
+	}
+	return l
 }
 
 // secretsOf are those that a configuration refers to.

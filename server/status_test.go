@@ -355,3 +355,18 @@ func TestOwnClientKnowsNoStatuses(t *testing.T) {
 		t.Errorf("told %v, want ADDED and DELETED", got)
 	}
 }
+
+// TestStatusOfAMissingSecret: a Gateway that names one which is not there says so.
+func TestStatusOfAMissingSecret(t *testing.T) {
+	w := followed(t)
+	seen := w.watch("&statusEvents=true")
+	const gateways, asJSON = "/apis/networking.istio.io/v1/namespaces/default/gateways", "Content-Type: application/json"
+	w.want(http.StatusCreated, "POST", gateways, edge, asJSON)
+	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/virtualservices", bound, asJSON)
+	later := w.create("nowhere")
+	seen.until(later.Metadata.ResourceVersion, "NoProxies")
+	s := statusIn(t, []byte(w.want(http.StatusOK, "GET", gateways+"/edge", "").text))
+	if c := s.condition("ResolvedRefs"); c.Status != metav1.ConditionFalse || c.Reason != "NoSuchReference" || !strings.Contains(c.Message, "no Secret default/a") {
+		t.Errorf("%+v", c)
+	}
+}
