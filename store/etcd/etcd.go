@@ -3,7 +3,8 @@
 //
 //	etcd.go      the Store: reads (list.go: lists and their pages)
 //	clock.go     its revision, and how far back it can be read
-//	write.go     create, update, delete, transactions: one etcd Txn each
+//	write.go     create, update, delete, transactions
+//	group.go     writes at the same time share a transaction of etcd
 //	history.go   what is noted of each change (historyread.go: what objects
 //	             were; historykeep.go: what is forgotten of it)
 //	guess.go     what spares a write from reading first (turns.go: who changes
@@ -23,7 +24,8 @@
 //
 // A value is schema.Object.Encoded: the whole object without resourceVersion,
 // which is etcd's ModRevision of the key. One transaction of the store is one
-// transaction of etcd, and so one revision.
+// transaction of etcd, and so one revision; writes of one object each may share
+// one.
 package etcd
 
 import (
@@ -47,6 +49,7 @@ type Store struct {
 	keys   layout
 	log    *slog.Logger
 	turns  turns
+	group  group
 
 	guesses guesses
 	echoes  echoes
