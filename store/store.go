@@ -122,7 +122,9 @@ type Repeater interface {
 	Repeat(scope Scope, revision int64) []Event
 }
 
-// Interface is a whole store.
+// Interface is a whole store. Writes that are made at the same time may get one
+// revision together, as long as they are of different objects; a Txn never shares
+// one.
 type Interface interface {
 	Reader
 	Historian
