@@ -139,6 +139,7 @@ type Server struct {
 	router  chi.Router
 	watches chan struct{} // a slot for each running watch
 	turns   turns         // of the watches that write
+	frames  frames        // that they write
 
 	admission *admission
 	statuses  *statusBoard // nil without discovery

@@ -262,26 +262,28 @@ func pending(o *schema.Object, published int64) schema.Status {
 	return schema.Status{Conditions: []metav1.Condition{unknown(schema.ConditionAccepted), unknown(schema.ConditionResolved), unknown(schema.ConditionProgrammed)}}
 }
 
-// statusOf is what an object carries on its way out, nil for nothing.
-func (s *Server) statusOf(o *schema.Object) []byte {
-	if s.statuses == nil {
-		return nil
-	}
-	_, text := s.statuses.of(o)
-	return text
-}
-
-// statusesOf are those of some objects, one beside the other.
+// statusesOf are what some objects carry on their way out, one beside the other; nil
+// for nothing.
 func (s *Server) statusesOf(objs []*schema.Object) [][]byte {
 	statuses := make([][]byte, len(objs))
+	if s.statuses == nil {
+		return statuses
+	}
+	board := s.statuses.recent()
 	for i, o := range objs {
-		statuses[i] = s.statusOf(o)
+		_, statuses[i] = board.status(o)
 	}
 	return statuses
 }
 
-// withStatus is an object's JSON with its status. The stored form has none.
-func (s *Server) withStatus(o *schema.Object) []byte { return withStatus(o, s.statusOf(o)) }
+// withStatus is an object's JSON with its status, for reading only. The stored form
+// has none.
+func (s *Server) withStatus(o *schema.Object) []byte {
+	if s.statuses == nil {
+		return o.JSON()
+	}
+	return s.frames.of(s.statuses.recent(), o)
+}
 
 func withStatus(o *schema.Object, status []byte) []byte {
 	if status == nil {

@@ -18,6 +18,7 @@ type stream struct {
 	out  *bufio.Writer
 	conn *http.ResponseController
 	k    *resource
+	turn *turn
 
 	revision   int64  // everything up to here was written
 	bookmarked int64  // the newest revision that the client knows of
@@ -33,19 +34,24 @@ func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream 
 		announceEvents(w.Header())
 	}
 	out := &deadlineWriter{w: w, conn: conn, timeout: k.opts.WatchWriteTimeout}
-	return &stream{watchRequest: asked, out: bufio.NewWriterSize(out, 8<<10), conn: conn, k: k}
+	return &stream{watchRequest: asked, out: bufio.NewWriterSize(out, 8<<10), conn: conn, k: k, turn: k.turns.turn()}
 }
 
-// deadlineWriter gives every write to the connection its own deadline.
+// deadlineWriter gives every write to the connection a deadline: three quarters of
+// the timeout at least, for to set one costs more than to look at the clock.
 type deadlineWriter struct {
-	w       http.ResponseWriter
-	conn    *http.ResponseController
-	timeout time.Duration
+	w        http.ResponseWriter
+	conn     *http.ResponseController
+	timeout  time.Duration
+	deadline time.Time
 }
 
 func (d *deadlineWriter) Write(p []byte) (int, error) {
-	if err := d.conn.SetWriteDeadline(time.Now().Add(d.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return 0, err
+	if now := time.Now(); d.deadline.Sub(now) < d.timeout/4*3 {
+		d.deadline = now.Add(d.timeout)
+		if err := d.conn.SetWriteDeadline(d.deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return 0, err
+		}
 	}
 	return d.w.Write(p)
 }
@@ -102,11 +108,10 @@ func (s *stream) run(ctx context.Context, b *startedWatch) error {
 }
 
 func (s *stream) inTurn(ctx context.Context, write func() error) error {
-	done, err := s.k.turns.take(ctx)
-	if err != nil {
+	if err := s.turn.take(ctx); err != nil {
 		return err
 	}
-	defer done()
+	defer s.turn.end()
 	return write()
 }
 

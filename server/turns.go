@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 	"runtime"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,18 +18,38 @@ type turns chan struct{}
 
 func newTurns() turns { return make(turns, runtime.GOMAXPROCS(0)) }
 
-// take waits for a turn; done ends it, at the latest after maxTurn it ends by
+// turn is that of one watch, for one write after the other.
+type turn struct {
+	of    turns
+	late  *time.Timer
+	taken atomic.Bool
+}
+
+func (t turns) turn() *turn {
+	u := &turn{of: t}
+	u.late = time.AfterFunc(maxTurn, u.end)
+	u.late.Stop()
+	return u
+}
+
+// take waits for the turn; end ends it, at the latest after maxTurn it ends by
 // itself. When ctx ends first, there is nothing left to write for.
-func (t turns) take(ctx context.Context) (done func(), err error) {
+func (u *turn) take(ctx context.Context) error {
 	select {
-	case t <- struct{}{}:
+	case u.of <- struct{}{}:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
-	end := sync.OnceFunc(func() { <-t })
-	late := time.AfterFunc(maxTurn, end)
-	return func() {
-		late.Stop()
-		end()
-	}, nil
+	u.taken.Store(true)
+	u.late.Reset(maxTurn)
+	return nil
+}
+
+// end may come once more, and late: then it ends the next one early, which does no
+// harm.
+func (u *turn) end() {
+	u.late.Stop()
+	if u.taken.CompareAndSwap(true, false) {
+		<-u.of
+	}
 }

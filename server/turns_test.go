@@ -15,31 +15,30 @@ import (
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := make(turns, 2)
-		first, err := turns.take(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := turns.take(t.Context()); err != nil { // Never done.
-			t.Fatal(err)
+		first, second := turns.turn(), turns.turn() // The second is never done.
+		for _, turn := range []*turn{first, second} {
+			if err := turn.take(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 		order := make(chan int, 3)
 		for i := range 3 {
 			go func() {
-				done, err := turns.take(t.Context())
-				if err != nil {
+				turn := turns.turn()
+				if turn.take(t.Context()) != nil {
 					return
 				}
 				order <- i
 				time.Sleep(time.Millisecond) // Of the bubble.
-				done()
+				turn.end()
 			}()
 			synctest.Wait()
 		}
 		if len(order) != 0 {
 			t.Errorf("%d wrote beside two others", len(order))
 		}
-		first()
-		first() // Once is enough.
+		first.end()
+		first.end() // Once is enough.
 		synctest.Wait()
 		if len(order) != 1 {
 			t.Errorf("%d wrote after one was done", len(order))
@@ -62,12 +61,12 @@ func TestTurns(t *testing.T) {
 
 func TestTurnOfWhoIsGone(t *testing.T) {
 	turns := make(turns, 1)
-	if _, err := turns.take(t.Context()); err != nil {
+	if err := turns.turn().take(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := turns.take(ctx); !errors.Is(err, context.Canceled) {
+	if err := turns.turn().take(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("took a turn: %v", err)
 	}
 }
