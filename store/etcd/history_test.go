@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
@@ -186,5 +188,37 @@ func TestAuthorsAreBounded(t *testing.T) {
 	ctx := store.WithAuthor(context.Background(), store.Author{User: long, Program: long})
 	if a := store.AuthorOf(ctx); len(a.User) > store.MaxAuthorBytes || len(a.Program) > store.MaxAuthorBytes {
 		t.Errorf("%d and %d bytes", len(a.User), len(a.Program))
+	}
+}
+
+// TestMadeAgain: an object that comes and goes has as many records as one that
+// stays; nothing is looked up for a create.
+func TestMadeAgain(t *testing.T) {
+	client := etcdtest.Start(t).Client()
+	s := etcd.New(client, "/test", quiet)
+	obj := storetest.Rule(t, "default", "a", 1)
+	for range etcd.DefaultLimits.History {
+		if _, err := s.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+		if err := etcd.Settle(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Delete(t.Context(), obj.Key(), store.Preconditions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := etcd.Settle(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Create(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+	if got := records(t, s, "a"); got != etcd.DefaultLimits.History {
+		t.Errorf("%d records are told, want %d", got, etcd.DefaultLimits.History)
+	}
+	kept, err := client.Get(t.Context(), "/test/history/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil || kept.Count > int64(etcd.DefaultLimits.History)+1 {
+		t.Errorf("%d records are kept (%v)", kept.Count, err)
 	}
 }

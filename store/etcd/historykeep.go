@@ -33,13 +33,14 @@ const (
 	sweepPage = 1000
 )
 
-// add takes note of what a write changed. Creates too: the object may have been there
-// before.
+// add takes note of what a write changed. A create is mostly an object's first
+// record, and to look would cost as much as the create; if the object was there
+// before, one record too many stays until its next change.
 func (p *surplus) add(w *write) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, key := range w.keys {
-		if w.records[i] == nil || len(p.keys) >= maxSurplus {
+		if w.records[i] == nil || w.current[i] == nil || len(p.keys) >= maxSurplus {
 			continue
 		}
 		if p.keys == nil {

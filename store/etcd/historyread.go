@@ -26,7 +26,7 @@ func (s *Store) History(ctx context.Context, key schema.Key) ([]store.Version, e
 	if err != nil {
 		return nil, translate(err, key)
 	}
-	records := entries(s.keys, resp.Responses[1].GetResponseRange().Kvs)
+	records := entries(s.keys, s.kept(resp.Responses[1].GetResponseRange().Kvs))
 	var current *schema.Object
 	for _, kv := range resp.Responses[0].GetResponseRange().Kvs {
 		if current, err = s.keys.object(kv, kv.ModRevision); err != nil {
@@ -44,6 +44,11 @@ func (s *Store) History(ctx context.Context, key schema.Key) ([]store.Version, e
 func (s *Store) records(objectKey string) clientv3.Op {
 	return clientv3.OpGet(s.keys.historyOf(objectKey), clientv3.WithPrefix(),
 		clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortAscend))
+}
+
+// kept are the newest of an object's records: there may be more for a while.
+func (s *Store) kept(records []*mvccpb.KeyValue) []*mvccpb.KeyValue {
+	return records[max(0, len(records)-s.limits.History):]
 }
 
 func entries(l layout, kvs []*mvccpb.KeyValue) []store.Record {
