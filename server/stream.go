@@ -10,12 +10,13 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// stream writes one watch to one client. It keeps nothing but one batch and a
-// small buffer: a client that does not read holds up its own watcher until the
+// stream writes one watch to one client. It keeps nothing but one batch, and a
+// buffer while it writes: a client that does not read holds up its own watcher until the
 // store cuts that off, or the write deadline this connection.
 type stream struct {
 	*watchRequest
-	out  *bufio.Writer
+	to   *deadlineWriter
+	out  *bufio.Writer // to to, lent for a write
 	conn *http.ResponseController
 	k    *resource
 	turn *turn
@@ -33,8 +34,8 @@ func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream 
 	if asked.events.format == formatEvents {
 		announceEvents(w.Header())
 	}
-	out := &deadlineWriter{w: w, conn: conn, timeout: k.opts.WatchWriteTimeout}
-	return &stream{watchRequest: asked, out: bufio.NewWriterSize(out, 8<<10), conn: conn, k: k, turn: k.turns.turn()}
+	to := &deadlineWriter{w: w, conn: conn, timeout: k.opts.WatchWriteTimeout}
+	return &stream{watchRequest: asked, to: to, conn: conn, k: k, turn: k.turns.turn()}
 }
 
 // deadlineWriter gives every write to the connection a deadline: three quarters of
@@ -112,6 +113,19 @@ func (s *stream) inTurn(ctx context.Context, write func() error) error {
 		return err
 	}
 	defer s.turn.end()
+	return s.buffered(write)
+}
+
+// buffered lends the stream a buffer for a write that flushes: thousands of streams
+// that have nothing to write need none.
+func (s *stream) buffered(write func() error) error {
+	s.out = streamBuffers.Get().(*bufio.Writer)
+	s.out.Reset(s.to)
+	defer func() {
+		s.out.Reset(nil)
+		streamBuffers.Put(s.out)
+		s.out = nil
+	}()
 	return write()
 }
 
@@ -228,6 +242,13 @@ func (s *stream) writeBookmark() error {
 // last bookmark, and with an ERROR event if it must list again. A watch that
 // was cut off for being slow, or whose store is away, can simply be resumed.
 func (s *stream) writeEnd(err error) {
+	_ = s.buffered(func() error { return s.writeLast(err) })
+	if err != nil {
+		s.k.opts.Log.Info("watch ended", "kind", s.k.typeMeta().Kind, "revision", s.revision, "error", store.Logged(err))
+	}
+}
+
+func (s *stream) writeLast(err error) error {
 	if s.positions() && s.revision > s.bookmarked {
 		_ = s.writeBookmark()
 	}
@@ -235,10 +256,7 @@ func (s *stream) writeEnd(err error) {
 	if !resumable {
 		_ = s.events.failure(s.out, statusOf(err))
 	}
-	if err != nil {
-		s.k.opts.Log.Info("watch ended", "kind", s.k.typeMeta().Kind, "revision", s.revision, "error", store.Logged(err))
-	}
-	_ = s.flush()
+	return s.flush()
 }
 
 func (s *stream) flush() error {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"sync"
 
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -29,37 +30,45 @@ func (c *Cache) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 		cancel()
 		return nil, err
 	}
-	lw := &logWatch{Watcher: w, cache: c, wishes: make(chan struct{}, 1)}
-	go lw.prompt(ctx)
-	return lw, nil
+	return &logWatch{Watcher: w, cache: c, ctx: ctx}, nil
 }
 
 // logWatch is a watch over the change log that knows how far the source is.
 type logWatch struct {
 	store.Watcher
-	cache  *Cache
-	wishes chan struct{} // holds a wish for progress
+	cache *Cache
+	ctx   context.Context // of the watch
+
+	mu        sync.Mutex
+	wished    bool // for progress
+	prompting bool // somebody sees to it
 }
 
 // RequestProgress implements store.Watcher.
 func (w *logWatch) RequestProgress(context.Context) error {
-	select {
-	case w.wishes <- struct{}{}:
-	default: // One wish stands already.
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wished = true
+	if !w.prompting {
+		w.prompting = true
+		go w.prompt(w.ctx)
 	}
 	return nil
 }
 
-// prompt sees to it that each wish is answered, until the watch ends. The present revision is that of
-// the source, so the view must come up to it before the wish is passed on; as
-// long as that cannot be, it is tried again.
+// take takes the wish that stands. Without one nobody sees to it any more.
+func (w *logWatch) take() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.prompting, w.wished = w.wished, false
+	return w.prompting
+}
+
+// prompt sees to it that each wish is answered, until the watch ends. The present
+// revision is that of the source, so the view must come up to it before the wish is
+// passed on; as long as that cannot be, it is tried again.
 func (w *logWatch) prompt(ctx context.Context) {
-	for {
-		select {
-		case <-w.wishes:
-		case <-ctx.Done():
-			return
-		}
+	for w.take() {
 		var pace backoff
 		for err := w.cache.reach(ctx, 0); err != nil; err = w.cache.reach(ctx, 0) {
 			w.cache.log.Debug("progress of a watch not known", "error", err)
