@@ -62,7 +62,8 @@ func BenchmarkAPI(b *testing.B) {
 	})
 }
 
-// BenchmarkRest is what the server takes that nobody asks anything.
+// BenchmarkRest is what the server takes that nobody asks anything: empty, with
+// objects, and with watches to which nothing happens.
 func BenchmarkRest(b *testing.B) {
 	const objects = 10_000
 	dir := b.TempDir()
@@ -84,6 +85,15 @@ func BenchmarkRest(b *testing.B) {
 		full, _ := ours.program.Memory()
 		b.ReportMetric(float64(empty)/(1<<20), "MiB-empty")
 		b.ReportMetric(float64(full-empty)/(1<<20), "MiB-of-objects")
+		const watchers = 5000 // The server takes so many with 20,000 files open.
+		_, _, end, err := ours.watch("idle", watchers)
+		if err != nil {
+			b.Fatal(err)
+		}
+		time.Sleep(settle)
+		watched, _ := ours.program.Memory()
+		end()
+		b.ReportMetric(float64(watched-full)/(1<<10)/watchers, "KiB-a-watcher")
 	}
 }
 

@@ -49,14 +49,14 @@ func (w *watchers) eventsFor(d time.Duration, busy func() time.Duration, change 
 // watch has so many connections watch a namespace with one object.
 func (a *api) watch(space string, n int) (w *watchers, change func() error, end func(), err error) {
 	var conns []*yardstick.Conn
-	end = func() {
+	hangUp := func() {
 		for _, c := range conns {
 			_ = c.Close()
 		}
 	}
 	defer func() {
 		if err != nil {
-			end()
+			hangUp()
 		}
 	}()
 	if err := a.fill(space, 1); err != nil {
@@ -94,7 +94,7 @@ func (a *api) watch(space string, n int) (w *watchers, change func() error, end 
 		i++
 		_, err := writer.Do("PUT", a.object(space, nameOf(0)), yardstick.Rule(space, nameOf(0), i))
 		return err
-	}, end, nil
+	}, hangUp, nil
 }
 
 func follow(events *bufio.Reader, w *watchers) {
