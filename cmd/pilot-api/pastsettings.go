@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/wholefile"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -124,35 +125,9 @@ func (m *settingsMemory) read(domain string) []toldSettings {
 func (m *settingsMemory) write() {
 	text, err := json.Marshal(m.told)
 	if err == nil {
-		err = replaceFile(m.file, text)
+		err = wholefile.Write(m.file, 0o600, wholefile.Text(text))
 	}
 	if err != nil {
 		m.log.Warn("mesh settings are not remembered for the next start", "err", err)
 	}
-}
-
-// replaceFile writes a file so that after a crash it is the old or the new one.
-func replaceFile(name string, text []byte) error {
-	next, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(next.Name()) // Unless it has the other name by then.
-	_, err = next.Write(text)
-	if err := errors.Join(err, next.Sync(), next.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(next.Name(), name); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(name))
-}
-
-// syncFolder makes a new name in a folder last.
-func syncFolder(dir string) error {
-	folder, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
 }

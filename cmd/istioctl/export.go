@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+type exportFlags struct {
+	output         string
+	allNamespaces  bool
+	includeSecrets bool
+}
+
+func newExport(s *session) *cobra.Command {
+	var flags exportFlags
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write objects as files to keep and to apply again",
+		Long: `Write all objects of a namespace, or of all with -A, as they are at one revision
+of the store, in a form that 'istioctl apply' takes: without what a server sets,
+and in an order that stays, so that it can live in version control. What others
+refer to comes first.
+
+-o names a file, or a folder if it ends in a slash or is one: there each object
+is a file NAMESPACE/KIND/NAME.yaml, and files of that form in the namespaces that
+are written go when their object is gone. Without -o all is printed.
+
+No server tells private keys: a Secret with one is left out, or written with
+--include-secrets with a mark in place of its key. A server that has that key
+takes the mark for it; an empty one refuses it, and only 'pilot-api snapshot' can
+bring the key there. An object that is being deleted is left out.`,
+		Example: `  # Everything in one file, and back into another server
+  istioctl export -A -o backup.yaml
+  istioctl apply -f backup.yaml --server other:8080
+
+  # A folder under version control
+  istioctl export -A --include-secrets -o mesh/
+  git -C mesh add --all && git -C mesh commit -m "the mesh as it is"
+
+  # One namespace, to see what is in it
+  istioctl export -n books`,
+		Args: positional(cobra.NoArgs),
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runExport(cmd.Context(), s, flags) }
+	cmd.Flags().StringVarP(&flags.output, "output", "o", "", "file or folder to write; standard output if not given")
+	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "objects of all namespaces")
+	cmd.Flags().BoolVar(&flags.includeSecrets, "include-secrets", false, "write Secrets with private keys too, with marks in place of the keys")
+	return cmd
+}
+
+func runExport(ctx context.Context, s *session, flags exportFlags) error {
+	namespace := s.namespace
+	if flags.allNamespaces {
+		if s.namespaceGiven {
+			return usagef("say either -n or -A")
+		}
+		namespace = ""
+	}
+	c, err := s.connect(s.warn)
+	if err != nil {
+		return err
+	}
+	list, err := s.everything(ctx, c, namespace)
+	if err != nil {
+		return s.fail(ctx, err)
+	}
+	objects := s.exported(list.Items, flags.includeSecrets)
+	exportOrder(objects)
+	if err := s.writeExport(flags.output, namespace, objects); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.Stderr, "%s%s as of revision %d\n", count(len(objects), "object"), ofNamespace(namespace), list.Revision)
+	return nil
+}
+
+func ofNamespace(namespace string) string {
+	if namespace == "" {
+		return " of all namespaces"
+	}
+	return " of namespace " + namespace
+}
+
+const (
+	// exportPage is how many objects are asked for at once.
+	exportPage = 500
+	// exportTries is how often all is read anew, if the server forgets the
+	// revision of the first page before the last one is read.
+	exportTries = 5
+)
+
+// everything in a namespace, "" for all, at one revision.
+func (s *session) everything(ctx context.Context, c *client.Client, namespace string) (list *store.List, err error) {
+	for range exportTries {
+		list, err = s.pages(ctx, c, store.Scope{Namespace: namespace})
+		if !errors.Is(err, store.ErrExpired) {
+			break
+		}
+	}
+	return list, err
+}
+
+func (s *session) pages(ctx context.Context, c *client.Client, scope store.Scope) (*store.List, error) {
+	whole, opts := &store.List{}, store.ListOptions{Limit: exportPage}
+	defer s.clearProgress()
+	for {
+		page, err := c.List(ctx, scope, opts)
+		if err != nil {
+			return nil, err
+		}
+		whole.Revision, whole.Items = page.Revision, append(whole.Items, page.Items...)
+		if page.Remaining == 0 || len(page.Items) == 0 {
+			return whole, nil
+		}
+		opts.Exact, opts.After = page.Revision, page.Items[len(page.Items)-1].Key()
+		s.progress(fmt.Sprintf("%d objects", len(whole.Items)))
+	}
+}
+
+// progress is drawn where somebody looks, over what was drawn before.
+func (s *session) progress(text string) {
+	if s.StderrIsTerminal {
+		fmt.Fprintf(s.Stderr, "\r\033[K%s", text)
+	}
+}
+
+func (s *session) clearProgress() { s.progress("") }
+
+// exported leaves out what cannot be applied, and says so.
+func (s *session) exported(objects []*schema.Object, secrets bool) []*schema.Object {
+	var withKeys, deleted int
+	var out []*schema.Object
+	for _, o := range objects {
+		switch {
+		case o.Meta.DeletionTimestamp != nil:
+			deleted++
+		case hasKey(o) && !secrets:
+			withKeys++
+		default:
+			out = append(out, o)
+		}
+	}
+	if withKeys > 0 {
+		fmt.Fprintf(s.Stderr, "%s with a private key left out; --include-secrets writes marks for the keys\n", count(withKeys, "Secret"))
+	}
+	if deleted > 0 {
+		fmt.Fprintf(s.Stderr, "%s left out: being deleted\n", count(deleted, "object"))
+	}
+	return out
+}
+
+// hasKey tells a Secret with a private key, for which the server shows a mark.
+func hasKey(o *schema.Object) bool {
+	spec, err := o.Spec()
+	secret, ok := spec.(*schema.Secret)
+	return err == nil && ok && !secret.PrivateKey.None()
+}
+
+// exportedFirst are the kinds that others refer to; all others follow.
+var exportedFirst = []string{"ServiceEntry", "WorkloadEntry", "Secret", "Gateway", "DestinationRule", "DestinationPolicy"}
+
+// exportOrder puts what others refer to first, and orders by kind, namespace and
+// name.
+func exportOrder(objects []*schema.Object) {
+	rank := make(map[string]int)
+	for i, kind := range schema.Kinds() {
+		rank[kind.Kind] = len(exportedFirst) + i
+	}
+	for i, kind := range exportedFirst {
+		rank[kind] = i
+	}
+	slices.SortFunc(objects, func(a, b *schema.Object) int {
+		return cmp.Or(
+			rank[a.Kind.Kind]-rank[b.Kind.Kind],
+			strings.Compare(a.Meta.Namespace, b.Meta.Namespace),
+			strings.Compare(a.Meta.Name, b.Meta.Name),
+		)
+	})
+}
+
+// exportText is an object without what a server sets.
+func exportText(o *schema.Object) ([]byte, error) {
+	bare, err := o.WithMeta(metav1.ObjectMeta{
+		Namespace: o.Meta.Namespace, Name: o.Meta.Name,
+		Labels: o.Meta.Labels, Annotations: o.Meta.Annotations,
+		Finalizers: o.Meta.Finalizers, OwnerReferences: o.Meta.OwnerReferences,
+	})
+	if err != nil {
+		return nil, err
+	}
+	text, err := toYAML(bare.JSON())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Key(), err)
+	}
+	return text, nil
+}
+
+// exportFile is all objects as one text.
+func exportFile(objects []*schema.Object) ([]byte, error) {
+	var file bytes.Buffer
+	for i, o := range objects {
+		text, err := exportText(o)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			file.WriteString("---\n")
+		}
+		file.Write(text)
+	}
+	return file.Bytes(), nil
+}

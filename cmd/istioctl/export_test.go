@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/pilot-api/pilot-api/internal/meshgen"
+	"github.com/pilot-api/pilot-api/internal/selfsigned"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/etcd"
+	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
+)
+
+// TestExportComesBack: what is exported of one server and applied to an empty one
+// makes the same objects there, of whatever kind, by a file and by a folder.
+func TestExportComesBack(t *testing.T) {
+	authority := selfsigned.NewAuthority(t, t.TempDir()).AuthorityPEM(t)
+	db := etcdtest.Start(t).Client()
+	stores, seen := 0, make(map[string]bool)
+	rapid.Check(t, func(t *rapid.T) {
+		var from, byFile, byFolder store.Interface
+		for _, s := range []*store.Interface{&from, &byFile, &byFolder} {
+			stores++
+			*s = etcd.New(db, fmt.Sprintf("/store-%d", stores), slog.New(slog.DiscardHandler))
+		}
+		for _, o := range append(meshgen.Objects(t), authorities(t, authority)) {
+			o = elsewhere(t, o)
+			if schema.Validate(o).Err() != nil {
+				continue // As one of an older version may be; it is right again before it is written.
+			}
+			if _, err := from.Create(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+			seen[o.Kind.Kind] = true
+		}
+		dir, err := os.MkdirTemp("", "export")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		for output, to := range map[string]store.Interface{"all.yaml": byFile, "all/": byFolder} {
+			output = dir + "/" + output
+			runOn(t, from, "export", "-A", "-o", output)
+			runOn(t, to, "apply", "-R", "-f", output)
+			if got, want := list(t, to), list(t, from); got != want {
+				t.Fatalf("applied from %s:\n%s\nwant\n%s", output, got, want)
+			}
+		}
+	})
+	for _, kind := range schema.Kinds() {
+		if !seen[kind.Kind] {
+			t.Errorf("no %s was drawn", kind.Kind)
+		}
+	}
+}
+
+// authorities is a Secret that has no key.
+func authorities(t *rapid.T, authority string) *schema.Object {
+	kind, _ := schema.KindByName("Secret")
+	o, problems := schema.Decode(fmt.Appendf(nil, "apiVersion: %s\nkind: Secret\nmetadata: {name: authorities}\nspec: {caCertificates: %q}\n",
+		kind.APIVersion(), authority), schema.Options{})
+	if o == nil {
+		t.Fatal(problems.Err())
+	}
+	return o
+}
+
+// elsewhere is an object in one of two namespaces, with words that YAML takes for
+// something else.
+func elsewhere(t *rapid.T, o *schema.Object) *schema.Object {
+	meta := o.Meta
+	meta.Namespace = rapid.SampledFrom([]string{"default", "books"}).Draw(t, "namespace")
+	meta.Annotations = map[string]string{"note": rapid.OneOf(
+		rapid.SampledFrom([]string{"yes", "~", "0x1F", "1e3", "- a\n# b\n", "a: b", "---\n", " x ", "\ttab", "\u2028", "\u007f\u0080\u0085\ufeff\uffff\U0010ffff"}), rapid.StringN(0, 20, -1)).Draw(t, "note")}
+	moved, err := o.WithMeta(meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return moved
+}
+
+// list is what is stored, without what a server sets.
+func list(t *rapid.T, s store.Interface) string {
+	l, err := s.List(t.Context(), store.Scope{}, store.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, o := range l.Items {
+		fmt.Fprintf(&text, "%s %q %q %s\n", o.Key(), o.Meta.Labels, o.Meta.Annotations, o.SpecJSON())
+	}
+	return text.String()
+}
+
+func runOn(t *rapid.T, s store.Interface, args ...string) {
+	srv := httptest.NewServer(newServer(s).Handler())
+	defer srv.Close()
+	var out, errs bytes.Buffer
+	c := &CLI{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: env(srv.URL)}
+	if code := c.Run(t.Context(), args); code != exitDone {
+		t.Fatalf("istioctl %s: exit %d\n%s%s", strings.Join(args, " "), code, &errs, &out)
+	}
+}
+
+// TestExportIsOneState: what is written between two pages is in none of them.
+func TestExportIsOneState(t *testing.T) {
+	server := startServer(t)
+	apply1(t, server.url(), manyRules(exportPage+1))
+	pages := 0
+	handler := newServer(server.store).Handler()
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("continue") {
+			pages++
+			apply1(t, server.url(), rule(fmt.Sprintf("z%d", pages), "v1"))
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	var out, errs bytes.Buffer
+	c := &CLI{Stdout: &out, Stderr: &errs, Getenv: env(front.URL), StderrIsTerminal: true}
+	if code := c.Run(t.Context(), []string{"export"}); code != exitDone {
+		t.Fatalf("exit %d: %s", code, &errs)
+	}
+	if n := strings.Count(out.String(), "kind: RouteRule"); pages == 0 || n != exportPage+1 || strings.Contains(out.String(), "name: z1") {
+		t.Errorf("%d objects in %d further pages", n, pages)
+	}
+	if !strings.Contains(errs.String(), fmt.Sprintf("\r\033[K%d objects", exportPage)) {
+		t.Errorf("no progress in %q", &errs)
+	}
+}
