@@ -34,7 +34,7 @@ var errUsage = errors.New("usage")
 // Main runs the program with the given arguments until ctx ends or something
 // fails, and returns its exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	cmd := newCommand(stderr)
+	cmd := newCommand(stdout, stderr)
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
@@ -54,7 +54,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 }
 
-func newCommand(stderr io.Writer) *cobra.Command {
+func newCommand(stdout, stderr io.Writer) *cobra.Command {
 	var o options
 	flags := pflag.NewFlagSet("pilot-api", pflag.ContinueOnError)
 	o.register(flags)
@@ -99,6 +99,9 @@ cannot go on because its disk is full or broken, or its data cannot be read.`,
 		},
 	}
 	cmd.Flags().AddFlagSet(flags)
+	c := &console{stdout, stderr}
+	cmd.AddCommand(newSnapshot(c), newMigrate(c))
+	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
 	return cmd
 }

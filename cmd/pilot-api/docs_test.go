@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/pilot-api/pilot-api/internal/golden"
@@ -23,11 +24,32 @@ func TestFlagsPage(t *testing.T) {
 	var o options
 	flags := pflag.NewFlagSet("pilot-api", pflag.ContinueOnError)
 	o.register(flags)
+	page += rows(flags)
+	for _, cmd := range everyCommand(newCommand(io.Discard, io.Discard).Commands()) {
+		page += fmt.Sprintf("\n## %s\n\n%s\n\n| flag | in the environment | default | meaning |\n|---|---|---|---|\n%s",
+			cmd.CommandPath(), cmd.Long, rows(cmd.LocalFlags()))
+	}
+	golden.Page(t, "../../docs/reference/pilot-api.md", page)
+}
+
+func rows(flags *pflag.FlagSet) (rows string) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		env := "PILOT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		page += fmt.Sprintf("| `--%s` | `%s` | %s | %s |\n", f.Name, env, strings.Trim(f.DefValue, "[]"), f.Usage)
+		rows += fmt.Sprintf("| `--%s` | `%s` | %s | %s |\n", f.Name, env, strings.Trim(f.DefValue, "[]"), f.Usage)
 	})
-	golden.Page(t, "../../docs/reference/pilot-api.md", page)
+	return rows
+}
+
+// everyCommand is those that do something.
+func everyCommand(list []*cobra.Command) (all []*cobra.Command) {
+	for _, cmd := range list {
+		if cmd.HasSubCommands() {
+			all = append(all, everyCommand(cmd.Commands())...)
+			continue
+		}
+		all = append(all, cmd)
+	}
+	return all
 }
 
 var metricHelp = regexp.MustCompile(`(?m)^# HELP (pilot_[a-z0-9_]+) `)

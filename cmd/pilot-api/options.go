@@ -144,10 +144,8 @@ func (o *options) validateHistory() error {
 }
 
 func (o *options) validateEtcd() error {
-	for _, e := range o.etcdEndpoints {
-		if u, err := url.Parse(e); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Port() == "" {
-			return fmt.Errorf("%w: --etcd-endpoints %q: must be URLs with a port, as in https://10.0.0.1:2379", errUsage, e)
-		}
+	if err := validateEndpoints("--etcd-endpoints", o.etcdEndpoints); err != nil {
+		return err
 	}
 	if (o.etcdCert == "") != (o.etcdKey == "") {
 		return fmt.Errorf("%w: --etcd-cert and --etcd-key go together", errUsage)
@@ -157,6 +155,15 @@ func (o *options) validateEtcd() error {
 	}
 	if len(o.etcdEndpoints) == 0 && (o.etcdCA != "" || o.etcdCert != "" || o.etcdUser != "") {
 		return fmt.Errorf("%w: --etcd-ca, --etcd-cert and --etcd-user need --etcd-endpoints: the embedded etcd is not reached over the network", errUsage)
+	}
+	return nil
+}
+
+func validateEndpoints(flag string, urls []string) error {
+	for _, e := range urls {
+		if u, err := url.Parse(e); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Port() == "" {
+			return fmt.Errorf("%w: %s %q: must be URLs with a port, as in https://10.0.0.1:2379", errUsage, flag, e)
+		}
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 const asProgram = "PILOT_TEST_RUN_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	testbed.RunMember()
 	if os.Getenv(asProgram) == "" {
 		os.Setenv(asProgram, "1") // For those that are started.
 		os.Exit(m.Run())

@@ -31,7 +31,9 @@ func readiness(b backend, lag *cache.Probe, proxies *discovery.Publisher) []serv
 	}
 	checks := []server.Check{check("store", func() error { return storeAnswers(lag.Lag()) })}
 	if b.embedded == nil {
-		checks = append(checks, check("quota", func() error { return takesWrites(b.alarm) }))
+		checks = append(checks,
+			check("quota", func() error { return hasSpace(b.alarms) }),
+			check("corruption", func() error { return isSound(b.alarms) }))
 	} else {
 		checks = append(checks,
 			check("quota", func() error { return quotaHolds(b.embedded.Usage()) }),
@@ -67,9 +69,16 @@ func cacheFollows(l cache.Lag) error {
 	return nil
 }
 
-func takesWrites(alarm *etcd.SpaceAlarm) error {
-	if alarm.Raised() {
+func hasSpace(alarms *etcd.Alarms) error {
+	if alarms.NoSpace() {
 		return errors.New("etcd refuses writes, for its space quota is used up: compact, defragment, then disarm its alarm")
+	}
+	return nil
+}
+
+func isSound(alarms *etcd.Alarms) error {
+	if alarms.Corrupt() {
+		return errors.New("etcd refuses writes, for the data of its members differ: replace those that are wrong, then disarm its alarm")
 	}
 	return nil
 }

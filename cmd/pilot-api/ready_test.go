@@ -133,35 +133,62 @@ func TestReadyWhenFull(t *testing.T) {
 	}
 }
 
-// TestReadyWithAlarm: an external etcd that refuses writes is noticed before
-// anybody writes.
-func TestReadyWithAlarm(t *testing.T) {
+// TestAlarms: an external etcd that refuses writes is noticed before anybody
+// writes; who does is told why, and all else goes on.
+func TestAlarms(t *testing.T) {
 	member := etcdtest.Start(t)
 	client := member.Client()
-	addr := freeAddress(t)
 	front := linkTo(t, member)
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan int, 1)
-	go func() {
-		done <- Main(ctx, []string{"--listen", addr, "--grpc-listen", "127.0.0.1:0", "--etcd-endpoints", "http://" + front.Addr(), "--log-level", "error"}, io.Discard, io.Discard)
-	}()
-	waitReady(t, addr)
+	p := startProgram(t, t.TempDir(), "--etcd-endpoints", "http://"+front.Addr())
+	if !p.post("before", 10) {
+		t.Fatal("not created")
+	}
 	maintenance := etcdserverpb.NewMaintenanceClient(client.ActiveConnection())
-	alarm := etcdserverpb.AlarmRequest{Action: etcdserverpb.AlarmRequest_ACTIVATE, Alarm: etcdserverpb.AlarmType_NOSPACE}
-	if _, err := maintenance.Alarm(t.Context(), &alarm); err != nil {
-		t.Fatal(err)
+	for _, c := range []struct {
+		alarm       etcdserverpb.AlarmType
+		check, says string
+		code        int
+	}{
+		{etcdserverpb.AlarmType_NOSPACE, "quota", "space quota is used up", http.StatusInsufficientStorage},
+		{etcdserverpb.AlarmType_CORRUPT, "corruption", "members differ", http.StatusServiceUnavailable},
+	} {
+		t.Run(c.check, func(t *testing.T) {
+			raise := etcdserverpb.AlarmRequest{Action: etcdserverpb.AlarmRequest_ACTIVATE, Alarm: c.alarm}
+			if _, err := maintenance.Alarm(t.Context(), &raise); err != nil {
+				t.Fatal(err)
+			}
+			if line := becomes(t, p.addr, http.StatusServiceUnavailable, c.check); !strings.Contains(line, c.says) {
+				t.Errorf("%q", line)
+			}
+			metric := fmt.Sprintf("pilot_store_alarm{alarm=%q} ", c.alarm)
+			if _, text := p.answer(t, "/metrics"); !strings.Contains(text, metric+"1\n") {
+				t.Errorf("no %s1", metric)
+			}
+			resp, err := http.Post(p.URL+rulesPath, "application/json", strings.NewReader(largeRule("refused", 10)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != c.code || !strings.Contains(string(text), c.says) {
+				t.Errorf("a create is answered %s: %s, %v", resp.Status, text, err)
+			}
+			for _, path := range []string{rulesPath + "/before", rulesPath, "/v1/registration"} {
+				if code, text := p.answer(t, path); code != http.StatusOK {
+					t.Errorf("%s: %d %s", path, code, text)
+				}
+			}
+			if _, err := client.AlarmDisarm(t.Context(), &clientv3.AlarmMember{}); err != nil {
+				t.Fatal(err)
+			}
+			becomes(t, p.addr, http.StatusOK, c.check)
+			if _, text := p.answer(t, "/metrics"); !strings.Contains(text, metric+"0\n") {
+				t.Errorf("no %s0", metric)
+			}
+			if !p.post("after-"+c.check, 10) {
+				t.Error("nothing can be created after the alarm")
+			}
+		})
 	}
-	if line := becomes(t, addr, http.StatusServiceUnavailable, "quota"); !strings.Contains(line, "etcd refuses writes") {
-		t.Errorf("%q", line)
-	}
-	if _, err := client.AlarmDisarm(t.Context(), &clientv3.AlarmMember{}); err != nil {
-		t.Fatal(err)
-	}
-	if line := becomes(t, addr, http.StatusOK, "quota"); line != "[+]quota ok" {
-		t.Errorf("%q", line)
-	}
-	stop()
-	<-done
 }
 
 func TestChecks(t *testing.T) {

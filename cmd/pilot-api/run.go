@@ -101,6 +101,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams) })
 	}
 	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, replicas.Run, objects.KeepHistory, certificates.Run,
+		func(ctx context.Context) error { return backend.admin(ctx, o, log) },
 		func(ctx context.Context) error { return memory.run(ctx, proxies.Ready) },
 		func(ctx context.Context) error { return greet(ctx, o, objects, log) })
 	log.Info("pilot-api has stopped")
@@ -155,8 +156,8 @@ func unlessCanceled(err error) error {
 // backend is the etcd in use.
 type backend struct {
 	client   *clientv3.Client
-	embedded *etcd.Embedded   // nil when etcd is external
-	alarm    *etcd.SpaceAlarm // nil when it is not
+	embedded *etcd.Embedded // nil when etcd is external
+	alarms   *etcd.Alarms   // nil when it is not
 }
 
 // openEtcd starts the embedded etcd or connects to the external one.
@@ -180,7 +181,7 @@ func openEtcd(ctx context.Context, o options, log *slog.Logger) (backend, error)
 	if err != nil {
 		return backend{}, err
 	}
-	return backend{client: client, alarm: etcd.NewSpaceAlarm(client)}, nil
+	return backend{client: client, alarms: etcd.NewAlarms(client)}, nil
 }
 
 // store is the objects in the etcd, within the limits of that and of the options.
@@ -201,7 +202,7 @@ func (b backend) store(o options, log *slog.Logger) *etcd.Store {
 // a full disk: the process cannot go on without it.
 func (b backend) watch(ctx context.Context) error {
 	if b.embedded == nil {
-		return b.alarm.Run(ctx)
+		return b.alarms.Run(ctx)
 	}
 	select {
 	case <-ctx.Done():
@@ -209,6 +210,14 @@ func (b backend) watch(ctx context.Context) error {
 	case <-b.embedded.Done():
 		return fmt.Errorf("the embedded etcd has ended: %w", b.embedded.Err())
 	}
+}
+
+// admin serves commands on this machine that need the embedded etcd.
+func (b backend) admin(ctx context.Context, o options, log *slog.Logger) error {
+	if b.embedded == nil {
+		return nil
+	}
+	return admin{b.embedded, o.etcdPrefix, o.dataDir, log}.Run(ctx)
 }
 
 // greetTimeout is how long an external etcd may take for its first answer before

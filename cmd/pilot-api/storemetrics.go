@@ -17,13 +17,9 @@ func registerStoreMetrics(reg prometheus.Registerer, b backend, lag *cache.Probe
 	gauge("pilot_cache_lag_seconds", "For how long the cache has been known to lack a change of the store.",
 		func() float64 { return lag.Lag().Behind.Seconds() })
 	gauge("pilot_store_up", "1 when the store told its revision when asked last, a second ago or so.",
-		func() float64 {
-			if storeAnswers(lag.Lag()) == nil {
-				return 1
-			}
-			return 0
-		})
+		func() float64 { return oneIf(storeAnswers(lag.Lag()) == nil) })
 	if b.embedded == nil {
+		registerAlarms(reg, b.alarms)
 		return
 	}
 	usage := func(value func(etcd.Usage) int64) func() float64 {
@@ -50,4 +46,22 @@ func registerStoreMetrics(reg prometheus.Registerer, b backend, lag *cache.Probe
 		usage(func(u etcd.Usage) int64 { return u.Compactions }))
 	counter("pilot_store_defragmentations_total", "Times that the database file was written anew.",
 		usage(func(u etcd.Usage) int64 { return u.Defragmentations }))
+}
+
+// registerAlarms shows the alarms of an external etcd.
+func registerAlarms(reg prometheus.Registerer, alarms *etcd.Alarms) {
+	for name, raised := range map[string]func() bool{"NOSPACE": alarms.NoSpace, "CORRUPT": alarms.Corrupt} {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name:        "pilot_store_alarm",
+			Help:        "1 when the external etcd has raised the alarm, and takes no writes.",
+			ConstLabels: prometheus.Labels{"alarm": name},
+		}, func() float64 { return oneIf(raised()) }))
+	}
+}
+
+func oneIf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }

@@ -16,26 +16,40 @@ const (
 	alarmTimeout  = 2 * time.Second
 )
 
-// SpaceAlarm follows whether an external etcd refuses every put because its space
-// quota is used up.
-type SpaceAlarm struct {
+// Alarms follows what an external etcd has raised. Either way it takes no write
+// until its operator has disarmed the alarm; it still reads.
+type Alarms struct {
 	client *clientv3.Client
-	raised atomic.Bool
+	raised atomic.Pointer[map[string]bool]
 }
 
-// NewSpaceAlarm makes one; Run lets it work. The client stays the caller's.
-func NewSpaceAlarm(client *clientv3.Client) *SpaceAlarm { return &SpaceAlarm{client: client} }
+// NewAlarms makes them; Run lets them work. The client stays the caller's.
+func NewAlarms(client *clientv3.Client) *Alarms {
+	a := &Alarms{client: client}
+	a.raised.Store(&map[string]bool{})
+	return a
+}
 
-// Raised reports what etcd said last. When it cannot be asked, that stays.
-func (a *SpaceAlarm) Raised() bool { return a.raised.Load() }
+// The alarms that there are.
+var (
+	noSpace = etcdserverpb.AlarmType_NOSPACE.String()
+	corrupt = etcdserverpb.AlarmType_CORRUPT.String()
+)
+
+// NoSpace reports whether the space quota is used up, by what etcd said last. When
+// it cannot be asked, that stays.
+func (a *Alarms) NoSpace() bool { return (*a.raised.Load())[noSpace] }
+
+// Corrupt reports whether members found that their data differ, likewise.
+func (a *Alarms) Corrupt() bool { return (*a.raised.Load())[corrupt] }
 
 // Run asks until ctx ends, and returns its error.
-func (a *SpaceAlarm) Run(ctx context.Context) error {
+func (a *Alarms) Run(ctx context.Context) error {
 	tick := time.NewTicker(alarmInterval)
 	defer tick.Stop()
 	for {
 		if raised, err := a.ask(ctx); err == nil {
-			a.raised.Store(raised)
+			a.raised.Store(&raised)
 		}
 		select {
 		case <-tick.C:
@@ -47,7 +61,7 @@ func (a *SpaceAlarm) Run(ctx context.Context) error {
 
 // ask has the first member that answers tell the alarms of all. A status costs
 // etcd nothing, other than a list of alarms, which is an entry in its log.
-func (a *SpaceAlarm) ask(ctx context.Context) (bool, error) {
+func (a *Alarms) ask(ctx context.Context) (map[string]bool, error) {
 	err := errors.New("no endpoint")
 	for _, endpoint := range a.client.Endpoints() {
 		one, cancel := context.WithTimeout(ctx, alarmTimeout)
@@ -55,8 +69,9 @@ func (a *SpaceAlarm) ask(ctx context.Context) (bool, error) {
 		status, err = a.client.Status(one, endpoint)
 		cancel()
 		if err == nil {
-			return strings.Contains(strings.Join(status.Errors, " "), etcdserverpb.AlarmType_NOSPACE.String()), nil
+			said := strings.Join(status.Errors, " ")
+			return map[string]bool{noSpace: strings.Contains(said, noSpace), corrupt: strings.Contains(said, corrupt)}, nil
 		}
 	}
-	return false, err
+	return nil, err
 }

@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // The clock of the store is etcd's revision as of the store's own last change.
@@ -35,8 +36,10 @@ func (s *Store) clock(ctx context.Context) (revision, etcd int64, err error) {
 		return 0, 0, translate(err, schema.Key{})
 	case len(resp.Kvs) == 0:
 		revision, err = s.startClock(ctx)
+		s.open.Store(err == nil)
 		return revision, revision, err
 	}
+	s.open.Store(true)
 	return s.reading(resp.Kvs[0].ModRevision, resp.Header.Revision), resp.Header.Revision, nil
 }
 
@@ -52,10 +55,11 @@ func (s *Store) reading(head, etcd int64) int64 {
 }
 
 // startClock puts the head of a store that has none: a new one, or one of
-// before there were heads.
+// before there were heads. One that is being filled by a migration gets its head
+// when it is full.
 func (s *Store) startClock(ctx context.Context) (int64, error) {
 	resp, err := s.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(s.keys.head), "=", 0)).
+		If(s.keys.absent(s.keys.head), s.keys.absent(s.keys.migration)).
 		Then(s.keys.tick()).
 		Else(clientv3.OpGet(s.keys.head)).
 		Commit()
@@ -65,7 +69,29 @@ func (s *Store) startClock(ctx context.Context) (int64, error) {
 	case resp.Succeeded:
 		return resp.Header.Revision, nil
 	}
-	return resp.Responses[0].GetResponseRange().Kvs[0].ModRevision, nil
+	for _, head := range resp.Responses[0].GetResponseRange().Kvs {
+		return head.ModRevision, nil
+	}
+	return 0, errFilling
+}
+
+var errFilling = &store.Error{Kind: store.ErrUnavailable, Detail: "objects are being brought here by 'pilot-api migrate', which is not finished: if it does not run any more, run it again"}
+
+// isOpen is an error as long as a migration fills the store. What reads the head
+// finds out by that.
+func (s *Store) isOpen(ctx context.Context) error {
+	if s.open.Load() {
+		return nil
+	}
+	resp, err := s.client.Get(ctx, s.keys.migration, clientv3.WithCountOnly())
+	switch {
+	case err != nil:
+		return translate(err, schema.Key{})
+	case resp.Count > 0:
+		return errFilling
+	}
+	s.open.Store(true)
+	return nil
 }
 
 // drift notes a change that somebody made without the clock.

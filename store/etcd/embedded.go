@@ -66,6 +66,10 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := refuseUnfinished(opts.Dir); err != nil {
+		lock.Close()
+		return nil, err
+	}
 	end := newEnding()
 	etcd, err := startInspected(ctx, opts, end)
 	if err != nil {

@@ -26,6 +26,7 @@ var translations = []struct {
 	{rpctypes.ErrRequestTooLarge, store.ErrTooLarge, "the request is larger than etcd takes (--max-request-bytes)"},
 	{rpctypes.ErrTooManyOps, store.ErrTooLarge, "more operations in one transaction than etcd takes (--max-txn-ops)"},
 	{rpctypes.ErrNoSpace, store.ErrFull, "etcd's space quota is used up: compact, defragment, then disarm its alarm"},
+	{rpctypes.ErrCorrupt, store.ErrUnavailable, "the data of etcd's members differ, and it takes no writes: replace the members that are wrong, then disarm its alarm"},
 	{rpctypes.ErrTooManyRequests, store.ErrUnavailable, "etcd has too much to do"},
 	{rpctypes.ErrPermissionDenied, store.ErrUnavailable, "etcd denies access to the keys of pilot-api: check the role of its user"},
 	{rpctypes.ErrAuthFailed, store.ErrUnavailable, "etcd refuses the user name or password"},

@@ -20,7 +20,9 @@
 //	keeper.go    keeps it in its bounds: ledger.go knows what it holds,
 //	             retention.go what may go, quota.go what may come, raftlog.go
 //	             bounds the log
-//	external.go  a client for an etcd elsewhere (alarm.go: has it room?)
+//	snapshot.go  all that it holds as one file (restore.go: back again)
+//	external.go  a client for an etcd elsewhere (alarm.go: does it take writes?)
+//	migrate.go   from one etcd into another
 //
 // A value is schema.Object.Encoded: the whole object without resourceVersion,
 // which is etcd's ModRevision of the key. One transaction of the store is one
@@ -54,6 +56,7 @@ type Store struct {
 	guesses guesses
 	echoes  echoes
 	adrift  atomic.Int64 // see clock.go
+	open    atomic.Bool  // no migration fills it
 	limits  Limits
 	surplus surplus // see historykeep.go
 }

@@ -22,6 +22,9 @@ func (s *Store) History(ctx context.Context, key schema.Key) ([]store.Version, e
 	if !ok {
 		return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
 	}
+	if err := s.isOpen(ctx); err != nil {
+		return nil, err
+	}
 	resp, err := s.client.Txn(ctx).Then(clientv3.OpGet(name), s.records(name)).Commit()
 	if err != nil {
 		return nil, translate(err, key)

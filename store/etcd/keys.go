@@ -27,13 +27,20 @@ const DefaultPrefix = "/pilot-api"
 //
 //	<prefix>/history/<group>/<plural>/<namespace>/<name>/<transaction>
 //	<prefix>/history-floor
-type layout struct{ head, objects, history, floor string }
+//
+// Beside them a snapshot has the settings of the mesh (see snapshot.go), and an
+// etcd that is being filled says so (see migrate.go):
+//
+//	<prefix>/settings
+//	<prefix>/migration
+type layout struct{ head, objects, history, floor, settings, migration string }
 
 func newLayout(prefix string) layout {
 	root := strings.TrimRight(prefix, "/")
 	return layout{
 		head: root + "/objects", objects: root + "/objects/",
 		history: root + "/history/", floor: root + "/history-floor",
+		settings: root + "/settings", migration: root + "/migration",
 	}
 }
 
@@ -91,6 +98,11 @@ func (l layout) span(scope store.Scope) span {
 		return span{name, name + "\x00"}
 	}
 	return span{prefix, clientv3.GetPrefixRangeEnd(prefix)}
+}
+
+// absent is the condition that there is no such key.
+func (layout) absent(key string) clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(key), "=", 0)
 }
 
 // after is what of a range comes after a key.

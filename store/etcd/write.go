@@ -53,6 +53,9 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 		return nil, &store.Error{Kind: store.ErrTooLarge, Detail: fmt.Sprintf(
 			"a transaction of %d operations, this server takes %d (--max-transaction)", len(ops), s.limits.Ops)}
 	}
+	if err := s.isOpen(ctx); err != nil {
+		return nil, err
+	}
 	w, err := s.plan(ops)
 	if err == nil && !s.guesses.fill(w) {
 		err = s.ask(ctx, w)

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/pilot-api/pilot-api/store/etcd"
+)
+
+// A snapshot has private keys in it, which the API tells nobody (decision 021). So
+// it leaves by a socket in the data folder: whoever may connect may read the
+// folder too.
+
+// socketName is the socket of a running server in its data folder.
+const socketName = "pilot-api.sock"
+
+const snapshotPath = "/snapshot"
+
+// admin is what a server does for commands on its own machine.
+type admin struct {
+	embedded *etcd.Embedded
+	prefix   string
+	dir      string
+	log      *slog.Logger
+}
+
+// Run serves until ctx ends. That the socket cannot be made is no reason for a
+// server not to serve.
+func (a admin) Run(ctx context.Context) error {
+	listener, err := listenPrivately(filepath.Join(a.dir, socketName))
+	if err != nil {
+		a.log.Warn("'pilot-api snapshot save' needs this server stopped: no socket in the data folder", "error", err)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+snapshotPath, a.snapshot)
+	srv := &http.Server{Handler: mux, BaseContext: func(net.Listener) context.Context { return ctx }}
+	defer context.AfterFunc(ctx, func() { srv.Close() })()
+	err = srv.Serve(listener)
+	_ = os.Remove(filepath.Join(a.dir, socketName))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// listenPrivately makes a socket that at no moment anybody else can connect to. It
+// takes the place of one that a killed server left.
+func listenPrivately(name string) (net.Listener, error) {
+	dir, err := os.MkdirTemp(filepath.Dir(name), ".s")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	made := filepath.Join(dir, "s")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: made, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false)
+	if err := errors.Join(os.Chmod(made, 0o600), os.Rename(made, name)); err != nil {
+		listener.Close()
+		return nil, err
+	}
+	return listener, nil
+}
+
+// snapshot answers with all that is stored.
+func (a admin) snapshot(w http.ResponseWriter, r *http.Request) {
+	snapshot, err := takeSnapshot(r.Context(), a.embedded, a.prefix, a.dir)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	defer snapshot.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Length", strconv.FormatInt(snapshot.Size(), 10))
+	if n, err := snapshot.WriteTo(w); err != nil {
+		a.log.Warn("a snapshot was not read to its end", "bytes", n, "error", err)
+		return
+	}
+	a.log.Info("a snapshot was taken", "bytes", snapshot.Size())
+}
+
+// takeSnapshot is a snapshot with what the server remembers of its settings.
+func takeSnapshot(ctx context.Context, embedded *etcd.Embedded, prefix, dir string) (*etcd.Snapshot, error) {
+	told, err := os.ReadFile(filepath.Join(dir, settingsFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := embedded.KeepSettings(ctx, prefix, told); err != nil {
+		return nil, err
+	}
+	return embedded.Snapshot(), nil
+}
+
+// running is a client of the server that runs on a data folder.
+func running(dir string) *http.Client {
+	var dialer net.Dialer
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, "unix", filepath.Join(dir, socketName))
+	}}}
+}

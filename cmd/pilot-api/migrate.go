@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/pilot-api/pilot-api/store/etcd"
+)
+
+// migration is the flags of migrate.
+type migration struct {
+	from   string
+	prefix string
+	to     etcd.DialOptions
+}
+
+func newMigrate(c *console) *cobra.Command {
+	var m migration
+	cmd := c.command(&cobra.Command{
+		Use:   "migrate --from DATA_DIR --to-endpoints URL,…",
+		Short: "Bring everything from the embedded store into an etcd cluster",
+		Long: `Bring all objects and their history from the data folder of a stopped server into
+an etcd cluster, for pilot-api --etcd-endpoints. Proxies keep routing meanwhile by
+what they have.
+
+The cluster must have no objects yet. Until all is there and was read back, a
+server that uses it waits and is not ready; then it has everything at once. If
+the command is interrupted, run it again: it begins anew. The data folder stays
+as it is. Revisions are new ones, so that programs that watch list anew. The mesh
+settings are a file: give the new server the same --mesh-config.`,
+		Example: `  pilot-api migrate --from /var/lib/pilot-api --to-endpoints https://etcd-1:2379,https://etcd-2:2379 --to-ca ca.pem
+  pilot-api --etcd-endpoints https://etcd-1:2379,https://etcd-2:2379 --etcd-ca ca.pem`,
+	}, m.register, func(ctx context.Context, _ []string) error { return c.migrate(ctx, m) })
+	cmd.Args = noArgs
+	return cmd
+}
+
+func (m *migration) register(f *pflag.FlagSet) {
+	f.StringVar(&m.from, "from", "", "data folder of the embedded etcd")
+	f.StringVar(&m.prefix, "etcd-prefix", "/pilot-api", "every key starts with this, here and there")
+	f.StringSliceVar(&m.to.Endpoints, "to-endpoints", nil, "etcd servers to bring everything to")
+	f.StringVar(&m.to.CAFile, "to-ca", "", "file with the certificate authority of the etcd servers")
+	f.StringVar(&m.to.CertFile, "to-cert", "", "file with our certificate for etcd (with --to-key)")
+	f.StringVar(&m.to.KeyFile, "to-key", "", "file with the key of --to-cert")
+	f.StringVar(&m.to.Username, "to-user", "", "user name at etcd (with --to-password-file)")
+	f.StringVar(&m.to.PasswordFile, "to-password-file", "", "file with the password of --to-user")
+}
+
+func (c *console) migrate(ctx context.Context, m migration) error {
+	if m.from == "" || len(m.to.Endpoints) == 0 {
+		return fmt.Errorf("%w: migrate wants --from and --to-endpoints", errUsage)
+	}
+	if err := validateEndpoints("--to-endpoints", m.to.Endpoints); err != nil {
+		return err
+	}
+	m.to.Log = c.log()
+	to, err := etcd.Dial(ctx, m.to)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	from, err := c.openFolder(ctx, m.from)
+	if err != nil {
+		return err
+	}
+	defer func() { c.warn(from.Close()) }()
+	objects, err := etcd.Migration{
+		From: from.Client(), To: to, Prefix: m.prefix,
+		Progress: func(done, total int) { c.draw("%d of %d entries", done, total) },
+	}.Run(ctx)
+	c.clear()
+	switch {
+	case errors.Is(err, etcd.ErrNotEmpty):
+		return err
+	case err != nil:
+		return fmt.Errorf("%w; run it again: until it is done, a server that uses the target waits", err)
+	}
+	fmt.Fprintf(c.stdout, "%d objects with their history are in %v\n", objects, m.to.Endpoints)
+	return nil
+}

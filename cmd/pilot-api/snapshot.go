@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/pilot-api/pilot-api/internal/wholefile"
+	"github.com/pilot-api/pilot-api/store/etcd"
+)
+
+// snapshotMode keeps a snapshot from others: it has private keys in it.
+const snapshotMode = 0o600
+
+func newSnapshot(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "snapshot",
+		Short: "Save the embedded store as one file, and restore it",
+		Long: `Save all that the embedded etcd holds as one file: objects with their private
+keys, their history, and what the server remembers of the mesh settings that
+proxies were told. The file has the form of etcd's own snapshots, and mode 0600.`,
+		Args: subcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSnapshotSave(c), newSnapshotRestore(c), newSnapshotStatus(c))
+	return cmd
+}
+
+func newSnapshotSave(c *console) *cobra.Command {
+	var o options
+	return c.command(&cobra.Command{
+		Use:   "save FILE",
+		Short: "Save the embedded store, while the server runs or when it is stopped",
+		Long: `Save the embedded store of --data-dir. While the server runs it is asked through
+the socket in that folder, and goes on; else the folder is opened. The file is
+there, whole and held against its checksum, or it is not; one of the same name is
+replaced then.`,
+		Example: `  pilot-api snapshot save --data-dir /var/lib/pilot-api /backup/pilot-api.db`,
+	}, o.registerFolder, func(ctx context.Context, args []string) error { return c.save(ctx, o, args[0]) })
+}
+
+func newSnapshotRestore(c *console) *cobra.Command {
+	var o options
+	return c.command(&cobra.Command{
+		Use:   "restore FILE",
+		Short: "Make a data folder of a snapshot",
+		Long: `Make the data folder --data-dir of a snapshot; there must be nothing in it. The
+revisions of the store go on far beyond those that it ever told, and what was
+before cannot be watched or listed any more: programs that watch are told so
+(410), and list anew.`,
+		Example: `  pilot-api snapshot restore /backup/pilot-api.db --data-dir /var/lib/pilot-api`,
+	}, o.registerFolder, func(ctx context.Context, args []string) error { return c.restore(ctx, o, args[0]) })
+}
+
+func newSnapshotStatus(c *console) *cobra.Command {
+	var output string
+	return c.command(&cobra.Command{
+		Use:     "status FILE",
+		Short:   "Hold a snapshot against its checksum, and tell what it has",
+		Long:    `Hold a snapshot against its checksum, read through it, and tell what it has.`,
+		Example: `  pilot-api snapshot status /backup/pilot-api.db -o json`,
+	}, func(f *pflag.FlagSet) {
+		f.StringVarP(&output, "output", "o", "", "json, or a line for people")
+	}, func(_ context.Context, args []string) error {
+		status, err := etcd.ReadSnapshot(args[0])
+		switch {
+		case err != nil:
+			return err
+		case output == "json":
+			return json.NewEncoder(c.stdout).Encode(status)
+		case output != "":
+			return fmt.Errorf("%w: -o %s: json is all there is", errUsage, output)
+		}
+		c.describe(args[0], status)
+		return nil
+	})
+}
+
+// registerFolder adds the flags of commands on a data folder.
+func (o *options) registerFolder(f *pflag.FlagSet) {
+	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd")
+	f.StringVar(&o.etcdPrefix, "etcd-prefix", "/pilot-api", "every key in etcd starts with this")
+}
+
+func (c *console) describe(name string, s etcd.SnapshotStatus) {
+	fmt.Fprintf(c.stdout, "%s: revision %d, %d keys, %d bytes, sha256 %s\n", name, s.Revision, s.Keys, s.Bytes, s.SHA256)
+}
+
+// save asks the server that runs on the folder, or else opens it.
+func (c *console) save(ctx context.Context, o options, name string) error {
+	source, err := c.openSnapshot(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer source.close()
+	var status etcd.SnapshotStatus
+	err = wholefile.Write(name, snapshotMode, func(f *os.File) error {
+		defer c.clear()
+		if err := source.write(&progress{Writer: f, console: c, total: source.size}); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+		status, err = etcd.ReadSnapshot(f.Name())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("save %s: %w", name, err)
+	}
+	c.describe(name, status)
+	return nil
+}
+
+// snapshotSource is a snapshot that can be written once.
+type snapshotSource struct {
+	size  int64
+	write func(io.Writer) error
+	close func()
+}
+
+func (c *console) openSnapshot(ctx context.Context, o options) (*snapshotSource, error) {
+	source, err := askSnapshot(ctx, o.dataDir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return c.ownSnapshot(ctx, o) // Nobody listens: no server runs.
+	}
+	return source, err
+}
+
+func askSnapshot(ctx context.Context, dir string) (*snapshotSource, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pilot-api"+snapshotPath, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := running(dir).Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the server that runs on %s: %w", dir, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+		return nil, fmt.Errorf("the server that runs on %s answers %s: %s", dir, resp.Status, text)
+	}
+	return &snapshotSource{
+		size:  resp.ContentLength,
+		write: func(w io.Writer) error { _, err := io.Copy(w, resp.Body); return err },
+		close: func() { resp.Body.Close() },
+	}, nil
+}
+
+// ownSnapshot opens a folder on which no server runs.
+func (c *console) ownSnapshot(ctx context.Context, o options) (*snapshotSource, error) {
+	embedded, err := c.openFolder(ctx, o.dataDir)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := takeSnapshot(ctx, embedded, o.etcdPrefix, o.dataDir)
+	if err != nil {
+		return nil, errors.Join(err, embedded.Close())
+	}
+	return &snapshotSource{
+		size:  snapshot.Size(),
+		write: func(w io.Writer) error { _, err := snapshot.WriteTo(w); return err },
+		close: func() {
+			snapshot.Close()
+			c.warn(embedded.Close())
+		},
+	}, nil
+}
+
+// openFolder starts the embedded etcd of a folder that has data in it.
+func (c *console) openFolder(ctx context.Context, dir string) (*etcd.Embedded, error) {
+	if _, err := os.Stat(filepath.Join(dir, "member")); err != nil {
+		return nil, fmt.Errorf("there is no data in --data-dir %s: %w", dir, err)
+	}
+	return etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: dir, Log: c.log()})
+}
+
+func (c *console) restore(ctx context.Context, o options, name string) error {
+	done, err := etcd.Restore(ctx, etcd.RestoreOptions{File: name, Dir: o.dataDir, Prefix: o.etcdPrefix, Log: c.log()})
+	if err != nil {
+		return err
+	}
+	if done.Settings != nil {
+		c.warn(wholefile.Write(filepath.Join(o.dataDir, settingsFile), 0o600, wholefile.Text(done.Settings)))
+	}
+	if done.Unreadable > 0 {
+		c.warn(fmt.Errorf("%d more objects cannot be read", done.Unreadable))
+	}
+	fmt.Fprintf(c.stdout, "%d objects as of revision %d are in %s; the next revision is after %d\n", done.Objects, done.Then, o.dataDir, done.Now)
+	return nil
+}

@@ -1,0 +1,331 @@
+package etcd
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Migration brings all objects under a prefix, with their history, from one etcd
+// into another.
+//
+// The target must have none under that prefix. As long as it is being filled, a
+// key says so and the head of the clock is missing: whoever reads or writes there
+// as a Store is refused (store.ErrUnavailable). The head comes last, when all was
+// read back, and so a reader has everything or nothing. A migration that was
+// killed is done anew by the next one; two at a time cannot be, the later one
+// wins.
+//
+// Revisions are those of an etcd, so all are new ones, in the order of the old
+// ones. What one transaction changed is one transaction again if etcd takes it.
+type Migration struct {
+	From, To *clientv3.Client
+	Prefix   string
+	// Progress is told of entries, which are objects and records of what they
+	// were; nil for nobody.
+	Progress func(done, total int)
+}
+
+// What etcd takes in one transaction by default: 128 requests and 1.5 MiB. The
+// first has to be even, for an entry goes with its record.
+const (
+	migrateOps   = 120
+	migrateBytes = 1 << 20
+	// migratePage is how many keys are read at once.
+	migratePage = 1000
+)
+
+// ErrNotEmpty: the target of a migration has objects, or had some.
+var ErrNotEmpty = errors.New("it is not empty")
+
+// Run does it and returns how many objects there are.
+func (m Migration) Run(ctx context.Context) (objects int, err error) {
+	if m.Progress == nil {
+		m.Progress = func(int, int) {}
+	}
+	r := migrating{Migration: m, keys: newLayout(m.Prefix), id: uuid.NewString(), last: make(map[string]moved)}
+	if err := r.begin(ctx); err != nil {
+		return 0, fmt.Errorf("migrate: the target: %w", err)
+	}
+	entries, err := r.survey(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("migrate: read the source: %w", err)
+	}
+	if err := r.fill(ctx, entries); err != nil {
+		return 0, fmt.Errorf("migrate: %w", err)
+	}
+	if err := r.finish(ctx, len(entries)); err != nil {
+		return 0, fmt.Errorf("migrate: finish: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.key, r.keys.objects) {
+			objects++
+		}
+	}
+	return objects, nil
+}
+
+// migrating is a migration under way.
+type migrating struct {
+	Migration
+	keys  layout
+	id    string // what the target says of who fills it
+	begun int64  // revision of the target at which it began
+	at    int64  // revision of the source that is brought over
+	// known is up to where records may be missing, in the source and in the
+	// target.
+	known moved
+	// last is where the newest entry of each object stands.
+	last map[string]moved
+}
+
+// moved is a revision of the source and what became of it.
+type moved struct{ from, to int64 }
+
+// entry is a key of the source and the revision that put it.
+type entry struct {
+	key      string
+	revision int64
+}
+
+// content is what is brought over.
+func (l layout) content() []string { return []string{l.objects, l.history} }
+
+// begin makes the target ours if it is empty, or was left by another migration.
+func (r *migrating) begin(ctx context.Context) error {
+	none := []clientv3.Cmp{r.keys.absent(r.keys.head), r.keys.absent(r.keys.floor)}
+	for _, p := range r.keys.content() {
+		none = append(none, r.keys.absent(p).WithPrefix())
+	}
+	claim := clientv3.OpPut(r.keys.migration, r.id)
+	fresh, err := r.To.Txn(ctx).If(append(none, r.keys.absent(r.keys.migration))...).Then(claim).Commit()
+	if err != nil {
+		return err
+	}
+	r.begun = fresh.Header.Revision
+	if fresh.Succeeded {
+		return nil
+	}
+	clean := []clientv3.Op{claim, clientv3.OpDelete(r.keys.floor)}
+	for _, p := range r.keys.content() {
+		clean = append(clean, clientv3.OpDelete(p, clientv3.WithPrefix()))
+	}
+	left, err := r.To.Txn(ctx).
+		If(r.keys.absent(r.keys.head), clientv3.Compare(clientv3.CreateRevision(r.keys.migration), ">", 0)).
+		Then(clean...).Commit()
+	switch {
+	case err != nil:
+		return err
+	case !left.Succeeded:
+		return fmt.Errorf("%w: there is a store under %s: give another --etcd-prefix or another etcd", ErrNotEmpty, r.Prefix)
+	}
+	r.begun = left.Header.Revision
+	return nil
+}
+
+// survey is all entries of the source at one revision, in the order in which they
+// were put; an object stands beside its record.
+func (r *migrating) survey(ctx context.Context) (entries []entry, err error) {
+	floor, err := r.From.Get(ctx, r.keys.floor)
+	if err != nil {
+		return nil, err
+	}
+	r.at, r.known = floor.Header.Revision, moved{floorOf(floor.Kvs), r.begun}
+	for _, prefix := range r.keys.content() {
+		err := r.eachPage(ctx, prefix, func(kv *mvccpb.KeyValue) {
+			entries = append(entries, entry{string(kv.Key), kv.ModRevision})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.revision, b.revision), strings.Compare(r.objectOf(a.key), r.objectOf(b.key)), strings.Compare(a.key, b.key))
+	})
+	return entries, nil
+}
+
+// objectOf is the key of the object that an entry is, or is a record of.
+func (r *migrating) objectOf(key string) string {
+	if !strings.HasPrefix(key, r.keys.history) {
+		return key
+	}
+	object, _ := cutLast(key)
+	return r.keys.objectOf(object)
+}
+
+// eachPage reads the keys of the source under a prefix.
+func (r *migrating) eachPage(ctx context.Context, prefix string, f func(*mvccpb.KeyValue)) error {
+	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
+	for {
+		resp, err := r.From.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithRev(r.at), clientv3.WithLimit(migratePage))
+		if err != nil {
+			return err
+		}
+		for _, kv := range resp.Kvs {
+			f(kv)
+		}
+		if !resp.More {
+			return nil
+		}
+		from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
+	}
+}
+
+// fill writes the entries, those of one transaction of the source after the other.
+func (r *migrating) fill(ctx context.Context, entries []entry) error {
+	for done := 0; done < len(entries); {
+		n := together(entries[done:])
+		if err := r.transaction(ctx, entries[done:done+n]); err != nil {
+			return err
+		}
+		done += n
+		r.Progress(done, len(entries))
+	}
+	return nil
+}
+
+// together is how many entries were put at the revision of the first.
+func together(entries []entry) int {
+	n := slices.IndexFunc(entries, func(e entry) bool { return e.revision != entries[0].revision })
+	if n < 0 {
+		return len(entries)
+	}
+	return n
+}
+
+// transaction brings over what one transaction put, in several if it is more than
+// etcd takes by default. An object and its record are never apart.
+func (r *migrating) transaction(ctx context.Context, entries []entry) error {
+	var puts []clientv3.Op
+	size, from := 0, 0
+	for i, e := range entries {
+		value, err := r.value(ctx, e)
+		if err != nil {
+			return err
+		}
+		another := i > 0 && r.objectOf(entries[i-1].key) != r.objectOf(e.key)
+		if another && (len(puts)+2 > migrateOps || size+len(value) > migrateBytes) {
+			if err := r.put(ctx, entries[from:i], puts); err != nil {
+				return err
+			}
+			puts, size, from = nil, 0, i
+		}
+		puts = append(puts, clientv3.OpPut(e.key, string(value)))
+		size += len(value)
+	}
+	return r.put(ctx, entries[from:], puts)
+}
+
+// value is what an entry is in the target.
+func (r *migrating) value(ctx context.Context, e entry) ([]byte, error) {
+	resp, err := r.From.Get(ctx, e.key, clientv3.WithRev(r.at))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the source: %w", err)
+	case len(resp.Kvs) != 1:
+		return nil, fmt.Errorf("read the source: %s is gone", e.key)
+	case strings.HasPrefix(e.key, r.keys.objects):
+		return resp.Kvs[0].Value, nil
+	}
+	return r.record(r.objectOf(e.key), resp.Kvs[0].Value), nil
+}
+
+// record is one with the revision of its state before in the clock of the target:
+// that of the migration where what made that state is not kept. One that cannot be
+// read stays so.
+func (r *migrating) record(object string, value []byte) []byte {
+	var rec record
+	if json.Unmarshal(value, &rec) != nil || rec.Revision == 0 {
+		return value
+	}
+	before := rec.Revision
+	rec.Revision = r.begun
+	if last := r.last[object]; last.from == before {
+		rec.Revision = last.to
+	}
+	text, err := json.Marshal(rec)
+	if err != nil {
+		return value
+	}
+	return text
+}
+
+// put writes as long as the target is ours, and reads back what it wrote.
+func (r *migrating) put(ctx context.Context, entries []entry, puts []clientv3.Op) error {
+	resp, err := r.To.Txn(ctx).If(r.ours()...).Then(puts...).Commit()
+	switch {
+	case err != nil:
+		return fmt.Errorf("write the target: %w", err)
+	case !resp.Succeeded:
+		return errLost
+	}
+	to := resp.Header.Revision
+	for _, e := range entries {
+		r.last[r.objectOf(e.key)] = moved{e.revision, to}
+	}
+	if entries[0].revision <= r.known.from {
+		r.known.to = to
+	}
+	return r.compare(ctx, puts, to)
+}
+
+// errLost: the claim of begin holds no more.
+var errLost = errors.New("another migration into the target has begun, or somebody has written there")
+
+// ours are the conditions of every write: nobody else fills the target, and nobody
+// has begun to use it.
+func (r *migrating) ours() []clientv3.Cmp {
+	return []clientv3.Cmp{clientv3.Compare(clientv3.Value(r.keys.migration), "=", r.id), r.keys.absent(r.keys.head)}
+}
+
+// compare reads what was put.
+func (r *migrating) compare(ctx context.Context, puts []clientv3.Op, revision int64) error {
+	reads := make([]clientv3.Op, len(puts))
+	for i, p := range puts {
+		reads[i] = clientv3.OpGet(string(p.KeyBytes()))
+	}
+	resp, err := r.To.Txn(ctx).Then(reads...).Commit()
+	if err != nil {
+		return fmt.Errorf("read back: %w", err)
+	}
+	for i, p := range puts {
+		kvs := resp.Responses[i].GetResponseRange().Kvs
+		if len(kvs) != 1 || kvs[0].ModRevision != revision || !bytes.Equal(kvs[0].Value, p.ValueBytes()) {
+			return fmt.Errorf("read back: %s is not what was written", p.KeyBytes())
+		}
+	}
+	return nil
+}
+
+// finish opens the target, if it has as much as was brought.
+func (r *migrating) finish(ctx context.Context, entries int) error {
+	count := 0
+	for _, prefix := range r.keys.content() {
+		resp, err := r.To.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+		if err != nil {
+			return err
+		}
+		count += int(resp.Count)
+	}
+	if count != entries {
+		return fmt.Errorf("the target has %d entries, %d were brought", count, entries)
+	}
+	floor := strconv.FormatInt(r.known.to, 10)
+	resp, err := r.To.Txn(ctx).If(r.ours()...).
+		Then(clientv3.OpDelete(r.keys.migration), clientv3.OpPut(r.keys.floor, floor), r.keys.tick()).Commit()
+	if err == nil && !resp.Succeeded {
+		err = errLost
+	}
+	return err
+}

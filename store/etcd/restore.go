@@ -1,0 +1,152 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.etcd.io/etcd/etcdutl/v3/snapshot"
+	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/pilot-api/pilot-api/internal/wholefile"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// revisionLeap is how far a restored store's clock is set forward. The store that
+// was lost has gone on after the snapshot, by fewer revisions than that: so no
+// revision that a client was ever told of is told again for something else.
+const revisionLeap = 1_000_000_000
+
+// unfinished begins the name of a folder in which a restore works.
+const unfinished = ".restoring-"
+
+// RestoreOptions say what is restored where.
+type RestoreOptions struct {
+	File   string // the snapshot
+	Dir    string // the data folder: made if need be, else empty
+	Prefix string // of the objects
+	Log    *slog.Logger
+}
+
+// Restored is what there is after a restore.
+type Restored struct {
+	Objects, Unreadable int
+	// Then is the revision of the snapshot's store, Now what its clock shows.
+	Then, Now int64
+	Settings  []byte // as KeepSettings had them, nil for none
+}
+
+// Restore makes a data folder of a snapshot. Objects and their history are as they
+// were; the clock leaps, and what was before is compacted, so that who resumes a
+// watch or a list from the time of the lost store is told so (store.ErrExpired).
+// The folder is filled at once, after etcd was started over what it is filled
+// with; if that fails it is as it was.
+func Restore(ctx context.Context, opts RestoreOptions) (Restored, error) {
+	if _, err := ReadSnapshot(opts.File); err != nil {
+		return Restored{}, err
+	}
+	if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
+		return Restored{}, err
+	}
+	lock, err := lockFolder(opts.Dir)
+	if err != nil {
+		return Restored{}, err
+	}
+	defer lock.Close()
+	if err := emptyBut(opts.Dir); err != nil {
+		return Restored{}, err
+	}
+	work, err := os.MkdirTemp(opts.Dir, unfinished)
+	if err != nil {
+		return Restored{}, err
+	}
+	defer os.RemoveAll(work)
+	if err := unpack(opts, work); err != nil {
+		return Restored{}, fmt.Errorf("restore %s: %w", opts.File, err)
+	}
+	restored, err := opts.setForward(ctx, work)
+	if err != nil {
+		return Restored{}, fmt.Errorf("restore %s: %w", opts.File, err)
+	}
+	if err := os.Rename(filepath.Join(work, "member"), filepath.Join(opts.Dir, "member")); err != nil {
+		return Restored{}, err
+	}
+	return restored, wholefile.SyncFolder(opts.Dir)
+}
+
+// emptyBut refuses a folder with anything in it but what a restore that was killed
+// has left, which goes, and what every folder has.
+func emptyBut(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == lockName || name == "lost+found":
+		case strings.HasPrefix(name, unfinished):
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("the folder %s is not empty, it has %s in it: restore into a new one", dir, name)
+		}
+	}
+	return nil
+}
+
+// refuseUnfinished keeps an etcd from starting empty where a restore was killed.
+func refuseUnfinished(dir string) error {
+	left, err := filepath.Glob(filepath.Join(dir, unfinished+"*"))
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "member")); err == nil {
+		return nil
+	}
+	return fmt.Errorf("a restore into %s was not finished: run it again, or remove %s", dir, left[0])
+}
+
+// unpack makes of a snapshot what an embedded etcd starts from.
+func unpack(opts RestoreOptions, dir string) error {
+	defaults := embed.NewConfig()
+	return snapshot.NewV3(zapLogger(opts.Log)).Restore(snapshot.RestoreConfig{
+		SnapshotPath:  opts.File,
+		OutputDataDir: dir,
+		Name:          defaults.Name,
+		PeerURLs:      []string{embed.DefaultInitialAdvertisePeerURLs}, InitialCluster: defaults.InitialCluster,
+		InitialClusterToken: defaults.InitialClusterToken,
+		RevisionBump:        revisionLeap, MarkCompacted: true,
+	})
+}
+
+// setForward starts an etcd over what was unpacked, reads all objects, and brings
+// the clock of the store up to that of etcd.
+func (opts RestoreOptions) setForward(ctx context.Context, dir string) (r Restored, err error) {
+	e, err := StartEmbedded(ctx, EmbeddedOptions{Dir: dir, Log: opts.Log})
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	s := e.Store(opts.Prefix, opts.Log)
+	if r.Then, err = s.Revision(ctx); err != nil {
+		return r, err
+	}
+	if _, err := e.client.Do(ctx, s.keys.tick()); err != nil {
+		return r, err
+	}
+	list, err := s.List(ctx, store.Scope{}, store.ListOptions{})
+	if err != nil {
+		return r, err
+	}
+	r.Now, r.Objects, r.Unreadable = list.Revision, len(list.Items), list.Unreadable
+	kept, err := e.client.Get(ctx, s.keys.settings)
+	if err == nil && len(kept.Kvs) > 0 {
+		r.Settings = kept.Kvs[0].Value
+	}
+	return r, err
+}
