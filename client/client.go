@@ -1,17 +1,7 @@
-// Package client is a store.Interface over HTTP: it speaks the Kubernetes
-// conventions of a pilot-api server and keeps the store's contract on the far
-// side of the network, so that errors.Is(err, store.ErrConflict) holds here as
-// it does there. store/cache over a Client is a program's informer.
-//
-// The way of a call: read.go, write.go, transaction.go and history.go turn the
-// contract into requests,
-// request.go sends one and turns its answer into bytes or a store error,
-// wire.go turns bytes into objects. A watch, of one kind or of all, is one stream
-// (stream.go), which holds changes until their revision is known to be complete
-// (pending.go).
 package client
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -39,6 +29,11 @@ type Options struct {
 	// DryRun makes the server check every write, and answer what it would
 	// have done, without doing it.
 	DryRun bool
+	// Retries is how often a request is sent again that the server did not take,
+	// 429 or 503 with a Retry-After: not before that time, with more between two
+	// tries than between those before, and not when the context ends. 0 is for
+	// those who would rather hear of it.
+	Retries int
 }
 
 // Client is a store behind a pilot-api server. All methods are safe for
@@ -46,6 +41,8 @@ type Options struct {
 type Client struct {
 	base string // without a slash at the end
 	opts Options
+	// pause waits, and is false when the context has ended.
+	pause func(context.Context, time.Duration) bool
 }
 
 var _ store.Interface = (*Client)(nil)
@@ -69,7 +66,7 @@ func New(serverURL string, opts Options) (*Client, error) {
 	if opts.Warn == nil {
 		opts.Warn = func(string) {}
 	}
-	return &Client{base: strings.TrimRight(serverURL, "/"), opts: opts}, nil
+	return &Client{base: strings.TrimRight(serverURL, "/"), opts: opts, pause: pause}, nil
 }
 
 // Server is the URL of the server, without a slash at the end.

@@ -3,8 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"net/url"
 
 	"github.com/pilot-api/pilot-api/explain"
@@ -58,13 +56,5 @@ func (c *Client) inspect(ctx context.Context, of Whose, path string, query url.V
 	if of.Labels != "" {
 		query.Set("labels", of.Labels)
 	}
-	at := c.base + "/apis/registry.istio.io/v1/proxies/" + url.PathEscape(of.Node) + "/" + path + "?" + query.Encode()
-	body, err := c.call(ctx, request{method: http.MethodGet, url: at}, maxListAnswer)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("decode the configuration of %s: %w", of.Node, err)
-	}
-	return nil
+	return c.ask(ctx, registry+"proxies/"+url.PathEscape(of.Node)+"/"+path, query, into)
 }

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,15 +17,12 @@ func (c *Client) History(ctx context.Context, key schema.Key) ([]store.Version, 
 	if err != nil {
 		return nil, err
 	}
-	body, err := c.call(ctx, request{method: http.MethodGet, url: c.url(kind, key.Namespace, key.Name, nil) + "/history"}, maxListAnswer)
-	if err != nil {
-		return nil, err
-	}
 	var w struct {
 		Items []wireVersion `json:"items"`
 	}
-	if err := json.Unmarshal(body, &w); err != nil {
-		return nil, fmt.Errorf("decode the server's answer: %w", err)
+	at := c.url(kind, key.Namespace, key.Name, nil) + "/history"
+	if err := c.exchange(ctx, request{method: http.MethodGet, url: at}, &w); err != nil {
+		return nil, err
 	}
 	var out []store.Version
 	for _, item := range w.Items {
@@ -77,10 +72,6 @@ func (c *Client) Changes(ctx context.Context, scope store.Scope, revision int64)
 	if scope.Kind != nil {
 		q.Set("kind", scope.Kind.Kind)
 	}
-	body, err := c.call(ctx, request{method: http.MethodGet, url: c.base + "/apis/registry.istio.io/v1/changes?" + q.Encode()}, maxListAnswer)
-	if err != nil {
-		return nil, err
-	}
 	var w struct {
 		Items []struct {
 			Kind      string      `json:"kind"`
@@ -90,10 +81,11 @@ func (c *Client) Changes(ctx context.Context, scope store.Scope, revision int64)
 			Now       *wireObject `json:"now"`
 		} `json:"items"`
 	}
-	if err := json.Unmarshal(body, &w); err != nil {
-		return nil, fmt.Errorf("decode the server's answer: %w", err)
+	if err := c.ask(ctx, registry+"changes", q, &w); err != nil {
+		return nil, err
 	}
 	var out []store.Difference
+	var err error
 	for _, item := range w.Items {
 		d := store.Difference{Key: schema.Key{Kind: item.Kind, Namespace: item.Namespace, Name: item.Name}}
 		if item.Then != nil {
@@ -119,5 +111,5 @@ func (c *Client) Rollback(ctx context.Context, scope store.Scope, revision int64
 	if scope.Kind != nil {
 		body["kind"] = scope.Kind.Kind
 	}
-	return c.transact(ctx, "/apis/registry.istio.io/v1/rollbacks", body)
+	return c.transact(ctx, registry+"rollbacks", body)
 }

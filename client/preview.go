@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -38,14 +37,10 @@ type ResourceChange struct {
 // Preview asks what the objects of a text would change, documents of YAML with a
 // namespace for those that say none. Nothing is stored.
 func (c *Client) Preview(ctx context.Context, text []byte, namespace string) (*Preview, error) {
-	at := c.base + "/apis/registry.istio.io/v1/preview?" + url.Values{"namespace": {namespace}}.Encode()
-	body, err := c.call(ctx, request{method: http.MethodPost, url: at, body: text, contentType: yamlType}, maxListAnswer)
-	if err != nil {
-		return nil, err
-	}
+	at := c.at(registry+"preview", url.Values{"namespace": {namespace}})
 	var found Preview
-	if err := json.Unmarshal(body, &found); err != nil {
-		return nil, fmt.Errorf("decode the server's preview: %w", err)
+	if err := c.exchange(ctx, request{method: http.MethodPost, url: at, body: text, contentType: yamlType}, &found); err != nil {
+		return nil, err
 	}
 	return &found, nil
 }

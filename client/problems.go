@@ -2,9 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
 
 	"github.com/pilot-api/pilot-api/diag"
 )
@@ -20,13 +17,9 @@ type Problems struct {
 // together and for each proxy. The server answers once all that was written
 // before is compiled, and fails when that takes more than some seconds.
 func (c *Client) Problems(ctx context.Context) (*Problems, error) {
-	body, err := c.call(ctx, request{method: http.MethodGet, url: c.base + "/debug/problems"}, maxListAnswer)
-	if err != nil {
-		return nil, err
-	}
 	var found Problems
-	if err := json.Unmarshal(body, &found); err != nil {
-		return nil, fmt.Errorf("decode the server's problems: %w", err)
+	if err := c.ask(ctx, "/debug/problems", nil, &found); err != nil {
+		return nil, err
 	}
 	return &found, nil
 }

@@ -2,9 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -36,28 +33,23 @@ type ProxyType struct {
 // Proxies are those that are connected to any replica, by node. What a replica
 // that does not answer knows is missing, and a warning says so.
 func (c *Client) Proxies(ctx context.Context) ([]Proxy, error) {
-	return c.proxies(ctx, "")
+	return c.proxies(ctx, "", nil)
 }
 
 // Proxy is one node's, mostly one; several where it has several connections.
 func (c *Client) Proxy(ctx context.Context, node string) ([]Proxy, error) {
-	return c.proxies(ctx, "/"+url.PathEscape(node))
+	return c.proxies(ctx, "/"+url.PathEscape(node), nil)
 }
 
 // ProxiesOf are those that an object concerns: it is in what they are told.
 func (c *Client) ProxiesOf(ctx context.Context, key schema.Key) ([]Proxy, error) {
-	return c.proxies(ctx, "?"+url.Values{"object": {key.Kind + "/" + key.Namespace + "/" + key.Name}}.Encode())
+	return c.proxies(ctx, "", url.Values{"object": {key.Kind + "/" + key.Namespace + "/" + key.Name}})
 }
 
-func (c *Client) proxies(ctx context.Context, path string) ([]Proxy, error) {
-	at := c.base + "/apis/registry.istio.io/v1/proxies" + path
-	body, err := c.call(ctx, request{method: http.MethodGet, url: at}, maxListAnswer)
-	if err != nil {
-		return nil, err
-	}
+func (c *Client) proxies(ctx context.Context, path string, query url.Values) ([]Proxy, error) {
 	var found []Proxy
-	if err := json.Unmarshal(body, &found); err != nil {
-		return nil, fmt.Errorf("decode the server's proxies: %w", err)
+	if err := c.ask(ctx, registry+"proxies"+path, query, &found); err != nil {
+		return nil, err
 	}
 	return found, nil
 }

@@ -12,6 +12,7 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -83,12 +84,12 @@ func (r request) doubt(err error) error {
 // errInBetween: something between the server and us answered in its place.
 var errInBetween = errors.New("the body is no Status of a pilot-api server")
 
-// send returns a good answer, its body still open, or the error that a bad one
-// stands for.
-func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
+// sendOnce returns a good answer, its body still open, or the error that a bad one
+// stands for, and when to send it again, 0 for "not like this".
+func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, time.Duration, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, r.url, bytes.NewReader(r.body))
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", r.method, r.url, err)
+		return nil, 0, fmt.Errorf("%s %s: %w", r.method, r.url, err)
 	}
 	req.Header.Set("Accept", jsonType)
 	if r.contentType != "" {
@@ -106,16 +107,17 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	resp, err := c.opts.HTTPClient.Do(req.WithContext(httptrace.WithClientTrace(ctx, &trace)))
 	switch {
 	case err != nil && reached.Load():
-		return nil, noAnswer(err)
+		return nil, 0, noAnswer(err)
 	case err != nil:
-		return nil, &store.Error{Kind: store.ErrUnavailable, Detail: "cannot reach the server: " + err.Error(), Cause: err}
+		return nil, 0, &store.Error{Kind: store.ErrUnavailable, Detail: "cannot reach the server: " + err.Error(), Cause: err}
 	}
 	c.warn(resp.Header.Values("Warning"))
 	if resp.StatusCode/100 == 2 {
-		return resp, nil
+		return resp, 0, nil
 	}
 	defer resp.Body.Close()
-	return nil, answerError(r, resp)
+	again, err := answerError(r, resp)
+	return nil, again, err
 }
 
 // warn passes on the warnings that can be read: one that cannot must not fail
@@ -130,27 +132,31 @@ func (c *Client) warn(headers []string) {
 }
 
 // answerError reads the Status of a bad answer. What is no Status comes from
-// something between the server and us, or from no pilot-api at all.
-func answerError(r request, resp *http.Response) error {
+// something between the server and us, or from no pilot-api at all: it may have
+// handed on a write, so only reads are sent again for its word.
+func answerError(r request, resp *http.Response) (again time.Duration, err error) {
 	body, err := readBody(resp.Body, maxErrorAnswer)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var status metav1.Status
 	if json.Unmarshal(body, &status) == nil && status.Kind == "Status" {
 		if isNoPath(&status) {
-			return fmt.Errorf("%w: %s", ErrNoPath, status.Message)
+			return 0, fmt.Errorf("%w: %s", ErrNoPath, status.Message)
 		}
-		return store.FromStatus(&status)
+		return retryAfter(resp), store.FromStatus(&status)
 	}
 	text, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
 	text = text[:min(len(text), 200)]
 	err = fmt.Errorf("%s %s: %s, and %w: %q", r.method, r.url, resp.Status, errInBetween, text)
 	switch resp.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return &store.Error{Kind: store.ErrUnavailable, Detail: err.Error(), Cause: err}
+		err = &store.Error{Kind: store.ErrUnavailable, Detail: err.Error(), Cause: err}
 	}
-	return err
+	if r.method == http.MethodGet {
+		again = retryAfter(resp)
+	}
+	return again, err
 }
 
 // isNoPath tells a path that is not found from an object that is not: that one

@@ -36,7 +36,7 @@ func (c *Client) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, err
 		if err != nil {
 			return nil, err
 		}
-		results, err := c.transact(ctx, "/apis/registry.istio.io/v1/transactions", map[string]any{"operations": steps})
+		results, err := c.transact(ctx, registry+"transactions", map[string]any{"operations": steps})
 		var e *store.Error
 		if errors.Is(err, store.ErrConflict) && errors.As(err, &e) && again[e.Index] {
 			continue
@@ -106,22 +106,15 @@ func (c *Client) transact(ctx context.Context, path string, body any) ([]Result,
 	if err != nil {
 		return nil, fmt.Errorf("encode transaction: %w", err)
 	}
-	at := c.base + path
-	if q := c.writeQuery(); q != nil {
-		at += "?" + q.Encode()
-	}
-	answer, err := c.call(ctx, request{method: http.MethodPost, url: at, body: text, contentType: jsonType}, maxListAnswer)
-	if err != nil {
-		return nil, err
-	}
 	var w struct {
 		Results []struct {
 			Verb   store.Verb `json:"verb"`
 			Object wireObject `json:"object"`
 		} `json:"results"`
 	}
-	if err := json.Unmarshal(answer, &w); err != nil {
-		return nil, fmt.Errorf("decode the server's answer: %w", err)
+	at := c.at(path, c.writeQuery())
+	if err := c.exchange(ctx, request{method: http.MethodPost, url: at, body: text, contentType: jsonType}, &w); err != nil {
+		return nil, err
 	}
 	done := make([]Result, len(w.Results))
 	for i, result := range w.Results {

@@ -66,7 +66,10 @@ func (c *Client) writeQuery() url.Values {
 // UpdateFunc keeps the contract of store.Interface: it reads and replaces until
 // nobody came in between.
 func (c *Client) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
-	for {
+	for try := 0; ; try++ {
+		if try > 0 && !c.pause(ctx, conflictPause(try)) {
+			return nil, context.Cause(ctx)
+		}
 		stored, err := c.Get(ctx, key, store.ReadOptions{})
 		if err != nil {
 			return nil, err

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -23,6 +26,15 @@ type target struct {
 
 func (t target) in(namespace string) schema.Key {
 	return schema.Key{Kind: t.kind.Kind, Namespace: namespace, Name: t.name}
+}
+
+// nameOnly is an object of which no more is known than its name.
+func nameOnly(key schema.Key) (*schema.Object, error) {
+	kind, ok := schema.KindByName(key.Kind)
+	if !ok {
+		return nil, usagef("there is no kind %q", key.Kind)
+	}
+	return schema.New(kind, metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, json.RawMessage("{}"))
 }
 
 // parseSelection reads KIND, KIND NAME…, KIND,KIND or KIND/NAME….

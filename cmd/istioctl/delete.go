@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/diag"
@@ -135,11 +133,10 @@ func (s *session) deleteTargetsByKind(ctx context.Context, c *client.Client, sel
 	return objects, nil
 }
 
-// deleteTargetsByName makes objects that have no more than a name.
 func (s *session) deleteTargetsByName(sel selection) ([]*schema.Object, error) {
 	objects := make([]*schema.Object, len(sel.targets))
 	for i, t := range sel.targets {
-		o, err := schema.New(t.kind, metav1.ObjectMeta{Namespace: s.namespace, Name: t.name}, json.RawMessage("{}"))
+		o, err := nameOnly(t.in(s.namespace))
 		if err != nil {
 			return nil, err
 		}

@@ -24,6 +24,8 @@ type session struct {
 	namespace      string
 	requestTimeout time.Duration
 	timeout        time.Duration
+	context        string // its name, "" for the current one
+	credentials    access // for the server of the context
 
 	// shown are the warnings about files that were printed with their place.
 	shown []string
@@ -70,12 +72,15 @@ interrupted; a watch is done when it is interrupted.`,
 	s.addFlags(root)
 	root.AddCommand(
 		newCreate(s), newReplace(s), newApply(s), newDiff(s), newDelete(s), newGet(s), newWatch(s), newWait(s), newDescribe(s), newProblems(s),
-		newHistory(s), newRollback(s), newExport(s),
+		newHistory(s), newRollback(s), newExport(s), newPatch(s), newExplain(s), newConfig(s),
 		newRoute(s), newProxyConfig(s), newProxyStatus(s),
 		newValidate(s), newVersion(s), newBootstrap(s), newCompletion(s),
 	)
 	for _, cmd := range root.Commands() {
 		cmd.DisableAutoGenTag = true
+		for _, sub := range cmd.Commands() {
+			sub.DisableAutoGenTag = true
+		}
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
@@ -85,18 +90,22 @@ func (s *session) addFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVar(&s.server, "server", defaultServer, "URL or HOST:PORT of the pilot-api server; or set ISTIOCTL_SERVER")
 	flags.StringVarP(&s.namespace, "namespace", "n", schema.DefaultNamespace, "namespace of the objects")
+	flags.StringVar(&s.context, "context", "", "context of the config file to use; see 'istioctl config'")
 	flags.DurationVar(&s.requestTimeout, "request-timeout", 30*time.Second, "give up on one request after this time; 0 waits for ever")
 	flags.DurationVar(&s.timeout, "timeout", 0, "give up on the whole command after this time; 0 waits for ever")
-	// The flag exists, so this cannot fail.
+	// The flags exist, so this cannot fail.
 	_ = root.RegisterFlagCompletionFunc("namespace", s.completeNamespaces)
+	_ = root.RegisterFlagCompletionFunc("context", func(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		return s.completeContexts(cmd, nil, toComplete)
+	})
 }
 
 // begin completes the session before any verb runs.
 func (s *session) begin(cmd *cobra.Command, _ []string) error {
 	flags := cmd.Flags()
 	s.namespaceGiven = flags.Changed("namespace")
-	if env := s.Getenv("ISTIOCTL_SERVER"); env != "" && !flags.Changed("server") {
-		s.server = env
+	if err := s.enter(flags.Changed("server")); err != nil {
+		return err
 	}
 	if !strings.Contains(s.server, "://") {
 		s.server = "http://" + s.server
@@ -154,6 +163,9 @@ func (s *session) connect(warn func(string)) (*client.Client, error) {
 
 func (s *session) connectWith(opts client.Options) (*client.Client, error) {
 	opts.Timeout, opts.UserAgent = s.requestTimeout, "istioctl/"+version
+	if err := s.credentials.apply(&opts, s.server); err != nil {
+		return nil, err
+	}
 	c, err := client.New(s.server, opts)
 	if err != nil {
 		return nil, &usageError{err}

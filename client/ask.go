@@ -1,0 +1,37 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// registry is where everything is that is not an object.
+const registry = "/apis/registry.istio.io/v1/"
+
+// ask decodes the JSON with which the server answers a GET of a path.
+func (c *Client) ask(ctx context.Context, path string, query url.Values, into any) error {
+	return c.exchange(ctx, request{method: http.MethodGet, url: c.at(path, query)}, into)
+}
+
+// at is the URL of a path below the server's.
+func (c *Client) at(path string, query url.Values) string {
+	if len(query) == 0 {
+		return c.base + path
+	}
+	return c.base + path + "?" + query.Encode()
+}
+
+// exchange decodes the JSON with which the server answers a request.
+func (c *Client) exchange(ctx context.Context, r request, into any) error {
+	body, err := c.call(ctx, r, maxListAnswer)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("decode the server's answer to %s %s: %w", r.method, r.url, err)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/client"
+)
+
+// access is who we are to what stands before a server, and how that is known: names
+// of files.
+type access struct {
+	TokenFile            string `json:"tokenFile,omitempty"`
+	CertificateAuthority string `json:"certificateAuthority,omitempty"`
+	ClientCertificate    string `json:"clientCertificate,omitempty"`
+	ClientKey            string `json:"clientKey,omitempty"`
+}
+
+// below is access with names that are relative to a folder.
+func (a access) below(dir string) access {
+	for _, name := range []*string{&a.TokenFile, &a.CertificateAuthority, &a.ClientCertificate, &a.ClientKey} {
+		if *name != "" && !filepath.IsAbs(*name) {
+			*name = filepath.Join(dir, *name)
+		}
+	}
+	return a
+}
+
+// apply makes a client of a server use it.
+func (a access) apply(opts *client.Options, server string) error {
+	if a == (access{}) {
+		return nil
+	}
+	settings, err := a.tls()
+	if err != nil {
+		return err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = settings
+	opts.HTTPClient = &http.Client{Transport: transport}
+	if a.TokenFile == "" {
+		return nil
+	}
+	if !isPrivate(server) {
+		return fmt.Errorf("the token of the context goes by https only, not to %s", server)
+	}
+	opts.HTTPClient.Transport = bearer{transport, a.TokenFile}
+	return nil
+}
+
+// isPrivate: nobody between reads what is sent.
+func isPrivate(server string) bool {
+	u, err := url.Parse(server)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func (a access) tls() (*tls.Config, error) {
+	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	if a.CertificateAuthority != "" {
+		text, err := os.ReadFile(a.CertificateAuthority)
+		if err != nil {
+			return nil, err
+		}
+		settings.RootCAs = x509.NewCertPool()
+		if !settings.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s: no certificate in it", a.CertificateAuthority)
+		}
+	}
+	if a.ClientCertificate != "" || a.ClientKey != "" {
+		pair, err := tls.LoadX509KeyPair(a.ClientCertificate, a.ClientKey)
+		if err != nil {
+			return nil, fmt.Errorf("client certificate: %w", err)
+		}
+		settings.Certificates = []tls.Certificate{pair}
+	}
+	return settings, nil
+}
+
+// bearer sends a token, which may be rotated, from its file.
+type bearer struct {
+	http.RoundTripper
+	file string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	token, err := os.ReadFile(b.file)
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	return b.RoundTripper.RoundTrip(r)
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+)
+
+func newConfig(s *session) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Keep servers under names in a file",
+		Long: `Keep servers under names, contexts, in a file: ISTIOCTL_CONFIG, or istioctl/config.yaml
+in XDG_CONFIG_HOME (~/.config). A context has a server, a namespace, and what a proxy
+before the server may want to see: a token, a client certificate.
+
+--context says which one is meant, else it is the current one. --server and
+ISTIOCTL_SERVER win over the current context, and a token or certificate goes to no
+other server than that of its context.`,
+		Example: `  # Two servers, and one of them from now on
+  istioctl config set-context test --server localhost:8080
+  istioctl config set-context prod --server https://pilot.example.com --namespace shop \
+    --token-file ~/.pilot-token --certificate-authority ca.pem
+  istioctl config use-context test
+
+  # One command for the other
+  istioctl get all --context prod`,
+		// Whatever is wrong with the contexts, these commands must mend.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		Args:              noSuchConfig,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newGetContexts(s), newUseContext(s), newSetContext(s), newDeleteContext(s), newCurrentContext(s), newViewConfig(s))
+	return cmd
+}
+
+func noSuchConfig(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usagef("there is no 'istioctl config %s'", args[0])
+}
+
+// configCommand is one that reads the contexts and may change them.
+func (s *session) configCommand(use, short string, args cobra.PositionalArgs, do func(*cobra.Command, *contexts, []string) error) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: positional(args), ValidArgsFunction: s.completeContexts}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		all, err := s.contexts()
+		if err != nil {
+			return err
+		}
+		return do(cmd, all, args)
+	}
+	return cmd
+}
+
+func newGetContexts(s *session) *cobra.Command {
+	return s.configCommand("get-contexts", "List the contexts; a star marks the current one", cobra.NoArgs,
+		func(_ *cobra.Command, all *contexts, _ []string) error {
+			table := tabwriter.NewWriter(s.Stdout, 0, 8, 3, ' ', 0)
+			fmt.Fprintln(table, "CURRENT\tNAME\tSERVER\tNAMESPACE")
+			for _, c := range all.Contexts {
+				current := ""
+				if c.Name == all.Current {
+					current = "*"
+				}
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", current, c.Name, c.Server, c.Namespace)
+			}
+			return table.Flush()
+		})
+}
+
+func newUseContext(s *session) *cobra.Command {
+	return s.configCommand("use-context NAME", "Make a context the current one", cobra.ExactArgs(1),
+		func(_ *cobra.Command, all *contexts, args []string) error {
+			if _, err := all.find(args[0]); err != nil {
+				return err
+			}
+			all.Current = args[0]
+			fmt.Fprintf(s.Stdout, "context %s is the current one\n", all.Current)
+			return all.write()
+		})
+}
+
+func newSetContext(s *session) *cobra.Command {
+	var given access
+	cmd := s.configCommand("set-context NAME", "Make a context, or change what flags say of one", cobra.ExactArgs(1),
+		func(cmd *cobra.Command, all *contexts, args []string) error {
+			c, err := all.find(args[0])
+			what := replaced
+			if err != nil {
+				all.Contexts = append(all.Contexts, namedContext{Name: args[0]})
+				c, what = &all.Contexts[len(all.Contexts)-1], created
+			}
+			for flag, field := range map[string]struct{ to, from *string }{
+				"server": {&c.Server, &s.server}, "namespace": {&c.Namespace, &s.namespace},
+				"token-file": {&c.TokenFile, &given.TokenFile}, "certificate-authority": {&c.CertificateAuthority, &given.CertificateAuthority},
+				"client-certificate": {&c.ClientCertificate, &given.ClientCertificate}, "client-key": {&c.ClientKey, &given.ClientKey},
+			} {
+				if cmd.Flags().Changed(flag) {
+					*field.to = *field.from
+				}
+			}
+			if err := s.checkFlags(); err != nil {
+				return err
+			}
+			fmt.Fprintf(s.Stdout, "context %s %s\n", c.Name, what)
+			return all.write()
+		})
+	cmd.Flags().StringVar(&given.TokenFile, "token-file", "", "file with a bearer token, read anew for each request")
+	cmd.Flags().StringVar(&given.CertificateAuthority, "certificate-authority", "", "file with the certificate authority of the server")
+	cmd.Flags().StringVar(&given.ClientCertificate, "client-certificate", "", "file with our certificate (with --client-key)")
+	cmd.Flags().StringVar(&given.ClientKey, "client-key", "", "file with the key of --client-certificate")
+	return cmd
+}
+
+func newDeleteContext(s *session) *cobra.Command {
+	return s.configCommand("delete-context NAME", "Forget a context", cobra.ExactArgs(1),
+		func(_ *cobra.Command, all *contexts, args []string) error {
+			if _, err := all.find(args[0]); err != nil {
+				return err
+			}
+			all.Contexts = slices.DeleteFunc(all.Contexts, func(c namedContext) bool { return c.Name == args[0] })
+			if all.Current == args[0] {
+				all.Current = ""
+			}
+			fmt.Fprintf(s.Stdout, "context %s deleted\n", args[0])
+			return all.write()
+		})
+}
+
+func newCurrentContext(s *session) *cobra.Command {
+	return s.configCommand("current-context", "Print the name of the current context", cobra.NoArgs,
+		func(_ *cobra.Command, all *contexts, _ []string) error {
+			if all.Current == "" {
+				return errors.New("no context is the current one: 'istioctl config use-context NAME' makes one")
+			}
+			fmt.Fprintln(s.Stdout, all.Current)
+			return nil
+		})
+}
+
+func newViewConfig(s *session) *cobra.Command {
+	return s.configCommand("view", "Print the config file", cobra.NoArgs,
+		func(_ *cobra.Command, all *contexts, _ []string) error {
+			text, err := yaml.Marshal(all)
+			if err != nil {
+				return err
+			}
+			_, err = s.Stdout.Write(text)
+			return err
+		})
+}
+
+// completeContexts completes the names of contexts.
+func (s *session) completeContexts(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	all, err := s.contexts()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, name := range all.names() {
+		if strings.HasPrefix(name, toComplete) {
+			names = append(names, name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

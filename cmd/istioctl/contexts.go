@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/internal/wholefile"
+)
+
+// contexts is the config file: servers by names, and one of them that is meant
+// when nothing else is said.
+type contexts struct {
+	Current  string         `json:"currentContext,omitempty"`
+	Contexts []namedContext `json:"contexts,omitempty"`
+
+	file string
+}
+
+type namedContext struct {
+	Name      string `json:"name"`
+	Server    string `json:"server,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	access
+}
+
+// configFile is where the contexts are, "" when nobody can tell.
+func (s *session) configFile() string {
+	if file := s.Getenv("ISTIOCTL_CONFIG"); file != "" {
+		return file
+	}
+	dir := s.Getenv("XDG_CONFIG_HOME")
+	if home := s.Getenv("HOME"); dir == "" && home != "" {
+		dir = filepath.Join(home, ".config")
+	}
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "istioctl", "config.yaml")
+}
+
+// contexts reads the config file; one that is not there has none.
+func (s *session) contexts() (*contexts, error) {
+	c := &contexts{file: s.configFile()}
+	if c.file == "" {
+		return c, nil
+	}
+	text, err := os.ReadFile(c.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, c)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("config file %s: %w", c.file, err)
+	}
+	return c, nil
+}
+
+func (c *contexts) write() error {
+	if c.file == "" {
+		return errors.New("there is no place for a config file: set ISTIOCTL_CONFIG or HOME")
+	}
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(c.file), 0o700); err != nil {
+		return err
+	}
+	return wholefile.Write(c.file, 0o600, wholefile.Text(text))
+}
+
+func (c *contexts) names() (names []string) {
+	for _, n := range c.Contexts {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// find is a context by its name.
+func (c *contexts) find(name string) (*namedContext, error) {
+	i := slices.Index(c.names(), name)
+	if i < 0 {
+		has := "none"
+		if len(c.Contexts) > 0 {
+			has = strings.Join(c.names(), ", ")
+		}
+		return nil, usagef("there is no context %q in %s, it has %s", name, c.file, has)
+	}
+	return &c.Contexts[i], nil
+}
+
+// enter takes what no flag says from the environment and the context. A context
+// that is named wins over the environment; the credentials of a context are for
+// its own server only.
+func (s *session) enter(serverGiven bool) error {
+	env := s.Getenv("ISTIOCTL_SERVER")
+	if env != "" && !serverGiven {
+		s.server = env
+	}
+	all, err := s.contexts()
+	if err != nil {
+		return err
+	}
+	name := s.context
+	if name == "" {
+		name = all.Current
+	}
+	if name == "" {
+		return nil
+	}
+	chosen, err := all.find(name)
+	if err != nil {
+		return err
+	}
+	if chosen.Namespace != "" && !s.namespaceGiven {
+		s.namespace = chosen.Namespace
+	}
+	if chosen.Server != "" && !serverGiven && (env == "" || s.context != "") {
+		s.server, s.credentials = chosen.Server, chosen.access.below(filepath.Dir(all.file))
+	}
+	return nil
+}

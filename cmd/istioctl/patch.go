@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+const patched outcome = "patched"
+
+// patchTypes are the words of --type.
+var patchTypes = map[string]types.PatchType{"merge": types.MergePatchType, "json": types.JSONPatchType}
+
+type patchFlags struct {
+	text, file, kind string
+	output, dryRun   string
+}
+
+func newPatch(s *session) *cobra.Command {
+	flags := patchFlags{dryRun: dryRunNone}
+	cmd := &cobra.Command{
+		Use:   "patch (KIND NAME | KIND/NAME) (-p PATCH | --patch-file FILE)",
+		Short: "Change some fields of an object",
+		Long: `Change some fields of an object by a patch in YAML or JSON. A merge patch has the
+fields to set, and null for those to remove; lists are replaced as a whole. With
+--type=json it is a list of operations (RFC 6902). The server does it to the
+newest state of the object: nothing is lost that others change meanwhile.`,
+		Example: `  # Another timeout for the first route
+  istioctl patch virtualservice reviews --type=json \
+    -p '[{"op": "replace", "path": "/spec/http/0/timeout", "value": "2s"}]'
+
+  # Set one label, remove another, and see what would come of it
+  istioctl patch vs/reviews -p '{metadata: {labels: {team: books, old: null}}}' --dry-run=server -o yaml`,
+		ValidArgsFunction: s.completeName,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runPatch(cmd.Context(), s, flags, args) }
+	cmd.Flags().StringVarP(&flags.text, "patch", "p", "", "the patch")
+	cmd.Flags().StringVar(&flags.file, "patch-file", "", "file with the patch")
+	cmd.Flags().StringVar(&flags.kind, "type", "merge", "merge or json")
+	cmd.Flags().StringVar(&flags.dryRun, "dry-run", dryRunNone, `"server": the server checks, and tells what it would do; or "none"`)
+	addOutput(cmd, &flags.output, writeFormats)
+	// The flags exist, so this cannot fail.
+	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]string{"merge", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryRunNone, dryRunServer}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func runPatch(ctx context.Context, s *session, flags patchFlags, args []string) error {
+	kind, ok := patchTypes[flags.kind]
+	if !ok {
+		return usagef("--type=%s: want merge or json", flags.kind)
+	}
+	if !slices.Contains([]string{dryRunNone, dryRunServer}, flags.dryRun) {
+		return usagef("--dry-run=%s: want none or server", flags.dryRun)
+	}
+	if err := checkOutput(flags.output, writeFormats); err != nil {
+		return err
+	}
+	key, err := s.oneObject("patch", args)
+	if err != nil {
+		return err
+	}
+	patch, err := flags.read()
+	if err != nil {
+		return err
+	}
+	write := writeFlags{output: flags.output, dryRun: flags.dryRun}
+	c, err := write.connect(s)
+	if err != nil {
+		return err
+	}
+	named, err := nameOnly(key)
+	if err != nil {
+		return err
+	}
+	return s.perform(ctx, write, []step{patchStep(c, named, kind, patch)})
+}
+
+func patchStep(c *client.Client, named *schema.Object, kind types.PatchType, patch []byte) step {
+	return step{object: named, promise: patched, do: func(ctx context.Context) (*schema.Object, outcome, error) {
+		o, err := c.Patch(ctx, named.Key(), kind, patch)
+		return o, patched, err
+	}}
+}
+
+// read is the patch as JSON.
+func (f patchFlags) read() ([]byte, error) {
+	if (f.text == "") == (f.file == "") {
+		return nil, usagef("say the patch with -p or --patch-file")
+	}
+	text, where := []byte(f.text), "-p"
+	if f.file != "" {
+		var err error
+		if text, err = os.ReadFile(f.file); err != nil {
+			return nil, err
+		}
+		where = f.file
+	}
+	patch, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, usagef("%s: %s", where, strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
+	}
+	return patch, nil
+}
