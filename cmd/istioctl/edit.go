@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+func newEdit(s *session) *cobra.Command {
+	var write writeFlags
+	cmd := &cobra.Command{
+		Use:   "edit (KIND NAME | KIND/NAME)",
+		Short: "Change an object in an editor",
+		Long: `Open an object in the editor of ISTIOCTL_EDITOR, EDITOR, or vi, and store what is
+saved. If that has a mistake in it, or somebody else has changed the object
+meanwhile, the editor is opened again with the reason on top. A file that is left
+as it is, or empty, ends the command and changes nothing; what was written is kept
+in a file if it was refused.`,
+		Example: `  istioctl edit virtualservice reviews
+  EDITOR=nano istioctl edit vs/reviews -n books`,
+		ValidArgsFunction: s.completeName,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := write.check(writeFormats); err != nil {
+			return err
+		}
+		key, err := s.oneObject("edit", args)
+		if err != nil {
+			return err
+		}
+		return runEdit(cmd.Context(), s, write, key)
+	}
+	write.dryRun = dryRunNone
+	addOutput(cmd, &write.output, writeFormats)
+	return cmd
+}
+
+func runEdit(ctx context.Context, s *session, write writeFlags, key schema.Key) error {
+	c, err := write.connect(s)
+	if err != nil {
+		return err
+	}
+	o, err := c.Get(ctx, key, store.ReadOptions{})
+	if err != nil {
+		return s.fail(ctx, err)
+	}
+	text, err := toYAML(o.JSON())
+	if err != nil {
+		return err
+	}
+	e := edit{s, c, key, text, "Edit the object. Lines that begin with a # are left out; an empty file ends without a change."}
+	done, err := e.run(ctx)
+	if err != nil || done == nil {
+		return err
+	}
+	r, err := s.report(write, 1)
+	if err != nil {
+		return err
+	}
+	r.done(done, replaced)
+	return r.finish()
+}
+
+// edit is an object in an editor.
+type edit struct {
+	*session
+	client *client.Client
+	key    schema.Key
+	text   []byte // what is to be edited
+	reason string // what is said on top
+}
+
+// run opens the editor until what comes of it is stored; nil for no change.
+func (e *edit) run(ctx context.Context) (*schema.Object, error) {
+	refused := false
+	for {
+		shown := append(comment(e.reason), e.text...)
+		saved, err := e.open(ctx, shown)
+		if err != nil {
+			return nil, err
+		}
+		text := uncommented(saved)
+		if bytes.Equal(saved, shown) || len(bytes.TrimSpace(text)) == 0 || bytes.Equal(text, uncommented(shown)) && !refused {
+			return nil, e.cancel(refused)
+		}
+		o, err := e.store(ctx, text)
+		if err == nil {
+			return o, nil
+		}
+		if ctx.Err() != nil {
+			return nil, e.fail(ctx, err)
+		}
+		refused, e.text, e.reason = true, text, "It was not stored: "+err.Error()
+		if errors.Is(err, store.ErrConflict) {
+			e.rebase(ctx)
+		}
+	}
+}
+
+// cancel says that nothing changes, and keeps what was refused.
+func (e *edit) cancel(refused bool) error {
+	if !refused {
+		fmt.Fprintln(e.Stderr, "nothing was changed")
+		return nil
+	}
+	kept, err := os.CreateTemp("", "istioctl-edit-*.yaml")
+	if err != nil {
+		return err
+	}
+	_, err = kept.Write(e.text)
+	if err := errors.Join(err, kept.Close()); err != nil {
+		return err
+	}
+	return fmt.Errorf("nothing was changed; what you wrote is in %s", kept.Name())
+}
+
+// store replaces the object by a text, which is for the version that it names.
+func (e *edit) store(ctx context.Context, text []byte) (*schema.Object, error) {
+	o, problems := schema.Decode(text, schema.Options{Namespace: e.key.Namespace})
+	if err := problems.Err(); err != nil || o == nil {
+		return nil, cmp.Or(err, errors.New("there is no object in it"))
+	}
+	if o.Key() != e.key {
+		return nil, fmt.Errorf("it is %s now: kind, namespace and name must stay", o.Key())
+	}
+	e.showProblems(problems.Warnings())
+	return e.client.UpdateText(ctx, client.Text{Kind: o.Kind, Namespace: e.key.Namespace, Name: e.key.Name, Body: text})
+}
+
+// rebase shows what somebody else made of the object, and lets the text replace
+// that.
+func (e *edit) rebase(ctx context.Context) {
+	newest, err := e.client.Get(ctx, e.key, store.ReadOptions{})
+	if err != nil {
+		return
+	}
+	theirs, err := toYAML(newest.JSON())
+	if err != nil {
+		return
+	}
+	e.reason = "Somebody else has changed it meanwhile. To store yours in its place, take the changes over that you want, and delete these lines. Theirs:\n" + string(theirs)
+	lines := strings.SplitAfter(string(e.text), "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "  resourceVersion:") {
+			lines[i] = fmt.Sprintf("  resourceVersion: %q\n", newest.Meta.ResourceVersion)
+		}
+	}
+	e.text = []byte(strings.Join(lines, ""))
+}
+
+// open has a person edit a text.
+func (e *edit) open(ctx context.Context, text []byte) ([]byte, error) {
+	file, err := os.CreateTemp("", "istioctl-edit-*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.Write(text)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	editor := cmp.Or(e.Getenv("ISTIOCTL_EDITOR"), e.Getenv("EDITOR"), "vi")
+	// As git does it: the words of the variable are a command line.
+	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, editor, file.Name())
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Stdin, e.Stdout, e.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("editor %s: %w", editor, err)
+	}
+	return os.ReadFile(file.Name())
+}
+
+// comment is a text as lines of a comment.
+func comment(text string) []byte {
+	var out bytes.Buffer
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		fmt.Fprintf(&out, "# %s\n", strings.TrimRight(line, "\n"))
+	}
+	return out.Bytes()
+}
+
+// uncommented is a text without the lines that are comments as a whole. A block of
+// text keeps those that are indented.
+func uncommented(text []byte) []byte {
+	var out bytes.Buffer
+	for line := range bytes.Lines(text) {
+		if !bytes.HasPrefix(line, []byte("#")) {
+			out.Write(line)
+		}
+	}
+	return out.Bytes()
+}
