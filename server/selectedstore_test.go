@@ -1,0 +1,121 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// selectedStore is what a client knows that follows a selection by watches that
+// are cut off at any place.
+type selectedStore struct {
+	w        *world
+	query    string
+	watch    *watching
+	revision string
+	objects  map[string]bool
+}
+
+// take reads one event, and complains of one that does not follow from what is
+// known.
+func (s *selectedStore) take() {
+	s.w.Helper()
+	if s.watch == nil {
+		s.watch = s.w.watch(s.query + "&resourceVersion=" + s.revision)
+	}
+	f, ok := s.watch.next()
+	if !ok {
+		s.w.Fatal("the watch ended")
+	}
+	kind, name, _ := strings.Cut(f.String(), " ")
+	if s.objects[name] != (kind != "ADDED") {
+		s.w.Errorf("%s: told %s, known was %v", s.query, f, s.objects[name])
+	}
+	s.objects[name] = kind != "DELETED"
+	var o object
+	if err := json.Unmarshal(f.Object, &o); err != nil {
+		s.w.Fatal(err)
+	}
+	s.revision = o.Metadata.ResourceVersion
+}
+
+func (s *selectedStore) cut() {
+	if s.watch != nil {
+		s.watch.stop()
+		s.watch = nil
+	}
+}
+
+func (s *selectedStore) names() []string {
+	names := []string{}
+	for name, is := range s.objects {
+		if is {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestSelectedStoreEqualsList: whatever happens to objects, and wherever watches
+// break, what follows from the events is the list of what is selected.
+func TestSelectedStoreEqualsList(t *testing.T) {
+	w := start(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	selectors := []url.Values{
+		{"labelSelector": {"team in (red,blue)"}},
+		{"labelSelector": {"team!=red"}},
+		{"fieldSelector": {"spec.destination.name=reviews"}},
+		{"fieldSelector": {"spec.destination.name!=reviews"}, "labelSelector": {"team"}},
+	}
+	begin := w.page("").Metadata.ResourceVersion
+	for range 200 {
+		w.shake(random)
+	}
+	w.want(http.StatusCreated, "POST", rulesPath, rule("last", 1, "labels: {team: blue}"), asYAML)
+	w.want(http.StatusCreated, "POST", rulesPath, strings.Replace(rule("other", 1, "labels: {team: blue}"), "name: reviews", "name: ratings", 1), asYAML)
+	for _, selector := range selectors {
+		store := &selectedStore{w: w, query: "&" + selector.Encode(), revision: begin, objects: map[string]bool{}}
+		last := "last"
+		if strings.Contains(store.query, "%21%3Dreviews") {
+			last = "other"
+		}
+		for !store.objects[last] {
+			store.take()
+			if random.IntN(4) == 0 {
+				store.cut()
+			}
+		}
+		store.cut()
+		got := slices.DeleteFunc(store.names(), func(name string) bool { return name == "other" })
+		want := slices.DeleteFunc(w.page(selector.Encode()).names(), func(name string) bool { return name == "other" })
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: the store has %v, the list %v", selector, got, want)
+		}
+	}
+}
+
+// shake creates, changes or deletes one of a few rules.
+func (w *world) shake(random *rand.Rand) {
+	w.Helper()
+	name := fmt.Sprintf("r%d", random.IntN(4))
+	labels := []string{"labels: {team: red}", "labels: {team: blue}", "labels: {team: green}", "labels: {}"}[random.IntN(4)]
+	text := rule(name, random.IntN(100), labels)
+	if random.IntN(2) == 0 {
+		text = strings.Replace(text, "name: reviews", "name: ratings", 1)
+	}
+	switch random.IntN(5) {
+	case 0:
+		w.do("DELETE", rulesPath+"/"+name, "")
+	case 1:
+		w.do("POST", rulesPath, text, asYAML)
+	default:
+		w.do("PUT", rulesPath+"/"+name, text, asYAML)
+	}
+}
