@@ -92,13 +92,23 @@ func (s *source) untilID(revision int64) {
 	}
 }
 
-// transaction creates objects at one revision.
+// transaction creates rules at one revision.
 func (w *world) transaction(names ...string) (revision int64) {
 	w.Helper()
-	kind, _ := schema.KindByName("RouteRule")
-	var ops []store.Op
+	var keys []schema.Key
 	for _, name := range names {
-		obj, err := schema.New(kind, metav1.ObjectMeta{Namespace: "default", Name: name}, json.RawMessage(`{"destination":{"name":"reviews"}}`))
+		keys = append(keys, schema.Key{Kind: "RouteRule", Namespace: "default", Name: name})
+	}
+	return w.createAll(keys...)
+}
+
+// createAll creates rules and policies at one revision.
+func (w *world) createAll(keys ...schema.Key) (revision int64) {
+	w.Helper()
+	var ops []store.Op
+	for _, key := range keys {
+		kind, _ := schema.KindByName(key.Kind)
+		obj, err := schema.New(kind, metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, json.RawMessage(`{"destination":{"name":"reviews"}}`))
 		if err != nil {
 			w.Fatal(err)
 		}

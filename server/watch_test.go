@@ -46,9 +46,15 @@ type watching struct {
 
 func (w *world) watch(query string, headers ...string) *watching {
 	w.Helper()
+	return w.follow(rulesPath+"?watch=true"+query, headers...)
+}
+
+// follow opens the watch at a path.
+func (w *world) follow(path string, headers ...string) *watching {
+	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
 	w.Cleanup(cancel)
-	req, err := http.NewRequestWithContext(ctx, "GET", w.url+rulesPath+"?watch=true"+query, nil)
+	req, err := http.NewRequestWithContext(ctx, "GET", w.url+path, nil)
 	if err != nil {
 		w.Fatal(err)
 	}

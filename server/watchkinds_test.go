@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,11 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server"
-	"github.com/pilot-api/pilot-api/store"
 )
 
 const kindsPath = "/apis/registry.istio.io/v1/watch?"
@@ -22,44 +17,13 @@ const kindsPath = "/apis/registry.istio.io/v1/watch?"
 // watchKinds opens a watch of several kinds.
 func (w *world) watchKinds(query string, headers ...string) *watching {
 	w.Helper()
-	ctx, cancel := context.WithCancel(w.Context())
-	w.Cleanup(cancel)
-	req, err := http.NewRequestWithContext(ctx, "GET", w.url+kindsPath+query, nil)
-	if err != nil {
-		w.Fatal(err)
-	}
-	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ": ")
-		req.Header.Set(name, value)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.Cleanup(func() { resp.Body.Close() })
-	if resp.StatusCode != http.StatusOK {
-		w.Fatalf("watch: got %s", resp.Status)
-	}
-	return &watching{w.T, bufio.NewScanner(resp.Body), cancel}
+	return w.follow(kindsPath+query, headers...)
 }
 
 // both creates a rule and a policy of one name, in one transaction.
 func (w *world) both(namespace, name string) (revision int64) {
 	w.Helper()
-	var ops []store.Op
-	for _, kind := range []string{"RouteRule", "DestinationPolicy"} {
-		k, _ := schema.KindByName(kind)
-		obj, err := schema.New(k, metav1.ObjectMeta{Namespace: namespace, Name: name}, json.RawMessage(`{"destination":{"name":"reviews"}}`))
-		if err != nil {
-			w.Fatal(err)
-		}
-		ops = append(ops, store.Op{Verb: store.OpCreate, Object: obj})
-	}
-	done, err := w.store.Txn(w.Context(), ops)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return done[0].Revision()
+	return w.createAll(schema.Key{Kind: "RouteRule", Namespace: namespace, Name: name}, schema.Key{Kind: "DestinationPolicy", Namespace: namespace, Name: name})
 }
 
 // wantRun reads to a bookmark, and wants so many events before it.
