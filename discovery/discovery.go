@@ -93,6 +93,7 @@ type Publisher struct {
 	// convergence is of changes on their way to proxies.
 	convergence convergence
 	acks        acks
+	caughtUp    caughtUp
 
 	v1Parts v1Parts
 	v3Parts v3Parts

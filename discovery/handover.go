@@ -36,11 +36,13 @@ type handover struct {
 	// lately has the clusters that a proxy may still route to which came with
 	// versions already; nil when there are none.
 	lately  *view
-	order   int64        // of the target
-	since   time.Time    // when the handover began
-	asked   time.Time    // when clusters were last polled
-	pace    atomic.Int64 // a time.Duration between the last two polls for clusters, 0 before two were seen
-	offered time.Time    // when the target's clusters were first answered
+	order   int64         // of the target
+	since   time.Time     // when the handover began
+	polled  time.Time     // when anything last was
+	gap     time.Duration // before that
+	asked   time.Time     // when clusters were last polled
+	pace    atomic.Int64  // a time.Duration between the last two polls for clusters, 0 before two were seen
+	offered time.Time     // when the target's clusters were first answered
 	// arrival is when a proxy came that had versions already: what it routes
 	// by is in none of its polls but those for routes. Zero once that is known.
 	arrival time.Time
@@ -50,13 +52,15 @@ type handover struct {
 	at       atomic.Pointer[view] // the last one all of which it was seen to have
 	refuses  bool                 // what it is answered, of any type
 	refusing func(does bool)      // is told when that changes
+	// strangers are versions that it has of what is not known here, by type and table.
+	strangers map[string]stranger
 }
 
 const (
 	// grace is what an Envoy gets between an answer and the next step, to
 	// apply it and to fetch the endpoints of new clusters.
 	grace = 250 * time.Millisecond
-	// lostFor is how long polls for routes may go to a replica that does not answer,
+	// lostFor is how long polls for one type may go to a replica that does not answer,
 	// one after the other.
 	lostFor = 10 * time.Second
 	// maxHeld bounds the views of one handover: of those that no table of the
@@ -69,14 +73,15 @@ const (
 
 // openBy is how long after the beginning routes change at the latest. Envoy
 // waits between one and two delays, so the next poll for clusters comes within
-// twice the last wait; before two were seen, the longest of the mesh's own is
-// taken, for the delay between them is set where the proxy was started.
+// twice the last wait, and one of them may go to another replica; before two were
+// seen, the longest of the mesh's own is taken, for the delay between them is set
+// where the proxy was started.
 func (h *handover) openBy(target *view) time.Duration {
 	pace := time.Duration(h.pace.Load())
 	if pace == 0 {
 		pace = max(target.config.RouteDelay, target.config.Delay)
 	}
-	return 2*min(pace, maxPace) + grace
+	return 4*min(pace, maxPace) + grace
 }
 
 // closeBy leaves the time of another poll for routes.
@@ -93,6 +98,8 @@ type poll struct {
 	// one of clusters alone that it may have, or nil. Older views than one that the
 	// proxy is at are left out.
 	past func(is func(*view) bool) (views []*view, lately *view)
+	// isCaughtUp reports whether this server has all that was stored before a time.
+	isCaughtUp func(time.Time) bool
 }
 
 // answerClusters returns the answer to a poll for clusters. compose makes it of
@@ -101,11 +108,17 @@ func (h *handover) answerClusters(p poll, compose func(target *view, beside []*v
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
-	h.welcome(p, &h.clusters)
-	target := h.turn(p, now, func(v *view) bool {
+	is := func(v *view) bool {
 		answer, err := compose(v, nil)
 		return err == nil && answer.Version == p.version
-	})
+	}
+	h.welcome(p, &h.clusters, now)
+	h.turn(p, now, is)
+	if h.isStrange(p, ClusterType, &h.clusters, now, is) {
+		h.keepClusters(now)
+		return Answer{Version: p.version}, nil
+	}
+	target := h.target()
 	for _, s := range h.routed {
 		s.missed++
 	}
@@ -122,10 +135,7 @@ func (h *handover) answerClusters(p poll, compose func(target *view, beside []*v
 	}
 	h.clusters.note(p.version, answer.Version)
 	h.judge()
-	if !h.asked.IsZero() {
-		h.pace.Store(int64(now.Sub(h.asked)))
-	}
-	h.asked = now
+	h.ask(now)
 	return answer, nil
 }
 
@@ -135,13 +145,23 @@ func (h *handover) answerRoutes(p poll, name string, compose func(*view) (Answer
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
+	var last passing
 	if s := h.routed[name]; s != nil {
-		h.welcome(p, &s.passing)
+		last = s.passing
 	}
-	target := h.turn(p, now, func(v *view) bool {
+	h.welcome(p, &last, now)
+	is := func(v *view) bool {
 		answer, err := compose(v)
 		return err == nil && answer.Version == p.version
-	})
+	}
+	h.turn(p, now, is)
+	if h.isStrange(p, name, &last, now, is) {
+		return h.keep(p, name, now), nil
+	}
+	target := h.target()
+	if h.lacksTable(p, name, target, now) {
+		return Answer{}, errBehind
+	}
 	has, err := h.accepted(name, p.version, compose)
 	if err != nil {
 		return Answer{}, err
@@ -152,10 +172,7 @@ func (h *handover) answerRoutes(p poll, name string, compose func(*view) (Answer
 		case has != nil:
 			from = has
 		case p.version != "":
-			// What it has is not known here. It keeps that: the version is
-			// the whole answer.
-			h.note(name, subscription{polled: now, version: p.version}, p.version)
-			return Answer{Version: p.version}, nil
+			return h.keep(p, name, now), nil
 		default:
 			from = h.held[0]
 			if s := h.routed[name]; s != nil && slices.Contains(h.held, s.told) {
@@ -170,12 +187,52 @@ func (h *handover) answerRoutes(p poll, name string, compose func(*view) (Answer
 	return answer, err
 }
 
+// keep answers a poll of a proxy that has what is not known here. It keeps that: the
+// version is the whole answer.
+func (h *handover) keep(p poll, name string, now time.Time) Answer {
+	h.note(name, subscription{polled: now, version: p.version}, p.version)
+	return Answer{Version: p.version}
+}
+
+// keepClusters is keep for clusters. Routes wait for them.
+func (h *handover) keepClusters(now time.Time) {
+	h.arrival, h.since, h.offered, h.clusters.behind = now, now, time.Time{}, true
+	h.ask(now)
+}
+
+// ask notes when clusters were polled.
+func (h *handover) ask(now time.Time) {
+	if !h.asked.IsZero() {
+		h.pace.Store(int64(now.Sub(h.asked)))
+	}
+	h.asked = now
+}
+
 // welcome takes a proxy for one that has just come when it has a version that it was
 // not told here: another replica has answered it meanwhile.
-func (h *handover) welcome(p poll, last *passing) {
+func (h *handover) welcome(p poll, last *passing, now time.Time) {
+	h.await(p, now)
 	if p.version == "" || last.told == "" || p.version == last.told || p.version == last.has {
 		return
 	}
+	h.leave()
+}
+
+// await has routes wait anew for clusters when the proxy was away for longer than it
+// mostly is: another replica may have answered its poll for clusters.
+func (h *handover) await(p poll, now time.Time) {
+	gap := now.Sub(h.polled)
+	if h.polled.IsZero() {
+		gap = 0
+	}
+	if gap > 2*max(p.next.config.RouteDelay, h.gap)+grace && h.offered.IsZero() {
+		h.since = now
+	}
+	h.polled, h.gap = now, gap
+}
+
+// leave forgets what is known of the proxy but what is strange of it.
+func (h *handover) leave() {
 	h.held, h.routed, h.clusters, h.asked = nil, nil, passing{}, time.Time{}
 	h.pace.Store(0)
 	h.judge()
@@ -239,24 +296,22 @@ func (v *view) tables(name string) bool {
 // may have begun before the last change was published. What is newer is told by
 // the order of publishing; a revision goes back when a store is restored.
 // A proxy that is not known is at a view of which is says so.
-func (h *handover) turn(p poll, now time.Time, is func(*view) bool) *view {
-	next := p.next
+func (h *handover) turn(p poll, now time.Time, is func(*view) bool) {
 	if len(h.held) == 0 {
-		h.order = p.order
 		h.begin(p, now, is)
-		return next
+		return
 	}
-	target := h.held[len(h.held)-1]
+	target, next := h.target(), p.next
 	if p.order < h.order {
-		return target
+		return
 	}
 	if h.order = p.order; next == target {
-		return target
+		return
 	}
 	added, removed := next.clustersSince(target)
 	if !added && !removed {
 		h.replace(target, next)
-		return next
+		return
 	}
 	// A proxy that waits already does not begin to wait anew.
 	if h.open(target, now) {
@@ -269,13 +324,15 @@ func (h *handover) turn(p poll, now time.Time, is func(*view) bool) *view {
 		h.drop()
 	}
 	h.held = append(h.held, next)
-	return next
 }
+
+func (h *handover) target() *view { return h.held[len(h.held)-1] }
 
 // begin starts with a proxy that this server has not seen. One that has
 // versions has been told by another server, or by this one before it started
 // anew, and may be at a view of the past.
 func (h *handover) begin(p poll, now time.Time, is func(*view) bool) {
+	h.order = p.order
 	h.held, h.lately, h.since, h.offered = []*view{p.next}, nil, now, now
 	if p.version == "" {
 		return
@@ -317,12 +374,21 @@ func (h *handover) needs(v *view) bool {
 // open reports whether routes may name the target's clusters.
 func (h *handover) open(target *view, now time.Time) bool {
 	switch {
-	case len(h.held) == 1 && h.arrival.IsZero(), now.Sub(h.since) >= h.openBy(target):
+	case len(h.held) == 1 && h.arrival.IsZero(), now.Sub(h.since) >= h.waitsAtMost(target):
 		return true
 	case h.asked.IsZero():
 		return h.arrival.IsZero()
 	}
 	return !h.offered.IsZero() && (h.offered.Before(h.since) || now.Sub(h.offered) >= grace)
+}
+
+// waitsAtMost is openBy, but for a newcomer: its poll for clusters may still be with a
+// replica that does not answer.
+func (h *handover) waitsAtMost(target *view) time.Duration {
+	if h.arrival.IsZero() {
+		return h.openBy(target)
+	}
+	return max(h.openBy(target), lostFor)
 }
 
 // release lets go of the views that nothing of the proxy is at any more, and

@@ -122,8 +122,11 @@ func TestHandoverMakesBeforeItBreaks(t *testing.T) {
 
 func TestHandoverEndsWithoutPollsForClusters(t *testing.T) {
 	inHandover(t, func(p poller, _ *objects) {
-		p.want("route to v2 at once", p.routesTo(clusterOf("v2")), false)
-		time.Sleep(2*mesh.DefaultSettings().DiscoveryRefreshDelay + time.Second)
+		for range 4 * mesh.DefaultSettings().DiscoveryRefreshDelay / time.Second {
+			p.want("route to v2 while clusters may still be polled", p.routesTo(clusterOf("v2")), false)
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Second)
 		p.want("route to v2 in the end", p.routesTo(clusterOf("v2")), true)
 	})
 }
@@ -133,7 +136,7 @@ func TestHandoverEndsWithoutPollsForClusters(t *testing.T) {
 func TestHandoverEndsWithoutPollsForRoutes(t *testing.T) {
 	inHandover(t, func(p poller, _ *objects) {
 		p.want("cluster v1", p.hasCluster(clusterOf("v1")), true)
-		time.Sleep(4*mesh.DefaultSettings().DiscoveryRefreshDelay + time.Second)
+		time.Sleep(6*mesh.DefaultSettings().DiscoveryRefreshDelay + time.Second)
 		p.want("cluster v1 of a proxy that was silent", p.hasCluster(clusterOf("v1")), true)
 		p.hasCluster("")
 		p.hasCluster("")

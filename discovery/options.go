@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -15,6 +16,10 @@ type Options struct {
 	Settings *mesh.Settings
 	// Files are what the SecretFiles of the settings are read from; nil for nothing.
 	Files Files
+	// CatchUp has the source reach all that was stored before the call, whichever
+	// replica stored it, and returns the revision that it has reached then. Nil is for a
+	// source that is never behind.
+	CatchUp func(ctx context.Context) (revision int64, err error)
 	// PastSettings are those that proxies may have been told by before this
 	// start; clusters that only they make stay until no proxy is seen to need
 	// them.

@@ -21,7 +21,10 @@ type past struct {
 	starts []*epoch // of before the start, and of the start under each of the settings
 	first  *epoch
 	recent []*epoch // that were in force since, oldest first
-	since  time.Time
+	// skipped were never in force here, as the source told of several at once, oldest
+	// first: other replicas may have told them.
+	skipped []*epoch
+	since   time.Time
 }
 
 // epoch is a state of the past.
@@ -56,7 +59,7 @@ func (p *past) begin(s *Publisher, first *mesh.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.since = time.Now()
-	p.starts = append(s.stored(first), s.epochOf(func() *mesh.Snapshot { return first }))
+	p.starts = append(s.stored(0, first), s.epochOf(func() *mesh.Snapshot { return first }))
 	p.first = p.starts[len(p.starts)-1]
 	for _, settings := range s.opts.PastSettings {
 		p.starts = append(p.starts, s.epochOf(func() *mesh.Snapshot {
@@ -73,11 +76,11 @@ func (p *past) begin(s *Publisher, first *mesh.Snapshot) {
 // maxStored is how many revisions before the start are looked at.
 const maxStored = 1 << 8
 
-// stored are the last states that the source had before a snapshot of it, oldest
-// first: another server has told them before this one started, perhaps a moment ago.
-func (s *Publisher) stored(first *mesh.Snapshot) (states []*epoch) {
+// stored are the last states that the source had after a revision and before a snapshot
+// of it, oldest first: another server has told them, perhaps a moment ago.
+func (s *Publisher) stored(after int64, first *mesh.Snapshot) (states []*epoch) {
 	known, _ := s.formerObjects(first.Revision)
-	for r := first.Revision - 1; r > 0 && r > first.Revision-maxStored && len(states) < maxRecent; r-- {
+	for r := first.Revision - 1; r > after && r > first.Revision-maxStored && len(states) < maxRecent; r-- {
 		former, ok := s.formerObjects(r)
 		if !ok {
 			break
@@ -126,10 +129,13 @@ func (s *Publisher) epochOf(snapshot func() *mesh.Snapshot) *epoch {
 	return &epoch{state: sync.OnceValue(func() *formerly { return s.formerly(snapshot) }), serial: -1}
 }
 
-// end takes a generation that is in force no more.
-func (p *past) end(s *Publisher, g *generation) {
+// end takes a generation that is in force no more, as the next one is.
+func (p *past) end(s *Publisher, g, next *generation) {
+	skipped := s.stored(g.mesh.Revision, next.mesh)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.skipped = append(p.skipped, skipped...)
+	p.skipped = p.skipped[max(0, len(p.skipped)-maxRecent):]
 	was := g.mesh
 	e := s.epochOf(func() *mesh.Snapshot {
 		return mesh.NewSnapshot(was.Revision, was.Settings, objectsOf(was)).WithFiles(was.Files)
@@ -155,7 +161,11 @@ func (p *past) end(s *Publisher, g *generation) {
 func (p *past) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.recent = slices.DeleteFunc(p.recent, func(e *epoch) bool { return time.Since(e.ended) >= PastFor })
+	over := func(e *epoch) bool { return time.Since(e.ended) >= PastFor }
+	p.recent = slices.DeleteFunc(p.recent, over)
+	if len(p.recent) == 0 {
+		p.skipped = nil
+	}
 }
 
 // formerly is nil where there is a mistake of ours.
@@ -201,7 +211,7 @@ func (p *past) viewsOf(proxy mesh.Proxy, next *view, born int64, is func(*view) 
 func (p *past) before(serial int64) []*epoch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := slices.Concat(p.starts, p.recent)
+	all := slices.Concat(p.starts, p.recent, p.skipped)
 	return slices.DeleteFunc(all, func(e *epoch) bool { return e.serial >= serial })
 }
 

@@ -123,7 +123,7 @@ func (s *Publisher) bring(before *generation, n news, since time.Time) (*publica
 		return nil, err
 	}
 	if before != nil {
-		s.past.end(s, before)
+		s.past.end(s, before, p.next)
 	}
 	s.newest.pass(p.next, p.problems())
 	s.metrics.generations.Inc()

@@ -181,7 +181,7 @@ func (s *Publisher) V3(typeURL string, node mesh.Node, version string, names []s
 	case RouteType:
 		answer, err = p.v3Routes(g, version, names)
 	case EndpointType:
-		answer, err = p.v3Endpoints(g, names)
+		answer, err = p.v3Endpoints(g, version, names)
 	case ListenerType:
 		answer, err = p.v3Listeners(g, version, names)
 	case SecretType:
@@ -241,16 +241,23 @@ func (p *proxyState) v3Listeners(g *generation, version string, names []string) 
 func (p *proxyState) poll(g *generation, version string) poll {
 	return poll{version: version, next: p.view, order: p.order, past: func(is func(*view) bool) (views []*view, lately *view) {
 		return g.server.past.viewsOf(p.proxy, p.view, p.born.Load(), is), p.slot.lately.view()
-	}}
+	}, isCaughtUp: g.server.isCaughtUp}
 }
 
 // v3Endpoints is not part of a handover: a set of endpoints is the same in
-// every view.
-func (p *proxyState) v3Endpoints(g *generation, names []string) (Answer, error) {
+// every view. Who may be ahead of this replica keeps what it has.
+func (p *proxyState) v3Endpoints(g *generation, version string, names []string) (Answer, error) {
 	if len(names) == 0 {
 		names = endpointKeys(p.view.config.Clusters)
 	}
-	return gather(EndpointType, names, func(name string) *resource { return g.endpoints.of(name).v3() }), nil
+	answer := gather(EndpointType, names, func(name string) *resource { return g.endpoints.of(name).v3() })
+	switch {
+	case answer.Version == version || !p.lacksEndpoints(g, version, names):
+		return answer, nil
+	case version == "":
+		return Answer{}, errBehind
+	}
+	return Answer{Version: version}, nil
 }
 
 // v3Secrets is not part of a handover: what refers to a secret that is not there

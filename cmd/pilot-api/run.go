@@ -75,7 +75,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	memory := o.rememberSettings(log)
 	registerCertificateMetrics(registry, certificates)
 	proxies := discovery.New(discovery.Options{
-		Source: view, Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
+		Source: view, CatchUp: view.CatchUp, Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
 	})
 	replicas := etcd.NewReplicas(backend.client, o.etcdPrefix, o.advertised(listener.Addr()), log)
 	api := server.New(server.Options{

@@ -16,6 +16,13 @@ var (
 // Revision implements store.Reader: it is the source's.
 func (c *Cache) Revision(ctx context.Context) (int64, error) { return c.readIndex.revision(ctx) }
 
+// CatchUp waits until the view has all that was stored before the call, and returns the
+// revision that it has reached by then.
+func (c *Cache) CatchUp(ctx context.Context) (int64, error) {
+	err := c.reach(ctx, 0)
+	return c.changes.Revision(), err
+}
+
 // Get implements store.Reader, from memory.
 func (c *Cache) Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error) {
 	if err := c.reach(ctx, opts.AtLeast); err != nil {
