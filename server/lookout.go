@@ -81,6 +81,15 @@ func (l *lookout[T]) recent() *T {
 	return l.lookLocked(time.Now().Add(-statusAge))
 }
 
+// within is what was so within an age, or where that is no less than a moment, as
+// recent has it.
+func (l *lookout[T]) within(age time.Duration) *T {
+	if age < statusAge {
+		return l.after(time.Now().Add(-age))
+	}
+	return l.recent()
+}
+
 // after is what was so after a time.
 func (l *lookout[T]) after(at time.Time) *T {
 	if s := l.last.Load(); !s.after.Before(at) {

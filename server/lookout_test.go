@@ -90,13 +90,17 @@ func TestLookThatPanics(t *testing.T) {
 	})
 }
 
-// TestLooksTakeATenth: the longer a look takes, the less often one is taken; who asks
-// for what is so now waits for it all the same. Waiting for others does not count.
+// TestLooksTakeATenth: the longer a look takes, the less often one is taken, also for
+// another replica; who asks for what is so now waits for it all the same. Waiting for
+// others does not count.
 func TestLooksTakeATenth(t *testing.T) {
+	here := (*lookout[int]).recent
+	elsewhere := func(l *lookout[int]) *int { return l.within(statusAge) }
 	for name, of := range map[string]struct {
+		ask         func(*lookout[int]) *int
 		waited      time.Duration
 		least, most int
-	}{"own work": {0, 9, 11}, "waiting": {time.Second, 60, 100}} {
+	}{"own work": {here, 0, 9, 11}, "waiting": {here, time.Second, 60, 100}, "for another replica": {elsewhere, 0, 9, 11}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				looks := 0
@@ -106,14 +110,15 @@ func TestLooksTakeATenth(t *testing.T) {
 					return &looks, of.waited
 				})
 				for begin := time.Now(); time.Since(begin) < 100*time.Second; time.Sleep(statusAge) {
-					l.recent()
+					of.ask(l)
 				}
 				if looks < of.least || looks > of.most {
 					t.Errorf("looked %d times for a second each in 100 seconds", looks)
 				}
 				before := looks
 				l.after(time.Now())
-				if looks != before+1 {
+				l.within(0)
+				if looks != before+2 {
 					t.Error("who asks for what is so now is answered with what was so before")
 				}
 			})

@@ -49,9 +49,9 @@ type ownStandings struct {
 	etag string
 }
 
-// told are those of at most an age.
+// told are those of at most an age, or what a look may be.
 func (o *ownStandings) told(age time.Duration) (text []byte, etag string, err error) {
-	of := o.after(time.Now().Add(-age))
+	of := o.within(age)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.of == of {
@@ -82,7 +82,8 @@ var standingsParams = params("local", "maxAge")
 
 // standings answers with this replica's, which is all that it may be asked for: what
 // all of them say together is in the status of objects. They may be as old as the
-// question says, or a moment.
+// question says, or a moment; where a look takes long, as old as that may be, unless
+// the question is for what is so now.
 func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, standingsParams); err != nil {
