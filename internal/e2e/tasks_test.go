@@ -141,6 +141,7 @@ var tasks = []task{
 		{"2-mutual", seeMutual},
 		{"3-two-hosts", seeTwoCertificates},
 	}},
+	{"rotated-certificates", true, []lesson{{"1-told-by-the-server", seeTold}}},
 	{"sni-passthrough", true, []lesson{{"1-printer", seePrinter}}},
 	{"egress-hosts", false, []lesson{
 		{"1-library", seeLibrary},

@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -146,6 +149,37 @@ func seeSimple(t *testing.T, w *taskWorld) {
 func seeMutual(t *testing.T, w *taskWorld) {
 	w.inward(t, tlsEdge, question{url: shop}).refused(t)
 	w.inward(t, tlsEdge, question{url: shop, client: "reader.example.com"}).from(t, Echo{"productpage", "v1", "/"})
+}
+
+// seeTold: what is told follows the files of the server.
+func seeTold(t *testing.T, w *taskWorld) {
+	seeSimple(t, w)
+	before := w.shownAtEdge(t)
+	w.authority.Issue(t, "shop.example.com")
+	err := until(t.Context(), "the new certificate", w.router.Process, func(context.Context) error {
+		if now := w.shownAtEdge(t); now == before {
+			return fmt.Errorf("%s is shown still", now)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeSimple(t, w)
+}
+
+// shownAtEdge is the number of the certificate that the router shows for the shop.
+func (w *taskWorld) shownAtEdge(t *testing.T) string {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AddCert(w.authority.Certificate)
+	d := tls.Dialer{Config: &tls.Config{ServerName: "shop.example.com", RootCAs: roots}}
+	conn, err := d.DialContext(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", w.here.Replace(tlsEdge)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.String()
 }
 
 const (
