@@ -12,9 +12,11 @@ import (
 // Preview is what some objects would change in what connected proxies are told.
 type Preview struct {
 	Revision int64 `json:"revision"` // compared with
-	// Proxies are those that were looked at, NotLookedAt those that were not.
-	Proxies     int `json:"proxies"`
-	NotLookedAt int `json:"notLookedAt"`
+	// Proxies are those that were looked at, NotLookedAt those that were not; Missing
+	// says which replicas, with proxies of which nothing is known, did not answer.
+	Proxies     int      `json:"proxies"`
+	NotLookedAt int      `json:"notLookedAt"`
+	Missing     []string `json:"missing"`
 	// Changes by type and name; Omitted is how many there are beside.
 	Changes []ResourceChange `json:"changes"`
 	Omitted int              `json:"omitted"`

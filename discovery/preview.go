@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -309,12 +310,63 @@ func (c *change) spelled() ResourceChange {
 	return out
 }
 
+// compareChanges orders them for who reads them.
+func compareChanges(a, b *ResourceChange) int {
+	return cmp.Or(
+		cmp.Compare(slices.Index(ConfigTypes, a.Type), slices.Index(ConfigTypes, b.Type)),
+		strings.Compare(a.Name, b.Name), cmp.Compare(b.Proxies, a.Proxies), slices.Compare(a.Nodes, b.Nodes))
+}
+
+// Add takes in what another replica says of the same objects and its own proxies.
+func (p *Preview) Add(other *Preview) {
+	p.Proxies += other.Proxies
+	p.NotLookedAt += other.NotLookedAt
+	p.Omitted += other.Omitted
+	size := 0
+	for _, c := range p.Changes {
+		size += len(c.Before) + len(c.After)
+	}
+	for _, c := range other.Changes {
+		same := slices.IndexFunc(p.Changes, c.isSame)
+		switch {
+		case same >= 0:
+			is := &p.Changes[same]
+			is.Proxies += c.Proxies
+			is.Nodes = append(is.Nodes, c.Nodes[:min(len(c.Nodes), maxPreviewNodes-len(is.Nodes))]...)
+		case len(p.Changes) == maxPreviewChanges || size > maxPreviewBytes:
+			p.Omitted++
+		default:
+			size += len(c.Before) + len(c.After)
+			p.Changes = append(p.Changes, c)
+		}
+	}
+	slices.SortFunc(p.Changes, func(a, b ResourceChange) int { return compareChanges(&a, &b) })
+	known := map[string]bool{}
+	for _, problem := range p.Problems {
+		known[problem.String()] = true
+	}
+	p.Problems = append(p.Problems, slices.DeleteFunc(other.Problems, func(d diag.Problem) bool { return known[d.String()] })...)
+}
+
+// isSame reports whether it is the same change, of other proxies.
+func (c ResourceChange) isSame(other ResourceChange) bool {
+	return c.Type == other.Type && c.Name == other.Name && sameMessage(c.Before, other.Before) && sameMessage(c.After, other.After)
+}
+
+// sameMessage reports whether two messages are the same, of which one may have been
+// encoded once more on its way.
+func sameMessage(a, b json.RawMessage) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) == len(b)
+	}
+	var once, again bytes.Buffer
+	json.HTMLEscape(&once, a)
+	json.HTMLEscape(&again, b)
+	return bytes.Equal(once.Bytes(), again.Bytes())
+}
+
 func (p *preview) result() *Preview {
-	all := slices.SortedFunc(maps.Values(p.changes), func(a, b *change) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(ConfigTypes, a.Type), slices.Index(ConfigTypes, b.Type)),
-			strings.Compare(a.Name, b.Name), cmp.Compare(b.Proxies, a.Proxies), slices.Compare(a.Nodes, b.Nodes))
-	})
+	all := slices.SortedFunc(maps.Values(p.changes), func(a, b *change) int { return compareChanges(&a.ResourceChange, &b.ResourceChange) })
 	out := &Preview{Revision: p.before.Revision, Proxies: p.proxies, NotLookedAt: p.notLookedAt, Changes: []ResourceChange{}, Problems: p.problems}
 	size := 0
 	for i, c := range all {

@@ -150,6 +150,23 @@ func (s *Publisher) Report() Report {
 	return report
 }
 
+// With has problems that other replicas report beside its own.
+func (r Report) With(others diag.List) Report {
+	known := map[string]bool{}
+	for _, p := range r.Problems {
+		known[p.String()] = true
+	}
+	var more diag.List
+	for _, p := range others {
+		if !known[p.String()] {
+			known[p.String()] = true
+			more = append(more, p)
+		}
+	}
+	r.Problems = readable(r.Problems, more)
+	return r
+}
+
 // problemCount is how many a report tells, without making one.
 func (s *Publisher) problemCount() int {
 	refusing := min(s.fleet.refusing.count(), maxRefusals+1)

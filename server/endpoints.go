@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -82,7 +81,7 @@ func (s *Server) registryEndpoints() []endpoint {
 			inspected
 			*explain.Explanation
 		}{})},
-		endpoint{post, previewPath, s.bounded(some.admitted(s.preview)), "What objects would change in what proxies are told.", previewParams, &content{objectTypes, anyShape}, 200, answerOf(discovery.Preview{})},
+		endpoint{post, previewPath, s.bounded(some.admitted(s.preview)), "What objects would change in what proxies are told.", previewParams, &content{objectTypes, anyShape}, 200, answerOf(previewed{})},
 	)
 }
 

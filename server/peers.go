@@ -1,15 +1,21 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // Peers are the replicas that serve the same store.
@@ -25,7 +31,9 @@ const peerTimeout = 2 * time.Second
 
 // peerClient goes straight to a replica: what the environment says of HTTP proxies
 // is for elsewhere.
-var peerClient = &http.Client{Transport: &http.Transport{IdleConnTimeout: time.Minute}}
+var peerClient = &http.Client{Transport: &http.Transport{
+	DialContext: (&net.Dialer{Timeout: peerTimeout}).DialContext, IdleConnTimeout: time.Minute,
+}}
 
 // maxPeerAnswer bounds what another replica says: 50,000 proxies of 1 KiB.
 const maxPeerAnswer = 64 << 20
@@ -47,22 +55,82 @@ func (e *peerError) isWithout(name string) bool {
 	return e.code == http.StatusNotFound && json.Unmarshal([]byte(e.text), &status) == nil && status.Details != nil && status.Details.Name == name
 }
 
+// askOthers asks all other replicas at once. Who does not answer is named in a Warning
+// header, with what of it is missing in the answer, and returned.
+func (s *Server) askOthers(ctx context.Context, w http.ResponseWriter, what string, ask func(name, base string) error) (missing []string) {
+	if s.opts.Peers == nil {
+		return nil
+	}
+	others, err := s.opts.Peers.Others(ctx)
+	if err != nil {
+		s.opts.Log.Warn("the other replicas are not known", "error", err)
+		missing = append(missing, "the other replicas are not known at present, their "+what+" are missing here")
+	}
+	var mu sync.Mutex
+	var asked sync.WaitGroup
+	for name, base := range others {
+		asked.Go(func() {
+			err := ask(name, base)
+			if err == nil {
+				return
+			}
+			s.opts.Log.Warn("a replica does not tell its "+what, "replica", name, "url", base, "error", err)
+			mu.Lock()
+			defer mu.Unlock()
+			missing = append(missing, fmt.Sprintf("replica %s does not answer, its %s are missing here", name, what))
+		})
+	}
+	asked.Wait()
+	slices.Sort(missing)
+	for _, text := range missing {
+		addWarning(w, text)
+	}
+	return missing
+}
+
+func addWarning(w http.ResponseWriter, text string) {
+	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+		w.Header().Add("Warning", header)
+	}
+}
+
 // askPeer asks a replica for what it knows itself, below a path of elements as they
 // are. When that is still what it said under the etag, "" for none, nothing is
 // decoded and the etag comes back.
 func askPeer(ctx context.Context, base string, path []string, q url.Values, etag string, into any) (newer string, err error) {
-	at, err := url.JoinPath(base, path...)
-	if err != nil {
-		return "", err
-	}
-	q.Set("local", "true")
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"?"+q.Encode(), nil)
+	req, err := peerRequest(ctx, http.MethodGet, base, path, q, nil)
 	if err != nil {
 		return "", err
 	}
 	if etag != "" {
 		req.Header.Set("If-None-Match", etag)
 	}
+	return peerAnswer(req, into)
+}
+
+// postPeer has a replica do for itself what it is asked in a text.
+func postPeer(ctx context.Context, base string, path []string, q url.Values, text []byte, media string, into any) error {
+	req, err := peerRequest(ctx, http.MethodPost, base, path, q, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", media)
+	_, err = peerAnswer(req, into)
+	return err
+}
+
+func peerRequest(ctx context.Context, method, base string, path []string, q url.Values, body io.Reader) (*http.Request, error) {
+	at, err := url.JoinPath(base, path...)
+	if err != nil {
+		return nil, err
+	}
+	local := maps.Clone(q)
+	local.Set("local", "true")
+	return http.NewRequestWithContext(ctx, method, at+"?"+local.Encode(), body)
+}
+
+// peerAnswer is decoded, unless it is still what was said under the etag of the request.
+func peerAnswer(req *http.Request, into any) (etag string, err error) {
 	resp, err := peerClient.Do(req)
 	if err != nil {
 		return "", err
@@ -72,8 +140,8 @@ func askPeer(ctx context.Context, base string, path []string, q url.Values, etag
 	switch {
 	case err != nil:
 		return "", err
-	case resp.StatusCode == http.StatusNotModified && etag != "":
-		return etag, nil
+	case resp.StatusCode == http.StatusNotModified:
+		return req.Header.Get("If-None-Match"), nil
 	case resp.StatusCode != http.StatusOK:
 		return "", &peerError{resp.StatusCode, string(body)}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -19,10 +21,21 @@ const previewPath = "/apis/registry.istio.io/v1/preview"
 // newest is AtLeast of whoever wants all that was written before.
 const newest = 0
 
-var previewParams = params("namespace")
+var previewParams = params("namespace", "local")
+
+// previewTimeout is how long another replica is waited for, which compiles the whole
+// mesh for its answer.
+const previewTimeout = 20 * time.Second
+
+// previewed is a preview of several replicas, and who is missing in it.
+type previewed struct {
+	*discovery.Preview
+	Missing []string `json:"missing,omitempty"`
+}
 
 // preview answers what the objects of the body, in place of those stored, would
-// change in what connected proxies are told. Nothing is stored.
+// change in what proxies are told that are connected to any replica, or with
+// local=true to this one. Nothing is stored.
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, previewParams); err != nil {
@@ -35,7 +48,11 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err := schema.CheckNamespace(namespace); err != nil {
 		return badRequest("namespace: %v", err)
 	}
-	body, _, err := readBody(r, objectTypes...)
+	local, err := boolParam(q, "local")
+	if err != nil {
+		return err
+	}
+	body, media, err := readBody(r, objectTypes...)
 	if err != nil {
 		return err
 	}
@@ -53,7 +70,29 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return notInspected(err)
 	}
-	return writeJSON(w, r, p)
+	told := previewed{Preview: p}
+	if !local {
+		told.Missing = s.previewOfOthers(w, r, body, media, p)
+	}
+	return writeJSON(w, r, told)
+}
+
+// previewOfOthers adds what the other replicas would tell their proxies, and returns
+// who is missing.
+func (s *Server) previewOfOthers(w http.ResponseWriter, r *http.Request, body []byte, media string, into *discovery.Preview) []string {
+	ctx, cancel := context.WithTimeout(r.Context(), previewTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	return s.askOthers(ctx, w, "proxies", func(_, base string) error {
+		var found discovery.Preview
+		err := postPeer(ctx, base, []string{previewPath}, queryOf(r), body, media, &found)
+		if err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			into.Add(&found)
+		}
+		return err
+	})
 }
 
 // wouldStore are the objects of a text as an apply would store them.

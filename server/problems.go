@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -13,7 +15,10 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-var problemParams = params("resourceVersion")
+// problemsPath is where one asks what could not be honoured.
+const problemsPath = "/debug/problems"
+
+var problemParams = params("resourceVersion", "local")
 
 // publishTimeout is how long the problems wait for the configuration of the
 // revision that is asked for. It is shorter than what clients wait.
@@ -22,7 +27,8 @@ const publishTimeout = 10 * time.Second
 // problems answers what the published configuration could not honour, and the
 // revision that it was compiled from. As in a list, resourceVersion says how
 // fresh that must be: unset it is the newest, 0 whatever is at hand, anything
-// else not older than that.
+// else not older than that. What proxies of other replicas refuse is among it, unless
+// local=true asks for those of this one.
 func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, problemParams); err != nil {
@@ -32,17 +38,42 @@ func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	local, err := boolParam(q, "local")
+	if err != nil {
+		return err
+	}
 	if err := s.awaitPublished(r.Context(), atLeast); err != nil {
 		return err
 	}
 	report := s.opts.Discovery.Report()
+	if !local {
+		report = report.With(s.problemsOfOthers(w, r, q))
+	}
 	if report.Problems == nil {
 		report.Problems = diag.List{}
 	}
-	return writeJSON(w, r, struct {
-		Revision int64     `json:"revision"`
-		Problems diag.List `json:"problems"`
-	}{report.Revision, report.Problems})
+	return writeJSON(w, r, reported(report))
+}
+
+// reported is a Report as it is told.
+type reported struct {
+	Revision int64     `json:"revision"`
+	Problems diag.List `json:"problems"`
+}
+
+func (s *Server) problemsOfOthers(w http.ResponseWriter, r *http.Request, q url.Values) (all diag.List) {
+	ctx, cancel := context.WithTimeout(r.Context(), publishTimeout+peerTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	s.askOthers(ctx, w, "problems", func(_, base string) error {
+		var found reported
+		_, err := askPeer(ctx, base, []string{problemsPath}, q, "", &found)
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, found.Problems...)
+		return err
+	})
+	return all
 }
 
 // awaitPublished waits until the objects as fresh as wanted, in the sense of

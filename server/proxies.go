@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
@@ -80,7 +78,7 @@ func (s *Server) proxiesAsked(w http.ResponseWriter, r *http.Request, node strin
 	for _, p := range known(of...) {
 		all = append(all, proxy{p, self})
 	}
-	if !local && s.opts.Peers != nil {
+	if !local {
 		all = append(all, s.proxiesOfOthers(w, r, node, q.Get("object"))...)
 	}
 	slices.SortStableFunc(all, func(a, b proxy) int { return strings.Compare(a.Node, b.Node) })
@@ -103,35 +101,16 @@ func objectParam(q url.Values) ([]diag.Ref, error) {
 func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, node, object string) []proxy {
 	ctx, cancel := context.WithTimeout(r.Context(), peerTimeout)
 	defer cancel()
-	others, err := s.opts.Peers.Others(ctx)
-	if err != nil {
-		addWarning(w, "the other replicas are not known at present, their proxies are missing here")
-		return nil
-	}
 	var mu sync.Mutex
 	var all []proxy
-	var asked sync.WaitGroup
-	for name, base := range others {
-		asked.Go(func() {
-			found, err := proxiesAt(ctx, base, node, object)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				s.opts.Log.Warn("a replica does not tell its proxies", "replica", name, "url", base, "error", err)
-				addWarning(w, fmt.Sprintf("replica %s does not answer, its proxies are missing here", name))
-				return
-			}
-			all = append(all, found...)
-		})
-	}
-	asked.Wait()
+	s.askOthers(ctx, w, "proxies", func(_, base string) error {
+		found, err := proxiesAt(ctx, base, node, object)
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, found...)
+		return err
+	})
 	return all
-}
-
-func addWarning(w http.ResponseWriter, text string) {
-	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
-		w.Header().Add("Warning", header)
-	}
 }
 
 // proxiesAt are those of a node, "" for all, that a replica knows.

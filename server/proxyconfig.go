@@ -1,9 +1,14 @@
 package server
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,43 +18,99 @@ import (
 	"github.com/pilot-api/pilot-api/explain"
 )
 
-var inspectParams = params("resourceVersion", "labels")
+var inspectParams = params("resourceVersion", "labels", "local")
 
 // inspected is the head of what is said of one proxy.
 type inspected struct {
 	Node     string `json:"node"`
 	Revision int64  `json:"revision"`
-	// Known: the proxy has asked this replica.
+	// Known: the proxy has asked the replica that says this.
 	Known bool `json:"known"`
 }
 
-// inspect looks at the proxy of a path: in the state that the request wants, as
-// the problems do, and by the labels that it says of a proxy that is not known.
-func (s *Server) inspect(r *http.Request) (*discovery.Inspection, inspected, error) {
+// inspect answers what is to be said of the proxy of a path: in the state that the
+// request wants, as the problems do, and by the labels that it says of a proxy that is
+// not known. It is said by the replica that the proxy is connected to, or with
+// local=true by this one.
+func (s *Server) inspect(w http.ResponseWriter, r *http.Request, say func(*discovery.Inspection, inspected) (any, error)) error {
 	q := queryOf(r)
 	atLeast, err := atLeastParam(q)
 	if err != nil {
-		return nil, inspected{}, err
+		return err
+	}
+	local, err := boolParam(q, "local")
+	if err != nil {
+		return err
 	}
 	stated, err := labels.ConvertSelectorToLabelsMap(q.Get("labels"))
 	if err != nil {
-		return nil, inspected{}, badRequest("labels must be as in app=web,version=v1: %v", err)
+		return badRequest("labels must be as in app=web,version=v1: %v", err)
 	}
 	if len(stated) == 0 {
 		stated = nil
 	}
 	node, err := discovery.NewNode(pathParam(r, "node"), "", stated)
 	if err != nil {
-		return nil, inspected{}, badRequest("%v", err)
+		return badRequest("%v", err)
+	}
+	if !local {
+		if said := s.saidElsewhere(w, r, node.ID); said != nil {
+			return writeJSON(w, r, said)
+		}
 	}
 	if err := s.awaitPublished(r.Context(), atLeast); err != nil {
-		return nil, inspected{}, err
+		return err
 	}
 	i, err := s.opts.Discovery.Inspect(node)
 	if err != nil {
-		return nil, inspected{}, notInspected(err)
+		return notInspected(err)
 	}
-	return i, inspected{i.Node, i.Revision, i.Known}, nil
+	said, err := say(i, inspected{i.Node, i.Revision, i.Known})
+	if err != nil {
+		return notInspected(err)
+	}
+	return writeJSON(w, r, said)
+}
+
+// saidElsewhere is the answer of the replica that a proxy is connected to; nil when
+// that is this one, or no other one says that it is.
+func (s *Server) saidElsewhere(w http.ResponseWriter, r *http.Request, node string) json.RawMessage {
+	if len(s.opts.Discovery.ProxiesCalled(node)) > 0 {
+		return nil
+	}
+	name, base := s.replicaOf(w, r, node)
+	if base == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), publishTimeout+peerTimeout)
+	defer cancel()
+	var said json.RawMessage
+	if _, err := askPeer(ctx, base, []string{r.URL.EscapedPath()}, queryOf(r), "", &said); err != nil {
+		s.opts.Log.Warn("a replica does not tell what its proxy is told", "replica", name, "url", base, "node", node, "error", err)
+		addWarning(w, fmt.Sprintf("the proxy is connected to replica %s, which does not answer: this is what another one would be told that calls itself so and says no more", name))
+		return nil
+	}
+	return said
+}
+
+// replicaOf is the other replica that a proxy has connected to last, if any.
+func (s *Server) replicaOf(w http.ResponseWriter, r *http.Request, node string) (name, base string) {
+	ctx, cancel := context.WithTimeout(r.Context(), peerTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	var since time.Time
+	s.askOthers(ctx, w, "proxies", func(other, at string) error {
+		found, err := proxiesAt(ctx, at, node, "")
+		mu.Lock()
+		defer mu.Unlock()
+		for _, p := range found {
+			if p.ConnectedSince.After(since) {
+				name, base, since = other, at, p.ConnectedSince
+			}
+		}
+		return err
+	})
+	return name, base
 }
 
 // proxyConfig answers what a proxy is told of one type, or of all: Envoy's v3
@@ -69,26 +130,28 @@ func (s *Server) proxyConfig(w http.ResponseWriter, r *http.Request) error {
 	} else if name != "all" {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "config"}, name+" (there are all, "+strings.Join(types, ", ")+")")
 	}
-	i, head, err := s.inspect(r)
-	if err != nil {
-		return err
-	}
-	if summary {
-		return writeJSON(w, r, struct {
-			inspected
-			*explain.Summary
-		}{head, i.Explain().Summary().Only(types...)})
-	}
-	all := []discovery.Resource{}
-	for _, name := range types {
-		found, err := i.Resources(name)
-		if err != nil {
-			return notInspected(err)
+	return s.inspect(w, r, func(i *discovery.Inspection, head inspected) (any, error) {
+		if summary {
+			return summaryOf(i, head, types), nil
 		}
-		all = append(all, found...)
-	}
-	return writeJSON(w, r, struct {
+		all := []discovery.Resource{}
+		for _, name := range types {
+			found, err := i.Resources(name)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+		return struct {
+			inspected
+			Resources []discovery.Resource `json:"resources"`
+		}{head, all}, nil
+	})
+}
+
+func summaryOf(i *discovery.Inspection, head inspected, types []string) any {
+	return struct {
 		inspected
-		Resources []discovery.Resource `json:"resources"`
-	}{head, all})
+		*explain.Summary
+	}{head, i.Explain().Summary().Only(types...)}
 }

@@ -19,20 +19,15 @@ func (s *Server) proxyRoute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	i, head, err := s.inspect(r)
-	if err != nil {
-		return err
-	}
-	if !asked {
-		return writeJSON(w, r, struct {
+	return s.inspect(w, r, func(i *discovery.Inspection, head inspected) (any, error) {
+		if !asked {
+			return summaryOf(i, head, []string{"routes"}), nil
+		}
+		return struct {
 			inspected
-			*explain.Summary
-		}{head, i.Explain().Summary().Only("routes")})
-	}
-	return writeJSON(w, r, struct {
-		inspected
-		*explain.Explanation
-	}{head, i.Explain().Ask(request)})
+			*explain.Explanation
+		}{head, i.Explain().Ask(request)}, nil
+	})
 }
 
 // requestOf is the request that a query asks about, if any.

@@ -219,7 +219,7 @@ func (s *Server) mountAPI(r chi.Router) {
 	}
 	mount(r, s.registryEndpoints())
 	if s.opts.Discovery != nil {
-		r.Get("/debug/problems", s.bounded(s.problems))
+		r.Get(problemsPath, s.bounded(s.problems))
 	}
 }
 

@@ -121,7 +121,7 @@ func TestOneProxyOfAllReplicas(t *testing.T) {
 	known := &register{others: map[string]string{"far": between.URL, "further": further.url}}
 	here := replica(t, mem, func(o *server.Options) { o.Peers = known })
 	for _, w := range []*world{here, far, further} {
-		w.want(http.StatusOK, "GET", "/debug/problems", "")
+		w.want(http.StatusOK, "GET", "/debug/problems?local=true", "")
 	}
 	one := far.connect(1)
 	far.connect(2)

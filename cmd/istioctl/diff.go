@@ -29,7 +29,9 @@ The server checks each object and tells what it would store; nothing is stored.
 --proxies shows what would change in the configuration of the proxies that the
 server knows instead: the server compiles all objects with those of the files in
 place of the stored ones. Each resource of Envoy that differs is shown once, with
-the number of proxies that share the difference.
+the number of proxies that share the difference. Where there are several servers,
+the proxies of all are looked at; that none is connected, or that a server did not
+answer and nothing else differs, is exit code 2.
 
 With --revision it shows what has changed in an object since then, or until the
 revision of --to; 'istioctl history' shows its revisions.

@@ -39,8 +39,26 @@ func (s *session) diffProxies(ctx context.Context, files fileFlags) (differs boo
 			return false, err
 		}
 	}
-	s.sumUp(found)
-	return len(found.Changes) > 0 || found.Omitted > 0, nil
+	if found.Proxies > 0 {
+		s.sumUp(found)
+	}
+	if len(found.Changes) > 0 || found.Omitted > 0 {
+		return true, nil
+	}
+	return false, unseen(found)
+}
+
+// unseen is why a preview without a change does not say that there would be none.
+func unseen(found *client.Preview) error {
+	switch {
+	case len(found.Missing) > 0:
+		return errors.New("not all proxies were looked at: whether something would change is not known")
+	case found.NotLookedAt > 0:
+		return fmt.Errorf("%s were not looked at: whether something would change for them is not known", countProxies(found.NotLookedAt))
+	case found.Proxies == 0:
+		return errors.New("no proxies are connected: there was nothing to compare")
+	}
+	return nil
 }
 
 // joined are the objects as one stream of documents.
@@ -78,10 +96,6 @@ func messageText(message json.RawMessage) ([]byte, error) {
 
 // sumUp says, for people, what was compared.
 func (s *session) sumUp(found *client.Preview) {
-	if found.Proxies == 0 {
-		fmt.Fprintln(s.Stderr, "No proxies are connected.")
-		return
-	}
 	fmt.Fprintf(s.Stderr, "%s would change, of %s, compared with revision %d.\n",
 		count(len(found.Changes)+found.Omitted, "resource"), countProxies(found.Proxies), found.Revision)
 	if found.Omitted > 0 {

@@ -1,0 +1,129 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/simulated"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// pair are two replicas, of which the first knows the other and a third one, which does
+// not answer.
+func pair(t *testing.T) (here, far *world, known *register) {
+	mem := memory.New()
+	far = replica(t, mem)
+	broken := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(broken.Close)
+	known = &register{others: map[string]string{"far": far.url, "broken": broken.URL}}
+	here = replica(t, mem, func(o *server.Options) { o.Peers = known })
+	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
+	far.want(http.StatusOK, "GET", "/debug/problems", "")
+	return here, far, known
+}
+
+// TestConfigOfAProxyElsewhere: what a proxy is told is said by the replica that tells
+// it, with what it states of itself there.
+func TestConfigOfAProxyElsewhere(t *testing.T) {
+	here, far, known := pair(t)
+	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/gateways", `apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: edge}
+spec:
+  selector: {istio: ingressgateway}
+  servers:
+  - port: {number: 8081, name: http, protocol: HTTP}
+    hosts: ["*"]
+`, asYAML)
+	node, err := discovery.NewNode("router~10.0.0.9~edge-1.default~default.svc.cluster.local", "", map[string]string{"istio": "ingressgateway"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := far.discovery.Connect(node, discovery.Delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	path := "/apis/registry.istio.io/v1/proxies/" + node.ID
+	for _, what := range []string{"/config/listeners", "/config/listeners?summary=true"} {
+		got := here.want(http.StatusOK, "GET", path+what, "")
+		if !strings.Contains(got.text, "8081") || !strings.Contains(got.text, `"known":true`) {
+			t.Errorf("%s: %s", what, got.text)
+		}
+		if warned := got.Header.Get("Warning"); !strings.Contains(warned, "replica broken does not answer") {
+			t.Errorf("%s: warned of %q", what, warned)
+		}
+	}
+	if got := here.want(http.StatusOK, "GET", path+"/route", ""); !strings.Contains(got.text, `"known":true`) {
+		t.Errorf("routes: %s", got.text)
+	}
+	known.leave("broken")
+	if got := here.want(http.StatusOK, "GET", path+"/config/listeners?local=true", ""); strings.Contains(got.text, "8081") {
+		t.Errorf("of this replica alone: %s", got.text)
+	}
+	stranger := strings.Replace(path, "edge-1", "edge-2", 1)
+	got := here.want(http.StatusOK, "GET", stranger+"/config/listeners", "")
+	if !strings.Contains(got.text, `"known":false`) || got.Header.Get("Warning") != "" {
+		t.Errorf("of nobody: %q %s", got.Header.Get("Warning"), got.text)
+	}
+}
+
+// TestPreviewOfAllReplicas: a change is shown of the proxies of all, once, and who does
+// not answer is missing.
+func TestPreviewOfAllReplicas(t *testing.T) {
+	here, far, known := pair(t)
+	const rule = `apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: r}
+spec: {hosts: [reviews], http: [{match: [{headers: {who: {regex: "<a&b>"}}}], timeout: 3s, route: [{destination: {host: reviews}}]}]}
+`
+	ask := func(query string) (p discovery.Preview, missing []string) {
+		t.Helper()
+		got := here.want(http.StatusOK, "POST", "/apis/registry.istio.io/v1/preview"+query, rule, asYAML)
+		var told struct {
+			discovery.Preview
+			Missing []string `json:"missing"`
+		}
+		if err := json.Unmarshal([]byte(got.text), &told); err != nil {
+			t.Fatal(err)
+		}
+		return told.Preview, told.Missing
+	}
+	far.connect(1)
+	if p, missing := ask(""); p.Proxies != 1 || len(p.Changes) != 1 || len(missing) != 1 || !strings.Contains(missing[0], "broken") {
+		t.Errorf("of the other one: %+v, missing %v", p, missing)
+	}
+	known.leave("broken")
+	here.connect(2)
+	p, missing := ask("")
+	if p.Proxies != 2 || len(p.Changes) != 1 || p.Changes[0].Proxies != 2 || len(p.Changes[0].Nodes) != 2 || len(missing) > 0 {
+		t.Errorf("of both: %+v, missing %v", p, missing)
+	}
+	if p, _ := ask("?local=true"); p.Proxies != 1 {
+		t.Errorf("of this one: %+v", p)
+	}
+}
+
+// TestProblemsOfAllReplicas: what proxies of another one refuse is among the problems.
+func TestProblemsOfAllReplicas(t *testing.T) {
+	here, far, _ := pair(t)
+	p := far.connect(1)
+	p.Refuse(discovery.RouteType, "half a request")
+	made := here.create("split")
+	far.watch("&statusEvents=true").until(made.Metadata.ResourceVersion, "Rejected")
+	got := here.want(http.StatusOK, "GET", "/debug/problems", "")
+	if strings.Count(got.text, "half a request") != 1 || !strings.Contains(got.text, p.Node) {
+		t.Errorf("%s", got.text)
+	}
+	if warned := got.Header.Get("Warning"); !strings.Contains(warned, "replica broken does not answer, its problems are missing here") {
+		t.Errorf("warned of %q", warned)
+	}
+	if got := here.want(http.StatusOK, "GET", "/debug/problems?local=true", ""); strings.Contains(got.text, "half a request") {
+		t.Errorf("of this replica: %s", got.text)
+	}
+}
