@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pilot-api/pilot-api/internal/golden"
+	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
 )
 
 // TestFlagsPage keeps docs/reference/pilot-api.md as the code says. Run with
@@ -54,45 +53,29 @@ func everyCommand(list []*cobra.Command) (all []*cobra.Command) {
 
 var metricHelp = regexp.MustCompile(`(?m)^# HELP (pilot_[a-z0-9_]+) `)
 
-// Somebody who looks at a graph at night finds each metric explained.
+// Somebody who looks at a graph at night finds each metric explained, over either
+// store, also after requests.
 func TestMetricsAreExplained(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := freeAddress(t)
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan int, 1)
-	go func() {
-		done <- Main(ctx, []string{"--listen", addr, "--grpc-listen", "127.0.0.1:0", "--data-dir", t.TempDir(), "--log-level", "error"}, io.Discard, os.Stderr)
-	}()
-	defer func() {
-		stop()
-		<-done
-	}()
-	waitReady(t, addr)
-	metrics := get(t, "http://"+addr+"/metrics")
-	names := metricHelp.FindAllStringSubmatch(metrics, -1)
-	if len(names) < 10 {
-		t.Errorf("only %d metrics in\n%s", len(names), metrics)
-	}
-	for _, name := range names {
-		if !strings.Contains(string(page), "`"+name[1]+"`") {
-			t.Errorf("docs/operations.md says nothing about %s", name[1])
+	for name, flags := range map[string][]string{
+		"embedded": nil,
+		"external": {"--etcd-endpoints", "http://" + linkTo(t, etcdtest.Start(t)).Addr()},
+	} {
+		p := startProgram(t, t.TempDir(), flags...)
+		p.post("a", 10)
+		p.answer(t, rulesPath)
+		_, metrics := p.answer(t, "/metrics")
+		names := metricHelp.FindAllStringSubmatch(metrics, -1)
+		if len(names) < 20 {
+			t.Errorf("%s: only %d metrics in\n%s", name, len(names), metrics)
+		}
+		for _, metric := range names {
+			if !strings.Contains(string(page), "`"+metric[1]+"`") {
+				t.Errorf("%s: docs/operations.md says nothing about %s", name, metric[1])
+			}
 		}
 	}
-}
-
-func get(t *testing.T, url string) string {
-	t.Helper()
-	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
