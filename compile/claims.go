@@ -313,7 +313,7 @@ func (d *domainPlan) checkService(ref diag.Ref, field, host, consequence string)
 		return d.plan.checkService(ref, field, host, consequence)
 	}
 	d.report(diag.Problem{
-		Severity: diag.Warning, Reason: diag.NoSuchReference, Object: ref, Field: field,
+		Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.HostNotExported, Object: ref, Field: field,
 		Value:   fmt.Sprintf("%q", host),
 		Message: fmt.Sprintf("%s does not export this host to namespace %s, %s", svc.Origin, d.namespace, consequence),
 	})
@@ -327,8 +327,8 @@ func (d *domainPlan) checkClaim(rule claim, at, host string) {
 		return
 	}
 	if !mesh.Exported(rule.exportTo(), ref.Namespace, ref.Namespace) {
-		d.notHonoured(ref, at, fmt.Sprintf("nobody follows it: %s belongs to namespace %s, so only callers in namespace %s would, and exportTo leaves them out", host, owner, ref.Namespace))
+		d.notHonoured(diag.FollowedByFew, ref, at, fmt.Sprintf("nobody follows it: %s belongs to namespace %s, so only callers in namespace %s would, and exportTo leaves them out", host, owner, ref.Namespace))
 	} else if !slices.Equal(rule.exportTo(), []string{"."}) && !slices.Equal(rule.exportTo(), []string{ref.Namespace}) {
-		d.notHonoured(ref, at, fmt.Sprintf("only callers in namespace %s follow it: %s belongs to namespace %s", ref.Namespace, host, owner))
+		d.notHonoured(diag.FollowedByFew, ref, at, fmt.Sprintf("only callers in namespace %s follow it: %s belongs to namespace %s", ref.Namespace, host, owner))
 	}
 }

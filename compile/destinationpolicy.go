@@ -49,7 +49,7 @@ func (p *plan) firstBySource(of labelled) map[string]*policy {
 
 func (p *plan) reportLosingPolicy(pol, first *policy) {
 	p.report(diag.Problem{
-		Severity: diag.Warning, Reason: diag.Conflict, Object: pol.ref, Field: "spec.destination",
+		Severity: diag.Warning, Reason: diag.Conflict, Code: diag.RuleClaimed, Object: pol.ref, Field: "spec.destination",
 		Message: fmt.Sprintf("the policy has no effect: %s is for the same destination and callers and comes first by namespace and name; policies are not merged", first.ref),
 	})
 }
@@ -66,7 +66,7 @@ func (p *plan) reportReplacedRule(pol *policy) {
 		replaced = replaced || s.GetTrafficPolicy() != nil && pol.labels.Equal(s.GetLabels())
 	}
 	if replaced {
-		p.conflict(rule.ref, "spec.trafficPolicy", fmt.Sprintf("only the TLS settings have effect where %s holds, which is for %s too; the two are not merged", pol.ref, pol.host))
+		p.conflict(diag.RuleClaimed, rule.ref, "spec.trafficPolicy", fmt.Sprintf("only the TLS settings have effect where %s holds, which is for %s too; the two are not merged", pol.ref, pol.host))
 	}
 }
 
@@ -81,21 +81,17 @@ func (p *plan) checkPolicy(pol *policy) {
 	}
 	p.checkSource(pol.ref, "spec.source", pol.source)
 	if p.service(pol.host).NamesExternal() && p.pilot().ExternalNamePoliciesIgnored {
-		p.notHonoured(pol.ref, "spec.destination", "the policy has no effect on a service with an external name; "+switchHint("externalNamePoliciesIgnored", "it has"))
+		p.notHonoured(diag.AsPilot, pol.ref, "spec.destination", "the policy has no effect on a service with an external name; "+switchHint("externalNamePoliciesIgnored", "it has"))
 		return
 	}
 	p.reportReplacedRule(pol)
 	p.checkLabels(pol.ref, "spec.destination.labels", pol.host, pol.labels, "so the policy has no effect")
-	ignored := func(field, message string) {
-		p.report(diag.Problem{
-			Severity: diag.Warning, Reason: diag.NotHonoured, Object: pol.ref, Field: field, Message: message,
-		})
-	}
+	ignored := func(code diag.Code, field, message string) { p.notHonoured(code, pol.ref, field, message) }
 	if len(pol.labels) > 0 && !p.routed.Get(p.r, pol.version()) {
-		ignored("spec.destination.labels", "the policy has no effect: no RouteRule sends requests to exactly these labels")
+		ignored(diag.PolicyUnused, "spec.destination.labels", "the policy has no effect: no RouteRule sends requests to exactly these labels")
 	}
 	if pol.spec.LoadBalancing != nil && p.service(pol.host).Resolution == mesh.Passthrough {
-		ignored("spec.loadBalancing", "connections go to the address that the caller chose, as the service has resolution NONE")
+		ignored(diag.NotFollowed, "spec.loadBalancing", "connections go to the address that the caller chose, as the service has resolution NONE")
 	}
 	if pol.spec.CircuitBreaker == nil || pol.spec.CircuitBreaker.SimpleCB == nil {
 		return
@@ -103,10 +99,10 @@ func (p *plan) checkPolicy(pol *policy) {
 	cb := pol.spec.CircuitBreaker.SimpleCB
 	const short = "under one second, so Envoy's default is used instead"
 	if cb.SleepWindow.Duration < time.Second {
-		ignored("spec.circuitBreaker.simpleCb.sleepWindow", short)
+		ignored(diag.NotFollowed, "spec.circuitBreaker.simpleCb.sleepWindow", short)
 	}
 	if cb.HTTPDetectionInterval.Duration < time.Second {
-		ignored("spec.circuitBreaker.simpleCb.httpDetectionInterval", short)
+		ignored(diag.NotFollowed, "spec.circuitBreaker.simpleCb.httpDetectionInterval", short)
 	}
 }
 

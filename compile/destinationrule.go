@@ -7,6 +7,7 @@ import (
 
 	networking "istio.io/api/networking/v1alpha3"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -89,7 +90,7 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 		d.checkLabels(rule.ref, at+".labels", host, s.GetLabels(), "so requests to the subset fail")
 		if s.GetTrafficPolicy() != nil && s.GetTrafficPolicy().GetOutlierDetection() == nil &&
 			rule.spec.GetTrafficPolicy().GetOutlierDetection() != nil && d.pilot().SubsetsDropOutlierDetection {
-			d.notHonoured(rule.ref, at+".trafficPolicy", "the subset has no outlier detection, as its own policy names none; "+
+			d.notHonoured(diag.AsPilot, rule.ref, at+".trafficPolicy", "the subset has no outlier detection, as its own policy names none; "+
 				switchHint("subsetsDropOutlierDetection", "that of the rule holds"))
 		}
 	}
@@ -99,11 +100,11 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 	d.checkShadowed(rule, host)
 	switch first := d.settingsOf.exact(d, host, d.scopes(rule.ref.Namespace, "")[:1]); {
 	case first != rule && first != nil:
-		d.conflict(rule.ref, "spec.host", fmt.Sprintf("the rule has no effect: %s is for the same host and %s; rules are not merged", first.ref, d.firstBecause()))
+		d.conflict(diag.RuleClaimed, rule.ref, "spec.host", fmt.Sprintf("the rule has no effect: %s is for the same host and %s; rules are not merged", first.ref, d.firstBecause()))
 	case svc == nil && !strings.HasPrefix(host, "*"):
 		d.checkService(rule.ref, "spec.host", host, "so the rule has no effect")
 	case svc != nil && svc.NamesExternal() && d.pilot().ExternalNamePoliciesIgnored:
-		d.notHonoured(rule.ref, "spec.host", "the rule has no effect on a service with an external name; "+switchHint("externalNamePoliciesIgnored", "it has"))
+		d.notHonoured(diag.AsPilot, rule.ref, "spec.host", "the rule has no effect on a service with an external name; "+switchHint("externalNamePoliciesIgnored", "it has"))
 	}
 }
 
@@ -114,7 +115,7 @@ func (d *domainPlan) checkPolicies(rule *destinationRule, svc *mesh.Service) {
 		d.checkTLS(rule, at, tls, svc)
 		number := int(of.GetPort().GetNumber())
 		if of != nil && svc != nil && !slices.ContainsFunc(svc.Ports, func(p *mesh.Port) bool { return p.Number == number }) {
-			d.notHonoured(rule.ref, at+".port.number", fmt.Sprintf("the settings have no effect: %s has no port %d", svc.Hostname, number))
+			d.notHonoured(diag.UnknownPort, rule.ref, at+".port.number", fmt.Sprintf("the settings have no effect: %s has no port %d", svc.Hostname, number))
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	networking "istio.io/api/networking/v1alpha3"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -97,7 +98,7 @@ func (p *plan) selectionOf(who *caller) selection {
 		case winner == nil:
 			first[host] = rule
 		case !winner.labels.SubsetOf(rule.labels):
-			p.conflict(rule.ref, "spec.workloadSelector",
+			p.conflict(diag.WorkloadShared, rule.ref, "spec.workloadSelector",
 				fmt.Sprintf("workloads that %s selects as well follow that one, which %s; rules are not merged", winner.ref, p.firstBecause()))
 		}
 	}
@@ -113,7 +114,7 @@ func (d *domainPlan) checkShadowed(rule *destinationRule, host string) {
 	forAll := d.homeWith(rule.ref.Namespace, nil).ruleFor(host)
 	for _, s := range forAll.allSubsets() {
 		if rule.subset(s) == nil {
-			d.notHonoured(rule.ref, "spec.subsets", fmt.Sprintf(
+			d.notHonoured(diag.UnknownSubset, rule.ref, "spec.subsets", fmt.Sprintf(
 				"requests of the selected workloads to subset %s of %s fail: %s, which has it, is not merged with this rule", s, host, forAll.ref))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	networking "istio.io/api/networking/v1alpha3"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -182,9 +183,9 @@ func (d *domainPlan) checkTLS(rule *destinationRule, at string, tls *networking.
 	case lack.field != "":
 		d.report(lack.problem(rule.ref, at+".tls."+lack.field, "requests are answered with 503: "))
 	case own && !files.verifies() && !tls.GetInsecureSkipVerify().GetValue():
-		d.notHonoured(rule.ref, at+".tls.caCertificates", "the endpoints are not verified; "+
+		d.notHonoured(diag.TLSUnverified, rule.ref, at+".tls.caCertificates", "the endpoints are not verified; "+
 			switchHint("destinationRuleTLS", "they are, by the authorities of the proxy's system"))
 	case own && files.verifies() && files.CAFile != d.settings.SystemRootsFile && tls.GetSni() != "" && len(namesToVerify(tls, svc)) == 0:
-		d.notHonoured(rule.ref, at+".tls.sni", "an endpoint may have a certificate for any name, as subjectAltNames says none; without sni it is verified by the host that a request names")
+		d.notHonoured(diag.TLSUnverified, rule.ref, at+".tls.sni", "an endpoint may have a certificate for any name, as subjectAltNames says none; without sni it is verified by the host that a request names")
 	}
 }

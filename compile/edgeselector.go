@@ -88,7 +88,7 @@ func (c *writer) gatewaySet() gatewaySet {
 		return set
 	}
 	for _, gw := range c.plan.gateways.rules(c.plan) {
-		c.plan.notHonoured(gw.ref, "spec.selector", "a router that has none of these labels opens no port: let its node state them in metadata.LABELS "+
+		c.plan.notHonoured(diag.SelectsNothing, gw.ref, "spec.selector", "a router that has none of these labels opens no port: let its node state them in metadata.LABELS "+
 			"(istioctl bootstrap --labels), or register an instance with them at its address")
 	}
 	return set

@@ -35,7 +35,7 @@ func (t *edgeTable) host(name string, ref diag.Ref, domains []string) *ir.Virtua
 		key := strings.ToLower(domain) // Envoy compares without case.
 		if first, taken := t.owners[key]; taken {
 			t.problems = append(t.problems, diag.Problem{
-				Severity: diag.Warning, Reason: diag.Conflict, Object: ref, Value: fmt.Sprintf("%q", domain),
+				Severity: diag.Warning, Reason: diag.Conflict, Code: diag.GatewayClaimed, Object: ref, Value: fmt.Sprintf("%q", domain),
 				Message: fmt.Sprintf("requests to this host at port %d follow %s, which comes first", t.port, first),
 			})
 			continue

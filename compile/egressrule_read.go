@@ -42,7 +42,7 @@ func (p *plan) planEgress() *egressPlan {
 			first = out.byHost[host]
 		}
 		if first != nil {
-			p.conflict(ref, "spec.destination.service", fmt.Sprintf(
+			p.conflict(diag.HostClaimed, ref, "spec.destination.service", fmt.Sprintf(
 				"the whole rule has no effect: %s has the same host, and comes first", first.Origin))
 			continue
 		}
@@ -81,7 +81,7 @@ func (p *plan) claimPorts(ref diag.Ref, ports []schema.EgressPort, protocols map
 		}
 		number := int(port.Port)
 		if first, taken := protocols[number]; taken && first.protocol != protocol {
-			p.conflict(ref, fmt.Sprintf("spec.ports[%d]", i), fmt.Sprintf(
+			p.conflict(diag.PortClaimed, ref, fmt.Sprintf("spec.ports[%d]", i), fmt.Sprintf(
 				"the whole rule has no effect: port %d is %s here and %s in %s, which comes first by namespace and name",
 				number, protocol, first.protocol, first.ref))
 			return false
@@ -101,9 +101,9 @@ func (p *plan) egressPorts(ref diag.Ref, host string, ports []schema.EgressPort)
 		plain := protocol == mesh.TCP || protocol == mesh.Mongo
 		switch {
 		case !known || !plain && !protocol.IsHTTP() && protocol != mesh.HTTPS:
-			p.notHonoured(ref, fmt.Sprintf("spec.ports[%d].protocol", i), "the port is left out: use http, http2, grpc, https, tcp or mongo")
+			p.notHonoured(diag.PartLeftOut, ref, fmt.Sprintf("spec.ports[%d].protocol", i), "the port is left out: use http, http2, grpc, https, tcp or mongo")
 		case plain && !isAddress(host):
-			p.notHonoured(ref, fmt.Sprintf("spec.ports[%d]", i), "the port is left out: TCP needs an address or a block of them as spec.destination.service")
+			p.notHonoured(diag.PartLeftOut, ref, fmt.Sprintf("spec.ports[%d]", i), "the port is left out: TCP needs an address or a block of them as spec.destination.service")
 		default:
 			out = append(out, &mesh.Port{Number: int(port.Port), Protocol: protocol})
 		}

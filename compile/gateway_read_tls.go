@@ -21,7 +21,7 @@ func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSett
 	}
 	pairs, why := p.certificatesOf(tls, ref.Namespace)
 	if len(pairs) == 0 {
-		p.notHonoured(ref, at, "the server is left out: "+why)
+		p.notHonoured(diag.TLSUnmet, ref, at, "the server is left out: "+why)
 		return nil, false
 	}
 	out := &ir.ServerTLS{
@@ -37,7 +37,7 @@ func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSett
 		return out, true
 	}
 	if out.Client = p.clientCertificate(tls, ref.Namespace); out.Client.CAFile == "" && out.Client.CASecretName == "" {
-		p.notHonoured(ref, at, "the server is left out, as there is nothing to verify clients by: name caCertificates, or a credentialName")
+		p.notHonoured(diag.TLSUnmet, ref, at, "the server is left out, as there is nothing to verify clients by: name caCertificates, or a credentialName")
 		return nil, false
 	}
 	return out, true

@@ -65,7 +65,7 @@ func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]ma
 			owners[key] = c.group.bind(c, out, place)
 			joined[at{owners[key], c.by.gw.name()}] = true
 		case first.vs != c.vs:
-			p.conflict(c.vs.ref, "spec.hosts", fmt.Sprintf("requests for %s at port %d follow %s, which comes first", c.host, place.port, first.vs.ref))
+			p.conflict(diag.GatewayClaimed, c.vs.ref, "spec.hosts", fmt.Sprintf("requests for %s at port %d follow %s, which comes first", c.host, place.port, first.vs.ref))
 		case !joined[at{first, c.by.gw.name()}]:
 			joined[at{first, c.by.gw.name()}] = true
 			first.gateways = append(first.gateways, c.by.gw.name())
@@ -134,7 +134,7 @@ func (p *plan) checkBound(vs *virtualService) {
 	for _, name := range names {
 		if len(p.gatewayNamed.under(p, name)) == 0 {
 			p.report(diag.Problem{
-				Severity: diag.Warning, Reason: diag.NoSuchReference, Object: vs.ref, Field: "spec.gateways",
+				Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownGateway, Object: vs.ref, Field: "spec.gateways",
 				Value: fmt.Sprintf("%q", name), Message: "there is no such Gateway, so nothing is served there",
 			})
 		}
@@ -142,7 +142,7 @@ func (p *plan) checkBound(vs *virtualService) {
 	survey := p.edgeSurvey.Get(p.r, none{})
 	for i, host := range vs.spec.GetHosts() {
 		if !survey.served[binding{vs, host}] {
-			p.notHonoured(vs.ref, fmt.Sprintf("spec.hosts[%d]", i), fmt.Sprintf("no server of its gateways has the host %s, so it is not served there", host))
+			p.notHonoured(diag.HostNotServed, vs.ref, fmt.Sprintf("spec.hosts[%d]", i), fmt.Sprintf("no server of its gateways has the host %s, so it is not served there", host))
 		}
 	}
 }

@@ -88,10 +88,10 @@ func (p *plan) placeFor(out *edgePlan, s *gatewayServer) *edgePlace {
 		case place.ip == s.ip && place.family == s.family():
 			return place
 		case place.ip == s.ip:
-			p.conflict(s.ref(), s.field+".port", fmt.Sprintf("the server is left out: %s serves %s at its port", place.origin[0], place.family))
+			p.conflict(diag.GatewayClaimed, s.ref(), s.field+".port", fmt.Sprintf("the server is left out: %s serves %s at its port", place.origin[0], place.family))
 			return nil
 		case unspecified(place.ip) || unspecified(s.ip):
-			p.conflict(s.ref(), s.field+".bind", fmt.Sprintf("the server is left out: %s opens its port at %s", place.origin[0], place.ip))
+			p.conflict(diag.GatewayClaimed, s.ref(), s.field+".bind", fmt.Sprintf("the server is left out: %s opens its port at %s", place.origin[0], place.ip))
 			return nil
 		}
 	}
@@ -115,7 +115,7 @@ func (p *plan) join(place *edgePlace, s *gatewayServer, owners map[string]*edgeG
 	group := place.groupFor(s)
 	for _, host := range s.hosts {
 		if owner := owners[host.host]; s.tls != nil && owner != nil && owner != group {
-			p.conflict(s.ref(), s.field+".hosts", fmt.Sprintf("clients that ask for %s come to %s, which comes first", host.host, owner.ref()))
+			p.conflict(diag.GatewayClaimed, s.ref(), s.field+".hosts", fmt.Sprintf("clients that ask for %s come to %s, which comes first", host.host, owner.ref()))
 			continue
 		}
 		if s.tls != nil {

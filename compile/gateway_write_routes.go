@@ -56,7 +56,7 @@ func (p *plan) nameHost(place *edgePlace, group *edgeGroup, b *boundHost, taken 
 				case !covers(strings.ToLower(b.host), name) && b.host != "*":
 				case slices.ContainsFunc(own, func(wide string) bool { return covers(wide, name) }):
 				case lost && first != b.vs.ref:
-					p.conflict(b.vs.ref, fmt.Sprintf("spec.tls[%d].match[%d].sniHosts", i, j),
+					p.conflict(diag.GatewayClaimed, b.vs.ref, fmt.Sprintf("spec.tls[%d].match[%d].sniHosts", i, j),
 						fmt.Sprintf("clients that ask for %s at port %d come to %s, which comes first", name, place.port, first))
 				default:
 					route.names = append(route.names, name)

@@ -18,7 +18,7 @@ func (p *plan) checkIngress(rule *ingressRule, svc *mesh.Service) {
 		covered = covered || some && !planned.route.Match.CatchAll() && rule.within(match)
 	}
 	if !covered && p.pilot().IngressCatchAllLost {
-		p.notHonoured(rule.ref, "spec.destination", fmt.Sprintf("of the requests for %s only those that its rules ask for find a route; %s",
+		p.notHonoured(diag.AsPilot, rule.ref, "spec.destination", fmt.Sprintf("of the requests for %s only those that its rules ask for find a route; %s",
 			svc.Hostname, switchHint("ingressCatchAllLost", "the others go there too")))
 	}
 }
@@ -44,7 +44,7 @@ func (p *plan) checkEdgeFaults() {
 		for _, planned := range p.home(svc.Namespace).edgeRoutes(rule) {
 			if ref := planned.route.Origins[0]; planned.route.Fault != nil && !told[ref] {
 				told[ref] = true
-				p.notHonoured(ref, "", "ingresses inject no fault; "+switchHint("edgeFaultsLost", "they do"))
+				p.notHonoured(diag.AsPilot, ref, "", "ingresses inject no fault; "+switchHint("edgeFaultsLost", "they do"))
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func (p *plan) checkSecrets() {
 	shown := p.ingressSecret()
 	for _, rule := range p.ingressRules.rules(p) {
 		if rule.secret != "" && rule.secret != shown {
-			p.conflict(rule.ref, "spec.tlsSecret", fmt.Sprintf("the certificate of %q is shown instead: an ingress has one for all rules, that of the first secret by name", shown))
+			p.conflict(diag.SecretClaimed, rule.ref, "spec.tlsSecret", fmt.Sprintf("the certificate of %q is shown instead: an ingress has one for all rules, that of the first secret by name", shown))
 		}
 	}
 }

@@ -104,11 +104,11 @@ func (p *plan) checkIngressPort(rule *ingressRule, svc *mesh.Service) {
 	switch port := askedPort(rule, svc); {
 	case port == nil:
 		p.report(diag.Problem{
-			Severity: diag.Warning, Reason: diag.NoSuchReference, Object: rule.ref, Field: at,
+			Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownPort, Object: rule.ref, Field: at,
 			Message: fmt.Sprintf("the rule answers 503: it names %s, and %s has none such", wanted, svc.Hostname),
 		})
 	case !port.Protocol.IsHTTP():
-		p.notHonoured(rule.ref, at, fmt.Sprintf("the rule answers 503: %s of %s is %s; it must be HTTP, HTTP2 or GRPC",
+		p.notHonoured(diag.WrongProtocol, rule.ref, at, fmt.Sprintf("the rule answers 503: %s of %s is %s; it must be HTTP, HTTP2 or GRPC",
 			wanted, svc.Hostname, port.Protocol))
 	}
 }
@@ -120,7 +120,7 @@ func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
 	}
 	whole := m.Source == nil && m.TCP == nil && m.UDP == nil
 	if !whole {
-		p.notHonoured(rule.ref, "spec.match", "requests that fit the rest are answered with 503: an ingress knows no callers, and looks at no addresses; use request")
+		p.notHonoured(diag.Closed, rule.ref, "spec.match", "requests that fit the rest are answered with 503: an ingress knows no callers, and looks at no addresses; use request")
 	}
 	if m.Request == nil {
 		return whole
@@ -134,7 +134,7 @@ func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
 		case name == "uri" && how.Prefix != nil:
 			rule.prefix = *how.Prefix
 		default:
-			p.notHonoured(rule.ref, "spec.match.request.headers", fmt.Sprintf(
+			p.notHonoured(diag.Closed, rule.ref, "spec.match.request.headers", fmt.Sprintf(
 				"requests that fit the rest are answered with 503: of %s the rule asks what an ingress does not look at; use an exact authority, and an exact or prefix uri", name))
 			whole = false
 		}

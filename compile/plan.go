@@ -70,7 +70,7 @@ func (p *plan) checkExternalNames() {
 	for _, svc := range p.services() {
 		for _, port := range svc.Ports {
 			if port.Protocol == mesh.HTTPS && p.routesHTTP(svc, port) {
-				p.notHonoured(svc.Origin.Ref(), "spec.ports", fmt.Sprintf(
+				p.notHonoured(diag.AsPilot, svc.Origin.Ref(), "spec.ports", fmt.Sprintf(
 					"requests to port %d of %s are taken and sent on as plain HTTP, as it is a service with an external name; %s",
 					port.Number, svc.Hostname, switchHint("externalNameHTTPSAsHTTP", "connections are passed on as they are")))
 			}

@@ -118,7 +118,7 @@ func (k *kind[T]) readingOf(m *model, o *schema.Object) *reading[T] {
 	}
 	if !ok {
 		p.report(diag.Problem{
-			Severity: diag.Warning, Reason: diag.Malformed, Object: out.ref, Field: "spec",
+			Severity: diag.Warning, Reason: diag.Malformed, Code: diag.PartLeftOut, Object: out.ref, Field: "spec",
 			Message: fmt.Sprintf("the object is left out, its spec does not decode: %v", err),
 		})
 	}

@@ -82,7 +82,7 @@ func (p *plan) checkService(ref diag.Ref, field, host, consequence string) bool 
 		return true
 	}
 	p.report(diag.Problem{
-		Severity: diag.Warning, Reason: diag.NoSuchReference, Object: ref, Field: field,
+		Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownHost, Object: ref, Field: field,
 		Value:   fmt.Sprintf("%q", host),
 		Message: "no ServiceEntry declares this host, " + consequence,
 	})
@@ -97,7 +97,7 @@ func (p *plan) checkLabels(ref diag.Ref, field, host string, labels mesh.Labels,
 		return
 	}
 	p.report(diag.Problem{
-		Severity: diag.Warning, Reason: diag.NoSuchReference, Object: ref, Field: field,
+		Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.NoInstances, Object: ref, Field: field,
 		Value:   fmt.Sprintf("%q", labels.String()),
 		Message: fmt.Sprintf("no instance of %s has these labels, %s", host, consequence),
 	})

@@ -16,22 +16,22 @@ func (p *plan) firstBecause() string {
 
 func (p *plan) reportNoDestination(ref diag.Ref) {
 	p.report(diag.Problem{
-		Severity: diag.Warning, Reason: diag.FieldRequired, Object: ref, Field: "spec.destination",
+		Severity: diag.Warning, Reason: diag.FieldRequired, Code: diag.MissingField, Object: ref, Field: "spec.destination",
 		Message: "the object is left out: it must say which service it is for",
 	})
 }
 
 // notHonoured reports what an object says and no proxy will follow.
-func (p *plan) notHonoured(ref diag.Ref, field, message string) {
+func (p *plan) notHonoured(code diag.Code, ref diag.Ref, field, message string) {
 	p.report(diag.Problem{
-		Severity: diag.Warning, Reason: diag.NotHonoured, Object: ref, Field: field, Message: message,
+		Severity: diag.Warning, Reason: diag.NotHonoured, Code: code, Object: ref, Field: field, Message: message,
 	})
 }
 
 // conflict reports an object, or a part of it, that lost to another one.
-func (p *plan) conflict(ref diag.Ref, field, message string) {
+func (p *plan) conflict(code diag.Code, ref diag.Ref, field, message string) {
 	p.report(diag.Problem{
-		Severity: diag.Warning, Reason: diag.Conflict, Object: ref, Field: field, Message: message,
+		Severity: diag.Warning, Reason: diag.Conflict, Code: code, Object: ref, Field: field, Message: message,
 	})
 }
 
@@ -43,10 +43,10 @@ type field struct {
 }
 
 // unsupported reports those that are set.
-func (p *plan) unsupported(ref diag.Ref, at string, fields []field) {
+func (p *plan) unsupported(code diag.Code, ref diag.Ref, at string, fields []field) {
 	for _, f := range fields {
 		if f.set {
-			p.notHonoured(ref, at+"."+f.path, f.message)
+			p.notHonoured(code, ref, at+"."+f.path, f.message)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (p *plan) checkRouteRule(rule *routeRule) {
 		return
 	}
 	if first := p.hidden.Get(p.r, rule.host)[rule]; first != nil {
-		p.conflict(rule.ref, "", fmt.Sprintf("the rule is never used: %s with precedence %d comes first and takes every request",
+		p.conflict(diag.NeverUsed, rule.ref, "", fmt.Sprintf("the rule is never used: %s with precedence %d comes first and takes every request",
 			first.ref, first.spec.Precedence))
 	}
 	p.checkRule(rule, p.serviceOf(rule.namespace, rule.host))
@@ -47,7 +47,7 @@ func (p *plan) checkRule(rule *routeRule, svc *mesh.Service) {
 	p.checkSource(rule.ref, "spec.match.source", rule.source)
 	if !slices.ContainsFunc(svc.Ports, func(port *mesh.Port) bool { return p.routesHTTP(svc, port) }) {
 		p.report(diag.Problem{
-			Severity: diag.Warning, Reason: diag.NotHonoured, Object: rule.ref, Field: "spec.destination",
+			Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.WrongProtocol, Object: rule.ref, Field: "spec.destination",
 			Value:   fmt.Sprintf("%q", svc.Hostname),
 			Message: "the rule has no effect: no port of the service is HTTP, HTTP2 or GRPC",
 		})
@@ -70,7 +70,7 @@ func (p *plan) checkRule(rule *routeRule, svc *mesh.Service) {
 // checkURI reports an expression for paths that is compared with a header.
 func (p *plan) checkURI(rule *routeRule) {
 	if slices.ContainsFunc(rule.match.Headers, func(h ir.HeaderMatch) bool { return h.Name == "uri" && h.Regex != "" }) {
-		p.notHonoured(rule.ref, "spec.match.request.headers.uri.regex",
+		p.notHonoured(diag.AsPilot, rule.ref, "spec.match.request.headers.uri.regex",
 			"the rule never matches: the expression is compared with a header named uri, which no request has; "+
 				switchHint("uriRegexAsHeader", "it is compared with the path"))
 	}
@@ -81,10 +81,10 @@ func (p *plan) checkURI(rule *routeRule) {
 func (p *plan) checkEgressActions(rule *routeRule) {
 	const only = "requests to the host of an EgressRule go to that host only"
 	if len(rule.spec.Route) > 0 {
-		p.notHonoured(rule.ref, "spec.route", only)
+		p.notHonoured(diag.NotFollowed, rule.ref, "spec.route", only)
 	}
 	if rule.spec.Mirror != nil {
-		p.notHonoured(rule.ref, "spec.mirror", only)
+		p.notHonoured(diag.NotFollowed, rule.ref, "spec.mirror", only)
 	}
 }
 
@@ -104,7 +104,7 @@ func (p *plan) checkDestination(rule *routeRule, own *mesh.Service, field string
 	for _, port := range own.Ports {
 		if port.Protocol.IsHTTP() && dest != own && sharedPort(port, dest) == nil {
 			p.report(diag.Problem{
-				Severity: diag.Warning, Reason: diag.NoSuchReference, Object: rule.ref, Field: field,
+				Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownPort, Object: rule.ref, Field: field,
 				Value: fmt.Sprintf("%q", dest.Hostname),
 				Message: fmt.Sprintf("requests to port %d of %s fail there: the service has no port %s",
 					port.Number, own.Hostname, portIdentity(port, dest)),

@@ -78,7 +78,7 @@ func (m *model) hostOr(rule *routeRule, to *schema.IstioService) string {
 func (p *plan) reportRegexes(rule *routeRule, bad []badRegex) {
 	for _, b := range bad {
 		p.report(diag.Problem{
-			Severity: diag.Warning, Reason: diag.FieldInvalid, Object: rule.ref,
+			Severity: diag.Warning, Reason: diag.FieldInvalid, Code: diag.Closed, Object: rule.ref,
 			Field: "spec.match.request.headers", Value: fmt.Sprintf("%q", b.regex),
 			Message: fmt.Sprintf("requests that fit the other conditions are answered with 503: the expression for %s is %v", b.header, b.err),
 		})
@@ -97,7 +97,7 @@ func (p *plan) weighs(rule *routeRule) bool {
 		return true
 	}
 	p.report(diag.Problem{
-		Severity: diag.Warning, Reason: diag.FieldInvalid, Object: rule.ref, Field: "spec.route",
+		Severity: diag.Warning, Reason: diag.FieldInvalid, Code: diag.Closed, Object: rule.ref, Field: "spec.route",
 		Value:   fmt.Sprint(sum),
 		Message: "the rule answers 503: weights must be 0 or more and sum to 100",
 	})
@@ -110,6 +110,6 @@ func (p *plan) redirects(rule *routeRule) bool {
 	if r == nil || r.Authority != "" || r.URI != "" {
 		return true
 	}
-	p.notHonoured(rule.ref, "spec.redirect", "the rule answers 503: it must redirect to another uri or authority")
+	p.notHonoured(diag.Closed, rule.ref, "spec.redirect", "the rule answers 503: it must redirect to another uri or authority")
 	return false
 }

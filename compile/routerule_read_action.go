@@ -77,7 +77,7 @@ func (p *plan) checkPercent(rule *routeRule, part string, percent float64) {
 		return
 	}
 	p.report(diag.Problem{
-		Severity: diag.Warning, Reason: diag.NotHonoured, Object: rule.ref,
+		Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.NoEffect, Object: rule.ref,
 		Field: "spec.httpFault." + part + ".percent", Value: fmt.Sprint(percent),
 		Message: "no " + part + " is injected: an unset percentage is 0; write 100 for every request",
 	})

@@ -88,7 +88,7 @@ func (l absence) problem(ref diag.Ref, field, follows string) diag.Problem {
 	if l.missing {
 		reason = diag.NoSuchReference
 	}
-	return diag.Problem{Severity: diag.Warning, Reason: reason, Object: ref, Field: field, Message: follows + l.why}
+	return diag.Problem{Severity: diag.Warning, Reason: reason, Code: diag.TLSUnmet, Object: ref, Field: field, Message: follows + l.why}
 }
 
 func missing(format string, args ...any) absence { return absence{fmt.Sprintf(format, args...), true} }

@@ -26,7 +26,7 @@ func (m *model) inFiles(name string) bool {
 // checkSecret tells of an object that no proxy is told.
 func (p *plan) checkSecret(s *secret) {
 	if p.inFiles(s.name()) {
-		p.conflict(s.ref, "", "proxies are not told it: they have what is in the files that secretFiles of the mesh settings names for "+s.name())
+		p.conflict(diag.SecretClaimed, s.ref, "", "proxies are not told it: they have what is in the files that secretFiles of the mesh settings names for "+s.name())
 	}
 }
 
@@ -35,7 +35,7 @@ func (p *plan) checkSecretFiles() {
 	for _, name := range slices.Sorted(maps.Keys(p.settings.SecretFiles)) {
 		if why := p.fileSecrets.Get(p.r, name).Problem; why != "" {
 			p.report(diag.Problem{
-				Severity: diag.Warning, Reason: diag.NotHonoured,
+				Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.TLSUnmet,
 				Field: fmt.Sprintf("secretFiles[%s]", name), Message: why,
 			})
 		}

@@ -35,5 +35,5 @@ func unseenNames(c *ir.Cluster, t target) diag.List {
 	}
 	return diag.Warn(diag.NotHonoured, []diag.Ref{svc.Origin.Ref()},
 		"subjectAltNames of %s are not looked at on port %d: no DestinationRule has proxies begin TLS there and verify certificates",
-		svc.Hostname, t.port.Number)
+		svc.Hostname, t.port.Number).Coded(diag.TLSUnverified)
 }

@@ -9,6 +9,7 @@ import (
 
 	networking "istio.io/api/networking/v1alpha3"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -77,7 +78,7 @@ func (p *plan) readEgress(of declared, i int, e *networking.IstioEgressListener)
 	for j, host := range e.GetHosts() {
 		namespace, name, ok := strings.Cut(host, "/")
 		if !ok {
-			p.notHonoured(of.ref, fmt.Sprintf("spec.egress[%d].hosts[%d]", i, j), "it imports nothing: use NAMESPACE/HOST")
+			p.notHonoured(diag.ImportsNothing, of.ref, fmt.Sprintf("spec.egress[%d].hosts[%d]", i, j), "it imports nothing: use NAMESPACE/HOST")
 			continue
 		}
 		if namespace != "~" {
@@ -100,7 +101,7 @@ func (p *plan) readIngress(of declared, i int, in *networking.IstioIngressListen
 		out.endpoint = net.JoinHostPort("127.0.0.1", strconv.Itoa(out.port))
 	}
 	if !known || !canListen(out) {
-		p.notHonoured(of.ref, fmt.Sprintf("spec.ingress[%d]", i), "the listener is left out: it must have a port, a protocol and, if any, a defaultEndpoint that there is")
+		p.notHonoured(diag.PartLeftOut, of.ref, fmt.Sprintf("spec.ingress[%d]", i), "the listener is left out: it must have a port, a protocol and, if any, a defaultEndpoint that there is")
 		return out, false
 	}
 	return out, in.GetTls() == nil // That it is left out is said where it is written.
@@ -249,7 +250,7 @@ func (p *plan) sidecarFor(who *caller, namespace string) *sidecar {
 	}
 	for i, sc := range selecting {
 		if i > 0 {
-			p.conflict(sc.ref, "spec.workloadSelector", fmt.Sprintf("workloads that %s selects as well follow that one, which %s", selecting[0].ref, p.firstBecause()))
+			p.conflict(diag.WorkloadShared, sc.ref, "spec.workloadSelector", fmt.Sprintf("workloads that %s selects as well follow that one, which %s", selecting[0].ref, p.firstBecause()))
 		}
 	}
 	if len(selecting) > 0 {
@@ -274,7 +275,7 @@ func (p *plan) forAll(namespace string) *sidecar {
 // checkSidecar reports one that no proxy follows, and hosts that are nobody's.
 func (p *plan) checkSidecar(sc *sidecar) {
 	if first := p.forAll(sc.ref.Namespace); len(sc.selector) == 0 && first != sc {
-		p.conflict(sc.ref, "spec", fmt.Sprintf("it has no effect: %s is for all workloads of the namespace, and %s", first.ref, p.firstBecause()))
+		p.conflict(diag.WorkloadShared, sc.ref, "spec", fmt.Sprintf("it has no effect: %s is for all workloads of the namespace, and %s", first.ref, p.firstBecause()))
 	}
 	for i := range sc.imported() {
 		p.checkImport(sc, i)
@@ -300,7 +301,7 @@ func (p *plan) checkImport(sc *sidecar, i imported) {
 		found = slices.ContainsFunc(p.registry.byNamespace.under(p, from.namespace), there)
 	}
 	if !found {
-		p.notHonoured(sc.ref, "spec.egress", fmt.Sprintf("it imports nothing by %s/%s: no object of that namespace declares %s for namespace %s", i.namespace, i.host, i.what(), home))
+		p.notHonoured(diag.ImportsNothing, sc.ref, "spec.egress", fmt.Sprintf("it imports nothing by %s/%s: no object of that namespace declares %s for namespace %s", i.namespace, i.host, i.what(), home))
 	}
 }
 

@@ -129,7 +129,7 @@ func (t *table) claimDomains() diag.List {
 
 func (t *table) lostDomain(host, owner *candidate, domain string) diag.Problem {
 	return diag.Problem{
-		Severity: diag.Warning, Reason: diag.Conflict, Object: host.service.Origin.Ref(), Field: "spec.hosts",
+		Severity: diag.Warning, Reason: diag.Conflict, Code: diag.NameShared, Object: host.service.Origin.Ref(), Field: "spec.hosts",
 		Value: fmt.Sprintf("%q", host.service.Hostname),
 		Message: fmt.Sprintf("requests to %s go to %s of %s; call this service by its whole name",
 			domain, owner.service.Hostname, owner.service.Origin),

@@ -39,7 +39,7 @@ func (p *plan) checkMatchGateways(vs *virtualService, r *httpRoute) {
 	for i, m := range r.spec.GetMatch() {
 		for _, name := range m.GetGateways() {
 			if !vs.serves(nil, vs.gatewayName(name)) {
-				p.notHonoured(vs.ref, fmt.Sprintf("%s.match[%d].gateways", r.field, i),
+				p.notHonoured(diag.UnknownGateway, vs.ref, fmt.Sprintf("%s.match[%d].gateways", r.field, i),
 					fmt.Sprintf("no request comes from %q, which is not among the gateways of the VirtualService", name))
 			}
 		}
@@ -64,7 +64,7 @@ func (p *plan) checkSources(vs *virtualService) {
 		}
 	}
 	if limited {
-		p.notHonoured(vs.ref, "spec.http", "callers that no sourceLabels or sourceNamespace is for are not refused: their requests go to the service that they name; end with a route for all callers, such as a directResponse of 403, to refuse them")
+		p.notHonoured(diag.CallersUnlimited, vs.ref, "spec.http", "callers that no sourceLabels or sourceNamespace is for are not refused: their requests go to the service that they name; end with a route for all callers, such as a directResponse of 403, to refuse them")
 	}
 }
 
@@ -82,7 +82,7 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 		if first.ref.Namespace != vs.ref.Namespace {
 			why = "is in the host's own namespace"
 		}
-		d.conflict(vs.ref, at, fmt.Sprintf("no effect for sidecars: %s is for %s too and %s", first.ref, host, why))
+		d.conflict(diag.RuleClaimed, vs.ref, at, fmt.Sprintf("no effect for sidecars: %s is for %s too and %s", first.ref, host, why))
 		return
 	}
 	d.checkClaim(vs, at, host)
@@ -93,7 +93,7 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 		})
 	}
 	for _, rule := range rules {
-		d.conflict(rule.ref, "spec.destination", fmt.Sprintf("the rule has no effect: %s is for the same host, and takes the place of all its RouteRules", vs.ref))
+		d.conflict(diag.RuleClaimed, rule.ref, "spec.destination", fmt.Sprintf("the rule has no effect: %s is for the same host, and takes the place of all its RouteRules", vs.ref))
 	}
 }
 
@@ -105,7 +105,7 @@ func (d *domainPlan) checkShortName(ref diag.Ref, at, name, host string) {
 	}
 	for _, svc := range d.registry.namesakes.under(d.plan, name) {
 		if svc.Hostname != host {
-			d.notHonoured(ref, at, fmt.Sprintf("to callers of other namespaces this is a service of their own, such as %s; write %s, or %s",
+			d.notHonoured(diag.OtherPerCaller, ref, at, fmt.Sprintf("to callers of other namespaces this is a service of their own, such as %s; write %s, or %s",
 				svc.Hostname, host, switchHint("shortNamesByCaller", "it is that for all")))
 			return
 		}
@@ -119,10 +119,10 @@ func (p *plan) checkEdges(vs *virtualService) {
 	}
 	for _, r := range vs.http {
 		if len(r.spec.GetMatch()) > 0 && p.pilot().EdgeMatchesLost {
-			p.notHonoured(vs.ref, r.field+".match", "gateways leave out routes that have a match; "+switchHint("edgeMatchesLost", "they do not"))
+			p.notHonoured(diag.AsPilot, vs.ref, r.field+".match", "gateways leave out routes that have a match; "+switchHint("edgeMatchesLost", "they do not"))
 		}
 		if r.route.Fault != nil && p.pilot().EdgeFaultsLost {
-			p.notHonoured(vs.ref, r.field+".fault", "gateways inject no fault; "+switchHint("edgeFaultsLost", "they do"))
+			p.notHonoured(diag.AsPilot, vs.ref, r.field+".fault", "gateways inject no fault; "+switchHint("edgeFaultsLost", "they do"))
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (d *domainPlan) checkMatchPorts(vs *virtualService) {
 	for _, r := range vs.http {
 		for i, m := range r.spec.GetMatch() {
 			if !there[m.GetPort()] {
-				d.notHonoured(vs.ref, fmt.Sprintf("%s.match[%d].port", r.field, i), fmt.Sprintf("no request comes for port %d: no host of the VirtualService has it", m.GetPort()))
+				d.notHonoured(diag.NeverMatches, vs.ref, fmt.Sprintf("%s.match[%d].port", r.field, i), fmt.Sprintf("no request comes for port %d: no host of the VirtualService has it", m.GetPort()))
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func (d *domainPlan) checkProtocols(vs *virtualService, own *mesh.Service) {
 		return !d.routesHTTP(own, port) && port.Protocol != mesh.UDP
 	})
 	tls := !own.Egress && slices.ContainsFunc(own.Ports, readsNames)
-	d.unsupported(vs.ref, "spec", []field{
+	d.unsupported(diag.WrongProtocol, vs.ref, "spec", []field{
 		{len(vs.http) > 0 && !http, "http", fmt.Sprintf("no effect for sidecars that call %s: none of its ports is HTTP, HTTP2 or GRPC", own.Hostname)},
 		{len(vs.spec.GetTcp()) > 0 && !tcp, "tcp", fmt.Sprintf("no effect for sidecars that call %s: TCP routes are for ports that are neither HTTP nor UDP, nor of an EgressRule", own.Hostname)},
 		{len(vs.spec.GetTls()) > 0 && !tls, "tls", fmt.Sprintf("no effect for sidecars that call %s: none of its ports is HTTPS or TLS", own.Hostname)},
@@ -165,7 +165,7 @@ func (d *domainPlan) checkPort(vs *virtualService, at string, to *networking.Des
 		missing += "; " + switchHint("destinationPortIgnored", "they go to its only HTTP port")
 	}
 	d.report(diag.Problem{
-		Severity: diag.Warning, Reason: diag.NoSuchReference, Object: vs.ref, Field: at,
+		Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownPort, Object: vs.ref, Field: at,
 		Value:   fmt.Sprintf("%q", dest.Hostname),
 		Message: fmt.Sprintf("%s fail there: the service has no port %s", what, missing),
 	})
@@ -176,6 +176,6 @@ func (d *domainPlan) checkDestinationPort(vs *virtualService, at, host string, t
 	if port := onlyHTTPPort(d.service(host)); port != nil && port.Number == int(to.GetPort().GetNumber()) {
 		return
 	}
-	d.notHonoured(vs.ref, at, "requests go to the port that has the name of the one they came for (http, at gateways); "+
+	d.notHonoured(diag.AsPilot, vs.ref, at, "requests go to the port that has the name of the one they came for (http, at gateways); "+
 		switchHint("destinationPortIgnored", "they go to this one"))
 }

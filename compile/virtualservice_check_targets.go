@@ -35,7 +35,7 @@ func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.D
 			what = consequence
 		}
 		d.report(diag.Problem{
-			Severity: diag.Warning, Reason: diag.NoSuchReference, Object: vs.ref, Field: at + ".subset",
+			Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownSubset, Object: vs.ref, Field: at + ".subset",
 			Value: fmt.Sprintf("%q", to.GetSubset()), Message: "no DestinationRule of the host has this subset, " + what,
 		})
 		return
@@ -58,7 +58,7 @@ func (d *domainPlan) checkEgressTargets(vs *virtualService) {
 		for _, r := range d.httpRoutesOf(vs) {
 			for at, to := range r.destinations() {
 				if isMirror(at) || d.complete(to.GetHost(), r.of.ref.Namespace) != own.Hostname || to.GetSubset() != "" {
-					d.notHonoured(r.of.ref, at, fmt.Sprintf("requests for %s, the host of an EgressRule, go to that host only", own.Hostname))
+					d.notHonoured(diag.NotFollowed, r.of.ref, at, fmt.Sprintf("requests for %s, the host of an EgressRule, go to that host only", own.Hostname))
 				}
 			}
 		}
@@ -76,7 +76,7 @@ func (d *domainPlan) checkBorrowing(vs *virtualService) {
 		for _, r := range d.httpRoutesOf(vs) {
 			for i, to := range r.spec.GetRoute() {
 				if host := d.complete(to.GetDestination().GetHost(), r.of.ref.Namespace); host != own.Hostname {
-					d.notHonoured(r.of.ref, fmt.Sprintf("%s.route[%d].destination", r.field, i), fmt.Sprintf("requests go to the endpoints of %s, as they came for it; %s",
+					d.notHonoured(diag.AsPilot, r.of.ref, fmt.Sprintf("%s.route[%d].destination", r.field, i), fmt.Sprintf("requests go to the endpoints of %s, as they came for it; %s",
 						own.Hostname, switchHint("externalRouteEndpoints", "they go to those of "+host)))
 				}
 			}

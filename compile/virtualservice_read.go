@@ -85,7 +85,7 @@ func (p *plan) checkWebSockets(vs *virtualService, names []string) {
 	for _, name := range names {
 		if !slices.ContainsFunc(vs.spec.GetHttp(), func(r *networking.HTTPRoute) bool { return r.GetName() == name }) {
 			p.report(diag.Problem{
-				Severity: diag.Warning, Reason: diag.NoSuchReference, Object: vs.ref, Field: "metadata.annotations." + WebSocketAnnotation,
+				Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownRoute, Object: vs.ref, Field: "metadata.annotations." + WebSocketAnnotation,
 				Value: fmt.Sprintf("%q", name), Message: "no http route has this name",
 			})
 		}
@@ -143,7 +143,7 @@ func (p *plan) readForwarding(ref diag.Ref, r *httpRoute) {
 	case entry.GetDelegate() != nil:
 		r.closed = true
 	case r.weights == nil:
-		p.notHonoured(ref, r.field, "the route answers 503: it needs a redirect, a directResponse, or destinations of which one has a weight")
+		p.notHonoured(diag.Closed, ref, r.field, "the route answers 503: it needs a redirect, a directResponse, or destinations of which one has a weight")
 		r.closed = true
 	case entry.GetRewrite().GetUriRegexRewrite() != nil && !schema.Rewrites(entry.GetRewrite().GetUriRegexRewrite()):
 		r.closed = true

@@ -92,7 +92,7 @@ func (p *plan) checkHeaderValues(ref diag.Ref, at string, h *networking.Headers)
 			if err := schema.CheckHeaderValue(name, change.values[name]); err != nil {
 				sound = false
 				p.report(diag.Problem{
-					Severity: diag.Warning, Reason: diag.FieldInvalid, Object: ref, Field: fmt.Sprintf("%s.%s[%s]", at, change.field, name),
+					Severity: diag.Warning, Reason: diag.FieldInvalid, Code: diag.Closed, Object: ref, Field: fmt.Sprintf("%s.%s[%s]", at, change.field, name),
 					Value: fmt.Sprintf("%q", change.values[name]), Message: fmt.Sprintf("the route answers 503: %v", err),
 				})
 			}
@@ -197,10 +197,10 @@ const serviceUnavailable = http.StatusServiceUnavailable
 func (p *plan) faultShare(ref diag.Ref, at string, percent float64, unset bool) int {
 	switch {
 	case unset && p.pilot().UnsetPercentageIsAll:
-		p.notHonoured(ref, at+".percentage", "every request meets this fault, as no percentage is given; "+switchHint("unsetPercentageIsAll", "none would"))
+		p.notHonoured(diag.AsPilot, ref, at+".percentage", "every request meets this fault, as no percentage is given; "+switchHint("unsetPercentageIsAll", "none would"))
 		return ir.Million
 	case perMillion(percent) == 0:
-		p.notHonoured(ref, at+".percentage", "no request meets this fault: without a percentage, that is 0")
+		p.notHonoured(diag.NoEffect, ref, at+".percentage", "no request meets this fault: without a percentage, that is 0")
 	}
 	return perMillion(percent)
 }
@@ -266,7 +266,7 @@ func (p *plan) origins(ref diag.Ref, at string, matches []*networking.StringMatc
 		origin := ir.OriginMatch{Exact: m.GetExact(), Prefix: m.GetPrefix(), Regex: m.GetRegex()}
 		err := validRegex(origin.Regex)
 		if origin.Regex != "" && err != nil {
-			p.notHonoured(ref, fmt.Sprintf("%s[%d].regex", at, i), fmt.Sprintf("it allows no origin: it is %v", err))
+			p.notHonoured(diag.Closed, ref, fmt.Sprintf("%s[%d].regex", at, i), fmt.Sprintf("it allows no origin: it is %v", err))
 		} else if origin != (ir.OriginMatch{}) {
 			out = append(out, origin)
 		}

@@ -21,7 +21,7 @@ func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 	}
 	for i, m := range r.spec.GetMatch() {
 		if uri, exact := m.GetUri().GetMatchType().(*networking.StringMatch_Exact); exact && uri.Exact == "" {
-			p.notHonoured(ref, fmt.Sprintf("%s.match[%d].uri.exact", r.field, i), "no request fits: a path begins with a slash")
+			p.notHonoured(diag.NeverMatches, ref, fmt.Sprintf("%s.match[%d].uri.exact", r.field, i), "no request fits: a path begins with a slash")
 			continue
 		}
 		asked := expressible(m)
@@ -87,7 +87,7 @@ func (p *plan) checkMatch(ref diag.Ref, at string, m *networking.HTTPMatchReques
 	for name, expression := range expressions(m) {
 		if err := validRegex(expression); err != nil {
 			p.report(diag.Problem{
-				Severity: diag.Warning, Reason: diag.FieldInvalid, Object: ref, Field: at + "." + name,
+				Severity: diag.Warning, Reason: diag.FieldInvalid, Code: diag.Closed, Object: ref, Field: at + "." + name,
 				Value: fmt.Sprintf("%q", expression), Message: fmt.Sprintf(closed+"the expression is %v", err),
 			})
 		}

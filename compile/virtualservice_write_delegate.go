@@ -163,7 +163,7 @@ func (p *plan) checkDelegates(vs *virtualService) {
 		to, missing := p.delegate(vs, d)
 		if to == nil {
 			p.report(diag.Problem{
-				Severity: diag.Warning, Reason: diag.NoSuchReference, Object: vs.ref, Field: r.field + ".delegate",
+				Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownDelegate, Object: vs.ref, Field: r.field + ".delegate",
 				Value: fmt.Sprintf("%q", vs.delegateName(d)), Message: "the route answers 503: " + missing,
 			})
 			continue
@@ -173,7 +173,7 @@ func (p *plan) checkDelegates(vs *virtualService) {
 		}
 	}
 	if len(vs.spec.GetHosts()) == 0 && len(p.delegators.under(p, vs.name())) == 0 {
-		p.notHonoured(vs.ref, "spec.hosts", "no request follows it: it has no hosts, and no VirtualService delegates to it")
+		p.notHonoured(diag.UnknownDelegate, vs.ref, "spec.hosts", "no request follows it: it has no hosts, and no VirtualService delegates to it")
 	}
 }
 
@@ -184,11 +184,11 @@ func (p *plan) checkDelegated(vs *virtualService, outer *httpRoute, to *virtualS
 	closed := func(m routeMatch) bool { return m.closed }
 	switch {
 	case len(matches) == 0:
-		p.conflict(to.ref, inner.field+".match", fmt.Sprintf("the route takes nothing of what %s delegates in %s: no request meets the conditions of both",
+		p.conflict(diag.NeverMatches, to.ref, inner.field+".match", fmt.Sprintf("the route takes nothing of what %s delegates in %s: no request meets the conditions of both",
 			vs.ref, outer.field))
 		return
 	case slices.ContainsFunc(matches, closed) && !slices.ContainsFunc(slices.Concat(outer.matches, inner.matches), closed):
-		p.notHonoured(to.ref, inner.field+".match", fmt.Sprintf("requests that %s delegates in %s are answered with 503: "+
+		p.notHonoured(diag.Closed, to.ref, inner.field+".match", fmt.Sprintf("requests that %s delegates in %s are answered with 503: "+
 			"no proxy can ask for the regular expressions of both for a path", vs.ref, outer.field))
 	}
 	if answersItself(inner.spec) {
@@ -206,11 +206,11 @@ func (vs *virtualService) bound(gateways []string) bool {
 // delegates to, which answers itself, does not.
 func (p *plan) checkUnsaid(vs *virtualService, outer *httpRoute, to *virtualService, inner *httpRoute) {
 	if outer.route.Fault != nil && inner.spec.GetFault() == nil {
-		p.notHonoured(vs.ref, outer.field+".fault", fmt.Sprintf("requests that come to %s in %s are answered with 503: it answers itself, and injects no fault",
+		p.notHonoured(diag.Closed, vs.ref, outer.field+".fault", fmt.Sprintf("requests that come to %s in %s are answered with 503: it answers itself, and injects no fault",
 			to.ref, inner.field))
 	}
 	if outer.route.CORS != nil {
-		p.notHonoured(vs.ref, outer.field+".corsPolicy", fmt.Sprintf("pages of other origins read nothing of what %s answers in %s: it answers itself, and says nothing of CORS",
+		p.notHonoured(diag.NotFollowed, vs.ref, outer.field+".corsPolicy", fmt.Sprintf("pages of other origins read nothing of what %s answers in %s: it answers itself, and says nothing of CORS",
 			to.ref, inner.field))
 	}
 }

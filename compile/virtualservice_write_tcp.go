@@ -173,7 +173,7 @@ func (d *domainPlan) checkTCPRoutes(vs *virtualService) {
 
 func (d *domainPlan) checkSubnets(ref diag.Ref, at string, subnets []string) {
 	if _, err := blocksOf(subnets); err != nil {
-		d.notHonoured(ref, at+".destinationSubnets", "connections for the port fail: "+err.Error())
+		d.notHonoured(diag.Closed, ref, at+".destinationSubnets", "connections for the port fail: "+err.Error())
 	}
 }
 
@@ -182,6 +182,6 @@ func (d *domainPlan) checkConnections(vs *virtualService, at string, route []*ne
 		d.checkTarget(vs, fmt.Sprintf("%s.route[%d].destination", at, i), to.GetDestination())
 	}
 	if len(route) > 1 && !slices.ContainsFunc(route, func(to *networking.RouteDestination) bool { return to.GetWeight() > 0 }) {
-		d.notHonoured(vs.ref, at+".route", "connections fail: no destination has a weight")
+		d.notHonoured(diag.Closed, vs.ref, at+".route", "connections fail: no destination has a weight")
 	}
 }

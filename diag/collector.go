@@ -57,7 +57,7 @@ func (c *Collector) List() List {
 		if left := c.found[p.Object] - MaxPerObject; left > 0 && !told[p.Object] {
 			told[p.Object] = true
 			out = append(out, Problem{
-				Severity: Warning, Reason: NotHonoured, Object: p.Object,
+				Severity: Warning, Reason: NotHonoured, Code: p.Code, Object: p.Object,
 				Message: fmt.Sprintf("%d more problems of the object are not listed", left),
 			})
 		}

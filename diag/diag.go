@@ -8,7 +8,9 @@
 package diag
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -96,6 +98,7 @@ const (
 type Problem struct {
 	Severity Severity `json:"severity"`
 	Reason   Reason   `json:"reason"`
+	Code     Code     `json:"code,omitempty"`
 	Object   Ref      `json:"object"`
 	// Field is the path in the spelling that is written back:
 	// "spec.route[0].weight". Empty when the whole object is meant.
@@ -130,6 +133,14 @@ func (p Problem) String() string {
 	return printable(strings.Join(append(parts, msg), ": "))
 }
 
+// Coded is String behind the code, if there is one: "PA0101: RouteRule default/x: …".
+func (p Problem) Coded() string {
+	if p.Code == "" {
+		return p.String()
+	}
+	return string(p.Code) + ": " + p.String()
+}
+
 // List is every problem found in one go. It is an error when it holds at
 // least one Problem of severity Error: use Err.
 type List []Problem
@@ -147,6 +158,15 @@ func (l List) Errors() List { return l.only(Error) }
 
 // Warnings are the problems that do not.
 func (l List) Warnings() List { return l.only(Warning) }
+
+// Coded is the list with a code for those that have none. It is the caller's.
+func (l List) Coded(code Code) List {
+	out := slices.Clone(l)
+	for i := range out {
+		out[i].Code = cmp.Or(out[i].Code, code)
+	}
+	return out
+}
 
 func (l List) only(s Severity) List {
 	var out List

@@ -2,6 +2,8 @@ package diag_test
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -54,5 +56,26 @@ func TestMerge(t *testing.T) {
 	}
 	if !many(5).Equal(many(5)) || many(5).Equal(many(6)) || many(diag.MaxPerObject+1).Equal(many(diag.MaxPerObject+2)) {
 		t.Error("equal is not equal")
+	}
+}
+
+// TestMessages: codes are in order, none is there twice, and all say something.
+func TestMessages(t *testing.T) {
+	before := diag.Message{}
+	names := map[string]bool{}
+	for _, m := range diag.Messages {
+		if m.Code <= before.Code || !regexp.MustCompile(`^PA\d{4}$`).MatchString(string(m.Code)) {
+			t.Errorf("%s comes after %s", m.Code, before.Code)
+		}
+		if names[m.Name] || !regexp.MustCompile(`^[A-Z][A-Za-z0-9]+$`).MatchString(m.Name) || !strings.HasSuffix(m.About, ".") {
+			t.Errorf("%+v", m)
+		}
+		if found, ok := m.Code.Message(); !ok || found != m {
+			t.Errorf("%s: %+v", m.Code, found)
+		}
+		names[m.Name], before = true, m
+	}
+	if _, ok := diag.Code("PA9999").Message(); ok {
+		t.Error("a code that there is not stands for something")
 	}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // refusal is a problem of the whole configuration, of no single object.
-func refusal(message string) diag.Problem {
-	return diag.Problem{Severity: diag.Error, Reason: diag.NotHonoured, Message: message}
+func refusal(code diag.Code, message string) diag.Problem {
+	return diag.Problem{Severity: diag.Error, Reason: diag.NotHonoured, Code: code, Message: message}
 }
 
 // tally is the problems of all parts of the configuration, each once, for views
@@ -98,7 +98,7 @@ func readable(sorted, more diag.List) diag.List {
 		slices.SortFunc(out, compareProblems)
 	}
 	if left := len(out) - maxProblems; left > 0 {
-		out = append(out[:maxProblems:maxProblems], refusal(fmt.Sprintf("%d more problems are not listed", left)))
+		out = append(out[:maxProblems:maxProblems], refusal("", fmt.Sprintf("%d more problems are not listed", left)))
 	}
 	return out
 }

@@ -152,7 +152,7 @@ func (p *publication) problems() map[string]diag.List {
 	}
 	parts["kept"] = nil
 	for reason := range p.kept {
-		parts["kept"] = append(parts["kept"], refusal("some proxies keep an older configuration: "+reason))
+		parts["kept"] = append(parts["kept"], refusal(diag.NotPublished, "some proxies keep an older configuration: "+reason))
 	}
 	return parts
 }

@@ -66,14 +66,14 @@ func (s *Publisher) refusals() diag.List {
 	proxies := s.fleet.refusing.sorted()
 	for i, c := range proxies {
 		if i == maxRefusals {
-			return append(all, refusal(fmt.Sprintf("%d more proxies refuse what they are answered, or do not get it", len(proxies)-i)))
+			return append(all, refusal(diag.Refused, fmt.Sprintf("%d more proxies refuse what they are answered, or do not get it", len(proxies)-i)))
 		}
 		told := len(all)
 		s.fleet.eachRefusalOf(c, func(ref diag.Ref, r Refusal) { all = append(all, problemOf(ref, r)) })
 		if len(all) > told {
 			continue
 		}
-		all = append(all, refusal(fmt.Sprintf("proxy %s refuses what it is answered, or does not get it: it keeps %s; its log says why",
+		all = append(all, refusal(diag.Refused, fmt.Sprintf("proxy %s refuses what it is answered, or does not get it: it keeps %s; its log says why",
 			c.node.ID, strings.Join(c.handover.refusals(), ", "))))
 	}
 	return all
@@ -81,7 +81,7 @@ func (s *Publisher) refusals() diag.List {
 
 // problemOf is a refusal by a stream, which knows what it came from.
 func problemOf(ref diag.Ref, r Refusal) diag.Problem {
-	p := refusal(fmt.Sprintf("proxy %s refuses its %s, and keeps what it had instead: %s", r.Node, r.Type, r.Words))
+	p := refusal(diag.Refused, fmt.Sprintf("proxy %s refuses its %s, and keeps what it had instead: %s", r.Node, r.Type, r.Words))
 	p.Object = ref
 	return p
 }

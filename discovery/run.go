@@ -135,5 +135,5 @@ func (s *Publisher) refuse(n news, err error) {
 	s.opts.Log.Error("not published: the last good configuration stays", "revision", n.revision, "err", err)
 	s.metrics.refusals.Inc()
 	s.newest.refuse(n,
-		diag.List{refusal("nothing of this state of the configuration is in force, all proxies keep what they had: " + err.Error())})
+		diag.List{refusal(diag.NotPublished, "nothing of this state of the configuration is in force, all proxies keep what they had: "+err.Error())})
 }

@@ -54,6 +54,7 @@ func notServed(typeURL, name string, origin diag.Ref, outcome, why string) diag.
 	return diag.Problem{
 		Severity: diag.Error,
 		Reason:   diag.NotHonoured,
+		Code:     diag.Contradicts,
 		Object:   origin,
 		Message:  fmt.Sprintf("%s %s %s: the generated configuration %s", kind, name, outcome, why),
 	}

@@ -41,7 +41,7 @@ func encodeV1(v *view, ip string) (*v1Answers, error) {
 	}
 	ip = v.address(ip)
 	listeners, problems := v1.Listeners(v.config, ip)
-	a.problems.Add(problems...)
+	a.problems.Add(problems.Coded(diag.LostInV1)...)
 	answer, err := v1Answer(listeners)
 	a.listeners.put(ip, answer)
 	return a, err

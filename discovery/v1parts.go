@@ -43,7 +43,7 @@ func (p *v1Parts) cluster(c *ir.Cluster) *v1Part {
 	return p.clusters.of(c, struct{}{}, func() *v1Part {
 		return p.encode(func(out *v1Part) any {
 			spelled, problems := v1.OneCluster(c)
-			out.problems = problems
+			out.problems = problems.Coded(diag.LostInV1)
 			return spelled
 		})
 	})
@@ -53,7 +53,7 @@ func (p *v1Parts) host(h *ir.VirtualHost) *v1Part {
 	return p.hosts.of(h, struct{}{}, func() *v1Part {
 		return p.encode(func(out *v1Part) any {
 			spelled, problems := v1.OneHost(h)
-			out.problems, out.closes = problems, spelled.Closes()
+			out.problems, out.closes = problems.Coded(diag.LostInV1), spelled.Closes()
 			return spelled
 		})
 	})

@@ -89,7 +89,7 @@ type closer struct {
 
 // closing reports what is wrong with a part and what became of it.
 func (k *closer) closing(origins []diag.Ref, part string, wrong error, outcome string) {
-	k.problems.Add(diag.Warn(diag.NotHonoured, origins, "%s: %v; %s", part, wrong, outcome)...)
+	k.problems.Add(diag.Warn(diag.NotHonoured, origins, "%s: %v; %s", part, wrong, outcome).Coded(diag.Contradicts)...)
 }
 
 const leftOut = "it is left out"

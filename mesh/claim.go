@@ -164,7 +164,7 @@ func (r *registry) repeated(o *schema.Object, i int, host string) diag.Problem {
 
 func (r *registry) hostProblem(o *schema.Object, i int, host, message string) diag.Problem {
 	return diag.Problem{
-		Severity: diag.Warning, Reason: diag.Conflict, Object: o.Key().Ref(),
+		Severity: diag.Warning, Reason: diag.Conflict, Code: diag.HostClaimed, Object: o.Key().Ref(),
 		Field: fmt.Sprintf("spec.hosts[%d]", i), Value: fmt.Sprintf("%q", host), Message: message,
 	}
 }

@@ -92,7 +92,7 @@ func isSocket(path string) bool {
 
 func leftOut(key schema.Key, field string, spec *networking.WorkloadEntry, reason string) diag.Problem {
 	return diag.Problem{
-		Severity: diag.Warning, Reason: diag.NotHonoured, Object: key.Ref(),
+		Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.PartLeftOut, Object: key.Ref(),
 		Field: field, Value: fmt.Sprintf("%q", spec.GetAddress()),
 		Message: "the endpoint is left out: " + reason,
 	}
@@ -100,7 +100,7 @@ func leftOut(key schema.Key, field string, spec *networking.WorkloadEntry, reaso
 
 func selectsNothing(o *schema.Object, entry *networking.ServiceEntry) diag.Problem {
 	return diag.Problem{
-		Severity: diag.Warning, Reason: diag.NoSuchReference, Object: o.Key().Ref(),
+		Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.SelectsNothing, Object: o.Key().Ref(),
 		Field: "spec.workloadSelector.labels", Value: fmt.Sprintf("%q", Labels(entry.GetWorkloadSelector().GetLabels()).String()),
 		Message: fmt.Sprintf("no WorkloadEntry in namespace %s has these labels", o.Meta.Namespace),
 	}
@@ -122,7 +122,7 @@ func (r *registry) places(ports []*Port, endpoints []endpoint) []place {
 			number := e.number(port)
 			if !validPort(number) && !e.isSocket() {
 				r.report(diag.Problem{
-					Severity: diag.Warning, Reason: diag.FieldInvalid, Object: e.origin.Ref(),
+					Severity: diag.Warning, Reason: diag.FieldInvalid, Code: diag.PartLeftOut, Object: e.origin.Ref(),
 					Field: e.at + ".ports." + port.Name, Value: fmt.Sprint(number),
 					Message: "the endpoint is left out at this port: use 1 to 65535",
 				})
@@ -162,7 +162,7 @@ func (r *registry) weigh(o *schema.Object, endpoints []endpoint) {
 		endpoints[i].weight = max(1, int(uint64(e.weight)*most/sum))
 	}
 	r.report(diag.Problem{
-		Severity: diag.Warning, Reason: diag.NotHonoured, Object: o.Key().Ref(), Field: "spec",
+		Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.NotFollowed, Object: o.Key().Ref(), Field: "spec",
 		Value:   fmt.Sprint(sum),
 		Message: fmt.Sprintf("the weights of the endpoints are made smaller, in proportion: they may sum to %d", math.MaxUint32),
 	})
@@ -200,7 +200,7 @@ func (r *registry) reportUnheeded(e *networking.WorkloadEntry, object diag.Ref, 
 	} {
 		if f.value != "" {
 			report(diag.Problem{
-				Severity: diag.Warning, Reason: diag.NotHonoured, Object: object,
+				Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.NotFollowed, Object: object,
 				Field: at + "." + f.field, Value: fmt.Sprintf("%q", f.value), Message: f.message,
 			})
 		}

@@ -31,7 +31,7 @@ func healthCheck(o *schema.Object, report func(diag.Problem)) *schema.HealthChec
 	out, err := schema.ParseHealthCheck(text)
 	if err != nil {
 		report(diag.Problem{
-			Severity: diag.Warning, Reason: diag.NotHonoured, Object: o.Key().Ref(),
+			Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.NotFollowed, Object: o.Key().Ref(),
 			Field:   fmt.Sprintf("metadata.annotations[%s]", schema.HealthCheckAnnotation),
 			Message: "nobody asks whether instances are alive: " + err.Error(),
 		})

@@ -41,7 +41,7 @@ func validPort(number uint32) bool { return number >= 1 && number <= 65535 }
 
 func (r *registry) leftOutPort(o *schema.Object, reason diag.Reason, field, value, message string) {
 	r.report(diag.Problem{
-		Severity: diag.Warning, Reason: reason, Object: o.Key().Ref(), Field: field, Value: value,
+		Severity: diag.Warning, Reason: reason, Code: diag.PartLeftOut, Object: o.Key().Ref(), Field: field, Value: value,
 		Message: "the port is left out: " + message,
 	})
 }

@@ -239,7 +239,7 @@ func known(r networking.ServiceEntry_Resolution) bool { return resolutions[r] !=
 
 func unknownResolution(o *schema.Object, r networking.ServiceEntry_Resolution) diag.Problem {
 	return diag.Problem{
-		Severity: diag.Warning, Reason: diag.NotHonoured, Object: o.Key().Ref(), Field: "spec.resolution",
+		Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.PartLeftOut, Object: o.Key().Ref(), Field: "spec.resolution",
 		Value:   fmt.Sprintf("%q", r),
 		Message: "the hosts are left out of the registry: use NONE, STATIC, DNS or DNS_ROUND_ROBIN",
 	}
@@ -257,7 +257,7 @@ func addresses(entry *networking.ServiceEntry) []string {
 
 func manyNames(o *schema.Object, n int) diag.Problem {
 	return diag.Problem{
-		Severity: diag.Warning, Reason: diag.NotHonoured, Object: o.Key().Ref(), Field: "spec.workloadSelector",
+		Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.NotFollowed, Object: o.Key().Ref(), Field: "spec.workloadSelector",
 		Value: fmt.Sprintf("%d workloads", n), Message: "each of them is looked up to all its addresses, as with DNS: DNS_ROUND_ROBIN goes with one at most",
 	}
 }
@@ -271,7 +271,7 @@ func (r *registry) reportIgnored(o *schema.Object, entry *networking.ServiceEntr
 
 func unreadable(o *schema.Object, err error) diag.Problem {
 	return diag.Problem{
-		Severity: diag.Warning, Reason: diag.Malformed, Object: o.Key().Ref(), Field: "spec",
+		Severity: diag.Warning, Reason: diag.Malformed, Code: diag.PartLeftOut, Object: o.Key().Ref(), Field: "spec",
 		Message: fmt.Sprintf("the object is left out, its spec does not decode: %v", err),
 	}
 }

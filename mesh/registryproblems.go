@@ -58,7 +58,7 @@ func (w *workload) allProblems() diag.List {
 
 func unselected(w *workload) diag.Problem {
 	return diag.Problem{
-		Severity: diag.Warning, Reason: diag.NoSuchReference, Object: w.origin.Ref(),
+		Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.SelectsNothing, Object: w.origin.Ref(),
 		Message: "no ServiceEntry of the namespace selects this workload, so it serves nothing",
 	}
 }

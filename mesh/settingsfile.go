@@ -151,7 +151,7 @@ func (f *settingsFile) report(at *yaml.Node, reason diag.Reason, field, message 
 		severity = diag.Warning
 	}
 	f.problems = append(f.problems, diag.Problem{
-		Severity: severity, Reason: reason, Field: field, Message: message,
+		Severity: severity, Reason: reason, Code: diag.CodeOf(reason), Field: field, Message: message,
 		Position: &diag.Position{File: f.file, Line: at.Line, Column: at.Column},
 	})
 }

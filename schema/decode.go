@@ -104,7 +104,7 @@ func (t *tree) object(v any, at, namespace string) (*Object, diag.List) {
 	}
 	o, err := d.build()
 	if err != nil {
-		problem := diag.Problem{Severity: diag.Error, Reason: diag.Malformed, Object: d.ref(), Message: err.Error()}
+		problem := diag.Problem{Severity: diag.Error, Reason: diag.Malformed, Code: diag.Unreadable, Object: d.ref(), Message: err.Error()}
 		problem.Position = t.locate(at, problem)
 		return nil, append(list, problem)
 	}

@@ -214,7 +214,7 @@ func readable(list diag.List) diag.List {
 	}
 	errs := len(list.Errors())
 	room := map[diag.Severity]int{diag.Error: mostProblems, diag.Warning: max(mostProblems-errs, 0)}
-	last := diag.Problem{Severity: diag.Warning, Reason: diag.NotHonoured, Object: list[0].Object, Message: moreWarnings}
+	last := diag.Problem{Severity: diag.Warning, Reason: diag.NotHonoured, Code: list[0].Code, Object: list[0].Object, Message: moreWarnings}
 	if errs > mostProblems {
 		last.Severity, last.Reason, last.Message = diag.Error, diag.FieldInvalid, moreErrors
 	}

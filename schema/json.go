@@ -21,7 +21,7 @@ func (d Document) parseJSON() (*tree, diag.List) {
 	}
 	var list diag.List
 	for _, found := range strict {
-		p := diag.Problem{Severity: diag.Error, Reason: diag.FieldDuplicate, Message: "is given twice"}
+		p := diag.Problem{Severity: diag.Error, Reason: diag.FieldDuplicate, Code: diag.DuplicateValue, Message: "is given twice"}
 		if at, ok := found.(kjson.FieldError); ok {
 			p.Field = at.FieldPath()
 		}

@@ -36,7 +36,7 @@ type unmet struct {
 func (p *problems) notFollowed(at string, fields []unmet) {
 	for _, f := range fields {
 		if f.set {
-			p.warn(at+"."+f.path, f.message)
+			p.warnOf(diag.NotFollowed, at+"."+f.path, f.message)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (p *problems) serverTLSLimits(at string, tls *networking.ServerTLSSettings)
 	}
 	for i, name := range tls.GetCipherSuites() {
 		if !slices.Contains(ciphers, name) {
-			p.warn(indexField(at+".cipherSuites", i), "is not spoken; the ciphers are "+strings.Join(ciphers, ", "))
+			p.warnOf(diag.NotFollowed, indexField(at+".cipherSuites", i), "is not spoken; the ciphers are "+strings.Join(ciphers, ", "))
 		}
 	}
 	for i, own := range tls.GetTlsCertificates() {

@@ -5,7 +5,7 @@ import "github.com/pilot-api/pilot-api/diag"
 func routeRuleLimits(r *RouteRule) diag.List {
 	var p problems
 	if r.Match != nil && !r.Match.Followed() {
-		p.warn("spec.match.tcp", closedMatch+"addresses are not looked at")
+		p.warnOf(diag.Closed, "spec.match.tcp", closedMatch+"addresses are not looked at")
 	}
 	return p.list
 }

@@ -22,7 +22,7 @@ func virtualServiceLimits(s *networking.VirtualService) diag.List {
 	for i, r := range s.GetTcp() {
 		for j, m := range r.GetMatch() {
 			if m.GetSourceSubnet() != "" {
-				p.warn(fmt.Sprintf("spec.tcp[%d].match[%d].sourceSubnet", i, j), "connections that fit the other conditions fail: callers are told apart by labels only")
+				p.warnOf(diag.Closed, fmt.Sprintf("spec.tcp[%d].match[%d].sourceSubnet", i, j), "connections that fit the other conditions fail: callers are told apart by labels only")
 			}
 		}
 	}
@@ -37,7 +37,7 @@ func (p *problems) matchLimits(at string, m *networking.HTTPMatchRequest) {
 	p.claimLimits(at+".withoutHeaders", m.GetWithoutHeaders())
 	for _, name := range slices.Sorted(maps.Keys(m.GetWithoutHeaders())) {
 		if !IsClaim(name) && FitsEmpty(m.GetWithoutHeaders()[name]) {
-			p.warn(keyField(at+".withoutHeaders", name), closedMatch+"an empty header is not told from one that is not there; use {} to ask for absence")
+			p.warnOf(diag.Closed, keyField(at+".withoutHeaders", name), closedMatch+"an empty header is not told from one that is not there; use {} to ask for absence")
 		}
 	}
 }
@@ -45,7 +45,7 @@ func (p *problems) matchLimits(at string, m *networking.HTTPMatchRequest) {
 func (p *problems) claimLimits(at string, conditions map[string]*networking.StringMatch) {
 	for _, name := range slices.Sorted(maps.Keys(conditions)) {
 		if IsClaim(name) {
-			p.warn(keyField(at, name), closedMatch+"claims of tokens are not known")
+			p.warnOf(diag.Closed, keyField(at, name), closedMatch+"claims of tokens are not known")
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
 )
 
 // neverFits warns of conditions that no request fulfils, as it comes to routes: a
@@ -20,7 +22,7 @@ func (p *problems) neverFits(field string, m *networking.HTTPMatchRequest) {
 	p.neverOf(field+".queryParams", m.QueryParams, parameterNeverIs)
 	for _, name := range slices.Sorted(maps.Keys(m.QueryParams)) {
 		if why := parameterNeverIs(name, false); why != "" {
-			p.warn(keyField(field+".queryParams", name), neverFulfilled+why)
+			p.warnOf(diag.NeverMatches, keyField(field+".queryParams", name), neverFulfilled+why)
 		}
 	}
 }
@@ -40,7 +42,7 @@ func (p *problems) never(field string, m *networking.StringMatch, why func(text 
 		return
 	}
 	if reason := why(text, name == ".prefix"); reason != "" {
-		p.warn(field+name, neverFulfilled+reason)
+		p.warnOf(diag.NeverMatches, field+name, neverFulfilled+reason)
 	}
 }
 

@@ -22,7 +22,7 @@ type problems struct {
 }
 
 func (p *problems) add(severity diag.Severity, reason diag.Reason, field, value, message string) {
-	p.put(diag.Problem{Severity: severity, Reason: reason, Field: field, Value: value, Message: message})
+	p.put(diag.Problem{Severity: severity, Reason: reason, Code: diag.CodeOf(reason), Field: field, Value: value, Message: message})
 }
 
 func (p *problems) put(found ...diag.Problem) {
@@ -81,8 +81,10 @@ func repeated[V comparable](p *problems, field, list string, seen map[V]int, val
 	return given
 }
 
-func (p *problems) warn(field, message string) {
-	p.add(diag.Warning, diag.NotHonoured, field, "", message)
+func (p *problems) warn(field, message string) { p.warnOf(diag.NoEffect, field, message) }
+
+func (p *problems) warnOf(code diag.Code, field, message string) {
+	p.put(diag.Problem{Severity: diag.Warning, Reason: diag.NotHonoured, Code: code, Field: field, Message: message})
 }
 
 // advise runs a check whose errors do not refuse the object here; so says its
@@ -92,7 +94,7 @@ func (p *problems) advise(check func(*problems), suffix string) {
 	check(&inner)
 	for _, found := range inner.list {
 		if found.Severity == diag.Error {
-			found.Severity, found.Reason = diag.Warning, diag.NotHonoured
+			found.Severity, found.Reason, found.Code = diag.Warning, diag.NotHonoured, diag.NoEffect
 			found.Message += "; it " + suffix
 		}
 		p.put(found)

@@ -134,11 +134,11 @@ func (o *Object) Keeping(stored *Object) (*Object, diag.List) {
 	}
 	spec, err := json.Marshal(fields)
 	if err != nil {
-		return nil, owned(diag.List{{Severity: diag.Error, Reason: diag.Malformed, Field: "spec", Message: "cannot be written"}}, o)
+		return nil, owned(diag.List{{Severity: diag.Error, Reason: diag.Malformed, Code: diag.Unreadable, Field: "spec", Message: "cannot be written"}}, o)
 	}
 	whole, err := New(o.Kind, o.Meta, spec)
 	if err != nil {
-		return nil, owned(diag.List{{Severity: diag.Error, Reason: diag.Malformed, Message: err.Error()}}, o)
+		return nil, owned(diag.List{{Severity: diag.Error, Reason: diag.Malformed, Code: diag.Unreadable, Message: err.Error()}}, o)
 	}
 	return whole, Validate(whole).Errors()
 }

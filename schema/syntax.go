@@ -65,7 +65,7 @@ func isJSON(text []byte) bool {
 }
 
 func (d Document) malformed(line, column int, message string) diag.List {
-	p := diag.Problem{Severity: diag.Error, Reason: diag.Malformed, Message: message}
+	p := diag.Problem{Severity: diag.Error, Reason: diag.Malformed, Code: diag.Unreadable, Message: message}
 	if line > 0 {
 		p.Position = d.position(line, column)
 	} else if d.File != "" {

@@ -5,6 +5,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
 )
 
 // unreachable warns of routes, and conditions of routes, that come to nothing
@@ -62,7 +64,7 @@ type order struct {
 
 func (o *order) route(i int, conditions []string) {
 	if all, taken := o.first[""]; taken {
-		o.warn(indexField(o.list, i), fmt.Sprintf("is never reached: %s[%d] takes everything; put it last", o.list, all))
+		o.warnOf(diag.NeverUsed, indexField(o.list, i), fmt.Sprintf("is never reached: %s[%d] takes everything; put it last", o.list, all))
 		return
 	}
 	if o.first == nil {
@@ -70,7 +72,7 @@ func (o *order) route(i int, conditions []string) {
 	}
 	for j, condition := range conditions {
 		if earlier, taken := o.first[condition]; taken {
-			o.warn(fmt.Sprintf("%s[%d].match[%d]", o.list, i, j), fmt.Sprintf("has no effect: %s[%d] has the same condition", o.list, earlier))
+			o.warnOf(diag.NeverUsed, fmt.Sprintf("%s[%d].match[%d]", o.list, i, j), fmt.Sprintf("has no effect: %s[%d] has the same condition", o.list, earlier))
 			continue
 		}
 		o.first[condition] = i

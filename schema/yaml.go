@@ -38,7 +38,7 @@ type converter struct {
 func (c *converter) problem(n *yaml.Node, reason diag.Reason, message string) {
 	if len(c.list) <= mostProblems {
 		c.list = append(c.list, diag.Problem{
-			Severity: diag.Error, Reason: reason, Message: message, Position: c.doc.position(n.Line, n.Column),
+			Severity: diag.Error, Reason: reason, Code: diag.CodeOf(reason), Message: message, Position: c.doc.position(n.Line, n.Column),
 		})
 	}
 }

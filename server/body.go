@@ -121,7 +121,7 @@ func agree(target schema.Key, body diag.Ref) error {
 // warn sends warnings as Kubernetes clients expect them.
 func warn(w http.ResponseWriter, warnings diag.List) {
 	for i, p := range warnings {
-		text := p.String()
+		text := p.Coded()
 		if i == maxWarnings {
 			text = fmt.Sprintf("%d more warnings", len(warnings)-i)
 		}

@@ -201,7 +201,7 @@ func condition(o *schema.Object, kind string, holds bool, reason, message string
 func accepted(o *schema.Object, problems diag.List) metav1.Condition {
 	for _, p := range problems {
 		if p.Severity == diag.Error || p.Reason == diag.NotHonoured || p.Reason == diag.Malformed || p.Reason == diag.Conflict {
-			return condition(o, schema.ConditionAccepted, false, string(p.Reason), tell(p))
+			return condition(o, schema.ConditionAccepted, false, reasonOf(p), tell(p))
 		}
 	}
 	return condition(o, schema.ConditionAccepted, true, schema.ConditionAccepted, "")
@@ -211,10 +211,18 @@ func accepted(o *schema.Object, problems diag.List) metav1.Condition {
 func resolved(o *schema.Object, problems diag.List) metav1.Condition {
 	for _, p := range problems {
 		if isReference(p) {
-			return condition(o, schema.ConditionResolved, false, string(p.Reason), tell(p))
+			return condition(o, schema.ConditionResolved, false, reasonOf(p), tell(p))
 		}
 	}
 	return condition(o, schema.ConditionResolved, true, schema.ConditionResolved, "")
+}
+
+// reasonOf is the name of the problem's message.
+func reasonOf(p diag.Problem) string {
+	if m, ok := p.Code.Message(); ok {
+		return m.Name
+	}
+	return string(p.Reason)
 }
 
 func isReference(p diag.Problem) bool { return p.Reason == diag.NoSuchReference }

@@ -217,7 +217,7 @@ func TestStatusOfProblems(t *testing.T) {
 	seen := w.watch("&statusEvents=true")
 	made := w.create("nowhere")
 	s := seen.until(made.Metadata.ResourceVersion, "NoProxies")
-	if c := s.condition("ResolvedRefs"); c.Status != metav1.ConditionFalse || c.Reason != "NoSuchReference" || c.Message == "" {
+	if c := s.condition("ResolvedRefs"); c.Status != metav1.ConditionFalse || c.Reason != "UnknownHost" || c.Message == "" {
 		t.Errorf("%+v", c)
 	}
 }

@@ -31,9 +31,9 @@ func (d *description) write(w io.Writer) error {
 		return err
 	}
 	d.writeReferences(p)
-	p.list("Problems", "SEVERITY\tFIELD\tPROBLEM", len(d.problems), func(i int) string {
+	p.list("Problems", "SEVERITY\tCODE\tFIELD\tPROBLEM", len(d.problems), func(i int) string {
 		one := d.problems[i]
-		return string(one.Severity) + "\t" + one.Field + "\t" + diag.Problem{Message: one.Message, Value: one.Value}.String()
+		return string(one.Severity) + "\t" + string(one.Code) + "\t" + one.Field + "\t" + diag.Problem{Message: one.Message, Value: one.Value}.String()
 	})
 	if d.live {
 		d.writeChanges(p)

@@ -79,7 +79,7 @@ func (s *session) check(docs []schema.Document) ([]manifest, diag.List) {
 
 func (m manifest) problem(severity diag.Severity, reason diag.Reason, field, message string) diag.Problem {
 	return diag.Problem{
-		Severity: severity, Reason: reason, Object: m.Key().Ref(),
+		Severity: severity, Reason: reason, Code: diag.CodeOf(reason), Object: m.Key().Ref(),
 		Field: field, Message: message, Position: place(m.doc),
 	}
 }

@@ -128,6 +128,14 @@ func (s *session) problemFilter(args []string) (func(diag.Ref) bool, error) {
 	}, err
 }
 
+// at tells a revision, if there is one.
+func at(revision int64) string {
+	if revision == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" at revision %d", revision)
+}
+
 func (s *session) showFound(found *client.Problems, output string) error {
 	if !isTable(output) {
 		text, err := encode(output, found)
@@ -137,14 +145,14 @@ func (s *session) showFound(found *client.Problems, output string) error {
 		return err
 	}
 	if len(found.Problems) == 0 {
-		fmt.Fprintf(s.Stderr, "No problems found at revision %d.\n", found.Revision)
+		fmt.Fprintf(s.Stderr, "No problems found%s.\n", at(found.Revision))
 		return nil
 	}
 	tab := printers.GetNewTabWriter(s.Stdout)
-	fmt.Fprintln(tab, "SEVERITY\tOBJECT\tFIELD\tPROBLEM")
+	fmt.Fprintln(tab, "SEVERITY\tCODE\tOBJECT\tFIELD\tPROBLEM")
 	for _, p := range found.Problems {
 		what := diag.Problem{Message: p.Message, Value: p.Value}
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", p.Severity, p.Object, p.Field, what)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", p.Severity, p.Code, p.Object, p.Field, what)
 	}
 	return tab.Flush()
 }

@@ -54,10 +54,10 @@ func TestProblems(t *testing.T) {
 		want   []string // the first words of the lines after the header
 		stderr string
 	}{
-		{nil, []string{"warning RouteRule books/far", "warning RouteRule default/one", "warning RouteRule default/two"}, ""},
-		{[]string{"-n", "books"}, []string{"warning RouteRule books/far"}, ""},
-		{[]string{"routerule", "two", "-n", "default"}, []string{"warning RouteRule default/two"}, ""},
-		{[]string{"rr/one", "rr/far"}, []string{"warning RouteRule books/far", "warning RouteRule default/one"}, ""},
+		{nil, []string{"warning PA0101 RouteRule books/far", "warning PA0101 RouteRule default/one", "warning PA0101 RouteRule default/two"}, ""},
+		{[]string{"-n", "books"}, []string{"warning PA0101 RouteRule books/far"}, ""},
+		{[]string{"routerule", "two", "-n", "default"}, []string{"warning PA0101 RouteRule default/two"}, ""},
+		{[]string{"rr/one", "rr/far"}, []string{"warning PA0101 RouteRule books/far", "warning PA0101 RouteRule default/one"}, ""},
 		{[]string{"gateways"}, nil, "No problems found at revision 7.\n"},
 	} {
 		stdout, stderr, code := run(t, url, "", append([]string{"problems"}, tc.args...)...)
@@ -67,7 +67,7 @@ func TestProblems(t *testing.T) {
 			continue
 		}
 		for i, want := range tc.want {
-			if got := strings.Join(strings.Fields(lines[i])[:3], " "); got != want {
+			if got := strings.Join(strings.Fields(lines[i])[:4], " "); got != want {
 				t.Errorf("%v: line %q, want %q", tc.args, lines[i], want)
 			}
 		}

@@ -1,0 +1,185 @@
+package diag
+
+// Code is a message by a number that stays, so that it can be looked up, counted
+// and waived: PA and four digits, of which the first two are a subject. Its page is
+// docs/messages.md. What it is called and what it stands for does not change; a
+// code that is no longer used is not used again.
+type Code string
+
+// The text of an object, as it shows by itself.
+const (
+	Unreadable       Code = "PA0001"
+	UnknownField     Code = "PA0002"
+	MissingField     Code = "PA0003"
+	InvalidValue     Code = "PA0004"
+	UnsupportedValue Code = "PA0005"
+	ForbiddenField   Code = "PA0006"
+	DuplicateValue   Code = "PA0007"
+	TooLong          Code = "PA0008"
+	NoEffect         Code = "PA0009"
+)
+
+// What an object refers to.
+const (
+	UnknownHost      Code = "PA0101"
+	HostNotExported  Code = "PA0102"
+	UnknownSubset    Code = "PA0103"
+	NoInstances      Code = "PA0104"
+	UnknownPort      Code = "PA0105"
+	UnknownGateway   Code = "PA0106"
+	UnknownDelegate  Code = "PA0107"
+	UnknownRoute     Code = "PA0108"
+	SelectsNothing   Code = "PA0109"
+	ImportsNothing   Code = "PA0110"
+	HostNotServed    Code = "PA0111"
+	WrongProtocol    Code = "PA0112"
+	OtherPerCaller   Code = "PA0113"
+	FollowedByFew    Code = "PA0114"
+	CallersUnlimited Code = "PA0115"
+)
+
+// Rules that take nothing of the requests, or not what they seem to.
+const (
+	NeverUsed       Code = "PA0201"
+	NeverMatches    Code = "PA0202"
+	EqualPrecedence Code = "PA0203"
+	PolicyUnused    Code = "PA0204"
+)
+
+// What two objects want.
+const (
+	HostClaimed    Code = "PA0301"
+	RuleClaimed    Code = "PA0302"
+	GatewayClaimed Code = "PA0303"
+	PortClaimed    Code = "PA0304"
+	WorkloadShared Code = "PA0305"
+	NameShared     Code = "PA0306"
+	SecretClaimed  Code = "PA0307"
+)
+
+// TLS.
+const (
+	TLSUnmet      Code = "PA0401"
+	TLSUnverified Code = "PA0402"
+)
+
+// What is not done, or otherwise than written.
+const (
+	Closed      Code = "PA0501"
+	PartLeftOut Code = "PA0502"
+	NotFollowed Code = "PA0503"
+	AsPilot     Code = "PA0504"
+)
+
+// What proxies cannot be told, or do not take.
+const (
+	LostInV1     Code = "PA0601"
+	LostInV3     Code = "PA0602"
+	LostInGRPC   Code = "PA0603"
+	Contradicts  Code = "PA0604"
+	Refused      Code = "PA0605"
+	NotPublished Code = "PA0606"
+)
+
+// Message is what a Code stands for.
+type Message struct {
+	Code Code `json:"code"`
+	// Name is the code in a word, which is the reason of a condition.
+	Name string `json:"name"`
+	// About is one sentence.
+	About string `json:"about"`
+}
+
+// Messages are all, by their codes.
+var Messages = []Message{
+	{Unreadable, "Unreadable", "The text is no YAML or JSON, or not one object."},
+	{UnknownField, "UnknownField", "The kind has no such field."},
+	{MissingField, "MissingField", "A field that must be there is not."},
+	{InvalidValue, "InvalidValue", "A value is not one that the field takes."},
+	{UnsupportedValue, "UnsupportedValue", "A value or spelling is known, and not supported."},
+	{ForbiddenField, "ForbiddenField", "A field cannot be there, or not beside another one."},
+	{DuplicateValue, "DuplicateValue", "Something is given twice that may be there once."},
+	{TooLong, "TooLong", "A text or a list is too long."},
+	{NoEffect, "NoEffect", "A field is taken and changes nothing, or not what it seems to."},
+
+	{UnknownHost, "UnknownHost", "No ServiceEntry, or other object, declares the host."},
+	{HostNotExported, "HostNotExported", "The host is not exported to the namespace that names it."},
+	{UnknownSubset, "UnknownSubset", "No DestinationRule of the host has the subset."},
+	{NoInstances, "NoInstances", "No instance of the service has the labels."},
+	{UnknownPort, "UnknownPort", "The service has no such port."},
+	{UnknownGateway, "UnknownGateway", "There is no such Gateway, or it is not among those of the VirtualService."},
+	{UnknownDelegate, "UnknownDelegate", "The VirtualService that a route delegates to is not there, or cannot be delegated to."},
+	{UnknownRoute, "UnknownRoute", "No route of the VirtualService has the name."},
+	{SelectsNothing, "SelectsNothing", "A selector fits nothing, or nothing selects the workload."},
+	{ImportsNothing, "ImportsNothing", "A host of a Sidecar is nobody's, so it imports nothing."},
+	{HostNotServed, "HostNotServed", "No server of its gateways has the host of a VirtualService."},
+	{WrongProtocol, "WrongProtocol", "A rule is for a protocol that no port of the service has."},
+	{OtherPerCaller, "OtherPerCaller", "A short name is another service to callers of other namespaces."},
+	{FollowedByFew, "FollowedByFew", "Fewer callers follow a rule than it is exported to."},
+	{CallersUnlimited, "CallersUnlimited", "A VirtualService is for some callers, and does not refuse the others."},
+
+	{NeverUsed, "NeverUsed", "A rule comes after one that takes every request."},
+	{NeverMatches, "NeverMatches", "No request meets a condition."},
+	{EqualPrecedence, "EqualPrecedence", "Two RouteRules of one precedence take the same requests; their names decide."},
+	{PolicyUnused, "PolicyUnused", "A policy is for a version or port that no requests are sent to."},
+
+	{HostClaimed, "HostClaimed", "Two objects declare one host."},
+	{RuleClaimed, "RuleClaimed", "Two rules are for one host, and are not merged."},
+	{GatewayClaimed, "GatewayClaimed", "Two servers or rules want one port or host of a gateway."},
+	{PortClaimed, "PortClaimed", "Two services want one port at one address."},
+	{WorkloadShared, "WorkloadShared", "Two objects select one workload."},
+	{NameShared, "NameShared", "A name by which callers know two services."},
+	{SecretClaimed, "SecretClaimed", "Two rules want one place for their certificates."},
+
+	{TLSUnmet, "TLSUnmet", "TLS is asked for that cannot be done, so requests fail."},
+	{TLSUnverified, "TLSUnverified", "Who is at the other end of TLS is not verified, or not by name."},
+
+	{Closed, "Closed", "A part of the object cannot be followed, and what it would take is answered with 503."},
+	{PartLeftOut, "PartLeftOut", "A part of the object, or all of it, cannot be used and is left out."},
+	{NotFollowed, "NotFollowed", "A part of the object is not followed."},
+	{AsPilot, "AsPilot", "A setting of the mesh, one of v1Compatibility, has this done otherwise than Istio does it today."},
+
+	{LostInV1, "LostInV1", "An Envoy of the v1 API cannot be told this."},
+	{LostInV3, "LostInV3", "An Envoy of the v3 API cannot be told this."},
+	{LostInGRPC, "LostInGRPC", "A program that speaks gRPC without a proxy cannot be told this."},
+	{Contradicts, "Contradicts", "What follows from the objects contradicts itself, and is left out or closed."},
+	{Refused, "Refused", "A proxy refuses what follows from the object."},
+	{NotPublished, "NotPublished", "What follows from the objects is not in force, and proxies keep what they had."},
+}
+
+var messageOf = func() map[Code]Message {
+	of := make(map[Code]Message, len(Messages))
+	for _, m := range Messages {
+		of[m.Code] = m
+	}
+	return of
+}()
+
+// Message is what the code stands for; false for one that there is not.
+func (c Code) Message() (Message, bool) {
+	m, ok := messageOf[c]
+	return m, ok
+}
+
+// CodeOf is the code of what shows in the text of an object.
+func CodeOf(r Reason) Code {
+	switch r {
+	case Malformed:
+		return Unreadable
+	case FieldUnknown:
+		return UnknownField
+	case FieldRequired:
+		return MissingField
+	case FieldNotSupported:
+		return UnsupportedValue
+	case FieldForbidden:
+		return ForbiddenField
+	case FieldDuplicate:
+		return DuplicateValue
+	case FieldTooLong:
+		return TooLong
+	case NotHonoured:
+		return NoEffect
+	}
+	return InvalidValue
+}
