@@ -22,6 +22,8 @@ type Preview struct {
 	Omitted int              `json:"omitted"`
 	// Problems are those that there would be, and are not now.
 	Problems diag.List `json:"problems"`
+	// Solved are those that there are now, and would not be.
+	Solved diag.List `json:"solved"`
 }
 
 // ResourceChange is one resource as some proxies have it, and as they would.

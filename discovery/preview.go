@@ -38,8 +38,10 @@ type Preview struct {
 	// Changes by type and name. Omitted is how many there are beside.
 	Changes []ResourceChange `json:"changes"`
 	Omitted int              `json:"omitted,omitempty"`
-	// Problems are those that there would be, and are not now.
+	// Problems are those that there would be, and are not now; Solved the other way
+	// round.
 	Problems diag.List `json:"problems"`
+	Solved   diag.List `json:"solved"`
 }
 
 // ResourceChange is one resource as some proxies have it, and as they would.
@@ -102,7 +104,7 @@ type preview struct {
 	proxies, notLookedAt int
 	changes              map[changeKey]*change
 	sets                 map[setID]*resource // of endpoints
-	problems             diag.List
+	problems, solved     diag.List
 }
 
 // changeKey is what changes have to share to be one.
@@ -128,10 +130,7 @@ func (p *preview) make(ctx context.Context) error {
 			return err
 		}
 	}
-	known := map[string]bool{}
-	for _, problem := range slices.Concat(p.before.Problems, c.Problems()) {
-		known[problem.String()] = true
-	}
+	before := slices.Concat(p.before.Problems, c.Problems())
 	c.Advance(p.after)
 	for _, of := range crowds {
 		of.is, _ = c.Proxy(of.after)
@@ -140,8 +139,18 @@ func (p *preview) make(ctx context.Context) error {
 			return err
 		}
 	}
-	p.problems = slices.DeleteFunc(slices.Concat(p.after.Problems, c.Problems()), func(d diag.Problem) bool { return known[d.String()] })
+	after := slices.Concat(p.after.Problems, c.Problems())
+	p.problems, p.solved = problemsBeside(after, before), problemsBeside(before, after)
 	return nil
+}
+
+// problemsBeside are those of a list that another one has not.
+func problemsBeside(list, other diag.List) diag.List {
+	known := map[diag.Problem]bool{}
+	for _, p := range other {
+		known[unplaced(p)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(p diag.Problem) bool { return known[unplaced(p)] })
 }
 
 // crowds are those that are connected, the largest first.
@@ -367,7 +376,10 @@ func sameMessage(a, b json.RawMessage) bool {
 
 func (p *preview) result() *Preview {
 	all := slices.SortedFunc(maps.Values(p.changes), func(a, b *change) int { return compareChanges(&a.ResourceChange, &b.ResourceChange) })
-	out := &Preview{Revision: p.before.Revision, Proxies: p.proxies, NotLookedAt: p.notLookedAt, Changes: []ResourceChange{}, Problems: p.problems}
+	out := &Preview{
+		Revision: p.before.Revision, Proxies: p.proxies, NotLookedAt: p.notLookedAt, Changes: []ResourceChange{},
+		Problems: append(diag.List{}, p.problems...), Solved: append(diag.List{}, p.solved...),
+	}
 	size := 0
 	for i, c := range all {
 		if i == maxPreviewChanges || size > maxPreviewBytes {
@@ -377,9 +389,6 @@ func (p *preview) result() *Preview {
 		spelled := c.spelled()
 		size += len(spelled.Before) + len(spelled.After)
 		out.Changes = append(out.Changes, spelled)
-	}
-	if out.Problems == nil {
-		out.Problems = diag.List{}
 	}
 	return out
 }

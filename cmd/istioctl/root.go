@@ -71,7 +71,7 @@ interrupted; a watch is done when it is interrupted.`,
 	root.SetErr(c.Stderr)
 	s.addFlags(root)
 	root.AddCommand(
-		newCreate(s), newReplace(s), newApply(s), newDiff(s), newDelete(s), newGet(s), newWatch(s), newWait(s), newDescribe(s), newProblems(s),
+		newCreate(s), newReplace(s), newApply(s), newDiff(s), newDelete(s), newGet(s), newWatch(s), newWait(s), newDescribe(s), newProblems(s), newAnalyze(s),
 		newHistory(s), newRollback(s), newExport(s), newPatch(s), newEdit(s), newExplain(s), newConfig(s),
 		newRoute(s), newProxyConfig(s), newProxyStatus(s),
 		newValidate(s), newVersion(s), newBootstrap(s), newCompletion(s),

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// Exit codes of analyze beside exitDone.
+const (
+	exitProblems    = 1
+	exitNotAnalyzed = 2
+)
+
+type analyzeFlags struct {
+	meshFlags
+	live   bool
+	v1     bool
+	codes  bool
+	output string
+	failOn string
+}
+
+func newAnalyze(s *session) *cobra.Command {
+	var f analyzeFlags
+	cmd := &cobra.Command{
+		Use:   "analyze [-f FILE]...",
+		Short: "Check the objects against each other",
+		Long: `Check the objects against each other: hosts, ports, subsets and gateways that are
+not there, rules that never match or that hide each other, labels that no instance
+has, hosts that two objects want, TLS that cannot be met. Each message has a code
+that stays; --codes lists them, docs/messages.md has a page with examples.
+
+Without -f the objects of the server are looked at, with what its proxies refuse.
+With -f no server is asked: the objects of the files are all there is, and those
+that do not validate are told of as well. With -f and --live the files are laid
+over the objects of the server, which stores nothing.
+
+The exit code is 0 if there is nothing as grave as --fail-on says, 1 if there is,
+and 2 if it could not be found out.`,
+		Example: `  # Is anything wrong in the mesh?
+  istioctl analyze
+
+  # Would these files be right by themselves, and in the mesh?
+  istioctl analyze -f rules/
+  istioctl analyze --live -f rules/
+
+  # In a pipeline, where a warning is as bad as an error
+  istioctl analyze -f rules/ --fail-on warning -o json`,
+		Args: noFileArgs,
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		err := runAnalyze(cmd, s, &f)
+		if own := (*exitError)(nil); err == nil || errors.As(err, &own) {
+			return err
+		}
+		return &exitError{err, exitNotAnalyzed}
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.live, "live", false, "lay the files over the objects of the server")
+	flags.BoolVar(&f.v1, "v1", false, "with -f: tell also what Envoys of the v1 API would lose")
+	flags.BoolVar(&f.codes, "codes", false, "list the codes of messages, and look at no objects")
+	flags.StringVar(&f.failOn, "fail-on", string(diag.Error), "what fails the command: warning or error")
+	addOutput(cmd, &f.output, problemFormats)
+	return cmd
+}
+
+func (f *analyzeFlags) check(cmd *cobra.Command) error {
+	if err := checkOutput(f.output, problemFormats); err != nil {
+		return err
+	}
+	if f.failOn != string(diag.Error) && f.failOn != string(diag.Warning) {
+		return usagef("--fail-on %q: want warning or error", f.failOn)
+	}
+	alone := f.offline() && !f.live
+	for _, name := range []string{"mesh-config", "domain", "v1"} {
+		if cmd.Flags().Changed(name) && !alone {
+			return usagef("--%s goes with -f and without --live: a server has its own", name)
+		}
+	}
+	if f.live && !f.offline() {
+		return usagef("--live goes with -f: without files the server's objects are looked at")
+	}
+	return nil
+}
+
+func runAnalyze(cmd *cobra.Command, s *session, f *analyzeFlags) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	if f.codes {
+		return s.showCodes(f.output)
+	}
+	found, err := f.analyze(cmd.Context(), s)
+	if err != nil {
+		return err
+	}
+	if s.namespaceGiven {
+		found.Problems = slices.DeleteFunc(found.Problems, func(p diag.Problem) bool { return p.Object.Namespace != s.namespace })
+	}
+	slices.SortStableFunc(found.Problems, func(a, b diag.Problem) int {
+		return cmp.Or(strings.Compare(a.Object.String(), b.Object.String()), strings.Compare(a.Field, b.Field))
+	})
+	if err := s.showFound(found, f.output); err != nil {
+		return err
+	}
+	grave := found.Problems
+	if f.failOn == string(diag.Error) {
+		grave = grave.Errors()
+	}
+	if len(grave) > 0 {
+		return &exitError{errReported, exitProblems}
+	}
+	return nil
+}
+
+func (f *analyzeFlags) analyze(ctx context.Context, s *session) (*client.Problems, error) {
+	switch {
+	case !f.offline():
+		return s.analyzeServer(ctx)
+	case f.live:
+		return f.analyzeOver(ctx, s)
+	}
+	return f.analyzeFiles(ctx, s)
+}
+
+func (s *session) analyzeServer(ctx context.Context) (*client.Problems, error) {
+	c, err := s.connect(s.warn)
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.Problems(ctx)
+	return found, s.fail(ctx, err)
+}
+
+// analyzeOver has the server look at its objects with those of the files.
+func (f *analyzeFlags) analyzeOver(ctx context.Context, s *session) (*client.Problems, error) {
+	docs, err := s.documents(ctx, f.files)
+	if err != nil {
+		return nil, err
+	}
+	list, own := s.check(docs)
+	own = append(own, repeated(diag.Error)(list)...)
+	c, err := s.connect(s.warn)
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.Problems(ctx)
+	if err != nil {
+		return nil, s.fail(ctx, err)
+	}
+	would, err := c.Preview(ctx, joined(firstOfEach(list)), s.namespace)
+	if err != nil {
+		return nil, s.fail(ctx, err)
+	}
+	solved := map[diag.Problem]bool{}
+	for _, p := range would.Solved {
+		solved[p] = true
+	}
+	found.Problems = slices.DeleteFunc(found.Problems, func(p diag.Problem) bool { return solved[p] })
+	found.Problems = located(slices.Concat(own, found.Problems, would.Problems), list)
+	return found, nil
+}
+
+// located is the list with the places of objects that files have, each problem once.
+func located(problems diag.List, files []manifest) diag.List {
+	at := map[diag.Ref]*diag.Position{}
+	for _, m := range files {
+		at[m.Key().Ref()] = cmp.Or(at[m.Key().Ref()], place(m.doc))
+	}
+	known := map[diag.Problem]bool{}
+	var out diag.List
+	for _, p := range problems {
+		bare := p
+		bare.Position = nil
+		if known[bare] {
+			continue
+		}
+		known[bare] = true
+		p.Position = cmp.Or(p.Position, at[p.Object])
+		out = append(out, p)
+	}
+	return out
+}
+
+// firstOfEach leaves out what has a name that came before.
+func firstOfEach(list []manifest) []manifest {
+	known := map[diag.Ref]bool{}
+	return slices.DeleteFunc(slices.Clone(list), func(m manifest) bool {
+		ref := m.Key().Ref()
+		before := known[ref]
+		known[ref] = true
+		return before
+	})
+}
+
+func (s *session) showCodes(output string) error {
+	if !isTable(output) {
+		text, err := encode(output, diag.Messages)
+		if err == nil {
+			_, err = io.WriteString(s.Stdout, text)
+		}
+		return err
+	}
+	tab := printers.GetNewTabWriter(s.Stdout)
+	fmt.Fprintln(tab, "CODE\tNAME\tABOUT")
+	for _, m := range diag.Messages {
+		fmt.Fprintf(tab, "%s\t%s\t%s\n", m.Code, m.Name, m.About)
+	}
+	return tab.Flush()
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/golden"
+)
+
+// The page of messages and what it is made of: for each code a text, and files that
+// have it and files that do not.
+const (
+	messagesPage = "../../docs/messages.md"
+	messagesDir  = "../../testdata/messages"
+)
+
+// withoutExample are codes that two files alone do not show: they need other mesh
+// settings, a proxy, or a mistake of ours.
+var withoutExample = []diag.Code{
+	diag.UnsupportedValue, diag.ForbiddenField, diag.TooLong, diag.UnknownRoute, diag.OtherPerCaller, diag.EqualPrecedence,
+	diag.PolicyUnused, diag.NameShared, diag.SecretClaimed, diag.PartLeftOut, diag.NotFollowed, diag.AsPilot,
+	diag.LostInV3, diag.LostInGRPC, diag.Contradicts, diag.Refused, diag.NotPublished,
+}
+
+// example of a message.
+type example struct{ text, bad, good string }
+
+func examples(t *testing.T) map[diag.Code]example {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(messagesDir, "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	of := map[diag.Code]example{}
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := diag.Code(strings.TrimSuffix(filepath.Base(file), ".txtar"))
+		if _, known := code.Message(); !known || len(archive.Files) != 2 || archive.Files[0].Name != "bad.yaml" || archive.Files[1].Name != "good.yaml" {
+			t.Fatalf("%s: want a code's text, bad.yaml and good.yaml", file)
+		}
+		of[code] = example{string(archive.Comment), string(archive.Files[0].Data), string(archive.Files[1].Data)}
+	}
+	return of
+}
+
+// TestMessages: of each code the bad example has it, and the good one is taken and
+// has it not.
+func TestMessages(t *testing.T) {
+	of := examples(t)
+	for _, m := range diag.Messages {
+		one, ok := of[m.Code]
+		if slices.Contains(withoutExample, m.Code) == ok {
+			t.Errorf("%s %s: has an example: %v", m.Code, m.Name, ok)
+		}
+		if !ok {
+			continue
+		}
+		if found := analyzed(t, one.bad); !has(found, m.Code) {
+			t.Errorf("%s %s: the bad example has only\n%s", m.Code, m.Name, lines(found))
+		}
+		if found := analyzed(t, one.good); has(found, m.Code) || len(found.Errors()) > 0 {
+			t.Errorf("%s %s: the good example has\n%s", m.Code, m.Name, lines(found))
+		}
+	}
+}
+
+func analyzed(t *testing.T, text string) diag.List {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c := &CLI{Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs, Getenv: env("http://127.0.0.1:1")}
+	code := c.Run(t.Context(), []string{"analyze", "--v1", "-f", "-", "-o", "json", "--fail-on", "warning"})
+	var found struct{ Problems diag.List }
+	if err := json.Unmarshal(out.Bytes(), &found); err != nil || (code == exitDone) != (len(found.Problems) == 0) {
+		t.Fatalf("exit %d: %v\n%s%s", code, err, &out, &errs)
+	}
+	return found.Problems
+}
+
+func has(list diag.List, code diag.Code) bool {
+	return slices.ContainsFunc(list, func(p diag.Problem) bool { return p.Code == code })
+}
+
+func lines(list diag.List) string {
+	var out strings.Builder
+	for _, p := range list {
+		fmt.Fprintln(&out, p.Coded())
+	}
+	return out.String()
+}
+
+// TestMessagesPage keeps docs/messages.md as the code and the examples say. Run with
+// -update after a change.
+func TestMessagesPage(t *testing.T) {
+	of := examples(t)
+	var page strings.Builder
+	page.WriteString("# Messages\n\nWhat `istioctl analyze`, `problems` and `describe`, `Warning` headers and the conditions of objects tell, by its code " +
+		"([025](decisions/025-message-codes.md)). Each example is run by a test.\n\n| code | name | |\n|---|---|---|\n")
+	for _, m := range diag.Messages {
+		fmt.Fprintf(&page, "| [%s](#%s) | %s | %s |\n", m.Code, strings.ToLower(string(m.Code)), m.Name, m.About)
+	}
+	for _, m := range diag.Messages {
+		fmt.Fprintf(&page, "\n## %s\n\n**%s.** %s\n", m.Code, m.Name, m.About)
+		if one, ok := of[m.Code]; ok {
+			fmt.Fprintf(&page, "\n%s\nWith it:\n\n```yaml\n%s```\n\nWithout:\n\n```yaml\n%s```\n", one.text, one.bad, one.good)
+		}
+	}
+	golden.Page(t, messagesPage, page.String())
+}
