@@ -180,6 +180,7 @@ func (d *description) document() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	object.SetManagedFields(nil)
 	return struct {
 		Object any `json:"object"`
 		diag.References

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/store"
@@ -17,6 +18,7 @@ type getFlags struct {
 	selector      string
 	allNamespaces bool
 	watch         bool
+	managedFields bool
 	revision      revisionFlag
 	rows          rowFlags
 }
@@ -61,6 +63,7 @@ Kinds are written as RouteRule, routerule(s), route-rule(s) or rr.`,
 	addSelection(cmd, &flags.selector, &flags.allNamespaces)
 	cmd.Flags().BoolVar(&flags.rows.noHeaders, "no-headers", false, "leave the headers of tables out")
 	cmd.Flags().BoolVar(&flags.rows.showLabels, "show-labels", false, "show the labels as the last column of tables")
+	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show who owns which field, in YAML and JSON")
 	cmd.Flags().Var(&flags.revision, "revision", "objects as they were at this revision, of those that 'istioctl history' shows")
 	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "go on to show changes as they come")
 	return cmd
@@ -205,7 +208,14 @@ func (s *session) show(q query, flags getFlags, objects []client.Stated) error {
 	case isTable(flags.output):
 		return s.showTables(q, flags, objects)
 	}
-	return printObjects(s.Stdout, flags.output, objects, alone)
+	p, err := objectPrinter(flags.output)
+	if err != nil {
+		return err
+	}
+	if omit, ok := p.(*printers.OmitManagedFieldsPrinter); ok && flags.managedFields {
+		p = omit.Delegate
+	}
+	return printObjects(s.Stdout, p, objects, alone)
 }
 
 // showTables prints one table a kind.

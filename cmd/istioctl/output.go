@@ -63,14 +63,15 @@ func isTable(format string) bool {
 	return format == "" || format == formatTable || format == formatWide
 }
 
-// objectPrinter prints whole objects, in any format but the tables.
+// objectPrinter prints whole objects, in any format but the tables. As in kubectl,
+// YAML and JSON leave out who owns which field.
 func objectPrinter(format string) (printers.ResourcePrinter, error) {
 	name, parameter, _ := strings.Cut(format, "=")
 	switch name {
 	case formatYAML:
-		return &printers.YAMLPrinter{}, nil
+		return &printers.OmitManagedFieldsPrinter{Delegate: &printers.YAMLPrinter{}}, nil
 	case formatJSON:
-		return &printers.JSONPrinter{}, nil
+		return &printers.OmitManagedFieldsPrinter{Delegate: &printers.JSONPrinter{}}, nil
 	case formatName:
 		return &printers.NamePrinter{ShortOutput: true}, nil
 	case "jsonpath":
@@ -130,11 +131,7 @@ func genericList(objects []client.Stated) (*unstructured.UnstructuredList, error
 }
 
 // printObjects prints one object alone, or any number of them as a List.
-func printObjects(w io.Writer, format string, objects []client.Stated, alone bool) error {
-	p, err := objectPrinter(format)
-	if err != nil {
-		return err
-	}
+func printObjects(w io.Writer, p printers.ResourcePrinter, objects []client.Stated, alone bool) error {
 	if alone {
 		u, err := genericStated(objects[0])
 		if err != nil {
@@ -165,6 +162,7 @@ func printEvent(w io.Writer, format string, p printers.ResourcePrinter, e store.
 		return err
 	}
 	if format == formatYAML || format == formatJSON {
+		u.SetManagedFields(nil)
 		event := &metav1.WatchEvent{Type: string(e.Type), Object: runtime.RawExtension{Object: u}}
 		return p.PrintObj(event, w)
 	}
