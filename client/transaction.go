@@ -38,7 +38,8 @@ func (c *Client) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, err
 		}
 		results, err := c.transact(ctx, registry+"transactions", map[string]any{"operations": steps})
 		var e *store.Error
-		if errors.Is(err, store.ErrConflict) && errors.As(err, &e) && again[e.Index] {
+		overtaken := errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrExists)
+		if overtaken && errors.As(err, &e) && again[e.Index] {
 			continue
 		}
 		if err != nil {
@@ -58,12 +59,15 @@ func (c *Client) steps(ctx context.Context, ops []store.Op) (steps []wireOp, aga
 	steps, again = make([]wireOp, len(ops)), make([]bool, len(ops))
 	for i, op := range ops {
 		obj := op.Object
+		steps[i].Verb = op.Verb
 		if op.Change != nil {
 			if obj, again[i], err = c.changed(ctx, op); err != nil {
 				return nil, nil, store.AtIndex(err, i)
 			}
+			if obj.Meta.ResourceVersion == "" {
+				steps[i].Verb = store.OpCreate
+			}
 		}
-		steps[i] = wireOp{Verb: op.Verb}
 		if obj != nil {
 			steps[i].Object = obj.Written()
 			continue
@@ -76,10 +80,14 @@ func (c *Client) steps(ctx context.Context, ops []store.Op) (steps []wireOp, aga
 	return steps, again, nil
 }
 
-// changed is what a change makes of an object, and whether it leaves to us which
-// version it is for.
+// changed is what a change makes of an object, without a version where there is
+// none, and whether it leaves to us which version it is for.
 func (c *Client) changed(ctx context.Context, op store.Op) (*schema.Object, bool, error) {
 	current, err := c.Get(ctx, op.Key, store.ReadOptions{})
+	if op.Verb == store.OpApply && errors.Is(err, store.ErrNotFound) {
+		next, err := op.Change(nil)
+		return next, err == nil && next.Meta.ResourceVersion == "", err
+	}
 	if err != nil {
 		return nil, false, err
 	}

@@ -31,7 +31,7 @@ type Options struct {
 // nil when the list holds an error; warnings may come with an object. An empty
 // text, or more than one document, is an error. Names in the proto spelling
 // (simple_cb) are read and written back in lower camel case (simpleCb); a
-// status and managedFields, which clients send back, are dropped.
+// status, which clients send back, is dropped.
 func Decode(text []byte, opts Options) (*Object, diag.List) {
 	if o, warnings := decodeWritten(text, opts); o != nil {
 		return o, warnings

@@ -174,7 +174,7 @@ func TestSpellings(t *testing.T) {
 	o, list := Decode([]byte(`
 kind: RouteRule
 api_version: config.istio.io/v1alpha2
-metadata: {name: x, labels: {snake_case: stays}, creationTimestamp: null, managedFields: [{manager: kubectl}]}
+metadata: {name: x, labels: {snake_case: stays}, creationTimestamp: null}
 spec:
   http_fault: {delay: {fixed_delay: 5s, percent: 0.5}, abort: null}
   append_headers: {x_y: "1"}

@@ -29,7 +29,6 @@ func (d *candidate) normalise(namespace string) {
 	delete(d.top, "status")
 	d.spell(true)
 	if meta, ok := d.top["metadata"].(map[string]any); ok {
-		delete(meta, "managedFields")
 		if given := meta["namespace"]; given == nil || given == "" {
 			meta["namespace"] = namespace
 		}

@@ -232,7 +232,7 @@ func (o *Object) Size() int {
 	added, err := json.Marshal(metav1.ObjectMeta{
 		ResourceVersion: o.Meta.ResourceVersion, UID: o.Meta.UID, Generation: o.Meta.Generation,
 		CreationTimestamp: o.Meta.CreationTimestamp, DeletionTimestamp: o.Meta.DeletionTimestamp,
-		DeletionGracePeriodSeconds: o.Meta.DeletionGracePeriodSeconds,
+		DeletionGracePeriodSeconds: o.Meta.DeletionGracePeriodSeconds, ManagedFields: o.Meta.ManagedFields,
 	})
 	if err != nil || len(added) == len("{}") {
 		return whole

@@ -67,6 +67,9 @@ func (r *metaReader) field(meta *metav1.ObjectMeta, i int32) {
 		meta.Annotations = r.texts(i)
 	case "finalizers":
 		meta.Finalizers = r.list(i)
+	case "managedFields":
+		n := &r.nodes[i]
+		r.ok = r.ok && json.Unmarshal([]byte(r.text[n.start:n.end]), &meta.ManagedFields) == nil
 	default:
 		r.ok = false
 	}
@@ -124,7 +127,7 @@ func (r *metaReader) list(i int32) []string {
 // comes before all others.
 func appendMeta(out []byte, meta *metav1.ObjectMeta) ([]byte, error) {
 	//lint:ignore SA1019 What is given is written.
-	if meta.SelfLink != "" || len(meta.OwnerReferences) > 0 || len(meta.ManagedFields) > 0 {
+	if meta.SelfLink != "" || len(meta.OwnerReferences) > 0 {
 		return appendRareMeta(out, *meta)
 	}
 	w := metaWriter{out: out, first: len(out)}
@@ -147,7 +150,15 @@ func appendMeta(out []byte, meta *metav1.ObjectMeta) ([]byte, error) {
 	w.texts("labels", meta.Labels)
 	w.texts("annotations", meta.Annotations)
 	w.list("finalizers", meta.Finalizers)
-	return w.out, nil
+	if len(meta.ManagedFields) == 0 {
+		return w.out, nil
+	}
+	text, err := json.Marshal(meta.ManagedFields)
+	if err != nil {
+		return nil, err
+	}
+	w.name("managedFields")
+	return append(w.out, text...), nil
 }
 
 func appendRareMeta(out []byte, meta metav1.ObjectMeta) ([]byte, error) {

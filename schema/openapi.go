@@ -14,6 +14,21 @@ func (k *Kind) OpenAPI() map[string]any {
 	return openAPI(compiled()[k.Singular])
 }
 
+// ObjectOpenAPI is a whole object of the kind, as OpenAPI is its spec.
+func (k *Kind) ObjectOpenAPI() map[string]any {
+	return map[string]any{
+		"type":        "object",
+		"description": k.Doc,
+		"properties": map[string]any{
+			"apiVersion": map[string]any{"type": "string", "description": "Must be " + k.APIVersion() + "."},
+			"kind":       map[string]any{"type": "string", "description": "Must be " + k.Kind + "."},
+			"metadata":   MetadataOpenAPI(),
+			"spec":       k.OpenAPI(),
+		},
+		"x-kubernetes-group-version-kind": []any{map[string]any{"group": k.Group, "version": k.Version, "kind": k.Kind}},
+	}
+}
+
 // MetadataOpenAPI is the metadata of every kind, as OpenAPI is its spec.
 func MetadataOpenAPI() map[string]any {
 	return openAPI(compiled()["object"].Properties["metadata"])
@@ -30,6 +45,7 @@ func openAPI(s *jsonschema.Schema) map[string]any {
 	if s.Items2020 != nil {
 		out["items"] = openAPI(s.Items2020)
 	}
+	listTypeOf(s).describe(out)
 	if rest, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
 		out["additionalProperties"] = openAPI(rest)
 	}

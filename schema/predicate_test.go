@@ -22,6 +22,7 @@ func TestKeywordsAreFollowed(t *testing.T) {
 		"$schema", "$id", "$ref", "$defs", "description", "default", "deprecated",
 		"type", "enum", "format", "minimum", "maximum", "minLength", "maxLength", "items", "minItems", "maxItems",
 		"properties", "additionalProperties", "propertyNames", "required", "maxProperties", exclusiveKeyword,
+		listTypeKeyword, listKeysKeyword,
 	} {
 		known[keyword] = true
 	}

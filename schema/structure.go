@@ -24,6 +24,7 @@ var compiled = sync.OnceValue(func() map[string]*jsonschema.Schema {
 		compiler.Formats[name] = f.asFunc
 	}
 	compiler.RegisterExtension(exclusiveKeyword, nil, exclusiveCompiler{})
+	compiler.RegisterExtension(listTypeKeyword, nil, listTypeCompiler{})
 	files, err := schemaFiles.ReadDir("jsonschema")
 	if err != nil {
 		panic(err)

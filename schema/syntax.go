@@ -19,9 +19,11 @@ const (
 	MaxNewBytes    = 1 << 20
 	MaxObjectBytes = MaxNewBytes + 64<<10
 	// MaxTextBytes is the longest text of one object: the largest object as it
-	// is answered, with all that the server has added, can be sent back.
-	MaxTextBytes = MaxObjectBytes + 1<<10
-	maxDepth     = 64
+	// is answered, with all that the server has added, can be sent back. Of that,
+	// MaxOwnersBytes are for its managedFields.
+	MaxTextBytes   = MaxObjectBytes + MaxOwnersBytes + 1<<10
+	MaxOwnersBytes = 64 << 10
+	maxDepth       = 64
 	// Aliases may repeat this much in one document: a byte for each value, and
 	// its text.
 	maxAliased = 100_000

@@ -23,7 +23,6 @@ func decodeWritten(text []byte, opts Options) (*Object, diag.List) {
 		return nil, nil
 	}
 	s.drop(0, "status")
-	s.drop(metadata, "managedFields")
 	d := candidate{}
 	if namespace := namespaceOr(opts.Namespace); formats["dns-label"].ok(namespace) {
 		d.meta.Namespace = namespace

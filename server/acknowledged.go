@@ -31,6 +31,19 @@ func (a acknowledging) Delete(ctx context.Context, key schema.Key, pre store.Pre
 	return a.done(a.Interface.Delete(ctx, key, pre))
 }
 
+func (a acknowledging) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
+	done, err := a.Interface.Txn(ctx, ops)
+	if err != nil {
+		return nil, err
+	}
+	newest := int64(0)
+	for _, o := range done {
+		newest = max(newest, o.Revision())
+	}
+	a.to.Acknowledged(newest)
+	return done, nil
+}
+
 func (a acknowledging) done(o *schema.Object, err error) (*schema.Object, error) {
 	if err == nil {
 		a.to.Acknowledged(o.Revision())

@@ -54,7 +54,7 @@ func (s dryRunStore) evaluate(ctx context.Context, op store.Op) (*schema.Object,
 	if err != nil {
 		return nil, err
 	}
-	out, err := op.Evaluate(current)
+	out, err := op.Evaluate(current, store.AuthorOf(ctx))
 	if err != nil {
 		return nil, err
 	}

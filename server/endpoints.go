@@ -49,7 +49,7 @@ func (s *Server) kindEndpoints(kind *schema.Kind) []endpoint {
 		{get, object + "/history", s.bounded(k.history), "The versions of the object that are known, the newest first.", historyParams, nil, 200, answerOf(historyAnswer{})},
 		{get, object + "/history/{revision}", s.bounded(k.atRevision), "The object as it was at a revision.", historyParams, nil, 200, one},
 		{put, object, s.bounded(k.admitted(k.update)), "Replaces the object.", writeParams, &one, 200, one},
-		{patch, object, s.bounded(k.admitted(k.patch)), "Changes a part of the object.", patchParams, &content{patchTypes, anyShape}, 200, one},
+		{patch, object, s.bounded(k.admitted(k.patch)), "Changes a part of the object, or applies one.", patchParams, &content{slices.Concat(patchTypes, applyTypes), anyShape}, 200, one},
 		{del, object, s.bounded(k.admitted(k.delete)), "Deletes the object.", deleteParams, &content{objectTypes, anyShape}, 200, one},
 	}
 }

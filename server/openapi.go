@@ -72,17 +72,3 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 func gvk(kind *schema.Kind, suffix string) node {
 	return node{"group": kind.Group, "version": kind.Version, "kind": kind.Kind + suffix}
 }
-
-func objectSchema(kind *schema.Kind) node {
-	return node{
-		"type":        "object",
-		"description": kind.Doc,
-		"properties": node{
-			"apiVersion": node{"type": "string", "description": "Must be " + kind.APIVersion() + "."},
-			"kind":       node{"type": "string", "description": "Must be " + kind.Kind + "."},
-			"metadata":   schema.MetadataOpenAPI(),
-			"spec":       kind.OpenAPI(),
-		},
-		"x-kubernetes-group-version-kind": []node{gvk(kind, "")},
-	}
-}

@@ -52,6 +52,9 @@ func (d document) content(c content) node {
 // responses of any endpoint are one success, and a Status for each way to fail.
 func (d document) responses(e endpoint) node {
 	out := node{strconv.Itoa(e.success): node{"description": e.doc, "content": d.content(e.answer)}}
+	if e.method == http.MethodPatch {
+		out[strconv.Itoa(http.StatusCreated)] = node{"description": "What was applied, where nothing was.", "content": d.content(e.answer)}
+	}
 	if e.method == http.MethodGet {
 		out[strconv.Itoa(http.StatusNotModified)] = node{"description": "What has the ETag of If-None-Match."}
 	}
@@ -102,7 +105,7 @@ var parameters = map[string]struct{ kind, doc string }{
 	"fieldManager":         {"string", "Who changes the fields."},
 	"fieldSelector":        {"string", "Fields that the objects have, such as metadata.name=a."},
 	"fieldValidation":      {"string", "Strict, as without it: unknown fields are refused."},
-	"force":                {"boolean", "Taken for the sake of clients."},
+	"force":                {"boolean", "Takes fields that others own, of an apply."},
 	"freshStatus":          {"boolean", "The status is looked up for this request."},
 	"gracePeriodSeconds":   {"integer", "Taken for the sake of clients: deletion is at once."},
 	"header":               {"string", "NAME: VALUE, of the request that is asked about; may be there several times."},

@@ -30,8 +30,8 @@ func init() {
 	jsonpatch.AccumulatedCopySizeLimit = schema.MaxObjectBytes
 }
 
-// patchTypes are the media types of a patch. Kubernetes' strategic merge is
-// for its built-in types only.
+// patchTypes are the media types of a patch that says what to change. Kubernetes'
+// strategic merge is for its built-in types only.
 var patchTypes = []string{string(types.MergePatchType), string(types.JSONPatchType)}
 
 // patch answers PATCH on an object.
@@ -40,7 +40,16 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	change, err := readPatch(r)
+	body, media, err := readBody(r, slices.Concat(patchTypes, applyTypes)...)
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(applyTypes, media):
+		return k.apply(w, r, f, writes, body)
+	case queryOf(r).Has("force"):
+		return badRequest("query parameter force: is for %s", applyTypes[0])
+	}
+	change, err := patcherOf(body, media)
 	if err != nil {
 		return err
 	}
@@ -68,14 +77,6 @@ func (p patcher) of(warnings *diag.List) store.Change {
 		next, *warnings, err = decodeFor(text, current.Key())
 		return next, err
 	}
-}
-
-func readPatch(r *http.Request) (patcher, error) {
-	body, media, err := readBody(r, patchTypes...)
-	if err != nil {
-		return nil, err
-	}
-	return patcherOf(body, media)
 }
 
 func patcherOf(body []byte, media string) (patcher, error) {

@@ -8,7 +8,8 @@
 // Whatever fails leaves through fail in errors.go as a Status object.
 //
 //	resource.go                   the URLs of one kind
-//	read.go, write.go, patch.go   GET and LIST; POST, PUT, DELETE; PATCH
+//	read.go, write.go             GET and LIST; POST, PUT, DELETE
+//	patch.go, apply.go            PATCH by what to change, and by what is wanted
 //	deletecollection.go           DELETE on all that is selected
 //	transaction.go                operations that are done together or not at all
 //	history.go                    what objects were, and a way back to it

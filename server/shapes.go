@@ -35,7 +35,7 @@ func defined(name string, s shape) shape {
 
 // objectShape is that of the objects of a kind.
 func objectShape(kind *schema.Kind) shape {
-	return defined(definitionOf(kind), shape{schema: objectSchema(kind)})
+	return defined(definitionOf(kind), shape{schema: kind.ObjectOpenAPI()})
 }
 
 // listShape is that of their lists.

@@ -2,8 +2,10 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -36,13 +38,17 @@ type transaction struct {
 }
 
 // operation is one step. Create, update and apply have an object, whose
-// resourceVersion is a precondition; patch and delete name one.
+// resourceVersion is a precondition; patch and delete name one. Apply with a
+// fieldManager is a server-side apply, of some fields of the object.
 type operation struct {
 	Verb      string          `json:"verb"`
 	Object    json.RawMessage `json:"object,omitempty"`
 	Kind      string          `json:"kind,omitempty"`
 	Namespace string          `json:"namespace,omitempty"`
 	Name      string          `json:"name,omitempty"`
+
+	FieldManager string `json:"fieldManager,omitempty"`
+	Force        bool   `json:"force,omitempty"`
 
 	PatchType     string                `json:"patchType,omitempty"`
 	Patch         json.RawMessage       `json:"patch,omitempty"`
@@ -85,7 +91,12 @@ func (s *Server) transaction(w http.ResponseWriter, r *http.Request) error {
 	warnings := make([]diag.List, len(t.Operations))
 	ops := make([]store.Op, len(t.Operations))
 	for i, op := range t.Operations {
-		if ops[i], err = op.decode(&warnings[i]); err != nil {
+		if op.owns() {
+			ops[i], err = s.applyFields(r.Context(), i, op, &warnings[i])
+		} else {
+			ops[i], err = op.decode(&warnings[i])
+		}
+		if err != nil {
 			return atOperation(err, i, ops[i].Target())
 		}
 	}
@@ -131,7 +142,8 @@ func failedTransaction(err error) error {
 func atOperation(err error, index int, key schema.Key) error {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		st := status.Status()
-		return plainStatus(int(st.Code), st.Reason, "operations[%d]: %s", index, st.Message)
+		st.Message = fmt.Sprintf("operations[%d]: %s", index, st.Message)
+		return &apierrors.StatusError{ErrStatus: st}
 	}
 	var e *store.Error
 	if errors.As(err, &e) && e.Key == (schema.Key{}) {
@@ -174,6 +186,9 @@ func readTransaction(r *http.Request) (*transaction, error) {
 
 // decode makes a step of a store's transaction of it.
 func (o operation) decode(warnings *diag.List) (store.Op, error) {
+	if o.FieldManager != "" || o.Force {
+		return store.Op{}, badRequest("fieldManager and force are for apply")
+	}
 	switch o.Verb {
 	case "create", "update", "apply":
 		obj, err := o.decodeObject(o.Object, warnings)
@@ -186,6 +201,34 @@ func (o operation) decode(warnings *diag.List) (store.Op, error) {
 	}
 	return store.Op{}, badRequest("verb: must be create, update, apply, patch or delete, found %q", o.Verb)
 }
+
+// owns reports whether it is an apply of some fields.
+func (o operation) owns() bool { return o.Verb == "apply" && (o.FieldManager != "" || o.Force) }
+
+// applyFields makes a step of a server-side apply.
+func (s *Server) applyFields(ctx context.Context, index int, o operation, warnings *diag.List) (store.Op, error) {
+	if err := o.wantsObject(); err != nil {
+		return store.Op{}, err
+	}
+	a, err := s.application(ctx, o.Object, schema.Key{Namespace: schema.DefaultNamespace}, o.FieldManager, o.Force)
+	if err != nil {
+		return store.Op{}, err
+	}
+	key := a.part.Key()
+	if key.Name == "" {
+		return store.Op{}, errNameless
+	}
+	return store.Op{Verb: store.OpApply, Key: key, Change: func(current *schema.Object) (*schema.Object, error) {
+		next, err := a.change(current)
+		if err != nil {
+			return nil, atOperation(err, index, key)
+		}
+		*warnings = a.warnings
+		return next, nil
+	}}, nil
+}
+
+var errNameless = badRequest("metadata.name: required in a transaction")
 
 func (o operation) key() schema.Key {
 	return schema.Key{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
@@ -200,10 +243,14 @@ func (o operation) wants(ok bool, what string) error {
 	return badRequest("%s takes %s, and nothing else", o.Verb, what)
 }
 
+func (o operation) wantsObject() error {
+	ok := o.Object != nil && o.key() == schema.Key{} && o.Patch == nil && o.Preconditions == nil
+	return o.wants(ok, "an object, whose metadata.resourceVersion is the precondition")
+}
+
 // decodeObject decodes as strictly as for a request of its own.
 func (o operation) decodeObject(text []byte, warnings *diag.List) (*schema.Object, error) {
-	bare := operation{Verb: o.Verb, Object: o.Object}
-	if err := o.wants(o.Object != nil && o.key() == bare.key() && o.Patch == nil && o.Preconditions == nil, "an object, whose metadata.resourceVersion is the precondition"); err != nil {
+	if err := o.wantsObject(); err != nil {
 		return nil, err
 	}
 	obj, problems := schema.Decode(text, schema.Options{Namespace: schema.DefaultNamespace})
@@ -211,7 +258,7 @@ func (o operation) decodeObject(text []byte, warnings *diag.List) (*schema.Objec
 	case obj == nil:
 		return nil, refused(problems)
 	case obj.Meta.Name == "":
-		return nil, badRequest("metadata.name: required in a transaction")
+		return nil, errNameless
 	}
 	*warnings = problems.Warnings()
 	return obj, nil

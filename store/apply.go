@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/managedfields"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -24,21 +25,24 @@ type Outcome struct {
 	Answer *schema.Object
 }
 
-// Evaluate says what an operation makes of the stored object, nil when there
-// is none: the rules of a write, the same for every driver.
-func (o Op) Evaluate(current *schema.Object) (Outcome, error) {
+// Evaluate says what an operation of an author makes of the stored object, nil
+// when there is none: the rules of a write, the same for every driver.
+func (o Op) Evaluate(current *schema.Object, by Author) (Outcome, error) {
 	switch o.Verb {
 	case OpCreate:
-		return stored(o.create(current))
+		return stored(o.create(o.Object, current))
 	case OpUpdate:
-		return o.update(current)
+		if current == nil && o.Change != nil {
+			return Outcome{}, &Error{Kind: ErrNotFound, Key: o.Key}
+		}
+		return o.update(current, by)
 	case OpDelete:
 		return o.delete(current)
 	case OpApply:
-		if current == nil && o.Object.Meta.ResourceVersion == "" {
-			return stored(o.create(nil))
+		if current == nil {
+			return o.applyNew()
 		}
-		return o.update(current)
+		return o.update(current, by)
 	}
 	return Outcome{}, &Error{Kind: ErrInvalid, Key: o.Target(), Detail: fmt.Sprintf(
 		"unknown operation %q, allowed are %s, %s, %s and %s", o.Verb, OpCreate, OpUpdate, OpDelete, OpApply)}
@@ -46,20 +50,33 @@ func (o Op) Evaluate(current *schema.Object) (Outcome, error) {
 
 func stored(obj *schema.Object, err error) (Outcome, error) { return Outcome{obj, obj}, err }
 
-func (o Op) create(current *schema.Object) (*schema.Object, error) {
+// applyNew creates, unless a stored version is meant.
+func (o Op) applyNew() (Outcome, error) {
+	obj, err := o.replacement(nil)
+	switch {
+	case err != nil:
+		return Outcome{}, err
+	case obj.Meta.ResourceVersion != "":
+		return Outcome{}, &Error{Kind: ErrNotFound, Key: o.Target()}
+	}
+	return stored(o.create(obj, nil))
+}
+
+func (o Op) create(obj, current *schema.Object) (*schema.Object, error) {
 	if current != nil {
 		return nil, &Error{Kind: ErrExists, Key: o.Target(), Current: current.Meta.ResourceVersion}
 	}
-	given, problems := o.Object.Keeping(nil)
+	given, problems := obj.Keeping(nil)
 	if len(problems) > 0 {
 		return nil, &Error{Kind: ErrInvalid, Key: o.Target(), Problems: problems}
 	}
 	return given.WithMeta(underServer(given.Meta, metav1.ObjectMeta{
 		UID: types.UID(uuid.NewString()), CreationTimestamp: now(), Generation: 1,
+		ManagedFields: managedfields.Given(given.Meta.ManagedFields),
 	}))
 }
 
-func (o Op) update(current *schema.Object) (Outcome, error) {
+func (o Op) update(current *schema.Object, by Author) (Outcome, error) {
 	obj, err := o.replacement(current)
 	if err != nil {
 		return Outcome{}, err
@@ -76,7 +93,7 @@ func (o Op) update(current *schema.Object) (Outcome, error) {
 	if len(problems) > 0 {
 		return Outcome{}, &Error{Kind: ErrInvalid, Key: o.Target(), Problems: problems}
 	}
-	next, err := merged(obj, current)
+	next, err := merged(obj, current, o.owners(obj, current, by))
 	switch {
 	case err != nil:
 		return Outcome{}, err
@@ -86,13 +103,19 @@ func (o Op) update(current *schema.Object) (Outcome, error) {
 	return stored(next, nil)
 }
 
-// replacement is the object that an update shall put in the place of current.
+// owners are the managed fields of what takes the place of current. An apply by
+// function is of somebody who has worked them out.
+func (o Op) owners(given, current *schema.Object, by Author) []metav1.ManagedFieldsEntry {
+	if o.Verb == OpApply && o.Change != nil {
+		return managedfields.Given(given.Meta.ManagedFields)
+	}
+	return managedfields.Updated(current, given, by.Program)
+}
+
+// replacement is the object that an operation shall put in the place of current.
 func (o Op) replacement(current *schema.Object) (*schema.Object, error) {
 	if o.Change == nil {
 		return o.Object, nil
-	}
-	if current == nil {
-		return nil, &Error{Kind: ErrNotFound, Key: o.Key}
 	}
 	next, err := o.Change(current)
 	if err == nil && next.Key() != o.Key {
@@ -103,8 +126,9 @@ func (o Op) replacement(current *schema.Object) (*schema.Object, error) {
 
 // merged is a given object with what the server owns of the current one. It is
 // current itself when that makes no difference.
-func merged(given, current *schema.Object) (*schema.Object, error) {
+func merged(given, current *schema.Object, owners []metav1.ManagedFieldsEntry) (*schema.Object, error) {
 	meta := underServer(given.Meta, current.Meta)
+	meta.ManagedFields = owners
 	if !given.SameSpec(current) {
 		meta.Generation++
 		return given.WithMeta(meta)
@@ -120,8 +144,7 @@ func merged(given, current *schema.Object) (*schema.Object, error) {
 }
 
 // underServer is the metadata that a client gives with the fields that are the
-// server's taken from elsewhere. Two that Kubernetes had or has are kept
-// nowhere here.
+// server's taken from elsewhere. One that Kubernetes had is kept nowhere here.
 func underServer(given, server metav1.ObjectMeta) metav1.ObjectMeta {
 	given.ResourceVersion = server.ResourceVersion
 	given.UID = server.UID
@@ -129,8 +152,9 @@ func underServer(given, server metav1.ObjectMeta) metav1.ObjectMeta {
 	given.Generation = server.Generation
 	given.DeletionTimestamp = server.DeletionTimestamp
 	given.DeletionGracePeriodSeconds = server.DeletionGracePeriodSeconds
+	given.ManagedFields = server.ManagedFields
 	//lint:ignore SA1019 What clients still send must not be stored.
-	given.SelfLink, given.ManagedFields = "", nil
+	given.SelfLink = ""
 	return given
 }
 

@@ -31,8 +31,9 @@ func CheckOps(ops []Op) error {
 
 // misuse finds what the contract forbids, whatever the kind of the object.
 func misuse(op Op) diag.List {
-	if byKey := op.Verb == OpDelete || op.Change != nil; byKey != (op.Object == nil) || op.Verb != OpUpdate && op.Change != nil {
-		return diag.List{complaint(op, diag.FieldInvalid, "", "", "create, update and apply want an object, delete a key alone, an update by function a key and the function")}
+	byKey, canChange := op.Verb == OpDelete || op.Change != nil, op.Verb == OpUpdate || op.Verb == OpApply
+	if byKey != (op.Object == nil) || op.Change != nil && !canChange {
+		return diag.List{complaint(op, diag.FieldInvalid, "", "", "create, update and apply want an object, delete a key alone, an update or apply by function a key and the function")}
 	}
 	given, field := op.Pre.ResourceVersion, "preconditions.resourceVersion"
 	if op.Object != nil {

@@ -177,7 +177,7 @@ func (d Difference) Undo() (op Op, ok bool, err error) {
 		obj, err := d.Then.WithMeta(meta)
 		return Op{Verb: OpCreate, Object: obj}, true, err
 	}
-	meta.ResourceVersion = d.Now.Meta.ResourceVersion
+	meta.ResourceVersion, meta.ManagedFields = d.Now.Meta.ResourceVersion, nil
 	if d.Now.Meta.DeletionTimestamp != nil {
 		meta.Finalizers = d.Now.Meta.Finalizers // It takes no others.
 	}
@@ -185,6 +185,6 @@ func (d Difference) Undo() (op Op, ok bool, err error) {
 	if err != nil {
 		return Op{}, false, err
 	}
-	next, err := merged(obj, d.Now)
+	next, err := merged(obj, d.Now, d.Now.Meta.ManagedFields)
 	return Op{Verb: OpUpdate, Object: obj}, next != d.Now, err
 }

@@ -192,7 +192,10 @@ const (
 	OpUpdate Verb = "update"
 	OpDelete Verb = "delete"
 	// OpApply is an update of what is there, and else, without a
-	// resourceVersion, a create.
+	// resourceVersion, a create. One by function gets nil where nothing is
+	// there, and says itself who owns what (metadata.managedFields); after all
+	// other verbs the author owns what changes, of an object that was ever
+	// applied by function.
 	OpApply Verb = "apply"
 )
 
@@ -201,8 +204,8 @@ const (
 type Change func(stored *schema.Object) (*schema.Object, error)
 
 // Op is one step of a transaction. Create, update and apply use Object, delete uses
-// Key and Pre; an update by function uses Key and Change instead of Object. The
-// rules are those of the single methods.
+// Key and Pre; an update or apply by function uses Key and Change instead of Object.
+// The rules are those of the single methods.
 type Op struct {
 	Verb   Verb
 	Object *schema.Object

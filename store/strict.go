@@ -66,7 +66,11 @@ func checked(change Change) Change {
 		if err != nil {
 			return nil, err
 		}
-		return next, checkOp(Op{Verb: OpUpdate, Object: next})
+		verb := OpUpdate
+		if stored == nil && next.Meta.ResourceVersion == "" {
+			verb = OpCreate
+		}
+		return next, checkOp(Op{Verb: verb, Object: next})
 	}
 }
 

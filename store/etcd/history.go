@@ -59,7 +59,7 @@ func (l layout) objectOf(history string) string {
 }
 
 // note makes the records of what a write changes.
-func (w *write) note(author store.Author, now time.Time) error {
+func (w *write) note(now time.Time) error {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return fmt.Errorf("name a transaction: %w", err)
@@ -70,7 +70,7 @@ func (w *write) note(author store.Author, now time.Time) error {
 		if w.idle(i) {
 			continue
 		}
-		r := record{Verb: w.verb(i), Author: author, Time: now.UTC()}
+		r := record{Verb: w.verb(i), Author: w.by, Time: now.UTC()}
 		r.keep(w.current[i], w.damaged[i])
 		if w.records[i], err = json.Marshal(r); err != nil {
 			return fmt.Errorf("encode record: %w", err)
@@ -123,7 +123,7 @@ func (r *record) state() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(io.LimitReader(z, schema.MaxObjectBytes+1))
+	return io.ReadAll(io.LimitReader(z, schema.MaxTextBytes+1))
 }
 
 // entry reads a record for those who ask. What cannot be read is a change of

@@ -39,13 +39,13 @@ func unreadable(key schema.Key, revision int64) (*schema.Object, error) {
 }
 
 // replace is an update of a value that cannot be read: a delete and a create.
-func replace(op store.Op, damaged *schema.Object) (store.Outcome, error) {
+func replace(op store.Op, damaged *schema.Object, by store.Author) (store.Outcome, error) {
 	given := op.Object.Meta
 	remove := store.Op{Verb: store.OpDelete, Key: op.Target(), Pre: store.Preconditions{
 		UID: string(given.UID), ResourceVersion: given.ResourceVersion,
 	}}
-	if _, err := remove.Evaluate(damaged); err != nil {
+	if _, err := remove.Evaluate(damaged, by); err != nil {
 		return store.Outcome{}, err
 	}
-	return store.Op{Verb: store.OpCreate, Object: op.Object}.Evaluate(nil)
+	return store.Op{Verb: store.OpCreate, Object: op.Object}.Evaluate(nil, by)
 }

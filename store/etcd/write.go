@@ -24,11 +24,6 @@ func (s *Store) Update(ctx context.Context, obj *schema.Object) (*schema.Object,
 
 // UpdateFunc implements store.Interface.
 func (s *Store) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
-	done, err := s.turns.take(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
 	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Key: key, Change: change}}))
 }
 
@@ -56,8 +51,19 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	if err := s.isOpen(ctx); err != nil {
 		return nil, err
 	}
+	if len(ops) == 1 && ops[0].Change != nil {
+		done, err := s.turns.take(ctx, ops[0].Key)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+	}
 	w, err := s.plan(ops)
-	if err == nil && !s.guesses.fill(w) {
+	if err != nil {
+		return nil, err
+	}
+	w.by = store.AuthorOf(ctx)
+	if !s.guesses.fill(w) {
 		err = s.ask(ctx, w)
 	}
 	for err == nil {
@@ -93,6 +99,7 @@ type write struct {
 	values  [][]byte         // the encoding of answers
 	records [][]byte         // of the changes, none where no history is kept
 
+	by          store.Author
 	transaction string
 }
 
@@ -126,7 +133,7 @@ func (s *Store) prepare(ctx context.Context, w *write) error {
 		return err
 	}
 	if s.limits.History > 0 {
-		if err := w.note(store.AuthorOf(ctx), time.Now()); err != nil {
+		if err := w.note(time.Now()); err != nil {
 			return err
 		}
 	}
@@ -192,11 +199,11 @@ func (w *write) apply() error {
 func (w *write) evaluate(i int, op store.Op) (store.Outcome, error) {
 	switch {
 	case !w.damaged[i] || op.Verb != store.OpUpdate && op.Verb != store.OpApply:
-		return op.Evaluate(w.current[i])
+		return op.Evaluate(w.current[i], w.by)
 	case op.Change != nil:
-		return op.Evaluate(nil)
+		return op.Evaluate(nil, w.by)
 	}
-	return replace(op, w.current[i])
+	return replace(op, w.current[i], w.by)
 }
 
 func (w *write) idle(i int) bool { return w.next[i] != nil && w.next[i] == w.current[i] }

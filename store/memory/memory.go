@@ -156,7 +156,7 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	results := make([]*schema.Object, len(ops))
 	for i, op := range ops {
 		current := s.index.Get(op.Target())
-		answer, ev, err := evaluate(op, current, batch.Revision)
+		answer, ev, err := evaluate(op, current, store.AuthorOf(ctx), batch.Revision)
 		if err != nil {
 			return nil, store.AtIndex(err, i)
 		}
@@ -178,8 +178,8 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 
 // evaluate is what an operation answers and does to the current object. When it
 // does nothing, there is no object in the event.
-func evaluate(op store.Op, current *schema.Object, revision int64) (*schema.Object, store.Event, error) {
-	out, err := op.Evaluate(current)
+func evaluate(op store.Op, current *schema.Object, by store.Author, revision int64) (*schema.Object, store.Event, error) {
+	out, err := op.Evaluate(current, by)
 	if err != nil || current != nil && out.Stored == current {
 		return current, store.Event{}, err
 	}

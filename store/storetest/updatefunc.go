@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,6 +35,47 @@ var updateFuncCases = []testCase{
 			s.Fatal(err)
 		}
 		s.wantSame(again, got)
+	}},
+	{name: "as an apply makes what is not there, and changes what is", run: func(s *suite) {
+		rule := Rule(s, "default", "a", 1)
+		apply := store.Op{Verb: store.OpApply, Key: rule.Key(), Change: func(stored *schema.Object) (*schema.Object, error) {
+			if stored == nil {
+				return rule, nil
+			}
+			return labelled(s, "app", "x")(stored)
+		}}
+		for _, labels := range []map[string]string{nil, {"app": "x"}} {
+			got, err := store.Single(s.Txn(s.ctx, []store.Op{apply}))
+			if err != nil || !maps.Equal(got.Meta.Labels, labels) {
+				s.Fatalf("applied to %v, %v", got, err)
+			}
+			s.wantSame(s.get(rule.Key()), got)
+		}
+		absent := store.Op{Verb: store.OpApply, Key: Rule(s, "default", "b", 1).Key(), Change: func(*schema.Object) (*schema.Object, error) {
+			return at(s, Rule(s, "default", "b", 1), "1"), nil
+		}}
+		_, err := s.Txn(s.ctx, []store.Op{absent})
+		s.wantErr(err, store.ErrNotFound)
+	}},
+	{name: "keeps the owners of an object, and none of what nobody applied", run: func(s *suite) {
+		owners := []metav1.ManagedFieldsEntry{{
+			Manager: "one", Operation: metav1.ManagedFieldsOperationApply, APIVersion: Kind(s, "RouteRule").APIVersion(),
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:precedence":{}}}`),
+		}}
+		plain := s.create(Rule(s, "default", "plain", 1))
+		if got := s.update(Rule(s, "default", "plain", 2)); got.Meta.ManagedFields != nil {
+			s.Errorf("%s has owners: %v", plain.Key(), got.Meta.ManagedFields)
+		}
+		made := s.create(with(s, Rule(s, "default", "a", 1), func(m *metav1.ObjectMeta) { m.ManagedFields = owners }))
+		same := s.update(Rule(s, "default", "a", 1))
+		if len(same.Meta.ManagedFields) != 1 || same.Revision() != made.Revision() {
+			s.Errorf("after an update that changes nothing: %s", same.JSON())
+		}
+		got := s.update(Rule(s, "default", "a", 2))
+		if len(got.Meta.ManagedFields) != 1 || got.Meta.ManagedFields[0].Operation != metav1.ManagedFieldsOperationUpdate {
+			s.Errorf("the field was taken: %s", got.JSON())
+		}
+		s.wantSame(s.get(made.Key()), got)
 	}},
 	{name: "of nothing is ErrNotFound", run: func(s *suite) {
 		_, err := s.UpdateFunc(s.ctx, Rule(s, "default", "a", 1).Key(), labelled(s, "app", "x"))

@@ -1,0 +1,85 @@
+package managedfields
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// Version is a state of an object, nil for none or an unknown one, and the change
+// that made it so. Created says that there was none before; Program is "" where
+// nobody knows who it was.
+type Version struct {
+	Object  *schema.Object
+	Created bool
+	Program string
+	Time    time.Time
+}
+
+// beforeFirstApply is what Kubernetes calls the owner of fields of which nobody
+// knows who wrote them.
+const beforeFirstApply = "before-first-apply"
+
+// Since is an object with the owners that it would have if they had been kept from
+// the begin, as far as its past is known, the oldest version first.
+func Since(past []Version, current *schema.Object) (*schema.Object, error) {
+	if len(current.Meta.ManagedFields) > 0 {
+		return current, nil
+	}
+	var owners []metav1.ManagedFieldsEntry
+	var before *schema.Object
+	for _, v := range append(past, Version{Object: current}) {
+		var err error
+		if v.Object == nil {
+			owners, before = nil, nil
+			continue
+		}
+		if v.Object.Revision() > current.Revision() {
+			break // It was changed meanwhile.
+		}
+		if owners, err = followed(owners, before, v); err != nil {
+			return nil, err
+		}
+		before = v.Object
+	}
+	meta := current.Meta
+	meta.ManagedFields = owners
+	return current.WithMeta(meta)
+}
+
+// followed are the owners after one change.
+func followed(owners []metav1.ManagedFieldsEntry, before *schema.Object, v Version) ([]metav1.ManagedFieldsEntry, error) {
+	manager := Manager(v.Program)
+	if manager == "" || before == nil && !v.Created {
+		manager = beforeFirstApply
+	}
+	live, err := generic(before, v.Object.Kind)
+	if err != nil {
+		return nil, err
+	}
+	next, err := generic(v.Object, v.Object.Kind)
+	if err != nil {
+		return nil, err
+	}
+	live.SetManagedFields(owners)
+	next.SetManagedFields(nil)
+	begin := time.Now().Truncate(time.Second)
+	done, err := trackers()[v.Object.Kind].Update(live, next, manager)
+	if err != nil {
+		return nil, err
+	}
+	return dated(done.(*unstructured.Unstructured).GetManagedFields(), begin, v.Time), nil
+}
+
+// dated are owners in which what was written since begin is of another time.
+func dated(owners []metav1.ManagedFieldsEntry, begin, at time.Time) []metav1.ManagedFieldsEntry {
+	for i := range owners {
+		if written := owners[i].Time; written != nil && !written.Time.Before(begin) && !at.IsZero() {
+			owners[i].Time = &metav1.Time{Time: at.UTC().Truncate(time.Second)}
+		}
+	}
+	return owners
+}

@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/managedfields"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// applyTypes are the media types of a part of an object that somebody wants, for
+// a server-side apply.
+var applyTypes = []string{string(types.ApplyYAMLPatchType), "application/apply-patch+json"}
+
+// application is what somebody applies.
+type application struct {
+	part    *schema.Part
+	manager string
+	force   bool
+	// past is of an object whose owners were not kept until now.
+	past []managedfields.Version
+	// What the last try has come to.
+	created  bool
+	warnings diag.List
+}
+
+// apply answers PATCH with what somebody wants of an object, which is created if
+// there is none.
+func (k *resource) apply(w http.ResponseWriter, r *http.Request, f format, writes store.Interface, body []byte) error {
+	force, err := boolParam(queryOf(r), "force")
+	if err != nil {
+		return err
+	}
+	a, err := k.application(r.Context(), body, k.target(r), queryOf(r).Get("fieldManager"), force)
+	if err != nil {
+		return err
+	}
+	stored, err := store.Single(writes.Txn(r.Context(), []store.Op{{Verb: store.OpApply, Key: k.target(r), Change: a.change}}))
+	if err != nil {
+		return err
+	}
+	warn(w, a.warnings)
+	code := http.StatusOK
+	if a.created {
+		code = http.StatusCreated
+		w.Header().Set("Location", path(stored))
+	}
+	return k.writeObject(w, r, code, f, stored)
+}
+
+// application reads what is to be applied to a target, whose name may be empty.
+func (s *Server) application(ctx context.Context, text []byte, target schema.Key, manager string, force bool) (*application, error) {
+	if err := checkManager(manager, target); err != nil {
+		return nil, err
+	}
+	part, problems := schema.DecodePart(text, target)
+	if part == nil {
+		return nil, disagreementOr(refused(problems), target, problems)
+	}
+	if err := agree(target, part.Key().Ref()); err != nil {
+		return nil, err
+	}
+	past, err := s.past(ctx, part.Key())
+	return &application{part: part, manager: manager, force: force, past: past}, err
+}
+
+// checkManager asks for the name that an apply goes by.
+func checkManager(manager string, target schema.Key) error {
+	const param = "fieldManager"
+	var errs field.ErrorList
+	if manager == "" {
+		errs = field.ErrorList{field.Required(field.NewPath(param), "is required for an apply")}
+	} else {
+		errs = metav1validation.ValidateFieldManager(manager, field.NewPath(param))
+	}
+	var problems diag.List
+	for _, e := range errs {
+		problems = append(problems, diag.Problem{Severity: diag.Error, Reason: diag.FieldInvalid, Field: param, Message: e.ErrorBody()})
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &store.Error{Kind: store.ErrInvalid, Key: target, Problems: problems}
+}
+
+// past is what is known of an object whose owners nobody has kept yet.
+func (s *Server) past(ctx context.Context, key schema.Key) ([]managedfields.Version, error) {
+	current, err := s.opts.Reads.Get(ctx, key, store.ReadOptions{})
+	if errors.Is(err, store.ErrNotFound) || err == nil && len(current.Meta.ManagedFields) > 0 {
+		return nil, nil
+	}
+	var known []store.Version
+	if err == nil {
+		known, err = s.opts.Store.History(ctx, key)
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	var out []managedfields.Version
+	for _, v := range slices.Backward(known) {
+		one := managedfields.Version{Object: v.Object}
+		if c := v.Change; c != nil {
+			one.Created, one.Program, one.Time = c.Verb == store.OpCreate, c.Author.Program, c.Time
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// change is the store.Change of an apply.
+func (a *application) change(current *schema.Object) (next *schema.Object, err error) {
+	if a.created = current == nil; !a.created {
+		if current, err = managedfields.Since(a.past, current); err != nil {
+			return nil, err
+		}
+	}
+	text, err := managedfields.Apply(current, a.part, a.manager, a.force)
+	if errors.Is(err, managedfields.ErrTooMany) {
+		return nil, &store.Error{Kind: store.ErrTooLarge, Key: a.part.Key(), Detail: err.Error()}
+	}
+	if err != nil {
+		return nil, err
+	}
+	next, a.warnings, err = decodeFor(text, a.part.Key())
+	return next, err
+}
