@@ -14,6 +14,28 @@ func (k *Kind) OpenAPI() map[string]any {
 	return openAPI(compiled()[k.Singular])
 }
 
+// statusOpenAPI is Status, which no JSON Schema checks.
+var statusOpenAPI = map[string]any{
+	"type": "object", "description": "How the object stands with the proxies. Computed by the server; what is written here is passed over.",
+	"properties": map[string]any{
+		"programmed": map[string]any{
+			"type": "object", "description": "The connected proxies that have the object in their configuration.",
+			"properties": map[string]any{
+				"proxies": map[string]any{"type": "integer", "description": "How many they are."},
+				"running": map[string]any{"type": "integer", "description": "How many of them run this version of it."},
+			},
+		},
+		"conditions": map[string]any{
+			"type": "array", "description": "Accepted, ResolvedRefs and Programmed, as Kubernetes has conditions.",
+			"items": map[string]any{"type": "object", "properties": map[string]any{
+				"type": map[string]any{"type": "string"}, "status": map[string]any{"type": "string"}, "reason": map[string]any{"type": "string"},
+				"message": map[string]any{"type": "string"}, "lastTransitionTime": map[string]any{"type": "string"},
+				"observedGeneration": map[string]any{"type": "integer"},
+			}},
+		},
+	},
+}
+
 // ObjectOpenAPI is a whole object of the kind, as OpenAPI is its spec.
 func (k *Kind) ObjectOpenAPI() map[string]any {
 	return map[string]any{
@@ -24,6 +46,7 @@ func (k *Kind) ObjectOpenAPI() map[string]any {
 			"kind":       map[string]any{"type": "string", "description": "Must be " + k.Kind + "."},
 			"metadata":   MetadataOpenAPI(),
 			"spec":       k.OpenAPI(),
+			"status":     statusOpenAPI,
 		},
 		"x-kubernetes-group-version-kind": []any{map[string]any{"group": k.Group, "version": k.Version, "kind": k.Kind}},
 	}

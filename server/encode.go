@@ -21,11 +21,15 @@ func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
 	if err != nil {
 		return err
 	}
+	return writeValue(w, http.StatusOK, f, value)
+}
+
+func writeValue(w http.ResponseWriter, code int, f format, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
-	return writeText(w, http.StatusOK, f, body)
+	return writeText(w, code, f, body)
 }
 
 // writeText answers with a JSON text, as it is or turned into YAML. A client

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/go-chi/chi/v5"
+	authorization "k8s.io/api/authorization/v1"
 
 	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/schema"
@@ -46,6 +47,7 @@ func (s *Server) kindEndpoints(kind *schema.Kind) []endpoint {
 		{post, collection, s.bounded(k.admitted(k.create)), "Creates an object.", writeParams, &one, 201, one},
 		{del, collection, s.bounded(k.admitted(k.deleteCollection)), "Deletes the objects that are selected, all without a selector.", deleteCollectionParams, &content{objectTypes, anyShape}, 200, list},
 		{get, object, s.bounded(k.get), "The object as it is stored, with its status.", getParams, nil, 200, one},
+		{get, object + "/status", s.bounded(k.get), "The object with its status.", getParams, nil, 200, one},
 		{get, object + "/history", s.bounded(k.history), "The versions of the object that are known, the newest first.", historyParams, nil, 200, answerOf(historyAnswer{})},
 		{get, object + "/history/{revision}", s.bounded(k.atRevision), "The object as it was at a revision.", historyParams, nil, 200, one},
 		{put, object, s.bounded(k.admitted(k.update)), "Replaces the object.", writeParams, &one, 200, one},
@@ -83,6 +85,23 @@ func (s *Server) registryEndpoints() []endpoint {
 		}{})},
 		endpoint{post, previewPath, s.bounded(some.admitted(s.preview)), "What objects would change in what proxies are told.", previewParams, &content{objectTypes, anyShape}, 200, answerOf(previewed{})},
 	)
+}
+
+// reviewEndpoints are about what one may do.
+func (s *Server) reviewEndpoints() []endpoint {
+	some := &resource{Server: s}
+	access, rules := shapeOf(authorization.SelfSubjectAccessReview{}), shapeOf(authorization.SelfSubjectRulesReview{})
+	return []endpoint{
+		{http.MethodPost, accessReviewsPath, s.bounded(some.admitted(s.accessReview)), "Whether one may do something.", reviewParams, &content{reviewTypes, access}, 201, content{objectTypes, access}},
+		{http.MethodPost, rulesReviewsPath, s.bounded(some.admitted(s.rulesReview)), "What one may do.", reviewParams, &content{reviewTypes, rules}, 201, content{objectTypes, rules}},
+	}
+}
+
+// mountStatus says why nobody writes the status of an object.
+func (s *Server) mountStatus(r chi.Router, kind *schema.Kind) {
+	for _, method := range []string{http.MethodPut, http.MethodPatch} {
+		r.Method(method, "/apis/"+kind.APIVersion()+"/namespaces/{namespace}/"+kind.Plural+"/{name}/status", s.handle(statusIsComputed))
+	}
 }
 
 // mount routes endpoints.

@@ -118,6 +118,15 @@ func (s *Server) noSuchPath(w http.ResponseWriter, r *http.Request) {
 // methods are those that the server knows, in the order of an Allow header.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
+// statusIsComputed refuses to write the status of an object. In an object that is
+// written whole it is passed over.
+func statusIsComputed(w http.ResponseWriter, r *http.Request) error {
+	const allow = "GET, HEAD"
+	w.Header().Set("Allow", allow)
+	return plainStatus(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		"%s is not possible on %s, only %s: the status is computed from what the proxies acknowledge, and stored nowhere", r.Method, r.URL.Path, allow)
+}
+
 func (s *Server) noSuchMethod(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, m := range methods {

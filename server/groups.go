@@ -2,7 +2,8 @@ package server
 
 import (
 	"net/http"
-	"slices"
+	"strings"
+	"sync"
 
 	"github.com/go-chi/chi/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,14 +12,17 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// verbs are what every kind can do, in the words of Kubernetes.
+// verbs are what every kind can do, in the words of Kubernetes, and readVerbs what
+// can be done with the status of an object.
 var verbs = metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+
+var readVerbs = metav1.Verbs{"get"}
 
 // coreVersions answers /api, where Kubernetes has its core group. Nothing of it
 // is here but "kind: List", which kubectl looks for in it, and the word that a
 // namespace exists.
 func (s *Server) coreVersions(w http.ResponseWriter, r *http.Request) error {
-	return writeJSON(w, r, metav1.APIVersions{
+	return writeGroups(w, r, []metav1.APIResourceList{coreList}, metav1.APIVersions{
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"},
 		Versions: []string{"v1"}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{},
 	})
@@ -27,13 +31,12 @@ func (s *Server) coreVersions(w http.ResponseWriter, r *http.Request) error {
 // coreResources answers /api/v1. Clients refuse an empty list; List is a kind
 // without verbs, so nobody sends one.
 func (s *Server) coreResources(w http.ResponseWriter, r *http.Request) error {
-	return writeJSON(w, r, metav1.APIResourceList{
-		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
-		GroupVersion: "v1", APIResources: []metav1.APIResource{{
-			Name: "lists", SingularName: "list", Kind: "List", Namespaced: true, Verbs: metav1.Verbs{},
-		}},
-	})
+	return writeJSON(w, r, coreList)
 }
+
+var coreList = resourceList("v1", metav1.APIResource{
+	Name: "lists", SingularName: "list", Kind: "List", Namespaced: true, Verbs: metav1.Verbs{},
+})
 
 // namespace answers /api/v1/namespaces/{namespace}, which kubectl asks for when
 // an object is not there, to say which of the two is missing. Namespaces need not
@@ -53,12 +56,13 @@ func (s *Server) namespace(w http.ResponseWriter, r *http.Request) error {
 // groups answers /apis.
 func (s *Server) groups(w http.ResponseWriter, r *http.Request) error {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-	for _, kind := range schema.Kinds() {
-		if n := len(list.Groups); n == 0 || list.Groups[n-1].Name != kind.Group {
-			list.Groups = append(list.Groups, apiGroup(kind.Group))
+	for _, there := range catalogue() {
+		name, _, _ := strings.Cut(there.GroupVersion, "/")
+		if n := len(list.Groups); n == 0 || list.Groups[n-1].Name != name {
+			list.Groups = append(list.Groups, apiGroup(name))
 		}
 	}
-	return writeJSON(w, r, list)
+	return writeGroups(w, r, catalogue(), list)
 }
 
 // group answers /apis/{group}.
@@ -74,10 +78,9 @@ func (s *Server) group(w http.ResponseWriter, r *http.Request) error {
 
 func apiGroup(name string) metav1.APIGroup {
 	g := metav1.APIGroup{Name: name}
-	for _, kind := range schema.Kinds() {
-		v := metav1.GroupVersionForDiscovery{GroupVersion: kind.APIVersion(), Version: kind.Version}
-		if kind.Group == name && !slices.Contains(g.Versions, v) {
-			g.Versions = append(g.Versions, v)
+	for _, there := range catalogue() {
+		if group, version, _ := strings.Cut(there.GroupVersion, "/"); group == name {
+			g.Versions = append(g.Versions, metav1.GroupVersionForDiscovery{GroupVersion: there.GroupVersion, Version: version})
 		}
 	}
 	if len(g.Versions) > 0 {
@@ -88,26 +91,43 @@ func apiGroup(name string) metav1.APIGroup {
 
 // resources answers /apis/{group}/{version}.
 func (s *Server) resources(w http.ResponseWriter, r *http.Request) error {
-	list := metav1.APIResourceList{
-		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
-		GroupVersion: groupVersion(r),
+	for _, there := range catalogue() {
+		if there.GroupVersion == groupVersion(r) {
+			return writeJSON(w, r, there)
+		}
 	}
-	for _, kind := range kindsOf(list.GroupVersion) {
-		list.APIResources = append(list.APIResources, metav1.APIResource{
-			Name: kind.Plural, SingularName: kind.Singular, Kind: kind.Kind,
-			Namespaced: true, ShortNames: kind.ShortNames, Verbs: verbs,
-			Categories: []string{"all"}, // Of kubectl get all.
-		})
-	}
-	if len(list.APIResources) == 0 {
-		s.noSuchPath(w, r)
-		return nil
-	}
-	return writeJSON(w, r, list)
+	s.noSuchPath(w, r)
+	return nil
 }
 
 func groupVersion(r *http.Request) string {
 	return chi.URLParam(r, "group") + "/" + chi.URLParam(r, "version")
+}
+
+// catalogue is all resources below /apis, by group and version.
+var catalogue = sync.OnceValue(func() []metav1.APIResourceList {
+	var out []metav1.APIResourceList
+	for _, kind := range schema.Kinds() {
+		if n := len(out); n == 0 || out[n-1].GroupVersion != kind.APIVersion() {
+			out = append(out, resourceList(kind.APIVersion()))
+		}
+		list := &out[len(out)-1]
+		list.APIResources = append(list.APIResources, metav1.APIResource{
+			Name: kind.Plural, SingularName: kind.Singular, Kind: kind.Kind,
+			Namespaced: true, ShortNames: kind.ShortNames, Verbs: verbs,
+			Categories: []string{"all"}, // Of kubectl get all.
+		}, metav1.APIResource{
+			Name: kind.Plural + "/status", Kind: kind.Kind, Namespaced: true, Verbs: readVerbs,
+		})
+	}
+	return append(out, reviews)
+})
+
+func resourceList(groupVersion string, resources ...metav1.APIResource) metav1.APIResourceList {
+	return metav1.APIResourceList{
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: groupVersion, APIResources: resources,
+	}
 }
 
 func kindsOf(groupVersion string) []*schema.Kind {
@@ -118,13 +138,4 @@ func kindsOf(groupVersion string) []*schema.Kind {
 		}
 	}
 	return out
-}
-
-// groupVersions are those of the kinds, in their order.
-func groupVersions() []string {
-	var out []string
-	for _, kind := range schema.Kinds() {
-		out = append(out, kind.APIVersion())
-	}
-	return slices.Compact(out)
 }

@@ -20,14 +20,24 @@ const (
 	formatTable
 	// formatEvents is server-sent events, of a watch alone.
 	formatEvents
+	// formatDiscovery is JSON too, all that there is in one document.
+	formatDiscovery
 )
 
 // mediaTypes are the names of a format; the first is the one that we write.
 var mediaTypes = map[format][]string{
-	formatJSON:   {"application/json"},
-	formatYAML:   {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"},
-	formatTable:  {"application/json;as=Table;v=v1;g=meta.k8s.io"},
-	formatEvents: {"text/event-stream"},
+	formatJSON:      {"application/json"},
+	formatYAML:      {"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"},
+	formatTable:     {"application/json;as=Table;v=v1;g=meta.k8s.io"},
+	formatDiscovery: {"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"},
+	formatEvents:    {"text/event-stream"},
+}
+
+// shapes are what Accept says of a format that is JSON of another shape than what
+// it shows.
+var shapes = map[format]struct{ as, version, group string }{
+	formatTable:     {"Table", "v1", metav1.GroupName},
+	formatDiscovery: {"APIGroupDiscoveryList", "v2", "apidiscovery.k8s.io"},
 }
 
 // contentType is the value of the header that announces the format.
@@ -58,9 +68,9 @@ func (f format) satisfies(a goautoneg.Accept) bool {
 	if a.Q == 0 {
 		return false
 	}
-	if as := a.Params["as"]; as != "" || f == formatTable {
-		return f == formatTable && as == "Table" && a.Params["v"] == "v1" &&
-			a.Params["g"] == metav1.GroupName && a.Type+"/"+a.SubType == mediaTypes[formatJSON][0]
+	if shape, shaped := shapes[f]; shaped || a.Params["as"] != "" {
+		return shaped && a.Params["as"] == shape.as && a.Params["v"] == shape.version &&
+			a.Params["g"] == shape.group && a.Type+"/"+a.SubType == mediaTypes[formatJSON][0]
 	}
 	if a.SubType == "*" {
 		return a.Type == "*" || a.Type == "application"

@@ -37,8 +37,8 @@ func (s *Server) openAPIInfo() node {
 // openAPIPaths answers /openapi/v3: which documents there are.
 func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
 	paths := node{}
-	for _, version := range append(groupVersions(), registryVersion) {
-		name := "apis/" + version
+	for _, there := range catalogue() {
+		name := "apis/" + there.GroupVersion
 		paths[name] = node{"serverRelativeURL": "/openapi/v3/" + name}
 	}
 	return writeJSON(w, r, node{"paths": paths})
@@ -50,8 +50,11 @@ func (s *Server) openAPIPaths(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 	version := groupVersion(r)
 	doc := document{paths: map[string]node{}, definitions: map[string]node{}}
-	if version == registryVersion {
+	switch version {
+	case registryVersion:
 		doc.add(nil, s.registryEndpoints())
+	case reviewsVersion:
+		doc.add(nil, s.reviewEndpoints())
 	}
 	for _, kind := range kindsOf(version) {
 		doc.add(kind, s.kindEndpoints(kind))

@@ -48,7 +48,7 @@ var described = sync.OnceValue(func() map[string]*openapi3.T {
 	mem := memory.New()
 	h := server.New(server.Options{Store: store.Strict(mem), Reads: mem, Discovery: discovery.New(discovery.Options{Source: nothing{}})}).Handler()
 	docs := map[string]*openapi3.T{}
-	for _, path := range []string{"/apis/config.istio.io/v1alpha2", "/apis/networking.istio.io/v1", "/apis/registry.istio.io/v1"} {
+	for _, path := range []string{"/apis/config.istio.io/v1alpha2", "/apis/networking.istio.io/v1", "/apis/registry.istio.io/v1", "/apis/authorization.k8s.io/v1"} {
 		rec := httptest.NewRecorder()
 		h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "http://localhost/openapi/v3"+path, nil))
 		doc, err := openapi3.NewLoader().LoadFromData(rec.Body.Bytes())

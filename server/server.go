@@ -18,7 +18,9 @@
 //	initialevents.go              the state at the beginning of a watch
 //	selection.go, serversent.go   what of it is told, and to browsers
 //	etag.go, compress.go          what a client has already, and gzip
-//	groups.go, openapi.go         what there is: /apis, and for kubectl /openapi
+//	groups.go, groupdiscovery.go  what there is: /apis, in parts or in one document
+//	openapi.go                    and what it takes and answers: /openapi
+//	accessreview.go               what one may do with it
 //	health.go                     /healthz, /livez, /readyz, /version
 //	status.go, standings.go       how objects stand with the proxies, of all replicas
 //	problems.go, references.go    /debug/problems, and what objects name
@@ -217,8 +219,10 @@ func (s *Server) mountAPI(r chi.Router) {
 	r.Get("/openapi/v3/apis/{group}/{version}", s.handle(s.openAPI))
 	for _, kind := range schema.Kinds() {
 		mount(r, s.kindEndpoints(kind))
+		s.mountStatus(r, kind)
 	}
 	mount(r, s.registryEndpoints())
+	mount(r, s.reviewEndpoints())
 	if s.opts.Discovery != nil {
 		r.Get(problemsPath, s.bounded(s.problems))
 	}
