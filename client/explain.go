@@ -26,7 +26,7 @@ type ProxyConfig struct {
 
 // ProxyResource is one resource of a configuration.
 type ProxyResource struct {
-	Type     string          `json:"type"` // clusters, listeners, routes or endpoints
+	Type     string          `json:"type"` // one of explain.Types
 	Name     string          `json:"name"`
 	Version  string          `json:"version"`
 	Resource json.RawMessage `json:"resource"` // Envoy's v3 message

@@ -28,7 +28,7 @@ type Preview struct {
 
 // ResourceChange is one resource as some proxies have it, and as they would.
 type ResourceChange struct {
-	Type string `json:"type"` // clusters, listeners, routes or endpoints
+	Type string `json:"type"` // one of explain.Types
 	Name string `json:"name"`
 	// Before and After are Envoy's v3 messages; empty for none.
 	Before json.RawMessage `json:"before"`

@@ -13,14 +13,14 @@ import (
 type Proxy struct {
 	Node           string    `json:"node"`
 	Role           string    `json:"role"`
-	Transport      string    `json:"transport"` // delta, ads, rest or v1
+	Transport      string    `json:"transport"` // delta, ads, grpc, rest or v1
 	EnvoyVersion   string    `json:"envoyVersion,omitempty"`
 	Address        string    `json:"address,omitempty"`
 	Replica        string    `json:"replica,omitempty"`
 	ConnectedSince time.Time `json:"connectedSince"`
 	// Revision of the store that the proxy runs, 0 while none is known.
 	Revision int64                `json:"revision"`
-	Types    map[string]ProxyType `json:"types"` // by clusters, listeners, routes, endpoints
+	Types    map[string]ProxyType `json:"types"` // by explain.Types
 }
 
 // ProxyType is where a proxy stands with one type of its configuration.

@@ -124,7 +124,7 @@ func (p *plan) hostsOf(t target, network string) []ir.Endpoint {
 	var out []ir.Endpoint
 	seen := map[ir.HostPort]bool{}
 	for _, i := range p.settings.Reached(p.instancesOf(t), network, len(labels) > 0) {
-		e := ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight, Labels: i.Labels}
+		e := endpointOf(i)
 		if !seen[e.Address()] {
 			seen[e.Address()] = true
 			out = append(out, e)

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/envoy/v3"
@@ -50,11 +51,7 @@ func (e *endpointSets) of(key string) *endpointSet {
 // names.
 func membersOf(s *mesh.Snapshot, name string) []ir.Endpoint {
 	order, key := envoy.ParseEndpointsName(name)
-	var members []ir.Endpoint
-	for _, i := range s.Endpoints(mesh.ParseServiceKey(key)) {
-		members = append(members, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight, Labels: i.Labels})
-	}
-	return order.Arranged(members)
+	return order.Arranged(compile.Members(s, key))
 }
 
 // members are those that a key means.

@@ -203,9 +203,3 @@ func (f *fleet) streamsOf(c *client) []*Stream {
 	defer f.mu.RUnlock()
 	return slices.Clone(c.streams)
 }
-
-// typeNames are what people call the types.
-var typeNames = map[string]string{
-	ClusterType: "clusters", EndpointType: "endpoints", ListenerType: "listeners", RouteType: "routes",
-	SecretType: "secrets",
-}

@@ -7,7 +7,7 @@ import "sync"
 func (h *handover) status(next *view) (map[string]TypeStatus, *view) {
 	out := map[string]TypeStatus{"endpoints": {State: Fetched}}
 	at := h.each(next, func(name string, s TypeStatus) {
-		if known, ok := out[name]; !ok || known.State == Synced {
+		if worse(out[name].State, s.State) == s.State {
 			out[name] = s
 		}
 	})

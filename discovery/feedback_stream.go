@@ -98,7 +98,7 @@ func (st *Stream) status() (map[string]TypeStatus, int64) {
 		if t.good.set != nil {
 			s.Version = t.good.set.version
 		}
-		out[typeNames[t.typeURL]] = s
+		out[nameOf(t.typeURL)] = s
 	}
 	return out, st.revision(target)
 }

@@ -116,9 +116,6 @@ type Resource struct {
 	Resource json.RawMessage `json:"resource"`
 }
 
-// ConfigTypes are the types of configuration, in words.
-var ConfigTypes = []string{"clusters", "listeners", "routes", "endpoints", "secrets"}
-
 // Resources are those of one of ConfigTypes, by name. Who is on a stream is told
 // of clusters and listeners that refer to the stream.
 func (i *Inspection) Resources(configType string) ([]Resource, error) {

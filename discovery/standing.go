@@ -218,7 +218,7 @@ func (st *Stream) eachRefusalLocked(target *streamed, visit func(diag.Ref, Refus
 				refs = []diag.Ref{{}}
 			}
 			for _, ref := range refs {
-				visit(ref, Refusal{st.client.node.ID, typeNames[t.typeURL], refused.words})
+				visit(ref, Refusal{st.client.node.ID, nameOf(t.typeURL), refused.words})
 			}
 		}
 	}

@@ -120,7 +120,7 @@ func (p Proxy) members(c *ir.Cluster) []ir.Endpoint {
 	if p.Members == nil {
 		return nil
 	}
-	return p.Members(c.EndpointKey)
+	return c.Order.Arranged(p.Members(c.EndpointKey))
 }
 
 func location(route *ir.Route, r Request) string {

@@ -98,8 +98,7 @@ func (p Proxy) Summary() *Summary {
 	return s
 }
 
-// Only is the summary without other tables than those named: clusters, listeners,
-// routes, endpoints, secrets.
+// Only is the summary without other tables than those named, as in Types.
 func (s *Summary) Only(tables ...string) *Summary {
 	out := &Summary{}
 	for _, name := range tables {

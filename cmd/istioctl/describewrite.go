@@ -14,6 +14,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -200,7 +201,7 @@ func (d *description) proxyRow(one client.Proxy) string {
 // worst is the state of the type that is behind most.
 func worst(one client.Proxy) string {
 	for _, state := range []string{"REJECTED", "STALE", "SENT", "FETCHED"} {
-		for _, name := range proxyTypes {
+		for _, name := range explain.Types {
 			if one.Types[name].State == state {
 				return state + " " + name
 			}

@@ -98,7 +98,7 @@ func (f *proxyFlags) compile(ctx context.Context, s *session, node string) (expl
 	config, problems := compile.Proxy(snapshot, snapshot.View(proxy))
 	s.showProblems(append(snapshot.Problems, problems...))
 	return explain.Proxy{
-		Config: config, IP: proxy.IP, Members: members(snapshot),
+		Config: config, IP: proxy.IP, Members: func(key string) []ir.Endpoint { return compile.Members(snapshot, key) },
 		Resolve: func(host string) []string { return snapshot.Resolve(proxy, host) },
 	}, nil
 }
@@ -131,15 +131,4 @@ func (f *meshFlags) settings(s *session) (*mesh.Settings, error) {
 	}
 	settings.Domain = f.domain
 	return settings, nil
-}
-
-// members are the endpoints behind the keys of clusters.
-func members(s *mesh.Snapshot) func(key string) []ir.Endpoint {
-	return func(key string) []ir.Endpoint {
-		var out []ir.Endpoint
-		for _, i := range s.Endpoints(mesh.ParseServiceKey(key)) {
-			out = append(out, ir.Endpoint{Host: i.Address, Port: i.EndpointPort, Zone: i.Zone, Weight: i.Weight})
-		}
-		return out
-	}
 }

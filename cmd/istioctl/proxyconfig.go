@@ -15,7 +15,7 @@ import (
 )
 
 // configTypes are what a proxy's configuration consists of.
-var configTypes = []string{"clusters", "listeners", "routes", "endpoints", "secrets", "all"}
+var configTypes = append(slices.Clone(explain.Types), "all")
 
 func newProxyConfig(s *session) *cobra.Command {
 	var f proxyFlags

@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/explain"
 )
 
 var proxyFormats = []string{formatTable, formatWide, formatYAML, formatJSON}
@@ -131,12 +132,13 @@ func (s *session) printProxies(all []client.Proxy, output string) error {
 	return printProxyTable(s.Stdout, all, output == formatWide)
 }
 
-// proxyTypes are the columns of a proxy's types.
-var proxyTypes = []string{"clusters", "listeners", "routes", "endpoints"}
-
 func printProxyTable(out io.Writer, all []client.Proxy, wide bool) error {
 	tab := printers.GetNewTabWriter(out)
-	head := []string{"PROXY", "ROLE", "TRANSPORT", "ENVOY", "CLUSTERS", "LISTENERS", "ROUTES", "ENDPOINTS", "REVISION", "AGE"}
+	head := []string{"PROXY", "ROLE", "TRANSPORT", "ENVOY"}
+	for _, name := range explain.Types {
+		head = append(head, strings.ToUpper(name))
+	}
+	head = append(head, "REVISION", "AGE")
 	if wide {
 		head = append(head, "REPLICA", "ADDRESS", "NODE", "REFUSES")
 	}
@@ -144,7 +146,7 @@ func printProxyTable(out io.Writer, all []client.Proxy, wide bool) error {
 	for _, p := range all {
 		row := []string{shortNode(p.Node), p.Role, p.Transport, cmp.Or(p.EnvoyVersion, "-")}
 		var words []string
-		for _, name := range proxyTypes {
+		for _, name := range explain.Types {
 			row = append(row, cmp.Or(p.Types[name].State, "-"))
 			if e := p.Types[name].Error; e != "" {
 				words = append(words, name+": "+e)

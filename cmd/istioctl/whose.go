@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -43,7 +44,7 @@ func (s *session) warnRefusing(ctx context.Context, c *client.Client, node strin
 		s.warn("whether the proxy takes this is not known: " + s.explain(ctx, err))
 	}
 	for _, p := range all {
-		for _, name := range proxyTypes {
+		for _, name := range explain.Types {
 			if t := p.Types[name]; t.State == "REJECTED" {
 				s.warn(fmt.Sprintf("%s refuses %s that follow from this, and runs those that it accepted last: %s",
 					shortNode(p.Node), name, cmp.Or(oneLine(t.Error), "it does not say why")))

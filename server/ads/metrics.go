@@ -7,21 +7,14 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
-// typeLabels are the types as the protocol's services are called.
-var typeLabels = map[string]string{
-	discovery.ClusterType:  "cds",
-	discovery.EndpointType: "eds",
-	discovery.ListenerType: "lds",
-	discovery.RouteType:    "rds",
-}
-
-// metrics count what goes over streams, by type and variant.
+// metrics count what goes over streams, by type, as the protocol's services are called,
+// and variant.
 type metrics struct{ pushes, bytes, nacks *prometheus.CounterVec }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	counter := func(name, help string) *prometheus.CounterVec {
 		c := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{Name: "pilot_xds_" + name, Help: help}, []string{"type", "transport"})
-		for _, t := range typeLabels {
+		for _, t := range discovery.Services() {
 			c.WithLabelValues(t, string(discovery.OverDelta))
 			c.WithLabelValues(t, string(discovery.OverADS))
 		}
@@ -48,13 +41,13 @@ func (m *metrics) of(variant discovery.Variant) streamMetrics {
 }
 
 func (m streamMetrics) sent(typeURL string, bytes int) {
-	m.pushes.WithLabelValues(typeLabels[typeURL], m.over).Inc()
-	m.bytes.WithLabelValues(typeLabels[typeURL], m.over).Add(float64(bytes))
+	m.pushes.WithLabelValues(discovery.ServiceOf(typeURL), m.over).Inc()
+	m.bytes.WithLabelValues(discovery.ServiceOf(typeURL), m.over).Add(float64(bytes))
 }
 
 // received counts a refusal. A client may say anything of a type that is not served.
 func (m streamMetrics) received(r discovery.Request) {
-	if label := typeLabels[r.TypeURL]; label != "" && r.Refused != nil {
+	if label := discovery.ServiceOf(r.TypeURL); label != "" && r.Refused != nil {
 		m.nacks.WithLabelValues(label, m.over).Inc()
 	}
 }

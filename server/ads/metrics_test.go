@@ -28,6 +28,8 @@ func TestMetrics(t *testing.T) {
 			{"pilot_xds_pushes_total", "rds", over}: 0,
 			{"pilot_xds_nacks_total", "lds", over}:  1,
 			{"pilot_xds_nacks_total", "cds", over}:  0,
+			{"pilot_xds_pushes_total", "sds", over}: 0,
+			{"pilot_xds_nacks_total", "sds", over}:  0,
 		} {
 			if got, ok := counted(t, registry, want); !ok || got != n {
 				t.Errorf("%v is %v, want %v", want, got, n)
