@@ -122,9 +122,7 @@ type Repeater interface {
 	Repeat(scope Scope, revision int64) []Event
 }
 
-// Interface is a whole store. Writes that are made at the same time may get one
-// revision together, as long as they are of different objects; a Txn never shares
-// one.
+// Interface is a whole store.
 type Interface interface {
 	Reader
 	Historian

@@ -82,14 +82,6 @@ func story() *History {
 	return h
 }
 
-// sharedRevision adds two writes of one revision, and is what a watcher is told of
-// them.
-func sharedRevision(h *History) (both []Frame, w *Watch) {
-	h.Changes = append(h.Changes, change(store.Modified, x, "6", 8), change(store.Modified, z, "7", 8))
-	h.Operations = append(h.Operations, op(19, Update, x, "6", OK, 8), op(19, Update, z, "7", OK, 8))
-	return []Frame{event(20, h.Changes[6]), event(20, h.Changes[7])}, h.Watches[0]
-}
-
 // TestFinds spoils a good history in one way at a time.
 func TestFinds(t *testing.T) {
 	for _, tc := range []struct {
@@ -120,24 +112,6 @@ func TestFinds(t *testing.T) {
 			again := w.Frames[6]
 			w.Frames = append(w.Frames, frame(20, Broken, 0), frame(21, Began, 7), again)
 		}, "event repeated or out of order 1"},
-		{"a revision again as a whole, to who lost its stream within it", func(h *History) {
-			both, w := sharedRevision(h)
-			w.Frames = append(w.Frames, both[0], frame(21, Broken, 0), frame(22, Began, 8), both[0], both[1])
-		}, ""},
-		{"a revision again twice", func(h *History) {
-			both, w := sharedRevision(h)
-			w.Frames = append(w.Frames, both[0], both[1], frame(21, Broken, 0), frame(22, Began, 8), both[0], both[0])
-		}, "event repeated or out of order 1"},
-		{"a revision again that was complete", func(h *History) {
-			both, w := sharedRevision(h)
-			w.Frames = append(w.Frames, both[0], both[1], frame(21, Bookmark, 8), frame(22, Began, 8), both[0])
-		}, "event after its bookmark 1"},
-		{"a revision not told again", func(h *History) {
-			both, w := sharedRevision(h)
-			h.Changes = append(h.Changes, change(store.Added, y, "8", 9))
-			h.Operations = append(h.Operations, op(21, Create, y, "8", OK, 9))
-			w.Frames = append(w.Frames, both[0], frame(21, Broken, 0), frame(22, Began, 8), event(23, h.Changes[8]))
-		}, "lost event 1"},
 		{"events in another order", func(h *History) {
 			f := h.Watches[0].Frames
 			f[3], f[4] = f[4], f[3]

@@ -2,20 +2,18 @@ package consistency
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/pilot-api/pilot-api/store"
 )
 
 // watch wants that a watcher was told every change in its scope after the
 // revision that it began at, exactly once and in order, for as long as it had
-// the time to. Only one that lost its stream before it knew that a revision was
-// complete is told again of all that this one changed.
+// the time to.
 func (c *check) watch(w *Watch) {
 	if len(w.Frames) == 0 {
 		return
 	}
-	f := &follower{check: c, watch: w, seen: w.Frames[0].Revision, whole: true}
+	f := &follower{check: c, watch: w, seen: w.Frames[0].Revision}
 	f.due = c.order.within(w.Scope, f.seen, lastRevision(c.order))
 	for _, frame := range w.Frames {
 		f.frame(frame)
@@ -36,9 +34,7 @@ type follower struct {
 	watch  *Watch
 	seen   int64    // The last revision that an event or bookmark told.
 	marked int64    // The last revision that a bookmark told.
-	whole  bool     // Nothing more can come of the revision that it has seen.
 	due    []Change // Not told yet.
-	again  []Change // May be told once more.
 }
 
 func (f *follower) violate(rule string, frame Frame, format string, args ...any) {
@@ -50,10 +46,6 @@ func (f *follower) frame(frame Frame) {
 	case Began:
 		if frame.Revision != f.seen {
 			f.violate("watcher", frame, "it knew %d", f.seen)
-		}
-		f.again = nil
-		if last := f.order.within(f.watch.Scope, f.seen-1, f.seen); !f.whole && len(last) > 1 {
-			f.again = last
 		}
 	case Broken:
 	case Expired:
@@ -87,10 +79,6 @@ func (f *follower) event(frame Frame) {
 	case !f.watch.Scope.Contains(frame.Key):
 		f.violate("event out of scope", frame, "it watches %s/%s", kindName(f.watch.Scope), f.watch.Scope.Namespace)
 		return
-	case f.mayRepeat(told):
-		if f.isDue(told) < 0 {
-			return
-		}
 	case frame.Revision <= f.marked:
 		f.violate("event after its bookmark", frame, "a bookmark had told %d", f.marked)
 	case frame.Revision <= f.seen && f.isDue(told) < 0:
@@ -102,18 +90,7 @@ func (f *follower) event(frame Frame) {
 		f.due[0], f.due[i] = f.due[i], f.due[0]
 		f.due = f.due[1:]
 	}
-	f.seen, f.whole = max(f.seen, frame.Revision), false
-}
-
-// mayRepeat reports whether a change may be told once more, and takes note that
-// it was.
-func (f *follower) mayRepeat(told Change) bool {
-	i := slices.Index(f.again, told)
-	if i < 0 {
-		return false
-	}
-	f.again = slices.Concat(f.again[:i], f.again[i+1:])
-	return true
+	f.seen = max(f.seen, frame.Revision)
 }
 
 // isDue is where a change stands among those that are due, -1 for nowhere. What
@@ -136,7 +113,7 @@ func (f *follower) bookmark(frame Frame) {
 		return
 	}
 	f.skip(frame, "bookmark that lies", frame.Revision)
-	f.seen, f.marked, f.whole = frame.Revision, frame.Revision, true
+	f.seen, f.marked = frame.Revision, frame.Revision
 }
 
 // expired is honest when more changes than are kept have come since.

@@ -3,8 +3,7 @@
 //
 //	etcd.go      the Store: reads (list.go: lists and their pages)
 //	clock.go     its revision, and how far back it can be read
-//	write.go     create, update, delete, transactions
-//	group.go     writes at the same time share a transaction of etcd
+//	write.go     create, update, delete, transactions: one etcd Txn each
 //	history.go   what is noted of each change (historyread.go: what objects
 //	             were; historykeep.go: what is forgotten of it)
 //	guess.go     what spares a write from reading first (turns.go: who changes
@@ -26,8 +25,7 @@
 //
 // A value is schema.Object.Encoded: the whole object without resourceVersion,
 // which is etcd's ModRevision of the key. One transaction of the store is one
-// transaction of etcd, and so one revision; writes of one object each may share
-// one.
+// transaction of etcd, and so one revision.
 package etcd
 
 import (
@@ -51,7 +49,6 @@ type Store struct {
 	keys   layout
 	log    *slog.Logger
 	turns  turns
-	group  group
 
 	guesses guesses
 	echoes  echoes

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -124,7 +123,7 @@ func (s *Store) ask(ctx context.Context, w *write) error {
 	if err != nil {
 		return translate(err, w.name())
 	}
-	return w.read(resp.Responses)
+	return w.read(resp)
 }
 
 // prepare works out what to write, and whether there is room for it.
@@ -157,9 +156,9 @@ func (w *write) reads() []clientv3.Op {
 }
 
 // read takes the present state from the answers to reads.
-func (w *write) read(responses []*etcdserverpb.ResponseOp) (err error) {
+func (w *write) read(resp *clientv3.TxnResponse) (err error) {
 	w.asked = true
-	for i, r := range responses {
+	for i, r := range resp.Responses {
 		w.current[i], w.damaged[i] = nil, false
 		kvs := r.GetResponseRange().Kvs
 		if len(kvs) == 0 {
@@ -220,6 +219,7 @@ func (w *write) changes() bool {
 // commit writes if the state is the one that apply saw. Without a result and
 // without an error it was not, and the write holds the state of now.
 func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) {
+	conditions, changes := w.conditions(), append(w.puts(), s.keys.tick())
 	if err := ctx.Err(); err != nil {
 		return nil, translate(err, w.name()) // Nothing was sent.
 	}
@@ -228,16 +228,16 @@ func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) 
 			s.echoes.expect(key, w.next[i])
 		}
 	}
-	switch a := s.send(ctx, w); {
-	case a.err != nil:
-		return nil, a.err
-	case !a.succeeded:
-		return nil, w.read(a.responses)
-	default:
-		s.guesses.wrote(w, a.revision)
-		s.surplus.add(w)
-		return w.results(a.revision), nil
+	resp, err := s.client.Txn(ctx).If(conditions...).Then(changes...).Else(w.reads()...).Commit()
+	switch {
+	case err != nil:
+		return nil, unanswered(err, w.name())
+	case !resp.Succeeded:
+		return nil, w.read(resp)
 	}
+	s.guesses.wrote(w, resp.Header.Revision)
+	s.surplus.add(w)
+	return w.results(resp.Header.Revision), nil
 }
 
 func (w *write) conditions() []clientv3.Cmp {

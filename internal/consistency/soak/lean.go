@@ -23,11 +23,9 @@ type lean struct {
 	name    string
 	url     string // Of the collection.
 	http    *http.Client
-	after   int64   // Where it begins.
-	told    []int64 // The revision of each event.
+	after   int64 // Where it begins.
+	told    []int64
 	seen    atomic.Int64
-	whole   bool // All that the revision seen last changed was told.
-	resumed bool // Nothing was told since a stream ended before that.
 	streams int
 	found   []consistency.Violation
 }
@@ -40,7 +38,6 @@ func (l *lean) violate(rule, format string, args ...any) {
 // stop holds (0: not known yet) or ctx ends.
 func (l *lean) follow(ctx context.Context, stop *atomic.Int64) {
 	l.seen.Store(l.after)
-	l.whole = true
 	for ctx.Err() == nil {
 		err := l.stream(ctx, stop)
 		if err == nil {
@@ -57,11 +54,10 @@ func (l *lean) follow(ctx context.Context, stop *atomic.Int64) {
 func (l *lean) stream(ctx context.Context, stop *atomic.Int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	resp, err := watchFrom(ctx, l.http, l.url, l.seen.Load(), l.whole)
+	resp, err := watchFrom(ctx, l.http, l.url, l.seen.Load())
 	if err != nil {
 		return err
 	}
-	l.resumed = !l.whole
 	defer resp.Body.Close()
 	l.streams++
 	lines := bufio.NewReaderSize(resp.Body, 64<<10)
@@ -73,17 +69,15 @@ func (l *lean) stream(ctx context.Context, stop *atomic.Int64) error {
 		if err := l.line(line); err != nil {
 			return err
 		}
-		if end := stop.Load(); end != 0 && l.whole && l.seen.Load() >= end {
+		if end := stop.Load(); end != 0 && l.seen.Load() >= end {
 			return nil
 		}
 	}
 }
 
-// watchFrom opens a watch of what comes after a revision, and of that once more
-// unless the client knows the whole of it.
-func watchFrom(ctx context.Context, c *http.Client, url string, after int64, whole bool) (*http.Response, error) {
-	url += "?watch=true&allowWatchBookmarks=true&resourceVersion=" + strconv.FormatInt(after, 10) +
-		"&wholeRevisions=" + strconv.FormatBool(whole)
+// watchFrom opens a watch of what comes after a revision.
+func watchFrom(ctx context.Context, c *http.Client, url string, after int64) (*http.Response, error) {
+	url += "?watch=true&allowWatchBookmarks=true&resourceVersion=" + strconv.FormatInt(after, 10)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -119,40 +113,32 @@ func (l *lean) line(line []byte) error {
 	if err != nil {
 		return fmt.Errorf("a line without a revision: %w", err)
 	}
-	if bytes.HasPrefix(line, bookmarkStart) {
-		l.whole = true
-	} else {
-		l.event(revision)
+	seen := l.seen.Load()
+	if !bytes.HasPrefix(line, bookmarkStart) {
+		if revision <= seen {
+			l.violate("event repeated or out of order", "%d after %d", revision, seen)
+		}
+		l.told = append(l.told, revision)
 	}
-	l.seen.Store(max(l.seen.Load(), revision))
+	l.seen.Store(max(seen, revision))
 	return nil
-}
-
-// event takes note of one. What the stream before had begun to tell of its last
-// revision may be told anew.
-func (l *lean) event(revision int64) {
-	switch seen := l.seen.Load(); {
-	case revision < seen || revision == seen && l.whole:
-		l.violate("event repeated or out of order", "%d after %d", revision, seen)
-	case revision == seen && l.resumed:
-		l.told = upTo(l.told, seen-1)
-	}
-	l.told = append(l.told, revision)
-	l.whole, l.resumed = false, false
 }
 
 // compare wants that all were told the same up to a revision, and all that was
 // acknowledged. Each began where it was told to, or later.
 func compare(all []*lean, acknowledged []int64, stop int64) (found []consistency.Violation) {
-	changes := counts(acknowledged)
+	whole := map[int64]bool{}
 	for _, l := range all {
-		for revision, n := range counts(l.told) {
-			changes[revision] = max(changes[revision], n)
+		for _, revision := range l.told {
+			whole[revision] = true
 		}
 	}
-	var truth []int64
-	for revision, n := range changes {
-		truth = append(truth, slices.Repeat([]int64{revision}, n)...)
+	for _, revision := range acknowledged {
+		whole[revision] = true
+	}
+	truth := make([]int64, 0, len(whole))
+	for revision := range whole {
+		truth = append(truth, revision)
 	}
 	slices.Sort(truth)
 	for _, l := range all {
@@ -172,16 +158,10 @@ func compare(all []*lean, acknowledged []int64, stop int64) (found []consistency
 	return found
 }
 
-// counts is how many changes each revision has.
-func counts(revisions []int64) map[int64]int {
-	n := map[int64]int{}
-	for _, revision := range revisions {
-		n[revision]++
-	}
-	return n
-}
-
 func upTo(revisions []int64, last int64) []int64 {
-	i, _ := slices.BinarySearch(revisions, last+1)
+	i, exact := slices.BinarySearch(revisions, last)
+	if exact {
+		i++
+	}
 	return revisions[:i]
 }

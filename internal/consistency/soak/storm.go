@@ -200,7 +200,7 @@ func (r *stormRun) slowest(all []*lean) int64 {
 func hangUp(ctx context.Context, c *http.Client, url string, after int64, wait time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	resp, err := watchFrom(ctx, c, url, after, true)
+	resp, err := watchFrom(ctx, c, url, after)
 	if err != nil {
 		return
 	}

@@ -32,7 +32,6 @@ type watcher struct {
 
 	watch *consistency.Watch
 	seen  atomic.Int64
-	whole bool // All that the revision seen last changed was told.
 }
 
 // comeBackLimit is the time that a watcher has to be told what there is, and a
@@ -70,7 +69,6 @@ func (w *watcher) begin(after int64) {
 	w.watch = &consistency.Watch{Name: w.name, Scope: w.scope}
 	w.record.watch(w.watch)
 	w.seen.Store(after)
-	w.whole = true
 }
 
 func (w *watcher) frame(f consistency.Frame) {
@@ -126,7 +124,7 @@ func (w *watcher) stream(ctx context.Context) error {
 func (w *watcher) open(ctx context.Context, server string) (*http.Response, error) {
 	after := w.seen.Load()
 	w.frame(consistency.Frame{Type: consistency.Began, Revision: after, Detail: server})
-	return watchFrom(ctx, w.http, server+path(w.scope), after, w.whole)
+	return watchFrom(ctx, w.http, server+path(w.scope), after)
 }
 
 func (w *watcher) line(text []byte) error {
@@ -155,7 +153,6 @@ func (w *watcher) line(text []byte) error {
 		w.record.events.Add(1)
 	}
 	w.frame(frame)
-	w.whole = frame.Type == consistency.Bookmark
 	w.seen.Store(max(v.Revision, w.seen.Load()))
 	w.record.learn(v.Revision)
 	if w.until != 0 && w.seen.Load() >= w.until {
