@@ -10,6 +10,7 @@ type stance struct {
 	transport Transport
 	state     SyncState // the worst of its types
 	view      *view     // that it should have
+	at        *view     // that it has, nil when that is not known
 	revision  int64     // that it runs
 }
 
@@ -69,6 +70,9 @@ func (st *Stream) stance(refusal func(diag.Ref, Refusal)) (stance, bool) {
 		return stance{}, false
 	}
 	out := stance{transport: st.transport(), view: target.view, revision: st.revision(target)}
+	if st.at != nil {
+		out.at = st.at.view
+	}
 	for _, t := range st.types() {
 		if t.asked {
 			out.state = worse(out.state, t.state(st.desired(t, target)))
@@ -93,7 +97,7 @@ func (s *Publisher) stanceByPolls(c *client) stance {
 	case newest:
 		out.state = Fetched
 	}
-	out.revision = s.runs(c, at, target)
+	out.at, out.revision = at, s.runs(c, at, target)
 	return out
 }
 

@@ -22,7 +22,7 @@ type Standings struct {
 
 	mesh     *mesh.Snapshot
 	crews    []crew
-	at       map[*view]int      // of crews
+	places   map[course]int     // of crews
 	concern  map[diag.Ref][]int // crews, by the objects in their configuration
 	refusals map[diag.Ref][]Refusal
 	problems map[diag.Ref]diag.List
@@ -30,8 +30,8 @@ type Standings struct {
 
 // Standing is how one object stands.
 type Standing struct {
-	// Proxies that are connected and have the object in their configuration, and
-	// those of them that run its revision and refuse nothing of it.
+	// Proxies that are connected and have the object in their configuration, or should
+	// have, and those of them that run its revision and refuse nothing of it.
 	Proxies, Running int
 	// Refusals by proxies of what follows from the object, by node. The slice is shared.
 	Refusals []Refusal
@@ -46,10 +46,31 @@ type Refusal struct {
 	Words string `json:"words"`
 }
 
-// crew is the proxies that should have one view: what each of them runs, in order, and
-// by object what those run that refuse something of it.
+// course is from the view that a proxy has, nil when that is the one that it should have
+// or none, to that one.
+type course struct{ from, to *view }
+
+// eachConcern visits the objects in either: what is no longer in the view that a proxy
+// should have, it may still go by.
+func (c course) eachConcern(visit func(diag.Ref)) {
+	to := c.to.origins()
+	for ref := range to {
+		visit(ref)
+	}
+	if c.from == nil {
+		return
+	}
+	for ref := range c.from.origins() {
+		if _, both := to[ref]; !both {
+			visit(ref)
+		}
+	}
+}
+
+// crew is the proxies of one course: what each of them runs, in order, and by object
+// what those run that refuse something of it.
 type crew struct {
-	view    *view
+	course
 	runs    []int64
 	refuses map[diag.Ref][]int64 // nil for most
 }
@@ -104,17 +125,12 @@ func (out *Standings) configured(published *generation, before *Standings) {
 	}
 }
 
-// muster sorts the proxies by the view that they should have.
+// muster sorts the proxies by the views that they have and should have.
 func (out *Standings) muster(s *Publisher, before *Standings) {
-	out.crews, out.at = before.empty()
+	out.crews, out.places = before.empty()
 	var refuses []diag.Ref // the one that is visited next
 	s.stances(func(one stance) {
-		i, known := out.at[one.view]
-		if !known {
-			i = len(out.crews)
-			out.at[one.view] = i
-			out.crews = append(out.crews, crew{view: one.view})
-		}
+		i := out.crewOf(one)
 		out.crews[i].join(one.revision, refuses)
 		refuses = refuses[:0]
 	}, func(ref diag.Ref, r Refusal) {
@@ -134,13 +150,28 @@ func (out *Standings) muster(s *Publisher, before *Standings) {
 	}
 }
 
-// empty are the crews with nobody in them yet, and where they are.
-func (s *Standings) empty() ([]crew, map[*view]int) {
-	crews, at := make([]crew, len(s.crews)), make(map[*view]int, len(s.crews))
-	for i, c := range s.crews {
-		crews[i], at[c.view] = crew{view: c.view, runs: make([]int64, 0, len(c.runs))}, i
+// crewOf is the place of a proxy's crew, a new one if need be.
+func (out *Standings) crewOf(one stance) int {
+	c := course{to: one.view}
+	if one.at != one.view {
+		c.from = one.at
 	}
-	return crews, at
+	i, known := out.places[c]
+	if !known {
+		i = len(out.crews)
+		out.places[c] = i
+		out.crews = append(out.crews, crew{course: c})
+	}
+	return i
+}
+
+// empty are the crews with nobody in them yet, and where they are.
+func (s *Standings) empty() ([]crew, map[course]int) {
+	crews, places := make([]crew, len(s.crews)), make(map[course]int, len(s.crews))
+	for i, c := range s.crews {
+		crews[i], places[c.course] = crew{course: c.course, runs: make([]int64, 0, len(c.runs))}, i
+	}
+	return crews, places
 }
 
 // dismiss lets the crews go that nobody is in any more, and returns whom objects concern
@@ -155,10 +186,10 @@ func (out *Standings) dismiss(concern map[diag.Ref][]int, known int) map[diag.Re
 	out.crews = nil
 	for i, c := range old {
 		if places[i] = len(out.crews); gone(c) {
-			delete(out.at, c.view)
+			delete(out.places, c.course)
 			continue
 		}
-		out.at[c.view] = len(out.crews)
+		out.places[c.course] = len(out.crews)
 		out.crews = append(out.crews, c)
 	}
 	next := make(map[diag.Ref][]int, len(concern))
@@ -174,9 +205,7 @@ func (out *Standings) dismiss(concern map[diag.Ref][]int, known int) map[diag.Re
 		}
 	}
 	for i, c := range old[known:] {
-		for ref := range c.view.origins() {
-			next[ref] = append(next[ref], places[known+i])
-		}
+		c.eachConcern(func(ref diag.Ref) { next[ref] = append(next[ref], places[known+i]) })
 	}
 	return next
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -107,4 +108,29 @@ func takeDue(t *testing.T, st *discovery.Stream) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestStandingOfANarrowedRule: a rule that no longer concerns a proxy is not programmed
+// while that still goes by it.
+func TestStandingOfANarrowedRule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := service(t, "web.example", "10.1.0.1")
+		src := newObjects(web, timeout(t, "web.example", 1))
+		s := follow(t, src, discovery.Options{})
+		connectAndTake(t, s, nodeA)
+		ref := diag.Ref{Kind: "RouteRule", Namespace: "default", Name: "timeout"}
+		before := s.Standings(nil)
+		if of := before.Of(ref, src.revision); of.Proxies != 1 || of.Running != 1 {
+			t.Fatalf("at first %+v", of)
+		}
+		src.set(web, object(t, "RouteRule", "timeout", `{"destination":{"service":"web.example"},"precedence":1,
+			"match":{"source":{"service":"web.example"}},"route":[{"labels":{}}],"httpReqTimeout":{"simpleTimeout":{"timeout":"9s"}}}`))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for name, look := range map[string]*discovery.Standings{"first": s.Standings(nil), "next": s.Standings(before)} {
+			if of := look.Of(ref, src.revision); of.Proxies != 1 || of.Running != 0 {
+				t.Errorf("the %s look: %+v", name, of)
+			}
+		}
+	})
 }
