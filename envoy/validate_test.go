@@ -25,6 +25,10 @@ func TestEnvoyAccepts(t *testing.T) {
 		if tc.options.API != envoy.V1 && tc.options.API != envoy.GRPC {
 			t.Run("bootstrap/"+tc.name, func(t *testing.T) {
 				tc.options.CAFile = filepath.Join(dir, "testdata", "tls.crt")
+				if tc.options.XDSCAFile != "" {
+					tc.options.XDSCAFile, tc.options.XDSCertFile = tc.options.CAFile, tc.options.CAFile
+					tc.options.XDSKeyFile = filepath.Join(dir, "testdata", "tls.key")
+				}
 				text, err := envoy.Bootstrap(tc.options)
 				if err != nil {
 					t.Fatal(err)

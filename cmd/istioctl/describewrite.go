@@ -189,18 +189,28 @@ func (d *description) writeChanges(p *descriptionWriter) {
 	}
 }
 
-// proxyRow tells whether a proxy runs the object as it is now.
+// proxyRow tells whether a proxy runs the object as it is now. Where the object is refused,
+// a proxy that refuses something is not said to: a part of a table may stay as it was
+// while the proxy runs all else of the revision.
 func (d *description) proxyRow(one client.Proxy) string {
-	state := "runs it"
-	if one.Revision < d.Object.Revision() {
-		state = worst(one)
+	state := worst(one)
+	if one.Revision >= d.Object.Revision() && !(d.refused() && strings.HasPrefix(state, rejected)) {
+		state = "runs it"
 	}
 	return fmt.Sprintf("%s\t%s\t%s\t%s\t%d", shortNode(one.Node), one.Role, one.Transport, state, one.Revision)
 }
 
+// refused: a proxy refuses what follows from the object.
+func (d *description) refused() bool {
+	status, err := d.Status()
+	return err == nil && status != nil && status.Condition(schema.ConditionProgrammed).Reason == schema.ReasonRejected
+}
+
+const rejected = "REJECTED"
+
 // worst is the state of the type that is behind most.
 func worst(one client.Proxy) string {
-	for _, state := range []string{"REJECTED", "STALE", "SENT", "FETCHED"} {
+	for _, state := range []string{rejected, "STALE", "SENT", "FETCHED"} {
 		for _, name := range explain.Types {
 			if one.Types[name].State == state {
 				return state + " " + name

@@ -45,7 +45,7 @@ func (s *session) warnRefusing(ctx context.Context, c *client.Client, node strin
 	}
 	for _, p := range all {
 		for _, name := range explain.Types {
-			if t := p.Types[name]; t.State == "REJECTED" {
+			if t := p.Types[name]; t.State == rejected {
 				s.warn(fmt.Sprintf("%s refuses %s that follow from this, and runs those that it accepted last: %s",
 					shortNode(p.Node), name, cmp.Or(oneLine(t.Error), "it does not say why")))
 			}
