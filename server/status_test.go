@@ -366,7 +366,7 @@ func TestStatusOfAMissingSecret(t *testing.T) {
 	later := w.create("nowhere")
 	seen.until(later.Metadata.ResourceVersion, "NoProxies")
 	s := statusIn(t, []byte(w.want(http.StatusOK, "GET", gateways+"/edge", "").text))
-	if c := s.condition("ResolvedRefs"); c.Status != metav1.ConditionFalse || c.Reason != "NoSuchReference" || !strings.Contains(c.Message, "no Secret default/a") {
+	if c := s.condition("ResolvedRefs"); c.Status != metav1.ConditionFalse || c.Reason != "TLSUnmet" || !strings.Contains(c.Message, "no Secret default/a") {
 		t.Errorf("%+v", c)
 	}
 }
