@@ -166,7 +166,7 @@ func (s *Publisher) runs(c *client, at, target *view) int64 {
 	case at == target:
 		return s.newestOf(c, at.revision)
 	}
-	return before(at.until.Load(), target.revision)
+	return c.before(at, at.until.Load(), target.revision)
 }
 
 // newestOf is the revision that a proxy runs which has all that it is told, first
@@ -178,13 +178,14 @@ func (s *Publisher) newestOf(c *client, first int64) int64 {
 	return max(s.Revision(), first)
 }
 
-// before is the last revision of what was replaced at until, or if it was not, is
-// known to have ended before next.
-func before(until, next int64) int64 {
-	if until == 0 {
-		until = next
+// before is the last revision of a view, or of what it is told as, that was replaced at
+// until, 0 for not yet. The proxy may have left it for another one: when it came to its
+// place, or not later than for what became next.
+func (c *client) before(at *view, until, next int64) int64 {
+	if moved := c.place.Load().revision; moved > at.revision && (until == 0 || moved < until) {
+		until = moved
 	}
-	return until - 1
+	return cmp.Or(until, next) - 1
 }
 
 // everybody is all known proxies but the one that nobody is.

@@ -116,7 +116,7 @@ func (st *Stream) revision(target *streamed) int64 {
 	if end := st.at.view.until.Load(); until == 0 || end != 0 && end < until {
 		until = end
 	}
-	return before(until, target.revision)
+	return st.client.before(st.at.view, until, target.revision)
 }
 
 // words are why the proxy refuses something, "" when it does not.

@@ -345,7 +345,7 @@ func (f *fleet) settle(serial int64, good func(c *client, old, next *view) error
 		}
 		f.mu.Lock()
 		if c.place.Load() == at {
-			c.place.Store(&place{slot: at.slot, since: serial})
+			c.place.Store(&place{slot: at.slot, since: serial, revision: at.revision})
 			delete(f.behind, c)
 			c.awake()
 		}

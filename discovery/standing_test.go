@@ -134,3 +134,35 @@ func TestStandingOfANarrowedRule(t *testing.T) {
 		}
 	})
 }
+
+// TestStandingOfAMovedProxy: a proxy that polls, came to another view and refuses its
+// listeners runs nothing that came with that, however often the view changes.
+func TestStandingOfAMovedProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newObjects(service(t, "web.example", "10.1.0.1"))
+		p := newPoller(t, follow(t, src, discovery.Options{}))
+		rounds := func() {
+			for range 20 {
+				for _, typeURL := range []string{discovery.ClusterType, discovery.ListenerType} {
+					p.ask(typeURL)
+				}
+				p.ask(discovery.RouteType, "80")
+				time.Sleep(time.Second)
+			}
+		}
+		rounds()
+		if one := p.s.Proxies()[0]; one.Revision != src.revision {
+			t.Fatalf("at first it runs %d, want %d", one.Revision, src.revision)
+		}
+		p.deny[discovery.ListenerType] = true
+		own := service(t, "web.example", "10.9.0.1")
+		src.set(own)
+		moved := src.revision
+		rounds()
+		src.set(own, service(t, "api.example", "10.1.0.2"))
+		rounds()
+		if one := p.s.Proxies()[0]; one.Revision >= moved {
+			t.Errorf("it runs %d, and was moved at %d", one.Revision, moved)
+		}
+	})
+}

@@ -19,7 +19,7 @@ func (s *session) showProblems(list diag.List) {
 		}
 		s.warn(p.String())
 		p.Position = nil
-		s.shown = append(s.shown, oneLine(p.Coded()))
+		s.shown = append(s.shown, oneLine(p.String()))
 	}
 }
 
