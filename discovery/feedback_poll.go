@@ -1,6 +1,12 @@
 package discovery
 
-import "sync"
+import (
+	"slices"
+	"sync"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
 
 // status is what a proxy that polls v3 has, by type, and the last view all of which it
 // was seen to have; nil while nothing is known.
@@ -45,6 +51,63 @@ func (h *handover) each(next *view, visit func(name string, s TypeStatus)) *view
 		h.at.Store(next)
 	}
 	return h.at.Load()
+}
+
+// eachRefusal visits what the proxy refuses of what its polls are answered, by the objects
+// of which that is made and what it has is not. Which of them is to blame it does not say.
+func (h *handover) eachRefusal(c *client, visit func(diag.Ref, Refusal)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	blame := func(typeURL string, p *passing, fresh []diag.Ref) {
+		if len(fresh) == 0 {
+			fresh = []diag.Ref{{}}
+		}
+		for _, ref := range fresh {
+			visit(ref, Refusal{c.node.ID, nameOf(typeURL), p.status(true).Error})
+		}
+	}
+	if h.clusters.refused() && len(h.held) > 0 {
+		blame(ClusterType, &h.clusters, freshIn(h.held[len(h.held)-1], h.at.Load(), func(v *view) []*ir.Cluster { return v.config.Clusters }))
+	}
+	for table, s := range h.routed {
+		switch {
+		case !s.passing.refused() || s.told == nil:
+		case table == ListenerType:
+			blame(ListenerType, &s.passing, freshIn(s.told, s.has, func(v *view) []*ir.Listener { return v.config.Listeners }))
+		default:
+			blame(RouteType, &s.passing, freshIn(s.told, s.has, func(v *view) []*ir.VirtualHost { return hostsOf(v, table) }))
+		}
+	}
+}
+
+// traced is a part of a configuration, which stays the same value as long as it says the
+// same.
+type traced interface {
+	comparable
+	EachOrigin(visit func(diag.Ref))
+}
+
+// freshIn are the objects that parts of a view came from which another one, nil for
+// none, has not.
+func freshIn[P traced](v, older *view, parts func(*view) []P) []diag.Ref {
+	known := map[P]bool{}
+	if older != nil {
+		for _, p := range parts(older) {
+			known[p] = true
+		}
+	}
+	var refs []diag.Ref
+	for _, p := range parts(v) {
+		if known[p] {
+			continue
+		}
+		p.EachOrigin(func(ref diag.Ref) {
+			if ref != (diag.Ref{}) && !slices.Contains(refs, ref) {
+				refs = append(refs, ref)
+			}
+		})
+	}
+	return refs
 }
 
 // status of a type that is told the newest, or not yet.

@@ -69,7 +69,9 @@ func (s *Publisher) refusals() diag.List {
 			return append(all, refusal(diag.Refused, fmt.Sprintf("%d more proxies refuse what they are answered, or do not get it", len(proxies)-i)))
 		}
 		told := len(all)
-		s.fleet.eachRefusalOf(c, func(ref diag.Ref, r Refusal) { all = append(all, problemOf(ref, r)) })
+		note := func(ref diag.Ref, r Refusal) { all = append(all, problemOf(ref, r)) }
+		s.fleet.eachRefusalOf(c, note)
+		c.handover.eachRefusal(c, note)
 		if len(all) > told {
 			continue
 		}
@@ -79,7 +81,7 @@ func (s *Publisher) refusals() diag.List {
 	return all
 }
 
-// problemOf is a refusal by a stream, which knows what it came from.
+// problemOf is a refusal of what came from an object, the zero Ref for nobody knows which.
 func problemOf(ref diag.Ref, r Refusal) diag.Problem {
 	p := refusal(diag.Refused, fmt.Sprintf("proxy %s refuses its %s, and keeps what it had instead: %s", r.Node, r.Type, r.Words))
 	p.Object = ref

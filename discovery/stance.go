@@ -25,6 +25,9 @@ func (s *Publisher) stances(visit func(stance), refusal func(diag.Ref, Refusal))
 		}
 		if len(p.streams) == 0 && s.polledLately(p.client) {
 			if one := s.stanceByPolls(p.client); one.view != nil {
+				if one.state == Rejected && refusal != nil {
+					p.handover.eachRefusal(p.client, refusal)
+				}
 				visit(one)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,6 +164,20 @@ func TestStandingOfAMovedProxy(t *testing.T) {
 		rounds()
 		if one := p.s.Proxies()[0]; one.Revision >= moved {
 			t.Errorf("it runs %d, and was moved at %d", one.Revision, moved)
+		}
+		// Who is to blame is told, where one looks: at the object, and among the problems.
+		ref := own.Key().Ref()
+		if of := p.s.Standings(nil).Of(ref, moved); len(of.Refusals) != 1 || of.Refusals[0].Type != "listeners" || of.Running != 0 {
+			t.Errorf("%+v", of)
+		}
+		told := p.s.Report().Problems
+		if !slices.ContainsFunc(told, func(p diag.Problem) bool { return p.Code == diag.Refused && p.Object == ref }) {
+			t.Errorf("%v", told)
+		}
+		p.deny[discovery.ListenerType] = false
+		rounds()
+		if of := p.s.Standings(nil).Of(ref, moved); of.Proxies != 1 || of.Running != 1 || of.Refusals != nil {
+			t.Errorf("in the end %+v", of)
 		}
 	})
 }

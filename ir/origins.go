@@ -6,7 +6,7 @@ import "github.com/pilot-api/pilot-api/diag"
 // as often as a part names it.
 func (c *Config) EachOrigin(visit func(diag.Ref)) {
 	for _, cluster := range c.Clusters {
-		eachOf(cluster.Origins, visit)
+		cluster.EachOrigin(visit)
 	}
 	for _, t := range c.RouteTables {
 		t.eachOrigin(visit)
@@ -18,6 +18,9 @@ func (c *Config) EachOrigin(visit func(diag.Ref)) {
 		eachOf(s.Origins, visit)
 	}
 }
+
+// EachOrigin visits the objects that a cluster came from.
+func (c *Cluster) EachOrigin(visit func(diag.Ref)) { eachOf(c.Origins, visit) }
 
 // EachOrigin visits the objects that the parts of a listener came from.
 func (l *Listener) EachOrigin(visit func(diag.Ref)) {
