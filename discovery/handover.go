@@ -162,9 +162,6 @@ func (h *handover) answerRoutes(p poll, name string, compose func(*view) (Answer
 	if h.lacksTable(p, name, target, now) {
 		return Answer{}, errBehind
 	}
-	if p.version != "" && name != "" && !target.tables(name) {
-		return h.keep(p, name, now), nil // It is asked for by a listener that is on its way out.
-	}
 	has, err := h.accepted(name, p.version, compose)
 	if err != nil {
 		return Answer{}, err
