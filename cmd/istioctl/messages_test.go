@@ -25,7 +25,7 @@ const (
 // withoutExample are codes that two files alone do not show: they need other mesh
 // settings, a proxy, or a mistake of ours.
 var withoutExample = []diag.Code{
-	diag.UnsupportedValue, diag.ForbiddenField, diag.TooLong, diag.UnknownRoute, diag.OtherPerCaller, diag.EqualPrecedence,
+	diag.UnsupportedValue, diag.ForbiddenField, diag.TooLong, diag.UnknownRoute, diag.OtherPerCaller,
 	diag.PolicyUnused, diag.NameShared, diag.SecretClaimed, diag.PartLeftOut, diag.NotFollowed, diag.AsPilot,
 	diag.LostInV3, diag.LostInGRPC, diag.Contradicts, diag.Refused, diag.NotPublished,
 }
