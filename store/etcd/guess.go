@@ -9,8 +9,12 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// maxWritten bounds the writes that are remembered until they are seen.
-const maxWritten = 4096
+// The bounds of the writes that are remembered until they are seen, in objects and
+// in bytes of their JSON.
+const (
+	maxWritten  = 4096
+	writtenSize = 8 << 20
+)
 
 // guesses are about what etcd has now. A right one spares a write a round trip;
 // a wrong one costs what asking would have cost, and a refused proposal.
@@ -18,10 +22,17 @@ type guesses struct {
 	peek func(schema.Key) *schema.Object
 
 	mu sync.Mutex
-	// written are the revisions of this store's own writes that peek may not
-	// know yet. Without them whoever changes one object again and again
-	// would always guess wrong. What is forgotten only makes guesses worse.
-	written map[schema.Key]int64
+	// written is what this store's own writes made and peek may not know yet.
+	// Without it whoever changes one object again and again would always have
+	// to ask. What is forgotten only makes guesses worse.
+	written map[schema.Key]written
+	size    int // of the JSON of all of them
+}
+
+// written is an object after a write; without an object it was deleted.
+type written struct {
+	obj      *schema.Object
+	revision int64
 }
 
 // Guess makes writes begin with what peek says of an object: its state at any
@@ -47,14 +58,30 @@ func (g *guesses) of(key schema.Key) *schema.Object {
 	if g.peek == nil {
 		return nil
 	}
-	obj := g.peek(key)
+	seen := g.peek(key)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if obj == nil || obj.Revision() < g.written[key] {
-		return nil
+	own, wrote := g.written[key]
+	switch {
+	case !wrote:
+		return seen
+	case seen == nil || seen.Revision() < own.revision:
+		return own.obj
 	}
+	g.forget(key)
+	return seen
+}
+
+func (g *guesses) forget(key schema.Key) {
+	g.size -= g.written[key].length()
 	delete(g.written, key)
-	return obj
+}
+
+func (w written) length() int {
+	if w.obj == nil {
+		return 0
+	}
+	return len(w.obj.JSON())
 }
 
 // known is the object of a key if it is the one that etcd had at a revision.
@@ -68,16 +95,39 @@ func (g *guesses) known(key schema.Key, kv *mvccpb.KeyValue) *schema.Object {
 	return nil
 }
 
-func (g *guesses) wrote(w *write, revision int64) {
+// refused is told of a write whose guess, if it was one, was wrong.
+func (g *guesses) refused(w *write) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, op := range w.ops {
+		g.forget(op.Target())
+	}
+}
+
+// wrote is told what etcd has after a write.
+func (g *guesses) wrote(w *write, results []*schema.Object, revision int64) {
 	if g.peek == nil {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.written == nil || len(g.written)+len(w.ops) > maxWritten {
-		g.written = make(map[schema.Key]int64)
+	for i, op := range w.ops {
+		own := written{revision: revision}
+		if w.next[i] != nil {
+			own = written{results[i], results[i].Revision()}
+		}
+		g.remember(op.Target(), own)
 	}
-	for _, op := range w.ops {
-		g.written[op.Target()] = max(g.written[op.Target()], revision)
+}
+
+func (g *guesses) remember(key schema.Key, own written) {
+	if g.written[key].revision > own.revision {
+		return
 	}
+	g.forget(key)
+	if g.written == nil || len(g.written) >= maxWritten || g.size+own.length() > writtenSize {
+		g.written, g.size = make(map[schema.Key]written), 0
+	}
+	g.written[key] = own
+	g.size += own.length()
 }

@@ -118,54 +118,54 @@ func TestRequestsOfAWrite(t *testing.T) {
 	}
 }
 
-// TestOwnWritesAreNoOldGuess: what shows changes late does not make every write
-// of the same object a wrong guess.
-func TestOwnWritesAreNoOldGuess(t *testing.T) {
+// TestOwnWritesAreGuesses: where changes are shown late, or never, a store goes by
+// what it wrote itself, and each write is one request.
+func TestOwnWritesAreGuesses(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	s := etcd.New(client, "/own", quiet)
 	was, err := s.Create(t.Context(), storetest.Rule(t, "default", "a", 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Guess(func(schema.Key) *schema.Object { return was })
-	if _, err := s.Update(t.Context(), storetest.Rule(t, "default", "a", 1)); err != nil {
-		t.Fatal(err)
+	for name, peek := range map[string]func(schema.Key) *schema.Object{
+		"late":  func(schema.Key) *schema.Object { return was },
+		"never": func(schema.Key) *schema.Object { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.Guess(peek)
+			value := 0
+			change := func(s *etcd.Store) {
+				t.Helper()
+				value++
+				if _, err := s.Update(t.Context(), storetest.Rule(t, "default", "a", value)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			change(s)
+			requests := new(atomic.Int64)
+			kv := client.KV
+			client.KV = counting{kv, requests}
+			defer func() { client.KV = kv }()
+			for range 5 {
+				change(s)
+			}
+			if n := requests.Load(); n != 5 {
+				t.Errorf("5 writes took %d requests", n)
+			}
+			change(etcd.New(client, "/own", quiet)) // Another replica.
+			requests.Store(0)
+			change(s)
+			if n := requests.Load(); n != 2 {
+				t.Errorf("a write after that of another replica took %d requests, want 2", n)
+			}
+			if _, err := s.Delete(t.Context(), was.Key(), store.Preconditions{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Create(t.Context(), storetest.Rule(t, "default", "a", 0)); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
-	refused := &refusals{KV: client.KV}
-	client.KV = refused
-	for i := range 5 {
-		if _, err := s.Update(t.Context(), storetest.Rule(t, "default", "a", 2+i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := refused.n.Load(); n > 0 {
-		t.Errorf("%d of 5 writes were refused first", n)
-	}
-}
-
-// refusals counts the transactions whose conditions were not met.
-type refusals struct {
-	clientv3.KV
-	n atomic.Int64
-}
-
-func (r *refusals) Txn(ctx context.Context) clientv3.Txn { return refusalTxn{r.KV.Txn(ctx), r} }
-
-type refusalTxn struct {
-	clientv3.Txn
-	r *refusals
-}
-
-func (t refusalTxn) If(cs ...clientv3.Cmp) clientv3.Txn   { return refusalTxn{t.Txn.If(cs...), t.r} }
-func (t refusalTxn) Then(ops ...clientv3.Op) clientv3.Txn { return refusalTxn{t.Txn.Then(ops...), t.r} }
-func (t refusalTxn) Else(ops ...clientv3.Op) clientv3.Txn { return refusalTxn{t.Txn.Else(ops...), t.r} }
-
-func (t refusalTxn) Commit() (*clientv3.TxnResponse, error) {
-	resp, err := t.Txn.Commit()
-	if err == nil && !resp.Succeeded {
-		t.r.n.Add(1)
-	}
-	return resp, err
 }
 
 // TestContractUnderWrongGuesses: no guess, however wrong, shows in any result.

@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -68,8 +69,11 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	for err == nil {
 		err = s.prepare(ctx, w)
 		if !w.asked && (err != nil || !w.changes()) {
-			err = s.ask(ctx, w)
-			continue
+			right, asked := s.confirm(ctx, w)
+			if !right {
+				err = asked
+				continue
+			}
 		}
 		if err != nil {
 			break
@@ -124,6 +128,20 @@ func (s *Store) ask(ctx context.Context, w *write) error {
 		return translate(err, w.name())
 	}
 	return w.read(resp)
+}
+
+// confirm asks whether the guess that w goes by is right; if not, w holds the
+// present state.
+func (s *Store) confirm(ctx context.Context, w *write) (right bool, err error) {
+	guess, revisions := slices.Clone(w.current), w.revisions()
+	if err := s.ask(ctx, w); err != nil {
+		return false, err
+	}
+	if !slices.Equal(revisions, w.revisions()) {
+		return false, nil
+	}
+	w.current = guess // What was made of it may be the same objects.
+	return true, nil
 }
 
 // prepare works out what to write, and whether there is room for it.
@@ -233,23 +251,32 @@ func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) 
 	case err != nil:
 		return nil, unanswered(err, w.name())
 	case !resp.Succeeded:
+		s.guesses.refused(w)
 		return nil, w.read(resp)
 	}
-	s.guesses.wrote(w, resp.Header.Revision)
+	results := w.results(resp.Header.Revision)
+	s.guesses.wrote(w, results, resp.Header.Revision)
 	s.surplus.add(w)
-	return w.results(resp.Header.Revision), nil
+	return results, nil
 }
 
 func (w *write) conditions() []clientv3.Cmp {
 	cmps := make([]clientv3.Cmp, len(w.keys))
-	for i, key := range w.keys {
-		revision := int64(0) // A key that there is not.
-		if w.current[i] != nil {
-			revision = w.current[i].Revision()
-		}
-		cmps[i] = clientv3.Compare(clientv3.ModRevision(key), "=", revision)
+	for i, revision := range w.revisions() {
+		cmps[i] = clientv3.Compare(clientv3.ModRevision(w.keys[i]), "=", revision)
 	}
 	return cmps
+}
+
+// revisions are those of the state that w goes by, 0 for what is not there.
+func (w *write) revisions() []int64 {
+	out := make([]int64, len(w.keys))
+	for i, o := range w.current {
+		if o != nil {
+			out[i] = o.Revision()
+		}
+	}
+	return out
 }
 
 func (w *write) puts() []clientv3.Op {
