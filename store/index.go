@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/third_party/forked/golang/btree"
+
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -12,12 +15,15 @@ import (
 // schema.Kinds), then by "namespace/name" as a text. That is the order of
 // Kubernetes, and of keys in etcd: team-a stands before team.
 func Compare(a, b *schema.Object) int {
-	return cmp.Or(
-		compareKinds(a.Kind, b.Kind),
-		compareNamespaces(a.Meta.Namespace, b.Meta.Namespace),
-		strings.Compare(a.Meta.Name, b.Meta.Name),
-	)
+	return cmp.Or(compareKinds(a.Kind, b.Kind), compareNames(a, b))
 }
+
+// compareNames orders objects of one kind.
+func compareNames(a, b *schema.Object) int {
+	return cmp.Or(compareNamespaces(a.Meta.Namespace, b.Meta.Namespace), strings.Compare(a.Meta.Name, b.Meta.Name))
+}
+
+func before(a, b *schema.Object) bool { return compareNames(a, b) < 0 }
 
 func compareKinds(a, b *schema.Kind) int {
 	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
@@ -39,14 +45,15 @@ func compareNamespaces(a, b string) int {
 // Index is a sorted set of objects in memory, one for each key. The zero Index
 // is empty. It is not safe for concurrent use: its owner guards it.
 //
-// Objects lie in one sorted slice per kind, so that a kind, and a namespace of
-// a kind, is a stretch of it: a list is a copy of pointers, nothing more. A
-// write moves the pointers behind it, which is cheap far beyond the number of
-// config objects that a mesh has.
+// The objects of a kind lie in a tree, in the order of lists, so that a namespace
+// is a stretch of it and a write costs no more where there are many.
 type Index struct {
 	byKey  map[schema.Key]*schema.Object
-	byKind map[string][]*schema.Object
+	byKind map[string]*btree.BTree[*schema.Object]
 }
+
+// treeDegree makes nodes of up to 127 objects: lists read them one after the other.
+const treeDegree = 64
 
 // Len is the number of objects.
 func (x *Index) Len() int { return len(x.byKey) }
@@ -58,18 +65,15 @@ func (x *Index) Get(key schema.Key) *schema.Object { return x.byKey[key] }
 func (x *Index) Put(obj *schema.Object) *schema.Object {
 	if x.byKey == nil {
 		x.byKey = map[schema.Key]*schema.Object{}
-		x.byKind = map[string][]*schema.Object{}
+		x.byKind = map[string]*btree.BTree[*schema.Object]{}
 	}
 	key := obj.Key()
 	previous := x.byKey[key]
 	x.byKey[key] = obj
-	items := x.byKind[key.Kind]
-	i, found := slices.BinarySearchFunc(items, obj, Compare)
-	if found {
-		items[i] = obj
-	} else {
-		x.byKind[key.Kind] = slices.Insert(items, i, obj)
+	if x.byKind[key.Kind] == nil {
+		x.byKind[key.Kind] = btree.New(treeDegree, before)
 	}
+	x.byKind[key.Kind].ReplaceOrInsert(obj)
 	return previous
 }
 
@@ -80,10 +84,7 @@ func (x *Index) Delete(key schema.Key) *schema.Object {
 		return nil
 	}
 	delete(x.byKey, key)
-	items := x.byKind[key.Kind]
-	if i, found := slices.BinarySearchFunc(items, previous, Compare); found {
-		x.byKind[key.Kind] = slices.Delete(items, i, i+1)
-	}
+	x.byKind[key.Kind].Delete(previous)
 	return previous
 }
 
@@ -99,12 +100,32 @@ func (x *Index) Apply(ev Event) {
 // List returns the objects in scope, sorted. The slice is the caller's.
 func (x *Index) List(scope Scope) []*schema.Object {
 	if scope.Kind != nil {
-		return slices.Clone(stretch(x.byKind[scope.Kind.Kind], scope))
+		return x.appendKind(nil, scope.Kind, scope)
 	}
-	items := make([]*schema.Object, 0, len(x.byKey))
+	var items []*schema.Object
 	for _, kind := range schema.Kinds() {
-		items = append(items, stretch(x.byKind[kind.Kind], scope)...)
+		items = x.appendKind(items, kind, scope)
 	}
+	return items
+}
+
+// appendKind appends what is in scope of one kind.
+func (x *Index) appendKind(items []*schema.Object, kind *schema.Kind, scope Scope) []*schema.Object {
+	tree := x.byKind[kind.Kind]
+	if tree == nil {
+		return items
+	}
+	if scope.Namespace == "" {
+		items = slices.Grow(items, tree.Len())
+	}
+	first := &schema.Object{Kind: kind, Meta: metav1.ObjectMeta{Namespace: scope.Namespace, Name: scope.Name}}
+	tree.AscendGreaterOrEqual(first, func(o *schema.Object) bool {
+		in := scope.Contains(o.Key())
+		if in {
+			items = append(items, o)
+		}
+		return in
+	})
 	return items
 }
 
@@ -130,19 +151,4 @@ func (x *Index) ListBefore(scope Scope, batches []Batch) []*schema.Object {
 	}
 	slices.SortFunc(items, Compare)
 	return items
-}
-
-// stretch narrows the sorted objects of one kind to a namespace and a name.
-func stretch(items []*schema.Object, scope Scope) []*schema.Object {
-	if scope.Namespace == "" {
-		return items
-	}
-	from, _ := slices.BinarySearchFunc(items, scope, func(o *schema.Object, s Scope) int {
-		return cmp.Or(compareNamespaces(o.Meta.Namespace, s.Namespace), strings.Compare(o.Meta.Name, s.Name))
-	})
-	to := from
-	for to < len(items) && scope.Contains(items[to].Key()) {
-		to++
-	}
-	return items[from:to]
 }
