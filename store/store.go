@@ -108,6 +108,12 @@ type Rewinder interface {
 	Rewind(ctx context.Context, to int64) (int64, error)
 }
 
+// Timekeeper is a Reader that may know its revision without asking anybody.
+type Timekeeper interface {
+	// Now is Revision, at once; ok is false where the store must be asked.
+	Now() (revision int64, ok bool)
+}
+
 // Counter is a Reader that can count without reading.
 type Counter interface {
 	// Count is how many objects are stored, those that cannot be read

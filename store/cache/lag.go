@@ -62,7 +62,7 @@ func (p *Probe) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	at := time.Now()
-	newest, err := p.cache.readIndex.revision(ctx)
+	newest, err := p.cache.readIndex.asked(ctx)
 	if p.note(newest, err, at) {
 		// A source may have nothing to tell about its newest revisions, and
 		// says so only when asked.

@@ -2,9 +2,16 @@ package cache
 
 import (
 	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/memory"
+	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
 // asked is a source that hands over each question for its revision, to be
@@ -52,4 +59,45 @@ func TestQuestionIsJoinedUntilItIsSent(t *testing.T) {
 		t.Errorf("answers %d and %d", first.revision, second.revision)
 	}
 	(<-source.questions) <- 9
+}
+
+// knowing is a source that knows its revision without being asked.
+type knowing struct {
+	store.Interface
+	now atomic.Int64
+}
+
+func (k *knowing) Now() (int64, bool) { return k.now.Load(), k.now.Load() > 0 }
+
+func (k *knowing) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
+	out, err := k.Interface.Create(ctx, obj)
+	if err == nil {
+		k.now.Store(out.Revision())
+	}
+	return out, err
+}
+
+func (k *knowing) Revision(context.Context) (int64, error) {
+	return 0, errors.New("asked for what is known")
+}
+
+// TestKnownRevisionIsNotAskedFor: a read waits for what the source knows by
+// itself, and asks it nothing.
+func TestKnownRevisionIsNotAskedFor(t *testing.T) {
+	source := &knowing{Interface: memory.New()}
+	c := New(source, Options{Log: slog.New(slog.DiscardHandler)})
+	go c.Run(t.Context())
+	for i := range 100 {
+		made, err := source.Create(t.Context(), storetest.Rule(t, "default", "a"+strconv.Itoa(i), 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Get(t.Context(), made.Key(), store.ReadOptions{}); err != nil {
+			t.Fatalf("right after create %d: %v", i, err)
+		}
+	}
+	// Whether the source answers at all is found out by asking it.
+	if _, err := c.readIndex.asked(t.Context()); err == nil {
+		t.Error("a question was answered by what is known")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sort"
+	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -24,7 +25,28 @@ func (l layout) tick() clientv3.Op { return clientv3.OpPut(l.head, "") }
 // Revision implements store.Reader.
 func (s *Store) Revision(ctx context.Context) (int64, error) {
 	revision, _, err := s.clock(ctx)
+	if err == nil {
+		s.reached(revision)
+	}
 	return revision, err
+}
+
+// Now implements store.Timekeeper. Where nobody else writes, each acknowledged
+// write was acknowledged by this store.
+func (s *Store) Now() (revision int64, ok bool) {
+	revision = s.newest.Load()
+	return revision, s.alone && revision > 0
+}
+
+// reached takes in a revision of the store.
+func (s *Store) reached(revision int64) { raise(&s.newest, revision) }
+
+func raise(to *atomic.Int64, revision int64) {
+	for known := to.Load(); known < revision; known = to.Load() {
+		if to.CompareAndSwap(known, revision) {
+			return
+		}
+	}
 }
 
 // clock is the revision of the store, and that of all of etcd: others may
@@ -95,13 +117,7 @@ func (s *Store) isOpen(ctx context.Context) error {
 }
 
 // drift notes a change that somebody made without the clock.
-func (s *Store) drift(revision int64) {
-	for known := s.adrift.Load(); known < revision; known = s.adrift.Load() {
-		if s.adrift.CompareAndSwap(known, revision) {
-			return
-		}
-	}
-}
+func (s *Store) drift(revision int64) { raise(&s.adrift, revision) }
 
 // adopt moves the head of the clock past what is adrift, which may be nothing.
 func (s *Store) adopt(ctx context.Context) error {

@@ -53,6 +53,8 @@ type Store struct {
 	guesses guesses
 	echoes  echoes
 	adrift  atomic.Int64 // see clock.go
+	alone   bool         // nobody but this store writes under its prefix
+	newest  atomic.Int64 // that this store has made or was told, see Now
 	open    atomic.Bool  // no migration fills it
 	limits  Limits
 	surplus surplus // see historykeep.go
@@ -75,9 +77,10 @@ var (
 )
 
 var (
-	_ store.Interface = (*Store)(nil)
-	_ store.Rewinder  = (*Store)(nil)
-	_ store.Counter   = (*Store)(nil)
+	_ store.Interface  = (*Store)(nil)
+	_ store.Rewinder   = (*Store)(nil)
+	_ store.Timekeeper = (*Store)(nil)
+	_ store.Counter    = (*Store)(nil)
 )
 
 // New uses a client that stays the caller's to close. An object in etcd that
