@@ -61,7 +61,6 @@ func TestETag(t *testing.T) {
 func TestNoETag(t *testing.T) {
 	w := start(t)
 	w.create("a")
-	const asTable = "Accept: application/json;as=Table;v=v1;g=meta.k8s.io"
 	for _, path := range []string{rulesPath, rulesPath + "/a"} {
 		if got := w.want(http.StatusOK, "GET", path, "", asTable, "If-None-Match: *"); got.Header.Get("ETag") != "" {
 			t.Errorf("%s: %v", path, got.Header)

@@ -26,7 +26,7 @@ type eventEncoder struct {
 func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object, whole bool) error {
 	switch {
 	case e.format == formatTable:
-		return e.table(out, kind, o.Meta.ResourceVersion, []*schema.Object{o})
+		return e.table(out, kind, e.k.newTable(metav1.ListMeta{ResourceVersion: o.Meta.ResourceVersion}, []*schema.Object{o}, e.include))
 	case e.format == formatEvents && whole:
 		writeID(out, o.Meta.ResourceVersion)
 	}
@@ -36,12 +36,16 @@ func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object, w
 // endOfState is what a bookmark that ends the initial events has in its metadata.
 const endOfState = `,"annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"}`
 
-// bookmark says that everything up to a revision was sent; more is further
-// metadata, which tables have no room for.
-func (e *eventEncoder) bookmark(out *bufio.Writer, revision int64, more string) error {
+// bookmark says that everything up to a revision was sent, and perhaps that it
+// ends the state.
+func (e *eventEncoder) bookmark(out *bufio.Writer, revision int64, endsState bool) error {
 	text := strconv.FormatInt(revision, 10)
 	if e.format == formatTable {
-		return e.table(out, store.BookmarkFrame, text, nil)
+		return e.tableBookmark(out, text, endsState)
+	}
+	more := ""
+	if endsState {
+		more = endOfState
 	}
 	if e.format == formatEvents {
 		writeID(out, text)
@@ -62,9 +66,23 @@ func (e *eventEncoder) failure(out *bufio.Writer, status *metav1.Status) error {
 	return e.frame(out, store.ErrorFrame, text)
 }
 
-// table writes rows; the columns go with the first frame only.
-func (e *eventEncoder) table(out *bufio.Writer, kind, revision string, objs []*schema.Object) error {
-	t := e.k.newTable(metav1.ListMeta{ResourceVersion: revision}, objs, e.include)
+// tableBookmark has no rows, but at the end of the state: what says so needs the
+// metadata of an object, which only a row has.
+func (e *eventEncoder) tableBookmark(out *bufio.Writer, revision string, endsState bool) error {
+	t := e.k.newTable(metav1.ListMeta{ResourceVersion: revision}, nil, e.include)
+	if endsState {
+		t.Rows = []metav1.TableRow{{
+			Cells: make([]any, len(e.k.columns())),
+			Object: partial(metav1.ObjectMeta{
+				ResourceVersion: revision, Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+			}),
+		}}
+	}
+	return e.table(out, store.BookmarkFrame, t)
+}
+
+// table writes one; the columns go with the first only.
+func (e *eventEncoder) table(out *bufio.Writer, kind string, t *metav1.Table) error {
 	if !e.begun {
 		t.ColumnDefinitions = e.k.columns()
 		e.begun = true

@@ -53,6 +53,23 @@ func (s *Server) namespace(w http.ResponseWriter, r *http.Request) error {
 	}{metav1.TypeMeta{Kind: "Namespace", APIVersion: "v1"}, metav1.ObjectMeta{Name: name}, map[string]string{"phase": "Active"}})
 }
 
+// notInCore are paths of Kubernetes' core group that people reach with kubectl, and
+// where they find here what they look for.
+var notInCore = map[string]string{
+	"/api/v1/namespaces":                    noNamespaces,
+	"/api/v1/events":                        noEvents,
+	"/api/v1/namespaces/{namespace}/events": noEvents,
+}
+
+const (
+	noNamespaces = "namespaces are neither made nor listed: every one that can be named is there"
+	noEvents     = "no events are kept: how an object stands is in its status, who changed it in its history (istioctl history), and /debug/problems has what cannot be honoured"
+)
+
+func notHere(instead string) error {
+	return plainStatus(http.StatusNotFound, metav1.StatusReasonNotFound, "%s", instead)
+}
+
 // groups answers /apis.
 func (s *Server) groups(w http.ResponseWriter, r *http.Request) error {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}

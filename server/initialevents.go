@@ -26,8 +26,8 @@ func (a *watchRequest) readInitialEvents(q url.Values, f format) error {
 		return err
 	case match != string(metav1.ResourceVersionMatchNotOlderThan):
 		return badListOption("sendInitialEvents", "needs resourceVersionMatch=NotOlderThan")
-	case send && f == formatTable:
-		return badListOption("sendInitialEvents", "is not possible for tables: list, then watch from the resourceVersion of the list")
+	case send && f == formatTable && q.Get("includeObject") == string(metav1.IncludeNone):
+		return badListOption("sendInitialEvents", "needs the metadata of rows: leave includeObject=None out")
 	case send:
 		a.after, a.marked = 0, true
 	default:

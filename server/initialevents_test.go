@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -8,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -83,7 +84,32 @@ func TestInitialEventsFail(t *testing.T) {
 	w.watch(stateFirst+"&resourceVersion="+old).want("ADDED a", "BOOKMARK")
 	w.watch(noState + "&resourceVersion=" + old).want("ERROR 410")
 	w.want(http.StatusGatewayTimeout, "GET", rulesPath+"?watch=true&resourceVersion=999"+stateFirst, "")
-	w.want(http.StatusUnprocessableEntity, "GET", rulesPath+"?watch=true"+stateFirst, "", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io")
+	w.want(http.StatusUnprocessableEntity, "GET", rulesPath+"?watch=true&includeObject=None"+stateFirst, "", asTable)
+}
+
+// TestInitialEventsOfATable: the bookmark that ends the state is a row without a
+// cell, for only rows have metadata.
+func TestInitialEventsOfATable(t *testing.T) {
+	w := start(t)
+	a := w.create("a")
+	watch := w.watch(stateFirst, asTable)
+	first, _ := watch.next()
+	second, _ := watch.next()
+	var state, end metav1.Table
+	if err := cmp.Or(json.Unmarshal(first.Object, &state), json.Unmarshal(second.Object, &end)); err != nil {
+		t.Fatal(err)
+	}
+	if first.Type != "ADDED" || len(state.Rows) != 1 || second.Type != "BOOKMARK" || len(end.Rows) != 1 {
+		t.Fatalf("got %s %s\n%s %s", first, first.Object, second, second.Object)
+	}
+	var last metav1.PartialObjectMetadata
+	if err := json.Unmarshal(end.Rows[0].Object.Raw, &last); err != nil {
+		t.Fatal(err)
+	}
+	if last.Annotations[metav1.InitialEventsAnnotationKey] != "true" || last.ResourceVersion != a.Metadata.ResourceVersion ||
+		end.ResourceVersion != a.Metadata.ResourceVersion || len(end.Rows[0].Cells) != len(state.ColumnDefinitions) {
+		t.Errorf("the state ends with %s", second.Object)
+	}
 }
 
 // TestInformerWithoutAList: an informer of client-go fills its store by watches
@@ -112,7 +138,7 @@ func TestInformerWithoutAList(t *testing.T) {
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		t.Fatal("the informer never synced")
 	}
-	if diff := cmp.Diff([]string{"default/a"}, informer.GetStore().ListKeys()); diff != "" {
+	if diff := gocmp.Diff([]string{"default/a"}, informer.GetStore().ListKeys()); diff != "" {
 		t.Errorf("store (-want +got):\n%s", diff)
 	}
 	w.create("b")

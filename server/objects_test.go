@@ -95,6 +95,37 @@ func TestListScopesAndSelectors(t *testing.T) {
 	}
 }
 
+// TestProtobufIsRefused: with the names of what is taken instead, by every path, and
+// only where nothing else is wanted.
+func TestProtobufIsRefused(t *testing.T) {
+	w := &world{T: t, url: startWhole(t)}
+	w.create("a")
+	const protobuf = "application/vnd.kubernetes.protobuf"
+	for _, path := range []string{
+		"/api", "/apis", "/apis/config.istio.io/v1alpha2", "/version", "/openapi/v3/apis/config.istio.io/v1alpha2",
+		rulesPath, rulesPath + "/a", rulesPath + "/a/status", rulesPath + "/a/history", rulesPath + "?watch=true&timeoutSeconds=1",
+		"/api/v1/namespaces/default", "/apis/registry.istio.io/v1/proxies", "/debug/problems",
+	} {
+		for _, accept := range []string{protobuf, protobuf + ";as=Table;v=v1;g=meta.k8s.io", protobuf + ";stream=watch"} {
+			st := w.want(http.StatusNotAcceptable, "GET", path, "", "Accept: "+accept).status(t)
+			if st.Reason != metav1.StatusReasonNotAcceptable || !strings.Contains(st.Message, "application/json") || !strings.Contains(st.Message, accept) {
+				t.Errorf("%s as %s: %+v", path, accept, st)
+			}
+		}
+		if got := w.want(http.StatusOK, "GET", path, "", "Accept: "+protobuf+",application/json").Header.Get("Content-Type"); got != "application/json" {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	for method, path := range map[string]string{
+		"POST": rulesPath, "PUT": rulesPath + "/a", "PATCH": rulesPath + "/a", "DELETE": rulesPath + "/a",
+	} {
+		st := w.want(http.StatusUnsupportedMediaType, method, path, "k8s\x00", "Content-Type: "+protobuf).status(t)
+		if st.Reason != metav1.StatusReasonUnsupportedMediaType || !strings.Contains(st.Message, "json") {
+			t.Errorf("%s: %+v", method, st)
+		}
+	}
+}
+
 func TestFormats(t *testing.T) {
 	w := start(t)
 	w.create("reviews")

@@ -1,12 +1,17 @@
 package server_test
 
 import (
+	"cmp"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"k8s.io/apimachinery/pkg/version"
@@ -31,6 +36,14 @@ func TestKubectl(t *testing.T) {
 	runScripts(t, "testdata/script/kubectl")
 }
 
+// TestKubectlSeesStatus: so too where objects have a status, in a server that the
+// scripts share.
+func TestKubectlSeesStatus(t *testing.T) {
+	withTool(t, "kubectl")
+	url := startWhole(t)
+	runScriptsAt(t, "testdata/script/status", func(*testscript.Env) string { return url })
+}
+
 // withTool puts a program where scripts find it.
 func withTool(t *testing.T, name string) {
 	t.Helper()
@@ -39,24 +52,62 @@ func withTool(t *testing.T, name string) {
 
 // runScripts gives every script a server of its own, at $SERVER.
 func runScripts(t *testing.T, dir string) {
+	runScriptsAt(t, dir, func(env *testscript.Env) string {
+		mem := memory.New()
+		ts := httptest.NewServer(server.New(server.Options{
+			Store: store.Strict(mem), Reads: mem,
+			Version: version.Info{Major: "1", Minor: "0", GitVersion: "v1.0.0"},
+		}).Handler())
+		env.Defer(ts.Close)
+		return ts.URL
+	})
+}
+
+// runScriptsAt gives every script the server whose URL it is told.
+func runScriptsAt(t *testing.T, dir string, at func(*testscript.Env) string) {
 	testscript.Run(t, testscript.Params{
 		Dir: dir,
 		Setup: func(env *testscript.Env) error {
-			mem := memory.New()
-			ts := httptest.NewServer(server.New(server.Options{
-				Store: store.Strict(mem), Reads: mem,
-				Version: version.Info{Major: "1", Minor: "0", GitVersion: "v1.0.0"},
-			}).Handler())
-			env.Defer(ts.Close)
-			env.Setenv("SERVER", ts.URL)
-			env.Setenv("API", ts.URL+"/apis/config.istio.io/v1alpha2")
+			url := at(env)
+			env.Setenv("SERVER", url)
+			env.Setenv("API", url+"/apis/config.istio.io/v1alpha2")
 			env.Setenv("HOME", env.WorkDir)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"curl": curl, "field": field,
+			"curl": curl, "field": field, "watched": watched, "until": until,
 		},
 	})
+}
+
+// watched is "watched N": it waits until so many watches run.
+func watched(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: watched N")
+	}
+	for text := ""; !strings.Contains(text, "\npilot_watchers "+args[0]+"\n"); {
+		resp, err := http.Get(ts.Getenv("SERVER") + "/metrics")
+		ts.Check(err)
+		body, err := io.ReadAll(resp.Body)
+		ts.Check(cmp.Or(err, resp.Body.Close()))
+		text = string(body)
+	}
+}
+
+// until is "until FILE REGEXP": it waits until a file that somebody writes has it.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: until FILE REGEXP")
+	}
+	wanted, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	for text := []byte(nil); !wanted.Match(text); {
+		text, err = os.ReadFile(ts.MkAbs(args[0]))
+		if err != nil && !os.IsNotExist(err) {
+			ts.Check(err)
+		}
+		time.Sleep(10 * time.Millisecond) // Between two looks.
+	}
 }
 
 // curl is "curl CODE ARG…": it runs the real curl, and fails when the server

@@ -211,6 +211,9 @@ func (s *Server) mountAPI(r chi.Router) {
 	r.Get("/api", s.handle(s.coreVersions))
 	r.Get("/api/v1", s.handle(s.coreResources))
 	r.Get("/api/v1/namespaces/{namespace}", s.handle(s.namespace))
+	for path, instead := range notInCore {
+		r.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.fail(w, r, notHere(instead)) })
+	}
 	r.Get("/apis", s.handle(s.groups))
 	r.Get("/apis/{group}", s.handle(s.group))
 	r.Get("/apis/{group}/{version}", s.handle(s.resources))

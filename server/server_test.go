@@ -134,6 +134,7 @@ const (
 	allRules  = "/apis/config.istio.io/v1alpha2/routerules"
 	asYAML    = "Content-Type: application/yaml"
 	asJSON    = "Content-Type: application/json"
+	asTable   = "Accept: application/json;as=Table;v=v1;g=meta.k8s.io"
 )
 
 // rule is a RouteRule in YAML; metadata are lines more of its metadata.

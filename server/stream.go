@@ -231,11 +231,9 @@ func (s *stream) writeBookmark() error {
 	if !s.bookmarks {
 		return s.events.position(s.out, s.revision)
 	}
-	more := ""
-	if s.marked {
-		more, s.marked = endOfState, false
-	}
-	return s.events.bookmark(s.out, s.revision, more)
+	endsState := s.marked
+	s.marked = false
+	return s.events.bookmark(s.out, s.revision, endsState)
 }
 
 // writeEnd ends the stream so that the client knows where to go on: with a

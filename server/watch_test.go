@@ -185,7 +185,7 @@ func TestWatchSelectors(t *testing.T) {
 func TestWatchTable(t *testing.T) {
 	w := start(t)
 	w.create("a")
-	watch := w.watch("", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io")
+	watch := w.watch("", asTable)
 	w.create("b")
 	for i, name := range []string{"a", "b"} {
 		f, _ := watch.next()

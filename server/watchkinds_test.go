@@ -132,7 +132,7 @@ func TestBadWatchKinds(t *testing.T) {
 			t.Errorf("%s: no %q in %s", c.query, c.says, got.text)
 		}
 	}
-	w.want(http.StatusNotAcceptable, "GET", kindsPath, "", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io")
+	w.want(http.StatusNotAcceptable, "GET", kindsPath, "", asTable)
 	w.want(http.StatusBadRequest, "HEAD", kindsPath, "")
 	w.want(http.StatusMethodNotAllowed, "POST", kindsPath, "")
 }
