@@ -149,7 +149,7 @@ func embeddedConfig(opts EmbeddedOptions, end *ending) *embed.Config {
 	cfg.MaxTxnOps = maxTxnOps
 	// A cluster of one elects itself as soon as it may: no need to wait for
 	// others for a whole second.
-	cfg.TickMs, cfg.ElectionMs = 20, 200
+	cfg.TickMs, cfg.ElectionMs = 50, 250
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapLogger(opts.Log, zap.WithPanicHook(fatalHook{end}), zap.WithFatalHook(fatalHook{end})))
 	return cfg
 }
