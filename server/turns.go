@@ -27,7 +27,7 @@ type turn struct {
 
 func (t turns) turn() *turn {
 	u := &turn{of: t}
-	u.late = time.AfterFunc(maxTurn, u.end)
+	u.late = time.AfterFunc(maxTurn, u.release)
 	u.late.Stop()
 	return u
 }
@@ -45,10 +45,15 @@ func (u *turn) take(ctx context.Context) error {
 	return nil
 }
 
-// end may come once more, and late: then it ends the next one early, which does no
-// harm.
 func (u *turn) end() {
 	u.late.Stop()
+	u.release()
+}
+
+// release is also the timer's, which may be faster than whoever makes it: it has
+// to do without. It may come once more, and late: then it ends the next turn early,
+// which does no harm.
+func (u *turn) release() {
 	if u.taken.CompareAndSwap(true, false) {
 		<-u.of
 	}

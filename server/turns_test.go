@@ -70,3 +70,14 @@ func TestTurnOfWhoIsGone(t *testing.T) {
 		t.Errorf("took a turn: %v", err)
 	}
 }
+
+// TestTurnThatIsLateWhileItIsMade: on a busy machine the timer of a turn comes
+// before that is whole.
+func TestTurnThatIsLateWhileItIsMade(t *testing.T) {
+	turns := make(turns, 1)
+	unfinished := &turn{of: turns}
+	unfinished.release()
+	if len(turns) != 0 {
+		t.Error("a turn that nobody took is taken")
+	}
+}
