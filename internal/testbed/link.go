@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Mode is what a link does with connections.
@@ -18,9 +19,14 @@ const (
 	Refusing
 	// Silent keeps connections, takes new ones, and hands on nothing.
 	Silent
+	// Slow hands on everything, each piece after Delay.
+	Slow
 )
 
-func (m Mode) String() string { return [...]string{"open", "refusing", "silent"}[m] }
+func (m Mode) String() string { return [...]string{"open", "refusing", "silent", "slow"}[m] }
+
+// Delay is what a Slow link adds to each piece, in each direction.
+const Delay = 200 * time.Millisecond
 
 // anybody, as a source of connections, is all that have no mode of their own.
 const anybody = ""
@@ -110,14 +116,20 @@ func (l *Link) mode(c *conn) Mode {
 	return l.modes[c.source]
 }
 
-// passes waits while a connection is silent. It is false when it must end.
+// passes waits while a connection is silent, and as long as it is slow. It is
+// false when it must end.
 func (l *Link) passes(c *conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.mode(c) == Slow {
+		l.mu.Unlock()
+		time.Sleep(Delay)
+		l.mu.Lock()
+	}
 	for l.mode(c) == Silent && !l.closed {
 		l.changed.Wait()
 	}
-	return l.mode(c) == Open && !l.closed
+	return l.mode(c) != Refusing && !l.closed
 }
 
 func (l *Link) accept() {

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
-// TestLink: a line goes through, waits while the link is silent, and finds the
-// connection broken when it refuses.
+// TestLink: a line goes through, waits while the link is silent, comes late when
+// it is slow, and finds the connection broken when it refuses.
 func TestLink(t *testing.T) {
 	target, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -51,6 +52,12 @@ func TestLink(t *testing.T) {
 	l.Set(Open)
 	if got := <-received; got != "second" {
 		t.Fatalf("got %q", got)
+	}
+	l.Set(Slow)
+	begin := time.Now()
+	fmt.Fprintln(c, "third")
+	if got := <-received; got != "third" || time.Since(begin) < Delay {
+		t.Fatalf("got %q after %s", got, time.Since(begin))
 	}
 	l.Set(Refusing)
 	if _, err := c.Read(make([]byte, 1)); err == nil {
