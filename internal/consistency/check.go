@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -14,11 +13,15 @@ import (
 func (h *History) Check() []Violation {
 	c := &check{History: h, order: newOrder(h.Changes), clock: newClock(h)}
 	c.found = c.order.sound()
-	c.claims()
+	acts := c.acted()
+	c.claims(acts)
+	for _, op := range acts.all {
+		c.happened(op)
+	}
 	for i := range h.Operations {
 		c.operation(&h.Operations[i])
 	}
-	c.objects()
+	c.namespaces(acts)
 	for _, w := range h.Watches {
 		c.watch(w)
 	}
@@ -36,53 +39,6 @@ func (c *check) violate(rule, format string, args ...any) {
 	c.found = append(c.found, Violation{rule, fmt.Sprintf(format, args...)})
 }
 
-// claims wants that every change was asked for, by one write that had begun.
-func (c *check) claims() {
-	written := map[string]*Operation{}
-	deleted := map[Version]bool{}
-	unsure := map[schema.Key]int{}
-	for i := range c.Operations {
-		op := &c.Operations[i]
-		switch {
-		case op.Verb == Delete && op.Outcome == OK:
-			deleted[Version{Key: op.Key, Revision: op.Revision}] = true
-		case op.Verb == Delete && op.Outcome == Unknown:
-			unsure[op.Key]++
-		case op.Verb.writes():
-			written[op.Value] = op
-		}
-	}
-	times := map[string]int{}
-	for _, change := range c.order.changes {
-		if change.Type == store.Deleted {
-			if !deleted[Version{Key: change.Key, Revision: change.Revision}] {
-				if unsure[change.Key]--; unsure[change.Key] < 0 {
-					c.violate("unasked", "nobody asked for %s", change)
-				}
-			}
-			continue
-		}
-		op := written[change.Value]
-		switch times[change.Value]++; {
-		case op == nil || op.Key != change.Key:
-			c.violate("unasked", "nobody asked for %s", change)
-		case op.Outcome != OK && op.Outcome != Unknown:
-			c.violate("refused write", "%s happened all the same: %s", op, change)
-		case times[change.Value] > 1:
-			c.violate("repeated write", "%s happened more than once: %s", op, change)
-		default:
-			c.inTime(op, change)
-		}
-	}
-}
-
-// inTime wants that a write came after all that was told before it began.
-func (c *check) inTime(op *Operation, change Change) {
-	if floor := c.clock.floor(op.Call); change.Revision <= floor {
-		c.violate("order", "%s became %s, and revision %d had already been told", op, change, floor)
-	}
-}
-
 func (c *check) operation(op *Operation) {
 	switch {
 	case op.Outcome == Unknown || op.Outcome == Refused:
@@ -96,28 +52,6 @@ func (c *check) operation(op *Operation) {
 		c.negative(op)
 	case op.Verb == Get:
 		c.get(op)
-	default:
-		c.acknowledged(op)
-	}
-}
-
-// acknowledged wants a write where the answer says that it is, on the state
-// that it depends on.
-func (c *check) acknowledged(op *Operation) {
-	change, ok := c.order.change(op.Key, op.Revision)
-	if !ok || op.Verb != Delete && change.Value != op.Value || present(change) == (op.Verb == Delete) {
-		c.violate("lost write", "%s was acknowledged; at this revision there is %s", op, change)
-		return
-	}
-	if op.Verb == Delete {
-		c.inTime(op, change)
-	}
-	before, there := c.order.before(op.Key, op.Revision)
-	if there == (op.Verb == Create) {
-		c.violate("write", "%s came upon %s", op, before)
-	}
-	if op.Expect != 0 && before.Revision != op.Expect {
-		c.violate("write", "%s depends on revision %d and came upon %s", op, op.Expect, before)
 	}
 }
 
@@ -125,17 +59,11 @@ func (c *check) acknowledged(op *Operation) {
 // that the answer suits.
 func (c *check) negative(op *Operation) {
 	low, high := c.window(op)
-	if !c.order.ever(op.Key, low, high, func(last Change) bool {
-		switch op.Outcome {
-		case NotFound:
-			return !present(last)
-		case Exists:
-			return present(last)
-		default:
-			return op.Expect != 0 && present(last) && last.Revision != op.Expect
-		}
+	failing := op.failing()
+	if !c.order.ever(failing.Key, low, high, func(last Change) bool {
+		return failing.upon(last.Version, present(last)) == op.Outcome
 	}) {
-		last, _ := c.order.at(op.Key, low)
+		last, _ := c.order.at(failing.Key, low)
 		c.violate("untrue refusal", "%s: from revision %d to %d it was never so; at first there was %s", op, low, high, last)
 	}
 }

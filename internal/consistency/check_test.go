@@ -84,11 +84,7 @@ func story() *History {
 
 // TestFinds spoils a good history in one way at a time.
 func TestFinds(t *testing.T) {
-	for _, tc := range []struct {
-		name  string
-		spoil func(h *History)
-		rules string // All that is found, and nothing else.
-	}{
+	finds(t, story, []spoilt{
 		{"nothing", func(*History) {}, ""},
 		{"unknown writes that never happened", func(h *History) {
 			h.Operations = append(h.Operations, op(2, Update, x, "lost", Unknown, 0), op(2, Delete, x, "", Unknown, 0))
@@ -155,7 +151,7 @@ func TestFinds(t *testing.T) {
 			h.Watches = nil
 			h.Operations[3].Outcome, h.Operations[3].Revision = Unknown, 0
 			h.Operations = append(h.Operations, op(13, Get, z, "", NotFound, 0))
-		}, "untrue refusal 1"},
+		}, "not linearizable 1, untrue refusal 1"},
 		{"old state, as it was asked for", func(h *History) {
 			h.Operations[6] = op(13, Get, x, "3", OK, 4)
 			h.Operations[6].AtLeast = store.Any
@@ -247,9 +243,20 @@ func TestFinds(t *testing.T) {
 			h.Changes = append(h.Changes, change(store.Added, x, "twice", 8))
 			h.Operations = append(h.Operations, op(18, Create, x, "twice", OK, 8))
 		}, "not linearizable 1, order 1, write 1"},
-	} {
+	})
+}
+
+// spoilt is one way to spoil a history, and all that is to be found then.
+type spoilt struct {
+	name  string
+	spoil func(h *History)
+	rules string
+}
+
+func finds(t *testing.T, good func() *History, cases []spoilt) {
+	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			h := story()
+			h := good()
 			tc.spoil(h)
 			found := h.Check()
 			if got := strings.Join(Rules(found), ", "); got != tc.rules {

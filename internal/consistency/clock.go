@@ -60,6 +60,15 @@ func (c *clock) floor(at time.Duration) int64 {
 	return c.told[i-1].revision
 }
 
+// toldOf is when somebody had been told of a revision or of a later one.
+func (c *clock) toldOf(revision int64) time.Duration {
+	i := sort.Search(len(c.told), func(i int) bool { return c.told[i].revision >= revision })
+	if i == len(c.told) {
+		return math.MaxInt64
+	}
+	return c.told[i].at
+}
+
 // ceiling is the newest revision that the store may have been at: the next one
 // is of a write that had not begun.
 func (c *clock) ceiling(at time.Duration) int64 {

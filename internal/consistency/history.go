@@ -7,6 +7,7 @@ package consistency
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -39,8 +40,12 @@ const (
 	Update Verb = "update"
 	Patch  Verb = "patch"
 	Delete Verb = "delete"
-	Get    Verb = "get"
-	List   Verb = "list"
+	// Apply writes whether the object is there or not; only a step does it.
+	Apply Verb = "apply"
+	// Txn does all its steps, at one revision, or none.
+	Txn  Verb = "transaction"
+	Get  Verb = "get"
+	List Verb = "list"
 )
 
 func (v Verb) writes() bool { return v != Get && v != List }
@@ -68,33 +73,35 @@ const (
 type Operation struct {
 	Client, Server string
 	Verb           Verb
-	Key            schema.Key  // All but lists.
+	Key            schema.Key  // All but lists and transactions.
 	Scope          store.Scope // Lists.
 	Value          string      // What a create, update or patch wants to store.
 	Expect         int64       // The resourceVersion that a write depends on, 0 for none.
+	Steps          []Step      // Transactions: each about another object, one at least with a value.
 	AtLeast        int64       // Reads, as in store.ReadOptions.
 	Exact          int64       // Lists, as in store.ListOptions.
-	Call, Return   time.Duration
+	Limit          int         // Lists that were read page by page, in objects a page.
+	// Return of a list in pages that was read to its end is when its first page
+	// was there, which fixed its revision.
+	Call, Return time.Duration
 
 	Outcome  Outcome
+	Failed   int       // The step that a transaction was refused for.
 	Detail   string    // Anything that helps to read a violation.
-	Revision int64     // Of the object in the answer, or of the list.
+	Revision int64     // Of the object in the answer, of the list, or of the transaction.
 	Got      string    // The value that a get answered.
 	Items    []Version // What a list answered.
 }
 
 func (o *Operation) String() string {
 	text := fmt.Sprintf("%s..%s %s at %s: %s", seconds(o.Call), seconds(o.Return), o.Client, o.Server, o.Verb)
-	if o.Verb == List {
-		text += fmt.Sprintf(" %s/%s, %d items", kindName(o.Scope), o.Scope.Namespace, len(o.Items))
-	} else {
-		text += " " + o.Key.String()
-	}
-	if o.Value != "" {
-		text += fmt.Sprintf(" value %q", o.Value)
-	}
-	if o.Expect != 0 {
-		text += fmt.Sprintf(" if at %d", o.Expect)
+	switch o.Verb {
+	case List:
+		text += fmt.Sprintf(" %s/%s, %d items in pages of %d", kindName(o.Scope), o.Scope.Namespace, len(o.Items), o.Limit)
+	case Txn:
+		text += fmt.Sprintf(" %v, step %d", o.Steps, o.Failed)
+	default:
+		text += strings.TrimPrefix(o.Does()[0].String(), string(o.Verb))
 	}
 	if o.AtLeast != 0 {
 		text += fmt.Sprintf(" at least %d", o.AtLeast)
@@ -149,8 +156,12 @@ const (
 // Watch is all that one watcher was told, over as many streams as it took: each
 // begins at the last revision that it knows.
 type Watch struct {
-	Name   string
-	Scope  store.Scope
+	Name  string
+	Scope store.Scope
+	// Plain: it goes on from the last event that it was told, as Kubernetes'
+	// clients do. A transaction, of which that may have been in the middle, is
+	// told again to it as a whole. Others know where transactions end.
+	Plain  bool
 	Frames []Frame
 	// Until is the revision that it had the time to come to; 0 for a watcher
 	// that went away by itself.

@@ -1,159 +1,189 @@
 package consistency
 
 import (
-	"fmt"
-	"math"
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/store"
 )
 
-// register is the sequential object: there or not, at a revision that only
-// grows. It knows nothing of the order that the store kept, so it judges that
+// space is the sequential namespace: its objects, at the revision of the last
+// write. It knows nothing of the order that the store kept, so it judges that
 // order too.
-type register struct {
+type space struct {
 	revision int64
-	value    string
-	there    bool
+	objects  map[schema.Key]Version
 }
 
-func step(state, input, output any) (bool, any) {
-	now, op := state.(register), input.(*Operation)
-	did := output.(*Operation)
-	if did.Outcome != OK {
-		return refusal(now, op, did.Outcome), now
-	}
-	next := register{did.Revision, op.Value, true}
-	expected := op.Expect == 0 || op.Expect == now.revision
-	switch op.Verb {
-	case Get:
-		return now == register{did.Revision, did.Got, true}, now
-	case Create:
-		return !now.there && did.Revision > now.revision, next
-	case Delete:
-		return now.there && expected && did.Revision > now.revision, register{revision: did.Revision}
-	default:
-		return now.there && expected && did.Revision > now.revision, next
-	}
+// part is what an operation did in one namespace.
+type part struct {
+	*Operation
+	namespace string
+	steps     []Step // That were tried here.
+	refused   bool   // The last of the steps is that one.
+	// turn is the revision of the write before this one. Answers name revisions,
+	// and so the order of writes: the search is for where the reads go, and
+	// whether the order of writes suits the times of all of them.
+	turn int64
 }
 
-func refusal(now register, op *Operation, outcome Outcome) bool {
-	switch outcome {
-	case NotFound:
-		return !now.there
-	case Exists:
-		return now.there
-	default:
-		return op.Expect != 0 && now.there && now.revision != op.Expect
+func step(state, input, _ any) (bool, any) {
+	now, p := state.(space), input.(*part)
+	switch {
+	case p.Verb == List:
+		return now.listed(p), now
+	case p.Verb == Get && p.Outcome == OK:
+		return now.objects[p.Key] == Version{p.Key, p.Revision, p.Got}, now
+	case p.Outcome != OK:
+		return now.allows(p), now
+	case now.revision != p.turn || p.Revision <= p.turn || !now.allows(p):
+		return false, now
 	}
+	return true, now.after(p)
+}
+
+// allows reports whether all steps are possible, or all but the one that failed.
+func (s space) allows(p *part) bool {
+	for i, step := range p.steps {
+		must := OK
+		if p.refused && i == len(p.steps)-1 {
+			must = p.Outcome
+		}
+		now, there := s.objects[step.Key]
+		if step.upon(now, there) != must {
+			return false
+		}
+	}
+	return true
+}
+
+// after is the namespace after all steps.
+func (s space) after(p *part) space {
+	next := space{p.Revision, maps.Clone(s.objects)}
+	for _, step := range p.steps {
+		if step.Verb == Delete {
+			delete(next.objects, step.Key)
+		} else {
+			next.objects[step.Key] = Version{step.Key, p.Revision, step.Value}
+		}
+	}
+	return next
+}
+
+// listed reports whether a list has all objects of the namespace and no others.
+func (s space) listed(p *part) bool {
+	missing := 0
+	for key := range s.objects {
+		if p.Scope.Contains(key) {
+			missing++
+		}
+	}
+	for _, item := range p.Items {
+		if item.Key.Namespace != p.namespace {
+			continue
+		}
+		if s.objects[item.Key] != item {
+			return false
+		}
+		missing--
+	}
+	return missing == 0 && p.Revision >= s.revision
 }
 
 var model = porcupine.Model{
-	Init: func() any { return register{} },
+	Init: func() any { return space{objects: map[schema.Key]Version{}} },
 	Step: step,
-	DescribeOperation: func(_, output any) string {
-		return output.(*Operation).String()
+	Equal: func(a, b any) bool {
+		return a.(space).revision == b.(space).revision && maps.Equal(a.(space).objects, b.(space).objects)
 	},
 }
 
-// searchLimit bounds the search for one object. Revisions leave few choices:
-// it takes milliseconds.
-const searchLimit = 20 * time.Second
+// searchLimit bounds the search for one namespace. Revisions leave few choices, so
+// that it takes far less.
+const searchLimit = time.Minute
 
-// objects wants a linearization of the operations on each object.
-func (c *check) objects() {
-	for key, ops := range c.perObject() {
+// namespaces wants a linearization of the operations on each namespace.
+func (c *check) namespaces(a *acts) {
+	for namespace, parts := range c.parts(a) {
+		takeTurns(parts)
+		ops := make([]porcupine.Operation, len(parts))
+		for i, p := range parts {
+			ops[i] = porcupine.Operation{Input: p, Call: int64(p.Call), Return: int64(p.Return)}
+		}
 		switch porcupine.CheckOperationsTimeout(model, ops, searchLimit) {
 		case porcupine.Illegal:
-			c.violate("not linearizable", "%s: no order explains its %d operations", key, len(ops))
+			c.violate("not linearizable", "%s: no order explains its %d operations", namespace, len(ops))
 		case porcupine.Unknown:
-			c.violate("undecided", "%s: no order of its %d operations was found in %s", key, len(ops), searchLimit)
+			c.violate("undecided", "%s: no order of its %d operations was found in %s", namespace, len(ops), searchLimit)
 		}
 	}
 }
 
-func (c *check) perObject() map[schema.Key][]porcupine.Operation {
-	all := map[schema.Key][]porcupine.Operation{}
-	add := func(op *Operation, until int64) {
-		all[op.Key] = append(all[op.Key], porcupine.Operation{Input: op, Output: op, Call: int64(op.Call), Return: until})
-	}
-	var unsure []*Operation
-	for i := range c.Operations {
-		op := &c.Operations[i]
-		switch {
-		case op.Outcome == Unknown && op.Verb.writes():
-			unsure = append(unsure, op)
-		case op.Outcome == Unknown, op.Outcome == Refused, op.Outcome == Unexpected, op.Outcome == Gone,
-			op.AtLeast != 0, op.Exact != 0:
-		case op.Verb == List:
-			for _, get := range asGets(op, c.order) {
-				add(get, int64(op.Return))
-			}
-		default:
-			add(op, int64(op.Return))
+// parts are the linearizable operations by namespace.
+func (c *check) parts(a *acts) map[string][]*part {
+	all := map[string][]*part{}
+	add := func(op *Operation) {
+		for _, namespace := range c.touched(op) {
+			all[namespace] = append(all[namespace], op.in(namespace))
 		}
 	}
-	for _, op := range c.resolve(unsure) {
-		add(op, math.MaxInt64)
+	for i := range c.Operations {
+		op := &c.Operations[i]
+		acted := op.Verb.writes() && op.Outcome == OK
+		if op.decided() && op.AtLeast == 0 && op.Exact == 0 && !acted {
+			add(op)
+		}
+	}
+	for _, op := range a.all {
+		add(op)
 	}
 	return all
 }
 
-// asGets is a list as reads of each object in it and of each that is not.
-func asGets(list *Operation, o *order) []*Operation {
-	var gets []*Operation
-	seen := map[schema.Key]bool{}
-	for _, item := range list.Items {
-		get := *list
-		get.Verb, get.Key, get.Revision, get.Got = Get, item.Key, item.Revision, item.Value
-		gets = append(gets, &get)
-		seen[item.Key] = true
-	}
-	for key := range o.byKey {
-		if list.Scope.Contains(key) && !seen[key] {
-			get := *list
-			get.Verb, get.Key, get.Outcome = Get, key, NotFound
-			gets = append(gets, &get)
+// touched are the namespaces that an operation tells something of.
+func (c *check) touched(op *Operation) (namespaces []string) {
+	add := func(namespace string) {
+		if !slices.Contains(namespaces, namespace) {
+			namespaces = append(namespaces, namespace)
 		}
 	}
-	return gets
+	for _, s := range op.tried() {
+		add(s.Key.Namespace)
+	}
+	if op.Verb != List {
+		return namespaces
+	}
+	for key := range c.order.byKey {
+		if op.Scope.Contains(key) {
+			add(key.Namespace)
+		}
+	}
+	for _, item := range op.Items {
+		add(item.Key.Namespace)
+	}
+	return namespaces
 }
 
-// resolve are the writes of unknown outcome that the store's order says
-// happened; the others never did. Which of several unknown deletes of an
-// object made a deletion is not known: the one that came first allows most.
-func (c *check) resolve(unsure []*Operation) (happened []*Operation) {
-	slices.SortFunc(unsure, func(a, b *Operation) int { return int(a.Call - b.Call) })
-	acknowledged := map[Version]bool{}
-	for _, op := range c.Operations {
-		if op.Verb == Delete && op.Outcome == OK {
-			acknowledged[Version{Key: op.Key, Revision: op.Revision}] = true
+func (o *Operation) in(namespace string) *part {
+	p := &part{Operation: o, namespace: namespace}
+	for _, s := range o.tried() {
+		if s.Key.Namespace == namespace {
+			p.steps = append(p.steps, s)
 		}
 	}
-	for _, change := range c.order.changes {
-		if acknowledged[Version{Key: change.Key, Revision: change.Revision}] {
-			continue
-		}
-		i := slices.IndexFunc(unsure, func(op *Operation) bool {
-			if change.Type == store.Deleted {
-				return op.Verb == Delete && op.Key == change.Key
-			}
-			return op.Verb != Delete && op.Value == change.Value
-		})
-		if i < 0 {
-			continue
-		}
-		op := *unsure[i]
-		unsure = slices.Delete(unsure, i, i+1)
-		op.Outcome, op.Revision, op.Detail = OK, change.Revision, fmt.Sprintf(" (found at %d)", change.Revision)
-		if op.Verb == Delete {
-			op.Expect = 0 // Another one may have done it.
-		}
-		happened = append(happened, &op)
+	p.refused = o.Outcome != OK && o.failing().Key.Namespace == namespace
+	return p
+}
+
+// takeTurns puts the writes into the order of their revisions.
+func takeTurns(parts []*part) {
+	writes := slices.DeleteFunc(slices.Clone(parts), func(p *part) bool { return !p.Verb.writes() || p.Outcome != OK })
+	slices.SortFunc(writes, func(a, b *part) int { return cmp.Compare(a.Revision, b.Revision) })
+	for i := 1; i < len(writes); i++ {
+		writes[i].turn = writes[i-1].Revision
 	}
-	return happened
 }

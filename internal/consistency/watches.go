@@ -2,6 +2,7 @@ package consistency
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -13,8 +14,7 @@ func (c *check) watch(w *Watch) {
 	if len(w.Frames) == 0 {
 		return
 	}
-	f := &follower{check: c, watch: w, seen: w.Frames[0].Revision}
-	f.due = c.order.within(w.Scope, f.seen, lastRevision(c.order))
+	f := &follower{check: c, watch: w}
 	for _, frame := range w.Frames {
 		f.frame(frame)
 	}
@@ -35,6 +35,7 @@ type follower struct {
 	seen   int64    // The last revision that an event or bookmark told.
 	marked int64    // The last revision that a bookmark told.
 	due    []Change // Not told yet.
+	begins bool     // Nothing was told since it began.
 }
 
 func (f *follower) violate(rule string, frame Frame, format string, args ...any) {
@@ -44,24 +45,61 @@ func (f *follower) violate(rule string, frame Frame, format string, args ...any)
 func (f *follower) frame(frame Frame) {
 	switch frame.Type {
 	case Began:
-		if frame.Revision != f.seen {
-			f.violate("watcher", frame, "it knew %d", f.seen)
-		}
+		f.began(frame)
 	case Broken:
 	case Expired:
 		f.expired(frame)
 	case Bookmark:
 		f.bookmark(frame)
+		f.begins = false
 	default:
+		if f.begins && frame.Revision == f.seen {
+			f.again()
+		}
 		f.event(frame)
+		f.begins = false
 	}
 }
 
-// skip takes the changes before a revision as lost.
-func (f *follower) skip(frame Frame, rule string, to int64) {
-	n := 0
-	for n < len(f.due) && f.due[n].Revision <= to {
+// began takes the watcher back to where it goes on from: what it asks for again
+// it is told again. A plain one may owe the rest of a transaction to a stream
+// that broke in the middle of it.
+func (f *follower) began(frame Frame) {
+	if !f.watch.Plain && f.dueUpTo(frame.Revision) > 0 || f.dueUpTo(frame.Revision-1) > 0 {
+		f.violate("watcher", frame, "it goes on from there and was not told %s", f.due[0])
+	}
+	rest := f.due[:f.dueUpTo(frame.Revision)]
+	f.seen, f.marked, f.begins = frame.Revision, 0, true
+	f.due = slices.Concat(rest, f.after(f.seen))
+}
+
+// again takes a plain watcher back to before a transaction.
+func (f *follower) again() {
+	if whole := f.order.within(f.watch.Scope, f.seen-1, f.seen); f.watch.Plain && len(whole) > 1 {
+		f.due = f.after(f.seen - 1)
+		f.seen--
+	}
+}
+
+// after is what is to be told after a revision.
+func (f *follower) after(revision int64) []Change {
+	return f.order.within(f.watch.Scope, revision, lastRevision(f.order))
+}
+
+// dueUpTo is how many changes up to a revision were not told.
+func (f *follower) dueUpTo(revision int64) (n int) {
+	for n < len(f.due) && f.due[n].Revision <= revision {
 		n++
+	}
+	return n
+}
+
+// skip takes the changes up to a revision as lost: the rest of a transaction, if
+// some of it was told.
+func (f *follower) skip(frame Frame, rule string, to int64) {
+	n := f.dueUpTo(to)
+	if n > 0 && f.due[0].Revision == f.seen {
+		rule = "split transaction"
 	}
 	if n > 0 {
 		f.violate(rule, frame, "after %d came %d changes that it was not told, %s to %s", f.seen, n, f.due[0], f.due[n-1])
@@ -125,7 +163,7 @@ func (f *follower) expired(frame Frame) {
 
 func (f *follower) end() {
 	last := f.watch.Frames[len(f.watch.Frames)-1]
-	if n := len(f.order.within(f.watch.Scope, f.seen, f.watch.Until)); n > 0 {
+	if n := f.dueUpTo(f.watch.Until); n > 0 {
 		f.violate("watcher that did not come back", last, "%d changes after %d are missing, up to %d", n, f.seen, f.watch.Until)
 	}
 }

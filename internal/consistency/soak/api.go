@@ -84,6 +84,17 @@ func perform(ctx context.Context, c *http.Client, base string, r *record, op con
 	op.Call = r.now()
 	status, answer, err := exchange(ctx, c, base, &op)
 	op.Return = r.now()
+	take(&op, status, answer, err)
+	for next := continueOf(answer); op.Outcome == consistency.OK && next != ""; next = continueOf(answer) {
+		status, answer, err = send(ctx, c, http.MethodGet, base+page(&op, next), "", nil)
+		takePage(&op, r.now(), status, answer, err)
+	}
+	r.operation(op)
+	return op
+}
+
+// take fills in what an answer says.
+func take(op *consistency.Operation, status int, answer []byte, err error) {
 	switch {
 	case err != nil:
 		op.Outcome, op.Detail = consistency.Unknown, err.Error()
@@ -92,14 +103,16 @@ func perform(ctx context.Context, c *http.Client, base string, r *record, op con
 		}
 	case status < 300:
 		op.Outcome = consistency.OK
-		if err := read(&op, answer); err != nil {
+		if err := read(op, answer); err != nil {
 			op.Outcome, op.Detail = consistency.Unexpected, err.Error()
 		}
 	default:
 		op.Outcome, op.Detail = refusal(status, answer)
+		op.Failed = failedStep(answer)
+		if op.Outcome != consistency.Unexpected && op.Failed >= max(1, len(op.Steps)) {
+			op.Outcome, op.Detail = consistency.Unexpected, "there is no such operation: "+string(answer)
+		}
 	}
-	r.operation(op)
-	return op
 }
 
 // unsent reports whether a request failed before anything of it was sent.
@@ -109,82 +122,88 @@ func unsent(err error) bool {
 }
 
 func exchange(ctx context.Context, c *http.Client, base string, op *consistency.Operation) (int, []byte, error) {
-	req, err := request(ctx, base, op)
+	method, target, contentType, text := request(op)
+	return send(ctx, c, method, base+target, contentType, text)
+}
+
+func send(ctx context.Context, c *http.Client, method, target, contentType string, text []byte) (int, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(text))
 	if err != nil {
 		return 0, nil, err
+	}
+	if text != nil {
+		req.Header.Set("Content-Type", contentType)
 	}
 	resp, err := c.Do(req)
 	if err != nil {
 		return 0, nil, err
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
+	text, err = io.ReadAll(resp.Body)
 	return resp.StatusCode, text, err
 }
 
-func request(ctx context.Context, base string, op *consistency.Operation) (*http.Request, error) {
-	target, method, contentType := base, http.MethodGet, "application/json"
-	var text []byte
+func request(op *consistency.Operation) (method, target, contentType string, text []byte) {
+	method, contentType = http.MethodGet, "application/json"
 	switch one := scopeOf(op.Key); op.Verb {
 	case consistency.Create:
 		one.Name = ""
-		method, target, text = http.MethodPost, target+path(one), body(op.Key, op.Value, 0)
+		method, target, text = http.MethodPost, path(one), body(op.Key, op.Value, 0)
 	case consistency.Update:
-		method, target, text = http.MethodPut, target+path(one), body(op.Key, op.Value, op.Expect)
+		method, target, text = http.MethodPut, path(one), body(op.Key, op.Value, op.Expect)
 	case consistency.Patch:
-		method, target, contentType = http.MethodPatch, target+path(one), "application/merge-patch+json"
-		expect := ""
-		if op.Expect != 0 {
-			expect = fmt.Sprintf(`"resourceVersion":"%d",`, op.Expect)
-		}
-		text = fmt.Appendf(nil, `{"metadata":{%s"annotations":{%q:%q}}}`, expect, valueKey, op.Value)
+		method, target, contentType = http.MethodPatch, path(one), "application/merge-patch+json"
+		text = mergePatch(op.Value, op.Expect)
 	case consistency.Delete:
-		method, target = http.MethodDelete, target+path(one)
+		method, target = http.MethodDelete, path(one)
 		if op.Expect != 0 {
 			text = fmt.Appendf(nil, `{"preconditions":{"resourceVersion":"%d"}}`, op.Expect)
 		}
-	case consistency.Get:
-		target += path(one) + freshness(op.AtLeast)
-	case consistency.List:
-		target += path(op.Scope) + freshness(op.AtLeast)
-		if op.Exact != 0 {
-			target += fmt.Sprintf("?resourceVersionMatch=Exact&resourceVersion=%d", op.Exact)
+	case consistency.Txn:
+		method, target, text = http.MethodPost, transactionsPath, transaction(op.Steps)
+	case consistency.Get, consistency.List:
+		if op.Verb == consistency.List {
+			one = op.Scope
 		}
+		target = path(one) + "?" + reading(op).Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(text))
-	if err == nil && text != nil {
-		req.Header.Set("Content-Type", contentType)
-	}
-	return req, err
+	return method, target, contentType, text
 }
 
-func freshness(atLeast int64) string {
-	switch atLeast {
-	case 0:
-		return ""
-	case store.Any:
-		return "?resourceVersion=0"
+func mergePatch(value string, expect int64) []byte {
+	precondition := ""
+	if expect != 0 {
+		precondition = fmt.Sprintf(`"resourceVersion":"%d",`, expect)
 	}
-	return "?" + url.Values{"resourceVersion": {strconv.FormatInt(atLeast, 10)}}.Encode()
+	return fmt.Appendf(nil, `{"metadata":{%s"annotations":{%q:%q}}}`, precondition, valueKey, value)
+}
+
+// reading is how fresh a read must be, and how much of it is wanted at once.
+func reading(op *consistency.Operation) url.Values {
+	q := url.Values{}
+	switch {
+	case op.Exact != 0:
+		q.Set("resourceVersionMatch", "Exact")
+		q.Set("resourceVersion", strconv.FormatInt(op.Exact, 10))
+	case op.AtLeast == store.Any:
+		q.Set("resourceVersion", "0")
+	case op.AtLeast != 0:
+		q.Set("resourceVersion", strconv.FormatInt(op.AtLeast, 10))
+	}
+	if op.Limit != 0 {
+		q.Set("limit", strconv.Itoa(op.Limit))
+	}
+	return q
 }
 
 // read takes what a good answer tells.
 func read(op *consistency.Operation, answer []byte) (err error) {
-	if op.Verb == consistency.List {
-		var list struct {
-			Metadata struct {
-				Revision int64 `json:"resourceVersion,string"`
-			}
-			Items []document
-		}
-		if err := json.Unmarshal(answer, &list); err != nil {
-			return err
-		}
-		op.Revision = list.Metadata.Revision
-		for _, item := range list.Items {
-			op.Items = append(op.Items, item.version(op.Scope.Kind.Kind))
-		}
-		return nil
+	switch op.Verb {
+	case consistency.List:
+		op.Revision, err = readList(op, answer)
+		return err
+	case consistency.Txn:
+		return readTransaction(op, answer)
 	}
 	var d document
 	if err := json.Unmarshal(answer, &d); err != nil {

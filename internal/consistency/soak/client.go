@@ -65,48 +65,95 @@ func (c *requester) one(ctx context.Context, op consistency.Operation, server in
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestLimit)
 	defer cancel()
 	op = perform(ctx, c.http, c.servers[server], c.record, op)
-	switch {
-	case op.Outcome == consistency.OK && op.Verb != consistency.List:
-		c.known[op.Key] = op.Revision
-	case op.Outcome == consistency.Conflict || op.Outcome == consistency.NotFound:
-		delete(c.known, op.Key)
-	}
+	c.learn(op)
 	return op
+}
+
+// learn remembers versions.
+func (c *requester) learn(op consistency.Operation) {
+	switch op.Outcome {
+	case consistency.OK:
+		for _, s := range op.Does() {
+			c.known[s.Key] = op.Revision
+			if s.Verb == consistency.Delete {
+				delete(c.known, s.Key)
+			}
+		}
+	case consistency.Conflict, consistency.NotFound:
+		delete(c.known, op.Does()[op.Failed].Key)
+	}
 }
 
 // draw is what to do next.
 func (c *requester) draw() consistency.Operation {
-	op := consistency.Operation{Key: someKey(c.random)}
+	key := someKey(c.random)
 	switch n := c.random.IntN(100); {
-	case n < 20:
-		op.Verb = consistency.Create
-	case n < 40:
-		op.Verb = consistency.Update
-	case n < 55:
-		op.Verb = consistency.Patch
-	case n < 65:
-		op.Verb = consistency.Delete
+	case n < 12:
+		return c.write(consistency.Create, key)
+	case n < 27:
+		return c.write(consistency.Update, key)
+	case n < 38:
+		return c.write(consistency.Patch, key)
+	case n < 45:
+		return c.write(consistency.Delete, key)
+	case n < 60:
+		return consistency.Operation{Verb: consistency.Txn, Steps: c.steps()}
+	case n < 75:
+		return consistency.Operation{Verb: consistency.Get, Key: key, AtLeast: c.freshness()}
 	case n < 80:
-		op.Verb, op.AtLeast = consistency.Get, c.freshness()
-	case n < 85:
-		op.Verb, op.Exact, op.Scope = consistency.List, c.past(), c.listScope(op.Key)
-		op.Key = schema.Key{}
-	default:
-		op.Verb, op.AtLeast, op.Scope = consistency.List, c.freshness(), c.listScope(op.Key)
-		op.Key = schema.Key{}
+		return consistency.Operation{Verb: consistency.List, Scope: c.listScope(key), Limit: c.limit(), Exact: c.past()}
 	}
-	switch op.Verb {
-	case consistency.Create, consistency.Update, consistency.Patch:
+	return consistency.Operation{Verb: consistency.List, Scope: c.listScope(key), Limit: c.limit(), AtLeast: c.freshness()}
+}
+
+func (c *requester) write(verb consistency.Verb, key schema.Key) consistency.Operation {
+	s := c.step(verb, key)
+	return consistency.Operation{Verb: s.Verb, Key: s.Key, Value: s.Value, Expect: s.Expect}
+}
+
+func (c *requester) step(verb consistency.Verb, key schema.Key) consistency.Step {
+	s := consistency.Step{Verb: verb, Key: key}
+	if verb != consistency.Delete {
 		c.count++
-		op.Value = fmt.Sprintf("%s-%d", c.name, c.count)
+		s.Value = fmt.Sprintf("%s-%d", c.name, c.count)
 	}
-	switch op.Verb {
-	case consistency.Update, consistency.Patch, consistency.Delete:
-		if c.random.IntN(2) == 0 {
-			op.Expect = c.known[op.Key]
+	if verb != consistency.Create && verb != consistency.Apply && c.random.IntN(2) == 0 {
+		s.Expect = c.known[key]
+	}
+	return s
+}
+
+// steps of a transaction: two to four, mostly such that they are possible by
+// what is known, often in one namespace. The first has a value, by which the
+// transaction is recognised.
+func (c *requester) steps() (steps []consistency.Step) {
+	first := someKey(c.random)
+	together := c.random.IntN(3) > 0
+	used := map[schema.Key]bool{}
+	for n := 2 + c.random.IntN(3); len(steps) < n; {
+		key := someKey(c.random)
+		if together {
+			key.Namespace = first.Namespace
 		}
+		if used[key] {
+			continue
+		}
+		used[key] = true
+		steps = append(steps, c.step(c.likely(key, len(steps) == 0), key))
 	}
-	return op
+	return steps
+}
+
+// likely is a verb that an object may take.
+func (c *requester) likely(key schema.Key, valued bool) consistency.Verb {
+	verbs := []consistency.Verb{consistency.Apply, consistency.Create}
+	if c.known[key] != 0 {
+		verbs = []consistency.Verb{consistency.Apply, consistency.Update, consistency.Patch, consistency.Delete}
+	}
+	if valued {
+		verbs = verbs[:2]
+	}
+	return pick(c.random, verbs)
 }
 
 func (c *requester) freshness() int64 {
@@ -122,6 +169,14 @@ func (c *requester) freshness() int64 {
 // past is a revision of not long ago.
 func (c *requester) past() int64 {
 	return max(1, c.record.known.Load()-c.random.Int64N(500))
+}
+
+// limit is that of a list in pages, 0 for most.
+func (c *requester) limit() int {
+	if c.random.IntN(3) == 0 {
+		return 1 + c.random.IntN(4)
+	}
+	return 0
 }
 
 func (c *requester) listScope(key schema.Key) store.Scope {

@@ -30,7 +30,7 @@ func (w *world) faults(random *rand.Rand) []fault {
 		i := random.IntN(len(w.etcd.Members))
 		member, other := w.etcd.Members[i].Process, w.etcd.Members[(i+1)%len(w.etcd.Members)].Process
 		all = append(all, kill(member), w.killMembers(), pauseOf(member, 4*time.Second), pauseBoth(member, other), w.breakLinks(), w.compact(random))
-		for _, mode := range []testbed.Mode{testbed.Refusing, testbed.Silent} {
+		for _, mode := range []testbed.Mode{testbed.Refusing, testbed.Silent, testbed.Slow} {
 			all = append(all, w.cutMember(i, mode), w.cutServer(server, mode), w.cutLink(server, i, mode))
 		}
 	}

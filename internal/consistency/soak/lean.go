@@ -75,13 +75,22 @@ func (l *lean) stream(ctx context.Context, stop *atomic.Int64) error {
 	}
 }
 
-// watchFrom opens a watch of what comes after a revision.
+// watchFrom opens a watch of what comes after a revision, all of which is known.
 func watchFrom(ctx context.Context, c *http.Client, url string, after int64) (*http.Response, error) {
-	url += "?watch=true&allowWatchBookmarks=true&resourceVersion=" + strconv.FormatInt(after, 10)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	req, err := watchRequest(ctx, url, after, true)
 	if err != nil {
 		return nil, err
 	}
+	return openWatch(c, req)
+}
+
+// watchRequest is for what comes after a revision; whole: all of that is known.
+func watchRequest(ctx context.Context, url string, after int64, whole bool) (*http.Request, error) {
+	url += fmt.Sprintf("?watch=true&allowWatchBookmarks=true&resourceVersion=%d&wholeRevisions=%t", after, whole)
+	return http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+}
+
+func openWatch(c *http.Client, req *http.Request) (*http.Response, error) {
 	resp, err := c.Do(req)
 	if err != nil || resp.StatusCode == http.StatusOK {
 		return resp, err

@@ -45,6 +45,13 @@ func (r *record) watch(w *consistency.Watch) {
 	r.watches = append(r.watches, w)
 }
 
+// size is how many operations there are.
+func (r *record) size() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.operations)
+}
+
 // counts are for the line of progress.
 func (r *record) counts() (operations, unknown, watches int) {
 	r.mu.Lock()

@@ -26,6 +26,8 @@ type settings struct {
 	Dir      string // Of data, logs and the history.
 	Seed     uint64
 	Duration time.Duration
+	Least    int     // Operations that a run has at least, however long it takes.
+	Calm     bool    // Nothing goes wrong.
 	Pace     float64 // How long faults last and how far apart they are; 1 is seconds.
 	Clients  int
 	Watchers int // Of each sort.
@@ -42,6 +44,7 @@ type report struct {
 	events                               int64
 	revision                             int64
 	violations                           []consistency.Violation
+	history                              *consistency.History
 	saved                                string // The file with the history, if there were violations.
 }
 
@@ -93,10 +96,12 @@ func (r *runner) run(ctx context.Context) (report, error) {
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
 	var watchers sync.WaitGroup
-	if err := r.startWatchers(watching, &watchers); err != nil {
+	working, stopWorking := context.WithCancel(ctx)
+	defer stopWorking()
+	if err := r.startWatchers(watching, &watchers, working.Done()); err != nil {
 		return report{}, err
 	}
-	faults, err := r.disturb(ctx)
+	faults, err := r.disturb(working, stopWorking)
 	if err != nil {
 		return report{}, err
 	}
@@ -115,9 +120,10 @@ func (r *runner) violate(rule, format string, args ...any) {
 }
 
 // startWatchers starts some of each sort: steady, restless and slow ones that
-// stay, ones that hop from revision to revision, ones over all kinds, and a
-// cache over each server.
-func (r *runner) startWatchers(ctx context.Context, group *sync.WaitGroup) error {
+// stay, ones that hop from revision to revision, among both those that go on as
+// Kubernetes' clients and as browsers do; ones over all kinds, and a cache over
+// each server.
+func (r *runner) startWatchers(ctx context.Context, group *sync.WaitGroup, hurry <-chan struct{}) error {
 	readers, err := clients(r.world.urls())
 	if err != nil {
 		return err
@@ -130,13 +136,15 @@ func (r *runner) startWatchers(ctx context.Context, group *sync.WaitGroup) error
 		for i, scope := range scopes() {
 			purpose++
 			w := r.watcher(fmt.Sprintf("w%d-%d", n, i), scope, purpose, httpClient)
+			w.plain, w.browser = n%3 == 1, n%3 == 2
 			w.restless = (n+i)%3 == 1
 			if (n+i)%3 == 2 {
-				w.slow = 20 * time.Millisecond
+				w.slow, w.hurry = 20*time.Millisecond, hurry
 			}
 			r.watchers = append(r.watchers, w)
 			group.Go(func() { w.run(ctx, 1) })
 			h := r.watcher(fmt.Sprintf("h%d-%d", n, i), scope, purpose+500, httpClient)
+			h.plain, h.browser = n%4 == 0, n%4 == 1
 			group.Go(func() { h.hop(ctx) })
 		}
 		j := &joined{name: fmt.Sprintf("j%d", n), random: r.random(purpose + 2000), servers: readers, record: r.record}
@@ -168,24 +176,34 @@ func scopes() []store.Scope {
 	return all
 }
 
-// disturb lets clients work and things go wrong for the time of the run.
-func (r *runner) disturb(ctx context.Context) (faults int, err error) {
-	working, stop := context.WithTimeout(ctx, r.Duration)
-	defer stop()
+// disturb lets clients work and things go wrong for the time of the run, and
+// stops what works then.
+func (r *runner) disturb(working context.Context, stop func()) (faults int, err error) {
 	var group sync.WaitGroup
 	for i := range r.Clients {
 		c := newRequester(fmt.Sprintf("c%d", i), r.random(uint64(i)), r.world.urls(), r.record)
 		group.Go(func() { c.run(working) })
 	}
 	group.Go(func() { r.progress(working) })
+	group.Go(func() { r.last(working); stop() })
 	log, err := os.Create(filepath.Join(r.Dir, "faults.log"))
 	if err != nil {
 		return 0, err
 	}
 	defer log.Close()
-	faults, err = r.world.havoc(working, r.random(999), r.Pace, &stamped{r.record, log})
+	if !r.Calm {
+		faults, err = r.world.havoc(working, r.random(999), r.Pace, &stamped{r.record, log})
+	}
 	group.Wait()
 	return faults, err
+}
+
+// last waits until the run has been long enough.
+func (r *runner) last(ctx context.Context) {
+	sleep(ctx, r.Duration)
+	for ctx.Err() == nil && r.record.size() < r.Least {
+		sleep(ctx, 100*time.Millisecond)
+	}
 }
 
 // stamped puts the time of the history before each line.
@@ -318,7 +336,7 @@ func (r *runner) judge(ctx context.Context, faults int, ends map[store.Scope]int
 	operations, unknown, watches := r.record.counts()
 	result := report{
 		operations: operations, unknown: unknown, faults: faults, watches: watches, events: r.record.events.Load(),
-		revision: r.record.known.Load(), violations: append(r.violations, h.Check()...),
+		revision: r.record.known.Load(), violations: append(r.violations, h.Check()...), history: h,
 	}
 	if len(result.violations) > 0 {
 		result.saved = filepath.Join(r.Dir, "history.txt")

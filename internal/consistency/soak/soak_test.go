@@ -46,7 +46,7 @@ func brief(t *testing.T) settings {
 	})
 	return settings{
 		Program: program, Dir: dir, Seed: 1, Duration: 8 * time.Second, Pace: 0.2,
-		Clients: 6, Watchers: 4, Out: t.Output(),
+		Clients: 8, Watchers: 4, Out: t.Output(),
 	}
 }
 

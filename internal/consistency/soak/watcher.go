@@ -24,19 +24,23 @@ type watcher struct {
 	http     *http.Client
 	servers  []string
 	record   *record
+	plain    bool          // It goes on from the last event, as Kubernetes' clients do.
+	browser  bool          // It follows server-sent events.
 	restless bool          // It hangs up by itself, now and then.
-	slow     time.Duration // It waits so long after each line.
+	slow     time.Duration // It waits so long after each line, until hurry.
+	hurry    <-chan struct{}
 
 	until   int64 // Where it stops, by calling reached; 0 for nowhere.
 	reached func()
 
 	watch *consistency.Watch
 	seen  atomic.Int64
+	place int64 // Where it goes on.
 }
 
 // comeBackLimit is the time that a watcher has to be told what there is, and a
 // server to work again, when nothing is in the way.
-const comeBackLimit = 30 * time.Second
+const comeBackLimit = 2 * time.Minute
 
 var errExpired = errors.New("what comes after is no longer kept")
 
@@ -64,11 +68,23 @@ func (w *watcher) upTo(most time.Duration) time.Duration {
 
 func (w *watcher) pause(ctx context.Context, most time.Duration) { sleep(ctx, w.upTo(most)) }
 
+// dawdle lets the server wait, but not when all others have ended.
+func (w *watcher) dawdle() {
+	if w.slow == 0 {
+		return
+	}
+	select {
+	case <-time.After(w.slow):
+	case <-w.hurry:
+	}
+}
+
 // begin starts a new account of what was told.
 func (w *watcher) begin(after int64) {
-	w.watch = &consistency.Watch{Name: w.name, Scope: w.scope}
+	w.watch = &consistency.Watch{Name: w.name, Scope: w.scope, Plain: w.plain}
 	w.record.watch(w.watch)
 	w.seen.Store(after)
+	w.place = after
 }
 
 func (w *watcher) frame(f consistency.Frame) {
@@ -95,7 +111,7 @@ func (w *watcher) list(ctx context.Context) consistency.Operation {
 	})
 }
 
-// stream reads one response, from the last revision seen.
+// stream reads one response, from the last place.
 func (w *watcher) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -109,6 +125,9 @@ func (w *watcher) stream(ctx context.Context) error {
 	}
 	defer resp.Body.Close()
 	lines := bufio.NewReader(resp.Body)
+	if w.browser {
+		return w.readEvents(lines)
+	}
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
@@ -117,14 +136,21 @@ func (w *watcher) stream(ctx context.Context) error {
 		if err := w.line(line); err != nil {
 			return err
 		}
-		sleep(ctx, w.slow)
+		w.dawdle()
 	}
 }
 
 func (w *watcher) open(ctx context.Context, server string) (*http.Response, error) {
-	after := w.seen.Load()
-	w.frame(consistency.Frame{Type: consistency.Began, Revision: after, Detail: server})
-	return watchFrom(ctx, w.http, server+path(w.scope), after)
+	w.seen.Store(w.place)
+	w.frame(consistency.Frame{Type: consistency.Began, Revision: w.place, Detail: server})
+	req, err := watchRequest(ctx, server+path(w.scope), w.place, !w.plain)
+	if err != nil {
+		return nil, err
+	}
+	if w.browser {
+		asBrowser(req, w.place)
+	}
+	return openWatch(w.http, req)
 }
 
 func (w *watcher) line(text []byte) error {
@@ -152,13 +178,30 @@ func (w *watcher) line(text []byte) error {
 		frame.Key, frame.Value = v.Key, v.Value
 		w.record.events.Add(1)
 	}
-	w.frame(frame)
-	w.seen.Store(max(v.Revision, w.seen.Load()))
-	w.record.learn(v.Revision)
+	w.told(frame)
+	return nil
+}
+
+func (w *watcher) told(f consistency.Frame) {
+	w.frame(f)
+	w.move(f)
+	w.record.learn(f.Revision)
 	if w.until != 0 && w.seen.Load() >= w.until {
 		w.reached()
 	}
-	return nil
+}
+
+// move goes on to what was told. That a transaction has ended is known by a
+// bookmark, or by an event of the next revision; a browser goes by ids alone.
+func (w *watcher) move(f consistency.Frame) {
+	seen := w.seen.Load()
+	if f.Revision > seen && !w.browser {
+		w.place = seen
+	}
+	w.seen.Store(max(seen, f.Revision))
+	if f.Type == consistency.Bookmark || w.plain {
+		w.place = w.seen.Load()
+	}
 }
 
 // hop watches again and again from some old revision, or from a list, up to
@@ -174,7 +217,7 @@ func (w *watcher) hop(ctx context.Context) {
 		}
 		limited, cancel := context.WithTimeout(ctx, comeBackLimit)
 		one := &watcher{
-			name: w.name, scope: w.scope, random: w.random, pace: w.pace,
+			name: w.name, scope: w.scope, plain: w.plain, browser: w.browser, random: w.random, pace: w.pace,
 			http: w.http, servers: w.servers, record: w.record,
 			until: until, reached: cancel,
 		}

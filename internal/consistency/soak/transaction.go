@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/internal/consistency"
+)
+
+const transactionsPath = "/apis/registry.istio.io/v1/transactions"
+
+// wireStep is an operation of a transaction as the server reads it.
+type wireStep struct {
+	Verb          consistency.Verb `json:"verb"`
+	Object        json.RawMessage  `json:"object,omitempty"`
+	Kind          string           `json:"kind,omitempty"`
+	Namespace     string           `json:"namespace,omitempty"`
+	Name          string           `json:"name,omitempty"`
+	Patch         json.RawMessage  `json:"patch,omitempty"`
+	Preconditions map[string]any   `json:"preconditions,omitempty"`
+}
+
+func transaction(steps []consistency.Step) []byte {
+	wire := make([]wireStep, len(steps))
+	for i, s := range steps {
+		w := wireStep{Verb: s.Verb}
+		switch s.Verb {
+		case consistency.Patch:
+			w.Patch = mergePatch(s.Value, s.Expect)
+		case consistency.Delete:
+			if s.Expect != 0 {
+				w.Preconditions = map[string]any{"resourceVersion": fmt.Sprint(s.Expect)}
+			}
+		default:
+			w.Object = body(s.Key, s.Value, s.Expect)
+		}
+		if w.Object == nil {
+			w.Kind, w.Namespace, w.Name = s.Key.Kind, s.Key.Namespace, s.Key.Name
+		}
+		wire[i] = w
+	}
+	text, err := json.Marshal(map[string]any{"operations": wire})
+	if err != nil {
+		panic(err) // It has nothing that cannot be encoded.
+	}
+	return text
+}
+
+// readTransaction wants a result for each step, all of one revision.
+func readTransaction(op *consistency.Operation, answer []byte) error {
+	var done struct {
+		Metadata struct {
+			Revision int64 `json:"resourceVersion,string"`
+		}
+		Results []struct {
+			Verb   consistency.Verb
+			Object document
+		}
+	}
+	if err := json.Unmarshal(answer, &done); err != nil {
+		return err
+	}
+	op.Revision = done.Metadata.Revision
+	if len(done.Results) != len(op.Steps) {
+		return fmt.Errorf("%d results of %d operations", len(done.Results), len(op.Steps))
+	}
+	for i, result := range done.Results {
+		want := consistency.Version{Key: op.Steps[i].Key, Revision: op.Revision, Value: op.Steps[i].Value}
+		got := result.Object.version(want.Key.Kind)
+		if op.Steps[i].Verb == consistency.Delete {
+			want.Value = got.Value // The last state; which that was, the order tells.
+		}
+		if got != want {
+			return fmt.Errorf("result %d is %s, want %s", i, got, want)
+		}
+	}
+	return nil
+}
+
+// failedStep is the operation that a transaction was refused for.
+func failedStep(answer []byte) (index int) {
+	var status struct {
+		Details struct {
+			Causes []struct{ Reason, Field string }
+		}
+	}
+	_ = json.Unmarshal(answer, &status)
+	for _, cause := range status.Details.Causes {
+		if cause.Reason == "OperationFailed" {
+			_, _ = fmt.Sscanf(strings.TrimSuffix(cause.Field, "]"), "operations[%d", &index)
+		}
+	}
+	return index
+}
