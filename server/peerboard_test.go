@@ -17,19 +17,21 @@ type toldReplicas struct {
 
 func (toldReplicas) Self() string { return "here" }
 
-func (r toldReplicas) Others(context.Context) (map[string]string, error) {
+func (toldReplicas) CutOff() (time.Time, bool) { return time.Time{}, false }
+
+func (r toldReplicas) Others(context.Context) ([]Replica, error) {
 	time.Sleep(time.Millisecond) // a question to the store
-	others := map[string]string{}
+	var others []Replica
 	for name := range maps.Keys(r.answers) {
-		others[name] = name
+		others = append(others, Replica{Name: name})
 	}
 	return others, nil
 }
 
 func (r toldReplicas) board() *peerBoard {
 	b := newPeerBoard(r, slog.New(slog.DiscardHandler))
-	b.ask = func(_ context.Context, name string, age time.Duration, _ string) (*standings, string, error) {
-		return r.answers[name](age), name, nil
+	b.ask = func(_ context.Context, of Replica, age time.Duration, _ string) (*standings, string, error) {
+		return r.answers[of.Name](age), of.Name, nil
 	}
 	return b
 }

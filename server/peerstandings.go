@@ -27,7 +27,7 @@ const (
 type peerBoard struct {
 	peers Peers
 	log   *slog.Logger
-	ask   func(ctx context.Context, base string, age time.Duration, etag string) (*standings, string, error)
+	ask   func(ctx context.Context, of Replica, age time.Duration, etag string) (*standings, string, error)
 
 	mu       sync.Mutex
 	register inquiry
@@ -37,7 +37,7 @@ type peerBoard struct {
 // peer is another replica.
 type peer struct {
 	inquiry
-	name, url string
+	Replica
 
 	answered time.Time
 	etag     string
@@ -148,12 +148,15 @@ func (b *peerBoard) readMembers(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.known, func(name string, p *peer) bool { return others[name] != p.url })
-	for name, at := range others {
-		if b.known[name] == nil {
-			b.known[name] = &peer{name: name, url: at}
+	known := map[string]*peer{}
+	for _, other := range others {
+		p := b.known[other.Name]
+		if p == nil || p.URL != other.URL {
+			p = &peer{}
 		}
+		p.Replica, known[other.Name] = other, p
 	}
+	b.known = known
 	return nil
 }
 
@@ -165,11 +168,11 @@ func (b *peerBoard) members() []*peer {
 
 func (b *peerBoard) askOne(ctx context.Context, p *peer, age time.Duration) error {
 	b.mu.Lock()
-	etag := p.etag
+	etag, of := p.etag, p.Replica
 	b.mu.Unlock()
-	said, newer, err := b.ask(ctx, p.url, age, etag)
+	said, newer, err := b.ask(ctx, of, age, etag)
 	if err != nil {
-		b.log.Debug("a replica does not tell how objects stand", "replica", p.name, "url", p.url, "error", err)
+		b.log.Debug("a replica does not tell how objects stand", "replica", of.Name, "url", of.URL, "error", err)
 		return err
 	}
 	b.mu.Lock()
@@ -194,10 +197,13 @@ func (b *peerBoard) view(after time.Time) peerView {
 	if b.register.asOf.Before(after) || time.Since(b.register.asOf) > membersLost {
 		v.silent = append(v.silent, "the other replicas are not known at present")
 	}
+	if since, is := b.peers.CutOff(); is {
+		v.silent = append(v.silent, "this replica is cut off from the store since "+since.Format(time.TimeOnly))
+	}
 	for _, name := range slices.Sorted(maps.Keys(b.known)) {
 		p := b.known[name]
 		if p.asOf.Before(after) || time.Since(p.answered) > peerTimeout {
-			v.silent = append(v.silent, "replica "+name+" does not answer, its proxies are missing")
+			v.silent = append(v.silent, p.silence()+", its proxies are missing")
 			continue
 		}
 		v.told = append(v.told, *p)
@@ -206,13 +212,22 @@ func (b *peerBoard) view(after time.Time) peerView {
 }
 
 // standingsAt asks a replica for those of at most an age; nil when it has nothing new.
-func standingsAt(ctx context.Context, base string, age time.Duration, etag string) (*standings, string, error) {
+func standingsAt(ctx context.Context, of Replica, age time.Duration, etag string) (*standings, string, error) {
 	var said standings
-	newer, err := askPeer(ctx, base, []string{standingsPath}, url.Values{"maxAge": {max(age, 0).String()}}, etag, &said)
+	newer, err := askPeer(ctx, of, []string{standingsPath}, url.Values{"maxAge": {max(age, 0).String()}}, etag, &said)
 	if err != nil || newer == etag {
 		return nil, etag, err
 	}
 	return &said, newer, nil
+}
+
+// lag is what is known of one that has not published a revision.
+func (p peer) lag() string {
+	text := fmt.Sprintf("replica %s is at revision %d", p.Name, p.revision)
+	if !p.Missing.IsZero() {
+		text += ", and cut off from the store since " + p.Missing.Format(time.TimeOnly)
+	}
+	return text
 }
 
 // fleetStanding is how an object stands with the proxies of all replicas.
@@ -229,7 +244,7 @@ func (v peerView) add(own discovery.Standing, ref diag.Ref, revision int64) flee
 		s := p.of[ref]
 		out.Proxies += s.Proxies
 		if p.revision < revision {
-			out.behind = append(out.behind, fmt.Sprintf("replica %s is at revision %d", p.name, p.revision))
+			out.behind = append(out.behind, p.lag())
 			continue
 		}
 		out.Running += s.Running

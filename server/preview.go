@@ -48,7 +48,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err := schema.CheckNamespace(namespace); err != nil {
 		return badRequest("namespace: %v", err)
 	}
-	local, err := boolParam(q, "local")
+	local, err := s.isLocal(r, q)
 	if err != nil {
 		return err
 	}
@@ -83,9 +83,9 @@ func (s *Server) previewOfOthers(w http.ResponseWriter, r *http.Request, body []
 	ctx, cancel := context.WithTimeout(r.Context(), previewTimeout)
 	defer cancel()
 	var mu sync.Mutex
-	return s.askOthers(ctx, w, "proxies", func(_, base string) error {
+	return s.askOthers(ctx, w, "proxies", func(of Replica) error {
 		var found discovery.Preview
-		err := postPeer(ctx, base, []string{previewPath}, queryOf(r), body, media, &found)
+		err := postPeer(ctx, of, []string{previewPath}, queryOf(r), body, media, &found)
 		if err == nil {
 			mu.Lock()
 			defer mu.Unlock()

@@ -38,7 +38,7 @@ func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	local, err := boolParam(q, "local")
+	local, err := s.isLocal(r, q)
 	if err != nil {
 		return err
 	}
@@ -65,9 +65,9 @@ func (s *Server) problemsOfOthers(w http.ResponseWriter, r *http.Request, q url.
 	ctx, cancel := context.WithTimeout(r.Context(), publishTimeout+peerTimeout)
 	defer cancel()
 	var mu sync.Mutex
-	s.askOthers(ctx, w, "problems", func(_, base string) error {
+	s.askOthers(ctx, w, "problems", func(of Replica) error {
 		var found reported
-		_, err := askPeer(ctx, base, []string{problemsPath}, q, "", &found)
+		_, err := askPeer(ctx, of, []string{problemsPath}, q, "", &found)
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, found.Problems...)

@@ -58,7 +58,7 @@ func (s *Server) proxiesAsked(w http.ResponseWriter, r *http.Request, node strin
 	if err := checkParams(q, proxyParams); err != nil {
 		return nil, err
 	}
-	local, err := boolParam(q, "local")
+	local, err := s.isLocal(r, q)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +103,8 @@ func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, node, o
 	defer cancel()
 	var mu sync.Mutex
 	var all []proxy
-	s.askOthers(ctx, w, "proxies", func(_, base string) error {
-		found, err := proxiesAt(ctx, base, node, object)
+	s.askOthers(ctx, w, "proxies", func(of Replica) error {
+		found, err := proxiesAt(ctx, of, node, object)
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, found...)
@@ -114,7 +114,7 @@ func (s *Server) proxiesOfOthers(w http.ResponseWriter, r *http.Request, node, o
 }
 
 // proxiesAt are those of a node, "" for all, that a replica knows.
-func proxiesAt(ctx context.Context, base, node, object string) (found []proxy, err error) {
+func proxiesAt(ctx context.Context, of Replica, node, object string) (found []proxy, err error) {
 	path, q := []string{proxiesPath}, url.Values{}
 	if node != "" {
 		path = append(path, url.PathEscape(node))
@@ -122,7 +122,7 @@ func proxiesAt(ctx context.Context, base, node, object string) (found []proxy, e
 	if object != "" {
 		q.Set("object", object)
 	}
-	_, err = askPeer(ctx, base, path, q, "", &found)
+	_, err = askPeer(ctx, of, path, q, "", &found)
 	if e, ok := errors.AsType[*peerError](err); ok && node != "" && e.isWithout(node) {
 		return nil, nil
 	}

@@ -38,7 +38,7 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request, say func(*disco
 	if err != nil {
 		return err
 	}
-	local, err := boolParam(q, "local")
+	local, err := s.isLocal(r, q)
 	if err != nil {
 		return err
 	}
@@ -78,39 +78,39 @@ func (s *Server) saidElsewhere(w http.ResponseWriter, r *http.Request, node stri
 	if len(s.opts.Discovery.ProxiesCalled(node)) > 0 {
 		return nil
 	}
-	name, base := s.replicaOf(w, r, node)
-	if base == "" {
+	at := s.replicaOf(w, r, node)
+	if at.URL == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), publishTimeout+peerTimeout)
 	defer cancel()
 	var said json.RawMessage
-	if _, err := askPeer(ctx, base, []string{r.URL.EscapedPath()}, queryOf(r), "", &said); err != nil {
-		s.opts.Log.Warn("a replica does not tell what its proxy is told", "replica", name, "url", base, "node", node, "error", err)
-		addWarning(w, fmt.Sprintf("the proxy is connected to replica %s, which does not answer: this is what another one would be told that calls itself so and says no more", name))
+	if _, err := askPeer(ctx, at, []string{r.URL.EscapedPath()}, queryOf(r), "", &said); err != nil {
+		s.opts.Log.Warn("a replica does not tell what its proxy is told", "replica", at.Name, "url", at.URL, "node", node, "error", err)
+		addWarning(w, fmt.Sprintf("the proxy is connected to replica %s, which does not answer: this is what another one would be told that calls itself so and says no more", at.Name))
 		return nil
 	}
 	return said
 }
 
 // replicaOf is the other replica that a proxy has connected to last, if any.
-func (s *Server) replicaOf(w http.ResponseWriter, r *http.Request, node string) (name, base string) {
+func (s *Server) replicaOf(w http.ResponseWriter, r *http.Request, node string) (at Replica) {
 	ctx, cancel := context.WithTimeout(r.Context(), peerTimeout)
 	defer cancel()
 	var mu sync.Mutex
 	var since time.Time
-	s.askOthers(ctx, w, "proxies", func(other, at string) error {
-		found, err := proxiesAt(ctx, at, node, "")
+	s.askOthers(ctx, w, "proxies", func(other Replica) error {
+		found, err := proxiesAt(ctx, other, node, "")
 		mu.Lock()
 		defer mu.Unlock()
 		for _, p := range found {
 			if p.ConnectedSince.After(since) {
-				name, base, since = other, at, p.ConnectedSince
+				at, since = other, p.ConnectedSince
 			}
 		}
 		return err
 	})
-	return name, base
+	return at
 }
 
 // proxyConfig answers what a proxy is told of one type, or of all: Envoy's v3

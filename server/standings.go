@@ -89,7 +89,11 @@ func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
 	if err := checkParams(q, standingsParams); err != nil {
 		return err
 	}
-	if local, err := boolParam(q, "local"); err != nil || !local {
+	local, err := s.isLocal(r, q)
+	if err != nil {
+		return err
+	}
+	if !local {
 		return badRequest("local: must be true; how an object stands with the proxies of all replicas is its status")
 	}
 	age, err := ageParam(q)

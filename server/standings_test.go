@@ -2,12 +2,12 @@ package server_test
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,16 +19,28 @@ import (
 
 // register is the replicas as one of them knows them.
 type register struct {
-	mu     sync.Mutex
-	others map[string]string
+	mu      sync.Mutex
+	others  map[string]string
+	missing map[string]time.Time
+	cutOff  time.Time // zero for no
 }
 
 func (r *register) Self() string { return "here" }
 
-func (r *register) Others(context.Context) (map[string]string, error) {
+func (r *register) Others(context.Context) ([]server.Replica, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return maps.Clone(r.others), nil
+	var all []server.Replica
+	for name, at := range r.others {
+		all = append(all, server.Replica{Name: name, URL: at, Missing: r.missing[name]})
+	}
+	return all, nil
+}
+
+func (r *register) CutOff() (time.Time, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cutOff, !r.cutOff.IsZero()
 }
 
 func (r *register) leave(name string) {
@@ -169,4 +181,85 @@ func TestFreshStatus(t *testing.T) {
 			t.Errorf("after it has left: %+v", s)
 		}
 	}
+}
+
+// TestMissingReplica: one that is in the register no more counts as long as it answers;
+// if it does not, nobody says that all run it. One that is cut off itself says so.
+func TestMissingReplica(t *testing.T) {
+	mem := memory.New()
+	far := replica(t, mem)
+	since := time.Date(2026, 3, 4, 5, 6, 7, 0, time.Local)
+	known := &register{others: map[string]string{"far": far.url}, missing: map[string]time.Time{"far": since}}
+	here := replica(t, mem, func(o *server.Options) { o.Peers = known })
+	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
+	for _, w := range []*world{here, far} {
+		w.want(http.StatusOK, "GET", "/debug/problems", "")
+	}
+	here.connect(1)
+	there := far.connect(2)
+	seen := here.watch("&statusEvents=true")
+	rule := here.create("split")
+	if s := seen.until(rule.Metadata.ResourceVersion, "Programmed"); s.Programmed.Proxies != 2 {
+		t.Errorf("with one that answers: %+v", s)
+	}
+	proxies := here.want(http.StatusOK, "GET", "/apis/registry.istio.io/v1/proxies", "")
+	if warned := proxies.Header.Get("Warning"); !strings.Contains(warned, "far is cut off from the store since 05:06:07") || !strings.Contains(proxies.text, there.Node) {
+		t.Errorf("warned of %q: %s", warned, proxies.text)
+	}
+
+	known.mu.Lock()
+	known.others["far"] = unanswered(t)
+	known.mu.Unlock()
+	s := seen.until(rule.Metadata.ResourceVersion, "Unknown")
+	if c := s.condition("Programmed"); !strings.Contains(c.Message, "far is missing since 05:06:07, and did not leave") {
+		t.Errorf("missing: %+v", c)
+	}
+	known.leave("far")
+	seen.until(rule.Metadata.ResourceVersion, "Programmed")
+
+	known.mu.Lock()
+	known.cutOff = since
+	known.mu.Unlock()
+	s = seen.until(rule.Metadata.ResourceVersion, "Unknown")
+	if c := s.condition("Programmed"); !strings.Contains(c.Message, "this replica is cut off from the store since 05:06:07") {
+		t.Errorf("cut off: %+v", c)
+	}
+	proxies = here.want(http.StatusOK, "GET", "/apis/registry.istio.io/v1/proxies", "")
+	if warned := proxies.Header.Get("Warning"); !strings.Contains(warned, "this replica is cut off") {
+		t.Errorf("warned of %q", warned)
+	}
+}
+
+// TestAnotherReplicaAnswers: at the address of one another one may be reached, and its
+// proxies are not told as those of the first.
+func TestAnotherReplicaAnswers(t *testing.T) {
+	mem := memory.New()
+	known := &register{others: map[string]string{}}
+	here := replica(t, mem, func(o *server.Options) { o.Peers = known })
+	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
+	here.want(http.StatusOK, "GET", "/debug/problems", "")
+	one := here.connect(1)
+	known.mu.Lock()
+	known.others["far"] = here.url // such as 127.0.0.1:8080 on each machine
+	known.mu.Unlock()
+	rule := here.create("split")
+	s := here.watch("&statusEvents=true").until(rule.Metadata.ResourceVersion, "Unknown")
+	if c := s.condition("Programmed"); !strings.Contains(c.Message, "replica far does not answer") || s.Programmed.Proxies != 1 {
+		t.Errorf("%+v of %+v", c, s)
+	}
+	proxies := here.want(http.StatusOK, "GET", "/apis/registry.istio.io/v1/proxies", "")
+	if strings.Count(proxies.text, one.Node) != 1 || !strings.Contains(proxies.Header.Get("Warning"), "far does not answer") {
+		t.Errorf("%s %s", proxies.Header.Get("Warning"), proxies.text)
+	}
+	answer := here.want(http.StatusBadRequest, "GET", "/debug/problems?local=true", "", "Pilot-Replica: far")
+	if !strings.Contains(answer.text, "this is replica here, and not far") {
+		t.Errorf("%s", answer.text)
+	}
+}
+
+// unanswered is the URL of nobody.
+func unanswered(t *testing.T) string {
+	broken := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(broken.Close)
+	return broken.URL
 }

@@ -43,6 +43,8 @@ func TestUsage(t *testing.T) {
 		{"quota of an external etcd", []string{"--etcd-endpoints", "https://127.0.0.1:1", "--quota-bytes", "16777216"}, nil, exitUsage, []string{"--quota-bytes", "embedded etcd", "--etcd-endpoints"}},
 		{"quota of an external etcd, environment", []string{"--etcd-endpoints", "https://127.0.0.1:1"}, map[string]string{"PILOT_QUOTA_BYTES": "16777216"}, exitUsage, []string{"--quota-bytes", "--etcd-endpoints"}},
 		{"endpoint without a port", []string{"--etcd-endpoints", "foo"}, nil, exitUsage, []string{"foo", "https://10.0.0.1:2379"}},
+		{"advertised without a port", []string{"--advertise", "web-1"}, nil, exitUsage, []string{"--advertise", "HOST:PORT"}},
+		{"advertised to nobody", []string{"--advertise", "0.0.0.0:8080"}, nil, exitUsage, []string{"--advertise 0.0.0.0:8080", "reach this one"}},
 		{"domain", []string{"--domain", "foo bar"}, nil, exitUsage, []string{"foo bar", "cluster.local"}},
 		{"no data folder", []string{"--data-dir", ""}, nil, exitUsage, []string{"--data-dir"}},
 		{"quota", []string{"--quota-bytes", "1000"}, nil, exitUsage, []string{"--quota-bytes 1000", "16777216"}},

@@ -54,7 +54,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.grpcTLS.CertificateFile, "grpc-tls-cert", "", "file with our certificate and its chain for --grpc-listen, which then takes TLS only; read again when it changes")
 	f.StringVar(&o.grpcTLS.KeyFile, "grpc-tls-key", "", "file with the key of --grpc-tls-cert")
 	f.StringVar(&o.grpcTLS.CAFile, "grpc-client-ca", "", "file with the authorities of proxies' certificates: only who shows one of them is let in at --grpc-listen, and may be told secrets beyond loopback")
-	f.StringVar(&o.advertise, "advertise", "", "HOST:PORT where other replicas on the same etcd reach this one (where it listens)")
+	f.StringVar(&o.advertise, "advertise", "", "HOST:PORT where other replicas on the same etcd reach the HTTP of this one (where it listens); needed when that is loopback and they are on other machines")
 	f.BoolVar(&o.insecure, "insecure", false, "allow --listen, and --grpc-listen without --grpc-client-ca, beyond loopback although everybody is let in there")
 	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd")
 	f.Int64Var(&o.quotaBytes, "quota-bytes", etcd.DefaultQuotaBytes, "how much the embedded etcd may store, history included; when it is full, only deletes are taken")
@@ -87,6 +87,9 @@ func (o *options) validate() error {
 	}
 	if len(validation.IsDNS1123Subdomain(o.domain)) > 0 {
 		return fmt.Errorf("%w: --domain %q: must be a DNS name, as in cluster.local", errUsage, o.domain)
+	}
+	if err := o.validateAdvertise(); err != nil {
+		return err
 	}
 	if o.dataDir == "" {
 		return fmt.Errorf("%w: --data-dir: must name a folder", errUsage)

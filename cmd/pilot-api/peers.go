@@ -2,9 +2,16 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
 	"net"
 	"os"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
@@ -13,33 +20,71 @@ type peers struct{ *etcd.Replicas }
 
 func (p peers) Self() string { return p.Replicas.Self().Name }
 
-// Others leaves out this replica, and who has no address of its own.
-func (p peers) Others(ctx context.Context) (map[string]string, error) {
+// Others leaves out this replica.
+func (p peers) Others(ctx context.Context) ([]server.Replica, error) {
 	all, err := p.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	others := map[string]string{}
+	var others []server.Replica
 	for _, r := range all {
 		if r.Name != p.Self() {
-			others[r.Name] = r.URL
+			others = append(others, server.Replica{Name: r.Name, URL: r.URL, Missing: r.Missing})
 		}
 	}
 	return others, nil
 }
 
+// alone is a server with a store that nobody shares.
+type alone string
+
+func (a alone) Self() string                                   { return string(a) }
+func (alone) Others(context.Context) ([]server.Replica, error) { return nil, nil }
+func (alone) CutOff() (since time.Time, is bool)               { return }
+
+// replicas are this one and the others, and what keeps this one among them.
+func (b backend) replicas(o options, self etcd.Replica, reg prometheus.Registerer, log *slog.Logger) (server.Peers, func(context.Context) error) {
+	if b.embedded != nil {
+		return alone(self.Name), func(context.Context) error { return nil }
+	}
+	all := etcd.NewReplicas(b.client, o.etcdPrefix, self, log)
+	registerReplicaMetrics(reg, all)
+	return peers{all}, all.Run
+}
+
 // advertised is where other replicas reach this one: what --advertise says, or
-// where it listens, by the name of the machine if that is everywhere.
+// where it listens, by the name of the machine if that is everywhere. Its name has that
+// of the machine as well, for there may be such an address on each.
 func (o *options) advertised(listener net.Addr) etcd.Replica {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
 	address := o.advertise
 	if address == "" {
 		address = listener.String()
-		host, port, err := net.SplitHostPort(address)
-		if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
-			if name, err := os.Hostname(); err == nil {
-				address = net.JoinHostPort(name, port)
-			}
+		if at, port, err := net.SplitHostPort(address); err == nil && net.ParseIP(at).IsUnspecified() {
+			address = net.JoinHostPort(host, port)
 		}
 	}
-	return etcd.Replica{Name: address, URL: "http://" + address}
+	name := address
+	if at, _, err := net.SplitHostPort(address); err != nil || at != host {
+		name = host + "/" + address
+	}
+	return etcd.Replica{Name: name, URL: "http://" + address, Host: host, Instance: rand.Text()[:8]}
+}
+
+// validateAdvertise refuses what nobody can reach.
+func (o *options) validateAdvertise() error {
+	if o.advertise == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(o.advertise)
+	if err != nil || port == "" || port == "0" {
+		return fmt.Errorf("%w: --advertise %q: must be HOST:PORT, as in 10.1.0.1:8080", errUsage, o.advertise)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return fmt.Errorf("%w: --advertise %s: must be an address at which other replicas reach this one, and not all that it may have", errUsage, o.advertise)
+	}
+	return nil
 }

@@ -25,7 +25,7 @@ const (
 
 // readiness is what /readyz checks, in the order in which things come up. Each
 // check looks at what others find out all the time, so that probes cost nothing.
-func readiness(b backend, lag *cache.Probe, proxies *discovery.Publisher) []server.Check {
+func readiness(b backend, lag *cache.Probe, proxies *discovery.Publisher, others server.Peers) []server.Check {
 	check := func(name string, f func() error) server.Check {
 		return server.Check{Name: name, Run: func(context.Context) error { return f() }}
 	}
@@ -33,7 +33,8 @@ func readiness(b backend, lag *cache.Probe, proxies *discovery.Publisher) []serv
 	if b.embedded == nil {
 		checks = append(checks,
 			check("quota", func() error { return hasSpace(b.alarms) }),
-			check("corruption", func() error { return isSound(b.alarms) }))
+			check("corruption", func() error { return isSound(b.alarms) }),
+			check("replicas", func() error { return isRegistered(others) }))
 	} else {
 		checks = append(checks,
 			check("quota", func() error { return quotaHolds(b.embedded.Usage()) }),
@@ -79,6 +80,14 @@ func hasSpace(alarms *etcd.Alarms) error {
 func isSound(alarms *etcd.Alarms) error {
 	if alarms.Corrupt() {
 		return errors.New("etcd refuses writes, for the data of its members differ: replace those that are wrong, then disarm its alarm")
+	}
+	return nil
+}
+
+// isRegistered: the store itself may answer all the same.
+func isRegistered(p server.Peers) error {
+	if since, is := p.CutOff(); is {
+		return server.Degraded("not in the register of replicas since " + since.Format(time.TimeOnly) + ": the others do not count its proxies")
 	}
 	return nil
 }

@@ -191,6 +191,14 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
+// cutOff is a replica that is, or is not.
+type cutOff struct {
+	alone
+	since time.Time
+}
+
+func (c cutOff) CutOff() (time.Time, bool) { return c.since, !c.since.IsZero() }
+
 func TestChecks(t *testing.T) {
 	const mib = 1 << 20
 	behind := func(d time.Duration) error {
@@ -216,6 +224,8 @@ func TestChecks(t *testing.T) {
 		{"room that writes may have been counted for twice", usage(104, 0, 40), false, ""},
 		{"little room", usage(90, 5, 0), true, "of 104857600 bytes"},
 		{"no room for a large object", usage(104, 4, 0), false, "deletes only"},
+		{"in the register", isRegistered(cutOff{}), false, ""},
+		{"cut off", isRegistered(cutOff{since: time.Now()}), true, "not in the register of replicas since"},
 		{"disk", diskHasRoom(etcd.Usage{DiskFree: 100 * mib}), true, "disk of --data-dir"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -77,13 +77,13 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	proxies := discovery.New(discovery.Options{
 		Source: view, CatchUp: view.CatchUp, Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
 	})
-	replicas := etcd.NewReplicas(backend.client, o.etcdPrefix, o.advertised(listener.Addr()), log)
+	others, stay := backend.replicas(o, o.advertised(listener.Addr()), registry, log)
 	api := server.New(server.Options{
 		Store:     store.Strict(objects),
 		Reads:     view,
 		Discovery: proxies,
-		Peers:     peers{replicas},
-		Ready:     readiness(backend, lag, proxies),
+		Peers:     others,
+		Ready:     readiness(backend, lag, proxies, others),
 		Registry:  registry,
 		Log:       log,
 		Version:   versionInfo(),
@@ -100,7 +100,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		front := ads.New(ads.Options{Discovery: proxies, TLS: ends, Log: log, Registry: registry, MaxConnections: o.maxConnections()})
 		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams) })
 	}
-	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, replicas.Run, objects.KeepHistory, certificates.Run, tidyUp,
+	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, stay, objects.KeepHistory, certificates.Run, tidyUp,
 		func(ctx context.Context) error { return backend.admin(ctx, o, log) },
 		func(ctx context.Context) error { return memory.run(ctx, proxies.Ready) },
 		func(ctx context.Context) error { return greet(ctx, o, objects, log) })

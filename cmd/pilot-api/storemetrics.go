@@ -48,6 +48,20 @@ func registerStoreMetrics(reg prometheus.Registerer, b backend, lag *cache.Probe
 		usage(func(u etcd.Usage) int64 { return u.Defragmentations }))
 }
 
+// registerReplicaMetrics shows this replica and those that share its etcd.
+func registerReplicaMetrics(reg prometheus.Registerer, r *etcd.Replicas) {
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "pilot_replica_cut_off", Help: "1 when etcd has not confirmed this replica's entry in the register for longer than that lasts: it is missing to the others.",
+	}, func() float64 { _, is := r.CutOff(); return oneIf(is) }))
+	for state, count := range map[string]func() int64{"present": r.There, "missing": r.Missing} {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name:        "pilot_other_replicas",
+			Help:        "The other replicas over the same etcd; missing are those that did not leave, and that nothing is heard of.",
+			ConstLabels: prometheus.Labels{"state": state},
+		}, func() float64 { return float64(count()) }))
+	}
+}
+
 // registerAlarms shows the alarms of an external etcd.
 func registerAlarms(reg prometheus.Registerer, alarms *etcd.Alarms) {
 	for name, raised := range map[string]func() bool{"NOSPACE": alarms.NoSpace, "CORRUPT": alarms.Corrupt} {

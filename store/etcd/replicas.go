@@ -1,13 +1,15 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/client/v3"
@@ -15,92 +17,112 @@ import (
 
 // Replica is a pilot-api that shares the store.
 type Replica struct {
-	Name string `json:"name"`
-	URL  string `json:"url"` // where the others reach it
+	Name     string `json:"name"` // no two have the same
+	URL      string `json:"url"`  // where the others reach it
+	Host     string `json:"host,omitempty"`
+	Instance string `json:"instance,omitempty"` // another one after each start
+	// Missing is since when nothing has been heard of one that did not leave; zero of
+	// one that is there.
+	Missing time.Time `json:"-"`
 }
 
-// Replicas is the register of those that run. Each is there under a lease, and so
-// no longer than it lives: <prefix>/replicas/<name>.
+// Replicas is the register of those that share the store, as one of its members sees
+// it. Each is there under a lease, and so no longer than it is heard of, and a second
+// time under a longer one: by that the others know who is missing.
+//
+//	<prefix>/replicas/<name>
+//	<prefix>/replicas-known/<name>
 type Replicas struct {
-	client *clientv3.Client
-	prefix string
-	self   Replica
-	log    *slog.Logger
+	client       *clientv3.Client
+	alive, known string // what the keys begin with
+	log          *slog.Logger
+
+	lease, memory time.Duration // of the one entry and the other
+
+	self   atomic.Pointer[Replica]
+	leases [2]clientv3.LeaseID // of this member's entries, zero before the first
+	heard  atomic.Int64        // when etcd confirmed them last, in Unix nanoseconds
+	lost   bool                // and that is longer ago than the lease
+	others neighbours
+
+	mu      sync.Mutex
+	missing map[clientv3.LeaseID]time.Time // since when
 }
 
-// replicaTTL is how long a replica that died is still listed, in seconds.
-const replicaTTL = 15
+const (
+	// replicaLease is how long one that nothing is heard of counts as there.
+	replicaLease = 15 * time.Second
+	// replicaMemory is how long it counts as missing then.
+	replicaMemory = 10 * time.Minute
+)
 
-// NewReplicas is the register as one of its members sees it.
+// NewReplicas is the register for one that begins to share the store.
 func NewReplicas(client *clientv3.Client, prefix string, self Replica, log *slog.Logger) *Replicas {
-	return &Replicas{client: client, prefix: strings.TrimRight(prefix, "/") + "/replicas/", self: self, log: log}
+	root := strings.TrimRight(prefix, "/")
+	r := &Replicas{
+		client: client, alive: root + "/replicas/", known: root + "/replicas-known/", log: log,
+		lease: replicaLease, memory: replicaMemory,
+	}
+	r.self.Store(&self)
+	r.heard.Store(time.Now().UnixNano())
+	return r
 }
 
-// Self is the member that this is.
-func (r *Replicas) Self() Replica { return r.self }
+// Self is the member that this is. Its name may change, when another one has the same.
+func (r *Replicas) Self() Replica { return *r.self.Load() }
 
-// List is all members, by name.
+// List is all members and who is missing, by name.
 func (r *Replicas) List(ctx context.Context) ([]Replica, error) {
-	resp, err := r.client.Get(ctx, r.prefix, clientv3.WithPrefix())
+	resp, err := r.client.Get(ctx, strings.TrimSuffix(r.alive, "/"), clientv3.WithPrefix())
 	if err != nil {
 		return nil, fmt.Errorf("list replicas: %w", err)
 	}
-	var all []Replica
-	for _, kv := range resp.Kvs {
-		var member Replica
-		if err := json.Unmarshal(kv.Value, &member); err != nil {
+	var members, known []Replica
+	missing := map[clientv3.LeaseID]time.Time{}
+	for _, kv := range slices.Backward(resp.Kvs) { // Those that are there come last.
+		var one Replica
+		if err := json.Unmarshal(kv.Value, &one); err != nil {
 			r.log.Warn("a replica's entry cannot be read", "key", string(kv.Key), "error", err)
 			continue
 		}
-		all = append(all, member)
+		if strings.HasPrefix(string(kv.Key), r.alive) {
+			members = append(members, one)
+			continue
+		}
+		if slices.ContainsFunc(members, func(m Replica) bool { return m.Name == one.Name }) {
+			continue
+		}
+		lease := clientv3.LeaseID(kv.Lease)
+		if one.Missing, err = r.heardOf(ctx, lease); err != nil {
+			return nil, err
+		}
+		missing[lease] = one.Missing
+		known = append(known, one)
 	}
-	slices.SortFunc(all, func(a, b Replica) int { return strings.Compare(a.Name, b.Name) })
+	r.mu.Lock()
+	r.missing = missing
+	r.mu.Unlock()
+	all := slices.Concat(members, known)
+	slices.SortFunc(all, func(a, b Replica) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
-// Run keeps this member in the register until ctx ends, and takes it out then. An
-// etcd that is away is tried until it is back.
-func (r *Replicas) Run(ctx context.Context) error {
-	for {
-		err := r.stay(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		r.log.Debug("not in the register of replicas; trying again", "error", err)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Second):
-		}
+// heardOf is when a lease was confirmed last, as it was found first: etcd tells it in
+// seconds, and after an election as less long ago than it is. Of one that has just ended
+// that is when it would have had to be.
+func (r *Replicas) heardOf(ctx context.Context, lease clientv3.LeaseID) (time.Time, error) {
+	r.mu.Lock()
+	since, found := r.missing[lease]
+	r.mu.Unlock()
+	if found {
+		return since, nil
 	}
-}
-
-// stay registers, and returns when the lease is lost.
-func (r *Replicas) stay(ctx context.Context) error {
-	lease, err := r.client.Grant(ctx, replicaTTL)
+	left, err := r.client.TimeToLive(ctx, lease)
 	if err != nil {
-		return err
+		return time.Time{}, fmt.Errorf("list replicas: %w", err)
 	}
-	defer r.leave(lease.ID)
-	value, err := json.Marshal(r.self)
-	if err != nil {
-		return err
+	if left.TTL < 0 {
+		return time.Now().Add(-r.memory), nil
 	}
-	if _, err := r.client.Put(ctx, r.prefix+r.self.Name, string(value), clientv3.WithLease(lease.ID)); err != nil {
-		return err
-	}
-	alive, err := r.client.KeepAlive(ctx, lease.ID)
-	if err != nil {
-		return err
-	}
-	for range alive {
-	}
-	return errors.New("the lease has ended")
-}
-
-// leave is for a member that stops, whose context has ended.
-func (r *Replicas) leave(lease clientv3.LeaseID) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_, _ = r.client.Revoke(ctx, lease)
+	return time.Now().Add(time.Duration(left.TTL-left.GrantedTTL) * time.Second), nil
 }

@@ -1,0 +1,76 @@
+package etcd
+
+import (
+	"log/slog"
+	"net"
+	"net/url"
+	"sync/atomic"
+	"time"
+)
+
+// neighbours are the other members as one of them has seen them last: what is wrong is
+// told once, and not with each look.
+type neighbours struct {
+	told           map[string]string // what is wrong, by name
+	there, missing atomic.Int64
+}
+
+// look tells of who has gone missing, and of addresses that cannot be right.
+func (n *neighbours) look(log *slog.Logger, self Replica, all []Replica) {
+	told := map[string]string{}
+	var there, missing int64
+	for _, other := range all {
+		if other.Name == self.Name {
+			continue
+		}
+		if other.Missing.IsZero() {
+			there++
+		} else {
+			missing++
+		}
+		wrong := wrongWith(self, other)
+		if wrong == "" {
+			continue
+		}
+		told[other.Name] = wrong
+		if n.told[other.Name] != wrong {
+			log.Warn(wrong, "replica", other.Name, "url", other.URL, "self", self.Name, "selfURL", self.URL)
+		}
+	}
+	n.told = told
+	n.there.Store(there)
+	n.missing.Store(missing)
+}
+
+// wrongWith is what one member sees of another that is not as it should be.
+func wrongWith(self, other Replica) string {
+	const shared = ": the replicas do not reach each other, and each knows its own proxies only; give each its own (--advertise)"
+	elsewhere := other.Host != "" && other.Host != self.Host
+	switch {
+	case !other.Missing.IsZero():
+		return "a replica is missing since " + other.Missing.Format(time.TimeOnly) + ", and did not leave"
+	case self.URL == other.URL:
+		return "two replicas advertise one address" + shared
+	case elsewhere && local(self.URL):
+		return "this replica advertises an address of its own machine to one on another" + shared
+	case elsewhere && local(other.URL):
+		return "a replica on another machine advertises an address that is not reached from here" + shared
+	}
+	return ""
+}
+
+// local: an address is reached from its own machine alone.
+func local(at string) bool {
+	u, err := url.Parse(at)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// There are the other members that are in the register.
+func (r *Replicas) There() int64 { return r.others.there.Load() }
+
+// Missing are those that did not leave and that nothing is heard of.
+func (r *Replicas) Missing() int64 { return r.others.missing.Load() }
