@@ -13,18 +13,19 @@ const MaxPerObject = 100
 // Collector gathers problems. Of each object it keeps the first MaxPerObject
 // and counts the others. The zero Collector is empty.
 type Collector struct {
-	list  List
+	list List
+	// found counts the problems of each object, once there are so many that one
+	// could have more than is kept: most Collectors have a handful.
 	found map[Ref]int
 }
 
 // Add takes problems in.
 func (c *Collector) Add(problems ...Problem) {
-	if len(problems) == 0 {
+	if c.found == nil && len(c.list)+len(problems) <= MaxPerObject {
+		c.list = append(c.list, problems...)
 		return
 	}
-	if c.found == nil {
-		c.found = map[Ref]int{}
-	}
+	c.count()
 	for _, p := range problems {
 		c.found[p.Object]++
 		if c.found[p.Object] <= MaxPerObject {
@@ -33,29 +34,54 @@ func (c *Collector) Add(problems ...Problem) {
 	}
 }
 
-// Merge takes in what another Collector has, as if it had come here.
-func (c *Collector) Merge(other *Collector) {
-	if len(other.list) == 0 {
+// count begins to count.
+func (c *Collector) count() {
+	if c.found != nil {
 		return
 	}
+	c.found = make(map[Ref]int)
+	for _, p := range c.list {
+		c.found[p.Object]++
+	}
+}
+
+// Merge takes in what another Collector has, as if it had come here.
+func (c *Collector) Merge(other *Collector) {
 	c.Add(other.list...)
 	for ref, n := range other.found {
-		c.found[ref] += max(0, n-MaxPerObject)
+		if n > MaxPerObject {
+			c.count()
+			c.found[ref] += n - MaxPerObject
+		}
 	}
 }
 
 // Equal reports whether both have met the same problems in the same order.
 func (c *Collector) Equal(other *Collector) bool {
-	return slices.Equal(c.list, other.list) && maps.Equal(c.found, other.found)
+	return slices.Equal(c.list, other.list) && maps.Equal(c.leftOut(), other.leftOut())
+}
+
+// leftOut is how many problems of an object are not kept, where there are any.
+func (c *Collector) leftOut() map[Ref]int {
+	out := map[Ref]int{}
+	for ref, n := range c.found {
+		if n > MaxPerObject {
+			out[ref] = n - MaxPerObject
+		}
+	}
+	return out
 }
 
 // List has what was kept, in the order in which it came, and behind that a
 // problem for each object of which some were left out. It is the caller's.
 func (c *Collector) List() List {
-	out, told := append(List(nil), c.list...), map[Ref]bool{}
+	out, leftOut := append(List(nil), c.list...), c.leftOut()
+	if len(leftOut) == 0 {
+		return out
+	}
 	for _, p := range c.list {
-		if left := c.found[p.Object] - MaxPerObject; left > 0 && !told[p.Object] {
-			told[p.Object] = true
+		if left := leftOut[p.Object]; left > 0 {
+			delete(leftOut, p.Object)
 			out = append(out, Problem{
 				Severity: Warning, Reason: NotHonoured, Code: p.Code, Object: p.Object,
 				Message: fmt.Sprintf("%d more problems of the object are not listed", left),

@@ -3,8 +3,11 @@ package diag_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/pilot-api/pilot-api/diag"
 )
@@ -78,4 +81,48 @@ func TestMessages(t *testing.T) {
 	if _, ok := diag.Code("PA9999").Message(); ok {
 		t.Error("a code that there is not stands for something")
 	}
+}
+
+// TestCollectorIsAList: however problems come, alone or from other collectors, the
+// first hundred of each object are there in order, and one word of the others.
+func TestCollectorIsAList(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var parts [3]diag.Collector
+		var all diag.Collector
+		var told, want []string
+		found := map[string]int{}
+		for i := range parts {
+			for range rapid.IntRange(0, 4).Draw(rt, "adds") {
+				object := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "object")
+				problems := make([]diag.Problem, rapid.IntRange(0, 60).Draw(rt, "problems"))
+				for j := range problems {
+					problems[j] = diag.Problem{Object: diag.Ref{Name: object}, Message: fmt.Sprint(len(told))}
+					told = append(told, object)
+				}
+				parts[i].Add(problems...)
+			}
+			all.Merge(&parts[i])
+		}
+		for i, object := range told {
+			if found[object]++; found[object] <= diag.MaxPerObject {
+				want = append(want, fmt.Sprint(i))
+			}
+		}
+		got, left := []string{}, map[string]string{}
+		for _, p := range all.List() {
+			if strings.HasSuffix(p.Message, "not listed") {
+				left[p.Object.Name] = strings.Fields(p.Message)[0]
+			} else {
+				got = append(got, p.Message)
+			}
+		}
+		if !slices.Equal(got, want) {
+			rt.Fatalf("got %v, want %v", got, want)
+		}
+		for object, n := range found {
+			if more := n - diag.MaxPerObject; more > 0 && left[object] != fmt.Sprint(more) || more <= 0 && left[object] != "" {
+				rt.Errorf("%s has %d problems, %q are said to be left out", object, n, left[object])
+			}
+		}
+	})
 }

@@ -12,8 +12,8 @@ import (
 // The bounds of the writes that are remembered until they are seen, in objects and
 // in bytes of their JSON.
 const (
-	maxWritten  = 4096
-	writtenSize = 8 << 20
+	maxWritten  = 512
+	writtenSize = 1 << 20
 )
 
 // guesses are about what etcd has now. A right one spares a write a round trip;
