@@ -67,26 +67,36 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 		err = s.ask(ctx, w)
 	}
 	for err == nil {
-		err = s.prepare(ctx, w)
-		if !w.asked && (err != nil || !w.changes()) {
-			right, asked := s.confirm(ctx, w)
-			if !right {
-				err = asked
-				continue
-			}
-		}
-		if err != nil {
-			break
-		}
-		if !w.changes() {
-			return w.next, nil
-		}
 		var done []*schema.Object
-		if done, err = s.commit(ctx, w); done != nil {
+		if done, err = s.try(ctx, w); done != nil {
 			return done, nil
 		}
 	}
 	return nil, err
+}
+
+// try tries a write once. Without a result and without an error the state was
+// another one than w went by, and w holds the one of now.
+func (s *Store) try(ctx context.Context, w *write) ([]*schema.Object, error) {
+	err := w.apply()
+	if !w.asked && (err != nil || !w.changes()) {
+		if right, err := s.confirm(ctx, w); !right {
+			return nil, err
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case !w.changes():
+		return w.next, nil
+	}
+	if err := s.prepare(ctx, w); err != nil {
+		if w.asked {
+			return nil, err
+		}
+		return nil, s.ask(ctx, w) // Who goes by a guess does not wait for room.
+	}
+	return s.commit(ctx, w)
 }
 
 // write is a transaction being tried. All slices run beside ops.
@@ -144,11 +154,8 @@ func (s *Store) confirm(ctx context.Context, w *write) (right bool, err error) {
 	return true, nil
 }
 
-// prepare works out what to write, and whether there is room for it.
+// prepare makes the records of a write, and room for it.
 func (s *Store) prepare(ctx context.Context, w *write) error {
-	if err := w.apply(); err != nil {
-		return err
-	}
 	if s.limits.History > 0 {
 		if err := w.note(time.Now()); err != nil {
 			return err
