@@ -103,6 +103,20 @@ func (c *Compiler) Problems() diag.List {
 	return out
 }
 
+// ProblemsOf are those among Problems that some objects have. They are found without a
+// look at what has not changed since the last call.
+func (c *Compiler) ProblemsOf(objects map[diag.Ref]bool) diag.List {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var parts []*diag.Collector
+	c.model.graph.Do(func(r *query.Reader) { parts = c.model.found.Keep(r, none{}) })
+	var all diag.Collector
+	for _, part := range parts {
+		all.MergeOf(part, objects)
+	}
+	return all.List()
+}
+
 // Runs is how many results have been computed so far.
 func (c *Compiler) Runs() int64 {
 	c.mu.Lock()

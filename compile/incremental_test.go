@@ -108,6 +108,7 @@ func TestIncrementalIsAsFromScratch(t *testing.T) {
 			compiler.Advance(s)
 			concerned := compiler.Concerned()
 			c.sameReferences(rt, compiler, scratch)
+			c.sameProblems(rt, compiler)
 			for _, node := range meshgen.Proxies {
 				if rapid.IntRange(0, 3).Draw(rt, "asks") == 0 {
 					continue
@@ -150,6 +151,21 @@ func (c *changing) sameReferences(rt *rapid.T, compiler *compile.Compiler, s *me
 	scratch.Advance(s)
 	if diff := cmp.Diff(scratch.References(key), compiler.References(key)); diff != "" {
 		rt.Fatalf("%s, references from scratch (-) and from what there was (+):\n%s", key, diff)
+	}
+}
+
+// sameProblems asks about some of the objects, one of which may not be there.
+func (c *changing) sameProblems(rt *rapid.T, compiler *compile.Compiler) {
+	asked := map[diag.Ref]bool{{Kind: "RouteRule", Namespace: "default", Name: "nobody"}: true}
+	for key := range c.objects {
+		if rapid.Bool().Draw(rt, "asked") {
+			asked[key.Ref()] = true
+		}
+	}
+	got, want := compiler.ProblemsOf(asked), compiler.Problems()
+	want = slices.DeleteFunc(slices.Clone(want), func(p diag.Problem) bool { return !asked[p.Object] })
+	if want, got = byObject(want), byObject(got); !slices.Equal(want, got) {
+		rt.Fatalf("problems among all (-) and of %d objects (+):\n%s", len(asked), cmp.Diff(want, got))
 	}
 }
 

@@ -7,8 +7,11 @@ import (
 )
 
 // list is a slice that is compared as a whole, by identity: an input of queries.
-// It is never changed, and never empty.
-type list[T any] struct{ items []*T }
+// It is never empty, and never changed once it was read.
+type list[T any] struct {
+	items []*T
+	read  bool
+}
 
 // listed are the items of a list that may be nil.
 func (l *list[T]) listed() []*T {
@@ -44,7 +47,13 @@ func summarized[K, V comparable, T any](x *index[K, T], of func([]*T) V) *query.
 }
 
 // under are the values with a name. The slice is shared.
-func (x *index[K, T]) under(p *plan, name K) []*T { return x.input.Get(p.r, name).listed() }
+func (x *index[K, T]) under(p *plan, name K) []*T {
+	l := x.input.Get(p.r, name)
+	if l != nil {
+		l.read = true
+	}
+	return l.listed()
+}
 
 // update takes in changes, each list once however many of them concern it.
 func (x *index[K, T]) update(changes []change[T]) {
@@ -77,7 +86,7 @@ func (x *index[K, T]) update(changes []change[T]) {
 }
 
 func (x *index[K, T]) replace(name K, gone map[*T]bool, come []*T) {
-	items := slices.DeleteFunc(slices.Clone(x.now[name].listed()), func(item *T) bool { return gone[item] })
+	items := x.without(x.unread(name, len(come)), gone)
 	if len(come) > len(items)/8 {
 		items = append(items, come...)
 		slices.SortStableFunc(items, x.compare)
@@ -95,6 +104,34 @@ func (x *index[K, T]) replace(name K, gone map[*T]bool, come []*T) {
 		x.input.Set(name, nil)
 		return
 	}
-	x.now[name] = &list[T]{items}
+	x.now[name] = &list[T]{items: items}
 	x.input.Set(name, x.now[name])
+}
+
+// unread are the items under a name, in a slice that nobody has read: most names are
+// those of many items, and hardly ever read. There is room for more.
+func (x *index[K, T]) unread(name K, more int) []*T {
+	now := x.now[name]
+	if now == nil || !now.read {
+		return now.listed()
+	}
+	return append(make([]*T, 0, len(now.items)+more), now.items...)
+}
+
+// without takes items out of a list. Few are searched for: a change must not look at
+// all the others.
+func (x *index[K, T]) without(items []*T, gone map[*T]bool) []*T {
+	if len(gone) > len(items)/8 {
+		return slices.DeleteFunc(items, func(item *T) bool { return gone[item] })
+	}
+	for item := range gone {
+		at, _ := slices.BinarySearchFunc(items, item, x.compare)
+		for at < len(items) && items[at] != item { // Behind those that are equal to it in order.
+			at++
+		}
+		if at < len(items) {
+			items = slices.Delete(items, at, at+1)
+		}
+	}
+	return items
 }

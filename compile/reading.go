@@ -137,11 +137,13 @@ func (k *kind[T]) rules(p *plan) []*T {
 	return out
 }
 
-// report hands over the problems of all objects of the kind.
-func (k *kind[T]) report(p *plan) {
-	for part := range reportParts {
-		p.problems.Merge(k.reports.Get(p.r, part))
+// reported are the problems of all objects of the kind, in parts.
+func (k *kind[T]) reported(p *plan) []*diag.Collector {
+	out := make([]*diag.Collector, reportParts)
+	for part := range out {
+		out[part] = k.reports.Get(p.r, part)
 	}
+	return out
 }
 
 func (k *kind[T]) reportPart(p *plan, part int) *diag.Collector {

@@ -77,7 +77,7 @@ func (reg *registry) setInstances(standing, now *mesh.Service) {
 	if len(now.Instances) == 0 {
 		delete(reg.members, standing)
 	} else {
-		reg.members[standing] = &list[mesh.Instance]{now.Instances}
+		reg.members[standing] = &list[mesh.Instance]{items: now.Instances}
 	}
 	reg.instances.Set(standing, reg.members[standing])
 }

@@ -56,6 +56,20 @@ func (c *Collector) Merge(other *Collector) {
 	}
 }
 
+// MergeOf takes in what another Collector has of some objects, as if it had come here.
+func (c *Collector) MergeOf(other *Collector, objects map[Ref]bool) {
+	for _, p := range other.list {
+		if objects[p.Object] {
+			c.Add(p)
+		}
+	}
+	for ref := range objects {
+		if n := other.found[ref]; n > MaxPerObject {
+			c.found[ref] += n - MaxPerObject
+		}
+	}
+}
+
 // Equal reports whether both have met the same problems in the same order.
 func (c *Collector) Equal(other *Collector) bool {
 	return slices.Equal(c.list, other.list) && maps.Equal(c.leftOut(), other.leftOut())

@@ -102,6 +102,7 @@ type Publisher struct {
 	contents  *contents // that streams are on the way to tell
 
 	previewing  sync.Mutex // of who has a preview made
+	checks      *checker
 	newCompiler func() compiler
 	// advancing is held, with others, by who makes a newcomer's view, and alone
 	// by what takes the compiler, the current generation and the fleet from one
@@ -118,6 +119,7 @@ func New(opts Options) *Publisher {
 	s.newCompiler = func() compiler { return compile.NewCompiler() }
 	s.compiler = s.newCompiler()
 	s.fleet = newFleet(s.opts, s.age)
+	s.checks = newChecker(s)
 	s.metrics = newMetrics(s)
 	s.v1Parts.contain, s.v3Parts.contain = s.recoverPanic, s.recoverPanic
 	s.endpoints.max = s.opts.MaxProxies

@@ -4,6 +4,7 @@ import (
 	"weak"
 
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -60,4 +61,10 @@ func (s *Publisher) DuringPoll(node string, do func()) {
 	c.handover.mu.Lock()
 	defer c.handover.mu.Unlock()
 	do()
+}
+
+// CheckNow is Check whatever it takes.
+func (s *Publisher) CheckNow(w Written) diag.List {
+	problems, _ := s.checks.look(w)
+	return problems
 }

@@ -33,6 +33,13 @@ func newMetrics(s *Publisher) *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return with.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
 	}
+	s.checks.done = with.NewCounterVec(prometheus.CounterOpts{
+		Name: "pilot_write_checks_total",
+		Help: "Written objects that were looked at among all others, by outcome: busy ones were answered without warnings.",
+	}, []string{"outcome"})
+	for _, outcome := range []string{checked, checkBusy, checkFailed} {
+		s.checks.done.WithLabelValues(outcome)
+	}
 	s.convergence.polling = map[*client]struct{}{}
 	s.convergence.took = with.NewHistogramVec(prometheus.HistogramOpts{
 		Name: prefix + "convergence_seconds", Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 14),

@@ -34,6 +34,9 @@ type Options struct {
 	// burst of writes is compiled once; MaxHoldOff is the longest that a change
 	// waits. 100 ms and 500 ms.
 	HoldOff, MaxHoldOff time.Duration
+	// CheckPatience is how long a write may wait for what is wrong with it among the
+	// other objects. 500 ms.
+	CheckPatience time.Duration
 	// ProxyIdle is how long a proxy may be silent before its view is no
 	// longer compiled ahead; it is compiled when it asks again. 10 minutes.
 	ProxyIdle time.Duration
@@ -63,6 +66,7 @@ func (o Options) withDefaults() Options {
 	}{
 		{&o.HoldOff, 100 * time.Millisecond},
 		{&o.MaxHoldOff, 500 * time.Millisecond},
+		{&o.CheckPatience, 500 * time.Millisecond},
 		{&o.ProxyIdle, 10 * time.Minute},
 	} {
 		if *d.option == 0 {

@@ -86,12 +86,7 @@ func (s *Publisher) Preview(ctx context.Context, objects []*schema.Object) (*Pre
 func changesBy(s *mesh.Snapshot, objects []*schema.Object) []schema.Change {
 	var changes []schema.Change
 	for _, o := range objects {
-		c := schema.Change{After: o}
-		of := s.Objects(o.Kind.Kind)
-		if at, found := slices.BinarySearchFunc(of, o, mesh.CompareKeys); found {
-			c.Before = of[at]
-		}
-		changes = append(changes, c)
+		changes = append(changes, schema.Change{Before: s.Object(o.Key()), After: o})
 	}
 	return changes
 }

@@ -19,6 +19,7 @@ type compiler interface {
 	Release(key string, wanted func() bool)
 	Concerned() []string
 	Problems() diag.List
+	ProblemsOf(objects map[diag.Ref]bool) diag.List
 	References(key schema.Key) diag.References
 }
 

@@ -27,6 +27,7 @@ func (s *Publisher) Run(ctx context.Context) error {
 			case <-sweep.C:
 				s.fleet.sweep()
 				s.letGo()
+				s.checks.rest()
 			case since = <-changed:
 				waiting = false
 			}

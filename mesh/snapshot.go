@@ -71,10 +71,14 @@ func groupByKind(objs []*schema.Object) map[string][]*schema.Object {
 
 // CompareKeys puts objects of one kind in tie-break order.
 func CompareKeys(a, b *schema.Object) int {
-	if a.Meta.Namespace == b.Meta.Namespace {
-		return cmp.Compare(a.Meta.Name, b.Meta.Name)
+	return compareNames(a.Meta.Namespace, a.Meta.Name, b.Meta.Namespace, b.Meta.Name)
+}
+
+func compareNames(namespace, name, otherNamespace, otherName string) int {
+	if namespace == otherNamespace {
+		return cmp.Compare(name, otherName)
 	}
-	return cmp.Compare(a.Meta.Namespace+"/"+a.Meta.Name, b.Meta.Namespace+"/"+b.Meta.Name)
+	return cmp.Compare(namespace+"/"+name, otherNamespace+"/"+otherName)
 }
 
 // ByAge are objects in tie-break order with the oldest first, as Istio settles
@@ -95,6 +99,18 @@ func compareAge(a, b *schema.Object) int { return cmp.Or(byCreation(a, b), Compa
 // Objects of one kind in tie-break order: by the text
 // "dashed-kind/namespace/name", ascending. The slice is shared.
 func (s *Snapshot) Objects(kind string) []*schema.Object { return s.objects[kind] }
+
+// Object by its key; nil when there is none.
+func (s *Snapshot) Object(key schema.Key) *schema.Object {
+	of := s.objects[key.Kind]
+	at, found := slices.BinarySearchFunc(of, key, func(o *schema.Object, key schema.Key) int {
+		return compareNames(o.Meta.Namespace, o.Meta.Name, key.Namespace, key.Name)
+	})
+	if !found {
+		return nil
+	}
+	return of[at]
+}
 
 // Service by exact host name, the first one of several; nil when there is none.
 func (s *Snapshot) Service(hostname string) *Service {

@@ -47,7 +47,7 @@ func (k *resource) apply(w http.ResponseWriter, r *http.Request, f format, write
 	if err != nil {
 		return err
 	}
-	warn(w, a.warnings)
+	k.warnOf(w, r, a.warnings, schema.Change{After: stored})
 	code := http.StatusOK
 	if a.created {
 		code = http.StatusCreated

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
@@ -18,10 +17,6 @@ import (
 
 // maxBody bounds the body of a request, in bytes.
 const maxBody = schema.MaxTextBytes
-
-// maxWarnings bounds the warnings sent with one answer; a client's limit on
-// header bytes must not turn a stored object into a failure.
-const maxWarnings = 10
 
 // objectTypes are the media types of an object in a request.
 var objectTypes = slices.Concat(mediaTypes[formatJSON], mediaTypes[formatYAML])
@@ -44,20 +39,16 @@ func errTooLarge(limit int64) error {
 }
 
 // readObject reads the object in a body and checks it, field by field and
-// against the URL. Warnings go out as headers.
-func (k *resource) readObject(w http.ResponseWriter, r *http.Request) (*schema.Object, error) {
+// against the URL. The list is of warnings.
+func (k *resource) readObject(r *http.Request) (*schema.Object, diag.List, error) {
 	body, media, err := readBody(r, objectTypes...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if media == mediaTypes[formatJSON][0] && !json.Valid(body) {
-		return nil, malformedJSON(body)
+		return nil, nil, malformedJSON(body)
 	}
-	obj, warnings, err := decodeFor(body, k.target(r))
-	if err == nil {
-		warn(w, warnings)
-	}
-	return obj, err
+	return decodeFor(body, k.target(r))
 }
 
 // malformedJSON says where a text stops being JSON.
@@ -116,20 +107,4 @@ func agree(target schema.Key, body diag.Ref) error {
 		}
 	}
 	return nil
-}
-
-// warn sends warnings as Kubernetes clients expect them.
-func warn(w http.ResponseWriter, warnings diag.List) {
-	for i, p := range warnings {
-		text := p.Coded()
-		if i == maxWarnings {
-			text = fmt.Sprintf("%d more warnings", len(warnings)-i)
-		}
-		if header, err := utilnet.NewWarningHeader(299, "-", strings.Join(strings.Fields(text), " ")); err == nil {
-			w.Header().Add("Warning", header)
-		}
-		if i == maxWarnings {
-			return
-		}
-	}
 }

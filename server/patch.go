@@ -58,7 +58,7 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	warn(w, warnings)
+	k.warnOf(w, r, warnings, schema.Change{After: stored})
 	return k.writeObject(w, r, http.StatusOK, f, stored)
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/server"
@@ -26,7 +27,7 @@ func followed(t *testing.T) *world {
 func replica(t *testing.T, mem *memory.Store, change ...func(*server.Options)) *world {
 	t.Helper()
 	view := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
-	proxies := discovery.New(discovery.Options{Source: view})
+	proxies := discovery.New(discovery.Options{Source: view, CheckPatience: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = view.Run(ctx) })

@@ -11,6 +11,7 @@
 //	read.go, write.go             GET and LIST; POST, PUT, DELETE
 //	patch.go, apply.go            PATCH by what to change, and by what is wanted
 //	deletecollection.go           DELETE on all that is selected
+//	warnings.go                   what a write is answered beside its result
 //	transaction.go                operations that are done together or not at all
 //	history.go                    what objects were, and a way back to it
 //	watch.go, stream.go           ?watch=true: what is asked, what is sent

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -114,18 +115,18 @@ func (s *Server) transact(w http.ResponseWriter, r *http.Request, writes store.I
 		Results:  make([]operationResult, len(done)),
 	}
 	newest := int64(0)
+	changes := make([]schema.Change, len(done))
 	for i, obj := range done {
+		if changes[i].After = obj; ops[i].Verb == store.OpDelete {
+			changes[i] = schema.Change{Before: obj}
+		}
 		answer.Results[i] = operationResult{ops[i].Verb, obj.JSON()}
 		newest = max(newest, obj.Revision())
 	}
 	if newest > 0 {
 		answer.Metadata.ResourceVersion = strconv.FormatInt(newest, 10)
 	}
-	var all diag.List
-	for _, some := range warnings {
-		all = append(all, some...)
-	}
-	warn(w, all)
+	s.warnOf(w, r, slices.Concat(warnings...), changes...)
 	return writeJSON(w, r, answer)
 }
 

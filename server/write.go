@@ -9,13 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
 // create answers POST on the collection of a namespace.
 func (k *resource) create(w http.ResponseWriter, r *http.Request) error {
-	f, writes, obj, err := k.beginObject(w, r)
+	f, writes, obj, warnings, err := k.beginObject(r)
 	if err != nil {
 		return err
 	}
@@ -23,13 +24,14 @@ func (k *resource) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	k.warnOf(w, r, warnings, schema.Change{After: obj})
 	w.Header().Set("Location", path(obj))
 	return k.writeObject(w, r, http.StatusCreated, f, obj)
 }
 
 // update answers PUT on an object.
 func (k *resource) update(w http.ResponseWriter, r *http.Request) error {
-	f, writes, obj, err := k.beginObject(w, r)
+	f, writes, obj, warnings, err := k.beginObject(r)
 	if err != nil {
 		return err
 	}
@@ -37,6 +39,7 @@ func (k *resource) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	k.warnOf(w, r, warnings, schema.Change{After: obj})
 	return k.writeObject(w, r, http.StatusOK, f, obj)
 }
 
@@ -54,13 +57,13 @@ func (k *resource) delete(w http.ResponseWriter, r *http.Request) error {
 }
 
 // beginObject is the begin of a write that carries a whole object.
-func (k *resource) beginObject(w http.ResponseWriter, r *http.Request) (format, store.Interface, *schema.Object, error) {
+func (k *resource) beginObject(r *http.Request) (format, store.Interface, *schema.Object, diag.List, error) {
 	f, writes, err := k.beginWrite(r, writeParams)
 	if err != nil {
-		return 0, nil, nil, err
+		return 0, nil, nil, nil, err
 	}
-	obj, err := k.readObject(w, r)
-	return f, writes, obj, err
+	obj, warnings, err := k.readObject(r)
+	return f, writes, obj, warnings, err
 }
 
 // beginWrite checks what all writes have in common, before the body is read,

@@ -150,7 +150,7 @@ func proxy(ts *testscript.TestScript, neg bool, args []string) {
 func followed(atEnd func(func())) (*server.Server, *discovery.Publisher) {
 	mem := memory.New()
 	reads := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
-	proxies := discovery.New(discovery.Options{Source: reads})
+	proxies := discovery.New(discovery.Options{Source: reads, CheckPatience: time.Minute})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = reads.Run(ctx) })

@@ -1,0 +1,255 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// Written is what a request has written, or with DryRun would write: objects as
+// they are after it, or Before alone for those that it deleted.
+type Written struct {
+	Changes []schema.Change
+	DryRun  bool
+}
+
+// Bounds of what all checks of written objects together may take from those who
+// write. Who finds no room does without.
+const (
+	maxWaitingChecks = 32
+	checkShare       = 10 // of a processor's time, checks take one part in so many
+	checkSavings     = time.Second
+	maxAhead         = 4096 // written objects that are remembered until the source has them
+)
+
+// checker looks at objects as they are written: with a compiler that has no views
+// and is ahead of what is published, which it does not touch.
+type checker struct {
+	*Publisher
+	line      chan struct{} // a place for each who waits or has the turn
+	turn      chan struct{}
+	allowance allowance
+	done      *prometheus.CounterVec
+
+	// What follows is for who has the turn.
+	compiler compiler // nil while nobody writes
+	at       *mesh.Snapshot
+	revision int64 // of the source
+	// laid are the objects that the source had in the place of those that were
+	// written, nil for none; they are back in their places before the next are laid.
+	laid   map[schema.Key]*schema.Object
+	dryRun bool // of some of those
+	// ahead are writes that the source has not heard of yet, by revision.
+	ahead []schema.Change
+	used  bool // since the last rest
+	begun time.Time
+}
+
+func newChecker(s *Publisher) *checker {
+	c := &checker{
+		Publisher: s, line: make(chan struct{}, maxWaitingChecks), turn: make(chan struct{}, 1),
+		allowance: allowance{share: checkShare, most: checkSavings},
+	}
+	return c
+}
+
+// Outcomes of a check, by which they are counted.
+const (
+	checked     = "checked"
+	checkBusy   = "busy"
+	checkFailed = "failed"
+)
+
+// Check is what is wrong with the written objects among all others that the source
+// has, and false where that was not found out: when there are too many checks, or
+// this one takes too long, is a mistake of ours, or there are no objects yet. It
+// returns soon in any case, and nothing that is published waits for it.
+func (s *Publisher) Check(ctx context.Context, w Written) (diag.List, bool) {
+	problems, outcome := s.checks.check(ctx, w)
+	s.checks.done.WithLabelValues(outcome).Inc()
+	return problems, outcome == checked
+}
+
+func (c *checker) check(ctx context.Context, w Written) (diag.List, string) {
+	if !c.allowance.any() {
+		return nil, checkBusy
+	}
+	select {
+	case c.line <- struct{}{}:
+	default:
+		return nil, checkBusy
+	}
+	patience := time.NewTimer(c.opts.CheckPatience)
+	defer patience.Stop()
+	select {
+	case c.turn <- struct{}{}:
+	case <-patience.C:
+		<-c.line
+		return nil, checkBusy
+	case <-ctx.Done():
+		<-c.line
+		return nil, checkBusy
+	}
+	type result struct {
+		problems diag.List
+		outcome  string
+	}
+	found := make(chan result, 1)
+	go func() {
+		defer func() { <-c.turn; <-c.line }()
+		problems, outcome := c.look(w)
+		found <- result{problems, outcome}
+	}()
+	select {
+	case r := <-found:
+		return r.problems, r.outcome
+	case <-patience.C: // It is made all the same, and the next ones go by it.
+	case <-ctx.Done():
+	}
+	return nil, checkBusy
+}
+
+// look has the turn. To begin takes none of the allowance, unless it was for nothing.
+func (c *checker) look(w Written) (problems diag.List, outcome string) {
+	start, known := time.Now(), false
+	c.used = true
+	err := c.recoverPanic("check", func() error {
+		if known = c.follow(w); known {
+			problems = c.problemsOf(w)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		c.forget()
+	case known && c.begun.After(start):
+		start = c.begun
+	}
+	c.allowance.spend(start)
+	if err != nil || !known {
+		return nil, checkFailed
+	}
+	return problems, checked
+}
+
+// problemsOf are those of what was written and is there.
+func (c *checker) problemsOf(w Written) diag.List {
+	objects := map[diag.Ref]bool{}
+	for _, change := range w.Changes {
+		if change.After != nil {
+			objects[change.After.Key().Ref()] = true
+		}
+	}
+	ofOthers := func(p diag.Problem) bool { return !objects[p.Object] }
+	return append(slices.DeleteFunc(slices.Clone(c.at.Problems), ofOthers), c.compiler.ProblemsOf(objects)...)
+}
+
+// follow brings the compiler to what the source has, with what was written laid over
+// it: that the source may not have heard of yet. It is false while the source has
+// nothing.
+func (c *checker) follow(w Written) bool {
+	if c.compiler == nil && !c.begin() {
+		return false
+	}
+	news, present, known := c.opts.Source.Since(c.revision)
+	if !known {
+		if !c.begin() {
+			return false
+		}
+		news, present = nil, c.revision
+	}
+	is := maps.Clone(c.laid)
+	for _, n := range news {
+		key, after := n.Key(), n.After
+		if was := c.object(key); after != nil && was != nil && !c.dryRun && sameVersion(was, after) {
+			after = was // It was written here.
+		}
+		is[key] = after
+	}
+	c.laid = map[schema.Key]*schema.Object{}
+	for _, change := range c.toLay(w, present) {
+		key := change.Key()
+		if _, twice := c.laid[key]; !twice {
+			was, other := is[key]
+			if !other {
+				was = c.object(key)
+			}
+			c.laid[key] = was
+		}
+		is[key] = change.After
+	}
+	c.next(present, is)
+	c.dryRun = w.DryRun
+	return true
+}
+
+// toLay is what was written and the source does not have, and last what is tried.
+func (c *checker) toLay(w Written, present int64) []schema.Change {
+	c.ahead = slices.DeleteFunc(c.ahead, func(one schema.Change) bool { return revisionOf(one) <= present })
+	if w.DryRun {
+		return slices.Concat(c.ahead, w.Changes)
+	}
+	all := slices.Concat(c.ahead, w.Changes)
+	slices.SortStableFunc(all, func(a, b schema.Change) int { return cmp.Compare(revisionOf(a), revisionOf(b)) })
+	c.ahead = all[max(0, len(all)-maxAhead):]
+	return all
+}
+
+// revisionOf is the one at which an object was written or deleted.
+func revisionOf(c schema.Change) int64 { return cmp.Or(c.After, c.Before).Revision() }
+
+// begin is with all that the source has.
+func (c *checker) begin() bool {
+	c.forget()
+	objs, revision, synced := c.opts.Source.Snapshot()
+	if !synced {
+		return false
+	}
+	c.compiler, c.revision, c.laid = c.newCompiler(), revision, map[schema.Key]*schema.Object{}
+	c.at = mesh.NewSnapshot(revision, c.opts.Settings, objs).WithFiles(c.opts.Files.Secrets())
+	c.compiler.Advance(c.at)
+	c.compiler.ProblemsOf(nil)
+	c.begun = time.Now()
+	return true
+}
+
+func (c *checker) forget() { c.compiler, c.at, c.laid, c.ahead, c.dryRun = nil, nil, nil, nil, false }
+
+// next has these objects in their places, nil for none.
+func (c *checker) next(revision int64, is map[schema.Key]*schema.Object) {
+	var changes []schema.Change
+	for key, after := range is {
+		if before := c.object(key); before != after {
+			changes = append(changes, schema.Change{Before: before, After: after})
+		}
+	}
+	c.revision = revision
+	c.at = c.at.Next(revision, changes).WithFiles(c.opts.Files.Secrets())
+	c.compiler.Advance(c.at)
+}
+
+// object is nil where there is none.
+func (c *checker) object(key schema.Key) *schema.Object { return c.at.Object(key) }
+
+// rest lets go of what is only needed by who writes, if nobody did since the last
+// time.
+func (c *checker) rest() {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	default:
+		return
+	}
+	if !c.used {
+		c.forget()
+	}
+	c.used = false
+}

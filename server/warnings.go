@@ -1,0 +1,84 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// Bounds of the warnings sent with one answer: a client's limit on header bytes
+// must not turn a stored object into a failure.
+const (
+	maxWarnings     = 10
+	maxWarningBytes = 1 << 10 // of one
+)
+
+// warnOf sends what is wrong with what was written: what each object shows by
+// itself, and what this replica knows them to be wrong with among all others.
+func (s *Server) warnOf(w http.ResponseWriter, r *http.Request, own diag.List, changes ...schema.Change) {
+	warn(w, append(own, beside(s.amongOthers(r.Context(), discovery.Written{
+		Changes: changes, DryRun: queryOf(r).Get("dryRun") != "",
+	}), own)...))
+}
+
+func (s *Server) amongOthers(ctx context.Context, w discovery.Written) diag.List {
+	if s.opts.Discovery == nil {
+		return nil
+	}
+	found, _ := s.opts.Discovery.Check(ctx, w)
+	return found
+}
+
+// beside are the problems of a list that an object does not show by itself.
+func beside(list, own diag.List) diag.List {
+	known := map[diag.Problem]bool{}
+	for _, p := range own {
+		known[unnamed(p)] = true
+	}
+	var out diag.List
+	for _, p := range list {
+		if !known[unnamed(p)] {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// unnamed is a problem without what it had not before the object got its name and
+// left its text.
+func unnamed(p diag.Problem) diag.Problem {
+	p.Object.Name, p.Position = "", nil
+	return p
+}
+
+// warn sends warnings as Kubernetes clients expect them.
+func warn(w http.ResponseWriter, warnings diag.List) {
+	for i, p := range warnings {
+		text := oneLine(p.Coded())
+		if i == maxWarnings {
+			text = fmt.Sprintf("%d more warnings", len(warnings)-i)
+		}
+		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+			w.Header().Add("Warning", header)
+		}
+		if i == maxWarnings {
+			return
+		}
+	}
+}
+
+// oneLine is a text as it fits into a header.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= maxWarningBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxWarningBytes], "") + "…"
+}

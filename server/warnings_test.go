@@ -1,0 +1,112 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+const entriesPath = "/apis/networking.istio.io/v1/namespaces/default/serviceentries"
+
+// warnings are the texts that an answer warns by.
+func (a answer) warnings(t *testing.T) (texts []string) {
+	t.Helper()
+	found, errs := utilnet.ParseWarningHeaders(a.Header["Warning"])
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for _, w := range found {
+		texts = append(texts, w.Text)
+	}
+	return texts
+}
+
+// reviewsOf is a service whose instances are of one version.
+func reviewsOf(version string) string {
+	return fmt.Sprintf(`{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"reviews"},"spec":{
+		"hosts":["reviews.default.svc.cluster.local"],"location":"MESH_INTERNAL","resolution":"STATIC",
+		"ports":[{"name":"http","number":9080,"protocol":"HTTP"}],"endpoints":[{"address":"10.0.0.1","labels":{"version":%q}}]}}`, version)
+}
+
+// TestWarningsAmongOthers: each way to write tells what is wrong with the object
+// among the others, as they are after the write.
+func TestWarningsAmongOthers(t *testing.T) {
+	w := followed(t)
+	const noHost = "PA0101: RouteRule default/a: spec.destination: no ServiceEntry declares this host"
+	const noVersion = "PA0104: RouteRule default/a: spec.route[0].labels: no instance of reviews.default.svc.cluster.local has these labels"
+	rule := ruleIn(ruleOp("", "a", 1))
+	for _, step := range []struct {
+		method, path, body, media string
+		want                      string // the one warning begins so; "" for none
+	}{
+		{"POST", rulesPath + "?dryRun=All", rule, asJSON, noHost},
+		{"POST", transactions, transaction(ruleOp("create", "a", 1), `{"verb":"create","object":`+reviewsOf("v1")+`}`), asJSON, ""},
+		{"PUT", rulesPath + "/a", rule, asJSON, ""},
+		{"PATCH", rulesPath + "/a", `{"spec":{"route":[{"labels":{"version":"v2"}}]}}`, "Content-Type: application/merge-patch+json", noVersion},
+		{"PATCH", rulesPath + "/a?fieldManager=me&force=true", rule, "Content-Type: application/apply-patch+yaml", ""},
+		{"PUT", entriesPath + "/reviews?dryRun=All", reviewsOf("v2"), asJSON, ""},
+		{"PUT", rulesPath + "/a", rule, asJSON, ""},
+		{"PUT", entriesPath + "/reviews", reviewsOf("v2"), asJSON, ""},
+		{"PUT", rulesPath + "/a", rule, asJSON, noVersion},
+		{"POST", transactions, transaction(ruleOp("update", "a", 1), `{"verb":"delete","kind":"ServiceEntry","namespace":"default","name":"reviews"}`), asJSON, noHost},
+	} {
+		got := w.do(step.method, step.path, step.body, step.media)
+		if got.StatusCode/100 != 2 {
+			t.Fatalf("%s %s: %s", step.method, step.path, got.text)
+		}
+		texts := got.warnings(t)
+		if len(texts) > 1 || (len(texts) == 1) != (step.want != "") || len(texts) == 1 && !strings.HasPrefix(texts[0], step.want) {
+			t.Errorf("%s %s %s\nwarns of %q, want %q", step.method, step.path, step.body, texts, step.want)
+		}
+	}
+}
+
+// ruleIn is the object of an operation.
+func ruleIn(op string) string {
+	_, object, _ := strings.Cut(op, `"object":`)
+	return strings.TrimSuffix(object, "}")
+}
+
+// TestWarningsAreBounded: in number and in bytes.
+func TestWarningsAreBounded(t *testing.T) {
+	w := followed(t)
+	var ops []string
+	for i := range 50 {
+		ops = append(ops, fmt.Sprintf(`{"verb":"create","object":{"apiVersion":"networking.istio.io/v1","kind":"VirtualService","metadata":{"name":"vs-%d"},
+			"spec":{"hosts":[%q],"http":[{"route":[{"destination":{"host":%q}}]}]}}}`, i, longHost("a", i), longHost("b", i)))
+	}
+	got := w.want(http.StatusOK, "POST", transactions, transaction(ops...), asJSON)
+	texts, size := got.warnings(t), 0
+	for _, header := range got.Header["Warning"] {
+		size += len(header)
+	}
+	if len(texts) != 11 || texts[10] != fmt.Sprintf("%d more warnings", 100-10) || size > 12<<10 {
+		t.Errorf("%d bytes: %q", size, texts)
+	}
+}
+
+func longHost(label string, i int) string {
+	return strings.Repeat(strings.Repeat(label, 40)+".", 5) + fmt.Sprintf("h%d.example", i)
+}
+
+// TestWarnedOnce: what the text of an object shows is not told a second time.
+func TestWarnedOnce(t *testing.T) {
+	w := followed(t)
+	w.want(http.StatusCreated, "POST", entriesPath, reviewsOf("v1"), asJSON)
+	got := w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/destinationrules", `{"apiVersion":"networking.istio.io/v1",
+		"kind":"DestinationRule","metadata":{"generateName":"r-"},"spec":{"host":"reviews","trafficPolicy":{"outlierDetection":{"outlierDetectionHttpErrorCodes":[503]}}}}`, asJSON)
+	seen := map[string]bool{}
+	for _, text := range got.warnings(t) {
+		_, problem, _ := strings.Cut(text, "spec.")
+		if seen[problem] {
+			t.Errorf("told twice: %s", text)
+		}
+		seen[problem] = true
+	}
+	if len(seen) == 0 {
+		t.Error("no warning")
+	}
+}
