@@ -96,20 +96,43 @@ func preciseFirst(chains []*ir.FilterChain) []*ir.FilterChain {
 	return out
 }
 
-// table is the name of a group's own. Where there are several it says what
-// clients must do to come there: under the name of another, requests would
-// arrive for hosts that ask more of their clients.
+// table is the name of a group's own. Of one with TLS it says by which certificates
+// clients come there and what is asked of theirs: under the name of another group,
+// requests would arrive for hosts that ask more. It stays when other groups come and go,
+// so that connections that are held keep their routes.
 func (place *edgePlace) table(group *edgeGroup) string {
 	name := strconv.Itoa(place.port)
 	if !unspecified(place.ip) {
 		name += "|" + place.ip
 	}
-	if len(place.groups) == 1 {
+	if group.tls == nil {
 		return name
 	}
-	text, _ := json.Marshal(group.tls) // Texts cannot fail.
+	mark := markOf(asked(group.tls))
+	for _, other := range place.groups {
+		if other != group && other.kind == httpServer && markOf(asked(other.tls)) == mark {
+			mark = markOf(group.tls)
+		}
+	}
+	return name + "|tls=" + mark
+}
+
+// asked is what tells TLS from another, without settings that may change over it.
+func asked(tls *ir.ServerTLS) *ir.ServerTLS {
+	own := *tls
+	own.MinVersion, own.MaxVersion, own.Ciphers, own.ALPN = "", "", nil, nil
+	if own.Client != nil {
+		client := *own.Client
+		client.Unverified = false
+		own.Client = &client
+	}
+	return &own
+}
+
+func markOf(tls *ir.ServerTLS) string {
+	text, _ := json.Marshal(tls) // Texts cannot fail.
 	sum := sha256.Sum256(text)
-	return name + "|tls=" + hex.EncodeToString(sum[:4])
+	return hex.EncodeToString(sum[:4])
 }
 
 // edgeTable has the hosts of a group.

@@ -79,9 +79,7 @@ func secretsReach(t *testing.T, api string) {
 	if _, err := w.reach(t.Context(), "second.example", nil); err == nil {
 		t.Error("a client without a certificate got in")
 	}
-	if api != "rest" { // There a chain that is replaced may lose its routes before its connections end.
-		w.serves(held)
-	}
+	w.serves(held)
 	w.do("delete", "secret", "second")
 	w.wait("second.example to be closed", func(ctx context.Context) error {
 		if _, err := w.reach(ctx, "second.example", w.client); err == nil {
