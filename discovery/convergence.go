@@ -43,8 +43,9 @@ type passage struct {
 // awaited are the changes that a stream, or a proxy that polls, has still to accept.
 type awaited struct {
 	any      atomic.Bool
-	rollouts []*rollout // guarded by the lock of convergence
 	over     Transport
+	rollouts []*rollout // guarded by the lock of convergence, as is
+	gone     bool       // that it accepts nothing any more
 }
 
 // begin follows a change. Nothing counts before seal.
@@ -57,7 +58,7 @@ func (c *convergence) concern(ro *rollout, all []*awaited) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range all {
-		if slices.Contains(a.rollouts, ro) {
+		if a.gone || slices.Contains(a.rollouts, ro) {
 			continue
 		}
 		a.rollouts = slices.DeleteFunc(a.rollouts, func(old *rollout) bool { return old.on == nil })
@@ -99,6 +100,14 @@ func (c *convergence) accept(a *awaited, revision int64) { c.release(a, revision
 // leave notes that changes up to a revision are waited for no more: by one that went
 // away, or refuses them.
 func (c *convergence) leave(a *awaited, revision int64) { c.release(a, revision, time.Time{}) }
+
+// depart is leave for a stream that has ended, which somebody may just have found.
+func (c *convergence) depart(a *awaited) {
+	c.mu.Lock()
+	a.gone = true
+	c.mu.Unlock()
+	c.leave(a, everything)
+}
 
 func (c *convergence) release(a *awaited, revision int64, accepted time.Time) {
 	c.mu.Lock()

@@ -91,9 +91,15 @@ func (s *Publisher) ProxiesCalled(node string, of ...diag.Ref) []ProxyStatus {
 
 func (s *Publisher) statuses(meant func(*client) bool, of []diag.Ref) []ProxyStatus {
 	var all []ProxyStatus
-	for _, c := range s.fleet.everybody() {
-		if meant(c) && (len(of) == 0 || isConcerned(c.toldView(), of)) {
-			all = append(all, s.statusesOf(c)...)
+	for _, p := range s.fleet.present() {
+		if !meant(p.client) {
+			continue
+		}
+		for _, st := range p.streams {
+			all = p.tell(all, of, st.since, st.stance)
+		}
+		if len(p.streams) == 0 && s.polledLately(p.client) {
+			all = p.tell(all, of, s.made.Add(p.joined), func(r regard) stance { return s.stanceByPolls(p.client, r) })
 		}
 	}
 	slices.SortFunc(all, func(a, b ProxyStatus) int {
@@ -102,54 +108,40 @@ func (s *Publisher) statuses(meant func(*client) bool, of []diag.Ref) []ProxySta
 	return all
 }
 
-// isConcerned reports whether a view comes from some objects.
-func isConcerned(v *view, of []diag.Ref) bool {
-	return v != nil && slices.ContainsFunc(of, func(ref diag.Ref) bool {
-		_, is := v.origins()[ref]
-		return is
-	})
-}
-
-// statusesOf is one for each stream of a proxy; none for one that is not there.
-func (s *Publisher) statusesOf(c *client) []ProxyStatus {
-	var all []ProxyStatus
-	for _, st := range s.fleet.streamsOf(c) {
-		p := s.introduced(c)
-		p.Transport, p.ConnectedSince = st.transport(), st.since
-		p.Types, p.Revision = st.status()
-		all = append(all, p)
-	}
-	if len(all) > 0 || !s.connected(c) {
+// tell adds how a proxy stands, unless that is asked of some objects and they are none
+// of its concern.
+func (c *client) tell(all []ProxyStatus, of []diag.Ref, since time.Time, stand func(regard) stance) []ProxyStatus {
+	p := c.introduced()
+	p.ConnectedSince = since
+	one := stand(regard{state: p.note})
+	if len(of) > 0 && !one.concerns(of) {
 		return all
 	}
-	p := s.introduced(c)
-	p.ConnectedSince = s.made.Add(c.joined)
-	if fetched := c.fetched.status(c.toldView()); len(fetched) > 0 {
-		p.Transport, p.Types = OverV1, fetched
-		oldest, _ := c.fetched.oldest(c.toldView())
-		p.Revision = s.runs(c, oldest, c.toldView())
-		return append(all, p)
+	if len(p.Types) > 0 && one.transport == OverREST {
+		p.note("endpoints", TypeStatus{State: Fetched})
 	}
-	p.Transport = OverREST
-	var at *view
-	p.Types, at = c.handover.status(c.toldView())
-	p.Revision = s.runs(c, at, c.toldView())
+	p.Transport, p.Revision = one.transport, one.revision
 	return append(all, p)
 }
 
-// connected reports whether a proxy is on a stream, or has polled lately. One that
-// left its stream is gone unless it polls.
-func (s *Publisher) connected(c *client) bool {
-	return len(s.fleet.streamsOf(c)) > 0 || s.polledLately(c)
+// note takes in the state of a type; of several route tables the worst one's.
+func (p *ProxyStatus) note(name string, s TypeStatus) {
+	if p.Types == nil {
+		p.Types = map[string]TypeStatus{}
+	}
+	if worse(p.Types[name].State, s.State) == s.State {
+		p.Types[name] = s
+	}
 }
 
-// polledLately reports it of one that is on no stream.
+// polledLately reports whether a proxy that is on no stream is connected. One that left
+// its stream is gone unless it polls.
 func (s *Publisher) polledLately(c *client) bool {
 	seen := c.seen.Load()
 	return seen != c.left.Load() && s.age()-time.Duration(seen) <= max(pollPatience, 3*time.Duration(c.handover.pace.Load()))
 }
 
-func (s *Publisher) introduced(c *client) ProxyStatus {
+func (c *client) introduced() ProxyStatus {
 	p := ProxyStatus{Node: c.node.ID, Role: c.proxy.Role}
 	if a := c.agent.Load(); a != nil {
 		p.EnvoyVersion, p.Address = a.Version, a.Address
@@ -157,25 +149,25 @@ func (s *Publisher) introduced(c *client) ProxyStatus {
 	return p
 }
 
-// runs is the revision that a proxy runs which is at a view and should have
-// another one.
-func (s *Publisher) runs(c *client, at, target *view) int64 {
+// runs is the revision that a proxy runs which is at a view and should have another
+// one, while one is published that is not newer than the latter.
+func (c *client) runs(at, target *view, published int64) int64 {
 	switch {
 	case at == nil || target == nil:
 		return 0
 	case at == target:
-		return s.newestOf(c, at.revision)
+		return c.newest(at.revision, published)
 	}
 	return c.before(at, at.until.Load(), target.revision)
 }
 
-// newestOf is the revision that a proxy runs which has all that it is told, first
-// at a revision: the one published, unless it is told what was before.
-func (s *Publisher) newestOf(c *client, first int64) int64 {
+// newest is the revision that a proxy runs which has all that it is told, first at a
+// revision: the one published, unless it is told what was before.
+func (c *client) newest(first, published int64) int64 {
 	if kept := c.keptSince(); kept > 0 {
 		return kept - 1
 	}
-	return max(s.Revision(), first)
+	return max(published, first)
 }
 
 // before is the last revision of a view, or of what it is told as, that was replaced at
@@ -186,17 +178,6 @@ func (c *client) before(at *view, until, next int64) int64 {
 		until = moved
 	}
 	return cmp.Or(until, next) - 1
-}
-
-// everybody is all known proxies but the one that nobody is.
-func (f *fleet) everybody() []*client {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	all := make([]*client, 0, len(f.clients))
-	for _, c := range f.clients {
-		all = append(all, c)
-	}
-	return all
 }
 
 func (f *fleet) streamsOf(c *client) []*Stream {

@@ -8,21 +8,6 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// status is what a proxy that polls v3 has, by type, and the last view all of which it
-// was seen to have; nil while nothing is known.
-func (h *handover) status(next *view) (map[string]TypeStatus, *view) {
-	out := map[string]TypeStatus{"endpoints": {State: Fetched}}
-	at := h.each(next, func(name string, s TypeStatus) {
-		if worse(out[name].State, s.State) == s.State {
-			out[name] = s
-		}
-	})
-	if len(out) == 1 {
-		return nil, at
-	}
-	return out, at
-}
-
 // each visits how the proxy stands with each type but endpoints, which may be several
 // times, and returns the last view all of which it was seen to have; nil for none.
 func (h *handover) each(next *view, visit func(name string, s TypeStatus)) *view {
@@ -139,21 +124,17 @@ func (f *fetched) note(name string, v *view) {
 	f.views[name] = v
 }
 
-func (f *fetched) status(target *view) map[string]TypeStatus {
+// each visits how the proxy stands with each type.
+func (f *fetched) each(target *view, visit func(name string, s TypeStatus)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.views) == 0 {
-		return nil
-	}
-	out := map[string]TypeStatus{}
 	for name, v := range f.views {
 		state := Fetched
 		if v != target {
 			state = Stale
 		}
-		out[name] = TypeStatus{State: state}
+		visit(name, TypeStatus{State: state})
 	}
-	return out
 }
 
 // oldest is the one of the views that came first, nil for none, and whether all are

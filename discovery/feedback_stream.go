@@ -80,37 +80,15 @@ func (t *subscribed) refusesPartsAlone(desired *set) bool {
 	return true
 }
 
-// status is what the proxy has, by type, and the revision that it runs.
-func (st *Stream) status() (map[string]TypeStatus, int64) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	target, err := st.target()
-	if err != nil {
-		return nil, 0
-	}
-	out := map[string]TypeStatus{}
-	for _, t := range st.types() {
-		if !t.asked {
-			continue
-		}
-		desired := st.desired(t, target)
-		s := TypeStatus{State: t.state(desired), Error: t.words(desired)}
-		if t.good.set != nil {
-			s.Version = t.good.set.version
-		}
-		out[nameOf(t.typeURL)] = s
-	}
-	return out, st.revision(target)
-}
-
-// revision is the one that the proxy runs.
-func (st *Stream) revision(target *streamed) int64 {
+// revision is the one that the proxy runs, while one is published that is not newer than
+// the target.
+func (st *Stream) revision(target *streamed, published int64) int64 {
 	st.settle(target)
 	switch {
 	case st.at == nil:
 		return 0
 	case st.at == target:
-		return st.server.newestOf(st.client, target.revision)
+		return st.client.newest(target.revision, published)
 	}
 	until := st.at.until.Load()
 	if end := st.at.view.until.Load(); until == 0 || end != 0 && end < until {

@@ -242,7 +242,7 @@ func (f *fleet) forgetLocked(c *client) {
 	}
 	c.gone.Store(true)
 	c.awake()
-	f.refusing.note(c, false)
+	f.refusing.note(c, func() bool { return false })
 	f.leaveLocked(c)
 }
 

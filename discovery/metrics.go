@@ -82,7 +82,7 @@ func (c connected) Collect(to chan<- prometheus.Metric) {
 	}
 	counts := map[labels]int{}
 	_ = c.server.recoverPanic("metrics", func() error {
-		c.server.stances(func(one stance) { counts[labels{one.transport, one.state}]++ }, nil)
+		c.server.stances(func(one stance) { counts[labels{one.transport, one.state}]++ }, regard{})
 		return nil
 	})
 	for _, over := range transports {

@@ -1,9 +1,12 @@
 package discovery
 
 import (
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // TestWorstOfTheTables: a refused route table is not hidden by one that is on its way,
@@ -19,8 +22,59 @@ func TestWorstOfTheTables(t *testing.T) {
 		h.routed["80"].passing.note("has", "told")
 	}
 	for range 100 {
-		if types, _ := h.status(v); types["routes"].State != Rejected || types["routes"].Error == "" {
+		var p ProxyStatus
+		h.each(v, p.note)
+		if types := p.Types; types["routes"].State != Rejected || types["routes"].Error == "" {
 			t.Fatalf("routes are %+v", types["routes"])
 		}
+	}
+}
+
+// TestLeftMeanwhile: a stream that ends between being found and being counted is waited
+// for by no change.
+func TestLeftMeanwhile(t *testing.T) {
+	s := New(Options{})
+	ro := s.convergence.begin(2, s.made)
+	gone := &awaited{over: OverADS}
+	s.convergence.depart(gone)
+	s.convergence.concern(ro, []*awaited{gone})
+	s.convergence.seal(ro)
+	if n := len(s.convergence.rollouts); n != 0 || gone.any.Load() {
+		t.Errorf("%d changes wait for nobody", n)
+	}
+}
+
+// TestHealedAtOnce: a proxy of which several streams end their refusing at once is none
+// that refuses.
+func TestHealedAtOnce(t *testing.T) {
+	f := newFleet(Options{Settings: mesh.DefaultSettings()}, func() time.Duration { return 0 })
+	c := &client{}
+	for range maxStreamsOfProxy {
+		c.streams = append(c.streams, &Stream{client: c})
+	}
+	for range 2000 {
+		for _, does := range []bool{true, false} {
+			var all sync.WaitGroup
+			for _, st := range c.streams {
+				all.Go(func() {
+					st.refuses.Store(does)
+					f.noteRefusing(c)
+				})
+			}
+			all.Wait()
+			if refusing := f.refusing.count() == 1; refusing != does {
+				t.Fatalf("it counts as refusing: %v, but that is %v", refusing, does)
+			}
+		}
+	}
+}
+
+// TestRefusalWithoutWords: one that has healed between two looks is not told to refuse.
+func TestRefusalWithoutWords(t *testing.T) {
+	s := New(Options{})
+	c := &client{node: Node{ID: "healed"}}
+	s.fleet.refusing.note(c, func() bool { return true })
+	if told := s.refusals(); len(told) > 0 {
+		t.Errorf("told: %v", told)
 	}
 }

@@ -151,8 +151,8 @@ func problemsBeside(list, other diag.List) diag.List {
 // crowds are those that are connected, the largest first.
 func (p *preview) crowds() []*crowd {
 	byViews := map[[2]string]*crowd{}
-	for _, c := range p.fleet.everybody() {
-		if !p.connected(c) {
+	for _, c := range p.fleet.present() {
+		if len(c.streams) == 0 && !p.polledLately(c.client) {
 			continue
 		}
 		before, after := c.viewIn(p.before), c.viewIn(p.after)
@@ -160,7 +160,7 @@ func (p *preview) crowds() []*crowd {
 		if byViews[keys] == nil {
 			byViews[keys] = &crowd{before: before, after: after}
 		}
-		byViews[keys].clients = append(byViews[keys].clients, c)
+		byViews[keys].clients = append(byViews[keys].clients, c.client)
 	}
 	all := slices.Collect(maps.Values(byViews))
 	for _, of := range all {

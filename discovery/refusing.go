@@ -10,17 +10,18 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// refusing are the proxies that do not take what they are answered.
+// refusing are the proxies that do not take what they are answered. Its lock is taken
+// under that of the fleet.
 type refusing struct {
 	mu  sync.Mutex
 	all group
 }
 
-// note takes down whether a proxy refuses.
-func (r *refusing) note(c *client, does bool) {
+// note takes down whether a proxy refuses, as it is when nobody else takes it down.
+func (r *refusing) note(c *client, does func() bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !does || c.gone.Load() {
+	if c.gone.Load() || !does() {
 		delete(r.all, c)
 		return
 	}
@@ -33,11 +34,11 @@ func (r *refusing) note(c *client, does bool) {
 // noteRefusing takes down whether any stream of a proxy refuses something, or its
 // polls do.
 func (f *fleet) noteRefusing(c *client) {
-	does := c.polls.Load()
-	for _, st := range f.streamsOf(c) {
-		does = does || st.refuses.Load()
-	}
-	f.refusing.note(c, does)
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	f.refusing.note(c, func() bool {
+		return c.polls.Load() || slices.ContainsFunc(c.streams, func(st *Stream) bool { return st.refuses.Load() })
+	})
 }
 
 func (r *refusing) count() int {
@@ -72,11 +73,12 @@ func (s *Publisher) refusals() diag.List {
 		note := func(ref diag.Ref, r Refusal) { all = append(all, problemOf(ref, r)) }
 		s.fleet.eachRefusalOf(c, note)
 		c.handover.eachRefusal(c, note)
-		if len(all) > told {
+		kept := c.handover.refusals()
+		if len(all) > told || len(kept) == 0 { // The latter has healed just now.
 			continue
 		}
 		all = append(all, refusal(diag.Refused, fmt.Sprintf("proxy %s refuses what it is answered, or does not get it: it keeps %s; its log says why",
-			c.node.ID, strings.Join(c.handover.refusals(), ", "))))
+			c.node.ID, strings.Join(kept, ", "))))
 	}
 	return all
 }

@@ -1,11 +1,12 @@
 package discovery
 
 import (
+	"slices"
+
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// stance is how one stream, or one proxy that polls, stands at one moment: the short
-// form of a ProxyStatus, for who looks at all of them.
+// stance is how one stream, or one proxy that polls, stands at one moment.
 type stance struct {
 	transport Transport
 	state     SyncState // the worst of its types
@@ -14,20 +15,40 @@ type stance struct {
 	revision  int64     // that it runs
 }
 
-// stances visits all that are connected, and what they refuse where somebody wants to
-// know.
-func (s *Publisher) stances(visit func(stance), refusal func(diag.Ref, Refusal)) {
+// regard is what somebody wants to know beside it; either may be nil.
+type regard struct {
+	refusal func(diag.Ref, Refusal)
+	state   func(name string, s TypeStatus) // of a type, which may be several times
+}
+
+// note takes in the state of a type.
+func (s *stance) note(r regard, name string, t TypeStatus) {
+	s.state = worse(s.state, t.State)
+	if r.state != nil {
+		r.state(name, t)
+	}
+}
+
+// concerns reports whether some objects are in what the proxy has, or should have.
+func (s *stance) concerns(of []diag.Ref) bool {
+	for _, v := range []*view{s.view, s.at} {
+		if v != nil && slices.ContainsFunc(of, func(ref diag.Ref) bool { _, is := v.origins()[ref]; return is }) {
+			return true
+		}
+	}
+	return false
+}
+
+// stances visits all that are connected and have something that they should have.
+func (s *Publisher) stances(visit func(stance), r regard) {
 	for _, p := range s.fleet.present() {
 		for _, st := range p.streams {
-			if one, ok := st.stance(refusal); ok {
+			if one := st.stance(r); one.view != nil {
 				visit(one)
 			}
 		}
 		if len(p.streams) == 0 && s.polledLately(p.client) {
-			if one := s.stanceByPolls(p.client); one.view != nil {
-				if one.state == Rejected && refusal != nil {
-					p.handover.eachRefusal(p.client, refusal)
-				}
+			if one := s.stanceByPolls(p.client, r); one.view != nil {
 				visit(one)
 			}
 		}
@@ -64,43 +85,64 @@ func (st *Stream) transport() Transport {
 	return OverADS
 }
 
-// stance is false while there is nothing that the proxy should have.
-func (st *Stream) stance(refusal func(diag.Ref, Refusal)) (stance, bool) {
+// stance has no view while there is nothing that the proxy should have.
+func (st *Stream) stance(r regard) stance {
+	published := st.server.Revision()
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	out := stance{transport: st.transport()}
 	target, err := st.target()
 	if err != nil {
-		return stance{}, false
+		return out
 	}
-	out := stance{transport: st.transport(), view: target.view, revision: st.revision(target)}
+	out.view, out.revision = target.view, st.revision(target, published)
 	if st.at != nil {
 		out.at = st.at.view
 	}
 	for _, t := range st.types() {
-		if t.asked {
-			out.state = worse(out.state, t.state(st.desired(t, target)))
+		if !t.asked {
+			continue
 		}
+		desired := st.desired(t, target)
+		s := TypeStatus{State: t.state(desired)}
+		if r.state != nil {
+			s.Error = t.words(desired)
+			if t.good.set != nil {
+				s.Version = t.good.set.version
+			}
+		}
+		out.note(r, nameOf(t.typeURL), s)
 	}
 	out.state = known(out.state)
-	if out.state == Rejected && refusal != nil {
-		st.eachRefusalLocked(target, refusal)
+	if out.state == Rejected && r.refusal != nil {
+		st.eachRefusalLocked(target, r.refusal)
 	}
-	return out, true
+	return out
 }
 
-func (s *Publisher) stanceByPolls(c *client) stance {
-	target := c.toldView()
-	out := stance{transport: OverV1, state: Stale, view: target}
-	at, newest := c.fetched.oldest(target)
-	switch {
-	case at == nil:
-		out.transport, out.state = OverREST, ""
-		at = c.handover.each(target, func(_ string, s TypeStatus) { out.state = worse(out.state, s.State) })
-		out.state = known(out.state)
-	case newest:
-		out.state = Fetched
+// stanceByPolls is that of a proxy which is on no stream.
+func (s *Publisher) stanceByPolls(c *client, r regard) stance {
+	published := s.Revision()
+	out := stance{transport: OverREST, view: c.toldView()}
+	if out.view == nil {
+		return out
 	}
-	out.at, out.revision = at, s.runs(c, at, target)
+	if at, newest := c.fetched.oldest(out.view); at != nil {
+		out.transport, out.at, out.state = OverV1, at, Stale
+		if newest {
+			out.state = Fetched
+		}
+		if r.state != nil {
+			c.fetched.each(out.view, r.state)
+		}
+	} else {
+		out.at = c.handover.each(out.view, func(name string, s TypeStatus) { out.note(r, name, s) })
+		out.state = known(out.state)
+	}
+	out.revision = c.runs(out.at, out.view, published)
+	if out.state == Rejected && r.refusal != nil {
+		c.handover.eachRefusal(c, r.refusal)
+	}
 	return out
 }
 

@@ -133,12 +133,12 @@ func (out *Standings) muster(s *Publisher, before *Standings) {
 		i := out.crewOf(one)
 		out.crews[i].join(one.revision, refuses)
 		refuses = refuses[:0]
-	}, func(ref diag.Ref, r Refusal) {
+	}, regard{refusal: func(ref diag.Ref, r Refusal) {
 		out.refusals[ref] = append(out.refusals[ref], r)
 		if !slices.Contains(refuses, ref) {
 			refuses = append(refuses, ref)
 		}
-	})
+	}})
 	out.concern = out.dismiss(before.concern, len(before.crews))
 	for _, c := range out.crews {
 		slices.Sort(c.runs)

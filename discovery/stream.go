@@ -119,7 +119,7 @@ func (s *Publisher) connect(node mesh.Node, as func(*Stream)) (*Stream, error) {
 // Close ends the stream.
 func (st *Stream) Close() {
 	st.server.fleet.disconnect(st)
-	st.server.convergence.leave(&st.awaited, everything)
+	st.server.convergence.depart(&st.awaited)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.patience != nil {
