@@ -182,7 +182,7 @@ func TestNow(t *testing.T) {
 					return fmt.Errorf("revision %d was acknowledged, now is %d", made.Revision(), now)
 				}
 				if n%3 == 0 {
-					if made, err = s.Delete(t.Context(), made.Key(), store.Preconditions{}); err != nil {
+					if _, err := s.Delete(t.Context(), made.Key(), store.Preconditions{}); err != nil {
 						return err
 					}
 					made, err = s.Create(t.Context(), storetest.Rule(t, "default", name, n))
