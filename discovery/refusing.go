@@ -70,7 +70,12 @@ func (s *Publisher) refusals() diag.List {
 			return append(all, refusal(diag.Refused, fmt.Sprintf("%d more proxies refuse what they are answered, or do not get it", len(proxies)-i)))
 		}
 		told := len(all)
-		note := func(ref diag.Ref, r Refusal) { all = append(all, problemOf(ref, r)) }
+		note := func(ref diag.Ref, r Refusal) {
+			// Several parts of its configuration may be refused in the same words.
+			if p := problemOf(ref, r); !slices.Contains(all[told:], p) {
+				all = append(all, p)
+			}
+		}
 		s.fleet.eachRefusalOf(c, note)
 		c.handover.eachRefusal(c, note)
 		kept := c.handover.refusals()
@@ -85,7 +90,7 @@ func (s *Publisher) refusals() diag.List {
 
 // problemOf is a refusal of what came from an object, the zero Ref for nobody knows which.
 func problemOf(ref diag.Ref, r Refusal) diag.Problem {
-	p := refusal(diag.Refused, fmt.Sprintf("proxy %s refuses its %s, and keeps what it had instead: %s", r.Node, r.Type, r.Words))
+	p := refusal(diag.Refused, fmt.Sprintf("proxy %s refuses its %s, and keeps what it had instead: %s", r.Node, r.Type, strings.Join(strings.Fields(r.Words), " ")))
 	p.Object = ref
 	return p
 }

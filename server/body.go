@@ -72,6 +72,19 @@ func malformedJSON(body []byte) error {
 // there is to be warned of.
 func decodeFor(text []byte, target schema.Key) (*schema.Object, diag.List, error) {
 	obj, problems := schema.Decode(text, schema.Options{Namespace: target.Namespace})
+	return decoded(obj, problems, target)
+}
+
+// decodeMade is decodeFor of a text that nobody wrote: a place in it says nothing.
+func decodeMade(text []byte, target schema.Key) (*schema.Object, diag.List, error) {
+	obj, problems := schema.Decode(text, schema.Options{Namespace: target.Namespace})
+	for i := range problems {
+		problems[i].Position = nil
+	}
+	return decoded(obj, problems, target)
+}
+
+func decoded(obj *schema.Object, problems diag.List, target schema.Key) (*schema.Object, diag.List, error) {
 	if obj == nil {
 		return nil, nil, disagreementOr(refused(problems), target, problems)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -74,7 +75,7 @@ func (p patcher) of(warnings *diag.List) store.Change {
 		if misfit != nil {
 			return nil, &store.Error{Kind: store.ErrInvalid, Key: current.Key(), Problems: diag.List{*misfit}}
 		}
-		next, *warnings, err = decodeFor(text, current.Key())
+		next, *warnings, err = decodeMade(text, current.Key())
 		return next, err
 	}
 }
@@ -104,6 +105,9 @@ func mergePatch(body []byte) patcher {
 }
 
 func jsonPatch(body []byte) (patcher, error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
+		return nil, badRequest("body: must be a list of JSON patch operations")
+	}
 	ops, err := jsonpatch.DecodePatch(body)
 	if err != nil {
 		return nil, badRequest("body: must be a list of JSON patch operations: %v", err)

@@ -82,6 +82,26 @@ func TestAMisfitNamesItsOperation(t *testing.T) {
 	}
 }
 
+// TestARefusedPatchHasNoPlace: what is refused is a text that its sender never saw.
+func TestARefusedPatchHasNoPlace(t *testing.T) {
+	w := start(t)
+	w.create("reviews")
+	for media, patch := range map[string]string{
+		mergePatch: `{"spec":{"precedence":"many"}}`,
+		jsonPatch:  `[{"op":"add","path":"/spec/precedence","value":"many"}]`,
+		"Content-Type: application/apply-patch+yaml": `{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{"name":"other"},"spec":{"precedence":2}}`,
+	} {
+		path := rulesPath + "/reviews"
+		if strings.Contains(media, "apply") {
+			path = rulesPath + "/other?fieldManager=a" // Which lacks a destination.
+		}
+		st := w.want(http.StatusUnprocessableEntity, "PATCH", path, patch, media).status(t)
+		if strings.Contains(st.Message, "line ") || !strings.Contains(st.Message, "spec") {
+			t.Errorf("%s: %s", media, st.Message)
+		}
+	}
+}
+
 // doublingPatch makes a document grow by two to the n, if it is let.
 func doublingPatch(n int) string {
 	ops := []string{`{"op":"add","path":"/metadata/annotations","value":{"a":"` + strings.Repeat("x", 1000) + `"}}`}

@@ -238,7 +238,7 @@ func programmedBy(o *schema.Object, s fleetStanding) metav1.Condition {
 	switch {
 	case len(s.Refusals) > 0:
 		r := s.Refusals[0]
-		message := fmt.Sprintf("proxy %s refuses its %s: %s", r.Node, r.Type, r.Words)
+		message := fmt.Sprintf("proxy %s refuses its %s: %s", r.Node, r.Type, strings.Join(strings.Fields(r.Words), " "))
 		if more := len(s.Refusals) - 1; more > 0 {
 			message += fmt.Sprintf(" (and %d more)", more)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,9 @@ import (
 
 	"github.com/pilot-api/pilot-api/schema"
 )
+
+// everyKind is the word for all of them.
+const everyKind = "all"
 
 // selection is what the arguments of a verb name: some objects of some kinds,
 // or all of them when there are no names.
@@ -61,12 +65,20 @@ func parseSelection(args []string) (selection, error) {
 	return sel, nil
 }
 
+// misread is a hint for a name that is not there and that a kind has.
+func misread(name string) string {
+	if _, ok := schema.Lookup(name); !ok && name != everyKind {
+		return ""
+	}
+	return fmt.Sprintf("; %q is a kind too: write KIND,KIND for all of several kinds, KIND/NAME KIND/NAME for some objects of them", name)
+}
+
 // nothing says that there is nothing of what was asked for; namespace "" means
 // all.
 func (s selection) nothing(namespace string) string {
 	what := s.asked
 	switch {
-	case what == "all":
+	case what == everyKind:
 		what = "objects"
 	case len(s.kinds) == 1:
 		what = s.kinds[0].Plural
@@ -98,7 +110,7 @@ func parsePairs(args []string) (selection, error) {
 
 // parseKinds reads a comma list of kinds, or "all".
 func parseKinds(list string) ([]*schema.Kind, error) {
-	if list == "all" {
+	if list == everyKind {
 		return schema.Kinds(), nil
 	}
 	var kinds []*schema.Kind

@@ -19,25 +19,32 @@ type connection struct {
 
 func (c *connection) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
 	list, err := c.Reader.List(ctx, scope, opts)
-	c.gone(err)
+	c.gone(ctx, err)
 	return list, err
 }
 
 func (c *connection) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
 	w, err := c.Reader.Watch(ctx, scope, after)
 	if err != nil {
-		c.gone(err)
+		c.gone(ctx, err)
 		return nil, err
 	}
+	c.back()
+	return &connected{w, c, ctx}, nil
+}
+
+func (c *connection) back() {
 	if c.lost.CompareAndSwap(true, false) {
 		fmt.Fprintln(c.session.Stderr, "connected again")
 	}
-	return &connected{w, c}, nil
 }
 
 // gone tells a loss. What was forgotten is listed again, which loses nothing,
-// and an interrupt is known to whoever made it.
-func (c *connection) gone(err error) {
+// and that it was interrupted, or its time is over, is known to whoever said so.
+func (c *connection) gone(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
 	for _, harmless := range []error{nil, context.Canceled, store.ErrExpired, store.ErrFuture} {
 		if errors.Is(err, harmless) {
 			return
@@ -52,10 +59,11 @@ func (c *connection) gone(err error) {
 type connected struct {
 	store.Watcher
 	connection *connection
+	asked      context.Context
 }
 
 func (c *connected) Err() error {
 	err := c.Watcher.Err()
-	c.connection.gone(err)
+	c.connection.gone(c.asked, err)
 	return err
 }

@@ -125,7 +125,7 @@ func (s *session) look(ctx context.Context, key schema.Key) (*description, error
 	for _, ask := range []func() error{
 		func() (err error) { problems, err = c.Problems(ctx); return err },
 		func() (err error) { references, err = c.References(ctx, key); return err },
-		func() (err error) { d.Stated, err = c.GetStated(ctx, key, store.ReadOptions{}); return err },
+		func() (err error) { d.Stated, err = c.GetStatedNow(ctx, key, store.ReadOptions{}); return err },
 		func() (err error) { d.changes, err = changesOf(ctx, c, key); return err },
 		func() (err error) { d.proxies, err = c.ProxiesOf(ctx, key); return err },
 	} {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/diag"
@@ -142,7 +141,7 @@ func comparable(o *schema.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return yaml.Marshal(fields)
+	return marshalYAML(fields)
 }
 
 // showDiff prints a unified diff, nothing for equal texts.

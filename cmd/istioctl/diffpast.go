@@ -61,6 +61,11 @@ func (s *session) diffPast(ctx context.Context, f pastFlags, files fileFlags, pr
 	if err != nil {
 		return false, err
 	}
+	for _, revision := range []revisionFlag{f.from, f.to} {
+		if err := reached(ctx, c, int64(revision)); err != nil {
+			return false, s.fail(ctx, err)
+		}
+	}
 	versions, err := s.versions(ctx, c, key)
 	if err != nil {
 		return false, err

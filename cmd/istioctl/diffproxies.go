@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/store"
@@ -91,7 +89,7 @@ func messageText(message json.RawMessage) ([]byte, error) {
 	if len(message) == 0 {
 		return nil, nil
 	}
-	return yaml.JSONToYAML(message)
+	return toYAML(message)
 }
 
 // sumUp says, for people, what was compared.

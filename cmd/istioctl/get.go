@@ -157,21 +157,54 @@ func (q query) run(ctx context.Context, s *session, c *client.Client) ([]client.
 }
 
 func (q query) byName(ctx context.Context, s *session, c *client.Client) ([]client.Stated, error) {
+	if err := reached(ctx, c, q.revision); err != nil {
+		return nil, err
+	}
 	var objects []client.Stated
 	var missing error
+	found := map[string]bool{}
 	for _, t := range q.targets {
 		o, err := q.one(ctx, c, t)
 		switch {
+		case errors.Is(err, store.ErrNotFound) && q.asked == everyKind && q.revision == 0:
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrExpired) && q.revision > 0:
-			fmt.Fprintf(s.Stderr, "error: %s/%s not found in namespace %s%s\n", t.kind.Singular, t.name, q.namespace, q.then(err))
+			fmt.Fprintf(s.Stderr, "error: %s/%s not found in namespace %s%s%s\n", t.kind.Singular, t.name, q.namespace, q.then(err), misread(t.name))
 			missing = errReported
 		case err != nil:
 			return nil, err
 		default:
 			objects = append(objects, o)
+			found[t.name] = true
 		}
 	}
+	if q.asked == everyKind && q.revision == 0 {
+		missing = s.nowhere(q, found)
+	}
 	return objects, missing
+}
+
+// nowhere reports the names that no object of any kind has.
+func (s *session) nowhere(q query, found map[string]bool) (missing error) {
+	for _, t := range q.targets {
+		if !found[t.name] {
+			fmt.Fprintf(s.Stderr, "error: nothing is named %s in namespace %s%s\n", t.name, q.namespace, misread(t.name))
+			found[t.name], missing = true, errReported
+		}
+	}
+	return missing
+}
+
+// reached refuses a revision of the future: what is shown of it would be the
+// present.
+func reached(ctx context.Context, c *client.Client, revision int64) error {
+	if revision == 0 {
+		return nil
+	}
+	newest, err := c.Revision(ctx)
+	if err == nil && revision > newest {
+		err = fmt.Errorf("revision %d is not reached yet: the newest is %d", revision, newest)
+	}
+	return err
 }
 
 // one is an object now, or as it was.

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
-	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/schema"
@@ -69,7 +68,7 @@ func objectPrinter(format string) (printers.ResourcePrinter, error) {
 	name, parameter, _ := strings.Cut(format, "=")
 	switch name {
 	case formatYAML:
-		return &printers.OmitManagedFieldsPrinter{Delegate: &printers.YAMLPrinter{}}, nil
+		return &printers.OmitManagedFieldsPrinter{Delegate: &yamlPrinter{}}, nil
 	case formatJSON:
 		return &printers.OmitManagedFieldsPrinter{Delegate: &printers.JSONPrinter{}}, nil
 	case formatName:
@@ -85,7 +84,7 @@ func objectPrinter(format string) (printers.ResourcePrinter, error) {
 // encode is a value that is no object, as JSON or YAML.
 func encode(format string, v any) (string, error) {
 	if format == formatYAML {
-		text, err := yaml.Marshal(v)
+		text, err := marshalYAML(v)
 		return string(text), err
 	}
 	text, err := json.MarshalIndent(v, "", "  ")

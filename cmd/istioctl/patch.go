@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"slices"
@@ -107,6 +108,9 @@ func (f patchFlags) read() ([]byte, error) {
 	patch, err := yaml.YAMLToJSON(text)
 	if err != nil {
 		return nil, usagef("%s: %s", where, strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
+	}
+	if f.kind == "json" && !bytes.HasPrefix(patch, []byte("[")) {
+		return nil, usagef(`%s: a patch of --type=json is a list of operations, such as [{"op": "replace", "path": "/spec/precedence", "value": 2}]`, where)
 	}
 	return patch, nil
 }

@@ -60,7 +60,7 @@ some.`,
 		if watch {
 			return s.fail(cmd.Context(), s.followProxies(cmd.Context(), q))
 		}
-		all, err := q.ask(cmd.Context())
+		all, err := q.there(cmd.Context())
 		if err != nil {
 			return s.fail(cmd.Context(), err)
 		}
@@ -82,38 +82,53 @@ func (q proxyQuery) ask(ctx context.Context) ([]client.Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(p client.Proxy) bool { return !strings.Contains(p.Node, q.part) })
-	if q.part != "" && len(all) == 0 {
-		return nil, fmt.Errorf("no proxy is connected whose node has %q in it", q.part)
+	return slices.DeleteFunc(all, func(p client.Proxy) bool { return !strings.Contains(p.Node, q.part) }), nil
+}
+
+// there is ask, for those of which at least one is wanted.
+func (q proxyQuery) there(ctx context.Context) ([]client.Proxy, error) {
+	all, err := q.ask(ctx)
+	if err == nil && q.part != "" && len(all) == 0 {
+		err = fmt.Errorf("no proxy is connected whose node has %q in it", q.part)
 	}
-	return all, nil
+	return all, err
 }
 
 // followProxies shows them again whenever something has changed, and looks each
-// second.
+// second. The first answer shows whether there is a server at all; from then on
+// trouble is waited out.
 func (s *session) followProxies(ctx context.Context, q proxyQuery) error {
+	shown, err := q.there(ctx)
+	if err == nil {
+		err = s.printProxies(shown, q.output)
+	}
+	if err != nil {
+		return err
+	}
+	link := connection{session: s}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	var shown []client.Proxy
-	for first := true; ; first = false {
-		all, err := q.ask(ctx)
-		if err != nil {
-			return err
-		}
-		if first || !reflect.DeepEqual(all, shown) {
-			if !first {
-				fmt.Fprintln(s.Stdout)
-			}
-			if err := s.printProxies(all, q.output); err != nil {
-				return err
-			}
-			shown = all
-		}
+	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
+		all, err := q.ask(ctx)
+		switch {
+		case err != nil:
+			link.gone(ctx, err)
+			continue
+		case reflect.DeepEqual(all, shown):
+			link.back()
+			continue
+		}
+		link.back()
+		fmt.Fprintln(s.Stdout)
+		if err := s.printProxies(all, q.output); err != nil {
+			return err
+		}
+		shown = all
 	}
 }
 

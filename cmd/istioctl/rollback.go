@@ -81,7 +81,7 @@ func (s *session) rollbackScope(flags rollbackFlags, args []string) (store.Scope
 		return store.Scope{}, usagef("say which object (KIND NAME), or which namespace as a whole with --namespace")
 	}
 	scope := store.Scope{Namespace: s.namespace}
-	if flags.kind == "" || flags.kind == "all" {
+	if flags.kind == "" || flags.kind == everyKind {
 		return scope, nil
 	}
 	kind, err := parseKind(flags.kind)

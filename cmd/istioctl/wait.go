@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -31,6 +32,8 @@ const (
 	waitPace = 200 * time.Millisecond
 	// mostMissing is the number of proxies that are named.
 	mostMissing = 10
+	// missingTimeout is what asking for their names may take when time is over.
+	missingTimeout = 5 * time.Second
 )
 
 func newWait(s *session) *cobra.Command {
@@ -137,7 +140,7 @@ func (w waiting) one(ctx, timed context.Context, key schema.Key) error {
 		case errors.Is(err, store.ErrNotFound) && last.Object != nil:
 			return fmt.Errorf("%s was deleted meanwhile", name)
 		case errors.Is(err, store.ErrNotFound):
-			return fmt.Errorf("%s not found in namespace %s", name, key.Namespace)
+			return fmt.Errorf("%s not found in namespace %s%s", name, key.Namespace, misread(key.Name))
 		case err != nil && last.Object == nil && timed.Err() == nil:
 			return w.fail(ctx, err)
 		case err == nil:
@@ -167,7 +170,7 @@ func (w waiting) judge(name string, o client.Stated) (done bool, err error) {
 	refused := c.Reason == schema.ReasonRejected || w.condition == schema.ConditionAccepted && c.Status == metav1.ConditionFalse
 	switch {
 	case refused:
-		return true, fmt.Errorf("%s is not %s: %s", name, strings.ToLower(w.condition), c.Message)
+		return true, fmt.Errorf("%s is not %s: %s", name, strings.ToLower(w.condition), oneLine(c.Message))
 	case c.Status != metav1.ConditionTrue:
 		return false, nil
 	case w.condition == schema.ConditionAccepted:
@@ -182,16 +185,19 @@ func (w waiting) judge(name string, o client.Stated) (done bool, err error) {
 
 // late tells that time is over, and whom the wait was for.
 func (w waiting) late(ctx context.Context, name string, last client.Stated) error {
-	if ctx.Err() != nil {
+	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return w.fail(ctx, ctx.Err())
 	}
+	// The time may be that of the whole command. What is missing is asked all the same.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), missingTimeout)
+	defer cancel()
 	if last.Object == nil {
 		return fmt.Errorf("no answer from %s after --timeout %s", w.server, w.timeout)
 	}
 	text := fmt.Sprintf("%s is not %s after --timeout %s", name, strings.ToLower(w.condition), w.timeout)
 	if status, err := last.Status(); err == nil && status != nil {
 		if c := status.Condition(w.condition); c.Message != "" {
-			text += ": " + c.Message
+			text += ": " + oneLine(c.Message)
 		}
 	}
 	if w.condition == schema.ConditionProgrammed {
@@ -200,6 +206,20 @@ func (w waiting) late(ctx context.Context, name string, last client.Stated) erro
 		}
 	}
 	return errors.New(text)
+}
+
+// doing is what a proxy does instead of running an object.
+func doing(p client.Proxy) string {
+	runs := fmt.Sprintf("runs revision %d", p.Revision)
+	if p.Revision == 0 {
+		runs = "runs nothing yet that is known"
+	}
+	for _, name := range explain.Types {
+		if t := p.Types[name]; t.State == rejected {
+			return fmt.Sprintf("refuses its %s and %s: %s", name, runs, cmp.Or(oneLine(t.Error), "it does not say why"))
+		}
+	}
+	return runs
 }
 
 // missing names the proxies that do not run an object.
@@ -214,7 +234,7 @@ func (w waiting) missing(ctx context.Context, o client.Stated) []string {
 		if i == mostMissing {
 			return append(lines, fmt.Sprintf("… and %d more", len(all)-i))
 		}
-		lines = append(lines, fmt.Sprintf("%s runs revision %d", p.Node, p.Revision))
+		lines = append(lines, p.Node+" "+doing(p))
 	}
 	return lines
 }

@@ -2,13 +2,77 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 )
+
+// TestApplyWaitRunsOutOfTime: when the time of the whole command is over, object and
+// proxies are named as they are by a wait.
+func TestApplyWaitRunsOutOfTime(t *testing.T) {
+	live, publisher := followed(t.Cleanup)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var holds atomic.Bool
+	looks := 0 // One after the other.
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		live.Handler().ServeHTTP(w, r)
+		if holds.Load() && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/split") {
+			if looks++; looks == 4 { // Apply looks too.
+				cancel(errors.New("not done after --timeout 8s"))
+			}
+		}
+	}))
+	t.Cleanup(api.Close)
+	run := func(input string, args ...string) string {
+		var out bytes.Buffer
+		c := &CLI{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
+		c.Run(ctx, args)
+		return out.String()
+	}
+	run(simulated.Reviews, "apply", "-f", "-")
+	run("", "problems") // And so it is published.
+	p, err := simulated.Connect(publisher, simulated.Node(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Leave)
+	p.Hold()
+	holds.Store(true)
+	out := run(rule("split", "v1"), "apply", "--wait", "-f", "-")
+	for _, want := range []string{"routerule/split is not programmed", p.Node} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in: %s", want, out)
+		}
+	}
+}
+
+// TestDoing: a proxy that refuses is not said to run something older without a word
+// of why.
+func TestDoing(t *testing.T) {
+	refusing := map[string]client.ProxyType{"routes": {State: "SYNCED"}, "listeners": {State: rejected, Error: "cannot bind\n"}}
+	for _, c := range []struct {
+		p    client.Proxy
+		want string
+	}{
+		{client.Proxy{Revision: 7}, "runs revision 7"},
+		{client.Proxy{}, "runs nothing yet that is known"},
+		{client.Proxy{Revision: 7, Types: refusing}, "refuses its listeners and runs revision 7: cannot bind"},
+		{client.Proxy{Types: refusing}, "refuses its listeners and runs nothing yet that is known: cannot bind"},
+	} {
+		if got := doing(c.p); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
 
 // TestWaitForManyProxies: of 200 some are slow, some leave while they are waited for,
 // and at last one refuses.

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -306,5 +308,65 @@ func TestWatchWideShowsHowFar(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestProxyStatusGoesOn: it waits out that there is no server, and then shows what
+// is there.
+func TestProxyStatusGoesOn(t *testing.T) {
+	live, publisher := followed(t.Cleanup)
+	var away atomic.Bool
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if away.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		live.Handler().ServeHTTP(w, r)
+	}))
+	defer api.Close()
+	if err := publisher.Await(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	connect := func(n int) *simulated.Proxy {
+		p, err := simulated.Connect(publisher, simulated.Node(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Leave)
+		return p
+	}
+	connect(1)
+	out, errs, interrupt := watchBoth(t, api.URL, "proxy-status", "-w", "-o", "json")
+	out.wait(t, 1)
+	away.Store(true)
+	errs.wait(t, 1)
+	second := connect(2)
+	away.Store(false)
+	errs.wait(t, 2)
+	for !strings.Contains(out.String(), second.Node) {
+		out.wait(t, strings.Count(out.String(), "\n")+1)
+	}
+	if code := interrupt(); code != exitDone {
+		t.Errorf("exit %d", code)
+	}
+	want := regexp.MustCompile(`^connection to ` + api.URL + ` lost, retrying: .+\nconnected again\n$`)
+	if !want.MatchString(errs.String()) {
+		t.Errorf("stderr %q, want %s", errs, want)
+	}
+}
+
+// TestTheEndIsNoLoss: whoever set a time, or interrupts, is not told that a
+// connection is lost.
+func TestTheEndIsNoLoss(t *testing.T) {
+	var errs bytes.Buffer
+	link := connection{session: &session{CLI: &CLI{Stderr: &errs}}}
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	link.gone(ctx, ctx.Err())
+	if errs.Len() > 0 {
+		t.Errorf("told %q", &errs)
+	}
+	link.gone(t.Context(), context.DeadlineExceeded)
+	if !strings.Contains(errs.String(), "lost, retrying") {
+		t.Errorf("told %q of a request that took too long", &errs)
 	}
 }
