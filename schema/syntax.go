@@ -56,10 +56,13 @@ func (d Document) parse() (*tree, diag.List) {
 
 // tooLong refuses a text that can be no object, and is nil for others.
 func (d Document) tooLong() diag.List {
-	if len(d.Text) <= MaxTextBytes {
-		return nil
+	switch {
+	case len(d.Text) > MaxTextBytes:
+		return d.malformed(0, 0, fmt.Sprintf("the text is %d bytes long; %d are allowed", len(d.Text), MaxTextBytes))
+	case TooMany(d.Text):
+		return d.malformed(0, 0, fmt.Sprintf("the text has more than %d values", MaxValues))
 	}
-	return d.malformed(0, 0, fmt.Sprintf("the text is %d bytes long; %d are allowed", len(d.Text), MaxTextBytes))
+	return nil
 }
 
 func isJSON(text []byte) bool {

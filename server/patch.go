@@ -86,7 +86,9 @@ func patcherOf(body []byte, media string) (patcher, error) {
 		return nil, badRequest("patchType: must be %s, found %q", strings.Join(patchTypes, " or "), media)
 	case !json.Valid(body):
 		return nil, malformedJSON(body)
-	case nesting(body) > maxPatchDepth:
+	case schema.TooMany(body):
+		return nil, badRequest("body: must have at most %d values", schema.MaxValues)
+	case outlineOf(body).levels > maxPatchDepth:
 		return nil, badRequest("body: must be nested at most %d levels deep", maxPatchDepth)
 	case media == string(types.JSONPatchType):
 		return jsonPatch(body)
@@ -147,24 +149,4 @@ func pathOf(op jsonpatch.Operation) string {
 		return "without a path"
 	}
 	return path
-}
-
-// nesting is how deep maps and lists stand in each other in a valid JSON text.
-func nesting(text []byte) int {
-	depth, deepest, quoted := 0, 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return deepest
 }

@@ -161,8 +161,11 @@ func readTransaction(r *http.Request) (*transaction, error) {
 		return nil, err
 	}
 	if media != mediaTypes[formatJSON][0] {
-		if len(body) > maxBody {
+		switch {
+		case len(body) > maxBody:
 			return nil, errTooLarge(maxBody)
+		case schema.TooMany(body):
+			return nil, badRequest("body: must have at most %d values", schema.MaxValues)
 		}
 		if body, err = yaml.YAMLToJSONStrict(body); err != nil {
 			return nil, badRequest("body is not YAML: %v", err)
@@ -170,6 +173,9 @@ func readTransaction(r *http.Request) (*transaction, error) {
 	}
 	if !json.Valid(body) {
 		return nil, malformedJSON(body)
+	}
+	if outlineOf(body).second >= store.MaxTxnOps {
+		return nil, badRequest("operations: must have at most %d", store.MaxTxnOps)
 	}
 	t := &transaction{}
 	in := json.NewDecoder(bytes.NewReader(body))

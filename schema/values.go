@@ -1,0 +1,52 @@
+package schema
+
+import "bytes"
+
+// MaxValues is how many values an object may have. A text of small ones takes more
+// than a hundred times its length of memory until somebody finds out what is wrong
+// with it; those of an object of 1 MiB that means anything are longer.
+const MaxValues = 100_000
+
+// TooMany reports whether a text in JSON or YAML has more values than that. Those of
+// JSON are counted as they are; in YAML each line, comma, bracket and dash may be one,
+// also in texts and comments.
+func TooMany(text []byte) bool {
+	if len(text) < MaxValues { // A value takes a byte, and one before the next.
+		return false
+	}
+	if isJSON(text) || bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+		return jsonValues(text) > MaxValues
+	}
+	return yamlValues(text) > MaxValues
+}
+
+func jsonValues(text []byte) int {
+	n, quoted := 1, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ',' || c == '{' || c == '[':
+			n++
+		}
+	}
+	return n
+}
+
+func yamlValues(text []byte) int {
+	n := 1
+	for i, c := range text {
+		switch c {
+		case ',', '{', '[', '\n', '\r':
+			n++
+		case '-', '?':
+			if i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\t') {
+				n++
+			}
+		}
+	}
+	return n
+}
