@@ -100,7 +100,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		front := ads.New(ads.Options{Discovery: proxies, TLS: ends, Log: log, Registry: registry, MaxConnections: o.maxConnections()})
 		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams) })
 	}
-	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, stay, objects.KeepHistory, certificates.Run, tidyUp,
+	go tidyUp(ctx)
+	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, stay, objects.KeepHistory, certificates.Run,
 		func(ctx context.Context) error { return backend.admin(ctx, o, log) },
 		func(ctx context.Context) error { return memory.run(ctx, proxies.Ready) },
 		func(ctx context.Context) error { return greet(ctx, o, objects, log) })

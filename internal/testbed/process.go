@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// stopLimit is how long a program may take to end in order.
-const stopLimit = 20 * time.Second
+// stopLimit is how long a program may take to end in order, on any machine.
+const stopLimit = time.Minute
 
 // Process is a program that may be started again as it was. Nothing else may be
 // called while Start is; apart from that, all may be called at once.
