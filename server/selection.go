@@ -3,29 +3,18 @@ package server
 import (
 	"net/url"
 	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	operator "k8s.io/apimachinery/pkg/selection"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// selection is the part of a scope that a client describes by selectors. A
-// condition on a field holds for an object that has the value there, be it among
-// others, and one with != for an object that does not.
+// selection is the part of a scope that a client describes by selectors.
 type selection struct {
 	kinds  []*schema.Kind // nil for all of the scope
 	labels labels.Selector
-	fields []fieldCondition
-}
-
-type fieldCondition struct {
-	schema.SelectableField
-	value string
-	not   bool
+	fields schema.FieldSelector
 }
 
 // Bounds of selectors, which every object and every change that a watch sees is
@@ -40,20 +29,16 @@ func (k *resource) selection(q url.Values) (selection, error) {
 	if err != nil {
 		return selection{}, badRequest("query parameter labelSelector: %v", err)
 	}
-	fs, err := fields.ParseSelector(q.Get("fieldSelector"))
+	fs, err := schema.ParseFieldSelector(k.kind, q.Get("fieldSelector"))
 	if err != nil {
 		return selection{}, badRequest("query parameter fieldSelector: %v", err)
 	}
-	if err := checkSize(ls, fs); err != nil {
-		return selection{}, err
-	}
-	conditions, err := fieldConditions(schema.SelectableFields(k.kind), fs.Requirements())
-	return selection{labels: ls, fields: conditions}, err
+	return selection{labels: ls, fields: fs}, checkSize(ls, fs)
 }
 
-func checkSize(ls labels.Selector, fs fields.Selector) error {
+func checkSize(ls labels.Selector, fs schema.FieldSelector) error {
 	asked, _ := ls.Requirements()
-	n, values := len(asked)+len(fs.Requirements()), len(fs.Requirements())
+	n, values := len(asked)+len(fs), len(fs)
 	for _, one := range asked {
 		values += len(one.ValuesUnsorted())
 	}
@@ -63,61 +48,24 @@ func checkSize(ls labels.Selector, fs fields.Selector) error {
 	return nil
 }
 
-func fieldConditions(allowed []schema.SelectableField, asked fields.Requirements) ([]fieldCondition, error) {
-	var out []fieldCondition
-	for _, one := range asked {
-		i := slices.IndexFunc(allowed, func(f schema.SelectableField) bool { return f.Name == one.Field })
-		if i < 0 {
-			return nil, badRequest("query parameter fieldSelector: must select by %s, found %q", namesOfFields(allowed), one.Field)
-		}
-		out = append(out, fieldCondition{allowed[i], one.Value, one.Operator == operator.NotEquals})
-	}
-	return out, nil
-}
-
-func namesOfFields(all []schema.SelectableField) string {
-	names := make([]string, len(all))
-	for i, f := range all {
-		names[i] = f.Name
-	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
-}
-
 // all reports whether nothing is filtered out.
 func (s selection) all() bool { return s.kinds == nil && s.labels.Empty() && len(s.fields) == 0 }
 
 func (s selection) matches(o *schema.Object) bool {
-	if s.kinds != nil && !slices.Contains(s.kinds, o.Kind) || !s.labels.Matches(labels.Set(o.Meta.Labels)) {
-		return false
-	}
-	for _, f := range s.fields {
-		if f.Selects(o, f.value) == f.not {
-			return false
-		}
-	}
-	return true
+	return (s.kinds == nil || slices.Contains(s.kinds, o.Kind)) &&
+		s.labels.Matches(labels.Set(o.Meta.Labels)) && s.fields.Matches(o)
 }
 
 // narrow puts what the selectors say about names into the scope, so that the
 // store need not look at the rest.
 func (s selection) narrow(scope store.Scope) store.Scope {
-	if ns := s.exact(schema.FieldNamespace); ns != "" && scope.Namespace == "" {
+	if ns := s.fields.Exact(schema.FieldNamespace); ns != "" && scope.Namespace == "" {
 		scope.Namespace = ns
 	}
-	if name := s.exact(schema.FieldName); name != "" && scope.Namespace != "" && scope.Kind != nil {
+	if name := s.fields.Exact(schema.FieldName); name != "" && scope.Namespace != "" && scope.Kind != nil {
 		scope.Name = name
 	}
 	return scope
-}
-
-func (s selection) exact(field string) string {
-	for _, f := range s.fields {
-		if f.Name == field && !f.not {
-			return f.value
-		}
-	}
-	return ""
 }
 
 // from keeps the selected items. The list given may be shared and stays as it

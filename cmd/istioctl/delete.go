@@ -18,15 +18,17 @@ type deleteFlags struct {
 	writeFlags
 	all            bool
 	ignoreNotFound bool
+	selector       selectorFlags
 }
 
 func newDelete(s *session) *cobra.Command {
 	var flags deleteFlags
 	cmd := &cobra.Command{
-		Use:   "delete (KIND NAME... | KIND/NAME... | KIND --all | -f FILE)",
+		Use:   "delete (KIND NAME... | KIND/NAME... | KIND (--all | -l LABELS | --field-selector FIELDS) | -f FILE)",
 		Short: "Delete objects",
-		Long: `Delete objects by kind and name, all objects of some kinds in a namespace, or
-those that files name. Objects of files go in the reverse order of create:
+		Long: `Delete objects by kind and name, all or the selected objects of some kinds in a
+namespace, or those that files name. What was selected and somebody changes
+meanwhile stays. Objects of files go in the reverse order of create:
 service and workload entries last. Several kinds are separated by commas; "all"
 means every kind.`,
 		Example: `  # Delete two route rules
@@ -36,7 +38,10 @@ means every kind.`,
   istioctl delete -f rules/ --ignore-not-found
 
   # Delete all rules of a namespace
-  istioctl delete routerules,destinationpolicies --all -n books`,
+  istioctl delete routerules,destinationpolicies --all -n books
+
+  # Delete what has a label
+  istioctl delete all -l team=reviews`,
 		ValidArgsFunction: s.completeNames,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -46,6 +51,7 @@ means every kind.`,
 		return runDelete(cmd.Context(), s, flags, args)
 	}
 	flags.add(cmd, []string{formatName})
+	flags.selector.add(cmd)
 	cmd.Flags().BoolVar(&flags.all, "all", false, "delete all objects of the kinds in the namespace")
 	cmd.Flags().BoolVar(&flags.ignoreNotFound, "ignore-not-found", false, "treat an object that does not exist as deleted")
 	return cmd
@@ -62,14 +68,18 @@ func runDelete(ctx context.Context, s *session, flags deleteFlags, args []string
 	}
 	var list []step
 	for _, o := range objects {
-		list = append(list, deleteStep(c, o, flags.ignoreNotFound))
+		pre := store.Preconditions{}
+		if flags.selector.given() {
+			pre.ResourceVersion = o.Meta.ResourceVersion
+		}
+		list = append(list, deleteStep(c, o, pre, flags.ignoreNotFound))
 	}
 	return s.perform(ctx, flags.writeFlags, list)
 }
 
-func deleteStep(c *client.Client, o *schema.Object, ignoreNotFound bool) step {
+func deleteStep(c *client.Client, o *schema.Object, pre store.Preconditions, ignoreNotFound bool) step {
 	return step{object: o, promise: deleted, do: func(ctx context.Context) (*schema.Object, outcome, error) {
-		last, err := c.Delete(ctx, o.Key(), store.Preconditions{})
+		last, err := c.Delete(ctx, o.Key(), pre)
 		switch {
 		case ignoreNotFound && errors.Is(err, store.ErrNotFound):
 			return o, absent, nil
@@ -85,7 +95,7 @@ func deleteStep(c *client.Client, o *schema.Object, ignoreNotFound bool) step {
 // deleteTargets are the objects to delete, in order.
 func (s *session) deleteTargets(ctx context.Context, c *client.Client, flags deleteFlags, args []string) ([]*schema.Object, error) {
 	if len(flags.files.names) > 0 {
-		if len(args) > 0 || flags.all {
+		if len(args) > 0 || flags.all || flags.selector.given() {
 			return nil, usagef("name objects with -f or as arguments, not both")
 		}
 		return s.deleteTargetsByFile(ctx, flags.files)
@@ -94,12 +104,14 @@ func (s *session) deleteTargets(ctx context.Context, c *client.Client, flags del
 	switch {
 	case err != nil:
 		return nil, err
-	case flags.all && len(sel.targets) > 0:
-		return nil, usagef("--all takes kinds only, no names")
-	case flags.all:
-		return s.deleteTargetsByKind(ctx, c, sel)
+	case (flags.all || flags.selector.given()) && len(sel.targets) > 0:
+		return nil, usagef("--all, -l and --field-selector take kinds only, no names")
+	case flags.all && flags.selector.given():
+		return nil, usagef("delete either --all or what is selected")
+	case flags.all || flags.selector.given():
+		return s.deleteTargetsByKind(ctx, c, flags, sel)
 	case len(sel.targets) == 0:
-		return nil, usagef("say which objects by name, or all of them with --all")
+		return nil, usagef("say which objects by name, by labels with -l, or all of them with --all")
 	}
 	return s.deleteTargetsByName(sel)
 }
@@ -118,14 +130,22 @@ func (s *session) deleteTargetsByFile(ctx context.Context, files fileFlags) ([]*
 	return objects, nil
 }
 
-func (s *session) deleteTargetsByKind(ctx context.Context, c *client.Client, sel selection) ([]*schema.Object, error) {
+func (s *session) deleteTargetsByKind(ctx context.Context, c *client.Client, flags deleteFlags, sel selection) ([]*schema.Object, error) {
+	selected, err := flags.selector.of(sel.kinds)
+	if err != nil {
+		return nil, err
+	}
 	var objects []*schema.Object
 	for _, kind := range sel.kinds {
 		list, err := c.List(ctx, store.Scope{Kind: kind, Namespace: s.namespace}, store.ListOptions{})
 		if err != nil {
 			return nil, s.fail(ctx, err)
 		}
-		objects = append(objects, list.Items...)
+		for _, o := range list.Items {
+			if selected.matches(o) {
+				objects = append(objects, o)
+			}
+		}
 	}
 	if len(objects) == 0 {
 		fmt.Fprintln(s.Stderr, sel.nothing(s.namespace))

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
@@ -16,7 +14,7 @@ import (
 // follower shows the objects of a source, then their changes.
 type follower struct {
 	source   store.Reader
-	selector labels.Selector
+	selector selector
 	display
 	// statuses tells how the objects stand until ctx ends or its stream does.
 	statuses func(ctx context.Context, tell func(client.Stated)) error

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/pilot-api/pilot-api/client"
@@ -15,7 +14,7 @@ import (
 
 type getFlags struct {
 	output        string
-	selector      string
+	selector      selectorFlags
 	allNamespaces bool
 	watch         bool
 	managedFields bool
@@ -46,8 +45,9 @@ Kinds are written as RouteRule, routerule(s), route-rule(s) or rr.`,
   # One object as its file
   istioctl get routerule reviews-v2 -o yaml
 
-  # The names of all rules with a label
+  # The names of all rules with a label, and of the services that route to a host
   istioctl get rr -l team=reviews -o name
+  istioctl get vs -A --field-selector destination.host=reviews -o name
 
   # One object as it was, also if it was deleted since
   istioctl get routerule reviews-v2 --revision 1204 -o yaml
@@ -69,8 +69,8 @@ Kinds are written as RouteRule, routerule(s), route-rule(s) or rr.`,
 	return cmd
 }
 
-func addSelection(cmd *cobra.Command, selector *string, allNamespaces *bool) {
-	cmd.Flags().StringVarP(selector, "selector", "l", "", "only objects with these labels, such as team=reviews,stage!=test")
+func addSelection(cmd *cobra.Command, selector *selectorFlags, allNamespaces *bool) {
+	selector.add(cmd)
 	cmd.Flags().BoolVarP(allNamespaces, "all-namespaces", "A", false, "objects of all namespaces")
 }
 
@@ -107,11 +107,11 @@ func runGet(ctx context.Context, s *session, flags getFlags, args []string) erro
 type query struct {
 	selection
 	namespace string // "" means all
-	labels    labels.Selector
+	selected  selector
 	revision  int64 // at which objects are asked for by name; 0 is now
 }
 
-func (s *session) query(output, selector string, allNamespaces bool, args []string) (query, error) {
+func (s *session) query(output string, selector selectorFlags, allNamespaces bool, args []string) (query, error) {
 	if err := checkOutput(output, readFormats); err != nil {
 		return query{}, err
 	}
@@ -120,8 +120,8 @@ func (s *session) query(output, selector string, allNamespaces bool, args []stri
 		return query{}, err
 	}
 	q := query{selection: sel, namespace: s.namespace}
-	if q.labels, err = labels.Parse(selector); err != nil {
-		return q, usagef("-l %s: %w", selector, err)
+	if q.selected, err = selector.of(q.kinds); err != nil {
+		return q, err
 	}
 	if allNamespaces {
 		q.namespace = ""
@@ -129,8 +129,8 @@ func (s *session) query(output, selector string, allNamespaces bool, args []stri
 	switch {
 	case len(q.targets) > 0 && allNamespaces:
 		return q, usagef("an object has a name in one namespace only: use -n instead of -A")
-	case len(q.targets) > 0 && selector != "":
-		return q, usagef("select either by name or by label, not both")
+	case len(q.targets) > 0 && selector.given():
+		return q, usagef("select either by name or by label and field, not both")
 	}
 	return q, nil
 }
@@ -148,7 +148,7 @@ func (q query) run(ctx context.Context, s *session, c *client.Client) ([]client.
 			return nil, err
 		}
 		for _, o := range list.Items {
-			if q.labels.Matches(labels.Set(o.Meta.Labels)) {
+			if q.selected.matches(o.Object) {
 				objects = append(objects, o)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/schema"
@@ -16,7 +15,7 @@ import (
 
 type watchFlags struct {
 	output        string
-	selector      string
+	selector      selectorFlags
 	allNamespaces bool
 	// plain leaves the type of a change out of tables, as get does.
 	plain bool
@@ -51,7 +50,7 @@ that has changed.`,
 }
 
 func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) error {
-	scope, selector, err := s.watchScope(flags, args)
+	scope, by, err := s.watchScope(flags, args)
 	if err != nil {
 		return err
 	}
@@ -74,7 +73,7 @@ func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) 
 		return err
 	}
 	f := follower{
-		source: &connection{Reader: &narrowed{c, scope, first}, session: s}, selector: selector, display: show,
+		source: &connection{Reader: &narrowed{c, scope, first}, session: s}, selector: by, display: show,
 		statuses: func(ctx context.Context, tell func(client.Stated)) error { return c.FollowStatuses(ctx, scope, tell) },
 	}
 	return f.run(ctx)
@@ -93,22 +92,22 @@ func (s *session) checkWatched(flags watchFlags, scope store.Scope, first []*sch
 	return nil
 }
 
-func (s *session) watchScope(flags watchFlags, args []string) (store.Scope, labels.Selector, error) {
+func (s *session) watchScope(flags watchFlags, args []string) (store.Scope, selector, error) {
 	if len(args) == 0 {
-		return store.Scope{}, nil, usagef("say which kind: %s", strings.Join(kindNames(), ", "))
+		return store.Scope{}, selector{}, usagef("say which kind: %s", strings.Join(kindNames(), ", "))
 	}
 	q, err := s.query(flags.output, flags.selector, flags.allNamespaces, args)
 	switch {
 	case err != nil:
-		return store.Scope{}, nil, err
+		return store.Scope{}, selector{}, err
 	case len(q.kinds) != 1 || len(q.targets) > 1:
-		return store.Scope{}, nil, usagef("watch one kind, or one object, at a time")
+		return store.Scope{}, selector{}, usagef("watch one kind, or one object, at a time")
 	}
 	scope := store.Scope{Kind: q.kinds[0], Namespace: q.namespace}
 	if len(q.targets) == 1 {
 		scope.Name = q.targets[0].name
 	}
-	return scope, q.labels, nil
+	return scope, q.selected, nil
 }
 
 // display shows changes.
@@ -142,9 +141,9 @@ func (s *session) newDisplay(flags watchFlags, scope store.Scope, first *client.
 }
 
 // selected turns what a cache tells into the events that somebody sees who
-// sees only objects with certain labels.
-func selected(selector labels.Selector, tell func(store.Event)) cache.Handler {
-	in := func(o *schema.Object) bool { return selector.Matches(labels.Set(o.Meta.Labels)) }
+// sees only some objects.
+func selected(by selector, tell func(store.Event)) cache.Handler {
+	in := by.matches
 	return cache.Handler{
 		Add: func(o *schema.Object) {
 			if in(o) {

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// selectorFlags say which objects of a kind are meant.
+type selectorFlags struct{ labels, fields string }
+
+func (f *selectorFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.labels, "selector", "l", "", "only objects with these labels, such as team=reviews,stage!=test")
+	cmd.Flags().StringVar(&f.fields, "field-selector", "", "only objects with these values, such as spec.hosts=reviews,metadata.name!=a; the fields are those of the API")
+}
+
+func (f *selectorFlags) given() bool { return f.labels != "" || f.fields != "" }
+
+// of is what they select among objects of some kinds.
+func (f *selectorFlags) of(kinds []*schema.Kind) (selector, error) {
+	out := selector{fields: map[*schema.Kind]schema.FieldSelector{}}
+	var err error
+	if out.labels, err = labels.Parse(f.labels); err != nil {
+		return out, usagef("-l %s: %w", f.labels, err)
+	}
+	for _, kind := range kinds {
+		if out.fields[kind], err = schema.ParseFieldSelector(kind, f.fields); err != nil {
+			return out, usagef("--field-selector %s: of %s: %w", f.fields, kind.Plural, err)
+		}
+	}
+	return out, nil
+}
+
+// selector is what of each kind is meant.
+type selector struct {
+	labels labels.Selector
+	fields map[*schema.Kind]schema.FieldSelector
+}
+
+func (s selector) matches(o *schema.Object) bool {
+	return s.labels.Matches(labels.Set(o.Meta.Labels)) && s.fields[o.Kind].Matches(o)
+}
