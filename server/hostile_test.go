@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"testing"
@@ -10,12 +11,12 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// What a body of 1 MiB may take of memory from its first byte to the answer, in
-// all; a part of it is held at a time. Allocations stand for the time that it takes:
-// they are counted, and the same on any machine.
+// What each byte of a request may take of memory until the answer, in all; a part
+// of it is held at a time, for 1 MiB less than 70. Allocations stand for the time that
+// it takes: they are counted, and the same on any machine.
 const (
-	mostAllocated   = 320 << 20
-	mostAllocations = 4_000_000
+	mostAllocated   = 384
+	mostAllocations = 4
 )
 
 // TestHostileBodies sends what costs most, in every way in which a body can be
@@ -44,7 +45,7 @@ func TestHostileBodies(t *testing.T) {
 				"YAML transaction":      {http.MethodPost, transactions, asYAML, "# not JSON\n" + transaction(`{"verb":"create","object":`+object+`}`)},
 				"operations":            {http.MethodPost, transactions, asJSON, `{"operations":` + value + `}`},
 			} {
-				cheap(t, fmt.Sprintf("%s, %s in %.40s", way, name, at), func() {
+				cheap(t, fmt.Sprintf("%s, %s in %.40s", way, name, at), len(send.body), func() {
 					s.judge(t, send.method, send.path, send.contentType, send.body)
 				})
 			}
@@ -70,23 +71,39 @@ func TestHostileYAML(t *testing.T) {
 		"a block text":   " |" + fill("\n    b"),
 		"different keys": "\n" + numbered("    k%07d: 1\n"),
 	} {
-		cheap(t, name, func() { s.judge(t, http.MethodPost, rulesPath, asYAML, head+value+"\n") })
-		cheap(t, "apply, "+name, func() {
+		cheap(t, name, len(value), func() { s.judge(t, http.MethodPost, rulesPath, asYAML, head+value+"\n") })
+		cheap(t, "apply, "+name, len(value), func() {
 			s.judge(t, http.MethodPatch, rulesPath+"/there?fieldManager=x", "Content-Type: application/apply-patch+yaml", head+value+"\n")
 		})
 	}
 }
 
-// cheap holds what is done to the bounds.
-func cheap(t *testing.T, what string, do func()) {
+// TestHostileSelectors: what a query can say, as long as the head of a request may be.
+func TestHostileSelectors(t *testing.T) {
+	s := newTarget(t)
+	for _, part := range []string{"a=b,", "!a,", "a in (b),", "(", "a notin (", "metadata.name!=a,", `\\`, "a", "%"} {
+		for _, param := range []string{"labelSelector", "fieldSelector", "continue", "resourceVersion"} {
+			many := strings.Repeat(part, 64<<10/len(part))
+			for name, selector := range map[string]string{"alone": many, "as values": "a in (" + many + "b)"} {
+				query := url.Values{param: {selector}}.Encode()
+				cheap(t, fmt.Sprintf("%s of %q, %s", param, part, name), len(many), func() {
+					s.judge(t, http.MethodGet, rulesPath+"?"+query, asJSON, "")
+				})
+			}
+		}
+	}
+}
+
+// cheap holds what is done with a text so long to the bounds.
+func cheap(t *testing.T, what string, length int, do func()) {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	do()
 	runtime.ReadMemStats(&after)
 	bytes, times := after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs
-	if bytes > mostAllocated || times > mostAllocations {
-		t.Errorf("%s: %d MiB in %d allocations", what, bytes>>20, times)
+	if n := uint64(max(length, 32<<10)); bytes > mostAllocated*n || times > mostAllocations*n {
+		t.Errorf("%s, %d bytes: %d bytes in %d allocations", what, length, bytes, times)
 	}
 }
 
