@@ -59,7 +59,7 @@ type model struct {
 	edgeProblems   *query.Query[gatewaySet, diag.List] // that no router of the survey has
 	routed         *query.Query[labelled, bool]
 	firstPolicies  *query.Query[labelled, map[string]*policy]
-	hidden         *query.Query[string, map[*routeRule]*routeRule]
+	hidden, tied   *query.Query[string, map[*routeRule]*routeRule]
 	delegated      *query.Query[*virtualService, []*httpRoute]
 	byCaller       *query.Query[*virtualService, bool]
 	differs        *query.Query[string, bool] // DestinationRules for a host
@@ -209,6 +209,7 @@ func (m *model) planRoutes() {
 	m.routed = newQuery(m, equal, (*plan).isRouted)
 	m.firstPolicies = newQuery(m, maps.Equal[map[string]*policy], (*plan).firstBySource)
 	m.hidden = newQuery(m, maps.Equal[map[*routeRule]*routeRule], (*plan).hiddenRules)
+	m.tied = newQuery(m, maps.Equal[map[*routeRule]*routeRule], (*plan).tiedRules)
 	m.delegated = newQuery(m, slices.Equal[[]*httpRoute], (*plan).mergeDelegates)
 	m.byCaller = newQuery(m, equal, (*plan).decidedByCaller)
 	m.differs = newQuery(m, equal, func(p *plan, host string) bool { return m.settingsOf.differs(p, host) })

@@ -21,6 +21,7 @@ func (p *plan) checkRouteRule(rule *routeRule) {
 		p.conflict(diag.NeverUsed, rule.ref, "", fmt.Sprintf("the rule is never used: %s with precedence %d comes first and takes every request",
 			first.ref, first.spec.Precedence))
 	}
+	p.checkTied(rule)
 	p.checkRule(rule, p.serviceOf(rule.namespace, rule.host))
 }
 

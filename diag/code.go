@@ -40,9 +40,10 @@ const (
 
 // Rules that take nothing of the requests, or not what they seem to.
 const (
-	NeverUsed    Code = "PA0201"
-	NeverMatches Code = "PA0202"
-	PolicyUnused Code = "PA0204"
+	NeverUsed       Code = "PA0201"
+	NeverMatches    Code = "PA0202"
+	EqualPrecedence Code = "PA0203"
+	PolicyUnused    Code = "PA0204"
 )
 
 // What two objects want.
@@ -119,6 +120,7 @@ var Messages = []Message{
 
 	{NeverUsed, "NeverUsed", "A rule comes after one that takes every request."},
 	{NeverMatches, "NeverMatches", "No request meets a condition."},
+	{EqualPrecedence, "EqualPrecedence", "Two rules of one precedence may match one request, and their names decide."},
 	{PolicyUnused, "PolicyUnused", "A policy is for a version or port that no requests are sent to."},
 
 	{HostClaimed, "HostClaimed", "Two objects declare one host."},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,16 +23,12 @@ const (
 	messagesDir  = "../../testdata/messages"
 )
 
-// withoutExample are codes that two files alone do not show: they need other mesh
-// settings, a proxy, or a mistake of ours.
-var withoutExample = []diag.Code{
-	diag.UnsupportedValue, diag.ForbiddenField, diag.TooLong, diag.UnknownRoute, diag.OtherPerCaller,
-	diag.PolicyUnused, diag.NameShared, diag.SecretClaimed, diag.PartLeftOut, diag.NotFollowed, diag.AsPilot,
-	diag.LostInV3, diag.LostInGRPC, diag.Contradicts, diag.Refused, diag.NotPublished,
-}
+// withoutExample are codes that files alone do not show: they need a proxy, or a
+// mistake of ours.
+var withoutExample = []diag.Code{diag.LostInV3, diag.LostInGRPC, diag.Contradicts, diag.Refused, diag.NotPublished}
 
-// example of a message.
-type example struct{ text, bad, good string }
+// example of a message, perhaps under mesh settings of its own.
+type example struct{ text, mesh, bad, good string }
 
 func examples(t *testing.T) map[diag.Code]example {
 	t.Helper()
@@ -46,10 +43,22 @@ func examples(t *testing.T) map[diag.Code]example {
 			t.Fatal(err)
 		}
 		code := diag.Code(strings.TrimSuffix(filepath.Base(file), ".txtar"))
-		if _, known := code.Message(); !known || len(archive.Files) != 2 || archive.Files[0].Name != "bad.yaml" || archive.Files[1].Name != "good.yaml" {
-			t.Fatalf("%s: want a code's text, bad.yaml and good.yaml", file)
+		one, names := example{text: string(archive.Comment)}, ""
+		for _, f := range archive.Files {
+			names += f.Name + " "
+			switch f.Name {
+			case "mesh.yaml":
+				one.mesh = string(f.Data)
+			case "bad.yaml":
+				one.bad = string(f.Data)
+			case "good.yaml":
+				one.good = string(f.Data)
+			}
 		}
-		of[code] = example{string(archive.Comment), string(archive.Files[0].Data), string(archive.Files[1].Data)}
+		if _, known := code.Message(); !known || strings.TrimPrefix(names, "mesh.yaml ") != "bad.yaml good.yaml " {
+			t.Fatalf("%s: want a code's text, perhaps mesh.yaml, bad.yaml and good.yaml", file)
+		}
+		of[code] = one
 	}
 	return of
 }
@@ -66,20 +75,24 @@ func TestMessages(t *testing.T) {
 		if !ok {
 			continue
 		}
-		if found := analyzed(t, one.bad); !has(found, m.Code) {
+		if found := analyzed(t, one.mesh, one.bad); !has(found, m.Code) {
 			t.Errorf("%s %s: the bad example has only\n%s", m.Code, m.Name, lines(found))
 		}
-		if found := analyzed(t, one.good); has(found, m.Code) || len(found.Errors()) > 0 {
+		if found := analyzed(t, one.mesh, one.good); has(found, m.Code) || len(found.Errors()) > 0 {
 			t.Errorf("%s %s: the good example has\n%s", m.Code, m.Name, lines(found))
 		}
 	}
 }
 
-func analyzed(t *testing.T, text string) diag.List {
+func analyzed(t *testing.T, settings, text string) diag.List {
 	t.Helper()
 	var out, errs bytes.Buffer
 	c := &CLI{Stdin: strings.NewReader(text), Stdout: &out, Stderr: &errs, Getenv: env("http://127.0.0.1:1")}
-	code := c.Run(t.Context(), []string{"analyze", "--v1", "-f", "-", "-o", "json", "--fail-on", "warning"})
+	file := filepath.Join(t.TempDir(), "mesh.yaml")
+	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code := c.Run(t.Context(), []string{"analyze", "--v1", "-f", "-", "--mesh-config", file, "-o", "json", "--fail-on", "warning"})
 	var found struct{ Problems diag.List }
 	if err := json.Unmarshal(out.Bytes(), &found); err != nil || (code == exitDone) != (len(found.Problems) == 0) {
 		t.Fatalf("exit %d: %v\n%s%s", code, err, &out, &errs)
@@ -112,7 +125,11 @@ func TestMessagesPage(t *testing.T) {
 	for _, m := range diag.Messages {
 		fmt.Fprintf(&page, "\n## %s\n\n**%s.** %s\n", m.Code, m.Name, m.About)
 		if one, ok := of[m.Code]; ok {
-			fmt.Fprintf(&page, "\n%s\nWith it:\n\n```yaml\n%s```\n\nWithout:\n\n```yaml\n%s```\n", one.text, one.bad, one.good)
+			fmt.Fprintf(&page, "\n%s\n", one.text)
+			if one.mesh != "" {
+				fmt.Fprintf(&page, "Mesh settings:\n\n```yaml\n%s```\n\n", one.mesh)
+			}
+			fmt.Fprintf(&page, "With it:\n\n```yaml\n%s```\n\nWithout:\n\n```yaml\n%s```\n", one.bad, one.good)
 		}
 	}
 	golden.Page(t, messagesPage, page.String())
