@@ -210,7 +210,11 @@ func (p *Process) Until(ctx context.Context, what string, try func(context.Conte
 		case <-p.Ended():
 			return fmt.Errorf("waiting for %s: %s has ended (%v); its last words:\n%s", what, p.Name, p.cmd.ProcessState, p.Tail())
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), err)
+			err = fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), err)
+			if p.cmd != nil {
+				err = fmt.Errorf("%w; the last words of %s:\n%s", err, p.Name, p.Tail())
+			}
+			return err
 		}
 	}
 }
