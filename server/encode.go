@@ -49,8 +49,11 @@ func writeText(w http.ResponseWriter, code int, f format, body []byte) error {
 // writeObject answers with one object.
 func (k *resource) writeObject(w http.ResponseWriter, r *http.Request, code int, f format, o *schema.Object) error {
 	one := []*schema.Object{o}
-	if f == formatTable {
+	switch f {
+	case formatTable:
 		return k.writeTable(w, r, code, metav1.ListMeta{ResourceVersion: o.Meta.ResourceVersion}, one)
+	case formatMetadata:
+		return writeValue(w, code, f, metadataOf(o.Meta))
 	}
 	statuses := k.statusesOf(one)
 	if unchanged(w, r, f, o.Meta.ResourceVersion, one, statuses) {
@@ -62,8 +65,11 @@ func (k *resource) writeObject(w http.ResponseWriter, r *http.Request, code int,
 // writeList answers with a list, put together from its items one by one.
 func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f format, list *store.List) error {
 	meta := listMeta(list)
-	if f == formatTable {
+	switch f {
+	case formatTable:
 		return k.writeTable(w, r, http.StatusOK, meta, list.Items)
+	case formatMetadataList:
+		return writeMetadataList(w, r, meta, list.Items)
 	}
 	// Twice the same: tag and length are told before.
 	statuses := k.statusesOf(list.Items)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -27,6 +28,12 @@ func (e *eventEncoder) event(out *bufio.Writer, kind string, o *schema.Object, w
 	switch {
 	case e.format == formatTable:
 		return e.table(out, kind, e.k.newTable(metav1.ListMeta{ResourceVersion: o.Meta.ResourceVersion}, []*schema.Object{o}, e.include))
+	case e.format == formatMetadata:
+		text, err := json.Marshal(metadataOf(o.Meta))
+		if err != nil {
+			return fmt.Errorf("encode metadata: %w", err)
+		}
+		return e.frame(out, kind, text)
 	case e.format == formatEvents && whole:
 		writeID(out, o.Meta.ResourceVersion)
 	}
@@ -51,6 +58,9 @@ func (e *eventEncoder) bookmark(out *bufio.Writer, revision int64, endsState boo
 		writeID(out, text)
 	}
 	of := e.k.typeMeta()
+	if e.format == formatMetadata {
+		of = metadataType
+	}
 	return e.frame(out, store.BookmarkFrame, []byte(`{"kind":"`+of.Kind+`","apiVersion":"`+of.APIVersion+
 		`","metadata":{"resourceVersion":"`+text+`"`+more+`}}`))
 }
@@ -73,9 +83,9 @@ func (e *eventEncoder) tableBookmark(out *bufio.Writer, revision string, endsSta
 	if endsState {
 		t.Rows = []metav1.TableRow{{
 			Cells: make([]any, len(e.k.columns())),
-			Object: partial(metav1.ObjectMeta{
+			Object: runtime.RawExtension{Object: metadataOf(metav1.ObjectMeta{
 				ResourceVersion: revision, Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-			}),
+			})},
 		}}
 	}
 	return e.table(out, store.BookmarkFrame, t)

@@ -22,6 +22,10 @@ const (
 	formatEvents
 	// formatDiscovery is JSON too, all that there is in one document.
 	formatDiscovery
+	// formatMetadata is JSON too, of an object the metadata alone, and
+	// formatMetadataList that of several.
+	formatMetadata
+	formatMetadataList
 )
 
 // mediaTypes are the names of a format; the first is the one that we write.
@@ -31,6 +35,9 @@ var mediaTypes = map[format][]string{
 	formatTable:     {"application/json;as=Table;v=v1;g=meta.k8s.io"},
 	formatDiscovery: {"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"},
 	formatEvents:    {"text/event-stream"},
+
+	formatMetadata:     {"application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"},
+	formatMetadataList: {"application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"},
 }
 
 // shapes are what Accept says of a format that is JSON of another shape than what
@@ -38,11 +45,15 @@ var mediaTypes = map[format][]string{
 var shapes = map[format]struct{ as, version, group string }{
 	formatTable:     {"Table", "v1", metav1.GroupName},
 	formatDiscovery: {"APIGroupDiscoveryList", "v2", "apidiscovery.k8s.io"},
+
+	formatMetadata:     {"PartialObjectMetadata", "v1", metav1.GroupName},
+	formatMetadataList: {"PartialObjectMetadataList", "v1", metav1.GroupName},
 }
 
 // contentType is the value of the header that announces the format.
 func (f format) contentType() string {
-	if f == formatTable {
+	switch f {
+	case formatTable, formatMetadata, formatMetadataList:
 		return mediaTypes[formatJSON][0]
 	}
 	return mediaTypes[f][0]

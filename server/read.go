@@ -10,7 +10,7 @@ import (
 
 // get answers GET on one object.
 func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
-	f, err := negotiate(r, formatJSON, formatYAML, formatTable)
+	f, err := negotiate(r, formatJSON, formatYAML, formatTable, formatMetadata)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
 
 // list answers GET on a collection.
 func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
-	f, err := negotiate(r, formatJSON, formatYAML, formatTable)
+	f, err := negotiate(r, formatJSON, formatYAML, formatTable, formatMetadataList)
 	if err != nil {
 		return err
 	}

@@ -101,15 +101,7 @@ func (k *resource) rowObject(o *schema.Object, include metav1.IncludeObjectPolic
 	case metav1.IncludeObject:
 		return runtime.RawExtension{Raw: k.withStatus(o)}
 	}
-	return partial(o.Meta)
-}
-
-// partial is the metadata of an object without the rest.
-func partial(meta metav1.ObjectMeta) runtime.RawExtension {
-	return runtime.RawExtension{Object: &metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: metav1.SchemeGroupVersion.String()},
-		ObjectMeta: meta,
-	}}
+	return runtime.RawExtension{Object: metadataOf(o.Meta)}
 }
 
 // includeObjectParam is what the client wants beside the cells; unset is the

@@ -17,7 +17,7 @@ import (
 // told in the stream, as Kubernetes does: its clients take that for "list
 // again", and a status code of 410 for "try again".
 func (k *resource) watch(w http.ResponseWriter, r *http.Request) error {
-	asked, err := k.watchRequest(r, k.scope(r), listParams, formatJSON, formatTable, formatEvents)
+	asked, err := k.watchRequest(r, k.scope(r), listParams, formatJSON, formatTable, formatMetadata, formatEvents)
 	if err != nil {
 		return err
 	}

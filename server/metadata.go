@@ -1,0 +1,44 @@
+package server
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// metadataType is that of objects of which no more than the metadata is told.
+var metadataType = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: metav1.SchemeGroupVersion.String()}
+
+func metadataOf(meta metav1.ObjectMeta) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metadataType, ObjectMeta: meta}
+}
+
+// writeMetadataList answers with the metadata of objects, one after the other until
+// all are written or nobody waits for them any more.
+func writeMetadataList(w http.ResponseWriter, r *http.Request, meta metav1.ListMeta, objs []*schema.Object) error {
+	head, err := json.Marshal(meta)
+	if err != nil {
+		return fmt.Errorf("encode list: %w", err)
+	}
+	return answerBy(w, http.StatusOK, formatMetadataList, func(out *bufio.Writer) error {
+		_, _ = fmt.Fprintf(out, `{"kind":"%sList","apiVersion":%q,"metadata":%s,"items":[`, metadataType.Kind, metadataType.APIVersion, head)
+		for i, o := range objs {
+			if i > 0 {
+				_ = out.WriteByte(',')
+			}
+			text, err := json.Marshal(metadataOf(o.Meta))
+			if err = cmp.Or(err, r.Context().Err()); err != nil {
+				return err
+			}
+			_, _ = out.Write(text)
+		}
+		_, _ = out.WriteString(listTail)
+		return nil
+	})
+}
