@@ -3,16 +3,24 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/pilot-api/pilot-api/credential/rotation"
+	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/golden"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/server/ads"
+	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
+	"github.com/pilot-api/pilot-api/store/memory"
 )
 
 // TestFlagsPage keeps docs/reference/pilot-api.md as the code says. Run with
@@ -78,4 +86,31 @@ func TestMetricsAreExplained(t *testing.T) {
 			}
 		}
 	}
+	for _, metric := range describedMetrics() {
+		if !strings.Contains(string(page), "`"+metric+"`") {
+			t.Errorf("docs/operations.md says nothing about %s", metric)
+		}
+	}
+}
+
+var describedName = regexp.MustCompile(`fqName: "(pilot_[a-z0-9_]+)"`)
+
+// describedMetrics are those of the parts that have some with labels, which are not
+// seen until there is one.
+func describedMetrics() (names []string) {
+	registry := prometheus.NewRegistry()
+	mem := memory.New()
+	proxies := discovery.New(discovery.Options{Source: cache.New(mem, cache.Options{}), Registry: registry})
+	server.New(server.Options{Store: mem, Reads: mem, Discovery: proxies, Registry: registry})
+	ads.New(ads.Options{Discovery: proxies, Registry: registry})
+	registerCertificateMetrics(registry, rotation.New(nil, slog.New(slog.DiscardHandler)))
+	all := make(chan *prometheus.Desc)
+	go func() {
+		registry.Describe(all)
+		close(all)
+	}()
+	for desc := range all {
+		names = append(names, describedName.FindStringSubmatch(desc.String())[1])
+	}
+	return names
 }
