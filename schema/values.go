@@ -1,6 +1,9 @@
 package schema
 
-import "bytes"
+import (
+	"bytes"
+	"iter"
+)
 
 // MaxValues is how many values an object may have. A text of small ones takes more
 // than a hundred times its length of memory until somebody finds out what is wrong
@@ -21,19 +24,30 @@ func TooMany(text []byte) bool {
 }
 
 func jsonValues(text []byte) int {
-	n, quoted := 1, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == ',' || c == '{' || c == '[':
+	n := 1
+	for c := range Unquoted(text) {
+		if c == ',' || c == '{' || c == '[' {
 			n++
 		}
 	}
 	return n
+}
+
+// Unquoted is what stands in a JSON text outside of its strings, byte by byte.
+func Unquoted(text []byte) iter.Seq[byte] {
+	return func(yield func(byte) bool) {
+		quoted := false
+		for i := 0; i < len(text); i++ {
+			switch c := text[i]; {
+			case quoted && c == '\\':
+				i++
+			case c == '"':
+				quoted = !quoted
+			case !quoted && !yield(c):
+				return
+			}
+		}
+	}
 }
 
 func yamlValues(text []byte) int {

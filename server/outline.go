@@ -1,30 +1,29 @@
 package server
 
+import "github.com/pilot-api/pilot-api/schema"
+
 // outline is what a valid JSON text looks like from afar.
 type outline struct {
 	levels int // How deep maps and lists stand in each other.
-	// second is how many entries the maps and lists on the second level have at
-	// least: of {"operations":[…]} the operations.
+	// second is how many commas are on the second level: as many as there are
+	// operations in {"operations":[…]}, but one.
 	second int
 }
 
 func outlineOf(text []byte) outline {
 	var o outline
-	level, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
+	level := 0
+	for c := range schema.Unquoted(text) {
+		switch c {
+		case '{', '[':
 			level++
 			o.levels = max(o.levels, level)
-		case c == '}' || c == ']':
+		case '}', ']':
 			level--
-		case c == ',' && level == 2:
-			o.second++
+		case ',':
+			if level == 2 {
+				o.second++
+			}
 		}
 	}
 	return o
