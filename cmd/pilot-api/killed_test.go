@@ -141,7 +141,7 @@ func TestKilled(t *testing.T) {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // On any machine.
 		if err := p.Ready(ctx); err != nil {
 			t.Fatal(err)
 		}
