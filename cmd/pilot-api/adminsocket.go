@@ -21,7 +21,10 @@ import (
 // socketName is the socket of a running server in its data folder.
 const socketName = "pilot-api.sock"
 
-const snapshotPath = "/snapshot"
+const (
+	snapshotPath   = "/snapshot"
+	defragmentPath = "/defragment"
+)
 
 // admin is what a server does for commands on its own machine.
 type admin struct {
@@ -36,12 +39,13 @@ type admin struct {
 func (a admin) Run(ctx context.Context) error {
 	listener, err := listenPrivately(filepath.Join(a.dir, socketName))
 	if err != nil {
-		a.log.Warn("'pilot-api snapshot save' needs this server stopped: no socket in the data folder", "error", err)
+		a.log.Warn("'pilot-api snapshot save' and 'defragment' need this server stopped: no socket in the data folder", "error", err)
 		<-ctx.Done()
 		return ctx.Err()
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+snapshotPath, a.snapshot)
+	mux.HandleFunc("POST "+defragmentPath, a.defragment)
 	srv := &http.Server{Handler: mux, BaseContext: func(net.Listener) context.Context { return ctx }}
 	defer context.AfterFunc(ctx, func() { srv.Close() })()
 	err = srv.Serve(listener)

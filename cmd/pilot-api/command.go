@@ -100,7 +100,7 @@ cannot go on because its disk is full or broken, or its data cannot be read.`,
 	}
 	cmd.Flags().AddFlagSet(flags)
 	c := &console{stdout, stderr}
-	cmd.AddCommand(newSnapshot(c), newMigrate(c))
+	cmd.AddCommand(newSnapshot(c), newDefragment(c), newMigrate(c))
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
 	return cmd

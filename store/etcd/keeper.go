@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -31,8 +32,9 @@ type keeper struct {
 	store atomic.Pointer[Store] // whose records of former states give way
 
 	ledger       *ledger
-	defragmented time.Time // the last time, zero for never
-	most         int64     // that the ledger knew of since then, in bytes
+	turning      sync.Mutex // held by a turn, and by who has the file written anew
+	defragmented time.Time  // the last time, zero for never
+	most         int64      // that the ledger knew of since then, in bytes
 	usage        atomic.Pointer[Usage]
 	compactions  atomic.Int64
 	defrags      atomic.Int64
@@ -125,6 +127,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // turn does what is due.
 func (k *keeper) turn(ctx context.Context) error {
+	k.turning.Lock()
+	defer k.turning.Unlock()
 	now := time.Now()
 	k.ledger.read(k.server.Backend(), now)
 	wanted := k.quota.refused()
@@ -191,34 +195,6 @@ func (k *keeper) settlePages() {
 		tx.Unlock()
 		k.server.Backend().ForceCommit()
 	}
-}
-
-// defragment writes the database file anew if that pays, or if writes are refused
-// for want of room that only this can make.
-func (k *keeper) defragment(now time.Time, refusing bool) error {
-	db := k.server.Backend()
-	content := k.ledger.live + k.ledger.history
-	k.most = max(k.most, content)
-	size, used := db.Size(), db.SizeInUse()
-	pays := shouldDefragment(size, used) && (k.defragmented.IsZero() || now.Sub(k.defragmented) >= defragmentInterval)
-	if !pays && !(refusing && shouldPack(used, content, k.most, k.quota.limit)) {
-		return nil
-	}
-	disk, err := diskFree(k.dir)
-	switch {
-	case err != nil:
-		return err
-	case disk <= used+used/4:
-		return errors.New("the database file should be defragmented, but the disk has no room for a second one")
-	}
-	k.defragmented, k.most = now, content
-	k.log.Info("defragmenting the database file: reads and writes wait", "size", inUnits(size), "in use", inUnits(used))
-	if err := k.server.Defragment(); err != nil {
-		return fmt.Errorf("defragment: %w", err)
-	}
-	k.defrags.Add(1)
-	k.log.Info("database file defragmented", "size", inUnits(db.Size()), "took", time.Since(now).Round(time.Millisecond))
-	return nil
 }
 
 // disarm takes back the alarm with which etcd's own quota refuses all puts. That

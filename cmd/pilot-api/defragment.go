@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/pilot-api/pilot-api/store/etcd"
+)
+
+// defragmented is what the file of a store was and is, in bytes.
+type defragmented struct {
+	Before int64 `json:"before"`
+	After  int64 `json:"after"`
+}
+
+func newDefragment(c *console) *cobra.Command {
+	var dir string
+	cmd := c.command(&cobra.Command{
+		Use:   "defragment",
+		Short: "Give the disk back what the embedded store's file no longer needs",
+		Long: `Write the database file of --data-dir anew, without the holes that deleted objects
+and forgotten history have left, and take back etcd's alarm of no space. A running
+server does so by itself when at least 1 GiB and half of the file are holes; this
+is for a disk that others need sooner. While the server runs it is asked through the
+socket in that folder, and reads and writes of the store wait meanwhile, about a
+second a GiB; proxies do not. Else the folder is opened. The disk must have room for
+what is in use once more.`,
+		Example: `  pilot-api defragment --data-dir /var/lib/pilot-api`,
+	}, func(f *pflag.FlagSet) {
+		f.StringVar(&dir, "data-dir", "pilot-data", "folder of the embedded etcd")
+	}, func(ctx context.Context, _ []string) error { return c.defragment(ctx, dir) })
+	cmd.Args = noArgs
+	return cmd
+}
+
+func (c *console) defragment(ctx context.Context, dir string) error {
+	done, err := askDefragment(ctx, dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		done, err = c.ownDefragment(ctx, dir) // Nobody listens: no server runs.
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "the database file has %d bytes, and had %d\n", done.After, done.Before)
+	return nil
+}
+
+func askDefragment(ctx context.Context, dir string) (done defragmented, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://pilot-api"+defragmentPath, nil)
+	if err != nil {
+		return done, err
+	}
+	resp, err := running(dir).Do(req)
+	if err != nil {
+		return done, fmt.Errorf("ask the server that runs on %s: %w", dir, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+		return done, fmt.Errorf("the server that runs on %s answers %s: %s", dir, resp.Status, text)
+	}
+	return done, json.NewDecoder(resp.Body).Decode(&done)
+}
+
+// ownDefragment opens a folder on which no server runs.
+func (c *console) ownDefragment(ctx context.Context, dir string) (done defragmented, err error) {
+	embedded, err := c.openFolder(ctx, dir)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, embedded.Close()) }()
+	return defragment(ctx, embedded)
+}
+
+func defragment(ctx context.Context, embedded *etcd.Embedded) (done defragmented, err error) {
+	done.Before, done.After, err = embedded.Defragment(ctx)
+	return done, err
+}
+
+// defragment answers when it is done.
+func (a admin) defragment(w http.ResponseWriter, r *http.Request) {
+	done, err := defragment(r.Context(), a.embedded)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(done) // Who asked may be gone.
+}
