@@ -2,17 +2,14 @@ package etcd
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -92,15 +89,6 @@ type migrating struct {
 // moved is a revision of the source and what became of it.
 type moved struct{ from, to int64 }
 
-// entry is a key of the source and the revision that put it.
-type entry struct {
-	key      string
-	revision int64
-}
-
-// content is what is brought over.
-func (l layout) content() []string { return []string{l.objects, l.history} }
-
 // begin makes the target ours if it is empty, or was left by another migration.
 func (r *migrating) begin(ctx context.Context) error {
 	none := []clientv3.Cmp{r.keys.absent(r.keys.head), r.keys.absent(r.keys.floor)}
@@ -133,55 +121,6 @@ func (r *migrating) begin(ctx context.Context) error {
 	return nil
 }
 
-// survey is all entries of the source at one revision, in the order in which they
-// were put; an object stands beside its record.
-func (r *migrating) survey(ctx context.Context) (entries []entry, err error) {
-	floor, err := r.From.Get(ctx, r.keys.floor)
-	if err != nil {
-		return nil, err
-	}
-	r.at, r.known = floor.Header.Revision, moved{floorOf(floor.Kvs), r.begun}
-	for _, prefix := range r.keys.content() {
-		err := r.eachPage(ctx, prefix, func(kv *mvccpb.KeyValue) {
-			entries = append(entries, entry{string(kv.Key), kv.ModRevision})
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.revision, b.revision), strings.Compare(r.objectOf(a.key), r.objectOf(b.key)), strings.Compare(a.key, b.key))
-	})
-	return entries, nil
-}
-
-// objectOf is the key of the object that an entry is, or is a record of.
-func (r *migrating) objectOf(key string) string {
-	if !strings.HasPrefix(key, r.keys.history) {
-		return key
-	}
-	object, _ := cutLast(key)
-	return r.keys.objectOf(object)
-}
-
-// eachPage reads the keys of the source under a prefix.
-func (r *migrating) eachPage(ctx context.Context, prefix string, f func(*mvccpb.KeyValue)) error {
-	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
-	for {
-		resp, err := r.From.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithRev(r.at), clientv3.WithLimit(migratePage))
-		if err != nil {
-			return err
-		}
-		for _, kv := range resp.Kvs {
-			f(kv)
-		}
-		if !resp.More {
-			return nil
-		}
-		from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
-	}
-}
-
 // fill writes the entries, those of one transaction of the source after the other.
 func (r *migrating) fill(ctx context.Context, entries []entry) error {
 	for done := 0; done < len(entries); {
@@ -193,15 +132,6 @@ func (r *migrating) fill(ctx context.Context, entries []entry) error {
 		r.Progress(done, len(entries))
 	}
 	return nil
-}
-
-// together is how many entries were put at the revision of the first.
-func together(entries []entry) int {
-	n := slices.IndexFunc(entries, func(e entry) bool { return e.revision != entries[0].revision })
-	if n < 0 {
-		return len(entries)
-	}
-	return n
 }
 
 // transaction brings over what one transaction put, in several if it is more than

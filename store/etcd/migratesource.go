@@ -1,0 +1,78 @@
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// entry is a key of the source and the revision that put it.
+type entry struct {
+	key      string
+	revision int64
+}
+
+// content is what is brought over.
+func (l layout) content() []string { return []string{l.objects, l.history} }
+
+// survey is all entries of the source at one revision, in the order in which they
+// were put; an object stands beside its record.
+func (r *migrating) survey(ctx context.Context) (entries []entry, err error) {
+	floor, err := r.From.Get(ctx, r.keys.floor)
+	if err != nil {
+		return nil, err
+	}
+	r.at, r.known = floor.Header.Revision, moved{floorOf(floor.Kvs), r.begun}
+	for _, prefix := range r.keys.content() {
+		err := r.eachPage(ctx, prefix, func(kv *mvccpb.KeyValue) {
+			entries = append(entries, entry{string(kv.Key), kv.ModRevision})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.revision, b.revision), strings.Compare(r.objectOf(a.key), r.objectOf(b.key)), strings.Compare(a.key, b.key))
+	})
+	return entries, nil
+}
+
+// objectOf is the key of the object that an entry is, or is a record of.
+func (r *migrating) objectOf(key string) string {
+	if !strings.HasPrefix(key, r.keys.history) {
+		return key
+	}
+	object, _ := cutLast(key)
+	return r.keys.objectOf(object)
+}
+
+// eachPage reads the keys of the source under a prefix.
+func (r *migrating) eachPage(ctx context.Context, prefix string, f func(*mvccpb.KeyValue)) error {
+	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
+	for {
+		resp, err := r.From.Get(ctx, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithRev(r.at), clientv3.WithLimit(migratePage))
+		if err != nil {
+			return err
+		}
+		for _, kv := range resp.Kvs {
+			f(kv)
+		}
+		if !resp.More {
+			return nil
+		}
+		from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
+	}
+}
+
+// together is how many entries were put at the revision of the first.
+func together(entries []entry) int {
+	n := slices.IndexFunc(entries, func(e entry) bool { return e.revision != entries[0].revision })
+	if n < 0 {
+		return len(entries)
+	}
+	return n
+}
