@@ -126,9 +126,6 @@ func (c *client) tell(all []ProxyStatus, of []diag.Ref, since time.Time, stand f
 
 // note takes in the state of a type; of several route tables the worst one's.
 func (p *ProxyStatus) note(name string, s TypeStatus) {
-	if p.Types == nil {
-		p.Types = map[string]TypeStatus{}
-	}
 	if worse(p.Types[name].State, s.State) == s.State {
 		p.Types[name] = s
 	}
@@ -142,7 +139,7 @@ func (s *Publisher) polledLately(c *client) bool {
 }
 
 func (c *client) introduced() ProxyStatus {
-	p := ProxyStatus{Node: c.node.ID, Role: c.proxy.Role}
+	p := ProxyStatus{Node: c.node.ID, Role: c.proxy.Role, Types: map[string]TypeStatus{}}
 	if a := c.agent.Load(); a != nil {
 		p.EnvoyVersion, p.Address = a.Version, a.Address
 	}

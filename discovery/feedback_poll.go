@@ -38,6 +38,13 @@ func (h *handover) each(next *view, visit func(name string, s TypeStatus)) *view
 	return h.at.Load()
 }
 
+// polls reports whether a proxy has polled.
+func (h *handover) polls() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.held) > 0
+}
+
 // eachRefusal visits what the proxy refuses of what its polls are answered, by the objects
 // of which that is made and what it has is not. Which of them is to blame it does not say.
 func (h *handover) eachRefusal(c *client, visit func(diag.Ref, Refusal)) {

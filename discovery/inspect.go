@@ -15,13 +15,17 @@ type Inspection struct {
 	// Known: the proxy has asked this server. What others would be told is
 	// compiled for the looking.
 	Known bool
+	// Over is what the Resources are spelled for: what the proxy is told over, where a
+	// program has the node of the Envoy beside it, that Envoy.
+	Over Transport
 
 	generation *generation
 	proxy      mesh.Proxy
 	view       *view
-	streams    bool
-	proxyless  bool
 }
+
+// SpelledOver are the transports that Resources can be spelled for.
+var SpelledOver = []Transport{OverDelta, OverADS, OverREST, OverGRPC}
 
 // Inspect looks at what a proxy is told now. Who is not known does not become so by
 // it, takes nobody's place and is not counted. Of proxies with one id, and
@@ -37,14 +41,26 @@ func (s *Publisher) Inspect(node Node) (*Inspection, error) {
 	if c := s.fleet.called(node); c != nil {
 		if p := c.told(); p.view != nil {
 			g := s.current.Load()
-			out := &Inspection{Node: node.ID, Revision: g.mesh.Revision, Known: true, generation: g, proxy: c.proxy, view: p.view}
-			for _, st := range s.fleet.streamsOf(c) {
-				out.streams, out.proxyless = true, st.proxyless
-			}
-			return out, nil
+			return &Inspection{Node: node.ID, Revision: g.mesh.Revision, Known: true, generation: g, proxy: c.proxy, view: p.view, Over: s.transportOf(c)}, nil
 		}
 	}
 	return s.inspectStranger(node, proxy)
+}
+
+// transportOf is what a proxy is told over: that of an Envoy where there is one beside a
+// client of gRPC.
+func (s *Publisher) transportOf(c *client) Transport {
+	over := OverREST
+	for _, st := range s.fleet.streamsOf(c) {
+		if !st.proxyless {
+			return st.Transport()
+		}
+		over = st.Transport()
+	}
+	if c.handover.polls() {
+		return OverREST
+	}
+	return over
 }
 
 // called is the proxy that asked last of those that call themselves node, or by its
@@ -73,7 +89,7 @@ func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, e
 	g := s.current.Load()
 	mv := g.mesh.View(proxy)
 	key := mv.Key()
-	out := &Inspection{Node: node.ID, Revision: g.mesh.Revision, generation: g, proxy: proxy, view: s.fleet.viewOf(key)}
+	out := &Inspection{Node: node.ID, Revision: g.mesh.Revision, generation: g, proxy: proxy, view: s.fleet.viewOf(key), Over: OverREST}
 	if out.view != nil {
 		return out, nil
 	}
@@ -120,10 +136,10 @@ type Resource struct {
 // of clusters and listeners that refer to the stream.
 func (i *Inspection) Resources(configType string) ([]Resource, error) {
 	encode := i.view.encodedV3
-	if i.streams {
+	switch i.Over {
+	case OverDelta, OverADS:
 		encode = i.view.encodedStreamed
-	}
-	if i.proxyless {
+	case OverGRPC:
 		encode = func(string) (*v3Answers, error) { return i.view.encodedProxyless() }
 	}
 	a, err := encode(i.proxy.IP)
@@ -148,7 +164,7 @@ func (i *Inspection) Resources(configType string) ([]Resource, error) {
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil || of == nil { // Some are told no secrets.
 		return nil, err
 	}
 	out := make([]Resource, len(of.sorted))

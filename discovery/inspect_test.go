@@ -93,3 +93,47 @@ func polls(t *testing.T, s *discovery.Publisher, id string) {
 		t.Fatal(err)
 	}
 }
+
+// TestInspectOfAnEnvoyAndAProgram: of two that call themselves the same the Envoy is
+// shown, whichever came last, and the program where that is asked for.
+func TestInspectOfAnEnvoyAndAProgram(t *testing.T) {
+	for _, order := range [][]string{{"ads", "grpc"}, {"grpc", "ads"}, {"rest", "grpc"}, {"grpc", "rest"}, {"grpc"}} {
+		t.Run(strings.Join(order, " and "), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := follow(t, newObjects(service(t, "a.default.svc.cluster.local", "10.1.0.1")), discovery.Options{})
+				for _, over := range order {
+					var st *discovery.Stream
+					var err error
+					switch over {
+					case "ads":
+						st, err = s.Connect(discovery.Node{ID: looked}, discovery.StateOfTheWorld)
+					case "grpc":
+						st, err = s.ConnectProxyless(discovery.Node{ID: looked})
+					default:
+						polls(t, s, looked)
+						continue
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer st.Close()
+				}
+				want := discovery.OverGRPC
+				for _, over := range order {
+					if over != "grpc" {
+						want = discovery.Transport(over)
+					}
+				}
+				i := inspect(t, s, looked)
+				if i.Over != want {
+					t.Errorf("it is shown over %s", i.Over)
+				}
+				shown := texts(t, i)
+				i.Over = discovery.OverGRPC
+				if alike := texts(t, i) == shown; alike != (want == discovery.OverGRPC) {
+					t.Errorf("over %s it is shown\n%s", want, shown)
+				}
+			})
+		})
+	}
+}

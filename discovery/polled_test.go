@@ -22,7 +22,7 @@ func TestWorstOfTheTables(t *testing.T) {
 		h.routed["80"].passing.note("has", "told")
 	}
 	for range 100 {
-		var p ProxyStatus
+		p := ProxyStatus{Types: map[string]TypeStatus{}}
 		h.each(v, p.note)
 		if types := p.Types; types["routes"].State != Rejected || types["routes"].Error == "" {
 			t.Fatalf("routes are %+v", types["routes"])

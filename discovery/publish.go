@@ -94,7 +94,7 @@ func (p *publication) renewAll() {
 	all.SetLimit(runtime.GOMAXPROCS(0))
 	for _, sl := range p.fleet.due(p.compiler.Concerned()) {
 		all.Go(func() error {
-			p.renew(sl)
+			_ = p.recoverPanic("renew", func() error { p.renew(sl); return nil })
 			return nil
 		})
 	}

@@ -75,7 +75,8 @@ func (f *fleet) present() []attendee {
 	return all
 }
 
-func (st *Stream) transport() Transport {
+// Transport is what the proxy is told over.
+func (st *Stream) Transport() Transport {
 	switch {
 	case st.delta:
 		return OverDelta
@@ -90,7 +91,7 @@ func (st *Stream) stance(r regard) stance {
 	published := st.server.Revision()
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	out := stance{transport: st.transport()}
+	out := stance{transport: st.Transport()}
 	target, err := st.target()
 	if err != nil {
 		return out

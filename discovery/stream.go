@@ -106,7 +106,7 @@ func (s *Publisher) connect(node mesh.Node, as func(*Stream)) (*Stream, error) {
 		secrets:   subscribed{typeURL: SecretType},
 	}
 	as(st)
-	st.awaited.over = st.transport()
+	st.awaited.over = st.Transport()
 	if st.proxyless {
 		p.slot.usesProxyless.Store(true)
 	} else {

@@ -2,8 +2,8 @@ package server
 
 import (
 	"fmt"
+	"net"
 	"net/http"
-	"strings"
 
 	"github.com/pilot-api/pilot-api/discovery"
 )
@@ -51,7 +51,8 @@ func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
 
 // hostOf is an address without its port.
 func hostOf(address string) string {
-	return address[:max(0, strings.LastIndexByte(address, ':'))]
+	host, _, _ := net.SplitHostPort(address)
+	return host
 }
 
 // maxNames bounds what one poll asks for, and so what its answer takes: names

@@ -72,7 +72,7 @@ func (s *Server) registryEndpoints() []endpoint {
 		return out
 	}
 	routeParams := append(inspectParams[:len(inspectParams):len(inspectParams)], "url", "method", "header")
-	configParams := append(inspectParams[:len(inspectParams):len(inspectParams)], "summary")
+	configParams := append(inspectParams[:len(inspectParams):len(inspectParams)], "summary", "transport")
 	return append(out,
 		endpoint{get, referencesPath, s.bounded(s.references), "What an object names, and what names it.", referenceParams, nil, 200, answerOf(referencesAnswer{})},
 		endpoint{get, proxiesPath, s.bounded(s.proxies), "The proxies that are connected.", proxyParams, nil, 200, answerOf([]proxy{})},

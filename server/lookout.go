@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
@@ -83,19 +84,23 @@ func (l *lookout[T]) recent() *T {
 
 // within is what was so within an age, or where that is no less than a moment, as
 // recent has it.
-func (l *lookout[T]) within(age time.Duration) *T {
+func (l *lookout[T]) within(ctx context.Context, age time.Duration) *T {
 	if age < statusAge {
-		return l.after(time.Now().Add(-age))
+		return l.after(ctx, time.Now().Add(-age))
 	}
 	return l.recent()
 }
 
-// after is what was so after a time.
-func (l *lookout[T]) after(at time.Time) *T {
+// after is what was so after a time; or what is known, when ctx ends before that is.
+func (l *lookout[T]) after(ctx context.Context, at time.Time) *T {
 	if s := l.last.Load(); !s.after.Before(at) {
 		return s.found
 	}
-	l.looking <- struct{}{}
+	select {
+	case l.looking <- struct{}{}:
+	case <-ctx.Done():
+		return l.known()
+	}
 	defer l.done()
 	if s := l.last.Load(); !s.after.Before(at) {
 		return s.found

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func TestNobodyWaitsForALook(t *testing.T) {
 			t.Errorf("while one looks it is %d", got)
 		}
 		var now, late int
-		go func() { now = *l.after(time.Now()) }()
+		go func() { now = *l.after(t.Context(), time.Now()) }()
 		time.Sleep(4 * statusAge)
 		go func() { late = *l.recent() }()
 		synctest.Wait()
@@ -51,6 +52,22 @@ func TestNobodyWaitsForALook(t *testing.T) {
 		if now != 3 || late < 2 {
 			t.Errorf("found %d by who asked after the second look began, %d by who could not do with the first", now, late)
 		}
+	})
+}
+
+// TestNobodyWaitsForALookInVain: who gives up is not held by a look that lasts.
+func TestNobodyWaitsForALookInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := make(chan struct{})
+		l := counting(slog.New(slog.DiscardHandler), func(int) { <-slow })
+		go l.recent()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if got := *l.after(ctx, time.Now()); got != 0 {
+			t.Errorf("found %d before a look has ended", got)
+		}
+		close(slow)
 	})
 }
 
@@ -95,7 +112,7 @@ func TestLookThatPanics(t *testing.T) {
 // others does not count.
 func TestLooksTakeATenth(t *testing.T) {
 	here := (*lookout[int]).recent
-	elsewhere := func(l *lookout[int]) *int { return l.within(statusAge) }
+	elsewhere := func(l *lookout[int]) *int { return l.within(context.Background(), statusAge) }
 	for name, of := range map[string]struct {
 		ask         func(*lookout[int]) *int
 		waited      time.Duration
@@ -116,8 +133,8 @@ func TestLooksTakeATenth(t *testing.T) {
 					t.Errorf("looked %d times for a second each in 100 seconds", looks)
 				}
 				before := looks
-				l.after(time.Now())
-				l.within(0)
+				l.after(context.Background(), time.Now())
+				l.within(context.Background(), 0)
 				if looks != before+2 {
 					t.Error("who asks for what is so now is answered with what was so before")
 				}

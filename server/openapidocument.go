@@ -132,6 +132,7 @@ var parameters = map[string]struct{ kind, doc string }{
 	"summary":              {"boolean", "What the resources come to, instead of themselves."},
 	"timeout":              {"string", "How long the answer may take, such as 30s."},
 	"timeoutSeconds":       {"integer", "When a watch ends."},
+	"transport":            {"string", "What resources are spelled for: delta, ads, rest or grpc; what the proxy is told over unless given."},
 	"url":                  {"string", "Of the request that is asked about."},
 	"watch":                {"boolean", "The changes as they happen, in place of a list."},
 	"wholeRevisions":       {"boolean", "A resumed watch begins with all of the revision that it was in."},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -114,10 +115,11 @@ func (s *Server) replicaOf(w http.ResponseWriter, r *http.Request, node string) 
 }
 
 // proxyConfig answers what a proxy is told of one type, or of all: Envoy's v3
-// messages, or with summary=true what they come to.
+// messages, or with summary=true what they come to. A program without a proxy may have the
+// node of the Envoy beside it: what is told to which the transport says.
 func (s *Server) proxyConfig(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	if err := checkParams(q, append(inspectParams, "summary")); err != nil {
+	if err := checkParams(q, append(slices.Clone(inspectParams), "summary", "transport")); err != nil {
 		return err
 	}
 	summary, err := boolParam(q, "summary")
@@ -130,7 +132,12 @@ func (s *Server) proxyConfig(w http.ResponseWriter, r *http.Request) error {
 	} else if name != "all" {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "config"}, name+" (there are all, "+strings.Join(types, ", ")+")")
 	}
+	over := discovery.Transport(q.Get("transport"))
+	if q.Has("transport") && !slices.Contains(discovery.SpelledOver, over) {
+		return badParam(q, "transport", "one of delta, ads, rest and grpc")
+	}
 	return s.inspect(w, r, func(i *discovery.Inspection, head inspected) (any, error) {
+		i.Over = cmp.Or(over, i.Over)
 		if summary {
 			return summaryOf(i, head, types), nil
 		}
@@ -144,8 +151,9 @@ func (s *Server) proxyConfig(w http.ResponseWriter, r *http.Request) error {
 		}
 		return struct {
 			inspected
+			Transport discovery.Transport  `json:"transport"` // that they are spelled for
 			Resources []discovery.Resource `json:"resources"`
-		}{head, all}, nil
+		}{head, i.Over, all}, nil
 	})
 }
 

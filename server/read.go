@@ -27,7 +27,7 @@ func (k *resource) get(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if fresh && k.statuses != nil {
-		k.statuses.after(time.Now())
+		k.statuses.after(r.Context(), time.Now())
 	}
 	ctx, cancel := k.waiting(r.Context(), atLeast)
 	defer cancel()

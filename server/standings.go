@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -50,8 +51,8 @@ type ownStandings struct {
 }
 
 // told are those of at most an age, or what a look may be.
-func (o *ownStandings) told(age time.Duration) (text []byte, etag string, err error) {
-	of := o.within(age)
+func (o *ownStandings) told(ctx context.Context, age time.Duration) (text []byte, etag string, err error) {
+	of := o.within(ctx, age)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.of == of {
@@ -100,7 +101,7 @@ func (s *Server) standings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text, etag, err := s.own.told(age)
+	text, etag, err := s.own.told(r.Context(), age)
 	if err != nil {
 		return err
 	}

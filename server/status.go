@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -54,7 +55,7 @@ func newStatusBoard(standings *lookout[discovery.Standings], peers *peerBoard, l
 		begin := time.Now()
 		others := peers.look(after)
 		waited := time.Since(begin)
-		return before.next(standings.after(after), others), waited
+		return before.next(standings.after(context.Background(), after), others), waited
 	}
 	b := &statusBoard{lookout: newLookout("statuses of objects", log, &postings{changed: make(chan struct{})}, look)}
 	b.tell = func(before, found *postings) {

@@ -29,7 +29,7 @@ func TestBoardLooksSeldom(t *testing.T) {
 		}
 		for range 1000 {
 			b.of(o)
-			if _, _, err := own.told(statusAge); err != nil {
+			if _, _, err := own.told(t.Context(), statusAge); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -40,7 +40,7 @@ func TestBoardLooksSeldom(t *testing.T) {
 		for range 100 {
 			time.Sleep(statusAge / 10)
 			b.of(o)
-			if _, _, err := own.told(statusAge); err != nil {
+			if _, _, err := own.told(t.Context(), statusAge); err != nil {
 				t.Fatal(err)
 			}
 		}

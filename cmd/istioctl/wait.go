@@ -132,10 +132,14 @@ func (w waiting) one(ctx, timed context.Context, key schema.Key) error {
 	tick := time.NewTicker(waitPace)
 	defer tick.Stop()
 	var last client.Stated
+	var silence error // since the last answer
 	// Who refused it and has left since is none of this wait's.
 	look := w.client.GetStatedNow
 	for {
 		now, err := look(timed, key, store.ReadOptions{})
+		if timed.Err() == nil {
+			silence = err
+		}
 		switch {
 		case errors.Is(err, store.ErrNotFound) && last.Object != nil:
 			return fmt.Errorf("%s was deleted meanwhile", name)
@@ -151,7 +155,7 @@ func (w waiting) one(ctx, timed context.Context, key schema.Key) error {
 		}
 		select {
 		case <-timed.Done():
-			return w.late(ctx, name, last)
+			return w.late(ctx, name, last, silence)
 		case <-tick.C:
 		}
 	}
@@ -183,8 +187,9 @@ func (w waiting) judge(name string, o client.Stated) (done bool, err error) {
 	return true, nil
 }
 
-// late tells that time is over, and whom the wait was for.
-func (w waiting) late(ctx context.Context, name string, last client.Stated) error {
+// late tells that time is over, and whom the wait was for; and if nobody answered any
+// more, why.
+func (w waiting) late(ctx context.Context, name string, last client.Stated, silence error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return w.fail(ctx, ctx.Err())
 	}
@@ -199,6 +204,9 @@ func (w waiting) late(ctx context.Context, name string, last client.Stated) erro
 		if c := status.Condition(w.condition); c.Message != "" {
 			text += ": " + oneLine(c.Message)
 		}
+	}
+	if silence != nil {
+		return fmt.Errorf("%s (as it was told last: there was no answer since then: %s)", text, w.explain(ctx, silence))
 	}
 	if w.condition == schema.ConditionProgrammed {
 		for _, line := range w.missing(ctx, last) {

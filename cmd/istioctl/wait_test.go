@@ -149,3 +149,39 @@ func TestWaitForManyProxies(t *testing.T) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }
+
+// TestWaitWithoutAnswers: a server that answers no more is told when the time is over,
+// beside what it said last.
+func TestWaitWithoutAnswers(t *testing.T) {
+	live, publisher := followed(t.Cleanup)
+	var asked atomic.Int32
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/split") && asked.Add(1) > 1 {
+			http.Error(w, "the roof is on fire", http.StatusForbidden)
+			return
+		}
+		live.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(api.Close)
+	run := func(input string, args ...string) (int, string) {
+		var out bytes.Buffer
+		c := &CLI{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
+		return c.Run(t.Context(), args), out.String()
+	}
+	run(simulated.Reviews, "apply", "-f", "-")
+	run("", "problems")
+	p, err := simulated.Connect(publisher, simulated.Node(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Leave)
+	p.Hold()
+	if code, out := run("apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: split}\nspec: {destination: {name: reviews}, httpFault: {abort: {percent: 1, httpStatus: 503}}}\n", "create", "-f", "-"); code != exitDone {
+		t.Fatal(out)
+	}
+	run("", "problems")
+	code, out := run("", "wait", "rr", "split", "--timeout", "5s")
+	if code != exitFailed || !strings.Contains(out, "split is not programmed after --timeout 5s: 0 of 1") || !strings.Contains(out, "no answer since then") || !strings.Contains(out, "the roof is on fire") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}

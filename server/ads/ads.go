@@ -161,7 +161,7 @@ func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, receiv
 	ctx, end := context.WithCancelCause(stream.Context())
 	defer end(nil)
 	defer context.AfterFunc(s.stopping, func() { end(errStopping) })()
-	m := s.metrics.of(variant)
+	m := s.metrics.of(d.Transport())
 	go func() { end(follow(d, m, first.request, receive)) }()
 	err = send(ctx, d, m, stream)
 	if errors.Is(err, context.Canceled) {

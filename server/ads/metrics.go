@@ -8,15 +8,16 @@ import (
 )
 
 // metrics count what goes over streams, by type, as the protocol's services are called,
-// and variant.
+// and transport.
 type metrics struct{ pushes, bytes, nacks *prometheus.CounterVec }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	counter := func(name, help string) *prometheus.CounterVec {
 		c := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{Name: "pilot_xds_" + name, Help: help}, []string{"type", "transport"})
 		for _, t := range discovery.Services() {
-			c.WithLabelValues(t, string(discovery.OverDelta))
-			c.WithLabelValues(t, string(discovery.OverADS))
+			for _, over := range []discovery.Transport{discovery.OverDelta, discovery.OverADS, discovery.OverGRPC} {
+				c.WithLabelValues(t, string(over))
+			}
 		}
 		return c
 	}
@@ -27,18 +28,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 }
 
-// streamMetrics are those of one variant.
+// streamMetrics are those of one transport.
 type streamMetrics struct {
 	*metrics
 	over string
 }
 
-func (m *metrics) of(variant discovery.Variant) streamMetrics {
-	if variant == discovery.Delta {
-		return streamMetrics{m, string(discovery.OverDelta)}
-	}
-	return streamMetrics{m, string(discovery.OverADS)}
-}
+func (m *metrics) of(over discovery.Transport) streamMetrics { return streamMetrics{m, string(over)} }
 
 func (m streamMetrics) sent(typeURL string, bytes int) {
 	m.pushes.WithLabelValues(discovery.ServiceOf(typeURL), m.over).Inc()
