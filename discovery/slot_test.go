@@ -1,6 +1,7 @@
 package discovery_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,26 +15,29 @@ func TestWhoComesBackIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := service(t, "web.example", "10.1.0.1")
 		src := newObjects(web)
-		during := &faults{}
-		s := followWith(t, src, discovery.Options{ProxyIdle: time.Minute}, during)
-		routes := func() string {
+		var armed, returned atomic.Bool
+		var routes func() string
+		s := followWith(t, src, discovery.Options{ProxyIdle: time.Minute}, &faults{release: func(string) {
+			if armed.CompareAndSwap(true, false) {
+				returned.Store(true)
+				routes()
+			}
+		}})
+		routes = func() string {
 			a, err := s.V1Routes(nodeWeb, "80")
 			if err != nil {
 				t.Fatal(err)
 			}
 			return string(a.Body)
 		}
-		before, returned := routes(), false
-		during.release = func(string) {
-			during.release, returned = nil, true
-			routes()
-		}
+		before := routes()
+		armed.Store(true)
 		for range 100 {
-			if !returned {
+			if !returned.Load() {
 				time.Sleep(2 * time.Second)
 			}
 		}
-		if !returned {
+		if !returned.Load() {
 			t.Fatal("the view was not let go of")
 		}
 		routes()
