@@ -108,10 +108,10 @@ type Rewinder interface {
 	Rewind(ctx context.Context, to int64) (int64, error)
 }
 
-// Timekeeper is a Reader that may know its revision without asking anybody.
+// Timekeeper is a Reader that may know its revision without asking anybody else.
 type Timekeeper interface {
-	// Now is Revision, at once; ok is false where the store must be asked.
-	Now() (revision int64, ok bool)
+	// Now is Revision, at once; ok is false where others must be asked.
+	Now(ctx context.Context) (revision int64, ok bool)
 }
 
 // Counter is a Reader that can count without reading.

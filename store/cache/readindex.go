@@ -38,7 +38,7 @@ func newReadIndex(source store.Reader) *readIndex {
 // acknowledged before the call.
 func (f *readIndex) revision(ctx context.Context) (int64, error) {
 	if clock, ok := f.source.(store.Timekeeper); ok {
-		if now, ok := clock.Now(); ok {
+		if now, ok := clock.Now(ctx); ok {
 			return now, nil
 		}
 	}

@@ -67,7 +67,7 @@ type knowing struct {
 	now atomic.Int64
 }
 
-func (k *knowing) Now() (int64, bool) { return k.now.Load(), k.now.Load() > 0 }
+func (k *knowing) Now(context.Context) (int64, bool) { return k.now.Load(), k.now.Load() > 0 }
 
 func (k *knowing) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
 	out, err := k.Interface.Create(ctx, obj)

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"sort"
-	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/pkg/v3/traceutil"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -25,28 +26,23 @@ func (l layout) tick() clientv3.Op { return clientv3.OpPut(l.head, "") }
 // Revision implements store.Reader.
 func (s *Store) Revision(ctx context.Context) (int64, error) {
 	revision, _, err := s.clock(ctx)
-	if err == nil {
-		s.reached(revision)
-	}
 	return revision, err
 }
 
-// Now implements store.Timekeeper. Where nobody else writes, each acknowledged
-// write was acknowledged by this store.
-func (s *Store) Now() (revision int64, ok bool) {
-	revision = s.newest.Load()
-	return revision, s.alone && revision > 0
-}
-
-// reached takes in a revision of the store.
-func (s *Store) reached(revision int64) { raise(&s.newest, revision) }
-
-func raise(to *atomic.Int64, revision int64) {
-	for known := to.Load(); known < revision; known = to.Load() {
-		if to.CompareAndSwap(known, revision) {
-			return
-		}
+// Now implements store.Timekeeper. Where etcd is one member, in this process, whatever
+// anybody was told of is what it has in memory here: nothing is acknowledged, or read,
+// before that.
+func (s *Store) Now(ctx context.Context) (revision int64, ok bool) {
+	if s.memory == nil {
+		return 0, false
 	}
+	read := s.memory.Read(mvcc.SharedBufReadTxMode, traceutil.TODO())
+	defer read.End()
+	found, err := read.Range(ctx, []byte(s.keys.head), nil, mvcc.RangeOptions{})
+	if err != nil || len(found.KVs) == 0 {
+		return 0, false
+	}
+	return s.reading(found.KVs[0].ModRevision, found.Rev), true
 }
 
 // clock is the revision of the store, and that of all of etcd: others may
@@ -117,7 +113,13 @@ func (s *Store) isOpen(ctx context.Context) error {
 }
 
 // drift notes a change that somebody made without the clock.
-func (s *Store) drift(revision int64) { raise(&s.adrift, revision) }
+func (s *Store) drift(revision int64) {
+	for known := s.adrift.Load(); known < revision; known = s.adrift.Load() {
+		if s.adrift.CompareAndSwap(known, revision) {
+			return
+		}
+	}
+}
 
 // adopt moves the head of the clock past what is adrift, which may be nothing.
 func (s *Store) adopt(ctx context.Context) error {

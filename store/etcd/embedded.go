@@ -181,7 +181,7 @@ func (e *Embedded) Usage() Usage { return *e.keeper.usage.Load() }
 func (e *Embedded) Store(prefix string, log *slog.Logger) *Store {
 	s := New(e.client, prefix, log)
 	s.Limit(EmbeddedLimits)
-	s.alone = true
+	s.memory = e.etcd.Server.KV()
 	e.keeper.store.Store(s)
 	return s
 }

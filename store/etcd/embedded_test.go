@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/storetest"
@@ -161,50 +159,5 @@ func fill(t *testing.T, dir string) {
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestNow: an embedded store knows its revision from the writes that it has
-// acknowledged, and one over an etcd of many asks.
-func TestNow(t *testing.T) {
-	e := embedded(t, t.TempDir())
-	s := e.Store(etcd.DefaultPrefix, quiet)
-	if _, ok := s.Now(); ok {
-		t.Error("knows its revision before it has heard any")
-	}
-	var writers errgroup.Group
-	for i := range 8 {
-		writers.Go(func() error {
-			name := fmt.Sprint("a-", i)
-			made, err := s.Create(t.Context(), storetest.Rule(t, "default", name, 0))
-			for n := 1; err == nil && n < 30; n++ {
-				if now, ok := s.Now(); !ok || now < made.Revision() {
-					return fmt.Errorf("revision %d was acknowledged, now is %d", made.Revision(), now)
-				}
-				if n%3 == 0 {
-					if _, err := s.Delete(t.Context(), made.Key(), store.Preconditions{}); err != nil {
-						return err
-					}
-					made, err = s.Create(t.Context(), storetest.Rule(t, "default", name, n))
-				} else {
-					made, err = s.Update(t.Context(), storetest.Rule(t, "default", name, n))
-				}
-			}
-			return err
-		})
-	}
-	if err := writers.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	asked, err := s.Revision(t.Context())
-	if now, _ := s.Now(); err != nil || now != asked {
-		t.Errorf("now is %d, etcd says %d, %v", now, asked, err)
-	}
-	shared := etcd.New(e.Client(), etcd.DefaultPrefix, quiet)
-	if _, err := shared.Revision(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := shared.Now(); ok {
-		t.Error("a store that is not alone knows its revision by itself")
 	}
 }

@@ -37,6 +37,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/storage/mvcc"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -53,8 +54,7 @@ type Store struct {
 	guesses guesses
 	echoes  echoes
 	adrift  atomic.Int64 // see clock.go
-	alone   bool         // nobody but this store writes under its prefix
-	newest  atomic.Int64 // that this store has made or was told, see Now
+	memory  mvcc.KV      // of an etcd that is one member, in this process; else nil
 	open    atomic.Bool  // no migration fills it
 	limits  Limits
 	surplus surplus // see historykeep.go

@@ -261,7 +261,6 @@ func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) 
 		s.guesses.refused(w)
 		return nil, w.read(resp)
 	}
-	s.reached(resp.Header.Revision)
 	results := w.results(resp.Header.Revision)
 	s.guesses.wrote(w, results, resp.Header.Revision)
 	s.surplus.add(w)
