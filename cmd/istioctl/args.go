@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -30,6 +31,21 @@ type target struct {
 
 func (t target) in(namespace string) schema.Key {
 	return schema.Key{Kind: t.kind.Kind, Namespace: namespace, Name: t.name}
+}
+
+// noneEmpty refuses an argument without a word in it, as from a variable that is not
+// set: it must never come to mean all objects of a kind. The words of a completion are
+// not whole yet.
+func noneEmpty(cmd *cobra.Command, args []string) error {
+	if cmd.Name() == cobra.ShellCompRequestCmd {
+		return nil
+	}
+	for i, arg := range args {
+		if strings.TrimSpace(arg) == "" {
+			return usagef("argument %d of %s is empty: is a variable not set?", i+1, cmd.CommandPath())
+		}
+	}
+	return nil
 }
 
 // nameOnly is an object of which no more is known than its name.

@@ -45,6 +45,9 @@ how many changes of an object the server keeps (pilot-api --history).`,
 		ValidArgsFunction: s.completeName,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("kind") && flags.kind == "" {
+			return usagef("--kind is empty: is a variable not set? Without it all kinds are meant")
+		}
 		scope, err := s.rollbackScope(flags, args)
 		if err != nil {
 			return err

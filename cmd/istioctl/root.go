@@ -101,7 +101,10 @@ func (s *session) addFlags(root *cobra.Command) {
 }
 
 // begin completes the session before any verb runs.
-func (s *session) begin(cmd *cobra.Command, _ []string) error {
+func (s *session) begin(cmd *cobra.Command, args []string) error {
+	if err := noneEmpty(cmd, args); err != nil {
+		return err
+	}
 	flags := cmd.Flags()
 	s.namespaceGiven = flags.Changed("namespace")
 	if err := s.enter(flags.Changed("server")); err != nil {
