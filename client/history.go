@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -68,9 +69,9 @@ func (w wireVersion) version(kind *schema.Kind) (store.Version, error) {
 
 // Changes keeps the contract of store.Historian.
 func (c *Client) Changes(ctx context.Context, scope store.Scope, revision int64) ([]store.Difference, error) {
-	q := url.Values{"since": {strconv.FormatInt(revision, 10)}, "namespace": {scope.Namespace}, "name": {scope.Name}}
-	if scope.Kind != nil {
-		q.Set("kind", scope.Kind.Kind)
+	q := url.Values{"since": {strconv.FormatInt(revision, 10)}}
+	for what, name := range named(scope) {
+		q.Set(what, name)
 	}
 	var w struct {
 		Items []struct {
@@ -107,9 +108,19 @@ func (c *Client) Changes(ctx context.Context, scope store.Scope, revision int64)
 // one transaction. It answers what was done for it, and store.ErrConflict if
 // somebody else changed one of the objects meanwhile.
 func (c *Client) Rollback(ctx context.Context, scope store.Scope, revision int64) ([]Result, error) {
-	body := map[string]any{"revision": revision, "namespace": scope.Namespace, "name": scope.Name}
-	if scope.Kind != nil {
-		body["kind"] = scope.Kind.Kind
+	body := map[string]any{"revision": revision}
+	for what, name := range named(scope) {
+		body[what] = name
 	}
 	return c.transact(ctx, registry+"rollbacks", body)
+}
+
+// named is what a scope names, in the words of the server, which refuses empty names.
+func named(scope store.Scope) map[string]string {
+	names := map[string]string{"namespace": scope.Namespace, "name": scope.Name}
+	if scope.Kind != nil {
+		names["kind"] = scope.Kind.Kind
+	}
+	maps.DeleteFunc(names, func(_, name string) bool { return name == "" })
+	return names
 }

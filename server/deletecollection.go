@@ -20,11 +20,18 @@ func (k *resource) deleteCollection(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
+	if err := checkFilled(queryOf(r), "labelSelector", "fieldSelector"); err != nil {
+		return err
+	}
 	selected, err := k.selection(queryOf(r))
 	if err != nil {
 		return err
 	}
-	deleted, err := k.deleteSelected(r.Context(), writes, k.scope(r), selected, preconditions(opts))
+	pre, err := preconditions(opts.Preconditions)
+	if err != nil {
+		return err
+	}
+	deleted, err := k.deleteSelected(r.Context(), writes, k.scope(r), selected, pre)
 	if err != nil {
 		return err
 	}

@@ -72,15 +72,22 @@ func checkPropagation(q url.Values, opts metav1.DeleteOptions) error {
 	return nil
 }
 
-func preconditions(opts metav1.DeleteOptions) store.Preconditions {
+// preconditions are those of a deletion. An empty one is refused, for it would hold for
+// any object.
+func preconditions(given *metav1.Preconditions) (store.Preconditions, error) {
 	var pre store.Preconditions
-	if given := opts.Preconditions; given != nil {
-		if given.UID != nil {
-			pre.UID = string(*given.UID)
-		}
-		if given.ResourceVersion != nil {
-			pre.ResourceVersion = *given.ResourceVersion
+	if given == nil {
+		return pre, nil
+	}
+	if given.UID != nil {
+		if pre.UID = string(*given.UID); pre.UID == "" {
+			return pre, badRequest("preconditions.uid: must not be empty")
 		}
 	}
-	return pre
+	if given.ResourceVersion != nil {
+		if pre.ResourceVersion = *given.ResourceVersion; pre.ResourceVersion == "" {
+			return pre, badRequest("preconditions.resourceVersion: must not be empty")
+		}
+	}
+	return pre, nil
 }

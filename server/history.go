@@ -129,7 +129,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || since == 0 {
 		return badParam(q, "since", "a resourceVersion")
 	}
-	scope, err := scopeOf(q.Get("kind"), q.Get("namespace"), q.Get("name"))
+	scope, err := scopeOf(given(q, "kind"), given(q, "namespace"), given(q, "name"))
 	if err != nil {
 		return err
 	}
@@ -144,16 +144,30 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, r, answer)
 }
 
-func scopeOf(kindName, namespace, name string) (store.Scope, error) {
-	scope := store.Scope{Namespace: namespace, Name: name}
-	if kindName != "" {
-		kind, ok := schema.KindByName(kindName)
+// scopeOf is what the three name together, each nil where it is left out. One that is
+// empty is not left out: a variable that nobody has set does not mean all there is.
+func scopeOf(kindName, namespace, name *string) (store.Scope, error) {
+	var scope store.Scope
+	if kindName != nil {
+		kind, ok := schema.KindByName(*kindName)
 		if !ok {
-			return scope, badRequest("kind: there is no kind %q", kindName)
+			return scope, badRequest("kind: there is no kind %q", *kindName)
 		}
 		scope.Kind = kind
 	}
-	if name != "" && (scope.Kind == nil || namespace == "") {
+	for _, part := range []struct {
+		what  string
+		given *string
+		into  *string
+	}{{"namespace", namespace, &scope.Namespace}, {"name", name, &scope.Name}} {
+		if part.given == nil {
+			continue
+		}
+		if *part.into = *part.given; *part.given == "" {
+			return scope, badRequest("%s: must not be empty", part.what)
+		}
+	}
+	if scope.Name != "" && (scope.Kind == nil || scope.Namespace == "") {
 		return scope, badRequest("name: needs a kind and a namespace too")
 	}
 	return scope, nil
@@ -162,10 +176,10 @@ func scopeOf(kindName, namespace, name string) (store.Scope, error) {
 // rollback is the body of a POST: what shall be as it was at a revision.
 type rollback struct {
 	metav1.TypeMeta `json:",inline"`
-	Revision        int64  `json:"revision"`
-	Kind            string `json:"kind,omitempty"`
-	Namespace       string `json:"namespace"`
-	Name            string `json:"name,omitempty"`
+	Revision        int64   `json:"revision"`
+	Kind            *string `json:"kind,omitempty"`
+	Namespace       *string `json:"namespace"`
+	Name            *string `json:"name,omitempty"`
 }
 
 // rollback answers POST with one transaction that undoes what has changed in an
@@ -188,8 +202,8 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 	if err := yaml.UnmarshalStrict(body, &asked); err != nil {
 		return badRequest("body: must be {revision, namespace} and perhaps kind and name: %v", err)
 	}
-	if asked.Revision < 1 || asked.Namespace == "" {
-		return badRequest("body: revision must be a resourceVersion and namespace not empty")
+	if asked.Revision < 1 || asked.Namespace == nil {
+		return badRequest("body: revision must be a resourceVersion, and namespace given")
 	}
 	scope, err := scopeOf(asked.Kind, asked.Namespace, asked.Name)
 	if err != nil {

@@ -65,6 +65,25 @@ func badParam(q url.Values, name, allowed string) error {
 	return badRequest("query parameter %s: must be %s, found %q", name, allowed, q.Get(name))
 }
 
+// given is a parameter, nil where there is none.
+func given(q url.Values, name string) *string {
+	if !q.Has(name) {
+		return nil
+	}
+	return &q[name][0]
+}
+
+// checkFilled refuses parameters that are given and empty, where without them more
+// would be done than with them: a variable that nobody has set is no wish for that.
+func checkFilled(q url.Values, names ...string) error {
+	for _, name := range names {
+		if q.Has(name) && q.Get(name) == "" {
+			return badRequest("query parameter %s: must not be empty", name)
+		}
+	}
+	return nil
+}
+
 func boolParam(q url.Values, name string) (bool, error) {
 	switch q.Get(name) {
 	case "", "false", "0":

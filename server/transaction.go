@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,8 +49,8 @@ type operation struct {
 	Namespace string          `json:"namespace,omitempty"`
 	Name      string          `json:"name,omitempty"`
 
-	FieldManager string `json:"fieldManager,omitempty"`
-	Force        bool   `json:"force,omitempty"`
+	FieldManager *string `json:"fieldManager,omitempty"`
+	Force        bool    `json:"force,omitempty"`
 
 	PatchType     string                `json:"patchType,omitempty"`
 	Patch         json.RawMessage       `json:"patch,omitempty"`
@@ -193,7 +194,7 @@ func readTransaction(r *http.Request) (*transaction, error) {
 
 // decode makes a step of a store's transaction of it.
 func (o operation) decode(warnings *diag.List) (store.Op, error) {
-	if o.FieldManager != "" || o.Force {
+	if o.FieldManager != nil || o.Force {
 		return store.Op{}, badRequest("fieldManager and force are for apply")
 	}
 	switch o.Verb {
@@ -203,21 +204,25 @@ func (o operation) decode(warnings *diag.List) (store.Op, error) {
 	case "patch":
 		return o.patch(warnings)
 	case "delete":
-		op := store.Op{Verb: store.OpDelete, Key: o.key(), Pre: preconditions(metav1.DeleteOptions{Preconditions: o.Preconditions})}
+		pre, err := preconditions(o.Preconditions)
+		if err != nil {
+			return store.Op{}, err
+		}
+		op := store.Op{Verb: store.OpDelete, Key: o.key(), Pre: pre}
 		return op, o.wants(o.named() && o.Object == nil && o.Patch == nil, "kind, namespace and name, and perhaps preconditions")
 	}
 	return store.Op{}, badRequest("verb: must be create, update, apply, patch or delete, found %q", o.Verb)
 }
 
 // owns reports whether it is an apply of some fields.
-func (o operation) owns() bool { return o.Verb == "apply" && (o.FieldManager != "" || o.Force) }
+func (o operation) owns() bool { return o.Verb == "apply" && (o.FieldManager != nil || o.Force) }
 
 // applyFields makes a step of a server-side apply.
 func (s *Server) applyFields(ctx context.Context, index int, o operation, warnings *diag.List) (store.Op, error) {
 	if err := o.wantsObject(); err != nil {
 		return store.Op{}, err
 	}
-	a, err := s.application(ctx, o.Object, schema.Key{Namespace: schema.DefaultNamespace}, o.FieldManager, o.Force)
+	a, err := s.application(ctx, o.Object, schema.Key{Namespace: schema.DefaultNamespace}, *cmp.Or(o.FieldManager, new(string)), o.Force)
 	if err != nil {
 		return store.Op{}, err
 	}

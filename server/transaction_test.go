@@ -174,6 +174,58 @@ func TestHistory(t *testing.T) {
 	w.want(http.StatusBadRequest, "POST", rollbacks, `{"revison":1,"namespace":"default"}`, asJSON)
 }
 
+// TestAnEmptyNameIsNotAll: what is given and empty, as by a variable that nobody has
+// set, does not mean what it would mean to leave it out.
+func TestAnEmptyNameIsNotAll(t *testing.T) {
+	w := start(t)
+	w.create("a", "labels: {team: red}")
+	w.create("b")
+	before := w.page("").Metadata.ResourceVersion
+	w.put("a", 50, "labels: {team: red}")
+	w.put("b", 50)
+	now := w.page("").Metadata.ResourceVersion
+	since := changes + "?since=" + before
+	body := func(fields string) string { return `{"revision":` + before + `,"namespace":"default"` + fields + `}` }
+	remove := func(fields string) string {
+		return transaction(`{"verb":"delete","kind":"RouteRule","namespace":"default","name":"a"` + fields + `}`)
+	}
+	for _, c := range []struct {
+		method, path, body string
+		code               int
+		says               string
+	}{
+		{"POST", rollbacks, body(`,"kind":"RouteRule","name":""`), 400, "name: must not be empty"},
+		{"POST", rollbacks, body(`,"kind":"","name":"a"`), 400, "kind"},
+		{"POST", rollbacks, body(`,"kind":""`), 400, "kind"},
+		{"POST", rollbacks, body(`,"name":""`), 400, "name: must not be empty"},
+		{"POST", rollbacks, `{"revision":` + before + `,"namespace":""}`, 400, "namespace: must not be empty"},
+		{"POST", rollbacks + "?dryRun=", body(""), 400, "dryRun"},
+		{"GET", since + "&namespace=", "", 400, "namespace: must not be empty"},
+		{"GET", since + "&namespace=default&kind=", "", 400, "kind"},
+		{"GET", since + "&namespace=default&kind=RouteRule&name=", "", 400, "name: must not be empty"},
+		{"DELETE", rulesPath + "?labelSelector=", "", 400, "labelSelector: must not be empty"},
+		{"DELETE", rulesPath + "?fieldSelector=", "", 400, "fieldSelector: must not be empty"},
+		{"DELETE", rulesPath + "?dryRun=", "", 400, "dryRun"},
+		{"DELETE", rulesPath, `{"preconditions":{"uid":""}}`, 400, "preconditions.uid: must not be empty"},
+		{"DELETE", rulesPath + "/a", `{"preconditions":{"resourceVersion":""}}`, 400, "preconditions.resourceVersion: must not be empty"},
+		{"POST", transactions, remove(`,"preconditions":{"uid":""}`), 400, "operations[0]: preconditions.uid: must not be empty"},
+		{"POST", transactions, remove(`,"preconditions":{"resourceVersion":""}`), 400, "preconditions.resourceVersion: must not be empty"},
+		{"POST", transactions + "?dryRun=", remove(""), 400, "dryRun"},
+		{"POST", transactions, transaction(`{"fieldManager":"",` + ruleOp("apply", "a", 1)[1:]), 422, "fieldManager"},
+	} {
+		got := w.do(c.method, c.path, c.body, asJSON)
+		if got.StatusCode != c.code || !strings.Contains(got.text, c.says) {
+			t.Errorf("%s %s %s\ngot %s, want %d with %q", c.method, c.path, c.body, got.text, c.code, c.says)
+		}
+	}
+	if got := w.page(""); got.Metadata.ResourceVersion != now || len(got.Items) != 2 {
+		t.Errorf("%v at %s, want all at %s", got.names(), got.Metadata.ResourceVersion, now)
+	}
+	if done := w.want(http.StatusOK, "POST", rollbacks, body(`,"kind":"RouteRule"`), asJSON).results(t); len(done.Results) != 2 {
+		t.Errorf("of a kind: %+v", done)
+	}
+}
+
 // TestTransactionsAreToldAgain: who lost a stream in the middle of a transaction
 // is told all of it, by whatever of it they go on from.
 func TestTransactionsAreToldAgain(t *testing.T) {

@@ -49,7 +49,11 @@ func (k *resource) delete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	obj, err := writes.Delete(r.Context(), k.target(r), preconditions(opts))
+	pre, err := preconditions(opts.Preconditions)
+	if err != nil {
+		return err
+	}
+	obj, err := writes.Delete(r.Context(), k.target(r), pre)
 	if err != nil {
 		return err
 	}
@@ -86,6 +90,9 @@ func (k *resource) beginWrite(r *http.Request, allowed []string) (format, store.
 
 // writesOf is the store to write to: the real one or one for a dry run.
 func (s *Server) writesOf(q url.Values) (store.Interface, error) {
+	if err := checkFilled(q, "dryRun"); err != nil {
+		return nil, err
+	}
 	dryRun, err := choiceParam(q, "dryRun", metav1.DryRunAll)
 	if err != nil || dryRun == "" {
 		return s.opts.Store, err
