@@ -45,7 +45,7 @@ means every kind.`,
 		ValidArgsFunction: s.completeNames,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := flags.check([]string{formatName}); err != nil {
+		if err := checkOutput(flags.output, []string{formatName}); err != nil {
 			return err
 		}
 		return runDelete(cmd.Context(), s, flags, args)

@@ -32,7 +32,7 @@ in a file if it was refused.`,
 		ValidArgsFunction: s.completeName,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := write.check(writeFormats); err != nil {
+		if err := checkOutput(write.output, writeFormats); err != nil {
 			return err
 		}
 		key, err := s.oneObject("edit", args)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,7 +25,7 @@ type patchFlags struct {
 }
 
 func newPatch(s *session) *cobra.Command {
-	flags := patchFlags{dryRun: dryRunNone}
+	var flags patchFlags
 	cmd := &cobra.Command{
 		Use:   "patch (KIND NAME | KIND/NAME) (-p PATCH | --patch-file FILE)",
 		Short: "Change some fields of an object",
@@ -46,11 +45,10 @@ newest state of the object: nothing is lost that others change meanwhile.`,
 	cmd.Flags().StringVarP(&flags.text, "patch", "p", "", "the patch")
 	cmd.Flags().StringVar(&flags.file, "patch-file", "", "file with the patch")
 	cmd.Flags().StringVar(&flags.kind, "type", "merge", "merge or json")
-	cmd.Flags().StringVar(&flags.dryRun, "dry-run", dryRunNone, `"server": the server checks, and tells what it would do; or "none"`)
+	addDryRun(cmd, &flags.dryRun, `"server": the server checks, and tells what it would do; or "none"`, dryRunNone, dryRunServer)
 	addOutput(cmd, &flags.output, writeFormats)
 	// The flags exist, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]string{"merge", "json"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryRunNone, dryRunServer}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -58,9 +56,6 @@ func runPatch(ctx context.Context, s *session, flags patchFlags, args []string) 
 	kind, ok := patchTypes[flags.kind]
 	if !ok {
 		return usagef("--type=%s: want merge or json", flags.kind)
-	}
-	if !slices.Contains([]string{dryRunNone, dryRunServer}, flags.dryRun) {
-		return usagef("--dry-run=%s: want none or server", flags.dryRun)
 	}
 	if err := checkOutput(flags.output, writeFormats); err != nil {
 		return err

@@ -84,6 +84,23 @@ func TestServerLostOnTheWay(t *testing.T) {
 	}
 }
 
+// TestApplyLostOnTheWay: whether the write was an update or a create, it may be done.
+func TestApplyLostOnTheWay(t *testing.T) {
+	handler := newServer(memory.New()).Handler()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			handler.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	_, stderr, code := run(t, srv.URL, manyRules(1), "apply", "-f", "-")
+	if want := "may or may not be applied: look with 'istioctl get routerule r0 -n default'"; code != exitFailed || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d, stderr misses %q:\n%s", code, want, stderr)
+	}
+}
+
 // TestUnknownOutcome: a server that does not know what became of a write is not
 // asked again, and the user is told where to look.
 func TestUnknownOutcome(t *testing.T) {

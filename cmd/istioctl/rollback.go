@@ -56,10 +56,9 @@ how many changes of an object the server keeps (pilot-api --history).`,
 	}
 	cmd.Flags().Int64Var(&flags.to, "to", 0, "the revision to go back to")
 	cmd.Flags().StringVar(&flags.kind, "kind", "", "of a namespace: only objects of this kind")
-	cmd.Flags().StringVar(&flags.dryRun, "dry-run", dryRunNone, `"server": tell what would be done, and do nothing; or "none"`)
+	addDryRun(cmd, &flags.dryRun, `"server": tell what would be done, and do nothing; or "none"`, dryRunServer, dryRunNone)
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunServer
-	// The flags exist, so these cannot fail.
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryRunServer, dryRunNone}, cobra.ShellCompDirectiveNoFileComp))
+	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("kind", func(_ *cobra.Command, _ []string, part string) ([]string, cobra.ShellCompDirective) {
 		return completeKinds(part), cobra.ShellCompDirectiveNoFileComp
 	})
@@ -72,8 +71,6 @@ func (s *session) rollbackScope(flags rollbackFlags, args []string) (store.Scope
 	switch {
 	case flags.to < 1:
 		return store.Scope{}, usagef("say the revision to go back to with --to REVISION; 'istioctl history KIND NAME' shows them")
-	case flags.dryRun != dryRunServer && flags.dryRun != dryRunNone:
-		return store.Scope{}, usagef("--dry-run=%s: want %s or %s", flags.dryRun, dryRunServer, dryRunNone)
 	case len(args) > 0 && flags.kind != "":
 		return store.Scope{}, usagef("--kind is for a whole namespace: name an object, or a kind")
 	case len(args) > 0:

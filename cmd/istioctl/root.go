@@ -211,12 +211,13 @@ func taught(validate cobra.PositionalArgs, format string, args ...any) cobra.Pos
 	}
 }
 
-// noFileArgs refuses arguments, which are files that want a -f each.
-func noFileArgs(cmd *cobra.Command, args []string) error {
+// noFileArgs refuses arguments, which are files that want a -f each. The advice is
+// no whole command: it would lack the flags that were given, such as a dry run.
+func noFileArgs(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usagef("files are named with -f: %s -f %s", cmd.CommandPath(), strings.Join(args, " -f "))
+	return usagef("files are named with -f: say -f %s", strings.Join(args, " -f "))
 }
 
 // positional makes what a cobra validator finds a usage error.

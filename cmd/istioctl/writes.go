@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,15 +22,6 @@ type writeFlags struct {
 	together togetherFlags
 }
 
-// The values of --dry-run.
-const (
-	dryRunNone   = "none"
-	dryRunClient = "client"
-	dryRunServer = "server"
-)
-
-var dryRuns = []string{dryRunNone, dryRunServer, dryRunClient}
-
 // connect makes the client that the changes go through.
 func (f *writeFlags) connect(s *session) (*client.Client, error) {
 	return s.connectWith(client.Options{Warn: s.warnUnknown, DryRun: f.dryRun == dryRunServer})
@@ -41,17 +30,8 @@ func (f *writeFlags) connect(s *session) (*client.Client, error) {
 func (f *writeFlags) add(cmd *cobra.Command, formats []string) {
 	f.files.add(cmd)
 	addOutput(cmd, &f.output, formats)
-	cmd.Flags().StringVar(&f.dryRun, "dry-run", dryRunNone,
-		`"server": the server checks, and tells what it would do; "client": check the files, send nothing; or "none"`)
-	// The flag exists, so this cannot fail.
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func (f *writeFlags) check(formats []string) error {
-	if !slices.Contains(dryRuns, f.dryRun) {
-		return usagef("--dry-run=%s: want one of %s", f.dryRun, strings.Join(dryRuns, ", "))
-	}
-	return checkOutput(f.output, formats)
+	addDryRun(cmd, &f.dryRun, `"server": the server checks, and tells what it would do; "client": check the files, send nothing; or "none"`,
+		dryRunNone, dryRunServer, dryRunClient)
 }
 
 // fileVerb does one thing to every object of its files.
@@ -104,7 +84,7 @@ func (v fileVerb) command(s *session, cmd *cobra.Command) *cobra.Command {
 	var flags writeFlags
 	cmd.Args = noFileArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := errors.Join(flags.files.required(), flags.check(writeFormats)); err != nil {
+		if err := errors.Join(flags.files.required(), checkOutput(flags.output, writeFormats)); err != nil {
 			return err
 		}
 		if err := flags.together.check(flags.dryRun); err != nil {
@@ -190,14 +170,16 @@ func (s *session) take(ctx context.Context, r *report, st step) (lost bool) {
 
 // doubt says what to do when it is not known whether a step was done.
 func (st step) doubt(err error) string {
-	advice := "run 'istioctl apply' to be sure"
+	done, advice := st.promise, "run 'istioctl apply' to be sure"
 	switch {
 	case !errors.Is(err, store.ErrOutcomeUnknown):
 		return ""
 	case st.promise == deleted:
 		advice = "run it again with --ignore-not-found"
+	case st.promise == checked:
+		done = "applied" // It was a write that got no answer, whatever it would have done.
 	}
 	o := st.object
 	look := fmt.Sprintf("'istioctl get %s %s -n %s'", o.Kind.Singular, o.Meta.Name, o.Meta.Namespace)
-	return fmt.Sprintf("; it may or may not be %s: look with %s, or %s", st.promise, look, advice)
+	return fmt.Sprintf("; it may or may not be %s: look with %s, or %s", done, look, advice)
 }

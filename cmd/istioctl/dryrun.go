@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The values of --dry-run.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
+
+// dryRunFlag is --dry-run of a verb that knows some of the values. Any other, such as
+// the next argument that a flag without its value takes for it, is refused before all
+// else: no advice about that argument may lose the dry run.
+type dryRunFlag struct {
+	value   *string
+	allowed []string
+}
+
+func (f dryRunFlag) String() string { return *f.value }
+func (f dryRunFlag) Type() string   { return "string" }
+
+func (f dryRunFlag) Set(value string) error {
+	if !slices.Contains(f.allowed, value) {
+		return fmt.Errorf("want one of %s, as in --dry-run=%s", strings.Join(f.allowed, ", "), dryRunServer)
+	}
+	*f.value = value
+	return nil
+}
+
+func addDryRun(cmd *cobra.Command, value *string, usage string, allowed ...string) {
+	*value = dryRunNone
+	cmd.Flags().Var(dryRunFlag{value, allowed}, "dry-run", usage)
+	// The flag exists, so this cannot fail.
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
+}
