@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -10,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
+	"time"
 
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
@@ -26,12 +31,17 @@ const (
 	defragmentPath = "/defragment"
 )
 
+// patience is how long who takes a snapshot may leave a part of it unread. While
+// one is open the database file is not defragmented.
+const patience = time.Minute
+
 // admin is what a server does for commands on its own machine.
 type admin struct {
 	embedded *etcd.Embedded
 	prefix   string
 	dir      string
 	log      *slog.Logger
+	patience time.Duration
 }
 
 // Run serves until ctx ends. That the socket cannot be made is no reason for a
@@ -81,17 +91,40 @@ func listenPrivately(name string) (net.Listener, error) {
 func (a admin) snapshot(w http.ResponseWriter, r *http.Request) {
 	snapshot, err := takeSnapshot(r.Context(), a.embedded, a.prefix, a.dir)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		refuse(w, err)
 		return
 	}
 	defer snapshot.Close()
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(snapshot.Size(), 10))
-	if n, err := snapshot.WriteTo(w); err != nil {
+	if n, err := snapshot.WriteTo(patient{w, a.patience}); err != nil {
 		a.log.Warn("a snapshot was not read to its end", "bytes", n, "error", err)
 		return
 	}
 	a.log.Info("a snapshot was taken", "bytes", snapshot.Size())
+}
+
+// refuse answers with what went wrong.
+func refuse(w http.ResponseWriter, err error) {
+	code := http.StatusInternalServerError
+	if errors.Is(err, etcd.ErrSnapshotOpen) {
+		code = http.StatusConflict
+	}
+	http.Error(w, err.Error(), code)
+}
+
+// patient is an answer each part of which must be read in time, however long all of
+// it takes.
+type patient struct {
+	http.ResponseWriter
+	each time.Duration
+}
+
+func (p patient) Write(part []byte) (int, error) {
+	if err := http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now().Add(p.each)); err != nil {
+		return 0, err
+	}
+	return p.ResponseWriter.Write(part)
 }
 
 // takeSnapshot is a snapshot with what the server remembers of its settings.
@@ -103,7 +136,7 @@ func takeSnapshot(ctx context.Context, embedded *etcd.Embedded, prefix, dir stri
 	if err := embedded.KeepSettings(ctx, prefix, told); err != nil {
 		return nil, err
 	}
-	return embedded.Snapshot(), nil
+	return embedded.Snapshot(ctx)
 }
 
 // running is a client of the server that runs on a data folder.
@@ -112,4 +145,27 @@ func running(dir string) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "unix", filepath.Join(dir, socketName))
 	}}}
+}
+
+// errNotRunning: the folder is free for who asked.
+var errNotRunning = errors.New("no server runs on the data folder")
+
+// ask has the server that runs on a folder do something. The answer is a good one.
+func ask(ctx context.Context, dir, method, path string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://pilot-api"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := running(dir).Do(req)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, errNotRunning
+	case err != nil:
+		return nil, fmt.Errorf("ask the server that runs on %s: %w", dir, err)
+	case resp.StatusCode == http.StatusOK:
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+	return nil, fmt.Errorf("the server that runs on %s answers %s: %s", dir, resp.Status, bytes.TrimSpace(text))
 }

@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/http"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -32,8 +29,8 @@ and forgotten history have left, and take back etcd's alarm of no space. A runni
 server does so by itself when at least 1 GiB and half of the file are holes; this
 is for a disk that others need sooner. While the server runs it is asked through the
 socket in that folder, and reads and writes of the store wait meanwhile, about a
-second a GiB; proxies do not. Else the folder is opened. The disk must have room for
-what is in use once more.`,
+second a GiB; proxies do not. It is refused while a snapshot is taken. Else the
+folder is opened. The disk must have room for what is in use once more.`,
 		Example: `  pilot-api defragment --data-dir /var/lib/pilot-api`,
 	}, func(f *pflag.FlagSet) {
 		f.StringVar(&dir, "data-dir", "pilot-data", "folder of the embedded etcd")
@@ -44,8 +41,8 @@ what is in use once more.`,
 
 func (c *console) defragment(ctx context.Context, dir string) error {
 	done, err := askDefragment(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		done, err = c.ownDefragment(ctx, dir) // Nobody listens: no server runs.
+	if errors.Is(err, errNotRunning) {
+		done, err = c.ownDefragment(ctx, dir)
 	}
 	if err != nil {
 		return err
@@ -55,19 +52,11 @@ func (c *console) defragment(ctx context.Context, dir string) error {
 }
 
 func askDefragment(ctx context.Context, dir string) (done defragmented, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://pilot-api"+defragmentPath, nil)
+	resp, err := ask(ctx, dir, http.MethodPost, defragmentPath)
 	if err != nil {
 		return done, err
 	}
-	resp, err := running(dir).Do(req)
-	if err != nil {
-		return done, fmt.Errorf("ask the server that runs on %s: %w", dir, err)
-	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-		return done, fmt.Errorf("the server that runs on %s answers %s: %s", dir, resp.Status, text)
-	}
 	return done, json.NewDecoder(resp.Body).Decode(&done)
 }
 
@@ -90,7 +79,7 @@ func defragment(ctx context.Context, embedded *etcd.Embedded) (done defragmented
 func (a admin) defragment(w http.ResponseWriter, r *http.Request) {
 	done, err := defragment(r.Context(), a.embedded)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		refuse(w, err)
 		return
 	}
 	_ = json.NewEncoder(w).Encode(done) // Who asked may be gone.

@@ -218,7 +218,7 @@ func (b backend) admin(ctx context.Context, o options, log *slog.Logger) error {
 	if b.embedded == nil {
 		return nil
 	}
-	return admin{b.embedded, o.etcdPrefix, o.dataDir, log}.Run(ctx)
+	return admin{b.embedded, o.etcdPrefix, o.dataDir, log, patience}.Run(ctx)
 }
 
 // greetTimeout is how long an external etcd may take for its first answer before

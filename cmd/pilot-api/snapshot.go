@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -131,25 +129,16 @@ type snapshotSource struct {
 
 func (c *console) openSnapshot(ctx context.Context, o options) (*snapshotSource, error) {
 	source, err := askSnapshot(ctx, o.dataDir)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return c.ownSnapshot(ctx, o) // Nobody listens: no server runs.
+	if errors.Is(err, errNotRunning) {
+		return c.ownSnapshot(ctx, o)
 	}
 	return source, err
 }
 
 func askSnapshot(ctx context.Context, dir string) (*snapshotSource, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pilot-api"+snapshotPath, nil)
+	resp, err := ask(ctx, dir, http.MethodGet, snapshotPath)
 	if err != nil {
 		return nil, err
-	}
-	resp, err := running(dir).Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("ask the server that runs on %s: %w", dir, err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		defer resp.Body.Close()
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-		return nil, fmt.Errorf("the server that runs on %s answers %s: %s", dir, resp.Status, text)
 	}
 	return &snapshotSource{
 		size:  resp.ContentLength,

@@ -4,12 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
+// ErrSnapshotOpen is why a database file is not written anew now: somebody reads it.
+var ErrSnapshotOpen = errors.New("a snapshot is being taken: try again when it is done")
+
+// everySnapshot is what a rewrite takes of keeper.file, where a snapshot takes 1.
+const everySnapshot = math.MaxInt64
+
 // Defragment writes the database file anew, without its holes, and tells how long it
 // was and is. Reads and writes of the store wait for it, about a second a GiB. It
-// fails where the disk has no room for a second file.
+// fails where the disk has no room for a second file, and with ErrSnapshotOpen while
+// there is a Snapshot.
 func (e *Embedded) Defragment(ctx context.Context) (before, after int64, err error) {
 	k := e.keeper
 	k.turning.Lock()
@@ -32,11 +40,20 @@ func (k *keeper) defragment(now time.Time, refusing bool) error {
 	if !pays && !(refusing && shouldPack(used, content, k.most, k.quota.limit)) {
 		return nil
 	}
-	return k.rewrite(now)
+	if err := k.rewrite(now); !errors.Is(err, ErrSnapshotOpen) {
+		return err
+	}
+	return nil // Another turn will find it closed.
 }
 
-// rewrite takes the holes out of the database file.
+// rewrite takes the holes out of the database file. It waits for no snapshot: etcd
+// holds up all reads and writes, and their deadlines too, until whoever reads the
+// file has gone.
 func (k *keeper) rewrite(now time.Time) error {
+	if !k.file.TryAcquire(everySnapshot) {
+		return ErrSnapshotOpen
+	}
+	defer k.file.Release(everySnapshot)
 	db := k.server.Backend()
 	size, used := db.Size(), db.SizeInUse()
 	disk, err := diskFree(k.dir)

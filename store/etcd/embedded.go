@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -126,6 +127,7 @@ func (e *Embedded) newKeeper(opts EmbeddedOptions) {
 	limit := cmp.Or(opts.QuotaBytes, DefaultQuotaBytes)
 	e.keeper = &keeper{
 		server: e.etcd.Server, client: e.client, dir: opts.Dir, log: opts.Log, ledger: newLedger(),
+		file:      semaphore.NewWeighted(everySnapshot),
 		quota:     newQuota(limit, e.etcd.Server.Backend().SizeInUse),
 		retention: retention{revisions: KeptRevisions, bytes: KeptBytes, age: KeptAge, quota: limit},
 	}

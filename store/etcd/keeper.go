@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"golang.org/x/sync/semaphore"
 )
 
 // keeper keeps an embedded etcd in its bounds: it compacts history, purges the
@@ -32,9 +33,10 @@ type keeper struct {
 	store atomic.Pointer[Store] // whose records of former states give way
 
 	ledger       *ledger
-	turning      sync.Mutex // held by a turn, and by who has the file written anew
-	defragmented time.Time  // the last time, zero for never
-	most         int64      // that the ledger knew of since then, in bytes
+	turning      sync.Mutex          // held by a turn, and by who has the file written anew
+	file         *semaphore.Weighted // held in part by each snapshot, whole by a rewrite
+	defragmented time.Time           // the last time, zero for never
+	most         int64               // that the ledger knew of since then, in bytes
 	usage        atomic.Pointer[Usage]
 	compactions  atomic.Int64
 	defrags      atomic.Int64

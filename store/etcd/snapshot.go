@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.etcd.io/etcd/server/v3/storage/backend"
@@ -16,13 +17,21 @@ import (
 
 // Snapshot is all that an embedded etcd holds at one moment, in the form of
 // etcd's own snapshots: its database, and the SHA-256 of that behind. While it is
-// open the database file is not defragmented: a defragmentation, and all that
-// reads and writes, would wait for Close.
-type Snapshot struct{ db backend.Snapshot }
+// open the database file is not defragmented (ErrSnapshotOpen).
+type Snapshot struct {
+	db   backend.Snapshot
+	gone func() // tells that nobody reads the file for it any more
+}
 
-// Snapshot has everything in it that was acknowledged before the call. It must be
-// closed.
-func (e *Embedded) Snapshot() *Snapshot { return &Snapshot{e.etcd.Server.Backend().Snapshot()} }
+// Snapshot has everything in it that was acknowledged before the call. While the
+// database file is written anew it waits, until ctx ends. It must be closed.
+func (e *Embedded) Snapshot(ctx context.Context) (*Snapshot, error) {
+	file := e.keeper.file
+	if err := file.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("the database file is being written anew: %w", err)
+	}
+	return &Snapshot{e.etcd.Server.Backend().Snapshot(), sync.OnceFunc(func() { file.Release(1) })}, nil
+}
 
 // Size is how many bytes WriteTo writes.
 func (s *Snapshot) Size() int64 { return s.db.Size() + sha256.Size }
@@ -39,7 +48,10 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 }
 
 // Close gives the pages of the database free again.
-func (s *Snapshot) Close() error { return s.db.Close() }
+func (s *Snapshot) Close() error {
+	defer s.gone()
+	return s.db.Close()
+}
 
 // SnapshotStatus is what a snapshot holds.
 type SnapshotStatus struct {

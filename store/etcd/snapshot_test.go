@@ -82,7 +82,10 @@ func save(t *testing.T, e *etcd.Embedded) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	snapshot := e.Snapshot()
+	snapshot, err := e.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer snapshot.Close()
 	if n, err := snapshot.WriteTo(f); err != nil || n != snapshot.Size() {
 		t.Fatalf("%d bytes of %d: %v", n, snapshot.Size(), err)
