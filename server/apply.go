@@ -43,7 +43,11 @@ func (k *resource) apply(w http.ResponseWriter, r *http.Request, f format, write
 	if err != nil {
 		return err
 	}
-	stored, err := store.Single(writes.Txn(r.Context(), []store.Op{{Verb: store.OpApply, Key: k.target(r), Change: a.change}}))
+	m, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
+	stored, err := store.Single(writes.Txn(r.Context(), []store.Op{{Verb: store.OpApply, Key: k.target(r), Change: m.before(a.change)}}))
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,11 @@ func (d document) add(kind *schema.Kind, endpoints []endpoint) {
 }
 
 func (d document) operation(kind *schema.Kind, e endpoint) node {
-	out := node{"description": e.doc, "parameters": queryParameters(e.params), "responses": d.responses(e)}
+	parameters := queryParameters(e.params)
+	if e.method != http.MethodGet && strings.HasSuffix(e.path, "/{name}") {
+		parameters = append(parameters, ifMatchParameter)
+	}
+	out := node{"description": e.doc, "parameters": parameters, "responses": d.responses(e)}
 	if e.body != nil {
 		out["requestBody"] = node{"required": e.method != http.MethodDelete, "content": d.content(*e.body)}
 	}
@@ -72,7 +76,7 @@ func failuresOf(e endpoint) []int {
 		http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 	}
 	if e.method != http.MethodGet {
-		codes = append(codes, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		codes = append(codes, http.StatusConflict, http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 			http.StatusInsufficientStorage)
 	}
 	return codes
@@ -95,6 +99,11 @@ func queryParameters(names []string) []node {
 		out = append(out, node{"name": name, "in": "query", "description": p.doc, "schema": node{"type": p.kind}})
 	}
 	return out
+}
+
+var ifMatchParameter = node{
+	"name": "If-Match", "in": "header", "schema": node{"type": "string"},
+	"description": "The ETag that the object must have, or * for any; of the ETag the resourceVersion counts.",
 }
 
 // parameters are all that a query may have.

@@ -54,8 +54,12 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	m, err := ifMatch(r)
+	if err != nil {
+		return err
+	}
 	var warnings diag.List
-	stored, err := writes.UpdateFunc(r.Context(), k.target(r), change.of(&warnings))
+	stored, err := writes.UpdateFunc(r.Context(), k.target(r), m.before(change.of(&warnings)))
 	if err != nil {
 		return err
 	}

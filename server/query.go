@@ -30,11 +30,15 @@ var (
 func params(names ...string) []string { return append(slices.Clone(anyParams), names...) }
 
 // checkURL refuses what would otherwise be passed over: a query that cannot be
-// read, and a name in the path that is empty.
+// read, a name in the path that is empty, and a condition on what is not one object.
 func (s *Server) checkURL(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if slices.Contains(chi.RouteContext(r.Context()).URLParams.Values, "") {
 			s.noSuchPath(w, r)
+			return
+		}
+		if r.Header["If-Match"] != nil && r.Method != http.MethodGet && r.Method != http.MethodHead && pathParam(r, "name") == "" {
+			s.fail(w, r, badRequest("If-Match: is for writes to one object"))
 			return
 		}
 		query, err := url.ParseQuery(r.URL.RawQuery)

@@ -35,9 +35,15 @@ func (k *resource) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	obj, err = writes.Update(r.Context(), obj)
+	m, err := ifMatch(r)
 	if err != nil {
 		return err
+	}
+	if obj, err = m.of(obj); err != nil {
+		return err
+	}
+	if obj, err = writes.Update(r.Context(), obj); err != nil {
+		return m.failed(err)
 	}
 	k.warnOf(w, r, warnings, schema.Change{After: obj})
 	return k.writeObject(w, r, http.StatusOK, f, obj)
@@ -53,9 +59,16 @@ func (k *resource) delete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	obj, err := writes.Delete(r.Context(), k.target(r), pre)
+	m, err := ifMatch(r)
 	if err != nil {
 		return err
+	}
+	if pre.ResourceVersion, err = m.with(pre.ResourceVersion); err != nil {
+		return err
+	}
+	obj, err := writes.Delete(r.Context(), k.target(r), pre)
+	if err != nil {
+		return m.failed(err)
 	}
 	return k.writeObject(w, r, http.StatusOK, f, obj)
 }

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// match is what If-Match asks of the object that is written to; the zero match is
+// nothing. Of a tag the resourceVersion counts, which a store holds a write against
+// at the moment it is done: a status is nothing that is written.
+type match struct {
+	asked    bool
+	revision string // "" for any
+}
+
+var (
+	// ownTag is a tag of an object, in any format and compression.
+	ownTag = regexp.MustCompile(`^"([0-9]+)-[0-9a-z]+(-[a-z]+)*"$`)
+	anyTag = regexp.MustCompile(`^(W/)?"[^",]*"$`)
+)
+
+func ifMatch(r *http.Request) (match, error) {
+	headers := r.Header.Values("If-Match")
+	if len(headers) == 0 {
+		return match{}, nil
+	}
+	tag := strings.TrimSpace(strings.Join(headers, ","))
+	own := ownTag.FindStringSubmatch(tag)
+	switch {
+	case tag == "*":
+		return match{asked: true}, nil
+	case own != nil:
+		return match{true, own[1]}, nil
+	case anyTag.MatchString(tag): // A weak one matches nothing, by RFC 9110.
+		return match{}, errUnmatched
+	}
+	return match{}, badRequest("If-Match: must be one ETag or *, found %q", tag)
+}
+
+// reasonUnmatched is the reason of a 412.
+const reasonUnmatched metav1.StatusReason = "PreconditionFailed"
+
+var errUnmatched = &apierrors.StatusError{ErrStatus: metav1.Status{
+	Status: metav1.StatusFailure, Code: http.StatusPreconditionFailed, Reason: reasonUnmatched,
+	Message: "If-Match: the object is not the one with this ETag any more: get it again",
+}}
+
+// with adds the match to the resourceVersion that a request asks for elsewhere.
+func (m match) with(revision string) (string, error) {
+	switch {
+	case m.revision == "":
+		return revision, nil
+	case revision != "" && revision != m.revision:
+		return "", errUnmatched
+	}
+	return m.revision, nil
+}
+
+// of is an object to write on condition of the match.
+func (m match) of(obj *schema.Object) (*schema.Object, error) {
+	meta := obj.Meta
+	var err error
+	if meta.ResourceVersion, err = m.with(meta.ResourceVersion); err != nil || meta.ResourceVersion == obj.Meta.ResourceVersion {
+		return obj, err
+	}
+	return obj.WithMeta(meta)
+}
+
+// before holds the stored object against the match before it is changed.
+func (m match) before(change store.Change) store.Change {
+	return func(stored *schema.Object) (*schema.Object, error) {
+		if m.asked && (stored == nil || m.revision != "" && stored.Meta.ResourceVersion != m.revision) {
+			return nil, errUnmatched
+		}
+		return change(stored)
+	}
+}
+
+// failed is the error of a write with the match as its precondition.
+func (m match) failed(err error) error {
+	if m.revision != "" && errors.Is(err, store.ErrConflict) {
+		return errUnmatched
+	}
+	return err
+}

@@ -1,0 +1,66 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestIfMatch: a write to an object that is no longer the one with the ETag does
+// nothing, and says so.
+func TestIfMatch(t *testing.T) {
+	const applyPath = rulesPath + "/a?fieldManager=me&force=true"
+	applied := ruleIn(ruleOp("", "a", 7))
+	for _, c := range []struct{ name, method, path, body, media string }{
+		{"PUT", "PUT", rulesPath + "/a", rule("a", 7), asYAML},
+		{"merge patch", "PATCH", rulesPath + "/a", `{"metadata":{"labels":{"c":"d"}}}`, mergePatch},
+		{"JSON patch", "PATCH", rulesPath + "/a", `[{"op":"add","path":"/spec/precedence","value":7}]`, jsonPatch},
+		{"apply", "PATCH", applyPath, applied, "Content-Type: application/apply-patch+yaml"},
+		{"DELETE", "DELETE", rulesPath + "/a", "", asJSON},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := start(t)
+			w.create("a")
+			old := w.want(http.StatusOK, "GET", rulesPath+"/a", "").Header.Get("ETag")
+			w.put("a", 50)
+			got := w.want(http.StatusOK, "GET", rulesPath+"/a", "", "Accept: application/yaml")
+			now, before := got.Header.Get("ETag"), got.text
+			for tag, code := range map[string]int{old: 412, "W/" + now: 412, `"other"`: 412, `""`: 412, "other": 400, now + ", " + old: 400} {
+				answer := w.want(code, c.method, c.path, c.body, c.media, "If-Match: "+tag)
+				if st := answer.status(t); code == 412 && st.Reason != "PreconditionFailed" {
+					t.Errorf("%s: %s", tag, answer.text)
+				}
+			}
+			if got := w.want(http.StatusOK, "GET", rulesPath+"/a", "", "Accept: application/yaml"); got.text != before {
+				t.Errorf("was changed to %s", got.text)
+			}
+			w.want(http.StatusOK, c.method, c.path, c.body, c.media, "If-Match: "+now)
+			w.do("DELETE", rulesPath+"/a", "")
+			missing := http.StatusNotFound
+			if c.name == "apply" { // Which else creates it.
+				missing = http.StatusPreconditionFailed
+			}
+			w.want(missing, c.method, c.path, c.body, c.media, "If-Match: *")
+			w.create("a")
+			w.want(http.StatusOK, c.method, c.path, c.body, c.media, "If-Match: *")
+		})
+	}
+}
+
+// TestIfMatchOfSeveral is refused, for it would hold none of them.
+func TestIfMatchOfSeveral(t *testing.T) {
+	w := start(t)
+	w.create("a")
+	for _, c := range []struct{ method, path, body string }{
+		{"DELETE", rulesPath, ""},
+		{"POST", rulesPath, rule("b", 1)},
+		{"POST", transactions, transaction(ruleOp("create", "b", 1))},
+		{"POST", rollbacks, `{"revision":1,"namespace":"default"}`},
+	} {
+		if got := w.want(http.StatusBadRequest, c.method, c.path, c.body, asYAML, "If-Match: *"); !strings.Contains(got.text, "If-Match") {
+			t.Errorf("%s %s: %s", c.method, c.path, got.text)
+		}
+	}
+	w.wantRules("a")
+	w.want(http.StatusOK, "GET", rulesPath, "", "If-Match: *")
+}
