@@ -19,6 +19,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/testbed"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 var whole = flag.Bool("whole", false, "send all of the load, which takes minutes")
@@ -27,7 +28,7 @@ var whole = flag.Bool("whole", false, "send all of the load, which takes minutes
 type load struct {
 	objects, objectBytes int   // in the lists
 	lists                int   // at once, in YAML
-	posts, postBytes     int   // at once, of one-letter words
+	posts, postBytes     int   // at once, of short words
 	domains              int   // invented
 	mostMemory           int64 // that the process may ever have, in MiB
 }
@@ -52,7 +53,9 @@ func TestOverload(t *testing.T) {
 	for range l.lists {
 		strangers.Go(p.list)
 	}
-	words := []byte("kind: RouteRule\napiVersion: config.istio.io/v1alpha2\nmetadata: {name: words}\nspec: {a: [" + strings.Repeat("b,", l.postBytes/2-100) + "b]}\n")
+	// Nearly as many values as a text may have, in so many bytes.
+	word := strings.Repeat("b", l.postBytes*9/8/schema.MaxValues) + ","
+	words := []byte("kind: RouteRule\napiVersion: config.istio.io/v1alpha2\nmetadata: {name: words}\nspec: {a: [" + strings.Repeat(word, l.postBytes/len(word)-100) + "b]}\n")
 	refused := make([]int, l.posts)
 	for i := range l.posts {
 		strangers.Go(func() (err error) {
