@@ -46,6 +46,9 @@ func newWait(s *session) *cobra.Command {
 now, or a later version (programmed), or until the server has found that what it
 says can be honoured (accepted).
 
+Proxies that were connected before the server was started again, or went all at
+once, are waited for until they are back, or for 30 seconds.
+
 A proxy that refuses what follows from the object ends the wait at once, and so
 does an object that cannot be honoured; it is told who refuses and why. At the
 time-out the proxies are named that are missing. Both are exit code 1.`,
@@ -113,10 +116,11 @@ type waiting struct {
 	timeout   time.Duration
 	keys      []schema.Key
 	out       io.Writer
+	absence   absence
 }
 
 // run waits for all objects; the first that cannot get there ends it.
-func (w waiting) run(ctx context.Context) error {
+func (w *waiting) run(ctx context.Context) error {
 	timed, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
 	for _, key := range w.keys {
@@ -127,12 +131,13 @@ func (w waiting) run(ctx context.Context) error {
 	return nil
 }
 
-func (w waiting) one(ctx, timed context.Context, key schema.Key) error {
+func (w *waiting) one(ctx, timed context.Context, key schema.Key) error {
 	name := strings.ToLower(key.Kind) + "/" + key.Name
 	tick := time.NewTicker(waitPace)
 	defer tick.Stop()
 	var last client.Stated
 	var silence error // since the last answer
+	w.absence.seen = 0
 	// Who refused it and has left since is none of this wait's.
 	look := w.client.GetStatedNow
 	for {
@@ -147,7 +152,9 @@ func (w waiting) one(ctx, timed context.Context, key schema.Key) error {
 			return fmt.Errorf("%s not found in namespace %s%s", name, key.Namespace, misread(key.Name))
 		case err != nil && last.Object == nil && timed.Err() == nil:
 			return w.fail(ctx, err)
-		case err == nil:
+		case err != nil:
+			w.absence.amiss = true
+		default:
 			last, look = now, w.client.GetStated
 			if done, err := w.judge(name, now); done {
 				return err
@@ -162,7 +169,7 @@ func (w waiting) one(ctx, timed context.Context, key schema.Key) error {
 }
 
 // judge reports whether the wait for an object is over, and if it failed why.
-func (w waiting) judge(name string, o client.Stated) (done bool, err error) {
+func (w *waiting) judge(name string, o client.Stated) (done bool, err error) {
 	status, err := o.Status()
 	switch {
 	case err != nil:
@@ -171,6 +178,7 @@ func (w waiting) judge(name string, o client.Stated) (done bool, err error) {
 		return true, fmt.Errorf("%s has no status: the server has no proxies", name)
 	}
 	c := status.Condition(w.condition)
+	away := w.absence.away(status.Programmed.Proxies)
 	refused := c.Reason == schema.ReasonRejected || w.condition == schema.ConditionAccepted && c.Status == metav1.ConditionFalse
 	switch {
 	case refused:
@@ -179,6 +187,8 @@ func (w waiting) judge(name string, o client.Stated) (done bool, err error) {
 		return false, nil
 	case w.condition == schema.ConditionAccepted:
 		fmt.Fprintf(w.out, "%s accepted\n", name)
+	case away:
+		return false, nil
 	case status.Programmed.Proxies == 0:
 		fmt.Fprintf(w.out, "%s programmed: no proxy that is connected is concerned\n", name)
 	default:
@@ -189,7 +199,7 @@ func (w waiting) judge(name string, o client.Stated) (done bool, err error) {
 
 // late tells that time is over, and whom the wait was for; and if nobody answered any
 // more, why.
-func (w waiting) late(ctx context.Context, name string, last client.Stated, silence error) error {
+func (w *waiting) late(ctx context.Context, name string, last client.Stated, silence error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return w.fail(ctx, ctx.Err())
 	}
@@ -204,6 +214,9 @@ func (w waiting) late(ctx context.Context, name string, last client.Stated, sile
 		if c := status.Condition(w.condition); c.Message != "" {
 			text += ": " + oneLine(c.Message)
 		}
+	}
+	if n := w.absence.missing; n > 0 && w.condition == schema.ConditionProgrammed {
+		text += fmt.Sprintf("; of those that were connected before, %d may still come back", n)
 	}
 	if silence != nil {
 		return fmt.Errorf("%s (as it was told last: there was no answer since then: %s)", text, w.explain(ctx, silence))
@@ -231,7 +244,7 @@ func doing(p client.Proxy) string {
 }
 
 // missing names the proxies that do not run an object.
-func (w waiting) missing(ctx context.Context, o client.Stated) []string {
+func (w *waiting) missing(ctx context.Context, o client.Stated) []string {
 	all, err := w.client.ProxiesOf(ctx, o.Key())
 	if err != nil {
 		return []string{"which proxies are missing is not known: " + w.explain(ctx, err)}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pilot-api/pilot-api/internal/simulated"
+)
+
+// TestWaitOverRestart: a wait for a proxy that is slow does not end well because the
+// server was started again and the proxy is not back yet.
+func TestWaitOverRestart(t *testing.T) {
+	first, publisher := followed(t.Cleanup)
+	second, _ := followed(t.Cleanup) // The same objects, and nobody connected yet.
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	handler, waits, looks := first.Handler(), false, 0 // One request after the other.
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if waits {
+			looks++
+		}
+		switch {
+		case looks > 4:
+			handler = second.Handler()
+		case looks > 2:
+			panic(http.ErrAbortHandler)
+		}
+		handler.ServeHTTP(w, r)
+		if looks == 8 {
+			cancel(errors.New("not done after --timeout 8s"))
+		}
+	}))
+	t.Cleanup(api.Close)
+	run := func(input string, args ...string) (int, string) {
+		var out bytes.Buffer
+		c := &CLI{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &out, Getenv: env(api.URL)}
+		return c.Run(ctx, args), out.String()
+	}
+	do := func(input string, args ...string) {
+		if code, out := run(input, args...); code != exitDone {
+			t.Fatal(out)
+		}
+	}
+	both := func(input string) {
+		for _, h := range []http.Handler{second.Handler(), first.Handler()} {
+			handler = h
+			do(input, "apply", "-f", "-")
+			do("", "problems") // And so it is published.
+		}
+	}
+	both(simulated.Reviews)
+	both(rule("split", "v1"))
+	p, err := simulated.Connect(publisher, simulated.Node(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Leave)
+	do("", "wait", "rr", "split")
+	p.Hold()
+	both(rule("split", "v2"))
+	waits = true
+	code, out := run("", "wait", "rr", "split")
+	if want := "routerule/split is not programmed"; code == exitDone || !strings.Contains(out, want) {
+		t.Errorf("exit %d, no %q in: %s", code, want, out)
+	}
+	if want := "of those that were connected before, 1 may still come back"; !strings.Contains(out, want) {
+		t.Errorf("no %q in: %s", want, out)
+	}
+}
+
+// TestAbsence: who is away is waited for, and not for ever.
+func TestAbsence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		look := func(a *absence, proxies int, want bool) {
+			t.Helper()
+			if got := a.away(proxies); got != want {
+				t.Errorf("of %d proxies some are away: %v, want %v", proxies, got, want)
+			}
+		}
+		var a absence
+		look(&a, 0, false) // There never were any.
+		look(&a, 3, false)
+		look(&a, 2, false) // One has left.
+		a.amiss = true
+		look(&a, 0, true)
+		look(&a, 1, true)
+		look(&a, 2, false)
+		time.Sleep(returnTime)
+		look(&a, 1, false)
+		look(&a, 0, true) // All at once, between two looks.
+		time.Sleep(returnTime - time.Second)
+		look(&a, 0, true)
+		time.Sleep(time.Second)
+		look(&a, 0, false)
+		a.amiss = true
+		look(&a, 0, true) // Who would be there is not known.
+		time.Sleep(returnTime)
+		look(&a, 0, false)
+	})
+}
