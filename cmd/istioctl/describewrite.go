@@ -90,7 +90,7 @@ func (p *descriptionWriter) line(name string, values ...string) {
 	}
 	name += ":"
 	for _, value := range values {
-		p.printf("%-*s%s\n", p.width, name, value)
+		p.printf("%-*s%s\n", p.width, name, visible(value))
 		name = ""
 	}
 }
@@ -107,7 +107,11 @@ func (p *descriptionWriter) list(name, head string, n int, row func(i int) strin
 		fmt.Fprintf(tab, "  %s\n", head)
 	}
 	for i := range min(n, mostDescribed) {
-		fmt.Fprintf(tab, "  %s\n", row(i))
+		cells := strings.Split(row(i), "\t")
+		for i, cell := range cells {
+			cells[i] = visible(cell)
+		}
+		fmt.Fprintf(tab, "  %s\n", strings.Join(cells, "\t"))
 	}
 	p.err = cmp.Or(p.err, tab.Flush())
 	if n > mostDescribed {

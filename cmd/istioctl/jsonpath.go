@@ -110,7 +110,7 @@ func (c *customColumns) row(object map[string]any) ([]string, error) {
 				found = append(found, fmt.Sprint(v.Interface()))
 			}
 		}
-		if cells[i] = strings.Join(found, ","); cells[i] == "" {
+		if cells[i] = visible(strings.Join(found, ",")); cells[i] == "" {
 			cells[i] = "<none>"
 		}
 	}
