@@ -183,7 +183,9 @@ func located(problems diag.List, files []manifest) diag.List {
 	var out diag.List
 	for _, p := range problems {
 		bare := p
-		bare.Position = nil
+		if p.Object != (diag.Ref{}) {
+			bare.Position = nil
+		}
 		if known[bare] {
 			continue
 		}

@@ -136,6 +136,14 @@ func at(revision int64) string {
 	return fmt.Sprintf(" at revision %d", revision)
 }
 
+// subject is the object of a problem, or the place of a text that has none in it.
+func subject(p diag.Problem) string {
+	if p.Object == (diag.Ref{}) && p.Position != nil {
+		return visible(p.Position.String())
+	}
+	return p.Object.String()
+}
+
 func (s *session) showFound(found *client.Problems, output string) error {
 	if !isTable(output) {
 		text, err := encode(output, found)
@@ -152,7 +160,7 @@ func (s *session) showFound(found *client.Problems, output string) error {
 	fmt.Fprintln(tab, "SEVERITY\tCODE\tOBJECT\tFIELD\tPROBLEM")
 	for _, p := range found.Problems {
 		what := diag.Problem{Message: p.Message, Value: p.Value}
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", p.Severity, p.Code, p.Object, p.Field, what)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", p.Severity, p.Code, subject(p), p.Field, what)
 	}
 	return tab.Flush()
 }
