@@ -3,12 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/client"
 )
 
 func newConfig(s *session) *cobra.Command {
@@ -82,8 +85,7 @@ func newUseContext(s *session) *cobra.Command {
 				return err
 			}
 			all.Current = args[0]
-			fmt.Fprintf(s.Stdout, "context %s is the current one\n", all.Current)
-			return all.write()
+			return s.wrote(all, "context %s is the current one", all.Current)
 		})
 }
 
@@ -91,6 +93,9 @@ func newSetContext(s *session) *cobra.Command {
 	var given access
 	cmd := s.configCommand("set-context NAME", "Make a context, or change what flags say of one", cobra.ExactArgs(1),
 		func(cmd *cobra.Command, all *contexts, args []string) error {
+			if err := s.checkContext(cmd, args[0]); err != nil {
+				return err
+			}
 			c, err := all.find(args[0])
 			what := replaced
 			if err != nil {
@@ -106,17 +111,39 @@ func newSetContext(s *session) *cobra.Command {
 					*field.to = *field.from
 				}
 			}
-			if err := s.checkFlags(); err != nil {
-				return err
-			}
-			fmt.Fprintf(s.Stdout, "context %s %s\n", c.Name, what)
-			return all.write()
+			return s.wrote(all, "context %s %s", c.Name, what)
 		})
 	cmd.Flags().StringVar(&given.TokenFile, "token-file", "", "file with a bearer token, read anew for each request")
 	cmd.Flags().StringVar(&given.CertificateAuthority, "certificate-authority", "", "file with the certificate authority of the server")
 	cmd.Flags().StringVar(&given.ClientCertificate, "client-certificate", "", "file with our certificate (with --client-key)")
 	cmd.Flags().StringVar(&given.ClientKey, "client-key", "", "file with the key of --client-certificate")
 	return cmd
+}
+
+// contextName is a name that every shell and table takes as it is.
+var contextName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:/@-]{0,251}[A-Za-z0-9])?$`)
+
+// checkContext refuses what no other command could use.
+func (s *session) checkContext(cmd *cobra.Command, name string) error {
+	if !contextName.MatchString(name) {
+		return usagef("context %q: a name has letters, digits and . _ - : / @, and begins and ends with a letter or digit", name)
+	}
+	if err := s.checkFlags(); err != nil || !cmd.Flags().Changed("server") {
+		return err
+	}
+	if _, err := client.New(serverURL(s.server), client.Options{}); err != nil {
+		return usagef("--server: %w", err)
+	}
+	return nil
+}
+
+// wrote says what was done once it is in the file.
+func (s *session) wrote(all *contexts, format string, args ...any) error {
+	if err := all.write(); err != nil {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	_, err := fmt.Fprintf(s.Stdout, format+"\n", args...)
+	return err
 }
 
 func newDeleteContext(s *session) *cobra.Command {
@@ -126,11 +153,11 @@ func newDeleteContext(s *session) *cobra.Command {
 				return err
 			}
 			all.Contexts = slices.DeleteFunc(all.Contexts, func(c namedContext) bool { return c.Name == args[0] })
-			if all.Current == args[0] {
-				all.Current = ""
+			if all.Current != args[0] {
+				return s.wrote(all, "context %s deleted", args[0])
 			}
-			fmt.Fprintf(s.Stdout, "context %s deleted\n", args[0])
-			return all.write()
+			all.Current = ""
+			return s.wrote(all, "context %s deleted; none is the current one now: without --context, --server or ISTIOCTL_SERVER, %s is meant", args[0], defaultServer)
 		})
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,12 +58,28 @@ func (s *session) contexts() (*contexts, error) {
 		return c, nil
 	}
 	if err == nil {
-		err = yaml.UnmarshalStrict(text, c)
+		err = unread(yaml.UnmarshalStrict(text, c))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("config file %s: %w", c.file, err)
 	}
 	return c, nil
+}
+
+// unread is what is wrong with the file, in its own words and not those of Go.
+func unread(err error) error {
+	if err == nil {
+		return nil
+	}
+	var typed *json.UnmarshalTypeError
+	if errors.As(err, &typed) {
+		return fmt.Errorf("%s cannot be of type %s: mend or remove the file", cmp.Or(typed.Field, "the whole"), typed.Value)
+	}
+	text := err.Error()
+	for _, prefix := range []string{"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ", "json: "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	return errors.New(text + ": mend or remove the file")
 }
 
 func (c *contexts) write() error {

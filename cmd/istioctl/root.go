@@ -110,9 +110,7 @@ func (s *session) begin(cmd *cobra.Command, args []string) error {
 	if err := s.enter(flags.Changed("server")); err != nil {
 		return err
 	}
-	if !strings.Contains(s.server, "://") {
-		s.server = "http://" + s.server
-	}
+	s.server = serverURL(s.server)
 	if err := s.checkFlags(); err != nil {
 		return err
 	}
@@ -124,6 +122,14 @@ func (s *session) begin(cmd *cobra.Command, args []string) error {
 		cmd.SetContext(ctx)
 	}
 	return nil
+}
+
+// serverURL is the URL that a server is meant by.
+func serverURL(server string) string {
+	if strings.Contains(server, "://") {
+		return server
+	}
+	return "http://" + server
 }
 
 // author is whom the history of objects has for what is written.
