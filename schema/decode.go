@@ -27,7 +27,7 @@ type Options struct {
 }
 
 // Decode reads exactly one object from a YAML or JSON text and validates it:
-// syntax, structure, meaning. A text that begins with { is JSON. The object is
+// syntax, structure, meaning. A text that begins with { may be either. The object is
 // nil when the list holds an error; warnings may come with an object. An empty
 // text, or more than one document, is an error. Names in the proto spelling
 // (simple_cb) are read and written back in lower camel case (simpleCb); a

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -29,6 +30,27 @@ func (d Document) parseJSON() (*tree, diag.List) {
 		list = append(list, p)
 	}
 	return t, list
+}
+
+// parseJSONOrYAML reads what begins with {, as {kind: RouteRule} does, which is YAML.
+// If it is neither, the mistake is told of what its first name looks like.
+func (d Document) parseJSONOrYAML() (*tree, diag.List) {
+	t, mistake := d.parseJSON()
+	if t != nil || json.Valid(d.Text) {
+		return t, mistake
+	}
+	t, list := d.parseYAML()
+	if t == nil && looksLikeJSON(d.Text) {
+		return nil, mistake
+	}
+	return t, list
+}
+
+// looksLikeJSON reports whether a map begins with a name in quotes, or ends at once.
+func looksLikeJSON(text []byte) bool {
+	_, rest, _ := bytes.Cut(text, []byte("{"))
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	return len(rest) == 0 || rest[0] == '"' || rest[0] == '}'
 }
 
 func (d Document) malformedJSON(err error) diag.List {

@@ -48,10 +48,16 @@ func TestMalformed(t *testing.T) {
 		{"binary", "a: !!binary aGk=", "1:4", "the tag !!binary"},
 
 		{"JSON, unclosed", `{"a": 1`, "1:7", "not valid JSON"},
-		{"JSON, trailing comma", "{\n\"a\": 1,\n}", "3:1", "not valid JSON"},
+		{"JSON, comma missing", "{\n\"a\": 1\n\"b\": 2}", "3:1", "not valid JSON"},
+		{"flow YAML, unclosed", "{a: 1,\n b: [1, 2}", "", "not valid YAML"},
+		{"flow YAML, second", "{a: 1} {b: 2}", "", "not valid YAML"},
+		{"flow YAML, no such kind", "{apiVersion: config.istio.io/v1alpha2,\n kind: RouteRul}", "2:8", "did you mean RouteRule"},
+		{"flow YAML, name twice", "{a: 1,\n a: 2}", "2:2", "a is given twice"},
+		{"flow YAML, octal", "{a: 010}", "1:5", "must be written in decimal"},
+		{"flow YAML, deep", "{a: " + deep("[", "]") + "}", "", "nested more than 64"},
+		{"flow YAML, values behind a quote", "{a: '\"', b: [" + strings.Repeat("1,", MaxValues) + "]}", "", "more than 100000 values"},
 		{"JSON, second object", `{"a": 1}{"b": 2}`, "1:9", "more text after the end"},
 		{"JSON, name twice", "{\"a\": {\"b\": 1,\n\"b\": 2}}", "1:13", "is given twice"},
-		{"JSON, NaN", `{"a": NaN}`, "1:7", "not valid JSON"},
 		{"JSON, number too large", `{"a": 1e999}`, "1:1", "the number 1e999 is too large"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,14 +78,17 @@ func TestMalformed(t *testing.T) {
 // What is unusual and allowed.
 func TestSyntaxAllowed(t *testing.T) {
 	for name, text := range map[string]string{
-		"byte order mark": "\ufeffapiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: x}\nspec: {destination: {name: a}}",
-		"Windows lines":   "apiVersion: config.istio.io/v1alpha2\r\nkind: RouteRule\r\nmetadata: {name: x}\r\nspec: {destination: {name: a}}\r\n",
-		"markers":         "%YAML 1.2\n--- # here\napiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: x}\nspec: {destination: {name: a}}\n...\n",
-		"alias":           "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: &a a}\nspec: {destination: {name: *a}}\n",
-		"whole floats":    "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: x}\nspec: {destination: {name: a}, precedence: 1e3}\n",
-		"quoted yes":      "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: 'yes'}\nspec: {destination: {name: \"no\"}}\n",
-		"a date as text":  "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: 2026-01-01}\nspec: {destination: {name: a}}\n",
-		"JSON with tabs":  "{\t\"apiVersion\": \"config.istio.io/v1alpha2\",\n\t\"kind\": \"RouteRule\", \"metadata\": {\"name\": \"x\"}, \"spec\": {\"destination\": {\"name\": \"a\"}}}",
+		"a map in braces":   "{apiVersion: config.istio.io/v1alpha2, kind: RouteRule, metadata: {name: x}, spec: {destination: {name: a}}}",
+		"braces behind ---": "---\n{apiVersion: config.istio.io/v1alpha2, kind: RouteRule, metadata: {name: x}, # why\n spec: {destination: {name: a}}}\n",
+		"names in quotes":   "{'apiVersion': config.istio.io/v1alpha2, \"kind\": RouteRule, \"metadata\": {\"name\": x}, \"spec\": {\"destination\": {\"name\": a,},},}",
+		"byte order mark":   "\ufeffapiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: x}\nspec: {destination: {name: a}}",
+		"Windows lines":     "apiVersion: config.istio.io/v1alpha2\r\nkind: RouteRule\r\nmetadata: {name: x}\r\nspec: {destination: {name: a}}\r\n",
+		"markers":           "%YAML 1.2\n--- # here\napiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: x}\nspec: {destination: {name: a}}\n...\n",
+		"alias":             "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: &a a}\nspec: {destination: {name: *a}}\n",
+		"whole floats":      "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: x}\nspec: {destination: {name: a}, precedence: 1e3}\n",
+		"quoted yes":        "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: 'yes'}\nspec: {destination: {name: \"no\"}}\n",
+		"a date as text":    "apiVersion: config.istio.io/v1alpha2\nkind: RouteRule\nmetadata: {name: 2026-01-01}\nspec: {destination: {name: a}}\n",
+		"JSON with tabs":    "{\t\"apiVersion\": \"config.istio.io/v1alpha2\",\n\t\"kind\": \"RouteRule\", \"metadata\": {\"name\": \"x\"}, \"spec\": {\"destination\": {\"name\": \"a\"}}}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, list := Decode([]byte(text), Options{})

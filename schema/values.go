@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"encoding/json"
 	"iter"
 )
 
@@ -17,8 +18,8 @@ func TooMany(text []byte) bool {
 	if len(text) < MaxValues { // A value takes a byte, and one before the next.
 		return false
 	}
-	if isJSON(text) || bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
-		return jsonValues(text) > MaxValues
+	if beginsAsJSON(text) || bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+		return jsonValues(text) > MaxValues || yamlValues(text) > MaxValues && !json.Valid(text)
 	}
 	return yamlValues(text) > MaxValues
 }

@@ -1,7 +1,11 @@
 package schema
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"strconv"
@@ -14,7 +18,7 @@ import (
 
 func (d Document) parseYAML() (*tree, diag.List) {
 	var root yaml.Node
-	if err := yaml.Unmarshal(d.Text, &root); err != nil {
+	if err := readYAML(d.Text, &root); err != nil {
 		return nil, d.malformedYAML()
 	}
 	if len(root.Content) == 0 {
@@ -25,6 +29,22 @@ func (d Document) parseYAML() (*tree, diag.List) {
 	value := c.value(top, 0)
 	return &tree{value: value, doc: d, nodes: func() *yaml.Node { return top }}, c.list
 }
+
+// readYAML reads the one document of a text. The library stops behind it, and has
+// nothing to say of what follows a map in braces unless it is asked for that too.
+func readYAML(text []byte, into *yaml.Node) error {
+	in := yaml.NewDecoder(bytes.NewReader(text))
+	if err := in.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	var more yaml.Node
+	if err := in.Decode(&more); !errors.Is(err, io.EOF) {
+		return cmp.Or(err, errMoreYAML)
+	}
+	return nil
+}
+
+var errMoreYAML = errors.New("yaml: there is more text after the end of the object")
 
 // converter makes plain values of YAML nodes. What YAML allows and objects do
 // not have is a problem.

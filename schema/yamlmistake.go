@@ -44,7 +44,7 @@ func newYAMLMistake(text []byte) *yamlMistake {
 func (m *yamlMistake) read(end int) string {
 	m.spent += end
 	var ignored yaml.Node
-	if err := yaml.Unmarshal(m.text[:end], &ignored); err != nil {
+	if err := readYAML(m.text[:end], &ignored); err != nil {
 		return err.Error()
 	}
 	return ""

@@ -45,6 +45,8 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case err != nil:
 		return err
+	case media == applyTypes[1] && !json.Valid(body):
+		return malformedJSON(body)
 	case slices.Contains(applyTypes, media):
 		return k.apply(w, r, f, writes, body)
 	case queryOf(r).Has("force"):

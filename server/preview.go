@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"sync"
@@ -55,6 +56,9 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	body, media, err := readBody(r, objectTypes...)
 	if err != nil {
 		return err
+	}
+	if media == mediaTypes[formatJSON][0] && !json.Valid(body) {
+		return malformedJSON(body)
 	}
 	objects, err := s.wouldStore(r.Context(), body, namespace)
 	if err != nil {
