@@ -8,6 +8,29 @@ import (
 	"testing"
 )
 
+// TestLogIsDamaged: somebody must look at the folder before another start.
+func TestLogIsDamaged(t *testing.T) {
+	data := t.TempDir()
+	p := startProgram(t, data)
+	p.Kill()
+	logs, err := filepath.Glob(filepath.Join(data, "member", "wal", "*.wal"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("%v, %v", logs, err)
+	}
+	f, err := os.OpenFile(logs[0], os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte(strings.Repeat("garbage ", 24)), 64); err != nil {
+		t.Fatal(err)
+	}
+	text := command(t, exitStore, "--data-dir", data, "--listen", "127.0.0.1:0")
+	if !strings.Contains(text, data) || !strings.Contains(text, "restore a snapshot") {
+		t.Errorf("it says %q", text)
+	}
+}
+
 // TestDefragment: of a running server and of a stopped one, whose file gets no
 // longer; what is stored stays.
 func TestDefragment(t *testing.T) {

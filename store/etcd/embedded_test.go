@@ -104,6 +104,8 @@ func TestEmbeddedFolderIsDamaged(t *testing.T) {
 		{"pages of the database", "member/snap/db", func(f *os.File) error { return overwritePages(f, garbage[:page]) }},
 		{"end of the database", "member/snap/db", func(f *os.File) error { return f.Truncate(int64(3 * page)) }},
 		{"log", "member/wal/*.wal", func(f *os.File) error { _, err := f.WriteAt(garbage, 0); return err }},
+		{"first records of the log", "member/wal/*.wal", func(f *os.File) error { _, err := f.WriteAt(garbage[:192], 64); return err }},
+		{"a bit of the log", "member/wal/*.wal", func(f *os.File) error { _, err := f.WriteAt([]byte{0xff}, 1000); return err }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			// Not TempDir: what is left of an etcd that failed may still write.
@@ -127,7 +129,7 @@ func TestEmbeddedFolderIsDamaged(t *testing.T) {
 				}
 			}
 			_, err = etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet})
-			if !errors.Is(err, etcd.ErrFailed) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "restore a copy") {
+			if !errors.Is(err, etcd.ErrFailed) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "restore a snapshot") {
 				t.Errorf("got %v, want an error that names the folder and the way out", err)
 			}
 		})

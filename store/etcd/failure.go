@@ -88,6 +88,7 @@ func startEtcd(ctx context.Context, cfg *embed.Config, end *ending) (*embed.Etcd
 			started <- r
 		}()
 		r.etcd, r.err = embed.StartEtcd(cfg)
+		r.err = notStarted(r.err)
 	}()
 	select {
 	case r := <-started:
@@ -97,6 +98,16 @@ func startEtcd(ctx context.Context, cfg *embed.Config, end *ending) (*embed.Etcd
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// notStarted tells data that cannot be read from a system that does not let it be
+// read, such as by its modes. What etcd returns is of its log, and of little else.
+func notStarted(err error) error {
+	var system syscall.Errno
+	if err == nil || errors.As(err, &system) && system != syscall.EIO {
+		return err
+	}
+	return damaged(err)
 }
 
 // whileStarting tells data that cannot be read from a disk that cannot be
@@ -109,5 +120,5 @@ func whileStarting(err error) error {
 }
 
 func damaged(why any) error {
-	return failure{fmt.Errorf("the data cannot be read: %v; restore a copy of the folder, or name another one", why)}
+	return failure{fmt.Errorf("the data cannot be read: %v; restore a snapshot or a copy of the folder, or name another one", why)}
 }

@@ -132,6 +132,9 @@ func (opts RestoreOptions) setForward(ctx context.Context, dir string) (r Restor
 		return r, err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
+	if err := e.holds(ctx, opts.Prefix); err != nil {
+		return r, err
+	}
 	s := e.Store(opts.Prefix, opts.Log)
 	if r.Then, err = s.Revision(ctx); err != nil {
 		return r, err

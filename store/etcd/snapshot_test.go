@@ -161,6 +161,44 @@ func watched(t *testing.T, s store.Reader, revision int64) error {
 	return w.Err()
 }
 
+// TestRestoreOfAnotherPrefix: it is refused and told which there are, unless there
+// is nothing at all; one whose objects are all gone is one.
+func TestRestoreOfAnotherPrefix(t *testing.T) {
+	as := func(file, prefix string) error {
+		_, err := etcd.Restore(t.Context(), etcd.RestoreOptions{File: file, Dir: t.TempDir(), Prefix: prefix, Log: quiet})
+		return err
+	}
+	e := embedded(t, t.TempDir())
+	if err := e.KeepSettings(t.Context(), "/a/b", []byte("settings")); err != nil {
+		t.Fatal(err)
+	}
+	if err := as(save(t, e), "/a/b"); err != nil {
+		t.Errorf("of an empty store: %v", err)
+	}
+	put(t, e.Client(), "/elsewhere", "something")
+	if err := as(save(t, e), "/a/b"); err == nil || !strings.Contains(err.Error(), "1 keys are of something else") {
+		t.Errorf("of others: %v", err)
+	}
+	s := e.Store("/a/b", quiet)
+	made, err := s.Create(t.Context(), storetest.Rule(t, "default", "a", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := as(save(t, e), "/a"); err == nil || !strings.Contains(err.Error(), `have "/a/b"`) {
+		t.Errorf("of a wrong prefix: %v", err)
+	}
+	if _, err := s.Delete(t.Context(), made.Key(), store.Preconditions{}); err != nil {
+		t.Fatal(err)
+	}
+	file := save(t, e)
+	if err := as(file, "/a/b"); err != nil {
+		t.Errorf("of a store that is empty now: %v", err)
+	}
+	if err := as(file, "/a"); err == nil || !strings.Contains(err.Error(), `have "/a/b"`) {
+		t.Errorf("of a wrong prefix, beside a store that is empty now: %v", err)
+	}
+}
+
 // TestRestoreAgain: a snapshot of a restored store is as good, and its clock leaps
 // once more.
 func TestRestoreAgain(t *testing.T) {
