@@ -51,7 +51,7 @@ func (k *resource) apply(w http.ResponseWriter, r *http.Request, f format, write
 	if err != nil {
 		return err
 	}
-	k.warnOf(w, r, a.warnings, schema.Change{After: stored})
+	k.warnOf(w, r, a.warnings, became(stored))
 	code := http.StatusOK
 	if a.created {
 		code = http.StatusCreated

@@ -65,7 +65,7 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	k.warnOf(w, r, warnings, schema.Change{After: stored})
+	k.warnOf(w, r, warnings, became(stored))
 	return k.writeObject(w, r, http.StatusOK, f, stored)
 }
 

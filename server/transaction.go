@@ -118,7 +118,8 @@ func (s *Server) transact(w http.ResponseWriter, r *http.Request, writes store.I
 	newest := int64(0)
 	changes := make([]schema.Change, len(done))
 	for i, obj := range done {
-		if changes[i].After = obj; ops[i].Verb == store.OpDelete {
+		changes[i] = became(obj)
+		if ops[i].Verb == store.OpDelete && len(obj.Meta.Finalizers) == 0 {
 			changes[i] = schema.Change{Before: obj}
 		}
 		answer.Results[i] = operationResult{ops[i].Verb, obj.JSON()}

@@ -28,6 +28,15 @@ func (s *Server) warnOf(w http.ResponseWriter, r *http.Request, own diag.List, c
 	}), own)...))
 }
 
+// became is what a write has come to that is answered with an object: it is there, or
+// was marked for deletion and has lost its last finalizer, and is gone.
+func became(answer *schema.Object) schema.Change {
+	if answer.Meta.DeletionTimestamp != nil && len(answer.Meta.Finalizers) == 0 {
+		return schema.Change{Before: answer}
+	}
+	return schema.Change{After: answer}
+}
+
 func (s *Server) amongOthers(ctx context.Context, w discovery.Written) diag.List {
 	if s.opts.Discovery == nil {
 		return nil

@@ -64,6 +64,30 @@ func TestWarningsAmongOthers(t *testing.T) {
 	}
 }
 
+// TestWarningsOfFinalizers: what is marked for deletion is there until its last
+// finalizer is gone.
+func TestWarningsOfFinalizers(t *testing.T) {
+	w := followed(t)
+	held := func(object string) string {
+		return strings.Replace(object, `"metadata":{`, `"metadata":{"finalizers":["example.com/held"],`, 1)
+	}
+	wantWarnings := func(got answer, n int, what string) {
+		t.Helper()
+		if texts := got.warnings(t); got.StatusCode/100 != 2 || len(texts) != n {
+			t.Errorf("%s: %s warns of %q, want %d", what, got.Status, texts, n)
+		}
+	}
+	w.want(http.StatusCreated, "POST", entriesPath, held(reviewsOf("v1")), asJSON)
+	marked := w.do("POST", transactions, transaction(ruleOp("create", "a", 1), `{"verb":"delete","kind":"ServiceEntry","namespace":"default","name":"reviews"}`), asJSON)
+	wantWarnings(marked, 0, "a rule of a host that is marked")
+	const remove = `{"metadata":{"finalizers":null},"spec":{"endpoints":[{"address":"10.0.0.1","labels":{"version":"v2"}}]}}`
+	w.want(http.StatusOK, "PATCH", rulesPath+"/a", `{"metadata":{"finalizers":["example.com/held"]}}`, mergePatch)
+	w.want(http.StatusOK, "DELETE", rulesPath+"/a", "")
+	w.want(http.StatusOK, "PATCH", entriesPath+"/reviews", remove, mergePatch)
+	wantWarnings(w.do("PATCH", rulesPath+"/a", `{"metadata":{"finalizers":null}}`, mergePatch), 0, "a rule that goes")
+	w.want(http.StatusNotFound, "GET", rulesPath+"/a", "")
+}
+
 // ruleIn is the object of an operation.
 func ruleIn(op string) string {
 	_, object, _ := strings.Cut(op, `"object":`)

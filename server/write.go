@@ -45,7 +45,7 @@ func (k *resource) update(w http.ResponseWriter, r *http.Request) error {
 	if obj, err = writes.Update(r.Context(), obj); err != nil {
 		return m.failed(err)
 	}
-	k.warnOf(w, r, warnings, schema.Change{After: obj})
+	k.warnOf(w, r, warnings, became(obj))
 	return k.writeObject(w, r, http.StatusOK, f, obj)
 }
 
