@@ -88,8 +88,9 @@ type Historian interface {
 	History(ctx context.Context, key schema.Key) ([]Version, error)
 	// Changes is what in a scope has changed after a revision, sorted by kind,
 	// namespace and name; what was changed and changed back is there too.
-	// ErrExpired, with the key of an object, when its records do not reach back
-	// to that revision; ErrFuture when the revision is not reached; ErrTooLarge
+	// ErrExpired when records do not reach back to that revision, with the key
+	// of the object if it is known of which, and when that cannot be excluded:
+	// nothing that has changed is passed over. ErrFuture when the revision is not reached; ErrTooLarge
 	// when more than MaxTxnOps objects have changed.
 	Changes(ctx context.Context, scope Scope, revision int64) ([]Difference, error)
 }

@@ -4,8 +4,9 @@
 //	etcd.go      the Store: reads (list.go: lists and their pages)
 //	clock.go     its revision, and how far back it can be read
 //	write.go     create, update, delete, transactions: one etcd Txn each
-//	history.go   what is noted of each change (historyread.go: what objects
-//	             were; historykeep.go: what is forgotten of it)
+//	history.go   what is noted of each change (historyread.go: what an object
+//	             was; historychanges.go: what has changed since;
+//	             historykeep.go: what is forgotten of it)
 //	guess.go     what spares a write from reading first (turns.go: who changes
 //	             one object waits for who does already)
 //	watch.go     etcd's watch as whole revisions (assist.go: what it must ask;

@@ -147,3 +147,33 @@ func TestCompactionInDoubt(t *testing.T) {
 		t.Errorf("again: %v, history %d", err, k.ledger.history)
 	}
 }
+
+// TestGivenWayIsNotForgotten: what was changed, and whose records gave way, is not
+// passed over.
+func TestGivenWayIsNotForgotten(t *testing.T) {
+	ctx, _, s := small(t)
+	var then int64
+	for i, write := range []func(context.Context, *schema.Object) (*schema.Object, error){s.Create, s.Update} {
+		for _, name := range []string{"a", "b"} {
+			o, err := write(ctx, storetest.Rule(t, "default", name, i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				then = o.Revision()
+			}
+		}
+	}
+	for range 2 { // The creates, and of the updates the first.
+		if _, err := s.giveWay(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found, err := s.Changes(ctx, store.Scope{Namespace: "default"}, then); !errors.Is(err, store.ErrExpired) {
+		t.Errorf("%d of 2 changes are known: %v", len(found), err)
+	}
+	b := store.Scope{Kind: storetest.Kind(t, "RouteRule"), Namespace: "default", Name: "b"}
+	if found, err := s.Changes(ctx, b, then); err != nil || len(found) != 1 {
+		t.Errorf("of the one that has a record: %d, %v", len(found), err)
+	}
+}

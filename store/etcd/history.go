@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -57,6 +58,10 @@ func (l layout) historyOf(objectKey string) string {
 func (l layout) objectOf(history string) string {
 	return l.objects + strings.TrimSuffix(strings.TrimPrefix(history, l.history), "/")
 }
+
+// unrecorded is the part of a transaction that makes no records: it raises the
+// floor to its own revision, which nobody knows before.
+func (l layout) unrecorded() clientv3.Op { return clientv3.OpPut(l.floor, "") }
 
 // note makes the records of what a write changes.
 func (w *write) note(now time.Time) error {

@@ -156,6 +156,108 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestForgottenForGood: of what is gone, and its records too, nobody is told that
+// nothing has changed; what is there tells by itself.
+func TestForgottenForGood(t *testing.T) {
+	s := etcd.New(etcdtest.Start(t).Client(), "/test", quiet)
+	gone, here := storetest.Rule(t, "default", "gone", 1), storetest.Rule(t, "default", "here", 1)
+	if _, err := s.Create(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	made, err := s.Create(t.Context(), here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Delete(t.Context(), gone.Key(), store.Preconditions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := etcd.Sweep(s, t.Context(), time.Now().Add(31*24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for _, scope := range []store.Scope{
+		{},
+		{Namespace: "default"},
+		{Kind: gone.Kind},
+		{Kind: gone.Kind, Namespace: "default", Name: "gone"},
+	} {
+		if d, err := s.Changes(t.Context(), scope, made.Revision()); !errors.Is(err, store.ErrExpired) {
+			t.Errorf("%+v: %+v, %v", scope, d, err)
+		}
+	}
+	one := store.Scope{Kind: here.Kind, Namespace: "default", Name: "here"}
+	if d, err := s.Changes(t.Context(), one, made.Revision()); len(d) > 0 || err != nil {
+		t.Errorf("what has not changed: %+v, %v", d, err)
+	}
+}
+
+// TestWithoutRecords: of what was changed while no records were kept, nobody is
+// told that it was not; what comes after is known again.
+func TestWithoutRecords(t *testing.T) {
+	client := etcdtest.Start(t).Client()
+	start := func(history int) *etcd.Store {
+		s := etcd.New(client, "/test", quiet)
+		s.Limit(etcd.Limits{History: history, Ops: 5})
+		return s
+	}
+	updated, deleted := storetest.Rule(t, "default", "updated", 1), storetest.Rule(t, "default", "deleted", 1)
+	s := start(10)
+	made, err := s.Txn(t.Context(), []store.Op{{Verb: store.OpCreate, Object: updated}, {Verb: store.OpCreate, Object: deleted}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := made[0].Revision()
+	s = start(0)
+	if d, err := s.Changes(t.Context(), store.Scope{}, before); len(d) > 0 || err != nil {
+		t.Errorf("nothing has changed: %+v, %v", d, err)
+	}
+	if _, err := s.Delete(t.Context(), deleted.Key(), store.Preconditions{}); err != nil {
+		t.Fatal(err)
+	}
+	between, err := s.Update(t.Context(), storetest.Rule(t, "default", "updated", 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*etcd.Store{s, start(10)} {
+		for _, obj := range made {
+			one := store.Scope{Kind: obj.Kind, Namespace: "default", Name: obj.Meta.Name}
+			for _, scope := range []store.Scope{{}, {Namespace: "default"}, one} {
+				if d, err := s.Changes(t.Context(), scope, before); !errors.Is(err, store.ErrExpired) {
+					t.Errorf("%+v: %+v, %v", scope, d, err)
+				}
+			}
+		}
+	}
+	s = start(10)
+	if _, err := s.Update(t.Context(), storetest.Rule(t, "default", "updated", 3)); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := s.Changes(t.Context(), store.Scope{}, between.Revision()); err != nil || len(d) != 1 || d[0].Then == nil {
+		t.Errorf("with records again: %+v, %v", d, err)
+	}
+}
+
+// TestRecordsAreGivenUp: who keeps no more records takes away those that are left,
+// and who keeps them again does not take that for peace.
+func TestRecordsAreGivenUp(t *testing.T) {
+	s := etcd.New(etcdtest.Start(t).Client(), "/test", quiet)
+	obj := storetest.Rule(t, "default", "a", 1)
+	made, err := s.Create(t.Context(), obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Delete(t.Context(), obj.Key(), store.Preconditions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.Limit(etcd.Limits{History: 0, Ops: 5})
+	if err := etcd.Sweep(s, t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	s.Limit(etcd.DefaultLimits)
+	if d, err := s.Changes(t.Context(), store.Scope{}, made.Revision()); !errors.Is(err, store.ErrExpired) {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
 // TestHistoryGivesWay: records fill the store up to a part of it; the present
 // state has room, and goes on to have it.
 func TestHistoryGivesWay(t *testing.T) {

@@ -155,7 +155,8 @@ func (s *Store) dropSurplus(d *dropper, records []stored) {
 }
 
 // sweep looks over all records, object by object: a process that ended may have
-// left more than are kept, and objects are deleted for good.
+// left more than are kept, objects are deleted for good, and a server may have
+// begun to keep none at all.
 func (s *Store) sweep(ctx context.Context, now time.Time) error {
 	d := s.dropper(ctx)
 	var gone []stored
@@ -164,7 +165,7 @@ func (s *Store) sweep(ctx context.Context, now time.Time) error {
 		switch {
 		case err != nil:
 			return err
-		case forgotten:
+		case forgotten, s.limits.History == 0:
 			gone = append(gone, records...)
 		default:
 			s.dropSurplus(d, records)

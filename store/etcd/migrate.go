@@ -144,7 +144,7 @@ func (r *migrating) transaction(ctx context.Context, entries []entry) error {
 		if err != nil {
 			return err
 		}
-		another := i > 0 && r.objectOf(entries[i-1].key) != r.objectOf(e.key)
+		another := i > 0 && r.keys.objectNamed(entries[i-1].key) != r.keys.objectNamed(e.key)
 		if another && (len(puts)+2 > migrateOps || size+len(value) > migrateBytes) {
 			if err := r.put(ctx, entries[from:i], puts); err != nil {
 				return err
@@ -168,7 +168,7 @@ func (r *migrating) value(ctx context.Context, e entry) ([]byte, error) {
 	case strings.HasPrefix(e.key, r.keys.objects):
 		return resp.Kvs[0].Value, nil
 	}
-	return r.record(r.objectOf(e.key), resp.Kvs[0].Value), nil
+	return r.record(r.keys.objectNamed(e.key), resp.Kvs[0].Value), nil
 }
 
 // record is one with the revision of its state before in the clock of the target:
@@ -202,7 +202,7 @@ func (r *migrating) put(ctx context.Context, entries []entry, puts []clientv3.Op
 	}
 	to := resp.Header.Revision
 	for _, e := range entries {
-		r.last[r.objectOf(e.key)] = moved{e.revision, to}
+		r.last[r.keys.objectNamed(e.key)] = moved{e.revision, to}
 	}
 	if entries[0].revision <= r.known.from {
 		r.known.to = to

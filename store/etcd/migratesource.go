@@ -36,18 +36,9 @@ func (r *migrating) survey(ctx context.Context) (entries []entry, err error) {
 		}
 	}
 	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.revision, b.revision), strings.Compare(r.objectOf(a.key), r.objectOf(b.key)), strings.Compare(a.key, b.key))
+		return cmp.Or(cmp.Compare(a.revision, b.revision), strings.Compare(r.keys.objectNamed(a.key), r.keys.objectNamed(b.key)), strings.Compare(a.key, b.key))
 	})
 	return entries, nil
-}
-
-// objectOf is the key of the object that an entry is, or is a record of.
-func (r *migrating) objectOf(key string) string {
-	if !strings.HasPrefix(key, r.keys.history) {
-		return key
-	}
-	object, _ := cutLast(key)
-	return r.keys.objectOf(object)
 }
 
 // eachPage reads the keys of the source under a prefix.

@@ -299,6 +299,9 @@ func (w *write) puts() []clientv3.Op {
 			ops = append(ops, clientv3.OpPut(w.layout.historyOf(key)+w.transaction, string(w.records[i])))
 		}
 	}
+	if w.transaction == "" {
+		ops = append(ops, w.layout.unrecorded())
+	}
 	return ops
 }
 
