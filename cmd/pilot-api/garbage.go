@@ -30,7 +30,7 @@ func keepGarbageInBounds() {
 
 // A server is at rest when it makes less than restingBytes in a restingTime.
 const (
-	restingTime  = 5 * time.Second
+	restingTime  = 3 * time.Second
 	restingBytes = 4 << 20
 )
 
