@@ -49,6 +49,20 @@ func (r *register) leave(name string) {
 	delete(r.others, name)
 }
 
+// oneProxyEach is a replica beside another one, each with a proxy that calls reviews:
+// the replica, the other's proxy, and a watch of rules with their statuses.
+func oneProxyEach(t *testing.T, mem *memory.Store, known *register, far *world) (here *world, there *simulated.Proxy, seen *watching) {
+	t.Helper()
+	here = replica(t, mem, func(o *server.Options) { o.Peers = known })
+	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
+	for _, w := range []*world{here, far} {
+		w.want(http.StatusOK, "GET", "/debug/problems", "")
+	}
+	here.connect(1)
+	there = far.connect(2)
+	return here, there, here.watch("&statusEvents=true")
+}
+
 // TestStatusOfAllReplicas: proxies of another replica count, and so do their
 // refusals; while one does not answer nobody says that all run it.
 func TestStatusOfAllReplicas(t *testing.T) {
@@ -57,14 +71,7 @@ func TestStatusOfAllReplicas(t *testing.T) {
 	silent := httptest.NewServer(http.NotFoundHandler())
 	defer silent.Close()
 	known := &register{others: map[string]string{"far": far.url}}
-	here := replica(t, mem, func(o *server.Options) { o.Peers = known })
-	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
-	for _, w := range []*world{here, far} {
-		w.want(http.StatusOK, "GET", "/debug/problems", "")
-	}
-	here.connect(1)
-	there := far.connect(2)
-	seen := here.watch("&statusEvents=true")
+	here, there, seen := oneProxyEach(t, mem, known, far)
 
 	first := here.create("split")
 	if s := seen.until(first.Metadata.ResourceVersion, "Programmed"); s.Programmed.Proxies != 2 {
@@ -190,14 +197,7 @@ func TestMissingReplica(t *testing.T) {
 	far := replica(t, mem)
 	since := time.Date(2026, 3, 4, 5, 6, 7, 0, time.Local)
 	known := &register{others: map[string]string{"far": far.url}, missing: map[string]time.Time{"far": since}}
-	here := replica(t, mem, func(o *server.Options) { o.Peers = known })
-	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
-	for _, w := range []*world{here, far} {
-		w.want(http.StatusOK, "GET", "/debug/problems", "")
-	}
-	here.connect(1)
-	there := far.connect(2)
-	seen := here.watch("&statusEvents=true")
+	here, there, seen := oneProxyEach(t, mem, known, far)
 	rule := here.create("split")
 	if s := seen.until(rule.Metadata.ResourceVersion, "Programmed"); s.Programmed.Proxies != 2 {
 		t.Errorf("with one that answers: %+v", s)
