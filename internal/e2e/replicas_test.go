@@ -128,6 +128,11 @@ func (w *replicated) close() {
 			w.t.Logf("%s:\n%s", r.URL, r.Tail())
 		}
 	}
+	if w.etcd != nil && w.t.Failed() {
+		for _, m := range w.etcd.Members {
+			w.t.Logf("%s:\n%s", m.Name, m.Tail())
+		}
+	}
 	w.Pilot = nil
 	if err := w.World.Close(); err != nil {
 		w.t.Error(err)
