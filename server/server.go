@@ -18,6 +18,7 @@
 //	watchkinds.go                 one watch over several kinds
 //	initialevents.go              the state at the beginning of a watch
 //	selection.go, serversent.go   what of it is told, and to browsers
+//	ifmatch.go                    what a write wants the object to be
 //	etag.go, compress.go          what a client has already, and gzip
 //	groups.go, groupdiscovery.go  what there is: /apis, in parts or in one document
 //	openapi.go                    and what it takes and answers: /openapi

@@ -19,10 +19,12 @@
 //	             inspect.go, failure.go: data and disks that are broken)
 //	keeper.go    keeps it in its bounds: ledger.go knows what it holds,
 //	             retention.go what may go, quota.go what may come, raftlog.go
-//	             bounds the log
+//	             bounds the log, defragment.go takes back the file's holes
 //	snapshot.go  all that it holds as one file (restore.go: back again)
 //	external.go  a client for an etcd elsewhere (alarm.go: does it take writes?)
-//	migrate.go   from one etcd into another
+//	migrate.go   from one etcd into another (migratesource.go: what it reads)
+//	replicas.go  who shares the store (membership.go: to be one of them;
+//	             neighbours.go: what is wrong with the others)
 //
 // A value is schema.Object.Encoded: the whole object without resourceVersion,
 // which is etcd's ModRevision of the key. One transaction of the store is one
