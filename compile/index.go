@@ -87,15 +87,7 @@ func (x *index[K, T]) update(changes []change[T]) {
 
 func (x *index[K, T]) replace(name K, gone map[*T]bool, come []*T) {
 	items := x.without(x.unread(name, len(come)), gone)
-	if len(come) > len(items)/8 {
-		items = append(items, come...)
-		slices.SortStableFunc(items, x.compare)
-	} else {
-		for _, item := range come {
-			at, _ := slices.BinarySearchFunc(items, item, x.compare)
-			items = slices.Insert(items, at, item)
-		}
-	}
+	items = x.with(items, come)
 	for _, tell := range x.told {
 		tell(name, items)
 	}
@@ -132,6 +124,19 @@ func (x *index[K, T]) without(items []*T, gone map[*T]bool) []*T {
 		if at < len(items) {
 			items = slices.Delete(items, at, at+1)
 		}
+	}
+	return items
+}
+
+// with puts items into a list, each to its place, and moves those behind them once.
+func (x *index[K, T]) with(items, come []*T) []*T {
+	slices.SortStableFunc(come, x.compare)
+	end := len(items)
+	items = append(items, come...)
+	for n, item := range slices.Backward(come) {
+		at, _ := slices.BinarySearchFunc(items[:end], item, x.compare)
+		copy(items[at+n+1:], items[at:end])
+		items[at+n], end = item, at
 	}
 	return items
 }

@@ -44,23 +44,24 @@ func (s *Snapshot) ChangesSince(before *Snapshot) ([]schema.Change, bool) {
 	return s.changes, before != nil && s.after == before.id
 }
 
-// replaced is a list in order of keys after some changes.
+// replaced is a list in order of keys after some changes, of which the last one of an
+// object counts. It is made in one go, however many they are.
 func replaced(objs []*schema.Object, changes []schema.Change) []*schema.Object {
-	out := slices.Clone(objs)
-	for _, c := range changes {
-		o := c.After
-		if o == nil {
-			o = c.Before
+	changes = slices.Clone(changes)
+	slices.SortStableFunc(changes, func(a, b schema.Change) int { return CompareKeys(a.Object(), b.Object()) })
+	out := make([]*schema.Object, 0, len(objs)+len(changes))
+	for i, c := range changes {
+		if i+1 < len(changes) && CompareKeys(c.Object(), changes[i+1].Object()) == 0 {
+			continue
 		}
-		at, found := slices.BinarySearchFunc(out, o, CompareKeys)
-		switch {
-		case found && c.After == nil:
-			out = slices.Delete(out, at, at+1)
-		case found:
-			out[at] = c.After
-		case c.After != nil:
-			out = slices.Insert(out, at, c.After)
+		at, found := slices.BinarySearchFunc(objs, c.Object(), CompareKeys)
+		out = append(out, objs[:at]...)
+		if objs = objs[at:]; found {
+			objs = objs[1:]
+		}
+		if c.After != nil {
+			out = append(out, c.After)
 		}
 	}
-	return out
+	return append(out, objs...)
 }

@@ -5,9 +5,12 @@ package schema
 type Change struct{ Before, After *Object }
 
 // Key of the object, which is the same before and after.
-func (c Change) Key() Key {
+func (c Change) Key() Key { return c.Object().Key() }
+
+// Object is what is there after, or what was there when there is nothing.
+func (c Change) Object() *Object {
 	if c.After != nil {
-		return c.After.Key()
+		return c.After
 	}
-	return c.Before.Key()
+	return c.Before
 }

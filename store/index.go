@@ -119,8 +119,9 @@ func (x *Index) appendKind(items []*schema.Object, kind *schema.Kind, scope Scop
 		items = slices.Grow(items, tree.Len())
 	}
 	first := &schema.Object{Kind: kind, Meta: metav1.ObjectMeta{Namespace: scope.Namespace, Name: scope.Name}}
+	scope.Kind = nil // It is that of the tree.
 	tree.AscendGreaterOrEqual(first, func(o *schema.Object) bool {
-		in := scope.Contains(o.Key())
+		in := scope == Scope{} || scope.Contains(o.Key())
 		if in {
 			items = append(items, o)
 		}
