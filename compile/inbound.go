@@ -106,7 +106,7 @@ func (c *writer) localRoutes() []ir.Route {
 		if rule.closed {
 			continue
 		}
-		out = append(out, inboundRoute(rule.ref, rule.match, rewrite(rule.spec.Rewrite), upgrade(rule.spec)))
+		out = append(out, inboundRoute(rule.ref, rule.match, rule.rewrite, rule.upgrade))
 	}
 	return out
 }

@@ -149,10 +149,11 @@ func (r *referrals) workloads(svc *mesh.Service) {
 func (r *referrals) routeRule(rule *routeRule) {
 	r.host(rule.ref, "spec.destination", rule.host, true)
 	r.source(rule.ref, "spec.match.source", rule.source)
-	for i, entry := range rule.spec.Route {
+	spec := rule.spec()
+	for i, entry := range spec.Route {
 		r.istioService(rule, fmt.Sprintf("spec.route[%d]", i), entry.Destination, entry.Labels)
 	}
-	if to := rule.spec.Mirror; to != nil {
+	if to := spec.Mirror; to != nil {
 		r.istioService(rule, "spec.mirror", to, to.Labels)
 	}
 }

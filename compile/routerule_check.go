@@ -19,7 +19,7 @@ func (p *plan) checkRouteRule(rule *routeRule) {
 	}
 	if first := p.hidden.Get(p.r, rule.host)[rule]; first != nil {
 		p.conflict(diag.NeverUsed, rule.ref, "", fmt.Sprintf("the rule is never used: %s with precedence %d comes first and takes every request",
-			first.ref, first.spec.Precedence))
+			first.ref, first.precedence))
 	}
 	p.checkTied(rule)
 	p.checkRule(rule, p.serviceOf(rule.namespace, rule.host))
@@ -54,16 +54,17 @@ func (p *plan) checkRule(rule *routeRule, svc *mesh.Service) {
 		})
 		return
 	}
-	p.checkFault(rule)
+	spec := rule.spec()
+	p.checkFault(rule, spec.HTTPFault)
 	p.checkURI(rule)
 	if svc.Egress {
-		p.checkEgressActions(rule)
+		p.checkEgressActions(rule, spec)
 		return
 	}
-	for i, entry := range rule.spec.Route {
+	for i, entry := range spec.Route {
 		p.checkDestination(rule, svc, fmt.Sprintf("spec.route[%d]", i), entry.Destination, entry.Labels)
 	}
-	if m := rule.spec.Mirror; m != nil {
+	if m := spec.Mirror; m != nil {
 		p.checkDestination(rule, svc, "spec.mirror", m, m.Labels)
 	}
 }
@@ -79,12 +80,12 @@ func (p *plan) checkURI(rule *routeRule) {
 
 // checkEgressActions reports where a rule for a host outside would send
 // requests, for they all go to that host.
-func (p *plan) checkEgressActions(rule *routeRule) {
+func (p *plan) checkEgressActions(rule *routeRule, spec *schema.RouteRule) {
 	const only = "requests to the host of an EgressRule go to that host only"
-	if len(rule.spec.Route) > 0 {
+	if len(spec.Route) > 0 {
 		p.notHonoured(diag.NotFollowed, rule.ref, "spec.route", only)
 	}
-	if rule.spec.Mirror != nil {
+	if spec.Mirror != nil {
 		p.notHonoured(diag.NotFollowed, rule.ref, "spec.mirror", only)
 	}
 }

@@ -16,7 +16,7 @@ func (p *plan) checkTied(rule *routeRule) {
 	if first := p.tied.Get(p.r, rule.host)[rule]; first != nil {
 		p.conflict(diag.EqualPrecedence, rule.ref, "spec.precedence", fmt.Sprintf(
 			"%s has precedence %d too: requests that both match are its own, as it comes first by namespace and name",
-			first.ref, first.spec.Precedence))
+			first.ref, first.precedence))
 	}
 }
 
@@ -27,7 +27,7 @@ func (p *plan) tiedRules(host string) map[*routeRule]*routeRule {
 	tied := map[*routeRule]*routeRule{}
 	for i, rule := range rules {
 		for _, first := range rules[max(0, i-mostTied):i] {
-			if first.spec.Precedence == rule.spec.Precedence && hidden[rule] == nil && hidden[first] == nil && meet(first, rule) {
+			if first.precedence == rule.precedence && hidden[rule] == nil && hidden[first] == nil && meet(first, rule) {
 				tied[rule] = first
 				break
 			}

@@ -13,19 +13,31 @@ import (
 // routeRule is a RouteRule that can be used.
 type routeRule struct {
 	declared
-	namespace string
-	spec      *schema.RouteRule
-	host      string  // of the destination
-	source    *source // nil: any caller
-	match     ir.Match
+	namespace  string
+	host       string // of the destination
+	precedence int32
+	source     *source // nil: any caller
+	match      ir.Match
+	rewrite    *ir.Rewrite
+	upgrade    ir.Upgrade
 	// closed: the rule cannot act as written. What can be asked of its match
 	// is answered with 503, and no rule after it gets that.
 	closed bool
 }
 
+// spec is what the object says. There may be many rules, and few are looked at
+// again: so it is not kept.
+func (rule *routeRule) spec() *schema.RouteRule {
+	spec, err := rule.object.Spec()
+	if err != nil {
+		panic(err) // It was read before.
+	}
+	return spec.(*schema.RouteRule)
+}
+
 // compareRules puts the one to apply first in front.
 func compareRules(a, b *routeRule) int {
-	return cmp.Or(cmp.Compare(b.spec.Precedence, a.spec.Precedence), inKeyOrder(a.declared, b.declared))
+	return cmp.Or(cmp.Compare(b.precedence, a.precedence), inKeyOrder(a.declared, b.declared))
 }
 
 // readRouteRule takes the rule of a spec.
@@ -35,10 +47,12 @@ func readRouteRule(p *plan, of declared, spec *schema.RouteRule) *routeRule {
 		return nil
 	}
 	rule := &routeRule{
-		declared:  of,
-		namespace: of.ref.Namespace,
-		spec:      spec,
-		host:      p.hostname(spec.Destination, of.ref.Namespace),
+		declared:   of,
+		namespace:  of.ref.Namespace,
+		precedence: spec.Precedence,
+		host:       p.hostname(spec.Destination, of.ref.Namespace),
+		rewrite:    rewrite(spec.Rewrite),
+		upgrade:    upgrade(spec),
 	}
 	if spec.Match != nil {
 		rule.source = p.source(spec.Match.Source, rule.namespace)
@@ -46,21 +60,22 @@ func readRouteRule(p *plan, of declared, spec *schema.RouteRule) *routeRule {
 	match, bad := p.httpMatch(spec.Match)
 	rule.match = match
 	p.reportRegexes(rule, bad)
-	weighs, redirects := p.weighs(rule), p.redirects(rule)
+	weighs, redirects := p.weighs(rule, spec), p.redirects(rule, spec)
 	rule.closed = len(bad) > 0 || !spec.Match.Followed() || !weighs || !redirects
 	return rule
 }
 
 // versionsOfRule are those that the rule sends requests to.
 func (m *model) versionsOfRule(rule *routeRule) []labelled {
-	if rule.closed || rule.spec.Redirect != nil {
+	spec := rule.spec()
+	if rule.closed || spec.Redirect != nil {
 		return nil
 	}
 	var out []labelled
-	for _, entry := range destinations(rule.spec.Route) {
+	for _, entry := range destinations(spec.Route) {
 		out = append(out, labelled{m.hostOr(rule, entry.Destination), mesh.Labels(entry.Labels).String()})
 	}
-	if to := rule.spec.Mirror; to != nil {
+	if to := spec.Mirror; to != nil {
 		out = append(out, labelled{m.hostOr(rule, to), mesh.Labels(to.Labels).String()})
 	}
 	return out
@@ -87,9 +102,9 @@ func (p *plan) reportRegexes(rule *routeRule, bad []badRegex) {
 
 // weighs reports whether the weights make up a whole. Validation sees to that;
 // this is for rules that were stored past it, as Envoy refuses the whole table.
-func (p *plan) weighs(rule *routeRule) bool {
+func (p *plan) weighs(rule *routeRule, spec *schema.RouteRule) bool {
 	sum, negative := int32(0), false
-	for _, d := range destinations(rule.spec.Route) {
+	for _, d := range destinations(spec.Route) {
 		sum += d.Weight
 		negative = negative || d.Weight < 0
 	}
@@ -105,8 +120,8 @@ func (p *plan) weighs(rule *routeRule) bool {
 }
 
 // redirects reports whether a redirect leads somewhere.
-func (p *plan) redirects(rule *routeRule) bool {
-	r := rule.spec.Redirect
+func (p *plan) redirects(rule *routeRule, spec *schema.RouteRule) bool {
+	r := spec.Redirect
 	if r == nil || r.Authority != "" || r.URI != "" {
 		return true
 	}

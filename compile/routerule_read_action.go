@@ -59,8 +59,7 @@ func fault(f *schema.HTTPFaultInjection) *ir.Fault {
 }
 
 // checkFault reports faults that are written down and never injected.
-func (p *plan) checkFault(rule *routeRule) {
-	f := rule.spec.HTTPFault
+func (p *plan) checkFault(rule *routeRule, f *schema.HTTPFaultInjection) {
 	if f == nil {
 		return
 	}

@@ -82,7 +82,7 @@ func defaultRoute(cluster string, svc *mesh.Service) *ir.Route {
 // planRoute spells a rule for one port of its service. A redirect asks for the
 // cluster it does not use, as Pilot did.
 func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) plannedRoute {
-	spec := rule.spec
+	spec := rule.spec()
 	out := plannedRoute{source: rule.source, picksUpgrades: true, route: &ir.Route{
 		Operation: rule.ref.Name,
 		Match:     rule.match,
@@ -99,6 +99,7 @@ func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) pl
 		out.targets = append(out.targets, p.newTarget(svc, port, nil))
 		return out
 	}
+	route.Rewrite, route.WebSocket = rule.rewrite, rule.upgrade
 	addActions(route, spec)
 	if svc.Egress {
 		return p.toEgress(out, svc, port)
@@ -117,13 +118,11 @@ func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) pl
 }
 
 func addActions(route *ir.Route, spec *schema.RouteRule) {
-	route.Rewrite = rewrite(spec.Rewrite)
 	route.Retry = retry(spec.HTTPReqRetries)
 	route.Fault = fault(spec.HTTPFault)
 	route.CORS = cors(spec.CorsPolicy)
 	route.RequestHeaders.Append = sortedHeaders(spec.AppendHeaders)
 	setHost(route, hostIn(spec.AppendHeaders))
-	route.WebSocket = upgrade(spec)
 }
 
 // upgrade: a RouteRule says it of each connection that it takes.

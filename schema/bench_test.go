@@ -78,7 +78,7 @@ func BenchmarkSpec(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := o.Kind.decodeSpec(o.spec); err != nil {
+				if _, err := o.Kind.spec.decode(o.spec); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -47,7 +47,7 @@ func TestChecksAreNotQuadratic(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				spec, err := kind.newSpec(text)
+				spec, err := kind.spec.decode(text)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -61,7 +61,7 @@ func init() {
 			wideColumn("Source", "The callers that the policy is for.", func(d *DestinationPolicy) string { return d.Source.String() }),
 		},
 		selectable: selectableService(func(d *DestinationPolicy) *IstioService { return d.Destination }),
-		newSpec:    decodeJSON[DestinationPolicy],
+		spec:       inJSON[DestinationPolicy](),
 		check:      checkAs(checkDestinationPolicy),
 	})
 }

@@ -22,9 +22,9 @@ func init() {
 		selectable: []SelectableField{
 			selectableText("spec.host", func(r *networking.DestinationRule) string { return r.Host }),
 		},
-		newSpec: decodeProto[networking.DestinationRule],
-		check:   checkAs(checkDestinationRule),
-		limits:  checkAs(destinationRuleLimits),
+		spec:   inProto[networking.DestinationRule](),
+		check:  checkAs(checkDestinationRule),
+		limits: checkAs(destinationRuleLimits),
 	})
 }
 

@@ -116,7 +116,7 @@ func (d *candidate) checkSpec(tree map[string]any) {
 	}
 	var err error
 	if d.spec, err = json.Marshal(tree); err == nil {
-		d.typed, err = d.kind.newSpec(d.spec)
+		d.typed, err = d.kind.spec.decode(d.spec)
 	}
 	if err != nil {
 		if len(broken) == 0 {
@@ -246,6 +246,6 @@ func (d *candidate) build() (*Object, error) {
 
 // passed marks an object that was checked just now.
 func (o *Object) passed(typed any) *Object {
-	o.typed, o.decoded = &typedSpec{value: typed}, o
+	o.typed, o.decoded = typedAs(o.Kind, typed), o
 	return o
 }

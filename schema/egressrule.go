@@ -42,7 +42,7 @@ func init() {
 			listColumn("Ports", "The open ports, with protocols.", ",", egressPorts),
 		},
 		selectable: selectableService(func(e *EgressRule) *IstioService { return e.Destination }),
-		newSpec:    decodeJSON[EgressRule],
+		spec:       inJSON[EgressRule](),
 		check:      checkAs(checkEgressRule),
 	})
 }

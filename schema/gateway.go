@@ -26,9 +26,9 @@ func init() {
 			selectable("spec.servers.hosts", gatewayHosts),
 			selectable("spec.servers.tls.credentialName", gatewayCredentials),
 		},
-		newSpec: decodeProto[networking.Gateway],
-		check:   checkAs(checkGateway),
-		limits:  checkAs(gatewayLimits),
+		spec:   inProto[networking.Gateway](),
+		check:  checkAs(checkGateway),
+		limits: checkAs(gatewayLimits),
 	})
 }
 

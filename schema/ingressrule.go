@@ -37,8 +37,8 @@ func init() {
 		},
 		selectable: append(selectableService(func(i *IngressRule) *IstioService { return i.Destination }),
 			selectableText("spec.tlsSecret", func(i *IngressRule) string { return i.TLSSecret })),
-		newSpec: decodeJSON[IngressRule],
-		check:   checkAs(checkIngressRule),
+		spec:  inJSON[IngressRule](),
+		check: checkAs(checkIngressRule),
 	})
 }
 

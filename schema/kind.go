@@ -11,8 +11,6 @@
 package schema
 
 import (
-	"encoding/json"
-
 	"github.com/pilot-api/pilot-api/diag"
 )
 
@@ -41,9 +39,8 @@ type Kind struct {
 	// private are the fields of the spec, directly in it, that are texts which
 	// nobody may read back.
 	private []string
-	// newSpec makes the typed spec by strict decoding of the written
-	// spelling.
-	newSpec func(spec json.RawMessage) (any, error)
+	// spec is the type of its specs.
+	spec specType
 	// check does the semantic checks on a typed spec that already passed the
 	// JSON Schema. Field paths start with "spec"; object and position are
 	// filled in by the caller.
@@ -67,8 +64,6 @@ type Column struct {
 
 // APIVersion is "group/version".
 func (k *Kind) APIVersion() string { return k.Group + "/" + k.Version }
-
-func (k *Kind) decodeSpec(spec json.RawMessage) (any, error) { return k.newSpec(spec) }
 
 // Kinds lists all kinds in a fixed order: by group, then by kind name.
 func Kinds() []*Kind { return kinds }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,8 +33,8 @@ func (k Key) Ref() diag.Ref { return diag.Ref(k) }
 // The whole object is encoded once, by whoever builds it, and those bytes are
 // what is stored, what a GET answers and what every watcher receives. Private
 // fields, which the stored text alone has, are marks in all others. The
-// typed spec is decoded at its first use and kept, and objects with the same
-// spec under other metadata share it.
+// typed spec is decoded when it is used, and shared as long as somebody has it:
+// also by objects with the same spec under other metadata.
 type Object struct {
 	Kind *Kind
 	Meta metav1.ObjectMeta
@@ -47,25 +46,6 @@ type Object struct {
 	// decoded is this very object if Decode made it, so that Validate need not
 	// look again. A copy of it is another object.
 	decoded *Object
-}
-
-// typedSpec is decoded at its first use.
-type typedSpec struct {
-	once  sync.Once
-	kind  *Kind
-	text  json.RawMessage // nil once it was decoded: it may be a part of another object
-	value any
-	err   error
-}
-
-func (t *typedSpec) get() (any, error) {
-	t.once.Do(func() {
-		if t.text != nil {
-			t.value, t.err = t.kind.decodeSpec(t.text)
-			t.text = nil
-		}
-	})
-	return t.value, t.err
 }
 
 // An object is written in one order. In its metadata the resourceVersion comes
@@ -146,7 +126,7 @@ func sizeOfHead(kind *Kind, meta *metav1.ObjectMeta) int {
 }
 
 func build(kind *Kind, meta metav1.ObjectMeta, spec json.RawMessage, raw []byte) *Object {
-	return &Object{Kind: kind, Meta: meta, spec: spec, raw: raw, typed: &typedSpec{kind: kind, text: spec}}
+	return &Object{Kind: kind, Meta: meta, spec: spec, raw: raw, typed: &typedSpec{}}
 }
 
 // Stored rebuilds an object from bytes that New encoded without a
@@ -157,11 +137,7 @@ func Stored(raw []byte, revision int64) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode stored object: %w", err)
 	}
-	at := o.AtRevision(revision)
-	if o.sealed == nil {
-		at.typed = &typedSpec{kind: at.Kind, text: at.spec}
-	}
-	return at, nil
+	return o.AtRevision(revision), nil
 }
 
 // AtRevision is the object as it reads at a revision of the store.
@@ -253,9 +229,10 @@ func (o *Object) SameSpec(other *Object) bool {
 }
 
 // Spec is the typed spec: *RouteRule, *networking.ServiceEntry and so on. It
-// is decoded once, shared, and must not be changed. An error means that the
-// object never passed Decode or Validate.
-func (o *Object) Spec() (any, error) { return o.typed.get() }
+// is shared and must not be changed; an object does not keep it from being
+// collected, so who looks often keeps it, or what it has read there. An error
+// means that the object never passed Decode or Validate.
+func (o *Object) Spec() (any, error) { return o.typed.get(o.Kind, o.written()) }
 
 // Key names the object.
 func (o *Object) Key() Key {

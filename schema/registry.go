@@ -1,13 +1,9 @@
 package schema
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/pilot-api/pilot-api/diag"
 )
@@ -28,34 +24,6 @@ func register(k *Kind) {
 	slices.SortFunc(kinds, func(a, b *Kind) int {
 		return strings.Compare(a.Group+"/"+a.Kind, b.Group+"/"+b.Kind)
 	})
-}
-
-// decodeJSON makes a typed spec of Go types of our own.
-func decodeJSON[T any](spec json.RawMessage) (any, error) {
-	out := new(T)
-	if err := json.Unmarshal(spec, out); err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// decodeProto makes a typed spec of a message of istio.io/api.
-func decodeProto[T any, M interface {
-	*T
-	proto.Message
-	json.Unmarshaler
-}](spec json.RawMessage) (any, error) {
-	out := M(new(T))
-	if protojson.Unmarshal(spec, out) != nil {
-		// The message's own way, which is Istio's, also reads durations in
-		// Go's form (1m), and takes several times as long.
-		out = M(new(T))
-		if err := out.UnmarshalJSON(spec); err != nil {
-			return nil, err
-		}
-	}
-	canonical(out)
-	return (*T)(out), nil
 }
 
 // checkAs makes a kind's check from a function on its typed spec.

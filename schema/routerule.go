@@ -120,7 +120,7 @@ func init() {
 			wideColumn("Match", "What a request must look like.", func(r *RouteRule) string { return r.Match.String() }),
 		},
 		selectable: selectableService(func(r *RouteRule) *IstioService { return r.Destination }),
-		newSpec:    decodeJSON[RouteRule],
+		spec:       inJSON[RouteRule](),
 		check:      checkAs(checkRouteRule),
 		limits:     checkAs(routeRuleLimits),
 	})

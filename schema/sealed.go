@@ -36,9 +36,8 @@ func (k *Kind) seal(meta metav1.ObjectMeta, spec json.RawMessage) (*Object, erro
 	if err != nil {
 		return nil, err
 	}
-	text, typed := string(spec), &typedSpec{kind: k}
-	typed.value, typed.err = k.decodeSpec(spec) // At once, so that no text stays in it.
-	o.sealed, o.typed = &text, typed
+	text := string(spec)
+	o.sealed = &text
 	return o, nil
 }
 

@@ -39,7 +39,7 @@ func init() {
 			wideColumn("Fingerprint", "SHA-256 of the certificate.", ofLeaf(func(c credential.Summary) string { return c.Fingerprint })),
 		},
 		private: []string{credential.KeyField},
-		newSpec: decodeJSON[Secret],
+		spec:    inJSON[Secret](),
 		check:   checkAs(checkSecret),
 	})
 }

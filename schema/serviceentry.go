@@ -31,8 +31,8 @@ func init() {
 			selectable("spec.hosts", func(s *networking.ServiceEntry) []string { return s.Hosts }),
 			selectable("spec.addresses", func(s *networking.ServiceEntry) []string { return s.Addresses }),
 		},
-		newSpec: decodeProto[networking.ServiceEntry],
-		check:   checkAs(checkServiceEntry),
+		spec:  inProto[networking.ServiceEntry](),
+		check: checkAs(checkServiceEntry),
 	})
 }
 

@@ -26,7 +26,7 @@ func init() {
 			wideColumn("Ingress", "The ports that are open, with protocols.", sidecarPorts),
 		},
 		selectable: []SelectableField{selectable("spec.egress.hosts", sidecarHosts)},
-		newSpec:    decodeProto[networking.Sidecar],
+		spec:       inProto[networking.Sidecar](),
 		check:      checkAs(checkSidecar),
 		limits:     checkAs(sidecarLimits),
 	})

@@ -28,9 +28,9 @@ func init() {
 			selectable("spec.gateways", gatewaysOf),
 			selectable("destination.host", destinationHosts),
 		},
-		newSpec: decodeProto[networking.VirtualService],
-		check:   checkAs(checkVirtualService),
-		limits:  checkAs(virtualServiceLimits),
+		spec:   inProto[networking.VirtualService](),
+		check:  checkAs(checkVirtualService),
+		limits: checkAs(virtualServiceLimits),
 	})
 }
 

@@ -31,7 +31,7 @@ func init() {
 		selectable: []SelectableField{
 			selectableText("spec.address", func(w *networking.WorkloadEntry) string { return w.Address }),
 		},
-		newSpec: decodeProto[networking.WorkloadEntry],
+		spec: inProto[networking.WorkloadEntry](),
 		check: checkAs(func(w *networking.WorkloadEntry) diag.List {
 			var p problems
 			p.workload("spec", w)

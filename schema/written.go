@@ -94,7 +94,7 @@ func (s *scan) isPlain(schema string, i int32) bool {
 func (d *candidate) means(o *Object) bool {
 	d.checkMeaningOfMeta()
 	var err error
-	if d.typed, err = d.kind.newSpec(o.spec); err != nil {
+	if d.typed, err = d.kind.spec.decode(o.spec); err != nil {
 		return false
 	}
 	d.checkMeaning(nil)
