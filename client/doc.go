@@ -6,8 +6,9 @@
 // A Client is made with New, and is safe for concurrent use. Objects are those of
 // package schema: Object.Spec is the typed spec, Object.JSON the whole as text.
 // Writes of one object: Create, Update, UpdateFunc, which loses no write of
-// somebody else, Patch, Delete; of many at once: Txn. What is not done because the
-// server has too much to do, or no store, is tried again as Options.Retries say.
+// somebody else, Patch, Delete; of many at once: Txn. Long lists are read by Pages.
+// What is not done because the server has too much to do, or no store, is tried again
+// as Options.Retries say.
 //
 // # Stability
 //
@@ -22,10 +23,10 @@
 //
 // # How it is made
 //
-// The way of a call: read.go, write.go, patch.go, transaction.go and history.go turn
-// the contract into requests, ask.go questions beside it; request.go sends one and
-// turns its answer into bytes or a store error, retry.go sends it again; wire.go
-// turns bytes into objects. A watch, of one kind or of all, is one stream
+// The way of a call: read.go, pages.go, write.go, patch.go, transaction.go and
+// history.go turn the contract into requests, ask.go questions beside it; request.go
+// sends one and turns its answer into bytes or a store error, retry.go sends it again;
+// wire.go turns bytes into objects. A watch, of one kind or of all, is one stream
 // (stream.go), which holds what came until its revision is known to be complete
 // (pending.go).
 package client

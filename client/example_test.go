@@ -135,6 +135,42 @@ func ExampleClient_Watch() {
 	// DELETED RouteRule default/reviews
 }
 
+// Pages read a long list piece by piece, all of it as it was at one revision. A list
+// whose revision the server forgets meanwhile begins anew.
+func ExampleClient_Pages() {
+	url, stop := serve()
+	defer stop()
+	ctx := context.Background()
+	c, err := client.New(url, client.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := c.Create(ctx, reviews("v1")); err != nil {
+		log.Fatal(err)
+	}
+
+	names := func() (names []string, err error) {
+		for page, err := range c.Pages(ctx, client.Selection{Fields: "metadata.name!=ratings"}, store.ListOptions{Limit: 500}) {
+			if err != nil {
+				return nil, err
+			}
+			for _, o := range page.Items {
+				names = append(names, o.Key().String())
+			}
+		}
+		return names, nil
+	}
+	for {
+		all, err := names()
+		if errors.Is(err, store.ErrExpired) {
+			continue
+		}
+		fmt.Println(all, err)
+		break
+	}
+	// Output: [RouteRule default/reviews] <nil>
+}
+
 // A cache over a client keeps a copy that follows the server, over broken
 // connections and restarts, and calls handlers with what changes.
 func Example_cache() {

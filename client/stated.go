@@ -25,15 +25,16 @@ func (s Stated) Status() (*schema.Status, error) {
 	return &out, json.Unmarshal(s.Raw, &out)
 }
 
-// StatedList is objects of one kind at one revision.
+// StatedList is a store.List with the status of each object.
 type StatedList struct {
-	Items    []Stated
-	Revision int64
+	Items     []Stated
+	Revision  int64
+	Remaining int
 }
 
 // Objects is the list without what is said of the proxies.
 func (l *StatedList) Objects() *store.List {
-	list := &store.List{Revision: l.Revision}
+	list := &store.List{Revision: l.Revision, Remaining: l.Remaining}
 	for _, item := range l.Items {
 		list.Items = append(list.Items, item.Object)
 	}
@@ -47,7 +48,7 @@ func (l *StatedList) Objects() *store.List {
 func (c *Client) FollowStatuses(ctx context.Context, scope store.Scope, tell func(Stated)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	query := nameSelector(scope.Name)
+	query := InScope(scope).query()
 	query.Set("watch", "true")
 	query.Set("statusEvents", "true")
 	resp, err := c.send(ctx, request{method: http.MethodGet, url: c.url(scope.Kind, scope.Namespace, "", query)})

@@ -61,7 +61,7 @@ func (s *stream) open(ctx context.Context) (*frames, context.Context, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
 	s.catchingUp, s.again, s.hangUp = true, false, cancel
-	query := nameSelector(s.scope.Name)
+	query := InScope(s.scope).query()
 	query.Set("watch", "true")
 	query.Set("resourceVersion", strconv.FormatInt(s.last, 10))
 	query.Set("allowWatchBookmarks", "true")

@@ -60,23 +60,16 @@ type wireList struct {
 	Items    []wireObject    `json:"items"`
 }
 
-// listPage is a list of one kind, or a page of it.
-type listPage struct {
-	items     []Stated
-	revision  int64
-	remaining int // as in store.List
-}
-
-func decodeList(kind *schema.Kind, body []byte) (listPage, error) {
+func decodeList(kind *schema.Kind, body []byte) (*StatedList, error) {
 	var w wireList
 	if err := json.Unmarshal(body, &w); err != nil {
-		return listPage{}, fmt.Errorf("decode the server's list: %w", err)
+		return nil, fmt.Errorf("decode the server's list: %w", err)
 	}
 	revision, err := parseRevision(w.Metadata.ResourceVersion)
 	if err != nil {
-		return listPage{}, err
+		return nil, err
 	}
-	page := listPage{items: make([]Stated, 0, len(w.Items)), revision: revision, remaining: remaining(w.Metadata)}
+	list := &StatedList{Items: make([]Stated, 0, len(w.Items)), Revision: revision, Remaining: remaining(w.Metadata)}
 	for _, item := range w.Items {
 		// In lists of the Kubernetes API, items may leave these to the list.
 		if item.Kind == "" {
@@ -84,11 +77,11 @@ func decodeList(kind *schema.Kind, body []byte) (listPage, error) {
 		}
 		o, err := item.object(kind)
 		if err != nil {
-			return listPage{}, err
+			return nil, err
 		}
-		page.items = append(page.items, Stated{o, item.Status})
+		list.Items = append(list.Items, Stated{o, item.Status})
 	}
-	return page, nil
+	return list, nil
 }
 
 func remaining(meta metav1.ListMeta) int {

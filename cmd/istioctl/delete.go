@@ -135,22 +135,14 @@ func (s *session) deleteTargetsByKind(ctx context.Context, c *client.Client, fla
 	if err != nil {
 		return nil, err
 	}
-	var objects []*schema.Object
-	for _, kind := range sel.kinds {
-		list, err := c.List(ctx, store.Scope{Kind: kind, Namespace: s.namespace}, store.ListOptions{})
-		if err != nil {
-			return nil, s.fail(ctx, err)
-		}
-		for _, o := range list.Items {
-			if selected.matches(o) {
-				objects = append(objects, o)
-			}
-		}
+	list, err := s.list(ctx, c, selected.among(sel.kinds, s.namespace), pageSize)
+	if err != nil {
+		return nil, s.fail(ctx, err)
 	}
-	if len(objects) == 0 {
+	if len(list.Items) == 0 {
 		fmt.Fprintln(s.Stderr, sel.nothing(s.namespace))
 	}
-	return objects, nil
+	return list.Objects().Items, nil
 }
 
 func (s *session) deleteTargetsByName(sel selection) ([]*schema.Object, error) {

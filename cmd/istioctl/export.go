@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/store"
 )
 
 type exportFlags struct {
@@ -72,11 +70,11 @@ func runExport(ctx context.Context, s *session, flags exportFlags) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.everything(ctx, c, namespace)
+	list, err := s.list(ctx, c, client.Selection{Namespace: namespace}, pageSize)
 	if err != nil {
 		return s.fail(ctx, err)
 	}
-	objects := s.exported(list.Items, flags.includeSecrets)
+	objects := s.exported(list.Objects().Items, flags.includeSecrets)
 	exportOrder(objects)
 	if err := s.writeExport(flags.output, namespace, objects); err != nil {
 		return err
@@ -91,51 +89,6 @@ func ofNamespace(namespace string) string {
 	}
 	return " of namespace " + namespace
 }
-
-const (
-	// exportPage is how many objects are asked for at once.
-	exportPage = 500
-	// exportTries is how often all is read anew, if the server forgets the
-	// revision of the first page before the last one is read.
-	exportTries = 5
-)
-
-// everything in a namespace, "" for all, at one revision.
-func (s *session) everything(ctx context.Context, c *client.Client, namespace string) (list *store.List, err error) {
-	for range exportTries {
-		list, err = s.pages(ctx, c, store.Scope{Namespace: namespace})
-		if !errors.Is(err, store.ErrExpired) {
-			break
-		}
-	}
-	return list, err
-}
-
-func (s *session) pages(ctx context.Context, c *client.Client, scope store.Scope) (*store.List, error) {
-	whole, opts := &store.List{}, store.ListOptions{Limit: exportPage}
-	defer s.clearProgress()
-	for {
-		page, err := c.List(ctx, scope, opts)
-		if err != nil {
-			return nil, err
-		}
-		whole.Revision, whole.Items = page.Revision, append(whole.Items, page.Items...)
-		if page.Remaining == 0 || len(page.Items) == 0 {
-			return whole, nil
-		}
-		opts.Exact, opts.After = page.Revision, page.Items[len(page.Items)-1].Key()
-		s.progress(fmt.Sprintf("%d objects", len(whole.Items)))
-	}
-}
-
-// progress is drawn where somebody looks, over what was drawn before.
-func (s *session) progress(text string) {
-	if s.StderrIsTerminal {
-		fmt.Fprintf(s.Stderr, "\r\033[K%s", text)
-	}
-}
-
-func (s *session) clearProgress() { s.progress("") }
 
 // exported leaves out what cannot be applied, and says so.
 func (s *session) exported(objects []*schema.Object, secrets bool) []*schema.Object {

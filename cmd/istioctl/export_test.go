@@ -114,7 +114,7 @@ func runOn(t *rapid.T, s store.Interface, args ...string) {
 // TestExportIsOneState: what is written between two pages is in none of them.
 func TestExportIsOneState(t *testing.T) {
 	server := startServer(t)
-	apply1(t, server.url(), manyRules(exportPage+1))
+	apply1(t, server.url(), manyRules(pageSize+1))
 	pages := 0
 	handler := newServer(server.store).Handler()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -130,10 +130,10 @@ func TestExportIsOneState(t *testing.T) {
 	if code := c.Run(t.Context(), []string{"export"}); code != exitDone {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
-	if n := strings.Count(out.String(), "kind: RouteRule"); pages == 0 || n != exportPage+1 || strings.Contains(out.String(), "name: z1") {
+	if n := strings.Count(out.String(), "kind: RouteRule"); pages == 0 || n != pageSize+1 || strings.Contains(out.String(), "name: z1") {
 		t.Errorf("%d objects in %d further pages", n, pages)
 	}
-	if !strings.Contains(errs.String(), fmt.Sprintf("\r\033[K%d objects", exportPage)) {
+	if !strings.Contains(errs.String(), fmt.Sprintf("\r\033[K%d objects", pageSize)) {
 		t.Errorf("no progress in %q", &errs)
 	}
 }

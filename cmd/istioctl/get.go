@@ -19,6 +19,7 @@ type getFlags struct {
 	watch         bool
 	managedFields bool
 	revision      revisionFlag
+	chunk         chunkSize
 	rows          rowFlags
 }
 
@@ -35,7 +36,11 @@ func newGet(s *session) *cobra.Command {
 		Short: "Show objects",
 		Long: `Show objects of a namespace, or of all with -A: all of a kind, or those with
 the names given. Several kinds are separated by commas; "all" means every kind.
-Kinds are written as RouteRule, routerule(s), route-rule(s) or rr.`,
+Kinds are written as RouteRule, routerule(s), route-rule(s) or rr.
+
+Many objects are asked for in pages (--chunk-size), and all that is shown is of one
+revision of the store, whatever is written meanwhile and however many kinds are
+shown. If the server forgets that revision before the last page, all is read anew.`,
 		Example: `  # All route rules of the default namespace
   istioctl get routerules
 
@@ -65,6 +70,7 @@ Kinds are written as RouteRule, routerule(s), route-rule(s) or rr.`,
 	cmd.Flags().BoolVar(&flags.rows.showLabels, "show-labels", false, "show the labels as the last column of tables")
 	cmd.Flags().BoolVar(&flags.managedFields, "show-managed-fields", false, "show who owns which field, in YAML and JSON")
 	cmd.Flags().Var(&flags.revision, "revision", "objects as they were at this revision, of those that 'istioctl history' shows")
+	flags.chunk.add(cmd)
 	cmd.Flags().BoolVarP(&flags.watch, "watch", "w", false, "go on to show changes as they come")
 	return cmd
 }
@@ -75,13 +81,16 @@ func addSelection(cmd *cobra.Command, selector *selectorFlags, allNamespaces *bo
 }
 
 func runGet(ctx context.Context, s *session, flags getFlags, args []string) error {
+	if err := flags.chunk.check(); err != nil {
+		return err
+	}
 	if flags.revision > 0 && flags.watch {
 		return usagef("--revision and --watch: the past does not change")
 	}
 	if flags.watch {
 		return runWatch(ctx, s, watchFlags{
 			output: flags.output, selector: flags.selector, allNamespaces: flags.allNamespaces,
-			plain: true, rows: flags.rows,
+			plain: true, rows: flags.rows, chunk: flags.chunk,
 		}, args)
 	}
 	q, err := s.query(flags.output, flags.selector, flags.allNamespaces, args)
@@ -95,7 +104,7 @@ func runGet(ctx context.Context, s *session, flags getFlags, args []string) erro
 	if err != nil {
 		return err
 	}
-	q.revision = int64(flags.revision)
+	q.revision, q.chunk = int64(flags.revision), flags.chunk
 	objects, err := q.run(ctx, s, c)
 	if err != nil && !errors.Is(err, errReported) {
 		return s.fail(ctx, err)
@@ -109,7 +118,11 @@ type query struct {
 	namespace string // "" means all
 	selected  selector
 	revision  int64 // at which objects are asked for by name; 0 is now
+	chunk     chunkSize
 }
+
+// what is listed if there are no names.
+func (q query) what() client.Selection { return q.selected.among(q.kinds, q.namespace) }
 
 func (s *session) query(output string, selector selectorFlags, allNamespaces bool, args []string) (query, error) {
 	if err := checkOutput(output, readFormats); err != nil {
@@ -141,19 +154,11 @@ func (q query) run(ctx context.Context, s *session, c *client.Client) ([]client.
 	if len(q.targets) > 0 {
 		return q.byName(ctx, s, c)
 	}
-	var objects []client.Stated
-	for _, kind := range q.kinds {
-		list, err := c.ListStated(ctx, store.Scope{Kind: kind, Namespace: q.namespace}, store.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range list.Items {
-			if q.selected.matches(o.Object) {
-				objects = append(objects, o)
-			}
-		}
+	list, err := s.list(ctx, c, q.what(), q.chunk)
+	if err != nil {
+		return nil, err
 	}
-	return objects, nil
+	return list.Items, nil
 }
 
 func (q query) byName(ctx context.Context, s *session, c *client.Client) ([]client.Stated, error) {

@@ -8,12 +8,12 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
-	"github.com/pilot-api/pilot-api/store"
 )
 
 var problemFormats = []string{formatTable, formatYAML, formatJSON}
@@ -102,15 +102,12 @@ func (s *session) missing(ctx context.Context, c *client.Client, args []string, 
 
 // exists looks in all namespaces, or in the one that was given.
 func (s *session) exists(ctx context.Context, c *client.Client, t target) (bool, error) {
-	scope := store.Scope{Kind: t.kind}
+	named := client.Selection{Kinds: []*schema.Kind{t.kind}, Fields: fields.OneTermEqualSelector(schema.FieldName, t.name).String()}
 	if s.namespaceGiven {
-		scope.Namespace = s.namespace
+		named.Namespace = s.namespace
 	}
-	list, err := c.List(ctx, scope, store.ListOptions{})
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(list.Items, func(o *schema.Object) bool { return o.Meta.Name == t.name }), nil
+	list, err := s.list(ctx, c, named, pageSize)
+	return err == nil && len(list.Items) > 0, err
 }
 
 // problemFilter tells the objects that the arguments mean.

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -19,7 +20,7 @@ func (f *selectorFlags) given() bool { return f.labels != "" || f.fields != "" }
 
 // of is what they select among objects of some kinds.
 func (f *selectorFlags) of(kinds []*schema.Kind) (selector, error) {
-	out := selector{fields: map[*schema.Kind]schema.FieldSelector{}}
+	out := selector{asked: *f, fields: map[*schema.Kind]schema.FieldSelector{}}
 	var err error
 	if out.labels, err = labels.Parse(f.labels); err != nil {
 		return out, usagef("-l %s: %w", f.labels, err)
@@ -34,8 +35,14 @@ func (f *selectorFlags) of(kinds []*schema.Kind) (selector, error) {
 
 // selector is what of each kind is meant.
 type selector struct {
+	asked  selectorFlags
 	labels labels.Selector
 	fields map[*schema.Kind]schema.FieldSelector
+}
+
+// among has the server select.
+func (s selector) among(kinds []*schema.Kind, namespace string) client.Selection {
+	return client.Selection{Kinds: kinds, Namespace: namespace, Labels: s.asked.labels, Fields: s.asked.fields}
 }
 
 func (s selector) matches(o *schema.Object) bool {

@@ -20,10 +20,11 @@ type watchFlags struct {
 	// plain leaves the type of a change out of tables, as get does.
 	plain bool
 	rows  rowFlags
+	chunk chunkSize
 }
 
 func newWatch(s *session) *cobra.Command {
-	var flags watchFlags
+	flags := watchFlags{chunk: pageSize}
 	cmd := &cobra.Command{
 		Use:   "watch (KIND [NAME] | KIND/NAME)",
 		Short: "Follow the objects of a kind as they change",
@@ -60,7 +61,7 @@ func runWatch(ctx context.Context, s *session, flags watchFlags, args []string) 
 	}
 	// The first list shows whether there is a server at all; from then on
 	// trouble is waited out.
-	stated, err := c.ListStated(ctx, scope, store.ListOptions{})
+	stated, err := s.list(ctx, c, client.InScope(scope), flags.chunk)
 	if err != nil {
 		return s.fail(ctx, err)
 	}

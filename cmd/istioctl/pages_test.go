@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// between is a server that does something before each further page of a list.
+func between(t *testing.T, l *liveServer, do func(page int)) (url string, requests *[]string) {
+	requests = &[]string{}
+	handler, pages := newServer(l.store).Handler(), 0
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*requests = append(*requests, r.URL.RawQuery)
+		if r.URL.Query().Has("continue") {
+			pages++
+			do(pages)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	return front.URL, requests
+}
+
+// TestGetInPages: pages are one table, of one revision.
+func TestGetInPages(t *testing.T) {
+	server := startServer(t)
+	apply1(t, server.url(), manyRules(7)+"---\n"+rule("a-name-that-is-longer-than-all-others", "v1"))
+	want, _, _ := run(t, server.url(), "", "get", "rr", "--chunk-size", "0", "-o", "custom-columns=NAME:.metadata.name")
+	url, requests := between(t, server, func(page int) { apply1(t, server.url(), rule(fmt.Sprintf("z%d", page), "v1")) })
+	got, errs, code := run(t, url, "", "get", "rr", "--chunk-size", "3", "-o", "custom-columns=NAME:.metadata.name")
+	if code != exitDone || got != want {
+		t.Errorf("exit %d: %s\n%s\nwant\n%s", code, errs, got, want)
+	}
+	if len(*requests) != 3 {
+		t.Errorf("requests: %q", *requests)
+	}
+	table, _, _ := run(t, url, "", "get", "rr", "--chunk-size", "3")
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	at := strings.Index(lines[0], "DESTINATION")
+	for _, line := range lines[1:] {
+		if strings.Index(line, "reviews") != at {
+			t.Errorf("a row of another width:\n%s\n%s", lines[0], line)
+		}
+	}
+}
+
+// TestGetIsOneStateOfAllKinds: a kind that is asked for later is as it was when the
+// first was.
+func TestGetIsOneStateOfAllKinds(t *testing.T) {
+	server := startServer(t)
+	apply1(t, server.url(), manyRules(3)+"---\n"+policy("p"))
+	url, _ := between(t, server, func(int) { apply1(t, server.url(), policy("q")) })
+	got, errs, code := run(t, url, "", "get", "rr,dp", "--chunk-size", "2", "-o", "name")
+	if code != exitDone || !strings.Contains(got, "/p\n") || strings.Contains(got, "/q\n") {
+		t.Errorf("exit %d: %s%s", code, errs, got)
+	}
+}
+
+func policy(name string) string {
+	return "apiVersion: config.istio.io/v1alpha2\nkind: DestinationPolicy\nmetadata: {name: " + name + "}\n" +
+		"spec: {destination: {name: reviews}, loadBalancing: {name: RANDOM}}\n"
+}
+
+// TestListBeginsAnew: a server that forgets the revision of the first page is asked
+// again, and if it does so time and again, for all at once. No object is there twice.
+func TestListBeginsAnew(t *testing.T) {
+	for name, c := range map[string]struct{ forgets, lists int }{
+		"once":        {1, 2},
+		"always":      {1000, listTries + 1},
+		"never":       {0, 1},
+		"second page": {2, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := startServer(t)
+			apply1(t, server.url(), manyRules(5))
+			url, requests := between(t, server, func(page int) {
+				if page <= c.forgets {
+					apply1(t, server.url(), rule(fmt.Sprintf("z%d", page), "v1"))
+					server.compact()
+				}
+			})
+			got, errs, code := run(t, url, "", "get", "rr", "--chunk-size", "2", "-o", "name")
+			want := 5 + min(c.forgets, listTries)
+			if n := strings.Count(got, "\n"); code != exitDone || n != want {
+				t.Errorf("exit %d, %d objects, want %d: %s%s", code, n, want, errs, got)
+			}
+			lists := 0
+			for _, query := range *requests {
+				if !strings.Contains(query, "continue") {
+					lists++
+				}
+			}
+			if lists != c.lists {
+				t.Errorf("%d lists were begun, want %d: %q", lists, c.lists, *requests)
+			}
+		})
+	}
+}
+
+// TestSelectedByTheServer: what is not meant is not sent.
+func TestSelectedByTheServer(t *testing.T) {
+	server := startServer(t)
+	apply1(t, server.url(), manyRules(2))
+	for _, args := range [][]string{
+		{"get", "rr", "-l", "team=x", "--field-selector", "metadata.name!=a"},
+		{"delete", "rr", "-l", "team=x", "--field-selector", "metadata.name!=a"},
+	} {
+		url, requests := between(t, server, func(int) {})
+		run(t, url, "", args...)
+		const want = "fieldSelector=metadata.name%21%3Da&labelSelector=team%3Dx&limit=500"
+		if len(*requests) != 1 || (*requests)[0] != want {
+			t.Errorf("%q: %q, want %s", args, *requests, want)
+		}
+	}
+}
