@@ -2,6 +2,7 @@ package server
 
 import (
 	"compress/gzip"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -87,15 +88,32 @@ func (c *compressor) Write(p []byte) (int, error) {
 // begin sends the head of an answer in gzip. Its ETag is another one than that
 // of the same answer as it is.
 func (c *compressor) begin() {
+	c.Header().Del("Content-Length")
+	c.asGzip()
+	c.gz = gzipWriters.Get().(*gzip.Writer)
+	c.gz.Reset(c.ResponseWriter)
+	c.plain()
+}
+
+func (c *compressor) asGzip() {
 	h := c.Header()
-	h.Del("Content-Length")
 	h.Set("Content-Encoding", "gzip")
 	if tag := h.Get("ETag"); tag != "" {
 		h.Set("ETag", strings.TrimSuffix(tag, `"`)+inGzip+`"`)
 	}
-	c.gz = gzipWriters.Get().(*gzip.Writer)
-	c.gz.Reset(c.ResponseWriter)
-	c.plain()
+}
+
+// packed is where to write what is in gzip already.
+func (c *compressor) packed() http.ResponseWriter {
+	c.asGzip()
+	c.sent = true
+	return c.ResponseWriter
+}
+
+// takesPacked reports whether an answer that is large goes out in gzip.
+func takesPacked(w http.ResponseWriter) bool {
+	_, ok := w.(*compressor)
+	return ok
 }
 
 func (c *compressor) plain() {
@@ -124,6 +142,16 @@ func (c *compressor) release() {
 		c.gz.Reset(nil) // The pool must not keep the connection.
 		gzipWriters.Put(c.gz)
 	}
+}
+
+// pack writes in gzip.
+func pack(out io.Writer, write func(io.Writer)) {
+	gz := gzipWriters.Get().(*gzip.Writer)
+	gz.Reset(out)
+	write(gz)
+	_ = gz.Close() // Whose out fails knows of it.
+	gz.Reset(nil)
+	gzipWriters.Put(gz)
 }
 
 // gzipWriters are large, and quick rather than thorough.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -55,14 +56,14 @@ func (k *resource) writeObject(w http.ResponseWriter, r *http.Request, code int,
 	case formatMetadata:
 		return writeValue(w, code, f, metadataOf(o.Meta))
 	}
-	statuses := k.statusesOf(one)
-	if unchanged(w, r, f, o.Meta.ResourceVersion, one, statuses) {
+	statuses := k.board().textsOf(one)
+	if unchanged(w, r, tagOf(f, o.Meta.ResourceVersion, one, statuses)) {
 		return nil
 	}
 	return writeText(w, code, f, withStatus(o, statuses[0]))
 }
 
-// writeList answers with a list, put together from its items one by one.
+// writeList answers with a list.
 func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f format, list *store.List) error {
 	meta := listMeta(list)
 	switch f {
@@ -70,37 +71,16 @@ func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f format, l
 		return k.writeTable(w, r, http.StatusOK, meta, list.Items)
 	case formatMetadataList:
 		return writeMetadataList(w, r, meta, list.Items)
-	}
-	// Twice the same: tag and length are told before.
-	statuses := k.statusesOf(list.Items)
-	switch {
-	case unchanged(w, r, f, meta.ResourceVersion, list.Items, statuses):
-		return nil
-	case f == formatYAML:
+	case formatYAML:
+		statuses := k.board().textsOf(list.Items)
+		if unchanged(w, r, tagOf(f, meta.ResourceVersion, list.Items, statuses)) {
+			return nil
+		}
 		return answerBy(w, http.StatusOK, f, func(out *bufio.Writer) error {
 			return k.listYAML(r.Context(), out, meta, list.Items, statuses)
 		})
 	}
-	head, err := k.listHead(meta)
-	if err != nil {
-		return err
-	}
-	size := len(head) + max(0, len(list.Items)-1) + len(listTail)
-	for i, o := range list.Items {
-		size += sizeWithStatus(o, statuses[i])
-	}
-	w.Header().Set("Content-Length", strconv.Itoa(size))
-	return answerBy(w, http.StatusOK, f, func(out *bufio.Writer) error {
-		_, _ = out.WriteString(head)
-		for i, o := range list.Items {
-			if i > 0 {
-				_ = out.WriteByte(',')
-			}
-			_, _ = out.Write(appendWithStatus(out.AvailableBuffer(), o, statuses[i]))
-		}
-		_, _ = out.WriteString(listTail)
-		return nil
-	})
+	return k.writeListJSON(w, r, meta, list.Items)
 }
 
 // answerBy answers with what write writes, which is never all in memory. A client
@@ -108,6 +88,11 @@ func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f format, l
 func answerBy(w http.ResponseWriter, code int, f format, write func(*bufio.Writer) error) error {
 	w.Header().Set("Content-Type", f.contentType())
 	w.WriteHeader(code)
+	return buffered(w, write)
+}
+
+// buffered makes a few large writes of many small ones.
+func buffered(w io.Writer, write func(*bufio.Writer) error) error {
 	out := streamBuffers.Get().(*bufio.Writer)
 	out.Reset(w)
 	defer func() {
@@ -121,7 +106,6 @@ func answerBy(w http.ResponseWriter, code int, f format, write func(*bufio.Write
 	return nil
 }
 
-// streamBuffers make a few large writes of many small items.
 var streamBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 
 // listYAML writes a list until it is whole, or nobody waits for it any more.
@@ -147,14 +131,4 @@ func (k *resource) listYAML(ctx context.Context, out *bufio.Writer, meta metav1.
 		}
 	}
 	return nil
-}
-
-const listTail = "]}"
-
-func (k *resource) listHead(meta metav1.ListMeta) (string, error) {
-	text, err := json.Marshal(meta)
-	if err != nil {
-		return "", fmt.Errorf("encode list: %w", err)
-	}
-	return `{"kind":"` + k.kind.Kind + `List","apiVersion":"` + k.kind.APIVersion() + `","metadata":` + string(text) + `,"items":[`, nil
 }

@@ -14,14 +14,11 @@ import (
 const inGzip = "-gzip"
 
 // unchanged answers 304 where the client has the very answer already, and else
-// gives it a tag. What objects look like follows from the resourceVersion of the
-// answer, from which objects they are, and from their statuses, nil for none. It
-// is for answers to GET, in formats that do not tell ages.
-func unchanged(w http.ResponseWriter, r *http.Request, f format, revision string, objs []*schema.Object, statuses [][]byte) bool {
+// gives it its tag. It is for answers to GET, in formats that do not tell ages.
+func unchanged(w http.ResponseWriter, r *http.Request, tag string) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
-	tag := tagOf(f, revision, objs, statuses)
 	w.Header().Add("Vary", "Accept")
 	w.Header().Set("ETag", `"`+tag+`"`)
 	if !namesTag(r.Header.Values("If-None-Match"), tag) {
@@ -31,8 +28,10 @@ func unchanged(w http.ResponseWriter, r *http.Request, f format, revision string
 	return true
 }
 
-// tagOf is a resourceVersion and a hash of what it does not tell. Another store
-// may have had the same resourceVersion for other objects: theirs have other uids.
+// tagOf is a resourceVersion and a hash of what it does not tell: what objects look
+// like follows from it, from which objects they are, and from their statuses, nil for
+// none. Another store may have had the same resourceVersion for other objects: theirs
+// have other uids.
 func tagOf(f format, revision string, objs []*schema.Object, statuses [][]byte) string {
 	var hash xxhash.Digest
 	hash.Reset()

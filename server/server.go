@@ -145,6 +145,7 @@ type Server struct {
 	watches chan struct{} // a slot for each running watch
 	turns   turns         // of the watches that write
 	frames  frames        // that they write
+	kept    keptLists     // for who asks again
 
 	admission *admission
 	statuses  *statusBoard // nil without discovery

@@ -271,18 +271,33 @@ func pending(o *schema.Object, published int64) schema.Status {
 	return schema.Status{Conditions: []metav1.Condition{unknown(schema.ConditionAccepted), unknown(schema.ConditionResolved), unknown(schema.ConditionProgrammed)}}
 }
 
-// statusesOf are what some objects carry on their way out, one beside the other; nil
-// for nothing.
-func (s *Server) statusesOf(objs []*schema.Object) [][]byte {
-	statuses := make([][]byte, len(objs))
+// board is what is known of statuses; nil where objects have none.
+func (s *Server) board() *postings {
 	if s.statuses == nil {
-		return statuses
+		return nil
 	}
-	board := s.statuses.recent()
+	return s.statuses.recent()
+}
+
+// textsOf are what some objects carry on their way out, one beside the other; nil
+// for nothing.
+func (p *postings) textsOf(objs []*schema.Object) [][]byte {
+	texts := make([][]byte, len(objs))
+	if p == nil {
+		return texts
+	}
 	for i, o := range objs {
-		_, statuses[i] = board.status(o)
+		_, texts[i] = p.status(o)
 	}
-	return statuses
+	return texts
+}
+
+// stateOf is what a list of a revision is of.
+func (p *postings) stateOf(revision string) listState {
+	if p == nil {
+		return listState{revision: revision}
+	}
+	return listState{revision: revision, board: p.version, published: p.revision}
 }
 
 // withStatus is an object's JSON with its status, for reading only. The stored form

@@ -1,0 +1,168 @@
+package server
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// listOf is a list in JSON of so many bytes.
+func listOf(size int) *listText {
+	return &listText{head: strings.Repeat("x", size-len(listTail))}
+}
+
+func unpack(t *testing.T, packed []byte) []byte {
+	t.Helper()
+	gz, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(gz)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestKeptLists: who asks first makes its own, and all who ask again get what one of
+// them made, until the state is another one or nobody has asked for a while.
+func TestKeptLists(t *testing.T) {
+	for _, gzip := range []bool{false, true} {
+		t.Run(fmt.Sprintf("gzip %t", gzip), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testKeptLists(t, listName{uri: "/rules", gzip: gzip}) })
+		})
+	}
+}
+
+func testKeptLists(t *testing.T, name listName) {
+	var l keptLists
+	var made atomic.Int64
+	ask := func(revision string) (*keptList, func()) {
+		return l.text(t.Context(), name, listState{revision: revision}, func() *listText {
+			made.Add(1)
+			return listOf(1 << 20)
+		})
+	}
+	askMany := func(revision string) {
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				one, done := ask(revision)
+				defer done()
+				text := one.text
+				if name.gzip {
+					text = unpack(t, text)
+				}
+				if len(text) != 1<<20 || one.tag == "" {
+					t.Errorf("%d bytes, tag %q", len(text), one.tag)
+				}
+			})
+		}
+		all.Wait()
+	}
+	for i, revision := range []string{"1", "2"} {
+		if one, _ := ask(revision); one != nil || made.Load() != int64(i) {
+			t.Fatalf("kept %v when it was asked for once, made %d", one, made.Load())
+		}
+		if askMany(revision); made.Load() != int64(i+1) {
+			t.Fatalf("made %d times for two states", made.Load())
+		}
+	}
+	time.Sleep(keptListFor)
+	synctest.Wait()
+	if l.bytes != 0 || len(l.of) != 0 {
+		t.Fatalf("%d bytes, %d lists are left when nobody asks", l.bytes, len(l.of))
+	}
+	if one, _ := ask("2"); one != nil {
+		t.Fatal("kept for longer than it was asked for")
+	}
+}
+
+// TestKeptListsAreBounded: a text counts for as long as anybody reads it, whatever
+// has come since; where there is no room each makes its own, and there is room again.
+func TestKeptListsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l keptLists
+		ask := func(revision int, size int) (*keptList, func()) {
+			return l.text(t.Context(), listName{uri: "/rules"}, listState{revision: fmt.Sprint(revision)}, func() *listText { return listOf(size) })
+		}
+		const size = keptListsMax/4 + 1
+		var readers []func()
+		for revision := range 5 {
+			ask(revision, size)
+			one, done := ask(revision, size)
+			if has := one != nil; has != (revision < 3) {
+				t.Fatalf("list %d of four that are too much is kept: %t", revision+1, has)
+			}
+			readers = append(readers, done)
+		}
+		if l.bytes != 3*size {
+			t.Fatalf("%d bytes are counted, want %d", l.bytes, 3*size)
+		}
+		for _, done := range readers {
+			done()
+		}
+		ask(5, size)
+		if one, done := ask(5, size); one == nil || l.bytes != size {
+			t.Fatalf("after all have read: kept %t, %d bytes", one != nil, l.bytes)
+		} else {
+			done()
+		}
+		for i := range 2 * mostLists {
+			l.text(t.Context(), listName{uri: fmt.Sprint(i)}, listState{}, nil)
+		}
+		if len(l.of) > mostLists {
+			t.Fatalf("%d lists are noted", len(l.of))
+		}
+		time.Sleep(keptListFor)
+		synctest.Wait()
+		if l.bytes != 0 || len(l.of) != 0 {
+			t.Fatalf("%d bytes, %d lists are left", l.bytes, len(l.of))
+		}
+	})
+}
+
+// TestKeptListsThatDoNotFit: what gzip does not make small, or is small itself, is
+// made for each; who does not wait any longer takes nothing along.
+func TestKeptListsThatDoNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l keptLists
+		noise := make([]byte, 1<<20)
+		_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+		for name, list := range map[string]*listText{"noise": {head: string(noise)}, "small": listOf(compressFrom - 1)} {
+			for range 3 {
+				if one, _ := l.text(t.Context(), listName{uri: name, gzip: true}, listState{}, func() *listText { return list }); one != nil {
+					t.Errorf("%s is kept, in %d bytes", name, len(one.text))
+				}
+			}
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		begun, finish := make(chan struct{}), make(chan struct{})
+		slow := func() *listText { close(begun); <-finish; return listOf(1 << 20) }
+		l.text(t.Context(), listName{uri: "slow"}, listState{}, slow)
+		go func() {
+			_, done := l.text(t.Context(), listName{uri: "slow"}, listState{}, slow)
+			done()
+		}()
+		<-begun
+		cancel()
+		if one, _ := l.text(gone, listName{uri: "slow"}, listState{}, slow); one != nil {
+			t.Error("who is gone was given a list")
+		}
+		close(finish)
+		time.Sleep(keptListFor)
+		synctest.Wait()
+		if l.bytes != 0 || len(l.of) != 0 {
+			t.Fatalf("%d bytes, %d lists are left", l.bytes, len(l.of))
+		}
+	})
+}

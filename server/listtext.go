@@ -1,0 +1,107 @@
+package server
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// listText is a list in JSON that is put together from its items one by one. Twice
+// the same: its tag and its length are told before.
+type listText struct {
+	head     string
+	revision string
+	items    []*schema.Object
+	statuses [][]byte
+}
+
+const listTail = "]}"
+
+func newListText(head string, meta metav1.ListMeta, items []*schema.Object, board *postings) *listText {
+	return &listText{head: head, revision: meta.ResourceVersion, items: items, statuses: board.textsOf(items)}
+}
+
+func (k *resource) listHead(meta metav1.ListMeta) (string, error) {
+	text, err := json.Marshal(meta)
+	if err != nil {
+		return "", fmt.Errorf("encode list: %w", err)
+	}
+	return `{"kind":"` + k.kind.Kind + `List","apiVersion":"` + k.kind.APIVersion() + `","metadata":` + string(text) + `,"items":[`, nil
+}
+
+func (t *listText) tag() string { return tagOf(formatJSON, t.revision, t.items, t.statuses) }
+
+func (t *listText) size() int {
+	size := len(t.head) + max(0, len(t.items)-1) + len(listTail)
+	for i, o := range t.items {
+		size += sizeWithStatus(o, t.statuses[i])
+	}
+	return size
+}
+
+// writeTo writes it in a few large pieces. That somebody does not take them is no
+// failure of ours.
+func (t *listText) writeTo(w io.Writer) {
+	_ = buffered(w, func(out *bufio.Writer) error {
+		_, _ = out.WriteString(t.head)
+		for i, o := range t.items {
+			if i > 0 {
+				_ = out.WriteByte(',')
+			}
+			_, _ = out.Write(appendWithStatus(out.AvailableBuffer(), o, t.statuses[i]))
+		}
+		_, _ = out.WriteString(listTail)
+		return nil
+	})
+}
+
+// writeListJSON answers with a list, as it is kept or made for this request alone.
+func (k *resource) writeListJSON(w http.ResponseWriter, r *http.Request, meta metav1.ListMeta, items []*schema.Object) error {
+	head, err := k.listHead(meta)
+	if err != nil {
+		return err
+	}
+	board := k.board()
+	compose := func() *listText { return newListText(head, meta, items, board) }
+	if len(items) >= keptListFrom {
+		name := listName{uri: r.URL.RequestURI(), gzip: takesPacked(w)}
+		kept, done := k.kept.text(r.Context(), name, board.stateOf(meta.ResourceVersion), compose)
+		defer done()
+		if kept != nil {
+			writeKept(w, r, kept, name.gzip)
+			return nil
+		}
+	}
+	list := compose()
+	if unchanged(w, r, list.tag()) {
+		return nil
+	}
+	h := w.Header()
+	h.Set("Content-Type", formatJSON.contentType())
+	h.Set("Content-Length", strconv.Itoa(list.size()))
+	w.WriteHeader(http.StatusOK)
+	list.writeTo(w)
+	return nil
+}
+
+// writeKept answers with a kept text.
+func writeKept(w http.ResponseWriter, r *http.Request, kept *keptList, gzip bool) {
+	if unchanged(w, r, kept.tag) {
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", formatJSON.contentType())
+	h.Set("Content-Length", strconv.Itoa(len(kept.text)))
+	if gzip {
+		w = w.(*compressor).packed()
+	}
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(kept.text)
+}

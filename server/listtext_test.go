@@ -1,0 +1,105 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestKeptListIsTheList: whoever asks for a list again is told what who asks for the
+// first time is, whatever has changed since, in its objects or only their statuses.
+func TestKeptListIsTheList(t *testing.T) {
+	w := &world{T: t, url: startWhole(t)}
+	for i := range 150 {
+		w.create(fmt.Sprintf("r%d", i), "annotations: {note: "+strings.Repeat("x", 1<<10)+"}")
+	}
+	steps := []func(){
+		func() {},
+		func() { w.put("r7", 40) },
+		func() { w.delete("r8") },
+		func() { w.create("r8") },
+		func() {
+			w.want(http.StatusOK, "PATCH", rulesPath+"/r9", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type: application/merge-patch+json")
+		},
+	}
+	for i, step := range steps {
+		step()
+		for _, path := range []string{rulesPath, allRules, rulesPath + "?labelSelector=a%21%3Dc"} {
+			w.sameAgain(path, i)
+		}
+	}
+	for text := "the configuration in force is of revision"; strings.Contains(text, "the configuration in force is of revision"); {
+		if t.Context().Err() != nil {
+			t.Fatal("the statuses stay as they were")
+		}
+		_, text = w.raw(rulesPath)
+	}
+}
+
+// sameAgain asks for a list again and again, and beside that by URLs that nobody has
+// asked for before. What it is told counts if the list was the same all the while.
+func (w *world) sameAgain(path string, step int) {
+	w.Helper()
+	unasked := 0
+	anew := func() (tag, text string) {
+		sep := "?"
+		if strings.Contains(path, "?") {
+			sep = "&"
+		}
+		unasked++
+		resp, text := w.raw(fmt.Sprintf("%s%stimeout=%dms", path, sep, 20000+1000*step+unasked))
+		return resp.Header.Get("ETag"), text
+	}
+	kept := false
+	tag, text := anew()
+	for same := 0; same < 4; {
+		if w.Context().Err() != nil {
+			w.Fatal("the list never rests")
+		}
+		got := w.askAgain(path, tag)
+		kept = kept || got.zipped.Header.Get("Content-Length") != ""
+		after, next := anew()
+		if after != tag {
+			tag, text, same = after, next, 0
+			continue
+		}
+		got.want(tag, text)
+		same++
+	}
+	if !kept {
+		w.Fatal("no list was kept")
+	}
+}
+
+// again is what a list is in all the ways to ask for it.
+type again struct {
+	*world
+	plain, zipped, known *http.Response
+	text, body           string
+	head                 answer
+}
+
+func (w *world) askAgain(path, tag string) *again {
+	a := &again{world: w, head: w.do("HEAD", path, "")}
+	a.plain, a.text = w.raw(path)
+	a.zipped, a.body = w.raw(path, "Accept-Encoding: gzip")
+	a.known, _ = w.raw(path, "Accept-Encoding: gzip", "If-None-Match: "+tag)
+	return a
+}
+
+func (a *again) want(tag, text string) {
+	a.Helper()
+	if a.plain.Header.Get("ETag") != tag || a.text != text {
+		a.Errorf("plain: %v, want the tag %s; texts are equal: %t", a.plain.Header, tag, a.text == text)
+	}
+	if want := strings.TrimSuffix(tag, `"`) + `-gzip"`; a.zipped.Header.Get("ETag") != want || gunzip(a.T, a.body) != text {
+		a.Errorf("in gzip: %v, want the tag %s", a.zipped.Header, want)
+	}
+	if a.head.Header.Get("ETag") != tag || a.head.ContentLength != int64(len(text)) {
+		a.Errorf("HEAD: %v, want the tag %s and the length %d", a.head.Header, tag, len(text))
+	}
+	if a.known.StatusCode != http.StatusNotModified {
+		a.Errorf("If-None-Match: %s", a.known.Status)
+	}
+}
