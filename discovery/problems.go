@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,19 +105,26 @@ func readable(sorted, more diag.List) diag.List {
 }
 
 func compareProblems(a, b diag.Problem) int {
-	for _, c := range []struct{ a, b string }{
-		{a.Object.Kind, b.Object.Kind},
-		{a.Object.Namespace, b.Object.Namespace},
-		{a.Object.Name, b.Object.Name},
-		{a.Field, b.Field},
-		{string(a.Severity), string(b.Severity)},
-		{string(a.Reason), string(b.Reason)},
-		{a.Message, b.Message},
-		{a.Value, b.Value},
-	} {
-		if order := strings.Compare(c.a, c.b); order != 0 {
-			return order
-		}
+	return cmp.Or(
+		compareRefs(a.Object, b.Object),
+		strings.Compare(a.Field, b.Field),
+		cmp.Compare(a.Severity, b.Severity),
+		cmp.Compare(a.Reason, b.Reason),
+		strings.Compare(a.Message, b.Message),
+		strings.Compare(a.Value, b.Value),
+	)
+}
+
+func compareRefs(a, b diag.Ref) int {
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+// problemsOf are those of one object among sorted ones: a part of that list.
+func problemsOf(sorted diag.List, ref diag.Ref) diag.List {
+	from, _ := slices.BinarySearchFunc(sorted, ref, func(p diag.Problem, ref diag.Ref) int { return compareRefs(p.Object, ref) })
+	to := from
+	for to < len(sorted) && sorted[to].Object == ref {
+		to++
 	}
-	return 0
+	return sorted[from:to:to]
 }

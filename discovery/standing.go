@@ -25,7 +25,7 @@ type Standings struct {
 	places   map[course]int     // of crews
 	concern  map[diag.Ref][]int // crews, by the objects in their configuration
 	refusals map[diag.Ref][]Refusal
-	problems map[diag.Ref]diag.List
+	problems diag.List // in the order of compareProblems
 }
 
 // Standing is how one object stands.
@@ -35,7 +35,7 @@ type Standing struct {
 	Proxies, Running int
 	// Refusals by proxies of what follows from the object, by node. The slice is shared.
 	Refusals []Refusal
-	// Problems that the published configuration has with it.
+	// Problems that the published configuration has with it. The slice is shared.
 	Problems diag.List
 }
 
@@ -104,12 +104,10 @@ func (s *Publisher) Standings(before *Standings) *Standings {
 	if before == nil {
 		before = &Standings{}
 	}
-	out := &Standings{refusals: map[diag.Ref][]Refusal{}, problems: map[diag.Ref]diag.List{}}
-	published, problems := s.newest.known()
+	out := &Standings{refusals: map[diag.Ref][]Refusal{}}
+	var published *generation
+	published, out.problems = s.newest.known()
 	out.configured(published, before)
-	for _, p := range problems {
-		out.problems[p.Object] = append(out.problems[p.Object], p)
-	}
 	out.muster(s, before)
 	return out
 }
@@ -212,7 +210,7 @@ func (out *Standings) dismiss(concern map[diag.Ref][]int, known int) map[diag.Re
 
 // Of is how an object of a revision stands.
 func (s *Standings) Of(ref diag.Ref, revision int64) Standing {
-	out := Standing{Problems: s.problems[ref], Refusals: s.refusals[ref]}
+	out := Standing{Problems: problemsOf(s.problems, ref), Refusals: s.refusals[ref]}
 	for _, i := range s.concern[ref] {
 		out.Proxies += len(s.crews[i].runs)
 		out.Running += s.crews[i].running(ref, revision)

@@ -38,14 +38,14 @@ type postings struct {
 	version  uint64        // counts the looks that found something new
 	news     []schema.Key  // that this one found
 	changed  chan struct{} // closed by the next one
+	wordings *wordings     // for who looks
 }
 
 // posting is what the board says of an object.
 type posting struct {
 	resourceVersion string
-	status          schema.Status
-	text            []byte
-	version         uint64 // of the board, when this came
+	*wording
+	version uint64 // of the board, when this came
 }
 
 // newStatusBoard is one of looks at this replica's proxies and, unless it is nil, at
@@ -57,7 +57,7 @@ func newStatusBoard(standings *lookout[discovery.Standings], peers *peerBoard, l
 		waited := time.Since(begin)
 		return before.next(standings.after(context.Background(), after), others), waited
 	}
-	b := &statusBoard{lookout: newLookout("statuses of objects", log, &postings{changed: make(chan struct{})}, look)}
+	b := &statusBoard{lookout: newLookout("statuses of objects", log, &postings{changed: make(chan struct{}), wordings: &wordings{}}, look)}
 	b.tell = func(before, found *postings) {
 		if found.version != before.version {
 			close(before.changed)
@@ -127,11 +127,15 @@ func (b *statusBoard) keepLooking(stop <-chan struct{}) {
 
 // next is the board after a look.
 func (p *postings) next(standings *discovery.Standings, others peerView) *postings {
-	next := &postings{revision: standings.Revision, of: make(map[schema.Key]*posting, len(standings.Objects)), version: p.version, changed: p.changed}
+	next := &postings{
+		revision: standings.Revision, of: make(map[schema.Key]*posting, len(standings.Objects)),
+		version: p.version, changed: p.changed, wordings: p.wordings,
+	}
+	now := metav1.Now().Rfc3339Copy()
 	for _, o := range standings.Objects {
 		key := o.Key()
 		was := p.of[key]
-		is := post(o, others.add(standings.Of(key.Ref(), o.Revision()), key.Ref(), o.Revision()), was)
+		is := next.post(now, o, others.add(standings.Of(key.Ref(), o.Revision()), key.Ref(), o.Revision()), was)
 		if is != was {
 			is.version = p.version + 1
 			next.news = append(next.news, key)
@@ -140,24 +144,24 @@ func (p *postings) next(standings *discovery.Standings, others peerView) *postin
 	}
 	if len(next.news) > 0 {
 		next.version, next.changed = p.version+1, make(chan struct{})
+		next.wordings.keep(next.of)
 	}
 	return next
 }
 
 // post is what the board says of an object; before itself where that is the same.
-func post(o *schema.Object, standing fleetStanding, before *posting) *posting {
+func (p *postings) post(now metav1.Time, o *schema.Object, standing fleetStanding, before *posting) *posting {
 	status := statusOfStanding(o, standing)
 	if before != nil && before.resourceVersion == o.Meta.ResourceVersion && sameStatus(before.status, status) {
 		return before
 	}
-	now := metav1.Now().Rfc3339Copy()
 	for i := range status.Conditions {
 		status.Conditions[i].LastTransitionTime = now
 		if before != nil && before.status.Conditions[i].Status == status.Conditions[i].Status {
 			status.Conditions[i].LastTransitionTime = before.status.Conditions[i].LastTransitionTime
 		}
 	}
-	return &posting{resourceVersion: o.Meta.ResourceVersion, status: status, text: textOf(status)}
+	return &posting{resourceVersion: o.Meta.ResourceVersion, wording: p.wordings.wordingOf(status)}
 }
 
 func textOf(s schema.Status) []byte {
