@@ -95,21 +95,14 @@ func (s *Store) startClock(ctx context.Context) (int64, error) {
 
 var errFilling = &store.Error{Kind: store.ErrUnavailable, Detail: "objects are being brought here by 'pilot-api migrate', which is not finished: if it does not run any more, run it again"}
 
-// isOpen is an error as long as a migration fills the store. What reads the head
-// finds out by that.
+// isOpen is an error as long as a migration fills the store. That none does is
+// known only of a store with a head: as long as that is missing, one may begin.
 func (s *Store) isOpen(ctx context.Context) error {
 	if s.open.Load() {
 		return nil
 	}
-	resp, err := s.client.Get(ctx, s.keys.migration, clientv3.WithCountOnly())
-	switch {
-	case err != nil:
-		return translate(err, schema.Key{})
-	case resp.Count > 0:
-		return errFilling
-	}
-	s.open.Store(true)
-	return nil
+	_, _, err := s.clock(ctx)
+	return err
 }
 
 // drift notes a change that somebody made without the clock.

@@ -158,6 +158,9 @@ func (s *Store) dropSurplus(d *dropper, records []stored) {
 // left more than are kept, objects are deleted for good, and a server may have
 // begun to keep none at all.
 func (s *Store) sweep(ctx context.Context, now time.Time) error {
+	if err := s.isOpen(ctx); err != nil {
+		return err
+	}
 	d := s.dropper(ctx)
 	var gone []stored
 	err := s.eachHistory(ctx, func(object string, records []stored) error {
