@@ -12,10 +12,11 @@ const (
 	ConditionResolved   = "ResolvedRefs"
 	ConditionProgrammed = "Programmed"
 
-	ReasonRejected  = "Rejected"  // a proxy refuses it
-	ReasonPending   = "Pending"   // some do not run it yet
-	ReasonNoProxies = "NoProxies" // none is concerned
-	ReasonUnknown   = "Unknown"   // a replica does not answer
+	ReasonRejected     = "Rejected"     // a proxy refuses it
+	ReasonPending      = "Pending"      // some do not run it yet
+	ReasonNoProxies    = "NoProxies"    // none is concerned
+	ReasonNoProxiesYet = "NoProxiesYet" // nor may be known: a replica has just started
+	ReasonUnknown      = "Unknown"      // a replica does not answer
 )
 
 // Status is how an object stands with the proxies. It is no part of the object: a
@@ -48,7 +49,7 @@ func (s *Status) Summary() string {
 	switch {
 	case c.Reason == ReasonRejected:
 		return ReasonRejected
-	case c.Reason == ReasonUnknown:
+	case c.Status == metav1.ConditionUnknown:
 		return ReasonUnknown
 	case c.Reason == ReasonPending && s.Programmed.Proxies == 0:
 		return ReasonPending
@@ -60,7 +61,7 @@ func (s *Status) Summary() string {
 func ProgrammedColumn(wide bool) metav1.TableColumnDefinition {
 	c := metav1.TableColumnDefinition{
 		Name: "Programmed", Type: "string",
-		Description: "Connected proxies that run this version, of those that it concerns; or Pending, Rejected, or Unknown where a replica does not answer.",
+		Description: "Connected proxies that run this version, of those that it concerns; or Pending, Rejected, or Unknown where a replica does not answer or has just started.",
 	}
 	if wide {
 		c.Priority = 1

@@ -42,6 +42,7 @@ type peer struct {
 	answered time.Time
 	etag     string
 	revision int64
+	awaiting bool
 	of       map[diag.Ref]standing
 }
 
@@ -59,8 +60,9 @@ type question struct {
 
 // peerView is what the others have said, at one moment.
 type peerView struct {
-	told   []peer
-	silent []string // what is missing, as people read it
+	told    []peer
+	silent  []string // what is missing, as people read it
+	awaited []string // and whose proxies may be on their way back
 }
 
 func newPeerBoard(peers Peers, log *slog.Logger) *peerBoard {
@@ -181,7 +183,7 @@ func (b *peerBoard) askOne(ctx context.Context, p *peer, age time.Duration) erro
 	if said == nil {
 		return nil
 	}
-	p.etag, p.revision, p.of = newer, said.Revision, make(map[diag.Ref]standing, len(said.Objects))
+	p.etag, p.revision, p.awaiting, p.of = newer, said.Revision, said.Awaiting, make(map[diag.Ref]standing, len(said.Objects))
 	for _, s := range said.Objects {
 		p.of[s.Object] = s
 	}
@@ -207,6 +209,9 @@ func (b *peerBoard) view(after time.Time) peerView {
 			continue
 		}
 		v.told = append(v.told, *p)
+		if p.awaiting {
+			v.awaited = append(v.awaited, "replica "+p.Name+" was started a moment ago")
+		}
 	}
 	return v
 }
@@ -233,13 +238,14 @@ func (p peer) lag() string {
 // fleetStanding is how an object stands with the proxies of all replicas.
 type fleetStanding struct {
 	discovery.Standing
-	behind []string // replicas that have not published it yet
-	silent []string // what is missing
+	behind  []string // replicas that have not published it yet
+	silent  []string // what is missing
+	awaited []string // replicas whose proxies may be on their way back
 }
 
 // add puts what the others say of an object of a revision to what is known here.
 func (v peerView) add(own discovery.Standing, ref diag.Ref, revision int64) fleetStanding {
-	out := fleetStanding{Standing: own, silent: v.silent}
+	out := fleetStanding{Standing: own, silent: v.silent, awaited: v.awaited}
 	for _, p := range v.told {
 		s := p.of[ref]
 		out.Proxies += s.Proxies

@@ -25,6 +25,7 @@
 //	accessreview.go               what one may do with it
 //	health.go                     /healthz, /livez, /readyz, /version
 //	status.go, standings.go       how objects stand with the proxies, of all replicas
+//	proxyreturn.go                and with those that may be on their way back
 //	problems.go, references.go    /debug/problems, and what objects name
 //	proxies.go                    what proxies have, of all replicas
 //	proxyconfig.go, proxyroute.go what one is told, and what that does to a request
@@ -85,6 +86,11 @@ type Options struct {
 
 	// SecretsWithheld is why those who poll are told no secrets; "" when they are.
 	SecretsWithheld string
+
+	// ProxyReturn is how long proxies that were connected before may be on their
+	// way back after the start (0: nobody is waited for). In a mesh older than
+	// that, an object that no proxy has is Unknown so long, and not programmed.
+	ProxyReturn time.Duration
 
 	// HostNames are names under which the server is asked besides localhost
 	// and loopback addresses where it listens on one, and besides what Envoys
@@ -172,8 +178,9 @@ func New(opts Options) *Server {
 	if opts.Discovery != nil {
 		s.opts.Store = acknowledging{opts.Store, opts.Discovery}
 		standings := newStandings(opts.Discovery.Standings, opts.Log)
-		s.own = &ownStandings{lookout: standings}
-		s.statuses = newStatusBoard(standings, newPeerBoard(opts.Peers, opts.Log), opts.Log)
+		back := newProxyReturn(opts.ProxyReturn)
+		s.own = &ownStandings{lookout: standings, back: back}
+		s.statuses = newStatusBoard(standings, back, newPeerBoard(opts.Peers, opts.Log), opts.Log)
 	}
 	s.router = s.routes()
 	return s

@@ -21,7 +21,8 @@ const standingsPath = "/apis/registry.istio.io/v1/standings"
 
 // standings are those of one replica: of the objects that its proxies have or refuse.
 type standings struct {
-	Revision int64      `json:"revision"` // of its published configuration
+	Revision int64      `json:"revision"`           // of its published configuration
+	Awaiting bool       `json:"awaiting,omitempty"` // proxies that were connected before it started
 	Objects  []standing `json:"objects"`
 }
 
@@ -43,6 +44,7 @@ func newStandings(look func(before *discovery.Standings) *discovery.Standings, l
 // are other ones.
 type ownStandings struct {
 	*lookout[discovery.Standings]
+	back proxyReturn
 
 	mu   sync.Mutex
 	of   *discovery.Standings
@@ -58,7 +60,7 @@ func (o *ownStandings) told(ctx context.Context, age time.Duration) (text []byte
 	if o.of == of {
 		return o.text, o.etag, nil
 	}
-	text, err = json.Marshal(toldStandings(of))
+	text, err = json.Marshal(toldStandings(of, o.back.due(of.Objects)))
 	if err != nil {
 		return nil, "", fmt.Errorf("encode standings: %w", err)
 	}
@@ -67,8 +69,8 @@ func (o *ownStandings) told(ctx context.Context, age time.Duration) (text []byte
 	return o.text, o.etag, nil
 }
 
-func toldStandings(all *discovery.Standings) standings {
-	out := standings{Revision: all.Revision, Objects: []standing{}}
+func toldStandings(all *discovery.Standings, awaiting bool) standings {
+	out := standings{Revision: all.Revision, Awaiting: awaiting, Objects: []standing{}}
 	for _, o := range all.Objects {
 		ref := o.Key().Ref()
 		s := all.Of(ref, o.Revision())

@@ -48,14 +48,18 @@ type posting struct {
 	version uint64 // of the board, when this came
 }
 
-// newStatusBoard is one of looks at this replica's proxies and, unless it is nil, at
-// those of the others.
-func newStatusBoard(standings *lookout[discovery.Standings], peers *peerBoard, log *slog.Logger) *statusBoard {
+// newStatusBoard is one of looks at this replica's proxies, of which some may be on
+// their way back, and at those of the others, unless peers is nil.
+func newStatusBoard(standings *lookout[discovery.Standings], back proxyReturn, peers *peerBoard, log *slog.Logger) *statusBoard {
 	look := func(before *postings, after time.Time) (*postings, time.Duration) {
 		begin := time.Now()
 		others := peers.look(after)
 		waited := time.Since(begin)
-		return before.next(standings.after(context.Background(), after), others), waited
+		own := standings.after(context.Background(), after)
+		if back.due(own.Objects) {
+			others.awaited = append(others.awaited, back.awaited())
+		}
+		return before.next(own, others), waited
 	}
 	b := &statusBoard{lookout: newLookout("statuses of objects", log, &postings{changed: make(chan struct{}), wordings: &wordings{}}, look)}
 	b.tell = func(before, found *postings) {
@@ -251,13 +255,19 @@ func programmedBy(o *schema.Object, s fleetStanding) metav1.Condition {
 	case s.Running < s.Proxies || len(s.behind) > 0:
 		return condition(o, schema.ConditionProgrammed, false, schema.ReasonPending, strings.Join(slices.Concat([]string{far}, s.behind, s.silent), "; "))
 	case len(s.silent) > 0:
-		c := condition(o, schema.ConditionProgrammed, false, schema.ReasonUnknown, strings.Join(slices.Concat([]string{far}, s.silent), "; "))
-		c.Status = metav1.ConditionUnknown
-		return c
+		return programmedUnknown(o, schema.ReasonUnknown, slices.Concat([]string{far}, s.silent))
+	case s.Proxies == 0 && len(s.awaited) > 0:
+		return programmedUnknown(o, schema.ReasonNoProxiesYet, append(slices.Clone(s.awaited), "proxies that were connected before may be on their way back"))
 	case s.Proxies == 0:
 		return condition(o, schema.ConditionProgrammed, true, schema.ReasonNoProxies, "no proxy that is connected is concerned")
 	}
 	return condition(o, schema.ConditionProgrammed, true, schema.ConditionProgrammed, far)
+}
+
+func programmedUnknown(o *schema.Object, reason string, why []string) metav1.Condition {
+	c := condition(o, schema.ConditionProgrammed, false, reason, strings.Join(why, "; "))
+	c.Status = metav1.ConditionUnknown
+	return c
 }
 
 // pending is the status of an object that is newer than the configuration in

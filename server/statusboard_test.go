@@ -20,7 +20,7 @@ func TestBoardLooksSeldom(t *testing.T) {
 		looks := 0
 		log := slog.New(slog.DiscardHandler)
 		standings := newStandings(func(*discovery.Standings) *discovery.Standings { looks++; return &discovery.Standings{} }, log)
-		b := newStatusBoard(standings, nil, log)
+		b := newStatusBoard(standings, proxyReturn{}, nil, log)
 		own := &ownStandings{lookout: standings}
 		kind, _ := schema.KindByName("RouteRule")
 		o, err := schema.New(kind, metav1.ObjectMeta{Name: "a", Namespace: "default"}, []byte("{}"))

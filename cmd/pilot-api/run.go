@@ -89,6 +89,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Version:   versionInfo(),
 
 		SecretsWithheld: o.secretsNotPolled(),
+		ProxyReturn:     proxyReturn,
 		HostNames:       o.limits.hostNames,
 		MaxConnections:  o.maxConnections(),
 	})
@@ -108,6 +109,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	log.Info("pilot-api has stopped")
 	return err
 }
+
+// proxyReturn is about as long as an Envoy waits at most before it tries a server
+// again that was away.
+const proxyReturn = 30 * time.Second
 
 func listen(flag, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"bytes"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// TestProxyReturnEnds: the proxies of before are not waited for for ever. Then watchers
+// are told, and so are other replicas, though nothing was written and nobody has come.
+func TestProxyReturnEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lasts = 30 * time.Second
+		kind, _ := schema.KindByName("RouteRule")
+		meta := metav1.ObjectMeta{Name: "a", Namespace: "default", ResourceVersion: "1", CreationTimestamp: metav1.NewTime(time.Now().Add(-time.Hour))}
+		o, err := schema.New(kind, meta, []byte("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := slog.New(slog.DiscardHandler)
+		standings := newStandings(func(*discovery.Standings) *discovery.Standings {
+			return &discovery.Standings{Revision: 1, Objects: []*schema.Object{o}}
+		}, log)
+		back := newProxyReturn(lasts)
+		b, own := newStatusBoard(standings, back, nil, log), &ownStandings{lookout: standings, back: back}
+		reason := func() string {
+			status, _ := b.of(o)
+			return status.Condition(schema.ConditionProgrammed).Reason
+		}
+		awaiting := func() bool {
+			text, _, err := own.told(t.Context(), statusAge)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return bytes.Contains(text, []byte(`"awaiting":true`))
+		}
+		if got := reason(); got != schema.ReasonNoProxiesYet || !awaiting() {
+			t.Errorf("after the start: %s, and proxies are awaited: %v", got, awaiting())
+		}
+		defer b.watch()()
+		_, version, changed := b.since(0)
+		select {
+		case <-changed:
+		case <-time.After(2 * lasts):
+			t.Fatal("the status does not change")
+		}
+		if passed := time.Since(back.started); passed < lasts {
+			t.Errorf("the status changed after %s", passed)
+		}
+		if keys, _, _ := b.since(version); len(keys) != 1 || keys[0] != o.Key() {
+			t.Errorf("the status of %v has changed", keys)
+		}
+		if got := reason(); got != schema.ReasonNoProxies || awaiting() {
+			t.Errorf("at the end: %s, and proxies are awaited: %v", got, awaiting())
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/internal/simulated"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// TestProgrammedAfterARestart: while proxies may be on their way back to a replica, here
+// or at another one, nobody says that an object is programmed because there are none;
+// who has come back counts.
+func TestProgrammedAfterARestart(t *testing.T) {
+	mem := memory.New()
+	old := replica(t, mem)
+	made := old.create("split")
+	old.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
+	old.watch("&statusEvents=true").until(made.Metadata.ResourceVersion, "NoProxies")
+
+	untilAfter(t, time.Now().Truncate(time.Second))
+	far := replica(t, mem, func(o *server.Options) { o.ProxyReturn = time.Hour })
+	here := replica(t, mem, func(o *server.Options) { o.Peers = &register{others: map[string]string{"far": far.url}} })
+	for _, w := range []*world{far, here} {
+		seen := w.watch("&statusEvents=true")
+		s := seen.until(made.Metadata.ResourceVersion, "NoProxiesYet")
+		if c := s.condition("Programmed"); c.Status != metav1.ConditionUnknown {
+			t.Errorf("before they are back: %+v", c)
+		}
+		w.want(http.StatusOK, "GET", "/debug/problems", "")
+		p := w.connect(1)
+		seen.until(made.Metadata.ResourceVersion, "Programmed")
+		p.Leave()
+		seen.until(made.Metadata.ResourceVersion, "NoProxiesYet")
+	}
+}
+
+// untilAfter waits for the next second: times of creation have no more.
+func untilAfter(t *testing.T, second time.Time) {
+	t.Helper()
+	select {
+	case <-time.After(time.Until(second.Add(time.Second))):
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	}
+}
+
+// TestProgrammedInANewMesh: who starts on nothing waits for nobody.
+func TestProgrammedInANewMesh(t *testing.T) {
+	w := replica(t, memory.New(), func(o *server.Options) { o.ProxyReturn = time.Hour })
+	made := w.create("split")
+	w.watch("&statusEvents=true").until(made.Metadata.ResourceVersion, "NoProxies")
+}
