@@ -106,8 +106,8 @@ func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []st
 	}
 	// Clients take a resourceVersion for how far they are, and an old one, which a
 	// status comes with, would set them back: who follows one object by its name
-	// waits for it, others say that they know.
-	asked.statuses = asked.statuses || !q.Has("statusEvents") && asked.scope.Name != ""
+	// waits for it, others say that they know. Metadata shows none.
+	asked.statuses = f != formatMetadata && (asked.statuses || !q.Has("statusEvents") && asked.scope.Name != "")
 	seconds, err := countParam(q, "timeoutSeconds")
 	if err != nil {
 		return nil, err
