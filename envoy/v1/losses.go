@@ -1,0 +1,98 @@
+package v1
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// Losses are what an Envoy of the v1 API cannot be told of a configuration. On the way
+// from one configuration to the next only those parts are looked at that are not the
+// same values. The zero Losses are those of an empty one.
+type Losses struct {
+	of        *ir.Config
+	ip        string
+	parts     map[part]diag.List // that lose something
+	listeners diag.List
+}
+
+// part is a cluster, or a virtual host in a table.
+type part struct {
+	table string
+	of    any
+}
+
+// Advance goes on to a configuration, for a proxy with the given address.
+func (l *Losses) Advance(to *ir.Config, ip string) {
+	from := cmp.Or(l.of, &ir.Config{})
+	same := slices.Equal(from.Listeners, to.Listeners) && slices.Equal(from.RouteTables, to.RouteTables) && l.ip == ip
+	if l.of, l.ip = to, ip; l.parts == nil {
+		l.parts = map[part]diag.List{}
+	}
+	turnOver(l, "", from.Clusters, to.Clusters, func(c *ir.Cluster) diag.List { _, lost := OneCluster(c); return lost })
+	before := map[string][]*ir.VirtualHost{}
+	for _, t := range from.RouteTables {
+		before[t.Name] = t.VirtualHosts
+	}
+	for _, t := range to.RouteTables {
+		l.turnOverTable(t.Name, before[t.Name], t.VirtualHosts)
+		delete(before, t.Name)
+	}
+	for name, hosts := range before {
+		l.turnOverTable(name, hosts, nil)
+	}
+	if !same {
+		_, lost := Listeners(to, ip)
+		l.listeners = lost.Coded(diag.LostInV1)
+	}
+}
+
+func (l *Losses) turnOverTable(name string, was, is []*ir.VirtualHost) {
+	turnOver(l, name, was, is, func(h *ir.VirtualHost) diag.List { _, lost := OneHost(h); return lost })
+}
+
+// turnOver forgets the parts that are gone and looks at those that are new. Lists of
+// which little has changed begin and end alike.
+func turnOver[P comparable](l *Losses, table string, was, is []P, look func(P) diag.List) {
+	for len(was) > 0 && len(is) > 0 && was[0] == is[0] {
+		was, is = was[1:], is[1:]
+	}
+	for len(was) > 0 && len(is) > 0 && was[len(was)-1] == is[len(is)-1] {
+		was, is = was[:len(was)-1], is[:len(is)-1]
+	}
+	gone := make(map[P]bool, len(was))
+	for _, p := range was {
+		gone[p] = true
+	}
+	for _, p := range is {
+		if gone[p] {
+			delete(gone, p)
+		} else if lost := look(p); len(lost) > 0 {
+			l.parts[part{table, p}] = lost.Coded(diag.LostInV1)
+		}
+	}
+	for p := range gone {
+		delete(l.parts, part{table, p})
+	}
+}
+
+// List has the losses of some objects, each once, in the order of their texts.
+func (l *Losses) List(about func(diag.Ref) bool) diag.List {
+	found := map[diag.Problem]bool{}
+	note := func(lost diag.List) {
+		for _, p := range lost {
+			if about(p.Object) {
+				found[p] = true
+			}
+		}
+	}
+	for _, lost := range l.parts {
+		note(lost)
+	}
+	note(l.listeners)
+	return slices.SortedFunc(maps.Keys(found), func(a, b diag.Problem) int { return strings.Compare(a.String(), b.String()) })
+}
