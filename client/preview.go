@@ -41,9 +41,19 @@ type ResourceChange struct {
 // Preview asks what the objects of a text would change, documents of YAML with a
 // namespace for those that say none. Nothing is stored.
 func (c *Client) Preview(ctx context.Context, text []byte, namespace string) (*Preview, error) {
-	at := c.at(registry+"preview", url.Values{"namespace": {namespace}})
+	return c.preview(ctx, text, namespace, url.Values{})
+}
+
+// PreviewInV1 is a Preview whose problems are also what Envoys of the v1 API would lose,
+// as ProblemsInV1 has it.
+func (c *Client) PreviewInV1(ctx context.Context, text []byte, namespace string) (*Preview, error) {
+	return c.preview(ctx, text, namespace, inV1())
+}
+
+func (c *Client) preview(ctx context.Context, text []byte, namespace string, q url.Values) (*Preview, error) {
+	q.Set("namespace", namespace)
 	var found Preview
-	if err := c.exchange(ctx, request{method: http.MethodPost, url: at, body: text, contentType: yamlType}, &found); err != nil {
+	if err := c.exchange(ctx, request{method: http.MethodPost, url: c.at(registry+"preview", q), body: text, contentType: yamlType}, &found); err != nil {
 		return nil, err
 	}
 	return &found, nil

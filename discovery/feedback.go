@@ -138,6 +138,17 @@ func (s *Publisher) polledLately(c *client) bool {
 	return seen != c.left.Load() && s.age()-time.Duration(seen) <= max(pollPatience, 3*time.Duration(c.handover.pace.Load()))
 }
 
+// connected are the proxies that are on a stream, or poll, by node.
+func (s *Publisher) connected() (all []*client) {
+	for _, c := range s.fleet.present() {
+		if len(c.streams) > 0 || s.polledLately(c.client) {
+			all = append(all, c.client)
+		}
+	}
+	slices.SortFunc(all, func(a, b *client) int { return strings.Compare(a.node.ID, b.node.ID) })
+	return all
+}
+
 func (c *client) introduced() ProxyStatus {
 	p := ProxyStatus{Node: c.node.ID, Role: c.proxy.Role, Types: map[string]TypeStatus{}}
 	if a := c.agent.Load(); a != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// ErrBusy: somebody else is having a preview made, and one is made at a time.
-var ErrBusy = errors.New("a preview is being made")
+// ErrBusy: somebody else has a mesh compiled for a question, and one is at a time.
+var ErrBusy = errors.New("another mesh is being compiled for a question")
 
 // Bounds of a preview. It compiles by itself, beside what is published.
 const (
@@ -60,6 +60,16 @@ type ResourceChange struct {
 // and compares. Nothing is published, and nobody who asks meanwhile waits for it.
 // The error is ErrBusy, ErrNotReady or that of ctx.
 func (s *Publisher) Preview(ctx context.Context, objects []*schema.Object) (*Preview, error) {
+	return s.preview(ctx, objects, false)
+}
+
+// PreviewInV1 is a Preview whose problems are also what Envoys of the v1 API would lose,
+// in the sense of LostInV1.
+func (s *Publisher) PreviewInV1(ctx context.Context, objects []*schema.Object) (*Preview, error) {
+	return s.preview(ctx, objects, true)
+}
+
+func (s *Publisher) preview(ctx context.Context, objects []*schema.Object, inV1 bool) (*Preview, error) {
 	g, err := s.published()
 	if err != nil {
 		return nil, err
@@ -69,7 +79,7 @@ func (s *Publisher) Preview(ctx context.Context, objects []*schema.Object) (*Pre
 	}
 	defer s.previewing.Unlock()
 	p := &preview{
-		Publisher: s, changes: map[changeKey]*change{}, sets: map[setID]*resource{},
+		Publisher: s, inV1: inV1, changes: map[changeKey]*change{}, sets: map[setID]*resource{},
 		// A snapshot of its own: that which is published is to be followed by others.
 		before: mesh.NewSnapshot(g.mesh.Revision, g.mesh.Settings, objectsOf(g.mesh)).WithFiles(g.mesh.Files),
 	}
@@ -93,6 +103,7 @@ func changesBy(s *mesh.Snapshot, objects []*schema.Object) []schema.Change {
 
 type preview struct {
 	*Publisher
+	inV1          bool // problems are also what is lost in it
 	before, after *mesh.Snapshot
 	otherServices bool // after
 
@@ -125,7 +136,10 @@ func (p *preview) make(ctx context.Context) error {
 			return err
 		}
 	}
-	before := slices.Concat(p.before.Problems, c.Problems())
+	before, err := p.problemsAt(ctx, c, p.before)
+	if err != nil {
+		return err
+	}
 	c.Advance(p.after)
 	for _, of := range crowds {
 		of.is, _ = c.Proxy(of.after)
@@ -134,9 +148,19 @@ func (p *preview) make(ctx context.Context) error {
 			return err
 		}
 	}
-	after := slices.Concat(p.after.Problems, c.Problems())
+	after, err := p.problemsAt(ctx, c, p.after)
 	p.problems, p.solved = problemsBeside(after, before), problemsBeside(before, after)
-	return nil
+	return err
+}
+
+// problemsAt are those of the snapshot that a compiler is at.
+func (p *preview) problemsAt(ctx context.Context, c compiler, at *mesh.Snapshot) (diag.List, error) {
+	all := slices.Concat(at.Problems, c.Problems())
+	if !p.inV1 {
+		return all, nil
+	}
+	lost, _, err := p.lostInV1(ctx, c, at)
+	return append(all, lost...), err
 }
 
 // problemsBeside are those of a list that another one has not.
@@ -151,21 +175,15 @@ func problemsBeside(list, other diag.List) diag.List {
 // crowds are those that are connected, the largest first.
 func (p *preview) crowds() []*crowd {
 	byViews := map[[2]string]*crowd{}
-	for _, c := range p.fleet.present() {
-		if len(c.streams) == 0 && !p.polledLately(c.client) {
-			continue
-		}
+	for _, c := range p.connected() {
 		before, after := c.viewIn(p.before), c.viewIn(p.after)
 		keys := [2]string{before.Key(), after.Key()}
 		if byViews[keys] == nil {
 			byViews[keys] = &crowd{before: before, after: after}
 		}
-		byViews[keys].clients = append(byViews[keys].clients, c.client)
+		byViews[keys].clients = append(byViews[keys].clients, c)
 	}
 	all := slices.Collect(maps.Values(byViews))
-	for _, of := range all {
-		slices.SortFunc(of.clients, func(a, b *client) int { return strings.Compare(a.node.ID, b.node.ID) })
-	}
 	slices.SortFunc(all, func(a, b *crowd) int {
 		return cmp.Or(cmp.Compare(len(b.clients), len(a.clients)), strings.Compare(a.clients[0].node.ID, b.clients[0].node.ID))
 	})

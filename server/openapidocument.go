@@ -108,6 +108,7 @@ var ifMatchParameter = node{
 
 // parameters are all that a query may have.
 var parameters = map[string]struct{ kind, doc string }{
+	"api":                  {"string", "v1: also what Envoys of that API would lose."},
 	"allowWatchBookmarks":  {"boolean", "Tells from time to time how far the watch is."},
 	"continue":             {"string", "Where the page before ended, as its list says."},
 	"dryRun":               {"string", "All: everything is checked, nothing is written."},

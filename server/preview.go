@@ -22,7 +22,7 @@ const previewPath = "/apis/registry.istio.io/v1/preview"
 // newest is AtLeast of whoever wants all that was written before.
 const newest = 0
 
-var previewParams = params("namespace", "local")
+var previewParams = params("namespace", "local", "api")
 
 // previewTimeout is how long another replica is waited for, which compiles the whole
 // mesh for its answer.
@@ -36,7 +36,8 @@ type previewed struct {
 
 // preview answers what the objects of the body, in place of those stored, would
 // change in what proxies are told that are connected to any replica, or with
-// local=true to this one. Nothing is stored.
+// local=true to this one. With api=v1 the problems are also what Envoys of that API would
+// lose. Nothing is stored.
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, previewParams); err != nil {
@@ -50,6 +51,10 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 		return badRequest("namespace: %v", err)
 	}
 	local, err := s.isLocal(r, q)
+	if err != nil {
+		return err
+	}
+	inV1, err := asksV1(q)
 	if err != nil {
 		return err
 	}
@@ -67,18 +72,28 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if err := s.awaitPublished(r.Context(), newest); err != nil {
 		return err
 	}
-	p, err := s.opts.Discovery.Preview(r.Context(), objects)
-	switch {
-	case errors.Is(err, discovery.ErrBusy):
-		return apierrors.NewTooManyRequests("the server makes one preview at a time, and is at one for somebody else", 1)
-	case err != nil:
-		return notInspected(err)
+	look := s.opts.Discovery.Preview
+	if inV1 {
+		look = s.opts.Discovery.PreviewInV1
+	}
+	p, err := look(r.Context(), objects)
+	if err != nil {
+		return notCompiled(err)
 	}
 	told := previewed{Preview: p}
 	if !local {
 		told.Missing = s.previewOfOthers(w, r, body, media, p)
 	}
 	return writeJSON(w, r, told)
+}
+
+// notCompiled is why there is no answer to a question for which the mesh is compiled
+// aside.
+func notCompiled(err error) error {
+	if errors.Is(err, discovery.ErrBusy) {
+		return apierrors.NewTooManyRequests("the server compiles the mesh for one question at a time, and is at it for somebody else; try again", 1)
+	}
+	return notInspected(err)
 }
 
 // previewOfOthers adds what the other replicas would tell their proxies, and returns
@@ -89,7 +104,7 @@ func (s *Server) previewOfOthers(w http.ResponseWriter, r *http.Request, body []
 	var mu sync.Mutex
 	return s.askOthers(ctx, w, "proxies", func(of Replica) error {
 		var found discovery.Preview
-		err := postPeer(ctx, of, []string{previewPath}, queryOf(r), body, media, &found)
+		err := postPeer(ctx, of, []string{previewPath}, withoutAPI(queryOf(r)), body, media, &found)
 		if err == nil {
 			mu.Lock()
 			defer mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,7 +19,7 @@ import (
 // problemsPath is where one asks what could not be honoured.
 const problemsPath = "/debug/problems"
 
-var problemParams = params("resourceVersion", "local")
+var problemParams = params("resourceVersion", "local", "api")
 
 // publishTimeout is how long the problems wait for the configuration of the
 // revision that is asked for. It is shorter than what clients wait.
@@ -28,7 +29,8 @@ const publishTimeout = 10 * time.Second
 // revision that it was compiled from. As in a list, resourceVersion says how
 // fresh that must be: unset it is the newest, 0 whatever is at hand, anything
 // else not older than that. What proxies of other replicas refuse is among it, unless
-// local=true asks for those of this one.
+// local=true asks for those of this one. With api=v1 it is also what Envoys of that API
+// would lose, whether or not there are any.
 func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, problemParams); err != nil {
@@ -42,23 +44,48 @@ func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	inV1, err := asksV1(q)
+	if err != nil {
+		return err
+	}
 	if err := s.awaitPublished(r.Context(), atLeast); err != nil {
 		return err
 	}
+	var out reported
 	report := s.opts.Discovery.Report()
+	if inV1 {
+		lost, left, err := s.opts.Discovery.LostInV1(r.Context())
+		if err != nil {
+			return notCompiled(err)
+		}
+		report, out.NotLookedAt = report.With(lost), left
+	}
 	if !local {
 		report = report.With(s.problemsOfOthers(w, r, q))
 	}
-	if report.Problems == nil {
-		report.Problems = diag.List{}
-	}
-	return writeJSON(w, r, reported(report))
+	out.Revision, out.Problems = report.Revision, append(diag.List{}, report.Problems...)
+	return writeJSON(w, r, out)
 }
 
 // reported is a Report as it is told.
 type reported struct {
 	Revision int64     `json:"revision"`
 	Problems diag.List `json:"problems"`
+	// NotLookedAt are kinds of proxies that were too many to find out what they lose.
+	NotLookedAt int `json:"notLookedAt,omitempty"`
+}
+
+// asksV1 reads whether one wants to know what Envoys of the v1 API would lose: the v3
+// API has all that there is to lose.
+func asksV1(q url.Values) (bool, error) {
+	switch api := q.Get("api"); api {
+	case "":
+		return false, nil
+	case "v1":
+		return true, nil
+	default:
+		return false, badRequest("api: want v1 or nothing, found %q", api)
+	}
 }
 
 func (s *Server) problemsOfOthers(w http.ResponseWriter, r *http.Request, q url.Values) (all diag.List) {
@@ -67,13 +94,21 @@ func (s *Server) problemsOfOthers(w http.ResponseWriter, r *http.Request, q url.
 	var mu sync.Mutex
 	s.askOthers(ctx, w, "problems", func(of Replica) error {
 		var found reported
-		_, err := askPeer(ctx, of, []string{problemsPath}, q, "", &found)
+		_, err := askPeer(ctx, of, []string{problemsPath}, withoutAPI(q), "", &found)
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, found.Problems...)
 		return err
 	})
 	return all
+}
+
+// withoutAPI is what is asked of other replicas: the objects are the same there, and
+// what is lost of them is found once.
+func withoutAPI(q url.Values) url.Values {
+	q = maps.Clone(q)
+	q.Del("api")
+	return q
 }
 
 // awaitPublished waits until the objects as fresh as wanted, in the sense of

@@ -74,6 +74,8 @@ func TestProblemsOfARevision(t *testing.T) {
 		"?resourceVersion=99&timeout=20ms": http.StatusGatewayTimeout,
 		"?resourceVersion=newest":          http.StatusBadRequest,
 		"?revision=1":                      http.StatusBadRequest,
+		"?api=v1":                          http.StatusOK,
+		"?api=v2":                          http.StatusBadRequest,
 	} {
 		if got := w.do("GET", "/debug/problems"+query, ""); got.StatusCode != code {
 			t.Errorf("%q: status %d, want %d: %s", query, got.StatusCode, code, got.text)

@@ -46,6 +46,9 @@ With -f no server is asked: the objects of the files are all there is, and those
 that do not validate are told of as well. With -f and --live the files are laid
 over the objects of the server, which stores nothing.
 
+With --v1 it is also told what Envoys of the v1 API would lose, in each namespace
+that has objects and for each Gateway, whether or not there are any.
+
 The exit code is 0 if there is nothing as grave as --fail-on says, 1 if there is,
 and 2 if it could not be found out.`,
 		Example: `  # Is anything wrong in the mesh?
@@ -54,6 +57,10 @@ and 2 if it could not be found out.`,
   # Would these files be right by themselves, and in the mesh?
   istioctl analyze -f rules/
   istioctl analyze --live -f rules/
+
+  # May what is there, and these files, be served to Envoys of the v1 API?
+  istioctl analyze --v1
+  istioctl analyze --v1 --live -f rules/
 
   # In a pipeline, where a warning is as bad as an error
   istioctl analyze -f rules/ --fail-on warning -o json`,
@@ -69,7 +76,7 @@ and 2 if it could not be found out.`,
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.live, "live", false, "lay the files over the objects of the server")
-	flags.BoolVar(&f.v1, "v1", false, "with -f: tell also what Envoys of the v1 API would lose")
+	flags.BoolVar(&f.v1, "v1", false, "tell also what Envoys of the v1 API would lose")
 	flags.BoolVar(&f.codes, "codes", false, "list the codes of messages, and look at no objects")
 	flags.StringVar(&f.failOn, "fail-on", string(diag.Error), "what fails the command: warning or error")
 	addOutput(cmd, &f.output, problemFormats)
@@ -84,7 +91,7 @@ func (f *analyzeFlags) check(cmd *cobra.Command) error {
 		return usagef("--fail-on %q: want warning or error", f.failOn)
 	}
 	alone := f.offline() && !f.live
-	for _, name := range []string{"mesh-config", "domain", "v1"} {
+	for _, name := range []string{"mesh-config", "domain"} {
 		if cmd.Flags().Changed(name) && !alone {
 			return usagef("--%s goes with -f and without --live: a server has its own", name)
 		}
@@ -128,20 +135,40 @@ func runAnalyze(cmd *cobra.Command, s *session, f *analyzeFlags) error {
 func (f *analyzeFlags) analyze(ctx context.Context, s *session) (*client.Problems, error) {
 	switch {
 	case !f.offline():
-		return s.analyzeServer(ctx)
+		return f.analyzeServer(ctx, s)
 	case f.live:
 		return f.analyzeOver(ctx, s)
 	}
 	return f.analyzeFiles(ctx, s)
 }
 
-func (s *session) analyzeServer(ctx context.Context) (*client.Problems, error) {
+func (f *analyzeFlags) analyzeServer(ctx context.Context, s *session) (*client.Problems, error) {
 	c, err := s.connect(s.warn)
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.Problems(ctx)
+	found, err := f.problems(ctx, s, c)
 	return found, s.fail(ctx, err)
+}
+
+// problems are those that the server has.
+func (f *analyzeFlags) problems(ctx context.Context, s *session, c *client.Client) (*client.Problems, error) {
+	if !f.v1 {
+		return c.Problems(ctx)
+	}
+	found, err := c.ProblemsInV1(ctx)
+	if err == nil && found.NotLookedAt > 0 {
+		s.warn("not looked at for what the v1 API loses: " + count(found.NotLookedAt, "more configuration"))
+	}
+	return found, err
+}
+
+// preview is what the server's problems would be with the objects of a text.
+func (f *analyzeFlags) preview(ctx context.Context, s *session, c *client.Client, text []byte) (*client.Preview, error) {
+	if f.v1 {
+		return c.PreviewInV1(ctx, text, s.namespace)
+	}
+	return c.Preview(ctx, text, s.namespace)
 }
 
 // analyzeOver has the server look at its objects with those of the files.
@@ -156,11 +183,11 @@ func (f *analyzeFlags) analyzeOver(ctx context.Context, s *session) (*client.Pro
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.Problems(ctx)
+	found, err := f.problems(ctx, s, c)
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
-	would, err := c.Preview(ctx, joined(firstOfEach(list)), s.namespace)
+	would, err := f.preview(ctx, s, c, joined(firstOfEach(list)))
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
