@@ -1,6 +1,9 @@
 package store
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // Revisions are the changes of a batch as batches of one revision each, in
 // order. They share its events.
@@ -45,4 +48,9 @@ func (b Batch) In(scope Scope) Batch {
 		}
 	}
 	return in
+}
+
+// concerns reports whether anything of a batch is in scope.
+func (b Batch) concerns(scope Scope) bool {
+	return slices.ContainsFunc(b.Events, func(ev Event) bool { return scope.Contains(ev.Object.Key()) })
 }

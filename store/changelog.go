@@ -26,10 +26,11 @@ type ChangeLog struct {
 	bytes   int     // in batches
 	dropped int     // bytes that left batches but not yet its array
 	limit   int
-	floor   int64 // changes after this revision are kept
-	head    int64 // changes up to this revision are known
-	epoch   int   // counts Reset
-	moved   chan struct{}
+	floor   int64         // changes after this revision are kept
+	head    int64         // changes up to this revision are known
+	epoch   int           // counts Reset
+	moved   chan struct{} // closed with the next head
+	parked  parking
 }
 
 // NewChangeLog is an empty history at a revision, keeping about limit events or
@@ -63,6 +64,7 @@ func (l *ChangeLog) Append(b Batch) {
 	}
 	l.head = b.Revision
 	for one := range b.Revisions() {
+		l.parked.wake(one)
 		l.batches = append(l.batches, one)
 		l.events += len(one.Events)
 		l.bytes += one.Size()
@@ -81,7 +83,6 @@ func (l *ChangeLog) Compact(revision int64) {
 		l.dropOldestLocked()
 	}
 	l.floor = max(l.floor, min(revision, l.head))
-	l.wakeLocked()
 }
 
 // Reset forgets everything and starts anew at a revision, as after a list that
@@ -92,6 +93,7 @@ func (l *ChangeLog) Reset(revision int64) {
 	l.batches, l.events, l.bytes, l.dropped = nil, 0, 0, 0
 	l.floor, l.head = revision, revision
 	l.epoch++
+	l.parked.wakeAll()
 	l.wakeLocked()
 }
 
@@ -189,8 +191,17 @@ func (l *ChangeLog) Watch(ctx context.Context, scope Scope, after int64, onEnd .
 	}
 	c := &cursor{
 		log: l, scope: scope, after: after, epoch: l.epoch,
-		out: make(chan Batch), progress: make(chan struct{}, 1), onEnd: onEnd,
+		out: make(chan Batch), woken: make(chan struct{}, 1), progress: make(chan struct{}, 1), onEnd: onEnd,
 	}
 	go c.run(ctx)
 	return c, nil
+}
+
+// leave forgets a cursor that has ended.
+func (l *ChangeLog) leave(c *cursor) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.parked {
+		l.parked.unpark(c)
+	}
 }

@@ -10,10 +10,15 @@ import (
 type cursor struct {
 	log   *ChangeLog
 	scope Scope
-	after int64 // everything up to here was delivered
 	epoch int
 
+	// after is up to where everything was delivered. The log has it, and parked, while
+	// the cursor is parked.
+	after  int64
+	parked bool
+
 	out      chan Batch
+	woken    chan struct{} // holds a sign of the log
 	progress chan struct{} // holds a wish for an empty batch
 	onEnd    []func()
 
@@ -32,6 +37,7 @@ func (c *cursor) RequestProgress(context.Context) error {
 
 func (c *cursor) run(ctx context.Context) {
 	c.End(c.follow(ctx))
+	c.log.leave(c)
 	for _, f := range c.onEnd {
 		f()
 	}
@@ -41,11 +47,11 @@ func (c *cursor) run(ctx context.Context) {
 func (c *cursor) follow(ctx context.Context) error {
 	wished := false
 	for {
-		b, moved, err := c.next()
+		b, some, err := c.next()
 		switch {
 		case err != nil:
 			return err
-		case moved == nil:
+		case some:
 			if err := c.deliver(ctx, b); err != nil {
 				return err
 			}
@@ -57,7 +63,7 @@ func (c *cursor) follow(ctx context.Context) error {
 			wished = false
 		}
 		select {
-		case <-moved:
+		case <-c.woken:
 		case <-c.progress:
 			// The wish counts from now: look at the log once more.
 			wished = true
@@ -67,24 +73,40 @@ func (c *cursor) follow(ctx context.Context) error {
 	}
 }
 
-// next is the first batch beyond the cursor's place. When there is none, the
-// place moves up to the newest revision, and the channel tells of more.
-func (c *cursor) next() (Batch, <-chan struct{}, error) {
+// next is the first batch beyond the cursor's place. When there is none, the cursor is
+// parked at the newest revision.
+func (c *cursor) next() (b Batch, some bool, err error) {
+	c.log.mu.RLock()
+	b, some, err = c.lookLocked()
+	c.log.mu.RUnlock()
+	if some || err != nil {
+		return b, some, err
+	}
+	c.log.mu.Lock()
+	defer c.log.mu.Unlock()
+	if b, some, err = c.lookLocked(); !some && err == nil {
+		c.log.parked.park(c)
+	}
+	return b, some, err
+}
+
+func (c *cursor) lookLocked() (b Batch, some bool, err error) {
 	l := c.log
-	l.mu.RLock()
-	defer l.mu.RUnlock()
 	switch {
 	case c.epoch != l.epoch:
-		return Batch{}, nil, l.expiredLocked(c.after)
+		return Batch{}, false, l.expiredLocked(c.after)
+	case c.parked: // Nothing in its scope has come.
+		c.after = max(c.after, l.head)
+		return Batch{}, false, nil
 	case c.after < l.floor:
-		return Batch{}, nil, &Error{Kind: ErrSlow, Detail: fmt.Sprintf(
+		return Batch{}, false, &Error{Kind: ErrSlow, Detail: fmt.Sprintf(
 			"stopped reading at revision %d, the oldest changes kept follow revision %d", c.after, l.floor)}
 	}
 	if ahead := l.sinceLocked(c.after); len(ahead) > 0 {
-		return c.bundle(ahead), nil, nil
+		return c.bundle(ahead), true, nil
 	}
 	c.after = max(c.after, l.head)
-	return Batch{}, l.moved, nil
+	return Batch{}, false, nil
 }
 
 // A cursor that is at least bundleSize batches behind hands over so many as one,

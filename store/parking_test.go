@@ -1,0 +1,151 @@
+package store_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/storetest"
+)
+
+// addedIn is a batch of one revision with a new rule in each namespace.
+func addedIn(t testing.TB, revision int64, namespaces ...string) store.Batch {
+	t.Helper()
+	b := store.Batch{Revision: revision}
+	for _, namespace := range namespaces {
+		obj := storetest.Rule(t, namespace, fmt.Sprintf("rule-%d", revision), 1).AtRevision(revision)
+		b.Events = append(b.Events, store.Event{Type: store.Added, Object: obj})
+	}
+	return b
+}
+
+// TestWatchOfWhatHardlyChanges: the log may move on as far as it likes; who watches
+// something else has missed nothing.
+func TestWatchOfWhatHardlyChanges(t *testing.T) {
+	l := store.NewChangeLog(1, 10)
+	w, err := l.Watch(t.Context(), store.Scope{Kind: storetest.Kind(t, "RouteRule"), Namespace: "quiet"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	progress := func(want int64) {
+		t.Helper()
+		if err := w.RequestProgress(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := <-w.Batches(); !ok || len(b.Events) > 0 || b.Revision != want {
+			t.Fatalf("%v, open %t (%v), want to be at %d", b, ok, w.Err(), want)
+		}
+	}
+	progress(1) // It is at the end of the log.
+	revision := int64(1)
+	for round := range 3 {
+		for range 100 {
+			revision++
+			l.Append(addedIn(t, revision, "busy"))
+		}
+		if round > 0 {
+			progress(revision)
+		}
+		revision++
+		l.Append(addedIn(t, revision, "busy", "quiet"))
+		b, ok := <-w.Batches()
+		if !ok || len(b.Events) != 1 || b.Revision != revision || b.Events[0].Object.Meta.Namespace != "quiet" {
+			t.Fatalf("%v, open %t (%v), want the change of %d", b, ok, w.Err(), revision)
+		}
+	}
+	l.Compact(revision)
+	progress(revision)
+}
+
+// TestWatchesOfAllScopes: while changes of everything come, each watch is told all that
+// is in its scope, once and in order, and no revision that it has not been told all of.
+func TestWatchesOfAllScopes(t *testing.T) {
+	const revisions = 3000
+	random := rand.New(rand.NewPCG(1, 2))
+	namespaces := []string{"a", "b", "c", "d"}
+	l := store.NewChangeLog(1, 2*revisions)
+	kinds := []*schema.Kind{nil, storetest.Kind(t, "RouteRule"), storetest.Kind(t, "DestinationPolicy")}
+	var batches []store.Batch
+	for r := range int64(revisions) {
+		random.Shuffle(len(namespaces), func(i, j int) { namespaces[i], namespaces[j] = namespaces[j], namespaces[i] })
+		batches = append(batches, addedIn(t, r+2, namespaces[:1+random.IntN(2)]...))
+	}
+	var all sync.WaitGroup
+	for i := range 30 {
+		scope := store.Scope{Kind: kinds[i%len(kinds)]}
+		if scope.Kind != nil && i%2 == 0 {
+			scope.Namespace = namespaces[i%len(namespaces)]
+		}
+		w, err := l.Watch(t.Context(), scope, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			if diff := cmp.Diff(toldOf(batches, scope), followTo(t, w, revisions+1)); diff != "" {
+				t.Errorf("watch of %v (-want +got):\n%s", scope, diff)
+			}
+		})
+	}
+	for _, b := range batches {
+		l.Append(b)
+	}
+	all.Wait()
+}
+
+func toldOf(batches []store.Batch, scope store.Scope) (told []string) {
+	for _, b := range batches {
+		for _, ev := range b.In(scope).Events {
+			told = append(told, fmt.Sprintf("%d %s", b.Revision, ev.Object.Key()))
+		}
+	}
+	return told
+}
+
+// followTo reads a watch up to a revision, and asks for its progress all the while.
+func followTo(t *testing.T, w store.Watcher, revision int64) (told []string) {
+	for at := int64(0); at < revision; {
+		_ = w.RequestProgress(t.Context())
+		b, ok := <-w.Batches()
+		if !ok {
+			t.Errorf("ended at %d: %v", at, w.Err())
+			return told
+		}
+		for _, ev := range b.Events {
+			if r := ev.Object.Revision(); r <= at || r > b.Revision {
+				t.Errorf("revision %d comes after %d was told, in a batch of %d", r, at, b.Revision)
+			}
+			told = append(told, fmt.Sprintf("%d %s", ev.Object.Revision(), ev.Object.Key()))
+		}
+		at = b.Revision
+	}
+	return told
+}
+
+// BenchmarkAppendBesideWatches is what a change costs while thousands watch something
+// else.
+func BenchmarkAppendBesideWatches(b *testing.B) {
+	for _, n := range []int{0, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			l := store.NewChangeLog(1, 10)
+			for i := range n {
+				scope := store.Scope{Kind: storetest.Kind(b, "RouteRule"), Namespace: fmt.Sprintf("quiet-%d", i)}
+				w, err := l.Watch(b.Context(), scope, 1)
+				if err != nil {
+					b.Fatal(err)
+				}
+				_ = w.RequestProgress(b.Context())
+				<-w.Batches()
+			}
+			obj := storetest.Rule(b, "busy", "rule", 1)
+			for i := range b.N {
+				revision := int64(i + 2)
+				l.Append(store.Batch{Revision: revision, Events: []store.Event{{Type: store.Modified, Object: obj.AtRevision(revision)}}})
+			}
+		})
+	}
+}
