@@ -30,7 +30,13 @@ With --atomic it is one transaction: proxies see all of it at once, and if one
 object cannot be applied, nothing is done. --owner does so too, and labels what
 it applies; --prune then deletes, in the same transaction, what was applied with
 that owner before and is no longer in the files. An owner's name is one for all
-namespaces, unless -n names one. Objects of another owner are never touched.`,
+namespaces, unless -n names one. Objects of another owner are never touched.
+
+With -l, --prune looks only at objects that have these labels, of the owner, or
+without --owner of none, in the namespaces that the files have objects in, or that
+of -n. What nobody but its labels marks goes too, also if it was made by hand: to
+--dry-run=server it is named. Other than with kubectl, -l leaves nothing of the
+files out: an object without these labels is an error.`,
 		Example: `  # Bring the server to the state of a folder
   istioctl apply -R -f rules/
 
@@ -38,6 +44,9 @@ namespaces, unless -n names one. Objects of another owner are never touched.`,
   istioctl apply --atomic -f rules/
   istioctl apply --prune --owner shop -R -f rules/ --dry-run=server
   istioctl apply --prune --owner shop -R -f rules/
+
+  # The same by labels that all objects in the folder have
+  istioctl apply --prune -l team=shop -R -f rules/ --dry-run=server
 
   # And wait until every proxy runs it, or one refuses it
   istioctl apply --wait -f rules/reviews.yaml

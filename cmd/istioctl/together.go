@@ -2,14 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"regexp"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -25,23 +24,29 @@ const ownerLabel = "registry.istio.io/owner"
 
 // togetherFlags make an apply one transaction.
 type togetherFlags struct {
-	atomic bool
-	prune  bool
-	owner  string
+	atomic   bool
+	prune    bool
+	owner    string
+	selector pruneSelector
 }
 
 func (f *togetherFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.atomic, "atomic", false, "apply all objects in one transaction, or none of them")
-	cmd.Flags().BoolVar(&f.prune, "prune", false, "with --owner: in the same transaction delete the owner's objects that the files no longer have; of all namespaces, or that of -n")
+	cmd.Flags().BoolVar(&f.prune, "prune", false, "with --owner or -l: in the same transaction delete the objects that are meant by these and that the files no longer have; implies --atomic")
+	cmd.Flags().VarP(&f.selector, "selector", "l", "with --prune: only among objects with these labels, such as team=shop; all that is applied must have them")
 	cmd.Flags().StringVar(&f.owner, "owner", "", "label the objects "+ownerLabel+"=OWNER, and touch none of another owner; implies --atomic")
 }
 
-func (f *togetherFlags) given() bool { return f.atomic || f.prune || f.owner != "" }
+func (f *togetherFlags) given() bool {
+	return f.atomic || f.prune || f.owner != "" || f.selector.Selector != nil
+}
 
 func (f *togetherFlags) check(dryRun string) error {
 	switch {
-	case f.prune && f.owner == "":
-		return usagef("--prune wants --owner NAME: only objects that were applied with it are deleted")
+	case f.prune && f.owner == "" && f.selector.Selector == nil:
+		return usagef("--prune wants --owner NAME, to delete only what was applied with it, or -l LABELS")
+	case f.selector.Selector != nil && !f.prune:
+		return usagef("-l %s is for --prune: all objects of the files are applied", &f.selector)
 	case f.prune && dryRun == dryRunClient:
 		return usagef("--prune --dry-run=client: only the server knows what would be deleted; use --dry-run=server")
 	case f.owner != "" && len(validation.IsValidLabelValue(f.owner)) > 0:
@@ -52,7 +57,7 @@ func (f *togetherFlags) check(dryRun string) error {
 
 // preconditions are those of an apply where each object may be given once.
 func (f *togetherFlags) preconditions() []precondition {
-	return []precondition{named("apply"), repeated(diag.Error), f.unowned}
+	return []precondition{named("apply"), repeated(diag.Error), f.unowned, f.selector.unselected}
 }
 
 // unowned finds objects that say another owner than the command line.
@@ -131,47 +136,35 @@ func (t *together) operations(ctx context.Context) ([]operation, error) {
 		return nil, t.fail(ctx, err)
 	}
 	var steps []operation
-	wanted := map[schema.Key]bool{}
 	for _, m := range t.list {
-		wanted[m.Key()] = true
 		step, err := t.operation(m, stored[m.Key()])
 		if err != nil {
 			return nil, err
 		}
 		steps = append(steps, step)
 	}
-	if !t.prune {
-		return steps, nil
+	if t.prune {
+		steps = append(steps, t.pruned(stored)...)
 	}
-	var pruned []operation
-	for key, o := range stored {
-		if o.Meta.Labels[ownerLabel] == t.owner && !wanted[key] && o.Meta.DeletionTimestamp == nil {
-			pre := store.Preconditions{UID: string(o.Meta.UID), ResourceVersion: o.Meta.ResourceVersion}
-			pruned = append(pruned, operation{Op: store.Op{Verb: store.OpDelete, Key: key, Pre: pre}, before: o, object: o})
-		}
-	}
-	slices.SortFunc(pruned, func(a, b operation) int { return strings.Compare(a.Key.String(), b.Key.String()) })
-	return append(steps, pruned...), nil
+	return steps, nil
 }
 
-// stored are the objects that the files mean and, to prune, all others.
+// stored are the objects that the files mean and, to prune, those that they may lack.
 func (t *together) stored(ctx context.Context) (map[schema.Key]*schema.Object, error) {
 	found := map[schema.Key]*schema.Object{}
 	if t.prune {
-		scope := store.Scope{}
-		if t.namespaceGiven {
-			scope.Namespace = t.namespace
-		}
-		list, err := t.client.List(ctx, scope, store.ListOptions{})
+		list, err := t.candidates(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range list.Items {
-			found[o.Key()] = o
+			found[o.Key()] = o.Object
 		}
-		return found, nil
 	}
 	for _, m := range t.list {
+		if found[m.Key()] != nil {
+			continue
+		}
 		o, err := t.client.Get(ctx, m.Key(), store.ReadOptions{})
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
@@ -185,10 +178,8 @@ func (t *together) stored(ctx context.Context) (map[schema.Key]*schema.Object, e
 
 func (t *together) operation(m manifest, before *schema.Object) (operation, error) {
 	meta, verb := m.Meta, store.OpUpdate
-	if before != nil && t.owner != "" {
-		if other := before.Meta.Labels[ownerLabel]; other != "" && other != t.owner {
-			return operation{}, fmt.Errorf("%s: %s%s belongs to owner %q, not to %q; nothing was done", place(m.doc), label(m.Object), where(m.Object), other, t.owner)
-		}
+	if err := t.ours(m, before); err != nil {
+		return operation{}, err
 	}
 	switch {
 	case meta.ResourceVersion != "":
@@ -206,6 +197,22 @@ func (t *together) operation(m manifest, before *schema.Object) (operation, erro
 	}
 	o, err := m.WithMeta(meta)
 	return operation{Op: store.Op{Verb: verb, Object: o}, before: before, object: m.Object}, err
+}
+
+// ours refuses a stored object that another owner has applied.
+func (t *together) ours(m manifest, before *schema.Object) error {
+	if before == nil || t.owner == "" && !t.prune {
+		return nil
+	}
+	owner, us := before.Meta.Labels[ownerLabel], cmp.Or(t.owner, m.Meta.Labels[ownerLabel])
+	if owner == "" || owner == us {
+		return nil
+	}
+	not := fmt.Sprintf("not to %q", us)
+	if us == "" {
+		not = "and no --owner is given"
+	}
+	return fmt.Errorf("%s: %s%s belongs to owner %q, %s; nothing was done", place(m.doc), label(m.Object), where(m.Object), owner, not)
 }
 
 func (o operation) outcome(done *schema.Object) outcome {

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// pruneSelector says by labels which objects a prune is about; nil for all.
+type pruneSelector struct{ labels.Selector }
+
+func (p *pruneSelector) String() string {
+	if p.Selector == nil {
+		return ""
+	}
+	return p.Selector.String()
+}
+
+func (p *pruneSelector) Type() string { return "string" }
+
+// Set refuses what would mean objects that nobody has thought of.
+func (p *pruneSelector) Set(text string) error {
+	selected, err := labels.Parse(text)
+	if err != nil {
+		return err
+	}
+	if selected.Matches(labels.Set{}) {
+		return errors.New("means all objects without labels too: say at least one label that they have, such as team=shop")
+	}
+	asked, _ := selected.Requirements()
+	for _, one := range asked {
+		if one.Key() == ownerLabel {
+			return errors.New("what one owner applied is pruned with --owner")
+		}
+	}
+	p.Selector = selected
+	return nil
+}
+
+func (p *pruneSelector) matches(o *schema.Object) bool {
+	return p.Selector == nil || p.Matches(labels.Set(o.Meta.Labels))
+}
+
+// unselected finds objects that the next prune would not see.
+func (p *pruneSelector) unselected(list []manifest) diag.List {
+	var out diag.List
+	for _, m := range list {
+		if !p.matches(m.Object) {
+			out = append(out, m.problem(diag.Error, diag.FieldInvalid, "metadata.labels",
+				fmt.Sprintf("must match -l %s: without that, what leaves the files would stay on the server", p)))
+		}
+	}
+	return out
+}
+
+// prunes reports whether a stored object goes if the files do not have it: never one
+// of another owner, which without --owner is any.
+func (t *together) prunes(o *schema.Object, namespaces map[string]bool) bool {
+	return o.Meta.Labels[ownerLabel] == t.owner && t.selector.matches(o) &&
+		(t.owner != "" || namespaces[o.Meta.Namespace]) && o.Meta.DeletionTimestamp == nil
+}
+
+// pruned are the deletes of what the files no longer have, each on condition that it
+// is as it was looked at.
+func (t *together) pruned(stored map[schema.Key]*schema.Object) (out []operation) {
+	wanted, namespaces := map[schema.Key]bool{}, map[string]bool{}
+	for _, m := range t.list {
+		wanted[m.Key()], namespaces[m.Meta.Namespace] = true, true
+	}
+	byName := func(a, b schema.Key) int { return strings.Compare(a.String(), b.String()) }
+	for _, key := range slices.SortedFunc(maps.Keys(stored), byName) {
+		if o := stored[key]; !wanted[key] && t.prunes(o, namespaces) {
+			pre := store.Preconditions{UID: string(o.Meta.UID), ResourceVersion: o.Meta.ResourceVersion}
+			out = append(out, operation{Op: store.Op{Verb: store.OpDelete, Key: key, Pre: pre}, before: o, object: o})
+		}
+	}
+	return out
+}
+
+// candidates are the stored objects among which there are those to prune.
+func (t *together) candidates(ctx context.Context) (*client.StatedList, error) {
+	what := client.Selection{Labels: "!" + ownerLabel}
+	if t.owner != "" {
+		what.Labels = ownerLabel + "=" + t.owner
+	}
+	if t.selector.Selector != nil {
+		what.Labels += "," + t.selector.String()
+	}
+	if t.namespaceGiven {
+		what.Namespace = t.namespace
+	}
+	return t.session.list(ctx, t.client, what, pageSize)
+}
