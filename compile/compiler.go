@@ -103,17 +103,19 @@ func (c *Compiler) Problems() diag.List {
 	return out
 }
 
-// ProblemsOf are those among Problems that some objects have. They are found without a
-// look at what has not changed since the last call.
+// ProblemsOf are those among Problems that some objects have. Of others no more is
+// looked at than what may have to do with these.
 func (c *Compiler) ProblemsOf(objects map[diag.Ref]bool) diag.List {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var parts []*diag.Collector
-	c.model.graph.Do(func(r *query.Reader) { parts = c.model.found.Keep(r, none{}) })
 	var all diag.Collector
-	for _, part := range parts {
-		all.MergeOf(part, objects)
-	}
+	c.model.graph.Do(func(r *query.Reader) {
+		for _, part := range c.model.foundOf(r, objects) {
+			for _, found := range part.of {
+				all.MergeOf(found, objects)
+			}
+		}
+	})
 	return all.List()
 }
 

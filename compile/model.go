@@ -82,7 +82,8 @@ type model struct {
 	tcp            *query.Query[scope, *outboundTCP]
 	views          *query.Input[string, *caller]
 	configs        *query.Query[string, *compiled]
-	found          *query.Query[none, []*diag.Collector]
+	wide           *query.Query[none, *findings]
+	spoken         *query.Query[none, []*findings]
 	problems       *query.Query[none, diag.List]
 }
 
@@ -125,13 +126,9 @@ func newModel(settings *mesh.Settings) *model {
 	m.planEdges()
 	m.planRoutes()
 	m.writeViews()
-	m.found = newQuery(m, slices.Equal[[]*diag.Collector], (*plan).findAll)
-	m.problems = newQuery(m, sameProblems, func(p *plan, _ none) diag.List {
-		for _, some := range m.found.Get(p.r, none{}) {
-			p.problems.Merge(some)
-		}
-		return p.problems.List()
-	})
+	m.wide = newQuery(m, sameFindings, (*plan).findWide)
+	m.spoken = newQuery(m, slices.Equal[[]*findings], (*plan).findSpoken)
+	m.problems = newQuery(m, sameProblems, (*plan).findAll)
 	return m
 }
 
@@ -266,34 +263,6 @@ func (m *model) update(objects map[string][]change[schema.Object], services []me
 	m.gateways.update(m, objects[m.gateways.name])
 	m.certificates.update(m, objects[m.certificates.name])
 	m.sidecars.update(m, objects[m.sidecars.name])
-}
-
-// findAll is everything that is wrong with objects, whoever asks: the parts of it,
-// most of which stay the same values.
-func (p *plan) findAll(none) []*diag.Collector {
-	var out []*diag.Collector
-	add := func(parts ...*diag.Collector) { out = append(out, parts...) }
-	own := func(report func()) {
-		p.problems = &diag.Collector{}
-		report()
-		add(p.problems)
-	}
-	add(p.routeRules.reported(p)...)
-	add(p.destinationPolicies.reported(p)...)
-	add(p.egressRules.reported(p)...)
-	own(func() { p.problems.Add(p.egress.Get(p.r, none{}).problems...) })
-	add(p.ingressRules.reported(p)...)
-	own(p.checkSecrets)
-	own(p.checkEdgeFaults)
-	add(p.virtualServices.reported(p)...)
-	add(p.destinationRules.reported(p)...)
-	add(p.gateways.reported(p)...)
-	add(p.certificates.reported(p)...)
-	own(p.checkSecretFiles)
-	add(p.sidecars.reported(p)...)
-	own(func() { p.problems.Add(p.edgeSurvey.Get(p.r, none{}).problems...) })
-	own(p.checkExternalNames)
-	return out
 }
 
 // pilot are the accidents of Pilot that this mesh keeps.

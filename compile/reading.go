@@ -37,9 +37,10 @@ type kind[T any] struct {
 	readings map[schema.Key]*reading[T]
 	all      *index[none, reading[T]] // in tie-break order
 	checks   *query.Query[*T, *diag.Collector]
-	// The problems of all are gathered in some parts, of which a change concerns one.
+	asked    []*T // the last of which the problems were asked for by themselves
+	// What is found of all is in some parts, of which a change concerns one.
 	parts   *index[int, reading[T]]
-	reports *query.Query[int, *diag.Collector]
+	reports *query.Query[int, *findings]
 }
 
 const reportParts = 64
@@ -70,10 +71,10 @@ func newKind[T, S any](m *model, name string, order func(a, b declared) int, rea
 		parts: newIndex(m.graph, compare, func(r *reading[T]) []int { return []int{partOf(r.declared)} }),
 		checks: newQuery(m, (*diag.Collector).Equal, func(p *plan, rule *T) *diag.Collector {
 			check(p, rule)
-			return p.problems
+			return p.problems.Found()
 		}),
 	}
-	k.reports = newQuery(m, (*diag.Collector).Equal, k.reportPart)
+	k.reports = newQuery(m, sameFindings, k.findPart)
 	return k
 }
 
@@ -122,7 +123,7 @@ func (k *kind[T]) readingOf(m *model, o *schema.Object) *reading[T] {
 			Message: fmt.Sprintf("the object is left out, its spec does not decode: %v", err),
 		})
 	}
-	out.problems = p.problems
+	out.problems = p.problems.Found()
 	return out
 }
 
@@ -135,25 +136,6 @@ func (k *kind[T]) rules(p *plan) []*T {
 		}
 	}
 	return out
-}
-
-// reported are the problems of all objects of the kind, in parts.
-func (k *kind[T]) reported(p *plan) []*diag.Collector {
-	out := make([]*diag.Collector, reportParts)
-	for part := range out {
-		out[part] = k.reports.Get(p.r, part)
-	}
-	return out
-}
-
-func (k *kind[T]) reportPart(p *plan, part int) *diag.Collector {
-	for _, r := range k.parts.under(p, part) {
-		p.problems.Merge(r.problems)
-		if r.rule != nil {
-			p.problems.Merge(k.checks.Get(p.r, r.rule))
-		}
-	}
-	return p.problems
 }
 
 // inKeyOrder is the tie-break order of legacy kinds.

@@ -45,8 +45,20 @@ func (c *Collector) count() {
 	}
 }
 
+// Found is what to keep of a Collector that takes in no more: nil where nothing
+// was found, which those who read take for an empty one.
+func (c *Collector) Found() *Collector {
+	if len(c.list) == 0 {
+		return nil
+	}
+	return &Collector{list: slices.Clone(c.list), found: c.found}
+}
+
 // Merge takes in what another Collector has, as if it had come here.
 func (c *Collector) Merge(other *Collector) {
+	if other == nil {
+		return
+	}
 	c.Add(other.list...)
 	for ref, n := range other.found {
 		if n > MaxPerObject {
@@ -58,6 +70,9 @@ func (c *Collector) Merge(other *Collector) {
 
 // MergeOf takes in what another Collector has of some objects, as if it had come here.
 func (c *Collector) MergeOf(other *Collector, objects map[Ref]bool) {
+	if other == nil {
+		return
+	}
 	for _, p := range other.list {
 		if objects[p.Object] {
 			c.Add(p)
@@ -65,6 +80,7 @@ func (c *Collector) MergeOf(other *Collector, objects map[Ref]bool) {
 	}
 	for ref := range objects {
 		if n := other.found[ref]; n > MaxPerObject {
+			c.count()
 			c.found[ref] += n - MaxPerObject
 		}
 	}
@@ -72,8 +88,13 @@ func (c *Collector) MergeOf(other *Collector, objects map[Ref]bool) {
 
 // Equal reports whether both have met the same problems in the same order.
 func (c *Collector) Equal(other *Collector) bool {
+	if c == other || c == nil || other == nil {
+		return c == other || c.empty() && other.empty()
+	}
 	return slices.Equal(c.list, other.list) && maps.Equal(c.leftOut(), other.leftOut())
 }
+
+func (c *Collector) empty() bool { return c == nil || len(c.list) == 0 }
 
 // leftOut is how many problems of an object are not kept, where there are any.
 func (c *Collector) leftOut() map[Ref]int {

@@ -88,7 +88,7 @@ func TestMessages(t *testing.T) {
 func TestCollectorIsAList(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var parts [3]diag.Collector
-		var all diag.Collector
+		var all, ofOne diag.Collector
 		var told, want []string
 		found := map[string]int{}
 		for i := range parts {
@@ -101,12 +101,17 @@ func TestCollectorIsAList(t *testing.T) {
 				}
 				parts[i].Add(problems...)
 			}
-			all.Merge(&parts[i])
+			all.Merge(parts[i].Found())
+			ofOne.MergeOf(parts[i].Found(), map[diag.Ref]bool{{Name: "a"}: true})
 		}
 		for i, object := range told {
 			if found[object]++; found[object] <= diag.MaxPerObject {
 				want = append(want, fmt.Sprint(i))
 			}
+		}
+		isOther := func(p diag.Problem) bool { return p.Object.Name != "a" }
+		if got, want := ofOne.List(), slices.DeleteFunc(all.List(), isOther); !slices.Equal(got, want) {
+			rt.Fatalf("of one object there is %v, want %v", got, want)
 		}
 		got, left := []string{}, map[string]string{}
 		for _, p := range all.List() {
