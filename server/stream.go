@@ -24,6 +24,24 @@ type stream struct {
 	revision   int64  // everything up to here was written
 	bookmarked int64  // the newest revision that the client knows of
 	posted     uint64 // version of the statuses that were written
+
+	more  bool  // changes may be waiting
+	ended error // why there are no more
+}
+
+// always is ready.
+var always = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// ready says when to ask for changes.
+func (s *stream) ready(of *changes) <-chan struct{} {
+	if s.more {
+		return always
+	}
+	return of.ready()
 }
 
 func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream {
@@ -78,20 +96,23 @@ func (s *stream) run(ctx context.Context, b *startedWatch) error {
 	}
 	for {
 		select {
-		case batch, ok := <-b.watcher.Batches():
-			if !ok {
-				s.writeEnd(b.watcher.Err())
+		case <-s.ready(b.changes):
+			if s.inTurn(ctx, func() error { return s.writeChanges(b.changes) }) != nil {
 				return nil
 			}
-			if s.inTurn(ctx, func() error { return s.writeBatches(b.watcher, batch) }) != nil {
+			if s.ended != nil {
+				s.writeEnd(s.ended)
 				return nil
 			}
+		case batch, ok := <-b.changes.pushed():
+			b.changes.hold(batch, ok)
+			s.more = true
 		case <-news:
 			if s.inTurn(ctx, func() (err error) { news, err = s.writeStatuses(ctx); return err }) != nil {
 				return nil
 			}
 		case <-bookmarks.C:
-			s.askBookmark(ctx, b.watcher)
+			s.askBookmark(ctx, b.changes)
 		case <-beats:
 			if s.inTurn(ctx, s.beat) != nil {
 				return nil
@@ -159,25 +180,22 @@ func (s *stream) writeBegin(b *startedWatch) error {
 // the clock.
 const maxRun = 64
 
-// writeBatches writes a batch and those that are ready behind it, and settles
-// when the queue runs dry.
-func (s *stream) writeBatches(watcher store.Watcher, batch store.Batch) error {
-	for range maxRun {
-		if err := s.writeBatch(batch); err != nil {
-			return err
-		}
-		var ok bool
-		select {
-		case batch, ok = <-watcher.Batches():
-			if !ok {
-				return s.settle() // Run sees the end too, and tells it.
-			}
+// writeChanges writes the batches that are ready, and settles when there are no more
+// for now, or for this turn.
+func (s *stream) writeChanges(from *changes) error {
+	for n := range maxRun {
+		batch, some, err := from.next()
+		s.more, s.ended = some, err
+		switch {
+		case some:
+		case n == 0:
+			return nil
 		default:
 			return s.settle()
 		}
-	}
-	if err := s.writeBatch(batch); err != nil {
-		return err
+		if err := s.writeBatch(batch); err != nil {
+			return err
+		}
 	}
 	return s.settle()
 }

@@ -124,8 +124,8 @@ func (k *resource) watchRequest(r *http.Request, scope store.Scope, allowed []st
 // startedWatch is a watch that the store has accepted.
 type startedWatch struct {
 	initial *store.List // nil when the watch goes on from a revision
-	watcher store.Watcher
-	first   store.Batch // already taken from the watcher
+	changes *changes
+	first   store.Batch // already taken from the changes
 	// again is what the revision to go on from changed, if that is more than one
 	// object: a client takes the resourceVersion of each event for how far it is,
 	// and may have lost its stream in the middle of a transaction.
@@ -148,7 +148,10 @@ func (k *resource) beginWatch(ctx context.Context, asked *watchRequest) (*starte
 		list = &store.List{Revision: list.Revision}
 	}
 	watcher, err := k.opts.Reads.Watch(ctx, asked.scope, list.Revision)
-	return &startedWatch{initial: list, watcher: watcher}, err
+	if err != nil {
+		return nil, err
+	}
+	return &startedWatch{initial: list, changes: changesOf(watcher)}, nil
 }
 
 // resumeWatch waits for the first sign of life, because a store may find out
@@ -161,19 +164,12 @@ func (k *resource) resumeWatch(ctx context.Context, asked *watchRequest) (*start
 	if err := watcher.RequestProgress(ctx); err != nil {
 		return nil, err
 	}
-	timeout := time.NewTimer(k.opts.RequestTimeout)
-	defer timeout.Stop()
-	select {
-	case batch, ok := <-watcher.Batches():
-		if !ok {
-			return nil, watcher.Err()
-		}
-		return &startedWatch{watcher: watcher, first: batch, again: k.again(asked)}, nil
-	case <-timeout.C:
-		return nil, context.DeadlineExceeded
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	begun := &startedWatch{changes: changesOf(watcher)}
+	if begun.first, err = begun.changes.first(ctx, k.opts.RequestTimeout); err != nil {
+		return nil, err
 	}
+	begun.again = k.again(asked)
+	return begun, nil
 }
 
 func (k *resource) again(asked *watchRequest) []store.Event {

@@ -181,19 +181,20 @@ func (l *ChangeLog) Wait(ctx context.Context, revision int64) error {
 
 // Watch delivers the changes in scope after a revision, which may lie beyond
 // the newest known one. It keeps the promises of Reader.Watch but for
-// revision 0, which is the beginning. onEnd is called when the watch has ended,
-// for whatever reason.
-func (l *ChangeLog) Watch(ctx context.Context, scope Scope, after int64, onEnd ...func()) (Watcher, error) {
+// revision 0, which is the beginning. onEnd is called when the watch has ended of
+// itself, or was read by Batches and has ended for whatever reason.
+func (l *ChangeLog) Watch(ctx context.Context, scope Scope, after int64, onEnd ...func()) (Puller, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if after < l.floor {
 		return nil, l.expiredLocked(after)
 	}
 	c := &cursor{
-		log: l, scope: scope, after: after, epoch: l.epoch,
-		out: make(chan Batch), woken: make(chan struct{}, 1), progress: make(chan struct{}, 1), onEnd: onEnd,
+		log: l, ctx: ctx, scope: scope, after: after, epoch: l.epoch,
+		woken: make(chan struct{}, 1), onEnd: onEnd,
 	}
-	go c.run(ctx)
+	c.sign() // There may be something already.
+	c.stop = context.AfterFunc(ctx, func() { l.leave(c) })
 	return c, nil
 }
 

@@ -4,77 +4,115 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
-// cursor is one watch over a ChangeLog. It holds a revision, not a queue.
+// cursor is one watch over a ChangeLog. It holds a revision, not a queue, and has no
+// goroutine unless it is read by Batches.
 type cursor struct {
 	log   *ChangeLog
+	ctx   context.Context
 	scope Scope
 	epoch int
 
-	// after is up to where everything was delivered. The log has it, and parked, while
+	// after is up to where everything was brought. The log has it, and parked, while
 	// the cursor is parked.
 	after  int64
 	parked bool
 
-	out      chan Batch
-	woken    chan struct{} // holds a sign of the log
-	progress chan struct{} // holds a wish for an empty batch
-	onEnd    []func()
+	woken  chan struct{} // holds a sign of the log, or of a wish
+	wished atomic.Bool   // for an empty batch
+	onEnd  []func()
+	stop   func() bool // does not wait for the end of ctx any more
+
+	push sync.Once
+	out  chan Batch // once it is read by Batches
 
 	TerminalError
 }
 
-func (c *cursor) Batches() <-chan Batch { return c.out }
+func (c *cursor) Ready() <-chan struct{} { return c.woken }
+
+func (c *cursor) sign() {
+	select {
+	case c.woken <- struct{}{}:
+	default: // One is there.
+	}
+}
 
 func (c *cursor) RequestProgress(context.Context) error {
-	select {
-	case c.progress <- struct{}{}:
-	default: // One wish stands already.
-	}
+	c.wished.Store(true)
+	c.sign()
 	return nil
 }
 
-func (c *cursor) run(ctx context.Context) {
-	c.End(c.follow(ctx))
-	c.log.leave(c)
-	for _, f := range c.onEnd {
-		f()
-	}
-	close(c.out)
-}
-
-func (c *cursor) follow(ctx context.Context) error {
-	wished := false
+// Pull implements Puller.
+func (c *cursor) Pull() (Batch, bool, error) {
 	for {
+		// A wish counts from now: the log is looked at once more.
+		wished := c.wished.Swap(false)
 		b, some, err := c.next()
 		switch {
 		case err != nil:
-			return err
-		case some:
-			if err := c.deliver(ctx, b); err != nil {
-				return err
+			c.end(err)
+			return Batch{}, false, err
+		case !some:
+			return b, wished, nil
+		case wished:
+			c.wished.Store(true)
+		}
+		c.after = b.Revision
+		if len(b.Events) > 0 {
+			return b, true, nil
+		}
+	}
+}
+
+func (c *cursor) end(err error) {
+	if c.Err() != nil {
+		return
+	}
+	c.End(err)
+	c.log.leave(c)
+	c.stop()
+	for _, f := range c.onEnd {
+		f()
+	}
+}
+
+// Batches implements Watcher.
+func (c *cursor) Batches() <-chan Batch {
+	c.push.Do(func() {
+		c.out = make(chan Batch)
+		go c.pushAll()
+	})
+	return c.out
+}
+
+func (c *cursor) pushAll() {
+	defer close(c.out)
+	for {
+		b, some, err := c.Pull()
+		if err != nil {
+			return
+		}
+		if some {
+			select {
+			case c.out <- b:
+			case <-c.ctx.Done():
 			}
 			continue
-		case wished:
-			if err := c.send(ctx, Batch{Revision: c.after}); err != nil {
-				return err
-			}
-			wished = false
 		}
 		select {
 		case <-c.woken:
-		case <-c.progress:
-			// The wish counts from now: look at the log once more.
-			wished = true
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-c.ctx.Done():
 		}
 	}
 }
 
 // next is the first batch beyond the cursor's place. When there is none, the cursor is
-// parked at the newest revision.
+// parked at the newest revision, and that is the one of the batch.
 func (c *cursor) next() (b Batch, some bool, err error) {
 	c.log.mu.RLock()
 	b, some, err = c.lookLocked()
@@ -93,20 +131,23 @@ func (c *cursor) next() (b Batch, some bool, err error) {
 func (c *cursor) lookLocked() (b Batch, some bool, err error) {
 	l := c.log
 	switch {
+	case c.Err() != nil:
+		return Batch{}, false, c.Err()
+	case c.ctx.Err() != nil: // What happens from now on is told to nobody.
+		return Batch{}, false, c.ctx.Err()
 	case c.epoch != l.epoch:
 		return Batch{}, false, l.expiredLocked(c.after)
 	case c.parked: // Nothing in its scope has come.
-		c.after = max(c.after, l.head)
-		return Batch{}, false, nil
 	case c.after < l.floor:
 		return Batch{}, false, &Error{Kind: ErrSlow, Detail: fmt.Sprintf(
 			"stopped reading at revision %d, the oldest changes kept follow revision %d", c.after, l.floor)}
-	}
-	if ahead := l.sinceLocked(c.after); len(ahead) > 0 {
-		return c.bundle(ahead), true, nil
+	default:
+		if ahead := l.sinceLocked(c.after); len(ahead) > 0 {
+			return c.bundle(ahead), true, nil
+		}
 	}
 	c.after = max(c.after, l.head)
-	return Batch{}, false, nil
+	return Batch{Revision: c.after}, false, nil
 }
 
 // A cursor that is at least bundleSize batches behind hands over so many as one,
@@ -132,29 +173,4 @@ func (c *cursor) bundle(ahead []Batch) Batch {
 		all.Revision = next.Revision
 	}
 	return all
-}
-
-// deliver sends a batch, and counts it as delivered when there is nothing in it.
-func (c *cursor) deliver(ctx context.Context, b Batch) error {
-	if len(b.Events) > 0 {
-		if err := c.send(ctx, b); err != nil {
-			return err
-		}
-	}
-	c.after = b.Revision
-	return nil
-}
-
-// send hands over a batch, unless ctx has ended: what happens after that is told
-// to nobody.
-func (c *cursor) send(ctx context.Context, b Batch) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	select {
-	case c.out <- b:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

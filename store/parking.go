@@ -64,8 +64,5 @@ func (p parking) wakeAll() {
 
 func (p parking) wakeOne(c *cursor) {
 	p.unpark(c)
-	select {
-	case c.woken <- struct{}{}:
-	default: // A sign that came when it was awake already.
-	}
+	c.sign()
 }

@@ -1,8 +1,11 @@
 package store_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -86,7 +89,11 @@ func TestWatchesOfAllScopes(t *testing.T) {
 			t.Fatal(err)
 		}
 		all.Go(func() {
-			if diff := cmp.Diff(toldOf(batches, scope), followTo(t, w, revisions+1)); diff != "" {
+			next := pushed(w)
+			if i%4 < 2 {
+				next = pulled(w)
+			}
+			if diff := cmp.Diff(toldOf(batches, scope), followTo(t, w, next, revisions+1)); diff != "" {
 				t.Errorf("watch of %v (-want +got):\n%s", scope, diff)
 			}
 		})
@@ -107,10 +114,10 @@ func toldOf(batches []store.Batch, scope store.Scope) (told []string) {
 }
 
 // followTo reads a watch up to a revision, and asks for its progress all the while.
-func followTo(t *testing.T, w store.Watcher, revision int64) (told []string) {
+func followTo(t *testing.T, w store.Watcher, next func() (store.Batch, bool), revision int64) (told []string) {
 	for at := int64(0); at < revision; {
 		_ = w.RequestProgress(t.Context())
-		b, ok := <-w.Batches()
+		b, ok := next()
 		if !ok {
 			t.Errorf("ended at %d: %v", at, w.Err())
 			return told
@@ -124,6 +131,72 @@ func followTo(t *testing.T, w store.Watcher, revision int64) (told []string) {
 		at = b.Revision
 	}
 	return told
+}
+
+// pushed and pulled are the two ways to read a watch.
+func pushed(w store.Watcher) func() (store.Batch, bool) {
+	return func() (store.Batch, bool) {
+		b, ok := <-w.Batches()
+		return b, ok
+	}
+}
+
+func pulled(w store.Puller) func() (store.Batch, bool) {
+	return func() (store.Batch, bool) {
+		for {
+			if b, some, err := w.Pull(); some || err != nil {
+				return b, err == nil
+			}
+			<-w.Ready()
+		}
+	}
+}
+
+// TestPulledWatchesEnd: who pulls learns of every end, again and again, and what waits
+// for that is told; thousands of watches that wait have no goroutine.
+func TestPulledWatchesEnd(t *testing.T) {
+	l := store.NewChangeLog(1, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := 0
+	watch := func() store.Puller {
+		w, err := l.Watch(ctx, store.Scope{}, l.Revision(), func() { ended++ })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	goroutines := runtime.NumGoroutine()
+	for range 1000 {
+		if b, some, err := watch().Pull(); some || err != nil {
+			t.Fatal(b, err)
+		}
+	}
+	if more := runtime.NumGoroutine() - goroutines; more > 10 {
+		t.Errorf("%d goroutines for 1000 watches", more)
+	}
+	want := func(w store.Puller, want error) {
+		t.Helper()
+		for range 2 {
+			if b, some, err := w.Pull(); some || !errors.Is(err, want) || !errors.Is(w.Err(), want) {
+				t.Errorf("got %v %t %v, Err %v, want %v", b, some, err, w.Err(), want)
+			}
+		}
+	}
+	slow := watch()
+	for r := range int64(20) {
+		l.Append(addedIn(t, r+2, "a"))
+	}
+	want(slow, store.ErrSlow)
+	reset := watch()
+	l.Reset(100)
+	want(reset, store.ErrExpired)
+	last := watch()
+	cancel()
+	l.Append(addedIn(t, 101, "a"))
+	want(last, context.Canceled)
+	if ended != 3 {
+		t.Errorf("%d of 3 ends were told", ended)
+	}
 }
 
 // BenchmarkAppendBesideWatches is what a change costs while thousands watch something

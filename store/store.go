@@ -273,3 +273,17 @@ type Watcher interface {
 	// does not wait.
 	RequestProgress(ctx context.Context) error
 }
+
+// Puller is a Watcher that can be read without a goroutine in between, by one
+// goroutine: for thousands of watches that mostly wait. It is read by Pull or by
+// Batches, not by both.
+type Puller interface {
+	Watcher
+	// Ready has a token when Pull may bring something that it did not bring before. It
+	// is never closed: the end of the watch comes as an error of Pull, for which a
+	// context's end makes no token.
+	Ready() <-chan struct{}
+	// Pull is the next batch, as Batches would bring it, if there is one now. Its error
+	// is that of Err. Who was given a batch asks again before waiting for Ready.
+	Pull() (b Batch, some bool, err error)
+}

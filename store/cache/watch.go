@@ -30,12 +30,12 @@ func (c *Cache) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 		cancel()
 		return nil, err
 	}
-	return &logWatch{Watcher: w, cache: c, ctx: ctx}, nil
+	return &logWatch{Puller: w, cache: c, ctx: ctx}, nil
 }
 
 // logWatch is a watch over the change log that knows how far the source is.
 type logWatch struct {
-	store.Watcher
+	store.Puller
 	cache *Cache
 	ctx   context.Context // of the watch
 
@@ -76,6 +76,6 @@ func (w *logWatch) prompt(ctx context.Context) {
 				return
 			}
 		}
-		_ = w.Watcher.RequestProgress(ctx) // A cursor's never fails.
+		_ = w.Puller.RequestProgress(ctx) // A cursor's never fails.
 	}
 }
