@@ -19,11 +19,17 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// What a wait may be for, and the condition that it is.
-var waitConditions = map[string]string{
-	"programmed": schema.ConditionProgrammed,
-	"accepted":   schema.ConditionAccepted,
-}
+// waitGoal is what a wait may be for.
+type waitGoal struct{ condition, word string }
+
+var (
+	waitProgrammed = waitGoal{schema.ConditionProgrammed, "programmed"}
+	waitGoals      = map[string]waitGoal{
+		"programmed":   waitProgrammed,
+		"accepted":     {schema.ConditionAccepted, "accepted"},
+		"resolvedrefs": {schema.ConditionResolved, "resolved"},
+	}
+)
 
 const (
 	// waitTimeout is how long a wait lasts when nothing else is said.
@@ -40,20 +46,26 @@ func newWait(s *session) *cobra.Command {
 	var goal string
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use:   "wait --for=(programmed | accepted) (KIND NAME... | KIND/NAME...)",
+		Use:   "wait --for=(programmed | accepted | resolvedrefs) (KIND NAME... | KIND/NAME...)",
 		Short: "Wait until the proxies run an object",
 		Long: `Wait until every connected proxy that an object concerns runs it as it is stored
-now, or a later version (programmed), or until the server has found that what it
-says can be honoured (accepted).
+now, or a later version (programmed), until the server has found that what it says
+can be honoured (accepted), or until all that it names is there (resolvedrefs): a
+rule for a host that nobody declares is accepted, and programmed where it concerns
+no proxy, with a warning.
 
 Proxies that were connected before the server was started again, or went all at
 once, are waited for until they are back, or for 30 seconds.
 
 A proxy that refuses what follows from the object ends the wait at once, and so
-does an object that cannot be honoured; it is told who refuses and why. At the
-time-out the proxies are named that are missing. Both are exit code 1.`,
+does an object that cannot be honoured, or is being deleted; it is told who refuses
+and why. At the time-out the proxies are named that are missing, or what else is.
+All of that is exit code 1.`,
 		Example: `  # Is the new rule live on every proxy?
   istioctl wait --for=programmed virtualservice reviews
+
+  # Is there all that it names?
+  istioctl wait --for=resolvedrefs virtualservice reviews --timeout 1s
 
   # Two objects, for at most ten seconds
   istioctl wait --for=programmed vs/reviews dr/reviews --timeout 10s`,
@@ -63,18 +75,18 @@ time-out the proxies are named that are missing. Both are exit code 1.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return runWait(cmd.Context(), s, goal, timeout, args)
 	}
-	cmd.Flags().StringVar(&goal, "for", "programmed", "what to wait for: programmed or accepted")
+	cmd.Flags().StringVar(&goal, "for", "programmed", "what to wait for: programmed, accepted or resolvedrefs")
 	cmd.Flags().DurationVar(&timeout, "timeout", waitTimeout, "give up after this time")
 	// The flag exists, so this cannot fail.
-	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"programmed", "accepted"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions([]string{"programmed", "accepted", "resolvedrefs"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func runWait(ctx context.Context, s *session, goal string, timeout time.Duration, args []string) error {
-	condition, ok := waitConditions[strings.ToLower(goal)]
+	meant, ok := waitGoals[strings.ToLower(goal)]
 	switch {
 	case !ok:
-		return usagef("--for=%s: want programmed or accepted", goal)
+		return usagef("--for=%s: want programmed, accepted or resolvedrefs", goal)
 	case timeout <= 0:
 		return usagef("--timeout %s: must be more than 0", timeout)
 	}
@@ -89,7 +101,7 @@ func runWait(ctx context.Context, s *session, goal string, timeout time.Duration
 	if err != nil {
 		return err
 	}
-	w := waiting{session: s, client: c, condition: condition, timeout: timeout, out: s.Stdout}
+	w := waiting{session: s, client: c, goal: meant, timeout: timeout, out: s.Stdout, unresolved: s.warn}
 	for _, t := range sel.targets {
 		w.keys = append(w.keys, t.in(s.namespace))
 	}
@@ -99,7 +111,7 @@ func runWait(ctx context.Context, s *session, goal string, timeout time.Duration
 // waitFor waits until the proxies run what was written. What it tells stays out of
 // what a program reads.
 func (s *session) waitFor(ctx context.Context, c *client.Client, list []manifest) error {
-	w := waiting{session: s, client: c, condition: schema.ConditionProgrammed, timeout: cmp.Or(s.timeout, waitTimeout), out: s.Stderr}
+	w := waiting{session: s, client: c, goal: waitProgrammed, timeout: cmp.Or(s.timeout, waitTimeout), out: s.Stderr, unresolved: func(string) {}}
 	for _, m := range list {
 		if m.Meta.Name != "" {
 			w.keys = append(w.keys, m.Key())
@@ -111,12 +123,14 @@ func (s *session) waitFor(ctx context.Context, c *client.Client, list []manifest
 // waiting is for some objects to have a condition.
 type waiting struct {
 	*session
-	client    *client.Client
-	condition string
-	timeout   time.Duration
-	keys      []schema.Key
-	out       io.Writer
-	absence   absence
+	client  *client.Client
+	goal    waitGoal
+	timeout time.Duration
+	keys    []schema.Key
+	out     io.Writer
+	// unresolved warns of what an object names and is not there. A write has said it.
+	unresolved func(string)
+	absence    absence
 }
 
 // run waits for all objects; the first that cannot get there ends it.
@@ -177,22 +191,27 @@ func (w *waiting) judge(name string, o client.Stated) (done bool, err error) {
 	case status == nil:
 		return true, fmt.Errorf("%s has no status: the server has no proxies", name)
 	}
-	c := status.Condition(w.condition)
+	c := status.Condition(w.goal.condition)
 	away := w.absence.away(status.Programmed.Proxies)
-	refused := c.Reason == schema.ReasonRejected || w.condition == schema.ConditionAccepted && c.Status == metav1.ConditionFalse
+	refused := c.Reason == schema.ReasonRejected || c.Type == schema.ConditionAccepted && c.Status == metav1.ConditionFalse
 	switch {
+	case o.Meta.DeletionTimestamp != nil:
+		return true, fmt.Errorf("%s is being deleted: it stays until its finalizers are gone", name)
 	case refused:
-		return true, fmt.Errorf("%s is not %s: %s", name, strings.ToLower(w.condition), oneLine(c.Message))
+		return true, fmt.Errorf("%s is not %s: %s", name, w.goal.word, oneLine(c.Message))
 	case c.Status != metav1.ConditionTrue:
 		return false, nil
-	case w.condition == schema.ConditionAccepted:
-		fmt.Fprintf(w.out, "%s accepted\n", name)
+	case c.Type != schema.ConditionProgrammed:
+		fmt.Fprintf(w.out, "%s %s\n", name, w.goal.word)
 	case away:
 		return false, nil
 	case status.Programmed.Proxies == 0:
 		fmt.Fprintf(w.out, "%s programmed: no proxy that is connected is concerned\n", name)
 	default:
 		fmt.Fprintf(w.out, "%s programmed: %d of %d proxies run it\n", name, status.Programmed.Running, status.Programmed.Proxies)
+	}
+	if refs := status.Condition(schema.ConditionResolved); refs.Status == metav1.ConditionFalse {
+		w.unresolved(fmt.Sprintf("%s names what is not there: %s", name, oneLine(refs.Message)))
 	}
 	return true, nil
 }
@@ -209,19 +228,19 @@ func (w *waiting) late(ctx context.Context, name string, last client.Stated, sil
 	if last.Object == nil {
 		return fmt.Errorf("no answer from %s after --timeout %s", w.server, w.timeout)
 	}
-	text := fmt.Sprintf("%s is not %s after --timeout %s", name, strings.ToLower(w.condition), w.timeout)
+	text := fmt.Sprintf("%s is not %s after --timeout %s", name, w.goal.word, w.timeout)
 	if status, err := last.Status(); err == nil && status != nil {
-		if c := status.Condition(w.condition); c.Message != "" {
+		if c := status.Condition(w.goal.condition); c.Message != "" {
 			text += ": " + oneLine(c.Message)
 		}
 	}
-	if n := w.absence.missing; n > 0 && w.condition == schema.ConditionProgrammed {
+	if n := w.absence.missing; n > 0 && w.goal == waitProgrammed {
 		text += fmt.Sprintf("; of those that were connected before, %d may still come back", n)
 	}
 	if silence != nil {
 		return fmt.Errorf("%s (as it was told last: there was no answer since then: %s)", text, w.explain(ctx, silence))
 	}
-	if w.condition == schema.ConditionProgrammed {
+	if w.goal == waitProgrammed {
 		for _, line := range w.missing(ctx, last) {
 			text += "\n  " + line
 		}
