@@ -28,8 +28,9 @@ func newDelete(s *session) *cobra.Command {
 		Short: "Delete objects",
 		Long: `Delete objects by kind and name, all or the selected objects of some kinds in a
 namespace, or those that files name. What was selected and somebody changes
-meanwhile stays. Objects of files go in the reverse order of create:
-service and workload entries last. Several kinds are separated by commas; "all"
+meanwhile stays. Objects of files go in the reverse order of create: service and
+workload entries last. A file that carries a metadata.resourceVersion means only
+that version. Several kinds are separated by commas; "all"
 means every kind.`,
 		Example: `  # Delete two route rules
   istioctl delete routerule reviews-v2 reviews-v3
@@ -69,7 +70,7 @@ func runDelete(ctx context.Context, s *session, flags deleteFlags, args []string
 	var list []step
 	for _, o := range objects {
 		pre := store.Preconditions{}
-		if flags.selector.given() {
+		if flags.selector.given() || len(flags.files.names) > 0 {
 			pre.ResourceVersion = o.Meta.ResourceVersion
 		}
 		list = append(list, deleteStep(c, o, pre, flags.ignoreNotFound))
@@ -85,6 +86,9 @@ func deleteStep(c *client.Client, o *schema.Object, pre store.Preconditions, ign
 			return o, absent, nil
 		case errors.Is(err, store.ErrNotFound):
 			return o, failed, &store.Error{Kind: store.ErrNotFound, Detail: "not found; --ignore-not-found takes it as deleted"}
+		case errors.Is(err, store.ErrConflict):
+			return o, failed, &store.Error{Kind: store.ErrConflict, Detail: "is not the one with resourceVersion " + pre.ResourceVersion +
+				"; look at it again, or leave metadata.resourceVersion out to delete it whatever it is"}
 		case err == nil && last.Meta.DeletionTimestamp != nil:
 			return o, deleting, nil
 		}

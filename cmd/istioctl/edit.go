@@ -52,7 +52,10 @@ func runEdit(ctx context.Context, s *session, write writeFlags, key schema.Key) 
 		return err
 	}
 	o, err := c.Get(ctx, key, store.ReadOptions{})
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("%s/%s not found in namespace %s%s", strings.ToLower(key.Kind), key.Name, key.Namespace, misread(key.Name))
+	case err != nil:
 		return s.fail(ctx, err)
 	}
 	text, err := toYAML(o.JSON())
@@ -122,7 +125,8 @@ func (e *edit) cancel(refused bool) error {
 	if err := errors.Join(err, kept.Close()); err != nil {
 		return err
 	}
-	return fmt.Errorf("nothing was changed; what you wrote is in %s", kept.Name())
+	first, _, _ := strings.Cut(e.reason, "\n")
+	return fmt.Errorf("nothing was changed; what you wrote is in %s. %s", kept.Name(), first)
 }
 
 // store replaces the object by a text, which is for the version that it names.
@@ -175,7 +179,7 @@ func (e *edit) open(ctx context.Context, text []byte) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, editor, file.Name())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Stdin, e.Stdout, e.Stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("editor %s: %w", editor, err)
+		return nil, fmt.Errorf("editor %s: %w; nothing was changed", editor, err)
 	}
 	return os.ReadFile(file.Name())
 }

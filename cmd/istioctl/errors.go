@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"syscall"
 
 	"github.com/pilot-api/pilot-api/client"
@@ -19,6 +20,7 @@ func (s *session) explain(ctx context.Context, err error) string {
 		}
 		return cause.Error()
 	}
+	var unreached *url.Error
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("nothing answers at %s: start the server with 'pilot-api', or name another with --server or ISTIOCTL_SERVER", s.server)
@@ -28,6 +30,8 @@ func (s *session) explain(ctx context.Context, err error) string {
 		return fmt.Sprintf("no answer from %s within --request-timeout %s", s.server, s.requestTimeout)
 	case errors.Is(err, client.ErrNoAnswer):
 		return fmt.Sprintf("no answer came from %s: the connection broke", s.server)
+	case errors.As(err, &unreached) && errors.Is(err, store.ErrUnavailable):
+		return fmt.Sprintf("cannot reach %s: %v", s.server, unreached.Err)
 	}
 	return reason(err)
 }

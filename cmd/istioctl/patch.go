@@ -12,6 +12,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 const patched outcome = "patched"
@@ -82,7 +83,14 @@ func runPatch(ctx context.Context, s *session, flags patchFlags, args []string) 
 
 func patchStep(c *client.Client, named *schema.Object, kind types.PatchType, patch []byte) step {
 	return step{object: named, promise: patched, do: func(ctx context.Context) (*schema.Object, outcome, error) {
+		before, err := c.Get(ctx, named.Key(), store.ReadOptions{})
+		if err != nil {
+			return nil, failed, err
+		}
 		o, err := c.Patch(ctx, named.Key(), kind, patch)
+		if err == nil && bytes.Equal(o.JSON(), before.JSON()) {
+			return o, unchanged, nil
+		}
 		return o, patched, err
 	}}
 }

@@ -47,7 +47,7 @@ func replaceHint(m manifest, err error) error {
 		return &store.Error{Kind: store.ErrNotFound, Detail: "does not exist; use 'istioctl create' or 'istioctl apply' to make it"}
 	case errors.Is(err, store.ErrConflict) && m.Meta.ResourceVersion != "":
 		return &store.Error{Kind: store.ErrConflict, Detail: fmt.Sprintf(
-			"has changed since resourceVersion %s of %s; get it again, or leave metadata.resourceVersion out to overwrite it",
+			"is not the one with resourceVersion %s of %s; get it again, or leave metadata.resourceVersion out to overwrite it",
 			m.Meta.ResourceVersion, place(m.doc))}
 	}
 	return err

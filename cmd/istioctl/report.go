@@ -35,7 +35,11 @@ func (r *report) done(o *schema.Object, what outcome) {
 		}
 		return
 	}
-	fmt.Fprintf(r.Stdout, "%s %s%s%s\n", label(o), what, where(o), r.mark())
+	done, rest, more := strings.Cut(string(what), ":")
+	if more {
+		rest = ":" + rest
+	}
+	fmt.Fprintf(r.Stdout, "%s %s%s%s%s\n", label(o), done, where(o), rest, r.mark())
 }
 
 func (r *report) failure(o *schema.Object, reason string) {
@@ -64,7 +68,8 @@ func (r *report) finish() error {
 	var parts []string
 	for _, what := range []outcome{created, replaced, unchanged, checked, deleted, deleting, absent, failed, notSent} {
 		if n := r.counts[what]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+			done, _, _ := strings.Cut(string(what), ":")
+			parts = append(parts, fmt.Sprintf("%d %s", n, done))
 		}
 	}
 	if r.total > 1 {

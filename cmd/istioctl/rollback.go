@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 )
 
 type rollbackFlags struct {
-	to     int64
+	to     revisionFlag
 	kind   string
 	dryRun string
 }
@@ -54,7 +55,7 @@ how many changes of an object the server keeps (pilot-api --history).`,
 		}
 		return runRollback(cmd.Context(), s, flags, scope)
 	}
-	cmd.Flags().Int64Var(&flags.to, "to", 0, "the revision to go back to")
+	cmd.Flags().Var(&flags.to, "to", "the revision to go back to")
 	cmd.Flags().StringVar(&flags.kind, "kind", "", "of a namespace: only objects of this kind")
 	addDryRun(cmd, &flags.dryRun, `"server": tell what would be done, and do nothing; or "none"`, dryRunServer, dryRunNone)
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunServer
@@ -69,7 +70,7 @@ how many changes of an object the server keeps (pilot-api --history).`,
 // never meant by what was not said.
 func (s *session) rollbackScope(flags rollbackFlags, args []string) (store.Scope, error) {
 	switch {
-	case flags.to < 1:
+	case flags.to == 0:
 		return store.Scope{}, usagef("say the revision to go back to with --to REVISION; 'istioctl history KIND NAME' shows them")
 	case len(args) > 0 && flags.kind != "":
 		return store.Scope{}, usagef("--kind is for a whole namespace: name an object, or a kind")
@@ -94,10 +95,10 @@ func runRollback(ctx context.Context, s *session, flags rollbackFlags, scope sto
 	if err != nil {
 		return err
 	}
-	results, err := c.Rollback(ctx, scope, flags.to)
+	results, err := c.Rollback(ctx, scope, int64(flags.to))
 	switch {
 	case err != nil:
-		return s.notRolledBack(ctx, c, scope, flags.to, err)
+		return s.notRolledBack(ctx, c, scope, int64(flags.to), err)
 	case len(results) == 0 && scope.Name != "":
 		// That nothing has changed would say that it is, or was, there.
 		if _, err := s.versions(ctx, c, keyOf(scope)); err != nil {
@@ -141,7 +142,7 @@ func (s *session) notRolledBack(ctx context.Context, c *client.Client, scope sto
 	case errors.Is(err, store.ErrExpired):
 		return fmt.Errorf("%s; nothing was done: choose a newer revision, or roll back other objects one by one", text)
 	case errors.Is(err, store.ErrFuture):
-		return fmt.Errorf("revision %d is not reached yet", to)
+		return cmp.Or(reached(ctx, c, to), fmt.Errorf("revision %d is not reached yet", to))
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrExists):
 		return fmt.Errorf("%s; nothing was done: see what changed, and run it again", text)
 	}

@@ -110,6 +110,9 @@ func (s *session) begin(cmd *cobra.Command, args []string) error {
 	if err := s.enter(flags.Changed("server")); err != nil {
 		return err
 	}
+	if strings.TrimSpace(s.server) == "" {
+		return usagef("--server is empty: is a variable not set?")
+	}
 	s.server = serverURL(s.server)
 	if err := s.checkFlags(); err != nil {
 		return err

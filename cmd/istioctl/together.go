@@ -267,5 +267,9 @@ func (t *together) failed(ctx context.Context, steps []operation, err error) err
 	case i >= len(t.list):
 		return fmt.Errorf("%s%s, which is to be pruned: %s; nothing was done", label(steps[i].object), where(steps[i].object), text)
 	}
-	return fmt.Errorf("%s: %s%s: %s; nothing was done", place(t.list[i].doc), label(steps[i].object), where(steps[i].object), text)
+	m := t.list[i]
+	if errors.Is(err, store.ErrConflict) && m.Meta.ResourceVersion != "" {
+		text = reason(replaceHint(m, err))
+	}
+	return fmt.Errorf("%s: %s%s: %s; nothing was done", place(m.doc), label(steps[i].object), where(steps[i].object), text)
 }

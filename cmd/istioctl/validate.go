@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +41,11 @@ func runValidate(ctx context.Context, s *session, files fileFlags) error {
 		return err
 	}
 	found, problems := s.check(docs)
-	problems = append(problems, repeated(diag.Warning)(found)...)
+	again := repeated(diag.Warning)(found)
+	problems = append(problems, again...)
+	found = slices.DeleteFunc(found, func(m manifest) bool {
+		return slices.ContainsFunc(again.Errors(), func(p diag.Problem) bool { return p.Object == m.Key().Ref() && *p.Position == *place(m.doc) })
+	})
 	s.showProblems(problems)
 	for _, m := range found {
 		fmt.Fprintf(s.Stdout, "%s valid%s\n", label(m.Object), where(m.Object))

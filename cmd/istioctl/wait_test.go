@@ -117,7 +117,10 @@ func TestWaitForManyProxies(t *testing.T) {
 		p.Hold()
 	}
 	must(split(80), "apply", "-f", "-")
-	code, out := run("", "wait", "rr", "split", "--timeout", "2s")
+	for running := ""; running != "190"; { // As soon as they can.
+		running = strings.TrimSpace(must("", "get", "rr", "split", "-o", "jsonpath={.status.programmed.running}"))
+	}
+	code, out := run("", "wait", "rr", "split", "--timeout", "5s")
 	if code != exitFailed || !strings.Contains(out, "190 of 200") {
 		t.Errorf("exit %d: %s", code, out)
 	}

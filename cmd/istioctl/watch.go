@@ -39,7 +39,7 @@ that has changed.`,
 
   # Follow one, for a program: one JSON document a change
   istioctl watch routerule reviews -o json`,
-		Args:              positional(cobra.MaximumNArgs(2)),
+		Args:              taught(cobra.MaximumNArgs(2), "watch one kind, or one object, at a time"),
 		ValidArgsFunction: s.completeNames,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
