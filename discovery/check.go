@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -30,8 +31,8 @@ const (
 	maxAhead         = 4096 // written objects that are remembered until the source has them
 )
 
-// checker looks at objects as they are written: with a compiler that has no views
-// and is ahead of what is published, which it does not touch.
+// checker looks at objects as they are written: with a compiler that is ahead of what
+// is published, which it does not touch, and has no views but those of checkv1.go.
 type checker struct {
 	*Publisher
 	line      chan struct{} // a place for each who waits or has the turn
@@ -49,6 +50,8 @@ type checker struct {
 	dryRun bool // of some of those
 	// ahead are writes that the source has not heard of yet, by revision.
 	ahead []schema.Change
+	// lost is what proxies lose that ask in v1, by view.
+	lost  map[string]*v1.Losses
 	used  bool // since the last rest
 	begun time.Time
 }
@@ -149,7 +152,8 @@ func (c *checker) problemsOf(w Written) diag.List {
 		}
 	}
 	ofOthers := func(p diag.Problem) bool { return !objects[p.Object] }
-	return append(slices.DeleteFunc(slices.Clone(c.at.Problems), ofOthers), c.compiler.ProblemsOf(objects)...)
+	ofMesh := slices.DeleteFunc(slices.Clone(c.at.Problems), ofOthers)
+	return slices.Concat(ofMesh, c.compiler.ProblemsOf(objects), c.lostInV1(objects))
 }
 
 // follow brings the compiler to what the source has, with what was written laid over
@@ -217,11 +221,15 @@ func (c *checker) begin() bool {
 	c.at = mesh.NewSnapshot(revision, c.opts.Settings, objs).WithFiles(c.opts.Files.Secrets())
 	c.compiler.Advance(c.at)
 	c.compiler.ProblemsOf(nil)
+	c.lostInV1(nil)
 	c.begun = time.Now()
 	return true
 }
 
-func (c *checker) forget() { c.compiler, c.at, c.laid, c.ahead, c.dryRun = nil, nil, nil, nil, false }
+func (c *checker) forget() {
+	c.compiler, c.at, c.laid, c.ahead, c.dryRun = nil, nil, nil, nil, false
+	c.lost = map[string]*v1.Losses{}
+}
 
 // next has these objects in their places, nil for none.
 func (c *checker) next(revision int64, is map[schema.Key]*schema.Object) {

@@ -240,11 +240,14 @@ func problemsOf(all map[schema.Key]*schema.Object, asked map[diag.Ref]bool) diag
 }
 
 // BenchmarkCheck is what a write of one of so many services' rules costs beside the
-// write.
+// write, where proxies of so many namespaces ask in v1.
 func BenchmarkCheck(b *testing.B) {
-	for _, services := range []int{100, 1000, 10_000} {
-		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
-			l := newLarge(b, services, 2, 0, plain)
+	for _, size := range []struct{ services, v1 int }{{100, 0}, {1000, 0}, {10_000, 0}, {100, 1}, {1000, 1}, {10_000, 1}, {1000, 8}} {
+		b.Run(fmt.Sprintf("services=%d/v1=%d", size.services, size.v1), func(b *testing.B) {
+			l := newLarge(b, size.services, 8, 0, plain)
+			for i := range size.v1 {
+				pollsV1(b, l.s, fmt.Sprintf("sidecar~10.9.0.%d~a.x~space-%d.svc.cluster.local", i, i))
+			}
 			l.s.CheckNow(discovery.Written{Changes: after(route(b, 1, 1))})
 			writes := make([]discovery.Written, 100)
 			for i := range writes {

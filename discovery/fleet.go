@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pilot-api/pilot-api/mesh"
@@ -35,6 +36,7 @@ type fleet struct {
 	dropped []*slot            // that somebody must still let go
 
 	refusing refusing
+	askedV1  atomic.Int64 // when any proxy last did in v1, as age gives it; 0 for never
 }
 
 type group map[*client]struct{}
@@ -312,6 +314,7 @@ func (f *fleet) move(c *client, mv mesh.View, next *generation) {
 	sl.seen.Store(max(sl.seen.Load(), c.seen.Load()))
 	if at.slot.usesV1.Load() {
 		sl.usesV1.Store(true)
+		sl.askedV1.Store(max(sl.askedV1.Load(), at.slot.askedV1.Load()))
 	}
 	if at.slot.usesV3.Load() {
 		sl.usesV3.Store(true)

@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -77,23 +75,13 @@ func TestLostInV1OfThoseThatAreThere(t *testing.T) {
 	})
 }
 
-// in is the object in another namespace.
-func in(t testing.TB, namespace string, o *schema.Object) *schema.Object {
-	t.Helper()
-	moved, err := schema.New(o.Kind, metav1.ObjectMeta{Name: o.Meta.Name, Namespace: namespace}, o.SpecJSON())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return moved
-}
-
 // TestLostInV1IsBounded: in views, of which the others are counted, and one at a time.
 func TestLostInV1IsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []*schema.Object
 		for i := range 230 {
 			host := fmt.Sprintf("h%d.example", i)
-			all = append(all, in(t, fmt.Sprintf("n%d", i), service(t, host, "10.1.0.1")))
+			all = append(all, inNamespace(t, service(t, host, "10.1.0.1"), fmt.Sprintf("n%d", i)))
 		}
 		f := &faults{}
 		s := followWith(t, newObjects(all...), discovery.Options{}, f)

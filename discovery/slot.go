@@ -20,6 +20,8 @@ type slot struct {
 	stranger bool         // no proxy of a workload that the registry knows
 	seen     atomic.Int64 // when a proxy last asked, as Publisher.age gives it
 
+	askedV1 atomic.Int64 // when a proxy last did in v1, likewise; 0 for never
+
 	// What some proxy of the slot speaks is spelled ahead.
 	usesV1, usesV3, usesStreams, usesProxyless atomic.Bool
 

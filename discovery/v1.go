@@ -149,7 +149,7 @@ func (s *Publisher) v1(node mesh.Node) (*v1Answers, *proxyState, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p.usesV1.Store(true)
+	s.fleet.asksV1(p.slot)
 	a, err := p.view.encodedV1(p.proxy.IP)
 	return a, p, notReady(node.ID, err)
 }

@@ -134,3 +134,38 @@ func TestWarnedOnce(t *testing.T) {
 		t.Error("no warning")
 	}
 }
+
+// TestWarningsOfWhatV1Loses: told while Envoys of the v1 API poll, once for all of them,
+// and until the object is mended.
+func TestWarningsOfWhatV1Loses(t *testing.T) {
+	w := followed(t)
+	const rulePath = "/apis/networking.istio.io/v1/namespaces/default/destinationrules/reviews"
+	balanced := func(by string) string {
+		return fmt.Sprintf(`{"apiVersion":"networking.istio.io/v1","kind":"DestinationRule","metadata":{"name":"reviews"},"spec":{"host":"reviews","trafficPolicy":{"loadBalancer":%s}}}`, by)
+	}
+	const hashed, random = `{"consistentHash":{"useSourceIp":true},"simple":null}`, `{"simple":"RANDOM","consistentHash":null}`
+	w.want(http.StatusCreated, "POST", entriesPath, reviewsOf("v1"), asJSON)
+	w.want(http.StatusCreated, "POST", strings.TrimSuffix(rulePath, "/reviews"), balanced(random), asJSON)
+	w.want(http.StatusOK, "GET", "/debug/problems", "")
+	poll := func(node string) { w.want(http.StatusOK, "GET", "/v1/clusters/istio-proxy/"+node, "") }
+	patch := func(by string) string { return fmt.Sprintf(`{"spec":{"trafficPolicy":{"loadBalancer":%s}}}`, by) }
+	const lost = "PA0601: DestinationRule default/reviews: Envoy v1 picks endpoints of out.reviews.default.svc.cluster.local|http"
+	step := func(when, method, path, body, media string, want ...string) {
+		t.Helper()
+		got := w.do(method, path, body, media)
+		texts := got.warnings(t)
+		if got.StatusCode/100 != 2 || len(texts) != len(want) || len(want) > 0 && !strings.HasPrefix(texts[0], want[0]) {
+			t.Errorf("%s: %s warns of %q, want %q", when, got.Status, texts, want)
+		}
+	}
+	step("nobody polls", "PUT", rulePath, balanced(hashed), asJSON)
+	poll("sidecar~10.9.0.1~a.default~default.svc.cluster.local")
+	step("one polls", "PUT", rulePath, balanced(hashed), asJSON, lost)
+	poll("sidecar~10.9.0.2~b.books~books.svc.cluster.local")
+	poll("router~10.9.0.3~c.default~default.svc.cluster.local")
+	step("several poll", "PUT", rulePath+"?dryRun=All", balanced(hashed), asJSON, lost)
+	step("mended", "PATCH", rulePath, patch(random), mergePatch)
+	step("broken", "PATCH", rulePath, patch(hashed), mergePatch, lost)
+	step("with others", "POST", transactions, transaction(ruleOp("create", "a", 1), `{"verb":"update","object":`+balanced(hashed)+`}`), asJSON, lost)
+	step("mended with others", "POST", transactions, transaction(ruleOp("update", "a", 1), `{"verb":"update","object":`+balanced(random)+`}`), asJSON)
+}

@@ -56,7 +56,7 @@ func runScripts(t *testing.T, dir string, vars map[string]string) {
 			}
 			return nil
 		},
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"poll": poll, "proxy": proxy, "timeless": timeless, "past": past},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"poll": poll, "pollv1": pollV1, "proxy": proxy, "timeless": timeless, "past": past},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})
 }
@@ -66,6 +66,17 @@ func poll(ts *testscript.TestScript, _ bool, nodes []string) {
 	for _, node := range nodes {
 		resp, err := http.Post(ts.Getenv("ISTIOCTL_SERVER")+"/v3/discovery:clusters", "application/json",
 			strings.NewReader(`{"node":{"id":"`+node+`"}}`))
+		ts.Check(err)
+		if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+			ts.Fatalf("%s: %s", node, resp.Status)
+		}
+	}
+}
+
+// pollV1 is poll in v1.
+func pollV1(ts *testscript.TestScript, _ bool, nodes []string) {
+	for _, node := range nodes {
+		resp, err := http.Get(ts.Getenv("ISTIOCTL_SERVER") + "/v1/clusters/istio-proxy/" + node)
 		ts.Check(err)
 		if resp.Body.Close(); resp.StatusCode != http.StatusOK {
 			ts.Fatalf("%s: %s", node, resp.Status)
