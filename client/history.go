@@ -45,6 +45,7 @@ type wireVersion struct {
 	Transaction string      `json:"transaction"`
 	Object      *wireObject `json:"object"`
 	Lost        bool        `json:"lost"`
+	AbsentSince string      `json:"absentSince"`
 }
 
 // version leaves out of the change what the state before was: that is the next
@@ -55,6 +56,11 @@ func (w wireVersion) version(kind *schema.Kind) (store.Version, error) {
 		return store.Version{}, err
 	}
 	v := store.Version{Revision: revision, Lost: w.Lost}
+	if w.AbsentSince != "" {
+		if v.AbsentSince, err = parseRevision(w.AbsentSince); err != nil {
+			return store.Version{}, err
+		}
+	}
 	if w.Transaction != "" {
 		v.Change = &store.Record{
 			Revision: revision, Verb: w.Verb, Time: w.Time, Transaction: w.Transaction,

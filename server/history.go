@@ -45,10 +45,16 @@ type objectVersion struct {
 	// Object is the state; none after a delete, and where it was lost.
 	Object json.RawMessage `json:"object,omitempty"`
 	Lost   bool            `json:"lost,omitempty"`
+	// AbsentSince is from which revision on it is known that there was no object:
+	// since a delete, or before the oldest version.
+	AbsentSince string `json:"absentSince,omitempty"`
 }
 
 func versionOf(v store.Version) objectVersion {
 	out := objectVersion{Revision: strconv.FormatInt(v.Revision, 10), Lost: v.Lost, Object: jsonOf(v.Object)}
+	if v.AbsentSince > 0 {
+		out.AbsentSince = strconv.FormatInt(v.AbsentSince, 10)
+	}
 	if c := v.Change; c != nil {
 		out.Verb, out.User, out.Program, out.Transaction = c.Verb, c.Author.User, c.Author.Program, c.Transaction
 		if !c.Time.IsZero() {

@@ -69,6 +69,11 @@ type Version struct {
 	// Change is nil for the oldest version that is known, if what began it is
 	// no longer kept.
 	Change *Record
+	// AbsentSince is from which revision on it is known that there was no object:
+	// after a version without one, or before the oldest, if a create began it.
+	// Earlier there may have been one of which there is no record. Of the oldest
+	// it is 0 if nothing is known.
+	AbsentSince int64
 }
 
 // Difference is what became of one object since a revision; nil stands for no
@@ -106,18 +111,34 @@ func SortDifferences(ds []Difference) {
 	})
 }
 
+// Reach is how far back the records of an object tell all that it was, 0 for what
+// is not known: after Floor nothing was changed without one, and Oldest is from
+// which revision on none is missing before the oldest.
+type Reach struct{ Floor, Oldest int64 }
+
 // Versions puts versions together from the records of an object, the oldest
 // first, and its present state. The result begins with the newest.
-func Versions(records []Record, current *schema.Object) []Version {
+func Versions(records []Record, current *schema.Object, reach Reach) []Version {
 	var out []Version
 	after, lost := current, false
 	for i := len(records) - 1; i >= 0; i-- {
 		r := records[i]
-		out = append(out, Version{Revision: r.Revision, Object: after, Lost: lost, Change: &r})
+		if after != nil && after.Revision() > r.Revision { // Made without a record.
+			out = append(out, Version{Revision: after.Revision(), Object: after})
+			after, lost = nil, r.Verb != OpDelete
+		}
+		v := Version{Revision: r.Revision, Object: after, Lost: lost || after == nil && r.Verb != OpDelete, Change: &r}
+		if after == nil && !v.Lost {
+			v.AbsentSince = max(r.Revision, reach.Floor)
+		}
+		out = append(out, v)
 		after, lost = r.Before, r.Lost
 	}
 	if after != nil {
 		out = append(out, Version{Revision: after.Revision(), Object: after})
+	}
+	if len(records) > 0 && records[0].Verb == OpCreate {
+		out[len(out)-1].AbsentSince = reach.Oldest
 	}
 	return out
 }
@@ -130,13 +151,15 @@ func VersionAt(versions []Version, key schema.Key, revision int64) (*schema.Obje
 		case v.Revision > revision:
 		case v.Lost:
 			return nil, &Error{Kind: ErrExpired, Key: key, Detail: "its state of that time was not kept"}
+		case v.Object == nil && v.Revision < revision && revision < v.AbsentSince:
+			return nil, &Error{Kind: ErrExpired, Key: key, Detail: "what there was at that time was not noted"}
 		case v.Object == nil:
 			return nil, &Error{Kind: ErrNotFound, Key: key, Detail: fmt.Sprintf("it was deleted at revision %d", v.Revision)}
 		default:
 			return v.Object, nil
 		}
 	}
-	if first := versions[len(versions)-1]; first.Change != nil && first.Change.Verb == OpCreate {
+	if first := versions[len(versions)-1]; first.AbsentSince > 0 && revision >= first.AbsentSince {
 		return nil, &Error{Kind: ErrNotFound, Key: key, Detail: fmt.Sprintf("it was created at revision %d", first.Revision)}
 	}
 	return nil, &Error{Kind: ErrExpired, Key: key, Detail: fmt.Sprintf(

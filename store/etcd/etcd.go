@@ -6,7 +6,8 @@
 //	write.go     create, update, delete, transactions: one etcd Txn each
 //	history.go   what is noted of each change (historyread.go: what an object
 //	             was; historychanges.go: what has changed since;
-//	             historykeep.go: what is forgotten of it)
+//	             historykeep.go: what is forgotten of it;
+//	             historylimit.go: how many are surely there)
 //	guess.go     what spares a write from reading first (turns.go: who changes
 //	             one object waits for who does already)
 //	watch.go     etcd's watch as whole revisions (assist.go: what it must ask;

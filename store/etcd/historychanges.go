@@ -22,6 +22,7 @@ type past struct {
 	// floor is the newest revision of which records may be gone though there
 	// are few of their object, or none.
 	floor int64
+	kept  kept
 }
 
 // Changes implements store.Historian. It reads at one revision of etcd.
@@ -34,7 +35,7 @@ func (s *Store) Changes(ctx context.Context, scope store.Scope, revision int64) 
 		return nil, &store.Error{Kind: store.ErrFuture, Detail: fmt.Sprintf("revision %d is not reached, the newest is %d", revision, newest)}
 	}
 	p := past{from: revision, now: now}
-	if p.floor, err = s.floor(ctx, newest, now); err != nil {
+	if err := s.bounds(ctx, &p, newest); err != nil {
 		return nil, err
 	}
 	touched, err := s.touchedSince(ctx, scope, p)
@@ -53,16 +54,22 @@ func (s *Store) Changes(ctx context.Context, scope store.Scope, revision int64) 
 	return out, nil
 }
 
-// floor is that of now. Who keeps no records knows of no change.
-func (s *Store) floor(ctx context.Context, newest, now int64) (int64, error) {
-	if s.limits.History == 0 {
-		return newest, nil
-	}
-	resp, err := s.client.Get(ctx, s.keys.floor, clientv3.WithRev(now))
+// bounds reads how far back records tell of everything. Who keeps none knows of no
+// change.
+func (s *Store) bounds(ctx context.Context, p *past, newest int64) error {
+	resp, err := s.client.Txn(ctx).Then(
+		clientv3.OpGet(s.keys.floor, clientv3.WithRev(p.now)),
+		clientv3.OpGet(s.keys.kept, clientv3.WithRev(p.now)),
+	).Commit()
 	if err != nil {
-		return 0, translate(err, schema.Key{})
+		return translate(err, schema.Key{})
 	}
-	return min(floorOf(resp.Kvs), newest), nil
+	p.floor = min(floorOf(resp.Responses[0].GetResponseRange().Kvs), newest)
+	p.kept = keptOf(resp.Responses[1].GetResponseRange().Kvs)
+	if s.limits.History == 0 {
+		p.floor = newest
+	}
+	return nil
 }
 
 // floorOf reads a floor: a revision, or nothing for the one that put it (see
@@ -194,7 +201,8 @@ func (s *Store) difference(ctx context.Context, name string, p past) (store.Diff
 	if first < 0 {
 		return d, shortOf(key)
 	}
-	complete := first > 0 || len(records) < s.limits.History && p.from >= p.floor
+	reach := s.reach(len(records), p.kept, p.floor)
+	complete := p.from >= p.floor && (first > 0 || reach.Oldest > 0 && p.from >= reach.Oldest)
 	d.Then, err = s.keys.entry(records[first]).Then(key, p.from, complete)
 	return d, err
 }

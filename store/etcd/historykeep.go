@@ -85,7 +85,14 @@ func (s *Store) KeepHistory(ctx context.Context) error {
 
 // trim leaves the newest records of some objects.
 func (s *Store) trim(ctx context.Context, objects []string) error {
-	d := s.dropper(ctx)
+	if len(objects) == 0 {
+		return nil
+	}
+	agreed, err := s.agree(ctx, false)
+	if err != nil {
+		return err
+	}
+	d := s.dropper(ctx, agreed)
 	for _, name := range objects {
 		resp, err := s.client.Get(ctx, s.keys.historyOf(name), clientv3.WithPrefix(), clientv3.WithKeysOnly(),
 			clientv3.WithSerializable())
@@ -101,17 +108,18 @@ func (s *Store) trim(ctx context.Context, objects []string) error {
 	return d.flush()
 }
 
-// dropper deletes keys, many at once. It keeps the first error.
+// dropper deletes keys on conditions, many at once. It keeps the first error.
 type dropper struct {
 	ctx    context.Context
 	client *clientv3.Client
+	on     []clientv3.Cmp
 	max    int
 	ops    []clientv3.Op
 	err    error
 }
 
-func (s *Store) dropper(ctx context.Context) *dropper {
-	return &dropper{ctx: ctx, client: s.client, max: s.limits.Ops}
+func (s *Store) dropper(ctx context.Context, on ...clientv3.Cmp) *dropper {
+	return &dropper{ctx: ctx, client: s.client, on: on, max: s.limits.Ops}
 }
 
 func (d *dropper) drop(key string) {
@@ -123,8 +131,10 @@ func (d *dropper) drop(key string) {
 
 func (d *dropper) send() {
 	if len(d.ops) > 0 && d.err == nil {
-		_, err := d.client.Txn(d.ctx).Then(d.ops...).Commit()
-		d.err = translate(err, schema.Key{})
+		resp, err := d.client.Txn(d.ctx).If(d.on...).Then(d.ops...).Commit()
+		if d.err = translate(err, schema.Key{}); err == nil && !resp.Succeeded {
+			d.err = errKept
+		}
 	}
 	d.ops = d.ops[:0]
 }
@@ -162,6 +172,13 @@ func (s *Store) sweep(ctx context.Context, now time.Time) error {
 		return err
 	}
 	d := s.dropper(ctx)
+	if s.limits.History > 0 { // Else there is no surplus: all is forgotten.
+		agreed, err := s.agree(ctx, true)
+		if err != nil {
+			return err
+		}
+		d.on = append(d.on, agreed)
+	}
 	var gone []stored
 	err := s.eachHistory(ctx, func(object string, records []stored) error {
 		forgotten, err := s.isForgotten(ctx, object, records, now)

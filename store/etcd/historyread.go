@@ -19,7 +19,8 @@ func (s *Store) History(ctx context.Context, key schema.Key) ([]store.Version, e
 	if err := s.isOpen(ctx); err != nil {
 		return nil, err
 	}
-	resp, err := s.client.Txn(ctx).Then(clientv3.OpGet(name), s.records(name)).Commit()
+	resp, err := s.client.Txn(ctx).Then(
+		clientv3.OpGet(name), s.records(name), clientv3.OpGet(s.keys.floor), clientv3.OpGet(s.keys.kept)).Commit()
 	if err != nil {
 		return nil, translate(err, key)
 	}
@@ -30,7 +31,8 @@ func (s *Store) History(ctx context.Context, key schema.Key) ([]store.Version, e
 			current = nil // To readers it is not there.
 		}
 	}
-	versions := store.Versions(records, current)
+	floor, kept := floorOf(resp.Responses[2].GetResponseRange().Kvs), keptOf(resp.Responses[3].GetResponseRange().Kvs)
+	versions := store.Versions(records, current, s.reach(len(records), kept, floor))
 	if len(versions) == 0 {
 		return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
 	}

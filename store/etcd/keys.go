@@ -27,19 +27,20 @@ const DefaultPrefix = "/pilot-api"
 //
 //	<prefix>/history/<group>/<plural>/<namespace>/<name>/<transaction>
 //	<prefix>/history-floor
+//	<prefix>/history-kept
 //
 // Beside them a snapshot has the settings of the mesh (see snapshot.go), and an
 // etcd that is being filled says so (see migrate.go):
 //
 //	<prefix>/settings
 //	<prefix>/migration
-type layout struct{ head, objects, history, floor, settings, migration string }
+type layout struct{ head, objects, history, floor, kept, settings, migration string }
 
 func newLayout(prefix string) layout {
 	root := strings.TrimRight(prefix, "/")
 	return layout{
 		head: root + "/objects", objects: root + "/objects/",
-		history: root + "/history/", floor: root + "/history-floor",
+		history: root + "/history/", floor: root + "/history-floor", kept: root + "/history-kept",
 		settings: root + "/settings", migration: root + "/migration",
 	}
 }

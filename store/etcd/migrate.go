@@ -80,8 +80,9 @@ type migrating struct {
 	begun int64  // revision of the target at which it began
 	at    int64  // revision of the source that is brought over
 	// known is up to where records may be missing, in the source and in the
-	// target.
-	known moved
+	// target, and more since when the number is kept of which kept tells.
+	known, more moved
+	kept        kept
 	// last is where the newest entry of each object stands.
 	last map[string]moved
 }
@@ -104,7 +105,7 @@ func (r *migrating) begin(ctx context.Context) error {
 	if fresh.Succeeded {
 		return nil
 	}
-	clean := []clientv3.Op{claim, clientv3.OpDelete(r.keys.floor)}
+	clean := []clientv3.Op{claim, clientv3.OpDelete(r.keys.floor), clientv3.OpDelete(r.keys.kept)}
 	for _, p := range r.keys.content() {
 		clean = append(clean, clientv3.OpDelete(p, clientv3.WithPrefix()))
 	}
@@ -204,8 +205,10 @@ func (r *migrating) put(ctx context.Context, entries []entry, puts []clientv3.Op
 	for _, e := range entries {
 		r.last[r.keys.objectNamed(e.key)] = moved{e.revision, to}
 	}
-	if entries[0].revision <= r.known.from {
-		r.known.to = to
+	for _, bound := range []*moved{&r.known, &r.more} {
+		if entries[0].revision <= bound.from {
+			bound.to = to
+		}
 	}
 	return r.compare(ctx, puts, to)
 }
@@ -253,7 +256,8 @@ func (r *migrating) finish(ctx context.Context, entries int) error {
 	}
 	floor := strconv.FormatInt(r.known.to, 10)
 	resp, err := r.To.Txn(ctx).If(r.ours()...).
-		Then(clientv3.OpDelete(r.keys.migration), clientv3.OpPut(r.keys.floor, floor), r.keys.tick()).Commit()
+		Then(clientv3.OpDelete(r.keys.migration), clientv3.OpPut(r.keys.floor, floor),
+			clientv3.OpPut(r.keys.kept, kept{r.kept.records, r.more.to}.String()), r.keys.tick()).Commit()
 	if err == nil && !resp.Succeeded {
 		err = errLost
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -191,5 +192,38 @@ func TestMigrateLargeObjects(t *testing.T) {
 	}
 	if diff := cmp.Diff(known(t, from, false), known(t, etcd.New(to, etcd.DefaultPrefix, quiet), false)); diff != "" {
 		t.Error("not as it was")
+	}
+}
+
+// TestMigrateWhatIsNotKept: of records that the source has not kept, a server over
+// the target that keeps more does not say that there were none.
+func TestMigrateWhatIsNotKept(t *testing.T) {
+	from, to := etcdtest.Start(t).Client(), etcdtest.Start(t).Client()
+	source := keeping(t, from, 1)
+	obj := storetest.Rule(t, "default", "a", 1)
+	for range 2 {
+		if _, err := source.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := source.Delete(t.Context(), obj.Key(), store.Preconditions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settled(t, source)
+	if _, err := source.Create(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+	if err := etcd.Sweep(source, t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (etcd.Migration{From: from, To: to, Prefix: "/test"}).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	versions, err := keeping(t, to, 10).History(t.Context(), obj.Key())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, err := store.VersionAt(versions, obj.Key(), versions[0].Revision-1); !errors.Is(err, store.ErrExpired) {
+		t.Errorf("before the oldest record: %v, %v", o, err)
 	}
 }

@@ -22,11 +22,14 @@ func (l layout) content() []string { return []string{l.objects, l.history} }
 // survey is all entries of the source at one revision, in the order in which they
 // were put; an object stands beside its record.
 func (r *migrating) survey(ctx context.Context) (entries []entry, err error) {
-	floor, err := r.From.Get(ctx, r.keys.floor)
+	bounds, err := r.From.Txn(ctx).Then(clientv3.OpGet(r.keys.floor), clientv3.OpGet(r.keys.kept)).Commit()
 	if err != nil {
 		return nil, err
 	}
-	r.at, r.known = floor.Header.Revision, moved{floorOf(floor.Kvs), r.begun}
+	r.at = bounds.Header.Revision
+	r.known = moved{floorOf(bounds.Responses[0].GetResponseRange().Kvs), r.begun}
+	r.kept = keptOf(bounds.Responses[1].GetResponseRange().Kvs)
+	r.more = moved{r.kept.since, r.begun}
 	for _, prefix := range r.keys.content() {
 		err := r.eachPage(ctx, prefix, func(kv *mvccpb.KeyValue) {
 			entries = append(entries, entry{string(kv.Key), kv.ModRevision})

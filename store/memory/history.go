@@ -36,11 +36,19 @@ func (s *Store) noteLocked(ctx context.Context, batch store.Batch) {
 func (s *Store) History(_ context.Context, key schema.Key) ([]store.Version, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	versions := store.Versions(s.records[key], s.index.Get(key))
+	versions := store.Versions(s.records[key], s.index.Get(key), reach(s.records[key]))
 	if len(versions) == 0 {
 		return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
 	}
 	return versions, nil
+}
+
+// reach is how far back the records of an object tell of it.
+func reach(records []store.Record) store.Reach {
+	if len(records) < KeptRecords {
+		return store.Reach{Oldest: 1}
+	}
+	return store.Reach{}
 }
 
 // Changes implements store.Historian.
@@ -56,7 +64,7 @@ func (s *Store) Changes(_ context.Context, scope store.Scope, revision int64) ([
 		if first < 0 || !scope.Contains(key) {
 			continue
 		}
-		then, err := records[first].Then(key, revision, first > 0 || len(records) < KeptRecords)
+		then, err := records[first].Then(key, revision, first > 0 || reach(records).Oldest > 0)
 		if err != nil {
 			return nil, err
 		}

@@ -217,6 +217,21 @@ var historyCases = []testCase{
 			s.Errorf("since now: %v", got)
 		}
 	}},
+	{name: "does not take a life that is forgotten for none", needs: needsBound, run: func(s *suite) {
+		made := s.create(Rule(s, "default", "a", 0))
+		s.delete(made.Key())
+		again := s.create(Rule(s, "default", "a", 0))
+		_, err := store.VersionAt(s.history(made.Key()), made.Key(), again.Revision()-1)
+		s.wantErr(err, store.ErrNotFound)
+		for i := range s.records() - 1 {
+			s.update(Rule(s, "default", "a", i+1))
+		}
+		s.settle()
+		_, err = store.VersionAt(s.history(made.Key()), made.Key(), made.Revision())
+		s.wantErr(err, store.ErrExpired)
+		_, err = s.Changes(s.ctx, store.Scope{}, made.Revision())
+		s.wantErr(err, store.ErrExpired)
+	}},
 	{name: "undoes nothing that somebody changed meanwhile", run: func(s *suite) {
 		made := s.create(Rule(s, "default", "a", 1))
 		s.update(Rule(s, "default", "a", 2))
