@@ -21,6 +21,7 @@ type declared struct {
 // anything else.
 type reading[T any] struct {
 	declared
+	settings *mesh.Settings
 	rule     *T // nil when it cannot be used
 	problems *diag.Collector
 }
@@ -28,9 +29,9 @@ type reading[T any] struct {
 // kind reads the objects of one kind, and hands the rules to whoever finds them.
 type kind[T any] struct {
 	name string
-	// read is the rule in a spec, nil when it cannot be used; false for a spec
+	// rule is the rule in a spec, nil when it cannot be used; false for a spec
 	// of another type.
-	read func(p *plan, of declared, spec any) (rule *T, ok bool)
+	rule func(p *plan, of declared, spec any) (rule *T, ok bool)
 	// take hands on which rules are others now.
 	take []func([]change[T])
 
@@ -60,7 +61,7 @@ func newKind[T, S any](m *model, name string, order func(a, b declared) int, rea
 	compare := func(a, b *reading[T]) int { return order(a.declared, b.declared) }
 	k := &kind[T]{
 		name: name, readings: map[schema.Key]*reading[T]{},
-		read: func(p *plan, of declared, spec any) (*T, bool) {
+		rule: func(p *plan, of declared, spec any) (*T, bool) {
 			typed, ok := spec.(*S)
 			if !ok {
 				return nil, false
@@ -107,15 +108,25 @@ func (k *kind[T]) update(m *model, changes []change[schema.Object]) {
 	}
 }
 
-// readingOf is a pure function of the object, so it has no reader.
+// readingOf is a pure function of the object and the settings, so it has no reader,
+// and all models have one.
 func (k *kind[T]) readingOf(m *model, o *schema.Object) *reading[T] {
+	if known, ok := o.Recalled().(*reading[T]); ok && known.object == o && known.settings == m.settings {
+		return known
+	}
+	out := k.read(m, o)
+	schema.Remember(o, out)
+	return out
+}
+
+func (k *kind[T]) read(m *model, o *schema.Object) *reading[T] {
 	p := m.context(nil)
-	out := &reading[T]{declared: declared{o.Key().Ref(), o}}
+	out := &reading[T]{declared: declared{o.Key().Ref(), o}, settings: m.settings}
 	p.problems.Add(schema.NotHonoured(o)...)
 	spec, err := o.Spec()
 	ok := err == nil
 	if ok {
-		out.rule, ok = k.read(p, out.declared, spec)
+		out.rule, ok = k.rule(p, out.declared, spec)
 	}
 	if !ok {
 		p.report(diag.Problem{

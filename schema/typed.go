@@ -23,6 +23,7 @@ type typedSpec struct {
 	mu    sync.Mutex
 	known func() any // nil before the first use
 	err   error
+	made  func() any // of the object that was asked about last, nil before
 }
 
 // typedAs is one that was decoded just now.
@@ -49,6 +50,25 @@ func (t *typedSpec) get(kind *Kind, text json.RawMessage) (any, error) {
 	return spec, nil
 }
 
+// Remember has Recalled know what was made of an object by itself, for as long as
+// somebody has that. What is known of one version of it is forgotten with the next.
+func Remember[T any](o *Object, made *T) {
+	o.typed.mu.Lock()
+	defer o.typed.mu.Unlock()
+	o.typed.made = weakly[T](made)
+}
+
+// Recalled is what Remember was told of the object, or of another one with the same
+// spec; nil for nothing.
+func (o *Object) Recalled() any {
+	o.typed.mu.Lock()
+	defer o.typed.mu.Unlock()
+	if o.typed.made == nil {
+		return nil
+	}
+	return o.typed.made()
+}
+
 // inJSON are Go types of our own.
 func inJSON[T any]() specType {
 	return specType{decodeJSON[T], weakly[T]}
@@ -63,11 +83,12 @@ func inProto[T any, M interface {
 	return specType{decodeProto[T, M], weakly[T]}
 }
 
-func weakly[T any](spec any) func() any {
-	p := weak.Make(spec.(*T))
+// weakly is for a *T.
+func weakly[T any](value any) func() any {
+	p := weak.Make(value.(*T))
 	return func() any {
-		if spec := p.Value(); spec != nil {
-			return spec
+		if value := p.Value(); value != nil {
+			return value
 		}
 		return nil
 	}
