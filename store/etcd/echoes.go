@@ -16,12 +16,17 @@ const (
 )
 
 // echoes are objects that this store wrote and its watch has not told yet: there
-// they need not be decoded. What etcd has may be something else, so the bytes
-// decide.
+// they need not be decoded, and are the very ones that the writer was answered with.
+// What etcd has may be something else, so the bytes decide.
 type echoes struct {
 	mu      sync.Mutex
-	objects map[string]*schema.Object // by key in etcd
+	objects map[string]*echo // by key in etcd
 	size    int
+}
+
+type echo struct {
+	written *schema.Object
+	stored  *schema.Object // at its revision, once the writer or the watch has asked
 }
 
 // expect is told before a write.
@@ -30,12 +35,10 @@ func (e *echoes) expect(key string, obj *schema.Object) {
 	defer e.mu.Unlock()
 	size := len(obj.JSON())
 	if e.objects == nil || len(e.objects) >= maxEchoes || e.size+size > echoesSize {
-		e.objects, e.size = map[string]*schema.Object{}, 0
+		e.objects, e.size = map[string]*echo{}, 0
 	}
-	if before := e.objects[key]; before != nil {
-		e.size -= len(before.JSON())
-	}
-	e.objects[key] = obj
+	e.forget(key)
+	e.objects[key] = &echo{written: obj}
 	e.size += size
 }
 
@@ -44,11 +47,36 @@ func (e *echoes) expect(key string, obj *schema.Object) {
 func (e *echoes) take(kv *mvccpb.KeyValue) *schema.Object {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	obj := e.objects[string(kv.Key)]
-	if obj == nil || !obj.IsEncodedAs(kv.Value) {
+	one := e.objects[string(kv.Key)]
+	if one == nil || !one.written.IsEncodedAs(kv.Value) {
 		return nil
 	}
-	delete(e.objects, string(kv.Key))
-	e.size -= len(obj.JSON())
-	return obj.AtRevision(kv.ModRevision)
+	return e.at(string(kv.Key), one, kv.ModRevision)
+}
+
+// wrote is the object that was written under a key, as it is stored.
+func (e *echoes) wrote(key string, obj *schema.Object, revision int64) *schema.Object {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if one := e.objects[key]; one != nil && one.written == obj {
+		return e.at(key, one, revision)
+	}
+	return obj.AtRevision(revision)
+}
+
+// at is made for the first who asks; with the second it is forgotten.
+func (e *echoes) at(key string, one *echo, revision int64) *schema.Object {
+	if one.stored != nil && one.stored.Revision() == revision {
+		e.forget(key)
+		return one.stored
+	}
+	one.stored = one.written.AtRevision(revision)
+	return one.stored
+}
+
+func (e *echoes) forget(key string) {
+	if one := e.objects[key]; one != nil {
+		delete(e.objects, key)
+		e.size -= len(one.written.JSON())
+	}
 }

@@ -25,11 +25,34 @@ func TestEchoes(t *testing.T) {
 	if got := e.take(value("b", written)); got != nil {
 		t.Errorf("of another key: %s", got.JSON())
 	}
-	if got := e.take(value("a", written)); got == nil || got.Revision() != 7 || !got.IsEncodedAs(written.Encoded()) {
+	got := e.take(value("a", written))
+	if got == nil || got.Revision() != 7 || !got.IsEncodedAs(written.Encoded()) {
 		t.Errorf("of what was written: %v", got)
+	}
+	if answer := e.wrote("a", written, 7); answer != got {
+		t.Errorf("the answer is another object than what the watch tells: %v, %v", answer, got)
 	}
 	if got := e.take(value("a", written)); got != nil || e.size != 0 {
 		t.Errorf("what was taken is still kept: %v, %d bytes", got, e.size)
+	}
+}
+
+// TestEchoesOfTheWriter: what the writer was answered with the watch tells, if it is
+// of that revision.
+func TestEchoesOfTheWriter(t *testing.T) {
+	var e echoes
+	written := storetest.Rule(t, "default", "a", 1)
+	value := &mvccpb.KeyValue{Key: []byte("a"), Value: written.Encoded(), ModRevision: 7}
+	e.expect("a", written)
+	if answer := e.wrote("a", written, 7); answer.Revision() != 7 || e.take(value) != answer || e.size != 0 {
+		t.Errorf("the answer %v is told as another, or kept with %d bytes", answer, e.size)
+	}
+	e.expect("a", written)
+	if answer := e.wrote("a", written, 6); answer.Revision() != 6 || e.take(value).Revision() != 7 {
+		t.Errorf("the answer %v of revision 6 is told of revision 7", answer)
+	}
+	if answer := e.wrote("b", written, 8); answer.Revision() != 8 {
+		t.Errorf("what nobody expects is answered as %v", answer)
 	}
 }
 

@@ -261,7 +261,7 @@ func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) 
 		s.guesses.refused(w)
 		return nil, w.read(resp)
 	}
-	results := w.results(resp.Header.Revision)
+	results := w.results(&s.echoes, resp.Header.Revision)
 	s.guesses.wrote(w, results, resp.Header.Revision)
 	s.surplus.add(w)
 	return results, nil
@@ -305,12 +305,12 @@ func (w *write) puts() []clientv3.Op {
 	return ops
 }
 
-func (w *write) results(revision int64) []*schema.Object {
+func (w *write) results(echoes *echoes, revision int64) []*schema.Object {
 	results := make([]*schema.Object, len(w.ops))
 	for i := range w.ops {
 		results[i] = w.current[i]
 		if !w.idle(i) {
-			results[i] = w.answers[i].AtRevision(revision)
+			results[i] = echoes.wrote(w.keys[i], w.answers[i], revision)
 		}
 	}
 	return results
