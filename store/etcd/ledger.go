@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"hash/maphash"
 	"math"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // so it knows what was written before this process too. It is not safe for
 // concurrent use.
 type ledger struct {
-	sizes   map[string]int64 // of the newest value of each key
+	sizes   map[uint64]int64 // of the newest value of each key, by its hash
 	live    int64            // sum of sizes
 	past    []replaced       // ascending; what a compaction can still forget
 	history int64            // sum of bytes in past
@@ -30,7 +31,11 @@ type replaced struct {
 	seen     time.Time // when the ledger met it
 }
 
-func newLedger() *ledger { return &ledger{sizes: make(map[string]int64)} }
+func newLedger() *ledger { return &ledger{sizes: make(map[uint64]int64)} }
+
+// keySeed is for hashes of keys. Two keys with one would put the ledger out by a
+// value.
+var keySeed = maphash.MakeSeed()
 
 // readAtOnce bounds how many entries are read from the database in one step, and
 // so how long a step holds up others.
@@ -62,28 +67,29 @@ func (l *ledger) readSome(db backend.Backend, now time.Time) int {
 
 // keyOf is the key in an encoded mvccpb.KeyValue, its first field: the value
 // behind it may be long and is not looked at.
-func keyOf(encoded []byte) string {
+func keyOf(encoded []byte) []byte {
 	number, kind, n := protowire.ConsumeTag(encoded)
 	if n < 0 || number != 1 || kind != protowire.BytesType {
-		return ""
+		return nil
 	}
 	key, n := protowire.ConsumeBytes(encoded[n:])
 	if n < 0 {
-		return ""
+		return nil
 	}
-	return string(key)
+	return key
 }
 
 // add takes in one change of one key.
-func (l *ledger) add(revision int64, key string, size int64, tombstone bool, now time.Time) {
-	before := l.sizes[key]
+func (l *ledger) add(revision int64, key []byte, size int64, tombstone bool, now time.Time) {
+	hash := maphash.Bytes(keySeed, key)
+	before := l.sizes[hash]
 	l.live -= before
 	gone := before
 	if tombstone {
-		delete(l.sizes, key)
+		delete(l.sizes, hash)
 		gone += size
 	} else {
-		l.sizes[key] = size
+		l.sizes[hash] = size
 		l.live += size
 	}
 	l.history += gone

@@ -12,9 +12,9 @@ func TestHorizon(t *testing.T) {
 	// Revision i made bytes history at i seconds.
 	written := func(n int, bytes int64) *ledger {
 		l := newLedger()
-		l.add(1, "a", bytes, false, start)
+		l.add(1, []byte("a"), bytes, false, start)
 		for i := 2; i <= n; i++ {
-			l.add(int64(i), "a", bytes, false, start.Add(time.Duration(i)*time.Second))
+			l.add(int64(i), []byte("a"), bytes, false, start.Add(time.Duration(i)*time.Second))
 		}
 		return l
 	}
@@ -52,10 +52,10 @@ func TestHorizon(t *testing.T) {
 func TestLedger(t *testing.T) {
 	now := time.Now()
 	l := newLedger()
-	l.add(1, "a", 10, false, now)
-	l.add(1, "b", 20, false, now)
-	l.add(2, "a", 11, false, now)
-	l.add(3, "b", 1, true, now)
+	l.add(1, []byte("a"), 10, false, now)
+	l.add(1, []byte("b"), 20, false, now)
+	l.add(2, []byte("a"), 11, false, now)
+	l.add(3, []byte("b"), 1, true, now)
 	if l.live != 11 || l.history != 10+20+1 || len(l.past) != 3 {
 		t.Errorf("present %d, history %d in %v", l.live, l.history, l.past)
 	}
