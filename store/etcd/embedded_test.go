@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	bolt "go.etcd.io/bbolt"
+
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/storetest"
@@ -106,6 +108,8 @@ func TestEmbeddedFolderIsDamaged(t *testing.T) {
 		{"log", "member/wal/*.wal", func(f *os.File) error { _, err := f.WriteAt(garbage, 0); return err }},
 		{"first records of the log", "member/wal/*.wal", func(f *os.File) error { _, err := f.WriteAt(garbage[:192], 64); return err }},
 		{"a bit of the log", "member/wal/*.wal", func(f *os.File) error { _, err := f.WriteAt([]byte{0xff}, 1000); return err }},
+		{"no log", "member/wal", func(f *os.File) error { return os.RemoveAll(f.Name()) }},
+		{"no file of the log", "member/wal/*.wal", func(f *os.File) error { return os.Remove(f.Name()) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			// Not TempDir: what is left of an etcd that failed may still write.
@@ -120,7 +124,7 @@ func TestEmbeddedFolderIsDamaged(t *testing.T) {
 				t.Fatalf("nothing to damage: %v", err)
 			}
 			for _, name := range files {
-				f, err := os.OpenFile(name, os.O_RDWR, 0)
+				f, err := openToDamage(name)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -133,6 +137,34 @@ func TestEmbeddedFolderIsDamaged(t *testing.T) {
 				t.Errorf("got %v, want an error that names the folder and the way out", err)
 			}
 		})
+	}
+}
+
+// openToDamage opens a file to be written, or a folder.
+func openToDamage(name string) (*os.File, error) {
+	if info, err := os.Stat(name); err != nil || info.IsDir() {
+		return os.Open(name)
+	}
+	return os.OpenFile(name, os.O_RDWR, 0)
+}
+
+// TestFirstStartIsKilled: a start that ended before there was a log, and so before
+// anything was stored, leaves a folder that can be started in.
+func TestFirstStartIsKilled(t *testing.T) {
+	killed := t.TempDir()
+	folder := filepath.Join(killed, "member", "snap")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bolt.Open(filepath.Join(folder, "db"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := embedded(t, killed).Store(etcd.DefaultPrefix, quiet).Create(t.Context(), storetest.Rule(t, "default", "a", 1)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	"go.etcd.io/etcd/server/v3/storage/schema"
 )
 
 // inspect reads through the database file of a data folder before etcd does.
@@ -25,7 +27,23 @@ func inspect(dir string) error {
 	if err := open(path, false, walk); err != nil {
 		return err
 	}
-	return open(path, true, func(*bolt.Tx) error { return nil })
+	return open(path, true, func(tx *bolt.Tx) error { return hasItsLog(tx, dir) })
+}
+
+// hasItsLog refuses a database whose log is gone: with that go the latest changes,
+// and etcd would start without a word, or not at all. A first start that was killed
+// has left a database to which no log was applied yet.
+func hasItsLog(tx *bolt.Tx, dir string) error {
+	logs := filepath.Join(dir, "member", "wal")
+	names, err := filepath.Glob(filepath.Join(logs, "*.wal"))
+	if err != nil || len(names) > 0 {
+		return err
+	}
+	meta := tx.Bucket(schema.Meta.Name())
+	if meta == nil || len(bytes.Trim(meta.Get(schema.MetaConsistentIndexKeyName), "\x00")) == 0 {
+		return nil
+	}
+	return damaged(fmt.Sprintf("%s has no log any more, which has the latest changes", logs))
 }
 
 // inspectTimeout is how long another holder of the file is waited for. There
