@@ -47,11 +47,30 @@ func (d Document) parse() (*tree, diag.List) {
 	d.Text = text
 	switch {
 	case !utf8.Valid(text):
-		return nil, d.malformed(0, 0, "the text is not in UTF-8")
+		line, column := firstInvalid(text)
+		return nil, d.malformed(line, column, "the text is not in UTF-8")
 	case beginsAsJSON(text):
 		return d.parseJSONOrYAML()
 	}
 	return d.parseYAML()
+}
+
+// firstInvalid is where a text is not in UTF-8.
+func firstInvalid(text []byte) (line, column int) {
+	line, column = 1, 1
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return line, column
+		case r == '\n':
+			line, column = line+1, 1
+		default:
+			column++
+		}
+		text = text[size:]
+	}
+	return line, column
 }
 
 // tooLong refuses a text that can be no object, and is nil for others.

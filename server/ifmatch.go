@@ -21,6 +21,26 @@ type match struct {
 	revision string // "" for any
 }
 
+// checkConditions refuses conditions of a write that nothing would be held against.
+func checkConditions(r *http.Request) error {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return nil
+	}
+	match, noneMatch, one := r.Header["If-Match"], r.Header["If-None-Match"], pathParam(r, "name") != ""
+	switch {
+	case match != nil && !one:
+		return badRequest("If-Match: is for writes to one object")
+	case noneMatch != nil && !(one && r.Method == http.MethodPut && strings.TrimSpace(strings.Join(noneMatch, ",")) == "*"):
+		return badRequest("If-None-Match: is for reads, and as * for the PUT of one object that is to be new")
+	case noneMatch != nil && match != nil:
+		return badRequest("If-Match and If-None-Match: an object cannot be there and be new")
+	}
+	return nil
+}
+
+// onlyNew reports whether a PUT is to create its object, and to replace none.
+func onlyNew(r *http.Request) bool { return r.Header["If-None-Match"] != nil }
+
 var (
 	// ownTag is a tag of an object, in any format and compression.
 	ownTag = regexp.MustCompile(`^"([0-9]+)-[0-9a-z]+(-[a-z]+)*"$`)
@@ -48,10 +68,16 @@ func ifMatch(r *http.Request) (match, error) {
 // reasonUnmatched is the reason of a 412.
 const reasonUnmatched metav1.StatusReason = "PreconditionFailed"
 
-var errUnmatched = &apierrors.StatusError{ErrStatus: metav1.Status{
-	Status: metav1.StatusFailure, Code: http.StatusPreconditionFailed, Reason: reasonUnmatched,
-	Message: "If-Match: the object is not the one with this ETag any more: get it again",
-}}
+var (
+	errUnmatched = preconditionFailed("If-Match: the object is not the one with this ETag any more: get it again")
+	errThere     = preconditionFailed("If-None-Match: the object is there already")
+)
+
+func preconditionFailed(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusPreconditionFailed, Reason: reasonUnmatched, Message: message,
+	}}
+}
 
 // with adds the match to the resourceVersion that a request asks for elsewhere.
 func (m match) with(revision string) (string, error) {

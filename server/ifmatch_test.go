@@ -64,3 +64,40 @@ func TestIfMatchOfSeveral(t *testing.T) {
 	w.wantRules("a")
 	w.want(http.StatusOK, "GET", rulesPath, "", "If-Match: *")
 }
+
+// TestIfNoneMatch: a PUT that is to create creates, and replaces nothing.
+func TestIfNoneMatch(t *testing.T) {
+	w := start(t)
+	const only = "If-None-Match: *"
+	path := rulesPath + "/a"
+	w.want(http.StatusCreated, "PUT", path+"?dryRun=All", rule("a", 1), asYAML, only)
+	w.wantRules()
+	if got := w.want(http.StatusCreated, "PUT", path, rule("a", 1), asYAML, only); got.Header.Get("Location") != path {
+		t.Errorf("Location %q", got.Header.Get("Location"))
+	}
+	before := w.want(http.StatusOK, "GET", path, "").text
+	if st := w.want(http.StatusPreconditionFailed, "PUT", path, rule("a", 2), asYAML, only).status(t); st.Reason != "PreconditionFailed" {
+		t.Errorf("%+v", st)
+	}
+	tag := "If-None-Match: " + w.want(http.StatusOK, "GET", path, "").Header.Get("ETag")
+	for _, c := range []struct {
+		method, path, body string
+		headers            []string
+	}{
+		{"PUT", path, rule("a", 2), []string{asYAML, tag}},
+		{"PUT", path, rule("a", 2), []string{asYAML, only, "If-Match: *"}},
+		{"PATCH", path, `{"spec":{"precedence":2}}`, []string{mergePatch, only}},
+		{"DELETE", path, "", []string{only}},
+		{"DELETE", rulesPath, "", []string{only}},
+		{"POST", rulesPath, rule("b", 1), []string{asYAML, only}},
+		{"POST", transactions, transaction(ruleOp("create", "b", 1)), []string{asYAML, only}},
+	} {
+		if got := w.want(http.StatusBadRequest, c.method, c.path, c.body, c.headers...); !strings.Contains(got.text, "If-None-Match") {
+			t.Errorf("%s %s: %s", c.method, c.path, got.text)
+		}
+	}
+	if now := w.want(http.StatusOK, "GET", path, "").text; now != before {
+		t.Errorf("was changed to %s", now)
+	}
+	w.wantRules("a")
+}

@@ -32,6 +32,9 @@ func (d document) operation(kind *schema.Kind, e endpoint) node {
 	if e.method != http.MethodGet && strings.HasSuffix(e.path, "/{name}") {
 		parameters = append(parameters, ifMatchParameter)
 	}
+	if e.method == http.MethodPut {
+		parameters = append(parameters, ifNoneMatchParameter)
+	}
 	out := node{"description": e.doc, "parameters": parameters, "responses": d.responses(e)}
 	if e.body != nil {
 		out["requestBody"] = node{"required": e.method != http.MethodDelete, "content": d.content(*e.body)}
@@ -58,6 +61,9 @@ func (d document) responses(e endpoint) node {
 	out := node{strconv.Itoa(e.success): node{"description": e.doc, "content": d.content(e.answer)}}
 	if e.method == http.MethodPatch {
 		out[strconv.Itoa(http.StatusCreated)] = node{"description": "What was applied, where nothing was.", "content": d.content(e.answer)}
+	}
+	if e.method == http.MethodPut {
+		out[strconv.Itoa(http.StatusCreated)] = node{"description": "What was created for If-None-Match: *.", "content": d.content(e.answer)}
 	}
 	if e.method == http.MethodGet {
 		out[strconv.Itoa(http.StatusNotModified)] = node{"description": "What has the ETag of If-None-Match."}
@@ -104,6 +110,11 @@ func queryParameters(names []string) []node {
 var ifMatchParameter = node{
 	"name": "If-Match", "in": "header", "schema": node{"type": "string"},
 	"description": "The ETag that the object must have, or * for any; of the ETag the resourceVersion counts.",
+}
+
+var ifNoneMatchParameter = node{
+	"name": "If-None-Match", "in": "header", "schema": node{"type": "string", "enum": []string{"*"}},
+	"description": "*: the object is created, and none is replaced.",
 }
 
 // parameters are all that a query may have.

@@ -35,6 +35,9 @@ func init() {
 // strategic merge is for its built-in types only.
 var patchTypes = []string{string(types.MergePatchType), string(types.JSONPatchType)}
 
+// patchOps are those of RFC 6902.
+var patchOps = []string{"add", "copy", "move", "remove", "replace", "test"}
+
 // patch answers PATCH on an object.
 func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 	f, writes, err := k.beginWrite(r, patchParams)
@@ -119,6 +122,11 @@ func jsonPatch(body []byte) (patcher, error) {
 	ops, err := jsonpatch.DecodePatch(body)
 	if err != nil {
 		return nil, badRequest("body: must be a list of JSON patch operations: %v", err)
+	}
+	for i, op := range ops {
+		if !slices.Contains(patchOps, op.Kind()) {
+			return nil, badRequest("[%d].op: must be %s, found %q", i, strings.Join(patchOps, ", "), op.Kind())
+		}
 	}
 	if len(ops) > maxPatchOps {
 		return nil, badRequest("body: must have at most %d operations, found %d", maxPatchOps, len(ops))

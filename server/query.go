@@ -37,8 +37,8 @@ func (s *Server) checkURL(next http.Handler) http.Handler {
 			s.noSuchPath(w, r)
 			return
 		}
-		if r.Header["If-Match"] != nil && r.Method != http.MethodGet && r.Method != http.MethodHead && pathParam(r, "name") == "" {
-			s.fail(w, r, badRequest("If-Match: is for writes to one object"))
+		if err := checkConditions(r); err != nil {
+			s.fail(w, r, err)
 			return
 		}
 		query, err := url.ParseQuery(r.URL.RawQuery)

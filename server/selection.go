@@ -27,7 +27,7 @@ const (
 func (k *resource) selection(q url.Values) (selection, error) {
 	ls, err := labels.Parse(q.Get("labelSelector"))
 	if err != nil {
-		return selection{}, badRequest("query parameter labelSelector: %v", err)
+		return selection{}, badRequest("query parameter labelSelector: %q: %v", q.Get("labelSelector"), err)
 	}
 	fs, err := schema.ParseFieldSelector(k.kind, q.Get("fieldSelector"))
 	if err != nil {

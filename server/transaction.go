@@ -209,8 +209,11 @@ func (o operation) decode(warnings *diag.List) (store.Op, error) {
 		if err != nil {
 			return store.Op{}, err
 		}
+		if err := o.checkNamed(); err != nil {
+			return store.Op{}, err
+		}
 		op := store.Op{Verb: store.OpDelete, Key: o.key(), Pre: pre}
-		return op, o.wants(o.named() && o.Object == nil && o.Patch == nil, "kind, namespace and name, and perhaps preconditions")
+		return op, o.wants(o.Object == nil && o.Patch == nil, "kind, namespace and name, and perhaps preconditions")
 	}
 	return store.Op{}, badRequest("verb: must be create, update, apply, patch or delete, found %q", o.Verb)
 }
@@ -247,7 +250,22 @@ func (o operation) key() schema.Key {
 	return schema.Key{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
-func (o operation) named() bool { return o.Kind != "" && o.Namespace != "" && o.Name != "" }
+// checkNamed wants an operation to say which object it means.
+func (o operation) checkNamed() error {
+	for _, one := range []struct{ field, value string }{{"kind", o.Kind}, {"namespace", o.Namespace}, {"name", o.Name}} {
+		if one.value == "" {
+			return badRequest("%s: required to %s", one.field, o.Verb)
+		}
+	}
+	if _, ok := schema.KindByName(o.Kind); !ok {
+		var kinds []string
+		for _, kind := range schema.Kinds() {
+			kinds = append(kinds, kind.Kind)
+		}
+		return badRequest("kind: there is no kind %q; %s", o.Kind, schema.Suggest(o.Kind, kinds, "there are"))
+	}
+	return nil
+}
 
 func (o operation) wants(ok bool, what string) error {
 	if ok {
@@ -278,7 +296,10 @@ func (o operation) decodeObject(text []byte, warnings *diag.List) (*schema.Objec
 }
 
 func (o operation) patch(warnings *diag.List) (store.Op, error) {
-	if err := o.wants(o.named() && o.Patch != nil && o.Object == nil && o.Preconditions == nil, "kind, namespace, name, patchType and patch"); err != nil {
+	if err := o.checkNamed(); err != nil {
+		return store.Op{}, err
+	}
+	if err := o.wants(o.Patch != nil && o.Object == nil && o.Preconditions == nil, "kind, namespace, name, patchType and patch"); err != nil {
 		return store.Op{}, err
 	}
 	media := o.PatchType

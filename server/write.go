@@ -24,6 +24,11 @@ func (k *resource) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return k.writeNew(w, r, f, obj, warnings)
+}
+
+// writeNew answers with an object that was created.
+func (k *resource) writeNew(w http.ResponseWriter, r *http.Request, f format, obj *schema.Object, warnings diag.List) error {
 	k.warnOf(w, r, warnings, schema.Change{After: obj})
 	w.Header().Set("Location", path(obj))
 	return k.writeObject(w, r, http.StatusCreated, f, obj)
@@ -34,6 +39,16 @@ func (k *resource) update(w http.ResponseWriter, r *http.Request) error {
 	f, writes, obj, warnings, err := k.beginObject(r)
 	if err != nil {
 		return err
+	}
+	if onlyNew(r) {
+		obj, err = writes.Create(r.Context(), obj)
+		switch {
+		case errors.Is(err, store.ErrExists):
+			return errThere
+		case err != nil:
+			return err
+		}
+		return k.writeNew(w, r, f, obj, warnings)
 	}
 	m, err := ifMatch(r)
 	if err != nil {
