@@ -168,18 +168,19 @@ func (k *resource) resumeWatch(ctx context.Context, asked *watchRequest) (*start
 	if begun.first, err = begun.changes.first(ctx, k.opts.RequestTimeout); err != nil {
 		return nil, err
 	}
-	begun.again = k.again(asked)
-	return begun, nil
+	begun.again, err = k.again(asked)
+	return begun, err
 }
 
-func (k *resource) again(asked *watchRequest) []store.Event {
+// again may find that the watch began just in time, and its place has gone since.
+func (k *resource) again(asked *watchRequest) ([]store.Event, error) {
 	reads, ok := k.opts.Reads.(store.Repeater)
 	if !ok || asked.whole {
-		return nil
+		return nil, nil
 	}
-	events := reads.Repeat(asked.scope, asked.after)
+	events, err := reads.Repeat(asked.scope, asked.after)
 	if len(events) < 2 {
-		return nil
+		return nil, err
 	}
-	return events
+	return events, nil
 }

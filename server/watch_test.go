@@ -16,6 +16,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/memory"
 )
 
 // frame is one line of a watch.
@@ -269,6 +270,28 @@ func (f failing) Watch(ctx context.Context, scope store.Scope, after int64) (sto
 
 func (f failingWatcher) Batches() <-chan store.Batch { return f.batches }
 func (f failingWatcher) Err() error                  { return f.err }
+
+// hasty forgets a revision before it is asked what that changed.
+type hasty struct {
+	store.Reader
+	mem *memory.Store
+}
+
+func (h hasty) Repeat(scope store.Scope, revision int64) ([]store.Event, error) {
+	h.mem.Compact(revision + 1)
+	return h.mem.Repeat(scope, revision)
+}
+
+// TestWatchIsOvertaken: a watch that may go on, and whose place has gone when it is
+// asked what is to be told again, does not go on without that.
+func TestWatchIsOvertaken(t *testing.T) {
+	w := start(t, func(o *server.Options) { o.Reads = hasty{o.Reads, o.Reads.(*memory.Store)} })
+	first := w.create("a")
+	w.create("b")
+	watch := w.watch("&resourceVersion=" + first.Metadata.ResourceVersion)
+	watch.want("ERROR 410")
+	watch.wantEnd()
+}
 
 // TestWatchFails: once the stream has begun, an expired revision is an ERROR
 // event, and what can be resumed is a plain end after a bookmark.

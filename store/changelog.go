@@ -27,6 +27,7 @@ type ChangeLog struct {
 	dropped int     // bytes that left batches but not yet its array
 	limit   int
 	floor   int64         // changes after this revision are kept
+	at      Batch         // and those of it, where they are known
 	head    int64         // changes up to this revision are known
 	epoch   int           // counts Reset
 	moved   chan struct{} // closed with the next head
@@ -83,15 +84,19 @@ func (l *ChangeLog) Compact(revision int64) {
 		l.dropOldestLocked()
 	}
 	l.floor = max(l.floor, min(revision, l.head))
+	if l.at.Revision < l.floor {
+		l.at = Batch{}
+	}
 }
 
 // Reset forgets everything and starts anew at a revision, as after a list that
-// may hide changes. All watches end with ErrExpired.
-func (l *ChangeLog) Reset(revision int64) {
+// may hide changes; what that revision changed is for Repeat alone. All watches
+// end with ErrExpired.
+func (l *ChangeLog) Reset(at Batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.batches, l.events, l.bytes, l.dropped = nil, 0, 0, 0
-	l.floor, l.head = revision, revision
+	l.floor, l.at, l.head = at.Revision, at, at.Revision
 	l.epoch++
 	l.parked.wakeAll()
 	l.wakeLocked()
@@ -99,7 +104,7 @@ func (l *ChangeLog) Reset(revision int64) {
 
 func (l *ChangeLog) dropOldestLocked() {
 	oldest := l.batches[0]
-	l.floor = oldest.Revision
+	l.floor, l.at = oldest.Revision, oldest
 	l.events -= len(oldest.Events)
 	l.bytes -= oldest.Size()
 	l.dropped += oldest.Size()
@@ -128,21 +133,19 @@ func (l *ChangeLog) Since(revision int64) ([]Batch, error) {
 }
 
 // Repeat implements Repeater.
-func (l *ChangeLog) Repeat(scope Scope, revision int64) []Event {
+func (l *ChangeLog) Repeat(scope Scope, revision int64) ([]Event, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	var events []Event
-	for _, b := range l.sinceLocked(revision - 1) {
-		if b.Revision != revision {
-			break
-		}
-		for _, ev := range b.Events {
-			if scope.Contains(ev.Object.Key()) {
-				events = append(events, ev)
-			}
-		}
+	if revision < l.floor {
+		return nil, l.expiredLocked(revision)
 	}
-	return events
+	if revision == l.at.Revision {
+		return l.at.In(scope).Events, nil
+	}
+	if ahead := l.sinceLocked(revision - 1); len(ahead) > 0 && ahead[0].Revision == revision {
+		return ahead[0].In(scope).Events, nil
+	}
+	return nil, nil
 }
 
 func (l *ChangeLog) sinceLocked(revision int64) []Batch {

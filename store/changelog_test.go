@@ -170,7 +170,7 @@ func TestChangeLogResetEndsWatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Reset(50)
+	h.Reset(store.Batch{Revision: 50})
 	if err := endOf(w); !errors.Is(err, store.ErrExpired) {
 		t.Errorf("ended with %v", err)
 	}

@@ -188,7 +188,7 @@ func TestPulledWatchesEnd(t *testing.T) {
 	}
 	want(slow, store.ErrSlow)
 	reset := watch()
-	l.Reset(100)
+	l.Reset(store.Batch{Revision: 100})
 	want(reset, store.ErrExpired)
 	last := watch()
 	cancel()

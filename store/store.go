@@ -123,9 +123,9 @@ type Counter interface {
 
 // Repeater is a Reader that can tell again what one revision changed.
 type Repeater interface {
-	// Repeat is the changes of a revision in a scope, none when they are no
-	// longer kept.
-	Repeat(scope Scope, revision int64) []Event
+	// Repeat is the changes of a revision in a scope, of any that a watch may go
+	// on from; ErrExpired when they are no longer kept. The slice is shared.
+	Repeat(scope Scope, revision int64) ([]Event, error)
 }
 
 // Interface is a whole store.

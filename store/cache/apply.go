@@ -63,8 +63,9 @@ func versionOf(o *schema.Object) string {
 	return "resourceVersion " + o.Meta.ResourceVersion
 }
 
-// replace makes a list the view; it is complete when it has come to a revision.
-func (c *Cache) replace(list *store.List, complete int64) {
+// replace makes a list, the revision of which changed what at says, the view; it is
+// complete when it has come to a revision.
+func (c *Cache) replace(list *store.List, at store.Batch, complete int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	differs := !sameVersions(c.index.List(store.Scope{}), list.Items)
@@ -76,7 +77,7 @@ func (c *Cache) replace(list *store.List, complete int64) {
 	if c.HasSynced() {
 		c.relisted = max(c.relisted, c.changes.Revision())
 	}
-	c.changes.Reset(list.Revision)
+	c.changes.Reset(at)
 	c.syncAt = complete
 	if differs {
 		c.tellChangeLocked()

@@ -8,6 +8,7 @@
 //
 //	feed.go       follows the source through disconnects and compaction
 //	apply.go      brings in what the feed tells, if it follows from what is known
+//	recall.go     what the revision of a list changed, for who broke off in it
 //	audit.go      holds the view against the source, in case the feed is wrong
 //	reader.go     the cache as a store.Reader
 //	watch.go      watches over the recent changes in memory

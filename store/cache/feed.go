@@ -123,31 +123,42 @@ func (c *Cache) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	first, at := list, store.Batch{}
 	if c.HasSynced() {
 		c.relists.Add(1)
-		c.replace(list, list.Revision)
-		return nil
+		at, _, err = c.recall(ctx, list.Revision)
+	} else {
+		first, at, err = c.past(ctx, list)
 	}
-	past, err := c.past(ctx, list)
 	if err != nil {
 		return err
 	}
-	c.replace(past, list.Revision)
+	c.replace(first, at, list.Revision)
 	return nil
 }
 
 // past is the state from which on the source's changes fit the change log, or
-// the present one if the source cannot be rewound.
-func (c *Cache) past(ctx context.Context, present *store.List) (*store.List, error) {
-	source, ok := c.source.(store.Rewinder)
-	if !ok {
-		return present, nil
+// the present one if the source cannot be rewound, and what its revision changed.
+// Of the oldest that the source has, only the next one knows that.
+func (c *Cache) past(ctx context.Context, present *store.List) (*store.List, store.Batch, error) {
+	revision := present.Revision
+	if source, ok := c.source.(store.Rewinder); ok {
+		oldest, err := source.Rewind(ctx, max(revision-int64(c.window), replayFrom(present)))
+		if err != nil {
+			return nil, store.Batch{}, err
+		}
+		revision = min(oldest, revision)
 	}
-	revision, err := source.Rewind(ctx, max(present.Revision-int64(c.window), replayFrom(present)))
-	if err != nil || revision >= present.Revision {
-		return present, err
+	at, known, err := c.recall(ctx, revision)
+	if err == nil && !known && revision < present.Revision {
+		revision++
+		at, _, err = c.recall(ctx, revision)
 	}
-	return c.source.List(ctx, store.Scope{}, store.ListOptions{Exact: revision})
+	if err != nil || revision == present.Revision {
+		return present, at, err
+	}
+	list, err := c.source.List(ctx, store.Scope{}, store.ListOptions{Exact: revision})
+	return list, at, err
 }
 
 // replayBytes bounds the objects that a replay of the past brings once more, as

@@ -37,7 +37,7 @@ func (c *Cache) Get(ctx context.Context, key schema.Key, opts store.ReadOptions)
 }
 
 // Repeat implements store.Repeater.
-func (c *Cache) Repeat(scope store.Scope, revision int64) []store.Event {
+func (c *Cache) Repeat(scope store.Scope, revision int64) ([]store.Event, error) {
 	return c.changes.Repeat(scope, revision)
 }
 

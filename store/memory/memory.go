@@ -49,7 +49,7 @@ func (s *Store) Rewind(_ context.Context, to int64) (int64, error) {
 func (s *Store) Revision(context.Context) (int64, error) { return s.log.Revision(), nil }
 
 // Repeat implements store.Repeater.
-func (s *Store) Repeat(scope store.Scope, revision int64) []store.Event {
+func (s *Store) Repeat(scope store.Scope, revision int64) ([]store.Event, error) {
 	return s.log.Repeat(scope, revision)
 }
 
