@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"runtime"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,9 +22,11 @@ func TestObjectsAreReadOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var compilers []*Compiler // What none of them has any more may be read again.
 	read := func(settings *mesh.Settings, o *schema.Object) *routeRule {
 		c := NewCompiler()
 		c.Advance(mesh.NewSnapshot(1, settings, []*schema.Object{o}))
+		compilers = append(compilers, c)
 		return c.model.routeRules.readings[o.Key()].rule
 	}
 	settings, others := mesh.DefaultSettings(), mesh.DefaultSettings()
@@ -45,4 +48,5 @@ func TestObjectsAreReadOnce(t *testing.T) {
 			t.Errorf("the rule is for %s, want %s", c.is.host, c.host)
 		}
 	}
+	runtime.KeepAlive(compilers)
 }
