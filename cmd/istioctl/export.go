@@ -59,6 +59,9 @@ bring the key there. An object that is being deleted is left out.`,
 }
 
 func runExport(ctx context.Context, s *session, flags exportFlags) error {
+	if flags.output == formatYAML || flags.output == formatJSON {
+		return usagef("-o %s: names a file here, not a format: what is written is YAML; say -o ./%s if it is a file", flags.output, flags.output)
+	}
 	namespace := s.namespace
 	if flags.allNamespaces {
 		if s.namespaceGiven {

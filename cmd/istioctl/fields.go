@@ -55,18 +55,7 @@ type field struct {
 
 // whole is a kind as one field.
 func whole(kind *schema.Kind) field {
-	text := func(description string) map[string]any {
-		return map[string]any{"type": "string", "description": description}
-	}
-	return field{name: kind.Kind, schema: map[string]any{
-		"type": "object", "description": kind.Doc,
-		"properties": map[string]any{
-			"apiVersion": text("The group and version of the kind: " + kind.APIVersion() + "."),
-			"kind":       text("The kind: " + kind.Kind + "."),
-			"metadata":   schema.MetadataOpenAPI(),
-			"spec":       kind.OpenAPI(),
-		},
-	}}
+	return field{name: kind.Kind, schema: kind.ObjectOpenAPI()}
 }
 
 // fieldAt is the field at a path; lists and maps are passed through.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -34,11 +35,15 @@ var errUsage = errors.New("usage")
 // Main runs the program with the given arguments until ctx ends or something
 // fails, and returns its exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	cmd := newCommand(stdout, stderr)
+	out := bufio.NewWriter(stdout)
+	cmd := newCommand(out, stderr)
 	cmd.SetArgs(args)
-	cmd.SetOut(stdout)
+	cmd.SetOut(out)
 	cmd.SetErr(stderr)
 	err := cmd.ExecuteContext(ctx)
+	if unwritten := out.Flush(); err == nil && unwritten != nil {
+		err = fmt.Errorf("what was done could not be shown: %w", unwritten)
+	}
 	switch {
 	case err == nil:
 		return exitDone

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -175,4 +176,27 @@ func (w *watched) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.String()
+}
+
+// full takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestOutputThatCannotBeWritten is no success.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"--version"}} {
+		var errs bytes.Buffer
+		if code := Main(t.Context(), args, full{}, &errs); code != exitFailed || !strings.Contains(errs.String(), "no space left") {
+			t.Errorf("%q: exit %d: %s", args, code, &errs)
+		}
+	}
+}
+
+// TestSnapshotIntoAFolder is refused before anything is asked for.
+func TestSnapshotIntoAFolder(t *testing.T) {
+	dir := t.TempDir()
+	if said := command(t, exitUsage, "snapshot", "save", dir, "--data-dir", dir); !strings.Contains(said, "is a folder, say the file to write") {
+		t.Error(said)
+	}
 }

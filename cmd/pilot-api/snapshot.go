@@ -96,6 +96,9 @@ func (c *console) describe(name string, s etcd.SnapshotStatus) {
 
 // save asks the server that runs on the folder, or else opens it.
 func (c *console) save(ctx context.Context, o options, name string) error {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return fmt.Errorf("%w: save %s: is a folder, say the file to write", errUsage, name)
+	}
 	source, err := c.openSnapshot(ctx, o)
 	if err != nil {
 		return err
