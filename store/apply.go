@@ -213,11 +213,3 @@ func (o Op) checkCurrent(current *schema.Object, pre Preconditions) error {
 	}
 	return nil
 }
-
-// Single is the result of a transaction of one operation.
-func Single(objs []*schema.Object, err error) (*schema.Object, error) {
-	if err != nil {
-		return nil, err
-	}
-	return objs[0], nil
-}

@@ -50,6 +50,7 @@ import (
 // Store keeps objects in etcd, under a prefix. Requests are bounded by their
 // contexts alone.
 type Store struct {
+	store.Verbs
 	client *clientv3.Client
 	keys   layout
 	log    *slog.Logger
@@ -92,7 +93,9 @@ var (
 // readers it is not there. To writers it is, so that it can be deleted, and an
 // update replaces it by a new object.
 func New(client *clientv3.Client, prefix string, log *slog.Logger) *Store {
-	return &Store{client: client, keys: newLayout(prefix), log: log, limits: DefaultLimits}
+	s := &Store{client: client, keys: newLayout(prefix), log: log, limits: DefaultLimits}
+	s.Verbs = store.VerbsOf(s.Txn)
+	return s
 }
 
 // Limit sets other limits than DefaultLimits. To be called before the first

@@ -12,26 +12,6 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Create implements store.Interface.
-func (s *Store) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
-	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpCreate, Object: obj}}))
-}
-
-// Update implements store.Interface.
-func (s *Store) Update(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
-	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Object: obj}}))
-}
-
-// UpdateFunc implements store.Interface.
-func (s *Store) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
-	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Key: key, Change: change}}))
-}
-
-// Delete implements store.Interface.
-func (s *Store) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
-	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpDelete, Key: key, Pre: pre}}))
-}
-
 // Txn implements store.Interface. It is optimistic: what the operations make
 // of the present state is written on condition that the state is still the
 // same; if not, etcd's refusal brings the new state along for another try. It

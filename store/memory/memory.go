@@ -19,6 +19,7 @@ const KeptChanges = 10_000
 
 // Store is a store in memory. Use New.
 type Store struct {
+	store.Verbs
 	mu      sync.RWMutex
 	index   store.Index
 	log     *store.ChangeLog
@@ -33,7 +34,9 @@ var (
 
 // New is an empty store at revision 1, as a new etcd is.
 func New() *Store {
-	return &Store{log: store.NewChangeLog(1, KeptChanges), records: make(map[schema.Key][]store.Record)}
+	s := &Store{log: store.NewChangeLog(1, KeptChanges), records: make(map[schema.Key][]store.Record)}
+	s.Verbs = store.VerbsOf(s.Txn)
+	return s
 }
 
 // Compact forgets the changes up to a revision: later watches and lists from
@@ -120,26 +123,6 @@ func (s *Store) reachedLocked(revision int64) error {
 			"revision %d is not reached, the newest is %d", revision, newest)}
 	}
 	return nil
-}
-
-// Create implements store.Interface.
-func (s *Store) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
-	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpCreate, Object: obj}}))
-}
-
-// Update implements store.Interface.
-func (s *Store) Update(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
-	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Object: obj}}))
-}
-
-// UpdateFunc implements store.Interface.
-func (s *Store) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
-	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpUpdate, Key: key, Change: change}}))
-}
-
-// Delete implements store.Interface.
-func (s *Store) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
-	return store.Single(s.Txn(ctx, []store.Op{{Verb: store.OpDelete, Key: key, Pre: pre}}))
 }
 
 // Txn implements store.Interface.
