@@ -52,8 +52,8 @@ type checker struct {
 	ahead []schema.Change
 	// lost is what proxies lose that ask in v1, by view.
 	lost  map[string]*v1.Losses
-	used  bool // since the last rest
-	begun time.Time
+	used  bool      // since the last rest
+	ready time.Time // when the compiler had all of the source
 }
 
 func newChecker(s *Publisher) *checker {
@@ -122,7 +122,7 @@ func (c *checker) check(ctx context.Context, w Written) (diag.List, string) {
 
 // look has the turn. To begin takes none of the allowance, unless it was for nothing.
 func (c *checker) look(w Written) (problems diag.List, outcome string) {
-	start, known := time.Now(), false
+	since, known := time.Now(), false
 	c.used = true
 	err := c.recoverPanic("check", func() error {
 		if known = c.follow(w); known {
@@ -133,10 +133,10 @@ func (c *checker) look(w Written) (problems diag.List, outcome string) {
 	switch {
 	case err != nil:
 		c.forget()
-	case known && c.begun.After(start):
-		start = c.begun
+	case known && c.ready.After(since):
+		since = c.ready
 	}
-	c.allowance.spend(start)
+	c.allowance.spend(since)
 	if err != nil || !known {
 		return nil, checkFailed
 	}
@@ -222,7 +222,7 @@ func (c *checker) begin() bool {
 	c.compiler.Advance(c.at)
 	c.compiler.ProblemsOf(nil)
 	c.lostInV1(nil)
-	c.begun = time.Now()
+	c.ready = time.Now()
 	return true
 }
 
