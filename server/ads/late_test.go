@@ -63,37 +63,57 @@ func lates(t testing.TB) map[string]late {
 	}
 }
 
-// TestNACKOfALateSubscription: what a proxy asks for later and refuses at once is refused,
-// although it accepted others of the same set before. The rest moves on, and a better
-// one heals.
-func TestNACKOfALateSubscription(t *testing.T) {
+// eachLate runs a test with a server and a proxy for each of lates, in both variants.
+func eachLate(t *testing.T, test func(t *testing.T, w lateWorld)) {
 	for _, what := range []string{"endpoints", "routes", "secrets"} {
 		t.Run(what, func(t *testing.T) {
 			inBoth(t, func(t *testing.T, kind variant) {
 				l := lates(t)[what]
 				src := newSource(l.objects...)
 				s := serve(t, src)
-				c := s.connect(kind, l.node)
-				c.subscribe(l.typeURL, l.first)
-				c.ack(c.told()...)
-				c.subscribe(l.typeURL, l.second)
-				c.nackEach("half of it", l.second)
-				wantState(t, s, what, discovery.Rejected, "half of it")
-				wantBlame(t, s, l.blamed)
-
-				src.publish(l.other)
-				if first := c.nackEach("half of it", l.second); first == 0 {
-					t.Error("the first, which was accepted, does not move on")
-				}
-				wantState(t, s, what, discovery.Rejected, "half of it")
-
-				src.publish(l.better)
-				c.ack(c.told()...)
-				wantState(t, s, what, discovery.Synced, "")
-				wantBlame(t, s)
+				test(t, lateWorld{l, what, src, s, s.connect(kind, l.node)})
 			})
 		})
 	}
+}
+
+type lateWorld struct {
+	late
+	what string
+	src  *source
+	s    *server
+	c    *client
+}
+
+// state is what the proxies have of what is late.
+func (w lateWorld) state(t *testing.T, state discovery.SyncState, words string) {
+	t.Helper()
+	wantState(t, w.s, w.what, state, words)
+}
+
+// TestNACKOfALateSubscription: what a proxy asks for later and refuses at once is refused,
+// although it accepted others of the same set before. The rest moves on, and a better
+// one heals.
+func TestNACKOfALateSubscription(t *testing.T) {
+	eachLate(t, func(t *testing.T, w lateWorld) {
+		w.c.subscribe(w.typeURL, w.first)
+		w.c.ack(w.c.told()...)
+		w.c.subscribe(w.typeURL, w.second)
+		w.c.nackEach("half of it", w.second)
+		w.state(t, discovery.Rejected, "half of it")
+		wantBlame(t, w.s, w.blamed)
+
+		w.src.publish(w.other)
+		if first := w.c.nackEach("half of it", w.second); first == 0 {
+			t.Error("the first, which was accepted, does not move on")
+		}
+		w.state(t, discovery.Rejected, "half of it")
+
+		w.src.publish(w.better)
+		w.c.ack(w.c.told()...)
+		w.state(t, discovery.Synced, "")
+		wantBlame(t, w.s)
+	})
 }
 
 // nackEach refuses all that comes with a name in it and accepts the rest, of which it
@@ -129,63 +149,48 @@ func wantState(t testing.TB, s *server, what string, state discovery.SyncState, 
 // TestNACKOfALateSubscriptionBesideAnother: of a response with what was accepted before in
 // a newer form, and with what is asked for late, the late one can be to blame.
 func TestNACKOfALateSubscriptionBesideAnother(t *testing.T) {
-	for _, what := range []string{"endpoints", "routes", "secrets"} {
-		t.Run(what, func(t *testing.T) {
-			inBoth(t, func(t *testing.T, kind variant) {
-				l := lates(t)[what]
-				src := newSource(l.objects...)
-				s := serve(t, src)
-				c := s.connect(kind, l.node)
-				c.subscribe(l.typeURL, l.first)
-				first := c.one() // While it is not answered, nothing else is told.
-				src.publish(l.other)
-				c.subscribe(l.typeURL, l.second)
-				c.ack(first)
-				if accepted := c.nackEach("half of it", l.second); accepted == 0 {
-					t.Error("the first does not move on")
-				}
-				wantState(t, s, what, discovery.Rejected, "half of it")
-				wantBlame(t, s, l.blamed)
-				src.publish(l.better)
-				c.ack(c.told()...)
-				wantState(t, s, what, discovery.Synced, "")
-			})
-		})
-	}
+	eachLate(t, func(t *testing.T, w lateWorld) {
+		w.c.subscribe(w.typeURL, w.first)
+		first := w.c.one() // While it is not answered, nothing else is told.
+		w.src.publish(w.other)
+		w.c.subscribe(w.typeURL, w.second)
+		w.c.ack(first)
+		if accepted := w.c.nackEach("half of it", w.second); accepted == 0 {
+			t.Error("the first does not move on")
+		}
+		w.state(t, discovery.Rejected, "half of it")
+		wantBlame(t, w.s, w.blamed)
+		w.src.publish(w.better)
+		w.c.ack(w.c.told()...)
+		w.state(t, discovery.Synced, "")
+	})
 }
 
 // TestNACKOfWhatIsWantedNoMore: who lets go of what it refused refuses nothing, and who
 // comes back to it is asked again.
 func TestNACKOfWhatIsWantedNoMore(t *testing.T) {
-	for _, what := range []string{"endpoints", "routes", "secrets"} {
-		t.Run(what, func(t *testing.T) {
-			inBoth(t, func(t *testing.T, kind variant) {
-				l := lates(t)[what]
-				s := serve(t, newSource(l.objects...))
-				c := s.connect(kind, l.node)
-				c.subscribe(l.typeURL, l.first, l.second)
-				c.nackEach("half of it", l.second)
-				wantState(t, s, what, discovery.Rejected, "half of it")
-				c.unsubscribe(l.typeURL, l.second)
-				c.nothing("of what is not asked for any more")
-				wantState(t, s, what, discovery.Synced, "")
-				wantBlame(t, s)
-				c.subscribe(l.typeURL, l.second)
-				r := c.one()
-				if r.resources[l.second] == nil {
-					t.Fatalf("told %v, want what is asked for again", r)
-				}
-				c.ack(r)
-				wantState(t, s, what, discovery.Synced, "")
-				// It took that, let go of it, and refuses the very same now.
-				c.unsubscribe(l.typeURL, l.second)
-				c.subscribe(l.typeURL, l.second)
-				c.nackEach("no more", l.second)
-				wantState(t, s, what, discovery.Rejected, "no more")
-				wantBlame(t, s, l.blamed)
-			})
-		})
-	}
+	eachLate(t, func(t *testing.T, w lateWorld) {
+		w.c.subscribe(w.typeURL, w.first, w.second)
+		w.c.nackEach("half of it", w.second)
+		w.state(t, discovery.Rejected, "half of it")
+		w.c.unsubscribe(w.typeURL, w.second)
+		w.c.nothing("of what is not asked for any more")
+		w.state(t, discovery.Synced, "")
+		wantBlame(t, w.s)
+		w.c.subscribe(w.typeURL, w.second)
+		r := w.c.one()
+		if r.resources[w.second] == nil {
+			t.Fatalf("told %v, want what is asked for again", r)
+		}
+		w.c.ack(r)
+		w.state(t, discovery.Synced, "")
+		// It took that, let go of it, and refuses the very same now.
+		w.c.unsubscribe(w.typeURL, w.second)
+		w.c.subscribe(w.typeURL, w.second)
+		w.c.nackEach("no more", w.second)
+		w.state(t, discovery.Rejected, "no more")
+		wantBlame(t, w.s, w.blamed)
+	})
 }
 
 // TestNACKOfWhatWasAccepted: a proxy may refuse what it took, such as after its operator
