@@ -24,6 +24,9 @@ type Options struct {
 	// Namespace is given to objects whose metadata names none; "" means
 	// DefaultNamespace.
 	Namespace string
+	// Counted says that the text has no more values than it may: nobody wrote it,
+	// and who made it has seen to that (Outgrown).
+	Counted bool
 }
 
 // Decode reads exactly one object from a YAML or JSON text and validates it:
@@ -41,7 +44,7 @@ func Decode(text []byte, opts Options) (*Object, diag.List) {
 
 // decodeAny reads whatever can be read, and says what is wrong with the rest.
 func decodeAny(text []byte, opts Options) (*Object, diag.List) {
-	doc, list := single(text, opts.File)
+	doc, list := single(text, opts)
 	if list != nil {
 		return nil, list
 	}
@@ -66,7 +69,7 @@ func Validate(o *Object) diag.List {
 // complaints is all that is wrong with an object.
 func (o *Object) complaints() diag.List {
 	doc := Document{Text: o.Written()}
-	if list := doc.tooLong(); list != nil {
+	if list := doc.tooLong(false); list != nil {
 		return list
 	}
 	t, list := doc.parse()

@@ -66,12 +66,12 @@ func isBlank(text []byte) bool {
 }
 
 // single finds the one document in a text.
-func single(text []byte, file string) (Document, diag.List) {
-	whole := Document{Text: text, File: file, Line: 1}
-	if list := whole.tooLong(); list != nil {
+func single(text []byte, opts Options) (Document, diag.List) {
+	whole := Document{Text: text, File: opts.File, Line: 1}
+	if list := whole.tooLong(opts.Counted); list != nil {
 		return whole, list
 	}
-	switch docs := Split(text, file); len(docs) {
+	switch docs := Split(text, opts.File); len(docs) {
 	case 1:
 		return docs[0], nil
 	case 0:
@@ -94,7 +94,7 @@ func (d Document) Objects(namespace string) ([]*Object, diag.List) {
 	}
 	items, isList := listItems(t.value)
 	if !isList {
-		if list := d.tooLong(); list != nil {
+		if list := d.tooLong(false); list != nil {
 			return nil, list
 		}
 		o, list := t.object(t.value, "", namespace)

@@ -24,7 +24,7 @@ type given struct{ text, mark string }
 // given except the kind. A name or namespace that it leaves out is that of the
 // target. What the server sets is left out, and managedFields are refused.
 func DecodePart(text []byte, target Key) (*Part, diag.List) {
-	doc, list := single(text, "")
+	doc, list := single(text, Options{})
 	if list != nil {
 		return nil, list
 	}

@@ -73,12 +73,13 @@ func firstInvalid(text []byte) (line, column int) {
 	return line, column
 }
 
-// tooLong refuses a text that can be no object, and is nil for others.
-func (d Document) tooLong() diag.List {
+// tooLong refuses a text that can be no object, and is nil for others. Its values may
+// be counted already.
+func (d Document) tooLong(counted bool) diag.List {
 	switch {
 	case len(d.Text) > MaxTextBytes:
 		return d.malformed(0, 0, fmt.Sprintf("the text is %d bytes long; %d are allowed", len(d.Text), MaxTextBytes))
-	case TooMany(d.Text):
+	case !counted && TooMany(d.Text):
 		return d.malformed(0, 0, fmt.Sprintf("the text has more than %d values", MaxValues))
 	}
 	return nil

@@ -24,6 +24,39 @@ func TooMany(text []byte) bool {
 	return yamlValues(text) > MaxValues
 }
 
+// Outgrown reports whether a JSON text that was made of an object, nil for none, has
+// more than MaxValues; where that has more already, whether it is by more than a few
+// such as finalizers and labels. Owners do not count, whom nobody wrote, as long as
+// there are no more of them than there may be.
+func Outgrown(text []byte, current *Object) bool {
+	const few = MaxValues / 100
+	n := valuesUnowned(text)
+	if n <= MaxValues || current == nil {
+		return n > MaxValues
+	}
+	had := valuesUnowned(current.JSON())
+	return had <= MaxValues || n > had+few
+}
+
+func valuesUnowned(text []byte) int {
+	n := 0
+	if len(text) >= MaxValues { // As in TooMany.
+		n = jsonValues(text)
+	}
+	if n <= MaxValues {
+		return n
+	}
+	var of struct {
+		Metadata struct {
+			ManagedFields json.RawMessage `json:"managedFields"`
+		} `json:"metadata"`
+	}
+	if owners := &of.Metadata.ManagedFields; json.Unmarshal(text, &of) == nil && len(*owners) <= MaxOwnersBytes {
+		n -= jsonValues(*owners)
+	}
+	return n
+}
+
 func jsonValues(text []byte) int {
 	n := 1
 	for c := range Unquoted(text) {

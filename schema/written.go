@@ -10,7 +10,7 @@ import (
 // short way of docs/decisions/023-fast-validation.md. It is nil for all else,
 // which may be good.
 func decodeWritten(text []byte, opts Options) (*Object, diag.List) {
-	if len(text) > MaxTextBytes || !beginsAsJSON(text) || TooMany(text) {
+	if len(text) > MaxTextBytes || !beginsAsJSON(text) || !opts.Counted && TooMany(text) {
 		return nil, nil
 	}
 	s, ok := read(string(text))

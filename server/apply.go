@@ -133,6 +133,6 @@ func (a *application) change(current *schema.Object) (next *schema.Object, err e
 	if err != nil {
 		return nil, err
 	}
-	next, a.warnings, err = decodeMade(text, a.part.Key())
+	next, a.warnings, err = decodeMade(text, current, a.part.Key())
 	return next, err
 }

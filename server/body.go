@@ -75,9 +75,13 @@ func decodeFor(text []byte, target schema.Key) (*schema.Object, diag.List, error
 	return decoded(obj, problems, target)
 }
 
-// decodeMade is decodeFor of a text that nobody wrote: a place in it says nothing.
-func decodeMade(text []byte, target schema.Key) (*schema.Object, diag.List, error) {
-	obj, problems := schema.Decode(text, schema.Options{Namespace: target.Namespace})
+// decodeMade is decodeFor of a text that nobody wrote, but that was made of an object,
+// nil for none: a place in it says nothing.
+func decodeMade(text []byte, current *schema.Object, target schema.Key) (*schema.Object, diag.List, error) {
+	if schema.Outgrown(text, current) {
+		return nil, nil, badRequest("the object would have more than %d values", schema.MaxValues)
+	}
+	obj, problems := schema.Decode(text, schema.Options{Namespace: target.Namespace, Counted: true})
 	for i := range problems {
 		problems[i].Position = nil
 	}

@@ -84,7 +84,7 @@ func (p patcher) of(warnings *diag.List) store.Change {
 		if misfit != nil {
 			return nil, &store.Error{Kind: store.ErrInvalid, Key: current.Key(), Problems: diag.List{*misfit}}
 		}
-		next, *warnings, err = decodeMade(text, current.Key())
+		next, *warnings, err = decodeMade(text, current, current.Key())
 		return next, err
 	}
 }

@@ -1,0 +1,64 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+const servicesPath = "/apis/networking.istio.io/v1/namespaces/default/virtualservices"
+
+// manyParams is a VirtualService with so many conditions of two values each.
+func manyParams(n int) string {
+	var conditions strings.Builder
+	for i := range n {
+		fmt.Fprintf(&conditions, `,"p%d":{}`, i)
+	}
+	return `{"apiVersion":"networking.istio.io/v1","kind":"VirtualService","metadata":{"name":"large","namespace":"default"},"spec":{"hosts":["reviews"],"http":[{` +
+		`"match":[{"queryParams":{` + conditions.String()[1:] + `}}],"route":[{"destination":{"host":"reviews"}}]}]}}`
+}
+
+// storeUnchecked stores what no request may bring any more.
+func (w *world) storeUnchecked(text string) {
+	w.Helper()
+	o, problems := schema.Decode([]byte(text), schema.Options{Counted: true})
+	if o == nil {
+		w.Fatal(problems)
+	}
+	if _, err := w.store.Create(w.Context(), o); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// TestWhatHasManyValuesCanBeChanged: those of what is stored are none of a patch, and
+// neither are those that tell its owners.
+func TestWhatHasManyValuesCanBeChanged(t *testing.T) {
+	for name, conditions := range map[string]int{
+		"more than there may be":               schema.MaxValues/2 + 1000,
+		"as many as there may be, with owners": schema.MaxValues/2 - 250,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t)
+			w.storeUnchecked(manyParams(conditions))
+			at := servicesPath + "/large"
+			w.want(http.StatusOK, "PATCH", at, `{"metadata":{"finalizers":["example.com/a"]}}`, mergePatch)
+			w.want(http.StatusOK, "PATCH", at, `[{"op":"remove","path":"/metadata/finalizers"}]`, jsonPatch)
+			w.want(http.StatusOK, "PATCH", at+"?fieldManager=me&force=true", `{"apiVersion":"networking.istio.io/v1","kind":"VirtualService","metadata":{"name":"large","labels":{`+labels(200)+`}}}`, applyPatch)
+			w.want(http.StatusOK, "PATCH", at, `{"metadata":{"labels":{"team":"red"}}}`, mergePatch)
+			w.want(http.StatusOK, "POST", transactions, `{"operations":[{"verb":"patch","kind":"VirtualService","namespace":"default","name":"large","patch":{"metadata":{"labels":{"team":"blue"}}}}]}`, asJSON)
+			w.want(http.StatusBadRequest, "PATCH", at, `[{"op":"copy","from":"/spec/http/0/match/0/queryParams","path":"/spec/http/0/match/0/headers"}]`, jsonPatch)
+			w.want(http.StatusBadRequest, "PATCH", at, `[{"op":"copy","from":"/spec/http/0/match/0/queryParams","path":"/metadata/managedFields"}]`, jsonPatch)
+		})
+	}
+}
+
+func labels(n int) string {
+	var all strings.Builder
+	for i := range n {
+		fmt.Fprintf(&all, `,"l%d":"x"`, i)
+	}
+	return all.String()[1:]
+}
