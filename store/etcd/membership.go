@@ -35,14 +35,21 @@ func (r *Replicas) Run(ctx context.Context) error {
 // CutOff is since when etcd has not confirmed that this member is in the register;
 // false while it is, or may be.
 func (r *Replicas) CutOff() (since time.Time, is bool) {
-	since = time.Unix(0, r.heard.Load())
+	since = *r.heard.Load()
 	return since, time.Since(since) > r.lease
+}
+
+// confirmed keeps the time as it is, for one that came from a number would go by the
+// wall clock.
+func (r *Replicas) confirmed() {
+	now := time.Now()
+	r.heard.Store(&now)
 }
 
 // note takes down whether etcd has confirmed this member.
 func (r *Replicas) note(err error) {
 	if err == nil {
-		r.heard.Store(time.Now().UnixNano())
+		r.confirmed()
 	}
 	since, lost := r.CutOff()
 	if lost && !r.lost {

@@ -40,9 +40,9 @@ type Replicas struct {
 	lease, memory time.Duration // of the one entry and the other
 
 	self   atomic.Pointer[Replica]
-	leases [2]clientv3.LeaseID // of this member's entries, zero before the first
-	heard  atomic.Int64        // when etcd confirmed them last, in Unix nanoseconds
-	lost   bool                // and that is longer ago than the lease
+	leases [2]clientv3.LeaseID       // of this member's entries, zero before the first
+	heard  atomic.Pointer[time.Time] // when etcd confirmed them last
+	lost   bool                      // and that is longer ago than the lease
 	others neighbours
 
 	mu      sync.Mutex
@@ -64,7 +64,7 @@ func NewReplicas(client *clientv3.Client, prefix string, self Replica, log *slog
 		lease: replicaLease, memory: replicaMemory,
 	}
 	r.self.Store(&self)
-	r.heard.Store(time.Now().UnixNano())
+	r.confirmed()
 	return r
 }
 

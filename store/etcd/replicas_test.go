@@ -289,3 +289,11 @@ func TestAddressesOfReplicas(t *testing.T) {
 		})
 	}
 }
+
+// TestCutOffByWhichClock: somebody who sets the wall clock cuts nobody off.
+func TestCutOffByWhichClock(t *testing.T) {
+	since, is := etcd.NewReplicas(nil, "/p", replicaCalled("a"), quiet).CutOff()
+	if is || since == since.Round(0) { // Which has lost what tells the time that has passed.
+		t.Errorf("cut off: %v, since %v", is, since)
+	}
+}
