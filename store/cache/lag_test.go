@@ -37,7 +37,7 @@ func (m *mute) Watch(ctx context.Context, scope store.Scope, after int64) (store
 	go func() {
 		defer close(out)
 		for b := range w.Batches() {
-			for m.muted.Load() {
+			for m.muted.Load() && ctx.Err() == nil {
 				time.Sleep(time.Millisecond)
 			}
 			select {

@@ -84,13 +84,7 @@ func TestHandlerAtWorkDuringARestore(t *testing.T) {
 	<-stuck
 	source.restore(copied)
 	fresh := create(t, ctx, copied, "fresh")
-	for {
-		changed := c.Changed()
-		if _, err := c.Get(ctx, fresh.Key(), store.ReadOptions{AtLeast: store.Any}); err == nil {
-			break
-		}
-		<-changed
-	}
+	awaitObject(t, ctx, c, fresh.Key())
 	close(release)
 	create(t, ctx, copied, "last")
 	calls := map[string]int{}
@@ -107,5 +101,21 @@ func TestHandlerAtWorkDuringARestore(t *testing.T) {
 	}
 	if calls["add"] != before+3 || calls["delete"] != before {
 		t.Errorf("calls %v, want %d adds and %d deletes", calls, before+3, before)
+	}
+}
+
+// awaitObject waits until a cache has an object.
+func awaitObject(t *testing.T, ctx context.Context, c *cache.Cache, key schema.Key) {
+	t.Helper()
+	for {
+		changed := c.Changed()
+		if _, err := c.Get(ctx, key, store.ReadOptions{AtLeast: store.Any}); err == nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatalf("%s has not come: %v", key, ctx.Err())
+		}
 	}
 }

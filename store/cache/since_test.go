@@ -83,27 +83,18 @@ func TestSinceARestore(t *testing.T) {
 	}
 	_, before, _ := c.Snapshot()
 	first := create(t, ctx, copied, "first")
-	awaitObject := func(key schema.Key) {
-		for {
-			changed := c.Changed()
-			if _, err := c.Get(ctx, key, store.ReadOptions{AtLeast: store.Any}); err == nil {
-				return
-			}
-			<-changed
-		}
-	}
 	source.restore(copied)
-	awaitObject(first.Key())
+	awaitObject(t, ctx, c, first.Key())
 	last := first
 	for i := 0; last.Revision() <= before; i++ {
 		last = create(t, ctx, copied, fmt.Sprintf("second-%d", i))
 	}
-	awaitObject(last.Key())
+	awaitObject(t, ctx, c, last.Key())
 	if changes, _, ok := c.Since(before); ok {
 		t.Errorf("since a revision of another past: %d changes", len(changes))
 	}
 	again := create(t, ctx, copied, "again")
-	awaitObject(again.Key())
+	awaitObject(t, ctx, c, again.Key())
 	if changes, present, ok := c.Since(last.Revision()); !ok || len(changes) != 1 || present != again.Revision() {
 		t.Errorf("since a revision after it: %v at %d (%v)", changes, present, ok)
 	}
