@@ -57,13 +57,20 @@ func TestETag(t *testing.T) {
 	}
 }
 
-// TestNoETag: a table tells the ages of its rows.
+// TestNoETag: a table tells the ages of its rows, and metadata is another answer than
+// the object that the tag is of.
 func TestNoETag(t *testing.T) {
 	w := start(t)
 	w.create("a")
-	for _, path := range []string{rulesPath, rulesPath + "/a"} {
-		if got := w.want(http.StatusOK, "GET", path, "", asTable, "If-None-Match: *"); got.Header.Get("ETag") != "" {
-			t.Errorf("%s: %v", path, got.Header)
+	const asMetadata = "Accept: application/json;v=v1;g=meta.k8s.io;as=PartialObjectMetadata"
+	for path, forms := range map[string][]string{rulesPath: {asTable, asMetadata + "List"}, rulesPath + "/a": {asTable, asMetadata}} {
+		tag := w.want(http.StatusOK, "GET", path, "").Header.Get("ETag")
+		for _, form := range forms {
+			for _, known := range []string{tag, "*"} {
+				if got := w.want(http.StatusOK, "GET", path, "", form, "If-None-Match: "+known); tag == "" || got.Header.Get("ETag") != "" {
+					t.Errorf("%s, %s: %v", path, form, got.Header)
+				}
+			}
 		}
 	}
 }
