@@ -57,11 +57,11 @@ type checker struct {
 }
 
 func newChecker(s *Publisher) *checker {
-	c := &checker{
+	return &checker{
 		Publisher: s, line: make(chan struct{}, maxWaitingChecks), turn: make(chan struct{}, 1),
-		allowance: allowance{share: checkShare, most: checkSavings},
+		// What one write may wait for, it may also take.
+		allowance: allowance{share: checkShare, most: max(checkSavings, s.opts.CheckPatience)},
 	}
-	return c
 }
 
 // Outcomes of a check, by which they are counted.

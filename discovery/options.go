@@ -35,7 +35,8 @@ type Options struct {
 	// waits. 100 ms and 500 ms.
 	HoldOff, MaxHoldOff time.Duration
 	// CheckPatience is how long a write may wait for what is wrong with it among the
-	// other objects. 500 ms.
+	// other objects. 500 ms. More than a second is also what checks may take at once,
+	// of the tenth of a processor that is theirs.
 	CheckPatience time.Duration
 	// ProxyIdle is how long a proxy may be silent before its view is no
 	// longer compiled ahead; it is compiled when it asks again. 10 minutes.
