@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -50,8 +49,9 @@ type checker struct {
 	dryRun bool // of some of those
 	// ahead are writes that the source has not heard of yet, by revision.
 	ahead []schema.Change
-	// lost is what proxies lose that ask in v1, by view.
-	lost  map[string]*v1.Losses
+	// lost is what proxies lose that ask in v1, and views are the keys of theirs.
+	lost  map[kindV1]*lossesV1
+	views map[string]bool
 	used  bool      // since the last rest
 	ready time.Time // when the compiler had all of the source
 }
@@ -228,7 +228,7 @@ func (c *checker) begin() bool {
 
 func (c *checker) forget() {
 	c.compiler, c.at, c.laid, c.ahead, c.dryRun = nil, nil, nil, nil, false
-	c.lost = map[string]*v1.Losses{}
+	c.lost, c.views = map[kindV1]*lossesV1{}, nil
 }
 
 // next has these objects in their places, nil for none.

@@ -75,12 +75,13 @@ func TestCheckLooksAtKindsOfProxies(t *testing.T) {
 		for i := range 20 {
 			all = append(all, inNamespace(t, service(t, fmt.Sprintf("h%d.example", i), fmt.Sprintf("10.1.0.%d", i)), fmt.Sprintf("n%d", i)))
 		}
-		s := followWith(t, newObjects(all...), discovery.Options{CheckPatience: time.Hour}, f)
+		s := followWith(t, newObjects(all...), discovery.Options{CheckPatience: time.Hour, ProxyIdle: time.Minute}, f)
 		w := discovery.Written{Changes: after(hashed(t, "hashed", "h1.example", false))}
 		looks := func() (domains []string) {
 			f.proxy = func(v mesh.View) { domains = append(domains, v.Domain) }
 			defer func() { f.proxy = nil }()
 			codesOf(t, s, w)
+			slices.Sort(domains)
 			return domains
 		}
 		if got := looks(); got != nil {
@@ -92,19 +93,30 @@ func TestCheckLooksAtKindsOfProxies(t *testing.T) {
 		if got := looks(); len(got) != 1 {
 			t.Errorf("at workloads of one namespace: %q", got)
 		}
-		released := 0
-		f.release = func(string) { released++ }
 		for i := range 20 {
 			time.Sleep(time.Second)
 			pollsV1(t, s, fmt.Sprintf("sidecar~10.1.0.%d~x.n%d~n%d.svc.cluster.local", i, i, i))
 		}
-		got := looks()
-		var want []string
-		for i := 19; i > 11; i-- {
-			want = append(want, fmt.Sprintf("n%d.svc.cluster.local", i))
+		last := func(n int) (domains []string) {
+			for i := 19; len(domains) < n; i-- {
+				domains = append(domains, fmt.Sprintf("n%d.svc.cluster.local", i))
+			}
+			slices.Sort(domains)
+			return domains
 		}
-		if !slices.Equal(got, want) || released != 1 {
-			t.Errorf("at namespaces: %q, want %q; let go of %d, want 1", got, want, released)
+		want := append([]string{"n1.svc.cluster.local"}, last(7)...)
+		if got := looks(); !slices.Equal(got, want) {
+			t.Errorf("at namespaces: %q, want the one of before and those that asked last: %q", got, want)
+		}
+		pollsV1(t, s, "sidecar~10.1.0.2~x.n2~n2.svc.cluster.local")
+		if got := looks(); !slices.Equal(got, want) {
+			t.Errorf("after another one asked: %q, want %q", got, want)
+		}
+		var released []string
+		f.release = func(key string) { released = append(released, key) }
+		time.Sleep(time.Minute + time.Second)
+		if got := looks(); got != nil || len(released) != 8 {
+			t.Errorf("when nobody asks: %q, and %d views are let go, want 8", got, len(released))
 		}
 	})
 }
