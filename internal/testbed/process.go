@@ -153,6 +153,13 @@ func (p *Process) Memory() (now, most int64) {
 	return kilobytes(text, "VmRSS:"), kilobytes(text, "VmHWM:")
 }
 
+// Files is how many files and connections the program has open, 0 where the system
+// does not tell.
+func (p *Process) Files() int {
+	open, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid))
+	return len(open)
+}
+
 // ticks is how many parts of a second the kernel counts processor time in.
 const ticks = 100
 

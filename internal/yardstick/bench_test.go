@@ -1,9 +1,7 @@
 package yardstick_test
 
 import (
-	"context"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -60,41 +58,6 @@ func BenchmarkAPI(b *testing.B) {
 				func() (float64, error) { return w.thin.listFor(space, c.clients, slice) })
 		}
 	})
-}
-
-// BenchmarkRest is what the server takes that nobody asks anything: empty, with
-// objects, and with watches to which nothing happens.
-func BenchmarkRest(b *testing.B) {
-	const objects = 10_000
-	dir := b.TempDir()
-	build(b, dir)
-	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
-	defer cancel()
-	ours := startOurs(ctx, b, dir, "rest", "--data-dir", filepath.Join(dir, "data"))
-	const settle = 10 * time.Second
-	for range b.N {
-		time.Sleep(settle)
-		empty, _ := ours.program.Memory()
-		worked := ours.program.CPU()
-		time.Sleep(settle)
-		b.ReportMetric(100*(ours.program.CPU()-worked).Seconds()/settle.Seconds(), "%-of-a-core")
-		if err := ours.fill("rest", objects); err != nil {
-			b.Fatal(err)
-		}
-		time.Sleep(settle)
-		full, _ := ours.program.Memory()
-		b.ReportMetric(float64(empty)/(1<<20), "MiB-empty")
-		b.ReportMetric(float64(full-empty)/(1<<20), "MiB-of-objects")
-		const watchers = 5000 // The server takes so many with 20,000 files open.
-		_, _, end, err := ours.watch("idle", watchers)
-		if err != nil {
-			b.Fatal(err)
-		}
-		time.Sleep(settle)
-		watched, _ := ours.program.Memory()
-		end()
-		b.ReportMetric(float64(watched-full)/(1<<10)/watchers, "KiB-a-watcher")
-	}
 }
 
 // filled is a namespace with so many objects, everywhere.
