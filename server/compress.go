@@ -17,7 +17,7 @@ const compressFrom = 128 << 10
 // large. It is not for watches, whose events must not wait in a buffer.
 func compressed(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if !isRead(r) {
 			return h(w, r)
 		}
 		w.Header().Add("Vary", "Accept-Encoding")

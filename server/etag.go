@@ -16,7 +16,7 @@ const inGzip = "-gzip"
 // unchanged answers 304 where the client has the very answer already, and else
 // gives it its tag. It is for answers to GET, in formats that do not tell ages.
 func unchanged(w http.ResponseWriter, r *http.Request, tag string) bool {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if !isRead(r) {
 		return false
 	}
 	w.Header().Add("Vary", "Accept")

@@ -23,7 +23,7 @@ type match struct {
 
 // checkConditions refuses conditions of a write that nothing would be held against.
 func checkConditions(r *http.Request) error {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+	if isRead(r) {
 		return nil
 	}
 	match, noneMatch, one := r.Header["If-Match"], r.Header["If-None-Match"], pathParam(r, "name") != ""

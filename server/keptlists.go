@@ -66,7 +66,7 @@ func (l *keptLists) text(ctx context.Context, name listName, state listState, li
 	}
 	done = func() { l.leave(one) }
 	if makes {
-		l.make(one, list(), name.gzip)
+		l.make(one, name.gzip, list)
 	}
 	select {
 	case <-one.made:
@@ -142,9 +142,16 @@ func (l *keptLists) free(one *keptList) {
 	}
 }
 
-// make makes the text, if there is room. No client can keep it from being made.
-func (l *keptLists) make(one *keptList, list *listText, gzip bool) {
-	defer close(one.made)
+// make makes the text, if there is room. No client can keep it from being made; and a
+// panic is that of one request.
+func (l *keptLists) make(one *keptList, gzip bool, compose func() *listText) {
+	defer func() {
+		if one.text == nil {
+			l.take(one, 0)
+		}
+		close(one.made)
+	}()
+	list := compose()
 	most := list.size()
 	if most < compressFrom {
 		return // Or its gzip would be another answer than when it was asked for first.
@@ -163,7 +170,6 @@ func (l *keptLists) make(one *keptList, list *listText, gzip bool) {
 		list.writeTo(out)
 	}
 	if out.full {
-		l.take(one, 0)
 		return
 	}
 	one.text, one.tag = out.exact(), list.tag()

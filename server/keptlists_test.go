@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // listOf is a list in JSON of so many bytes.
@@ -163,6 +165,34 @@ func TestKeptListsThatDoNotFit(t *testing.T) {
 		synctest.Wait()
 		if l.bytes != 0 || len(l.of) != 0 {
 			t.Fatalf("%d bytes, %d lists are left", l.bytes, len(l.of))
+		}
+	})
+}
+
+// TestKeptListPanics: what is wrong with one request is not with those that wait for it.
+func TestKeptListPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l keptLists
+		name := listName{uri: "/rules"}
+		for what, compose := range map[string]func() *listText{
+			"composed": func() *listText { panic("composed") },
+			"written": func() *listText {
+				return &listText{head: strings.Repeat("x", compressFrom), items: make([]*schema.Object, 1), statuses: make([][]byte, 1)}
+			},
+		} {
+			state := listState{revision: what}
+			l.text(t.Context(), name, state, compose)
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s: no panic", what)
+					}
+				}()
+				l.text(t.Context(), name, state, compose)
+			}()
+			if one, _ := l.text(t.Context(), name, state, compose); one != nil || l.bytes != 0 {
+				t.Errorf("%s: kept %v, %d bytes", what, one, l.bytes)
+			}
 		}
 	})
 }

@@ -70,7 +70,8 @@ func (k *resource) writeListJSON(w http.ResponseWriter, r *http.Request, meta me
 	}
 	board := k.board()
 	compose := func() *listText { return newListText(head, meta, items, board) }
-	if len(items) >= keptListFrom {
+	// A page behind the first is asked for by one client.
+	if isRead(r) && len(items) >= keptListFrom && !queryOf(r).Has("continue") {
 		name := listName{uri: r.URL.RequestURI(), gzip: takesPacked(w)}
 		kept, done := k.kept.text(r.Context(), name, board.stateOf(meta.ResourceVersion), compose)
 		defer done()

@@ -122,7 +122,7 @@ func logLevel(r *http.Request, code int) slog.Level {
 			return slog.LevelDebug
 		}
 	}
-	if code < 400 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+	if code < 400 && isRead(r) {
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo
@@ -155,6 +155,8 @@ func answered(w http.ResponseWriter) bool {
 	ww, ok := w.(middleware.WrapResponseWriter)
 	return ok && ww.Status() != 0
 }
+
+func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // handler is an HTTP handler that leaves its failure to the caller.
 type handler func(http.ResponseWriter, *http.Request) error

@@ -24,24 +24,6 @@ type stream struct {
 	revision   int64  // everything up to here was written
 	bookmarked int64  // the newest revision that the client knows of
 	posted     uint64 // version of the statuses that were written
-
-	more  bool  // changes may be waiting
-	ended error // why there are no more
-}
-
-// always is ready.
-var always = func() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
-
-// ready says when to ask for changes.
-func (s *stream) ready(of *changes) <-chan struct{} {
-	if s.more {
-		return always
-	}
-	return of.ready()
 }
 
 func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream {
@@ -96,17 +78,15 @@ func (s *stream) run(ctx context.Context, b *startedWatch) error {
 	}
 	for {
 		select {
-		case <-s.ready(b.changes):
-			if s.inTurn(ctx, func() error { return s.writeChanges(b.changes) }) != nil {
-				return nil
-			}
-			if s.ended != nil {
-				s.writeEnd(s.ended)
+		case <-b.changes.ready():
+			if !s.goOn(ctx, b.changes) {
 				return nil
 			}
 		case batch, ok := <-b.changes.pushed():
 			b.changes.hold(batch, ok)
-			s.more = true
+			if !s.goOn(ctx, b.changes) {
+				return nil
+			}
 		case <-news:
 			if s.inTurn(ctx, func() (err error) { news, err = s.writeStatuses(ctx); return err }) != nil {
 				return nil
@@ -180,24 +160,36 @@ func (s *stream) writeBegin(b *startedWatch) error {
 // the clock.
 const maxRun = 64
 
+// goOn writes the changes that are ready, or that there will be none.
+func (s *stream) goOn(ctx context.Context, from *changes) bool {
+	var ended error
+	err := s.inTurn(ctx, func() (err error) {
+		ended, err = s.writeChanges(from)
+		return err
+	})
+	if err == nil && ended != nil {
+		s.writeEnd(ended)
+	}
+	return err == nil && ended == nil
+}
+
 // writeChanges writes the batches that are ready, and settles when there are no more
-// for now, or for this turn.
-func (s *stream) writeChanges(from *changes) error {
+// for now, or for this turn, or for good: then ended is why.
+func (s *stream) writeChanges(from *changes) (ended, err error) {
 	for n := range maxRun {
-		batch, some, err := from.next()
-		s.more, s.ended = some, err
+		batch, some, ended := from.next()
 		switch {
 		case some:
 		case n == 0:
-			return nil
+			return ended, nil
 		default:
-			return s.settle()
+			return ended, s.settle()
 		}
 		if err := s.writeBatch(batch); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return s.settle()
+	return nil, s.settle()
 }
 
 func (s *stream) writeBatch(batch store.Batch) error {

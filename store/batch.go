@@ -1,9 +1,6 @@
 package store
 
-import (
-	"iter"
-	"slices"
-)
+import "iter"
 
 // Revisions are the changes of a batch as batches of one revision each, in
 // order. They share its events.
@@ -48,9 +45,4 @@ func (b Batch) In(scope Scope) Batch {
 		}
 	}
 	return in
-}
-
-// concerns reports whether anything of a batch is in scope.
-func (b Batch) concerns(scope Scope) bool {
-	return slices.ContainsFunc(b.Events, func(ev Event) bool { return scope.Contains(ev.Object.Key()) })
 }

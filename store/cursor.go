@@ -21,7 +21,7 @@ type cursor struct {
 	after  int64
 	parked bool
 
-	woken  chan struct{} // holds a sign of the log, or of a wish
+	woken  chan struct{} // holds a sign that there may be something
 	wished atomic.Bool   // for an empty batch
 	onEnd  []func()
 	stop   func() bool // does not wait for the end of ctx any more
@@ -41,6 +41,13 @@ func (c *cursor) sign() {
 	}
 }
 
+func (c *cursor) unsign() {
+	select {
+	case <-c.woken:
+	default:
+	}
+}
+
 func (c *cursor) RequestProgress(context.Context) error {
 	c.wished.Store(true)
 	c.sign()
@@ -50,6 +57,7 @@ func (c *cursor) RequestProgress(context.Context) error {
 // Pull implements Puller.
 func (c *cursor) Pull() (Batch, bool, error) {
 	for {
+		c.unsign()
 		// A wish counts from now: the log is looked at once more.
 		wished := c.wished.Swap(false)
 		b, some, err := c.next()
@@ -62,6 +70,7 @@ func (c *cursor) Pull() (Batch, bool, error) {
 		case wished:
 			c.wished.Store(true)
 		}
+		c.sign() // It is not parked: nobody else says that there is more.
 		c.after = b.Revision
 		if len(b.Events) > 0 {
 			return b, true, nil

@@ -1,18 +1,28 @@
 package store
 
+import "github.com/pilot-api/pilot-api/schema"
+
 // parking are the cursors at the end of a log, by what they are after. A change wakes
 // those in whose scope it is: to it, thousands of watches of other namespaces are as
 // none. It is guarded by the log's mutex.
 type parking map[place]map[*cursor]struct{}
 
-// place is a part of what a scope says, "" for all.
-type place struct{ kind, namespace string }
+// place is what a scope says, or the part of it that keys are looked up by; "" for all.
+type place struct{ kind, namespace, name string }
 
 func (s Scope) place() place {
-	if s.Kind == nil {
-		return place{"", s.Namespace}
+	switch {
+	case s.Kind == nil:
+		return place{namespace: s.Namespace}
+	case s.Namespace == "":
+		return place{kind: s.Kind.Kind}
 	}
-	return place{s.Kind.Kind, s.Namespace}
+	return place{s.Kind.Kind, s.Namespace, s.Name}
+}
+
+// placesOf are those of all scopes that an object is in.
+func placesOf(k schema.Key) [5]place {
+	return [...]place{{k.Kind, k.Namespace, k.Name}, {k.Kind, k.Namespace, ""}, {kind: k.Kind}, {namespace: k.Namespace}, {}}
 }
 
 func (p *parking) park(c *cursor) {
@@ -39,17 +49,13 @@ func (p parking) unpark(c *cursor) {
 func (p parking) wake(b Batch) {
 	for _, ev := range b.Events {
 		key := ev.Object.Key()
-		for _, at := range []place{{key.Kind, key.Namespace}, {key.Kind, ""}, {"", key.Namespace}, {"", ""}} {
-			p.wakeIn(p[at], b)
-		}
-	}
-}
-
-func (p parking) wakeIn(cursors map[*cursor]struct{}, b Batch) {
-	for c := range cursors {
-		if b.Revision > c.after && b.concerns(c.scope) {
-			c.after = b.Revision - 1
-			p.wakeOne(c)
+		for _, at := range placesOf(key) {
+			for c := range p[at] {
+				if b.Revision > c.after && c.scope.Contains(key) {
+					c.after = b.Revision - 1
+					p.wakeOne(c)
+				}
+			}
 		}
 	}
 }

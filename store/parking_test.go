@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -79,10 +80,13 @@ func TestWatchesOfAllScopes(t *testing.T) {
 		batches = append(batches, addedIn(t, r+2, namespaces[:1+random.IntN(2)]...))
 	}
 	var all sync.WaitGroup
-	for i := range 30 {
+	for i := range 60 {
 		scope := store.Scope{Kind: kinds[i%len(kinds)]}
-		if scope.Kind != nil && i%2 == 0 {
+		if i%2 == 0 {
 			scope.Namespace = namespaces[i%len(namespaces)]
+		}
+		if scope.Kind != nil && i%10 == 0 {
+			scope.Name = fmt.Sprintf("rule-%d", revisions/2)
 		}
 		w, err := l.Watch(t.Context(), scope, 1)
 		if err != nil {
@@ -199,25 +203,72 @@ func TestPulledWatchesEnd(t *testing.T) {
 	}
 }
 
-// BenchmarkAppendBesideWatches is what a change costs while thousands watch something
-// else.
+// TestPulledWatchIsAlwaysWoken: whatever happens between two looks, where Ready has no
+// token there is nothing to pull; a reader may stop after any batch and wait.
+func TestPulledWatchIsAlwaysWoken(t *testing.T) {
+	kind := storetest.Kind(t, "RouteRule")
+	rapid.Check(t, func(rt *rapid.T) {
+		l := store.NewChangeLog(1, 1000)
+		w, err := l.Watch(t.Context(), store.Scope{Kind: kind, Namespace: "a"}, 1)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		revision := int64(1)
+		rt.Repeat(map[string]func(*rapid.T){
+			"change":  func(*rapid.T) { revision++; l.Append(addedIn(t, revision, "a")) },
+			"another": func(*rapid.T) { revision++; l.Append(addedIn(t, revision, "b")) },
+			"wish":    func(*rapid.T) { _ = w.RequestProgress(t.Context()) },
+			"look": func(rt *rapid.T) {
+				select {
+				case <-w.Ready():
+					_, _, _ = w.Pull()
+				default:
+					if b, some, err := w.Pull(); some || err != nil {
+						rt.Fatalf("%v, %v came without a token", b, err)
+					}
+				}
+			},
+			"glance": func(*rapid.T) { _, _, _ = w.Pull() },
+		})
+	})
+}
+
+// BenchmarkAppendBesideWatches is what a change of an object costs, or a transaction of
+// a thousand, while others watch something else: namespaces, or objects by name.
 func BenchmarkAppendBesideWatches(b *testing.B) {
-	for _, n := range []int{0, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
+	for _, c := range []struct {
+		watches, objects int
+		scope            func(i int) store.Scope
+	}{
+		{0, 1, nil},
+		{10_000, 1, func(i int) store.Scope { return store.Scope{Namespace: fmt.Sprintf("quiet-%d", i)} }},
+		{10_000, 1, func(i int) store.Scope { return store.Scope{Namespace: "busy", Name: fmt.Sprintf("other-%d", i)} }},
+		{0, 1000, nil},
+		{10_000, 1000, func(i int) store.Scope { return store.Scope{Namespace: "busy", Name: fmt.Sprintf("other-%d", i)} }},
+	} {
+		b.Run(fmt.Sprintf("%d-of-%d", c.objects, c.watches), func(b *testing.B) {
 			l := store.NewChangeLog(1, 10)
-			for i := range n {
-				scope := store.Scope{Kind: storetest.Kind(b, "RouteRule"), Namespace: fmt.Sprintf("quiet-%d", i)}
+			for i := range c.watches {
+				scope := c.scope(i)
+				scope.Kind = storetest.Kind(b, "RouteRule")
 				w, err := l.Watch(b.Context(), scope, 1)
 				if err != nil {
 					b.Fatal(err)
 				}
-				_ = w.RequestProgress(b.Context())
-				<-w.Batches()
+				if _, some, err := w.Pull(); some || err != nil {
+					b.Fatal(err)
+				}
 			}
-			obj := storetest.Rule(b, "busy", "rule", 1)
+			objects := make([]*schema.Object, c.objects)
+			for i := range objects {
+				objects[i] = storetest.Rule(b, "busy", fmt.Sprintf("rule-%d", i), 1)
+			}
 			for i := range b.N {
-				revision := int64(i + 2)
-				l.Append(store.Batch{Revision: revision, Events: []store.Event{{Type: store.Modified, Object: obj.AtRevision(revision)}}})
+				batch := store.Batch{Revision: int64(i + 2)}
+				for _, o := range objects {
+					batch.Events = append(batch.Events, store.Event{Type: store.Modified, Object: o.AtRevision(batch.Revision)})
+				}
+				l.Append(batch)
 			}
 		})
 	}

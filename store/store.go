@@ -279,11 +279,11 @@ type Watcher interface {
 // Batches, not by both.
 type Puller interface {
 	Watcher
-	// Ready has a token when Pull may bring something that it did not bring before. It
-	// is never closed: the end of the watch comes as an error of Pull, for which a
-	// context's end makes no token.
+	// Ready has a token while Pull may bring something: until Pull says that there is
+	// nothing, and from when there is something again. It is never closed: the end of
+	// the watch comes as an error of Pull, and that of a context makes no token.
 	Ready() <-chan struct{}
 	// Pull is the next batch, as Batches would bring it, if there is one now. Its error
-	// is that of Err. Who was given a batch asks again before waiting for Ready.
+	// is that of Err.
 	Pull() (b Batch, some bool, err error)
 }

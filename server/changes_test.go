@@ -1,0 +1,108 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// lateWish is a store that makes a change when a watch has looked for the first time and
+// found nothing, and learns only then that its progress is wished for: one token of the
+// watch is for both.
+type lateWish struct {
+	*memory.Store
+	change func()
+}
+
+func (s lateWish) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
+	w, err := s.Store.Watch(ctx, scope, after)
+	if err != nil {
+		return nil, err
+	}
+	return &lateWatch{Puller: w.(store.Puller), ctx: ctx, change: s.change}, nil
+}
+
+type lateWatch struct {
+	store.Puller
+	ctx    context.Context
+	change func()
+	once   sync.Once
+}
+
+func (w *lateWatch) RequestProgress(context.Context) error { return nil }
+
+func (w *lateWatch) Pull() (b store.Batch, some bool, err error) {
+	b, some, err = w.Puller.Pull()
+	w.once.Do(func() {
+		w.change()
+		_ = w.Puller.RequestProgress(w.ctx)
+	})
+	return b, some, err
+}
+
+// TestWatchThatGoesOnIsWoken: the first thing that a watch is told is not the last.
+func TestWatchThatGoesOnIsWoken(t *testing.T) {
+	objects := memory.New()
+	var w *world
+	w = start(t, func(o *server.Options) {
+		o.Store = store.Strict(objects)
+		o.Reads = lateWish{objects, func() { w.create("b") }}
+	})
+	a := w.create("a")
+	watch := w.watch("&resourceVersion=" + a.Metadata.ResourceVersion)
+	watch.want("ADDED b")
+	w.create("c")
+	watch.want("ADDED c")
+}
+
+// onlyPushed is a store whose watches cannot be pulled, as those of etcd and of other
+// servers.
+type onlyPushed struct{ *memory.Store }
+
+func (s onlyPushed) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
+	w, err := s.Store.Watch(ctx, scope, after)
+	return struct{ store.Watcher }{w}, err
+}
+
+// TestWatchThatIsPushed is told everything, too.
+func TestWatchThatIsPushed(t *testing.T) {
+	objects := memory.New()
+	w := start(t, func(o *server.Options) { o.Store, o.Reads = store.Strict(objects), onlyPushed{objects} })
+	a := w.create("a")
+	watch := w.watch("&resourceVersion=" + a.Metadata.ResourceVersion)
+	const changes = 300
+	var writer sync.WaitGroup
+	defer writer.Wait()
+	writer.Go(func() {
+		for i := range changes {
+			w.do("PUT", rulesPath+"/a", rule("a", 1, fmt.Sprintf("annotations: {n: n%d}", i)), asYAML)
+		}
+	})
+	for i := range changes {
+		f, ok := watch.next()
+		if want := fmt.Sprintf(`"n":"n%d"`, i); !ok || !strings.Contains(string(f.Object), want) {
+			t.Fatalf("told %s, want %s", f.Object, want)
+		}
+	}
+}
+
+// TestListBesideADryRun: what a dry run of a delete answers with is not what others list.
+func TestListBesideADryRun(t *testing.T) {
+	w := start(t)
+	for i := range 150 {
+		w.create(fmt.Sprintf("r%d", i), "finalizers: [a.example.com/b]", "annotations: {note: "+strings.Repeat("x", 1<<10)+"}")
+	}
+	for range 3 {
+		w.want(http.StatusOK, "DELETE", rulesPath, `{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}`, asJSON)
+		if _, text := w.raw(rulesPath); strings.Contains(text, "deletionTimestamp") {
+			t.Fatal("the list has what the dry run had")
+		}
+	}
+}
