@@ -40,8 +40,7 @@ func (s *Publisher) lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot)
 	var losses v1.Losses
 	for _, v := range views[:min(len(views), maxPreviewViews)] {
 		config, _ := c.Proxy(v.View)
-		losses.Advance(config, v.ip)
-		for _, p := range losses.List(func(diag.Ref) bool { return true }) {
+		for _, p := range losses.Advance(config, v.ip) {
 			found[p] = true
 		}
 		if err := ctx.Err(); err != nil {

@@ -40,8 +40,7 @@ func (f *analyzeFlags) analyzeFiles(ctx context.Context, s *session) (*client.Pr
 	for _, proxy := range snapshot.ExpectedProxies() {
 		config, own := c.Proxy(snapshot.View(proxy))
 		if problems = append(problems, own...); f.v1 {
-			lost.Advance(config, proxy.IP)
-			problems = append(problems, lost.List(func(diag.Ref) bool { return true })...)
+			problems = append(problems, lost.Advance(config, proxy.IP)...)
 		}
 	}
 	return &client.Problems{Problems: located(problems, list)}, nil

@@ -26,20 +26,22 @@ type part struct {
 	of    any
 }
 
-// Advance goes on to a configuration, for a proxy with the given address.
-func (l *Losses) Advance(to *ir.Config, ip string) {
+// Advance goes on to a configuration, for a proxy with the given address, and returns
+// what is lost of the parts that are new in it: nothing else is in List that was not
+// there before. It may name a loss more than once.
+func (l *Losses) Advance(to *ir.Config, ip string) (came diag.List) {
 	from := cmp.Or(l.of, &ir.Config{})
 	same := slices.Equal(from.Listeners, to.Listeners) && slices.Equal(from.RouteTables, to.RouteTables) && l.ip == ip
 	if l.of, l.ip = to, ip; l.parts == nil {
 		l.parts = map[part]diag.List{}
 	}
-	turnOver(l, "", from.Clusters, to.Clusters, func(c *ir.Cluster) diag.List { _, lost := OneCluster(c); return lost })
+	came = turnOver(l, "", from.Clusters, to.Clusters, func(c *ir.Cluster) diag.List { _, lost := OneCluster(c); return lost })
 	before := map[string][]*ir.VirtualHost{}
 	for _, t := range from.RouteTables {
 		before[t.Name] = t.VirtualHosts
 	}
 	for _, t := range to.RouteTables {
-		l.turnOverTable(t.Name, before[t.Name], t.VirtualHosts)
+		came = append(came, l.turnOverTable(t.Name, before[t.Name], t.VirtualHosts)...)
 		delete(before, t.Name)
 	}
 	for name, hosts := range before {
@@ -48,16 +50,18 @@ func (l *Losses) Advance(to *ir.Config, ip string) {
 	if !same {
 		_, lost := Listeners(to, ip)
 		l.listeners = lost.Coded(diag.LostInV1)
+		came = append(came, l.listeners...)
 	}
+	return came
 }
 
-func (l *Losses) turnOverTable(name string, was, is []*ir.VirtualHost) {
-	turnOver(l, name, was, is, func(h *ir.VirtualHost) diag.List { _, lost := OneHost(h); return lost })
+func (l *Losses) turnOverTable(name string, was, is []*ir.VirtualHost) diag.List {
+	return turnOver(l, name, was, is, func(h *ir.VirtualHost) diag.List { _, lost := OneHost(h); return lost })
 }
 
-// turnOver forgets the parts that are gone and looks at those that are new. Lists of
-// which little has changed begin and end alike.
-func turnOver[P comparable](l *Losses, table string, was, is []P, look func(P) diag.List) {
+// turnOver forgets the parts that are gone and looks at those that are new, of which it
+// returns the losses. Lists of which little has changed begin and end alike.
+func turnOver[P comparable](l *Losses, table string, was, is []P, look func(P) diag.List) (came diag.List) {
 	for len(was) > 0 && len(is) > 0 && was[0] == is[0] {
 		was, is = was[1:], is[1:]
 	}
@@ -72,12 +76,14 @@ func turnOver[P comparable](l *Losses, table string, was, is []P, look func(P) d
 		if gone[p] {
 			delete(gone, p)
 		} else if lost := look(p); len(lost) > 0 {
-			l.parts[part{table, p}] = lost.Coded(diag.LostInV1)
+			lost = lost.Coded(diag.LostInV1)
+			l.parts[part{table, p}], came = lost, append(came, lost...)
 		}
 	}
 	for p := range gone {
 		delete(l.parts, part{table, p})
 	}
+	return came
 }
 
 // List has the losses of some objects, each once, in the order of their texts.

@@ -18,9 +18,16 @@ func TestLossesAreThoseOfTheAnswers(t *testing.T) {
 	parts := drawable()
 	rapid.Check(t, func(rt *rapid.T) {
 		var l v1.Losses
+		var before diag.List
 		for range 6 {
 			config, ip := parts.draw(rt), rapid.SampledFrom([]string{"10.0.0.1", "10.0.0.2"}).Draw(rt, "ip")
-			l.Advance(config, ip)
+			came := l.Advance(config, ip)
+			now := l.List(anything)
+			checkCame(rt, came, before, now)
+			if again := l.Advance(config, ip); len(again) > 0 {
+				rt.Errorf("on the way to the same: %q", texts(again))
+			}
+			before = now
 			of := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "object")
 			got := l.List(func(r diag.Ref) bool { return r.Name == of })
 			for i, p := range got {
@@ -33,6 +40,23 @@ func TestLossesAreThoseOfTheAnswers(t *testing.T) {
 			}
 		}
 	})
+}
+
+func anything(diag.Ref) bool { return true }
+
+// checkCame wants what came with a configuration to be lost in it, and to have all that
+// was not lost in the one before.
+func checkCame(t *rapid.T, came, before, now diag.List) {
+	for _, p := range came {
+		if !slices.Contains(now, p) {
+			t.Errorf("came, and is not there: %+v", p)
+		}
+	}
+	for _, p := range now {
+		if !slices.Contains(before, p) && !slices.Contains(came, p) {
+			t.Errorf("is there, and neither was nor came: %+v", p)
+		}
+	}
 }
 
 // lost is what the answers have as problems of an object.
