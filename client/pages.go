@@ -15,7 +15,7 @@ import (
 // Selection is what is listed: the objects of some kinds, nil for all, in a
 // namespace, "" for all, that selectors in the words of the API mean, such as
 // team=reviews,stage!=test and spec.hosts=reviews. Fields must be known to each of
-// the kinds.
+// the kinds. A kind that is there twice is listed once, in its first place.
 type Selection struct {
 	Kinds          []*schema.Kind
 	Namespace      string
@@ -64,14 +64,23 @@ func (s Selection) query() url.Values {
 	return query
 }
 
-// kindsAfter are the kinds without those that stand before that of a key.
+// kindsAfter are the kinds, each once, without those that stand before that of a key.
 func (s Selection) kindsAfter(after schema.Key) []*schema.Kind {
-	kinds := s.Kinds
-	if kinds == nil {
+	kinds := once(s.Kinds)
+	if s.Kinds == nil {
 		kinds = schema.Kinds()
 	}
 	i := slices.IndexFunc(kinds, func(k *schema.Kind) bool { return k.Kind == after.Kind })
 	return kinds[max(i, 0):]
+}
+
+func once(kinds []*schema.Kind) (out []*schema.Kind) {
+	for _, kind := range kinds {
+		if !slices.Contains(out, kind) {
+			out = append(out, kind)
+		}
+	}
+	return out
 }
 
 // listStated is one request a kind: the first sets the revision, the others ask for

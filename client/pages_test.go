@@ -68,6 +68,7 @@ func TestPages(t *testing.T) {
 		"all":           {client.Selection{}, all},
 		"some kinds":    {client.Selection{Kinds: kinds("DestinationPolicy", "RouteRule")}, all},
 		"in that order": {client.Selection{Kinds: kinds("RouteRule", "DestinationPolicy")}, []string{"r0", "r1", "r2", "r3", "r4", "p"}},
+		"a kind twice":  {client.Selection{Kinds: kinds("RouteRule", "DestinationPolicy", "RouteRule")}, []string{"r0", "r1", "r2", "r3", "r4", "p"}},
 		"a namespace":   {client.Selection{Namespace: "books"}, nil},
 		"labels":        {client.Selection{Labels: "even=true"}, []string{"r0", "r2", "r4"}},
 		"fields":        {client.Selection{Fields: "metadata.name!=r1"}, []string{"p", "r0", "r2", "r3", "r4"}},
@@ -87,6 +88,9 @@ func TestPages(t *testing.T) {
 					}
 					for _, o := range page.Items {
 						got = append(got, o.Meta.Name)
+					}
+					if len(got) > len(all) {
+						t.Fatalf("there is no end: %q", got)
 					}
 					pages++
 					put(t, api, fmt.Sprintf("s%d", pages))
