@@ -112,19 +112,24 @@ func (k *kind[T]) foundOf(p *plan, objects map[string][]diag.Ref) *findings {
 		}
 		out.add(read.problems)
 		if read.rule != nil {
-			out.add(k.checks.Keep(p.r, read.rule))
-			k.asked = append(k.asked, read.rule)
+			out.add(k.checkAsked(p, read.rule))
 		}
 	}
-	k.forgetAsked()
 	return out
 }
 
 // maxAsked is how many checks of a kind stay that nobody depends on.
 const maxAsked = 64
 
-func (k *kind[T]) forgetAsked() {
-	for ; len(k.asked) > maxAsked; k.asked = k.asked[1:] {
+// checkAsked is the check of a rule, in place of the one that was asked for least
+// recently.
+func (k *kind[T]) checkAsked(p *plan, rule *T) *diag.Collector {
+	if i := slices.Index(k.asked, rule); i >= 0 {
+		k.asked = slices.Delete(k.asked, i, i+1)
+	} else if len(k.asked) == maxAsked {
 		k.checks.Drop(k.asked[0])
+		k.asked = slices.Delete(k.asked, 0, 1)
 	}
+	k.asked = append(k.asked, rule)
+	return k.checks.Keep(p.r, rule)
 }

@@ -38,7 +38,7 @@ type kind[T any] struct {
 	readings map[schema.Key]*reading[T]
 	all      *index[none, reading[T]] // in tie-break order
 	checks   *query.Query[*T, *diag.Collector]
-	asked    []*T // the last of which the problems were asked for by themselves
+	asked    []*T // the last of which the problems were asked for by themselves, each once
 	// What is found of all is in some parts, of which a change concerns one.
 	parts   *index[int, reading[T]]
 	reports *query.Query[int, *findings]
