@@ -149,33 +149,6 @@ func (t *together) operations(ctx context.Context) ([]operation, error) {
 	return steps, nil
 }
 
-// stored are the objects that the files mean and, to prune, those that they may lack.
-func (t *together) stored(ctx context.Context) (map[schema.Key]*schema.Object, error) {
-	found := map[schema.Key]*schema.Object{}
-	if t.prune {
-		list, err := t.candidates(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range list.Items {
-			found[o.Key()] = o.Object
-		}
-	}
-	for _, m := range t.list {
-		if found[m.Key()] != nil {
-			continue
-		}
-		o, err := t.client.Get(ctx, m.Key(), store.ReadOptions{})
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return nil, err
-		}
-		if err == nil {
-			found[m.Key()] = o
-		}
-	}
-	return found, nil
-}
-
 func (t *together) operation(m manifest, before *schema.Object) (operation, error) {
 	meta, verb := m.Meta, store.OpUpdate
 	if err := t.ours(m, before); err != nil {

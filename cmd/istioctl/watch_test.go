@@ -89,11 +89,13 @@ func env(url string) func(string) string {
 	}
 }
 
-func apply1(t *testing.T, url, text string) {
+func apply1(t *testing.T, url, text string, flags ...string) (stdout string) {
 	t.Helper()
-	if _, stderr, code := run(t, url, text, "apply", "-f", "-"); code != exitDone {
+	stdout, stderr, code := run(t, url, text, append([]string{"apply", "-f", "-"}, flags...)...)
+	if code != exitDone {
 		t.Fatalf("apply: exit %d: %s", code, stderr)
 	}
+	return stdout
 }
 
 // watch starts a watch; the function that comes back interrupts it and returns
