@@ -24,6 +24,9 @@ type Preview struct {
 	Problems diag.List `json:"problems"`
 	// Solved are those that there are now, and would not be.
 	Solved diag.List `json:"solved"`
+	// NotLookedAtInV1 is how many kinds of proxies PreviewInV1 has left out: what they
+	// lose is in none of the two.
+	NotLookedAtInV1 int `json:"notLookedAtInV1"`
 }
 
 // ResourceChange is one resource as some proxies have it, and as they would.

@@ -12,9 +12,9 @@ import (
 
 // LostInV1 is what Envoys of the v1 API would lose of what is published: those that the
 // objects are for, whether or not there are any (mesh.Snapshot.ExpectedProxies), and
-// those that are connected, whatever they speak. At most 200 views are looked at;
-// leftOut is how many there are beside. Nobody who asks for configuration waits for it.
-// The error is ErrBusy, ErrNotReady or that of ctx.
+// then those that are connected to this replica, whatever they speak. At most 200 views
+// are looked at, in that order; leftOut is how many there are beside. Nobody who asks for
+// configuration waits for it. The error is ErrBusy, ErrNotReady or that of ctx.
 func (s *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, err error) {
 	g, err := s.published()
 	if err != nil {
@@ -25,52 +25,55 @@ func (s *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, 
 	}
 	defer s.previewing.Unlock()
 	err = s.recoverPanic("lost in v1", func() (err error) {
+		var proxies []*client
+		proxies, leftOut = s.proxiesToCome(g.mesh)
 		c := s.newCompiler()
 		c.Advance(g.mesh)
-		lost, leftOut, err = s.lostInV1(ctx, c, g.mesh)
+		lost, err = lostInV1(ctx, c, g.mesh, proxies)
 		return err
 	})
 	return lost, leftOut, err
 }
 
-// lostInV1 is that of the snapshot that a compiler is at.
-func (s *Publisher) lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot) (lost diag.List, leftOut int, err error) {
-	views := s.viewsToCome(at)
+// lostInV1 is what some proxies would lose of the snapshot that a compiler is at.
+func lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot, proxies []*client) (diag.List, error) {
 	found := map[diag.Problem]bool{}
 	var losses v1.Losses
-	for _, v := range views[:min(len(views), maxPreviewViews)] {
-		config, _ := c.Proxy(v.View)
-		for _, p := range losses.Advance(config, v.ip) {
+	for _, one := range proxies {
+		config, _ := c.Proxy(one.viewIn(at))
+		for _, p := range losses.Advance(config, one.proxy.IP) {
 			found[p] = true
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
-	return slices.SortedFunc(maps.Keys(found), compareProblems), max(0, len(views)-maxPreviewViews), nil
+	return slices.SortedFunc(maps.Keys(found), compareProblems), nil
 }
 
-// viewAt is a view, and the address of a proxy that has it.
-type viewAt struct {
-	mesh.View
-	ip string
-}
-
-// viewsToCome are those of the proxies that the objects are for, and then those of the
-// ones that are connected, each once.
-func (s *Publisher) viewsToCome(at *mesh.Snapshot) (views []viewAt) {
+// proxiesToCome are those that the objects of some snapshots are for, and then those that
+// are connected: one of all that have the same views in each of the snapshots, and no
+// more than a preview looks at. leftOut is how many there are beside.
+func (s *Publisher) proxiesToCome(of ...*mesh.Snapshot) (proxies []*client, leftOut int) {
 	known := map[string]bool{}
-	add := func(v mesh.View, ip string) {
-		if key := v.Key(); !known[key] {
-			known[key] = true
-			views = append(views, viewAt{v, ip})
+	add := func(c *client) {
+		views := ""
+		for _, at := range of {
+			views += c.viewIn(at).Key() + "\n"
+		}
+		if !known[views] {
+			known[views] = true
+			proxies = append(proxies, c)
 		}
 	}
-	for _, p := range at.ExpectedProxies() {
-		add(at.View(p), p.IP)
+	for _, at := range of {
+		for _, p := range at.ExpectedProxies() {
+			add(&client{proxy: p})
+		}
 	}
 	for _, c := range s.connected() {
-		add(c.viewIn(at), c.proxy.IP)
+		add(c)
 	}
-	return views
+	looked := min(len(proxies), maxPreviewViews)
+	return proxies[:looked], len(proxies) - looked
 }

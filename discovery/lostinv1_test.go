@@ -75,18 +75,55 @@ func TestLostInV1OfThoseThatAreThere(t *testing.T) {
 	})
 }
 
-// TestLostInV1IsBounded: in views, of which the others are counted, and one at a time.
+// inNamespaces is a service in each of n of them.
+func inNamespaces(t *testing.T, n int) (all []*schema.Object) {
+	for i := range n {
+		all = append(all, inNamespace(t, service(t, fmt.Sprintf("h%d.example", i), "10.1.0.1"), fmt.Sprintf("n%03d", i)))
+	}
+	return all
+}
+
+// TestPreviewInV1LooksTwiceAtTheSame: a namespace more, of which there are too many then,
+// neither solves nor brings what is lost in another one; that it is not looked at is told.
+func TestPreviewInV1LooksTwiceAtTheSame(t *testing.T) {
+	for name, at := range map[string]struct{ bad, added string }{
+		"falls out": {"zzz", "aaa"},
+		"stays":     {"aaa", "zzz"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				bad := object(t, "DestinationRule", "bad", `{"host":"h1.example","exportTo":["."],"trafficPolicy":{"loadBalancer":{"consistentHash":{"useSourceIp":true}}}}`)
+				s := follow(t, newObjects(append(inNamespaces(t, 199), inNamespace(t, bad, at.bad))...), discovery.Options{})
+				if lost, left, err := s.LostInV1(t.Context()); err != nil || left != 0 || !slices.Equal(blamed(lost), []string{"bad"}) {
+					t.Fatalf("lost %q, %d left out, %v", blamed(lost), left, err)
+				}
+				p, err := s.PreviewInV1(t.Context(), []*schema.Object{inNamespace(t, service(t, "new.example", "10.1.0.9"), at.added)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(p.Problems)+len(p.Solved) > 0 {
+					t.Errorf("would bring %v and solve %v", p.Problems, p.Solved)
+				}
+				if p.NotLookedAtInV1 != 1 {
+					t.Errorf("%d views not looked at, want 1", p.NotLookedAtInV1)
+				}
+			})
+		})
+	}
+}
+
+// TestLostInV1IsBounded: in views, of which the others are counted, those last that
+// are only connected, and one at a time.
 func TestLostInV1IsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var all []*schema.Object
-		for i := range 230 {
-			host := fmt.Sprintf("h%d.example", i)
-			all = append(all, inNamespace(t, service(t, host, "10.1.0.1"), fmt.Sprintf("n%d", i)))
-		}
 		f := &faults{}
-		s := followWith(t, newObjects(all...), discovery.Options{}, f)
+		s := followWith(t, newObjects(inNamespaces(t, 230)...), discovery.Options{}, f)
+		polls(t, s, "sidecar~10.9.0.1~far.books~books.svc.cluster.local")
 		views := 0
-		f.proxy = func(mesh.View) {
+		f.proxy = func(v mesh.View) {
+			if v.Domain == "svc.cluster.local" {
+				t.Error("a proxy is looked at that no object is for")
+			}
 			if views++; views > 1 {
 				return
 			}
@@ -97,7 +134,7 @@ func TestLostInV1IsBounded(t *testing.T) {
 				t.Errorf("a preview beside: %v", err)
 			}
 		}
-		if _, left, err := s.LostInV1(t.Context()); err != nil || views != 200 || left != 30 {
+		if _, left, err := s.LostInV1(t.Context()); err != nil || views != 200 || left != 31 {
 			t.Errorf("%d views, %d left out, %v", views, left, err)
 		}
 	})

@@ -42,6 +42,9 @@ type Preview struct {
 	// round.
 	Problems diag.List `json:"problems"`
 	Solved   diag.List `json:"solved"`
+	// NotLookedAtInV1 are kinds of proxies that were too many to find out what they would
+	// lose: of that there is nothing in Problems and in Solved.
+	NotLookedAtInV1 int `json:"notLookedAtInV1,omitempty"`
 }
 
 // ResourceChange is one resource as some proxies have it, and as they would.
@@ -104,10 +107,12 @@ func changesBy(s *mesh.Snapshot, objects []*schema.Object) []schema.Change {
 type preview struct {
 	*Publisher
 	inV1          bool // problems are also what is lost in it
+	proxiesInV1   []*client
 	before, after *mesh.Snapshot
 	otherServices bool // after
 
 	proxies, notLookedAt int
+	notLookedAtInV1      int
 	changes              map[changeKey]*change
 	sets                 map[setID]*resource // of endpoints
 	problems, solved     diag.List
@@ -128,6 +133,10 @@ type crowd struct {
 
 func (p *preview) make(ctx context.Context) error {
 	crowds := p.crowds()
+	if p.inV1 {
+		// The same at both times: what one of them does not look at it would seem to lack.
+		p.proxiesInV1, p.notLookedAtInV1 = p.proxiesToCome(p.after, p.before)
+	}
 	c := p.newCompiler()
 	c.Advance(p.before)
 	for _, of := range crowds {
@@ -155,12 +164,8 @@ func (p *preview) make(ctx context.Context) error {
 
 // problemsAt are those of the snapshot that a compiler is at.
 func (p *preview) problemsAt(ctx context.Context, c compiler, at *mesh.Snapshot) (diag.List, error) {
-	all := slices.Concat(at.Problems, c.Problems())
-	if !p.inV1 {
-		return all, nil
-	}
-	lost, _, err := p.lostInV1(ctx, c, at)
-	return append(all, lost...), err
+	lost, err := lostInV1(ctx, c, at, p.proxiesInV1)
+	return slices.Concat(at.Problems, c.Problems(), lost), err
 }
 
 // problemsBeside are those of a list that another one has not.
@@ -392,6 +397,7 @@ func (p *preview) result() *Preview {
 	out := &Preview{
 		Revision: p.before.Revision, Proxies: p.proxies, NotLookedAt: p.notLookedAt, Changes: []ResourceChange{},
 		Problems: append(diag.List{}, p.problems...), Solved: append(diag.List{}, p.solved...),
+		NotLookedAtInV1: p.notLookedAtInV1,
 	}
 	size := 0
 	for i, c := range all {

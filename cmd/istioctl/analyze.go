@@ -113,6 +113,9 @@ func runAnalyze(cmd *cobra.Command, s *session, f *analyzeFlags) error {
 	if err != nil {
 		return err
 	}
+	if found.NotLookedAt > 0 {
+		s.warn("not looked at for what the v1 API loses: " + count(found.NotLookedAt, "more configuration"))
+	}
 	if s.namespaceGiven {
 		found.Problems = slices.DeleteFunc(found.Problems, func(p diag.Problem) bool { return p.Object.Namespace != s.namespace })
 	}
@@ -147,20 +150,16 @@ func (f *analyzeFlags) analyzeServer(ctx context.Context, s *session) (*client.P
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.problems(ctx, s, c)
+	found, err := f.problems(ctx, c)
 	return found, s.fail(ctx, err)
 }
 
 // problems are those that the server has.
-func (f *analyzeFlags) problems(ctx context.Context, s *session, c *client.Client) (*client.Problems, error) {
-	if !f.v1 {
-		return c.Problems(ctx)
+func (f *analyzeFlags) problems(ctx context.Context, c *client.Client) (*client.Problems, error) {
+	if f.v1 {
+		return c.ProblemsInV1(ctx)
 	}
-	found, err := c.ProblemsInV1(ctx)
-	if err == nil && found.NotLookedAt > 0 {
-		s.warn("not looked at for what the v1 API loses: " + count(found.NotLookedAt, "more configuration"))
-	}
-	return found, err
+	return c.Problems(ctx)
 }
 
 // preview is what the server's problems would be with the objects of a text.
@@ -183,7 +182,7 @@ func (f *analyzeFlags) analyzeOver(ctx context.Context, s *session) (*client.Pro
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.problems(ctx, s, c)
+	found, err := f.problems(ctx, c)
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
@@ -197,6 +196,7 @@ func (f *analyzeFlags) analyzeOver(ctx context.Context, s *session) (*client.Pro
 	}
 	found.Problems = slices.DeleteFunc(found.Problems, func(p diag.Problem) bool { return solved[p] })
 	found.Problems = located(slices.Concat(own, found.Problems, would.Problems), list)
+	found.NotLookedAt = max(found.NotLookedAt, would.NotLookedAtInV1)
 	return found, nil
 }
 

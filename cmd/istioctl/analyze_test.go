@@ -16,16 +16,31 @@ func TestAnalyzeTellsWhatIsLeftOut(t *testing.T) {
 		if r.URL.Query().Get("api") != "v1" {
 			t.Errorf("asks %s", r.URL)
 		}
-		_, _ = io.WriteString(w, `{"revision":7,"problems":[],"notLookedAt":3}`)
+		answer := `{"revision":7,"problems":[],"notLookedAt":3}`
+		if r.Method == http.MethodPost {
+			answer = `{"revision":7,"changes":[],"problems":[],"solved":[],"notLookedAtInV1":4}`
+		}
+		_, _ = io.WriteString(w, answer)
 	}))
 	defer api.Close()
-	var out, errs bytes.Buffer
-	c := &CLI{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: env(api.URL)}
-	if code := c.Run(t.Context(), []string{"analyze", "--v1"}); code != exitDone {
-		t.Errorf("exit %d", code)
-	}
-	const want = "Warning: not looked at for what the v1 API loses: 3 more configurations\nNo problems found at revision 7.\n"
-	if errs.String() != want || out.Len() > 0 {
-		t.Errorf("says %q and %q, want %q", &out, &errs, want)
+	for more, want := range map[string]string{
+		"":            "3 more configurations",
+		"--live -f -": "4 more configurations",
+	} {
+		var out, errs bytes.Buffer
+		c := &CLI{Stdin: strings.NewReader(analyzedRule), Stdout: &out, Stderr: &errs, Getenv: env(api.URL)}
+		if code := c.Run(t.Context(), append([]string{"analyze", "--v1"}, strings.Fields(more)...)); code != exitDone {
+			t.Errorf("%q: exit %d", more, code)
+		}
+		want = "Warning: not looked at for what the v1 API loses: " + want + "\nNo problems found at revision 7.\n"
+		if errs.String() != want || out.Len() > 0 {
+			t.Errorf("%q: says %q and %q, want %q", more, &out, &errs, want)
+		}
 	}
 }
+
+const analyzedRule = `apiVersion: config.istio.io/v1alpha2
+kind: RouteRule
+metadata: {name: one}
+spec: {destination: {name: reviews}}
+`
