@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/simulated"
 	"github.com/pilot-api/pilot-api/server"
@@ -125,5 +126,32 @@ func TestProblemsOfAllReplicas(t *testing.T) {
 	}
 	if got := here.want(http.StatusOK, "GET", "/debug/problems?local=true", ""); strings.Contains(got.text, "half a request") {
 		t.Errorf("of this replica: %s", got.text)
+	}
+}
+
+// TestLostInV1ByAProxyElsewhere: in a namespace that no object is in, it is told by the
+// replica that the proxy is connected to.
+func TestLostInV1ByAProxyElsewhere(t *testing.T) {
+	here, far, known := pair(t)
+	known.leave("broken")
+	here.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/destinationrules", `apiVersion: networking.istio.io/v1
+kind: DestinationRule
+metadata: {name: hashed}
+spec: {host: reviews, exportTo: [books], trafficPolicy: {loadBalancer: {consistentHash: {useSourceIp: true}}}}
+`, asYAML)
+	node, err := discovery.NewNode("sidecar~10.0.0.9~web-1.books~books.svc.cluster.local", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := far.discovery.Connect(node, discovery.Delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	for at, want := range map[*world]bool{here: false, far: true} {
+		got := at.want(http.StatusOK, "GET", "/debug/problems?api=v1", "")
+		if told := strings.Contains(got.text, `"name":"hashed"`) && strings.Contains(got.text, string(diag.LostInV1)); told != want {
+			t.Errorf("told by the replica that has the proxy %t: %t: %s", want, told, got.text)
+		}
 	}
 }

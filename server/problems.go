@@ -30,7 +30,7 @@ const publishTimeout = 10 * time.Second
 // fresh that must be: unset it is the newest, 0 whatever is at hand, anything
 // else not older than that. What proxies of other replicas refuse is among it, unless
 // local=true asks for those of this one. With api=v1 it is also what Envoys of that API
-// would lose, whether or not there are any.
+// would lose, whether or not there are any, for all that this replica knows of proxies.
 func (s *Server) problems(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	if err := checkParams(q, problemParams); err != nil {
