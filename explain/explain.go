@@ -13,6 +13,7 @@
 //	words.go      all that in words
 //	text.go       an Explanation for people
 //	summary.go    a whole configuration in tables
+//	types.go      the types of resources that one may ask for
 //
 // That a real proxy does the same is held by package internal/evaluator, which
 // reads what Envoys are told.

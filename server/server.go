@@ -7,33 +7,47 @@
 // calls one method of the store, and answers (encode.go, table.go, watch.go).
 // Whatever fails leaves through fail in errors.go as a Status object.
 //
-//	resource.go                   the URLs of one kind
-//	read.go, write.go             GET and LIST; POST, PUT, DELETE
+//	resource.go, endpoints.go     the URLs of one kind, and of all
+//	read.go, page.go              GET and LIST, in pages
+//	keptlists.go, listtext.go     lists that many ask for, each put together once
+//	write.go, deleteoptions.go    POST, PUT, DELETE
 //	patch.go, apply.go            PATCH by what to change, and by what is wanted
 //	deletecollection.go           DELETE on all that is selected
+//	dryrun.go, acknowledged.go    writes that write nothing, and that discovery is told of
 //	warnings.go                   what a write is answered beside its result
 //	transaction.go                operations that are done together or not at all
 //	history.go                    what objects were, and a way back to it
 //	watch.go, stream.go           ?watch=true: what is asked, what is sent
+//	changes.go, turns.go          what a stream reads, and when it may write
+//	events.go, frames.go          how an event is spelled, once for all who watch
 //	watchkinds.go                 one watch over several kinds
 //	initialevents.go              the state at the beginning of a watch
+//	statusevents.go               statuses that change while one watches
 //	selection.go, serversent.go   what of it is told, and to browsers
+//	metadata.go, yaml.go          no more than the metadata, and YAML
 //	ifmatch.go                    what a write wants the object to be
 //	etag.go, compress.go          what a client has already, and gzip
 //	groups.go, groupdiscovery.go  what there is: /apis, in parts or in one document
 //	openapi.go                    and what it takes and answers: /openapi
+//	openapidocument.go, shapes.go that document, and the schemas in it
 //	accessreview.go               what one may do with it
-//	health.go                     /healthz, /livez, /readyz, /version
+//	health.go, metrics.go         /healthz, /livez, /readyz, /version; /metrics
 //	status.go, standings.go       how objects stand with the proxies, of all replicas
+//	lookout.go, wordings.go       looks at that which all share, and statuses which many have
 //	proxyreturn.go                and with those that may be on their way back
+//	peers.go, peerstandings.go    what other replicas are asked, and say of their proxies
 //	problems.go, references.go    /debug/problems, and what objects name
 //	proxies.go                    what proxies have, of all replicas
 //	proxyconfig.go, proxyroute.go what one is told, and what that does to a request
 //	preview.go                    what objects would change in what they are told
-//	discovery_v1.go, _v3.go       Envoy's polls, read by poll.go
+//	discovery_v1.go               Envoy's polls in v1
+//	discovery_v3.go, poll.go      and in v3, of which little is read
+//	pollsplit.go, pollnode.go     of that: the small parts, and who asks
+//	nodehash.go                   nodes that were read before
 //	cachestats.go                 /cache_stats: what v1 polls were answered
 //	crossorigin.go                what web pages may not do through a browser
 //	admission.go, connections.go  what all requests together may take
+//	outline.go                    how deep and how long a body is, before it is decoded
 //
 // Objects are never decoded or encoded on the way out: the bytes a store holds
 // are the bytes of a GET, of a list's items and of watch events.

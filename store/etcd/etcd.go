@@ -14,10 +14,12 @@
 //	             echoes.go: what it need not decode)
 //	events.go    what its changes mean to readers
 //	keys.go      how keys are spelled, so that every scope is one range
+//	             (prefix.go: which prefix is a wrong one)
 //	values.go    reading values, and what to do with one that cannot be read
 //	errors.go    what etcd's errors mean
 //	embedded.go  an etcd inside this process (lock.go: one process per folder;
-//	             inspect.go, failure.go: data and disks that are broken)
+//	             inspect.go, failure.go: data and disks that are broken;
+//	             zaplog.go: what it logs)
 //	keeper.go    keeps it in its bounds: ledger.go knows what it holds,
 //	             retention.go what may go, quota.go what may come, raftlog.go
 //	             bounds the log, defragment.go takes back the file's holes
