@@ -9,7 +9,7 @@ import (
 // MaxValues is how many values an object may have. A text of small ones takes more
 // than a hundred times its length of memory until somebody finds out what is wrong
 // with it; those of an object of 1 MiB that means anything are longer.
-const MaxValues = 100_000
+const MaxValues = 50_000
 
 // TooMany reports whether a text in JSON or YAML has more values than that. Those of
 // JSON are counted as they are; in YAML each line, comma, bracket and dash may be one,
