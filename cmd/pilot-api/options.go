@@ -147,6 +147,9 @@ func (o *options) validateHistory() error {
 }
 
 func (o *options) validateEtcd() error {
+	if o.etcdPrefix == "" {
+		return fmt.Errorf("%w: --etcd-prefix: must not be empty", errUsage)
+	}
 	if err := validateEndpoints("--etcd-endpoints", o.etcdEndpoints); err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"syscall"
@@ -169,11 +171,7 @@ type backend struct {
 // openEtcd starts the embedded etcd or connects to the external one.
 func openEtcd(ctx context.Context, o options, log *slog.Logger) (backend, error) {
 	if len(o.etcdEndpoints) == 0 {
-		embedded, err := etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: o.dataDir, Log: log, QuotaBytes: o.quotaBytes})
-		if err != nil {
-			return backend{}, err
-		}
-		return backend{client: embedded.Client(), embedded: embedded}, nil
+		return startEmbedded(ctx, o, log)
 	}
 	client, err := etcd.Dial(ctx, etcd.DialOptions{
 		Endpoints:    o.etcdEndpoints,
@@ -188,6 +186,37 @@ func openEtcd(ctx context.Context, o options, log *slog.Logger) (backend, error)
 		return backend{}, err
 	}
 	return backend{client: client, alarms: etcd.NewAlarms(client)}, nil
+}
+
+// startEmbedded starts the embedded etcd on the store that was here, if any.
+func startEmbedded(ctx context.Context, o options, log *slog.Logger) (backend, error) {
+	if err := o.refuseEmptied(); err != nil {
+		return backend{}, err
+	}
+	embedded, err := etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: o.dataDir, Log: log, QuotaBytes: o.quotaBytes})
+	if err != nil {
+		return backend{}, err
+	}
+	b := backend{client: embedded.Client(), embedded: embedded}
+	if err := embedded.Holds(ctx, o.etcdPrefix); err != nil {
+		b.close(log)
+		return backend{}, fmt.Errorf("the data in %s: %w", o.dataDir, err)
+	}
+	return b, nil
+}
+
+// refuseEmptied keeps a server from starting on nothing where it ran before: proxies
+// would be told a mesh without objects.
+func (o *options) refuseEmptied() error {
+	if _, err := os.Stat(filepath.Join(o.dataDir, settingsFile)); err != nil {
+		return nil
+	}
+	member := filepath.Join(o.dataDir, "member")
+	if files, err := os.ReadDir(member); err == nil && len(files) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil // Whether it can be read, etcd says.
+	}
+	return fmt.Errorf("%w: a server ran on %s, whose objects are gone (%s): put them back, from a backup with 'pilot-api snapshot restore' into a new folder, or remove all of the folder to begin anew",
+		etcd.ErrFailed, o.dataDir, member)
 }
 
 // store is the objects in the etcd, within the limits of that and of the options.

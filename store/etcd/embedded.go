@@ -87,20 +87,37 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 
 // ready waits until etcd answers, then starts what runs beside it.
 func (e *Embedded) ready(ctx context.Context, opts EmbeddedOptions) error {
-	select {
-	case <-e.etcd.Server.ReadyNotify():
-	case <-e.end.done:
-		return whileStarting(e.end.err)
-	case err := <-e.etcd.Err():
-		return fmt.Errorf("it ended: %w", err)
-	case <-ctx.Done():
-		return fmt.Errorf("it did not get ready: %w", ctx.Err())
+	if err := e.awaitReady(ctx, opts.Log); err != nil {
+		return err
 	}
 	go func() {
 		<-e.etcd.Server.StopNotify()
 		e.end.stop(errors.New("etcd was stopped"))
 	}()
 	return e.keep(ctx, opts)
+}
+
+// slowStart is a start of which people should know that it takes long, and why it may:
+// a database that is ahead of its log, such as a copy from elsewhere, is never ready.
+const slowStart = 10 * time.Second
+
+func (e *Embedded) awaitReady(ctx context.Context, log *slog.Logger) error {
+	slow := time.NewTicker(slowStart)
+	defer slow.Stop()
+	for {
+		select {
+		case <-e.etcd.Server.ReadyNotify():
+			return nil
+		case <-e.end.done:
+			return whileStarting(e.end.err)
+		case err := <-e.etcd.Err():
+			return fmt.Errorf("it ended: %w", err)
+		case <-ctx.Done():
+			return fmt.Errorf("it did not get ready: %w", ctx.Err())
+		case <-slow.C:
+			log.Warn("the embedded etcd is not ready yet: its log is long, or the database and the log in the data folder do not belong together")
+		}
+	}
 }
 
 // keep starts the keeper, and lets the client know the quota.

@@ -9,21 +9,44 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// holds refuses a prefix under which nothing was ever stored, where something else
-// was: it is a wrong one. An etcd that is empty has any.
+// Holds refuses a prefix under which nothing was ever stored, where objects are under
+// another one: it is a wrong one, and a mesh without objects would be told to proxies.
+func (e *Embedded) Holds(ctx context.Context, prefix string) error {
+	ours, stores, _, err := e.stores(ctx, prefix)
+	if err != nil || ours || len(stores) == 0 {
+		return err
+	}
+	return wrongPrefix(prefix, stores)
+}
+
+// holds refuses any other thing, too. An etcd that is empty has any prefix.
 func (e *Embedded) holds(ctx context.Context, prefix string) error {
+	ours, stores, others, err := e.stores(ctx, prefix)
+	switch {
+	case err != nil || ours || others == 0:
+		return err
+	case len(stores) == 0:
+		return fmt.Errorf("no objects were ever stored under the prefix %q, and there are none under others: %d keys are of something else", prefix, others)
+	}
+	return wrongPrefix(prefix, stores)
+}
+
+func wrongPrefix(prefix string, stores []string) error {
+	return fmt.Errorf("no objects were ever stored under the prefix %q (--etcd-prefix); those that there are have %s", prefix, strings.Join(stores, ", "))
+}
+
+// stores are the prefixes that have objects, if there was never one under ours.
+func (e *Embedded) stores(ctx context.Context, prefix string) (ours bool, stores []string, others int, err error) {
 	mine := newLayout(prefix)
 	from, to := mine.changes()
-	ours, err := e.client.Get(ctx, from, to, clientv3.WithCountOnly())
-	if err != nil || ours.Count > 0 {
-		return err
+	known, err := e.client.Get(ctx, from, to, clientv3.WithCountOnly())
+	if err != nil || known.Count > 0 {
+		return true, nil, 0, err
 	}
 	all, err := e.client.Get(ctx, "", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {
-		return err
+		return false, nil, 0, err
 	}
-	others := 0
-	var stores []string
 	for _, kv := range all.Kvs {
 		key := string(kv.Key)
 		if key != mine.settings {
@@ -33,11 +56,5 @@ func (e *Embedded) holds(ctx context.Context, prefix string) error {
 			stores = append(stores, fmt.Sprintf("%q", root))
 		}
 	}
-	switch stores = slices.Compact(stores); {
-	case others == 0:
-		return nil
-	case len(stores) == 0:
-		return fmt.Errorf("no objects were ever stored under the prefix %q, and there are none under others: %d keys are of something else", prefix, others)
-	}
-	return fmt.Errorf("no objects were ever stored under the prefix %q; those that there are have %s", prefix, strings.Join(stores, ", "))
+	return false, slices.Compact(stores), others, nil
 }
