@@ -41,7 +41,7 @@ func (a at) named(name string) *resource {
 
 // sending is a response on its way.
 type sending struct {
-	nonce string
+	nonce, version string
 	*content
 	at
 	adds  bool // clusters that the proxy may not have
@@ -97,15 +97,28 @@ func (t *subscribed) answered(r Request) (current bool) {
 	}
 	i := slices.IndexFunc(t.underway, func(s *sending) bool { return s.nonce == r.Nonce })
 	if i >= 0 {
-		s := t.underway[i]
+		s, before := t.underway[i], slices.Clone(t.underway[:i])
 		t.underway = slices.Delete(t.underway, 0, i+1)
 		if r.Refused == nil {
 			t.accept(s)
 		} else {
+			t.acceptOf(before, r.Version)
 			t.refuse(s, *r.Refused)
 		}
 	}
 	return r.Nonce == t.newest || t.newest == ""
+}
+
+// acceptOf takes in what a refusal says of the responses before: its version is that of
+// the one which the proxy took last, whose answer it may have withheld while clusters
+// warm.
+func (t *subscribed) acceptOf(before []*sending, version string) {
+	for _, s := range slices.Backward(before) {
+		if s.version == version && version != "" {
+			t.accept(s)
+			return
+		}
+	}
 }
 
 func (t *subscribed) accept(s *sending) {

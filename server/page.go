@@ -14,16 +14,16 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// pageOptions reads limit and continue, of a list in a namespace or in all, and without the latter what the
+// pageOptions reads limit and continue, and without the latter what the
 // resourceVersion says.
-func (k *resource) pageOptions(q url.Values, in string) (store.ListOptions, error) {
+func (k *resource) pageOptions(q url.Values) (store.ListOptions, error) {
 	limit, err := countParam(q, "limit")
 	if err != nil {
 		return store.ListOptions{}, err
 	}
 	opts, err := listOptions(q)
 	if token := q.Get("continue"); err == nil && token != "" {
-		opts, err = k.continued(q, token, in)
+		opts, err = k.continued(q, token)
 	}
 	opts.Limit = int(min(limit, math.MaxInt32))
 	return opts, err
@@ -31,7 +31,7 @@ func (k *resource) pageOptions(q url.Values, in string) (store.ListOptions, erro
 
 // continued is where a token says to go on. Whoever makes up a token gets what
 // there is behind the key that they name, as anybody may who lists.
-func (k *resource) continued(q url.Values, token, in string) (store.ListOptions, error) {
+func (k *resource) continued(q url.Values, token string) (store.ListOptions, error) {
 	if v := q.Get("resourceVersion"); v != "" && v != "0" || q.Get("resourceVersionMatch") != "" {
 		return store.ListOptions{}, badRequest("query parameter continue: goes without resourceVersion and resourceVersionMatch, because it has a revision of its own")
 	}
@@ -39,8 +39,6 @@ func (k *resource) continued(q url.Values, token, in string) (store.ListOptions,
 	switch {
 	case err != nil:
 		return store.ListOptions{}, badRequest("query parameter continue: %v", err)
-	case in != "" && from.After.Namespace != in:
-		return store.ListOptions{}, badRequest("query parameter continue: belongs to a list of namespace %s, this is one of %s", from.After.Namespace, in)
 	case from.After.Kind != k.kind.Kind:
 		return store.ListOptions{}, badRequest("query parameter continue: belongs to a list of %s, this is one of %s", from.After.Kind, k.kind.Kind)
 	}

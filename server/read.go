@@ -51,7 +51,7 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 	if err := noInitialEvents(q); err != nil {
 		return err
 	}
-	opts, err := k.pageOptions(q, k.scope(r).Namespace)
+	opts, err := k.pageOptions(q)
 	if err != nil {
 		return err
 	}

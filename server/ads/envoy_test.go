@@ -146,6 +146,7 @@ func (e *envoy) take(r response) {
 	e.check(r)
 	switch r.typeURL {
 	case cds:
+		e.client.version[cds] = r.version // A refusal says so before this is acknowledged.
 		e.warm(changed)
 		e.follow(eds)
 		e.held = append(e.held, r)

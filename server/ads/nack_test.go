@@ -326,3 +326,22 @@ func TestNACKIsSaid(t *testing.T) {
 		}
 	})
 }
+
+// TestNACKBehindWhatWarms: a proxy that refuses clusters has taken those before them,
+// also while it withholds the answer to these because they warm. It keeps them, for its
+// routes lead there already.
+func TestNACKBehindWhatWarms(t *testing.T) {
+	inBoth(t, func(t *testing.T, kind variant) {
+		src := newSource(service("web.example", 80, 1, "a", "b"), service("api.example", 80, 2, "a", "b"), toVersion("api.example", "a"))
+		e := newEnvoy(serve(t, src).connect(kind, nodeA)).start()
+		e.refusing(cds, "no", isBad)
+		src.publish(timeout("api.example", 1)) // Its routes lead to the whole of it again.
+		settle()
+		src.publish(pool("api.example", badPool))
+		settle()
+		e.play()
+		if !e.routesTo("out.api.example|http") || e.has[cds]["out.api.example|http"] == nil {
+			t.Errorf("has %v", e.has[cds])
+		}
+	})
+}
