@@ -100,11 +100,7 @@ func (k *resource) atRevision(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || revision < 1 {
 		return badRequest("revision: must be a resourceVersion, found %q", pathParam(r, "revision"))
 	}
-	versions, err := k.opts.Store.History(r.Context(), k.target(r))
-	if err != nil {
-		return err
-	}
-	obj, err := store.VersionAt(versions, k.target(r), revision)
+	obj, err := store.At(r.Context(), k.opts.Store, k.target(r), revision)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -143,6 +144,25 @@ func Versions(records []Record, current *schema.Object, reach Reach) []Version {
 	return out
 }
 
+// At is an object as it was at a revision. ErrNotFound when it was not there,
+// ErrExpired when that is not known.
+func At(ctx context.Context, h Historian, key schema.Key, revision int64) (*schema.Object, error) {
+	versions, err := h.History(ctx, key)
+	if err == nil {
+		return VersionAt(versions, key, revision)
+	}
+	kind, ok := schema.KindByName(key.Kind)
+	if !ok || !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	// Was there never one, or are its records gone?
+	scope := Scope{Kind: kind, Namespace: key.Namespace, Name: key.Name}
+	if _, unknown := h.Changes(ctx, scope, revision); errors.Is(unknown, ErrExpired) {
+		return nil, unknown
+	}
+	return nil, err
+}
+
 // VersionAt is the state of an object at a revision, out of its versions.
 // ErrNotFound when it was not there, ErrExpired when that is not known.
 func VersionAt(versions []Version, key schema.Key, revision int64) (*schema.Object, error) {
@@ -162,8 +182,7 @@ func VersionAt(versions []Version, key schema.Key, revision int64) (*schema.Obje
 	if first := versions[len(versions)-1]; first.AbsentSince > 0 && revision >= first.AbsentSince {
 		return nil, &Error{Kind: ErrNotFound, Key: key, Detail: fmt.Sprintf("it was created at revision %d", first.Revision)}
 	}
-	return nil, &Error{Kind: ErrExpired, Key: key, Detail: fmt.Sprintf(
-		"its history does not reach back to revision %d; the oldest version that is known is of %d", revision, versions[len(versions)-1].Revision)}
+	return nil, notReached(key, revision, versions[len(versions)-1].Revision)
 }
 
 // Then is the state of an object at a revision, by the oldest record of its
@@ -178,10 +197,14 @@ func (r Record) Then(key schema.Key, revision int64, complete bool) (*schema.Obj
 	case r.Before == nil:
 		return nil, &Error{Kind: ErrExpired, Key: key, Detail: "its history does not reach back to that revision"}
 	case r.Before.Revision() > revision:
-		return nil, &Error{Kind: ErrExpired, Key: key, Detail: fmt.Sprintf(
-			"its history does not reach back to revision %d; the oldest version that is known is of %d", revision, r.Before.Revision())}
+		return nil, notReached(key, revision, r.Before.Revision())
 	}
 	return r.Before, nil
+}
+
+func notReached(key schema.Key, revision, oldest int64) error {
+	return &Error{Kind: ErrExpired, Key: key, Detail: fmt.Sprintf(
+		"its history does not reach back to revision %d; the oldest version that is known is of %d", revision, oldest)}
 }
 
 // Undo is the operation that brings the difference to an end, on condition that

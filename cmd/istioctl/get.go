@@ -218,11 +218,7 @@ func (q query) one(ctx context.Context, c *client.Client, t target) (client.Stat
 	if q.revision == 0 {
 		return c.GetStated(ctx, key, store.ReadOptions{})
 	}
-	versions, err := c.History(ctx, key)
-	if err != nil {
-		return client.Stated{}, err
-	}
-	o, err := store.VersionAt(versions, key, q.revision)
+	o, err := store.At(ctx, c, key, q.revision)
 	return client.Stated{Object: o}, err
 }
 

@@ -138,7 +138,7 @@ func (s *session) notRolledBack(ctx context.Context, c *client.Client, scope sto
 	text := strings.TrimSpace(s.explain(ctx, err))
 	switch {
 	case errors.Is(err, store.ErrExpired) && scope.Name != "":
-		return fmt.Errorf("%s/%s cannot go back to revision %d: %s; nothing was done", scope.Kind.Singular, scope.Name, to, s.oldest(ctx, c, scope))
+		return fmt.Errorf("%s/%s cannot go back to revision %d: %s; nothing was done", scope.Kind.Singular, scope.Name, to, s.nextKnown(ctx, c, scope, to))
 	case errors.Is(err, store.ErrExpired):
 		return fmt.Errorf("%s; nothing was done: choose a newer revision, or roll back other objects one by one", text)
 	case errors.Is(err, store.ErrFuture):
@@ -149,13 +149,13 @@ func (s *session) notRolledBack(ctx context.Context, c *client.Client, scope sto
 	return errors.New(text)
 }
 
-// oldest says how far back an object can go, if that is known.
-func (s *session) oldest(ctx context.Context, c *client.Client, scope store.Scope) string {
+// nextKnown says what an object can go back to instead, if that is known.
+func (s *session) nextKnown(ctx context.Context, c *client.Client, scope store.Scope, to int64) string {
 	versions, err := c.History(ctx, keyOf(scope))
 	for i := len(versions) - 1; err == nil && i >= 0; i-- {
-		if !versions[i].Lost {
-			return fmt.Sprintf("the oldest revision that is known of it is %d (see 'istioctl history %s %s')",
-				versions[i].Revision, scope.Kind.Singular, scope.Name)
+		if v := versions[i]; !v.Lost && v.Revision > to {
+			return fmt.Sprintf("what it was then is not known, the next revision that is known is %d (see 'istioctl history %s %s')",
+				v.Revision, scope.Kind.Singular, scope.Name)
 		}
 	}
 	return "its states of that time are no longer known"
