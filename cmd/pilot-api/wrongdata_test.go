@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,4 +57,49 @@ func TestWrongData(t *testing.T) {
 	if startProgram(t, data); t.Failed() {
 		t.Error("what was refused has changed something")
 	}
+}
+
+// TestLogOfAnother: a database and a log that do not belong together, such as a copy
+// of the one file from elsewhere, are told as what they are.
+func TestLogOfAnother(t *testing.T) {
+	folder := func(objects int) string {
+		data := t.TempDir()
+		p := startProgram(t, data)
+		for i := range objects {
+			if !p.post(fmt.Sprintf("rule-%d", i), 100) {
+				t.Fatal("not created")
+			}
+		}
+		if err := p.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	refused := func(data string) {
+		t.Helper()
+		text := command(t, exitStore, "--data-dir", data, "--listen", "127.0.0.1:0")
+		if !strings.Contains(text, "do not belong together") {
+			t.Errorf("it says %q", text)
+		}
+	}
+	short, long := folder(1), folder(50)
+	database := func(data string) string { return filepath.Join(data, "member", "snap", "db") }
+	text, err := os.ReadFile(database(long))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(database(short), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(short)
+
+	logs, err := filepath.Glob(filepath.Join(long, "member", "wal", "*.wal"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("%v, %v", logs, err)
+	}
+	startProgram(t, long).Kill() // As it should be.
+	if err := os.Truncate(logs[0], 0); err != nil {
+		t.Fatal(err)
+	}
+	refused(long)
 }

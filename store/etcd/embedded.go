@@ -97,8 +97,7 @@ func (e *Embedded) ready(ctx context.Context, opts EmbeddedOptions) error {
 	return e.keep(ctx, opts)
 }
 
-// slowStart is a start of which people should know that it takes long, and why it may:
-// a database that is ahead of its log, such as a copy from elsewhere, is never ready.
+// slowStart is a start of which people should know that it takes long.
 const slowStart = 10 * time.Second
 
 func (e *Embedded) awaitReady(ctx context.Context, log *slog.Logger) error {
@@ -115,7 +114,7 @@ func (e *Embedded) awaitReady(ctx context.Context, log *slog.Logger) error {
 		case <-ctx.Done():
 			return fmt.Errorf("it did not get ready: %w", ctx.Err())
 		case <-slow.C:
-			log.Warn("the embedded etcd is not ready yet: its log is long, or the database and the log in the data folder do not belong together")
+			log.Warn("the embedded etcd is not ready yet: it reads its log and waits for the disk")
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package etcd
 
 import (
-	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -30,20 +30,40 @@ func inspect(dir string) error {
 	return open(path, true, func(tx *bolt.Tx) error { return hasItsLog(tx, dir) })
 }
 
-// hasItsLog refuses a database whose log is gone: with that go the latest changes,
-// and etcd would start without a word, or not at all. A first start that was killed
-// has left a database to which no log was applied yet.
+// hasItsLog refuses a database whose log is gone or another one's: with that go the
+// latest changes, and etcd would start without a word, or not at all, or never be ready.
+// A first start that was killed has left a database to which no log was applied yet.
 func hasItsLog(tx *bolt.Tx, dir string) error {
-	logs := filepath.Join(dir, "member", "wal")
-	names, err := filepath.Glob(filepath.Join(logs, "*.wal"))
-	if err != nil || len(names) > 0 {
-		return err
-	}
-	meta := tx.Bucket(schema.Meta.Name())
-	if meta == nil || len(bytes.Trim(meta.Get(schema.MetaConsistentIndexKeyName), "\x00")) == 0 {
+	applied := appliedTo(tx)
+	if applied == 0 {
 		return nil
 	}
-	return damaged(fmt.Sprintf("%s has no log any more, which has the latest changes", logs))
+	logs := filepath.Join(dir, "member", "wal")
+	names, err := filepath.Glob(filepath.Join(logs, "*.wal"))
+	switch {
+	case err != nil:
+		return err
+	case len(names) == 0:
+		return damaged(fmt.Sprintf("%s has no log any more, which has the latest changes", logs))
+	}
+	end, err := endOfLog(logs)
+	if err == nil && end < applied {
+		return damaged(fmt.Sprintf("the log in %s ends at its entry %d, and the database has entry %d: they do not belong together", logs, end, applied))
+	}
+	return nil // What cannot be read, etcd finds as well, and says where.
+}
+
+// appliedTo is the last entry of the log that a database has.
+func appliedTo(tx *bolt.Tx) uint64 {
+	meta := tx.Bucket(schema.Meta.Name())
+	if meta == nil {
+		return 0
+	}
+	index := meta.Get(schema.MetaConsistentIndexKeyName)
+	if len(index) < 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(index)
 }
 
 // inspectTimeout is how long another holder of the file is waited for. There

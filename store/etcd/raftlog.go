@@ -7,6 +7,9 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+	"go.uber.org/zap"
 )
 
 // The bounds of the raft log of a cluster of one, which nobody has to catch up
@@ -27,6 +30,28 @@ func boundRaftLog(cfg *embed.Config) {
 	// etcd looks for files to delete every 30 seconds, in which time some
 	// gigabytes can be written. See purgeLog.
 	cfg.MaxWalFiles = 0
+}
+
+// endOfLog is the last entry of a raft log, 0 if it has none.
+func endOfLog(dir string) (uint64, error) {
+	start := &walpb.Snapshot{}
+	cuts, err := wal.ValidSnapshotEntries(zap.NewNop(), dir)
+	if err != nil {
+		return 0, err
+	}
+	if len(cuts) > 0 {
+		start = cuts[len(cuts)-1]
+	}
+	log, err := wal.OpenForRead(zap.NewNop(), dir, start)
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	_, _, entries, err := log.ReadAll()
+	if err != nil && !errors.Is(err, wal.ErrSnapshotNotFound) {
+		return 0, err
+	}
+	return start.GetIndex() + uint64(len(entries)), nil
 }
 
 // purgeLog deletes the files of the raft log that are no longer needed, oldest
