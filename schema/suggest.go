@@ -7,19 +7,26 @@ import (
 // Suggest answers an unknown name: with the known one that was probably meant,
 // or else with all that there are, after the words in all.
 func Suggest(name string, known []string, all string) string {
-	const tooLong = 64 // Of no name we know; the distance is not worth its time.
-	best, least := "", 3
-	if len(name) <= tooLong {
-		for _, candidate := range known {
-			if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < least && d < len(candidate) {
-				best, least = candidate, d
-			}
-		}
-	}
-	if best != "" {
+	if best := Nearest(name, known); best != "" {
 		return "did you mean " + best + "?"
 	}
 	return all + " " + strings.Join(known, ", ")
+}
+
+// Nearest is the known name that was probably meant by another one, "" if none is
+// that near.
+func Nearest(name string, known []string) string {
+	const tooLong = 64 // Of no name we know; the distance is not worth its time.
+	best, least := "", 3
+	if len(name) > tooLong {
+		return ""
+	}
+	for _, candidate := range known {
+		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < least && d < len(candidate) {
+			best, least = candidate, d
+		}
+	}
+	return best
 }
 
 // distance is the number of letters to add, take away or replace to make one

@@ -208,7 +208,7 @@ func (o Op) checkCurrent(current *schema.Object, pre Preconditions) error {
 		conflict.Detail = fmt.Sprintf("the stored object has uid %s, not %s: it was deleted and created anew", stored.UID, pre.UID)
 		return conflict
 	case pre.ResourceVersion != "" && pre.ResourceVersion != stored.ResourceVersion:
-		conflict.Detail = fmt.Sprintf("the stored object has resourceVersion %s, not %s: it was changed meanwhile", stored.ResourceVersion, pre.ResourceVersion)
+		conflict.Detail = fmt.Sprintf("the stored object has resourceVersion %s, not %s: it was changed meanwhile, or that one is of another server", stored.ResourceVersion, pre.ResourceVersion)
 		return conflict
 	}
 	return nil

@@ -83,7 +83,7 @@ All of that is exit code 1.`,
 }
 
 func runWait(ctx context.Context, s *session, goal string, timeout time.Duration, args []string) error {
-	meant, ok := waitGoals[strings.ToLower(goal)]
+	meant, ok := waitGoals[strings.TrimPrefix(strings.ToLower(goal), "condition=")] // As with kubectl.
 	switch {
 	case !ok:
 		return usagef("--for=%s: want programmed, accepted or resolvedrefs", goal)

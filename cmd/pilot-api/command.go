@@ -8,12 +8,14 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/pilot-api/pilot-api/internal/release"
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
@@ -90,6 +92,9 @@ cannot go on because its disk is full or broken, or its data cannot be read.`,
 			if err := fromEnvironment(flags, os.LookupEnv); err != nil {
 				return err
 			}
+			if err := refuseMisspelt(flags, os.Environ()); err != nil {
+				return err
+			}
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -118,12 +123,19 @@ func noArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
+const variablePrefix = "PILOT_"
+
+// variable is the one in the environment that gives a flag its value.
+func variable(f *pflag.Flag) string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+}
+
 // fromEnvironment gives every flag that was not typed the value of its
 // PILOT_… variable, if there is one.
 func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var err error
 	flags.VisitAll(func(f *pflag.Flag) {
-		name := "PILOT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		name := variable(f)
 		value, ok := lookup(name)
 		if !ok || f.Changed || err != nil {
 			return
@@ -133,6 +145,23 @@ func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) e
 		}
 	})
 	return err
+}
+
+// refuseMisspelt finds the variables that were most likely meant for a flag. Others of
+// the prefix are somebody else's.
+func refuseMisspelt(flags *pflag.FlagSet, environment []string) error {
+	var known []string
+	flags.VisitAll(func(f *pflag.Flag) { known = append(known, variable(f)) })
+	for _, entry := range environment {
+		name, _, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, variablePrefix) || slices.Contains(known, name) {
+			continue
+		}
+		if meant := schema.Nearest(name, known); meant != "" {
+			return fmt.Errorf("%w: %s in the environment is of no flag: did you mean %s?", errUsage, name, meant)
+		}
+	}
+	return nil
 }
 
 // loopbackOnly reports whether an address is reachable from this machine only.

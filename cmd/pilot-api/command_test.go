@@ -53,6 +53,7 @@ func TestUsage(t *testing.T) {
 		{"log format", []string{"--log-format", "xml"}, nil, exitUsage, []string{"text or json"}},
 		{"environment", nil, map[string]string{"PILOT_LISTEN": "0.0.0.0:0"}, exitUsage, []string{"--insecure"}},
 		{"environment, bad value", nil, map[string]string{"PILOT_INSECURE": "maybe"}, exitUsage, []string{"PILOT_INSECURE", "maybe"}},
+		{"environment, misspelt", nil, map[string]string{"PILOT_LISTN": "127.0.0.1:0"}, exitUsage, []string{"PILOT_LISTN", "did you mean PILOT_LISTEN?"}},
 		{"environment, no flag of ours", []string{"--listen", "x"}, map[string]string{"PILOT_VERSION": "0.7.1"}, exitUsage, []string{"HOST:PORT"}},
 		{"mesh config", []string{"--mesh-config", badMesh}, nil, exitFailed, []string{"mesh.yaml:1:", "mesh.yaml:2:", "connectTimeout"}},
 		{"no mesh config", []string{"--mesh-config", "no/such"}, nil, exitFailed, []string{"--mesh-config", "no/such"}},

@@ -41,7 +41,7 @@ func TestFlagsPage(t *testing.T) {
 
 func rows(flags *pflag.FlagSet) (rows string) {
 	flags.VisitAll(func(f *pflag.Flag) {
-		env := "PILOT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		env := variable(f)
 		rows += fmt.Sprintf("| `--%s` | `%s` | %s | %s |\n", f.Name, env, strings.Trim(f.DefValue, "[]"), f.Usage)
 	})
 	return rows
