@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,35 +109,70 @@ func TestRetriesEndWithTheContext(t *testing.T) {
 	}
 }
 
-// TestConflictsAreApart: who loses a race waits before the next try, and ends with
-// the context.
+// TestConflictsAreApart: who loses a race waits before the next try, and loses nothing.
 func TestConflictsAreApart(t *testing.T) {
-	mem := memory.New()
-	c := behind(t, mem)
-	made, err := c.Create(t.Context(), storetest.Rule(t, "default", "a", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var waited []time.Duration
-	c.Paused(func(_ context.Context, d time.Duration) bool { waited = append(waited, d); return true })
-	tries := 0
-	_, err = c.UpdateFunc(t.Context(), made.Key(), func(o *schema.Object) (*schema.Object, error) {
-		if tries++; tries < 5 {
-			if _, err := mem.Update(t.Context(), storetest.Rule(t, "default", "a", 10+tries)); err != nil {
-				t.Error(err)
+	key := storetest.Rule(t, "default", "a", 1).Key()
+	for name, do := range map[string]func(*client.Client, store.Change) error{
+		"an update": func(c *client.Client, change store.Change) error {
+			_, err := c.UpdateFunc(t.Context(), key, change)
+			return err
+		},
+		"a transaction": func(c *client.Client, change store.Change) error {
+			_, err := c.Txn(t.Context(), []store.Op{{Verb: store.OpUpdate, Key: key, Change: change}})
+			return err
+		},
+	} {
+		mem := memory.New()
+		c := behind(t, mem)
+		if _, err := mem.Create(t.Context(), storetest.Rule(t, "default", "a", 1)); err != nil {
+			t.Fatal(err)
+		}
+		var waited []time.Duration
+		c.Paused(func(_ context.Context, d time.Duration) bool { waited = append(waited, d); return true })
+		tries := 0
+		err := do(c, func(o *schema.Object) (*schema.Object, error) {
+			if tries++; tries < 5 {
+				if _, err := mem.Update(t.Context(), storetest.Rule(t, "default", "a", 10+tries)); err != nil {
+					t.Error(err)
+				}
+			}
+			meta := o.Meta
+			meta.Labels = map[string]string{"mine": "yes"}
+			return o.WithMeta(meta)
+		})
+		if err != nil || tries != 5 || len(waited) != 4 {
+			t.Errorf("%s: %v after %d tries, waited %v", name, err, tries, waited)
+		}
+		for _, d := range waited {
+			if d < 0 || d > time.Second {
+				t.Errorf("%s waited %s", name, d)
 			}
 		}
-		meta := o.Meta
-		meta.Labels = map[string]string{"mine": "yes"}
-		return o.WithMeta(meta)
-	})
-	if err != nil || tries != 5 || len(waited) != 4 {
-		t.Errorf("%v after %d tries, waited %v", err, tries, waited)
 	}
-	for _, d := range waited {
-		if d < 0 || d > time.Second {
-			t.Errorf("waited %s", d)
+}
+
+// TestApplyOfWhatComesAndGoes: an apply by function makes what was there a moment ago,
+// and changes what was not.
+func TestApplyOfWhatComesAndGoes(t *testing.T) {
+	mem := memory.New()
+	c := behind(t, mem)
+	rule := storetest.Rule(t, "default", "a", 1)
+	if _, err := mem.Create(t.Context(), rule); err != nil {
+		t.Fatal(err)
+	}
+	var seen []bool
+	got, err := store.Single(c.Txn(t.Context(), []store.Op{{Verb: store.OpApply, Key: rule.Key(), Change: func(stored *schema.Object) (*schema.Object, error) {
+		var err error
+		switch seen = append(seen, stored != nil); len(seen) {
+		case 1:
+			_, err = mem.Delete(t.Context(), rule.Key(), store.Preconditions{})
+		case 2:
+			_, err = mem.Create(t.Context(), rule)
 		}
+		return storetest.Rule(t, "default", "a", 2), err
+	}}}))
+	if err != nil || !slices.Equal(seen, []bool{true, false, true}) || got.Meta.Generation != 2 {
+		t.Errorf("applied to %v: %v, %v", seen, got, err)
 	}
 }
 

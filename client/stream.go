@@ -93,7 +93,7 @@ func (c *Client) watchURL(scope store.Scope, query url.Values) string {
 	if scope.Namespace != "" {
 		query.Set("namespace", scope.Namespace)
 	}
-	return c.base + "/apis/registry.istio.io/v1/watch?" + query.Encode()
+	return c.at(registry+"watch", query)
 }
 
 func (s *stream) run(ctx context.Context, f *frames, response context.Context) {

@@ -31,15 +31,16 @@ func (c *Client) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, err
 	if err := store.CheckOps(ops); err != nil || len(ops) == 0 {
 		return nil, err
 	}
-	for {
+	for try := 0; ; try++ {
+		if try > 0 && !c.pause(ctx, conflictPause(try)) {
+			return nil, context.Cause(ctx)
+		}
 		steps, again, err := c.steps(ctx, ops)
 		if err != nil {
 			return nil, err
 		}
 		results, err := c.transact(ctx, registry+"transactions", map[string]any{"operations": steps})
-		var e *store.Error
-		overtaken := errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrExists)
-		if overtaken && errors.As(err, &e) && again[e.Index] {
+		if e, ok := errors.AsType[*store.Error](err); ok && overtaken(err) && again[e.Index] {
 			continue
 		}
 		if err != nil {
@@ -80,25 +81,23 @@ func (c *Client) steps(ctx context.Context, ops []store.Op) (steps []wireOp, aga
 	return steps, again, nil
 }
 
-// changed is what a change makes of an object, without a version where there is
-// none, and whether it leaves to us which version it is for.
-func (c *Client) changed(ctx context.Context, op store.Op) (*schema.Object, bool, error) {
-	current, err := c.Get(ctx, op.Key, store.ReadOptions{})
+// overtaken: the object came, went or changed since it was read.
+func overtaken(err error) bool {
+	return errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrNotFound)
+}
+
+// changed is what the change of an operation makes of the object as it is now, to be
+// written in its place only, and whether it is to be made again when somebody else
+// was faster.
+func (c *Client) changed(ctx context.Context, op store.Op) (next *schema.Object, again bool, err error) {
+	stored, err := c.Get(ctx, op.Key, store.ReadOptions{})
 	if op.Verb == store.OpApply && errors.Is(err, store.ErrNotFound) {
-		next, err := op.Change(nil)
-		return next, err == nil && next.Meta.ResourceVersion == "", err
+		stored, err = nil, nil
 	}
-	if err != nil {
-		return nil, false, err
+	if err == nil {
+		next, err = basedOn(op.Key, stored, op.Change)
 	}
-	next, err := op.Change(current)
-	if err != nil || next.Meta.ResourceVersion != "" && next.Meta.ResourceVersion != current.Meta.ResourceVersion {
-		return next, false, err
-	}
-	meta := next.Meta
-	meta.ResourceVersion = current.Meta.ResourceVersion
-	next, err = next.WithMeta(meta)
-	return next, true, err
+	return next, err == nil && isBasedOn(next, stored), err
 }
 
 // Result is what one operation of a transaction did: Object is the state since,

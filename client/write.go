@@ -74,30 +74,43 @@ func (c *Client) UpdateFunc(ctx context.Context, key schema.Key, change store.Ch
 		if err != nil {
 			return nil, err
 		}
-		next, err := basedOn(stored, change)
+		next, err := basedOn(key, stored, change)
 		if err != nil {
 			return nil, err
 		}
 		updated, err := c.Update(ctx, next)
-		if !errors.Is(err, store.ErrConflict) || next.Meta.ResourceVersion != stored.Meta.ResourceVersion || next.Meta.UID != stored.Meta.UID {
+		if !errors.Is(err, store.ErrConflict) || !isBasedOn(next, stored) {
 			return updated, err
 		}
 	}
 }
 
-// basedOn is what change makes of an object, to be written in its place only.
-func basedOn(stored *schema.Object, change store.Change) (*schema.Object, error) {
+// basedOn is what change makes of the stored object of a key, nil for none, to be
+// written in its place only.
+func basedOn(key schema.Key, stored *schema.Object, change store.Change) (*schema.Object, error) {
 	next, err := change(stored)
 	if err != nil {
 		return nil, err
 	}
-	if next.Key() != stored.Key() {
-		return nil, invalid(fmt.Sprintf("a change cannot make %s of %s", next.Key(), stored.Key()))
+	if next.Key() != key {
+		return nil, invalid(fmt.Sprintf("a change cannot make %s of %s", next.Key(), key))
+	}
+	if stored == nil {
+		return next, nil
 	}
 	meta := next.Meta
 	meta.ResourceVersion = cmp.Or(meta.ResourceVersion, stored.Meta.ResourceVersion)
 	meta.UID = cmp.Or(meta.UID, stored.Meta.UID)
 	return next.WithMeta(meta)
+}
+
+// isBasedOn reports whether what a change made is for that version, and not for another
+// one that it has set itself.
+func isBasedOn(next, stored *schema.Object) bool {
+	if stored == nil {
+		return next.Meta.ResourceVersion == ""
+	}
+	return next.Meta.ResourceVersion == stored.Meta.ResourceVersion && next.Meta.UID == stored.Meta.UID
 }
 
 func (c *Client) write(ctx context.Context, method, url string, t Text) (*schema.Object, error) {

@@ -92,9 +92,17 @@ var updateFuncCases = []testCase{
 	}},
 	{name: "makes no other object of one", run: func(s *suite) {
 		made := s.create(Rule(s, "default", "a", 1))
-		s.wantInvalid(s.UpdateFunc(s.ctx, made.Key(), func(*schema.Object) (*schema.Object, error) {
-			return Rule(s, "default", "b", 1), nil
-		}))
+		other := func(*schema.Object) (*schema.Object, error) { return Rule(s, "default", "b", 1), nil }
+		s.wantInvalid(s.UpdateFunc(s.ctx, made.Key(), other))
+		for _, op := range []store.Op{
+			{Verb: store.OpUpdate, Key: made.Key()},
+			{Verb: store.OpApply, Key: made.Key()},
+			{Verb: store.OpApply, Key: Rule(s, "default", "c", 1).Key()},
+		} {
+			op.Change = other
+			s.wantInvalid(store.Single(s.Txn(s.ctx, []store.Op{op})))
+		}
+		s.wantItems(s.list(store.Scope{}, store.ListOptions{}), made)
 	}},
 	{name: "that wants a version is ErrConflict for another", run: func(s *suite) {
 		made := s.create(Rule(s, "default", "a", 1))
