@@ -41,7 +41,7 @@ settings are a file: give the new server the same --mesh-config.`,
 
 func (m *migration) register(f *pflag.FlagSet) {
 	f.StringVar(&m.from, "from", "", "data folder of the embedded etcd")
-	f.StringVar(&m.prefix, "etcd-prefix", "/pilot-api", "every key starts with this, here and there")
+	f.StringVar(&m.prefix, "etcd-prefix", etcd.DefaultPrefix, "every key starts with this, here and there")
 	f.StringSliceVar(&m.to.Endpoints, "to-endpoints", nil, "etcd servers to bring everything to")
 	f.StringVar(&m.to.CAFile, "to-ca", "", "file with the certificate authority of the etcd servers")
 	f.StringVar(&m.to.CertFile, "to-cert", "", "file with our certificate for etcd (with --to-key)")
@@ -63,7 +63,7 @@ func (c *console) migrate(ctx context.Context, m migration) error {
 		return err
 	}
 	defer to.Close()
-	from, err := c.openFolder(ctx, m.from)
+	from, err := c.openStore(ctx, m.from, m.prefix)
 	if err != nil {
 		return err
 	}

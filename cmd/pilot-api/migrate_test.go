@@ -39,6 +39,9 @@ func TestMigrate(t *testing.T) {
 	if err := p.Stop(); err != nil {
 		t.Fatal(err)
 	}
+	if text := command(t, exitFailed, "migrate", "--from", data, "--to-endpoints", to, "--etcd-prefix", "/other"); !strings.Contains(text, `have "/pilot-api"`) {
+		t.Errorf("of a prefix that has nothing: %s", text)
+	}
 	if text := command(t, exitDone, "migrate", "--from", data, "--to-endpoints", to); !strings.Contains(text, "2 objects") {
 		t.Error(text)
 	}

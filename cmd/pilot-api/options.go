@@ -61,7 +61,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.IntVar(&o.history, "history", etcd.DefaultLimits.History, "how many changes of each object are kept with what it was before; 0 for none")
 	f.IntVar(&o.maxTransaction, "max-transaction", 0, fmt.Sprintf("operations in one transaction, at most %d; an external etcd must take twice as many requests and one more, --max-txn-ops (default %d, or %d with --etcd-endpoints)", store.MaxTxnOps, etcd.EmbeddedLimits.Ops, etcd.DefaultLimits.Ops))
 	f.StringSliceVar(&o.etcdEndpoints, "etcd-endpoints", nil, "use these etcd servers instead of the embedded one")
-	f.StringVar(&o.etcdPrefix, "etcd-prefix", "/pilot-api", "every key in etcd starts with this")
+	f.StringVar(&o.etcdPrefix, "etcd-prefix", etcd.DefaultPrefix, "every key in etcd starts with this")
 	f.StringVar(&o.etcdCA, "etcd-ca", "", "file with the certificate authority of the etcd servers")
 	f.StringVar(&o.etcdCert, "etcd-cert", "", "file with our certificate for etcd (with --etcd-key)")
 	f.StringVar(&o.etcdKey, "etcd-key", "", "file with the key of --etcd-cert")

@@ -87,7 +87,7 @@ func newSnapshotStatus(c *console) *cobra.Command {
 // registerFolder adds the flags of commands on a data folder.
 func (o *options) registerFolder(f *pflag.FlagSet) {
 	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd")
-	f.StringVar(&o.etcdPrefix, "etcd-prefix", "/pilot-api", "every key in etcd starts with this")
+	f.StringVar(&o.etcdPrefix, "etcd-prefix", etcd.DefaultPrefix, "every key in etcd starts with this")
 }
 
 func (c *console) describe(name string, s etcd.SnapshotStatus) {
@@ -152,7 +152,7 @@ func askSnapshot(ctx context.Context, dir string) (*snapshotSource, error) {
 
 // ownSnapshot opens a folder on which no server runs.
 func (c *console) ownSnapshot(ctx context.Context, o options) (*snapshotSource, error) {
-	embedded, err := c.openFolder(ctx, o.dataDir)
+	embedded, err := c.openStore(ctx, o.dataDir, o.etcdPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -173,9 +173,22 @@ func (c *console) ownSnapshot(ctx context.Context, o options) (*snapshotSource, 
 // openFolder starts the embedded etcd of a folder that has data in it.
 func (c *console) openFolder(ctx context.Context, dir string) (*etcd.Embedded, error) {
 	if _, err := os.Stat(filepath.Join(dir, "member")); err != nil {
-		return nil, fmt.Errorf("there is no data in --data-dir %s: %w", dir, err)
+		return nil, fmt.Errorf("there is no data in the folder %s: %w", dir, err)
 	}
 	return etcd.StartEmbedded(ctx, etcd.EmbeddedOptions{Dir: dir, Log: c.log()})
+}
+
+// openStore is openFolder for the objects of a prefix: under a wrong one there are none,
+// which is not what anybody wants to take away.
+func (c *console) openStore(ctx context.Context, dir, prefix string) (*etcd.Embedded, error) {
+	embedded, err := c.openFolder(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := embedded.Holds(ctx, prefix); err != nil {
+		return nil, errors.Join(fmt.Errorf("the data in %s: %w", dir, err), embedded.Close())
+	}
+	return embedded, nil
 }
 
 func (c *console) restore(ctx context.Context, o options, name string) error {

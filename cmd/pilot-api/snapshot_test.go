@@ -76,6 +76,9 @@ func TestSnapshot(t *testing.T) {
 	future := p.revision(t)
 	p.Kill() // It leaves its socket.
 	t.Setenv("PILOT_DATA_DIR", data)
+	if text := command(t, exitFailed, "snapshot", "save", "--etcd-prefix", "/other", saved["stopped"]); !strings.Contains(text, `have "/pilot-api"`) {
+		t.Errorf("of a prefix that has nothing: %s", text)
+	}
 	command(t, exitDone, "snapshot", "save", saved["stopped"])
 
 	for name, file := range saved {
