@@ -36,6 +36,7 @@ type keeper struct {
 	turning      sync.Mutex          // held by a turn, and by who has the file written anew
 	file         *semaphore.Weighted // held in part by each snapshot, whole by a rewrite
 	defragmented time.Time           // the last time, zero for never
+	purged       uint64              // the entry of the raft log up to which it was looked through
 	most         int64               // that the ledger knew of since then, in bytes
 	usage        atomic.Pointer[Usage]
 	compactions  atomic.Int64
@@ -93,7 +94,7 @@ func (k *keeper) run(ctx context.Context) {
 		}
 		// A compaction reads all that is stored: no more than a third of the
 		// time goes into it.
-		if !sleep(ctx, 2*time.Since(began)) {
+		if rest := 2 * time.Since(began); rest > keepInterval && !sleep(ctx, rest-keepInterval) {
 			return
 		}
 		select {
@@ -144,8 +145,18 @@ func (k *keeper) turn(ctx context.Context) error {
 	}
 	errs = append(errs, k.makeRoom(ctx, wanted > 0))
 	k.quota.settle(k.ledger.history, now)
-	errs = append(errs, purgeLog(k.dir), k.defragment(now, wanted > 0), k.measure())
+	errs = append(errs, k.purge(), k.defragment(now, wanted > 0), k.measure())
 	return errors.Join(errs...)
+}
+
+// purge lets go of files of the raft log, if it has grown since the last time.
+func (k *keeper) purge() error {
+	grown := k.server.AppliedIndex()
+	if grown == k.purged {
+		return nil
+	}
+	k.purged = grown
+	return purgeLog(k.dir)
 }
 
 // spacious is the part of the quota, in percent, up to which records of former
