@@ -12,6 +12,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // membersAge is how old the register of replicas may be for who does not ask for what is
@@ -241,6 +242,15 @@ type fleetStanding struct {
 	behind  []string // replicas that have not published it yet
 	silent  []string // what is missing
 	awaited []string // replicas whose proxies may be on their way back
+}
+
+func (s fleetStanding) programmed() schema.Programmed {
+	return schema.Programmed{Proxies: s.Proxies, Running: s.Running}
+}
+
+// isPlain: there is nothing to tell of but how many proxies there are.
+func (s fleetStanding) isPlain() bool {
+	return len(s.Problems)+len(s.Refusals)+len(s.behind)+len(s.silent)+len(s.awaited) == 0
 }
 
 // add puts what the others say of an object of a revision to what is known here.

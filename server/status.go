@@ -46,6 +46,7 @@ type posting struct {
 	resourceVersion string
 	*wording
 	version uint64 // of the board, when this came
+	plain   bool   // it comes of numbers of proxies alone
 }
 
 // newStatusBoard is one of looks at this replica's proxies, of which some may be on
@@ -155,8 +156,13 @@ func (p *postings) next(standings *discovery.Standings, others peerView) *postin
 
 // post is what the board says of an object; before itself where that is the same.
 func (p *postings) post(now metav1.Time, o *schema.Object, standing fleetStanding, before *posting) *posting {
+	plain, known := standing.isPlain(), before != nil && before.resourceVersion == o.Meta.ResourceVersion
+	if known && plain && before.plain && before.status.Programmed == standing.programmed() {
+		return before // As most of them: they cost a look little.
+	}
 	status := statusOfStanding(o, standing)
-	if before != nil && before.resourceVersion == o.Meta.ResourceVersion && sameStatus(before.status, status) {
+	if known && sameStatus(before.status, status) {
+		before.plain = plain
 		return before
 	}
 	for i := range status.Conditions {
@@ -165,7 +171,7 @@ func (p *postings) post(now metav1.Time, o *schema.Object, standing fleetStandin
 			status.Conditions[i].LastTransitionTime = before.status.Conditions[i].LastTransitionTime
 		}
 	}
-	return &posting{resourceVersion: o.Meta.ResourceVersion, wording: p.wordings.wordingOf(status)}
+	return &posting{resourceVersion: o.Meta.ResourceVersion, wording: p.wordings.wordingOf(status), plain: plain}
 }
 
 func textOf(s schema.Status) []byte {
@@ -192,7 +198,7 @@ func sameStatus(s, other schema.Status) bool {
 
 func statusOfStanding(o *schema.Object, s fleetStanding) schema.Status {
 	return schema.Status{
-		Programmed: schema.Programmed{Proxies: s.Proxies, Running: s.Running},
+		Programmed: s.programmed(),
 		Conditions: []metav1.Condition{accepted(o, s.Problems), resolved(o, s.Problems), programmedBy(o, s)},
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -62,4 +63,50 @@ func TestBoardLooksSeldom(t *testing.T) {
 		again()
 		synctest.Wait() // And the bubble ends only if its goroutines have.
 	})
+}
+
+// TestBoardKnowsWhatIsSo: what a look takes over from the one before is what it would
+// have found itself, whatever others have told of meanwhile, or not.
+func TestBoardKnowsWhatIsSo(t *testing.T) {
+	standings := manyStandings(t, 3)
+	views := []peerView{{}, {silent: []string{"replica b does not answer"}}, {awaited: []string{"a has just started"}}}
+	board := &postings{changed: make(chan struct{}), wordings: &wordings{}}
+	for _, i := range []int{0, 0, 1, 1, 0, 2, 2, 0, 1, 2, 1, 0, 0} {
+		others := views[i]
+		board = board.next(standings, others)
+		for _, o := range standings.Objects {
+			ref := o.Key().Ref()
+			want := statusOfStanding(o, others.add(standings.Of(ref, o.Revision()), ref, o.Revision()))
+			if got := board.of[o.Key()].status; !sameStatus(got, want) {
+				t.Fatalf("%+v: it says %+v, want %+v", others, got, want)
+			}
+		}
+	}
+}
+
+func manyStandings(t testing.TB, n int) *discovery.Standings {
+	t.Helper()
+	kind, _ := schema.KindByName("RouteRule")
+	standings := &discovery.Standings{Revision: 1}
+	for i := range n {
+		meta := metav1.ObjectMeta{Name: fmt.Sprintf("rule-%d", i), Namespace: "default", ResourceVersion: "1"}
+		o, err := schema.New(kind, meta, []byte("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		standings.Objects = append(standings.Objects, o)
+	}
+	return standings
+}
+
+// BenchmarkStatusBoard is a look at 10,000 objects of which none has changed.
+func BenchmarkStatusBoard(b *testing.B) {
+	standings := manyStandings(b, 10_000)
+	board := (&postings{changed: make(chan struct{}), wordings: &wordings{}}).next(standings, peerView{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if next := board.next(standings, peerView{}); next.version != board.version {
+			b.Fatal("it has found something new")
+		}
+	}
 }
