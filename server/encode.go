@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -89,6 +90,22 @@ func answerBy(w http.ResponseWriter, code int, f format, write func(*bufio.Write
 	w.Header().Set("Content-Type", f.contentType())
 	w.WriteHeader(code)
 	return buffered(w, write)
+}
+
+// writeItems writes what stands for each object in a list, one after the other until all
+// are written or nobody waits for them any more.
+func writeItems(ctx context.Context, out *bufio.Writer, objs []*schema.Object, item func(*schema.Object) any) error {
+	for i, o := range objs {
+		if i > 0 {
+			_ = out.WriteByte(',')
+		}
+		text, err := json.Marshal(item(o))
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
+		_, _ = out.Write(text)
+	}
+	return nil
 }
 
 // buffered makes a few large writes of many small ones.

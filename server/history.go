@@ -151,9 +151,9 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 func scopeOf(kindName, namespace, name *string) (store.Scope, error) {
 	var scope store.Scope
 	if kindName != nil {
-		kind, ok := schema.KindByName(*kindName)
-		if !ok {
-			return scope, badRequest("kind: there is no kind %q", *kindName)
+		kind, err := kindNamed("kind", *kindName)
+		if err != nil {
+			return scope, err
 		}
 		scope.Kind = kind
 	}

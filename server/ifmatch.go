@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -69,15 +68,9 @@ func ifMatch(r *http.Request) (match, error) {
 const reasonUnmatched metav1.StatusReason = "PreconditionFailed"
 
 var (
-	errUnmatched = preconditionFailed("If-Match: the object is not the one with this ETag any more: get it again")
-	errThere     = preconditionFailed("If-None-Match: the object is there already")
+	errUnmatched = plainStatus(http.StatusPreconditionFailed, reasonUnmatched, "If-Match: the object is not the one with this ETag any more: get it again")
+	errThere     = plainStatus(http.StatusPreconditionFailed, reasonUnmatched, "If-None-Match: the object is there already")
 )
-
-func preconditionFailed(message string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusPreconditionFailed, Reason: reasonUnmatched, Message: message,
-	}}
-}
 
 // with adds the match to the resourceVersion that a request asks for elsewhere.
 func (m match) with(revision string) (string, error) {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -19,8 +18,7 @@ func metadataOf(meta metav1.ObjectMeta) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: metadataType, ObjectMeta: meta}
 }
 
-// writeMetadataList answers with the metadata of objects, one after the other until
-// all are written or nobody waits for them any more.
+// writeMetadataList answers with the metadata of objects.
 func writeMetadataList(w http.ResponseWriter, r *http.Request, meta metav1.ListMeta, objs []*schema.Object) error {
 	head, err := json.Marshal(meta)
 	if err != nil {
@@ -28,15 +26,8 @@ func writeMetadataList(w http.ResponseWriter, r *http.Request, meta metav1.ListM
 	}
 	return answerBy(w, http.StatusOK, formatMetadataList, func(out *bufio.Writer) error {
 		_, _ = fmt.Fprintf(out, `{"kind":"%sList","apiVersion":%q,"metadata":%s,"items":[`, metadataType.Kind, metadataType.APIVersion, head)
-		for i, o := range objs {
-			if i > 0 {
-				_ = out.WriteByte(',')
-			}
-			text, err := json.Marshal(metadataOf(o.Meta))
-			if err = cmp.Or(err, r.Context().Err()); err != nil {
-				return err
-			}
-			_, _ = out.Write(text)
+		if err := writeItems(r.Context(), out, objs, func(o *schema.Object) any { return metadataOf(o.Meta) }); err != nil {
+			return err
 		}
 		_, _ = out.WriteString(listTail)
 		return nil

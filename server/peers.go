@@ -15,7 +15,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // Peers are the replicas that serve the same store.
@@ -124,12 +123,6 @@ func (r Replica) silence() string {
 		return "replica " + r.Name + " does not answer"
 	}
 	return "replica " + r.Name + " is missing since " + r.Missing.Format(time.TimeOnly) + ", and did not leave"
-}
-
-func addWarning(w http.ResponseWriter, text string) {
-	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
-		w.Header().Add("Warning", header)
-	}
 }
 
 // askPeer asks a replica for what it knows itself, below a path of elements as they

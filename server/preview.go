@@ -17,7 +17,7 @@ import (
 )
 
 // previewPath is where one asks what objects would change.
-const previewPath = "/apis/registry.istio.io/v1/preview"
+const previewPath = "/apis/" + registryVersion + "/preview"
 
 // newest is AtLeast of whoever wants all that was written before.
 const newest = 0

@@ -17,7 +17,7 @@ import (
 )
 
 // proxiesPath is the list of proxies; below it each one has its own.
-const proxiesPath = "/apis/registry.istio.io/v1/proxies"
+const proxiesPath = "/apis/" + registryVersion + "/proxies"
 
 // proxy is one with the replica that it is connected to.
 type proxy struct {
@@ -94,7 +94,11 @@ func objectParam(q url.Values) ([]diag.Ref, error) {
 	if len(parts) != 3 {
 		return nil, badRequest("object: must be KIND/NAMESPACE/NAME, found %q", q.Get("object"))
 	}
-	return []diag.Ref{{Kind: parts[0], Namespace: parts[1], Name: parts[2]}}, nil
+	kind, err := kindNamed("object", parts[0])
+	if err != nil {
+		return nil, err
+	}
+	return []diag.Ref{{Kind: kind.Kind, Namespace: parts[1], Name: parts[2]}}, nil
 }
 
 // proxiesOfOthers asks all other replicas at once.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/explain"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 var inspectParams = params("resourceVersion", "labels", "local")
@@ -71,6 +73,17 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request, say func(*disco
 		return notInspected(err)
 	}
 	return writeJSON(w, r, said)
+}
+
+// notInspected: while nothing is compiled there is nothing to look at.
+func notInspected(err error) error {
+	switch {
+	case errors.Is(err, discovery.ErrBadNode):
+		return badRequest("%s", strings.TrimPrefix(err.Error(), discovery.ErrBadNode.Error()+": "))
+	case errors.Is(err, discovery.ErrNotReady):
+		return &store.Error{Kind: store.ErrUnavailable, Detail: err.Error(), Cause: err}
+	}
+	return err
 }
 
 // saidElsewhere is the answer of the replica that a proxy is connected to; nil when

@@ -1,15 +1,12 @@
 package server
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/explain"
-	"github.com/pilot-api/pilot-api/store"
 )
 
 // proxyRoute explains what becomes of a request, or without a url answers all
@@ -56,15 +53,4 @@ func requestOf(q url.Values) (request explain.Request, asked bool, err error) {
 		return request, true, badRequest("%v", err)
 	}
 	return request, true, nil
-}
-
-// notInspected: while nothing is compiled there is nothing to look at.
-func notInspected(err error) error {
-	switch {
-	case errors.Is(err, discovery.ErrBadNode):
-		return badRequest("%s", strings.TrimPrefix(err.Error(), discovery.ErrBadNode.Error()+": "))
-	case errors.Is(err, discovery.ErrNotReady):
-		return &store.Error{Kind: store.ErrUnavailable, Detail: err.Error(), Cause: err}
-	}
-	return err
 }

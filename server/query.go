@@ -11,6 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -67,6 +68,22 @@ func checkParams(q url.Values, allowed []string) error {
 
 func badParam(q url.Values, name, allowed string) error {
 	return badRequest("query parameter %s: must be %s, found %q", name, allowed, q.Get(name))
+}
+
+// kindNamed is the kind that a field names.
+func kindNamed(field, name string) (*schema.Kind, error) {
+	if kind, ok := schema.KindByName(name); ok {
+		return kind, nil
+	}
+	return nil, badRequest("%s: there is no kind %q; %s", field, name, schema.Suggest(name, kindNames(), "there are"))
+}
+
+func kindNames() []string {
+	var names []string
+	for _, kind := range schema.Kinds() {
+		names = append(names, kind.Kind)
+	}
+	return names
 }
 
 // given is a parameter, nil where there is none.

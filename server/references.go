@@ -8,7 +8,7 @@ import (
 )
 
 // referencesPath is where one asks what an object names, and what names it.
-const referencesPath = "/apis/registry.istio.io/v1/references"
+const referencesPath = "/apis/" + registryVersion + "/references"
 
 var referenceParams = params("object", "resourceVersion")
 

@@ -29,8 +29,8 @@ func TestReferencesOfWhatWasJustWritten(t *testing.T) {
 	if len(found.RefersTo) != 1 || found.RefersTo[0] != want || found.ReferredBy == nil || found.Revision == 0 {
 		t.Errorf("got %+v", found)
 	}
-	for _, query := range []string{"", "?object=reviews", "?object=a/b/c&object=d/e/f", "?objects=a/b/c", "?object=a/b/c&resourceVersion=x"} {
+	for _, query := range []string{"", "?object=reviews", "?object=a/b/c&object=d/e/f", "?objects=a/b/c", "?object=Nothing/default/reviews", "?object=RouteRule/b/c&resourceVersion=x"} {
 		w.want(http.StatusBadRequest, "GET", path+query, "")
 	}
-	w.want(http.StatusOK, "GET", path+"?object=Nothing/default/reviews&resourceVersion=0", "")
+	w.want(http.StatusOK, "GET", path+"?object=RouteRule/default/nothing&resourceVersion=0", "")
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // standingsPath is where replicas ask each other how objects stand with their proxies.
-const standingsPath = "/apis/registry.istio.io/v1/standings"
+const standingsPath = "/apis/" + registryVersion + "/standings"
 
 // standings are those of one replica: of the objects that its proxies have or refuse.
 type standings struct {

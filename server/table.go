@@ -3,8 +3,6 @@ package server
 import (
 	"bufio"
 	"bytes"
-	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,31 +32,15 @@ func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, 
 	if !isLast {
 		return errors.New("encode table: the rows are not its last field")
 	}
+	now := time.Now()
 	return answerBy(w, code, formatTable, func(out *bufio.Writer) error {
 		_, _ = out.Write(before)
-		if err := k.writeRows(r.Context(), out, objs, include); err != nil {
+		if err := writeItems(r.Context(), out, objs, func(o *schema.Object) any { return k.newRow(o, now, include) }); err != nil {
 			return err
 		}
 		_, _ = out.WriteString("]}")
 		return nil
 	})
-}
-
-// writeRows writes one row after the other, until all are, or nobody waits for
-// them any more.
-func (k *resource) writeRows(ctx context.Context, out *bufio.Writer, objs []*schema.Object, include metav1.IncludeObjectPolicy) error {
-	now := time.Now()
-	for i, o := range objs {
-		if i > 0 {
-			_ = out.WriteByte(',')
-		}
-		row, err := json.Marshal(k.newRow(o, now, include))
-		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return err
-		}
-		_, _ = out.Write(row)
-	}
-	return nil
 }
 
 // newTable has the objects as rows, without columns.

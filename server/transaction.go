@@ -257,14 +257,8 @@ func (o operation) checkNamed() error {
 			return badRequest("%s: required to %s", one.field, o.Verb)
 		}
 	}
-	if _, ok := schema.KindByName(o.Kind); !ok {
-		var kinds []string
-		for _, kind := range schema.Kinds() {
-			kinds = append(kinds, kind.Kind)
-		}
-		return badRequest("kind: there is no kind %q; %s", o.Kind, schema.Suggest(o.Kind, kinds, "there are"))
-	}
-	return nil
+	_, err := kindNamed("kind", o.Kind)
+	return err
 }
 
 func (o operation) wants(ok bool, what string) error {

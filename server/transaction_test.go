@@ -173,6 +173,9 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	w.want(http.StatusBadRequest, "POST", rollbacks, `{"revision":1}`, asJSON)
+	if got := w.want(http.StatusBadRequest, "GET", changes+"?since=1&kind=RoutRule", ""); !strings.Contains(got.text, "did you mean RouteRule?") {
+		t.Errorf("a kind that there is not: %s", got.text)
+	}
 	w.want(http.StatusBadRequest, "POST", rollbacks, `{"revison":1,"namespace":"default"}`, asJSON)
 }
 

@@ -74,12 +74,16 @@ func warn(w http.ResponseWriter, warnings diag.List) {
 		if i == maxWarnings {
 			text = fmt.Sprintf("%d more warnings", len(warnings)-i)
 		}
-		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
-			w.Header().Add("Warning", header)
-		}
+		addWarning(w, text)
 		if i == maxWarnings {
 			return
 		}
+	}
+}
+
+func addWarning(w http.ResponseWriter, text string) {
+	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+		w.Header().Add("Warning", header)
 	}
 }
 

@@ -48,7 +48,7 @@ func kindsParam(q url.Values) ([]*schema.Kind, error) {
 	for name := range strings.SplitSeq(q.Get("kinds"), ",") {
 		kind, ok := schema.KindByName(name)
 		if !ok {
-			return nil, badParam(q, "kinds", "some of "+namesOfKinds())
+			return nil, badParam(q, "kinds", "some of "+strings.Join(kindNames(), ","))
 		}
 		if !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
@@ -58,12 +58,4 @@ func kindsParam(q url.Values) ([]*schema.Kind, error) {
 		return nil, nil
 	}
 	return kinds, nil
-}
-
-func namesOfKinds() string {
-	var names []string
-	for _, kind := range schema.Kinds() {
-		names = append(names, kind.Kind)
-	}
-	return strings.Join(names, ",")
 }

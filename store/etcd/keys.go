@@ -34,6 +34,8 @@ const DefaultPrefix = "/pilot-api"
 //
 //	<prefix>/settings
 //	<prefix>/migration
+//
+// Who shares the store is in a register of its own (see replicas.go).
 type layout struct{ head, objects, history, floor, kept, settings, migration string }
 
 func newLayout(prefix string) layout {
