@@ -97,6 +97,38 @@ func (l *keptLists) ask(name listName, state listState) (one *keptList, makes bo
 	return one, makes
 }
 
+// has reports whether a text is kept of what may be another state by now.
+func (l *keptLists) has(name listName) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.of[name].isMade()
+}
+
+// still is the text that is kept of a state, nil if none is. Call done as that of text.
+func (l *keptLists) still(name listName, state listState) (one *keptList, done func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one = l.of[name]
+	if !one.isMade() || one.state != state {
+		return nil, func() {}
+	}
+	one.forget.Reset(keptListFor)
+	one.readers++
+	return one, func() { l.leave(one) }
+}
+
+func (one *keptList) isMade() bool {
+	if one == nil || one.made == nil {
+		return false
+	}
+	select {
+	case <-one.made:
+		return one.text != nil
+	default:
+		return false
+	}
+}
+
 // mostLists bounds how many names are noted.
 const mostLists = 256
 

@@ -72,11 +72,17 @@ func testKeptLists(t *testing.T, name listName) {
 		all.Wait()
 	}
 	for i, revision := range []string{"1", "2"} {
-		if one, _ := ask(revision); one != nil || made.Load() != int64(i) {
+		if one, _ := ask(revision); one != nil || made.Load() != int64(i) || l.has(name) {
 			t.Fatalf("kept %v when it was asked for once, made %d", one, made.Load())
 		}
 		if askMany(revision); made.Load() != int64(i+1) {
 			t.Fatalf("made %d times for two states", made.Load())
+		}
+		for state, want := range map[string]bool{revision: true, "another": false} {
+			one, done := l.still(name, listState{revision: state})
+			if done(); (one != nil) != want || !l.has(name) {
+				t.Errorf("what is kept of %s is still that of %s: %t", revision, state, one != nil)
+			}
 		}
 	}
 	time.Sleep(keptListFor)

@@ -62,6 +62,26 @@ func (t *listText) writeTo(w io.Writer) {
 	})
 }
 
+// answerAgain answers with a list as it is kept, if that is still so: then nothing has
+// to be listed.
+func (k *resource) answerAgain(w http.ResponseWriter, r *http.Request) (answered bool, err error) {
+	name := listName{uri: r.URL.RequestURI(), gzip: takesPacked(w)}
+	if !isRead(r) || !k.kept.has(name) {
+		return false, nil
+	}
+	newest, err := k.opts.Reads.Revision(r.Context())
+	if err != nil {
+		return false, err
+	}
+	kept, done := k.kept.still(name, k.board().stateOf(strconv.FormatInt(newest, 10)))
+	defer done()
+	if kept == nil {
+		return false, nil
+	}
+	writeKept(w, r, kept, name.gzip)
+	return true, nil
+}
+
 // writeListJSON answers with a list, as it is kept or made for this request alone.
 func (k *resource) writeListJSON(w http.ResponseWriter, r *http.Request, meta metav1.ListMeta, items []*schema.Object) error {
 	head, err := k.listHead(meta)

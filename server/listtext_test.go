@@ -2,8 +2,10 @@ package server_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -34,6 +36,46 @@ func TestKeptListIsTheList(t *testing.T) {
 			t.Fatal("the statuses stay as they were")
 		}
 		_, text = w.raw(rulesPath)
+	}
+}
+
+// TestKeptListHasWhatWasWritten: while others ask for it all the time, so that it is
+// kept whenever nothing is written for a moment, whoever has been told of a write finds
+// it in the list.
+func TestKeptListHasWhatWasWritten(t *testing.T) {
+	w := &world{T: t, url: startWhole(t)}
+	for i := range 100 {
+		w.create(fmt.Sprintf("r%d", i), "annotations: {note: "+strings.Repeat("x", 2<<10)+"}")
+	}
+	var others sync.WaitGroup
+	ended := make(chan struct{})
+	for range 3 {
+		others.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				resp, err := http.Get(w.url + rulesPath)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+		})
+	}
+	defer others.Wait()
+	defer close(ended)
+	for i := range 100 {
+		written := fmt.Sprintf(`"resourceVersion":%q`, w.put("r7", 1+i%100).Metadata.ResourceVersion)
+		for range 2 {
+			if _, text := w.raw(rulesPath); strings.Count(text, written) != 2 { // Of the object and of the list.
+				t.Fatalf("write %d: the list does not have %s", i, written)
+			}
+		}
 	}
 }
 

@@ -59,6 +59,11 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if f == formatJSON && opts.AtLeast == 0 && opts.Exact == 0 {
+		if answered, err := k.answerAgain(w, r); answered || err != nil {
+			return err
+		}
+	}
 	ctx, cancel := k.waiting(r.Context(), opts.AtLeast)
 	defer cancel()
 	list, err := k.page(ctx, selected.narrow(k.scope(r)), selected, opts)
