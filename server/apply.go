@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -134,5 +135,9 @@ func (a *application) change(current *schema.Object) (next *schema.Object, err e
 		return nil, err
 	}
 	next, a.warnings, err = decodeMade(text, current, a.part.Key())
+	if err == nil && a.created && next.Meta.UID != "" {
+		return nil, &store.Error{Kind: store.ErrConflict, Key: next.Key(), Detail: fmt.Sprintf(
+			"the object with uid %s is meant, which is gone, and no other is there", next.Meta.UID)}
+	}
 	return next, err
 }

@@ -127,6 +127,7 @@ func TestApplyRefused(t *testing.T) {
 		{"another life", as("me"), strings.Replace(wanted(), "name: a", `name: a, uid: another`, 1), 409, "uid"},
 		{"not whole", strings.Replace(as("me"), "/a?", "/b?", 1), strings.Replace(wanted("precedence: 1"), "name: a", "name: b", 1), 422, "spec.destination"},
 		{"a version of nothing", strings.Replace(as("me"), "/a?", "/b?", 1), strings.Replace(wanted(toReviews), "name: a", `name: b, resourceVersion: "1"`, 1), 404, "not found"},
+		{"a life that is over", strings.Replace(as("me"), "/a?", "/b?", 1), strings.Replace(wanted(toReviews), "name: a", `name: b, uid: another`, 1), 409, "uid another"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if st := w.want(c.code, "PATCH", c.path, c.body, applyPatch).status(t); !strings.Contains(st.Message, c.says) {
@@ -178,6 +179,10 @@ func TestApplyInTransaction(t *testing.T) {
 		if want := []string{"Apply one"}; !slices.Equal(r.Object.managers(), want) || r.Object.Metadata.ResourceVersion != got.Metadata.ResourceVersion {
 			t.Errorf("%+v", r)
 		}
+	}
+	gone := strings.Replace(part("d", one, 1), `"name":"d"`, `"name":"d","uid":"of-one-gone"`, 1)
+	if st := w.want(http.StatusConflict, "POST", transactions, transaction(part("a", one, 1), gone), asJSON).status(t); !strings.HasPrefix(st.Message, "operations[1]: ") {
+		t.Errorf("%+v", st)
 	}
 	st := w.want(http.StatusConflict, "POST", transactions, transaction(part("c", two, 1), part("b", two, 2)), asJSON).status(t)
 	if !strings.HasPrefix(st.Message, `operations[1]: Apply failed with 1 conflict: conflict with "one": .spec.precedence`) || len(st.Details.Causes) != 1 {
