@@ -124,8 +124,8 @@ func jsonPatch(body []byte) (patcher, error) {
 		return nil, badRequest("body: must be a list of JSON patch operations: %v", err)
 	}
 	for i, op := range ops {
-		if !slices.Contains(patchOps, op.Kind()) {
-			return nil, badRequest("[%d].op: must be %s, found %q", i, strings.Join(patchOps, ", "), op.Kind())
+		if err := checkPatchOp(op); err != nil {
+			return nil, badRequest("[%d].%v", i, err)
 		}
 	}
 	if len(ops) > maxPatchOps {
@@ -135,10 +135,46 @@ func jsonPatch(body []byte) (patcher, error) {
 		out, err := ops.Apply(doc)
 		if err != nil {
 			i := firstMisfit(ops, doc)
-			return nil, misfit(fmt.Sprintf("[%d].path", i), fmt.Sprintf("operation %d (%s %s): ", i, ops[i].Kind(), pathOf(ops[i])), err)
+			path, _ := ops[i].Path()
+			return nil, misfit(fmt.Sprintf("[%d].path", i), fmt.Sprintf("operation %d (%s %s): ", i, ops[i].Kind(), path), err)
 		}
 		return out, nil
 	}, nil
+}
+
+// checkPatchOp refuses what is no operation of RFC 6902. The library takes a value
+// that is left out for null, which removes a field, and passes over the beginning
+// of a path that does not start with a slash.
+func checkPatchOp(op jsonpatch.Operation) error {
+	kind := op.Kind()
+	if !slices.Contains(patchOps, kind) {
+		return fmt.Errorf("op: must be %s, found %q", strings.Join(patchOps, ", "), kind)
+	}
+	if err := checkPointer(op, "path"); err != nil {
+		return err
+	}
+	switch kind {
+	case "copy", "move":
+		return checkPointer(op, "from")
+	case "remove":
+		return nil
+	}
+	if _, given := op["value"]; !given {
+		return fmt.Errorf("value: must be given to %s, if only as null", kind)
+	}
+	return nil
+}
+
+// checkPointer wants a JSON pointer in a field of an operation.
+func checkPointer(op jsonpatch.Operation, field string) error {
+	var pointer *string
+	if text := op[field]; text == nil || json.Unmarshal(*text, &pointer) != nil || pointer == nil {
+		return fmt.Errorf("%s: must be given, a text such as /spec/precedence", field)
+	}
+	if *pointer != "" && !strings.HasPrefix(*pointer, "/") {
+		return fmt.Errorf("%s: must begin with a slash, as in /spec/precedence, found %q", field, *pointer)
+	}
+	return nil
 }
 
 func misfit(field, where string, err error) *diag.Problem {
@@ -155,12 +191,4 @@ func firstMisfit(ops jsonpatch.Patch, doc []byte) int {
 		_, err := ops[:i+1].Apply(doc)
 		return err != nil
 	})
-}
-
-func pathOf(op jsonpatch.Operation) string {
-	path, err := op.Path()
-	if err != nil {
-		return "without a path"
-	}
-	return path
 }

@@ -46,6 +46,11 @@ func TestPatch(t *testing.T) {
 		{"too deep", merge, strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000), 400, "at most 128 levels"},
 		{"brackets in a text", merge, `{"metadata":{"annotations":{"a":"\"` + strings.Repeat("[{", 200) + `"}}}`, 200, "[{[{"},
 		{"no such op", ops, `[{"op":"test","path":"/kind","value":"RouteRule"},{"op":"frob","path":"/kind"}]`, 400, `[1].op: must be add, copy, move, remove, replace, test, found \"frob\"`},
+		{"no value", ops, `[{"op":"add","path":"/spec/precedence"}]`, 400, "[0].value: must be given to add"},
+		{"null is a value", ops, `[{"op":"add","path":"/metadata/labels","value":null}]`, 200, `"generation":1`},
+		{"no path", ops, `[{"op":"remove"}]`, 400, "[0].path: must be given"},
+		{"path without a slash", ops, `[{"op":"add","path":"x/spec/precedence","value":7}]`, 400, "[0].path: must begin with a slash"},
+		{"nowhere to copy from", ops, `[{"op":"test","path":"/kind","value":"RouteRule"},{"op":"copy","path":"/spec/precedence"}]`, 400, "[1].from: must be given"},
 		{"too many", ops, "[" + strings.Repeat(`{"op":"test","path":"/kind","value":"RouteRule"},`, 1000) + `{"op":"test","path":"/kind","value":"RouteRule"}]`, 400, "at most 1000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
