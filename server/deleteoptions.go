@@ -26,7 +26,7 @@ func (k *resource) beginDelete(r *http.Request, allowed []string) (format, store
 		err = checkPropagation(queryOf(r), opts)
 	}
 	if len(opts.DryRun) > 0 {
-		writes = newDryRunStore(k.opts.Store)
+		writes = k.newDryRunStore()
 	}
 	return f, writes, opts, err
 }

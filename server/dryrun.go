@@ -15,10 +15,11 @@ import (
 type dryRunStore struct {
 	store.Reader
 	store.Historian
+	ops int // of a transaction, at most
 }
 
-func newDryRunStore(behind store.Interface) store.Interface {
-	return store.Strict(dryRunStore{behind, behind})
+func (s *Server) newDryRunStore() store.Interface {
+	return store.Strict(dryRunStore{s.opts.Store, s.opts.Store, s.opts.MaxTransaction})
 }
 
 func (s dryRunStore) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
@@ -38,6 +39,9 @@ func (s dryRunStore) Delete(ctx context.Context, key schema.Key, pre store.Preco
 }
 
 func (s dryRunStore) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
+	if err := store.CheckLimit(ops, s.ops); err != nil {
+		return nil, err
+	}
 	results := make([]*schema.Object, len(ops))
 	for i, op := range ops {
 		result, err := s.evaluate(ctx, op)

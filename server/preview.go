@@ -128,7 +128,7 @@ func (s *Server) wouldStore(ctx context.Context, text []byte, namespace string) 
 	case len(objects) == 0:
 		return nil, badRequest("the body has no object")
 	}
-	writes := newDryRunStore(s.opts.Store)
+	writes := s.newDryRunStore()
 	seen := map[schema.Key]bool{}
 	for i, o := range objects {
 		if o.Meta.Name == "" {

@@ -80,6 +80,9 @@ type Options struct {
 	// Store takes the writes. It must validate what it is given
 	// (store.Strict): a patch is only as good as what checks its result.
 	Store store.Interface
+	// MaxTransaction is how many operations Store takes in one transaction
+	// (store.MaxTxnOps): a dry run takes no more.
+	MaxTransaction int
 	// Reads answers GET, LIST and WATCH; usually the cache over Store.
 	Reads store.Reader
 	// Discovery answers proxies. Without one (nil) the server is a config
@@ -146,6 +149,7 @@ func (o *Options) setDefaults() {
 	o.BookmarkInterval = cmp.Or(o.BookmarkInterval, time.Minute)
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, 15*time.Second)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)
+	o.MaxTransaction = cmp.Or(o.MaxTransaction, store.MaxTxnOps)
 	o.MaxWatches = cmp.Or(o.MaxWatches, 16384)
 	o.MaxConnections = cmp.Or(o.MaxConnections, DefaultConnections(1))
 	if o.Registry == nil {

@@ -125,7 +125,7 @@ func (s *Server) writesOf(q url.Values) (store.Interface, error) {
 	if err != nil || dryRun == "" {
 		return s.opts.Store, err
 	}
-	return newDryRunStore(s.opts.Store), nil
+	return s.newDryRunStore(), nil
 }
 
 // checkFieldValidation knows the words of Kubernetes. Unknown fields are

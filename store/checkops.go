@@ -29,6 +29,15 @@ func CheckOps(ops []Op) error {
 	return nil
 }
 
+// CheckLimit is ErrTooLarge for more operations than a server takes at once.
+func CheckLimit(ops []Op, most int) error {
+	if len(ops) <= most {
+		return nil
+	}
+	return &Error{Kind: ErrTooLarge, Detail: fmt.Sprintf(
+		"a transaction of %d operations, this server takes %d (--max-transaction)", len(ops), most)}
+}
+
 // misuse finds what the contract forbids, whatever the kind of the object.
 func misuse(op Op) diag.List {
 	byKey, canChange := op.Verb == OpDelete || op.Change != nil, op.Verb == OpUpdate || op.Verb == OpApply

@@ -90,6 +90,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Log:       log,
 		Version:   versionInfo(),
 
+		MaxTransaction:  backend.limits(o).Ops,
 		SecretsWithheld: o.secretsNotPolled(),
 		ProxyReturn:     proxyReturn,
 		HostNames:       o.limits.hostNames,
@@ -219,17 +220,24 @@ func (o *options) refuseEmptied() error {
 		etcd.ErrFailed, o.dataDir, member)
 }
 
-// store is the objects in the etcd, within the limits of that and of the options.
-func (b backend) store(o options, log *slog.Logger) *etcd.Store {
+// limits are those of the etcd and of the options.
+func (b backend) limits(o options) etcd.Limits {
 	limits := etcd.DefaultLimits
-	objects := etcd.New(b.client, o.etcdPrefix, log)
 	if b.embedded != nil {
 		limits = etcd.EmbeddedLimits
-		objects = b.embedded.Store(o.etcdPrefix, log)
 	}
 	limits.History = o.history
 	limits.Ops = cmp.Or(o.maxTransaction, limits.Ops)
-	objects.Limit(limits)
+	return limits
+}
+
+// store is the objects in the etcd, within the limits.
+func (b backend) store(o options, log *slog.Logger) *etcd.Store {
+	objects := etcd.New(b.client, o.etcdPrefix, log)
+	if b.embedded != nil {
+		objects = b.embedded.Store(o.etcdPrefix, log)
+	}
+	objects.Limit(b.limits(o))
 	return objects
 }
 

@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -24,9 +23,8 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	if err := store.CheckOps(ops); err != nil {
 		return nil, err
 	}
-	if len(ops) > s.limits.Ops {
-		return nil, &store.Error{Kind: store.ErrTooLarge, Detail: fmt.Sprintf(
-			"a transaction of %d operations, this server takes %d (--max-transaction)", len(ops), s.limits.Ops)}
+	if err := store.CheckLimit(ops, s.limits.Ops); err != nil {
+		return nil, err
 	}
 	if err := s.isOpen(ctx); err != nil {
 		return nil, err
