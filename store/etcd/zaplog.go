@@ -32,8 +32,8 @@ func (w fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) 
 	runtime.Goexit()
 }
 
-// beside lists warnings about things that an embedded etcd does not have: ports,
-// other members, users with tokens. Nobody could act on them.
+// beside lists warnings that nobody could act on: most are about things that an
+// embedded etcd does not have, ports, other members, users with tokens.
 var beside = map[string]bool{
 	"Running http and grpc server on single port. This is not recommended for production.":                                                                          true,
 	"it isn't recommended to use default name, please set a value for --name. Note that etcd might run into issue when multiple members have the same default name": true,
@@ -43,6 +43,9 @@ var beside = map[string]bool{
 	"failed to publish local member to cluster through raft": true,
 	"failed to update storage version":                       true,
 	"Failed to detect schema version":                        true,
+	// A client says so of each call that fails, tried again or not. Who made it has the
+	// error, and may have expected it, as who looks how far back etcd reaches.
+	"retrying of unary invoker failed": true,
 }
 
 type slogCore struct{ log *slog.Logger }
