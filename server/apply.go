@@ -61,12 +61,16 @@ func (k *resource) apply(w http.ResponseWriter, r *http.Request, f format, write
 	return k.writeObject(w, r, code, f, stored)
 }
 
-// application reads what is to be applied to a target, whose name may be empty.
+// application reads what is to be applied to a target. Without a name the target
+// only has the namespace of a text that says none.
 func (s *Server) application(ctx context.Context, text []byte, target schema.Key, manager string, force bool) (*application, error) {
 	if err := checkManager(manager, target); err != nil {
 		return nil, err
 	}
 	part, problems := schema.DecodePart(text, target)
+	if target.Name == "" {
+		target.Namespace = ""
+	}
 	if part == nil {
 		return nil, disagreementOr(refused(problems), target, problems)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -96,7 +95,7 @@ func (s *Server) transaction(w http.ResponseWriter, r *http.Request) error {
 		if op.owns() {
 			ops[i], err = s.applyFields(r.Context(), i, op, &warnings[i])
 		} else {
-			ops[i], err = op.decode(&warnings[i])
+			ops[i], err = op.decode(i, &warnings[i])
 		}
 		if err != nil {
 			return atOperation(err, i, ops[i].Target())
@@ -141,11 +140,12 @@ func failedTransaction(err error) error {
 	return &apierrors.StatusError{ErrStatus: *store.ToTxnStatus(err)}
 }
 
-// atOperation is why an operation cannot be read.
+// atOperation is why an operation cannot be read, or does not fit.
 func atOperation(err error, index int, key schema.Key) error {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		st := status.Status()
-		st.Message = fmt.Sprintf("operations[%d]: %s", index, st.Message)
+		st.Details = st.Details.DeepCopy() // errNameless is shared.
+		store.InOp(&st, index, string(st.Reason))
 		return &apierrors.StatusError{ErrStatus: st}
 	}
 	var e *store.Error
@@ -184,7 +184,7 @@ func readTransaction(r *http.Request) (*transaction, error) {
 	in.DisallowUnknownFields()
 	switch err := in.Decode(t); {
 	case err != nil:
-		return nil, badRequest("body: must be a Transaction, {%q: [{%q: …, %q: …}]}: %v", "operations", "verb", "object", err)
+		return nil, misreadTransaction(body, err)
 	case t.Kind != "" && t.Kind != "Transaction" || t.APIVersion != "" && t.APIVersion != registryVersion:
 		return nil, badRequest("body: must be a Transaction of %s, found %s of %s", registryVersion, t.Kind, t.APIVersion)
 	case len(t.Operations) == 0:
@@ -193,8 +193,26 @@ func readTransaction(r *http.Request) (*transaction, error) {
 	return t, nil
 }
 
+// misreadTransaction names the operation, if there is one, that a body cannot be
+// read for.
+func misreadTransaction(body []byte, err error) error {
+	var t struct {
+		Operations []json.RawMessage `json:"operations"`
+	}
+	if json.Unmarshal(body, &t) == nil {
+		for i, text := range t.Operations {
+			in := json.NewDecoder(bytes.NewReader(text))
+			in.DisallowUnknownFields()
+			if err := in.Decode(new(operation)); err != nil {
+				return atOperation(badRequest("must be {%q: …, %q: …}: %v", "verb", "object", err), i, schema.Key{})
+			}
+		}
+	}
+	return badRequest("body: must be a Transaction, {%q: [{%q: …, %q: …}]}: %v", "operations", "verb", "object", err)
+}
+
 // decode makes a step of a store's transaction of it.
-func (o operation) decode(warnings *diag.List) (store.Op, error) {
+func (o operation) decode(index int, warnings *diag.List) (store.Op, error) {
 	if o.FieldManager != nil || o.Force {
 		return store.Op{}, badRequest("fieldManager and force are for apply")
 	}
@@ -203,7 +221,7 @@ func (o operation) decode(warnings *diag.List) (store.Op, error) {
 		obj, err := o.decodeObject(o.Object, warnings)
 		return store.Op{Verb: store.Verb(o.Verb), Object: obj}, err
 	case "patch":
-		return o.patch(warnings)
+		return o.patch(index, warnings)
 	case "delete":
 		pre, err := preconditions(o.Preconditions)
 		if err != nil {
@@ -234,14 +252,24 @@ func (s *Server) applyFields(ctx context.Context, index int, o operation, warnin
 	if key.Name == "" {
 		return store.Op{}, errNameless
 	}
-	return store.Op{Verb: store.OpApply, Key: key, Change: func(current *schema.Object) (*schema.Object, error) {
+	return store.Op{Verb: store.OpApply, Key: key, Change: inOperation(index, key, func(current *schema.Object) (*schema.Object, error) {
 		next, err := a.change(current)
+		if err == nil {
+			*warnings = a.warnings
+		}
+		return next, err
+	})}, nil
+}
+
+// inOperation is a change that says of which operation it is when it fails.
+func inOperation(index int, key schema.Key, change store.Change) store.Change {
+	return func(current *schema.Object) (*schema.Object, error) {
+		next, err := change(current)
 		if err != nil {
 			return nil, atOperation(err, index, key)
 		}
-		*warnings = a.warnings
 		return next, nil
-	}}, nil
+	}
 }
 
 var errNameless = badRequest("metadata.name: required in a transaction")
@@ -289,7 +317,7 @@ func (o operation) decodeObject(text []byte, warnings *diag.List) (*schema.Objec
 	return obj, nil
 }
 
-func (o operation) patch(warnings *diag.List) (store.Op, error) {
+func (o operation) patch(index int, warnings *diag.List) (store.Op, error) {
 	if err := o.checkNamed(); err != nil {
 		return store.Op{}, err
 	}
@@ -300,9 +328,9 @@ func (o operation) patch(warnings *diag.List) (store.Op, error) {
 	if media == "" {
 		media = string(types.MergePatchType)
 	}
-	change, err := patcherOf(o.Patch, media)
+	patcher, err := patcherOf(o.Patch, media)
 	if err != nil {
 		return store.Op{}, err
 	}
-	return store.Op{Verb: store.OpUpdate, Key: o.key(), Change: change.of(warnings)}, nil
+	return store.Op{Verb: store.OpUpdate, Key: o.key(), Change: inOperation(index, o.key(), patcher.of(warnings))}, nil
 }

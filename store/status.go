@@ -102,9 +102,19 @@ func ToTxnStatus(err error) *metav1.Status {
 			status.Details.Causes[i].Field = at + opObject + c.Field
 		}
 	}
-	status.Message = at + ": " + status.Message
-	status.Details.Causes = append(status.Details.Causes, metav1.StatusCause{Type: causeOp, Field: at, Message: e.Kind.Error()})
+	InOp(status, e.Index, e.Kind.Error())
 	return status
+}
+
+// InOp says in the message and as a cause of a failure which operation of a
+// transaction it is of.
+func InOp(status *metav1.Status, index int, why string) {
+	at := opField(index)
+	status.Message = at + ": " + status.Message
+	if status.Details == nil {
+		status.Details = &metav1.StatusDetails{}
+	}
+	status.Details.Causes = append(status.Details.Causes, metav1.StatusCause{Type: causeOp, Field: at, Message: why})
 }
 
 const (
