@@ -131,12 +131,18 @@ func TestKeptListsAreBounded(t *testing.T) {
 		if len(l.of) > mostLists {
 			t.Fatalf("%d lists are noted", len(l.of))
 		}
-		time.Sleep(keptListFor)
-		synctest.Wait()
-		if l.bytes != 0 || len(l.of) != 0 {
-			t.Fatalf("%d bytes, %d lists are left", l.bytes, len(l.of))
-		}
+		allForgotten(t, &l)
 	})
+}
+
+// allForgotten waits, in a bubble, until nobody has asked for long enough.
+func allForgotten(t *testing.T, l *keptLists) {
+	t.Helper()
+	time.Sleep(keptListFor)
+	synctest.Wait()
+	if l.bytes != 0 || len(l.of) != 0 {
+		t.Fatalf("%d bytes, %d lists are left", l.bytes, len(l.of))
+	}
 }
 
 // TestKeptListsThatDoNotFit: what gzip does not make small, or is small itself, is
@@ -167,11 +173,7 @@ func TestKeptListsThatDoNotFit(t *testing.T) {
 			t.Error("who is gone was given a list")
 		}
 		close(finish)
-		time.Sleep(keptListFor)
-		synctest.Wait()
-		if l.bytes != 0 || len(l.of) != 0 {
-			t.Fatalf("%d bytes, %d lists are left", l.bytes, len(l.of))
-		}
+		allForgotten(t, &l)
 	})
 }
 

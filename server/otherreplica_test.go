@@ -28,6 +28,20 @@ func pair(t *testing.T) (here, far *world, known *register) {
 	return here, far, known
 }
 
+// connectNode opens the stream of a proxy that asks for nothing.
+func (w *world) connectNode(id string, labels map[string]string) {
+	w.Helper()
+	node, err := discovery.NewNode(id, "", labels)
+	if err != nil {
+		w.Fatal(err)
+	}
+	st, err := w.discovery.Connect(node, discovery.Delta)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(st.Close)
+}
+
 // TestConfigOfAProxyElsewhere: what a proxy is told is said by the replica that tells
 // it, with what it states of itself there.
 func TestConfigOfAProxyElsewhere(t *testing.T) {
@@ -41,16 +55,9 @@ spec:
   - port: {number: 8081, name: http, protocol: HTTP}
     hosts: ["*"]
 `, asYAML)
-	node, err := discovery.NewNode("router~10.0.0.9~edge-1.default~default.svc.cluster.local", "", map[string]string{"istio": "ingressgateway"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, err := far.discovery.Connect(node, discovery.Delta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	path := "/apis/registry.istio.io/v1/proxies/" + node.ID
+	const node = "router~10.0.0.9~edge-1.default~default.svc.cluster.local"
+	far.connectNode(node, map[string]string{"istio": "ingressgateway"})
+	path := "/apis/registry.istio.io/v1/proxies/" + node
 	for _, what := range []string{"/config/listeners", "/config/listeners?summary=true"} {
 		got := here.want(http.StatusOK, "GET", path+what, "")
 		if !strings.Contains(got.text, "8081") || !strings.Contains(got.text, `"known":true`) {
@@ -139,15 +146,7 @@ kind: DestinationRule
 metadata: {name: hashed}
 spec: {host: reviews, exportTo: [books], trafficPolicy: {loadBalancer: {consistentHash: {useSourceIp: true}}}}
 `, asYAML)
-	node, err := discovery.NewNode("sidecar~10.0.0.9~web-1.books~books.svc.cluster.local", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, err := far.discovery.Connect(node, discovery.Delta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	far.connectNode("sidecar~10.0.0.9~web-1.books~books.svc.cluster.local", nil)
 	for at, want := range map[*world]bool{here: false, far: true} {
 		got := at.want(http.StatusOK, "GET", "/debug/problems?api=v1", "")
 		if told := strings.Contains(got.text, `"name":"hashed"`) && strings.Contains(got.text, string(diag.LostInV1)); told != want {

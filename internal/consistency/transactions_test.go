@@ -47,9 +47,26 @@ func together() *History {
 	return h
 }
 
+// told has the watcher told these frames.
+func told(frames ...[]Frame) func(*History) {
+	return func(h *History) { h.Watches[0].Frames = slices.Concat(frames...) }
+}
+
+// plainTold is told of a watcher that goes on from the last event.
+func plainTold(frames ...[]Frame) func(*History) {
+	return func(h *History) {
+		h.Watches[0].Plain = true
+		told(frames...)(h)
+	}
+}
+
+// resumed is a stream that broke, and the next one, which begins at a revision.
+func resumed(revision int64) []Frame { return []Frame{frame(4, Broken, 0), frame(4, Began, revision)} }
+
 // TestFindsInTransactions spoils a good history of transactions in one way at a
 // time.
 func TestFindsInTransactions(t *testing.T) {
+	f := together().Watches[0].Frames // As they should be.
 	finds(t, together, []spoilt{
 		{"nothing", func(*History) {}, ""},
 		{"an unknown one that never happened", func(h *History) {
@@ -126,47 +143,16 @@ func TestFindsInTransactions(t *testing.T) {
 			f := h.Watches[0].Frames
 			f[4], f[5] = f[5], f[4]
 		}, "event after its bookmark 1, split transaction 1"},
-		{"half of one after the next", func(h *History) {
-			f := h.Watches[0].Frames
-			h.Watches[0].Frames = slices.Concat(f[:4], f[6:7], f[4:5], f[7:])
-		}, "event repeated or out of order 1, split transaction 1"},
+		{"half of one after the next", told(f[:4], f[6:7], f[4:5], f[7:]), "event repeated or out of order 1, split transaction 1"},
 		{"half of one told twice", func(h *History) { repeat(h.Watches[0], 4) }, "event repeated or out of order 1"},
 		{"half of the last one was not told", func(h *History) { drop(h.Watches[0], 7); drop(h.Watches[0], 8) }, "watcher that did not come back 1"},
-		{"a stream that broke inside of one, which was told again as a whole", func(h *History) {
-			f := h.Watches[0].Frames
-			h.Watches[0].Frames = slices.Concat(f[:4], []Frame{frame(4, Broken, 0), frame(4, Began, 2)}, f[3:])
-		}, ""},
-		{"the same, without what was told before", func(h *History) {
-			f := h.Watches[0].Frames
-			h.Watches[0].Frames = slices.Concat(f[:4], []Frame{frame(4, Broken, 0), frame(4, Began, 2)}, f[4:])
-		}, "split transaction 1"},
-		{"a watcher that goes on inside of one", func(h *History) {
-			f := h.Watches[0].Frames
-			h.Watches[0].Frames = slices.Concat(f[:4], []Frame{frame(4, Broken, 0), frame(4, Began, 3)}, f[5:])
-		}, "split transaction 1, watcher 1"},
-		{"a plain watcher that goes on inside of one, which is told again as a whole", func(h *History) {
-			f := h.Watches[0].Frames
-			h.Watches[0].Plain = true
-			h.Watches[0].Frames = slices.Concat(f[:4], []Frame{frame(4, Broken, 0), frame(4, Began, 3)}, f[3:])
-		}, ""},
-		{"a plain watcher that goes on behind one, which is told again as a whole", func(h *History) {
-			f := h.Watches[0].Frames
-			h.Watches[0].Plain = true
-			h.Watches[0].Frames = slices.Concat(f[:6], []Frame{frame(4, Broken, 0), frame(4, Began, 3)}, f[3:])
-		}, ""},
-		{"a plain watcher that goes on inside of one, and is not told the rest", func(h *History) {
-			f := h.Watches[0].Frames
-			h.Watches[0].Plain = true
-			h.Watches[0].Frames = slices.Concat(f[:4], []Frame{frame(4, Broken, 0), frame(4, Began, 3)}, f[5:])
-		}, "split transaction 1"},
-		{"a plain watcher that goes on behind one, half of which is told again", func(h *History) {
-			f := h.Watches[0].Frames
-			h.Watches[0].Plain = true
-			h.Watches[0].Frames = slices.Concat(f[:6], []Frame{frame(4, Broken, 0), frame(4, Began, 3)}, f[3:4], f[6:])
-		}, "split transaction 1"},
-		{"one that is told again to who knew all of it", func(h *History) {
-			f := h.Watches[0].Frames
-			h.Watches[0].Frames = slices.Concat(f[:6], []Frame{frame(4, Broken, 0), frame(4, Began, 3)}, f[3:])
-		}, "event repeated or out of order 2"},
+		{"a stream that broke inside of one, which was told again as a whole", told(f[:4], resumed(2), f[3:]), ""},
+		{"the same, without what was told before", told(f[:4], resumed(2), f[4:]), "split transaction 1"},
+		{"a watcher that goes on inside of one", told(f[:4], resumed(3), f[5:]), "split transaction 1, watcher 1"},
+		{"a plain watcher that goes on inside of one, which is told again as a whole", plainTold(f[:4], resumed(3), f[3:]), ""},
+		{"a plain watcher that goes on behind one, which is told again as a whole", plainTold(f[:6], resumed(3), f[3:]), ""},
+		{"a plain watcher that goes on inside of one, and is not told the rest", plainTold(f[:4], resumed(3), f[5:]), "split transaction 1"},
+		{"a plain watcher that goes on behind one, half of which is told again", plainTold(f[:6], resumed(3), f[3:4], f[6:]), "split transaction 1"},
+		{"one that is told again to who knew all of it", told(f[:6], resumed(3), f[3:]), "event repeated or out of order 2"},
 	})
 }
