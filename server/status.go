@@ -166,9 +166,13 @@ func (p *postings) post(now metav1.Time, o *schema.Object, standing fleetStandin
 		return before
 	}
 	for i := range status.Conditions {
-		status.Conditions[i].LastTransitionTime = now
-		if before != nil && before.status.Conditions[i].Status == status.Conditions[i].Status {
-			status.Conditions[i].LastTransitionTime = before.status.Conditions[i].LastTransitionTime
+		c := &status.Conditions[i]
+		c.LastTransitionTime = now
+		if before != nil && before.status.Conditions[i].Status == c.Status {
+			c.LastTransitionTime = before.status.Conditions[i].LastTransitionTime
+		}
+		if c.LastTransitionTime.Before(&o.Meta.CreationTimestamp) { // It was of another one of that name.
+			c.LastTransitionTime = o.Meta.CreationTimestamp
 		}
 	}
 	return &posting{resourceVersion: o.Meta.ResourceVersion, wording: p.wordings.wordingOf(status), plain: plain}

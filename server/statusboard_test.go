@@ -84,6 +84,37 @@ func TestBoardKnowsWhatIsSo(t *testing.T) {
 	}
 }
 
+// TestConditionsAreOfTheObject: a condition keeps the time since which it is as it is
+// when its object changes, and has none from before its object was made.
+func TestConditionsAreOfTheObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		board := &postings{changed: make(chan struct{}), wordings: &wordings{}}
+		since := func(resourceVersion string, created metav1.Time) time.Time {
+			standings := manyStandings(t, 1)
+			meta := standings.Objects[0].Meta
+			meta.ResourceVersion, meta.CreationTimestamp = resourceVersion, created
+			made, err := standings.Objects[0].WithMeta(meta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			standings.Objects[0] = made
+			board = board.next(standings, peerView{})
+			time.Sleep(time.Hour)
+			return board.of[made.Key()].status.Conditions[0].LastTransitionTime.Time
+		}
+		first := metav1.Now().Rfc3339Copy()
+		for _, version := range []string{"1", "2"} {
+			if got := since(version, first); !got.Equal(first.Time) {
+				t.Errorf("version %s is accepted since %v, want %v", version, got, first)
+			}
+		}
+		again := metav1.Now().Rfc3339Copy()
+		if got := since("3", again); !got.Equal(again.Time) {
+			t.Errorf("made again it is accepted since %v, want %v", got, again)
+		}
+	})
+}
+
 func manyStandings(t testing.TB, n int) *discovery.Standings {
 	t.Helper()
 	kind, _ := schema.KindByName("RouteRule")
