@@ -11,6 +11,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
@@ -99,10 +100,30 @@ func patcherOf(body []byte, media string) (patcher, error) {
 		return nil, badRequest("body: must have at most %d values", schema.MaxValues)
 	case outlineOf(body).levels > maxPatchDepth:
 		return nil, badRequest("body: must be nested at most %d levels deep", maxPatchDepth)
-	case media == string(types.JSONPatchType):
+	}
+	if err := checkUnique(body); err != nil {
+		return nil, err
+	}
+	if media == string(types.JSONPatchType) {
 		return jsonPatch(body)
 	}
 	return mergePatch(body), nil
+}
+
+// checkUnique refuses a field that is given twice, of which only the last would count.
+func checkUnique(body []byte) error {
+	var patch any
+	twice, err := kjson.UnmarshalStrict(body, &patch)
+	switch {
+	case err != nil:
+		return badRequest("body: %v", err)
+	case len(twice) == 0:
+		return nil
+	}
+	if at, ok := twice[0].(kjson.FieldError); ok {
+		return badRequest("%s: is given twice", at.FieldPath())
+	}
+	return badRequest("body: %v", twice[0])
 }
 
 func mergePatch(body []byte) patcher {

@@ -51,6 +51,8 @@ func TestPatch(t *testing.T) {
 		{"no path", ops, `[{"op":"remove"}]`, 400, "[0].path: must be given"},
 		{"path without a slash", ops, `[{"op":"add","path":"x/spec/precedence","value":7}]`, 400, "[0].path: must begin with a slash"},
 		{"nowhere to copy from", ops, `[{"op":"test","path":"/kind","value":"RouteRule"},{"op":"copy","path":"/spec/precedence"}]`, 400, "[1].from: must be given"},
+		{"a field twice", merge, `{"spec":{"precedence":7,"precedence":8}}`, 400, "spec.precedence: is given twice"},
+		{"an operation's field twice", ops, `[{"op":"add","path":"/spec/precedence","path":"/spec/x","value":7}]`, 400, "path: is given twice"},
 		{"too many", ops, "[" + strings.Repeat(`{"op":"test","path":"/kind","value":"RouteRule"},`, 1000) + `{"op":"test","path":"/kind","value":"RouteRule"}]`, 400, "at most 1000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
