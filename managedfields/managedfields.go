@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,17 +29,35 @@ const MaxManagers = 64
 // ErrTooMany is why somebody cannot become an owner.
 var ErrTooMany = fmt.Errorf("an object can have %d field managers, whose managedFields are %d bytes long together", MaxManagers, schema.MaxOwnersBytes)
 
+// Misfit is why a part can be merged into no object: an entry of a list that several
+// may write at is there twice, or lacks what it is known by.
+type Misfit struct{ Field, Message string }
+
+func (m *Misfit) Error() string { return m.Field + ": " + m.Message }
+
+// misfitOf reads one out of the library's words, the first if there are several.
+func misfitOf(err error) *Misfit {
+	words := strings.TrimSpace(strings.TrimPrefix(err.Error(), "errors:"))
+	words, _, _ = strings.Cut(words, "\n")
+	field, message, _ := strings.Cut(strings.TrimPrefix(words, "."), ": ")
+	return &Misfit{field, message}
+}
+
 // Apply is the text of an object after a manager has applied a part of it; current
-// is nil where there is none. A conflict is an apierrors.StatusError. The text is
-// yet to be decoded and validated.
+// is nil where there is none. A conflict is an apierrors.StatusError; see Misfit and
+// ErrTooMany for what else it can be. The text is yet to be decoded and validated.
 func Apply(current *schema.Object, part *schema.Part, manager string, force bool) ([]byte, error) {
 	live, err := generic(current, part.Kind)
 	if err != nil {
 		return nil, err
 	}
 	fields := (&unstructured.Unstructured{Object: part.Fields}).DeepCopy()
-	merged, err := trackers()[part.Kind].Apply(live, fields, manager, force)
+	tracker := trackers()[part.Kind]
+	merged, err := tracker.Apply(live, fields, manager, force)
 	if err != nil {
+		if _, misfit := tracker.types.ObjectToTyped(fields); misfit != nil {
+			return nil, misfitOf(misfit)
+		}
 		return nil, err
 	}
 	next := merged.(*unstructured.Unstructured)

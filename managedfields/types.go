@@ -14,10 +14,16 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// trackers have the library's manager of each kind. The schemas are part of the
-// program, so one that it does not take is a panic.
-var trackers = sync.OnceValue(func() map[*schema.Kind]*managedfields.FieldManager {
-	out := map[*schema.Kind]*managedfields.FieldManager{}
+// tracker is the library's manager of a kind, over the types that it reads it by.
+type tracker struct {
+	*managedfields.FieldManager
+	types managedfields.TypeConverter
+}
+
+// trackers are there for each kind. The schemas are part of the program, so one that
+// the library does not take is a panic.
+var trackers = sync.OnceValue(func() map[*schema.Kind]tracker {
+	out := map[*schema.Kind]tracker{}
 	for _, kind := range schema.Kinds() {
 		tracker, err := newTracker(kind)
 		if err != nil {
@@ -28,21 +34,22 @@ var trackers = sync.OnceValue(func() map[*schema.Kind]*managedfields.FieldManage
 	return out
 })
 
-func newTracker(kind *schema.Kind) (*managedfields.FieldManager, error) {
+func newTracker(kind *schema.Kind) (tracker, error) {
 	text, err := json.Marshal(kind.ObjectOpenAPI())
 	if err != nil {
-		return nil, err
+		return tracker{}, err
 	}
 	var model spec.Schema
 	if err := json.Unmarshal(text, &model); err != nil {
-		return nil, err
+		return tracker{}, err
 	}
 	types, err := managedfields.NewTypeConverter(map[string]*spec.Schema{kind.Kind: &model}, false)
 	if err != nil {
-		return nil, err
+		return tracker{}, err
 	}
 	gvk := runtimeschema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}
-	return managedfields.NewDefaultCRDFieldManager(types, oneVersion{}, oneVersion{}, oneVersion{}, gvk, gvk.GroupVersion(), "", nil)
+	manager, err := managedfields.NewDefaultCRDFieldManager(types, oneVersion{}, oneVersion{}, oneVersion{}, gvk, gvk.GroupVersion(), "", nil)
+	return tracker{manager, types}, err
 }
 
 // oneVersion is what the library asks of a scheme, for kinds that have one version

@@ -124,6 +124,20 @@ func (s *Server) past(ctx context.Context, key schema.Key) ([]managedfields.Vers
 	return out, nil
 }
 
+// failed is a failure to merge as the store's contract has it.
+func (a *application) failed(err error) error {
+	var misfit *managedfields.Misfit
+	switch {
+	case errors.Is(err, managedfields.ErrTooMany):
+		return &store.Error{Kind: store.ErrTooLarge, Key: a.part.Key(), Detail: err.Error()}
+	case errors.As(err, &misfit):
+		return &store.Error{Kind: store.ErrInvalid, Key: a.part.Key(), Problems: diag.List{{
+			Severity: diag.Error, Reason: diag.FieldInvalid, Field: misfit.Field, Message: misfit.Message,
+		}}}
+	}
+	return err
+}
+
 // change is the store.Change of an apply.
 func (a *application) change(current *schema.Object) (next *schema.Object, err error) {
 	if a.created = current == nil; !a.created {
@@ -132,11 +146,8 @@ func (a *application) change(current *schema.Object) (next *schema.Object, err e
 		}
 	}
 	text, err := managedfields.Apply(current, a.part, a.manager, a.force)
-	if errors.Is(err, managedfields.ErrTooMany) {
-		return nil, &store.Error{Kind: store.ErrTooLarge, Key: a.part.Key(), Detail: err.Error()}
-	}
 	if err != nil {
-		return nil, err
+		return nil, a.failed(err)
 	}
 	next, a.warnings, err = decodeMade(text, current, a.part.Key())
 	if err == nil && a.created && next.Meta.UID != "" {

@@ -141,6 +141,30 @@ func TestApplyRefused(t *testing.T) {
 	}
 }
 
+// TestApplyOfAnEntryThatIsNone: entries that are known by a name have one, each its own.
+func TestApplyOfAnEntryThatIsNone(t *testing.T) {
+	w := start(t)
+	const (
+		balancing = "/apis/networking.istio.io/v1/namespaces/default/destinationrules/a"
+		services  = "/apis/networking.istio.io/v1/namespaces/default/serviceentries/a"
+	)
+	for _, c := range []struct{ path, kind, more, field string }{
+		{balancing, "DestinationRule", "spec: {host: a, subsets: [{name: v1}, {name: v1}]}", "spec.subsets"},
+		{balancing, "DestinationRule", "spec: {host: a, subsets: [{labels: {version: v1}}, {}]}", "spec.subsets"},
+		{services, "ServiceEntry", "spec: {hosts: [a], ports: [{number: 80, protocol: HTTP}]}", "spec.ports"},
+	} {
+		body := "apiVersion: networking.istio.io/v1\nkind: " + c.kind + "\nmetadata: {name: a}\n" + c.more
+		st := w.want(http.StatusUnprocessableEntity, "PATCH", c.path+"?fieldManager=me", body, applyPatch).status(t)
+		if st.Details == nil || len(st.Details.Causes) != 1 || st.Details.Causes[0].Field != c.field {
+			t.Errorf("%s: %+v", c.more, st)
+		}
+	}
+	twice := strings.Replace(wanted(toReviews), "name: a", "name: a, finalizers: [a.example/x, a.example/x]", 1)
+	if st := w.want(http.StatusUnprocessableEntity, "PATCH", as("me"), twice, applyPatch).status(t); !strings.Contains(st.Message, "metadata.finalizers") {
+		t.Errorf("%+v", st)
+	}
+}
+
 // TestOwnersAreSentBack: who knows nothing of managedFields does not lose them, who
 // sends them can set them, and an object that is made anew has them again.
 func TestOwnersAreSentBack(t *testing.T) {
