@@ -85,11 +85,7 @@ func testKeptLists(t *testing.T, name listName) {
 			}
 		}
 	}
-	time.Sleep(keptListFor)
-	synctest.Wait()
-	if l.bytes != 0 || len(l.of) != 0 {
-		t.Fatalf("%d bytes, %d lists are left when nobody asks", l.bytes, len(l.of))
-	}
+	allForgotten(t, &l)
 	if one, _ := ask("2"); one != nil {
 		t.Fatal("kept for longer than it was asked for")
 	}
@@ -128,8 +124,8 @@ func TestKeptListsAreBounded(t *testing.T) {
 		for i := range 2 * mostLists {
 			l.text(t.Context(), listName{uri: fmt.Sprint(i)}, listState{}, nil)
 		}
-		if len(l.of) > mostLists {
-			t.Fatalf("%d lists are noted", len(l.of))
+		if lists, _ := l.counts(); lists > mostLists {
+			t.Fatalf("%d lists are noted", lists)
 		}
 		allForgotten(t, &l)
 	})
@@ -140,9 +136,15 @@ func allForgotten(t *testing.T, l *keptLists) {
 	t.Helper()
 	time.Sleep(keptListFor)
 	synctest.Wait()
-	if l.bytes != 0 || len(l.of) != 0 {
-		t.Fatalf("%d bytes, %d lists are left", l.bytes, len(l.of))
+	if lists, bytes := l.counts(); lists+bytes != 0 {
+		t.Fatalf("%d bytes, %d lists are left", bytes, lists)
 	}
+}
+
+func (l *keptLists) counts() (lists, bytes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.of), l.bytes
 }
 
 // TestKeptListsThatDoNotFit: what gzip does not make small, or is small itself, is

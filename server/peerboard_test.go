@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,12 +79,13 @@ func TestAfterIdleness(t *testing.T) {
 // question, and is told who does not say it.
 func TestFreshIsNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := 3 * statusAge
+		var slow atomic.Int64
+		slow.Store(int64(3 * statusAge))
 		var asked []time.Duration
 		all := toldReplicas{map[string]func(time.Duration) *standings{"far": func(age time.Duration) *standings {
 			asked = append(asked, age)
 			said := &standings{Revision: int64(len(asked))}
-			time.Sleep(slow)
+			time.Sleep(time.Duration(slow.Load()))
 			return said
 		}}}
 		b := all.board()
@@ -96,11 +98,11 @@ func TestFreshIsNotShared(t *testing.T) {
 		if v := lookAt["recent"](b); len(v.silent) > 0 || v.told[0].revision != 2 {
 			t.Errorf("who does not ask for what is so now: %+v", v)
 		}
-		time.Sleep(slow)
-		slow = time.Hour
+		time.Sleep(time.Duration(slow.Load()))
+		slow.Store(int64(time.Hour))
 		if v := lookAt["fresh"](b); len(v.told) > 0 || !strings.Contains(strings.Join(v.silent, ""), "far") {
 			t.Errorf("one that does not answer: %+v", v)
 		}
-		time.Sleep(slow)
+		time.Sleep(time.Duration(slow.Load()))
 	})
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,9 +19,9 @@ import (
 // does any more it ends.
 func TestBoardLooksSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		looks := 0
+		var looks atomic.Int64
 		log := slog.New(slog.DiscardHandler)
-		standings := newStandings(func(*discovery.Standings) *discovery.Standings { looks++; return &discovery.Standings{} }, log)
+		standings := newStandings(func(*discovery.Standings) *discovery.Standings { looks.Add(1); return &discovery.Standings{} }, log)
 		b := newStatusBoard(standings, proxyReturn{}, nil, log)
 		own := &ownStandings{lookout: standings}
 		kind, _ := schema.KindByName("RouteRule")
@@ -34,8 +35,8 @@ func TestBoardLooksSeldom(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if looks != 1 {
-			t.Errorf("asked often it looked %d times, want once", looks)
+		if n := looks.Load(); n != 1 {
+			t.Errorf("asked often it looked %d times, want once", n)
 		}
 		first, second := b.watch(), b.watch()
 		for range 100 {
@@ -45,19 +46,19 @@ func TestBoardLooksSeldom(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if looks > 11 {
-			t.Errorf("it looked %d times in the time of 10 looks", looks)
+		if n := looks.Load(); n > 11 {
+			t.Errorf("it looked %d times in the time of 10 looks", n)
 		}
 		first()
 		second()
-		before := looks
+		before := looks.Load()
 		time.Sleep(10 * statusAge)
-		if looks != before {
-			t.Errorf("it looked %d times for nobody", looks-before)
+		if n := looks.Load(); n != before {
+			t.Errorf("it looked %d times for nobody", n-before)
 		}
 		again := b.watch()
 		time.Sleep(3 * statusAge)
-		if looks == before {
+		if looks.Load() == before {
 			t.Error("it does not look for a new watcher")
 		}
 		again()
