@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // registry is where everything is that is not an object.
@@ -22,6 +24,11 @@ func (c *Client) at(path string, query url.Values) string {
 		return c.base + path
 	}
 	return c.base + path + "?" + query.Encode()
+}
+
+// objectQuery is a question about one object.
+func objectQuery(key schema.Key) url.Values {
+	return url.Values{"object": {key.Kind + "/" + key.Namespace + "/" + key.Name}}
 }
 
 // exchange decodes the JSON with which the server answers a request.

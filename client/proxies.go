@@ -43,7 +43,7 @@ func (c *Client) Proxy(ctx context.Context, node string) ([]Proxy, error) {
 
 // ProxiesOf are those that an object concerns: it is in what they are told.
 func (c *Client) ProxiesOf(ctx context.Context, key schema.Key) ([]Proxy, error) {
-	return c.proxies(ctx, "", url.Values{"object": {key.Kind + "/" + key.Namespace + "/" + key.Name}})
+	return c.proxies(ctx, "", objectQuery(key))
 }
 
 func (c *Client) proxies(ctx context.Context, path string, query url.Values) ([]Proxy, error) {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/url"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
@@ -12,8 +11,7 @@ import (
 // compiled it, with everything that was written before the question.
 func (c *Client) References(ctx context.Context, key schema.Key) (*diag.References, error) {
 	var found diag.References
-	query := url.Values{"object": {key.Kind + "/" + key.Namespace + "/" + key.Name}}
-	if err := c.ask(ctx, registry+"references", query, &found); err != nil {
+	if err := c.ask(ctx, registry+"references", objectQuery(key), &found); err != nil {
 		return nil, err
 	}
 	return &found, nil

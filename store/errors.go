@@ -80,6 +80,11 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
+// NotReached is ErrFuture for a revision beyond the newest.
+func NotReached(revision, newest int64) *Error {
+	return &Error{Kind: ErrFuture, Detail: fmt.Sprintf("revision %d is not reached, the newest is %d", revision, newest)}
+}
+
 // AtIndex says which operation of a transaction an error belongs to.
 func AtIndex(err error, index int) error {
 	var e *Error

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -236,11 +235,7 @@ func firstOfEach(list []manifest) []manifest {
 
 func (s *session) showCodes(output string) error {
 	if !isTable(output) {
-		text, err := encode(output, diag.Messages)
-		if err == nil {
-			_, err = io.WriteString(s.Stdout, text)
-		}
-		return err
+		return s.encode(output, diag.Messages)
 	}
 	tab := printers.GetNewTabWriter(s.Stdout)
 	fmt.Fprintln(tab, "CODE\tNAME\tABOUT")

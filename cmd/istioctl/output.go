@@ -81,6 +81,15 @@ func objectPrinter(format string) (printers.ResourcePrinter, error) {
 	return nil, usagef("there is no output format %q", format)
 }
 
+// encode prints a document.
+func (s *session) encode(format string, document any) error {
+	text, err := encode(format, document)
+	if err == nil {
+		_, err = io.WriteString(s.Stdout, text)
+	}
+	return err
+}
+
 // encode is a value that is no object, as JSON or YAML.
 func encode(format string, v any) (string, error) {
 	if format == formatYAML {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 
@@ -165,15 +164,6 @@ func runRoutes(ctx context.Context, s *session, f *routeFlags) error {
 		return s.encode(f.output, summary.Routes)
 	}
 	return s.showRoutes(summary.Routes)
-}
-
-// encode prints a document.
-func (s *session) encode(format string, document any) error {
-	text, err := encode(format, document)
-	if err == nil {
-		_, err = io.WriteString(s.Stdout, text)
-	}
-	return err
 }
 
 // originsText are the objects that a part came from.

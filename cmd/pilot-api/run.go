@@ -68,12 +68,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	objects := backend.store(o, log)
 	view := cache.New(objects, cache.Options{Log: log})
 	objects.Guess(view.Peek)
-	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "pilot_cache_relists_total",
-		Help: "How often all objects were listed anew because changes had been missed.",
-	}, func() float64 { return float64(view.Relists()) }))
 	lag := cache.NewProbe(view)
-	registerStoreMetrics(registry, backend, lag)
+	registerStoreMetrics(registry, backend, view, lag)
 	memory := o.rememberSettings(log)
 	registerCertificateMetrics(registry, certificates)
 	proxies := discovery.New(discovery.Options{

@@ -8,10 +8,15 @@ import (
 )
 
 // registerStoreMetrics shows at /metrics how the store and the cache over it are.
-func registerStoreMetrics(reg prometheus.Registerer, b backend, lag *cache.Probe) {
+func registerStoreMetrics(reg prometheus.Registerer, b backend, view *cache.Cache, lag *cache.Probe) {
 	gauge := func(name, help string, value func() float64) {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
+	counter := func(name, help string, value func() float64) {
+		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, value))
+	}
+	counter("pilot_cache_relists_total", "How often all objects were listed anew because changes had been missed.",
+		func() float64 { return float64(view.Relists()) })
 	gauge("pilot_cache_lag_revisions", "Revisions between the cache and the newest one that the store has told.",
 		func() float64 { return float64(lag.Lag().Revisions) })
 	gauge("pilot_cache_lag_seconds", "For how long the cache has been known to lack a change of the store.",
@@ -39,9 +44,6 @@ func registerStoreMetrics(reg prometheus.Registerer, b backend, lag *cache.Probe
 		usage(func(u etcd.Usage) int64 { return u.OldestRevision }))
 	gauge("pilot_store_disk_free_bytes", "What is left on the disk of the data folder.",
 		usage(func(u etcd.Usage) int64 { return u.DiskFree }))
-	counter := func(name, help string, value func() float64) {
-		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, value))
-	}
 	counter("pilot_store_compactions_total", "Times that history was forgotten.",
 		usage(func(u etcd.Usage) int64 { return u.Compactions }))
 	counter("pilot_store_defragmentations_total", "Times that the database file was written anew.",

@@ -136,8 +136,7 @@ func (c *Cache) reachPast(ctx context.Context, revision int64) error {
 func (c *Cache) checkReached(ctx context.Context, revision int64) error {
 	newest, err := c.readIndex.revision(ctx)
 	if err == nil && revision > newest {
-		err = &store.Error{Kind: store.ErrFuture, Detail: fmt.Sprintf(
-			"revision %d is not reached, the newest is %d", revision, newest)}
+		err = store.NotReached(revision, newest)
 	}
 	return err
 }

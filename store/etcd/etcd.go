@@ -36,7 +36,6 @@ package etcd
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -157,8 +156,9 @@ func (s *Store) read(ctx context.Context, key string, atLeast int64, span ...cli
 		select {
 		case <-time.After(retryRead):
 		case <-ctx.Done():
-			return nil, 0, &store.Error{Kind: store.ErrFuture, Cause: ctx.Err(), Detail: fmt.Sprintf(
-				"revision %d is not reached, the newest is %d", atLeast, resp.Header.Revision)}
+			late := store.NotReached(atLeast, resp.Header.Revision)
+			late.Cause = ctx.Err()
+			return nil, 0, late
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (s *Store) Changes(ctx context.Context, scope store.Scope, revision int64) 
 	case err != nil:
 		return nil, err
 	case revision > newest:
-		return nil, &store.Error{Kind: store.ErrFuture, Detail: fmt.Sprintf("revision %d is not reached, the newest is %d", revision, newest)}
+		return nil, store.NotReached(revision, newest)
 	}
 	p := past{from: revision, now: now}
 	if err := s.bounds(ctx, &p, newest); err != nil {

@@ -34,8 +34,7 @@ func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 	case err != nil:
 		return nil, err
 	case after > reached:
-		return nil, &store.Error{Kind: store.ErrFuture, Detail: fmt.Sprintf(
-			"revision %d is not reached, the newest is %d", after, newest)}
+		return nil, store.NotReached(after, newest)
 	case after == 0:
 		after = newest
 	}

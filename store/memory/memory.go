@@ -6,7 +6,6 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/pilot-api/pilot-api/schema"
@@ -119,8 +118,7 @@ func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 
 func (s *Store) reachedLocked(revision int64) error {
 	if newest := s.log.Revision(); revision > newest {
-		return &store.Error{Kind: store.ErrFuture, Detail: fmt.Sprintf(
-			"revision %d is not reached, the newest is %d", revision, newest)}
+		return store.NotReached(revision, newest)
 	}
 	return nil
 }
