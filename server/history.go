@@ -2,8 +2,10 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -178,10 +180,24 @@ func scopeOf(kindName, namespace, name *string) (store.Scope, error) {
 // rollback is the body of a POST: what shall be as it was at a revision.
 type rollback struct {
 	metav1.TypeMeta `json:",inline"`
-	Revision        int64   `json:"revision"`
-	Kind            *string `json:"kind,omitempty"`
-	Namespace       *string `json:"namespace"`
-	Name            *string `json:"name,omitempty"`
+	Revision        writtenRevision `json:"revision"`
+	Kind            *string         `json:"kind,omitempty"`
+	Namespace       *string         `json:"namespace"`
+	Name            *string         `json:"name,omitempty"`
+}
+
+// writtenRevision is a number in a body, or the text that a resourceVersion is in
+// objects and in histories.
+type writtenRevision int64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *writtenRevision) UnmarshalJSON(text []byte) error {
+	revision, err := strconv.ParseInt(strings.Trim(string(text), `"`), 10, 64)
+	if err != nil {
+		return fmt.Errorf("revision: must be a resourceVersion, found %s", text)
+	}
+	*n = writtenRevision(revision)
+	return nil
 }
 
 // rollback answers POST with one transaction that undoes what has changed in an
@@ -211,7 +227,7 @@ func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	changed, err := s.opts.Store.Changes(r.Context(), scope, asked.Revision)
+	changed, err := s.opts.Store.Changes(r.Context(), scope, int64(asked.Revision))
 	if err != nil {
 		return err
 	}

@@ -162,7 +162,11 @@ func TestHistory(t *testing.T) {
 	w.want(http.StatusBadRequest, "GET", since+"&name=reviews", "")
 
 	body := fmt.Sprintf(`{"revision":%s,"namespace":"default"}`, first.Metadata.ResourceVersion)
-	w.want(http.StatusOK, "POST", rollbacks+"?dryRun=All", body, asJSON)
+	asText := fmt.Sprintf(`{"revision":%q,"namespace":"default"}`, first.Metadata.ResourceVersion) // As its history has it.
+	if w.want(http.StatusOK, "POST", rollbacks+"?dryRun=All", body, asJSON).text != w.want(http.StatusOK, "POST", rollbacks+"?dryRun=All", asText, asJSON).text {
+		t.Error("a revision in quotes is another one")
+	}
+	w.want(http.StatusBadRequest, "POST", rollbacks, `{"revision":"new","namespace":"default"}`, asJSON)
 	w.want(http.StatusOK, "GET", rulesPath+"/other", "")
 	if done := w.want(http.StatusOK, "POST", rollbacks, body, asJSON).results(t); len(done.Results) != 2 {
 		t.Errorf("%+v", done)

@@ -108,7 +108,7 @@ func (f patchFlags) read() ([]byte, error) {
 		}
 		where = f.file
 	}
-	patch, err := yaml.YAMLToJSON(text)
+	patch, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
 		return nil, usagef("%s: %s", where, strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
 	}
