@@ -18,20 +18,21 @@ const (
 
 // audit holds the view against the source's own count every now and then, for as
 // long as a feed runs: a feed that lost something without knowing would
-// otherwise make every later read wrong. Its error ends the feed: errMissed, or
+// otherwise make every later read wrong. A source that cannot count is believed. Its error ends the feed: errMissed, or
 // ErrUnavailable for one that stands still while the source moves on.
 func (c *Cache) audit(ctx context.Context) error {
+	source, ok := c.source.(store.Counter)
+	if !ok {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	tick := time.NewTicker(auditInterval)
 	defer tick.Stop()
-	source, ok := c.source.(store.Counter)
-	for backwards := 0; ; {
+	for backwards := false; ; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return ctx.Err()
-		}
-		if !ok {
-			continue
 		}
 		known := c.changes.Revision()
 		count, revision, err := c.count(ctx, source)
@@ -39,9 +40,9 @@ func (c *Cache) audit(ctx context.Context) error {
 		case err != nil:
 			continue // A source that is away says nothing against the view.
 		case revision >= known:
-			backwards = 0
-		case backwards == 0:
-			backwards++ // Somebody else's change may not have moved the clock yet.
+			backwards = false
+		case !backwards:
+			backwards = true // Somebody else's change may not have moved the clock yet.
 			continue
 		default:
 			return fmt.Errorf("%w: the store is at revision %d, after it told of %d", errMissed, revision, known)
