@@ -143,6 +143,15 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// TestNoSuchKind: nothing is asked, and the error says what there is.
+func TestNoSuchKind(t *testing.T) {
+	rec := &recorder{code: 200}
+	_, err := rec.start(t, client.Options{}).Get(t.Context(), schema.Key{Kind: "RoutRule", Namespace: "books", Name: "x"}, store.ReadOptions{})
+	if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "did you mean RouteRule?") {
+		t.Error(err)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	cases := []struct {
 		name   string

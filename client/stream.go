@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -84,12 +83,8 @@ func (c *Client) watchURL(scope store.Scope, query url.Values) string {
 	if scope.Kind != nil {
 		return c.url(scope.Kind, scope.Namespace, "", query)
 	}
-	var kinds []string
-	for _, kind := range schema.Kinds() {
-		kinds = append(kinds, kind.Kind)
-	}
 	query.Del("watch") // It is nothing else.
-	query.Set("kinds", strings.Join(kinds, ","))
+	query.Set("kinds", strings.Join(kindNames(), ","))
 	if scope.Namespace != "" {
 		query.Set("namespace", scope.Namespace)
 	}

@@ -18,8 +18,9 @@ const (
 
 // audit holds the view against the source's own count every now and then, for as
 // long as a feed runs: a feed that lost something without knowing would
-// otherwise make every later read wrong. A source that cannot count is believed. Its error ends the feed: errMissed, or
-// ErrUnavailable for one that stands still while the source moves on.
+// otherwise make every later read wrong. A source that cannot count is believed.
+// Its error ends the feed: errMissed, or ErrUnavailable for one that stands still
+// while the source moves on.
 func (c *Cache) audit(ctx context.Context) error {
 	source, ok := c.source.(store.Counter)
 	if !ok {
