@@ -147,8 +147,8 @@ func TestRequests(t *testing.T) {
 func TestNoSuchKind(t *testing.T) {
 	rec := &recorder{code: 200}
 	_, err := rec.start(t, client.Options{}).Get(t.Context(), schema.Key{Kind: "RoutRule", Namespace: "books", Name: "x"}, store.ReadOptions{})
-	if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "did you mean RouteRule?") {
-		t.Error(err)
+	if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "did you mean RouteRule?") || len(rec.asked) > 0 {
+		t.Errorf("%v, asked %v", err, rec.asked)
 	}
 }
 
