@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -150,9 +149,5 @@ func (a *application) change(current *schema.Object) (next *schema.Object, err e
 		return nil, a.failed(err)
 	}
 	next, a.warnings, err = decodeMade(text, current, a.part.Key())
-	if err == nil && a.created && next.Meta.UID != "" {
-		return nil, &store.Error{Kind: store.ErrConflict, Key: next.Key(), Detail: fmt.Sprintf(
-			"the object with uid %s is meant, which is gone, and no other is there", next.Meta.UID)}
-	}
 	return next, err
 }

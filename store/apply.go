@@ -50,7 +50,7 @@ func (o Op) Evaluate(current *schema.Object, by Author) (Outcome, error) {
 
 func stored(obj *schema.Object, err error) (Outcome, error) { return Outcome{obj, obj}, err }
 
-// applyNew creates, unless a stored version is meant.
+// applyNew creates, unless a stored object is meant.
 func (o Op) applyNew() (Outcome, error) {
 	obj, err := o.replacement(nil)
 	switch {
@@ -58,6 +58,9 @@ func (o Op) applyNew() (Outcome, error) {
 		return Outcome{}, err
 	case obj.Meta.ResourceVersion != "":
 		return Outcome{}, &Error{Kind: ErrNotFound, Key: o.Target()}
+	case obj.Meta.UID != "":
+		return Outcome{}, &Error{Kind: ErrConflict, Key: o.Target(), Detail: fmt.Sprintf(
+			"the object with uid %s is meant, which is gone, and no other is there", obj.Meta.UID)}
 	}
 	return stored(o.create(obj, nil))
 }

@@ -195,11 +195,11 @@ const (
 	OpCreate Verb = "create"
 	OpUpdate Verb = "update"
 	OpDelete Verb = "delete"
-	// OpApply is an update of what is there, and else, without a
-	// resourceVersion, a create. One by function gets nil where nothing is
-	// there, and says itself who owns what (metadata.managedFields); after all
-	// other verbs the author owns what changes, of an object that was ever
-	// applied by function.
+	// OpApply is an update of what is there, and else a create, unless its
+	// resourceVersion (ErrNotFound) or uid (ErrConflict) means what was there.
+	// One by function gets nil where nothing is there, and says itself who owns
+	// what (metadata.managedFields); after all other verbs the author owns what
+	// changes, of an object that was ever applied by function.
 	OpApply Verb = "apply"
 )
 

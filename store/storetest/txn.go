@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -97,6 +99,10 @@ var txnCases = []testCase{
 		s.wantErr(err, store.ErrConflict)
 		_, err = s.Txn(s.ctx, []store.Op{apply(at(s, Rule(s, "default", "none", 3), old.Meta.ResourceVersion))})
 		s.wantErr(err, store.ErrNotFound)
+		gone := with(s, Rule(s, "default", "none", 3), func(m *metav1.ObjectMeta) { m.UID = old.Meta.UID })
+		_, err = s.Txn(s.ctx, []store.Op{apply(gone)})
+		s.wantErr(err, store.ErrConflict)
+		s.wantItems(s.list(store.Scope{}, store.ListOptions{}), again[1], again[0])
 	}},
 	{name: "may be as large as allowed", run: func(s *suite) {
 		var ops []store.Op
