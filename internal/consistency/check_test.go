@@ -138,13 +138,9 @@ func TestFinds(t *testing.T) {
 			insert(h.Watches[0], 3, frame(6, Expired, 3))
 			h.Compactions = []Compaction{{tick(5), 4}}
 		}, ""},
-		{"410 for the oldest that a compaction left", func(h *History) {
-			insert(h.Watches[0], 3, frame(6, Expired, 3))
-			h.Compactions = []Compaction{{tick(5), 3}}
-		}, ""},
 		{"410 for what a compaction left", func(h *History) {
 			insert(h.Watches[0], 3, frame(6, Expired, 3))
-			h.Compactions = []Compaction{{tick(5), 2}}
+			h.Compactions = []Compaction{{tick(5), 3}}
 		}, "untrue end 1"},
 
 		{"stale read of one object", func(h *History) {

@@ -154,11 +154,9 @@ func (f *follower) bookmark(frame Frame) {
 	f.seen, f.marked = frame.Revision, frame.Revision
 }
 
-// expired is honest when more changes than are kept have come since. Who goes on from
-// the oldest revision that is left may be refused too: what else that has changed, a
-// server that starts cannot find out any more.
+// expired is honest when more changes than are kept have come since.
 func (f *follower) expired(frame Frame) {
-	if since, honest := f.forgotten(f.seen-1, frame.At); !honest {
+	if since, honest := f.forgotten(f.seen, frame.At); !honest {
 		f.violate("untrue end", frame, "only %d changes came after %d, and %d are kept", since, f.seen, f.Kept)
 	}
 }
