@@ -113,17 +113,9 @@ func kindOf(key schema.Key) (*schema.Kind, error) {
 	kind, ok := schema.KindByName(key.Kind)
 	if !ok {
 		return nil, &store.Error{Kind: store.ErrInvalid, Key: key, Detail: fmt.Sprintf(
-			"there is no kind %q; %s", key.Kind, schema.Suggest(key.Kind, kindNames(), "there are"))}
+			"there is no kind %q; %s", key.Kind, schema.Suggest(key.Kind, schema.KindNames(), "there are"))}
 	}
 	return kind, nil
-}
-
-func kindNames() []string {
-	var names []string
-	for _, kind := range schema.Kinds() {
-		names = append(names, kind.Kind)
-	}
-	return names
 }
 
 func invalid(detail string) error {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -84,7 +85,7 @@ func (c *Client) watchURL(scope store.Scope, query url.Values) string {
 		return c.url(scope.Kind, scope.Namespace, "", query)
 	}
 	query.Del("watch") // It is nothing else.
-	query.Set("kinds", strings.Join(kindNames(), ","))
+	query.Set("kinds", strings.Join(schema.KindNames(), ","))
 	if scope.Namespace != "" {
 		query.Set("namespace", scope.Namespace)
 	}

@@ -29,6 +29,15 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
+// KindNames are those of all kinds, in the order of Kinds.
+func KindNames() []string {
+	var names []string
+	for _, kind := range Kinds() {
+		names = append(names, kind.Kind)
+	}
+	return names
+}
+
 // distance is the number of letters to add, take away or replace to make one
 // text the other.
 func distance(a, b string) int {

@@ -75,15 +75,7 @@ func kindNamed(field, name string) (*schema.Kind, error) {
 	if kind, ok := schema.KindByName(name); ok {
 		return kind, nil
 	}
-	return nil, badRequest("%s: there is no kind %q; %s", field, name, schema.Suggest(name, kindNames(), "there are"))
-}
-
-func kindNames() []string {
-	var names []string
-	for _, kind := range schema.Kinds() {
-		names = append(names, kind.Kind)
-	}
-	return names
+	return nil, badRequest("%s: there is no kind %q; %s", field, name, schema.Suggest(name, schema.KindNames(), "there are"))
 }
 
 // given is a parameter, nil where there is none.

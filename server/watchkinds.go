@@ -48,7 +48,7 @@ func kindsParam(q url.Values) ([]*schema.Kind, error) {
 	for name := range strings.SplitSeq(q.Get("kinds"), ",") {
 		kind, ok := schema.KindByName(name)
 		if !ok {
-			return nil, badParam(q, "kinds", "some of "+strings.Join(kindNames(), ","))
+			return nil, badParam(q, "kinds", "some of "+strings.Join(schema.KindNames(), ","))
 		}
 		if !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
