@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"time"
 
 	networking "istio.io/api/networking/v1alpha3"
@@ -70,6 +71,10 @@ type Settings struct {
 	// /etc/ssl/ca-bundle.pem. When empty, such rules answer requests with 503,
 	// as they do on a machine without the file.
 	SystemRootsFile string
+	// TrustDomain is that of the SPIFFE IDs in the certificates of proxies
+	// (--grpc-client-ca): an ID of another one lets no proxy in. When empty, it is what
+	// --domain says.
+	TrustDomain string
 	// RootNamespace is the namespace whose VirtualServices,
 	// DestinationRules and Sidecar hold for callers of every namespace, where
 	// nearer ones do not.
@@ -108,6 +113,9 @@ type Settings struct {
 	// after the namespace and "svc". It comes from a flag, not from the file.
 	Domain string
 }
+
+// SPIFFETrustDomain is that of this mesh's proxies.
+func (s *Settings) SPIFFETrustDomain() string { return cmp.Or(s.TrustDomain, s.Domain) }
 
 // OutboundMode is a way to treat what is not known.
 type OutboundMode string

@@ -20,6 +20,7 @@ discoveryRefreshDelay: 2s
 enableTracing: false
 accessLogFile: ""
 rootNamespace: mesh
+trustDomain: mesh.example
 outboundTrafficPolicy: {mode: REGISTRY_ONLY}
 defaultVisibility: .
 authPolicy: NONE
@@ -61,6 +62,7 @@ v1Compatibility:
 		DiscoveryRefreshDelay: 2 * time.Second,
 		V1Compatibility:       mesh.AsPilot(),
 		RootNamespace:         "mesh",
+		TrustDomain:           "mesh.example",
 		OutboundTrafficPolicy: mesh.RegistryOnly,
 		DefaultVisibility:     mesh.VisibleInside,
 		Domain:                "cluster.local",
@@ -134,6 +136,9 @@ func TestParseSettingsProblems(t *testing.T) {
 		{"duration without unit", "connectTimeout: 5", "m:1:17: connectTimeout: must be a duration of whole milliseconds, 1ms at least, such as 250ms or 1.5s, found 5"},
 		{"duration too short", "rdsRefreshDelay: 999us", "1ms at least"},
 		{"duration with fraction", "rdsRefreshDelay: 1500us", "whole milliseconds"},
+		{"trust domain is an ID", "trustDomain: spiffe://cluster.local", "m:1:14: trustDomain: must be a trust domain, as in cluster.local, found \"spiffe://cluster.local\""},
+		{"trust domain in capitals", "trustDomain: Cluster.local", "must be a trust domain"},
+		{"trust domain is a number", "trustDomain: 1", "must be a trust domain"},
 		{"no bool", "enableTracing: yes please", `must be true or false, found "yes please"`},
 		{"no text", "accessLogFile: {}", "must be a text, found a mapping"},
 		{"ignored names have types too", "mixerCheckServer: 5", "m:1:19: mixerCheckServer: must be a text, found 5"},

@@ -49,6 +49,7 @@ func settingsFields(s *Settings) map[string]settingReader {
 		"discoveryRefreshDelay": scalar(takeDuration(&s.DiscoveryRefreshDelay)),
 		"enableTracing":         scalar(takeBool(&s.EnableTracing)),
 		"accessLogFile":         scalar(takeString(&s.AccessLogFile)),
+		"trustDomain":           scalar(takeTrustDomain(&s.TrustDomain)),
 		"rootNamespace":         scalar(takeString(&s.RootNamespace)),
 		"defaultVisibility":     scalar(takeOneOf(&s.DefaultVisibility, VisibleToAll, VisibleInside)),
 		"outboundTrafficPolicy": takeOutboundTrafficPolicy(&s.OutboundTrafficPolicy),

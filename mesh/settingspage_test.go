@@ -89,6 +89,9 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 	case bool:
 		return "boolean", fmt.Sprint(value)
 	case string:
+		if value == "" {
+			return "string", "none"
+		}
 		return "string", "`" + value + "`"
 	case OutboundMode:
 		return "{`mode`: `ALLOW_ANY` or `REGISTRY_ONLY`}", "`" + string(value) + "`"

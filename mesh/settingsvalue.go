@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiffe/go-spiffe/v2/spiffeid"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -85,6 +86,18 @@ func takeString(to *string) func(*yaml.Node) string {
 	return func(n *yaml.Node) string {
 		if n.Tag != "!!str" {
 			return "must be a text"
+		}
+		*to = n.Value
+		return ""
+	}
+}
+
+// takeTrustDomain reads the name of a trust domain as SPIFFE IDs have it, or "".
+func takeTrustDomain(to *string) func(*yaml.Node) string {
+	return func(n *yaml.Node) string {
+		domain, err := spiffeid.TrustDomainFromString(n.Value)
+		if n.Tag != "!!str" || n.Value != "" && (err != nil || domain.Name() != n.Value) {
+			return "must be a trust domain, as in cluster.local"
 		}
 		*to = n.Value
 		return ""

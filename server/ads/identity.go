@@ -3,16 +3,19 @@ package ads
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
+	"github.com/spiffe/go-spiffe/v2/spiffeid"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pilot-api/pilot-api/discovery"
 )
@@ -25,29 +28,33 @@ func transport(config *tls.Config) credentials.TransportCredentials {
 	return credentials.NewTLS(config)
 }
 
-// admit refuses a proxy that is of another namespace than its client certificate is
-// for. A certificate that names no namespace is for all; where none is asked for,
-// everybody is taken at their word.
+// admit refuses a proxy whose client certificate is not for the namespace that its node
+// states. A certificate with a URI in it is for the namespace of its SPIFFE ID; one
+// whose ID is not understood is for none. A certificate without a URI is for every
+// namespace. Where no certificate is asked for, the node's word counts.
 func (s *Server) admit(ctx context.Context, node discovery.Node) error {
-	ids := identities(ctx)
-	if len(ids) == 0 {
+	certificate := clientCertificate(ctx)
+	if certificate == nil || len(certificate.URIs) == 0 {
 		return nil
+	}
+	namespace, err := namespaceIn(certificate.URIs, s.opts.Discovery.TrustDomain())
+	if err != nil {
+		return status.Errorf(codes.PermissionDenied, "%s: its client certificate is for no proxy: %v", node.ID, err)
 	}
 	own, err := s.opts.Discovery.NamespaceOf(node)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(ids, func(id *url.URL) bool { return namespaceIn(id) == own }) {
-		return nil
+	if namespace != own {
+		return status.Errorf(codes.PermissionDenied,
+			"%s says that it is of namespace %q, and its client certificate is for %s: give it one of its own namespace",
+			node.ID, own, certificate.URIs[0])
 	}
-	return status.Error(codes.PermissionDenied, fmt.Sprintf(
-		"%s says that it is of namespace %q, and its client certificate is for %s: give it one of its own namespace",
-		node.ID, own, ids[0]))
+	return nil
 }
 
-// identities are the SPIFFE IDs of a verified client certificate that name a
-// namespace.
-func identities(ctx context.Context) []*url.URL {
+// clientCertificate is the verified one of a connection, nil for none.
+func clientCertificate(ctx context.Context) *x509.Certificate {
 	p, _ := peer.FromContext(ctx)
 	if p == nil {
 		return nil
@@ -56,16 +63,34 @@ func identities(ctx context.Context) []*url.URL {
 	if !ok || len(info.State.VerifiedChains) == 0 {
 		return nil
 	}
-	ids := slices.Clone(info.State.VerifiedChains[0][0].URIs)
-	return slices.DeleteFunc(ids, func(id *url.URL) bool { return namespaceIn(id) == "" })
+	return info.State.VerifiedChains[0][0]
 }
 
-// namespaceIn is that of spiffe://TRUST-DOMAIN/ns/NAMESPACE/sa/ACCOUNT, as Istio
-// writes it; "" for any other.
-func namespaceIn(id *url.URL) string {
-	parts := strings.Split(strings.TrimPrefix(id.Path, "/"), "/")
-	if id.Scheme != "spiffe" || len(parts) != 4 || parts[0] != "ns" || parts[2] != "sa" {
-		return ""
+// namespaceIn is that of the one SPIFFE ID that a certificate of a proxy has:
+// spiffe://TRUST-DOMAIN/ns/NAMESPACE/sa/ACCOUNT, as Istio writes it. The error says why
+// the URIs are not such an ID of the trust domain.
+func namespaceIn(uris []*url.URL, trustDomain string) (string, error) {
+	if len(uris) != 1 {
+		return "", fmt.Errorf("it has %d URIs, want one", len(uris))
 	}
-	return parts[1]
+	// String keeps what is escaped, and spiffeid refuses a % in it.
+	found := uris[0].String()
+	wrong := func(why error) error {
+		return fmt.Errorf("want spiffe://%s/ns/NAMESPACE/sa/ACCOUNT, found %q: %w", trustDomain, found, why)
+	}
+	id, err := spiffeid.FromString(found)
+	switch {
+	case err != nil:
+		return "", wrong(err)
+	case id.TrustDomain().Name() != trustDomain:
+		return "", wrong(errors.New("it is of another trust domain"))
+	}
+	parts := strings.Split(id.Path(), "/")
+	switch {
+	case len(parts) != 5 || parts[1] != "ns" || parts[3] != "sa":
+		return "", wrong(errors.New("its path has another form"))
+	case len(validation.IsDNS1123Label(parts[2])) > 0:
+		return "", wrong(errors.New("NAMESPACE must be the name of one"))
+	}
+	return parts[2], nil
 }

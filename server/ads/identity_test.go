@@ -14,7 +14,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
+	meshsettings "github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/server/ads"
 )
 
@@ -34,9 +36,9 @@ func TestClientCertificate(t *testing.T) {
 		{"for its namespace", inDefault, []string{ours}, codes.OK, ""},
 		{"for the one that it states", inShop, []string{shop}, codes.OK, ""},
 		{"for no namespace", inDefault, nil, codes.OK, ""},
-		{"for something else", inDefault, []string{"spiffe://cluster.local/web", "https://a.example/ns/shop/sa/web"}, codes.OK, ""},
 		{"for another namespace", inDefault, []string{shop}, codes.PermissionDenied, `of namespace "default", and its client certificate is for ` + shop},
 		{"for another than it states", inShop, []string{ours}, codes.PermissionDenied, `of namespace "shop"`},
+		{"for two namespaces", inDefault, []string{shop, ours}, codes.PermissionDenied, "is for no proxy: it has 2 URIs, want one"},
 		{"of a proxy of no namespace", nowhere, []string{ours}, codes.PermissionDenied, `of namespace ""`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -65,6 +67,73 @@ func TestClientCertificate(t *testing.T) {
 	})
 }
 
+// TestStrangeSPIFFEID: an ID that is not one of this mesh's workloads lets no proxy in,
+// of whatever namespace it says that it is.
+func TestStrangeSPIFFEID(t *testing.T) {
+	nodes := []*corev3.Node{{Id: nodeA}, {Id: "sidecar~10.9.0.1~a.secret~secret.svc.cluster.local"}, {Id: "sidecar~10.9.0.1~a.default~elsewhere.example"}}
+	for _, id := range []string{
+		"spiffe://cluster.local",
+		"spiffe://cluster.local/web",
+		"spiffe://cluster.local/ns/secret",
+		"spiffe://cluster.local/ns/secret/sa",
+		"spiffe://cluster.local/ns/secret/sa/",
+		"spiffe://cluster.local/ns//sa/x",
+		"spiffe://cluster.local//ns/secret/sa/x",
+		"spiffe://cluster.local/ns/secret/sa/x/y",
+		"spiffe://cluster.local/ns/secret/sa/x/",
+		"spiffe://cluster.local/x/ns/secret/sa/x",
+		"spiffe://cluster.local/NS/secret/SA/x",
+		"spiffe://cluster.local/ns/Secret/sa/x",
+		"spiffe://cluster.local/ns/secret%2Fsa/sa/x",
+		"spiffe://cluster.local/ns%2Fsecret%2Fsa%2Fx",
+		"spiffe://cluster.local/ns/s%65cret/sa/x",
+		"spiffe://cluster.local/ns/../sa/x",
+		"spiffe://cluster.local/ns/default/../secret/sa/x",
+		"spiffe://cluster.local/ns/secret/sa/x?a=b",
+		"spiffe://cluster.local/ns/secret/sa/x#a",
+		"spiffe://cluster.local:80/ns/secret/sa/x",
+		"spiffe://a@cluster.local/ns/secret/sa/x",
+		"spiffe://other.example/ns/secret/sa/x",
+		"spiffe://cluster.local.other.example/ns/secret/sa/x",
+		"spiffe:///ns/secret/sa/x",
+		"spiffe:/ns/secret/sa/x",
+		"https://cluster.local/ns/secret/sa/x",
+		"urn:uuid:6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+	} {
+		t.Run(id, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := selfsigned.NewAuthority(t, t.TempDir())
+				for _, node := range nodes {
+					c := converse(t, a, shown(t, a, "client.example", id), node)
+					if code := c.ended(); code != codes.PermissionDenied || !strings.Contains(c.err.Error(), "is for no proxy") {
+						t.Errorf("as %s ended with %v", node.GetId(), c.err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestTrustDomain: the mesh settings name another one than the domain of services.
+func TestTrustDomain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := selfsigned.NewAuthority(t, t.TempDir())
+		settings := meshsettings.DefaultSettings()
+		settings.TrustDomain = "mesh.example"
+		as := func(id string) *client {
+			s := mutual(t, a, shown(t, a, "client.example", id), func(o *discovery.Options) { o.Settings = settings })
+			c := s.connectAs(delta, &corev3.Node{Id: nodeA}, nil)
+			c.subscribe(cds)
+			synctest.Wait()
+			return c
+		}
+		as("spiffe://mesh.example/ns/default/sa/web").one()
+		if c := as("spiffe://cluster.local/ns/default/sa/web"); c.ended() != codes.PermissionDenied {
+			t.Errorf("ended with %v", c.err)
+		}
+	})
+}
+
 // converse asks for clusters with these certificates.
 func converse(t *testing.T, a *selfsigned.Authority, shows []tls.Certificate, node *corev3.Node) *client {
 	c := mutual(t, a, shows).connectAs(delta, node, nil)
@@ -75,12 +144,12 @@ func converse(t *testing.T, a *selfsigned.Authority, shows []tls.Certificate, no
 
 // mutual is a server that takes clients of the authority, to whom these certificates
 // are shown. It must be made in a bubble, for certificates last an hour by its clock.
-func mutual(t *testing.T, a *selfsigned.Authority, shows []tls.Certificate) *server {
+func mutual(t *testing.T, a *selfsigned.Authority, shows []tls.Certificate, options ...func(*discovery.Options)) *server {
 	authorities := x509.NewCertPool()
 	authorities.AddCert(a.Certificate)
 	s := serveAs(t, ads.Options{TLS: &tls.Config{
 		Certificates: shown(t, a, "replica.example"), ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authorities,
-	}}, newSource(service("web.example", 80, 1, "v1")))
+	}}, newSource(service("web.example", 80, 1, "v1")), options...)
 	s.speaks = credentials.NewTLS(&tls.Config{ServerName: "replica.example", RootCAs: authorities, Certificates: shows})
 	return s
 }
