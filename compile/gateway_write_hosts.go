@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,8 +16,8 @@ type binding struct {
 	host string
 }
 
-// boundHost is a host at a port, with all Gateways by which its one
-// VirtualService has it there.
+// boundHost is a host of a VirtualService at a port, with all Gateways by which
+// the VirtualService has it there.
 type boundHost struct {
 	binding
 	gateways []string
@@ -31,11 +32,43 @@ type boundCandidate struct {
 	by    claimedHost
 }
 
-// bindHosts gives each host at each place to one VirtualService, the first of
-// the group to which clients come that ask for the host.
+// bindHosts binds each host at each place to its VirtualServices, in the group to
+// which clients come that ask for the host.
 func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) {
-	var all []boundCandidate
-	best := map[string]boundCandidate{} // by host in small letters: Envoy compares without case
+	all, best := p.candidatesAt(out, place, wanted)
+	owners := map[string][]*boundHost{}
+	type at struct {
+		host    *boundHost
+		gateway string
+	}
+	joined := map[at]bool{}
+	for _, c := range all {
+		if c.group.kind != httpServer {
+			c.group.bind(c, out, place)
+			continue
+		}
+		key := strings.ToLower(c.host)
+		if c.group != best[key].group {
+			continue
+		}
+		known := slices.IndexFunc(owners[key], func(b *boundHost) bool { return b.vs == c.vs })
+		if known < 0 {
+			known = len(owners[key])
+			owners[key] = append(owners[key], c.group.bind(c, out, place))
+		} else if b := owners[key][known]; !joined[at{b, c.by.gw.name()}] {
+			b.gateways = append(b.gateways, c.by.gw.name())
+		}
+		joined[at{owners[key][known], c.by.gw.name()}] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(owners)) {
+		p.checkMerged(place, p.inMergeOrder(owners[key]))
+	}
+}
+
+// candidatesAt are all bindings at a place, and the most precise one of each host
+// in small letters: Envoy compares without case.
+func (p *plan) candidatesAt(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) (all []boundCandidate, best map[string]boundCandidate) {
+	best = map[string]boundCandidate{}
 	for _, group := range place.groups {
 		for _, by := range group.claimed {
 			for _, b := range p.wantedAt(by, wanted[by.gw]) {
@@ -49,28 +82,7 @@ func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]ma
 			}
 		}
 	}
-	owners := map[string]*boundHost{}
-	type at struct {
-		host    *boundHost
-		gateway string
-	}
-	joined := map[at]bool{}
-	for _, c := range all {
-		key := strings.ToLower(c.host)
-		switch first := owners[key]; {
-		case c.group.kind != httpServer:
-			c.group.bind(c, out, place)
-		case c.group != best[key].group:
-		case first == nil:
-			owners[key] = c.group.bind(c, out, place)
-			joined[at{owners[key], c.by.gw.name()}] = true
-		case first.vs != c.vs:
-			p.conflict(diag.GatewayClaimed, c.vs.ref, "spec.hosts", fmt.Sprintf("requests for %s at port %d follow %s, which comes first", c.host, place.port, first.vs.ref))
-		case !joined[at{first, c.by.gw.name()}]:
-			joined[at{first, c.by.gw.name()}] = true
-			first.gateways = append(first.gateways, c.by.gw.name())
-		}
-	}
+	return all, best
 }
 
 func (g *edgeGroup) bind(c boundCandidate, out *edgePlan, place *edgePlace) *boundHost {

@@ -138,8 +138,8 @@ func markOf(tls *ir.ServerTLS) string {
 // edgeTable has the hosts of a group.
 func (c *writer) edgeTable(place *edgePlace, group *edgeGroup) *ir.RouteTable {
 	t := newEdgeTable(place.port)
-	for _, b := range group.bound {
-		c.serve(t, b)
+	for _, bound := range c.plan.byHost(group.bound) {
+		c.serve(t, bound)
 	}
 	for _, host := range group.claimed {
 		if host.toHTTPS {
@@ -152,14 +152,19 @@ func (c *writer) edgeTable(place *edgePlace, group *edgeGroup) *ir.RouteTable {
 	return c.closed(table)
 }
 
-// serve fills in one host of a server.
-func (c *writer) serve(t *edgeTable, b *boundHost) {
-	if b.toHTTPS {
+// serve fills in one host of a server, for the VirtualServices that it is bound to.
+func (c *writer) serve(t *edgeTable, bound []*boundHost) {
+	b := bound[0]
+	if slices.ContainsFunc(bound, func(b *boundHost) bool { return b.toHTTPS }) {
 		t.redirect(b.gw, b.host)
 		return
 	}
 	host := t.edgeHost(b.gw, b.host, b.vs.ref)
-	for _, planned := range visibleAtEdge(c.domain.gatewayRoutes(b, t.port), c.fits) {
+	var lists [][]plannedRoute
+	for _, b := range bound {
+		lists = append(lists, visibleAtEdge(c.domain.gatewayRoutes(b, t.port), c.fits))
+	}
+	for _, planned := range mergedRoutes(lists) {
 		c.needAll(planned.targets)
 		host.Routes = append(host.Routes, c.atEdge(planned.route))
 	}

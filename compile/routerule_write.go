@@ -21,6 +21,9 @@ type plannedRoute struct {
 	rule int
 	// instead: the route is for callers that no route before it is for.
 	instead bool
+	// partly: the match is only a part of what was asked for, and the route is
+	// closed.
+	partly  bool
 	route   *ir.Route
 	targets []target // the clusters it needs
 }

@@ -56,7 +56,7 @@ func (d *domainPlan) httpRoute(r *httpRoute, m routeMatch, own *mesh.Service, po
 	route := r.route
 	route.Match, route.StatPrefix = m.match, m.statPrefix
 	route.Name = routeName(r.spec.GetName(), m.name)
-	out := plannedRoute{source: m.source, sidecarOnly: m.sidecarOnly, rule: 1, route: &route}
+	out := plannedRoute{source: m.source, sidecarOnly: m.sidecarOnly, rule: 1, partly: m.closed, route: &route}
 	switch {
 	case r.closed || m.closed:
 		out.route = route.Closed(m.match)

@@ -1,0 +1,175 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// inMergeOrder sorts the VirtualServices of one host at one place by age.
+func (p *plan) inMergeOrder(bound []*boundHost) []*boundHost {
+	out := slices.Clone(bound)
+	slices.SortStableFunc(out, func(a, b *boundHost) int { return p.inAgeOrder(a.vs.declared, b.vs.declared) })
+	return out
+}
+
+// byHost groups what is bound to a group of servers by the host, in the order in
+// which the hosts were bound first.
+func (p *plan) byHost(bound []*boundHost) [][]*boundHost {
+	var out [][]*boundHost
+	at := map[string]int{}
+	for _, b := range bound {
+		key := strings.ToLower(b.host)
+		i, known := at[key]
+		if !known {
+			i = len(out)
+			at[key] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], b)
+	}
+	for i := range out {
+		out[i] = p.inMergeOrder(out[i])
+	}
+	return out
+}
+
+// mergedRoutes puts together the routes that several VirtualServices have for one
+// host, as Istio does: the routes keep their order, but the route of each
+// VirtualService that takes every request comes after all others. Of these the
+// first one counts. A VirtualService ends with that route.
+func mergedRoutes(lists [][]plannedRoute) []plannedRoute {
+	if len(lists) == 1 {
+		return lists[0]
+	}
+	var out, last []plannedRoute
+	for _, routes := range lists {
+		end := slices.IndexFunc(routes, plannedRoute.takesAll)
+		if end < 0 {
+			out = append(out, routes...)
+			continue
+		}
+		out = append(out, routes[:end]...)
+		last = append(last, routes[end])
+	}
+	return append(out, last[:min(1, len(last))]...)
+}
+
+// takesAll reports whether the route was written for every request. One that was
+// written for some, and is closed for more than that, was not: it keeps its place,
+// as routes behind it must not get what it might have refused.
+func (planned plannedRoute) takesAll() bool { return !planned.partly && takesEvery(planned.route.Match) }
+
+// takesEvery reports whether Istio knows that every request matches.
+func takesEvery(m ir.Match) bool {
+	if m.Regex == ".*" {
+		m.Regex = ""
+	}
+	return m.CatchAll()
+}
+
+// checkMerged reports routes that are never asked, because an earlier
+// VirtualService of the host takes all that they are for.
+func (p *plan) checkMerged(place *edgePlace, bound []*boundHost) {
+	if len(bound) < 2 {
+		return
+	}
+	earlier := takenRequests{prefixes: map[string]*virtualService{}, paths: map[string]*virtualService{}}
+	for _, b := range bound {
+		own := p.matchesAt(b, place.port)
+		for _, at := range own {
+			if first := earlier.by(at.match); first != nil {
+				p.conflict(diag.GatewayClaimed, b.vs.ref, fieldIn(at.route, b.vs), fmt.Sprintf(
+					"requests for %s at port %d that the route is for follow %s, which comes first", b.host, place.port, first.ref))
+			}
+		}
+		for _, at := range own {
+			earlier.take(at.match, b.vs)
+		}
+	}
+}
+
+// matchAt is a way to come to a route.
+type matchAt struct {
+	route *httpRoute
+	match routeMatch
+}
+
+// matchesAt are those by which requests of every source come to the routes of a
+// host at a port, up to one that takes every request.
+func (p *plan) matchesAt(b *boundHost, port int) []matchAt {
+	var out []matchAt
+	for _, r := range p.httpRoutesOf(b.vs) {
+		for _, m := range r.matches {
+			if m.sidecarOnly || m.source != nil || m.port != 0 && int(m.port) != port || !b.serves(m.gateways) {
+				continue
+			}
+			out = append(out, matchAt{r, m})
+			if !m.closed && takesEvery(m.match) {
+				return out
+			}
+		}
+	}
+	return out
+}
+
+// takenRequests are those that VirtualServices take by their path alone. It knows
+// no conditions on headers and no regular expressions, so what it reports is never
+// asked, but it does not report all that is never asked.
+type takenRequests struct {
+	every           *virtualService
+	last            *virtualService // every other one that is left
+	prefixes, paths map[string]*virtualService
+}
+
+func (t *takenRequests) take(m routeMatch, vs *virtualService) {
+	of, at := t.paths, m.match.Path
+	switch every := takesEvery(m.match); {
+	case every && m.closed && t.every == nil:
+		t.every = vs
+		return
+	case every && t.last == nil:
+		t.last = vs
+		return
+	case every || m.match.IgnoreCase || m.match.Regex != "" || len(m.match.Headers)+len(m.match.Query) > 0:
+		return
+	case at == "":
+		of, at = t.prefixes, m.match.Prefix
+	}
+	if of[at] == nil {
+		of[at] = vs
+	}
+}
+
+// by is the first VirtualService that takes all that a match is for; nil for none.
+func (t *takenRequests) by(m routeMatch) *virtualService {
+	switch {
+	case t.every != nil:
+		return t.every
+	case takesEvery(m.match) && !m.closed:
+		return t.last
+	case m.match.Regex != "" || m.match.IgnoreCase:
+		return nil
+	case m.match.Path != "" && t.paths[m.match.Path] != nil:
+		return t.paths[m.match.Path]
+	}
+	path := m.match.Path + m.match.Prefix
+	for end := range len(path) {
+		if vs := t.prefixes[path[:end+1]]; vs != nil {
+			return vs
+		}
+	}
+	return nil
+}
+
+// fieldIn is where a route stands in a VirtualService: that of a delegate stands
+// in another one.
+func fieldIn(r *httpRoute, vs *virtualService) string {
+	if r.of == vs {
+		return r.field
+	}
+	return "spec.http"
+}
