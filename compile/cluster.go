@@ -31,7 +31,7 @@ type clusterPart struct {
 func (p *plan) clusterOf(key clusterKey) clusterPart {
 	d := p.forSelected(key.domain, key.selection)
 	out := clusterPart{cluster: p.plainCluster(key.target, key.network)}
-	if key.nobody {
+	if key.nobody || key.service != nil && key.service.Withheld {
 		out.cluster = out.cluster.Closed()
 		return out
 	}
@@ -118,7 +118,7 @@ func (p *plan) reach(out *ir.Cluster, t target, network string) {
 // endpoints is an endpoint by its name, of whatever version.
 func (p *plan) hostsOf(t target, network string) []ir.Endpoint {
 	labels := t.version.labels()
-	if isItsOwnEndpoint(t.service) {
+	if t.service.IsItsOwnEndpoint() {
 		return []ir.Endpoint{{Host: t.host, Port: t.port.TargetPort}}
 	}
 	var out []ir.Endpoint
@@ -142,10 +142,6 @@ func (p *plan) instancesOf(t target) []*mesh.Instance {
 		}
 	}
 	return out
-}
-
-func isItsOwnEndpoint(svc *mesh.Service) bool {
-	return svc.Resolution == mesh.DNS && len(svc.Instances) == 0
 }
 
 func isHTTP2(p *mesh.Port) bool { return p.Protocol == mesh.HTTP2 || p.Protocol == mesh.GRPC }

@@ -93,7 +93,7 @@ func (p *plan) checkService(ref diag.Ref, field, host, consequence string) bool 
 // host as the object's own namespace knows it.
 func (p *plan) checkLabels(ref diag.Ref, field, host string, labels mesh.Labels, consequence string) {
 	svc := p.serviceOf(ref.Namespace, host)
-	if svc == nil || len(labels) == 0 || isItsOwnEndpoint(svc) || p.hasLabels(svc, labels) {
+	if svc == nil || len(labels) == 0 || svc.IsItsOwnEndpoint() || p.hasLabels(svc, labels) {
 		return
 	}
 	p.report(diag.Problem{

@@ -121,7 +121,7 @@ func (r *referrals) covered(one diag.Reference, wildcard string) {
 // have them.
 func (r *referrals) version(from diag.Ref, field, name, host string, labels mesh.Labels) {
 	svc := r.serviceOf(from.Namespace, host)
-	if svc == nil || len(labels) == 0 || isItsOwnEndpoint(svc) {
+	if svc == nil || len(labels) == 0 || svc.IsItsOwnEndpoint() {
 		return
 	}
 	one := diag.Reference{From: from, Field: field, Names: name + labels.String() + " of " + host}

@@ -69,6 +69,7 @@ const (
 	PartLeftOut Code = "PA0502"
 	NotFollowed Code = "PA0503"
 	AsPilot     Code = "PA0504"
+	OverBudget  Code = "PA0505"
 )
 
 // What proxies cannot be told, or do not take.
@@ -138,6 +139,7 @@ var Messages = []Message{
 	{PartLeftOut, "PartLeftOut", "A part of the object, or all of it, cannot be used and is left out."},
 	{NotFollowed, "NotFollowed", "A part of the object is not followed."},
 	{AsPilot, "AsPilot", "A setting of the mesh, one of v1Compatibility, has this done otherwise than Istio does it today."},
+	{OverBudget, "OverBudget", "The lists of the object multiply to more than the mesh has room for, and it is withheld."},
 
 	{LostInV1, "LostInV1", "An Envoy of the v1 API cannot be told this."},
 	{LostInV3, "LostInV3", "An Envoy of the v3 API cannot be told this."},

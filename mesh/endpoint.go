@@ -26,6 +26,9 @@ type endpoint struct {
 // selector picks. Addresses that the resolution cannot use are left out.
 func (r *registry) endpoints(e *entry, res Resolution) []endpoint {
 	o, entry := e.Object, e.spec
+	if r.costs.Excess(o.Key()).Withheld() {
+		return nil
+	}
 	var out []endpoint
 	for i, spec := range entry.GetEndpoints() {
 		at := fmt.Sprintf("spec.endpoints[%d]", i)

@@ -129,6 +129,9 @@ type Service struct {
 	SubjectAltNames []string
 	// HealthCheck finds out which instances are alive; nil when nobody asks.
 	HealthCheck *schema.HealthCheck
+	// Withheld: the object that declares it exceeds the budget. It has no
+	// instances, and its clusters are closed.
+	Withheld bool
 	// Instances in registry order: inline endpoints as written, then
 	// WorkloadEntries by namespace and name. One entry per endpoint and
 	// service port.
@@ -145,7 +148,13 @@ func (s *Service) KeyHost() string { return s.Hostname + s.apart }
 // outside, found by looking that name up. (Pilot knew it as a service with an
 // external name.)
 func (s *Service) NamesExternal() bool {
-	return !s.External && s.Resolution == DNS && len(s.Instances) == 0
+	return !s.External && s.IsItsOwnEndpoint()
+}
+
+// IsItsOwnEndpoint reports whether the host itself is looked up, as there are no
+// instances.
+func (s *Service) IsItsOwnEndpoint() bool {
+	return s.Resolution == DNS && len(s.Instances) == 0 && !s.Withheld
 }
 
 // Port finds a port by number; nil when there is none.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/internal/meshgen"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -24,6 +25,7 @@ func TestNextIsAsFromScratch(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		settings := mesh.DefaultSettings()
 		settings.Networks = meshgen.Networks()
+		settings.Budget = rapid.SampledFrom([]mesh.Budget{{}, {Object: 3, Mesh: 100}, {Object: 100, Mesh: 7}, {Object: 4, Mesh: 9}}).Draw(rt, "budget")
 		settings.V1Compatibility.ShortNamesByCaller = rapid.Bool().Draw(rt, "short names")
 		states := []state{{mesh.NewSnapshot(0, settings, nil), map[schema.Key]*schema.Object{}}}
 		for revision := range int64(6) {
@@ -142,6 +144,7 @@ func compare(t *rapid.T, want, got *mesh.Snapshot) {
 	if diff := cmp.Diff(want.Problems, got.Problems); diff != "" {
 		t.Fatalf("problems from scratch (-) and after a change (+):\n%s", diff)
 	}
+	withinBudget(t, got)
 	for i, svc := range want.Services {
 		if svc.KeyHost() != got.Services[i].KeyHost() || !svc.SameShape(got.Services[i]) {
 			t.Fatalf("%s is of another shape", svc.Hostname)
@@ -175,6 +178,30 @@ func compare(t *rapid.T, want, got *mesh.Snapshot) {
 		proxy := meshgen.Proxy(t, node)
 		if want.View(proxy).Key() != got.View(proxy).Key() {
 			t.Fatalf("%s has another view", node)
+		}
+	}
+}
+
+// withinBudget: what is built fits, and what is withheld is known and has nothing
+// built.
+func withinBudget(t *rapid.T, s *mesh.Snapshot) {
+	budget, all := s.Settings.BudgetOrDefault(), 0
+	built, withheld := map[schema.Key]int{}, map[schema.Key]bool{}
+	for _, svc := range s.Services {
+		built[svc.Origin] += len(svc.Instances)
+		withheld[svc.Origin] = svc.Withheld
+	}
+	for key, parts := range built {
+		if all += parts; parts > budget.Object || withheld[key] && parts > 0 {
+			t.Fatalf("%s, withheld: %v, has %d instances with a budget of %+v", key, withheld[key], parts, budget)
+		}
+	}
+	if all > budget.Mesh {
+		t.Fatalf("there are %d instances with a budget of %+v", all, budget)
+	}
+	for _, p := range s.Problems {
+		if p.Code == diag.OverBudget && !withheld[schema.Key(p.Object)] && built[schema.Key(p.Object)] > 0 {
+			t.Fatalf("%v, and yet it is there", p)
 		}
 	}
 }

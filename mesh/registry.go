@@ -24,6 +24,7 @@ type registry struct {
 	claims    map[string][]*claim // by host, first to have it first
 	workloads workloads
 	selectors selectors
+	costs     Ledger
 	problems  map[diag.Ref]diag.List // of objects that have any
 	now       *entry                 // that is being built
 }
@@ -33,6 +34,7 @@ func newRegistry(settings *Settings, objects map[string][]*schema.Object) *Regis
 	r := &registry{
 		settings: settings, entries: map[schema.Key]*entry{}, claims: map[string][]*claim{},
 		workloads: newWorkloads(), selectors: selectors{}, problems: map[diag.Ref]diag.List{},
+		costs: Ledger{Budget: settings.BudgetOrDefault()},
 	}
 	return r.update(&Registry{}, added(objects["ServiceEntry"]), added(objects["WorkloadEntry"]))
 }
@@ -69,6 +71,7 @@ func (r *registry) update(last *Registry, entries, workloads []schema.Change) *R
 	for _, c := range entries {
 		r.replaceEntry(c, t)
 	}
+	r.withhold(t)
 	r.settle(t)
 	for e := range t.entries {
 		r.build(e, t)
@@ -100,6 +103,7 @@ type entry struct {
 	spec   *networking.ServiceEntry // nil when it cannot be used
 	claims []*claim                 // one for each host, nil for one that stands a second time
 	picked []*workload
+	fits   int   // how many workloads its selector fits, picked or not
 	under  label // that its selector is found by
 
 	problems  diag.Collector
@@ -150,6 +154,7 @@ func (r *registry) enter(e *entry, t *touched) {
 	e.spec = readable
 	r.claim(e)
 	r.selectors.add(e)
+	r.fit(e, 1, t)
 	t.touch(e)
 }
 
@@ -158,7 +163,9 @@ func (r *registry) leave(e *entry, t *touched) {
 	delete(t.entries, e)
 	r.unclaim(e, t)
 	r.selectors.remove(e)
+	r.fit(e, -1, t)
 	r.pick(e, nil, t)
+	r.costs.Set(CostOf(e.Object, 0))
 }
 
 // build makes the services of an entry at the hosts that are touched.
@@ -166,9 +173,7 @@ func (r *registry) build(e *entry, t *touched) {
 	t.objects[e.Key().Ref()] = true
 	e.problems, e.elsewhere = diag.Collector{}, nil
 	r.now = e
-	if selector := e.spec.GetWorkloadSelector(); selector != nil {
-		r.pick(e, r.workloads.with(e.Meta.Namespace, selector.GetLabels()), t)
-	}
+	r.pick(e, r.wanted(e), t)
 	r.add(e, t.hosts)
 	r.now = nil
 }
@@ -189,6 +194,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 	o, entry := e.Object, e.spec
 	resolution := resolutions[entry.GetResolution()]
 	ports, check := r.ports(o, entry), healthCheck(o, r.report)
+	excess := r.costs.Excess(o.Key())
 	endpoints := r.endpoints(e, resolution)
 	if n := len(endpoints); n > 1 && entry.GetResolution() == networking.ServiceEntry_DNS_ROUND_ROBIN {
 		r.report(manyNames(o, n))
@@ -218,12 +224,17 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 			Sockets:     slices.ContainsFunc(places, place.isSocket),
 			Networks:    slices.ContainsFunc(endpoints, r.behindGateway),
 			HealthCheck: check,
+			Withheld:    excess.Withheld(),
 			Origin:      o.Key(),
 
 			SubjectAltNames: entry.GetSubjectAltNames(),
 		}
 		svc.Instances = instances(svc, places)
 		c.service = svc
+	}
+	if excess.Withheld() {
+		r.report(excess.Problem(o.Key().Ref(), e.product().String(), "requests for the hosts fail, as none of their endpoints are used"))
+		return
 	}
 	r.reportIgnored(o, entry)
 }

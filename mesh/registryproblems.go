@@ -50,7 +50,7 @@ func (w *workload) allProblems() diag.List {
 	for _, e := range with {
 		all.Merge(e.elsewhere[w.origin.Ref()])
 	}
-	if w.spec != nil && len(w.pickers) == 0 {
+	if w.spec != nil && w.fitting == 0 {
 		all.Add(unselected(w))
 	}
 	return all.List()

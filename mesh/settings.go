@@ -107,6 +107,12 @@ type Settings struct {
 	// whose ServiceEntry does not say so in the annotation
 	// pilot-api/health-check, which has the same keys.
 	HealthCheck *schema.HealthCheck
+	// Budget is how many parts objects may multiply to, as hosts, ports and endpoints
+	// of a ServiceEntry do: object is for one of them, mesh for all together. What does
+	// not fit is withheld, and has the problem OverBudget. Without it, both follow from
+	// the memory limit of pilot-api: a part of mesh for each 4 KiB, a quarter of that
+	// for object, and never more than these defaults.
+	Budget Budget
 	// V1Compatibility says which accidents of Pilot are kept, none by default.
 	V1Compatibility V1Compatibility
 	// Domain of the mesh, "cluster.local": what short service names end in,

@@ -46,6 +46,7 @@ workloadCertificates: {certificateFile: /w.crt, keyFile: /w.key, caFile: /roots.
 systemRootsFile: /etc/ssl/ca-bundle.pem
 networks:
   far: {gateways: [{address: 192.0.2.1, port: 15443}, {address: "2001:DB8::1", port: 1}]}
+budget: {object: 5, mesh: 1000000000}
 v1Compatibility:
   tcpTakesHTTPPort: false
   all: true
@@ -85,6 +86,7 @@ v1Compatibility:
 	want.WorkloadCertificates = mesh.Certificate{CertificateFile: "/w.crt", KeyFile: "/w.key", CAFile: "/roots.crt"}
 	want.SystemRootsFile = "/etc/ssl/ca-bundle.pem"
 	want.Networks = map[string][]mesh.NetworkGateway{"far": {{Address: "192.0.2.1", Port: 15443}, {Address: "2001:db8::1", Port: 1}}}
+	want.Budget = mesh.Budget{Object: 5, Mesh: 1000000000}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -166,6 +168,9 @@ func TestParseSettingsProblems(t *testing.T) {
 		{"gateways no list", "networks: {far: {gateways: {}}}", "networks.far.gateways: must be a list of gateways, each with address and port, found a mapping"},
 		{"gateway by name", "networks: {far: {gateways: [{address: a.b, port: 1}]}}", "networks.far.gateways[0]: must have an IP address and a port from 1 to 65535"},
 		{"gateway without port", "networks: {far: {gateways: [{address: 10.0.0.1}]}}", "networks.far.gateways[0]: must have an IP address and a port from 1 to 65535"},
+		{"no budget at all", "budget: {object: 0}", "m:1:18: budget.object: must be a number of parts from 1 to 1000000000, found 0"},
+		{"budget without a bound", "budget: {mesh: 1000000001}", "budget.mesh: must be a number of parts from 1 to 1000000000, found 1000000001"},
+		{"budget of what", "budget: {view: 1}", "budget.view: there is no such setting; there are mesh, object"},
 		{"unknown switch", "v1Compatibility: {a: true}", "v1Compatibility.a: there is no such setting; there are all, anyNamespaceRules,"},
 		{"all switches no bool", "v1Compatibility: {all: 1}", "v1Compatibility.all: must be true or false, found 1"},
 		{"switch no bool", "v1Compatibility: {tcpTakesHTTPPort: 1}", "v1Compatibility.tcpTakesHTTPPort: must be true or false, found 1"},

@@ -122,6 +122,16 @@ func takeOutboundTrafficPolicy(to *OutboundMode) settingReader {
 	}
 }
 
+// takeBudget reads {object, mesh}.
+func takeBudget(to *Budget) settingReader {
+	return func(f *settingsFile, path string, value *yaml.Node) {
+		f.mapping(map[string]settingReader{
+			"object": scalar(takeParts(&to.Object)),
+			"mesh":   scalar(takeParts(&to.Mesh)),
+		})(path, value)
+	}
+}
+
 // takeCertificates reads certificates by the name of a secret.
 func takeCertificates(to *map[string]Certificate, unless Certificate, must func(Certificate) string) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {

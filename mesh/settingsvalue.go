@@ -37,6 +37,20 @@ func takePort(to *int) func(*yaml.Node) string {
 	}
 }
 
+// maxParts keeps sums of costs in the range of an int.
+const maxParts = 1_000_000_000
+
+func takeParts(to *int) func(*yaml.Node) string {
+	return func(n *yaml.Node) string {
+		parts, err := strconv.Atoi(n.Value)
+		if n.Tag != "!!int" || err != nil || parts < 1 || parts > maxParts {
+			return "must be a number of parts from 1 to " + strconv.Itoa(maxParts)
+		}
+		*to = parts
+		return ""
+	}
+}
+
 func takeProtocol(to *Protocol) func(*yaml.Node) string {
 	return func(n *yaml.Node) string {
 		protocol, ok := ParseProtocol(n.Value)

@@ -13,7 +13,7 @@ func (s *Service) SameShape(other *Service) bool {
 		slices.Equal(s.ExportTo, other.ExportTo) && slices.Equal(s.Addresses, other.Addresses) && s.External == other.External &&
 		s.Resolution == other.Resolution && s.OneAddress == other.OneAddress && s.Sockets == other.Sockets && s.Networks == other.Networks &&
 		slices.Equal(s.SubjectAltNames, other.SubjectAltNames) && reflect.DeepEqual(s.HealthCheck, other.HealthCheck) && s.Origin == other.Origin &&
-		(len(s.Instances) == 0) == (len(other.Instances) == 0) &&
+		s.Withheld == other.Withheld && (len(s.Instances) == 0) == (len(other.Instances) == 0) &&
 		reflect.DeepEqual(s.Ports, other.Ports) && slices.EqualFunc(s.before, other.before, sameViewers)
 }
 

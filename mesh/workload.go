@@ -15,6 +15,7 @@ import (
 type workload struct {
 	endpoint                 // without a spec when it cannot be used
 	pickers  map[*entry]bool // that have picked it
+	fitting  int             // entries whose selector fits it, whether or not they have picked it
 	problems diag.Collector  // that it has by itself
 }
 
@@ -112,7 +113,8 @@ func (r *registry) replaceWorkload(c schema.Change, t *touched) {
 	t.objects[key.Ref()] = true
 	if old := r.workloads.byKey[key]; old != nil {
 		r.workloads.remove(old)
-		for e := range old.pickers {
+		for _, e := range r.selectors.fitting(old) {
+			e.fits--
 			t.touch(e)
 		}
 	}
@@ -122,8 +124,36 @@ func (r *registry) replaceWorkload(c schema.Change, t *touched) {
 	w := r.readWorkload(c.After)
 	r.workloads.add(w)
 	for _, e := range r.selectors.fitting(w) {
+		e.fits++
+		w.fitting++
 		t.touch(e)
 	}
+}
+
+// fit counts an entry in, or with -1 out, at the workloads that its selector fits.
+func (r *registry) fit(e *entry, n int, t *touched) {
+	for _, w := range r.fitting(e) {
+		e.fits += n
+		if w.fitting += n; w.fitting <= 1 {
+			t.objects[w.origin.Ref()] = true
+		}
+	}
+}
+
+// fitting are the workloads that the selector of an entry fits.
+func (r *registry) fitting(e *entry) []*workload {
+	if e.spec.GetWorkloadSelector() == nil {
+		return nil
+	}
+	return r.workloads.with(e.Meta.Namespace, e.spec.GetWorkloadSelector().GetLabels())
+}
+
+// wanted are the workloads that an entry picks.
+func (r *registry) wanted(e *entry) []*workload {
+	if r.costs.Excess(e.Key()).Withheld() {
+		return nil
+	}
+	return r.fitting(e)
 }
 
 // pick has an entry pick these workloads, in place of what it picked.

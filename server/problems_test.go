@@ -27,7 +27,13 @@ func followed(t *testing.T) *world {
 func replica(t *testing.T, mem *memory.Store, change ...func(*server.Options)) *world {
 	t.Helper()
 	view := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
-	proxies := discovery.New(discovery.Options{Source: view, CheckPatience: time.Minute})
+	return replicaOf(t, mem, view, discovery.Options{Source: view, CheckPatience: time.Minute}, change...)
+}
+
+// replicaOf is one with discovery of its own.
+func replicaOf(t *testing.T, mem *memory.Store, view *cache.Cache, options discovery.Options, change ...func(*server.Options)) *world {
+	t.Helper()
+	proxies := discovery.New(options)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = view.Run(ctx) })

@@ -2,12 +2,14 @@ package server_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -15,8 +17,11 @@ import (
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/internal/outside"
 	"github.com/pilot-api/pilot-api/internal/simulated"
+	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/cache"
+	"github.com/pilot-api/pilot-api/store/memory"
 	"sigs.k8s.io/yaml"
 )
 
@@ -370,3 +375,31 @@ func TestStatusOfAMissingSecret(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// TestStatusOfWhatIsWithheld: an object that exceeds the budget is not accepted, and
+// the condition has the numbers.
+func TestStatusOfWhatIsWithheld(t *testing.T) {
+	mem := memory.New()
+	view := cache.New(mem, cache.Options{Log: slog.New(slog.DiscardHandler)})
+	settings := mesh.DefaultSettings()
+	settings.Budget = mesh.Budget{Object: 3}
+	w := replicaOf(t, mem, view, discovery.Options{Source: view, CheckPatience: time.Minute, Settings: settings})
+	const entries = "/apis/networking.istio.io/v1/namespaces/default/serviceentries"
+	seen := w.follow(entries + "?watch=true&statusEvents=true")
+	w.want(http.StatusCreated, "POST", entries, withheldEntry, asYAML)
+	accepted := seen.until("", "NoProxies").condition("Accepted")
+	if accepted.Status != metav1.ConditionFalse || accepted.Reason != "OverBudget" || !strings.Contains(accepted.Message, "2 hosts × 1 ports × 2 endpoints = 4 parts") {
+		t.Errorf("%+v", accepted)
+	}
+}
+
+const withheldEntry = `
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: large}
+spec:
+  hosts: [a.example, b.example]
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  endpoints: [{address: 10.0.0.1}, {address: 10.0.0.2}]
+`

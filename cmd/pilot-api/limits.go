@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // limits are the flags on what the process may take, and from whom.
@@ -80,6 +82,19 @@ func (l *limits) apply(log *slog.Logger) {
 	if now := debug.SetMemoryLimit(-1); now < 1<<50 {
 		log.Info("memory is limited", "bytes", now)
 	}
+}
+
+// bytesPerPart is the memory for a part of the budget: the part itself, with its
+// encoded forms and what they are made of, and as much for garbage and all else.
+const bytesPerPart = 4 << 10
+
+// budget is what objects may multiply to within the memory limit in force, where the
+// mesh settings do not say.
+func budget() mesh.Budget { return budgetWithin(debug.SetMemoryLimit(-1)) }
+
+func budgetWithin(memory int64) mesh.Budget {
+	parts := int(max(4, min(memory/bytesPerPart, int64(mesh.DefaultBudget.Mesh))))
+	return mesh.Budget{Object: min(parts/4, mesh.DefaultBudget.Object), Mesh: parts}
 }
 
 // cgroupMemory is the limit in the first of these files that is there, 0 when

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 func TestMemoryLimit(t *testing.T) {
@@ -40,6 +42,19 @@ func TestBadLimits(t *testing.T) {
 	} {
 		if err := l.validate(); !errors.Is(err, errUsage) {
 			t.Errorf("%+v: %v", l, err)
+		}
+	}
+}
+
+func TestBudgetWithinMemory(t *testing.T) {
+	for memory, want := range map[int64]mesh.Budget{
+		1<<63 - 1: mesh.DefaultBudget,
+		4 << 30:   mesh.DefaultBudget,
+		1 << 30:   {Object: 65_536, Mesh: 262_144},
+		64 << 20:  {Object: 4096, Mesh: 16_384},
+	} {
+		if got := budgetWithin(memory); got != want {
+			t.Errorf("with %d bytes: got %+v, want %+v", memory, got, want)
 		}
 	}
 }

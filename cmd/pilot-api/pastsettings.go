@@ -76,6 +76,7 @@ func (m *settingsMemory) past() []*mesh.Settings {
 			continue
 		}
 		settings.Domain = told.Domain
+		settings.Budget = settings.Budget.Or(budget())
 		past = append(past, settings)
 	}
 	return past

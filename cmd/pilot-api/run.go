@@ -39,6 +39,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	o.limits.apply(log)
+	settings.Budget = settings.Budget.Or(budget())
 	// The port first: a taken one should be an error before etcd starts.
 	listener, err := listen("--listen", o.listen)
 	if err != nil {
