@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -20,6 +21,9 @@ type Options struct {
 	// replica stored it, and returns the revision that it has reached then. Nil is for a
 	// source that is never behind.
 	CatchUp func(ctx context.Context) (revision int64, err error)
+	// LeftOut are problems of stored values that the source cannot read, and so
+	// leaves out of the objects. Nil is for a source that reads all.
+	LeftOut func() diag.List
 	// PastSettings are those that proxies may have been told by before this
 	// start; clusters that only they make stay until no proxy is seen to need
 	// them.
@@ -57,6 +61,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Files == nil {
 		o.Files = noFiles{}
+	}
+	if o.LeftOut == nil {
+		o.LeftOut = func() diag.List { return nil }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

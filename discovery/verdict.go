@@ -141,7 +141,7 @@ func (s *Publisher) Report() Report {
 	published, refused := s.newest.published, s.newest.refused
 	all := s.newest.problems.list()
 	s.newest.mu.Unlock()
-	more := slices.Concat(refused, s.refusals())
+	more := slices.Concat(refused, s.refusals(), s.opts.LeftOut())
 	var report Report
 	if published != nil {
 		report.Revision = published.mesh.Revision
@@ -169,7 +169,7 @@ func (r Report) With(others diag.List) Report {
 
 // problemCount is how many a report tells, without making one.
 func (s *Publisher) problemCount() int {
-	refusing := min(s.fleet.refusing.count(), maxRefusals+1)
+	refusing := min(s.fleet.refusing.count(), maxRefusals+1) + len(s.opts.LeftOut())
 	s.newest.mu.Lock()
 	defer s.newest.mu.Unlock()
 	return min(s.newest.problems.count()+len(s.newest.refused)+refusing, maxProblems+1)

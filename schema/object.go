@@ -130,9 +130,13 @@ func build(kind *Kind, meta metav1.ObjectMeta, spec json.RawMessage, raw []byte)
 }
 
 // Stored rebuilds an object from bytes that New encoded without a
-// resourceVersion (see Encoded) and the revision at which they were written.
-// The bytes are copied once, with the revision put in its place.
+// resourceVersion (see Encoded), with a checksum or without, and the revision
+// at which they were written. The bytes are copied.
 func Stored(raw []byte, revision int64) (*Object, error) {
+	raw, err := WithoutChecksum(raw)
+	if err != nil {
+		return nil, fmt.Errorf("decode stored object: %w", err)
+	}
 	o, err := readStored(raw)
 	if err != nil {
 		return nil, fmt.Errorf("decode stored object: %w", err)
@@ -158,7 +162,8 @@ func (o *Object) AtRevision(revision int64) *Object {
 }
 
 // Encoded is the text to store: the whole object without its resourceVersion,
-// which is the store's to give. It must not be changed.
+// which is the store's to give. It must not be changed. A store that cannot
+// trust its medium keeps it WithChecksum.
 func (o *Object) Encoded() []byte {
 	before, after := o.aroundRevision()
 	switch {

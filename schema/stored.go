@@ -3,13 +3,16 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // readStored reads what was stored: see Encoded. The object holds on to the
-// text.
+// text. What was not written by a version of this package is refused: to guess
+// what it meant would put half a rule in force.
 func readStored(raw []byte) (*Object, error) {
 	if o := readWritten(raw); o != nil {
 		return o, nil
@@ -19,6 +22,12 @@ func readStored(raw []byte) (*Object, error) {
 		Kind       string            `json:"kind"`
 		Metadata   metav1.ObjectMeta `json:"metadata"`
 		Spec       json.RawMessage   `json:"spec"`
+	}
+	if !utf8.Valid(raw) {
+		return nil, errors.New("it is not UTF-8")
+	}
+	if err := checkMembers(raw); err != nil {
+		return nil, err
 	}
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return nil, err
@@ -34,6 +43,30 @@ func readStored(raw []byte) (*Object, error) {
 	return New(kind, e.Metadata, e.Spec)
 }
 
+// checkMembers refuses a text whose members are not those of an object. Names
+// are compared as they stand; encoding/json also takes "Spec" for "spec".
+func checkMembers(raw []byte) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return err
+	}
+	for _, name := range []string{"apiVersion", "kind", "metadata", "spec"} {
+		if _, given := members[name]; !given {
+			return fmt.Errorf("it has no %s", name)
+		}
+	}
+	if len(members) > 4 {
+		return fmt.Errorf("it must have apiVersion, kind, metadata and spec alone, it has %d members", len(members))
+	}
+	if !bytes.HasPrefix(members["spec"], []byte("{")) {
+		return fmt.Errorf("its spec must be a map, found %s", short(members["spec"]))
+	}
+	if !bytes.HasPrefix(members["metadata"], []byte("{")) {
+		return fmt.Errorf("its metadata must be a map, found %s", short(members["metadata"]))
+	}
+	return nil
+}
+
 func headOf(apiVersion, kind string) []byte {
 	return []byte(beforeGroup + apiVersion + beforeName + kind + beforeMeta)
 }
@@ -46,7 +79,7 @@ func readWritten(raw []byte) *Object {
 		return nil
 	}
 	version, name, metadata, spec := s.member(0, "apiVersion"), s.member(0, "kind"), s.member(0, "metadata"), s.member(0, "spec")
-	if version == 0 || name == 0 || metadata == 0 || spec == 0 || int(s.nodes[spec].end) != len(raw)-1 {
+	if version == 0 || name == 0 || metadata == 0 || spec == 0 || s.nodes[spec].what != '{' || int(s.nodes[spec].end) != len(raw)-1 {
 		return nil
 	}
 	apiVersion, _ := s.of(version)

@@ -35,6 +35,7 @@ func (k *resource) deleteCollection(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
+	k.warnOfUnreadable(w, selected.narrow(k.scope(r)))
 	return k.writeList(w, r, f, deleted)
 }
 

@@ -59,6 +59,7 @@ func (k *resource) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	k.warnOfUnreadable(w, selected.narrow(k.scope(r)))
 	if f == formatJSON && opts.AtLeast == 0 && opts.Exact == 0 {
 		if answered, err := k.answerAgain(w, r); answered || err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // Bounds of the warnings sent with one answer: a client's limit on header bytes
@@ -85,6 +86,16 @@ func addWarning(w http.ResponseWriter, text string) {
 	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
 		w.Header().Add("Warning", header)
 	}
+}
+
+// warnOfUnreadable says which stored values an answer about a scope leaves out,
+// so that nobody takes it for all there is.
+func (s *Server) warnOfUnreadable(w http.ResponseWriter, scope store.Scope) {
+	var warnings diag.List
+	for _, u := range store.UnreadableIn(s.opts.Reads, scope) {
+		warnings = append(warnings, u.Problem())
+	}
+	warn(w, warnings)
 }
 
 // oneLine is a text as it fits into a header.

@@ -44,6 +44,7 @@ func (k *resource) serveWatch(w http.ResponseWriter, r *http.Request, asked *wat
 	case err != nil:
 		return err
 	}
+	k.warnOfUnreadable(w, asked.scope)
 	stream := newStream(w, k, asked)
 	return stream.run(ctx, started)
 }

@@ -1,6 +1,10 @@
 package store
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
 
 // Revisions are the changes of a batch as batches of one revision each, in
 // order. They share its events.
@@ -42,6 +46,11 @@ func (b Batch) In(scope Scope) Batch {
 	for _, ev := range b.Events {
 		if scope.Contains(ev.Object.Key()) {
 			in.Events = append(in.Events, ev)
+		}
+	}
+	for _, r := range b.Readings {
+		if r.Key != (schema.Key{}) && scope.Contains(r.Key) {
+			in.Readings = append(in.Readings, r)
 		}
 	}
 	return in

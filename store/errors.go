@@ -26,6 +26,8 @@ var (
 	// first. All other errors of a write mean that nothing was written.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 	ErrFull           = errors.New("store full")
+	// ErrUnreadable: there is a value under the key, and it is no object.
+	ErrUnreadable = errors.New("cannot be read")
 )
 
 // Error is a failed operation: which object, which kind of failure (one of the

@@ -55,6 +55,7 @@ var statusTable = []statusRow{
 	{kind: ErrOutcomeUnknown, code: http.StatusGatewayTimeout, reason: metav1.StatusReasonTimeout, cause: causeUnsure},
 	{kind: ErrUnavailable, code: http.StatusServiceUnavailable, reason: metav1.StatusReasonServiceUnavailable, retry: 1},
 	{kind: ErrTooLarge, code: http.StatusRequestEntityTooLarge, reason: metav1.StatusReasonRequestEntityTooLarge},
+	{kind: ErrUnreadable, code: http.StatusInternalServerError, reason: metav1.StatusReasonStoreReadError},
 	{kind: ErrFull, code: http.StatusInsufficientStorage, reason: reasonFull},
 	{kind: context.DeadlineExceeded, code: http.StatusGatewayTimeout, reason: metav1.StatusReasonTimeout},
 	{kind: ErrUnavailable, code: http.StatusGatewayTimeout, reason: metav1.StatusReasonServerTimeout, retry: 1},

@@ -75,15 +75,16 @@ type List struct {
 	// last item, those that cannot be read included; -1 when there may be
 	// some that nobody counted. A list without items is the last page.
 	Remaining int
-	// Unreadable is how many objects of the scope are stored but cannot be
-	// read, and are left out.
-	Unreadable int
+	// Unreadable are the stored values of the scope that cannot be read, and so
+	// are not among Items.
+	Unreadable []Unreadable
 }
 
 // Reader is the read side. All methods are safe for concurrent use. Objects
 // that come back are shared and immutable.
 type Reader interface {
-	// Get returns ErrNotFound when there is no such object.
+	// Get returns ErrNotFound when there is no such object, ErrUnreadable when
+	// what is stored under the key cannot be read.
 	Get(ctx context.Context, key schema.Key, opts ReadOptions) (*schema.Object, error)
 	// List never fails for want of objects: it returns an empty list.
 	List(ctx context.Context, scope Scope, opts ListOptions) (*List, error)
@@ -257,6 +258,9 @@ type Event struct {
 type Batch struct {
 	Revision int64
 	Events   []Event
+	// Readings are the values in scope that became unreadable, or stopped being
+	// so, in order. A store that never loses a value has none.
+	Readings []Reading
 }
 
 // Watcher is a running watch. It ends with the context given to Watch.

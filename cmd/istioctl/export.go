@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,7 +39,10 @@ are written go when their object is gone. Without -o all is printed.
 No server tells private keys: a Secret with one is left out, or written with
 --include-secrets with a mark in place of its key. A server that has that key
 takes the mark for it; an empty one refuses it, and only 'pilot-api snapshot' can
-bring the key there. An object that is being deleted is left out.`,
+bring the key there. An object that is being deleted is left out.
+
+Nothing is written when the server has an object that it cannot read: an export
+that lacks one is no backup.`,
 		Example: `  # Everything in one file, and back into another server
   istioctl export -A -o backup.yaml
   istioctl apply -f backup.yaml --server other:8080
@@ -69,13 +73,17 @@ func runExport(ctx context.Context, s *session, flags exportFlags) error {
 		}
 		namespace = ""
 	}
-	c, err := s.connect(s.warn)
+	var leftOut int
+	c, err := s.connect(func(text string) { leftOut++; s.warn(text) })
 	if err != nil {
 		return err
 	}
 	list, err := s.list(ctx, c, client.Selection{Namespace: namespace}, pageSize)
 	if err != nil {
 		return s.fail(ctx, err)
+	}
+	if leftOut > 0 {
+		return errors.New("the server cannot give all objects (see the warnings), and nothing was written: mend or delete those, and export again")
 	}
 	objects := s.exported(list.Objects().Items, flags.includeSecrets)
 	exportOrder(objects)

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,6 +21,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/etcd"
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
+	"github.com/pilot-api/pilot-api/store/memory"
 )
 
 // TestExportComesBack: what is exported of one server and applied to an empty one
@@ -135,5 +139,33 @@ func TestExportIsOneState(t *testing.T) {
 	}
 	if !strings.Contains(errs.String(), fmt.Sprintf("\r\033[K%d objects", pageSize)) {
 		t.Errorf("no progress in %q", &errs)
+	}
+}
+
+// lossy is a store with a value that cannot be read.
+type lossy struct{ *memory.Store }
+
+func (lossy) Unreadable(scope store.Scope) []store.Unreadable {
+	u := store.Unreadable{Key: schema.Key{Kind: "Gateway", Namespace: "default", Name: "edge"}, Place: "a", Revision: 1, Why: "a bit was flipped"}
+	if !scope.Contains(u.Key) {
+		return nil
+	}
+	return []store.Unreadable{u}
+}
+
+// TestExportIsWholeOrNone: an export without an object that is stored is no backup.
+func TestExportIsWholeOrNone(t *testing.T) {
+	api := httptest.NewServer(newServer(lossy{memory.New()}).Handler())
+	t.Cleanup(api.Close)
+	file := filepath.Join(t.TempDir(), "all.yaml")
+	_, stderr, code := run(t, api.URL, "", "export", "-A", "-o", file)
+	if _, err := os.Stat(file); code != 1 || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(stderr, "Gateway default/edge") || !strings.Contains(stderr, "nothing was written") {
+		t.Errorf("code %d, file: %v\n%s", code, err, stderr)
+	}
+	if _, stderr, code := run(t, api.URL, "", "export", "-n", "other"); code != 0 {
+		t.Errorf("another namespace: code %d\n%s", code, stderr)
+	}
+	if _, stderr, _ := run(t, api.URL, "", "get", "gateways"); !strings.Contains(stderr, "Gateway default/edge") {
+		t.Errorf("get says nothing of it: %s", stderr)
 	}
 }

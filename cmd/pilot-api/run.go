@@ -74,7 +74,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	memory := o.rememberSettings(log)
 	registerCertificateMetrics(registry, certificates)
 	proxies := discovery.New(discovery.Options{
-		Source: view, CatchUp: view.CatchUp, Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
+		Source: view, CatchUp: view.CatchUp, LeftOut: leftOut(view), Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
 	})
 	others, stay := backend.replicas(o, o.advertised(listener.Addr()), registry, log)
 	api := server.New(server.Options{

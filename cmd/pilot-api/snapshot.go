@@ -199,8 +199,8 @@ func (c *console) restore(ctx context.Context, o options, name string) error {
 	if done.Settings != nil {
 		c.warn(wholefile.Write(filepath.Join(o.dataDir, settingsFile), 0o600, wholefile.Text(done.Settings)))
 	}
-	if done.Unreadable > 0 {
-		c.warn(fmt.Errorf("%d more objects cannot be read", done.Unreadable))
+	for _, u := range done.Unreadable {
+		c.warn(u.Err())
 	}
 	fmt.Fprintf(c.stdout, "%d objects as of revision %d are in %s; the next revision is after %d\n", done.Objects, done.Then, o.dataDir, done.Now)
 	return nil

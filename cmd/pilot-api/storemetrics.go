@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
@@ -21,6 +22,8 @@ func registerStoreMetrics(reg prometheus.Registerer, b backend, view *cache.Cach
 		func() float64 { return float64(lag.Lag().Revisions) })
 	gauge("pilot_cache_lag_seconds", "For how long the cache has been known to lack a change of the store.",
 		func() float64 { return lag.Lag().Behind.Seconds() })
+	gauge("pilot_store_unreadable_values", "Stored values that cannot be read, and so are not in force.",
+		func() float64 { return float64(len(view.Unreadable(store.Scope{}))) })
 	gauge("pilot_store_up", "1 when the store told its revision when asked last, a second ago or so.",
 		func() float64 { return oneIf(storeAnswers(lag.Lag()) == nil) })
 	if b.embedded == nil {

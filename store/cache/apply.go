@@ -24,8 +24,20 @@ func (c *Cache) apply(b store.Batch) error {
 		c.tellChangeLocked() // Also of what came before one that is missed.
 	}
 	c.changes.Append(store.Batch{Revision: b.Revision})
+	c.readLocked(b.Readings)
 	c.syncLocked()
 	return nil
+}
+
+// readLocked takes note of values that cannot be read, or can be again.
+func (c *Cache) readLocked(readings []store.Reading) {
+	news := false
+	for _, r := range readings {
+		news = c.unreadable.Apply(r) || news
+	}
+	if news {
+		c.tellChangeLocked()
+	}
 }
 
 // checkLocked is the changes of one revision, with the states before them: those
@@ -73,7 +85,7 @@ func (c *Cache) replace(list *store.List, at store.Batch, complete int64) {
 	for _, obj := range list.Items {
 		c.index.Put(obj)
 	}
-	c.unreadable = list.Unreadable
+	c.unreadable = store.NewUnreadableSet(list.Unreadable)
 	if c.HasSynced() {
 		c.relisted = max(c.relisted, c.changes.Revision())
 	}

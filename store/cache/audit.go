@@ -84,7 +84,7 @@ func (c *Cache) countAt(revision int64) (count int, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	count = c.index.Len() + c.unreadable
+	count = c.index.Len() + c.unreadable.Len()
 	for _, b := range later {
 		for _, ev := range b.Events {
 			switch ev.Type {
@@ -116,6 +116,9 @@ func (c *Cache) compareList(ctx context.Context, revision int64, difference stri
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.unreadable = stored.Unreadable
+	if c.changes.Revision() == revision { // Else the next audit asks again.
+		c.unreadable = store.NewUnreadableSet(stored.Unreadable)
+		c.tellChangeLocked()
+	}
 	return nil
 }

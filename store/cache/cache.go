@@ -62,8 +62,8 @@ type Cache struct {
 
 	mu    sync.RWMutex
 	index store.Index
-	// unreadable objects are counted by the source, but not in the index.
-	unreadable int
+	// unreadable values are counted by the source, but not in the index.
+	unreadable store.UnreadableSet
 	// relisted is the newest revision that the view had before all was listed
 	// anew. What somebody knows of it does not lead to the present by changes,
 	// also if the source goes there once more after it was restored.
@@ -92,6 +92,8 @@ func New(source store.Reader, opts Options) *Cache {
 		changes:   store.NewChangeLog(0, opts.Window),
 		changed:   make(chan struct{}),
 		synced:    make(chan struct{}),
+
+		unreadable: store.NewUnreadableSet(nil),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -213,7 +214,9 @@ func (u *uncounted) Count(ctx context.Context) (int, int64, error) {
 func (u *uncounted) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
 	l, err := u.Store.List(ctx, scope, opts)
 	if err == nil {
-		l.Unreadable = int(u.unreadable.Load())
+		for i := range u.unreadable.Load() {
+			l.Unreadable = append(l.Unreadable, store.Unreadable{Place: strconv.Itoa(int(i))})
+		}
 	}
 	return l, err
 }

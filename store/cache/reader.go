@@ -9,8 +9,9 @@ import (
 )
 
 var (
-	_ store.Reader   = (*Cache)(nil)
-	_ store.Repeater = (*Cache)(nil)
+	_ store.Reader    = (*Cache)(nil)
+	_ store.Repeater  = (*Cache)(nil)
+	_ store.Inspector = (*Cache)(nil)
 )
 
 // Revision implements store.Reader: it is the source's.
@@ -33,7 +34,17 @@ func (c *Cache) Get(ctx context.Context, key schema.Key, opts store.ReadOptions)
 	if obj := c.index.Get(key); obj != nil {
 		return obj, nil
 	}
+	if u, known := c.unreadable.Of(key); known {
+		return nil, u.Err()
+	}
 	return nil, &store.Error{Kind: store.ErrNotFound, Key: key}
+}
+
+// Unreadable implements store.Inspector.
+func (c *Cache) Unreadable(scope store.Scope) []store.Unreadable {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.unreadable.In(scope)
 }
 
 // Repeat implements store.Repeater.
@@ -63,7 +74,7 @@ func (c *Cache) List(ctx context.Context, scope store.Scope, opts store.ListOpti
 	}
 	all, revision := c.view(scope)
 	items, remaining := opts.Page(all)
-	return &store.List{Revision: revision, Items: items, Remaining: remaining}, nil
+	return &store.List{Revision: revision, Items: items, Remaining: remaining, Unreadable: c.Unreadable(scope)}, nil
 }
 
 func (c *Cache) listExact(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
@@ -72,7 +83,7 @@ func (c *Cache) listExact(ctx context.Context, scope store.Scope, opts store.Lis
 	}
 	if all, err := c.viewAt(scope, opts.Exact); err == nil {
 		items, remaining := opts.Page(all)
-		return &store.List{Revision: opts.Exact, Items: items, Remaining: remaining}, nil
+		return &store.List{Revision: opts.Exact, Items: items, Remaining: remaining, Unreadable: c.Unreadable(scope)}, nil
 	}
 	return c.listFromSource(ctx, scope, opts)
 }

@@ -48,7 +48,7 @@ func (e *echoes) take(kv *mvccpb.KeyValue) *schema.Object {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	one := e.objects[string(kv.Key)]
-	if one == nil || !one.written.IsEncodedAs(kv.Value) {
+	if one == nil || !isStoredAs(one.written, kv.Value) {
 		return nil
 	}
 	return e.at(string(kv.Key), one, kv.ModRevision)

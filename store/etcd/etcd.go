@@ -90,9 +90,9 @@ var (
 )
 
 // New uses a client that stays the caller's to close. An object in etcd that
-// cannot be read is logged and left out, so that it never blocks the others: to
-// readers it is not there. To writers it is, so that it can be deleted, and an
-// update replaces it by a new object.
+// cannot be read is logged and left out of lists and watches, which say so
+// (store.Unreadable), so that it never blocks the others; who asks for it gets
+// ErrUnreadable. It can be deleted, and an update with a whole object replaces it.
 func New(client *clientv3.Client, prefix string, log *slog.Logger) *Store {
 	s := &Store{client: client, keys: newLayout(prefix), log: log, limits: DefaultLimits}
 	s.Verbs = store.VerbsOf(s.Txn)
@@ -118,8 +118,7 @@ func (s *Store) Get(ctx context.Context, key schema.Key, opts store.ReadOptions)
 	}
 	obj, err := s.keys.object(found.Kvs[0], found.Kvs[0].ModRevision)
 	if err != nil {
-		return nil, &store.Error{Kind: store.ErrNotFound, Key: key, Cause: err,
-			Detail: "what is stored under the name cannot be read: delete it, or replace it by an update"}
+		return nil, s.keys.unreadable(found.Kvs[0], err).Err()
 	}
 	return obj, nil
 }

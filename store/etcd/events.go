@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -26,12 +27,15 @@ func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
 			continue // A neighbour's: it is no revision of the store.
 		}
 		batch.Revision, changed = ev.Kv.ModRevision, ev.Kv.ModRevision
-		change, err := w.event(ev)
+		change, reading, err := w.event(ev)
 		if err != nil {
 			return store.Batch{}, err
 		}
 		if change.Object != nil && w.scope.Contains(change.Object.Key()) {
 			batch.Events = append(batch.Events, change)
+		}
+		if reading != nil && inScope(reading.Unreadable, w.scope) {
+			batch.Readings = append(batch.Readings, *reading)
 		}
 	}
 	if changed > ticked {
@@ -41,10 +45,24 @@ func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
 }
 
 // event is one change as readers see it, to whom a value that cannot be read is
-// not there. It has no object when nothing changed for them.
-func (w *watcher) event(ev *clientv3.Event) (store.Event, error) {
-	now := w.after(ev)
+// no object. It has no object when nothing changed for them. The reading tells
+// of a value that cannot be read, before the change or after it.
+func (w *watcher) event(ev *clientv3.Event) (change store.Event, reading *store.Reading, err error) {
+	now, why := w.after(ev)
 	before := w.before(ev, now)
+	switch {
+	case why != nil:
+		reading = &store.Reading{Unreadable: w.store.keys.unreadable(ev.Kv, why)}
+	case before == nil && !ev.IsCreate():
+		reading = &store.Reading{Unreadable: w.store.keys.unreadable(ev.Kv, errMended), Mended: true}
+	}
+	change, err = w.change(ev, before, now)
+	return change, reading, err
+}
+
+var errMended = errors.New("it could not be read before")
+
+func (w *watcher) change(ev *clientv3.Event, before, now *schema.Object) (store.Event, error) {
 	switch {
 	case now != nil && (ev.IsCreate() || ev.PrevKv != nil && before == nil):
 		return store.Event{Type: store.Added, Object: now}, nil
@@ -60,20 +78,21 @@ func (w *watcher) event(ev *clientv3.Event) (store.Event, error) {
 	return store.Event{Type: store.Deleted, Object: before.AtRevision(ev.Kv.ModRevision), Previous: before}, nil
 }
 
-// after is the state that a change led to, nil when there is none to be read.
-func (w *watcher) after(ev *clientv3.Event) *schema.Object {
+// after is the state that a change led to, nil when there is none, or none that
+// can be read: then the error says why.
+func (w *watcher) after(ev *clientv3.Event) (*schema.Object, error) {
 	if ev.Type == clientv3.EventTypeDelete {
-		return nil
+		return nil, nil
 	}
 	if obj := w.store.echoes.take(ev.Kv); obj != nil {
-		return obj
+		return obj, nil
 	}
 	obj, err := w.store.keys.object(ev.Kv, ev.Kv.ModRevision)
 	if err != nil {
 		w.log.Error("object in etcd cannot be read", "key", string(ev.Kv.Key), "revision", ev.Kv.ModRevision, "error", err)
-		return nil
+		return nil, err
 	}
-	return obj
+	return obj, nil
 }
 
 // before is the state before a change, which led to now.

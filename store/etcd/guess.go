@@ -89,7 +89,7 @@ func (g *guesses) known(key schema.Key, kv *mvccpb.KeyValue) *schema.Object {
 	if g.peek == nil {
 		return nil
 	}
-	if obj := g.peek(key); obj != nil && obj.Revision() == kv.ModRevision && obj.IsEncodedAs(kv.Value) {
+	if obj := g.peek(key); obj != nil && obj.Revision() == kv.ModRevision && isStoredAs(obj, kv.Value) {
 		return obj
 	}
 	return nil

@@ -76,12 +76,30 @@ func (w *write) note(now time.Time) error {
 			continue
 		}
 		r := record{Verb: w.verb(i), Author: w.by, Time: now.UTC()}
-		r.keep(w.current[i], w.damaged[i])
-		if w.records[i], err = json.Marshal(r); err != nil {
-			return fmt.Errorf("encode record: %w", err)
+		r.keep(w.current[i], w.damaged[i] != nil)
+		if w.records[i], err = r.encode(); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// encode writes a record as it is stored.
+func (r *record) encode() ([]byte, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encode record: %w", err)
+	}
+	return schema.WithChecksum(text), nil
+}
+
+// decode reads what encode wrote.
+func (r *record) decode(value []byte) error {
+	text, err := schema.WithoutChecksum(value)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, r)
 }
 
 // verb is what comes of an operation, as store.Record says it.
@@ -137,7 +155,7 @@ func (l layout) entry(kv *mvccpb.KeyValue) store.Record {
 	_, transaction := cutLast(string(kv.Key))
 	out := store.Record{Revision: kv.ModRevision, Transaction: transaction, Lost: true}
 	var r record
-	if err := json.Unmarshal(kv.Value, &r); err != nil {
+	if err := r.decode(kv.Value); err != nil {
 		return out
 	}
 	out.Verb, out.Time, out.Author = r.Verb, r.Time, r.Author

@@ -28,7 +28,7 @@ func (s *Store) History(ctx context.Context, key schema.Key) ([]store.Version, e
 	var current *schema.Object
 	for _, kv := range resp.Responses[0].GetResponseRange().Kvs {
 		if current, err = s.keys.object(kv, kv.ModRevision); err != nil {
-			current = nil // To readers it is not there.
+			current = nil // Its state is lost.
 		}
 	}
 	floor, kept := floorOf(resp.Responses[2].GetResponseRange().Kvs), keptOf(resp.Responses[3].GetResponseRange().Kvs)

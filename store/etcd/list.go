@@ -40,7 +40,7 @@ func (s *Store) list(ctx context.Context, scope store.Scope, span span, opts sto
 		}
 		items, unreadable := s.objects(found.Kvs, scope)
 		l.Revision, l.Items = revision, append(l.Items, items...)
-		l.Unreadable += unreadable
+		l.Unreadable = append(l.Unreadable, unreadable...)
 		l.Remaining = int(found.Count) - len(found.Kvs)
 		if opts.Limit -= len(items); !found.More || opts.Limit <= 0 {
 			return l, nil
@@ -61,13 +61,15 @@ func (s *Store) readSpan(ctx context.Context, span span, opts store.ListOptions)
 }
 
 // objects reads the values of a range.
-func (s *Store) objects(kvs []*mvccpb.KeyValue, scope store.Scope) (objs []*schema.Object, unreadable int) {
+func (s *Store) objects(kvs []*mvccpb.KeyValue, scope store.Scope) (objs []*schema.Object, unreadable []store.Unreadable) {
 	objs = make([]*schema.Object, 0, len(kvs))
 	for _, kv := range kvs {
 		obj, err := s.keys.object(kv, kv.ModRevision)
 		if err != nil {
 			s.log.Error("object in etcd left out", "key", string(kv.Key), "error", err)
-			unreadable++
+			if u := s.keys.unreadable(kv, err); inScope(u, scope) {
+				unreadable = append(unreadable, u)
+			}
 			continue
 		}
 		if scope.Contains(obj.Key()) {

@@ -41,8 +41,8 @@ func TestMigrate(t *testing.T) {
 		t.Error(diff)
 	}
 	list, err := target.List(t.Context(), store.Scope{}, store.ListOptions{})
-	if err != nil || len(list.Items) != objects || list.Unreadable != 0 {
-		t.Errorf("%d objects, %d of them cannot be read, %v, want %d", len(list.Items), list.Unreadable, err, objects)
+	if err != nil || len(list.Items) != objects || len(list.Unreadable) != 0 {
+		t.Errorf("%d objects, %d of them cannot be read, %v, want %d", len(list.Items), len(list.Unreadable), err, objects)
 	}
 	consistent(t, from, target)
 	if _, err := target.Changes(t.Context(), store.Scope{}, 1); !errors.Is(err, store.ErrExpired) {

@@ -34,7 +34,10 @@ type RestoreOptions struct {
 
 // Restored is what there is after a restore.
 type Restored struct {
-	Objects, Unreadable int
+	Objects int
+	// Unreadable are values of the snapshot that are no objects. They are
+	// restored as they were.
+	Unreadable []store.Unreadable
 	// Then is the revision of the snapshot's store, Now what its clock shows.
 	Then, Now int64
 	Settings  []byte // as KeepSettings had them, nil for none

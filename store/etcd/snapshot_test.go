@@ -123,7 +123,7 @@ func TestRestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Then != then || got.Now <= after.Revision() || string(got.Settings) != "settings" || got.Unreadable != 0 {
+	if got.Then != then || got.Now <= after.Revision() || string(got.Settings) != "settings" || len(got.Unreadable) != 0 {
 		t.Errorf("%+v, want the revision %d", got, then)
 	}
 	back := embedded(t, dir).Store(etcd.DefaultPrefix, quiet)

@@ -1,8 +1,11 @@
 package etcd_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,17 +40,98 @@ func newDamaged(t *testing.T) (damaged, *schema.Object) {
 	return d, made
 }
 
-// TestUnreadableIsAbsentToReaders, and its name is taken all the same.
-func TestUnreadableIsAbsentToReaders(t *testing.T) {
+// TestUnreadableIsNoObject: it is served to nobody, nobody is told that it is not
+// there, and its name is taken.
+func TestUnreadableIsNoObject(t *testing.T) {
 	d, _ := newDamaged(t)
-	if _, err := d.Get(t.Context(), d.key, store.ReadOptions{}); !errors.Is(err, store.ErrNotFound) {
+	if _, err := d.Get(t.Context(), d.key, store.ReadOptions{}); !errors.Is(err, store.ErrUnreadable) {
 		t.Errorf("get: %v", err)
 	}
-	if list, err := d.List(t.Context(), store.Scope{}, store.ListOptions{}); err != nil || len(list.Items) != 0 {
-		t.Errorf("list: %v, %v", list, err)
+	for _, scope := range []store.Scope{{}, {Namespace: "default"}, {Kind: storetest.Kind(t, "RouteRule")}} {
+		list, err := d.List(t.Context(), scope, store.ListOptions{})
+		if err != nil || len(list.Items) != 0 || len(list.Unreadable) != 1 || list.Unreadable[0].Key != d.key {
+			t.Errorf("list of %+v: %v, %v", scope, list, err)
+		}
+	}
+	if list, err := d.List(t.Context(), store.Scope{Namespace: "other"}, store.ListOptions{}); err != nil || len(list.Unreadable) != 0 {
+		t.Errorf("list of another namespace: %v, %v", list, err)
 	}
 	if _, err := d.Create(t.Context(), storetest.Rule(t, "default", "a", 2)); !errors.Is(err, store.ErrExists) {
 		t.Errorf("create: %v", err)
+	}
+	change := func(*schema.Object) (*schema.Object, error) { t.Error("a part of it is changed"); return nil, nil }
+	for _, verb := range []store.Verb{store.OpUpdate, store.OpApply} {
+		_, err := d.Txn(t.Context(), []store.Op{{Verb: verb, Key: d.key, Change: change}})
+		if !errors.Is(err, store.ErrUnreadable) {
+			t.Errorf("%s of a part: %v", verb, err)
+		}
+	}
+}
+
+// TestStoredBytesAreChecked: what was changed in etcd since it was written is not
+// read, though it be a good object; what an older version wrote without a
+// checksum is.
+func TestStoredBytesAreChecked(t *testing.T) {
+	client := etcdtest.Start(t).Client()
+	s := etcd.New(client, etcd.DefaultPrefix, quiet)
+	made, err := s.Create(t.Context(), storetest.Rule(t, "default", "a", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := client.Get(t.Context(), damagedName)
+	if err != nil || len(stored.Kvs) != 1 {
+		t.Fatal(stored, err)
+	}
+	value := string(stored.Kvs[0].Value)
+	damaged := strings.Replace(value, `"precedence":1`, `"precedence":3`, 1)
+	if damaged == value {
+		t.Fatalf("stored: %s", value)
+	}
+	put(t, client, damagedName, damaged)
+	if _, err := s.Get(t.Context(), made.Key(), store.ReadOptions{}); !errors.Is(err, store.ErrUnreadable) {
+		t.Errorf("with another value: %v", err)
+	}
+	put(t, client, damagedName, string(made.Encoded()))
+	if got, err := s.Get(t.Context(), made.Key(), store.ReadOptions{}); err != nil || !bytes.Equal(got.Encoded(), made.Encoded()) {
+		t.Errorf("without a checksum: %v", err)
+	}
+}
+
+// TestHistoryIsChecked: a record that was changed in etcd tells nothing of what an
+// object was, one of an older version does.
+func TestHistoryIsChecked(t *testing.T) {
+	client := etcdtest.Start(t).Client()
+	s := etcd.New(client, etcd.DefaultPrefix, quiet)
+	for weight := 1; weight <= 2; weight++ {
+		if _, err := s.Txn(t.Context(), []store.Op{{Verb: store.OpApply, Object: storetest.Rule(t, "default", "a", weight)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	records := etcd.DefaultPrefix + "/history/config.istio.io/routerules/default/a/"
+	found, err := client.Get(t.Context(), records, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend))
+	if err != nil || len(found.Kvs) != 2 {
+		t.Fatal(found, err)
+	}
+	newest := found.Kvs[0]
+	text, err := schema.WithoutChecksum(newest.Value)
+	if err != nil || bytes.Equal(text, newest.Value) {
+		t.Fatalf("a record without a checksum: %s, %v", newest.Value, err)
+	}
+	key := schema.Key{Kind: "RouteRule", Namespace: "default", Name: "a"}
+	lost := func(value string) bool {
+		put(t, client, string(newest.Key), value)
+		versions, err := s.History(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(versions, func(v store.Version) bool { return v.Lost })
+	}
+	if lost(string(newest.Value)) || lost(string(text)) {
+		t.Error("a good record is not read")
+	}
+	damaged := strings.Replace(string(newest.Value), `"precedence":1`, `"precedence":3`, 1)
+	if damaged == string(newest.Value) || !lost(damaged) {
+		t.Errorf("a damaged record is read: %s", damaged)
 	}
 }
 
@@ -110,8 +194,11 @@ func TestWatchOfUnreadable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
+	var got, readings []string
 	for b := range w.Batches() {
+		for _, r := range b.Readings {
+			readings = append(readings, fmt.Sprintf("%s@%d %t", r.Key.Name, r.Revision-made.Revision(), r.Mended))
+		}
 		for _, ev := range b.Events {
 			got = append(got, fmt.Sprintf("%s %s@%d", ev.Type, ev.Object.Meta.Name, ev.Object.Revision()-made.Revision()))
 		}
@@ -122,6 +209,10 @@ func TestWatchOfUnreadable(t *testing.T) {
 	want := []string{"ADDED a@0", "DELETED a@1", "ADDED a@3", "DELETED a@4", "ADDED a@7", "DELETED a@8"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	want = []string{"a@1 false", "a@2 false", "a@3 true", "a@4 false", "a@5 true", "a@6 false", "a@7 true", "a@8 false", "a@9 true"}
+	if diff := cmp.Diff(want, readings); diff != "" {
+		t.Errorf("readings (-want +got):\n%s", diff)
 	}
 }
 

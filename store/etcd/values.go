@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,9 +26,33 @@ func (l layout) object(kv *mvccpb.KeyValue, revision int64) (*schema.Object, err
 	return obj, nil
 }
 
-// unreadable stands for a value that cannot be read. All that is known of it is
+// isStoredAs reports whether a value is what was made of an object.
+func isStoredAs(obj *schema.Object, value []byte) bool {
+	text, err := schema.WithoutChecksum(value)
+	return err == nil && obj.IsEncodedAs(text)
+}
+
+// mostWhy bounds what is said of one value that cannot be read, in bytes.
+const mostWhy = 300
+
+// unreadable is what is known of a value that cannot be read.
+func (l layout) unreadable(kv *mvccpb.KeyValue, why error) store.Unreadable {
+	key, _ := l.parse(string(kv.Key))
+	text := strings.ToValidUTF8(why.Error(), "�")
+	if len(text) > mostWhy {
+		text = strings.ToValidUTF8(text[:mostWhy], "") + "…"
+	}
+	return store.Unreadable{Key: key, Place: strings.ToValidUTF8(string(kv.Key), "�"), Revision: kv.ModRevision, Why: text}
+}
+
+// inScope passes over the place of no object where not all are asked for.
+func inScope(u store.Unreadable, scope store.Scope) bool {
+	return scope == (store.Scope{}) || u.Key != (schema.Key{}) && scope.Contains(u.Key)
+}
+
+// placeholder stands for a value that cannot be read. All that is known of it is
 // its key and its revision.
-func unreadable(key schema.Key, revision int64) (*schema.Object, error) {
+func placeholder(key schema.Key, revision int64) (*schema.Object, error) {
 	kind, ok := schema.KindByName(key.Kind)
 	if !ok {
 		return nil, &store.Error{Kind: store.ErrInvalid, Key: key, Detail: "no such kind"}

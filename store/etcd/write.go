@@ -84,7 +84,8 @@ type write struct {
 	keys    []string
 	current []*schema.Object // as etcd had it last, nil for none
 	asked   bool             // etcd has told current: it is no guess
-	damaged []bool           // current only stands for what cannot be read
+	// damaged has what cannot be read, for which current only stands.
+	damaged []*store.Unreadable
 	next    []*schema.Object // what shall be, nil for none
 	answers []*schema.Object // next, or the last state of what goes
 	values  [][]byte         // the encoding of answers
@@ -97,7 +98,7 @@ type write struct {
 func (s *Store) plan(ops []store.Op) (*write, error) {
 	w := &write{
 		ops: ops, layout: s.keys, current: make([]*schema.Object, len(ops)),
-		damaged: make([]bool, len(ops)), records: make([][]byte, len(ops)),
+		damaged: make([]*store.Unreadable, len(ops)), records: make([][]byte, len(ops)),
 	}
 	for _, op := range ops {
 		key, ok := s.keys.of(op.Target())
@@ -162,7 +163,7 @@ func (w *write) reads() []clientv3.Op {
 func (w *write) read(resp *clientv3.TxnResponse) (err error) {
 	w.asked = true
 	for i, r := range resp.Responses {
-		w.current[i], w.damaged[i] = nil, false
+		w.current[i], w.damaged[i] = nil, nil
 		kvs := r.GetResponseRange().Kvs
 		if len(kvs) == 0 {
 			continue
@@ -171,8 +172,9 @@ func (w *write) read(resp *clientv3.TxnResponse) (err error) {
 		if w.current[i], err = w.layout.object(kvs[0], revision); err == nil {
 			continue
 		}
-		w.damaged[i] = true
-		if w.current[i], err = unreadable(w.ops[i].Target(), revision); err != nil {
+		damage := w.layout.unreadable(kvs[0], err)
+		w.damaged[i] = &damage
+		if w.current[i], err = placeholder(w.ops[i].Target(), revision); err != nil {
 			return store.AtIndex(err, i)
 		}
 	}
@@ -191,19 +193,19 @@ func (w *write) apply() error {
 		}
 		w.next[i] = out.Stored
 		w.answers[i] = out.Answer
-		w.values[i] = out.Answer.Encoded()
+		w.values[i] = schema.WithChecksum(out.Answer.Encoded())
 	}
 	return nil
 }
 
-// evaluate works out one operation. To readers, what cannot be read is not
-// there: only an update that brings a whole object can take its place.
+// evaluate works out one operation. Of what cannot be read no next state can be
+// made: only an update that brings a whole object can take its place.
 func (w *write) evaluate(i int, op store.Op) (store.Outcome, error) {
 	switch {
-	case !w.damaged[i] || op.Verb != store.OpUpdate && op.Verb != store.OpApply:
+	case w.damaged[i] == nil || op.Verb != store.OpUpdate && op.Verb != store.OpApply:
 		return op.Evaluate(w.current[i], w.by)
 	case op.Change != nil:
-		return op.Evaluate(nil, w.by)
+		return store.Outcome{}, w.damaged[i].Err()
 	}
 	return replace(op, w.current[i], w.by)
 }

@@ -1,0 +1,122 @@
+package store
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// Unreadable is a stored value that cannot be read as an object: its bytes were
+// damaged, or something else wrote it. It is not served as an object, so no
+// reader acts on part of one. A delete removes it, and an update with a whole
+// object replaces it.
+type Unreadable struct {
+	// Key is empty where the place of the value is not that of any object.
+	Key schema.Key
+	// Place is where the store keeps the value.
+	Place    string
+	Revision int64
+	// Why says what is wrong with the value.
+	Why string
+}
+
+// Reading is the news that a value cannot be read, or that there is no such
+// value any more.
+type Reading struct {
+	Unreadable
+	// Mended says that the place holds an object again, or nothing.
+	Mended bool
+}
+
+// Inspector is a Reader that knows which values cannot be read without reading
+// all of them again.
+type Inspector interface {
+	// Unreadable are the values of a scope that cannot be read at present,
+	// sorted by key and place.
+	Unreadable(scope Scope) []Unreadable
+}
+
+// UnreadableIn is what a Reader knows of unreadable values; nil for one that
+// does not know.
+func UnreadableIn(r Reader, scope Scope) []Unreadable {
+	if i, ok := r.(Inspector); ok {
+		return i.Unreadable(scope)
+	}
+	return nil
+}
+
+const howToMend = "delete it, or replace it as a whole ('istioctl history' shows its older states)"
+
+// Err is the error of whoever asks for the object.
+func (u Unreadable) Err() *Error {
+	return &Error{Kind: ErrUnreadable, Key: u.Key, Detail: "the stored value cannot be read: " + u.Why + "; " + howToMend}
+}
+
+// Problem is the same for whoever asks what is wrong with the configuration.
+func (u Unreadable) Problem() diag.Problem {
+	p := diag.Problem{
+		Severity: diag.Error, Reason: diag.Malformed, Code: diag.PartLeftOut, Object: u.Key.Ref(),
+		Message: "the object is left out, its stored value cannot be read: " + u.Why + "; " + howToMend,
+	}
+	if u.Key == (schema.Key{}) {
+		p.Message = "the value stored at " + u.Place + " is left out, it cannot be read: " + u.Why
+	}
+	return p
+}
+
+// UnreadableSet is what a view of a store knows of unreadable values.
+type UnreadableSet struct {
+	byPlace map[string]Unreadable
+	byKey   map[schema.Key]Unreadable
+}
+
+// NewUnreadableSet has the values of a list.
+func NewUnreadableSet(all []Unreadable) UnreadableSet {
+	s := UnreadableSet{map[string]Unreadable{}, map[schema.Key]Unreadable{}}
+	for _, u := range all {
+		s.Apply(Reading{Unreadable: u})
+	}
+	return s
+}
+
+// Apply takes note of news, and reports whether they were any.
+func (s *UnreadableSet) Apply(r Reading) bool {
+	known, was := s.byPlace[r.Place]
+	if r.Mended {
+		delete(s.byPlace, r.Place)
+		delete(s.byKey, r.Key)
+		return was
+	}
+	s.byPlace[r.Place] = r.Unreadable
+	if r.Key != (schema.Key{}) {
+		s.byKey[r.Key] = r.Unreadable
+	}
+	return known != r.Unreadable
+}
+
+// Len is how many values cannot be read.
+func (s *UnreadableSet) Len() int { return len(s.byPlace) }
+
+// Of is the value of an object that cannot be read; ok is false for none.
+func (s *UnreadableSet) Of(key schema.Key) (u Unreadable, ok bool) {
+	u, ok = s.byKey[key]
+	return u, ok
+}
+
+// In is Inspector.Unreadable.
+func (s *UnreadableSet) In(scope Scope) []Unreadable {
+	if len(s.byPlace) == 0 {
+		return nil
+	}
+	in := func(u Unreadable) bool { return scope == (Scope{}) || u.Key != (schema.Key{}) && scope.Contains(u.Key) }
+	all := slices.Collect(maps.Values(s.byPlace))
+	all = slices.DeleteFunc(all, func(u Unreadable) bool { return !in(u) })
+	slices.SortFunc(all, func(a, b Unreadable) int {
+		return cmp.Or(strings.Compare(a.Key.String(), b.Key.String()), strings.Compare(a.Place, b.Place))
+	})
+	return all
+}
