@@ -89,13 +89,20 @@ func (s *Publisher) snapshot(before *mesh.Snapshot, n news) (next *mesh.Snapshot
 // wouldEmpty reports whether a view lost all its route tables although the proxy
 // still sees HTTP services, each of which has one. Envoy would drop everything at
 // once, and no object asks for that: it is a mistake of ours. Clusters are
-// different, rules may leave none, and an ingress has what its rules say.
+// different, rules may leave none, and an ingress has what its rules say. A Sidecar
+// may hide all services from its namespace.
 func wouldEmpty(s *mesh.Snapshot, proxy mesh.Proxy, old, next *view) error {
-	if proxy.Role != mesh.Sidecar || len(old.config.RouteTables) == 0 || len(next.config.RouteTables) > 0 ||
-		!seesHTTP(s, mesh.NamespaceOf(proxy.Domain, s.Settings.Domain)) {
+	if proxy.Role != mesh.Sidecar || len(old.config.RouteTables) == 0 || len(next.config.RouteTables) > 0 {
+		return nil
+	}
+	if namespace := s.Settings.NamespaceOf(proxy); hasSidecar(s, namespace) || !seesHTTP(s, namespace) {
 		return nil
 	}
 	return fmt.Errorf("all %d route tables would be gone although there still are HTTP services", len(old.config.RouteTables))
+}
+
+func hasSidecar(s *mesh.Snapshot, namespace string) bool {
+	return slices.ContainsFunc(s.Objects("Sidecar"), func(o *schema.Object) bool { return o.Meta.Namespace == namespace })
 }
 
 func seesHTTP(s *mesh.Snapshot, namespace string) bool {

@@ -36,7 +36,7 @@ func (e *endpointSets) of(key string) *endpointSet {
 	create := func() *endpointSet {
 		return &endpointSet{key: key, server: e.server, members: membersOf(e.mesh, key)}
 	}
-	service, kept := e.mesh.Service(parsed.Hostname), &e.server.endpoints
+	service, kept := e.mesh.ServiceOfKey(parsed.Hostname), &e.server.endpoints
 	if service != nil && kept.has(service, key) {
 		return kept.of(service, key, create)
 	}

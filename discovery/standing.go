@@ -272,7 +272,7 @@ func (t *subscribed) culprits(name string, before *view, target *streamed, ip st
 		}
 	case EndpointType:
 		_, key := envoy.ParseEndpointsName(name)
-		if svc := target.view.server.current.Load().mesh.Service(mesh.ParseServiceKey(key).Hostname); svc != nil {
+		if svc := target.view.server.current.Load().mesh.ServiceOfKey(mesh.ParseServiceKey(key).Hostname); svc != nil {
 			add(svc.Origin.Ref())
 		}
 	case ListenerType:

@@ -120,6 +120,10 @@ func (s *Snapshot) Service(hostname string) *Service {
 	return nil
 }
 
+// ServiceOfKey is the service that service keys name by a host, its KeyHost; nil
+// when there is none.
+func (s *Snapshot) ServiceOfKey(host string) *Service { return s.byKey.get(host) }
+
 // ServiceIn is the service that callers in a namespace know by a host name; nil
 // when there is none.
 func (s *Snapshot) ServiceIn(namespace, hostname string) *Service {
