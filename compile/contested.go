@@ -75,7 +75,7 @@ func (h *candidate) sound() bool {
 	seen := make([]string, 0, len(h.Domains))
 	for _, domain := range h.Domains {
 		domain = strings.ToLower(domain)
-		if domain == "" || slices.Contains(seen, domain) || strings.ContainsFunc(domain, unicode.IsControl) {
+		if domain == "" || strings.HasSuffix(domain, ".") || strings.Contains(domain, ".:") || slices.Contains(seen, domain) || strings.ContainsFunc(domain, unicode.IsControl) {
 			return false
 		}
 		seen = append(seen, domain)

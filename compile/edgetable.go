@@ -17,6 +17,7 @@ type edgeTable struct {
 	port     int
 	hosts    map[string]*ir.VirtualHost // by name
 	owners   map[string]diag.Ref        // by domain in small letters
+	dotKept  bool                       // of all hosts
 	problems diag.List
 }
 
@@ -29,7 +30,7 @@ func (t *edgeTable) host(name string, ref diag.Ref, domains []string) *ir.Virtua
 	if known := t.hosts[name]; known != nil {
 		return known
 	}
-	out := &ir.VirtualHost{Name: name}
+	out := &ir.VirtualHost{Name: name, DotKept: t.dotKept}
 	t.hosts[name] = out
 	for _, domain := range domains {
 		key := strings.ToLower(domain) // Envoy compares without case.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
@@ -128,7 +129,7 @@ func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
 	for _, name := range slices.Sorted(maps.Keys(m.Request.Headers)) {
 		switch how := m.Request.Headers[name]; {
 		case name == "authority" && how.Exact != nil:
-			rule.authority = *how.Exact
+			rule.authority = strings.TrimSuffix(*how.Exact, ".")
 		case name == "uri" && how.Exact != nil:
 			rule.path = *how.Exact
 		case name == "uri" && how.Prefix != nil:

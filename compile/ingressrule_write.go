@@ -16,6 +16,9 @@ import (
 // secret.
 func (c *writer) ingress(config *ir.Config) {
 	tables := map[int]*edgeTable{ingressHTTP: newEdgeTable(ingressHTTP), ingressHTTPS: newEdgeTable(ingressHTTPS)}
+	for _, t := range tables {
+		t.dotKept = c.plan.pilot().FinalDotsDistinct
+	}
 	for _, rule := range c.ingressRules() {
 		t := tables[rule.table()]
 		host := t.host(rule.authority, rule.ref, ingressDomains(rule))

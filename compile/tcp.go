@@ -156,9 +156,13 @@ func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port, address tcpAddress,
 func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []string) tcpBlock {
 	var out tcpBlock
 	names := namesFor(svc, port, destinations)
+	var byName []diag.Ref // the VirtualService, once a TLS match is for this caller
 	for _, planned := range c.domain.tcpRoutesTo(svc, port) {
-		if !c.fits(planned.source) {
+		if !c.fits(planned.source) || byName != nil && !planned.byName {
 			continue
+		}
+		if planned.byName {
+			byName = []diag.Ref{planned.origin}
 		}
 		c.needAll(planned.targets)
 		route := c.tcpRoute(planned.written(destinations))
@@ -168,9 +172,17 @@ func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []st
 			return out
 		}
 	}
+	rest := ir.TCPRoute{Destinations: destinations, ServerNames: names, Assumed: len(names) > 0, Clusters: ir.Whole(ir.Nobody), Origins: byName}
+	if byName != nil {
+		// As in Istio, the service has no default route beside its TLS matches: a
+		// client would pass them with any other server name, or with none.
+		c.put(blackHole)
+		return append(out, rest)
+	}
 	to := c.plan.newTarget(svc, port, nil)
 	c.addCluster(to)
-	return append(out, c.tcpRoute(ir.TCPRoute{Destinations: destinations, ServerNames: names, Assumed: len(names) > 0, Clusters: ir.Whole(to.name)}))
+	rest.Clusters = ir.Whole(to.name)
+	return append(out, c.tcpRoute(rest))
 }
 
 // tcpRoute leads to clusters that are there. How connections are kept, the first

@@ -18,6 +18,7 @@ type plannedTCP struct {
 	source       *source
 	destinations []string // blocks; none: any
 	names        []string // that the client asks for; none: any
+	byName       bool     // from a TLS match, not a TCP one
 	targets      []target
 	weights      []int
 	origin       diag.Ref
@@ -71,7 +72,7 @@ func tlsMatches(m *networking.TLSMatchAttributes, port *mesh.Port) bool {
 // tlsRoute is one route for one match; own is nil at a gateway.
 func (d *domainPlan) tlsRoute(vs *virtualService, entry *networking.TLSRoute, m *networking.TLSMatchAttributes, own *mesh.Service, port *mesh.Port) plannedTCP {
 	out := plannedTCP{
-		source: ownSource(m.GetSourceLabels(), m.GetSourceNamespace()), names: serverNames(m.GetSniHosts()), origin: vs.ref,
+		source: ownSource(m.GetSourceLabels(), m.GetSourceNamespace()), names: serverNames(m.GetSniHosts()), byName: true, origin: vs.ref,
 	}
 	d.fill(&out, vs, entry.GetRoute(), m.GetDestinationSubnets(), own, port)
 	return out

@@ -140,7 +140,7 @@ func (p Proxy) http(h *ir.HTTPListener, r Request, e *Explanation) {
 		e.Answer, e.Reason = &Answer{Status: http.StatusBadRequest}, "no path may have a %00"
 		return
 	}
-	r.Path = path
+	r.Path, r.Host = path, withoutFinalDot(r.Host)
 	host, domain := chooseHost(p.table(h), r.Host)
 	if host == nil {
 		e.notFound("no virtual host has a domain for " + r.Host)

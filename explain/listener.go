@@ -80,12 +80,13 @@ func chooseChain(chains []*ir.FilterChain, r Request) *ir.FilterChain {
 	return nil
 }
 
-// asks is the name that the client asks for when it begins TLS.
+// asks is the name that the client asks for when it begins TLS, without its final
+// dot.
 func (r Request) asks() string {
 	if r.Scheme != "https" {
 		return ""
 	}
-	return strings.ToLower(r.Name())
+	return strings.ToLower(strings.TrimSuffix(r.Name(), "."))
 }
 
 func namesFit(patterns []string, r Request) bool {

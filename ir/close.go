@@ -202,6 +202,9 @@ func checkDomain(d string, taken map[string]bool) error {
 	if strings.ContainsFunc(d, unicode.IsControl) {
 		return errControl
 	}
+	if last := strings.LastIndexByte(d, '.'); last >= 0 && (last == len(d)-1 || d[last+1] == ':') {
+		return errFinalDot
+	}
 	return claim(taken, strings.ToLower(d))
 }
 

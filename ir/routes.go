@@ -7,7 +7,10 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// RouteTable is what an HTTP listener decides by.
+// RouteTable is what an HTTP listener decides by. Host names have no final dot:
+// a Host header of example.com. means example.com, for domains, for conditions
+// on :authority and for the upstream. A back-end whose proxies keep the dot
+// writes a second domain with it.
 type RouteTable struct {
 	Name         string
 	VirtualHosts []*VirtualHost // sorted by name
@@ -30,12 +33,15 @@ type VirtualHost struct {
 	Name    string
 	Domains []string
 	Routes  []*Route // the first match wins
+	// DotKept: where a proxy does not drop the final dot of a host, a host with
+	// the dot is another host. Pilot had it so.
+	DotKept bool
 }
 
 // Closed is the virtual host in place of one that cannot be as written: it
 // answers 503 to every request.
 func (h *VirtualHost) Closed() *VirtualHost {
-	return &VirtualHost{Name: h.Name, Domains: h.Domains, Routes: []*Route{(&Route{Origins: h.origins()}).Closed(Match{})}}
+	return &VirtualHost{Name: h.Name, Domains: h.Domains, DotKept: h.DotKept, Routes: []*Route{(&Route{Origins: h.origins()}).Closed(Match{})}}
 }
 
 // Route is one decision. Exactly one of Redirect, Response and Clusters is set.

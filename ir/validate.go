@@ -29,6 +29,7 @@ var (
 	errNoName   = errors.New("must have a name")
 	errTaken    = errors.New("must be there only once")
 	errNoDomain = errors.New("must have a domain")
+	errFinalDot = errors.New("must have no final dot: without it the name means the same host")
 	errControl  = errors.New("must have no control characters")
 )
 

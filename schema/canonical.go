@@ -7,22 +7,27 @@ import (
 )
 
 // canonical gives a typed spec the one spelling of what can be written in
-// several. Host names are in lower case: upper case is read, as in Istio, and
-// means nothing, but Envoy, DNS and whoever looks a host up must agree.
+// several. Host names are in lower case and have no final dot: both upper case
+// and the dot are read, as in Istio, and mean nothing, but Envoy, DNS and all
+// code that looks a host up must agree.
 func canonical(spec any) {
 	switch s := spec.(type) {
 	case *networking.ServiceEntry:
-		lowerAll(s.Hosts)
+		nameAll(s.Hosts)
 		for _, endpoint := range s.Endpoints {
 			lowerAddress(endpoint)
 		}
 	case *networking.WorkloadEntry:
 		lowerAddress(s)
 	case *networking.DestinationRule:
-		s.Host = strings.ToLower(s.Host)
+		s.Host = hostName(s.Host)
 	case *networking.Gateway:
 		for _, server := range s.Servers {
-			lowerAll(server.GetHosts())
+			nameAll(server.GetHosts())
+		}
+	case *networking.Sidecar:
+		for _, egress := range s.GetEgress() {
+			nameAll(egress.GetHosts())
 		}
 	case *networking.VirtualService:
 		lowerVirtualService(s)
@@ -38,7 +43,7 @@ func lowerAddress(w *networking.WorkloadEntry) {
 }
 
 func lowerVirtualService(s *networking.VirtualService) {
-	lowerAll(s.Hosts)
+	nameAll(s.Hosts)
 	for _, r := range s.Http {
 		for _, d := range r.GetRoute() {
 			lowerDestination(d.GetDestination())
@@ -50,7 +55,7 @@ func lowerVirtualService(s *networking.VirtualService) {
 	}
 	for _, r := range s.Tls {
 		for _, m := range r.GetMatch() {
-			lowerAll(m.GetSniHosts())
+			nameAll(m.GetSniHosts())
 		}
 		lowerRoutes(r.GetRoute())
 	}
@@ -67,15 +72,19 @@ func lowerRoutes(routes []*networking.RouteDestination) {
 
 func lowerDestination(d *networking.Destination) {
 	if d != nil {
-		d.Host = strings.ToLower(d.Host)
+		d.Host = hostName(d.Host)
 	}
 }
 
-func lowerAll(hosts []string) {
+func nameAll(hosts []string) {
 	for i, host := range hosts {
-		hosts[i] = strings.ToLower(host)
+		hosts[i] = hostName(host)
 	}
 }
+
+// hostName is the one spelling of a host or wildcard, perhaps after a namespace
+// and a slash.
+func hostName(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
 // anyValue is what Istio reads a regex for a header that must be absent as
 // meaning: no expression, but any value.

@@ -25,16 +25,16 @@ type format struct {
 var formats = map[string]format{
 	"dns-label":        {"1 to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit", noneWrong(validation.IsDNS1123Label)},
 	"fqdn":             {"a host name in lower case: labels of a-z, 0-9 and -, joined by dots", isFQDN},
-	"wildcard-host":    {"a host name, perhaps with a leading *. as in *.example.com", anyCase(isWildcardHost)},
+	"wildcard-host":    {"a host name, perhaps with a leading *. as in *.example.com", anySpelling(isWildcardHost)},
 	"host-or-range":    {"a host name, a wildcard such as *.example.com, or an IPv4 range such as 192.0.2.0/24", either(isWildcardHost, isIPv4Range)},
 	"ipv4-subnet":      {"an IPv4 address or range such as 192.0.2.0/24", either(isIPv4, isIPv4Range)},
 	"ip-subnet":        {"an IP address or range such as 192.0.2.0/24", either(isIP, isCIDR)},
 	"host-or-address":  {"a host name in lower case or an IP address", either(isFQDN, isIP)},
-	"virtual-host":     {"a host name, a wildcard such as *.example.com, or an IP address", either(anyCase(isWildcardHost), isIP)},
+	"virtual-host":     {"a host name, a wildcard such as *.example.com, or an IP address", either(anySpelling(isWildcardHost), isIP)},
 	"gateway-name":     {"the name of a Gateway, perhaps after its namespace and a slash, or mesh", isGatewayName},
-	"gateway-host":     {"a whole host name, * or a wildcard such as *.example.com, or an IP address; perhaps after a namespace, . or * (~ for none) and a slash", either(anyCase(isGatewayHost), isClusterSNI)},
+	"gateway-host":     {"a whole host name, * or a wildcard such as *.example.com, or an IP address; perhaps after a namespace, . or * (~ for none) and a slash", either(anySpelling(isGatewayHost), isClusterSNI)},
 	"bind":             {"an IP address, or unix:// and a path", either(isIP, isUnixSocket)},
-	"egress-host":      {"a namespace, ., * or ~, a slash, and a host name or a wildcard such as *.example.com or *", isEgressHost},
+	"egress-host":      {"a namespace, ., * or ~, a slash, and a host name or a wildcard such as *.example.com or *", anySpelling(isEgressHost)},
 	"ip":               {"an IP address", isIP},
 	"base64":           {"base64", isBase64},
 	"workload-address": {"an IP address, a host name, or unix:// and a path", either(isIP, anyCase(isFQDN), isUnixSocket)},
@@ -75,7 +75,24 @@ func violated(format, text string) string {
 			message += ": " + err.Error()
 		}
 	}
+	if last := strings.TrimSuffix(text, "."); last != text && hasHosts(format) && formats[format].ok(last) {
+		message += "; leave out the final dot"
+	}
 	return message
+}
+
+// hasHosts reports whether texts of a format may be host names.
+func hasHosts(format string) bool {
+	return format == "fqdn" || format == "host-or-range" || format == "host-or-address" || format == "workload-address"
+}
+
+// anySpelling is a test of a host in lower case and without a final dot for one
+// that need not be so. The wildcard for all hosts has no such dot.
+func anySpelling(test func(string) bool) func(string) bool {
+	return func(s string) bool {
+		name := hostName(s)
+		return test(name) && (name == strings.ToLower(s) || !strings.HasSuffix(name, "*") && !isIP(name))
+	}
 }
 
 // anyCase is a test of a text in lower case for one that need not be.

@@ -102,7 +102,7 @@ func Routes(t *ir.RouteTable) (RouteConfiguration, diag.List) {
 func OneHost(h *ir.VirtualHost) (VirtualHost, diag.List) {
 	var problems diag.List
 	// Envoy limits names of virtual hosts as it does those of clusters.
-	out := VirtualHost{Name: envoy.ClusterName(h.Name), Domains: h.Domains, Routes: make([]Route, 0, len(h.Routes))}
+	out := VirtualHost{Name: envoy.ClusterName(h.Name), Domains: domains(h), Routes: make([]Route, 0, len(h.Routes))}
 	for _, r := range h.Routes {
 		spoken, p := sayable(r)
 		problems = append(problems, p...)

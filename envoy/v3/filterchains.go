@@ -278,7 +278,7 @@ func describe(name string, p netip.Prefix, port int) string {
 
 // chainMatcher is nil for all connections.
 func chainMatcher(m matched) *listenerv3.FilterChainMatch {
-	out := &listenerv3.FilterChainMatch{DestinationPort: positive(m.port), ServerNames: m.names}
+	out := &listenerv3.FilterChainMatch{DestinationPort: positive(m.port), ServerNames: withFinalDots(m.names)}
 	for _, p := range m.destinations {
 		if p == everywhere {
 			break
@@ -290,6 +290,16 @@ func chainMatcher(m matched) *listenerv3.FilterChainMatch {
 	}
 	if m.port == 0 && len(out.ServerNames) == 0 && len(out.PrefixRanges) == 0 {
 		return nil
+	}
+	return out
+}
+
+// withFinalDots are the names, each also with a final dot: Envoy compares server
+// names as they come, and example.com. is example.com.
+func withFinalDots(names []string) []string {
+	var out []string
+	for _, name := range names {
+		out = append(out, name, name+".")
 	}
 	return out
 }

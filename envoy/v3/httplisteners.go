@@ -35,7 +35,10 @@ func connectionManager(h *ir.HTTPListener, from Source) (*hcmv3.HttpConnectionMa
 		// Routes see the path that the service will make of it: /x/../admin
 		// and /%61dmin are /admin to both. Slashes are merged for neither.
 		NormalizePath: wrapperspb.Bool(true),
-		AccessLog:     accessLog(h.AccessLog),
+		// Routes and services see a host without its final dot: example.com. is
+		// example.com.
+		StripTrailingHostDot: true,
+		AccessLog:            accessLog(h.AccessLog),
 		// How long a request may take is the route's to say, and 0 there
 		// means no limit; v3 would end quiet streams after 5 minutes.
 		StreamIdleTimeout: durationpb.New(0),

@@ -36,10 +36,22 @@ func (h *HTTP) authority(r Request) string {
 	return whole
 }
 
+// stripDot is Envoy's: one dot at the very end, or before a colon.
+func stripDot(host string) string {
+	bare, port, hasPort := strings.Cut(host, ".:")
+	if hasPort && !strings.Contains(port, ".") {
+		return bare + ":" + port
+	}
+	return strings.TrimSuffix(host, ".")
+}
+
 func (h *HTTP) evaluate(r Request, out *Outcome) {
 	out.Status = http.StatusNotFound
 	if r.AbsoluteForm && !h.AbsoluteURLs || !strings.HasPrefix(r.Path, "/") {
 		return
+	}
+	if h.StripDot {
+		r.Host = stripDot(r.Host)
 	}
 	host := chooseHost(h.VirtualHosts, h.authority(r))
 	if host == nil {

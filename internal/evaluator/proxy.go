@@ -64,6 +64,9 @@ type Chain struct {
 type HTTP struct {
 	VirtualHosts []*VirtualHost
 	AbsoluteURLs bool
+	// StripDot takes the final dot off the host of a request before anything
+	// looks at it.
+	StripDot bool
 	// IgnorePort: virtual hosts are chosen by the name of a Host header alone.
 	IgnorePort bool
 	// WebSockets: connections are upgraded where routes do not say.

@@ -14,7 +14,7 @@ import (
 const streamIdle = 5 * time.Minute
 
 func (r *v3Reader) http(at string, m *hcmv3.HttpConnectionManager, operation string, out *Listener) {
-	r.only(at, m, "stat_prefix", "http_filters", "use_remote_address", "normalize_path", "access_log", "stream_idle_timeout",
+	r.only(at, m, "stat_prefix", "http_filters", "use_remote_address", "normalize_path", "strip_trailing_host_dot", "access_log", "stream_idle_timeout",
 		"tracing", "http_protocol_options", "rds", "route_config", "upgrade_configs")
 	out.UseRemoteAddress = m.GetUseRemoteAddress().GetValue()
 	out.AccessLog = r.accessLog(at, m.GetAccessLog())
@@ -23,7 +23,7 @@ func (r *v3Reader) http(at string, m *hcmv3.HttpConnectionManager, operation str
 		r.only(at, m.GetTracing())
 		out.Tracing = operation
 	}
-	out.HTTP = &HTTP{AbsoluteURLs: true}
+	out.HTTP = &HTTP{AbsoluteURLs: true, StripDot: m.GetStripTrailingHostDot()}
 	for _, u := range m.GetUpgradeConfigs() {
 		r.only(at, u, "upgrade_type")
 		r.require(u.GetUpgradeType() == "websocket", at, "upgrade %v is not known", u)
