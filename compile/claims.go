@@ -131,19 +131,19 @@ func (c *claims[T]) scope(rule *T) string {
 	return c.of(rule).origin().ref.Namespace
 }
 
-// find is the rule that holds for a host where these callers are: of the first
-// of the namespaces that has any. The host itself comes first, then wildcards,
-// the longest first.
-func (c *claims[T]) find(d *domainPlan, host string, namespaces []string) *T {
+// find is what some look for a host where these callers are: of the first of the
+// namespaces that has any. The host itself comes first, then wildcards, the longest
+// first.
+func find[T, V any](c *claims[T], d *domainPlan, host string, namespaces []string, exact func(namespace, host string) *V) *V {
 	for _, namespace := range namespaces {
-		if found := c.first(d, namespace, host); found != nil {
+		if found := exact(namespace, host); found != nil {
 			return found
 		}
 		if !c.wild.Get(d.r, namespace) {
 			continue
 		}
 		for wildcard := range wildcards(host) {
-			if found := c.first(d, namespace, wildcard); found != nil {
+			if found := exact(namespace, wildcard); found != nil {
 				return found
 			}
 		}
@@ -151,63 +151,62 @@ func (c *claims[T]) find(d *domainPlan, host string, namespaces []string) *T {
 	return nil
 }
 
-// exact is the rule for this very host, or wildcard.
-func (c *claims[T]) exact(d *domainPlan, host string, namespaces []string) *T {
-	for _, namespace := range namespaces {
-		if found := c.first(d, namespace, host); found != nil {
-			return found
+// lists are the rules of a namespace for this very host, or wildcard, that callers
+// see, by its whole name or by a short one that their domain completes. No list is
+// empty, and all are shared.
+func (c *claims[T]) lists(d *domainPlan, namespace, host string) [][]*T {
+	var out [][]*T
+	add := func(name string) {
+		at := claimed{namespace: namespace, host: name, short: isShort(name)}
+		for _, at.callers = range slices.Compact([]string{"", d.namespace}) {
+			if list := c.in.under(d.plan, at); len(list) > 0 {
+				out = append(out, list)
+			}
 		}
 	}
-	return nil
-}
-
-// first rule of a namespace for this very host that these callers see, by its
-// whole name or by a short one that their domain completes.
-func (c *claims[T]) first(d *domainPlan, namespace, host string) *T {
-	var found *T
 	if !isShort(host) {
-		found = c.seen(d, namespace, host)
+		add(host)
 	}
-	name, rest, dotted := strings.Cut(host, ".")
-	if !dotted || rest != d.domain || !c.m.pilot().ShortNamesByCaller {
-		return found
+	if name, rest, dotted := strings.Cut(host, "."); dotted && rest == d.domain && c.m.pilot().ShortNamesByCaller {
+		add(name)
 	}
-	short := c.seen(d, namespace, name)
-	return c.earlier(found, short)
+	return out
 }
 
-// earlier is the one of two rules that wins; either may be nil.
-func (c *claims[T]) earlier(a, b *T) *T {
-	if a == nil || b != nil && c.in.compare(b, a) < 0 {
-		return b
-	}
-	return a
-}
-
-// seen is the first rule by this name that these callers see.
-func (c *claims[T]) seen(d *domainPlan, namespace, name string) *T {
-	at := claimed{namespace: namespace, host: name, short: isShort(name)}
-	found := c.followed(d, at)
-	if d.namespace == "" {
-		return found
-	}
-	at.callers = d.namespace
-	return c.earlier(found, c.followed(d, at))
-}
-
-// followed is the first rule that does not select others, and that the Sidecar of
-// these callers lets them follow.
-func (c *claims[T]) followed(d *domainPlan, at claimed) *T {
-	for _, rule := range c.in.under(d.plan, at) {
-		of := c.of(rule)
-		if of.selector() != nil && !d.selection.has(of.origin().ref.Name) {
-			continue
-		}
-		if !c.imported || d.sidecar.follows(of.origin().ref.Namespace, c.names(rule)) {
-			return rule
+// first is the first rule of some lists that these callers follow; nil for none.
+func (c *claims[T]) first(d *domainPlan, lists [][]*T) *T {
+	var found *T
+	for _, list := range lists {
+		at := slices.IndexFunc(list, func(rule *T) bool { return c.followed(d, rule) })
+		if at >= 0 && (found == nil || c.in.compare(list[at], found) < 0) {
+			found = list[at]
 		}
 	}
-	return nil
+	return found
+}
+
+// all are the rules of some lists that these callers follow, each once.
+func (c *claims[T]) all(d *domainPlan, lists [][]*T) []*T {
+	var out []*T
+	for _, list := range lists {
+		for _, rule := range list {
+			if c.followed(d, rule) {
+				out = append(out, rule)
+			}
+		}
+	}
+	slices.SortStableFunc(out, c.in.compare)
+	return slices.Compact(out)
+}
+
+// followed reports whether a rule does not select others, and the Sidecar of these
+// callers lets them follow it.
+func (c *claims[T]) followed(d *domainPlan, rule *T) bool {
+	of := c.of(rule)
+	if of.selector() != nil && !d.selection.has(of.origin().ref.Name) {
+		return false
+	}
+	return !c.imported || !d.sidecar.limits() || d.sidecar.follows(of.origin().ref.Namespace, c.names(rule))
 }
 
 // differs reports whether callers of different namespaces, or with different

@@ -63,7 +63,7 @@ func (d *domainPlan) underPolicy(out *clusterPart, t target, pol *policy) {
 		w.secure(rule.policy(t, d.pilot()))
 		return
 	}
-	out.cluster.Origins = append(out.cluster.Origins, rule.ref)
+	out.cluster.Origins = append(out.cluster.Origins, rule.refs()...)
 	w.apply(rule.policy(t, d.pilot()))
 }
 

@@ -66,7 +66,7 @@ func (p *plan) reportReplacedRule(pol *policy) {
 		replaced = replaced || s.GetTrafficPolicy() != nil && pol.labels.Equal(s.GetLabels())
 	}
 	if replaced {
-		p.conflict(diag.RuleClaimed, rule.ref, "spec.trafficPolicy", fmt.Sprintf("only the TLS settings have effect where %s holds, which is for %s too; the two are not merged", pol.ref, pol.host))
+		p.conflict(diag.RuleClaimed, rule.policyRef, "spec.trafficPolicy", fmt.Sprintf("only the TLS settings have effect where %s holds, which is for %s too; the two are not merged", pol.ref, pol.host))
 	}
 }
 

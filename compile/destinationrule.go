@@ -18,7 +18,14 @@ type destinationRule struct {
 	spec     *networking.DestinationRule
 	exported []string
 	labels   mesh.Labels // of the callers in its namespace that it is for; nil for all that see it
+	// Of one that several were merged into: with are all but the first, and
+	// policyRef has the policy.
+	with      []diag.Ref
+	policyRef diag.Ref
 }
+
+// refs are the rules that it was merged from; itself, where it was not.
+func (r *destinationRule) refs() []diag.Ref { return append([]diag.Ref{r.ref}, r.with...) }
 
 func (r *destinationRule) origin() declared   { return r.declared }
 func (r *destinationRule) exportTo() []string { return r.exported }
@@ -27,7 +34,7 @@ func (r *destinationRule) hosts() []string    { return []string{r.spec.GetHost()
 func (r *destinationRule) selector() mesh.Labels { return r.labels }
 
 func readDestinationRule(p *plan, of declared, spec *networking.DestinationRule) *destinationRule {
-	return &destinationRule{of, spec, p.settings.ExportToOf(spec), selectorOf(spec)}
+	return &destinationRule{declared: of, spec: spec, exported: p.settings.ExportToOf(spec), labels: selectorOf(spec), policyRef: of.ref}
 }
 
 // subset by name; nil when there is none, or no rule.
@@ -98,13 +105,27 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 	d.checkPolicies(rule, svc)
 	d.checkClaim(rule, "spec.host", host)
 	d.checkShadowed(rule, host)
-	switch first := d.settingsOf.exact(d, host, d.scopes(rule.ref.Namespace, "")[:1]); {
-	case first != rule && first != nil:
-		d.conflict(diag.RuleClaimed, rule.ref, "spec.host", fmt.Sprintf("the rule has no effect: %s is for the same host and %s; rules are not merged", first.ref, d.firstBecause()))
+	d.checkMergedRule(rule, host)
+	switch {
 	case svc == nil && !strings.HasPrefix(host, "*"):
 		d.checkService(rule.ref, "spec.host", host, "so the rule has no effect")
 	case svc != nil && svc.NamesExternal() && d.pilot().ExternalNamePoliciesIgnored:
 		d.notHonoured(diag.AsPilot, rule.ref, "spec.host", "the rule has no effect on a service with an external name; "+switchHint("externalNamePoliciesIgnored", "it has"))
+	}
+}
+
+// checkMergedRule reports what is not followed of a rule because of others for the
+// same host.
+func (d *domainPlan) checkMergedRule(rule *destinationRule, host string) {
+	m := d.exactRule(d.scopes(rule.ref.Namespace, "")[0], host)
+	switch {
+	case m == nil:
+	case m.ref.Namespace != rule.ref.Namespace:
+		d.conflict(diag.RuleClaimed, rule.ref, "spec.host", fmt.Sprintf("the rule has no effect: %s is for the same host and %s", m.ref, d.firstBecause()))
+	default:
+		for _, part := range m.lost[rule.ref] {
+			d.conflict(diag.RuleClaimed, rule.ref, part.field, part.why)
+		}
 	}
 }
 

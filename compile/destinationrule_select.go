@@ -99,7 +99,7 @@ func (p *plan) selectionOf(who *caller) selection {
 			first[host] = rule
 		case !winner.labels.SubsetOf(rule.labels):
 			p.conflict(diag.WorkloadShared, rule.ref, "spec.workloadSelector",
-				fmt.Sprintf("workloads that %s selects as well follow that one, which %s; rules are not merged", winner.ref, p.firstBecause()))
+				fmt.Sprintf("workloads that %s selects as well follow that one, which %s; of this rule they follow the TLS settings only", winner.ref, p.firstBecause()))
 		}
 	}
 	return selectionOf(rules)
@@ -112,8 +112,9 @@ func (d *domainPlan) checkShadowed(rule *destinationRule, host string) {
 		return
 	}
 	forAll := d.homeWith(rule.ref.Namespace, nil).ruleFor(host)
+	selected := d.ruleFor(host)
 	for _, s := range forAll.allSubsets() {
-		if rule.subset(s) == nil {
+		if selected.subset(s) == nil {
 			d.notHonoured(diag.UnknownSubset, rule.ref, "spec.subsets", fmt.Sprintf(
 				"requests of the selected workloads to subset %s of %s fail: %s, which has it, is not merged with this rule", s, host, forAll.ref))
 		}

@@ -103,11 +103,13 @@ func completed(name, domain string) string {
 func isShort(name string) bool { return name != "" && !strings.ContainsAny(name, ".*") }
 
 func (d *domainPlan) virtualFor(host string) *virtualService {
-	return d.virtualOf.find(d, host, d.virtualNamespaces(host))
+	return find(d.virtualOf, d, host, d.virtualNamespaces(host), d.exactVirtual)
 }
 
-func (d *domainPlan) ruleFor(host string) *destinationRule {
-	return d.settingsOf.find(d, host, d.ruleNamespaces(host))
+// exactVirtual is the first VirtualService of a namespace for this very host, or
+// wildcard; nil for none.
+func (d *domainPlan) exactVirtual(namespace, host string) *virtualService {
+	return d.virtualOf.first(d, d.virtualOf.lists(d, namespace, host))
 }
 
 // routesTo are the planned routes of an HTTP port. A VirtualService takes the

@@ -61,7 +61,9 @@ func mergedRoutes(lists [][]plannedRoute) []plannedRoute {
 // takesAll reports whether the route was written for every request. One that was
 // written for some, and is closed for more than that, was not: it keeps its place,
 // as routes behind it must not get what it might have refused.
-func (planned plannedRoute) takesAll() bool { return !planned.partly && takesEvery(planned.route.Match) }
+func (planned plannedRoute) takesAll() bool {
+	return !planned.partly && takesEvery(planned.route.Match)
+}
 
 // takesEvery reports whether Istio knows that every request matches.
 func takesEvery(m ir.Match) bool {

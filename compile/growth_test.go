@@ -115,6 +115,32 @@ var manyOf = map[string]func(t testing.TB, n int) []*schema.Object{
 		}
 		return out
 	},
+	"DestinationRules of one host": func(t testing.TB, n int) []*schema.Object {
+		out := []*schema.Object{webService(t)}
+		for i := range n {
+			name := fmt.Sprintf("s%d", i)
+			out = append(out, object(t, "DestinationRule", name, spec{
+				"host": "web", "trafficPolicy": spec{"loadBalancer": spec{"simple": "RANDOM"}},
+				"subsets": []spec{{"name": name, "labels": spec{"version": name}}},
+			}))
+		}
+		return out
+	},
+	"VirtualServices of one gateway host": func(t testing.TB, n int) []*schema.Object {
+		out := []*schema.Object{webService(t), object(t, "Gateway", "edge", spec{
+			"servers": []spec{{"port": spec{"number": 80, "name": "http", "protocol": "HTTP"}, "hosts": []string{"*"}}},
+		})}
+		for i := range n {
+			out = append(out, object(t, "VirtualService", fmt.Sprintf("v%d", i), spec{
+				"hosts": []string{"web.example.com"}, "gateways": []string{"edge"},
+				"http": []spec{
+					{"match": []spec{{"uri": spec{"prefix": fmt.Sprintf("/p%d", i)}}}, "route": []spec{{"destination": spec{"host": "web"}}}},
+					{"route": []spec{{"destination": spec{"host": "web"}}}},
+				},
+			}))
+		}
+		return out
+	},
 	"ports of a service": func(t testing.TB, n int) []*schema.Object {
 		var ports []spec
 		for i := range n {

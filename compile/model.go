@@ -48,7 +48,10 @@ type model struct {
 	virtualOf                *claims[virtualService] // for sidecars
 	settingsOf               *claims[destinationRule]
 	selectingIn              *index[string, destinationRule] // by namespace, first to win first
-	sidecarsIn               *index[string, sidecar]         // by namespace, first to win first
+	ruleNamed                *index[string, destinationRule]
+	rulesAt                  *query.Query[rulesKey, *mergedRule]
+	mergedRules              *query.Query[string, *mergedRule]
+	sidecarsIn               *index[string, sidecar] // by namespace, first to win first
 	importing                *query.Query[imports, *sidecar]
 	gatewayNamed             *index[string, gateway]
 
@@ -187,7 +190,11 @@ func (m *model) findRules() {
 	m.settingsOf = newClaims(m, func(rule *destinationRule) claim { return rule }, (*destinationRule).hosts)
 	m.selectingIn = newIndex(m.graph, func(a, b *destinationRule) int { return m.inAgeOrder(a.declared, b.declared) },
 		(*destinationRule).selectsIn)
-	m.destinationRules.take = append(m.destinationRules.take, m.settingsOf.update, m.selectingIn.update)
+	m.ruleNamed = newIndex(m.graph, func(a, b *destinationRule) int { return m.inAgeOrder(a.declared, b.declared) },
+		func(rule *destinationRule) []string { return []string{rule.name()} })
+	m.mergedRules = newQuery(m, equal, (*plan).mergeRules)
+	m.rulesAt = newQuery(m, equal, (*plan).mergedAt)
+	m.destinationRules.take = append(m.destinationRules.take, m.settingsOf.update, m.selectingIn.update, m.ruleNamed.update)
 }
 
 // planEdges is what the few rules that are about a whole mesh come to.

@@ -77,7 +77,7 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 		d.checkService(vs.ref, at, host, "so no request of a sidecar is routed by it")
 		return
 	}
-	if first := d.virtualOf.exact(d, host, d.virtualNamespaces(host)); first != vs && first != nil {
+	if first := d.firstVirtual(host); first != vs && first != nil {
 		why := d.firstBecause()
 		if first.ref.Namespace != vs.ref.Namespace {
 			why = "is in the host's own namespace"
@@ -95,6 +95,17 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 	for _, rule := range rules {
 		d.conflict(diag.RuleClaimed, rule.ref, "spec.destination", fmt.Sprintf("the rule has no effect: %s is for the same host, and takes the place of all its RouteRules", vs.ref))
 	}
+}
+
+// firstVirtual is the first VirtualService for this very host, or wildcard; nil for
+// none.
+func (d *domainPlan) firstVirtual(host string) *virtualService {
+	for _, namespace := range d.virtualNamespaces(host) {
+		if found := d.exactVirtual(namespace, host); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // checkShortName warns where a name means different services to different

@@ -125,7 +125,7 @@ var Messages = []Message{
 	{PolicyUnused, "PolicyUnused", "A policy is for a version or port that no requests are sent to."},
 
 	{HostClaimed, "HostClaimed", "Two objects declare one host."},
-	{RuleClaimed, "RuleClaimed", "Two rules are for one host, and are not merged."},
+	{RuleClaimed, "RuleClaimed", "Two rules are for one host, and not all of both is followed."},
 	{GatewayClaimed, "GatewayClaimed", "Two servers or rules want one port or host of a gateway."},
 	{PortClaimed, "PortClaimed", "Two services want one port at one address."},
 	{WorkloadShared, "WorkloadShared", "Two objects select one workload."},

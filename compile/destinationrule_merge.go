@@ -1,0 +1,294 @@
+package compile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// mergedRule is what the DestinationRules of a namespace for one host come to.
+type mergedRule struct {
+	*destinationRule
+	lost map[diag.Ref][]lostPart
+}
+
+// lostPart is a part of a rule that is not followed, because of another rule.
+type lostPart struct{ field, why string }
+
+// ruleFor is what holds for a host; nil when there is no rule.
+func (d *domainPlan) ruleFor(host string) *destinationRule {
+	if m := find(d.settingsOf, d, host, d.ruleNamespaces(host), d.exactRule); m != nil {
+		return m.destinationRule
+	}
+	return nil
+}
+
+// rulesKey are the DestinationRules of a namespace for this very host, or wildcard,
+// that callers of a domain see whom the same of them select.
+type rulesKey struct {
+	namespace, host string
+	domain          string
+	selection       selection
+}
+
+// exactRule is what they come to; nil for none.
+func (d *domainPlan) exactRule(namespace, host string) *mergedRule {
+	lists := d.settingsOf.lists(d, namespace, host)
+	switch {
+	case len(lists) == 0:
+		return nil
+	case len(lists) > 1 || len(lists[0]) > 1:
+		return d.rulesAt.Get(d.r, rulesKey{namespace, host, d.domain, d.selection})
+	case d.settingsOf.followed(d, lists[0][0]):
+		return &mergedRule{destinationRule: lists[0][0]}
+	}
+	return nil
+}
+
+// mergedAt is what several rules come to. One that selects its callers takes the
+// place of those that do not.
+func (p *plan) mergedAt(key rulesKey) *mergedRule {
+	d := p.forSelected(key.domain, key.selection)
+	rules := p.settingsOf.all(d, p.settingsOf.lists(d, key.namespace, key.host))
+	if len(rules) == 0 {
+		return nil
+	}
+	first := rules[0]
+	var names []string
+	for _, rule := range rules {
+		if rule.ref.Namespace == first.ref.Namespace && (rule.labels == nil) == (first.labels == nil) {
+			names = append(names, rule.name())
+		}
+	}
+	return p.mergedRules.Get(p.r, strings.Join(names, "\n"))
+}
+
+// name is what it is indexed by.
+func (r *destinationRule) name() string { return r.ref.Namespace + "/" + r.ref.Name }
+
+// mergeRules merges rules as Istio does: the subsets of all, of which the first of a
+// name counts, under the first policy that there is. Beyond that, no rule turns off
+// the TLS that another one asks for. The names are joined by line ends.
+func (p *plan) mergeRules(names string) *mergedRule {
+	var rules []*destinationRule
+	for name := range strings.SplitSeq(names, "\n") {
+		rules = append(rules, p.ruleNamed.under(p, name)...)
+	}
+	if len(rules) == 1 {
+		return &mergedRule{destinationRule: rules[0]}
+	}
+	own := *rules[0]
+	own.spec = &networking.DestinationRule{Host: own.spec.GetHost()}
+	m := &merging{plan: p, out: &own, subsets: map[string]*mergedSubset{}}
+	for _, rule := range rules {
+		m.add(rule)
+	}
+	m.keepTLS(rules)
+	return &mergedRule{&own, m.lost(rules)}
+}
+
+// merging is a merge that is under way.
+type merging struct {
+	*plan
+	out *destinationRule
+	// policyOf is the rule whose policy holds; nil for none.
+	policyOf *destinationRule
+	subsets  map[string]*mergedSubset
+}
+
+// mergedSubset is a subset, and the rule that it is of.
+type mergedSubset struct {
+	*networking.Subset
+	from *networking.Subset
+	of   *destinationRule
+}
+
+// add takes a rule in. Of one that cannot be merged with the first, only TLS is
+// taken.
+func (m *merging) add(rule *destinationRule) {
+	whole := m.out.mergesWith(rule)
+	if rule.ref != m.out.ref {
+		m.out.with = append(m.out.with, rule.ref)
+	}
+	if policy := rule.spec.GetTrafficPolicy(); policy != nil {
+		if m.policyOf == nil && whole {
+			m.policyOf, m.out.policyRef = rule, rule.ref
+			m.out.spec.TrafficPolicy = withTLSOf(policy, m.out.spec.GetTrafficPolicy())
+		} else {
+			m.out.spec.TrafficPolicy = withTLSOf(m.out.spec.GetTrafficPolicy(), policy)
+		}
+	}
+	for _, s := range rule.spec.GetSubsets() {
+		switch known := m.subsets[s.GetName()]; {
+		case known == nil && whole:
+			known = &mergedSubset{proto.CloneOf(s), s, rule}
+			m.subsets[s.GetName()] = known
+			m.out.spec.Subsets = append(m.out.spec.Subsets, known.Subset)
+		case known != nil && known.of != rule && s.GetTrafficPolicy() != nil:
+			known.TrafficPolicy = withTLSOf(known.GetTrafficPolicy(), s.GetTrafficPolicy())
+		}
+	}
+}
+
+// mergesWith reports whether two rules are for the same callers.
+func (r *destinationRule) mergesWith(other *destinationRule) bool {
+	return r.labels.Equal(other.labels) && slices.Equal(r.audience(), other.audience())
+}
+
+// audience is exportTo with one spelling for each meaning.
+func (r *destinationRule) audience() []string {
+	if len(r.exported) == 0 || slices.Contains(r.exported, "*") {
+		return nil
+	}
+	out := slices.Clone(r.exported)
+	for i, namespace := range out {
+		if namespace == "." {
+			out[i] = r.ref.Namespace
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// keepTLS gives the ports for which a subset has settings of their own, without a
+// word of TLS, that of the policies of other rules: within one rule the author
+// would have seen that such settings replace it.
+func (m *merging) keepTLS(rules []*destinationRule) {
+	for _, s := range m.subsets {
+		for _, own := range s.GetTrafficPolicy().GetPortLevelSettings() {
+			for _, rule := range rules {
+				if s.of != rule && own.Tls == nil {
+					own.Tls = encrypted(nil, tlsAt(rule.spec.GetTrafficPolicy(), int(own.GetPort().GetNumber())))
+				}
+			}
+		}
+	}
+}
+
+const noPlainText = "it does not turn off TLS: another DestinationRule for the same host asks for it"
+
+// lost is what of the rules is not followed.
+func (m *merging) lost(rules []*destinationRule) map[diag.Ref][]lostPart {
+	out := map[diag.Ref][]lostPart{}
+	for _, rule := range rules {
+		lose := func(field, why string) { out[rule.ref] = append(out[rule.ref], lostPart{field, why}) }
+		onlyTLS := func(of *destinationRule, has string) string {
+			return fmt.Sprintf("only the TLS settings have effect: %s %s and %s", of.ref, has, m.firstBecause())
+		}
+		switch whole := followsPolicy(m.out.spec.GetTrafficPolicy(), rule.spec.GetTrafficPolicy()); {
+		case !m.out.mergesWith(rule):
+			lose("spec.host", onlyTLS(m.out, "has the same host and other callers, so the two are not merged,"))
+			continue
+		case whole:
+		case rule == m.policyOf:
+			lose("spec.trafficPolicy", noPlainText)
+		default:
+			lose("spec.trafficPolicy", onlyTLS(m.policyOf, "has a policy for the same host,"))
+		}
+		for i, s := range rule.spec.GetSubsets() {
+			known, field := m.subsets[s.GetName()], fmt.Sprintf("spec.subsets[%d]", i)
+			whole := followsPolicy(known.GetTrafficPolicy(), s.GetTrafficPolicy())
+			switch {
+			case known.from == s && !whole:
+				lose(field+".trafficPolicy", noPlainText)
+			case known.of != rule && !(whole && maps.Equal(known.GetLabels(), s.GetLabels())):
+				lose(field, onlyTLS(known.of, "has the subset too,"))
+			}
+		}
+	}
+	return out
+}
+
+// withTLSOf is a policy with the TLS of another one, and other limits of the way
+// that connections take, wherever it has none. Both may be nil.
+func withTLSOf(own, other *networking.TrafficPolicy) *networking.TrafficPolicy {
+	if other == nil {
+		return own
+	}
+	out := &networking.TrafficPolicy{}
+	if own != nil {
+		out = proto.CloneOf(own)
+	}
+	out.Tls = encrypted(own.GetTls(), other.GetTls())
+	out.Tunnel = cmp.Or(own.GetTunnel(), other.GetTunnel())
+	out.ProxyProtocol = cmp.Or(own.GetProxyProtocol(), other.GetProxyProtocol())
+	for _, port := range portsOf(own, other) {
+		tls := encrypted(tlsAt(own, port), tlsAt(other, port))
+		if proto.Equal(tlsAt(out, port), tls) {
+			continue
+		}
+		at := slices.IndexFunc(out.GetPortLevelSettings(), func(s *networking.TrafficPolicy_PortTrafficPolicy) bool {
+			return int(s.GetPort().GetNumber()) == port
+		})
+		if at < 0 {
+			at = len(out.GetPortLevelSettings())
+			out.PortLevelSettings = append(out.PortLevelSettings, &networking.TrafficPolicy_PortTrafficPolicy{
+				Port:         &networking.PortSelector{Number: uint32(port)},
+				LoadBalancer: own.GetLoadBalancer(), ConnectionPool: own.GetConnectionPool(), OutlierDetection: own.GetOutlierDetection(),
+			})
+		}
+		out.PortLevelSettings[at].Tls = tls
+	}
+	return out
+}
+
+// encrypted is the first of two settings by which connections are encrypted, else
+// the first that is there.
+func encrypted(own, other *networking.ClientTLSSettings) *networking.ClientTLSSettings {
+	encrypts := func(tls *networking.ClientTLSSettings) bool {
+		return tls != nil && tls.GetMode() != networking.ClientTLSSettings_DISABLE
+	}
+	if !encrypts(own) && encrypts(other) {
+		return other
+	}
+	return cmp.Or(own, other)
+}
+
+// tlsAt are the TLS settings of a policy for a port.
+func tlsAt(policy *networking.TrafficPolicy, port int) *networking.ClientTLSSettings {
+	return mergedPolicy(nil, policy, port).GetTls()
+}
+
+// portsOf are the ports for which any of the policies has settings, each once.
+func portsOf(policies ...*networking.TrafficPolicy) []int {
+	var out []int
+	for _, policy := range policies {
+		for _, s := range policy.GetPortLevelSettings() {
+			out = append(out, int(s.GetPort().GetNumber()))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// followsPolicy reports whether all that a policy says holds under another one.
+func followsPolicy(out, policy *networking.TrafficPolicy) bool {
+	if policy == nil {
+		return true
+	}
+	for _, port := range append(portsOf(out, policy), 0) {
+		has, asks := mergedPolicy(nil, out, port), mergedPolicy(nil, policy, port)
+		if !holds(has.GetLoadBalancer(), asks.GetLoadBalancer()) || !holds(has.GetConnectionPool(), asks.GetConnectionPool()) ||
+			!holds(has.GetOutlierDetection(), asks.GetOutlierDetection()) || !holds(has.GetTls(), asks.GetTls()) ||
+			!holds(has.GetTunnel(), asks.GetTunnel()) || !holds(has.GetProxyProtocol(), asks.GetProxyProtocol()) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds reports whether a part of a policy is not there, or the same as another.
+func holds[T interface {
+	comparable
+	proto.Message
+}](has, asks T) bool {
+	var none T
+	return asks == none || proto.Equal(has, asks)
+}
