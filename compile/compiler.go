@@ -36,6 +36,7 @@ func (c *Compiler) Advance(next *mesh.Snapshot) {
 	c.model.graph.Do(func(*query.Reader) {
 		c.model.update(objects, services)
 		c.model.takeFiles(next.Files)
+		c.model.registry.closedPorts.Set(none{}, next.ClosedPorts)
 	})
 	c.snap = next
 }

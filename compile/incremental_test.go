@@ -96,7 +96,7 @@ func TestIncrementalIsAsFromScratch(t *testing.T) {
 		settings.DefaultVisibility = rapid.SampledFrom([]mesh.Visibility{mesh.VisibleToAll, mesh.VisibleInside}).Draw(rt, "visibility")
 		settings.OutboundTrafficPolicy = rapid.SampledFrom([]mesh.OutboundMode{mesh.AllowAny, mesh.RegistryOnly}).Draw(rt, "unknown")
 		settings.V1Compatibility = drawPilot(rt)
-		settings.Budget = rapid.SampledFrom([]mesh.Budget{{}, {}, {Object: 6, Mesh: 12}}).Draw(rt, "budget")
+		settings.Budget = rapid.SampledFrom([]mesh.Budget{{}, {}, {Object: 22, Mesh: 60}, {Object: 11, Mesh: 30}}).Draw(rt, "budget")
 		if rapid.Bool().Draw(rt, "networks") {
 			settings.Networks = meshgen.Networks()
 		}

@@ -19,6 +19,7 @@ type registry struct {
 	byNamespace *index[string, mesh.Service]
 	namesakes   *index[string, mesh.Service] // of the mesh, by host name up to the first dot
 	instances   *query.Input[*mesh.Service, *list[mesh.Instance]]
+	closedPorts *query.Input[none, *mesh.ClosedPorts]
 
 	known   map[*mesh.Service]*mesh.Service // of the last snapshot, to what stands for it
 	members map[*mesh.Service]*list[mesh.Instance]
@@ -35,9 +36,10 @@ func newRegistry(g *query.Graph) *registry {
 			}
 			return nil
 		}),
-		instances: query.NewInput[*mesh.Service, *list[mesh.Instance]](g),
-		known:     map[*mesh.Service]*mesh.Service{},
-		members:   map[*mesh.Service]*list[mesh.Instance]{},
+		instances:   query.NewInput[*mesh.Service, *list[mesh.Instance]](g),
+		closedPorts: query.NewInput[none, *mesh.ClosedPorts](g),
+		known:       map[*mesh.Service]*mesh.Service{},
+		members:     map[*mesh.Service]*list[mesh.Instance]{},
 	}
 }
 

@@ -37,6 +37,12 @@ func (p *plan) treatsUnknown(s scope) mesh.OutboundMode {
 	return p.settings.OutboundTrafficPolicy
 }
 
+// closedPorts are those at which proxies of a scope pass on nothing that they do not
+// know.
+func (p *plan) closedPorts(s scope) []int {
+	return p.registry.closedPorts.Get(p.r, none{}).In(mesh.NamespaceOf(s.domain, p.settings.Domain))
+}
+
 // unknownHost is nil where every host is known.
 func (p *plan) unknownHost(s scope, t *tableLayout) *ir.VirtualHost {
 	for _, e := range t.entries {
@@ -46,8 +52,8 @@ func (p *plan) unknownHost(s scope, t *tableLayout) *ir.VirtualHost {
 	}
 	switch p.treatsUnknown(s) {
 	case mesh.AllowAny:
-		if s.bindsAt(t.port) != "" {
-			return blockAll // What is not captured was going nowhere else.
+		if s.bindsAt(t.port) != "" || slices.Contains(p.closedPorts(s), t.port) {
+			return blockAll // What is not captured was going nowhere else, and what is may not.
 		}
 		return allowAny
 	case mesh.RegistryOnly:
@@ -61,10 +67,16 @@ func (p *plan) unknownHost(s scope, t *tableLayout) *ir.VirtualHost {
 func (c *writer) unknownConnections() *ir.TCPListener {
 	switch c.plan.treatsUnknown(c.scope) {
 	case mesh.AllowAny:
-		return &ir.TCPListener{Routes: []ir.TCPRoute{
-			{Port: c.plan.settings.ProxyListenPort, Clusters: ir.Whole(ir.Nobody)},
-			{Clusters: ir.Whole(ir.Passthrough)},
-		}}
+		var routes []ir.TCPRoute
+		for _, port := range c.plan.closedPorts(c.scope) {
+			if port != c.plan.settings.ProxyListenPort {
+				routes = append(routes, ir.TCPRoute{Port: port, Clusters: ir.Whole(ir.Nobody)})
+			}
+		}
+		return &ir.TCPListener{Routes: append(routes,
+			ir.TCPRoute{Port: c.plan.settings.ProxyListenPort, Clusters: ir.Whole(ir.Nobody)},
+			ir.TCPRoute{Clusters: ir.Whole(ir.Passthrough)},
+		)}
 	case mesh.RegistryOnly:
 		return &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole(ir.Nobody)}}}
 	}
@@ -75,7 +87,8 @@ func (c *writer) unknownConnections() *ir.TCPListener {
 // at a port of which only some are known.
 func (c *writer) passUnknown(l *ir.Listener) {
 	last := l.TCP.Routes[len(l.TCP.Routes)-1]
-	if l.IP != anyAddress || len(last.Destinations)+len(last.ServerNames) == 0 || c.plan.treatsUnknown(c.scope) != mesh.AllowAny {
+	if l.IP != anyAddress || len(last.Destinations)+len(last.ServerNames) == 0 || c.plan.treatsUnknown(c.scope) != mesh.AllowAny ||
+		slices.Contains(c.plan.closedPorts(c.scope), l.Port) {
 		return
 	}
 	l.TCP.Routes = append(l.TCP.Routes, ir.TCPRoute{Clusters: ir.Whole(ir.Passthrough)})

@@ -26,7 +26,7 @@ type endpoint struct {
 // selector picks. Addresses that the resolution cannot use are left out.
 func (r *registry) endpoints(e *entry, res Resolution) []endpoint {
 	o, entry := e.Object, e.spec
-	if r.costs.Excess(o.Key()).Withheld() {
+	if r.withheld.has(e) {
 		return nil
 	}
 	var out []endpoint

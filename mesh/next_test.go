@@ -25,7 +25,7 @@ func TestNextIsAsFromScratch(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		settings := mesh.DefaultSettings()
 		settings.Networks = meshgen.Networks()
-		settings.Budget = rapid.SampledFrom([]mesh.Budget{{}, {Object: 3, Mesh: 100}, {Object: 100, Mesh: 7}, {Object: 4, Mesh: 9}}).Draw(rt, "budget")
+		settings.Budget = rapid.SampledFrom([]mesh.Budget{{}, {Object: 11, Mesh: 100}, {Object: 100, Mesh: 40}, {Object: 20, Mesh: 30}}).Draw(rt, "budget")
 		settings.V1Compatibility.ShortNamesByCaller = rapid.Bool().Draw(rt, "short names")
 		states := []state{{mesh.NewSnapshot(0, settings, nil), map[schema.Key]*schema.Object{}}}
 		for revision := range int64(6) {
@@ -143,6 +143,11 @@ func compare(t *rapid.T, want, got *mesh.Snapshot) {
 	}
 	if diff := cmp.Diff(want.Problems, got.Problems); diff != "" {
 		t.Fatalf("problems from scratch (-) and after a change (+):\n%s", diff)
+	}
+	for _, namespace := range []string{"default", "a", "b"} {
+		if want, got := want.ClosedPorts.In(namespace), got.ClosedPorts.In(namespace); !slices.Equal(want, got) {
+			t.Fatalf("in namespace %s %v are closed, want %v", namespace, got, want)
+		}
 	}
 	withinBudget(t, got)
 	for i, svc := range want.Services {

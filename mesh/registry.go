@@ -24,7 +24,7 @@ type registry struct {
 	claims    map[string][]*claim // by host, first to have it first
 	workloads workloads
 	selectors selectors
-	costs     Ledger
+	withheld  withholding
 	problems  map[diag.Ref]diag.List // of objects that have any
 	now       *entry                 // that is being built
 }
@@ -34,7 +34,7 @@ func newRegistry(settings *Settings, objects map[string][]*schema.Object) *Regis
 	r := &registry{
 		settings: settings, entries: map[schema.Key]*entry{}, claims: map[string][]*claim{},
 		workloads: newWorkloads(), selectors: selectors{}, problems: map[diag.Ref]diag.List{},
-		costs: Ledger{Budget: settings.BudgetOrDefault()},
+		withheld: newWithholding(settings.BudgetOrDefault()),
 	}
 	return r.update(&Registry{}, added(objects["ServiceEntry"]), added(objects["WorkloadEntry"]))
 }
@@ -78,6 +78,7 @@ func (r *registry) update(last *Registry, entries, workloads []schema.Change) *R
 	}
 	next := last.with(r.link(t))
 	next.Problems = replacedProblems(last.Problems, r.newProblems(t))
+	next.ClosedPorts = r.withheld.ports
 	next.by, r.at = r, next
 	return next
 }
@@ -165,7 +166,7 @@ func (r *registry) leave(e *entry, t *touched) {
 	r.selectors.remove(e)
 	r.fit(e, -1, t)
 	r.pick(e, nil, t)
-	r.costs.Set(CostOf(e.Object, 0))
+	r.withheld.forget(e)
 }
 
 // build makes the services of an entry at the hosts that are touched.
@@ -194,7 +195,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 	o, entry := e.Object, e.spec
 	resolution := resolutions[entry.GetResolution()]
 	ports, check := r.ports(o, entry), healthCheck(o, r.report)
-	excess := r.costs.Excess(o.Key())
+	withheld, closed := r.withheld.has(e), r.withheld.isClosed(e)
 	endpoints := r.endpoints(e, resolution)
 	if n := len(endpoints); n > 1 && entry.GetResolution() == networking.ServiceEntry_DNS_ROUND_ROBIN {
 		r.report(manyNames(o, n))
@@ -209,7 +210,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 		if c.lostTo != nil {
 			r.report(r.conflict(c, i, host))
 		}
-		if c.void || !hosts[host] {
+		if c.void || closed || !hosts[host] {
 			continue
 		}
 		svc := &Service{
@@ -224,7 +225,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 			Sockets:     slices.ContainsFunc(places, place.isSocket),
 			Networks:    slices.ContainsFunc(endpoints, r.behindGateway),
 			HealthCheck: check,
-			Withheld:    excess.Withheld(),
+			Withheld:    withheld,
 			Origin:      o.Key(),
 
 			SubjectAltNames: entry.GetSubjectAltNames(),
@@ -232,8 +233,8 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 		svc.Instances = instances(svc, places)
 		c.service = svc
 	}
-	if excess.Withheld() {
-		r.report(excess.Problem(o.Key().Ref(), e.product().String(), "requests for the hosts fail, as none of their endpoints are used"))
+	if withheld {
+		r.report(r.withheld.problem(e))
 		return
 	}
 	r.reportIgnored(o, entry)

@@ -36,6 +36,9 @@ type Registry struct {
 	// a workload that selects nothing, and so on. Sorted by object.
 	Problems diag.List
 
+	// ClosedPorts are the same value as long as they are the same.
+	ClosedPorts *ClosedPorts
+
 	byHost table[string, []*Service]
 	byKey  table[string, *Service] // by KeyHost
 	byIP   table[string, []*Instance]

@@ -1,26 +1,130 @@
 package mesh
 
-import "github.com/pilot-api/pilot-api/schema"
+import (
+	"maps"
+	"slices"
 
-// withhold decides which entries exceed the budget, before anything of them is
-// built. Those that begin or cease to are touched. What an entry costs depends on no
-// other decision, so that the order of changes has no effect.
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// withholding decides which entries exceed the budget, before anything of them is
+// built. One that does keeps its hosts and ports, without endpoints. If that is still
+// too much, it keeps its ports alone, and proxies refuse at them what they do not
+// know.
+type withholding struct {
+	whole  Ledger // entries as they are written
+	bare   Ledger // what is left of withheld ones without endpoints
+	closed map[*entry]bool
+	ports  *ClosedPorts // of those that are closed
+}
+
+func newWithholding(b Budget) withholding {
+	return withholding{whole: Ledger{Budget: b}, bare: Ledger{Budget: b}, closed: map[*entry]bool{}}
+}
+
+// withhold touches the entries for which the decision is another one. What an entry
+// costs depends on no decision, so that the order of changes has no effect.
 func (r *registry) withhold(t *touched) {
+	w := &r.withheld
 	for e := range t.entries {
-		r.costs.Set(CostOf(e.Object, e.product().Parts()))
+		w.whole.Set(CostOf(e.Object, e.product().Parts()))
 	}
-	for _, key := range r.costs.Settle() {
+	r.touchAll(w.whole.Settle(), t)
+	for e := range t.entries {
+		parts := 0
+		if w.has(e) {
+			parts = schema.MultipliesWithheld(e.spec).Parts()
+		}
+		w.bare.Set(CostOf(e.Object, parts))
+	}
+	r.touchAll(w.bare.Settle(), t)
+	for e := range t.entries {
+		switch closed := w.isClosed(e); {
+		case !closed:
+			w.open(e)
+		case !w.closed[e]:
+			w.closed[e], w.ports = true, nil
+		}
+	}
+	if w.ports == nil {
+		w.ports = w.closedPorts(r.settings)
+	}
+}
+
+func (r *registry) touchAll(keys []schema.Key, t *touched) {
+	for _, key := range keys {
 		if e := r.entries[key]; e != nil && e.spec != nil {
 			t.touch(e)
 		}
 	}
 }
 
-// product is how many instances there are.
-func (e *entry) product() schema.Product {
-	return schema.Product{
-		{Length: len(e.spec.GetHosts()), Of: "hosts"},
-		{Length: len(e.spec.GetPorts()), Of: "ports"},
-		{Length: len(e.spec.GetEndpoints()) + e.fits, Of: "endpoints"},
+// forget an entry that is gone.
+func (w *withholding) forget(e *entry) {
+	w.whole.Set(CostOf(e.Object, 0))
+	w.bare.Set(CostOf(e.Object, 0))
+	w.open(e)
+}
+
+func (w *withholding) open(e *entry) {
+	if w.closed[e] {
+		delete(w.closed, e)
+		w.ports = nil
 	}
+}
+
+func (w *withholding) has(e *entry) bool { return w.whole.Excess(e.Key()).Withheld() }
+
+// isClosed reports whether not even the hosts are known.
+func (w *withholding) isClosed(e *entry) bool { return w.bare.Excess(e.Key()).Withheld() }
+
+// problem is what the author is told of an entry that is withheld.
+func (w *withholding) problem(e *entry) diag.Problem {
+	effect := "requests for the hosts fail, as none of their endpoints are used"
+	if w.isClosed(e) {
+		effect = "requests to the ports fail for all hosts that nobody else declares, as none of the hosts are used"
+	}
+	return w.whole.Excess(e.Key()).Problem(e.Key().Ref(), e.product().String(), effect)
+}
+
+// product is what the entry comes to.
+func (e *entry) product() schema.Product { return schema.MultipliesTo(e.spec, e.fits) }
+
+// ClosedPorts are ports of services of which not even the hosts are known. What is
+// not known may be for them, so proxies that would know them refuse it there.
+type ClosedPorts struct{ in map[string][]int }
+
+// In are the ports for callers in a namespace, in ascending order.
+func (c *ClosedPorts) In(namespace string) []int {
+	if c == nil {
+		return nil
+	}
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.in[everyNamespace], c.in[namespace]))))
+}
+
+func (w *withholding) closedPorts(settings *Settings) *ClosedPorts {
+	if len(w.closed) == 0 {
+		return nil
+	}
+	sets := map[string]map[int]bool{}
+	for e := range w.closed {
+		seen := viewersOf(settings.ExportTo(e.spec.GetExportTo()), e.Meta.Namespace)
+		if seen.all {
+			seen.in = map[string]bool{everyNamespace: true}
+		}
+		for namespace := range seen.in {
+			if sets[namespace] == nil {
+				sets[namespace] = map[int]bool{}
+			}
+			for _, port := range e.spec.GetPorts() {
+				sets[namespace][int(port.GetNumber())] = true
+			}
+		}
+	}
+	out := &ClosedPorts{in: map[string][]int{}}
+	for namespace, ports := range sets {
+		out.in[namespace] = slices.Sorted(maps.Keys(ports))
+	}
+	return out
 }

@@ -60,13 +60,13 @@ func TestWithheldEntries(t *testing.T) {
 		budget     mesh.Budget
 		withheld   []string
 	}{
-		{"fits to a part", entryText("a", 2, 3, 4, ""), mesh.Budget{Object: 24, Mesh: 24}, nil},
-		{"one part too many", entryText("a", 2, 3, 4, "") + entryText("b", 1, 1, 1, ""), mesh.Budget{Object: 23, Mesh: 24}, []string{
-			"a: requests for the hosts fail, as none of their endpoints are used: 2 hosts × 3 ports × 4 endpoints = 24 parts, which is too many: an object may multiply to 23 parts (budget in the mesh settings)"}},
-		{"workloads count", entryText("a", 2, 2, 0, "many") + picked, mesh.Budget{Object: 19, Mesh: 100}, []string{
-			"a: requests for the hosts fail, as none of their endpoints are used: 2 hosts × 2 ports × 5 endpoints = 20 parts, which is too many: an object may multiply to 19 parts (budget in the mesh settings)"}},
-		{"together", entryText("a", 1, 2, 0, "many") + entryText("b", 1, 1, 0, "many") + entryText("c", 1, 1, 9, "") + picked, mesh.Budget{Object: 23, Mesh: 14}, []string{
-			"a: requests for the hosts fail, as none of their endpoints are used: 1 hosts × 2 ports × 5 endpoints = 10 parts, which is too many: all objects together multiply to more than the 14 parts that the mesh may have, and of those that are left this one had the highest cost (budget in the mesh settings)"}},
+		{"fits to a part", entryText("a", 2, 3, 4, ""), mesh.Budget{Object: 72, Mesh: 72}, nil},
+		{"one part too many", entryText("a", 2, 3, 4, "") + entryText("b", 1, 1, 1, ""), mesh.Budget{Object: 71, Mesh: 72}, []string{
+			"a: requests for the hosts fail, as none of their endpoints are used: 2 hosts × 3 ports × 12 parts (8, one for each of 4 endpoints) = 72 parts, which is too many: an object may multiply to 71 parts (budget in the mesh settings)"}},
+		{"workloads count", entryText("a", 2, 2, 0, "many") + picked, mesh.Budget{Object: 51, Mesh: 100}, []string{
+			"a: requests for the hosts fail, as none of their endpoints are used: 2 hosts × 2 ports × 13 parts (8, one for each of 5 endpoints) = 52 parts, which is too many: an object may multiply to 51 parts (budget in the mesh settings)"}},
+		{"together", entryText("a", 1, 2, 0, "many") + entryText("b", 1, 1, 0, "many") + entryText("c", 1, 1, 9, "") + picked, mesh.Budget{Object: 30, Mesh: 30}, []string{
+			"a: requests for the hosts fail, as none of their endpoints are used: 1 hosts × 2 ports × 13 parts (8, one for each of 5 endpoints) = 26 parts, which is too many: all objects together multiply to more than the 30 parts that the mesh may have, and of those that are left this one had the highest cost (budget in the mesh settings)"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			settings := mesh.DefaultSettings()
@@ -94,7 +94,7 @@ func TestWithheldEntries(t *testing.T) {
 // is back, whole.
 func TestWithheldUntilItFits(t *testing.T) {
 	settings := mesh.DefaultSettings()
-	settings.Budget = mesh.Budget{Object: 2}
+	settings.Budget = mesh.Budget{Object: 10}
 	text := entryText("a", 1, 1, 0, "many") + entryText("b", 1, 1, 0, "many")
 	for i := range 3 {
 		text += workloadText(fmt.Sprintf("w%d", i), "many")
@@ -111,5 +111,30 @@ func TestWithheldUntilItFits(t *testing.T) {
 		if len(svc.Instances) != 2 || svc.Withheld {
 			t.Errorf("%s has %d instances", svc.Hostname, len(svc.Instances))
 		}
+	}
+}
+
+// TestClosedPorts: where not even the hosts fit, callers that would know them refuse
+// what they do not know at the ports, and nobody else does.
+func TestClosedPorts(t *testing.T) {
+	settings := mesh.DefaultSettings()
+	settings.Budget = mesh.Budget{Object: 20}
+	private := strings.Replace(entryText("private", 2, 3, 1, ""), "spec:", "spec:\n  exportTo: ['.']", 1)
+	s := mesh.NewSnapshot(1, settings, objects(t, private+entryText("bare", 1, 2, 9, "")+entryText("whole", 1, 1, 1, "")))
+	if got := s.ClosedPorts.In("default"); !slices.Equal(got, []int{1, 2, 3}) {
+		t.Errorf("at home %v are closed", got)
+	}
+	if got := s.ClosedPorts.In("other"); len(got) != 0 {
+		t.Errorf("elsewhere %v are closed", got)
+	}
+	var known []string
+	for _, svc := range s.Services {
+		known = append(known, fmt.Sprintf("%s %v", svc.Hostname, svc.Withheld))
+	}
+	if want := []string{"bare-1.example true", "whole-1.example false"}; !slices.Equal(known, want) {
+		t.Errorf("known are %v, want %v", known, want)
+	}
+	if got := s.Next(2, []schema.Change{{Before: s.Object(schema.Key{Kind: "ServiceEntry", Namespace: "default", Name: "private"})}}); got.ClosedPorts != nil {
+		t.Errorf("after the object has gone, %v are closed", got.ClosedPorts)
 	}
 }

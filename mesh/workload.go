@@ -150,7 +150,7 @@ func (r *registry) fitting(e *entry) []*workload {
 
 // wanted are the workloads that an entry picks.
 func (r *registry) wanted(e *entry) []*workload {
-	if r.costs.Excess(e.Key()).Withheld() {
+	if r.withheld.has(e) {
 		return nil
 	}
 	return r.fitting(e)

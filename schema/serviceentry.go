@@ -68,6 +68,7 @@ func checkServiceEntry(s *networking.ServiceEntry) diag.List {
 	if s.WorkloadSelector != nil && len(s.WorkloadSelector.Labels) == 0 {
 		p.warn("spec.workloadSelector", "has no labels, so it selects every WorkloadEntry of the namespace")
 	}
+	p.within(MultipliesTo(s, 0))
 	return p.list
 }
 

@@ -67,6 +67,7 @@ func checkVirtualService(s *networking.VirtualService) diag.List {
 	}
 	p.unreachable(s)
 	p.exportToSomeone(s.ExportTo)
+	p.within(virtualProduct(s))
 	return p.list
 }
 

@@ -388,7 +388,7 @@ func TestStatusOfWhatIsWithheld(t *testing.T) {
 	seen := w.follow(entries + "?watch=true&statusEvents=true")
 	w.want(http.StatusCreated, "POST", entries, withheldEntry, asYAML)
 	accepted := seen.until("", "NoProxies").condition("Accepted")
-	if accepted.Status != metav1.ConditionFalse || accepted.Reason != "OverBudget" || !strings.Contains(accepted.Message, "2 hosts × 1 ports × 2 endpoints = 4 parts") {
+	if accepted.Status != metav1.ConditionFalse || accepted.Reason != "OverBudget" || !strings.Contains(accepted.Message, "2 hosts × 1 ports × 10 parts (8, one for each of 2 endpoints) = 20 parts") {
 		t.Errorf("%+v", accepted)
 	}
 }
