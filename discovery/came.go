@@ -11,6 +11,8 @@ type came struct {
 	// gone are those of them that nobody has any more, and that are not withdrawn
 	// yet.
 	gone []string
+	// bytes of names and versions, until all of them are withdrawn
+	bytes int
 }
 
 func (c *came) withSomething() bool { return c.version != "" || len(c.versions) > 0 }
@@ -22,6 +24,7 @@ func (t *subscribed) comeWith(versions map[string]string) {
 	for name, version := range versions {
 		if !t.owed.has(name) {
 			t.came.versions[name] = version
+			t.came.bytes += len(name) + len(version)
 		}
 	}
 }
@@ -36,7 +39,7 @@ func (t *subscribed) meet(to at, find func(string) *resource) {
 	case t.all && has.version != "" && has.version == to.set.version:
 		t.sent, t.good, t.owed = to, to, owed{}
 	case len(has.versions) > 0:
-		t.sent = to
+		t.sent, t.came.bytes = to, 0
 		t.meetEach(has.versions, to.set, find)
 	}
 }
@@ -48,6 +51,7 @@ func (t *subscribed) meetEach(has map[string]string, desired *set, find func(str
 		case r == nil && t.wild():
 			t.owed.remove(name)
 			t.came.gone = append(t.came.gone, name)
+			t.came.bytes += len(name)
 		case r != nil && r.hash.version() == version:
 			t.owed.remove(name)
 		case t.wants(name):
@@ -72,5 +76,5 @@ func (t *subscribed) withdraw() {
 			t.owed.add(name)
 		}
 	}
-	t.came.gone = nil
+	t.came.gone, t.came.bytes = nil, 0
 }

@@ -66,26 +66,53 @@ func (t *subscribed) differing(desired *set, find func(string) *resource) (chang
 	if t.owed.all {
 		changed = append(changed, t.whole(desired)...)
 	}
-	for name := range t.owed.names {
-		if !t.wants(name) {
-			continue
-		}
-		r := lookUp(name, desired, find)
-		if r == nil && t.wild() {
-			removed = append(removed, name)
-		}
+	none := t.eachOwed(desired, find, func(r *resource) {
 		if r = t.refusals.instead(r); r != nil {
 			changed = append(changed, r)
 		}
+	})
+	if t.wild() {
+		removed = append(removed, none...)
 	}
 	return unique(changed), uniqueNames(removed)
 }
 
-func lookUp(name string, desired *set, find func(string) *resource) *resource {
-	if r := desired.named(name); r != nil {
-		return r
+// eachOwed visits the resources that the proxy is owed by name, and returns the names of
+// which there is none. find makes some for names that nobody has, of which it visits as
+// many as a response has room for; the others wait for the next one.
+func (t *subscribed) eachOwed(desired *set, find func(string) *resource, visit func(*resource)) (none []string) {
+	o := &t.owed
+	waiting := o.later
+	o.later, o.made = nil, 0
+	take := func(name string) {
+		r := desired.named(name)
+		switch {
+		case !t.wants(name):
+			return
+		case r == nil && o.made == maxMade:
+			o.later = append(o.later, name)
+			return
+		case r == nil:
+			if r = find(name); r == nil {
+				none = append(none, name)
+				return
+			}
+			o.made++
+		}
+		visit(r)
 	}
-	return find(name)
+	for name := range o.names {
+		take(name)
+	}
+	for o.made < maxMade && len(waiting) > 0 {
+		take(waiting[0])
+		waiting = waiting[1:]
+	}
+	if len(o.later) > 0 {
+		waiting = append(o.later, waiting...)
+	}
+	o.later = waiting
+	return none
 }
 
 // whole is all of a set that the proxy wants, as far as it takes it.

@@ -22,10 +22,10 @@ const (
 // Encode is the response as a DiscoveryResponse, or as a DeltaDiscoveryResponse on
 // a delta stream: what is the stream's own, and what all share who are told the same.
 // One after the other, in either order, they are the message. They must not be changed.
-func (r *Response) Encode() (own, shared []byte) {
+func (r *Response) Encode() (own []byte, shared *[]byte) {
 	own = make([]byte, 0, sizeText(fieldVersion, r.version)+sizeText(fieldNonce, r.nonce))
 	own = appendText(own, fieldVersion, r.version)
-	return appendText(own, fieldNonce, r.nonce), *r.content.bytes.get(r.content.encode)
+	return appendText(own, fieldNonce, r.nonce), r.content.bytes.get(r.content.encode)
 }
 
 func (c *content) encode() *[]byte {
@@ -44,6 +44,9 @@ func (c *content) encode() *[]byte {
 	}
 	return &out
 }
+
+// Size is the length of what Encode shares.
+func (r *Response) Size() int { return r.content.size() }
 
 func (c *content) size() int {
 	size := sizeText(fieldTypeURL, c.TypeURL)

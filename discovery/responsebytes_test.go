@@ -18,7 +18,8 @@ func TestResponseBytes(t *testing.T) {
 		if r.delta {
 			got = &discoveryv3.DeltaDiscoveryResponse{}
 		}
-		own, shared := r.Encode()
+		own, common := r.Encode()
+		shared := *common
 		bytes := slices.Concat(own, shared)
 		if err := proto.Unmarshal(bytes, got); err != nil {
 			t.Fatal(err)

@@ -68,7 +68,8 @@ func (p *streamed) takeAll(tb testing.TB) {
 			return // Nothing is due.
 		}
 		p.told++
-		_, p.shared = r.Encode()
+		_, shared := r.Encode()
+		p.shared = *shared
 		if err := p.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce()}); err != nil {
 			tb.Fatal(err)
 		}

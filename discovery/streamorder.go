@@ -201,8 +201,8 @@ func (st *Stream) dueOf(t *subscribed, to at, find func(string) *resource) *Resp
 func (st *Stream) send(t *subscribed, r *Response, to at, adds bool) *Response {
 	st.nonce++
 	r.nonce, r.content = nonceOf(st.nonce), st.server.contents.shared(r.content)
-	t.underway = append(t.underway, &sending{nonce: r.nonce, version: r.version, content: r.content, at: to, adds: adds, since: time.Now()})
-	t.newest, t.sent, t.owed = r.nonce, to, owed{}
+	t.underway = append(t.underway, &sending{nonce: r.nonce, version: r.version, content: r.content, at: to, adds: adds, made: t.owed.made, since: time.Now()})
+	t.newest, t.sent, t.owed = r.nonce, to, owed{later: t.owed.later}
 	t.refusals.sent(r.nonce)
 	t.refusals.whole = nil
 	return r

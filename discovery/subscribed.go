@@ -45,6 +45,7 @@ type sending struct {
 	*content
 	at
 	adds  bool // clusters that the proxy may not have
+	made  int  // of the resources, those made because their names were asked for
 	since time.Time
 }
 
@@ -54,6 +55,10 @@ type owed struct {
 	all    bool // that it wants
 	names  map[string]struct{}
 	bytes  int // of names
+	// later are names that nobody has, for which the last response had no room. made
+	// counts those for which the next one makes resources.
+	later []string
+	made  int
 }
 
 func (o *owed) add(name string) {
@@ -79,7 +84,9 @@ func (o *owed) has(name string) bool {
 	return ok
 }
 
-func (o *owed) nothing() bool { return !o.answer && !o.all && len(o.names) == 0 }
+func (o *owed) nothing() bool {
+	return !o.answer && !o.all && len(o.names) == 0 && len(o.later) == 0
+}
 
 const wildcard = "*"
 

@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"strings"
 
-	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/pilot-api/pilot-api/server/admission"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -22,7 +22,7 @@ import (
 // patched is decoded whole, so its length counts as well.
 const decodeFactor = 128
 
-// Weights of a request to admission.
+// Weights of a write.
 const (
 	// smallBody divides the requests into two lines, so that a small one never
 	// waits for large ones.
@@ -35,27 +35,16 @@ const (
 	minLine = maxBody * decodeFactor
 )
 
-// admission bounds, in bytes, what the writes in progress take together. Who
+// writeMemory bounds, in bytes, what the writes in progress take together. Who
 // finds no room waits in line until there is some, or until the deadline. Reads
 // and discovery do not come by here: they send what is in memory already, or
 // turn it into something else piece by piece.
-type admission struct{ bodies, decoding *lines }
+type writeMemory struct{ bodies, decoding *admission.Lines }
 
-// newAdmission makes lines for decoding with that many bytes each.
-func newAdmission(lineBytes int64) *admission {
+// newWriteMemory makes lines for decoding with that many bytes each.
+func newWriteMemory(lineBytes int64) *writeMemory {
 	lineBytes = max(lineBytes, minLine)
-	return &admission{newLines(smallBody, lineBytes/bodiesFactor), newLines(smallBody*decodeFactor, lineBytes)}
-}
-
-// lines are two for the same work, one of them for requests that need little.
-type lines struct {
-	small, large *semaphore.Weighted
-	little       int64 // the most that is for the small line, in bytes
-	room         int64 // of each line
-}
-
-func newLines(little, room int64) *lines {
-	return &lines{semaphore.NewWeighted(room), semaphore.NewWeighted(room), little, room}
+	return &writeMemory{admission.NewLines(smallBody, lineBytes/bodiesFactor), admission.NewLines(smallBody*decodeFactor, lineBytes)}
 }
 
 // wholeBody is a body that was read already.
@@ -82,7 +71,7 @@ func (k *resource) admittedUpTo(limit int64, h handler) handler {
 		if expected < 0 {
 			expected = limit
 		}
-		releaseBody, err := k.admission.bodies.enter(r.Context(), expected)
+		releaseBody, err := enter(r.Context(), k.writeMemory.bodies, expected)
 		if err != nil {
 			return err
 		}
@@ -92,7 +81,7 @@ func (k *resource) admittedUpTo(limit int64, h handler) handler {
 			return err
 		}
 		r.Body = &wholeBody{bytes.NewReader(text), text}
-		release, err := k.admission.decoding.enter(r.Context(), k.work(r, len(text)))
+		release, err := enter(r.Context(), k.writeMemory.decoding, k.work(r, len(text)))
 		if err != nil {
 			return err
 		}
@@ -124,19 +113,13 @@ func (k *resource) work(r *http.Request, length int) int64 {
 	return int64(length) * decodeFactor
 }
 
-// enter waits for room in the line that is for so many bytes.
-func (l *lines) enter(ctx context.Context, bytes int64) (release func(), err error) {
-	line := l.large
-	if bytes <= l.little {
-		line = l.small
-	}
-	bytes = min(bytes, l.room)
-	if err := line.Acquire(ctx, bytes); errors.Is(err, context.Canceled) {
-		return nil, err
-	} else if err != nil {
+// enter waits for room in a line.
+func enter(ctx context.Context, line *admission.Lines, bytes int64) (release func(), err error) {
+	release, err = line.Enter(ctx, bytes)
+	if err != nil && !errors.Is(err, context.Canceled) {
 		return nil, apierrors.NewTooManyRequests("the server is at the limit of what it decodes at a time; nothing was changed, try again", 1)
 	}
-	return func() { line.Release(bytes) }, nil
+	return release, err
 }
 
 // readAll reads a body, up to a bound.

@@ -171,9 +171,9 @@ type Server struct {
 	frames  frames        // that they write
 	kept    keptLists     // for who asks again
 
-	admission *admission
-	statuses  *statusBoard // nil without discovery
-	own       *ownStandings
+	writeMemory *writeMemory
+	statuses    *statusBoard // nil without discovery
+	own         *ownStandings
 
 	stopping chan struct{} // closed when watches must end
 	stop     func()
@@ -189,8 +189,8 @@ func New(opts Options) *Server {
 		watches: make(chan struct{}, opts.MaxWatches),
 		turns:   newTurns(),
 
-		admission: newAdmission(opts.WriteMemory),
-		stopping:  make(chan struct{}),
+		writeMemory: newWriteMemory(opts.WriteMemory),
+		stopping:    make(chan struct{}),
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if opts.Discovery != nil {

@@ -18,12 +18,14 @@ import (
 // limits are the flags on what the process may take, and from whom.
 type limits struct {
 	memory         string // a quantity, or off
+	grpcMemory     string // a quantity
 	maxConnections int
 	hostNames      []string
 }
 
 func (l *limits) register(f *pflag.FlagSet) {
 	f.StringVar(&l.memory, "memory-limit", "", "memory that the process tries to stay within, such as 2Gi, or off (default GOMEMLIMIT, else nine tenths of the limit of its cgroup, else off)")
+	f.StringVar(&l.grpcMemory, "grpc-memory", "", "what all clients of --grpc-listen together may have the process hold, such as 256Mi: requests being received and subscriptions, and as much again of responses that are not read yet; the connection that holds the most is ended when it is more (default an eighth of --memory-limit, at least 64Mi, or 128Mi without a limit)")
 	f.IntVar(&l.maxConnections, "max-connections", 0, "connections at one time to --listen, and as many to --grpc-listen; one more takes the place of one whose next request is not here yet, or not whole, or that has no proxy on a stream (default both together three quarters of the files that may be open, at most 32768 each)")
 	f.StringSliceVar(&l.hostNames, "host-name", nil, "name under which the server is asked, besides localhost and addresses, where --listen is on loopback")
 }
@@ -31,6 +33,9 @@ func (l *limits) register(f *pflag.FlagSet) {
 func (l *limits) validate() error {
 	if _, err := l.memoryLimit(); err != nil {
 		return err
+	}
+	if q, err := resource.ParseQuantity(l.grpcMemory); l.grpcMemory != "" && (err != nil || q.Value() < leastGRPCMemory) {
+		return fmt.Errorf("%w: --grpc-memory %q: must be at least 16Mi, as in 128Mi or 1Gi", errUsage, l.grpcMemory)
 	}
 	if l.maxConnections < 0 {
 		return fmt.Errorf("%w: --max-connections %d: must be 0 (the default) or more", errUsage, l.maxConnections)
@@ -59,6 +64,26 @@ func (l *limits) memoryLimit() (int64, error) {
 		return 0, fmt.Errorf("%w: --memory-limit %q: must be off or at least 64Mi, as in 512Mi or 2Gi", errUsage, l.memory)
 	}
 	return q.Value(), nil
+}
+
+// Bounds of what clients of --grpc-listen may have the process hold, in bytes: that of the
+// flag, and that of the default, which an honest mesh of some thousand proxies needs.
+const (
+	leastGRPCMemory   = 16 << 20
+	defaultGRPCMemory = 64 << 20
+)
+
+// streamMemory is what clients of --grpc-listen may have the process hold; 0 for the
+// default without a limit of memory. It goes by the limit that apply has set.
+func (l *limits) streamMemory() int64 {
+	if l.grpcMemory != "" {
+		q := resource.MustParse(l.grpcMemory)
+		return q.Value()
+	}
+	if now := debug.SetMemoryLimit(-1); now < 1<<50 {
+		return max(defaultGRPCMemory, now/8)
+	}
+	return 0
 }
 
 // apply sets when the runtime collects garbage, and its soft limit. The nearest

@@ -98,7 +98,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	fronts := []func(context.Context) error{func(ctx context.Context) error { return api.Serve(ctx, listener) }}
 	if streams != nil {
 		log.Info("pilot-api streams to Envoys", "address", streams.Addr().String())
-		front := ads.New(ads.Options{Discovery: proxies, TLS: ends, Log: log, Registry: registry, MaxConnections: o.maxConnections()})
+		front := ads.New(ads.Options{Discovery: proxies, TLS: ends, Log: log, Registry: registry, MaxConnections: o.maxConnections(), Memory: o.limits.streamMemory()})
 		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams) })
 	}
 	go tidyUp(ctx)

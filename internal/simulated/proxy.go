@@ -77,7 +77,8 @@ func (s *Proxy) listen(ctx context.Context) {
 			return
 		}
 		var text discoveryv3.DeltaDiscoveryResponse
-		bytes := slices.Concat(r.Encode())
+		own, shared := r.Encode()
+		bytes := slices.Concat(own, *shared)
 		if err := proto.Unmarshal(bytes, &text); err != nil {
 			panic(err) // What is told is a response.
 		}

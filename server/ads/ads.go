@@ -2,11 +2,11 @@
 // of the world and as delta. What is told and in what order is package discovery's
 // business (discovery.Stream); here it is read from and written to the protocol.
 //
-//	Envoy ─▶ request.go ─▶ discovery.Stream.Receive
-//	Envoy ◀─ codec.go   ◀─ discovery.Stream.Next
+//	Envoy ─▶ frames.go ─▶ intake.go ─▶ request.go ─▶ discovery.Stream.Receive
+//	Envoy ◀─ codec.go  ◀─ answers.go ◀────────────── discovery.Stream.Next
 //
-// connections.go bounds how many may be connected, identity.go says for whom a client
-// certificate is.
+// connections.go bounds how many may be connected and memory.go what they may have the
+// server hold, identity.go says for whom a client certificate is.
 package ads
 
 import (
@@ -46,12 +46,20 @@ type Options struct {
 	// place of the one that has been without a proxy for longest, or is closed where
 	// all have one.
 	MaxConnections int
+	// Memory bounds, in bytes, what all clients together have the server hold (128 MiB):
+	// requests that are being received and subscriptions of streams. Where that is more,
+	// the connection that holds the most is ended. Responses that are not read yet may
+	// take as much again.
+	Memory int64
 }
 
 const (
 	// maxRequest bounds a message of a client: 5,000 clusters with their versions
 	// are 900 KB.
-	maxRequest = 16 << 20
+	maxRequest    = 4 << 20
+	defaultMemory = 128 << 20
+	// maxHeaders bounds the headers of a stream, which stay as long as it does.
+	maxHeaders = 16 << 10
 	// keepaliveTime is after how long of silence a client is asked whether it is
 	// there, keepaliveTimeout how long it has to answer: a machine that went away
 	// leaves within a minute.
@@ -74,6 +82,9 @@ type Server struct {
 
 	opts    Options
 	metrics *metrics
+	memory  *memory
+	answers *answers
+	intake  *intake
 	grpc    *grpc.Server
 	// stopping ends the streams.
 	stopping context.Context
@@ -84,15 +95,18 @@ type Server struct {
 func New(opts Options) *Server {
 	opts.MaxStreams = cmp.Or(opts.MaxStreams, 128)
 	opts.MaxConnections = cmp.Or(opts.MaxConnections, 32768)
+	opts.Memory = cmp.Or(opts.Memory, defaultMemory)
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{opts: opts, metrics: newMetrics(opts.Registry)}
+	s := &Server{opts: opts, metrics: newMetrics(opts.Registry), memory: newMemory(opts), answers: newAnswers(opts), intake: newIntake(opts)}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.grpc = grpc.NewServer(
-		grpc.Creds(transport(opts.TLS)),
+		grpc.Creds(counting{transport(opts.TLS)}),
 		grpc.ForceServerCodecV2(codec{}),
+		grpc.StatsHandler(compressions{}),
 		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(opts.MaxStreams),
 		grpc.ReadBufferSize(readBuffer),
 		grpc.WriteBufferSize(writeBuffer),
@@ -112,7 +126,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer time.AfterFunc(stopTimeout, s.grpc.Stop).Stop()
 		s.grpc.GracefulStop()
 	})
-	err := s.grpc.Serve(listen(l, s.opts))
+	err := s.grpc.Serve(s.listen(l))
 	if !stopped() {
 		s.grpc.Stop()
 		return ctx.Err()
@@ -122,74 +136,95 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 // StreamAggregatedResources is the state-of-the-world variant.
 func (s *Server) StreamAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
-	return s.run(stream, discovery.StateOfTheWorld, func() (message, error) {
-		r, err := stream.Recv()
-		return message{r.GetNode(), worldRequest(r)}, err
-	})
+	return s.run(stream, discovery.StateOfTheWorld, decodeWorld)
 }
 
 // DeltaAggregatedResources is the delta variant.
 func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
-	return s.run(stream, discovery.Delta, func() (message, error) {
-		r, err := stream.Recv()
-		return message{r.GetNode(), deltaRequest(r)}, err
-	})
+	return s.run(stream, discovery.Delta, decodeDelta)
 }
 
-// run serves one stream until the client ends it, the server stops, or what the
-// client says makes no sense.
-func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, receive func() (message, error)) error {
-	first, err := s.hello(stream.Context(), receive)
+// run serves one stream until the client ends it, the server stops, the connection
+// holds too much, or what the client says makes no sense.
+func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, decode decoded) error {
+	if name := compressionOf(stream.Context()); name != "" {
+		return status.Errorf(codes.Unimplemented, "requests are compressed as %s: send them as they are", name)
+	}
+	on := connectionOf(stream.Context())
+	if on == nil {
+		return status.Error(codes.Internal, "the stream is on no connection of this server")
+	}
+	held, err := on.account.stream()
 	if err != nil {
 		return err
 	}
-	node, err := first.identity()
-	if err != nil {
-		return s.refuse(err)
-	}
-	if err := s.admit(stream.Context(), node); err != nil {
-		return s.refuse(err)
-	}
-	d, err := s.connect(first, node, variant)
-	if err != nil {
-		return s.refuse(err)
-	}
-	defer d.Close()
-	defer serving(stream.Context())()
-	s.opts.Discovery.Introduce(node, first.agent(stream.Context()))
-
+	defer held.close()
 	ctx, end := context.WithCancelCause(stream.Context())
 	defer end(nil)
 	defer context.AfterFunc(s.stopping, func() { end(errStopping) })()
-	m := s.metrics.of(d.Transport())
-	go func() { end(follow(d, m, first.request, receive)) }()
-	err = send(ctx, d, m, stream)
-	if errors.Is(err, context.Canceled) {
-		err = context.Cause(ctx)
+	defer context.AfterFunc(held.over, func() { end(reason(held.over)) })()
+	c := &conversation{server: s, stream: stream, decode: decode, held: held}
+	if err = c.hold(ctx, variant, on, end); errors.Is(err, context.Canceled) {
+		err = reason(ctx)
 	}
-	s.opts.Log.Debug("stream ended", "node", node.ID, "why", err)
 	return s.refuse(err)
 }
 
-func (s *Server) connect(first message, node discovery.Node, variant discovery.Variant) (*discovery.Stream, error) {
+// conversation is one stream: what comes and what goes.
+type conversation struct {
+	server *Server
+	stream grpc.ServerStream
+	decode decoded
+	held   *holding
+	d      *discovery.Stream
+	m      streamMetrics
+}
+
+// hold goes on until ctx ends; end ends it.
+func (c *conversation) hold(ctx context.Context, variant discovery.Variant, on *connection, end context.CancelCauseFunc) error {
+	first, err := c.hello(ctx)
+	if err != nil {
+		return err
+	}
+	who, s := first.who, c.server
+	if who.bad != nil {
+		return who.bad
+	}
+	if err := s.admit(ctx, who.node); err != nil {
+		return err
+	}
+	if c.d, err = s.connect(who, variant); err != nil {
+		return err
+	}
+	defer c.d.Close()
+	defer on.serving()()
+	s.opts.Discovery.Introduce(who.node, who.agent)
+	c.m = s.metrics.of(c.d.Transport())
+	go func() { end(c.follow(first.request)) }()
+	err = c.send(ctx)
+	s.opts.Log.Debug("stream ended", "node", who.node.ID, "why", err)
+	return err
+}
+
+func (s *Server) connect(who *who, variant discovery.Variant) (*discovery.Stream, error) {
 	switch {
-	case !first.proxyless():
-		return s.opts.Discovery.Connect(node, variant)
+	case !who.proxyless:
+		return s.opts.Discovery.Connect(who.node, variant)
 	case variant == discovery.Delta:
 		return nil, fmt.Errorf("%w: gRPC without a proxy is told the state of the world, not delta", discovery.ErrBadNode)
 	}
-	return s.opts.Discovery.ConnectProxyless(node)
+	return s.opts.Discovery.ConnectProxyless(who.node)
 }
 
 // hello waits for the first message, and not for ever.
-func (s *Server) hello(ctx context.Context, receive func() (message, error)) (message, error) {
+func (c *conversation) hello(ctx context.Context) (message, error) {
 	type received struct {
 		message
 		err error
 	}
 	came := make(chan received, 1)
 	go func() {
-		m, err := receive()
+		m, err := c.receive(true)
 		came <- received{m, err}
 	}()
 	patience := time.NewTimer(helloTimeout)
@@ -199,23 +234,23 @@ func (s *Server) hello(ctx context.Context, receive func() (message, error)) (me
 		return r.message, r.err
 	case <-patience.C:
 		return message{}, status.Errorf(codes.DeadlineExceeded, "no request came within %v", helloTimeout)
-	case <-s.stopping.Done():
-		return message{}, errStopping
 	case <-ctx.Done():
-		return message{}, ctx.Err()
+		return message{}, context.Canceled
 	}
 }
 
 var errStopping = status.Error(codes.Unavailable, "this server stops: ask another one")
 
 // follow takes what the client says until it ends.
-func follow(d *discovery.Stream, m streamMetrics, first discovery.Request, receive func() (message, error)) error {
-	for r := first; ; {
-		m.received(r)
-		if err := d.Receive(r); err != nil {
+func (c *conversation) follow(r discovery.Request) error {
+	for {
+		c.m.received(r)
+		err := c.d.Receive(r)
+		c.held.measure(c.d.Held)
+		if err != nil {
 			return err
 		}
-		next, err := receive()
+		next, err := c.receive(false)
 		if err != nil {
 			return err
 		}
@@ -225,17 +260,23 @@ func follow(d *discovery.Stream, m streamMetrics, first discovery.Request, recei
 
 // send writes what the client is due. A slow client makes it wait: what is sent
 // next is then the newest.
-func send(ctx context.Context, d *discovery.Stream, m streamMetrics, stream grpc.ServerStream) error {
+func (c *conversation) send(ctx context.Context) error {
 	for {
-		r, err := d.Next(ctx)
+		r, err := c.d.Next(ctx)
 		if err != nil {
 			return err
 		}
-		text := encode(r)
-		if err := stream.SendMsg(text); err != nil {
+		c.held.measure(c.d.Held)
+		text, err := c.server.answers.encode(ctx, c.held.account, r)
+		if err != nil {
 			return err
 		}
-		m.sent(r.TypeURL, len(text[0])+len(text[1]))
+		length := text.len()
+		if err := c.stream.SendMsg(text); err != nil {
+			text.release()
+			return err
+		}
+		c.m.sent(r.TypeURL, length)
 	}
 }
 
@@ -247,6 +288,7 @@ func (s *Server) refuse(err error) error {
 	case errors.Is(err, discovery.ErrBadNode):
 		return status.Error(codes.InvalidArgument, err.Error())
 	case errors.Is(err, discovery.ErrTooMany):
+		s.intake.refused.Inc()
 		return status.Error(codes.ResourceExhausted, err.Error())
 	case errors.Is(err, discovery.ErrNotReady), errors.Is(err, discovery.ErrGone):
 		return status.Error(codes.Unavailable, err.Error())

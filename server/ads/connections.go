@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -18,9 +19,11 @@ import (
 // keeps a proxy out. It is safe for concurrent use.
 type connections struct {
 	net.Listener
-	most   int
-	log    *slog.Logger
-	closed prometheus.Counter // for want of room
+	most    int
+	log     *slog.Logger
+	closed  prometheus.Counter // for want of room
+	memory  *memory
+	answers *answers
 
 	mu   sync.Mutex
 	open int
@@ -28,8 +31,9 @@ type connections struct {
 	full bool       // as the log says
 }
 
-func listen(l net.Listener, opts Options) *connections {
-	c := &connections{Listener: l, most: opts.MaxConnections, log: opts.Log, idle: list.New()}
+func (s *Server) listen(l net.Listener) *connections {
+	opts := s.opts
+	c := &connections{Listener: l, most: opts.MaxConnections, log: opts.Log, idle: list.New(), memory: s.memory, answers: s.answers}
 	with := promauto.With(opts.Registry)
 	with.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "pilot_stream_connections",
@@ -72,7 +76,8 @@ func (l *connections) admit(conn net.Conn) *connection {
 			return nil
 		}
 	}
-	c := &connection{Conn: conn, of: l}
+	c := &connection{Conn: conn, of: l, account: l.memory.open(conn.RemoteAddr())}
+	context.AfterFunc(c.account.over, func() { time.AfterFunc(farewell, func() { _ = c.Close() }) })
 	l.open++
 	c.idle = l.idle.PushBack(c)
 	return c
@@ -96,6 +101,7 @@ func (l *connections) makeRoom() bool {
 	}
 	c := front.Value.(*connection)
 	l.leave(c)
+	c.forget()
 	_ = c.Conn.Close()
 	return true
 }
@@ -110,10 +116,15 @@ func (l *connections) leave(c *connection) {
 	c.busy()
 }
 
-// connection is one of a client. What it holds is guarded by the lock of all.
+// farewell is how long a client that must go has to hear why.
+const farewell = 3 * time.Second
+
+// connection is one of a client. The lock of all guards what stands below account.
 type connection struct {
 	net.Conn
 	of      *connections
+	account *account
+
 	idle    *list.Element // nil with a proxy on a stream
 	proxies int
 	left    bool
@@ -127,7 +138,14 @@ func (c *connection) Close() error {
 		c.of.full = c.of.full && c.of.open*10 > c.of.most*9
 	}
 	c.of.mu.Unlock()
+	c.forget()
 	return c.Conn.Close()
+}
+
+// forget ends the accounting for a connection that is closed.
+func (c *connection) forget() {
+	c.account.close()
+	c.of.answers.drop(c.account)
 }
 
 // RemoteAddr is by which a stream finds the connection that it is on.
@@ -138,18 +156,21 @@ type address struct {
 	conn *connection
 }
 
-// serving notes that a proxy is on a stream of ctx's connection until done is called.
-func serving(ctx context.Context) (done func()) {
+// connectionOf is the connection of a stream, nil for one that did not come through a
+// listener of a Server.
+func connectionOf(ctx context.Context) *connection {
 	p, _ := peer.FromContext(ctx)
 	if p == nil {
-		return func() {}
+		return nil
 	}
-	at, ok := p.Addr.(address)
-	if !ok {
-		return func() {}
-	}
-	at.conn.add(1)
-	return func() { at.conn.add(-1) }
+	at, _ := p.Addr.(address)
+	return at.conn
+}
+
+// serving notes that a proxy is on a stream until done is called.
+func (c *connection) serving() (done func()) {
+	c.add(1)
+	return func() { c.add(-1) }
 }
 
 func (c *connection) add(proxies int) {

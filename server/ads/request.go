@@ -10,14 +10,53 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	statusv3 "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/pilot-api/pilot-api/discovery"
 )
 
 // message is one of a client's.
 type message struct {
-	node    *corev3.Node // in the first one of a stream
+	who     *who // who sends it; nil but for the first one of a stream
 	request discovery.Request
+}
+
+// who is what is read of a node. The rest of it, which may be much, is let go of.
+type who struct {
+	node      discovery.Node
+	bad       error // why it can be nobody
+	agent     discovery.Agent
+	proxyless bool
+}
+
+// decoded makes a message of a variant's wire form.
+type decoded func(text []byte) (*corev3.Node, discovery.Request, error)
+
+func decodeWorld(text []byte) (*corev3.Node, discovery.Request, error) {
+	r := &discoveryv3.DiscoveryRequest{}
+	err := proto.Unmarshal(text, r)
+	return r.GetNode(), worldRequest(r), err
+}
+
+func decodeDelta(text []byte) (*corev3.Node, discovery.Request, error) {
+	r := &discoveryv3.DeltaDiscoveryRequest{}
+	err := proto.Unmarshal(text, r)
+	return r.GetNode(), deltaRequest(r), err
+}
+
+// sizeOf is about what a request takes while it is taken in.
+func sizeOf(r discovery.Request) int64 {
+	const header = 16 // of a string
+	size := 0
+	for _, names := range [][]string{r.Names, r.Subscribe, r.Unsubscribe} {
+		for _, name := range names {
+			size += header + len(name)
+		}
+	}
+	for name, version := range r.Initial {
+		size += 3*header + len(name) + len(version)
+	}
+	return int64(size)
 }
 
 func worldRequest(r *discoveryv3.DiscoveryRequest) discovery.Request {
@@ -52,19 +91,28 @@ func words(s *statusv3.Status) *string {
 // generator is how Istio's agent says who asks: "grpc" for programs without a proxy.
 const generator = "GENERATOR"
 
+type node struct{ *corev3.Node }
+
+// read takes what counts out of a node.
+func (n node) read(ctx context.Context) *who {
+	w := &who{agent: n.agent(ctx), proxyless: n.proxyless()}
+	w.node, w.bad = n.identity()
+	return w
+}
+
 // proxyless reports whether it is gRPC that asks, and no Envoy.
-func (m message) proxyless() bool {
-	return m.metadata(generator) == "grpc" || strings.HasPrefix(m.node.GetUserAgentName(), "gRPC")
+func (n node) proxyless() bool {
+	return n.metadata(generator) == "grpc" || strings.HasPrefix(n.GetUserAgentName(), "gRPC")
 }
 
 // agent is what is known of the Envoy, or of gRPC, for people.
-func (m message) agent(ctx context.Context) discovery.Agent {
+func (n node) agent(ctx context.Context) discovery.Agent {
 	var a discovery.Agent
-	if v := m.node.GetUserAgentBuildVersion().GetVersion(); v != nil {
+	if v := n.GetUserAgentBuildVersion().GetVersion(); v != nil {
 		a.Version = fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
 	}
-	if m.proxyless() {
-		a.Version = strings.TrimSpace(m.node.GetUserAgentName() + " " + m.node.GetUserAgentVersion())
+	if n.proxyless() {
+		a.Version = strings.TrimSpace(bounded(n.GetUserAgentName()) + " " + bounded(n.GetUserAgentVersion()))
 	}
 	if p, ok := peer.FromContext(ctx); ok {
 		a.Address, _, _ = net.SplitHostPort(p.Addr.String())
@@ -72,15 +120,20 @@ func (m message) agent(ctx context.Context) discovery.Agent {
 	return a
 }
 
+// maxAgent bounds what a client may say of its program.
+const maxAgent = 256
+
+func bounded(text string) string { return text[:min(len(text), maxAgent)] }
+
 // identity is who the proxy says it is.
-func (m message) identity() (discovery.Node, error) {
-	at := m.node.GetLocality()
+func (n node) identity() (discovery.Node, error) {
+	at := n.GetLocality()
 	return discovery.NodeStatement{
-		ID: m.node.GetId(), Metadata: m.metadata,
+		ID: n.GetId(), Metadata: n.metadata,
 		Region: at.GetRegion(), Zone: at.GetZone(), SubZone: at.GetSubZone(),
 	}.Node()
 }
 
-func (m message) metadata(name string) any {
-	return m.node.GetMetadata().GetFields()[name].AsInterface()
+func (n node) metadata(name string) any {
+	return n.GetMetadata().GetFields()[name].AsInterface()
 }

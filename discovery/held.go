@@ -1,0 +1,35 @@
+package discovery
+
+// What parts of a stream take in memory beside what all streams share, in bytes.
+const (
+	nameCost = 48 // of a name in a map, beside the name
+	// madeCost is that of a resource which was made because a client asks for a name
+	// that nobody has, beside the name: the resource and its encoded form.
+	madeCost = 640
+	// maxMade bounds the resources of that kind in one response. The other names wait
+	// for the next one.
+	maxMade = 1 << 12
+)
+
+// Held is about how many bytes the server holds for this stream alone: for the names
+// that the proxy asks for and nobody has, and for what it is still to be told of them.
+func (st *Stream) Held() int64 {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	held := 0
+	for _, t := range st.types() {
+		held += t.held()
+	}
+	return int64(held)
+}
+
+func (t *subscribed) held() int {
+	held := len(t.named.extra)*nameCost + t.named.bytes
+	held += len(t.owed.names)*nameCost + t.owed.bytes + len(t.owed.later)*nameCost
+	held += len(t.fresh) * nameCost
+	held += len(t.came.versions)*2*nameCost + len(t.came.gone)*nameCost + t.came.bytes
+	for _, s := range t.underway {
+		held += s.made * madeCost
+	}
+	return held
+}

@@ -1,0 +1,128 @@
+package ads
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"net"
+
+	"google.golang.org/grpc/credentials"
+)
+
+// counting are transport credentials whose connections count what clients send in
+// requests, after TLS. gRPC reads a message whole before anybody hears of it, however
+// many streams send one at a time.
+type counting struct {
+	credentials.TransportCredentials
+}
+
+func (c counting) Clone() credentials.TransportCredentials {
+	return counting{c.TransportCredentials.Clone()}
+}
+
+func (c counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
+	own, ok := raw.(*connection)
+	if err != nil || !ok {
+		return conn, info, err
+	}
+	return &countedConn{Conn: conn, own: own, left: prefaceLength}, info, nil
+}
+
+// countedConn counts the payload of DATA frames, and drops these frames once the client
+// must go. It is read by one goroutine.
+type countedConn struct {
+	net.Conn
+	own    *connection
+	head   [frameHead]byte
+	have   int  // bytes of head
+	passed int  // bytes of head that gRPC has, of a frame that began before frames were dropped
+	left   int  // bytes of the payload, or of the preface
+	data   bool // the payload is that of a DATA frame
+	drop   bool // and is dropped
+}
+
+// Of HTTP/2 (RFC 9113): the lengths of what a client sends first and of a frame's header,
+// and the type of a DATA frame.
+const (
+	prefaceLength = 24
+	frameHead     = 9
+	frameData     = 0
+)
+
+// Read passes on what comes. The connection of a client that must go stays a moment, for
+// the client to hear why: what it has to say of what it reads is passed on, and its
+// requests are not.
+func (c *countedConn) Read(p []byte) (int, error) {
+	account := c.own.account
+	if account.over.Err() == nil {
+		n, err := c.Conn.Read(p)
+		if bytes := c.dataIn(p[:n]); bytes > 0 {
+			account.receive(int64(bytes))
+		}
+		c.passed = c.have
+		return n, err
+	}
+	if len(p) <= frameHead {
+		return 0, context.Cause(account.over)
+	}
+	for {
+		// A head may have been kept back from before.
+		n, err := c.Conn.Read(p[:len(p)-frameHead])
+		if rest := c.withoutData(bytes.Clone(p[:n]), p[:0]); len(rest) > 0 || err != nil {
+			return len(rest), err
+		}
+	}
+}
+
+// withoutData appends to out what was read but for DATA frames. It keeps a head back until
+// that is whole.
+func (c *countedConn) withoutData(p, out []byte) []byte {
+	for len(p) > 0 {
+		if c.left == 0 {
+			if p = c.readHead(p); c.have > 0 {
+				return out
+			}
+			if c.drop = c.data && c.passed == 0; !c.drop {
+				out = append(out, c.head[c.passed:]...)
+			}
+			c.passed = 0
+			continue
+		}
+		n := min(c.left, len(p))
+		if !c.drop {
+			out = append(out, p[:n]...)
+		}
+		c.left -= n
+		p = p[n:]
+	}
+	return out
+}
+
+// dataIn is how many bytes of what was read are of DATA frames.
+func (c *countedConn) dataIn(p []byte) (bytes int) {
+	for len(p) > 0 {
+		if c.left == 0 {
+			p = c.readHead(p)
+			continue
+		}
+		n := min(c.left, len(p))
+		if c.data {
+			bytes += n
+		}
+		c.left -= n
+		p = p[n:]
+	}
+	return bytes
+}
+
+// readHead takes the head of a frame, or a part of it, and returns what follows.
+func (c *countedConn) readHead(p []byte) []byte {
+	n := copy(c.head[c.have:], p)
+	if c.have += n; c.have == frameHead {
+		c.have = 0
+		c.left = int(binary.BigEndian.Uint32(c.head[:4]) >> 8)
+		c.data = c.head[3] == frameData
+	}
+	return p[n:]
+}

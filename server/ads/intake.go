@@ -1,0 +1,93 @@
+package ads
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+
+	"github.com/pilot-api/pilot-api/server/admission"
+)
+
+const (
+	// decodeFactor is what a request takes while it is decoded, in lengths of its wire
+	// form: a list of nulls in node.metadata takes 27 times its length, names of one
+	// letter take 8 times theirs.
+	decodeFactor = 32
+	// smallRequest divides requests into two lines, so that what an Envoy says when it
+	// starts never waits for large ones.
+	smallRequest = 128 << 10
+	// intakeRoom is the memory of a line. The largest request fits.
+	intakeRoom = maxRequest * decodeFactor
+	// intakeTimeout is how long a request may wait for room.
+	intakeTimeout = 30 * time.Second
+	// messageHead is what gRPC puts before a message.
+	messageHead = 5
+)
+
+// intake bounds what requests take while they are decoded.
+type intake struct {
+	lines   *admission.Lines
+	refused prometheus.Counter
+}
+
+func newIntake(opts Options) *intake {
+	return &intake{
+		lines: admission.NewLines(smallRequest*decodeFactor, intakeRoom),
+		refused: promauto.With(opts.Registry).NewCounter(prometheus.CounterOpts{
+			Name: "pilot_stream_requests_refused_total",
+			Help: "Requests over streams that were refused because there was no room to decode them, or because they ask for more names than a stream may have.",
+		}),
+	}
+}
+
+// receive is the next message of the client. It is decoded when there is room for that.
+func (c *conversation) receive(first bool) (message, error) {
+	var w wire
+	if err := c.stream.RecvMsg(&w); err != nil {
+		return message{}, err
+	}
+	length := int64(w.data.Len())
+	defer c.held.take(length + messageHead)
+	defer w.data.Free()
+	in := c.server.intake
+	ctx, cancel := context.WithTimeout(c.stream.Context(), intakeTimeout)
+	defer cancel()
+	release, err := in.lines.Enter(ctx, length*decodeFactor)
+	if errors.Is(err, context.DeadlineExceeded) {
+		in.refused.Inc()
+		return message{}, status.Error(codes.ResourceExhausted, "the server is at the limit of what it decodes at a time: ask again")
+	} else if err != nil {
+		return message{}, err
+	}
+	defer release()
+	return c.decodeMessage(w, first)
+}
+
+func (c *conversation) decodeMessage(w wire, first bool) (message, error) {
+	text := w.data.MaterializeToBuffer(mem.DefaultBufferPool())
+	defer text.Free()
+	n, request, err := c.decode(text.ReadOnlyData())
+	if err != nil {
+		return message{}, status.Errorf(codes.Internal, "the request cannot be decoded: %v", err)
+	}
+	m := message{request: request}
+	if first {
+		m.who = node{n}.read(c.stream.Context())
+	}
+	// Until discovery has taken it in, it counts beside what the stream holds.
+	c.held.measure(func() int64 { return c.holds() + sizeOf(request) })
+	return m, nil
+}
+
+func (c *conversation) holds() int64 {
+	if c.d == nil {
+		return 0
+	}
+	return c.d.Held()
+}

@@ -1,0 +1,254 @@
+package ads
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// freeRequests are bytes of requests of one connection that are not counted. They
+	// are as many as HTTP/2 lets a client send on a stream before the server reads
+	// them, and as an Envoy needs to introduce itself. The bound on connections
+	// bounds them.
+	freeRequests = 64 << 10
+	// streamCost is what one more stream of a connection takes before it asks for
+	// anything: goroutines, buffers and what discovery knows of it. The first stream is
+	// not counted, because the bound on connections bounds it.
+	streamCost = 32 << 10
+)
+
+// errEvicted ends the streams of a connection that held too much.
+var errEvicted = status.Error(codes.ResourceExhausted,
+	"the streams of this server hold as much memory as they may, and this connection holds the most: ask for less")
+
+// memory counts what the clients of a server have it hold: requests that are not
+// taken in yet, and what their streams subscribe to. Where that is more than the limit,
+// the connection that holds the most is ended, among those of the peer address that
+// holds the most. Its lock is taken under others, and none under it.
+type memory struct {
+	limit   int64
+	log     *slog.Logger
+	evicted prometheus.Counter
+
+	mu       sync.Mutex
+	held     int64
+	requests int64 // part of held
+	accounts map[*account]struct{}
+}
+
+func newMemory(opts Options) *memory {
+	m := &memory{limit: opts.Memory, log: opts.Log, accounts: map[*account]struct{}{}}
+	with := promauto.With(opts.Registry)
+	gauge := func(of string, read func() int64) {
+		with.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "pilot_stream_memory_bytes", ConstLabels: prometheus.Labels{"of": of},
+			Help: "What clients of --grpc-listen have this server hold: requests being received, subscriptions of streams, and responses that are not read yet.",
+		}, func() float64 { return float64(read()) })
+	}
+	gauge("requests", func() int64 { requests, _ := m.read(); return requests })
+	gauge("subscriptions", func() int64 { _, subscriptions := m.read(); return subscriptions })
+	m.evicted = with.NewCounter(prometheus.CounterOpts{
+		Name: "pilot_stream_connections_evicted_total",
+		Help: "Connections to --grpc-listen that were ended because they held the most when all together held too much.",
+	})
+	return m
+}
+
+func (m *memory) read() (requests, subscriptions int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.requests, m.held - m.requests
+}
+
+// account is what one connection holds. The lock of memory guards it.
+type account struct {
+	of   *memory
+	host string
+	// over ends, with the reason, when the connection must.
+	over context.Context
+	end  context.CancelCauseFunc
+
+	held     int64
+	received int64 // of requests that are not taken in yet
+	counted  int64 // of received, what is part of held
+	streams  int
+	gone     bool // evicted, or closed: it counts no more
+}
+
+func (m *memory) open(peer net.Addr) *account {
+	host, _, err := net.SplitHostPort(peer.String())
+	if err != nil {
+		host = peer.String()
+	}
+	a := &account{of: m, host: host}
+	a.over, a.end = context.WithCancelCause(context.Background())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.accounts[a] = struct{}{}
+	return a
+}
+
+// close forgets a connection that is closed.
+func (a *account) close() {
+	a.of.mu.Lock()
+	defer a.of.mu.Unlock()
+	a.forgetLocked(net.ErrClosed)
+}
+
+// evict ends a connection that holds too much.
+func (a *account) evict() {
+	a.of.mu.Lock()
+	defer a.of.mu.Unlock()
+	a.evictLocked()
+}
+
+func (a *account) evictLocked() {
+	if a.gone {
+		return
+	}
+	a.of.evicted.Inc()
+	a.of.log.Warn("a stream connection was ended: it held the most of what streams may hold", "peer", a.host, "bytes", a.held, "streams", a.streams, "limit", a.of.limit)
+	a.forgetLocked(errEvicted)
+}
+
+func (a *account) forgetLocked(why error) {
+	if a.gone {
+		return
+	}
+	a.gone = true
+	a.of.held -= a.held
+	a.of.requests -= a.counted
+	delete(a.of.accounts, a)
+	a.end(why)
+}
+
+// addLocked counts bytes, and ends connections until there is room for them.
+func (a *account) addLocked(bytes int64) {
+	if a.gone {
+		return
+	}
+	a.held += bytes
+	m := a.of
+	for m.held += bytes; bytes > 0 && m.held > m.limit; {
+		most := m.greediestLocked()
+		if most == nil {
+			return
+		}
+		most.evictLocked()
+	}
+}
+
+// greediestLocked is the connection that holds the most of the peer that holds the most.
+func (m *memory) greediestLocked() (most *account) {
+	hosts := map[string]int64{}
+	for a := range m.accounts {
+		hosts[a.host] += a.held
+	}
+	for a := range m.accounts {
+		switch {
+		case a.held == 0:
+		case most == nil, hosts[a.host] > hosts[most.host], a.host == most.host && a.held > most.held:
+			most = a
+		}
+	}
+	return most
+}
+
+// receive counts bytes of requests that have come.
+func (a *account) receive(bytes int64) {
+	a.of.mu.Lock()
+	defer a.of.mu.Unlock()
+	a.receivedLocked(a.received + bytes)
+}
+
+// take takes bytes of requests off the count.
+func (a *account) take(bytes int64) {
+	a.of.mu.Lock()
+	defer a.of.mu.Unlock()
+	a.receivedLocked(max(0, a.received-bytes))
+}
+
+func (a *account) receivedLocked(bytes int64) {
+	a.received = bytes
+	counted := max(0, bytes-freeRequests)
+	more := counted - a.counted
+	if a.gone || more == 0 {
+		return
+	}
+	a.counted = counted
+	a.of.requests += more
+	a.addLocked(more)
+}
+
+// holding is what one stream has the server hold.
+type holding struct {
+	*account
+	own int64 // in any case
+
+	mu    sync.Mutex
+	bytes int64
+}
+
+// stream begins to count what a stream holds. The error is why the connection must end.
+func (a *account) stream() (*holding, error) {
+	a.of.mu.Lock()
+	defer a.of.mu.Unlock()
+	if a.gone {
+		return nil, context.Cause(a.over)
+	}
+	h := &holding{account: a}
+	if a.streams > 0 {
+		h.own = streamCost
+	}
+	a.streams++
+	h.bytes = h.own
+	a.addLocked(h.own)
+	return h, nil
+}
+
+// measure counts what the stream holds now in place of what it held before.
+func (h *holding) measure(held func() int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.setLocked(h.own + held())
+}
+
+func (h *holding) setLocked(bytes int64) {
+	if bytes == h.bytes {
+		return
+	}
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	h.addLocked(bytes - h.bytes)
+	h.bytes = bytes
+}
+
+// close ends the counting. What was received on streams that are over is gone with the
+// last of them.
+func (h *holding) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.own = 0
+	h.setLocked(0)
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	if h.streams--; h.streams == 0 {
+		h.receivedLocked(0)
+	}
+}
+
+// reason is why a context of a connection's stream has ended.
+func reason(ctx context.Context) error {
+	if err := context.Cause(ctx); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return context.Canceled
+}
