@@ -135,11 +135,24 @@ func (p *plan) hostsOf(t target, network string) []ir.Endpoint {
 
 // instancesOf are those of the target.
 func (p *plan) instancesOf(t target) []*mesh.Instance {
+	labels := t.version.labels()
 	var out []*mesh.Instance
-	for _, i := range p.instances(t.service) {
-		if i.Port.Name == t.port.Name && t.version.labels().SubsetOf(i.Labels) {
+	for _, i := range p.byPort.Get(p.r, t.service).at[t.port.Name] {
+		if labels.SubsetOf(i.Labels) {
 			out = append(out, i)
 		}
+	}
+	return out
+}
+
+// byPort are the instances of a service by the names of ports, so that each cluster
+// looks only at those at its own.
+type byPort struct{ at map[string][]*mesh.Instance }
+
+func (p *plan) instancesByPort(svc *mesh.Service) *byPort {
+	out := &byPort{map[string][]*mesh.Instance{}}
+	for _, i := range p.instances(svc) {
+		out.at[i.Port.Name] = append(out.at[i.Port.Name], i)
 	}
 	return out
 }

@@ -72,13 +72,13 @@ func (c contested) has(e *entry) bool {
 // sound reports whether all domains of a host can be, as far as it shows by
 // itself.
 func (h *candidate) sound() bool {
-	seen := make([]string, 0, len(h.Domains))
+	seen := make(map[string]bool, len(h.Domains))
 	for _, domain := range h.Domains {
 		domain = strings.ToLower(domain)
-		if domain == "" || strings.HasSuffix(domain, ".") || strings.Contains(domain, ".:") || slices.Contains(seen, domain) || strings.ContainsFunc(domain, unicode.IsControl) {
+		if domain == "" || strings.HasSuffix(domain, ".") || strings.Contains(domain, ".:") || seen[domain] || strings.ContainsFunc(domain, unicode.IsControl) {
 			return false
 		}
-		seen = append(seen, domain)
+		seen[domain] = true
 	}
 	return h.Name != "" && len(seen) > 0
 }

@@ -62,21 +62,21 @@ func (p *plan) writeTCP(s scope, who *caller, last *outboundTCP) *outboundTCP {
 // each port, in which destination and server name decide.
 func (c *writer) tcpPorts() {
 	var shared []*ir.Listener
-	blocks := map[*ir.Listener][]tcpBlock{}
+	parts := map[*ir.Listener]*tcpParts{}
 	for _, svc := range wildcardsLast(c.plan.servicesFor(c.scope)) {
 		for _, port := range c.plan.portsFor(c.scope, svc) {
 			if c.plan.routesHTTP(svc, port) || port.Protocol == mesh.UDP {
 				continue
 			}
 			for _, at := range c.tcpAddresses(svc, port) {
-				if l, isNew := c.tcpPort(svc, port, at, blocks); isNew {
+				if l, isNew := c.tcpPort(svc, port, at, parts); isNew {
 					shared = append(shared, l)
 				}
 			}
 		}
 	}
 	for _, l := range shared {
-		l.TCP.Routes = inOrder(blocks[l])
+		l.TCP.Routes = inOrder(parts[l].blocks)
 		c.passUnknown(l)
 		c.listen(l)
 	}
@@ -126,14 +126,14 @@ func inOrder(blocks []tcpBlock) []ir.TCPRoute {
 // tcpPort routes connections to a service port at one of its addresses, and
 // returns the listener, which may be a new one. A port that finds its place taken
 // gets neither listener nor cluster.
-func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port, address tcpAddress, blocks map[*ir.Listener][]tcpBlock) (l *ir.Listener, isNew bool) {
+func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port, address tcpAddress, parts map[*ir.Listener]*tcpParts) (l *ir.Listener, isNew bool) {
 	destinations := address.destinations
 	at := ir.HostPort{Host: address.ip, Port: port.Number}
 	if at.Host == anyAddress && c.anyAddressTaken(svc, port, destinations) {
 		return nil, false
 	}
 	l = c.tcp[at]
-	if l != nil && !c.mayJoinTCP(l, blocks[l], destinations, svc, port) {
+	if l != nil && !c.mayJoinTCP(l, parts[l], destinations, svc, port) {
 		return l, false
 	}
 	isNew = l == nil
@@ -142,12 +142,13 @@ func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port, address tcpAddress,
 			IP: at.Host, Port: at.Port, Direction: ir.Outbound,
 			TCP: &ir.TCPListener{Mongo: port.Protocol == mesh.Mongo},
 		}
-		c.tcp[at] = l
+		c.tcp[at], parts[l] = l, newTCPParts()
 	}
-	if ref := svc.Origin.Ref(); !slices.Contains(l.Origins, ref) {
+	if ref := svc.Origin.Ref(); !parts[l].origins[ref] {
+		parts[l].origins[ref] = true
 		l.Origins = append(l.Origins, ref)
 	}
-	blocks[l] = append(blocks[l], c.tcpRoutes(svc, port, destinations))
+	parts[l].add(c.tcpRoutes(svc, port, destinations))
 	return l, isNew
 }
 
@@ -269,14 +270,12 @@ func (c *writer) anyAddressTaken(svc *mesh.Service, port *mesh.Port, destination
 }
 
 // mayJoinTCP reports whether a listener has room for a further service.
-func (c *writer) mayJoinTCP(l *ir.Listener, blocks []tcpBlock, destinations []string, svc *mesh.Service, port *mesh.Port) bool {
+func (c *writer) mayJoinTCP(l *ir.Listener, parts *tcpParts, destinations []string, svc *mesh.Service, port *mesh.Port) bool {
 	names := namesFor(svc, port, destinations)
-	taken := slices.IndexFunc(blocks, func(b tcpBlock) bool {
-		return slices.Equal(b.last().Destinations, destinations) && slices.Equal(b.last().ServerNames, names)
-	})
+	taken := parts.takenBy[takenKey(destinations, names)]
 	switch {
-	case taken >= 0:
-		c.reportTCP(svc, port, destinations, fmt.Sprintf("connections for the same destination go to %s", blocks[taken].last().Clusters[0].Name))
+	case taken != nil:
+		c.reportTCP(svc, port, destinations, fmt.Sprintf("connections for the same destination go to %s", taken.last().Clusters[0].Name))
 		return false
 	case l.TCP.Mongo != (port.Protocol == mesh.Mongo):
 		c.reportTCP(svc, port, destinations, fmt.Sprintf("%s uses the port with another protocol", l.Origins[0]))

@@ -200,7 +200,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 	if n := len(endpoints); n > 1 && entry.GetResolution() == networking.ServiceEntry_DNS_ROUND_ROBIN {
 		r.report(manyNames(o, n))
 	}
-	places := r.places(ports, endpoints)
+	places, own := r.places(ports, endpoints), addresses(entry)
 	for i, host := range entry.GetHosts() {
 		c := e.claims[i]
 		if c == nil {
@@ -217,7 +217,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 			Hostname:    host,
 			Namespace:   o.Meta.Namespace,
 			ExportTo:    r.settings.ExportTo(entry.GetExportTo()),
-			Addresses:   addresses(entry),
+			Addresses:   own,
 			Ports:       ports,
 			External:    entry.GetLocation() == networking.ServiceEntry_MESH_EXTERNAL,
 			Resolution:  resolution,
@@ -259,8 +259,10 @@ func unknownResolution(o *schema.Object, r networking.ServiceEntry_Resolution) d
 
 func addresses(entry *networking.ServiceEntry) []string {
 	var out []string
+	seen := map[string]bool{}
 	for _, text := range entry.GetAddresses() {
-		if address := canonicalBlock(text); !slices.Contains(out, address) {
+		if address := canonicalBlock(text); !seen[address] {
+			seen[address] = true
 			out = append(out, address)
 		}
 	}
