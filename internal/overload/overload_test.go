@@ -128,31 +128,7 @@ type program struct{ *testbed.Server }
 
 func start(t *testing.T) program {
 	t.Helper()
-	dir := t.TempDir()
-	if err := testbed.Build(dir, "pilot-api"); err != nil {
-		t.Fatal(err)
-	}
-	server, err := testbed.NewServer(dir, "pilot-api", filepath.Join(dir, "pilot-api"), "--data-dir", filepath.Join(dir, "data"), "--log-level", "error")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			t.Logf("pilot-api:\n%s", server.Tail())
-		}
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := server.Ready(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return program{server}
+	return startOn(t, "--data-dir", filepath.Join(t.TempDir(), "data"))
 }
 
 // send answers the code, once the whole answer has come.
