@@ -33,10 +33,11 @@ func (c *Compiler) Advance(next *mesh.Snapshot) {
 		c.anew(next.Settings)
 	}
 	objects, services := changesBetween(c.snap, next), next.ServicesSince(c.snap)
-	c.model.graph.Do(func(*query.Reader) {
+	c.model.graph.Do(func(r *query.Reader) {
 		c.model.update(objects, services)
 		c.model.takeFiles(next.Files)
 		c.model.registry.closedPorts.Set(none{}, next.ClosedPorts)
+		c.model.budget.settle(r)
 	})
 	c.snap = next
 }

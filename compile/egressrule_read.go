@@ -19,6 +19,7 @@ type egressRule struct {
 type egressPlan struct {
 	services []*mesh.Service          // their hosts, in tie-break order
 	byHost   map[string]*mesh.Service // the same by host
+	under    map[string]portSums      // of those by the wildcards that their hosts are under
 	problems diag.List
 }
 
@@ -33,7 +34,7 @@ func readEgressRule(p *plan, of declared, spec *schema.EgressRule) *egressRule {
 // planEgress makes services out of the hosts that EgressRules open: the callers'
 // connections go on to where they were going.
 func (p *plan) planEgress() *egressPlan {
-	out := &egressPlan{byHost: map[string]*mesh.Service{}}
+	out := &egressPlan{byHost: map[string]*mesh.Service{}, under: map[string]portSums{}}
 	protocols := map[int]egressClaim{}
 	for _, rule := range p.egressRules.rules(p) {
 		host, ref := rule.spec.Destination.Service, rule.ref
@@ -56,6 +57,11 @@ func (p *plan) planEgress() *egressPlan {
 		}
 		out.services = append(out.services, svc)
 		out.byHost[host] = svc
+		ports := p.countPorts(svc)
+		for wildcard := range wildcards(host) {
+			sums := out.under[wildcard]
+			out.under[wildcard] = portSums{sums.http + ports.http, sums.other + ports.other}
+		}
 	}
 	out.problems = p.problems.List()
 	return out

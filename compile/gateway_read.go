@@ -20,6 +20,7 @@ type gateway struct {
 	spec     *networking.Gateway
 	selector mesh.Labels // of routers; none: all
 	servers  []*gatewayServer
+	gatewaySize
 }
 
 // name is what VirtualServices bind their hosts to.
@@ -61,6 +62,7 @@ func readGateway(p *plan, of declared, spec *networking.Gateway) *gateway {
 			gw.servers = append(gw.servers, s)
 		}
 	}
+	gw.gatewaySize = gw.measure()
 	return gw
 }
 

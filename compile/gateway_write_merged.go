@@ -9,8 +9,15 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// inMergeOrder sorts the VirtualServices of one host at one place by age.
+// inMergeOrder sorts the VirtualServices of one host at one place by age. If one of
+// them is withheld, the host is closed, and it stands alone: nobody knows which
+// requests its routes would take from those of others.
 func (p *plan) inMergeOrder(bound []*boundHost) []*boundHost {
+	for i, b := range bound {
+		if len(b.vs.http) > 0 && p.withheld(b.vs.declared) {
+			return bound[i : i+1]
+		}
+	}
 	out := slices.Clone(bound)
 	slices.SortStableFunc(out, func(a, b *boundHost) int { return p.inAgeOrder(a.vs.declared, b.vs.declared) })
 	return out

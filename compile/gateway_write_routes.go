@@ -17,8 +17,8 @@ import (
 type edgeRoute struct {
 	host  *boundHost
 	entry *networking.TLSRoute
-	match *networking.TLSMatchAttributes
-	names []string // none: any
+	match *networking.TLSMatchAttributes // nil: connections fail
+	names []string                       // none: any
 	// source is the gateways that follow it; nil for any.
 	source *source
 }
@@ -33,11 +33,24 @@ func (p *plan) nameRoutes(place *edgePlace, owners map[string]*edgeGroup) {
 	}
 	for _, group := range place.groups {
 		for _, b := range group.bound {
-			if group.kind == passthroughServer {
+			if group.kind == passthroughServer && p.withheld(b.vs.declared) {
+				p.closeHost(group, b, taken)
+			} else if group.kind == passthroughServer {
 				p.nameHost(place, group, b, taken)
 			}
 		}
 	}
+}
+
+// closeHost is about a host of a VirtualService that is withheld: connections for it
+// fail, unless others have its name.
+func (p *plan) closeHost(group *edgeGroup, b *boundHost, taken map[string]diag.Ref) {
+	name := strings.ToLower(b.host)
+	if _, lost := taken[name]; lost || len(b.vs.spec.GetTls()) == 0 {
+		return
+	}
+	taken[name] = b.vs.ref
+	group.tlsRoutes = append(group.tlsRoutes, &edgeRoute{host: b, names: []string{name}})
 }
 
 // nameHost is about the routes for one host of a VirtualService.
@@ -88,7 +101,11 @@ func (c *writer) passedOn(place *edgePlace, group *edgeGroup) []*ir.FilterChain 
 		if r.source != nil && len(r.match.GetDestinationSubnets()) == 0 {
 			taken[r.host.vs] = append(taken[r.host.vs], names...)
 		}
-		planned := c.domain.tlsRoute(r.host.vs, r.entry, r.match, nil, tcpGatewayPort(place.port))
+		port := tcpGatewayPort(place.port)
+		planned := c.domain.closedConnection(r.host.vs, nil, port)
+		if r.match != nil {
+			planned = c.domain.tlsRoute(r.host.vs, r.entry, r.match, nil, port)
+		}
 		c.needAll(planned.targets)
 		route := planned.written(nil)
 		route.ServerNames = nil
@@ -112,6 +129,12 @@ func (c *writer) connections(place *edgePlace, group *edgeGroup) *ir.TCPListener
 			continue
 		}
 		seen[b.vs] = true
+		if len(b.vs.spec.GetTcp()) > 0 && c.plan.withheld(b.vs.declared) {
+			planned := c.domain.closedConnection(b.vs, nil, port)
+			c.needAll(planned.targets)
+			out.Routes = append(out.Routes, planned.written(nil))
+			continue
+		}
 		for _, entry := range b.vs.spec.GetTcp() {
 			for _, m := range l4Matches(entry) {
 				source := ownSource(m.GetSourceLabels(), m.GetSourceNamespace())

@@ -19,6 +19,7 @@ type model struct {
 	graph    *query.Graph
 
 	registry    *registry
+	budget      *budget
 	passthrough *ir.Cluster
 	callers     map[string]*caller // by view
 
@@ -54,6 +55,8 @@ type model struct {
 	sidecarsIn               *index[string, sidecar] // by namespace, first to win first
 	importing                *query.Query[imports, *sidecar]
 	gatewayNamed             *index[string, gateway]
+
+	virtualCosts *account[virtualService]
 
 	egress         *query.Query[none, *egressPlan]
 	egressHost     *query.Query[string, *mesh.Service]
@@ -123,10 +126,12 @@ func deepEqual[V any](a, b V) bool { return reflect.DeepEqual(a, b) }
 // newModel is that of an empty mesh.
 func newModel(settings *mesh.Settings) *model {
 	m := &model{settings: settings, graph: query.NewGraph(), callers: map[string]*caller{}}
-	m.registry = newRegistry(m.graph)
+	m.registry = newRegistry(m.graph, m.countPorts)
+	m.budget = newBudget(m)
 	m.passthrough = passthrough(settings)
 	m.readKinds()
 	m.findRules()
+	m.countParts()
 	m.planEdges()
 	m.planRoutes()
 	m.writeViews()
@@ -196,6 +201,11 @@ func (m *model) findRules() {
 	m.mergedRules = newQuery(m, equal, (*plan).mergeRules)
 	m.rulesAt = newQuery(m, equal, (*plan).mergedAt)
 	m.destinationRules.take = append(m.destinationRules.take, m.settingsOf.update, m.selectingIn.update, m.ruleNamed.update)
+}
+
+// countParts says what rules multiply to.
+func (m *model) countParts() {
+	m.virtualCosts = newAccount(m, m.virtualServices, (*virtualService).origin, (*plan).virtualCost)
 }
 
 // planEdges is what the few rules that are about a whole mesh come to.

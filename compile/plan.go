@@ -55,11 +55,24 @@ func (p *plan) instances(svc *mesh.Service) []*mesh.Instance {
 
 // routesHTTP reports whether requests to the port are routed one by one. TLS to
 // a host outside may start at the proxy, which then takes plain HTTP.
-func (p *plan) routesHTTP(svc *mesh.Service, port *mesh.Port) bool {
+func (m *model) routesHTTP(svc *mesh.Service, port *mesh.Port) bool {
 	if port.Protocol != mesh.HTTPS {
 		return port.Protocol.IsHTTP()
 	}
-	return svc.Egress || svc.NamesExternal() && p.pilot().ExternalNameHTTPSAsHTTP
+	return svc.Egress || svc.NamesExternal() && m.pilot().ExternalNameHTTPSAsHTTP
+}
+
+// countPorts of a service.
+func (m *model) countPorts(svc *mesh.Service) portSums {
+	var out portSums
+	for _, port := range svc.Ports {
+		if m.routesHTTP(svc, port) {
+			out.http++
+		} else if port.Protocol != mesh.UDP {
+			out.other += max(1, len(svc.Addresses))
+		}
+	}
+	return out
 }
 
 // checkExternalNames reports TLS ports that plain HTTP is sent to.

@@ -20,12 +20,15 @@ type registry struct {
 	namesakes   *index[string, mesh.Service] // of the mesh, by host name up to the first dot
 	instances   *query.Input[*mesh.Service, *list[mesh.Instance]]
 	closedPorts *query.Input[none, *mesh.ClosedPorts]
+	under       *query.Input[string, portSums] // by the wildcards that hosts are under
 
+	sums    map[string]portSums // the same
+	count   func(*mesh.Service) portSums
 	known   map[*mesh.Service]*mesh.Service // of the last snapshot, to what stands for it
 	members map[*mesh.Service]*list[mesh.Instance]
 }
 
-func newRegistry(g *query.Graph) *registry {
+func newRegistry(g *query.Graph, count func(*mesh.Service) portSums) *registry {
 	return &registry{
 		services:    newIndex(g, mesh.CompareServices, func(*mesh.Service) []none { return []none{{}} }),
 		byHost:      newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []string { return []string{svc.Hostname} }),
@@ -40,6 +43,9 @@ func newRegistry(g *query.Graph) *registry {
 		closedPorts: query.NewInput[none, *mesh.ClosedPorts](g),
 		known:       map[*mesh.Service]*mesh.Service{},
 		members:     map[*mesh.Service]*list[mesh.Instance]{},
+		under:       query.NewInput[string, portSums](g),
+		sums:        map[string]portSums{},
+		count:       count,
 	}
 }
 
@@ -69,6 +75,39 @@ func (reg *registry) update(changes []mesh.ServiceChange) {
 	reg.byHost.update(changed)
 	reg.byNamespace.update(changed)
 	reg.namesakes.update(changed)
+	reg.sum(changed)
+}
+
+// portSums are numbers of ports of some services.
+type portSums struct {
+	http  int
+	other int // at each address of the service by itself
+}
+
+// sum counts the ports under each wildcard.
+func (reg *registry) sum(changes []change[mesh.Service]) {
+	touched := map[string]bool{}
+	add := func(svc *mesh.Service, sign int) {
+		if svc == nil {
+			return
+		}
+		ports := reg.count(svc)
+		for wildcard := range wildcards(svc.Hostname) {
+			sums := reg.sums[wildcard]
+			reg.sums[wildcard] = portSums{sums.http + sign*ports.http, sums.other + sign*ports.other}
+			touched[wildcard] = true
+		}
+	}
+	for _, ch := range changes {
+		add(ch.before, -1)
+		add(ch.after, 1)
+	}
+	for wildcard := range touched {
+		reg.under.Set(wildcard, reg.sums[wildcard])
+		if reg.sums[wildcard] == (portSums{}) {
+			delete(reg.sums, wildcard)
+		}
+	}
 }
 
 // setInstances leaves them as they are when they are the same.

@@ -10,6 +10,10 @@ import (
 
 // checkVirtualService reports what proxies in its own namespace make of it.
 func (p *plan) checkVirtualService(vs *virtualService) {
+	if excess := p.excess(vs.declared); excess.Withheld() {
+		p.reportExcess(excess, vs.ref, p.virtualCosts.costs.Get(p.r, vs), "requests that it would route are answered with 503, and connections fail")
+		return
+	}
 	home := p.home(vs.ref.Namespace)
 	for i, name := range vs.meshHosts() {
 		home.checkHost(vs, fmt.Sprintf("spec.hosts[%d]", i), name)

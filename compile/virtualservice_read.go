@@ -28,6 +28,8 @@ type virtualService struct {
 	spec     *networking.VirtualService
 	exported []string
 	http     []*httpRoute
+	gateways map[string]bool // gateways as gatewayName has them, the mesh among them
+	size     virtualSize
 }
 
 // httpRoute is an entry of spec.http as far as it is the same for all ports.
@@ -67,29 +69,45 @@ func (vs *virtualService) exportTo() []string { return vs.exported }
 func (vs *virtualService) selector() mesh.Labels { return nil }
 
 func readVirtualService(p *plan, of declared, spec *networking.VirtualService) *virtualService {
-	vs := &virtualService{declared: of, spec: spec, exported: p.settings.ExportTo(spec.GetExportTo())}
-	websockets := strings.FieldsFunc(of.object.Meta.Annotations[WebSocketAnnotation], func(r rune) bool { return r == ',' })
-	p.checkWebSockets(vs, websockets)
+	vs := &virtualService{declared: of, spec: spec, exported: p.settings.ExportTo(spec.GetExportTo()), gateways: map[string]bool{}}
+	for _, name := range spec.GetGateways() {
+		vs.gateways[vs.gatewayName(name)] = true
+	}
+	if len(vs.gateways) == 0 {
+		vs.gateways[meshGateway] = true
+	}
+	websockets := p.webSockets(vs)
 	for i, entry := range spec.GetHttp() {
 		r := p.httpRoute(vs, fmt.Sprintf("spec.http[%d]", i), entry)
-		if entry.GetName() != "" && slices.Contains(websockets, entry.GetName()) {
+		if entry.GetName() != "" && websockets[entry.GetName()] {
 			r.route.WebSocket = ir.UpgradeAllowed
 		}
 		vs.http = append(vs.http, r)
 	}
+	vs.size = vs.measure()
 	return vs
 }
 
-// checkWebSockets reports names of routes that are not there.
-func (p *plan) checkWebSockets(vs *virtualService, names []string) {
-	for _, name := range names {
-		if !slices.ContainsFunc(vs.spec.GetHttp(), func(r *networking.HTTPRoute) bool { return r.GetName() == name }) {
+// webSockets are the names of routes that upgrade connections. It reports those of
+// routes that are not there.
+func (p *plan) webSockets(vs *virtualService) map[string]bool {
+	text := vs.object.Meta.Annotations[WebSocketAnnotation]
+	if text == "" {
+		return nil
+	}
+	out, there := map[string]bool{}, map[string]bool{}
+	for _, r := range vs.spec.GetHttp() {
+		there[r.GetName()] = true
+	}
+	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' }) {
+		if out[name] = true; !there[name] {
 			p.report(diag.Problem{
 				Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownRoute, Object: vs.ref, Field: "metadata.annotations." + WebSocketAnnotation,
 				Value: fmt.Sprintf("%q", name), Message: "no http route has this name",
 			})
 		}
 	}
+	return out
 }
 
 func (p *plan) httpRoute(of *virtualService, at string, entry *networking.HTTPRoute) *httpRoute {
@@ -150,14 +168,11 @@ func (p *plan) readForwarding(ref diag.Ref, r *httpRoute) {
 	}
 }
 
-// serves reports whether a list of gateways is for this one; none is the mesh.
-// A name without a namespace is one of the VirtualService's own.
+// serves reports whether a list of gateways is for this one; none is that of the
+// VirtualService, or else the mesh. A name without a namespace is one of the VirtualService's own.
 func (vs *virtualService) serves(gateways []string, gateway string) bool {
 	if len(gateways) == 0 {
-		gateways = vs.spec.GetGateways()
-	}
-	if len(gateways) == 0 {
-		return gateway == meshGateway
+		return vs.gateways[gateway]
 	}
 	return slices.ContainsFunc(gateways, func(name string) bool { return vs.gatewayName(name) == gateway })
 }
@@ -250,7 +265,7 @@ func (m *model) hostsOfVirtual(vs *virtualService) []string {
 
 // meshHosts are the hosts that sidecars follow it for.
 func (vs *virtualService) meshHosts() []string {
-	if !vs.serves(vs.spec.GetGateways(), meshGateway) {
+	if !vs.gateways[meshGateway] {
 		return nil
 	}
 	return vs.spec.GetHosts()

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -28,13 +29,7 @@ func (vs *virtualService) delegateName(d *networking.Delegate) string {
 
 // delegateNames are those of all its routes, each once.
 func (vs *virtualService) delegateNames() []string {
-	var out []string
-	for _, r := range vs.http {
-		if name := vs.delegateName(r.spec.GetDelegate()); name != "" && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
+	return slices.Sorted(maps.Keys(vs.size.delegating))
 }
 
 // delegate is the one that a route delegates to, and why there is none.
@@ -47,18 +42,32 @@ func (p *plan) delegate(vs *virtualService, d *networking.Delegate) (to *virtual
 		return nil, "there is no such VirtualService"
 	case len(named[0].spec.GetHosts()) > 0:
 		return nil, "it has hosts of its own, and so nothing is delegated to it"
+	case p.withheld(named[0].declared):
+		return nil, "it multiplies to more than the budget"
 	case !p.pilot().AnyNamespaceRules && !mesh.Exported(named[0].exportTo(), named[0].ref.Namespace, vs.ref.Namespace):
 		return nil, "it is not exported to namespace " + vs.ref.Namespace
 	}
 	return named[0], ""
 }
 
-// httpRoutesOf are the HTTP routes with those that they delegate to.
+// httpRoutesOf are the HTTP routes with those that they delegate to. One that is
+// withheld has a single route, which is closed.
 func (p *plan) httpRoutesOf(vs *virtualService) []*httpRoute {
-	if len(vs.delegateNames()) == 0 {
+	switch {
+	case len(vs.http) > 0 && p.withheld(vs.declared):
+		return []*httpRoute{vs.closedRoute()}
+	case len(vs.size.delegating) == 0:
 		return vs.http
 	}
 	return p.delegated.Get(p.r, vs)
+}
+
+// closedRoute answers all requests with 503.
+func (vs *virtualService) closedRoute() *httpRoute {
+	return &httpRoute{
+		of: vs, spec: &networking.HTTPRoute{}, field: "spec.http", closed: true, matches: []routeMatch{{}},
+		route: ir.Route{Operation: vs.ref.Name, Origins: []diag.Ref{vs.ref}},
+	}
 }
 
 // mergeDelegates puts the routes of delegates in the place of those that delegate

@@ -27,6 +27,9 @@ type plannedTCP struct {
 // tcpRoutes are the routes of a VirtualService for the connections to one port
 // of a service.
 func (d *domainPlan) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedTCP {
+	if d.withheld(vs.declared) {
+		return d.closedConnections(vs, svc, port)
+	}
 	var out []plannedTCP
 	if readsNames(port) {
 		for _, entry := range vs.spec.GetTls() {
@@ -44,6 +47,22 @@ func (d *domainPlan) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh
 			}
 		}
 	}
+	return out
+}
+
+// closedConnections is what a VirtualService that is withheld has in place of routes
+// for connections.
+func (d *domainPlan) closedConnections(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedTCP {
+	if len(vs.spec.GetTcp()) == 0 && (len(vs.spec.GetTls()) == 0 || !readsNames(port)) {
+		return nil
+	}
+	return []plannedTCP{d.closedConnection(vs, svc, port)}
+}
+
+// closedConnection fails all connections; own is nil at a gateway.
+func (d *domainPlan) closedConnection(vs *virtualService, own *mesh.Service, port *mesh.Port) plannedTCP {
+	out := plannedTCP{origin: vs.ref}
+	d.closeTCP(&out, vs, own, port)
 	return out
 }
 

@@ -1,0 +1,110 @@
+package compile
+
+import (
+	"maps"
+	"math/bits"
+	"slices"
+
+	"github.com/pilot-api/pilot-api/compile/query"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// cost is what an object multiplies to beyond its own text.
+type cost struct {
+	parts int
+	of    string // what is multiplied, in words; "" where there is nothing to tell
+}
+
+// budget decides which objects are withheld. It counts before anything is built:
+// costs are queries over lengths and indexes, of which a change has a few computed
+// again. The decisions are inputs of all that is built.
+type budget struct {
+	ledger   mesh.Ledger
+	accounts []func(*query.Reader)
+	withheld *query.Input[schema.Key, mesh.Excess]
+}
+
+func newBudget(m *model) *budget {
+	return &budget{
+		ledger:   mesh.Ledger{Budget: m.settings.BudgetOrDefault()},
+		withheld: query.NewInput[schema.Key, mesh.Excess](m.graph),
+	}
+}
+
+// settle brings the decisions up to date. It must be called within graph.Do, after
+// all inputs are set.
+func (b *budget) settle(r *query.Reader) {
+	for _, ask := range b.accounts {
+		ask(r)
+	}
+	for _, key := range b.ledger.Settle() {
+		b.withheld.Set(key, b.ledger.Excess(key))
+	}
+}
+
+// account has the costs of the rules of one kind.
+type account[T any] struct {
+	of     func(*T) declared
+	costs  *query.Query[*T, cost]
+	budget *budget
+	fresh  map[*T]bool // whose costs have never been asked for
+}
+
+// newAccount has the rules of a kind counted.
+func newAccount[T any](m *model, k *kind[T], of func(*T) declared, costOf func(*plan, *T) cost) *account[T] {
+	a := &account[T]{of: of, costs: newQuery(m, equal, costOf), budget: m.budget, fresh: map[*T]bool{}}
+	k.take = append(k.take, a.update)
+	m.budget.accounts = append(m.budget.accounts, a.ask)
+	return a
+}
+
+func (a *account[T]) update(changes []change[T]) {
+	for _, ch := range changes {
+		if ch.before != nil {
+			a.costs.Drop(ch.before)
+			delete(a.fresh, ch.before)
+			a.budget.ledger.Set(mesh.CostOf(a.of(ch.before).object, 0))
+		}
+	}
+	for _, ch := range changes {
+		if ch.after != nil {
+			a.fresh[ch.after] = true
+		}
+	}
+}
+
+// ask for the costs that may be others than before.
+func (a *account[T]) ask(r *query.Reader) {
+	for _, rule := range slices.AppendSeq(a.costs.Doubted(), maps.Keys(a.fresh)) {
+		a.budget.ledger.Set(mesh.CostOf(a.of(rule).object, a.costs.Keep(r, rule).parts))
+	}
+	clear(a.fresh)
+}
+
+// excess is why an object is withheld; the zero Excess where it is not.
+func (p *plan) excess(of declared) mesh.Excess { return p.budget.withheld.Get(p.r, of.object.Key()) }
+
+func (p *plan) withheld(of declared) bool { return p.excess(of).Withheld() }
+
+// reportExcess tells the author of an object what multiplies, and what becomes of it.
+func (p *plan) reportExcess(excess mesh.Excess, ref diag.Ref, c cost, effect string) {
+	p.report(excess.Problem(ref, c.of, effect))
+}
+
+// endless is what a product comes to at most, so that sums of many of them are in the
+// range of an int.
+const endless = 1 << 40
+
+// times is the product of two lengths.
+func times(a, b int) int {
+	high, low := bits.Mul64(uint64(a), uint64(b))
+	if high > 0 || low > endless {
+		return endless
+	}
+	return int(low)
+}
+
+// kib is how many bytes of text a part has room for.
+const kib = 1024

@@ -1,0 +1,266 @@
+package compile
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// routeSums are what some HTTP routes come to at one port of one host. Each match
+// makes a route of its own.
+type routeSums struct {
+	routes              int
+	leads               int // of those routes, to destinations and mirrors beside a first one
+	actions             int // bytes, of what those routes do
+	matches             int // bytes, of what they ask for
+	conditions, squares int // of what each of them asks for, and squares of those numbers
+}
+
+func sumsOf(r *networking.HTTPRoute) routeSums {
+	out := routeSums{routes: max(1, len(r.GetMatch()))}
+	for _, m := range r.GetMatch() {
+		out.matches += proto.Size(m)
+		n := len(m.GetHeaders()) + len(m.GetWithoutHeaders()) + len(m.GetQueryParams())
+		out.conditions += n
+		out.squares += n * n
+	}
+	out.leads = out.routes * max(0, len(r.GetRoute())+len(mirrorsOf(r))-1)
+	out.actions = out.routes * (proto.Size(r) - out.matches)
+	return out
+}
+
+func (s *routeSums) add(other routeSums) {
+	s.routes += other.routes
+	s.leads += other.leads
+	s.actions += other.actions
+	s.matches += other.matches
+	s.conditions += other.conditions
+	s.squares += other.squares
+}
+
+func (s routeSums) parts() int { return s.routes + s.leads + (s.actions+s.matches)/kib }
+
+// through is how many parts the routes are when each delegates to each inner one.
+// Conditions are compared with each other, many of them in the time of one part.
+func (s routeSums) through(inner routeSums) int {
+	const comparisons = 64
+	text := times(s.routes, inner.actions) + times(inner.routes, s.actions) + times(s.routes, inner.matches) + times(inner.routes, s.matches)
+	pairs := times(s.routes, inner.squares) + times(inner.routes, s.squares) + times(2*s.conditions, inner.conditions)
+	return times(s.routes, inner.routes) + times(s.routes, inner.leads) + times(inner.routes, s.leads) + text/kib + pairs/comparisons
+}
+
+// connectionSums are the parts of ways for connections, by the port that they are for;
+// those for any port are under 0.
+type connectionSums map[int]int
+
+func (s connectionSums) add(port uint32, route []*networking.RouteDestination, match proto.Message) {
+	parts := max(1, len(route)) + proto.Size(match)/kib
+	for _, to := range route {
+		parts += proto.Size(to) / kib
+	}
+	s[int(port)] += parts
+}
+
+// at is how many there are at a port.
+func (s connectionSums) at(port int) int { return s[0] + s[port] }
+
+// all is how many there are at so many ports, whichever they are.
+func (s connectionSums) all(ports int) int {
+	all := 0
+	for _, parts := range s {
+		all += parts
+	}
+	return times(all, ports)
+}
+
+// across is how many there are at servers, of which some are at each port.
+func (s connectionSums) across(servers map[int]int) int {
+	all := 0
+	for port, n := range servers {
+		all += times(s.at(port), n)
+	}
+	return all
+}
+
+// virtualSize is what the routes of a VirtualService come to, as far as it says.
+type virtualSize struct {
+	own        int                  // parts of its own text
+	http       routeSums            // of routes that do not delegate
+	delegating map[string]routeSums // by the name of the delegate
+	tls, tcp   connectionSums
+	names      int // server names of all matches
+}
+
+func (vs *virtualService) measure() virtualSize {
+	out := virtualSize{own: proto.Size(vs.spec) / kib, delegating: map[string]routeSums{}, tls: connectionSums{}, tcp: connectionSums{}}
+	for _, r := range vs.spec.GetHttp() {
+		sums := sumsOf(r)
+		out.own += sums.routes + sums.leads/sums.routes
+		if name := vs.delegateName(r.GetDelegate()); name != "" {
+			all := out.delegating[name]
+			all.add(sums)
+			out.delegating[name] = all
+		} else {
+			out.http.add(sums)
+		}
+	}
+	for _, r := range vs.spec.GetTls() {
+		for _, m := range r.GetMatch() {
+			out.own++
+			out.names += len(m.GetSniHosts())
+			out.tls.add(m.GetPort(), r.GetRoute(), m)
+		}
+	}
+	for _, r := range vs.spec.GetTcp() {
+		for _, m := range l4Matches(r) {
+			out.own++
+			out.tcp.add(m.GetPort(), r.GetRoute(), m)
+		}
+	}
+	return out
+}
+
+// all are the routes of a delegate. Those that delegate again are closed.
+func (s *virtualSize) all() routeSums {
+	out := s.http
+	for _, again := range s.delegating {
+		out.add(again)
+	}
+	return out
+}
+
+// asDelegate is what a delegate multiplies to by itself. What its routes are through
+// those of others, the others pay for.
+func (s *virtualSize) asDelegate() int {
+	all := s.all()
+	return max(0, all.parts()-s.own)
+}
+
+// virtualCost is what a VirtualService multiplies to: its routes, with those of its
+// delegates, at each port of a service that it is for, and for each of its hosts at
+// each server of a Gateway.
+func (p *plan) virtualCost(vs *virtualService) cost {
+	routes := p.routeParts(vs)
+	at := virtualReach{vs: vs}
+	for _, name := range vs.meshHosts() {
+		p.addMeshHost(&at, name)
+	}
+	for _, name := range vs.gatewayNames() {
+		for _, gw := range p.gatewayNamed.under(p, name) {
+			at.addGateway(gw)
+		}
+	}
+	total := times(routes, at.ports) + times(max(1, routes), at.bound) + at.redirected + at.connections
+	out := cost{parts: max(0, total-vs.size.own)}
+	if len(vs.spec.GetHosts()) == 0 {
+		out.parts = vs.size.asDelegate()
+	}
+	if out.parts > 0 {
+		out.of = at.words(routes, total)
+	}
+	return out
+}
+
+// routeParts are the parts of its HTTP routes at one port, with those of delegates.
+func (p *plan) routeParts(vs *virtualService) int {
+	parts := vs.size.http.parts()
+	for name, outer := range vs.size.delegating {
+		inner := routeSums{}
+		for _, to := range p.virtualNamed.under(p, name) {
+			if to.size.asDelegate() <= p.budget.ledger.Budget.Object { // Else it is withheld, and alone to blame.
+				inner = to.size.all()
+			}
+		}
+		parts += max(outer.parts(), outer.through(inner))
+	}
+	return parts
+}
+
+// virtualReach is where a VirtualService has its routes.
+type virtualReach struct {
+	vs          *virtualService
+	ports       int // of services, for HTTP
+	bound       int // hosts at servers of gateways, for HTTP
+	redirected  int // those that are sent to HTTPS
+	connections int // parts of ways for connections, wherever
+}
+
+func (at *virtualReach) words(routes, total int) string {
+	var where, out []string
+	for _, f := range []struct {
+		n    int
+		what string
+	}{{at.ports, "ports of services"}, {at.bound, "hosts at servers of gateways"}} {
+		if f.n > 0 {
+			where = append(where, schema.Thousands(f.n)+" "+f.what)
+		}
+	}
+	ofRoutes := schema.Thousands(routes) + " parts of HTTP routes (each match of each route, with its destinations, its text, and the routes of delegates)"
+	if len(where) > 0 {
+		out = append(out, ofRoutes+" × "+strings.Join(where, " and "))
+	} else if routes > 0 {
+		total = max(total, routes)
+		out = append(out, ofRoutes)
+	}
+	if at.connections > 0 {
+		out = append(out, schema.Thousands(at.connections)+" parts of routes for connections at all ports")
+	}
+	return strings.Join(out, " + ") + " = " + schema.Thousands(total) + " parts"
+}
+
+// addMeshHost takes in the services that sidecars follow it for by one of its hosts.
+// A short name may be one in each namespace.
+func (p *plan) addMeshHost(at *virtualReach, name string) {
+	host := p.unlessByCaller(name, at.vs.ref.Namespace)
+	switch {
+	case strings.HasPrefix(host, "*"):
+		for _, ports := range []portSums{p.registry.under.Get(p.r, host), p.egress.Get(p.r, none{}).under[host]} {
+			at.ports += ports.http
+			at.connections += at.vs.size.tls.all(ports.other) + at.vs.size.tcp.all(ports.other)
+		}
+	case isShort(host):
+		for _, svc := range p.registry.namesakes.under(p, host) {
+			at.addService(p, svc)
+		}
+	default:
+		for _, svc := range p.registry.byHost.under(p, host) {
+			at.addService(p, svc)
+		}
+		if svc := p.egressHost.Get(p.r, host); svc != nil {
+			at.addService(p, svc)
+		}
+	}
+}
+
+func (at *virtualReach) addService(p *plan, svc *mesh.Service) {
+	for _, port := range svc.Ports {
+		if p.routesHTTP(svc, port) {
+			at.ports++
+		} else if port.Protocol != mesh.UDP {
+			at.connections += times(at.vs.size.tls.at(port.Number)+at.vs.size.tcp.at(port.Number), max(1, len(svc.Addresses)))
+		}
+	}
+}
+
+// addGateway takes in a Gateway that the hosts are bound to. To look for a host there
+// counts as well, and so does to look for server names.
+func (at *virtualReach) addGateway(gw *gateway) {
+	const looks = 64
+	hosts := at.vs.spec.GetHosts()
+	found := serverCounts{}
+	for _, host := range hosts {
+		found.add(gw.wanted(host, at.vs.ref.Namespace))
+	}
+	at.bound += found.http
+	at.redirected += found.redirecting + max(0, len(hosts)-1)
+	if found.passthrough > 0 {
+		at.connections += at.vs.size.tls.across(gw.passthrough) + times(found.passthrough, at.vs.size.names)/looks
+	}
+	if found.tcp > 0 {
+		at.connections += at.vs.size.tcp.across(gw.tcp)
+	}
+}
