@@ -78,7 +78,7 @@ func (p *plan) secretPart(name string) *ir.Secret {
 // absence is why something of a secret cannot be had; the zero value where it can.
 type absence struct {
 	why string
-	// missing: it is not there. Else it is, and may not be told.
+	// missing: what is named is not there.
 	missing bool
 }
 
@@ -93,11 +93,9 @@ func (l absence) problem(ref diag.Ref, field, follows string) diag.Problem {
 
 func missing(format string, args ...any) absence { return absence{fmt.Sprintf(format, args...), true} }
 
-// lackOfSecret is why nothing of a secret can be told to proxies.
+// lackOfSecret is why proxies can be sent nothing of a secret.
 func (p *plan) lackOfSecret(name, setting string) absence {
 	switch {
-	case p.settings.SecretsWithheld != "":
-		return absence{why: p.settings.SecretsWithheld}
 	case p.holdings.Get(p.r, name) != (holding{}):
 		return absence{}
 	case p.inFiles(name):

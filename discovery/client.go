@@ -22,6 +22,7 @@ type client struct {
 	handover handover
 	streams  []*Stream   // guarded by the fleet's lock
 	polls    atomic.Bool // refuse what they are answered
+	denied   atomic.Bool // private keys, when it last polled for secrets
 	fetched  fetched     // over v1
 	awaited  awaited     // by polls
 	joined   time.Duration

@@ -61,6 +61,9 @@ type Agent struct {
 	Address string // that it calls from
 }
 
+// ThisMachine is the address of a proxy that asks over a socket of the server's.
+const ThisMachine = "localhost"
+
 // Introduce notes what is known of a proxy that has asked; it is for people only.
 func (s *Publisher) Introduce(node mesh.Node, a Agent) {
 	if c := s.fleet.find(node); c != nil {

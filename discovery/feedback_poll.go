@@ -55,7 +55,7 @@ func (h *handover) eachRefusal(c *client, visit func(diag.Ref, Refusal)) {
 			fresh = []diag.Ref{{}}
 		}
 		for _, ref := range fresh {
-			visit(ref, Refusal{c.node.ID, nameOf(typeURL), p.status(true).Error})
+			visit(ref, Refusal{Node: c.node.ID, Type: nameOf(typeURL), Words: p.status(true).Error})
 		}
 	}
 	if h.clusters.refused() && len(h.held) > 0 {

@@ -31,7 +31,7 @@ func (st *Stream) desired(t *subscribed, target *streamed) *set {
 	case &st.listeners:
 		return target.listenersAt(st.client.proxy.IP)
 	case &st.secrets:
-		return target.secrets
+		return st.secretsOf(target.v3Answers)
 	}
 	if st.proxyless {
 		return st.settledTables(target)
@@ -121,7 +121,7 @@ func (st *Stream) noteRefusing() {
 	if err != nil {
 		return
 	}
-	does := false
+	does := len(st.withheld(target)) > 0
 	for _, t := range st.types() {
 		does = does || t.refuses(st.desired(t, target))
 	}

@@ -37,7 +37,7 @@ func (f *fleet) noteRefusing(c *client) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	f.refusing.note(c, func() bool {
-		return c.polls.Load() || slices.ContainsFunc(c.streams, func(st *Stream) bool { return st.refuses.Load() })
+		return c.polls.Load() || c.denied.Load() || slices.ContainsFunc(c.streams, func(st *Stream) bool { return st.refuses.Load() })
 	})
 }
 
@@ -78,6 +78,7 @@ func (s *Publisher) refusals() diag.List {
 		}
 		s.fleet.eachRefusalOf(c, note)
 		c.handover.eachRefusal(c, note)
+		s.fleet.eachDenialOf(c, note)
 		kept := c.handover.refusals()
 		if len(all) > told || len(kept) == 0 { // The latter has healed just now.
 			continue
@@ -90,7 +91,11 @@ func (s *Publisher) refusals() diag.List {
 
 // problemOf is a refusal of what came from an object, the zero Ref for nobody knows which.
 func problemOf(ref diag.Ref, r Refusal) diag.Problem {
-	p := refusal(diag.Refused, fmt.Sprintf("proxy %s refuses its %s, and keeps what it had instead: %s", r.Node, r.Type, strings.Join(strings.Fields(r.Words), " ")))
+	words := r.String()
+	if !r.Withheld {
+		words = fmt.Sprintf("proxy %s refuses its %s, and keeps what it had instead: %s", r.Node, r.Type, r.oneLine())
+	}
+	p := refusal(diag.Refused, words)
 	p.Object = ref
 	return p
 }

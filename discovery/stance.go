@@ -114,6 +114,7 @@ func (st *Stream) stance(r regard) stance {
 		}
 		out.note(r, nameOf(t.typeURL), s)
 	}
+	out.noteWithheld(r, st.withheld(target))
 	out.state = known(out.state)
 	if out.state == Rejected && r.refusal != nil {
 		st.eachRefusalLocked(target, r.refusal)
@@ -138,11 +139,13 @@ func (s *Publisher) stanceByPolls(c *client, r regard) stance {
 		}
 	} else {
 		out.at = c.handover.each(out.view, func(name string, s TypeStatus) { out.note(r, name, s) })
+		out.noteWithheld(r, c.withheldByPolls(out.view))
 		out.state = known(out.state)
 	}
 	out.revision = c.runs(out.at, out.view, published)
 	if out.state == Rejected && r.refusal != nil {
 		c.handover.eachRefusal(c, r.refusal)
+		c.eachWithheld(c.withheldByPolls(out.view), out.view.config, r.refusal)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -44,7 +45,20 @@ type Refusal struct {
 	Node  string `json:"node"`
 	Type  string `json:"type"` // as in ProxyStatus
 	Words string `json:"words"`
+	// Withheld: the proxy does not refuse it, it is not sent it.
+	Withheld bool `json:"withheld,omitempty"`
 }
+
+// String is the refusal in one line.
+func (r Refusal) String() string {
+	verb := "refuses its"
+	if r.Withheld {
+		verb = "is not sent its"
+	}
+	return fmt.Sprintf("proxy %s %s %s: %s", r.Node, verb, r.Type, r.oneLine())
+}
+
+func (r Refusal) oneLine() string { return strings.Join(strings.Fields(r.Words), " ") }
 
 // course is from the view that a proxy has, nil when that is the one that it should have
 // or none, to that one.
@@ -245,10 +259,11 @@ func (st *Stream) eachRefusalLocked(target *streamed, visit func(diag.Ref, Refus
 				refs = []diag.Ref{{}}
 			}
 			for _, ref := range refs {
-				visit(ref, Refusal{st.client.node.ID, nameOf(t.typeURL), refused.words})
+				visit(ref, Refusal{Node: st.client.node.ID, Type: nameOf(t.typeURL), Words: refused.words})
 			}
 		}
 	}
+	st.client.eachWithheld(st.withheld(target), target.view.config, visit)
 }
 
 // culprits are the objects that a refused resource came from: of a route table,

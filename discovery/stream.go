@@ -21,6 +21,7 @@ type Stream struct {
 	client    *client
 	delta     bool
 	proxyless bool // a client of gRPC
+	keys      bool // are sent too
 	since     time.Time
 	wake      chan struct{} // holds one: something may have changed
 

@@ -38,7 +38,7 @@ func (st *Stream) next(target *streamed) *Response {
 		return r
 	}
 	// What warms may wait for them, so they wait for nothing.
-	secrets := at{target.secrets, target.view}
+	secrets := at{st.secretsOf(target.v3Answers), target.view}
 	if r := st.dueOf(&st.secrets, secrets, secrets.named); r != nil {
 		return r
 	}
@@ -63,7 +63,7 @@ func (st *Stream) meet(target *streamed, listeners, routes at) {
 	st.listeners.meet(listeners, listeners.named)
 	st.listeners.withdraw()
 	st.routes.meet(routes, target.tableNamed)
-	secrets := at{target.secrets, target.view}
+	secrets := at{st.secretsOf(target.v3Answers), target.view}
 	st.secrets.meet(secrets, secrets.named)
 }
 

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ type v3Answers struct {
 	proxyless        *proxyless // nil for Envoys
 	clusters, routes *set
 	secrets          *set
+	publicSecrets    *set                // those without a private key
 	merged           *memo[*set]         // clusters with some that are being withdrawn, by the version of those
 	listeners        *memo[*listenerSet] // by address
 	problems         diag.Collector
@@ -46,6 +48,7 @@ func newV3Answers(v *view, ip string, streamed bool) *v3Answers {
 	a.clusters = a.clustersOf(v.config)
 	a.routes = a.routesOf(v.config)
 	a.secrets = a.secretsOf(v.config)
+	a.publicSecrets = a.publicSecretsOf(v.config)
 	ip = a.address(ip)
 	listeners := a.encodeListeners(ip)
 	a.listeners.put(ip, newListenerSet(listeners))
@@ -167,8 +170,19 @@ func first(origins []diag.Ref) diag.Ref {
 // resources of the type when names is empty, else exactly those named that
 // exist. Every name of an endpoint set exists: one that means no instances is
 // an empty assignment. So does every port number as a route table: without
-// routes it is empty, and requests there find nothing.
+// routes it is empty, and requests there find nothing. A poll for a private key gets
+// ErrWithheld.
 func (s *Publisher) V3(typeURL string, node mesh.Node, version string, names []string) (Answer, error) {
+	return s.poll(typeURL, node, version, names, false)
+}
+
+// V3Secrets is V3 for secrets over a connection that proves that the proxy may have
+// private keys.
+func (s *Publisher) V3Secrets(node mesh.Node, version string, names []string) (Answer, error) {
+	return s.poll(SecretType, node, version, names, true)
+}
+
+func (s *Publisher) poll(typeURL string, node mesh.Node, version string, names []string, keys bool) (Answer, error) {
 	p, g, err := s.locate(node)
 	if err != nil {
 		return Answer{}, err
@@ -185,7 +199,8 @@ func (s *Publisher) V3(typeURL string, node mesh.Node, version string, names []s
 	case ListenerType:
 		answer, err = p.v3Listeners(g, version, names)
 	case SecretType:
-		answer, err = p.v3Secrets(names)
+		answer, err = p.v3Secrets(names, keys)
+		s.noteDenied(p.client, errors.Is(err, ErrWithheld))
 	default:
 		return Answer{}, fmt.Errorf("%w %q: want %s, %s, %s, %s or %s", ErrBadType, typeURL, ClusterType, EndpointType, ListenerType, RouteType, SecretType)
 	}
@@ -262,7 +277,10 @@ func (p *proxyState) v3Endpoints(g *generation, version string, names []string) 
 
 // v3Secrets is not part of a handover: what refers to a secret that is not there
 // any more keeps the last one.
-func (p *proxyState) v3Secrets(names []string) (Answer, error) {
+func (p *proxyState) v3Secrets(names []string, keys bool) (Answer, error) {
+	if !keys && wantsKeys(p.view.config, names) {
+		return Answer{}, ErrWithheld
+	}
 	a, err := p.view.encodedV3(p.proxy.IP)
 	if err != nil {
 		return Answer{}, err

@@ -57,6 +57,9 @@ type BootstrapOptions struct {
 	// 15010 of Server's host, or Server. They are reached with TLS if Server is.
 	XDS    []string
 	CAFile string
+	// Socket is the file of a socket of the server's on the proxy's machine, over which it
+	// asks instead of XDS; "" for none. It is plain text.
+	Socket string
 	// XDSCAFile has the authorities of the servers that stream, which are then reached
 	// with TLS whatever Server is. With "" that is CAFile, where Server is https.
 	XDSCAFile string
@@ -122,6 +125,7 @@ func (o BootstrapOptions) check() (replicas, error) {
 		"authorities and certificates for streams do not go with %s: a server that is polled is trusted by the CA file if it is https", o.API)
 	complain((o.XDSCertFile == "") != (o.XDSKeyFile == ""), "a certificate for streams and its key go together")
 	complain(o.XDSCertFile != "" && !server.tls && o.XDSCAFile == "", "a certificate for streams needs the authorities of the server: nothing is shown to one that is not reached with TLS")
+	complain(o.Socket != "" && o.API != ADS && o.API != Delta && o.API != REST, "a socket does not go with %s", o.API)
 	complain(!slices.Contains(APIs, o.API), "API must be one of %v, found %q", APIs, o.API)
 	complain(o.API == V1 && len(o.Labels) > 0, "labels cannot be stated in the v1 API: the proxy has those of the instances at its address")
 	complain(o.API == GRPC && !strings.HasPrefix(o.NodeID, "sidecar~"), "gRPC without a proxy must have a node ID of role sidecar, found %q", o.NodeID)
@@ -141,9 +145,10 @@ func isLocality(text string) bool {
 
 // endpoint is where the server is.
 type endpoint struct {
-	host string
-	port int
-	tls  bool
+	host   string
+	port   int
+	tls    bool
+	socket string // on the proxy's machine, instead of host and port
 }
 
 func parseServer(text string) (endpoint, error) {

@@ -35,7 +35,11 @@ var bootstraps = []struct {
 	{"ads-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
 		o.API, o.Server, o.CAFile, o.XDS = envoy.ADS, "https://mesh.example", "ca.crt", []string{"streams.example:7000"}
 	})},
+	{"delta-socket", bootstrapOf(func(o *envoy.BootstrapOptions) {
+		o.Server, o.Socket, o.XDS = "https://localhost", "/var/lib/pilot-api/grpc.sock", []string{"localhost:15010"}
+	})},
 	{"rest", bootstrapOf(rest)},
+	{"rest-socket", bootstrapOf(func(o *envoy.BootstrapOptions) { rest(o); o.Socket = "/var/lib/pilot-api/http.sock" })},
 	{"rest-tls", bootstrapOf(func(o *envoy.BootstrapOptions) {
 		rest(o)
 		o.Server, o.CAFile, o.Cluster = "https://mesh.example", "ca.crt", "web"
@@ -156,6 +160,7 @@ func TestBootstrapComplains(t *testing.T) {
 	}
 	wantComplaint(t, "admin port must be 1 to 65535 in the v1 API, found 0", func(o *envoy.BootstrapOptions) { o.AdminPort, o.API = 0, envoy.V1 })
 	wantComplaint(t, "refresh delay must be at least 1ms, found 0s", func(o *envoy.BootstrapOptions) { o.RefreshDelay = 0 })
+	wantComplaint(t, "a socket does not go with grpc", func(o *envoy.BootstrapOptions) { o.API, o.Socket = envoy.GRPC, "/a" })
 	wantComplaint(t, "do not go with rest", func(o *envoy.BootstrapOptions) { o.API, o.XDSCAFile = envoy.REST, "ca.crt" })
 	wantComplaint(t, "a certificate for streams and its key go together", func(o *envoy.BootstrapOptions) { o.XDSCAFile, o.XDSCertFile = "ca.crt", "web.crt" })
 	wantComplaint(t, "a certificate for streams needs the authorities", func(o *envoy.BootstrapOptions) { o.XDSCertFile, o.XDSKeyFile = "web.crt", "web.key" })

@@ -135,7 +135,7 @@ func discoveryCluster(o BootstrapOptions, servers replicas) object {
 func localities(servers replicas) list {
 	var out list
 	for i, e := range servers {
-		locality := object{"lb_endpoints": list{object{"endpoint": object{"address": socketAddress(e.host, e.port)}}}}
+		locality := object{"lb_endpoints": list{object{"endpoint": object{"address": e.address()}}}}
 		if i > 0 {
 			locality["priority"] = i
 		}

@@ -20,6 +20,9 @@ const defaultXDSPort = 15010
 // that each has its share of them. A proxy stays with one: two that hear of a
 // change one after the other would lead it back and forth.
 func (o BootstrapOptions) replicas(server endpoint) (replicas, error) {
+	if o.Socket != "" {
+		return replicas{{socket: o.Socket}}, nil
+	}
 	server.tls = server.tls || o.XDSCAFile != ""
 	if len(o.XDS) == 0 {
 		if o.API.Streams() {
@@ -65,7 +68,7 @@ func (r replicas) tls() bool { return r[0].tls }
 
 // named reports whether Envoy has to resolve one of them.
 func (r replicas) named() bool {
-	return slices.ContainsFunc(r, func(e endpoint) bool { return !e.isIP() })
+	return slices.ContainsFunc(r, func(e endpoint) bool { return e.socket == "" && !e.isIP() })
 }
 
 // several reports whether there may be more than one: a name may have several
@@ -85,5 +88,13 @@ func (r replicas) hosts() []string {
 
 // isIP tells an address from a name that Envoy has to resolve.
 func (e endpoint) isIP() bool { return net.ParseIP(e.host) != nil }
+
+// address is where Envoy finds it.
+func (e endpoint) address() object {
+	if e.socket != "" {
+		return object{"pipe": object{"path": e.socket}}
+	}
+	return socketAddress(e.host, e.port)
+}
 
 func (e endpoint) isIPv6() bool { return e.isIP() && net.ParseIP(e.host).To4() == nil }

@@ -28,10 +28,14 @@ func (l *Listener) EachOrigin(visit func(diag.Ref)) {
 	l.HTTP.eachOrigin(visit)
 	l.TCP.eachOrigin(visit)
 	for _, chain := range l.Chains {
-		eachOf(chain.Origins, visit)
-		chain.HTTP.eachOrigin(visit)
-		chain.TCP.eachOrigin(visit)
+		chain.eachOrigin(visit)
 	}
+}
+
+func (c *FilterChain) eachOrigin(visit func(diag.Ref)) {
+	eachOf(c.Origins, visit)
+	c.HTTP.eachOrigin(visit)
+	c.TCP.eachOrigin(visit)
 }
 
 func (h *HTTPListener) eachOrigin(visit func(diag.Ref)) {

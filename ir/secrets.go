@@ -47,6 +47,27 @@ func (c *Config) SecretNames() []string {
 	return slices.Compact(names)
 }
 
+// EachUser visits the objects that a secret came from, and those of the listeners and
+// clusters that refer to it, each as often as it is named.
+func (c *Config) EachUser(s *Secret, visit func(diag.Ref)) {
+	eachOf(s.Origins, visit)
+	for _, l := range c.Listeners {
+		if slices.Contains(l.TLS.secretNames(), s.Name) {
+			l.EachOrigin(visit)
+		}
+		for _, chain := range l.Chains {
+			if slices.Contains(chain.TLS.secretNames(), s.Name) {
+				chain.eachOrigin(visit)
+			}
+		}
+	}
+	for _, cluster := range c.Clusters {
+		if t := cluster.TLS; t != nil && (t.SecretName == s.Name || t.CASecretName == s.Name) {
+			cluster.EachOrigin(visit)
+		}
+	}
+}
+
 func (t *ServerTLS) secretNames() []string {
 	if t == nil {
 		return nil

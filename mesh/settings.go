@@ -56,9 +56,6 @@ type Settings struct {
 	// change; what does not fit together, as while one of two files is new, leaves the
 	// last good ones in force.
 	SecretFiles map[string]SecretFile
-	// SecretsWithheld is why secrets are told to no proxy; "" when they are. Whoever
-	// opens the ports knows it, no file.
-	SecretsWithheld string
 	// WorkloadCertificates are the files by which a workload shows who it is, and
 	// finds out who others are, on every proxy's machine. Without them a
 	// DestinationRule of mode ISTIO_MUTUAL answers requests with 503, and a

@@ -27,7 +27,7 @@ func init() {
 		Kind: "Secret", Plural: "secrets", Singular: "secret",
 		Dashed: "secret", ShortNames: []string{"sec"},
 		Doc: "A Secret is a certificate with its private key, authorities to verify others by, or both, " +
-			"for the Gateway and DestinationRule objects of its namespace that name it as credentialName. Proxies get it when such an object concerns them, " +
+			"for the Gateway and DestinationRule objects of its namespace that name it as credentialName. Proxies that prove that they may have its key get it when such an object concerns them, " +
 			"and again when it changes, without a connection being dropped. A name that ends in -cacert holds the authorities for the name before it, if that has none itself.",
 		Columns: []Column{
 			stringColumn("Subject", "Whom the certificate is for.", ofLeaf(func(c credential.Summary) string { return c.Subject })),

@@ -19,11 +19,20 @@ import (
 
 type loopbackKey struct{}
 
-// markLoopback notes in the base context of a listener's requests whether it
-// listens on a loopback address.
-func markLoopback(ln net.Listener) context.Context {
+type privateKey struct{}
+
+// markListener notes in the base context of a listener's requests whether it listens on
+// a loopback address, and whether it is private.
+func markListener(ln net.Listener, private bool) context.Context {
 	addr, ok := ln.Addr().(*net.TCPAddr)
-	return context.WithValue(context.Background(), loopbackKey{}, ok && addr.IP.IsLoopback())
+	ctx := context.WithValue(context.Background(), loopbackKey{}, ok && addr.IP.IsLoopback())
+	return context.WithValue(ctx, privateKey{}, private)
+}
+
+// isPrivate reports whether a request came by a private listener.
+func isPrivate(r *http.Request) bool {
+	private, _ := r.Context().Value(privateKey{}).(bool)
+	return private
 }
 
 // refuseOtherSites refuses changes that a browser sends for a page of another

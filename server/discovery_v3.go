@@ -32,12 +32,12 @@ func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
 			d.write(w, r, err)
 			return
 		}
-		a, err := d.server.V3(typeURL, in.Node, in.Version, in.Names)
+		a, err := d.ask(r, typeURL, in)
 		if err != nil {
 			d.write(w, r, err)
 			return
 		}
-		d.server.Introduce(in.Node, discovery.Agent{Version: in.Envoy, Address: hostOf(r.RemoteAddr)})
+		d.server.Introduce(in.Node, discovery.Agent{Version: in.Envoy, Address: addressOf(r)})
 		// The version stands for the names asked for as well as for the
 		// content. A first poll carries no version and must be answered
 		// in full: 304 would not end Envoy's waiting at start-up.
@@ -47,6 +47,23 @@ func (d discoveryV3) poll(typeURL string) http.HandlerFunc {
 		}
 		writeBody(w, a.Body)
 	}
+}
+
+// ask polls for a type; for private keys too where the connection proves that the proxy
+// may have them.
+func (d discoveryV3) ask(r *http.Request, typeURL string, in poll) (discovery.Answer, error) {
+	if typeURL == discovery.SecretType && isPrivate(r) {
+		return d.server.V3Secrets(in.Node, in.Version, in.Names)
+	}
+	return d.server.V3(typeURL, in.Node, in.Version, in.Names)
+}
+
+// addressOf is where a request comes from, without the port.
+func addressOf(r *http.Request) string {
+	if isPrivate(r) {
+		return discovery.ThisMachine
+	}
+	return hostOf(r.RemoteAddr)
 }
 
 // hostOf is an address without its port.

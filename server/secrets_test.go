@@ -1,12 +1,19 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
+	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pilot-api/pilot-api/internal/selfsigned"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
@@ -100,9 +107,13 @@ func TestNobodyReadsAKeyBack(t *testing.T) {
 	}
 	ask(http.StatusOK, "GET", "/debug/problems", "")
 	ask(http.StatusOK, "GET", "/metrics", "")
-	// A proxy is told it, and only who refers to it.
+	// A proxy is sent it over the socket, and only one whose configuration refers to it.
+	private := w.private()
 	poll := func(node, names string) string {
-		return w.want(http.StatusOK, "POST", "/v3/discovery:secrets", `{"node":{"id":"`+node+`"},"resource_names":[`+names+`]}`, "Content-Type: application/json").text
+		return private.want(http.StatusOK, "POST", "/v3/discovery:secrets", `{"node":{"id":"`+node+`"},"resource_names":[`+names+`]}`, asJSON).text
+	}
+	if text := ask(http.StatusForbidden, "POST", "/v3/discovery:secrets", `{"node":{"id":"`+router+`"},"resource_names":["default/a"]}`); !strings.Contains(text, "istioctl bootstrap") {
+		t.Errorf("over TCP the router is told %s", text)
 	}
 	line := strings.Split(newKey, "\n")[1]
 	if text := poll(router, `"default/a"`); !strings.Contains(text, line) {
@@ -134,4 +145,130 @@ func TestNobodyReadsAKeyBack(t *testing.T) {
 	}
 	ask(http.StatusOK, "DELETE", secretsPath+"/a", "")
 	ask(http.StatusUnprocessableEntity, "POST", secretsPath, shown)
+}
+
+// private is a server with the same proxies, asked over its private listener.
+func (w *world) private() *world {
+	w.Helper()
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { os.RemoveAll(dir) })
+	socket, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	open, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	s := server.New(server.Options{Store: store.Strict(w.store), Reads: w.store, Discovery: w.discovery})
+	go func() { ended <- s.Serve(ctx, open, socket) }()
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket.Addr().String())
+	}}}
+	w.Cleanup(func() {
+		client.CloseIdleConnections()
+		cancel()
+		if err := <-ended; err != nil {
+			w.Error(err)
+		}
+	})
+	out := *w
+	out.url, out.client = "http://pilot-api", client
+	return &out
+}
+
+// TestKeysWithheldFromPolls: a proxy that polls over TCP is not sent a private key, its
+// status and the objects behind the key say so, and all else is as it was. Over the
+// socket it is sent the key, and nothing is held against it any more.
+func TestKeysWithheldFromPolls(t *testing.T) {
+	w := replica(t, memory.New())
+	authority := selfsigned.NewAuthority(t, t.TempDir())
+	certificate, key := authority.PEM(t, "a.example")
+	create := func(path, text string) { w.want(http.StatusCreated, "POST", path, text, asJSON) }
+	for name, spec := range map[string]map[string]string{
+		"a":        {"certificate": certificate, "privateKey": key},
+		"a-cacert": {"caCertificates": authority.AuthorityPEM(t)},
+	} {
+		text, err := json.Marshal(map[string]any{"apiVersion": "registry.istio.io/v1", "kind": "Secret", "metadata": map[string]any{"name": name}, "spec": spec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		create(secretsPath, string(text))
+	}
+	create("/apis/networking.istio.io/v1/namespaces/default/gateways", strings.Replace(edge, "SIMPLE", "MUTUAL", 1))
+	create("/apis/networking.istio.io/v1/namespaces/default/virtualservices", bound)
+	create("/apis/networking.istio.io/v1/namespaces/default/virtualservices", strings.NewReplacer(`"web"`, `"other"`, `"edge"`, `"mesh"`).Replace(bound))
+
+	const router = "router~10.9.9.9~router.default~default.svc.cluster.local"
+	poll := func(over *world, code int, kind, names string) string {
+		t.Helper()
+		return over.want(code, "POST", "/v3/discovery:"+kind, `{"node":{"id":"`+router+`"},"resource_names":[`+names+`]}`, asJSON).text
+	}
+	private := w.private()
+	w.want(http.StatusOK, "GET", "/debug/problems", "") // It waits until all of this is published.
+	poll(w, http.StatusOK, "listeners", "")
+	for _, names := range []string{`"default/a"`, `"default/a/ca","default/a"`, ``} {
+		if text := poll(w, http.StatusForbidden, "secrets", names); !strings.Contains(text, "private keys are sent only over") || strings.Contains(text, "BEGIN") {
+			t.Errorf("%s: %s", names, text)
+		}
+	}
+	status := func() string {
+		return w.want(http.StatusOK, "GET", "/apis/registry.istio.io/v1/proxies/"+router, "").text
+	}
+	programmed := func(path string, done func(text string) bool) {
+		t.Helper()
+		w.until(path, func() (string, bool) {
+			text := w.want(http.StatusOK, "GET", "/apis/"+path, "", "Accept: application/json").text
+			return text, done(text)
+		})
+	}
+	const gateway, withheld = "networking.istio.io/v1/namespaces/default/gateways/edge", "is not sent its secrets: default/a: private keys"
+	if text := status(); !strings.Contains(text, `"secrets":{"state":"REJECTED","error":"default/a: private keys are sent only`) {
+		t.Errorf("the proxy is %s", text)
+	}
+	blamed := func(text string) bool { return strings.Contains(text, withheld) }
+	programmed(gateway, blamed)
+	programmed("registry.istio.io/v1/namespaces/default/secrets/a", blamed)
+	programmed("networking.istio.io/v1/namespaces/default/virtualservices/other", func(text string) bool {
+		if blamed(text) {
+			t.Fatalf("another object is %s", text)
+		}
+		return strings.Contains(text, `"reason":"NoProxies"`)
+	})
+	if text := w.want(http.StatusOK, "GET", "/debug/problems", "").text; !strings.Contains(text, withheld) {
+		t.Errorf("the problems are %s", text)
+	}
+
+	if text := poll(private, http.StatusOK, "secrets", `"default/a"`); !strings.Contains(text, "BEGIN PRIVATE KEY") {
+		t.Errorf("over the socket: %s", text)
+	}
+	if text := status(); strings.Contains(text, "private keys") {
+		t.Errorf("with the key the proxy is %s", text)
+	}
+	programmed(gateway, func(text string) bool { return !blamed(text) })
+	// Authorities are no secret.
+	if text := poll(w, http.StatusOK, "secrets", `"default/a/ca"`); !strings.Contains(text, "BEGIN CERTIFICATE") {
+		t.Errorf("the authorities are %s", text)
+	}
+}
+
+// until looks again and again, until what it sees is as it should be.
+func (w *world) until(what string, look func() (seen string, done bool)) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+	defer cancel()
+	for {
+		seen, done := look()
+		if done {
+			return
+		}
+		if ctx.Err() != nil {
+			w.Fatalf("%s stays %s", what, seen)
+		}
+	}
 }

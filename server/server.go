@@ -61,6 +61,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -101,8 +102,8 @@ type Options struct {
 	// Version is answered at /version.
 	Version version.Info
 
-	// SecretsWithheld is why those who poll are told no secrets; "" when they are.
-	SecretsWithheld string
+	// Sockets are told to whoever asks where to ask on this machine.
+	Sockets Sockets
 
 	// ProxyReturn is how long proxies that were connected before may be on their
 	// way back after the start (0: nobody is waited for). In a mesh older than
@@ -219,7 +220,7 @@ func (s *Server) routes() chi.Router {
 	if s.opts.Discovery != nil {
 		r.Group(func(r chi.Router) {
 			r.Use(s.refusePages)
-			mountDiscovery(r, s.opts.Discovery, s.opts.SecretsWithheld, s.opts.Log)
+			mountDiscovery(r, s.opts.Discovery, s.opts.Sockets, s.opts.Log)
 		})
 	}
 	return r
@@ -259,11 +260,12 @@ func (s *Server) mountAPI(r chi.Router) {
 	}
 }
 
-// Serve answers on ln until ctx ends, then stops: no new connections, watches
-// are ended with a last bookmark, other requests get ShutdownTimeout to
-// finish. It closes ln and returns nil after an orderly end. A Server can
-// serve once.
-func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+// Serve answers on ln, and on private listeners, until ctx ends, then stops: no new
+// connections, watches are ended with a last bookmark, other requests get
+// ShutdownTimeout to finish. It closes the listeners and returns nil after an orderly
+// end. Only those who may have private keys can connect to a private listener. A
+// Server can serve once.
+func (s *Server) Serve(ctx context.Context, ln net.Listener, private ...net.Listener) error {
 	conns := newConnections(s.opts.MaxConnections)
 	srv := &http.Server{
 		Handler:           conns.arrivals(s.router),
@@ -272,17 +274,19 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		WriteTimeout:      2 * s.opts.RequestTimeout,
 		IdleTimeout:       3 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		BaseContext:       markLoopback,
+		BaseContext:       func(l net.Listener) context.Context { return markListener(l, slices.Contains(private, l)) },
 		ConnState:         conns.changed,
 		ConnContext:       conns.named,
 		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelDebug),
 	}
 	srv.RegisterOnShutdown(s.stop)
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(ln) }()
+	failed := make(chan error, 1+len(private))
+	for _, l := range append(private[:len(private):len(private)], ln) {
+		go func() { failed <- fmt.Errorf("serve on %s: %w", l.Addr(), srv.Serve(l)) }()
+	}
 	select {
 	case err := <-failed:
-		return fmt.Errorf("serve on %s: %w", ln.Addr(), err)
+		return errors.Join(err, srv.Close())
 	case <-ctx.Done():
 	}
 	return s.shutdown(srv)

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ type world struct {
 	store     *memory.Store
 	discovery *discovery.Publisher // nil without proxies
 	url       string
+	client    *http.Client // nil for the default one
 }
 
 func start(t *testing.T, change ...func(*server.Options)) *world {
@@ -81,7 +83,7 @@ func (w *world) do(method, path, body string, headers ...string) answer {
 	if host := req.Header.Get("Host"); host != "" {
 		req.Host = host
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := cmp.Or(w.client, http.DefaultClient).Do(req)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -257,7 +257,7 @@ func programmedBy(o *schema.Object, s fleetStanding) metav1.Condition {
 	switch {
 	case len(s.Refusals) > 0:
 		r := s.Refusals[0]
-		message := fmt.Sprintf("proxy %s refuses its %s: %s", r.Node, r.Type, strings.Join(strings.Fields(r.Words), " "))
+		message := r.String()
 		if more := len(s.Refusals) - 1; more > 0 {
 			message += fmt.Sprintf(" (and %d more)", more)
 		}

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -61,8 +60,7 @@ func isPrivate(server string) bool {
 	if err != nil {
 		return false
 	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return u.Scheme == "https" || isLoopback(u.Hostname())
 }
 
 func (a access) tls() (*tls.Config, error) {

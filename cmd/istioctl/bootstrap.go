@@ -14,12 +14,17 @@ import (
 
 func newBootstrap(s *session) *cobra.Command {
 	options := envoy.DefaultBootstrap()
+	var socket bool
 	cmd := &cobra.Command{
 		Use:   "bootstrap NODE_ID",
 		Short: "Print the configuration to start an Envoy with, or gRPC",
 		Long: `Print the configuration to start an Envoy with, so that it asks the server named
 by --server for everything else. NODE_ID is the proxy's identity,
 role~ip~id~domain; the role is sidecar, ingress or router.
+
+Where the server runs on this machine, and its user is yours, the Envoy asks over a
+socket in the server's data folder: it is sent private keys by that, and only this
+user can run it. Other Envoys get private keys with a certificate (--xds-cert).
 
 Two Envoys of one machine need an admin port and a base id each, and ports that
 do not clash: one that finds a port taken says so and goes without it.
@@ -63,10 +68,16 @@ with --service-node NODE_ID, --service-cluster and --max-obj-name-len 189.`,
 		if err := errors.Join(checkNode(args[0], options.Labels), checkPolls(cmd, options.API), err); err != nil {
 			return &usageError{err}
 		}
+		if s.useSocket(cmd.Context(), &options, socket); options.Socket != "" {
+			if text, err = envoy.Bootstrap(options); err != nil {
+				return err
+			}
+		}
 		_, err = s.Stdout.Write(text)
 		return err
 	}
 	addBootstrap(cmd, &options)
+	cmd.Flags().BoolVar(&socket, "socket", true, "have the Envoy ask over the socket of a server on this machine; false for an Envoy of another user, which is sent no private keys")
 	return cmd
 }
 

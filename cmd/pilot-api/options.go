@@ -53,10 +53,10 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.grpcListen, "grpc-listen", "127.0.0.1:15010", "address for the streams of Envoys (ADS); none when empty")
 	f.StringVar(&o.grpcTLS.CertificateFile, "grpc-tls-cert", "", "file with our certificate and its chain for --grpc-listen, which then takes TLS only; read again when it changes")
 	f.StringVar(&o.grpcTLS.KeyFile, "grpc-tls-key", "", "file with the key of --grpc-tls-cert")
-	f.StringVar(&o.grpcTLS.CAFile, "grpc-client-ca", "", "file with the authorities of proxies' certificates: only who shows one of them is let in at --grpc-listen, and may be told secrets beyond loopback")
+	f.StringVar(&o.grpcTLS.CAFile, "grpc-client-ca", "", "file with the authorities of proxies' certificates: only proxies that show one of them are let in at --grpc-listen, and they are sent private keys")
 	f.StringVar(&o.advertise, "advertise", "", "HOST:PORT where other replicas on the same etcd reach the HTTP of this one (where it listens); needed when that is loopback and they are on other machines")
 	f.BoolVar(&o.insecure, "insecure", false, "allow --listen, and --grpc-listen without --grpc-client-ca, beyond loopback although everybody is let in there")
-	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd")
+	f.StringVar(&o.dataDir, "data-dir", "pilot-data", "folder of the embedded etcd, and of the sockets over which proxies of this machine and user ask")
 	f.Int64Var(&o.quotaBytes, "quota-bytes", etcd.DefaultQuotaBytes, "how much the embedded etcd may store, history included; when it is full, only deletes are taken")
 	f.IntVar(&o.history, "history", etcd.DefaultLimits.History, "how many changes of each object are kept with what it was before; 0 for none")
 	f.IntVar(&o.maxTransaction, "max-transaction", 0, fmt.Sprintf("operations in one transaction, at most %d; an external etcd must take twice as many requests and one more, --max-txn-ops (default %d, or %d with --etcd-endpoints)", store.MaxTxnOps, etcd.EmbeddedLimits.Ops, etcd.DefaultLimits.Ops))
@@ -176,7 +176,7 @@ func validateEndpoints(flag string, urls []string) error {
 
 // validateEmbedded refuses a bound that would not hold: the quota of an external
 // etcd is its own. A data folder may be named all the same, as by a unit file
-// that serves both; it stays empty.
+// that serves both; it has the sockets for proxies of this machine.
 func (o *options) validateEmbedded(flags *pflag.FlagSet) error {
 	if len(o.etcdEndpoints) > 0 && flags.Changed("quota-bytes") {
 		return fmt.Errorf("%w: --quota-bytes is for the embedded etcd and does not go with --etcd-endpoints", errUsage)
@@ -228,33 +228,8 @@ func (o *options) settings(log *slog.Logger) (*mesh.Settings, error) {
 		}
 		s = parsed
 	}
-	s.Domain, s.SecretsWithheld = o.domain, o.secretsWithheld()
+	s.Domain = o.domain
 	return s, nil
-}
-
-// secretsWithheld is why proxies are told no secrets, "" when they are. What counts is
-// where we listen, and not who asks: behind a reverse proxy everybody is local. Streams
-// for who shows a certificate are told them wherever that is.
-func (o *options) secretsWithheld() string {
-	switch {
-	case o.grpcListen != "" && !loopbackOnly(o.grpcListen) && !o.mutual():
-		return withheld("--grpc-listen", o.grpcListen)
-	case !o.mutual():
-		return o.secretsNotPolled()
-	}
-	return ""
-}
-
-// secretsNotPolled is why those are told none who poll, "" when they are.
-func (o *options) secretsNotPolled() string {
-	if loopbackOnly(o.listen) {
-		return ""
-	}
-	return withheld("--listen", o.listen)
-}
-
-func withheld(flag, address string) string {
-	return fmt.Sprintf("private keys leave this server only over loopback, or over streams of proxies that show a certificate (--grpc-client-ca), and %s %s can be reached from other machines without", flag, address)
 }
 
 // storeName is for the log.

@@ -63,6 +63,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	defer backend.close(log)
+	local := o.openSockets(log)
+	defer local.remove()
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -87,19 +89,19 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Log:       log,
 		Version:   versionInfo(),
 
-		MaxTransaction:  backend.limits(o).Ops,
-		SecretsWithheld: o.secretsNotPolled(),
-		ProxyReturn:     proxyReturn,
-		HostNames:       o.limits.hostNames,
-		MaxConnections:  o.maxConnections(),
+		MaxTransaction: backend.limits(o).Ops,
+		Sockets:        local.told(streams),
+		ProxyReturn:    proxyReturn,
+		HostNames:      o.limits.hostNames,
+		MaxConnections: o.maxConnections(),
 	})
 
 	log.Info("pilot-api is listening", "address", listener.Addr().String(), "version", version, "store", o.storeName())
-	fronts := []func(context.Context) error{func(ctx context.Context) error { return api.Serve(ctx, listener) }}
+	fronts := []func(context.Context) error{func(ctx context.Context) error { return api.Serve(ctx, listener, local.http.listeners()...) }}
 	if streams != nil {
 		log.Info("pilot-api streams to Envoys", "address", streams.Addr().String())
 		front := ads.New(ads.Options{Discovery: proxies, TLS: ends, Log: log, Registry: registry, MaxConnections: o.maxConnections(), Memory: o.limits.streamMemory()})
-		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams) })
+		fronts = append(fronts, func(ctx context.Context) error { return front.Serve(ctx, streams, local.grpc.listeners()...) })
 	}
 	go tidyUp(ctx)
 	err = serve(ctx, fronts, view.Run, lag.Run, proxies.Run, backend.watch, stay, objects.KeepHistory, certificates.Run,

@@ -114,8 +114,10 @@ func fetch(ctx context.Context, url string) ([]byte, error) {
 }
 
 // send returns the body of a request that was answered 200.
-func send(req *http.Request) ([]byte, error) {
-	resp, err := http.DefaultClient.Do(req)
+func send(req *http.Request) ([]byte, error) { return sendOver(http.DefaultClient, req) }
+
+func sendOver(client *http.Client, req *http.Request) ([]byte, error) {
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err
 	}

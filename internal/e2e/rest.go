@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 
@@ -69,7 +70,7 @@ func (r *restPoller) newcomer() envoyNode {
 }
 
 // discover asks the server, as the node, for one type, and one name if it is
-// not empty.
+// not empty. It asks over the server's socket, as an Envoy of its user does.
 func (p *Pilot) discover(ctx context.Context, node envoyNode, kind, name string) ([]byte, error) {
 	poll := map[string]any{"node": node}
 	if name != "" {
@@ -84,7 +85,26 @@ func (p *Pilot) discover(ctx context.Context, node envoyNode, kind, name string)
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	return send(req)
+	file, err := p.socket(ctx)
+	if err != nil {
+		return nil, err
+	}
+	over := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", file)
+	}}
+	defer over.CloseIdleConnections()
+	return sendOver(&http.Client{Transport: over}, req)
+}
+
+// socket is the file of the one for HTTP.
+func (p *Pilot) socket(ctx context.Context) (string, error) {
+	text, err := fetch(ctx, p.URL+"/v3/discovery:sockets")
+	if err != nil {
+		return "", err
+	}
+	var told struct{ HTTP string }
+	err = json.Unmarshal(text, &told)
+	return told.HTTP, err
 }
 
 // versionOf is that of an answer, which may have nothing in it.

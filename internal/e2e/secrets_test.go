@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +89,37 @@ func secretsReach(t *testing.T, api string) {
 		return nil
 	})
 	w.shows("first.example", "rotated.example")
+}
+
+// TestKeysWithheld: an Envoy that asks over TCP is sent no private key. Its listener is
+// closed, whoever waits for the Gateway is told why, and a rule that needs no key works.
+func TestKeysWithheld(t *testing.T) {
+	t.Parallel()
+	for _, api := range []string{"delta", "ads", "rest"} {
+		t.Run(api, func(t *testing.T) {
+			t.Parallel()
+			w := openSecretsAs(t, nil, "--api", api, "--socket=false")
+			w.issue("first", "first.example")
+			w.write(fmt.Sprintf(secretsGateway, w.port))
+			w.wait("the proxy's status to say what it lacks", func(ctx context.Context) error {
+				text, err := w.pilot.Istioctl(ctx, "proxy-status", "-o", "wide")
+				if err == nil && !strings.Contains(string(text), "secrets: default/first: private keys are sent only over") {
+					err = fmt.Errorf("it is\n%s", text)
+				}
+				return err
+			})
+			for _, object := range []string{"gateway/edge", "secret/first"} {
+				if text, err := w.pilot.Istioctl(t.Context(), "wait", object, "--timeout", "1s"); err == nil || !strings.Contains(err.Error(), "is not sent its secrets") {
+					t.Errorf("wait for %s: %v\n%s", object, err, text)
+				}
+			}
+			w.closed("first.example")
+			dump, err := fetch(t.Context(), w.envoy.Admin+"/config_dump")
+			if err != nil || strings.Contains(string(dump), "BEGIN CERTIFICATE") {
+				t.Errorf("the Envoy has a certificate: %v", err)
+			}
+		})
+	}
 }
 
 // withSecrets is an Envoy at the edge of a mesh of secrets.

@@ -117,16 +117,24 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Serve answers on a listener, which it closes, until ctx ends; then it ends the
-// streams, whose proxies go to another replica. A Server serves once.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+// Serve answers on a listener, and on private ones, until ctx ends; then it ends the
+// streams, whose proxies go to another replica. It closes the listeners. Only those who
+// may have private keys can connect to a private listener, and it takes plain text. A
+// Server serves once.
+func (s *Server) Serve(ctx context.Context, l net.Listener, private ...net.Listener) error {
 	stopped := context.AfterFunc(ctx, func() {
 		s.stop()
 		// Who does not read does not hear that it is over.
 		defer time.AfterFunc(stopTimeout, s.grpc.Stop).Stop()
 		s.grpc.GracefulStop()
 	})
-	err := s.grpc.Serve(s.listen(l))
+	all := s.newConnections()
+	failed := make(chan error, 1+len(private))
+	go func() { failed <- s.grpc.Serve(&listener{l, all, false}) }()
+	for _, p := range private {
+		go func() { failed <- s.grpc.Serve(&listener{p, all, true}) }()
+	}
+	err := <-failed
 	if !stopped() {
 		s.grpc.Stop()
 		return ctx.Err()
@@ -197,6 +205,9 @@ func (c *conversation) hold(ctx context.Context, variant discovery.Variant, on *
 		return err
 	}
 	defer c.d.Close()
+	if provesEntitled(ctx) {
+		c.d.TellKeys()
+	}
 	defer on.serving()()
 	s.opts.Discovery.Introduce(who.node, who.agent)
 	c.m = s.metrics.of(c.d.Transport())

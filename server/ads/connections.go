@@ -13,12 +13,11 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// connections is a listener that bounds those it has open. At the bound, one more
+// connections bounds those that listeners have open together. At the bound, one more
 // takes the place of the one that has been without a proxy on a stream for longest;
 // where all have one, it is closed itself. So no one who connects and says nothing
 // keeps a proxy out. It is safe for concurrent use.
 type connections struct {
-	net.Listener
 	most    int
 	log     *slog.Logger
 	closed  prometheus.Counter // for want of room
@@ -31,9 +30,9 @@ type connections struct {
 	full bool       // as the log says
 }
 
-func (s *Server) listen(l net.Listener) *connections {
+func (s *Server) newConnections() *connections {
 	opts := s.opts
-	c := &connections{Listener: l, most: opts.MaxConnections, log: opts.Log, idle: list.New(), memory: s.memory, answers: s.answers}
+	c := &connections{most: opts.MaxConnections, log: opts.Log, idle: list.New(), memory: s.memory, answers: s.answers}
 	with := promauto.With(opts.Registry)
 	with.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "pilot_stream_connections",
@@ -52,14 +51,21 @@ func (l *connections) count() int {
 	return l.open
 }
 
-// Accept waits for the next connection that there is room for.
-func (l *connections) Accept() (net.Conn, error) {
+// listener takes connections that there is room for.
+type listener struct {
+	net.Listener
+	*connections
+	private bool // only who may have private keys can connect
+}
+
+// Accept waits for the next one.
+func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		if c := l.admit(conn); c != nil {
+		if c := l.admit(conn, l.private); c != nil {
 			return c, nil
 		}
 		_ = conn.Close()
@@ -67,7 +73,7 @@ func (l *connections) Accept() (net.Conn, error) {
 }
 
 // admit is nil where there is no room.
-func (l *connections) admit(conn net.Conn) *connection {
+func (l *connections) admit(conn net.Conn, private bool) *connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open >= l.most {
@@ -76,7 +82,7 @@ func (l *connections) admit(conn net.Conn) *connection {
 			return nil
 		}
 	}
-	c := &connection{Conn: conn, of: l, account: l.memory.open(conn.RemoteAddr())}
+	c := &connection{Conn: conn, of: l, private: private, account: l.memory.open(conn.RemoteAddr())}
 	context.AfterFunc(c.account.over, func() { time.AfterFunc(farewell, func() { _ = c.Close() }) })
 	l.open++
 	c.idle = l.idle.PushBack(c)
@@ -128,6 +134,7 @@ type connection struct {
 	idle    *list.Element // nil with a proxy on a stream
 	proxies int
 	left    bool
+	private bool
 }
 
 // Close gives the place free.

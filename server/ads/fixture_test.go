@@ -180,6 +180,8 @@ type server struct {
 	t         testing.TB
 	publisher *discovery.Publisher
 	listener  *bufconn.Listener
+	private   *bufconn.Listener
+	privately bool                             // that clients come by the private listener
 	speaks    credentials.TransportCredentials // as clients do
 	stop      func()
 }
@@ -197,7 +199,7 @@ func serveAs(t testing.TB, front ads.Options, src discovery.Source, options ...f
 	for _, o := range options {
 		o(&opts)
 	}
-	s := &server{t: t, publisher: discovery.New(opts), listener: bufconn.Listen(1 << 16), speaks: insecure.NewCredentials()}
+	s := &server{t: t, publisher: discovery.New(opts), listener: bufconn.Listen(1 << 16), private: bufconn.Listen(1 << 16), speaks: insecure.NewCredentials()}
 	front.Discovery = s.publisher
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -207,7 +209,7 @@ func serveAs(t testing.TB, front ads.Options, src discovery.Source, options ...f
 		}
 	})
 	all.Go(func() {
-		if err := ads.New(front).Serve(ctx, s.listener); !errors.Is(err, context.Canceled) {
+		if err := ads.New(front).Serve(ctx, s.listener, s.private); !errors.Is(err, context.Canceled) {
 			t.Errorf("Serve: %v", err)
 		}
 	})
@@ -220,9 +222,13 @@ func serveAs(t testing.TB, front ads.Options, src discovery.Source, options ...f
 // dial is a connection of a proxy's own.
 func (s *server) dial() *grpc.ClientConn {
 	s.t.Helper()
+	to := s.listener
+	if s.privately {
+		to = s.private
+	}
 	conn, err := grpc.NewClient("passthrough:///replica",
 		grpc.WithTransportCredentials(s.speaks),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.listener.DialContext(ctx) }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return to.DialContext(ctx) }))
 	if err != nil {
 		s.t.Fatal(err)
 	}

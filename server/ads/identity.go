@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 
@@ -25,7 +26,32 @@ func transport(config *tls.Config) credentials.TransportCredentials {
 	if config == nil {
 		return insecure.NewCredentials()
 	}
-	return credentials.NewTLS(config)
+	return tlsUnlessPrivate{credentials.NewTLS(config)}
+}
+
+// tlsUnlessPrivate is TLS, and plain text for connections of a private listener: those
+// never leave the machine, and have proved who they are of.
+type tlsUnlessPrivate struct {
+	credentials.TransportCredentials
+}
+
+func (t tlsUnlessPrivate) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	if c, ok := conn.(*connection); ok && c.private {
+		return insecure.NewCredentials().ServerHandshake(conn)
+	}
+	return t.TransportCredentials.ServerHandshake(conn)
+}
+
+func (t tlsUnlessPrivate) Clone() credentials.TransportCredentials {
+	return tlsUnlessPrivate{t.TransportCredentials.Clone()}
+}
+
+// provesEntitled reports whether the connection of a stream proves that its proxy may
+// have the private keys of its configuration: it is of a private listener, or has shown
+// a client certificate, which admit has compared with the node.
+func provesEntitled(ctx context.Context) bool {
+	c := connectionOf(ctx)
+	return c != nil && c.private || clientCertificate(ctx) != nil
 }
 
 // admit refuses a proxy whose client certificate is not for the namespace that its node

@@ -71,6 +71,7 @@ func eachLate(t *testing.T, test func(t *testing.T, w lateWorld)) {
 				l := lates(t)[what]
 				src := newSource(l.objects...)
 				s := serve(t, src)
+				s.privately = true
 				test(t, lateWorld{l, what, src, s, s.connect(kind, l.node)})
 			})
 		})

@@ -117,6 +117,9 @@ func (n node) agent(ctx context.Context) discovery.Agent {
 	if p, ok := peer.FromContext(ctx); ok {
 		a.Address, _, _ = net.SplitHostPort(p.Addr.String())
 	}
+	if c := connectionOf(ctx); c != nil && c.private {
+		a.Address = discovery.ThisMachine
+	}
 	return a
 }
 

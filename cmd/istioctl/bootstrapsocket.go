@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/pilot-api/pilot-api/envoy"
+)
+
+// A server sends private keys only to proxies that prove that they may have them. One of
+// the user who runs the server proves it by the socket that it asks over.
+
+// socketPatience is how long a server on this machine may take to say where its sockets
+// are.
+const socketPatience = 3 * time.Second
+
+// useSocket has the Envoy of a bootstrap ask over the server's socket, where the server
+// is on this machine and this user may open it. Else it warns that the Envoy is sent no
+// private keys.
+func (s *session) useSocket(ctx context.Context, o *envoy.BootstrapOptions, wanted bool) {
+	if o.API == envoy.V1 || o.API == envoy.GRPC || o.XDSCertFile != "" {
+		return // They have no secrets, or prove it otherwise.
+	}
+	var file string
+	err := errors.New("--socket=false has it ask over TCP")
+	if wanted {
+		file, err = s.findSocket(ctx, *o)
+	}
+	if err != nil {
+		s.warn("this Envoy is sent no private keys: " + err.Error())
+		return
+	}
+	o.Socket = file
+}
+
+// findSocket is the file of the socket that an Envoy may ask over. The error says why
+// there is none.
+func (s *session) findSocket(ctx context.Context, o envoy.BootstrapOptions) (string, error) {
+	server, err := url.Parse(s.server)
+	if err != nil || !isLoopback(server.Hostname()) || len(o.XDS) > 1 {
+		return "", errors.New("only one that asks a server of its own machine and user gets them without a certificate (--xds-cert)")
+	}
+	c, err := s.connect(s.warn)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, socketPatience)
+	defer cancel()
+	told, err := c.Sockets(ctx)
+	if err != nil {
+		return "", errors.New("the server does not say where its socket is: " + s.explain(ctx, err))
+	}
+	file, asked := told.GRPC, told.Streams
+	if !o.API.Streams() {
+		file, asked = told.HTTP, server.Host
+	}
+	switch {
+	case len(o.XDS) == 1 && !sameLocal(o.XDS[0], asked):
+		return "", fmt.Errorf("%s is not where the server at %s answers Envoys (%s)", o.XDS[0], s.server, asked)
+	case file == "":
+		return "", errors.New("the server has no socket for it; its log says why")
+	}
+	return file, checkSocket(ctx, file)
+}
+
+// checkSocket wants a socket that this user may open, and that no other user but root
+// has made: who made it decides what the Envoy does.
+func checkSocket(ctx context.Context, file string) error {
+	info, err := os.Lstat(file)
+	switch {
+	case err != nil:
+	case !filepath.IsAbs(file) || info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("the server names %q, which is not the path of a socket", file)
+	case !mayTrust(info, os.Geteuid()):
+		return fmt.Errorf("the socket %s belongs to another user", file)
+	default:
+		var conn net.Conn
+		var dialer net.Dialer
+		if conn, err = dialer.DialContext(ctx, "unix", file); err == nil {
+			return conn.Close()
+		}
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("the socket %s is for Envoys of the user who runs the server", file)
+	}
+	return err
+}
+
+// mayTrust reports whether a user may rely on who made a file.
+func mayTrust(info fs.FileInfo, user int) bool {
+	of, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (user == 0 || of.Uid == 0 || int(of.Uid) == user)
+}
+
+// sameLocal reports whether two HOST:PORT of this machine are the same listener's.
+func sameLocal(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	return errA == nil && errB == nil && portA == portB && isLoopback(hostA) && (isLoopback(hostB) || net.ParseIP(hostB).IsUnspecified())
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

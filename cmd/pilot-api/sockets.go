@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/pilot-api/pilot-api/server"
+)
+
+// Proxies that the server's own user runs on its machine ask over sockets in the data
+// folder. Nobody else may open them, root aside, so that private keys are sent over
+// them (decision 021).
+const (
+	grpcSocket = "grpc.sock"
+	httpSocket = "http.sock"
+)
+
+// localSockets are those of this server. One that could not be made is nil.
+type localSockets struct{ grpc, http *localSocket }
+
+// localSocket is a socket that this server made.
+type localSocket struct {
+	net.Listener
+	file string
+	made fs.FileInfo
+}
+
+// openSockets makes the sockets. A server without one serves all the same, and sends
+// fewer proxies private keys.
+func (o *options) openSockets(log *slog.Logger) localSockets {
+	open := func(name string) *localSocket {
+		s, err := openSocket(o.dataDir, name)
+		if err != nil {
+			log.Warn("no private keys for proxies of this machine: the data folder has no socket for them", "socket", name, "error", err)
+		}
+		return s
+	}
+	sockets := localSockets{http: open(httpSocket)}
+	if o.grpcListen != "" {
+		sockets.grpc = open(grpcSocket)
+	}
+	return sockets
+}
+
+// openSocket takes the place of a socket that a killed server left, and of none that a
+// server answers on.
+func openSocket(dir, name string) (*localSocket, error) {
+	file, err := filepath.Abs(filepath.Join(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if conn, err := net.Dial("unix", file); err == nil {
+		conn.Close()
+		return nil, fmt.Errorf("another server answers on %s: give each its own --data-dir", file)
+	}
+	listener, err := listenPrivately(file)
+	if err != nil {
+		return nil, err
+	}
+	made, err := os.Lstat(file)
+	if err != nil {
+		listener.Close()
+		return nil, err
+	}
+	return &localSocket{listener, file, made}, nil
+}
+
+func (s *localSocket) listeners() []net.Listener {
+	if s == nil {
+		return nil
+	}
+	return []net.Listener{s}
+}
+
+func (s *localSocket) path() string {
+	if s == nil {
+		return ""
+	}
+	return s.file
+}
+
+// remove leaves alone what another server has put in its place.
+func (s *localSocket) remove() {
+	if s == nil {
+		return
+	}
+	s.Close()
+	if now, err := os.Lstat(s.file); err == nil && os.SameFile(now, s.made) {
+		_ = os.Remove(s.file)
+	}
+}
+
+func (l localSockets) remove() {
+	l.grpc.remove()
+	l.http.remove()
+}
+
+// told is what callers are told of the sockets of a server with a listener for streams,
+// nil for none.
+func (l localSockets) told(streams net.Listener) server.Sockets {
+	told := server.Sockets{GRPC: l.grpc.path(), HTTP: l.http.path()}
+	if streams != nil {
+		told.Streams = streams.Addr().String()
+	}
+	return told
+}

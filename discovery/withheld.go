@@ -1,0 +1,113 @@
+package discovery
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// Private keys are sent only over a connection that proves that its proxy may have
+// them. All other proxies get the rest of their configuration, authorities included: a
+// listener that waits for a certificate then serves nobody, and a cluster reaches
+// nobody. The proxy's status and the objects behind its secrets say why.
+
+// ErrWithheld answers a poll for a private key over a connection that proves nothing.
+var ErrWithheld = errors.New("private keys are sent only over the server's own socket, which the user who runs the server may open " +
+	"('istioctl bootstrap' as that user, on the server's machine, writes it down), or over a stream whose proxy shows a certificate (--grpc-client-ca)")
+
+// keyed are the secrets of a configuration that have a private key.
+func keyed(config *ir.Config) []*ir.Secret {
+	return slices.DeleteFunc(slices.Clone(config.Secrets), func(s *ir.Secret) bool { return s.Key.None() })
+}
+
+// publicSecretsOf are those of a configuration without a private key.
+func (a *v3Answers) publicSecretsOf(config *ir.Config) *set {
+	if len(keyed(config)) == 0 {
+		return a.secrets
+	}
+	var all []*resource
+	for _, s := range config.Secrets {
+		if s.Key.None() {
+			all = append(all, a.parts().secret(s))
+		}
+	}
+	return newSet(SecretType, all)
+}
+
+// wantsKeys reports whether a poll for secrets, by name or for all, is one for a private
+// key.
+func wantsKeys(config *ir.Config, names []string) bool {
+	return slices.ContainsFunc(keyed(config), func(s *ir.Secret) bool { return len(names) == 0 || slices.Contains(names, s.Name) })
+}
+
+// TellKeys has the stream send private keys, as its connection proves that the proxy
+// may have them. It must be called before the first Receive.
+func (st *Stream) TellKeys() { st.keys = true }
+
+// secretsOf are the secrets that the proxy is sent.
+func (st *Stream) secretsOf(a *v3Answers) *set {
+	if st.keys {
+		return a.secrets
+	}
+	return a.publicSecrets
+}
+
+// withheld are the secrets that the proxy asks for and is not sent.
+func (st *Stream) withheld(target *streamed) []*ir.Secret {
+	if st.keys || target.publicSecrets == target.secrets || !st.secrets.asked {
+		return nil
+	}
+	return slices.DeleteFunc(keyed(target.view.config), func(s *ir.Secret) bool { return !st.secrets.wants(s.Name) })
+}
+
+// withheldByPolls are the secrets of a view that a proxy which polls is not sent.
+func (c *client) withheldByPolls(v *view) []*ir.Secret {
+	if v == nil || !c.denied.Load() {
+		return nil
+	}
+	return keyed(v.config)
+}
+
+// noteDenied takes down whether a proxy that polls was denied private keys.
+func (s *Publisher) noteDenied(c *client, denied bool) {
+	if c.denied.Swap(denied) != denied {
+		s.fleet.noteRefusing(c)
+	}
+}
+
+// eachDenialOf visits the objects that need a secret which a proxy on no stream is not
+// sent.
+func (f *fleet) eachDenialOf(c *client, visit func(diag.Ref, Refusal)) {
+	if v := c.toldView(); v != nil && len(f.streamsOf(c)) == 0 {
+		c.eachWithheld(c.withheldByPolls(v), v.config, visit)
+	}
+}
+
+// eachWithheld visits the objects that need a secret which the proxy is not sent.
+func (c *client) eachWithheld(withheld []*ir.Secret, config *ir.Config, visit func(diag.Ref, Refusal)) {
+	for _, s := range withheld {
+		var refs []diag.Ref
+		config.EachUser(s, func(ref diag.Ref) {
+			if ref != (diag.Ref{}) && !slices.Contains(refs, ref) {
+				refs = append(refs, ref)
+			}
+		})
+		if len(refs) == 0 {
+			refs = []diag.Ref{{}}
+		}
+		for _, ref := range refs {
+			visit(ref, Refusal{Node: c.node.ID, Type: nameOf(SecretType), Words: withheldWords(s), Withheld: true})
+		}
+	}
+}
+
+func withheldWords(s *ir.Secret) string { return s.Name + ": " + ErrWithheld.Error() }
+
+// noteWithheld takes in the state of secrets that are not sent.
+func (s *stance) noteWithheld(r regard, withheld []*ir.Secret) {
+	if len(withheld) > 0 {
+		s.note(r, nameOf(SecretType), TypeStatus{State: Rejected, Error: withheldWords(withheld[0])})
+	}
+}
