@@ -58,7 +58,13 @@ func TestFilesArePublished(t *testing.T) {
 			object(t, "VirtualService", "web", `{"hosts":["a.example"],"gateways":["edge"],"http":[{"directResponse":{"status":204}}]}`),
 		), discovery.Options{Settings: settings, Files: from})
 		const router = "router~10.9.0.7~edge.default~default.svc.cluster.local"
-		told := func() string { return string(v3(t, s, discovery.SecretType, router).Body) }
+		told := func() string {
+			a, err := s.V3Secrets(discovery.Node{ID: router}, "", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(a.Body)
+		}
 		if text := told(); strings.Contains(text, "default/a") {
 			t.Errorf("before there are files: %s", text)
 		}

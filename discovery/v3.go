@@ -208,6 +208,9 @@ func (s *Publisher) poll(typeURL string, node mesh.Node, version string, names [
 		err = s.compose(&answer)
 	}
 	s.concludePolls(p.client)
+	if errors.Is(err, ErrWithheld) {
+		return Answer{}, err
+	}
 	return answer, notReady(node.ID, err)
 }
 

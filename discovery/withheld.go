@@ -80,7 +80,10 @@ func (s *Publisher) noteDenied(c *client, denied bool) {
 // eachDenialOf visits the objects that need a secret which a proxy on no stream is not
 // sent.
 func (f *fleet) eachDenialOf(c *client, visit func(diag.Ref, Refusal)) {
-	if v := c.toldView(); v != nil && len(f.streamsOf(c)) == 0 {
+	if !c.denied.Load() || len(f.streamsOf(c)) > 0 {
+		return
+	}
+	if v := c.toldView(); v != nil {
 		c.eachWithheld(c.withheldByPolls(v), v.config, visit)
 	}
 }

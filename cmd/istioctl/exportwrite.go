@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pilot-api/pilot-api/internal/wholefile"
 	"github.com/pilot-api/pilot-api/schema"
@@ -19,6 +22,9 @@ const exportMode = 0o644
 // writeExport writes the objects of a namespace, "" for all, where -o says.
 func (s *session) writeExport(output, namespace string, objects []*schema.Object) error {
 	if isFolder(output) {
+		if err := checkExportNames(objects); err != nil {
+			return err
+		}
 		return s.exportFolder(output, namespace, objects)
 	}
 	text, err := exportFile(objects)
@@ -42,51 +48,83 @@ func isFolder(output string) bool {
 	return err == nil && info.IsDir()
 }
 
-// exportFolder writes a file an object. One that is as it was is not touched.
-func (s *session) exportFolder(root, namespace string, objects []*schema.Object) error {
+// exportFolder writes a file an object. One that is as it was is not touched, and
+// nothing is touched outside the folder.
+func (s *session) exportFolder(folder, namespace string, objects []*schema.Object) error {
 	defer s.clearProgress()
-	written := make(map[string]bool)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	keep := make(map[string]bool)
+	for _, o := range objects {
+		keep[exportName(o)] = true
+	}
+	// First, as one folder may be a link to another one that is written.
+	if err := removeOthers(root, namespace, keep); err != nil {
+		return err
+	}
 	for i, o := range objects {
-		name := filepath.Join(root, o.Meta.Namespace, o.Kind.Plural, o.Meta.Name+".yaml")
-		written[name] = true
 		text, err := exportText(o)
 		if err != nil {
 			return err
 		}
-		if err := writeChanged(name, text); err != nil {
-			return err
+		if err := writeChanged(root, exportName(o), text); err != nil {
+			return fmt.Errorf("%s: %w", folder, err)
 		}
 		s.progress(fmt.Sprintf("%d of %d", i+1, len(objects)))
 	}
-	return removeOthers(root, namespace, written)
+	return nil
 }
 
-func writeChanged(name string, text []byte) error {
-	before, err := os.ReadFile(name)
+// exportName is the file of an object below the folder, with slashes.
+func exportName(o *schema.Object) string {
+	return path.Join(o.Meta.Namespace, o.Kind.Plural, o.Meta.Name+".yaml")
+}
+
+// checkExportNames refuses what no object is called: files are named by it.
+func checkExportNames(objects []*schema.Object) error {
+	for _, o := range objects {
+		wrong := validation.IsDNS1123Label(o.Meta.Namespace)
+		if wrong = append(wrong, validation.IsDNS1123Subdomain(o.Meta.Name)...); len(wrong) > 0 {
+			return fmt.Errorf("the server answers %s %q in namespace %q, and nothing is written by such a name: %s",
+				o.Kind.Kind, o.Meta.Name, o.Meta.Namespace, wrong[0])
+		}
+	}
+	return nil
+}
+
+func writeChanged(root *os.Root, name string, text []byte) error {
+	before, err := root.ReadFile(name)
 	if err == nil && slices.Equal(before, text) {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
-	return wholefile.Write(name, exportMode, wholefile.Text(text))
+	return wholefile.WriteIn(root, name, exportMode, wholefile.Text(text))
 }
 
 // removeOthers takes the files away that an export has written and would not
-// write now. All else in the folder is somebody else's.
-func removeOthers(root, namespace string, written map[string]bool) error {
+// keep now. All else in the folder is somebody else's.
+func removeOthers(root *os.Root, namespace string, keep map[string]bool) error {
+	namespace = globSafe(namespace)
 	if namespace == "" {
 		namespace = "*"
 	}
 	var failed []error
 	for _, kind := range schema.Kinds() {
-		files, err := filepath.Glob(filepath.Join(globSafe(root), namespace, kind.Plural, "*.yaml"))
+		files, err := fs.Glob(root.FS(), path.Join(namespace, kind.Plural, "*.yaml"))
 		failed = append(failed, err)
 		for _, name := range files {
-			if written[name] || strings.HasPrefix(filepath.Base(name), ".") {
+			if keep[name] || strings.HasPrefix(path.Base(name), ".") {
 				continue
 			}
-			if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+			if err := root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 				failed = append(failed, err)
 			}
 		}

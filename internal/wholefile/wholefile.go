@@ -3,6 +3,7 @@
 package wholefile
 
 import (
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -15,11 +16,24 @@ import (
 // a dot and that of the file.
 func Write(name string, mode fs.FileMode, write func(*os.File) error) error {
 	dir, base := filepath.Split(name)
-	next, err := os.CreateTemp(filepath.Clean(dir), "."+base+".*")
+	root, err := os.OpenRoot(filepath.Clean(dir))
 	if err != nil {
 		return err
 	}
-	defer os.Remove(next.Name()) // Unless it has the other name by then.
+	defer root.Close()
+	return WriteIn(root, base, mode, write)
+}
+
+// WriteIn is Write for a file below a folder: nothing is written outside it, whatever
+// the name says and wherever links lead. A link in the place of the file is replaced.
+func WriteIn(root *os.Root, name string, mode fs.FileMode, write func(*os.File) error) error {
+	dir, base := filepath.Split(name)
+	hidden := filepath.Join(dir, "."+base+"."+rand.Text())
+	next, err := root.OpenFile(hidden, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer root.Remove(hidden) // Unless it has the other name by then.
 	err = write(next)
 	if err == nil {
 		err = errors.Join(next.Chmod(mode), next.Sync())
@@ -27,10 +41,14 @@ func Write(name string, mode fs.FileMode, write func(*os.File) error) error {
 	if err := errors.Join(err, next.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(next.Name(), name); err != nil {
+	if err := root.Rename(hidden, name); err != nil {
 		return err
 	}
-	return SyncFolder(filepath.Clean(dir))
+	folder, err := root.Open(filepath.Clean(dir))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // Text is a write of Write for what is at hand.
