@@ -30,11 +30,10 @@ type clusterPart struct {
 // clusterOf is the cluster of a target under the rules for it.
 func (p *plan) clusterOf(key clusterKey) clusterPart {
 	d := p.forSelected(key.domain, key.selection)
-	out := clusterPart{cluster: p.plainCluster(key.target, key.network)}
-	if key.nobody || key.service != nil && key.service.Withheld {
-		out.cluster = out.cluster.Closed()
-		return out
+	if key.nobody || key.service != nil && key.service.Withheld || d.tooManyVersions(key.target) {
+		return clusterPart{cluster: (&ir.Cluster{Name: key.name, Origins: []diag.Ref{key.origin}}).Closed()}
 	}
+	out := clusterPart{cluster: p.plainCluster(key.target, key.network)}
 	d.underPolicy(&out, key.target, key.policy)
 	unlabelled(out.cluster)
 	cluster, problems := ir.CloseCluster(out.cluster)

@@ -103,6 +103,7 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 	}
 	svc := d.service(host)
 	d.checkPolicies(rule, svc)
+	d.checkVersions(rule, host, svc)
 	d.checkClaim(rule, "spec.host", host)
 	d.checkShadowed(rule, host)
 	d.checkMergedRule(rule, host)

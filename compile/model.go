@@ -73,6 +73,7 @@ type model struct {
 	routes         *query.Query[servicePort, []plannedRoute]
 	httpLayout     *query.Query[layoutKey, []plannedRoute]
 	tcpLayout      *query.Query[layoutKey, []plannedTCP]
+	overVersions   *query.Query[versionsKey, bool]
 	byPort         *query.Query[*mesh.Service, *byPort]
 	clusters       *query.Query[clusterKey, clusterPart]
 	orders         *query.Query[orderKey, *ir.Cluster]
@@ -237,6 +238,7 @@ func (m *model) planRoutes() {
 	m.tcpLayout = newQuery(m, deepEqual, func(p *plan, key layoutKey) []plannedTCP {
 		return p.forSelected(key.domain, key.selection).tcpRoutes(key.vs, key.at.service, key.at.port)
 	})
+	m.overVersions = newQuery(m, equal, func(p *plan, key versionsKey) bool { return p.excessOfVersions(key).Withheld() })
 	m.byPort = newQuery(m, equal, (*plan).instancesByPort)
 	m.clusters = newQuery(m, deepEqual, (*plan).clusterOf)
 	m.orders = newQuery(m, deepEqual, (*plan).ordered)

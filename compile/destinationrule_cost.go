@@ -1,0 +1,50 @@
+package compile
+
+import (
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// versionsKey is a service as the subsets of a DestinationRule divide it.
+type versionsKey struct {
+	rule *destinationRule
+	svc  *mesh.Service
+}
+
+// versions is what the subsets come to: each may list every instance.
+func (p *plan) versions(key versionsKey) schema.Product {
+	return schema.Product{
+		{Length: len(key.rule.spec.GetSubsets()), Of: "subsets"},
+		{Length: len(p.instances(key.svc)), Of: "endpoints at ports"},
+	}
+}
+
+func (p *plan) excessOfVersions(key versionsKey) mesh.Excess {
+	parts, most := p.versions(key).Parts(), p.settings.BudgetOrDefault().Object
+	if parts <= most {
+		return mesh.Excess{}
+	}
+	return mesh.Excess{Parts: parts, Budget: most}
+}
+
+// tooManyVersions reports whether a target is one of more versions of its service
+// than there is room for.
+func (d *domainPlan) tooManyVersions(t target) bool {
+	if t.service == nil || t.version == "" && t.subset == "" {
+		return false
+	}
+	rule := d.ruleFor(t.host)
+	return rule != nil && d.overVersions.Get(d.r, versionsKey{rule, t.service})
+}
+
+// checkVersions tells the author of a rule whose subsets are closed.
+func (d *domainPlan) checkVersions(rule *destinationRule, host string, svc *mesh.Service) {
+	inForce := d.ruleFor(host)
+	if svc == nil || inForce == nil || len(rule.spec.GetSubsets()) == 0 {
+		return
+	}
+	key := versionsKey{inForce, svc}
+	if excess := d.excessOfVersions(key); excess.Withheld() {
+		d.report(excess.Problem(rule.ref, d.versions(key).String(), "requests to the subsets fail, as their clusters are closed"))
+	}
+}
