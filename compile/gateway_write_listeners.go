@@ -138,7 +138,7 @@ func markOf(tls *ir.ServerTLS) string {
 // edgeTable has the hosts of a group.
 func (c *writer) edgeTable(place *edgePlace, group *edgeGroup) *ir.RouteTable {
 	t := newEdgeTable(place.port)
-	t.dotKept = c.plan.pilot().FinalDotsDistinct
+	t.dotKept = c.plan.pilot().HostsAsWritten
 	for _, bound := range c.plan.byHost(group.bound) {
 		c.serve(t, bound)
 	}

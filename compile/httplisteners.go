@@ -32,11 +32,14 @@ func (c *writer) httpListeners(http *outbound) {
 	}
 }
 
-// http is the part that all HTTP listeners have in common.
+// http is the part that all HTTP listeners have in common. Those whose tables are
+// for hosts want a Host header that is one, so that no other spelling of a host
+// passes its rules by a wildcard, or as an unknown destination.
 func (c *writer) http(table string) *ir.HTTPListener {
 	return &ir.HTTPListener{
-		Table:     table,
-		Tracing:   c.plan.settings.EnableTracing,
-		AccessLog: c.plan.settings.AccessLogFile,
+		Table:       table,
+		StrictHosts: table != "" && !c.plan.pilot().HostsAsWritten,
+		Tracing:     c.plan.settings.EnableTracing,
+		AccessLog:   c.plan.settings.AccessLogFile,
 	}
 }

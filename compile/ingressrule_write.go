@@ -17,7 +17,7 @@ import (
 func (c *writer) ingress(config *ir.Config) {
 	tables := map[int]*edgeTable{ingressHTTP: newEdgeTable(ingressHTTP), ingressHTTPS: newEdgeTable(ingressHTTPS)}
 	for _, t := range tables {
-		t.dotKept = c.plan.pilot().FinalDotsDistinct
+		t.dotKept = c.plan.pilot().HostsAsWritten
 	}
 	for _, rule := range c.ingressRules() {
 		t := tables[rule.table()]

@@ -32,7 +32,7 @@ type hostPart struct {
 // writeHost fills in the routes that callers see.
 func (p *plan) writeHost(key hostKey, last *hostPart) *hostPart {
 	c := p.writer(key.scope, key.caller)
-	host := &ir.VirtualHost{Name: key.name, Domains: key.domains, DotKept: p.pilot().FinalDotsDistinct}
+	host := &ir.VirtualHost{Name: key.name, Domains: key.domains, DotKept: p.pilot().HostsAsWritten}
 	routes := visible(c.domain.routesTo(key.at.service, key.at.port), c.fits)
 	if key.scope.role == mesh.Sidecar {
 		routes = upgradeByRules(routes)

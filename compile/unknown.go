@@ -8,12 +8,10 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// allowAny and blockAll are the virtual hosts for what no other is for, under
-// Istio's names.
+// blockAll is one virtual host for what no other is for, under Istio's name; its
+// other one, allow_any, has the route passOn.
 var (
-	allowAny = &ir.VirtualHost{Name: "allow_any", Domains: []string{"*"}, Routes: []*ir.Route{{
-		Clusters: []ir.WeightedCluster{{Name: ir.Passthrough, Weight: ir.WholeWeight}},
-	}}}
+	passOn   = &ir.Route{Clusters: []ir.WeightedCluster{{Name: ir.Passthrough, Weight: ir.WholeWeight}}}
 	blockAll = &ir.VirtualHost{Name: "block_all", Domains: []string{"*"}, Routes: []*ir.Route{{
 		Response: &ir.DirectResponse{Status: http.StatusBadGateway},
 	}}}
@@ -54,6 +52,10 @@ func (p *plan) unknownHost(s scope, t *tableLayout) *ir.VirtualHost {
 	case mesh.AllowAny:
 		if s.bindsAt(t.port) != "" || slices.Contains(p.closedPorts(s), t.port) {
 			return blockAll // What is not captured was going nowhere else, and what is may not.
+		}
+		allowAny := &ir.VirtualHost{Name: "allow_any", Domains: []string{"*"}, Routes: []*ir.Route{passOn}}
+		if !p.pilot().HostsAsWritten {
+			allowAny.Port = t.port
 		}
 		return allowAny
 	case mesh.RegistryOnly:

@@ -140,7 +140,12 @@ func (p Proxy) http(h *ir.HTTPListener, r Request, e *Explanation) {
 		e.Answer, e.Reason = &Answer{Status: http.StatusBadRequest}, "no path may have a %00"
 		return
 	}
-	r.Path, r.Host = path, withoutFinalDot(r.Host)
+	r.Path, r.Host = path, ir.WithoutFinalDot(r.Host)
+	if h.StrictHosts && !oneHost.MatchString(r.Host) {
+		e.Answer = &Answer{Status: http.StatusForbidden, Body: "RBAC: access denied"}
+		e.Reason = fmt.Sprintf("the Host header %q is no host name or address in its usual form", r.Host)
+		return
+	}
 	host, domain := chooseHost(p.table(h), r.Host)
 	if host == nil {
 		e.notFound("no virtual host has a domain for " + r.Host)

@@ -1,20 +1,14 @@
 package explain
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// withoutFinalDot is a Host header as routes see it: without the final dot of its
-// host, before a port too. A second dot stays.
-func withoutFinalDot(authority string) string {
-	at := strings.LastIndexByte(authority, '.')
-	if at >= 0 && (at == len(authority)-1 || authority[at+1] == ':') {
-		return authority[:at] + authority[at+1:]
-	}
-	return authority
-}
+// oneHost are the Host headers that StrictHosts takes.
+var oneHost = regexp.MustCompile("^(?:" + ir.HostPattern + ir.AnyPort + ")$")
 
 // chooseHost is the virtual host with the best domain for an authority, and that
 // domain: the same text, then the longest that starts with a star, then the

@@ -95,6 +95,9 @@ type HTTPListener struct {
 	// also where it must be told so, and else answers 404. One that need not be
 	// told always does.
 	AbsoluteURLs bool
+	// StrictHosts answers 403 to a Host header that is no HostPattern, perhaps with
+	// AnyPort, once its final dot is gone. A back-end that cannot say so leaves it out.
+	StrictHosts bool
 	// UseRemoteAddress: the peer's address is the client's (edge proxies).
 	UseRemoteAddress bool
 	Tracing          bool

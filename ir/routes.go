@@ -36,6 +36,10 @@ type VirtualHost struct {
 	// DotKept: where a proxy does not drop the final dot of a host, a host with
 	// the dot is another host. Pilot had it so.
 	DotKept bool
+	// Port is that of the listener, of a host for what no other is for; 0 where it
+	// does not matter. A back-end that cannot ignore the port of a Host header sends
+	// nothing on that names another port: it may be for a host of the table.
+	Port int
 }
 
 // Closed is the virtual host in place of one that cannot be as written: it

@@ -74,9 +74,10 @@ type V1Compatibility struct {
 	// registry does not know, and closes connections to such ports, whatever
 	// outboundTrafficPolicy says.
 	UnknownDestinationsClosed bool
-	// FinalDotsDistinct has proxies of the v1 API take a host with a final dot
-	// for another host than the one without.
-	FinalDotsDistinct bool
+	// HostsAsWritten has proxies of the v1 API take a host with a final dot
+	// for another host than the one without, and all proxies take any text for
+	// a host.
+	HostsAsWritten bool
 	// ProxyPortBare leaves the HTTP proxy port of proxies of the v1 API as
 	// Pilot had it: it answers 404 to requests in absolute form, and injects
 	// no faults.

@@ -1,7 +1,9 @@
 package v1
 
 import (
+	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/pilot-api/pilot-api/ir"
@@ -37,4 +39,19 @@ func withFinalDot(domain string) string {
 		return host + "."
 	}
 	return host + ".:" + port
+}
+
+// withinPort is a route of a virtual host for the Host headers that name no other
+// port than the listener's, where there is one: these proxies choose the virtual
+// host by the port too, and one for unknown hosts would get what is for a known
+// host.
+func withinPort(h *ir.VirtualHost, r *ir.Route) *ir.Route {
+	if h.Port == 0 {
+		return r
+	}
+	out := *r
+	out.Match.Headers = append(slices.Clone(r.Match.Headers), ir.HeaderMatch{
+		Name: ":authority", Regex: fmt.Sprintf(`%s\.?(:%d)?`, ir.HostPattern, h.Port),
+	})
+	return &out
 }

@@ -104,7 +104,7 @@ func OneHost(h *ir.VirtualHost) (VirtualHost, diag.List) {
 	// Envoy limits names of virtual hosts as it does those of clusters.
 	out := VirtualHost{Name: envoy.ClusterName(h.Name), Domains: domains(h), Routes: make([]Route, 0, len(h.Routes))}
 	for _, r := range h.Routes {
-		spoken, p := sayable(r)
+		spoken, p := sayable(withinPort(h, r))
 		problems = append(problems, p...)
 		if spoken != nil {
 			problems = append(problems, coarseWeights(spoken)...)

@@ -3,9 +3,12 @@ package v3
 import (
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	accessv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	filev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/file/v3"
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -19,6 +22,7 @@ import (
 
 const (
 	httpConnectionManager = "envoy.filters.network.http_connection_manager"
+	accessFilter          = "envoy.filters.http.rbac"
 	corsFilter            = "envoy.filters.http.cors"
 	faultFilter           = "envoy.filters.http.fault"
 	routerFilter          = "envoy.filters.http.router"
@@ -30,7 +34,7 @@ const (
 func connectionManager(h *ir.HTTPListener, from Source) (*hcmv3.HttpConnectionManager, diag.List) {
 	out := &hcmv3.HttpConnectionManager{
 		StatPrefix:       envoy.StatPrefixHTTP,
-		HttpFilters:      httpFilters(),
+		HttpFilters:      httpFilters(h),
 		UseRemoteAddress: wrapperspb.Bool(h.UseRemoteAddress),
 		// Routes see the path that the service will make of it: /x/../admin
 		// and /%61dmin are /admin to both. Slashes are merged for neither.
@@ -63,17 +67,39 @@ func connectionManager(h *ir.HTTPListener, from Source) (*hcmv3.HttpConnectionMa
 	return out, problems
 }
 
-// httpFilters are the same on every listener, with the particulars on the
+// onlyHosts refuses requests with a Host header that is no host.
+func onlyHosts() *rbacv3.RBAC {
+	host := &routev3.HeaderMatcher{
+		Name:                 ":authority",
+		HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: exactlyOrRegex("", ir.HostPattern+ir.AnyPort)},
+	}
+	isHost := &accessv3.Permission{Rule: &accessv3.Permission_Header{Header: host}}
+	return &rbacv3.RBAC{Rules: &accessv3.RBAC{
+		Action: accessv3.RBAC_DENY,
+		Policies: map[string]*accessv3.Policy{"host-header": {
+			Permissions: []*accessv3.Permission{{Rule: &accessv3.Permission_NotRule{NotRule: isHost}}},
+			Principals:  []*accessv3.Principal{{Identifier: &accessv3.Principal_Any{Any: true}}},
+		}},
+	}}
+}
+
+// httpFilters are the same on every listener of a direction, with the particulars on the
 // routes: a rule with the first fault must not make Envoy drain a listener.
-func httpFilters() []*hcmv3.HttpFilter {
-	return []*hcmv3.HttpFilter{
+func httpFilters(h *ir.HTTPListener) []*hcmv3.HttpFilter {
+	var out []*hcmv3.HttpFilter
+	if h.StrictHosts {
+		out = append(out, httpFilter(accessFilter, hostsAlone))
+	}
+	return append(out,
 		httpFilter(corsFilter, noCORS),
 		httpFilter(faultFilter, noFault),
 		httpFilter(routerFilter, routing),
-	}
+	)
 }
 
 var (
+	hostsAlone = fix(onlyHosts())
+
 	noCORS  = fix(&corsv3.Cors{})
 	noFault = fix(&faultv3.HTTPFault{})
 	routing = fix(&routerv3.Router{})

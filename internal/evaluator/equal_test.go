@@ -42,8 +42,8 @@ func (s *spelled) differences(requests []evaluator.Request) []string {
 	return out
 }
 
-// sameDefaults has v1 ignore the ports of Host headers where v3 does, as it has
-// no word for that, and v3 do what v1 does where it has none either: upgrade
+// sameDefaults has v1 ignore the ports of Host headers where v3 does, and refuse
+// those that are no host, as it has no words for that, and v3 do what v1 does where it has none either: upgrade
 // connections only where a route says so, and try again at any host.
 func (s *spelled) sameDefaults() {
 	for i, l := range s.v3.Listeners {
@@ -51,9 +51,22 @@ func (s *spelled) sameDefaults() {
 			l.Idle, l.Age = 0, 0
 		}
 		if l.HTTP != nil && i < len(s.v1.Listeners) && s.v1.Listeners[i].HTTP != nil {
-			s.v1.Listeners[i].HTTP.IgnorePort = l.HTTP.IgnorePort
+			own := s.v1.Listeners[i].HTTP
+			own.IgnorePort, own.Hosts = l.HTTP.IgnorePort, l.HTTP.Hosts
+			forAnyPort(own)
 			l.HTTP.WebSockets = false
 			anyHost(l.HTTP)
+		}
+	}
+}
+
+// forAnyPort has v1 pass on requests for unknown hosts whatever port they name:
+// it closes those for another port than the listener's, which may be for a host
+// that it knows (TestPortsOfUnknownHosts).
+func forAnyPort(h *evaluator.HTTP) {
+	for _, host := range h.VirtualHosts {
+		if host.Name == "allow_any" {
+			host.Routes[0].Headers = nil
 		}
 	}
 }

@@ -53,6 +53,10 @@ func (h *HTTP) evaluate(r Request, out *Outcome) {
 	if h.StripDot {
 		r.Host = stripDot(r.Host)
 	}
+	if h.Hosts != nil && !h.Hosts.MatchString(r.Host) {
+		out.Status, out.Body = http.StatusForbidden, "RBAC: access denied"
+		return
+	}
 	host := chooseHost(h.VirtualHosts, h.authority(r))
 	if host == nil {
 		return

@@ -67,6 +67,9 @@ type HTTP struct {
 	// StripDot takes the final dot off the host of a request before anything
 	// looks at it.
 	StripDot bool
+	// Hosts is what the Host header must fit whole, or the answer is 403; nil for
+	// anything.
+	Hosts *regexp.Regexp
 	// IgnorePort: virtual hosts are chosen by the name of a Host header alone.
 	IgnorePort bool
 	// WebSockets: connections are upgraded where routes do not say.

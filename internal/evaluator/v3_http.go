@@ -1,10 +1,13 @@
 package evaluator
 
 import (
+	"regexp"
 	"time"
 
+	accessv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
@@ -56,6 +59,13 @@ func (r *v3Reader) httpFilters(at string, filters []*hcmv3.HttpFilter, out *HTTP
 			r.fail(at, "%v", err)
 			continue
 		}
+		if access, ok := message.(*rbacv3.RBAC); ok {
+			r.require(i == 0, at, "the access filter must be the first")
+			out.Hosts = r.hostsAllowed(at, access)
+			filters, last = filters[1:], last-1
+			r.httpFilters(at, filters, out)
+			return
+		}
 		r.only(at, message)
 		switch message.(type) {
 		case *corsv3.Cors:
@@ -71,6 +81,20 @@ func (r *v3Reader) httpFilters(at string, filters []*hcmv3.HttpFilter, out *HTTP
 		}
 	}
 	r.require(last >= 0 && filters[last].GetTypedConfig().MessageIs(&routerv3.Router{}), at, "must have a router")
+}
+
+// hostsAllowed is the expression that a Host header must fit.
+func (r *v3Reader) hostsAllowed(at string, access *rbacv3.RBAC) *regexp.Regexp {
+	r.only(at, access, "rules")
+	r.require(access.GetRules().GetAction() == accessv3.RBAC_DENY && len(access.GetRules().GetPolicies()) == 1, at, "access by other rules is not known here")
+	for _, policy := range access.GetRules().GetPolicies() {
+		for _, p := range policy.GetPermissions() {
+			header := p.GetNotRule().GetHeader()
+			r.require(header.GetName() == ":authority", at, "access by other headers is not known here")
+			return r.regex(at, header.GetStringMatch().GetSafeRegex().GetRegex())
+		}
+	}
+	return nil
 }
 
 func (r *v3Reader) fault(at string, f *faultv3.HTTPFault) *Fault {
