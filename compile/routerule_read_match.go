@@ -84,5 +84,5 @@ func headerMatch(name string, m schema.StringMatch) ir.HeaderMatch {
 	case m.Regex != nil:
 		out.Regex = *m.Regex
 	}
-	return out
+	return asSeen(out)
 }

@@ -157,7 +157,16 @@ func virtualHeader(name string, m *networking.StringMatch) ir.HeaderMatch {
 	out := ir.HeaderMatch{Name: name, Exact: m.GetExact(), Prefix: m.GetPrefix(), Regex: m.GetRegex()}
 	_, exact := m.GetMatchType().(*networking.StringMatch_Exact)
 	out.Present = !exact && out.Prefix == "" && out.Regex == ""
-	return out
+	return asSeen(out)
+}
+
+// asSeen is a condition on the host of a request as the proxy sees it, which is
+// without a final dot.
+func asSeen(m ir.HeaderMatch) ir.HeaderMatch {
+	if m.Name == ":authority" && m.Exact != "" {
+		m.Exact = ir.WithoutFinalDot(m.Exact)
+	}
+	return m
 }
 
 func virtualQuery(name string, m *networking.StringMatch) ir.QueryMatch {
