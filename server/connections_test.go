@@ -44,7 +44,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 // TestAFullServerClosesNewConnections when all that it has are in use.
 func TestAFullServerClosesNewConnections(t *testing.T) {
 	const most = 4
-	w, addr, _ := serve(t, func(o *server.Options) { o.MaxConnections = most })
+	w, addr, _ := serve(t, func(o *server.Options) { o.MaxConnections, o.MaxWatches = most, most })
 	for range most {
 		w.watch("&allowWatchBookmarks=true")
 	}

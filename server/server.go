@@ -23,6 +23,7 @@
 //	watchkinds.go                 one watch over several kinds
 //	initialevents.go              the state at the beginning of a watch
 //	statusevents.go               statuses that change while one watches
+//	watchplaces.go                which watches may run at one time
 //	selection.go, serversent.go   what of it is told, and to browsers
 //	metadata.go, yaml.go          no more than the metadata, and YAML
 //	ifmatch.go                    what a write wants the object to be
@@ -128,7 +129,9 @@ type Options struct {
 	// HeartbeatInterval is the time between two comments of a watch by
 	// server-sent events (15 s).
 	HeartbeatInterval time.Duration
-	// MaxWatches bounds the watches at one time (16384); more are told 429.
+	// MaxWatches bounds the watches at one time (three quarters of MaxConnections, at
+	// most 16384). One more takes the place of one of the client that has the most, or is
+	// told 429.
 	MaxWatches int
 	// MaxConnections bounds the connections at one time. One more takes the
 	// place of the one that was waited for longest, be it for a request or for
@@ -151,8 +154,8 @@ func (o *Options) setDefaults() {
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, 15*time.Second)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)
 	o.MaxTransaction = cmp.Or(o.MaxTransaction, store.MaxTxnOps)
-	o.MaxWatches = cmp.Or(o.MaxWatches, 16384)
 	o.MaxConnections = cmp.Or(o.MaxConnections, DefaultConnections(1))
+	o.MaxWatches = cmp.Or(o.MaxWatches, min(16384, watchShare(o.MaxConnections)))
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()
 	}
@@ -167,10 +170,10 @@ type Server struct {
 	metrics *metrics
 	ids     *requestIDs
 	router  chi.Router
-	watches chan struct{} // a slot for each running watch
-	turns   turns         // of the watches that write
-	frames  frames        // that they write
-	kept    keptLists     // for who asks again
+	watches *watchPlaces
+	turns   turns     // of the watches that write
+	frames  frames    // that they write
+	kept    keptLists // for who asks again
 
 	writeMemory *writeMemory
 	statuses    *statusBoard // nil without discovery
@@ -187,7 +190,7 @@ func New(opts Options) *Server {
 		opts:    opts,
 		metrics: newMetrics(opts.Registry),
 		ids:     newRequestIDs(),
-		watches: make(chan struct{}, opts.MaxWatches),
+		watches: newWatchPlaces(opts.MaxWatches),
 		turns:   newTurns(),
 
 		writeMemory: newWriteMemory(opts.WriteMemory),

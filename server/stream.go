@@ -21,9 +21,10 @@ type stream struct {
 	k    *resource
 	turn *turn
 
-	revision   int64  // everything up to here was written
-	bookmarked int64  // the newest revision that the client knows of
-	posted     uint64 // version of the statuses that were written
+	revision   int64           // everything up to here was written
+	bookmarked int64           // the newest revision that the client knows of
+	posted     uint64          // version of the statuses that were written
+	ended      <-chan struct{} // when another client gets the place; nil for never
 }
 
 func newStream(w http.ResponseWriter, k *resource, asked *watchRequest) *stream {
@@ -98,6 +99,9 @@ func (s *stream) run(ctx context.Context, b *startedWatch) error {
 				return nil
 			}
 		case <-end:
+			s.writeEnd(nil)
+			return nil
+		case <-s.ended:
 			s.writeEnd(nil)
 			return nil
 		case <-s.k.stopping:

@@ -25,12 +25,11 @@ func (k *resource) watch(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (k *resource) serveWatch(w http.ResponseWriter, r *http.Request, asked *watchRequest) error {
-	select {
-	case k.watches <- struct{}{}:
-		defer func() { <-k.watches }()
-	default:
+	place := k.watches.take(r)
+	if place == nil {
 		return apierrors.NewTooManyRequests("too many watches are running", 1)
 	}
+	defer k.watches.leave(place)
 	k.metrics.watchers.Inc()
 	defer k.metrics.watchers.Dec()
 
@@ -46,6 +45,7 @@ func (k *resource) serveWatch(w http.ResponseWriter, r *http.Request, asked *wat
 	}
 	k.warnOfUnreadable(w, asked.scope)
 	stream := newStream(w, k, asked)
+	stream.ended = place.ended
 	return stream.run(ctx, started)
 }
 

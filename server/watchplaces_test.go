@@ -1,0 +1,64 @@
+package server_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/server"
+)
+
+// TestWatchesLeaveRoom: however many watches a client asks for, others get in for what is
+// soon answered, over connections of their own.
+func TestWatchesLeaveRoom(t *testing.T) {
+	const most = 16
+	w, _, _ := serve(t, func(o *server.Options) { o.MaxConnections = most })
+	for range most / 4 * 3 {
+		w.watch("")
+	}
+	for range 3 * most {
+		got := w.want(http.StatusTooManyRequests, "GET", rulesPath+"?watch=true", "", "Connection: close")
+		if got.Header.Get("Retry-After") == "" {
+			t.Fatal("a watch too many is not told when to come again")
+		}
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", rulesPath} {
+		w.want(http.StatusOK, "GET", path, "", "Connection: close")
+	}
+}
+
+// TestWatchesGiveWay: a client that has few watches takes the places of one that has all,
+// whose oldest watches end so that they can go on.
+func TestWatchesGiveWay(t *testing.T) {
+	w, addr, _ := serve(t, func(o *server.Options) { o.MaxWatches = 4 })
+	var greedy []*watching
+	for range 4 {
+		greedy = append(greedy, w.watch("&allowWatchBookmarks=true"))
+	}
+	other := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+		return d.DialContext(ctx, network, addr)
+	}}}
+	watch := func() int {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", w.url+rulesPath+"?watch=true", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := other.Do(req)
+		if err != nil {
+			t.Skipf("no second loopback address: %v", err)
+		}
+		t.Cleanup(func() { resp.Body.Close() })
+		return resp.StatusCode
+	}
+	for i, want := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
+		if got := watch(); got != want {
+			t.Errorf("watch %d of another client: %d, want %d", i, got, want)
+		}
+	}
+	for _, ended := range greedy[:2] {
+		ended.want("BOOKMARK")
+		ended.wantEnd()
+	}
+}
