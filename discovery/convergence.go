@@ -221,8 +221,9 @@ func (s *Publisher) concerns(ro *rollout, sl *slot, byPolls bool) {
 		}
 	}
 	s.fleet.mu.RUnlock()
+	unproved := map[string]int{}
 	for _, c := range perhaps {
-		if s.polledLately(c) {
+		if s.polledLately(c) && c.isProved(unproved) {
 			polling = append(polling, c)
 		}
 	}

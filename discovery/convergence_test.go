@@ -214,6 +214,7 @@ func TestConvergenceOverPolls(t *testing.T) {
 	poll()
 	poll()
 	fetch()
+	fetch()
 	if m.proxies("rest", discovery.Synced) != 1 || m.proxies("v1", discovery.Fetched) != 1 {
 		t.Fatal("not settled")
 	}

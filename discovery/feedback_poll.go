@@ -116,10 +116,53 @@ func (p *passing) status(newest bool) TypeStatus {
 	return s
 }
 
+// mostUnproved bounds the proxies of one address that count because they said that they
+// have a version, which may be invented.
+const mostUnproved = 64
+
+// isProved reports whether somebody that polls counts as a proxy. One beside a workload of
+// the registry does. Anybody else must come back: with the version it was answered, or in
+// v1, which has none, for what it was answered before. One that has a version at its first
+// poll may have it from another replica, and so counts while there are few of the same
+// address, which unproved counts.
+func (c *client) isProved(unproved map[string]int) bool {
+	h := &c.handover
+	if h.cameBack.Load() || c.fetched.cameBack() || !c.place.Load().slot.unknown {
+		return true
+	}
+	if !h.hasVersion.Load() {
+		return false
+	}
+	address := ""
+	if a := c.agent.Load(); a != nil {
+		address = a.Address
+	}
+	unproved[address]++
+	return unproved[address] <= mostUnproved
+}
+
+// noteVersion takes in the version that a poll carries, and what the one before was told.
+func (h *handover) noteVersion(version, told string) {
+	if version != "" {
+		h.hasVersion.Store(true)
+		if version == told {
+			h.cameBack.Store(true)
+		}
+	}
+}
+
 // fetched is what a proxy of v1 was last answered, by type.
 type fetched struct {
 	mu    sync.Mutex
 	views map[string]*view
+	again bool // one of them a second time
+}
+
+// cameBack reports whether the proxy has fetched something again.
+func (f *fetched) cameBack() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.again
 }
 
 func (f *fetched) note(name string, v *view) {
@@ -128,6 +171,7 @@ func (f *fetched) note(name string, v *view) {
 	if f.views == nil {
 		f.views = map[string]*view{}
 	}
+	f.again = f.again || f.views[name] != nil
 	f.views[name] = v
 }
 

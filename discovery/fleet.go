@@ -157,7 +157,7 @@ func (f *fleet) slotLocked(key string, mv mesh.View) *slot {
 	if len(f.slots) >= f.opts.MaxViews {
 		f.evictSlotLocked()
 	}
-	sl := &slot{key: key, stranger: mv.Role == mesh.Sidecar && len(mv.Instances) == 0, members: group{}}
+	sl := &slot{key: key, unknown: len(mv.Instances) == 0, stranger: mv.Role == mesh.Sidecar && len(mv.Instances) == 0, members: group{}}
 	sl.seen.Store(int64(f.age()))
 	f.slots[key], f.open[sl] = sl, struct{}{}
 	return sl

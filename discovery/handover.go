@@ -35,14 +35,16 @@ type handover struct {
 	held []*view
 	// lately has the clusters that a proxy may still route to which came with
 	// versions already; nil when there are none.
-	lately  *view
-	order   int64         // of the target
-	since   time.Time     // when the handover began
-	polled  time.Time     // when anything last was
-	gap     time.Duration // before that
-	asked   time.Time     // when clusters were last polled
-	pace    atomic.Int64  // a time.Duration between the last two polls for clusters, 0 before two were seen
-	offered time.Time     // when the target's clusters were first answered
+	lately *view
+	order  int64         // of the target
+	since  time.Time     // when the handover began
+	polled time.Time     // when anything last was
+	gap    time.Duration // before that
+	asked  time.Time     // when clusters were last polled
+	pace   atomic.Int64  // a time.Duration between the last two polls for clusters, 0 before two were seen
+	// A poll carried a version, and one the version that it was answered before.
+	hasVersion, cameBack atomic.Bool
+	offered              time.Time // when the target's clusters were first answered
 	// arrival is when a proxy came that had versions already: what it routes
 	// by is in none of its polls but those for routes. Zero once that is known.
 	arrival time.Time
@@ -133,6 +135,7 @@ func (h *handover) answerClusters(p poll, compose func(target *view, beside []*v
 			h.offered = h.since.Add(-grace) // It has them, and had the time.
 		}
 	}
+	h.noteVersion(p.version, h.clusters.told)
 	h.clusters.note(p.version, answer.Version)
 	h.judge()
 	h.ask(now)
@@ -283,6 +286,7 @@ func (h *handover) note(name string, next subscription, answered string) {
 		h.routed[name] = before
 	}
 	before.follow(next)
+	h.noteVersion(next.version, before.passing.told)
 	before.passing.note(next.version, answered)
 	h.judge()
 }

@@ -23,6 +23,7 @@ func newMetrics(s *Publisher) *metrics {
 	gauge("revision", "Store revision of the published configuration.", func() int { return int(s.Revision()) })
 	gauge("views", "Different configurations kept ready.", func() int { views, _ := s.fleet.size(); return views })
 	gauge("proxies", "Proxies remembered.", func() int { _, proxies := s.fleet.size(); return proxies })
+	gauge("unproved_proxies", "Node ids that polled from beside no known workload and did not come back: nobody waits for them.", s.unprovedCount)
 	gauge("refusing_proxies", "Proxies that refuse something of what they are answered.", s.fleet.refusing.count)
 	gauge("problems", "Things that the published configuration could not honour.", s.problemCount)
 	histogram := func(name, help string) prometheus.Histogram {

@@ -17,6 +17,7 @@ import (
 // touched.
 type slot struct {
 	key      string
+	unknown  bool         // no workload of the registry is at the address
 	stranger bool         // no proxy of a workload that the registry knows
 	seen     atomic.Int64 // when a proxy last asked, as Publisher.age gives it
 

@@ -41,18 +41,30 @@ func (s *stance) concerns(of []diag.Ref) bool {
 
 // stances visits all that are connected and have something that they should have.
 func (s *Publisher) stances(visit func(stance), r regard) {
+	unproved := map[string]int{}
 	for _, p := range s.fleet.present() {
 		for _, st := range p.streams {
 			if one := st.stance(r); one.view != nil {
 				visit(one)
 			}
 		}
-		if len(p.streams) == 0 && s.polledLately(p.client) {
+		if len(p.streams) == 0 && s.polledLately(p.client) && p.isProved(unproved) {
 			if one := s.stanceByPolls(p.client, r); one.view != nil {
 				visit(one)
 			}
 		}
 	}
+}
+
+// unprovedCount is how many poll that nobody counts as proxies yet.
+func (s *Publisher) unprovedCount() (n int) {
+	unproved := map[string]int{}
+	for _, p := range s.fleet.present() {
+		if len(p.streams) == 0 && s.polledLately(p.client) && !p.isProved(unproved) {
+			n++
+		}
+	}
+	return n
 }
 
 // attendee is a proxy and its streams.
