@@ -46,6 +46,24 @@ var multiplying = map[string]struct {
 			object(t, "VirtualService", "edge", spec{"hosts": []string{"web.example.com"}, "gateways": []string{"edge"}, "http": manyRoutes(4000)}),
 		}
 	}, []string{"VirtualService edge"}},
+	"hosts at each server of a gateway": {func(t testing.TB) []*schema.Object {
+		return []*schema.Object{
+			webService(t), manyServers(t, 1000, "*"),
+			object(t, "VirtualService", "edge", spec{"hosts": texts(1000, "h%d.example.com"), "gateways": []string{"edge"}, "http": manyRoutes(1)}),
+		}
+	}, []string{"Gateway edge", "VirtualService edge"}},
+	"hosts for each namespace": {func(t testing.TB) []*schema.Object {
+		out := []*schema.Object{webService(t)}
+		for i := range 10 {
+			out = append(out, object(t, "VirtualService", fmt.Sprintf("v%d", i), spec{
+				"hosts": texts(1000, "h%d.example.com"), "exportTo": texts(250, "n%d"), "http": manyRoutes(1),
+			}))
+		}
+		return out
+	}, nil},
+	"imports of a namespace": {func(t testing.TB) []*schema.Object {
+		return append(manyServices(t, 500), object(t, "Sidecar", "default", spec{"egress": []spec{{"hosts": texts(20_000, "./*.x%d.example.com")}}}))
+	}, nil},
 	"connections at each address of each port": {func(t testing.TB) []*schema.Object {
 		return []*schema.Object{
 			object(t, "ServiceEntry", "tcp", spec{

@@ -96,14 +96,18 @@ func (c *claims[T]) claimed(rule *T) []claimed {
 	return out
 }
 
-// callers are the namespaces that see a rule; "" for all of them.
+// maxClaims is how many entries a rule may have in the index by its callers.
+const maxClaims = 1024
+
+// callers are the namespaces that see a rule; "" for all of them. A rule with many
+// hosts for many namespaces is found by all, and followed by those that see it.
 func (c *claims[T]) callers(rule *T) []string {
 	of := c.of(rule)
 	home := of.origin().ref.Namespace
 	switch {
 	case of.selector() != nil:
 		return []string{home}
-	case c.m.pilot().AnyNamespaceRules || mesh.Exported(of.exportTo(), home, ""):
+	case c.m.pilot().AnyNamespaceRules || mesh.Exported(of.exportTo(), home, "") || times(len(c.hosts(rule)), len(of.exportTo())) > maxClaims:
 		return []string{""}
 	}
 	var out []string

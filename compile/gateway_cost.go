@@ -1,6 +1,11 @@
 package compile
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
 
 // serverCounts are numbers of hosts of servers, by what becomes of connections there.
 type serverCounts struct{ http, redirecting, tcp, passthrough int }
@@ -66,4 +71,68 @@ func textsFor(host string) func(yield func(string) bool) {
 		}
 		wildcards(key)(yield)
 	}
+}
+
+// gatewayFit is which servers of a Gateway fit the budget of one object.
+type gatewayFit struct {
+	servers int // the first ones
+	parts   int // hosts bound to them, beside one for each that VirtualServices name
+	total   int // the same, of all servers
+}
+
+// fitGateway counts how many hosts of VirtualServices are bound to each server.
+func (p *plan) fitGateway(gw *gateway) gatewayFit {
+	const few = 4096
+	out := gatewayFit{servers: len(gw.servers)}
+	bound, hosts, claims := p.byGateway.under(p, gw.name()), 0, 0
+	for _, vs := range bound {
+		hosts += len(vs.spec.GetHosts())
+	}
+	for _, s := range gw.servers {
+		claims += len(s.hosts)
+	}
+	if times(hosts, claims) <= few {
+		return out
+	}
+	wanted := map[gatewayHost]int{}
+	for _, vs := range bound {
+		if !p.pilot().AnyNamespaceRules && !mesh.Exported(vs.exportTo(), vs.ref.Namespace, gw.ref.Namespace) {
+			continue
+		}
+		for _, host := range vs.spec.GetHosts() {
+			for text := range textsFor(host) {
+				wanted[gatewayHost{"*", text}]++
+				wanted[gatewayHost{vs.ref.Namespace, text}]++
+			}
+		}
+	}
+	for i, s := range gw.servers {
+		for _, host := range s.hosts {
+			out.total += wanted[host]
+		}
+		if parts := max(0, out.total-hosts); parts <= p.budget.ledger.Budget.Object {
+			out.parts = parts
+		} else {
+			out.servers = min(out.servers, i)
+		}
+	}
+	return out
+}
+
+func (p *plan) gatewayCost(gw *gateway) cost { return cost{parts: p.gatewayFits.Get(p.r, gw).parts} }
+
+// serversOf are the servers of a Gateway that the budget has room for. It reports the
+// others.
+func (p *plan) serversOf(gw *gateway) []*gatewayServer {
+	fit, excess := p.gatewayFits.Get(p.r, gw), p.excess(gw.declared)
+	of := schema.Thousands(fit.total) + " hosts of VirtualServices at all servers"
+	switch {
+	case excess.Withheld():
+		p.report(excess.Problem(gw.ref, of, "no port is opened for it"))
+		return nil
+	case fit.servers < len(gw.servers):
+		excess = mesh.Excess{Parts: fit.total, Budget: p.budget.ledger.Budget.Object}
+		p.report(excess.Problem(gw.ref, of, "no port is opened for "+gw.servers[fit.servers].field+" and the servers behind it"))
+	}
+	return gw.servers[:fit.servers]
 }

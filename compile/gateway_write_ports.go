@@ -57,7 +57,7 @@ func (p *plan) planGateways(of gatewaySet) *edgePlan {
 	for _, name := range of.names() {
 		gw := p.gatewayNamed.under(p, name)[0]
 		wanted[gw] = hostsOf(p.byGateway.under(p, gw.name()))
-		for _, server := range gw.servers {
+		for _, server := range p.serversOf(gw) {
 			if l := p.lackOfServer(server.tls); l.why != "" {
 				p.report(l.problem(server.ref(), server.field+".tls", "the server is left out: "))
 				continue

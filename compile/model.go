@@ -57,6 +57,7 @@ type model struct {
 	gatewayNamed             *index[string, gateway]
 
 	virtualCosts *account[virtualService]
+	gatewayFits  *query.Query[*gateway, gatewayFit]
 
 	egress         *query.Query[none, *egressPlan]
 	egressHost     *query.Query[string, *mesh.Service]
@@ -207,6 +208,8 @@ func (m *model) findRules() {
 // countParts says what rules multiply to.
 func (m *model) countParts() {
 	m.virtualCosts = newAccount(m, m.virtualServices, (*virtualService).origin, (*plan).virtualCost)
+	m.gatewayFits = newQuery(m, equal, (*plan).fitGateway)
+	newAccount(m, m.gateways, func(gw *gateway) declared { return gw.declared }, (*plan).gatewayCost)
 }
 
 // planEdges is what the few rules that are about a whole mesh come to.

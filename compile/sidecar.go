@@ -317,9 +317,20 @@ func (i imported) what() string {
 // without a look at those that it cannot.
 func (p *plan) candidates(sc *sidecar) []*mesh.Service {
 	var out []*mesh.Service
+	seen := map[imported]bool{}
 	for i := range sc.imported() {
+		named := !strings.HasPrefix(i.host, "*")
+		if named {
+			i.namespace = ""
+		} else {
+			i.host = "*"
+		}
+		if seen[i] {
+			continue
+		}
+		seen[i] = true
 		switch {
-		case !strings.HasPrefix(i.host, "*"):
+		case named:
 			out = append(out, p.registry.byHost.under(p, i.host)...)
 		case i.namespace == "*":
 			return p.services()
