@@ -89,64 +89,67 @@ type Message struct {
 	Name string `json:"name"`
 	// About is one sentence.
 	About string `json:"about"`
+	// Advice: proxies do what the object says. With any other message something
+	// of the object is not honoured.
+	Advice bool `json:"advice,omitempty"`
 }
 
 // Messages are all, by their codes.
 var Messages = []Message{
-	{Unreadable, "Unreadable", "The text is no YAML or JSON, or not one object."},
-	{UnknownField, "UnknownField", "The kind has no such field."},
-	{MissingField, "MissingField", "A field that must be there is not."},
-	{InvalidValue, "InvalidValue", "A value is not one that the field takes."},
-	{UnsupportedValue, "UnsupportedValue", "A value or spelling is known, and not supported."},
-	{ForbiddenField, "ForbiddenField", "A field cannot be there, or not beside another one."},
-	{DuplicateValue, "DuplicateValue", "Something is given twice that may be there once."},
-	{TooLong, "TooLong", "A text or a list is too long."},
-	{NoEffect, "NoEffect", "A field is taken and changes nothing, or not what it seems to."},
+	{Code: Unreadable, Name: "Unreadable", About: "The text is no YAML or JSON, or not one object."},
+	{Code: UnknownField, Name: "UnknownField", About: "The kind has no such field."},
+	{Code: MissingField, Name: "MissingField", About: "A field that must be there is not."},
+	{Code: InvalidValue, Name: "InvalidValue", About: "A value is not one that the field takes."},
+	{Code: UnsupportedValue, Name: "UnsupportedValue", About: "A value or spelling is known, and not supported."},
+	{Code: ForbiddenField, Name: "ForbiddenField", About: "A field cannot be there, or not beside another one."},
+	{Code: DuplicateValue, Name: "DuplicateValue", About: "Something is given twice that may be there once."},
+	{Code: TooLong, Name: "TooLong", About: "A text or a list is too long."},
+	{Code: NoEffect, Name: "NoEffect", About: "A field is taken and changes nothing, or not what it seems to."},
 
-	{UnknownHost, "UnknownHost", "No ServiceEntry, or other object, declares the host."},
-	{HostNotExported, "HostNotExported", "The host is not exported to the namespace that names it."},
-	{UnknownSubset, "UnknownSubset", "No DestinationRule of the host has the subset."},
-	{NoInstances, "NoInstances", "No instance of the service has the labels."},
-	{UnknownPort, "UnknownPort", "The service has no such port."},
-	{UnknownGateway, "UnknownGateway", "There is no such Gateway, or it is not among those of the VirtualService."},
-	{UnknownDelegate, "UnknownDelegate", "The VirtualService that a route delegates to is not there, or cannot be delegated to."},
-	{UnknownRoute, "UnknownRoute", "No route of the VirtualService has the name."},
-	{SelectsNothing, "SelectsNothing", "A selector fits nothing, or nothing selects the workload."},
-	{ImportsNothing, "ImportsNothing", "A host of a Sidecar is nobody's, so it imports nothing."},
-	{HostNotServed, "HostNotServed", "No server of its gateways has the host of a VirtualService."},
-	{WrongProtocol, "WrongProtocol", "A rule is for a protocol that no port of the service has."},
-	{OtherPerCaller, "OtherPerCaller", "A short name is another service to callers of other namespaces."},
-	{FollowedByFew, "FollowedByFew", "Fewer callers follow a rule than it is exported to."},
-	{CallersUnlimited, "CallersUnlimited", "A VirtualService is for some callers, and does not refuse the others."},
+	{Code: UnknownHost, Name: "UnknownHost", About: "No ServiceEntry, or other object, declares the host."},
+	{Code: HostNotExported, Name: "HostNotExported", About: "The host is not exported to the namespace that names it."},
+	{Code: UnknownSubset, Name: "UnknownSubset", About: "No DestinationRule of the host has the subset."},
+	{Code: NoInstances, Name: "NoInstances", About: "No instance of the service has the labels.", Advice: true},
+	{Code: UnknownPort, Name: "UnknownPort", About: "The service has no such port."},
+	{Code: UnknownGateway, Name: "UnknownGateway", About: "There is no such Gateway, or it is not among those of the VirtualService."},
+	{Code: UnknownDelegate, Name: "UnknownDelegate", About: "The VirtualService that a route delegates to is not there, or cannot be delegated to."},
+	{Code: UnknownRoute, Name: "UnknownRoute", About: "No route of the VirtualService has the name."},
+	{Code: SelectsNothing, Name: "SelectsNothing", About: "A selector fits nothing, or nothing selects the workload."},
+	{Code: ImportsNothing, Name: "ImportsNothing", About: "A host of a Sidecar is nobody's, so it imports nothing."},
+	{Code: HostNotServed, Name: "HostNotServed", About: "No server of its gateways has the host of a VirtualService."},
+	{Code: WrongProtocol, Name: "WrongProtocol", About: "A rule is for a protocol that no port of the service has."},
+	{Code: OtherPerCaller, Name: "OtherPerCaller", About: "A short name is another service to callers of other namespaces.", Advice: true},
+	{Code: FollowedByFew, Name: "FollowedByFew", About: "Fewer callers follow a rule than it is exported to."},
+	{Code: CallersUnlimited, Name: "CallersUnlimited", About: "A VirtualService is for some callers, and does not refuse the others.", Advice: true},
 
-	{NeverUsed, "NeverUsed", "A rule comes after one that takes every request."},
-	{NeverMatches, "NeverMatches", "No request meets a condition."},
-	{EqualPrecedence, "EqualPrecedence", "Two rules of one precedence may match one request, and their names decide."},
-	{PolicyUnused, "PolicyUnused", "A policy is for a version or port that no requests are sent to."},
+	{Code: NeverUsed, Name: "NeverUsed", About: "A rule comes after one that takes every request."},
+	{Code: NeverMatches, Name: "NeverMatches", About: "No request meets a condition."},
+	{Code: EqualPrecedence, Name: "EqualPrecedence", About: "Two rules of one precedence may match one request, and their names decide.", Advice: true},
+	{Code: PolicyUnused, Name: "PolicyUnused", About: "A policy is for a version or port that no requests are sent to.", Advice: true},
 
-	{HostClaimed, "HostClaimed", "Two objects declare one host."},
-	{RuleClaimed, "RuleClaimed", "Two rules are for one host, and not all of both is followed."},
-	{GatewayClaimed, "GatewayClaimed", "Two servers or rules want one port or host of a gateway."},
-	{PortClaimed, "PortClaimed", "Two services want one port at one address."},
-	{WorkloadShared, "WorkloadShared", "Two objects select one workload."},
-	{NameShared, "NameShared", "A name by which callers know two services."},
-	{SecretClaimed, "SecretClaimed", "Two rules want one place for their certificates."},
+	{Code: HostClaimed, Name: "HostClaimed", About: "Two objects declare one host."},
+	{Code: RuleClaimed, Name: "RuleClaimed", About: "Two rules are for one host, and not all of both is followed."},
+	{Code: GatewayClaimed, Name: "GatewayClaimed", About: "Two servers or rules want one port or host of a gateway."},
+	{Code: PortClaimed, Name: "PortClaimed", About: "Two services want one port at one address."},
+	{Code: WorkloadShared, Name: "WorkloadShared", About: "Two objects select one workload."},
+	{Code: NameShared, Name: "NameShared", About: "A name by which callers know two services.", Advice: true},
+	{Code: SecretClaimed, Name: "SecretClaimed", About: "Two rules want one place for their certificates."},
 
-	{TLSUnmet, "TLSUnmet", "TLS is asked for that cannot be done, so requests fail."},
-	{TLSUnverified, "TLSUnverified", "Who is at the other end of TLS is not verified, or not by name."},
+	{Code: TLSUnmet, Name: "TLSUnmet", About: "TLS is asked for that cannot be done, so requests fail."},
+	{Code: TLSUnverified, Name: "TLSUnverified", About: "Who is at the other end of TLS is not verified, or not by name.", Advice: true},
 
-	{Closed, "Closed", "A part of the object cannot be followed, and what it would take is answered with 503."},
-	{PartLeftOut, "PartLeftOut", "A part of the object, or all of it, cannot be used and is left out."},
-	{NotFollowed, "NotFollowed", "A part of the object is not followed."},
-	{AsPilot, "AsPilot", "A setting of the mesh, one of v1Compatibility, has this done otherwise than Istio does it today."},
-	{OverBudget, "OverBudget", "The lists of the object multiply to more than the mesh has room for, and it is withheld."},
+	{Code: Closed, Name: "Closed", About: "A part of the object cannot be followed, and what it would take is answered with 503."},
+	{Code: PartLeftOut, Name: "PartLeftOut", About: "A part of the object, or all of it, cannot be used and is left out."},
+	{Code: NotFollowed, Name: "NotFollowed", About: "A part of the object is not followed."},
+	{Code: AsPilot, Name: "AsPilot", About: "A setting of the mesh, one of v1Compatibility, has this done otherwise than Istio does it today."},
+	{Code: OverBudget, Name: "OverBudget", About: "The lists of the object multiply to more than the mesh has room for, and it is withheld."},
 
-	{LostInV1, "LostInV1", "An Envoy of the v1 API cannot be told this."},
-	{LostInV3, "LostInV3", "An Envoy of the v3 API cannot be told this."},
-	{LostInGRPC, "LostInGRPC", "A program that speaks gRPC without a proxy cannot be told this."},
-	{Contradicts, "Contradicts", "What follows from the objects contradicts itself, and is left out or closed."},
-	{Refused, "Refused", "A proxy refuses what follows from the object."},
-	{NotPublished, "NotPublished", "What follows from the objects is not in force, and proxies keep what they had."},
+	{Code: LostInV1, Name: "LostInV1", About: "An Envoy of the v1 API cannot be told this."},
+	{Code: LostInV3, Name: "LostInV3", About: "An Envoy of the v3 API cannot be told this."},
+	{Code: LostInGRPC, Name: "LostInGRPC", About: "A program that speaks gRPC without a proxy cannot be told this."},
+	{Code: Contradicts, Name: "Contradicts", About: "What follows from the objects contradicts itself, and is left out or closed."},
+	{Code: Refused, Name: "Refused", About: "A proxy refuses what follows from the object."},
+	{Code: NotPublished, Name: "NotPublished", About: "What follows from the objects is not in force, and proxies keep what they had."},
 }
 
 var messageOf = func() map[Code]Message {
@@ -161,6 +164,24 @@ var messageOf = func() map[Code]Message {
 func (c Code) Message() (Message, bool) {
 	m, ok := messageOf[c]
 	return m, ok
+}
+
+// Unhonoured reports whether something of the object is not honoured: it is refused,
+// or proxies do not do all that it says.
+func (p Problem) Unhonoured() bool {
+	m, known := p.Code.Message()
+	return p.Severity == Error || !known || !m.Advice
+}
+
+// Unhonoured are the problems by which something of an object is not honoured.
+func (l List) Unhonoured() List {
+	var out List
+	for _, p := range l {
+		if p.Unhonoured() {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // CodeOf is the code of what shows in the text of an object.

@@ -52,6 +52,7 @@ func untilAfter(t *testing.T, second time.Time) {
 // TestProgrammedInANewMesh: who starts on nothing waits for nobody.
 func TestProgrammedInANewMesh(t *testing.T) {
 	w := replica(t, memory.New(), func(o *server.Options) { o.ProxyReturn = time.Hour })
+	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/serviceentries", simulated.Reviews, asYAML)
 	made := w.create("split")
 	w.watch("&statusEvents=true").until(made.Metadata.ResourceVersion, "NoProxies")
 }

@@ -215,15 +215,28 @@ func condition(o *schema.Object, kind string, holds bool, reason, message string
 	return c
 }
 
-// accepted: nothing that the object says cannot be honoured. Whether it stops the
-// whole object or has a part of it closed, the message says.
+// accepted: all that the object says is honoured. Whether a problem stops the whole
+// object or has a part of it closed, the message says.
 func accepted(o *schema.Object, problems diag.List) metav1.Condition {
-	for _, p := range problems {
-		if p.Severity == diag.Error || p.Reason == diag.NotHonoured || p.Reason == diag.Malformed || p.Reason == diag.Conflict {
-			return condition(o, schema.ConditionAccepted, false, reasonOf(p), tell(p))
-		}
+	if p := unhonoured(problems); p != nil {
+		return condition(o, schema.ConditionAccepted, false, reasonOf(*p), tell(*p))
 	}
 	return condition(o, schema.ConditionAccepted, true, schema.ConditionAccepted, "")
+}
+
+// unhonoured is the problem by which an object is not honoured, first one that is not
+// about what it refers to; nil for none.
+func unhonoured(problems diag.List) *diag.Problem {
+	var found *diag.Problem
+	for _, p := range problems.Unhonoured() {
+		if !isReference(p) {
+			return &p
+		}
+		if found == nil {
+			found = &p
+		}
+	}
+	return found
 }
 
 // resolved: what the object refers to is there.
@@ -250,8 +263,8 @@ func tell(p diag.Problem) string {
 	return strings.TrimPrefix(p.Field+": "+p.Message, ": ")
 }
 
-// programmedBy: all proxies that the object concerns run it. Of those of a replica that
-// does not answer nobody knows.
+// programmedBy: all proxies that the object concerns run it, and do what it says. Of
+// those of a replica that does not answer nobody knows.
 func programmedBy(o *schema.Object, s fleetStanding) metav1.Condition {
 	far := fmt.Sprintf("%d of %d proxies run it", s.Running, s.Proxies)
 	switch {
@@ -262,6 +275,9 @@ func programmedBy(o *schema.Object, s fleetStanding) metav1.Condition {
 			message += fmt.Sprintf(" (and %d more)", more)
 		}
 		return condition(o, schema.ConditionProgrammed, false, schema.ReasonRejected, message)
+	case unhonoured(s.Problems) != nil:
+		p := unhonoured(s.Problems)
+		return condition(o, schema.ConditionProgrammed, false, reasonOf(*p), "not all of it is honoured: "+tell(*p))
 	case s.Running < s.Proxies || len(s.behind) > 0:
 		return condition(o, schema.ConditionProgrammed, false, schema.ReasonPending, strings.Join(slices.Concat([]string{far}, s.behind, s.silent), "; "))
 	case len(s.silent) > 0:

@@ -221,9 +221,11 @@ func TestStatusOfProblems(t *testing.T) {
 	w := followed(t)
 	seen := w.watch("&statusEvents=true")
 	made := w.create("nowhere")
-	s := seen.until(made.Metadata.ResourceVersion, "NoProxies")
-	if c := s.condition("ResolvedRefs"); c.Status != metav1.ConditionFalse || c.Reason != "UnknownHost" || c.Message == "" {
-		t.Errorf("%+v", c)
+	s := seen.until(made.Metadata.ResourceVersion, "UnknownHost")
+	for _, kind := range []string{"Accepted", "ResolvedRefs", "Programmed"} {
+		if c := s.condition(kind); c.Status != metav1.ConditionFalse || c.Reason != "UnknownHost" || c.Message == "" {
+			t.Errorf("%+v", c)
+		}
 	}
 }
 
@@ -369,7 +371,7 @@ func TestStatusOfAMissingSecret(t *testing.T) {
 	w.want(http.StatusCreated, "POST", gateways, edge, asJSON)
 	w.want(http.StatusCreated, "POST", "/apis/networking.istio.io/v1/namespaces/default/virtualservices", bound, asJSON)
 	later := w.create("nowhere")
-	seen.until(later.Metadata.ResourceVersion, "NoProxies")
+	seen.until(later.Metadata.ResourceVersion, "UnknownHost")
 	s := statusIn(t, []byte(w.want(http.StatusOK, "GET", gateways+"/edge", "").text))
 	if c := s.condition("ResolvedRefs"); c.Status != metav1.ConditionFalse || c.Reason != "TLSUnmet" || !strings.Contains(c.Message, "no Secret default/a") {
 		t.Errorf("%+v", c)
@@ -387,7 +389,7 @@ func TestStatusOfWhatIsWithheld(t *testing.T) {
 	const entries = "/apis/networking.istio.io/v1/namespaces/default/serviceentries"
 	seen := w.follow(entries + "?watch=true&statusEvents=true")
 	w.want(http.StatusCreated, "POST", entries, withheldEntry, asYAML)
-	accepted := seen.until("", "NoProxies").condition("Accepted")
+	accepted := seen.until("", "OverBudget").condition("Accepted")
 	if accepted.Status != metav1.ConditionFalse || accepted.Reason != "OverBudget" || !strings.Contains(accepted.Message, "2 hosts × 1 ports × 10 parts (8, one for each of 2 endpoints) = 20 parts") {
 		t.Errorf("%+v", accepted)
 	}

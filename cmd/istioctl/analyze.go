@@ -48,8 +48,9 @@ over the objects of the server, which stores nothing.
 With --v1 it is also told what Envoys of the v1 API would lose, in each namespace
 that has objects and for each Gateway, whether or not there are any.
 
-The exit code is 0 if there is nothing as grave as --fail-on says, 1 if there is,
-and 2 if it could not be found out.`,
+The exit code is 0 if every object is honoured, 1 if one is refused or something of
+it is not honoured, and 2 if it could not be found out. With --fail-on warning it is
+1 also for advice: messages that --codes marks, of objects that are honoured.`,
 		Example: `  # Is anything wrong in the mesh?
   istioctl analyze
 
@@ -61,7 +62,7 @@ and 2 if it could not be found out.`,
   istioctl analyze --v1
   istioctl analyze --v1 --live -f rules/
 
-  # In a pipeline, where a warning is as bad as an error
+  # In a pipeline that takes no advice either
   istioctl analyze -f rules/ --fail-on warning -o json`,
 		Args: noFileArgs,
 	}
@@ -77,7 +78,7 @@ and 2 if it could not be found out.`,
 	flags.BoolVar(&f.live, "live", false, "lay the files over the objects of the server")
 	flags.BoolVar(&f.v1, "v1", false, "tell also what Envoys of the v1 API would lose")
 	flags.BoolVar(&f.codes, "codes", false, "list the codes of messages, and look at no objects")
-	flags.StringVar(&f.failOn, "fail-on", string(diag.Error), "what fails the command: warning or error")
+	flags.StringVar(&f.failOn, "fail-on", string(diag.Error), "what fails the command: error (what is not honoured) or warning (advice as well)")
 	addOutput(cmd, &f.output, problemFormats)
 	return cmd
 }
@@ -126,7 +127,7 @@ func runAnalyze(cmd *cobra.Command, s *session, f *analyzeFlags) error {
 	}
 	grave := found.Problems
 	if f.failOn == string(diag.Error) {
-		grave = grave.Errors()
+		grave = grave.Unhonoured()
 	}
 	if len(grave) > 0 {
 		return &exitError{errReported, exitProblems}
@@ -238,9 +239,13 @@ func (s *session) showCodes(output string) error {
 		return s.encode(output, diag.Messages)
 	}
 	tab := printers.GetNewTabWriter(s.Stdout)
-	fmt.Fprintln(tab, "CODE\tNAME\tABOUT")
+	fmt.Fprintln(tab, "CODE\tNAME\tHONOURED\tABOUT")
 	for _, m := range diag.Messages {
-		fmt.Fprintf(tab, "%s\t%s\t%s\n", m.Code, m.Name, m.About)
+		honoured := "no"
+		if m.Advice {
+			honoured = "yes"
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", m.Code, m.Name, honoured, m.About)
 	}
 	return tab.Flush()
 }

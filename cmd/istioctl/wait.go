@@ -49,17 +49,17 @@ func newWait(s *session) *cobra.Command {
 		Use:   "wait --for=(programmed | accepted | resolvedrefs) (KIND NAME... | KIND/NAME...)",
 		Short: "Wait until the proxies run an object",
 		Long: `Wait until every connected proxy that an object concerns runs it as it is stored
-now, or a later version (programmed), until the server has found that what it says
-can be honoured (accepted), or until all that it names is there (resolvedrefs): a
-rule for a host that nobody declares is accepted, and programmed where it concerns
-no proxy, with a warning.
+now, or a later version (programmed), until the server has found that all that it
+says is honoured (accepted), or until all that it names is there (resolvedrefs). An
+object of which something is not honoured is neither accepted nor programmed.
 
 Proxies that were connected before the server was started again, or went all at
 once, are waited for until they are back, or for 30 seconds.
 
 A proxy that refuses what follows from the object ends the wait at once, and so
 does an object that cannot be honoured, or is being deleted; it is told who refuses
-and why. At the time-out the proxies are named that are missing, or what else is.
+and why. What the object names may still come, so the wait goes on without it. At
+the time-out the proxies are named that are missing, or what else is.
 All of that is exit code 1.`,
 		Example: `  # Is the new rule live on every proxy?
   istioctl wait --for=programmed virtualservice reviews
@@ -193,11 +193,14 @@ func (w *waiting) judge(name string, o client.Stated) (done bool, err error) {
 	}
 	c := status.Condition(w.goal.condition)
 	away := w.absence.away(status.Programmed.Proxies)
-	refused := c.Reason == schema.ReasonRejected || c.Type == schema.ConditionAccepted && c.Status == metav1.ConditionFalse
+	refused := c.Reason == schema.ReasonRejected || w.goal.condition != schema.ConditionResolved && isUnhonoured(status)
 	switch {
 	case o.Meta.DeletionTimestamp != nil:
 		return true, fmt.Errorf("%s is being deleted: it stays until its finalizers are gone", name)
 	case refused:
+		if c.Status == metav1.ConditionTrue { // As a server of an older version has it.
+			c = status.Condition(schema.ConditionAccepted)
+		}
 		return true, fmt.Errorf("%s is not %s: %s", name, w.goal.word, oneLine(c.Message))
 	case c.Status != metav1.ConditionTrue:
 		return false, nil
@@ -214,6 +217,13 @@ func (w *waiting) judge(name string, o client.Stated) (done bool, err error) {
 		w.unresolved(fmt.Sprintf("%s names what is not there: %s", name, oneLine(refs.Message)))
 	}
 	return true, nil
+}
+
+// isUnhonoured reports whether something of an object is not honoured, and will not
+// be by what it names coming to be there.
+func isUnhonoured(status *schema.Status) bool {
+	is := func(condition string) bool { return status.Condition(condition).Status == metav1.ConditionFalse }
+	return is(schema.ConditionAccepted) && !is(schema.ConditionResolved)
 }
 
 // late tells that time is over, and whom the wait was for; and if nobody answered any
