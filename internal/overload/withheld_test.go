@@ -178,11 +178,16 @@ func (p program) get(t *testing.T, path string) string {
 // startOn is a pilot-api with flags that say where its data is.
 func startOn(t *testing.T, flags ...string) program {
 	t.Helper()
-	dir := t.TempDir()
-	if err := testbed.Build(dir, "pilot-api"); err != nil {
+	if err := build(); err != nil {
 		t.Fatal(err)
 	}
-	server, err := testbed.NewServer(dir, "pilot-api", filepath.Join(dir, "pilot-api"), append(flags, "--log-level", "error")...)
+	return startAs(t, executable(), flags...)
+}
+
+// startAs is a pilot-api by a program that may set its limits before it becomes one.
+func startAs(t *testing.T, command string, flags ...string) program {
+	t.Helper()
+	server, err := testbed.NewServer(t.TempDir(), "pilot-api", command, append(flags, "--log-level", "error")...)
 	if err != nil {
 		t.Fatal(err)
 	}
