@@ -27,16 +27,22 @@ const (
 type CLI struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	// StdoutIsTerminal has single values escaped too, which a program gets as they are.
+	StdoutIsTerminal bool
 	// StderrIsTerminal allows progress to be drawn.
 	StderrIsTerminal bool
 	Getenv           func(string) string
 	// User is whom the operating system knows.
 	User func() string
+
+	// outside is the CLI that Run was called on, whose streams escape nothing.
+	outside *CLI
 }
 
 func process() *CLI {
 	return &CLI{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		StdoutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		StderrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Getenv:           os.Getenv,
 		User:             osUser,
@@ -65,11 +71,13 @@ func (c *CLI) Main(args []string) int {
 func (c *CLI) Run(ctx context.Context, args []string) int {
 	out := &keeper{Writer: c.Stdout}
 	watched := *c
-	watched.Stdout = out
+	stdout, stderr := newStream(out, c.StdoutIsTerminal), newStream(c.Stderr, c.StderrIsTerminal)
+	watched.Stdout, watched.Stderr, watched.outside = stdout, stderr, c
 	root := newRoot(&watched)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(flagError(args))
 	cmd, err := root.ExecuteContextC(ctx)
+	_, _ = stdout.Flush(), stderr.Flush() // The keeper has the error.
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("what was done could not be shown: %w", out.err)
 	}
@@ -83,10 +91,10 @@ func (c *CLI) Run(ctx context.Context, args []string) int {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &usage):
-		fmt.Fprintf(c.Stderr, "error: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
+		fmt.Fprintf(stderr, "error: %v\nSee '%s --help'.\n", err, cmd.CommandPath())
 		return exitUsage
 	case !errors.Is(err, errReported):
-		fmt.Fprintf(c.Stderr, "error: %v\n", err)
+		fmt.Fprintf(stderr, "error: %v\n", err)
 	}
 	if ctx.Err() != nil {
 		return exitInterrupted

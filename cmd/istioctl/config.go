@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/client"
 )
@@ -175,7 +174,7 @@ func newCurrentContext(s *session) *cobra.Command {
 func newViewConfig(s *session) *cobra.Command {
 	return s.configCommand("view", "Print the config file", cobra.NoArgs,
 		func(_ *cobra.Command, all *contexts, _ []string) error {
-			text, err := yaml.Marshal(all)
+			text, err := marshalYAML(all)
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/explain"
+	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -90,7 +91,7 @@ func (p *descriptionWriter) line(name string, values ...string) {
 	}
 	name += ":"
 	for _, value := range values {
-		p.printf("%-*s%s\n", p.width, name, visible(value))
+		p.printf("%-*s%s\n", p.width, name, terminal.Line(value))
 		name = ""
 	}
 }
@@ -109,7 +110,7 @@ func (p *descriptionWriter) list(name, head string, n int, row func(i int) strin
 	for i := range min(n, mostDescribed) {
 		cells := strings.Split(row(i), "\t")
 		for i, cell := range cells {
-			cells[i] = visible(cell)
+			cells[i] = terminal.Line(cell)
 		}
 		fmt.Fprintf(tab, "  %s\n", strings.Join(cells, "\t"))
 	}

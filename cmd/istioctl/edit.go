@@ -177,7 +177,8 @@ func (e *edit) open(ctx context.Context, text []byte) ([]byte, error) {
 	editor := cmp.Or(e.Getenv("ISTIOCTL_EDITOR"), e.Getenv("EDITOR"), "vi")
 	// As git does it: the words of the variable are a command line.
 	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$1"`, editor, file.Name())
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Stdin, e.Stdout, e.Stderr
+	// The editor draws on the terminal itself.
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Stdin, e.outside.Stdout, e.outside.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("editor %s: %w; nothing was changed", editor, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
 // newJSONPath prints what a template such as {.items[*].metadata.name} finds,
@@ -32,6 +34,7 @@ func newJSONPath(template string) (printers.ResourcePrinter, error) {
 type linePrinter struct{ printers.ResourcePrinter }
 
 func (l linePrinter) PrintObj(obj runtime.Object, w io.Writer) error {
+	w = forProgram(w)
 	if err := l.ResourcePrinter.PrintObj(obj, w); err != nil {
 		return err
 	}
@@ -110,7 +113,7 @@ func (c *customColumns) row(object map[string]any) ([]string, error) {
 				found = append(found, fmt.Sprint(v.Interface()))
 			}
 		}
-		if cells[i] = visible(strings.Join(found, ",")); cells[i] == "" {
+		if cells[i] = terminal.Line(strings.Join(found, ",")); cells[i] == "" {
 			cells[i] = "<none>"
 		}
 	}

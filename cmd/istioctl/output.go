@@ -97,7 +97,8 @@ func encode(format string, v any) (string, error) {
 		return string(text), err
 	}
 	text, err := json.MarshalIndent(v, "", "  ")
-	return string(text) + "\n", err
+	// Bytes that are not UTF-8, as a raw message may have them, decode to this.
+	return strings.ToValidUTF8(string(text), "\ufffd") + "\n", err
 }
 
 // generic is an object as the printers know it.

@@ -59,12 +59,3 @@ func (s *session) pages(ctx context.Context, c *client.Client, what client.Selec
 	}
 	return whole, nil
 }
-
-// progress is drawn where somebody looks, over what was drawn before.
-func (s *session) progress(text string) {
-	if s.StderrIsTerminal {
-		fmt.Fprintf(s.Stderr, "\r\033[K%s", text)
-	}
-}
-
-func (s *session) clearProgress() { s.progress("") }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -136,7 +137,7 @@ func at(revision int64) string {
 // subject is the object of a problem, or the place of a text that has none in it.
 func subject(p diag.Problem) string {
 	if p.Object == (diag.Ref{}) && p.Position != nil {
-		return visible(p.Position.String())
+		return terminal.Line(p.Position.String())
 	}
 	return p.Object.String()
 }

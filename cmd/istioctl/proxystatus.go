@@ -16,6 +16,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/client"
 	"github.com/pilot-api/pilot-api/explain"
+	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
 var proxyFormats = []string{formatTable, formatWide, formatYAML, formatJSON}
@@ -170,6 +171,9 @@ func printProxyTable(out io.Writer, all []client.Proxy, wide bool) error {
 		row = append(row, fmt.Sprint(p.Revision), duration.HumanDuration(time.Since(p.ConnectedSince)))
 		if wide {
 			row = append(row, cmp.Or(p.Replica, "-"), cmp.Or(p.Address, "-"), p.Node, oneLine(strings.Join(words, "; ")))
+		}
+		for i := range row {
+			row[i] = terminal.Line(row[i])
 		}
 		fmt.Fprintln(tab, strings.Join(row, "\t"))
 	}

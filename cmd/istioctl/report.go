@@ -86,14 +86,14 @@ func (r *report) finish() error {
 }
 
 func (r *report) progress(i int) {
-	if r.StderrIsTerminal && r.total >= progressFrom && r.dryRun != dryRunClient {
-		fmt.Fprintf(r.Stderr, "\r\033[K%d of %d", i, r.total)
+	if r.total >= progressFrom && r.dryRun != dryRunClient {
+		r.session.progress(fmt.Sprintf("%d of %d", i, r.total))
 	}
 }
 
 func (r *report) clear() {
-	if r.StderrIsTerminal && r.total >= progressFrom && r.dryRun != dryRunClient {
-		fmt.Fprint(r.Stderr, "\r\033[K")
+	if r.total >= progressFrom && r.dryRun != dryRunClient {
+		r.clearProgress()
 	}
 }
 

@@ -43,8 +43,10 @@ destination rules and gateways, the older route rules, destination policies,
 egress and ingress rules, and the service and workload entries they work on.
 
 Files are checked completely, with the very engine of the server, before
-anything is sent. Exit codes: 0 done, 1 failed, 2 wrong usage, 130
-interrupted; a watch is done when it is interrupted.`,
+anything is sent. Characters that would steer a terminal are shown as escapes,
+such as \x1b and \u202e, in documents as those of JSON and YAML; only a JSONPath
+prints them as they are, where no terminal is. Exit codes: 0 done, 1 failed, 2
+wrong usage, 130 interrupted; a watch is done when it is interrupted.`,
 		Example: `  # Store everything in a folder, then look at it
   istioctl create -f rules/
   istioctl get all

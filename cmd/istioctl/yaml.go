@@ -5,9 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
 // yamlPrinter prints objects as YAML documents, as that of kubectl does, also those
@@ -35,26 +40,76 @@ func marshalYAML(v any) ([]byte, error) {
 	return toYAML(text)
 }
 
-// toYAML is a JSON text as YAML. What a YAML text may not have in it, and a JSON
-// text may, is escaped.
+// toYAML is a JSON text as YAML. A character that a YAML text may not have in it, or
+// that a terminal may not show, is escaped.
 func toYAML(text []byte) ([]byte, error) {
-	if bytes.ContainsFunc(text, unprintable) {
-		var escaped bytes.Buffer
-		for _, r := range string(text) {
-			if unprintable(r) {
-				fmt.Fprintf(&escaped, `\u%04x`, r)
-				continue
-			}
-			escaped.WriteRune(r)
-		}
-		text = escaped.Bytes()
+	mark := newQuoteMark(text)
+	text, err := yaml.JSONToYAML(mark.put(text))
+	if err != nil {
+		return nil, err
 	}
-	return yaml.JSONToYAML(text)
+	// What is unsafe now is in quotes, where an escape means the same.
+	return []byte(terminal.Escape(string(mark.take(text)))), nil
 }
 
 // unprintable are the characters of the Basic Multilingual Plane that a JSON text
 // may have in it, in strings only, and that YAML readers refuse or take for the end
-// of a line.
+// of a line, or that a terminal may not show. The encoder quotes those of other planes.
 func unprintable(r rune) bool {
-	return 0x7f <= r && r <= 0x9f || r == 0xfeff || r == 0xfffe || r == 0xffff
+	return 0x7f <= r && r <= 0xffff && terminal.Unsafe(r) || r == 0xfffe || r == 0xffff
+}
+
+// quoteMark is a character that the encoder always quotes and escapes. Beside a
+// character that YAML may have without quotes, it makes the encoder quote the whole
+// string. It is taken out of the result.
+type quoteMark rune
+
+// newQuoteMark is a mark that a JSON text has in no spelling.
+func newQuoteMark(text []byte) quoteMark {
+	text = bytes.ToUpper(text)
+	for r := rune(0xf0000); ; r++ {
+		high, low := utf16.EncodeRune(r)
+		mark := quoteMark(r)
+		if !bytes.Contains(text, []byte(string(r))) && !bytes.Contains(text, mark.escaped()) &&
+			!bytes.Contains(text, fmt.Appendf(nil, `\U%04X\U%04X`, high, low)) {
+			return mark
+		}
+	}
+}
+
+// escaped is how the encoder writes it.
+func (m quoteMark) escaped() []byte { return fmt.Appendf(nil, `\U%08X`, rune(m)) }
+
+func (m quoteMark) take(text []byte) []byte { return bytes.ReplaceAll(text, m.escaped(), nil) }
+
+// put writes a JSON text so that the encoder quotes each string that has an
+// unprintable character in it, as itself or as an escape.
+func (m quoteMark) put(text []byte) []byte {
+	var out bytes.Buffer
+	for len(text) > 0 {
+		r, size := nextRune(text)
+		if unprintable(r) {
+			fmt.Fprintf(&out, `%c\u%04x`, m, r)
+		} else {
+			out.Write(text[:size])
+		}
+		text = text[size:]
+	}
+	return out.Bytes()
+}
+
+// nextRune is the first character of a JSON text, or the one that an escape at its
+// beginning stands for, and the bytes of it. Of other escapes it is the backslash.
+func nextRune(text []byte) (rune, int) {
+	if text[0] != '\\' || len(text) < 2 {
+		return utf8.DecodeRune(text)
+	}
+	if text[1] != 'u' || len(text) < 6 {
+		return '\\', 2
+	}
+	r, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	if err != nil {
+		return '\\', 2
+	}
+	return rune(r), 6
 }
