@@ -169,7 +169,7 @@ func TestGrowth(t *testing.T) {
 // TestFurtherNamespace: callers of one namespace more know the mesh as those of
 // others do, and what they share is not made again.
 func TestFurtherNamespace(t *testing.T) {
-	const services = 200
+	const services = 400
 	m := newSpaces(t, 3, largeMesh(t, services))
 	further := m.snap.View(proxy(t, "sidecar~10.99.0.1~p.x~space-1.svc.cluster.local"))
 	m.compiler.Release(further.Key(), unwanted)

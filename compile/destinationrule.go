@@ -18,13 +18,13 @@ type destinationRule struct {
 	spec     *networking.DestinationRule
 	exported []string
 	labels   mesh.Labels // of the callers in its namespace that it is for; nil for all that see it
-	// Of one that several were merged into: with are all but the first, and
-	// policyRef has the policy.
+	// Of a rule that several were merged into: with are the rules, beside the first,
+	// that it has something of, and policyRef has the policy.
 	with      []diag.Ref
 	policyRef diag.Ref
 }
 
-// refs are the rules that it was merged from; itself, where it was not.
+// refs are the rules that it has something of; itself, where it was not merged.
 func (r *destinationRule) refs() []diag.Ref { return append([]diag.Ref{r.ref}, r.with...) }
 
 func (r *destinationRule) origin() declared   { return r.declared }

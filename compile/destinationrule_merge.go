@@ -91,7 +91,13 @@ func (p *plan) mergeRules(names string) *mergedRule {
 		m.add(rule)
 	}
 	m.keepTLS(rules)
-	return &mergedRule{&own, m.lost(rules)}
+	lost := m.lost(rules)
+	for _, rule := range rules[1:] {
+		if len(lost[rule.ref]) == 0 || m.takesFrom(rule) {
+			own.with = append(own.with, rule.ref)
+		}
+	}
+	return &mergedRule{&own, lost}
 }
 
 // merging is a merge that is under way.
@@ -114,9 +120,6 @@ type mergedSubset struct {
 // taken.
 func (m *merging) add(rule *destinationRule) {
 	whole := m.out.mergesWith(rule)
-	if rule.ref != m.out.ref {
-		m.out.with = append(m.out.with, rule.ref)
-	}
 	if policy := rule.spec.GetTrafficPolicy(); policy != nil {
 		if m.policyOf == nil && whole {
 			m.policyOf, m.out.policyRef = rule, rule.ref
@@ -135,6 +138,23 @@ func (m *merging) add(rule *destinationRule) {
 			known.TrafficPolicy = withTLSOf(known.GetTrafficPolicy(), s.GetTrafficPolicy())
 		}
 	}
+}
+
+// takesFrom reports whether the result has the policy or a subset of a rule, or may
+// have its TLS. A rule of which it has nothing is not an origin of what follows.
+func (m *merging) takesFrom(rule *destinationRule) bool {
+	if rule == m.policyOf || asksForTLS(rule.spec.GetTrafficPolicy()) {
+		return true
+	}
+	return slices.ContainsFunc(rule.spec.GetSubsets(), func(s *networking.Subset) bool {
+		known := m.subsets[s.GetName()]
+		return known != nil && known.of == rule || asksForTLS(s.GetTrafficPolicy())
+	})
+}
+
+// asksForTLS reports whether a policy has settings for TLS, at whichever port.
+func asksForTLS(policy *networking.TrafficPolicy) bool {
+	return slices.ContainsFunc(append(portsOf(policy), 0), func(port int) bool { return tlsAt(policy, port) != nil })
 }
 
 // mergesWith reports whether two rules are for the same callers.

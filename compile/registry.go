@@ -17,6 +17,7 @@ type registry struct {
 	services    *index[none, mesh.Service]   // by host name
 	byHost      *index[string, mesh.Service] // of several the first one first
 	byNamespace *index[string, mesh.Service]
+	beneath     *index[string, mesh.Service] // by the wildcards that stand for them
 	namesakes   *index[string, mesh.Service] // of the mesh, by host name up to the first dot
 	instances   *query.Input[*mesh.Service, *list[mesh.Instance]]
 	closedPorts *query.Input[none, *mesh.ClosedPorts]
@@ -33,6 +34,9 @@ func newRegistry(g *query.Graph, count func(*mesh.Service) portSums) *registry {
 		services:    newIndex(g, mesh.CompareServices, func(*mesh.Service) []none { return []none{{}} }),
 		byHost:      newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []string { return []string{svc.Hostname} }),
 		byNamespace: newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []string { return []string{svc.Namespace} }),
+		beneath: newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []string {
+			return slices.Collect(wildcards(strings.TrimPrefix(svc.Hostname, "*")))
+		}),
 		namesakes: newIndex(g, mesh.CompareServices, func(svc *mesh.Service) []string {
 			if name, _, ok := strings.Cut(svc.Hostname, "."); ok && !svc.External {
 				return []string{name}
@@ -75,6 +79,7 @@ func (reg *registry) update(changes []mesh.ServiceChange) {
 	reg.byHost.update(changed)
 	reg.byNamespace.update(changed)
 	reg.namesakes.update(changed)
+	reg.beneath.update(changed)
 	reg.sum(changed)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // checkVirtualService reports what proxies in its own namespace make of it.
@@ -76,9 +77,16 @@ func (p *plan) checkSources(vs *virtualService) {
 func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 	host := d.complete(name, vs.ref.Namespace)
 	d.checkShortName(vs.ref, at, name, host)
-	wildcard := strings.HasPrefix(host, "*") // It may stand for many services, or for none as yet.
+	wildcard := strings.HasPrefix(host, "*")
 	if !wildcard && d.service(host) == nil {
 		d.checkService(vs.ref, at, host, "so no request of a sidecar is routed by it")
+		return
+	}
+	if wildcard && !d.standsForSome(host) {
+		d.report(diag.Problem{
+			Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownHost, Object: vs.ref, Field: at,
+			Value: fmt.Sprintf("%q", host), Message: "no ServiceEntry declares a host beneath it, so no request of a sidecar is routed by it",
+		})
 		return
 	}
 	if first := d.firstVirtual(host); first != vs && first != nil {
@@ -99,6 +107,14 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 	for _, rule := range rules {
 		d.conflict(diag.RuleClaimed, rule.ref, "spec.destination", fmt.Sprintf("the rule has no effect: %s is for the same host, and takes the place of all its RouteRules", vs.ref))
 	}
+}
+
+// standsForSome reports whether these callers see a service whose host a wildcard
+// covers.
+func (d *domainPlan) standsForSome(wildcard string) bool {
+	visible := func(svc *mesh.Service) bool { return svc.VisibleIn(d.namespace) }
+	return slices.ContainsFunc(d.registry.beneath.under(d.plan, wildcard), visible) ||
+		slices.ContainsFunc(d.egressServices(), func(svc *mesh.Service) bool { return imported{host: wildcard}.covers(svc.Hostname) })
 }
 
 // firstVirtual is the first VirtualService for this very host, or wildcard; nil for
