@@ -60,10 +60,11 @@ bench: .tools/envoy ## measure how soon and at what cost a change is on the prox
 	go test -run '^$$' -bench '$(BENCH)' -count $(COUNT) -timeout 1h -p 1 ./... | tee /dev/stderr | awk -f internal/tools/bench.awk
 
 .PHONY: soak
-soak: build .tools/envoy ## break etcd and pilot-api under clients, watchers, informers and Envoys, and judge what they were told; SOAK='-duration 10m -seed 1' FAULTS=10m
+soak: build .tools/envoy ## break etcd and pilot-api under clients, watchers, informers and Envoys, judge what they were told, and measure honest clients beside greedy ones; SOAK='-duration 10m -seed 1' FAULTS=10m
 	@go run ./internal/consistency/soak $(SOAK)
 	go test ./internal/e2e -timeout 1h -run TestNoRequestFails -v -faults $(FAULTS)
 	go test ./server -timeout 1h -run 'TestInformersThroughFaults|TestLeaderIsCutOff' -v -thorough
+	go test ./internal/overload -timeout 1h -run TestGreedyNeighbours -v -soak $(FAULTS)
 
 .PHONY: lint
 lint: .tools/staticcheck ## format, vet, staticcheck

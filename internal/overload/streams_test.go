@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,9 +204,9 @@ func endOf(s stream, err error) error {
 // proxy is one that accepts all that it is told.
 type proxy struct {
 	mu       sync.Mutex
-	clusters strings.Builder
-	more     chan struct{}
-	err      atomic.Pointer[error]
+	clusters map[string]bool // by name
+	more     chan struct{}   // closed with the next response
+	err      error
 }
 
 func (p program) attach(t *testing.T) *proxy {
@@ -224,7 +223,7 @@ func (p program) attach(t *testing.T) *proxy {
 	if err := s.Send(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: node}, TypeUrl: clusterType}); err != nil {
 		t.Fatal(err)
 	}
-	out := &proxy{more: make(chan struct{}, 1)}
+	out := &proxy{clusters: map[string]bool{}, more: make(chan struct{})}
 	go out.follow(s)
 	return out
 }
@@ -235,38 +234,48 @@ func (h *proxy) follow(s stream) {
 		if err == nil {
 			err = s.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce()})
 		}
-		if err != nil {
-			h.err.Store(&err)
-		}
-		h.mu.Lock()
-		for _, c := range r.GetResources() {
-			h.clusters.WriteString(c.GetName() + "\n")
-		}
-		h.mu.Unlock()
-		select {
-		case h.more <- struct{}{}:
-		default:
-		}
+		h.take(r, err)
 		if err != nil {
 			return
 		}
 	}
 }
 
+func (h *proxy) take(r *discoveryv3.DeltaDiscoveryResponse, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.err = err
+	for _, c := range r.GetResources() {
+		h.clusters[c.GetName()] = true
+	}
+	for _, name := range r.GetRemovedResources() {
+		delete(h.clusters, name)
+	}
+	close(h.more)
+	h.more = make(chan struct{})
+}
+
+// has reports whether there is a cluster of a service, and what is closed when there may be.
+func (h *proxy) has(service string) (bool, <-chan struct{}, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name := range h.clusters {
+		if strings.Contains(name, service+".") {
+			return true, nil, nil
+		}
+	}
+	return false, h.more, h.err
+}
+
 // await waits for a cluster of a service.
 func (h *proxy) await(service string) error {
 	for deadline := time.After(time.Minute); ; {
-		h.mu.Lock()
-		told := strings.Contains(h.clusters.String(), service+".")
-		h.mu.Unlock()
-		if told {
-			return nil
-		}
-		if err := h.err.Load(); err != nil {
-			return *err
+		told, more, err := h.has(service)
+		if told || err != nil {
+			return err
 		}
 		select {
-		case <-h.more:
+		case <-more:
 		case <-deadline:
 			return fmt.Errorf("no cluster of %s came", service)
 		}
