@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,26 +21,55 @@ import (
 
 // redirecting is the server as an Envoy sees it to which no kernel redirects
 // connections: its listener for them learns from the PROXY protocol where they
-// were going. All else is told as it is, versions too.
+// were going. Everything else passes unchanged, versions too. The Envoy asks over a
+// socket, as it asks the server itself.
 func redirecting(t *testing.T, pilot *Pilot) *Pilot {
 	t.Helper()
 	server, err := url.Parse(pilot.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(server)
-		r.Out.Header.Set("Accept-Encoding", "identity")
-	}}
-	proxy.ModifyResponse = func(resp *http.Response) error {
-		if resp.StatusCode != http.StatusOK || !strings.HasSuffix(resp.Request.URL.Path, ":listeners") {
-			return nil
-		}
-		return rewrite(resp, byProxyProtocol)
+	behind, err := pilot.socket(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "front.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(server)
+			r.Out.Header.Set("Accept-Encoding", "identity")
+		},
+		ModifyResponse: redirectingAnswers(l.Addr().String()),
+		Transport:      overSocket(behind),
 	}
 	front := httptest.NewServer(proxy)
 	t.Cleanup(front.Close)
+	local := &http.Server{Handler: proxy}
+	go local.Serve(l) // Ends with the test.
+	t.Cleanup(func() { local.Close() })
 	return &Pilot{&testbed.Server{URL: front.URL, Process: pilot.Process}, pilot.programs}
+}
+
+// redirectingAnswers changes the listeners in the server's answers, and the socket
+// that it tells of, which becomes the given one.
+func redirectingAnswers(socket string) func(*http.Response) error {
+	return func(resp *http.Response) error {
+		path := resp.Request.URL.Path
+		switch {
+		case resp.StatusCode != http.StatusOK:
+			return nil
+		case strings.HasSuffix(path, ":listeners"):
+			return rewrite(resp, byProxyProtocol)
+		case strings.HasSuffix(path, ":sockets"):
+			return rewrite(resp, func([]byte) ([]byte, error) {
+				return json.Marshal(map[string]string{"http": socket})
+			})
+		}
+		return nil
+	}
 }
 
 // rewrite has the text of a response made anew.

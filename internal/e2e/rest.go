@@ -89,11 +89,16 @@ func (p *Pilot) discover(ctx context.Context, node envoyNode, kind, name string)
 	if err != nil {
 		return nil, err
 	}
-	over := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", file)
-	}}
+	over := overSocket(file)
 	defer over.CloseIdleConnections()
 	return sendOver(&http.Client{Transport: over}, req)
+}
+
+// overSocket sends every request over the socket in the file.
+func overSocket(file string) *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", file)
+	}}
 }
 
 // socket is the file of the one for HTTP.
