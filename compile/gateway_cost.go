@@ -17,8 +17,6 @@ func (c *serverCounts) add(other serverCounts) {
 	c.passthrough += other.passthrough
 }
 
-func (c serverCounts) sum() int { return c.http + c.redirecting + c.tcp + c.passthrough }
-
 // gatewaySize is how many servers a Gateway has, as far as it says.
 type gatewaySize struct {
 	hosts            map[gatewayHost]serverCounts

@@ -49,7 +49,7 @@ func (r *v3Reader) http(at string, m *hcmv3.HttpConnectionManager, operation str
 	r.httpFilters(at, m.GetHttpFilters(), out.HTTP)
 }
 
-// httpFilters are cors, fault and the router, in that order.
+// httpFilters are access by host, cors, fault and the router, in that order.
 func (r *v3Reader) httpFilters(at string, filters []*hcmv3.HttpFilter, out *HTTP) {
 	last := len(filters) - 1
 	for i, f := range filters {
@@ -62,8 +62,7 @@ func (r *v3Reader) httpFilters(at string, filters []*hcmv3.HttpFilter, out *HTTP
 		if access, ok := message.(*rbacv3.RBAC); ok {
 			r.require(i == 0, at, "the access filter must be the first")
 			out.Hosts = r.hostsAllowed(at, access)
-			filters, last = filters[1:], last-1
-			r.httpFilters(at, filters, out)
+			r.httpFilters(at, filters[1:], out)
 			return
 		}
 		r.only(at, message)
