@@ -134,6 +134,8 @@ func (k *kind[T]) read(m *model, o *schema.Object) *reading[T] {
 			Message: fmt.Sprintf("the object is left out, its spec does not decode: %v", err),
 		})
 	}
+	known := p.problems.List()
+	p.problems.Add(schema.WithViolations(known, schema.Violations(o))[len(known):]...)
 	out.problems = p.problems.Found()
 	return out
 }

@@ -33,7 +33,7 @@ spec:
 			`spec.resolution: the hosts are left out of the registry: use NONE, STATIC, DNS or DNS_ROUND_ROBIN, found "DYNAMIC_DNS"`},
 		{"name under STATIC", `{"hosts":["x"],"resolution":"STATIC","endpoints":[{"address":"a.example"}]}`,
 			`spec.endpoints[0].address: the endpoint is left out: resolution STATIC takes IP addresses and sockets only, found "a.example"`},
-		{"socket", `{"hosts":["x"],"resolution":"STATIC","endpoints":[{"address":"unix://a"}]}`,
+		{"socket", `{"hosts":["x"],"resolution":"STATIC","ports":[{"number":80,"name":"p"}],"endpoints":[{"address":"unix://a"}]}`,
 			"the endpoint is left out: a socket is a path from / or @ and a name, of at most 107 bytes"},
 		{"no address", `{"hosts":["x"],"resolution":"DNS","endpoints":[{}]}`,
 			"the endpoint is left out: an endpoint needs an address"},

@@ -27,10 +27,10 @@ func (r *registry) newProblems(t *touched) map[diag.Ref]diag.List {
 
 func (r *registry) problemsOf(ref diag.Ref) diag.List {
 	if e := r.entries[schema.Key(ref)]; e != nil {
-		return e.problems.List()
+		return schema.WithViolations(e.problems.List(), e.violations)
 	}
 	if w := r.workloads.byKey[schema.Key(ref)]; w != nil {
-		return w.allProblems()
+		return schema.WithViolations(w.allProblems(), w.violations)
 	}
 	return nil
 }

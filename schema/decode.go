@@ -27,6 +27,9 @@ type Options struct {
 	// Counted says that the text has no more values than it may: nobody wrote it,
 	// and who made it has seen to that (Outgrown).
 	Counted bool
+	// Known are the Violations of the stored object that the text is to replace.
+	// If the text breaks no other rules, they are warnings.
+	Known diag.List
 }
 
 // Decode reads exactly one object from a YAML or JSON text and validates it:
@@ -52,6 +55,7 @@ func decodeAny(text []byte, opts Options) (*Object, diag.List) {
 	if list.Err() != nil {
 		return nil, list
 	}
+	t.known = opts.Known
 	return t.object(t.value, "", opts.Namespace)
 }
 
@@ -92,7 +96,7 @@ func (o *Object) complaints() diag.List {
 
 // object reads one object of the tree; at is where in the document it is.
 func (t *tree) object(v any, at, namespace string) (*Object, diag.List) {
-	d := candidate{}
+	d := candidate{keep: len(t.known) > 0}
 	top, ok := v.(map[string]any)
 	if ok {
 		d.top = top
@@ -103,7 +107,10 @@ func (t *tree) object(v any, at, namespace string) (*Object, diag.List) {
 	}
 	list := t.tell(at, &d)
 	if list.Err() != nil {
-		return nil, list
+		if !d.keep || d.spec == nil || !Unchanged(list, t.known) {
+			return nil, list
+		}
+		list = asKnown(list)
 	}
 	o, err := d.build()
 	if err != nil {

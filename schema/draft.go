@@ -21,6 +21,9 @@ type candidate struct {
 	meta  metav1.ObjectMeta
 	spec  json.RawMessage
 	typed any
+	// keep says that an object may come of it although it breaks rules, and so
+	// nothing of it may be lost.
+	keep bool
 }
 
 // normalise brings the whole tree to the written form.
@@ -39,7 +42,7 @@ func namespaceOr(given string) string { return cmp.Or(given, DefaultNamespace) }
 
 // spell walks the object as far as its schema is known.
 func (d *candidate) spell(rewrite bool) {
-	sp := normalizer{problems: &d.problems, rewrite: rewrite}
+	sp := normalizer{problems: &d.problems, rewrite: rewrite, keep: d.keep}
 	sp.value(compiled()["object"], d.top)
 	name, _ := d.top["kind"].(string)
 	if kind, ok := KindByName(name); ok {
@@ -111,12 +114,19 @@ func (d *candidate) checkSpec(tree map[string]any) {
 	before := len(d.list)
 	d.structure("spec", d.kind.Singular, tree)
 	broken := slices.Clone(d.list[before:])
+	var whole json.RawMessage
+	if len(broken) > 0 {
+		whole, _ = json.Marshal(tree)
+	}
 	for _, p := range broken {
 		prune(d.top, splitField(p.Field))
 	}
 	var err error
 	if d.spec, err = json.Marshal(tree); err == nil {
 		d.typed, err = d.kind.spec.decode(d.spec)
+	}
+	if whole != nil {
+		d.spec = whole // With what is broken; what was decoded is without it.
 	}
 	if err != nil {
 		if len(broken) == 0 {
@@ -240,6 +250,9 @@ func (d *candidate) build() (*Object, error) {
 	}
 	if size := o.Size(); size > MaxObjectBytes {
 		return nil, fmt.Errorf("the object is %d bytes long when written as JSON; %d are allowed", size, MaxObjectBytes)
+	}
+	if d.list.Err() != nil {
+		return o, nil // What it breaks is known.
 	}
 	return o.passed(d.typed), nil
 }

@@ -27,6 +27,7 @@ import (
 type normalizer struct {
 	*problems
 	rewrite bool
+	keep    bool // lists that are too long stay whole
 	path    []string
 }
 
@@ -48,8 +49,10 @@ func (sp *normalizer) value(s *jsonschema.Schema, v any) any {
 	case []any:
 		if s.MaxItems >= 0 && len(v) > s.MaxItems {
 			sp.bound(sp.field(), "maxItems", s, v)
-			clear(v[s.MaxItems:])
-			v = v[:s.MaxItems]
+			if !sp.keep {
+				clear(v[s.MaxItems:])
+				v = v[:s.MaxItems]
+			}
 		}
 		if s.Items2020 != nil {
 			for i := range v {

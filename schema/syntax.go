@@ -38,6 +38,7 @@ type tree struct {
 	doc   Document
 	nodes func() *yaml.Node // nil when there is no way back
 	lines [][]byte          // of the document, once a place was asked for
+	known diag.List         // see Options
 }
 
 // parse reads the syntax. Whoever calls it bounds the text. One that begins

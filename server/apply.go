@@ -137,16 +137,29 @@ func (a *application) failed(err error) error {
 	return err
 }
 
+// failedOn is failed for an object that is stored, nil for none. One of an older
+// version may have fields that nobody can own.
+func (a *application) failedOn(current *schema.Object, err error) error {
+	if failed := a.failed(err); failed != err || current == nil { //nolint:errorlint // Is it the same?
+		return failed
+	}
+	if broken := schema.Violations(current); len(broken) > 0 {
+		return &store.Error{Kind: store.ErrInvalid, Key: a.part.Key(), Problems: broken, Cause: err}
+	}
+	return err
+}
+
 // change is the store.Change of an apply.
 func (a *application) change(current *schema.Object) (next *schema.Object, err error) {
 	if a.created = current == nil; !a.created {
-		if current, err = managedfields.Since(a.past, current); err != nil {
-			return nil, err
+		stored := current
+		if current, err = managedfields.Since(a.past, stored); err != nil {
+			return nil, a.failedOn(stored, err)
 		}
 	}
 	text, err := managedfields.Apply(current, a.part, a.manager, a.force)
 	if err != nil {
-		return nil, a.failed(err)
+		return nil, a.failedOn(current, err)
 	}
 	next, a.warnings, err = decodeMade(text, current, a.part.Key())
 	return next, err

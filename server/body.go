@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
 )
 
 // maxBody bounds the body of a request, in bytes.
@@ -48,7 +50,7 @@ func (k *resource) readObject(r *http.Request) (*schema.Object, diag.List, error
 	if media == mediaTypes[formatJSON][0] && !json.Valid(body) {
 		return nil, nil, malformedJSON(body)
 	}
-	return decodeFor(body, k.target(r))
+	return k.decodeFor(r.Context(), body, k.target(r))
 }
 
 // malformedJSON says where a text stops being JSON.
@@ -70,9 +72,26 @@ func malformedJSON(body []byte) error {
 
 // decodeFor decodes the object that a request for target carries, and tells what
 // there is to be warned of.
-func decodeFor(text []byte, target schema.Key) (*schema.Object, diag.List, error) {
+func (s *Server) decodeFor(ctx context.Context, text []byte, target schema.Key) (*schema.Object, diag.List, error) {
 	obj, problems := schema.Decode(text, schema.Options{Namespace: target.Namespace})
+	if obj == nil && target.Name != "" {
+		obj, problems = s.decodeNext(ctx, text, target, problems)
+	}
 	return decoded(obj, problems, target)
+}
+
+// decodeNext decodes a text that was refused once more, as the next state of a
+// stored object. What that one breaks already does not refuse the text.
+func (s *Server) decodeNext(ctx context.Context, text []byte, target schema.Key, problems diag.List) (*schema.Object, diag.List) {
+	stored, err := s.opts.Reads.Get(ctx, target, store.ReadOptions{AtLeast: store.Any})
+	if err != nil {
+		return nil, problems // Which say what is wrong by today's rules.
+	}
+	known := schema.Violations(stored)
+	if len(known) == 0 {
+		return nil, problems
+	}
+	return schema.Decode(text, schema.Options{Namespace: target.Namespace, Known: known})
 }
 
 // decodeMade is decodeFor of a text that nobody wrote, but that was made of an object,
@@ -81,7 +100,12 @@ func decodeMade(text []byte, current *schema.Object, target schema.Key) (*schema
 	if schema.Outgrown(text, current) {
 		return nil, nil, badRequest("the object would have more than %d values", schema.MaxValues)
 	}
-	obj, problems := schema.Decode(text, schema.Options{Namespace: target.Namespace, Counted: true})
+	opts := schema.Options{Namespace: target.Namespace, Counted: true}
+	obj, problems := schema.Decode(text, opts)
+	if obj == nil && current != nil {
+		opts.Known = schema.Violations(current)
+		obj, problems = schema.Decode(text, opts)
+	}
 	for i := range problems {
 		problems[i].Position = nil
 	}

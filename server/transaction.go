@@ -95,7 +95,7 @@ func (s *Server) transaction(w http.ResponseWriter, r *http.Request) error {
 		if op.owns() {
 			ops[i], err = s.applyFields(r.Context(), i, op, &warnings[i])
 		} else {
-			ops[i], err = op.decode(i, &warnings[i])
+			ops[i], err = s.decodeOp(r.Context(), i, op, &warnings[i])
 		}
 		if err != nil {
 			return atOperation(err, i, ops[i].Target())
@@ -211,14 +211,14 @@ func misreadTransaction(body []byte, err error) error {
 	return badRequest("body: must be a Transaction, {%q: [{%q: …, %q: …}]}: %v", "operations", "verb", "object", err)
 }
 
-// decode makes a step of a store's transaction of it.
-func (o operation) decode(index int, warnings *diag.List) (store.Op, error) {
+// decodeOp makes a step of a store's transaction of an operation.
+func (s *Server) decodeOp(ctx context.Context, index int, o operation, warnings *diag.List) (store.Op, error) {
 	if o.FieldManager != nil || o.Force {
 		return store.Op{}, badRequest("fieldManager and force are for apply")
 	}
 	switch o.Verb {
 	case "create", "update", "apply":
-		obj, err := o.decodeObject(o.Object, warnings)
+		obj, err := s.decodeObject(ctx, o, warnings)
 		return store.Op{Verb: store.Verb(o.Verb), Object: obj}, err
 	case "patch":
 		return o.patch(index, warnings)
@@ -302,11 +302,14 @@ func (o operation) wantsObject() error {
 }
 
 // decodeObject decodes as strictly as for a request of its own.
-func (o operation) decodeObject(text []byte, warnings *diag.List) (*schema.Object, error) {
+func (s *Server) decodeObject(ctx context.Context, o operation, warnings *diag.List) (*schema.Object, error) {
 	if err := o.wantsObject(); err != nil {
 		return nil, err
 	}
-	obj, problems := schema.Decode(text, schema.Options{Namespace: schema.DefaultNamespace})
+	obj, problems := schema.Decode(o.Object, schema.Options{Namespace: schema.DefaultNamespace})
+	if obj == nil && o.Verb != string(store.OpCreate) && len(problems) > 0 {
+		obj, problems = s.decodeNext(ctx, o.Object, schema.Key(problems[0].Object), problems)
+	}
 	switch {
 	case obj == nil:
 		return nil, refused(problems)

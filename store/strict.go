@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -23,7 +24,7 @@ func (s *strict) Create(ctx context.Context, obj *schema.Object) (*schema.Object
 }
 
 func (s *strict) Update(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
-	if err := checkOp(Op{Verb: OpUpdate, Object: obj}); err != nil {
+	if err := s.checkWhole(ctx, Op{Verb: OpUpdate, Object: obj}); err != nil {
 		return nil, err
 	}
 	return s.Interface.Update(ctx, obj)
@@ -49,7 +50,7 @@ func (s *strict) Txn(ctx context.Context, ops []Op) ([]*schema.Object, error) {
 	}
 	ops = slices.Clone(ops)
 	for i, op := range ops {
-		if err := checkOp(op); err != nil {
+		if err := s.checkWhole(ctx, op); err != nil {
 			return nil, AtIndex(err, i)
 		}
 		if op.Change != nil {
@@ -57,6 +58,31 @@ func (s *strict) Txn(ctx context.Context, ops []Op) ([]*schema.Object, error) {
 		}
 	}
 	return s.Interface.Txn(ctx, ops)
+}
+
+// checkWhole is checkOp for an operation that may replace a stored object. What
+// that object breaks already does not refuse its replacement.
+func (s *strict) checkWhole(ctx context.Context, op Op) error {
+	err := checkOp(op)
+	var e *Error
+	if op.Object == nil || op.Verb != OpUpdate && op.Verb != OpApply || !errors.As(err, &e) || len(e.Problems) == 0 {
+		return err
+	}
+	stored, missing := s.Interface.Get(ctx, op.Target(), ReadOptions{})
+	if missing != nil {
+		return err
+	}
+	return checkNext(op, stored)
+}
+
+// checkNext is checkOp for what is to replace a stored object.
+func checkNext(op Op, stored *schema.Object) error {
+	err := checkOp(op)
+	var e *Error
+	if stored != nil && errors.As(err, &e) && len(misuse(op)) == 0 && len(e.Problems) > 0 && schema.Unchanged(e.Problems, schema.Violations(stored)) {
+		return nil
+	}
+	return err
 }
 
 // checked is a change whose result goes through the same door.
@@ -70,7 +96,7 @@ func checked(change Change) Change {
 		if stored == nil && next.Meta.ResourceVersion == "" {
 			verb = OpCreate
 		}
-		return next, checkOp(Op{Verb: verb, Object: next})
+		return next, checkNext(Op{Verb: verb, Object: next}, stored)
 	}
 }
 

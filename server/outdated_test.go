@@ -1,0 +1,130 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+const (
+	asMerge = "Content-Type: application/merge-patch+json"
+	asPatch = "Content-Type: application/json-patch+json"
+	asApply = "Content-Type: application/apply-patch+yaml"
+)
+
+// outdated is an object as an older version, with fewer rules, has stored it.
+type outdated struct {
+	kind, spec string
+	owners     []metav1.OwnerReference
+	field      string // that is refused today
+	mend       string // a merge patch that takes the fault away
+}
+
+func outdatedObjects() map[string]outdated {
+	owners := []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "1"}}
+	noOwners := `{"metadata":{"ownerReferences":null}}`
+	return map[string]outdated{
+		"an owner": {kind: "RouteRule", owners: owners, field: "metadata.ownerReferences", mend: noOwners,
+			spec: `{"destination":{"name":"reviews"},"route":[{"labels":{"version":"v1"}}]}`},
+		"a service with an owner": {kind: "ServiceEntry", owners: owners, field: "metadata.ownerReferences", mend: noOwners,
+			spec: `{"hosts":["a.example.com"],"resolution":"DNS","location":"MESH_EXTERNAL","ports":[{"number":80,"name":"http","protocol":"HTTP"}]}`},
+		"a field that there is not": {kind: "RouteRule", field: "spec.colour", mend: `{"spec":{"colour":null}}`,
+			spec: `{"colour":"red","destination":{"name":"reviews"},"route":[{"labels":{"version":"v1"}}]}`},
+		"a list that is too long": {kind: "VirtualService", field: "spec.http[0].match", mend: `{"spec":{"http":[{"route":[{"destination":{"host":"a.example.com"}}]}]}}`,
+			spec: `{"hosts":["a.example.com"],"http":[{"match":[` + strings.Repeat(`{"uri":{"exact":"/"}},`, 5000) + `{}],"route":[{"destination":{"host":"a.example.com"}}]}]}`},
+		"a value out of bounds": {kind: "ServiceEntry", field: "spec.ports[0].number", mend: `{"spec":{"ports":[{"number":80,"name":"http","protocol":"HTTP"}]}}`,
+			spec: `{"hosts":["a.example.com"],"resolution":"DNS","location":"MESH_EXTERNAL","ports":[{"number":70000,"name":"http","protocol":"HTTP"}]}`},
+	}
+}
+
+// store puts it past validation.
+func (o outdated) store(w *world) (path string, stored *schema.Object) {
+	w.Helper()
+	kind, ok := schema.KindByName(o.kind)
+	if !ok {
+		w.Fatalf("no kind %s", o.kind)
+	}
+	obj, err := schema.New(kind, metav1.ObjectMeta{Namespace: "default", Name: "old", OwnerReferences: o.owners}, []byte(o.spec))
+	if err != nil {
+		w.Fatal(err)
+	}
+	if schema.Validate(obj).Err() == nil {
+		w.Skip("is taken today")
+	}
+	if stored, err = w.store.Create(w.Context(), obj); err != nil {
+		w.Fatal(err)
+	}
+	return "/apis/" + kind.Group + "/" + kind.Version + "/namespaces/default/" + kind.Plural + "/old", stored
+}
+
+// TestObjectsOfOlderVersions: what an older version stored and this one would
+// refuse is served, with a problem that names the field, and can be changed,
+// mended and deleted.
+func TestObjectsOfOlderVersions(t *testing.T) {
+	for name, old := range outdatedObjects() {
+		t.Run(name, func(t *testing.T) {
+			w := followed(t)
+			path, stored := old.store(w)
+			w.want(http.StatusOK, "GET", path, "")
+			if text := w.want(http.StatusOK, "GET", "/debug/problems", "").text; !strings.Contains(text, old.field) {
+				t.Errorf("no problem names %s: %s", old.field, text)
+			}
+			if text := w.want(http.StatusOK, "GET", path+"?freshStatus=true", "").text; !strings.Contains(text, `"type":"Accepted","status":"False"`) {
+				t.Errorf("it is accepted: %s", text[strings.Index(text, `"status"`):])
+			}
+			says := func(what string, a answer) {
+				t.Helper()
+				if warnings := strings.Join(a.Header.Values("Warning"), "\n"); !strings.Contains(warnings, old.field) {
+					t.Errorf("%s: no warning of %s: %s", what, old.field, warnings)
+				}
+			}
+			says("merge patch", w.want(http.StatusOK, "PATCH", path, `{"metadata":{"labels":{"a":"b"}}}`, asMerge))
+			says("JSON patch", w.want(http.StatusOK, "PATCH", path, `[{"op":"add","path":"/metadata/labels/c","value":"d"}]`, asPatch))
+			says("dry run", w.want(http.StatusOK, "PATCH", path+"?dryRun=All", `{"metadata":{"labels":{"x":"y"}}}`, asMerge))
+			whole := strings.Replace(string(stored.JSON()), `"name":"old"`, `"name":"old","labels":{"e":"f"}`, 1)
+			whole = strings.Replace(whole, `"resourceVersion":"`+stored.Meta.ResourceVersion+`",`, "", 1)
+			says("update", w.want(http.StatusOK, "PUT", path, whole, asJSON))
+			says("update in a transaction", w.want(http.StatusOK, "POST", "/apis/registry.istio.io/v1/transactions",
+				`{"operations":[{"verb":"apply","object":`+strings.Replace(whole, `"f"`, `"g"`, 1)+`}]}`, asJSON))
+			says("patch in a transaction", w.want(http.StatusOK, "POST", "/apis/registry.istio.io/v1/transactions",
+				`{"operations":[{"verb":"patch","kind":"`+old.kind+`","namespace":"default","name":"old","patch":{"metadata":{"labels":{"h":"i"}}}}]}`, asJSON))
+			part := `{"apiVersion":"` + stored.Kind.APIVersion() + `","kind":"` + old.kind + `","metadata":{"name":"old","namespace":"default","labels":{"j":"k"}}}`
+			if name == "a field that there is not" { // Nobody can own it.
+				a := w.want(http.StatusUnprocessableEntity, "PATCH", path+"?fieldManager=me", part, asApply)
+				if !strings.Contains(a.text, old.field) {
+					t.Errorf("server-side apply: %s", a.text)
+				}
+			} else {
+				says("server-side apply", w.want(http.StatusOK, "PATCH", path+"?fieldManager=me", part, asApply))
+			}
+
+			if got := w.want(http.StatusOK, "GET", path, "").object(t); string(got.Spec) != string(stored.SpecJSON()) || len(got.Metadata.OwnerReferences) != len(old.owners) {
+				t.Errorf("the rest of it has changed: %.500s", got.Spec)
+			}
+			w.want(http.StatusUnprocessableEntity, "PATCH", path, `{"spec":{"another":1}}`, asMerge)
+			w.want(http.StatusUnprocessableEntity, "PATCH", path, `{"metadata":{"finalizers":["no name"]}}`, asMerge)
+			w.want(http.StatusUnprocessableEntity, "POST", strings.TrimSuffix(path, "/old"), strings.Replace(whole, `"name":"old"`, `"name":"new"`, 1), asJSON)
+
+			w.want(http.StatusOK, "PATCH", path, old.mend, asMerge)
+			if text := w.want(http.StatusOK, "GET", "/debug/problems", "").text; strings.Contains(text, "no new object may have it") {
+				t.Errorf("it was mended: %s", text)
+			}
+			w.want(http.StatusOK, "DELETE", path, "")
+		})
+	}
+}
+
+// TestFinalizersOfOlderObjects: an object that cannot be made today any more can
+// be deleted, finalizers and all.
+func TestFinalizersOfOlderObjects(t *testing.T) {
+	w := followed(t)
+	path, _ := outdatedObjects()["an owner"].store(w)
+	w.want(http.StatusOK, "PATCH", path, `{"metadata":{"finalizers":["example.com/clean-up"]}}`, asMerge)
+	w.want(http.StatusOK, "DELETE", path, "")
+	w.want(http.StatusOK, "PATCH", path, `{"metadata":{"finalizers":null}}`, asMerge)
+	w.want(http.StatusNotFound, "GET", path, "")
+}
