@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/go-chi/chi/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/store"
@@ -138,6 +139,9 @@ func discoveryStatus(err error) int {
 	}
 	if _, ok := errors.AsType[*badPollError](err); ok || errors.Is(err, discovery.ErrBadType) {
 		return http.StatusBadRequest
+	}
+	if apierrors.IsUnsupportedMediaType(err) {
+		return http.StatusUnsupportedMediaType
 	}
 	switch {
 	case errors.Is(err, discovery.ErrBadNode):

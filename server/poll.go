@@ -65,8 +65,12 @@ func newPollReader() *pollReader {
 }
 
 // read reads the poll in the body of a request. The error is an
-// *http.MaxBytesError when the body is too large, else a *badPollError.
+// *http.MaxBytesError when the body is too large, an unsupported one when its charset
+// is not read, else a *badPollError.
 func (p *pollReader) read(w http.ResponseWriter, r *http.Request) (poll, error) {
+	if err := checkBodyCharset(r); err != nil {
+		return poll{}, err
+	}
 	if r.ContentLength > maxPoll {
 		return poll{}, &http.MaxBytesError{Limit: maxPoll}
 	}
