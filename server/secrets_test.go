@@ -202,16 +202,26 @@ func TestKeysWithheldFromPolls(t *testing.T) {
 	}
 	create("/apis/networking.istio.io/v1/namespaces/default/gateways", strings.Replace(edge, "SIMPLE", "MUTUAL", 1))
 	create("/apis/networking.istio.io/v1/namespaces/default/virtualservices", bound)
+	create("/apis/networking.istio.io/v1/namespaces/default/serviceentries", declared)
 	create("/apis/networking.istio.io/v1/namespaces/default/virtualservices", strings.NewReplacer(`"web"`, `"other"`, `"edge"`, `"mesh"`).Replace(bound))
 
 	const router = "router~10.9.9.9~router.default~default.svc.cluster.local"
+	version := ""
 	poll := func(over *world, code int, kind, names string) string {
 		t.Helper()
-		return over.want(code, "POST", "/v3/discovery:"+kind, `{"node":{"id":"`+router+`"},"resource_names":[`+names+`]}`, asJSON).text
+		return over.want(code, "POST", "/v3/discovery:"+kind, `{"version_info":"`+version+`","node":{"id":"`+router+`"},"resource_names":[`+names+`]}`, asJSON).text
 	}
 	private := w.private()
 	w.want(http.StatusOK, "GET", "/debug/problems", "") // It waits until all of this is published.
-	poll(w, http.StatusOK, "listeners", "")
+	var listeners struct {
+		Version string `json:"version_info"`
+	}
+	if err := json.Unmarshal([]byte(poll(w, http.StatusOK, "listeners", "")), &listeners); err != nil {
+		t.Fatal(err)
+	}
+	version = listeners.Version // The proxy comes back, and counts as one.
+	poll(w, http.StatusNotModified, "listeners", "")
+	version = ""
 	for _, names := range []string{`"default/a"`, `"default/a/ca","default/a"`, ``} {
 		if text := poll(w, http.StatusForbidden, "secrets", names); !strings.HasPrefix(text, "private keys are sent only over") || strings.Contains(text, "BEGIN") {
 			t.Errorf("%s: %s", names, text)
@@ -256,6 +266,9 @@ func TestKeysWithheldFromPolls(t *testing.T) {
 		t.Errorf("the authorities are %s", text)
 	}
 }
+
+// declared is a service at the host of the VirtualServices.
+const declared = `{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"a"},"spec":{"hosts":["a.example"],"ports":[{"number":80,"name":"http","protocol":"HTTP"}],"resolution":"DNS"}}`
 
 // until looks again and again, until what it sees is as it should be.
 func (w *world) until(what string, look func() (seen string, done bool)) {
