@@ -45,7 +45,7 @@ func TestMatchingPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	ways := startWays(t, string(objects))
-	page, err := os.ReadFile("../testdata/matching/page.md")
+	page, err := os.ReadFile("../testdata/matching/page.md.tmpl")
 	if err != nil {
 		t.Fatal(err)
 	}

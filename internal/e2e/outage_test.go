@@ -36,7 +36,7 @@ func TestEtcdGone(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			etcd := startEtcd(t)
-			pilot := openPilot(t, "--etcd-endpoints", etcd.URL())
+			pilot := openPilot(t, "--data-dir", t.TempDir(), "--etcd-endpoints", etcd.URL())
 			addService(t, pilot, "before")
 
 			before := clusters(t, pilot)

@@ -78,7 +78,7 @@ func (w *replicated) addReplica(ctx context.Context, p Programs, name, api strin
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	replica, err := StartPilot(ctx, p, dir, "--etcd-endpoints", strings.Join(members, ","), "--mesh-config", w.file("mesh"))
+	replica, err := StartPilot(ctx, p, dir, "--data-dir", dir, "--etcd-endpoints", strings.Join(members, ","), "--mesh-config", w.file("mesh"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
