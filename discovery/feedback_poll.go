@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -107,7 +108,7 @@ func (p *passing) status(newest bool) TypeStatus {
 	s := TypeStatus{State: Synced, Version: p.has}
 	switch {
 	case p.refused():
-		s.State, s.Error = Rejected, "the proxy keeps version "+p.has+" instead of "+p.told+"; its log says why"
+		s.State, s.Error = Rejected, "the proxy keeps version "+terminal.Line(p.has)+" instead of "+p.told+"; its log says why"
 	case !newest || p.behind:
 		s.State = Stale
 	case p.has != p.told:

@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -186,7 +188,7 @@ func (t *subscribed) refuse(s *sending, words string) {
 	f := &t.refusals
 	f.doubt(s.view)
 	// A slice of them would keep all of them.
-	words = strings.Clone(bounded(words))
+	words = strings.Clone(kept(words))
 	tried := f.concluded(s.nonce)
 	suspects, explained := t.suspects(s, tried)
 	if len(suspects) == 0 {
@@ -458,4 +460,18 @@ func inName(c byte) bool {
 // maxWords bounds what is kept of a refusal; an Envoy cuts its own at 4,096.
 const maxWords = 4 << 10
 
-func bounded(words string) string { return words[:min(len(words), maxWords)] }
+// kept is what is kept of a proxy's words, and shown wherever there are problems and
+// conditions: it steers no terminal.
+func kept(words string) string { return cut(terminal.Escape(cut(words))) }
+
+// cut ends a text at maxWords, or before the character there.
+func cut(text string) string {
+	if len(text) <= maxWords {
+		return text
+	}
+	end := maxWords
+	for end > maxWords-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}

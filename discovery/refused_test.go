@@ -1,10 +1,13 @@
 package discovery
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
+	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -26,6 +29,23 @@ func TestMentions(t *testing.T) {
 	} {
 		if got := mentions(c.text, c.name); got != c.want {
 			t.Errorf("%q in %q: %v", c.name, c.text, got)
+		}
+	}
+}
+
+// TestKept: what is kept of a proxy's words steers no terminal, is UTF-8 and is bounded,
+// escapes included.
+func TestKept(t *testing.T) {
+	const hostile = "no \x1b]0;title\a\u009b31m\u202e\xff"
+	if got := kept(hostile); got != `no \x1b]0;title\a\u009b31m\u202e\xff` {
+		t.Errorf("kept %q", got)
+	}
+	for before := range 8 { // The cut comes at each byte of a character and of an escape.
+		for _, c := range []string{"世", "\x1b", "\u202e", "\xff", "😀"} {
+			got := kept(strings.Repeat("a", before) + strings.Repeat(c, maxWords))
+			if len(got) > maxWords || len(got) < maxWords-len(`\u202e`) || !utf8.ValidString(got) || strings.ContainsFunc(got, terminal.Unsafe) {
+				t.Errorf("kept %d bytes of %q: …%q", len(got), c, got[max(0, len(got)-20):])
+			}
 		}
 	}
 }

@@ -56,12 +56,15 @@ func NewNode(id, namespace string, labels Labels) (Node, error) {
 
 const maxNodeLocality = 1 << 10
 
-// At is the node with a locality of up to 1 KiB, the parts of which may be
-// missing.
+// At is the node with a locality of up to 1 KiB without control characters, the
+// parts of which may be missing.
 func (n Node) At(region, zone, subZone string) (Node, error) {
 	n.Locality = strings.TrimRight(strings.Join([]string{region, zone, subZone}, "/"), "/")
 	if len(n.Locality) > maxNodeLocality {
 		return Node{}, fmt.Errorf("locality of %d bytes, at most %d are allowed", len(n.Locality), maxNodeLocality)
+	}
+	if err := checkPrintable("locality", n.Locality); err != nil {
+		return Node{}, err
 	}
 	return n, nil
 }

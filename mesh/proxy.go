@@ -3,7 +3,10 @@ package mesh
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
+
+	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
 // Role of a proxy in the mesh.
@@ -44,12 +47,15 @@ func (n Node) Proxy() (Proxy, error) {
 	return p, err
 }
 
-// ParseProxy reads an identity of up to 1 KiB. The error says which part is
-// wrong and what is allowed. Only a sidecar must state an IP address: its listeners and its own
+// ParseProxy reads an identity of up to 1 KiB without control characters. The error
+// says which part is wrong and what is allowed. Only a sidecar must state an IP address: its listeners and its own
 // instances hang on it.
 func ParseProxy(node string) (Proxy, error) {
 	if len(node) > maxNode {
 		return Proxy{}, fmt.Errorf("node of %d bytes, at most %d are allowed", len(node), maxNode)
+	}
+	if err := checkPrintable("node", node); err != nil {
+		return Proxy{}, err
 	}
 	parts := strings.Split(node, "~")
 	if len(parts) != 4 {
@@ -65,6 +71,15 @@ func ParseProxy(node string) (Proxy, error) {
 		return Proxy{}, fmt.Errorf("node %q: the second part must be the IP address of the sidecar, found %q", node, p.IP)
 	}
 	return p, nil
+}
+
+// checkPrintable refuses characters that would steer the terminals and logs on which
+// a client's words are shown. What a workload is called has none.
+func checkPrintable(name, text string) error {
+	if terminal.Line(text) == text {
+		return nil
+	}
+	return fmt.Errorf("%s %s: must be UTF-8 without control and format characters", name, strconv.QuoteToASCII(text))
 }
 
 func (p Proxy) String() string {

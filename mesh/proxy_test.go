@@ -22,6 +22,15 @@ func TestParseProxy(t *testing.T) {
 		{"sidecar~~v0~default", "must be the IP address"},
 		{"router~~" + strings.Repeat("a", 1<<10-9) + "~", ""},
 		{"router~~" + strings.Repeat("a", 1<<10-8) + "~", "node of 1025 bytes, at most 1024 are allowed"},
+		{"sidecar~10.1.1.0~v0é~default", ""},
+		{"sidecar~10.1.1.0~v0\x1b[31m~default", "node \"sidecar~10.1.1.0~v0\\x1b[31m~default\": must be UTF-8 without control and format characters"},
+		{"sidecar~10.1.1.0~v0~default\n", "must be UTF-8 without control"},
+		{"router~\x7f~v0~default", "must be UTF-8 without control"},
+		{"router~~v0\u009b31m~default", "must be UTF-8 without control"},
+		{"router~~v0~\u202edefault", "must be UTF-8 without control"},
+		{"router~~v0~\u200b", "must be UTF-8 without control"},
+		{"router~~v0~\u2028", "must be UTF-8 without control"},
+		{"router~~v0\x9b31m~default", "must be UTF-8 without control"},
 	} {
 		p, err := mesh.ParseProxy(test.node)
 		switch {

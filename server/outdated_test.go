@@ -1,12 +1,14 @@
 package server_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -127,4 +129,24 @@ func TestFinalizersOfOlderObjects(t *testing.T) {
 	w.want(http.StatusOK, "DELETE", path, "")
 	w.want(http.StatusOK, "PATCH", path, `{"metadata":{"finalizers":null}}`, asMerge)
 	w.want(http.StatusNotFound, "GET", path, "")
+}
+
+// TestTableCellsSteerNoTerminal: kubectl prints the cells of a table as they are, and a
+// stored object may be older than the check of its fields.
+func TestTableCellsSteerNoTerminal(t *testing.T) {
+	w := followed(t)
+	outdated{kind: "RouteRule", spec: `{"destination":{"name":"a\u001b[2J\u009b31m\u202e\nb"},"route":[{"labels":{"version":"v1\u0085"}}]}`}.store(w)
+	var table metav1.Table
+	text := w.want(http.StatusOK, "GET", rulesPath, "", asTable).text
+	if err := json.Unmarshal([]byte(text), &table); err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Rows) != 1 || table.Rows[0].Cells[1] != `a\x1b[2J\u009b31m\u202e\nb` {
+		t.Errorf("the table is %s", text)
+	}
+	for _, cell := range table.Rows[0].Cells {
+		if text, ok := cell.(string); ok && strings.ContainsFunc(text, terminal.Unsafe) {
+			t.Errorf("the cell %q steers a terminal", text)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -71,6 +72,11 @@ func (k *resource) newRow(o *schema.Object, now time.Time, include metav1.Includ
 	if k.statuses != nil {
 		status, _ := k.statuses.of(o)
 		cells = schema.BeforeAge[any](cells, status.Summary())
+	}
+	for i, cell := range cells {
+		if text, ok := cell.(string); ok {
+			cells[i] = terminal.Line(text) // kubectl prints it as it is.
+		}
 	}
 	return metav1.TableRow{Cells: cells, Object: k.rowObject(o, include)}
 }

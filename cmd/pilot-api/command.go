@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pilot-api/pilot-api/internal/release"
+	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
@@ -37,11 +38,11 @@ var errUsage = errors.New("usage")
 // Main runs the program with the given arguments until ctx ends or something
 // fails, and returns its exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	out := bufio.NewWriter(stdout)
-	cmd := newCommand(out, stderr)
+	out, errs := bufio.NewWriter(terminal.NewWriter(stdout)), newErrorStream(stderr)
+	cmd := newCommand(out, errs)
 	cmd.SetArgs(args)
 	cmd.SetOut(out)
-	cmd.SetErr(stderr)
+	cmd.SetErr(errs)
 	err := cmd.ExecuteContext(ctx)
 	if unwritten := out.Flush(); err == nil && unwritten != nil {
 		err = fmt.Errorf("what was done could not be shown: %w", unwritten)
@@ -50,18 +51,18 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errUsage):
-		fmt.Fprintf(stderr, "pilot-api: %v\nTry 'pilot-api --help'.\n", err)
+		fmt.Fprintf(errs, "pilot-api: %v\nTry 'pilot-api --help'.\n", err)
 		return exitUsage
 	case errors.Is(err, etcd.ErrFailed):
-		fmt.Fprintf(stderr, "pilot-api: %v\n", err)
+		fmt.Fprintf(errs, "pilot-api: %v\n", err)
 		return exitStore
 	default:
-		fmt.Fprintf(stderr, "pilot-api: %v\n", err)
+		fmt.Fprintf(errs, "pilot-api: %v\n", err)
 		return exitFailed
 	}
 }
 
-func newCommand(stdout, stderr io.Writer) *cobra.Command {
+func newCommand(stdout io.Writer, stderr errorStream) *cobra.Command {
 	var o options
 	flags := pflag.NewFlagSet("pilot-api", pflag.ContinueOnError)
 	o.register(flags)

@@ -30,6 +30,7 @@ func TestUsage(t *testing.T) {
 		says []string
 	}{
 		{"unknown flag", []string{"--lisen", "x"}, nil, exitUsage, []string{"--lisen", "--help"}},
+		{"flag that steers terminals", []string{"--\u009b31m\x1b[2J"}, nil, exitUsage, []string{`--\u009b31m\x1b[2J`}},
 		{"argument", []string{"serve"}, nil, exitUsage, []string{"serve"}},
 		{"address", []string{"--listen", "8080"}, nil, exitUsage, []string{"HOST:PORT"}},
 		{"beyond loopback", []string{"--listen", "0.0.0.0:0"}, nil, exitUsage, []string{"--insecure"}},

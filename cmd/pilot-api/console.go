@@ -10,11 +10,25 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
+
+	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
 // console is whom a command beside the server talks to.
 type console struct {
-	stdout, stderr io.Writer
+	stdout io.Writer
+	stderr errorStream
+}
+
+// errorStream is stderr, with all that would steer a terminal escaped.
+type errorStream struct {
+	*terminal.Writer
+	isTerminal bool
+}
+
+func newErrorStream(w io.Writer) errorStream {
+	f, ok := w.(*os.File)
+	return errorStream{terminal.NewWriter(w), ok && term.IsTerminal(int(f.Fd()))}
 }
 
 // command completes one that takes flags and one file.
@@ -56,8 +70,8 @@ func (c *console) warn(err error) {
 
 // draw shows how far a long work is, where somebody looks.
 func (c *console) draw(format string, args ...any) {
-	if f, ok := c.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprintf(c.stderr, "\r\033[K"+format, args...)
+	if c.stderr.isTerminal {
+		_ = c.stderr.Redraw(fmt.Sprintf(format, args...)) // As with all of stderr, nobody is left to tell.
 	}
 }
 

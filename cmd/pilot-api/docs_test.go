@@ -32,7 +32,7 @@ func TestFlagsPage(t *testing.T) {
 	flags := pflag.NewFlagSet("pilot-api", pflag.ContinueOnError)
 	o.register(flags)
 	page += rows(flags)
-	for _, cmd := range everyCommand(newCommand(io.Discard, io.Discard).Commands()) {
+	for _, cmd := range everyCommand(newCommand(io.Discard, newErrorStream(io.Discard)).Commands()) {
 		page += fmt.Sprintf("\n## %s\n\n%s\n\n| flag | in the environment | default | meaning |\n|---|---|---|---|\n%s",
 			cmd.CommandPath(), cmd.Long, rows(cmd.LocalFlags()))
 	}
