@@ -2,9 +2,13 @@ package compile
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pilot-api/pilot-api/compile/query"
 	"github.com/pilot-api/pilot-api/diag"
@@ -20,10 +24,21 @@ type Compiler struct {
 	mu    sync.Mutex
 	snap  *mesh.Snapshot
 	model *model
+	graph atomic.Pointer[query.Graph] // that of the model
+	quota *Quota
 }
 
-// NewCompiler makes one that knows no snapshot yet.
-func NewCompiler() *Compiler { return &Compiler{} }
+// Quota bounds the results that some compilers keep together.
+type Quota = query.Quota
+
+// NewQuota allows so many results; 0 for any number.
+func NewQuota(most int) *Quota { return query.NewQuota(most) }
+
+// NewCompiler makes one that knows no snapshot yet, and keeps whatever it makes.
+func NewCompiler() *Compiler { return NewCompilerWithin(NewQuota(0)) }
+
+// NewCompilerWithin makes one whose results count in a Quota.
+func NewCompilerWithin(quota *Quota) *Compiler { return &Compiler{quota: quota} }
 
 // Advance takes the next snapshot, which Proxy compiles from then on.
 func (c *Compiler) Advance(next *mesh.Snapshot) {
@@ -45,7 +60,8 @@ func (c *Compiler) Advance(next *mesh.Snapshot) {
 // anew forgets all that was compiled under other settings.
 func (c *Compiler) anew(settings *mesh.Settings) {
 	before := c.model
-	c.model, c.snap = newModel(settings), nil
+	c.model, c.snap = newModel(settings, query.NewGraphWithin(c.quota)), nil
+	c.graph.Store(c.model.graph)
 	if before != nil {
 		c.model.configs.Doubt(maps.Keys(before.callers))
 	}
@@ -61,16 +77,59 @@ func (c *Compiler) anew(settings *mesh.Settings) {
 // It is kept until Release, and so is what is shared with other views as long
 // as one of them is.
 func (c *Compiler) Proxy(v mesh.View) (*ir.Config, diag.List) {
+	config, problems, _ := c.proxy(v, func(_ bool, do func()) error { do(); return nil })
+	return config, problems // Without limits there is no error.
+}
+
+// ProxyWithin is Proxy within the Quota, and within a bound of work that no view of
+// a mesh within its budget comes near. It ends early when ctx ends. With an error a
+// view that was compiled before is as it was, and a new one is not kept.
+func (c *Compiler) ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error) {
+	return c.proxy(v, func(isNew bool, do func()) error {
+		l := query.Limits{Steps: mostSteps}
+		if isNew {
+			l.Share = reserved
+		}
+		return c.model.graph.Try(ctx, l, do)
+	})
+}
+
+// mostSteps is how many results a view may compute and read, some seconds' work. A
+// view of 5,000 services, with rules of their own for each namespace, takes 200,000.
+const mostSteps = 4_000_000
+
+// New views find less room, so that those that proxies have can be renewed.
+const reserved = 10 // percent of the Quota
+
+// proxy has try make what is to be kept. It is told whether the view is new.
+func (c *Compiler) proxy(v mesh.View, try func(isNew bool, do func()) error) (*ir.Config, diag.List, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out *compiled
+	var err error
 	key := v.Key()
 	c.model.graph.Do(func(r *query.Reader) {
+		isNew := c.model.callers[key] == nil
 		c.model.know(key, v)
-		out = c.model.configs.Keep(r, key)
+		if err = try(isNew, func() { out = c.model.configs.Keep(r, key) }); err != nil && isNew {
+			c.model.configs.Drop(key)
+			c.model.forget(key)
+		}
 	})
-	return out.config, out.problems
+	switch {
+	case errors.Is(err, query.ErrFull):
+		return nil, nil, fmt.Errorf("%w: the configurations of all proxies take %d results, at most %d are kept", ErrOverBudget, c.quota.Used(), c.quota.Most())
+	case errors.Is(err, query.ErrDear):
+		return nil, nil, fmt.Errorf("%w: to compile it takes more than %d steps", ErrOverBudget, mostSteps)
+	case err != nil:
+		return nil, nil, err
+	}
+	return out.config, out.problems, nil
 }
+
+// ErrOverBudget: the configurations of all proxies together, or one of them, would
+// take more than they may.
+var ErrOverBudget = errors.New("over budget")
 
 // Release lets go of the configuration of the view with a key, unless it is wanted:
 // that is asked while Proxy makes nothing, so that what it makes for who wants it
@@ -135,11 +194,12 @@ func (c *Compiler) Reads() int64 {
 	return c.model.graph.Reads()
 }
 
-// Size is how many values are kept, of whatever kind.
+// Size is how many values are kept, of whatever kind. It waits for nothing.
 func (c *Compiler) Size() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.model.graph.Size()
+	if graph := c.graph.Load(); graph != nil {
+		return graph.Size()
+	}
+	return 0
 }
 
 // know has queries of a view find who it is for.

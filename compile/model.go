@@ -126,8 +126,8 @@ func sameProblems(a, b diag.List) bool { return slices.Equal(a, b) }
 func deepEqual[V any](a, b V) bool { return reflect.DeepEqual(a, b) }
 
 // newModel is that of an empty mesh.
-func newModel(settings *mesh.Settings) *model {
-	m := &model{settings: settings, graph: query.NewGraph(), callers: map[string]*caller{}}
+func newModel(settings *mesh.Settings, graph *query.Graph) *model {
+	m := &model{settings: settings, graph: graph, callers: map[string]*caller{}}
 	m.registry = newRegistry(m.graph, m.countPorts)
 	m.budget = newBudget(m)
 	m.passthrough = passthrough(settings)

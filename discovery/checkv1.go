@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 
@@ -65,7 +66,10 @@ func (c *checker) lostInV1(objects map[diag.Ref]bool) diag.List {
 	for _, one := range c.lost {
 		v := one.of.viewIn(c.at)
 		views[v.Key()] = true
-		config, _ := c.compiler.Proxy(v)
+		config, _, err := c.compiler.ProxyWithin(context.Background(), v)
+		if err != nil {
+			continue // There is no room to find it out.
+		}
 		one.Advance(config, one.of.proxy.IP)
 		for _, p := range one.List(func(of diag.Ref) bool { return objects[of] }) {
 			found[p] = true

@@ -154,6 +154,10 @@ func (s *Publisher) join(node mesh.Node) (*proxyState, error) {
 		if p.view == nil {
 			p.view, err = s.first(g, p.slot, mv)
 		}
+		if errors.Is(err, ErrOverBudget) && s.makeRoom() {
+			p.slot.retry()
+			p.view, err = s.first(g, p.slot, mv)
+		}
 		switch {
 		case errors.Is(err, errClosed):
 			// Pushed out by others in between.

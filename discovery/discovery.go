@@ -64,6 +64,9 @@ var (
 	// snapshot has been compiled, or because what was compiled is no good;
 	// an Envoy must keep what it has and ask again.
 	ErrNotReady = errors.New("no configuration compiled yet")
+	// ErrOverBudget: there is no room for the configuration of this proxy, or it
+	// takes too much by itself; an Envoy must keep what it has.
+	ErrOverBudget = compile.ErrOverBudget
 	// ErrBadNode: the node identity is malformed.
 	ErrBadNode = errors.New("bad node")
 	// ErrBadRoute: an RDS name that is neither a port nor http_proxy.
@@ -104,6 +107,7 @@ type Publisher struct {
 	previewing  sync.Mutex // of who has a preview made
 	checks      *checker
 	newCompiler func() compiler
+	results     *compile.Quota // of all compilers
 	// advancing is held, with others, by who makes a newcomer's view, and alone
 	// by what takes the compiler, the current generation and the fleet from one
 	// snapshot to the next: all three are of the same.
@@ -116,7 +120,8 @@ type Publisher struct {
 // the same names are registered already.
 func New(opts Options) *Publisher {
 	s := &Publisher{opts: opts.withDefaults(), made: time.Now(), contents: newContents()}
-	s.newCompiler = func() compiler { return compile.NewCompiler() }
+	s.results = compile.NewQuota(s.opts.MaxResults)
+	s.newCompiler = func() compiler { return compile.NewCompilerWithin(s.results) }
 	s.compiler = s.newCompiler()
 	s.fleet = newFleet(s.opts, s.age)
 	s.checks = newChecker(s)

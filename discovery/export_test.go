@@ -21,7 +21,7 @@ type Compiler = compiler
 // NewWith is New with compilers of the test's own.
 func NewWith(opts Options, wrap func(Compiler) Compiler) *Publisher {
 	s := New(opts)
-	s.newCompiler = func() compiler { return wrap(compile.NewCompiler()) }
+	s.newCompiler = func() compiler { return wrap(compile.NewCompilerWithin(s.results)) }
 	s.compiler = s.newCompiler()
 	return s
 }

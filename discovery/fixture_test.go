@@ -197,11 +197,11 @@ func (f faulty) Advance(next *mesh.Snapshot) {
 	f.Compiler.Advance(next)
 }
 
-func (f faulty) Proxy(v mesh.View) (*ir.Config, diag.List) {
+func (f faulty) ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error) {
 	if f.proxy != nil {
 		f.proxy(v)
 	}
-	return f.Compiler.Proxy(v)
+	return f.Compiler.ProxyWithin(ctx, v)
 }
 
 func (f faulty) Release(key string, wanted func() bool) {

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -95,7 +96,10 @@ func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, e
 	}
 	err := s.recoverPanic("compile", func() error {
 		defer s.compiler.Release(key, func() bool { return s.fleet.has(key) })
-		config, _ := s.compiler.Proxy(mv)
+		config, _, err := s.compiler.ProxyWithin(context.Background(), mv)
+		if err != nil {
+			return err
+		}
 		out.view = newView(g, key, config)
 		return nil
 	})

@@ -14,7 +14,8 @@ import (
 // objects are for, whether or not there are any (mesh.Snapshot.ExpectedProxies), and
 // then those that are connected to this replica, whatever they speak. At most 200 views
 // are looked at, in that order; leftOut is how many there are beside. Nobody who asks for
-// configuration waits for it. The error is ErrBusy, ErrNotReady or that of ctx.
+// configuration waits for it. The error is ErrBusy, ErrNotReady, ErrOverBudget
+// or that of ctx.
 func (s *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, err error) {
 	g, err := s.published()
 	if err != nil {
@@ -40,12 +41,12 @@ func lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot, proxies []*cli
 	found := map[diag.Problem]bool{}
 	var losses v1.Losses
 	for _, one := range proxies {
-		config, _ := c.Proxy(one.viewIn(at))
+		config, _, err := c.ProxyWithin(ctx, one.viewIn(at))
+		if err != nil {
+			return nil, err
+		}
 		for _, p := range losses.Advance(config, one.proxy.IP) {
 			found[p] = true
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
 		}
 	}
 	return slices.SortedFunc(maps.Keys(found), compareProblems), nil

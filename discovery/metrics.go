@@ -26,6 +26,8 @@ func newMetrics(s *Publisher) *metrics {
 	gauge("unproved_proxies", "Node ids that polled from beside no known workload and did not come back: nobody waits for them.", s.unprovedCount)
 	gauge("refusing_proxies", "Proxies that refuse something of what they are answered.", s.fleet.refusing.count)
 	gauge("problems", "Things that the published configuration could not honour.", s.problemCount)
+	gauge("results", "Results that are kept, of which configurations are made.", s.results.Used)
+	gauge("max_results", "How many results are kept at most, before new proxies are refused a configuration; 0 for no bound.", s.results.Most)
 	histogram := func(name, help string) prometheus.Histogram {
 		return with.NewHistogram(prometheus.HistogramOpts{
 			Name: prefix + name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 4, 9),

@@ -53,6 +53,10 @@ type Options struct {
 	// served, but not compiled ahead for. It also bounds, each on its own, the listener
 	// lists of a view and the endpoint sets kept encoded. 50,000.
 	MaxProxies int
+	// MaxResults bounds the results that compilers keep together, half a KiB each. A
+	// view that would exceed it is not compiled: a new one is refused, and one that
+	// proxies have stays as it is. 16,000,000.
+	MaxResults int
 }
 
 func (o Options) withDefaults() Options {
@@ -80,6 +84,9 @@ func (o Options) withDefaults() Options {
 		if *d.option == 0 {
 			*d.option = d.instead
 		}
+	}
+	if o.MaxResults == 0 {
+		o.MaxResults = 16_000_000
 	}
 	if o.MaxViews == 0 {
 		o.MaxViews = 2_000

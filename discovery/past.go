@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -226,7 +227,10 @@ func (f *formerly) viewOf(proxy mesh.Proxy) (v *view, err error) {
 		return v, nil
 	}
 	err = f.server.recoverPanic("compile", func() error {
-		config, _ := f.compiler.Proxy(mv)
+		config, _, err := f.compiler.ProxyWithin(context.Background(), mv)
+		if err != nil {
+			return err
+		}
 		v = newView(f.generation, key, config)
 		return nil
 	})

@@ -61,7 +61,7 @@ type ResourceChange struct {
 
 // Preview compiles what is published with some objects in place of those stored,
 // and compares. Nothing is published, and nobody who asks meanwhile waits for it.
-// The error is ErrBusy, ErrNotReady or that of ctx.
+// The error is ErrBusy, ErrNotReady, ErrOverBudget or that of ctx.
 func (s *Publisher) Preview(ctx context.Context, objects []*schema.Object) (*Preview, error) {
 	return s.preview(ctx, objects, false)
 }
@@ -139,9 +139,9 @@ func (p *preview) make(ctx context.Context) error {
 	}
 	c := p.newCompiler()
 	c.Advance(p.before)
+	var err error
 	for _, of := range crowds {
-		of.was, _ = c.Proxy(of.before)
-		if err := ctx.Err(); err != nil {
+		if of.was, _, err = c.ProxyWithin(ctx, of.before); err != nil {
 			return err
 		}
 	}
@@ -151,11 +151,10 @@ func (p *preview) make(ctx context.Context) error {
 	}
 	c.Advance(p.after)
 	for _, of := range crowds {
-		of.is, _ = c.Proxy(of.after)
-		p.compare(of)
-		if err := ctx.Err(); err != nil {
+		if of.is, _, err = c.ProxyWithin(ctx, of.after); err != nil {
 			return err
 		}
+		p.compare(of)
 	}
 	after, err := p.problemsAt(ctx, c, p.after)
 	p.problems, p.solved = problemsBeside(after, before), problemsBeside(before, after)

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"context"
 	"runtime"
 	"sync"
 
@@ -15,7 +16,7 @@ import (
 // compiler is what discovery needs of a compile.Compiler.
 type compiler interface {
 	Advance(next *mesh.Snapshot)
-	Proxy(v mesh.View) (*ir.Config, diag.List)
+	ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error)
 	Release(key string, wanted func() bool)
 	Concerned() []string
 	Problems() diag.List
@@ -26,6 +27,7 @@ type compiler interface {
 // publication is the way of all slots to one generation.
 type publication struct {
 	*Publisher
+	ctx     context.Context
 	next    *generation
 	rollout *rollout // nil for the first
 
@@ -36,12 +38,12 @@ type publication struct {
 
 // publish brings everybody who asked lately to the next generation. Nothing has
 // happened when there is an error.
-func (s *Publisher) publish(next *generation, ro *rollout) (*publication, error) {
+func (s *Publisher) publish(ctx context.Context, next *generation, ro *rollout) (*publication, error) {
 	moved, err := s.advance(next)
 	if err != nil {
 		return nil, err
 	}
-	p := &publication{Publisher: s, next: next, rollout: ro, kept: map[string]bool{}}
+	p := &publication{Publisher: s, ctx: ctx, next: next, rollout: ro, kept: map[string]bool{}}
 	p.renewAll()
 	for _, sl := range s.fleet.streamedBy(moved) {
 		s.concerns(ro, sl, false)
@@ -106,9 +108,9 @@ func (p *publication) renew(sl *slot) {
 	if speaker == nil {
 		return
 	}
-	changed, err := p.Publisher.renew(p.next, sl, speaker, p.rollout)
+	changed, err := p.Publisher.renew(p.ctx, p.next, sl, speaker, p.rollout)
 	p.fleet.settled(sl, err == nil)
-	if err != nil {
+	if err != nil && p.ctx.Err() == nil {
 		p.keep(speaker, err)
 	}
 	if changed {

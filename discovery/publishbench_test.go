@@ -1,6 +1,7 @@
 package discovery_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -158,11 +159,11 @@ type asked struct {
 	views []string
 }
 
-func (c *asked) Proxy(v mesh.View) (*ir.Config, diag.List) {
+func (c *asked) ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.views = append(c.views, v.Domain)
-	return c.Compiler.Proxy(v)
+	return c.Compiler.ProxyWithin(ctx, v)
 }
 
 // TestPublicationIsScoped: views that a change does not concern, and their
@@ -274,14 +275,18 @@ func newFixedViews(c discovery.Compiler) discovery.Compiler {
 	return &fixedViews{Compiler: c, configs: map[string]*ir.Config{}}
 }
 
-func (c *fixedViews) Proxy(v mesh.View) (*ir.Config, diag.List) {
+func (c *fixedViews) ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := v.Key()
 	if c.configs[key] == nil {
-		c.configs[key], _ = c.Compiler.Proxy(v)
+		config, _, err := c.Compiler.ProxyWithin(ctx, v)
+		if err != nil {
+			return nil, nil, err
+		}
+		c.configs[key] = config
 	}
-	return c.configs[key], nil
+	return c.configs[key], nil, nil
 }
 
 func (c *fixedViews) Problems() diag.List { return nil }

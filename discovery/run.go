@@ -14,10 +14,10 @@ func (s *Publisher) Run(ctx context.Context) error {
 	sweep := time.NewTicker(s.opts.ProxyIdle)
 	defer sweep.Stop()
 	var busy, since time.Time // when the last publication ended, when its changes were told
-	for {
+	for compiling := context.WithoutCancel(ctx); ; compiling = ctx {
 		// Asked for before the snapshot, so that no change falls between.
 		changed := timed(ctx, s.opts.Source.Changed(), s.opts.Files.Changed())
-		if s.follow(ctx, since) {
+		if s.follow(compiling, since) {
 			busy = time.Now()
 		}
 		for waiting := true; waiting; {
@@ -90,7 +90,7 @@ func (s *Publisher) follow(ctx context.Context, since time.Time) bool {
 	}
 	var p *publication
 	if err == nil {
-		p, err = s.bring(before, n, since)
+		p, err = s.bring(ctx, before, n, since)
 	}
 	if err != nil {
 		s.refuse(n, err)
@@ -105,7 +105,7 @@ func (s *Publisher) follow(ctx context.Context, since time.Time) bool {
 }
 
 // bring publishes news.
-func (s *Publisher) bring(before *generation, n news, since time.Time) (*publication, error) {
+func (s *Publisher) bring(ctx context.Context, before *generation, n news, since time.Time) (*publication, error) {
 	snapshot, err := s.snapshot(meshOf(before), n)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (s *Publisher) bring(before *generation, n news, since time.Time) (*publica
 		ro = s.convergence.begin(n.revision, since)
 	}
 	s.newest.begin()
-	p, err := s.publish(newGeneration(s, snapshot, before), ro)
+	p, err := s.publish(ctx, newGeneration(s, snapshot, before), ro)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -38,9 +39,10 @@ type slot struct {
 	lately lately
 	born   atomic.Int64 // serial of the generation of its first view
 
-	mu     sync.Mutex // held while a view is made, and for what follows
-	failed error      // why there is no view of a generation
-	at     int64      // its serial
+	mu     sync.Mutex    // held while a view is made, and for what follows
+	failed error         // why there is no view of a generation
+	at     int64         // its serial
+	since  time.Duration // when it failed, as Publisher.age gives it
 	closed bool
 }
 
@@ -58,10 +60,10 @@ func (s *Publisher) first(g *generation, sl *slot, mv mesh.View) (*view, error) 
 	switch {
 	case sl.closed:
 		return nil, errClosed
-	case sl.failed != nil && sl.at == g.serial:
+	case sl.failed != nil && sl.at == g.serial && !sl.mayRetry(s.age()):
 		return nil, sl.failed
 	}
-	config, problems, err := s.compileFor(g, sl, mv)
+	config, problems, err := s.compileFor(context.Background(), g, sl, mv)
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +76,45 @@ func (s *Publisher) first(g *generation, sl *slot, mv mesh.View) (*view, error) 
 	return v, nil
 }
 
+// retryAfter is when it is tried again to find room for a view.
+const retryAfter = 30 * time.Second
+
+// mayRetry reports whether there may be room by now for what there was none for.
+func (sl *slot) mayRetry(now time.Duration) bool {
+	return errors.Is(sl.failed, ErrOverBudget) && now-sl.since >= retryAfter
+}
+
+// retry has the next proxy of a slot try again for a view that there was no room for.
+func (sl *slot) retry() {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	sl.failed = nil
+}
+
+// makeRoom drops the views without a connected proxy, and reports whether there
+// were any.
+func (s *Publisher) makeRoom() bool {
+	before, _ := s.fleet.size()
+	s.fleet.retire(idleUnderPressure)
+	s.letGo()
+	after, _ := s.fleet.size()
+	return after < before
+}
+
+// idleUnderPressure is after how long without a poll a proxy counts as gone when
+// there is no room for another one. An Envoy polls every few seconds.
+const idleUnderPressure = time.Minute
+
 // renew brings a slot to a generation, and reports whether anything is new. With
 // an error it is what it was.
-func (s *Publisher) renew(g *generation, sl *slot, speaker *client, ro *rollout) (changed bool, err error) {
+func (s *Publisher) renew(ctx context.Context, g *generation, sl *slot, speaker *client, ro *rollout) (changed bool, err error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	if sl.closed {
 		return false, nil
 	}
 	defer func() { sl.keeps(err, g) }()
-	config, problems, err := s.compileFor(g, sl, speaker.viewIn(g.mesh))
+	config, problems, err := s.compileFor(ctx, g, sl, speaker.viewIn(g.mesh))
 	if err != nil {
 		return false, err
 	}
@@ -127,18 +158,18 @@ func (sl *slot) keeps(err error, g *generation) {
 }
 
 // compileFor compiles, and closes what must not be served as it is. The error
-// is a mistake of ours.
-func (s *Publisher) compileFor(g *generation, sl *slot, mv mesh.View) (config *ir.Config, problems diag.List, err error) {
+// is ErrOverBudget, that of ctx, or a mistake of ours.
+func (s *Publisher) compileFor(ctx context.Context, g *generation, sl *slot, mv mesh.View) (config *ir.Config, problems diag.List, err error) {
 	start := time.Now()
 	err = s.recoverPanic("compile", func() error {
-		config, problems = s.compiler.Proxy(mv)
-		return nil
+		config, problems, err = s.compiler.ProxyWithin(ctx, mv)
+		return err
 	})
 	s.metrics.compile.Observe(time.Since(start).Seconds())
 	if err != nil {
 		err = fmt.Errorf("compile for role %s in %s: %w", mv.Role, mv.Domain, err)
 	}
-	sl.failed, sl.at = err, g.serial
+	sl.failed, sl.at, sl.since = err, g.serial, s.age()
 	return config, problems, err
 }
 

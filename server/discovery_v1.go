@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -126,12 +127,18 @@ func (d discoveryErrors) write(w http.ResponseWriter, r *http.Request, err error
 		err = fmt.Errorf("a poll must not be larger than %d bytes", maxPoll)
 	}
 	d.log.DebugContext(r.Context(), "discovery refused", "path", r.URL.Path, "status", status, "err", store.Logged(err))
+	if errors.Is(err, discovery.ErrOverBudget) {
+		w.Header().Set("Retry-After", strconv.Itoa(int(overBudgetRetry.Seconds())))
+	}
 	text := err.Error()
 	if status == http.StatusInternalServerError {
 		text = "internal error" // Its text is for the log.
 	}
 	http.Error(w, text, status)
 }
+
+// overBudgetRetry is when a proxy should ask again that there was no room for.
+const overBudgetRetry = 30 * time.Second
 
 func discoveryStatus(err error) int {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {

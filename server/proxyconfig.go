@@ -75,12 +75,13 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request, say func(*disco
 	return writeJSON(w, r, said)
 }
 
-// notInspected: while nothing is compiled there is nothing to look at.
+// notInspected: while nothing is compiled there is nothing to look at, and there may be
+// no room to compile what is asked for.
 func notInspected(err error) error {
 	switch {
 	case errors.Is(err, discovery.ErrBadNode):
 		return badRequest("%s", strings.TrimPrefix(err.Error(), discovery.ErrBadNode.Error()+": "))
-	case errors.Is(err, discovery.ErrNotReady):
+	case errors.Is(err, discovery.ErrNotReady), errors.Is(err, discovery.ErrOverBudget):
 		return &store.Error{Kind: store.ErrUnavailable, Detail: err.Error(), Cause: err}
 	}
 	return err

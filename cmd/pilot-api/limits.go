@@ -122,6 +122,18 @@ func budgetWithin(memory int64) mesh.Budget {
 	return mesh.Budget{Object: min(parts/4, mesh.DefaultBudget.Object), Mesh: parts}
 }
 
+// bytesPerResult is the memory for a result that the compiler keeps: half of it is the
+// result itself, and the rest is for what proxies are told, garbage and all else.
+const bytesPerResult = 1 << 10
+
+// maxResults is how many results are kept within a memory limit; 0 for the default.
+func maxResults(memory int64) int {
+	if memory >= 1<<50 {
+		return 0
+	}
+	return int(memory / bytesPerResult)
+}
+
 // cgroupMemory is the limit in the first of these files that is there, 0 when
 // there is none: "max" in version 2, a number near 2^63 in version 1.
 func cgroupMemory(files ...string) int64 {

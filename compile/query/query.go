@@ -18,7 +18,10 @@
 // no kept result depends on is dropped when Do returns.
 package query
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+)
 
 // Graph holds the inputs and results that depend on each other. Its methods,
 // and those of its inputs and queries, are for one goroutine at a time, which
@@ -29,13 +32,22 @@ type Graph struct {
 	runs    int64 // counts computations
 	read    int64 // counts what they read
 	epoch   int64 // counts comparisons of what was read
-	size    int   // how many inputs and results there are
 	garbage []*node
 	reads   []*node // of the computations that are going on, those of each behind those of who needs it
+
+	tally   *tally   // of inputs and results
+	attempt *attempt // that is going on, nil for none
 }
 
-// NewGraph makes an empty one.
-func NewGraph() *Graph { return &Graph{} }
+// NewGraph makes an empty one without a bound.
+func NewGraph() *Graph { return NewGraphWithin(NewQuota(0)) }
+
+// NewGraphWithin makes an empty one whose values count in a Quota.
+func NewGraphWithin(q *Quota) *Graph {
+	g := &Graph{tally: &tally{quota: q}}
+	runtime.AddCleanup(g, (*tally).end, g.tally)
+	return g
+}
 
 // Do has do set inputs and read results while nobody else does. What it reads
 // stays only if it is kept, or something kept depends on it. A panic in a
@@ -63,12 +75,8 @@ func (g *Graph) Reads() int64 {
 }
 
 // Size is how many values and results there are, those included that are known
-// to be none.
-func (g *Graph) Size() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.size
-}
+// to be none. It does not wait for Do.
+func (g *Graph) Size() int { return int(g.tally.size.Load()) }
 
 // Reader is the computation that is going on. It is good until that ends.
 type Reader struct {
@@ -116,6 +124,7 @@ const (
 func (r *Reader) read(n *node) {
 	n.refresh()
 	r.graph.read++
+	r.graph.step()
 	r.graph.reads = append(r.graph.reads, n)
 }
 
@@ -123,8 +132,9 @@ func (r *Reader) read(n *node) {
 // comes to depend on it, also where its computation panics.
 func (g *Graph) begin(n *node) {
 	n.graph = g
-	g.size++
+	g.tally.add(1)
 	g.garbage = append(g.garbage, n)
+	g.admit()
 }
 
 func (n *node) refresh() {
@@ -181,6 +191,7 @@ func (n *node) run() {
 	r := &Reader{graph: g, from: len(g.reads)}
 	defer func() { n.running, g.reads = false, g.reads[:r.from] }()
 	g.runs++
+	g.step()
 	if n.of.compute(r) {
 		n.changes()
 	}
@@ -259,7 +270,7 @@ func (g *Graph) collect() {
 		}
 		n.of.forget()
 		n.dropped = true
-		g.size--
+		g.tally.add(-1)
 		for _, read := range n.reads {
 			read.lose(n)
 		}

@@ -301,6 +301,8 @@ func (s *Server) refuse(err error) error {
 	case errors.Is(err, discovery.ErrTooMany):
 		s.intake.refused.Inc()
 		return status.Error(codes.ResourceExhausted, err.Error())
+	case errors.Is(err, discovery.ErrOverBudget):
+		return status.Error(codes.ResourceExhausted, err.Error())
 	case errors.Is(err, discovery.ErrNotReady), errors.Is(err, discovery.ErrGone):
 		return status.Error(codes.Unavailable, err.Error())
 	}
