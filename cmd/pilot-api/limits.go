@@ -109,9 +109,10 @@ func (l *limits) apply(log *slog.Logger) {
 	}
 }
 
-// bytesPerPart is the memory for a part of the budget: the part itself, with its
-// encoded forms and what they are made of, and as much for garbage and all else.
-const bytesPerPart = 4 << 10
+// bytesPerPart is the memory for a part of the budget. A part of a cluster takes about
+// 14 KiB in eleven views, with its encoded forms and what they are made of; the rest is
+// for garbage and for what clients have the process hold.
+const bytesPerPart = 32 << 10
 
 // budget is what objects may multiply to within the memory limit in force, where the
 // mesh settings do not say.

@@ -49,9 +49,10 @@ func TestBadLimits(t *testing.T) {
 func TestBudgetWithinMemory(t *testing.T) {
 	for memory, want := range map[int64]mesh.Budget{
 		1<<63 - 1: mesh.DefaultBudget,
-		4 << 30:   mesh.DefaultBudget,
-		1 << 30:   {Object: 65_536, Mesh: 262_144},
-		64 << 20:  {Object: 4096, Mesh: 16_384},
+		32 << 30:  mesh.DefaultBudget,
+		4 << 30:   {Object: 32_768, Mesh: 131_072},
+		512 << 20: {Object: 4096, Mesh: 16_384},
+		64 << 20:  {Object: 512, Mesh: 2048},
 	} {
 		if got := budgetWithin(memory); got != want {
 			t.Errorf("with %d bytes: got %+v, want %+v", memory, got, want)

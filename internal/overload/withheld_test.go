@@ -57,7 +57,7 @@ func multiplied() []multiplying {
 	}
 	for i := range 30 {
 		name := fmt.Sprintf("selects-%d", i)
-		out = append(out, multiplying{name, "ServiceEntry", entrySpec(name, 5, 5, 0, "HTTP", `"workloadSelector":{"labels":{"app":"many"}}`), false})
+		out = append(out, multiplying{name, "ServiceEntry", entrySpec(name, 2, 2, 0, "HTTP", `"workloadSelector":{"labels":{"app":"many"}}`), false})
 	}
 	return out
 }
