@@ -66,7 +66,7 @@ func startBridged(ctx context.Context, w *World, node string) error {
 		return err
 	}
 	w.Sidecar = &Sidecar{Node: node, Admin: "http://127.0.0.1:" + admin, offered: bridged(b)}
-	return w.Sidecar.run(ctx, w.Pilot.programs.Envoy, w.Dir, bootstrap)
+	return w.Sidecar.run(ctx, w.Pilot.programs, w.Dir, bootstrap)
 }
 
 // bridged offers what v1 discovery says now. A listener that drains keeps its

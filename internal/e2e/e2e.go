@@ -29,6 +29,8 @@ const patience = 30 * time.Second
 // Programs says where the executables are.
 type Programs struct {
 	PilotAPI, Istioctl, Envoy string
+
+	EnvoyFlags []string // of each Envoy, beside those that every one has
 }
 
 // Missing returns an error that names the programs that are not there.

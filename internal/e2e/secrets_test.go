@@ -141,9 +141,15 @@ func openSecrets(t *testing.T, api string, args ...string) *withSecrets {
 // openSecretsAs has an Envoy ask by a bootstrap with the options.
 func openSecretsAs(t *testing.T, args []string, options ...string) *withSecrets {
 	t.Helper()
+	return openSecretsBy(t, args, nil, options...)
+}
+
+// openSecretsBy is openSecretsAs with flags of the Envoy.
+func openSecretsBy(t *testing.T, args, flags []string, options ...string) *withSecrets {
+	t.Helper()
 	program := outside.Tool(t, "envoy")
 	w := &withSecrets{t: t, pilot: openPilot(t, append(args, "--data-dir", t.TempDir())...), authority: selfsigned.NewAuthority(t, t.TempDir())}
-	w.pilot.programs.Envoy = program
+	w.pilot.programs.Envoy, w.pilot.programs.EnvoyFlags = program, flags
 	var err error
 	if w.port, err = testbed.FreePort(); err != nil {
 		t.Fatal(err)
@@ -267,7 +273,13 @@ func (w *withSecrets) dial(ctx context.Context, host string, client *tls.Certifi
 // connect leaves the connection open until the test ends.
 func (w *withSecrets) connect(host string) *lasting {
 	w.t.Helper()
-	conn, err := w.dial(w.t.Context(), host, w.client)
+	return w.connectAs(host, w.client)
+}
+
+// connectAs is connect for a client with the certificate, nil for none.
+func (w *withSecrets) connectAs(host string, client *tls.Certificate) *lasting {
+	w.t.Helper()
+	conn, err := w.dial(w.t.Context(), host, client)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -284,21 +296,29 @@ func (w *withSecrets) serves(conn *lasting) {
 }
 
 func (c *lasting) ask() error {
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", c.host); err != nil {
-		return err
-	}
-	resp, err := http.ReadResponse(c.read, nil)
+	resp, err := c.get()
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusNoContent || resp.Close {
 		return fmt.Errorf("%s: %s, closing %v", c.host, resp.Status, resp.Close)
 	}
 	return nil
+}
+
+// get is one request over the connection.
+func (c *lasting) get() (*http.Response, error) {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", c.host); err != nil {
+		return nil, err
+	}
+	resp, err := http.ReadResponse(c.read, nil)
+	if err != nil {
+		return nil, err
+	}
+	return resp, resp.Body.Close()
 }
 
 // listeners are as the Envoy has them, with their versions and when it got them.

@@ -26,14 +26,14 @@ type Sidecar struct {
 
 // run starts the Envoy with the bootstrap and returns when it is live. Its log
 // and its bootstrap are in dir.
-func (s *Sidecar) run(ctx context.Context, envoy, dir string, bootstrap []byte) error {
+func (s *Sidecar) run(ctx context.Context, programs Programs, dir string, bootstrap []byte) error {
 	file := filepath.Join(dir, "envoy.yaml")
 	err := os.WriteFile(file, bootstrap, 0o600)
 	if err != nil {
 		return err
 	}
-	s.Process = testbed.NewProcess(dir, "envoy", envoy, "-c", file,
-		"--concurrency", "1", "-l", "warning", "--use-dynamic-base-id", "--reject-unknown-dynamic-fields")
+	flags := []string{"-c", file, "--concurrency", "1", "-l", "warning", "--use-dynamic-base-id", "--reject-unknown-dynamic-fields"}
+	s.Process = testbed.NewProcess(dir, "envoy", programs.Envoy, append(flags, programs.EnvoyFlags...)...)
 	if err = s.Start(); err != nil {
 		return err
 	}

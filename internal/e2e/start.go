@@ -35,7 +35,7 @@ func StartSidecar(ctx context.Context, pilot *Pilot, dir, node string, options .
 		}
 		s.offered = poller.offered
 	}
-	return s, s.run(ctx, pilot.programs.Envoy, dir, bootstrap)
+	return s, s.run(ctx, pilot.programs, dir, bootstrap)
 }
 
 // polls reports whether options of istioctl bootstrap are for an Envoy that polls.
