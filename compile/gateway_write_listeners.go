@@ -52,7 +52,7 @@ func (c *writer) chains(place *edgePlace, group *edgeGroup) []*ir.FilterChain {
 			return nil
 		}
 	default:
-		out.HTTP = c.http(place.table(group))
+		out.HTTP = c.http(group.table)
 		out.HTTP.UseRemoteAddress = true
 	}
 	return []*ir.FilterChain{out}
@@ -96,25 +96,33 @@ func preciseFirst(chains []*ir.FilterChain) []*ir.FilterChain {
 	return out
 }
 
-// table is the name of a group's own. Of one with TLS it says by which certificates
-// clients come there and what is asked of theirs: under the name of another group,
-// requests would arrive for hosts that ask more. It stays when other groups come and go,
-// so that connections that are held keep their routes.
-func (place *edgePlace) table(group *edgeGroup) string {
+// nameTables names the route tables of the groups. The name of one with TLS says by which
+// certificates clients come there and what is asked of theirs: under the name of another
+// group, requests would arrive for hosts that ask more. It stays when other groups come and
+// go, so that connections that are held keep their routes.
+func (place *edgePlace) nameTables() {
 	name := strconv.Itoa(place.port)
 	if !unspecified(place.ip) {
 		name += "|" + place.ip
 	}
-	if group.tls == nil {
-		return name
-	}
-	mark := markOf(asked(group.tls))
-	for _, other := range place.groups {
-		if other != group && other.kind == httpServer && markOf(asked(other.tls)) == mark {
-			mark = markOf(group.tls)
+	marks := make([]string, len(place.groups))
+	alike := map[string]int{}
+	for i, group := range place.groups {
+		if group.tls != nil && group.kind == httpServer {
+			marks[i] = markOf(asked(group.tls))
+			alike[marks[i]]++
 		}
 	}
-	return name + "|tls=" + mark
+	for i, group := range place.groups {
+		switch {
+		case marks[i] == "":
+			group.table = name
+		case alike[marks[i]] > 1:
+			group.table = name + "|tls=" + markOf(group.tls)
+		default:
+			group.table = name + "|tls=" + marks[i]
+		}
+	}
 }
 
 // asked is what tells TLS from another, without settings that may change over it.
@@ -148,7 +156,7 @@ func (c *writer) edgeTable(place *edgePlace, group *edgeGroup) *ir.RouteTable {
 		}
 	}
 	table := t.routeTable()
-	table.Name = place.table(group)
+	table.Name = group.table
 	table.IgnorePort = true // What stands before a gateway may have another port.
 	return c.closed(table)
 }

@@ -33,6 +33,7 @@ type edgeGroup struct {
 	claimed       []claimedHost
 	bound         []*boundHost
 	tlsRoutes     []*edgeRoute // of passthroughServer
+	table         string       // is the name of its route table, for an httpServer
 }
 
 // claimedHost is a host of a server in a group.
@@ -75,6 +76,7 @@ func (p *plan) planGateways(of gatewaySet) *edgePlan {
 	for _, place := range out.places {
 		p.bindHosts(out, place, wanted)
 		p.nameRoutes(place, owners[place])
+		place.nameTables()
 	}
 	out.problems = p.problems.List()
 	return out
