@@ -63,8 +63,20 @@ func (c *Compiler) anew(settings *mesh.Settings) {
 	c.model, c.snap = newModel(settings, query.NewGraphWithin(c.quota)), nil
 	c.graph.Store(c.model.graph)
 	if before != nil {
+		before.graph.Discard()
 		c.model.configs.Doubt(maps.Keys(before.callers))
 	}
+}
+
+// Close takes all results out of the Quota. The next call must be Advance, if any.
+func (c *Compiler) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.model != nil {
+		c.model.graph.Discard()
+	}
+	c.model, c.snap = nil, nil
+	c.graph.Store(nil)
 }
 
 // Proxy is the configuration of all proxies with one view of the last snapshot,

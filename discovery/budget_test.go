@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -97,6 +98,34 @@ func TestViewThatCannotBeRenewed(t *testing.T) {
 		}
 		if problems := s.Report().Problems; len(problems) > 0 {
 			t.Errorf("problems are left: %v", problems)
+		}
+	})
+}
+
+// TestPreviewGivesItsRoomBack: what compiles beside the views takes no room when it has
+// ended, whether or not the garbage collector ran.
+func TestPreviewGivesItsRoomBack(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		all := manyServices(t, 5)
+		s := follow(t, newObjects(all...), discovery.Options{Registry: registry})
+		v3(t, s, discovery.ClusterType, nodeA)
+		before := gauge(t, registry, "results")
+		if before <= 0 {
+			t.Fatalf("%d results of a view", before)
+		}
+		if _, err := s.Preview(t.Context(), all[:1]); err != nil {
+			t.Fatal(err)
+		}
+		if after := gauge(t, registry, "results"); after != before {
+			t.Errorf("%d results after a preview, %d before", after, before)
+		}
+		if _, _, err := s.LostInV1(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if after := gauge(t, registry, "results"); after != before {
+			t.Errorf("%d results after LostInV1, %d before", after, before)
 		}
 	})
 }

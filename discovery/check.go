@@ -227,6 +227,9 @@ func (c *checker) begin() bool {
 }
 
 func (c *checker) forget() {
+	if c.compiler != nil {
+		c.compiler.Close()
+	}
 	c.compiler, c.at, c.laid, c.ahead, c.dryRun = nil, nil, nil, nil, false
 	c.lost, c.views = map[kindV1]*lossesV1{}, nil
 }

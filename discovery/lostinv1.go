@@ -29,6 +29,7 @@ func (s *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, 
 		var proxies []*client
 		proxies, leftOut = s.proxiesToCome(g.mesh)
 		c := s.newCompiler()
+		defer c.Close()
 		c.Advance(g.mesh)
 		lost, err = lostInV1(ctx, c, g.mesh, proxies)
 		return err

@@ -138,6 +138,7 @@ func (p *preview) make(ctx context.Context) error {
 		p.proxiesInV1, p.notLookedAtInV1 = p.proxiesToCome(p.after, p.before)
 	}
 	c := p.newCompiler()
+	defer c.Close()
 	c.Advance(p.before)
 	var err error
 	for _, of := range crowds {

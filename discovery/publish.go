@@ -18,6 +18,7 @@ type compiler interface {
 	Advance(next *mesh.Snapshot)
 	ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error)
 	Release(key string, wanted func() bool)
+	Close()
 	Concerned() []string
 	Problems() diag.List
 	ProblemsOf(objects map[diag.Ref]bool) diag.List

@@ -14,9 +14,9 @@ var (
 	ErrDear = errors.New("too many steps")
 )
 
-// Quota bounds the values that some graphs keep together. Those of a graph that
-// nobody holds any more count until the garbage collector finds it. A Quota is safe
-// for concurrent use.
+// Quota bounds the values that some graphs keep together. The values of a graph count
+// until Discard, or until the garbage collector finds a graph that nobody discarded. A
+// Quota is safe for concurrent use.
 type Quota struct {
 	most int64 // 0 for no bound
 	used atomic.Int64
@@ -35,6 +35,7 @@ func (q *Quota) Most() int { return int(q.most) }
 type tally struct {
 	quota *Quota
 	size  atomic.Int64
+	ended atomic.Bool
 }
 
 func (t *tally) add(n int64) {
@@ -42,8 +43,20 @@ func (t *tally) add(n int64) {
 	t.quota.used.Add(n)
 }
 
-// end takes the values out of the Quota.
-func (t *tally) end() { t.quota.used.Add(-t.size.Load()) }
+// end takes the values out of the Quota, once.
+func (t *tally) end() {
+	if t.ended.CompareAndSwap(false, true) {
+		t.quota.used.Add(-t.size.Load())
+	}
+}
+
+// Discard takes the values of the graph out of its Quota now. It waits for Do to end.
+// The graph must not be used after it.
+func (g *Graph) Discard() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.tally.end()
+}
 
 // attempt is a computation that may be broken off.
 type attempt struct {

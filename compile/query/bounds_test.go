@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"runtime/debug"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -97,6 +98,24 @@ func TestQuotaIsShared(t *testing.T) {
 		runtime.GC() // What it finds is told soon after.
 		runtime.Gosched()
 	}
+}
+
+// TestDiscard: what a graph held counts once less, also when the garbage collector
+// finds the graph later.
+func TestDiscard(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // Only Discard makes room.
+	q := query.NewQuota(50)
+	first, second := newRows(q), newRows(q)
+	if _, err := first.keep(t.Context(), query.Limits{}, 20); err != nil {
+		t.Fatal(err)
+	}
+	first.graph.Discard()
+	first.graph.Discard()
+	if _, err := second.keep(t.Context(), query.Limits{}, 20); err != nil || q.Used() != 41 {
+		t.Errorf("after Discard: %v, %d used, want 41", err, q.Used())
+	}
+	runtime.KeepAlive(first)
+	runtime.KeepAlive(second)
 }
 
 // TestBrokenOffAsFromScratch: wherever computations are broken off, what is computed
