@@ -86,6 +86,8 @@ func (c *Client) Changes(ctx context.Context, scope store.Scope, revision int64)
 			Name      string      `json:"name"`
 			Then      *wireObject `json:"then"`
 			Now       *wireObject `json:"now"`
+
+			Unreadable *wireUnreadable `json:"unreadable"`
 		} `json:"items"`
 	}
 	if err := c.ask(ctx, registry+"changes", q, &w); err != nil {
@@ -105,9 +107,25 @@ func (c *Client) Changes(ctx context.Context, scope store.Scope, revision int64)
 				return nil, err
 			}
 		}
+		if item.Unreadable != nil {
+			if d.Unreadable, err = item.Unreadable.of(d.Key); err != nil {
+				return nil, err
+			}
+		}
 		out = append(out, d)
 	}
 	return out, nil
+}
+
+// wireUnreadable is a stored value that is no object.
+type wireUnreadable struct {
+	Revision string `json:"revision"`
+	Why      string `json:"why"`
+}
+
+func (w wireUnreadable) of(key schema.Key) (*store.Unreadable, error) {
+	revision, err := parseRevision(w.Revision)
+	return &store.Unreadable{Key: key, Revision: revision, Why: w.Why}, err
 }
 
 // Rollback makes an object, or all of a namespace, what it was at a revision, in

@@ -121,6 +121,22 @@ type difference struct {
 	Name      string          `json:"name"`
 	Then      json.RawMessage `json:"then,omitempty"`
 	Now       json.RawMessage `json:"now,omitempty"`
+	// Unreadable is in the place of Now if the stored value cannot be read.
+	Unreadable *unreadableValue `json:"unreadable,omitempty"`
+}
+
+// unreadableValue is a stored value that is no object.
+type unreadableValue struct {
+	Revision string `json:"revision"`
+	Why      string `json:"why"`
+}
+
+func differenceOf(d store.Difference) difference {
+	out := difference{Kind: d.Key.Kind, Namespace: d.Key.Namespace, Name: d.Key.Name, Then: jsonOf(d.Then), Now: jsonOf(d.Now)}
+	if u := d.Unreadable; u != nil {
+		out.Unreadable = &unreadableValue{strconv.FormatInt(u.Revision, 10), u.Why}
+	}
+	return out
 }
 
 // changes answers what in a scope has changed since a revision.
@@ -143,7 +159,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := changesAnswer{metav1.TypeMeta{APIVersion: registryVersion, Kind: "Changes"}, []difference{}}
 	for _, d := range found {
-		answer.Items = append(answer.Items, difference{d.Key.Kind, d.Key.Namespace, d.Key.Name, jsonOf(d.Then), jsonOf(d.Now)})
+		answer.Items = append(answer.Items, differenceOf(d))
 	}
 	return writeJSON(w, r, answer)
 }

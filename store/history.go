@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -82,6 +83,8 @@ type Version struct {
 type Difference struct {
 	Key       schema.Key
 	Then, Now *schema.Object
+	// Unreadable is the stored value if it cannot be read. Now is nil then.
+	Unreadable *Unreadable
 }
 
 // Historian is the side of a store that knows what objects were. A store keeps
@@ -212,6 +215,9 @@ func notReached(key schema.Key, revision, oldest int64) error {
 // itself sets differs.
 func (d Difference) Undo() (op Op, ok bool, err error) {
 	switch {
+	case d.Unreadable != nil:
+		op, err = d.replaceUnreadable()
+		return op, true, err
 	case d.Then == nil && d.Now == nil:
 		return Op{}, false, nil
 	case d.Then == nil:
@@ -234,4 +240,17 @@ func (d Difference) Undo() (op Op, ok bool, err error) {
 	}
 	next, err := merged(obj, d.Now, d.Now.Meta.ManagedFields)
 	return Op{Verb: OpUpdate, Object: obj}, next != d.Now, err
+}
+
+// replaceUnreadable puts the earlier state, or nothing, in the place of a value that
+// cannot be read, on condition that the same value is still stored.
+func (d Difference) replaceUnreadable() (Op, error) {
+	revision := strconv.FormatInt(d.Unreadable.Revision, 10)
+	if d.Then == nil {
+		return Op{Verb: OpDelete, Key: d.Key, Pre: Preconditions{ResourceVersion: revision}}, nil
+	}
+	meta := d.Then.Meta
+	meta.ResourceVersion, meta.UID = revision, ""
+	obj, err := d.Then.WithMeta(meta)
+	return Op{Verb: OpUpdate, Object: obj}, err
 }

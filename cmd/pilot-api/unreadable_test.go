@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -185,5 +186,41 @@ func TestDamagedValueIsDeleted(t *testing.T) {
 	}
 	if resp, text = p.ask(t, http.MethodGet, servicesPath+"/shop", ""); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("get: %s %s", resp.Status, text)
+	}
+}
+
+// TestDamagedValueIsRolledBack: an earlier state takes the place of a damaged value.
+func TestDamagedValueIsRolledBack(t *testing.T) {
+	data := t.TempDir()
+	p := startProgram(t, data)
+	resp, text := p.ask(t, http.MethodPost, servicesPath, serviceEntry("shop", "first.example.com"))
+	if resp.StatusCode != http.StatusCreated {
+		t.Fatal(resp.Status, text)
+	}
+	var made struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal([]byte(text), &made); err != nil {
+		t.Fatal(err)
+	}
+	if resp, text := p.ask(t, http.MethodPut, servicesPath+"/shop", serviceEntry("shop", hostOfShop)); resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status, text)
+	}
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	corrupt(t, data, "networking.istio.io/serviceentries/default/shop", hostOfShop, "shop.exbmple.com")
+	p = startProgram(t, data)
+	revision := made.Metadata.ResourceVersion
+	if _, text := p.ask(t, http.MethodGet, "/apis/registry.istio.io/v1/changes?namespace=default&since="+revision, ""); !strings.Contains(text, `"unreadable":{"revision":`) {
+		t.Errorf("the changes: %s", text)
+	}
+	if resp, text := p.ask(t, http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", `{"namespace":"default","revision":"`+revision+`"}`); resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status, text)
+	}
+	if resp, text := p.ask(t, http.MethodGet, servicesPath+"/shop", ""); resp.StatusCode != http.StatusOK || !strings.Contains(text, "first.example.com") {
+		t.Error(resp.Status, text)
 	}
 }

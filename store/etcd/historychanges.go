@@ -193,7 +193,8 @@ func (s *Store) difference(ctx context.Context, name string, p past) (store.Diff
 	}
 	for _, kv := range resp.Responses[0].GetResponseRange().Kvs {
 		if d.Now, err = s.keys.object(kv, kv.ModRevision); err != nil {
-			return d, &store.Error{Kind: store.ErrExpired, Key: key, Cause: err, Detail: "what is stored under the name cannot be read"}
+			damage := s.keys.unreadable(kv, err)
+			d.Unreadable = &damage
 		}
 	}
 	records := resp.Responses[1].GetResponseRange().Kvs

@@ -222,3 +222,52 @@ func remove(t *testing.T, client *clientv3.Client, key string) {
 		t.Fatal(err)
 	}
 }
+
+// TestUnreadableIsRolledBack: the state of an earlier revision takes the place of a
+// value that cannot be read, and a value that was not there then is deleted; nothing
+// that was mended meanwhile is touched.
+func TestUnreadableIsRolledBack(t *testing.T) {
+	client := etcdtest.Start(t).Client()
+	s := etcd.New(client, etcd.DefaultPrefix, quiet)
+	made, err := s.Create(t.Context(), storetest.Rule(t, "default", "a", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := storetest.Rule(t, "default", "b", 1)
+	if _, err := s.Txn(t.Context(), []store.Op{
+		{Verb: store.OpUpdate, Object: storetest.Rule(t, "default", "a", 2)}, {Verb: store.OpCreate, Object: later},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, client, damagedName, "{")
+	put(t, client, strings.TrimSuffix(damagedName, "a")+"b", `{"spec":null}`)
+
+	found, err := s.Changes(t.Context(), store.Scope{Namespace: "default"}, made.Revision())
+	if err != nil || len(found) != 2 {
+		t.Fatal(found, err)
+	}
+	var ops []store.Op
+	for _, d := range found {
+		if d.Now != nil || d.Unreadable == nil || d.Unreadable.Why == "" {
+			t.Errorf("%s: %+v", d.Key, d)
+		}
+		op, ok, err := d.Undo()
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		ops = append(ops, op)
+	}
+	if _, err := s.Txn(t.Context(), ops); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Get(t.Context(), made.Key(), store.ReadOptions{})
+	if err != nil || !bytes.Equal(got.SpecJSON(), made.SpecJSON()) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := s.Get(t.Context(), later.Key(), store.ReadOptions{}); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a value that was not there: %v", err)
+	}
+	if _, err := s.Txn(t.Context(), ops[:1]); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("a mended value: %v", err)
+	}
+}
