@@ -460,11 +460,11 @@ func inName(c byte) bool {
 // maxWords bounds what is kept of a refusal; an Envoy cuts its own at 4,096.
 const maxWords = 4 << 10
 
-// kept is what is kept of a proxy's words, and shown wherever there are problems and
-// conditions: it steers no terminal.
+// kept is the part of a proxy's words that problems and conditions show. Characters
+// that steer a terminal are escaped.
 func kept(words string) string { return cut(terminal.Escape(cut(words))) }
 
-// cut ends a text at maxWords, or before the character there.
+// cut ends a text after at most maxWords bytes, between two characters.
 func cut(text string) string {
 	if len(text) <= maxWords {
 		return text

@@ -56,8 +56,8 @@ func NewNode(id, namespace string, labels Labels) (Node, error) {
 
 const maxNodeLocality = 1 << 10
 
-// At is the node with a locality of up to 1 KiB without control characters, the
-// parts of which may be missing.
+// At is the node with a locality of up to 1 KiB without control and format
+// characters, the parts of which may be missing.
 func (n Node) At(region, zone, subZone string) (Node, error) {
 	n.Locality = strings.TrimRight(strings.Join([]string{region, zone, subZone}, "/"), "/")
 	if len(n.Locality) > maxNodeLocality {

@@ -47,9 +47,9 @@ func (n Node) Proxy() (Proxy, error) {
 	return p, err
 }
 
-// ParseProxy reads an identity of up to 1 KiB without control characters. The error
-// says which part is wrong and what is allowed. Only a sidecar must state an IP address: its listeners and its own
-// instances hang on it.
+// ParseProxy reads an identity of up to 1 KiB without control and format characters.
+// The error says which part is wrong and what is allowed. Only a sidecar must state an
+// IP address: its listeners and its own instances hang on it.
 func ParseProxy(node string) (Proxy, error) {
 	if len(node) > maxNode {
 		return Proxy{}, fmt.Errorf("node of %d bytes, at most %d are allowed", len(node), maxNode)
@@ -73,8 +73,8 @@ func ParseProxy(node string) (Proxy, error) {
 	return p, nil
 }
 
-// checkPrintable refuses characters that would steer the terminals and logs on which
-// a client's words are shown. What a workload is called has none.
+// checkPrintable refuses characters that would steer a terminal on which an identity,
+// or a log that holds it, is shown. No name of a workload has such characters.
 func checkPrintable(name, text string) error {
 	if terminal.Line(text) == text {
 		return nil

@@ -165,11 +165,11 @@ func TestStatusOfARefusal(t *testing.T) {
 	made := w.create("split")
 	seen.until(made.Metadata.ResourceVersion, "Programmed")
 
-	p.Refuse(discovery.RouteType, "no such thing as half a request")
+	p.Refuse(discovery.RouteType, "no such thing as half a request\x1b[2J\u009b31m\u202e\xff")
 	bad := w.put("split", 50)
 	refused := seen.until(bad.Metadata.ResourceVersion, "Rejected")
 	c := refused.condition("Programmed")
-	if c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, p.Node) || !strings.Contains(c.Message, "half a request") {
+	if c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, p.Node) || !strings.Contains(c.Message, `half a request\x1b[2J\u009b31m\u202e`) {
 		t.Errorf("%+v", c)
 	}
 	other := w.want(http.StatusOK, "GET", "/apis/networking.istio.io/v1/namespaces/default/serviceentries/reviews", "")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -98,9 +99,10 @@ func (s *Server) warnOfUnreadable(w http.ResponseWriter, scope store.Scope) {
 	warn(w, warnings)
 }
 
-// oneLine is a text as it fits into a header.
+// oneLine is a text as it fits into a header, which takes no control characters:
+// these are escaped, because a warning that holds one would not be sent at all.
 func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = terminal.Line(strings.Join(strings.Fields(text), " "))
 	if len(text) <= maxWarningBytes {
 		return text
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,13 +39,15 @@ var errUsage = errors.New("usage")
 // Main runs the program with the given arguments until ctx ends or something
 // fails, and returns its exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	out, errs := bufio.NewWriter(terminal.NewWriter(stdout)), newErrorStream(stderr)
+	shown, errs := terminal.NewWriter(stdout), newErrorStream(stderr)
+	defer func() { _ = errs.Flush() }() // Nobody is left to tell.
+	out := bufio.NewWriter(shown)
 	cmd := newCommand(out, errs)
 	cmd.SetArgs(args)
 	cmd.SetOut(out)
 	cmd.SetErr(errs)
 	err := cmd.ExecuteContext(ctx)
-	if unwritten := out.Flush(); err == nil && unwritten != nil {
+	if unwritten := cmp.Or(out.Flush(), shown.Flush()); err == nil && unwritten != nil {
 		err = fmt.Errorf("what was done could not be shown: %w", unwritten)
 	}
 	switch {

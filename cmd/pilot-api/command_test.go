@@ -9,11 +9,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/internal/testbed"
 )
 
@@ -178,6 +181,47 @@ func (w *watched) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.String()
+}
+
+// steering is a text that sets the title of a terminal, clears it and turns a line
+// around.
+const steering = "\x1b]0;t\a\x1b[2J\r\x7f\u009b31m\u202e\u2028\xff"
+
+// steersNothing fails a test where a text could steer a terminal, or does not show
+// the escaped one.
+func steersNothing(t *testing.T, text string) {
+	t.Helper()
+	at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && terminal.Unsafe(r) })
+	if at >= 0 || !utf8.ValidString(text) || !strings.Contains(text, `u202e`) {
+		t.Errorf("%q", text)
+	}
+}
+
+// TestOutputSteersNoTerminal: words that others wrote reach errors and logs.
+func TestOutputSteersNoTerminal(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), steering)
+	for _, args := range [][]string{
+		{steering}, {"--" + steering}, {"--log-level", steering}, {"--listen", steering}, {"--mesh-config", folder},
+		{"snapshot", steering}, {"snapshot", "status", folder}, {"snapshot", "restore", folder, "--data-dir", folder},
+	} {
+		t.Run(strconv.QuoteToASCII(args[0]), func(t *testing.T) {
+			var out, errs bytes.Buffer
+			if code := Main(t.Context(), args, &out, &errs); code == exitDone {
+				t.Error("it is no error")
+			}
+			steersNothing(t, out.String()+errs.String())
+		})
+	}
+	for _, format := range []string{"text", "json"} {
+		var errs bytes.Buffer
+		stream := newErrorStream(&errs)
+		log, err := (&options{logLevel: "info", logFormat: format}).logger(stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Info(steering, steering, errors.New(steering), "node", steering)
+		steersNothing(t, errs.String())
+	}
 }
 
 // full takes nothing.

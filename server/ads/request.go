@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
 // message is one of a client's.
@@ -126,7 +127,7 @@ func (n node) agent(ctx context.Context) discovery.Agent {
 // maxAgent bounds what a client may say of its program.
 const maxAgent = 256
 
-func bounded(text string) string { return text[:min(len(text), maxAgent)] }
+func bounded(text string) string { return terminal.Line(text[:min(len(text), maxAgent)]) }
 
 // identity is who the proxy says it is.
 func (n node) identity() (discovery.Node, error) {
