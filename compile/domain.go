@@ -117,6 +117,9 @@ func (d *domainPlan) exactVirtual(namespace, host string) *virtualService {
 func (d *domainPlan) routesTo(svc *mesh.Service, port *mesh.Port) []plannedRoute {
 	at := servicePort{svc, port}
 	vs := d.virtualFor(svc.Hostname)
+	if vs == nil && svc.Undeclared {
+		return nil
+	}
 	if vs == nil || !port.Protocol.IsHTTP() && !svc.Egress {
 		return d.routes.Get(d.r, at)
 	}

@@ -81,7 +81,8 @@ func (p *plan) isSameForAll(at servicePort) bool {
 
 // layOut shares what is the same in other scopes, and was before.
 func (p *plan) layOut(s scope) *layout {
-	tables := p.gather(s)
+	tables, undeclared := p.gather(s), p.undeclared.Get(p.r, s)
+	p.openForUndeclared(s, undeclared, tables)
 	out := &layout{}
 	for _, number := range slices.Sorted(maps.Keys(tables)) {
 		t := tables[number]
@@ -91,6 +92,7 @@ func (p *plan) layOut(s scope) *layout {
 			at := servicePort{host.service, host.port}
 			laid.entries = append(laid.entries, p.entry(at, p.commonScope(s, at), host))
 		}
+		laid.entries = append(laid.entries, p.undeclaredEntries(s, laid, undeclared)...)
 		if byName := func(a, b *entry) int { return cmp.Compare(a.name, b.name) }; !slices.IsSortedFunc(laid.entries, byName) {
 			slices.SortFunc(laid.entries, byName)
 		}

@@ -46,7 +46,8 @@ type model struct {
 	byGateway   *index[string, virtualService]
 	// By namespace and name: what is called so, and what delegates to it.
 	virtualNamed, delegators *index[string, virtualService]
-	virtualOf                *claims[virtualService] // for sidecars
+	virtualOf                *claims[virtualService]      // for sidecars
+	virtualHTTP              *index[none, virtualService] // those with HTTP routes for sidecars
 	settingsOf               *claims[destinationRule]
 	selectingIn              *index[string, destinationRule] // by namespace, first to win first
 	ruleNamed                *index[string, destinationRule]
@@ -86,6 +87,12 @@ type model struct {
 	tables         *query.Query[*tableLayout, *scopeTable]
 	stretches      *query.Query[*stretch, *stretchPart]
 	layouts        *query.Query[scope, *layout]
+	looseHosts     *query.Query[none, []string]
+	looseNow       *list[string]
+	loose          *query.Input[none, *list[string]] // the same, as all that is built reads them
+	undeclared     *query.Query[scope, []string]
+	standIns       *query.Query[standIn, servicePort]
+	httpPorts      *query.Query[none, int]
 	hosts          *query.Query[hostKey, *hostPart]
 	http           *query.Query[*layout, *outbound]
 	tcp            *query.Query[scope, *outboundTCP]
@@ -174,9 +181,10 @@ func (m *model) findRules() {
 	m.byGateway = newIndex(m.graph, byAge, (*virtualService).gatewayNames)
 	m.virtualOf = newClaims(m, func(vs *virtualService) claim { return vs }, (*virtualService).meshHosts)
 	m.virtualOf.imported = true
+	m.virtualHTTP = newIndex(m.graph, byAge, (*virtualService).routesSidecars)
 	m.virtualNamed = newIndex(m.graph, byAge, func(vs *virtualService) []string { return []string{vs.name()} })
 	m.delegators = newIndex(m.graph, byAge, (*virtualService).delegateNames)
-	m.virtualServices.take = append(m.virtualServices.take, m.virtualInto.update, m.byGateway.update, m.virtualOf.update,
+	m.virtualServices.take = append(m.virtualServices.take, m.virtualInto.update, m.byGateway.update, m.virtualOf.update, m.virtualHTTP.update,
 		m.virtualNamed.update, m.delegators.update)
 
 	m.gatewayNamed = newIndex(m.graph, func(a, b *gateway) int { return m.inAgeOrder(a.declared, b.declared) },
@@ -209,6 +217,7 @@ func (m *model) findRules() {
 func (m *model) countParts() {
 	m.virtualCosts = newAccount(m, m.virtualServices, (*virtualService).origin, (*plan).virtualCost)
 	m.gatewayFits = newQuery(m, equal, (*plan).fitGateway)
+	m.httpPorts = newQuery(m, equal, (*plan).countHTTPPorts)
 	newAccount(m, m.gateways, func(gw *gateway) declared { return gw.declared }, (*plan).gatewayCost)
 }
 
@@ -262,6 +271,10 @@ func (m *model) writeViews() {
 		return m.context(r).writeTable(t, last)
 	})
 	m.layouts = newQuery(m, equal, (*plan).layOut)
+	m.looseHosts = newQuery(m, slices.Equal[[]string], (*plan).findLooseHosts)
+	m.loose = query.NewInput[none, *list[string]](m.graph)
+	m.undeclared = newQuery(m, slices.Equal[[]string], (*plan).undeclaredIn)
+	m.standIns = newQuery(m, equal, newStandIn)
 	m.hosts = query.NewReusing(m.graph, equal, func(r *query.Reader, key hostKey, last *hostPart) *hostPart {
 		return m.context(r).writeHost(key, last)
 	})

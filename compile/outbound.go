@@ -43,20 +43,27 @@ func (p *plan) writeHost(key hostKey, last *hostPart) *hostPart {
 	}
 	host, problems := ir.CloseHost(c.leading(host), c.clusters)
 	p.problems.Add(problems...)
+	proxied := p.proxiedHost(host, key.at.port.Number)
+	if key.at.service.Undeclared && len(host.Routes) == 0 {
+		host = c.treatAsUnknown(host, key.at.port.Number)
+	}
 	out := &hostPart{
-		host: host, proxied: p.proxiedHost(host, key.at.port.Number),
+		host: host, proxied: proxied,
 		clusters: c.sortedClusters(), varies: c.varies, problems: p.problems.List(),
 	}
 	if last == nil {
 		return out
 	}
 	if reflect.DeepEqual(out.host, last.host) {
-		out.host, out.proxied = last.host, last.proxied
+		out.host = last.host
+	}
+	if reflect.DeepEqual(out.proxied, last.proxied) {
+		out.proxied = last.proxied
 	}
 	if slices.Equal(out.clusters, last.clusters) {
 		out.clusters = last.clusters
 	}
-	if out.host == last.host && out.varies == last.varies && sameList(out.clusters, last.clusters) && sameProblems(out.problems, last.problems) {
+	if out.host == last.host && out.proxied == last.proxied && out.varies == last.varies && sameList(out.clusters, last.clusters) && sameProblems(out.problems, last.problems) {
 		return last
 	}
 	return out

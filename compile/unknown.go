@@ -48,14 +48,20 @@ func (p *plan) unknownHost(s scope, t *tableLayout) *ir.VirtualHost {
 			return nil
 		}
 	}
+	return p.unknownAt(s, t.port)
+}
+
+// unknownAt is what becomes of the hosts that proxies of a scope do not know at a
+// port; nil if no virtual host is for them.
+func (p *plan) unknownAt(s scope, port int) *ir.VirtualHost {
 	switch p.treatsUnknown(s) {
 	case mesh.AllowAny:
-		if s.bindsAt(t.port) != "" || slices.Contains(p.closedPorts(s), t.port) {
+		if s.bindsAt(port) != "" || slices.Contains(p.closedPorts(s), port) {
 			return blockAll // What is not captured was going nowhere else, and what is may not.
 		}
 		allowAny := &ir.VirtualHost{Name: "allow_any", Domains: []string{"*"}, Routes: []*ir.Route{passOn}}
 		if !p.pilot().HostsAsWritten {
-			allowAny.Port = t.port
+			allowAny.Port = port
 		}
 		return allowAny
 	case mesh.RegistryOnly:

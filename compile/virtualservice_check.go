@@ -78,15 +78,8 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 	host := d.complete(name, vs.ref.Namespace)
 	d.checkShortName(vs.ref, at, name, host)
 	wildcard := strings.HasPrefix(host, "*")
-	if !wildcard && d.service(host) == nil {
-		d.checkService(vs.ref, at, host, "so no request of a sidecar is routed by it")
-		return
-	}
-	if wildcard && !d.standsForSome(host) {
-		d.report(diag.Problem{
-			Severity: diag.Warning, Reason: diag.NoSuchReference, Code: diag.UnknownHost, Object: vs.ref, Field: at,
-			Value: fmt.Sprintf("%q", host), Message: "no ServiceEntry declares a host beneath it, so no request of a sidecar is routed by it",
-		})
+	undeclared := d.service(host) == nil && !(wildcard && d.standsForSome(host))
+	if undeclared && !d.checkUndeclared(vs, at, host) {
 		return
 	}
 	if first := d.firstVirtual(host); first != vs && first != nil {
@@ -98,6 +91,9 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 		return
 	}
 	d.checkClaim(vs, at, host)
+	if undeclared {
+		d.checkNobodysHost(vs, at, host)
+	}
 	rules := d.rulesFor.under(d.plan, host)
 	if wildcard {
 		rules = slices.DeleteFunc(slices.Clone(d.rulesUnder.under(d.plan, host)), func(rule *routeRule) bool {

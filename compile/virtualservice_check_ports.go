@@ -16,8 +16,15 @@ import (
 func (d *domainPlan) checkPorts(vs *virtualService) {
 	sidecars := func(gateways []string) bool { return vs.serves(gateways, meshGateway) }
 	for _, name := range vs.meshHosts() {
-		own := d.service(d.complete(name, vs.ref.Namespace))
-		if own == nil || d.virtualFor(own.Hostname) != vs {
+		host := d.complete(name, vs.ref.Namespace)
+		own := d.service(host)
+		if d.virtualFor(host) != vs {
+			continue
+		}
+		if own == nil {
+			d.checkHTTPPort(vs, gatewayPort(undeclaredPort), fmt.Sprintf("port %d of %s", undeclaredPort, host), func(m routeMatch) bool {
+				return vs.serves(m.gateways, meshGateway)
+			})
 			continue
 		}
 		d.checkProtocols(vs, own)
@@ -37,7 +44,7 @@ func (d *domainPlan) checkPorts(vs *virtualService) {
 }
 
 // checkMatchPorts reports ports of matches that no host has. What ports there
-// are is not known of wildcards, and at gateways.
+// are is not known of wildcards, of hosts that nobody declares, and at gateways.
 func (d *domainPlan) checkMatchPorts(vs *virtualService) {
 	there := map[uint32]bool{0: true}
 	for _, name := range vs.meshHosts() {
@@ -45,10 +52,12 @@ func (d *domainPlan) checkMatchPorts(vs *virtualService) {
 		if strings.HasPrefix(host, "*") {
 			return
 		}
-		if own := d.service(host); own != nil {
-			for _, port := range own.Ports {
-				there[uint32(port.Number)] = true
-			}
+		own := d.service(host)
+		if own == nil {
+			return // It may be called at any port.
+		}
+		for _, port := range own.Ports {
+			there[uint32(port.Number)] = true
 		}
 	}
 	if len(there) == 1 || len(vs.gatewayNames()) > 0 {

@@ -216,6 +216,9 @@ func (at *virtualReach) words(routes, total int) string {
 // A short name may be one in each namespace.
 func (p *plan) addMeshHost(at *virtualReach, name string) {
 	host := p.unlessByCaller(name, at.vs.ref.Namespace)
+	if p.mayBeUndeclared(host) {
+		at.ports += p.httpPorts.Get(p.r, none{})
+	}
 	switch {
 	case strings.HasPrefix(host, "*"):
 		for _, ports := range []portSums{p.registry.under.Get(p.r, host), p.egress.Get(p.r, none{}).under[host]} {

@@ -26,6 +26,9 @@ func (d *domainPlan) httpRoutes(vs *virtualService, svc *mesh.Service, port *mes
 
 // virtualRoutes are those, and what becomes of callers for whom there is none.
 func (d *domainPlan) virtualRoutes(key layoutKey) []plannedRoute {
+	if key.at.service.Undeclared {
+		return d.httpRoutes(key.vs, nil, key.at.port)
+	}
 	otherwise := d.defaultRoute(key.at.service, key.at.port)
 	otherwise.instead = !d.pilot().VirtualServiceDefaults
 	return append(d.httpRoutes(key.vs, key.at.service, key.at.port), otherwise)
