@@ -52,6 +52,15 @@ var multiplying = map[string]struct {
 			object(t, "VirtualService", "edge", spec{"hosts": texts(1000, "h%d.example.com"), "gateways": []string{"edge"}, "http": manyRoutes(1)}),
 		}
 	}, []string{"Gateway edge", "VirtualService edge"}},
+	"hosts that nobody declares at each port": {func(t testing.TB) []*schema.Object {
+		return []*schema.Object{
+			object(t, "ServiceEntry", "many", spec{
+				"hosts": []string{"many.default.svc.cluster.local"}, "location": "MESH_INTERNAL", "resolution": "STATIC",
+				"ports": ports(400, "HTTP"), "endpoints": []spec{{"address": "10.1.0.1"}},
+			}),
+			object(t, "VirtualService", "nobodys", spec{"hosts": texts(1000, "h%d.example.com"), "http": manyRoutes(1)}),
+		}
+	}, []string{"VirtualService nobodys"}},
 	"hosts for each namespace": {func(t testing.TB) []*schema.Object {
 		out := []*schema.Object{webService(t)}
 		for i := range 10 {
@@ -188,7 +197,7 @@ func TestNothingMultipliesBeyondTheBudget(t *testing.T) {
 }
 
 // TestCostIsAtLeastWhatIsBuilt: an object that is not withheld has no more routes
-// beyond those that it says than the budget allows, and one that is withheld answers
+// beyond those that it says, of any kind, than the budget allows, and one that is withheld answers
 // 503.
 func TestCostIsAtLeastWhatIsBuilt(t *testing.T) {
 	withheld := 0
@@ -211,6 +220,12 @@ func TestCostIsAtLeastWhatIsBuilt(t *testing.T) {
 			name := "VirtualService " + o.Key().Namespace + "/" + o.Key().Name
 			most[name] = settings.Budget.Object
 			for _, r := range spec.(*networking.VirtualService).GetHttp() {
+				most[name] += max(1, len(r.GetMatch()))
+			}
+			for _, r := range spec.(*networking.VirtualService).GetTls() {
+				most[name] += len(r.GetMatch())
+			}
+			for _, r := range spec.(*networking.VirtualService).GetTcp() {
 				most[name] += max(1, len(r.GetMatch()))
 			}
 		}

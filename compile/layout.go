@@ -92,7 +92,7 @@ func (p *plan) layOut(s scope) *layout {
 			at := servicePort{host.service, host.port}
 			laid.entries = append(laid.entries, p.entry(at, p.commonScope(s, at), host))
 		}
-		laid.entries = append(laid.entries, p.undeclaredEntries(s, laid, undeclared)...)
+		laid.entries = append(laid.entries, p.undeclaredEntries(s, laid, undeclared.hosts)...)
 		if byName := func(a, b *entry) int { return cmp.Compare(a.name, b.name) }; !slices.IsSortedFunc(laid.entries, byName) {
 			slices.SortFunc(laid.entries, byName)
 		}

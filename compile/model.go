@@ -90,7 +90,10 @@ type model struct {
 	looseHosts     *query.Query[none, []string]
 	looseNow       *list[string]
 	loose          *query.Input[none, *list[string]] // the same, as all that is built reads them
-	undeclared     *query.Query[scope, []string]
+	undeclared     *query.Query[scope, *undeclared]
+	findingCrowds  *query.Query[none, []*virtualService]
+	crowdsNow      *list[virtualService]
+	crowds         *query.Input[none, *list[virtualService]] // as with loose
 	standIns       *query.Query[standIn, servicePort]
 	httpPorts      *query.Query[none, int]
 	hosts          *query.Query[hostKey, *hostPart]
@@ -273,7 +276,9 @@ func (m *model) writeViews() {
 	m.layouts = newQuery(m, equal, (*plan).layOut)
 	m.looseHosts = newQuery(m, slices.Equal[[]string], (*plan).findLooseHosts)
 	m.loose = query.NewInput[none, *list[string]](m.graph)
-	m.undeclared = newQuery(m, slices.Equal[[]string], (*plan).undeclaredIn)
+	m.undeclared = newQuery(m, (*undeclared).equal, (*plan).undeclaredIn)
+	m.findingCrowds = newQuery(m, slices.Equal[[]*virtualService], (*plan).findCrowds)
+	m.crowds = query.NewInput[none, *list[virtualService]](m.graph)
 	m.standIns = newQuery(m, equal, newStandIn)
 	m.hosts = query.NewReusing(m.graph, equal, func(r *query.Reader, key hostKey, last *hostPart) *hostPart {
 		return m.context(r).writeHost(key, last)

@@ -64,45 +64,110 @@ func (p *plan) findLooseHosts(none) []string {
 	return slices.Compact(out)
 }
 
-// settleLooseHosts brings them up to date. A change of a VirtualService concerns the
-// proxies that do not follow it only if the list is another one. It must be called
-// within graph.Do, after all inputs are set.
+// settleLooseHosts brings them up to date, and the crowds. A change of a VirtualService
+// concerns the proxies that do not follow it only if a list is another one. It must be
+// called within graph.Do, after all inputs are set.
 func (m *model) settleLooseHosts(r *query.Reader) {
+	if crowds := m.findingCrowds.Keep(r, none{}); !slices.Equal(crowds, m.crowdsNow.listed()) {
+		m.crowdsNow = newList(crowds)
+		m.crowds.Set(none{}, m.crowdsNow)
+	}
 	hosts := m.looseHosts.Keep(r, none{})
 	same := func(a string, b *string) bool { return a == *b }
 	if slices.EqualFunc(hosts, m.looseNow.listed(), same) {
 		return
 	}
-	m.looseNow = nil
-	if len(hosts) > 0 {
-		m.looseNow = &list[string]{}
-		for i := range hosts {
-			m.looseNow.items = append(m.looseNow.items, &hosts[i])
-		}
+	var all []*string
+	for i := range hosts {
+		all = append(all, &hosts[i])
 	}
+	m.looseNow = newList(all)
 	m.loose.Set(none{}, m.looseNow)
 }
 
-// undeclaredIn are the hosts and wildcards for which callers of a scope follow the HTTP
-// routes of a VirtualService, although they know no service with that name.
-func (p *plan) undeclaredIn(s scope) []string {
-	if s.role != mesh.Sidecar {
+// newList is nil if there is nothing in it.
+func newList[T any](items []*T) *list[T] {
+	if len(items) == 0 {
 		return nil
 	}
-	d := p.forScope(s)
-	var out []string
+	return &list[T]{items: items}
+}
+
+// undeclared are hosts that nobody declares, and for which callers of a scope follow a
+// VirtualService.
+type undeclared struct {
+	hosts []string // and wildcards, in order
+	// crowd is one of those that have no virtual hosts, as they are too many; "" for
+	// none. Callers refuse all unknown hosts in their place.
+	crowd string
+}
+
+func (u *undeclared) equal(other *undeclared) bool {
+	return u.crowd == other.crowd && slices.Equal(u.hosts, other.hosts)
+}
+
+// undeclaredIn are the hosts for which callers of a scope follow the HTTP routes of a
+// VirtualService, although they know no service with that name.
+func (p *plan) undeclaredIn(s scope) *undeclared {
+	out := &undeclared{}
+	if s.role != mesh.Sidecar {
+		return out
+	}
+	d, crowds := p.forScope(s), p.crowds.Get(p.r, none{}).listed()
 	for _, name := range p.loose.Get(p.r, none{}).listed() {
 		host := completed(*name, s.domain)
 		if d.service(host) != nil {
 			continue
 		}
-		if vs := d.virtualFor(host); vs != nil && len(vs.http) > 0 {
-			out = append(out, host)
+		vs := d.virtualFor(host)
+		switch {
+		case vs == nil || len(vs.http) == 0:
+		case slices.Contains(crowds, vs):
+			out.crowd = host
+		default:
+			out.hosts = append(out.hosts, host)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	slices.Sort(out.hosts)
+	out.hosts = slices.Compact(out.hosts)
+	return out
 }
+
+// findCrowds has the VirtualServices that are withheld and whose hosts that may be
+// undeclared would exceed the budget even if each had a single closed route at each
+// port: those with the most hosts, until the rest fits.
+func (p *plan) findCrowds(none) []*virtualService {
+	type sized struct {
+		vs    *virtualService
+		parts int
+	}
+	var all []sized
+	sum := 0
+	for _, vs := range p.virtualHTTP.under(p, none{}) {
+		if !p.withheld(vs.declared) {
+			continue
+		}
+		of := sized{vs, 0}
+		for _, name := range p.virtualOf.names(vs) {
+			if p.mayBeUndeclared(name) {
+				of.parts += times(closedHostParts, p.httpPorts.Get(p.r, none{}))
+			}
+		}
+		all = append(all, of)
+		sum += of.parts
+	}
+	slices.SortStableFunc(all, func(a, b sized) int { return b.parts - a.parts })
+	var out []*virtualService
+	for i := 0; i < len(all) && sum > p.budget.ledger.Budget.Object; i++ {
+		out = append(out, all[i].vs)
+		sum -= all[i].parts
+	}
+	return out
+}
+
+// closedHostParts are those of a virtual host with one closed route: the route, and the
+// two domains.
+const closedHostParts = 3
 
 // importedAt are those of the hosts whose rules callers of a scope follow at a port.
 func (p *plan) importedAt(s scope, hosts []string, port int) []string {
@@ -120,8 +185,12 @@ func (p *plan) importedAt(s scope, hosts []string, port int) []string {
 
 // openForUndeclared makes a table for port 80 if there is none and some hosts that
 // nobody declares want one. A service that takes connections there keeps them.
-func (p *plan) openForUndeclared(s scope, hosts []string, tables map[int]*table) {
-	if hosts = p.importedAt(s, hosts, undeclaredPort); len(hosts) == 0 || tables[undeclaredPort] != nil {
+func (p *plan) openForUndeclared(s scope, u *undeclared, tables map[int]*table) {
+	hosts := p.importedAt(s, u.hosts, undeclaredPort)
+	if u.crowd != "" {
+		hosts = append(slices.Clone(hosts), u.crowd)
+	}
+	if len(hosts) == 0 || tables[undeclaredPort] != nil {
 		return
 	}
 	d := p.forScope(s)

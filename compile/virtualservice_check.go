@@ -12,7 +12,11 @@ import (
 // checkVirtualService reports what proxies in its own namespace make of it.
 func (p *plan) checkVirtualService(vs *virtualService) {
 	if excess := p.excess(vs.declared); excess.Withheld() {
-		p.reportExcess(excess, vs.ref, p.virtualCosts.costs.Get(p.r, vs), "requests that it would route are answered with 503, and connections fail")
+		effect := "requests that it would route are answered with 503, and connections fail"
+		if slices.Contains(p.crowds.Get(p.r, none{}).listed(), vs) {
+			effect = "its hosts are too many even for that, so sidecars that follow it refuse requests to all hosts that they do not know, and connections that it would route fail"
+		}
+		p.reportExcess(excess, vs.ref, p.virtualCosts.costs.Get(p.r, vs), effect)
 		return
 	}
 	home := p.home(vs.ref.Namespace)
