@@ -215,11 +215,14 @@ func answered(o evaluator.Outcome) evaluator.Outcome {
 }
 
 // v3Answered is the outcome in v3, but for the one answer of its own to what
-// nobody declared.
+// nobody declared: it is behind no object, so it has no operation.
 func (s *spelled) v3Answered(r evaluator.Request) evaluator.Outcome {
 	o := s.v3.Evaluate(r)
 	if o.VirtualHost == "block_all" {
 		return answered(o)
+	}
+	if o.Status == http.StatusBadGateway && o.Operation == "" {
+		o.Status = http.StatusServiceUnavailable
 	}
 	return o
 }
