@@ -59,7 +59,7 @@ means every kind.`,
 }
 
 func runDelete(ctx context.Context, s *session, flags deleteFlags, args []string) error {
-	c, err := flags.connect(s)
+	c, err := flags.connect(s, s.warnUnknown)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (s *session) deleteTargetsByFile(ctx context.Context, files fileFlags) ([]*
 	if err != nil {
 		return nil, err
 	}
-	servicesFirst(list)
+	referencedFirst(list)
 	slices.Reverse(list)
 	objects := make([]*schema.Object, len(list))
 	for i, m := range list {

@@ -47,7 +47,7 @@ in a file if it was refused.`,
 }
 
 func runEdit(ctx context.Context, s *session, write writeFlags, key schema.Key) error {
-	c, err := write.connect(s)
+	c, err := write.connect(s, s.warnUnknown)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func runPatch(ctx context.Context, s *session, flags patchFlags, args []string) 
 		return err
 	}
 	write := writeFlags{output: flags.output, dryRun: flags.dryRun}
-	c, err := write.connect(s)
+	c, err := write.connect(s, s.warnUnknown)
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,8 @@ type writeFlags struct {
 }
 
 // connect makes the client that the changes go through.
-func (f *writeFlags) connect(s *session) (*client.Client, error) {
-	return s.connectWith(client.Options{Warn: s.warnUnknown, DryRun: f.dryRun == dryRunServer})
+func (f *writeFlags) connect(s *session, warn func(string)) (*client.Client, error) {
+	return s.connectWith(client.Options{Warn: warn, DryRun: f.dryRun == dryRunServer})
 }
 
 func (f *writeFlags) add(cmd *cobra.Command, formats []string) {
@@ -53,12 +53,15 @@ func (v fileVerb) run(ctx context.Context, s *session, flags writeFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := flags.connect(s)
+	warnings := warningsOf(s, len(list) > 1 && !flags.together.given())
+	c, err := flags.connect(s, warnings.tell)
 	if err != nil {
 		return err
 	}
-	servicesFirst(list)
-	if err := v.each(ctx, s, c, flags, list); err != nil || !flags.wait {
+	referencedFirst(list)
+	err = v.each(ctx, s, c, flags, list)
+	warnings.judge(ctx, list)
+	if err != nil || !flags.wait {
 		return err
 	}
 	return s.waitFor(ctx, c, list)

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+
+	"github.com/pilot-api/pilot-api/client"
+)
+
+// setWarnings are the warnings of the server about objects that are written one
+// after the other. A warning may be about a reference to an object that was not
+// written yet, or that a dry run does not store. So the warnings are held until all
+// objects were sent, and are then asked for again, about all of them together.
+type setWarnings struct {
+	session *session
+	hold    bool
+	held    []string
+}
+
+// warningsOf holds warnings, or prints each of them at once.
+func warningsOf(s *session, hold bool) *setWarnings { return &setWarnings{session: s, hold: hold} }
+
+func (w *setWarnings) tell(text string) {
+	if !w.hold {
+		w.session.warnUnknown(text)
+		return
+	}
+	w.held = append(w.held, text)
+}
+
+// judge prints what the server says of the objects as they are together. If the
+// server cannot say that, as when it refuses one of them, judge prints what was
+// held.
+func (w *setWarnings) judge(ctx context.Context, list []manifest) {
+	if len(w.held) == 0 {
+		return
+	}
+	texts, err := w.ofTogether(ctx, list)
+	if err != nil {
+		texts = w.held
+	}
+	for _, text := range texts {
+		w.session.warnUnknown(text)
+	}
+}
+
+// ofTogether are the warnings about a dry run of all objects in one transaction.
+func (w *setWarnings) ofTogether(ctx context.Context, list []manifest) ([]string, error) {
+	var texts []string
+	c, err := w.session.connectWith(client.Options{Warn: func(text string) { texts = append(texts, text) }, DryRun: true})
+	if err != nil {
+		return nil, err
+	}
+	t := together{session: w.session, client: c, list: list}
+	steps, err := t.operations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.Txn(ctx, opsOf(steps))
+	return texts, err
+}
