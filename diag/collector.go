@@ -6,17 +6,27 @@ import (
 	"slices"
 )
 
-// MaxPerObject is how many problems of one object a Collector keeps: more than
-// anybody reads, and few enough that no object fills the memory with them.
+// MaxPerObject is how many problems of one object a Collector keeps, besides the first
+// one of each further code: more than anybody reads, and few enough that no object fills
+// the memory with them.
 const MaxPerObject = 100
 
-// Collector gathers problems. Of each object it keeps the first MaxPerObject
-// and counts the others. The zero Collector is empty.
+// Collector gathers problems. Of each object it keeps the first MaxPerObject, and of the
+// others the first one of each code that is not among those: whatever is wrong with an
+// object, its reader learns of it. It counts the rest. The zero Collector is empty.
 type Collector struct {
 	list List
-	// found counts the problems of each object, once there are so many that one
-	// could have more than is kept: most Collectors have a handful.
+	// found counts the problems of each object, and codes has those of the problems that
+	// are kept, once there are so many that one object could have more than is kept: most
+	// Collectors have a handful.
 	found map[Ref]int
+	codes map[coded]bool
+}
+
+// coded is a kind of problem of an object.
+type coded struct {
+	object Ref
+	code   Code
 }
 
 // Add takes problems in.
@@ -28,7 +38,8 @@ func (c *Collector) Add(problems ...Problem) {
 	c.count()
 	for _, p := range problems {
 		c.found[p.Object]++
-		if c.found[p.Object] <= MaxPerObject {
+		if kind := (coded{p.Object, p.Code}); c.found[p.Object] <= MaxPerObject || !c.codes[kind] {
+			c.codes[kind] = true
 			c.list = append(c.list, p)
 		}
 	}
@@ -39,9 +50,10 @@ func (c *Collector) count() {
 	if c.found != nil {
 		return
 	}
-	c.found = make(map[Ref]int)
+	c.found, c.codes = map[Ref]int{}, map[coded]bool{}
 	for _, p := range c.list {
 		c.found[p.Object]++
+		c.codes[coded{p.Object, p.Code}] = true
 	}
 }
 
@@ -51,7 +63,7 @@ func (c *Collector) Found() *Collector {
 	if len(c.list) == 0 {
 		return nil
 	}
-	return &Collector{list: slices.Clone(c.list), found: c.found}
+	return &Collector{list: slices.Clone(c.list), found: c.found, codes: c.codes}
 }
 
 // Merge takes in what another Collector has, as if it had come here.
@@ -60,11 +72,9 @@ func (c *Collector) Merge(other *Collector) {
 		return
 	}
 	c.Add(other.list...)
-	for ref, n := range other.found {
-		if n > MaxPerObject {
-			c.count()
-			c.found[ref] += n - MaxPerObject
-		}
+	for ref, n := range other.leftOut() {
+		c.count()
+		c.found[ref] += n
 	}
 }
 
@@ -78,10 +88,10 @@ func (c *Collector) MergeOf(other *Collector, objects map[Ref]bool) {
 			c.Add(p)
 		}
 	}
-	for ref := range objects {
-		if n := other.found[ref]; n > MaxPerObject {
+	for ref, n := range other.leftOut() {
+		if objects[ref] {
 			c.count()
-			c.found[ref] += n - MaxPerObject
+			c.found[ref] += n
 		}
 	}
 }
@@ -101,7 +111,17 @@ func (c *Collector) leftOut() map[Ref]int {
 	out := map[Ref]int{}
 	for ref, n := range c.found {
 		if n > MaxPerObject {
-			out[ref] = n - MaxPerObject
+			out[ref] = n
+		}
+	}
+	if len(out) == 0 {
+		return out
+	}
+	for _, p := range c.list {
+		if n, much := out[p.Object]; much && n == 1 {
+			delete(out, p.Object) // All of them are kept.
+		} else if much {
+			out[p.Object] = n - 1
 		}
 	}
 	return out

@@ -62,6 +62,20 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestFurtherCodes: what is wrong with an object beside a hundred things of another kind
+// is told.
+func TestFurtherCodes(t *testing.T) {
+	var c diag.Collector
+	for range diag.MaxPerObject + 1 {
+		c.Add(diag.Problem{Code: diag.Closed})
+	}
+	c.Add(diag.Problem{Code: diag.OverBudget}, diag.Problem{Code: diag.OverBudget})
+	list := c.List()
+	if n := len(list); n != diag.MaxPerObject+2 || list[n-2].Code != diag.OverBudget || !strings.HasPrefix(list[n-1].Message, "2 more") {
+		t.Errorf("got %d problems, the last two are %v", n, list[n-2:])
+	}
+}
+
 // TestMessages: codes are in order, none is there twice, and all say something.
 func TestMessages(t *testing.T) {
 	before := diag.Message{}
@@ -84,30 +98,36 @@ func TestMessages(t *testing.T) {
 }
 
 // TestCollectorIsAList: however problems come, alone or from other collectors, the
-// first hundred of each object are there in order, and one word of the others.
+// first hundred of each object are there in order, the first of each further code, and
+// one word of the others.
 func TestCollectorIsAList(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var parts [3]diag.Collector
 		var all, ofOne diag.Collector
-		var told, want []string
-		found := map[string]int{}
+		var told []diag.Problem
+		var want []string
+		found, kept, coded := map[string]int{}, map[string]int{}, map[string]bool{}
 		for i := range parts {
 			for range rapid.IntRange(0, 4).Draw(rt, "adds") {
 				object := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "object")
 				problems := make([]diag.Problem, rapid.IntRange(0, 60).Draw(rt, "problems"))
 				for j := range problems {
-					problems[j] = diag.Problem{Object: diag.Ref{Name: object}, Message: fmt.Sprint(len(told))}
-					told = append(told, object)
+					code := rapid.SampledFrom([]diag.Code{diag.Closed, diag.Closed, diag.Closed, diag.UnknownHost, diag.OverBudget}).Draw(rt, "code")
+					problems[j] = diag.Problem{Object: diag.Ref{Name: object}, Code: code, Message: fmt.Sprint(len(told))}
+					told = append(told, problems[j])
 				}
 				parts[i].Add(problems...)
 			}
 			all.Merge(parts[i].Found())
 			ofOne.MergeOf(parts[i].Found(), map[diag.Ref]bool{{Name: "a"}: true})
 		}
-		for i, object := range told {
-			if found[object]++; found[object] <= diag.MaxPerObject {
-				want = append(want, fmt.Sprint(i))
+		for _, p := range told {
+			object, code := p.Object.Name, p.Object.Name+string(p.Code)
+			if found[object]++; found[object] <= diag.MaxPerObject || !coded[code] {
+				kept[object]++
+				want = append(want, p.Message)
 			}
+			coded[code] = true
 		}
 		isOther := func(p diag.Problem) bool { return p.Object.Name != "a" }
 		if got, want := ofOne.List(), slices.DeleteFunc(all.List(), isOther); !slices.Equal(got, want) {
@@ -125,7 +145,7 @@ func TestCollectorIsAList(t *testing.T) {
 			rt.Fatalf("got %v, want %v", got, want)
 		}
 		for object, n := range found {
-			if more := n - diag.MaxPerObject; more > 0 && left[object] != fmt.Sprint(more) || more <= 0 && left[object] != "" {
+			if more := n - kept[object]; more > 0 && left[object] != fmt.Sprint(more) || more <= 0 && left[object] != "" {
 				rt.Errorf("%s has %d problems, %q are said to be left out", object, n, left[object])
 			}
 		}
