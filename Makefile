@@ -23,6 +23,7 @@ TESTFLAGS   := -timeout 10m -p 2
 BENCH       := ^Benchmark(Streams|Sent|Accepted|Poll|API|Rest)$$
 COUNT       := 1
 SOAK        :=
+HOSTILE     :=
 FAULTS      := 2m
 
 export CGO_ENABLED := 0
@@ -65,6 +66,10 @@ soak: build .tools/envoy ## break etcd and pilot-api under clients, watchers, in
 	go test ./internal/e2e -timeout 1h -run TestNoRequestFails -v -faults $(FAULTS)
 	go test ./server -timeout 1h -run 'TestInformersThroughFaults|TestLeaderIsCutOff' -v -thorough
 	go test ./internal/overload -timeout 1h -run TestGreedyNeighbours -v -soak $(FAULTS)
+
+.PHONY: hostile
+hostile: ## judge the budgets by combinations of hostile objects, 10,000 of them by default; HOSTILE='-combinations 1000 -seed 7 -processes 1'
+	go test ./internal/hostile -timeout 48h -v -combinations 10000 $(HOSTILE)
 
 .PHONY: lint
 lint: .tools/staticcheck ## format, vet, staticcheck
