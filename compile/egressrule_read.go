@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -20,6 +21,7 @@ type egressPlan struct {
 	services []*mesh.Service          // their hosts, in tie-break order
 	byHost   map[string]*mesh.Service // the same by host
 	under    map[string]portSums      // of those by the wildcards that their hosts are under
+	closed   []int                    // ports of those that are withheld
 	problems diag.List
 }
 
@@ -65,6 +67,37 @@ func (p *plan) planEgress() *egressPlan {
 	}
 	out.problems = p.problems.List()
 	return out
+}
+
+// openEgress leaves out what is withheld.
+func (p *plan) openEgress(none) *egressPlan {
+	all := p.egressDeclared.Get(p.r, none{})
+	isWithheld := func(svc *mesh.Service) bool { return p.budget.withheld.Get(p.r, svc.Origin).Withheld() }
+	out := *all
+	out.services, out.byHost = nil, map[string]*mesh.Service{}
+	for _, svc := range all.services {
+		if isWithheld(svc) {
+			for _, port := range svc.Ports {
+				out.closed = append(out.closed, port.Number)
+			}
+			continue
+		}
+		out.services = append(out.services, svc)
+		out.byHost[svc.Hostname] = svc
+	}
+	if len(out.services) == len(all.services) {
+		return all
+	}
+	slices.Sort(out.closed)
+	out.closed = slices.Compact(out.closed)
+	return &out
+}
+
+// checkEgressRule reports a rule that is withheld.
+func (p *plan) checkEgressRule(rule *egressRule) {
+	if excess := p.excess(rule.declared); excess.Withheld() {
+		p.reportExcess(excess, rule.ref, egressCost(p, rule), "its host is not opened, and callers refuse what they do not know at its ports")
+	}
 }
 
 // egressServices are the hosts of EgressRules.

@@ -2,7 +2,6 @@ package compile
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -19,7 +18,7 @@ func (c *writer) inboundListeners() {
 		c.sidecarListeners(sc)
 		return
 	}
-	rules := c.localRoutes()
+	rules := c.localRoutes(len(c.own()))
 	for _, i := range c.own() {
 		if i.Port.Protocol == mesh.UDP {
 			continue
@@ -62,53 +61,20 @@ func (c *writer) checkInbound(i, first *mesh.Instance) {
 // inboundTable sends everything to the workload. The rules of its services are
 // repeated for the sake of upgrades and traces, whoever calls; on HTTP/2 ports
 // they are not, as there is no upgrade to allow.
-func (c *writer) inboundTable(i *mesh.Instance, cluster string, rules []ir.Route) *ir.RouteTable {
+func (c *writer) inboundTable(i *mesh.Instance, cluster string, rules localRules) *ir.RouteTable {
 	host := &ir.VirtualHost{Name: "inbound|" + strconv.Itoa(i.EndpointPort), Domains: []string{"*"}}
 	if i.Port.Protocol == mesh.HTTP {
-		for _, rule := range rules {
+		for _, rule := range rules.routes {
 			rule.Clusters = []ir.WeightedCluster{{Name: cluster, Weight: 100}}
 			host.Routes = append(host.Routes, &rule)
 		}
 	}
 	last := defaultRoute(cluster, i.Service)
-	if len(c.plan.rulesFor.under(c.plan, i.Service.Hostname)) > 0 && c.domain.virtualFor(i.Service.Hostname) == nil {
+	if rules.leftOut || len(c.plan.rulesFor.under(c.plan, i.Service.Hostname)) > 0 && c.domain.virtualFor(i.Service.Hostname) == nil {
 		last.WebSocket = ir.UpgradeRefused
 	}
 	host.Routes = append(host.Routes, last)
 	return &ir.RouteTable{Name: host.Name, VirtualHosts: []*ir.VirtualHost{host}}
-}
-
-// localRoutes are the rules of all services of the workload, in their order and
-// still without cluster.
-func (c *writer) localRoutes() []ir.Route {
-	var rules []*routeRule
-	var virtual []*virtualService
-	seen := map[string]bool{}
-	for _, i := range c.own() {
-		host := i.Service.Hostname
-		if seen[host] {
-			continue
-		}
-		seen[host] = true
-		if vs := c.domain.virtualFor(host); vs != nil {
-			virtual = append(virtual, vs)
-		} else {
-			rules = append(rules, c.plan.rulesFor.under(c.plan, host)...)
-		}
-	}
-	var out []ir.Route
-	slices.SortFunc(virtual, func(a, b *virtualService) int { return c.plan.inAgeOrder(a.declared, b.declared) })
-	for _, vs := range slices.Compact(virtual) {
-		out = append(out, c.plan.inboundVirtual(vs)...)
-	}
-	slices.SortFunc(rules, compareRules)
-	for _, rule := range rules {
-		if rule.closed {
-			continue
-		}
-		out = append(out, inboundRoute(rule.ref, rule.match, rule.rewrite, rule.upgrade))
-	}
-	return out
 }
 
 func (p *plan) inboundVirtual(vs *virtualService) []ir.Route {

@@ -60,6 +60,10 @@ func readIngressRule(p *plan, of declared, spec *schema.IngressRule) *ingressRul
 
 // checkIngressRule reports what the rule asks for and cannot get.
 func (p *plan) checkIngressRule(rule *ingressRule) {
+	if excess := p.excess(rule.declared); excess.Withheld() {
+		p.reportExcess(excess, rule.ref, p.ingressCosts.costs.Get(p.r, rule), "its requests are answered with 503")
+		return
+	}
 	svc := p.ingressService(rule)
 	if svc == nil {
 		p.checkService(rule.ref, "spec.destination", rule.host, "so the rule answers 503")

@@ -72,7 +72,7 @@ func ingressDomains(rule *ingressRule) []string {
 // closedAtEdge reports whether requests for the rule get 503.
 func (d *domainPlan) closedAtEdge(rule *ingressRule) bool {
 	svc := d.ingressService(rule)
-	return rule.closed || svc == nil || ingressPort(rule, svc) == nil
+	return rule.closed || svc == nil || ingressPort(rule, svc) == nil || d.withheld(rule.declared)
 }
 
 // edgeRoutes are the routes of the rule's service, as far as they have a

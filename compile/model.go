@@ -58,8 +58,11 @@ type model struct {
 	gatewayNamed             *index[string, gateway]
 
 	virtualCosts *account[virtualService]
+	ruleCosts    *account[routeRule]
+	ingressCosts *account[ingressRule]
 	gatewayFits  *query.Query[*gateway, gatewayFit]
 
+	egressDeclared *query.Query[none, *egressPlan] // withheld or not
 	egress         *query.Query[none, *egressPlan]
 	egressHost     *query.Query[string, *mesh.Service]
 	edges          *query.Query[gatewaySet, *edgePlan]
@@ -157,7 +160,7 @@ func newModel(settings *mesh.Settings, graph *query.Graph) *model {
 func (m *model) readKinds() {
 	m.routeRules = newKind(m, "RouteRule", inKeyOrder, readRouteRule, (*plan).checkRouteRule)
 	m.destinationPolicies = newKind(m, "DestinationPolicy", inKeyOrder, readDestinationPolicy, (*plan).checkPolicy)
-	m.egressRules = newKind(m, "EgressRule", inKeyOrder, readEgressRule, func(*plan, *egressRule) {})
+	m.egressRules = newKind(m, "EgressRule", inKeyOrder, readEgressRule, (*plan).checkEgressRule)
 	m.ingressRules = newKind(m, "IngressRule", inKeyOrder, readIngressRule, (*plan).checkIngressRule)
 	m.virtualServices = newKind(m, "VirtualService", m.inAgeOrder, readVirtualService, (*plan).checkVirtualService)
 	m.destinationRules = newKind(m, "DestinationRule", m.inAgeOrder, readDestinationRule, func(p *plan, rule *destinationRule) {
@@ -221,12 +224,16 @@ func (m *model) countParts() {
 	m.virtualCosts = newAccount(m, m.virtualServices, (*virtualService).origin, (*plan).virtualCost)
 	m.gatewayFits = newQuery(m, equal, (*plan).fitGateway)
 	m.httpPorts = newQuery(m, equal, (*plan).countHTTPPorts)
+	m.ruleCosts = newAccount(m, m.routeRules, func(rule *routeRule) declared { return rule.declared }, (*plan).ruleCost)
+	m.ingressCosts = newAccount(m, m.ingressRules, func(rule *ingressRule) declared { return rule.declared }, (*plan).ingressCost)
+	newAccount(m, m.egressRules, func(rule *egressRule) declared { return rule.declared }, egressCost)
 	newAccount(m, m.gateways, func(gw *gateway) declared { return gw.declared }, (*plan).gatewayCost)
 }
 
 // planEdges is what the few rules that are about a whole mesh come to.
 func (m *model) planEdges() {
-	m.egress = newQuery(m, deepEqual, func(p *plan, _ none) *egressPlan { return p.planEgress() })
+	m.egressDeclared = newQuery(m, deepEqual, func(p *plan, _ none) *egressPlan { return p.planEgress() })
+	m.egress = newQuery(m, equal, (*plan).openEgress)
 	m.egressHost = newQuery(m, equal, func(p *plan, host string) *mesh.Service { return p.egress.Get(p.r, none{}).byHost[host] })
 	m.edges = newQuery(m, equal, (*plan).planGateways)
 	m.edgeSurvey = newQuery(m, equal, func(p *plan, _ none) *edgeSurvey { return p.surveyEdges() })

@@ -14,6 +14,10 @@ import (
 // request can reach is used all the same: which of the rules a caller sees is
 // for its view to say.
 func (p *plan) checkRouteRule(rule *routeRule) {
+	if excess := p.excess(rule.declared); excess.Withheld() {
+		p.reportRuleExcess(rule, excess)
+		return
+	}
 	if !p.checkService(rule.ref, "spec.destination", rule.host, "so the rule has no effect") {
 		return
 	}

@@ -32,14 +32,29 @@ type plannedRoute struct {
 // the default route.
 func (p *plan) ruleRoutes(at servicePort) []plannedRoute {
 	var routes []plannedRoute
+	var closed withholding
 	for _, rule := range p.rulesFor.under(p, at.service.Hostname) {
-		if at.port.Protocol.IsHTTP() || at.service.Egress {
-			planned := p.planRoute(rule, at.service, at.port)
-			planned.rule = len(routes) + 1
-			routes = append(routes, planned)
+		if !at.port.Protocol.IsHTTP() && !at.service.Egress {
+			break
+		}
+		planned, some := p.planRuleRoute(rule, at, &closed)
+		if !some {
+			continue
+		}
+		planned.rule = len(routes) + 1
+		if routes = append(routes, planned); closed.all {
+			return routes
 		}
 	}
 	return append(routes, p.defaultRoute(at.service, at.port))
+}
+
+// planRuleRoute is false for a withheld rule whose callers are refused by another one.
+func (p *plan) planRuleRoute(rule *routeRule, at servicePort, closed *withholding) (plannedRoute, bool) {
+	if p.withheld(rule.declared) {
+		return closed.close(rule)
+	}
+	return p.planRoute(rule, at.service, at.port), true
 }
 
 // upgradeByRules are the routes to a service: where RouteRules hold for a caller,

@@ -17,7 +17,7 @@ func (c *writer) sidecarListeners(sc *sidecar) {
 	if len(c.own()) == 0 {
 		return
 	}
-	rules := c.localRoutes()
+	rules := c.localRoutes(len(sc.ingress))
 	for _, in := range sc.ingress {
 		if in.protocol == mesh.UDP {
 			continue

@@ -44,7 +44,10 @@ func (p *plan) mayBeUndeclared(host string) bool {
 	if isShort(host) || strings.HasPrefix(host, "*") {
 		return true
 	}
-	svc := p.service(host)
+	svc := p.registered(host)
+	if svc == nil {
+		svc = p.egressDeclared.Get(p.r, none{}).byHost[host]
+	}
 	return svc == nil || !svc.VisibleIn("")
 }
 
@@ -280,7 +283,7 @@ func (c *writer) treatAsUnknown(host *ir.VirtualHost, port int) *ir.VirtualHost 
 // countHTTPPorts is how many tables a sidecar has at most.
 func (p *plan) countHTTPPorts(none) int {
 	ports := map[int]bool{undeclaredPort: true}
-	for _, svc := range slices.Concat(p.services(), p.egressServices()) {
+	for _, svc := range slices.Concat(p.services(), p.egressDeclared.Get(p.r, none{}).services) {
 		for _, port := range svc.Ports {
 			if p.routesHTTP(svc, port) {
 				ports[port.Number] = true

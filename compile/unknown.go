@@ -38,7 +38,14 @@ func (p *plan) treatsUnknown(s scope) mesh.OutboundMode {
 // closedPorts are those at which proxies of a scope pass on nothing that they do not
 // know.
 func (p *plan) closedPorts(s scope) []int {
-	return p.registry.closedPorts.Get(p.r, none{}).In(mesh.NamespaceOf(s.domain, p.settings.Domain))
+	services := p.registry.closedPorts.Get(p.r, none{}).In(mesh.NamespaceOf(s.domain, p.settings.Domain))
+	egress := p.egress.Get(p.r, none{}).closed
+	if len(egress) == 0 {
+		return services
+	}
+	out := slices.Concat(services, egress)
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // unknownHost is nil where every host is known.

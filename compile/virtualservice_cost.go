@@ -221,7 +221,7 @@ func (p *plan) addMeshHost(at *virtualReach, name string) {
 	}
 	switch {
 	case strings.HasPrefix(host, "*"):
-		for _, ports := range []portSums{p.registry.under.Get(p.r, host), p.egress.Get(p.r, none{}).under[host]} {
+		for _, ports := range []portSums{p.registry.under.Get(p.r, host), p.egressDeclared.Get(p.r, none{}).under[host]} {
 			at.ports += ports.http
 			at.connections += at.vs.size.tls.all(ports.other) + at.vs.size.tcp.all(ports.other)
 		}
@@ -233,7 +233,7 @@ func (p *plan) addMeshHost(at *virtualReach, name string) {
 		for _, svc := range p.registry.byHost.under(p, host) {
 			at.addService(p, svc)
 		}
-		if svc := p.egressHost.Get(p.r, host); svc != nil {
+		if svc := p.egressDeclared.Get(p.r, none{}).byHost[host]; svc != nil {
 			at.addService(p, svc)
 		}
 	}

@@ -1,14 +1,17 @@
 package hostile
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // spec is an object's spec as a person writes it.
@@ -31,8 +34,11 @@ func (o object) String() string {
 	return fmt.Sprintf("%s %s/%s, %d bytes: %.*s", o.kind, o.namespace, o.name, len(text), most, text)
 }
 
-// maxText bounds the JSON of a spec: a write may have a megabyte.
-const maxText = 900_000
+// Bounds of what may be written: the bytes of a spec in JSON, and its values.
+const (
+	maxText   = 900_000
+	maxValues = schema.MaxValues - 100
+)
 
 // draw makes objects from a seed.
 type draw struct {
@@ -40,9 +46,10 @@ type draw struct {
 	budget mesh.Budget
 	// apart: the objects share no host, namespace or port with the honest ones, so what
 	// honest proxies are told of these may not change at all.
-	apart bool
-	named int // objects and hosts so far
-	out   []object
+	apart  bool
+	named  int // objects and hosts so far
+	out    []object
+	shapes []string // of the objects
 }
 
 func newDraw(seed uint64, combination int, budget mesh.Budget) *draw {
@@ -51,30 +58,46 @@ func newDraw(seed uint64, combination int, budget mesh.Budget) *draw {
 	return d
 }
 
-// shapes are ways in which objects multiply. Each adds some objects.
-var shapes = []func(*draw){
-	(*draw).entry, (*draw).manyEntries, (*draw).selections, (*draw).manyPorts, (*draw).egress,
-	(*draw).routes, (*draw).delegates, (*draw).wildcardRoutes, (*draw).connections, (*draw).longTexts,
-	(*draw).subsets, (*draw).wildcardRules, (*draw).gateways, (*draw).passthrough, (*draw).sidecars,
-	(*draw).routeRules, (*draw).policies, (*draw).ingressRules,
+// shape is a way in which objects multiply.
+type shape struct {
+	name string
+	draw func(*draw) // adds some objects
+}
+
+// shapes are ways in which objects multiply.
+var shapes = []shape{
+	{"entry", (*draw).entry}, {"manyEntries", (*draw).manyEntries}, {"selections", (*draw).selections}, {"manyPorts", (*draw).manyPorts}, {"egress", (*draw).egress}, {"inbound", (*draw).inbound},
+	{"routes", (*draw).routes}, {"delegates", (*draw).delegates}, {"wildcardRoutes", (*draw).wildcardRoutes}, {"connections", (*draw).connections}, {"longTexts", (*draw).longTexts},
+	{"subsets", (*draw).subsets}, {"wildcardRules", (*draw).wildcardRules}, {"gateways", (*draw).gateways}, {"passthrough", (*draw).passthrough}, {"sidecars", (*draw).sidecars},
+	{"routeRules", (*draw).routeRules}, {"policies", (*draw).policies}, {"ingressRules", (*draw).ingressRules},
 }
 
 // combination is a few shapes together.
 func (d *draw) combination() []object {
 	for range d.upTo(4) {
 		before := len(d.out)
-		pick(d, shapes...)(d)
-		for _, o := range d.out[before:] {
-			if text, err := json.Marshal(o.spec); err != nil || len(text) > maxText {
-				d.out = d.out[:before] // Nobody may write it.
-				break
-			}
+		way := pick(d, shapes...)
+		if *only != "" {
+			way = shapes[slices.IndexFunc(shapes, func(s shape) bool { return s.name == *only })]
+		}
+		if way.draw(d); !slices.ContainsFunc(d.out[before:], tooLong) {
+			d.shapes = append(d.shapes, way.name)
+		} else {
+			d.out = d.out[:before] // Nobody may write it.
 		}
 	}
-	if len(d.out) == 0 {
-		d.routes()
-	}
 	return d.out
+}
+
+// tooLong reports whether nobody may write an object, whatever is in it.
+func tooLong(o object) bool {
+	text, err := json.Marshal(o.spec)
+	return err != nil || len(text) > maxText || values(text) > maxValues
+}
+
+// values is at least how many there are in a JSON text: one more than signs before one.
+func values(text []byte) int {
+	return 1 + bytes.Count(text, []byte(",")) + bytes.Count(text, []byte(":")) + bytes.Count(text, []byte("[")) + bytes.Count(text, []byte("{"))
 }
 
 func (d *draw) oneIn(n int) bool { return d.IntN(n) == 0 }

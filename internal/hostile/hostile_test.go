@@ -34,6 +34,7 @@ import (
 var (
 	combinations = flag.Int("combinations", 24, "how many combinations of hostile objects are judged")
 	seed         = flag.Uint64("seed", 1, "what the combinations of the first server are drawn from; that of the next server is one higher")
+	only         = flag.String("shape", "", "the only shape of objects that is drawn, such as routes")
 	processes    = flag.Int("processes", min(4, runtime.GOMAXPROCS(0)), "how many servers are judged at once")
 )
 
@@ -104,7 +105,7 @@ func (f *tally) report(t *testing.T) {
 
 // again is the command that goes through the life once more.
 func (l *life) again() string {
-	return fmt.Sprintf("go test ./internal/hostile -run TestHostileObjects -v -seed %d -combinations %d", l.seed, l.combinations)
+	return fmt.Sprintf("go test ./internal/hostile -run TestHostileObjects -v -seed %d -combinations %d -shape=%s", l.seed, l.combinations, *only)
 }
 
 // programs is where pilot-api is built, once for all tests.

@@ -18,10 +18,10 @@ type complaints []string
 func (c *complaints) add(format string, args ...any) { *c = append(*c, fmt.Sprintf(format, args...)) }
 
 // about says of which objects they are.
-func (c complaints) about(combination int, objects []object) complaints {
-	out := append(slices.Clone(c), fmt.Sprintf("combination %d is of %d objects:", combination, len(objects)))
+func (c complaints) about(combination int, d *draw) complaints {
+	out := append(slices.Clone(c), fmt.Sprintf("combination %d is of %d objects, %v:", combination, len(d.out), d.shapes))
 	const most = 12
-	for _, o := range objects[:min(most, len(objects))] {
+	for _, o := range d.out[:min(most, len(d.out))] {
 		out.add("  %v", o)
 	}
 	return out
@@ -64,7 +64,11 @@ func (f *found) clusters() []string {
 	return out
 }
 
+// isBudget is false for the word that there are more of them.
 func isBudget(p diag.Problem) bool {
+	if strings.HasSuffix(p.Message, "more problems of the object are not listed") {
+		return false
+	}
 	return p.Code == diag.OverBudget || p.Code == diag.NotPublished
 }
 

@@ -20,7 +20,7 @@ type life struct {
 	stored bool
 	flags  []string
 	// given are the objects of the first combination where they are not drawn.
-	given []object
+	given *draw
 
 	server  *server
 	staying []*client // proxies that are there all the time
@@ -44,7 +44,7 @@ func (l *life) run(t *testing.T) complaints {
 	defer os.RemoveAll(dir)
 	first := l.draw(0)
 	if l.stored {
-		err = storeUnchecked(t.Context(), dir, append(quiet(), first...))
+		err = storeUnchecked(t.Context(), dir, append(quiet(), first.out...))
 	}
 	if err == nil {
 		l.server, err = startServer(t.Context(), dir, l.flags...)
@@ -62,14 +62,16 @@ func (l *life) run(t *testing.T) complaints {
 	return out
 }
 
-func (l *life) draw(i int) []object {
+func (l *life) draw(i int) *draw {
 	if i == 0 && l.given != nil {
 		return l.given
 	}
-	return newDraw(l.seed, i, budgetOf).combination()
+	d := newDraw(l.seed, i, budgetOf)
+	d.combination()
+	return d
 }
 
-func (l *life) live(ctx context.Context, first []object) (out complaints) {
+func (l *life) live(ctx context.Context, first *draw) (out complaints) {
 	if !l.stored {
 		if refused, err := l.server.write(ctx, quiet()); err != nil || len(refused) > 0 {
 			return complaints{fmt.Sprintf("the quiet mesh is not written: %v %v", err, refused)}
@@ -82,12 +84,12 @@ func (l *life) live(ctx context.Context, first []object) (out complaints) {
 		l.staying = append(l.staying, newClient(p, i, l.server))
 	}
 	for i := range l.combinations {
-		objects := first
+		d := first
 		if i > 0 {
-			objects = l.draw(i)
+			d = l.draw(i)
 		}
-		if out := l.combination(ctx, objects, l.stored && i == 0, newDraw(l.seed, i, budgetOf).apart); len(out) > 0 {
-			return out.about(i, objects)
+		if out := l.combination(ctx, d.out, l.stored && i == 0, d.apart); len(out) > 0 {
+			return out.about(i, d)
 		}
 		l.judged++
 	}

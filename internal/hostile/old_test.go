@@ -51,6 +51,14 @@ func (d *draw) policies() {
 
 func (d *draw) ingressRules() {
 	service, ns := d.oldService(d.upTo(20), 1)
+	switch d.IntN(3) {
+	case 0:
+		for i := range d.upTo(100) {
+			d.add("RouteRule", ns, spec{"destination": spec{"name": service}, "match": spec{"request": spec{"headers": spec{"uri": spec{"prefix": fmt.Sprintf("/%s/%d/", service, i)}}}}})
+		}
+	case 1:
+		d.add("VirtualService", ns, spec{"hosts": []string{service + "." + ns + ".svc.cluster.local"}, "http": d.httpRoutes(d.upTo(400), d.upTo(10), 1)})
+	}
 	for i := range d.upTo(150) {
 		headers := spec{"uri": spec{pick(d, "prefix", "exact"): fmt.Sprintf("/%s/%d", service, i)}}
 		if d.oneIn(2) {

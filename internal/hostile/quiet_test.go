@@ -40,6 +40,9 @@ func quiet() []object {
 	return out
 }
 
+// hostileAddress is that of the hostile proxy.
+const hostileAddress = "10.9.0.6"
+
 // proxies are those of the honest mesh, and the last one is of a hostile namespace.
 var proxies = []proxy{
 	{name: "workload", id: "sidecar~10.1.0.1~web-%d.quiet~quiet.svc.cluster.local"},
@@ -48,7 +51,7 @@ var proxies = []proxy{
 	{name: "gateway", id: "router~10.9.0.3~edge-%d.quiet~quiet.svc.cluster.local", labels: map[string]string{"istio": "ingressgateway"}},
 	{name: "ingress", id: "ingress~10.9.0.4~ingress-%d.quiet~quiet.svc.cluster.local"},
 	{name: "old", id: "sidecar~10.9.0.5~old-%d.third~third.svc.cluster.local", v1: true},
-	{name: "hostile", id: "sidecar~10.9.0.6~x-%d.hostile-a~hostile-a.svc.cluster.local"},
+	{name: "hostile", id: "sidecar~" + hostileAddress + "~x-%d.hostile-a~hostile-a.svc.cluster.local"},
 }
 
 // isHostile reports whether what the proxy sees is up to hostile objects.

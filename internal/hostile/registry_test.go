@@ -71,6 +71,26 @@ func (d *draw) manyPorts() {
 	}
 }
 
+// inbound are services of one workload, which is the hostile proxy's: at each of its
+// ports it has the rules of all of them.
+func (d *draw) inbound() {
+	services, ports := d.upTo(100), d.upTo(40)
+	for i := range services {
+		host := d.word() + ".hostile-a.svc.cluster.local"
+		d.add("ServiceEntry", namespaces[0], spec{
+			"hosts": []string{host}, "location": "MESH_INTERNAL", "resolution": "STATIC",
+			"ports": portList(ports, 20_000+ports*i, "HTTP"), "endpoints": []spec{{"address": hostileAddress}},
+		})
+		if d.oneIn(2) {
+			d.add("VirtualService", namespaces[0], spec{"hosts": []string{host}, "http": d.httpRoutes(d.upTo(60), d.upTo(4), 1)})
+			continue
+		}
+		for range d.upTo(6) {
+			d.add("RouteRule", namespaces[0], spec{"destination": spec{"service": host}, "match": spec{"request": spec{"headers": spec{"uri": spec{"prefix": "/" + d.word()}}}}})
+		}
+	}
+}
+
 func (d *draw) egress() {
 	for i := range d.upTo(40) {
 		service := fmt.Sprintf("%s%s.example", pick(d, "", "*."), d.word())

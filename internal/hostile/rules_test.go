@@ -120,7 +120,7 @@ func (d *draw) connections() {
 // longTexts are few parts of many bytes.
 func (d *draw) longTexts() {
 	for range d.upTo(6) {
-		size := d.upTo(100_000)
+		size := d.upTo(16_000) // What an Envoy takes in a header.
 		route := spec{"route": toQuiet(1)}
 		switch d.IntN(4) {
 		case 0:
@@ -168,7 +168,7 @@ func (d *draw) subsets() {
 		}
 		d.add("DestinationRule", service.namespace, rule)
 	}
-	d.add("VirtualService", service.namespace, spec{"hosts": service.spec["hosts"], "http": items(d.upTo(min(200, n[0])), func(i int) spec {
+	d.add("VirtualService", service.namespace, spec{"hosts": service.spec["hosts"], "http": items(d.upTo(n[0]), func(i int) spec {
 		return spec{"match": d.matches(1), "route": []spec{{"destination": spec{"host": service.spec["hosts"].([]string)[0], "subset": fmt.Sprintf("s%d", i)}}}}
 	})})
 }

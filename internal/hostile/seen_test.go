@@ -25,7 +25,7 @@ func TestWithoutBudgets(t *testing.T) {
 	}
 	for _, flags := range [][]string{nil, {"--mesh-config", settings}} {
 		l := newLife(1, 1)
-		l.given, l.stored, l.flags = d.out, true, flags
+		l.given, l.stored, l.flags = d, true, flags
 		out := l.run(t)
 		if flags == nil && len(out) > 0 {
 			t.Errorf("with budgets: %v", out)
@@ -97,7 +97,7 @@ func TestJudge(t *testing.T) {
 // TestDrawnTwice: a seed is enough to have the same combination again.
 func TestDrawnTwice(t *testing.T) {
 	for seed := range uint64(20) {
-		if a, b := fmt.Sprint(newLife(seed, 1).draw(0)), fmt.Sprint(newLife(seed, 1).draw(0)); a != b {
+		if a, b := fmt.Sprint(newLife(seed, 1).draw(0).out), fmt.Sprint(newLife(seed, 1).draw(0).out); a != b {
 			t.Errorf("seed %d draws other objects the second time", seed)
 		}
 	}
