@@ -2,7 +2,9 @@ package mesh
 
 import (
 	"cmp"
+	"container/heap"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -45,7 +47,7 @@ func CostOf(o *schema.Object, parts int) Cost {
 	return Cost{Object: o.Key(), Created: o.Meta.CreationTimestamp.Time, Parts: parts}
 }
 
-// compareCosts has first what is withheld first: the highest cost, of equal ones the
+// compareCosts has first what of a namespace is withheld first: the highest cost, of equal ones the
 // younger object, then the later one by kind, namespace and name.
 func compareCosts(a, b Cost) int {
 	return cmp.Or(
@@ -68,7 +70,7 @@ func (x Excess) Withheld() bool { return x.Budget > 0 }
 func (x Excess) Problem(ref diag.Ref, of, effect string) diag.Problem {
 	reason := fmt.Sprintf("an object may multiply to %s parts", schema.Thousands(x.Budget))
 	if x.Mesh {
-		reason = fmt.Sprintf("all objects together multiply to more than the %s parts that the mesh may have, and of those that are left this one had the highest cost",
+		reason = fmt.Sprintf("all objects together multiply to more than the %s parts that the mesh may have, and of the namespace with the most parts this one had the highest cost",
 			schema.Thousands(x.Budget))
 	}
 	return diag.Problem{
@@ -153,23 +155,66 @@ func (l *Ledger) Settle() []schema.Key {
 	return out
 }
 
-// withhold finds what the mesh has no room for.
+// share is what the objects of a namespace cost, as far as they are not withheld.
+type share struct {
+	namespace string
+	sum       int
+	costs     []Cost // what is withheld first is first
+}
+
+// shares is a heap: the namespace that has the most is first, of equal ones the later
+// one by name.
+type shares []*share
+
+func (s shares) Len() int      { return len(s) }
+func (s shares) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+func (s *shares) Push(x any)   { *s = append(*s, x.(*share)) }
+func (s shares) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(s[j].sum, s[i].sum), cmp.Compare(s[j].namespace, s[i].namespace)) < 0
+}
+
+func (s *shares) Pop() any {
+	last := (*s)[len(*s)-1]
+	*s = (*s)[:len(*s)-1]
+	return last
+}
+
+// withhold finds what the mesh has no room for: the object with the highest cost of the
+// namespace that has the most, again and again. So a namespace with little keeps it,
+// whatever others have.
 func (l *Ledger) withhold() {
-	var costs []Cost
-	for _, c := range l.costs {
-		if l.counted(c) > 0 {
-			costs = append(costs, c)
-		}
-	}
-	slices.SortFunc(costs, compareCosts)
-	left := l.sum
-	for _, c := range costs {
-		if left <= l.Budget.Mesh {
-			return
-		}
+	all := l.shares()
+	heap.Init(&all)
+	for left := l.sum; left > l.Budget.Mesh; heap.Fix(&all, 0) {
+		most := all[0]
+		c := most.costs[0]
+		most.costs = most.costs[1:]
+		most.sum -= c.Parts
 		left -= c.Parts
 		l.over[c.Object], l.changed[c.Object] = true, true
 	}
+}
+
+// shares of all namespaces.
+func (l *Ledger) shares() shares {
+	byName := map[string]*share{}
+	for _, c := range l.costs {
+		parts := l.counted(c)
+		if parts == 0 {
+			continue
+		}
+		of := byName[c.Object.Namespace]
+		if of == nil {
+			of = &share{namespace: c.Object.Namespace}
+			byName[c.Object.Namespace] = of
+		}
+		of.sum += parts
+		of.costs = append(of.costs, c)
+	}
+	for _, of := range byName {
+		slices.SortFunc(of.costs, compareCosts)
+	}
+	return slices.Collect(maps.Values(byName))
 }
 
 // decided is why an object is withheld, as the costs are now.

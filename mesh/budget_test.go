@@ -29,9 +29,10 @@ func TestBudgetOr(t *testing.T) {
 // TestWithheld: first what exceeds the budget of an object, then what costs most of
 // the rest; of equal costs the younger object, then the later name.
 func TestWithheld(t *testing.T) {
-	cost := func(name string, age, parts int) mesh.Cost {
-		return mesh.Cost{Object: schema.Key{Kind: "ServiceEntry", Namespace: "default", Name: name}, Created: time.Unix(int64(1000-age), 0), Parts: parts}
+	costIn := func(namespace, name string, age, parts int) mesh.Cost {
+		return mesh.Cost{Object: schema.Key{Kind: "ServiceEntry", Namespace: namespace, Name: name}, Created: time.Unix(int64(1000-age), 0), Parts: parts}
 	}
+	cost := func(name string, age, parts int) mesh.Cost { return costIn("default", name, age, parts) }
 	b := mesh.Budget{Object: 10, Mesh: 20}
 	for _, tc := range []struct {
 		name  string
@@ -43,6 +44,11 @@ func TestWithheld(t *testing.T) {
 		{"the highest goes", []mesh.Cost{cost("a", 9, 9), cost("b", 0, 8), cost("c", 0, 7)}, "[a]"},
 		{"until the rest fits", []mesh.Cost{cost("a", 0, 9), cost("b", 0, 8), cost("c", 0, 7), cost("d", 0, 6), cost("e", 0, 6)}, "[a b]"},
 		{"the younger of equals", []mesh.Cost{cost("a", 1, 10), cost("b", 3, 10), cost("c", 2, 10)}, "[a]"},
+		{"many small ones do not push out the largest of another namespace", []mesh.Cost{
+			costIn("other", "large", 0, 9), cost("a", 0, 4), cost("b", 0, 4), cost("c", 0, 4), cost("d", 0, 4)}, "[c d]"},
+		{"of the namespace with the most, then of whichever has it", []mesh.Cost{
+			costIn("other", "x", 0, 9), costIn("other", "y", 0, 3), cost("a", 0, 6), cost("b", 0, 5), cost("c", 0, 4)}, "[a x]"},
+		{"of equal namespaces the later one", []mesh.Cost{costIn("other", "x", 0, 8), costIn("other", "y", 0, 3), cost("a", 0, 8), cost("b", 0, 3)}, "[x]"},
 		{"the later name of equals", []mesh.Cost{cost("a", 1, 10), cost("c", 1, 10), cost("b", 1, 10)}, "[c]"},
 	} {
 		for range 3 {
@@ -72,7 +78,7 @@ func TestLedgerIsAsFromScratch(t *testing.T) {
 		for range rapid.IntRange(1, 8).Draw(rt, "settled") {
 			for range rapid.IntRange(0, 6).Draw(rt, "set") {
 				c := mesh.Cost{
-					Object:  schema.Key{Kind: "ServiceEntry", Namespace: "default", Name: rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g"}).Draw(rt, "name")},
+					Object:  schema.Key{Kind: "ServiceEntry", Namespace: rapid.SampledFrom([]string{"one", "two", "three"}).Draw(rt, "namespace"), Name: rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g"}).Draw(rt, "name")},
 					Created: time.Unix(int64(rapid.IntRange(0, 2).Draw(rt, "created")), 0),
 					Parts:   rapid.IntRange(0, 15).Draw(rt, "parts"),
 				}
