@@ -58,7 +58,7 @@ var multiplying = map[string]struct {
 				"hosts": []string{"many.default.svc.cluster.local"}, "location": "MESH_INTERNAL", "resolution": "STATIC",
 				"ports": ports(400, "HTTP"), "endpoints": []spec{{"address": "10.1.0.1"}},
 			}),
-			object(t, "VirtualService", "nobodys", spec{"hosts": texts(1000, "h%d.example.com"), "http": manyRoutes(1)}),
+			object(t, "VirtualService", "nobodys", spec{"hosts": texts(1000, "h%d.example.com"), "http": manyRoutes(2)}),
 		}
 	}, []string{"VirtualService nobodys"}},
 	"hosts for each namespace": {func(t testing.TB) []*schema.Object {

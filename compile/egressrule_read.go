@@ -53,7 +53,7 @@ func (p *plan) planEgress() *egressPlan {
 			continue
 		}
 		svc := &mesh.Service{
-			Hostname: host, Namespace: ref.Namespace,
+			Hostname: host, Namespace: ref.Namespace, Created: rule.object.Meta.CreationTimestamp.Time,
 			External: true, Egress: true, Resolution: mesh.Passthrough, Origin: rule.object.Key(),
 			Ports: p.egressPorts(ref, host, rule.spec.Ports),
 		}

@@ -153,7 +153,7 @@ func (p *plan) findCrowds(none) []*virtualService {
 		of := sized{vs, 0}
 		for _, name := range p.virtualOf.names(vs) {
 			if p.mayBeUndeclared(name) {
-				of.parts += times(closedHostParts, p.httpPorts.Get(p.r, none{}))
+				of.parts += times(closedHostParts, len(p.undeclaredPorts.Get(p.r, none{}).numbers))
 			}
 		}
 		all = append(all, of)
@@ -227,7 +227,7 @@ func (p *plan) takesConnections(s scope, number int) *mesh.Service {
 // undeclaredEntries are the virtual hosts of a table for hosts that nobody declares.
 // They have what is left of domains by the services of the table.
 func (p *plan) undeclaredEntries(s scope, t *tableLayout, hosts []string) []*entry {
-	if hosts = p.importedAt(s, hosts, t.port); len(hosts) == 0 {
+	if hosts = p.importedAt(s, hosts, t.port); len(hosts) == 0 || !p.routesUndeclaredAt(t.port) {
 		return nil
 	}
 	taken := map[string]bool{}
@@ -278,19 +278,6 @@ func (c *writer) treatAsUnknown(host *ir.VirtualHost, port int) *ir.VirtualHost 
 	out := *host
 	out.Routes = unknown.Routes
 	return &out
-}
-
-// countHTTPPorts is how many tables a sidecar has at most.
-func (p *plan) countHTTPPorts(none) int {
-	ports := map[int]bool{undeclaredPort: true}
-	for _, svc := range slices.Concat(p.services(), p.egressDeclared.Get(p.r, none{}).services) {
-		for _, port := range svc.Ports {
-			if p.routesHTTP(svc, port) {
-				ports[port.Number] = true
-			}
-		}
-	}
-	return len(ports)
 }
 
 // checkUndeclared reports what of a VirtualService is not followed for a host that

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/ir"
@@ -91,4 +94,62 @@ func virtualHost(table *ir.RouteTable, host string) (last *ir.VirtualHost) {
 		}
 	}
 	return last
+}
+
+// TestPortsOfNobodysHosts: hosts that nobody declares are routed at the ports that
+// services had first. At the others nothing passes by the rule, and other callers pass on
+// what they do not know.
+func TestPortsOfNobodysHosts(t *testing.T) {
+	at := func(o *schema.Object, year int) *schema.Object {
+		meta := o.Meta
+		meta.CreationTimestamp = metav1.NewTime(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC))
+		o, err := o.WithMeta(meta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	service := func(name string, year int, ports []spec) *schema.Object {
+		return at(object(t, "ServiceEntry", name, spec{
+			"hosts": []string{name + ".default.svc.cluster.local"}, "location": "MESH_INTERNAL", "resolution": "STATIC", "ports": ports, "endpoints": []spec{{"address": "10.1.0.1"}},
+		}), year)
+	}
+	first := []spec{{"number": 9000, "name": "http", "protocol": "HTTP"}}
+	objects := []*schema.Object{
+		service("first", 2000, first), service("crowd", 2001, ports(100, "HTTP")),
+		object(t, "VirtualService", "nobodys", spec{"hosts": []string{"nobody.example"}, "exportTo": []string{"."}, "http": manyRoutes(1)}),
+	}
+	s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objects)
+	c := compile.NewCompiler()
+	c.Advance(s)
+	here, _ := c.Proxy(s.View(proxy(t, "sidecar~10.9.0.1~a.default~default.svc.cluster.local")))
+	elsewhere, _ := c.Proxy(s.View(proxy(t, "sidecar~10.9.0.1~a.other~other.svc.cluster.local")))
+	routed, refused := 0, 0
+	for _, table := range here.RouteTables {
+		switch to := virtualHost(table, "nobody.example"); to.Name {
+		case "nobody.example:" + table.Name:
+			routed++
+		case "block_all":
+			if refused++; table.Name == "80" || table.Name == "9000" {
+				t.Errorf("nothing is routed at port %s", table.Name)
+			}
+		default:
+			t.Errorf("at port %s requests go to %s", table.Name, to.Name)
+		}
+	}
+	if routed != 64 || refused != 38 {
+		t.Errorf("the host is routed at %d ports and refused at %d", routed, refused)
+	}
+	for _, table := range elsewhere.RouteTables {
+		if to := virtualHost(table, "nobody.example"); to.Name != "allow_any" {
+			t.Errorf("for callers that do not follow the rule requests go to %s at port %s", to.Name, table.Name)
+		}
+	}
+	told := false
+	for _, p := range c.Problems() {
+		told = told || p.Object.Name == "nobodys" && strings.Contains(p.Message, "at 38 HTTP ports")
+	}
+	if !told {
+		t.Errorf("no problem says so: %v", c.Problems())
+	}
 }

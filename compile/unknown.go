@@ -63,7 +63,7 @@ func (p *plan) unknownHost(s scope, t *tableLayout) *ir.VirtualHost {
 func (p *plan) unknownAt(s scope, port int) *ir.VirtualHost {
 	switch p.treatsUnknown(s) {
 	case mesh.AllowAny:
-		if s.bindsAt(port) != "" || slices.Contains(p.closedPorts(s), port) || p.undeclared.Get(p.r, s).crowd != "" {
+		if s.bindsAt(port) != "" || slices.Contains(p.closedPorts(s), port) || p.refusesUndeclaredAt(s, port) {
 			return blockAll // What is not captured was going nowhere else, and what is may not.
 		}
 		allowAny := &ir.VirtualHost{Name: "allow_any", Domains: []string{"*"}, Routes: []*ir.Route{passOn}}

@@ -31,6 +31,7 @@ func (p *plan) checkVirtualService(vs *virtualService) {
 			p.checkMatchGateways(vs, r)
 		}
 	}
+	p.checkUndeclaredPorts(vs)
 	p.checkSources(vs)
 	p.checkDelegates(vs)
 	home.checkPorts(vs)

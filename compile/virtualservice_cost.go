@@ -217,7 +217,7 @@ func (at *virtualReach) words(routes, total int) string {
 func (p *plan) addMeshHost(at *virtualReach, name string) {
 	host := p.unlessByCaller(name, at.vs.ref.Namespace)
 	if p.mayBeUndeclared(host) {
-		at.ports += p.httpPorts.Get(p.r, none{})
+		at.ports += len(p.undeclaredPorts.Get(p.r, none{}).numbers)
 	}
 	switch {
 	case strings.HasPrefix(host, "*"):

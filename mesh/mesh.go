@@ -10,6 +10,7 @@ package mesh
 
 import (
 	"strings"
+	"time"
 
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -102,6 +103,8 @@ type Service struct {
 	index  instanceIndex
 	// Namespace of the object that declares it.
 	Namespace string
+	// Created is when the object was.
+	Created time.Time
 	// ExportTo is who knows it, as Exported reads it.
 	ExportTo []string
 	// Addresses are the service's own virtual ones, each an IPv4 or IPv6 address

@@ -217,6 +217,7 @@ func (r *registry) add(e *entry, hosts map[string]bool) {
 			continue
 		}
 		svc := &Service{
+			Created:     e.Object.Meta.CreationTimestamp.Time,
 			Hostname:    host,
 			Namespace:   o.Meta.Namespace,
 			ExportTo:    r.settings.ExportTo(entry.GetExportTo()),

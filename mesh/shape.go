@@ -9,7 +9,7 @@ import (
 // SameShape reports whether two services differ in their instances at most, and
 // in those so that both have some or none.
 func (s *Service) SameShape(other *Service) bool {
-	return s.Hostname == other.Hostname && s.apart == other.apart && s.Namespace == other.Namespace &&
+	return s.Hostname == other.Hostname && s.apart == other.apart && s.Namespace == other.Namespace && s.Created.Equal(other.Created) &&
 		slices.Equal(s.ExportTo, other.ExportTo) && slices.Equal(s.Addresses, other.Addresses) && s.External == other.External &&
 		s.Resolution == other.Resolution && s.OneAddress == other.OneAddress && s.Sockets == other.Sockets && s.Networks == other.Networks &&
 		slices.Equal(s.SubjectAltNames, other.SubjectAltNames) && reflect.DeepEqual(s.HealthCheck, other.HealthCheck) && s.Origin == other.Origin &&

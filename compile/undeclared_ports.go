@@ -1,0 +1,73 @@
+package compile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+)
+
+// maxUndeclaredPorts is at how many HTTP ports hosts that nobody declares are routed. It
+// is more than people use, and bounds what a rule for such a host costs, whatever ports
+// others open.
+const maxUndeclaredPorts = 64
+
+// undeclaredPorts are those HTTP ports of the mesh, in order.
+type undeclaredPorts struct {
+	numbers []int
+	further int // how many there are besides
+}
+
+func (u *undeclaredPorts) equal(other *undeclaredPorts) bool {
+	return u.further == other.further && slices.Equal(u.numbers, other.numbers)
+}
+
+// findUndeclaredPorts takes port 80, then the ports that services had first: new services
+// take none away. Those of EgressRules count whether or not the rules are withheld.
+func (p *plan) findUndeclaredPorts(none) *undeclaredPorts {
+	since := map[int]time.Time{}
+	for _, svc := range slices.Concat(p.services(), p.egressDeclared.Get(p.r, none{}).services) {
+		for _, port := range svc.Ports {
+			if first, known := since[port.Number]; p.routesHTTP(svc, port) && (!known || svc.Created.Before(first)) {
+				since[port.Number] = svc.Created
+			}
+		}
+	}
+	delete(since, undeclaredPort)
+	var all []int
+	for number := range since {
+		all = append(all, number)
+	}
+	slices.SortFunc(all, func(a, b int) int { return cmp.Or(since[a].Compare(since[b]), cmp.Compare(a, b)) })
+	few := min(len(all), maxUndeclaredPorts-1)
+	numbers := append([]int{undeclaredPort}, all[:few]...)
+	slices.Sort(numbers)
+	return &undeclaredPorts{numbers, len(all) - few}
+}
+
+func (p *plan) routesUndeclaredAt(port int) bool {
+	_, is := slices.BinarySearch(p.undeclaredPorts.Get(p.r, none{}).numbers, port)
+	return is
+}
+
+// refusesUndeclaredAt reports whether callers of a scope follow rules for hosts that
+// nobody declares, and these are not routed at a port.
+func (p *plan) refusesUndeclaredAt(s scope, port int) bool {
+	u := p.undeclared.Get(p.r, s)
+	return u.crowd != "" || len(u.hosts) > 0 && !p.routesUndeclaredAt(port)
+}
+
+// checkUndeclaredPorts reports ports at which a VirtualService is not followed.
+func (p *plan) checkUndeclaredPorts(vs *virtualService) {
+	further := p.undeclaredPorts.Get(p.r, none{}).further
+	if further == 0 || len(vs.http) == 0 {
+		return
+	}
+	if slices.ContainsFunc(p.virtualOf.names(vs), p.mayBeUndeclared) {
+		p.notHonoured(diag.PartLeftOut, vs.ref, "spec.hosts", fmt.Sprintf(
+			"at %d HTTP ports of the mesh no host is routed that nobody declares, and callers that follow the VirtualService refuse there all that they do not know: that is for the %d ports that services had first",
+			further, maxUndeclaredPorts))
+	}
+}
