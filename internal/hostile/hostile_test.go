@@ -14,6 +14,7 @@
 //	server_test.go    a pilot-api with a memory limit
 //	life_test.go      the life of a server through some combinations
 //	judge_test.go     what is found wrong with a combination
+//	seen_test.go      that it is found
 package hostile
 
 import (
@@ -32,7 +33,7 @@ import (
 )
 
 var (
-	combinations = flag.Int("combinations", 24, "how many combinations of hostile objects are judged")
+	combinations = flag.Int("combinations", 48, "how many combinations of hostile objects are judged")
 	seed         = flag.Uint64("seed", 1, "what the combinations of the first server are drawn from; that of the next server is one higher")
 	only         = flag.String("shape", "", "the only shape of objects that is drawn, such as routes")
 	processes    = flag.Int("processes", min(4, runtime.GOMAXPROCS(0)), "how many servers are judged at once")
@@ -64,7 +65,7 @@ func TestHostileObjects(t *testing.T) {
 }
 
 // mostFailures is how many servers may fail before no more are judged.
-const mostFailures = 10
+const mostFailures = 25
 
 // tally is what all combinations came to.
 type tally struct {
@@ -105,7 +106,11 @@ func (f *tally) report(t *testing.T) {
 
 // again is the command that goes through the life once more.
 func (l *life) again() string {
-	return fmt.Sprintf("go test ./internal/hostile -run TestHostileObjects -v -seed %d -combinations %d -shape=%s", l.seed, l.combinations, *only)
+	command := fmt.Sprintf("go test ./internal/hostile -run TestHostileObjects -v -seed %d -combinations %d", l.seed, l.combinations)
+	if *only != "" {
+		command += " -shape " + *only
+	}
+	return command
 }
 
 // programs is where pilot-api is built, once for all tests.

@@ -43,7 +43,6 @@ type found struct {
 	refused       []refusal
 	problems      diag.List
 	told, quiet   map[string]answers // by the name of the proxy
-	peak          int64
 }
 
 // present are the objects that were not refused.

@@ -53,12 +53,10 @@ func (l *life) run(t *testing.T) complaints {
 		return complaints{err.Error()}.about(0, first)
 	}
 	out := l.live(t.Context(), first)
-	if _, l.peak = l.server.Memory(); l.peak == 0 && !l.server.killed.Load() {
+	if l.peak = l.server.look(); l.peak == 0 {
 		outside.Missing(t, "the memory of a process: /proc")
 	}
-	if err := l.server.end(); err != nil {
-		out.add("%v", err)
-	}
+	l.server.end()
 	return out
 }
 
@@ -128,9 +126,8 @@ func (l *life) combination(ctx context.Context, objects []object, stored, apart 
 	}
 	f.quiet = l.quiet
 	out = append(out, f.judge()...)
-	_, f.peak = l.server.Memory()
-	if f.peak > memory {
-		out.add("the server had %d MiB, at most %d are allowed", f.peak>>20, memory>>20)
+	if peak := l.server.look(); peak > memory {
+		out.add("the server had %d MiB, at most %d are allowed", peak>>20, memory>>20)
 	}
 	l.objects += len(objects)
 	l.refused += len(f.refused)

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 )
 
 // proxy is one of a kind: those with other numbers in their ids see the same.
@@ -146,6 +145,3 @@ func (c *client) fetchV1(ctx context.Context) error {
 	}
 	return nil
 }
-
-// patience is how long anything may take before the server counts as hanging.
-const patience = time.Minute

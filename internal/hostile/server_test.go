@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,9 +26,10 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// memory is what a server may take. A watcher kills one that has more, and the most that
-// it ever had, of which the kernel keeps count (VmHWM, the files that it maps included),
-// is judged at the end of each combination.
+// memory is what a server may take of its own, beside the files that it maps, which the
+// kernel drops when memory is short. A watcher kills one that has more. As it may look
+// away at the wrong moment, the most that the kernel ever counted (VmHWM) is judged at the
+// end of each combination.
 const memory = 512 << 20
 
 // softLimit is --memory-limit: what a pilot-api takes by itself in a container of 512 MiB.
@@ -38,8 +41,9 @@ var budgetOf = mesh.Budget{Object: softLimit / (32 << 10) / 4, Mesh: softLimit /
 // server is a pilot-api with a memory limit.
 type server struct {
 	*testbed.Server
-	dir    string
-	killed atomic.Bool // for its memory
+	pid    int
+	peak   atomic.Int64 // memory, in bytes
+	killed atomic.Bool  // for its memory
 	stop   context.CancelFunc
 }
 
@@ -57,13 +61,14 @@ func startServer(ctx context.Context, dir string, flags ...string) (*server, err
 		return nil, err
 	}
 	watched, stop := context.WithCancel(ctx)
-	s := &server{Server: program, dir: dir, stop: stop}
+	s := &server{Server: program, pid: program.PID(), stop: stop}
 	go s.watch(watched)
-	ready, cancel := context.WithTimeout(ctx, patience)
+	ready, cancel := s.impatient(ctx)
 	defer cancel()
 	if err := s.Ready(ready); err != nil {
-		_ = s.end()
-		return nil, s.explain(err)
+		err = s.explain(err)
+		s.end()
+		return nil, err
 	}
 	return s, nil
 }
@@ -79,7 +84,7 @@ func (s *server) watch(ctx context.Context) {
 		case <-s.Ended():
 			return
 		case <-tick.C:
-			if now, _ := s.Memory(); now > memory {
+			if s.look() > memory {
 				s.killed.Store(true)
 				s.Kill()
 			}
@@ -87,9 +92,59 @@ func (s *server) watch(ctx context.Context) {
 	}
 }
 
-func (s *server) end() error {
-	defer s.stop()
-	return s.Stop()
+// look returns the most memory of its own that the program was seen to have so far.
+func (s *server) look() int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
+	if err != nil {
+		return s.peak.Load()
+	}
+	of := map[string]int64{}
+	for line := range strings.Lines(string(status)) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[2] == "kB" {
+			n, _ := strconv.ParseInt(fields[1], 10, 64)
+			of[fields[0]] = n << 10
+		}
+	}
+	now := max(of["RssAnon:"], of["VmHWM:"]-of["RssFile:"]-of["RssShmem:"])
+	for {
+		most := s.peak.Load()
+		if now <= most || s.peak.CompareAndSwap(most, now) {
+			return max(now, most)
+		}
+	}
+}
+
+func (s *server) end() {
+	s.stop()
+	s.Kill()
+}
+
+// A server hangs when it works for so long on one thing, or does not work at all: on a
+// busy machine anything may take long by the clock.
+const (
+	patience      = time.Minute
+	clockPatience = 20 * time.Minute
+)
+
+// impatient is a context that ends when the server hangs.
+func (s *server) impatient(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, clockPatience)
+	begin := s.CPU()
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if s.CPU()-begin > patience {
+					cancel()
+				}
+			}
+		}
+	}()
+	return ctx, cancel
 }
 
 // explain says why nothing is answered, where the program has ended.
@@ -107,8 +162,6 @@ func (s *server) explain(err error) error {
 
 // send answers the code and the whole answer.
 func (s *server) send(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, s.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
@@ -126,21 +179,25 @@ func (s *server) send(ctx context.Context, method, path string, body []byte) (in
 	return resp.StatusCode, text, nil
 }
 
-// until sends a request again as long as the answer is that one should, and returns the
-// last answer when a while is over.
+// until sends a request again as long as the answer is that one should.
 func (s *server) until(ctx context.Context, method, path string, body []byte, final func(code int) bool) (int, []byte, error) {
-	for end := time.Now().Add(patience / 4); ; {
+	ctx, cancel := s.impatient(ctx)
+	defer cancel()
+	for again := 0; ; again++ {
 		code, text, err := s.send(ctx, method, path, body)
-		if err != nil || final(code) || time.Now().After(end) {
+		if err != nil || final(code) || again == mostAgain {
 			return code, text, err
 		}
 		select {
 		case <-ctx.Done():
 			return code, text, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
+
+// mostAgain bounds how often a request is sent again that was answered at once.
+const mostAgain = 300
 
 func finalWrite(code int) bool {
 	return code != http.StatusTooManyRequests && code != http.StatusServiceUnavailable

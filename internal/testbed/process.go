@@ -72,6 +72,9 @@ func (p *Process) over() bool {
 	}
 }
 
+// PID is that of the run which was started last.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // ExitCode is what the program ended with, and -1 before that or when a signal
 // ended it.
 func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
