@@ -151,7 +151,7 @@ func (s *server) impatient(ctx context.Context) (context.Context, context.Cancel
 func (s *server) explain(err error) error {
 	select {
 	case <-s.Ended():
-	default:
+	case <-time.After(5 * time.Second): // The connection may end before the process does.
 		return err
 	}
 	if s.killed.Load() {
