@@ -23,9 +23,9 @@
 //
 // # How it is made
 //
-// The way of a call: read.go, pages.go, write.go, patch.go, transaction.go and
-// history.go turn the contract into requests, ask.go questions beside it; request.go
-// sends one and turns its answer into bytes or a store error, retry.go sends it again;
+// The way of a call: read.go, pages.go, write.go, patch.go, transaction.go,
+// history.go and rollback.go turn the contract into requests, ask.go questions beside
+// it; request.go sends one and turns its answer into bytes or a store error, retry.go sends it again;
 // wire.go turns bytes into objects. A watch, of one kind or of all, is one stream
 // (stream.go), which holds what came until its revision is known to be complete
 // (pending.go).

@@ -75,46 +75,84 @@ func (w wireVersion) version(kind *schema.Kind) (store.Version, error) {
 
 // Changes keeps the contract of store.Historian.
 func (c *Client) Changes(ctx context.Context, scope store.Scope, revision int64) ([]store.Difference, error) {
-	q := url.Values{"since": {strconv.FormatInt(revision, 10)}}
+	w, err := c.askChanges(ctx, scope, url.Values{"since": {strconv.FormatInt(revision, 10)}})
+	if err != nil {
+		return nil, err
+	}
+	return w.differences()
+}
+
+// ChangesPage keeps the contract of store.Historian.
+func (c *Client) ChangesPage(ctx context.Context, scope store.Scope, opts store.ChangesOptions) (page []store.Difference, more bool, err error) {
+	q := url.Values{"since": {strconv.FormatInt(opts.Since, 10)}, "limit": {strconv.Itoa(opts.Limit)}}
+	if opts.After != (schema.Key{}) {
+		q.Set("continue", store.Continue{After: opts.After}.Token())
+	}
+	w, err := c.askChanges(ctx, scope, q)
+	if err != nil {
+		return nil, false, err
+	}
+	page, err = w.differences()
+	return page, w.Metadata.Continue != "", err
+}
+
+func (c *Client) askChanges(ctx context.Context, scope store.Scope, q url.Values) (w wireChanges, err error) {
 	for what, name := range named(scope) {
 		q.Set(what, name)
 	}
-	var w struct {
-		Items []struct {
-			Kind      string      `json:"kind"`
-			Namespace string      `json:"namespace"`
-			Name      string      `json:"name"`
-			Then      *wireObject `json:"then"`
-			Now       *wireObject `json:"now"`
+	return w, c.ask(ctx, registry+"changes", q, &w)
+}
 
-			Unreadable *wireUnreadable `json:"unreadable"`
-		} `json:"items"`
-	}
-	if err := c.ask(ctx, registry+"changes", q, &w); err != nil {
-		return nil, err
-	}
+type wireChanges struct {
+	Metadata struct {
+		Continue string `json:"continue"`
+	} `json:"metadata"`
+	Items []wireDifference `json:"items"`
+}
+
+func (w wireChanges) differences() ([]store.Difference, error) {
 	var out []store.Difference
-	var err error
 	for _, item := range w.Items {
-		d := store.Difference{Key: schema.Key{Kind: item.Kind, Namespace: item.Namespace, Name: item.Name}}
-		if item.Then != nil {
-			if d.Then, err = item.Then.known(); err != nil {
-				return nil, err
-			}
-		}
-		if item.Now != nil {
-			if d.Now, err = item.Now.known(); err != nil {
-				return nil, err
-			}
-		}
-		if item.Unreadable != nil {
-			if d.Unreadable, err = item.Unreadable.of(d.Key); err != nil {
-				return nil, err
-			}
+		d, err := item.difference()
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, d)
 	}
 	return out, nil
+}
+
+type wireDifference struct {
+	Kind      string      `json:"kind"`
+	Namespace string      `json:"namespace"`
+	Name      string      `json:"name"`
+	Then      *wireObject `json:"then"`
+	Now       *wireObject `json:"now"`
+	Lost      bool        `json:"lost"`
+	Revision  string      `json:"revision"`
+
+	Unreadable *wireUnreadable `json:"unreadable"`
+}
+
+func (w wireDifference) difference() (d store.Difference, err error) {
+	d = store.Difference{Key: schema.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}, Lost: w.Lost}
+	if d.Revision, err = parseRevision(w.Revision); err != nil {
+		return d, err
+	}
+	if w.Then != nil {
+		if d.Then, err = w.Then.known(); err != nil {
+			return d, err
+		}
+	}
+	if w.Now != nil {
+		if d.Now, err = w.Now.known(); err != nil {
+			return d, err
+		}
+	}
+	if w.Unreadable != nil {
+		d.Unreadable, err = w.Unreadable.of(d.Key)
+	}
+	return d, err
 }
 
 // wireUnreadable is a stored value that is no object.
@@ -126,17 +164,6 @@ type wireUnreadable struct {
 func (w wireUnreadable) of(key schema.Key) (*store.Unreadable, error) {
 	revision, err := parseRevision(w.Revision)
 	return &store.Unreadable{Key: key, Revision: revision, Why: w.Why}, err
-}
-
-// Rollback makes an object, or all of a namespace, what it was at a revision, in
-// one transaction. It answers what was done for it, and store.ErrConflict if
-// somebody else changed one of the objects meanwhile.
-func (c *Client) Rollback(ctx context.Context, scope store.Scope, revision int64) ([]Result, error) {
-	body := map[string]any{"revision": revision}
-	for what, name := range named(scope) {
-		body[what] = name
-	}
-	return c.transact(ctx, registry+"rollbacks", body)
 }
 
 // named is what a scope names, in the words of the server, which refuses empty names.

@@ -109,21 +109,34 @@ type Result struct {
 
 // transact posts what is answered with the results of a transaction.
 func (c *Client) transact(ctx context.Context, path string, body any) ([]Result, error) {
-	text, err := json.Marshal(body)
+	w, err := c.postTransaction(ctx, path, body)
 	if err != nil {
-		return nil, fmt.Errorf("encode transaction: %w", err)
-	}
-	var w struct {
-		Results []struct {
-			Verb   store.Verb `json:"verb"`
-			Object wireObject `json:"object"`
-		} `json:"results"`
-	}
-	at := c.at(path, c.writeQuery())
-	if err := c.exchange(ctx, request{method: http.MethodPost, url: at, body: text, contentType: jsonType}, &w); err != nil {
 		return nil, err
 	}
-	done := make([]Result, len(w.Results))
+	return w.results()
+}
+
+func (c *Client) postTransaction(ctx context.Context, path string, body any) (w wireTransaction, err error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return w, fmt.Errorf("encode transaction: %w", err)
+	}
+	at := c.at(path, c.writeQuery())
+	return w, c.exchange(ctx, request{method: http.MethodPost, url: at, body: text, contentType: jsonType}, &w)
+}
+
+// wireTransaction is what a transaction, or a step of a rollback, is answered with.
+type wireTransaction struct {
+	Metadata metav1.ListMeta `json:"metadata"`
+	Results  []struct {
+		Verb   store.Verb `json:"verb"`
+		Object wireObject `json:"object"`
+	} `json:"results"`
+	Undone []wireUndone `json:"undone"`
+}
+
+func (w wireTransaction) results() (done []Result, err error) {
+	done = make([]Result, len(w.Results))
 	for i, result := range w.Results {
 		done[i].Verb = result.Verb
 		if done[i].Object, err = result.Object.known(); err != nil {

@@ -35,6 +35,9 @@ func (s trouble) History(context.Context, schema.Key) ([]store.Version, error) {
 func (s trouble) Changes(context.Context, store.Scope, int64) ([]store.Difference, error) {
 	return nil, s.fail()
 }
+func (s trouble) ChangesPage(context.Context, store.Scope, store.ChangesOptions) ([]store.Difference, bool, error) {
+	return nil, false, s.fail()
+}
 func (s trouble) Watch(context.Context, store.Scope, int64) (store.Watcher, error) {
 	return nil, s.fail()
 }

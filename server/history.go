@@ -1,15 +1,15 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -18,14 +18,11 @@ import (
 const (
 	// changesPath is what has changed since a revision.
 	changesPath = "/apis/" + registryVersion + "/changes"
-	// rollbacksPath takes what shall be as it was at a revision.
-	rollbacksPath = "/apis/" + registryVersion + "/rollbacks"
 )
 
 var (
-	historyParams  = params()
-	changesParams  = params("since", "kind", "namespace", "name")
-	rollbackParams = params("dryRun", "fieldManager")
+	historyParams = params()
+	changesParams = params("since", "kind", "namespace", "name", "limit", "continue")
 )
 
 // historyAnswer has the newest version first.
@@ -111,7 +108,8 @@ func (k *resource) atRevision(w http.ResponseWriter, r *http.Request) error {
 
 type changesAnswer struct {
 	metav1.TypeMeta `json:",inline"`
-	Items           []difference `json:"items"`
+	Metadata        metav1.ListMeta `json:"metadata"`
+	Items           []difference    `json:"items"`
 }
 
 // difference is what became of an object.
@@ -123,6 +121,10 @@ type difference struct {
 	Now       json.RawMessage `json:"now,omitempty"`
 	// Unreadable is in the place of Now if the stored value cannot be read.
 	Unreadable *unreadableValue `json:"unreadable,omitempty"`
+	// Lost says that Then is not known: Unreadable was already stored then.
+	Lost bool `json:"lost,omitempty"`
+	// Revision is that of the newest change.
+	Revision string `json:"revision"`
 }
 
 // unreadableValue is a stored value that is no object.
@@ -132,7 +134,11 @@ type unreadableValue struct {
 }
 
 func differenceOf(d store.Difference) difference {
-	out := difference{Kind: d.Key.Kind, Namespace: d.Key.Namespace, Name: d.Key.Name, Then: jsonOf(d.Then), Now: jsonOf(d.Now)}
+	out := difference{
+		Kind: d.Key.Kind, Namespace: d.Key.Namespace, Name: d.Key.Name,
+		Then: jsonOf(d.Then), Now: jsonOf(d.Now),
+		Lost: d.Lost, Revision: strconv.FormatInt(d.Revision, 10),
+	}
 	if u := d.Unreadable; u != nil {
 		out.Unreadable = &unreadableValue{strconv.FormatInt(u.Revision, 10), u.Why}
 	}
@@ -153,15 +159,89 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.opts.Store.Changes(r.Context(), scope, since)
+	opts := store.ChangesOptions{Since: since}
+	if err := changesPageOf(q, &opts); err != nil {
+		return err
+	}
+	found, next, err := s.changesSince(r.Context(), scope, opts)
 	if err != nil {
 		return err
 	}
-	answer := changesAnswer{metav1.TypeMeta{APIVersion: registryVersion, Kind: "Changes"}, []difference{}}
+	answer := changesAnswer{TypeMeta: metav1.TypeMeta{APIVersion: registryVersion, Kind: "Changes"}, Items: []difference{}}
+	answer.Metadata.Continue = next
 	for _, d := range found {
 		answer.Items = append(answer.Items, differenceOf(d))
 	}
 	return writeJSON(w, r, answer)
+}
+
+// changesPageOf reads limit and continue.
+func changesPageOf(q url.Values, opts *store.ChangesOptions) error {
+	limit, err := countParam(q, "limit")
+	if err != nil {
+		return err
+	}
+	opts.Limit = int(min(limit, store.MaxTxnOps))
+	if token := q.Get("continue"); token != "" {
+		from, err := store.ParseContinue(token)
+		if err != nil {
+			return badRequest("query parameter continue: %v", err)
+		}
+		opts.After = from.After
+	}
+	return nil
+}
+
+// changesSince is a page, or all changes without a limit, and the token of what
+// follows. Values that were already stored at the revision, and cannot be read, are
+// in the first page.
+func (s *Server) changesSince(ctx context.Context, scope store.Scope, opts store.ChangesOptions) (found []store.Difference, next string, err error) {
+	more := false
+	switch {
+	case opts.Limit > 0:
+		found, more, err = s.opts.Store.ChangesPage(ctx, scope, opts)
+	case opts.After != schema.Key{}:
+		return nil, "", badRequest("query parameter continue: needs a limit")
+	default:
+		found, err = s.opts.Store.Changes(ctx, scope, opts.Since)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if more {
+		next = store.Continue{Revision: opts.Since, After: found[len(found)-1].Key}.Token()
+	}
+	if opts.After == (schema.Key{}) {
+		lost, err := s.lostSince(ctx, scope, opts.Since)
+		if err != nil {
+			return nil, "", err
+		}
+		found = append(lost, found...) // The next page is after the last one.
+	}
+	if opts.Limit == 0 {
+		store.SortDifferences(found)
+	}
+	return found, next, nil
+}
+
+// lostSince are the values of a scope that cannot be read, and that were already
+// stored at a revision.
+func (s *Server) lostSince(ctx context.Context, scope store.Scope, since int64) (out []store.Difference, err error) {
+	for _, u := range store.UnreadableIn(s.opts.Reads, scope) {
+		if u.Key == (schema.Key{}) || u.Revision > since {
+			continue
+		}
+		// It may have been mended in the meantime.
+		_, err := s.opts.Reads.Get(ctx, u.Key, store.ReadOptions{})
+		if errors.Is(err, store.ErrUnreadable) {
+			out = append(out, store.Difference{Key: u.Key, Unreadable: &u, Lost: true, Revision: u.Revision})
+			continue
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // scopeOf is what the three name together, each nil where it is left out. One that is
@@ -191,71 +271,4 @@ func scopeOf(kindName, namespace, name *string) (store.Scope, error) {
 		return scope, badRequest("name: needs a kind and a namespace too")
 	}
 	return scope, nil
-}
-
-// rollback is the body of a POST: what shall be as it was at a revision.
-type rollback struct {
-	metav1.TypeMeta `json:",inline"`
-	Revision        writtenRevision `json:"revision"`
-	Kind            *string         `json:"kind,omitempty"`
-	Namespace       *string         `json:"namespace"`
-	Name            *string         `json:"name,omitempty"`
-}
-
-// writtenRevision is a number in a body, or the text that a resourceVersion is in
-// objects and in histories.
-type writtenRevision int64
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *writtenRevision) UnmarshalJSON(text []byte) error {
-	revision, err := strconv.ParseInt(strings.Trim(string(text), `"`), 10, 64)
-	if err != nil {
-		return fmt.Errorf("revision: must be a resourceVersion, found %s", text)
-	}
-	*n = writtenRevision(revision)
-	return nil
-}
-
-// rollback answers POST with one transaction that undoes what has changed in an
-// object, or a namespace, since a revision. It fails, and does nothing, if
-// somebody changes one of the objects meanwhile.
-func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	if err := checkParams(q, rollbackParams); err != nil {
-		return err
-	}
-	writes, err := s.writesOf(q)
-	if err != nil {
-		return err
-	}
-	body, _, err := readBody(r, objectTypes...)
-	if err != nil {
-		return err
-	}
-	var asked rollback
-	if err := yaml.UnmarshalStrict(body, &asked); err != nil {
-		return badRequest("body: must be {revision, namespace} and perhaps kind and name: %v", err)
-	}
-	if asked.Revision < 1 || asked.Namespace == nil {
-		return badRequest("body: revision must be a resourceVersion, and namespace given")
-	}
-	scope, err := scopeOf(asked.Kind, asked.Namespace, asked.Name)
-	if err != nil {
-		return err
-	}
-	changed, err := s.opts.Store.Changes(r.Context(), scope, int64(asked.Revision))
-	if err != nil {
-		return err
-	}
-	var ops []store.Op
-	for _, d := range changed {
-		op, ok, err := d.Undo()
-		if err != nil {
-			return err
-		}
-		if ok {
-			ops = append(ops, op)
-		}
-	}
-	return s.transact(w, r, writes, ops, nil)
 }

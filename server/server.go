@@ -16,7 +16,8 @@
 //	dryrun.go, acknowledged.go    writes that write nothing, and that discovery is told of
 //	warnings.go                   what a write is answered beside its result
 //	transaction.go                operations that are done together or not at all
-//	history.go                    what objects were, and a way back to it
+//	history.go                    what objects were, and what has changed since
+//	rollback.go, rollbackstep.go  the way back to it: at once, and in steps
 //	watch.go, stream.go           ?watch=true: what is asked, what is sent
 //	changes.go, turns.go          what a stream reads, and when it may write
 //	events.go, frames.go          how an event is spelled, once for all who watch

@@ -62,6 +62,8 @@ type transactionResult struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        metav1.ListMeta   `json:"metadata"`
 	Results         []operationResult `json:"results"`
+	// Undone are the objects that a step of a rollback leaves as they are.
+	Undone []undone `json:"undone,omitempty"`
 }
 
 // operationResult stands in the place of its operation.
@@ -110,6 +112,13 @@ func (s *Server) transact(w http.ResponseWriter, r *http.Request, writes store.I
 	if err != nil {
 		return failedTransaction(err)
 	}
+	answer, changes := resultOf(ops, done)
+	s.warnOf(w, r, slices.Concat(warnings...), changes...)
+	return writeJSON(w, r, answer)
+}
+
+// resultOf is the answer about operations that were done, and what they changed.
+func resultOf(ops []store.Op, done []*schema.Object) (transactionResult, []schema.Change) {
 	answer := transactionResult{
 		TypeMeta: metav1.TypeMeta{APIVersion: registryVersion, Kind: "TransactionResult"},
 		Results:  make([]operationResult, len(done)),
@@ -127,8 +136,7 @@ func (s *Server) transact(w http.ResponseWriter, r *http.Request, writes store.I
 	if newest > 0 {
 		answer.Metadata.ResourceVersion = strconv.FormatInt(newest, 10)
 	}
-	s.warnOf(w, r, slices.Concat(warnings...), changes...)
-	return writeJSON(w, r, answer)
+	return answer, changes
 }
 
 // failedTransaction is an error of a whole transaction as a client sees it.

@@ -1,11 +1,15 @@
 package server_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/pilot-api/pilot-api/server"
 )
 
 const (
@@ -31,8 +35,11 @@ func named(verb, name, more string) string {
 }
 
 type results struct {
-	Metadata struct{ ResourceVersion string }
-	Results  []struct {
+	Metadata struct {
+		ResourceVersion, Continue string
+		RemainingItemCount        int
+	}
+	Results []struct {
 		Verb   string
 		Object object
 	}
@@ -183,6 +190,54 @@ func TestHistory(t *testing.T) {
 		t.Errorf("a kind that there is not: %s", got.text)
 	}
 	w.want(http.StatusBadRequest, "POST", rollbacks, `{"revison":1,"namespace":"default"}`, asJSON)
+}
+
+// TestStepsOfARollback are asked for by a token that the server gave out.
+func TestStepsOfARollback(t *testing.T) {
+	w := start(t, func(o *server.Options) { o.MaxTransaction = 2 })
+	w.create("a")
+	before := w.page("").Metadata.ResourceVersion
+	w.put("a", 50)
+	for _, name := range []string{"b", "c", "d"} {
+		w.create(name)
+	}
+	body := func(fields string) string {
+		return `{"revision":` + before + `,"namespace":"default","steps":true` + fields + `}`
+	}
+	asks := func(token string) string { return body(`,"continue":` + strconv.Quote(token)) }
+	if got := w.want(http.StatusRequestEntityTooLarge, "POST", rollbacks, `{"revision":`+before+`,"namespace":"default"}`, asJSON); !strings.Contains(got.text, "changes 4 objects") {
+		t.Errorf("at once: %s", got.text)
+	}
+	counted := w.want(http.StatusOK, "POST", rollbacks, body(""), asJSON).results(t)
+	if counted.Metadata.RemainingItemCount != 4 || len(counted.Results) != 0 {
+		t.Fatalf("counted: %+v", counted)
+	}
+	token := counted.Metadata.Continue
+	made := func(text string) string { return asks(base64.RawURLEncoding.EncodeToString([]byte(text))) }
+	for what, wrong := range map[string]string{
+		"cut": asks(token[:len(token)-3]), "none": asks("abc"), "long": asks(strings.Repeat("A", 5000)), "of a list": asks("eyJ2IjoxfQ"),
+		"without steps":  `{"revision":` + before + `,"namespace":"default","continue":` + strconv.Quote(token) + `}`,
+		"other revision": strings.Replace(asks(token), `"revision":`+before, `"revision":1`, 1),
+		"negative":       made(`{"v":1,"since":` + before + `,"began":1,"pass":-1,"left":0}`),
+		"no begin":       made(`{"v":1,"since":` + before + `,"began":0,"pass":1,"left":0}`),
+	} {
+		if got := w.do("POST", rollbacks, wrong, asJSON); got.StatusCode != http.StatusBadRequest || !strings.Contains(got.text, "continue") {
+			t.Errorf("%s: %s", what, got.text)
+		}
+	}
+	first := w.want(http.StatusOK, "POST", rollbacks, asks(token), asJSON).results(t)
+	second := w.want(http.StatusOK, "POST", rollbacks, asks(first.Metadata.Continue), asJSON).results(t)
+	if len(first.Results) != 2 || first.Metadata.RemainingItemCount != 2 || len(second.Results) != 2 {
+		t.Errorf("steps: %+v, %+v", first, second)
+	}
+	if end := made(`{"v":1,"since":` + before + `,"began":1,"pass":1000,"left":7}`); len(w.want(http.StatusOK, "POST", rollbacks, end, asJSON).results(t).Results) != 0 {
+		t.Error("something is done behind the end")
+	}
+	if got := w.page(""); len(got.Items) != 1 {
+		t.Errorf("there are %v", got.names())
+	}
+	w.want(http.StatusBadRequest, "GET", changes+"?since=1&limit=2&continue=abc", "")
+	w.want(http.StatusBadRequest, "GET", changes+"?since=1&limit=-2", "")
 }
 
 // TestAnEmptyNameIsNotAll: what is given and empty, as by a variable that nobody has

@@ -85,6 +85,36 @@ type Difference struct {
 	Then, Now *schema.Object
 	// Unreadable is the stored value if it cannot be read. Now is nil then.
 	Unreadable *Unreadable
+	// Lost says that Then is not known: the value that cannot be read was already
+	// stored at that revision. Historians do not look for such values, a server does.
+	Lost bool
+	// Revision is that of the newest change of the object.
+	Revision int64
+}
+
+// ChangesOptions say which part of the changes is meant.
+type ChangesOptions struct {
+	// Since is the revision that the present state is compared with.
+	Since int64
+	// Limit is how many differences a page has at most. It must be positive. A page
+	// has fewer, at least one, where their objects are large.
+	Limit int
+	// After leaves out all up to and with that key, in the order of the pages.
+	After schema.Key
+}
+
+// MaxChangesPage bounds the objects of a page of changes, in bytes of JSON: the one
+// that exceeds it is the last of its page.
+const MaxChangesPage = 4 << 20
+
+// Size is the length of the objects of a difference as JSON, in bytes.
+func (d Difference) Size() (size int) {
+	for _, obj := range []*schema.Object{d.Then, d.Now} {
+		if obj != nil {
+			size += len(obj.JSON())
+		}
+	}
+	return size
 }
 
 // Historian is the side of a store that knows what objects were. A store keeps
@@ -102,6 +132,34 @@ type Historian interface {
 	// nothing that has changed is passed over. ErrFuture when the revision is not reached; ErrTooLarge
 	// when more than MaxTxnOps objects have changed.
 	Changes(ctx context.Context, scope Scope, revision int64) ([]Difference, error)
+	// ChangesPage is a part of Changes, however many objects have changed, in an
+	// order of keys that is the store's own and always the same. Each page shows the
+	// state of its own time. So pages, each after the last key of the one before,
+	// have every object once that had changed when the first was read. A page
+	// has at least one difference if more says that another page follows, which may
+	// be empty.
+	ChangesPage(ctx context.Context, scope Scope, opts ChangesOptions) (page []Difference, more bool, err error)
+}
+
+// AllChanges makes Historian.Changes of pages.
+func AllChanges(ctx context.Context, h Historian, scope Scope, revision int64) ([]Difference, error) {
+	var all []Difference
+	opts := ChangesOptions{Since: revision, Limit: 1000}
+	for {
+		page, more, err := h.ChangesPage(ctx, scope, opts)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, page...); len(all) > MaxTxnOps {
+			return nil, &Error{Kind: ErrTooLarge, Detail: fmt.Sprintf(
+				"more than %d objects have changed since revision %d: ask for pages, or for one kind", MaxTxnOps, revision)}
+		}
+		if !more || len(page) == 0 {
+			SortDifferences(all)
+			return all, nil
+		}
+		opts.After = page[len(page)-1].Key
+	}
 }
 
 // SortDifferences puts them in the order of Historian.Changes.
@@ -215,6 +273,9 @@ func notReached(key schema.Key, revision, oldest int64) error {
 // itself sets differs.
 func (d Difference) Undo() (op Op, ok bool, err error) {
 	switch {
+	case d.Lost:
+		return Op{}, false, &Error{Kind: ErrExpired, Key: d.Key, Detail: "the stored value cannot be read, and it is the one of that revision: " +
+			"what the object was then is not known; " + howToMend}
 	case d.Unreadable != nil:
 		op, err = d.replaceUnreadable()
 		return op, true, err

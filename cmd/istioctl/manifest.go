@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	networking "istio.io/api/networking/v1alpha3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -102,25 +101,9 @@ func place(doc schema.Document) *diag.Position {
 // order of the files otherwise. So the warnings about a write judge references
 // against all files. Deleting goes the other way round.
 func referencedFirst(list []manifest) {
-	slices.SortStableFunc(list, func(a, b manifest) int { return a.rank() - b.rank() })
-}
-
-// rank is less for kinds of objects that others refer to. A VirtualService without
-// hosts is a delegate of others.
-func (m manifest) rank() int {
-	switch m.Kind.Kind {
-	case "Secret":
-		return 0
-	case "ServiceEntry", "WorkloadEntry":
-		return 1
-	case "Gateway", "DestinationRule":
-		return 2
-	case "VirtualService":
-		if spec, err := m.Spec(); err == nil && len(spec.(*networking.VirtualService).GetHosts()) == 0 {
-			return 3
-		}
-	}
-	return 4
+	slices.SortStableFunc(list, func(a, b manifest) int {
+		return schema.ReferenceRank(a.Object) - schema.ReferenceRank(b.Object)
+	})
 }
 
 // count is "1 error", "2 errors".

@@ -18,6 +18,7 @@ type rollbackFlags struct {
 	to     revisionFlag
 	kind   string
 	dryRun string
+	atomic bool
 }
 
 func newRollback(s *session) *cobra.Command {
@@ -32,6 +33,13 @@ once, and nothing is done if one of the objects cannot be rolled back, or
 somebody changes it meanwhile. Nothing is asked; --dry-run shows what would be
 done. A rollback is a change like any other: it can itself be rolled back.
 
+If more objects of a namespace would change than one transaction takes (1,000,
+pilot-api --max-transaction), the rollback goes in steps: each is a transaction,
+objects are written before those that refer to them, and deleted after them. An
+object that somebody changes meanwhile is left as it is, reported, and makes the
+exit code 1. What an interruption leaves undone, the same command does when it is
+run again. With --atomic it is one transaction, or nothing is done.
+
 Revisions are those of 'istioctl history'. How far back one can go depends on
 how many changes of an object the server keeps (pilot-api --history).`,
 		Example: `  # What was it, and back to it
@@ -40,6 +48,9 @@ how many changes of an object the server keeps (pilot-api --history).`,
 
   # What would become of a namespace?
   istioctl rollback --namespace books --to 1204 --dry-run
+
+  # All of it, or nothing, however large it is
+  istioctl rollback --namespace books --to 1204 --atomic
 
   # Only its route rules
   istioctl rollback --namespace books --kind routerule --to 1204`,
@@ -57,6 +68,7 @@ how many changes of an object the server keeps (pilot-api --history).`,
 	}
 	cmd.Flags().Var(&flags.to, "to", "the revision to go back to")
 	cmd.Flags().StringVar(&flags.kind, "kind", "", "of a namespace: only objects of this kind")
+	cmd.Flags().BoolVar(&flags.atomic, "atomic", false, "roll back in one transaction, or do nothing if there is more than it takes")
 	addDryRun(cmd, &flags.dryRun, `"server": tell what would be done, and do nothing; or "none"`, dryRunServer, dryRunNone)
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunServer
 	// The flag exists, so this cannot fail.
@@ -95,26 +107,34 @@ func runRollback(ctx context.Context, s *session, flags rollbackFlags, scope sto
 	if err != nil {
 		return err
 	}
+	if !flags.atomic {
+		return s.rollBackInSteps(ctx, c, flags, scope)
+	}
 	results, err := c.Rollback(ctx, scope, int64(flags.to))
-	switch {
-	case err != nil:
+	if err != nil {
 		return s.notRolledBack(ctx, c, scope, int64(flags.to), err)
-	case len(results) == 0 && scope.Name != "":
-		// That nothing has changed would say that it is, or was, there.
-		if _, err := s.versions(ctx, c, keyOf(scope)); err != nil {
-			return err
-		}
-		fmt.Fprintf(s.Stderr, "Nothing to do: %s/%s is as it was at revision %d.\n", scope.Kind.Singular, scope.Name, flags.to)
-		return nil
-	case len(results) == 0:
-		fmt.Fprintf(s.Stderr, "Nothing to do: namespace %s is as it was at revision %d.\n", scope.Namespace, flags.to)
-		return nil
+	}
+	if len(results) == 0 {
+		return s.nothingToRollBack(ctx, c, flags, scope)
 	}
 	r := &report{session: s, total: len(results), counts: map[outcome]int{}, dryRun: flags.dryRun}
 	for _, result := range results {
 		r.done(result.Object, rolledBack(result))
 	}
 	return r.finish()
+}
+
+func (s *session) nothingToRollBack(ctx context.Context, c *client.Client, flags rollbackFlags, scope store.Scope) error {
+	what := "namespace " + scope.Namespace
+	if scope.Name != "" {
+		// That nothing has changed would say that it is, or was, there.
+		if _, err := s.versions(ctx, c, keyOf(scope)); err != nil {
+			return err
+		}
+		what = scope.Kind.Singular + "/" + scope.Name
+	}
+	fmt.Fprintf(s.Stderr, "Nothing to do: %s is as it was at revision %d.\n", what, flags.to)
+	return nil
 }
 
 func rolledBack(r client.Result) outcome {

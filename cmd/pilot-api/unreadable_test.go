@@ -224,3 +224,54 @@ func TestDamagedValueIsRolledBack(t *testing.T) {
 		t.Error(resp.Status, text)
 	}
 }
+
+// TestDamagedValueOfThatRevision: the value that was stored at the revision cannot be
+// read, so nobody knows what the object was. It is reported, and not passed over; the
+// others are rolled back where that is no matter of all or nothing.
+func TestDamagedValueOfThatRevision(t *testing.T) {
+	data := t.TempDir()
+	p := startProgram(t, data)
+	p.ask(t, http.MethodPost, servicesPath, serviceEntry("shop", hostOfShop))
+	_, text := p.ask(t, http.MethodPost, servicesPath, serviceEntry("good", "good.example.com"))
+	var made struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal([]byte(text), &made); err != nil {
+		t.Fatal(err)
+	}
+	p.ask(t, http.MethodPut, servicesPath+"/good", serviceEntry("good", "changed.example.com"))
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	corrupt(t, data, "networking.istio.io/serviceentries/default/shop", hostOfShop, "shop.exbmple.com")
+	p = startProgram(t, data)
+	revision := made.Metadata.ResourceVersion
+	for _, query := range []string{"", "&limit=1"} {
+		_, text := p.ask(t, http.MethodGet, "/apis/registry.istio.io/v1/changes?namespace=default&since="+revision+query, "")
+		if strings.Count(text, `"lost":true`) != 1 || strings.Count(text, `"name":"shop"`) != 1 || !strings.Contains(text, "changed.example.com") {
+			t.Errorf("the changes: %s", text)
+		}
+	}
+	for _, what := range []string{"", `,"kind":"ServiceEntry","name":"shop"`} {
+		resp, text := p.ask(t, http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", `{"namespace":"default","revision":`+revision+what+`}`)
+		if resp.StatusCode != http.StatusGone || !strings.Contains(text, `\"shop\"`) || !strings.Contains(text, "what the object was then is not known") {
+			t.Errorf("a rollback of all%s: %s %s", what, resp.Status, text)
+		}
+	}
+	if _, text := p.ask(t, http.MethodGet, servicesPath+"/good", ""); !strings.Contains(text, "changed.example.com") {
+		t.Errorf("half a rollback: %s", text)
+	}
+	resp, text := p.ask(t, http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", `{"namespace":"default","steps":true,"revision":`+revision+`}`)
+	if resp.StatusCode != http.StatusOK || !strings.Contains(text, `"undone":[{"kind":"ServiceEntry","namespace":"default","name":"shop","reason":"Expired"`) {
+		t.Errorf("a rollback in steps: %s %s", resp.Status, text)
+	}
+	if _, text := p.ask(t, http.MethodGet, servicesPath+"/good", ""); !strings.Contains(text, "good.example.com") {
+		t.Errorf("the other one is not rolled back: %s", text)
+	}
+	p.isMended(t)
+	if resp, text := p.ask(t, http.MethodPost, "/apis/registry.istio.io/v1/rollbacks", `{"namespace":"default","revision":`+revision+`}`); resp.StatusCode != http.StatusGone {
+		t.Errorf("the mended one has no state of that time: %s %s", resp.Status, text)
+	}
+}

@@ -5,7 +5,8 @@
 //	clock.go     its revision, and how far back it can be read
 //	write.go     create, update, delete, transactions: one etcd Txn each
 //	history.go   what is noted of each change (historyread.go: what an object
-//	             was; historychanges.go: what has changed since;
+//	             was; historychanges.go: what has changed since,
+//	             historywalk.go: of however many objects;
 //	             historykeep.go: what is forgotten of it;
 //	             historylimit.go: how many are surely there)
 //	guess.go     what spares a write from reading first (turns.go: who changes

@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -25,33 +24,40 @@ type past struct {
 	kept  kept
 }
 
-// Changes implements store.Historian. It reads at one revision of etcd.
+// Changes implements store.Historian.
 func (s *Store) Changes(ctx context.Context, scope store.Scope, revision int64) ([]store.Difference, error) {
+	return store.AllChanges(ctx, s, scope, revision)
+}
+
+// ChangesPage implements store.Historian. It reads at one revision of etcd.
+func (s *Store) ChangesPage(ctx context.Context, scope store.Scope, opts store.ChangesOptions) (page []store.Difference, more bool, err error) {
 	newest, now, err := s.clock(ctx)
 	switch {
 	case err != nil:
-		return nil, err
-	case revision > newest:
-		return nil, store.NotReached(revision, newest)
+		return nil, false, err
+	case opts.Since > newest:
+		return nil, false, store.NotReached(opts.Since, newest)
 	}
-	p := past{from: revision, now: now}
+	p := past{from: opts.Since, now: now}
 	if err := s.bounds(ctx, &p, newest); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	touched, err := s.touchedSince(ctx, scope, p)
+	touched, more, err := s.touchedSince(ctx, scope, p, opts)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var out []store.Difference
-	for _, name := range touched {
+	size := 0
+	for i, name := range touched {
 		d, err := s.difference(ctx, name, p)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		out = append(out, d)
+		page = append(page, d)
+		if size += d.Size(); size >= store.MaxChangesPage {
+			return page, more || i+1 < len(touched), nil
+		}
 	}
-	store.SortDifferences(out)
-	return out, nil
+	return page, more, nil
 }
 
 // bounds reads how far back records tell of everything. Who keeps none knows of no
@@ -88,43 +94,44 @@ func floorOf(kvs []*mvccpb.KeyValue) int64 {
 	return n
 }
 
-// touchedSince is the keys of the objects that changed since: by their records,
-// and by themselves, as there may be none. What is gone without a record is not
-// found, and so an error where there may be such.
-func (s *Store) touchedSince(ctx context.Context, scope store.Scope, p past) ([]string, error) {
-	found := make(map[string]bool)
-	for _, r := range s.keys.ranges(scope) {
-		keys, err := s.putSince(ctx, r, p)
-		if err != nil {
-			return nil, err
-		}
-		for _, key := range keys {
-			name := s.keys.objectNamed(key)
-			if object, ok := s.keys.parse(name); ok && scope.Contains(object) {
-				found[name] = true
+// touchedSince is the keys of the objects of a page that changed since: by their
+// records, and by themselves, as there may be none. What is gone without a record is
+// not found, and so an error where there may be such.
+func (s *Store) touchedSince(ctx context.Context, scope store.Scope, p past, opts store.ChangesOptions) (names []string, more bool, err error) {
+	for _, scope := range s.keys.ranges(scope, opts.After) {
+		w := s.walkTouched(ctx, scope, p, opts.After)
+		for {
+			name, err := w.next()
+			if err != nil {
+				return nil, false, err
 			}
+			if name == "" {
+				break
+			}
+			if len(names) == opts.Limit {
+				return names, true, s.reachesBack(ctx, scope, p)
+			}
+			names = append(names, name)
 		}
 	}
-	if len(found) > store.MaxTxnOps {
-		return nil, &store.Error{Kind: store.ErrTooLarge, Detail: fmt.Sprintf(
-			"%d objects have changed since revision %d; at most %d can be compared at once", len(found), p.from, store.MaxTxnOps)}
+	if scope.Name != "" && len(names) > 0 {
+		return names, false, nil // Its records tell whether they are all.
 	}
-	if scope.Name != "" && len(found) > 0 {
-		return slices.Collect(maps.Keys(found)), nil // Its records tell whether they are all.
-	}
-	return slices.Collect(maps.Keys(found)), s.reachesBack(ctx, scope, p)
+	return names, false, s.reachesBack(ctx, scope, p)
 }
 
-// ranges are those of the objects of a scope, and of their records.
-func (l layout) ranges(scope store.Scope) (out []span) {
+// ranges are the parts of a scope, each of one kind, that are not before the kind of
+// a key.
+func (layout) ranges(scope store.Scope, after schema.Key) (out []store.Scope) {
 	kinds := schema.Kinds()
 	if scope.Kind != nil {
 		kinds = []*schema.Kind{scope.Kind}
 	}
+	if i := slices.IndexFunc(kinds, func(k *schema.Kind) bool { return k.Kind == after.Kind }); i > 0 {
+		kinds = kinds[i:]
+	}
 	for _, kind := range kinds {
-		objects := l.span(store.Scope{Kind: kind, Namespace: scope.Namespace, Name: scope.Name})
-		records := l.history + strings.TrimPrefix(objects.from, l.objects)
-		out = append(out, objects, span{records, clientv3.GetPrefixRangeEnd(records)})
+		out = append(out, store.Scope{Kind: kind, Namespace: scope.Namespace, Name: scope.Name})
 	}
 	return out
 }
@@ -136,19 +143,6 @@ func (l layout) objectNamed(key string) string {
 	}
 	object, _ := cutLast(key)
 	return l.objectOf(object)
-}
-
-// putSince are the keys of a range that were put since.
-func (s *Store) putSince(ctx context.Context, r span, p past) (keys []string, err error) {
-	resp, err := s.client.Get(ctx, r.from, clientv3.WithRange(r.to), clientv3.WithKeysOnly(),
-		clientv3.WithRev(p.now), clientv3.WithMinModRev(p.from+1))
-	if err != nil {
-		return nil, translate(err, schema.Key{})
-	}
-	for _, kv := range resp.Kvs {
-		keys = append(keys, string(kv.Key))
-	}
-	return keys, nil
 }
 
 // reachesBack is an error where objects of a scope may have gone, or been, of
@@ -192,6 +186,7 @@ func (s *Store) difference(ctx context.Context, name string, p past) (store.Diff
 		return d, translate(err, key)
 	}
 	for _, kv := range resp.Responses[0].GetResponseRange().Kvs {
+		d.Revision = kv.ModRevision
 		if d.Now, err = s.keys.object(kv, kv.ModRevision); err != nil {
 			damage := s.keys.unreadable(kv, err)
 			d.Unreadable = &damage
@@ -202,6 +197,7 @@ func (s *Store) difference(ctx context.Context, name string, p past) (store.Diff
 	if first < 0 {
 		return d, shortOf(key)
 	}
+	d.Revision = max(d.Revision, records[len(records)-1].ModRevision)
 	reach := s.reach(len(records), p.kept, p.floor)
 	complete := p.from >= p.floor && (first > 0 || reach.Oldest > 0 && p.from >= reach.Oldest)
 	d.Then, err = s.keys.entry(records[first]).Then(key, p.from, complete)

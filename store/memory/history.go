@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,24 +54,51 @@ func reach(records []store.Record) store.Reach {
 }
 
 // Changes implements store.Historian.
-func (s *Store) Changes(_ context.Context, scope store.Scope, revision int64) ([]store.Difference, error) {
+func (s *Store) Changes(ctx context.Context, scope store.Scope, revision int64) ([]store.Difference, error) {
+	return store.AllChanges(ctx, s, scope, revision)
+}
+
+// ChangesPage implements store.Historian.
+func (s *Store) ChangesPage(_ context.Context, scope store.Scope, opts store.ChangesOptions) (page []store.Difference, more bool, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if err := s.reachedLocked(revision); err != nil {
-		return nil, err
+	if err := s.reachedLocked(opts.Since); err != nil {
+		return nil, false, err
 	}
-	var out []store.Difference
-	for key, records := range s.records {
-		first := slices.IndexFunc(records, func(r store.Record) bool { return r.Revision > revision })
-		if first < 0 || !scope.Contains(key) {
-			continue
+	size := 0
+	for _, key := range s.touchedLocked(scope, opts) {
+		if len(page) == opts.Limit || size >= store.MaxChangesPage {
+			return page, true, nil
 		}
-		then, err := records[first].Then(key, revision, first > 0 || reach(records).Oldest > 0)
+		d, err := s.differenceLocked(key, opts.Since)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		out = append(out, store.Difference{Key: key, Then: then, Now: s.index.Get(key)})
+		page, size = append(page, d), size+d.Size()
 	}
-	store.SortDifferences(out)
-	return out, nil
+	return page, false, nil
+}
+
+// touchedLocked is what of a scope has changed, behind the key of the options and
+// in order.
+func (s *Store) touchedLocked(scope store.Scope, opts store.ChangesOptions) []schema.Key {
+	var keys []schema.Key
+	for key, records := range s.records {
+		if scope.Contains(key) && records[len(records)-1].Revision > opts.Since && compareKeys(key, opts.After) > 0 {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+func compareKeys(a, b schema.Key) int {
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+func (s *Store) differenceLocked(key schema.Key, since int64) (store.Difference, error) {
+	records := s.records[key]
+	first := slices.IndexFunc(records, func(r store.Record) bool { return r.Revision > since })
+	then, err := records[first].Then(key, since, first > 0 || reach(records).Oldest > 0)
+	return store.Difference{Key: key, Then: then, Now: s.index.Get(key), Revision: records[len(records)-1].Revision}, err
 }

@@ -66,6 +66,35 @@ func (s *suite) since(scope store.Scope, revision int64) []store.Difference {
 	return out
 }
 
+// wantPages checks that pages have the same differences as a whole.
+func (s *suite) wantPages(scope store.Scope, opts store.ChangesOptions, want []store.Difference) {
+	s.Helper()
+	var got []store.Difference
+	for more := true; more; { // A page before another has at least one.
+		var page []store.Difference
+		var err error
+		if page, more, err = s.ChangesPage(s.ctx, scope, opts); err != nil {
+			s.Fatalf("page %+v: %v", opts, err)
+		}
+		if len(page) > opts.Limit {
+			s.Fatalf("page %+v has %d differences", opts, len(page))
+		}
+		if got = append(got, page...); len(page) > 0 {
+			opts.After = page[len(page)-1].Key
+		}
+	}
+	store.SortDifferences(got)
+	text := func(ds []store.Difference) (out []string) {
+		for _, d := range ds {
+			out = append(out, fmt.Sprintf("%s %d", d.Key, d.Revision))
+		}
+		return out
+	}
+	if diff := gocmp.Diff(text(want), text(got)); diff != "" {
+		s.Errorf("pages of %d (-want +got):\n%s", opts.Limit, diff)
+	}
+}
+
 // rollback brings a scope back to a revision in one transaction.
 func (s *suite) rollback(scope store.Scope, revision int64) []*schema.Object {
 	s.Helper()
@@ -231,6 +260,49 @@ var historyCases = []testCase{
 		s.wantErr(err, store.ErrExpired)
 		_, err = s.Changes(s.ctx, store.Scope{}, made.Revision())
 		s.wantErr(err, store.ErrExpired)
+	}},
+	{name: "tells changes in pages", run: func(s *suite) {
+		names := []string{"a", "a-b", "a-b-c", "a-c", "a.b", "aa", "b"}
+		for _, name := range names {
+			s.create(Rule(s, "default", name, 1))
+		}
+		s.create(Service(s, "default", "a"))
+		s.create(Rule(s, "default-b", "a", 1))
+		before := s.revision()
+		for i, name := range names {
+			if i%3 == 0 {
+				s.delete(Rule(s, "default", name, 1).Key())
+			} else {
+				s.update(Rule(s, "default", name, 2))
+			}
+		}
+		s.create(Rule(s, "default", "a-0", 1))
+		s.create(Rule(s, "default", "a-b.c", 1))
+		s.update(Rule(s, "default-b", "a", 2))
+		s.delete(Service(s, "default", "a").Key())
+		for _, scope := range []store.Scope{
+			{}, {Namespace: "default"}, {Kind: Kind(s, "RouteRule")}, {Kind: Kind(s, "RouteRule"), Namespace: "default", Name: "a"},
+			{Kind: Kind(s, "RouteRule"), Namespace: "default", Name: "aa"},
+		} {
+			want := s.since(scope, before)
+			for limit := 1; limit <= len(want)+1; limit++ {
+				s.wantPages(scope, store.ChangesOptions{Since: before, Limit: limit}, want)
+			}
+		}
+		_, _, err := s.ChangesPage(s.ctx, store.Scope{}, store.ChangesOptions{Since: s.revision() + 1, Limit: 1})
+		s.wantErr(err, store.ErrFuture)
+	}},
+	{name: "bounds pages of changes in bytes", run: func(s *suite) {
+		before, n := s.revision(), 24
+		for i := range n {
+			s.create(Large(s, "default", fmt.Sprintf("large-%d", i), 250_000))
+		}
+		opts := store.ChangesOptions{Since: before, Limit: n}
+		page, more, err := s.ChangesPage(s.ctx, store.Scope{}, opts)
+		if err != nil || !more || len(page) == 0 || len(page) >= n {
+			s.Fatalf("%d of %d large objects, more %t, %v", len(page), n, more, err)
+		}
+		s.wantPages(store.Scope{}, opts, s.since(store.Scope{}, before))
 	}},
 	{name: "undoes nothing that somebody changed meanwhile", run: func(s *suite) {
 		made := s.create(Rule(s, "default", "a", 1))

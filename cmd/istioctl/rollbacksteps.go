@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/client"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// rollBackInSteps tells about each step when it is done.
+func (s *session) rollBackInSteps(ctx context.Context, c *client.Client, flags rollbackFlags, scope store.Scope) error {
+	r := &report{session: s, counts: map[outcome]int{}, dryRun: flags.dryRun}
+	told, changed, remaining := 0, 0, 0
+	for step, err := range c.RollbackInSteps(ctx, scope, int64(flags.to)) {
+		switch {
+		case err != nil && told == 0 && changed == 0:
+			return s.notRolledBack(ctx, c, scope, int64(flags.to), err)
+		case err != nil:
+			return s.brokenOff(ctx, r, flags, changed, remaining, err)
+		}
+		changed, remaining = changed+len(step.Results), step.Remaining
+		told += len(step.Results) + len(step.Undone)
+		r.total = told + remaining
+		for _, result := range step.Results {
+			r.done(result.Object, rolledBack(result))
+		}
+		for _, u := range step.Undone {
+			r.failure(objectNamed(u.Key), u.Message)
+		}
+		r.progress(told)
+	}
+	if told == 0 {
+		return s.nothingToRollBack(ctx, c, flags, scope)
+	}
+	err := r.finish()
+	if left := r.counts[failed]; left > 0 && flags.dryRun != dryRunServer {
+		fmt.Fprintf(s.Stderr, "%s not as at revision %d. The same command tries again, and overwrites what others changed meanwhile.\n",
+			areObjects(left), flags.to)
+	}
+	return err
+}
+
+// brokenOff is the end of a rollback of which some steps are done.
+func (s *session) brokenOff(ctx context.Context, r *report, flags rollbackFlags, changed, remaining int, err error) error {
+	if r.finish() == nil && flags.dryRun == dryRunServer {
+		return s.fail(ctx, err)
+	}
+	return fmt.Errorf("%s; the rollback to revision %d is not complete: %d changed, about %d still to change; run the same command again to go on",
+		strings.TrimSpace(s.explain(ctx, err)), flags.to, changed, remaining)
+}
+
+func areObjects(n int) string {
+	if n == 1 {
+		return "1 object is"
+	}
+	return fmt.Sprintf("%d objects are", n)
+}
+
+// objectNamed is an object of which no more is known than its name.
+func objectNamed(key schema.Key) *schema.Object {
+	kind, _ := schema.KindByName(key.Kind)
+	return &schema.Object{Kind: kind, Meta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+}

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// rollbacksPath takes what shall be as it was at a revision.
+const rollbacksPath = "/apis/" + registryVersion + "/rollbacks"
+
+var rollbackParams = params("dryRun", "fieldManager")
+
+// rollback is the body of a POST: what shall be as it was at a revision.
+type rollback struct {
+	metav1.TypeMeta `json:",inline"`
+	Revision        writtenRevision `json:"revision"`
+	Kind            *string         `json:"kind,omitempty"`
+	Namespace       *string         `json:"namespace"`
+	Name            *string         `json:"name,omitempty"`
+	// Steps asks for one step, the first or that of Continue, and not for all in one
+	// transaction.
+	Steps    bool   `json:"steps,omitempty"`
+	Continue string `json:"continue,omitempty"`
+}
+
+// writtenRevision is a number in a body, or the text that a resourceVersion is in
+// objects and in histories.
+type writtenRevision int64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *writtenRevision) UnmarshalJSON(text []byte) error {
+	revision, err := strconv.ParseInt(strings.Trim(string(text), `"`), 10, 64)
+	if err != nil {
+		return fmt.Errorf("revision: must be a resourceVersion, found %s", text)
+	}
+	*n = writtenRevision(revision)
+	return nil
+}
+
+// rollback answers POST: it undoes what has changed in an object, or a namespace,
+// since a revision.
+func (s *Server) rollback(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	if err := checkParams(q, rollbackParams); err != nil {
+		return err
+	}
+	writes, err := s.writesOf(q)
+	if err != nil {
+		return err
+	}
+	body, _, err := readBody(r, objectTypes...)
+	if err != nil {
+		return err
+	}
+	var asked rollback
+	if err := yaml.UnmarshalStrict(body, &asked); err != nil {
+		return badRequest("body: must be {revision, namespace} and perhaps kind, name, steps and continue: %v", err)
+	}
+	if asked.Revision < 1 || asked.Namespace == nil {
+		return badRequest("body: revision must be a resourceVersion, and namespace given")
+	}
+	scope, err := scopeOf(asked.Kind, asked.Namespace, asked.Name)
+	if err != nil {
+		return err
+	}
+	if asked.Steps {
+		return s.rollBackStep(w, r, writes, scope, asked)
+	}
+	if asked.Continue != "" {
+		return badRequest("continue: is for steps")
+	}
+	return s.rollBackAtOnce(w, r, writes, scope, int64(asked.Revision))
+}
+
+// rollBackAtOnce is one transaction. It fails, and does nothing, if somebody changes
+// one of the objects meanwhile.
+func (s *Server) rollBackAtOnce(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, revision int64) error {
+	p, err := s.survey(r.Context(), scope, store.ChangesOptions{Since: revision}, noBound)
+	switch {
+	case err != nil:
+		return err
+	case len(p.lost) > 0:
+		_, _, err := p.lost[0].Undo()
+		return err
+	case p.ops == nil && p.count > 0:
+		return &store.Error{Kind: store.ErrTooLarge, Detail: fmt.Sprintf(
+			"the rollback changes %d objects of %d bytes, one transaction may change %d objects of %d bytes: roll back in steps, or one kind after the other",
+			p.count, p.bytes, s.opts.MaxTransaction, maxTransaction)}
+	}
+	return s.transact(w, r, writes, p.ops, nil)
+}
+
+// surveyed is what a rollback has to do.
+type surveyed struct {
+	count, bytes int
+	// ops are nil if they do not fit into one transaction.
+	ops  []store.Op
+	lost []store.Difference
+	// rest is where the survey ended before its end, and else has no key.
+	rest store.ChangesOptions
+}
+
+// noBound is a survey to its end.
+const noBound = -1
+
+// survey compares a scope with a revision, but no more than so many objects. It keeps
+// the operations of one transaction at most.
+func (s *Server) survey(ctx context.Context, scope store.Scope, opts store.ChangesOptions, bound int) (*surveyed, error) {
+	p, compared := &surveyed{ops: []store.Op{}}, 0
+	var err error
+	if p.lost, err = s.lostSince(ctx, scope, opts.Since); err != nil {
+		return nil, err
+	}
+	opts.Limit = comparedAtOnce
+	for {
+		page, more, err := s.opts.Store.ChangesPage(ctx, scope, opts)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range page {
+			if err := s.note(p, d); err != nil {
+				return nil, err
+			}
+		}
+		if compared += len(page); !more {
+			sortOps(p.ops)
+			return p, nil
+		}
+		opts.After = page[len(page)-1].Key
+		if bound != noBound && compared >= bound {
+			p.rest, p.ops = opts, nil
+			return p, nil
+		}
+	}
+}
+
+// note counts a difference that is to be undone.
+func (s *Server) note(p *surveyed, d store.Difference) error {
+	op, ok, err := d.Undo()
+	if err != nil || !ok {
+		return err
+	}
+	p.count++
+	p.bytes += sizeOf(op)
+	if p.count > s.opts.MaxTransaction || p.bytes > maxTransaction {
+		p.ops = nil
+	}
+	if p.ops != nil {
+		p.ops = append(p.ops, op)
+	}
+	return nil
+}
+
+// sizeOf is the length of the object of an operation, in bytes of JSON.
+func sizeOf(op store.Op) int {
+	if op.Object == nil {
+		return 0
+	}
+	return len(op.Object.JSON())
+}
+
+// sortOps puts operations in the order of Historian.Changes.
+func sortOps(ops []store.Op) {
+	slices.SortFunc(ops, func(a, b store.Op) int {
+		x, y := a.Target(), b.Target()
+		return cmp.Or(strings.Compare(x.Kind, y.Kind), strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
+	})
+}

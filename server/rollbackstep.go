@@ -1,0 +1,354 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+const (
+	// comparedAtOnce is how many objects are read at a time to be compared.
+	comparedAtOnce = 500
+	// comparedPerStep is how many objects are compared for one answer at most,
+	// whether anything is to be done for them or not.
+	comparedPerStep = 5000
+	// stepBytes bounds the objects of one step in bytes of JSON: the one that exceeds
+	// it is the last.
+	stepBytes = 2 << 20
+)
+
+// undone is an object that a step leaves as it is, and why.
+type undone struct {
+	Kind      string              `json:"kind"`
+	Namespace string              `json:"namespace"`
+	Name      string              `json:"name"`
+	Reason    metav1.StatusReason `json:"reason"`
+	Message   string              `json:"message"`
+}
+
+func undoneBecause(key schema.Key, err error) undone {
+	status := store.ToStatus(err)
+	return undone{key.Kind, key.Namespace, key.Name, status.Reason, status.Message}
+}
+
+// stepToken is where a rollback in steps goes on. Clients take it as it is. One that
+// somebody makes up can do no more than another rollback.
+type stepToken struct {
+	Version int   `json:"v"`
+	Since   int64 `json:"since"`
+	// Began is the newest revision when the rollback began: objects that others
+	// changed since then are left as they are.
+	Began int64 `json:"began"`
+	// Pass counts those of the rollback from 1 on; in 0 objects are counted.
+	Pass int `json:"pass"`
+	// Namespace and Name, and in pass 0 Kind, are the last object that was looked at.
+	Kind      string `json:"kind,omitempty"`
+	Namespace string `json:"ns,omitempty"`
+	Name      string `json:"name,omitempty"`
+	// Left is how many of the objects that were counted are still to be changed.
+	Left int `json:"left"`
+}
+
+// maxStepToken bounds a token: far more than the longest names take.
+const maxStepToken = 2048
+
+const stepTokenVersion = 1
+
+func (t stepToken) text() string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // Numbers and strings can be encoded.
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func (t stepToken) after() schema.Key {
+	return schema.Key{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
+}
+
+// at is the token behind an object.
+func (t stepToken) at(key schema.Key) stepToken {
+	t.Kind, t.Namespace, t.Name = key.Kind, key.Namespace, key.Name
+	return t
+}
+
+// readStepToken reads a token for a rollback to a revision.
+func readStepToken(text string, revision int64) (stepToken, error) {
+	var t stepToken
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	if len(text) > maxStepToken || err != nil || json.Unmarshal(decoded, &t) != nil || t.Version != stepTokenVersion {
+		return t, badRequest("continue: is none that was given out here")
+	}
+	if t.Since != revision {
+		return t, badRequest("continue: belongs to a rollback to revision %d, this one is to revision %d", t.Since, revision)
+	}
+	if t.Pass < 0 || t.Began < 1 || t.Left < 0 {
+		return t, badRequest("continue: is none that was given out here")
+	}
+	return t, nil
+}
+
+// stepping is one step of a rollback on its way.
+type stepping struct {
+	server *Server
+	scope  store.Scope
+	passes []pass
+	now    stepToken // behind what was looked at
+	left   int       // of the objects that may be compared
+
+	steps  []plannedStep
+	bytes  int
+	undone []leftOut
+}
+
+// plannedStep is an operation, and the token behind its object.
+type plannedStep struct {
+	op store.Op
+	at stepToken
+}
+
+// leftOut is an object that is left as it is, and how many operations precede it.
+type leftOut struct {
+	undone
+	before int
+}
+
+// rollBackStep does one step of a rollback: it first counts what is to be done, which
+// may take several answers, and does it at once if it fits into one transaction. Else
+// each step is a transaction of its own.
+func (s *Server) rollBackStep(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, asked rollback) error {
+	at, err := s.stepOf(r.Context(), asked)
+	if err != nil {
+		return err
+	}
+	if at.Pass == 0 {
+		return s.beginRollback(w, r, writes, scope, at, asked.Continue == "")
+	}
+	return s.continueRollback(w, r, writes, scope, at)
+}
+
+func (s *Server) stepOf(ctx context.Context, asked rollback) (stepToken, error) {
+	if asked.Continue != "" {
+		return readStepToken(asked.Continue, int64(asked.Revision))
+	}
+	began, err := s.opts.Store.Revision(ctx)
+	return stepToken{Version: stepTokenVersion, Since: int64(asked.Revision), Began: began}, err
+}
+
+// beginRollback counts. So an object of which it is not known what it was is found
+// before anything is done.
+func (s *Server) beginRollback(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, at stepToken, first bool) error {
+	p, err := s.survey(r.Context(), scope, store.ChangesOptions{Since: at.Since, After: at.after()}, comparedPerStep)
+	if err != nil {
+		return err
+	}
+	answer := transactionResult{TypeMeta: metav1.TypeMeta{APIVersion: registryVersion, Kind: "TransactionResult"}, Results: []operationResult{}}
+	var changes []schema.Change
+	whole := first && p.ops != nil
+	if whole {
+		done, err := writes.Txn(r.Context(), p.ops)
+		switch {
+		case err == nil:
+			answer, changes = resultOf(p.ops, done)
+		case errors.Is(err, store.ErrTooLarge) && len(p.ops) > 1:
+			whole = false // The store counts other bytes.
+		default:
+			return failedTransaction(err)
+		}
+	}
+	if !whole {
+		at.Left += p.count
+		if at = at.at(p.rest.After); p.rest.After == (schema.Key{}) {
+			at.Pass++
+		}
+		answer.goesOn(at)
+	}
+	if first {
+		for _, d := range p.lost {
+			_, _, err := d.Undo()
+			answer.Undone = append(answer.Undone, undoneBecause(d.Key, err))
+		}
+	}
+	s.warnOf(w, r, nil, changes...)
+	return writeJSON(w, r, answer)
+}
+
+// goesOn says where, and how many objects are left as far as they were counted.
+func (a *transactionResult) goesOn(at stepToken) {
+	left := int64(at.Left)
+	a.Metadata.Continue, a.Metadata.RemainingItemCount = at.text(), &left
+}
+
+// continueRollback does the next operations.
+func (s *Server) continueRollback(w http.ResponseWriter, r *http.Request, writes store.Interface, scope store.Scope, at stepToken) error {
+	st := &stepping{server: s, scope: scope, passes: passesOf(scope), now: at, left: comparedPerStep}
+	if err := st.plan(r.Context()); err != nil {
+		return err
+	}
+	ops, done, err := st.do(r.Context(), writes)
+	if err != nil {
+		return failedTransaction(err)
+	}
+	answer, changes := resultOf(ops, done)
+	for _, u := range st.undone {
+		answer.Undone = append(answer.Undone, u.undone)
+	}
+	if st.now.Pass <= len(st.passes) {
+		st.now.Left = max(0, at.Left-len(ops)-len(st.undone))
+		answer.goesOn(st.now)
+	}
+	if !queryOf(r).Has("dryRun") { // A dry run has not stored what they refer to.
+		s.warnOf(w, r, nil, changes...)
+	}
+	return writeJSON(w, r, answer)
+}
+
+// pass goes over the objects of a kind and does what is to be done for some: writes
+// those of a rank, or deletes them.
+type pass struct {
+	schema.KindRank
+	deletes bool
+}
+
+// passesOf are those of a scope: objects are written before those that refer to them,
+// and deleted after them.
+func passesOf(scope store.Scope) []pass {
+	var writes, deletes []pass
+	for _, of := range schema.ReferenceOrder() {
+		if scope.Kind == nil || scope.Kind == of.Kind {
+			writes, deletes = append(writes, pass{of, false}), append(deletes, pass{of, true})
+		}
+	}
+	slices.Reverse(deletes)
+	return append(writes, deletes...)
+}
+
+// has reports whether the pass is the one for a difference.
+func (p pass) has(d store.Difference) bool {
+	if p.deletes != (d.Then == nil) {
+		return false
+	}
+	obj := cmp.Or(d.Then, d.Now)
+	if obj == nil { // A value that cannot be read has no other rank than its kind.
+		return p.Rank == p.Kind.ReferenceRanks()[0]
+	}
+	return schema.ReferenceRank(obj) == p.Rank
+}
+
+// plan looks for operations until there are enough for a step.
+func (st *stepping) plan(ctx context.Context) error {
+	for st.now.Pass <= len(st.passes) && st.left > 0 {
+		p := st.passes[st.now.Pass-1]
+		scope := store.Scope{Kind: p.Kind, Namespace: st.scope.Namespace, Name: st.scope.Name}
+		opts := store.ChangesOptions{Since: st.now.Since, Limit: min(comparedAtOnce, st.left)}
+		if st.now.Name != "" {
+			opts.After = schema.Key{Kind: p.Kind.Kind, Namespace: st.now.Namespace, Name: st.now.Name}
+		}
+		page, more, err := st.server.opts.Store.ChangesPage(ctx, scope, opts)
+		if err != nil {
+			return err
+		}
+		for _, d := range page {
+			if len(st.steps) == st.server.opts.MaxTransaction || st.bytes >= stepBytes {
+				return nil
+			}
+			st.left--
+			st.now = st.now.at(d.Key)
+			if err := st.consider(p, d); err != nil {
+				return err
+			}
+		}
+		if !more {
+			st.now = st.now.at(schema.Key{})
+			st.now.Pass++
+		}
+	}
+	return nil
+}
+
+// consider plans what a pass does for a difference.
+func (st *stepping) consider(p pass, d store.Difference) error {
+	if !p.has(d) {
+		return nil
+	}
+	op, ok, err := d.Undo()
+	if err != nil || !ok {
+		return err
+	}
+	marked := d.Then == nil && d.Now != nil && d.Now.Meta.DeletionTimestamp != nil
+	if d.Revision > st.now.Began && !marked {
+		st.leave(d.Key, &store.Error{Kind: store.ErrConflict, Key: d.Key, Detail: fmt.Sprintf(
+			"somebody changed it at revision %d, after the rollback began at revision %d", d.Revision, st.now.Began)})
+		return nil
+	}
+	st.steps = append(st.steps, plannedStep{op, st.now})
+	st.bytes += sizeOf(op)
+	return nil
+}
+
+func (st *stepping) leave(key schema.Key, err error) {
+	st.undone = append(st.undone, leftOut{undoneBecause(key, err), len(st.steps)})
+}
+
+// do does as many operations as can be done together. One that the store refuses ends
+// the step before it, and if it is the first it is left out.
+func (st *stepping) do(ctx context.Context, writes store.Interface) ([]store.Op, []*schema.Object, error) {
+	for len(st.steps) > 0 {
+		ops := make([]store.Op, len(st.steps))
+		for i, one := range st.steps {
+			ops[i] = one.op
+		}
+		done, err := writes.Txn(ctx, ops)
+		if err == nil {
+			return ops, done, nil
+		}
+		n, ok := lessOf(err, len(ops))
+		if !ok {
+			return nil, nil, err
+		}
+		if n == 0 {
+			key, at := ops[0].Target(), st.steps[0].at
+			st.cut(0)
+			st.now = at
+			st.leave(key, err)
+			return nil, nil, nil
+		}
+		st.cut(n)
+	}
+	return nil, nil, nil
+}
+
+// cut keeps the first operations of a step, and what was left out before them.
+func (st *stepping) cut(n int) {
+	st.steps = st.steps[:n]
+	st.undone = slices.DeleteFunc(st.undone, func(u leftOut) bool { return u.before >= max(n, 1) })
+	if n > 0 {
+		st.now = st.steps[n-1].at
+	}
+}
+
+// lessOf is how many operations may do where so many were refused; ok is false if
+// fewer would be refused too.
+func lessOf(err error, ops int) (n int, ok bool) {
+	var e *store.Error
+	if !errors.As(err, &e) {
+		return 0, false
+	}
+	switch e.Kind {
+	case store.ErrTooLarge:
+		return ops / 2, true
+	case store.ErrConflict, store.ErrExists, store.ErrNotFound, store.ErrInvalid, store.ErrUnreadable:
+		return e.Index, e.Key != (schema.Key{})
+	}
+	return 0, false
+}
