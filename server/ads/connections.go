@@ -137,6 +137,20 @@ type connection struct {
 	private bool
 }
 
+// Read waits while connections from the host are not read.
+func (c *connection) Read(into []byte) (int, error) {
+	if wait := time.Until(c.account.rest); wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.account.over.Done():
+			return 0, net.ErrClosed
+		}
+	}
+	return c.Conn.Read(into)
+}
+
 // Close gives the place free.
 func (c *connection) Close() error {
 	c.of.mu.Lock()

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -42,10 +44,18 @@ type memory struct {
 	held     int64
 	requests int64 // part of held
 	accounts map[*account]struct{}
+	// resting has the hosts of connections that were evicted, and until when more of
+	// theirs are not read.
+	resting map[string]time.Time
 }
 
+// evictedRest is how long connections from a host are not read after one of them was
+// evicted. A client that connects again at once would otherwise have the server read
+// the same requests again and again.
+const evictedRest = time.Second
+
 func newMemory(opts Options) *memory {
-	m := &memory{limit: opts.Memory, log: opts.Log, accounts: map[*account]struct{}{}}
+	m := &memory{limit: opts.Memory, log: opts.Log, accounts: map[*account]struct{}{}, resting: map[string]time.Time{}}
 	with := promauto.With(opts.Registry)
 	gauge := func(of string, read func() int64) {
 		with.NewGaugeFunc(prometheus.GaugeOpts{
@@ -72,6 +82,7 @@ func (m *memory) read() (requests, subscriptions int64) {
 type account struct {
 	of   *memory
 	host string
+	rest time.Time // until then the connection is not read
 	// over ends, with the reason, when the connection must.
 	over context.Context
 	end  context.CancelCauseFunc
@@ -93,7 +104,15 @@ func (m *memory) open(peer net.Addr) *account {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.accounts[a] = struct{}{}
+	a.rest = m.restLocked(host)
 	return a
+}
+
+// restLocked is until when connections from a host are not read.
+func (m *memory) restLocked(host string) time.Time {
+	now := time.Now()
+	maps.DeleteFunc(m.resting, func(_ string, until time.Time) bool { return !until.After(now) })
+	return m.resting[host]
 }
 
 // close forgets a connection that is closed.
@@ -115,6 +134,7 @@ func (a *account) evictLocked() {
 		return
 	}
 	a.of.evicted.Inc()
+	a.of.resting[a.host] = time.Now().Add(evictedRest)
 	a.of.log.Warn("a stream connection was ended: it held the most of what streams may hold", "peer", a.host, "bytes", a.held, "streams", a.streams, "limit", a.of.limit)
 	a.forgetLocked(errEvicted)
 }

@@ -72,6 +72,31 @@ func TestTheGreediestConnectionIsEnded(t *testing.T) {
 	}
 }
 
+// TestAGreedyHostRests: after a connection was ended that held too much, the next one
+// from its host is not read for a second, and served then.
+func TestAGreedyHostRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serveAs(t, ads.Options{Memory: 2 << 20}, newSource(service("web.example", 80, 1, "a")))
+		greedy := s.connect(delta, nodeB)
+		greedy.subscribe(eds, unknown(0, 40_000)...)
+		time.Sleep(10 * time.Second)
+		if got := greedy.ended(); got != codes.ResourceExhausted {
+			t.Fatalf("the greedy stream ended with %v", got)
+		}
+		greedy = s.connect(delta, nodeB)
+		greedy.subscribe(eds, unknown(0, 40_000)...)
+		synctest.Wait()
+		next := newEnvoy(s.connect(delta, nodeB))
+		if next.start(); next.routesTo("out.web.example|http") {
+			t.Error("the next connection is served at once")
+		}
+		time.Sleep(time.Second)
+		if next.play(); !next.routesTo("out.web.example|http") {
+			t.Error("the next connection is not served after a second")
+		}
+	})
+}
+
 // TestUnknownNamesAreAllAnswered although not in one response.
 func TestUnknownNamesAreAllAnswered(t *testing.T) {
 	inBoth(t, func(t *testing.T, kind variant) {
