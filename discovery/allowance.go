@@ -15,14 +15,31 @@ type allowance struct {
 	mu     sync.Mutex
 	spent  time.Duration // less what has been made up for since
 	stated time.Time
+	began  time.Time // of what is being spent on now, zero for nothing
 }
 
 // any reports whether there is some left.
 func (a *allowance) any() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.makeUp(time.Now())
-	return a.spent < a.most
+	now := time.Now()
+	a.makeUp(now)
+	return a.spent+a.goingOn(now) < a.most
+}
+
+// goingOn is the time that is being spent now.
+func (a *allowance) goingOn(now time.Time) time.Duration {
+	if a.began.IsZero() {
+		return 0
+	}
+	return now.Sub(a.began)
+}
+
+// begin notes that time is spent from now on.
+func (a *allowance) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.began = time.Now()
 }
 
 // spend takes off the time since then.
@@ -32,6 +49,7 @@ func (a *allowance) spend(since time.Time) {
 	now := time.Now()
 	a.makeUp(now)
 	a.spent += now.Sub(since)
+	a.began = time.Time{}
 }
 
 func (a *allowance) makeUp(now time.Time) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,6 +38,7 @@ type checker struct {
 	line      chan struct{} // a place for each who waits or has the turn
 	turn      chan struct{}
 	allowance allowance
+	long      atomic.Bool // a look at large objects goes on, for which no one waits
 	done      *prometheus.CounterVec
 
 	// What follows is for who has the turn.
@@ -82,7 +84,7 @@ func (s *Publisher) Check(ctx context.Context, w Written) (diag.List, bool) {
 }
 
 func (c *checker) check(ctx context.Context, w Written) (diag.List, string) {
-	if !c.allowance.any() {
+	if c.long.Load() || !c.allowance.any() {
 		return nil, checkBusy
 	}
 	select {
@@ -105,10 +107,10 @@ func (c *checker) check(ctx context.Context, w Written) (diag.List, string) {
 		problems diag.List
 		outcome  string
 	}
-	found := make(chan result, 1)
+	found := make(chan result, 2)
 	go func() {
 		defer func() { <-c.turn; <-c.line }()
-		problems, outcome := c.look(w)
+		problems, outcome := c.look(w, func() { found <- result{nil, checkBusy} })
 		found <- result{problems, outcome}
 	}()
 	select {
@@ -121,11 +123,14 @@ func (c *checker) check(ctx context.Context, w Written) (diag.List, string) {
 }
 
 // look has the turn. To begin takes none of the allowance, unless it was for nothing.
-func (c *checker) look(w Written) (problems diag.List, outcome string) {
+// Nobody waits while it looks at large objects of others: it calls busy first.
+func (c *checker) look(w Written, busy func()) (problems diag.List, outcome string) {
 	since, known := time.Now(), false
+	defer c.long.Store(false)
+	c.allowance.begin()
 	c.used = true
 	err := c.recoverPanic("check", func() error {
-		if known = c.follow(w); known {
+		if known = c.follow(w, busy); known {
 			problems = c.problemsOf(w)
 		}
 		return nil
@@ -159,7 +164,7 @@ func (c *checker) problemsOf(w Written) diag.List {
 // follow brings the compiler to what the source has, with what was written laid over
 // it: that the source may not have heard of yet. It is false while the source has
 // nothing.
-func (c *checker) follow(w Written) bool {
+func (c *checker) follow(w Written, busy func()) bool {
 	if c.compiler == nil && !c.begin() {
 		return false
 	}
@@ -175,8 +180,16 @@ func (c *checker) follow(w Written) bool {
 		key, after := n.Key(), n.After
 		if was := c.object(key); after != nil && was != nil && !c.dryRun && sameVersion(was, after) {
 			after = was // It was written here.
+		} else if large(was) || large(after) {
+			c.long.Store(true)
 		}
 		is[key] = after
+	}
+	switch {
+	case anyLarge(w.Changes):
+		c.long.Store(true)
+	case c.long.Load():
+		busy()
 	}
 	c.laid = map[schema.Key]*schema.Object{}
 	for _, change := range c.toLay(w, present) {

@@ -161,6 +161,53 @@ func TestCheckIsNotWaitedFor(t *testing.T) {
 	})
 }
 
+// TestNobodyWaitsForLargeObjectsOfOthers: a write that comes while a check looks at a
+// large object is not checked, nor is the one whose check comes upon a large object
+// that somebody else wrote. The next one is.
+func TestNobodyWaitsForLargeObjectsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, src := &faults{}, newObjects()
+		s := followWith(t, src, discovery.Options{CheckPatience: time.Hour}, f)
+		small := discovery.Written{Changes: after(timeout(t, "one.example", 1))}
+		if got := codesOf(t, s, small); len(got) != 1 {
+			t.Fatalf("%q", got)
+		}
+		ports := make([]string, 200)
+		for i := range ports {
+			ports[i] = fmt.Sprintf(`{"number":%d,"name":"p%d","protocol":"HTTP"}`, 1000+i, i)
+		}
+		large := func(revision int) *schema.Object {
+			return at(t, object(t, "ServiceEntry", "large", fmt.Sprintf(`{"hosts":["large.example"],"resolution":"STATIC","ports":[%s],"endpoints":[{"address":"10.0.0.1"}]}`, strings.Join(ports, ","))), revision)
+		}
+		slow := make(chan struct{})
+		f.advance = func(*mesh.Snapshot) { <-slow }
+		for _, step := range []struct {
+			name  string
+			begin func() (ok bool)
+			want  bool
+		}{
+			{"a large object of others", func() bool { src.set(large(11)); _, ok := s.Check(t.Context(), small); return ok }, false},
+			{"a large object of its own", func() bool { _, ok := s.Check(t.Context(), discovery.Written{Changes: after(large(12))}); return ok }, true},
+		} {
+			began := make(chan bool, 1)
+			go func() { began <- step.begin() }()
+			synctest.Wait()
+			if _, ok := s.Check(t.Context(), small); ok {
+				t.Errorf("%s: another one is checked", step.name)
+			}
+			slow <- struct{}{} // The check goes on.
+			if got := <-began; got != step.want {
+				t.Errorf("%s: checked is %v, want %v", step.name, got, step.want)
+			}
+			synctest.Wait()
+		}
+		close(slow)
+		if got := codesOf(t, s, small); len(got) != 1 {
+			t.Errorf("afterwards: %q", got)
+		}
+	})
+}
+
 // TestCheckIsAsFromScratch: whatever is written and tried before, and whatever of it
 // the source has heard.
 func TestCheckIsAsFromScratch(t *testing.T) {

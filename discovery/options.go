@@ -38,6 +38,9 @@ type Options struct {
 	// burst of writes is compiled once; MaxHoldOff is the longest that a change
 	// waits. 100 ms and 500 ms.
 	HoldOff, MaxHoldOff time.Duration
+	// SpentOnLarge is told how long a publication took that a large object had part in;
+	// nil for nobody.
+	SpentOnLarge func(took time.Duration)
 	// CheckPatience is how long a write may wait for what is wrong with it among the
 	// other objects. 500 ms. More than a second is also what checks may take at once,
 	// of the tenth of a processor that is theirs.

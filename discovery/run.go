@@ -2,9 +2,11 @@ package discovery
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // Run follows the source until ctx ends, and returns ctx's error then. What is
@@ -99,10 +101,22 @@ func (s *Publisher) follow(ctx context.Context, since time.Time) bool {
 	slots, clients := s.fleet.size()
 	took := time.Since(start)
 	s.metrics.publish.Observe(took.Seconds())
+	if s.opts.SpentOnLarge != nil && anyLarge(n.changes) {
+		s.opts.SpentOnLarge(took)
+	}
 	s.opts.Log.InfoContext(ctx, "published", "revision", n.revision, "services", len(p.next.mesh.Services),
 		"views", slots, "changed", len(p.changed), "proxies", clients, "took", took)
 	return true
 }
+
+// anyLarge reports whether there is an object among changes that takes long to compile.
+func anyLarge(changes []schema.Change) bool {
+	return slices.ContainsFunc(changes, func(c schema.Change) bool {
+		return large(c.Before) || large(c.After)
+	})
+}
+
+func large(o *schema.Object) bool { return o != nil && o.Large() }
 
 // bring publishes news.
 func (s *Publisher) bring(ctx context.Context, before *generation, n news, since time.Time) (*publication, error) {

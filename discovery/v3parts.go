@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math/bits"
+	"runtime"
 	"strings"
 	"sync/atomic"
 
@@ -131,6 +132,7 @@ func leftOut(typeURL, name string, origin diag.Ref, refused error) *resource {
 
 // encode spells, checks and encodes.
 func (p *v3Parts) encode(spelled spelling, check func(v3.Message) error) (f *fragment, problems diag.List, err error) {
+	runtime.Gosched() // There may be thousands of them, and requests of others wait.
 	err = p.contain("v3", func() error {
 		m, found := spelled()
 		if err := check(m); err != nil {

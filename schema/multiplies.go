@@ -10,6 +10,37 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
+// What makes an object Large.
+const (
+	// LargeText is the length of a text, in bytes, above which it takes long to
+	// decode.
+	LargeText = 16 << 10
+	// largeProduct is the number of parts above which they take long to build.
+	largeProduct = 1000
+)
+
+// Large reports whether an object takes long to decode, check or compile, by its own
+// text and lists: some ten milliseconds or more.
+func (o *Object) Large() bool {
+	return len(o.JSON()) > LargeText || o.product().Parts() > largeProduct
+}
+
+// product is what an object comes to by itself. It is empty for kinds whose lists do
+// not multiply, and for an object that cannot be read.
+func (o *Object) product() Product {
+	spec, err := o.Spec()
+	if err != nil {
+		return nil
+	}
+	switch s := spec.(type) {
+	case *networking.ServiceEntry:
+		return entryProduct(s, len(s.GetEndpoints()))
+	case *networking.VirtualService:
+		return virtualProduct(s)
+	}
+	return nil
+}
+
 // What the parts of a ServiceEntry cost for each host at each port.
 const (
 	partsOfHost    = 8 // its cluster, its virtual host with a route, and their encoded forms

@@ -36,6 +36,14 @@ func readBody(r *http.Request, allowed ...string) (body []byte, media string, er
 	return whole.text, media, nil
 }
 
+// bodyLength is that of a body which was admitted, in bytes.
+func bodyLength(r *http.Request) int {
+	if whole, ok := r.Body.(*wholeBody); ok {
+		return len(whole.text)
+	}
+	return 0
+}
+
 func errTooLarge(limit int64) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the limit is %d bytes", limit))
 }
@@ -73,7 +81,10 @@ func malformedJSON(body []byte) error {
 // decodeFor decodes the object that a request for target carries, and tells what
 // there is to be warned of.
 func (s *Server) decodeFor(ctx context.Context, text []byte, target schema.Key) (*schema.Object, diag.List, error) {
-	obj, problems := schema.Decode(text, schema.Options{Namespace: target.Namespace})
+	obj, problems, err := s.decodeInTurn(ctx, text, schema.Options{Namespace: target.Namespace})
+	if err != nil {
+		return nil, nil, err
+	}
 	if obj == nil && target.Name != "" {
 		obj, problems = s.decodeNext(ctx, text, target, problems)
 	}

@@ -46,9 +46,13 @@ func (k *resource) patch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	body, media, err := readBody(r, slices.Concat(patchTypes, applyTypes)...)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	if err := k.awaitLarge(r.Context(), k.target(r), len(body)); err != nil {
+		return err
+	}
+	switch {
 	case media == applyTypes[1] && !json.Valid(body):
 		return malformedJSON(body)
 	case slices.Contains(applyTypes, media):

@@ -48,7 +48,7 @@
 //	nodehash.go                   nodes that were read before
 //	cachestats.go                 /cache_stats: what v1 polls were answered
 //	crossorigin.go                what web pages may not do through a browser
-//	admission.go, connections.go  what all requests together may take
+//	admission.go, longwork.go, connections.go  what all requests together may take
 //	outline.go                    how deep and how long a body is, before it is decoded
 //
 // Objects are never decoded or encoded on the way out: the bytes a store holds
@@ -63,6 +63,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -74,6 +75,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server/admission"
 	"github.com/pilot-api/pilot-api/store"
 )
 
@@ -98,6 +100,8 @@ type Options struct {
 	// Registry collects the server's metrics and is what /metrics shows; nil
 	// makes an own one.
 	Registry *prometheus.Registry
+	// Long admits the writes of large objects; nil makes one for all processors.
+	Long *admission.Long
 	// Log takes one line for each request that changes something or fails, and
 	// at level debug for all others; nil drops them.
 	Log *slog.Logger
@@ -148,6 +152,9 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
+	if o.Long == nil {
+		o.Long = admission.NewLong(runtime.GOMAXPROCS(0))
+	}
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 30*time.Second)
 	o.RevisionTimeout = cmp.Or(o.RevisionTimeout, 3*time.Second)
 	o.WatchWriteTimeout = cmp.Or(o.WatchWriteTimeout, 30*time.Second)

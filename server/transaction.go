@@ -87,23 +87,52 @@ func (s *Server) transaction(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := readTransaction(r)
+	ops, warnings, err := s.readOperations(r)
 	if err != nil {
 		return err
+	}
+	return s.transact(w, r, writes, ops, warnings)
+}
+
+// readOperations makes steps of a store's transaction of a body.
+func (s *Server) readOperations(r *http.Request) ([]store.Op, []diag.List, error) {
+	leave, err := s.enterWith(r.Context(), bodyLength(r))
+	if err != nil {
+		return nil, nil, err
+	}
+	t, ops, warnings, err := s.decodeOperations(r)
+	leave()
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, op := range t.Operations {
+		if !op.owns() {
+			continue
+		}
+		if ops[i], err = s.applyFields(r.Context(), i, op, &warnings[i]); err != nil {
+			return nil, nil, atOperation(err, i, ops[i].Target())
+		}
+	}
+	return ops, warnings, nil
+}
+
+// decodeOperations leaves out those that own fields: these need what is stored.
+func (s *Server) decodeOperations(r *http.Request) (*transaction, []store.Op, []diag.List, error) {
+	t, err := readTransaction(r)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	warnings := make([]diag.List, len(t.Operations))
 	ops := make([]store.Op, len(t.Operations))
 	for i, op := range t.Operations {
 		if op.owns() {
-			ops[i], err = s.applyFields(r.Context(), i, op, &warnings[i])
-		} else {
-			ops[i], err = s.decodeOp(r.Context(), i, op, &warnings[i])
+			continue
 		}
-		if err != nil {
-			return atOperation(err, i, ops[i].Target())
+		if ops[i], err = s.decodeOp(r.Context(), i, op, &warnings[i]); err != nil {
+			return nil, nil, nil, atOperation(err, i, ops[i].Target())
 		}
 	}
-	return s.transact(w, r, writes, ops, warnings)
+	return t, ops, warnings, nil
 }
 
 // transact does operations and answers with their results.

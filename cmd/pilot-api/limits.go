@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 
@@ -93,6 +94,9 @@ func (l *limits) apply(log *slog.Logger) {
 	if os.Getenv("GOGC") == "" {
 		keepGarbageInBounds()
 	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		pollSoon()
+	}
 	limit, _ := l.memoryLimit()
 	if limit < 0 {
 		debug.SetMemoryLimit(1<<63 - 1)
@@ -106,6 +110,18 @@ func (l *limits) apply(log *slog.Logger) {
 	}
 	if now := debug.SetMemoryLimit(-1); now < 1<<50 {
 		log.Info("memory is limited", "bytes", now)
+	}
+}
+
+// fewProcessors are so few that long work can occupy all of them.
+const fewProcessors = 4
+
+// pollSoon lets more goroutines run at a time than there are processors, where these
+// are few. While all of its own are busy the runtime looks for requests that came only
+// every 10 ms; the kernel shares out processors much sooner.
+func pollSoon() {
+	if n := runtime.GOMAXPROCS(0); n <= fewProcessors {
+		runtime.GOMAXPROCS(2 * n)
 	}
 }
 

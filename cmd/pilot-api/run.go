@@ -24,6 +24,7 @@ import (
 	"github.com/pilot-api/pilot-api/credential/rotation"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/server/admission"
 	"github.com/pilot-api/pilot-api/server/ads"
 	"github.com/pilot-api/pilot-api/store"
 	"github.com/pilot-api/pilot-api/store/cache"
@@ -39,6 +40,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	long := admission.NewLong(runtime.GOMAXPROCS(0))
 	o.limits.apply(log)
 	settings.Budget = settings.Budget.Or(budget())
 	// The port first: a taken one should be an error before etcd starts.
@@ -78,10 +80,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	registerCertificateMetrics(registry, certificates)
 	proxies := discovery.New(discovery.Options{
 		Source: view, CatchUp: view.CatchUp, LeftOut: leftOut(view), Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
-		MaxResults: maxResults(debug.SetMemoryLimit(-1)),
+		MaxResults: maxResults(debug.SetMemoryLimit(-1)), SpentOnLarge: long.Spend,
 	})
 	others, stay := backend.replicas(o, o.advertised(listener.Addr()), registry, log)
 	api := server.New(server.Options{
+		Long:      long,
 		Store:     store.Strict(objects),
 		Reads:     view,
 		Discovery: proxies,

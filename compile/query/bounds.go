@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 )
 
@@ -103,8 +104,15 @@ func (g *Graph) Try(ctx context.Context, l Limits, do func()) (err error) {
 // ctxEvery is how many steps are made between two looks at the context.
 const ctxEvery = 1 << 10
 
+// yieldEvery is how many steps are made before others get the processor: a
+// goroutine that does not offer it keeps it for 10 ms.
+const yieldEvery = 1 << 6
+
 // step breaks a computation off that has made too many.
 func (g *Graph) step() {
+	if (g.runs+g.read)%yieldEvery == 0 {
+		runtime.Gosched()
+	}
 	a := g.attempt
 	if a == nil {
 		return

@@ -1,0 +1,101 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
+)
+
+const (
+	// longShare is the part of the time of all processors that long work may take.
+	longShare = 0.05
+	// longSavings is how much of that time may be saved, for each processor.
+	longSavings = 250 * time.Millisecond
+	// mostLong is how many may wait.
+	mostLong = 32
+)
+
+// ErrCrowded is why work does not begin: as much as may wait is waiting.
+var ErrCrowded = errors.New("too much long work is waiting")
+
+// Long admits work that keeps a processor for long, such as decoding a large
+// request, so that requests that take little are answered as soon beside it. At any
+// time one processor is left to them, and of the time of all processors most. Time is
+// counted when the work is done, so work of any length begins.
+type Long struct {
+	slots   *semaphore.Weighted
+	waiting *semaphore.Weighted
+	time    *rate.Limiter // a token is a nanosecond
+
+	mu   sync.Mutex
+	next time.Time // when more may begin
+}
+
+// NewLong makes an admission to a number of processors.
+func NewLong(processors int) *Long {
+	each := float64(processors)
+	return &Long{
+		slots:   semaphore.NewWeighted(int64(max(1, processors-1))),
+		waiting: semaphore.NewWeighted(mostLong),
+		time:    rate.NewLimiter(rate.Limit(longShare*each*float64(time.Second)), int(float64(longSavings)*each)),
+	}
+}
+
+// Enter waits until work may begin. The caller must call leave once, when the work is
+// done. The error is ErrCrowded, or ctx's.
+func (l *Long) Enter(ctx context.Context) (leave func(), err error) {
+	if !l.waiting.TryAcquire(1) {
+		return nil, ErrCrowded
+	}
+	defer l.waiting.Release(1)
+	if err := l.slots.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	if err := l.await(ctx); err != nil {
+		l.slots.Release(1)
+		return nil, err
+	}
+	began := time.Now()
+	return func() {
+		l.Spend(time.Since(began))
+		l.slots.Release(1)
+	}, nil
+}
+
+// await returns when the time that was spent is made up for.
+func (l *Long) await(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		wait := time.Until(l.next)
+		l.mu.Unlock()
+		if wait <= 0 {
+			return ctx.Err()
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// Spend counts the time of long work that did not Enter, such as that of publishing
+// what was written.
+func (l *Long) Spend(took time.Duration) {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for took > 0 {
+		part := min(took, time.Duration(l.time.Burst()))
+		took -= part
+		if next := now.Add(l.time.ReserveN(now, int(part)).DelayFrom(now)); next.After(l.next) {
+			l.next = next
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// enterLong enters, or fails the test.
+func enterLong(t *testing.T, l *Long) (leave func()) {
+	t.Helper()
+	leave, err := l.Enter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leave
+}
+
+// TestLongWorkLeavesAProcessor: of two processors one is never used, and work of any
+// length begins once others have left.
+func TestLongWorkLeavesAProcessor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLong(2)
+		leave := enterLong(t, l)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := l.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a second one was answered %v", err)
+		}
+		leave()
+		enterLong(t, l)()
+	})
+}
+
+// TestLongWorkTakesItsShare: work that goes on all the time, in pieces of any length,
+// gets a twentieth of the time of two processors, beside what was saved before.
+func TestLongWorkTakesItsShare(t *testing.T) {
+	const length = 5 * time.Minute
+	for _, piece := range []time.Duration{time.Millisecond, 100 * time.Millisecond, 7 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			l := NewLong(2)
+			worked := time.Duration(0)
+			for begin := time.Now(); time.Since(begin) < length; worked += piece {
+				leave := enterLong(t, l)
+				time.Sleep(piece)
+				leave()
+			}
+			least, most := 2*length/20, 2*length/20+2*longSavings+2*piece
+			if worked < least-piece || worked > most {
+				t.Errorf("in pieces of %v it worked %v of %v, want %v to %v", piece, worked, length, least, most)
+			}
+		})
+	}
+}
+
+// TestLongWorkIsCounted: what others say that it took holds up what comes after.
+func TestLongWorkIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLong(1)
+		l.Spend(time.Second + longSavings)
+		begin := time.Now()
+		enterLong(t, l)()
+		if waited := time.Since(begin).Round(time.Second); waited != 20*time.Second {
+			t.Errorf("a second more than was saved was spent, and it waited %v, want 20s", waited)
+		}
+	})
+}
+
+// TestLongWorkWaitsInBounds: no more wait than may.
+func TestLongWorkWaitsInBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLong(2)
+		leave := enterLong(t, l)
+		ctx, cancel := context.WithCancel(t.Context())
+		for range mostLong {
+			go func() {
+				if _, err := l.Enter(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("one that waited was answered %v", err)
+				}
+			}()
+		}
+		synctest.Wait()
+		if _, err := l.Enter(ctx); !errors.Is(err, ErrCrowded) {
+			t.Errorf("one more was answered %v", err)
+		}
+		cancel()
+		synctest.Wait()
+		leave()
+		enterLong(t, l)()
+	})
+}

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/store"
+)
+
+// longPatience is how long a write of a large object waits for its turn.
+const longPatience = 20 * time.Second
+
+// enterLong waits for the turn of a write that takes long.
+func (s *Server) enterLong(ctx context.Context) (leave func(), err error) {
+	within, cancel := context.WithTimeout(ctx, longPatience)
+	defer cancel()
+	leave, err = s.opts.Long.Enter(within)
+	if err != nil && ctx.Err() == nil {
+		return nil, apierrors.NewTooManyRequests("the server is at the limit of the time that it spends on large objects, so that others are served beside them; nothing was changed, try again", 5)
+	}
+	return leave, err
+}
+
+// awaitLong waits for the turn, and leaves the time that the work takes uncounted.
+func (s *Server) awaitLong(ctx context.Context) error {
+	leave, err := s.enterLong(ctx)
+	if err == nil {
+		leave()
+	}
+	return err
+}
+
+// awaitLarge waits for the turn of a patch that is large, or that is for a large
+// object.
+func (s *Server) awaitLarge(ctx context.Context, target schema.Key, length int) error {
+	stored, err := s.opts.Reads.Get(ctx, target, store.ReadOptions{AtLeast: store.Any})
+	if length <= schema.LargeText && (err != nil || !stored.Large()) {
+		return nil
+	}
+	return s.awaitLong(ctx)
+}
+
+// decodeInTurn decodes a text. A large object waits for its turn: one that is large
+// as a text before it is decoded, and one whose lists multiply to much before
+// it is stored.
+func (s *Server) decodeInTurn(ctx context.Context, text []byte, opts schema.Options) (*schema.Object, diag.List, error) {
+	leave, err := s.enterWith(ctx, len(text))
+	if err != nil {
+		return nil, nil, err
+	}
+	obj, problems := schema.Decode(text, opts)
+	leave()
+	if obj != nil && len(text) <= schema.LargeText && obj.Large() {
+		err = s.awaitLong(ctx)
+	}
+	return obj, problems, err
+}
+
+// enterWith waits for the turn of a text that takes long to decode. A small one has
+// none.
+func (s *Server) enterWith(ctx context.Context, length int) (leave func(), err error) {
+	if length <= schema.LargeText {
+		return func() {}, nil
+	}
+	return s.enterLong(ctx)
+}

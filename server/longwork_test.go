@@ -1,0 +1,92 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pilot-api/pilot-api/schema"
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/server/admission"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// multiplies is a small text whose lists multiply to 20 × 20 × (8 + 3) parts.
+func multiplies() string {
+	var hosts, ports []string
+	for i := range 20 {
+		hosts = append(hosts, fmt.Sprintf(`"h%d.example"`, i))
+		ports = append(ports, fmt.Sprintf(`{"number":%d,"name":"p%d","protocol":"HTTP"}`, 1000+i, i))
+	}
+	return fmt.Sprintf(`{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"many"},"spec":{"resolution":"STATIC","hosts":[%s],"ports":[%s],"endpoints":[{"address":"10.0.0.1"},{"address":"10.0.0.2"},{"address":"10.0.0.3"}]}}`,
+		strings.Join(hosts, ","), strings.Join(ports, ","))
+}
+
+// TestLargeObjectsWaitTheirTurn: while the share of large objects is spent, those are
+// answered 429 and change nothing, in whatever request they come, and all others are
+// answered at once.
+func TestLargeObjectsWaitTheirTurn(t *testing.T) {
+	const entries = "/apis/networking.istio.io/v1/namespaces/default/serviceentries"
+	large := largeRule("large")
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"a":%q}}}`, strings.Repeat("x", schema.LargeText))
+	operations := fmt.Sprintf(`{"operations":[{"verb":"create","object":%s}]}`, multiplies()) + strings.Repeat(" ", schema.LargeText)
+	for _, tc := range []struct {
+		name, method, path, media, body string
+		code                            int
+		waits                           bool
+	}{
+		{"a small object", "POST", rulesPath, "application/yaml", rule("small", 1), http.StatusCreated, false},
+		{"a small change", "PUT", rulesPath + "/old", "application/yaml", rule("old", 2), http.StatusOK, false},
+		{"a small patch", "PATCH", rulesPath + "/old", "application/merge-patch+json", `{"spec":{"precedence":3}}`, http.StatusOK, false},
+		{"a deletion", "DELETE", rulesPath + "/old", "", "", http.StatusOK, false},
+		{"a list", "GET", rulesPath, "", "", http.StatusOK, false},
+		{"a large text", "POST", rulesPath, "application/yaml", large, http.StatusTooManyRequests, true},
+		{"a large change", "PUT", rulesPath + "/large", "application/yaml", large, http.StatusTooManyRequests, true},
+		{"a small text that multiplies", "POST", entries, "application/json", multiplies(), http.StatusTooManyRequests, true},
+		{"a large patch", "PATCH", rulesPath + "/old", "application/merge-patch+json", patch, http.StatusTooManyRequests, true},
+		{"a large transaction", "POST", "/apis/registry.istio.io/v1/transactions", "application/json", operations, http.StatusTooManyRequests, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				long := admission.NewLong(2)
+				objects := memory.New()
+				s := server.New(server.Options{Store: objects, Reads: objects, Long: long})
+				ask := func(method, path, media, body string) *httptest.ResponseRecorder {
+					r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+					r.Host = "localhost"
+					r.Header.Set("Content-Type", media)
+					w := httptest.NewRecorder()
+					s.Handler().ServeHTTP(w, r)
+					return w
+				}
+				if w := ask("POST", rulesPath, "application/yaml", rule("old", 1)); w.Code != http.StatusCreated {
+					t.Fatal(w.Body)
+				}
+				before, err := objects.Revision(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				long.Spend(time.Hour)
+				begin := time.Now()
+				w := ask(tc.method, tc.path, tc.media, tc.body)
+				if w.Code != tc.code {
+					t.Errorf("answered %d, want %d: %s", w.Code, tc.code, w.Body)
+				}
+				if waited := time.Since(begin); (waited > 0) != tc.waits {
+					t.Errorf("answered after %v", waited)
+				}
+				after, err := objects.Revision(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tc.waits && (after != before || w.Header().Get("Retry-After") == "") {
+					t.Errorf("revision %d is now %d; Retry-After: %q", before, after, w.Header().Get("Retry-After"))
+				}
+			})
+		})
+	}
+}
