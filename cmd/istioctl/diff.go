@@ -93,7 +93,8 @@ func (s *session) diffObjects(ctx context.Context, files fileFlags) (differs boo
 	if err != nil {
 		return false, err
 	}
-	c, err := s.connectWith(client.Options{Warn: s.warnUnknown, DryRun: true})
+	warnings := warningsOf(s, len(list) > 1)
+	c, err := s.connectWith(client.Options{Warn: warnings.tell, DryRun: true})
 	if err != nil {
 		return false, err
 	}
@@ -108,6 +109,7 @@ func (s *session) diffObjects(ctx context.Context, files fileFlags) (differs boo
 			break
 		}
 	}
+	warnings.judge(ctx, list)
 	return differs, errors.Join(failures...)
 }
 
