@@ -71,9 +71,16 @@ func (p *plan) surveyEdges() *edgeSurvey {
 
 // unlike are the problems of a list that are not known.
 func unlike(known, list diag.List) diag.List {
+	if len(list) == 0 {
+		return nil
+	}
+	seen := make(map[diag.Problem]bool, len(known))
+	for _, problem := range known {
+		seen[problem] = true
+	}
 	var out diag.List
 	for _, problem := range list {
-		if !slices.Contains(known, problem) {
+		if !seen[problem] {
 			out = append(out, problem)
 		}
 	}

@@ -138,9 +138,14 @@ func asked(tls *ir.ServerTLS) *ir.ServerTLS {
 }
 
 func markOf(tls *ir.ServerTLS) string {
-	text, _ := json.Marshal(tls) // Texts cannot fail.
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(encodedTLS(tls))
 	return hex.EncodeToString(sum[:4])
+}
+
+// encodedTLS is the same for equal TLS, and for no other.
+func encodedTLS(tls *ir.ServerTLS) []byte {
+	text, _ := json.Marshal(tls) // Texts cannot fail.
+	return text
 }
 
 // edgeTable has the hosts of a group.

@@ -3,8 +3,6 @@ package compile
 import (
 	"fmt"
 	"net/netip"
-	"reflect"
-	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
 )
@@ -13,6 +11,7 @@ import (
 // bound to them.
 type edgePlan struct {
 	places   []*edgePlace
+	byPort   map[int][]*edgePlace
 	served   map[binding]bool
 	arrivals map[*virtualService][]arrival // where requests come in for it
 	problems diag.List
@@ -25,6 +24,14 @@ type edgePlace struct {
 	family string
 	groups []*edgeGroup
 	origin []diag.Ref // the Gateways
+	alike  map[groupKey]*edgeGroup
+	owners map[string]*edgeGroup // by the name that clients ask for when they begin TLS
+}
+
+// groupKey is what servers of a group have in common.
+type groupKey struct {
+	kind serverKind
+	tls  string
 }
 
 // edgeGroup are servers whose clients are not told apart.
@@ -52,8 +59,7 @@ type arrival struct {
 
 // planGateways settles which servers and hosts have a port.
 func (p *plan) planGateways(of gatewaySet) *edgePlan {
-	out := &edgePlan{served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
-	owners := map[*edgePlace]map[string]*edgeGroup{}
+	out := &edgePlan{byPort: map[int][]*edgePlace{}, served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
 	wanted := map[*gateway]map[string][]binding{}
 	for _, name := range of.names() {
 		gw := p.gatewayNamed.under(p, name)[0]
@@ -63,19 +69,14 @@ func (p *plan) planGateways(of gatewaySet) *edgePlan {
 				p.report(l.problem(server.ref(), server.field+".tls", "the server is left out: "))
 				continue
 			}
-			place := p.placeFor(out, server)
-			if place == nil {
-				continue
+			if place := p.placeFor(out, server); place != nil {
+				p.join(place, server)
 			}
-			if owners[place] == nil {
-				owners[place] = map[string]*edgeGroup{}
-			}
-			p.join(place, server, owners[place])
 		}
 	}
 	for _, place := range out.places {
 		p.bindHosts(out, place, wanted)
-		p.nameRoutes(place, owners[place])
+		p.nameRoutes(place)
 		place.nameTables()
 	}
 	out.problems = p.problems.List()
@@ -84,9 +85,8 @@ func (p *plan) planGateways(of gatewaySet) *edgePlan {
 
 // placeFor is nil for a server whose port others have.
 func (p *plan) placeFor(out *edgePlan, s *gatewayServer) *edgePlace {
-	for _, place := range out.places {
+	for _, place := range out.byPort[s.port] {
 		switch {
-		case place.port != s.port:
 		case place.ip == s.ip && place.family == s.family():
 			return place
 		case place.ip == s.ip:
@@ -97,8 +97,8 @@ func (p *plan) placeFor(out *edgePlan, s *gatewayServer) *edgePlace {
 			return nil
 		}
 	}
-	place := &edgePlace{ip: s.ip, port: s.port, family: s.family()}
-	out.places = append(out.places, place)
+	place := &edgePlace{ip: s.ip, port: s.port, family: s.family(), alike: map[groupKey]*edgeGroup{}, owners: map[string]*edgeGroup{}}
+	out.places, out.byPort[s.port] = append(out.places, place), append(out.byPort[s.port], place)
 	return place
 }
 
@@ -109,43 +109,57 @@ func unspecified(ip string) bool {
 
 // join puts a server to those that serve their clients alike. Which of them a
 // client means it says by the name that it asks for when it begins TLS, so each
-// name is for one of them, the first.
-func (p *plan) join(place *edgePlace, s *gatewayServer, owners map[string]*edgeGroup) {
-	if ref := s.ref(); !slices.Contains(place.origin, ref) {
+// name is for one of them, the first. The servers of a Gateway come one after the
+// other.
+func (p *plan) join(place *edgePlace, s *gatewayServer) {
+	if ref := s.ref(); len(place.origin) == 0 || place.origin[len(place.origin)-1] != ref {
 		place.origin = append(place.origin, ref)
 	}
-	group := place.groupFor(s)
+	group, key := place.groupFor(s)
 	for _, host := range s.hosts {
-		if owner := owners[host.host]; s.tls != nil && owner != nil && owner != group {
+		if owner := place.owners[host.host]; s.tls != nil && owner != nil && owner != group {
 			p.conflict(diag.GatewayClaimed, s.ref(), s.field+".hosts", fmt.Sprintf("clients that ask for %s come to %s, which comes first", host.host, owner.ref()))
 			continue
 		}
 		if s.tls != nil {
-			owners[host.host] = group
+			place.owners[host.host] = group
+		}
+		if len(group.claimed) == 0 {
+			place.add(group, key)
 		}
 		group.claimed = append(group.claimed, claimedHost{host, s.gw, s.toHTTPS})
-	}
-	if len(group.claimed) > 0 && !slices.Contains(place.groups, group) {
-		place.groups = append(place.groups, group)
 	}
 }
 
 // groupFor is a new one where there is none yet. Requests within equal TLS are
 // told apart by their host alone, so that clients may reuse connections.
-func (place *edgePlace) groupFor(s *gatewayServer) *edgeGroup {
-	for _, g := range place.groups {
-		if g.kind == s.kind && reflect.DeepEqual(g.tls, s.tls) && (s.kind != tcpServer || s.tls == nil) {
-			return g
-		}
+func (place *edgePlace) groupFor(s *gatewayServer) (*edgeGroup, groupKey) {
+	key := groupKey{kind: s.kind}
+	if s.tls != nil {
+		key.tls = string(encodedTLS(s.tls))
 	}
-	return &edgeGroup{gatewayServer: *s}
+	if g := place.alike[key]; g != nil {
+		return g, key
+	}
+	return &edgeGroup{gatewayServer: *s}, key
+}
+
+// add takes in a group with its first host. Connections within TLS that no routes
+// are for are told apart by the server.
+func (place *edgePlace) add(g *edgeGroup, key groupKey) {
+	place.groups = append(place.groups, g)
+	if g.kind != tcpServer || g.tls == nil {
+		place.alike[key] = g
+	}
 }
 
 // serverNames are those that lead clients to the group.
 func (g *edgeGroup) serverNames() []string {
 	var names []string
+	known := map[string]bool{}
 	for _, host := range g.claimed {
-		if !slices.Contains(names, host.host) {
+		if !known[host.host] {
+			known[host.host] = true
 			names = append(names, host.host)
 		}
 	}

@@ -26,9 +26,9 @@ type edgeRoute struct {
 // nameRoutes gives each name at a place to the first route that has it, in the
 // order of their author. Of different VirtualServices, as of servers, the one
 // with the more precise name has a client.
-func (p *plan) nameRoutes(place *edgePlace, owners map[string]*edgeGroup) {
+func (p *plan) nameRoutes(place *edgePlace) {
 	taken := map[string]diag.Ref{}
-	for name, group := range owners {
+	for name, group := range place.owners {
 		taken[name] = group.ref()
 	}
 	for _, group := range place.groups {
