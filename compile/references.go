@@ -27,8 +27,9 @@ func (c *Compiler) References(key schema.Key) diag.References {
 		from.gather()
 		to := referrals{plan: c.model.context(r), to: key.Ref()}
 		to.gather()
-		slices.SortStableFunc(to.found, func(a, b diag.Reference) int { return strings.Compare(a.From.String(), b.From.String()) })
-		out = diag.References{RefersTo: from.bounded(), ReferredBy: to.bounded(), Omitted: from.over() + to.over()}
+		from.cut()
+		to.cut()
+		out = diag.References{RefersTo: from.found, ReferredBy: to.found, Omitted: from.omitted + to.omitted}
 	})
 	return out
 }
@@ -39,14 +40,22 @@ type referrals struct {
 	of schema.Key // whose names are looked at; zero for those of all
 	to diag.Ref   // what they must name; zero for anything
 
-	found []diag.Reference
-	seen  map[diag.Reference]bool
+	found   []diag.Reference // twice as many as are answered, at most
+	seen    map[diag.Reference]bool
+	omitted int
 }
 
-func (r *referrals) over() int { return max(0, len(r.found)-maxReferences) }
-
-func (r *referrals) bounded() []diag.Reference {
-	return append([]diag.Reference{}, r.found[:min(len(r.found), maxReferences)]...)
+// cut keeps the first ones: of those that name an object, the first by their names.
+func (r *referrals) cut() {
+	if r.to != (diag.Ref{}) {
+		slices.SortStableFunc(r.found, func(a, b diag.Reference) int { return strings.Compare(a.From.String(), b.From.String()) })
+	}
+	kept := min(len(r.found), maxReferences)
+	for _, one := range r.found[kept:] {
+		delete(r.seen, one)
+	}
+	r.omitted += len(r.found) - kept
+	r.found = append([]diag.Reference{}, r.found[:kept]...)
 }
 
 // gather goes through what may name something.
@@ -78,13 +87,16 @@ func named[T any](r *referrals, k *kind[T], say func(*referrals, *T)) {
 	}
 }
 
-// add takes in what is wanted, each once.
+// add takes in what is wanted, each once. One that is omitted may be counted again.
 func (r *referrals) add(one diag.Reference) {
 	if r.to != (diag.Ref{}) && r.to != one.To || r.seen[one] {
 		return
 	}
 	if r.seen == nil {
 		r.seen = map[diag.Reference]bool{}
+	}
+	if len(r.found) == 2*maxReferences {
+		r.cut()
 	}
 	r.seen[one] = true
 	r.found = append(r.found, one)

@@ -2,6 +2,7 @@ package compile_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -296,5 +297,32 @@ func TestReferencesAreBounded(t *testing.T) {
 	of := diag.Ref{Kind: "ServiceEntry", Namespace: "default", Name: "s-7"}
 	if got := c.References(schema.Key(of)); len(got.ReferredBy) != 1 || got.ReferredBy[0].To != of {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestManyReferrersAreBounded: of many that name an object there are the first by their
+// names, however many were gathered before them.
+func TestManyReferrersAreBounded(t *testing.T) {
+	const referrers = 3*maxReferences + 7
+	all := []*schema.Object{object(t, "ServiceEntry", "s", spec{
+		"hosts": []string{"s.example"}, "resolution": "DNS", "ports": []any{spec{"number": 80, "name": "http", "protocol": "HTTP"}},
+	})}
+	var names []string
+	for i := range referrers {
+		name := fmt.Sprintf("r-%d", referrers-i)
+		names = append(names, name)
+		all = append(all, object(t, "DestinationRule", name, spec{"host": "s.example"}))
+	}
+	slices.Sort(names)
+	c := compile.NewCompiler()
+	c.Advance(mesh.NewSnapshot(1, mesh.DefaultSettings(), all))
+	got := c.References(schema.Key{Kind: "ServiceEntry", Namespace: "default", Name: "s"})
+	if len(got.ReferredBy) != maxReferences || got.Omitted != referrers-maxReferences {
+		t.Fatalf("%d, and %d omitted", len(got.ReferredBy), got.Omitted)
+	}
+	for i, one := range got.ReferredBy {
+		if one.From.Name != names[i] {
+			t.Fatalf("number %d is %s, want %s", i, one.From.Name, names[i])
+		}
 	}
 }

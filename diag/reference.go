@@ -4,7 +4,8 @@ package diag
 type References struct {
 	RefersTo   []Reference `json:"refersTo"`
 	ReferredBy []Reference `json:"referredBy"`
-	// Omitted is how many there are beside.
+	// Omitted is how many there are beside. One that an object says several times may
+	// be counted so often.
 	Omitted int `json:"omitted,omitempty"`
 }
 
