@@ -44,18 +44,35 @@ type memory struct {
 	held     int64
 	requests int64 // part of held
 	accounts map[*account]struct{}
-	// resting has the hosts of connections that were evicted, and until when more of
-	// theirs are not read.
-	resting map[string]time.Time
+	resting  map[string]rest // hosts of connections that were evicted
 }
 
-// evictedRest is how long connections from a host are not read after one of them was
+// rest is a time in which connections from a host are not read, because one of them was
 // evicted. A client that connects again at once would otherwise have the server read
 // the same requests again and again.
-const evictedRest = time.Second
+type rest struct {
+	until  time.Time
+	length time.Duration
+}
+
+// Each rest of a host is twice as long as the one before, if that is not long ago.
+const (
+	leastRest = time.Second
+	mostRest  = 32 * time.Second
+	longAgo   = time.Minute
+)
+
+// next is the rest that follows.
+func (r rest) next(now time.Time) rest {
+	length := leastRest
+	if r.length > 0 {
+		length = min(2*r.length, mostRest)
+	}
+	return rest{now.Add(length), length}
+}
 
 func newMemory(opts Options) *memory {
-	m := &memory{limit: opts.Memory, log: opts.Log, accounts: map[*account]struct{}{}, resting: map[string]time.Time{}}
+	m := &memory{limit: opts.Memory, log: opts.Log, accounts: map[*account]struct{}{}, resting: map[string]rest{}}
 	with := promauto.With(opts.Registry)
 	gauge := func(of string, read func() int64) {
 		with.NewGaugeFunc(prometheus.GaugeOpts{
@@ -104,15 +121,13 @@ func (m *memory) open(peer net.Addr) *account {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.accounts[a] = struct{}{}
-	a.rest = m.restLocked(host)
+	m.forgetRestsLocked(time.Now())
+	a.rest = m.resting[host].until
 	return a
 }
 
-// restLocked is until when connections from a host are not read.
-func (m *memory) restLocked(host string) time.Time {
-	now := time.Now()
-	maps.DeleteFunc(m.resting, func(_ string, until time.Time) bool { return !until.After(now) })
-	return m.resting[host]
+func (m *memory) forgetRestsLocked(now time.Time) {
+	maps.DeleteFunc(m.resting, func(_ string, r rest) bool { return now.Sub(r.until) > longAgo })
 }
 
 // close forgets a connection that is closed.
@@ -134,7 +149,9 @@ func (a *account) evictLocked() {
 		return
 	}
 	a.of.evicted.Inc()
-	a.of.resting[a.host] = time.Now().Add(evictedRest)
+	now := time.Now()
+	a.of.forgetRestsLocked(now)
+	a.of.resting[a.host] = a.of.resting[a.host].next(now)
 	a.of.log.Warn("a stream connection was ended: it held the most of what streams may hold", "peer", a.host, "bytes", a.held, "streams", a.streams, "limit", a.of.limit)
 	a.forgetLocked(errEvicted)
 }

@@ -73,26 +73,32 @@ func TestTheGreediestConnectionIsEnded(t *testing.T) {
 }
 
 // TestAGreedyHostRests: after a connection was ended that held too much, the next one
-// from its host is not read for a second, and served then.
+// from its host is not read for a second, and served then. Each time it is twice as
+// long, up to half a minute, until the host has asked for little for a minute.
 func TestAGreedyHostRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serveAs(t, ads.Options{Memory: 2 << 20}, newSource(service("web.example", 80, 1, "a")))
-		greedy := s.connect(delta, nodeB)
-		greedy.subscribe(eds, unknown(0, 40_000)...)
-		time.Sleep(10 * time.Second)
-		if got := greedy.ended(); got != codes.ResourceExhausted {
-			t.Fatalf("the greedy stream ended with %v", got)
+		for _, rest := range []time.Duration{1, 2, 4, 8, 16, 32, 32} {
+			greedy := s.connect(delta, nodeB)
+			greedy.subscribe(eds, unknown(0, 40_000)...)
+			if got := greedy.ended(); got != codes.ResourceExhausted {
+				t.Fatalf("the greedy stream ended with %v", got)
+			}
+			next := newEnvoy(s.connect(delta, nodeB))
+			next.start()
+			time.Sleep(rest*time.Second - time.Millisecond)
+			if next.play(); next.routesTo("out.web.example|http") {
+				t.Errorf("the next connection is served in less than %d s", rest)
+			}
+			time.Sleep(2 * time.Millisecond)
+			if next.play(); !next.routesTo("out.web.example|http") {
+				t.Errorf("the next connection is not served after %d s", rest)
+			}
+			next.end()
 		}
-		greedy = s.connect(delta, nodeB)
-		greedy.subscribe(eds, unknown(0, 40_000)...)
-		synctest.Wait()
-		next := newEnvoy(s.connect(delta, nodeB))
-		if next.start(); next.routesTo("out.web.example|http") {
-			t.Error("the next connection is served at once")
-		}
-		time.Sleep(time.Second)
-		if next.play(); !next.routesTo("out.web.example|http") {
-			t.Error("the next connection is not served after a second")
+		time.Sleep(2 * time.Minute)
+		if next := newEnvoy(s.connect(delta, nodeB)).start(); !next.routesTo("out.web.example|http") {
+			t.Error("the host rests for ever")
 		}
 	})
 }
