@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"context"
-	"runtime"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -94,7 +93,7 @@ func (s *Publisher) resume(before *generation) {
 func (p *publication) renewAll() {
 	p.fleet.retire(p.opts.ProxyIdle)
 	var all errgroup.Group
-	all.SetLimit(runtime.GOMAXPROCS(0))
+	all.SetLimit(processors())
 	for _, sl := range p.fleet.due(p.compiler.Concerned()) {
 		all.Go(func() error {
 			_ = p.recoverPanic("renew", func() error { p.renew(sl); return nil })

@@ -6,11 +6,15 @@ import (
 	"sync/atomic"
 )
 
+// processors is how many goroutines compute at a time. The program may have more of
+// them run, so that requests do not wait for these.
+func processors() int { return min(runtime.GOMAXPROCS(0), runtime.NumCPU()) }
+
 // spread does something for each of n, on all processors when there are many. A
 // panic in one of them is one of the caller.
 func spread(n int, do func(i int)) {
 	const portion = 64
-	workers := min(runtime.GOMAXPROCS(0), n/portion)
+	workers := min(processors(), n/portion)
 	if workers < 2 {
 		for i := range n {
 			do(i)

@@ -107,8 +107,9 @@ type Settings struct {
 	// Budget is how many parts objects may multiply to, as hosts, ports and endpoints
 	// of a ServiceEntry do: object is for one of them, mesh for all together. What does
 	// not fit is withheld, and has the problem OverBudget. Without it, both follow from
-	// the memory limit of pilot-api: a part of mesh for each 32 KiB, a quarter of that
-	// for object, and never more than these defaults.
+	// the memory limit of pilot-api, or else from nine tenths of the memory of the
+	// machine: a part of mesh for each 32 KiB, a quarter of that for object, and never
+	// more than these defaults.
 	Budget Budget
 	// V1Compatibility says which accidents of Pilot are kept, none by default.
 	V1Compatibility V1Compatibility

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -130,9 +131,23 @@ func pollSoon() {
 // for garbage and for what clients have the process hold.
 const bytesPerPart = 32 << 10
 
-// budget is what objects may multiply to within the memory limit in force, where the
+// budget is what objects may multiply to within the memory that there is, where the
 // mesh settings do not say.
-func budget() mesh.Budget { return budgetWithin(debug.SetMemoryLimit(-1)) }
+func budget() mesh.Budget { return budgetWithin(availableMemory()) }
+
+// availableMemory is what the process has in bytes: the limit in force, or without one nine
+// tenths of what the machine has.
+func availableMemory() int64 { return memoryOr(debug.SetMemoryLimit(-1), "/proc/meminfo") }
+
+func memoryOr(limit int64, meminfo string) int64 {
+	if limit < 1<<50 {
+		return limit
+	}
+	if has := machineMemory(meminfo); has > 0 {
+		return has / 10 * 9
+	}
+	return limit
+}
 
 func budgetWithin(memory int64) mesh.Budget {
 	parts := int(max(4, min(memory/bytesPerPart, int64(mesh.DefaultBudget.Mesh))))
@@ -149,6 +164,21 @@ func maxResults(memory int64) int {
 		return 0
 	}
 	return int(memory / bytesPerResult)
+}
+
+// machineMemory is MemTotal in a file like /proc/meminfo, 0 when it is not there.
+func machineMemory(file string) int64 {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib int64
+		if _, err := fmt.Sscanf(line, "MemTotal: %d kB", &kib); err == nil {
+			return kib << 10
+		}
+	}
+	return 0
 }
 
 // cgroupMemory is the limit in the first of these files that is there, 0 when

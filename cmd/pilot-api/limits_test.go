@@ -60,6 +60,32 @@ func TestBudgetWithinMemory(t *testing.T) {
 	}
 }
 
+func TestMemoryOfTheMachine(t *testing.T) {
+	file := func(text string) string {
+		path := filepath.Join(t.TempDir(), "meminfo")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const none = 1<<63 - 1
+	has := file("MemTotal:        2097152 kB\nMemFree:          901120 kB\n")
+	for _, c := range []struct {
+		limit   int64
+		meminfo string
+		want    int64
+	}{
+		{512 << 20, has, 512 << 20},
+		{none, has, 2 << 30 / 10 * 9},
+		{none, file("MemFree: 1 kB\n"), none},
+		{none, filepath.Join(t.TempDir(), "none"), none},
+	} {
+		if got := memoryOr(c.limit, c.meminfo); got != c.want {
+			t.Errorf("with a limit of %d: got %d, want %d", c.limit, got, c.want)
+		}
+	}
+}
+
 func TestCgroupMemory(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -80,7 +79,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	registerCertificateMetrics(registry, certificates)
 	proxies := discovery.New(discovery.Options{
 		Source: view, CatchUp: view.CatchUp, LeftOut: leftOut(view), Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,
-		MaxResults: maxResults(debug.SetMemoryLimit(-1)), SpentOnLarge: long.Spend,
+		MaxResults: maxResults(availableMemory()), SpentOnLarge: long.Spend,
 	})
 	others, stay := backend.replicas(o, o.advertised(listener.Addr()), registry, log)
 	api := server.New(server.Options{
