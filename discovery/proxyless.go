@@ -72,7 +72,7 @@ func encodeProxyless(v *view) *v3Answers {
 	listeners := p.listeners()
 	a.listeners.put("", newListenerSet(listeners))
 	for _, s := range []*set{a.clusters, a.routes, listeners} {
-		a.problems.Add(s.problems.Coded(diag.LostInGRPC)...)
+		s.problems.AddTo(&a.problems, diag.LostInGRPC)
 	}
 	return a
 }

@@ -22,7 +22,7 @@ type resource struct {
 	endpoints     string   // key that a cluster asks for, "" for one that has them
 	knowing       *knowing // of a table for one client of gRPC, nil otherwise
 	origin        diag.Ref
-	problems      diag.List
+	problems      diag.Interned
 	shown         json.RawMessage // to people, where that is not the message; nil where it is
 
 	body brief[[]byte] // of an answer that holds this resource and no other

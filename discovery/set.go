@@ -12,8 +12,8 @@ import (
 // set is all resources of one type that a view has, by unique names.
 type set struct {
 	typeURL  string
-	sorted   []*resource // by name
-	problems diag.List   // of the resources and of the set
+	sorted   []*resource   // by name
+	problems diag.Interned // of the resources and of the set
 
 	// proxyless: endpoints as clients of gRPC have them.
 	proxyless bool
@@ -40,7 +40,7 @@ func newSet(typeURL string, resources []*resource) *set {
 	}
 	s.sorted = slices.CompactFunc(s.sorted, func(r, before *resource) bool {
 		if r.name == before.name {
-			s.problems = append(s.problems, notServed(typeURL, r.name, r.origin, "is left out", "has the name of another one"))
+			s.problems = append(s.problems, interned(notServed(typeURL, r.name, r.origin, "is left out", "has the name of another one"))...)
 		}
 		return r.name == before.name
 	})

@@ -19,7 +19,7 @@ func TestSetHasUniqueNames(t *testing.T) {
 	if len(s.sorted) != 2 || s.named("b") == nil || s.named("c") != nil {
 		t.Errorf("%d resources, problems %v", len(s.sorted), s.problems)
 	}
-	if len(s.problems) != 1 || s.problems[0].Object.Name != "second" {
+	if len(s.problems) != 1 || s.problems.List()[0].Object.Name != "second" {
 		t.Errorf("problems: %v", s.problems)
 	}
 }

@@ -27,14 +27,14 @@ func encodeV1(v *view, ip string) (*v1Answers, error) {
 	parts := &v.server.v1Parts
 	a := &v1Answers{view: v, routes: map[string]*v1List{}, listeners: newMemo[Answer](v.server.opts.MaxProxies)}
 	a.clusters = parts.clustersOf(v.config)
-	a.problems.Add(a.clusters.problems()...)
+	a.clusters.addProblems(&a.problems)
 	if a.clusters.err != nil {
 		return nil, a.clusters.err
 	}
 	for _, t := range v.config.RouteTables {
 		table := parts.table(t)
 		a.routes[t.Name] = table
-		a.problems.Add(table.problems()...)
+		table.addProblems(&a.problems)
 		if table.err != nil {
 			return nil, table.err
 		}

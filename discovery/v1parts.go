@@ -23,7 +23,7 @@ type v1Parts struct {
 type v1Part struct {
 	text     []byte
 	hash     digest
-	problems diag.List
+	problems diag.Interned
 	closes   bool  // has routes to where nobody is (v1.BlackHole)
 	err      error // a mistake of ours
 }
@@ -43,7 +43,7 @@ func (p *v1Parts) cluster(c *ir.Cluster) *v1Part {
 	return p.clusters.of(c, struct{}{}, func() *v1Part {
 		return p.encode(func(out *v1Part) any {
 			spelled, problems := v1.OneCluster(c)
-			out.problems = problems.Coded(diag.LostInV1)
+			out.problems = diag.Intern(problems, diag.LostInV1)
 			return spelled
 		})
 	})
@@ -53,7 +53,7 @@ func (p *v1Parts) host(h *ir.VirtualHost) *v1Part {
 	return p.hosts.of(h, struct{}{}, func() *v1Part {
 		return p.encode(func(out *v1Part) any {
 			spelled, problems := v1.OneHost(h)
-			out.problems, out.closes = problems.Coded(diag.LostInV1), spelled.Closes()
+			out.problems, out.closes = diag.Intern(problems, diag.LostInV1), spelled.Closes()
 			return spelled
 		})
 	})
@@ -114,12 +114,10 @@ func newV1List(head string, parts []*v1Part) *v1List {
 	return l
 }
 
-func (l *v1List) problems() diag.List {
-	var all diag.List
+func (l *v1List) addProblems(to *diag.Collector) {
 	for _, p := range l.parts {
-		all = append(all, p.problems...)
+		p.problems.AddTo(to, diag.LostInV1)
 	}
-	return all
 }
 
 func (l *v1List) answer() Answer {

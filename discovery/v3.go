@@ -53,7 +53,7 @@ func newV3Answers(v *view, ip string, streamed bool) *v3Answers {
 	listeners := a.encodeListeners(ip)
 	a.listeners.put(ip, newListenerSet(listeners))
 	for _, s := range []*set{a.clusters, a.routes, a.secrets, listeners} {
-		a.problems.Add(s.problems.Coded(diag.LostInV3)...)
+		s.problems.AddTo(&a.problems, diag.LostInV3)
 	}
 	return a
 }

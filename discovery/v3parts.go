@@ -48,7 +48,7 @@ type contain func(step string, do func() error) error
 // host is an encoded virtual host; without a fragment it is left out.
 type host struct {
 	*fragment
-	problems diag.List
+	problems diag.Interned
 	domains  []uint64 // their hashes
 }
 
@@ -108,13 +108,13 @@ func (p *v3Parts) resource(typeURL, name string, origin diag.Ref, open, closed s
 	shell, problems, refused := p.encode(open, v3.Check)
 	if refused == nil {
 		r := newResource(typeURL, name, shell)
-		r.origin, r.problems = origin, problems
+		r.origin, r.problems = origin, interned(problems...)
 		return r
 	}
 	if closed != nil {
 		if shell, _, err := p.encode(closed, v3.Check); err == nil {
 			r := newResource(typeURL, name, shell)
-			r.origin, r.problems = origin, diag.List{notServed(typeURL, name, origin, closedOutcome, refusedBecause(refused))}
+			r.origin, r.problems = origin, interned(notServed(typeURL, name, origin, closedOutcome, refusedBecause(refused)))
 			return r
 		}
 	}
@@ -127,7 +127,7 @@ func refusedBecause(err error) string { return "would be refused by Envoy: " + e
 
 func leftOut(typeURL, name string, origin diag.Ref, refused error) *resource {
 	return &resource{typeURL: typeURL, name: name, origin: origin,
-		problems: diag.List{notServed(typeURL, name, origin, "is left out", refusedBecause(refused))}}
+		problems: interned(notServed(typeURL, name, origin, "is left out", refusedBecause(refused)))}
 }
 
 // encode spells, checks and encodes.
@@ -158,7 +158,7 @@ func (p *v3Parts) table(t *ir.RouteTable) *resource {
 		if err != nil {
 			return leftOut(RouteType, t.Name, diag.Ref{}, refused)
 		}
-		r.problems = diag.List{notServed(RouteType, t.Name, diag.Ref{}, closedOutcome, refusedBecause(refused))}
+		r.problems = interned(notServed(RouteType, t.Name, diag.Ref{}, closedOutcome, refusedBecause(refused)))
 		return r
 	})
 }
@@ -179,7 +179,7 @@ func (p *v3Parts) splice(t *ir.RouteTable) (*resource, error) {
 	}
 	all := make([]*host, len(t.VirtualHosts))
 	fragments := make([]*fragment, 0, len(all))
-	var problems diag.List
+	var problems diag.Interned
 	spread(len(all), func(i int) { all[i] = p.host(t.VirtualHosts[i]) })
 	for _, h := range all {
 		problems = append(problems, h.problems...)
@@ -224,7 +224,7 @@ func (p *v3Parts) host(h *ir.VirtualHost) *host {
 		spelled := func(h *ir.VirtualHost) spelling {
 			return func() (v3.Message, diag.List) {
 				m, problems := v3.VirtualHost(h)
-				out.problems = problems
+				out.problems = interned(problems...)
 				if m == nil {
 					return nil, nil
 				}
@@ -238,7 +238,7 @@ func (p *v3Parts) host(h *ir.VirtualHost) *host {
 			if f, _, refused = p.encode(spelled(h.Closed()), judged); refused != nil {
 				f, out.domains = nil, nil
 			}
-			out.problems = diag.Warn(diag.NotHonoured, h.Closed().Routes[0].Origins, "Envoy v3 answers 503 in place of virtual host %s: %v", h.Name, err)
+			out.problems = interned(diag.Warn(diag.NotHonoured, h.Closed().Routes[0].Origins, "Envoy v3 answers 503 in place of virtual host %s: %v", h.Name, err)...)
 		}
 		out.fragment = f
 		return out

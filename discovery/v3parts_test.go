@@ -163,18 +163,18 @@ func TestPartsThatEnvoyRefuses(t *testing.T) {
 	p := testParts(t)
 	bad := &ir.Cluster{Name: "bad", Type: ir.Registry, ConnectTimeout: -time.Second, Origins: []diag.Ref{{Name: "rule"}}}
 	r := p.cluster(bad, v3.Polled(time.Second))
-	wantProblem(t, r.problems, "rule", "is closed")
+	wantProblem(t, r.problems.List(), "rule", "is closed")
 	if text := string(r.appendJSON(nil)); !strings.Contains(text, `"type":"STATIC"`) && strings.Contains(text, "EDS") {
 		t.Errorf("the cluster is open: %s", text)
 	}
 	r = p.listener(&ir.Listener{IP: "nowhere", Port: 80, TCP: &ir.TCPListener{}, Origins: []diag.Ref{{Name: "rule"}}}, v3.Polled(time.Second))
-	wantProblem(t, r.problems, "rule", "is left out")
+	wantProblem(t, r.problems.List(), "rule", "is left out")
 	if s := newSet(ListenerType, []*resource{r}); len(s.sorted) != 0 || len(s.problems) != 1 {
 		t.Errorf("a refused listener is served, or not told of: %v", s.problems)
 	}
 	twice := &ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{testHost(1, 0), {Name: "x", Domains: []string{"SERVICE-0001"}}}}
 	r = p.table(twice)
-	wantProblem(t, r.problems, "", "must be there only once")
+	wantProblem(t, r.problems.List(), "", "must be there only once")
 	if len(r.hosts) != 1 || !strings.Contains(string(r.hosts[0].json()), "503") {
 		t.Error("a table that Envoy refuses is not closed")
 	}
@@ -189,7 +189,7 @@ func TestPartThatPanics(t *testing.T) {
 		Origins:  []diag.Ref{{Name: "rule"}},
 	}}}
 	r := p.table(&ir.RouteTable{Name: "80", VirtualHosts: []*ir.VirtualHost{broken, testHost(1, 0)}})
-	wantProblem(t, r.problems, "rule", "internal error")
+	wantProblem(t, r.problems.List(), "rule", "internal error")
 	if len(r.hosts) != 2 {
 		t.Fatalf("%d virtual hosts", len(r.hosts))
 	}
@@ -221,8 +221,8 @@ func TestSplicedIsWhole(t *testing.T) {
 		for _, table := range config.RouteTables {
 			want, problems := v3.Routes(table)
 			r := p.table(table)
-			if len(r.problems) != len(problems) {
-				rt.Errorf("problems %v, want %v", r.problems, problems)
+			if len(r.problems.List()) != len(problems) {
+				rt.Errorf("problems %v, want %v", r.problems.List(), problems)
 			}
 			got := &routev3.RouteConfiguration{}
 			if err := proto.Unmarshal(r.binary(), got); err != nil || !proto.Equal(got, want) {

@@ -16,7 +16,7 @@ import (
 type Losses struct {
 	of        *ir.Config
 	ip        string
-	parts     map[part]diag.List // that lose something
+	parts     map[part]diag.Interned // that lose something
 	listeners diag.List
 }
 
@@ -33,7 +33,7 @@ func (l *Losses) Advance(to *ir.Config, ip string) (came diag.List) {
 	from := cmp.Or(l.of, &ir.Config{})
 	same := slices.Equal(from.Listeners, to.Listeners) && slices.Equal(from.RouteTables, to.RouteTables) && l.ip == ip
 	if l.of, l.ip = to, ip; l.parts == nil {
-		l.parts = map[part]diag.List{}
+		l.parts = map[part]diag.Interned{}
 	}
 	came = turnOver(l, "", from.Clusters, to.Clusters, func(c *ir.Cluster) diag.List { _, lost := OneCluster(c); return lost })
 	before := map[string][]*ir.VirtualHost{}
@@ -76,8 +76,8 @@ func turnOver[P comparable](l *Losses, table string, was, is []P, look func(P) d
 		if gone[p] {
 			delete(gone, p)
 		} else if lost := look(p); len(lost) > 0 {
-			lost = lost.Coded(diag.LostInV1)
-			l.parts[part{table, p}], came = lost, append(came, lost...)
+			kept := diag.Intern(lost, diag.LostInV1)
+			l.parts[part{table, p}], came = kept, append(came, kept.List()...)
 		}
 	}
 	for p := range gone {
@@ -97,7 +97,7 @@ func (l *Losses) List(about func(diag.Ref) bool) diag.List {
 		}
 	}
 	for _, lost := range l.parts {
-		note(lost)
+		note(lost.List())
 	}
 	note(l.listeners)
 	return slices.SortedFunc(maps.Keys(found), func(a, b diag.Problem) int { return strings.Compare(a.String(), b.String()) })
