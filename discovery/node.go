@@ -22,6 +22,9 @@ func (s *Publisher) NamespaceOf(node Node) (string, error) {
 // TrustDomain is that of the SPIFFE IDs of this mesh's proxies.
 func (s *Publisher) TrustDomain() string { return s.opts.Settings.SPIFFETrustDomain() }
 
+// RootNamespace returns the namespace whose rules apply to the whole mesh.
+func (s *Publisher) RootNamespace() string { return s.opts.Settings.RootNamespace }
+
 // NewNode is one that states a namespace and labels of its workload, or "" and
 // none. The error is ErrBadNode for what no workload has.
 func NewNode(id, namespace string, labels map[string]string) (Node, error) {

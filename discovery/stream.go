@@ -20,8 +20,8 @@ type Stream struct {
 	server    *Publisher
 	client    *client
 	delta     bool
-	proxyless bool // a client of gRPC
-	keys      bool // are sent too
+	proxyless bool     // a client of gRPC
+	keys      KeyScope // private keys that may be sent
 	since     time.Time
 	wake      chan struct{} // holds one: something may have changed
 

@@ -30,7 +30,7 @@ type v3Answers struct {
 	proxyless        *proxyless // nil for Envoys
 	clusters, routes *set
 	secrets          *set
-	publicSecrets    *set                // those without a private key
+	scopedSecrets    *memo[*set]         // secrets without some private keys, by the namespace whose keys are in it
 	merged           *memo[*set]         // clusters with some that are being withdrawn, by the version of those
 	listeners        *memo[*listenerSet] // by address
 	problems         diag.Collector
@@ -44,11 +44,10 @@ func encodeV3(v *view, ip string) *v3Answers { return newV3Answers(v, ip, false)
 func encodeStreamed(v *view, ip string) *v3Answers { return newV3Answers(v, ip, true) }
 
 func newV3Answers(v *view, ip string, streamed bool) *v3Answers {
-	a := &v3Answers{view: v, streamed: streamed, merged: newMemo[*set](maxMerged), listeners: newMemo[*listenerSet](v.server.opts.MaxProxies)}
+	a := &v3Answers{view: v, streamed: streamed, merged: newMemo[*set](maxMerged), scopedSecrets: newMemo[*set](maxScopes), listeners: newMemo[*listenerSet](v.server.opts.MaxProxies)}
 	a.clusters = a.clustersOf(v.config)
 	a.routes = a.routesOf(v.config)
 	a.secrets = a.secretsOf(v.config)
-	a.publicSecrets = a.publicSecretsOf(v.config)
 	ip = a.address(ip)
 	listeners := a.encodeListeners(ip)
 	a.listeners.put(ip, newListenerSet(listeners))

@@ -3,6 +3,7 @@ package discovery
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/ir"
@@ -15,25 +16,59 @@ import (
 
 // ErrWithheld answers a poll for a private key over a connection that proves nothing.
 var ErrWithheld = errors.New("private keys are sent only over the server's own socket, which the user who runs the server may open " +
-	"('istioctl bootstrap' as that user, on the server's machine, writes it down), or over a stream whose proxy shows a certificate (--grpc-client-ca)")
+	"('istioctl bootstrap' as that user, on the server's machine, writes it down), or over a stream whose proxy shows a certificate (--grpc-client-ca) " +
+	"for the Secret's namespace or the root namespace, or one without a SPIFFE ID")
 
 // keyed are the secrets of a configuration that have a private key.
 func keyed(config *ir.Config) []*ir.Secret {
 	return slices.DeleteFunc(slices.Clone(config.Secrets), func(s *ir.Secret) bool { return s.Key.None() })
 }
 
-// publicSecretsOf are those of a configuration without a private key.
-func (a *v3Answers) publicSecretsOf(config *ir.Config) *set {
-	if len(keyed(config)) == 0 {
+// maxScopes bounds the sets of secrets that a view keeps by scope. Proxies of one view are
+// of one namespace, but for namespaces that no object knows.
+const maxScopes = 16
+
+// KeyScope is the set of Secrets whose private keys a connection may receive. The zero
+// KeyScope has none.
+type KeyScope struct {
+	all       bool
+	namespace string
+}
+
+// AllKeys has every Secret: the scope of a connection that only the user who runs the
+// server can open, or whose certificate is good for every namespace.
+func AllKeys() KeyScope { return KeyScope{all: true} }
+
+// KeysOfNamespace has the Secrets of one namespace.
+func KeysOfNamespace(namespace string) KeyScope { return KeyScope{namespace: namespace} }
+
+// allows reports whether the scope has a secret. A secret without a private key is in
+// every scope.
+func (k KeyScope) allows(s *ir.Secret) bool {
+	if k.all || s.Key.None() {
+		return true
+	}
+	namespace, _, _ := strings.Cut(s.Name, "/")
+	return k.namespace != "" && namespace == k.namespace
+}
+
+// secretsWithin returns the secrets that a scope allows. Streams of one view and scope
+// share the set.
+func (a *v3Answers) secretsWithin(scope KeyScope) *set {
+	config := a.view.config
+	if !slices.ContainsFunc(config.Secrets, func(s *ir.Secret) bool { return !scope.allows(s) }) {
 		return a.secrets
 	}
-	var all []*resource
+	if shared, ok := a.scopedSecrets.get(scope.namespace); ok {
+		return shared
+	}
+	var allowed []*resource
 	for _, s := range config.Secrets {
-		if s.Key.None() {
-			all = append(all, a.parts().secret(s))
+		if scope.allows(s) {
+			allowed = append(allowed, a.parts().secret(s))
 		}
 	}
-	return newSet(SecretType, all)
+	return a.scopedSecrets.put(scope.namespace, newSet(SecretType, allowed))
 }
 
 // wantsKeys reports whether a poll for secrets, by name or for all, is one for a private
@@ -42,24 +77,20 @@ func wantsKeys(config *ir.Config, names []string) bool {
 	return slices.ContainsFunc(keyed(config), func(s *ir.Secret) bool { return len(names) == 0 || slices.Contains(names, s.Name) })
 }
 
-// TellKeys has the stream send private keys, as its connection proves that the proxy
-// may have them. It must be called before the first Receive.
-func (st *Stream) TellKeys() { st.keys = true }
+// SendKeys has the stream send the private keys of a scope, because its connection
+// proves that the proxy may have them. Without it the stream sends none. The caller must
+// call it before the first Receive.
+func (st *Stream) SendKeys(scope KeyScope) { st.keys = scope }
 
-// secretsOf are the secrets that the proxy is sent.
-func (st *Stream) secretsOf(a *v3Answers) *set {
-	if st.keys {
-		return a.secrets
-	}
-	return a.publicSecrets
-}
+// secretsOf returns the secrets that the proxy is sent.
+func (st *Stream) secretsOf(a *v3Answers) *set { return a.secretsWithin(st.keys) }
 
-// withheld are the secrets that the proxy asks for and is not sent.
+// withheld returns the secrets that the proxy asks for and is not sent.
 func (st *Stream) withheld(target *streamed) []*ir.Secret {
-	if st.keys || target.publicSecrets == target.secrets || !st.secrets.asked {
+	if st.secretsOf(target.v3Answers) == target.secrets || !st.secrets.asked {
 		return nil
 	}
-	return slices.DeleteFunc(keyed(target.view.config), func(s *ir.Secret) bool { return !st.secrets.wants(s.Name) })
+	return slices.DeleteFunc(keyed(target.view.config), func(s *ir.Secret) bool { return st.keys.allows(s) || !st.secrets.wants(s.Name) })
 }
 
 // withheldByPolls are the secrets of a view that a proxy which polls is not sent.

@@ -205,9 +205,7 @@ func (c *conversation) hold(ctx context.Context, variant discovery.Variant, on *
 		return err
 	}
 	defer c.d.Close()
-	if provesEntitled(ctx) {
-		c.d.TellKeys()
-	}
+	c.d.SendKeys(s.keyScope(ctx))
 	defer on.serving()()
 	s.opts.Discovery.Introduce(who.node, who.agent)
 	c.m = s.metrics.of(c.d.Transport())

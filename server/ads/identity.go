@@ -46,12 +46,29 @@ func (t tlsUnlessPrivate) Clone() credentials.TransportCredentials {
 	return tlsUnlessPrivate{t.TransportCredentials.Clone()}
 }
 
-// provesEntitled reports whether the connection of a stream proves that its proxy may
-// have the private keys of its configuration: it is of a private listener, or has shown
-// a client certificate, which admit has compared with the node.
-func provesEntitled(ctx context.Context) bool {
-	c := connectionOf(ctx)
-	return c != nil && c.private || clientCertificate(ctx) != nil
+// keyScope returns the Secrets whose private keys the connection of a stream may receive:
+// all of them over a private listener, and with a client certificate that has no SPIFFE
+// ID or is for the root namespace; those of its namespace with any other client
+// certificate; none without one. The caller has had admit check the certificate.
+func (s *Server) keyScope(ctx context.Context) discovery.KeyScope {
+	if c := connectionOf(ctx); c != nil && c.private {
+		return discovery.AllKeys()
+	}
+	certificate := clientCertificate(ctx)
+	switch {
+	case certificate == nil:
+		return discovery.KeyScope{}
+	case len(certificate.URIs) == 0:
+		return discovery.AllKeys()
+	}
+	namespace, err := namespaceIn(certificate.URIs, s.opts.Discovery.TrustDomain())
+	switch {
+	case err != nil:
+		return discovery.KeyScope{}
+	case namespace == s.opts.Discovery.RootNamespace():
+		return discovery.AllKeys()
+	}
+	return discovery.KeysOfNamespace(namespace)
 }
 
 // admit refuses a proxy whose client certificate is not for the namespace that its node
