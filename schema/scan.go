@@ -51,7 +51,7 @@ const mostNodes = 1 << 17
 func read(text string) (s *scan, ok bool) {
 	s = scans.Get().(*scan)
 	s.text, s.nodes, s.order, s.names = text, s.nodes[:0], s.order[:0], s.names[:0]
-	if len(text) > 1<<30 || !utf8.ValidString(text) {
+	if len(text) > 1<<30 || !utf8.ValidString(text) || loneSurrogate(text) >= 0 {
 		return s, false
 	}
 	at := s.space(0)

@@ -3,7 +3,10 @@ package schema
 import (
 	"bytes"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -51,9 +54,48 @@ func (d Document) parse() (*tree, diag.List) {
 		line, column := firstInvalid(text)
 		return nil, d.malformed(line, column, "the text is not in UTF-8")
 	case beginsAsJSON(text):
+		if at := loneSurrogate(string(text)); at >= 0 {
+			line, column := 1+bytes.Count(text[:at], []byte("\n")), utf8.RuneCount(text[bytes.LastIndexByte(text[:at], '\n')+1:at])+1
+			return nil, d.malformed(line, column, fmt.Sprintf("the escape %s is half of a surrogate pair, which is no character", text[at:at+6]))
+		}
 		return d.parseJSONOrYAML()
 	}
 	return d.parseYAML()
+}
+
+// loneSurrogate returns where a JSON text has an escape that is half of a surrogate pair,
+// -1 for nowhere. A decoder would replace it with another character.
+func loneSurrogate(text string) int {
+	if !strings.Contains(text, `\ud`) && !strings.Contains(text, `\uD`) {
+		return -1
+	}
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		switch unit := escapedUnit(text[i:]); {
+		case utf16.IsSurrogate(unit) && utf16.DecodeRune(unit, escapedUnit(text[i+6:])) == utf8.RuneError:
+			return i
+		case utf16.IsSurrogate(unit):
+			i += len(`\u0000\u0000`) - 1
+		default:
+			i++ // The character behind the backslash is no backslash of an escape.
+		}
+	}
+	return -1
+}
+
+// escapedUnit returns the UTF-16 code unit of the escape that a text begins with, 0 for
+// none.
+func escapedUnit(text string) rune {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0
+	}
+	unit, err := strconv.ParseUint(text[2:6], 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(unit)
 }
 
 // firstInvalid is where a text is not in UTF-8.

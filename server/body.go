@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -32,6 +33,11 @@ func readBody(r *http.Request, allowed ...string) (body []byte, media string, er
 	whole, ok := r.Body.(*wholeBody)
 	if !ok {
 		return nil, "", errors.New("the request was not admitted")
+	}
+	if claimsASCII(r) {
+		if at := bytes.IndexFunc(whole.text, func(c rune) bool { return c > unicode.MaxASCII }); at >= 0 {
+			return nil, "", badRequest("body: its Content-Type says charset us-ascii, and byte %d is beyond ASCII", at+1)
+		}
 	}
 	return whole.text, media, nil
 }

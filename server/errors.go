@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
 )
@@ -41,6 +42,22 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if body, err := json.Marshal(status); err == nil {
 		_ = writeText(w, int(status.Code), f, body)
 	}
+}
+
+// harmless returns a Status whose texts cannot steer the terminal of a client that prints
+// them. Its causes and message repeat what a request said.
+func harmless(status *metav1.Status) *metav1.Status {
+	safe := status.DeepCopy()
+	safe.Message = terminal.Escape(safe.Message)
+	if safe.Details == nil {
+		return safe
+	}
+	safe.Details.Name = terminal.Line(safe.Details.Name)
+	for i := range safe.Details.Causes {
+		cause := &safe.Details.Causes[i]
+		cause.Field, cause.Message = terminal.Line(cause.Field), terminal.Escape(cause.Message)
+	}
+	return safe
 }
 
 // statusClientGone is for logs and metrics only: the client hung up, and what
@@ -75,7 +92,7 @@ func statusOf(err error) *metav1.Status {
 		status = &st
 	}
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	return status
+	return harmless(status)
 }
 
 // badRequest is a request that no state of the server could make right.

@@ -123,6 +123,12 @@ func checkCharset(params map[string]string) error {
 	return nil
 }
 
+// claimsASCII reports whether a request says that its body has ASCII alone.
+func claimsASCII(r *http.Request) bool {
+	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && strings.EqualFold(params["charset"], "us-ascii")
+}
+
 // checkBodyCharset is checkCharset for a request whose media type does not matter. It
 // costs next to nothing for what Envoy sends.
 func checkBodyCharset(r *http.Request) error {

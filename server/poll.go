@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/pilot-api/pilot-api/discovery"
 )
@@ -86,6 +87,9 @@ func (p *pollReader) read(w http.ResponseWriter, r *http.Request) (poll, error) 
 	}
 	if err != nil {
 		return poll{}, &badPollError{"the body broke off: " + err.Error()}
+	}
+	if !utf8.Valid(buf.Bytes()) {
+		return poll{}, &badPollError{"the body must be UTF-8"}
 	}
 	out, err := p.parse(buf.Bytes())
 	if err != nil {
