@@ -227,8 +227,8 @@ func TestViewKey(t *testing.T) {
 	for _, node := range []string{
 		"sidecar~10.5.0.1~x~here.svc.cluster.local",
 		"router~10.5.0.1~x~ns.svc.cluster.local",
-		"sidecar~10.0.0.1~x~ns.svc.cluster.local",
-		"sidecar~10.0.0.2~x~ns.svc.cluster.local",
+		"sidecar~10.0.0.1~x~here.svc.cluster.local",
+		"sidecar~10.0.0.2~x~here.svc.cluster.local",
 	} {
 		if key(node) == idle {
 			t.Errorf("%s has the view of a proxy without instances", node)

@@ -33,7 +33,7 @@ type View struct {
 func (s *Snapshot) View(p Proxy) View {
 	v := View{Role: p.Role, Domain: s.domain(s.statedDomain(p))}
 	if p.Role == Sidecar {
-		v.Instances = s.byIP.get(p.IP)
+		v.Instances = s.instancesOf(p)
 	}
 	v.Labels = s.labels(p, NamespaceOf(v.Domain, s.Settings.Domain))
 	v.Network = s.network(p, v.Instances)
@@ -41,6 +41,26 @@ func (s *Snapshot) View(p Proxy) View {
 		v.Place = s.placeOf(p, v.Instances)
 	}
 	return v
+}
+
+// instancesOf returns the instances at the address of a proxy whose services are in its
+// namespace or in the root namespace. Any namespace may list any address as an endpoint,
+// and no other namespace may give a proxy labels or open ports of its workload. A proxy
+// whose namespace is not known has all instances at its address, as in Istio.
+func (s *Snapshot) instancesOf(p Proxy) []*Instance {
+	all := s.byIP.get(p.IP)
+	home := s.Settings.NamespaceOf(p)
+	if home == "" || s.Settings.V1Compatibility.AnyNamespaceRules {
+		return all
+	}
+	foreign := func(i *Instance) bool {
+		namespace := i.Service.Namespace
+		return namespace != home && namespace != s.Settings.RootNamespace
+	}
+	if !slices.ContainsFunc(all, foreign) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), foreign)
 }
 
 // labels are those of View.Labels, each set once, in one order.
@@ -54,7 +74,7 @@ func (s *Snapshot) labels(p Proxy, namespace string) []Labels {
 	}
 	note(p.Labels)
 	if p.Role != Sidecar {
-		for _, i := range s.byIP.get(p.IP) {
+		for _, i := range s.instancesOf(p) {
 			note(i.Labels)
 		}
 	}
