@@ -53,7 +53,7 @@ func (c *Compiler) Advance(next *mesh.Snapshot) {
 		c.model.takeFiles(next.Files)
 		c.model.registry.closedPorts.Set(none{}, next.ClosedPorts)
 		c.model.budget.settle(r)
-		c.model.settleLooseHosts(r)
+		c.model.settleRuledHosts(r)
 	})
 	c.snap = next
 }

@@ -33,8 +33,8 @@ type boundCandidate struct {
 }
 
 // bindHosts binds each host at each place to its VirtualServices, in the group to
-// which clients come that ask for the host.
-func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) {
+// which clients come that ask for the host. It returns all bindings.
+func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) []boundCandidate {
 	all, best := p.candidatesAt(out, place, wanted)
 	owners := map[string][]*boundHost{}
 	type at struct {
@@ -63,6 +63,7 @@ func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]ma
 	for _, key := range slices.Sorted(maps.Keys(owners)) {
 		p.checkMerged(place, p.inMergeOrder(owners[key]))
 	}
+	return all
 }
 
 // candidatesAt are all bindings at a place, and the most precise one of each host
@@ -152,9 +153,9 @@ func (p *plan) checkBound(vs *virtualService) {
 		}
 	}
 	survey := p.edgeSurvey.Get(p.r, none{})
-	for i, host := range vs.spec.GetHosts() {
-		if !survey.served[binding{vs, host}] {
-			p.notHonoured(diag.HostNotServed, vs.ref, fmt.Sprintf("spec.hosts[%d]", i), fmt.Sprintf("no server of its gateways has the host %s, so it is not served there", host))
+	for _, host := range vs.spec.GetHosts() {
+		if b := (binding{vs, host}); !survey.served[b] {
+			p.notHonoured(diag.HostNotServed, vs.ref, b.field(), fmt.Sprintf("no server of its gateways has the host %s, so it is not served there", host))
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 type edgePlan struct {
 	places   []*edgePlace
 	byPort   map[int][]*edgePlace
-	served   map[binding]bool
+	served   map[binding]bool              // a server of its Gateways has the host
 	arrivals map[*virtualService][]arrival // where requests come in for it
 	problems diag.List
 }
@@ -67,16 +67,18 @@ func (p *plan) planGateways(of gatewaySet) *edgePlan {
 		for _, server := range p.serversOf(gw) {
 			if l := p.lackOfServer(server.tls); l.why != "" {
 				p.report(l.problem(server.ref(), server.field+".tls", "the server is left out: "))
-				continue
-			}
-			if place := p.placeFor(out, server); place != nil {
-				p.join(place, server)
+				p.leaveOut(out, server, wanted[gw])
+			} else if place := p.placeFor(out, server); place != nil {
+				p.join(out, place, server, wanted[gw])
+			} else {
+				p.leaveOut(out, server, wanted[gw])
 			}
 		}
 	}
 	for _, place := range out.places {
-		p.bindHosts(out, place, wanted)
+		bound := p.bindHosts(out, place, wanted)
 		p.nameRoutes(place)
+		p.checkReached(place, bound)
 		place.nameTables()
 	}
 	out.problems = p.problems.List()
@@ -111,7 +113,7 @@ func unspecified(ip string) bool {
 // client means it says by the name that it asks for when it begins TLS, so each
 // name is for one of them, the first. The servers of a Gateway come one after the
 // other.
-func (p *plan) join(place *edgePlace, s *gatewayServer) {
+func (p *plan) join(out *edgePlan, place *edgePlace, s *gatewayServer, wanted map[string][]binding) {
 	if ref := s.ref(); len(place.origin) == 0 || place.origin[len(place.origin)-1] != ref {
 		place.origin = append(place.origin, ref)
 	}
@@ -119,6 +121,8 @@ func (p *plan) join(place *edgePlace, s *gatewayServer) {
 	for _, host := range s.hosts {
 		if owner := place.owners[host.host]; s.tls != nil && owner != nil && owner != group {
 			p.conflict(diag.GatewayClaimed, s.ref(), s.field+".hosts", fmt.Sprintf("clients that ask for %s come to %s, which comes first", host.host, owner.ref()))
+			why := fmt.Sprintf("clients that ask for %s at port %d come to %s, which comes first", host.host, s.port, owner.ref())
+			p.notReached(out, p.wantedAt(claimedHost{host, s.gw, s.toHTTPS}, wanted), why)
 			continue
 		}
 		if s.tls != nil {

@@ -67,7 +67,7 @@ func (p *plan) commonScope(s scope, at servicePort) scope {
 // isSameForAll reports whether callers of every namespace have the same routes
 // to a port.
 func (p *plan) isSameForAll(at servicePort) bool {
-	if p.rulesDiffer(at.service.Hostname) || p.virtualDiffers.Get(p.r, at.service.Hostname) {
+	if at.service.Undeclared && p.variesByCaller(at) || p.rulesDiffer(at.service.Hostname) || p.virtualDiffers.Get(p.r, at.service.Hostname) {
 		return false
 	}
 	d := p.forDomain("")
@@ -92,7 +92,7 @@ func (p *plan) layOut(s scope) *layout {
 			at := servicePort{host.service, host.port}
 			laid.entries = append(laid.entries, p.entry(at, p.commonScope(s, at), host))
 		}
-		laid.entries = append(laid.entries, p.undeclaredEntries(s, laid, undeclared.hosts)...)
+		laid.entries = append(laid.entries, p.undeclaredEntries(s, laid, undeclared)...)
 		if byName := func(a, b *entry) int { return cmp.Compare(a.name, b.name) }; !slices.IsSortedFunc(laid.entries, byName) {
 			slices.SortFunc(laid.entries, byName)
 		}

@@ -62,51 +62,52 @@ type model struct {
 	ingressCosts *account[ingressRule]
 	gatewayFits  *query.Query[*gateway, gatewayFit]
 
-	egressDeclared  *query.Query[none, *egressPlan] // withheld or not
-	egress          *query.Query[none, *egressPlan]
-	egressHost      *query.Query[string, *mesh.Service]
-	edges           *query.Query[gatewaySet, *edgePlan]
-	edgeSurvey      *query.Query[none, *edgeSurvey]
-	edgeProblems    *query.Query[gatewaySet, diag.List] // that no router of the survey has
-	routed          *query.Query[labelled, bool]
-	firstPolicies   *query.Query[labelled, map[string]*policy]
-	hidden, tied    *query.Query[string, map[*routeRule]*routeRule]
-	delegated       *query.Query[*virtualService, []*httpRoute]
-	byCaller        *query.Query[*virtualService, bool]
-	differs         *query.Query[string, bool] // DestinationRules for a host
-	virtualDiffers  *query.Query[string, bool] // VirtualServices, likewise
-	routes          *query.Query[servicePort, []plannedRoute]
-	httpLayout      *query.Query[layoutKey, []plannedRoute]
-	tcpLayout       *query.Query[layoutKey, []plannedTCP]
-	overVersions    *query.Query[versionsKey, bool]
-	byPort          *query.Query[*mesh.Service, *byPort]
-	clusters        *query.Query[clusterKey, clusterPart]
-	orders          *query.Query[orderKey, *ir.Cluster]
-	sameForAll      *query.Query[servicePort, bool]
-	entries         *query.Query[entryKey, *entry]
-	plain           *query.Query[plainKey, *entry]
-	contested       *query.Query[none, contested]
-	laid            laid
-	tables          *query.Query[*tableLayout, *scopeTable]
-	stretches       *query.Query[*stretch, *stretchPart]
-	layouts         *query.Query[scope, *layout]
-	looseHosts      *query.Query[none, []string]
-	looseNow        *list[string]
-	loose           *query.Input[none, *list[string]] // the same, as all that is built reads them
-	undeclared      *query.Query[scope, *undeclared]
-	findingCrowds   *query.Query[none, []*virtualService]
-	crowdsNow       *list[virtualService]
-	crowds          *query.Input[none, *list[virtualService]] // as with loose
-	standIns        *query.Query[standIn, servicePort]
-	undeclaredPorts *query.Query[none, *undeclaredPorts]
-	hosts           *query.Query[hostKey, *hostPart]
-	http            *query.Query[*layout, *outbound]
-	tcp             *query.Query[scope, *outboundTCP]
-	views           *query.Input[string, *caller]
-	configs         *query.Query[string, *compiled]
-	wide            *query.Query[none, *findings]
-	spoken          *query.Query[none, []*findings]
-	problems        *query.Query[none, diag.List]
+	egressDeclared    *query.Query[none, *egressPlan] // withheld or not
+	egress            *query.Query[none, *egressPlan]
+	egressHost        *query.Query[string, *mesh.Service]
+	edges             *query.Query[gatewaySet, *edgePlan]
+	edgeSurvey        *query.Query[none, *edgeSurvey]
+	edgeProblems      *query.Query[gatewaySet, diag.List] // that no router of the survey has
+	routed            *query.Query[labelled, bool]
+	firstPolicies     *query.Query[labelled, map[string]*policy]
+	hidden, tied      *query.Query[string, map[*routeRule]*routeRule]
+	delegated         *query.Query[*virtualService, []*httpRoute]
+	byCaller          *query.Query[*virtualService, bool]
+	differs           *query.Query[string, bool] // DestinationRules for a host
+	virtualDiffers    *query.Query[string, bool] // VirtualServices, likewise
+	routes            *query.Query[servicePort, []plannedRoute]
+	httpLayout        *query.Query[layoutKey, []plannedRoute]
+	tcpLayout         *query.Query[layoutKey, []plannedTCP]
+	overVersions      *query.Query[versionsKey, bool]
+	byPort            *query.Query[*mesh.Service, *byPort]
+	clusters          *query.Query[clusterKey, clusterPart]
+	orders            *query.Query[orderKey, *ir.Cluster]
+	sameForAll        *query.Query[servicePort, bool]
+	entries           *query.Query[entryKey, *entry]
+	plain             *query.Query[plainKey, *entry]
+	contested         *query.Query[none, contested]
+	laid              laid
+	tables            *query.Query[*tableLayout, *scopeTable]
+	stretches         *query.Query[*stretch, *stretchPart]
+	layouts           *query.Query[scope, *layout]
+	findingRuledHosts *query.Query[none, []string]
+	ruledHostsNow     *list[string]
+	ruledHosts        *query.Input[none, *list[string]] // the same, as all that is built reads them
+	reaches           *query.Query[reachKey, reach]
+	undeclared        *query.Query[scope, *undeclared]
+	findingCrowds     *query.Query[none, []*virtualService]
+	crowdsNow         *list[virtualService]
+	crowds            *query.Input[none, *list[virtualService]] // as with ruledHosts
+	standIns          *query.Query[standIn, servicePort]
+	undeclaredPorts   *query.Query[none, *undeclaredPorts]
+	hosts             *query.Query[hostKey, *hostPart]
+	http              *query.Query[*layout, *outbound]
+	tcp               *query.Query[scope, *outboundTCP]
+	views             *query.Input[string, *caller]
+	configs           *query.Query[string, *compiled]
+	wide              *query.Query[none, *findings]
+	spoken            *query.Query[none, []*findings]
+	problems          *query.Query[none, diag.List]
 }
 
 // servicePort is needed where ports are told apart: the hosts of one
@@ -281,8 +282,9 @@ func (m *model) writeViews() {
 		return m.context(r).writeTable(t, last)
 	})
 	m.layouts = newQuery(m, equal, (*plan).layOut)
-	m.looseHosts = newQuery(m, slices.Equal[[]string], (*plan).findLooseHosts)
-	m.loose = query.NewInput[none, *list[string]](m.graph)
+	m.findingRuledHosts = newQuery(m, slices.Equal[[]string], (*plan).findRuledHosts)
+	m.ruledHosts = query.NewInput[none, *list[string]](m.graph)
+	m.reaches = newQuery(m, equal, (*plan).findReach)
 	m.undeclared = newQuery(m, (*undeclared).equal, (*plan).undeclaredIn)
 	m.findingCrowds = newQuery(m, slices.Equal[[]*virtualService], (*plan).findCrowds)
 	m.crowds = query.NewInput[none, *list[virtualService]](m.graph)

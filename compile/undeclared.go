@@ -12,11 +12,11 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// undeclaredPort is the port at which a host that nobody declares is routed even if no
-// service has the port.
+// undeclaredPort is the port at which a host that no service has there is routed even if
+// no service has the port.
 const undeclaredPort = 80
 
-// standIn names a host that nobody declares, at a port.
+// standIn names a host at a port where no service has it.
 type standIn struct {
 	host string
 	port int
@@ -38,54 +38,55 @@ func (vs *virtualService) routesSidecars() []none {
 	return []none{{}}
 }
 
-// mayBeUndeclared reports whether some callers know no service of a host, or a wildcard
-// may cover hosts that nobody declares.
-func (p *plan) mayBeUndeclared(host string) bool {
-	if isShort(host) || strings.HasPrefix(host, "*") {
-		return true
-	}
+// isLoose reports whether rules for a host hold at all HTTP ports. They do unless the
+// namespace in the name of the host declares it for all callers, and so says which ports
+// there are. Whoever else declares a host may not end a rule for it elsewhere.
+func (p *plan) isLoose(host string) bool {
+	return isShort(host) || p.settledService(host) == nil
+}
+
+// settledService is the service of a host that is not loose; nil for none.
+func (p *plan) settledService(host string) *mesh.Service {
 	svc := p.registered(host)
 	if svc == nil {
 		svc = p.egressDeclared.Get(p.r, none{}).byHost[host]
 	}
-	return svc == nil || !svc.VisibleIn("")
+	if svc == nil || svc.Namespace == "" || svc.Namespace != mesh.NamespaceOf(host, p.settings.Domain) || strings.HasPrefix(host, "*") || !svc.VisibleIn("") {
+		return nil
+	}
+	return svc
 }
 
-// findLooseHosts has the hosts of all VirtualServices that may be undeclared for some
-// callers, in order, each once. There are few in most meshes: the others need no look
-// for each scope.
-func (p *plan) findLooseHosts(none) []string {
+// findRuledHosts has the hosts of all VirtualServices with HTTP routes for sidecars, in
+// order, each once.
+func (p *plan) findRuledHosts(none) []string {
 	var out []string
 	for _, vs := range p.virtualHTTP.under(p, none{}) {
-		for _, name := range p.virtualOf.names(vs) {
-			if p.mayBeUndeclared(name) {
-				out = append(out, name)
-			}
-		}
+		out = append(out, p.virtualOf.names(vs)...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// settleLooseHosts brings them up to date, and the crowds. A change of a VirtualService
+// settleRuledHosts brings them up to date, and the crowds. A change of a VirtualService
 // concerns the proxies that do not follow it only if a list is another one. It must be
 // called within graph.Do, after all inputs are set.
-func (m *model) settleLooseHosts(r *query.Reader) {
+func (m *model) settleRuledHosts(r *query.Reader) {
 	if crowds := m.findingCrowds.Keep(r, none{}); !slices.Equal(crowds, m.crowdsNow.listed()) {
 		m.crowdsNow = newList(crowds)
 		m.crowds.Set(none{}, m.crowdsNow)
 	}
-	hosts := m.looseHosts.Keep(r, none{})
+	hosts := m.findingRuledHosts.Keep(r, none{})
 	same := func(a string, b *string) bool { return a == *b }
-	if slices.EqualFunc(hosts, m.looseNow.listed(), same) {
+	if slices.EqualFunc(hosts, m.ruledHostsNow.listed(), same) {
 		return
 	}
 	var all []*string
 	for i := range hosts {
 		all = append(all, &hosts[i])
 	}
-	m.looseNow = newList(all)
-	m.loose.Set(none{}, m.looseNow)
+	m.ruledHostsNow = newList(all)
+	m.ruledHosts.Set(none{}, m.ruledHostsNow)
 }
 
 // newList is nil if there is nothing in it.
@@ -96,49 +97,111 @@ func newList[T any](items []*T) *list[T] {
 	return &list[T]{items: items}
 }
 
-// undeclared are hosts that nobody declares, and for which callers of a scope follow a
-// VirtualService.
+// reach is at which ports callers follow the HTTP routes of a VirtualService for a host
+// where no service has it.
+type reach int
+
+const (
+	nowhere reach = iota // They follow none.
+	atFirst              // at port 80
+	atAll                // at all HTTP ports
+	asCrowd              // They refuse all unknown hosts in its place.
+)
+
+// reachKey is a host with the callers who ask.
+type reachKey struct {
+	host  string
+	scope scope
+}
+
+// reachIn is the reach of a host for callers of a scope.
+func (p *plan) reachIn(s scope, host string) reach {
+	s.network, s.selection = "", ""
+	if !s.sidecar.limits() {
+		s.sidecar = nil
+	}
+	if !p.pilot().ShortNamesByCaller && !p.virtualDiffers.Get(p.r, host) {
+		s.domain = ""
+	}
+	return p.reaches.Get(p.r, reachKey{host, s})
+}
+
+func (p *plan) findReach(key reachKey) reach {
+	vs := p.forScope(key.scope).virtualFor(key.host)
+	switch {
+	case vs == nil || len(vs.http) == 0:
+		return nowhere
+	case slices.Contains(p.crowds.Get(p.r, none{}).listed(), vs):
+		if p.isLoose(key.host) {
+			return asCrowd
+		}
+		return nowhere
+	case p.isLoose(key.host):
+		return atAll
+	}
+	return atFirst
+}
+
+// undeclared are hosts for which callers of a scope follow a VirtualService, also at
+// ports where no service that they know has the host.
 type undeclared struct {
-	hosts []string // and wildcards, in order
+	hosts []string // and wildcards, in order: those that are followed at all HTTP ports
+	first []string // those that are followed at port 80, in order
 	// crowd is one of those that have no virtual hosts, as they are too many; "" for
 	// none. Callers refuse all unknown hosts in their place.
 	crowd string
 }
 
 func (u *undeclared) equal(other *undeclared) bool {
-	return u.crowd == other.crowd && slices.Equal(u.hosts, other.hosts)
+	return u.crowd == other.crowd && slices.Equal(u.hosts, other.hosts) && slices.Equal(u.first, other.first)
 }
 
 // undeclaredIn are the hosts for which callers of a scope follow the HTTP routes of a
-// VirtualService, although they know no service with that name.
+// VirtualService.
 func (p *plan) undeclaredIn(s scope) *undeclared {
 	out := &undeclared{}
 	if s.role != mesh.Sidecar {
 		return out
 	}
-	d, crowds := p.forScope(s), p.crowds.Get(p.r, none{}).listed()
-	for _, name := range p.loose.Get(p.r, none{}).listed() {
-		host := completed(*name, s.domain)
-		if d.service(host) != nil {
-			continue
-		}
-		vs := d.virtualFor(host)
-		switch {
-		case vs == nil || len(vs.http) == 0:
-		case slices.Contains(crowds, vs):
+	for _, name := range p.ruledHosts.Get(p.r, none{}).listed() {
+		switch host := completed(*name, s.domain); p.reachIn(s, host) {
+		case asCrowd:
 			out.crowd = host
-		default:
+		case atAll:
 			out.hosts = append(out.hosts, host)
+		case atFirst:
+			out.first = append(out.first, host)
 		}
 	}
-	slices.Sort(out.hosts)
-	out.hosts = slices.Compact(out.hosts)
+	for _, hosts := range []*[]string{&out.hosts, &out.first} {
+		slices.Sort(*hosts)
+		*hosts = slices.Compact(*hosts)
+	}
 	return out
 }
 
-// findCrowds has the VirtualServices that are withheld and whose hosts that may be
-// undeclared would exceed the budget even if each had a single closed route at each
-// port: those with the most hosts, until the rest fits.
+// undeclaredAt are those hosts at a port. At a port of a service that a Sidecar keeps
+// from its callers they follow the rule all the same.
+func (p *plan) undeclaredAt(s scope, u *undeclared, port int) []string {
+	var out []string
+	if len(u.hosts) > 0 && p.routesUndeclaredAt(port) {
+		out = append(out, u.hosts...)
+	}
+	if port == undeclaredPort {
+		out = append(out, u.first...)
+	} else if s.sidecar.limits() {
+		for _, host := range u.first {
+			if at := p.settledService(host).Port(port); at != nil && p.routesHTTP(p.settledService(host), at) {
+				out = append(out, host)
+			}
+		}
+	}
+	return p.importedAt(s, out, port)
+}
+
+// findCrowds has the VirtualServices that are withheld and whose loose hosts would exceed
+// the budget even if each had a single closed route at each port: those with the most
+// hosts, until the rest fits.
 func (p *plan) findCrowds(none) []*virtualService {
 	type sized struct {
 		vs    *virtualService
@@ -152,7 +215,7 @@ func (p *plan) findCrowds(none) []*virtualService {
 		}
 		of := sized{vs, 0}
 		for _, name := range p.virtualOf.names(vs) {
-			if p.mayBeUndeclared(name) {
+			if p.isLoose(name) {
 				of.parts += times(closedHostParts, len(p.undeclaredPorts.Get(p.r, none{}).numbers))
 			}
 		}
@@ -186,8 +249,8 @@ func (p *plan) importedAt(s scope, hosts []string, port int) []string {
 	})
 }
 
-// openForUndeclared makes a table for port 80 if there is none and some hosts that
-// nobody declares want one. A service that takes connections there keeps them.
+// openForUndeclared makes a table for port 80 if there is none and some hosts that are
+// followed at all HTTP ports want one. A service that takes connections there keeps them.
 func (p *plan) openForUndeclared(s scope, u *undeclared, tables map[int]*table) {
 	hosts := p.importedAt(s, u.hosts, undeclaredPort)
 	if u.crowd != "" {
@@ -199,6 +262,9 @@ func (p *plan) openForUndeclared(s scope, u *undeclared, tables map[int]*table) 
 	d := p.forScope(s)
 	if svc := p.takesConnections(s, undeclaredPort); svc != nil {
 		for _, host := range hosts {
+			if own := d.service(host); own != nil && own.Port(undeclaredPort) != nil {
+				continue // The rule is not for a port where its host takes connections.
+			}
 			p.notHonoured(diag.PortClaimed, d.virtualFor(host).ref, "spec.hosts", fmt.Sprintf(
 				"requests to %s at port %d are not routed: %s takes connections at this port, and no service takes HTTP there", host, undeclaredPort, svc.Hostname))
 		}
@@ -224,14 +290,16 @@ func (p *plan) takesConnections(s scope, number int) *mesh.Service {
 	return nil
 }
 
-// undeclaredEntries are the virtual hosts of a table for hosts that nobody declares.
-// They have what is left of domains by the services of the table.
-func (p *plan) undeclaredEntries(s scope, t *tableLayout, hosts []string) []*entry {
-	if hosts = p.importedAt(s, hosts, t.port); len(hosts) == 0 || !p.routesUndeclaredAt(t.port) {
+// undeclaredEntries are the virtual hosts of a table for hosts that no service of the
+// table has. They have what is left of domains by the services.
+func (p *plan) undeclaredEntries(s scope, t *tableLayout, u *undeclared) []*entry {
+	hosts := p.undeclaredAt(s, u, t.port)
+	if len(hosts) == 0 {
 		return nil
 	}
-	taken := map[string]bool{}
+	known, taken := map[string]bool{}, map[string]bool{}
 	for _, e := range t.entries {
+		known[e.at.service.Hostname] = true
 		for _, domain := range e.domains {
 			taken[strings.ToLower(domain)] = true
 		}
@@ -248,6 +316,9 @@ func (p *plan) undeclaredEntries(s scope, t *tableLayout, hosts []string) []*ent
 		}
 	}
 	for _, host := range hosts { // Whole names first: no short form may take one.
+		if known[host] {
+			continue
+		}
 		at := p.standIns.Get(p.r, standIn{host, t.port})
 		c := &candidate{&ir.VirtualHost{Name: host + ":" + strconv.Itoa(t.port)}, at.service, at.port}
 		claim(c, strings.TrimSuffix(host, "."))
@@ -259,12 +330,20 @@ func (p *plan) undeclaredEntries(s scope, t *tableLayout, hosts []string) []*ent
 	found.hosts = slices.DeleteFunc(found.hosts, func(c *candidate) bool { return !c.sound() })
 	var out []*entry
 	for _, c := range p.sound(found) {
-		out = append(out, p.entry(servicePort{c.service, c.port}, s, c))
+		at := servicePort{c.service, c.port}
+		out = append(out, p.entry(at, p.commonScope(s, at), c))
 	}
 	return out
 }
 
-// treatAsUnknown is for a host that nobody declares if no route is for this caller:
+// variesByCaller reports whether callers of different namespaces may follow other rules
+// for a host where no service has it, or none: what they do not know goes other ways.
+func (p *plan) variesByCaller(at servicePort) bool {
+	forAll := func(planned plannedRoute) bool { return planned.source == nil }
+	return p.pilot().ShortNamesByCaller || !slices.ContainsFunc(p.forDomain("").routesTo(at.service, at.port), forAll)
+}
+
+// treatAsUnknown is for a host that no service has at a port if no route is for this caller:
 // requests go where those to other unknown hosts go. The HTTP proxy port has no such
 // place, and shares the host.
 func (c *writer) treatAsUnknown(host *ir.VirtualHost, port int) *ir.VirtualHost {

@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// maxUndeclaredPorts is at how many HTTP ports hosts that nobody declares are routed. It
+// maxUndeclaredPorts is at how many HTTP ports hosts are routed that no service has there. It
 // is more than people use, and bounds what a rule for such a host costs, whatever ports
 // others open.
 const maxUndeclaredPorts = 64
@@ -52,8 +52,8 @@ func (p *plan) routesUndeclaredAt(port int) bool {
 	return is
 }
 
-// refusesUndeclaredAt reports whether callers of a scope follow rules for hosts that
-// nobody declares, and these are not routed at a port.
+// refusesUndeclaredAt reports whether callers of a scope follow rules for loose hosts, and
+// these are not routed at a port.
 func (p *plan) refusesUndeclaredAt(s scope, port int) bool {
 	u := p.undeclared.Get(p.r, s)
 	return u.crowd != "" || len(u.hosts) > 0 && !p.routesUndeclaredAt(port)
@@ -65,9 +65,9 @@ func (p *plan) checkUndeclaredPorts(vs *virtualService) {
 	if further == 0 || len(vs.http) == 0 {
 		return
 	}
-	if slices.ContainsFunc(p.virtualOf.names(vs), p.mayBeUndeclared) {
+	if slices.ContainsFunc(p.virtualOf.names(vs), p.isLoose) {
 		p.notHonoured(diag.PartLeftOut, vs.ref, "spec.hosts", fmt.Sprintf(
-			"at %d HTTP ports of the mesh no host is routed that nobody declares, and callers that follow the VirtualService refuse there all that they do not know: that is for the %d ports that services had first",
+			"at %d HTTP ports of the mesh no host is routed that no service has there, and callers that follow the VirtualService refuse there all that they do not know: that is for the %d ports that services had first",
 			further, maxUndeclaredPorts))
 	}
 }

@@ -3,7 +3,6 @@ package compile
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -44,23 +43,20 @@ func (d *domainPlan) checkPorts(vs *virtualService) {
 }
 
 // checkMatchPorts reports ports of matches that no host has. What ports there
-// are is not known of wildcards, of hosts that nobody declares, and at gateways.
+// are is not known of hosts that rules hold for at all HTTP ports, and at gateways.
 func (d *domainPlan) checkMatchPorts(vs *virtualService) {
-	there := map[uint32]bool{0: true}
+	there := map[uint32]bool{0: true, undeclaredPort: true}
 	for _, name := range vs.meshHosts() {
 		host := d.complete(name, vs.ref.Namespace)
-		if strings.HasPrefix(host, "*") {
-			return
-		}
 		own := d.service(host)
-		if own == nil {
+		if own == nil || d.isLoose(host) {
 			return // It may be called at any port.
 		}
 		for _, port := range own.Ports {
 			there[uint32(port.Number)] = true
 		}
 	}
-	if len(there) == 1 || len(vs.gatewayNames()) > 0 {
+	if len(vs.meshHosts()) == 0 || len(vs.gatewayNames()) > 0 {
 		return
 	}
 	for _, r := range vs.http {
@@ -80,7 +76,7 @@ func (d *domainPlan) checkProtocols(vs *virtualService, own *mesh.Service) {
 	})
 	tls := !own.Egress && slices.ContainsFunc(own.Ports, readsNames)
 	d.unsupported(diag.WrongProtocol, vs.ref, "spec", []field{
-		{len(vs.http) > 0 && !http, "http", fmt.Sprintf("no effect for sidecars that call %s: none of its ports is HTTP, HTTP2 or GRPC", own.Hostname)},
+		{len(vs.http) > 0 && !http, "http", fmt.Sprintf("no effect for sidecars that call %s at its ports: none of them is HTTP, HTTP2 or GRPC", own.Hostname)},
 		{len(vs.spec.GetTcp()) > 0 && !tcp, "tcp", fmt.Sprintf("no effect for sidecars that call %s: TCP routes are for ports that are neither HTTP nor UDP, nor of an EgressRule", own.Hostname)},
 		{len(vs.spec.GetTls()) > 0 && !tls, "tls", fmt.Sprintf("no effect for sidecars that call %s: none of its ports is HTTPS or TLS", own.Hostname)},
 	})

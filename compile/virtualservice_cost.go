@@ -216,8 +216,10 @@ func (at *virtualReach) words(routes, total int) string {
 // A short name may be one in each namespace.
 func (p *plan) addMeshHost(at *virtualReach, name string) {
 	host := p.unlessByCaller(name, at.vs.ref.Namespace)
-	if p.mayBeUndeclared(host) {
+	if p.isLoose(host) {
 		at.ports += len(p.undeclaredPorts.Get(p.r, none{}).numbers)
+	} else if svc := p.settledService(host); svc.Port(undeclaredPort) == nil || !p.routesHTTP(svc, svc.Port(undeclaredPort)) {
+		at.ports++ // where no service has the host
 	}
 	switch {
 	case strings.HasPrefix(host, "*"):

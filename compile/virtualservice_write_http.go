@@ -27,7 +27,11 @@ func (d *domainPlan) httpRoutes(vs *virtualService, svc *mesh.Service, port *mes
 // virtualRoutes are those, and what becomes of callers for whom there is none.
 func (d *domainPlan) virtualRoutes(key layoutKey) []plannedRoute {
 	if key.at.service.Undeclared {
-		return d.httpRoutes(key.vs, nil, key.at.port)
+		var own *mesh.Service
+		if egress := d.service(key.at.service.Hostname); egress != nil && egress.Egress {
+			own = egress // Requests for it go nowhere else, at no port.
+		}
+		return d.httpRoutes(key.vs, own, key.at.port)
 	}
 	otherwise := d.defaultRoute(key.at.service, key.at.port)
 	otherwise.instead = !d.pilot().VirtualServiceDefaults

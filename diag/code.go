@@ -116,7 +116,7 @@ var Messages = []Message{
 	{Code: UnknownRoute, Name: "UnknownRoute", About: "No route of the VirtualService has the name."},
 	{Code: SelectsNothing, Name: "SelectsNothing", About: "A selector fits nothing, or nothing selects the workload."},
 	{Code: ImportsNothing, Name: "ImportsNothing", About: "A host of a Sidecar is nobody's, so it imports nothing."},
-	{Code: HostNotServed, Name: "HostNotServed", About: "No server of its gateways has the host of a VirtualService."},
+	{Code: HostNotServed, Name: "HostNotServed", About: "A host of a VirtualService is not served by its gateways, or not by each server that should."},
 	{Code: WrongProtocol, Name: "WrongProtocol", About: "A rule is for a protocol that no port of the service has."},
 	{Code: OtherPerCaller, Name: "OtherPerCaller", About: "A short name is another service to callers of other namespaces.", Advice: true},
 	{Code: FollowedByFew, Name: "FollowedByFew", About: "Fewer callers follow a rule than it is exported to."},

@@ -87,3 +87,55 @@ spec:
 		})
 	}
 }
+
+// TestRulesHoldAtAllHTTPPorts: a rule that denies a host which nobody declares still
+// holds when somebody of another namespace declares the host at another port.
+//
+// Observes VirtualService hosts http[].directResponse.status
+func TestRulesHoldAtAllHTTPPorts(t *testing.T) {
+	port := answering(t, "there")
+	objects := fmt.Sprintf(`
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: known}
+spec:
+  hosts: [known.example]
+  resolution: NONE
+  ports: [{number: %d, name: http, protocol: HTTP}]
+---
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: deny, namespace: istio-system}
+spec:
+  hosts: [bad.example.net]
+  http:
+  - {match: [{uri: {prefix: /admin}}], directResponse: {status: 403}}
+  - {route: [{destination: {host: known.example}}]}
+`, port)
+	for _, ports := range []string{"", "{number: 9, name: http, protocol: HTTP}", "{number: 443, name: tls, protocol: TLS}", "{number: 9, name: tcp, protocol: TCP}"} {
+		t.Run("declared at "+ports, func(t *testing.T) {
+			all := objects
+			if ports != "" {
+				all += fmt.Sprintf(`---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: declares, namespace: elsewhere}
+spec:
+  hosts: [bad.example.net]
+  resolution: STATIC
+  ports: [%s]
+  endpoints: [{address: 127.0.0.1}]
+`, ports)
+			}
+			e := startCompiled(t, mesh.DefaultSettings(), callerNode, all)
+			for _, at := range []int{80, port} {
+				if status, body := e.statusOf(t, "127.0.0.1", at, "bad.example.net", "/admin"); status != http.StatusForbidden {
+					t.Errorf("at port %d /admin is answered %d %s", at, status, body)
+				}
+			}
+			if status, body := e.statusOf(t, "127.0.0.1", port, "nobody.example", "/admin"); status != http.StatusOK {
+				t.Errorf("a host without rules is answered %d %s", status, body)
+			}
+		})
+	}
+}

@@ -135,7 +135,7 @@ type Service struct {
 	// Withheld: the object that declares it exceeds the budget. It has no
 	// instances, and its clusters are closed.
 	Withheld bool
-	// Undeclared: no object declares the host. The service is not in the registry;
+	// Undeclared: no service has the host at the port. The service is not in the registry;
 	// it stands for the host where a rule is for it.
 	Undeclared bool
 	// Instances in registry order: inline endpoints as written, then
