@@ -90,6 +90,7 @@ type model struct {
 	tables          *query.Query[*tableLayout, *scopeTable]
 	stretches       *query.Query[*stretch, *stretchPart]
 	layouts         *query.Query[scope, *layout]
+	addresses       *query.Query[addressKey, *addressOwners]
 	looseHosts      *query.Query[none, []string]
 	looseNow        *list[string]
 	loose           *query.Input[none, *list[string]] // the same, as all that is built reads them
@@ -281,6 +282,7 @@ func (m *model) writeViews() {
 		return m.context(r).writeTable(t, last)
 	})
 	m.layouts = newQuery(m, equal, (*plan).layOut)
+	m.addresses = newQuery(m, (*addressOwners).equal, (*plan).findAddressOwners)
 	m.looseHosts = newQuery(m, slices.Equal[[]string], (*plan).findLooseHosts)
 	m.loose = query.NewInput[none, *list[string]](m.graph)
 	m.undeclared = newQuery(m, (*undeclared).equal, (*plan).undeclaredIn)
