@@ -18,12 +18,13 @@ func (m *model) compareOwners(a, b *mesh.Service) int {
 	if m.pilot().AnyNamespaceRules {
 		return mesh.CompareServices(a, b)
 	}
-	return cmp.Or(
-		a.Created.Compare(b.Created),
-		cmp.Compare(a.Origin.Namespace+"/"+a.Origin.Name, b.Origin.Namespace+"/"+b.Origin.Name),
-		cmp.Compare(a.Origin.Kind, b.Origin.Kind),
-		mesh.CompareServices(a, b),
-	)
+	if order := a.Created.Compare(b.Created); order != 0 {
+		return order
+	}
+	if a.Origin.Namespace != b.Origin.Namespace { // As in mesh.CompareKeys.
+		return cmp.Compare(a.Origin.Namespace+"/", b.Origin.Namespace+"/")
+	}
+	return cmp.Or(cmp.Compare(a.Origin.Name, b.Origin.Name), cmp.Compare(a.Origin.Kind, b.Origin.Kind), mesh.CompareServices(a, b))
 }
 
 // inOwnerOrder are the services as compareOwners has them. The slice is new.

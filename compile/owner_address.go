@@ -196,11 +196,16 @@ func (p *plan) boundNamed(at *addressClaims, out *addressOwners) {
 func (m *model) namedBefore(named []*mesh.Service, svc *mesh.Service) []*mesh.Service {
 	var out []*mesh.Service
 	for _, n := range named {
-		if n.Namespace != svc.Namespace && m.compareOwners(n, svc) < 0 {
+		if m.isBefore(n, svc) {
 			out = append(out, n)
 		}
 	}
 	return out
+}
+
+// isBefore reports whether a service is of another namespace than a later one.
+func (m *model) isBefore(first, svc *mesh.Service) bool {
+	return first.Namespace != svc.Namespace && m.compareOwners(first, svc) < 0
 }
 
 // lostAt is who has one of the addresses of a service port; nil if nobody else has.

@@ -264,7 +264,7 @@ func (c *writer) tcpAddresses(svc *mesh.Service, port *mesh.Port) []tcpAddress {
 			continue
 		}
 		switch {
-		case c.owners.beside[claim] && c.scope.bindsAt(port.Number) == "":
+		case c.owners.beside[claim] && c.scope.bindsAt(port.Number) == "" && port.Number != c.plan.settings.ProxyListenPort:
 			at.ip = besideHTTP
 		case block.IsSingleIP() && alone && !named:
 			at.ip = block.Addr().String()

@@ -58,7 +58,7 @@ func (c *writer) namedAtBlocks(blocks []tcpBlock) []tcpBlock {
 		}
 		at := map[int][]string{} // by width
 		for _, b := range blocks {
-			if svc := b.at.service; b.width() >= 0 && len(c.plan.namedBefore([]*mesh.Service{named.at.service}, svc)) > 0 {
+			if b.width() >= 0 && c.plan.isBefore(named.at.service, b.at.service) {
 				at[b.width()] = append(at[b.width()], b.last().Destinations...)
 			}
 		}
