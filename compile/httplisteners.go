@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/pilot-api/pilot-api/ir"
@@ -24,12 +25,24 @@ func (c *writer) httpListeners(http *outbound) {
 		if l := c.tcp[ir.HostPort{Host: anyAddress, Port: t.port}]; l != nil {
 			c.reportHTTPLost(l, t.tableLayout)
 		}
-		c.listen(&ir.Listener{
+		c.listen(c.withBeside(&ir.Listener{
 			IP: anyAddress, Port: t.port, Direction: ir.Outbound,
 			HTTP:    c.http(strconv.Itoa(t.port)),
 			Origins: t.origins,
-		})
+		}))
 	}
+}
+
+// withBeside is an HTTP listener, with what comes before HTTP at its port.
+func (c *writer) withBeside(l *ir.Listener) *ir.Listener {
+	at := slices.IndexFunc(c.beside, func(b *ir.Listener) bool { return b.Port == l.Port })
+	if at < 0 {
+		return l
+	}
+	before := c.beside[at]
+	l.Chains = []*ir.FilterChain{{TCP: before.TCP, Origins: before.Origins}, {HTTP: l.HTTP, Origins: l.Origins}}
+	l.HTTP, l.Origins = nil, slices.Concat(before.Origins, l.Origins)
+	return l
 }
 
 // http is the part that all HTTP listeners have in common. Those whose tables are

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/pilot-api/pilot-api/compile"
@@ -34,6 +35,9 @@ func (c *changing) change(rt *rapid.T) {
 	drawn := meshgen.Objects(rt)
 	most := rapid.SampledFrom([]int{1, 1, 2, 5, 100}).Draw(rt, "most")
 	for _, o := range rapid.Permutation(drawn).Draw(rt, "order")[:min(most, len(drawn))] {
+		if o.Kind.Kind == "ServiceEntry" && rapid.Bool().Draw(rt, "is of a namespace and of an age") {
+			o = aged(rt, o)
+		}
 		c.objects[o.Key()] = o
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(c.objects), func(a, b schema.Key) int { return compareText(a, b) }) {
@@ -41,6 +45,19 @@ func (c *changing) change(rt *rapid.T) {
 			delete(c.objects, key)
 		}
 	}
+}
+
+// aged is a ServiceEntry of some namespace and age, so that those of several want one
+// name or address.
+func aged(rt *rapid.T, o *schema.Object) *schema.Object {
+	meta := o.Meta
+	meta.Namespace = rapid.SampledFrom([]string{schema.DefaultNamespace, "other"}).Draw(rt, "namespace")
+	meta.CreationTimestamp = metav1.Unix(rapid.Int64Range(1, 3).Draw(rt, "created"), 0)
+	out, err := schema.New(o.Kind, meta, o.SpecJSON())
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return out
 }
 
 func compareText(a, b fmt.Stringer) int {

@@ -83,10 +83,11 @@ func (p *plan) isSameForAll(at servicePort) bool {
 func (p *plan) layOut(s scope) *layout {
 	tables, undeclared := p.gather(s), p.undeclared.Get(p.r, s)
 	p.openForUndeclared(s, undeclared, tables)
+	d, owners := p.forScope(s), p.addressesIn(s)
 	out := &layout{}
 	for _, number := range slices.Sorted(maps.Keys(tables)) {
 		t := tables[number]
-		p.problems.Add(t.claimDomains()...)
+		p.problems.Add(t.claimDomains(d, owners)...)
 		laid := &tableLayout{port: number, first: t.first, ignorePort: s.role == mesh.Sidecar, origins: t.origins, entries: t.plain}
 		for _, host := range p.sound(t) {
 			at := servicePort{host.service, host.port}
@@ -105,7 +106,7 @@ func (p *plan) layOut(s scope) *layout {
 
 // gather has all services that proxies of the scope may call by HTTP, by port.
 func (p *plan) gather(s scope) map[int]*table {
-	tables, contested := map[int]*table{}, p.contestedIn(s)
+	tables, contested, owners := map[int]*table{}, p.contestedIn(s), p.addressesIn(s)
 	for _, svc := range p.servicesFor(s) {
 		for _, port := range p.portsFor(s, svc) {
 			if !p.routesHTTP(svc, port) {
@@ -118,7 +119,7 @@ func (p *plan) gather(s scope) map[int]*table {
 			}
 			t.declaredBy(svc.Origin.Ref())
 			at := servicePort{svc, port}
-			if e := p.plain.Get(p.r, plainKey{at, p.commonScope(s, at), calledBy(svc, s.domain)}); e != nil && !contested.has(e) {
+			if e := p.plain.Get(p.r, plainKey{at, p.commonScope(s, at), calledBy(svc, s.domain)}); e != nil && !contested.has(e) && !owners.losesAny(at) {
 				t.plain = append(t.plain, e)
 			} else {
 				t.add(newCandidate(svc, port, s.domain))
@@ -263,7 +264,11 @@ func (p *plan) sound(t *table) []*candidate {
 // servicesFor are those that proxies of a scope may call. Routers do not follow
 // EgressRules.
 func (p *plan) servicesFor(s scope) []*mesh.Service {
-	namespace := p.forDomain(s.domain).namespace
+	return p.servicesIn(p.forDomain(s.domain).namespace, s)
+}
+
+// servicesIn has a namespace in place of the domain of the scope.
+func (p *plan) servicesIn(namespace string, s scope) []*mesh.Service {
 	all := p.services
 	if s.sidecar.limits() {
 		all = func() []*mesh.Service { return p.candidates(s.sidecar) }

@@ -90,6 +90,7 @@ type model struct {
 	tables            *query.Query[*tableLayout, *scopeTable]
 	stretches         *query.Query[*stretch, *stretchPart]
 	layouts           *query.Query[scope, *layout]
+	addresses         *query.Query[addressKey, *addressOwners]
 	findingRuledHosts *query.Query[none, []string]
 	ruledHostsNow     *list[string]
 	ruledHosts        *query.Input[none, *list[string]] // the same, as all that is built reads them
@@ -282,6 +283,7 @@ func (m *model) writeViews() {
 		return m.context(r).writeTable(t, last)
 	})
 	m.layouts = newQuery(m, equal, (*plan).layOut)
+	m.addresses = newQuery(m, (*addressOwners).equal, (*plan).findAddressOwners)
 	m.findingRuledHosts = newQuery(m, slices.Equal[[]string], (*plan).findRuledHosts)
 	m.ruledHosts = query.NewInput[none, *list[string]](m.graph)
 	m.reaches = newQuery(m, equal, (*plan).findReach)

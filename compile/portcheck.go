@@ -27,6 +27,50 @@ func (c *writer) reportTCP(svc *mesh.Service, port *mesh.Port, destinations []st
 	})
 }
 
+// reportLostAddress is about an address at a port that somebody else has.
+func (c *writer) reportLostAddress(claim placed, lost loss) {
+	svc, port := claim.service, claim.port.Number
+	why := fmt.Sprintf("connections there go to %s of %s, %s", lost.to.Hostname, lost.to.Origin, whyOlder(lost.to, svc))
+	if lost.crowded {
+		why = fmt.Sprintf("more than %d pairs of a server name of an older object, such as %s, and an address are at the port", maxNamedBlocks, lost.to.Origin)
+	}
+	c.plan.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.Conflict, Code: diag.PortClaimed, Object: svc.Origin.Ref(), Field: "spec.ports",
+		Value: fmt.Sprint(port),
+		Message: fmt.Sprintf("port %d of %s at %s cannot be reached: %s; give the service an address of its own, or another port",
+			port, svc.Hostname, claim.block, why),
+	})
+}
+
+// reportNamed is about connections to the addresses of a service that others have by
+// server name. A service that takes TLS is not meant by those who ask for another host.
+func (c *writer) reportNamed(svc *mesh.Service, port *mesh.Port) {
+	if readsNames(port) {
+		return
+	}
+	named := c.plan.namedBefore(c.owners.named[port.Number], svc)
+	more := ""
+	if n := len(named) - 1; n > 0 {
+		more = fmt.Sprintf(", and so with %d other server names", n)
+	}
+	c.plan.report(diag.Problem{
+		Severity: diag.Warning, Reason: diag.Conflict, Code: diag.PortClaimed, Object: svc.Origin.Ref(), Field: "spec.ports",
+		Value: fmt.Sprint(port.Number),
+		Message: fmt.Sprintf("connections to port %d of %s that ask for the server name %s go to %s, %s%s; give the service another port",
+			port.Number, svc.Hostname, named[0].Hostname, named[0].Origin, whyOlder(named[0], svc), more),
+	})
+}
+
+// reportLostName is about a server name in a rule that is the host of a service which
+// does not follow the rule.
+func (c *writer) reportLostName(rule diag.Ref, name string, owner *mesh.Service, port *mesh.Port) {
+	if c.scope.role == mesh.Router {
+		return
+	}
+	c.plan.conflict(diag.RuleClaimed, rule, "spec.tls", fmt.Sprintf(
+		"connections to port %d that ask for the server name %s do not follow the rule: %s declares %s, and is of another namespace", port.Number, name, owner.Origin, owner.Hostname))
+}
+
 func (c *writer) reportOwnPort(ref diag.Ref, port int) {
 	c.plan.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Code: diag.PortClaimed, Object: ref, Field: "spec.ports", Value: fmt.Sprint(port),

@@ -16,6 +16,9 @@ import (
 // routed one by one, and the clusters that they lead to.
 type outboundTCP struct {
 	listeners []*ir.Listener
+	// beside HTTP, by port: they have no address, and their routes come before HTTP
+	// at their ports.
+	beside    []*ir.Listener
 	byAddress map[ir.HostPort]*ir.Listener
 	clusters  []*ir.Cluster // by name
 	varies    bool          // from one caller to the next
@@ -31,7 +34,7 @@ func (c *writer) outboundTCP() []*ir.Cluster {
 	} else {
 		c.plan.problems.Add(tcp.problems...)
 	}
-	c.listeners, c.tcp = append(c.listeners, tcp.listeners...), tcp.byAddress
+	c.listeners, c.beside, c.tcp = append(c.listeners, tcp.listeners...), tcp.beside, tcp.byAddress
 	return tcp.clusters
 }
 
@@ -39,19 +42,24 @@ func (c *writer) outboundTCP() []*ir.Cluster {
 func (p *plan) writeTCP(s scope, who *caller, last *outboundTCP) *outboundTCP {
 	c := p.writer(s, who)
 	c.tables, c.tcp = map[int]*tableLayout{}, map[ir.HostPort]*ir.Listener{}
+	c.owners = p.addressesIn(s)
 	for _, t := range p.layouts.Get(p.r, s).tables {
 		c.tables[t.port] = t
 	}
 	c.tcpPorts()
 	out := &outboundTCP{byAddress: c.tcp, clusters: c.sortedClusters(), varies: c.varies, problems: p.problems.List()}
 	for _, l := range c.listeners {
-		out.listeners = append(out.listeners, l.Renamed(c.renamed))
+		if l = l.Renamed(c.renamed); l.IP == besideHTTP {
+			out.beside = append(out.beside, l)
+		} else {
+			out.listeners = append(out.listeners, l)
+		}
 	}
 	if last == nil {
 		return out
 	}
-	out.listeners = keep(out.listeners, last.listeners, nameOfListener)
-	if sameList(out.listeners, last.listeners) && slices.Equal(out.clusters, last.clusters) && out.varies == last.varies && sameProblems(out.problems, last.problems) {
+	out.listeners, out.beside = keep(out.listeners, last.listeners, nameOfListener), keep(out.beside, last.beside, nameOfListener)
+	if sameList(out.listeners, last.listeners) && sameList(out.beside, last.beside) && slices.Equal(out.clusters, last.clusters) && out.varies == last.varies && sameProblems(out.problems, last.problems) {
 		return last
 	}
 	return out
@@ -63,7 +71,7 @@ func (p *plan) writeTCP(s scope, who *caller, last *outboundTCP) *outboundTCP {
 func (c *writer) tcpPorts() {
 	var shared []*ir.Listener
 	parts := map[*ir.Listener]*tcpParts{}
-	for _, svc := range wildcardsLast(c.plan.servicesFor(c.scope)) {
+	for _, svc := range wildcardsLast(c.plan.inOwnerOrder(c.plan.servicesFor(c.scope))) {
 		for _, port := range c.plan.portsFor(c.scope, svc) {
 			if c.plan.routesHTTP(svc, port) || port.Protocol == mesh.UDP {
 				continue
@@ -76,7 +84,7 @@ func (c *writer) tcpPorts() {
 		}
 	}
 	for _, l := range shared {
-		l.TCP.Routes = inOrder(parts[l].blocks)
+		l.TCP.Routes = inOrder(append(c.namedAtBlocks(parts[l].blocks), parts[l].blocks...))
 		c.passUnknown(l)
 		c.listen(l)
 	}
@@ -96,9 +104,12 @@ func wildcardsLast(services []*mesh.Service) []*mesh.Service {
 
 // tcpBlock is the part of one service in the routes of a listener. Its last
 // route takes whatever those before it leave.
-type tcpBlock []ir.TCPRoute
+type tcpBlock struct {
+	at     servicePort
+	routes []ir.TCPRoute
+}
 
-func (b tcpBlock) last() ir.TCPRoute { return b[len(b)-1] }
+func (b tcpBlock) last() ir.TCPRoute { return b.routes[len(b.routes)-1] }
 
 // width is how many bits its destination fixes; -1 for any destination.
 func (b tcpBlock) width() int {
@@ -118,7 +129,7 @@ func inOrder(blocks []tcpBlock) []ir.TCPRoute {
 	})
 	var out []ir.TCPRoute
 	for _, b := range blocks {
-		out = append(out, b...)
+		out = append(out, b.routes...)
 	}
 	return out
 }
@@ -133,7 +144,7 @@ func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port, address tcpAddress,
 		return nil, false
 	}
 	l = c.tcp[at]
-	if l != nil && !c.mayJoinTCP(l, parts[l], destinations, svc, port) {
+	if l != nil && !c.mayJoinTCP(l, parts[l], address, svc, port) {
 		return l, false
 	}
 	isNew = l == nil
@@ -148,14 +159,14 @@ func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port, address tcpAddress,
 		parts[l].origins[ref] = true
 		l.Origins = append(l.Origins, ref)
 	}
-	parts[l].add(c.tcpRoutes(svc, port, destinations))
+	parts[l].add(tcpBlock{servicePort{svc, port}, c.tcpRoutes(svc, port, destinations)})
 	return l, isNew
 }
 
 // tcpRoutes send connections for the destinations to the service, or to where
 // its VirtualService wants them, and make sure of the clusters.
-func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []string) tcpBlock {
-	var out tcpBlock
+func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []string) []ir.TCPRoute {
+	var out []ir.TCPRoute
 	names := namesFor(svc, port, destinations)
 	var byName []diag.Ref // the VirtualService, once a TLS match is for this caller
 	for _, planned := range c.domain.tcpRoutesTo(svc, port) {
@@ -164,6 +175,10 @@ func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []st
 		}
 		if planned.byName {
 			byName = []diag.Ref{planned.origin}
+			all := len(planned.names)
+			if planned = c.withOwnNames(planned, svc, port, destinations); len(planned.names) == 0 && all > 0 {
+				continue
+			}
 		}
 		c.needAll(planned.targets)
 		route := c.tcpRoute(planned.written(destinations))
@@ -222,32 +237,42 @@ func namesFor(svc *mesh.Service, port *mesh.Port, destinations []string) []strin
 type tcpAddress struct {
 	ip           string
 	destinations []string
+	// named services have the connections for their names here too.
+	named bool
 }
 
-// tcpAddresses of a service port. One of a mesh service has a listener of its
-// own, and so has one of another service at a port that HTTP has. Routers have no
-// traffic captured for them, so no service address to listen at.
+// besideHTTP is in place of an address for what comes before HTTP at a port.
+const besideHTTP = ""
+
+// tcpAddresses of a service port, without those that others have. One of a mesh
+// service has a listener of its own, and so has one of another service at a port that
+// HTTP has. Routers have no traffic captured for them, so no service address to listen
+// at.
 func (c *writer) tcpAddresses(svc *mesh.Service, port *mesh.Port) []tcpAddress {
-	addresses := svc.Addresses
-	if len(addresses) == 0 && svc.External {
-		addresses = []string{svc.Hostname}
-	}
-	if c.scope.role == mesh.Router {
-		addresses = nil
-	}
-	blocks, err := blocksOf(addresses)
-	if err != nil || len(blocks) == 0 {
+	blocks := declaredBlocks(svc)
+	if len(blocks) == 0 || c.scope.role == mesh.Router {
 		return []tcpAddress{{ip: anyAddress}}
 	}
 	alone := !svc.External || c.tables[port.Number] != nil && !c.plan.pilot().TCPTakesHTTPPort
+	named := len(c.plan.namedBefore(c.owners.named[port.Number], svc)) > 0
 	var out []tcpAddress
-	for _, text := range blocks {
-		block, _ := ir.ParseDestination(text)
-		at := tcpAddress{anyAddress, []string{text}}
-		if block.IsSingleIP() && alone {
+	for _, block := range blocks {
+		at := tcpAddress{ip: anyAddress, destinations: []string{block.String()}, named: named}
+		claim := placed{servicePort{svc, port}, block}
+		if lost, is := c.owners.lost[claim]; is {
+			c.reportLostAddress(claim, lost)
+			continue
+		}
+		switch {
+		case c.owners.beside[claim] && c.scope.bindsAt(port.Number) == "" && port.Number != c.plan.settings.ProxyListenPort:
+			at.ip = besideHTTP
+		case block.IsSingleIP() && alone && !named:
 			at.ip = block.Addr().String()
 		}
 		out = append(out, at)
+	}
+	if named {
+		c.reportNamed(svc, port)
 	}
 	return out
 }
@@ -270,14 +295,15 @@ func (c *writer) anyAddressTaken(svc *mesh.Service, port *mesh.Port, destination
 }
 
 // mayJoinTCP reports whether a listener has room for a further service.
-func (c *writer) mayJoinTCP(l *ir.Listener, parts *tcpParts, destinations []string, svc *mesh.Service, port *mesh.Port) bool {
+func (c *writer) mayJoinTCP(l *ir.Listener, parts *tcpParts, address tcpAddress, svc *mesh.Service, port *mesh.Port) bool {
+	destinations := address.destinations
 	names := namesFor(svc, port, destinations)
-	taken := parts.takenBy[takenKey(destinations, names)]
+	taken, isTaken := parts.takenBy[takenKey(destinations, names)]
 	switch {
-	case taken != nil:
+	case isTaken:
 		c.reportTCP(svc, port, destinations, fmt.Sprintf("connections for the same destination go to %s", taken.last().Clusters[0].Name))
 		return false
-	case l.TCP.Mongo != (port.Protocol == mesh.Mongo):
+	case l.TCP.Mongo != (port.Protocol == mesh.Mongo) && !address.named: // One is only counted otherwise.
 		c.reportTCP(svc, port, destinations, fmt.Sprintf("%s uses the port with another protocol", l.Origins[0]))
 		return false
 	}

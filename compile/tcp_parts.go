@@ -20,7 +20,8 @@ func newTCPParts() *tcpParts {
 
 func (p *tcpParts) add(b tcpBlock) {
 	p.blocks = append(p.blocks, b)
-	if key := takenKey(b.last().Destinations, b.last().ServerNames); p.takenBy[key] == nil {
+	key := takenKey(b.last().Destinations, b.last().ServerNames)
+	if _, taken := p.takenBy[key]; !taken {
 		p.takenBy[key] = b
 	}
 }

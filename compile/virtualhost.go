@@ -101,37 +101,74 @@ func hostForms(host, domain string) []string {
 
 func (t *table) add(host *candidate) { t.hosts = append(t.hosts, host) }
 
-// claimDomains gives every domain to one virtual host. A whole host name goes
-// to its service; of services that share a short form or an address, the
-// first by name has it. Hosts that lose one are reported.
-func (t *table) claimDomains() diag.List {
-	owners := map[string]*candidate{}
-	port := strconv.Itoa(t.port)
+// claimDomains gives every domain to one virtual host. A host that loses one is
+// reported, and is not there if none is left.
+func (t *table) claimDomains(d *domainPlan, owners *addressOwners) diag.List {
+	port := ":" + strconv.Itoa(t.port)
+	claims := map[string][]nameClaim{}
 	for _, host := range t.hosts {
-		owners[host.service.Hostname] = host
-		owners[net.JoinHostPort(host.service.Hostname, port)] = host
+		for _, domain := range host.Domains {
+			if name, ok := host.claims(domain, port, owners); ok {
+				claim := d.claimOf(host.service, name)
+				claim.host = host
+				claims[name] = append(claims[name], claim)
+			}
+		}
+	}
+	first := map[string]nameClaim{}
+	for name, all := range claims {
+		first[name] = d.firstOf(all)
 	}
 	var problems diag.List
 	for _, host := range t.hosts {
 		host.Domains = slices.DeleteFunc(host.Domains, func(domain string) bool {
-			if owners[domain] == nil {
-				owners[domain] = host
+			name, ok := host.claims(domain, port, owners)
+			says := strings.HasSuffix(domain, port)
+			switch owner := first[name]; {
+			case !ok && says:
+				problems = append(problems, t.lostAddress(host, owners.lostAt(host.at(), name), domain))
+			case ok && owner.host != host && says:
+				problems = append(problems, t.lostDomain(d, host, owner, name, domain))
+			case ok:
+				return owner.host != host
 			}
-			lost := owners[domain] != host
-			if lost && strings.HasSuffix(domain, ":"+port) {
-				problems = append(problems, t.lostDomain(host, owners[domain], domain))
-			}
-			return lost
+			return true
 		})
 	}
+	t.hosts = slices.DeleteFunc(t.hosts, func(host *candidate) bool { return len(host.Domains) == 0 })
 	return problems
 }
 
-func (t *table) lostDomain(host, owner *candidate, domain string) diag.Problem {
+// claims is the name that a domain stands for, in lower case as Envoy compares it,
+// and whether the host may have it: others have some addresses.
+func (h *candidate) claims(domain, port string, owners *addressOwners) (string, bool) {
+	name := strings.ToLower(strings.TrimSuffix(domain, port))
+	if name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]"); owners.lostAt(h.at(), name) != nil {
+		return name, false
+	}
+	return name, true
+}
+
+func (h *candidate) at() servicePort { return servicePort{h.service, h.port} }
+
+func (t *table) lostDomain(d *domainPlan, host *candidate, owner nameClaim, name, domain string) diag.Problem {
+	lost := d.claimOf(host.service, name)
+	advice := "call this service by its whole name"
+	if lost.whole {
+		advice = "give this service another host"
+	}
+	return lostName(host, fmt.Sprintf("requests to %s go to %s of %s, %s; %s",
+		domain, owner.of.Hostname, owner.of.Origin, d.whyFirst(owner, lost), advice))
+}
+
+func (t *table) lostAddress(host *candidate, owner *mesh.Service, domain string) diag.Problem {
+	return lostName(host, fmt.Sprintf("requests to %s do not come to this service: the address is one of %s of %s, %s; give this service another address",
+		domain, owner.Hostname, owner.Origin, whyOlder(owner, host.service)))
+}
+
+func lostName(host *candidate, message string) diag.Problem {
 	return diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Code: diag.NameShared, Object: host.service.Origin.Ref(), Field: "spec.hosts",
-		Value: fmt.Sprintf("%q", host.service.Hostname),
-		Message: fmt.Sprintf("requests to %s go to %s of %s; call this service by its whole name",
-			domain, owner.service.Hostname, owner.service.Origin),
+		Value: fmt.Sprintf("%q", host.service.Hostname), Message: message,
 	}
 }

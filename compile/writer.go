@@ -32,7 +32,9 @@ type writer struct {
 	lists  [][]*ir.Cluster // that its clusters were merged of
 
 	listeners []*ir.Listener
-	tables    map[int]*tableLayout         // by port
+	tables    map[int]*tableLayout // by port
+	owners    *addressOwners
+	beside    []*ir.Listener
 	tcp       map[ir.HostPort]*ir.Listener // outbound, by address
 	inbound   map[int]*mesh.Instance       // the instance that has the endpoint port
 	clusters  map[string]*ir.Cluster

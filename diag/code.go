@@ -132,7 +132,7 @@ var Messages = []Message{
 	{Code: GatewayClaimed, Name: "GatewayClaimed", About: "Two servers or rules want one port or host of a gateway."},
 	{Code: PortClaimed, Name: "PortClaimed", About: "Two services want one port at one address."},
 	{Code: WorkloadShared, Name: "WorkloadShared", About: "Two objects select one workload."},
-	{Code: NameShared, Name: "NameShared", About: "A name by which callers know two services.", Advice: true},
+	{Code: NameShared, Name: "NameShared", About: "A name or address by which callers know the service goes to another one."},
 	{Code: SecretClaimed, Name: "SecretClaimed", About: "Two rules want one place for their certificates."},
 
 	{Code: TLSUnmet, Name: "TLSUnmet", About: "TLS is asked for that cannot be done, so requests fail."},

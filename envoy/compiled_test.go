@@ -1,6 +1,7 @@
 package envoy_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/pilot-api/pilot-api/compile"
@@ -31,6 +32,16 @@ func startCompiled(t *testing.T, settings *mesh.Settings, node, text string) *li
 	return startEnvoy(t, inOnePiece(snapshot, compiled))
 }
 
+// inlined is a listener with its table; nil for none.
+func inlined(l *ir.HTTPListener, tables map[string]*ir.RouteTable) *ir.HTTPListener {
+	if l == nil || l.Inline != nil {
+		return l
+	}
+	out := *l
+	out.Inline = tables[l.Table]
+	return &out
+}
+
 func inOnePiece(snapshot *mesh.Snapshot, compiled *ir.Config) *ir.Config {
 	out := *compiled
 	tables := map[string]*ir.RouteTable{}
@@ -40,9 +51,12 @@ func inOnePiece(snapshot *mesh.Snapshot, compiled *ir.Config) *ir.Config {
 	out.RouteTables, out.Listeners, out.Clusters = nil, nil, nil
 	for _, l := range compiled.Listeners {
 		l := *l
-		if l.HTTP != nil && l.HTTP.Inline == nil {
-			http := *l.HTTP
-			http.Inline, l.HTTP = tables[http.Table], &http
+		l.HTTP = inlined(l.HTTP, tables)
+		l.Chains = slices.Clone(l.Chains)
+		for i, chain := range l.Chains {
+			own := *chain
+			own.HTTP = inlined(own.HTTP, tables)
+			l.Chains[i] = &own
 		}
 		out.Listeners = append(out.Listeners, &l)
 	}

@@ -70,14 +70,24 @@ func everywhere(listeners []*ir.Listener, r Request) *ir.Listener {
 	return nil
 }
 
-// chooseChain is the first that the name fits; nil when none does.
+// chooseChain is the first that the connection fits; nil when none does.
 func chooseChain(chains []*ir.FilterChain, r Request) *ir.FilterChain {
 	for _, c := range chains {
-		if namesFit(c.ServerNames, r) {
+		if namesFit(c.ServerNames, r) && reaches(c.TCP, r) {
 			return c
 		}
 	}
 	return nil
+}
+
+// reaches is false where all routes are for other destinations; nil is for all.
+func reaches(t *ir.TCPListener, r Request) bool {
+	return t == nil || len(t.Routes) == 0 || slices.ContainsFunc(t.Routes, func(route ir.TCPRoute) bool {
+		return len(route.Destinations) == 0 || slices.ContainsFunc(route.Destinations, func(block string) bool {
+			prefix, err := ir.ParseDestination(block)
+			return err == nil && prefix.Contains(r.addr())
+		})
+	})
 }
 
 // asks is the name that the client asks for when it begins TLS, without its final

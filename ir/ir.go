@@ -64,8 +64,8 @@ type Listener struct {
 	TCP            *TCPListener
 	TLS            *ServerTLS
 	// Chains do different things with connections, by the name that the client
-	// asks for: the first of which the name fits. A connection that fits none is
-	// closed.
+	// asks for: the first of which the name fits and, where all routes of its TCP have
+	// destinations, one of those. A connection that fits none is closed.
 	Chains []*FilterChain
 
 	Origins []diag.Ref
@@ -130,6 +130,9 @@ type TCPRoute struct {
 	// Assumed: a proxy that sees no server names may take connections to ask for
 	// these. Else it must close what might be for them.
 	Assumed bool
+	// NamesOnly: the destinations are those of a later route, and only the names are
+	// not. A proxy that sees no server names leaves the route out.
+	NamesOnly bool
 	// Clusters share the connections by their weights, whose sum is above 0;
 	// nothing else is said of them.
 	Clusters []WeightedCluster

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
@@ -39,6 +40,7 @@ func Listeners(cfg *ir.Config, proxyIP string) (ListenersResponse, diag.List) {
 	listeners := cfg.ListenersAt(proxyIP)
 	out := make([]Listener, 0, len(listeners))
 	for _, l := range listeners {
+		l = b.withoutBeside(l)
 		if why := lackingListener(l); why != "" {
 			b.warn(l.Origins, "Envoy v1 gets no listener for port %d: %s", l.Port, why)
 			continue
@@ -49,6 +51,19 @@ func Listeners(cfg *ir.Config, proxyIP string) (ListenersResponse, diag.List) {
 		out = append(out, b.listener(l))
 	}
 	return ListenersResponse{Listeners: out}, b.problems
+}
+
+// withoutBeside is the listener with its HTTP alone, where connections to some
+// destinations come before that: v1 has HTTP or TCP at a port.
+func (b *listenerBuilder) withoutBeside(l *ir.Listener) *ir.Listener {
+	if len(l.Chains) != 2 || l.Chains[0].TCP == nil || l.Chains[1].HTTP == nil || l.Chains[1].TLS != nil ||
+		slices.ContainsFunc(l.Chains[0].TCP.Routes, func(r ir.TCPRoute) bool { return len(r.Destinations) == 0 }) {
+		return l
+	}
+	b.warn(l.Chains[0].Origins, "Envoy v1 takes all connections to port %d as HTTP: it has HTTP or TCP at a port", l.Port)
+	plain := *l
+	plain.Chains, plain.HTTP, plain.Origins = nil, l.Chains[1].HTTP, l.Chains[1].Origins
+	return &plain
 }
 
 // lackingListener is what v1 cannot do with connections that come in, so that

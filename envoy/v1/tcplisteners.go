@@ -68,6 +68,9 @@ func (b *listenerBuilder) sayableTCP(l *ir.Listener) []ir.TCPRoute {
 			origins = l.Origins
 		}
 		switch {
+		case r.NamesOnly:
+			b.warn(origins, "Envoy v1 sends connections for %s to %s elsewhere: it does not see which name a client asks for", goal(r), r.Destinations[0])
+			continue
 		case takenTCP(out, r) && r.Clusters[0].Name == ir.Passthrough:
 			continue // Nobody knows whom it is for.
 		case takenTCP(out, r):

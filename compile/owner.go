@@ -1,0 +1,126 @@
+package compile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// Who has what several services declare is decided here, for all protocols: a
+// namespace has it, and within the namespace its own objects agree as they like
+// (decision 011).
+
+// compareOwners has first the service that has what both declare: that of the older
+// object, then the first by namespace and name.
+func (m *model) compareOwners(a, b *mesh.Service) int {
+	if m.pilot().AnyNamespaceRules {
+		return mesh.CompareServices(a, b)
+	}
+	if order := a.Created.Compare(b.Created); order != 0 {
+		return order
+	}
+	if a.Origin.Namespace != b.Origin.Namespace { // As in mesh.CompareKeys.
+		return cmp.Compare(a.Origin.Namespace+"/", b.Origin.Namespace+"/")
+	}
+	return cmp.Or(cmp.Compare(a.Origin.Name, b.Origin.Name), cmp.Compare(a.Origin.Kind, b.Origin.Kind), mesh.CompareServices(a, b))
+}
+
+// inOwnerOrder are the services as compareOwners has them. The slice is new.
+func (m *model) inOwnerOrder(services []*mesh.Service) []*mesh.Service {
+	out := slices.Clone(services)
+	if !m.pilot().AnyNamespaceRules {
+		slices.SortStableFunc(out, m.compareOwners)
+	}
+	return out
+}
+
+// nameClaim is a domain that a service wants in a table.
+type nameClaim struct {
+	of   *mesh.Service
+	host *candidate // the virtual host that wants it
+	// strength of the claim for these callers: the least one has the name.
+	strength int
+	whole    bool // It is the host of the service, and not a short form or an address.
+}
+
+// The strengths of claims to a name.
+const (
+	wholeInMesh  = iota // a host with a namespace of the mesh in it, as it is declared
+	ofCallers           // a short name of a service in the callers' own namespace
+	declaredName        // a host as declared, an address, or a short form in the namespace that the host names
+	derivedName         // a short form of a host that is declared elsewhere than it says
+)
+
+// claimOf says how strong the claim of a service to a domain is.
+func (d *domainPlan) claimOf(svc *mesh.Service, name string) nameClaim {
+	out := nameClaim{of: svc, strength: declaredName, whole: strings.EqualFold(name, svc.Hostname)}
+	switch home := mesh.NamespaceOf(svc.Hostname, d.settings.Domain); {
+	case out.whole && home != "":
+		out.strength = wholeInMesh
+	case out.whole:
+		if isShort(name) && d.namespace != "" && svc.Namespace == d.namespace {
+			out.strength = ofCallers
+		}
+	case !strings.HasPrefix(svc.Hostname, name+"."): // An address.
+	case home != svc.Namespace:
+		out.strength = derivedName
+	case d.namespace != "" && home == d.namespace:
+		out.strength = ofCallers
+	}
+	return out
+}
+
+// firstOf the claims to one name: of the namespace with the first claim, by strength
+// and then by age, the whole host, then the first.
+func (m *model) firstOf(claims []nameClaim) nameClaim {
+	first := slices.MinFunc(claims, func(a, b nameClaim) int {
+		if m.pilot().AnyNamespaceRules {
+			return cmp.Or(wholeFirst(a, b), m.compareOwners(a.of, b.of))
+		}
+		return cmp.Or(cmp.Compare(a.strength, b.strength), m.compareOwners(a.of, b.of))
+	})
+	if m.pilot().AnyNamespaceRules {
+		return first
+	}
+	for _, c := range claims {
+		if c.of.Namespace == first.of.Namespace && cmp.Or(wholeFirst(c, first), cmp.Compare(c.strength, first.strength), m.compareOwners(c.of, first.of)) < 0 {
+			first = c
+		}
+	}
+	return first
+}
+
+func wholeFirst(a, b nameClaim) int {
+	switch {
+	case a.whole == b.whole:
+		return 0
+	case a.whole:
+		return -1
+	}
+	return 1
+}
+
+// whyFirst says by what a claim comes before another one.
+func (d *domainPlan) whyFirst(first, other nameClaim) string {
+	switch {
+	case d.pilot().AnyNamespaceRules:
+		return "whose whole name it is, or which comes first by name"
+	case first.of.Namespace == other.of.Namespace && first.whole && !other.whole, first.strength == wholeInMesh && other.strength != wholeInMesh:
+		return "whose whole name it is"
+	case first.strength == ofCallers && other.strength != ofCallers:
+		return "which is of the callers' namespace " + d.namespace
+	case first.strength < other.strength:
+		return "which is of the namespace in its name"
+	}
+	return whyOlder(first.of, other.of)
+}
+
+// whyOlder says by what an object comes before another one.
+func whyOlder(first, other *mesh.Service) string {
+	if first.Created.Before(other.Created) {
+		return "which is older"
+	}
+	return "which is as old, and comes first by namespace and name"
+}

@@ -1,0 +1,223 @@
+package compile
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// addressKey is all of a scope that decides who has an address.
+type addressKey struct {
+	namespace string
+	sidecar   *sidecar
+	router    bool
+}
+
+// addressOwners are who has the addresses that services declare, for the callers of
+// a scope. An address is at a port, whatever the protocol.
+type addressOwners struct {
+	lost map[placed]loss
+	// beside HTTP: blocks that keep their connections at a port that HTTP came to
+	// later.
+	beside map[placed]bool
+	// named are the services whose connections are told by server name, by port, in
+	// the order of compareOwners.
+	named map[int][]*mesh.Service
+}
+
+// placed is an address or block of a service at a port.
+type placed struct {
+	servicePort
+	block netip.Prefix
+}
+
+// loss is who has what a service declares too.
+type loss struct {
+	to *mesh.Service
+	// crowded: so many server names are to have connections to the block that there
+	// is no room for them.
+	crowded bool
+}
+
+func (a *addressOwners) equal(other *addressOwners) bool {
+	return maps.Equal(a.lost, other.lost) && maps.Equal(a.beside, other.beside) &&
+		maps.EqualFunc(a.named, other.named, slices.Equal[[]*mesh.Service])
+}
+
+// maxNamedBlocks is how many pairs of a server name and a block of a younger object
+// of another namespace there may be at a port: a proxy is told each of them.
+const maxNamedBlocks = 100_000
+
+// addressesIn is who has which address for the callers of a scope.
+func (p *plan) addressesIn(s scope) *addressOwners {
+	key := addressKey{namespace: p.forDomain(s.domain).namespace, router: s.role == mesh.Router}
+	if s.sidecar.limits() {
+		key.sidecar = s.sidecar
+	}
+	return p.addresses.Get(p.r, key)
+}
+
+// addressClaims are those to one port.
+type addressClaims struct {
+	blocks []placed
+	http   []*mesh.Service // that take HTTP at the port
+	named  []*mesh.Service
+}
+
+// findAddressOwners settles each port by itself.
+func (p *plan) findAddressOwners(key addressKey) *addressOwners {
+	out := &addressOwners{lost: map[placed]loss{}, beside: map[placed]bool{}, named: map[int][]*mesh.Service{}}
+	if p.pilot().AnyNamespaceRules {
+		return out
+	}
+	for number, at := range p.addressClaims(key) {
+		p.settleAddresses(at, out)
+		if len(at.http) == 0 && len(at.named) > 0 {
+			out.named[number] = at.named
+			p.boundNamed(at, out)
+		}
+	}
+	return out
+}
+
+// addressClaims are by port, each in the order of compareOwners.
+func (p *plan) addressClaims(key addressKey) map[int]*addressClaims {
+	s := scope{sidecar: key.sidecar, role: mesh.Sidecar}
+	if key.router {
+		s.role = mesh.Router
+	}
+	out := map[int]*addressClaims{}
+	for _, svc := range p.inOwnerOrder(p.servicesIn(key.namespace, s)) {
+		blocks := declaredBlocks(svc)
+		for _, port := range p.portsFor(s, svc) {
+			if port.Protocol == mesh.UDP {
+				continue
+			}
+			at := out[port.Number]
+			if at == nil {
+				at = &addressClaims{}
+				out[port.Number] = at
+			}
+			for _, block := range blocks {
+				at.blocks = append(at.blocks, placed{servicePort{svc, port}, block})
+			}
+			switch {
+			case p.routesHTTP(svc, port):
+				at.http = append(at.http, svc)
+			case readsNames(port) && len(blocks) == 0:
+				at.named = append(at.named, svc)
+			}
+		}
+	}
+	return out
+}
+
+// declaredBlocks are the addresses of a service as blocks. A host outside may be an
+// address itself.
+func declaredBlocks(svc *mesh.Service) []netip.Prefix {
+	texts, err := blocksOf(declaredAddresses(svc))
+	if err != nil {
+		return nil
+	}
+	var out []netip.Prefix
+	for _, text := range texts {
+		if block, err := ir.ParseDestination(text); err == nil {
+			out = append(out, block)
+		}
+	}
+	return out
+}
+
+func declaredAddresses(svc *mesh.Service) []string {
+	if len(svc.Addresses) == 0 && svc.External {
+		return []string{svc.Hostname}
+	}
+	return svc.Addresses
+}
+
+// settleAddresses goes through the claims to a port. Each has its block unless the
+// narrowest one around it that somebody has already is of another namespace.
+func (p *plan) settleAddresses(at *addressClaims, out *addressOwners) {
+	have := map[netip.Prefix]*mesh.Service{}
+	for _, claim := range at.blocks {
+		if len(at.http) > 0 && !claim.block.IsSingleIP() && !p.routesHTTP(claim.service, claim.port) {
+			if !p.keepsBeside(claim.service, at.http) {
+				continue // HTTP has the port.
+			}
+			out.beside[claim] = true
+		}
+		switch owner := around(have, claim.block); {
+		case owner != nil && owner.Namespace != claim.service.Namespace:
+			out.lost[claim] = loss{to: owner}
+			delete(out.beside, claim)
+		case have[claim.block] == nil:
+			have[claim.block] = claim.service
+		}
+	}
+}
+
+// keepsBeside reports whether a service keeps its blocks at a port that others take
+// HTTP at: it came first, and its own namespace takes none there.
+func (p *plan) keepsBeside(svc *mesh.Service, http []*mesh.Service) bool {
+	return !p.pilot().TCPTakesHTTPPort && p.compareOwners(svc, http[0]) < 0 &&
+		!slices.ContainsFunc(http, func(other *mesh.Service) bool { return other.Namespace == svc.Namespace })
+}
+
+// around is who has the narrowest block that holds all of another one.
+func around(have map[netip.Prefix]*mesh.Service, block netip.Prefix) *mesh.Service {
+	for bits := block.Bits(); bits >= 0 && len(have) > 0; bits-- {
+		if owner := have[netip.PrefixFrom(block.Addr(), bits).Masked()]; owner != nil {
+			return owner
+		}
+	}
+	return nil
+}
+
+// boundNamed gives up blocks for which there is no room beside the server names that
+// are to have connections to them.
+func (p *plan) boundNamed(at *addressClaims, out *addressOwners) {
+	pairs := 0
+	for _, claim := range at.blocks {
+		if _, lost := out.lost[claim]; lost {
+			continue
+		}
+		named := p.namedBefore(at.named, claim.service)
+		if pairs += len(named); pairs > maxNamedBlocks && len(named) > 0 {
+			out.lost[claim] = loss{to: named[0], crowded: true}
+		}
+	}
+}
+
+// namedBefore are those of some services that have the connections for their names
+// also at the addresses of another service: the older ones of other namespaces.
+func (m *model) namedBefore(named []*mesh.Service, svc *mesh.Service) []*mesh.Service {
+	var out []*mesh.Service
+	for _, n := range named {
+		if m.isBefore(n, svc) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// isBefore reports whether a service is of another namespace than a later one.
+func (m *model) isBefore(first, svc *mesh.Service) bool {
+	return first.Namespace != svc.Namespace && m.compareOwners(first, svc) < 0
+}
+
+// lostAt is who has one of the addresses of a service port; nil if nobody else has.
+func (a *addressOwners) lostAt(at servicePort, address string) *mesh.Service {
+	addr, err := netip.ParseAddr(address)
+	if err != nil || len(a.lost) == 0 {
+		return nil
+	}
+	return a.lost[placed{at, netip.PrefixFrom(addr, addr.BitLen())}].to
+}
+
+// losesAny reports whether a service port loses an address that a Host header can name.
+func (a *addressOwners) losesAny(at servicePort) bool {
+	return len(a.lost) > 0 && slices.ContainsFunc(declaredAddresses(at.service), func(address string) bool { return a.lostAt(at, address) != nil })
+}

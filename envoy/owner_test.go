@@ -1,0 +1,101 @@
+package envoy_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// TestWhoOwnsWhat: objects of another namespace that are younger take no request or
+// connection from those of before, by address, block, name or server name.
+func TestWhoOwnsWhat(t *testing.T) {
+	own, taker := startBackend(t, "own"), startBackend(t, "taker")
+	secure := httptest.NewTLSServer(&backend{name: "named"})
+	t.Cleanup(secure.Close)
+	e := startCompiled(t, mesh.DefaultSettings(), callingSidecar, fmt.Sprintf(`
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: shop, creationTimestamp: "2001-01-01T00:00:00Z"}
+spec:
+  hosts: [shop.default.svc.cluster.local]
+  addresses: [10.20.0.8]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  endpoints: [{address: 127.0.0.1, ports: {http: %[1]d}}]
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: net, creationTimestamp: "2001-01-01T00:00:00Z"}
+spec:
+  hosts: [zz.net.example.com]
+  addresses: [10.21.0.0/16]
+  resolution: STATIC
+  ports: [{number: 3306, name: tcp, protocol: TCP}]
+  endpoints: [{address: 127.0.0.1, ports: {tcp: %[1]d}}]
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: named, creationTimestamp: "2001-01-01T00:00:00Z"}
+spec:
+  hosts: [zz.named.example.com]
+  resolution: STATIC
+  ports: [{number: 443, name: tls, protocol: TLS}]
+  endpoints: [{address: 127.0.0.1, ports: {tls: %[3]d}}]
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: raw, namespace: evil, creationTimestamp: "2002-01-01T00:00:00Z"}
+spec:
+  hosts: [aa.raw.example]
+  addresses: [10.20.0.8, 10.21.0.5, 10.50.0.0/16, 10.60.0.1]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 80, name: tcp, protocol: TCP}, {number: 3306, name: tcp-db, protocol: TCP}, {number: 443, name: tcp-tls, protocol: TCP}]
+  endpoints: [{address: 127.0.0.1, ports: {tcp: %[2]d, tcp-db: %[2]d, tcp-tls: %[2]d}}]
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: names, namespace: evil, creationTimestamp: "2002-01-01T00:00:00Z"}
+spec:
+  hosts: [shop, shop.default, shop.default.svc, aa.evil.svc.cluster.local]
+  addresses: [10.20.0.8]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}, {number: 3306, name: http-db, protocol: HTTP}]
+  endpoints: [{address: 127.0.0.1, ports: {http: %[2]d, http-db: %[2]d}}]
+`, own.port(), taker.port(), secure.Listener.Addr().(*net.TCPAddr).Port))
+	get := func(host string) string { return "GET / HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n" }
+	for _, test := range []struct {
+		ip         string
+		port       int
+		host, want string
+	}{
+		{"10.20.0.8", 80, "shop", "own shop /"},
+		{"10.20.0.8", 80, "shop.default", "own shop.default /"},
+		{"10.20.0.8", 80, "shop.default.svc", "own shop.default.svc /"},
+		{"10.20.0.8", 80, "10.20.0.8", "own 10.20.0.8 /"},
+		{"203.0.113.1", 80, "aa.evil.svc.cluster.local", "taker aa.evil.svc.cluster.local /"},
+		{"10.60.0.1", 80, "x", "taker x /"},
+		{"10.21.0.5", 3306, "aa.evil.svc.cluster.local", "own aa.evil.svc.cluster.local /"},
+		{"10.21.7.7", 3306, "x", "own x /"},
+		{"203.0.113.1", 3306, "aa.evil.svc.cluster.local", "taker aa.evil.svc.cluster.local /"},
+		{"10.60.0.1", 3306, "x", "taker x /"},
+		{"10.50.0.1", 443, "x", "taker x /"},
+	} {
+		if answer := exchange(t, e.captured(test.ip, test.port), get(test.host)); !strings.Contains(answer, test.want) {
+			t.Errorf("%s:%d for %s: want %q, found %q", test.ip, test.port, test.host, test.want, answer)
+		}
+	}
+	for _, ip := range []string{"10.50.0.1", "10.60.0.1", "10.99.0.1"} {
+		conn := tls.Client(e.captured(ip, 443), &tls.Config{ServerName: "zz.named.example.com", InsecureSkipVerify: true})
+		if answer := exchange(t, conn, get("x")); !strings.Contains(answer, "named x /") {
+			t.Errorf("%s by server name: found %q", ip, answer)
+		}
+	}
+}
