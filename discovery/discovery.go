@@ -112,6 +112,7 @@ type Publisher struct {
 	// by what takes the compiler, the current generation and the fleet from one
 	// snapshot to the next: all three are of the same.
 	advancing sync.RWMutex
+	questions sync.Mutex // see asking
 	compiler  compiler
 	current   atomic.Pointer[generation]
 }

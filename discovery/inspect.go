@@ -85,8 +85,7 @@ func (f *fleet) called(node mesh.Node) *client {
 // for a newcomer meanwhile, so that what is made for this one alone can be let go
 // of.
 func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, error) {
-	s.advancing.Lock()
-	defer s.advancing.Unlock()
+	defer s.asking()()
 	g := s.current.Load()
 	mv := g.mesh.View(proxy)
 	key := mv.Key()
@@ -107,6 +106,18 @@ func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, e
 		return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, node.ID, err)
 	}
 	return out, nil
+}
+
+// asking takes the compiler for a question of somebody who is no proxy. Such questions
+// wait for each other before they wait for the compiler, so that a publication waits
+// for one of them at most, however many there are.
+func (s *Publisher) asking() (done func()) {
+	s.questions.Lock()
+	s.advancing.Lock()
+	return func() {
+		s.advancing.Unlock()
+		s.questions.Unlock()
+	}
 }
 
 // viewOf is what the slot of a key tells; nil when there is none.

@@ -1,14 +1,20 @@
 package discovery_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/explain"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 const looked = "sidecar~10.1.0.1~a-1.default~default.svc.cluster.local"
@@ -38,6 +44,79 @@ func texts(t *testing.T, i *discovery.Inspection) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// waiting counts the goroutines that wait for a lock in a function.
+func waiting(function string) int {
+	text := make([]byte, 4<<20)
+	text = text[:runtime.Stack(text, true)]
+	n := 0
+	for one := range strings.SplitSeq(string(text), "\n\n") {
+		if head, _, _ := strings.Cut(one, "\n"); strings.Contains(head, "[sync.") && strings.Contains(one, function+"(") {
+			n++
+		}
+	}
+	return n
+}
+
+// TestQuestionsDoNotHoldUpPublication: however many ask what a stranger would be told,
+// what is written is compiled after the question that is at work and one more at most.
+func TestQuestionsDoNotHoldUpPublication(t *testing.T) {
+	const many = 30
+	var compiled, before atomic.Int64
+	var asked atomic.Bool
+	atWork, goOn := make(chan struct{}), make(chan struct{})
+	advanced := make(chan struct{})
+	src := newObjects(service(t, "a.default.svc.cluster.local", "10.1.0.1"))
+	hooks := &faults{
+		proxy: func(mesh.View) {
+			if asked.Load() && compiled.Add(1) == 1 {
+				close(atWork)
+				<-goOn
+			}
+		},
+		advance: func(*mesh.Snapshot) {
+			if asked.CompareAndSwap(true, false) {
+				before.Store(compiled.Load())
+				close(advanced)
+			}
+		},
+	}
+	opts := discovery.Options{Source: src, Settings: settings()}
+	s := discovery.NewWith(opts, func(c discovery.Compiler) discovery.Compiler { return faulty{c, hooks} })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = s.Run(ctx)
+	}()
+	defer func() { cancel(); <-ended }()
+	for !s.Ready() {
+		runtime.Gosched()
+	}
+	asked.Store(true)
+	var all sync.WaitGroup
+	for i := range many {
+		all.Go(func() {
+			if _, err := s.Inspect(discovery.Node{ID: fmt.Sprintf("sidecar~10.2.0.%d~x-%d.n%d~n%d.svc.cluster.local", i, i, i, i)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	<-atWork
+	for waiting("inspectStranger") < many-1 {
+		runtime.Gosched()
+	}
+	src.set(service(t, "a.default.svc.cluster.local", "10.1.0.1"), service(t, "b.default.svc.cluster.local", "10.1.0.2"))
+	for waiting("advance") < 1 {
+		runtime.Gosched()
+	}
+	close(goOn)
+	<-advanced
+	all.Wait()
+	if n := before.Load(); n > 2 {
+		t.Errorf("%d questions were answered before what was written was compiled, want at most 2", n)
+	}
 }
 
 // TestLookingMakesNobodyKnown: one that never asked is compiled for the looking,

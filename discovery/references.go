@@ -13,8 +13,7 @@ func (s *Publisher) References(key schema.Key) (found diag.References, revision 
 	if _, err := s.published(); err != nil {
 		return found, 0, err
 	}
-	s.advancing.Lock()
-	defer s.advancing.Unlock()
+	defer s.asking()()
 	revision = s.current.Load().mesh.Revision
 	if err := s.recoverPanic("references", func() error { found = s.compiler.References(key); return nil }); err != nil {
 		return found, 0, fmt.Errorf("%w: %w", ErrNotReady, err)

@@ -5,11 +5,18 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-// checkEscapes finds what Go reads after a backslash and RE2 does not. The
-// expression must be one that Go reads.
+// maxClasses is how many classes of Unicode characters, such as \pL, an expression
+// may have. Each is up to 712 ranges, whatever Envoy makes of it.
+const maxClasses = 8
+
+// checkEscapes finds what Go reads after a backslash and RE2 does not, and classes
+// beyond maxClasses. It passes over what Go does not read: the parser says what
+// is wrong there, and reads nothing behind it.
 func checkEscapes(expr string) error {
+	classes := 0
 	for {
 		at := strings.IndexByte(expr, '\\')
 		if at < 0 || at+1 == len(expr) {
@@ -24,6 +31,12 @@ func checkEscapes(expr string) error {
 		case 'p', 'P':
 			name, n := argument(arg)
 			used = n
+			if n == 0 {
+				return nil
+			}
+			if classes++; classes > maxClasses {
+				return fmt.Errorf("more than %d classes of Unicode characters such as \\%c%s, the most allowed", maxClasses, escape, arg[:n])
+			}
 			if name = strings.TrimPrefix(name, "^"); !hasClass(name) {
 				return fmt.Errorf("there are no characters called \\%c{%s} to Envoy: take a general category such as L or Lu, or a script such as Greek, spelled like this", escape, name)
 			}
@@ -42,14 +55,18 @@ func checkEscapes(expr string) error {
 	}
 }
 
-// argument is what stands in braces, or else the first byte; n is the length
-// of it all.
+// argument is what stands in braces, or else the first character; n is the length
+// of it all. It is empty where the expression ends before it does.
 func argument(text string) (name string, n int) {
 	if inner, braced := strings.CutPrefix(text, "{"); braced {
-		name, _, _ = strings.Cut(inner, "}")
+		name, _, closed := strings.Cut(inner, "}")
+		if !closed {
+			return "", 0
+		}
 		return name, len(name) + len("{}")
 	}
-	return text[:1], 1
+	_, n = utf8.DecodeRuneInString(text)
+	return text[:n], n
 }
 
 // octal reads up to three digits.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"regexp/syntax"
 	"strings"
+	"unicode/utf8"
 )
 
 // EnvoyProgram is the size of a program, in RE2's instructions, that an Envoy
@@ -25,32 +26,67 @@ const MaxProgram = EnvoyProgram / 2
 // means something is an instruction at least, but for those of a class.
 const maxLength = 4 * EnvoyProgram
 
-// Check is nil for an expression that every Envoy takes. It costs no more than
-// reading the expression, whatever is repeated in it.
+// Check is nil for an expression that every Envoy takes. It parses the expression
+// at most once, and only if a scan finds no more classes and ranges of Unicode than
+// the bounds of this package allow: a class such as \pL has hundreds of ranges for
+// three bytes of text.
 func Check(expr string) error {
-	if len(expr) > maxLength {
-		return fmt.Errorf("longer than %d bytes, the most allowed", maxLength)
-	}
-	parsed, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
-		return parseError(err)
-	}
-	if err := checkEscapes(expr); err != nil {
-		return err
-	}
-	if as := bytewise(expr); as != expr {
-		if parsed, err = syntax.Parse(as, syntax.Perl); err != nil {
-			return parseError(err)
-		}
-	}
-	if size := programSize(parsed); size > MaxProgram {
-		return fmt.Errorf("too large: Envoy would make a program of about %d instructions of it, the most allowed are %d", size, MaxProgram)
-	}
-	return nil
+	_, err := parse(expr)
+	return err
 }
 
+// MatchesEmpty reports whether the empty text is all that an expression needs. An
+// expression that Check refuses is an error.
+func MatchesEmpty(expr string) (bool, error) {
+	parsed, err := parse(expr)
+	return err == nil && matchesEmpty(parsed), err
+}
+
+// Groups is how many groups of an expression a substitution can refer to. An
+// expression that Check refuses is an error.
+func Groups(expr string) (int, error) {
+	parsed, err := parse(expr)
+	if err != nil {
+		return 0, err
+	}
+	return parsed.MaxCap(), nil
+}
+
+// parse reads an expression as Envoy does, byte by byte.
+func parse(expr string) (*syntax.Regexp, error) {
+	if len(expr) > maxLength {
+		return nil, fmt.Errorf("longer than %d bytes, the most allowed", maxLength)
+	}
+	if !utf8.ValidString(expr) {
+		return nil, errors.New("invalid UTF-8")
+	}
+	if err := checkEscapes(expr); err != nil {
+		return nil, err
+	}
+	if err := checkRanges(expr); err != nil {
+		return nil, err
+	}
+	parsed, err := syntax.Parse(bytewise(expr), syntax.Perl)
+	if err != nil {
+		return nil, parseError(err)
+	}
+	if size := programSize(parsed); size > MaxProgram {
+		return nil, fmt.Errorf("too large: Envoy would make a program of about %d instructions of it, the most allowed are %d", size, MaxProgram)
+	}
+	return parsed, nil
+}
+
+// parseError names the part of the expression that is wrong, unless that part ends
+// within a character.
 func parseError(err error) error {
-	return errors.New(strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	of, ok := errors.AsType[*syntax.Error](err)
+	if !ok {
+		return err
+	}
+	if part := whole(of.Expr); part != "" && utf8.ValidString(part) {
+		return fmt.Errorf("%s: `%s`", of.Code, part)
+	}
+	return errors.New(of.Code.String())
 }
 
 // bytewise is the expression as Envoy reads it: each byte a character.
@@ -60,4 +96,13 @@ func bytewise(expr string) string {
 		out.WriteRune(rune(expr[i]))
 	}
 	return out.String()
+}
+
+// whole undoes bytewise.
+func whole(bytewise string) string {
+	out := make([]byte, 0, len(bytewise))
+	for _, r := range bytewise {
+		out = append(out, byte(r))
+	}
+	return string(out)
 }

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"regexp/syntax"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode"
@@ -140,4 +143,100 @@ func envoy(t *testing.T, exprs []string) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// costly are parts of expressions that are much for a parser, by their length: many
+// ranges, characters of which each has other cases, nodes and repetitions.
+var costly = []string{
+	`\pL`, `\PL`, `\p{L}`, `[\pL]`, `\p{Greek}`, "B-\U0001e942", "[B-\U0001e942]", "\\x{42}-\U0001e942", "\\102-\U0001e942", "[\\Q-\U0001e942]",
+	`\w`, `\W`, `[^a]`, `[[:^word:]]`, `[A-\xff]`, `á-ÿ`, `aé`, `a|b`, `ab|`, `.|`, `(`, `(a|`, `(?:a?)`, `(a{10}){10}`, `a{1000}`, `a*|`, `\pL|a*|`,
+	`\Q\pL\E\pL`, `\x{\pL}`, `\p{`, `\p`, `(?i)`, `(?-i)`, `(?P<n>`, `\8`, `]`, `[`,
+}
+
+// TestCostIsBounded gives Check what costs most by its length, and reads as Go does
+// whatever Check takes, as those must who explain an expression.
+func TestCostIsBounded(t *testing.T) {
+	const length, perByte, atLeast = 1024, 600, 200_000
+	for _, part := range costly {
+		many := strings.Repeat(part, length/len(part))
+		for _, expr := range []string{many, "[" + many + "]", "(?i)" + many, "(?i)[" + many + "]", "(?i)[^" + many + "]"} {
+			bound := uint64(perByte*len(expr) + atLeast)
+			var err error
+			if got := allocated(func() { err = re2.Check(expr) }); got > bound {
+				t.Errorf("%.30s: Check allocates %d bytes, want at most %d", expr, got, bound)
+			}
+			if err != nil {
+				continue
+			}
+			if got := allocated(func() { _, _ = syntax.Parse(expr, syntax.Perl) }); got > bound {
+				t.Errorf("%.30s is taken, and Go's parser allocates %d bytes, want at most %d", expr, got, bound)
+			}
+		}
+	}
+}
+
+// allocated is how many bytes a call allocates.
+func allocated(call func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	call()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestBounds: classes and ranges are counted before an expression is parsed, and the
+// error says how many there may be.
+func TestBounds(t *testing.T) {
+	wide := "[B-\U0001e942]"
+	for _, tc := range []struct{ taken, refused, says string }{
+		{strings.Repeat(`\pL`, 8), strings.Repeat(`\pL`, 9), "more than 8 classes of Unicode characters such as \\pL"},
+		{`[^` + strings.Repeat(`\p{Greek}`, 8) + `]`, `[` + strings.Repeat(`\p{Greek}`, 9) + `]`, "such as \\p{Greek}"},
+		{`\Q` + strings.Repeat(`\pL`, 20), `(` + strings.Repeat(`\pL`, 20), "more than 8 classes"},
+		{wide, "(?i)" + wide, "more than 65536 characters"},
+		{"(?i)[一-龥]", "(?i)" + strings.Repeat("[一-龥]", 4), "more than 65536 characters"},
+		{"(?i)" + strings.Repeat("[a-zà-é]", 20), "(?si:" + strings.Repeat("[!-\uffff]", 2) + ")", "more than 65536 characters"},
+	} {
+		if err := re2.Check(tc.taken); err != nil {
+			t.Errorf("%s is refused: %v", tc.taken, err)
+		}
+		if err := re2.Check(tc.refused); err == nil || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: got %v, want an error with %q", tc.refused, err, tc.says)
+		}
+	}
+}
+
+// TestErrorsAreReadable: an error repeats a part of the expression as it was
+// written.
+func TestErrorsAreReadable(t *testing.T) {
+	for expr, want := range map[string]string{
+		`é(`:     "missing closing ): `é(`",
+		`[a`:     "missing closing ]: `[a`",
+		`é\é`:    "invalid escape sequence",
+		"a\xff":  "invalid UTF-8",
+		`(?P<é>`: "invalid named capture: `(?P<é>`",
+	} {
+		if err := re2.Check(expr); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", expr, err, want)
+		}
+	}
+}
+
+// TestMatchesEmpty: the answer is that of the expression compiled.
+func TestMatchesEmpty(t *testing.T) {
+	draw := rand.New(rand.NewPCG(3, 4))
+	answers := map[bool]int{}
+	for range 2000 {
+		expr := expression(draw, 4)
+		got, err := re2.MatchesEmpty(expr)
+		if err != nil {
+			continue
+		}
+		if want := regexp.MustCompile("^(?:" + expr + ")$").MatchString(""); got != want {
+			t.Errorf("%s: got %v, want %v", expr, got, want)
+		}
+		answers[got]++
+	}
+	if answers[true] < 100 || answers[false] < 100 {
+		t.Errorf("too few of one answer: %v", answers)
+	}
 }

@@ -85,8 +85,9 @@ func single(text []byte, opts Options) (Document, diag.List) {
 // Objects decodes a document, as Decode does with namespace as the default
 // namespace, and unpacks a "kind: List" into its items. Positions count from
 // the start of the file. Objects that are good are returned beside the
-// problems of those that are not. MaxTextBytes holds for each of them; how
-// long a List may be is for the caller to say.
+// problems of those that are not. A List is read no further when it has more errors
+// than are told. MaxTextBytes holds for each object; how long a List may be is for
+// the caller to say.
 func (d Document) Objects(namespace string) ([]*Object, diag.List) {
 	t, list := d.parse()
 	if list.Err() != nil {
@@ -101,12 +102,17 @@ func (d Document) Objects(namespace string) ([]*Object, diag.List) {
 		return slices.DeleteFunc([]*Object{o}, func(o *Object) bool { return o == nil }), list
 	}
 	var objects []*Object
+	errs := 0
 	for i, item := range items {
 		o, found := t.object(item, fmt.Sprintf("items[%d]", i), namespace)
 		if o != nil {
 			objects = append(objects, o)
 		}
 		list = append(list, found...)
+		errs += len(found.Errors())
+		if errs > mostProblems {
+			return objects, readable(list)
+		}
 	}
 	return objects, list
 }

@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/netip"
-	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/re2"
 )
 
 // What can be followed of an object, for those who warn and those who compile.
@@ -30,8 +30,8 @@ func FitsEmpty(m *networking.StringMatch) bool {
 	case *networking.StringMatch_Exact:
 		return kind.Exact == ""
 	case *networking.StringMatch_Regex:
-		re, err := regexp.Compile(`^(?:` + kind.Regex + `)$`)
-		return kind.Regex != AnyText && (err != nil || re.MatchString(""))
+		empty, err := re2.MatchesEmpty(kind.Regex)
+		return kind.Regex != AnyText && (err != nil || empty)
 	}
 	return false
 }
@@ -58,7 +58,7 @@ func ToPortOfRequest(r *networking.HTTPRedirect) bool {
 // Rewrites reports whether an expression, and what takes the place of its
 // matches, are RE2's: a backslash stands before a group or another backslash.
 func Rewrites(r *networking.RegexRewrite) bool {
-	re, err := syntax.Parse(r.GetMatch(), syntax.Perl)
+	groups, err := re2.Groups(r.GetMatch())
 	if err != nil {
 		return false
 	}
@@ -68,7 +68,7 @@ func Rewrites(r *networking.RegexRewrite) bool {
 			continue
 		}
 		i++
-		if i == len(text) || text[i] != '\\' && (text[i] < '0' || text[i] > '9' || int(text[i]-'0') > re.MaxCap()) {
+		if i == len(text) || text[i] != '\\' && (text[i] < '0' || text[i] > '9' || int(text[i]-'0') > groups) {
 			return false
 		}
 	}

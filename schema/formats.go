@@ -61,16 +61,10 @@ var formats = map[string]format{
 	"name-prefix":      {"up to 248 of a-z, 0-9, - and ., beginning with a letter or digit", isNamePrefix},
 }
 
-// asFunc is the form that the JSON Schema library asks for.
-func (f format) asFunc(v any) bool {
-	text, isText := v.(string)
-	return !isText || f.ok(text)
-}
-
 // violated says what a format wants instead of the text.
 func violated(format, text string) string {
 	message := "must be " + formats[format].want
-	if format == "re2" || format == "re2-or-any" {
+	if isRegex(format) {
 		if err := re2.Check(text); err != nil {
 			message += ": " + err.Error()
 		}
@@ -80,6 +74,10 @@ func violated(format, text string) string {
 	}
 	return message
 }
+
+// isRegex reports whether texts of a format are regular expressions. Each of their
+// schemas has a maxLength.
+func isRegex(format string) bool { return format == "re2" || format == "re2-or-any" }
 
 // hasHosts reports whether texts of a format may be host names.
 func hasHosts(format string) bool {
@@ -163,7 +161,7 @@ func isGatewayName(s string) bool {
 func isGatewayHost(s string) bool {
 	if namespace, host, qualified := strings.Cut(s, "/"); qualified {
 		known := namespace == "." || namespace == "*" || namespace == "~" || len(validation.IsDNS1123Label(namespace)) == 0
-		return known && isGatewayHost(host) && !strings.Contains(host, "/")
+		return known && !strings.Contains(host, "/") && isGatewayHost(host)
 	}
 	whole := strings.Contains(s, ".") && isWildcardHost(s) && (s[0] != '*' || s[1] == '.')
 	return s == "*" || whole || isIP(s)

@@ -65,10 +65,11 @@ func (p *problems) regexMatch(field string, m *networking.StringMatch) {
 	p.regexSize(field+".regex", kind.Regex)
 }
 
-// regexSize keeps Istio's bound on what Envoy must compile.
+// regexSize keeps Istio's bound on what Envoy must compile. The JSON Schema bounds
+// the characters already, before the expression is read.
 func (p *problems) regexSize(field, regex string) {
 	const most = 1024
 	if len(regex) > most {
-		p.invalidValue(field, regex, fmt.Sprintf("must have at most %d characters", most))
+		p.invalidValue(field, regex, fmt.Sprintf("must have at most %d bytes", most))
 	}
 }

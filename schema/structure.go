@@ -19,10 +19,8 @@ const schemaBase = "https://github.com/pilot-api/pilot-api/schema/jsonschema/"
 // part of the program, so one that does not compile is a panic.
 var compiled = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	compiler := jsonschema.NewCompiler()
-	compiler.Draft, compiler.AssertFormat, compiler.ExtractAnnotations = jsonschema.Draft2020, true, true
-	for name, f := range formats {
-		compiler.Formats[name] = f.asFunc
-	}
+	compiler.Draft, compiler.ExtractAnnotations = jsonschema.Draft2020, true
+	compiler.RegisterExtension(formatKeyword, nil, formatCompiler{})
 	compiler.RegisterExtension(exclusiveKeyword, nil, exclusiveCompiler{})
 	compiler.RegisterExtension(listTypeKeyword, nil, listTypeCompiler{})
 	files, err := schemaFiles.ReadDir("jsonschema")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,6 +59,36 @@ func (s *Server) decodeInTurn(ctx context.Context, text []byte, opts schema.Opti
 		err = s.awaitLong(ctx)
 	}
 	return obj, problems, err
+}
+
+// decodeAllInTurn decodes all objects of a text of several documents. It has a turn as
+// one object has, and ends with the first document that nobody waits for any more, or
+// that is behind as many errors as are told.
+func (s *Server) decodeAllInTurn(ctx context.Context, text []byte, namespace string) ([]*schema.Object, diag.List, error) {
+	leave, err := s.enterWith(ctx, len(text))
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, problems, err := decodeAll(ctx, text, namespace)
+	leave()
+	if err == nil && len(text) <= schema.LargeText && slices.ContainsFunc(objects, (*schema.Object).Large) {
+		err = s.awaitLong(ctx)
+	}
+	return objects, problems, err
+}
+
+func decodeAll(ctx context.Context, text []byte, namespace string) (objects []*schema.Object, problems diag.List, err error) {
+	for _, doc := range schema.Split(text, "") {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		found, wrong := doc.Objects(namespace)
+		objects, problems = append(objects, found...), append(problems, wrong...)
+		if schema.Cut(problems) {
+			break
+		}
+	}
+	return objects, schema.Readable(problems), nil
 }
 
 // enterWith waits for the turn of a text that takes long to decode. A small one has

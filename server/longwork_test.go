@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/server"
 	"github.com/pilot-api/pilot-api/server/admission"
@@ -26,7 +27,7 @@ func multiplies() string {
 		strings.Join(hosts, ","), strings.Join(ports, ","))
 }
 
-// TestLargeObjectsWaitTheirTurn: while the share of large objects is spent, those are
+// TestLargeObjectsWaitTheirTurn: while another large object takes its time, those are
 // answered 429 and change nothing, in whatever request they come, and all others are
 // answered at once.
 func TestLargeObjectsWaitTheirTurn(t *testing.T) {
@@ -48,13 +49,15 @@ func TestLargeObjectsWaitTheirTurn(t *testing.T) {
 		{"a large change", "PUT", rulesPath + "/large", "application/yaml", large, http.StatusTooManyRequests, true},
 		{"a small text that multiplies", "POST", entries, "application/json", multiplies(), http.StatusTooManyRequests, true},
 		{"a large patch", "PATCH", rulesPath + "/old", "application/merge-patch+json", patch, http.StatusTooManyRequests, true},
+		{"a large preview", "POST", "/apis/registry.istio.io/v1/preview", "application/yaml", large, http.StatusTooManyRequests, true},
+		{"a preview of what multiplies", "POST", "/apis/registry.istio.io/v1/preview", "application/json", multiplies(), http.StatusTooManyRequests, true},
 		{"a large transaction", "POST", "/apis/registry.istio.io/v1/transactions", "application/json", operations, http.StatusTooManyRequests, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				long := admission.NewLong(2)
 				objects := memory.New()
-				s := server.New(server.Options{Store: objects, Reads: objects, Long: long})
+				s := server.New(server.Options{Store: objects, Reads: objects, Long: long, Discovery: discovery.New(discovery.Options{Source: nothing{}})})
 				ask := func(method, path, media, body string) *httptest.ResponseRecorder {
 					r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
 					r.Host = "localhost"
@@ -70,7 +73,11 @@ func TestLargeObjectsWaitTheirTurn(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				long.Spend(time.Hour)
+				leave, err := long.Enter(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer leave()
 				begin := time.Now()
 				w := ask(tc.method, tc.path, tc.media, tc.body)
 				if w.Code != tc.code {

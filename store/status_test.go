@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -164,5 +165,21 @@ func TestStatusOfOthers(t *testing.T) {
 		if err := store.FromStatus(good); err != nil {
 			t.Errorf("%+v became %v", good, err)
 		}
+	}
+}
+
+// TestMessageCostsItsLength: the message of many problems is put together once, and not
+// again for each of them.
+func TestMessageCostsItsLength(t *testing.T) {
+	problems := make(diag.List, 5000)
+	for i := range problems {
+		problems[i] = diag.Problem{Severity: diag.Error, Reason: diag.FieldInvalid, Field: "spec.a", Message: strings.Repeat("x", 100)}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	status := store.ToStatus(&store.Error{Kind: store.ErrInvalid, Problems: problems})
+	runtime.ReadMemStats(&after)
+	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(20*len(status.Message)); got > most {
+		t.Errorf("%d bytes are allocated for a message of %d, want at most %d", got, len(status.Message), most)
 	}
 }

@@ -3,6 +3,7 @@ package v3
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -97,9 +98,9 @@ func holds(h ir.HeaderMatch, value string) bool {
 // readByGo reports whether gRPC for Go takes an expression. Those for other languages
 // have the same library as Envoy, or one that takes more.
 func readByGo(expression string) bool {
-	_, err := regexp.Compile(expression)
+	_, err := syntax.Parse(expression, syntax.Perl)
 	if err == nil {
-		_, err = regexp.Compile("^(?:" + expression + ")$")
+		_, err = syntax.Parse("^(?:"+expression+")$", syntax.Perl)
 	}
 	return err == nil
 }

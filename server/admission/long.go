@@ -15,6 +15,10 @@ const (
 	longShare = 0.05
 	// longSavings is how much of that time may be saved, for each processor.
 	longSavings = 250 * time.Millisecond
+	// mostDebt is how long work waits at most for the time that other work took
+	// beyond its share. It is less than anybody's patience: however long a piece
+	// of work was, those who wait get their turn, one after the other.
+	mostDebt = 15 * time.Second
 	// mostLong is how many may wait.
 	mostLong = 32
 )
@@ -25,7 +29,8 @@ var ErrCrowded = errors.New("too much long work is waiting")
 // Long admits work that keeps a processor for long, such as decoding a large
 // request, so that requests that take little are answered as soon beside it. At any
 // time one processor is left to them, and of the time of all processors most. Time is
-// counted when the work is done, so work of any length begins.
+// counted when the work is done, so work of any length begins. What one piece of work
+// takes beyond mostDebt is not made up for.
 type Long struct {
 	slots   *semaphore.Weighted
 	waiting *semaphore.Weighted
@@ -91,11 +96,19 @@ func (l *Long) Spend(took time.Duration) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for took > 0 {
+	most := now.Add(mostDebt)
+	for took > 0 && l.next.Before(most) {
 		part := min(took, time.Duration(l.time.Burst()))
 		took -= part
 		if next := now.Add(l.time.ReserveN(now, int(part)).DelayFrom(now)); next.After(l.next) {
-			l.next = next
+			l.next = earlier(next, most)
 		}
 	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }

@@ -34,11 +34,11 @@ func TestLongWorkLeavesAProcessor(t *testing.T) {
 	})
 }
 
-// TestLongWorkTakesItsShare: work that goes on all the time, in pieces of any length,
+// TestLongWorkTakesItsShare: work that goes on all the time, in pieces of up to a second,
 // gets a twentieth of the time of two processors, beside what was saved before.
 func TestLongWorkTakesItsShare(t *testing.T) {
 	const length = 5 * time.Minute
-	for _, piece := range []time.Duration{time.Millisecond, 100 * time.Millisecond, 7 * time.Second} {
+	for _, piece := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			l := NewLong(2)
 			worked := time.Duration(0)
@@ -59,11 +59,29 @@ func TestLongWorkTakesItsShare(t *testing.T) {
 func TestLongWorkIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLong(1)
-		l.Spend(time.Second + longSavings)
+		l.Spend(time.Second/2 + longSavings)
 		begin := time.Now()
 		enterLong(t, l)()
-		if waited := time.Since(begin).Round(time.Second); waited != 20*time.Second {
-			t.Errorf("a second more than was saved was spent, and it waited %v, want 20s", waited)
+		if waited := time.Since(begin).Round(time.Second); waited != 10*time.Second {
+			t.Errorf("half a second more than was saved was spent, and it waited %v, want 10s", waited)
+		}
+	})
+}
+
+// TestLongWorkOwesInBounds: work that took very long, once or again and again, does
+// not keep others out.
+func TestLongWorkOwesInBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLong(2)
+		for range 3 {
+			l.Spend(time.Hour)
+			time.Sleep(time.Second)
+			l.Spend(time.Minute)
+			begin := time.Now()
+			enterLong(t, l)()
+			if waited := time.Since(begin); waited > mostDebt {
+				t.Errorf("it waited %v, want at most %v", waited, mostDebt)
+			}
 		}
 	})
 }
