@@ -193,30 +193,75 @@ func (d *domainPlan) checkTakenBeneath(vs *virtualService, at, wildcard string) 
 	if d.pilot().AnyNamespaceRules {
 		return
 	}
-	rivals := map[string]bool{}
-	for name := range wildcards(strings.TrimPrefix(wildcard, "*")) {
-		for _, rival := range d.virtualByHost.under(d.plan, name) {
-			if namespace := rival.ref.Namespace; namespace != vs.ref.Namespace && mesh.Exported(rival.exported, namespace, d.namespace) {
-				rivals[namespace] = true
+	for _, callers := range []string{"", d.namespace} {
+		for _, namespace := range d.takersBeneath.Get(d.r, wildcardFor{wildcard, callers}) {
+			if namespace == vs.ref.Namespace {
+				continue
+			}
+			if svc := d.takenBeneath(namespace, wildcard); svc != nil {
+				d.notHonoured(diag.FollowedByFew, vs.ref, at, fmt.Sprintf("requests to %s do not follow it: %s", svc.Hostname, d.taker(vs, svc.Hostname)))
+				return
 			}
 		}
 	}
-	if len(rivals) == 0 || !slices.ContainsFunc(d.ownersBeneath.Get(d.r, wildcard), func(owner string) bool { return rivals[owner] }) {
-		return
-	}
-	for _, svc := range d.registry.beneath.under(d.plan, wildcard) {
-		if !rivals[svc.Namespace] || !svc.VisibleIn(d.namespace) {
+}
+
+// takenBeneath is a service of a namespace beneath a wildcard that follows a
+// VirtualService of the namespace for the wildcard or a wider one; nil for none.
+func (d *domainPlan) takenBeneath(namespace, wildcard string) *mesh.Service {
+	for _, svc := range d.registry.byNamespace.under(d.plan, namespace) {
+		if !(imported{host: wildcard}).covers(svc.Hostname) || !svc.VisibleIn(d.namespace) {
 			continue
 		}
 		by := d.virtualFor(svc.Hostname)
-		if by == nil || by.ref.Namespace != svc.Namespace {
-			continue
-		}
-		if name := d.matched(by, svc.Hostname); (imported{host: name}).covers(wildcard) {
-			d.notHonoured(diag.FollowedByFew, vs.ref, at, fmt.Sprintf("requests to %s do not follow it: %s", svc.Hostname, d.taker(vs, svc.Hostname)))
-			return
+		if by != nil && by.ref.Namespace == namespace && (imported{host: d.matched(by, svc.Hostname)}).covers(wildcard) {
+			return svc
 		}
 	}
+	return nil
+}
+
+// wildcardFor is a wildcard in VirtualServices, with the namespace that sees them; ""
+// for all.
+type wildcardFor struct{ wildcard, callers string }
+
+// wildcardsFor are those in a VirtualService.
+func (m *model) wildcardsFor(vs *virtualService) []wildcardFor {
+	var out []wildcardFor
+	for _, name := range m.virtualOf.names(vs) {
+		if !strings.HasPrefix(name, "*") {
+			continue
+		}
+		for _, callers := range m.virtualOf.callers(vs) {
+			out = append(out, wildcardFor{name, callers})
+		}
+	}
+	return out
+}
+
+// findWildcardNamespaces are the namespaces of VirtualServices that have a wildcard.
+func (p *plan) findWildcardNamespaces(key wildcardFor) map[string]bool {
+	out := map[string]bool{}
+	for _, vs := range p.virtualByWildcard.under(p, key) {
+		out[vs.ref.Namespace] = true
+	}
+	return out
+}
+
+// findTakersBeneath are the namespaces that declare hosts beneath a wildcard and have a
+// VirtualService for it or a wider one, in order. Few have both, so nobody needs to
+// look at all that have one of the two.
+func (p *plan) findTakersBeneath(key wildcardFor) []string {
+	var out []string
+	for _, owner := range p.ownersBeneath.Get(p.r, key.wildcard) {
+		for wider := range wildcards(strings.TrimPrefix(key.wildcard, "*")) {
+			if p.wildcardNamespaces.Get(p.r, wildcardFor{wider, key.callers})[owner] {
+				out = append(out, owner)
+				break
+			}
+		}
+	}
+	return out
 }
 
 // findOwnersBeneath are the namespaces of the services whose hosts a wildcard covers,
@@ -230,28 +275,34 @@ func (p *plan) findOwnersBeneath(wildcard string) []string {
 	return slices.Compact(out)
 }
 
-// hasEffectBeneath reports whether these callers follow the VirtualService for some
-// service whose host a wildcard covers.
-func (d *domainPlan) hasEffectBeneath(vs *virtualService, wildcard string) bool {
-	follows := func(svc *mesh.Service) bool { return d.virtualFor(svc.Hostname) == vs }
-	return slices.ContainsFunc(d.registry.beneath.under(d.plan, wildcard), func(svc *mesh.Service) bool { return svc.VisibleIn(d.namespace) && follows(svc) }) ||
-		slices.ContainsFunc(d.egressServices(), func(svc *mesh.Service) bool { return imported{host: wildcard}.covers(svc.Hostname) && follows(svc) })
-}
-
 // checkConnectionsTaken reports a wildcard that no ServiceEntry declares, in a
 // VirtualService without routes for HTTP: it is for the connections to the services
-// that it covers only, and more precise ones may take all of them.
+// that it covers only, and more precise ones may take all of them. If it covers more
+// than maxClaims, that is not looked for.
 func (d *domainPlan) checkConnectionsTaken(vs *virtualService, at, wildcard string) bool {
-	if len(vs.http) > 0 || d.service(wildcard) != nil || d.hasEffectBeneath(vs, wildcard) {
+	if len(vs.http) > 0 || d.service(wildcard) != nil {
 		return false
 	}
-	message := "no effect for sidecars: others are for all hosts of services that it covers"
-	for _, svc := range d.registry.beneath.under(d.plan, wildcard) {
-		if svc.VisibleIn(d.namespace) && d.virtualFor(svc.Hostname) != nil {
-			message += ", such as " + d.virtualFor(svc.Hostname).ref.String() + " for " + svc.Hostname
-			break
+	services := d.registry.beneath.under(d.plan, wildcard)
+	if len(services) > maxClaims {
+		return false
+	}
+	var taken *mesh.Service
+	for _, svc := range slices.Concat(services, d.egressServices()) {
+		if !(imported{host: wildcard}).covers(svc.Hostname) || !svc.VisibleIn(d.namespace) {
+			continue
+		}
+		switch d.virtualFor(svc.Hostname) {
+		case vs:
+			return false
+		case nil:
+		default:
+			taken = svc
 		}
 	}
-	d.conflict(diag.RuleClaimed, vs.ref, at, message)
+	if taken == nil {
+		return false
+	}
+	d.conflict(diag.RuleClaimed, vs.ref, at, fmt.Sprintf("no effect for sidecars: others are for all services that it covers, such as %s for %s", d.virtualFor(taken.Hostname).ref, taken.Hostname))
 	return true
 }
