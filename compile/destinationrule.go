@@ -105,6 +105,7 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 	d.checkPolicies(rule, svc)
 	d.checkVersions(rule, host, svc)
 	d.checkClaim(rule, "spec.host", host)
+	d.checkTakenRule(rule, host)
 	d.checkShadowed(rule, host)
 	d.checkMergedRule(rule, host)
 	switch {

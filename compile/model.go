@@ -46,7 +46,12 @@ type model struct {
 	byGateway   *index[string, virtualService]
 	// By namespace and name: what is called so, and what delegates to it.
 	virtualNamed, delegators *index[string, virtualService]
-	virtualOf                *claims[virtualService]      // for sidecars
+	virtualOf                *claims[virtualService]        // for sidecars
+	virtualByHost            *index[string, virtualService] // those for sidecars, of all namespaces
+	virtualByWildcard        *index[wildcardFor, virtualService]
+	wildcardNamespaces       *query.Query[wildcardFor, map[string]bool]
+	ownersBeneath            *query.Query[string, []string]
+	takersBeneath            *query.Query[wildcardFor, []string]
 	virtualHTTP              *index[none, virtualService] // those with HTTP routes for sidecars
 	settingsOf               *claims[destinationRule]
 	selectingIn              *index[string, destinationRule] // by namespace, first to win first
@@ -190,10 +195,15 @@ func (m *model) findRules() {
 	m.virtualOf = newClaims(m, func(vs *virtualService) claim { return vs }, (*virtualService).meshHosts)
 	m.virtualOf.imported = true
 	m.virtualHTTP = newIndex(m.graph, byAge, (*virtualService).routesSidecars)
+	m.virtualByHost = newIndex(m.graph, byAge, m.virtualOf.names)
+	m.virtualByWildcard = newIndex(m.graph, byAge, m.wildcardsFor)
+	m.wildcardNamespaces = newQuery(m, maps.Equal[map[string]bool], (*plan).findWildcardNamespaces)
+	m.takersBeneath = newQuery(m, slices.Equal[[]string], (*plan).findTakersBeneath)
+	m.ownersBeneath = newQuery(m, slices.Equal[[]string], (*plan).findOwnersBeneath)
 	m.virtualNamed = newIndex(m.graph, byAge, func(vs *virtualService) []string { return []string{vs.name()} })
 	m.delegators = newIndex(m.graph, byAge, (*virtualService).delegateNames)
 	m.virtualServices.take = append(m.virtualServices.take, m.virtualInto.update, m.byGateway.update, m.virtualOf.update, m.virtualHTTP.update,
-		m.virtualNamed.update, m.delegators.update)
+		m.virtualByHost.update, m.virtualByWildcard.update, m.virtualNamed.update, m.delegators.update)
 
 	m.gatewayNamed = newIndex(m.graph, func(a, b *gateway) int { return m.inAgeOrder(a.declared, b.declared) },
 		func(gw *gateway) []string { return []string{gw.name()} })

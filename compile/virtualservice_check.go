@@ -87,20 +87,24 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 	if undeclared && !d.checkUndeclared(vs, at, host) {
 		return
 	}
-	if first := d.firstVirtual(host); first != vs && first != nil {
-		why := d.firstBecause()
-		if first.ref.Namespace != vs.ref.Namespace {
-			why = "is in the host's own namespace"
-		}
-		d.conflict(diag.RuleClaimed, vs.ref, at, fmt.Sprintf("no effect for sidecars: %s is for %s too and %s", first.ref, host, why))
+	follows := d.checkTaken(vs, at, host)
+	if follows == nil || wildcard && follows.checkConnectionsTaken(vs, at, host) {
 		return
 	}
 	d.checkClaim(vs, at, host)
 	if undeclared {
 		d.checkNobodysHost(vs, at, host)
 	}
-	rules := d.rulesFor.under(d.plan, host)
+	follows.checkRouteRulesTaken(vs, host)
 	if wildcard {
+		follows.checkTakenBeneath(vs, at, host)
+	}
+}
+
+// checkRouteRulesTaken reports the RouteRules that the VirtualService takes the place of.
+func (d *domainPlan) checkRouteRulesTaken(vs *virtualService, host string) {
+	rules := d.rulesFor.under(d.plan, host)
+	if strings.HasPrefix(host, "*") {
 		rules = slices.DeleteFunc(slices.Clone(d.rulesUnder.under(d.plan, host)), func(rule *routeRule) bool {
 			return d.service(rule.host) == nil || d.virtualFor(rule.host) != vs
 		})
@@ -116,17 +120,6 @@ func (d *domainPlan) standsForSome(wildcard string) bool {
 	visible := func(svc *mesh.Service) bool { return svc.VisibleIn(d.namespace) }
 	return slices.ContainsFunc(d.registry.beneath.under(d.plan, wildcard), visible) ||
 		slices.ContainsFunc(d.egressServices(), func(svc *mesh.Service) bool { return imported{host: wildcard}.covers(svc.Hostname) })
-}
-
-// firstVirtual is the first VirtualService for this very host, or wildcard; nil for
-// none.
-func (d *domainPlan) firstVirtual(host string) *virtualService {
-	for _, namespace := range d.virtualNamespaces(host) {
-		if found := d.exactVirtual(namespace, host); found != nil {
-			return found
-		}
-	}
-	return nil
 }
 
 // checkShortName warns where a name means different services to different

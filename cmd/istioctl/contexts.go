@@ -93,7 +93,7 @@ func (c *contexts) write() error {
 	if err := os.MkdirAll(filepath.Dir(c.file), 0o700); err != nil {
 		return err
 	}
-	return wholefile.Write(c.file, 0o600, wholefile.Text(text))
+	return wholefile.WriteText(c.file, 0o600, text)
 }
 
 func (c *contexts) names() (names []string) {

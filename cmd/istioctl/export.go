@@ -36,6 +36,10 @@ refer to comes first.
 is a file NAMESPACE/KIND/NAME.yaml, and files of that form in the namespaces that
 are written go when their object is gone. Without -o all is printed.
 
+A file is replaced as a whole. So is a symbolic link to a file: what it leads to
+stays as it is, and no link leads an export out of its folder. A device and a named
+pipe are written into, also /dev/stdout; in a folder they are errors.
+
 No server tells private keys: a Secret with one is left out, or written with
 --include-secrets with a mark in place of its key. A server that has that key
 takes the mark for it; an empty one refuses it, and only 'pilot-api snapshot' can

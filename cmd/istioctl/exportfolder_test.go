@@ -3,11 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -73,6 +75,30 @@ func TestExportStaysInItsFolder(t *testing.T) {
 				t.Errorf("the file is %q, %v", text, err)
 			}
 		})
+	}
+}
+
+// TestExportFolderHasPipes: a named pipe in the place of a file is neither read, written
+// nor removed.
+func TestExportFolderHasPipes(t *testing.T) {
+	api := httptest.NewServer(serverOf("books", "a"))
+	t.Cleanup(api.Close)
+	for name, fails := range map[string]string{"a": "a.yaml: this is a named pipe", "old": ""} {
+		folder := t.TempDir()
+		pipe := filepath.Join(folder, "books", "routerules", name+".yaml")
+		if err := os.MkdirAll(filepath.Dir(pipe), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, code := run(t, api.URL, "", "export", "-A", "-o", folder)
+		if (code == exitDone) != (fails == "") || !strings.Contains(stderr, fails) {
+			t.Errorf("exit %d: %s%s", code, stdout, stderr)
+		}
+		if info, err := os.Lstat(pipe); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+			t.Errorf("the named pipe is %v, %v", info, err)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// exportMode is for files without private keys.
+// exportMode is for files without private keys, before the umask.
 const exportMode = 0o644
 
 // writeExport writes the objects of a namespace, "" for all, where -o says.
@@ -37,7 +37,7 @@ func (s *session) writeExport(output, namespace string, objects []*schema.Object
 	case len(text) > maxInput:
 		return fmt.Errorf("%d MiB are more than 'istioctl apply' reads from one file: name a folder, -o %s/", len(text)>>20, output)
 	}
-	return wholefile.Write(output, exportMode, wholefile.Text(text))
+	return wholefile.WriteText(output, exportMode, text)
 }
 
 func isFolder(output string) bool {
@@ -99,9 +99,11 @@ func checkExportNames(objects []*schema.Object) error {
 }
 
 func writeChanged(root *os.Root, name string, text []byte) error {
-	before, err := root.ReadFile(name)
-	if err == nil && slices.Equal(before, text) {
-		return nil
+	// A named pipe would be waited for.
+	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
+		if before, err := root.ReadFile(name); err == nil && slices.Equal(before, text) {
+			return nil
+		}
 	}
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
@@ -121,7 +123,7 @@ func removeOthers(root *os.Root, namespace string, keep map[string]bool) error {
 		files, err := fs.Glob(root.FS(), path.Join(namespace, kind.Plural, "*.yaml"))
 		failed = append(failed, err)
 		for _, name := range files {
-			if keep[name] || strings.HasPrefix(path.Base(name), ".") {
+			if keep[name] || strings.HasPrefix(path.Base(name), ".") || !isFileOrLink(root, name) {
 				continue
 			}
 			if err := root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
@@ -130,6 +132,13 @@ func removeOthers(root *os.Root, namespace string, keep map[string]bool) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// isFileOrLink reports whether an export, or somebody in place of one, may have
+// written what has the name: it writes no device, named pipe or folder.
+func isFileOrLink(root *os.Root, name string) bool {
+	info, err := root.Lstat(name)
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0)
 }
 
 var globSafe = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace

@@ -126,7 +126,7 @@ func (m *settingsMemory) read(domain string) []toldSettings {
 func (m *settingsMemory) write() {
 	text, err := json.Marshal(m.told)
 	if err == nil {
-		err = wholefile.Write(m.file, 0o600, wholefile.Text(text))
+		err = wholefile.WriteText(m.file, 0o600, text)
 	}
 	if err != nil {
 		m.log.Warn("mesh settings are not remembered for the next start", "err", err)

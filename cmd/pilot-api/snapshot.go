@@ -42,7 +42,8 @@ func newSnapshotSave(c *console) *cobra.Command {
 		Long: `Save the embedded store of --data-dir. While the server runs it is asked through
 the socket in that folder, and goes on; else the folder is opened. The file is
 there, whole and held against its checksum, or it is not; one of the same name is
-replaced then.`,
+replaced then, and a symbolic link to one. A device and a named pipe are written
+into, also /dev/stdout.`,
 		Example: `  pilot-api snapshot save --data-dir /var/lib/pilot-api /backup/pilot-api.db`,
 	}, o.registerFolder, func(ctx context.Context, args []string) error { return c.save(ctx, o, args[0]) })
 }
@@ -79,7 +80,7 @@ func newSnapshotStatus(c *console) *cobra.Command {
 		case output != "":
 			return fmt.Errorf("%w: -o %s: json is all there is", errUsage, output)
 		}
-		c.describe(args[0], status)
+		describe(c.stdout, args[0], status)
 		return nil
 	})
 }
@@ -90,8 +91,8 @@ func (o *options) registerFolder(f *pflag.FlagSet) {
 	f.StringVar(&o.etcdPrefix, "etcd-prefix", etcd.DefaultPrefix, "every key in etcd starts with this")
 }
 
-func (c *console) describe(name string, s etcd.SnapshotStatus) {
-	fmt.Fprintf(c.stdout, "%s: revision %d, %d keys, %d bytes, sha256 %s\n", name, s.Revision, s.Keys, s.Bytes, s.SHA256)
+func describe(to io.Writer, name string, s etcd.SnapshotStatus) {
+	fmt.Fprintf(to, "%s: revision %d, %d keys, %d bytes, sha256 %s\n", name, s.Revision, s.Keys, s.Bytes, s.SHA256)
 }
 
 // save asks the server that runs on the folder, or else opens it.
@@ -119,7 +120,11 @@ func (c *console) save(ctx context.Context, o options, name string) error {
 	if err != nil {
 		return fmt.Errorf("save %s: %w", name, err)
 	}
-	c.describe(name, status)
+	if wholefile.Replaces(name) {
+		describe(c.stdout, name, status)
+	} else {
+		describe(c.stderr, name, status) // Standard output may have the snapshot.
+	}
 	return nil
 }
 
@@ -197,7 +202,7 @@ func (c *console) restore(ctx context.Context, o options, name string) error {
 		return err
 	}
 	if done.Settings != nil {
-		c.warn(wholefile.Write(filepath.Join(o.dataDir, settingsFile), 0o600, wholefile.Text(done.Settings)))
+		c.warn(wholefile.WriteText(filepath.Join(o.dataDir, settingsFile), 0o600, done.Settings))
 	}
 	for _, u := range done.Unreadable {
 		c.warn(u.Err())

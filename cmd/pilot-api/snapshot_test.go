@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -56,6 +57,27 @@ func (p *program) revision(t *testing.T) string {
 	return list.Metadata.ResourceVersion
 }
 
+// saveIntoPipe copies a snapshot of a pipe into a file.
+func saveIntoPipe(t *testing.T, data, file string) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	copied := make(chan error)
+	go func() {
+		text, err := io.ReadAll(r)
+		copied <- errors.Join(err, os.WriteFile(file, text, snapshotMode))
+	}()
+	var out, errs bytes.Buffer
+	code := Main(t.Context(), []string{"snapshot", "save", "--data-dir", data, fmt.Sprintf("/proc/self/fd/%d", w.Fd())}, &out, &errs)
+	w.Close()
+	if err := <-copied; err != nil || code != exitDone || out.Len() > 0 || !strings.Contains(errs.String(), "sha256") {
+		t.Fatalf("exit code %d, %v: %s%s", code, err, &out, &errs)
+	}
+}
+
 // TestSnapshot: of a running server and of a stopped one; what comes of it has the
 // objects, their history and the settings, and tells a client that resumes from the
 // lost server's time to list anew.
@@ -66,7 +88,8 @@ func TestSnapshot(t *testing.T) {
 		t.Fatal("not created")
 	}
 	then := p.revision(t)
-	saved := map[string]string{"running": filepath.Join(dir, "running.db"), "stopped": filepath.Join(dir, "stopped.db")}
+	saved := map[string]string{"running": filepath.Join(dir, "running.db"), "stopped": filepath.Join(dir, "stopped.db"), "pipe": filepath.Join(dir, "pipe.db")}
+	saveIntoPipe(t, data, saved["pipe"])
 	if text := command(t, exitDone, "snapshot", "save", "--data-dir", data, saved["running"]); !strings.Contains(text, "sha256") {
 		t.Errorf("save says %q", text)
 	}
@@ -97,7 +120,7 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("%s: settings %q, %v, want %q, %v", name, is, err2, was, err1)
 		}
 		restored := startProgram(t, back)
-		for object, want := range map[string]int{"before": http.StatusOK, "after": map[string]int{"running": http.StatusNotFound, "stopped": http.StatusOK}[name]} {
+		for object, want := range map[string]int{"before": http.StatusOK, "after": map[string]int{"running": http.StatusNotFound, "pipe": http.StatusNotFound, "stopped": http.StatusOK}[name]} {
 			if code, _ := restored.answer(t, rulesPath+"/"+object); code != want {
 				t.Errorf("%s: %s: %d, want %d", name, object, code, want)
 			}

@@ -1,0 +1,49 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// checkTakenRule reports a rule for callers of other namespaces whom rules of another
+// namespace have all of: the host's own namespace comes before the root namespace, and
+// that of the callers before both. The rule of some callers' own namespace is an
+// exception that they may write, so it is told only if nobody else follows this one.
+func (d *domainPlan) checkTakenRule(rule *destinationRule, host string) {
+	home := rule.ref.Namespace
+	if rule.labels != nil || d.pilot().AnyNamespaceRules || d.pilot().ShortNamesByCaller ||
+		home != d.settings.RootNamespace && home != d.ownerOf(host) {
+		return // Callers of its own namespace follow it, if anybody does.
+	}
+	atHome := mesh.Exported(rule.exported, home, home)
+	var audience []*domainPlan
+	if mesh.Exported(rule.exported, home, "") {
+		audience = append(audience, d.forDomain(""))
+	} else {
+		for _, namespace := range namespacesOf(rule.exported) {
+			if namespace != home && len(audience) < maxClaims {
+				audience = append(audience, d.home(namespace))
+			}
+		}
+	}
+	for _, callers := range audience {
+		if by := callers.ruleFor(host); by == nil || by.ref.Namespace == home {
+			return
+		}
+	}
+	if len(audience) == 0 {
+		return
+	}
+	by := audience[0].ruleFor(host)
+	why := "is in the callers' own namespace"
+	if by.ref.Namespace == audience[0].ownerOf(host) {
+		why = "is in the host's own namespace"
+	}
+	if atHome {
+		d.notHonoured(diag.FollowedByFew, rule.ref, "spec.host", fmt.Sprintf("only callers in namespace %s follow it: %s is for %s and %s", home, by.ref, by.spec.GetHost(), why))
+		return
+	}
+	d.conflict(diag.RuleClaimed, rule.ref, "spec.host", fmt.Sprintf("the rule has no effect: %s is for %s and %s", by.ref, by.spec.GetHost(), why))
+}

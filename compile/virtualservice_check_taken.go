@@ -1,0 +1,308 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// A VirtualService loses callers if another object takes its host: a VirtualService
+// for the host, or for a wildcard that covers it, of a namespace that comes first; or
+// a ServiceEntry by which the host belongs to another namespace.
+
+// checkTaken reports a host for which callers do not follow the VirtualService although
+// it is exported to them and in a namespace that they follow. It returns some callers
+// that do; nil if there are none.
+func (d *domainPlan) checkTaken(vs *virtualService, at, host string) *domainPlan {
+	audience := d.audience(vs, host)
+	if len(audience) == 0 {
+		return d // checkClaim says that nobody follows it.
+	}
+	var follows, lost *domainPlan
+	for _, callers := range audience {
+		switch {
+		case callers.virtualFor(host) == vs:
+			if follows == nil {
+				follows = callers
+			}
+		case lost == nil && d.sameHost(vs, host, callers):
+			lost = callers
+		}
+		if follows != nil && lost != nil {
+			break
+		}
+	}
+	if follows == nil {
+		if lost == nil {
+			lost = audience[0]
+		}
+		d.conflict(diag.RuleClaimed, vs.ref, at, "no effect for sidecars: "+lost.taker(vs, host))
+		return nil
+	}
+	if lost == nil && slices.ContainsFunc(audience, func(callers *domainPlan) bool { return callers.namespace == "" }) {
+		lost = d.exception(vs, host)
+	}
+	if lost != nil {
+		who := "in namespace " + lost.namespace
+		if lost.namespace == "" {
+			who = "in other namespaces"
+		}
+		d.notHonoured(diag.FollowedByFew, vs.ref, at, fmt.Sprintf("callers %s do not follow it: %s", who, lost.taker(vs, host)))
+	}
+	return follows
+}
+
+// sameHost reports whether a host is the same service to some callers as to those at
+// home. The rules of a service are not for another one that has its host, but those of
+// the root namespace are for all.
+func (d *domainPlan) sameHost(vs *virtualService, host string, callers *domainPlan) bool {
+	return vs.ref.Namespace == d.settings.RootNamespace || callers.service(host) == d.service(host)
+}
+
+// audience are the callers that follow the VirtualService for a host unless something
+// takes it: those of its own namespace come first, and those of the namespace "" are
+// the callers of which no object says anything.
+func (d *domainPlan) audience(vs *virtualService, host string) []*domainPlan {
+	home := vs.ref.Namespace
+	switch owner := d.ownerOf(host); {
+	case d.pilot().AnyNamespaceRules || d.pilot().ShortNamesByCaller:
+		return []*domainPlan{d}
+	case owner != home && home != d.settings.RootNamespace:
+		if mesh.Exported(vs.exported, home, home) {
+			return []*domainPlan{d}
+		}
+		return nil
+	}
+	var out []*domainPlan
+	if mesh.Exported(vs.exported, home, home) {
+		out = append(out, d)
+	}
+	if mesh.Exported(vs.exported, home, "") {
+		return append(out, d.forDomain(""))
+	}
+	for _, namespace := range namespacesOf(vs.exported) {
+		if namespace != home && len(out) < maxClaims {
+			out = append(out, d.home(namespace))
+		}
+	}
+	return out
+}
+
+// namespacesOf are those that an exportTo names.
+func namespacesOf(exportTo []string) []string {
+	return slices.DeleteFunc(slices.Clone(exportTo), func(namespace string) bool { return namespace == "*" || namespace == "." })
+}
+
+// exception is the first namespace whose callers do not follow a VirtualService that
+// all others follow; nil for none. Only namespaces that objects for the host name are
+// looked at.
+func (d *domainPlan) exception(vs *virtualService, host string) *domainPlan {
+	seen := map[string]bool{"": true, vs.ref.Namespace: true}
+	check := func(namespaces ...string) *domainPlan {
+		for _, namespace := range namespaces {
+			if seen[namespace] {
+				continue
+			}
+			seen[namespace] = true
+			if callers := d.home(namespace); callers.virtualFor(host) != vs && d.sameHost(vs, host, callers) {
+				return callers
+			}
+		}
+		return nil
+	}
+	rivals := func(name string) *domainPlan {
+		for _, rival := range d.virtualByHost.under(d.plan, name) {
+			if rival == vs {
+				continue
+			}
+			if found := check(append([]string{rival.ref.Namespace}, namespacesOf(rival.exported)...)...); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	if found := rivals(host); found != nil || d.ownerOf(host) == vs.ref.Namespace {
+		return found // Within a namespace no wildcard comes before the host.
+	}
+	for wildcard := range wildcards(host) {
+		if found := rivals(wildcard); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// taker says which object takes a host from the VirtualService where these callers are,
+// and why.
+func (d *domainPlan) taker(vs *virtualService, host string) string {
+	by := d.virtualFor(host)
+	if by == nil {
+		return fmt.Sprintf("for them %s belongs to namespace %s%s", host, d.ownerOf(host), d.declaredBy(host))
+	}
+	what := host + " too"
+	if name := d.matched(by, host); name != host {
+		what = fmt.Sprintf("%s, which covers %s,", name, host)
+	}
+	why := "is in the callers' own namespace"
+	switch by.ref.Namespace {
+	case vs.ref.Namespace:
+		why = d.firstBecause()
+	case d.ownerOf(host):
+		why = "is in the host's own namespace"
+	}
+	if d.pilot().AnyNamespaceRules {
+		why = d.firstBecause()
+	}
+	return fmt.Sprintf("%s is for %s and %s", by.ref, what, why)
+}
+
+// declaredBy names the object by which a host belongs to a namespace; "" for none.
+func (d *domainPlan) declaredBy(host string) string {
+	svc := d.service(host)
+	if svc == nil {
+		svc = d.plan.service(host)
+	}
+	if svc == nil {
+		return ""
+	}
+	return fmt.Sprintf(": %s declares it", svc.Origin)
+}
+
+// matched is the host, or the wildcard that covers it, by which these callers follow a
+// VirtualService.
+func (d *domainPlan) matched(vs *virtualService, host string) string {
+	scope := d.virtualOf.scope(vs)
+	if d.exactVirtual(scope, host) == vs {
+		return host
+	}
+	for wildcard := range wildcards(host) {
+		if d.exactVirtual(scope, wildcard) == vs {
+			return wildcard
+		}
+	}
+	return host
+}
+
+// checkTakenBeneath reports a wildcard of which another namespace takes hosts by a
+// VirtualService that is no more precise: it declares the hosts, so its rules come
+// first. A more precise one is an exception that everybody may write.
+func (d *domainPlan) checkTakenBeneath(vs *virtualService, at, wildcard string) {
+	if d.pilot().AnyNamespaceRules {
+		return
+	}
+	for _, callers := range []string{"", d.namespace} {
+		for _, namespace := range d.takersBeneath.Get(d.r, wildcardFor{wildcard, callers}) {
+			if namespace == vs.ref.Namespace {
+				continue
+			}
+			if svc := d.takenBeneath(namespace, wildcard); svc != nil {
+				d.notHonoured(diag.FollowedByFew, vs.ref, at, fmt.Sprintf("requests to %s do not follow it: %s", svc.Hostname, d.taker(vs, svc.Hostname)))
+				return
+			}
+		}
+	}
+}
+
+// takenBeneath is a service of a namespace beneath a wildcard that follows a
+// VirtualService of the namespace for the wildcard or a wider one; nil for none.
+func (d *domainPlan) takenBeneath(namespace, wildcard string) *mesh.Service {
+	for _, svc := range d.registry.byNamespace.under(d.plan, namespace) {
+		if !(imported{host: wildcard}).covers(svc.Hostname) || !svc.VisibleIn(d.namespace) {
+			continue
+		}
+		by := d.virtualFor(svc.Hostname)
+		if by != nil && by.ref.Namespace == namespace && (imported{host: d.matched(by, svc.Hostname)}).covers(wildcard) {
+			return svc
+		}
+	}
+	return nil
+}
+
+// wildcardFor is a wildcard in VirtualServices, with the namespace that sees them; ""
+// for all.
+type wildcardFor struct{ wildcard, callers string }
+
+// wildcardsFor are those in a VirtualService.
+func (m *model) wildcardsFor(vs *virtualService) []wildcardFor {
+	var out []wildcardFor
+	for _, name := range m.virtualOf.names(vs) {
+		if !strings.HasPrefix(name, "*") {
+			continue
+		}
+		for _, callers := range m.virtualOf.callers(vs) {
+			out = append(out, wildcardFor{name, callers})
+		}
+	}
+	return out
+}
+
+// findWildcardNamespaces are the namespaces of VirtualServices that have a wildcard.
+func (p *plan) findWildcardNamespaces(key wildcardFor) map[string]bool {
+	out := map[string]bool{}
+	for _, vs := range p.virtualByWildcard.under(p, key) {
+		out[vs.ref.Namespace] = true
+	}
+	return out
+}
+
+// findTakersBeneath are the namespaces that declare hosts beneath a wildcard and have a
+// VirtualService for it or a wider one, in order. Few have both, so nobody needs to
+// look at all that have one of the two.
+func (p *plan) findTakersBeneath(key wildcardFor) []string {
+	var out []string
+	for _, owner := range p.ownersBeneath.Get(p.r, key.wildcard) {
+		for wider := range wildcards(strings.TrimPrefix(key.wildcard, "*")) {
+			if p.wildcardNamespaces.Get(p.r, wildcardFor{wider, key.callers})[owner] {
+				out = append(out, owner)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// findOwnersBeneath are the namespaces of the services whose hosts a wildcard covers,
+// in order, each once.
+func (p *plan) findOwnersBeneath(wildcard string) []string {
+	var out []string
+	for _, svc := range p.registry.beneath.under(p, wildcard) {
+		out = append(out, svc.Namespace)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// checkConnectionsTaken reports a wildcard that no ServiceEntry declares, in a
+// VirtualService without routes for HTTP: it is for the connections to the services
+// that it covers only, and more precise ones may take all of them. If it covers more
+// than maxClaims, that is not looked for.
+func (d *domainPlan) checkConnectionsTaken(vs *virtualService, at, wildcard string) bool {
+	if len(vs.http) > 0 || d.service(wildcard) != nil {
+		return false
+	}
+	services := d.registry.beneath.under(d.plan, wildcard)
+	if len(services) > maxClaims {
+		return false
+	}
+	var taken *mesh.Service
+	for _, svc := range slices.Concat(services, d.egressServices()) {
+		if !(imported{host: wildcard}).covers(svc.Hostname) || !svc.VisibleIn(d.namespace) {
+			continue
+		}
+		switch d.virtualFor(svc.Hostname) {
+		case vs:
+			return false
+		case nil:
+		default:
+			taken = svc
+		}
+	}
+	if taken == nil {
+		return false
+	}
+	d.conflict(diag.RuleClaimed, vs.ref, at, fmt.Sprintf("no effect for sidecars: others are for all services that it covers, such as %s for %s", d.virtualFor(taken.Hostname).ref, taken.Hostname))
+	return true
+}
