@@ -15,6 +15,7 @@
 //	readindex.go  how a read from memory is still linearizable
 //	handler.go    Add, Update and Delete calls
 //	since.go      what has changed between two revisions
+//	lastgood.go   what proxies follow in place of values that cannot be read
 //	lag.go        how far the view is behind the source
 //
 // There is one watch of the source, however many watch the cache. A source that
