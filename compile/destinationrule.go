@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // destinationRule is a DestinationRule; which of them a host has depends on how
@@ -35,6 +37,22 @@ func (r *destinationRule) selector() mesh.Labels { return r.labels }
 
 func readDestinationRule(p *plan, of declared, spec *networking.DestinationRule) *destinationRule {
 	return &destinationRule{declared: of, spec: spec, exported: p.settings.ExportToOf(spec), labels: selectorOf(spec), policyRef: of.ref}
+}
+
+// closingDestinationRule closes the host of a rule whose spec does not decode: nobody
+// knows whether it asks for TLS. It is nil where the spec does not say for which host.
+func closingDestinationRule(o *schema.Object) any {
+	var said struct {
+		Host     string   `json:"host"`
+		ExportTo []string `json:"exportTo"`
+	}
+	if err := json.Unmarshal(o.SpecJSON(), &said); err != nil || said.Host == "" {
+		return nil
+	}
+	// A way that no proxy follows.
+	return &networking.DestinationRule{Host: said.Host, ExportTo: said.ExportTo, TrafficPolicy: &networking.TrafficPolicy{
+		ProxyProtocol: &networking.TrafficPolicy_ProxyProtocol{},
+	}}
 }
 
 // subset by name; nil when there is none, or no rule.

@@ -173,6 +173,7 @@ func (m *model) readKinds() {
 	m.destinationRules = newKind(m, "DestinationRule", m.inAgeOrder, readDestinationRule, func(p *plan, rule *destinationRule) {
 		p.homeWith(rule.ref.Namespace, rule.labels).checkDestinationRule(rule)
 	})
+	m.destinationRules.instead = closingDestinationRule
 	m.gateways = newKind(m, "Gateway", m.inAgeOrder, readGateway, func(*plan, *gateway) {})
 	m.certificates = newKind(m, "Secret", inKeyOrder, readSecret, (*plan).checkSecret)
 	m.sidecars = newKind(m, "Sidecar", m.inAgeOrder, readSidecar, (*plan).checkSidecar)

@@ -26,6 +26,7 @@ func compiled(tb testing.TB, node string, objs []*schema.Object) (*ir.Config, di
 func compiledAs(tb testing.TB, pilot mesh.V1Compatibility, node string, objs []*schema.Object) (*ir.Config, diag.List) {
 	settings := mesh.DefaultSettings()
 	settings.ProxyHTTPPort = 15002
+	settings.UnixSocketFolders = []string{"/run/app"}
 	settings.V1Compatibility = pilot
 	s := mesh.NewSnapshot(1, settings, objs)
 	return compile.Proxy(s, s.View(proxy(tb, node)))

@@ -32,6 +32,9 @@ type kind[T any] struct {
 	// rule is the rule in a spec, nil when it cannot be used; false for a spec
 	// of another type.
 	rule func(p *plan, of declared, spec any) (rule *T, ok bool)
+	// instead is a spec that closes what an object is for whose own does not decode; nil
+	// for a kind that has none.
+	instead func(o *schema.Object) any
 	// take hands on which rules are others now.
 	take []func([]change[T])
 
@@ -129,9 +132,16 @@ func (k *kind[T]) read(m *model, o *schema.Object) *reading[T] {
 		out.rule, ok = k.rule(p, out.declared, spec)
 	}
 	if !ok {
+		message := "the object is left out, its spec does not decode: %v"
+		if k.instead != nil {
+			if spec := k.instead(o); spec != nil {
+				out.rule, _ = k.rule(p, out.declared, spec)
+				message = "requests to the host fail, as the spec does not decode: %v"
+			}
+		}
 		p.report(diag.Problem{
 			Severity: diag.Warning, Reason: diag.Malformed, Code: diag.PartLeftOut, Object: out.ref, Field: "spec",
-			Message: fmt.Sprintf("the object is left out, its spec does not decode: %v", err),
+			Message: fmt.Sprintf(message, err),
 		})
 	}
 	known := p.problems.List()

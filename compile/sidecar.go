@@ -41,6 +41,7 @@ type ingressListener struct {
 	bind     string // "": the proxy's own address
 	binds    bool   // the proxy opens the port
 	endpoint string // host:port or unix://path
+	refused  bool   // proxies do not connect to the endpoint
 }
 
 func readSidecar(p *plan, of declared, spec *networking.Sidecar) *sidecar {
@@ -103,6 +104,12 @@ func (p *plan) readIngress(of declared, i int, in *networking.IstioIngressListen
 	if !known || !canListen(out) {
 		p.notHonoured(diag.PartLeftOut, of.ref, fmt.Sprintf("spec.ingress[%d]", i), "the listener is left out: it must have a port, a protocol and, if any, a defaultEndpoint that there is")
 		return out, false
+	}
+	if strings.HasPrefix(out.endpoint, unixScheme) {
+		if reason := p.settings.RefusesSocket(out.endpoint); reason != "" {
+			out.refused = true
+			p.notHonoured(diag.PartLeftOut, of.ref, fmt.Sprintf("spec.ingress[%d].defaultEndpoint", i), "calls to the port fail: "+reason)
+		}
 	}
 	return out, in.GetTls() == nil // That it is left out is said where it is written.
 }

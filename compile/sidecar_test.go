@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/internal/meshgen"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -136,6 +137,53 @@ func TestImportOfNobody(t *testing.T) {
 		got := len(problems) == 1 && strings.Contains(problems[0].Message, nothing+host+":")
 		if got != want || len(problems) > 1 {
 			t.Errorf("%s: %v", host, problems)
+		}
+	}
+}
+
+// TestSocketBehindSidecar: the port of a Sidecar stays taken when what listens behind it
+// is a socket that the settings do not allow, so that calls to it fail.
+func TestSocketBehindSidecar(t *testing.T) {
+	objs := objects(t, `
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: own}
+spec:
+  hosts: [own.default.svc.cluster.local]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  endpoints: [{address: 10.1.0.7}]
+---
+apiVersion: networking.istio.io/v1
+kind: Sidecar
+metadata: {name: own}
+spec:
+  ingress:
+  - {port: {number: 80, protocol: HTTP, name: http}, defaultEndpoint: 'unix:///run/app/http.sock'}
+`)
+	for _, test := range []struct {
+		folders, private []string
+		hosts, problems  int
+	}{
+		{nil, nil, 0, 1},
+		{[]string{"/run/other"}, nil, 0, 1},
+		{[]string{"/run"}, []string{"/run/app"}, 0, 1},
+		{[]string{"/run/app"}, []string{"/data"}, 1, 0},
+	} {
+		settings := mesh.DefaultSettings()
+		settings.UnixSocketFolders, settings.PrivateFolders = test.folders, test.private
+		snapshot := mesh.NewSnapshot(1, settings, objs)
+		config, problems := compile.Proxy(snapshot, snapshot.View(proxy(t, "sidecar~10.1.0.7~own.default~default.svc.cluster.local")))
+		if len(problems) != test.problems || test.problems > 0 && (problems[0].Field != "spec.ingress[0].defaultEndpoint" || problems[0].Reason != diag.NotHonoured) {
+			t.Errorf("with %q: %v", test.folders, problems)
+		}
+		if !slices.ContainsFunc(config.Listeners, func(l *ir.Listener) bool { return l.Port == 80 && l.Direction == ir.Inbound }) {
+			t.Errorf("with %q nobody takes the calls to the port", test.folders)
+		}
+		at := slices.IndexFunc(config.Clusters, func(c *ir.Cluster) bool { return c.Name == "in.80" })
+		if at < 0 || len(config.Clusters[at].Hosts) != test.hosts {
+			t.Errorf("with %q what is behind the port is %+v", test.folders, config.Clusters)
 		}
 	}
 }

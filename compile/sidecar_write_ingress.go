@@ -63,6 +63,8 @@ func (c *writer) needEndpoint(in ingressListener, origin diag.Ref) string {
 	host, text, _ := net.SplitHostPort(in.endpoint)
 	port, _ := strconv.Atoi(text)
 	switch {
+	case in.refused:
+		out = out.Closed()
 	case strings.HasPrefix(in.endpoint, unixScheme):
 		out.Hosts = []ir.Endpoint{{Host: in.endpoint}}
 	case net.ParseIP(host).IsUnspecified():

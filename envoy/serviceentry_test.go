@@ -77,9 +77,11 @@ spec:
 // TestServiceInstances calls instances that are no IP addresses of the registry.
 func TestServiceInstances(t *testing.T) {
 	a := startBackend(t, "a")
-	path := filepath.Join(t.TempDir(), "socket")
-	abstract := "@" + path
-	for name, at := range map[string]string{"file": path, "abstract": abstract} {
+	settings := mesh.DefaultSettings()
+	settings.UnixSocketFolders = []string{t.TempDir()}
+	path := filepath.Join(settings.UnixSocketFolders[0], "socket")
+	abstract, closed := "@"+path, filepath.Join(t.TempDir(), "socket")
+	for name, at := range map[string]string{"file": path, "abstract": abstract, "closed": closed} {
 		listener, err := net.Listen("unix", at)
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +92,7 @@ func TestServiceInstances(t *testing.T) {
 		server.Start()
 		t.Cleanup(server.Close)
 	}
-	e := startCompiled(t, mesh.DefaultSettings(), callingSidecar, fmt.Sprintf(`
+	e := startCompiled(t, settings, callingSidecar, fmt.Sprintf(`
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
 metadata: {name: file}
@@ -117,6 +119,15 @@ spec: {address: "unix://%[2]s", labels: {app: abstract}}
 ---
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
+metadata: {name: closed}
+spec:
+  hosts: [closed.example.com]
+  resolution: STATIC
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  endpoints: [{address: "unix://%[4]s"}]
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
 metadata: {name: turning}
 spec:
   hosts: [turning.example.com]
@@ -130,10 +141,11 @@ metadata: {name: anywhere}
 spec:
   hosts: ["*.anywhere.example"]
   ports: [{number: 80, name: http, protocol: HTTP, targetPort: %[3]d}]
-`, path, abstract, a.port()))
+`, path, abstract, a.port(), closed))
 	for host, want := range map[string]string{
 		"file":                 "file file /",
-		"abstract.example.com": "abstract abstract.example.com /",
+		"abstract.example.com": "HTTP/1.1 503",
+		"closed.example.com":   "HTTP/1.1 503",
 		"turning.example.com":  "a turning.example.com /",
 		"x.anywhere.example":   "a x.anywhere.example /",
 	} {

@@ -30,7 +30,9 @@ func TestSidecar(t *testing.T) {
 	other.Start()
 	t.Cleanup(other.Close)
 	port := other.Listener.Addr().(*net.TCPAddr).Port
-	e := startCompiled(t, mesh.DefaultSettings(), callerNode, fmt.Sprintf(`
+	settings := mesh.DefaultSettings()
+	settings.UnixSocketFolders = []string{filepath.Dir(socket)}
+	e := startCompiled(t, settings, callerNode, fmt.Sprintf(`
 apiVersion: networking.istio.io/v1
 kind: ServiceEntry
 metadata: {name: caller}

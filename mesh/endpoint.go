@@ -67,13 +67,16 @@ func (r *registry) unusable(e endpoint, res Resolution) string {
 	if e.spec.GetAddress() == "" && res != Passthrough && r.behindGateway(e) {
 		return ""
 	}
-	return unusable(e.spec.GetAddress(), res)
+	if reason := unusable(e.spec.GetAddress(), res); reason != "" || !e.isSocket() {
+		return reason
+	}
+	return r.settings.RefusesSocket(e.spec.GetAddress())
 }
 
 // unusable says why an address cannot be that of an endpoint; "" when it can.
 func unusable(address string, res Resolution) string {
 	_, err := netip.ParseAddr(address)
-	switch path, unix := strings.CutPrefix(address, "unix://"); {
+	switch path, unix := strings.CutPrefix(address, unixScheme); {
 	case address == "":
 		return "an endpoint needs an address"
 	case unix && res == Static && !isSocket(path):
@@ -137,7 +140,7 @@ func (r *registry) places(ports []*Port, endpoints []endpoint) []place {
 	return out
 }
 
-func (e endpoint) isSocket() bool { return strings.HasPrefix(e.spec.GetAddress(), "unix://") }
+func (e endpoint) isSocket() bool { return strings.HasPrefix(e.spec.GetAddress(), unixScheme) }
 
 // number is the endpoint's own word, else the service's. A socket has none.
 func (e endpoint) number(port *Port) uint32 {

@@ -111,11 +111,23 @@ type Settings struct {
 	// machine: a part of mesh for each 32 KiB, a quarter of that for object, and never
 	// more than these defaults.
 	Budget Budget
+	// UnixSocketFolders are the folders on proxies' machines whose Unix sockets objects
+	// may name as endpoints, as in address: unix:///run/app/http.sock of a ServiceEntry
+	// or WorkloadEntry, or as defaultEndpoint of a Sidecar; what lies deeper counts
+	// too. Without it, no socket is an endpoint. A proxy opens sockets with the rights
+	// of its own user, so name only folders that hold nothing else than what every
+	// author of objects may reach. A link in such a folder is followed wherever it
+	// leads. Sockets in the data folder of the server and abstract sockets (@) are
+	// never endpoints.
+	UnixSocketFolders []string
 	// V1Compatibility says which accidents of Pilot are kept, none by default.
 	V1Compatibility V1Compatibility
 	// Domain of the mesh, "cluster.local": what short service names end in,
 	// after the namespace and "svc". It comes from a flag, not from the file.
 	Domain string
+	// PrivateFolders are those of the server on its own machine, which no endpoint may
+	// lie in. They come from a flag, not from the file.
+	PrivateFolders []string
 }
 
 // SPIFFETrustDomain is that of this mesh's proxies.

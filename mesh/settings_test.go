@@ -46,6 +46,7 @@ workloadCertificates: {certificateFile: /w.crt, keyFile: /w.key, caFile: /roots.
 systemRootsFile: /etc/ssl/ca-bundle.pem
 networks:
   far: {gateways: [{address: 192.0.2.1, port: 15443}, {address: "2001:DB8::1", port: 1}]}
+unixSocketFolders: [/run/app, /srv//sockets/]
 budget: {object: 5, mesh: 1000000000}
 v1Compatibility:
   tcpTakesHTTPPort: false
@@ -86,6 +87,7 @@ v1Compatibility:
 	want.WorkloadCertificates = mesh.Certificate{CertificateFile: "/w.crt", KeyFile: "/w.key", CAFile: "/roots.crt"}
 	want.SystemRootsFile = "/etc/ssl/ca-bundle.pem"
 	want.Networks = map[string][]mesh.NetworkGateway{"far": {{Address: "192.0.2.1", Port: 15443}, {Address: "2001:db8::1", Port: 1}}}
+	want.UnixSocketFolders = []string{"/run/app", "/srv/sockets"}
 	want.Budget = mesh.Budget{Object: 5, Mesh: 1000000000}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -127,6 +129,10 @@ func TestParseSettingsProblems(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"unknown", "connectTimeouts: 1s", "m:1:1: connectTimeouts: there is no such setting; there are accessLogFile,"},
 		{"other spelling", "connect_timeout: 1s", "m:1:1: connect_timeout: there is no such setting; did you mean connectTimeout?"},
+		{"folder with no root", "unixSocketFolders: [run]", "m:1:21: unixSocketFolders[0]: must be the absolute path of a folder other than /, without .. in it, found \"run\""},
+		{"folder that leads back", "unixSocketFolders: [/run/../srv]", "m:1:21: unixSocketFolders[0]: must be the absolute path"},
+		{"every folder", "unixSocketFolders: [/run, //]", "m:1:27: unixSocketFolders[1]: must be the absolute path"},
+		{"one folder", "unixSocketFolders: /run", "m:1:20: unixSocketFolders: must be a list of folders, found \"/run\""},
 		{"domain is a flag", "domain: x", "m:1:1: domain: there is no such setting"},
 		{"twice", "proxyHttpPort: 1\nproxyHttpPort: 2", "m:2:1: proxyHttpPort: set a second time, first in line 1"},
 		{"port too big", "proxyListenPort: 65536", "m:1:18: proxyListenPort: must be a port number from 0 to 65535, found 65536"},

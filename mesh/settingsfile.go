@@ -62,6 +62,7 @@ func settingsFields(s *Settings) map[string]settingReader {
 		"workloadCertificates":  takeCertificate(&s.WorkloadCertificates, identityFiles),
 		"systemRootsFile":       scalar(takeString(&s.SystemRootsFile)),
 		"networks":              takeNetworks(&s.Networks),
+		"unixSocketFolders":     takeFolders(&s.UnixSocketFolders),
 		"budget":                takeBudget(&s.Budget),
 		"v1Compatibility":       takeSwitches(&s.V1Compatibility),
 		"authPolicy":            scalar(takeString(new(string))),

@@ -99,6 +99,8 @@ func settingType(t *testing.T, value any) (kind, unset string) {
 		return "`*` or `.`", "`" + string(value) + "`"
 	case []*Port:
 		return "list of {`name`, `port`, `protocol`}", "none"
+	case []string:
+		return "list of folders", "none"
 	case map[string]Certificate:
 		return "map of a secret to {`certificateFile`, `keyFile`, `caFile`, `crlFile`}", "none"
 	case map[string]SecretFile:

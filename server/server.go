@@ -48,6 +48,7 @@
 //	nodehash.go                   nodes that were read before
 //	cachestats.go                 /cache_stats: what v1 polls were answered
 //	crossorigin.go                what web pages may not do through a browser
+//	private.go                    what the sockets for Envoys take
 //	admission.go, longwork.go, connections.go  what all requests together may take
 //	outline.go                    how deep and how long a body is, before it is decoded
 //
@@ -223,7 +224,7 @@ func (s *Server) Handler() http.Handler { return s.router }
 // routes is the map of the server.
 func (s *Server) routes() chi.Router {
 	r := chi.NewRouter()
-	r.Use(s.identify, s.observe, s.recoverPanic, middleware.GetHead, s.refuseOtherSites)
+	r.Use(s.identify, s.observe, s.recoverPanic, onlyPolls, middleware.GetHead, s.refuseOtherSites)
 	r.NotFound(s.noSuchPath)
 	r.MethodNotAllowed(s.noSuchMethod)
 
@@ -274,8 +275,8 @@ func (s *Server) mountAPI(r chi.Router) {
 // Serve answers on ln, and on private listeners, until ctx ends, then stops: no new
 // connections, watches are ended with a last bookmark, other requests get
 // ShutdownTimeout to finish. It closes the listeners and returns nil after an orderly
-// end. Only those who may have private keys can connect to a private listener. A
-// Server can serve once.
+// end. Only those who may have private keys can connect to a private listener, which
+// takes their polls and nothing else. A Server can serve once.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, private ...net.Listener) error {
 	conns := newConnections(s.opts.MaxConnections)
 	srv := &http.Server{

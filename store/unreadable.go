@@ -68,6 +68,13 @@ func (u Unreadable) Problem() diag.Problem {
 	return p
 }
 
+// FollowedProblem is Problem where proxies follow the last good state of the object.
+func (u Unreadable) FollowedProblem(last *schema.Object) diag.Problem {
+	p := u.Problem()
+	p.Message = "the stored value cannot be read: " + u.Why + "; proxies follow the last good state, of revision " + last.Meta.ResourceVersion + ": " + howToMend
+	return p
+}
+
 // UnreadableSet is what a view of a store knows of unreadable values.
 type UnreadableSet struct {
 	byPlace map[string]Unreadable

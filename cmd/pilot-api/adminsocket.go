@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pilot-api/pilot-api/server/proxied"
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
@@ -56,7 +57,7 @@ func (a admin) Run(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+snapshotPath, a.snapshot)
 	mux.HandleFunc("POST "+defragmentPath, a.defragment)
-	srv := &http.Server{Handler: mux, BaseContext: func(net.Listener) context.Context { return ctx }}
+	srv := &http.Server{Handler: refuseProxied(mux), BaseContext: func(net.Listener) context.Context { return ctx }}
 	defer context.AfterFunc(ctx, func() { srv.Close() })()
 	err = srv.Serve(listener)
 	_ = os.Remove(filepath.Join(a.dir, socketName))
@@ -85,6 +86,18 @@ func listenPrivately(name string) (net.Listener, error) {
 		return nil, err
 	}
 	return listener, nil
+}
+
+// refuseProxied refuses what a proxy has passed on: who asked the proxy may not read the
+// folder.
+func refuseProxied(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if sign := proxied.Header(r.Header); sign != "" {
+			http.Error(w, "this socket is for commands of this machine and takes nothing that a proxy passes on, which the header "+sign+" shows", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // snapshot answers with all that is stored.

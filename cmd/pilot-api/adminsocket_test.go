@@ -102,3 +102,31 @@ func TestSaveStopped(t *testing.T) {
 		}
 	}
 }
+
+// TestAdminSocketBehindProxy: what an Envoy passes on from others is refused.
+func TestAdminSocketBehindProxy(t *testing.T) {
+	dir := t.TempDir()
+	withAdmin(t, dir, time.Minute)
+	for _, header := range []string{"", "X-Request-Id", "X-Forwarded-For", "X-Envoy-Expected-Rq-Timeout-Ms", "Via"} {
+		for _, ask := range [][2]string{{http.MethodGet, snapshotPath}, {http.MethodPost, defragmentPath}} {
+			req, err := http.NewRequestWithContext(t.Context(), ask[0], "http://pilot-api"+ask[1], nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := http.StatusOK
+			if header != "" {
+				req.Header.Set(header, "a")
+				want = http.StatusForbidden
+			}
+			resp, err := running(dir).Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			if resp.StatusCode != want {
+				t.Errorf("%s %s with %q: %s, want %d", ask[0], ask[1], header, resp.Status, want)
+			}
+		}
+	}
+}

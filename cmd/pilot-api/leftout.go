@@ -6,11 +6,16 @@ import (
 	"github.com/pilot-api/pilot-api/store/cache"
 )
 
-// leftOut are the problems of stored values that a view cannot read.
+// leftOut are the problems of stored values that a view cannot read. Some are followed as they
+// last were.
 func leftOut(view *cache.Cache) func() diag.List {
 	return func() diag.List {
 		var problems diag.List
 		for _, u := range view.Unreadable(store.Scope{}) {
+			if last := view.LastGood(u.Key); last != nil {
+				problems = append(problems, u.FollowedProblem(last))
+				continue
+			}
 			problems = append(problems, u.Problem())
 		}
 		return problems

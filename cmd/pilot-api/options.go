@@ -2,12 +2,15 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -212,8 +215,8 @@ func (o *options) maxConnections() int {
 }
 
 // settings are the mesh's, from the file if there is one.
-func (o *options) settings(log *slog.Logger) (*mesh.Settings, error) {
-	s := mesh.DefaultSettings()
+func (o *options) settings(log *slog.Logger) (s *mesh.Settings, err error) {
+	s = mesh.DefaultSettings()
 	if o.meshConfig != "" {
 		text, err := os.ReadFile(o.meshConfig)
 		if err != nil {
@@ -229,7 +232,30 @@ func (o *options) settings(log *slog.Logger) (*mesh.Settings, error) {
 		s = parsed
 	}
 	s.Domain = o.domain
-	return s, nil
+	s.PrivateFolders, err = privateFolders(o.dataDir)
+	return s, err
+}
+
+// privateFolders are the names that a folder has, as given and with links followed. It
+// need not exist yet.
+func privateFolders(dir string) ([]string, error) {
+	given, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{given}
+	for parent, rest := given, ""; ; parent, rest = filepath.Dir(parent), filepath.Join(filepath.Base(parent), rest) {
+		real, err := filepath.EvalSymlinks(parent)
+		if err == nil {
+			if real = filepath.Join(real, rest); real != given {
+				names = append(names, real)
+			}
+			return names, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || parent == filepath.Dir(parent) {
+			return nil, fmt.Errorf("--data-dir: %w", err)
+		}
+	}
 }
 
 // storeName is for the log.

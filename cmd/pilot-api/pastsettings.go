@@ -26,6 +26,8 @@ type settingsMemory struct {
 	file string // "" for no memory
 	told []toldSettings
 	log  *slog.Logger
+	// private are the folders that no endpoint may lie in.
+	private []string
 }
 
 // toldSettings are the settings of one start.
@@ -42,8 +44,8 @@ const (
 )
 
 // rememberSettings adds the settings of this start to the memory.
-func (o *options) rememberSettings(log *slog.Logger) *settingsMemory {
-	m := &settingsMemory{log: log}
+func (o *options) rememberSettings(private []string, log *slog.Logger) *settingsMemory {
+	m := &settingsMemory{log: log, private: private}
 	if len(o.etcdEndpoints) > 0 {
 		return m
 	}
@@ -76,6 +78,7 @@ func (m *settingsMemory) past() []*mesh.Settings {
 			continue
 		}
 		settings.Domain = told.Domain
+		settings.PrivateFolders = m.private
 		settings.Budget = settings.Budget.Or(budget())
 		past = append(past, settings)
 	}

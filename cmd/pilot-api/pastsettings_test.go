@@ -32,7 +32,7 @@ func (r *restarts) start(settings string) *settingsMemory {
 	if err := os.WriteFile(r.meshConfig, []byte(settings), 0o600); err != nil {
 		r.Fatal(err)
 	}
-	return r.rememberSettings(slog.New(slog.DiscardHandler))
+	return r.rememberSettings(nil, slog.New(slog.DiscardHandler))
 }
 
 // wantPast holds the past of a start, as its connect timeouts, newest first.

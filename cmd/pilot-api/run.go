@@ -75,7 +75,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	objects.Guess(view.Peek)
 	lag := cache.NewProbe(view)
 	registerStoreMetrics(registry, backend, view, lag)
-	memory := o.rememberSettings(log)
+	memory := o.rememberSettings(settings.PrivateFolders, log)
 	registerCertificateMetrics(registry, certificates)
 	proxies := discovery.New(discovery.Options{
 		Source: view, CatchUp: view.CatchUp, LeftOut: leftOut(view), Settings: settings, Files: secretFiles{certificates, settings.SecretFiles}, PastSettings: memory.past(), Log: log, Registry: registry,

@@ -48,9 +48,36 @@ func TestSockets(t *testing.T) {
 	over := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", told.HTTP)
 	}}}
-	resp, err := over.Get("http://pilot-api/readyz")
-	if err != nil || resp.StatusCode != http.StatusOK {
-		t.Errorf("/readyz over the socket: %v %v", resp, err)
+	for _, ask := range []struct {
+		method, path, header string
+		code                 int
+	}{
+		{"POST", "/v3/discovery:listeners", "", http.StatusOK},
+		{"POST", "/v3/discovery:listeners", "X-Envoy-Internal", http.StatusOK},
+		{"POST", "/v3/discovery:listeners", "X-Request-Id", http.StatusForbidden},
+		{"POST", "/v3/discovery:secrets", "X-Forwarded-Proto", http.StatusForbidden},
+		{"POST", "/v3/discovery:secrets", "Via", http.StatusForbidden},
+		{"GET", "/v3/discovery:sockets", "", http.StatusForbidden},
+		{"GET", "/readyz", "", http.StatusForbidden},
+		{"GET", "/apis/networking.istio.io/v1/virtualservices", "", http.StatusForbidden},
+	} {
+		body := strings.NewReader(`{"node": {"id": "sidecar~10.0.0.1~a.default~default.svc.cluster.local"}}`)
+		req, err := http.NewRequestWithContext(t.Context(), ask.method, "http://pilot-api"+ask.path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		if ask.header != "" {
+			req.Header.Set(ask.header, "true")
+		}
+		resp, err := over.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != ask.code {
+			t.Errorf("%s %s with the header %q over the socket: %s, want %d", ask.method, ask.path, ask.header, resp.Status, ask.code)
+		}
 	}
 	over.CloseIdleConnections()
 

@@ -66,7 +66,7 @@ func ports(t *rapid.T) []spec {
 func workloadEntry(t *rapid.T) spec {
 	out := spec{"address": address(t), "labels": labels(t, "labels")}
 	if seldom(t, "behind a socket") {
-		out["address"] = pick(t, "socket", "unix:///run/a.sock", "unix://@b")
+		out["address"] = pick(t, "socket", "unix:///run/app/a.sock", "unix:///run/a.sock", "unix://@b")
 	}
 	out.seldom(t, "locality", func() any { return pick(t, "zone", "region/zone", "region/other", "region/zone/sub", "other/zone") })
 	out.seldom(t, "network", func() any { return pick(t, "network", "near", "far") })

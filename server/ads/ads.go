@@ -162,6 +162,11 @@ func (s *Server) run(stream grpc.ServerStream, variant discovery.Variant, decode
 	if on == nil {
 		return status.Error(codes.Internal, "the stream is on no connection of this server")
 	}
+	if on.private {
+		if err := refuseProxied(stream.Context()); err != nil {
+			return err
+		}
+	}
 	held, err := on.account.stream()
 	if err != nil {
 		return err

@@ -14,11 +14,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pilot-api/pilot-api/discovery"
+	"github.com/pilot-api/pilot-api/server/proxied"
 )
 
 // transport is plain text for nil.
@@ -136,4 +138,14 @@ func namespaceIn(uris []*url.URL, trustDomain string) (string, error) {
 		return "", wrong(errors.New("NAMESPACE must be the name of one"))
 	}
 	return parts[2], nil
+}
+
+// refuseProxied refuses a stream that a proxy has passed on: on a private listener the
+// proxy of whoever may connect is not who asks.
+func refuseProxied(ctx context.Context) error {
+	headers, _ := metadata.FromIncomingContext(ctx)
+	if sign := proxied.EnvoysOwn(headers); sign != "" {
+		return status.Errorf(codes.PermissionDenied, "this socket is for Envoys of this machine and takes nothing that a proxy passes on, which the header %s shows", sign)
+	}
+	return nil
 }

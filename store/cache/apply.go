@@ -20,6 +20,7 @@ func (c *Cache) apply(b store.Batch) error {
 		for _, ev := range events {
 			c.index.Apply(ev)
 		}
+		c.good.keep(events, b.Readings)
 		c.changes.Append(store.Batch{Revision: one.Revision, Events: events})
 		c.tellChangeLocked() // Also of what came before one that is missed.
 	}
@@ -35,6 +36,7 @@ func (c *Cache) readLocked(readings []store.Reading) {
 	for _, r := range readings {
 		news = c.unreadable.Apply(r) || news
 	}
+	c.dropMendedLocked()
 	if news {
 		c.tellChangeLocked()
 	}
@@ -81,12 +83,14 @@ func (c *Cache) replace(list *store.List, at store.Batch, complete int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	differs := !sameVersions(c.index.List(store.Scope{}), list.Items)
+	c.keepListedLocked(list.Unreadable)
 	c.index = store.Index{}
 	for _, obj := range list.Items {
 		c.index.Put(obj)
 	}
 	c.unreadable = store.NewUnreadableSet(list.Unreadable)
 	if c.HasSynced() {
+		c.reportLostLocked()
 		c.relisted = max(c.relisted, c.changes.Revision())
 	}
 	c.changes.Reset(at)
@@ -102,6 +106,7 @@ func (c *Cache) replace(list *store.List, at store.Batch, complete int64) {
 func (c *Cache) syncLocked() {
 	if !c.HasSynced() && c.changes.Revision() >= c.syncAt {
 		close(c.synced)
+		c.reportLostLocked()
 		c.tellChangeLocked()
 	}
 }

@@ -15,6 +15,7 @@
 //	readindex.go  how a read from memory is still linearizable
 //	handler.go    Add, Update and Delete calls
 //	since.go      what has changed between two revisions
+//	lastgood.go   what proxies follow in place of values that cannot be read
 //	lag.go        how far the view is behind the source
 //
 // There is one watch of the source, however many watch the cache. A source that
@@ -64,6 +65,7 @@ type Cache struct {
 	index store.Index
 	// unreadable values are counted by the source, but not in the index.
 	unreadable store.UnreadableSet
+	good       lastGood
 	// relisted is the newest revision that the view had before all was listed
 	// anew. What somebody knows of it does not lead to the present by changes,
 	// also if the source goes there once more after it was restored.
@@ -148,8 +150,13 @@ func (c *Cache) Snapshot() (objs []*schema.Object, revision int64, ok bool) {
 	if !c.HasSynced() {
 		return nil, 0, false
 	}
-	objs, revision = c.view(store.Scope{})
-	return objs, revision, true
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	objs = c.index.List(store.Scope{})
+	for _, o := range c.good.of {
+		objs = append(objs, o)
+	}
+	return objs, c.changes.Revision(), true
 }
 
 // Changed is closed at the next change of any object after the call, and when

@@ -8,7 +8,7 @@ import (
 // Since returns what has changed between a revision that Snapshot or Since gave
 // and the present one: each object once, in the order of its first change. ok is
 // false when that is not known: before HasSynced, when the changes are no longer
-// kept, and when all was listed anew in between. Then Snapshot has it.
+// kept, and when all was listed anew or a damaged value was mended in between. Then Snapshot has it.
 func (c *Cache) Since(revision int64) (changes []schema.Change, present int64, ok bool) {
 	if !c.HasSynced() {
 		return nil, 0, false
@@ -16,18 +16,19 @@ func (c *Cache) Since(revision int64) (changes []schema.Change, present int64, o
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	present = c.changes.Revision()
-	if revision <= c.relisted || revision > present {
+	if revision <= c.relisted || revision < c.good.since || revision > present {
 		return nil, 0, false
 	}
 	batches, err := c.changes.Since(revision)
 	if err != nil {
 		return nil, 0, false
 	}
-	return netChanges(batches), present, true
+	return netChanges(batches, c.good.of), present, true
 }
 
-// netChanges leaves out what came and went.
-func netChanges(batches []store.Batch) []schema.Change {
+// netChanges leaves out what came and went, and has the last good states in the place of
+// what cannot be read.
+func netChanges(batches []store.Batch, good map[schema.Key]*schema.Object) []schema.Change {
 	var all []schema.Change
 	at := map[schema.Key]int{}
 	for _, b := range batches {
@@ -46,8 +47,13 @@ func netChanges(batches []store.Batch) []schema.Change {
 		}
 	}
 	net := all[:0]
+	for key, i := range at {
+		if last := good[key]; last != nil && all[i].After == nil {
+			all[i].After = last
+		}
+	}
 	for _, c := range all {
-		if c.Before != nil || c.After != nil {
+		if c.Before != c.After {
 			net = append(net, c)
 		}
 	}
