@@ -215,8 +215,8 @@ const (
 	moreWarnings = "there are more warnings than are listed here"
 )
 
-// readable is no more of a list than a person can read. What refuses the object
-// is not left out for what does not.
+// readable is no more of a list than a person can read, and the first warning of each
+// further code. What refuses the object is not left out for what does not.
 func readable(list diag.List) diag.List {
 	if len(list) <= mostProblems {
 		return list
@@ -227,9 +227,14 @@ func readable(list diag.List) diag.List {
 	if errs > mostProblems {
 		last.Severity, last.Reason, last.Message = diag.Error, diag.FieldInvalid, moreErrors
 	}
+	told := map[diag.Code]bool{}
 	list = slices.DeleteFunc(list, func(p diag.Problem) bool {
 		room[p.Severity]--
-		return room[p.Severity] < 0
+		if room[p.Severity] < 0 && (errs > 0 || told[p.Code]) {
+			return true
+		}
+		told[p.Code] = true
+		return false
 	})
 	return append(list, last)
 }
