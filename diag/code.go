@@ -119,7 +119,7 @@ var Messages = []Message{
 	{Code: SelectsNothing, Name: "SelectsNothing", About: "A selector fits nothing, or nothing selects the workload."},
 	{Code: ImportsNothing, Name: "ImportsNothing", About: "A host of a Sidecar is nobody's, so it imports nothing."},
 	{Code: HostNotServed, Name: "HostNotServed", About: "No server of its gateways has the host of a VirtualService."},
-	{Code: WrongProtocol, Name: "WrongProtocol", About: "A rule is for a protocol that no port of the service has."},
+	{Code: WrongProtocol, Name: "WrongProtocol", About: "A rule is for a protocol that no port of the service has, or that a port without a protocol has not."},
 	{Code: OtherPerCaller, Name: "OtherPerCaller", About: "A short name is another service to callers of other namespaces.", Advice: true},
 	{Code: FollowedByFew, Name: "FollowedByFew", About: "Fewer callers follow a rule than it is exported to."},
 	{Code: CallersUnlimited, Name: "CallersUnlimited", About: "A VirtualService is for some callers, and does not refuse the others.", Advice: true},
