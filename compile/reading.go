@@ -125,7 +125,6 @@ func (k *kind[T]) readingOf(m *model, o *schema.Object) *reading[T] {
 func (k *kind[T]) read(m *model, o *schema.Object) *reading[T] {
 	p := m.context(nil)
 	out := &reading[T]{declared: declared{o.Key().Ref(), o}, settings: m.settings}
-	p.problems.Add(schema.NotHonoured(o)...)
 	spec, err := o.Spec()
 	ok := err == nil
 	if ok {
@@ -144,9 +143,12 @@ func (k *kind[T]) read(m *model, o *schema.Object) *reading[T] {
 			Message: fmt.Sprintf(message, err),
 		})
 	}
-	known := p.problems.List()
-	p.problems.Add(schema.WithViolations(known, schema.Violations(o))[len(known):]...)
-	out.problems = p.problems.Found()
+	var all diag.Collector
+	own, known := schema.OwnOf(o), p.problems.List()
+	all.Add(own.WarningsBeside(known)...)
+	all.Merge(p.problems)
+	all.Add(own.ViolationsBeside(known)...)
+	out.problems = all.Found()
 	return out
 }
 

@@ -72,13 +72,13 @@ func (p *plan) checkFault(rule *routeRule, f *schema.HTTPFaultInjection) {
 }
 
 func (p *plan) checkPercent(rule *routeRule, part string, percent float64) {
-	if perMillion(percent) > 0 {
-		return
+	if percent == 0 || perMillion(percent) > 0 {
+		return // Of 0 the object's own text tells.
 	}
 	p.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.NoEffect, Object: rule.ref,
 		Field: "spec.httpFault." + part + ".percent", Value: fmt.Sprint(percent),
-		Message: "no " + part + " is injected: an unset percentage is 0; write 100 for every request",
+		Message: "no " + part + " is injected: it is less than one in a million requests",
 	})
 }
 

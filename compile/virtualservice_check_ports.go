@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	networking "istio.io/api/networking/v1alpha3"
 
@@ -75,10 +76,50 @@ func (d *domainPlan) checkProtocols(vs *virtualService, own *mesh.Service) {
 		return !d.routesHTTP(own, port) && port.Protocol != mesh.UDP
 	})
 	tls := !own.Egress && slices.ContainsFunc(own.Ports, readsNames)
+	if http {
+		d.checkUnstated(vs, own)
+	}
 	d.unsupported(diag.WrongProtocol, vs.ref, "spec", []field{
 		{len(vs.http) > 0 && !http, "http", fmt.Sprintf("no effect for sidecars that call %s at its ports: none of them is HTTP, HTTP2 or GRPC", own.Hostname)},
 		{len(vs.spec.GetTcp()) > 0 && !tcp, "tcp", fmt.Sprintf("no effect for sidecars that call %s: TCP routes are for ports that are neither HTTP nor UDP, nor of an EgressRule", own.Hostname)},
 		{len(vs.spec.GetTls()) > 0 && !tls, "tls", fmt.Sprintf("no effect for sidecars that call %s: none of its ports is HTTPS or TLS", own.Hostname)},
+	})
+}
+
+// maxPortsNamed is how many ports a message lists.
+const maxPortsNamed = 10
+
+// checkUnstated reports ports of a service at which HTTP routes have no effect and that
+// nobody has said to be anything but HTTP. A port that is declared TCP is so on purpose.
+func (d *domainPlan) checkUnstated(vs *virtualService, own *mesh.Service) {
+	var numbers []string
+	for _, port := range own.Ports {
+		if port.Unstated && !d.routesHTTP(own, port) && vs.asksHTTPAt(port) && !vs.routesTCPAt(port) {
+			numbers = append(numbers, fmt.Sprint(port.Number))
+		}
+	}
+	if more := len(numbers) - maxPortsNamed; more > 0 {
+		numbers = append(numbers[:maxPortsNamed], fmt.Sprintf("and %d more", more))
+	}
+	if len(numbers) > 0 {
+		d.notHonoured(diag.WrongProtocol, vs.ref, "spec.http", fmt.Sprintf("no effect at ports of %s that have no protocol, which are TCP: %s; give them protocol HTTP, or TCP where that is meant",
+			own.Hostname, strings.Join(numbers, ", ")))
+	}
+}
+
+// asksHTTPAt reports whether an HTTP route is for requests to the port.
+func (vs *virtualService) asksHTTPAt(port *mesh.Port) bool {
+	return slices.ContainsFunc(vs.http, func(r *httpRoute) bool {
+		return len(r.spec.GetMatch()) == 0 || slices.ContainsFunc(r.spec.GetMatch(), func(m *networking.HTTPMatchRequest) bool {
+			return m.GetPort() == 0 || int(m.GetPort()) == port.Number
+		})
+	})
+}
+
+// routesTCPAt reports whether a TCP route is for connections to the port.
+func (vs *virtualService) routesTCPAt(port *mesh.Port) bool {
+	return slices.ContainsFunc(vs.spec.GetTcp(), func(r *networking.TCPRoute) bool {
+		return slices.ContainsFunc(l4Matches(r), func(m *networking.L4MatchAttributes) bool { return tcpMatches(m, port) })
 	})
 }
 

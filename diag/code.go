@@ -17,6 +17,7 @@ const (
 	DuplicateValue   Code = "PA0007"
 	TooLong          Code = "PA0008"
 	NoEffect         Code = "PA0009"
+	Suspicious       Code = "PA0010"
 )
 
 // What an object refers to.
@@ -104,7 +105,8 @@ var Messages = []Message{
 	{Code: ForbiddenField, Name: "ForbiddenField", About: "A field cannot be there, or not beside another one."},
 	{Code: DuplicateValue, Name: "DuplicateValue", About: "Something is given twice that may be there once."},
 	{Code: TooLong, Name: "TooLong", About: "A text or a list is too long."},
-	{Code: NoEffect, Name: "NoEffect", About: "A field is taken and changes nothing, or not what it seems to."},
+	{Code: NoEffect, Name: "NoEffect", About: "A field is taken and changes nothing."},
+	{Code: Suspicious, Name: "Suspicious", About: "Proxies do what a field says, and that is most likely a mistake or of no use.", Advice: true},
 
 	{Code: UnknownHost, Name: "UnknownHost", About: "No ServiceEntry, or other object, declares the host."},
 	{Code: HostNotExported, Name: "HostNotExported", About: "The host is not exported to the namespace that names it."},
@@ -117,7 +119,7 @@ var Messages = []Message{
 	{Code: SelectsNothing, Name: "SelectsNothing", About: "A selector fits nothing, or nothing selects the workload."},
 	{Code: ImportsNothing, Name: "ImportsNothing", About: "A host of a Sidecar is nobody's, so it imports nothing."},
 	{Code: HostNotServed, Name: "HostNotServed", About: "A host of a VirtualService is not served by its gateways, or not by each server that should."},
-	{Code: WrongProtocol, Name: "WrongProtocol", About: "A rule is for a protocol that no port of the service has."},
+	{Code: WrongProtocol, Name: "WrongProtocol", About: "A rule is for a protocol that no port of the service has, or that a port without a protocol has not."},
 	{Code: OtherPerCaller, Name: "OtherPerCaller", About: "A short name is another service to callers of other namespaces.", Advice: true},
 	{Code: FollowedByFew, Name: "FollowedByFew", About: "Fewer callers follow a rule than it is exported to."},
 	{Code: CallersUnlimited, Name: "CallersUnlimited", About: "A VirtualService is for some callers, and does not refuse the others.", Advice: true},

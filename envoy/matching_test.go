@@ -38,7 +38,7 @@ const (
 // Envoy. Those that name a host with a rule never pass the rule, and explain says
 // of each what the Envoy does.
 //
-// Observes VirtualService hosts http[].match[].uri.prefix tls[].match[].sniHosts
+// Observes VirtualService hosts http[].match[].uri.prefix http[].match[].scheme.exact tls[].match[].sniHosts
 func TestMatchingPage(t *testing.T) {
 	objects, err := os.ReadFile("../testdata/matching/objects.yaml")
 	if err != nil {
@@ -50,7 +50,7 @@ func TestMatchingPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(page)
-	for name, rows := range map[string]func(*testing.T, []way) string{"hosts": hostRows, "paths": pathRows, "names": nameRows} {
+	for name, rows := range map[string]func(*testing.T, []way) string{"hosts": hostRows, "paths": pathRows, "schemes": schemeRows, "names": nameRows} {
 		text = strings.Replace(text, "{"+name+"}\n", rows(t, ways), 1)
 	}
 	golden.Page(t, "../docs/reference/matching.md", text)

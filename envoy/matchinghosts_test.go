@@ -148,7 +148,9 @@ func overHTTP2(t *testing.T, conn net.Conn, fields, path string) seenAnswer {
 		_ = encoder.WriteField(hpack.HeaderField{Name: name, Value: value}) // A buffer takes all.
 	}
 	write(":method", "GET")
-	write(":scheme", "http")
+	if !strings.Contains(fields, ":scheme: ") {
+		write(":scheme", "http")
+	}
 	write(":path", path)
 	for field := range strings.SplitSeq(fields, ", ") {
 		name, value, ok := strings.Cut(field[1:], ": ")

@@ -75,6 +75,8 @@ type Port struct {
 	Name     string
 	Number   int
 	Protocol Protocol
+	// Unstated: the ServiceEntry gives no protocol, so it is TCP.
+	Unstated bool
 	// TargetPort is where instances listen that do not say themselves.
 	TargetPort int
 }

@@ -26,20 +26,20 @@ spec:
   endpoints: [{address: 10.0.0.1}]
 `)
 	for _, test := range []struct{ name, spec, want string }{
-		{"spec of another shape", `{"hosts": 5}`, "spec: the object is left out, its spec does not decode"},
+		{"spec of another shape", `{"hosts": 5, "ports":[{"number":80,"name":"p"}]}`, "spec: the object is left out, its spec does not decode"},
 		{"protocol", `{"hosts":["x"],"resolution":"DNS","ports":[{"number":80,"name":"p","protocol":"SMTP"}]}`,
 			`spec.ports[0].protocol: the port is left out: use HTTP, HTTP2, GRPC, HTTPS, TCP, TLS, Mongo, Redis or UDP, found "SMTP"`},
-		{"resolution", `{"hosts":["*.x"],"resolution":"DYNAMIC_DNS"}`,
+		{"resolution", `{"hosts":["*.x"],"ports":[{"number":80,"name":"p","protocol":"HTTP"}],"resolution":"DYNAMIC_DNS"}`,
 			`spec.resolution: the hosts are left out of the registry: use NONE, STATIC, DNS or DNS_ROUND_ROBIN, found "DYNAMIC_DNS"`},
-		{"name under STATIC", `{"hosts":["x"],"resolution":"STATIC","endpoints":[{"address":"a.example"}]}`,
+		{"name under STATIC", `{"hosts":["x"],"resolution":"STATIC","ports":[{"number":80,"name":"p"}],"endpoints":[{"address":"a.example"}]}`,
 			`spec.endpoints[0].address: the endpoint is left out: resolution STATIC takes IP addresses and sockets only, found "a.example"`},
 		{"socket", `{"hosts":["x"],"resolution":"STATIC","ports":[{"number":80,"name":"p"}],"endpoints":[{"address":"unix://a"}]}`,
 			"the endpoint is left out: a socket is a path from / or @ and a name, of at most 107 bytes"},
-		{"no address", `{"hosts":["x"],"resolution":"DNS","endpoints":[{}]}`,
+		{"no address", `{"hosts":["x"],"resolution":"DNS","ports":[{"number":80,"name":"p"}],"endpoints":[{}]}`,
 			"the endpoint is left out: an endpoint needs an address"},
-		{"endpoint under NONE", `{"hosts":["x"],"resolution":"NONE","endpoints":[{"address":"10.0.0.1"}]}`,
+		{"endpoint under NONE", `{"hosts":["x"],"resolution":"NONE","ports":[{"number":80,"name":"p"}],"endpoints":[{"address":"10.0.0.1"}]}`,
 			"the endpoint is left out: resolution NONE takes no endpoints"},
-		{"same host twice", `{"hosts":["x","x"],"resolution":"DNS"}`,
+		{"same host twice", `{"hosts":["x","x"],"ports":[{"number":80,"name":"p"}],"resolution":"DNS"}`,
 			"spec.hosts[1]: the host is declared by ServiceEntry default/bad"},
 		{"two ports of a name", `{"hosts":["x"],"resolution":"DNS","ports":[{"number":80,"name":"p","targetPort":1},{"number":90,"name":"p","targetPort":2}]}`,
 			`spec.ports[1].name: the port is left out: a port before it has the name, found "p"`},
@@ -55,7 +55,7 @@ spec:
 			"spec.endpoints[0].ports.p: the endpoint is left out at this port: use 1 to 65535, found 65536"},
 		{"port 0 of an endpoint", `{"hosts":["x"],"resolution":"STATIC","ports":[{"number":80,"name":"p"}],"endpoints":[{"address":"10.0.0.2","ports":{"p":0}}]}`,
 			"spec.endpoints[0].ports.p: the endpoint is left out at this port: use 1 to 65535, found 0"},
-		{"sum of weights", `{"hosts":["x"],"resolution":"STATIC","endpoints":[{"address":"10.0.0.2","weight":4294967295},{"address":"10.0.0.3"}]}`,
+		{"sum of weights", `{"hosts":["x"],"resolution":"STATIC","ports":[{"number":80,"name":"p"}],"endpoints":[{"address":"10.0.0.2","weight":4294967295},{"address":"10.0.0.3"}]}`,
 			"spec: the weights of the endpoints are made smaller, in proportion: they may sum to 4294967295, found 4294967296"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

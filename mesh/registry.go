@@ -109,8 +109,7 @@ type entry struct {
 
 	problems  diag.Collector
 	elsewhere map[diag.Ref]*diag.Collector // problems of workloads that it picks
-	// violations are what an object of today is refused for.
-	violations diag.List
+	own       schema.Own
 }
 
 func (e *entry) report(p diag.Problem) {
@@ -144,7 +143,7 @@ func (r *registry) replaceEntry(c schema.Change, t *touched) {
 // enter reads an entry. What it comes to is found out when all have entered.
 func (r *registry) enter(e *entry, t *touched) {
 	r.entries[e.Key()] = e
-	e.violations = schema.Violations(e.Object)
+	e.own = schema.OwnOf(e.Object)
 	spec, err := e.Spec()
 	readable, ok := spec.(*networking.ServiceEntry)
 	if err != nil || !ok {

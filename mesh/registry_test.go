@@ -151,15 +151,15 @@ func TestRegistryProblems(t *testing.T) {
 				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: x}\nspec: {address: b.example}\n",
 			"ServiceEntry default/a: spec.workloadSelector: each of them is looked up to all its addresses, as with DNS: DNS_ROUND_ROBIN goes with one at most, found 2 workloads"},
 		{"selected socket under DNS",
-			entry("a", "  hosts: [x.example]\n  resolution: DNS\n  workloadSelector: {}") +
-				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: unix:///run/a}\n",
+			entry("a", "  hosts: [x.example]\n  resolution: DNS\n  workloadSelector: {labels: {app: x}}") +
+				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: unix:///run/a, labels: {app: x}}\n",
 			"WorkloadEntry default/w: spec.address: the endpoint is left out: resolution STATIC takes sockets, as ServiceEntry default/a has it"},
 		{"network of an endpoint",
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  endpoints: [{address: 10.0.0.1, network: far}]"),
 			`spec.endpoints[0].network: everybody reaches the endpoint directly: networks of the mesh settings has no gateways for it, found "far"`},
 		{"account of a workload",
-			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  workloadSelector: {}") +
-				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: 10.0.0.1, serviceAccount: reviews}\n",
+			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  workloadSelector: {labels: {app: x}}") +
+				"---\nkind: WorkloadEntry\napiVersion: networking.istio.io/v1\nmetadata: {name: w}\nspec: {address: 10.0.0.1, serviceAccount: reviews, labels: {app: x}}\n",
 			`WorkloadEntry default/w: spec.serviceAccount: certificates of endpoints are not checked, found "reviews"`},
 		{"empty selection",
 			entry("a", "  hosts: [x.example]\n  resolution: STATIC\n  location: MESH_INTERNAL\n  workloadSelector: {labels: {app: x}}"),

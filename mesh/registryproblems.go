@@ -27,10 +27,10 @@ func (r *registry) newProblems(t *touched) map[diag.Ref]diag.List {
 
 func (r *registry) problemsOf(ref diag.Ref) diag.List {
 	if e := r.entries[schema.Key(ref)]; e != nil {
-		return schema.WithViolations(e.problems.List(), e.violations)
+		return e.own.Beside(e.problems.List())
 	}
 	if w := r.workloads.byKey[schema.Key(ref)]; w != nil {
-		return schema.WithViolations(w.allProblems(), w.violations)
+		return w.own.Beside(w.allProblems())
 	}
 	return nil
 }

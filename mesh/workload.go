@@ -17,12 +17,11 @@ type workload struct {
 	pickers  map[*entry]bool // that have picked it
 	fitting  int             // entries whose selector fits it, whether or not they have picked it
 	problems diag.Collector  // that it has by itself
-	// violations are what an object of today is refused for.
-	violations diag.List
+	own      schema.Own
 }
 
 func (r *registry) readWorkload(o *schema.Object) *workload {
-	w := &workload{endpoint: endpoint{origin: o.Key(), at: "spec"}, pickers: map[*entry]bool{}, violations: schema.Violations(o)}
+	w := &workload{endpoint: endpoint{origin: o.Key(), at: "spec"}, pickers: map[*entry]bool{}, own: schema.OwnOf(o)}
 	report := func(p diag.Problem) { w.problems.Add(p) }
 	spec, err := o.Spec()
 	entry, ok := spec.(*networking.WorkloadEntry)

@@ -59,7 +59,7 @@ func meaning(o *Object, list diag.List) diag.List {
 		return list
 	}
 	limits := map[string]bool{}
-	for _, p := range NotHonoured(o) {
+	for _, p := range o.limits() {
 		limits[p.Field+p.Message] = true
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(p diag.Problem) bool { return limits[p.Field+p.Message] })
@@ -110,6 +110,7 @@ func checkWritten(t *testing.T, o *Object, list diag.List) {
 	if list := Validate(o); list != nil {
 		t.Errorf("Validate looked at a decoded object again: %v", list)
 	}
+	checkOwn(t, o, lasting)
 	byHand, err := o.WithMeta(o.Meta)
 	if err != nil {
 		t.Fatal(err)

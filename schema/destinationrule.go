@@ -39,12 +39,12 @@ func subsetsText(r *networking.DestinationRule) string {
 // The rules are those of Istio's reference page and of its admission check.
 func checkDestinationRule(r *networking.DestinationRule) diag.List {
 	var p problems
-	p.trafficPolicy("spec.trafficPolicy", r.TrafficPolicy)
+	p.trafficPolicy("spec.trafficPolicy", r.TrafficPolicy, nil)
 	first := map[string]int{}
 	for i, subset := range r.Subsets {
 		at := indexField("spec.subsets", i)
 		repeated(&p, at+".name", "spec.subsets", first, subset.Name, i)
-		p.trafficPolicy(at+".trafficPolicy", subset.TrafficPolicy)
+		p.trafficPolicy(at+".trafficPolicy", subset.TrafficPolicy, r.GetTrafficPolicy().GetOutlierDetection())
 	}
 	p.exportToSomeone(r.ExportTo)
 	p.callers(r)
@@ -56,7 +56,7 @@ func (p *problems) callers(r *networking.DestinationRule) {
 		return
 	}
 	if len(r.WorkloadSelector.MatchLabels) == 0 {
-		p.warn("spec.workloadSelector", "has no labels, so it selects every caller of the namespace")
+		p.suspect("spec.workloadSelector", "has no labels, so it selects every caller of the namespace")
 	}
 	if len(r.ExportTo) > 1 || len(r.ExportTo) == 1 && r.ExportTo[0] == "*" {
 		p.invalid("spec.exportTo", "must be the own namespace (.) beside workloadSelector, which selects callers there")

@@ -224,8 +224,8 @@ func Readable(list diag.List) diag.List { return readable(list) }
 // objects may stop.
 func Cut(list diag.List) bool { return len(list.Errors()) > mostProblems }
 
-// readable is no more of a list than a person can read. What refuses the object
-// is not left out for what does not.
+// readable is no more of a list than a person can read, and the first warning of each
+// further code. What refuses the object is not left out for what does not.
 func readable(list diag.List) diag.List {
 	if len(list) <= mostProblems {
 		return list
@@ -236,9 +236,14 @@ func readable(list diag.List) diag.List {
 	if errs > mostProblems {
 		last.Severity, last.Reason, last.Message = diag.Error, diag.FieldInvalid, moreErrors
 	}
+	told := map[diag.Code]bool{}
 	list = slices.DeleteFunc(list, func(p diag.Problem) bool {
 		room[p.Severity]--
-		return room[p.Severity] < 0
+		if room[p.Severity] < 0 && (errs > 0 || told[p.Code]) {
+			return true
+		}
+		told[p.Code] = true
+		return false
 	})
 	return append(list, last)
 }

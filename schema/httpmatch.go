@@ -19,7 +19,7 @@ func (p *problems) httpMatch(field string, m *networking.HTTPMatchRequest, forSi
 	p.textMatches(field+".queryParams", m.QueryParams)
 	for _, name := range []string{"authority", "method", "scheme", "uri"} {
 		if _, given := m.Headers[name]; given {
-			p.warn(keyField(field+".headers", name), fmt.Sprintf("is a condition on a header of that name, which hardly any request has; for the %s of the request use match.%s", name, name))
+			p.suspect(keyField(field+".headers", name), fmt.Sprintf("is a condition on a header of that name, which hardly any request has; for the %s of the request use match.%s", name, name))
 		}
 	}
 	p.neverFits(field, m)

@@ -65,7 +65,7 @@ func (p *problems) httpRewrite(field string, r *networking.HTTPRewrite) {
 		p.required(field, "must set uri, uriRegexRewrite or authority")
 	}
 	if strings.ContainsAny(r.GetAuthority(), " \t") {
-		p.warn(field+".authority", "makes a host with a space, which services refuse")
+		p.suspect(field+".authority", "makes a host with a space, which services refuse")
 	}
 	if regex := r.GetUriRegexRewrite().GetMatch(); regex != "" {
 		p.regexSize(field+".uriRegexRewrite.match", regex)
@@ -79,15 +79,15 @@ func (p *problems) rewrittenPath(field string, r *networking.HTTPRoute) {
 	case uri == "":
 		return
 	case !strings.HasPrefix(uri, "/"):
-		p.warn(field, "makes paths that do not begin with a slash, which services refuse")
+		p.suspect(field, "makes paths that do not begin with a slash, which services refuse")
 	case strings.ContainsAny(uri, " \t#"):
-		p.warn(field, "makes paths with a space or #, which services refuse; write %20 or %23")
+		p.suspect(field, "makes paths with a space or #, which services refuse; write %20 or %23")
 	case strings.Contains(uri, "?"):
-		p.warn(field, "makes a query of what follows the question mark, the rest of the path among it")
+		p.suspect(field, "makes a query of what follows the question mark, the rest of the path among it")
 	}
 	for i, m := range r.Match {
 		if prefix := m.GetUri().GetPrefix(); len(prefix) > 1 && strings.HasSuffix(prefix, "/") && !strings.HasSuffix(uri, "/") {
-			p.warn(field, fmt.Sprintf("takes the place of %q in match[%d] only, so that %sx becomes %sx; end both with a slash", prefix, i, prefix, uri))
+			p.suspect(field, fmt.Sprintf("takes the place of %q in match[%d] only, so that %sx becomes %sx; end both with a slash", prefix, i, prefix, uri))
 			return
 		}
 	}
@@ -155,7 +155,7 @@ func (p *problems) httpDelay(field string, d *networking.HTTPFaultInjection_Dela
 	p.share(field+".percentage", d.Percentage)
 	//lint:ignore SA1019 Old objects have it.
 	if d.Percentage != nil && d.GetPercent() != 0 {
-		p.warn(field+".percent", "has no effect beside percentage")
+		p.suspect(field+".percent", "has no effect beside percentage")
 	}
 }
 
@@ -192,7 +192,7 @@ func (p *problems) httpMirror(field string, r *networking.HTTPRoute) {
 	//lint:ignore SA1019 Old objects have it.
 	old := r.GetMirrorPercent() != nil
 	if old && r.MirrorPercentage != nil {
-		p.warn(field+".mirrorPercent", "has no effect beside mirrorPercentage")
+		p.suspect(field+".mirrorPercent", "has no effect beside mirrorPercentage")
 	}
 	if r.Mirror == nil && (old || r.MirrorPercentage != nil) {
 		p.warn(field+".mirrorPercentage", "has no effect without mirror; each of mirrors has its own percentage")
@@ -209,6 +209,6 @@ func (p *problems) httpCors(field string, c *networking.CorsPolicy) {
 	}
 	//lint:ignore SA1019 Old objects have it.
 	if len(c.GetAllowOrigins()) > 0 && len(c.GetAllowOrigin()) > 0 {
-		p.warn(field+".allowOrigin", "has no effect beside allowOrigins")
+		p.suspect(field+".allowOrigin", "has no effect beside allowOrigins")
 	}
 }

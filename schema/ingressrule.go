@@ -60,7 +60,7 @@ func checkIngressRule(i *IngressRule) diag.List {
 	case i.DestinationPort != nil && i.DestinationPortName != nil:
 		p.forbidden("spec.destinationPortName", "cannot stand beside destinationPort: give one of the two")
 	case i.DestinationPort == nil && i.DestinationPortName == nil:
-		p.warn("spec", "names no port of the service, so the rule answers 503; set destinationPort or destinationPortName")
+		p.warnOf(diag.Closed, "spec", "names no port of the service, so the rule answers 503; set destinationPort or destinationPortName")
 	}
 	p.ingressMatch("spec.match", i.Match)
 	return p.list
@@ -75,7 +75,7 @@ func (p *problems) ingressMatch(field string, m *MatchCondition) {
 	const skipped = "cannot be followed at the ingress, so requests that fit the rest are answered with 503; only an exact authority and an exact or prefix uri can"
 	for name, set := range map[string]bool{".source": m.Source != nil, ".tcp": m.TCP != nil, ".udp": m.UDP != nil} {
 		if set {
-			p.warn(field+name, skipped)
+			p.warnOf(diag.Closed, field+name, skipped)
 		}
 	}
 	if m.Request == nil {
@@ -86,6 +86,6 @@ func (p *problems) ingressMatch(field string, m *MatchCondition) {
 		if how.Exact != nil && name == "authority" || (how.Exact != nil || how.Prefix != nil) && name == "uri" {
 			continue
 		}
-		p.warn(keyField(field+".request.headers", name), skipped)
+		p.warnOf(diag.Closed, keyField(field+".request.headers", name), skipped)
 	}
 }

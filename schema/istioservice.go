@@ -65,7 +65,7 @@ func (p *problems) noLabels(field string, s *IstioService) {
 
 func (p *problems) emptyLabels(field string, labels map[string]string) {
 	if labels != nil && len(labels) == 0 {
-		p.warn(field+".labels", "an empty map is read as no labels at all: every instance is meant")
+		p.suspect(field+".labels", "an empty map is read as no labels at all: every instance is meant")
 	}
 }
 

@@ -2,6 +2,8 @@ package schema
 
 import (
 	networking "istio.io/api/networking/v1alpha3"
+
+	"github.com/pilot-api/pilot-api/diag"
 )
 
 func (p *problems) tlsRoute(field string, r *networking.TLSRoute, hosts []string, set hostSet) {
@@ -25,7 +27,7 @@ func (p *problems) connectionRoute(field string, route []*networking.RouteDestin
 
 func (p *problems) sniHost(field, name string, hosts []string, set hostSet) {
 	if isIP(name) {
-		p.warn(field, "is an address, and clients do not ask for addresses")
+		p.warnOf(diag.NeverMatches, field, "is an address, and clients do not ask for addresses")
 		return
 	}
 	if len(hosts) > 0 && !set.covers(name) {

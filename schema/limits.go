@@ -2,21 +2,6 @@ package schema
 
 import "github.com/pilot-api/pilot-api/diag"
 
-// NotHonoured is what an object says and no proxy follows, as far as it is seen
-// from the object alone. Decode warns of the same, unless it refuses the object.
-// One that does not decode says nothing.
-func NotHonoured(o *Object) diag.List {
-	spec, err := o.Spec()
-	if err != nil || o.Kind.limits == nil {
-		return nil
-	}
-	list := o.Kind.limits(spec)
-	for i := range list {
-		list[i].Object = o.Key().Ref()
-	}
-	return list
-}
-
 // beyond is the limits of the kind that the spec goes beyond.
 func (k *Kind) beyond(spec any) diag.List {
 	if k.limits == nil {

@@ -46,7 +46,7 @@ func TestNotHonoured(t *testing.T) {
 				t.Errorf("want a warning with its place, got %+v", list[i])
 			}
 			warned := slices.DeleteFunc(slices.Clone(list), func(p diag.Problem) bool { return !told(p) })
-			stored := slices.DeleteFunc(NotHonoured(o), func(p diag.Problem) bool { return !told(p) })
+			stored := slices.DeleteFunc(OwnOf(o).Warnings, func(p diag.Problem) bool { return !told(p) })
 			for i := range warned {
 				warned[i].Position = nil
 			}

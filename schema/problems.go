@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,7 +16,8 @@ import (
 // end, by the one place that knows them.
 //
 // Of each severity one problem more is kept than is ever told, so that it shows
-// when some are left out.
+// when some are left out. Besides, the first warning of each code is kept: whether an
+// object is honoured hangs on the codes.
 type problems struct {
 	list  diag.List
 	found map[diag.Severity]int
@@ -27,7 +29,7 @@ func (p *problems) add(severity diag.Severity, reason diag.Reason, field, value,
 
 func (p *problems) put(found ...diag.Problem) {
 	for _, one := range found {
-		if p.full(one.Severity) {
+		if p.full(one.Severity) && (one.Severity == diag.Error || p.warnedOf(one.Code)) {
 			continue
 		}
 		if p.found == nil {
@@ -40,6 +42,10 @@ func (p *problems) put(found ...diag.Problem) {
 
 // full tells that no more of a severity are kept.
 func (p *problems) full(severity diag.Severity) bool { return p.found[severity] > mostProblems }
+
+func (p *problems) warnedOf(code diag.Code) bool {
+	return slices.ContainsFunc(p.list, func(w diag.Problem) bool { return w.Severity == diag.Warning && w.Code == code })
+}
 
 func (p *problems) required(field, message string) {
 	p.add(diag.Error, diag.FieldRequired, field, "", message)
@@ -81,7 +87,11 @@ func repeated[V comparable](p *problems, field, list string, seen map[V]int, val
 	return given
 }
 
+// warn is about what changes nothing.
 func (p *problems) warn(field, message string) { p.warnOf(diag.NoEffect, field, message) }
+
+// suspect is about what proxies do as it is written, and hardly anybody wants.
+func (p *problems) suspect(field, message string) { p.warnOf(diag.Suspicious, field, message) }
 
 func (p *problems) warnOf(code diag.Code, field, message string) {
 	p.put(diag.Problem{Severity: diag.Warning, Reason: diag.NotHonoured, Code: code, Field: field, Message: message})

@@ -22,25 +22,6 @@ func Violations(o *Object) diag.List {
 	return found
 }
 
-// WithViolations are the problems that are known of a stored object, and as
-// warnings its violations but for those that they tell of. Whether a stored object
-// multiplies to too much is left to the budget of the mesh, which is a setting. The
-// lists stay as they are.
-func WithViolations(known, violations diag.List) diag.List {
-	out := known[:len(known):len(known)]
-	for _, v := range violations {
-		told := v.Code == diag.OverBudget || slices.ContainsFunc(known, func(p diag.Problem) bool {
-			return p.Field == v.Field || within(p.Field, v.Field) || p.Reason == diag.Malformed && within(v.Field, p.Field)
-		})
-		if !told {
-			v.Severity, v.Reason = diag.Warning, diag.NotHonoured // It is stored, and nobody refuses it.
-			v.Message += "; an older version stored this, and no new object may have it"
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
 // Unchanged reports whether an update breaks no rule but those that the stored
 // object breaks in the same place and way. The list is of what the update breaks,
 // known that of the stored object.

@@ -69,7 +69,7 @@ func checkSecret(s *Secret) diag.List {
 		case flaw.Missing:
 			p.required(field, flaw.Message)
 		case flaw.Advice:
-			p.warn(field, flaw.Message)
+			p.suspect(field, flaw.Message)
 		default:
 			p.invalid(field, flaw.Message)
 		}

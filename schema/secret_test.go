@@ -71,7 +71,7 @@ func TestSecretIsShownWithoutItsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		slog.New(slog.NewTextHandler(&log, nil)).Info("an object", "object", o, "value", *o, "spec", typed, "meta", o.Meta)
-		texts := []string{string(o.JSON()), string(o.SpecJSON()), log.String(), fmt.Sprint(schema.WideTableCells(o, time.Now())...), fmt.Sprint(schema.NotHonoured(o))}
+		texts := []string{string(o.JSON()), string(o.SpecJSON()), log.String(), fmt.Sprint(schema.WideTableCells(o, time.Now())...), fmt.Sprint(schema.OwnOf(o))}
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
 			for _, value := range []any{o, *o, []*schema.Object{o}, typed, o.Meta, struct{ o *schema.Object }{o}} {
 				texts = append(texts, fmt.Sprintf(verb, value))

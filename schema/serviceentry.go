@@ -66,7 +66,7 @@ func checkServiceEntry(s *networking.ServiceEntry) diag.List {
 	}
 	p.exportTo(s.ExportTo)
 	if s.WorkloadSelector != nil && len(s.WorkloadSelector.Labels) == 0 {
-		p.warn("spec.workloadSelector", "has no labels, so it selects every WorkloadEntry of the namespace")
+		p.suspect("spec.workloadSelector", "has no labels, so it selects every WorkloadEntry of the namespace")
 	}
 	p.within(MultipliesTo(s, 0))
 	return p.list
@@ -103,7 +103,7 @@ func (p *problems) addresses(s *networking.ServiceEntry) {
 
 func (p *problems) ports(s *networking.ServiceEntry) {
 	if len(s.Ports) == 0 {
-		p.warn("spec.ports", "are not given, so nobody can be sent to the service")
+		p.suspect("spec.ports", "are not given, so nobody can be sent to the service")
 	}
 	names, numbers := map[string]int{}, map[uint32]int{}
 	for i, port := range s.Ports {
@@ -131,7 +131,7 @@ func (p *problems) resolution(s *networking.ServiceEntry) {
 		}
 	case networking.ServiceEntry_STATIC:
 		if len(s.Endpoints) == 0 && s.WorkloadSelector == nil {
-			p.warn("spec.endpoints", "are not given, and no workloadSelector, so the service with resolution STATIC has no instances")
+			p.suspect("spec.endpoints", "are not given, and no workloadSelector, so the service with resolution STATIC has no instances")
 		}
 	case networking.ServiceEntry_DNS_ROUND_ROBIN:
 		if len(s.Endpoints) > 1 {
@@ -145,7 +145,7 @@ func (p *problems) resolution(s *networking.ServiceEntry) {
 // dynamicDNS looks up the host that each request names, so there is nothing to
 // list, and what names no host cannot be served.
 func (p *problems) dynamicDNS(s *networking.ServiceEntry) {
-	p.warn("spec.resolution", "DYNAMIC_DNS: the service is left out, as no proxy looks up the host of each request")
+	p.warnOf(diag.PartLeftOut, "spec.resolution", "DYNAMIC_DNS: the service is left out, as no proxy looks up the host of each request")
 	const why = "cannot be given with resolution DYNAMIC_DNS, which looks up the host of each request"
 	if len(s.Endpoints) > 0 {
 		p.forbidden("spec.endpoints", why)

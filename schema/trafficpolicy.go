@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 
@@ -8,14 +9,16 @@ import (
 	networking "istio.io/api/networking/v1alpha3"
 )
 
-func (p *problems) trafficPolicy(field string, t *networking.TrafficPolicy) {
+// trafficPolicy is that of a host, or of a subset, which takes the outlier detection of
+// the host where it has none.
+func (p *problems) trafficPolicy(field string, t *networking.TrafficPolicy, ofHost *networking.OutlierDetection) {
 	if t == nil {
 		return
 	}
 	if proto.Size(t) == 0 {
 		p.required(field, "must set something; leave it out when there is nothing to set")
 	}
-	p.portPolicy(field, t)
+	p.portPolicy(field, t, cmp.Or(t.OutlierDetection, ofHost))
 	ports := map[uint32]int{}
 	for i, settings := range t.PortLevelSettings {
 		at, number := indexField(field+".portLevelSettings", i), settings.GetPort().GetNumber()
@@ -27,7 +30,7 @@ func (p *problems) trafficPolicy(field string, t *networking.TrafficPolicy) {
 		if settings.LoadBalancer == nil && settings.ConnectionPool == nil && settings.OutlierDetection == nil && settings.Tls == nil {
 			p.required(at, "must set something for the port: loadBalancer, connectionPool, outlierDetection or tls")
 		}
-		p.portPolicy(at, settings)
+		p.portPolicy(at, settings, settings.OutlierDetection)
 	}
 }
 
@@ -39,9 +42,9 @@ type policy interface {
 	GetTls() *networking.ClientTLSSettings
 }
 
-func (p *problems) portPolicy(field string, t policy) {
+func (p *problems) portPolicy(field string, t policy, detection *networking.OutlierDetection) {
 	p.loadBalancer(field+".loadBalancer", t.GetLoadBalancer())
-	p.locality(field+".loadBalancer.localityLbSetting", t.GetLoadBalancer().GetLocalityLbSetting(), t.GetOutlierDetection())
+	p.locality(field+".loadBalancer.localityLbSetting", t.GetLoadBalancer().GetLocalityLbSetting(), detection)
 	p.connectionPool(field+".connectionPool", t.GetConnectionPool())
 	p.outlierDetection(field+".outlierDetection", t.GetOutlierDetection())
 	p.clientTLS(field+".tls", t.GetTls())
@@ -76,7 +79,7 @@ func (p *problems) loadBalancer(field string, l *networking.LoadBalancerSettings
 		repeated(p, indexField(field+attributes, i)+".name", field+attributes, seen, a.GetName(), i)
 	}
 	if l.GetWarmup() != nil && l.GetWarmupDurationSecs() != nil {
-		p.warn(field+".warmupDurationSecs", "has no effect beside warmup")
+		p.suspect(field+".warmupDurationSecs", "has no effect beside warmup")
 	}
 }
 
@@ -97,6 +100,6 @@ func (p *problems) outlierDetection(field string, o *networking.OutlierDetection
 	//lint:ignore SA1019 Old objects have it.
 	old := o.GetConsecutiveErrors() != 0
 	if old && (o.GetConsecutive_5XxErrors() != nil || o.GetConsecutiveGatewayErrors() != nil) {
-		p.warn(field+".consecutiveErrors", "has no effect beside consecutive5xxErrors or consecutiveGatewayErrors")
+		p.suspect(field+".consecutiveErrors", "has no effect beside consecutive5xxErrors or consecutiveGatewayErrors")
 	}
 }

@@ -44,8 +44,15 @@ func decodeWritten(text []byte, opts Options) (*Object, diag.List) {
 // isWritten is Validate for what is good and in the written form. It is false
 // for all else, which may be good.
 func (o *Object) isWritten() bool {
+	warnings, ok := o.warnings()
+	return ok && len(warnings) == 0
+}
+
+// warnings are those about an object that is good and in the written form; false for
+// all else, which may be good.
+func (o *Object) warnings() (diag.List, bool) {
 	if len(o.raw) > MaxTextBytes || o.sealed != nil {
-		return false // What is shown of a sealed one is not what is to be judged.
+		return nil, false // What is shown of a sealed one is not what is to be judged.
 	}
 	s, ok := read(string(o.raw))
 	defer s.done()
@@ -53,7 +60,10 @@ func (o *Object) isWritten() bool {
 	if ok {
 		_, ok = d.take(s)
 	}
-	return ok && d.means(o) && len(d.list) == 0
+	if !ok || !d.means(o) {
+		return nil, false
+	}
+	return readable(d.finish()), true
 }
 
 // take holds a scan against the schemas and reads its metadata. The namespace in

@@ -89,7 +89,7 @@ func (b *chainBuilder) gather() {
 	for _, c := range chains {
 		switch {
 		case c.HTTP != nil:
-			manager, problems := connectionManager(c.HTTP, b.from)
+			manager, problems := connectionManager(c.HTTP, c.TLS != nil, b.from)
 			b.problems = append(b.problems, problems...)
 			b.takers = append(b.takers, &taker{
 				names: lowered(c.ServerNames), destinations: []netip.Prefix{everywhere}, tls: c.TLS, origins: c.Origins,

@@ -31,7 +31,7 @@ const (
 	webSocket = "websocket" // the type of an upgrade
 )
 
-func connectionManager(h *ir.HTTPListener, from Source) (*hcmv3.HttpConnectionManager, diag.List) {
+func connectionManager(h *ir.HTTPListener, tls bool, from Source) (*hcmv3.HttpConnectionManager, diag.List) {
 	out := &hcmv3.HttpConnectionManager{
 		StatPrefix:       envoy.StatPrefixHTTP,
 		HttpFilters:      httpFilters(h),
@@ -49,6 +49,9 @@ func connectionManager(h *ir.HTTPListener, from Source) (*hcmv3.HttpConnectionMa
 		// As with Istio, unless a route says otherwise.
 		UpgradeConfigs: []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: webSocket}},
 	}
+	if h.UseRemoteAddress {
+		out.SchemeHeaderTransformation = schemeOf(tls)
+	}
 	if h.Tracing {
 		out.Tracing = &hcmv3.HttpConnectionManager_Tracing{}
 	}
@@ -65,6 +68,20 @@ func connectionManager(h *ir.HTTPListener, from Source) (*hcmv3.HttpConnectionMa
 	routes, problems := Routes(h.Inline)
 	out.RouteSpecifier = &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: routes}
 	return out, problems
+}
+
+// schemeOf has requests have the scheme of their connection, whatever a client says in
+// :scheme, so that a match on the scheme holds. Envoy sets x-forwarded-proto along with
+// it. At the edge that is nothing new; a sidecar must leave x-forwarded-proto as it is,
+// for services pass on what they were told of the client.
+func schemeOf(tls bool) *corev3.SchemeHeaderTransformation {
+	scheme := "http"
+	if tls {
+		scheme = "https"
+	}
+	return &corev3.SchemeHeaderTransformation{
+		Transformation: &corev3.SchemeHeaderTransformation_SchemeToOverwrite{SchemeToOverwrite: scheme},
+	}
 }
 
 // onlyHosts refuses requests with a Host header that is no host.

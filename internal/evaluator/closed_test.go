@@ -282,7 +282,7 @@ func TestNothingFailsOpen(t *testing.T) {
 func testGuard(t *testing.T, g guarded) {
 	text := fmt.Sprintf("apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: v}\nspec:\n  hosts: [a.default.svc.cluster.local]\n  http:\n  - %s\n  - {%s}\n", g.route, toA)
 	objs := decoded(t, closedRegistry+text)
-	warned := len(schema.NotHonoured(objs[len(objs)-1])) > 0
+	warned := len(schema.OwnOf(objs[len(objs)-1]).Warnings) > 0
 	s := spellFor(t, "sidecar~10.1.0.9~caller.default~default.svc.cluster.local", objs)
 	for version, p := range map[string]*evaluator.Proxy{"v1": s.v1, "v3": s.v3} {
 		got := answered(p.Evaluate(guardedRequest))
