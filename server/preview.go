@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery"
 	"github.com/pilot-api/pilot-api/schema"
 	"github.com/pilot-api/pilot-api/store"
@@ -116,17 +115,9 @@ func (s *Server) previewOfOthers(w http.ResponseWriter, r *http.Request, body []
 
 // wouldStore are the objects of a text as an apply would store them.
 func (s *Server) wouldStore(ctx context.Context, text []byte, namespace string) ([]*schema.Object, error) {
-	var objects []*schema.Object
-	var problems diag.List
-	for _, doc := range schema.Split(text, "") {
-		found, wrong := doc.Objects(namespace)
-		objects, problems = append(objects, found...), append(problems, wrong...)
-	}
-	switch {
-	case len(problems.Errors()) > 0:
-		return nil, refused(problems)
-	case len(objects) == 0:
-		return nil, badRequest("the body has no object")
+	objects, err := objectsIn(ctx, text, namespace)
+	if err != nil {
+		return nil, err
 	}
 	writes := s.newDryRunStore()
 	seen := map[schema.Key]bool{}

@@ -188,15 +188,12 @@ func (row statusRow) verb() string {
 }
 
 func problemText(problems diag.List) string {
-	text := ""
+	texts := make([]string, len(problems))
 	for i, p := range problems {
 		p.Object = diag.Ref{} // Named at the head of the message.
-		if i > 0 {
-			text += "; "
-		}
-		text += p.String()
+		texts[i] = p.String()
 	}
-	return text
+	return strings.Join(texts, "; ")
 }
 
 func causes(problems diag.List) []metav1.StatusCause {
