@@ -27,6 +27,7 @@ const (
 // A text has as many readers as write it, and counts until the slowest of them is
 // done. It is safe for concurrent use; the zero keptLists keeps nothing yet.
 type keptLists struct {
+	turn  func() (leave func(), err error) // of putting one into gzip; nil for none
 	mu    sync.Mutex
 	of    map[listName]*keptList
 	bytes int
@@ -213,6 +214,13 @@ func (l *keptLists) make(one *keptList, gzip bool, compose func() *listText) {
 	}
 	out := &bounded{most: most}
 	if gzip {
+		if l.turn != nil {
+			leave, err := l.turn()
+			if err != nil {
+				return // Each goes on by itself.
+			}
+			defer leave()
+		}
 		pack(out, list.writeTo)
 	} else {
 		out.Grow(most)

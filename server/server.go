@@ -48,7 +48,7 @@
 //	nodehash.go                   nodes that were read before
 //	cachestats.go                 /cache_stats: what v1 polls were answered
 //	crossorigin.go                what web pages may not do through a browser
-//	largereads.go                 reads of records, which may be large
+//	largereads.go, pacing.go      reads of records, and encoding, which may take long
 //	admission.go, longwork.go, connections.go  what all requests together may take
 //	outline.go                    how deep and how long a body is, before it is decoded
 //
@@ -191,6 +191,7 @@ type Server struct {
 
 	writeMemory *writeMemory
 	largeReads  *largeReads
+	pacer       *pacer
 	statuses    *statusBoard // nil without discovery
 	own         *ownStandings
 
@@ -210,8 +211,10 @@ func New(opts Options) *Server {
 
 		writeMemory: newWriteMemory(opts.WriteMemory),
 		largeReads:  newLargeReads(opts.LongReads),
+		pacer:       newPacer(opts.LongReads),
 		stopping:    make(chan struct{}),
 	}
+	s.kept.turn = s.pacer.turnOfList
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if opts.Discovery != nil {
 		s.opts.Store = acknowledging{opts.Store, opts.Discovery}
