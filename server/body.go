@@ -69,7 +69,8 @@ const mostTold = 100
 func objectsIn(ctx context.Context, text []byte, namespace string) ([]*schema.Object, error) {
 	var objects []*schema.Object
 	var errs diag.List
-	for _, doc := range schema.Split(text, "") {
+	docs := schema.Split(text, "")
+	for i, doc := range docs {
 		found, problems, err := doc.Objects(ctx, namespace)
 		if err != nil {
 			return nil, err
@@ -78,8 +79,12 @@ func objectsIn(ctx context.Context, text []byte, namespace string) ([]*schema.Ob
 		if len(objects) > store.MaxTxnOps {
 			return nil, badRequest("the body must have at most %d objects", store.MaxTxnOps)
 		}
-		if len(errs) >= mostTold {
-			break // Its author mends these first.
+		if left := len(docs) - i - 1; left > 0 && len(errs) >= mostTold {
+			errs = append(errs, diag.Problem{
+				Severity: diag.Error, Reason: diag.FieldInvalid, Code: diag.CodeOf(diag.FieldInvalid),
+				Message: fmt.Sprintf("mend these problems first: %d documents behind them were not read", left),
+			})
+			break
 		}
 	}
 	switch {
