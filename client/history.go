@@ -75,11 +75,7 @@ func (w wireVersion) version(kind *schema.Kind) (store.Version, error) {
 
 // Changes keeps the contract of store.Historian.
 func (c *Client) Changes(ctx context.Context, scope store.Scope, revision int64) ([]store.Difference, error) {
-	w, err := c.askChanges(ctx, scope, url.Values{"since": {strconv.FormatInt(revision, 10)}})
-	if err != nil {
-		return nil, err
-	}
-	return w.differences()
+	return store.AllChanges(ctx, c, scope, revision)
 }
 
 // ChangesPage keeps the contract of store.Historian.

@@ -21,7 +21,7 @@ func objects(t testing.TB, text string) []*schema.Object {
 	t.Helper()
 	var out []*schema.Object
 	for _, doc := range schema.Split([]byte(text), "objects.yaml") {
-		objs, problems := doc.Objects(schema.DefaultNamespace)
+		objs, problems, _ := doc.Objects(t.Context(), schema.DefaultNamespace)
 		if err := problems.Err(); err != nil {
 			t.Fatalf("bad test input:\n%v", err)
 		}

@@ -17,7 +17,7 @@ func startCompiled(t *testing.T, settings *mesh.Settings, node, text string) *li
 	t.Helper()
 	var objs []*schema.Object
 	for _, doc := range schema.Split([]byte(text), "objects.yaml") {
-		found, problems := doc.Objects(schema.DefaultNamespace)
+		found, problems, _ := doc.Objects(t.Context(), schema.DefaultNamespace)
 		if err := problems.Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -145,7 +145,7 @@ func compiledFor(t *testing.T, settings *mesh.Settings, node, text string) (*ir.
 	}
 	var objects []*schema.Object
 	for _, doc := range schema.Split([]byte(text), "test") {
-		found, problems := doc.Objects(schema.DefaultNamespace)
+		found, problems, _ := doc.Objects(t.Context(), schema.DefaultNamespace)
 		if err := problems.Err(); err != nil {
 			t.Fatal(err)
 		}

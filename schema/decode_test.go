@@ -136,7 +136,10 @@ func TestSamples(t *testing.T) {
 	}
 	for _, file := range sharedFiles(t, "samples/bookinfo-0.7.1/*.yaml") {
 		for _, doc := range Split(readFile(t, file), filepath.Base(file)) {
-			objects, list := doc.Objects("")
+			objects, list, err := doc.Objects(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
 			if diff := cmp.Diff(want[filepath.Base(file)], verdict(list)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s\n%v", file, diff, list)
 			}

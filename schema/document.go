@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,36 +86,58 @@ func single(text []byte, opts Options) (Document, diag.List) {
 // Objects decodes a document, as Decode does with namespace as the default
 // namespace, and unpacks a "kind: List" into its items. Positions count from
 // the start of the file. Objects that are good are returned beside the
-// problems of those that are not. A List is read no further when it has more errors
-// than are told. MaxTextBytes holds for each object; how long a List may be is for
-// the caller to say.
-func (d Document) Objects(namespace string) ([]*Object, diag.List) {
+// problems of those that are not. After a hundred errors no more items of a List are
+// read, and the last problem says so. MaxTextBytes holds for each object; how
+// long a List may be is for the caller to say. The error is ctx's: then nothing is
+// returned beside it.
+func (d Document) Objects(ctx context.Context, namespace string) ([]*Object, diag.List, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
 	t, list := d.parse()
 	if list.Err() != nil {
-		return nil, list
+		return nil, list, nil
 	}
 	items, isList := listItems(t.value)
 	if !isList {
 		if list := d.tooLong(false); list != nil {
-			return nil, list
+			return nil, list, nil
 		}
 		o, list := t.object(t.value, "", namespace)
-		return slices.DeleteFunc([]*Object{o}, func(o *Object) bool { return o == nil }), list
+		return slices.DeleteFunc([]*Object{o}, func(o *Object) bool { return o == nil }), list, nil
 	}
+	return t.items(ctx, items, list, namespace)
+}
+
+// items reads the objects of a List, and adds to the problems of its text.
+func (t *tree) items(ctx context.Context, items []any, list diag.List, namespace string) ([]*Object, diag.List, error) {
 	var objects []*Object
 	errs := 0
 	for i, item := range items {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		if errs >= mostProblems {
+			return objects, append(list, t.unreadItems(i, len(items))), nil
+		}
 		o, found := t.object(item, fmt.Sprintf("items[%d]", i), namespace)
 		if o != nil {
 			objects = append(objects, o)
 		}
 		list = append(list, found...)
 		errs += len(found.Errors())
-		if errs > mostProblems {
-			return objects, readable(list)
-		}
 	}
-	return objects, list
+	return objects, list, nil
+}
+
+// unreadItems says that a List has more items than are read of it.
+func (t *tree) unreadItems(next, all int) diag.Problem {
+	p := diag.Problem{
+		Severity: diag.Error, Reason: diag.FieldInvalid, Code: diag.CodeOf(diag.FieldInvalid), Field: "items",
+		Message: fmt.Sprintf("%d items were read, and they have more problems than are listed for one text: mend them first; %d items were not read", next, all-next),
+	}
+	p.Position = t.locate("", p)
+	return p
 }
 
 // listItems are the items of a List, or of a RouteRuleList and the like.

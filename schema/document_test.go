@@ -42,7 +42,10 @@ func TestObjectsUnpacksLists(t *testing.T) {
 	for _, kind := range []string{"List", "RouteRuleList"} {
 		text := "# a list\n---\nkind: " + kind + "\napiVersion: v1\nmetadata: {resourceVersion: '7'}\nitems:\n" + items
 		doc := Split([]byte(text), "f.yaml")[0]
-		objects, list := doc.Objects("prod")
+		objects, list, err := doc.Objects(t.Context(), "prod")
+		if err != nil {
+			t.Fatal(err)
+		}
 		var names []string
 		for _, o := range objects {
 			names = append(names, o.Key().String())
@@ -66,7 +69,10 @@ func TestObjectsOfALongList(t *testing.T) {
 		fmt.Fprintf(&text, item, i, ", route: [{destination: {}}]") // A warning each.
 	}
 	fmt.Fprintf(&text, item, n, ", appendHeaders: {a: "+strings.Repeat("x", MaxTextBytes)+"}")
-	objects, list := Document{Text: []byte(text.String()), File: "f", Line: 1}.Objects("")
+	objects, list, err := Document{Text: []byte(text.String()), File: "f", Line: 1}.Objects(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	errs := list.Errors()
 	if len(objects) != n || len(list.Warnings()) != n || len(errs) != 1 {
 		t.Fatalf("%d objects, %d warnings, %d errors", len(objects), len(list.Warnings()), len(errs))
@@ -78,7 +84,10 @@ func TestObjectsOfALongList(t *testing.T) {
 
 func TestObjectsOfOne(t *testing.T) {
 	doc := Document{Text: []byte("kind: RouteRule\napiVersion: config.istio.io/v1alpha2\nmetadata: {name: x}\nspec: {}\n"), File: "f.yaml", Line: 41}
-	objects, list := doc.Objects("")
+	objects, list, err := doc.Objects(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(objects) != 0 || len(list) != 1 || list[0].Position.String() != "f.yaml:44:1" {
 		t.Errorf("%v %v", objects, list)
 	}
@@ -86,7 +95,10 @@ func TestObjectsOfOne(t *testing.T) {
 
 // An empty List has no objects and no problems.
 func TestObjectsOfEmptyList(t *testing.T) {
-	objects, list := Document{Text: []byte("kind: List\nitems: []\n")}.Objects("")
+	objects, list, err := Document{Text: []byte("kind: List\nitems: []\n")}.Objects(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(objects) != 0 || list != nil {
 		t.Errorf("%v %v", objects, list)
 	}

@@ -215,15 +215,6 @@ const (
 	moreWarnings = "there are more warnings than are listed here"
 )
 
-// Readable is the problems of several objects as those of one are told: no more of them
-// than a person can read, and the last one says if some are left out. It may change the
-// list.
-func Readable(list diag.List) diag.List { return readable(list) }
-
-// Cut reports whether a list has more errors than are told, so that whoever reads more
-// objects may stop.
-func Cut(list diag.List) bool { return len(list.Errors()) > mostProblems }
-
 // readable is no more of a list than a person can read, and the first warning of each
 // further code. What refuses the object is not left out for what does not.
 func readable(list diag.List) diag.List {

@@ -22,7 +22,10 @@ func TestBookinfoExamples(t *testing.T) {
 			t.Errorf("README.md does not say what %s does", name)
 		}
 		for _, doc := range Split(readFile(t, file), name) {
-			objects, list := doc.Objects("")
+			objects, list, err := doc.Objects(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, p := range list {
 				t.Error(p)
 			}

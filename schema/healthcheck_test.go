@@ -46,7 +46,7 @@ spec: {hosts: [a.b], ports: [{number: 80, name: http, protocol: HTTP}], resoluti
 		entry: "f:6:29: ServiceEntry default/a: metadata.annotations[pilot-api/health-check]: http.path must be",
 		strings.NewReplacer("ServiceEntry", "DestinationRule", "hosts: [a.b], ports: [{number: 80, name: http, protocol: HTTP}], resolution: DNS", "host: a").Replace(entry): "has no effect on a DestinationRule",
 	} {
-		_, problems := Split([]byte(text), "f")[0].Objects(DefaultNamespace)
+		_, problems, _ := Split([]byte(text), "f")[0].Objects(t.Context(), DefaultNamespace)
 		if len(problems) != 1 || !strings.Contains(problems[0].String(), want) {
 			t.Errorf("found %v, want %s", problems, want)
 		}

@@ -38,10 +38,9 @@ const (
 // and nil, and the way back to lines and columns.
 type tree struct {
 	value any
-	doc   Document
 	nodes func() *yaml.Node // nil when there is no way back
-	lines [][]byte          // of the document, once a place was asked for
 	known diag.List         // see Options
+	places
 }
 
 // parse reads the syntax. Whoever calls it bounds the text. One that begins
@@ -135,30 +134,11 @@ func beginsAsJSON(text []byte) bool {
 func (d Document) malformed(line, column int, message string) diag.List {
 	p := diag.Problem{Severity: diag.Error, Reason: diag.Malformed, Code: diag.Unreadable, Message: message}
 	if line > 0 {
-		p.Position = d.position(line, column)
+		p.Position = (&places{doc: d}).position(line, column)
 	} else if d.File != "" {
-		p.Position = d.position(1, 1)
+		p.Position = (&places{doc: d}).position(1, 1)
 	}
 	return diag.List{p}
-}
-
-// position turns a line of the document into one of the file, and a column in
-// characters into one in bytes.
-func (d Document) position(line, column int) *diag.Position {
-	return d.positionIn(bytes.SplitN(d.Text, []byte("\n"), line+1), line, column)
-}
-
-func (d Document) positionIn(lines [][]byte, line, column int) *diag.Position {
-	if line <= len(lines) {
-		text := lines[line-1]
-		bytesBefore := 0
-		for range column - 1 {
-			_, size := utf8.DecodeRune(text[bytesBefore:])
-			bytesBefore += size
-		}
-		column = bytesBefore + 1
-	}
-	return &diag.Position{File: d.File, Line: line + max(d.Line, 1) - 1, Column: column}
 }
 
 // lazyNodes parses for positions, and only when one is asked for.
@@ -183,7 +163,7 @@ func (t *tree) locate(object string, p diag.Problem) *diag.Position {
 	}
 	at := node
 	for _, step := range append(splitField(object), splitField(p.Field)...) {
-		name, value := child(node, step)
+		name, value := t.child(node, step)
 		if value == nil {
 			break
 		}
@@ -193,8 +173,5 @@ func (t *tree) locate(object string, p diag.Problem) *diag.Position {
 			at = name
 		}
 	}
-	if t.lines == nil {
-		t.lines = bytes.Split(t.doc.Text, []byte("\n"))
-	}
-	return t.doc.positionIn(t.lines, at.Line, at.Column)
+	return t.position(at.Line, at.Column)
 }

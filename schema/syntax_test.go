@@ -117,7 +117,10 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"networking.istio.io/v1","kind":"WorkloadEntry","metadata":{"name":"x"},"spec":{"address":"1.2.3.4"}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, doc := range Split(text, "f") {
-			objects, list := doc.Objects("")
+			objects, list, err := doc.Objects(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, o := range objects {
 				again, problems := Decode(o.JSON(), Options{})
 				if again == nil || string(again.JSON()) != string(o.JSON()) {

@@ -113,7 +113,7 @@ func (d *candidate) means(o *Object) bool {
 
 // unread is a tree for positions alone.
 func (d Document) unread() *tree {
-	return &tree{doc: d, nodes: lazyNodes(func() []byte {
+	return &tree{places: places{doc: d}, nodes: lazyNodes(func() []byte {
 		// A tab is white space to JSON and nothing to YAML, whose parser
 		// finds the positions. Inside a JSON text there are none.
 		return bytes.ReplaceAll(d.Text, []byte("\t"), []byte(" "))

@@ -77,7 +77,10 @@ func goodObjects(t testing.TB) map[*Kind][]*Object {
 	out := map[*Kind][]*Object{}
 	add := func(text []byte, name string) {
 		for _, doc := range Split(text, name) {
-			objects, _ := doc.Objects("")
+			objects, _, err := doc.Objects(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, o := range objects {
 				out[o.Kind] = append(out[o.Kind], o)
 			}
@@ -183,7 +186,10 @@ func TestExamplesTakeTheShortWay(t *testing.T) {
 	taken := 0
 	for _, file := range files {
 		for _, doc := range Split(readFile(t, file), file) {
-			objects, _ := doc.Objects("")
+			objects, _, err := doc.Objects(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, o := range objects {
 				if sameWays(t, o.AtRevision(7).JSON()) {
 					taken++

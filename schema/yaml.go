@@ -22,12 +22,12 @@ func (d Document) parseYAML() (*tree, diag.List) {
 		return nil, d.malformedYAML()
 	}
 	if len(root.Content) == 0 {
-		return &tree{doc: d, nodes: func() *yaml.Node { return nil }}, nil
+		return &tree{places: places{doc: d}, nodes: func() *yaml.Node { return nil }}, nil
 	}
 	top := root.Content[0]
-	c := converter{doc: d}
+	c := converter{places: places{doc: d}}
 	value := c.value(top, 0)
-	return &tree{value: value, doc: d, nodes: func() *yaml.Node { return top }}, c.list
+	return &tree{value: value, places: c.places, nodes: func() *yaml.Node { return top }}, c.list
 }
 
 // readYAML reads the one document of a text. The library stops behind it, and has
@@ -49,7 +49,7 @@ var errMoreYAML = errors.New("yaml: there is more text after the end of the obje
 // converter makes plain values of YAML nodes. What YAML allows and objects do
 // not have is a problem.
 type converter struct {
-	doc     Document
+	places
 	list    diag.List
 	aliased int // values and texts reached through aliases
 	inAlias int // aliases that we are inside of
@@ -58,7 +58,7 @@ type converter struct {
 func (c *converter) problem(n *yaml.Node, reason diag.Reason, message string) {
 	if len(c.list) <= mostProblems {
 		c.list = append(c.list, diag.Problem{
-			Severity: diag.Error, Reason: reason, Code: diag.CodeOf(reason), Message: message, Position: c.doc.position(n.Line, n.Column),
+			Severity: diag.Error, Reason: reason, Code: diag.CodeOf(reason), Message: message, Position: c.position(n.Line, n.Column),
 		})
 	}
 }
@@ -176,27 +176,4 @@ func (c *converter) booleanLike(n *yaml.Node) {
 	if n.Style == 0 && notABool.MatchString(n.Value) {
 		c.problem(n, diag.Malformed, fmt.Sprintf("%s without quotes is true or false to some readers of YAML and a text to others; write true or false, or put it in quotes", n.Value))
 	}
-}
-
-// child finds a member of a map or list, in either spelling of its name.
-func child(n *yaml.Node, step string) (name, value *yaml.Node) {
-	for n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	switch n.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == step {
-				return n.Content[i], n.Content[i+1]
-			}
-			if value == nil && lowerCamel(n.Content[i].Value) == step {
-				name, value = n.Content[i], n.Content[i+1]
-			}
-		}
-	case yaml.SequenceNode:
-		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Content) {
-			return nil, n.Content[i]
-		}
-	}
-	return name, value
 }

@@ -50,7 +50,10 @@ func TestYAMLMistakesAreFound(t *testing.T) {
 			if len(docs) != 3 {
 				t.Fatalf("%d documents", len(docs))
 			}
-			_, list := docs[1].Objects("")
+			_, list, err := docs[1].Objects(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
 			want := fmt.Sprintf("f:%d:%d", 1+strings.Count(above, "\n")+c.line, c.column)
 			if list.Err() == nil || list[0].Position.String() != want {
 				t.Errorf("%q under %d and above %d others: want %s, got %v", c.text, around.above, around.below, want, list)

@@ -67,6 +67,41 @@ func (k *resource) readObject(r *http.Request) (*schema.Object, diag.List, error
 	return k.decodeFor(r.Context(), body, k.target(r))
 }
 
+// mostTold is how many errors of a body with many objects are told.
+const mostTold = 100
+
+// objectsIn decodes all documents of a text, and the items of Lists, until the context
+// ends. It has at least one object, and no more than a transaction has operations.
+func objectsIn(ctx context.Context, text []byte, namespace string) ([]*schema.Object, error) {
+	var objects []*schema.Object
+	var errs diag.List
+	docs := schema.Split(text, "")
+	for i, doc := range docs {
+		found, problems, err := doc.Objects(ctx, namespace)
+		if err != nil {
+			return nil, err
+		}
+		objects, errs = append(objects, found...), append(errs, problems.Errors()...)
+		if len(objects) > store.MaxTxnOps {
+			return nil, badRequest("the body must have at most %d objects", store.MaxTxnOps)
+		}
+		if left := len(docs) - i - 1; left > 0 && len(errs) >= mostTold {
+			errs = append(errs, diag.Problem{
+				Severity: diag.Error, Reason: diag.FieldInvalid, Code: diag.CodeOf(diag.FieldInvalid),
+				Message: fmt.Sprintf("mend these problems first: %d documents behind them were not read", left),
+			})
+			break
+		}
+	}
+	switch {
+	case len(errs) > 0:
+		return nil, refused(errs)
+	case len(objects) == 0:
+		return nil, badRequest("the body has no object")
+	}
+	return objects, nil
+}
+
 // malformedJSON says where a text stops being JSON.
 func malformedJSON(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"compress/gzip"
 	"io"
 	"net/http"
@@ -15,16 +16,18 @@ const compressFrom = 128 << 10
 
 // compressed answers a GET in gzip where the client takes that and the answer is
 // large. It is not for watches, whose events must not wait in a buffer.
-func compressed(h handler) handler {
+func (s *Server) compressed(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !isRead(r) {
-			return h(w, r)
+			return h(w, r) // What is done must not be answered 429.
 		}
+		answer := &answerWriter{w, s.pacer, r.Context()}
+		w = answer
 		w.Header().Add("Vary", "Accept-Encoding")
 		if r.Method == http.MethodHead || !takesGzip(r) {
 			return h(w, r)
 		}
-		c := &compressor{ResponseWriter: w}
+		c := &compressor{ResponseWriter: w, answer: answer}
 		defer c.release()
 		if err := h(c, r); err != nil {
 			return err
@@ -51,10 +54,13 @@ func takesGzip(r *http.Request) bool {
 // compressor holds an answer back until it is known to be large, or over.
 type compressor struct {
 	http.ResponseWriter
-	code int
-	held []byte
-	gz   *gzip.Writer // once it is known to be large
-	sent bool         // the head is
+	answer *answerWriter
+	code   int
+	held   []byte
+	gz     *gzip.Writer // once it is known to be large
+	out    bytes.Buffer // of gz
+	sent   bool         // the head is
+	failed error        // why the answer cannot be whole
 }
 
 func (c *compressor) WriteHeader(code int) {
@@ -71,7 +77,7 @@ func (c *compressor) WriteHeader(code int) {
 func (c *compressor) Write(p []byte) (int, error) {
 	switch {
 	case c.gz != nil:
-		return c.gz.Write(p)
+		return c.inPieces(p)
 	case c.sent:
 		return c.ResponseWriter.Write(p)
 	case len(c.held)+len(p) < compressFrom:
@@ -79,19 +85,26 @@ func (c *compressor) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	c.begin()
-	if _, err := c.gz.Write(c.held); err != nil {
+	held := c.held
+	c.held = nil
+	if _, err := c.Write(held); err != nil {
 		return 0, err
 	}
-	return c.gz.Write(p)
+	return c.Write(p)
 }
 
 // begin sends the head of an answer in gzip. Its ETag is another one than that
-// of the same answer as it is.
+// of the same answer as it is. Where too many answers are encoded, this one goes out as
+// it is.
 func (c *compressor) begin() {
+	if !c.answer.sit() {
+		c.plain()
+		return
+	}
 	c.Header().Del("Content-Length")
 	c.asGzip()
 	c.gz = gzipWriters.Get().(*gzip.Writer)
-	c.gz.Reset(c.ResponseWriter)
+	c.gz.Reset(&c.out)
 	c.plain()
 }
 
@@ -125,8 +138,8 @@ func (c *compressor) plain() {
 // finish sends what is left.
 func (c *compressor) finish() error {
 	if c.gz != nil {
-		_ = c.gz.Close() // A client that is gone is no failure of ours.
-		return nil
+		_ = c.encode(func() { _ = c.gz.Close() }) // A client that is gone is no failure of ours.
+		return c.failed
 	}
 	if !c.sent {
 		c.plain()
@@ -141,6 +154,7 @@ func (c *compressor) release() {
 	if c.gz != nil {
 		c.gz.Reset(nil) // The pool must not keep the connection.
 		gzipWriters.Put(c.gz)
+		c.answer.seats.Release(1)
 	}
 }
 

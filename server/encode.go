@@ -38,7 +38,7 @@ func writeValue(w http.ResponseWriter, code int, f format, value any) error {
 // that is gone is no failure of ours, so writing has no error.
 func writeText(w http.ResponseWriter, code int, f format, body []byte) error {
 	if f == formatYAML {
-		return answerBy(w, code, f, func(out *bufio.Writer) error { return writeYAML(out, body) })
+		return answerBy(w, code, f, len(body), func(out *bufio.Writer) error { return writeYAML(out, body) })
 	}
 	h := w.Header()
 	h.Set("Content-Type", f.contentType())
@@ -77,19 +77,38 @@ func (k *resource) writeList(w http.ResponseWriter, r *http.Request, f format, l
 		if unchanged(w, r, tagOf(f, meta.ResourceVersion, list.Items, statuses)) {
 			return nil
 		}
-		return answerBy(w, http.StatusOK, f, func(out *bufio.Writer) error {
+		return answerBy(w, http.StatusOK, f, textLength(list.Items), func(out *bufio.Writer) error {
 			return k.listYAML(r.Context(), out, meta, list.Items, statuses)
 		})
 	}
 	return k.writeListJSON(w, r, meta, list.Items)
 }
 
-// answerBy answers with what write writes, which is never all in memory. A client
-// that is gone is no failure of ours.
-func answerBy(w http.ResponseWriter, code int, f format, write func(*bufio.Writer) error) error {
-	w.Header().Set("Content-Type", f.contentType())
-	w.WriteHeader(code)
-	return buffered(w, write)
+// rowLength is about what a row of a table, or the metadata of an object, has of an
+// answer, in bytes.
+const rowLength = 512
+
+// textLength is the length of objects as JSON, in bytes.
+func textLength(objs []*schema.Object) (length int) {
+	for _, o := range objs {
+		length += len(o.JSON())
+	}
+	return length
+}
+
+// answerBy answers with what write writes, which is never all in memory. Where it is of
+// about that length, and that is large, writing takes turns. A client that is gone is no
+// failure of ours.
+func answerBy(w http.ResponseWriter, code int, f format, length int, write func(*bufio.Writer) error) error {
+	answer := func(w http.ResponseWriter) error {
+		w.Header().Set("Content-Type", f.contentType())
+		w.WriteHeader(code)
+		return buffered(w, write)
+	}
+	if by := pacedBy(w); by != nil && length >= largeAnswer {
+		return by.paced(w, answer)
+	}
+	return answer(w)
 }
 
 // writeItems writes what stands for each object in a list, one after the other until all
@@ -118,6 +137,9 @@ func buffered(w io.Writer, write func(*bufio.Writer) error) error {
 	}()
 	if err := write(out); err != nil {
 		return fmt.Errorf("encode answer: %w", err)
+	}
+	if p, ok := w.(*pacedWriter); ok {
+		p.stop()
 	}
 	_ = out.Flush()
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -75,15 +76,36 @@ func (k *resource) history(w http.ResponseWriter, r *http.Request) error {
 	if err := checkParams(queryOf(r), historyParams); err != nil {
 		return err
 	}
-	versions, err := k.opts.Store.History(r.Context(), k.target(r))
+	f, err := negotiate(r, formatJSON, formatYAML)
 	if err != nil {
 		return err
+	}
+	var body []byte
+	done, err := k.largeReads.read(r.Context(), historyOf(k.target(r)), func(ctx context.Context) (int, error) {
+		body, err = k.historyText(ctx, k.target(r))
+		return len(body), err
+	})
+	if err != nil {
+		return err
+	}
+	defer done()
+	return writeText(w, http.StatusOK, f, body)
+}
+
+// historyOf names the history of an object among large reads.
+func historyOf(key schema.Key) string { return "history " + key.String() }
+
+// historyText is the answer with the versions of an object, as JSON.
+func (k *resource) historyText(ctx context.Context, key schema.Key) ([]byte, error) {
+	versions, err := k.opts.Store.History(ctx, key)
+	if err != nil {
+		return nil, err
 	}
 	answer := historyAnswer{metav1.TypeMeta{APIVersion: registryVersion, Kind: "History"}, []objectVersion{}}
 	for _, v := range versions {
 		answer.Items = append(answer.Items, versionOf(v))
 	}
-	return writeJSON(w, r, answer)
+	return json.Marshal(answer)
 }
 
 // atRevision answers an object as it was at a revision.
@@ -99,10 +121,16 @@ func (k *resource) atRevision(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || revision < 1 {
 		return badRequest("revision: must be a resourceVersion, found %q", pathParam(r, "revision"))
 	}
-	obj, err := store.At(r.Context(), k.opts.Store, k.target(r), revision)
+	var obj *schema.Object
+	done, err := k.largeReads.read(r.Context(), historyOf(k.target(r)), func(ctx context.Context) (int, error) {
+		records := &measuredHistory{Historian: k.opts.Store}
+		obj, err = store.At(ctx, records, k.target(r), revision)
+		return records.size, err
+	})
 	if err != nil {
 		return err
 	}
+	defer done()
 	return writeText(w, http.StatusOK, f, obj.JSON())
 }
 
@@ -163,16 +191,43 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	if err := changesPageOf(q, &opts); err != nil {
 		return err
 	}
-	found, next, err := s.changesSince(r.Context(), scope, opts)
+	f, err := negotiate(r, formatJSON, formatYAML)
 	if err != nil {
 		return err
+	}
+	var body []byte
+	name := fmt.Sprintf("changes %v %s %s", kindOf(scope), scope.Namespace, scope.Name)
+	done, err := s.largeReads.read(r.Context(), name, func(ctx context.Context) (int, error) {
+		body, err = s.changesText(ctx, scope, opts)
+		return len(body), err
+	})
+	if err != nil {
+		return err
+	}
+	defer done()
+	return writeText(w, http.StatusOK, f, body)
+}
+
+// kindOf is the kind of a scope, "" for all.
+func kindOf(scope store.Scope) string {
+	if scope.Kind == nil {
+		return ""
+	}
+	return scope.Kind.Kind
+}
+
+// changesText is the answer with changes, as JSON.
+func (s *Server) changesText(ctx context.Context, scope store.Scope, opts store.ChangesOptions) ([]byte, error) {
+	found, next, err := s.changesSince(ctx, scope, opts)
+	if err != nil {
+		return nil, err
 	}
 	answer := changesAnswer{TypeMeta: metav1.TypeMeta{APIVersion: registryVersion, Kind: "Changes"}, Items: []difference{}}
 	answer.Metadata.Continue = next
 	for _, d := range found {
 		answer.Items = append(answer.Items, differenceOf(d))
 	}
-	return writeJSON(w, r, answer)
+	return json.Marshal(answer)
 }
 
 // changesPageOf reads limit and continue.
@@ -192,18 +247,21 @@ func changesPageOf(q url.Values, opts *store.ChangesOptions) error {
 	return nil
 }
 
-// changesSince is a page, or all changes without a limit, and the token of what
-// follows. Values that were already stored at the revision, and cannot be read, are
-// in the first page.
+// changesSince is a page and the token of what follows. Without a limit it is all
+// changes, which must be no more than a page. Values that were already stored at the
+// revision, and cannot be read, are in the first page.
 func (s *Server) changesSince(ctx context.Context, scope store.Scope, opts store.ChangesOptions) (found []store.Difference, next string, err error) {
-	more := false
-	switch {
-	case opts.Limit > 0:
-		found, more, err = s.opts.Store.ChangesPage(ctx, scope, opts)
-	case opts.After != schema.Key{}:
+	all := opts.Limit == 0
+	if all && opts.After != (schema.Key{}) {
 		return nil, "", badRequest("query parameter continue: needs a limit")
-	default:
-		found, err = s.opts.Store.Changes(ctx, scope, opts.Since)
+	}
+	if all {
+		opts.Limit = store.MaxTxnOps
+	}
+	found, more, err := s.opts.Store.ChangesPage(ctx, scope, opts)
+	if all && more {
+		return nil, "", &store.Error{Kind: store.ErrTooLarge, Detail: fmt.Sprintf(
+			"more than %d objects, or %d bytes of them, have changed since revision %d: ask for pages with limit, or for one kind", store.MaxTxnOps, store.MaxChangesPage, opts.Since)}
 	}
 	if err != nil {
 		return nil, "", err
@@ -218,7 +276,7 @@ func (s *Server) changesSince(ctx context.Context, scope store.Scope, opts store
 		}
 		found = append(lost, found...) // The next page is after the last one.
 	}
-	if opts.Limit == 0 {
+	if all {
 		store.SortDifferences(found)
 	}
 	return found, next, nil

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
+	"net/url"
 	"sync"
 	"time"
 )
@@ -25,15 +27,31 @@ const (
 // A text has as many readers as write it, and counts until the slowest of them is
 // done. It is safe for concurrent use; the zero keptLists keeps nothing yet.
 type keptLists struct {
+	turn  func() (leave func(), err error) // of putting one into gzip; nil for none
 	mu    sync.Mutex
 	of    map[listName]*keptList
 	bytes int
 }
 
-// listName is what is asked for: what a list has follows from the URL and the state.
+// listName is what is asked for: what a list has follows from that and the state.
 type listName struct {
-	uri  string
-	gzip bool
+	path, query string
+	gzip        bool
+}
+
+// listContent are the query parameters that what is in a list depends on.
+var listContent = []string{"labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "limit", "continue"}
+
+// listNameOf is the same for requests that want the same list, in whatever order they
+// say so and however long they wait for it.
+func listNameOf(r *http.Request, gzip bool) listName {
+	content := url.Values{}
+	for _, param := range listContent {
+		if value := queryOf(r).Get(param); value != "" {
+			content.Set(param, value)
+		}
+	}
+	return listName{r.URL.EscapedPath(), content.Encode(), gzip}
 }
 
 // listState is what a list is of.
@@ -196,6 +214,13 @@ func (l *keptLists) make(one *keptList, gzip bool, compose func() *listText) {
 	}
 	out := &bounded{most: most}
 	if gzip {
+		if l.turn != nil {
+			leave, err := l.turn()
+			if err != nil {
+				return // Each goes on by itself.
+			}
+			defer leave()
+		}
 		pack(out, list.writeTo)
 	} else {
 		out.Grow(most)

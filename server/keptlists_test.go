@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,8 +41,38 @@ func unpack(t *testing.T, packed []byte) []byte {
 func TestKeptLists(t *testing.T) {
 	for _, gzip := range []bool{false, true} {
 		t.Run(fmt.Sprintf("gzip %t", gzip), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { testKeptLists(t, listName{uri: "/rules", gzip: gzip}) })
+			synctest.Test(t, func(t *testing.T) { testKeptLists(t, listName{path: "/rules", gzip: gzip}) })
 		})
+	}
+}
+
+// TestKeptListsGoByTheirContent: requests for the same list share it, whatever else they
+// say, and others do not.
+func TestKeptListsGoByTheirContent(t *testing.T) {
+	name := func(target string) listName {
+		r := httptest.NewRequest("GET", target, nil)
+		notes := &requestNotes{query: r.URL.Query()}
+		return listNameOf(r.WithContext(context.WithValue(r.Context(), requestNotesKey{}, notes)), false)
+	}
+	for _, target := range []string{"/rules", "/rules?labelSelector=a%3Db", "/rules?limit=500&labelSelector=a%3Db", "/rules?resourceVersion=7&resourceVersionMatch=Exact"} {
+		with := target + "?"
+		if strings.Contains(target, "?") {
+			with = target + "&"
+		}
+		for _, more := range []string{"timeout=7s", "pretty=true", "includeObject=Object", "watch=false", "allowWatchBookmarks=true", "timeoutSeconds=5", "statusEvents=true"} {
+			if name(with+more) != name(target) {
+				t.Errorf("%s%s is not the list of %s", with, more, target)
+			}
+		}
+		for _, other := range []string{"labelSelector=c", "fieldSelector=a%3Db", "resourceVersion=9", "resourceVersionMatch=NotOlderThan", "limit=3", "continue=x"} {
+			param, _, _ := strings.Cut(other, "=")
+			if !strings.Contains(target, param) && name(with+other) == name(target) {
+				t.Errorf("%s%s is the list of %s", with, other, target)
+			}
+		}
+	}
+	if name("/rules?limit=5&labelSelector=a") != name("/rules?labelSelector=a&limit=5") {
+		t.Error("the order of parameters makes a difference")
 	}
 }
 
@@ -97,7 +128,7 @@ func TestKeptListsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l keptLists
 		ask := func(revision int, size int) (*keptList, func()) {
-			return l.text(t.Context(), listName{uri: "/rules"}, listState{revision: fmt.Sprint(revision)}, func() *listText { return listOf(size) })
+			return l.text(t.Context(), listName{path: "/rules"}, listState{revision: fmt.Sprint(revision)}, func() *listText { return listOf(size) })
 		}
 		const size = keptListsMax/4 + 1
 		var readers []func()
@@ -122,7 +153,7 @@ func TestKeptListsAreBounded(t *testing.T) {
 			done()
 		}
 		for i := range 2 * mostLists {
-			l.text(t.Context(), listName{uri: fmt.Sprint(i)}, listState{}, nil)
+			l.text(t.Context(), listName{path: fmt.Sprint(i)}, listState{}, nil)
 		}
 		if lists, _ := l.counts(); lists > mostLists {
 			t.Fatalf("%d lists are noted", lists)
@@ -156,7 +187,7 @@ func TestKeptListsThatDoNotFit(t *testing.T) {
 		_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 		for name, list := range map[string]*listText{"noise": {head: string(noise)}, "small": listOf(compressFrom - 1)} {
 			for range 3 {
-				if one, _ := l.text(t.Context(), listName{uri: name, gzip: true}, listState{}, func() *listText { return list }); one != nil {
+				if one, _ := l.text(t.Context(), listName{path: name, gzip: true}, listState{}, func() *listText { return list }); one != nil {
 					t.Errorf("%s is kept, in %d bytes", name, len(one.text))
 				}
 			}
@@ -164,14 +195,14 @@ func TestKeptListsThatDoNotFit(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		begun, finish := make(chan struct{}), make(chan struct{})
 		slow := func() *listText { close(begun); <-finish; return listOf(1 << 20) }
-		l.text(t.Context(), listName{uri: "slow"}, listState{}, slow)
+		l.text(t.Context(), listName{path: "slow"}, listState{}, slow)
 		go func() {
-			_, done := l.text(t.Context(), listName{uri: "slow"}, listState{}, slow)
+			_, done := l.text(t.Context(), listName{path: "slow"}, listState{}, slow)
 			done()
 		}()
 		<-begun
 		cancel()
-		if one, _ := l.text(gone, listName{uri: "slow"}, listState{}, slow); one != nil {
+		if one, _ := l.text(gone, listName{path: "slow"}, listState{}, slow); one != nil {
 			t.Error("who is gone was given a list")
 		}
 		close(finish)
@@ -183,7 +214,7 @@ func TestKeptListsThatDoNotFit(t *testing.T) {
 func TestKeptListPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l keptLists
-		name := listName{uri: "/rules"}
+		name := listName{path: "/rules"}
 		for what, compose := range map[string]func() *listText{
 			"composed": func() *listText { panic("composed") },
 			"written": func() *listText {

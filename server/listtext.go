@@ -65,7 +65,7 @@ func (t *listText) writeTo(w io.Writer) {
 // answerAgain answers with a list as it is kept, if that is still so: then nothing has
 // to be listed.
 func (k *resource) answerAgain(w http.ResponseWriter, r *http.Request) (answered bool, err error) {
-	name := listName{uri: r.URL.RequestURI(), gzip: takesPacked(w)}
+	name := listNameOf(r, takesPacked(w))
 	if !isRead(r) || !k.kept.has(name) {
 		return false, nil
 	}
@@ -92,7 +92,7 @@ func (k *resource) writeListJSON(w http.ResponseWriter, r *http.Request, meta me
 	compose := func() *listText { return newListText(head, meta, items, board) }
 	// A page behind the first is asked for by one client.
 	if isRead(r) && len(items) >= keptListFrom && !queryOf(r).Has("continue") {
-		name := listName{uri: r.URL.RequestURI(), gzip: takesPacked(w)}
+		name := listNameOf(r, takesPacked(w))
 		kept, done := k.kept.text(r.Context(), name, board.stateOf(meta.ResourceVersion), compose)
 		defer done()
 		if kept != nil {

@@ -61,34 +61,19 @@ func (s *Server) decodeInTurn(ctx context.Context, text []byte, opts schema.Opti
 	return obj, problems, err
 }
 
-// decodeAllInTurn decodes all objects of a text of several documents. It has a turn as
-// one object has, and ends with the first document that nobody waits for any more, or
-// that is behind as many errors as are told.
-func (s *Server) decodeAllInTurn(ctx context.Context, text []byte, namespace string) ([]*schema.Object, diag.List, error) {
+// objectsInTurn decodes all objects of a text of several documents, as objectsIn does. It
+// takes its turn as the decoding of one object does.
+func (s *Server) objectsInTurn(ctx context.Context, text []byte, namespace string) ([]*schema.Object, error) {
 	leave, err := s.enterWith(ctx, len(text))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	objects, problems, err := decodeAll(ctx, text, namespace)
+	objects, err := objectsIn(ctx, text, namespace)
 	leave()
 	if err == nil && len(text) <= schema.LargeText && slices.ContainsFunc(objects, (*schema.Object).Large) {
 		err = s.awaitLong(ctx)
 	}
-	return objects, problems, err
-}
-
-func decodeAll(ctx context.Context, text []byte, namespace string) (objects []*schema.Object, problems diag.List, err error) {
-	for _, doc := range schema.Split(text, "") {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		found, wrong := doc.Objects(namespace)
-		objects, problems = append(objects, found...), append(problems, wrong...)
-		if schema.Cut(problems) {
-			break
-		}
-	}
-	return objects, schema.Readable(problems), nil
+	return objects, err
 }
 
 // enterWith waits for the turn of a text that takes long to decode. A small one has

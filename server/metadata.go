@@ -24,7 +24,7 @@ func writeMetadataList(w http.ResponseWriter, r *http.Request, meta metav1.ListM
 	if err != nil {
 		return fmt.Errorf("encode list: %w", err)
 	}
-	return answerBy(w, http.StatusOK, formatMetadataList, func(out *bufio.Writer) error {
+	return answerBy(w, http.StatusOK, formatMetadataList, rowLength*len(objs), func(out *bufio.Writer) error {
 		_, _ = fmt.Fprintf(out, `{"kind":"%sList","apiVersion":%q,"metadata":%s,"items":[`, metadataType.Kind, metadataType.APIVersion, head)
 		if err := writeItems(r.Context(), out, objs, func(o *schema.Object) any { return metadataOf(o.Meta) }); err != nil {
 			return err

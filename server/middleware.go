@@ -180,6 +180,6 @@ func (s *Server) bounded(h handler) http.HandlerFunc {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), min(timeout, s.opts.RequestTimeout))
 		defer cancel()
-		return compressed(h)(w, r.WithContext(ctx))
+		return s.compressed(h)(w, r.WithContext(ctx))
 	})
 }

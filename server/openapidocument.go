@@ -78,11 +78,12 @@ func (d document) responses(e endpoint) node {
 // failuresOf are the codes that an endpoint may answer beside its success.
 func failuresOf(e endpoint) []int {
 	codes := []int{
-		http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable, http.StatusGone, http.StatusUnprocessableEntity, http.StatusTooManyRequests,
+		http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable, http.StatusGone, http.StatusRequestEntityTooLarge,
+		http.StatusUnprocessableEntity, http.StatusTooManyRequests,
 		http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 	}
 	if e.method != http.MethodGet {
-		codes = append(codes, http.StatusConflict, http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		codes = append(codes, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnsupportedMediaType,
 			http.StatusInsufficientStorage)
 	}
 	return codes

@@ -115,14 +115,9 @@ func (s *Server) previewOfOthers(w http.ResponseWriter, r *http.Request, body []
 
 // wouldStore are the objects of a text as an apply would store them.
 func (s *Server) wouldStore(ctx context.Context, text []byte, namespace string) ([]*schema.Object, error) {
-	objects, problems, err := s.decodeAllInTurn(ctx, text, namespace)
-	switch {
-	case err != nil:
+	objects, err := s.objectsInTurn(ctx, text, namespace)
+	if err != nil {
 		return nil, err
-	case len(problems.Errors()) > 0:
-		return nil, refused(problems)
-	case len(objects) == 0:
-		return nil, badRequest("the body has no object")
 	}
 	writes := s.newDryRunStore()
 	seen := map[schema.Key]bool{}

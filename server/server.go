@@ -49,6 +49,7 @@
 //	cachestats.go                 /cache_stats: what v1 polls were answered
 //	crossorigin.go                what web pages may not do through a browser
 //	private.go                    what the sockets for Envoys take
+//	largereads.go, pacing.go      reads of records, and encoding, which may take long
 //	admission.go, longwork.go, connections.go  what all requests together may take
 //	outline.go                    how deep and how long a body is, before it is decoded
 //
@@ -103,6 +104,8 @@ type Options struct {
 	Registry *prometheus.Registry
 	// Long admits the writes of large objects; nil makes one for all processors.
 	Long *admission.Long
+	// LongReads admits the making of large answers; nil makes one for all processors.
+	LongReads *admission.Long
 	// Log takes one line for each request that changes something or fails, and
 	// at level debug for all others; nil drops them.
 	Log *slog.Logger
@@ -156,6 +159,9 @@ func (o *Options) setDefaults() {
 	if o.Long == nil {
 		o.Long = admission.NewLong(runtime.GOMAXPROCS(0))
 	}
+	if o.LongReads == nil {
+		o.LongReads = admission.NewLongReads(runtime.GOMAXPROCS(0))
+	}
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 30*time.Second)
 	o.RevisionTimeout = cmp.Or(o.RevisionTimeout, 3*time.Second)
 	o.WatchWriteTimeout = cmp.Or(o.WatchWriteTimeout, 30*time.Second)
@@ -185,6 +191,8 @@ type Server struct {
 	kept    keptLists // for who asks again
 
 	writeMemory *writeMemory
+	largeReads  *largeReads
+	pacer       *pacer
 	statuses    *statusBoard // nil without discovery
 	own         *ownStandings
 
@@ -203,8 +211,11 @@ func New(opts Options) *Server {
 		turns:   newTurns(),
 
 		writeMemory: newWriteMemory(opts.WriteMemory),
+		largeReads:  newLargeReads(opts.LongReads),
+		pacer:       newPacer(opts.LongReads),
 		stopping:    make(chan struct{}),
 	}
+	s.kept.turn = s.pacer.turnOfList
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if opts.Discovery != nil {
 		s.opts.Store = acknowledging{opts.Store, opts.Discovery}

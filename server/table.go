@@ -34,7 +34,7 @@ func (k *resource) writeTable(w http.ResponseWriter, r *http.Request, code int, 
 		return errors.New("encode table: the rows are not its last field")
 	}
 	now := time.Now()
-	return answerBy(w, code, formatTable, func(out *bufio.Writer) error {
+	return answerBy(w, code, formatTable, rowLength*len(objs), func(out *bufio.Writer) error {
 		_, _ = out.Write(before)
 		if err := writeItems(r.Context(), out, objs, func(o *schema.Object) any { return k.newRow(o, now, include) }); err != nil {
 			return err

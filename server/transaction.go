@@ -125,6 +125,9 @@ func (s *Server) decodeOperations(r *http.Request) (*transaction, []store.Op, []
 	warnings := make([]diag.List, len(t.Operations))
 	ops := make([]store.Op, len(t.Operations))
 	for i, op := range t.Operations {
+		if err := r.Context().Err(); err != nil {
+			return nil, nil, nil, err
+		}
 		if op.owns() {
 			continue
 		}

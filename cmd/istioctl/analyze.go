@@ -176,7 +176,10 @@ func (f *analyzeFlags) analyzeOver(ctx context.Context, s *session) (*client.Pro
 	if err != nil {
 		return nil, err
 	}
-	list, own := s.check(docs)
+	list, own, err := s.check(ctx, docs)
+	if err != nil {
+		return nil, err
+	}
 	own = append(own, repeated(diag.Error)(list)...)
 	c, err := s.connect(s.warn)
 	if err != nil {

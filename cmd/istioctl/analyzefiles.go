@@ -23,7 +23,10 @@ func (f *analyzeFlags) analyzeFiles(ctx context.Context, s *session) (*client.Pr
 	if err != nil {
 		return nil, err
 	}
-	list, problems := s.check(docs)
+	list, problems, err := s.check(ctx, docs)
+	if err != nil {
+		return nil, err
+	}
 	problems = append(problems, repeated(diag.Error)(list)...)
 	var objects []*schema.Object
 	for _, m := range firstOfEach(list) {

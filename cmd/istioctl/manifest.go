@@ -46,7 +46,10 @@ func (s *session) manifests(ctx context.Context, f fileFlags, preconditions ...p
 	if err != nil {
 		return nil, err
 	}
-	found, problems := s.check(docs)
+	found, problems, err := s.check(ctx, docs)
+	if err != nil {
+		return nil, err
+	}
 	for _, unmet := range preconditions {
 		problems = append(problems, unmet(found)...)
 	}
@@ -60,12 +63,15 @@ func (s *session) manifests(ctx context.Context, f fileFlags, preconditions ...p
 	return found, nil
 }
 
-// check decodes and validates documents, each on its own.
-func (s *session) check(docs []schema.Document) ([]manifest, diag.List) {
+// check decodes and validates documents, each on its own. The error is ctx's.
+func (s *session) check(ctx context.Context, docs []schema.Document) ([]manifest, diag.List, error) {
 	var found []manifest
 	var problems diag.List
 	for _, doc := range docs {
-		objects, list := doc.Objects(s.namespace)
+		objects, list, err := doc.Objects(ctx, s.namespace)
+		if err != nil {
+			return nil, nil, err
+		}
 		problems = append(problems, list...)
 		whole := isWhole(doc, objects)
 		for _, o := range objects {
@@ -74,7 +80,7 @@ func (s *session) check(docs []schema.Document) ([]manifest, diag.List) {
 			found = append(found, m)
 		}
 	}
-	return found, problems
+	return found, problems, nil
 }
 
 func (m manifest) problem(severity diag.Severity, reason diag.Reason, field, message string) diag.Problem {

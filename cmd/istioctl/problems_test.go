@@ -28,7 +28,7 @@ func compiledServer(t *testing.T, text string) string {
 	t.Helper()
 	var objects compiled
 	for _, doc := range schema.Split([]byte(text), "test") {
-		found, problems := doc.Objects(schema.DefaultNamespace)
+		found, problems, _ := doc.Objects(t.Context(), schema.DefaultNamespace)
 		if err := problems.Err(); err != nil {
 			t.Fatal(err)
 		}

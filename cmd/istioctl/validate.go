@@ -40,7 +40,10 @@ func runValidate(ctx context.Context, s *session, files fileFlags) error {
 	if err != nil {
 		return err
 	}
-	found, problems := s.check(docs)
+	found, problems, err := s.check(ctx, docs)
+	if err != nil {
+		return err
+	}
 	again := repeated(diag.Warning)(found)
 	problems = append(problems, again...)
 	found = slices.DeleteFunc(found, func(m manifest) bool {

@@ -32,7 +32,7 @@ spec:
 func TestPortsOfUnknownHosts(t *testing.T) {
 	var objects []*schema.Object
 	for _, doc := range schema.Split([]byte(ruledHosts), "objects") {
-		found, problems := doc.Objects(schema.DefaultNamespace)
+		found, problems, _ := doc.Objects(t.Context(), schema.DefaultNamespace)
 		if err := problems.Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func scenario(t *testing.T, file string, registry []byte) world {
 	}
 	out := world{settings: settings, node: meshgen.Proxy(t, parts["proxy"])}
 	for _, doc := range schema.Split([]byte(string(registry)+"\n---\n"+parts["objects.yaml"]), "objects.yaml") {
-		objs, problems := doc.Objects(schema.DefaultNamespace)
+		objs, problems, _ := doc.Objects(t.Context(), schema.DefaultNamespace)
 		if err := problems.Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -1,26 +1,19 @@
 // Package admission bounds, in bytes, what requests in progress take together.
 package admission
 
-import (
-	"context"
-
-	"golang.org/x/sync/semaphore"
-)
+import "context"
 
 // Lines are two queues for the same kind of work. One of them is for requests that
 // need little, so that a small request never waits for large ones. Lines are safe for
 // concurrent use.
 type Lines struct {
-	small, large *semaphore.Weighted
+	small, large *Room
 	little       int64 // the most that is for the small line, in bytes
-	room         int64 // of each line
 }
 
 // NewLines makes lines with room for so many bytes each. Requests that need no more
 // than little bytes use the small line.
-func NewLines(little, room int64) *Lines {
-	return &Lines{semaphore.NewWeighted(room), semaphore.NewWeighted(room), little, room}
-}
+func NewLines(little, room int64) *Lines { return &Lines{NewRoom(room), NewRoom(room), little} }
 
 // Enter waits until there is room for so many bytes. A request that needs more than a
 // line has gets all of the line. The caller must call release once. The error is ctx's.
@@ -29,9 +22,9 @@ func (l *Lines) Enter(ctx context.Context, bytes int64) (release func(), err err
 	if bytes <= l.little {
 		line = l.small
 	}
-	bytes = min(bytes, l.room)
-	if err := line.Acquire(ctx, bytes); err != nil {
+	share, err := line.Enter(ctx, bytes)
+	if err != nil {
 		return nil, err
 	}
-	return func() { line.Release(bytes) }, nil
+	return share.Leave, nil
 }

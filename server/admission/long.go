@@ -19,6 +19,10 @@ const (
 	// beyond its share. It is less than anybody's patience: however long a piece
 	// of work was, those who wait get their turn, one after the other.
 	mostDebt = 15 * time.Second
+	// readShare and readSavings are those of large answers, which nobody can make
+	// smaller and which many may want at once.
+	readShare   = 0.25
+	readSavings = time.Second
 	// mostLong is how many may wait.
 	mostLong = 32
 )
@@ -41,12 +45,17 @@ type Long struct {
 }
 
 // NewLong makes an admission to a number of processors.
-func NewLong(processors int) *Long {
+func NewLong(processors int) *Long { return newLong(processors, longShare, longSavings) }
+
+// NewLongReads makes an admission of large answers, which have a share of their own.
+func NewLongReads(processors int) *Long { return newLong(processors, readShare, readSavings) }
+
+func newLong(processors int, share float64, savings time.Duration) *Long {
 	each := float64(processors)
 	return &Long{
 		slots:   semaphore.NewWeighted(int64(max(1, processors-1))),
 		waiting: semaphore.NewWeighted(mostLong),
-		time:    rate.NewLimiter(rate.Limit(longShare*each*float64(time.Second)), int(float64(longSavings)*each)),
+		time:    rate.NewLimiter(rate.Limit(share*each*float64(time.Second)), int(float64(savings)*each)),
 	}
 }
 

@@ -1,0 +1,68 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/pilot-api/pilot-api/server/admission"
+)
+
+// TestLargeReadsAreBounded: of a hundred large answers whose clients do not read, no
+// more are held than there is room for, those that wait too long are refused, and
+// small ones are read beside them.
+func TestLargeReadsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const together, size = 100, readWeight / 3
+		l := newLargeReads(admission.NewLongReads(2))
+		var reading, mostReading, held, mostHeld atomic.Int64
+		var refused, answered atomic.Int64
+		raise := func(most *atomic.Int64, to int64) {
+			for now := most.Load(); to > now && !most.CompareAndSwap(now, to); now = most.Load() {
+			}
+		}
+		var all sync.WaitGroup
+		for range together {
+			all.Go(func() {
+				done, err := l.read(t.Context(), "large", func(context.Context) (int, error) {
+					raise(&mostReading, reading.Add(1))
+					time.Sleep(100 * time.Millisecond)
+					reading.Add(-1)
+					return size, nil
+				})
+				if err != nil {
+					if !apierrors.IsTooManyRequests(err) {
+						t.Errorf("one was answered %v", err)
+					}
+					refused.Add(1)
+					return
+				}
+				raise(&mostHeld, held.Add(size))
+				time.Sleep(time.Minute) // Its client does not read.
+				held.Add(-size)
+				done()
+				answered.Add(1)
+			})
+		}
+		time.Sleep(30 * time.Second)
+		begin := time.Now()
+		done, err := l.read(t.Context(), "small", func(context.Context) (int, error) { return 1000, nil })
+		if err != nil || time.Since(begin) > 0 {
+			t.Errorf("a small one was answered %v after %v", err, time.Since(begin))
+		} else {
+			done()
+		}
+		all.Wait()
+		if mostReading.Load() > 4 || mostHeld.Load() > 2*readWeight {
+			t.Errorf("%d were read at a time, and %d bytes held", mostReading.Load(), mostHeld.Load())
+		}
+		if answered.Load() == 0 || answered.Load()+refused.Load() != together {
+			t.Errorf("%d were answered, %d refused", answered.Load(), refused.Load())
+		}
+	})
+}

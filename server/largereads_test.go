@@ -1,0 +1,84 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pilot-api/pilot-api/server"
+	"github.com/pilot-api/pilot-api/server/admission"
+	"github.com/pilot-api/pilot-api/store"
+	"github.com/pilot-api/pilot-api/store/memory"
+)
+
+// TestLargeHistoriesWaitTheirTurn: while the share of large answers is spent, histories
+// and changes that are large are answered 429, and small ones at once.
+func TestLargeHistoriesWaitTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := admission.NewLongReads(2)
+		objects := memory.New()
+		s := server.New(server.Options{Store: objects, Reads: objects, LongReads: long})
+		ask := func(method, path, body string) *httptest.ResponseRecorder {
+			r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+			r.Host = "localhost"
+			r.Header.Set("Content-Type", "application/yaml")
+			w := httptest.NewRecorder()
+			s.Handler().ServeHTTP(w, r)
+			return w
+		}
+		const changes = "/apis/registry.istio.io/v1/changes?since=1&kind=RouteRule&namespace=default&name="
+		for _, text := range []string{rule("first", 1), largeRule("large"), rule("small", 1)} {
+			if w := ask("POST", rulesPath, text); w.Code != http.StatusCreated {
+				t.Fatal(w.Body)
+			}
+			time.Sleep(time.Minute) // For the turn of the next one.
+		}
+		paths := []struct {
+			path  string
+			large bool
+		}{
+			{rulesPath + "/small/history", false}, {changes + "small", false},
+			{rulesPath + "/large/history", true}, {changes + "large", true},
+		}
+		for range 2 { // What is large is known then.
+			long.Spend(time.Hour)
+			for _, one := range paths {
+				begin, code := time.Now(), http.StatusOK
+				if one.large {
+					code = http.StatusTooManyRequests
+				}
+				w := ask("GET", one.path, "")
+				if waited := time.Since(begin); w.Code != code || (waited > 0) != one.large || (w.Header().Get("Retry-After") != "") != one.large {
+					t.Errorf("%s was answered %d after %v, want %d", one.path, w.Code, waited, code)
+				}
+			}
+		}
+		time.Sleep(24 * time.Hour)
+		for _, one := range paths {
+			if w := ask("GET", one.path, ""); w.Code != http.StatusOK {
+				t.Errorf("%s was answered %d later: %s", one.path, w.Code, w.Body)
+			}
+		}
+	})
+}
+
+// TestChangesWithoutALimitAreBounded in bytes, and pages tell all of them.
+func TestChangesWithoutALimitAreBounded(t *testing.T) {
+	w := start(t)
+	const changes = "/apis/registry.istio.io/v1/changes?since=1"
+	large := strings.Repeat("x", 200<<10)
+	for i := range store.MaxChangesPage/len(large) + 2 {
+		w.want(http.StatusCreated, "POST", rulesPath, rule(fmt.Sprintf("large-%d", i), 100, "annotations:", "  payload: "+large), asYAML)
+	}
+	if got := w.want(http.StatusRequestEntityTooLarge, "GET", changes, ""); !strings.Contains(got.text, "limit") {
+		t.Errorf("the answer does not say what to ask for: %s", got.text)
+	}
+	w.want(http.StatusOK, "GET", changes+"&namespace=other", "")
+	if got := w.want(http.StatusOK, "GET", changes+"&limit=1000", ""); !strings.Contains(got.text, `"continue"`) {
+		t.Error("there is no next page")
+	}
+}

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/pilot-api/pilot-api/server/admission"
+)
+
+const (
+	// pieceLength is how much of an answer is put into gzip in one turn, in bytes.
+	pieceLength = 256 << 10
+	// mostEncoded is how many large answers are encoded at a time. It is less than may
+	// wait for a turn (admission.Long), so an answer that has begun is never refused one.
+	mostEncoded = 24
+	// gzipPatience is how long an answer waits for gzip.
+	gzipPatience = 5 * time.Second
+)
+
+// pacer shares out the time that it takes to put large answers into gzip or YAML, or to
+// make tables: they are encoded piece by piece, each in its turn, and while a client
+// reads a piece, others have the turn.
+type pacer struct {
+	turns *admission.Long
+	seats *semaphore.Weighted
+}
+
+func newPacer(turns *admission.Long) *pacer {
+	return &pacer{turns, semaphore.NewWeighted(mostEncoded)}
+}
+
+// turnOfList is the turn of a list that is put into gzip for many.
+func (p *pacer) turnOfList() (leave func(), err error) {
+	within, cancel := context.WithTimeout(context.Background(), longPatience)
+	defer cancel()
+	if !p.seats.TryAcquire(1) {
+		return nil, admission.ErrCrowded
+	}
+	defer p.seats.Release(1)
+	return p.turns.Enter(within)
+}
+
+// answerWriter is where the answer to one request goes, with what its encoding takes
+// turns by.
+type answerWriter struct {
+	http.ResponseWriter
+	*pacer
+	ctx context.Context
+}
+
+// pacedBy is what the encoding of an answer takes turns by; nil for nothing.
+func pacedBy(w http.ResponseWriter) *answerWriter {
+	switch w := w.(type) {
+	case *answerWriter:
+		return w
+	case *compressor:
+		return w.answer
+	}
+	return nil
+}
+
+// sit takes a seat for an answer in gzip, once there is a turn for it. Without one the
+// answer goes out as it is.
+func (a *answerWriter) sit() bool {
+	if !a.seats.TryAcquire(1) {
+		return false
+	}
+	within, cancel := context.WithTimeout(a.ctx, gzipPatience)
+	defer cancel()
+	leave, err := a.turns.Enter(within)
+	if err != nil {
+		a.seats.Release(1)
+		return false
+	}
+	leave()
+	return true
+}
+
+// paced calls encode with where to write a large answer. It has a turn but for the time
+// that writing takes. The answer is refused, with a Status, if too many are encoded
+// already.
+func (a *answerWriter) paced(w http.ResponseWriter, encode func(http.ResponseWriter) error) error {
+	if !a.seats.TryAcquire(1) {
+		w.Header().Del("ETag") // It is that of another answer.
+		return errManyReads(a.ctx, admission.ErrCrowded)
+	}
+	defer a.seats.Release(1)
+	within, cancel := context.WithTimeout(a.ctx, longPatience)
+	defer cancel()
+	leave, err := a.turns.Enter(within)
+	if err != nil {
+		w.Header().Del("ETag")
+		return errManyReads(a.ctx, err)
+	}
+	p := &pacedWriter{ResponseWriter: w, answer: a, leave: leave}
+	defer p.stop()
+	if err := encode(p); err != nil {
+		return err
+	}
+	return p.failed
+}
+
+// pacedWriter leaves the turn while it writes.
+type pacedWriter struct {
+	http.ResponseWriter
+	answer *answerWriter
+	leave  func() // nil without a turn
+	ended  bool
+	failed error
+}
+
+func (p *pacedWriter) Write(text []byte) (int, error) {
+	if p.failed != nil {
+		return 0, p.failed
+	}
+	if p.leave != nil {
+		p.leave()
+		p.leave = nil
+	}
+	n, err := p.ResponseWriter.Write(text)
+	if err != nil || p.ended {
+		return n, err
+	}
+	p.leave, p.failed = p.answer.turns.Enter(p.answer.ctx)
+	return n, p.failed
+}
+
+// stop says that all is encoded: what is still to be written needs no turn.
+func (p *pacedWriter) stop() {
+	p.ended = true
+	if p.leave != nil {
+		p.leave()
+		p.leave = nil
+	}
+}
+
+// inPieces writes a text to gz piece by piece, each in its turn, and what comes of it
+// to out.
+func (c *compressor) inPieces(text []byte) (int, error) {
+	for done := 0; done < len(text); {
+		piece := text[done:min(done+pieceLength, len(text))]
+		if err := c.encode(func() { _, _ = c.gz.Write(piece) }); err != nil {
+			return done, err
+		}
+		done += len(piece)
+	}
+	return len(text), nil
+}
+
+// encode does one piece of work in its turn and sends what it has put into packed. An
+// answer that gets no turn any more is never whole.
+func (c *compressor) encode(work func()) error {
+	if c.failed != nil {
+		return c.failed
+	}
+	leave, err := c.answer.turns.Enter(c.answer.ctx)
+	if err != nil {
+		c.failed = err
+		return err
+	}
+	work()
+	leave()
+	_, err = io.Copy(c.ResponseWriter, &c.out)
+	return err
+}
