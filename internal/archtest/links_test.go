@@ -20,7 +20,7 @@ var (
 // TestLinksOfPages fails if a page links to a file, a folder or a heading of the
 // repository that does not exist.
 func TestLinksOfPages(t *testing.T) {
-	repo := readRepository(t)
+	repo := repositoryOf(t)
 	for _, page := range repo.pages() {
 		text := pageText(t, page)
 		for _, found := range link.FindAllStringSubmatch(inCode.ReplaceAllString(text, ""), -1) {

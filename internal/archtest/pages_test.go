@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -27,7 +28,7 @@ var (
 // TestPagesNameWhatExists fails if a page names, in backquotes, a file, a folder, a test
 // or an exported Go name of the repository that does not exist.
 func TestPagesNameWhatExists(t *testing.T) {
-	repo := readRepository(t)
+	repo := repositoryOf(t)
 	seen := 0
 	for _, page := range repo.pages() {
 		for _, found := range inCode.FindAllStringSubmatch(pageText(t, page), -1) {
@@ -61,15 +62,17 @@ func TestPagesNameWhatExists(t *testing.T) {
 	}
 }
 
-// repository is what pages may name.
+// repository is everything that pages may name.
 type repository struct {
 	files, folders []string                   // paths from the root, with slashes
 	names          map[string]map[string]bool // by the last part of a package's path: what its files declare
 	tests          map[string]bool
 }
 
-func readRepository(t *testing.T) *repository {
-	t.Helper()
+// theRepository reads it once for all tests.
+var theRepository = sync.OnceValues(readRepository)
+
+func readRepository() (*repository, error) {
 	r := &repository{names: map[string]map[string]bool{}, tests: map[string]bool{}}
 	err := filepath.WalkDir("../..", func(at string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -84,11 +87,17 @@ func readRepository(t *testing.T) *repository {
 		default:
 			r.files = append(r.files, name)
 			if strings.HasSuffix(name, ".go") && !strings.Contains(name, "testdata/") {
-				r.declare(t, at, path.Base(path.Dir(name)))
+				return r.declare(at, path.Base(path.Dir(name)))
 			}
 		}
 		return nil
 	})
+	return r, err
+}
+
+func repositoryOf(t *testing.T) *repository {
+	t.Helper()
+	r, err := theRepository()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +105,10 @@ func readRepository(t *testing.T) *repository {
 }
 
 // declare notes the functions, methods, types, fields, constants and variables of a file.
-func (r *repository) declare(t *testing.T, file, folder string) {
-	t.Helper()
+func (r *repository) declare(file, folder string) error {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	names := r.names[folder]
 	if names == nil {
@@ -135,6 +143,7 @@ func (r *repository) declare(t *testing.T, file, folder string) {
 			return true
 		})
 	}
+	return nil
 }
 
 // pages are README.md, CONTRIBUTING.md and all pages of docs.
@@ -149,7 +158,7 @@ func (r *repository) pages() []string {
 }
 
 // check reports whether text in backquotes has the form of a name of the repository, and
-// says why it is none.
+// why the repository has no such name.
 func (r *repository) check(text string) (known bool, why string) {
 	if testText.MatchString(text) {
 		if !r.tests[text] {
