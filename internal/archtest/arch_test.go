@@ -1,6 +1,7 @@
 // Package archtest keeps the import tables of docs/decisions/001-house.md: the
 // architecture as a statement of policy. Only shipped code counts; test files
-// may look up.
+// may look up. It also keeps pages true: the files, folders, tests, Go names and
+// headings that they name must exist.
 package archtest
 
 import (
