@@ -96,6 +96,7 @@ type model struct {
 	stretches         *query.Query[*stretch, *stretchPart]
 	layouts           *query.Query[scope, *layout]
 	addresses         *query.Query[addressKey, *addressOwners]
+	seesApart         *query.Query[none, map[string]bool]
 	findingRuledHosts *query.Query[none, []string]
 	ruledHostsNow     *list[string]
 	ruledHosts        *query.Input[none, *list[string]] // the same, as all that is built reads them
@@ -295,6 +296,7 @@ func (m *model) writeViews() {
 	})
 	m.layouts = newQuery(m, equal, (*plan).layOut)
 	m.addresses = newQuery(m, (*addressOwners).equal, (*plan).findAddressOwners)
+	m.seesApart = newQuery(m, maps.Equal[map[string]bool, map[string]bool], func(p *plan, _ none) map[string]bool { return p.findSeesApart() })
 	m.findingRuledHosts = newQuery(m, slices.Equal[[]string], (*plan).findRuledHosts)
 	m.ruledHosts = query.NewInput[none, *list[string]](m.graph)
 	m.reaches = newQuery(m, equal, (*plan).findReach)

@@ -53,11 +53,34 @@ const maxNamedBlocks = 100_000
 
 // addressesIn is who has which address for the callers of a scope.
 func (p *plan) addressesIn(s scope) *addressOwners {
-	key := addressKey{namespace: p.forDomain(s.domain).namespace, router: s.role == mesh.Router}
+	key := addressKey{router: s.role == mesh.Router}
+	// Callers of a namespace that sees what every namespace sees share one result, so
+	// that a further namespace costs nothing here.
+	if namespace := p.forDomain(s.domain).namespace; p.seesApart.Get(p.r, none{})[namespace] {
+		key.namespace = namespace
+	}
 	if s.sidecar.limits() {
 		key.sidecar = s.sidecar
 	}
 	return p.addresses.Get(p.r, key)
+}
+
+// findSeesApart returns the namespaces that exportTo of some service names: callers there
+// may see other services than callers elsewhere.
+func (p *plan) findSeesApart() map[string]bool {
+	out := map[string]bool{}
+	for _, svc := range p.services() {
+		if mesh.Exported(svc.ExportTo, svc.Namespace, "") {
+			continue
+		}
+		for _, namespace := range svc.ExportTo {
+			if namespace == "." {
+				namespace = svc.Namespace
+			}
+			out[namespace] = true
+		}
+	}
+	return out
 }
 
 // addressClaims are those to one port.

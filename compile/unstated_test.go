@@ -19,7 +19,7 @@ func TestPortsWithoutProtocol(t *testing.T) {
 		{"TCP on purpose", http + ", {number: 7000, name: x, protocol: TCP}", "", ""},
 		{"with routes of its own", http + ", {number: 7000, name: x}", "tcp: [{match: [{port: 7000}], route: [{destination: {host: a, port: {number: 7000}}}]}]", ""},
 		{"routes of another port", http + ", {number: 7000, name: x}, {number: 7001, name: y}", "tcp: [{match: [{port: 7000}], route: [{destination: {host: a, port: {number: 7000}}}]}]", "7001"},
-		{"the only port", "{number: 7000, name: x}", "", "none of its ports is HTTP"},
+		{"the only port", "{number: 7000, name: x}", "", "at its ports: none of them is HTTP"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := mesh.NewSnapshot(1, mesh.DefaultSettings(), objects(t, `

@@ -161,7 +161,7 @@ func service(t testing.TB, host, ip string) *schema.Object {
 // timeout is a rule that tells its versions apart by a time-out in seconds.
 func timeout(t testing.TB, host string, seconds int) *schema.Object {
 	return object(t, "RouteRule", "timeout", fmt.Sprintf(
-		`{"destination":{"service":%q},"precedence":1,"route":[{"labels":{}}],"httpReqTimeout":{"simpleTimeout":{"timeout":"%ds"}}}`, host, seconds))
+		`{"destination":{"service":%q},"precedence":1,"route":[{"weight":100}],"httpReqTimeout":{"simpleTimeout":{"timeout":"%ds"}}}`, host, seconds))
 }
 
 func settings() *mesh.Settings {

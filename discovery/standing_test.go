@@ -125,7 +125,7 @@ func TestStandingOfANarrowedRule(t *testing.T) {
 			t.Fatalf("at first %+v", of)
 		}
 		src.set(web, object(t, "RouteRule", "timeout", `{"destination":{"service":"web.example"},"precedence":1,
-			"match":{"source":{"service":"web.example"}},"route":[{"labels":{}}],"httpReqTimeout":{"simpleTimeout":{"timeout":"9s"}}}`))
+			"match":{"source":{"service":"web.example"}},"route":[{"weight":100}],"httpReqTimeout":{"simpleTimeout":{"timeout":"9s"}}}`))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for name, look := range map[string]*discovery.Standings{"first": s.Standings(nil), "next": s.Standings(before)} {

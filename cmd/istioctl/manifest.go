@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"context"
 	"fmt"
 	"slices"
@@ -70,7 +71,7 @@ func (s *session) check(ctx context.Context, docs []schema.Document) ([]manifest
 	for _, doc := range docs {
 		objects, list, err := doc.Objects(ctx, s.namespace)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, errors.New(s.explain(ctx, err))
 		}
 		problems = append(problems, list...)
 		whole := isWhole(doc, objects)

@@ -159,7 +159,7 @@ func toVersion(host, version string) *schema.Object {
 // timeout changes the routes of a host, and no cluster.
 func timeout(host string, seconds int) *schema.Object {
 	return object("RouteRule", "timeout-"+host, fmt.Sprintf(
-		`{"destination":{"service":%q},"precedence":1,"route":[{"labels":{}}],"httpReqTimeout":{"simpleTimeout":{"timeout":"%ds"}}}`, host, seconds))
+		`{"destination":{"service":%q},"precedence":1,"route":[{"weight":100}],"httpReqTimeout":{"simpleTimeout":{"timeout":"%ds"}}}`, host, seconds))
 }
 
 // pool changes the cluster of a host, and no route.
