@@ -52,6 +52,9 @@ func (p *plan) checkReached(place *edgePlace, bound []boundCandidate) {
 		key := strings.ToLower(c.host)
 		owner, by := place.ownerOf(key)
 		if route, name := passedBy(passed, key); route != nil && precision(by) < precision(name) {
+			if route.host.vs == c.vs {
+				continue // Its own TLS routes pass the connections on.
+			}
 			told[c.binding] = true
 			p.reportNotReached(c.binding, fmt.Sprintf("connections for %s at port %d are passed on as %s says, by way of %s", name, place.port, route.host.vs.ref, route.host.gw.ref))
 			continue
