@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -17,11 +18,11 @@ import (
 // from the rest. So nothing is sent twice, and one guilty part of n costs about log n
 // responses.
 type amended struct {
-	target *resource // the table as it should be
+	target *xds.Resource // the table as it should be
 	table  *ir.RouteTable
-	splice func(*ir.RouteTable) *resource // nil for what cannot be one
-	kept   *tableTaken                    // nil: nothing that is known
-	from   *view                          // that it is of, until another one is taken
+	splice func(*ir.RouteTable) *xds.Resource // nil for what cannot be one
+	kept   *tableTaken                        // nil: nothing that is known
+	from   *view                              // that it is of, until another one is taken
 
 	guilty  []*part
 	search  []suspected // the last is tried next
@@ -29,14 +30,14 @@ type amended struct {
 	proven  bool        // what stands in for parts was taken
 	trial   trial
 	tries   int
-	refusal []digest    // what was refused, the last of them
-	told    *tableTaken // what the proxy is to have now
-	needs   *view       // the clusters that what stands in for parts leads to
+	refusal []xds.Digest // what was refused, the last of them
+	told    *tableTaken  // what the proxy is to have now
+	needs   *view        // the clusters that what stands in for parts leads to
 }
 
 // tableTaken is a route table that a proxy took, or is to take.
 type tableTaken struct {
-	*resource
+	*xds.Resource
 	table *ir.RouteTable
 }
 
@@ -63,12 +64,12 @@ const maxTries = 64
 
 // amend begins with a table that was refused, nil where it has no parts to be told
 // apart.
-func (t *subscribed) amend(v *view, c *refusedContent, r *resource) *amended {
-	table := tableNamed(v, r.name)
+func (t *subscribed) amend(v *view, c *refusedContent, r *xds.Resource) *amended {
+	table := tableNamed(v, r.Name)
 	if table == nil {
 		return nil
 	}
-	a := &amended{target: r, table: table, kept: t.tableTaken(r.name), from: c.view, needs: c.needs, splice: v.server.v3Parts.amendedTable}
+	a := &amended{target: r, table: table, kept: t.tableTaken(r.Name), from: c.view, needs: c.needs, splice: v.server.v3Parts.PartialTable}
 	a.note(r)
 	if !a.suspectAll(partsSince(a.keptTable(), table, false), c.words) || !a.proceed() {
 		return nil
@@ -145,9 +146,9 @@ func (a *amended) proceed() bool {
 		switch {
 		case a.trial == noTrial:
 			return true
-		case a.kept != nil && a.told.hash == a.kept.hash:
+		case a.kept != nil && a.told.Hash == a.kept.Hash:
 			a.conclude()
-		case !slices.Contains(a.refusal, a.told.hash):
+		case !slices.Contains(a.refusal, a.told.Hash):
 			return true
 		case !a.reject(""):
 			return false
@@ -219,7 +220,7 @@ func (a *amended) tell(groups int) bool {
 	if table != a.table {
 		r = a.splice(table)
 	}
-	if r == nil || r.shell == nil {
+	if r == nil || r.Shell == nil {
 		return false
 	}
 	a.told = &tableTaken{r, table}
@@ -270,13 +271,13 @@ func (a *amended) conclude() {
 // refused takes in that it did not. It reports false when nothing of the table is
 // taken.
 func (a *amended) refused(words string) bool {
-	a.note(a.told.resource)
+	a.note(a.told.Resource)
 	return a.reject(words) && a.proceed()
 }
 
 // note remembers what was refused.
-func (a *amended) note(r *resource) {
-	a.refusal = append(a.refusal[max(0, len(a.refusal)-maxTries):], r.hash)
+func (a *amended) note(r *xds.Resource) {
+	a.refusal = append(a.refusal[max(0, len(a.refusal)-maxTries):], r.Hash)
 }
 
 // reject ends a trial of what is refused.
@@ -310,7 +311,7 @@ func (a *amended) coarser() bool {
 
 // aim takes in that the table should be another one. What is to blame or suspected and
 // is the same as before stays so; everything else is tried at once.
-func (a *amended) aim(r *resource, table *ir.RouteTable, at *view) bool {
+func (a *amended) aim(r *xds.Resource, table *ir.RouteTable, at *view) bool {
 	before := slices.Clone(a.guilty)
 	for _, g := range a.search {
 		before = append(before, g.parts...)
@@ -385,7 +386,7 @@ func (a *amended) partsAfter(left []*part, table *ir.RouteTable) []*part {
 }
 
 // isTaken reports whether the proxy has what it is told.
-func (a *amended) isTaken() bool { return a.kept != nil && a.kept.hash == a.told.hash }
+func (a *amended) isTaken() bool { return a.kept != nil && a.kept.Hash == a.told.Hash }
 
 // clean reports whether nothing of the table is refused.
 func (a *amended) clean() bool { return len(a.guilty) == 0 && len(a.search) == 0 }

@@ -1,6 +1,10 @@
 package discovery
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/pilot-api/pilot-api/discovery/xds"
+)
 
 // came is what a proxy says it has of a type as it comes. It holds until what it
 // should have is known.
@@ -31,12 +35,12 @@ func (t *subscribed) comeWith(versions map[string]string) {
 
 // meet takes what the proxy has said it has as if it had been sent, and owes it the
 // rest.
-func (t *subscribed) meet(to at, find func(string) *resource) {
+func (t *subscribed) meet(to at, find func(string) *xds.Resource) {
 	has := t.came
 	t.came.version, t.came.versions = "", nil
 	t.came.before = has.before || has.withSomething()
 	switch {
-	case t.all && has.version != "" && has.version == to.set.version:
+	case t.all && has.version != "" && has.version == to.set.Version:
 		t.sent, t.good, t.owed = to, to, owed{}
 	case len(has.versions) > 0:
 		t.sent, t.came.bytes = to, 0
@@ -44,7 +48,7 @@ func (t *subscribed) meet(to at, find func(string) *resource) {
 	}
 }
 
-func (t *subscribed) meetEach(has map[string]string, desired *set, find func(string) *resource) {
+func (t *subscribed) meetEach(has map[string]string, desired *xds.Set, find func(string) *xds.Resource) {
 	t.owed.answer, t.owed.all = false, false
 	for name, version := range has {
 		switch r := find(name); {
@@ -52,7 +56,7 @@ func (t *subscribed) meetEach(has map[string]string, desired *set, find func(str
 			t.owed.remove(name)
 			t.came.gone = append(t.came.gone, name)
 			t.came.bytes += len(name)
-		case r != nil && r.hash.version() == version:
+		case r != nil && r.Hash.Version() == version:
 			t.owed.remove(name)
 		case t.wants(name):
 			t.owed.add(name)
@@ -62,9 +66,9 @@ func (t *subscribed) meetEach(has map[string]string, desired *set, find func(str
 	if !t.all {
 		return
 	}
-	for _, r := range desired.sorted {
-		if _, ok := has[r.name]; !ok {
-			t.owed.add(r.name)
+	for _, r := range desired.Sorted {
+		if _, ok := has[r.Name]; !ok {
+			t.owed.add(r.Name)
 		}
 	}
 }

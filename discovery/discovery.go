@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/discovery/cached"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -75,15 +77,6 @@ var (
 	ErrBadType = errors.New("unknown resource type")
 )
 
-// Answer is an encoded answer and the content hash that is its version. Both
-// are shared and must not be changed. The zero Answer is none.
-type Answer struct {
-	Version string
-	Body    []byte
-
-	compose func() []byte // the body, while nobody has asked for it
-}
-
 // Publisher holds the published configuration. Its methods are safe for
 // concurrent use.
 type Publisher struct {
@@ -98,11 +91,11 @@ type Publisher struct {
 	acks        acks
 	caughtUp    caughtUp
 
-	v1Parts v1Parts
-	v3Parts v3Parts
+	v1Parts xds.V1Parts
+	v3Parts xds.V3Parts
 	// endpoints are by service and key.
-	endpoints attached[mesh.Service, string, *endpointSet]
-	contents  *contents // that streams are on the way to tell
+	endpoints cached.Attached[mesh.Service, string, *endpointSet]
+	contents  *xds.Contents // that streams are on the way to tell
 
 	previewing  sync.Mutex // of who has a preview made
 	checks      *checker
@@ -119,15 +112,15 @@ type Publisher struct {
 // New makes a server that knows nothing until Run. It panics when metrics of
 // the same names are registered already.
 func New(opts Options) *Publisher {
-	s := &Publisher{opts: opts.withDefaults(), made: time.Now(), contents: newContents()}
+	s := &Publisher{opts: opts.withDefaults(), made: time.Now(), contents: xds.NewContents()}
 	s.results = compile.NewQuota(s.opts.MaxResults)
 	s.newCompiler = func() compiler { return compile.NewCompilerWithin(s.results) }
 	s.compiler = s.newCompiler()
 	s.fleet = newFleet(s.opts, s.age)
 	s.checks = newChecker(s)
 	s.metrics = newMetrics(s)
-	s.v1Parts.contain, s.v3Parts.contain = s.recoverPanic, s.recoverPanic
-	s.endpoints.max = s.opts.MaxProxies
+	s.v1Parts.Contain, s.v3Parts.Contain = s.recoverPanic, s.recoverPanic
+	s.endpoints.Max = s.opts.MaxProxies
 	return s
 }
 

@@ -2,6 +2,8 @@ package discovery
 
 import (
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/discovery/cached"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/envoy/v3"
@@ -22,9 +24,9 @@ type endpointSet struct {
 	members []ir.Endpoint
 	server  *Publisher
 
-	v1Answer   lazy[Answer]
-	v3Resource lazy[resource]
-	proxyless  lazy[resource]
+	v1Answer   cached.Lazy[xds.Answer]
+	v3Resource cached.Lazy[xds.Resource]
+	proxyless  cached.Lazy[xds.Resource]
 }
 
 // of never fails: a key that means nothing has no members. What a key means is
@@ -37,14 +39,14 @@ func (e *endpointSets) of(key string) *endpointSet {
 		return &endpointSet{key: key, server: e.server, members: membersOf(e.mesh, key)}
 	}
 	service, kept := e.mesh.ServiceOfKey(parsed.Hostname), &e.server.endpoints
-	if service != nil && kept.has(service, key) {
-		return kept.of(service, key, create)
+	if service != nil && kept.Has(service, key) {
+		return kept.Of(service, key, create)
 	}
 	s := create()
 	if len(s.members) == 0 {
 		return s
 	}
-	return kept.of(service, key, func() *endpointSet { return s })
+	return kept.Of(service, key, func() *endpointSet { return s })
 }
 
 // membersOf are the instances that a key means in a snapshot, in the order that it
@@ -57,29 +59,29 @@ func membersOf(s *mesh.Snapshot, name string) []ir.Endpoint {
 // members are those that a key means.
 func (e *endpointSets) members(key string) []ir.Endpoint { return e.of(key).members }
 
-func (s *endpointSet) v1() (Answer, error) {
-	a, err := s.v1Answer.get(func() (*Answer, error) {
-		a, err := v1Answer(v1.Endpoints(s.members))
+func (s *endpointSet) v1() (xds.Answer, error) {
+	a, err := s.v1Answer.Get(func() (*xds.Answer, error) {
+		a, err := xds.EncodeV1(v1.Endpoints(s.members))
 		return &a, err
 	})
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
 	return *a, nil
 }
 
 // v3 is nil for a set that Envoy would refuse; the proxy then keeps what it
 // has.
-func (s *endpointSet) v3() *resource { return s.encoded(&s.v3Resource, v3.Endpoints) }
+func (s *endpointSet) v3() *xds.Resource { return s.encoded(&s.v3Resource, v3.Endpoints) }
 
 // forProxyless is v3 for clients of gRPC.
-func (s *endpointSet) forProxyless() *resource {
+func (s *endpointSet) forProxyless() *xds.Resource {
 	return s.encoded(&s.proxyless, v3.ProxylessEndpoints)
 }
 
-func (s *endpointSet) encoded(as *lazy[resource], spell spellEndpoints) *resource {
-	r, _ := as.get(func() (*resource, error) {
-		r, err := s.server.v3Parts.endpoints(s.key, s.members, spell)
+func (s *endpointSet) encoded(as *cached.Lazy[xds.Resource], spell xds.EndpointsEncoder) *xds.Resource {
+	r, _ := as.Get(func() (*xds.Resource, error) {
+		r, err := s.server.v3Parts.EncodeEndpoints(s.key, s.members, spell)
 		if err != nil {
 			s.server.opts.Log.Error("endpoints not served", "key", s.key, "err", err)
 		}

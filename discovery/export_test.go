@@ -53,7 +53,7 @@ func (st *Stream) Woken() bool { return len(st.wake) > 0 }
 func (st *Stream) Corrupt() { st.clusters.underway = []*sending{nil} }
 
 // Contents are how many different responses streams are on the way to tell.
-func (s *Publisher) Contents() int { return s.contents.len() }
+func (s *Publisher) Contents() int { return s.contents.Len() }
 
 // DuringPoll does something while a poll of a known proxy is being answered.
 func (s *Publisher) DuringPoll(node string, do func()) {

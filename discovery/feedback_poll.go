@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -28,7 +29,7 @@ func (h *handover) each(next *view, visit func(name string, s TypeStatus)) *view
 	}
 	for table, s := range h.routed {
 		name := "routes"
-		if table == ListenerType {
+		if table == xds.ListenerType {
 			name = "listeners"
 		}
 		note(name, s.passing.status(s.told == target))
@@ -56,19 +57,19 @@ func (h *handover) eachRefusal(c *client, visit func(diag.Ref, Refusal)) {
 			fresh = []diag.Ref{{}}
 		}
 		for _, ref := range fresh {
-			visit(ref, Refusal{Node: c.node.ID, Type: nameOf(typeURL), Words: p.status(true).Error})
+			visit(ref, Refusal{Node: c.node.ID, Type: xds.NameOf(typeURL), Words: p.status(true).Error})
 		}
 	}
 	if h.clusters.refused() && len(h.held) > 0 {
-		blame(ClusterType, &h.clusters, freshIn(h.held[len(h.held)-1], h.at.Load(), func(v *view) []*ir.Cluster { return v.config.Clusters }))
+		blame(xds.ClusterType, &h.clusters, freshIn(h.held[len(h.held)-1], h.at.Load(), func(v *view) []*ir.Cluster { return v.config.Clusters }))
 	}
 	for table, s := range h.routed {
 		switch {
 		case !s.passing.refused() || s.told == nil:
-		case table == ListenerType:
-			blame(ListenerType, &s.passing, freshIn(s.told, s.has, func(v *view) []*ir.Listener { return v.config.Listeners }))
+		case table == xds.ListenerType:
+			blame(xds.ListenerType, &s.passing, freshIn(s.told, s.has, func(v *view) []*ir.Listener { return v.config.Listeners }))
 		default:
-			blame(RouteType, &s.passing, freshIn(s.told, s.has, func(v *view) []*ir.VirtualHost { return hostsOf(v, table) }))
+			blame(xds.RouteType, &s.passing, freshIn(s.told, s.has, func(v *view) []*ir.VirtualHost { return hostsOf(v, table) }))
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package discovery
 
+import "github.com/pilot-api/pilot-api/discovery/xds"
+
 // settle notes that a proxy has acknowledged all that it should have, but for parts of
 // route tables that it was found to refuse.
 func (st *Stream) settle(target *streamed) {
@@ -22,7 +24,7 @@ func (st *Stream) types() [5]*subscribed {
 }
 
 // desired is what the proxy should have of a type, once nothing is on its way.
-func (st *Stream) desired(t *subscribed, target *streamed) *set {
+func (st *Stream) desired(t *subscribed, target *streamed) *xds.Set {
 	switch t {
 	case &st.clusters:
 		return target.clusters
@@ -40,7 +42,7 @@ func (st *Stream) desired(t *subscribed, target *streamed) *set {
 }
 
 // state is where a type stands.
-func (t *subscribed) state(desired *set) SyncState {
+func (t *subscribed) state(desired *xds.Set) SyncState {
 	switch {
 	case t.refuses(desired):
 		return Rejected
@@ -54,7 +56,7 @@ func (t *subscribed) state(desired *set) SyncState {
 
 // runs reports whether the proxy has acknowledged all of what it should have of a type
 // but for what certain objects are to blame for.
-func (t *subscribed) runs(desired *set) bool {
+func (t *subscribed) runs(desired *xds.Set) bool {
 	switch t.state(desired) {
 	case Synced:
 		return true
@@ -66,7 +68,7 @@ func (t *subscribed) runs(desired *set) bool {
 
 // refusesPartsAlone reports whether it is known of all that is refused of a set which
 // parts of route tables that is, and the proxy has those tables without them.
-func (t *subscribed) refusesPartsAlone(desired *set) bool {
+func (t *subscribed) refusesPartsAlone(desired *xds.Set) bool {
 	for _, a := range t.refusals.tables {
 		if len(a.search) > 0 || !a.isTaken() {
 			return false
@@ -98,14 +100,14 @@ func (st *Stream) revision(target *streamed, published int64) int64 {
 }
 
 // words are why the proxy refuses something, "" when it does not.
-func (t *subscribed) words(desired *set) string {
+func (t *subscribed) words(desired *xds.Set) string {
 	for _, refused := range t.refused(desired) {
 		return refused.words
 	}
 	return ""
 }
 
-func (t *subscribed) refuses(desired *set) bool {
+func (t *subscribed) refuses(desired *xds.Set) bool {
 	if f := &t.refusals; f.whole == nil && len(f.of)+len(f.tables) == 0 {
 		return false // Most of the time, of all proxies that are looked at.
 	}

@@ -38,9 +38,9 @@ func (t *subscribed) beginAll(wanted func(name string) bool) {
 	if t.sent.set == nil {
 		return
 	}
-	for _, r := range t.sent.set.sorted {
-		if !wanted(r.name) {
-			t.fresh.add(r.name)
+	for _, r := range t.sent.set.Sorted {
+		if !wanted(r.Name) {
+			t.fresh.add(r.Name)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package discovery
 
 import (
+	"github.com/pilot-api/pilot-api/discovery/cached"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -13,7 +15,7 @@ type generation struct {
 	mesh      *mesh.Snapshot
 	endpoints endpointSets
 
-	registrations lazy[Answer]
+	registrations cached.Lazy[xds.Answer]
 }
 
 func newGeneration(s *Publisher, snapshot *mesh.Snapshot, before *generation) *generation {

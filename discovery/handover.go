@@ -9,6 +9,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -106,7 +107,7 @@ type poll struct {
 
 // answerClusters returns the answer to a poll for clusters. compose makes it of
 // the target's clusters and those that only older views have.
-func (h *handover) answerClusters(p poll, compose func(target *view, beside []*view) (Answer, error)) (Answer, error) {
+func (h *handover) answerClusters(p poll, compose func(target *view, beside []*view) (xds.Answer, error)) (xds.Answer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
@@ -116,9 +117,9 @@ func (h *handover) answerClusters(p poll, compose func(target *view, beside []*v
 	}
 	h.welcome(p, &h.clusters, now)
 	h.turn(p, now, is)
-	if h.isStrange(p, ClusterType, &h.clusters, now, is) {
+	if h.isStrange(p, xds.ClusterType, &h.clusters, now, is) {
 		h.keepClusters(now)
-		return Answer{Version: p.version}, nil
+		return xds.Answer{Version: p.version}, nil
 	}
 	target := h.target()
 	for _, s := range h.routed {
@@ -127,7 +128,7 @@ func (h *handover) answerClusters(p poll, compose func(target *view, beside []*v
 	h.release(target, now)
 	answer, err := compose(target, h.beside())
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
 	if h.offered.IsZero() {
 		h.offered = now
@@ -144,7 +145,7 @@ func (h *handover) answerClusters(p poll, compose func(target *view, beside []*v
 
 // answerRoutes returns the answer to a poll for a route table, or for the
 // listeners. compose makes it of a view.
-func (h *handover) answerRoutes(p poll, name string, compose func(*view) (Answer, error)) (Answer, error) {
+func (h *handover) answerRoutes(p poll, name string, compose func(*view) (xds.Answer, error)) (xds.Answer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
@@ -163,11 +164,11 @@ func (h *handover) answerRoutes(p poll, name string, compose func(*view) (Answer
 	}
 	target := h.target()
 	if h.lacksTable(p, name, target, now) {
-		return Answer{}, errBehind
+		return xds.Answer{}, errBehind
 	}
 	has, err := h.accepted(name, p.version, compose)
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
 	from := target
 	if !h.open(target, now) {
@@ -192,9 +193,9 @@ func (h *handover) answerRoutes(p poll, name string, compose func(*view) (Answer
 
 // keep answers a poll of a proxy that has what is not known here. It keeps that: the
 // version is the whole answer.
-func (h *handover) keep(p poll, name string, now time.Time) Answer {
+func (h *handover) keep(p poll, name string, now time.Time) xds.Answer {
 	h.note(name, subscription{polled: now, version: p.version}, p.version)
-	return Answer{Version: p.version}
+	return xds.Answer{Version: p.version}
 }
 
 // keepClusters is keep for clusters. Routes wait for them.
@@ -252,7 +253,7 @@ func (h *handover) beside() []*view {
 
 // accepted is the newest view of those held whose answer has this version, or
 // the one in whose place one with the same clusters is held; nil for none.
-func (h *handover) accepted(name, version string, compose func(*view) (Answer, error)) (*view, error) {
+func (h *handover) accepted(name, version string, compose func(*view) (xds.Answer, error)) (*view, error) {
 	if version == "" {
 		return nil, nil
 	}
@@ -293,7 +294,7 @@ func (h *handover) note(name string, next subscription, answered string) {
 
 // tables reports whether the view has such a route table, or listeners.
 func (v *view) tables(name string) bool {
-	return name == ListenerType || slices.ContainsFunc(v.config.RouteTables, func(t *ir.RouteTable) bool { return t.Name == name })
+	return name == xds.ListenerType || slices.ContainsFunc(v.config.RouteTables, func(t *ir.RouteTable) bool { return t.Name == name })
 }
 
 // turn makes the next view the target, unless there is a newer one: a request

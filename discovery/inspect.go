@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -150,7 +151,7 @@ func (i *Inspection) Resources(configType string) ([]Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, i.Node, err)
 	}
-	var of *set
+	var of *xds.Set
 	err = i.view.server.recoverPanic("inspect", func() error {
 		switch configType {
 		case "clusters":
@@ -171,9 +172,9 @@ func (i *Inspection) Resources(configType string) ([]Resource, error) {
 	if err != nil || of == nil { // Some are told no secrets.
 		return nil, err
 	}
-	out := make([]Resource, len(of.sorted))
-	for at, r := range of.sorted {
-		out[at] = Resource{configType, r.name, r.hash.version(), r.appendShown(nil)}
+	out := make([]Resource, len(of.Sorted))
+	for at, r := range of.Sorted {
+		out[at] = Resource{configType, r.Name, r.Hash.Version(), r.AppendShown(nil)}
 	}
 	return out, nil
 }

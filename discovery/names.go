@@ -1,12 +1,16 @@
 package discovery
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/pilot-api/pilot-api/discovery/xds"
+)
 
 // names are the resources of a type that a stream asks for by name. An Envoy asks
 // for the endpoints of all of its clusters: then they are the names of a set that
 // all of its kind share, and take no memory of the stream's own.
 type names struct {
-	of    *set                // whose names are among them; nil for none
+	of    *xds.Set            // whose names are among them; nil for none
 	extra map[string]struct{} // that the set has not
 	bytes int                 // of extra
 }
@@ -15,11 +19,11 @@ func (n *names) len() int {
 	if n.of == nil {
 		return len(n.extra)
 	}
-	return len(n.of.sorted) + len(n.extra)
+	return len(n.of.Sorted) + len(n.extra)
 }
 
 func (n *names) has(name string) bool {
-	if n.of != nil && n.of.named(name) != nil {
+	if n.of != nil && n.of.Named(name) != nil {
 		return true
 	}
 	_, ok := n.extra[name]
@@ -53,7 +57,7 @@ func (n *names) add(name string) {
 }
 
 func (n *names) remove(name string) {
-	if n.of != nil && n.of.named(name) != nil {
+	if n.of != nil && n.of.Named(name) != nil {
 		n.spellOut(nil, n.own())
 	}
 	if _, ok := n.extra[name]; ok {
@@ -63,7 +67,7 @@ func (n *names) remove(name string) {
 }
 
 // spellOut has them be those of a set, and others.
-func (n *names) spellOut(of *set, extra map[string]struct{}) {
+func (n *names) spellOut(of *xds.Set, extra map[string]struct{}) {
 	n.of, n.extra, n.bytes = of, extra, 0
 	for name := range extra {
 		n.bytes += len(name)
@@ -77,8 +81,8 @@ func (n *names) own() map[string]struct{} {
 		all[name] = struct{}{}
 	}
 	if n.of != nil {
-		for _, r := range n.of.sorted {
-			all[r.name] = struct{}{}
+		for _, r := range n.of.Sorted {
+			all[r.Name] = struct{}{}
 		}
 	}
 	return all
@@ -86,22 +90,22 @@ func (n *names) own() map[string]struct{} {
 
 // share has them as those of a set where they are all of its, and perhaps others. So
 // no older set stays in memory for its names.
-func (n *names) share(s *set) {
-	if n.of == s || n.len() < len(s.sorted) || len(s.sorted) == 0 {
+func (n *names) share(s *xds.Set) {
+	if n.of == s || n.len() < len(s.Sorted) || len(s.Sorted) == 0 {
 		return
 	}
 	if len(n.extra) == 0 && sameNames(n.of, s) {
 		n.of = s
 		return
 	}
-	for _, r := range s.sorted {
-		if !n.has(r.name) {
+	for _, r := range s.Sorted {
+		if !n.has(r.Name) {
 			return
 		}
 	}
 	all := n.own()
-	for _, r := range s.sorted {
-		delete(all, r.name)
+	for _, r := range s.Sorted {
+		delete(all, r.Name)
 	}
 	if len(all) == 0 {
 		all = nil
@@ -109,6 +113,6 @@ func (n *names) share(s *set) {
 	n.spellOut(s, all)
 }
 
-func sameNames(a, b *set) bool {
-	return a != nil && slices.EqualFunc(a.sorted, b.sorted, func(a, b *resource) bool { return a.name == b.name })
+func sameNames(a, b *xds.Set) bool {
+	return a != nil && slices.EqualFunc(a.Sorted, b.Sorted, func(a, b *xds.Resource) bool { return a.Name == b.Name })
 }

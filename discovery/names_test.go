@@ -6,22 +6,24 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
 // testSet has resources of these names, whose content is told by a number.
-func testSet(typeURL string, contents map[string]byte) *set {
-	s := &set{typeURL: typeURL}
+func testSet(typeURL string, contents map[string]byte) *xds.Set {
+	s := &xds.Set{TypeURL: typeURL}
 	for _, name := range slices.Sorted(maps.Keys(contents)) {
-		s.sorted = append(s.sorted, &resource{typeURL: typeURL, name: name, hash: digest{contents[name]}, shell: &fragment{binary: []byte{contents[name]}}})
+		s.Sorted = append(s.Sorted, &xds.Resource{TypeURL: typeURL, Name: name, Hash: xds.Digest{contents[name]}, Shell: &xds.Fragment{Binary: []byte{contents[name]}}})
 	}
-	s.version = versionOf(nil, s.sorted)
+	s.Version = xds.VersionOf(nil, s.Sorted)
 	return s
 }
 
 var someNames = rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"})
 
-func drawSet(t *rapid.T) *set {
-	return testSet(EndpointType, rapid.MapOfN(someNames, rapid.Byte(), 0, 6).Draw(t, "set"))
+func drawSet(t *rapid.T) *xds.Set {
+	return testSet(xds.EndpointType, rapid.MapOfN(someNames, rapid.Byte(), 0, 6).Draw(t, "set"))
 }
 
 // TestNamesAreASet: whether they are shared or the stream's own, names are what was
@@ -74,16 +76,16 @@ func TestNamesOfASetTakeNoMemory(t *testing.T) {
 	for _, name := range []string{"a", "b", "x"} {
 		n.add(name)
 	}
-	first := testSet(EndpointType, map[string]byte{"a": 1, "b": 1})
+	first := testSet(xds.EndpointType, map[string]byte{"a": 1, "b": 1})
 	if n.share(first); n.of != first || len(n.extra) != 1 {
 		t.Fatalf("%v beside the set", n.extra)
 	}
 	n.remove("x")
-	next := testSet(EndpointType, map[string]byte{"a": 2, "b": 1})
+	next := testSet(xds.EndpointType, map[string]byte{"a": 2, "b": 1})
 	if n.share(next); n.of != next {
 		t.Fatal("the names keep an old set in memory")
 	}
-	if n.share(testSet(EndpointType, map[string]byte{"a": 2, "c": 1})); n.of != next || n.has("c") {
+	if n.share(testSet(xds.EndpointType, map[string]byte{"a": 2, "c": 1})); n.of != next || n.has("c") {
 		t.Fatal("the names are of a set that has others")
 	}
 }

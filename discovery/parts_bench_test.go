@@ -72,21 +72,21 @@ func BenchmarkParts(b *testing.B) {
 	}
 	b.Run("changed", func(b *testing.B) { changes(b, func(*v3Answers) {}) })
 	b.Run("changed/body", func(b *testing.B) {
-		changes(b, func(a *v3Answers) { a.routes.named("80").answer().compose() })
+		changes(b, func(a *v3Answers) { a.routes.Named("80").Answer().Compose() })
 	})
 	b.Run("table", func(b *testing.B) {
 		p := &New(Options{}).v3Parts
 		config := testConfig(n)
-		p.table(config.RouteTables[0])
+		p.Table(config.RouteTables[0])
 		for b.Loop() {
 			table := *config.RouteTables[0]
-			p.table(&table)
+			p.Table(&table)
 		}
 	})
 	b.Run("listener", func(b *testing.B) {
 		p := &New(Options{}).v3Parts
 		for b.Loop() {
-			p.listener(&ir.Listener{IP: "0.0.0.0", Port: 80, HTTP: &ir.HTTPListener{Table: "80"}}, v3.Polled(time.Second))
+			p.Listener(&ir.Listener{IP: "0.0.0.0", Port: 80, HTTP: &ir.HTTPListener{Table: "80"}}, v3.Polled(time.Second))
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -82,7 +83,7 @@ func (s *Publisher) preview(ctx context.Context, objects []*schema.Object, inV1 
 	}
 	defer s.previewing.Unlock()
 	p := &preview{
-		Publisher: s, inV1: inV1, changes: map[changeKey]*change{}, sets: map[setID]*resource{},
+		Publisher: s, inV1: inV1, changes: map[changeKey]*change{}, sets: map[setID]*xds.Resource{},
 		// A snapshot of its own: that which is published is to be followed by others.
 		before: mesh.NewSnapshot(g.mesh.Revision, g.mesh.Settings, objectsOf(g.mesh)).WithFiles(g.mesh.Files),
 	}
@@ -114,14 +115,14 @@ type preview struct {
 	proxies, notLookedAt int
 	notLookedAtInV1      int
 	changes              map[changeKey]*change
-	sets                 map[setID]*resource // of endpoints
+	sets                 map[setID]*xds.Resource // of endpoints
 	problems, solved     diag.List
 }
 
 // changeKey is what changes have to share to be one.
 type changeKey struct {
 	configType, name string
-	before, after    digest
+	before, after    xds.Digest
 }
 
 // crowd are the proxies of one view before and one after.
@@ -210,26 +211,26 @@ func (p *preview) compare(of *crowd) {
 		p.note(of, "clusters", resourceOf(was, p.cluster), resourceOf(is, p.cluster))
 	})
 	changedParts(of.was.RouteTables, of.is.RouteTables, func(t *ir.RouteTable) string { return t.Name }, func(was, is *ir.RouteTable) {
-		p.note(of, "routes", resourceOf(was, p.v3Parts.table), resourceOf(is, p.v3Parts.table))
+		p.note(of, "routes", resourceOf(was, p.v3Parts.Table), resourceOf(is, p.v3Parts.Table))
 	})
 	changedParts(of.was.ListenersAt(ip), of.is.ListenersAt(ip), (*ir.Listener).Address, func(was, is *ir.Listener) {
 		p.note(of, "listeners", resourceOf(was, p.listener), resourceOf(is, p.listener))
 	})
 	changedParts(of.was.Secrets, of.is.Secrets, func(s *ir.Secret) string { return s.Name }, func(was, is *ir.Secret) {
-		p.note(of, "secrets", resourceOf(was, p.v3Parts.secret), resourceOf(is, p.v3Parts.secret))
+		p.note(of, "secrets", resourceOf(was, p.v3Parts.Secret), resourceOf(is, p.v3Parts.Secret))
 	})
 	p.compareEndpoints(of)
 }
 
-func (p *preview) cluster(c *ir.Cluster) *resource   { return p.v3Parts.cluster(c, v3.Streamed) }
-func (p *preview) listener(l *ir.Listener) *resource { return p.v3Parts.listener(l, v3.Streamed) }
+func (p *preview) cluster(c *ir.Cluster) *xds.Resource   { return p.v3Parts.Cluster(c, v3.Streamed) }
+func (p *preview) listener(l *ir.Listener) *xds.Resource { return p.v3Parts.Listener(l, v3.Streamed) }
 
 // resourceOf is nil for a part that is not there, or that nobody is told.
-func resourceOf[Part any](part *Part, encode func(*Part) *resource) *resource {
+func resourceOf[Part any](part *Part, encode func(*Part) *xds.Resource) *xds.Resource {
 	if part == nil {
 		return nil
 	}
-	if r := encode(part); r.shell != nil {
+	if r := encode(part); r.Shell != nil {
 		return r
 	}
 	return nil
@@ -279,11 +280,11 @@ func keySet(c *ir.Config) map[string]bool {
 }
 
 // endpoints is nil for a set that Envoy would refuse.
-func (p *preview) endpoints(of *mesh.Snapshot, key string) *resource {
+func (p *preview) endpoints(of *mesh.Snapshot, key string) *xds.Resource {
 	id := setID{of, key}
 	r, made := p.sets[id]
 	if !made {
-		r, _ = p.v3Parts.endpoints(key, membersOf(of, key), v3.Endpoints)
+		r, _ = p.v3Parts.EncodeEndpoints(key, membersOf(of, key), v3.Endpoints)
 		p.sets[id] = r
 	}
 	return r
@@ -296,21 +297,21 @@ type setID struct {
 }
 
 // note counts a change that a crowd shares, if it is one.
-func (p *preview) note(of *crowd, configType string, was, is *resource) {
+func (p *preview) note(of *crowd, configType string, was, is *xds.Resource) {
 	one := cmp.Or(was, is)
-	if one == nil || was != nil && is != nil && was.hash == is.hash {
+	if one == nil || was != nil && is != nil && was.Hash == is.Hash {
 		return
 	}
-	key := changeKey{configType: configType, name: one.name}
+	key := changeKey{configType: configType, name: one.Name}
 	if was != nil {
-		key.before = was.hash
+		key.before = was.Hash
 	}
 	if is != nil {
-		key.after = is.hash
+		key.after = is.Hash
 	}
 	c := p.changes[key]
 	if c == nil {
-		c = &change{was: was, is: is, ResourceChange: ResourceChange{Type: configType, Name: one.name}}
+		c = &change{was: was, is: is, ResourceChange: ResourceChange{Type: configType, Name: one.Name}}
 		p.changes[key] = c
 	}
 	c.Proxies += len(of.clients)
@@ -322,17 +323,17 @@ func (p *preview) note(of *crowd, configType string, was, is *resource) {
 // change is one with what it is spelled from.
 type change struct {
 	ResourceChange
-	was, is *resource
+	was, is *xds.Resource
 }
 
 // spelled has the messages.
 func (c *change) spelled() ResourceChange {
 	out := c.ResourceChange
 	if c.was != nil {
-		out.Before = c.was.appendShown(nil)
+		out.Before = c.was.AppendShown(nil)
 	}
 	if c.is != nil {
-		out.After = c.is.appendShown(nil)
+		out.After = c.is.AppendShown(nil)
 	}
 	return out
 }
@@ -340,7 +341,7 @@ func (c *change) spelled() ResourceChange {
 // compareChanges orders them for who reads them.
 func compareChanges(a, b *ResourceChange) int {
 	return cmp.Or(
-		cmp.Compare(slices.Index(ConfigTypes, a.Type), slices.Index(ConfigTypes, b.Type)),
+		cmp.Compare(slices.Index(xds.ConfigTypes, a.Type), slices.Index(xds.ConfigTypes, b.Type)),
 		strings.Compare(a.Name, b.Name), cmp.Compare(b.Proxies, a.Proxies), slices.Compare(a.Nodes, b.Nodes))
 }
 

@@ -128,7 +128,3 @@ func problemsOf(sorted diag.List, ref diag.Ref) diag.List {
 	}
 	return sorted[from:to:to]
 }
-
-// interned are problems of a part. What is lost in a version of the API gets its code
-// when a configuration gathers them (diag.Interned.AddTo).
-func interned(problems ...diag.Problem) diag.Interned { return diag.Intern(problems, "") }

@@ -3,6 +3,7 @@ package discovery
 import (
 	"slices"
 
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy/v3"
 )
 
@@ -13,56 +14,16 @@ import (
 // not meet a client that is just letting go
 // (docs/decisions/022-proxyless-grpc.md).
 
-// knowing is a table with clusters that it leads no call to.
-type knowing struct {
-	table *resource
-	known []string
-}
-
-// table is the one that calls are routed by.
-func (r *resource) table() *resource {
-	if r.knowing != nil {
-		return r.knowing.table
-	}
-	return r
-}
-
-// leadsTo are the clusters that a table leads calls to.
-func (r *resource) leadsTo() []string { return v3.ProxylessLeadsTo(r.shell.message()) }
-
-// knows are the clusters that a client has who has the table.
-func (r *resource) knows() []string {
-	all := r.table().leadsTo()
-	if r.knowing != nil {
-		all = append(all, r.knowing.known...)
-	}
-	return all
-}
-
-// withKnown is a table together with clusters.
-func (r *resource) withKnown(clusters []string) *resource {
-	if len(clusters) == 0 {
-		return r
-	}
-	shell, err := newFragment(v3.ProxylessKnowing(r.shell.message(), clusters))
-	if err != nil {
-		return r
-	}
-	out := newResource(r.typeURL, r.name, shell)
-	out.origin, out.knowing = r.origin, &knowing{r, clusters}
-	return out
-}
-
 // nextTables are the tables that the client is to be told next, of those that it asks
 // for.
-func (st *Stream) nextTables(target *streamed) *set {
-	return st.tables(target, func(sent, to *resource) *resource { return st.nextTable(sent, to, target) })
+func (st *Stream) nextTables(target *streamed) *xds.Set {
+	return st.tables(target, func(sent, to *xds.Resource) *xds.Resource { return st.nextTable(sent, to, target) })
 }
 
 // settledTables are those that it is to have in the end.
-func (st *Stream) settledTables(target *streamed) *set {
-	return st.tables(target, func(sent, to *resource) *resource {
-		if same(sent.table(), to) {
+func (st *Stream) settledTables(target *streamed) *xds.Set {
+	return st.tables(target, func(sent, to *xds.Resource) *xds.Resource {
+		if same(sent.Table(), to) {
 			return sent
 		}
 		return to
@@ -71,9 +32,9 @@ func (st *Stream) settledTables(target *streamed) *set {
 
 // tables are those of the target with what choose has in place of the ones that differ
 // from what was sent.
-func (st *Stream) tables(target *streamed, choose func(sent, to *resource) *resource) *set {
+func (st *Stream) tables(target *streamed, choose func(sent, to *xds.Resource) *xds.Resource) *xds.Set {
 	t := &st.routes
-	var chosen []*resource
+	var chosen []*xds.Resource
 	differ := false
 	for name := range t.named.own() {
 		to, sent := target.tableNamed(name), t.sent.named(name)
@@ -90,39 +51,39 @@ func (st *Stream) tables(target *streamed, choose func(sent, to *resource) *reso
 	if !differ {
 		return target.routes
 	}
-	return newSet(RouteType, chosen)
+	return xds.NewSet(xds.RouteType, chosen)
 }
 
 // nextTable is what leads from a table that was sent to another one. The waits end: a
 // client that does not ask for a cluster holds up no rule.
-func (st *Stream) nextTable(sent, to *resource, target *streamed) *resource {
-	if same(sent.table(), to) {
+func (st *Stream) nextTable(sent, to *xds.Resource, target *streamed) *xds.Resource {
+	if same(sent.Table(), to) {
 		if st.within(st.routed) {
 			return sent
 		}
 		return to
 	}
-	leads, led := to.leadsTo(), sent.table().leadsTo()
+	leads, led := to.LeadsTo(), sent.Table().LeadsTo()
 	switch {
 	case len(led) == 0:
 		return to // There was no call that could fail.
-	case len(beyond(leads, sent.knows())) > 0:
-		return sent.table().withKnown(beyond(leads, led))
+	case len(beyond(leads, sent.Knows())) > 0:
+		return sent.Table().WithKnown(beyond(leads, led))
 	case !st.hasClusters(leads, target) && st.within(st.routed):
 		return sent
 	}
-	return to.withKnown(beyond(led, leads))
+	return to.WithKnown(beyond(led, leads))
 }
 
 // hasClusters reports whether the client has clusters, and their endpoints. One that
 // nobody has is not waited for.
 func (st *Stream) hasClusters(names []string, target *streamed) bool {
 	for _, name := range names {
-		c := target.clusters.named(name)
+		c := target.clusters.Named(name)
 		if c == nil {
 			continue
 		}
-		asks := v3.ProxylessAsks(c.shell.message())
+		asks := v3.ProxylessAsks(c.Shell.Message())
 		if !st.clusters.has(name) || asks != "" && !st.endpoints.has(asks) {
 			return false
 		}
@@ -134,7 +95,7 @@ func (st *Stream) hasClusters(names []string, target *streamed) bool {
 // told.
 func (t *subscribed) has(name string) bool {
 	return t.wants(name) && !t.owed.has(name) && !slices.ContainsFunc(t.underway, func(s *sending) bool {
-		return slices.ContainsFunc(s.resources, func(r *resource) bool { return r.name == name })
+		return slices.ContainsFunc(s.Resources, func(r *xds.Resource) bool { return r.Name == name })
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -36,7 +37,7 @@ func (s *Publisher) ConnectProxyless(node mesh.Node) (*Stream, error) {
 // nextProxyless is next for a client of gRPC. Only routes wait, for the clusters that
 // they are the first to lead to (nextTables), and clusters do not go before the client
 // lets go of them.
-func (st *Stream) nextProxyless(target *streamed) *Response {
+func (st *Stream) nextProxyless(target *streamed) *xds.Response {
 	clusters := at{st.clusters.beside(target.clusters), target.view}
 	endpoints := at{target.endpoints, target.view}
 	listeners := at{target.listenersAt(""), target.view}
@@ -46,7 +47,7 @@ func (st *Stream) nextProxyless(target *streamed) *Response {
 	for _, of := range []struct {
 		t    *subscribed
 		to   at
-		find func(string) *resource
+		find func(string) *xds.Resource
 	}{
 		{&st.clusters, clusters, clusters.named},
 		{&st.endpoints, endpoints, st.endpointsNamed},
@@ -65,18 +66,18 @@ func (st *Stream) nextProxyless(target *streamed) *Response {
 }
 
 // beside is a set with what else the client was sent and still subscribes to.
-func (t *subscribed) beside(s *set) *set {
+func (t *subscribed) beside(s *xds.Set) *xds.Set {
 	if t.sent.set == nil {
 		return s
 	}
-	var kept []*resource
+	var kept []*xds.Resource
 	for name := range t.named.own() {
-		if r := t.sent.set.named(name); r != nil && s.named(name) == nil {
+		if r := t.sent.set.Named(name); r != nil && s.Named(name) == nil {
 			kept = append(kept, r)
 		}
 	}
 	if len(kept) == 0 {
 		return s
 	}
-	return newSet(s.typeURL, append(kept, s.sorted...))
+	return xds.NewSet(s.TypeURL, append(kept, s.Sorted...))
 }

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -93,7 +94,7 @@ func (s *Publisher) resume(before *generation) {
 func (p *publication) renewAll() {
 	p.fleet.retire(p.opts.ProxyIdle)
 	var all errgroup.Group
-	all.SetLimit(processors())
+	all.SetLimit(xds.Processors())
 	for _, sl := range p.fleet.due(p.compiler.Concerned()) {
 		all.Go(func() error {
 			_ = p.recoverPanic("renew", func() error { p.renew(sl); return nil })

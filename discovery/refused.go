@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -25,11 +26,11 @@ type refusals struct {
 	tables map[string]*amended
 	// search are the halves that are to be sent. The first is on trial, and the
 	// others wait.
-	search [][]*resource
+	search [][]*xds.Resource
 	trial  string // nonce of the response with the first; "" before it is sent
 	// whole is a set of which the proxy refused everything, as far as is known. The next
 	// change says everything again.
-	whole      *set
+	whole      *xds.Set
 	wholeWords string
 	// unclear are the views that refused responses led to: what the proxy took of
 	// them nobody says.
@@ -38,11 +39,11 @@ type refusals struct {
 
 // refusedContent is what a proxy does not take, or what is suspected of that.
 type refusedContent struct {
-	hash    digest
+	hash    xds.Digest
 	words   string         // the proxy's
 	blame   bool           // it is to blame, and not a suspect
 	tried   bool           // it is sent again, as it may be innocent
-	kept    *resource      // what the proxy took before, nil for nothing that is known
+	kept    *xds.Resource  // what the proxy took before, nil for nothing that is known
 	table   *ir.RouteTable // that this is, of a route table
 	view    *view          // that this is of
 	needs   *view          // clusters that it leads to besides
@@ -52,24 +53,24 @@ type refusedContent struct {
 func (f *refusals) none() bool { return len(f.of) == 0 && len(f.tables) == 0 && len(f.unclear) == 0 }
 
 // amended is the resource as the proxy is to be told it.
-func (f *refusals) amended(r *resource) *resource {
-	if r != nil && f.tables[r.name] != nil {
-		return f.tables[r.name].told.resource
+func (f *refusals) amended(r *xds.Resource) *xds.Resource {
+	if r != nil && f.tables[r.Name] != nil {
+		return f.tables[r.Name].told.Resource
 	}
 	return r
 }
 
 // holds reports whether a resource is not to be sent.
-func (f *refusals) holds(r *resource) bool {
-	c := f.of[r.name]
-	return c != nil && c.hash == r.hash && !c.tried
+func (f *refusals) holds(r *xds.Resource) bool {
+	c := f.of[r.Name]
+	return c != nil && c.hash == r.Hash && !c.tried
 }
 
 // instead is what is told in the place of a resource: what the proxy took before
 // where it refuses this one; nil if it took nothing.
-func (f *refusals) instead(r *resource) *resource {
+func (f *refusals) instead(r *xds.Resource) *xds.Resource {
 	if r = f.amended(r); r != nil && f.holds(r) {
-		return f.of[r.name].kept
+		return f.of[r.Name].kept
 	}
 	return r
 }
@@ -138,12 +139,12 @@ func (f *refusals) concluded(nonce string) bool {
 }
 
 // next are those to be sent, if nobody is on trial.
-func (f *refusals) next() []*resource {
+func (f *refusals) next() []*xds.Resource {
 	if len(f.search) == 0 || f.trial != "" {
 		return nil
 	}
 	for _, r := range f.search[0] {
-		f.of[r.name].tried = true
+		f.of[r.Name].tried = true
 	}
 	return f.search[0]
 }
@@ -155,31 +156,31 @@ func (f *refusals) accepted(s *sending) {
 	if len(f.search) == 0 {
 		f.unclear = nil
 	}
-	for _, r := range s.resources {
-		if c := f.of[r.name]; c != nil && c.hash == r.hash {
-			delete(f.of, r.name)
+	for _, r := range s.Resources {
+		if c := f.of[r.Name]; c != nil && c.hash == r.Hash {
+			delete(f.of, r.Name)
 		}
 	}
 	for name, c := range f.of {
-		if r := f.amended(s.named(name)); r == nil || r.hash != c.hash {
+		if r := f.amended(s.named(name)); r == nil || r.Hash != c.hash {
 			delete(f.of, name)
 		}
 	}
 }
 
 // revise takes out of the search what is not what it was.
-func (f *refusals) revise(find func(string) *resource) {
+func (f *refusals) revise(find func(string) *xds.Resource) {
 	if len(f.search) == 0 || f.trial != "" {
 		return
 	}
-	other := func(r *resource) bool {
-		now := f.amended(find(r.name))
-		return now == nil || now.hash != r.hash || f.of[r.name] == nil
+	other := func(r *xds.Resource) bool {
+		now := f.amended(find(r.Name))
+		return now == nil || now.Hash != r.Hash || f.of[r.Name] == nil
 	}
 	for i, half := range f.search {
 		f.search[i] = slices.DeleteFunc(slices.Clone(half), other)
 	}
-	f.search = slices.DeleteFunc(f.search, func(half []*resource) bool { return len(half) == 0 })
+	f.search = slices.DeleteFunc(f.search, func(half []*xds.Resource) bool { return len(half) == 0 })
 }
 
 // refuse finds out what of a response is to blame, and has the rest sent again: what
@@ -222,33 +223,33 @@ func (t *subscribed) refuse(s *sending, words string) {
 
 // withdrawAgain has the proxy told again of what a refused response left out.
 func (t *subscribed) withdrawAgain(s *sending) {
-	for _, name := range s.removed {
+	for _, name := range s.Removed {
 		if !t.refusals.lacks(name) {
 			t.owed.add(name)
 		}
 	}
-	if !s.delta && t.wild() && slices.ContainsFunc(s.set.since(t.good.set).removed, t.wants) {
+	if !s.Delta && t.wild() && slices.ContainsFunc(s.set.Since(t.good.set).Removed, t.wants) {
 		t.owed.answer = true
 	}
 }
 
 // refused is what the proxy refuses of a set, in order of names; under "" when that is
 // all of it.
-func (t *subscribed) refused(desired *set) iter.Seq2[string, *refusedContent] {
+func (t *subscribed) refused(desired *xds.Set) iter.Seq2[string, *refusedContent] {
 	return func(yield func(string, *refusedContent) bool) {
 		f := &t.refusals
 		if f.whole != nil && t.alike(f.whole, desired) && !yield("", &refusedContent{words: f.wholeWords, blame: true}) {
 			return
 		}
 		for _, name := range slices.Sorted(maps.Keys(f.of)) {
-			c, r := f.of[name], desired.named(name)
-			if c.blame && r != nil && r.hash == c.hash && !yield(name, c) {
+			c, r := f.of[name], desired.Named(name)
+			if c.blame && r != nil && r.Hash == c.hash && !yield(name, c) {
 				return
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(f.tables)) {
-			a, r := f.tables[name], desired.named(name)
-			if r != nil && r.hash == a.target.hash && !a.blamed(func(c *refusedContent) bool { return yield(name, c) }) {
+			a, r := f.tables[name], desired.Named(name)
+			if r != nil && r.Hash == a.target.Hash && !a.blamed(func(c *refusedContent) bool { return yield(name, c) }) {
 				return
 			}
 		}
@@ -257,35 +258,35 @@ func (t *subscribed) refused(desired *set) iter.Seq2[string, *refusedContent] {
 
 // blame takes in that a resource is not taken as it was sent. Of a route table it goes
 // on to find out what of it.
-func (t *subscribed) blame(v *view, r *resource, words string) {
+func (t *subscribed) blame(v *view, r *xds.Resource, words string) {
 	f := &t.refusals
-	a := f.tables[r.name]
+	a := f.tables[r.Name]
 	switch {
 	case a != nil && !a.refused(words):
 		c := t.giveUp(a)
-		c.hash, c.words, c.blame = a.target.hash, words, true
+		c.hash, c.words, c.blame = a.target.Hash, words, true
 		return
-	case a == nil && t.typeURL == RouteType:
-		a = t.amend(v, f.of[r.name], r)
+	case a == nil && t.typeURL == xds.RouteType:
+		a = t.amend(v, f.of[r.Name], r)
 	}
 	if a == nil {
-		f.of[r.name].blame = true
+		f.of[r.Name].blame = true
 		return
 	}
 	if f.tables == nil {
 		f.tables = map[string]*amended{}
 	}
-	f.tables[r.name] = a
-	delete(f.of, r.name)
+	f.tables[r.Name] = a
+	delete(f.of, r.Name)
 	t.oweTrial(a)
 }
 
 // giveUp has a table told as it should be, or not at all.
 func (t *subscribed) giveUp(a *amended) *refusedContent {
-	f, name := &t.refusals, a.target.name
+	f, name := &t.refusals, a.target.Name
 	c := &refusedContent{view: a.from, needs: a.needs}
 	if a.kept != nil {
-		c.kept, c.table, c.view = a.kept.resource, a.kept.table, cmp.Or(a.from, t.good.view)
+		c.kept, c.table, c.view = a.kept.Resource, a.kept.table, cmp.Or(a.from, t.good.view)
 	}
 	delete(f.tables, name)
 	if f.of == nil {
@@ -298,18 +299,18 @@ func (t *subscribed) giveUp(a *amended) *refusedContent {
 // oweTrial has the proxy told a table that it has not got.
 func (t *subscribed) oweTrial(a *amended) {
 	if !a.isTaken() {
-		t.owed.add(a.target.name)
+		t.owed.add(a.target.Name)
 	}
 }
 
 // aim takes in what the route tables should be that are told without parts.
-func (t *subscribed) aim(to at, find func(string) *resource) {
+func (t *subscribed) aim(to at, find func(string) *xds.Resource) {
 	for name, a := range t.refusals.tables {
 		r, table := find(name), tableNamed(to.view, name)
 		switch {
 		case r == nil || table == nil || !t.wants(name):
 			delete(t.refusals.tables, name)
-		case r.hash == a.target.hash:
+		case r.Hash == a.target.Hash:
 		case !a.aim(r, table, t.good.view):
 			t.giveUp(a)
 		case a.clean() && a.isTaken():
@@ -337,30 +338,30 @@ func (t *subscribed) tableTaken(name string) *tableTaken {
 // suspects are what the proxy has neither taken nor refused before. What else the
 // response had may explain why it was refused. If there is neither, it does not take any
 // more what it took.
-func (t *subscribed) suspects(s *sending, tried bool) (suspects []*resource, explained bool) {
+func (t *subscribed) suspects(s *sending, tried bool) (suspects []*xds.Resource, explained bool) {
 	explained = !tried && len(t.refusals.search) > 0
-	for _, r := range s.resources {
-		c := t.refusals.of[r.name]
+	for _, r := range s.Resources {
+		c := t.refusals.of[r.Name]
 		switch {
-		case c != nil && c.hash == r.hash && !(tried && c.tried):
+		case c != nil && c.hash == r.Hash && !(tried && c.tried):
 			explained = true
-		case !same(r, t.taken(r.name)):
+		case !same(r, t.taken(r.Name)):
 			suspects = append(suspects, r)
 		}
 	}
 	if len(suspects) == 0 && !explained && !t.wild() {
-		suspects = s.resources
+		suspects = s.Resources
 	}
 	return suspects, explained
 }
 
 // taken is the last of a name that the proxy acknowledged; nil for none.
-func (t *subscribed) taken(name string) *resource {
+func (t *subscribed) taken(name string) *xds.Resource {
 	if a := t.refusals.tables[name]; a != nil {
 		if a.kept == nil {
 			return nil
 		}
-		return a.kept.resource
+		return a.kept.Resource
 	}
 	if c := t.refusals.of[name]; c != nil {
 		return c.kept
@@ -369,14 +370,14 @@ func (t *subscribed) taken(name string) *resource {
 }
 
 // acknowledged is taken for a name of which nothing is refused.
-func (t *subscribed) acknowledged(name string) *resource {
+func (t *subscribed) acknowledged(name string) *xds.Resource {
 	if t.fresh.has(name) {
 		return nil
 	}
 	return t.good.named(name)
 }
 
-func same(a, b *resource) bool { return a == b || a != nil && b != nil && a.hash == b.hash }
+func same(a, b *xds.Resource) bool { return a == b || a != nil && b != nil && a.Hash == b.Hash }
 
 // aboutAll reports whether a refusal is one of everything. It is so where the proxy
 // never took anything and does not say what is to blame, although of these types it
@@ -387,48 +388,48 @@ func (t *subscribed) aboutAll(s *sending, named bool) bool {
 		return false
 	}
 	if t.came.before {
-		return !s.delta
+		return !s.Delta
 	}
 	return !named
 }
 
 // suspect holds a resource back.
-func (t *subscribed) suspect(r *resource, words string) {
+func (t *subscribed) suspect(r *xds.Resource, words string) {
 	f := &t.refusals
-	c := f.of[r.name]
+	c := f.of[r.Name]
 	if c == nil {
 		if f.of == nil {
 			f.of = map[string]*refusedContent{}
 		}
 		c = &refusedContent{}
-		if before := t.tableTaken(r.name); before != nil {
+		if before := t.tableTaken(r.Name); before != nil {
 			c.view = t.good.view
-			if !same(before.resource, r) {
-				c.kept, c.table = before.resource, before.table
+			if !same(before.Resource, r) {
+				c.kept, c.table = before.Resource, before.table
 			}
 		}
-		f.of[r.name] = c
+		f.of[r.Name] = c
 	}
-	c.hash, c.words, c.blame, c.tried = r.hash, words, false, false
+	c.hash, c.words, c.blame, c.tried = r.Hash, words, false, false
 }
 
 // again has those sent again of whom nothing is known.
-func (t *subscribed) again(suspects []*resource) {
+func (t *subscribed) again(suspects []*xds.Resource) {
 	for _, r := range suspects {
-		if c := t.refusals.of[r.name]; c != nil && !c.blame {
+		if c := t.refusals.of[r.Name]; c != nil && !c.blame {
 			c.tried = true
-			t.owed.add(r.name)
+			t.owed.add(r.Name)
 		}
 	}
 }
 
 // namedIn are the resources that an Envoy's words name. It names clusters and
 // listeners; a route table has a number for a name, which may mean anything.
-func (t *subscribed) namedIn(words string, of []*resource) []*resource {
+func (t *subscribed) namedIn(words string, of []*xds.Resource) []*xds.Resource {
 	if !t.wild() {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(of), func(r *resource) bool { return !mentions(words, r.name) })
+	return slices.DeleteFunc(slices.Clone(of), func(r *xds.Resource) bool { return !mentions(words, r.Name) })
 }
 
 // mentions reports whether a text has the name as a word of its own.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -18,17 +19,17 @@ type registration struct {
 // V1Registrations lists the instances of every service of the mesh, sorted by
 // service key. It is for people: no Envoy asks for it. As in Pilot, services
 // outside the mesh, or found by DNS, are not in it.
-func (s *Publisher) V1Registrations() (Answer, error) {
+func (s *Publisher) V1Registrations() (xds.Answer, error) {
 	g, err := s.published()
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
-	a, err := g.registrations.get(func() (*Answer, error) {
-		a, err := v1Answer(g.allRegistrations())
+	a, err := g.registrations.Get(func() (*xds.Answer, error) {
+		a, err := xds.EncodeV1(g.allRegistrations())
 		return &a, err
 	})
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
 	return *a, nil
 }

@@ -3,23 +3,14 @@ package discovery
 import (
 	"cmp"
 	"slices"
-	"strings"
+
+	"github.com/pilot-api/pilot-api/discovery/xds"
 )
-
-// Response is what a stream tells its proxy about one type. It is immutable.
-type Response struct {
-	version string
-	nonce   string
-	*content
-}
-
-// Nonce is by which the client answers it.
-func (r *Response) Nonce() string { return r.nonce }
 
 // due is the response that leads to a set from what was sent, but for the nonce;
 // nil where there is nothing to say. find is for names that the set need not have.
 // What differs is in it, and in a full one what else the proxy wants.
-func (t *subscribed) due(to at, find func(string) *resource, delta bool) (r *Response, differing []*resource) {
+func (t *subscribed) due(to at, find func(string) *xds.Resource, delta bool) (r *xds.Response, differing []*xds.Resource) {
 	if whole := t.refusals.whole; whole != nil && t.owed.nothing() && t.alike(whole, to.set) {
 		return nil, nil
 	}
@@ -31,7 +22,7 @@ func (t *subscribed) due(to at, find func(string) *resource, delta bool) (r *Res
 		t.rest(to)
 		return nil, nil
 	}
-	r = &Response{version: to.set.version, content: &content{TypeURL: t.typeURL, delta: delta, resources: differing, removed: removed}}
+	r = &xds.Response{Version: to.set.Version, Content: &xds.Content{TypeURL: t.typeURL, Delta: delta, Resources: differing, Removed: removed}}
 	if !delta {
 		t.spellOut(r, to.set)
 	}
@@ -40,33 +31,33 @@ func (t *subscribed) due(to at, find func(string) *resource, delta bool) (r *Res
 
 // spellOut makes it a response of the state of the world: of the wild types it says
 // all, so that what is not in it is removed.
-func (t *subscribed) spellOut(r *Response, desired *set) {
+func (t *subscribed) spellOut(r *xds.Response, desired *xds.Set) {
 	if t.wild() {
-		r.resources, r.removed = t.whole(desired), nil
+		r.Resources, r.Removed = t.whole(desired), nil
 	}
 	if !t.all || !t.wild() || !t.refusals.none() {
-		r.version = versionOf(nil, r.resources)
+		r.Version = xds.VersionOf(nil, r.Resources)
 	}
 }
 
 // differing is what the proxy wants and was not sent, or is owed.
-func (t *subscribed) differing(desired *set, find func(string) *resource) (changed []*resource, removed []string) {
-	d := desired.since(t.sent.set)
-	for _, r := range d.changed {
-		if a := t.refusals.tables[r.name]; a != nil && a.isTaken() {
+func (t *subscribed) differing(desired *xds.Set, find func(string) *xds.Resource) (changed []*xds.Resource, removed []string) {
+	d := desired.Since(t.sent.set)
+	for _, r := range d.Changed {
+		if a := t.refusals.tables[r.Name]; a != nil && a.isTaken() {
 			continue
 		}
-		if t.wants(r.name) {
+		if t.wants(r.Name) {
 			changed = append(changed, cmp.Or(t.refusals.instead(r), t.refusals.amended(r)))
 		}
 	}
 	if t.wild() {
-		removed = slices.DeleteFunc(slices.Clone(d.removed), func(name string) bool { return !t.wants(name) })
+		removed = slices.DeleteFunc(slices.Clone(d.Removed), func(name string) bool { return !t.wants(name) })
 	}
 	if t.owed.all {
 		changed = append(changed, t.whole(desired)...)
 	}
-	none := t.eachOwed(desired, find, func(r *resource) {
+	none := t.eachOwed(desired, find, func(r *xds.Resource) {
 		if r = t.refusals.instead(r); r != nil {
 			changed = append(changed, r)
 		}
@@ -74,18 +65,18 @@ func (t *subscribed) differing(desired *set, find func(string) *resource) (chang
 	if t.wild() {
 		removed = append(removed, none...)
 	}
-	return unique(changed), uniqueNames(removed)
+	return xds.Unique(changed), xds.UniqueNames(removed)
 }
 
 // eachOwed visits the resources that the proxy is owed by name, and returns the names of
 // which there is none. find makes some for names that nobody has, of which it visits as
 // many as a response has room for; the others wait for the next one.
-func (t *subscribed) eachOwed(desired *set, find func(string) *resource, visit func(*resource)) (none []string) {
+func (t *subscribed) eachOwed(desired *xds.Set, find func(string) *xds.Resource, visit func(*xds.Resource)) (none []string) {
 	o := &t.owed
 	waiting := o.later
 	o.later, o.made = nil, 0
 	take := func(name string) {
-		r := desired.named(name)
+		r := desired.Named(name)
 		switch {
 		case !t.wants(name):
 			return
@@ -116,26 +107,15 @@ func (t *subscribed) eachOwed(desired *set, find func(string) *resource, visit f
 }
 
 // whole is all of a set that the proxy wants, as far as it takes it.
-func (t *subscribed) whole(s *set) []*resource {
+func (t *subscribed) whole(s *xds.Set) []*xds.Resource {
 	if t.all && t.refusals.none() {
-		return s.sorted
+		return s.Sorted
 	}
-	out := make([]*resource, 0, len(s.sorted))
-	for _, r := range s.sorted {
-		if r = t.refusals.instead(r); r != nil && t.wants(r.name) {
+	out := make([]*xds.Resource, 0, len(s.Sorted))
+	for _, r := range s.Sorted {
+		if r = t.refusals.instead(r); r != nil && t.wants(r.Name) {
 			out = append(out, r)
 		}
 	}
 	return out
-}
-
-// unique sorts by name.
-func unique(all []*resource) []*resource {
-	slices.SortFunc(all, func(a, b *resource) int { return strings.Compare(a.name, b.name) })
-	return slices.CompactFunc(all, func(a, b *resource) bool { return a.name == b.name })
-}
-
-func uniqueNames(all []string) []string {
-	slices.Sort(all)
-	return slices.Compact(all)
 }

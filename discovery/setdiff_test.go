@@ -11,32 +11,32 @@ import (
 func TestSetDiff(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		older, newer := drawSet(t), drawSet(t)
-		d := newer.since(older)
+		d := newer.Since(older)
 		var changed, removed []string
-		for _, r := range newer.sorted {
-			if was := older.named(r.name); was == nil || was.hash != r.hash {
-				changed = append(changed, r.name)
+		for _, r := range newer.Sorted {
+			if was := older.Named(r.Name); was == nil || was.Hash != r.Hash {
+				changed = append(changed, r.Name)
 			}
 		}
-		for _, r := range older.sorted {
-			if newer.named(r.name) == nil {
-				removed = append(removed, r.name)
+		for _, r := range older.Sorted {
+			if newer.Named(r.Name) == nil {
+				removed = append(removed, r.Name)
 			}
 		}
 		var got []string
-		for _, r := range d.changed {
-			got = append(got, r.name)
+		for _, r := range d.Changed {
+			got = append(got, r.Name)
 		}
-		if !slices.Equal(got, changed) || !slices.Equal(d.removed, removed) {
-			t.Fatalf("changed %v and removed %v, want %v and %v", got, d.removed, changed, removed)
+		if !slices.Equal(got, changed) || !slices.Equal(d.Removed, removed) {
+			t.Fatalf("changed %v and removed %v, want %v and %v", got, d.Removed, changed, removed)
 		}
-		if newer.since(older) != d && newer != older {
+		if newer.Since(older) != d && newer != older {
 			t.Fatal("the same difference is worked out again")
 		}
-		if all := newer.since(nil); len(all.changed) != len(newer.sorted) || len(all.removed) > 0 {
+		if all := newer.Since(nil); len(all.Changed) != len(newer.Sorted) || len(all.Removed) > 0 {
 			t.Fatal("since nothing, not everything is new")
 		}
-		if d := newer.since(newer); len(d.changed)+len(d.removed) > 0 {
+		if d := newer.Since(newer); len(d.Changed)+len(d.Removed) > 0 {
 			t.Fatal("a set differs from itself")
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
 // stance is how one stream, or one proxy that polls, stands at one moment.
@@ -121,10 +122,10 @@ func (st *Stream) stance(r regard) stance {
 		if r.state != nil {
 			s.Error = t.words(desired)
 			if t.good.set != nil {
-				s.Version = t.good.set.version
+				s.Version = t.good.set.Version
 			}
 		}
-		out.note(r, nameOf(t.typeURL), s)
+		out.note(r, xds.NameOf(t.typeURL), s)
 	}
 	out.noteWithheld(r, st.withheld(target))
 	out.state = known(out.state)

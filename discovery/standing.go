@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -259,7 +260,7 @@ func (st *Stream) eachRefusalLocked(target *streamed, visit func(diag.Ref, Refus
 				refs = []diag.Ref{{}}
 			}
 			for _, ref := range refs {
-				visit(ref, Refusal{Node: st.client.node.ID, Type: nameOf(t.typeURL), Words: refused.words})
+				visit(ref, Refusal{Node: st.client.node.ID, Type: xds.NameOf(t.typeURL), Words: refused.words})
 			}
 		}
 	}
@@ -277,7 +278,7 @@ func (t *subscribed) culprits(name string, before *view, target *streamed, ip st
 		}
 	}
 	switch t.typeURL {
-	case ClusterType:
+	case xds.ClusterType:
 		for _, c := range target.view.config.Clusters {
 			if envoy.ClusterName(c.Name) == name {
 				for _, ref := range c.Origins {
@@ -285,18 +286,18 @@ func (t *subscribed) culprits(name string, before *view, target *streamed, ip st
 				}
 			}
 		}
-	case EndpointType:
+	case xds.EndpointType:
 		_, key := envoy.ParseEndpointsName(name)
 		if svc := target.view.server.current.Load().mesh.ServiceOfKey(mesh.ParseServiceKey(key).Hostname); svc != nil {
 			add(svc.Origin.Ref())
 		}
-	case ListenerType:
+	case xds.ListenerType:
 		for _, l := range target.view.config.ListenersAt(ip) {
 			if envoy.ListenerName(l) == name {
 				l.EachOrigin(add)
 			}
 		}
-	case SecretType:
+	case xds.SecretType:
 		for _, s := range target.view.config.Secrets {
 			if s.Name == name {
 				for _, ref := range s.Origins {
@@ -304,7 +305,7 @@ func (t *subscribed) culprits(name string, before *view, target *streamed, ip st
 				}
 			}
 		}
-	case RouteType:
+	case xds.RouteType:
 		accepted := map[*ir.VirtualHost]bool{}
 		if before != nil {
 			for _, h := range hostsOf(before, name) {

@@ -105,7 +105,7 @@ func takeDue(t *testing.T, st *discovery.Stream) {
 		if err != nil {
 			return
 		}
-		if err := st.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce()}); err != nil {
+		if err := st.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -100,11 +101,11 @@ func (s *Publisher) connect(node mesh.Node, as func(*Stream)) (*Stream, error) {
 	st := &Stream{
 		server: s, client: p.client, since: time.Now(),
 		wake:      make(chan struct{}, 1),
-		clusters:  subscribed{typeURL: ClusterType},
-		endpoints: subscribed{typeURL: EndpointType},
-		listeners: subscribed{typeURL: ListenerType},
-		routes:    subscribed{typeURL: RouteType},
-		secrets:   subscribed{typeURL: SecretType},
+		clusters:  subscribed{typeURL: xds.ClusterType},
+		endpoints: subscribed{typeURL: xds.EndpointType},
+		listeners: subscribed{typeURL: xds.ListenerType},
+		routes:    subscribed{typeURL: xds.RouteType},
+		secrets:   subscribed{typeURL: xds.SecretType},
 	}
 	as(st)
 	st.awaited.over = st.Transport()
@@ -193,7 +194,7 @@ func (st *Stream) receive(t *subscribed, r Request) error {
 
 // Next is the next response that the proxy is due, as soon as there is one. The
 // error is ctx's, or ErrGone.
-func (st *Stream) Next(ctx context.Context) (*Response, error) {
+func (st *Stream) Next(ctx context.Context) (*xds.Response, error) {
 	for {
 		if st.client.gone.Load() || st.pushed.Load() {
 			return nil, ErrGone
@@ -209,7 +210,7 @@ func (st *Stream) Next(ctx context.Context) (*Response, error) {
 	}
 }
 
-func (st *Stream) due() (r *Response) {
+func (st *Stream) due() (r *xds.Response) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	// Of a mistake of ours, which is told elsewhere, the proxy keeps what it has.

@@ -53,7 +53,7 @@ func stream(t *testing.T, s *discovery.Publisher, node string) *discovery.Stream
 		if err != nil {
 			return st
 		}
-		if err := st.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce()}); err != nil {
+		if err := st.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce}); err != nil {
 			t.Fatal(err)
 		}
 	}

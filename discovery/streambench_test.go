@@ -70,7 +70,7 @@ func (p *streamed) takeAll(tb testing.TB) {
 		p.told++
 		_, shared := r.Encode()
 		p.shared = *shared
-		if err := p.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce()}); err != nil {
+		if err := p.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce}); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -1,12 +1,12 @@
 package discovery
 
 import (
-	"iter"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -15,10 +15,10 @@ import (
 // without it. It is immutable, and shared by them.
 type streamed struct {
 	*v3Answers
-	endpoints *set
-	beside    map[string]*set // with those of clusters that are being withdrawn, by their names
-	revision  int64           // from which on it is so
-	until     atomic.Int64    // revision of what took its place, 0 while nothing did
+	endpoints *xds.Set
+	beside    map[string]*xds.Set // with those of clusters that are being withdrawn, by their names
+	revision  int64               // from which on it is so
+	until     atomic.Int64        // revision of what took its place, 0 while nothing did
 
 	besideMu sync.Mutex
 }
@@ -81,10 +81,10 @@ func (s *Publisher) restream(before, next *generation) map[*view]bool {
 func (st *streamed) moved(services []mesh.ServiceChange, next *generation) *streamed {
 	st.besideMu.Lock()
 	defer st.besideMu.Unlock()
-	out := &streamed{v3Answers: st.v3Answers, endpoints: st.endpoints.moved(services, next), revision: next.mesh.Revision}
+	out := &streamed{v3Answers: st.v3Answers, endpoints: movedEndpoints(st.endpoints, services, next), revision: next.mesh.Revision}
 	same := out.endpoints == st.endpoints
 	for key, s := range st.beside {
-		out.keepBeside(key, s.moved(services, next))
+		out.keepBeside(key, movedEndpoints(s, services, next))
 		same = same && out.beside[key] == s
 	}
 	if same {
@@ -95,7 +95,7 @@ func (st *streamed) moved(services []mesh.ServiceChange, next *generation) *stre
 
 // endpointsBeside are the endpoints together with those of clusters that only the
 // older views have.
-func (st *streamed) endpointsBeside(older []*view) *set {
+func (st *streamed) endpointsBeside(older []*view) *xds.Set {
 	beside := endpointKeys(st.view.withdrawnSince(older))
 	if len(beside) == 0 {
 		return st.endpoints
@@ -111,9 +111,9 @@ func (st *streamed) endpointsBeside(older []*view) *set {
 	return s
 }
 
-func (st *streamed) keepBeside(key string, s *set) {
+func (st *streamed) keepBeside(key string, s *xds.Set) {
 	if st.beside == nil {
-		st.beside = map[string]*set{}
+		st.beside = map[string]*xds.Set{}
 	}
 	if len(st.beside) < maxMerged {
 		st.beside[key] = s
@@ -121,7 +121,7 @@ func (st *streamed) keepBeside(key string, s *set) {
 }
 
 // endpointsIn are those of its clusters.
-func (a *v3Answers) endpointsIn(g *generation) *set {
+func (a *v3Answers) endpointsIn(g *generation) *xds.Set {
 	if a.proxyless != nil {
 		return a.proxyless.endpoints(g)
 	}
@@ -130,18 +130,18 @@ func (a *v3Answers) endpointsIn(g *generation) *set {
 
 // endpointsOf are the sets of keys. One that Envoy would refuse stays as it was before,
 // or is not there.
-func endpointsOf(g *generation, keys []string, before *set) *set {
+func endpointsOf(g *generation, keys []string, before *xds.Set) *xds.Set {
 	slices.Sort(keys)
-	out := &set{typeURL: EndpointType, sorted: make([]*resource, 0, len(keys))}
+	all := make([]*xds.Resource, 0, len(keys))
 	for _, key := range slices.Compact(keys) {
 		if r := endpointsNamed(g, key, before, false); r != nil {
-			out.sorted = append(out.sorted, r)
+			all = append(all, r)
 		}
 	}
-	return out
+	return xds.NewEndpointSet(all, false)
 }
 
-func endpointsNamed(g *generation, key string, before *set, proxyless bool) *resource {
+func endpointsNamed(g *generation, key string, before *xds.Set, proxyless bool) *xds.Resource {
 	of := g.endpoints.of(key)
 	spelled := of.v3
 	if proxyless {
@@ -150,26 +150,7 @@ func endpointsNamed(g *generation, key string, before *set, proxyless bool) *res
 	if found := spelled(); found != nil || before == nil {
 		return found
 	}
-	return before.named(key)
-}
-
-// moved is the set after services changed; the set itself when none of its own is
-// among them.
-func (s *set) moved(services []mesh.ServiceChange, next *generation) *set {
-	out := s
-	for _, c := range services {
-		for at := range s.ofHost(keyHost(c)) {
-			r := endpointsNamed(next, s.sorted[at].name, s, s.proxyless)
-			if r == s.sorted[at] || r.hash == s.sorted[at].hash {
-				continue
-			}
-			if out == s {
-				out = &set{typeURL: s.typeURL, proxyless: s.proxyless, sorted: slices.Clone(s.sorted)}
-			}
-			out.sorted[at] = r
-		}
-	}
-	return out
+	return before.Named(key)
 }
 
 func keyHost(c mesh.ServiceChange) string {
@@ -179,18 +160,21 @@ func keyHost(c mesh.ServiceChange) string {
 	return c.Before.KeyHost()
 }
 
-// ofHost is where the endpoint sets of a service stand: their keys are its host, or
-// begin with it and a bar (mesh.ServiceKey).
-func (s *set) ofHost(host string) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		if at, found := s.search(host); found && !yield(at) {
-			return
-		}
-		host += "|"
-		for at, _ := s.search(host); at < len(s.sorted) && strings.HasPrefix(s.sorted[at].name, host); at++ {
-			if !yield(at) {
-				return
+// movedEndpoints is a set of endpoints after services changed; the set itself when none of its own is
+// among them.
+func movedEndpoints(s *xds.Set, services []mesh.ServiceChange, next *generation) *xds.Set {
+	out := s
+	for _, c := range services {
+		for at := range s.OfHost(keyHost(c)) {
+			r := endpointsNamed(next, s.Sorted[at].Name, s, s.Proxyless)
+			if r == s.Sorted[at] || r.Hash == s.Sorted[at].Hash {
+				continue
 			}
+			if out == s {
+				out = xds.NewEndpointSet(slices.Clone(s.Sorted), s.Proxyless)
+			}
+			out.Sorted[at] = r
 		}
 	}
+	return out
 }

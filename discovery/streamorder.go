@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 // clusters with those that may still be routed to, their endpoints, then what
 // leads to them, and at last the clusters without those that nothing leads to any
 // more (docs/decisions/017-streams.md).
-func (st *Stream) next(target *streamed) *Response {
+func (st *Stream) next(target *streamed) *xds.Response {
 	if st.proxyless {
 		return st.nextProxyless(target)
 	}
@@ -71,13 +73,13 @@ func (st *Stream) meet(target *streamed, listeners, routes at) {
 // version, besides those clusters of which it says itself that it has them.
 func (st *Stream) mayRouteBy(version string, target *streamed) []*view {
 	views := []*view{target.view}
-	if version == "" || version == target.clusters.version {
+	if version == "" || version == target.clusters.Version {
 		return views
 	}
 	slot := st.client.place.Load().slot
 	views = append(views, st.server.past.viewsOf(st.client.proxy, target.view, slot.born.Load(), func(v *view) bool {
 		answers, err := v.encodedStreamed(st.client.proxy.IP)
-		return err == nil && answers.clusters.version == version
+		return err == nil && answers.clusters.Version == version
 	})...)
 	if v := slot.lately.view(); v != nil {
 		views = append(views, v)
@@ -149,18 +151,18 @@ func (st *Stream) within(since time.Time) bool {
 // dueClusters is the response for clusters: those of the target, and those that
 // the proxy may still route to. It waits for no other one, as an Envoy withholds its
 // answer to the last while clusters warm.
-func (st *Stream) dueClusters(target *streamed, leaving []*view) *Response {
+func (st *Stream) dueClusters(target *streamed, leaving []*view) *xds.Response {
 	t := &st.clusters
 	if !t.asked || st.crowded() {
 		return nil
 	}
 	to := at{target.clustersBeside(leaving), target.view}
-	r, differing := t.due(to, to.set.named, st.delta)
+	r, differing := t.due(to, to.set.Named, st.delta)
 	if r == nil {
 		return nil
 	}
 	for _, c := range differing {
-		if !same(c, t.sent.named(c.name)) || !same(c, t.taken(c.name)) {
+		if !same(c, t.sent.named(c.Name)) || !same(c, t.taken(c.Name)) {
 			st.warm(c)
 		}
 	}
@@ -173,20 +175,20 @@ func (st *Stream) crowded() bool { return len(st.clusters.underway) >= maxUnderw
 
 // warm has the endpoints of a cluster follow it: changed, it waits for them although
 // they are the same.
-func (st *Stream) warm(c *resource) {
+func (st *Stream) warm(c *xds.Resource) {
 	t := &st.endpoints
-	if c.endpoints != "" && (t.wants(c.endpoints) || !t.asked && !st.arrival.IsZero()) {
-		t.owed.add(c.endpoints)
+	if c.Endpoints != "" && (t.wants(c.Endpoints) || !t.asked && !st.arrival.IsZero()) {
+		t.owed.add(c.Endpoints)
 	}
 }
 
 // mayLack reports whether the proxy may not have anything of a resource's name.
-func (t *subscribed) mayLack(r *resource) bool {
-	return t.sent.named(r.name) == nil || t.owed.has(r.name) || t.refusals.lacks(r.name)
+func (t *subscribed) mayLack(r *xds.Resource) bool {
+	return t.sent.named(r.Name) == nil || t.owed.has(r.Name) || t.refusals.lacks(r.Name)
 }
 
 // dueOf is the response for another type. One at a time is under way.
-func (st *Stream) dueOf(t *subscribed, to at, find func(string) *resource) *Response {
+func (st *Stream) dueOf(t *subscribed, to at, find func(string) *xds.Resource) *xds.Response {
 	if !t.asked || len(t.underway) > 0 {
 		return nil
 	}
@@ -198,12 +200,12 @@ func (st *Stream) dueOf(t *subscribed, to at, find func(string) *resource) *Resp
 }
 
 // send notes that a response is under way.
-func (st *Stream) send(t *subscribed, r *Response, to at, adds bool) *Response {
+func (st *Stream) send(t *subscribed, r *xds.Response, to at, adds bool) *xds.Response {
 	st.nonce++
-	r.nonce, r.content = nonceOf(st.nonce), st.server.contents.shared(r.content)
-	t.underway = append(t.underway, &sending{nonce: r.nonce, version: r.version, content: r.content, at: to, adds: adds, made: t.owed.made, since: time.Now()})
-	t.newest, t.sent, t.owed = r.nonce, to, owed{later: t.owed.later}
-	t.refusals.sent(r.nonce)
+	r.Nonce, r.Content = nonceOf(st.nonce), st.server.contents.Shared(r.Content)
+	t.underway = append(t.underway, &sending{nonce: r.Nonce, version: r.Version, Content: r.Content, at: to, adds: adds, made: t.owed.made, since: time.Now()})
+	t.newest, t.sent, t.owed = r.Nonce, to, owed{later: t.owed.later}
+	t.refusals.sent(r.Nonce)
 	t.refusals.whole = nil
 	return r
 }
@@ -216,15 +218,15 @@ func (st *Stream) warming() bool {
 }
 
 // endpointsNamed is empty for what means none: an Envoy that is told nothing waits.
-func (st *Stream) endpointsNamed(name string) *resource {
+func (st *Stream) endpointsNamed(name string) *xds.Resource {
 	return endpointsNamed(st.server.current.Load(), name, st.endpoints.sent.set, st.proxyless)
 }
 
 // tableNamed is empty where there is none: an Envoy that is told nothing never
 // becomes ready.
-func (a *v3Answers) tableNamed(name string) *resource {
-	if r := a.routes.named(name); r != nil {
+func (a *v3Answers) tableNamed(name string) *xds.Resource {
+	if r := a.routes.Named(name); r != nil {
 		return r
 	}
-	return a.parts().emptyTable(name)
+	return a.parts().EmptyTable(name)
 }

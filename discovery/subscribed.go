@@ -3,6 +3,8 @@ package discovery
 import (
 	"slices"
 	"time"
+
+	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
 // subscribed is one type on a stream: what the proxy asks for, what it was sent
@@ -28,21 +30,21 @@ type subscribed struct {
 // at is a set, and the view that it is of. Of what the proxy does not want, or has
 // refused, it is at another one.
 type at struct {
-	set  *set
+	set  *xds.Set
 	view *view
 }
 
-func (a at) named(name string) *resource {
+func (a at) named(name string) *xds.Resource {
 	if a.set == nil {
 		return nil
 	}
-	return a.set.named(name)
+	return a.set.Named(name)
 }
 
 // sending is a response on its way.
 type sending struct {
 	nonce, version string
-	*content
+	*xds.Content
 	at
 	adds  bool // clusters that the proxy may not have
 	made  int  // of the resources, those made because their names were asked for
@@ -92,7 +94,9 @@ const wildcard = "*"
 
 // wild reports whether the type is one that no names mean all of, and of which
 // a response says what there is no more.
-func (t *subscribed) wild() bool { return t.typeURL == ClusterType || t.typeURL == ListenerType }
+func (t *subscribed) wild() bool {
+	return t.typeURL == xds.ClusterType || t.typeURL == xds.ListenerType
+}
 
 func (t *subscribed) wants(name string) bool { return t.all || t.named.has(name) }
 
@@ -130,21 +134,21 @@ func (t *subscribed) acceptOf(before []*sending, version string) {
 
 func (t *subscribed) accept(s *sending) {
 	t.good = s.at
-	for _, r := range s.resources {
-		t.fresh.remove(r.name)
+	for _, r := range s.Resources {
+		t.fresh.remove(r.Name)
 		t.acceptTable(r)
 	}
 	t.refusals.accepted(s)
 }
 
 // acceptTable takes in that the proxy took what it was told in place of a table.
-func (t *subscribed) acceptTable(r *resource) {
-	a := t.refusals.tables[r.name]
-	if a == nil || a.told.hash != r.hash {
+func (t *subscribed) acceptTable(r *xds.Resource) {
+	a := t.refusals.tables[r.Name]
+	if a == nil || a.told.Hash != r.Hash {
 		return
 	}
 	if a.taken(); a.clean() {
-		delete(t.refusals.tables, r.name)
+		delete(t.refusals.tables, r.Name)
 		return
 	}
 	t.oweTrial(a)
@@ -217,9 +221,9 @@ func (t *subscribed) unsubscribe(name string) {
 	}
 }
 
-func (t *subscribed) owe(all []*resource) {
+func (t *subscribed) owe(all []*xds.Resource) {
 	for _, r := range all {
-		t.owed.add(r.name)
+		t.owed.add(r.Name)
 	}
 }
 
@@ -243,15 +247,15 @@ func (t *subscribed) rest(to at) {
 }
 
 // wasSent reports whether the proxy was sent all that it wants of a set.
-func (t *subscribed) wasSent(s *set) bool { return t.sent.set != nil && t.alike(t.sent.set, s) }
+func (t *subscribed) wasSent(s *xds.Set) bool { return t.sent.set != nil && t.alike(t.sent.set, s) }
 
 // alike reports whether two sets are the same in all that the proxy wants.
-func (t *subscribed) alike(older, s *set) bool {
-	d := s.since(older)
-	if slices.ContainsFunc(d.changed, func(r *resource) bool { return t.wants(r.name) }) {
+func (t *subscribed) alike(older, s *xds.Set) bool {
+	d := s.Since(older)
+	if slices.ContainsFunc(d.Changed, func(r *xds.Resource) bool { return t.wants(r.Name) }) {
 		return false
 	}
-	return !t.wild() || !slices.ContainsFunc(d.removed, t.wants)
+	return !t.wild() || !slices.ContainsFunc(d.Removed, t.wants)
 }
 
 // maybeAt calls back with the views that the proxy may be at, for some of what it

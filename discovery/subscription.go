@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
 // subscription is a route table that a proxy polls, or its listeners.
@@ -105,7 +107,7 @@ func (h *handover) refusals() []string {
 	say("clusters", &h.clusters)
 	for _, name := range slices.Sorted(maps.Keys(h.routed)) {
 		what := "route table " + name
-		if name == ListenerType {
+		if name == xds.ListenerType {
 			what = "listeners"
 		}
 		say(what, &h.routed[name].passing)

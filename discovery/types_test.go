@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/explain"
 )
 
@@ -12,12 +13,12 @@ import (
 // metrics.
 func TestTypesAreComplete(t *testing.T) {
 	var st Stream
-	if n := len(st.types()); n != len(resourceTypes) || n != len(explain.Types) {
-		t.Errorf("a stream has %d types, there are %d, of which %d are shown", n, len(resourceTypes), len(explain.Types))
+	if n := len(st.types()); n != len(xds.ResourceTypes) || n != len(explain.Types) {
+		t.Errorf("a stream has %d types, there are %d, of which %d are shown", n, len(xds.ResourceTypes), len(explain.Types))
 	}
-	for _, typeURL := range slices.Sorted(maps.Keys(resourceTypes)) {
-		if !slices.Contains(explain.Types, nameOf(typeURL)) || ServiceOf(typeURL) == "" {
-			t.Errorf("%s is called %q and %q", typeURL, nameOf(typeURL), ServiceOf(typeURL))
+	for _, typeURL := range slices.Sorted(maps.Keys(xds.ResourceTypes)) {
+		if !slices.Contains(explain.Types, xds.NameOf(typeURL)) || xds.ServiceOf(typeURL) == "" {
+			t.Errorf("%s is called %q and %q", typeURL, xds.NameOf(typeURL), xds.ServiceOf(typeURL))
 		}
 	}
 }

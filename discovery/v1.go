@@ -1,13 +1,13 @@
 package discovery
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/cached"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -17,70 +17,51 @@ import (
 // listeners are encoded per address of a proxy.
 type v1Answers struct {
 	view      *view
-	clusters  *v1List
-	routes    map[string]*v1List
-	listeners *memo[Answer]
+	clusters  *xds.V1List
+	routes    map[string]*xds.V1List
+	listeners *cached.Memo[xds.Answer]
 	problems  diag.Collector
 }
 
 func encodeV1(v *view, ip string) (*v1Answers, error) {
 	parts := &v.server.v1Parts
-	a := &v1Answers{view: v, routes: map[string]*v1List{}, listeners: newMemo[Answer](v.server.opts.MaxProxies)}
-	a.clusters = parts.clustersOf(v.config)
-	a.clusters.addProblems(&a.problems)
-	if a.clusters.err != nil {
-		return nil, a.clusters.err
+	a := &v1Answers{view: v, routes: map[string]*xds.V1List{}, listeners: cached.NewMemo[xds.Answer](v.server.opts.MaxProxies)}
+	a.clusters = parts.ClustersOf(v.config)
+	a.clusters.AddProblems(&a.problems)
+	if a.clusters.Err != nil {
+		return nil, a.clusters.Err
 	}
 	for _, t := range v.config.RouteTables {
-		table := parts.table(t)
+		table := parts.Table(t)
 		a.routes[t.Name] = table
-		table.addProblems(&a.problems)
-		if table.err != nil {
-			return nil, table.err
+		table.AddProblems(&a.problems)
+		if table.Err != nil {
+			return nil, table.Err
 		}
 	}
 	ip = v.address(ip)
 	listeners, problems := v1.Listeners(v.config, ip)
 	a.problems.Add(problems.Coded(diag.LostInV1)...)
-	answer, err := v1Answer(listeners)
-	a.listeners.put(ip, answer)
+	answer, err := xds.EncodeV1(listeners)
+	a.listeners.Put(ip, answer)
 	return a, err
 }
 
-// v1JSON encodes. Order is the caller's: a v1 Envoy takes it for content.
-func v1JSON(body any) ([]byte, error) {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(body); err != nil {
-		return nil, fmt.Errorf("encode v1 answer: %w", err)
-	}
-	return text.Bytes(), nil
-}
-
-func v1Answer(body any) (Answer, error) {
-	text, err := v1JSON(body)
-	if err != nil {
-		return Answer{}, err
-	}
-	return Answer{Version: sum(text).version(), Body: text}, nil
-}
-
-func (a *v1Answers) listenersAt(ip string) (Answer, error) {
+func (a *v1Answers) listenersAt(ip string) (xds.Answer, error) {
 	ip = a.view.address(ip)
-	if answer, ok := a.listeners.get(ip); ok {
+	if answer, ok := a.listeners.Get(ip); ok {
 		return answer, nil
 	}
-	var answer Answer
+	var answer xds.Answer
 	err := a.view.server.recoverPanic("v1 listeners", func() (err error) {
 		listeners, _ := v1.Listeners(a.view.config, ip)
-		answer, err = v1Answer(listeners)
+		answer, err = xds.EncodeV1(listeners)
 		return err
 	})
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
-	return a.listeners.put(ip, answer), nil
+	return a.listeners.Put(ip, answer), nil
 }
 
 // fetches notes that a proxy was told a type.
@@ -90,20 +71,20 @@ func (s *Publisher) fetches(p *proxyState, name string) {
 }
 
 // V1Clusters answers CDS in Envoy's v1 REST API.
-func (s *Publisher) V1Clusters(node string) (Answer, error) {
+func (s *Publisher) V1Clusters(node string) (xds.Answer, error) {
 	a, p, err := s.v1(mesh.Node{ID: node})
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
 	s.fetches(p, "clusters")
-	return a.clusters.answer(), nil
+	return a.clusters.Answer(), nil
 }
 
 // V1Listeners answers LDS in Envoy's v1 REST API.
-func (s *Publisher) V1Listeners(node string) (Answer, error) {
+func (s *Publisher) V1Listeners(node string) (xds.Answer, error) {
 	a, p, err := s.v1(mesh.Node{ID: node})
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
 	s.fetches(p, "listeners")
 	answer, err := a.listenersAt(p.proxy.IP)
@@ -114,32 +95,32 @@ func (s *Publisher) V1Listeners(node string) (Answer, error) {
 // an empty table, as from Pilot: requests there find nothing. The table of the
 // HTTP proxy port is there for whoever asks. Other unknown names are
 // ErrBadRoute.
-func (s *Publisher) V1Routes(node, table string) (Answer, error) {
+func (s *Publisher) V1Routes(node, table string) (xds.Answer, error) {
 	a, p, err := s.v1(mesh.Node{ID: node})
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
 	s.fetches(p, "routes")
 	if routes, ok := a.routes[table]; ok {
-		return routes.answer(), nil
+		return routes.Answer(), nil
 	}
 	if !isTableName(table) {
-		return Answer{}, fmt.Errorf("%w %q: want a port number or %s", ErrBadRoute, table, compile.ProxyTable)
+		return xds.Answer{}, fmt.Errorf("%w %q: want a port number or %s", ErrBadRoute, table, compile.ProxyTable)
 	}
 	unheard := &ir.RouteTable{Name: table}
 	if table == compile.ProxyTable {
 		unheard = compile.Combined(a.view.config.RouteTables)
 	}
 	routes, _ := v1.Routes(unheard)
-	return v1Answer(routes)
+	return xds.EncodeV1(routes)
 }
 
 // V1Endpoints answers SDS in Envoy's v1 REST API. It needs no node: the answer
 // is the same for every proxy. What names no instances is answered with none.
-func (s *Publisher) V1Endpoints(serviceKey string) (Answer, error) {
+func (s *Publisher) V1Endpoints(serviceKey string) (xds.Answer, error) {
 	g, err := s.published()
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
 	return g.endpoints.of(serviceKey).v1()
 }

@@ -8,18 +8,11 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/cached"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
-)
-
-// Type URLs of the v3 resources served.
-const (
-	ClusterType  = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
-	EndpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
-	SecretType   = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"
-	ListenerType = "type.googleapis.com/envoy.config.listener.v3.Listener"
-	RouteType    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
 )
 
 // v3Answers is a view in v3, made of encoded parts. Listeners are encoded per
@@ -28,11 +21,11 @@ type v3Answers struct {
 	view             *view
 	streamed         bool
 	proxyless        *proxyless // nil for Envoys
-	clusters, routes *set
-	secrets          *set
-	publicSecrets    *set                // those without a private key
-	merged           *memo[*set]         // clusters with some that are being withdrawn, by the version of those
-	listeners        *memo[*listenerSet] // by address
+	clusters, routes *xds.Set
+	secrets          *xds.Set
+	publicSecrets    *xds.Set                   // those without a private key
+	merged           *cached.Memo[*xds.Set]     // clusters with some that are being withdrawn, by the version of those
+	listeners        *cached.Memo[*listenerSet] // by address
 	problems         diag.Collector
 }
 
@@ -44,21 +37,21 @@ func encodeV3(v *view, ip string) *v3Answers { return newV3Answers(v, ip, false)
 func encodeStreamed(v *view, ip string) *v3Answers { return newV3Answers(v, ip, true) }
 
 func newV3Answers(v *view, ip string, streamed bool) *v3Answers {
-	a := &v3Answers{view: v, streamed: streamed, merged: newMemo[*set](maxMerged), listeners: newMemo[*listenerSet](v.server.opts.MaxProxies)}
+	a := &v3Answers{view: v, streamed: streamed, merged: cached.NewMemo[*xds.Set](maxMerged), listeners: cached.NewMemo[*listenerSet](v.server.opts.MaxProxies)}
 	a.clusters = a.clustersOf(v.config)
 	a.routes = a.routesOf(v.config)
 	a.secrets = a.secretsOf(v.config)
 	a.publicSecrets = a.publicSecretsOf(v.config)
 	ip = a.address(ip)
 	listeners := a.encodeListeners(ip)
-	a.listeners.put(ip, newListenerSet(listeners))
-	for _, s := range []*set{a.clusters, a.routes, a.secrets, listeners} {
-		s.problems.AddTo(&a.problems, diag.LostInV3)
+	a.listeners.Put(ip, newListenerSet(listeners))
+	for _, s := range []*xds.Set{a.clusters, a.routes, a.secrets, listeners} {
+		s.Problems.AddTo(&a.problems, diag.LostInV3)
 	}
 	return a
 }
 
-func (a *v3Answers) parts() *v3Parts { return &a.view.server.v3Parts }
+func (a *v3Answers) parts() *xds.V3Parts { return &a.view.server.v3Parts }
 
 // source is where a proxy gets what a resource refers to.
 func (a *v3Answers) source(delay time.Duration) v3.Source {
@@ -68,38 +61,38 @@ func (a *v3Answers) source(delay time.Duration) v3.Source {
 	return v3.Polled(delay)
 }
 
-func (a *v3Answers) clustersOf(config *ir.Config) *set {
-	return a.parts().clusterSet(config.Clusters, a.source(config.Delay))
+func (a *v3Answers) clustersOf(config *ir.Config) *xds.Set {
+	return a.parts().ClusterSet(config.Clusters, a.source(config.Delay))
 }
 
-func (a *v3Answers) routesOf(config *ir.Config) *set {
-	all := make([]*resource, len(config.RouteTables))
+func (a *v3Answers) routesOf(config *ir.Config) *xds.Set {
+	all := make([]*xds.Resource, len(config.RouteTables))
 	for i, t := range config.RouteTables {
-		all[i] = a.parts().table(t)
+		all[i] = a.parts().Table(t)
 	}
-	return newSet(RouteType, all)
+	return xds.NewSet(xds.RouteType, all)
 }
 
-func (a *v3Answers) secretsOf(config *ir.Config) *set {
-	all := make([]*resource, len(config.Secrets))
+func (a *v3Answers) secretsOf(config *ir.Config) *xds.Set {
+	all := make([]*xds.Resource, len(config.Secrets))
 	for i, s := range config.Secrets {
-		all[i] = a.parts().secret(s)
+		all[i] = a.parts().Secret(s)
 	}
-	return newSet(SecretType, all)
+	return xds.NewSet(xds.SecretType, all)
 }
 
 // encodeListeners: those with an open address are filled in anew each time, so
 // what they are encoded as goes with the set; the others are shared by all.
-func (a *v3Answers) encodeListeners(ip string) *set {
+func (a *v3Answers) encodeListeners(ip string) *xds.Set {
 	if a.proxyless != nil {
 		return a.proxyless.listeners()
 	}
 	listeners := a.view.config.ListenersAt(ip)
-	all := make([]*resource, len(listeners))
+	all := make([]*xds.Resource, len(listeners))
 	for i, l := range listeners {
-		all[i] = a.parts().listener(l, a.source(a.view.config.RouteDelay))
+		all[i] = a.parts().Listener(l, a.source(a.view.config.RouteDelay))
 	}
-	return newSet(ListenerType, all)
+	return xds.NewSet(xds.ListenerType, all)
 }
 
 // listenerSet is what proxies of one address are told. There are as many as
@@ -107,23 +100,23 @@ func (a *v3Answers) encodeListeners(ip string) *set {
 // when it changes.
 type listenerSet struct {
 	version string
-	last    brief[set]
+	last    cached.Brief[xds.Set]
 }
 
-func newListenerSet(s *set) *listenerSet {
-	l := &listenerSet{version: s.version}
-	l.last.get(func() *set { return s })
+func newListenerSet(s *xds.Set) *listenerSet {
+	l := &listenerSet{version: s.Version}
+	l.last.Get(func() *xds.Set { return s })
 	return l
 }
 
-func (a *v3Answers) answerListeners(ip string, names []string) (answer Answer, err error) {
+func (a *v3Answers) answerListeners(ip string, names []string) (answer xds.Answer, err error) {
 	err = a.view.server.recoverPanic("v3 listeners", func() error {
 		l, ip := a.listenerSet(ip)
-		all := func() Answer { return a.allOf(l, ip).answer(names) }
+		all := func() xds.Answer { return a.allOf(l, ip).Answer(names) }
 		if len(names) > 0 {
 			answer = all()
 		} else {
-			answer = Answer{Version: l.version, compose: func() []byte { return all().compose() }}
+			answer = xds.Answer{Version: l.version, Compose: func() []byte { return all().Compose() }}
 		}
 		return nil
 	})
@@ -131,13 +124,13 @@ func (a *v3Answers) answerListeners(ip string, names []string) (answer Answer, e
 }
 
 // listenersAt is what a proxy of this address is told.
-func (a *v3Answers) listenersAt(ip string) *set {
+func (a *v3Answers) listenersAt(ip string) *xds.Set {
 	l, ip := a.listenerSet(ip)
 	return a.allOf(l, ip)
 }
 
-func (a *v3Answers) allOf(l *listenerSet, ip string) *set {
-	return l.last.get(func() *set { return a.encodeListeners(ip) })
+func (a *v3Answers) allOf(l *listenerSet, ip string) *xds.Set {
+	return l.last.Get(func() *xds.Set { return a.encodeListeners(ip) })
 }
 
 func (a *v3Answers) address(ip string) string {
@@ -150,18 +143,11 @@ func (a *v3Answers) address(ip string) string {
 // listenerSet is that of an address, and which address it is spelled for.
 func (a *v3Answers) listenerSet(ip string) (l *listenerSet, of string) {
 	of = a.address(ip)
-	l, ok := a.listeners.get(of)
+	l, ok := a.listeners.Get(of)
 	if !ok {
-		l = a.listeners.put(of, newListenerSet(a.encodeListeners(of)))
+		l = a.listeners.Put(of, newListenerSet(a.encodeListeners(of)))
 	}
 	return l, of
-}
-
-func first(origins []diag.Ref) diag.Ref {
-	if len(origins) == 0 {
-		return diag.Ref{}
-	}
-	return origins[0]
 }
 
 // V3 answers one v3 poll with an encoded DiscoveryResponse in proto JSON. The
@@ -172,52 +158,52 @@ func first(origins []diag.Ref) diag.Ref {
 // an empty assignment. So does every port number as a route table: without
 // routes it is empty, and requests there find nothing. A poll for a private key gets
 // ErrWithheld.
-func (s *Publisher) V3(typeURL string, node mesh.Node, version string, names []string) (Answer, error) {
+func (s *Publisher) V3(typeURL string, node mesh.Node, version string, names []string) (xds.Answer, error) {
 	return s.poll(typeURL, node, version, names, false)
 }
 
 // V3Secrets is V3 for secrets over a connection that proves that the proxy may have
 // private keys.
-func (s *Publisher) V3Secrets(node mesh.Node, version string, names []string) (Answer, error) {
-	return s.poll(SecretType, node, version, names, true)
+func (s *Publisher) V3Secrets(node mesh.Node, version string, names []string) (xds.Answer, error) {
+	return s.poll(xds.SecretType, node, version, names, true)
 }
 
-func (s *Publisher) poll(typeURL string, node mesh.Node, version string, names []string, keys bool) (Answer, error) {
+func (s *Publisher) poll(typeURL string, node mesh.Node, version string, names []string, keys bool) (xds.Answer, error) {
 	p, g, err := s.locate(node)
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
 	p.usesV3.Store(true)
-	var answer Answer
+	var answer xds.Answer
 	switch typeURL {
-	case ClusterType:
+	case xds.ClusterType:
 		answer, err = p.v3Clusters(g, version, names)
-	case RouteType:
+	case xds.RouteType:
 		answer, err = p.v3Routes(g, version, names)
-	case EndpointType:
+	case xds.EndpointType:
 		answer, err = p.v3Endpoints(g, version, names)
-	case ListenerType:
+	case xds.ListenerType:
 		answer, err = p.v3Listeners(g, version, names)
-	case SecretType:
+	case xds.SecretType:
 		answer, err = p.v3Secrets(names, keys)
 		s.noteDenied(p.client, errors.Is(err, ErrWithheld))
 	default:
-		return Answer{}, fmt.Errorf("%w %q: want %s, %s, %s, %s or %s", ErrBadType, typeURL, ClusterType, EndpointType, ListenerType, RouteType, SecretType)
+		return xds.Answer{}, fmt.Errorf("%w %q: want %s, %s, %s, %s or %s", ErrBadType, typeURL, xds.ClusterType, xds.EndpointType, xds.ListenerType, xds.RouteType, xds.SecretType)
 	}
 	if err == nil && answer.Version != version {
 		err = s.compose(&answer)
 	}
 	s.concludePolls(p.client)
 	if errors.Is(err, ErrWithheld) {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
 	return answer, notReady(node.ID, err)
 }
 
 // compose makes the body of an answer.
-func (s *Publisher) compose(a *Answer) error {
+func (s *Publisher) compose(a *xds.Answer) error {
 	return s.recoverPanic("body", func() error {
-		a.Body, a.compose = a.compose(), nil
+		a.Body, a.Compose = a.Compose(), nil
 		return nil
 	})
 }
@@ -226,31 +212,31 @@ func (s *Publisher) compose(a *Answer) error {
 // move from one view to the next. Proxies of one view mostly move alike.
 const maxMerged = 16
 
-func (p *proxyState) v3Clusters(g *generation, version string, names []string) (Answer, error) {
-	return p.handover.answerClusters(p.poll(g, version), func(target *view, beside []*view) (Answer, error) {
+func (p *proxyState) v3Clusters(g *generation, version string, names []string) (xds.Answer, error) {
+	return p.handover.answerClusters(p.poll(g, version), func(target *view, beside []*view) (xds.Answer, error) {
 		a, err := target.encodedV3(p.proxy.IP)
 		if err != nil {
-			return Answer{}, err
+			return xds.Answer{}, err
 		}
-		return a.clustersBeside(beside).answer(names), nil
+		return a.clustersBeside(beside).Answer(names), nil
 	})
 }
 
-func (p *proxyState) v3Routes(g *generation, version string, names []string) (Answer, error) {
-	return p.handover.answerRoutes(p.poll(g, version), strings.Join(names, ","), func(v *view) (Answer, error) {
+func (p *proxyState) v3Routes(g *generation, version string, names []string) (xds.Answer, error) {
+	return p.handover.answerRoutes(p.poll(g, version), strings.Join(names, ","), func(v *view) (xds.Answer, error) {
 		a, err := v.encodedV3(p.proxy.IP)
 		if err != nil {
-			return Answer{}, err
+			return xds.Answer{}, err
 		}
 		return a.routesNamed(names), nil
 	})
 }
 
-func (p *proxyState) v3Listeners(g *generation, version string, names []string) (Answer, error) {
-	return p.handover.answerRoutes(p.poll(g, version), ListenerType, func(v *view) (Answer, error) {
+func (p *proxyState) v3Listeners(g *generation, version string, names []string) (xds.Answer, error) {
+	return p.handover.answerRoutes(p.poll(g, version), xds.ListenerType, func(v *view) (xds.Answer, error) {
 		a, err := v.encodedV3(p.proxy.IP)
 		if err != nil {
-			return Answer{}, err
+			return xds.Answer{}, err
 		}
 		return a.answerListeners(p.proxy.IP, names)
 	})
@@ -264,59 +250,59 @@ func (p *proxyState) poll(g *generation, version string) poll {
 
 // v3Endpoints is not part of a handover: a set of endpoints is the same in
 // every view. Who may be ahead of this replica keeps what it has.
-func (p *proxyState) v3Endpoints(g *generation, version string, names []string) (Answer, error) {
+func (p *proxyState) v3Endpoints(g *generation, version string, names []string) (xds.Answer, error) {
 	if len(names) == 0 {
 		names = endpointKeys(p.view.config.Clusters)
 	}
-	answer := gather(EndpointType, names, func(name string) *resource { return g.endpoints.of(name).v3() })
+	answer := xds.Gather(xds.EndpointType, names, func(name string) *xds.Resource { return g.endpoints.of(name).v3() })
 	switch {
 	case answer.Version == version || !p.lacksEndpoints(g, version, names):
 		return answer, nil
 	case version == "":
-		return Answer{}, errBehind
+		return xds.Answer{}, errBehind
 	}
-	return Answer{Version: version}, nil
+	return xds.Answer{Version: version}, nil
 }
 
 // v3Secrets is not part of a handover: what refers to a secret that is not there
 // any more keeps the last one.
-func (p *proxyState) v3Secrets(names []string, keys bool) (Answer, error) {
+func (p *proxyState) v3Secrets(names []string, keys bool) (xds.Answer, error) {
 	if !keys && wantsKeys(p.view.config, names) {
-		return Answer{}, ErrWithheld
+		return xds.Answer{}, ErrWithheld
 	}
 	a, err := p.view.encodedV3(p.proxy.IP)
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
-	return a.secrets.answer(names), nil
+	return a.secrets.Answer(names), nil
 }
 
 // clustersBeside are the clusters together with those that only the older
 // views have. All of them are encoded already.
-func (a *v3Answers) clustersBeside(older []*view) *set {
+func (a *v3Answers) clustersBeside(older []*view) *xds.Set {
 	beside := a.view.withdrawnSince(older)
 	if len(beside) == 0 {
 		return a.clusters
 	}
-	encoded := make([]*resource, len(beside))
+	encoded := make([]*xds.Resource, len(beside))
 	for i, c := range beside {
-		encoded[i] = a.parts().cluster(c, a.source(a.view.config.Delay))
+		encoded[i] = a.parts().Cluster(c, a.source(a.view.config.Delay))
 	}
-	key := versionOf(nil, encoded)
-	if s, ok := a.merged.get(key); ok {
+	key := xds.VersionOf(nil, encoded)
+	if s, ok := a.merged.Get(key); ok {
 		return s
 	}
-	return a.merged.put(key, newSet(ClusterType, slices.Concat(a.clusters.sorted, encoded)))
+	return a.merged.Put(key, xds.NewSet(xds.ClusterType, slices.Concat(a.clusters.Sorted, encoded)))
 }
 
-func (a *v3Answers) routesNamed(names []string) Answer {
+func (a *v3Answers) routesNamed(names []string) xds.Answer {
 	if len(names) == 0 {
-		return a.routes.answer(nil)
+		return a.routes.Answer(nil)
 	}
-	return gather(RouteType, names, func(name string) *resource {
-		if r := a.routes.named(name); r != nil || !isTableName(name) {
+	return xds.Gather(xds.RouteType, names, func(name string) *xds.Resource {
+		if r := a.routes.Named(name); r != nil || !isTableName(name) {
 			return r
 		}
-		return a.parts().emptyTable(name)
+		return a.parts().EmptyTable(name)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/cached"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -22,15 +23,15 @@ type view struct {
 
 	until atomic.Int64 // revision of the view that took its place, 0 while none did
 
-	from       brief[map[diag.Ref]struct{}] // objects
-	difference atomic.Pointer[difference]   // to the view before
+	from       cached.Brief[map[diag.Ref]struct{}] // objects
+	difference atomic.Pointer[difference]          // to the view before
 
-	v1 lazy[v1Answers]
-	v3 lazy[v3Answers]
+	v1 cached.Lazy[v1Answers]
+	v3 cached.Lazy[v3Answers]
 
-	onStreams   lazy[v3Answers]
+	onStreams   cached.Lazy[v3Answers]
 	streamed    atomic.Pointer[streamed] // nil before the first stream
-	ofProxyless lazy[v3Answers]
+	ofProxyless cached.Lazy[v3Answers]
 	proxyless   atomic.Pointer[streamed] // of clients of gRPC, nil before the first
 	streaming   sync.Mutex               // of who makes either
 }
@@ -51,7 +52,7 @@ func (v *view) address(ip string) string {
 
 func (v *view) encodedV1(ip string) (*v1Answers, error) {
 	made := false
-	a, err := v.v1.get(func() (a *v1Answers, err error) {
+	a, err := v.v1.Get(func() (a *v1Answers, err error) {
 		made = true
 		err = v.server.recoverPanic("v1", func() error { a, err = encodeV1(v, ip); return err })
 		return a, err
@@ -72,9 +73,9 @@ func (v *view) encodedProxyless() (*v3Answers, error) {
 	return v.encode(&v.ofProxyless, func(v *view, _ string) *v3Answers { return encodeProxyless(v) }, "")
 }
 
-func (v *view) encode(answers *lazy[v3Answers], encode func(*view, string) *v3Answers, ip string) (*v3Answers, error) {
+func (v *view) encode(answers *cached.Lazy[v3Answers], encode func(*view, string) *v3Answers, ip string) (*v3Answers, error) {
 	made := false
-	a, err := answers.get(func() (a *v3Answers, err error) {
+	a, err := answers.Get(func() (a *v3Answers, err error) {
 		made = true
 		err = v.server.recoverPanic("v3", func() error { a = encode(v, ip); return nil })
 		return a, err
@@ -87,7 +88,7 @@ func (v *view) encode(answers *lazy[v3Answers], encode func(*view, string) *v3An
 
 // origins are the objects in the configuration, collected when somebody asks.
 func (v *view) origins() map[diag.Ref]struct{} {
-	return *v.from.get(func() *map[diag.Ref]struct{} {
+	return *v.from.Get(func() *map[diag.Ref]struct{} {
 		all := map[diag.Ref]struct{}{}
 		v.config.EachOrigin(func(ref diag.Ref) { all[ref] = struct{}{} })
 		return &all
@@ -97,11 +98,11 @@ func (v *view) origins() map[diag.Ref]struct{} {
 // problems of spelling, found so far in every version spoken.
 func (v *view) problems() diag.List {
 	var all diag.List
-	if a := v.v1.peek(); a != nil {
+	if a := v.v1.Peek(); a != nil {
 		all = append(all, a.problems.List()...)
 	}
-	for _, answers := range []*lazy[v3Answers]{&v.v3, &v.onStreams, &v.ofProxyless} {
-		if a := answers.peek(); a != nil {
+	for _, answers := range []*cached.Lazy[v3Answers]{&v.v3, &v.onStreams, &v.ofProxyless} {
+		if a := answers.Peek(); a != nil {
 			all = append(all, a.problems.List()...)
 		}
 	}

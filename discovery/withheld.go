@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -23,17 +24,17 @@ func keyed(config *ir.Config) []*ir.Secret {
 }
 
 // publicSecretsOf are those of a configuration without a private key.
-func (a *v3Answers) publicSecretsOf(config *ir.Config) *set {
+func (a *v3Answers) publicSecretsOf(config *ir.Config) *xds.Set {
 	if len(keyed(config)) == 0 {
 		return a.secrets
 	}
-	var all []*resource
+	var all []*xds.Resource
 	for _, s := range config.Secrets {
 		if s.Key.None() {
-			all = append(all, a.parts().secret(s))
+			all = append(all, a.parts().Secret(s))
 		}
 	}
-	return newSet(SecretType, all)
+	return xds.NewSet(xds.SecretType, all)
 }
 
 // wantsKeys reports whether a poll for secrets, by name or for all, is one for a private
@@ -47,7 +48,7 @@ func wantsKeys(config *ir.Config, names []string) bool {
 func (st *Stream) TellKeys() { st.keys = true }
 
 // secretsOf are the secrets that the proxy is sent.
-func (st *Stream) secretsOf(a *v3Answers) *set {
+func (st *Stream) secretsOf(a *v3Answers) *xds.Set {
 	if st.keys {
 		return a.secrets
 	}
@@ -101,7 +102,7 @@ func (c *client) eachWithheld(withheld []*ir.Secret, config *ir.Config, visit fu
 			refs = []diag.Ref{{}}
 		}
 		for _, ref := range refs {
-			visit(ref, Refusal{Node: c.node.ID, Type: nameOf(SecretType), Words: withheldWords(s), Withheld: true})
+			visit(ref, Refusal{Node: c.node.ID, Type: xds.NameOf(xds.SecretType), Words: withheldWords(s), Withheld: true})
 		}
 	}
 }
@@ -111,6 +112,6 @@ func withheldWords(s *ir.Secret) string { return s.Name + ": " + ErrWithheld.Err
 // noteWithheld takes in the state of secrets that are not sent.
 func (s *stance) noteWithheld(r regard, withheld []*ir.Secret) {
 	if len(withheld) > 0 {
-		s.note(r, nameOf(SecretType), TypeStatus{State: Rejected, Error: withheldWords(withheld[0])})
+		s.note(r, xds.NameOf(xds.SecretType), TypeStatus{State: Rejected, Error: withheldWords(withheld[0])})
 	}
 }

@@ -1,4 +1,4 @@
-package discovery
+package xds
 
 import "google.golang.org/protobuf/encoding/protowire"
 
@@ -23,63 +23,63 @@ const (
 // a delta stream: what is the stream's own, and what all share who are told the same.
 // One after the other, in either order, they are the message. They must not be changed.
 func (r *Response) Encode() (own []byte, shared *[]byte) {
-	own = make([]byte, 0, sizeText(fieldVersion, r.version)+sizeText(fieldNonce, r.nonce))
-	own = appendText(own, fieldVersion, r.version)
-	return appendText(own, fieldNonce, r.nonce), r.content.bytes.get(r.content.encode)
+	own = make([]byte, 0, sizeText(fieldVersion, r.Version)+sizeText(fieldNonce, r.Nonce))
+	own = appendText(own, fieldVersion, r.Version)
+	return appendText(own, fieldNonce, r.Nonce), r.Content.bytes.Get(r.Content.encode)
 }
 
-func (c *content) encode() *[]byte {
+func (c *Content) encode() *[]byte {
 	out := make([]byte, 0, c.size())
-	for _, r := range c.resources {
+	for _, r := range c.Resources {
 		out = appendHead(out, fieldResources, c.sizeOf(r))
-		if c.delta {
+		if c.Delta {
 			out = r.appendResource(out)
 		} else {
 			out = r.appendAny(out)
 		}
 	}
 	out = appendText(out, fieldTypeURL, c.TypeURL)
-	for _, name := range c.removed {
+	for _, name := range c.Removed {
 		out = appendText(out, fieldRemoved, name)
 	}
 	return &out
 }
 
 // Size is the length of what Encode shares.
-func (r *Response) Size() int { return r.content.size() }
+func (r *Response) Size() int { return r.Content.size() }
 
-func (c *content) size() int {
+func (c *Content) size() int {
 	size := sizeText(fieldTypeURL, c.TypeURL)
-	for _, r := range c.resources {
+	for _, r := range c.Resources {
 		size += sizeField(fieldResources, c.sizeOf(r))
 	}
-	for _, name := range c.removed {
+	for _, name := range c.Removed {
 		size += sizeText(fieldRemoved, name)
 	}
 	return size
 }
 
-func (c *content) sizeOf(r *resource) int {
-	if c.delta {
+func (c *Content) sizeOf(r *Resource) int {
+	if c.Delta {
 		return r.sizeResource()
 	}
 	return r.sizeAny()
 }
 
 // appendResource appends a Resource of a DeltaDiscoveryResponse.
-func (r *resource) appendResource(out []byte) []byte {
-	out = appendText(out, fieldResourceVersion, r.hash.version())
+func (r *Resource) appendResource(out []byte) []byte {
+	out = appendText(out, fieldResourceVersion, r.Hash.Version())
 	out = appendHead(out, fieldResourceAny, r.sizeAny())
 	out = r.appendAny(out)
-	return appendText(out, fieldResourceName, r.name)
+	return appendText(out, fieldResourceName, r.Name)
 }
 
-func (r *resource) sizeResource() int {
-	return sizeText(fieldResourceVersion, r.hash.version()) + sizeField(fieldResourceAny, r.sizeAny()) + sizeText(fieldResourceName, r.name)
+func (r *Resource) sizeResource() int {
+	return sizeText(fieldResourceVersion, r.Hash.Version()) + sizeField(fieldResourceAny, r.sizeAny()) + sizeText(fieldResourceName, r.Name)
 }
 
-func (r *resource) appendAny(out []byte) []byte {
-	out = appendText(out, fieldAnyType, r.typeURL)
+func (r *Resource) appendAny(out []byte) []byte {
+	out = appendText(out, fieldAnyType, r.TypeURL)
 	if r.size() == 0 {
 		return out
 	}
@@ -87,8 +87,8 @@ func (r *resource) appendAny(out []byte) []byte {
 	return r.appendBinary(out)
 }
 
-func (r *resource) sizeAny() int {
-	size := sizeText(fieldAnyType, r.typeURL)
+func (r *Resource) sizeAny() int {
+	size := sizeText(fieldAnyType, r.TypeURL)
 	if r.size() > 0 {
 		size += sizeField(fieldAnyValue, r.size())
 	}
@@ -118,4 +118,11 @@ func sizeText(field protowire.Number, text string) int {
 		return 0
 	}
 	return sizeField(field, len(text))
+}
+
+// Response is what a stream tells its proxy about one type. It is immutable.
+type Response struct {
+	Version string
+	Nonce   string // by which the client answers it
+	*Content
 }

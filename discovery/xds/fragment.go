@@ -1,4 +1,4 @@
-package discovery
+package xds
 
 import (
 	"bytes"
@@ -10,26 +10,28 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/pilot-api/pilot-api/discovery/cached"
 )
 
-// digest is a content hash.
-type digest [sha256.Size]byte
+// Digest is a content hash.
+type Digest [sha256.Size]byte
 
-func sum(content []byte) digest { return sha256.Sum256(content) }
+func Sum(content []byte) Digest { return sha256.Sum256(content) }
 
-// version is how a digest is shown to a proxy.
-func (d digest) version() string { return hex.EncodeToString(d[:16]) }
+// Version is how a digest is shown to a proxy.
+func (d Digest) Version() string { return hex.EncodeToString(d[:16]) }
 
-// fragment is an encoded message: a resource, or a part of one. It is immutable.
-type fragment struct {
+// Fragment is an encoded message: a resource, or a part of one. It is immutable.
+type Fragment struct {
 	kind   protoreflect.MessageType
-	hash   digest
-	binary []byte // deterministic
+	hash   Digest
+	Binary []byte // deterministic
 
-	fields lazy[[]byte]
+	fields cached.Lazy[[]byte]
 }
 
-func newFragment(m proto.Message) (*fragment, error) {
+func newFragment(m proto.Message) (*Fragment, error) {
 	kind := m.ProtoReflect().Type()
 	name := kind.Descriptor().FullName()
 	room := scratch.Get().(*[]byte)
@@ -40,26 +42,26 @@ func newFragment(m proto.Message) (*fragment, error) {
 	}
 	*room = content[:0]
 	// Of its own size: what is kept is mostly this.
-	return &fragment{kind: kind, hash: sum(content), binary: bytes.Clone(content[len(name):])}, nil
+	return &Fragment{kind: kind, hash: Sum(content), Binary: bytes.Clone(content[len(name):])}, nil
 }
 
 // scratch is room to marshal in.
 var scratch = sync.Pool{New: func() any { return &[]byte{} }}
 
-// message is what was encoded.
-func (f *fragment) message() proto.Message {
+// Message is what was encoded.
+func (f *Fragment) Message() proto.Message {
 	m := f.kind.New().Interface()
-	if err := proto.Unmarshal(f.binary, m); err != nil {
+	if err := proto.Unmarshal(f.Binary, m); err != nil {
 		panic(err) // It was a message before.
 	}
 	return m
 }
 
-// json is the message in proto JSON, made when somebody asks. Compacted, because
+// JSON is the message in proto JSON, made when somebody asks. Compacted, because
 // protojson varies its white space from one build to the next on purpose.
-func (f *fragment) json() []byte {
-	text, err := f.fields.get(func() (*[]byte, error) {
-		spaced, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(f.message())
+func (f *Fragment) JSON() []byte {
+	text, err := f.fields.Get(func() (*[]byte, error) {
+		spaced, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(f.Message())
 		if err != nil {
 			return nil, err
 		}

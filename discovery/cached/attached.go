@@ -1,4 +1,4 @@
-package discovery
+package cached
 
 import (
 	"runtime"
@@ -6,14 +6,14 @@ import (
 	"weak"
 )
 
-// attached is what parts of a configuration are made into, each once, for as
+// Attached is what parts of a configuration are made into, each once, for as
 // long as the part lives: when nobody holds it any more, what was made of it
 // goes as well. So nothing is made twice of what did not change, nothing is
 // cleared and nothing grows. It is safe for concurrent use.
 //
 // What is made must not hold the part, nor may making it panic.
-type attached[Part any, With comparable, Value any] struct {
-	max int // values kept, 0 for no bound; more are made, but not kept
+type Attached[Part any, With comparable, Value any] struct {
+	Max int // values kept, 0 for no bound; more are made, but not kept
 
 	mu     sync.Mutex
 	values map[attachment[Part, With]]*attachedValue[Value]
@@ -30,8 +30,8 @@ type attachedValue[Value any] struct {
 	value Value
 }
 
-// of is the value of a part, made by whoever needs it first; the others wait.
-func (a *attached[Part, With, Value]) of(part *Part, with With, create func() Value) Value {
+// Of is the value of a part, made by whoever needs it first; the others wait.
+func (a *Attached[Part, With, Value]) Of(part *Part, with With, create func() Value) Value {
 	v := a.find(part, with)
 	if v == nil {
 		return create()
@@ -42,12 +42,12 @@ func (a *attached[Part, With, Value]) of(part *Part, with With, create func() Va
 }
 
 // find is nil when there is no room for one more.
-func (a *attached[Part, With, Value]) find(part *Part, with With) *attachedValue[Value] {
+func (a *Attached[Part, With, Value]) find(part *Part, with With) *attachedValue[Value] {
 	key := attachment[Part, With]{weak.Make(part), with}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	v := a.values[key]
-	if v != nil || a.max > 0 && len(a.values) >= a.max {
+	if v != nil || a.Max > 0 && len(a.values) >= a.Max {
 		return v
 	}
 	if a.values == nil {
@@ -59,20 +59,20 @@ func (a *attached[Part, With, Value]) find(part *Part, with With) *attachedValue
 	return v
 }
 
-// has reports whether there is a value, or will be.
-func (a *attached[Part, With, Value]) has(part *Part, with With) bool {
+// Has reports whether there is a value, or will be.
+func (a *Attached[Part, With, Value]) Has(part *Part, with With) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.values[attachment[Part, With]{weak.Make(part), with}] != nil
 }
 
-func (a *attached[Part, With, Value]) drop(key attachment[Part, With]) {
+func (a *Attached[Part, With, Value]) drop(key attachment[Part, With]) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.values, key)
 }
 
-func (a *attached[Part, With, Value]) len() int {
+func (a *Attached[Part, With, Value]) Len() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.values)

@@ -1,4 +1,4 @@
-package discovery
+package xds
 
 import (
 	"slices"
@@ -15,7 +15,7 @@ func TestResponseBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawResponse(t)
 		got, want := proto.Message(&discoveryv3.DiscoveryResponse{}), r.message()
-		if r.delta {
+		if r.Delta {
 			got = &discoveryv3.DeltaDiscoveryResponse{}
 		}
 		own, common := r.Encode()
@@ -35,32 +35,32 @@ func TestResponseBytes(t *testing.T) {
 
 func drawResponse(t *rapid.T) *Response {
 	text := rapid.StringN(0, 300, 300)
-	r := &Response{version: text.Draw(t, "version"), nonce: text.Draw(t, "nonce"),
-		content: &content{TypeURL: text.Draw(t, "type"), delta: rapid.Bool().Draw(t, "delta")}}
+	r := &Response{Version: text.Draw(t, "version"), Nonce: text.Draw(t, "nonce"),
+		Content: &Content{TypeURL: text.Draw(t, "type"), Delta: rapid.Bool().Draw(t, "delta")}}
 	bytes := rapid.SliceOfN(rapid.Byte(), 0, 300)
 	for range rapid.IntRange(0, 4).Draw(t, "resources") {
-		c := &resource{typeURL: r.TypeURL, name: text.Draw(t, "name"), hash: digest{rapid.Byte().Draw(t, "hash")}, shell: &fragment{binary: bytes.Draw(t, "shell")}}
+		c := &Resource{TypeURL: r.TypeURL, Name: text.Draw(t, "name"), Hash: Digest{rapid.Byte().Draw(t, "hash")}, Shell: &Fragment{Binary: bytes.Draw(t, "shell")}}
 		for range rapid.IntRange(0, 2).Draw(t, "hosts") {
-			c.hosts = append(c.hosts, &fragment{binary: bytes.Draw(t, "host")})
+			c.Hosts = append(c.Hosts, &Fragment{Binary: bytes.Draw(t, "host")})
 		}
-		r.resources = append(r.resources, c)
+		r.Resources = append(r.Resources, c)
 	}
-	if r.delta {
-		r.removed = rapid.SliceOfN(rapid.StringN(1, 20, 20), 0, 3).Draw(t, "removed")
+	if r.Delta {
+		r.Removed = rapid.SliceOfN(rapid.StringN(1, 20, 20), 0, 3).Draw(t, "removed")
 	}
 	return r
 }
 
 // message is the response as protobuf has it.
 func (r *Response) message() proto.Message {
-	world := &discoveryv3.DiscoveryResponse{VersionInfo: r.version, TypeUrl: r.TypeURL, Nonce: r.nonce}
-	delta := &discoveryv3.DeltaDiscoveryResponse{SystemVersionInfo: r.version, TypeUrl: r.TypeURL, Nonce: r.nonce, RemovedResources: r.removed}
-	for _, c := range r.resources {
-		any := &anypb.Any{TypeUrl: c.typeURL, Value: c.binary()}
+	world := &discoveryv3.DiscoveryResponse{VersionInfo: r.Version, TypeUrl: r.TypeURL, Nonce: r.Nonce}
+	delta := &discoveryv3.DeltaDiscoveryResponse{SystemVersionInfo: r.Version, TypeUrl: r.TypeURL, Nonce: r.Nonce, RemovedResources: r.Removed}
+	for _, c := range r.Resources {
+		any := &anypb.Any{TypeUrl: c.TypeURL, Value: c.Binary()}
 		world.Resources = append(world.Resources, any)
-		delta.Resources = append(delta.Resources, &discoveryv3.Resource{Name: c.name, Version: c.hash.version(), Resource: any})
+		delta.Resources = append(delta.Resources, &discoveryv3.Resource{Name: c.Name, Version: c.Hash.Version(), Resource: any})
 	}
-	if r.delta {
+	if r.Delta {
 		return delta
 	}
 	return world

@@ -1,4 +1,4 @@
-package discovery
+package xds
 
 import (
 	"sync/atomic"

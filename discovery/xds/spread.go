@@ -1,4 +1,4 @@
-package discovery
+package xds
 
 import (
 	"runtime"
@@ -6,15 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// processors is how many goroutines compute at a time. The program may have more of
+// Processors is how many goroutines compute at a time. The program may have more of
 // them run, so that requests do not wait for these.
-func processors() int { return min(runtime.GOMAXPROCS(0), runtime.NumCPU()) }
+func Processors() int { return min(runtime.GOMAXPROCS(0), runtime.NumCPU()) }
 
 // spread does something for each of n, on all processors when there are many. A
 // panic in one of them is one of the caller.
 func spread(n int, do func(i int)) {
 	const portion = 64
-	workers := min(processors(), n/portion)
+	workers := min(Processors(), n/portion)
 	if workers < 2 {
 		for i := range n {
 			do(i)

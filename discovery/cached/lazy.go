@@ -1,4 +1,4 @@
-package discovery
+package cached
 
 import (
 	"sync"
@@ -6,15 +6,15 @@ import (
 	"weak"
 )
 
-// lazy is a value made once, by whoever needs it first; the others wait. A
+// Lazy is a value made once, by whoever needs it first; the others wait. A
 // failure to make it is kept as well.
-type lazy[T any] struct {
+type Lazy[T any] struct {
 	once  sync.Once
 	value atomic.Pointer[T]
 	err   error
 }
 
-func (l *lazy[T]) get(create func() (*T, error)) (*T, error) {
+func (l *Lazy[T]) Get(create func() (*T, error)) (*T, error) {
 	l.once.Do(func() {
 		v, err := create()
 		if err != nil {
@@ -26,18 +26,18 @@ func (l *lazy[T]) get(create func() (*T, error)) (*T, error) {
 	return l.value.Load(), l.err
 }
 
-// peek is the value if it was made, else nil.
-func (l *lazy[T]) peek() *T { return l.value.Load() }
+// Peek is the value if it was made, else nil.
+func (l *Lazy[T]) Peek() *T { return l.value.Load() }
 
-// brief is a value that is easily made again. It is kept until the next garbage
+// Brief is a value that is easily made again. It is kept until the next garbage
 // collection: whoever needs it at about the same time shares it, and what was
 // needed once fills no memory.
-type brief[T any] struct {
+type Brief[T any] struct {
 	mu   sync.Mutex
 	last weak.Pointer[T]
 }
 
-func (b *brief[T]) get(create func() *T) *T {
+func (b *Brief[T]) Get(create func() *T) *T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	v := b.last.Value()
@@ -48,26 +48,26 @@ func (b *brief[T]) get(create func() *T) *T {
 	return v
 }
 
-// memo keeps up to max values by key. Beyond that, values are made again at
+// Memo keeps up to max values by key. Beyond that, values are made again at
 // each request: slower, but right, and bounded in memory.
-type memo[V any] struct {
+type Memo[V any] struct {
 	max int
 
 	mu     sync.RWMutex
 	values map[string]V
 }
 
-func newMemo[V any](max int) *memo[V] { return &memo[V]{max: max, values: map[string]V{}} }
+func NewMemo[V any](max int) *Memo[V] { return &Memo[V]{max: max, values: map[string]V{}} }
 
-func (m *memo[V]) get(key string) (V, bool) {
+func (m *Memo[V]) Get(key string) (V, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	v, ok := m.values[key]
 	return v, ok
 }
 
-// put keeps v unless another came first, and returns the one that is kept.
-func (m *memo[V]) put(key string, v V) V {
+// Put keeps v unless another came first, and returns the one that is kept.
+func (m *Memo[V]) Put(key string, v V) V {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if first, ok := m.values[key]; ok {

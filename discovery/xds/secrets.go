@@ -1,4 +1,4 @@
-package discovery
+package xds
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package discovery
+package xds
 
 import (
 	"errors"
@@ -13,33 +13,34 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/cached"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// v3Parts are the parts of configurations as v3 has them, each checked once and
+// V3Parts are the parts of configurations as v3 has them, each checked once and
 // encoded once. A part that Envoy would refuse, and with it the whole answer, is
 // closed. What was good before does not stay: it may let through what is no
 // longer to pass, and another replica may never have had it. A part that makes
 // us panic is closed as well: it is one part and not the view that is lost.
-type v3Parts struct {
-	contain  contain
-	clusters attached[ir.Cluster, v3.Source, *resource]
+type V3Parts struct {
+	Contain  contain
+	clusters cached.Attached[ir.Cluster, v3.Source, *Resource]
 	// lists of clusters, by their beginning: most views share theirs with others,
 	// and with the view before.
-	lists  attached[*ir.Cluster, clusterList, *set]
-	tables attached[ir.RouteTable, struct{}, *resource]
-	hosts  attached[ir.VirtualHost, struct{}, *host]
+	lists  cached.Attached[*ir.Cluster, clusterList, *Set]
+	tables cached.Attached[ir.RouteTable, struct{}, *Resource]
+	hosts  cached.Attached[ir.VirtualHost, struct{}, *host]
 	// listeners have their address filled in.
-	listeners attached[ir.Listener, v3.Source, *resource]
+	listeners cached.Attached[ir.Listener, v3.Source, *Resource]
 	// targets are virtual hosts of a table, by its name, as clients of gRPC have them,
 	// and reached the clusters.
-	targets attached[ir.VirtualHost, string, *target]
-	reached attached[ir.Cluster, struct{}, *reached]
-	secrets attached[ir.Secret, struct{}, *resource]
+	proxylessHosts    cached.Attached[ir.VirtualHost, string, *ProxylessHost]
+	proxylessClusters cached.Attached[ir.Cluster, struct{}, *ProxylessCluster]
+	secrets           cached.Attached[ir.Secret, struct{}, *Resource]
 
-	encoded atomic.Int64 // messages, ever
+	Encoded atomic.Int64 // messages, ever
 }
 
 // contain turns a panic into an error (Publisher.recoverPanic).
@@ -47,25 +48,25 @@ type contain func(step string, do func() error) error
 
 // host is an encoded virtual host; without a fragment it is left out.
 type host struct {
-	*fragment
+	*Fragment
 	problems diag.Interned
 	domains  []uint64 // their hashes
 }
 
 // spelling is a part as a message, which may not be nil.
-type spelling func() (v3.Message, diag.List)
+type encoder func() (v3.Message, diag.List)
 
-func (p *v3Parts) cluster(c *ir.Cluster, from v3.Source) *resource {
+func (p *V3Parts) Cluster(c *ir.Cluster, from v3.Source) *Resource {
 	if c.Type != ir.Registry && !c.TLS.UsesSecrets() {
 		from = v3.Source{} // It has all that it needs.
 	}
-	return p.clusters.of(c, from, func() *resource {
-		spelled := func(c *ir.Cluster) spelling {
+	return p.clusters.Of(c, from, func() *Resource {
+		spelled := func(c *ir.Cluster) encoder {
 			return func() (v3.Message, diag.List) { return v3.Cluster(c, from) }
 		}
 		r := p.resource(ClusterType, envoy.ClusterName(c.Name), first(c.Origins), spelled(c), spelled(c.Closed()))
 		if c.Type == ir.Registry {
-			r.endpoints = envoy.EndpointsName(c)
+			r.Endpoints = envoy.EndpointsName(c)
 		}
 		return r
 	})
@@ -77,44 +78,44 @@ type clusterList struct {
 	source v3.Source
 }
 
-func (p *v3Parts) clusterSet(list []*ir.Cluster, source v3.Source) *set {
+func (p *V3Parts) ClusterSet(list []*ir.Cluster, source v3.Source) *Set {
 	if len(list) == 0 {
-		return newSet(ClusterType, nil)
+		return NewSet(ClusterType, nil)
 	}
-	return p.lists.of(&list[0], clusterList{len(list), source}, func() *set {
-		all := make([]*resource, len(list))
-		spread(len(all), func(i int) { all[i] = p.cluster(list[i], source) })
-		return newSet(ClusterType, all)
+	return p.lists.Of(&list[0], clusterList{len(list), source}, func() *Set {
+		all := make([]*Resource, len(list))
+		spread(len(all), func(i int) { all[i] = p.Cluster(list[i], source) })
+		return NewSet(ClusterType, all)
 	})
 }
 
-func (p *v3Parts) secret(s *ir.Secret) *resource {
-	return p.secrets.of(s, struct{}{}, func() *resource {
+func (p *V3Parts) Secret(s *ir.Secret) *Resource {
+	return p.secrets.Of(s, struct{}{}, func() *Resource {
 		r := p.resource(SecretType, s.Name, first(s.Origins), func() (v3.Message, diag.List) { return v3.Secret(s), nil }, nil)
 		r.shown = shownSecret(s)
 		return r
 	})
 }
 
-func (p *v3Parts) listener(l *ir.Listener, from v3.Source) *resource {
-	return p.listeners.of(l, from, func() *resource {
+func (p *V3Parts) Listener(l *ir.Listener, from v3.Source) *Resource {
+	return p.listeners.Of(l, from, func() *Resource {
 		return p.resource(ListenerType, envoy.ListenerName(l), first(l.Origins), func() (v3.Message, diag.List) { return v3.Listener(l, from) }, nil)
 	})
 }
 
 // resource encodes one, or what stands in for it: closed, or when that is nil or
 // no better, nothing.
-func (p *v3Parts) resource(typeURL, name string, origin diag.Ref, open, closed spelling) *resource {
+func (p *V3Parts) resource(typeURL, name string, origin diag.Ref, open, closed encoder) *Resource {
 	shell, problems, refused := p.encode(open, v3.Check)
 	if refused == nil {
 		r := newResource(typeURL, name, shell)
-		r.origin, r.problems = origin, interned(problems...)
+		r.origin, r.Problems = origin, Intern(problems...)
 		return r
 	}
 	if closed != nil {
 		if shell, _, err := p.encode(closed, v3.Check); err == nil {
 			r := newResource(typeURL, name, shell)
-			r.origin, r.problems = origin, interned(notServed(typeURL, name, origin, closedOutcome, refusedBecause(refused)))
+			r.origin, r.Problems = origin, Intern(notServed(typeURL, name, origin, closedOutcome, refusedBecause(refused)))
 			return r
 		}
 	}
@@ -125,31 +126,31 @@ const closedOutcome = "is closed, requests get 503"
 
 func refusedBecause(err error) string { return "would be refused by Envoy: " + err.Error() }
 
-func leftOut(typeURL, name string, origin diag.Ref, refused error) *resource {
-	return &resource{typeURL: typeURL, name: name, origin: origin,
-		problems: interned(notServed(typeURL, name, origin, "is left out", refusedBecause(refused)))}
+func leftOut(typeURL, name string, origin diag.Ref, refused error) *Resource {
+	return &Resource{TypeURL: typeURL, Name: name, origin: origin,
+		Problems: Intern(notServed(typeURL, name, origin, "is left out", refusedBecause(refused)))}
 }
 
 // encode spells, checks and encodes.
-func (p *v3Parts) encode(spelled spelling, check func(v3.Message) error) (f *fragment, problems diag.List, err error) {
+func (p *V3Parts) encode(spelled encoder, check func(v3.Message) error) (f *Fragment, problems diag.List, err error) {
 	runtime.Gosched() // There may be thousands of them, and requests of others wait.
-	err = p.contain("v3", func() error {
+	err = p.Contain("v3", func() error {
 		m, found := spelled()
 		if err := check(m); err != nil {
 			return err
 		}
 		problems = found
-		p.encoded.Add(1)
+		p.Encoded.Add(1)
 		f, err = newFragment(m)
 		return err
 	})
 	return f, problems, err
 }
 
-// table splices one from its virtual hosts. What is wrong with the table as a
+// Table splices one from its virtual hosts. What is wrong with the table as a
 // whole closes it as a whole.
-func (p *v3Parts) table(t *ir.RouteTable) *resource {
-	return p.tables.of(t, struct{}{}, func() *resource {
+func (p *V3Parts) Table(t *ir.RouteTable) *Resource {
+	return p.tables.Of(t, struct{}{}, func() *Resource {
 		r, refused := p.splice(t)
 		if refused == nil {
 			return r
@@ -158,13 +159,13 @@ func (p *v3Parts) table(t *ir.RouteTable) *resource {
 		if err != nil {
 			return leftOut(RouteType, t.Name, diag.Ref{}, refused)
 		}
-		r.problems = interned(notServed(RouteType, t.Name, diag.Ref{}, closedOutcome, refusedBecause(refused)))
+		r.Problems = Intern(notServed(RouteType, t.Name, diag.Ref{}, closedOutcome, refusedBecause(refused)))
 		return r
 	})
 }
 
 // amendedTable is nil for what cannot be one.
-func (p *v3Parts) amendedTable(t *ir.RouteTable) *resource {
+func (p *V3Parts) PartialTable(t *ir.RouteTable) *Resource {
 	r, err := p.splice(t)
 	if err != nil {
 		return nil
@@ -172,34 +173,34 @@ func (p *v3Parts) amendedTable(t *ir.RouteTable) *resource {
 	return r
 }
 
-func (p *v3Parts) splice(t *ir.RouteTable) (*resource, error) {
+func (p *V3Parts) splice(t *ir.RouteTable) (*Resource, error) {
 	shell, _, err := p.encode(func() (v3.Message, diag.List) { return v3.RouteTable(t), nil }, v3.Check)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]*host, len(t.VirtualHosts))
-	fragments := make([]*fragment, 0, len(all))
+	fragments := make([]*Fragment, 0, len(all))
 	var problems diag.Interned
 	spread(len(all), func(i int) { all[i] = p.host(t.VirtualHosts[i]) })
 	for _, h := range all {
 		problems = append(problems, h.problems...)
-		if h.fragment != nil {
-			fragments = append(fragments, h.fragment)
+		if h.Fragment != nil {
+			fragments = append(fragments, h.Fragment)
 		}
 	}
 	if err := uniqueDomains(all); err != nil {
 		return nil, err
 	}
 	r := newResource(RouteType, t.Name, shell, fragments...)
-	r.problems = problems
+	r.Problems = problems
 	return r, nil
 }
 
 // spellEndpoints is v3.Endpoints, or for clients of gRPC v3.ProxylessEndpoints.
-type spellEndpoints func(key string, members []ir.Endpoint) *endpointv3.ClusterLoadAssignment
+type EndpointsEncoder func(key string, members []ir.Endpoint) *endpointv3.ClusterLoadAssignment
 
 // endpoints are of no part of a configuration: who asks keeps them.
-func (p *v3Parts) endpoints(key string, members []ir.Endpoint, spell spellEndpoints) (*resource, error) {
+func (p *V3Parts) EncodeEndpoints(key string, members []ir.Endpoint, spell EndpointsEncoder) (*Resource, error) {
 	f, _, err := p.encode(func() (v3.Message, diag.List) { return spell(key, members), nil }, v3.Check)
 	if err != nil {
 		return nil, err
@@ -207,9 +208,9 @@ func (p *v3Parts) endpoints(key string, members []ir.Endpoint, spell spellEndpoi
 	return newResource(EndpointType, key, f), nil
 }
 
-// emptyTable is nil for what cannot be one. Names are the client's to choose, so
+// EmptyTable is nil for what cannot be one. Names are the client's to choose, so
 // nothing of it is kept.
-func (p *v3Parts) emptyTable(name string) *resource {
+func (p *V3Parts) EmptyTable(name string) *Resource {
 	r, err := p.splice(&ir.RouteTable{Name: name})
 	if err != nil {
 		return nil
@@ -218,13 +219,13 @@ func (p *v3Parts) emptyTable(name string) *resource {
 }
 
 // host is one that v3.VirtualHost has judged already.
-func (p *v3Parts) host(h *ir.VirtualHost) *host {
-	return p.hosts.of(h, struct{}{}, func() *host {
+func (p *V3Parts) host(h *ir.VirtualHost) *host {
+	return p.hosts.Of(h, struct{}{}, func() *host {
 		out := &host{}
-		spelled := func(h *ir.VirtualHost) spelling {
+		spelled := func(h *ir.VirtualHost) encoder {
 			return func() (v3.Message, diag.List) {
 				m, problems := v3.VirtualHost(h)
-				out.problems = interned(problems...)
+				out.problems = Intern(problems...)
 				if m == nil {
 					return nil, nil
 				}
@@ -238,9 +239,9 @@ func (p *v3Parts) host(h *ir.VirtualHost) *host {
 			if f, _, refused = p.encode(spelled(h.Closed()), judged); refused != nil {
 				f, out.domains = nil, nil
 			}
-			out.problems = interned(diag.Warn(diag.NotHonoured, h.Closed().Routes[0].Origins, "Envoy v3 answers 503 in place of virtual host %s: %v", h.Name, err)...)
+			out.problems = Intern(diag.Warn(diag.NotHonoured, h.Closed().Routes[0].Origins, "Envoy v3 answers 503 in place of virtual host %s: %v", h.Name, err)...)
 		}
-		out.fragment = f
+		out.Fragment = f
 		return out
 	})
 }
@@ -292,10 +293,10 @@ func uniqueDomains(hosts []*host) error {
 func compareDomains(hosts []*host) error {
 	seen := map[string]bool{}
 	for _, h := range hosts {
-		if h.fragment == nil {
+		if h.Fragment == nil {
 			continue
 		}
-		for _, d := range h.message().(*routev3.VirtualHost).GetDomains() {
+		for _, d := range h.Message().(*routev3.VirtualHost).GetDomains() {
 			if d = strings.ToLower(d); seen[d] {
 				return fmt.Errorf("domain %q must be there only once", d)
 			}
@@ -303,4 +304,16 @@ func compareDomains(hosts []*host) error {
 		}
 	}
 	return nil
+}
+
+func first(origins []diag.Ref) diag.Ref {
+	if len(origins) == 0 {
+		return diag.Ref{}
+	}
+	return origins[0]
+}
+
+// Len is how many parts are kept.
+func (p *V3Parts) Len() int {
+	return p.clusters.Len() + p.tables.Len() + p.hosts.Len() + p.listeners.Len()
 }

@@ -3,26 +3,9 @@ package discovery
 import (
 	"testing"
 
-	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
-
-func TestSetHasUniqueNames(t *testing.T) {
-	p := testParts(t)
-	s := newSet(ClusterType, []*resource{
-		p.cluster(&ir.Cluster{Name: "b", ConnectTimeout: 1}, v3.Streamed),
-		p.cluster(&ir.Cluster{Name: "a", ConnectTimeout: 1}, v3.Streamed),
-		p.cluster(&ir.Cluster{Name: "b", ConnectTimeout: 2, Origins: []diag.Ref{{Name: "second"}}}, v3.Streamed),
-	})
-	if len(s.sorted) != 2 || s.named("b") == nil || s.named("c") != nil {
-		t.Errorf("%d resources, problems %v", len(s.sorted), s.problems)
-	}
-	if len(s.problems) != 1 || s.problems.List()[0].Object.Name != "second" {
-		t.Errorf("problems: %v", s.problems)
-	}
-}
 
 func TestEmptied(t *testing.T) {
 	full := &view{config: &ir.Config{Clusters: []*ir.Cluster{{}}, RouteTables: []*ir.RouteTable{{}}}}
