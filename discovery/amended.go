@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -22,7 +23,7 @@ type amended struct {
 	table  *ir.RouteTable
 	splice func(*ir.RouteTable) *xds.Resource // nil for what cannot be one
 	kept   *tableTaken                        // nil: nothing that is known
-	from   *view                              // that it is of, until another one is taken
+	from   *compiled.View                     // that it is of, until another one is taken
 
 	guilty  []*part
 	search  []suspected // the last is tried next
@@ -30,9 +31,9 @@ type amended struct {
 	proven  bool        // what stands in for parts was taken
 	trial   trial
 	tries   int
-	refusal []xds.Digest // what was refused, the last of them
-	told    *tableTaken  // what the proxy is to have now
-	needs   *view        // the clusters that what stands in for parts leads to
+	refusal []xds.Digest   // what was refused, the last of them
+	told    *tableTaken    // what the proxy is to have now
+	needs   *compiled.View // the clusters that what stands in for parts leads to
 }
 
 // tableTaken is a route table that a proxy took, or is to take.
@@ -64,28 +65,17 @@ const maxTries = 64
 
 // amend begins with a table that was refused, nil where it has no parts to be told
 // apart.
-func (t *subscribed) amend(v *view, c *refusedContent, r *xds.Resource) *amended {
-	table := tableNamed(v, r.Name)
+func (t *subscribed) amend(v *compiled.View, c *refusedContent, r *xds.Resource) *amended {
+	table := compiled.TableNamed(v, r.Name)
 	if table == nil {
 		return nil
 	}
-	a := &amended{target: r, table: table, kept: t.tableTaken(r.Name), from: c.view, needs: c.needs, splice: v.server.v3Parts.PartialTable}
+	a := &amended{target: r, table: table, kept: t.tableTaken(r.Name), from: c.view, needs: c.needs, splice: v.Encoder.V3.PartialTable}
 	a.note(r)
 	if !a.suspectAll(partsSince(a.keptTable(), table, false), c.words) || !a.proceed() {
 		return nil
 	}
 	return a
-}
-
-func tableNamed(v *view, name string) *ir.RouteTable {
-	if v == nil {
-		return nil
-	}
-	i := slices.IndexFunc(v.config.RouteTables, func(t *ir.RouteTable) bool { return t.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return v.config.RouteTables[i]
 }
 
 func (a *amended) keptTable() *ir.RouteTable {
@@ -127,13 +117,13 @@ func apart(g suspected) []suspected {
 
 // cluster finds one of what the proxy took, nil for none.
 func (a *amended) cluster(name string) *ir.Cluster {
-	for _, v := range []*view{a.from, a.needs} {
+	for _, v := range []*compiled.View{a.from, a.needs} {
 		if v == nil {
 			continue
 		}
-		i, found := slices.BinarySearchFunc(v.config.Clusters, name, func(c *ir.Cluster, name string) int { return strings.Compare(c.Name, name) })
+		i, found := slices.BinarySearchFunc(v.Config.Clusters, name, func(c *ir.Cluster, name string) int { return strings.Compare(c.Name, name) })
 		if found {
-			return v.config.Clusters[i]
+			return v.Config.Clusters[i]
 		}
 	}
 	return nil
@@ -241,11 +231,11 @@ func (a *amended) need() {
 		add(g.parts)
 	}
 	if a.needs != nil && !a.proven {
-		clusters = append(clusters, a.needs.config.Clusters...)
+		clusters = append(clusters, a.needs.Config.Clusters...)
 	}
-	slices.SortStableFunc(clusters, byClusterName)
+	slices.SortStableFunc(clusters, compiled.ByClusterName)
 	clusters = slices.CompactFunc(clusters, func(a, b *ir.Cluster) bool { return a.Name == b.Name })
-	a.needs = &view{config: &ir.Config{Clusters: clusters}, serial: math.MinInt64}
+	a.needs = &compiled.View{Config: &ir.Config{Clusters: clusters}, Serial: math.MinInt64}
 }
 
 // taken takes in that the proxy took what it was told.
@@ -311,7 +301,7 @@ func (a *amended) coarser() bool {
 
 // aim takes in that the table should be another one. What is to blame or suspected and
 // is the same as before stays so; everything else is tried at once.
-func (a *amended) aim(r *xds.Resource, table *ir.RouteTable, at *view) bool {
+func (a *amended) aim(r *xds.Resource, table *ir.RouteTable, at *compiled.View) bool {
 	before := slices.Clone(a.guilty)
 	for _, g := range a.search {
 		before = append(before, g.parts...)

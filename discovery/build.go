@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -91,14 +92,14 @@ func (s *Publisher) snapshot(before *mesh.Snapshot, n news) (next *mesh.Snapshot
 // once, and no object asks for that: it is a mistake of ours. Clusters are
 // different, rules may leave none, and an ingress has what its rules say. A Sidecar
 // may hide all services from its namespace.
-func wouldEmpty(s *mesh.Snapshot, proxy mesh.Proxy, old, next *view) error {
-	if proxy.Role != mesh.Sidecar || len(old.config.RouteTables) == 0 || len(next.config.RouteTables) > 0 {
+func wouldEmpty(s *mesh.Snapshot, proxy mesh.Proxy, old, next *compiled.View) error {
+	if proxy.Role != mesh.Sidecar || len(old.Config.RouteTables) == 0 || len(next.Config.RouteTables) > 0 {
 		return nil
 	}
 	if namespace := s.Settings.NamespaceOf(proxy); hasSidecar(s, namespace) || !seesHTTP(s, namespace) {
 		return nil
 	}
-	return fmt.Errorf("all %d route tables would be gone although there still are HTTP services", len(old.config.RouteTables))
+	return fmt.Errorf("all %d route tables would be gone although there still are HTTP services", len(old.Config.RouteTables))
 }
 
 func hasSidecar(s *mesh.Snapshot, namespace string) bool {
@@ -123,4 +124,12 @@ func (s *Publisher) recoverPanic(step string, do func() error) (err error) {
 		}
 	}()
 	return do()
+}
+
+// meshOf is nil before the first generation.
+func meshOf(g *compiled.Generation) *mesh.Snapshot {
+	if g == nil {
+		return nil
+	}
+	return g.Mesh
 }

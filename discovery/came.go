@@ -3,6 +3,7 @@ package discovery
 import (
 	"slices"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -35,16 +36,16 @@ func (t *subscribed) comeWith(versions map[string]string) {
 
 // meet takes what the proxy has said it has as if it had been sent, and owes it the
 // rest.
-func (t *subscribed) meet(to at, find func(string) *xds.Resource) {
+func (t *subscribed) meet(to compiled.At, find func(string) *xds.Resource) {
 	has := t.came
 	t.came.version, t.came.versions = "", nil
 	t.came.before = has.before || has.withSomething()
 	switch {
-	case t.all && has.version != "" && has.version == to.set.Version:
+	case t.all && has.version != "" && has.version == to.Set.Version:
 		t.sent, t.good, t.owed = to, to, owed{}
 	case len(has.versions) > 0:
 		t.sent, t.came.bytes = to, 0
-		t.meetEach(has.versions, to.set, find)
+		t.meetEach(has.versions, to.Set, find)
 	}
 }
 
@@ -76,7 +77,7 @@ func (t *subscribed) meetEach(has map[string]string, desired *xds.Set, find func
 // withdraw owes the proxy that it hears of what is gone.
 func (t *subscribed) withdraw() {
 	for _, name := range t.came.gone {
-		if t.sent.named(name) == nil {
+		if t.sent.Named(name) == nil {
 			t.owed.add(name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -34,7 +35,7 @@ type place struct {
 	slot *slot
 	// last is the last good view of a proxy that came to the slot from another
 	// one; nil once the slot has one that is good for it.
-	last  *view
+	last  *compiled.View
 	since int64 // serial of the generation that brought the proxy here
 	// revision of that one.
 	revision int64
@@ -54,8 +55,9 @@ func (c *client) keptSince() int64 {
 type proxyState struct {
 	*client
 	*slot
-	view  *view // nil when there is none yet
-	order int64 // of what comes later is higher
+	publisher *Publisher
+	view      *compiled.View // nil when there is none yet
+	order     int64          // of what comes later is higher
 }
 
 // told is what the proxy is told now. A publication moves the proxy before it
@@ -65,18 +67,18 @@ func (c *client) told() *proxyState {
 	at, v := c.toldAt()
 	p := &proxyState{client: c, slot: at.slot, view: v, order: at.since}
 	if v != nil {
-		p.order = max(p.order, v.serial)
+		p.order = max(p.order, v.Serial)
 	}
 	return p
 }
 
 // toldView is the view that the proxy is told now, nil when there is none yet.
-func (c *client) toldView() *view {
+func (c *client) toldView() *compiled.View {
 	_, v := c.toldAt()
 	return v
 }
 
-func (c *client) toldAt() (*place, *view) {
+func (c *client) toldAt() (*place, *compiled.View) {
 	for {
 		at := c.place.Load()
 		v := at.last
@@ -107,7 +109,7 @@ func nobody(domain string) *client {
 
 // locate finds the proxy that calls itself node, and makes it known when it is
 // not. That a node is bad is said also while there is nothing to tell.
-func (s *Publisher) locate(node mesh.Node) (*proxyState, *generation, error) {
+func (s *Publisher) locate(node mesh.Node) (*proxyState, *compiled.Generation, error) {
 	if _, err := s.published(); err != nil {
 		_, bad := parseNode(node)
 		return nil, nil, cmp.Or(bad, err)
@@ -116,12 +118,13 @@ func (s *Publisher) locate(node mesh.Node) (*proxyState, *generation, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	p.publisher = s
 	now := int64(s.age())
 	p.client.seen.Store(now)
 	p.slot.seen.Store(now)
 	// Read after the view, the generation is not older: endpoints are there
 	// for all clusters of the view.
-	return p, s.current.Load(), nil
+	return p, s.encoder.Current.Load(), nil
 }
 
 func (s *Publisher) known(node mesh.Node) (*proxyState, error) {
@@ -143,10 +146,10 @@ func (s *Publisher) join(node mesh.Node) (*proxyState, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.advancing.RLock()
-	defer s.advancing.RUnlock()
-	g := s.current.Load()
-	mv := g.mesh.View(proxy)
+	s.encoder.Advancing.RLock()
+	defer s.encoder.Advancing.RUnlock()
+	g := s.encoder.Current.Load()
+	mv := g.Mesh.View(proxy)
 	for {
 		c := s.fleet.admit(node, proxy, mv)
 		s.letGo()

@@ -1,6 +1,10 @@
 package discovery
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+)
 
 // maxStreamsOfProxy at a time. It has one, and before it those of which nobody has
 // noticed yet that they are broken.
@@ -62,10 +66,10 @@ func (f *fleet) disconnect(st *Stream) {
 }
 
 // toldViews are those that proxies are told now.
-func (f *fleet) toldViews() map[*view]bool {
+func (f *fleet) toldViews() map[*compiled.View]bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	views := map[*view]bool{}
+	views := map[*compiled.View]bool{}
 	for _, sl := range f.slots {
 		views[sl.view.Load()] = true
 	}
@@ -77,7 +81,7 @@ func (f *fleet) toldViews() map[*view]bool {
 }
 
 // streamedBy are the slots of views that somebody streams from.
-func (f *fleet) streamedBy(views map[*view]bool) (all []*slot) {
+func (f *fleet) streamedBy(views map[*compiled.View]bool) (all []*slot) {
 	if len(views) == 0 {
 		return nil
 	}
@@ -92,7 +96,7 @@ func (f *fleet) streamedBy(views map[*view]bool) (all []*slot) {
 }
 
 // wake has the streams of proxies that are told some views look again.
-func (f *fleet) wake(views map[*view]bool) {
+func (f *fleet) wake(views map[*compiled.View]bool) {
 	if len(views) == 0 {
 		return
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 )
 
 // maxRollouts bounds the changes that are followed on their way. One more takes the
@@ -152,7 +154,7 @@ const everything = math.MaxInt64
 
 // conclude notes where a stream is with the changes that it has to accept, when
 // nothing is due.
-func (st *Stream) conclude(target *streamed) {
+func (st *Stream) conclude(target *compiled.Streamed) {
 	if !st.awaited.any.Load() {
 		return
 	}
@@ -169,9 +171,9 @@ func (st *Stream) conclude(target *streamed) {
 		}
 	}
 	if refuses {
-		st.server.convergence.leave(&st.awaited, target.revision)
+		st.server.convergence.leave(&st.awaited, target.Revision)
 	} else {
-		st.server.convergence.accept(&st.awaited, target.revision)
+		st.server.convergence.accept(&st.awaited, target.Revision)
 	}
 }
 
@@ -183,7 +185,7 @@ func (s *Publisher) concludePolls(c *client) {
 		return
 	}
 	state := Synced
-	var at *view
+	var at *compiled.View
 	if v, newest := c.fetched.oldest(target); v == nil {
 		at = c.handover.each(target, func(_ string, t TypeStatus) { state = worse(state, t.State) })
 	} else if newest {
@@ -192,9 +194,9 @@ func (s *Publisher) concludePolls(c *client) {
 	switch {
 	case !c.awaited.any.Load():
 	case state == Rejected:
-		s.convergence.leave(&c.awaited, target.revision)
+		s.convergence.leave(&c.awaited, target.Revision)
 	case at == target:
-		s.convergence.accept(&c.awaited, target.revision)
+		s.convergence.accept(&c.awaited, target.Revision)
 	}
 }
 

@@ -19,11 +19,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pilot-api/pilot-api/compile"
-	"github.com/pilot-api/pilot-api/discovery/cached"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -91,22 +90,17 @@ type Publisher struct {
 	acks        acks
 	caughtUp    caughtUp
 
-	v1Parts xds.V1Parts
-	v3Parts xds.V3Parts
-	// endpoints are by service and key.
-	endpoints cached.Attached[mesh.Service, string, *endpointSet]
-	contents  *xds.Contents // that streams are on the way to tell
+	// encoder has the current generation. Its lock is held, with others, by who makes a
+	// newcomer's view, and alone by what takes the compiler, the current generation and
+	// the fleet from one snapshot to the next: all three are of the same.
+	encoder  *compiled.Encoder
+	contents *xds.Contents // that streams are on the way to tell
 
 	previewing  sync.Mutex // of who has a preview made
 	checks      *checker
 	newCompiler func() compiler
 	results     *compile.Quota // of all compilers
-	// advancing is held, with others, by who makes a newcomer's view, and alone
-	// by what takes the compiler, the current generation and the fleet from one
-	// snapshot to the next: all three are of the same.
-	advancing sync.RWMutex
-	compiler  compiler
-	current   atomic.Pointer[generation]
+	compiler    compiler
 }
 
 // New makes a server that knows nothing until Run. It panics when metrics of
@@ -119,8 +113,7 @@ func New(opts Options) *Publisher {
 	s.fleet = newFleet(s.opts, s.age)
 	s.checks = newChecker(s)
 	s.metrics = newMetrics(s)
-	s.v1Parts.Contain, s.v3Parts.Contain = s.recoverPanic, s.recoverPanic
-	s.endpoints.Max = s.opts.MaxProxies
+	s.encoder = compiled.NewEncoder(s.opts.MaxProxies, s.opts.Log, s.recoverPanic, s.found)
 	return s
 }
 
@@ -129,8 +122,8 @@ func (s *Publisher) Ready() bool { return s.newest.inForce() != nil }
 
 // published is the current generation, from the moment on in which it begins to
 // be published; the error tells why there is none yet.
-func (s *Publisher) published() (*generation, error) {
-	if g := s.current.Load(); g != nil {
+func (s *Publisher) published() (*compiled.Generation, error) {
+	if g := s.encoder.Current.Load(); g != nil {
 		return g, nil
 	}
 	if err := s.opts.Source.Err(); err != nil {
@@ -142,15 +135,7 @@ func (s *Publisher) published() (*generation, error) {
 // Revision is the store revision of the published snapshot, 0 before Ready.
 func (s *Publisher) Revision() int64 {
 	if g := s.newest.inForce(); g != nil {
-		return g.mesh.Revision
+		return g.Mesh.Revision
 	}
 	return 0
-}
-
-// meshOf is nil before the first generation.
-func meshOf(g *generation) *mesh.Snapshot {
-	if g == nil {
-		return nil
-	}
-	return g.mesh
 }

@@ -3,15 +3,16 @@ package discovery
 import (
 	"testing"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
 func TestEmptied(t *testing.T) {
-	full := &view{config: &ir.Config{Clusters: []*ir.Cluster{{}}, RouteTables: []*ir.RouteTable{{}}}}
-	noRoutes := &view{config: &ir.Config{Clusters: []*ir.Cluster{{}}}}
-	onlyRoutes := &view{config: &ir.Config{RouteTables: []*ir.RouteTable{{}}}}
-	empty := &view{config: &ir.Config{}}
+	full := &compiled.View{Config: &ir.Config{Clusters: []*ir.Cluster{{}}, RouteTables: []*ir.RouteTable{{}}}}
+	noRoutes := &compiled.View{Config: &ir.Config{Clusters: []*ir.Cluster{{}}}}
+	onlyRoutes := &compiled.View{Config: &ir.Config{RouteTables: []*ir.RouteTable{{}}}}
+	empty := &compiled.View{Config: &ir.Config{}}
 	with := func(p mesh.Protocol, exportTo ...string) *mesh.Snapshot {
 		return &mesh.Snapshot{Settings: mesh.DefaultSettings(), Registry: &mesh.Registry{
 			Services: []*mesh.Service{{Namespace: "a", ExportTo: exportTo, Ports: []*mesh.Port{{Protocol: p}}}},
@@ -21,7 +22,7 @@ func TestEmptied(t *testing.T) {
 		about     string
 		mesh      *mesh.Snapshot
 		role      mesh.Role
-		old, next *view
+		old, next *compiled.View
 		refused   bool
 	}{
 		{"all services are gone", &mesh.Snapshot{Settings: mesh.DefaultSettings(), Registry: &mesh.Registry{}}, mesh.Sidecar, full, empty, false},

@@ -13,7 +13,9 @@ import (
 func (s *Publisher) Knows(node string) bool { return s.fleet.find(mesh.Node{ID: node}) != nil }
 
 // Snapshot is the mesh that is published, held by nothing of the test.
-func (s *Publisher) Snapshot() weak.Pointer[mesh.Snapshot] { return weak.Make(s.current.Load().mesh) }
+func (s *Publisher) Snapshot() weak.Pointer[mesh.Snapshot] {
+	return weak.Make(s.encoder.Current.Load().Mesh)
+}
 
 // Compiler is what a Publisher compiles with.
 type Compiler = compiler
@@ -43,7 +45,7 @@ func (s *Publisher) ToldTo(node Node) (view any, config *ir.Config, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return p.view, p.view.config, nil
+	return p.view, p.view.Config, nil
 }
 
 // Woken reports whether a stream is to look for news, and has not yet.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -162,14 +163,14 @@ func (c *client) introduced() ProxyStatus {
 
 // runs is the revision that a proxy runs which is at a view and should have another
 // one, while one is published that is not newer than the latter.
-func (c *client) runs(at, target *view, published int64) int64 {
+func (c *client) runs(at, target *compiled.View, published int64) int64 {
 	switch {
 	case at == nil || target == nil:
 		return 0
 	case at == target:
-		return c.newest(at.revision, published)
+		return c.newest(at.Revision, published)
 	}
-	return c.before(at, at.until.Load(), target.revision)
+	return c.before(at, at.Until.Load(), target.Revision)
 }
 
 // newest is the revision that a proxy runs which has all that it is told, first at a
@@ -184,8 +185,8 @@ func (c *client) newest(first, published int64) int64 {
 // before is the last revision of a view, or of what it is told as, that was replaced at
 // until, 0 for not yet. The proxy may have left it for another one: when it came to its
 // place, or not later than for what became next.
-func (c *client) before(at *view, until, next int64) int64 {
-	if moved := c.place.Load().revision; moved > at.revision && (until == 0 || moved < until) {
+func (c *client) before(at *compiled.View, until, next int64) int64 {
+	if moved := c.place.Load().revision; moved > at.Revision && (until == 0 || moved < until) {
 		until = moved
 	}
 	return cmp.Or(until, next) - 1

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/ir"
@@ -12,7 +13,7 @@ import (
 
 // each visits how the proxy stands with each type but endpoints, which may be several
 // times, and returns the last view all of which it was seen to have; nil for none.
-func (h *handover) each(next *view, visit func(name string, s TypeStatus)) *view {
+func (h *handover) each(next *compiled.View, visit func(name string, s TypeStatus)) *compiled.View {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.held) == 0 {
@@ -61,15 +62,15 @@ func (h *handover) eachRefusal(c *client, visit func(diag.Ref, Refusal)) {
 		}
 	}
 	if h.clusters.refused() && len(h.held) > 0 {
-		blame(xds.ClusterType, &h.clusters, freshIn(h.held[len(h.held)-1], h.at.Load(), func(v *view) []*ir.Cluster { return v.config.Clusters }))
+		blame(xds.ClusterType, &h.clusters, freshIn(h.held[len(h.held)-1], h.at.Load(), func(v *compiled.View) []*ir.Cluster { return v.Config.Clusters }))
 	}
 	for table, s := range h.routed {
 		switch {
 		case !s.passing.refused() || s.told == nil:
 		case table == xds.ListenerType:
-			blame(xds.ListenerType, &s.passing, freshIn(s.told, s.has, func(v *view) []*ir.Listener { return v.config.Listeners }))
+			blame(xds.ListenerType, &s.passing, freshIn(s.told, s.has, func(v *compiled.View) []*ir.Listener { return v.Config.Listeners }))
 		default:
-			blame(xds.RouteType, &s.passing, freshIn(s.told, s.has, func(v *view) []*ir.VirtualHost { return hostsOf(v, table) }))
+			blame(xds.RouteType, &s.passing, freshIn(s.told, s.has, func(v *compiled.View) []*ir.VirtualHost { return compiled.HostsOf(v, table) }))
 		}
 	}
 }
@@ -83,7 +84,7 @@ type traced interface {
 
 // freshIn are the objects that parts of a view came from which another one, nil for
 // none, has not.
-func freshIn[P traced](v, older *view, parts func(*view) []P) []diag.Ref {
+func freshIn[P traced](v, older *compiled.View, parts func(*compiled.View) []P) []diag.Ref {
 	known := map[P]bool{}
 	if older != nil {
 		for _, p := range parts(older) {
@@ -156,7 +157,7 @@ func (h *handover) noteVersion(version, told string) {
 // fetched is what a proxy of v1 was last answered, by type.
 type fetched struct {
 	mu    sync.Mutex
-	views map[string]*view
+	views map[string]*compiled.View
 	again bool // one of them a second time
 }
 
@@ -167,18 +168,18 @@ func (f *fetched) cameBack() bool {
 	return f.again
 }
 
-func (f *fetched) note(name string, v *view) {
+func (f *fetched) note(name string, v *compiled.View) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.views == nil {
-		f.views = map[string]*view{}
+		f.views = map[string]*compiled.View{}
 	}
 	f.again = f.again || f.views[name] != nil
 	f.views[name] = v
 }
 
 // each visits how the proxy stands with each type.
-func (f *fetched) each(target *view, visit func(name string, s TypeStatus)) {
+func (f *fetched) each(target *compiled.View, visit func(name string, s TypeStatus)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, v := range f.views {
@@ -192,13 +193,13 @@ func (f *fetched) each(target *view, visit func(name string, s TypeStatus)) {
 
 // oldest is the one of the views that came first, nil for none, and whether all are
 // the one that they should be.
-func (f *fetched) oldest(target *view) (oldest *view, newest bool) {
+func (f *fetched) oldest(target *compiled.View) (oldest *compiled.View, newest bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	newest = true
 	for _, v := range f.views {
 		newest = newest && v == target
-		if oldest == nil || v.serial < oldest.serial {
+		if oldest == nil || v.Serial < oldest.Serial {
 			oldest = v
 		}
 	}

@@ -1,10 +1,13 @@
 package discovery
 
-import "github.com/pilot-api/pilot-api/discovery/xds"
+import (
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+)
 
 // settle notes that a proxy has acknowledged all that it should have, but for parts of
 // route tables that it was found to refuse.
-func (st *Stream) settle(target *streamed) {
+func (st *Stream) settle(target *compiled.Streamed) {
 	if st.at == target {
 		return
 	}
@@ -24,21 +27,21 @@ func (st *Stream) types() [5]*subscribed {
 }
 
 // desired is what the proxy should have of a type, once nothing is on its way.
-func (st *Stream) desired(t *subscribed, target *streamed) *xds.Set {
+func (st *Stream) desired(t *subscribed, target *compiled.Streamed) *xds.Set {
 	switch t {
 	case &st.clusters:
-		return target.clusters
+		return target.Clusters
 	case &st.endpoints:
-		return target.endpoints
+		return target.Endpoints
 	case &st.listeners:
-		return target.listenersAt(st.client.proxy.IP)
+		return target.ListenersAt(st.client.proxy.IP)
 	case &st.secrets:
-		return st.secretsOf(target.v3Answers)
+		return st.secretsOf(target.V3Answers)
 	}
 	if st.proxyless {
 		return st.settledTables(target)
 	}
-	return target.routes
+	return target.Routes
 }
 
 // state is where a type stands.
@@ -84,19 +87,19 @@ func (t *subscribed) refusesPartsAlone(desired *xds.Set) bool {
 
 // revision is the one that the proxy runs, while one is published that is not newer than
 // the target.
-func (st *Stream) revision(target *streamed, published int64) int64 {
+func (st *Stream) revision(target *compiled.Streamed, published int64) int64 {
 	st.settle(target)
 	switch {
 	case st.at == nil:
 		return 0
 	case st.at == target:
-		return st.client.newest(target.revision, published)
+		return st.client.newest(target.Revision, published)
 	}
-	until := st.at.until.Load()
-	if end := st.at.view.until.Load(); until == 0 || end != 0 && end < until {
+	until := st.at.Until.Load()
+	if end := st.at.View.Until.Load(); until == 0 || end != 0 && end < until {
 		until = end
 	}
-	return st.client.before(st.at.view, until, target.revision)
+	return st.client.before(st.at.View, until, target.Revision)
 }
 
 // words are why the proxy refuses something, "" when it does not.

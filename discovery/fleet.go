@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -90,10 +91,10 @@ func (f *fleet) has(key string) bool {
 }
 
 // isTold reports whether the view is what its slot tells now.
-func (f *fleet) isTold(v *view) *slot {
+func (f *fleet) isTold(v *compiled.View) *slot {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if sl := f.slots[v.key]; sl != nil && sl.view.Load() == v {
+	if sl := f.slots[v.Key]; sl != nil && sl.view.Load() == v {
 		return sl
 	}
 	return nil
@@ -133,8 +134,8 @@ func (f *fleet) admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *client {
 }
 
 // survey gives nobody its slot.
-func (f *fleet) survey(g *generation) {
-	mv := f.nobody.viewIn(g.mesh)
+func (f *fleet) survey(g *compiled.Generation) {
+	mv := f.nobody.viewIn(g.Mesh)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.nobody.place.Load() != nil {
@@ -250,9 +251,9 @@ func (f *fleet) forgetLocked(c *client) {
 
 // rekey moves the proxies that a change of the registry gives the view of
 // another key.
-func (f *fleet) rekey(before, next *generation) {
-	for c := range f.concerned(before.mesh, next.mesh) {
-		f.move(c, c.viewIn(next.mesh), next)
+func (f *fleet) rekey(before, next *compiled.Generation) {
+	for c := range f.concerned(before.Mesh, next.Mesh) {
+		f.move(c, c.viewIn(next.Mesh), next)
 	}
 }
 
@@ -299,7 +300,7 @@ func (f *fleet) askedLocked(before, next *mesh.Snapshot, found group) {
 
 // move brings a proxy to the slot of another view. It is told what it was told
 // until settle.
-func (f *fleet) move(c *client, mv mesh.View, next *generation) {
+func (f *fleet) move(c *client, mv mesh.View, next *compiled.Generation) {
 	key := mv.Key()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -330,13 +331,13 @@ func (f *fleet) move(c *client, mv mesh.View, next *generation) {
 		last = at.slot.view.Load()
 	}
 	f.leaveLocked(c)
-	f.enterLocked(c, &place{slot: sl, last: last, since: next.serial, revision: next.mesh.Revision})
+	f.enterLocked(c, &place{slot: sl, last: last, since: next.Serial, revision: next.Mesh.Revision})
 	f.behind[c] = struct{}{}
 }
 
 // settle tells the proxies that were moved the view of their new slots, unless
 // good says that it is none for one that had the old.
-func (f *fleet) settle(serial int64, good func(c *client, old, next *view) error) {
+func (f *fleet) settle(serial int64, good func(c *client, old, next *compiled.View) error) {
 	f.mu.RLock()
 	behind := slices.Collect(maps.Keys(f.behind))
 	f.mu.RUnlock()

@@ -26,7 +26,7 @@ func (f fresh) has(name string) bool {
 // begin owes the proxy a name that it asks for, and perhaps wanted before.
 func (t *subscribed) begin(name string, wanted bool) {
 	t.owed.add(name)
-	if !wanted && t.sent.set != nil {
+	if !wanted && t.sent.Set != nil {
 		t.fresh.add(name)
 	}
 }
@@ -35,10 +35,10 @@ func (t *subscribed) begin(name string, wanted bool) {
 // before.
 func (t *subscribed) beginAll(wanted func(name string) bool) {
 	t.owed.answer, t.owed.all = true, true
-	if t.sent.set == nil {
+	if t.sent.Set == nil {
 		return
 	}
-	for _, r := range t.sent.set.Sorted {
+	for _, r := range t.sent.Set.Sorted {
 		if !wanted(r.Name) {
 			t.fresh.add(r.Name)
 		}

@@ -3,14 +3,12 @@ package discovery
 import (
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"weak"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
-	"github.com/pilot-api/pilot-api/ir"
 )
 
 // An Envoy polls clusters, listeners and each route table on timers of their
@@ -33,10 +31,10 @@ type handover struct {
 	mu sync.Mutex
 	// held are the views that the proxy may still route by, oldest first.
 	// The last one is the target.
-	held []*view
+	held []*compiled.View
 	// lately has the clusters that a proxy may still route to which came with
 	// versions already; nil when there are none.
-	lately *view
+	lately *compiled.View
 	order  int64         // of the target
 	since  time.Time     // when the handover began
 	polled time.Time     // when anything last was
@@ -52,9 +50,9 @@ type handover struct {
 	// routed is by route table polled, listeners under their type.
 	routed   map[string]*subscription
 	clusters passing
-	at       atomic.Pointer[view] // the last one all of which it was seen to have
-	refuses  bool                 // what it is answered, of any type
-	refusing func(does bool)      // is told when that changes
+	at       atomic.Pointer[compiled.View] // the last one all of which it was seen to have
+	refuses  bool                          // what it is answered, of any type
+	refusing func(does bool)               // is told when that changes
 	// strangers are versions that it has of what is not known here, by type and table.
 	strangers map[string]stranger
 }
@@ -79,39 +77,39 @@ const (
 // twice the last wait, and one of them may go to another replica; before two were
 // seen, the longest of the mesh's own is taken, for the delay between them is set
 // where the proxy was started.
-func (h *handover) openBy(target *view) time.Duration {
+func (h *handover) openBy(target *compiled.View) time.Duration {
 	pace := time.Duration(h.pace.Load())
 	if pace == 0 {
-		pace = max(target.config.RouteDelay, target.config.Delay)
+		pace = max(target.Config.RouteDelay, target.Config.Delay)
 	}
 	return 4*min(pace, maxPace) + grace
 }
 
 // closeBy leaves the time of another poll for routes.
-func (h *handover) closeBy(target *view) time.Duration {
-	return h.openBy(target) + 2*min(target.config.RouteDelay, maxPace) + grace
+func (h *handover) closeBy(target *compiled.View) time.Duration {
+	return h.openBy(target) + 2*min(target.Config.RouteDelay, maxPace) + grace
 }
 
 // poll is what a proxy says of itself when it asks.
 type poll struct {
-	version string // that it has accepted; "" for none
-	next    *view  // that is published for it
-	order   int64  // of what is published later is higher
+	version string         // that it has accepted; "" for none
+	next    *compiled.View // that is published for it
+	order   int64          // of what is published later is higher
 	// past are views that the proxy may be at if this server does not know it, and
 	// one of clusters alone that it may have, or nil. Older views than one that the
 	// proxy is at are left out.
-	past func(is func(*view) bool) (views []*view, lately *view)
+	past func(is func(*compiled.View) bool) (views []*compiled.View, lately *compiled.View)
 	// isCaughtUp reports whether this server has all that was stored before a time.
 	isCaughtUp func(time.Time) bool
 }
 
 // answerClusters returns the answer to a poll for clusters. compose makes it of
 // the target's clusters and those that only older views have.
-func (h *handover) answerClusters(p poll, compose func(target *view, beside []*view) (xds.Answer, error)) (xds.Answer, error) {
+func (h *handover) answerClusters(p poll, compose func(target *compiled.View, beside []*compiled.View) (xds.Answer, error)) (xds.Answer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
-	is := func(v *view) bool {
+	is := func(v *compiled.View) bool {
 		answer, err := compose(v, nil)
 		return err == nil && answer.Version == p.version
 	}
@@ -145,7 +143,7 @@ func (h *handover) answerClusters(p poll, compose func(target *view, beside []*v
 
 // answerRoutes returns the answer to a poll for a route table, or for the
 // listeners. compose makes it of a view.
-func (h *handover) answerRoutes(p poll, name string, compose func(*view) (xds.Answer, error)) (xds.Answer, error) {
+func (h *handover) answerRoutes(p poll, name string, compose func(*compiled.View) (xds.Answer, error)) (xds.Answer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
@@ -154,7 +152,7 @@ func (h *handover) answerRoutes(p poll, name string, compose func(*view) (xds.An
 		last = s.passing
 	}
 	h.welcome(p, &last, now)
-	is := func(v *view) bool {
+	is := func(v *compiled.View) bool {
 		answer, err := compose(v)
 		return err == nil && answer.Version == p.version
 	}
@@ -229,7 +227,7 @@ func (h *handover) await(p poll, now time.Time) {
 	if h.polled.IsZero() {
 		gap = 0
 	}
-	if gap > 2*max(p.next.config.RouteDelay, h.gap)+grace && h.offered.IsZero() {
+	if gap > 2*max(p.next.Config.RouteDelay, h.gap)+grace && h.offered.IsZero() {
 		h.since = now
 	}
 	h.polled, h.gap = now, gap
@@ -243,17 +241,17 @@ func (h *handover) leave() {
 }
 
 // beside are the views that the proxy may still route by, besides the target.
-func (h *handover) beside() []*view {
+func (h *handover) beside() []*compiled.View {
 	older := h.held[:len(h.held)-1]
 	if h.lately != nil {
-		older = append([]*view{h.lately}, older...)
+		older = append([]*compiled.View{h.lately}, older...)
 	}
 	return older
 }
 
 // accepted is the newest view of those held whose answer has this version, or
 // the one in whose place one with the same clusters is held; nil for none.
-func (h *handover) accepted(name, version string, compose func(*view) (xds.Answer, error)) (*view, error) {
+func (h *handover) accepted(name, version string, compose func(*compiled.View) (xds.Answer, error)) (*compiled.View, error) {
 	if version == "" {
 		return nil, nil
 	}
@@ -275,7 +273,7 @@ func (h *handover) accepted(name, version string, compose func(*view) (xds.Answe
 // note remembers what a poll for routes told. Names are the client's to choose,
 // so only the tables of the views that are held are kept.
 func (h *handover) note(name string, next subscription, answered string) {
-	if !slices.ContainsFunc(h.held, func(v *view) bool { return v.tables(name) }) {
+	if !slices.ContainsFunc(h.held, func(v *compiled.View) bool { return v.HasTable(name) }) {
 		return
 	}
 	if h.routed == nil {
@@ -292,16 +290,11 @@ func (h *handover) note(name string, next subscription, answered string) {
 	h.judge()
 }
 
-// tables reports whether the view has such a route table, or listeners.
-func (v *view) tables(name string) bool {
-	return name == xds.ListenerType || slices.ContainsFunc(v.config.RouteTables, func(t *ir.RouteTable) bool { return t.Name == name })
-}
-
 // turn makes the next view the target, unless there is a newer one: a request
 // may have begun before the last change was published. What is newer is told by
 // the order of publishing; a revision goes back when a store is restored.
 // A proxy that is not known is at a view of which is says so.
-func (h *handover) turn(p poll, now time.Time, is func(*view) bool) {
+func (h *handover) turn(p poll, now time.Time, is func(*compiled.View) bool) {
 	if len(h.held) == 0 {
 		h.begin(p, now, is)
 		return
@@ -313,7 +306,7 @@ func (h *handover) turn(p poll, now time.Time, is func(*view) bool) {
 	if h.order = p.order; next == target {
 		return
 	}
-	added, removed := next.clustersSince(target)
+	added, removed := next.ClustersSince(target)
 	if !added && !removed {
 		h.replace(target, next)
 		return
@@ -331,14 +324,14 @@ func (h *handover) turn(p poll, now time.Time, is func(*view) bool) {
 	h.held = append(h.held, next)
 }
 
-func (h *handover) target() *view { return h.held[len(h.held)-1] }
+func (h *handover) target() *compiled.View { return h.held[len(h.held)-1] }
 
 // begin starts with a proxy that this server has not seen. One that has
 // versions has been told by another server, or by this one before it started
 // anew, and may be at a view of the past.
-func (h *handover) begin(p poll, now time.Time, is func(*view) bool) {
+func (h *handover) begin(p poll, now time.Time, is func(*compiled.View) bool) {
 	h.order = p.order
-	h.held, h.lately, h.since, h.offered = []*view{p.next}, nil, now, now
+	h.held, h.lately, h.since, h.offered = []*compiled.View{p.next}, nil, now, now
 	if p.version == "" {
 		return
 	}
@@ -351,7 +344,7 @@ func (h *handover) begin(p poll, now time.Time, is func(*view) bool) {
 }
 
 // replace puts a view with the same clusters in the place of the target.
-func (h *handover) replace(target, next *view) {
+func (h *handover) replace(target, next *compiled.View) {
 	h.held[len(h.held)-1] = next
 	h.clusters.behind = true
 	for _, s := range h.routed {
@@ -362,12 +355,12 @@ func (h *handover) replace(target, next *view) {
 // drop makes room by the oldest view that nothing of the proxy is at, if there
 // is one.
 func (h *handover) drop() {
-	oldest := max(0, slices.IndexFunc(h.held, func(v *view) bool { return !h.needs(v) }))
+	oldest := max(0, slices.IndexFunc(h.held, func(v *compiled.View) bool { return !h.needs(v) }))
 	h.held = slices.Delete(h.held, oldest, oldest+1)
 }
 
 // needs reports whether a table of the proxy is at the view, as far as is known.
-func (h *handover) needs(v *view) bool {
+func (h *handover) needs(v *compiled.View) bool {
 	for _, s := range h.routed {
 		if s.at(v) {
 			return true
@@ -377,7 +370,7 @@ func (h *handover) needs(v *view) bool {
 }
 
 // open reports whether routes may name the target's clusters.
-func (h *handover) open(target *view, now time.Time) bool {
+func (h *handover) open(target *compiled.View, now time.Time) bool {
 	switch {
 	case len(h.held) == 1 && h.arrival.IsZero(), now.Sub(h.since) >= h.waitsAtMost(target):
 		return true
@@ -389,7 +382,7 @@ func (h *handover) open(target *view, now time.Time) bool {
 
 // waitsAtMost is openBy, but for a newcomer: its poll for clusters may still be with a
 // replica that does not answer.
-func (h *handover) waitsAtMost(target *view) time.Duration {
+func (h *handover) waitsAtMost(target *compiled.View) time.Duration {
 	if h.arrival.IsZero() {
 		return h.openBy(target)
 	}
@@ -398,7 +391,7 @@ func (h *handover) waitsAtMost(target *view) time.Duration {
 
 // release lets go of the views that nothing of the proxy is at any more, and
 // with them of the clusters that only they have.
-func (h *handover) release(target *view, now time.Time) {
+func (h *handover) release(target *compiled.View, now time.Time) {
 	maps.DeleteFunc(h.routed, func(_ string, s *subscription) bool { return s.silent(now, max(h.closeBy(target), lostFor)) })
 	if len(h.routed) == 0 && now.Sub(h.since) < h.closeBy(target) || !h.arrival.IsZero() && now.Sub(h.arrival) < max(h.closeBy(target), warmingBound) {
 		return // Not all is known yet of what it routes by.
@@ -412,94 +405,8 @@ func (h *handover) release(target *view, now time.Time) {
 	if !h.open(target, now) {
 		return
 	}
-	h.held = slices.DeleteFunc(h.held, func(v *view) bool { return v != target && !h.needs(v) })
+	h.held = slices.DeleteFunc(h.held, func(v *compiled.View) bool { return v != target && !h.needs(v) })
 	if h.lately != nil && !h.needs(h.lately) {
 		h.lately = nil
 	}
 }
-
-// difference is what the clusters of a view are beside those of another one,
-// which it does not keep in memory.
-type difference struct {
-	from           weak.Pointer[view]
-	added, removed bool
-}
-
-// clustersSince reports whether the view has clusters that an older one has not,
-// and the reverse. All proxies that come from the same view share the answer.
-func (v *view) clustersSince(older *view) (added, removed bool) {
-	from := weak.Make(older)
-	if known := v.difference.Load(); known != nil && known.from == from {
-		return known.added, known.removed
-	}
-	added, removed = clustersBetween(older.config, v.config)
-	v.difference.Store(&difference{from, added, removed})
-	return added, removed
-}
-
-// clustersBetween reports whether next has clusters that before has not, and the
-// reverse.
-func clustersBetween(before, next *ir.Config) (added, removed bool) {
-	walk(before, next, func(old, new *ir.Cluster) {
-		added = added || old == nil
-		removed = removed || new == nil
-	})
-	return added, removed
-}
-
-// withdrawn are the clusters of before that next has no more.
-func withdrawn(before, next *ir.Config) []*ir.Cluster {
-	var out []*ir.Cluster
-	walk(before, next, func(old, new *ir.Cluster) {
-		if new == nil {
-			out = append(out, old)
-		}
-	})
-	return out
-}
-
-// walk visits the clusters of two configurations that are not the same value, by
-// name, in which both are sorted: nil stands for the one that is missing.
-func walk(before, next *ir.Config, visit func(old, new *ir.Cluster)) {
-	a, b := before.Clusters, next.Clusters
-	if len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] {
-		return
-	}
-	for len(a) > 0 && len(b) > 0 {
-		if a[0] == b[0] {
-			a, b = a[1:], b[1:]
-			continue
-		}
-		switch order := strings.Compare(a[0].Name, b[0].Name); {
-		case order < 0:
-			visit(a[0], nil)
-			a = a[1:]
-		case order > 0:
-			visit(nil, b[0])
-			b = b[1:]
-		default:
-			visit(a[0], b[0])
-			a, b = a[1:], b[1:]
-		}
-	}
-	for _, old := range a {
-		visit(old, nil)
-	}
-	for _, new := range b {
-		visit(nil, new)
-	}
-}
-
-// withdrawnSince are the clusters that only the older views have, by name and in
-// their newest form.
-func (v *view) withdrawnSince(older []*view) []*ir.Cluster {
-	named := map[string]*ir.Cluster{}
-	for _, o := range older {
-		for _, c := range withdrawn(o.config, v.config) {
-			named[c.Name] = c
-		}
-	}
-	return slices.SortedFunc(maps.Values(named), byClusterName)
-}
-
-func byClusterName(a, b *ir.Cluster) int { return strings.Compare(a.Name, b.Name) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -21,9 +22,9 @@ type Inspection struct {
 	// program has the node of the Envoy beside it, that Envoy.
 	Over Transport
 
-	generation *generation
+	generation *compiled.Generation
 	proxy      mesh.Proxy
-	view       *view
+	view       *compiled.View
 }
 
 // SpelledOver are the transports that Resources can be spelled for.
@@ -42,8 +43,8 @@ func (s *Publisher) Inspect(node Node) (*Inspection, error) {
 	}
 	if c := s.fleet.called(node); c != nil {
 		if p := c.told(); p.view != nil {
-			g := s.current.Load()
-			return &Inspection{Node: node.ID, Revision: g.mesh.Revision, Known: true, generation: g, proxy: c.proxy, view: p.view, Over: s.transportOf(c)}, nil
+			g := s.encoder.Current.Load()
+			return &Inspection{Node: node.ID, Revision: g.Mesh.Revision, Known: true, generation: g, proxy: c.proxy, view: p.view, Over: s.transportOf(c)}, nil
 		}
 	}
 	return s.inspectStranger(node, proxy)
@@ -86,12 +87,12 @@ func (f *fleet) called(node mesh.Node) *client {
 // for a newcomer meanwhile, so that what is made for this one alone can be let go
 // of.
 func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, error) {
-	s.advancing.Lock()
-	defer s.advancing.Unlock()
-	g := s.current.Load()
-	mv := g.mesh.View(proxy)
+	s.encoder.Advancing.Lock()
+	defer s.encoder.Advancing.Unlock()
+	g := s.encoder.Current.Load()
+	mv := g.Mesh.View(proxy)
 	key := mv.Key()
-	out := &Inspection{Node: node.ID, Revision: g.mesh.Revision, generation: g, proxy: proxy, view: s.fleet.viewOf(key), Over: OverREST}
+	out := &Inspection{Node: node.ID, Revision: g.Mesh.Revision, generation: g, proxy: proxy, view: s.fleet.viewOf(key), Over: OverREST}
 	if out.view != nil {
 		return out, nil
 	}
@@ -101,7 +102,7 @@ func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, e
 		if err != nil {
 			return err
 		}
-		out.view = newView(g, key, config)
+		out.view = compiled.NewView(g, key, config)
 		return nil
 	})
 	if err != nil {
@@ -111,7 +112,7 @@ func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, e
 }
 
 // viewOf is what the slot of a key tells; nil when there is none.
-func (f *fleet) viewOf(key string) *view {
+func (f *fleet) viewOf(key string) *compiled.View {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if sl := f.slots[key]; sl != nil {
@@ -123,8 +124,8 @@ func (f *fleet) viewOf(key string) *view {
 // Explain is the configuration for package explain.
 func (i *Inspection) Explain() explain.Proxy {
 	return explain.Proxy{
-		Config: i.view.config, IP: i.proxy.IP, Members: i.generation.endpoints.members,
-		Resolve: func(host string) []string { return i.generation.mesh.Resolve(i.proxy, host) },
+		Config: i.view.Config, IP: i.proxy.IP, Members: i.generation.Endpoints.Members,
+		Resolve: func(host string) []string { return i.generation.Mesh.Resolve(i.proxy, host) },
 	}
 }
 
@@ -140,30 +141,30 @@ type Resource struct {
 // Resources are those of one of ConfigTypes, by name. Who is on a stream is told
 // of clusters and listeners that refer to the stream.
 func (i *Inspection) Resources(configType string) ([]Resource, error) {
-	encode := i.view.encodedV3
+	encode := i.view.EncodedV3
 	switch i.Over {
 	case OverDelta, OverADS:
-		encode = i.view.encodedStreamed
+		encode = i.view.EncodedStreamed
 	case OverGRPC:
-		encode = func(string) (*v3Answers, error) { return i.view.encodedProxyless() }
+		encode = func(string) (*compiled.V3Answers, error) { return i.view.EncodedProxyless() }
 	}
 	a, err := encode(i.proxy.IP)
 	if err != nil {
 		return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, i.Node, err)
 	}
 	var of *xds.Set
-	err = i.view.server.recoverPanic("inspect", func() error {
+	err = i.view.Encoder.Contain("inspect", func() error {
 		switch configType {
 		case "clusters":
-			of = a.clusters
+			of = a.Clusters
 		case "listeners":
-			of = a.listenersAt(i.proxy.IP)
+			of = a.ListenersAt(i.proxy.IP)
 		case "routes":
-			of = a.routes
+			of = a.Routes
 		case "endpoints":
-			of = a.endpointsIn(i.generation)
+			of = a.EndpointsIn(i.generation)
 		case "secrets":
-			of = a.secrets
+			of = a.Secrets
 		default:
 			return fmt.Errorf("there is no type %q", configType)
 		}

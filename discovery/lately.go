@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/ir"
 )
 
@@ -40,7 +41,7 @@ func (l *lately) note(gone []*ir.Cluster) {
 }
 
 // view is one with those clusters and nothing else, nil where there are none.
-func (l *lately) view() *view {
+func (l *lately) view() *compiled.View {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.turn()
@@ -52,7 +53,7 @@ func (l *lately) view() *view {
 	if len(all) == 0 {
 		return nil
 	}
-	return &view{config: &ir.Config{Clusters: slices.SortedFunc(maps.Values(all), byClusterName)}}
+	return &compiled.View{Config: &ir.Config{Clusters: slices.SortedFunc(maps.Values(all), compiled.ByClusterName)}}
 }
 
 // turn forgets.

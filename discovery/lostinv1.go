@@ -27,11 +27,11 @@ func (s *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, 
 	defer s.previewing.Unlock()
 	err = s.recoverPanic("lost in v1", func() (err error) {
 		var proxies []*client
-		proxies, leftOut = s.proxiesToCome(g.mesh)
+		proxies, leftOut = s.proxiesToCome(g.Mesh)
 		c := s.newCompiler()
 		defer c.Close()
-		c.Advance(g.mesh)
-		lost, err = lostInV1(ctx, c, g.mesh, proxies)
+		c.Advance(g.Mesh)
+		lost, err = lostInV1(ctx, c, g.Mesh, proxies)
 		return err
 	})
 	return lost, leftOut, err

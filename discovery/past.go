@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -39,11 +40,12 @@ type epoch struct {
 // formerly is one state of the past, with the views of those who asked. It is
 // compiled apart from what holds now.
 type formerly struct {
-	*generation
-	compiler compiler
+	*compiled.Generation
+	publisher *Publisher
+	compiler  compiler
 
 	mu    sync.Mutex
-	views map[string]*view
+	views map[string]*compiled.View
 }
 
 const (
@@ -131,21 +133,21 @@ func (s *Publisher) epochOf(snapshot func() *mesh.Snapshot) *epoch {
 }
 
 // end takes a generation that is in force no more, as the next one is.
-func (p *past) end(s *Publisher, g, next *generation) {
-	skipped := s.stored(g.mesh.Revision, next.mesh)
+func (p *past) end(s *Publisher, g, next *compiled.Generation) {
+	skipped := s.stored(g.Mesh.Revision, next.Mesh)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.skipped = append(p.skipped, skipped...)
 	p.skipped = p.skipped[max(0, len(p.skipped)-maxRecent):]
-	was := g.mesh
+	was := g.Mesh
 	e := s.epochOf(func() *mesh.Snapshot {
 		return mesh.NewSnapshot(was.Revision, was.Settings, objectsOf(was)).WithFiles(was.Files)
 	})
-	if g.serial == 0 && p.first != nil {
+	if g.Serial == 0 && p.first != nil {
 		e.state = p.first.state
 	}
 	now := time.Now()
-	e.serial, e.lasted, e.ended = g.serial, now.Sub(p.since), now
+	e.serial, e.lasted, e.ended = g.Serial, now.Sub(p.since), now
 	p.since = now
 	p.recent = append(p.recent, e)
 	if len(p.recent) > maxRecent {
@@ -172,10 +174,10 @@ func (p *past) forget() {
 // formerly is nil where there is a mistake of ours.
 func (s *Publisher) formerly(snapshot func() *mesh.Snapshot) (f *formerly) {
 	_ = s.recoverPanic("mesh of the past", func() error {
-		g := newGeneration(s, snapshot(), nil)
+		g := compiled.NewGeneration(s.encoder, snapshot(), nil)
 		compiler := s.newCompiler()
-		compiler.Advance(g.mesh)
-		f = &formerly{generation: g, compiler: compiler, views: map[string]*view{}}
+		compiler.Advance(g.Mesh)
+		f = &formerly{Generation: g, publisher: s, compiler: compiler, views: map[string]*compiled.View{}}
 		return nil
 	})
 	return f
@@ -184,8 +186,8 @@ func (s *Publisher) formerly(snapshot func() *mesh.Snapshot) (f *formerly) {
 // viewsOf are the views of the past that the proxy may be at, oldest first: those
 // with clusters that its next view has not, back to the one that it is known to be at,
 // if there is one. What was in force when the proxy's slot was born, the slot remembers itself.
-func (p *past) viewsOf(proxy mesh.Proxy, next *view, born int64, is func(*view) bool) []*view {
-	var out []*view
+func (p *past) viewsOf(proxy mesh.Proxy, next *compiled.View, born int64, is func(*compiled.View) bool) []*compiled.View {
+	var out []*compiled.View
 	var seen []*formerly
 	for _, e := range slices.Backward(p.before(born)) {
 		f := e.state()
@@ -197,7 +199,7 @@ func (p *past) viewsOf(proxy mesh.Proxy, next *view, born int64, is func(*view) 
 		if err != nil {
 			continue
 		}
-		if len(withdrawn(v.config, next.config)) > 0 {
+		if len(compiled.Withdrawn(v.Config, next.Config)) > 0 {
 			out = append(out, v)
 		}
 		if is(v) {
@@ -218,26 +220,26 @@ func (p *past) before(serial int64) []*epoch {
 
 // viewOf is shared by all with the same key. Of those it keeps no more than
 // there may be views now.
-func (f *formerly) viewOf(proxy mesh.Proxy) (v *view, err error) {
-	mv := f.mesh.View(proxy)
+func (f *formerly) viewOf(proxy mesh.Proxy) (v *compiled.View, err error) {
+	mv := f.Mesh.View(proxy)
 	key := mv.Key()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if v := f.views[key]; v != nil {
 		return v, nil
 	}
-	err = f.server.recoverPanic("compile", func() error {
+	err = f.publisher.recoverPanic("compile", func() error {
 		config, _, err := f.compiler.ProxyWithin(context.Background(), mv)
 		if err != nil {
 			return err
 		}
-		v = newView(f.generation, key, config)
+		v = compiled.NewView(f.Generation, key, config)
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("compile the past: %w", err)
 	}
-	if len(f.views) >= f.server.opts.MaxViews {
+	if len(f.views) >= f.publisher.opts.MaxViews {
 		f.compiler.Release(key, func() bool { return false })
 		return v, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -12,8 +13,8 @@ import (
 // TestWorstOfTheTables: a refused route table is not hidden by one that is on its way,
 // in whatever order they are looked at.
 func TestWorstOfTheTables(t *testing.T) {
-	v := &view{config: &ir.Config{}}
-	h := &handover{held: []*view{v}, routed: map[string]*subscription{}}
+	v := &compiled.View{Config: &ir.Config{}}
+	h := &handover{held: []*compiled.View{v}, routed: map[string]*subscription{}}
 	for _, table := range []string{"80", "90", "100"} {
 		h.routed[table] = &subscription{told: v}
 		h.routed[table].passing.note("has", "told")

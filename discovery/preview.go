@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
@@ -85,9 +86,9 @@ func (s *Publisher) preview(ctx context.Context, objects []*schema.Object, inV1 
 	p := &preview{
 		Publisher: s, inV1: inV1, changes: map[changeKey]*change{}, sets: map[setID]*xds.Resource{},
 		// A snapshot of its own: that which is published is to be followed by others.
-		before: mesh.NewSnapshot(g.mesh.Revision, g.mesh.Settings, objectsOf(g.mesh)).WithFiles(g.mesh.Files),
+		before: mesh.NewSnapshot(g.Mesh.Revision, g.Mesh.Settings, objectsOf(g.Mesh)).WithFiles(g.Mesh.Files),
 	}
-	p.after = p.before.Next(g.mesh.Revision, changesBy(g.mesh, objects))
+	p.after = p.before.Next(g.Mesh.Revision, changesBy(g.Mesh, objects))
 	p.otherServices = len(p.after.ServicesSince(p.before)) > 0
 	err = s.recoverPanic("preview", func() error { return p.make(ctx) })
 	if err != nil {
@@ -211,19 +212,21 @@ func (p *preview) compare(of *crowd) {
 		p.note(of, "clusters", resourceOf(was, p.cluster), resourceOf(is, p.cluster))
 	})
 	changedParts(of.was.RouteTables, of.is.RouteTables, func(t *ir.RouteTable) string { return t.Name }, func(was, is *ir.RouteTable) {
-		p.note(of, "routes", resourceOf(was, p.v3Parts.Table), resourceOf(is, p.v3Parts.Table))
+		p.note(of, "routes", resourceOf(was, p.encoder.V3.Table), resourceOf(is, p.encoder.V3.Table))
 	})
 	changedParts(of.was.ListenersAt(ip), of.is.ListenersAt(ip), (*ir.Listener).Address, func(was, is *ir.Listener) {
 		p.note(of, "listeners", resourceOf(was, p.listener), resourceOf(is, p.listener))
 	})
 	changedParts(of.was.Secrets, of.is.Secrets, func(s *ir.Secret) string { return s.Name }, func(was, is *ir.Secret) {
-		p.note(of, "secrets", resourceOf(was, p.v3Parts.Secret), resourceOf(is, p.v3Parts.Secret))
+		p.note(of, "secrets", resourceOf(was, p.encoder.V3.Secret), resourceOf(is, p.encoder.V3.Secret))
 	})
 	p.compareEndpoints(of)
 }
 
-func (p *preview) cluster(c *ir.Cluster) *xds.Resource   { return p.v3Parts.Cluster(c, v3.Streamed) }
-func (p *preview) listener(l *ir.Listener) *xds.Resource { return p.v3Parts.Listener(l, v3.Streamed) }
+func (p *preview) cluster(c *ir.Cluster) *xds.Resource { return p.encoder.V3.Cluster(c, v3.Streamed) }
+func (p *preview) listener(l *ir.Listener) *xds.Resource {
+	return p.encoder.V3.Listener(l, v3.Streamed)
+}
 
 // resourceOf is nil for a part that is not there, or that nobody is told.
 func resourceOf[Part any](part *Part, encode func(*Part) *xds.Resource) *xds.Resource {
@@ -273,7 +276,7 @@ func (p *preview) compareEndpoints(of *crowd) {
 
 func keySet(c *ir.Config) map[string]bool {
 	keys := map[string]bool{}
-	for _, key := range endpointKeys(c.Clusters) {
+	for _, key := range compiled.EndpointKeys(c.Clusters) {
 		keys[key] = true
 	}
 	return keys
@@ -284,7 +287,7 @@ func (p *preview) endpoints(of *mesh.Snapshot, key string) *xds.Resource {
 	id := setID{of, key}
 	r, made := p.sets[id]
 	if !made {
-		r, _ = p.v3Parts.EncodeEndpoints(key, membersOf(of, key), v3.Endpoints)
+		r, _ = p.encoder.V3.EncodeEndpoints(key, compiled.MembersOf(of, key), v3.Endpoints)
 		p.sets[id] = r
 	}
 	return r

@@ -3,6 +3,7 @@ package discovery
 import (
 	"slices"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy/v3"
 )
@@ -16,12 +17,12 @@ import (
 
 // nextTables are the tables that the client is to be told next, of those that it asks
 // for.
-func (st *Stream) nextTables(target *streamed) *xds.Set {
+func (st *Stream) nextTables(target *compiled.Streamed) *xds.Set {
 	return st.tables(target, func(sent, to *xds.Resource) *xds.Resource { return st.nextTable(sent, to, target) })
 }
 
 // settledTables are those that it is to have in the end.
-func (st *Stream) settledTables(target *streamed) *xds.Set {
+func (st *Stream) settledTables(target *compiled.Streamed) *xds.Set {
 	return st.tables(target, func(sent, to *xds.Resource) *xds.Resource {
 		if same(sent.Table(), to) {
 			return sent
@@ -32,12 +33,12 @@ func (st *Stream) settledTables(target *streamed) *xds.Set {
 
 // tables are those of the target with what choose has in place of the ones that differ
 // from what was sent.
-func (st *Stream) tables(target *streamed, choose func(sent, to *xds.Resource) *xds.Resource) *xds.Set {
+func (st *Stream) tables(target *compiled.Streamed, choose func(sent, to *xds.Resource) *xds.Resource) *xds.Set {
 	t := &st.routes
 	var chosen []*xds.Resource
 	differ := false
 	for name := range t.named.own() {
-		to, sent := target.tableNamed(name), t.sent.named(name)
+		to, sent := target.TableNamed(name), t.sent.Named(name)
 		if to == nil {
 			continue
 		}
@@ -49,14 +50,14 @@ func (st *Stream) tables(target *streamed, choose func(sent, to *xds.Resource) *
 		chosen = append(chosen, to)
 	}
 	if !differ {
-		return target.routes
+		return target.Routes
 	}
 	return xds.NewSet(xds.RouteType, chosen)
 }
 
 // nextTable is what leads from a table that was sent to another one. The waits end: a
 // client that does not ask for a cluster holds up no rule.
-func (st *Stream) nextTable(sent, to *xds.Resource, target *streamed) *xds.Resource {
+func (st *Stream) nextTable(sent, to *xds.Resource, target *compiled.Streamed) *xds.Resource {
 	if same(sent.Table(), to) {
 		if st.within(st.routed) {
 			return sent
@@ -77,9 +78,9 @@ func (st *Stream) nextTable(sent, to *xds.Resource, target *streamed) *xds.Resou
 
 // hasClusters reports whether the client has clusters, and their endpoints. One that
 // nobody has is not waited for.
-func (st *Stream) hasClusters(names []string, target *streamed) bool {
+func (st *Stream) hasClusters(names []string, target *compiled.Streamed) bool {
 	for _, name := range names {
-		c := target.clusters.Named(name)
+		c := target.Clusters.Named(name)
 		if c == nil {
 			continue
 		}

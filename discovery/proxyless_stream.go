@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -37,22 +38,22 @@ func (s *Publisher) ConnectProxyless(node mesh.Node) (*Stream, error) {
 // nextProxyless is next for a client of gRPC. Only routes wait, for the clusters that
 // they are the first to lead to (nextTables), and clusters do not go before the client
 // lets go of them.
-func (st *Stream) nextProxyless(target *streamed) *xds.Response {
-	clusters := at{st.clusters.beside(target.clusters), target.view}
-	endpoints := at{target.endpoints, target.view}
-	listeners := at{target.listenersAt(""), target.view}
-	routes := at{target.routes, target.view}
-	st.routes.meet(routes, target.tableNamed)
-	routes.set = st.nextTables(target)
+func (st *Stream) nextProxyless(target *compiled.Streamed) *xds.Response {
+	clusters := compiled.At{st.clusters.beside(target.Clusters), target.View}
+	endpoints := compiled.At{target.Endpoints, target.View}
+	listeners := compiled.At{target.ListenersAt(""), target.View}
+	routes := compiled.At{target.Routes, target.View}
+	st.routes.meet(routes, target.TableNamed)
+	routes.Set = st.nextTables(target)
 	for _, of := range []struct {
 		t    *subscribed
-		to   at
+		to   compiled.At
 		find func(string) *xds.Resource
 	}{
-		{&st.clusters, clusters, clusters.named},
+		{&st.clusters, clusters, clusters.Named},
 		{&st.endpoints, endpoints, st.endpointsNamed},
-		{&st.listeners, listeners, listeners.named},
-		{&st.routes, routes, target.tableNamed},
+		{&st.listeners, listeners, listeners.Named},
+		{&st.routes, routes, target.TableNamed},
 	} {
 		of.t.meet(of.to, of.find)
 		if r := st.dueOf(of.t, of.to, of.find); r != nil {
@@ -67,12 +68,12 @@ func (st *Stream) nextProxyless(target *streamed) *xds.Response {
 
 // beside is a set with what else the client was sent and still subscribes to.
 func (t *subscribed) beside(s *xds.Set) *xds.Set {
-	if t.sent.set == nil {
+	if t.sent.Set == nil {
 		return s
 	}
 	var kept []*xds.Resource
 	for name := range t.named.own() {
-		if r := t.sent.set.Named(name); r != nil && s.Named(name) == nil {
+		if r := t.sent.Set.Named(name); r != nil && s.Named(name) == nil {
 			kept = append(kept, r)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -29,7 +30,7 @@ type compiler interface {
 type publication struct {
 	*Publisher
 	ctx     context.Context
-	next    *generation
+	next    *compiled.Generation
 	rollout *rollout // nil for the first
 
 	mu      sync.Mutex
@@ -39,7 +40,7 @@ type publication struct {
 
 // publish brings everybody who asked lately to the next generation. Nothing has
 // happened when there is an error.
-func (s *Publisher) publish(ctx context.Context, next *generation, ro *rollout) (*publication, error) {
+func (s *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *rollout) (*publication, error) {
 	moved, err := s.advance(next)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func (s *Publisher) publish(ctx context.Context, next *generation, ro *rollout) 
 		s.convergence.seal(ro)
 	}
 	s.fleet.wake(moved)
-	s.fleet.settle(next.serial, p.goodFor)
+	s.fleet.settle(next.Serial, p.goodFor)
 	s.letGo()
 	return p, nil
 }
@@ -62,16 +63,16 @@ func (s *Publisher) publish(ctx context.Context, next *generation, ro *rollout) 
 // are compiled for it, and endpoints are those that its clusters need. Nobody is
 // told another view by that. Streams of the views returned have other endpoints: they
 // are woken when the views are new as well, so that clusters come first.
-func (s *Publisher) advance(next *generation) (moved map[*view]bool, err error) {
-	s.advancing.Lock()
-	defer s.advancing.Unlock()
-	before := s.current.Load()
-	err = s.recoverPanic("compile", func() error { s.compiler.Advance(next.mesh); return nil })
+func (s *Publisher) advance(next *compiled.Generation) (moved map[*compiled.View]bool, err error) {
+	s.encoder.Advancing.Lock()
+	defer s.encoder.Advancing.Unlock()
+	before := s.encoder.Current.Load()
+	err = s.recoverPanic("compile", func() error { s.compiler.Advance(next.Mesh); return nil })
 	if err != nil {
 		s.resume(before)
 		return nil, err
 	}
-	s.current.Store(next)
+	s.encoder.Current.Store(next)
 	if before == nil {
 		s.fleet.survey(next)
 		return nil, nil
@@ -81,11 +82,11 @@ func (s *Publisher) advance(next *generation) (moved map[*view]bool, err error) 
 }
 
 // resume goes on with a new compiler where the old one has failed half way.
-func (s *Publisher) resume(before *generation) {
+func (s *Publisher) resume(before *compiled.Generation) {
 	s.compiler = s.newCompiler()
 	s.fleet.unsettle()
 	if before != nil {
-		_ = s.recoverPanic("compile", func() error { s.compiler.Advance(before.mesh); return nil })
+		_ = s.recoverPanic("compile", func() error { s.compiler.Advance(before.Mesh); return nil })
 	}
 }
 
@@ -122,8 +123,8 @@ func (p *publication) renew(sl *slot) {
 }
 
 // goodFor is for a proxy that comes from the view of another slot.
-func (p *publication) goodFor(c *client, old, next *view) error {
-	err := wouldEmpty(p.next.mesh, c.proxy, old, next)
+func (p *publication) goodFor(c *client, old, next *compiled.View) error {
+	err := wouldEmpty(p.next.Mesh, c.proxy, old, next)
 	if err != nil {
 		p.keep(c, err)
 	}
@@ -140,13 +141,13 @@ func (p *publication) keep(c *client, reason error) {
 	p.mu.Unlock()
 	if !known {
 		p.opts.Log.Error("not published for some proxies: their last good configuration stays",
-			"revision", p.next.mesh.Revision, "node", c.proxy.String(), "err", reason)
+			"revision", p.next.Mesh.Revision, "node", c.proxy.String(), "err", reason)
 	}
 }
 
 // problems that the publication has changed, by the part that has them.
 func (p *publication) problems() map[string]diag.List {
-	parts := map[string]diag.List{"mesh": p.next.mesh.Problems}
+	parts := map[string]diag.List{"mesh": p.next.Mesh.Problems}
 	err := p.recoverPanic("compile", func() error { parts["compile"] = p.compiler.Problems(); return nil })
 	if err != nil {
 		p.keep(p.fleet.nobody, err)

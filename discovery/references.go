@@ -13,9 +13,9 @@ func (s *Publisher) References(key schema.Key) (found diag.References, revision 
 	if _, err := s.published(); err != nil {
 		return found, 0, err
 	}
-	s.advancing.Lock()
-	defer s.advancing.Unlock()
-	revision = s.current.Load().mesh.Revision
+	s.encoder.Advancing.Lock()
+	defer s.encoder.Advancing.Unlock()
+	revision = s.encoder.Current.Load().Mesh.Revision
 	if err := s.recoverPanic("references", func() error { found = s.compiler.References(key); return nil }); err != nil {
 		return found, 0, fmt.Errorf("%w: %w", ErrNotReady, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/ir"
@@ -34,7 +35,7 @@ type refusals struct {
 	wholeWords string
 	// unclear are the views that refused responses led to: what the proxy took of
 	// them nobody says.
-	unclear []*view
+	unclear []*compiled.View
 }
 
 // refusedContent is what a proxy does not take, or what is suspected of that.
@@ -45,8 +46,8 @@ type refusedContent struct {
 	tried   bool           // it is sent again, as it may be innocent
 	kept    *xds.Resource  // what the proxy took before, nil for nothing that is known
 	table   *ir.RouteTable // that this is, of a route table
-	view    *view          // that this is of
-	needs   *view          // clusters that it leads to besides
+	view    *compiled.View // that this is of
+	needs   *compiled.View // clusters that it leads to besides
 	origins []diag.Ref     // that are to blame; nil where all of it is
 }
 
@@ -82,7 +83,7 @@ func (f *refusals) lacks(name string) bool {
 	return c != nil && c.kept == nil
 }
 
-func (f *refusals) maybeAt(visit func(*view)) {
+func (f *refusals) maybeAt(visit func(*compiled.View)) {
 	for _, c := range f.of {
 		visit(c.view)
 		visit(c.needs)
@@ -98,7 +99,7 @@ func (f *refusals) maybeAt(visit func(*view)) {
 
 // doubt notes that the proxy may be at a view that it refused. Of endless ones the
 // last few are enough.
-func (f *refusals) doubt(v *view) {
+func (f *refusals) doubt(v *compiled.View) {
 	if slices.Contains(f.unclear, v) {
 		return
 	}
@@ -162,7 +163,7 @@ func (f *refusals) accepted(s *sending) {
 		}
 	}
 	for name, c := range f.of {
-		if r := f.amended(s.named(name)); r == nil || r.Hash != c.hash {
+		if r := f.amended(s.Named(name)); r == nil || r.Hash != c.hash {
 			delete(f.of, name)
 		}
 	}
@@ -187,7 +188,7 @@ func (f *refusals) revise(find func(string) *xds.Resource) {
 // the proxy took of it is not known.
 func (t *subscribed) refuse(s *sending, words string) {
 	f := &t.refusals
-	f.doubt(s.view)
+	f.doubt(s.View)
 	// A slice of them would keep all of them.
 	words = strings.Clone(kept(words))
 	tried := f.concluded(s.nonce)
@@ -200,7 +201,7 @@ func (t *subscribed) refuse(s *sending, words string) {
 	}
 	blamed := t.namedIn(words, suspects)
 	if t.aboutAll(s, len(blamed) > 0) {
-		f.whole, f.wholeWords, t.sent = s.set, words, at{}
+		f.whole, f.wholeWords, t.sent = s.Set, words, compiled.At{}
 		return
 	}
 	if len(blamed) == 0 && !explained && len(suspects) == 1 {
@@ -210,7 +211,7 @@ func (t *subscribed) refuse(s *sending, words string) {
 		t.suspect(r, words)
 	}
 	for _, r := range blamed {
-		t.blame(s.view, r, words)
+		t.blame(s.View, r, words)
 	}
 	if len(blamed) == 0 && !explained {
 		half := len(suspects) / 2
@@ -228,7 +229,7 @@ func (t *subscribed) withdrawAgain(s *sending) {
 			t.owed.add(name)
 		}
 	}
-	if !s.Delta && t.wild() && slices.ContainsFunc(s.set.Since(t.good.set).Removed, t.wants) {
+	if !s.Delta && t.wild() && slices.ContainsFunc(s.Set.Since(t.good.Set).Removed, t.wants) {
 		t.owed.answer = true
 	}
 }
@@ -258,7 +259,7 @@ func (t *subscribed) refused(desired *xds.Set) iter.Seq2[string, *refusedContent
 
 // blame takes in that a resource is not taken as it was sent. Of a route table it goes
 // on to find out what of it.
-func (t *subscribed) blame(v *view, r *xds.Resource, words string) {
+func (t *subscribed) blame(v *compiled.View, r *xds.Resource, words string) {
 	f := &t.refusals
 	a := f.tables[r.Name]
 	switch {
@@ -286,7 +287,7 @@ func (t *subscribed) giveUp(a *amended) *refusedContent {
 	f, name := &t.refusals, a.target.Name
 	c := &refusedContent{view: a.from, needs: a.needs}
 	if a.kept != nil {
-		c.kept, c.table, c.view = a.kept.Resource, a.kept.table, cmp.Or(a.from, t.good.view)
+		c.kept, c.table, c.view = a.kept.Resource, a.kept.table, cmp.Or(a.from, t.good.View)
 	}
 	delete(f.tables, name)
 	if f.of == nil {
@@ -304,14 +305,14 @@ func (t *subscribed) oweTrial(a *amended) {
 }
 
 // aim takes in what the route tables should be that are told without parts.
-func (t *subscribed) aim(to at, find func(string) *xds.Resource) {
+func (t *subscribed) aim(to compiled.At, find func(string) *xds.Resource) {
 	for name, a := range t.refusals.tables {
-		r, table := find(name), tableNamed(to.view, name)
+		r, table := find(name), compiled.TableNamed(to.View, name)
 		switch {
 		case r == nil || table == nil || !t.wants(name):
 			delete(t.refusals.tables, name)
 		case r.Hash == a.target.Hash:
-		case !a.aim(r, table, t.good.view):
+		case !a.aim(r, table, t.good.View):
 			t.giveUp(a)
 		case a.clean() && a.isTaken():
 			// It is told at once, as if nothing had been.
@@ -325,7 +326,7 @@ func (t *subscribed) tableTaken(name string) *tableTaken {
 	if a := t.refusals.tables[name]; a != nil {
 		return a.kept
 	}
-	r, table := t.acknowledged(name), tableNamed(t.good.view, name)
+	r, table := t.acknowledged(name), compiled.TableNamed(t.good.View, name)
 	if c := t.refusals.of[name]; c != nil {
 		r, table = c.kept, c.table
 	}
@@ -374,7 +375,7 @@ func (t *subscribed) acknowledged(name string) *xds.Resource {
 	if t.fresh.has(name) {
 		return nil
 	}
-	return t.good.named(name)
+	return t.good.Named(name)
 }
 
 func same(a, b *xds.Resource) bool { return a == b || a != nil && b != nil && a.Hash == b.Hash }
@@ -384,7 +385,7 @@ func same(a, b *xds.Resource) bool { return a == b || a != nil && b != nil && a.
 // would; and where in the state of the world it came with something that is not known
 // here: to leave out what is to blame would withdraw what it has.
 func (t *subscribed) aboutAll(s *sending, named bool) bool {
-	if !t.wild() || t.good.set != nil {
+	if !t.wild() || t.good.Set != nil {
 		return false
 	}
 	if t.came.before {
@@ -403,7 +404,7 @@ func (t *subscribed) suspect(r *xds.Resource, words string) {
 		}
 		c = &refusedContent{}
 		if before := t.tableTaken(r.Name); before != nil {
-			c.view = t.good.view
+			c.view = t.good.View
 			if !same(before.Resource, r) {
 				c.kept, c.table = before.Resource, before.table
 			}

@@ -59,7 +59,7 @@ func TestLately(t *testing.T) {
 		}
 		names := func() (out []string) {
 			if v := l.view(); v != nil {
-				for _, c := range v.config.Clusters {
+				for _, c := range v.Config.Clusters {
 					out = append(out, c.Name)
 				}
 			}

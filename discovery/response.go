@@ -4,27 +4,28 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
 // due is the response that leads to a set from what was sent, but for the nonce;
 // nil where there is nothing to say. find is for names that the set need not have.
 // What differs is in it, and in a full one what else the proxy wants.
-func (t *subscribed) due(to at, find func(string) *xds.Resource, delta bool) (r *xds.Response, differing []*xds.Resource) {
-	if whole := t.refusals.whole; whole != nil && t.owed.nothing() && t.alike(whole, to.set) {
+func (t *subscribed) due(to compiled.At, find func(string) *xds.Resource, delta bool) (r *xds.Response, differing []*xds.Resource) {
+	if whole := t.refusals.whole; whole != nil && t.owed.nothing() && t.alike(whole, to.Set) {
 		return nil, nil
 	}
 	t.aim(to, find)
 	t.refusals.revise(find)
 	t.owe(t.refusals.next())
-	differing, removed := t.differing(to.set, find)
+	differing, removed := t.differing(to.Set, find)
 	if len(differing) == 0 && len(removed) == 0 && !t.owed.answer {
 		t.rest(to)
 		return nil, nil
 	}
-	r = &xds.Response{Version: to.set.Version, Content: &xds.Content{TypeURL: t.typeURL, Delta: delta, Resources: differing, Removed: removed}}
+	r = &xds.Response{Version: to.Set.Version, Content: &xds.Content{TypeURL: t.typeURL, Delta: delta, Resources: differing, Removed: removed}}
 	if !delta {
-		t.spellOut(r, to.set)
+		t.spellOut(r, to.Set)
 	}
 	return r, differing
 }
@@ -42,7 +43,7 @@ func (t *subscribed) spellOut(r *xds.Response, desired *xds.Set) {
 
 // differing is what the proxy wants and was not sent, or is owed.
 func (t *subscribed) differing(desired *xds.Set, find func(string) *xds.Resource) (changed []*xds.Resource, removed []string) {
-	d := desired.Since(t.sent.set)
+	d := desired.Since(t.sent.Set)
 	for _, r := range d.Changed {
 		if a := t.refusals.tables[r.Name]; a != nil && a.isTaken() {
 			continue

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -83,7 +84,7 @@ func (s *Publisher) holdOff(ctx context.Context, last time.Time) {
 // and reports whether that is anything new.
 func (s *Publisher) follow(ctx context.Context, since time.Time) bool {
 	start := time.Now()
-	before := s.current.Load()
+	before := s.encoder.Current.Load()
 	var n news
 	ok := false
 	err := s.recoverPanic("news", func() error { ok = s.news(meshOf(before), &n); return nil })
@@ -104,7 +105,7 @@ func (s *Publisher) follow(ctx context.Context, since time.Time) bool {
 	if s.opts.SpentOnLarge != nil && anyLarge(n.changes) {
 		s.opts.SpentOnLarge(took)
 	}
-	s.opts.Log.InfoContext(ctx, "published", "revision", n.revision, "services", len(p.next.mesh.Services),
+	s.opts.Log.InfoContext(ctx, "published", "revision", n.revision, "services", len(p.next.Mesh.Services),
 		"views", slots, "changed", len(p.changed), "proxies", clients, "took", took)
 	return true
 }
@@ -119,7 +120,7 @@ func anyLarge(changes []schema.Change) bool {
 func large(o *schema.Object) bool { return o != nil && o.Large() }
 
 // bring publishes news.
-func (s *Publisher) bring(ctx context.Context, before *generation, n news, since time.Time) (*publication, error) {
+func (s *Publisher) bring(ctx context.Context, before *compiled.Generation, n news, since time.Time) (*publication, error) {
 	snapshot, err := s.snapshot(meshOf(before), n)
 	if err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func (s *Publisher) bring(ctx context.Context, before *generation, n news, since
 		ro = s.convergence.begin(n.revision, since)
 	}
 	s.newest.begin()
-	p, err := s.publish(ctx, newGeneration(s, snapshot, before), ro)
+	p, err := s.publish(ctx, compiled.NewGeneration(s.encoder, snapshot, before), ro)
 	if err != nil {
 		return nil, err
 	}

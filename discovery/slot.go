@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -27,8 +28,8 @@ type slot struct {
 	// What some proxy of the slot speaks is spelled ahead.
 	usesV1, usesV3, usesStreams, usesProxyless atomic.Bool
 
-	view     atomic.Pointer[view] // the last good one, nil before the first
-	kept     atomic.Int64         // revision since which it is kept although there should be another, 0 for none
+	view     atomic.Pointer[compiled.View] // the last good one, nil before the first
+	kept     atomic.Int64                  // revision since which it is kept although there should be another, 0 for none
 	compiled atomic.Pointer[diag.List]
 
 	// Guarded by the fleet's lock.
@@ -51,7 +52,7 @@ var errClosed = errors.New("the view is gone")
 
 // first is the view of a slot that had none: made by whoever comes first, the
 // others wait. A failure holds for a generation.
-func (s *Publisher) first(g *generation, sl *slot, mv mesh.View) (*view, error) {
+func (s *Publisher) first(g *compiled.Generation, sl *slot, mv mesh.View) (*compiled.View, error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	if v := sl.view.Load(); v != nil {
@@ -60,15 +61,15 @@ func (s *Publisher) first(g *generation, sl *slot, mv mesh.View) (*view, error) 
 	switch {
 	case sl.closed:
 		return nil, errClosed
-	case sl.failed != nil && sl.at == g.serial && !sl.mayRetry(s.age()):
+	case sl.failed != nil && sl.at == g.Serial && !sl.mayRetry(s.age()):
 		return nil, sl.failed
 	}
 	config, problems, err := s.compileFor(context.Background(), g, sl, mv)
 	if err != nil {
 		return nil, err
 	}
-	v := newView(g, sl.key, config)
-	sl.born.Store(g.serial)
+	v := compiled.NewView(g, sl.key, config)
+	sl.born.Store(g.Serial)
 	sl.compiled.Store(&problems)
 	sl.view.Store(v)
 	s.fleet.settled(sl, true)
@@ -107,38 +108,38 @@ const idleUnderPressure = time.Minute
 
 // renew brings a slot to a generation, and reports whether anything is new. With
 // an error it is what it was.
-func (s *Publisher) renew(ctx context.Context, g *generation, sl *slot, speaker *client, ro *rollout) (changed bool, err error) {
+func (s *Publisher) renew(ctx context.Context, g *compiled.Generation, sl *slot, speaker *client, ro *rollout) (changed bool, err error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	if sl.closed {
 		return false, nil
 	}
 	defer func() { sl.keeps(err, g) }()
-	config, problems, err := s.compileFor(ctx, g, sl, speaker.viewIn(g.mesh))
+	config, problems, err := s.compileFor(ctx, g, sl, speaker.viewIn(g.Mesh))
 	if err != nil {
 		return false, err
 	}
 	before := sl.view.Load()
-	if before == nil || before.config != config {
-		v := newView(g, sl.key, config)
-		if err = v.prepare(sl, speaker.proxy.IP); err == nil && before != nil {
-			err = wouldEmpty(g.mesh, speaker.proxy, before, v)
+	if before == nil || before.Config != config {
+		v := compiled.NewView(g, sl.key, config)
+		if err = sl.encodeAhead(v, speaker.proxy.IP); err == nil && before != nil {
+			err = wouldEmpty(g.Mesh, speaker.proxy, before, v)
 		}
 		if err != nil {
-			sl.failed, sl.at = err, g.serial
+			sl.failed, sl.at = err, g.Serial
 			return false, err
 		}
 		if before == nil {
-			sl.born.Store(g.serial)
+			sl.born.Store(g.Serial)
 		} else {
-			sl.lately.note(withdrawn(before.config, v.config))
+			sl.lately.note(compiled.Withdrawn(before.Config, v.Config))
 		}
 		if before != nil {
 			s.concerns(ro, sl, true)
 		}
 		sl.view.Store(v)
 		if before != nil {
-			before.until.Store(v.revision)
+			before.Until.Store(v.Revision)
 		}
 		s.fleet.wakeMembers(sl)
 		changed = true
@@ -148,18 +149,18 @@ func (s *Publisher) renew(ctx context.Context, g *generation, sl *slot, speaker 
 }
 
 // keeps notes since which revision the slot tells an older view than it should.
-func (sl *slot) keeps(err error, g *generation) {
+func (sl *slot) keeps(err error, g *compiled.Generation) {
 	switch {
 	case err == nil:
 		sl.kept.Store(0)
 	case sl.kept.Load() == 0:
-		sl.kept.Store(g.mesh.Revision)
+		sl.kept.Store(g.Mesh.Revision)
 	}
 }
 
 // compileFor compiles, and closes what must not be served as it is. The error
 // is ErrOverBudget, that of ctx, or a mistake of ours.
-func (s *Publisher) compileFor(ctx context.Context, g *generation, sl *slot, mv mesh.View) (config *ir.Config, problems diag.List, err error) {
+func (s *Publisher) compileFor(ctx context.Context, g *compiled.Generation, sl *slot, mv mesh.View) (config *ir.Config, problems diag.List, err error) {
 	start := time.Now()
 	err = s.recoverPanic("compile", func() error {
 		config, problems, err = s.compiler.ProxyWithin(ctx, mv)
@@ -169,29 +170,29 @@ func (s *Publisher) compileFor(ctx context.Context, g *generation, sl *slot, mv 
 	if err != nil {
 		err = fmt.Errorf("compile for role %s in %s: %w", mv.Role, mv.Domain, err)
 	}
-	sl.failed, sl.at, sl.since = err, g.serial, s.age()
+	sl.failed, sl.at, sl.since = err, g.Serial, s.age()
 	return config, problems, err
 }
 
-// prepare spells ahead what proxies of the slot are known to ask for.
-func (v *view) prepare(sl *slot, ip string) error {
+// encodeAhead encodes what proxies of the slot are known to ask for.
+func (sl *slot) encodeAhead(v *compiled.View, ip string) error {
 	if sl.usesV1.Load() {
-		if _, err := v.encodedV1(ip); err != nil {
+		if _, err := v.EncodedV1(ip); err != nil {
 			return err
 		}
 	}
 	if sl.usesV3.Load() {
-		if _, err := v.encodedV3(ip); err != nil {
+		if _, err := v.EncodedV3(ip); err != nil {
 			return err
 		}
 	}
 	if sl.usesStreams.Load() {
-		if _, err := v.encodedStreamed(ip); err != nil {
+		if _, err := v.EncodedStreamed(ip); err != nil {
 			return err
 		}
 	}
 	if sl.usesProxyless.Load() {
-		if _, err := v.encodedProxyless(); err != nil {
+		if _, err := v.EncodedProxyless(); err != nil {
 			return err
 		}
 	}
@@ -205,7 +206,7 @@ func (sl *slot) problems() diag.List {
 		all = *compiled
 	}
 	if v := sl.view.Load(); v != nil {
-		all = append(all[:len(all):len(all)], v.problems()...)
+		all = append(all[:len(all):len(all)], v.Problems()...)
 	}
 	return all
 }
@@ -234,7 +235,7 @@ func (s *Publisher) goesOn(key string) bool {
 }
 
 // found takes note of what was found while a view was spelled, if it is told.
-func (s *Publisher) found(v *view) {
+func (s *Publisher) found(v *compiled.View) {
 	if sl := s.fleet.isTold(v); sl != nil {
 		s.newest.found(sl)
 	}

@@ -4,16 +4,17 @@ import (
 	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
 // stance is how one stream, or one proxy that polls, stands at one moment.
 type stance struct {
 	transport Transport
-	state     SyncState // the worst of its types
-	view      *view     // that it should have
-	at        *view     // that it has, nil when that is not known
-	revision  int64     // that it runs
+	state     SyncState      // the worst of its types
+	view      *compiled.View // that it should have
+	at        *compiled.View // that it has, nil when that is not known
+	revision  int64          // that it runs
 }
 
 // regard is what somebody wants to know beside it; either may be nil.
@@ -32,8 +33,8 @@ func (s *stance) note(r regard, name string, t TypeStatus) {
 
 // concerns reports whether some objects are in what the proxy has, or should have.
 func (s *stance) concerns(of []diag.Ref) bool {
-	for _, v := range []*view{s.view, s.at} {
-		if v != nil && slices.ContainsFunc(of, func(ref diag.Ref) bool { _, is := v.origins()[ref]; return is }) {
+	for _, v := range []*compiled.View{s.view, s.at} {
+		if v != nil && slices.ContainsFunc(of, func(ref diag.Ref) bool { _, is := v.Origins()[ref]; return is }) {
 			return true
 		}
 	}
@@ -109,9 +110,9 @@ func (st *Stream) stance(r regard) stance {
 	if err != nil {
 		return out
 	}
-	out.view, out.revision = target.view, st.revision(target, published)
+	out.view, out.revision = target.View, st.revision(target, published)
 	if st.at != nil {
-		out.at = st.at.view
+		out.at = st.at.View
 	}
 	for _, t := range st.types() {
 		if !t.asked {
@@ -121,8 +122,8 @@ func (st *Stream) stance(r regard) stance {
 		s := TypeStatus{State: t.state(desired)}
 		if r.state != nil {
 			s.Error = t.words(desired)
-			if t.good.set != nil {
-				s.Version = t.good.set.Version
+			if t.good.Set != nil {
+				s.Version = t.good.Set.Version
 			}
 		}
 		out.note(r, xds.NameOf(t.typeURL), s)
@@ -158,7 +159,7 @@ func (s *Publisher) stanceByPolls(c *client, r regard) stance {
 	out.revision = c.runs(out.at, out.view, published)
 	if out.state == Rejected && r.refusal != nil {
 		c.handover.eachRefusal(c, r.refusal)
-		c.eachWithheld(c.withheldByPolls(out.view), out.view.config, r.refusal)
+		c.eachWithheld(c.withheldByPolls(out.view), out.view.Config, r.refusal)
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy"
 	"github.com/pilot-api/pilot-api/ir"
@@ -63,19 +64,19 @@ func (r Refusal) oneLine() string { return strings.Join(strings.Fields(r.Words),
 
 // course is from the view that a proxy has, nil when that is the one that it should have
 // or none, to that one.
-type course struct{ from, to *view }
+type course struct{ from, to *compiled.View }
 
 // eachConcern visits the objects in either: what is no longer in the view that a proxy
 // should have, it may still go by.
 func (c course) eachConcern(visit func(diag.Ref)) {
-	to := c.to.origins()
+	to := c.to.Origins()
 	for ref := range to {
 		visit(ref)
 	}
 	if c.from == nil {
 		return
 	}
-	for ref := range c.from.origins() {
+	for ref := range c.from.Origins() {
 		if _, both := to[ref]; !both {
 			visit(ref)
 		}
@@ -120,7 +121,7 @@ func (s *Publisher) Standings(before *Standings) *Standings {
 		before = &Standings{}
 	}
 	out := &Standings{refusals: map[diag.Ref][]Refusal{}}
-	var published *generation
+	var published *compiled.Generation
 	published, out.problems = s.newest.known()
 	out.configured(published, before)
 	out.muster(s, before)
@@ -128,11 +129,11 @@ func (s *Publisher) Standings(before *Standings) *Standings {
 }
 
 // configured notes what is published, nil for nothing.
-func (out *Standings) configured(published *generation, before *Standings) {
+func (out *Standings) configured(published *compiled.Generation, before *Standings) {
 	if published == nil {
 		return
 	}
-	out.mesh, out.Revision, out.Objects = published.mesh, published.mesh.Revision, before.Objects
+	out.mesh, out.Revision, out.Objects = published.Mesh, published.Mesh.Revision, before.Objects
 	if before.mesh != out.mesh {
 		out.Objects = objectsOf(out.mesh)
 	}
@@ -249,7 +250,7 @@ func (st *Stream) eachRefusal(visit func(diag.Ref, Refusal)) {
 	}
 }
 
-func (st *Stream) eachRefusalLocked(target *streamed, visit func(diag.Ref, Refusal)) {
+func (st *Stream) eachRefusalLocked(target *compiled.Streamed, visit func(diag.Ref, Refusal)) {
 	for _, t := range st.types() {
 		for name, refused := range t.refused(st.desired(t, target)) {
 			refs := refused.origins
@@ -264,13 +265,13 @@ func (st *Stream) eachRefusalLocked(target *streamed, visit func(diag.Ref, Refus
 			}
 		}
 	}
-	st.client.eachWithheld(st.withheld(target), target.view.config, visit)
+	st.client.eachWithheld(st.withheld(target), target.View.Config, visit)
 }
 
 // culprits are the objects that a refused resource came from: of a route table,
 // those of the virtual hosts that the proxy has not accepted before, in the view given;
 // or of all, if there is no other.
-func (t *subscribed) culprits(name string, before *view, target *streamed, ip string) []diag.Ref {
+func (t *subscribed) culprits(name string, before *compiled.View, target *compiled.Streamed, ip string) []diag.Ref {
 	var refs []diag.Ref
 	add := func(ref diag.Ref) {
 		if ref != (diag.Ref{}) && !slices.Contains(refs, ref) {
@@ -279,7 +280,7 @@ func (t *subscribed) culprits(name string, before *view, target *streamed, ip st
 	}
 	switch t.typeURL {
 	case xds.ClusterType:
-		for _, c := range target.view.config.Clusters {
+		for _, c := range target.View.Config.Clusters {
 			if envoy.ClusterName(c.Name) == name {
 				for _, ref := range c.Origins {
 					add(ref)
@@ -288,17 +289,17 @@ func (t *subscribed) culprits(name string, before *view, target *streamed, ip st
 		}
 	case xds.EndpointType:
 		_, key := envoy.ParseEndpointsName(name)
-		if svc := target.view.server.current.Load().mesh.ServiceOfKey(mesh.ParseServiceKey(key).Hostname); svc != nil {
+		if svc := target.View.Encoder.Current.Load().Mesh.ServiceOfKey(mesh.ParseServiceKey(key).Hostname); svc != nil {
 			add(svc.Origin.Ref())
 		}
 	case xds.ListenerType:
-		for _, l := range target.view.config.ListenersAt(ip) {
+		for _, l := range target.View.Config.ListenersAt(ip) {
 			if envoy.ListenerName(l) == name {
 				l.EachOrigin(add)
 			}
 		}
 	case xds.SecretType:
-		for _, s := range target.view.config.Secrets {
+		for _, s := range target.View.Config.Secrets {
 			if s.Name == name {
 				for _, ref := range s.Origins {
 					add(ref)
@@ -308,11 +309,11 @@ func (t *subscribed) culprits(name string, before *view, target *streamed, ip st
 	case xds.RouteType:
 		accepted := map[*ir.VirtualHost]bool{}
 		if before != nil {
-			for _, h := range hostsOf(before, name) {
+			for _, h := range compiled.HostsOf(before, name) {
 				accepted[h] = true
 			}
 		}
-		hosts := hostsOf(target.view, name)
+		hosts := compiled.HostsOf(target.View, name)
 		if fresh := slices.DeleteFunc(slices.Clone(hosts), func(h *ir.VirtualHost) bool { return accepted[h] }); len(fresh) > 0 {
 			hosts = fresh
 		}
@@ -321,13 +322,4 @@ func (t *subscribed) culprits(name string, before *view, target *streamed, ip st
 		}
 	}
 	return refs
-}
-
-func hostsOf(v *view, table string) []*ir.VirtualHost {
-	for _, t := range v.config.RouteTables {
-		if t.Name == table {
-			return t.VirtualHosts
-		}
-	}
-	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 )
 
 // A proxy that polls several replicas in turn may have been told by another one what this
@@ -29,7 +31,7 @@ const (
 
 // isStrange reports whether the version that a proxy has of a type or table may be newer
 // than all that is known here.
-func (h *handover) isStrange(p poll, name string, last *passing, now time.Time, is func(*view) bool) bool {
+func (h *handover) isStrange(p poll, name string, last *passing, now time.Time, is func(*compiled.View) bool) bool {
 	known, again := h.strangers[name]
 	again = again && known.version == p.version
 	told := p.version == "" || p.version == last.told || p.version == last.has
@@ -81,16 +83,16 @@ var errBehind = errors.New("another replica may have told the proxy of what is s
 
 // lacksTable reports whether a proxy asks for a route table that is still to be heard of
 // here, or that would be told before what it leads to.
-func (h *handover) lacksTable(p poll, name string, target *view, now time.Time) bool {
-	return p.version == "" && (h.isAheadLocked(p, now) || name != "" && !target.tables(name) && !p.isCaughtUp(now.Add(-catchUpAge)))
+func (h *handover) lacksTable(p poll, name string, target *compiled.View, now time.Time) bool {
+	return p.version == "" && (h.isAheadLocked(p, now) || name != "" && !target.HasTable(name) && !p.isCaughtUp(now.Add(-catchUpAge)))
 }
 
 // lacksEndpoints reports whether a proxy asks for endpoints that are still to be heard of
 // here.
-func (p *proxyState) lacksEndpoints(g *generation, version string, names []string) bool {
+func (p *proxyState) lacksEndpoints(g *compiled.Generation, version string, names []string) bool {
 	unknown := func(name string) bool {
-		return len(g.endpoints.members(name)) == 0 && !slices.Contains(endpointKeys(p.view.config.Clusters), name)
+		return len(g.Endpoints.Members(name)) == 0 && !slices.Contains(compiled.EndpointKeys(p.view.Config.Clusters), name)
 	}
 	return p.handover.isAhead(p.poll(g, version)) ||
-		slices.ContainsFunc(names, unknown) && !g.server.isCaughtUp(time.Now().Add(-catchUpAge))
+		slices.ContainsFunc(names, unknown) && !p.publisher.isCaughtUp(time.Now().Add(-catchUpAge))
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -33,17 +34,17 @@ type Stream struct {
 	listeners subscribed
 	routes    subscribed
 	secrets   subscribed
-	at        *streamed   // all of which the proxy has acknowledged
-	settled   atomic.Bool // once or more
-	routed    time.Time   // when a client of gRPC was last told routes
+	at        *compiled.Streamed // all of which the proxy has acknowledged
+	settled   atomic.Bool        // once or more
+	routed    time.Time          // when a client of gRPC was last told routes
 	awaited   awaited
 	refuses   atomic.Bool // something, as was noted last
 	pushed    atomic.Bool // out, by newer ones of the proxy
 	closed    bool
-	arrival   time.Time   // of a proxy that came with clusters, until it is known what it routes by
-	past      []*view     // that it may route by until then
-	look      time.Time   // when Next looks again for the end of a wait
-	patience  *time.Timer // that wakes it then
+	arrival   time.Time        // of a proxy that came with clusters, until it is known what it routes by
+	past      []*compiled.View // that it may route by until then
+	look      time.Time        // when Next looks again for the end of a wait
+	patience  *time.Timer      // that wakes it then
 }
 
 // Variant is one of the protocol's two: what a response holds.
@@ -187,7 +188,7 @@ func (st *Stream) receive(t *subscribed, r Request) error {
 		return fmt.Errorf("%w of %s: together they may have %d bytes", ErrTooMany, t.typeURL, most)
 	}
 	if target, err := st.target(); err == nil && t == &st.endpoints {
-		t.named.share(target.endpoints)
+		t.named.share(target.Endpoints)
 	}
 	return nil
 }
@@ -232,13 +233,13 @@ func (st *Stream) due() (r *xds.Response) {
 }
 
 // target is what the proxy should have.
-func (st *Stream) target() (*streamed, error) {
+func (st *Stream) target() (*compiled.Streamed, error) {
 	v := st.client.toldView()
 	if v == nil {
 		return nil, ErrNotReady
 	}
 	if st.proxyless {
-		return st.server.streamedAs(&v.proxyless, v, v.encodedProxyless)
+		return v.Proxyless()
 	}
-	return st.server.streamedOf(v, st.client.proxy.IP)
+	return v.Streamed(st.client.proxy.IP)
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -24,62 +25,62 @@ const (
 // clusters with those that may still be routed to, their endpoints, then what
 // leads to them, and at last the clusters without those that nothing leads to any
 // more (docs/decisions/017-streams.md).
-func (st *Stream) next(target *streamed) *xds.Response {
+func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	if st.proxyless {
 		return st.nextProxyless(target)
 	}
-	listeners := at{target.listenersAt(st.client.proxy.IP), target.view}
-	routes := at{target.routes, target.view}
+	listeners := compiled.At{target.ListenersAt(st.client.proxy.IP), target.View}
+	routes := compiled.At{target.Routes, target.View}
 	st.meet(target, listeners, routes)
 	leaving := st.leaving(target, listeners, routes)
 	if r := st.dueClusters(target, leaving); r != nil {
 		return r
 	}
-	endpoints := at{target.endpointsBeside(leaving), target.view}
+	endpoints := compiled.At{target.EndpointsBeside(leaving), target.View}
 	if r := st.dueOf(&st.endpoints, endpoints, st.endpointsNamed); r != nil {
 		return r
 	}
 	// What warms may wait for them, so they wait for nothing.
-	secrets := at{st.secretsOf(target.v3Answers), target.view}
-	if r := st.dueOf(&st.secrets, secrets, secrets.named); r != nil {
+	secrets := compiled.At{st.secretsOf(target.V3Answers), target.View}
+	if r := st.dueOf(&st.secrets, secrets, secrets.Named); r != nil {
 		return r
 	}
 	if st.warming() {
 		return nil
 	}
-	if r := st.dueOf(&st.listeners, listeners, listeners.named); r != nil {
+	if r := st.dueOf(&st.listeners, listeners, listeners.Named); r != nil {
 		return r
 	}
-	return st.dueOf(&st.routes, routes, target.tableNamed)
+	return st.dueOf(&st.routes, routes, target.TableNamed)
 }
 
 // meet takes in what the proxy came with.
-func (st *Stream) meet(target *streamed, listeners, routes at) {
-	clusters := at{target.clusters, target.view}
+func (st *Stream) meet(target *compiled.Streamed, listeners, routes compiled.At) {
+	clusters := compiled.At{target.Clusters, target.View}
 	if came := &st.clusters.came; came.withSomething() {
 		st.arrival = time.Now()
 		st.past = st.mayRouteBy(came.version, target)
 	}
-	st.clusters.meet(clusters, clusters.named)
-	st.endpoints.meet(at{target.endpoints, target.view}, st.endpointsNamed)
-	st.listeners.meet(listeners, listeners.named)
+	st.clusters.meet(clusters, clusters.Named)
+	st.endpoints.meet(compiled.At{target.Endpoints, target.View}, st.endpointsNamed)
+	st.listeners.meet(listeners, listeners.Named)
 	st.listeners.withdraw()
-	st.routes.meet(routes, target.tableNamed)
-	secrets := at{st.secretsOf(target.v3Answers), target.view}
-	st.secrets.meet(secrets, secrets.named)
+	st.routes.meet(routes, target.TableNamed)
+	secrets := compiled.At{st.secretsOf(target.V3Answers), target.View}
+	st.secrets.meet(secrets, secrets.Named)
 }
 
 // mayRouteBy are the views that a proxy may route by when it comes with clusters of a
 // version, besides those clusters of which it says itself that it has them.
-func (st *Stream) mayRouteBy(version string, target *streamed) []*view {
-	views := []*view{target.view}
-	if version == "" || version == target.clusters.Version {
+func (st *Stream) mayRouteBy(version string, target *compiled.Streamed) []*compiled.View {
+	views := []*compiled.View{target.View}
+	if version == "" || version == target.Clusters.Version {
 		return views
 	}
 	slot := st.client.place.Load().slot
-	views = append(views, st.server.past.viewsOf(st.client.proxy, target.view, slot.born.Load(), func(v *view) bool {
-		answers, err := v.encodedStreamed(st.client.proxy.IP)
-		return err == nil && answers.clusters.Version == version
+	views = append(views, st.server.past.viewsOf(st.client.proxy, target.View, slot.born.Load(), func(v *compiled.View) bool {
+		answers, err := v.EncodedStreamed(st.client.proxy.IP)
+		return err == nil && answers.Clusters.Version == version
 	})...)
 	if v := slot.lately.view(); v != nil {
 		views = append(views, v)
@@ -90,10 +91,10 @@ func (st *Stream) mayRouteBy(version string, target *streamed) []*view {
 // leaving are the views that the proxy may still route by although it should be at
 // another one, oldest first. When there is none, what it came with and nobody has may
 // go as well.
-func (st *Stream) leaving(target *streamed, listeners, routes at) []*view {
-	var views []*view
-	add := func(v *view) {
-		if v != nil && v != target.view && !slices.Contains(views, v) {
+func (st *Stream) leaving(target *compiled.Streamed, listeners, routes compiled.At) []*compiled.View {
+	var views []*compiled.View
+	add := func(v *compiled.View) {
+		if v != nil && v != target.View && !slices.Contains(views, v) {
 			views = append(views, v)
 		}
 	}
@@ -104,20 +105,20 @@ func (st *Stream) leaving(target *streamed, listeners, routes at) []*view {
 	if settled {
 		st.arrival, st.past = time.Time{}, nil
 		st.clusters.withdraw()
-	} else if !st.arrival.IsZero() && !slices.Contains(st.past, target.view) {
+	} else if !st.arrival.IsZero() && !slices.Contains(st.past, target.View) {
 		// With this one comes what it came with, and goes with the next perhaps.
-		st.past = append(st.past[max(0, len(st.past)-maxHeld):], target.view)
+		st.past = append(st.past[max(0, len(st.past)-maxHeld):], target.View)
 	}
 	for _, v := range st.past {
 		add(v)
 	}
-	slices.SortStableFunc(views, func(a, b *view) int { return cmp.Compare(a.serial, b.serial) })
+	slices.SortStableFunc(views, func(a, b *compiled.View) int { return cmp.Compare(a.Serial, b.Serial) })
 	return views
 }
 
 // isAt reports whether the proxy is at one set and at no other one, and calls back
 // with the views that it may be at if not.
-func (t *subscribed) isAt(to at, elsewhere func(*view)) bool {
+func (t *subscribed) isAt(to compiled.At, elsewhere func(*compiled.View)) bool {
 	if !t.asked || t.rests(to) {
 		return true
 	}
@@ -151,18 +152,18 @@ func (st *Stream) within(since time.Time) bool {
 // dueClusters is the response for clusters: those of the target, and those that
 // the proxy may still route to. It waits for no other one, as an Envoy withholds its
 // answer to the last while clusters warm.
-func (st *Stream) dueClusters(target *streamed, leaving []*view) *xds.Response {
+func (st *Stream) dueClusters(target *compiled.Streamed, leaving []*compiled.View) *xds.Response {
 	t := &st.clusters
 	if !t.asked || st.crowded() {
 		return nil
 	}
-	to := at{target.clustersBeside(leaving), target.view}
-	r, differing := t.due(to, to.set.Named, st.delta)
+	to := compiled.At{target.ClustersBeside(leaving), target.View}
+	r, differing := t.due(to, to.Set.Named, st.delta)
 	if r == nil {
 		return nil
 	}
 	for _, c := range differing {
-		if !same(c, t.sent.named(c.Name)) || !same(c, t.taken(c.Name)) {
+		if !same(c, t.sent.Named(c.Name)) || !same(c, t.taken(c.Name)) {
 			st.warm(c)
 		}
 	}
@@ -184,11 +185,11 @@ func (st *Stream) warm(c *xds.Resource) {
 
 // mayLack reports whether the proxy may not have anything of a resource's name.
 func (t *subscribed) mayLack(r *xds.Resource) bool {
-	return t.sent.named(r.Name) == nil || t.owed.has(r.Name) || t.refusals.lacks(r.Name)
+	return t.sent.Named(r.Name) == nil || t.owed.has(r.Name) || t.refusals.lacks(r.Name)
 }
 
 // dueOf is the response for another type. One at a time is under way.
-func (st *Stream) dueOf(t *subscribed, to at, find func(string) *xds.Resource) *xds.Response {
+func (st *Stream) dueOf(t *subscribed, to compiled.At, find func(string) *xds.Resource) *xds.Response {
 	if !t.asked || len(t.underway) > 0 {
 		return nil
 	}
@@ -200,10 +201,10 @@ func (st *Stream) dueOf(t *subscribed, to at, find func(string) *xds.Resource) *
 }
 
 // send notes that a response is under way.
-func (st *Stream) send(t *subscribed, r *xds.Response, to at, adds bool) *xds.Response {
+func (st *Stream) send(t *subscribed, r *xds.Response, to compiled.At, adds bool) *xds.Response {
 	st.nonce++
 	r.Nonce, r.Content = nonceOf(st.nonce), st.server.contents.Shared(r.Content)
-	t.underway = append(t.underway, &sending{nonce: r.Nonce, version: r.Version, Content: r.Content, at: to, adds: adds, made: t.owed.made, since: time.Now()})
+	t.underway = append(t.underway, &sending{nonce: r.Nonce, version: r.Version, Content: r.Content, At: to, adds: adds, made: t.owed.made, since: time.Now()})
 	t.newest, t.sent, t.owed = r.Nonce, to, owed{later: t.owed.later}
 	t.refusals.sent(r.Nonce)
 	t.refusals.whole = nil
@@ -219,14 +220,5 @@ func (st *Stream) warming() bool {
 
 // endpointsNamed is empty for what means none: an Envoy that is told nothing waits.
 func (st *Stream) endpointsNamed(name string) *xds.Resource {
-	return endpointsNamed(st.server.current.Load(), name, st.endpoints.sent.set, st.proxyless)
-}
-
-// tableNamed is empty where there is none: an Envoy that is told nothing never
-// becomes ready.
-func (a *v3Answers) tableNamed(name string) *xds.Resource {
-	if r := a.routes.Named(name); r != nil {
-		return r
-	}
-	return a.parts().EmptyTable(name)
+	return compiled.EndpointsNamed(st.server.encoder.Current.Load(), name, st.endpoints.sent.Set, st.proxyless)
 }

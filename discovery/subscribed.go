@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -20,32 +21,18 @@ type subscribed struct {
 	owed    owed
 	came    came
 
-	newest   string     // nonce of the last response
-	underway []*sending // responses that are not answered yet, oldest first
-	sent     at         // what the last response led to
-	good     at         // what the last that was acknowledged did
+	newest   string      // nonce of the last response
+	underway []*sending  // responses that are not answered yet, oldest first
+	sent     compiled.At // what the last response led to
+	good     compiled.At // what the last that was acknowledged did
 	refusals refusals
-}
-
-// at is a set, and the view that it is of. Of what the proxy does not want, or has
-// refused, it is at another one.
-type at struct {
-	set  *xds.Set
-	view *view
-}
-
-func (a at) named(name string) *xds.Resource {
-	if a.set == nil {
-		return nil
-	}
-	return a.set.Named(name)
 }
 
 // sending is a response on its way.
 type sending struct {
 	nonce, version string
 	*xds.Content
-	at
+	compiled.At
 	adds  bool // clusters that the proxy may not have
 	made  int  // of the resources, those made because their names were asked for
 	since time.Time
@@ -133,7 +120,7 @@ func (t *subscribed) acceptOf(before []*sending, version string) {
 }
 
 func (t *subscribed) accept(s *sending) {
-	t.good = s.at
+	t.good = s.At
 	for _, r := range s.Resources {
 		t.fresh.remove(r.Name)
 		t.acceptTable(r)
@@ -229,8 +216,8 @@ func (t *subscribed) owe(all []*xds.Resource) {
 
 // rests takes note of it, and reports it, when the proxy has acknowledged all that
 // it wants of where it should be.
-func (t *subscribed) rests(to at) bool {
-	if len(t.underway) > 0 || !t.owed.nothing() || !t.refusals.none() || !t.wasSent(to.set) {
+func (t *subscribed) rests(to compiled.At) bool {
+	if len(t.underway) > 0 || !t.owed.nothing() || !t.refusals.none() || !t.wasSent(to.Set) {
 		return false
 	}
 	t.rest(to)
@@ -238,7 +225,7 @@ func (t *subscribed) rests(to at) bool {
 }
 
 // rest takes note that of a set there is nothing to be sent.
-func (t *subscribed) rest(to at) {
+func (t *subscribed) rest(to compiled.At) {
 	t.sent, t.owed = to, owed{}
 	if len(t.underway) == 0 {
 		t.good = to
@@ -247,7 +234,7 @@ func (t *subscribed) rest(to at) {
 }
 
 // wasSent reports whether the proxy was sent all that it wants of a set.
-func (t *subscribed) wasSent(s *xds.Set) bool { return t.sent.set != nil && t.alike(t.sent.set, s) }
+func (t *subscribed) wasSent(s *xds.Set) bool { return t.sent.Set != nil && t.alike(t.sent.Set, s) }
 
 // alike reports whether two sets are the same in all that the proxy wants.
 func (t *subscribed) alike(older, s *xds.Set) bool {
@@ -260,10 +247,10 @@ func (t *subscribed) alike(older, s *xds.Set) bool {
 
 // maybeAt calls back with the views that the proxy may be at, for some of what it
 // wants.
-func (t *subscribed) maybeAt(visit func(*view)) {
-	visit(t.good.view)
+func (t *subscribed) maybeAt(visit func(*compiled.View)) {
+	visit(t.good.View)
 	for _, s := range t.underway {
-		visit(s.view)
+		visit(s.View)
 	}
 	t.refusals.maybeAt(visit)
 }

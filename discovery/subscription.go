@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -17,10 +18,10 @@ type subscription struct {
 	version string
 	// has is the view that the last poll's version is of; nil when that is of
 	// none that is held.
-	has *view
+	has *compiled.View
 	// told is the view that the last answer was of. The proxy is at one of the
 	// two, or if has is nil, at what nobody here knows.
-	told  *view
+	told  *compiled.View
 	moved time.Time // when has last changed
 
 	passing passing
@@ -35,7 +36,7 @@ func (s *subscription) follow(next subscription) {
 	s.version, s.has, s.told = next.version, next.has, next.told
 }
 
-func (s *subscription) replace(target, next *view) {
+func (s *subscription) replace(target, next *compiled.View) {
 	if s.has == target {
 		s.has = next
 	}
@@ -45,7 +46,7 @@ func (s *subscription) replace(target, next *view) {
 }
 
 // at reports whether the proxy may route by the view.
-func (s *subscription) at(v *view) bool {
+func (s *subscription) at(v *compiled.View) bool {
 	return s.has == v || s.told == v || s.has == nil && s.version != ""
 }
 

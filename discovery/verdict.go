@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -23,10 +24,10 @@ type Report struct {
 // it is of one moment: what a publication finds counts when all of it is done.
 type verdict struct {
 	mu        sync.Mutex
-	passed    chan struct{} // closed by the next verdict; nil when nobody waits
-	revision  int64         // of the snapshot
-	published *generation   // the one in force; nil before the first
-	refused   diag.List     // why the snapshot is not what is in force; nil when it is
+	passed    chan struct{}        // closed by the next verdict; nil when nobody waits
+	revision  int64                // of the snapshot
+	published *compiled.Generation // the one in force; nil before the first
+	refused   diag.List            // why the snapshot is not what is in force; nil when it is
 	// changes lead from what is published to what was refused.
 	changes []schema.Change
 
@@ -44,7 +45,7 @@ func (v *verdict) begin() {
 
 // pass takes note of a snapshot that was published, and of the parts of it that
 // have other problems than before.
-func (v *verdict) pass(published *generation, changed map[string]diag.List) {
+func (v *verdict) pass(published *compiled.Generation, changed map[string]diag.List) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.published = published
@@ -52,7 +53,7 @@ func (v *verdict) pass(published *generation, changed map[string]diag.List) {
 		v.problems.put(part, problems)
 	}
 	v.changes = nil
-	v.nextLocked(published.mesh.Revision, nil)
+	v.nextLocked(published.Mesh.Revision, nil)
 }
 
 // refuse takes note of one that was not.
@@ -112,21 +113,21 @@ func (v *verdict) reached(revision int64) (later <-chan struct{}, newest int64, 
 }
 
 // inForce is the generation that is published, nil for none.
-func (v *verdict) inForce() *generation {
+func (v *verdict) inForce() *compiled.Generation {
 	published, _ := v.judged()
 	return published
 }
 
 // judged is the newest snapshot as the generation that is published, nil for
 // none, and what has changed since.
-func (v *verdict) judged() (*generation, []schema.Change) {
+func (v *verdict) judged() (*compiled.Generation, []schema.Change) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.published, v.changes
 }
 
 // known is what is published, and all problems of it, but for what proxies refuse.
-func (v *verdict) known() (*generation, diag.List) {
+func (v *verdict) known() (*compiled.Generation, diag.List) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.published, v.problems.list()
@@ -144,7 +145,7 @@ func (s *Publisher) Report() Report {
 	more := slices.Concat(refused, s.refusals(), s.opts.LeftOut())
 	var report Report
 	if published != nil {
-		report.Revision = published.mesh.Revision
+		report.Revision = published.Mesh.Revision
 	}
 	report.Problems = readable(all, more)
 	return report
@@ -206,7 +207,7 @@ func (s *Publisher) nothingNew(newest, revision int64) bool {
 		return present >= revision && len(changes) == 0
 	}
 	objs, present, synced := s.opts.Source.Snapshot()
-	return synced && present >= revision && sameChanges(changesTo(published.mesh, objs), judged)
+	return synced && present >= revision && sameChanges(changesTo(published.Mesh, objs), judged)
 }
 
 // sameChanges reports whether changes, of an object one at most, lead to the same.

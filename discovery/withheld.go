@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -18,57 +19,32 @@ import (
 var ErrWithheld = errors.New("private keys are sent only over the server's own socket, which the user who runs the server may open " +
 	"('istioctl bootstrap' as that user, on the server's machine, writes it down), or over a stream whose proxy shows a certificate (--grpc-client-ca)")
 
-// keyed are the secrets of a configuration that have a private key.
-func keyed(config *ir.Config) []*ir.Secret {
-	return slices.DeleteFunc(slices.Clone(config.Secrets), func(s *ir.Secret) bool { return s.Key.None() })
-}
-
-// publicSecretsOf are those of a configuration without a private key.
-func (a *v3Answers) publicSecretsOf(config *ir.Config) *xds.Set {
-	if len(keyed(config)) == 0 {
-		return a.secrets
-	}
-	var all []*xds.Resource
-	for _, s := range config.Secrets {
-		if s.Key.None() {
-			all = append(all, a.parts().Secret(s))
-		}
-	}
-	return xds.NewSet(xds.SecretType, all)
-}
-
-// wantsKeys reports whether a poll for secrets, by name or for all, is one for a private
-// key.
-func wantsKeys(config *ir.Config, names []string) bool {
-	return slices.ContainsFunc(keyed(config), func(s *ir.Secret) bool { return len(names) == 0 || slices.Contains(names, s.Name) })
-}
-
 // TellKeys has the stream send private keys, as its connection proves that the proxy
 // may have them. It must be called before the first Receive.
 func (st *Stream) TellKeys() { st.keys = true }
 
 // secretsOf are the secrets that the proxy is sent.
-func (st *Stream) secretsOf(a *v3Answers) *xds.Set {
+func (st *Stream) secretsOf(a *compiled.V3Answers) *xds.Set {
 	if st.keys {
-		return a.secrets
+		return a.Secrets
 	}
-	return a.publicSecrets
+	return a.PublicSecrets
 }
 
 // withheld are the secrets that the proxy asks for and is not sent.
-func (st *Stream) withheld(target *streamed) []*ir.Secret {
-	if st.keys || target.publicSecrets == target.secrets || !st.secrets.asked {
+func (st *Stream) withheld(target *compiled.Streamed) []*ir.Secret {
+	if st.keys || target.PublicSecrets == target.Secrets || !st.secrets.asked {
 		return nil
 	}
-	return slices.DeleteFunc(keyed(target.view.config), func(s *ir.Secret) bool { return !st.secrets.wants(s.Name) })
+	return slices.DeleteFunc(compiled.WithKeys(target.View.Config), func(s *ir.Secret) bool { return !st.secrets.wants(s.Name) })
 }
 
 // withheldByPolls are the secrets of a view that a proxy which polls is not sent.
-func (c *client) withheldByPolls(v *view) []*ir.Secret {
+func (c *client) withheldByPolls(v *compiled.View) []*ir.Secret {
 	if v == nil || !c.denied.Load() {
 		return nil
 	}
-	return keyed(v.config)
+	return compiled.WithKeys(v.Config)
 }
 
 // noteDenied takes down whether a proxy that polls was denied private keys.
@@ -85,7 +61,7 @@ func (f *fleet) eachDenialOf(c *client, visit func(diag.Ref, Refusal)) {
 		return
 	}
 	if v := c.toldView(); v != nil {
-		c.eachWithheld(c.withheldByPolls(v), v.config, visit)
+		c.eachWithheld(c.withheldByPolls(v), v.Config, visit)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // V1Parts are the parts of configurations as v1 has them, each encoded once.
 // Listeners are not among them: their faults are those of whole tables.
 type V1Parts struct {
-	Contain  contain
+	Contain  Contain
 	clusters cached.Attached[ir.Cluster, struct{}, *v1Part]
 	hosts    cached.Attached[ir.VirtualHost, struct{}, *v1Part]
 	tables   cached.Attached[ir.RouteTable, struct{}, *V1List]

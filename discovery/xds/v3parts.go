@@ -25,7 +25,7 @@ import (
 // longer to pass, and another replica may never have had it. A part that makes
 // us panic is closed as well: it is one part and not the view that is lost.
 type V3Parts struct {
-	Contain  contain
+	Contain  Contain
 	clusters cached.Attached[ir.Cluster, v3.Source, *Resource]
 	// lists of clusters, by their beginning: most views share theirs with others,
 	// and with the view before.
@@ -43,8 +43,8 @@ type V3Parts struct {
 	Encoded atomic.Int64 // messages, ever
 }
 
-// contain turns a panic into an error (Publisher.recoverPanic).
-type contain func(step string, do func() error) error
+// Contain turns a panic into an error (Publisher.recoverPanic).
+type Contain func(step string, do func() error) error
 
 // host is an encoded virtual host; without a fragment it is left out.
 type host struct {

@@ -1,4 +1,4 @@
-package discovery
+package compiled
 
 import (
 	"github.com/pilot-api/pilot-api/compile"
@@ -14,31 +14,31 @@ import (
 // endpointSets finds the members of registry clusters: the same for every proxy,
 // unlike all else.
 type endpointSets struct {
-	mesh   *mesh.Snapshot
-	server *Publisher
+	mesh    *mesh.Snapshot
+	encoder *Encoder
 }
 
 // endpointSet is the members that one service key means, encoded once.
 type endpointSet struct {
 	key     string
 	members []ir.Endpoint
-	server  *Publisher
+	encoder *Encoder
 
 	v1Answer   cached.Lazy[xds.Answer]
 	v3Resource cached.Lazy[xds.Resource]
 	proxyless  cached.Lazy[xds.Resource]
 }
 
-// of never fails: a key that means nothing has no members. What a key means is
+// Of never fails: a key that means nothing has no members. What a key means is
 // attached to its service, and stays as long as that is the same; sets without
 // members are not kept, for anybody can think of any number of them.
-func (e *endpointSets) of(key string) *endpointSet {
+func (e *endpointSets) Of(key string) *endpointSet {
 	_, serviceKey := envoy.ParseEndpointsName(key)
 	parsed := mesh.ParseServiceKey(serviceKey)
 	create := func() *endpointSet {
-		return &endpointSet{key: key, server: e.server, members: membersOf(e.mesh, key)}
+		return &endpointSet{key: key, encoder: e.encoder, members: MembersOf(e.mesh, key)}
 	}
-	service, kept := e.mesh.ServiceOfKey(parsed.Hostname), &e.server.endpoints
+	service, kept := e.mesh.ServiceOfKey(parsed.Hostname), &e.encoder.Endpoints
 	if service != nil && kept.Has(service, key) {
 		return kept.Of(service, key, create)
 	}
@@ -49,17 +49,17 @@ func (e *endpointSets) of(key string) *endpointSet {
 	return kept.Of(service, key, func() *endpointSet { return s })
 }
 
-// membersOf are the instances that a key means in a snapshot, in the order that it
+// MembersOf are the instances that a key means in a snapshot, in the order that it
 // names.
-func membersOf(s *mesh.Snapshot, name string) []ir.Endpoint {
+func MembersOf(s *mesh.Snapshot, name string) []ir.Endpoint {
 	order, key := envoy.ParseEndpointsName(name)
 	return order.Arranged(compile.Members(s, key))
 }
 
-// members are those that a key means.
-func (e *endpointSets) members(key string) []ir.Endpoint { return e.of(key).members }
+// Members are those that a key means.
+func (e *endpointSets) Members(key string) []ir.Endpoint { return e.Of(key).members }
 
-func (s *endpointSet) v1() (xds.Answer, error) {
+func (s *endpointSet) V1() (xds.Answer, error) {
 	a, err := s.v1Answer.Get(func() (*xds.Answer, error) {
 		a, err := xds.EncodeV1(v1.Endpoints(s.members))
 		return &a, err
@@ -70,9 +70,9 @@ func (s *endpointSet) v1() (xds.Answer, error) {
 	return *a, nil
 }
 
-// v3 is nil for a set that Envoy would refuse; the proxy then keeps what it
+// V3 is nil for a set that Envoy would refuse; the proxy then keeps what it
 // has.
-func (s *endpointSet) v3() *xds.Resource { return s.encoded(&s.v3Resource, v3.Endpoints) }
+func (s *endpointSet) V3() *xds.Resource { return s.encoded(&s.v3Resource, v3.Endpoints) }
 
 // forProxyless is v3 for clients of gRPC.
 func (s *endpointSet) forProxyless() *xds.Resource {
@@ -81,17 +81,17 @@ func (s *endpointSet) forProxyless() *xds.Resource {
 
 func (s *endpointSet) encoded(as *cached.Lazy[xds.Resource], spell xds.EndpointsEncoder) *xds.Resource {
 	r, _ := as.Get(func() (*xds.Resource, error) {
-		r, err := s.server.v3Parts.EncodeEndpoints(s.key, s.members, spell)
+		r, err := s.encoder.V3.EncodeEndpoints(s.key, s.members, spell)
 		if err != nil {
-			s.server.opts.Log.Error("endpoints not served", "key", s.key, "err", err)
+			s.encoder.Log.Error("endpoints not served", "key", s.key, "err", err)
 		}
 		return r, err
 	})
 	return r
 }
 
-// endpointKeys are the sets that a proxy with these clusters may ask for.
-func endpointKeys(clusters []*ir.Cluster) []string {
+// EndpointKeys are the sets that a proxy with these clusters may ask for.
+func EndpointKeys(clusters []*ir.Cluster) []string {
 	var keys []string
 	for _, c := range clusters {
 		if c.Type == ir.Registry {

@@ -1,7 +1,8 @@
-package discovery
+package compiled
 
 import (
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -50,8 +51,16 @@ func testHost(i int, timeout time.Duration) *ir.VirtualHost {
 	return host
 }
 
+func testEncoder(maxProxies int) *Encoder {
+	if maxProxies == 0 {
+		maxProxies = 50_000
+	}
+	contain := func(_ string, do func() error) error { return do() }
+	return NewEncoder(maxProxies, slog.New(slog.DiscardHandler), contain, func(*View) {})
+}
+
 // testView is one that nobody compiled.
-func testView(s *Publisher, config *ir.Config) *view { return &view{server: s, config: config} }
+func testView(e *Encoder, config *ir.Config) *View { return &View{Encoder: e, Config: config} }
 
 // further is another view with the very same parts.
 func further(c *ir.Config) *ir.Config {
@@ -75,21 +84,21 @@ func changed(c *ir.Config, timeout time.Duration) *ir.Config {
 // once; what changed is, and nothing else.
 func TestUnchangedPartsAreNotEncodedAgain(t *testing.T) {
 	const n = 20
-	s, config := New(Options{}), testConfig(n)
+	e, config := testEncoder(0), testConfig(n)
 	var views sync.WaitGroup
 	for range 8 {
-		views.Go(func() { encodeV3(testView(s, further(config)), "10.0.0.1") })
+		views.Go(func() { encodeV3(testView(e, further(config)), "10.0.0.1") })
 	}
 	views.Wait()
 	// The shell of the table, and the listener.
-	if got := s.v3Parts.Encoded.Load(); got != 2*n+2 {
+	if got := e.V3.Encoded.Load(); got != 2*n+2 {
 		t.Errorf("8 views with the same parts: %d messages encoded, want %d", got, 2*n+2)
 	}
-	one, other := encodeV3(testView(s, config), "10.0.0.1"), encodeV3(testView(s, changed(config, time.Hour)), "10.0.0.1")
-	if got := s.v3Parts.Encoded.Load(); got != 2*n+4 {
+	one, other := encodeV3(testView(e, config), "10.0.0.1"), encodeV3(testView(e, changed(config, time.Hour)), "10.0.0.1")
+	if got := e.V3.Encoded.Load(); got != 2*n+4 {
 		t.Errorf("one virtual host changed: %d more messages encoded, want it and the shell of its table", got-(2*n+2))
 	}
-	if one.routes.Version == other.routes.Version || one.clusters.Version != other.clusters.Version {
+	if one.Routes.Version == other.Routes.Version || one.Clusters.Version != other.Clusters.Version {
 		t.Error("versions do not follow the content")
 	}
 	runtime.KeepAlive(config)
@@ -97,21 +106,21 @@ func TestUnchangedPartsAreNotEncodedAgain(t *testing.T) {
 
 // TestPartsGoWithTheirConfiguration: nothing is left of what nobody holds.
 func TestPartsGoWithTheirConfiguration(t *testing.T) {
-	s := New(Options{})
+	e := testEncoder(0)
 	left := func() int {
-		p, v1 := &s.v3Parts, &s.v1Parts
+		p, v1 := &e.V3, &e.V1
 		return p.Len() + v1.Len()
 	}
 	func() {
-		v := testView(s, testConfig(20))
-		if _, err := v.encodedV1("10.0.0.1"); err != nil {
+		v := testView(e, testConfig(20))
+		if _, err := v.EncodedV1("10.0.0.1"); err != nil {
 			t.Fatal(err)
 		}
-		a, err := v.encodedV3("10.0.0.1")
+		a, err := v.EncodedV3("10.0.0.1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.routes.Answer(nil).Compose()
+		a.Routes.Answer(nil).Compose()
 		if left() == 0 {
 			t.Error("nothing is kept of what is in use")
 		}
@@ -142,52 +151,52 @@ func oneService(t *testing.T) *mesh.Snapshot {
 // from one generation to the next while the service does, and no longer. What
 // anybody may ask for is kept within a bound.
 func TestEndpointsFollowTheirService(t *testing.T) {
-	s := New(Options{MaxProxies: 2})
+	e := testEncoder(2)
 	func() {
 		snapshot := oneService(t)
-		of := func(key string) *endpointSet { return (&endpointSets{snapshot, s}).of(key) }
+		of := func(key string) *endpointSet { return (&endpointSets{snapshot, e}).Of(key) }
 		first := of("web.example|http")
 		if len(first.members) != 1 || of("web.example|http") != first {
 			t.Errorf("%d members, or made again for the next generation", len(first.members))
 		}
-		if of("web.example|grpc"); s.endpoints.Len() != 1 {
-			t.Errorf("%d sets are kept, of them some that mean nothing", s.endpoints.Len())
+		if of("web.example|grpc"); e.Endpoints.Len() != 1 {
+			t.Errorf("%d sets are kept, of them some that mean nothing", e.Endpoints.Len())
 		}
 		for _, key := range []string{"web.example|http,w", "web.example|http,x", "web.example|http,y", "web.example|http,z"} {
 			if len(of(key).members) != 1 {
 				t.Errorf("%s has no members", key)
 			}
 		}
-		if s.endpoints.Len() != 2 {
-			t.Errorf("%d sets are kept, want the bound", s.endpoints.Len())
+		if e.Endpoints.Len() != 2 {
+			t.Errorf("%d sets are kept, want the bound", e.Endpoints.Len())
 		}
 		runtime.KeepAlive(snapshot)
 	}()
 	for range 100 {
-		if runtime.GC(); s.endpoints.Len() == 0 {
+		if runtime.GC(); e.Endpoints.Len() == 0 {
 			return
 		}
 		runtime.Gosched()
 	}
-	t.Errorf("%d sets are kept of a service that is gone", s.endpoints.Len())
+	t.Errorf("%d sets are kept of a service that is gone", e.Endpoints.Len())
 }
 
 // TestListenersAtAProxysAddress are encoded for it, those at another are shared
 // by all; and who asks again costs nothing.
 func TestListenersAtAProxysAddress(t *testing.T) {
-	s, config := New(Options{}), testConfig(1)
+	e, config := testEncoder(0), testConfig(1)
 	for i := range 10 {
 		config.Listeners = append(config.Listeners, &ir.Listener{IP: "10.200.0.1", Port: 3000 + i, TCP: &ir.TCPListener{Routes: []ir.TCPRoute{{Clusters: ir.Whole("db")}}}})
 	}
 	config.Listeners = append(config.Listeners, &ir.Listener{Port: 8080, Direction: ir.Inbound, HTTP: &ir.HTTPListener{Inline: &ir.RouteTable{Name: "in"}}})
-	a := encodeV3(testView(s, config), "10.0.0.1")
+	a := encodeV3(testView(e, config), "10.0.0.1")
 	ask := func(ip string) (version string, encoded int64) {
-		before := s.v3Parts.Encoded.Load()
-		answer, err := a.answerListeners(ip, nil)
+		before := e.V3.Encoded.Load()
+		answer, err := a.AnswerListeners(ip, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return answer.Version, s.v3Parts.Encoded.Load() - before
+		return answer.Version, e.V3.Encoded.Load() - before
 	}
 	first, encoded := ask("10.0.0.1")
 	if encoded != 0 {
@@ -198,7 +207,7 @@ func TestListenersAtAProxysAddress(t *testing.T) {
 		t.Errorf("at another address %d listeners are encoded, want one of its own", encoded)
 	}
 	runtime.GC() // What is not kept is made again, and the same.
-	answer, _ := a.answerListeners("10.0.0.2", nil)
+	answer, _ := a.AnswerListeners("10.0.0.2", nil)
 	if text := string(answer.Compose()); !strings.Contains(text, other) || !strings.Contains(text, `"http_10.0.0.2_8080"`) || !strings.Contains(text, `"tcp_10.200.0.1_3009"`) {
 		t.Errorf("version %s: %s", other, text)
 	}
@@ -207,17 +216,17 @@ func TestListenersAtAProxysAddress(t *testing.T) {
 
 // TestWithdrawnClustersAreNotEncodedAgain while a proxy is handed over.
 func TestWithdrawnClustersAreNotEncodedAgain(t *testing.T) {
-	s, config := New(Options{}), testConfig(3)
-	older := testView(s, config)
+	e, config := testEncoder(0), testConfig(3)
+	older := testView(e, config)
 	without := further(config)
 	without.Clusters = without.Clusters[1:]
 	encodeV3(older, "10.0.0.1")
-	a := encodeV3(testView(s, without), "10.0.0.1")
-	before := s.v3Parts.Encoded.Load()
-	if merged := a.clustersBeside([]*view{older}); len(merged.Sorted) != 3 || len(a.clusters.Sorted) != 2 {
+	a := encodeV3(testView(e, without), "10.0.0.1")
+	before := e.V3.Encoded.Load()
+	if merged := a.ClustersBeside([]*View{older}); len(merged.Sorted) != 3 || len(a.Clusters.Sorted) != 2 {
 		t.Errorf("%d clusters, want 3", len(merged.Sorted))
 	}
-	if encoded := s.v3Parts.Encoded.Load() - before; encoded != 0 {
+	if encoded := e.V3.Encoded.Load() - before; encoded != 0 {
 		t.Errorf("%d clusters are encoded again", encoded)
 	}
 	runtime.KeepAlive(config)
@@ -226,7 +235,7 @@ func TestWithdrawnClustersAreNotEncodedAgain(t *testing.T) {
 // TestWithdrawnClustersAreTheProxysOwn: two proxies come to a view from others in
 // which a cluster of one name differs, and each keeps its own.
 func TestWithdrawnClustersAreTheProxysOwn(t *testing.T) {
-	s, config := New(Options{}), testConfig(3)
+	e, config := testEncoder(0), testConfig(3)
 	changed := further(config)
 	changed.Clusters = slices.Clone(config.Clusters)
 	other := *config.Clusters[0]
@@ -234,11 +243,11 @@ func TestWithdrawnClustersAreTheProxysOwn(t *testing.T) {
 	changed.Clusters[0] = &other
 	without := further(config)
 	without.Clusters = without.Clusters[1:]
-	a := encodeV3(testView(s, without), "10.0.0.1")
+	a := encodeV3(testView(e, without), "10.0.0.1")
 	for _, older := range []*ir.Config{config, changed, config} {
-		from := testView(s, older)
-		want := encodeV3(from, "10.0.0.1").clusters.Named(other.Name).Hash
-		if got := a.clustersBeside([]*view{from}).Named(other.Name).Hash; got != want {
+		from := testView(e, older)
+		want := encodeV3(from, "10.0.0.1").Clusters.Named(other.Name).Hash
+		if got := a.ClustersBeside([]*View{from}).Named(other.Name).Hash; got != want {
 			t.Error("the cluster of another view is answered")
 		}
 	}

@@ -1,4 +1,4 @@
-package discovery
+package compiled
 
 import (
 	"runtime"
@@ -12,11 +12,11 @@ import (
 // TestFurtherViewTakesLittle: it has pointers to what it shares.
 func TestFurtherViewTakesLittle(t *testing.T) {
 	const n, views = 1000, 50
-	s, config := New(Options{}), testConfig(n)
-	kept := []*v3Answers{encodeV3(testView(s, config), "10.0.0.1")}
+	e, config := testEncoder(0), testConfig(n)
+	kept := []*V3Answers{encodeV3(testView(e, config), "10.0.0.1")}
 	before := heapInUse()
 	for range views {
-		kept = append(kept, encodeV3(testView(s, further(config)), "10.0.0.1"))
+		kept = append(kept, encodeV3(testView(e, further(config)), "10.0.0.1"))
 	}
 	if grown := (heapInUse() - before) / views; grown > 100<<10 {
 		t.Errorf("%d KiB for each further view, its lists of pointers among them", grown>>10)
@@ -44,38 +44,38 @@ func BenchmarkParts(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			b.StopTimer()
-			s, config := New(Options{}), testConfig(n)
+			e, config := testEncoder(0), testConfig(n)
 			b.StartTimer()
-			encodeV3(testView(s, config), "10.0.0.1")
+			encodeV3(testView(e, config), "10.0.0.1")
 		}
 		perService(b)
 	})
 	b.Run("further", func(b *testing.B) {
 		b.ReportAllocs()
-		s, config := New(Options{}), testConfig(n)
-		encodeV3(testView(s, config), "10.0.0.1")
+		e, config := testEncoder(0), testConfig(n)
+		encodeV3(testView(e, config), "10.0.0.1")
 		for b.Loop() {
-			encodeV3(testView(s, further(config)), "10.0.0.1")
+			encodeV3(testView(e, further(config)), "10.0.0.1")
 		}
 		perService(b)
 	})
-	changes := func(b *testing.B, use func(*v3Answers)) {
+	changes := func(b *testing.B, use func(*V3Answers)) {
 		b.ReportAllocs()
-		s, config := New(Options{}), testConfig(n)
-		use(encodeV3(testView(s, config), "10.0.0.1"))
+		e, config := testEncoder(0), testConfig(n)
+		use(encodeV3(testView(e, config), "10.0.0.1"))
 		for i := 0; b.Loop(); i++ {
 			b.StopTimer()
 			next := changed(config, time.Duration(i+1)*time.Second)
 			b.StartTimer()
-			use(encodeV3(testView(s, next), "10.0.0.1"))
+			use(encodeV3(testView(e, next), "10.0.0.1"))
 		}
 	}
-	b.Run("changed", func(b *testing.B) { changes(b, func(*v3Answers) {}) })
+	b.Run("changed", func(b *testing.B) { changes(b, func(*V3Answers) {}) })
 	b.Run("changed/body", func(b *testing.B) {
-		changes(b, func(a *v3Answers) { a.routes.Named("80").Answer().Compose() })
+		changes(b, func(a *V3Answers) { a.Routes.Named("80").Answer().Compose() })
 	})
 	b.Run("table", func(b *testing.B) {
-		p := &New(Options{}).v3Parts
+		p := &testEncoder(0).V3
 		config := testConfig(n)
 		p.Table(config.RouteTables[0])
 		for b.Loop() {
@@ -84,7 +84,7 @@ func BenchmarkParts(b *testing.B) {
 		}
 	})
 	b.Run("listener", func(b *testing.B) {
-		p := &New(Options{}).v3Parts
+		p := &testEncoder(0).V3
 		for b.Loop() {
 			p.Listener(&ir.Listener{IP: "0.0.0.0", Port: 80, HTTP: &ir.HTTPListener{Table: "80"}}, v3.Polled(time.Second))
 		}

@@ -1,4 +1,4 @@
-package discovery
+package compiled
 
 import (
 	"slices"
@@ -13,17 +13,17 @@ import (
 // proxyless is a view as programs have it that speak gRPC without a proxy: what they
 // may call by HTTP, each virtual host as a table of its own
 // (docs/decisions/022-proxyless-grpc.md).
-type proxyless struct {
+type proxylessHosts struct {
 	targets []*xds.ProxylessHost
 	reached []*xds.ProxylessCluster // by them
 	keys    []string                // of endpoints that the registry has
 }
 
-func encodeProxyless(v *view) *v3Answers {
-	p := &proxyless{}
-	a := &v3Answers{view: v, streamed: true, proxyless: p, merged: cached.NewMemo[*xds.Set](0), listeners: cached.NewMemo[*listenerSet](1)}
+func encodeProxyless(v *View) *V3Answers {
+	p := &proxylessHosts{}
+	a := &V3Answers{View: v, streamed: true, proxyless: p, merged: cached.NewMemo[*xds.Set](0), listeners: cached.NewMemo[*listenerSet](1)}
 	names := map[string]bool{}
-	for _, t := range v.config.RouteTables {
+	for _, t := range v.Config.RouteTables {
 		if t.Name == compile.ProxyTable {
 			continue
 		}
@@ -39,13 +39,13 @@ func encodeProxyless(v *view) *v3Answers {
 		}
 	}
 	var used []*ir.Cluster
-	for _, c := range v.config.Clusters {
+	for _, c := range v.Config.Clusters {
 		if names[c.Name] {
 			used = append(used, c)
 			p.reached = append(p.reached, a.parts().ProxylessCluster(c))
 		}
 	}
-	p.keys = endpointKeys(used)
+	p.keys = EndpointKeys(used)
 	clusters, routes := make([]*xds.Resource, len(p.reached)), make([]*xds.Resource, len(p.targets))
 	for i, r := range p.reached {
 		clusters[i] = r.Cluster
@@ -53,16 +53,16 @@ func encodeProxyless(v *view) *v3Answers {
 	for i, t := range p.targets {
 		routes[i] = t.Routes
 	}
-	a.clusters, a.routes = xds.NewSet(xds.ClusterType, clusters), xds.NewSet(xds.RouteType, routes)
+	a.Clusters, a.Routes = xds.NewSet(xds.ClusterType, clusters), xds.NewSet(xds.RouteType, routes)
 	listeners := p.listeners()
 	a.listeners.Put("", newListenerSet(listeners))
-	for _, s := range []*xds.Set{a.clusters, a.routes, listeners} {
+	for _, s := range []*xds.Set{a.Clusters, a.Routes, listeners} {
 		s.Problems.AddTo(&a.problems, diag.LostInGRPC)
 	}
 	return a
 }
 
-func (p *proxyless) listeners() *xds.Set {
+func (p *proxylessHosts) listeners() *xds.Set {
 	var all []*xds.Resource
 	for _, t := range p.targets {
 		all = append(all, t.Listeners...)
@@ -70,10 +70,10 @@ func (p *proxyless) listeners() *xds.Set {
 	return xds.NewSet(xds.ListenerType, all)
 }
 
-func (p *proxyless) endpoints(g *generation) *xds.Set {
+func (p *proxylessHosts) endpoints(g *Generation) *xds.Set {
 	var all []*xds.Resource
 	for _, key := range p.keys {
-		if r := endpointsNamed(g, key, nil, true); r != nil {
+		if r := EndpointsNamed(g, key, nil, true); r != nil {
 			all = append(all, r)
 		}
 	}

@@ -1,0 +1,28 @@
+package compiled
+
+import (
+	"github.com/pilot-api/pilot-api/discovery/cached"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// Generation is what follows from one snapshot and is the same for every proxy.
+// What is not, hangs on views, which follow each other in their slots, each in
+// its own time.
+type Generation struct {
+	encoder   *Encoder
+	Serial    int64 // counts generations of this process
+	Mesh      *mesh.Snapshot
+	Endpoints endpointSets
+
+	Registrations cached.Lazy[xds.Answer]
+}
+
+func NewGeneration(e *Encoder, snapshot *mesh.Snapshot, before *Generation) *Generation {
+	g := &Generation{encoder: e, Mesh: snapshot}
+	if before != nil {
+		g.Serial = before.Serial + 1
+	}
+	g.Endpoints = endpointSets{snapshot, e}
+	return g
+}
