@@ -1,6 +1,9 @@
 package discovery
 
-import "github.com/pilot-api/pilot-api/discovery/xds"
+import (
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+)
 
 // Answer is an encoded answer to a poll.
 type Answer = xds.Answer
@@ -26,3 +29,32 @@ func ServiceOf(typeURL string) string { return xds.ServiceOf(typeURL) }
 
 // Services are those of all types.
 func Services() []string { return xds.Services() }
+
+// What is known of proxies and objects; package feedback says what each means.
+type (
+	Transport      = feedback.Transport
+	SyncState      = feedback.SyncState
+	TypeStatus     = feedback.TypeStatus
+	ProxyStatus    = feedback.ProxyStatus
+	Refusal        = feedback.Refusal
+	ObjectStatus   = feedback.ObjectStatus
+	ObjectStatuses = feedback.ObjectStatuses
+)
+
+// Transports and states, as in package feedback.
+const (
+	OverDelta = feedback.OverDelta
+	OverADS   = feedback.OverADS
+	OverREST  = feedback.OverREST
+	OverGRPC  = feedback.OverGRPC
+	OverV1    = feedback.OverV1
+
+	Synced   = feedback.Synced
+	Sent     = feedback.Sent
+	Stale    = feedback.Stale
+	Rejected = feedback.Rejected
+	Fetched  = feedback.Fetched
+)
+
+// ErrWithheld answers a poll for a private key over a connection that proves nothing.
+var ErrWithheld = feedback.ErrWithheld

@@ -42,7 +42,7 @@ func (s *Publisher) news(before *mesh.Snapshot, n *news) bool {
 // these objects.
 func changesTo(before *mesh.Snapshot, objs []*schema.Object) []schema.Change {
 	known := map[schema.Key]*schema.Object{}
-	for _, o := range objectsOf(before) {
+	for _, o := range compiled.ObjectsOf(before) {
 		known[o.Key()] = o
 	}
 	var changes []schema.Change
@@ -63,16 +63,6 @@ func changesTo(before *mesh.Snapshot, objs []*schema.Object) []schema.Change {
 // give a resourceVersion twice.
 func sameVersion(a, b *schema.Object) bool {
 	return a == b || a.Meta.ResourceVersion != "" && a.Meta.ResourceVersion == b.Meta.ResourceVersion && a.Meta.UID == b.Meta.UID
-}
-
-func objectsOf(s *mesh.Snapshot) []*schema.Object {
-	var all []*schema.Object
-	if s != nil {
-		for _, kind := range schema.Kinds() {
-			all = append(all, s.Objects(kind.Kind)...)
-		}
-	}
-	return all
 }
 
 // snapshot is the mesh after the news.

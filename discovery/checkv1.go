@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -81,7 +82,7 @@ func (c *checker) lostInV1(objects map[diag.Ref]bool) diag.List {
 		}
 	}
 	c.views = views
-	return slices.SortedFunc(maps.Keys(found), compareProblems)
+	return slices.SortedFunc(maps.Keys(found), feedback.CompareProblems)
 }
 
 // chooseV1 finds the kinds to look at, and a proxy for each: those of the last time, for

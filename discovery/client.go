@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -21,11 +22,11 @@ type client struct {
 	gone  atomic.Bool // known no more
 
 	handover handover
-	streams  []*Stream   // guarded by the fleet's lock
-	polls    atomic.Bool // refuse what they are answered
-	denied   atomic.Bool // private keys, when it last polled for secrets
-	fetched  fetched     // over v1
-	awaited  awaited     // by polls
+	streams  []*Stream        // guarded by the fleet's lock
+	polls    atomic.Bool      // refuse what they are answered
+	denied   atomic.Bool      // private keys, when it last polled for secrets
+	fetched  fetched          // over v1
+	awaited  feedback.Awaited // by polls
 	joined   time.Duration
 	agent    atomic.Pointer[Agent]
 }

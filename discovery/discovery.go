@@ -23,6 +23,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -86,7 +87,7 @@ type Publisher struct {
 	past    past
 	newest  verdict
 	// convergence is of changes on their way to proxies.
-	convergence convergence
+	convergence feedback.Convergence
 	acks        acks
 	caughtUp    caughtUp
 

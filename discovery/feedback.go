@@ -8,53 +8,9 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/mesh"
 )
-
-// Transport is how a proxy gets its configuration.
-type Transport string
-
-// Transports, the names that a bootstrap has for them (envoy.APIs).
-const (
-	OverDelta Transport = "delta"
-	OverADS   Transport = "ads"
-	OverREST  Transport = "rest"
-	OverGRPC  Transport = "grpc" // without a proxy, over ads
-	OverV1    Transport = "v1"
-)
-
-// SyncState is where a proxy stands with one type (docs/decisions/019-feedback.md).
-type SyncState string
-
-const (
-	Synced   SyncState = "SYNCED"   // acknowledged, nothing newer is due
-	Sent     SyncState = "SENT"     // on its way
-	Stale    SyncState = "STALE"    // something newer is due and was not sent yet
-	Rejected SyncState = "REJECTED" // refused
-	Fetched  SyncState = "FETCHED"  // asked for; whether it was taken cannot be known
-)
-
-// TypeStatus is one type of one proxy.
-type TypeStatus struct {
-	State   SyncState `json:"state"`
-	Version string    `json:"version,omitempty"` // last acknowledged, or fetched
-	Error   string    `json:"error,omitempty"`   // the proxy's words
-}
-
-// ProxyStatus is what this replica knows of a proxy that is connected to it, or
-// polled it lately.
-type ProxyStatus struct {
-	Node           string    `json:"node"`
-	Role           mesh.Role `json:"role"`
-	Transport      Transport `json:"transport"`
-	EnvoyVersion   string    `json:"envoyVersion,omitempty"`
-	Address        string    `json:"address,omitempty"`
-	ConnectedSince time.Time `json:"connectedSince"`
-	// Revision that the proxy runs, as far as is known, but for parts of route tables
-	// that it refuses; 0 for none.
-	Revision int64                 `json:"revision"`
-	Types    map[string]TypeStatus `json:"types"` // by clusters, listeners, routes, endpoints, secrets
-}
 
 // Agent is what is known of an Envoy beside its identity.
 type Agent struct {
@@ -84,17 +40,17 @@ const pollPatience = 30 * time.Second
 
 // Proxies are all that are connected, by node; or those of them that some objects
 // concern.
-func (s *Publisher) Proxies(of ...diag.Ref) []ProxyStatus {
+func (s *Publisher) Proxies(of ...diag.Ref) []feedback.ProxyStatus {
 	return s.statuses(func(*client) bool { return true }, of)
 }
 
 // ProxiesCalled are those of Proxies that call themselves so.
-func (s *Publisher) ProxiesCalled(node string, of ...diag.Ref) []ProxyStatus {
+func (s *Publisher) ProxiesCalled(node string, of ...diag.Ref) []feedback.ProxyStatus {
 	return s.statuses(func(c *client) bool { return c.node.ID == node }, of)
 }
 
-func (s *Publisher) statuses(meant func(*client) bool, of []diag.Ref) []ProxyStatus {
-	var all []ProxyStatus
+func (s *Publisher) statuses(meant func(*client) bool, of []diag.Ref) []feedback.ProxyStatus {
+	var all []feedback.ProxyStatus
 	for _, p := range s.fleet.present() {
 		if !meant(p.client) {
 			continue
@@ -102,11 +58,11 @@ func (s *Publisher) statuses(meant func(*client) bool, of []diag.Ref) []ProxySta
 		for _, st := range p.streams {
 			all = p.tell(all, of, st.since, st.stance)
 		}
-		if len(p.streams) == 0 && s.polledLately(p.client) {
-			all = p.tell(all, of, s.made.Add(p.joined), func(r regard) stance { return s.stanceByPolls(p.client, r) })
+		if len(p.streams) == 0 && s.fleet.polledLately(p.client) {
+			all = p.tell(all, of, s.made.Add(p.joined), func(r feedback.SyncVisitor) feedback.ProxySyncState { return s.stanceByPolls(p.client, r) })
 		}
 	}
-	slices.SortFunc(all, func(a, b ProxyStatus) int {
+	slices.SortFunc(all, func(a, b feedback.ProxyStatus) int {
 		return cmp.Or(strings.Compare(a.Node, b.Node), a.ConnectedSince.Compare(b.ConnectedSince))
 	})
 	return all
@@ -114,38 +70,31 @@ func (s *Publisher) statuses(meant func(*client) bool, of []diag.Ref) []ProxySta
 
 // tell adds how a proxy stands, unless that is asked of some objects and they are none
 // of its concern.
-func (c *client) tell(all []ProxyStatus, of []diag.Ref, since time.Time, stand func(regard) stance) []ProxyStatus {
+func (c *client) tell(all []feedback.ProxyStatus, of []diag.Ref, since time.Time, stand func(feedback.SyncVisitor) feedback.ProxySyncState) []feedback.ProxyStatus {
 	p := c.introduced()
 	p.ConnectedSince = since
-	one := stand(regard{state: p.note})
-	if len(of) > 0 && !one.concerns(of) {
+	one := stand(feedback.SyncVisitor{State: p.Note})
+	if len(of) > 0 && !one.Concerns(of) {
 		return all
 	}
-	if len(p.Types) > 0 && one.transport == OverREST {
-		p.note("endpoints", TypeStatus{State: Fetched})
+	if len(p.Types) > 0 && one.Transport == feedback.OverREST {
+		p.Note("endpoints", feedback.TypeStatus{State: feedback.Fetched})
 	}
-	p.Transport, p.Revision = one.transport, one.revision
+	p.Transport, p.Revision = one.Transport, one.Revision
 	return append(all, p)
-}
-
-// note takes in the state of a type; of several route tables the worst one's.
-func (p *ProxyStatus) note(name string, s TypeStatus) {
-	if worse(p.Types[name].State, s.State) == s.State {
-		p.Types[name] = s
-	}
 }
 
 // polledLately reports whether a proxy that is on no stream is connected. One that left
 // its stream is gone unless it polls.
-func (s *Publisher) polledLately(c *client) bool {
+func (f *fleet) polledLately(c *client) bool {
 	seen := c.seen.Load()
-	return seen != c.left.Load() && s.age()-time.Duration(seen) <= max(pollPatience, 3*time.Duration(c.handover.pace.Load()))
+	return seen != c.left.Load() && f.age()-time.Duration(seen) <= max(pollPatience, 3*time.Duration(c.handover.pace.Load()))
 }
 
 // connected are the proxies that are on a stream, or poll, by node.
 func (s *Publisher) connected() (all []*client) {
 	for _, c := range s.fleet.present() {
-		if len(c.streams) > 0 || s.polledLately(c.client) {
+		if len(c.streams) > 0 || s.fleet.polledLately(c.client) {
 			all = append(all, c.client)
 		}
 	}
@@ -153,8 +102,8 @@ func (s *Publisher) connected() (all []*client) {
 	return all
 }
 
-func (c *client) introduced() ProxyStatus {
-	p := ProxyStatus{Node: c.node.ID, Role: c.proxy.Role, Types: map[string]TypeStatus{}}
+func (c *client) introduced() feedback.ProxyStatus {
+	p := feedback.ProxyStatus{Node: c.node.ID, Role: c.proxy.Role, Types: map[string]feedback.TypeStatus{}}
 	if a := c.agent.Load(); a != nil {
 		p.EnvoyVersion, p.Address = a.Version, a.Address
 	}

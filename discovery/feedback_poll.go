@@ -6,6 +6,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/ir"
@@ -13,7 +14,7 @@ import (
 
 // each visits how the proxy stands with each type but endpoints, which may be several
 // times, and returns the last view all of which it was seen to have; nil for none.
-func (h *handover) each(next *compiled.View, visit func(name string, s TypeStatus)) *compiled.View {
+func (h *handover) each(next *compiled.View, visit func(name string, s feedback.TypeStatus)) *compiled.View {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.held) == 0 {
@@ -21,8 +22,8 @@ func (h *handover) each(next *compiled.View, visit func(name string, s TypeStatu
 	}
 	target := h.held[len(h.held)-1]
 	settled := target == next && len(h.held) == 1 && !h.asked.IsZero()
-	note := func(name string, s TypeStatus) {
-		settled = settled && s.State == Synced
+	note := func(name string, s feedback.TypeStatus) {
+		settled = settled && s.State == feedback.Synced
 		visit(name, s)
 	}
 	if !h.asked.IsZero() {
@@ -50,7 +51,7 @@ func (h *handover) polls() bool {
 
 // eachRefusal visits what the proxy refuses of what its polls are answered, by the objects
 // of which that is made and what it has is not. Which of them is to blame it does not say.
-func (h *handover) eachRefusal(c *client, visit func(diag.Ref, Refusal)) {
+func (h *handover) eachRefusal(c *client, visit func(diag.Ref, feedback.Refusal)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	blame := func(typeURL string, p *passing, fresh []diag.Ref) {
@@ -58,7 +59,7 @@ func (h *handover) eachRefusal(c *client, visit func(diag.Ref, Refusal)) {
 			fresh = []diag.Ref{{}}
 		}
 		for _, ref := range fresh {
-			visit(ref, Refusal{Node: c.node.ID, Type: xds.NameOf(typeURL), Words: p.status(true).Error})
+			visit(ref, feedback.Refusal{Node: c.node.ID, Type: xds.NameOf(typeURL), Words: p.status(true).Error})
 		}
 	}
 	if h.clusters.refused() && len(h.held) > 0 {
@@ -106,15 +107,15 @@ func freshIn[P traced](v, older *compiled.View, parts func(*compiled.View) []P) 
 }
 
 // status of a type that is told the newest, or not yet.
-func (p *passing) status(newest bool) TypeStatus {
-	s := TypeStatus{State: Synced, Version: p.has}
+func (p *passing) status(newest bool) feedback.TypeStatus {
+	s := feedback.TypeStatus{State: feedback.Synced, Version: p.has}
 	switch {
 	case p.refused():
-		s.State, s.Error = Rejected, "the proxy keeps version "+terminal.Line(p.has)+" instead of "+p.told+"; its log says why"
+		s.State, s.Error = feedback.Rejected, "the proxy keeps version "+terminal.Line(p.has)+" instead of "+p.told+"; its log says why"
 	case !newest || p.behind:
-		s.State = Stale
+		s.State = feedback.Stale
 	case p.has != p.told:
-		s.State = Sent
+		s.State = feedback.Sent
 	}
 	return s
 }
@@ -179,15 +180,15 @@ func (f *fetched) note(name string, v *compiled.View) {
 }
 
 // each visits how the proxy stands with each type.
-func (f *fetched) each(target *compiled.View, visit func(name string, s TypeStatus)) {
+func (f *fetched) each(target *compiled.View, visit func(name string, s feedback.TypeStatus)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, v := range f.views {
-		state := Fetched
+		state := feedback.Fetched
 		if v != target {
-			state = Stale
+			state = feedback.Stale
 		}
-		visit(name, TypeStatus{State: state})
+		visit(name, feedback.TypeStatus{State: state})
 	}
 }
 

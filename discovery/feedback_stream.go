@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -45,25 +46,25 @@ func (st *Stream) desired(t *subscribed, target *compiled.Streamed) *xds.Set {
 }
 
 // state is where a type stands.
-func (t *subscribed) state(desired *xds.Set) SyncState {
+func (t *subscribed) state(desired *xds.Set) feedback.SyncState {
 	switch {
 	case t.refuses(desired):
-		return Rejected
+		return feedback.Rejected
 	case len(t.underway) > 0:
-		return Sent
+		return feedback.Sent
 	case !t.owed.nothing() || !t.wasSent(desired):
-		return Stale
+		return feedback.Stale
 	}
-	return Synced
+	return feedback.Synced
 }
 
 // runs reports whether the proxy has acknowledged all of what it should have of a type
 // but for what certain objects are to blame for.
 func (t *subscribed) runs(desired *xds.Set) bool {
 	switch t.state(desired) {
-	case Synced:
+	case feedback.Synced:
 		return true
-	case Rejected:
+	case feedback.Rejected:
 		return len(t.underway) == 0 && t.owed.nothing() && t.wasSent(desired) && t.refusesPartsAlone(desired)
 	}
 	return false

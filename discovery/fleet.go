@@ -125,6 +125,7 @@ func (f *fleet) admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *client {
 	c := &client{node: node, proxy: proxy}
 	c.handover.refusing = func(does bool) { c.polls.Store(does); f.noteRefusing(c) }
 	c.seen.Store(int64(f.age()))
+	c.awaited.Silent = func() bool { return c.gone.Load() || len(f.streamsOf(c)) > 0 || !f.polledLately(c) }
 	c.joined = f.age()
 	c.left.Store(-1)
 	f.clients[node] = c

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -20,7 +21,7 @@ type Inspection struct {
 	Known bool
 	// Over is what the Resources are spelled for: what the proxy is told over, where a
 	// program has the node of the Envoy beside it, that Envoy.
-	Over Transport
+	Over feedback.Transport
 
 	generation *compiled.Generation
 	proxy      mesh.Proxy
@@ -28,7 +29,7 @@ type Inspection struct {
 }
 
 // SpelledOver are the transports that Resources can be spelled for.
-var SpelledOver = []Transport{OverDelta, OverADS, OverREST, OverGRPC}
+var SpelledOver = []feedback.Transport{feedback.OverDelta, feedback.OverADS, feedback.OverREST, feedback.OverGRPC}
 
 // Inspect looks at what a proxy is told now. Who is not known does not become so by
 // it, takes nobody's place and is not counted. Of proxies with one id, and
@@ -52,8 +53,8 @@ func (s *Publisher) Inspect(node Node) (*Inspection, error) {
 
 // transportOf is what a proxy is told over: that of an Envoy where there is one beside a
 // client of gRPC.
-func (s *Publisher) transportOf(c *client) Transport {
-	over := OverREST
+func (s *Publisher) transportOf(c *client) feedback.Transport {
+	over := feedback.OverREST
 	for _, st := range s.fleet.streamsOf(c) {
 		if !st.proxyless {
 			return st.Transport()
@@ -61,7 +62,7 @@ func (s *Publisher) transportOf(c *client) Transport {
 		over = st.Transport()
 	}
 	if c.handover.polls() {
-		return OverREST
+		return feedback.OverREST
 	}
 	return over
 }
@@ -92,7 +93,7 @@ func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, e
 	g := s.encoder.Current.Load()
 	mv := g.Mesh.View(proxy)
 	key := mv.Key()
-	out := &Inspection{Node: node.ID, Revision: g.Mesh.Revision, generation: g, proxy: proxy, view: s.fleet.viewOf(key), Over: OverREST}
+	out := &Inspection{Node: node.ID, Revision: g.Mesh.Revision, generation: g, proxy: proxy, view: s.fleet.viewOf(key), Over: feedback.OverREST}
 	if out.view != nil {
 		return out, nil
 	}
@@ -143,9 +144,9 @@ type Resource struct {
 func (i *Inspection) Resources(configType string) ([]Resource, error) {
 	encode := i.view.EncodedV3
 	switch i.Over {
-	case OverDelta, OverADS:
+	case feedback.OverDelta, feedback.OverADS:
 		encode = i.view.EncodedStreamed
-	case OverGRPC:
+	case feedback.OverGRPC:
 		encode = func(string) (*compiled.V3Answers, error) { return i.view.EncodedProxyless() }
 	}
 	a, err := encode(i.proxy.IP)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -50,7 +51,7 @@ func lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot, proxies []*cli
 			found[p] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(found), compareProblems), nil
+	return slices.SortedFunc(maps.Keys(found), feedback.CompareProblems), nil
 }
 
 // proxiesToCome are those that the objects of some snapshots are for, and then those that

@@ -3,6 +3,8 @@ package discovery
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 )
 
 // metrics of the way from objects to answers. Polls are counted where they
@@ -43,17 +45,16 @@ func newMetrics(s *Publisher) *metrics {
 	for _, outcome := range []string{checked, checkBusy, checkFailed} {
 		s.checks.done.WithLabelValues(outcome)
 	}
-	s.convergence.polling = map[*client]struct{}{}
-	s.convergence.took = with.NewHistogramVec(prometheus.HistogramOpts{
+	s.convergence.Took = with.NewHistogramVec(prometheus.HistogramOpts{
 		Name: prefix + "convergence_seconds", Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 14),
 		Help: "From the acknowledged write to its acceptance by the last proxy that it concerns, by transport; over v1 until it was fetched.",
 	}, []string{"transport"})
-	s.convergence.abandoned = with.NewCounterVec(prometheus.CounterOpts{
+	s.convergence.Abandoned = with.NewCounterVec(prometheus.CounterOpts{
 		Name: prefix + "convergence_abandoned_total",
 		Help: "Changes that were followed no more before the last proxy had accepted, as too many others were under way.",
 	}, []string{"transport"})
 	for _, over := range transports {
-		s.convergence.abandoned.WithLabelValues(string(over))
+		s.convergence.Abandoned.WithLabelValues(string(over))
 	}
 	if s.opts.Registry != nil {
 		s.opts.Registry.MustRegister(connected{s, prometheus.NewDesc(prefix+"connected_proxies",
@@ -67,7 +68,7 @@ func newMetrics(s *Publisher) *metrics {
 	}
 }
 
-var transports = []Transport{OverDelta, OverADS, OverREST, OverV1, OverGRPC}
+var transports = []feedback.Transport{feedback.OverDelta, feedback.OverADS, feedback.OverREST, feedback.OverV1, feedback.OverGRPC}
 
 // connected counts proxies when it is asked.
 type connected struct {
@@ -78,20 +79,20 @@ type connected struct {
 func (c connected) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
 
 func (c connected) Collect(to chan<- prometheus.Metric) {
-	c.server.dismiss()
+	c.server.convergence.Dismiss()
 	type labels struct {
-		over  Transport
-		state SyncState
+		over  feedback.Transport
+		state feedback.SyncState
 	}
 	counts := map[labels]int{}
 	_ = c.server.recoverPanic("metrics", func() error {
-		c.server.stances(func(one stance) { counts[labels{one.transport, one.state}]++ }, regard{})
+		c.server.stances(func(one feedback.ProxySyncState) { counts[labels{one.Transport, one.State}]++ }, feedback.SyncVisitor{})
 		return nil
 	})
 	for _, over := range transports {
-		states := []SyncState{Synced, Sent, Stale, Rejected}
-		if over == OverV1 {
-			states = []SyncState{Fetched, Stale}
+		states := []feedback.SyncState{feedback.Synced, feedback.Sent, feedback.Stale, feedback.Rejected}
+		if over == feedback.OverV1 {
+			states = []feedback.SyncState{feedback.Fetched, feedback.Stale}
 		}
 		for _, state := range states {
 			to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(counts[labels{over, state}]), string(over), string(state))

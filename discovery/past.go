@@ -66,7 +66,7 @@ func (p *past) begin(s *Publisher, first *mesh.Snapshot) {
 	p.first = p.starts[len(p.starts)-1]
 	for _, settings := range s.opts.PastSettings {
 		p.starts = append(p.starts, s.epochOf(func() *mesh.Snapshot {
-			return mesh.NewSnapshot(first.Revision, settings, objectsOf(first)).WithFiles(first.Files)
+			return mesh.NewSnapshot(first.Revision, settings, compiled.ObjectsOf(first)).WithFiles(first.Files)
 		}))
 	}
 	time.AfterFunc(PastFor, func() {
@@ -93,7 +93,7 @@ func (s *Publisher) stored(after int64, first *mesh.Snapshot) (states []*epoch) 
 		}
 		known = former
 		states = append(states, s.epochOf(func() *mesh.Snapshot {
-			return mesh.NewSnapshot(r, first.Settings, with(objectsOf(first), former)).WithFiles(first.Files)
+			return mesh.NewSnapshot(r, first.Settings, with(compiled.ObjectsOf(first), former)).WithFiles(first.Files)
 		}))
 	}
 	slices.Reverse(states)
@@ -141,7 +141,7 @@ func (p *past) end(s *Publisher, g, next *compiled.Generation) {
 	p.skipped = p.skipped[max(0, len(p.skipped)-maxRecent):]
 	was := g.Mesh
 	e := s.epochOf(func() *mesh.Snapshot {
-		return mesh.NewSnapshot(was.Revision, was.Settings, objectsOf(was)).WithFiles(was.Files)
+		return mesh.NewSnapshot(was.Revision, was.Settings, compiled.ObjectsOf(was)).WithFiles(was.Files)
 	})
 	if g.Serial == 0 && p.first != nil {
 		e.state = p.first.state

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -23,25 +24,11 @@ func TestWorstOfTheTables(t *testing.T) {
 		h.routed["80"].passing.note("has", "told")
 	}
 	for range 100 {
-		p := ProxyStatus{Types: map[string]TypeStatus{}}
-		h.each(v, p.note)
-		if types := p.Types; types["routes"].State != Rejected || types["routes"].Error == "" {
+		p := feedback.ProxyStatus{Types: map[string]feedback.TypeStatus{}}
+		h.each(v, p.Note)
+		if types := p.Types; types["routes"].State != feedback.Rejected || types["routes"].Error == "" {
 			t.Fatalf("routes are %+v", types["routes"])
 		}
-	}
-}
-
-// TestLeftMeanwhile: a stream that ends between being found and being counted is waited
-// for by no change.
-func TestLeftMeanwhile(t *testing.T) {
-	s := New(Options{})
-	ro := s.convergence.begin(2, s.made)
-	gone := &awaited{over: OverADS}
-	s.convergence.depart(gone)
-	s.convergence.concern(ro, []*awaited{gone})
-	s.convergence.seal(ro)
-	if n := len(s.convergence.rollouts); n != 0 || gone.any.Load() {
-		t.Errorf("%d changes wait for nobody", n)
 	}
 }
 

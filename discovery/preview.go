@@ -12,6 +12,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
@@ -86,7 +87,7 @@ func (s *Publisher) preview(ctx context.Context, objects []*schema.Object, inV1 
 	p := &preview{
 		Publisher: s, inV1: inV1, changes: map[changeKey]*change{}, sets: map[setID]*xds.Resource{},
 		// A snapshot of its own: that which is published is to be followed by others.
-		before: mesh.NewSnapshot(g.Mesh.Revision, g.Mesh.Settings, objectsOf(g.Mesh)).WithFiles(g.Mesh.Files),
+		before: mesh.NewSnapshot(g.Mesh.Revision, g.Mesh.Settings, compiled.ObjectsOf(g.Mesh)).WithFiles(g.Mesh.Files),
 	}
 	p.after = p.before.Next(g.Mesh.Revision, changesBy(g.Mesh, objects))
 	p.otherServices = len(p.after.ServicesSince(p.before)) > 0
@@ -174,9 +175,9 @@ func (p *preview) problemsAt(ctx context.Context, c compiler, at *mesh.Snapshot)
 func problemsBeside(list, other diag.List) diag.List {
 	known := map[diag.Problem]bool{}
 	for _, p := range other {
-		known[unplaced(p)] = true
+		known[feedback.Unplaced(p)] = true
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(p diag.Problem) bool { return known[unplaced(p)] })
+	return slices.DeleteFunc(slices.Clone(list), func(p diag.Problem) bool { return known[feedback.Unplaced(p)] })
 }
 
 // crowds are those that are connected, the largest first.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -31,7 +32,7 @@ type publication struct {
 	*Publisher
 	ctx     context.Context
 	next    *compiled.Generation
-	rollout *rollout // nil for the first
+	rollout *feedback.Rollout // nil for the first
 
 	mu      sync.Mutex
 	changed []*slot
@@ -40,7 +41,7 @@ type publication struct {
 
 // publish brings everybody who asked lately to the next generation. Nothing has
 // happened when there is an error.
-func (s *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *rollout) (*publication, error) {
+func (s *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *feedback.Rollout) (*publication, error) {
 	moved, err := s.advance(next)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (s *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *
 		s.concerns(ro, sl, false)
 	}
 	if ro != nil {
-		s.convergence.seal(ro)
+		s.convergence.Seal(ro)
 	}
 	s.fleet.wake(moved)
 	s.fleet.settle(next.Serial, p.goodFor)
@@ -157,7 +158,7 @@ func (p *publication) problems() map[string]diag.List {
 	}
 	parts["kept"] = nil
 	for reason := range p.kept {
-		parts["kept"] = append(parts["kept"], refusal(diag.NotPublished, "some proxies keep an older configuration: "+reason))
+		parts["kept"] = append(parts["kept"], feedback.NewRefusalProblem(diag.NotPublished, "some proxies keep an older configuration: "+reason))
 	}
 	return parts
 }

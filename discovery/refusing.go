@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 )
 
 // refusing are the proxies that do not take what they are answered. Its lock is taken
@@ -67,10 +68,10 @@ func (s *Publisher) refusals() diag.List {
 	proxies := s.fleet.refusing.sorted()
 	for i, c := range proxies {
 		if i == maxRefusals {
-			return append(all, refusal(diag.Refused, fmt.Sprintf("%d more proxies refuse what they are answered, or do not get it", len(proxies)-i)))
+			return append(all, feedback.NewRefusalProblem(diag.Refused, fmt.Sprintf("%d more proxies refuse what they are answered, or do not get it", len(proxies)-i)))
 		}
 		told := len(all)
-		note := func(ref diag.Ref, r Refusal) {
+		note := func(ref diag.Ref, r feedback.Refusal) {
 			// Several parts of its configuration may be refused in the same words.
 			if p := problemOf(ref, r); !slices.Contains(all[told:], p) {
 				all = append(all, p)
@@ -83,19 +84,19 @@ func (s *Publisher) refusals() diag.List {
 		if len(all) > told || len(kept) == 0 { // The latter has healed just now.
 			continue
 		}
-		all = append(all, refusal(diag.Refused, fmt.Sprintf("proxy %s refuses what it is answered, or does not get it: it keeps %s; its log says why",
+		all = append(all, feedback.NewRefusalProblem(diag.Refused, fmt.Sprintf("proxy %s refuses what it is answered, or does not get it: it keeps %s; its log says why",
 			c.node.ID, strings.Join(kept, ", "))))
 	}
 	return all
 }
 
 // problemOf is a refusal of what came from an object, the zero Ref for nobody knows which.
-func problemOf(ref diag.Ref, r Refusal) diag.Problem {
+func problemOf(ref diag.Ref, r feedback.Refusal) diag.Problem {
 	words := r.String()
 	if !r.Withheld {
-		words = fmt.Sprintf("proxy %s refuses its %s, and keeps what it had instead: %s", r.Node, r.Type, r.oneLine())
+		words = fmt.Sprintf("proxy %s refuses its %s, and keeps what it had instead: %s", r.Node, r.Type, r.OneLine())
 	}
-	p := refusal(diag.Refused, words)
+	p := feedback.NewRefusalProblem(diag.Refused, words)
 	p.Object = ref
 	return p
 }

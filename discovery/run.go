@@ -7,6 +7,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -128,10 +129,10 @@ func (s *Publisher) bring(ctx context.Context, before *compiled.Generation, n ne
 	if before == nil {
 		s.past.begin(s, snapshot)
 	}
-	var ro *rollout
+	var ro *feedback.Rollout
 	if since = s.acks.until(n.revision, since); before != nil && !since.IsZero() {
-		s.dismiss()
-		ro = s.convergence.begin(n.revision, since)
+		s.convergence.Dismiss()
+		ro = s.convergence.Begin(n.revision, since)
 	}
 	s.newest.begin()
 	p, err := s.publish(ctx, compiled.NewGeneration(s.encoder, snapshot, before), ro)
@@ -151,5 +152,5 @@ func (s *Publisher) refuse(n news, err error) {
 	s.opts.Log.Error("not published: the last good configuration stays", "revision", n.revision, "err", err)
 	s.metrics.refusals.Inc()
 	s.newest.refuse(n,
-		diag.List{refusal(diag.NotPublished, "nothing of this state of the configuration is in force, all proxies keep what they had: "+err.Error())})
+		diag.List{feedback.NewRefusalProblem(diag.NotPublished, "nothing of this state of the configuration is in force, all proxies keep what they had: "+err.Error())})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -108,7 +109,7 @@ const idleUnderPressure = time.Minute
 
 // renew brings a slot to a generation, and reports whether anything is new. With
 // an error it is what it was.
-func (s *Publisher) renew(ctx context.Context, g *compiled.Generation, sl *slot, speaker *client, ro *rollout) (changed bool, err error) {
+func (s *Publisher) renew(ctx context.Context, g *compiled.Generation, sl *slot, speaker *client, ro *feedback.Rollout) (changed bool, err error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	if sl.closed {
@@ -145,7 +146,7 @@ func (s *Publisher) renew(ctx context.Context, g *compiled.Generation, sl *slot,
 		changed = true
 	}
 	old := sl.compiled.Swap(&problems)
-	return changed || old == nil || !sameList(*old, problems), nil
+	return changed || old == nil || !feedback.SameList(*old, problems), nil
 }
 
 // keeps notes since which revision the slot tells an older view than it should.

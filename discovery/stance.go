@@ -1,57 +1,28 @@
 package discovery
 
 import (
-	"slices"
-
-	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// stance is how one stream, or one proxy that polls, stands at one moment.
-type stance struct {
-	transport Transport
-	state     SyncState      // the worst of its types
-	view      *compiled.View // that it should have
-	at        *compiled.View // that it has, nil when that is not known
-	revision  int64          // that it runs
-}
-
-// regard is what somebody wants to know beside it; either may be nil.
-type regard struct {
-	refusal func(diag.Ref, Refusal)
-	state   func(name string, s TypeStatus) // of a type, which may be several times
-}
-
-// note takes in the state of a type.
-func (s *stance) note(r regard, name string, t TypeStatus) {
-	s.state = worse(s.state, t.State)
-	if r.state != nil {
-		r.state(name, t)
-	}
-}
-
-// concerns reports whether some objects are in what the proxy has, or should have.
-func (s *stance) concerns(of []diag.Ref) bool {
-	for _, v := range []*compiled.View{s.view, s.at} {
-		if v != nil && slices.ContainsFunc(of, func(ref diag.Ref) bool { _, is := v.Origins()[ref]; return is }) {
-			return true
-		}
-	}
-	return false
+// ObjectStatuses takes a look at all proxies. What is as it was in an earlier look, nil for
+// none, is shared with that.
+func (s *Publisher) ObjectStatuses(before *feedback.ObjectStatuses) *feedback.ObjectStatuses {
+	published, problems := s.newest.known()
+	return feedback.NewObjectStatuses(meshOf(published), problems, before, s.stances)
 }
 
 // stances visits all that are connected and have something that they should have.
-func (s *Publisher) stances(visit func(stance), r regard) {
+func (s *Publisher) stances(visit func(feedback.ProxySyncState), r feedback.SyncVisitor) {
 	unproved := map[string]int{}
 	for _, p := range s.fleet.present() {
 		for _, st := range p.streams {
-			if one := st.stance(r); one.view != nil {
+			if one := st.stance(r); one.View != nil {
 				visit(one)
 			}
 		}
-		if len(p.streams) == 0 && s.polledLately(p.client) && p.isProved(unproved) {
-			if one := s.stanceByPolls(p.client, r); one.view != nil {
+		if len(p.streams) == 0 && s.fleet.polledLately(p.client) && p.isProved(unproved) {
+			if one := s.stanceByPolls(p.client, r); one.View != nil {
 				visit(one)
 			}
 		}
@@ -62,7 +33,7 @@ func (s *Publisher) stances(visit func(stance), r regard) {
 func (s *Publisher) unprovedCount() (n int) {
 	unproved := map[string]int{}
 	for _, p := range s.fleet.present() {
-		if len(p.streams) == 0 && s.polledLately(p.client) && !p.isProved(unproved) {
+		if len(p.streams) == 0 && s.fleet.polledLately(p.client) && !p.isProved(unproved) {
 			n++
 		}
 	}
@@ -90,94 +61,76 @@ func (f *fleet) present() []attendee {
 }
 
 // Transport is what the proxy is told over.
-func (st *Stream) Transport() Transport {
+func (st *Stream) Transport() feedback.Transport {
 	switch {
 	case st.delta:
-		return OverDelta
+		return feedback.OverDelta
 	case st.proxyless:
-		return OverGRPC
+		return feedback.OverGRPC
 	}
-	return OverADS
+	return feedback.OverADS
 }
 
 // stance has no view while there is nothing that the proxy should have.
-func (st *Stream) stance(r regard) stance {
+func (st *Stream) stance(r feedback.SyncVisitor) feedback.ProxySyncState {
 	published := st.server.Revision()
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	out := stance{transport: st.Transport()}
+	out := feedback.ProxySyncState{Transport: st.Transport()}
 	target, err := st.target()
 	if err != nil {
 		return out
 	}
-	out.view, out.revision = target.View, st.revision(target, published)
+	out.View, out.Revision = target.View, st.revision(target, published)
 	if st.at != nil {
-		out.at = st.at.View
+		out.At = st.at.View
 	}
 	for _, t := range st.types() {
 		if !t.asked {
 			continue
 		}
 		desired := st.desired(t, target)
-		s := TypeStatus{State: t.state(desired)}
-		if r.state != nil {
+		s := feedback.TypeStatus{State: t.state(desired)}
+		if r.State != nil {
 			s.Error = t.words(desired)
 			if t.good.Set != nil {
 				s.Version = t.good.Set.Version
 			}
 		}
-		out.note(r, xds.NameOf(t.typeURL), s)
+		out.Note(r, xds.NameOf(t.typeURL), s)
 	}
-	out.noteWithheld(r, st.withheld(target))
-	out.state = known(out.state)
-	if out.state == Rejected && r.refusal != nil {
-		st.eachRefusalLocked(target, r.refusal)
+	out.NoteWithheld(r, st.withheld(target))
+	out.State = feedback.OrSent(out.State)
+	if out.State == feedback.Rejected && r.Refusal != nil {
+		st.eachRefusalLocked(target, r.Refusal)
 	}
 	return out
 }
 
 // stanceByPolls is that of a proxy which is on no stream.
-func (s *Publisher) stanceByPolls(c *client, r regard) stance {
+func (s *Publisher) stanceByPolls(c *client, r feedback.SyncVisitor) feedback.ProxySyncState {
 	published := s.Revision()
-	out := stance{transport: OverREST, view: c.toldView()}
-	if out.view == nil {
+	out := feedback.ProxySyncState{Transport: feedback.OverREST, View: c.toldView()}
+	if out.View == nil {
 		return out
 	}
-	if at, newest := c.fetched.oldest(out.view); at != nil {
-		out.transport, out.at, out.state = OverV1, at, Stale
+	if at, newest := c.fetched.oldest(out.View); at != nil {
+		out.Transport, out.At, out.State = feedback.OverV1, at, feedback.Stale
 		if newest {
-			out.state = Fetched
+			out.State = feedback.Fetched
 		}
-		if r.state != nil {
-			c.fetched.each(out.view, r.state)
+		if r.State != nil {
+			c.fetched.each(out.View, r.State)
 		}
 	} else {
-		out.at = c.handover.each(out.view, func(name string, s TypeStatus) { out.note(r, name, s) })
-		out.noteWithheld(r, c.withheldByPolls(out.view))
-		out.state = known(out.state)
+		out.At = c.handover.each(out.View, func(name string, s feedback.TypeStatus) { out.Note(r, name, s) })
+		out.NoteWithheld(r, c.withheldByPolls(out.View))
+		out.State = feedback.OrSent(out.State)
 	}
-	out.revision = c.runs(out.at, out.view, published)
-	if out.state == Rejected && r.refusal != nil {
-		c.handover.eachRefusal(c, r.refusal)
-		c.eachWithheld(c.withheldByPolls(out.view), out.view.Config, r.refusal)
+	out.Revision = c.runs(out.At, out.View, published)
+	if out.State == feedback.Rejected && r.Refusal != nil {
+		c.handover.eachRefusal(c, r.Refusal)
+		feedback.EachWithheld(c.node.ID, c.withheldByPolls(out.View), out.View.Config, r.Refusal)
 	}
 	return out
-}
-
-// badness of states; what is not there is none.
-var badness = map[SyncState]int{Fetched: 1, Synced: 2, Sent: 3, Stale: 4, Rejected: 5}
-
-func worse(a, b SyncState) SyncState {
-	if badness[b] > badness[a] {
-		return b
-	}
-	return a
-}
-
-// known is the state of a proxy: one that has not asked for anything yet has not got it.
-func known(state SyncState) SyncState {
-	if state == "" {
-		return Sent
-	}
-	return state
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -37,7 +38,7 @@ type Stream struct {
 	at        *compiled.Streamed // all of which the proxy has acknowledged
 	settled   atomic.Bool        // once or more
 	routed    time.Time          // when a client of gRPC was last told routes
-	awaited   awaited
+	awaited   feedback.Awaited
 	refuses   atomic.Bool // something, as was noted last
 	pushed    atomic.Bool // out, by newer ones of the proxy
 	closed    bool
@@ -109,7 +110,7 @@ func (s *Publisher) connect(node mesh.Node, as func(*Stream)) (*Stream, error) {
 		secrets:   subscribed{typeURL: xds.SecretType},
 	}
 	as(st)
-	st.awaited.over = st.Transport()
+	st.awaited.Over = st.Transport()
 	if st.proxyless {
 		p.slot.usesProxyless.Store(true)
 	} else {
@@ -122,7 +123,7 @@ func (s *Publisher) connect(node mesh.Node, as func(*Stream)) (*Stream, error) {
 // Close ends the stream.
 func (st *Stream) Close() {
 	st.server.fleet.disconnect(st)
-	st.server.convergence.depart(&st.awaited)
+	st.server.convergence.Depart(&st.awaited)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.patience != nil {

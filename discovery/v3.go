@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -46,7 +47,7 @@ func (s *Publisher) poll(typeURL string, node mesh.Node, version string, names [
 		answer, err = p.v3Listeners(g, version, names)
 	case xds.SecretType:
 		answer, err = p.v3Secrets(names, keys)
-		s.noteDenied(p.client, errors.Is(err, ErrWithheld))
+		s.noteDenied(p.client, errors.Is(err, feedback.ErrWithheld))
 	default:
 		return xds.Answer{}, fmt.Errorf("%w %q: want %s, %s, %s, %s or %s", ErrBadType, typeURL, xds.ClusterType, xds.EndpointType, xds.ListenerType, xds.RouteType, xds.SecretType)
 	}
@@ -54,7 +55,7 @@ func (s *Publisher) poll(typeURL string, node mesh.Node, version string, names [
 		err = s.compose(&answer)
 	}
 	s.concludePolls(p.client)
-	if errors.Is(err, ErrWithheld) {
+	if errors.Is(err, feedback.ErrWithheld) {
 		return xds.Answer{}, err
 	}
 	return answer, notReady(node.ID, err)
@@ -124,7 +125,7 @@ func (p *proxyState) v3Endpoints(g *compiled.Generation, version string, names [
 // any more keeps the last one.
 func (p *proxyState) v3Secrets(names []string, keys bool) (xds.Answer, error) {
 	if !keys && compiled.WantsKeys(p.view.Config, names) {
-		return xds.Answer{}, ErrWithheld
+		return xds.Answer{}, feedback.ErrWithheld
 	}
 	a, err := p.view.EncodedV3(p.proxy.IP)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -31,7 +32,7 @@ type verdict struct {
 	// changes lead from what is published to what was refused.
 	changes []schema.Change
 
-	problems   tally
+	problems   feedback.Tally
 	publishing bool
 	late       map[string]*slot // of which something else was found meanwhile; nil for a slot that has gone
 }
@@ -50,7 +51,7 @@ func (v *verdict) pass(published *compiled.Generation, changed map[string]diag.L
 	defer v.mu.Unlock()
 	v.published = published
 	for part, problems := range changed {
-		v.problems.put(part, problems)
+		v.problems.Put(part, problems)
 	}
 	v.changes = nil
 	v.nextLocked(published.Mesh.Revision, nil)
@@ -95,10 +96,10 @@ func (v *verdict) note(key string, sl *slot) {
 
 func (v *verdict) putLocked(key string, sl *slot) {
 	if sl == nil {
-		v.problems.put(key, nil)
+		v.problems.Put(key, nil)
 		return
 	}
-	v.problems.put(key, sl.problems())
+	v.problems.Put(key, sl.problems())
 }
 
 // reached reports whether there is a verdict on a snapshot as new as that; later
@@ -130,7 +131,7 @@ func (v *verdict) judged() (*compiled.Generation, []schema.Change) {
 func (v *verdict) known() (*compiled.Generation, diag.List) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.published, v.problems.list()
+	return v.published, v.problems.List()
 }
 
 // Report is everything that the published configuration could not honour. What
@@ -140,14 +141,14 @@ func (v *verdict) known() (*compiled.Generation, diag.List) {
 func (s *Publisher) Report() Report {
 	s.newest.mu.Lock()
 	published, refused := s.newest.published, s.newest.refused
-	all := s.newest.problems.list()
+	all := s.newest.problems.List()
 	s.newest.mu.Unlock()
 	more := slices.Concat(refused, s.refusals(), s.opts.LeftOut())
 	var report Report
 	if published != nil {
 		report.Revision = published.Mesh.Revision
 	}
-	report.Problems = readable(all, more)
+	report.Problems = feedback.Readable(all, more)
 	return report
 }
 
@@ -164,7 +165,7 @@ func (r Report) With(others diag.List) Report {
 			more = append(more, p)
 		}
 	}
-	r.Problems = readable(r.Problems, more)
+	r.Problems = feedback.Readable(r.Problems, more)
 	return r
 }
 
@@ -173,7 +174,7 @@ func (s *Publisher) problemCount() int {
 	refusing := min(s.fleet.refusing.count(), maxRefusals+1) + len(s.opts.LeftOut())
 	s.newest.mu.Lock()
 	defer s.newest.mu.Unlock()
-	return min(s.newest.problems.count()+len(s.newest.refused)+refusing, maxProblems+1)
+	return min(s.newest.problems.Len()+len(s.newest.refused)+refusing, feedback.MaxProblems+1)
 }
 
 // Await waits until the configuration is compiled from objects of the revision

@@ -4,6 +4,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/cached"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
 )
 
 // Generation is what follows from one snapshot and is the same for every proxy.
@@ -25,4 +26,15 @@ func NewGeneration(e *Encoder, snapshot *mesh.Snapshot, before *Generation) *Gen
 	}
 	g.Endpoints = endpointSets{snapshot, e}
 	return g
+}
+
+// ObjectsOf returns all objects of a snapshot, nil for none.
+func ObjectsOf(s *mesh.Snapshot) []*schema.Object {
+	var all []*schema.Object
+	if s != nil {
+		for _, kind := range schema.Kinds() {
+			all = append(all, s.Objects(kind.Kind)...)
+		}
+	}
+	return all
 }

@@ -1,4 +1,4 @@
-package discovery
+package feedback
 
 import (
 	"cmp"
@@ -10,23 +10,23 @@ import (
 )
 
 // refusal is a problem of the whole configuration, of no single object.
-func refusal(code diag.Code, message string) diag.Problem {
+func NewRefusalProblem(code diag.Code, message string) diag.Problem {
 	return diag.Problem{Severity: diag.Error, Reason: diag.NotHonoured, Code: code, Message: message}
 }
 
-// tally is the problems of all parts of the configuration, each once, for views
+// Tally is the problems of all parts of the configuration, each once, for views
 // find the same. It is kept as they change, so that who asks for their number or
 // for all of them does not have every view gone through.
-type tally struct {
+type Tally struct {
 	parts  map[string]diag.List
 	times  map[diag.Problem]int
 	sorted diag.List // nil after a change
 }
 
-// put sets what a part has, in place of what it had.
-func (t *tally) put(part string, problems diag.List) {
+// Put sets what a part has, in place of what it had.
+func (t *Tally) Put(part string, problems diag.List) {
 	before := t.parts[part]
-	if sameList(before, problems) {
+	if SameList(before, problems) {
 		return
 	}
 	if t.parts == nil {
@@ -35,10 +35,10 @@ func (t *tally) put(part string, problems diag.List) {
 	t.sorted = nil
 	old, new := differing(before, problems)
 	for _, p := range new {
-		t.times[unplaced(p)]++
+		t.times[Unplaced(p)]++
 	}
 	for _, p := range old {
-		if p = unplaced(p); t.times[p] == 1 {
+		if p = Unplaced(p); t.times[p] == 1 {
 			delete(t.times, p)
 		} else {
 			t.times[p]--
@@ -61,50 +61,50 @@ func differing(a, b diag.List) (diag.List, diag.List) {
 	return a, b
 }
 
-// sameList looks at the problems only where the lists are not one.
-func sameList(a, b diag.List) bool {
+// SameList looks at the problems only where the lists are not one.
+func SameList(a, b diag.List) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// unplaced is the problem without a position: generated configuration has none.
-func unplaced(p diag.Problem) diag.Problem {
+// Unplaced is the problem without a position: generated configuration has none.
+func Unplaced(p diag.Problem) diag.Problem {
 	p.Position = nil
 	return p
 }
 
-func (t *tally) count() int { return len(t.times) }
+func (t *Tally) Len() int { return len(t.times) }
 
-// list is all of them by object. It is shared.
-func (t *tally) list() diag.List {
+// List is all of them by object. It is shared.
+func (t *Tally) List() diag.List {
 	if t.sorted == nil {
 		t.sorted = make(diag.List, 0, len(t.times))
 		for p := range t.times {
 			t.sorted = append(t.sorted, p)
 		}
-		slices.SortFunc(t.sorted, compareProblems)
+		slices.SortFunc(t.sorted, CompareProblems)
 	}
 	return t.sorted
 }
 
-// maxProblems bounds what is told of a configuration, beside the bound that
+// MaxProblems bounds what is told of a configuration, beside the bound that
 // each view has for each object. Nobody reads as much, and an answer of it has some megabytes.
-const maxProblems = 10_000
+const MaxProblems = 10_000
 
-// readable is two lists, of which the first is sorted, in one, and no more of
+// Readable is two lists, of which the first is sorted, in one, and no more of
 // them than there is a bound for.
-func readable(sorted, more diag.List) diag.List {
+func Readable(sorted, more diag.List) diag.List {
 	out := slices.Clone(sorted)
 	if len(more) > 0 {
 		out = append(out, more...)
-		slices.SortFunc(out, compareProblems)
+		slices.SortFunc(out, CompareProblems)
 	}
-	if left := len(out) - maxProblems; left > 0 {
-		out = append(out[:maxProblems:maxProblems], refusal("", fmt.Sprintf("%d more problems are not listed", left)))
+	if left := len(out) - MaxProblems; left > 0 {
+		out = append(out[:MaxProblems:MaxProblems], NewRefusalProblem("", fmt.Sprintf("%d more problems are not listed", left)))
 	}
 	return out
 }
 
-func compareProblems(a, b diag.Problem) int {
+func CompareProblems(a, b diag.Problem) int {
 	return cmp.Or(
 		compareRefs(a.Object, b.Object),
 		strings.Compare(a.Field, b.Field),

@@ -30,8 +30,8 @@ func TestLookAfterALook(t *testing.T) {
 func looksAtRandom(t *testing.T, rng *rand.Rand) {
 	src := newObjects(service(t, "web.example", "10.1.0.1"), timeout(t, "web.example", 1))
 	s := follow(t, src, discovery.Options{})
-	all := func(of *discovery.Standings) map[string]discovery.Standing {
-		out := map[string]discovery.Standing{}
+	all := func(of *discovery.ObjectStatuses) map[string]discovery.ObjectStatus {
+		out := map[string]discovery.ObjectStatus{}
 		for _, o := range of.Objects {
 			for _, revision := range []int64{0, o.Revision(), of.Revision + 1} {
 				out[fmt.Sprint(o.Key(), revision)] = of.Of(o.Key().Ref(), revision)
@@ -39,7 +39,7 @@ func looksAtRandom(t *testing.T, rng *rand.Rand) {
 		}
 		return out
 	}
-	var last *discovery.Standings
+	var last *discovery.ObjectStatuses
 	streams := map[int]*discovery.Stream{}
 	concerned := false
 	for step := range 60 {
@@ -57,12 +57,12 @@ func looksAtRandom(t *testing.T, rng *rand.Rand) {
 			st.Close()
 			delete(streams, i)
 		}
-		var before map[string]discovery.Standing
+		var before map[string]discovery.ObjectStatus
 		if last != nil {
 			before = all(last)
 		}
-		next := s.Standings(last)
-		scratch := s.Standings(nil)
+		next := s.ObjectStatuses(last)
+		scratch := s.ObjectStatuses(nil)
 		if diff := cmp.Diff(all(scratch), all(next)); diff != "" {
 			t.Fatalf("step %d: (-from scratch +after the last look)\n%s", step, diff)
 		}
@@ -120,7 +120,7 @@ func TestStandingOfANarrowedRule(t *testing.T) {
 		s := follow(t, src, discovery.Options{})
 		connectAndTake(t, s, nodeA)
 		ref := diag.Ref{Kind: "RouteRule", Namespace: "default", Name: "timeout"}
-		before := s.Standings(nil)
+		before := s.ObjectStatuses(nil)
 		if of := before.Of(ref, src.revision); of.Proxies != 1 || of.Running != 1 {
 			t.Fatalf("at first %+v", of)
 		}
@@ -128,7 +128,7 @@ func TestStandingOfANarrowedRule(t *testing.T) {
 			"match":{"source":{"service":"web.example"}},"route":[{"labels":{}}],"httpReqTimeout":{"simpleTimeout":{"timeout":"9s"}}}`))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		for name, look := range map[string]*discovery.Standings{"first": s.Standings(nil), "next": s.Standings(before)} {
+		for name, look := range map[string]*discovery.ObjectStatuses{"first": s.ObjectStatuses(nil), "next": s.ObjectStatuses(before)} {
 			if of := look.Of(ref, src.revision); of.Proxies != 1 || of.Running != 0 {
 				t.Errorf("the %s look: %+v", name, of)
 			}
@@ -167,7 +167,7 @@ func TestStandingOfAMovedProxy(t *testing.T) {
 		}
 		// Who is to blame is told, where one looks: at the object, and among the problems.
 		ref := own.Key().Ref()
-		if of := p.s.Standings(nil).Of(ref, moved); len(of.Refusals) != 1 || of.Refusals[0].Type != "listeners" || of.Running != 0 {
+		if of := p.s.ObjectStatuses(nil).Of(ref, moved); len(of.Refusals) != 1 || of.Refusals[0].Type != "listeners" || of.Running != 0 {
 			t.Errorf("%+v", of)
 		}
 		told := p.s.Report().Problems
@@ -176,7 +176,7 @@ func TestStandingOfAMovedProxy(t *testing.T) {
 		}
 		p.deny[discovery.ListenerType] = false
 		rounds()
-		if of := p.s.Standings(nil).Of(ref, moved); of.Proxies != 1 || of.Running != 1 || of.Refusals != nil {
+		if of := p.s.ObjectStatuses(nil).Of(ref, moved); of.Proxies != 1 || of.Running != 1 || of.Refusals != nil {
 			t.Errorf("in the end %+v", of)
 		}
 	})
