@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -58,3 +59,6 @@ const (
 
 // ErrWithheld answers a poll for a private key over a connection that proves nothing.
 var ErrWithheld = feedback.ErrWithheld
+
+// PastFor is how long views of the past are kept.
+const PastFor = history.PastFor

@@ -24,6 +24,7 @@ import (
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -84,7 +85,7 @@ type Publisher struct {
 	metrics *metrics
 	made    time.Time
 	fleet   *fleet
-	past    past
+	past    *history.ViewHistory
 	newest  verdict
 	// convergence is of changes on their way to proxies.
 	convergence feedback.Convergence
@@ -112,9 +113,14 @@ func New(opts Options) *Publisher {
 	s.newCompiler = func() compiler { return compile.NewCompilerWithin(s.results) }
 	s.compiler = s.newCompiler()
 	s.fleet = newFleet(s.opts, s.age)
+	s.encoder = compiled.NewEncoder(s.opts.MaxProxies, s.opts.Log, s.recoverPanic, s.found)
+	s.past = history.New(history.Options{
+		Since:    func(revision int64) ([]schema.Change, int64, bool) { return s.opts.Source.Since(revision) },
+		Settings: s.opts.PastSettings, MaxViews: s.opts.MaxViews, Encoder: s.encoder,
+		NewCompiler: func() history.Compiler { return s.newCompiler() },
+	})
 	s.checks = newChecker(s)
 	s.metrics = newMetrics(s)
-	s.encoder = compiled.NewEncoder(s.opts.MaxProxies, s.opts.Log, s.recoverPanic, s.found)
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -67,9 +68,6 @@ const (
 	// maxHeld bounds the views of one handover: of those that no table of the
 	// proxy is at, the older ones are skipped.
 	maxHeld = 8
-	// maxPace bounds what a handover may take: a proxy that polls more
-	// seldom is told everything at once.
-	maxPace = time.Minute
 )
 
 // openBy is how long after the beginning routes change at the latest. Envoy
@@ -82,12 +80,12 @@ func (h *handover) openBy(target *compiled.View) time.Duration {
 	if pace == 0 {
 		pace = max(target.Config.RouteDelay, target.Config.Delay)
 	}
-	return 4*min(pace, maxPace) + grace
+	return 4*min(pace, history.MaxPace) + grace
 }
 
 // closeBy leaves the time of another poll for routes.
 func (h *handover) closeBy(target *compiled.View) time.Duration {
-	return h.openBy(target) + 2*min(target.Config.RouteDelay, maxPace) + grace
+	return h.openBy(target) + 2*min(target.Config.RouteDelay, history.MaxPace) + grace
 }
 
 // poll is what a proxy says of itself when it asks.
@@ -393,7 +391,7 @@ func (h *handover) waitsAtMost(target *compiled.View) time.Duration {
 // with them of the clusters that only they have.
 func (h *handover) release(target *compiled.View, now time.Time) {
 	maps.DeleteFunc(h.routed, func(_ string, s *subscription) bool { return s.silent(now, max(h.closeBy(target), lostFor)) })
-	if len(h.routed) == 0 && now.Sub(h.since) < h.closeBy(target) || !h.arrival.IsZero() && now.Sub(h.arrival) < max(h.closeBy(target), warmingBound) {
+	if len(h.routed) == 0 && now.Sub(h.since) < h.closeBy(target) || !h.arrival.IsZero() && now.Sub(h.arrival) < max(h.closeBy(target), history.WarmingBound) {
 		return // Not all is known yet of what it routes by.
 	}
 	h.arrival = time.Time{}

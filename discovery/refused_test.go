@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/ir"
 )
@@ -53,29 +54,29 @@ func TestKept(t *testing.T) {
 // TestLately: what a slot's views had is known for a while.
 func TestLately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l lately
-		if l.view() != nil {
+		var l history.RecentClusters
+		if l.View() != nil {
 			t.Fatal("clusters out of nothing")
 		}
 		names := func() (out []string) {
-			if v := l.view(); v != nil {
+			if v := l.View(); v != nil {
 				for _, c := range v.Config.Clusters {
 					out = append(out, c.Name)
 				}
 			}
 			return out
 		}
-		l.note([]*ir.Cluster{{Name: "b"}})
-		time.Sleep(PastFor + time.Second)
-		l.note([]*ir.Cluster{{Name: "a"}})
+		l.Note([]*ir.Cluster{{Name: "b"}})
+		time.Sleep(history.PastFor + time.Second)
+		l.Note([]*ir.Cluster{{Name: "a"}})
 		if got := names(); len(got) != 2 || got[0] != "a" {
 			t.Fatalf("%v", got)
 		}
-		time.Sleep(PastFor + time.Second)
+		time.Sleep(history.PastFor + time.Second)
 		if got := names(); len(got) != 1 || got[0] != "a" {
 			t.Fatalf("%v: what went long ago is there", got)
 		}
-		time.Sleep(3 * PastFor)
+		time.Sleep(3 * history.PastFor)
 		if got := names(); got != nil {
 			t.Fatalf("%v", got)
 		}

@@ -127,7 +127,7 @@ func (s *Publisher) bring(ctx context.Context, before *compiled.Generation, n ne
 		return nil, err
 	}
 	if before == nil {
-		s.past.begin(s, snapshot)
+		s.past.Begin(snapshot)
 	}
 	var ro *feedback.Rollout
 	if since = s.acks.until(n.revision, since); before != nil && !since.IsZero() {
@@ -140,7 +140,7 @@ func (s *Publisher) bring(ctx context.Context, before *compiled.Generation, n ne
 		return nil, err
 	}
 	if before != nil {
-		s.past.end(s, before, p.next)
+		s.past.End(before, p.next)
 	}
 	s.newest.pass(p.next, p.problems())
 	s.metrics.generations.Inc()

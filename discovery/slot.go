@@ -11,6 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -38,7 +39,7 @@ type slot struct {
 	streams int     // of the members
 	speaker *client // the member that the view is compiled for
 
-	lately lately
+	lately history.RecentClusters
 	born   atomic.Int64 // serial of the generation of its first view
 
 	mu     sync.Mutex    // held while a view is made, and for what follows
@@ -133,7 +134,7 @@ func (s *Publisher) renew(ctx context.Context, g *compiled.Generation, sl *slot,
 		if before == nil {
 			sl.born.Store(g.Serial)
 		} else {
-			sl.lately.note(compiled.Withdrawn(before.Config, v.Config))
+			sl.lately.Note(compiled.Withdrawn(before.Config, v.Config))
 		}
 		if before != nil {
 			s.concerns(ro, sl, true)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/history"
 )
 
 // A proxy that polls several replicas in turn may have been told by another one what this
@@ -26,7 +27,7 @@ const (
 	maxStrangers = 64
 	// strangerFor is how long one is waited for: by then no replica tells it any more
 	// that is not cut off.
-	strangerFor = PastFor
+	strangerFor = history.PastFor
 )
 
 // isStrange reports whether the version that a proxy has of a type or table may be newer

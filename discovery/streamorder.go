@@ -7,15 +7,11 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
 const (
-	// warmingBound is how long routes wait for the clusters that they need to be
-	// acknowledged. An Envoy withholds that while clusters warm, for at most 15 s.
-	// It is also how long a proxy that comes with clusters has to say what it routes
-	// by.
-	warmingBound = 20 * time.Second
 	// maxUnderway bounds the responses for clusters that are not acknowledged, and so
 	// what waits for a client that does not read.
 	maxUnderway = 16
@@ -78,11 +74,11 @@ func (st *Stream) mayRouteBy(version string, target *compiled.Streamed) []*compi
 		return views
 	}
 	slot := st.client.place.Load().slot
-	views = append(views, st.server.past.viewsOf(st.client.proxy, target.View, slot.born.Load(), func(v *compiled.View) bool {
+	views = append(views, st.server.past.ViewsOf(st.client.proxy, target.View, slot.born.Load(), func(v *compiled.View) bool {
 		answers, err := v.EncodedStreamed(st.client.proxy.IP)
 		return err == nil && answers.Clusters.Version == version
 	})...)
-	if v := slot.lately.view(); v != nil {
+	if v := slot.lately.View(); v != nil {
 		views = append(views, v)
 	}
 	return views
@@ -135,7 +131,7 @@ func (st *Stream) isKnown() bool {
 // within reports whether a wait that began then still lasts, and has Next look again
 // at its end.
 func (st *Stream) within(since time.Time) bool {
-	now, end := time.Now(), since.Add(warmingBound)
+	now, end := time.Now(), since.Add(history.WarmingBound)
 	if !now.Before(end) {
 		return false
 	}

@@ -101,7 +101,7 @@ func (p *proxyState) v3Listeners(g *compiled.Generation, version string, names [
 
 func (p *proxyState) poll(g *compiled.Generation, version string) poll {
 	return poll{version: version, next: p.view, order: p.order, past: func(is func(*compiled.View) bool) (views []*compiled.View, lately *compiled.View) {
-		return p.publisher.past.viewsOf(p.proxy, p.view, p.born.Load(), is), p.slot.lately.view()
+		return p.publisher.past.ViewsOf(p.proxy, p.view, p.born.Load(), is), p.slot.lately.View()
 	}, isCaughtUp: p.publisher.isCaughtUp}
 }
 

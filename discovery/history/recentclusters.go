@@ -1,4 +1,4 @@
-package discovery
+package history
 
 import (
 	"maps"
@@ -10,20 +10,20 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// lately are the clusters that the views of a slot had until a short while ago. A
+// RecentClusters are the clusters that the views of a slot had until a short while ago. A
 // proxy whose stream was cut meanwhile may still route by them; in the state of the
 // world it does not say so.
-type lately struct {
+type RecentClusters struct {
 	mu             sync.Mutex
 	turned         time.Time
-	recent, before map[string]*ir.Cluster // that went since turned, and in the PastFor before
+	recent, before map[string]*ir.Cluster // that went since turned, and in the PastFor before that
 }
 
-// maxLately bounds the clusters remembered of a slot.
-const maxLately = 1 << 12
+// maxRecentClusters bounds the clusters remembered of a slot.
+const maxRecentClusters = 1 << 12
 
-// note takes down what a view has no more.
-func (l *lately) note(gone []*ir.Cluster) {
+// Note takes down what a view has no more.
+func (l *RecentClusters) Note(gone []*ir.Cluster) {
 	if len(gone) == 0 {
 		return
 	}
@@ -34,14 +34,14 @@ func (l *lately) note(gone []*ir.Cluster) {
 		l.recent = map[string]*ir.Cluster{}
 	}
 	for _, c := range gone {
-		if len(l.recent) < maxLately {
+		if len(l.recent) < maxRecentClusters {
 			l.recent[c.Name] = c
 		}
 	}
 }
 
-// view is one with those clusters and nothing else, nil where there are none.
-func (l *lately) view() *compiled.View {
+// View is one with those clusters and nothing else, nil where there are none.
+func (l *RecentClusters) View() *compiled.View {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.turn()
@@ -57,7 +57,7 @@ func (l *lately) view() *compiled.View {
 }
 
 // turn forgets.
-func (l *lately) turn() {
+func (l *RecentClusters) turn() {
 	switch since := time.Since(l.turned); {
 	case since > 2*PastFor:
 		l.before, l.recent, l.turned = nil, nil, time.Now()

@@ -1,4 +1,4 @@
-package discovery
+package history
 
 import (
 	"context"
@@ -8,41 +8,67 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// past is what proxies may have been told that this server does not know: before it
+// ViewHistory is what proxies may have been sent that this server does not know: before it
 // started, by what was stored when it did, under the settings of now and of before;
 // and lately, by another replica. A version in a poll is a hash and names no
 // clusters; the past does, so that none is withdrawn while the routes of those days
 // lead to it.
-type past struct {
+type ViewHistory struct {
+	Options
+
 	mu     sync.Mutex
 	starts []*epoch // of before the start, and of the start under each of the settings
 	first  *epoch
 	recent []*epoch // that were in force since, oldest first
 	// skipped were never in force here, as the source told of several at once, oldest
-	// first: other replicas may have told them.
+	// first: other replicas may have sent them.
 	skipped []*epoch
 	since   time.Time
 }
 
+// Options are what a ViewHistory is made with. All are required but Settings.
+type Options struct {
+	// Since returns what has changed since a revision, and false when that is not known.
+	Since func(revision int64) (changes []schema.Change, present int64, ok bool)
+	// Settings are those of before the start.
+	Settings    []*mesh.Settings
+	NewCompiler func() Compiler
+	Encoder     *compiled.Encoder
+	// MaxViews bounds the views kept of each state.
+	MaxViews int
+}
+
+// Compiler is what a ViewHistory needs of a compile.Compiler.
+type Compiler interface {
+	Advance(next *mesh.Snapshot)
+	ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error)
+	Release(key string, wanted func() bool)
+}
+
+// New returns a ViewHistory without any state.
+func New(opts Options) *ViewHistory { return &ViewHistory{Options: opts} }
+
 // epoch is a state of the past.
 type epoch struct {
-	state  func() *formerly // made when somebody asks
-	serial int64            // of the generation that it was, before all for those of the start
+	state  func() *pastSnapshot // made when somebody asks
+	serial int64                // of the generation that it was, before all for those of the start
 	lasted time.Duration
 	ended  time.Time
 }
 
-// formerly is one state of the past, with the views of those who asked. It is
+// pastSnapshot is one state of the past, with the views of those who asked. It is
 // compiled apart from what holds now.
-type formerly struct {
+type pastSnapshot struct {
 	*compiled.Generation
-	publisher *Publisher
-	compiler  compiler
+	past     *ViewHistory
+	compiler Compiler
 
 	mu    sync.Mutex
 	views map[string]*compiled.View
@@ -50,22 +76,30 @@ type formerly struct {
 
 const (
 	// PastFor is how long there is a past: by then every proxy that polls has come.
-	PastFor = 2 * maxPace
+	PastFor = 2 * MaxPace
+	// MaxPace bounds what the way of a proxy from one view to the next may take: one that polls
+	// more seldom is answered everything at once.
+	MaxPace = time.Minute
+	// WarmingBound is how long routes wait for the clusters that they need to be
+	// acknowledged. An Envoy withholds that while clusters warm, for at most 15 s.
+	// It is also how long a proxy that comes with clusters has to say what it routes
+	// by.
+	WarmingBound = 20 * time.Second
 	// maxRecent bounds the states since the start: the last ones stay, of which a
 	// proxy may come that was just cut off, and the one that lasted longest.
 	maxRecent = 4
 )
 
-// begin takes the first snapshot, and forgets it when its time is over. What no
+// Begin takes the first snapshot, and forgets it when its time is over. What no
 // proxy asks for is not made.
-func (p *past) begin(s *Publisher, first *mesh.Snapshot) {
+func (p *ViewHistory) Begin(first *mesh.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.since = time.Now()
-	p.starts = append(s.stored(0, first), s.epochOf(func() *mesh.Snapshot { return first }))
+	p.starts = append(p.stored(0, first), p.epochOf(func() *mesh.Snapshot { return first }))
 	p.first = p.starts[len(p.starts)-1]
-	for _, settings := range s.opts.PastSettings {
-		p.starts = append(p.starts, s.epochOf(func() *mesh.Snapshot {
+	for _, settings := range p.Settings {
+		p.starts = append(p.starts, p.epochOf(func() *mesh.Snapshot {
 			return mesh.NewSnapshot(first.Revision, settings, compiled.ObjectsOf(first)).WithFiles(first.Files)
 		}))
 	}
@@ -81,10 +115,10 @@ const maxStored = 1 << 8
 
 // stored are the last states that the source had after a revision and before a snapshot
 // of it, oldest first: another server has told them, perhaps a moment ago.
-func (s *Publisher) stored(after int64, first *mesh.Snapshot) (states []*epoch) {
-	known, _ := s.formerObjects(first.Revision)
+func (p *ViewHistory) stored(after int64, first *mesh.Snapshot) (states []*epoch) {
+	known, _ := p.objectsAt(first.Revision)
 	for r := first.Revision - 1; r > after && r > first.Revision-maxStored && len(states) < maxRecent; r-- {
-		former, ok := s.formerObjects(r)
+		former, ok := p.objectsAt(r)
 		if !ok {
 			break
 		}
@@ -92,7 +126,7 @@ func (s *Publisher) stored(after int64, first *mesh.Snapshot) (states []*epoch) 
 			continue
 		}
 		known = former
-		states = append(states, s.epochOf(func() *mesh.Snapshot {
+		states = append(states, p.epochOf(func() *mesh.Snapshot {
 			return mesh.NewSnapshot(r, first.Settings, with(compiled.ObjectsOf(first), former)).WithFiles(first.Files)
 		}))
 	}
@@ -100,10 +134,10 @@ func (s *Publisher) stored(after int64, first *mesh.Snapshot) (states []*epoch) 
 	return states
 }
 
-// formerObjects are those that differ now from what they were at a revision, nil for
+// objectsAt are those that differ now from what they were at a revision, nil for
 // one that was not there.
-func (s *Publisher) formerObjects(revision int64) (map[schema.Key]*schema.Object, bool) {
-	changes, _, ok := s.opts.Source.Since(revision)
+func (p *ViewHistory) objectsAt(revision int64) (map[schema.Key]*schema.Object, bool) {
+	changes, _, ok := p.Since(revision)
 	former := map[schema.Key]*schema.Object{}
 	for _, c := range changes {
 		former[c.Key()] = c.Before
@@ -128,19 +162,19 @@ func with(all []*schema.Object, instead map[schema.Key]*schema.Object) []*schema
 	return out
 }
 
-func (s *Publisher) epochOf(snapshot func() *mesh.Snapshot) *epoch {
-	return &epoch{state: sync.OnceValue(func() *formerly { return s.formerly(snapshot) }), serial: -1}
+func (p *ViewHistory) epochOf(snapshot func() *mesh.Snapshot) *epoch {
+	return &epoch{state: sync.OnceValue(func() *pastSnapshot { return p.compile(snapshot) }), serial: -1}
 }
 
-// end takes a generation that is in force no more, as the next one is.
-func (p *past) end(s *Publisher, g, next *compiled.Generation) {
-	skipped := s.stored(g.Mesh.Revision, next.Mesh)
+// End takes a generation that is in force no more, as the next one is.
+func (p *ViewHistory) End(g, next *compiled.Generation) {
+	skipped := p.stored(g.Mesh.Revision, next.Mesh)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.skipped = append(p.skipped, skipped...)
 	p.skipped = p.skipped[max(0, len(p.skipped)-maxRecent):]
 	was := g.Mesh
-	e := s.epochOf(func() *mesh.Snapshot {
+	e := p.epochOf(func() *mesh.Snapshot {
 		return mesh.NewSnapshot(was.Revision, was.Settings, compiled.ObjectsOf(was)).WithFiles(was.Files)
 	})
 	if g.Serial == 0 && p.first != nil {
@@ -161,7 +195,7 @@ func (p *past) end(s *Publisher, g, next *compiled.Generation) {
 }
 
 // forget lets go of the states whose time is over.
-func (p *past) forget() {
+func (p *ViewHistory) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	over := func(e *epoch) bool { return time.Since(e.ended) >= PastFor }
@@ -171,24 +205,24 @@ func (p *past) forget() {
 	}
 }
 
-// formerly is nil where there is a mistake of ours.
-func (s *Publisher) formerly(snapshot func() *mesh.Snapshot) (f *formerly) {
-	_ = s.recoverPanic("mesh of the past", func() error {
-		g := compiled.NewGeneration(s.encoder, snapshot(), nil)
-		compiler := s.newCompiler()
+// compile is nil where there is a mistake of ours.
+func (p *ViewHistory) compile(snapshot func() *mesh.Snapshot) (f *pastSnapshot) {
+	_ = p.Encoder.Contain("mesh of the past", func() error {
+		g := compiled.NewGeneration(p.Encoder, snapshot(), nil)
+		compiler := p.NewCompiler()
 		compiler.Advance(g.Mesh)
-		f = &formerly{Generation: g, publisher: s, compiler: compiler, views: map[string]*compiled.View{}}
+		f = &pastSnapshot{Generation: g, past: p, compiler: compiler, views: map[string]*compiled.View{}}
 		return nil
 	})
 	return f
 }
 
-// viewsOf are the views of the past that the proxy may be at, oldest first: those
+// ViewsOf are the views of the past that the proxy may be at, oldest first: those
 // with clusters that its next view has not, back to the one that it is known to be at,
 // if there is one. What was in force when the proxy's slot was born, the slot remembers itself.
-func (p *past) viewsOf(proxy mesh.Proxy, next *compiled.View, born int64, is func(*compiled.View) bool) []*compiled.View {
+func (p *ViewHistory) ViewsOf(proxy mesh.Proxy, next *compiled.View, born int64, is func(*compiled.View) bool) []*compiled.View {
 	var out []*compiled.View
-	var seen []*formerly
+	var seen []*pastSnapshot
 	for _, e := range slices.Backward(p.before(born)) {
 		f := e.state()
 		if f == nil || slices.Contains(seen, f) {
@@ -211,7 +245,7 @@ func (p *past) viewsOf(proxy mesh.Proxy, next *compiled.View, born int64, is fun
 }
 
 // before are the states that ended before a generation, oldest first.
-func (p *past) before(serial int64) []*epoch {
+func (p *ViewHistory) before(serial int64) []*epoch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := slices.Concat(p.starts, p.recent, p.skipped)
@@ -220,7 +254,7 @@ func (p *past) before(serial int64) []*epoch {
 
 // viewOf is shared by all with the same key. Of those it keeps no more than
 // there may be views now.
-func (f *formerly) viewOf(proxy mesh.Proxy) (v *compiled.View, err error) {
+func (f *pastSnapshot) viewOf(proxy mesh.Proxy) (v *compiled.View, err error) {
 	mv := f.Mesh.View(proxy)
 	key := mv.Key()
 	f.mu.Lock()
@@ -228,7 +262,7 @@ func (f *formerly) viewOf(proxy mesh.Proxy) (v *compiled.View, err error) {
 	if v := f.views[key]; v != nil {
 		return v, nil
 	}
-	err = f.publisher.recoverPanic("compile", func() error {
+	err = f.past.Encoder.Contain("compile", func() error {
 		config, _, err := f.compiler.ProxyWithin(context.Background(), mv)
 		if err != nil {
 			return err
@@ -239,7 +273,7 @@ func (f *formerly) viewOf(proxy mesh.Proxy) (v *compiled.View, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile the past: %w", err)
 	}
-	if len(f.views) >= f.publisher.opts.MaxViews {
+	if len(f.views) >= f.past.MaxViews {
 		f.compiler.Release(key, func() bool { return false })
 		return v, nil
 	}
