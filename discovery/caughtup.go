@@ -11,9 +11,6 @@ const (
 	catchUpPatience = 2 * time.Second
 	// catchUpPace is how often it is asked at most, however many proxies wait.
 	catchUpPace = 100 * time.Millisecond
-	// catchUpAge is how long ago it may be that this replica had everything for it to be
-	// believed that there is nothing of a name.
-	catchUpAge = time.Second
 )
 
 // caughtUp knows up to when this replica has published all that was stored. Another one

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/poll"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -21,11 +22,11 @@ type client struct {
 	place atomic.Pointer[place]
 	gone  atomic.Bool // known no more
 
-	handover handover
+	handover poll.Transition
 	streams  []*Stream        // guarded by the fleet's lock
 	polls    atomic.Bool      // refuse what they are answered
 	denied   atomic.Bool      // private keys, when it last polled for secrets
-	fetched  fetched          // over v1
+	fetched  poll.Fetched     // over v1
 	awaited  feedback.Awaited // by polls
 	joined   time.Duration
 	agent    atomic.Pointer[Agent]
@@ -179,4 +180,29 @@ func parseNode(node mesh.Node) (mesh.Proxy, error) {
 		err = fmt.Errorf("%w: %w", ErrBadNode, err)
 	}
 	return proxy, err
+}
+
+// mostUnproved bounds the proxies of one address that count because they said that they
+// have a version, which may be invented.
+const mostUnproved = 64
+
+// isProved reports whether somebody that polls counts as a proxy. One beside a workload of
+// the registry does. Anybody else must come back: with the version it was answered, or in
+// v1, which has none, for what it was answered before. One that has a version at its first
+// poll may have it from another replica, and so counts while there are few of the same
+// address, which unproved counts.
+func (c *client) isProved(unproved map[string]int) bool {
+	h := &c.handover
+	if c.handover.CameBack() || c.fetched.CameBack() || !c.place.Load().slot.unknown {
+		return true
+	}
+	if !h.HasVersion() {
+		return false
+	}
+	address := ""
+	if a := c.agent.Load(); a != nil {
+		address = a.Address
+	}
+	unproved[address]++
+	return unproved[address] <= mostUnproved
 }

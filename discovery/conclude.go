@@ -34,13 +34,13 @@ func (st *Stream) conclude(target *compiled.Streamed) {
 // that is all that it should have.
 func (s *Publisher) concludePolls(c *client) {
 	target := c.toldView()
-	if target == nil || c.handover.at.Load() == target && !c.awaited.Pending.Load() {
+	if target == nil || c.handover.Acked() == target && !c.awaited.Pending.Load() {
 		return
 	}
 	state := feedback.Synced
 	var at *compiled.View
-	if v, newest := c.fetched.oldest(target); v == nil {
-		at = c.handover.each(target, func(_ string, t feedback.TypeStatus) { state = feedback.Worse(state, t.State) })
+	if v, newest := c.fetched.Oldest(target); v == nil {
+		at = c.handover.EachType(target, func(_ string, t feedback.TypeStatus) { state = feedback.Worse(state, t.State) })
 	} else if newest {
 		at = target
 	}
@@ -80,7 +80,7 @@ func (s *Publisher) concerns(ro *feedback.Rollout, sl *slot, byPolls bool) {
 	for _, c := range perhaps {
 		if s.fleet.polledLately(c) && c.isProved(unproved) {
 			over := feedback.OverREST
-			if v, _ := c.fetched.oldest(nil); v != nil {
+			if v, _ := c.fetched.Oldest(nil); v != nil {
 				over = feedback.OverV1
 			}
 			s.convergence.Poll(&c.awaited, over)

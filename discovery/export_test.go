@@ -60,9 +60,7 @@ func (s *Publisher) Contents() int { return s.contents.Len() }
 // DuringPoll does something while a poll of a known proxy is being answered.
 func (s *Publisher) DuringPoll(node string, do func()) {
 	c := s.fleet.find(mesh.Node{ID: node})
-	c.handover.mu.Lock()
-	defer c.handover.mu.Unlock()
-	do()
+	c.handover.Hold(do)
 }
 
 // CheckNow is Check whatever it takes.

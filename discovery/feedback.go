@@ -88,7 +88,7 @@ func (c *client) tell(all []feedback.ProxyStatus, of []diag.Ref, since time.Time
 // its stream is gone unless it polls.
 func (f *fleet) polledLately(c *client) bool {
 	seen := c.seen.Load()
-	return seen != c.left.Load() && f.age()-time.Duration(seen) <= max(pollPatience, 3*time.Duration(c.handover.pace.Load()))
+	return seen != c.left.Load() && f.age()-time.Duration(seen) <= max(pollPatience, 3*c.handover.Pace())
 }
 
 // connected are the proxies that are on a stream, or poll, by node.

@@ -123,7 +123,7 @@ func (f *fleet) admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *client {
 		f.evictClientLocked()
 	}
 	c := &client{node: node, proxy: proxy}
-	c.handover.refusing = func(does bool) { c.polls.Store(does); f.noteRefusing(c) }
+	c.handover.Refusing = func(does bool) { c.polls.Store(does); f.noteRefusing(c) }
 	c.seen.Store(int64(f.age()))
 	c.awaited.Silent = func() bool { return c.gone.Load() || len(f.streamsOf(c)) > 0 || !f.polledLately(c) }
 	c.joined = f.age()

@@ -61,7 +61,7 @@ func (s *Publisher) transportOf(c *client) feedback.Transport {
 		}
 		over = st.Transport()
 	}
-	if c.handover.polls() {
+	if c.handover.HasPolled() {
 		return feedback.OverREST
 	}
 	return over

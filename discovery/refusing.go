@@ -78,9 +78,9 @@ func (s *Publisher) refusals() diag.List {
 			}
 		}
 		s.fleet.eachRefusalOf(c, note)
-		c.handover.eachRefusal(c, note)
+		c.handover.EachRefusal(c.node.ID, note)
 		s.fleet.eachDenialOf(c, note)
-		kept := c.handover.refusals()
+		kept := c.handover.Refusals()
 		if len(all) > told || len(kept) == 0 { // The latter has healed just now.
 			continue
 		}

@@ -114,22 +114,22 @@ func (s *Publisher) stanceByPolls(c *client, r feedback.SyncVisitor) feedback.Pr
 	if out.View == nil {
 		return out
 	}
-	if at, newest := c.fetched.oldest(out.View); at != nil {
+	if at, newest := c.fetched.Oldest(out.View); at != nil {
 		out.Transport, out.At, out.State = feedback.OverV1, at, feedback.Stale
 		if newest {
 			out.State = feedback.Fetched
 		}
 		if r.State != nil {
-			c.fetched.each(out.View, r.State)
+			c.fetched.Each(out.View, r.State)
 		}
 	} else {
-		out.At = c.handover.each(out.View, func(name string, s feedback.TypeStatus) { out.Note(r, name, s) })
+		out.At = c.handover.EachType(out.View, func(name string, s feedback.TypeStatus) { out.Note(r, name, s) })
 		out.NoteWithheld(r, c.withheldByPolls(out.View))
 		out.State = feedback.OrSent(out.State)
 	}
 	out.Revision = c.runs(out.At, out.View, published)
 	if out.State == feedback.Rejected && r.Refusal != nil {
-		c.handover.eachRefusal(c, r.Refusal)
+		c.handover.EachRefusal(c.node.ID, r.Refusal)
 		feedback.EachWithheld(c.node.ID, c.withheldByPolls(out.View), out.View.Config, r.Refusal)
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/poll"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -103,7 +104,7 @@ func (st *Stream) leaving(target *compiled.Streamed, listeners, routes compiled.
 		st.clusters.withdraw()
 	} else if !st.arrival.IsZero() && !slices.Contains(st.past, target.View) {
 		// With this one comes what it came with, and goes with the next perhaps.
-		st.past = append(st.past[max(0, len(st.past)-maxHeld):], target.View)
+		st.past = append(st.past[max(0, len(st.past)-poll.MaxHeld):], target.View)
 	}
 	for _, v := range st.past {
 		add(v)

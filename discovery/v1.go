@@ -13,7 +13,7 @@ import (
 
 // fetches notes that a proxy was told a type.
 func (s *Publisher) fetches(p *proxyState, name string) {
-	p.fetched.note(name, p.view)
+	p.fetched.Note(name, p.view)
 	s.concludePolls(p.client)
 }
 

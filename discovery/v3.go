@@ -3,10 +3,13 @@ package discovery
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/poll"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -70,7 +73,7 @@ func (s *Publisher) compose(a *xds.Answer) error {
 }
 
 func (p *proxyState) v3Clusters(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
-	return p.handover.answerClusters(p.poll(g, version), func(target *compiled.View, beside []*compiled.View) (xds.Answer, error) {
+	return p.handover.AnswerClusters(p.poll(g, version), func(target *compiled.View, beside []*compiled.View) (xds.Answer, error) {
 		a, err := target.EncodedV3(p.proxy.IP)
 		if err != nil {
 			return xds.Answer{}, err
@@ -80,7 +83,7 @@ func (p *proxyState) v3Clusters(g *compiled.Generation, version string, names []
 }
 
 func (p *proxyState) v3Routes(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
-	return p.handover.answerRoutes(p.poll(g, version), strings.Join(names, ","), func(v *compiled.View) (xds.Answer, error) {
+	return p.handover.AnswerRoutes(p.poll(g, version), strings.Join(names, ","), func(v *compiled.View) (xds.Answer, error) {
 		a, err := v.EncodedV3(p.proxy.IP)
 		if err != nil {
 			return xds.Answer{}, err
@@ -90,7 +93,7 @@ func (p *proxyState) v3Routes(g *compiled.Generation, version string, names []st
 }
 
 func (p *proxyState) v3Listeners(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
-	return p.handover.answerRoutes(p.poll(g, version), xds.ListenerType, func(v *compiled.View) (xds.Answer, error) {
+	return p.handover.AnswerRoutes(p.poll(g, version), xds.ListenerType, func(v *compiled.View) (xds.Answer, error) {
 		a, err := v.EncodedV3(p.proxy.IP)
 		if err != nil {
 			return xds.Answer{}, err
@@ -99,10 +102,10 @@ func (p *proxyState) v3Listeners(g *compiled.Generation, version string, names [
 	})
 }
 
-func (p *proxyState) poll(g *compiled.Generation, version string) poll {
-	return poll{version: version, next: p.view, order: p.order, past: func(is func(*compiled.View) bool) (views []*compiled.View, lately *compiled.View) {
+func (p *proxyState) poll(g *compiled.Generation, version string) poll.Request {
+	return poll.Request{Version: version, Next: p.view, Order: p.order, Past: func(is func(*compiled.View) bool) (views []*compiled.View, lately *compiled.View) {
 		return p.publisher.past.ViewsOf(p.proxy, p.view, p.born.Load(), is), p.slot.lately.View()
-	}, isCaughtUp: p.publisher.isCaughtUp}
+	}, IsCaughtUp: p.publisher.isCaughtUp}
 }
 
 // v3Endpoints is not part of a handover: a set of endpoints is the same in
@@ -116,7 +119,7 @@ func (p *proxyState) v3Endpoints(g *compiled.Generation, version string, names [
 	case answer.Version == version || !p.lacksEndpoints(g, version, names):
 		return answer, nil
 	case version == "":
-		return xds.Answer{}, errBehind
+		return xds.Answer{}, poll.ErrBehind
 	}
 	return xds.Answer{Version: version}, nil
 }
@@ -132,4 +135,14 @@ func (p *proxyState) v3Secrets(names []string, keys bool) (xds.Answer, error) {
 		return xds.Answer{}, err
 	}
 	return a.Secrets.Answer(names), nil
+}
+
+// lacksEndpoints reports whether a proxy asks for endpoints that are still to be heard of
+// here.
+func (p *proxyState) lacksEndpoints(g *compiled.Generation, version string, names []string) bool {
+	unknown := func(name string) bool {
+		return len(g.Endpoints.Members(name)) == 0 && !slices.Contains(compiled.EndpointKeys(p.view.Config.Clusters), name)
+	}
+	return p.handover.IsAhead(p.poll(g, version)) ||
+		slices.ContainsFunc(names, unknown) && !p.publisher.isCaughtUp(time.Now().Add(-poll.CatchUpAge))
 }

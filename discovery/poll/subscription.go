@@ -1,4 +1,4 @@
-package discovery
+package poll
 
 import (
 	"fmt"
@@ -16,38 +16,38 @@ type subscription struct {
 	missed int // polls for clusters since then
 	// version that the last poll carried; "" when the proxy has nothing.
 	version string
-	// has is the view that the last poll's version is of; nil when that is of
+	// acked is the view that the last poll's version is of; nil when that is of
 	// none that is held.
-	has *compiled.View
-	// told is the view that the last answer was of. The proxy is at one of the
+	acked *compiled.View
+	// sent is the view that the last answer was of. The proxy is at one of the
 	// two, or if has is nil, at what nobody here knows.
-	told  *compiled.View
+	sent  *compiled.View
 	moved time.Time // when has last changed
 
 	passing passing
 }
 
-// follow takes over what the next poll told.
+// follow takes over what the next poll says.
 func (s *subscription) follow(next subscription) {
-	if s.has != next.has {
+	if s.acked != next.acked {
 		s.moved = next.polled
 	}
 	s.polled, s.missed = next.polled, 0
-	s.version, s.has, s.told = next.version, next.has, next.told
+	s.version, s.acked, s.sent = next.version, next.acked, next.sent
 }
 
 func (s *subscription) replace(target, next *compiled.View) {
-	if s.has == target {
-		s.has = next
+	if s.acked == target {
+		s.acked = next
 	}
-	if s.told == target {
-		s.told, s.passing.behind = next, true
+	if s.sent == target {
+		s.sent, s.passing.behind = next, true
 	}
 }
 
 // at reports whether the proxy may route by the view.
 func (s *subscription) at(v *compiled.View) bool {
-	return s.has == v || s.told == v || s.has == nil && s.version != ""
+	return s.acked == v || s.sent == v || s.acked == nil && s.version != ""
 }
 
 // silent reports whether the proxy has stopped to poll: the listener is gone that
@@ -58,9 +58,9 @@ func (s *subscription) silent(now time.Time, patience time.Duration) bool {
 
 // passing counts the polls of a proxy that passes over what it is answered.
 type passing struct {
-	has, told string // versions
-	times     int
-	behind    bool // there is something newer than the last poll was answered
+	acked, sent string // versions
+	times       int
+	behind      bool // there is something newer than the last poll was answered
 }
 
 // passedOver is how often the same answer must be passed over to be a refusal.
@@ -69,49 +69,49 @@ const passedOver = 3
 
 // note takes a poll and its answer. Who carries no version, as a person with
 // curl, passes over nothing.
-func (p *passing) note(has, told string) {
-	if has == told || has == "" {
-		*p = passing{has: has, told: told}
+func (p *passing) note(acked, sent string) {
+	if acked == sent || acked == "" {
+		*p = passing{acked: acked, sent: sent}
 		return
 	}
-	if told != p.told {
+	if sent != p.sent {
 		p.times = 0
 	}
-	p.has, p.told, p.times, p.behind = has, told, p.times+1, false
+	p.acked, p.sent, p.times, p.behind = acked, sent, p.times+1, false
 }
 
 // refused reports whether the proxy keeps another version than it is answered.
 func (p *passing) refused() bool { return p.times > passedOver }
 
 // judge is for those who count proxies and do not want to wait for any.
-func (h *handover) judge() {
-	refuses := h.clusters.refused()
-	for _, s := range h.routed {
+func (t *Transition) noteRefusing() {
+	refuses := t.clusters.refused()
+	for _, s := range t.routed {
 		refuses = refuses || s.passing.refused()
 	}
-	if refuses != h.refuses && h.refusing != nil {
-		h.refusing(refuses)
+	if refuses != t.refuses && t.Refusing != nil {
+		t.Refusing(refuses)
 	}
-	h.refuses = refuses
+	t.refuses = refuses
 }
 
-// refusals say what the proxy keeps instead of what it is answered.
-func (h *handover) refusals() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// Refusals say what the proxy keeps instead of what it is answered.
+func (t *Transition) Refusals() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var out []string
 	say := func(what string, p *passing) {
 		if p.refused() {
-			out = append(out, fmt.Sprintf("%s of version %s instead of %s", what, p.has, p.told))
+			out = append(out, fmt.Sprintf("%s of version %s instead of %s", what, p.acked, p.sent))
 		}
 	}
-	say("clusters", &h.clusters)
-	for _, name := range slices.Sorted(maps.Keys(h.routed)) {
+	say("clusters", &t.clusters)
+	for _, name := range slices.Sorted(maps.Keys(t.routed)) {
 		what := "route table " + name
 		if name == xds.ListenerType {
 			what = "listeners"
 		}
-		say(what, &h.routed[name].passing)
+		say(what, &t.routed[name].passing)
 	}
 	return out
 }
