@@ -53,13 +53,13 @@ func (t *subscribed) meetEach(has map[string]string, desired *xds.Set, find func
 	t.owed.answer, t.owed.all = false, false
 	for name, version := range has {
 		switch r := find(name); {
-		case r == nil && t.wild():
+		case r == nil && t.Wild():
 			t.owed.remove(name)
 			t.came.gone = append(t.came.gone, name)
 			t.came.bytes += len(name)
 		case r != nil && r.Hash.Version() == version:
 			t.owed.remove(name)
-		case t.wants(name):
+		case t.Wants(name):
 			t.owed.add(name)
 		}
 	}

@@ -73,13 +73,11 @@ func (t *subscribed) runs(desired *xds.Set) bool {
 // refusesPartsAlone reports whether it is known of all that is refused of a set which
 // parts of route tables that is, and the proxy has those tables without them.
 func (t *subscribed) refusesPartsAlone(desired *xds.Set) bool {
-	for _, a := range t.refusals.tables {
-		if len(a.search) > 0 || !a.isTaken() {
-			return false
-		}
+	if t.nacks.Searching() {
+		return false
 	}
-	for _, refused := range t.refused(desired) {
-		if len(refused.origins) == 0 {
+	for _, refused := range t.nacks.Each(t, desired) {
+		if len(refused.Origins) == 0 {
 			return false
 		}
 	}
@@ -105,17 +103,17 @@ func (st *Stream) revision(target *compiled.Streamed, published int64) int64 {
 
 // words are why the proxy refuses something, "" when it does not.
 func (t *subscribed) words(desired *xds.Set) string {
-	for _, refused := range t.refused(desired) {
-		return refused.words
+	for _, refused := range t.nacks.Each(t, desired) {
+		return refused.Words
 	}
 	return ""
 }
 
 func (t *subscribed) refuses(desired *xds.Set) bool {
-	if f := &t.refusals; f.whole == nil && len(f.of)+len(f.tables) == 0 {
+	if t.nacks.NothingNacked() {
 		return false // Most of the time, of all proxies that are looked at.
 	}
-	for range t.refused(desired) {
+	for range t.nacks.Each(t, desired) {
 		return true
 	}
 	return false

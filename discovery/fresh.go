@@ -49,9 +49,9 @@ func (t *subscribed) beginAll(wanted func(name string) bool) {
 // it asks for one again, it has nothing of it.
 func (t *subscribed) forget() {
 	for name := range t.fresh {
-		if !t.wants(name) {
+		if !t.Wants(name) {
 			t.fresh.remove(name)
 		}
 	}
-	t.refusals.forget(t.wants)
+	t.nacks.Forget(t.Wants)
 }

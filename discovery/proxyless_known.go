@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/nack"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy/v3"
 )
@@ -24,7 +25,7 @@ func (st *Stream) nextTables(target *compiled.Streamed) *xds.Set {
 // settledTables are those that it is to have in the end.
 func (st *Stream) settledTables(target *compiled.Streamed) *xds.Set {
 	return st.tables(target, func(sent, to *xds.Resource) *xds.Resource {
-		if same(sent.Table(), to) {
+		if nack.Same(sent.Table(), to) {
 			return sent
 		}
 		return to
@@ -42,7 +43,7 @@ func (st *Stream) tables(target *compiled.Streamed, choose func(sent, to *xds.Re
 		if to == nil {
 			continue
 		}
-		if sent != nil && !same(sent, to) && !t.owed.has(name) && t.refusals.none() {
+		if sent != nil && !nack.Same(sent, to) && !t.owed.has(name) && t.nacks.None() {
 			r := choose(sent, to)
 			differ = differ || r != to
 			to = r
@@ -58,7 +59,7 @@ func (st *Stream) tables(target *compiled.Streamed, choose func(sent, to *xds.Re
 // nextTable is what leads from a table that was sent to another one. The waits end: a
 // client that does not ask for a cluster holds up no rule.
 func (st *Stream) nextTable(sent, to *xds.Resource, target *compiled.Streamed) *xds.Resource {
-	if same(sent.Table(), to) {
+	if nack.Same(sent.Table(), to) {
 		if st.within(st.routed) {
 			return sent
 		}
@@ -95,7 +96,7 @@ func (st *Stream) hasClusters(names []string, target *compiled.Streamed) bool {
 // has reports whether the client asked for a name and has acknowledged what it was
 // told.
 func (t *subscribed) has(name string) bool {
-	return t.wants(name) && !t.owed.has(name) && !slices.ContainsFunc(t.underway, func(s *sending) bool {
+	return t.Wants(name) && !t.owed.has(name) && !slices.ContainsFunc(t.underway, func(s *sending) bool {
 		return slices.ContainsFunc(s.Resources, func(r *xds.Resource) bool { return r.Name == name })
 	})
 }

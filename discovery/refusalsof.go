@@ -30,16 +30,16 @@ func (st *Stream) eachRefusal(visit func(diag.Ref, feedback.Refusal)) {
 
 func (st *Stream) eachRefusalLocked(target *compiled.Streamed, visit func(diag.Ref, feedback.Refusal)) {
 	for _, t := range st.types() {
-		for name, refused := range t.refused(st.desired(t, target)) {
-			refs := refused.origins
+		for name, refused := range t.nacks.Each(t, st.desired(t, target)) {
+			refs := refused.Origins
 			if len(refs) == 0 {
-				refs = t.culprits(name, refused.view, target, st.client.proxy.IP)
+				refs = t.culprits(name, refused.View, target, st.client.proxy.IP)
 			}
 			if len(refs) == 0 {
 				refs = []diag.Ref{{}}
 			}
 			for _, ref := range refs {
-				visit(ref, feedback.Refusal{Node: st.client.node.ID, Type: xds.NameOf(t.typeURL), Words: refused.words})
+				visit(ref, feedback.Refusal{Node: st.client.node.ID, Type: xds.NameOf(t.typeURL), Words: refused.Words})
 			}
 		}
 	}

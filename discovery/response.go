@@ -12,12 +12,12 @@ import (
 // nil where there is nothing to say. find is for names that the set need not have.
 // What differs is in it, and in a full one what else the proxy wants.
 func (t *subscribed) due(to compiled.At, find func(string) *xds.Resource, delta bool) (r *xds.Response, differing []*xds.Resource) {
-	if whole := t.refusals.whole; whole != nil && t.owed.nothing() && t.alike(whole, to.Set) {
+	if t.owed.nothing() && t.nacks.IsAll(t, to.Set) {
 		return nil, nil
 	}
-	t.aim(to, find)
-	t.refusals.revise(find)
-	t.owe(t.refusals.next())
+	t.nacks.Retarget(t, to, find)
+	t.nacks.Revise(find)
+	t.owe(t.nacks.Next())
 	differing, removed := t.differing(to.Set, find)
 	if len(differing) == 0 && len(removed) == 0 && !t.owed.answer {
 		t.rest(to)
@@ -33,10 +33,10 @@ func (t *subscribed) due(to compiled.At, find func(string) *xds.Resource, delta 
 // spellOut makes it a response of the state of the world: of the wild types it says
 // all, so that what is not in it is removed.
 func (t *subscribed) spellOut(r *xds.Response, desired *xds.Set) {
-	if t.wild() {
+	if t.Wild() {
 		r.Resources, r.Removed = t.whole(desired), nil
 	}
-	if !t.all || !t.wild() || !t.refusals.none() {
+	if !t.all || !t.Wild() || !t.nacks.None() {
 		r.Version = xds.VersionOf(nil, r.Resources)
 	}
 }
@@ -45,25 +45,25 @@ func (t *subscribed) spellOut(r *xds.Response, desired *xds.Set) {
 func (t *subscribed) differing(desired *xds.Set, find func(string) *xds.Resource) (changed []*xds.Resource, removed []string) {
 	d := desired.Since(t.sent.Set)
 	for _, r := range d.Changed {
-		if a := t.refusals.tables[r.Name]; a != nil && a.isTaken() {
+		if t.nacks.HasPartial(r.Name) {
 			continue
 		}
-		if t.wants(r.Name) {
-			changed = append(changed, cmp.Or(t.refusals.instead(r), t.refusals.amended(r)))
+		if t.Wants(r.Name) {
+			changed = append(changed, cmp.Or(t.nacks.Instead(r), t.nacks.Partial(r)))
 		}
 	}
-	if t.wild() {
-		removed = slices.DeleteFunc(slices.Clone(d.Removed), func(name string) bool { return !t.wants(name) })
+	if t.Wild() {
+		removed = slices.DeleteFunc(slices.Clone(d.Removed), func(name string) bool { return !t.Wants(name) })
 	}
 	if t.owed.all {
 		changed = append(changed, t.whole(desired)...)
 	}
 	none := t.eachOwed(desired, find, func(r *xds.Resource) {
-		if r = t.refusals.instead(r); r != nil {
+		if r = t.nacks.Instead(r); r != nil {
 			changed = append(changed, r)
 		}
 	})
-	if t.wild() {
+	if t.Wild() {
 		removed = append(removed, none...)
 	}
 	return xds.Unique(changed), xds.UniqueNames(removed)
@@ -79,7 +79,7 @@ func (t *subscribed) eachOwed(desired *xds.Set, find func(string) *xds.Resource,
 	take := func(name string) {
 		r := desired.Named(name)
 		switch {
-		case !t.wants(name):
+		case !t.Wants(name):
 			return
 		case r == nil && o.made == maxMade:
 			o.later = append(o.later, name)
@@ -109,12 +109,12 @@ func (t *subscribed) eachOwed(desired *xds.Set, find func(string) *xds.Resource,
 
 // whole is all of a set that the proxy wants, as far as it takes it.
 func (t *subscribed) whole(s *xds.Set) []*xds.Resource {
-	if t.all && t.refusals.none() {
+	if t.all && t.nacks.None() {
 		return s.Sorted
 	}
 	out := make([]*xds.Resource, 0, len(s.Sorted))
 	for _, r := range s.Sorted {
-		if r = t.refusals.instead(r); r != nil && t.wants(r.Name) {
+		if r = t.nacks.Instead(r); r != nil && t.Wants(r.Name) {
 			out = append(out, r)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/nack"
 	"github.com/pilot-api/pilot-api/discovery/poll"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
@@ -160,7 +161,7 @@ func (st *Stream) dueClusters(target *compiled.Streamed, leaving []*compiled.Vie
 		return nil
 	}
 	for _, c := range differing {
-		if !same(c, t.sent.Named(c.Name)) || !same(c, t.taken(c.Name)) {
+		if !nack.Same(c, t.sent.Named(c.Name)) || !nack.Same(c, t.nacks.LastAcked(t, c.Name)) {
 			st.warm(c)
 		}
 	}
@@ -175,14 +176,14 @@ func (st *Stream) crowded() bool { return len(st.clusters.underway) >= maxUnderw
 // they are the same.
 func (st *Stream) warm(c *xds.Resource) {
 	t := &st.endpoints
-	if c.Endpoints != "" && (t.wants(c.Endpoints) || !t.asked && !st.arrival.IsZero()) {
+	if c.Endpoints != "" && (t.Wants(c.Endpoints) || !t.asked && !st.arrival.IsZero()) {
 		t.owed.add(c.Endpoints)
 	}
 }
 
 // mayLack reports whether the proxy may not have anything of a resource's name.
 func (t *subscribed) mayLack(r *xds.Resource) bool {
-	return t.sent.Named(r.Name) == nil || t.owed.has(r.Name) || t.refusals.lacks(r.Name)
+	return t.sent.Named(r.Name) == nil || t.owed.has(r.Name) || t.nacks.Lacks(r.Name)
 }
 
 // dueOf is the response for another type. One at a time is under way.
@@ -201,10 +202,10 @@ func (st *Stream) dueOf(t *subscribed, to compiled.At, find func(string) *xds.Re
 func (st *Stream) send(t *subscribed, r *xds.Response, to compiled.At, adds bool) *xds.Response {
 	st.nonce++
 	r.Nonce, r.Content = nonceOf(st.nonce), st.server.contents.Shared(r.Content)
-	t.underway = append(t.underway, &sending{nonce: r.Nonce, version: r.Version, Content: r.Content, At: to, adds: adds, made: t.owed.made, since: time.Now()})
+	t.underway = append(t.underway, &sending{Sent: nack.Sent{Nonce: r.Nonce, Content: r.Content, At: to}, version: r.Version, adds: adds, made: t.owed.made, since: time.Now()})
 	t.newest, t.sent, t.owed = r.Nonce, to, owed{later: t.owed.later}
-	t.refusals.sent(r.Nonce)
-	t.refusals.whole = nil
+	t.nacks.NoteSent(r.Nonce)
+	t.nacks.ForgetAll()
 	return r
 }
 

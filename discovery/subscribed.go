@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/nack"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -25,17 +26,16 @@ type subscribed struct {
 	underway []*sending  // responses that are not answered yet, oldest first
 	sent     compiled.At // what the last response led to
 	good     compiled.At // what the last that was acknowledged did
-	refusals refusals
+	nacks    nack.State
 }
 
 // sending is a response on its way.
 type sending struct {
-	nonce, version string
-	*xds.Content
-	compiled.At
-	adds  bool // clusters that the proxy may not have
-	made  int  // of the resources, those made because their names were asked for
-	since time.Time
+	nack.Sent
+	version string
+	adds    bool // clusters that the proxy may not have
+	made    int  // of the resources, those made because their names were asked for
+	since   time.Time
 }
 
 // owed is what a proxy is to be sent although it was sent it before.
@@ -81,11 +81,11 @@ const wildcard = "*"
 
 // wild reports whether the type is one that no names mean all of, and of which
 // a response says what there is no more.
-func (t *subscribed) wild() bool {
+func (t *subscribed) Wild() bool {
 	return t.typeURL == xds.ClusterType || t.typeURL == xds.ListenerType
 }
 
-func (t *subscribed) wants(name string) bool { return t.all || t.named.has(name) }
+func (t *subscribed) Wants(name string) bool { return t.all || t.named.has(name) }
 
 // answered takes the answer to a response in, and reports whether the request
 // knows of all that was sent.
@@ -93,7 +93,7 @@ func (t *subscribed) answered(r Request) (current bool) {
 	if r.Nonce == "" {
 		return true
 	}
-	i := slices.IndexFunc(t.underway, func(s *sending) bool { return s.nonce == r.Nonce })
+	i := slices.IndexFunc(t.underway, func(s *sending) bool { return s.Nonce == r.Nonce })
 	if i >= 0 {
 		s, before := t.underway[i], slices.Clone(t.underway[:i])
 		t.underway = slices.Delete(t.underway, 0, i+1)
@@ -101,7 +101,7 @@ func (t *subscribed) answered(r Request) (current bool) {
 			t.accept(s)
 		} else {
 			t.acceptOf(before, r.Version)
-			t.refuse(s, *r.Refused)
+			t.nacks.Nack(t, &s.Sent, *r.Refused)
 		}
 	}
 	return r.Nonce == t.newest || t.newest == ""
@@ -123,29 +123,16 @@ func (t *subscribed) accept(s *sending) {
 	t.good = s.At
 	for _, r := range s.Resources {
 		t.fresh.remove(r.Name)
-		t.acceptTable(r)
+		t.nacks.AckTable(t, r)
 	}
-	t.refusals.accepted(s)
-}
-
-// acceptTable takes in that the proxy took what it was told in place of a table.
-func (t *subscribed) acceptTable(r *xds.Resource) {
-	a := t.refusals.tables[r.Name]
-	if a == nil || a.told.Hash != r.Hash {
-		return
-	}
-	if a.taken(); a.clean() {
-		delete(t.refusals.tables, r.Name)
-		return
-	}
-	t.oweTrial(a)
+	t.nacks.Ack(&s.Sent)
 }
 
 // subscribeTo takes the names of a state-of-the-world client, which are all that
 // it wants. None mean everything until some were named.
 func (t *subscribed) subscribeTo(r Request) {
 	if !t.asked {
-		t.asked, t.unnamed, t.came.version = true, t.wild() && !t.byName, r.Version
+		t.asked, t.unnamed, t.came.version = true, t.Wild() && !t.byName, r.Version
 	}
 	t.unnamed = t.unnamed && len(r.Names) == 0
 	before := *t
@@ -156,12 +143,12 @@ func (t *subscribed) subscribeTo(r Request) {
 		for _, n := range list {
 			t.named.add(n)
 			if !before.named.has(n) {
-				t.begin(n, before.wants(n))
+				t.begin(n, before.Wants(n))
 			}
 		}
 	}
 	if t.all && !before.all {
-		t.beginAll(before.wants)
+		t.beginAll(before.Wants)
 	}
 	t.forget()
 }
@@ -171,7 +158,7 @@ func (t *subscribed) subscribeDelta(r Request) {
 	if !t.asked {
 		t.asked = true
 		t.comeWith(r.Initial)
-		if t.wild() && len(r.Subscribe)+len(r.Unsubscribe) == 0 {
+		if t.Wild() && len(r.Subscribe)+len(r.Unsubscribe) == 0 {
 			r.Subscribe = []string{wildcard}
 		}
 	}
@@ -187,11 +174,11 @@ func (t *subscribed) subscribeDelta(r Request) {
 // subscribe is answered even to who is subscribed.
 func (t *subscribed) subscribe(name string) {
 	if name == wildcard {
-		t.beginAll(t.wants)
+		t.beginAll(t.Wants)
 		t.all = true
 		return
 	}
-	t.begin(name, t.wants(name))
+	t.begin(name, t.Wants(name))
 	t.named.add(name)
 }
 
@@ -217,7 +204,7 @@ func (t *subscribed) owe(all []*xds.Resource) {
 // rests takes note of it, and reports it, when the proxy has acknowledged all that
 // it wants of where it should be.
 func (t *subscribed) rests(to compiled.At) bool {
-	if len(t.underway) > 0 || !t.owed.nothing() || !t.refusals.none() || !t.wasSent(to.Set) {
+	if len(t.underway) > 0 || !t.owed.nothing() || !t.nacks.None() || !t.wasSent(to.Set) {
 		return false
 	}
 	t.rest(to)
@@ -229,20 +216,20 @@ func (t *subscribed) rest(to compiled.At) {
 	t.sent, t.owed = to, owed{}
 	if len(t.underway) == 0 {
 		t.good = to
-		t.refusals.rest()
+		t.nacks.Rest()
 	}
 }
 
 // wasSent reports whether the proxy was sent all that it wants of a set.
-func (t *subscribed) wasSent(s *xds.Set) bool { return t.sent.Set != nil && t.alike(t.sent.Set, s) }
+func (t *subscribed) wasSent(s *xds.Set) bool { return t.sent.Set != nil && t.Alike(t.sent.Set, s) }
 
 // alike reports whether two sets are the same in all that the proxy wants.
-func (t *subscribed) alike(older, s *xds.Set) bool {
+func (t *subscribed) Alike(older, s *xds.Set) bool {
 	d := s.Since(older)
-	if slices.ContainsFunc(d.Changed, func(r *xds.Resource) bool { return t.wants(r.Name) }) {
+	if slices.ContainsFunc(d.Changed, func(r *xds.Resource) bool { return t.Wants(r.Name) }) {
 		return false
 	}
-	return !t.wild() || !slices.ContainsFunc(d.Removed, t.wants)
+	return !t.Wild() || !slices.ContainsFunc(d.Removed, t.Wants)
 }
 
 // maybeAt calls back with the views that the proxy may be at, for some of what it
@@ -252,5 +239,34 @@ func (t *subscribed) maybeAt(visit func(*compiled.View)) {
 	for _, s := range t.underway {
 		visit(s.View)
 	}
-	t.refusals.maybeAt(visit)
+	t.nacks.MaybeAt(visit)
 }
+
+// Acknowledged is the last resource of a name that the proxy took, when nothing of the name
+// is refused; nil for none.
+func (t *subscribed) Acknowledged(name string) *xds.Resource {
+	if t.fresh.has(name) {
+		return nil
+	}
+	return t.good.Named(name)
+}
+
+// What package nack asks and decides (nack.Subscription).
+
+// TypeURL is that of the type.
+func (t *subscribed) TypeURL() string { return t.typeURL }
+
+// Acked is what the proxy acknowledged last.
+func (t *subscribed) Acked() compiled.At { return t.good }
+
+// CameWithSomething reports whether the proxy had something of the type before its stream.
+func (t *subscribed) CameWithSomething() bool { return t.came.before }
+
+// Owe has the next response hold a resource of a name again.
+func (t *subscribed) Owe(name string) { t.owed.add(name) }
+
+// OweAnswer has a next response, even if there is nothing in it.
+func (t *subscribed) OweAnswer() { t.owed.answer = true }
+
+// Restart has the next response hold all that the proxy wants.
+func (t *subscribed) Restart() { t.sent = compiled.At{} }

@@ -27,7 +27,7 @@ func (st *Stream) withheld(target *compiled.Streamed) []*ir.Secret {
 	if st.keys || target.PublicSecrets == target.Secrets || !st.secrets.asked {
 		return nil
 	}
-	return slices.DeleteFunc(compiled.WithKeys(target.View.Config), func(s *ir.Secret) bool { return !st.secrets.wants(s.Name) })
+	return slices.DeleteFunc(compiled.WithKeys(target.View.Config), func(s *ir.Secret) bool { return !st.secrets.Wants(s.Name) })
 }
 
 // withheldByPolls are the secrets of a view that a proxy which polls is not sent.

@@ -1,15 +1,11 @@
-package discovery
+package nack
 
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 	"unicode/utf8"
 
-	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/internal/terminal"
-	"github.com/pilot-api/pilot-api/ir"
 )
 
 // TestMentions: a name in the words of a refusal is one only as a whole.
@@ -49,36 +45,4 @@ func TestKept(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestLately: what a slot's views had is known for a while.
-func TestLately(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var l history.RecentClusters
-		if l.View() != nil {
-			t.Fatal("clusters out of nothing")
-		}
-		names := func() (out []string) {
-			if v := l.View(); v != nil {
-				for _, c := range v.Config.Clusters {
-					out = append(out, c.Name)
-				}
-			}
-			return out
-		}
-		l.Note([]*ir.Cluster{{Name: "b"}})
-		time.Sleep(history.PastFor + time.Second)
-		l.Note([]*ir.Cluster{{Name: "a"}})
-		if got := names(); len(got) != 2 || got[0] != "a" {
-			t.Fatalf("%v", got)
-		}
-		time.Sleep(history.PastFor + time.Second)
-		if got := names(); len(got) != 1 || got[0] != "a" {
-			t.Fatalf("%v: what went long ago is there", got)
-		}
-		time.Sleep(3 * history.PastFor)
-		if got := names(); got != nil {
-			t.Fatalf("%v", got)
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package discovery
+package nack
 
 import (
 	"cmp"
@@ -22,10 +22,10 @@ import (
 // Who is to blame for a refused response is mostly known by its words. Where these
 // name nobody, it is searched by halves: one is sent after the other, and again its
 // halves, until one is refused that is a single resource.
-type refusals struct {
-	of map[string]*refusedContent // by name
+type State struct {
+	byName map[string]*Nacked // by name
 	// tables are the route tables that are told without what is refused of them.
-	tables map[string]*amended
+	tables map[string]*partialRoutes
 	// search are the halves that are to be sent. The first is on trial, and the
 	// others wait.
 	search [][]*xds.Resource
@@ -40,53 +40,55 @@ type refusals struct {
 }
 
 // refusedContent is what a proxy does not take, or what is suspected of that.
-type refusedContent struct {
+type Nacked struct {
 	hash    xds.Digest
-	words   string         // the proxy's
+	Words   string         // the proxy's
 	blame   bool           // it is to blame, and not a suspect
 	tried   bool           // it is sent again, as it may be innocent
-	kept    *xds.Resource  // what the proxy took before, nil for nothing that is known
+	acked   *xds.Resource  // what the proxy took before, nil for nothing that is known
 	table   *ir.RouteTable // that this is, of a route table
-	view    *compiled.View // that this is of
+	View    *compiled.View // that this is of
 	needs   *compiled.View // clusters that it leads to besides
-	origins []diag.Ref     // that are to blame; nil where all of it is
+	Origins []diag.Ref     // that are to blame; nil where all of it is
 }
 
-func (f *refusals) none() bool { return len(f.of) == 0 && len(f.tables) == 0 && len(f.unclear) == 0 }
+func (f *State) None() bool {
+	return len(f.byName) == 0 && len(f.tables) == 0 && len(f.unclear) == 0
+}
 
 // amended is the resource as the proxy is to be told it.
-func (f *refusals) amended(r *xds.Resource) *xds.Resource {
+func (f *State) Partial(r *xds.Resource) *xds.Resource {
 	if r != nil && f.tables[r.Name] != nil {
-		return f.tables[r.Name].told.Resource
+		return f.tables[r.Name].sent.Resource
 	}
 	return r
 }
 
 // holds reports whether a resource is not to be sent.
-func (f *refusals) holds(r *xds.Resource) bool {
-	c := f.of[r.Name]
+func (f *State) holdsBack(r *xds.Resource) bool {
+	c := f.byName[r.Name]
 	return c != nil && c.hash == r.Hash && !c.tried
 }
 
-// instead is what is told in the place of a resource: what the proxy took before
+// Instead is what is told in the place of a resource: what the proxy took before
 // where it refuses this one; nil if it took nothing.
-func (f *refusals) instead(r *xds.Resource) *xds.Resource {
-	if r = f.amended(r); r != nil && f.holds(r) {
-		return f.of[r.Name].kept
+func (f *State) Instead(r *xds.Resource) *xds.Resource {
+	if r = f.Partial(r); r != nil && f.holdsBack(r) {
+		return f.byName[r.Name].acked
 	}
 	return r
 }
 
-// lacks reports whether the proxy may have nothing of the name, as it refused what
+// Lacks reports whether the proxy may have nothing of the name, as it refused what
 // it was sent.
-func (f *refusals) lacks(name string) bool {
-	c := f.of[name]
-	return c != nil && c.kept == nil
+func (f *State) Lacks(name string) bool {
+	c := f.byName[name]
+	return c != nil && c.acked == nil
 }
 
-func (f *refusals) maybeAt(visit func(*compiled.View)) {
-	for _, c := range f.of {
-		visit(c.view)
+func (f *State) MaybeAt(visit func(*compiled.View)) {
+	for _, c := range f.byName {
+		visit(c.View)
 		visit(c.needs)
 	}
 	for _, a := range f.tables {
@@ -100,7 +102,7 @@ func (f *refusals) maybeAt(visit func(*compiled.View)) {
 
 // doubt notes that the proxy may be at a view that it refused. Of endless ones the
 // last few are enough.
-func (f *refusals) doubt(v *compiled.View) {
+func (f *State) doubt(v *compiled.View) {
 	if slices.Contains(f.unclear, v) {
 		return
 	}
@@ -111,28 +113,28 @@ func (f *refusals) doubt(v *compiled.View) {
 }
 
 // sent notes which response has those on trial.
-func (f *refusals) sent(nonce string) {
+func (f *State) NoteSent(nonce string) {
 	if len(f.search) > 0 && f.trial == "" {
 		f.trial = nonce
 	}
 }
 
-// forget lets go of what is not wanted any more.
-func (f *refusals) forget(wanted func(name string) bool) {
-	maps.DeleteFunc(f.of, func(name string, _ *refusedContent) bool { return !wanted(name) })
-	maps.DeleteFunc(f.tables, func(name string, _ *amended) bool { return !wanted(name) })
+// Forget lets go of what is not wanted any more.
+func (f *State) Forget(wanted func(name string) bool) {
+	maps.DeleteFunc(f.byName, func(name string, _ *Nacked) bool { return !wanted(name) })
+	maps.DeleteFunc(f.tables, func(name string, _ *partialRoutes) bool { return !wanted(name) })
 }
 
-// rest takes in that there is nothing to be sent: where nothing is refused, the proxy
+// Rest takes in that there is nothing to be sent: where nothing is refused, the proxy
 // has taken all that it wants.
-func (f *refusals) rest() {
-	if len(f.of) == 0 && len(f.tables) == 0 && len(f.search) == 0 {
+func (f *State) Rest() {
+	if len(f.byName) == 0 && len(f.tables) == 0 && len(f.search) == 0 {
 		f.unclear = nil
 	}
 }
 
 // concluded reports whether a trial ends with the answer to a response.
-func (f *refusals) concluded(nonce string) bool {
+func (f *State) concluded(nonce string) bool {
 	if f.trial == "" || f.trial != nonce {
 		return false
 	}
@@ -140,44 +142,44 @@ func (f *refusals) concluded(nonce string) bool {
 	return true
 }
 
-// next are those to be sent, if nobody is on trial.
-func (f *refusals) next() []*xds.Resource {
+// Next are those to be sent, if nobody is on trial.
+func (f *State) Next() []*xds.Resource {
 	if len(f.search) == 0 || f.trial != "" {
 		return nil
 	}
 	for _, r := range f.search[0] {
-		f.of[r.Name].tried = true
+		f.byName[r.Name].tried = true
 	}
 	return f.search[0]
 }
 
 // accepted takes in that the proxy took a response, or that it may go on to another
 // version of what it refuses.
-func (f *refusals) accepted(s *sending) {
-	f.concluded(s.nonce)
+func (f *State) Ack(s *Sent) {
+	f.concluded(s.Nonce)
 	if len(f.search) == 0 {
 		f.unclear = nil
 	}
 	for _, r := range s.Resources {
-		if c := f.of[r.Name]; c != nil && c.hash == r.Hash {
-			delete(f.of, r.Name)
+		if c := f.byName[r.Name]; c != nil && c.hash == r.Hash {
+			delete(f.byName, r.Name)
 		}
 	}
-	for name, c := range f.of {
-		if r := f.amended(s.Named(name)); r == nil || r.Hash != c.hash {
-			delete(f.of, name)
+	for name, c := range f.byName {
+		if r := f.Partial(s.Named(name)); r == nil || r.Hash != c.hash {
+			delete(f.byName, name)
 		}
 	}
 }
 
-// revise takes out of the search what is not what it was.
-func (f *refusals) revise(find func(string) *xds.Resource) {
+// Revise takes out of the search what is not what it was.
+func (f *State) Revise(find func(string) *xds.Resource) {
 	if len(f.search) == 0 || f.trial != "" {
 		return
 	}
 	other := func(r *xds.Resource) bool {
-		now := f.amended(find(r.Name))
-		return now == nil || now.Hash != r.Hash || f.of[r.Name] == nil
+		now := f.Partial(find(r.Name))
+		return now == nil || now.Hash != r.Hash || f.byName[r.Name] == nil
 	}
 	for i, half := range f.search {
 		f.search[i] = slices.DeleteFunc(slices.Clone(half), other)
@@ -187,71 +189,70 @@ func (f *refusals) revise(find func(string) *xds.Resource) {
 
 // refuse finds out what of a response is to blame, and has the rest sent again: what
 // the proxy took of it is not known.
-func (t *subscribed) refuse(s *sending, words string) {
-	f := &t.refusals
+func (f *State) Nack(t Subscription, s *Sent, words string) {
 	f.doubt(s.View)
 	// A slice of them would keep all of them.
 	words = strings.Clone(kept(words))
-	tried := f.concluded(s.nonce)
-	suspects, explained := t.suspects(s, tried)
+	tried := f.concluded(s.Nonce)
+	suspects, explained := f.suspects(t, s, tried)
 	if len(suspects) == 0 {
 		if explained {
-			t.withdrawAgain(s)
+			f.withdrawAgain(t, s)
 		}
 		return
 	}
-	blamed := t.namedIn(words, suspects)
-	if t.aboutAll(s, len(blamed) > 0) {
-		f.whole, f.wholeWords, t.sent = s.Set, words, compiled.At{}
+	blamed := f.namedIn(t, words, suspects)
+	if f.aboutAll(t, s, len(blamed) > 0) {
+		f.whole, f.wholeWords = s.Set, words
+		t.Restart()
 		return
 	}
 	if len(blamed) == 0 && !explained && len(suspects) == 1 {
 		blamed = suspects
 	}
 	for _, r := range suspects {
-		t.suspect(r, words)
+		f.suspect(t, r, words)
 	}
 	for _, r := range blamed {
-		t.blame(s.View, r, words)
+		f.blame(t, s.View, r, words)
 	}
 	if len(blamed) == 0 && !explained {
 		half := len(suspects) / 2
 		f.search = slices.Insert(f.search, 0, suspects[:half:half], suspects[half:])
 	} else {
-		t.again(suspects)
+		f.again(t, suspects)
 	}
-	t.withdrawAgain(s)
+	f.withdrawAgain(t, s)
 }
 
 // withdrawAgain has the proxy told again of what a refused response left out.
-func (t *subscribed) withdrawAgain(s *sending) {
+func (f *State) withdrawAgain(t Subscription, s *Sent) {
 	for _, name := range s.Removed {
-		if !t.refusals.lacks(name) {
-			t.owed.add(name)
+		if !f.Lacks(name) {
+			t.Owe(name)
 		}
 	}
-	if !s.Delta && t.wild() && slices.ContainsFunc(s.Set.Since(t.good.Set).Removed, t.wants) {
-		t.owed.answer = true
+	if !s.Delta && t.Wild() && slices.ContainsFunc(s.Set.Since(t.Acked().Set).Removed, t.Wants) {
+		t.OweAnswer()
 	}
 }
 
 // refused is what the proxy refuses of a set, in order of names; under "" when that is
 // all of it.
-func (t *subscribed) refused(desired *xds.Set) iter.Seq2[string, *refusedContent] {
-	return func(yield func(string, *refusedContent) bool) {
-		f := &t.refusals
-		if f.whole != nil && t.alike(f.whole, desired) && !yield("", &refusedContent{words: f.wholeWords, blame: true}) {
+func (f *State) Each(t Subscription, desired *xds.Set) iter.Seq2[string, *Nacked] {
+	return func(yield func(string, *Nacked) bool) {
+		if f.whole != nil && t.Alike(f.whole, desired) && !yield("", &Nacked{Words: f.wholeWords, blame: true}) {
 			return
 		}
-		for _, name := range slices.Sorted(maps.Keys(f.of)) {
-			c, r := f.of[name], desired.Named(name)
+		for _, name := range slices.Sorted(maps.Keys(f.byName)) {
+			c, r := f.byName[name], desired.Named(name)
 			if c.blame && r != nil && r.Hash == c.hash && !yield(name, c) {
 				return
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(f.tables)) {
 			a, r := f.tables[name], desired.Named(name)
-			if r != nil && r.Hash == a.target.Hash && !a.blamed(func(c *refusedContent) bool { return yield(name, c) }) {
+			if r != nil && r.Hash == a.target.Hash && !a.blamed(func(c *Nacked) bool { return yield(name, c) }) {
 				return
 			}
 		}
@@ -260,175 +261,165 @@ func (t *subscribed) refused(desired *xds.Set) iter.Seq2[string, *refusedContent
 
 // blame takes in that a resource is not taken as it was sent. Of a route table it goes
 // on to find out what of it.
-func (t *subscribed) blame(v *compiled.View, r *xds.Resource, words string) {
-	f := &t.refusals
+func (f *State) blame(t Subscription, v *compiled.View, r *xds.Resource, words string) {
 	a := f.tables[r.Name]
 	switch {
-	case a != nil && !a.refused(words):
-		c := t.giveUp(a)
-		c.hash, c.words, c.blame = a.target.Hash, words, true
+	case a != nil && !a.nack(words):
+		c := f.giveUp(t, a)
+		c.hash, c.Words, c.blame = a.target.Hash, words, true
 		return
-	case a == nil && t.typeURL == xds.RouteType:
-		a = t.amend(v, f.of[r.Name], r)
+	case a == nil && t.TypeURL() == xds.RouteType:
+		a = f.newPartial(t, v, f.byName[r.Name], r)
 	}
 	if a == nil {
-		f.of[r.Name].blame = true
+		f.byName[r.Name].blame = true
 		return
 	}
 	if f.tables == nil {
-		f.tables = map[string]*amended{}
+		f.tables = map[string]*partialRoutes{}
 	}
 	f.tables[r.Name] = a
-	delete(f.of, r.Name)
-	t.oweTrial(a)
+	delete(f.byName, r.Name)
+	f.oweTrial(t, a)
 }
 
 // giveUp has a table told as it should be, or not at all.
-func (t *subscribed) giveUp(a *amended) *refusedContent {
-	f, name := &t.refusals, a.target.Name
-	c := &refusedContent{view: a.from, needs: a.needs}
-	if a.kept != nil {
-		c.kept, c.table, c.view = a.kept.Resource, a.kept.table, cmp.Or(a.from, t.good.View)
+func (f *State) giveUp(t Subscription, a *partialRoutes) *Nacked {
+	name := a.target.Name
+	c := &Nacked{View: a.from, needs: a.needs}
+	if a.acked != nil {
+		c.acked, c.table, c.View = a.acked.Resource, a.acked.table, cmp.Or(a.from, t.Acked().View)
 	}
 	delete(f.tables, name)
-	if f.of == nil {
-		f.of = map[string]*refusedContent{}
+	if f.byName == nil {
+		f.byName = map[string]*Nacked{}
 	}
-	f.of[name] = c
+	f.byName[name] = c
 	return c
 }
 
 // oweTrial has the proxy told a table that it has not got.
-func (t *subscribed) oweTrial(a *amended) {
-	if !a.isTaken() {
-		t.owed.add(a.target.Name)
+func (f *State) oweTrial(t Subscription, a *partialRoutes) {
+	if !a.isAcked() {
+		t.Owe(a.target.Name)
 	}
 }
 
 // aim takes in what the route tables should be that are told without parts.
-func (t *subscribed) aim(to compiled.At, find func(string) *xds.Resource) {
-	for name, a := range t.refusals.tables {
+func (f *State) Retarget(t Subscription, to compiled.At, find func(string) *xds.Resource) {
+	for name, a := range f.tables {
 		r, table := find(name), compiled.TableNamed(to.View, name)
 		switch {
-		case r == nil || table == nil || !t.wants(name):
-			delete(t.refusals.tables, name)
+		case r == nil || table == nil || !t.Wants(name):
+			delete(f.tables, name)
 		case r.Hash == a.target.Hash:
-		case !a.aim(r, table, t.good.View):
-			t.giveUp(a)
-		case a.clean() && a.isTaken():
+		case !a.retarget(r, table, t.Acked().View):
+			f.giveUp(t, a)
+		case a.clean() && a.isAcked():
 			// It is told at once, as if nothing had been.
-			delete(t.refusals.tables, name)
+			delete(f.tables, name)
 		}
 	}
 }
 
 // tableTaken is the last of a name that the proxy acknowledged; nil for none.
-func (t *subscribed) tableTaken(name string) *tableTaken {
-	if a := t.refusals.tables[name]; a != nil {
-		return a.kept
+func (f *State) lastAckedTable(t Subscription, name string) *ackedTable {
+	if a := f.tables[name]; a != nil {
+		return a.acked
 	}
-	r, table := t.acknowledged(name), compiled.TableNamed(t.good.View, name)
-	if c := t.refusals.of[name]; c != nil {
-		r, table = c.kept, c.table
+	r, table := t.Acknowledged(name), compiled.TableNamed(t.Acked().View, name)
+	if c := f.byName[name]; c != nil {
+		r, table = c.acked, c.table
 	}
 	if r == nil {
 		return nil
 	}
-	return &tableTaken{r, table}
+	return &ackedTable{r, table}
 }
 
 // suspects are what the proxy has neither taken nor refused before. What else the
 // response had may explain why it was refused. If there is neither, it does not take any
 // more what it took.
-func (t *subscribed) suspects(s *sending, tried bool) (suspects []*xds.Resource, explained bool) {
-	explained = !tried && len(t.refusals.search) > 0
+func (f *State) suspects(t Subscription, s *Sent, tried bool) (suspects []*xds.Resource, explained bool) {
+	explained = !tried && len(f.search) > 0
 	for _, r := range s.Resources {
-		c := t.refusals.of[r.Name]
+		c := f.byName[r.Name]
 		switch {
 		case c != nil && c.hash == r.Hash && !(tried && c.tried):
 			explained = true
-		case !same(r, t.taken(r.Name)):
+		case !Same(r, f.LastAcked(t, r.Name)):
 			suspects = append(suspects, r)
 		}
 	}
-	if len(suspects) == 0 && !explained && !t.wild() {
+	if len(suspects) == 0 && !explained && !t.Wild() {
 		suspects = s.Resources
 	}
 	return suspects, explained
 }
 
 // taken is the last of a name that the proxy acknowledged; nil for none.
-func (t *subscribed) taken(name string) *xds.Resource {
-	if a := t.refusals.tables[name]; a != nil {
-		if a.kept == nil {
+func (f *State) LastAcked(t Subscription, name string) *xds.Resource {
+	if a := f.tables[name]; a != nil {
+		if a.acked == nil {
 			return nil
 		}
-		return a.kept.Resource
+		return a.acked.Resource
 	}
-	if c := t.refusals.of[name]; c != nil {
-		return c.kept
+	if c := f.byName[name]; c != nil {
+		return c.acked
 	}
-	return t.acknowledged(name)
+	return t.Acknowledged(name)
 }
 
-// acknowledged is taken for a name of which nothing is refused.
-func (t *subscribed) acknowledged(name string) *xds.Resource {
-	if t.fresh.has(name) {
-		return nil
-	}
-	return t.good.Named(name)
-}
-
-func same(a, b *xds.Resource) bool { return a == b || a != nil && b != nil && a.Hash == b.Hash }
+func Same(a, b *xds.Resource) bool { return a == b || a != nil && b != nil && a.Hash == b.Hash }
 
 // aboutAll reports whether a refusal is one of everything. It is so where the proxy
 // never took anything and does not say what is to blame, although of these types it
 // would; and where in the state of the world it came with something that is not known
 // here: to leave out what is to blame would withdraw what it has.
-func (t *subscribed) aboutAll(s *sending, named bool) bool {
-	if !t.wild() || t.good.Set != nil {
+func (f *State) aboutAll(t Subscription, s *Sent, named bool) bool {
+	if !t.Wild() || t.Acked().Set != nil {
 		return false
 	}
-	if t.came.before {
+	if t.CameWithSomething() {
 		return !s.Delta
 	}
 	return !named
 }
 
 // suspect holds a resource back.
-func (t *subscribed) suspect(r *xds.Resource, words string) {
-	f := &t.refusals
-	c := f.of[r.Name]
+func (f *State) suspect(t Subscription, r *xds.Resource, words string) {
+	c := f.byName[r.Name]
 	if c == nil {
-		if f.of == nil {
-			f.of = map[string]*refusedContent{}
+		if f.byName == nil {
+			f.byName = map[string]*Nacked{}
 		}
-		c = &refusedContent{}
-		if before := t.tableTaken(r.Name); before != nil {
-			c.view = t.good.View
-			if !same(before.Resource, r) {
-				c.kept, c.table = before.Resource, before.table
+		c = &Nacked{}
+		if before := f.lastAckedTable(t, r.Name); before != nil {
+			c.View = t.Acked().View
+			if !Same(before.Resource, r) {
+				c.acked, c.table = before.Resource, before.table
 			}
 		}
-		f.of[r.Name] = c
+		f.byName[r.Name] = c
 	}
-	c.hash, c.words, c.blame, c.tried = r.Hash, words, false, false
+	c.hash, c.Words, c.blame, c.tried = r.Hash, words, false, false
 }
 
 // again has those sent again of whom nothing is known.
-func (t *subscribed) again(suspects []*xds.Resource) {
+func (f *State) again(t Subscription, suspects []*xds.Resource) {
 	for _, r := range suspects {
-		if c := t.refusals.of[r.Name]; c != nil && !c.blame {
+		if c := f.byName[r.Name]; c != nil && !c.blame {
 			c.tried = true
-			t.owed.add(r.Name)
+			t.Owe(r.Name)
 		}
 	}
 }
 
 // namedIn are the resources that an Envoy's words name. It names clusters and
 // listeners; a route table has a number for a name, which may mean anything.
-func (t *subscribed) namedIn(words string, of []*xds.Resource) []*xds.Resource {
-	if !t.wild() {
+func (f *State) namedIn(t Subscription, words string, of []*xds.Resource) []*xds.Resource {
+	if !t.Wild() {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(of), func(r *xds.Resource) bool { return !mentions(words, r.Name) })
@@ -478,3 +469,44 @@ func cut(text string) string {
 	}
 	return text[:end]
 }
+
+// acceptTable takes in that the proxy took what it was told in place of a table.
+func (f *State) AckTable(t Subscription, r *xds.Resource) {
+	a := f.tables[r.Name]
+	if a == nil || a.sent.Hash != r.Hash {
+		return
+	}
+	if a.ack(); a.clean() {
+		delete(f.tables, r.Name)
+		return
+	}
+	f.oweTrial(t, a)
+}
+
+// IsAll reports whether the proxy refused everything of a set, as far as is known.
+func (f *State) IsAll(t Subscription, s *xds.Set) bool {
+	return f.whole != nil && t.Alike(f.whole, s)
+}
+
+// ForgetAll takes in that something is sent after everything was refused.
+func (f *State) ForgetAll() { f.whole = nil }
+
+// HasPartial reports whether a table is sent without parts, and the proxy has it so.
+func (f *State) HasPartial(name string) bool {
+	a := f.tables[name]
+	return a != nil && a.isAcked()
+}
+
+// Searching reports whether it is still being found out what of a route table is
+// refused.
+func (f *State) Searching() bool {
+	for _, a := range f.tables {
+		if len(a.search) > 0 || !a.isAcked() {
+			return true
+		}
+	}
+	return false
+}
+
+// nothing reports whether nothing is refused at all, as mostly.
+func (f *State) NothingNacked() bool { return f.whole == nil && len(f.byName)+len(f.tables) == 0 }

@@ -1,4 +1,4 @@
-package discovery
+package nack
 
 import (
 	"math"
@@ -18,33 +18,33 @@ import (
 // the other, until a single part is left. A group that its words name is tried apart
 // from the rest. So nothing is sent twice, and one guilty part of n costs about log n
 // responses.
-type amended struct {
+type partialRoutes struct {
 	target *xds.Resource // the table as it should be
 	table  *ir.RouteTable
 	splice func(*ir.RouteTable) *xds.Resource // nil for what cannot be one
-	kept   *tableTaken                        // nil: nothing that is known
+	acked  *ackedTable                        // nil: nothing that is known
 	from   *compiled.View                     // that it is of, until another one is taken
 
-	guilty  []*part
-	search  []suspected // the last is tried next
-	coarse  bool        // parts are whole virtual hosts
-	proven  bool        // what stands in for parts was taken
-	trial   trial
-	tries   int
-	refusal []xds.Digest   // what was refused, the last of them
-	told    *tableTaken    // what the proxy is to have now
-	needs   *compiled.View // the clusters that what stands in for parts leads to
+	guilty       []*routePart
+	search       []suspectGroup // the last is tried next
+	coarse       bool           // parts are whole virtual hosts
+	proven       bool           // what stands in for parts was taken
+	trial        trial
+	tries        int
+	nackedHashes []xds.Digest   // what was refused, the last of them
+	sent         *ackedTable    // what the proxy is to have now
+	needs        *compiled.View // the clusters that what stands in for parts leads to
 }
 
 // tableTaken is a route table that a proxy took, or is to take.
-type tableTaken struct {
+type ackedTable struct {
 	*xds.Resource
 	table *ir.RouteTable
 }
 
 // suspected is a group of parts of which some may be to blame.
-type suspected struct {
-	parts  []*part
+type suspectGroup struct {
+	parts  []*routePart
 	words  string // of the last refusal of them
 	guilty bool   // some of them surely are
 	// exonerates: if all of them are taken, the group below is to blame.
@@ -65,29 +65,29 @@ const maxTries = 64
 
 // amend begins with a table that was refused, nil where it has no parts to be told
 // apart.
-func (t *subscribed) amend(v *compiled.View, c *refusedContent, r *xds.Resource) *amended {
+func (f *State) newPartial(t Subscription, v *compiled.View, c *Nacked, r *xds.Resource) *partialRoutes {
 	table := compiled.TableNamed(v, r.Name)
 	if table == nil {
 		return nil
 	}
-	a := &amended{target: r, table: table, kept: t.tableTaken(r.Name), from: c.view, needs: c.needs, splice: v.Encoder.V3.PartialTable}
+	a := &partialRoutes{target: r, table: table, acked: f.lastAckedTable(t, r.Name), from: c.View, needs: c.needs, splice: v.Encoder.V3.PartialTable}
 	a.note(r)
-	if !a.suspectAll(partsSince(a.keptTable(), table, false), c.words) || !a.proceed() {
+	if !a.suspectAll(partsSince(a.keptTable(), table, false), c.Words) || !a.proceed() {
 		return nil
 	}
 	return a
 }
 
-func (a *amended) keptTable() *ir.RouteTable {
-	if a.kept == nil {
+func (a *partialRoutes) keptTable() *ir.RouteTable {
+	if a.acked == nil {
 		return nil
 	}
-	return a.kept.table
+	return a.acked.table
 }
 
 // suspectAll takes in that parts were refused together. It reports false when there
 // are none.
-func (a *amended) suspectAll(parts []*part, words string) bool {
+func (a *partialRoutes) suspectAll(parts []*routePart, words string) bool {
 	a.search = nil
 	if len(parts) == 0 {
 		return false
@@ -95,13 +95,13 @@ func (a *amended) suspectAll(parts []*part, words string) bool {
 	for _, p := range parts {
 		p.resolve(a.cluster)
 	}
-	a.search = apart(suspected{parts: parts, words: words, guilty: true})
+	a.search = apart(suspectGroup{parts: parts, words: words, guilty: true})
 	return true
 }
 
 // apart splits a group into those that the words name, and the rest, which comes first.
-func apart(g suspected) []suspected {
-	var named, rest []*part
+func apart(g suspectGroup) []suspectGroup {
+	var named, rest []*routePart
 	for _, p := range g.parts {
 		if p.namedIn(g.words) {
 			named = append(named, p)
@@ -110,13 +110,13 @@ func apart(g suspected) []suspected {
 		}
 	}
 	if len(named) == 0 || len(rest) == 0 {
-		return []suspected{g}
+		return []suspectGroup{g}
 	}
-	return []suspected{{parts: named, words: g.words}, {parts: rest, words: g.words, exonerates: true}}
+	return []suspectGroup{{parts: named, words: g.words}, {parts: rest, words: g.words, exonerates: true}}
 }
 
 // cluster finds one of what the proxy took, nil for none.
-func (a *amended) cluster(name string) *ir.Cluster {
+func (a *partialRoutes) cluster(name string) *ir.Cluster {
 	for _, v := range []*compiled.View{a.from, a.needs} {
 		if v == nil {
 			continue
@@ -130,15 +130,15 @@ func (a *amended) cluster(name string) *ir.Cluster {
 }
 
 // proceed finds what is told next. It reports false when nothing of the table can be.
-func (a *amended) proceed() bool {
+func (a *partialRoutes) proceed() bool {
 	defer a.need()
 	for a.next() {
 		switch {
 		case a.trial == noTrial:
 			return true
-		case a.kept != nil && a.told.Hash == a.kept.Hash:
+		case a.acked != nil && a.sent.Hash == a.acked.Hash:
 			a.conclude()
-		case !slices.Contains(a.refusal, a.told.Hash):
+		case !slices.Contains(a.nackedHashes, a.sent.Hash):
 			return true
 		case !a.reject(""):
 			return false
@@ -148,17 +148,17 @@ func (a *amended) proceed() bool {
 }
 
 // next begins the next trial, or ends them.
-func (a *amended) next() bool {
+func (a *partialRoutes) next() bool {
 	a.trial = noTrial
 	for {
 		switch top := a.top(); {
 		case top == nil && a.proven:
-			return a.tell(0)
-		case top != nil && !top.guilty && a.tries < maxTries && a.tell(1):
+			return a.send(0)
+		case top != nil && !top.guilty && a.tries < maxTries && a.send(1):
 			a.trial = trialOfGroup
 			a.tries++
 			return true
-		case !a.proven && a.tell(0):
+		case !a.proven && a.send(0):
 			a.trial = trialOfNone
 			return true
 		case !a.proven:
@@ -166,14 +166,14 @@ func (a *amended) next() bool {
 				return false
 			}
 		case len(top.parts) == 1 || a.tries >= maxTries:
-			a.convict()
+			a.blame()
 		default:
 			a.halve()
 		}
 	}
 }
 
-func (a *amended) top() *suspected {
+func (a *partialRoutes) top() *suspectGroup {
 	if len(a.search) == 0 {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (a *amended) top() *suspected {
 }
 
 // convict takes the group on trial for what is to blame.
-func (a *amended) convict() {
+func (a *partialRoutes) blame() {
 	top := a.top()
 	for _, p := range top.parts {
 		p.words = top.words
@@ -190,22 +190,22 @@ func (a *amended) convict() {
 	a.search = a.search[:len(a.search)-1]
 }
 
-func (a *amended) halve() {
+func (a *partialRoutes) halve() {
 	top := *a.top()
 	half := len(top.parts) / 2
 	a.search = append(a.search[:len(a.search)-1],
-		suspected{parts: top.parts[half:], words: top.words},
-		suspected{parts: top.parts[:half:half], words: top.words, exonerates: true})
+		suspectGroup{parts: top.parts[half:], words: top.words},
+		suspectGroup{parts: top.parts[:half:half], words: top.words, exonerates: true})
 }
 
 // tell has the proxy told the table without what is suspected, but for that of the
 // last groups. It reports false where there is no such table.
-func (a *amended) tell(groups int) bool {
+func (a *partialRoutes) send(groups int) bool {
 	out := slices.Clone(a.guilty)
 	for _, g := range a.search[:len(a.search)-groups] {
 		out = append(out, g.parts...)
 	}
-	table := without(a.table, out)
+	table := tableWithout(a.table, out)
 	r := a.target
 	if table != a.table {
 		r = a.splice(table)
@@ -213,17 +213,17 @@ func (a *amended) tell(groups int) bool {
 	if r == nil || r.Shell == nil {
 		return false
 	}
-	a.told = &tableTaken{r, table}
+	a.sent = &ackedTable{r, table}
 	return true
 }
 
 // need keeps the clusters that what is not taken led to before, and those that are
 // needed already until something else is taken.
-func (a *amended) need() {
+func (a *partialRoutes) need() {
 	var clusters []*ir.Cluster
-	add := func(parts []*part) {
+	add := func(parts []*routePart) {
 		for _, p := range parts {
-			clusters = append(clusters, p.before.clusters...)
+			clusters = append(clusters, p.previous.clusters...)
 		}
 	}
 	add(a.guilty)
@@ -239,14 +239,14 @@ func (a *amended) need() {
 }
 
 // taken takes in that the proxy took what it was told.
-func (a *amended) taken() {
-	a.kept = a.told
+func (a *partialRoutes) ack() {
+	a.acked = a.sent
 	a.conclude()
 	a.proceed()
 }
 
 // conclude ends a trial of what is taken.
-func (a *amended) conclude() {
+func (a *partialRoutes) conclude() {
 	a.from, a.proven = nil, true
 	if a.trial != trialOfGroup {
 		return
@@ -260,18 +260,18 @@ func (a *amended) conclude() {
 
 // refused takes in that it did not. It reports false when nothing of the table is
 // taken.
-func (a *amended) refused(words string) bool {
-	a.note(a.told.Resource)
+func (a *partialRoutes) nack(words string) bool {
+	a.note(a.sent.Resource)
 	return a.reject(words) && a.proceed()
 }
 
 // note remembers what was refused.
-func (a *amended) note(r *xds.Resource) {
-	a.refusal = append(a.refusal[max(0, len(a.refusal)-maxTries):], r.Hash)
+func (a *partialRoutes) note(r *xds.Resource) {
+	a.nackedHashes = append(a.nackedHashes[max(0, len(a.nackedHashes)-maxTries):], r.Hash)
 }
 
 // reject ends a trial of what is refused.
-func (a *amended) reject(words string) bool {
+func (a *partialRoutes) reject(words string) bool {
 	top := a.top()
 	if a.trial != trialOfGroup {
 		return a.coarser()
@@ -285,7 +285,7 @@ func (a *amended) reject(words string) bool {
 
 // coarser begins again with whole virtual hosts. It reports false when it has done so
 // before.
-func (a *amended) coarser() bool {
+func (a *partialRoutes) coarser() bool {
 	if a.coarse {
 		return false
 	}
@@ -301,7 +301,7 @@ func (a *amended) coarser() bool {
 
 // aim takes in that the table should be another one. What is to blame or suspected and
 // is the same as before stays so; everything else is tried at once.
-func (a *amended) aim(r *xds.Resource, table *ir.RouteTable, at *compiled.View) bool {
+func (a *partialRoutes) retarget(r *xds.Resource, table *ir.RouteTable, at *compiled.View) bool {
 	before := slices.Clone(a.guilty)
 	for _, g := range a.search {
 		before = append(before, g.parts...)
@@ -311,7 +311,7 @@ func (a *amended) aim(r *xds.Resource, table *ir.RouteTable, at *compiled.View) 
 	}
 	fresh := a.partsAfter(before, table)
 	a.target, a.table, a.proven, a.tries = r, table, false, 0
-	same := func(old *part) *part {
+	same := func(old *routePart) *routePart {
 		i := slices.IndexFunc(fresh, old.is)
 		if i < 0 {
 			return nil
@@ -330,15 +330,15 @@ func (a *amended) aim(r *xds.Resource, table *ir.RouteTable, at *compiled.View) 
 		g.parts = parts
 		a.search[i] = g
 	}
-	a.search = slices.DeleteFunc(a.search, func(g suspected) bool { return len(g.parts) == 0 })
+	a.search = slices.DeleteFunc(a.search, func(g suspectGroup) bool { return len(g.parts) == 0 })
 	if len(fresh) > 0 {
-		a.search = append(a.search, suspected{parts: fresh})
+		a.search = append(a.search, suspectGroup{parts: fresh})
 	}
 	return a.proceed()
 }
 
-func those(old []*part, same func(*part) *part) []*part {
-	var out []*part
+func those(old []*routePart, same func(*routePart) *routePart) []*routePart {
+	var out []*routePart
 	for _, p := range old {
 		if p = same(p); p != nil {
 			out = append(out, p)
@@ -349,12 +349,12 @@ func those(old []*part, same func(*part) *part) []*part {
 
 // partsAfter are what of the next table the proxy has not taken. What it took before
 // of those that were left out is known from them: it has what stood in for them.
-func (a *amended) partsAfter(left []*part, table *ir.RouteTable) []*part {
-	formers := map[partKey]former{}
+func (a *partialRoutes) partsAfter(left []*routePart, table *ir.RouteTable) []*routePart {
+	formers := map[partKey]previous{}
 	for _, p := range left {
-		formers[p.partKey] = p.before
+		formers[p.partKey] = p.previous
 	}
-	var out []*part
+	var out []*routePart
 	for _, h := range table.VirtualHosts {
 		old := hostNamed(a.keptTable(), h.Name)
 		_, whole := formers[partKey{host: h.Name}]
@@ -363,7 +363,7 @@ func (a *amended) partsAfter(left []*part, table *ir.RouteTable) []*part {
 		}
 		for _, p := range partsOf(old, h, a.coarse || whole) {
 			if before, known := formers[p.partKey]; known {
-				p.before = before
+				p.previous = before
 			} else {
 				p.resolve(a.cluster)
 			}
@@ -376,15 +376,15 @@ func (a *amended) partsAfter(left []*part, table *ir.RouteTable) []*part {
 }
 
 // isTaken reports whether the proxy has what it is told.
-func (a *amended) isTaken() bool { return a.kept != nil && a.kept.Hash == a.told.Hash }
+func (a *partialRoutes) isAcked() bool { return a.acked != nil && a.acked.Hash == a.sent.Hash }
 
 // clean reports whether nothing of the table is refused.
-func (a *amended) clean() bool { return len(a.guilty) == 0 && len(a.search) == 0 }
+func (a *partialRoutes) clean() bool { return len(a.guilty) == 0 && len(a.search) == 0 }
 
 // blamed visits what the proxy does not take.
-func (a *amended) blamed(visit func(*refusedContent) bool) bool {
+func (a *partialRoutes) blamed(visit func(*Nacked) bool) bool {
 	for _, p := range a.guilty {
-		if !visit(&refusedContent{words: p.words, blame: true, origins: p.origin()}) {
+		if !visit(&Nacked{Words: p.words, blame: true, Origins: p.origin()}) {
 			return false
 		}
 	}

@@ -1,4 +1,4 @@
-package discovery
+package nack
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 
 // part is what of a route table a proxy may refuse for itself: a virtual host, or
 // those of its routes that come from the same objects.
-type part struct {
+type routePart struct {
 	partKey
 	host *ir.VirtualHost // as it should be
 	// routes of the part; those of the whole host if that is it.
-	routes []*ir.Route
-	before former
-	words  string // of the refusal that it is to blame for
+	routes   []*ir.Route
+	previous previous
+	words    string // of the refusal that it is to blame for
 }
 
 // partKey is what parts of one table and of the next are the same by.
@@ -28,7 +28,7 @@ type partKey struct {
 }
 
 // former is what a proxy took last of a part.
-type former struct {
+type previous struct {
 	host     *ir.VirtualHost // nil: it took nothing
 	routes   []*ir.Route
 	clusters []*ir.Cluster // that they lead to
@@ -48,8 +48,8 @@ func hostNamed(t *ir.RouteTable, name string) *ir.VirtualHost {
 // partsSince are what of a table differs from an older one, nil for none. Where the
 // order of routes tells nothing of who they come from, and where coarse asks for it,
 // a part is a whole virtual host.
-func partsSince(older, table *ir.RouteTable, coarse bool) []*part {
-	var out []*part
+func partsSince(older, table *ir.RouteTable, coarse bool) []*routePart {
+	var out []*routePart
 	for _, h := range table.VirtualHosts {
 		if old := hostNamed(older, h.Name); old == nil || !sameHost(old, h) {
 			out = append(out, partsOf(old, h, coarse)...)
@@ -58,10 +58,10 @@ func partsSince(older, table *ir.RouteTable, coarse bool) []*part {
 	return out
 }
 
-func partsOf(old, h *ir.VirtualHost, coarse bool) []*part {
-	whole := []*part{{partKey: partKey{host: h.Name}, host: h, routes: h.Routes}}
+func partsOf(old, h *ir.VirtualHost, coarse bool) []*routePart {
+	whole := []*routePart{{partKey: partKey{host: h.Name}, host: h, routes: h.Routes}}
 	if old != nil {
-		whole[0].before = former{host: old, routes: old.Routes}
+		whole[0].previous = previous{host: old, routes: old.Routes}
 	}
 	if coarse || old == nil || !sameDomains(old, h) {
 		return whole
@@ -71,13 +71,13 @@ func partsOf(old, h *ir.VirtualHost, coarse bool) []*part {
 	if !apart || !wereApart {
 		return whole
 	}
-	var out []*part
+	var out []*routePart
 	for _, r := range now {
-		p := &part{partKey: partKey{h.Name, r.origins}, host: h, routes: r.routes}
+		p := &routePart{partKey: partKey{h.Name, r.origins}, host: h, routes: r.routes}
 		if i := slices.IndexFunc(then, func(o run) bool { return o.origins == r.origins }); i >= 0 {
-			p.before = former{host: old, routes: then[i].routes}
+			p.previous = previous{host: old, routes: then[i].routes}
 		}
-		if !sameRoutes(p.before.routes, p.routes) {
+		if !sameRoutes(p.previous.routes, p.routes) {
 			out = append(out, p)
 		}
 	}
@@ -121,20 +121,20 @@ func sameRoutes(a, b []*ir.Route) bool {
 }
 
 // is reports whether it is the same part with the same content.
-func (p *part) is(o *part) bool {
+func (p *routePart) is(o *routePart) bool {
 	return p.partKey == o.partKey && sameDomains(p.host, o.host) && sameRoutes(p.routes, o.routes)
 }
 
 // isBack reports whether it is again what the proxy took before.
-func (p *part) isBack() bool {
-	return p.before.host != nil && sameDomains(p.before.host, p.host) && sameRoutes(p.before.routes, p.routes)
+func (p *routePart) isBack() bool {
+	return p.previous.host != nil && sameDomains(p.previous.host, p.host) && sameRoutes(p.previous.routes, p.routes)
 }
 
 // origin are the objects to blame for what is new in it.
-func (p *part) origin() []diag.Ref {
+func (p *routePart) origin() []diag.Ref {
 	var refs []diag.Ref
 	for _, r := range p.routes {
-		if !slices.ContainsFunc(p.before.routes, func(o *ir.Route) bool { return o == r || reflect.DeepEqual(o, r) }) {
+		if !slices.ContainsFunc(p.previous.routes, func(o *ir.Route) bool { return o == r || reflect.DeepEqual(o, r) }) {
 			refs = append(refs, r.Origins...)
 		}
 	}
@@ -155,7 +155,7 @@ func uniqueRefs(all []diag.Ref) []diag.Ref {
 }
 
 // namedIn reports whether a proxy's words name it, or something in it.
-func (p *part) namedIn(words string) bool {
+func (p *routePart) namedIn(words string) bool {
 	names := []string{p.partKey.host}
 	if p.origins == "" {
 		names = append(names, p.host.Domains...)
@@ -172,26 +172,26 @@ func (p *part) namedIn(words string) bool {
 }
 
 // resolve finds the clusters that what came before leads to.
-func (p *part) resolve(find func(name string) *ir.Cluster) {
+func (p *routePart) resolve(find func(name string) *ir.Cluster) {
 	var out []*ir.Cluster
-	for _, r := range p.before.routes {
+	for _, r := range p.previous.routes {
 		r.EachCluster(func(name string) {
 			if c := find(name); c != nil && !slices.Contains(out, c) {
 				out = append(out, c)
 			}
 		})
 	}
-	p.before.clusters = out
+	p.previous.clusters = out
 }
 
 // without is the table with what was there before in place of some parts. Domains
 // are those of the table, so that none has two hosts: one that had no host before
 // is closed, as is a part that was never there.
-func without(table *ir.RouteTable, parts []*part) *ir.RouteTable {
+func tableWithout(table *ir.RouteTable, parts []*routePart) *ir.RouteTable {
 	if len(parts) == 0 {
 		return table
 	}
-	of := map[string][]*part{}
+	of := map[string][]*routePart{}
 	for _, p := range parts {
 		of[p.partKey.host] = append(of[p.partKey.host], p)
 	}
@@ -207,29 +207,29 @@ func without(table *ir.RouteTable, parts []*part) *ir.RouteTable {
 	return &next
 }
 
-func hostsWithout(h *ir.VirtualHost, parts []*part) []*ir.VirtualHost {
+func hostsWithout(h *ir.VirtualHost, parts []*routePart) []*ir.VirtualHost {
 	if parts[0].origins == "" {
-		return formerHosts(h, parts[0].before)
+		return previousHosts(h, parts[0].previous)
 	}
 	out := *h
 	out.Routes = nil
 	runs, _ := runsOf(h)
 	for _, r := range runs {
-		i := slices.IndexFunc(parts, func(p *part) bool { return p.origins == r.origins })
+		i := slices.IndexFunc(parts, func(p *routePart) bool { return p.origins == r.origins })
 		if i < 0 {
 			out.Routes = append(out.Routes, r.routes...)
 			continue
 		}
-		out.Routes = append(out.Routes, parts[i].formerRoutes()...)
+		out.Routes = append(out.Routes, parts[i].previousRoutes()...)
 	}
 	return []*ir.VirtualHost{&out}
 }
 
 // formerRoutes are closed where there were none: what they would take goes nowhere
 // else.
-func (p *part) formerRoutes() []*ir.Route {
-	if p.before.host != nil {
-		return p.before.routes
+func (p *routePart) previousRoutes() []*ir.Route {
+	if p.previous.host != nil {
+		return p.previous.routes
 	}
 	var out []*ir.Route
 	for _, r := range p.routes {
@@ -240,7 +240,7 @@ func (p *part) formerRoutes() []*ir.Route {
 	return out
 }
 
-func formerHosts(h *ir.VirtualHost, before former) []*ir.VirtualHost {
+func previousHosts(h *ir.VirtualHost, before previous) []*ir.VirtualHost {
 	switch {
 	case before.host == nil:
 		return []*ir.VirtualHost{h.Closed()}
