@@ -3,6 +3,7 @@ package discovery
 import (
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/stream"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -62,3 +63,21 @@ var ErrWithheld = feedback.ErrWithheld
 
 // PastFor is how long views of the past are kept.
 const PastFor = history.PastFor
+
+// Streams; package stream says what each means.
+type (
+	Stream  = stream.Stream
+	Request = stream.Request
+	Variant = stream.Variant
+)
+
+// Variants of the protocol and errors of streams, as in package stream.
+const (
+	StateOfTheWorld = stream.StateOfTheWorld
+	Delta           = stream.Delta
+)
+
+var (
+	ErrGone    = stream.ErrGone
+	ErrTooMany = stream.ErrTooMany
+)

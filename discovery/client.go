@@ -10,6 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/poll"
+	"github.com/pilot-api/pilot-api/discovery/stream"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -23,7 +24,7 @@ type client struct {
 	gone  atomic.Bool // known no more
 
 	handover poll.Transition
-	streams  []*Stream        // guarded by the fleet's lock
+	streams  []*stream.Stream // guarded by the fleet's lock
 	polls    atomic.Bool      // refuse what they are answered
 	denied   atomic.Bool      // private keys, when it last polled for secrets
 	fetched  poll.Fetched     // over v1

@@ -5,31 +5,6 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 )
 
-// conclude notes where a stream is with the changes that it has to accept, when
-// nothing is due.
-func (st *Stream) conclude(target *compiled.Streamed) {
-	if !st.awaited.Pending.Load() {
-		return
-	}
-	refuses := false
-	for _, t := range st.types() {
-		switch desired := st.desired(t, target); {
-		case !t.asked:
-		case len(t.underway) > 0:
-			return
-		case t.state(desired) == feedback.Rejected:
-			refuses = true
-		case t.state(desired) != feedback.Synced:
-			return
-		}
-	}
-	if refuses {
-		st.server.convergence.Leave(&st.awaited, target.Revision)
-	} else {
-		st.server.convergence.Accept(&st.awaited, target.Revision)
-	}
-}
-
 // concludePolls is conclude for a proxy that has polled. What it has is looked at until
 // that is all that it should have.
 func (s *Publisher) concludePolls(c *client) {
@@ -67,8 +42,8 @@ func (s *Publisher) concerns(ro *feedback.Rollout, sl *slot, byPolls bool) {
 			continue // It is told what was before.
 		}
 		for _, st := range c.streams {
-			if st.settled.Load() {
-				all = append(all, &st.awaited)
+			if st.HasSettled() {
+				all = append(all, st.Awaited())
 			}
 		}
 		if byPolls && len(c.streams) == 0 && c.node.ID != "" {

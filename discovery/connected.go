@@ -4,22 +4,17 @@ import (
 	"slices"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/stream"
 )
-
-// maxStreamsOfProxy at a time. It has one, and before it those of which nobody has
-// noticed yet that they are broken.
-const maxStreamsOfProxy = 8
 
 // connect and disconnect note the streams of proxies: who is on one is not
 // forgotten for its silence.
-func (f *fleet) connect(st *Stream) {
+func (f *fleet) connect(c *client, st *stream.Stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := st.client
 	known := c.place.Load() != nil && f.clients[c.node] == c
 	if oldest := c.tooMany(st); oldest >= 0 {
-		c.streams[oldest].pushed.Store(true)
-		c.streams[oldest].awake()
+		c.streams[oldest].PushOut()
 		c.streams = slices.Delete(c.streams, oldest, oldest+1)
 		if known {
 			c.place.Load().slot.streams--
@@ -33,11 +28,11 @@ func (f *fleet) connect(st *Stream) {
 
 // tooMany is the oldest stream of the kind of a new one where there are as many as may
 // be; -1 where there is room. A program and the Envoy beside it may have one node.
-func (c *client) tooMany(st *Stream) int {
-	ofKind := func(other *Stream) bool { return other.proxyless == st.proxyless }
-	most, n := maxStreamsOfProxy, 0
-	if st.proxyless {
-		most = maxStreamsOfClient
+func (c *client) tooMany(st *stream.Stream) int {
+	ofKind := func(other *stream.Stream) bool { return other.IsProxyless() == st.IsProxyless() }
+	most, n := stream.MaxStreamsOfProxy, 0
+	if st.IsProxyless() {
+		most = stream.MaxStreamsOfClient
 	}
 	for _, other := range c.streams {
 		if ofKind(other) {
@@ -50,12 +45,11 @@ func (c *client) tooMany(st *Stream) int {
 	return slices.IndexFunc(c.streams, ofKind)
 }
 
-func (f *fleet) disconnect(st *Stream) {
+func (f *fleet) disconnect(c *client, st *stream.Stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := st.client
 	before := len(c.streams)
-	c.streams = slices.DeleteFunc(c.streams, func(other *Stream) bool { return other == st })
+	c.streams = slices.DeleteFunc(c.streams, func(other *stream.Stream) bool { return other == st })
 	if f.clients[c.node] == c {
 		c.place.Load().slot.streams -= before - len(c.streams)
 		now := int64(f.age())
@@ -130,6 +124,6 @@ func (sl *slot) awakeLocked() {
 // awake must be called under the fleet's lock.
 func (c *client) awake() {
 	for _, st := range c.streams {
-		st.awake()
+		st.Awake()
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/stream"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -95,8 +96,8 @@ type Publisher struct {
 	// encoder has the current generation. Its lock is held, with others, by who makes a
 	// newcomer's view, and alone by what takes the compiler, the current generation and
 	// the fleet from one snapshot to the next: all three are of the same.
-	encoder  *compiled.Encoder
-	contents *xds.Contents // that streams are on the way to tell
+	encoder *compiled.Encoder
+	streams *stream.Shared
 
 	previewing  sync.Mutex // of who has a preview made
 	checks      *checker
@@ -108,7 +109,7 @@ type Publisher struct {
 // New makes a server that knows nothing until Run. It panics when metrics of
 // the same names are registered already.
 func New(opts Options) *Publisher {
-	s := &Publisher{opts: opts.withDefaults(), made: time.Now(), contents: xds.NewContents()}
+	s := &Publisher{opts: opts.withDefaults(), made: time.Now()}
 	s.results = compile.NewQuota(s.opts.MaxResults)
 	s.newCompiler = func() compiler { return compile.NewCompilerWithin(s.results) }
 	s.compiler = s.newCompiler()
@@ -119,6 +120,7 @@ func New(opts Options) *Publisher {
 		Settings: s.opts.PastSettings, MaxViews: s.opts.MaxViews, Encoder: s.encoder,
 		NewCompiler: func() history.Compiler { return s.newCompiler() },
 	})
+	s.streams = &stream.Shared{Encoder: s.encoder, Contents: xds.NewContents(), Convergence: &s.convergence, Revision: s.Revision}
 	s.checks = newChecker(s)
 	s.metrics = newMetrics(s)
 	return s

@@ -48,14 +48,8 @@ func (s *Publisher) ToldTo(node Node) (view any, config *ir.Config, err error) {
 	return p.view, p.view.Config, nil
 }
 
-// Woken reports whether a stream is to look for news, and has not yet.
-func (st *Stream) Woken() bool { return len(st.wake) > 0 }
-
-// Corrupt has whatever the stream does next meet a mistake of ours.
-func (st *Stream) Corrupt() { st.clusters.underway = []*sending{nil} }
-
 // Contents are how many different responses streams are on the way to tell.
-func (s *Publisher) Contents() int { return s.contents.Len() }
+func (s *Publisher) Contents() int { return s.streams.Contents.Len() }
 
 // DuringPoll does something while a poll of a known proxy is being answered.
 func (s *Publisher) DuringPoll(node string, do func()) {

@@ -9,6 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/stream"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
@@ -56,7 +57,7 @@ func (s *Publisher) statuses(meant func(*client) bool, of []diag.Ref) []feedback
 			continue
 		}
 		for _, st := range p.streams {
-			all = p.tell(all, of, st.since, st.stance)
+			all = p.tell(all, of, st.Since(), st.SyncState)
 		}
 		if len(p.streams) == 0 && s.fleet.polledLately(p.client) {
 			all = p.tell(all, of, s.made.Add(p.joined), func(r feedback.SyncVisitor) feedback.ProxySyncState { return s.stanceByPolls(p.client, r) })
@@ -141,7 +142,7 @@ func (c *client) before(at *compiled.View, until, next int64) int64 {
 	return cmp.Or(until, next) - 1
 }
 
-func (f *fleet) streamsOf(c *client) []*Stream {
+func (f *fleet) streamsOf(c *client) []*stream.Stream {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return slices.Clone(c.streams)

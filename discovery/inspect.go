@@ -56,7 +56,7 @@ func (s *Publisher) Inspect(node Node) (*Inspection, error) {
 func (s *Publisher) transportOf(c *client) feedback.Transport {
 	over := feedback.OverREST
 	for _, st := range s.fleet.streamsOf(c) {
-		if !st.proxyless {
+		if !st.IsProxyless() {
 			return st.Transport()
 		}
 		over = st.Transport()

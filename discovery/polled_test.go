@@ -2,26 +2,23 @@ package discovery
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// TestHealedAtOnce: a proxy of which several streams end their refusing at once is none
-// that refuses.
+// TestHealedAtOnce: a proxy that ends several refusals at once is none that refuses.
 func TestHealedAtOnce(t *testing.T) {
 	f := newFleet(Options{Settings: mesh.DefaultSettings()}, func() time.Duration { return 0 })
 	c := &client{}
-	for range maxStreamsOfProxy {
-		c.streams = append(c.streams, &Stream{client: c})
-	}
 	for range 2000 {
 		for _, does := range []bool{true, false} {
 			var all sync.WaitGroup
-			for _, st := range c.streams {
+			for _, flag := range []*atomic.Bool{&c.polls, &c.denied} {
 				all.Go(func() {
-					st.refuses.Store(does)
+					flag.Store(does)
 					f.noteRefusing(c)
 				})
 			}

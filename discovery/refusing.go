@@ -9,6 +9,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/stream"
 )
 
 // refusing are the proxies that do not take what they are answered. Its lock is taken
@@ -38,7 +39,7 @@ func (f *fleet) noteRefusing(c *client) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	f.refusing.note(c, func() bool {
-		return c.polls.Load() || c.denied.Load() || slices.ContainsFunc(c.streams, func(st *Stream) bool { return st.refuses.Load() })
+		return c.polls.Load() || c.denied.Load() || slices.ContainsFunc(c.streams, func(st *stream.Stream) bool { return st.HasNacks() })
 	})
 }
 
@@ -99,4 +100,12 @@ func problemOf(ref diag.Ref, r feedback.Refusal) diag.Problem {
 	p := feedback.NewRefusalProblem(diag.Refused, words)
 	p.Object = ref
 	return p
+}
+
+// eachRefusalOf visits what the streams of a proxy refuse, by the objects that it came
+// from; that of nothing in particular comes with the zero Ref.
+func (f *fleet) eachRefusalOf(c *client, visit func(diag.Ref, feedback.Refusal)) {
+	for _, st := range f.streamsOf(c) {
+		st.EachRefusal(visit)
+	}
 }

@@ -2,7 +2,7 @@ package discovery
 
 import (
 	"github.com/pilot-api/pilot-api/discovery/feedback"
-	"github.com/pilot-api/pilot-api/discovery/xds"
+	"github.com/pilot-api/pilot-api/discovery/stream"
 )
 
 // ObjectStatuses takes a look at all proxies. What is as it was in an earlier look, nil for
@@ -17,7 +17,7 @@ func (s *Publisher) stances(visit func(feedback.ProxySyncState), r feedback.Sync
 	unproved := map[string]int{}
 	for _, p := range s.fleet.present() {
 		for _, st := range p.streams {
-			if one := st.stance(r); one.View != nil {
+			if one := st.SyncState(r); one.View != nil {
 				visit(one)
 			}
 		}
@@ -43,7 +43,7 @@ func (s *Publisher) unprovedCount() (n int) {
 // attendee is a proxy and its streams.
 type attendee struct {
 	*client
-	streams []*Stream
+	streams []*stream.Stream
 }
 
 // present is all known proxies but the one that nobody is.
@@ -51,60 +51,13 @@ func (f *fleet) present() []attendee {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	all := make([]attendee, 0, len(f.clients))
-	streams := make([]*Stream, 0, len(f.clients))
+	streams := make([]*stream.Stream, 0, len(f.clients))
 	for _, c := range f.clients {
 		begin := len(streams)
 		streams = append(streams, c.streams...)
 		all = append(all, attendee{c, streams[begin:len(streams):len(streams)]})
 	}
 	return all
-}
-
-// Transport is what the proxy is told over.
-func (st *Stream) Transport() feedback.Transport {
-	switch {
-	case st.delta:
-		return feedback.OverDelta
-	case st.proxyless:
-		return feedback.OverGRPC
-	}
-	return feedback.OverADS
-}
-
-// stance has no view while there is nothing that the proxy should have.
-func (st *Stream) stance(r feedback.SyncVisitor) feedback.ProxySyncState {
-	published := st.server.Revision()
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	out := feedback.ProxySyncState{Transport: st.Transport()}
-	target, err := st.target()
-	if err != nil {
-		return out
-	}
-	out.View, out.Revision = target.View, st.revision(target, published)
-	if st.at != nil {
-		out.At = st.at.View
-	}
-	for _, t := range st.types() {
-		if !t.asked {
-			continue
-		}
-		desired := st.desired(t, target)
-		s := feedback.TypeStatus{State: t.state(desired)}
-		if r.State != nil {
-			s.Error = t.words(desired)
-			if t.good.Set != nil {
-				s.Version = t.good.Set.Version
-			}
-		}
-		out.Note(r, xds.NameOf(t.typeURL), s)
-	}
-	out.NoteWithheld(r, st.withheld(target))
-	out.State = feedback.OrSent(out.State)
-	if out.State == feedback.Rejected && r.Refusal != nil {
-		st.eachRefusalLocked(target, r.Refusal)
-	}
-	return out
 }
 
 // stanceByPolls is that of a proxy which is on no stream.

@@ -169,7 +169,7 @@ func BenchmarkStreamsChange(b *testing.B) {
 				c.change(l, b)
 				for _, p := range all {
 					p.told = 0
-					if p.Woken() {
+					if p.IsWoken() {
 						p.takeAll(b)
 					}
 					told += p.told

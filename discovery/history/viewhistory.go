@@ -77,6 +77,9 @@ type pastSnapshot struct {
 const (
 	// PastFor is how long there is a past: by then every proxy that polls has come.
 	PastFor = 2 * MaxPace
+	// MaxHeld bounds the views that one proxy may be at: of those that none of its
+	// tables is at, the older ones are skipped.
+	MaxHeld = 8
 	// MaxPace bounds what the way of a proxy from one view to the next may take: one that polls
 	// more seldom is answered everything at once.
 	MaxPace = time.Minute

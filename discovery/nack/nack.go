@@ -10,7 +10,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
-	"github.com/pilot-api/pilot-api/discovery/poll"
+	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/internal/terminal"
 	"github.com/pilot-api/pilot-api/ir"
@@ -106,7 +106,7 @@ func (f *State) doubt(v *compiled.View) {
 	if slices.Contains(f.unclear, v) {
 		return
 	}
-	if len(f.unclear) == poll.MaxHeld {
+	if len(f.unclear) == history.MaxHeld {
 		f.unclear = f.unclear[1:]
 	}
 	f.unclear = append(f.unclear, v)

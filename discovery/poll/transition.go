@@ -66,9 +66,6 @@ const (
 	// lostFor is how long polls for one type may go to a replica that does not answer,
 	// one after the other.
 	lostFor = 10 * time.Second
-	// MaxHeld bounds the views of one transition: of those that no table of the
-	// proxy is at, the older ones are skipped.
-	MaxHeld = 8
 )
 
 // openBy is how long after the beginning routes change at the latest. Envoy
@@ -317,7 +314,7 @@ func (t *Transition) advance(p Request, now time.Time, is func(*compiled.View) b
 	if added {
 		t.offered = time.Time{}
 	}
-	if len(t.held) == MaxHeld {
+	if len(t.held) == history.MaxHeld {
 		t.drop()
 	}
 	t.held = append(t.held, next)
@@ -337,8 +334,8 @@ func (t *Transition) begin(p Request, now time.Time, is func(*compiled.View) boo
 	t.arrival, t.offered = now, time.Time{}
 	t.held, t.recent = p.Past(is)
 	t.held = append(t.held, p.Next)
-	if len(t.held) > MaxHeld {
-		t.held = t.held[len(t.held)-MaxHeld:]
+	if len(t.held) > history.MaxHeld {
+		t.held = t.held[len(t.held)-history.MaxHeld:]
 	}
 }
 

@@ -1,4 +1,4 @@
-package discovery
+package stream
 
 import (
 	"slices"
@@ -43,7 +43,7 @@ func (st *Stream) tables(target *compiled.Streamed, choose func(sent, to *xds.Re
 		if to == nil {
 			continue
 		}
-		if sent != nil && !nack.Same(sent, to) && !t.owed.has(name) && t.nacks.None() {
+		if sent != nil && !nack.Same(sent, to) && !t.pending.has(name) && t.nacks.None() {
 			r := choose(sent, to)
 			differ = differ || r != to
 			to = r
@@ -95,8 +95,8 @@ func (st *Stream) hasClusters(names []string, target *compiled.Streamed) bool {
 
 // has reports whether the client asked for a name and has acknowledged what it was
 // told.
-func (t *subscribed) has(name string) bool {
-	return t.Wants(name) && !t.owed.has(name) && !slices.ContainsFunc(t.underway, func(s *sending) bool {
+func (t *subscription) has(name string) bool {
+	return t.Wants(name) && !t.pending.has(name) && !slices.ContainsFunc(t.inFlight, func(s *sentResponse) bool {
 		return slices.ContainsFunc(s.Resources, func(r *xds.Resource) bool { return r.Name == name })
 	})
 }

@@ -1,4 +1,4 @@
-package discovery
+package stream
 
 // What parts of a stream take in memory beside what all streams share, in bytes.
 const (
@@ -17,18 +17,18 @@ func (st *Stream) Held() int64 {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	held := 0
-	for _, t := range st.types() {
+	for _, t := range st.subscriptions() {
 		held += t.held()
 	}
 	return int64(held)
 }
 
-func (t *subscribed) held() int {
+func (t *subscription) held() int {
 	held := len(t.named.extra)*nameCost + t.named.bytes
-	held += len(t.owed.names)*nameCost + t.owed.bytes + len(t.owed.later)*nameCost
-	held += len(t.fresh) * nameCost
-	held += len(t.came.versions)*2*nameCost + len(t.came.gone)*nameCost + t.came.bytes
-	for _, s := range t.underway {
+	held += len(t.pending.names)*nameCost + t.pending.bytes + len(t.pending.later)*nameCost
+	held += len(t.newly) * nameCost
+	held += len(t.initial.versions)*2*nameCost + len(t.initial.gone)*nameCost + t.initial.bytes
+	for _, s := range t.inFlight {
 		held += s.made * madeCost
 	}
 	return held

@@ -1,52 +1,31 @@
-package discovery
+package stream
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/xds"
-	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // Bounds of clients of gRPC: a process has a stream for each of its channels, all with
 // one node, and names on each what that channel needs.
 const (
-	maxStreamsOfClient = 128
-	maxClientNameBytes = maxNameBytes * maxStreamsOfProxy / maxStreamsOfClient
+	MaxStreamsOfClient = 128
+	maxClientNameBytes = maxNameBytes * MaxStreamsOfProxy / MaxStreamsOfClient
 )
-
-// ConnectProxyless is Connect for a client of gRPC without a proxy. It asks for all
-// that it wants by name, as the state of the world, and takes what is new into use when
-// it has all of it. One that is no sidecar is ErrBadNode.
-func (s *Publisher) ConnectProxyless(node mesh.Node) (*Stream, error) {
-	proxy, err := parseNode(node)
-	if err != nil {
-		return nil, err
-	}
-	if proxy.Role != mesh.Sidecar {
-		return nil, fmt.Errorf("%w: gRPC without a proxy must have the role %s, found %q", ErrBadNode, mesh.Sidecar, node.ID)
-	}
-	return s.connect(node, func(st *Stream) {
-		st.proxyless = true
-		for _, t := range st.types() {
-			t.byName = true
-		}
-	})
-}
 
 // nextProxyless is next for a client of gRPC. Only routes wait, for the clusters that
 // they are the first to lead to (nextTables), and clusters do not go before the client
 // lets go of them.
 func (st *Stream) nextProxyless(target *compiled.Streamed) *xds.Response {
-	clusters := compiled.At{st.clusters.beside(target.Clusters), target.View}
-	endpoints := compiled.At{target.Endpoints, target.View}
-	listeners := compiled.At{target.ListenersAt(""), target.View}
-	routes := compiled.At{target.Routes, target.View}
+	clusters := compiled.At{Set: st.clusters.beside(target.Clusters), View: target.View}
+	endpoints := compiled.At{Set: target.Endpoints, View: target.View}
+	listeners := compiled.At{Set: target.ListenersAt(""), View: target.View}
+	routes := compiled.At{Set: target.Routes, View: target.View}
 	st.routes.meet(routes, target.TableNamed)
 	routes.Set = st.nextTables(target)
 	for _, of := range []struct {
-		t    *subscribed
+		t    *subscription
 		to   compiled.At
 		find func(string) *xds.Resource
 	}{
@@ -67,7 +46,7 @@ func (st *Stream) nextProxyless(target *compiled.Streamed) *xds.Response {
 }
 
 // beside is a set with what else the client was sent and still subscribes to.
-func (t *subscribed) beside(s *xds.Set) *xds.Set {
+func (t *subscription) beside(s *xds.Set) *xds.Set {
 	if t.sent.Set == nil {
 		return s
 	}
@@ -82,3 +61,7 @@ func (t *subscribed) beside(s *xds.Set) *xds.Set {
 	}
 	return xds.NewSet(s.TypeURL, append(kept, s.Sorted...))
 }
+
+// MaxStreamsOfProxy at a time. It has one, and before it those of which nobody has
+// noticed yet that they are broken.
+const MaxStreamsOfProxy = 8

@@ -1,4 +1,6 @@
-package discovery
+package xds
+
+import "maps"
 
 import (
 	"slices"
@@ -40,4 +42,14 @@ func TestSetDiff(t *testing.T) {
 			t.Fatal("a set differs from itself")
 		}
 	})
+}
+
+func drawSet(t *rapid.T) *Set {
+	contents := rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), rapid.Byte(), 0, 6).Draw(t, "set")
+	var all []*Resource
+	for _, name := range slices.Sorted(maps.Keys(contents)) {
+		content := contents[name]
+		all = append(all, &Resource{TypeURL: EndpointType, Name: name, Hash: Digest{content}, Shell: &Fragment{Binary: []byte{content}}})
+	}
+	return NewSet(EndpointType, all)
 }

@@ -1,4 +1,4 @@
-package discovery
+package stream
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/xds"
-	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // Stream is one proxy on a connection over which it is told of a change at once:
@@ -20,8 +19,8 @@ import (
 // acknowledged (streamorder.go); there is no queue. The two may be called from two
 // goroutines.
 type Stream struct {
-	server    *Publisher
-	client    *client
+	shared    *Shared
+	proxy     Proxy
 	delta     bool
 	proxyless bool // a client of gRPC
 	keys      bool // are sent too
@@ -30,12 +29,12 @@ type Stream struct {
 
 	mu        sync.Mutex
 	nonce     uint64
-	clusters  subscribed
-	endpoints subscribed
-	listeners subscribed
-	routes    subscribed
-	secrets   subscribed
-	at        *compiled.Streamed // all of which the proxy has acknowledged
+	clusters  subscription
+	endpoints subscription
+	listeners subscription
+	routes    subscription
+	secrets   subscription
+	acked     *compiled.Streamed // all of which the proxy has acknowledged
 	settled   atomic.Bool        // once or more
 	routed    time.Time          // when a client of gRPC was last told routes
 	awaited   feedback.Awaited
@@ -43,7 +42,7 @@ type Stream struct {
 	pushed    atomic.Bool // out, by newer ones of the proxy
 	closed    bool
 	arrival   time.Time        // of a proxy that came with clusters, until it is known what it routes by
-	past      []*compiled.View // that it may route by until then
+	pastViews []*compiled.View // that it may route by until then
 	look      time.Time        // when Next looks again for the end of a wait
 	patience  *time.Timer      // that wakes it then
 }
@@ -89,41 +88,95 @@ const (
 	maxNameBytes   = 8 << 20
 )
 
-// Connect begins a stream of the proxy that calls itself so. It fails as V3
-// does. The caller must Close it.
-func (s *Publisher) Connect(node mesh.Node, variant Variant) (*Stream, error) {
-	return s.connect(node, func(st *Stream) { st.delta = bool(variant) })
+// Shared is what all streams have in common.
+type Shared struct {
+	Encoder     *compiled.Encoder
+	Contents    *xds.Contents // that streams are on the way to send
+	Convergence *feedback.Convergence
+	// Revision is the published one.
+	Revision func() int64
 }
 
-func (s *Publisher) connect(node mesh.Node, as func(*Stream)) (*Stream, error) {
-	p, _, err := s.locate(node)
-	if err != nil {
-		return nil, err
-	}
+// Proxy is the proxy of a stream, as this package needs it. Its methods may be called
+// under the lock of a stream.
+type Proxy interface {
+	// ID is that of its node, and Address where it is.
+	ID() string
+	Address() string
+	// View is what the proxy should have, nil when there is none yet.
+	View() *compiled.View
+	// IsGone reports whether it had to make room for others.
+	IsGone() bool
+	// PastViews are views that the proxy may be at when it comes, with clusters that next
+	// has not, oldest first; is reports whether it is known to be at one.
+	PastViews(next *compiled.View, is func(*compiled.View) bool) []*compiled.View
+	// RevisionInEffect is what a proxy runs that has all of its view, which is so from
+	// first on, while one is published.
+	RevisionInEffect(first, published int64) int64
+	// RevisionBefore is what a proxy runs that is at a view which was replaced at until, 0
+	// for not yet, and should be at next.
+	RevisionBefore(at *compiled.View, until, next int64) int64
+	// Closed takes note that a stream has ended.
+	Closed(*Stream)
+	// NacksChanged takes note that a stream refuses something, or no longer.
+	NacksChanged()
+}
+
+// errNoView: there is nothing yet that the proxy should have.
+var errNoView = errors.New("no view yet")
+
+// NewStream begins a stream. The caller must Close it.
+func New(shared *Shared, proxy Proxy, variant Variant) *Stream {
 	st := &Stream{
-		server: s, client: p.client, since: time.Now(),
+		shared: shared, proxy: proxy, delta: bool(variant), since: time.Now(),
 		wake:      make(chan struct{}, 1),
-		clusters:  subscribed{typeURL: xds.ClusterType},
-		endpoints: subscribed{typeURL: xds.EndpointType},
-		listeners: subscribed{typeURL: xds.ListenerType},
-		routes:    subscribed{typeURL: xds.RouteType},
-		secrets:   subscribed{typeURL: xds.SecretType},
+		clusters:  subscription{typeURL: xds.ClusterType},
+		endpoints: subscription{typeURL: xds.EndpointType},
+		listeners: subscription{typeURL: xds.ListenerType},
+		routes:    subscription{typeURL: xds.RouteType},
+		secrets:   subscription{typeURL: xds.SecretType},
 	}
-	as(st)
 	st.awaited.Over = st.Transport()
-	if st.proxyless {
-		p.slot.usesProxyless.Store(true)
-	} else {
-		p.slot.usesStreams.Store(true)
+	return st
+}
+
+// NewProxylessStream is NewStream for a client of gRPC without a proxy: it asks for all
+// that it wants by name, in the state of the world.
+func NewProxyless(shared *Shared, proxy Proxy) *Stream {
+	st := New(shared, proxy, StateOfTheWorld)
+	st.proxyless = true
+	for _, t := range st.subscriptions() {
+		t.byName = true
 	}
-	s.fleet.connect(st)
-	return st, nil
+	st.awaited.Over = st.Transport()
+	return st
+}
+
+// IsProxyless reports whether it is one of a client of gRPC.
+func (st *Stream) IsProxyless() bool { return st.proxyless }
+
+// Since is when the stream began.
+func (st *Stream) Since() time.Time { return st.since }
+
+// HasSettled reports whether the proxy has once acknowledged all that it should have.
+func (st *Stream) HasSettled() bool { return st.settled.Load() }
+
+// Awaited are the changes that the proxy has still to accept.
+func (st *Stream) Awaited() *feedback.Awaited { return &st.awaited }
+
+// HasNacks reports whether the proxy refuses something, as was noted last.
+func (st *Stream) HasNacks() bool { return st.refuses.Load() }
+
+// PushOut ends the stream: a newer one of the proxy takes its place.
+func (st *Stream) PushOut() {
+	st.pushed.Store(true)
+	st.Awake()
 }
 
 // Close ends the stream.
 func (st *Stream) Close() {
-	st.server.fleet.disconnect(st)
-	st.server.convergence.Depart(&st.awaited)
+	st.proxy.Closed(st)
+	st.shared.Convergence.Depart(&st.awaited)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.patience != nil {
@@ -131,11 +184,14 @@ func (st *Stream) Close() {
 	}
 	st.closed = true
 	st.refuses.Store(false)
-	st.server.fleet.noteRefusing(st.client)
+	st.proxy.NacksChanged()
 }
 
-// awake has Next look again.
-func (st *Stream) awake() {
+// IsWoken reports whether Next is to look for news, and has not yet.
+func (st *Stream) IsWoken() bool { return len(st.wake) > 0 }
+
+// Awake has Next look again.
+func (st *Stream) Awake() {
 	select {
 	case st.wake <- struct{}{}:
 	default:
@@ -146,23 +202,23 @@ func (st *Stream) awake() {
 func (st *Stream) Receive(r Request) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	t := st.of(r.TypeURL)
+	t := st.subscriptionTo(r.TypeURL)
 	if t == nil || st.closed {
 		// A client may ask for types that are not served here, and lives without.
 		return nil
 	}
-	return st.server.recoverPanic("request", func() error {
+	return st.shared.Encoder.Contain("request", func() error {
 		if err := st.receive(t, r); err != nil {
 			return err
 		}
 		st.noteRefusing()
-		st.awake()
+		st.Awake()
 		return nil
 	})
 }
 
-func (st *Stream) of(typeURL string) *subscribed {
-	for _, t := range st.types() {
+func (st *Stream) subscriptionTo(typeURL string) *subscription {
+	for _, t := range st.subscriptions() {
 		if t.typeURL == typeURL {
 			return t
 		}
@@ -170,7 +226,7 @@ func (st *Stream) of(typeURL string) *subscribed {
 	return nil
 }
 
-func (st *Stream) receive(t *subscribed, r Request) error {
+func (st *Stream) receive(t *subscription, r Request) error {
 	current := t.answered(r)
 	switch {
 	case st.delta:
@@ -178,14 +234,14 @@ func (st *Stream) receive(t *subscribed, r Request) error {
 	case current:
 		t.subscribeTo(r)
 	}
-	if max(t.named.len(), len(t.owed.names)) > maxStreamNames {
+	if max(t.named.len(), len(t.pending.names)) > maxStreamNames {
 		return fmt.Errorf("%w of %s: the most allowed are %d", ErrTooMany, t.typeURL, maxStreamNames)
 	}
 	most := maxNameBytes
 	if st.proxyless {
 		most = maxClientNameBytes
 	}
-	if max(t.named.bytes, t.owed.bytes) > most {
+	if max(t.named.bytes, t.pending.bytes) > most {
 		return fmt.Errorf("%w of %s: together they may have %d bytes", ErrTooMany, t.typeURL, most)
 	}
 	if target, err := st.target(); err == nil && t == &st.endpoints {
@@ -198,7 +254,7 @@ func (st *Stream) receive(t *subscribed, r Request) error {
 // error is ctx's, or ErrGone.
 func (st *Stream) Next(ctx context.Context) (*xds.Response, error) {
 	for {
-		if st.client.gone.Load() || st.pushed.Load() {
+		if st.proxy.IsGone() || st.pushed.Load() {
 			return nil, ErrGone
 		}
 		if r := st.due(); r != nil {
@@ -216,7 +272,7 @@ func (st *Stream) due() (r *xds.Response) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	// Of a mistake of ours, which is told elsewhere, the proxy keeps what it has.
-	_ = st.server.recoverPanic("response", func() error {
+	_ = st.shared.Encoder.Contain("response", func() error {
 		target, err := st.target()
 		if err != nil {
 			return err
@@ -235,12 +291,12 @@ func (st *Stream) due() (r *xds.Response) {
 
 // target is what the proxy should have.
 func (st *Stream) target() (*compiled.Streamed, error) {
-	v := st.client.toldView()
+	v := st.proxy.View()
 	if v == nil {
-		return nil, ErrNotReady
+		return nil, errNoView
 	}
 	if st.proxyless {
 		return v.Proxyless()
 	}
-	return v.Streamed(st.client.proxy.IP)
+	return v.Streamed(st.proxy.Address())
 }

@@ -1,4 +1,4 @@
-package discovery
+package stream
 
 import (
 	"maps"
@@ -77,15 +77,15 @@ func TestNamesOfASetTakeNoMemory(t *testing.T) {
 		n.add(name)
 	}
 	first := testSet(xds.EndpointType, map[string]byte{"a": 1, "b": 1})
-	if n.share(first); n.of != first || len(n.extra) != 1 {
+	if n.share(first); n.shared != first || len(n.extra) != 1 {
 		t.Fatalf("%v beside the set", n.extra)
 	}
 	n.remove("x")
 	next := testSet(xds.EndpointType, map[string]byte{"a": 2, "b": 1})
-	if n.share(next); n.of != next {
+	if n.share(next); n.shared != next {
 		t.Fatal("the names keep an old set in memory")
 	}
-	if n.share(testSet(xds.EndpointType, map[string]byte{"a": 2, "c": 1})); n.of != next || n.has("c") {
+	if n.share(testSet(xds.EndpointType, map[string]byte{"a": 2, "c": 1})); n.shared != next || n.has("c") {
 		t.Fatal("the names are of a set that has others")
 	}
 }

@@ -1,4 +1,4 @@
-package discovery
+package stream
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/discovery/nack"
-	"github.com/pilot-api/pilot-api/discovery/poll"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
@@ -27,19 +26,19 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	if st.proxyless {
 		return st.nextProxyless(target)
 	}
-	listeners := compiled.At{target.ListenersAt(st.client.proxy.IP), target.View}
-	routes := compiled.At{target.Routes, target.View}
+	listeners := compiled.At{Set: target.ListenersAt(st.proxy.Address()), View: target.View}
+	routes := compiled.At{Set: target.Routes, View: target.View}
 	st.meet(target, listeners, routes)
 	leaving := st.leaving(target, listeners, routes)
 	if r := st.dueClusters(target, leaving); r != nil {
 		return r
 	}
-	endpoints := compiled.At{target.EndpointsBeside(leaving), target.View}
+	endpoints := compiled.At{Set: target.EndpointsBeside(leaving), View: target.View}
 	if r := st.dueOf(&st.endpoints, endpoints, st.endpointsNamed); r != nil {
 		return r
 	}
 	// What warms may wait for them, so they wait for nothing.
-	secrets := compiled.At{st.secretsOf(target.V3Answers), target.View}
+	secrets := compiled.At{Set: st.secretsOf(target.V3Answers), View: target.View}
 	if r := st.dueOf(&st.secrets, secrets, secrets.Named); r != nil {
 		return r
 	}
@@ -54,17 +53,17 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 
 // meet takes in what the proxy came with.
 func (st *Stream) meet(target *compiled.Streamed, listeners, routes compiled.At) {
-	clusters := compiled.At{target.Clusters, target.View}
-	if came := &st.clusters.came; came.withSomething() {
+	clusters := compiled.At{Set: target.Clusters, View: target.View}
+	if came := &st.clusters.initial; came.withSomething() {
 		st.arrival = time.Now()
-		st.past = st.mayRouteBy(came.version, target)
+		st.pastViews = st.mayRouteBy(came.version, target)
 	}
 	st.clusters.meet(clusters, clusters.Named)
-	st.endpoints.meet(compiled.At{target.Endpoints, target.View}, st.endpointsNamed)
+	st.endpoints.meet(compiled.At{Set: target.Endpoints, View: target.View}, st.endpointsNamed)
 	st.listeners.meet(listeners, listeners.Named)
-	st.listeners.withdraw()
+	st.listeners.withdrawGone()
 	st.routes.meet(routes, target.TableNamed)
-	secrets := compiled.At{st.secretsOf(target.V3Answers), target.View}
+	secrets := compiled.At{Set: st.secretsOf(target.V3Answers), View: target.View}
 	st.secrets.meet(secrets, secrets.Named)
 }
 
@@ -75,15 +74,10 @@ func (st *Stream) mayRouteBy(version string, target *compiled.Streamed) []*compi
 	if version == "" || version == target.Clusters.Version {
 		return views
 	}
-	slot := st.client.place.Load().slot
-	views = append(views, st.server.past.ViewsOf(st.client.proxy, target.View, slot.born.Load(), func(v *compiled.View) bool {
-		answers, err := v.EncodedStreamed(st.client.proxy.IP)
+	return append(views, st.proxy.PastViews(target.View, func(v *compiled.View) bool {
+		answers, err := v.EncodedStreamed(st.proxy.Address())
 		return err == nil && answers.Clusters.Version == version
 	})...)
-	if v := slot.lately.View(); v != nil {
-		views = append(views, v)
-	}
-	return views
 }
 
 // leaving are the views that the proxy may still route by although it should be at
@@ -101,13 +95,13 @@ func (st *Stream) leaving(target *compiled.Streamed, listeners, routes compiled.
 	settled = st.listeners.isAt(listeners, add) && settled
 	settled = st.routes.isAt(routes, add) && settled
 	if settled {
-		st.arrival, st.past = time.Time{}, nil
-		st.clusters.withdraw()
-	} else if !st.arrival.IsZero() && !slices.Contains(st.past, target.View) {
+		st.arrival, st.pastViews = time.Time{}, nil
+		st.clusters.withdrawGone()
+	} else if !st.arrival.IsZero() && !slices.Contains(st.pastViews, target.View) {
 		// With this one comes what it came with, and goes with the next perhaps.
-		st.past = append(st.past[max(0, len(st.past)-poll.MaxHeld):], target.View)
+		st.pastViews = append(st.pastViews[max(0, len(st.pastViews)-history.MaxHeld):], target.View)
 	}
-	for _, v := range st.past {
+	for _, v := range st.pastViews {
 		add(v)
 	}
 	slices.SortStableFunc(views, func(a, b *compiled.View) int { return cmp.Compare(a.Serial, b.Serial) })
@@ -116,7 +110,7 @@ func (st *Stream) leaving(target *compiled.Streamed, listeners, routes compiled.
 
 // isAt reports whether the proxy is at one set and at no other one, and calls back
 // with the views that it may be at if not.
-func (t *subscribed) isAt(to compiled.At, elsewhere func(*compiled.View)) bool {
+func (t *subscription) isAt(to compiled.At, elsewhere func(*compiled.View)) bool {
 	if !t.asked || t.rests(to) {
 		return true
 	}
@@ -142,7 +136,7 @@ func (st *Stream) within(since time.Time) bool {
 		if st.patience != nil {
 			st.patience.Stop()
 		}
-		st.patience = time.AfterFunc(end.Sub(now), st.awake)
+		st.patience = time.AfterFunc(end.Sub(now), st.Awake)
 	}
 	return true
 }
@@ -155,7 +149,7 @@ func (st *Stream) dueClusters(target *compiled.Streamed, leaving []*compiled.Vie
 	if !t.asked || st.crowded() {
 		return nil
 	}
-	to := compiled.At{target.ClustersBeside(leaving), target.View}
+	to := compiled.At{Set: target.ClustersBeside(leaving), View: target.View}
 	r, differing := t.due(to, to.Set.Named, st.delta)
 	if r == nil {
 		return nil
@@ -170,25 +164,25 @@ func (st *Stream) dueClusters(target *compiled.Streamed, leaving []*compiled.Vie
 
 // crowded reports whether too many responses for clusters are not acknowledged. What
 // is newer waits for that.
-func (st *Stream) crowded() bool { return len(st.clusters.underway) >= maxUnderway }
+func (st *Stream) crowded() bool { return len(st.clusters.inFlight) >= maxUnderway }
 
 // warm has the endpoints of a cluster follow it: changed, it waits for them although
 // they are the same.
 func (st *Stream) warm(c *xds.Resource) {
 	t := &st.endpoints
 	if c.Endpoints != "" && (t.Wants(c.Endpoints) || !t.asked && !st.arrival.IsZero()) {
-		t.owed.add(c.Endpoints)
+		t.pending.add(c.Endpoints)
 	}
 }
 
 // mayLack reports whether the proxy may not have anything of a resource's name.
-func (t *subscribed) mayLack(r *xds.Resource) bool {
-	return t.sent.Named(r.Name) == nil || t.owed.has(r.Name) || t.nacks.Lacks(r.Name)
+func (t *subscription) mayLack(r *xds.Resource) bool {
+	return t.sent.Named(r.Name) == nil || t.pending.has(r.Name) || t.nacks.Lacks(r.Name)
 }
 
 // dueOf is the response for another type. One at a time is under way.
-func (st *Stream) dueOf(t *subscribed, to compiled.At, find func(string) *xds.Resource) *xds.Response {
-	if !t.asked || len(t.underway) > 0 {
+func (st *Stream) dueOf(t *subscription, to compiled.At, find func(string) *xds.Resource) *xds.Response {
+	if !t.asked || len(t.inFlight) > 0 {
 		return nil
 	}
 	r, _ := t.due(to, find, st.delta)
@@ -199,11 +193,11 @@ func (st *Stream) dueOf(t *subscribed, to compiled.At, find func(string) *xds.Re
 }
 
 // send notes that a response is under way.
-func (st *Stream) send(t *subscribed, r *xds.Response, to compiled.At, adds bool) *xds.Response {
+func (st *Stream) send(t *subscription, r *xds.Response, to compiled.At, adds bool) *xds.Response {
 	st.nonce++
-	r.Nonce, r.Content = nonceOf(st.nonce), st.server.contents.Shared(r.Content)
-	t.underway = append(t.underway, &sending{Sent: nack.Sent{Nonce: r.Nonce, Content: r.Content, At: to}, version: r.Version, adds: adds, made: t.owed.made, since: time.Now()})
-	t.newest, t.sent, t.owed = r.Nonce, to, owed{later: t.owed.later}
+	r.Nonce, r.Content = nonceOf(st.nonce), st.shared.Contents.Shared(r.Content)
+	t.inFlight = append(t.inFlight, &sentResponse{Sent: nack.Sent{Nonce: r.Nonce, Content: r.Content, At: to}, version: r.Version, adds: adds, made: t.pending.made, since: time.Now()})
+	t.lastNonce, t.sent, t.pending = r.Nonce, to, pending{later: t.pending.later}
 	t.nacks.NoteSent(r.Nonce)
 	t.nacks.ForgetAll()
 	return r
@@ -213,10 +207,10 @@ func nonceOf(count uint64) string { return strconv.FormatUint(count, 36) }
 
 // warming reports whether routes have to wait for clusters.
 func (st *Stream) warming() bool {
-	return st.crowded() || slices.ContainsFunc(st.clusters.underway, func(s *sending) bool { return s.adds && st.within(s.since) })
+	return st.crowded() || slices.ContainsFunc(st.clusters.inFlight, func(s *sentResponse) bool { return s.adds && st.within(s.since) })
 }
 
 // endpointsNamed is empty for what means none: an Envoy that is told nothing waits.
 func (st *Stream) endpointsNamed(name string) *xds.Resource {
-	return compiled.EndpointsNamed(st.server.encoder.Current.Load(), name, st.endpoints.sent.Set, st.proxyless)
+	return compiled.EndpointsNamed(st.shared.Encoder.Current.Load(), name, st.endpoints.sent.Set, st.proxyless)
 }

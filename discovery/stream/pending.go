@@ -1,4 +1,4 @@
-package discovery
+package stream
 
 import (
 	"cmp"
@@ -11,15 +11,15 @@ import (
 // due is the response that leads to a set from what was sent, but for the nonce;
 // nil where there is nothing to say. find is for names that the set need not have.
 // What differs is in it, and in a full one what else the proxy wants.
-func (t *subscribed) due(to compiled.At, find func(string) *xds.Resource, delta bool) (r *xds.Response, differing []*xds.Resource) {
-	if t.owed.nothing() && t.nacks.IsAll(t, to.Set) {
+func (t *subscription) due(to compiled.At, find func(string) *xds.Resource, delta bool) (r *xds.Response, differing []*xds.Resource) {
+	if t.pending.nothing() && t.nacks.IsAll(t, to.Set) {
 		return nil, nil
 	}
 	t.nacks.Retarget(t, to, find)
 	t.nacks.Revise(find)
-	t.owe(t.nacks.Next())
+	t.oweAll(t.nacks.Next())
 	differing, removed := t.differing(to.Set, find)
-	if len(differing) == 0 && len(removed) == 0 && !t.owed.answer {
+	if len(differing) == 0 && len(removed) == 0 && !t.pending.answer {
 		t.rest(to)
 		return nil, nil
 	}
@@ -32,7 +32,7 @@ func (t *subscribed) due(to compiled.At, find func(string) *xds.Resource, delta 
 
 // spellOut makes it a response of the state of the world: of the wild types it says
 // all, so that what is not in it is removed.
-func (t *subscribed) spellOut(r *xds.Response, desired *xds.Set) {
+func (t *subscription) spellOut(r *xds.Response, desired *xds.Set) {
 	if t.Wild() {
 		r.Resources, r.Removed = t.whole(desired), nil
 	}
@@ -42,7 +42,7 @@ func (t *subscribed) spellOut(r *xds.Response, desired *xds.Set) {
 }
 
 // differing is what the proxy wants and was not sent, or is owed.
-func (t *subscribed) differing(desired *xds.Set, find func(string) *xds.Resource) (changed []*xds.Resource, removed []string) {
+func (t *subscription) differing(desired *xds.Set, find func(string) *xds.Resource) (changed []*xds.Resource, removed []string) {
 	d := desired.Since(t.sent.Set)
 	for _, r := range d.Changed {
 		if t.nacks.HasPartial(r.Name) {
@@ -55,7 +55,7 @@ func (t *subscribed) differing(desired *xds.Set, find func(string) *xds.Resource
 	if t.Wild() {
 		removed = slices.DeleteFunc(slices.Clone(d.Removed), func(name string) bool { return !t.Wants(name) })
 	}
-	if t.owed.all {
+	if t.pending.all {
 		changed = append(changed, t.whole(desired)...)
 	}
 	none := t.eachOwed(desired, find, func(r *xds.Resource) {
@@ -72,8 +72,8 @@ func (t *subscribed) differing(desired *xds.Set, find func(string) *xds.Resource
 // eachOwed visits the resources that the proxy is owed by name, and returns the names of
 // which there is none. find makes some for names that nobody has, of which it visits as
 // many as a response has room for; the others wait for the next one.
-func (t *subscribed) eachOwed(desired *xds.Set, find func(string) *xds.Resource, visit func(*xds.Resource)) (none []string) {
-	o := &t.owed
+func (t *subscription) eachOwed(desired *xds.Set, find func(string) *xds.Resource, visit func(*xds.Resource)) (none []string) {
+	o := &t.pending
 	waiting := o.later
 	o.later, o.made = nil, 0
 	take := func(name string) {
@@ -108,7 +108,7 @@ func (t *subscribed) eachOwed(desired *xds.Set, find func(string) *xds.Resource,
 }
 
 // whole is all of a set that the proxy wants, as far as it takes it.
-func (t *subscribed) whole(s *xds.Set) []*xds.Resource {
+func (t *subscription) whole(s *xds.Set) []*xds.Resource {
 	if t.all && t.nacks.None() {
 		return s.Sorted
 	}

@@ -1,4 +1,4 @@
-package discovery
+package stream
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 
 // came is what a proxy says it has of a type as it comes. It holds until what it
 // should have is known.
-type came struct {
+type initialVersions struct {
 	before   bool              // it came with something
 	version  string            // of all, state of the world
 	versions map[string]string // by name, delta
@@ -20,66 +20,66 @@ type came struct {
 	bytes int
 }
 
-func (c *came) withSomething() bool { return c.version != "" || len(c.versions) > 0 }
+func (c *initialVersions) withSomething() bool { return c.version != "" || len(c.versions) > 0 }
 
 // comeWith takes the versions of a delta client. A cluster that was sent meanwhile
 // waits for its endpoints even if they are the same.
-func (t *subscribed) comeWith(versions map[string]string) {
-	t.came.versions = map[string]string{}
+func (t *subscription) takeInitial(versions map[string]string) {
+	t.initial.versions = map[string]string{}
 	for name, version := range versions {
-		if !t.owed.has(name) {
-			t.came.versions[name] = version
-			t.came.bytes += len(name) + len(version)
+		if !t.pending.has(name) {
+			t.initial.versions[name] = version
+			t.initial.bytes += len(name) + len(version)
 		}
 	}
 }
 
 // meet takes what the proxy has said it has as if it had been sent, and owes it the
 // rest.
-func (t *subscribed) meet(to compiled.At, find func(string) *xds.Resource) {
-	has := t.came
-	t.came.version, t.came.versions = "", nil
-	t.came.before = has.before || has.withSomething()
+func (t *subscription) meet(to compiled.At, find func(string) *xds.Resource) {
+	has := t.initial
+	t.initial.version, t.initial.versions = "", nil
+	t.initial.before = has.before || has.withSomething()
 	switch {
 	case t.all && has.version != "" && has.version == to.Set.Version:
-		t.sent, t.good, t.owed = to, to, owed{}
+		t.sent, t.acked, t.pending = to, to, pending{}
 	case len(has.versions) > 0:
-		t.sent, t.came.bytes = to, 0
+		t.sent, t.initial.bytes = to, 0
 		t.meetEach(has.versions, to.Set, find)
 	}
 }
 
-func (t *subscribed) meetEach(has map[string]string, desired *xds.Set, find func(string) *xds.Resource) {
-	t.owed.answer, t.owed.all = false, false
+func (t *subscription) meetEach(has map[string]string, desired *xds.Set, find func(string) *xds.Resource) {
+	t.pending.answer, t.pending.all = false, false
 	for name, version := range has {
 		switch r := find(name); {
 		case r == nil && t.Wild():
-			t.owed.remove(name)
-			t.came.gone = append(t.came.gone, name)
-			t.came.bytes += len(name)
+			t.pending.remove(name)
+			t.initial.gone = append(t.initial.gone, name)
+			t.initial.bytes += len(name)
 		case r != nil && r.Hash.Version() == version:
-			t.owed.remove(name)
+			t.pending.remove(name)
 		case t.Wants(name):
-			t.owed.add(name)
+			t.pending.add(name)
 		}
 	}
-	slices.Sort(t.came.gone)
+	slices.Sort(t.initial.gone)
 	if !t.all {
 		return
 	}
 	for _, r := range desired.Sorted {
 		if _, ok := has[r.Name]; !ok {
-			t.owed.add(r.Name)
+			t.pending.add(r.Name)
 		}
 	}
 }
 
 // withdraw owes the proxy that it hears of what is gone.
-func (t *subscribed) withdraw() {
-	for _, name := range t.came.gone {
+func (t *subscription) withdrawGone() {
+	for _, name := range t.initial.gone {
 		if t.sent.Named(name) == nil {
-			t.owed.add(name)
+			t.pending.add(name)
 		}
 	}
-	t.came.gone, t.came.bytes = nil, 0
+	t.initial.gone, t.initial.bytes = nil, 0
 }

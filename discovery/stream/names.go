@@ -1,4 +1,4 @@
-package discovery
+package stream
 
 import (
 	"slices"
@@ -10,20 +10,20 @@ import (
 // for the endpoints of all of its clusters: then they are the names of a set that
 // all of its kind share, and take no memory of the stream's own.
 type names struct {
-	of    *xds.Set            // whose names are among them; nil for none
-	extra map[string]struct{} // that the set has not
-	bytes int                 // of extra
+	shared *xds.Set            // whose names are among them; nil for none
+	extra  map[string]struct{} // that the set has not
+	bytes  int                 // of extra
 }
 
 func (n *names) len() int {
-	if n.of == nil {
+	if n.shared == nil {
 		return len(n.extra)
 	}
-	return len(n.of.Sorted) + len(n.extra)
+	return len(n.shared.Sorted) + len(n.extra)
 }
 
 func (n *names) has(name string) bool {
-	if n.of != nil && n.of.Named(name) != nil {
+	if n.shared != nil && n.shared.Named(name) != nil {
 		return true
 	}
 	_, ok := n.extra[name]
@@ -57,7 +57,7 @@ func (n *names) add(name string) {
 }
 
 func (n *names) remove(name string) {
-	if n.of != nil && n.of.Named(name) != nil {
+	if n.shared != nil && n.shared.Named(name) != nil {
 		n.spellOut(nil, n.own())
 	}
 	if _, ok := n.extra[name]; ok {
@@ -68,7 +68,7 @@ func (n *names) remove(name string) {
 
 // spellOut has them be those of a set, and others.
 func (n *names) spellOut(of *xds.Set, extra map[string]struct{}) {
-	n.of, n.extra, n.bytes = of, extra, 0
+	n.shared, n.extra, n.bytes = of, extra, 0
 	for name := range extra {
 		n.bytes += len(name)
 	}
@@ -80,8 +80,8 @@ func (n *names) own() map[string]struct{} {
 	for name := range n.extra {
 		all[name] = struct{}{}
 	}
-	if n.of != nil {
-		for _, r := range n.of.Sorted {
+	if n.shared != nil {
+		for _, r := range n.shared.Sorted {
 			all[r.Name] = struct{}{}
 		}
 	}
@@ -91,11 +91,11 @@ func (n *names) own() map[string]struct{} {
 // share has them as those of a set where they are all of its, and perhaps others. So
 // no older set stays in memory for its names.
 func (n *names) share(s *xds.Set) {
-	if n.of == s || n.len() < len(s.Sorted) || len(s.Sorted) == 0 {
+	if n.shared == s || n.len() < len(s.Sorted) || len(s.Sorted) == 0 {
 		return
 	}
-	if len(n.extra) == 0 && sameNames(n.of, s) {
-		n.of = s
+	if len(n.extra) == 0 && sameNames(n.shared, s) {
+		n.shared = s
 		return
 	}
 	for _, r := range s.Sorted {

@@ -1,4 +1,4 @@
-package discovery
+package stream
 
 import (
 	"slices"
@@ -12,15 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// eachRefusalOf visits what the streams of a proxy refuse, by the objects that it came
-// from; that of nothing in particular comes with the zero Ref.
-func (f *fleet) eachRefusalOf(c *client, visit func(diag.Ref, feedback.Refusal)) {
-	for _, st := range f.streamsOf(c) {
-		st.eachRefusal(visit)
-	}
-}
-
-func (st *Stream) eachRefusal(visit func(diag.Ref, feedback.Refusal)) {
+func (st *Stream) EachRefusal(visit func(diag.Ref, feedback.Refusal)) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if target, err := st.target(); err == nil {
@@ -29,27 +21,27 @@ func (st *Stream) eachRefusal(visit func(diag.Ref, feedback.Refusal)) {
 }
 
 func (st *Stream) eachRefusalLocked(target *compiled.Streamed, visit func(diag.Ref, feedback.Refusal)) {
-	for _, t := range st.types() {
+	for _, t := range st.subscriptions() {
 		for name, refused := range t.nacks.Each(t, st.desired(t, target)) {
 			refs := refused.Origins
 			if len(refs) == 0 {
-				refs = t.culprits(name, refused.View, target, st.client.proxy.IP)
+				refs = t.culprits(name, refused.View, target, st.proxy.Address())
 			}
 			if len(refs) == 0 {
 				refs = []diag.Ref{{}}
 			}
 			for _, ref := range refs {
-				visit(ref, feedback.Refusal{Node: st.client.node.ID, Type: xds.NameOf(t.typeURL), Words: refused.Words})
+				visit(ref, feedback.Refusal{Node: st.proxy.ID(), Type: xds.NameOf(t.typeURL), Words: refused.Words})
 			}
 		}
 	}
-	feedback.EachWithheld(st.client.node.ID, st.withheld(target), target.View.Config, visit)
+	feedback.EachWithheld(st.proxy.ID(), st.withheld(target), target.View.Config, visit)
 }
 
 // culprits are the objects that a refused resource came from: of a route table,
 // those of the virtual hosts that the proxy has not accepted before, in the view given;
 // or of all, if there is no other.
-func (t *subscribed) culprits(name string, before *compiled.View, target *compiled.Streamed, ip string) []diag.Ref {
+func (t *subscription) culprits(name string, before *compiled.View, target *compiled.Streamed, ip string) []diag.Ref {
 	var refs []diag.Ref
 	add := func(ref diag.Ref) {
 		if ref != (diag.Ref{}) && !slices.Contains(refs, ref) {

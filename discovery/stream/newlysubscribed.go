@@ -1,56 +1,56 @@
-package discovery
+package stream
 
 // fresh are the names that a proxy has asked for since it was first sent something of
 // their type, until it acknowledges what it is told of them. Nothing of them is taken
 // yet, whatever it accepts of others meanwhile.
-type fresh map[string]struct{}
+type newlySubscribed map[string]struct{}
 
-func (f *fresh) add(name string) {
+func (f *newlySubscribed) add(name string) {
 	if *f == nil {
-		*f = fresh{}
+		*f = newlySubscribed{}
 	}
 	(*f)[name] = struct{}{}
 }
 
-func (f *fresh) remove(name string) {
+func (f *newlySubscribed) remove(name string) {
 	if delete(*f, name); len(*f) == 0 {
 		*f = nil
 	}
 }
 
-func (f fresh) has(name string) bool {
+func (f newlySubscribed) has(name string) bool {
 	_, is := f[name]
 	return is
 }
 
 // begin owes the proxy a name that it asks for, and perhaps wanted before.
-func (t *subscribed) begin(name string, wanted bool) {
-	t.owed.add(name)
+func (t *subscription) begin(name string, wanted bool) {
+	t.pending.add(name)
 	if !wanted && t.sent.Set != nil {
-		t.fresh.add(name)
+		t.newly.add(name)
 	}
 }
 
 // beginAll owes the proxy everything, whatever it is called and which of it it wanted
 // before.
-func (t *subscribed) beginAll(wanted func(name string) bool) {
-	t.owed.answer, t.owed.all = true, true
+func (t *subscription) beginAll(wanted func(name string) bool) {
+	t.pending.answer, t.pending.all = true, true
 	if t.sent.Set == nil {
 		return
 	}
 	for _, r := range t.sent.Set.Sorted {
 		if !wanted(r.Name) {
-			t.fresh.add(r.Name)
+			t.newly.add(r.Name)
 		}
 	}
 }
 
 // forget lets go of what was known of names that the proxy does not want any more: when
 // it asks for one again, it has nothing of it.
-func (t *subscribed) forget() {
-	for name := range t.fresh {
+func (t *subscription) forget() {
+	for name := range t.newly {
 		if !t.Wants(name) {
-			t.fresh.remove(name)
+			t.newly.remove(name)
 		}
 	}
 	t.nacks.Forget(t.Wants)

@@ -1,0 +1,75 @@
+package discovery
+
+import (
+	"fmt"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/stream"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// Connect begins a stream of the proxy that calls itself so. It fails as V3
+// does. The caller must Close it.
+func (s *Publisher) Connect(node mesh.Node, variant stream.Variant) (*stream.Stream, error) {
+	return s.connect(node, func(p streamProxy) *stream.Stream { return stream.New(s.streams, p, variant) })
+}
+
+// ConnectProxyless is Connect for a client of gRPC without a proxy. It asks for all
+// that it wants by name, as the state of the world, and takes what is new into use when
+// it has all of it. One that is no sidecar is ErrBadNode.
+func (s *Publisher) ConnectProxyless(node mesh.Node) (*stream.Stream, error) {
+	proxy, err := parseNode(node)
+	if err != nil {
+		return nil, err
+	}
+	if proxy.Role != mesh.Sidecar {
+		return nil, fmt.Errorf("%w: gRPC without a proxy must have the role %s, found %q", ErrBadNode, mesh.Sidecar, node.ID)
+	}
+	return s.connect(node, func(p streamProxy) *stream.Stream { return stream.NewProxyless(s.streams, p) })
+}
+
+func (s *Publisher) connect(node mesh.Node, begin func(streamProxy) *stream.Stream) (*stream.Stream, error) {
+	p, _, err := s.locate(node)
+	if err != nil {
+		return nil, err
+	}
+	st := begin(streamProxy{p.client, s})
+	if st.IsProxyless() {
+		p.slot.usesProxyless.Store(true)
+	} else {
+		p.slot.usesStreams.Store(true)
+	}
+	s.fleet.connect(p.client, st)
+	return st, nil
+}
+
+// streamProxy is a client as package stream needs it.
+type streamProxy struct {
+	*client
+	publisher *Publisher
+}
+
+func (p streamProxy) ID() string           { return p.node.ID }
+func (p streamProxy) Address() string      { return p.proxy.IP }
+func (p streamProxy) IsGone() bool         { return p.gone.Load() }
+func (p streamProxy) View() *compiled.View { return p.toldView() }
+
+func (p streamProxy) PastViews(next *compiled.View, is func(*compiled.View) bool) []*compiled.View {
+	slot := p.place.Load().slot
+	views := p.publisher.past.ViewsOf(p.proxy, next, slot.born.Load(), is)
+	if v := slot.lately.View(); v != nil {
+		views = append(views, v)
+	}
+	return views
+}
+
+func (p streamProxy) RevisionInEffect(first, published int64) int64 {
+	return p.newest(first, published)
+}
+
+func (p streamProxy) RevisionBefore(at *compiled.View, until, next int64) int64 {
+	return p.before(at, until, next)
+}
+
+func (p streamProxy) Closed(st *stream.Stream) { p.publisher.fleet.disconnect(p.client, st) }
+func (p streamProxy) NacksChanged()            { p.publisher.fleet.noteRefusing(p.client) }
