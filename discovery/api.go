@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
 	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/discovery/stream"
 	"github.com/pilot-api/pilot-api/discovery/xds"
@@ -81,3 +82,9 @@ var (
 	ErrGone    = stream.ErrGone
 	ErrTooMany = stream.ErrTooMany
 )
+
+// Agent is what is known of an Envoy beside its identity.
+type Agent = fleet.Agent
+
+// ThisMachine is the address of a proxy that asks over a socket of the server's.
+const ThisMachine = fleet.ThisMachine

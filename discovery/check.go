@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -52,7 +53,7 @@ type checker struct {
 	// ahead are writes that the source has not heard of yet, by revision.
 	ahead []schema.Change
 	// lost is what proxies lose that ask in v1, and views are the keys of theirs.
-	lost  map[kindV1]*lossesV1
+	lost  map[fleet.KindV1]*lossesV1
 	views map[string]bool
 	used  bool      // since the last rest
 	ready time.Time // when the compiler had all of the source
@@ -244,7 +245,7 @@ func (c *checker) forget() {
 		c.compiler.Close()
 	}
 	c.compiler, c.at, c.laid, c.ahead, c.dryRun = nil, nil, nil, nil, false
-	c.lost, c.views = map[kindV1]*lossesV1{}, nil
+	c.lost, c.views = map[fleet.KindV1]*lossesV1{}, nil
 }
 
 // next has these objects in their places, nil for none.

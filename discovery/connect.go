@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
 	"github.com/pilot-api/pilot-api/discovery/stream"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -33,43 +34,42 @@ func (s *Publisher) connect(node mesh.Node, begin func(streamProxy) *stream.Stre
 	if err != nil {
 		return nil, err
 	}
-	st := begin(streamProxy{p.client, s})
+	st := begin(streamProxy{p.Client, s})
 	if st.IsProxyless() {
-		p.slot.usesProxyless.Store(true)
+		p.ViewEntry.UsesProxyless.Store(true)
 	} else {
-		p.slot.usesStreams.Store(true)
+		p.ViewEntry.UsesStreams.Store(true)
 	}
-	s.fleet.connect(p.client, st)
+	s.fleet.Connect(p.Client, st)
 	return st, nil
 }
 
 // streamProxy is a client as package stream needs it.
 type streamProxy struct {
-	*client
+	*fleet.Client
 	publisher *Publisher
 }
 
-func (p streamProxy) ID() string           { return p.node.ID }
-func (p streamProxy) Address() string      { return p.proxy.IP }
-func (p streamProxy) IsGone() bool         { return p.gone.Load() }
-func (p streamProxy) View() *compiled.View { return p.toldView() }
+func (p streamProxy) ID() string      { return p.Node.ID }
+func (p streamProxy) Address() string { return p.Proxy.IP }
+func (p streamProxy) IsGone() bool    { return p.Gone.Load() }
 
 func (p streamProxy) PastViews(next *compiled.View, is func(*compiled.View) bool) []*compiled.View {
-	slot := p.place.Load().slot
-	views := p.publisher.past.ViewsOf(p.proxy, next, slot.born.Load(), is)
-	if v := slot.lately.View(); v != nil {
+	slot := p.Place.Load().Slot
+	views := p.publisher.past.ViewsOf(p.Proxy, next, slot.Born.Load(), is)
+	if v := slot.Recent.View(); v != nil {
 		views = append(views, v)
 	}
 	return views
 }
 
 func (p streamProxy) RevisionInEffect(first, published int64) int64 {
-	return p.newest(first, published)
+	return p.Newest(first, published)
 }
 
 func (p streamProxy) RevisionBefore(at *compiled.View, until, next int64) int64 {
-	return p.before(at, until, next)
+	return p.Before(at, until, next)
 }
 
-func (p streamProxy) Closed(st *stream.Stream) { p.publisher.fleet.disconnect(p.client, st) }
-func (p streamProxy) NacksChanged()            { p.publisher.fleet.noteRefusing(p.client) }
+func (p streamProxy) Closed(st *stream.Stream) { p.publisher.fleet.Disconnect(p.Client, st) }
+func (p streamProxy) NacksChanged()            { p.publisher.fleet.NoteRefusing(p.Client) }

@@ -24,6 +24,7 @@ import (
 	"github.com/pilot-api/pilot-api/compile"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
 	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/discovery/stream"
 	"github.com/pilot-api/pilot-api/discovery/xds"
@@ -85,7 +86,7 @@ type Publisher struct {
 	opts    Options
 	metrics *metrics
 	made    time.Time
-	fleet   *fleet
+	fleet   *fleet.Fleet
 	past    *history.ViewHistory
 	newest  verdict
 	// convergence is of changes on their way to proxies.
@@ -113,7 +114,10 @@ func New(opts Options) *Publisher {
 	s.results = compile.NewQuota(s.opts.MaxResults)
 	s.newCompiler = func() compiler { return compile.NewCompilerWithin(s.results) }
 	s.compiler = s.newCompiler()
-	s.fleet = newFleet(s.opts, s.age)
+	s.fleet = fleet.New(fleet.Options{
+		MaxProxies: s.opts.MaxProxies, MaxViews: s.opts.MaxViews, ProxyIdle: s.opts.ProxyIdle,
+		Domain: s.opts.Settings.Domain, Began: s.made,
+	}, s.age)
 	s.encoder = compiled.NewEncoder(s.opts.MaxProxies, s.opts.Log, s.recoverPanic, s.found)
 	s.past = history.New(history.Options{
 		Since:    func(revision int64) ([]schema.Change, int64, bool) { return s.opts.Source.Since(revision) },

@@ -10,7 +10,7 @@ import (
 )
 
 // Knows reports whether a proxy is remembered.
-func (s *Publisher) Knows(node string) bool { return s.fleet.find(mesh.Node{ID: node}) != nil }
+func (s *Publisher) Knows(node string) bool { return s.fleet.Find(mesh.Node{ID: node}) != nil }
 
 // Snapshot is the mesh that is published, held by nothing of the test.
 func (s *Publisher) Snapshot() weak.Pointer[mesh.Snapshot] {
@@ -45,7 +45,7 @@ func (s *Publisher) ToldTo(node Node) (view any, config *ir.Config, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return p.view, p.view.Config, nil
+	return p.View, p.View.Config, nil
 }
 
 // Contents are how many different responses streams are on the way to tell.
@@ -53,8 +53,8 @@ func (s *Publisher) Contents() int { return s.streams.Contents.Len() }
 
 // DuringPoll does something while a poll of a known proxy is being answered.
 func (s *Publisher) DuringPoll(node string, do func()) {
-	c := s.fleet.find(mesh.Node{ID: node})
-	c.handover.Hold(do)
+	c := s.fleet.Find(mesh.Node{ID: node})
+	c.Transition.Hold(do)
 }
 
 // CheckNow is Check whatever it takes.

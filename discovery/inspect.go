@@ -42,46 +42,13 @@ func (s *Publisher) Inspect(node Node) (*Inspection, error) {
 	if _, err := s.published(); err != nil {
 		return nil, err
 	}
-	if c := s.fleet.called(node); c != nil {
-		if p := c.told(); p.view != nil {
+	if c := s.fleet.Called(node); c != nil {
+		if p := c.State(); p.View != nil {
 			g := s.encoder.Current.Load()
-			return &Inspection{Node: node.ID, Revision: g.Mesh.Revision, Known: true, generation: g, proxy: c.proxy, view: p.view, Over: s.transportOf(c)}, nil
+			return &Inspection{Node: node.ID, Revision: g.Mesh.Revision, Known: true, generation: g, proxy: c.Proxy, view: p.View, Over: s.fleet.TransportOf(c)}, nil
 		}
 	}
 	return s.inspectStranger(node, proxy)
-}
-
-// transportOf is what a proxy is told over: that of an Envoy where there is one beside a
-// client of gRPC.
-func (s *Publisher) transportOf(c *client) feedback.Transport {
-	over := feedback.OverREST
-	for _, st := range s.fleet.streamsOf(c) {
-		if !st.IsProxyless() {
-			return st.Transport()
-		}
-		over = st.Transport()
-	}
-	if c.handover.HasPolled() {
-		return feedback.OverREST
-	}
-	return over
-}
-
-// called is the proxy that asked last of those that call themselves node, or by its
-// id alone where it says nothing else; nil when there is none.
-func (f *fleet) called(node mesh.Node) *client {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	last := f.clients[node]
-	if last != nil || node.Labels != "" || node.Namespace != "" {
-		return last
-	}
-	for n, c := range f.clients {
-		if n.ID == node.ID && (last == nil || c.seen.Load() > last.seen.Load()) {
-			last = c
-		}
-	}
-	return last
 }
 
 // inspectStranger compiles what a newcomer would be told. Nobody else compiles
@@ -93,12 +60,12 @@ func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, e
 	g := s.encoder.Current.Load()
 	mv := g.Mesh.View(proxy)
 	key := mv.Key()
-	out := &Inspection{Node: node.ID, Revision: g.Mesh.Revision, generation: g, proxy: proxy, view: s.fleet.viewOf(key), Over: feedback.OverREST}
+	out := &Inspection{Node: node.ID, Revision: g.Mesh.Revision, generation: g, proxy: proxy, view: s.fleet.ViewOf(key), Over: feedback.OverREST}
 	if out.view != nil {
 		return out, nil
 	}
 	err := s.recoverPanic("compile", func() error {
-		defer s.compiler.Release(key, func() bool { return s.fleet.has(key) })
+		defer s.compiler.Release(key, func() bool { return s.fleet.Has(key) })
 		config, _, err := s.compiler.ProxyWithin(context.Background(), mv)
 		if err != nil {
 			return err
@@ -110,16 +77,6 @@ func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, e
 		return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, node.ID, err)
 	}
 	return out, nil
-}
-
-// viewOf is what the slot of a key tells; nil when there is none.
-func (f *fleet) viewOf(key string) *compiled.View {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if sl := f.slots[key]; sl != nil {
-		return sl.view.Load()
-	}
-	return nil
 }
 
 // Explain is the configuration for package explain.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
 	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -27,7 +28,7 @@ func (s *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, 
 	}
 	defer s.previewing.Unlock()
 	err = s.recoverPanic("lost in v1", func() (err error) {
-		var proxies []*client
+		var proxies []*fleet.Client
 		proxies, leftOut = s.proxiesToCome(g.Mesh)
 		c := s.newCompiler()
 		defer c.Close()
@@ -39,15 +40,15 @@ func (s *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, 
 }
 
 // lostInV1 is what some proxies would lose of the snapshot that a compiler is at.
-func lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot, proxies []*client) (diag.List, error) {
+func lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot, proxies []*fleet.Client) (diag.List, error) {
 	found := map[diag.Problem]bool{}
 	var losses v1.Losses
 	for _, one := range proxies {
-		config, _, err := c.ProxyWithin(ctx, one.viewIn(at))
+		config, _, err := c.ProxyWithin(ctx, one.ViewIn(at))
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range losses.Advance(config, one.proxy.IP) {
+		for _, p := range losses.Advance(config, one.Proxy.IP) {
 			found[p] = true
 		}
 	}
@@ -57,12 +58,12 @@ func lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot, proxies []*cli
 // proxiesToCome are those that the objects of some snapshots are for, and then those that
 // are connected: one of all that have the same views in each of the snapshots, and no
 // more than a preview looks at. leftOut is how many there are beside.
-func (s *Publisher) proxiesToCome(of ...*mesh.Snapshot) (proxies []*client, leftOut int) {
+func (s *Publisher) proxiesToCome(of ...*mesh.Snapshot) (proxies []*fleet.Client, leftOut int) {
 	known := map[string]bool{}
-	add := func(c *client) {
+	add := func(c *fleet.Client) {
 		views := ""
 		for _, at := range of {
-			views += c.viewIn(at).Key() + "\n"
+			views += c.ViewIn(at).Key() + "\n"
 		}
 		if !known[views] {
 			known[views] = true
@@ -71,10 +72,10 @@ func (s *Publisher) proxiesToCome(of ...*mesh.Snapshot) (proxies []*client, left
 	}
 	for _, at := range of {
 		for _, p := range at.ExpectedProxies() {
-			add(&client{proxy: p})
+			add(&fleet.Client{Proxy: p})
 		}
 	}
-	for _, c := range s.connected() {
+	for _, c := range s.fleet.Connected() {
 		add(c)
 	}
 	looked := min(len(proxies), maxPreviewViews)

@@ -23,10 +23,10 @@ func newMetrics(s *Publisher) *metrics {
 		with.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + name, Help: help}, func() float64 { return float64(of()) })
 	}
 	gauge("revision", "Store revision of the published configuration.", func() int { return int(s.Revision()) })
-	gauge("views", "Different configurations kept ready.", func() int { views, _ := s.fleet.size(); return views })
-	gauge("proxies", "Proxies remembered.", func() int { _, proxies := s.fleet.size(); return proxies })
-	gauge("unproved_proxies", "Node ids that polled from beside no known workload and did not come back: nobody waits for them.", s.unprovedCount)
-	gauge("refusing_proxies", "Proxies that refuse something of what they are answered.", s.fleet.refusing.count)
+	gauge("views", "Different configurations kept ready.", func() int { views, _ := s.fleet.Size(); return views })
+	gauge("proxies", "Proxies remembered.", func() int { _, proxies := s.fleet.Size(); return proxies })
+	gauge("unproved_proxies", "Node ids that polled from beside no known workload and did not come back: nobody waits for them.", s.fleet.UnprovedCount)
+	gauge("refusing_proxies", "Proxies that refuse something of what they are answered.", s.fleet.RefusingCount)
 	gauge("problems", "Things that the published configuration could not honour.", s.problemCount)
 	gauge("results", "Results that are kept, of which configurations are made.", s.results.Used)
 	gauge("max_results", "How many results are kept at most, before new proxies are refused a configuration; 0 for no bound.", s.results.Most)
@@ -86,7 +86,7 @@ func (c connected) Collect(to chan<- prometheus.Metric) {
 	}
 	counts := map[labels]int{}
 	_ = c.server.recoverPanic("metrics", func() error {
-		c.server.stances(func(one feedback.ProxySyncState) { counts[labels{one.Transport, one.State}]++ }, feedback.SyncVisitor{})
+		c.server.fleet.EachState(c.server.Revision(), func(one feedback.ProxySyncState) { counts[labels{one.Transport, one.State}]++ }, feedback.SyncVisitor{})
 		return nil
 	})
 	for _, over := range transports {

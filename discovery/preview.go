@@ -13,6 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
@@ -110,7 +111,7 @@ func changesBy(s *mesh.Snapshot, objects []*schema.Object) []schema.Change {
 type preview struct {
 	*Publisher
 	inV1          bool // problems are also what is lost in it
-	proxiesInV1   []*client
+	proxiesInV1   []*fleet.Client
 	before, after *mesh.Snapshot
 	otherServices bool // after
 
@@ -131,7 +132,7 @@ type changeKey struct {
 type crowd struct {
 	before, after mesh.View
 	was, is       *ir.Config
-	clients       []*client
+	clients       []*fleet.Client
 }
 
 func (p *preview) make(ctx context.Context) error {
@@ -183,8 +184,8 @@ func problemsBeside(list, other diag.List) diag.List {
 // crowds are those that are connected, the largest first.
 func (p *preview) crowds() []*crowd {
 	byViews := map[[2]string]*crowd{}
-	for _, c := range p.connected() {
-		before, after := c.viewIn(p.before), c.viewIn(p.after)
+	for _, c := range p.fleet.Connected() {
+		before, after := c.ViewIn(p.before), c.ViewIn(p.after)
 		keys := [2]string{before.Key(), after.Key()}
 		if byViews[keys] == nil {
 			byViews[keys] = &crowd{before: before, after: after}
@@ -193,7 +194,7 @@ func (p *preview) crowds() []*crowd {
 	}
 	all := slices.Collect(maps.Values(byViews))
 	slices.SortFunc(all, func(a, b *crowd) int {
-		return cmp.Or(cmp.Compare(len(b.clients), len(a.clients)), strings.Compare(a.clients[0].node.ID, b.clients[0].node.ID))
+		return cmp.Or(cmp.Compare(len(b.clients), len(a.clients)), strings.Compare(a.clients[0].Node.ID, b.clients[0].Node.ID))
 	})
 	for i, of := range all {
 		if i < maxPreviewViews {
@@ -208,7 +209,7 @@ func (p *preview) crowds() []*crowd {
 // compare notes what differs for a crowd. Listeners at a proxy's own address are
 // those of its first.
 func (p *preview) compare(of *crowd) {
-	ip := of.clients[0].proxy.IP
+	ip := of.clients[0].Proxy.IP
 	changedParts(of.was.Clusters, of.is.Clusters, func(c *ir.Cluster) string { return c.Name }, func(was, is *ir.Cluster) {
 		p.note(of, "clusters", resourceOf(was, p.cluster), resourceOf(is, p.cluster))
 	})
@@ -320,7 +321,7 @@ func (p *preview) note(of *crowd, configType string, was, is *xds.Resource) {
 	}
 	c.Proxies += len(of.clients)
 	for _, client := range of.clients[:min(len(of.clients), maxPreviewNodes-len(c.Nodes))] {
-		c.Nodes = append(c.Nodes, client.node.ID)
+		c.Nodes = append(c.Nodes, client.Node.ID)
 	}
 }
 

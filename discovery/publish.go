@@ -9,6 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
 	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -35,7 +36,7 @@ type publication struct {
 	rollout *feedback.Rollout // nil for the first
 
 	mu      sync.Mutex
-	changed []*slot
+	changed []*fleet.ViewEntry
 	kept    map[string]bool // reasons why something stays as it was
 }
 
@@ -48,14 +49,14 @@ func (s *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *
 	}
 	p := &publication{Publisher: s, ctx: ctx, next: next, rollout: ro, kept: map[string]bool{}}
 	p.renewAll()
-	for _, sl := range s.fleet.streamedBy(moved) {
+	for _, sl := range s.fleet.StreamedFrom(moved) {
 		s.concerns(ro, sl, false)
 	}
 	if ro != nil {
 		s.convergence.Seal(ro)
 	}
-	s.fleet.wake(moved)
-	s.fleet.settle(next.Serial, p.goodFor)
+	s.fleet.Wake(moved)
+	s.fleet.Settle(next.Serial, p.goodFor)
 	s.letGo()
 	return p, nil
 }
@@ -75,17 +76,17 @@ func (s *Publisher) advance(next *compiled.Generation) (moved map[*compiled.View
 	}
 	s.encoder.Current.Store(next)
 	if before == nil {
-		s.fleet.survey(next)
+		s.fleet.PlaceDefault(next)
 		return nil, nil
 	}
-	s.fleet.rekey(before, next)
+	s.fleet.MoveToNext(before, next)
 	return s.restream(before, next), nil
 }
 
 // resume goes on with a new compiler where the old one has failed half way.
 func (s *Publisher) resume(before *compiled.Generation) {
 	s.compiler = s.newCompiler()
-	s.fleet.unsettle()
+	s.fleet.Unsettle()
 	if before != nil {
 		_ = s.recoverPanic("compile", func() error { s.compiler.Advance(before.Mesh); return nil })
 	}
@@ -94,10 +95,10 @@ func (s *Publisher) resume(before *compiled.Generation) {
 // renewAll compiles the views that the change concerns, and takes who asked last
 // first. No other is looked at.
 func (p *publication) renewAll() {
-	p.fleet.retire(p.opts.ProxyIdle)
+	p.fleet.Retire(p.opts.ProxyIdle)
 	var all errgroup.Group
 	all.SetLimit(xds.Processors())
-	for _, sl := range p.fleet.due(p.compiler.Concerned()) {
+	for _, sl := range p.fleet.Due(p.compiler.Concerned()) {
 		all.Go(func() error {
 			_ = p.recoverPanic("renew", func() error { p.renew(sl); return nil })
 			return nil
@@ -106,13 +107,13 @@ func (p *publication) renewAll() {
 	_ = all.Wait() // Of none there is an error.
 }
 
-func (p *publication) renew(sl *slot) {
-	speaker := p.fleet.speakerOf(sl)
+func (p *publication) renew(sl *fleet.ViewEntry) {
+	speaker := p.fleet.RepresentativeOf(sl)
 	if speaker == nil {
 		return
 	}
-	changed, err := p.Publisher.renew(p.ctx, p.next, sl, speaker, p.rollout)
-	p.fleet.settled(sl, err == nil)
+	changed, err := p.renewView(p.ctx, p.next, sl, speaker, p.rollout)
+	p.fleet.Settled(sl, err == nil)
 	if err != nil && p.ctx.Err() == nil {
 		p.keep(speaker, err)
 	}
@@ -124,8 +125,8 @@ func (p *publication) renew(sl *slot) {
 }
 
 // goodFor is for a proxy that comes from the view of another slot.
-func (p *publication) goodFor(c *client, old, next *compiled.View) error {
-	err := wouldEmpty(p.next.Mesh, c.proxy, old, next)
+func (p *publication) goodFor(c *fleet.Client, old, next *compiled.View) error {
+	err := wouldEmpty(p.next.Mesh, c.Proxy, old, next)
 	if err != nil {
 		p.keep(c, err)
 	}
@@ -134,7 +135,7 @@ func (p *publication) goodFor(c *client, old, next *compiled.View) error {
 
 // keep notes, and logs once for each reason, that a proxy keeps what it had, and
 // all who are told the same.
-func (p *publication) keep(c *client, reason error) {
+func (p *publication) keep(c *fleet.Client, reason error) {
 	p.metrics.refusals.Inc()
 	p.mu.Lock()
 	known := p.kept[reason.Error()]
@@ -142,7 +143,7 @@ func (p *publication) keep(c *client, reason error) {
 	p.mu.Unlock()
 	if !known {
 		p.opts.Log.Error("not published for some proxies: their last good configuration stays",
-			"revision", p.next.Mesh.Revision, "node", c.proxy.String(), "err", reason)
+			"revision", p.next.Mesh.Revision, "node", c.Proxy.String(), "err", reason)
 	}
 }
 
@@ -151,10 +152,10 @@ func (p *publication) problems() map[string]diag.List {
 	parts := map[string]diag.List{"mesh": p.next.Mesh.Problems}
 	err := p.recoverPanic("compile", func() error { parts["compile"] = p.compiler.Problems(); return nil })
 	if err != nil {
-		p.keep(p.fleet.nobody, err)
+		p.keep(p.fleet.DefaultClient, err)
 	}
 	for _, sl := range p.changed {
-		parts[sl.key] = sl.problems()
+		parts[sl.Key] = sl.Problems()
 	}
 	parts["kept"] = nil
 	for reason := range p.kept {

@@ -11,7 +11,7 @@ func (s *Publisher) restream(before, next *compiled.Generation) map[*compiled.Vi
 		return nil
 	}
 	changed := map[*compiled.View]bool{}
-	for v := range s.fleet.toldViews() {
+	for v := range s.fleet.ViewsInForce() {
 		if v.Follow(services, next) {
 			changed[v] = true
 		}

@@ -29,7 +29,7 @@ func (s *Publisher) Run(ctx context.Context) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			case <-sweep.C:
-				s.fleet.sweep()
+				s.fleet.Sweep()
 				s.letGo()
 				s.checks.rest()
 			case since = <-changed:
@@ -100,7 +100,7 @@ func (s *Publisher) follow(ctx context.Context, since time.Time) bool {
 		s.refuse(n, err)
 		return true
 	}
-	slots, clients := s.fleet.size()
+	slots, clients := s.fleet.Size()
 	took := time.Since(start)
 	s.metrics.publish.Observe(took.Seconds())
 	if s.opts.SpentOnLarge != nil && anyLarge(n.changes) {

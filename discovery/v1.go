@@ -12,9 +12,9 @@ import (
 )
 
 // fetches notes that a proxy was told a type.
-func (s *Publisher) fetches(p *proxyState, name string) {
-	p.fetched.Note(name, p.view)
-	s.concludePolls(p.client)
+func (s *Publisher) fetches(p *located, name string) {
+	p.Fetched.Note(name, p.View)
+	s.concludePolls(p.Client)
 }
 
 // V1Clusters answers CDS in Envoy's v1 REST API.
@@ -34,7 +34,7 @@ func (s *Publisher) V1Listeners(node string) (xds.Answer, error) {
 		return xds.Answer{}, err
 	}
 	s.fetches(p, "listeners")
-	answer, err := a.ListenersAt(p.proxy.IP)
+	answer, err := a.ListenersAt(p.Proxy.IP)
 	return answer, notReady(node, err)
 }
 
@@ -72,13 +72,13 @@ func (s *Publisher) V1Endpoints(serviceKey string) (xds.Answer, error) {
 	return g.Endpoints.Of(serviceKey).V1()
 }
 
-func (s *Publisher) v1(node mesh.Node) (*compiled.V1Answers, *proxyState, error) {
+func (s *Publisher) v1(node mesh.Node) (*compiled.V1Answers, *located, error) {
 	p, _, err := s.locate(node)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.fleet.asksV1(p.slot)
-	a, err := p.view.EncodedV1(p.proxy.IP)
+	s.fleet.AsksV1(p.ViewEntry)
+	a, err := p.View.EncodedV1(p.Proxy.IP)
 	return a, p, notReady(node.ID, err)
 }
 

@@ -37,7 +37,7 @@ func (s *Publisher) poll(typeURL string, node mesh.Node, version string, names [
 	if err != nil {
 		return xds.Answer{}, err
 	}
-	p.usesV3.Store(true)
+	p.UsesV3.Store(true)
 	var answer xds.Answer
 	switch typeURL {
 	case xds.ClusterType:
@@ -50,14 +50,14 @@ func (s *Publisher) poll(typeURL string, node mesh.Node, version string, names [
 		answer, err = p.v3Listeners(g, version, names)
 	case xds.SecretType:
 		answer, err = p.v3Secrets(names, keys)
-		s.noteDenied(p.client, errors.Is(err, feedback.ErrWithheld))
+		s.fleet.NoteDenied(p.Client, errors.Is(err, feedback.ErrWithheld))
 	default:
 		return xds.Answer{}, fmt.Errorf("%w %q: want %s, %s, %s, %s or %s", ErrBadType, typeURL, xds.ClusterType, xds.EndpointType, xds.ListenerType, xds.RouteType, xds.SecretType)
 	}
 	if err == nil && answer.Version != version {
 		err = s.compose(&answer)
 	}
-	s.concludePolls(p.client)
+	s.concludePolls(p.Client)
 	if errors.Is(err, feedback.ErrWithheld) {
 		return xds.Answer{}, err
 	}
@@ -72,9 +72,9 @@ func (s *Publisher) compose(a *xds.Answer) error {
 	})
 }
 
-func (p *proxyState) v3Clusters(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
-	return p.handover.AnswerClusters(p.poll(g, version), func(target *compiled.View, beside []*compiled.View) (xds.Answer, error) {
-		a, err := target.EncodedV3(p.proxy.IP)
+func (p *located) v3Clusters(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
+	return p.Transition.AnswerClusters(p.poll(g, version), func(target *compiled.View, beside []*compiled.View) (xds.Answer, error) {
+		a, err := target.EncodedV3(p.Proxy.IP)
 		if err != nil {
 			return xds.Answer{}, err
 		}
@@ -82,9 +82,9 @@ func (p *proxyState) v3Clusters(g *compiled.Generation, version string, names []
 	})
 }
 
-func (p *proxyState) v3Routes(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
-	return p.handover.AnswerRoutes(p.poll(g, version), strings.Join(names, ","), func(v *compiled.View) (xds.Answer, error) {
-		a, err := v.EncodedV3(p.proxy.IP)
+func (p *located) v3Routes(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
+	return p.Transition.AnswerRoutes(p.poll(g, version), strings.Join(names, ","), func(v *compiled.View) (xds.Answer, error) {
+		a, err := v.EncodedV3(p.Proxy.IP)
 		if err != nil {
 			return xds.Answer{}, err
 		}
@@ -92,27 +92,27 @@ func (p *proxyState) v3Routes(g *compiled.Generation, version string, names []st
 	})
 }
 
-func (p *proxyState) v3Listeners(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
-	return p.handover.AnswerRoutes(p.poll(g, version), xds.ListenerType, func(v *compiled.View) (xds.Answer, error) {
-		a, err := v.EncodedV3(p.proxy.IP)
+func (p *located) v3Listeners(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
+	return p.Transition.AnswerRoutes(p.poll(g, version), xds.ListenerType, func(v *compiled.View) (xds.Answer, error) {
+		a, err := v.EncodedV3(p.Proxy.IP)
 		if err != nil {
 			return xds.Answer{}, err
 		}
-		return a.AnswerListeners(p.proxy.IP, names)
+		return a.AnswerListeners(p.Proxy.IP, names)
 	})
 }
 
-func (p *proxyState) poll(g *compiled.Generation, version string) poll.Request {
-	return poll.Request{Version: version, Next: p.view, Order: p.order, Past: func(is func(*compiled.View) bool) (views []*compiled.View, lately *compiled.View) {
-		return p.publisher.past.ViewsOf(p.proxy, p.view, p.born.Load(), is), p.slot.lately.View()
+func (p *located) poll(g *compiled.Generation, version string) poll.Request {
+	return poll.Request{Version: version, Next: p.View, Order: p.Order, Past: func(is func(*compiled.View) bool) (views []*compiled.View, lately *compiled.View) {
+		return p.publisher.past.ViewsOf(p.Proxy, p.View, p.Born.Load(), is), p.ViewEntry.Recent.View()
 	}, IsCaughtUp: p.publisher.isCaughtUp}
 }
 
 // v3Endpoints is not part of a handover: a set of endpoints is the same in
 // every view. Who may be ahead of this replica keeps what it has.
-func (p *proxyState) v3Endpoints(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
+func (p *located) v3Endpoints(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
 	if len(names) == 0 {
-		names = compiled.EndpointKeys(p.view.Config.Clusters)
+		names = compiled.EndpointKeys(p.View.Config.Clusters)
 	}
 	answer := xds.Gather(xds.EndpointType, names, func(name string) *xds.Resource { return g.Endpoints.Of(name).V3() })
 	switch {
@@ -126,11 +126,11 @@ func (p *proxyState) v3Endpoints(g *compiled.Generation, version string, names [
 
 // v3Secrets is not part of a handover: what refers to a secret that is not there
 // any more keeps the last one.
-func (p *proxyState) v3Secrets(names []string, keys bool) (xds.Answer, error) {
-	if !keys && compiled.WantsKeys(p.view.Config, names) {
+func (p *located) v3Secrets(names []string, keys bool) (xds.Answer, error) {
+	if !keys && compiled.WantsKeys(p.View.Config, names) {
 		return xds.Answer{}, feedback.ErrWithheld
 	}
-	a, err := p.view.EncodedV3(p.proxy.IP)
+	a, err := p.View.EncodedV3(p.Proxy.IP)
 	if err != nil {
 		return xds.Answer{}, err
 	}
@@ -139,10 +139,10 @@ func (p *proxyState) v3Secrets(names []string, keys bool) (xds.Answer, error) {
 
 // lacksEndpoints reports whether a proxy asks for endpoints that are still to be heard of
 // here.
-func (p *proxyState) lacksEndpoints(g *compiled.Generation, version string, names []string) bool {
+func (p *located) lacksEndpoints(g *compiled.Generation, version string, names []string) bool {
 	unknown := func(name string) bool {
-		return len(g.Endpoints.Members(name)) == 0 && !slices.Contains(compiled.EndpointKeys(p.view.Config.Clusters), name)
+		return len(g.Endpoints.Members(name)) == 0 && !slices.Contains(compiled.EndpointKeys(p.View.Config.Clusters), name)
 	}
-	return p.handover.IsAhead(p.poll(g, version)) ||
+	return p.Transition.IsAhead(p.poll(g, version)) ||
 		slices.ContainsFunc(names, unknown) && !p.publisher.isCaughtUp(time.Now().Add(-poll.CatchUpAge))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -34,14 +35,14 @@ type verdict struct {
 
 	problems   feedback.Tally
 	publishing bool
-	late       map[string]*slot // of which something else was found meanwhile; nil for a slot that has gone
+	late       map[string]*fleet.ViewEntry // of which something else was found meanwhile; nil for a slot that has gone
 }
 
 // begin holds back what is found until the next verdict.
 func (v *verdict) begin() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.publishing, v.late = true, map[string]*slot{}
+	v.publishing, v.late = true, map[string]*fleet.ViewEntry{}
 }
 
 // pass takes note of a snapshot that was published, and of the parts of it that
@@ -79,12 +80,12 @@ func (v *verdict) nextLocked(revision int64, refused diag.List) {
 }
 
 // found takes note of what was found of a slot's view later than it was made.
-func (v *verdict) found(sl *slot) { v.note(sl.key, sl) }
+func (v *verdict) found(sl *fleet.ViewEntry) { v.note(sl.Key, sl) }
 
 // drop forgets what was found of a slot.
 func (v *verdict) drop(key string) { v.note(key, nil) }
 
-func (v *verdict) note(key string, sl *slot) {
+func (v *verdict) note(key string, sl *fleet.ViewEntry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.publishing {
@@ -94,12 +95,12 @@ func (v *verdict) note(key string, sl *slot) {
 	v.putLocked(key, sl)
 }
 
-func (v *verdict) putLocked(key string, sl *slot) {
+func (v *verdict) putLocked(key string, sl *fleet.ViewEntry) {
 	if sl == nil {
 		v.problems.Put(key, nil)
 		return
 	}
-	v.problems.Put(key, sl.problems())
+	v.problems.Put(key, sl.Problems())
 }
 
 // reached reports whether there is a verdict on a snapshot as new as that; later
@@ -143,7 +144,7 @@ func (s *Publisher) Report() Report {
 	published, refused := s.newest.published, s.newest.refused
 	all := s.newest.problems.List()
 	s.newest.mu.Unlock()
-	more := slices.Concat(refused, s.refusals(), s.opts.LeftOut())
+	more := slices.Concat(refused, s.fleet.Refusals(), s.opts.LeftOut())
 	var report Report
 	if published != nil {
 		report.Revision = published.Mesh.Revision
@@ -171,7 +172,7 @@ func (r Report) With(others diag.List) Report {
 
 // problemCount is how many a report tells, without making one.
 func (s *Publisher) problemCount() int {
-	refusing := min(s.fleet.refusing.count(), maxRefusals+1) + len(s.opts.LeftOut())
+	refusing := min(s.fleet.RefusingCount(), fleet.MaxRefusals+1) + len(s.opts.LeftOut())
 	s.newest.mu.Lock()
 	defer s.newest.mu.Unlock()
 	return min(s.newest.problems.Len()+len(s.newest.refused)+refusing, feedback.MaxProblems+1)

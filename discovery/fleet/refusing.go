@@ -1,4 +1,4 @@
-package discovery
+package fleet
 
 import (
 	"cmp"
@@ -16,26 +16,26 @@ import (
 // under that of the fleet.
 type refusing struct {
 	mu  sync.Mutex
-	all group
+	all clientSet
 }
 
 // note takes down whether a proxy refuses, as it is when nobody else takes it down.
-func (r *refusing) note(c *client, does func() bool) {
+func (r *refusing) note(c *Client, does func() bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if c.gone.Load() || !does() {
+	if c.Gone.Load() || !does() {
 		delete(r.all, c)
 		return
 	}
 	if r.all == nil {
-		r.all = group{}
+		r.all = clientSet{}
 	}
 	r.all[c] = struct{}{}
 }
 
-// noteRefusing takes down whether any stream of a proxy refuses something, or its
+// NoteRefusing takes down whether any stream of a proxy refuses something, or its
 // polls do.
-func (f *fleet) noteRefusing(c *client) {
+func (f *Fleet) NoteRefusing(c *Client) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	f.refusing.note(c, func() bool {
@@ -49,26 +49,26 @@ func (r *refusing) count() int {
 	return len(r.all)
 }
 
-func (r *refusing) sorted() []*client {
+func (r *refusing) sorted() []*Client {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var all []*client
+	var all []*Client
 	for c := range r.all {
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b *client) int { return cmp.Compare(a.node.ID, b.node.ID) })
+	slices.SortFunc(all, func(a, b *Client) int { return cmp.Compare(a.Node.ID, b.Node.ID) })
 	return all
 }
 
-// maxRefusals bounds the proxies that are named.
-const maxRefusals = 20
+// MaxRefusals bounds the proxies that are named.
+const MaxRefusals = 20
 
-// refusals names the proxies that do not take what they are answered.
-func (s *Publisher) refusals() diag.List {
+// Refusals names the proxies that do not take what they are answered.
+func (f *Fleet) Refusals() diag.List {
 	var all diag.List
-	proxies := s.fleet.refusing.sorted()
+	proxies := f.refusing.sorted()
 	for i, c := range proxies {
-		if i == maxRefusals {
+		if i == MaxRefusals {
 			return append(all, feedback.NewRefusalProblem(diag.Refused, fmt.Sprintf("%d more proxies refuse what they are answered, or do not get it", len(proxies)-i)))
 		}
 		told := len(all)
@@ -78,15 +78,15 @@ func (s *Publisher) refusals() diag.List {
 				all = append(all, p)
 			}
 		}
-		s.fleet.eachRefusalOf(c, note)
-		c.handover.EachRefusal(c.node.ID, note)
-		s.fleet.eachDenialOf(c, note)
-		kept := c.handover.Refusals()
+		f.eachRefusalOf(c, note)
+		c.Transition.EachRefusal(c.Node.ID, note)
+		f.eachDenialOf(c, note)
+		kept := c.Transition.Refusals()
 		if len(all) > told || len(kept) == 0 { // The latter has healed just now.
 			continue
 		}
 		all = append(all, feedback.NewRefusalProblem(diag.Refused, fmt.Sprintf("proxy %s refuses what it is answered, or does not get it: it keeps %s; its log says why",
-			c.node.ID, strings.Join(kept, ", "))))
+			c.Node.ID, strings.Join(kept, ", "))))
 	}
 	return all
 }
@@ -104,8 +104,11 @@ func problemOf(ref diag.Ref, r feedback.Refusal) diag.Problem {
 
 // eachRefusalOf visits what the streams of a proxy refuse, by the objects that it came
 // from; that of nothing in particular comes with the zero Ref.
-func (f *fleet) eachRefusalOf(c *client, visit func(diag.Ref, feedback.Refusal)) {
+func (f *Fleet) eachRefusalOf(c *Client, visit func(diag.Ref, feedback.Refusal)) {
 	for _, st := range f.streamsOf(c) {
 		st.EachRefusal(visit)
 	}
 }
+
+// RefusingCount is how many proxies refuse something.
+func (f *Fleet) RefusingCount() int { return f.refusing.count() }

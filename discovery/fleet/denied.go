@@ -1,4 +1,4 @@
-package discovery
+package fleet
 
 import (
 	"github.com/pilot-api/pilot-api/diag"
@@ -8,27 +8,27 @@ import (
 )
 
 // withheldByPolls are the secrets of a view that a proxy which polls is not sent.
-func (c *client) withheldByPolls(v *compiled.View) []*ir.Secret {
+func (c *Client) withheldByPolls(v *compiled.View) []*ir.Secret {
 	if v == nil || !c.denied.Load() {
 		return nil
 	}
 	return compiled.WithKeys(v.Config)
 }
 
-// noteDenied takes down whether a proxy that polls was denied private keys.
-func (s *Publisher) noteDenied(c *client, denied bool) {
+// NoteDenied takes down whether a proxy that polls was denied private keys.
+func (f *Fleet) NoteDenied(c *Client, denied bool) {
 	if c.denied.Swap(denied) != denied {
-		s.fleet.noteRefusing(c)
+		f.NoteRefusing(c)
 	}
 }
 
 // eachDenialOf visits the objects that need a secret which a proxy on no stream is not
 // sent.
-func (f *fleet) eachDenialOf(c *client, visit func(diag.Ref, feedback.Refusal)) {
+func (f *Fleet) eachDenialOf(c *Client, visit func(diag.Ref, feedback.Refusal)) {
 	if !c.denied.Load() || len(f.streamsOf(c)) > 0 {
 		return
 	}
-	if v := c.toldView(); v != nil {
-		feedback.EachWithheld(c.node.ID, c.withheldByPolls(v), v.Config, visit)
+	if v := c.View(); v != nil {
+		feedback.EachWithheld(c.Node.ID, c.withheldByPolls(v), v.Config, visit)
 	}
 }

@@ -1,4 +1,4 @@
-package discovery
+package fleet
 
 import (
 	"time"
@@ -12,7 +12,7 @@ import (
 
 // sweepLocked forgets the proxies that fell silent, and with them the views
 // nobody has. It looks at all of them, and so at most once a second.
-func (f *fleet) sweepLocked() {
+func (f *Fleet) sweepLocked() {
 	now := f.age()
 	if f.swept != 0 && now-f.swept < time.Second {
 		return
@@ -20,26 +20,26 @@ func (f *fleet) sweepLocked() {
 	f.swept = now
 	oldest := int64(now - f.opts.ProxyIdle)
 	for _, c := range f.clients {
-		if len(c.streams) == 0 && c.seen.Load() < oldest {
+		if len(c.streams) == 0 && c.Seen.Load() < oldest {
 			f.forgetLocked(c)
 		}
 	}
 }
 
-func (f *fleet) sweep() {
+func (f *Fleet) Sweep() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sweepLocked()
 }
 
 // evictSlotLocked makes room for a slot.
-func (f *fleet) evictSlotLocked() {
-	var pinned, victim *slot
-	if at := f.nobody.place.Load(); at != nil {
-		pinned = at.slot
+func (f *Fleet) evictSlotLocked() {
+	var pinned, victim *ViewEntry
+	if at := f.DefaultClient.Place.Load(); at != nil {
+		pinned = at.Slot
 	}
-	for _, sl := range f.slots {
-		if sl != pinned && (victim == nil || sl.standing().before(victim.standing())) {
+	for _, sl := range f.entries {
+		if sl != pinned && (victim == nil || sl.priority().before(victim.priority())) {
 			victim = sl
 		}
 	}
@@ -54,11 +54,11 @@ func (f *fleet) evictSlotLocked() {
 
 // evictClientLocked makes room for a proxy: that of the first to go among some
 // taken at random, as there may be very many.
-func (f *fleet) evictClientLocked() {
-	var victim *client
+func (f *Fleet) evictClientLocked() {
+	var victim *Client
 	looked := 0
 	for _, c := range f.clients {
-		if victim == nil || c.standing().before(victim.standing()) {
+		if victim == nil || c.priority().before(victim.priority()) {
 			victim = c
 		}
 		if looked++; looked == 64 {
@@ -69,25 +69,27 @@ func (f *fleet) evictClientLocked() {
 }
 
 // standing is what decides who goes first.
-type standing struct {
-	streams  bool
-	stranger bool
-	seen     int64
+type evictionPriority struct {
+	streams      bool
+	unregistered bool
+	seen         int64
 }
 
-func (sl *slot) standing() standing { return standing{sl.streams > 0, sl.stranger, sl.seen.Load()} }
+func (sl *ViewEntry) priority() evictionPriority {
+	return evictionPriority{sl.streams > 0, sl.unregistered, sl.Seen.Load()}
+}
 
-func (c *client) standing() standing {
-	return standing{len(c.streams) > 0, c.place.Load().slot.stranger, c.seen.Load()}
+func (c *Client) priority() evictionPriority {
+	return evictionPriority{len(c.streams) > 0, c.Place.Load().Slot.unregistered, c.Seen.Load()}
 }
 
 // before reports whether one goes before another.
-func (a standing) before(b standing) bool {
+func (a evictionPriority) before(b evictionPriority) bool {
 	switch {
 	case a.streams != b.streams:
 		return b.streams
-	case a.stranger != b.stranger:
-		return a.stranger
+	case a.unregistered != b.unregistered:
+		return a.unregistered
 	}
 	return a.seen < b.seen
 }

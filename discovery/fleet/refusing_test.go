@@ -1,4 +1,4 @@
-package discovery
+package fleet
 
 import (
 	"sync"
@@ -11,15 +11,15 @@ import (
 
 // TestHealedAtOnce: a proxy that ends several refusals at once is none that refuses.
 func TestHealedAtOnce(t *testing.T) {
-	f := newFleet(Options{Settings: mesh.DefaultSettings()}, func() time.Duration { return 0 })
-	c := &client{}
+	f := New(Options{}, func() time.Duration { return 0 })
+	c := &Client{}
 	for range 2000 {
 		for _, does := range []bool{true, false} {
 			var all sync.WaitGroup
 			for _, flag := range []*atomic.Bool{&c.polls, &c.denied} {
 				all.Go(func() {
 					flag.Store(does)
-					f.noteRefusing(c)
+					f.NoteRefusing(c)
 				})
 			}
 			all.Wait()
@@ -32,10 +32,10 @@ func TestHealedAtOnce(t *testing.T) {
 
 // TestRefusalWithoutWords: one that has healed between two looks is not told to refuse.
 func TestRefusalWithoutWords(t *testing.T) {
-	s := New(Options{})
-	c := &client{node: Node{ID: "healed"}}
-	s.fleet.refusing.note(c, func() bool { return true })
-	if told := s.refusals(); len(told) > 0 {
+	f := New(Options{}, func() time.Duration { return 0 })
+	c := &Client{Node: mesh.Node{ID: "healed"}}
+	f.refusing.note(c, func() bool { return true })
+	if told := f.Refusals(); len(told) > 0 {
 		t.Errorf("told: %v", told)
 	}
 }

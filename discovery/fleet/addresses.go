@@ -1,4 +1,4 @@
-package discovery
+package fleet
 
 import (
 	"github.com/pilot-api/pilot-api/mesh"

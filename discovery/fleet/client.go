@@ -1,0 +1,132 @@
+package fleet
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/poll"
+	"github.com/pilot-api/pilot-api/discovery/stream"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// Client is what is known about one proxy for as long as it asks.
+type Client struct {
+	Node  mesh.Node // without an id for the one that nobody is
+	Proxy mesh.Proxy
+	Seen  atomic.Int64 // a time.Duration, as Publisher.age gives it
+	left  atomic.Int64 // when its last stream ended, before all time without one
+	Place atomic.Pointer[place]
+	Gone  atomic.Bool // known no more
+
+	Transition poll.Transition
+	streams    []*stream.Stream // guarded by the fleet's lock
+	polls      atomic.Bool      // refuse what they are answered
+	denied     atomic.Bool      // private keys, when it last polled for secrets
+	Fetched    poll.Fetched     // over v1
+	Awaited    feedback.Awaited // by polls
+	joined     time.Duration
+	agent      atomic.Pointer[Agent]
+}
+
+// place is where a proxy finds its view. It is replaced, never changed.
+type place struct {
+	Slot *ViewEntry
+	// last is the last good view of a proxy that came to the slot from another
+	// one; nil once the slot has one that is good for it.
+	last  *compiled.View
+	since int64 // serial of the generation that brought the proxy here
+	// revision of that one.
+	revision int64
+}
+
+// keptSince is the revision since which the proxy is told an older view than it
+// should be, 0 when it is not.
+func (c *Client) keptSince() int64 {
+	at := c.Place.Load()
+	if at.last != nil {
+		return at.revision
+	}
+	return at.Slot.keptSince.Load()
+}
+
+// proxyState is a client and what it is told at one moment.
+type ClientState struct {
+	*Client
+	*ViewEntry
+	View  *compiled.View // nil when there is none yet
+	Order int64          // of what comes later is higher
+}
+
+// told is what the proxy is told now. A publication moves the proxy before it
+// changes views, so what was read of a place that still is the proxy's is its
+// own.
+func (c *Client) State() *ClientState {
+	at, v := c.placeNow()
+	p := &ClientState{Client: c, ViewEntry: at.Slot, View: v, Order: at.since}
+	if v != nil {
+		p.Order = max(p.Order, v.Serial)
+	}
+	return p
+}
+
+// toldView is the view that the proxy is told now, nil when there is none yet.
+func (c *Client) View() *compiled.View {
+	_, v := c.placeNow()
+	return v
+}
+
+func (c *Client) placeNow() (*place, *compiled.View) {
+	for {
+		at := c.Place.Load()
+		v := at.last
+		if v == nil {
+			v = at.Slot.current.Load()
+		}
+		if c.Place.Load() == at {
+			return at, v
+		}
+	}
+}
+
+// ViewIn is the proxy's view in a snapshot.
+func (c *Client) ViewIn(s *mesh.Snapshot) mesh.View {
+	v := s.View(c.Proxy)
+	if c.Node.ID == "" {
+		v.Instances, v.Place = nil, ""
+	}
+	return v
+}
+
+// nobody is a sidecar with nothing of its own. A view for it is there from the
+// first generation on, so that problems are known before any proxy asks, and
+// what is the same for all is encoded ahead.
+func newDefaultClient(domain string) *Client {
+	return &Client{Proxy: mesh.Proxy{Role: mesh.Sidecar, IP: "192.0.2.1", Domain: "default.svc." + domain}}
+}
+
+// mostUnproved bounds the proxies of one address that count because they said that they
+// have a version, which may be invented.
+const mostUnproved = 64
+
+// isProved reports whether somebody that polls counts as a proxy. One beside a workload of
+// the registry does. Anybody else must come back: with the version it was answered, or in
+// v1, which has none, for what it was answered before. One that has a version at its first
+// poll may have it from another replica, and so counts while there are few of the same
+// address, which unproved counts.
+func (c *Client) isProved(unproved map[string]int) bool {
+	h := &c.Transition
+	if c.Transition.CameBack() || c.Fetched.CameBack() || !c.Place.Load().Slot.unknown {
+		return true
+	}
+	if !h.HasVersion() {
+		return false
+	}
+	address := ""
+	if a := c.agent.Load(); a != nil {
+		address = a.Address
+	}
+	unproved[address]++
+	return unproved[address] <= mostUnproved
+}

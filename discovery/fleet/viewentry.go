@@ -1,0 +1,213 @@
+package fleet
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// slot is where the views of one mesh.View.Key follow each other. All proxies of
+// the key find theirs here, so that one store tells all of them, and none is
+// touched.
+type ViewEntry struct {
+	Key          string
+	unknown      bool         // no workload of the registry is at the address
+	unregistered bool         // no proxy of a workload that the registry knows
+	Seen         atomic.Int64 // when a proxy last asked, as Publisher.age gives it
+
+	askedV1 atomic.Int64 // when a proxy last did in v1, likewise; 0 for never
+
+	// What some proxy of the slot speaks is spelled ahead.
+	usesV1, UsesV3, UsesStreams, UsesProxyless atomic.Bool
+
+	current   atomic.Pointer[compiled.View] // the last good one, nil before the first
+	keptSince atomic.Int64                  // revision since which it is kept although there should be another, 0 for none
+	compiled  atomic.Pointer[diag.List]
+
+	// Guarded by the fleet's lock.
+	members        clientSet
+	streams        int     // of the members
+	representative *Client // the member that the view is compiled for
+
+	Recent history.RecentClusters
+	Born   atomic.Int64 // serial of the generation of its first view
+
+	mu     sync.Mutex    // held while a view is made, and for what follows
+	failed error         // why there is no view of a generation
+	at     int64         // its serial
+	since  time.Duration // when it failed, as Publisher.age gives it
+	closed bool
+}
+
+// ErrClosed: the slot is nobody's any more.
+var ErrClosed = errors.New("the view is gone")
+
+// compileView compiles what a view shows, and what is wrong with that.
+type Compile func() (*ir.Config, diag.List, error)
+
+// First is the view of a slot, made by whoever comes first if there was none; the
+// others wait. made reports whether this call has made it. A failure holds for a
+// generation.
+func (f *Fleet) First(g *compiled.Generation, sl *ViewEntry, compile Compile) (v *compiled.View, made bool, err error) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if v := sl.current.Load(); v != nil {
+		return v, false, nil
+	}
+	switch {
+	case sl.closed:
+		return nil, false, ErrClosed
+	case sl.failed != nil && sl.at == g.Serial && !sl.mayRetry(f.age()):
+		return nil, false, sl.failed
+	}
+	config, problems, err := sl.compile(g, compile, f.age)
+	if err != nil {
+		return nil, false, err
+	}
+	v = compiled.NewView(g, sl.Key, config)
+	sl.Born.Store(g.Serial)
+	sl.compiled.Store(&problems)
+	sl.current.Store(v)
+	f.Settled(sl, true)
+	return v, true, nil
+}
+
+// compile notes why there is no view of a generation.
+func (sl *ViewEntry) compile(g *compiled.Generation, compile Compile, age func() time.Duration) (*ir.Config, diag.List, error) {
+	config, problems, err := compile()
+	sl.failed, sl.at, sl.since = err, g.Serial, age()
+	return config, problems, err
+}
+
+// retryAfter is when it is tried again to find room for a view.
+const retryAfter = 30 * time.Second
+
+// mayRetry reports whether there may be room by now for what there was none for.
+func (sl *ViewEntry) mayRetry(now time.Duration) bool {
+	return errors.Is(sl.failed, compile.ErrOverBudget) && now-sl.since >= retryAfter
+}
+
+// Retry has the next proxy of a slot try again for a view that there was no room for.
+func (sl *ViewEntry) Retry() {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	sl.failed = nil
+}
+
+// Renewal is what a slot is brought to another generation with.
+type Renewal struct {
+	Speaker *Client
+	Compile Compile
+	// Good reports why the next view must not take the place of the one before, nil for
+	// it may.
+	Good func(before, next *compiled.View) error
+	// Replacing is called before the next view takes the place of the one before.
+	Replacing func()
+}
+
+// Renew brings a slot to a generation, and reports whether anything is new. With
+// an error it is what it was.
+func (f *Fleet) Renew(g *compiled.Generation, sl *ViewEntry, r Renewal) (changed bool, err error) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if sl.closed {
+		return false, nil
+	}
+	defer func() { sl.keeps(err, g) }()
+	config, problems, err := sl.compile(g, r.Compile, f.age)
+	if err != nil {
+		return false, err
+	}
+	before := sl.current.Load()
+	if before == nil || before.Config != config {
+		v := compiled.NewView(g, sl.Key, config)
+		if err = sl.encodeAhead(v, r.Speaker.Proxy.IP); err == nil && before != nil {
+			err = r.Good(before, v)
+		}
+		if err != nil {
+			sl.failed, sl.at = err, g.Serial
+			return false, err
+		}
+		f.replaceLocked(g, sl, before, v, r)
+		changed = true
+	}
+	old := sl.compiled.Swap(&problems)
+	return changed || old == nil || !feedback.SameList(*old, problems), nil
+}
+
+// replaceLocked needs the slot's lock. before is nil for none.
+func (f *Fleet) replaceLocked(g *compiled.Generation, sl *ViewEntry, before, v *compiled.View, r Renewal) {
+	if before == nil {
+		sl.Born.Store(g.Serial)
+		sl.current.Store(v)
+	} else {
+		sl.Recent.Note(compiled.Withdrawn(before.Config, v.Config))
+		r.Replacing()
+		sl.current.Store(v)
+		before.Until.Store(v.Revision)
+	}
+	f.wakeMembers(sl)
+}
+
+// keeps notes since which revision the slot tells an older view than it should.
+func (sl *ViewEntry) keeps(err error, g *compiled.Generation) {
+	switch {
+	case err == nil:
+		sl.keptSince.Store(0)
+	case sl.keptSince.Load() == 0:
+		sl.keptSince.Store(g.Mesh.Revision)
+	}
+}
+
+// encodeAhead encodes what proxies of the slot are known to ask for.
+func (sl *ViewEntry) encodeAhead(v *compiled.View, ip string) error {
+	if sl.usesV1.Load() {
+		if _, err := v.EncodedV1(ip); err != nil {
+			return err
+		}
+	}
+	if sl.UsesV3.Load() {
+		if _, err := v.EncodedV3(ip); err != nil {
+			return err
+		}
+	}
+	if sl.UsesStreams.Load() {
+		if _, err := v.EncodedStreamed(ip); err != nil {
+			return err
+		}
+	}
+	if sl.UsesProxyless.Load() {
+		if _, err := v.EncodedProxyless(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Problems that are known of the slot's view.
+func (sl *ViewEntry) Problems() diag.List {
+	var all diag.List
+	if compiled := sl.compiled.Load(); compiled != nil {
+		all = *compiled
+	}
+	if v := sl.current.Load(); v != nil {
+		all = append(all[:len(all):len(all)], v.Problems()...)
+	}
+	return all
+}
+
+// Release closes a slot that the fleet has dropped, and lets go of what was made for it.
+func (sl *ViewEntry) Release(letGo func()) {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	sl.closed = true
+	letGo()
+}
