@@ -20,16 +20,16 @@ type news struct {
 
 // news fills in what is new since a snapshot, nil for none, and reports whether
 // there is anything.
-func (s *Publisher) news(before *mesh.Snapshot, n *news) bool {
-	n.files = s.opts.Files.Secrets()
+func (p *Publisher) news(before *mesh.Snapshot, n *news) bool {
+	n.files = p.opts.Files.Secrets()
 	others := before != nil && !n.files.Equal(before.Files)
 	if before != nil {
-		if changes, present, known := s.opts.Source.Since(before.Revision); known {
+		if changes, present, known := p.opts.Source.Since(before.Revision); known {
 			n.revision, n.changes = present, changes
 			return others || present != before.Revision || len(changes) > 0
 		}
 	}
-	objs, revision, synced := s.opts.Source.Snapshot()
+	objs, revision, synced := p.opts.Source.Snapshot()
 	if !synced {
 		return false
 	}
@@ -66,10 +66,10 @@ func sameVersion(a, b *schema.Object) bool {
 }
 
 // snapshot is the mesh after the news.
-func (s *Publisher) snapshot(before *mesh.Snapshot, n news) (next *mesh.Snapshot, err error) {
-	err = s.recoverPanic("mesh", func() error {
+func (p *Publisher) snapshot(before *mesh.Snapshot, n news) (next *mesh.Snapshot, err error) {
+	err = p.recoverPanic("mesh", func() error {
 		if before == nil {
-			before = mesh.NewSnapshot(0, s.opts.Settings, nil)
+			before = mesh.NewSnapshot(0, p.opts.Settings, nil)
 		}
 		next = before.Next(n.revision, n.changes).WithFiles(n.files)
 		return nil
@@ -105,12 +105,12 @@ func seesHTTP(s *mesh.Snapshot, namespace string) bool {
 
 // recoverPanic turns a panic into an error and logs its stack, so that a mistake
 // of ours about one object costs an update and not the server.
-func (s *Publisher) recoverPanic(step string, do func() error) (err error) {
+func (p *Publisher) recoverPanic(step string, do func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		if cause := recover(); cause != nil {
 			// What it panicked with is for the log: this text goes to proxies.
 			err = fmt.Errorf("internal error in step %s", step)
-			s.opts.Log.Error("panic contained", "step", step, "panic", p, "stack", string(debug.Stack()))
+			p.opts.Log.Error("panic contained", "step", step, "panic", cause, "stack", string(debug.Stack()))
 		}
 	}()
 	return do()

@@ -24,11 +24,11 @@ type caughtUp struct {
 
 // isCaughtUp reports whether all that was stored before a time is published here, as far
 // as is known; where it is not, that is found out meanwhile.
-func (s *Publisher) isCaughtUp(at time.Time) bool {
-	if s.opts.CatchUp == nil {
+func (p *Publisher) isCaughtUp(at time.Time) bool {
+	if p.opts.CatchUp == nil {
 		return true
 	}
-	c := &s.caughtUp
+	c := &p.caughtUp
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.at.Before(at) {
@@ -36,21 +36,21 @@ func (s *Publisher) isCaughtUp(at time.Time) bool {
 	}
 	if !c.asking && time.Since(c.asked) >= catchUpPace {
 		c.asking, c.asked = true, time.Now()
-		go s.catchUp(c.asked)
+		go p.catchUp(c.asked)
 	}
 	return false
 }
 
-func (s *Publisher) catchUp(began time.Time) {
+func (p *Publisher) catchUp(began time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), catchUpPatience)
 	defer cancel()
-	revision, err := s.opts.CatchUp(ctx)
+	revision, err := p.opts.CatchUp(ctx)
 	if err == nil {
-		err = s.Await(ctx, revision)
+		err = p.Await(ctx, revision)
 	}
-	s.caughtUp.mu.Lock()
-	defer s.caughtUp.mu.Unlock()
-	if s.caughtUp.asking = false; err == nil {
-		s.caughtUp.at = began
+	p.caughtUp.mu.Lock()
+	defer p.caughtUp.mu.Unlock()
+	if p.caughtUp.asking = false; err == nil {
+		p.caughtUp.at = began
 	}
 }

@@ -78,9 +78,9 @@ const (
 // has, and false where that was not found out: when there are too many checks, or
 // this one takes too long, is a mistake of ours, or there are no objects yet. It
 // returns soon in any case, and nothing that is published waits for it.
-func (s *Publisher) Check(ctx context.Context, w Written) (diag.List, bool) {
-	problems, outcome := s.checks.check(ctx, w)
-	s.checks.done.WithLabelValues(outcome).Inc()
+func (p *Publisher) Check(ctx context.Context, w Written) (diag.List, bool) {
+	problems, outcome := p.checks.check(ctx, w)
+	p.checks.done.WithLabelValues(outcome).Inc()
 	return problems, outcome == checked
 }
 

@@ -14,34 +14,34 @@ import (
 )
 
 // firstView is the view of an entry that had none.
-func (s *Publisher) firstView(g *compiled.Generation, sl *fleet.ViewEntry, mv mesh.View) (*compiled.View, error) {
-	v, made, err := s.fleet.First(g, sl, func() (*ir.Config, diag.List, error) { return s.compileView(context.Background(), mv) })
+func (p *Publisher) firstView(g *compiled.Generation, sl *fleet.ViewEntry, mv mesh.View) (*compiled.View, error) {
+	v, made, err := p.fleet.First(g, sl, func() (*ir.Config, diag.List, error) { return p.compileView(context.Background(), mv) })
 	if made {
-		s.found(v)
+		p.found(v)
 	}
 	return v, err
 }
 
 // renewView brings an entry to a generation, and reports whether anything is new. With
 // an error it is what it was.
-func (s *Publisher) renewView(ctx context.Context, g *compiled.Generation, sl *fleet.ViewEntry, speaker *fleet.Client, ro *feedback.Rollout) (changed bool, err error) {
-	return s.fleet.Renew(g, sl, fleet.Renewal{
+func (p *Publisher) renewView(ctx context.Context, g *compiled.Generation, sl *fleet.ViewEntry, speaker *fleet.Client, ro *feedback.Rollout) (changed bool, err error) {
+	return p.fleet.Renew(g, sl, fleet.Renewal{
 		Speaker:   speaker,
-		Compile:   func() (*ir.Config, diag.List, error) { return s.compileView(ctx, speaker.ViewIn(g.Mesh)) },
+		Compile:   func() (*ir.Config, diag.List, error) { return p.compileView(ctx, speaker.ViewIn(g.Mesh)) },
 		Good:      func(before, next *compiled.View) error { return wouldEmpty(g.Mesh, speaker.Proxy, before, next) },
-		Replacing: func() { s.concerns(ro, sl, true) },
+		Replacing: func() { p.concerns(ro, sl, true) },
 	})
 }
 
 // compileView compiles, and closes what must not be served as it is. The error
 // is ErrOverBudget, that of ctx, or a mistake of ours.
-func (s *Publisher) compileView(ctx context.Context, mv mesh.View) (config *ir.Config, problems diag.List, err error) {
+func (p *Publisher) compileView(ctx context.Context, mv mesh.View) (config *ir.Config, problems diag.List, err error) {
 	start := time.Now()
-	err = s.recoverPanic("compile", func() error {
-		config, problems, err = s.compiler.ProxyWithin(ctx, mv)
+	err = p.recoverPanic("compile", func() error {
+		config, problems, err = p.compiler.ProxyWithin(ctx, mv)
 		return err
 	})
-	s.metrics.compile.Observe(time.Since(start).Seconds())
+	p.metrics.compile.Observe(time.Since(start).Seconds())
 	if err != nil {
 		err = fmt.Errorf("compile for role %s in %s: %w", mv.Role, mv.Domain, err)
 	}
@@ -49,11 +49,11 @@ func (s *Publisher) compileView(ctx context.Context, mv mesh.View) (config *ir.C
 }
 
 // letGo closes the entries that the fleet has dropped.
-func (s *Publisher) letGo() {
-	for _, sl := range s.fleet.TakeDropped() {
+func (p *Publisher) letGo() {
+	for _, sl := range p.fleet.TakeDropped() {
 		sl.Release(func() {
-			_ = s.recoverPanic("release", func() error {
-				s.compiler.Release(sl.Key, func() bool { return s.goesOn(sl.Key) })
+			_ = p.recoverPanic("release", func() error {
+				p.compiler.Release(sl.Key, func() bool { return p.goesOn(sl.Key) })
 				return nil
 			})
 		})
@@ -62,17 +62,17 @@ func (s *Publisher) letGo() {
 
 // goesOn reports whether another entry of the key goes on with what is there. Where
 // none does, its problems are gone.
-func (s *Publisher) goesOn(key string) bool {
-	if s.fleet.Has(key) {
+func (p *Publisher) goesOn(key string) bool {
+	if p.fleet.Has(key) {
 		return true
 	}
-	s.newest.drop(key)
+	p.newest.drop(key)
 	return false
 }
 
 // found takes note of what was found while a view was encoded, if it is in force.
-func (s *Publisher) found(v *compiled.View) {
-	if sl := s.fleet.EntryOf(v); sl != nil {
-		s.newest.found(sl)
+func (p *Publisher) found(v *compiled.View) {
+	if sl := p.fleet.EntryOf(v); sl != nil {
+		p.newest.found(sl)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // concludePolls is conclude for a proxy that has polled. What it has is looked at until
 // that is all that it should have.
-func (s *Publisher) concludePolls(c *fleet.Client) {
+func (p *Publisher) concludePolls(c *fleet.Client) {
 	target := c.View()
 	if target == nil || c.Transition.Acked() == target && !c.Awaited.Pending.Load() {
 		return
@@ -23,26 +23,26 @@ func (s *Publisher) concludePolls(c *fleet.Client) {
 	switch {
 	case !c.Awaited.Pending.Load():
 	case state == feedback.Rejected:
-		s.convergence.Leave(&c.Awaited, target.Revision)
+		p.convergence.Leave(&c.Awaited, target.Revision)
 	case at == target:
-		s.convergence.Accept(&c.Awaited, target.Revision)
+		p.convergence.Accept(&c.Awaited, target.Revision)
 	}
 }
 
 // concerns has the proxies of a slot wait for a change: of those on streams, who was
 // settled once, and if it is also told by polls, who has polled lately.
-func (s *Publisher) concerns(ro *feedback.Rollout, sl *fleet.ViewEntry, byPolls bool) {
+func (p *Publisher) concerns(ro *feedback.Rollout, sl *fleet.ViewEntry, byPolls bool) {
 	if ro == nil {
 		return
 	}
-	all, polling := s.fleet.Awaiting(sl, byPolls)
+	all, polling := p.fleet.Awaiting(sl, byPolls)
 	for _, c := range polling {
 		over := OverREST
 		if v, _ := c.Fetched.Oldest(nil); v != nil {
 			over = OverV1
 		}
-		s.convergence.Poll(&c.Awaited, over)
+		p.convergence.Poll(&c.Awaited, over)
 		all = append(all, &c.Awaited)
 	}
-	s.convergence.Concern(ro, all)
+	p.convergence.Concern(ro, all)
 }

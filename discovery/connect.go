@@ -11,14 +11,14 @@ import (
 
 // Connect begins a stream of the proxy that calls itself so. It fails as V3
 // does. The caller must Close it.
-func (s *Publisher) Connect(node mesh.Node, variant stream.Variant) (*stream.Stream, error) {
-	return s.connect(node, func(p streamProxy) *stream.Stream { return stream.New(s.streams, p, variant) })
+func (p *Publisher) Connect(node mesh.Node, variant stream.Variant) (*stream.Stream, error) {
+	return p.connect(node, func(to streamProxy) *stream.Stream { return stream.New(p.streams, to, variant) })
 }
 
 // ConnectProxyless is Connect for a client of gRPC without a proxy. It asks for all
 // that it wants by name, as the state of the world, and takes what is new into use when
 // it has all of it. One that is no sidecar is ErrBadNode.
-func (s *Publisher) ConnectProxyless(node mesh.Node) (*stream.Stream, error) {
+func (p *Publisher) ConnectProxyless(node mesh.Node) (*stream.Stream, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
 		return nil, err
@@ -26,21 +26,21 @@ func (s *Publisher) ConnectProxyless(node mesh.Node) (*stream.Stream, error) {
 	if proxy.Role != mesh.Sidecar {
 		return nil, fmt.Errorf("%w: gRPC without a proxy must have the role %s, found %q", ErrBadNode, mesh.Sidecar, node.ID)
 	}
-	return s.connect(node, func(p streamProxy) *stream.Stream { return stream.NewProxyless(s.streams, p) })
+	return p.connect(node, func(to streamProxy) *stream.Stream { return stream.NewProxyless(p.streams, to) })
 }
 
-func (s *Publisher) connect(node mesh.Node, begin func(streamProxy) *stream.Stream) (*stream.Stream, error) {
-	p, _, err := s.locate(node)
+func (p *Publisher) connect(node mesh.Node, begin func(streamProxy) *stream.Stream) (*stream.Stream, error) {
+	state, _, err := p.locate(node)
 	if err != nil {
 		return nil, err
 	}
-	st := begin(streamProxy{p.Client, s})
+	st := begin(streamProxy{state.Client, p})
 	if st.IsProxyless() {
-		p.ViewEntry.UsesProxyless.Store(true)
+		state.ViewEntry.UsesProxyless.Store(true)
 	} else {
-		p.ViewEntry.UsesStreams.Store(true)
+		state.ViewEntry.UsesStreams.Store(true)
 	}
-	s.fleet.Connect(p.Client, st)
+	p.fleet.Connect(state.Client, st)
 	return st, nil
 }
 

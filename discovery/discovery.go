@@ -131,23 +131,23 @@ func New(opts Options) *Publisher {
 }
 
 // Ready reports whether a first complete snapshot has been published.
-func (s *Publisher) Ready() bool { return s.newest.inForce() != nil }
+func (p *Publisher) Ready() bool { return p.newest.inForce() != nil }
 
 // published is the current generation, from the moment on in which it begins to
 // be published; the error tells why there is none yet.
-func (s *Publisher) published() (*compiled.Generation, error) {
-	if g := s.encoder.Current.Load(); g != nil {
+func (p *Publisher) published() (*compiled.Generation, error) {
+	if g := p.encoder.Current.Load(); g != nil {
 		return g, nil
 	}
-	if err := s.opts.Source.Err(); err != nil {
+	if err := p.opts.Source.Err(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
 	return nil, ErrNotReady
 }
 
 // Revision is the store revision of the published snapshot, 0 before Ready.
-func (s *Publisher) Revision() int64 {
-	if g := s.newest.inForce(); g != nil {
+func (p *Publisher) Revision() int64 {
+	if g := p.newest.inForce(); g != nil {
 		return g.Mesh.Revision
 	}
 	return 0

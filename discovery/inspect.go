@@ -34,39 +34,39 @@ var SpelledOver = []feedback.Transport{feedback.OverDelta, feedback.OverADS, fee
 // Inspect looks at what a proxy is told now. Who is not known does not become so by
 // it, takes nobody's place and is not counted. Of proxies with one id, and
 // nothing else that node says, it is the one that asked last.
-func (s *Publisher) Inspect(node Node) (*Inspection, error) {
+func (p *Publisher) Inspect(node Node) (*Inspection, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.published(); err != nil {
+	if _, err := p.published(); err != nil {
 		return nil, err
 	}
-	if c := s.fleet.Called(node); c != nil {
-		if p := c.State(); p.View != nil {
-			g := s.encoder.Current.Load()
-			return &Inspection{Node: node.ID, Revision: g.Mesh.Revision, Known: true, generation: g, proxy: c.Proxy, view: p.View, Over: s.fleet.TransportOf(c)}, nil
+	if c := p.fleet.Called(node); c != nil {
+		if state := c.State(); state.View != nil {
+			g := p.encoder.Current.Load()
+			return &Inspection{Node: node.ID, Revision: g.Mesh.Revision, Known: true, generation: g, proxy: c.Proxy, view: state.View, Over: p.fleet.TransportOf(c)}, nil
 		}
 	}
-	return s.inspectStranger(node, proxy)
+	return p.inspectStranger(node, proxy)
 }
 
 // inspectStranger compiles what a newcomer would be told. Nobody else compiles
 // for a newcomer meanwhile, so that what is made for this one alone can be let go
 // of.
-func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, error) {
-	s.encoder.Advancing.Lock()
-	defer s.encoder.Advancing.Unlock()
-	g := s.encoder.Current.Load()
+func (p *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, error) {
+	p.encoder.Advancing.Lock()
+	defer p.encoder.Advancing.Unlock()
+	g := p.encoder.Current.Load()
 	mv := g.Mesh.View(proxy)
 	key := mv.Key()
-	out := &Inspection{Node: node.ID, Revision: g.Mesh.Revision, generation: g, proxy: proxy, view: s.fleet.ViewOf(key), Over: feedback.OverREST}
+	out := &Inspection{Node: node.ID, Revision: g.Mesh.Revision, generation: g, proxy: proxy, view: p.fleet.ViewOf(key), Over: feedback.OverREST}
 	if out.view != nil {
 		return out, nil
 	}
-	err := s.recoverPanic("compile", func() error {
-		defer s.compiler.Release(key, func() bool { return s.fleet.Has(key) })
-		config, _, err := s.compiler.ProxyWithin(context.Background(), mv)
+	err := p.recoverPanic("compile", func() error {
+		defer p.compiler.Release(key, func() bool { return p.fleet.Has(key) })
+		config, _, err := p.compiler.ProxyWithin(context.Background(), mv)
 		if err != nil {
 			return err
 		}

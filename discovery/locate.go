@@ -19,56 +19,56 @@ type located struct {
 
 // locate finds the proxy that calls itself node, and makes it known when it is
 // not. That a node is bad is said also while there is nothing to tell.
-func (s *Publisher) locate(node mesh.Node) (*located, *compiled.Generation, error) {
-	if _, err := s.published(); err != nil {
+func (p *Publisher) locate(node mesh.Node) (*located, *compiled.Generation, error) {
+	if _, err := p.published(); err != nil {
 		_, bad := parseNode(node)
 		return nil, nil, cmp.Or(bad, err)
 	}
-	p, err := s.known(node)
+	state, err := p.known(node)
 	if err != nil {
 		return nil, nil, err
 	}
-	now := int64(s.age())
-	p.Client.Seen.Store(now)
-	p.ViewEntry.Seen.Store(now)
+	now := int64(p.age())
+	state.Client.Seen.Store(now)
+	state.ViewEntry.Seen.Store(now)
 	// Read after the view, the generation is not older: endpoints are there
 	// for all clusters of the view.
-	return &located{p, s}, s.encoder.Current.Load(), nil
+	return &located{state, p}, p.encoder.Current.Load(), nil
 }
 
-func (s *Publisher) known(node mesh.Node) (*fleet.ClientState, error) {
-	if c := s.fleet.Find(node); c != nil {
-		if p := c.State(); p.View != nil {
-			return p, nil
+func (p *Publisher) known(node mesh.Node) (*fleet.ClientState, error) {
+	if c := p.fleet.Find(node); c != nil {
+		if state := c.State(); state.View != nil {
+			return state, nil
 		}
 	}
-	return s.join(node)
+	return p.join(node)
 }
 
 // age is the time since the publisher was made, by the monotonic clock: the wall
 // clock may jump, and nobody has fallen silent for that.
-func (s *Publisher) age() time.Duration { return time.Since(s.made) }
+func (p *Publisher) age() time.Duration { return time.Since(p.made) }
 
 // join makes a proxy known. It waits for nothing but its own view.
-func (s *Publisher) join(node mesh.Node) (*fleet.ClientState, error) {
+func (p *Publisher) join(node mesh.Node) (*fleet.ClientState, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
 		return nil, err
 	}
-	s.encoder.Advancing.RLock()
-	defer s.encoder.Advancing.RUnlock()
-	g := s.encoder.Current.Load()
+	p.encoder.Advancing.RLock()
+	defer p.encoder.Advancing.RUnlock()
+	g := p.encoder.Current.Load()
 	mv := g.Mesh.View(proxy)
 	for {
-		c := s.fleet.Admit(node, proxy, mv)
-		s.letGo()
-		p := c.State()
-		if p.View == nil {
-			p.View, err = s.firstView(g, p.ViewEntry, mv)
+		c := p.fleet.Admit(node, proxy, mv)
+		p.letGo()
+		state := c.State()
+		if state.View == nil {
+			state.View, err = p.firstView(g, state.ViewEntry, mv)
 		}
-		if errors.Is(err, ErrOverBudget) && s.makeRoom() {
-			p.ViewEntry.Retry()
-			p.View, err = s.firstView(g, p.ViewEntry, mv)
+		if errors.Is(err, ErrOverBudget) && p.makeRoom() {
+			state.ViewEntry.Retry()
+			state.View, err = p.firstView(g, state.ViewEntry, mv)
 		}
 		switch {
 		case errors.Is(err, fleet.ErrClosed):
@@ -76,7 +76,7 @@ func (s *Publisher) join(node mesh.Node) (*fleet.ClientState, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, node.ID, err)
 		default:
-			return p, nil
+			return state, nil
 		}
 	}
 }
@@ -91,11 +91,11 @@ func parseNode(node mesh.Node) (mesh.Proxy, error) {
 
 // makeRoom drops the views without a connected proxy, and reports whether there
 // were any.
-func (s *Publisher) makeRoom() bool {
-	before, _ := s.fleet.Size()
-	s.fleet.Retire(idleUnderPressure)
-	s.letGo()
-	after, _ := s.fleet.Size()
+func (p *Publisher) makeRoom() bool {
+	before, _ := p.fleet.Size()
+	p.fleet.Retire(idleUnderPressure)
+	p.letGo()
+	after, _ := p.fleet.Size()
 	return after < before
 }
 

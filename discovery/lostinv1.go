@@ -18,19 +18,19 @@ import (
 // are looked at, in that order; leftOut is how many there are beside. Nobody who asks for
 // configuration waits for it. The error is ErrBusy, ErrNotReady, ErrOverBudget
 // or that of ctx.
-func (s *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, err error) {
-	g, err := s.published()
+func (p *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, err error) {
+	g, err := p.published()
 	if err != nil {
 		return nil, 0, err
 	}
-	if !s.previewing.TryLock() {
+	if !p.previewing.TryLock() {
 		return nil, 0, ErrBusy
 	}
-	defer s.previewing.Unlock()
-	err = s.recoverPanic("lost in v1", func() (err error) {
+	defer p.previewing.Unlock()
+	err = p.recoverPanic("lost in v1", func() (err error) {
 		var proxies []*fleet.Client
-		proxies, leftOut = s.proxiesToCome(g.Mesh)
-		c := s.newCompiler()
+		proxies, leftOut = p.proxiesToCome(g.Mesh)
+		c := p.newCompiler()
 		defer c.Close()
 		c.Advance(g.Mesh)
 		lost, err = lostInV1(ctx, c, g.Mesh, proxies)
@@ -58,7 +58,7 @@ func lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot, proxies []*fle
 // proxiesToCome are those that the objects of some snapshots are for, and then those that
 // are connected: one of all that have the same views in each of the snapshots, and no
 // more than a preview looks at. leftOut is how many there are beside.
-func (s *Publisher) proxiesToCome(of ...*mesh.Snapshot) (proxies []*fleet.Client, leftOut int) {
+func (p *Publisher) proxiesToCome(of ...*mesh.Snapshot) (proxies []*fleet.Client, leftOut int) {
 	known := map[string]bool{}
 	add := func(c *fleet.Client) {
 		views := ""
@@ -71,11 +71,11 @@ func (s *Publisher) proxiesToCome(of ...*mesh.Snapshot) (proxies []*fleet.Client
 		}
 	}
 	for _, at := range of {
-		for _, p := range at.ExpectedProxies() {
-			add(&fleet.Client{Proxy: p})
+		for _, expected := range at.ExpectedProxies() {
+			add(&fleet.Client{Proxy: expected})
 		}
 	}
-	for _, c := range s.fleet.Connected() {
+	for _, c := range p.fleet.Connected() {
 		add(c)
 	}
 	looked := min(len(proxies), maxPreviewViews)

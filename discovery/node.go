@@ -11,16 +11,16 @@ type Node = mesh.Node
 
 // NamespaceOf is where the proxy that calls itself so belongs by its own word, ""
 // where that is not known. The error is ErrBadNode.
-func (s *Publisher) NamespaceOf(node Node) (string, error) {
+func (p *Publisher) NamespaceOf(node Node) (string, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
 		return "", err
 	}
-	return s.opts.Settings.NamespaceOf(proxy), nil
+	return p.opts.Settings.NamespaceOf(proxy), nil
 }
 
 // TrustDomain is that of the SPIFFE IDs of this mesh's proxies.
-func (s *Publisher) TrustDomain() string { return s.opts.Settings.SPIFFETrustDomain() }
+func (p *Publisher) TrustDomain() string { return p.opts.Settings.SPIFFETrustDomain() }
 
 // NewNode is one that states a namespace and labels of its workload, or "" and
 // none. The error is ErrBadNode for what no workload has.

@@ -66,37 +66,37 @@ type ResourceChange struct {
 // Preview compiles what is published with some objects in place of those stored,
 // and compares. Nothing is published, and nobody who asks meanwhile waits for it.
 // The error is ErrBusy, ErrNotReady, ErrOverBudget or that of ctx.
-func (s *Publisher) Preview(ctx context.Context, objects []*schema.Object) (*Preview, error) {
-	return s.preview(ctx, objects, false)
+func (p *Publisher) Preview(ctx context.Context, objects []*schema.Object) (*Preview, error) {
+	return p.preview(ctx, objects, false)
 }
 
 // PreviewInV1 is a Preview whose problems are also what Envoys of the v1 API would lose,
 // in the sense of LostInV1.
-func (s *Publisher) PreviewInV1(ctx context.Context, objects []*schema.Object) (*Preview, error) {
-	return s.preview(ctx, objects, true)
+func (p *Publisher) PreviewInV1(ctx context.Context, objects []*schema.Object) (*Preview, error) {
+	return p.preview(ctx, objects, true)
 }
 
-func (s *Publisher) preview(ctx context.Context, objects []*schema.Object, inV1 bool) (*Preview, error) {
-	g, err := s.published()
+func (p *Publisher) preview(ctx context.Context, objects []*schema.Object, inV1 bool) (*Preview, error) {
+	g, err := p.published()
 	if err != nil {
 		return nil, err
 	}
-	if !s.previewing.TryLock() {
+	if !p.previewing.TryLock() {
 		return nil, ErrBusy
 	}
-	defer s.previewing.Unlock()
-	p := &preview{
-		Publisher: s, inV1: inV1, changes: map[changeKey]*change{}, sets: map[setID]*xds.Resource{},
+	defer p.previewing.Unlock()
+	out := &preview{
+		Publisher: p, inV1: inV1, changes: map[changeKey]*change{}, sets: map[setID]*xds.Resource{},
 		// A snapshot of its own: that which is published is to be followed by others.
 		before: mesh.NewSnapshot(g.Mesh.Revision, g.Mesh.Settings, compiled.ObjectsOf(g.Mesh)).WithFiles(g.Mesh.Files),
 	}
-	p.after = p.before.Next(g.Mesh.Revision, changesBy(g.Mesh, objects))
-	p.otherServices = len(p.after.ServicesSince(p.before)) > 0
-	err = s.recoverPanic("preview", func() error { return p.make(ctx) })
+	out.after = out.before.Next(g.Mesh.Revision, changesBy(g.Mesh, objects))
+	out.otherServices = len(out.after.ServicesSince(out.before)) > 0
+	err = p.recoverPanic("preview", func() error { return out.make(ctx) })
 	if err != nil {
 		return nil, err
 	}
-	return p.result(), nil
+	return out.result(), nil
 }
 
 // changesBy puts objects in the place of those of a snapshot.

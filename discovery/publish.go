@@ -42,53 +42,53 @@ type publication struct {
 
 // publish brings everybody who asked lately to the next generation. Nothing has
 // happened when there is an error.
-func (s *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *feedback.Rollout) (*publication, error) {
-	moved, err := s.advance(next)
+func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *feedback.Rollout) (*publication, error) {
+	moved, err := p.advance(next)
 	if err != nil {
 		return nil, err
 	}
-	p := &publication{Publisher: s, ctx: ctx, next: next, rollout: ro, kept: map[string]bool{}}
-	p.renewAll()
-	for _, sl := range s.fleet.StreamedFrom(moved) {
-		s.concerns(ro, sl, false)
+	done := &publication{Publisher: p, ctx: ctx, next: next, rollout: ro, kept: map[string]bool{}}
+	done.renewAll()
+	for _, sl := range p.fleet.StreamedFrom(moved) {
+		p.concerns(ro, sl, false)
 	}
 	if ro != nil {
-		s.convergence.Seal(ro)
+		p.convergence.Seal(ro)
 	}
-	s.fleet.Wake(moved)
-	s.fleet.Settle(next.Serial, p.goodFor)
-	s.letGo()
-	return p, nil
+	p.fleet.Wake(moved)
+	p.fleet.Settle(next.Serial, done.goodFor)
+	p.letGo()
+	return done, nil
 }
 
 // advance has all that begins from now on begin with the next generation: newcomers
 // are compiled for it, and endpoints are those that its clusters need. Nobody is
 // told another view by that. Streams of the views returned have other endpoints: they
 // are woken when the views are new as well, so that clusters come first.
-func (s *Publisher) advance(next *compiled.Generation) (moved map[*compiled.View]bool, err error) {
-	s.encoder.Advancing.Lock()
-	defer s.encoder.Advancing.Unlock()
-	before := s.encoder.Current.Load()
-	err = s.recoverPanic("compile", func() error { s.compiler.Advance(next.Mesh); return nil })
+func (p *Publisher) advance(next *compiled.Generation) (moved map[*compiled.View]bool, err error) {
+	p.encoder.Advancing.Lock()
+	defer p.encoder.Advancing.Unlock()
+	before := p.encoder.Current.Load()
+	err = p.recoverPanic("compile", func() error { p.compiler.Advance(next.Mesh); return nil })
 	if err != nil {
-		s.resume(before)
+		p.resume(before)
 		return nil, err
 	}
-	s.encoder.Current.Store(next)
+	p.encoder.Current.Store(next)
 	if before == nil {
-		s.fleet.PlaceDefault(next)
+		p.fleet.PlaceDefault(next)
 		return nil, nil
 	}
-	s.fleet.MoveToNext(before, next)
-	return s.restream(before, next), nil
+	p.fleet.MoveToNext(before, next)
+	return p.restream(before, next), nil
 }
 
 // resume goes on with a new compiler where the old one has failed half way.
-func (s *Publisher) resume(before *compiled.Generation) {
-	s.compiler = s.newCompiler()
-	s.fleet.Unsettle()
+func (p *Publisher) resume(before *compiled.Generation) {
+	p.compiler = p.newCompiler()
+	p.fleet.Unsettle()
 	if before != nil {
-		_ = s.recoverPanic("compile", func() error { s.compiler.Advance(before.Mesh); return nil })
+		_ = p.recoverPanic("compile", func() error { p.compiler.Advance(before.Mesh); return nil })
 	}
 }
 

@@ -9,14 +9,14 @@ import (
 
 // References are what an object names and what names it, by the objects of the
 // configuration in force, whose revision it tells.
-func (s *Publisher) References(key schema.Key) (found diag.References, revision int64, err error) {
-	if _, err := s.published(); err != nil {
+func (p *Publisher) References(key schema.Key) (found diag.References, revision int64, err error) {
+	if _, err := p.published(); err != nil {
 		return found, 0, err
 	}
-	s.encoder.Advancing.Lock()
-	defer s.encoder.Advancing.Unlock()
-	revision = s.encoder.Current.Load().Mesh.Revision
-	if err := s.recoverPanic("references", func() error { found = s.compiler.References(key); return nil }); err != nil {
+	p.encoder.Advancing.Lock()
+	defer p.encoder.Advancing.Unlock()
+	revision = p.encoder.Current.Load().Mesh.Revision
+	if err := p.recoverPanic("references", func() error { found = p.compiler.References(key); return nil }); err != nil {
 		return found, 0, fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
 	return found, revision, nil

@@ -11,8 +11,8 @@ import (
 // V1Registrations lists the instances of every service of the mesh, sorted by
 // service key. It is for people: no Envoy asks for it. As in Pilot, services
 // outside the mesh, or found by DNS, are not in it.
-func (s *Publisher) V1Registrations() (xds.Answer, error) {
-	g, err := s.published()
+func (p *Publisher) V1Registrations() (xds.Answer, error) {
+	g, err := p.published()
 	if err != nil {
 		return xds.Answer{}, err
 	}
@@ -30,14 +30,14 @@ func (s *Publisher) V1Registrations() (xds.Answer, error) {
 // the workload beside it, "" if unknown. A proxy beside nothing has none, which
 // is an error, in Pilot's words. Before the first snapshot the error is why
 // the source cannot be read.
-func (s *Publisher) Zone(node string) (string, error) {
+func (p *Publisher) Zone(node string) (string, error) {
 	proxy, err := parseNode(mesh.Node{ID: node})
 	if err != nil {
 		return "", err
 	}
-	g, err := s.published()
+	g, err := p.published()
 	if err != nil {
-		return "", cmp.Or(s.opts.Source.Err(), err)
+		return "", cmp.Or(p.opts.Source.Err(), err)
 	}
 	own := g.Mesh.View(proxy).Instances
 	if len(own) == 0 {

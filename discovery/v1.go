@@ -12,29 +12,29 @@ import (
 )
 
 // fetches notes that a proxy was told a type.
-func (s *Publisher) fetches(p *located, name string) {
-	p.Fetched.Note(name, p.View)
-	s.concludePolls(p.Client)
+func (p *Publisher) fetches(state *located, name string) {
+	state.Fetched.Note(name, state.View)
+	p.concludePolls(state.Client)
 }
 
 // V1Clusters answers CDS in Envoy's v1 REST API.
-func (s *Publisher) V1Clusters(node string) (xds.Answer, error) {
-	a, p, err := s.v1(mesh.Node{ID: node})
+func (p *Publisher) V1Clusters(node string) (xds.Answer, error) {
+	a, state, err := p.v1(mesh.Node{ID: node})
 	if err != nil {
 		return xds.Answer{}, err
 	}
-	s.fetches(p, "clusters")
+	p.fetches(state, "clusters")
 	return a.Clusters.Answer(), nil
 }
 
 // V1Listeners answers LDS in Envoy's v1 REST API.
-func (s *Publisher) V1Listeners(node string) (xds.Answer, error) {
-	a, p, err := s.v1(mesh.Node{ID: node})
+func (p *Publisher) V1Listeners(node string) (xds.Answer, error) {
+	a, state, err := p.v1(mesh.Node{ID: node})
 	if err != nil {
 		return xds.Answer{}, err
 	}
-	s.fetches(p, "listeners")
-	answer, err := a.ListenersAt(p.Proxy.IP)
+	p.fetches(state, "listeners")
+	answer, err := a.ListenersAt(state.Proxy.IP)
 	return answer, notReady(node, err)
 }
 
@@ -42,12 +42,12 @@ func (s *Publisher) V1Listeners(node string) (xds.Answer, error) {
 // an empty table, as from Pilot: requests there find nothing. The table of the
 // HTTP proxy port is there for whoever asks. Other unknown names are
 // ErrBadRoute.
-func (s *Publisher) V1Routes(node, table string) (xds.Answer, error) {
-	a, p, err := s.v1(mesh.Node{ID: node})
+func (p *Publisher) V1Routes(node, table string) (xds.Answer, error) {
+	a, state, err := p.v1(mesh.Node{ID: node})
 	if err != nil {
 		return xds.Answer{}, err
 	}
-	s.fetches(p, "routes")
+	p.fetches(state, "routes")
 	if routes, ok := a.Routes[table]; ok {
 		return routes.Answer(), nil
 	}
@@ -64,22 +64,22 @@ func (s *Publisher) V1Routes(node, table string) (xds.Answer, error) {
 
 // V1Endpoints answers SDS in Envoy's v1 REST API. It needs no node: the answer
 // is the same for every proxy. What names no instances is answered with none.
-func (s *Publisher) V1Endpoints(serviceKey string) (xds.Answer, error) {
-	g, err := s.published()
+func (p *Publisher) V1Endpoints(serviceKey string) (xds.Answer, error) {
+	g, err := p.published()
 	if err != nil {
 		return xds.Answer{}, err
 	}
 	return g.Endpoints.Of(serviceKey).V1()
 }
 
-func (s *Publisher) v1(node mesh.Node) (*compiled.V1Answers, *located, error) {
-	p, _, err := s.locate(node)
+func (p *Publisher) v1(node mesh.Node) (*compiled.V1Answers, *located, error) {
+	state, _, err := p.locate(node)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.fleet.AsksV1(p.ViewEntry)
-	a, err := p.View.EncodedV1(p.Proxy.IP)
-	return a, p, notReady(node.ID, err)
+	p.fleet.AsksV1(state.ViewEntry)
+	a, err := state.View.EncodedV1(state.Proxy.IP)
+	return a, state, notReady(node.ID, err)
 }
 
 // notReady says, if there is an error, that a proxy must keep what it has.

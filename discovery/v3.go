@@ -22,42 +22,42 @@ import (
 // an empty assignment. So does every port number as a route table: without
 // routes it is empty, and requests there find nothing. A poll for a private key gets
 // ErrWithheld.
-func (s *Publisher) V3(typeURL string, node mesh.Node, version string, names []string) (xds.Answer, error) {
-	return s.poll(typeURL, node, version, names, false)
+func (p *Publisher) V3(typeURL string, node mesh.Node, version string, names []string) (xds.Answer, error) {
+	return p.poll(typeURL, node, version, names, false)
 }
 
 // V3Secrets is V3 for secrets over a connection that proves that the proxy may have
 // private keys.
-func (s *Publisher) V3Secrets(node mesh.Node, version string, names []string) (xds.Answer, error) {
-	return s.poll(xds.SecretType, node, version, names, true)
+func (p *Publisher) V3Secrets(node mesh.Node, version string, names []string) (xds.Answer, error) {
+	return p.poll(xds.SecretType, node, version, names, true)
 }
 
-func (s *Publisher) poll(typeURL string, node mesh.Node, version string, names []string, keys bool) (xds.Answer, error) {
-	p, g, err := s.locate(node)
+func (p *Publisher) poll(typeURL string, node mesh.Node, version string, names []string, keys bool) (xds.Answer, error) {
+	state, g, err := p.locate(node)
 	if err != nil {
 		return xds.Answer{}, err
 	}
-	p.UsesV3.Store(true)
+	state.UsesV3.Store(true)
 	var answer xds.Answer
 	switch typeURL {
 	case xds.ClusterType:
-		answer, err = p.v3Clusters(g, version, names)
+		answer, err = state.v3Clusters(g, version, names)
 	case xds.RouteType:
-		answer, err = p.v3Routes(g, version, names)
+		answer, err = state.v3Routes(g, version, names)
 	case xds.EndpointType:
-		answer, err = p.v3Endpoints(g, version, names)
+		answer, err = state.v3Endpoints(g, version, names)
 	case xds.ListenerType:
-		answer, err = p.v3Listeners(g, version, names)
+		answer, err = state.v3Listeners(g, version, names)
 	case xds.SecretType:
-		answer, err = p.v3Secrets(names, keys)
-		s.fleet.NoteDenied(p.Client, errors.Is(err, feedback.ErrWithheld))
+		answer, err = state.v3Secrets(names, keys)
+		p.fleet.NoteDenied(state.Client, errors.Is(err, feedback.ErrWithheld))
 	default:
 		return xds.Answer{}, fmt.Errorf("%w %q: want %s, %s, %s, %s or %s", ErrBadType, typeURL, xds.ClusterType, xds.EndpointType, xds.ListenerType, xds.RouteType, xds.SecretType)
 	}
 	if err == nil && answer.Version != version {
-		err = s.compose(&answer)
+		err = p.compose(&answer)
 	}
-	s.concludePolls(p.Client)
+	p.concludePolls(state.Client)
 	if errors.Is(err, feedback.ErrWithheld) {
 		return xds.Answer{}, err
 	}
@@ -65,8 +65,8 @@ func (s *Publisher) poll(typeURL string, node mesh.Node, version string, names [
 }
 
 // compose makes the body of an answer.
-func (s *Publisher) compose(a *xds.Answer) error {
-	return s.recoverPanic("body", func() error {
+func (p *Publisher) compose(a *xds.Answer) error {
+	return p.recoverPanic("body", func() error {
 		a.Body, a.Compose = a.Compose(), nil
 		return nil
 	})

@@ -139,12 +139,12 @@ func (v *verdict) known() (*compiled.Generation, diag.List) {
 // one Envoy version cannot express is among it once a proxy has asked in that
 // version. When the newest objects were refused as a whole, it is that of the
 // older configuration in force, and a problem that says so.
-func (s *Publisher) Report() Report {
-	s.newest.mu.Lock()
-	published, refused := s.newest.published, s.newest.refused
-	all := s.newest.problems.List()
-	s.newest.mu.Unlock()
-	more := slices.Concat(refused, s.fleet.Refusals(), s.opts.LeftOut())
+func (p *Publisher) Report() Report {
+	p.newest.mu.Lock()
+	published, refused := p.newest.published, p.newest.refused
+	all := p.newest.problems.List()
+	p.newest.mu.Unlock()
+	more := slices.Concat(refused, p.fleet.Refusals(), p.opts.LeftOut())
 	var report Report
 	if published != nil {
 		report.Revision = published.Mesh.Revision
@@ -171,20 +171,20 @@ func (r Report) With(others diag.List) Report {
 }
 
 // problemCount is how many a report tells, without making one.
-func (s *Publisher) problemCount() int {
-	refusing := min(s.fleet.RefusingCount(), fleet.MaxRefusals+1) + len(s.opts.LeftOut())
-	s.newest.mu.Lock()
-	defer s.newest.mu.Unlock()
-	return min(s.newest.problems.Len()+len(s.newest.refused)+refusing, feedback.MaxProblems+1)
+func (p *Publisher) problemCount() int {
+	refusing := min(p.fleet.RefusingCount(), fleet.MaxRefusals+1) + len(p.opts.LeftOut())
+	p.newest.mu.Lock()
+	defer p.newest.mu.Unlock()
+	return min(p.newest.problems.Len()+len(p.newest.refused)+refusing, feedback.MaxProblems+1)
 }
 
 // Await waits until the configuration is compiled from objects of the revision
 // or a later one, whether it could be published or was refused. The error is
 // ctx's. A revision that the source tells without a change of objects is one
 // whose configuration is there already.
-func (s *Publisher) Await(ctx context.Context, revision int64) error {
-	later, newest, ok := s.newest.reached(revision)
-	if ok || s.nothingNew(newest, revision) {
+func (p *Publisher) Await(ctx context.Context, revision int64) error {
+	later, newest, ok := p.newest.reached(revision)
+	if ok || p.nothingNew(newest, revision) {
 		return nil
 	}
 	for !ok {
@@ -193,22 +193,22 @@ func (s *Publisher) Await(ctx context.Context, revision int64) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		later, _, ok = s.newest.reached(revision)
+		later, _, ok = p.newest.reached(revision)
 	}
 	return nil
 }
 
 // nothingNew reports whether no object has changed from the newest verdict to a
 // revision that the source has reached.
-func (s *Publisher) nothingNew(newest, revision int64) bool {
-	published, judged := s.newest.judged()
+func (p *Publisher) nothingNew(newest, revision int64) bool {
+	published, judged := p.newest.judged()
 	if published == nil {
 		return false
 	}
-	if changes, present, known := s.opts.Source.Since(newest); known {
+	if changes, present, known := p.opts.Source.Since(newest); known {
 		return present >= revision && len(changes) == 0
 	}
-	objs, present, synced := s.opts.Source.Snapshot()
+	objs, present, synced := p.opts.Source.Snapshot()
 	return synced && present >= revision && sameChanges(changesTo(published.Mesh, objs), judged)
 }
 

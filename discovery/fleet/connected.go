@@ -113,11 +113,11 @@ func (f *Fleet) wakeMembers(sl *ViewEntry) {
 	sl.awakeLocked()
 }
 
-func (sl *ViewEntry) awakeLocked() {
-	if sl.streams == 0 {
+func (e *ViewEntry) awakeLocked() {
+	if e.streams == 0 {
 		return
 	}
-	for c := range sl.members {
+	for c := range e.members {
 		c.awake()
 	}
 }

@@ -75,8 +75,8 @@ type evictionPriority struct {
 	seen         int64
 }
 
-func (sl *ViewEntry) priority() evictionPriority {
-	return evictionPriority{sl.streams > 0, sl.unregistered, sl.Seen.Load()}
+func (e *ViewEntry) priority() evictionPriority {
+	return evictionPriority{e.streams > 0, e.unregistered, e.Seen.Load()}
 }
 
 func (c *Client) priority() evictionPriority {

@@ -81,9 +81,9 @@ func (f *Fleet) First(g *compiled.Generation, sl *ViewEntry, compile Compile) (v
 }
 
 // compile notes why there is no view of a generation.
-func (sl *ViewEntry) compile(g *compiled.Generation, compile Compile, age func() time.Duration) (*ir.Config, diag.List, error) {
+func (e *ViewEntry) compile(g *compiled.Generation, compile Compile, age func() time.Duration) (*ir.Config, diag.List, error) {
 	config, problems, err := compile()
-	sl.failed, sl.at, sl.since = err, g.Serial, age()
+	e.failed, e.at, e.since = err, g.Serial, age()
 	return config, problems, err
 }
 
@@ -91,15 +91,15 @@ func (sl *ViewEntry) compile(g *compiled.Generation, compile Compile, age func()
 const retryAfter = 30 * time.Second
 
 // mayRetry reports whether there may be room by now for what there was none for.
-func (sl *ViewEntry) mayRetry(now time.Duration) bool {
-	return errors.Is(sl.failed, compile.ErrOverBudget) && now-sl.since >= retryAfter
+func (e *ViewEntry) mayRetry(now time.Duration) bool {
+	return errors.Is(e.failed, compile.ErrOverBudget) && now-e.since >= retryAfter
 }
 
 // Retry has the next proxy of a slot try again for a view that there was no room for.
-func (sl *ViewEntry) Retry() {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	sl.failed = nil
+func (e *ViewEntry) Retry() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failed = nil
 }
 
 // Renewal is what a slot is brought to another generation with.
@@ -158,33 +158,33 @@ func (f *Fleet) replaceLocked(g *compiled.Generation, sl *ViewEntry, before, v *
 }
 
 // keeps notes since which revision the slot tells an older view than it should.
-func (sl *ViewEntry) keeps(err error, g *compiled.Generation) {
+func (e *ViewEntry) keeps(err error, g *compiled.Generation) {
 	switch {
 	case err == nil:
-		sl.keptSince.Store(0)
-	case sl.keptSince.Load() == 0:
-		sl.keptSince.Store(g.Mesh.Revision)
+		e.keptSince.Store(0)
+	case e.keptSince.Load() == 0:
+		e.keptSince.Store(g.Mesh.Revision)
 	}
 }
 
 // encodeAhead encodes what proxies of the slot are known to ask for.
-func (sl *ViewEntry) encodeAhead(v *compiled.View, ip string) error {
-	if sl.usesV1.Load() {
+func (e *ViewEntry) encodeAhead(v *compiled.View, ip string) error {
+	if e.usesV1.Load() {
 		if _, err := v.EncodedV1(ip); err != nil {
 			return err
 		}
 	}
-	if sl.UsesV3.Load() {
+	if e.UsesV3.Load() {
 		if _, err := v.EncodedV3(ip); err != nil {
 			return err
 		}
 	}
-	if sl.UsesStreams.Load() {
+	if e.UsesStreams.Load() {
 		if _, err := v.EncodedStreamed(ip); err != nil {
 			return err
 		}
 	}
-	if sl.UsesProxyless.Load() {
+	if e.UsesProxyless.Load() {
 		if _, err := v.EncodedProxyless(); err != nil {
 			return err
 		}
@@ -193,21 +193,21 @@ func (sl *ViewEntry) encodeAhead(v *compiled.View, ip string) error {
 }
 
 // Problems that are known of the slot's view.
-func (sl *ViewEntry) Problems() diag.List {
+func (e *ViewEntry) Problems() diag.List {
 	var all diag.List
-	if compiled := sl.compiled.Load(); compiled != nil {
+	if compiled := e.compiled.Load(); compiled != nil {
 		all = *compiled
 	}
-	if v := sl.current.Load(); v != nil {
+	if v := e.current.Load(); v != nil {
 		all = append(all[:len(all):len(all)], v.Problems()...)
 	}
 	return all
 }
 
 // Release closes a slot that the fleet has dropped, and lets go of what was made for it.
-func (sl *ViewEntry) Release(letGo func()) {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	sl.closed = true
+func (e *ViewEntry) Release(letGo func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
 	letGo()
 }
