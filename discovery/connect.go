@@ -55,9 +55,9 @@ func (p streamProxy) Address() string { return p.Proxy.IP }
 func (p streamProxy) IsGone() bool    { return p.Gone.Load() }
 
 func (p streamProxy) PastViews(next *compiled.View, is func(*compiled.View) bool) []*compiled.View {
-	slot := p.Place.Load().Slot
-	views := p.publisher.past.ViewsOf(p.Proxy, next, slot.Born.Load(), is)
-	if v := slot.Recent.View(); v != nil {
+	entry := p.Place.Load().Entry
+	views := p.publisher.past.ViewsOf(p.Proxy, next, entry.Born.Load(), is)
+	if v := entry.Recent.View(); v != nil {
 		views = append(views, v)
 	}
 	return views

@@ -17,7 +17,7 @@ type KindV1 struct {
 
 func KindOf(c *Client) KindV1 { return KindV1{c.Proxy.Role, homeOf(c.Proxy), c.Node.Labels} }
 
-// AsksV1 notes that a proxy of a slot does.
+// AsksV1 notes that a proxy of an entry does.
 func (f *Fleet) AsksV1(sl *ViewEntry) {
 	now := max(1, int64(f.age()))
 	sl.usesV1.Store(true)
@@ -31,7 +31,7 @@ func (f *Fleet) AskV1() []*Client {
 	oldest := int64(f.age() - f.opts.ProxyIdle)
 	asksSince := func(at int64) bool { return at != 0 && at >= oldest }
 	if !asksSince(f.askedV1.Load()) {
-		return nil // Mostly; no slot needs to be looked at for it.
+		return nil // Mostly; no entry needs to be looked at for it.
 	}
 	asked := map[*Client]int64{}
 	f.mu.RLock()

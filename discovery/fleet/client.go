@@ -11,9 +11,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Client is what is known about one proxy for as long as it asks.
+// Client is what is known about one proxy, as long as it asks.
 type Client struct {
-	Node  mesh.Node // without an id for the one that nobody is
+	Node  mesh.Node // without an id for the default client
 	Proxy mesh.Proxy
 	Seen  atomic.Int64 // a time.Duration, as Publisher.age gives it
 	left  atomic.Int64 // when its last stream ended, before all time without one
@@ -32,26 +32,26 @@ type Client struct {
 
 // place is where a proxy finds its view. It is replaced, never changed.
 type place struct {
-	Slot *ViewEntry
-	// last is the last good view of a proxy that came to the slot from another
-	// one; nil once the slot has one that is good for it.
+	Entry *ViewEntry
+	// last is the last good view of a proxy that came to the entry from another
+	// one; nil once the entry has one that is good for it.
 	last  *compiled.View
 	since int64 // serial of the generation that brought the proxy here
 	// revision of that one.
 	revision int64
 }
 
-// keptSince is the revision since which the proxy is told an older view than it
+// keptSince is the revision since which the proxy gets an older view than it
 // should be, 0 when it is not.
 func (c *Client) keptSince() int64 {
 	at := c.Place.Load()
 	if at.last != nil {
 		return at.revision
 	}
-	return at.Slot.keptSince.Load()
+	return at.Entry.keptSince.Load()
 }
 
-// proxyState is a client and what it is told at one moment.
+// ClientState is a client and the view that it should have at one moment.
 type ClientState struct {
 	*Client
 	*ViewEntry
@@ -59,19 +59,19 @@ type ClientState struct {
 	Order int64          // of what comes later is higher
 }
 
-// told is what the proxy is told now. A publication moves the proxy before it
+// State returns what the proxy should have now. A publication moves the proxy before it
 // changes views, so what was read of a place that still is the proxy's is its
 // own.
 func (c *Client) State() *ClientState {
 	at, v := c.placeNow()
-	p := &ClientState{Client: c, ViewEntry: at.Slot, View: v, Order: at.since}
+	p := &ClientState{Client: c, ViewEntry: at.Entry, View: v, Order: at.since}
 	if v != nil {
 		p.Order = max(p.Order, v.Serial)
 	}
 	return p
 }
 
-// toldView is the view that the proxy is told now, nil when there is none yet.
+// View returns the view that the proxy should have now, nil if there is none yet.
 func (c *Client) View() *compiled.View {
 	_, v := c.placeNow()
 	return v
@@ -82,7 +82,7 @@ func (c *Client) placeNow() (*place, *compiled.View) {
 		at := c.Place.Load()
 		v := at.last
 		if v == nil {
-			v = at.Slot.current.Load()
+			v = at.Entry.current.Load()
 		}
 		if c.Place.Load() == at {
 			return at, v
@@ -99,7 +99,7 @@ func (c *Client) ViewIn(s *mesh.Snapshot) mesh.View {
 	return v
 }
 
-// nobody is a sidecar with nothing of its own. A view for it is there from the
+// newDefaultClient makes a sidecar with nothing of its own. It has a view from the
 // first generation on, so that problems are known before any proxy asks, and
 // what is the same for all is encoded ahead.
 func newDefaultClient(domain string) *Client {
@@ -117,7 +117,7 @@ const mostUnproved = 64
 // address, which unproved counts.
 func (c *Client) isProved(unproved map[string]int) bool {
 	h := &c.Transition
-	if c.Transition.CameBack() || c.Fetched.CameBack() || !c.Place.Load().Slot.unknown {
+	if c.Transition.CameBack() || c.Fetched.CameBack() || !c.Place.Load().Entry.unknown {
 		return true
 	}
 	if !h.HasVersion() {

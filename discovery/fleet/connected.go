@@ -8,7 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/stream"
 )
 
-// Connect and disconnect note the streams of proxies: who is on one is not
+// Connect and Disconnect note the streams of proxies. A proxy on a stream is not
 // forgotten for its silence.
 func (f *Fleet) Connect(c *Client, st *stream.Stream) {
 	f.mu.Lock()
@@ -18,12 +18,12 @@ func (f *Fleet) Connect(c *Client, st *stream.Stream) {
 		c.streams[oldest].PushOut()
 		c.streams = slices.Delete(c.streams, oldest, oldest+1)
 		if known {
-			c.Place.Load().Slot.streams--
+			c.Place.Load().Entry.streams--
 		}
 	}
 	c.streams = append(c.streams, st)
 	if known {
-		c.Place.Load().Slot.streams++
+		c.Place.Load().Entry.streams++
 	}
 }
 
@@ -52,15 +52,15 @@ func (f *Fleet) Disconnect(c *Client, st *stream.Stream) {
 	before := len(c.streams)
 	c.streams = slices.DeleteFunc(c.streams, func(other *stream.Stream) bool { return other == st })
 	if f.clients[c.Node] == c {
-		c.Place.Load().Slot.streams -= before - len(c.streams)
+		c.Place.Load().Entry.streams -= before - len(c.streams)
 		now := int64(f.age())
 		c.Seen.Store(now)
 		c.left.Store(now)
-		c.Place.Load().Slot.Seen.Store(now)
+		c.Place.Load().Entry.Seen.Store(now)
 	}
 }
 
-// toldViews are those that proxies are told now.
+// ViewsInForce returns the views that proxies should have now.
 func (f *Fleet) ViewsInForce() map[*compiled.View]bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -75,7 +75,7 @@ func (f *Fleet) ViewsInForce() map[*compiled.View]bool {
 	return views
 }
 
-// streamedBy are the slots of views that somebody streams from.
+// StreamedFrom returns the entries of some views whose proxies are on streams.
 func (f *Fleet) StreamedFrom(views map[*compiled.View]bool) (all []*ViewEntry) {
 	if len(views) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (f *Fleet) StreamedFrom(views map[*compiled.View]bool) (all []*ViewEntry) {
 	return all
 }
 
-// Wake has the streams of proxies that are told some views look again.
+// Wake has the streams of proxies that should have some views look again.
 func (f *Fleet) Wake(views map[*compiled.View]bool) {
 	if len(views) == 0 {
 		return
@@ -129,8 +129,8 @@ func (c *Client) awake() {
 	}
 }
 
-// Awaiting are the streams of a slot that changes are waited for on, and if byPolls, the
-// proxies that poll lately: of those on streams, who was settled once.
+// Awaiting returns the streams and the polling proxies of an entry that a change waits
+// for: streams that have once settled, and if byPolls, proxies that polled lately.
 func (f *Fleet) Awaiting(sl *ViewEntry, byPolls bool) (streams []*feedback.Awaited, polling []*Client) {
 	var perhaps []*Client
 	f.mu.RLock()

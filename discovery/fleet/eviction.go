@@ -4,14 +4,13 @@ import (
 	"time"
 )
 
-// What proxies say of themselves is anybody's word. Views and proxies have a
-// bound, and at the bound there is room for a new one all the same: strangers go
-// first, who stand beside no workload of the registry, then who was silent
-// longest, and at last who is on a stream. Whoever comes back is served again, from a view that is compiled
-// again.
+// Anybody can claim to be a proxy, so views and proxies have a bound. At the bound a new
+// one still finds room. Proxies beside no workload of the registry go first, then those
+// that were silent longest, and those on a stream last. A proxy that comes back is served
+// again, from a view that is compiled again.
 
 // sweepLocked forgets the proxies that fell silent, and with them the views
-// nobody has. It looks at all of them, and so at most once a second.
+// no proxy has. It looks at all of them, and so at most once a second.
 func (f *Fleet) sweepLocked() {
 	now := f.age()
 	if f.swept != 0 && now-f.swept < time.Second {
@@ -32,11 +31,11 @@ func (f *Fleet) Sweep() {
 	f.sweepLocked()
 }
 
-// evictSlotLocked makes room for a slot.
-func (f *Fleet) evictSlotLocked() {
+// evictSlotLocked makes room for an entry.
+func (f *Fleet) evictEntryLocked() {
 	var pinned, victim *ViewEntry
 	if at := f.DefaultClient.Place.Load(); at != nil {
-		pinned = at.Slot
+		pinned = at.Entry
 	}
 	for _, sl := range f.entries {
 		if sl != pinned && (victim == nil || sl.priority().before(victim.priority())) {
@@ -68,7 +67,7 @@ func (f *Fleet) evictClientLocked() {
 	f.forgetLocked(victim)
 }
 
-// standing is what decides who goes first.
+// evictionPriority decides which goes first.
 type evictionPriority struct {
 	streams      bool
 	unregistered bool
@@ -80,7 +79,7 @@ func (e *ViewEntry) priority() evictionPriority {
 }
 
 func (c *Client) priority() evictionPriority {
-	return evictionPriority{len(c.streams) > 0, c.Place.Load().Slot.unregistered, c.Seen.Load()}
+	return evictionPriority{len(c.streams) > 0, c.Place.Load().Entry.unregistered, c.Seen.Load()}
 }
 
 // before reports whether one goes before another.

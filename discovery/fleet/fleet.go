@@ -12,8 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// fleetOptions are the bounds of a fleet, and what it is told of the mesh. All are
-// required.
+// Options are the bounds of a Fleet, and what it needs of the mesh. All are required.
 type Options struct {
 	MaxProxies, MaxViews int
 	ProxyIdle            time.Duration // after which a silent proxy may be forgotten
@@ -21,12 +20,12 @@ type Options struct {
 	Began                time.Time     // when age was 0
 }
 
-// Fleet is all known proxies and the slots of their views. It is found out here
-// whom a change of the registry gives another view; everybody else stays where
-// they are, and a publication does not look at them.
+// Fleet is all known proxies and the entries of their views. It finds the proxies that a
+// change of the registry gives another view. A publication does not look at the others.
 //
-// Its lock is held for moments only. It is taken under those of a Stream, of a
-// handover and of a slot, and so none of them under it; that of refusing is.
+// Its lock is held for moments only. It is taken under the locks of a Stream, of a
+// Transition and of an entry, so none of these may be taken under it. The lock of
+// refusing may.
 type Fleet struct {
 	opts Options
 	age  func() time.Duration
@@ -34,11 +33,11 @@ type Fleet struct {
 	mu            sync.RWMutex
 	clients       map[mesh.Node]*Client
 	entries       map[string]*ViewEntry // by mesh.View.Key
-	byIP          map[string]clientSet  // of those to whom it matters what is there
+	byIP          map[string]clientSet  // of those whose view depends on what is there
 	routers       clientSet
 	stating       clientSet // labels
 	domains       map[home]*stated
-	behind        clientSet               // who is not told the view of its slot
+	behind        clientSet               // those that do not get the view of their entry
 	DefaultClient *Client                 // in no table by node, and for ever
 	open          map[*ViewEntry]struct{} // that have no view which is good
 	swept         time.Duration           // when sweepLocked did so last
@@ -99,7 +98,7 @@ func (f *Fleet) Has(key string) bool {
 	return f.entries[key] != nil
 }
 
-// isTold reports whether the view is what its slot tells now.
+// EntryOf returns the entry whose view this is now, nil for none.
 func (f *Fleet) EntryOf(v *compiled.View) *ViewEntry {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -109,14 +108,14 @@ func (f *Fleet) EntryOf(v *compiled.View) *ViewEntry {
 	return nil
 }
 
-// Size is the number of slots and of proxies.
+// Size is the number of entries and of proxies.
 func (f *Fleet) Size() (slots, clients int) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return len(f.entries), len(f.clients)
 }
 
-// Admit makes a proxy known in the slot of its view, unless it is known. At a
+// Admit makes a proxy known in the entry of its view, unless it is known. At a
 // bound it takes the place of another one.
 func (f *Fleet) Admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Client {
 	key := mv.Key()
@@ -139,11 +138,11 @@ func (f *Fleet) Admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Client {
 	c.left.Store(-1)
 	f.clients[node] = c
 	f.indexLocked(c, mv)
-	f.enterLocked(c, &place{Slot: f.slotLocked(key, mv)})
+	f.enterLocked(c, &place{Entry: f.entryLocked(key, mv)})
 	return c
 }
 
-// survey gives nobody its slot.
+// PlaceDefault gives the default client its entry.
 func (f *Fleet) PlaceDefault(g *compiled.Generation) {
 	mv := f.DefaultClient.ViewIn(g.Mesh)
 	f.mu.Lock()
@@ -152,13 +151,13 @@ func (f *Fleet) PlaceDefault(g *compiled.Generation) {
 		return
 	}
 	f.indexLocked(f.DefaultClient, mv)
-	sl := f.slotLocked(mv.Key(), mv)
+	sl := f.entryLocked(mv.Key(), mv)
 	sl.UsesV3.Store(true)
-	f.enterLocked(f.DefaultClient, &place{Slot: sl})
+	f.enterLocked(f.DefaultClient, &place{Entry: sl})
 }
 
 // slotLocked is that of a view. At the bound it takes the place of another one.
-func (f *Fleet) slotLocked(key string, mv mesh.View) *ViewEntry {
+func (f *Fleet) entryLocked(key string, mv mesh.View) *ViewEntry {
 	if sl := f.entries[key]; sl != nil {
 		return sl
 	}
@@ -166,7 +165,7 @@ func (f *Fleet) slotLocked(key string, mv mesh.View) *ViewEntry {
 		f.sweepLocked()
 	}
 	if len(f.entries) >= f.opts.MaxViews {
-		f.evictSlotLocked()
+		f.evictEntryLocked()
 	}
 	sl := &ViewEntry{Key: key, unknown: len(mv.Instances) == 0, unregistered: mv.Role == mesh.Sidecar && len(mv.Instances) == 0, members: clientSet{}}
 	sl.Seen.Store(int64(f.age()))
@@ -197,17 +196,17 @@ func (f *Fleet) indexLocked(c *Client, mv mesh.View) {
 }
 
 func (f *Fleet) enterLocked(c *Client, at *place) {
-	at.Slot.members[c] = struct{}{}
-	at.Slot.streams += len(c.streams)
-	if at.Slot.representative == nil {
-		at.Slot.representative = c
+	at.Entry.members[c] = struct{}{}
+	at.Entry.streams += len(c.streams)
+	if at.Entry.representative == nil {
+		at.Entry.representative = c
 	}
 	c.Place.Store(at)
 }
 
-// leaveLocked takes a proxy out of its slot; one that nobody is in is dropped.
+// leaveLocked takes a proxy out of its entry; one that nobody is in is dropped.
 func (f *Fleet) leaveLocked(c *Client) {
-	sl := c.Place.Load().Slot
+	sl := c.Place.Load().Entry
 	delete(sl.members, c)
 	sl.streams -= len(c.streams)
 	if sl.representative != c {
@@ -229,7 +228,7 @@ func (f *Fleet) dropLocked(sl *ViewEntry) {
 	}
 }
 
-// TakeDropped hands over the slots that were dropped.
+// TakeDropped hands over the entries that were dropped.
 func (f *Fleet) TakeDropped() []*ViewEntry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -308,44 +307,44 @@ func (f *Fleet) askedLocked(before, next *mesh.Snapshot, found clientSet) {
 	}
 }
 
-// move brings a proxy to the slot of another view. It is told what it was told
+// move brings a proxy to the entry of another view. It keeps what it had
 // until settle.
 func (f *Fleet) move(c *Client, mv mesh.View, next *compiled.Generation) {
 	key := mv.Key()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := c.Place.Load()
-	if at.Slot.Key == key || c != f.DefaultClient && f.clients[c.Node] != c {
+	if at.Entry.Key == key || c != f.DefaultClient && f.clients[c.Node] != c {
 		return
 	}
-	sl := f.slotLocked(key, mv)
+	sl := f.entryLocked(key, mv)
 	if c != f.DefaultClient && f.clients[c.Node] != c {
-		return // It has gone to make room for the slot.
+		return // It has gone to make room for the entry.
 	}
 	sl.Seen.Store(max(sl.Seen.Load(), c.Seen.Load()))
-	if at.Slot.usesV1.Load() {
+	if at.Entry.usesV1.Load() {
 		sl.usesV1.Store(true)
-		sl.askedV1.Store(max(sl.askedV1.Load(), at.Slot.askedV1.Load()))
+		sl.askedV1.Store(max(sl.askedV1.Load(), at.Entry.askedV1.Load()))
 	}
-	if at.Slot.UsesV3.Load() {
+	if at.Entry.UsesV3.Load() {
 		sl.UsesV3.Store(true)
 	}
-	if at.Slot.UsesStreams.Load() {
+	if at.Entry.UsesStreams.Load() {
 		sl.UsesStreams.Store(true)
 	}
-	if at.Slot.UsesProxyless.Load() {
+	if at.Entry.UsesProxyless.Load() {
 		sl.UsesProxyless.Store(true)
 	}
 	last := at.last
 	if last == nil {
-		last = at.Slot.current.Load()
+		last = at.Entry.current.Load()
 	}
 	f.leaveLocked(c)
-	f.enterLocked(c, &place{Slot: sl, last: last, since: next.Serial, revision: next.Mesh.Revision})
+	f.enterLocked(c, &place{Entry: sl, last: last, since: next.Serial, revision: next.Mesh.Revision})
 	f.behind[c] = struct{}{}
 }
 
-// Settle tells the proxies that were moved the view of their new slots, unless
+// Settle gives the proxies that were moved the view of their new entries, unless
 // good says that it is none for one that had the old.
 func (f *Fleet) Settle(serial int64, good func(c *Client, old, next *compiled.View) error) {
 	f.mu.RLock()
@@ -353,13 +352,13 @@ func (f *Fleet) Settle(serial int64, good func(c *Client, old, next *compiled.Vi
 	f.mu.RUnlock()
 	for _, c := range behind {
 		at := c.Place.Load()
-		next := at.Slot.current.Load()
+		next := at.Entry.current.Load()
 		if next == nil || at.last != nil && good(c, at.last, next) != nil {
 			continue
 		}
 		f.mu.Lock()
 		if c.Place.Load() == at {
-			c.Place.Store(&place{Slot: at.Slot, since: serial, revision: at.revision})
+			c.Place.Store(&place{Entry: at.Entry, since: serial, revision: at.revision})
 			delete(f.behind, c)
 			c.awake()
 		}
@@ -367,7 +366,7 @@ func (f *Fleet) Settle(serial int64, good func(c *Client, old, next *compiled.Vi
 	}
 }
 
-// Due are the slots that a generation must be compiled for, the one that was last
+// Due are the entries that a generation must be compiled for, the one that was last
 // asked of first: those of views that it concerns, and those without one that is
 // good.
 func (f *Fleet) Due(concerned []string) []*ViewEntry {
@@ -382,7 +381,7 @@ func (f *Fleet) Due(concerned []string) []*ViewEntry {
 	return slices.SortedFunc(maps.Keys(all), func(a, b *ViewEntry) int { return cmp.Compare(b.Seen.Load(), a.Seen.Load()) })
 }
 
-// Settled notes whether a slot has a view that is good, which stays so until a
+// Settled notes whether an entry has a view that is good, which stays so until a
 // change concerns it.
 func (f *Fleet) Settled(sl *ViewEntry, good bool) {
 	f.mu.Lock()
@@ -394,7 +393,7 @@ func (f *Fleet) Settled(sl *ViewEntry, good bool) {
 	}
 }
 
-// Unsettle has all slots compiled again.
+// Unsettle has all entries compiled again.
 func (f *Fleet) Unsettle() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -403,7 +402,7 @@ func (f *Fleet) Unsettle() {
 	}
 }
 
-// Retire drops the slots that no proxy asked of since an age, with their proxies.
+// Retire drops the entries that no proxy asked of since an age, with their proxies.
 // It looks at all of them, and so at most once a second.
 func (f *Fleet) Retire(idle time.Duration) {
 	f.mu.Lock()
@@ -414,7 +413,7 @@ func (f *Fleet) Retire(idle time.Duration) {
 	}
 	f.retired = now
 	oldest := int64(now - idle)
-	pinned := f.DefaultClient.Place.Load().Slot
+	pinned := f.DefaultClient.Place.Load().Entry
 	for _, sl := range f.entries {
 		if sl == pinned || sl.streams > 0 || sl.Seen.Load() >= oldest {
 			continue

@@ -23,7 +23,7 @@ func (f *Fleet) Called(node mesh.Node) *Client {
 	return last
 }
 
-// ViewOf is what the slot of a key tells; nil when there is none.
+// ViewOf returns the view of the entry of a key, nil if there is none.
 func (f *Fleet) ViewOf(key string) *compiled.View {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -33,7 +33,7 @@ func (f *Fleet) ViewOf(key string) *compiled.View {
 	return nil
 }
 
-// TransportOf is what a proxy is told over: that of an Envoy where there is one beside a
+// TransportOf is the transport of a proxy: that of an Envoy where there is one beside a
 // client of gRPC.
 func (f *Fleet) TransportOf(c *Client) feedback.Transport {
 	over := feedback.OverREST

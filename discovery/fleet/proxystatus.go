@@ -14,7 +14,7 @@ import (
 
 // Agent is what is known of an Envoy beside its identity.
 type Agent struct {
-	Version string // of the Envoy, "" when it is not told
+	Version string // of the Envoy, "" when it is not known
 	Address string // that it calls from
 }
 
@@ -50,7 +50,7 @@ func (f *Fleet) Statuses(published int64, meant func(*Client) bool, of []diag.Re
 	return all
 }
 
-// tell adds how a proxy stands, unless that is asked of some objects and they are none
+// tell adds the status of a proxy, unless that is asked of some objects and they are none
 // of its concern.
 func (c *Client) tell(all []feedback.ProxyStatus, of []diag.Ref, since time.Time, stand func(feedback.SyncVisitor) feedback.ProxySyncState) []feedback.ProxyStatus {
 	p := c.introduced()
@@ -104,8 +104,8 @@ func (c *Client) runs(at, target *compiled.View, published int64) int64 {
 	return c.Before(at, at.Until.Load(), target.Revision)
 }
 
-// Newest is the revision that a proxy runs which has all that it is told, first at a
-// revision: the one published, unless it is told what was before.
+// Newest is the revision that a proxy runs which has its whole view, which is so since
+// first: the one published, unless the proxy gets an older view.
 func (c *Client) Newest(first, published int64) int64 {
 	if kept := c.keptSince(); kept > 0 {
 		return kept - 1
@@ -113,7 +113,7 @@ func (c *Client) Newest(first, published int64) int64 {
 	return max(published, first)
 }
 
-// Before is the last revision of a view, or of what it is told as, that was replaced at
+// Before is the last revision of a view, or of its endpoints, that was replaced at
 // until, 0 for not yet. The proxy may have left it for another one: when it came to its
 // place, or not later than for what became next.
 func (c *Client) Before(at *compiled.View, until, next int64) int64 {

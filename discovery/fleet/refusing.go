@@ -91,7 +91,7 @@ func (f *Fleet) Refusals() diag.List {
 	return all
 }
 
-// problemOf is a refusal of what came from an object, the zero Ref for nobody knows which.
+// problemOf is a refusal of what came from an object, or of the zero Ref if that is not known.
 func problemOf(ref diag.Ref, r feedback.Refusal) diag.Problem {
 	words := r.String()
 	if !r.Withheld {

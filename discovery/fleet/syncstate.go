@@ -22,7 +22,7 @@ func (f *Fleet) EachState(published int64, visit func(feedback.ProxySyncState), 
 	}
 }
 
-// UnprovedCount is how many poll that nobody counts as proxies yet.
+// UnprovedCount is how many node ids poll and do not count as proxies yet.
 func (f *Fleet) UnprovedCount() (n int) {
 	unproved := map[string]int{}
 	for _, p := range f.present() {
@@ -39,7 +39,7 @@ type connectedProxy struct {
 	streams []*stream.Stream
 }
 
-// present is all known proxies but the one that nobody is.
+// present returns all known proxies except the default client.
 func (f *Fleet) present() []connectedProxy {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -14,9 +14,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// slot is where the views of one mesh.View.Key follow each other. All proxies of
-// the key find theirs here, so that one store tells all of them, and none is
-// touched.
+// ViewEntry is where the views of one mesh.View.Key follow each other. All proxies of
+// the key find their view here, so that one store changes it for all of them.
 type ViewEntry struct {
 	Key          string
 	unknown      bool         // no workload of the registry is at the address
@@ -25,7 +24,7 @@ type ViewEntry struct {
 
 	askedV1 atomic.Int64 // when a proxy last did in v1, likewise; 0 for never
 
-	// What some proxy of the slot speaks is spelled ahead.
+	// The API versions that proxies of the entry use are encoded ahead.
 	usesV1, UsesV3, UsesStreams, UsesProxyless atomic.Bool
 
 	current   atomic.Pointer[compiled.View] // the last good one, nil before the first
@@ -47,15 +46,15 @@ type ViewEntry struct {
 	closed bool
 }
 
-// ErrClosed: the slot is nobody's any more.
+// ErrClosed: no proxy is in the entry any more.
 var ErrClosed = errors.New("the view is gone")
 
-// compileView compiles what a view shows, and what is wrong with that.
+// Compile compiles a view, and returns what is wrong with it.
 type Compile func() (*ir.Config, diag.List, error)
 
-// First is the view of a slot, made by whoever comes first if there was none; the
-// others wait. made reports whether this call has made it. A failure holds for a
-// generation.
+// First returns the view of an entry. If there is none, the first caller compiles it
+// and the others wait. made reports whether this call has compiled it. A failure holds
+// for a generation.
 func (f *Fleet) First(g *compiled.Generation, sl *ViewEntry, compile Compile) (v *compiled.View, made bool, err error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -90,31 +89,30 @@ func (e *ViewEntry) compile(g *compiled.Generation, compile Compile, age func() 
 // retryAfter is when it is tried again to find room for a view.
 const retryAfter = 30 * time.Second
 
-// mayRetry reports whether there may be room by now for what there was none for.
+// mayRetry reports whether there may be room by now for a view that found none.
 func (e *ViewEntry) mayRetry(now time.Duration) bool {
 	return errors.Is(e.failed, compile.ErrOverBudget) && now-e.since >= retryAfter
 }
 
-// Retry has the next proxy of a slot try again for a view that there was no room for.
+// Retry has the next proxy of an entry try again for a view that there was no room for.
 func (e *ViewEntry) Retry() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.failed = nil
 }
 
-// Renewal is what a slot is brought to another generation with.
+// Renewal says how an entry is brought to another generation.
 type Renewal struct {
 	Speaker *Client
 	Compile Compile
-	// Good reports why the next view must not take the place of the one before, nil for
-	// it may.
+	// Good returns why the next view must not take the place of the one before, or nil.
 	Good func(before, next *compiled.View) error
 	// Replacing is called before the next view takes the place of the one before.
 	Replacing func()
 }
 
-// Renew brings a slot to a generation, and reports whether anything is new. With
-// an error it is what it was.
+// Renew brings an entry to a generation, and reports whether anything is new. If there
+// is an error, the entry stays as it was.
 func (f *Fleet) Renew(g *compiled.Generation, sl *ViewEntry, r Renewal) (changed bool, err error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -143,7 +141,7 @@ func (f *Fleet) Renew(g *compiled.Generation, sl *ViewEntry, r Renewal) (changed
 	return changed || old == nil || !feedback.SameList(*old, problems), nil
 }
 
-// replaceLocked needs the slot's lock. before is nil for none.
+// replaceLocked needs the entry's lock. before is nil for none.
 func (f *Fleet) replaceLocked(g *compiled.Generation, sl *ViewEntry, before, v *compiled.View, r Renewal) {
 	if before == nil {
 		sl.Born.Store(g.Serial)
@@ -157,7 +155,7 @@ func (f *Fleet) replaceLocked(g *compiled.Generation, sl *ViewEntry, before, v *
 	f.wakeMembers(sl)
 }
 
-// keeps notes since which revision the slot tells an older view than it should.
+// keeps notes since which revision the entry has an older view than it should.
 func (e *ViewEntry) keeps(err error, g *compiled.Generation) {
 	switch {
 	case err == nil:
@@ -167,7 +165,7 @@ func (e *ViewEntry) keeps(err error, g *compiled.Generation) {
 	}
 }
 
-// encodeAhead encodes what proxies of the slot are known to ask for.
+// encodeAhead encodes what proxies of the entry have asked for before.
 func (e *ViewEntry) encodeAhead(v *compiled.View, ip string) error {
 	if e.usesV1.Load() {
 		if _, err := v.EncodedV1(ip); err != nil {
@@ -192,7 +190,7 @@ func (e *ViewEntry) encodeAhead(v *compiled.View, ip string) error {
 	return nil
 }
 
-// Problems that are known of the slot's view.
+// Problems returns those that are known of the entry's view.
 func (e *ViewEntry) Problems() diag.List {
 	var all diag.List
 	if compiled := e.compiled.Load(); compiled != nil {
@@ -204,7 +202,7 @@ func (e *ViewEntry) Problems() diag.List {
 	return all
 }
 
-// Release closes a slot that the fleet has dropped, and lets go of what was made for it.
+// Release closes an entry that the fleet has dropped, and calls letGo under its lock.
 func (e *ViewEntry) Release(letGo func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

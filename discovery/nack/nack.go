@@ -16,36 +16,35 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// refusals are what a proxy does not take of one type. What it has refused is not
-// sent again until there is another version of it.
+// State is what a proxy has nacked of one type. A nacked resource is not sent again until
+// there is another version of it.
 //
-// Who is to blame for a refused response is mostly known by its words. Where these
-// name nobody, it is searched by halves: one is sent after the other, and again its
-// halves, until one is refused that is a single resource.
+// Mostly the proxy's words name the resource to blame. If they name none, State searches
+// by halves: it sends one half after the other, and again the halves of the one that is
+// nacked, until that is a single resource.
 type State struct {
 	byName map[string]*Nacked // by name
-	// tables are the route tables that are told without what is refused of them.
+	// tables are the route tables that are sent without their nacked parts.
 	tables map[string]*partialRoutes
-	// search are the halves that are to be sent. The first is on trial, and the
-	// others wait.
+	// search are the halves to send. The first is on trial, the others wait.
 	search [][]*xds.Resource
 	trial  string // nonce of the response with the first; "" before it is sent
-	// whole is a set of which the proxy refused everything, as far as is known. The next
-	// change says everything again.
+	// whole is a set that the proxy nacked entirely, as far as is known. The next change
+	// sends everything again.
 	whole      *xds.Set
 	wholeWords string
-	// unclear are the views that refused responses led to: what the proxy took of
-	// them nobody says.
+	// unclear are the views that nacked responses led to: the proxy does not say which
+	// of their resources it applied.
 	unclear []*compiled.View
 }
 
-// refusedContent is what a proxy does not take, or what is suspected of that.
+// Nacked is a resource that a proxy does not take, or that is suspected of that.
 type Nacked struct {
 	hash    xds.Digest
 	Words   string         // the proxy's
-	blame   bool           // it is to blame, and not a suspect
+	blame   bool           // it is to blame, and no mere suspect
 	tried   bool           // it is sent again, as it may be innocent
-	acked   *xds.Resource  // what the proxy took before, nil for nothing that is known
+	acked   *xds.Resource  // what the proxy acked before, nil if that is not known
 	table   *ir.RouteTable // that this is, of a route table
 	View    *compiled.View // that this is of
 	needs   *compiled.View // clusters that it leads to besides
@@ -56,7 +55,7 @@ func (f *State) None() bool {
 	return len(f.byName) == 0 && len(f.tables) == 0 && len(f.unclear) == 0
 }
 
-// amended is the resource as the proxy is to be told it.
+// Partial returns the resource as it is sent: a route table without its nacked parts.
 func (f *State) Partial(r *xds.Resource) *xds.Resource {
 	if r != nil && f.tables[r.Name] != nil {
 		return f.tables[r.Name].sent.Resource
@@ -64,14 +63,14 @@ func (f *State) Partial(r *xds.Resource) *xds.Resource {
 	return r
 }
 
-// holds reports whether a resource is not to be sent.
+// holdsBack reports whether a resource must not be sent.
 func (f *State) holdsBack(r *xds.Resource) bool {
 	c := f.byName[r.Name]
 	return c != nil && c.hash == r.Hash && !c.tried
 }
 
-// Instead is what is told in the place of a resource: what the proxy took before
-// where it refuses this one; nil if it took nothing.
+// Instead returns what is sent in place of a resource: the last version that the proxy
+// acked if it nacks this one; nil if it acked none.
 func (f *State) Instead(r *xds.Resource) *xds.Resource {
 	if r = f.Partial(r); r != nil && f.holdsBack(r) {
 		return f.byName[r.Name].acked
@@ -79,7 +78,7 @@ func (f *State) Instead(r *xds.Resource) *xds.Resource {
 	return r
 }
 
-// Lacks reports whether the proxy may have nothing of the name, as it refused what
+// Lacks reports whether the proxy may have nothing of the name, because it nacked what
 // it was sent.
 func (f *State) Lacks(name string) bool {
 	c := f.byName[name]
@@ -100,8 +99,7 @@ func (f *State) MaybeAt(visit func(*compiled.View)) {
 	}
 }
 
-// doubt notes that the proxy may be at a view that it refused. Of endless ones the
-// last few are enough.
+// doubt notes that the proxy may be at a view that it nacked. It keeps the last few.
 func (f *State) doubt(v *compiled.View) {
 	if slices.Contains(f.unclear, v) {
 		return
@@ -112,21 +110,21 @@ func (f *State) doubt(v *compiled.View) {
 	f.unclear = append(f.unclear, v)
 }
 
-// sent notes which response has those on trial.
+// NoteSent notes which response has the resources on trial.
 func (f *State) NoteSent(nonce string) {
 	if len(f.search) > 0 && f.trial == "" {
 		f.trial = nonce
 	}
 }
 
-// Forget lets go of what is not wanted any more.
+// Forget drops the names that the proxy does not want any more.
 func (f *State) Forget(wanted func(name string) bool) {
 	maps.DeleteFunc(f.byName, func(name string, _ *Nacked) bool { return !wanted(name) })
 	maps.DeleteFunc(f.tables, func(name string, _ *partialRoutes) bool { return !wanted(name) })
 }
 
-// Rest takes in that there is nothing to be sent: where nothing is refused, the proxy
-// has taken all that it wants.
+// Rest takes note that there is nothing to send. If nothing is nacked, the proxy has
+// acked all that it wants.
 func (f *State) Rest() {
 	if len(f.byName) == 0 && len(f.tables) == 0 && len(f.search) == 0 {
 		f.unclear = nil
@@ -142,7 +140,7 @@ func (f *State) concluded(nonce string) bool {
 	return true
 }
 
-// Next are those to be sent, if nobody is on trial.
+// Next returns the resources to send on trial, none while others are.
 func (f *State) Next() []*xds.Resource {
 	if len(f.search) == 0 || f.trial != "" {
 		return nil
@@ -153,8 +151,8 @@ func (f *State) Next() []*xds.Resource {
 	return f.search[0]
 }
 
-// accepted takes in that the proxy took a response, or that it may go on to another
-// version of what it refuses.
+// Ack takes note that the proxy acked a response, or that it may go on to another version
+// of what it nacked.
 func (f *State) Ack(s *Sent) {
 	f.concluded(s.Nonce)
 	if len(f.search) == 0 {
@@ -172,7 +170,7 @@ func (f *State) Ack(s *Sent) {
 	}
 }
 
-// Revise takes out of the search what is not what it was.
+// Revise takes resources that have changed out of the search.
 func (f *State) Revise(find func(string) *xds.Resource) {
 	if len(f.search) == 0 || f.trial != "" {
 		return
@@ -187,8 +185,8 @@ func (f *State) Revise(find func(string) *xds.Resource) {
 	f.search = slices.DeleteFunc(f.search, func(half []*xds.Resource) bool { return len(half) == 0 })
 }
 
-// refuse finds out what of a response is to blame, and has the rest sent again: what
-// the proxy took of it is not known.
+// Nack finds out which resources of a response are to blame, and has the others sent
+// again, because the proxy does not say which of them it applied.
 func (f *State) Nack(t Subscription, s *Sent, words string) {
 	f.doubt(s.View)
 	// A slice of them would keep all of them.
@@ -225,7 +223,7 @@ func (f *State) Nack(t Subscription, s *Sent, words string) {
 	f.withdrawAgain(t, s)
 }
 
-// withdrawAgain has the proxy told again of what a refused response left out.
+// withdrawAgain has the removals of a nacked response sent again.
 func (f *State) withdrawAgain(t Subscription, s *Sent) {
 	for _, name := range s.Removed {
 		if !f.Lacks(name) {
@@ -237,8 +235,8 @@ func (f *State) withdrawAgain(t Subscription, s *Sent) {
 	}
 }
 
-// refused is what the proxy refuses of a set, in order of names; under "" when that is
-// all of it.
+// Each yields what the proxy nacks of a set, in order of names; the name is "" if it
+// nacks all of the set.
 func (f *State) Each(t Subscription, desired *xds.Set) iter.Seq2[string, *Nacked] {
 	return func(yield func(string, *Nacked) bool) {
 		if f.whole != nil && t.Alike(f.whole, desired) && !yield("", &Nacked{Words: f.wholeWords, blame: true}) {
@@ -259,8 +257,8 @@ func (f *State) Each(t Subscription, desired *xds.Set) iter.Seq2[string, *Nacked
 	}
 }
 
-// blame takes in that a resource is not taken as it was sent. Of a route table it goes
-// on to find out what of it.
+// blame takes note that a resource is to blame. For a route table it begins, or goes on,
+// to find the parts to blame.
 func (f *State) blame(t Subscription, v *compiled.View, r *xds.Resource, words string) {
 	a := f.tables[r.Name]
 	switch {
@@ -283,7 +281,7 @@ func (f *State) blame(t Subscription, v *compiled.View, r *xds.Resource, words s
 	f.oweTrial(t, a)
 }
 
-// giveUp has a table told as it should be, or not at all.
+// giveUp has a table sent as it should be, or not at all.
 func (f *State) giveUp(t Subscription, a *partialRoutes) *Nacked {
 	name := a.target.Name
 	c := &Nacked{View: a.from, needs: a.needs}
@@ -298,14 +296,14 @@ func (f *State) giveUp(t Subscription, a *partialRoutes) *Nacked {
 	return c
 }
 
-// oweTrial has the proxy told a table that it has not got.
+// oweTrial has a table sent that the proxy has not acked.
 func (f *State) oweTrial(t Subscription, a *partialRoutes) {
 	if !a.isAcked() {
 		t.Owe(a.target.Name)
 	}
 }
 
-// aim takes in what the route tables should be that are told without parts.
+// Retarget takes note of what the tables that are sent without parts should be now.
 func (f *State) Retarget(t Subscription, to compiled.At, find func(string) *xds.Resource) {
 	for name, a := range f.tables {
 		r, table := find(name), compiled.TableNamed(to.View, name)
@@ -316,13 +314,13 @@ func (f *State) Retarget(t Subscription, to compiled.At, find func(string) *xds.
 		case !a.retarget(r, table, t.Acked().View):
 			f.giveUp(t, a)
 		case a.clean() && a.isAcked():
-			// It is told at once, as if nothing had been.
+			// It is sent at once, as if nothing had been nacked.
 			delete(f.tables, name)
 		}
 	}
 }
 
-// tableTaken is the last of a name that the proxy acknowledged; nil for none.
+// lastAckedTable is the last table of a name that the proxy acked; nil for none.
 func (f *State) lastAckedTable(t Subscription, name string) *ackedTable {
 	if a := f.tables[name]; a != nil {
 		return a.acked
@@ -337,9 +335,9 @@ func (f *State) lastAckedTable(t Subscription, name string) *ackedTable {
 	return &ackedTable{r, table}
 }
 
-// suspects are what the proxy has neither taken nor refused before. What else the
-// response had may explain why it was refused. If there is neither, it does not take any
-// more what it took.
+// suspects are the resources of a response that the proxy has neither acked nor nacked
+// before. explained reports whether the other resources explain the nack. If there is
+// neither, the proxy rejects what it acked before.
 func (f *State) suspects(t Subscription, s *Sent, tried bool) (suspects []*xds.Resource, explained bool) {
 	explained = !tried && len(f.search) > 0
 	for _, r := range s.Resources {
@@ -357,7 +355,7 @@ func (f *State) suspects(t Subscription, s *Sent, tried bool) (suspects []*xds.R
 	return suspects, explained
 }
 
-// taken is the last of a name that the proxy acknowledged; nil for none.
+// LastAcked returns the last resource of a name that the proxy acked; nil for none.
 func (f *State) LastAcked(t Subscription, name string) *xds.Resource {
 	if a := f.tables[name]; a != nil {
 		if a.acked == nil {
@@ -373,10 +371,10 @@ func (f *State) LastAcked(t Subscription, name string) *xds.Resource {
 
 func Same(a, b *xds.Resource) bool { return a == b || a != nil && b != nil && a.Hash == b.Hash }
 
-// aboutAll reports whether a refusal is one of everything. It is so where the proxy
-// never took anything and does not say what is to blame, although of these types it
-// would; and where in the state of the world it came with something that is not known
-// here: to leave out what is to blame would withdraw what it has.
+// aboutAll reports whether a nack is one of the whole set. It is if the proxy never acked
+// anything and does not name what is to blame, although for these types it would. It also
+// is if, in the state of the world, the proxy came with something that is not known here:
+// to leave out what is to blame would withdraw that.
 func (f *State) aboutAll(t Subscription, s *Sent, named bool) bool {
 	if !t.Wild() || t.Acked().Set != nil {
 		return false
@@ -406,7 +404,7 @@ func (f *State) suspect(t Subscription, r *xds.Resource, words string) {
 	c.hash, c.Words, c.blame, c.tried = r.Hash, words, false, false
 }
 
-// again has those sent again of whom nothing is known.
+// again has the suspects sent again that are not to blame.
 func (f *State) again(t Subscription, suspects []*xds.Resource) {
 	for _, r := range suspects {
 		if c := f.byName[r.Name]; c != nil && !c.blame {
@@ -416,8 +414,8 @@ func (f *State) again(t Subscription, suspects []*xds.Resource) {
 	}
 }
 
-// namedIn are the resources that an Envoy's words name. It names clusters and
-// listeners; a route table has a number for a name, which may mean anything.
+// namedIn returns the resources that an Envoy's words name. An Envoy names clusters and
+// listeners. The name of a route table is a number, which may mean anything.
 func (f *State) namedIn(t Subscription, words string, of []*xds.Resource) []*xds.Resource {
 	if !t.Wild() {
 		return nil
@@ -451,7 +449,7 @@ func inName(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._-|=", c) >= 0
 }
 
-// maxWords bounds what is kept of a refusal; an Envoy cuts its own at 4,096.
+// maxWords bounds the words that are kept of a nack; an Envoy cuts its own at 4,096.
 const maxWords = 4 << 10
 
 // kept is the part of a proxy's words that problems and conditions show. Characters
@@ -470,7 +468,7 @@ func cut(text string) string {
 	return text[:end]
 }
 
-// acceptTable takes in that the proxy took what it was told in place of a table.
+// AckTable takes note that the proxy acked what it was sent in place of a table.
 func (f *State) AckTable(t Subscription, r *xds.Resource) {
 	a := f.tables[r.Name]
 	if a == nil || a.sent.Hash != r.Hash {
@@ -483,12 +481,12 @@ func (f *State) AckTable(t Subscription, r *xds.Resource) {
 	f.oweTrial(t, a)
 }
 
-// IsAll reports whether the proxy refused everything of a set, as far as is known.
+// IsAll reports whether the proxy nacked all of a set, as far as is known.
 func (f *State) IsAll(t Subscription, s *xds.Set) bool {
 	return f.whole != nil && t.Alike(f.whole, s)
 }
 
-// ForgetAll takes in that something is sent after everything was refused.
+// ForgetAll takes note that something is sent after a whole set was nacked.
 func (f *State) ForgetAll() { f.whole = nil }
 
 // HasPartial reports whether a table is sent without parts, and the proxy has it so.
@@ -497,8 +495,7 @@ func (f *State) HasPartial(name string) bool {
 	return a != nil && a.isAcked()
 }
 
-// Searching reports whether it is still being found out what of a route table is
-// refused.
+// Searching reports whether the nacked parts of some route table are not found yet.
 func (f *State) Searching() bool {
 	for _, a := range f.tables {
 		if len(a.search) > 0 || !a.isAcked() {
@@ -508,5 +505,5 @@ func (f *State) Searching() bool {
 	return false
 }
 
-// nothing reports whether nothing is refused at all, as mostly.
+// NothingNacked reports whether nothing is nacked at all, which is mostly so.
 func (f *State) NothingNacked() bool { return f.whole == nil && len(f.byName)+len(f.tables) == 0 }

@@ -10,44 +10,43 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// amended is a route table of which a proxy refuses parts. It is told the table with
-// what it took before in place of those, and everything else of it is as it should be.
+// partialRoutes is a route table of which a proxy nacks parts. The proxy is sent the table
+// with the last acked form in place of those parts, and all other parts as they should be.
 //
-// Who is to blame is found by trials: what is suspected is left out but for one group
-// of it. What the proxy takes stays; of what it refuses one half is tried, and then
-// the other, until a single part is left. A group that its words name is tried apart
-// from the rest. So nothing is sent twice, and one guilty part of n costs about log n
-// responses.
+// The parts to blame are found by trials: all suspected parts are left out except one
+// group. Acked groups stay. Of a nacked group one half is tried, then the other, until a
+// single part is left. Parts that the proxy's words name are tried apart from the rest.
+// Nothing is sent twice, and one guilty part of n costs about log n responses.
 type partialRoutes struct {
 	target *xds.Resource // the table as it should be
 	table  *ir.RouteTable
 	splice func(*ir.RouteTable) *xds.Resource // nil for what cannot be one
-	acked  *ackedTable                        // nil: nothing that is known
-	from   *compiled.View                     // that it is of, until another one is taken
+	acked  *ackedTable                        // nil if that is not known
+	from   *compiled.View                     // that it is of, until another one is acked
 
 	guilty       []*routePart
 	search       []suspectGroup // the last is tried next
 	coarse       bool           // parts are whole virtual hosts
-	proven       bool           // what stands in for parts was taken
+	proven       bool           // what stands in for parts was acked
 	trial        trial
 	tries        int
-	nackedHashes []xds.Digest   // what was refused, the last of them
+	nackedHashes []xds.Digest   // the last tables that were nacked
 	sent         *ackedTable    // what the proxy is to have now
 	needs        *compiled.View // the clusters that what stands in for parts leads to
 }
 
-// tableTaken is a route table that a proxy took, or is to take.
+// ackedTable is a route table that a proxy acked, or is sent.
 type ackedTable struct {
 	*xds.Resource
 	table *ir.RouteTable
 }
 
-// suspected is a group of parts of which some may be to blame.
+// suspectGroup is a group of parts of which some may be to blame.
 type suspectGroup struct {
 	parts  []*routePart
-	words  string // of the last refusal of them
+	words  string // of the last nack of them
 	guilty bool   // some of them surely are
-	// exonerates: if all of them are taken, the group below is to blame.
+	// exonerates: if all of them are acked, the group below is to blame.
 	exonerates bool
 }
 
@@ -63,8 +62,7 @@ const (
 // is left out together.
 const maxTries = 64
 
-// amend begins with a table that was refused, nil where it has no parts to be told
-// apart.
+// newPartial begins with a table that was nacked, nil if it cannot be split into parts.
 func (f *State) newPartial(t Subscription, v *compiled.View, c *Nacked, r *xds.Resource) *partialRoutes {
 	table := compiled.TableNamed(v, r.Name)
 	if table == nil {
@@ -85,8 +83,8 @@ func (a *partialRoutes) keptTable() *ir.RouteTable {
 	return a.acked.table
 }
 
-// suspectAll takes in that parts were refused together. It reports false when there
-// are none.
+// suspectAll takes note that parts were nacked together. It reports false if there are
+// none.
 func (a *partialRoutes) suspectAll(parts []*routePart, words string) bool {
 	a.search = nil
 	if len(parts) == 0 {
@@ -115,7 +113,7 @@ func apart(g suspectGroup) []suspectGroup {
 	return []suspectGroup{{parts: named, words: g.words}, {parts: rest, words: g.words, exonerates: true}}
 }
 
-// cluster finds one of what the proxy took, nil for none.
+// cluster finds one that the proxy acked, nil for none.
 func (a *partialRoutes) cluster(name string) *ir.Cluster {
 	for _, v := range []*compiled.View{a.from, a.needs} {
 		if v == nil {
@@ -129,7 +127,7 @@ func (a *partialRoutes) cluster(name string) *ir.Cluster {
 	return nil
 }
 
-// proceed finds what is told next. It reports false when nothing of the table can be.
+// proceed finds what is sent next. It reports false if nothing of the table can be.
 func (a *partialRoutes) proceed() bool {
 	defer a.need()
 	for a.next() {
@@ -180,7 +178,7 @@ func (a *partialRoutes) top() *suspectGroup {
 	return &a.search[len(a.search)-1]
 }
 
-// convict takes the group on trial for what is to blame.
+// blame takes note that the group on trial is to blame.
 func (a *partialRoutes) blame() {
 	top := a.top()
 	for _, p := range top.parts {
@@ -198,8 +196,8 @@ func (a *partialRoutes) halve() {
 		suspectGroup{parts: top.parts[:half:half], words: top.words, exonerates: true})
 }
 
-// tell has the proxy told the table without what is suspected, but for that of the
-// last groups. It reports false where there is no such table.
+// send has the table sent without the suspected parts, except those of the last groups.
+// It reports false if there is no such table.
 func (a *partialRoutes) send(groups int) bool {
 	out := slices.Clone(a.guilty)
 	for _, g := range a.search[:len(a.search)-groups] {
@@ -217,8 +215,8 @@ func (a *partialRoutes) send(groups int) bool {
 	return true
 }
 
-// need keeps the clusters that what is not taken led to before, and those that are
-// needed already until something else is taken.
+// need keeps the clusters that the acked form of nacked parts leads to, and those that
+// are needed already, until something else is acked.
 func (a *partialRoutes) need() {
 	var clusters []*ir.Cluster
 	add := func(parts []*routePart) {
@@ -238,14 +236,14 @@ func (a *partialRoutes) need() {
 	a.needs = &compiled.View{Config: &ir.Config{Clusters: clusters}, Serial: math.MinInt64}
 }
 
-// taken takes in that the proxy took what it was told.
+// ack takes note that the proxy acked what it was sent.
 func (a *partialRoutes) ack() {
 	a.acked = a.sent
 	a.conclude()
 	a.proceed()
 }
 
-// conclude ends a trial of what is taken.
+// conclude ends a trial that was acked.
 func (a *partialRoutes) conclude() {
 	a.from, a.proven = nil, true
 	if a.trial != trialOfGroup {
@@ -258,19 +256,19 @@ func (a *partialRoutes) conclude() {
 	}
 }
 
-// refused takes in that it did not. It reports false when nothing of the table is
-// taken.
+// nack takes note that the proxy nacked it. It reports false if the proxy takes nothing
+// of the table.
 func (a *partialRoutes) nack(words string) bool {
 	a.note(a.sent.Resource)
 	return a.reject(words) && a.proceed()
 }
 
-// note remembers what was refused.
+// note remembers a table that was nacked.
 func (a *partialRoutes) note(r *xds.Resource) {
 	a.nackedHashes = append(a.nackedHashes[max(0, len(a.nackedHashes)-maxTries):], r.Hash)
 }
 
-// reject ends a trial of what is refused.
+// reject ends a trial that was nacked.
 func (a *partialRoutes) reject(words string) bool {
 	top := a.top()
 	if a.trial != trialOfGroup {
@@ -283,8 +281,7 @@ func (a *partialRoutes) reject(words string) bool {
 	return true
 }
 
-// coarser begins again with whole virtual hosts. It reports false when it has done so
-// before.
+// coarser begins again with whole virtual hosts. It reports false if it did so before.
 func (a *partialRoutes) coarser() bool {
 	if a.coarse {
 		return false
@@ -299,8 +296,8 @@ func (a *partialRoutes) coarser() bool {
 	return a.suspectAll(partsSince(a.keptTable(), a.table, true), words)
 }
 
-// aim takes in that the table should be another one. What is to blame or suspected and
-// is the same as before stays so; everything else is tried at once.
+// retarget takes note that the table should be another one. Parts to blame and suspected
+// ones stay so if they are the same as before; all others are tried at once.
 func (a *partialRoutes) retarget(r *xds.Resource, table *ir.RouteTable, at *compiled.View) bool {
 	before := slices.Clone(a.guilty)
 	for _, g := range a.search {
@@ -347,8 +344,8 @@ func those(old []*routePart, same func(*routePart) *routePart) []*routePart {
 	return out
 }
 
-// partsAfter are what of the next table the proxy has not taken. What it took before
-// of those that were left out is known from them: it has what stood in for them.
+// partsAfter are the parts of the next table that the proxy has not acked. For parts that
+// were left out, the last acked form is what stood in for them.
 func (a *partialRoutes) partsAfter(left []*routePart, table *ir.RouteTable) []*routePart {
 	formers := map[partKey]previous{}
 	for _, p := range left {
@@ -375,13 +372,13 @@ func (a *partialRoutes) partsAfter(left []*routePart, table *ir.RouteTable) []*r
 	return out
 }
 
-// isTaken reports whether the proxy has what it is told.
+// isAcked reports whether the proxy acked what it was sent.
 func (a *partialRoutes) isAcked() bool { return a.acked != nil && a.acked.Hash == a.sent.Hash }
 
-// clean reports whether nothing of the table is refused.
+// clean reports whether nothing of the table is nacked.
 func (a *partialRoutes) clean() bool { return len(a.guilty) == 0 && len(a.search) == 0 }
 
-// blamed visits what the proxy does not take.
+// blamed visits the parts to blame.
 func (a *partialRoutes) blamed(visit func(*Nacked) bool) bool {
 	for _, p := range a.guilty {
 		if !visit(&Nacked{Words: p.words, blame: true, Origins: p.origin()}) {

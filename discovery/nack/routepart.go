@@ -10,26 +10,26 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// part is what of a route table a proxy may refuse for itself: a virtual host, or
-// those of its routes that come from the same objects.
+// routePart is a part of a route table that a proxy may nack by itself: a virtual host,
+// or those of its routes that come from the same objects.
 type routePart struct {
 	partKey
 	host *ir.VirtualHost // as it should be
 	// routes of the part; those of the whole host if that is it.
 	routes   []*ir.Route
 	previous previous
-	words    string // of the refusal that it is to blame for
+	words    string // of the nack that it is to blame for
 }
 
-// partKey is what parts of one table and of the next are the same by.
+// partKey identifies a part in one table and in the next.
 type partKey struct {
 	host    string
 	origins string // "" for the whole virtual host
 }
 
-// former is what a proxy took last of a part.
+// previous is the form of a part that a proxy acked last.
 type previous struct {
-	host     *ir.VirtualHost // nil: it took nothing
+	host     *ir.VirtualHost // nil if it acked none
 	routes   []*ir.Route
 	clusters []*ir.Cluster // that they lead to
 }
@@ -45,9 +45,9 @@ func hostNamed(t *ir.RouteTable, name string) *ir.VirtualHost {
 	return t.VirtualHosts[at]
 }
 
-// partsSince are what of a table differs from an older one, nil for none. Where the
-// order of routes tells nothing of who they come from, and where coarse asks for it,
-// a part is a whole virtual host.
+// partsSince are the parts of a table that differ from an older one, nil for none. A part
+// is a whole virtual host if coarse asks for it, or if routes of the same objects do not
+// stand together.
 func partsSince(older, table *ir.RouteTable, coarse bool) []*routePart {
 	var out []*routePart
 	for _, h := range table.VirtualHosts {
@@ -125,7 +125,7 @@ func (p *routePart) is(o *routePart) bool {
 	return p.partKey == o.partKey && sameDomains(p.host, o.host) && sameRoutes(p.routes, o.routes)
 }
 
-// isBack reports whether it is again what the proxy took before.
+// isBack reports whether it is again what the proxy acked before.
 func (p *routePart) isBack() bool {
 	return p.previous.host != nil && sameDomains(p.previous.host, p.host) && sameRoutes(p.previous.routes, p.routes)
 }
@@ -184,9 +184,9 @@ func (p *routePart) resolve(find func(name string) *ir.Cluster) {
 	p.previous.clusters = out
 }
 
-// without is the table with what was there before in place of some parts. Domains
-// are those of the table, so that none has two hosts: one that had no host before
-// is closed, as is a part that was never there.
+// tableWithout is the table with the last acked form in place of some parts. It keeps the
+// domains of the table, so that none has two hosts. A domain that had no host before is
+// closed, and so is a part that was never there.
 func tableWithout(table *ir.RouteTable, parts []*routePart) *ir.RouteTable {
 	if len(parts) == 0 {
 		return table
@@ -225,8 +225,8 @@ func hostsWithout(h *ir.VirtualHost, parts []*routePart) []*ir.VirtualHost {
 	return []*ir.VirtualHost{&out}
 }
 
-// formerRoutes are closed where there were none: what they would take goes nowhere
-// else.
+// previousRoutes are the routes acked last. If there were none, they are closed, so that
+// their requests go nowhere else.
 func (p *routePart) previousRoutes() []*ir.Route {
 	if p.previous.host != nil {
 		return p.previous.routes
