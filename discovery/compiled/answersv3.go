@@ -93,7 +93,7 @@ func (a *V3Answers) encodeListeners(ip string) *xds.Set {
 	return xds.NewSet(xds.ListenerType, all)
 }
 
-// listenerSet is what proxies of one address are told. There are as many as
+// listenerSet is the listeners of proxies of one address. There are as many as
 // proxies, and most polls need no more than the version: the rest is made again
 // when it changes.
 type listenerSet struct {
@@ -121,7 +121,7 @@ func (a *V3Answers) AnswerListeners(ip string, names []string) (answer xds.Answe
 	return answer, err
 }
 
-// ListenersAt is what a proxy of this address is told.
+// ListenersAt returns the listeners of a proxy of this address.
 func (a *V3Answers) ListenersAt(ip string) *xds.Set {
 	l, ip := a.listenerSet(ip)
 	return a.allOf(l, ip)
@@ -138,7 +138,7 @@ func (a *V3Answers) address(ip string) string {
 	return a.View.address(ip)
 }
 
-// listenerSet is that of an address, and which address it is spelled for.
+// listenerSet is that of an address, and which address it is encoded for.
 func (a *V3Answers) listenerSet(ip string) (l *listenerSet, of string) {
 	of = a.address(ip)
 	l, ok := a.listeners.Get(of)
@@ -188,7 +188,7 @@ func IsTableName(name string) bool {
 	return err == nil || name == compile.ProxyTable
 }
 
-// TableNamed is empty where there is none: an Envoy that is told nothing never
+// TableNamed returns an empty table if there is none: an Envoy that is sent nothing never
 // becomes ready.
 func (a *V3Answers) TableNamed(name string) *xds.Resource {
 	if r := a.Routes.Named(name); r != nil {

@@ -18,8 +18,8 @@ type Encoder struct {
 	// Endpoints are encoded sets, by service and key.
 	Endpoints cached.Attached[mesh.Service, string, *endpointSet]
 
-	// Advancing is held alone by who makes another generation the current one, and with
-	// others by who makes something that follows the current one.
+	// Advancing is locked to make another generation the current one. It is read-locked to
+	// make something that follows the current one.
 	Advancing sync.RWMutex
 	Current   atomic.Pointer[Generation]
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Generation is what follows from one snapshot and is the same for every proxy.
-// What is not, hangs on views, which follow each other in their slots, each in
+// What is not, hangs on views, which follow each other in their entries, each in
 // its own time.
 type Generation struct {
 	encoder   *Encoder

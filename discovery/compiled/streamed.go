@@ -41,7 +41,7 @@ func (v *View) current(at *atomic.Pointer[Streamed], encode func() (*V3Answers, 
 	if err != nil {
 		return nil, err
 	}
-	// No generation begins meanwhile: who is missed by one is made for the next.
+	// No generation begins meanwhile, so that none is missed.
 	v.Encoder.Advancing.RLock()
 	defer v.Encoder.Advancing.RUnlock()
 	v.streaming.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// View is what all proxies with one mesh.View.Key are told. Each Envoy version
+// View is what all proxies with one mesh.View.Key should have. Each Envoy version
 // is encoded when the first proxy asks for it.
 type View struct {
 	// Not the generation: a view that stays must not keep all the rest of its
@@ -19,7 +19,7 @@ type View struct {
 	Encoder  *Encoder
 	Serial   int64  // of the generation it was compiled for
 	Revision int64  // of that
-	Key      string // of its slot
+	Key      string // of its mesh.View
 	Config   *ir.Config
 
 	Until atomic.Int64 // revision of the view that took its place, 0 while none did
@@ -34,14 +34,14 @@ type View struct {
 	onStreamsNow atomic.Pointer[Streamed] // nil before the first stream
 	ofProxyless  cached.Lazy[V3Answers]
 	toProxyless  atomic.Pointer[Streamed] // of clients of gRPC, nil before the first
-	streaming    sync.Mutex               // of who makes either
+	streaming    sync.Mutex               // held to make either
 }
 
 func NewView(g *Generation, key string, config *ir.Config) *View {
 	return &View{Encoder: g.encoder, Serial: g.Serial, Revision: g.Mesh.Revision, Key: key, Config: config}
 }
 
-// address is the one that listeners are spelled for: none where all of them are
+// address is the one that listeners are encoded for: none where all of them are
 // the same for every proxy. It differs only beside workloads, whose addresses
 // the registry knows, so that invented ones take no memory.
 func (v *View) address(ip string) string {
@@ -96,7 +96,8 @@ func (v *View) Origins() map[diag.Ref]struct{} {
 	})
 }
 
-// Problems of spelling, found so far in every version spoken.
+// Problems returns those that encoding has found so far, in every version that was asked
+// for.
 func (v *View) Problems() diag.List {
 	var all diag.List
 	if a := v.v1.Peek(); a != nil {

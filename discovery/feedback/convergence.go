@@ -16,7 +16,7 @@ const maxRollouts = 64
 
 // Convergence follows changes on their way to the proxies that they concern: from the
 // acknowledged write until the last of these has accepted (docs/decisions/019-feedback.md).
-// Its lock is taken under others, and none under it.
+// Its lock may be taken under others, and none may be taken under it.
 type Convergence struct {
 	Took      *prometheus.HistogramVec // by transport
 	Abandoned *prometheus.CounterVec
@@ -26,7 +26,7 @@ type Convergence struct {
 	polling  map[*Awaited]struct{} // by polls
 }
 
-// Rollout is the way of what a publication has changed.
+// Rollout is the way of one publication's change to the proxies.
 type Rollout struct {
 	revision int64
 	since    time.Time
@@ -34,7 +34,7 @@ type Rollout struct {
 	on       map[Transport]*transportProgress
 }
 
-// passage is one's over one transport.
+// transportProgress is the progress of one rollout over one transport.
 type transportProgress struct {
 	left     int       // proxies that it has not reached
 	accepted time.Time // by the last one, zero by none
@@ -54,7 +54,7 @@ func (c *Convergence) Begin(revision int64, since time.Time) *Rollout {
 	return &Rollout{revision: revision, since: since, on: map[Transport]*transportProgress{}}
 }
 
-// Concern has proxies wait for a change. It must be called before they can be told.
+// Concern has proxies wait for a change. It must be called before it can be sent to them.
 func (c *Convergence) Concern(ro *Rollout, all []*Awaited) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +72,7 @@ func (c *Convergence) Concern(ro *Rollout, all []*Awaited) {
 	}
 }
 
-// Seal ends the concerning.
+// Seal says that all proxies of a change are known.
 func (c *Convergence) Seal(ro *Rollout) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,11 +98,11 @@ func (c *Convergence) abandonLocked(ro *Rollout) {
 // Accept notes that all changes up to a revision have been accepted.
 func (c *Convergence) Accept(a *Awaited, revision int64) { c.release(a, revision, time.Now()) }
 
-// Leave notes that changes up to a revision are waited for no more: by one that went
-// away, or refuses them.
+// Leave ends the waiting for changes up to a revision: the proxy went away, or refuses
+// them.
 func (c *Convergence) Leave(a *Awaited, revision int64) { c.release(a, revision, time.Time{}) }
 
-// Depart is leave for a stream that has ended, which somebody may just have found.
+// Depart is Leave for all changes, when a stream has ended. No change waits for it after.
 func (c *Convergence) Depart(a *Awaited) {
 	c.mu.Lock()
 	a.gone = true
@@ -151,7 +151,7 @@ func (c *Convergence) endLocked(ro *Rollout) bool {
 // everything is a revision that none is above.
 const everything = math.MaxInt64
 
-// Poll notes that a proxy has changes to take by polls.
+// Poll notes that a proxy takes its changes by polls.
 func (c *Convergence) Poll(a *Awaited, over Transport) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,8 +164,8 @@ func (c *Convergence) Poll(a *Awaited, over Transport) {
 	c.polling[a] = struct{}{}
 }
 
-// Dismiss has nothing waited for by those who fell silent. It looks at those only who
-// have something to take.
+// Dismiss ends the waiting for proxies that fell silent. It looks only at those that have
+// a change to take.
 func (c *Convergence) Dismiss() {
 	c.mu.Lock()
 	var all []*Awaited

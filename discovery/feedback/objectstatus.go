@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Standings are how all objects stand with the proxies that are connected to this
+// ObjectStatuses is the status of all objects with the proxies that are connected to this
 // replica, at one moment (docs/decisions/019-feedback.md).
 type ObjectStatuses struct {
 	// Revision of the published configuration, 0 before there is one.
@@ -21,13 +21,13 @@ type ObjectStatuses struct {
 
 	mesh     *mesh.Snapshot
 	groups   []viewGroup
-	groupOf  map[viewTransition]int // of crews
-	affected map[diag.Ref][]int     // crews, by the objects in their configuration
+	groupOf  map[viewTransition]int // index in groups
+	affected map[diag.Ref][]int     // indexes of groups, by the objects in their configuration
 	refusals map[diag.Ref][]Refusal
-	problems diag.List // in the order of compareProblems
+	problems diag.List // in the order of CompareProblems
 }
 
-// Standing is how one object stands.
+// ObjectStatus is the status of one object.
 type ObjectStatus struct {
 	// Proxies that are connected and have the object in their configuration, or should
 	// have, and those of them that run its revision and refuse nothing of it.
@@ -38,12 +38,12 @@ type ObjectStatus struct {
 	Problems diag.List
 }
 
-// course is from the view that a proxy has, nil when that is the one that it should have
-// or none, to that one.
+// viewTransition is a proxy's transition from the view that it has to the one that it
+// should have. from is nil if the proxy is current or has none.
 type viewTransition struct{ from, to *compiled.View }
 
-// eachConcern visits the objects in either: what is no longer in the view that a proxy
-// should have, it may still go by.
+// eachObject visits the objects in either view: the proxy may still run those that are
+// only in the old one.
 func (c viewTransition) eachObject(visit func(diag.Ref)) {
 	to := c.to.Origins()
 	for ref := range to {
@@ -59,15 +59,16 @@ func (c viewTransition) eachObject(visit func(diag.Ref)) {
 	}
 }
 
-// crew is the proxies of one course: what each of them runs, in order, and by object
-// what those run that refuse something of it.
+// viewGroup is the proxies of one transition: the revision that each runs, in order, and
+// by object the revisions of those that refuse something of it.
 type viewGroup struct {
 	viewTransition
 	revisions []int64
 	refusing  map[diag.Ref][]int64 // nil for most
 }
 
-// join takes in what one proxy runs, and of what it refuses something.
+// add takes in the revision that one proxy runs, and the objects of which it refuses
+// something.
 func (c *viewGroup) add(revision int64, refuses []diag.Ref) {
 	c.revisions = append(c.revisions, revision)
 	for _, ref := range refuses {
@@ -78,7 +79,7 @@ func (c *viewGroup) add(revision int64, refuses []diag.Ref) {
 	}
 }
 
-// running are those that run an object of a revision or a later one, and all of it.
+// running returns how many run an object of a revision or a later one, and all of it.
 func (c *viewGroup) running(ref diag.Ref, revision int64) int {
 	behind, _ := slices.BinarySearch(c.revisions, revision)
 	running := len(c.revisions) - behind
@@ -90,9 +91,10 @@ func (c *viewGroup) running(ref diag.Ref, revision int64) int {
 	return running
 }
 
-// NewStandings sorts what eachProxy visits, by the objects of what is published, nil
-// for nothing, and its problems in the order of compareProblems. What is as it was in an
-// earlier look, nil for none, is shared with that.
+// NewObjectStatuses returns the status of the objects of what is published, nil for
+// nothing, among the proxies that eachProxy visits. problems are in the order of
+// CompareProblems. What has not changed since an earlier call, nil for none, is shared
+// with that.
 func NewObjectStatuses(published *mesh.Snapshot, problems diag.List, before *ObjectStatuses, eachProxy func(func(ProxySyncState), SyncVisitor)) *ObjectStatuses {
 	if before == nil {
 		before = &ObjectStatuses{}
@@ -114,7 +116,7 @@ func (out *ObjectStatuses) configured(published *mesh.Snapshot, before *ObjectSt
 	}
 }
 
-// muster sorts the proxies by the views that they have and should have.
+// groupProxies groups the proxies by the views that they have and should have.
 func (out *ObjectStatuses) groupProxies(eachProxy func(func(ProxySyncState), SyncVisitor), before *ObjectStatuses) {
 	out.groups, out.groupOf = before.empty()
 	var refuses []diag.Ref // the one that is visited next
@@ -139,7 +141,7 @@ func (out *ObjectStatuses) groupProxies(eachProxy func(func(ProxySyncState), Syn
 	}
 }
 
-// crewOf is the place of a proxy's crew, a new one if need be.
+// groupFor returns the index of a proxy's group, of a new one if need be.
 func (out *ObjectStatuses) groupFor(one ProxySyncState) int {
 	c := viewTransition{to: one.View}
 	if one.At != one.View {
@@ -154,7 +156,7 @@ func (out *ObjectStatuses) groupFor(one ProxySyncState) int {
 	return i
 }
 
-// empty are the crews with nobody in them yet, and where they are.
+// empty returns the groups without proxies, and the index of each.
 func (s *ObjectStatuses) empty() ([]viewGroup, map[viewTransition]int) {
 	crews, places := make([]viewGroup, len(s.groups)), make(map[viewTransition]int, len(s.groups))
 	for i, c := range s.groups {
@@ -163,8 +165,8 @@ func (s *ObjectStatuses) empty() ([]viewGroup, map[viewTransition]int) {
 	return crews, places
 }
 
-// dismiss lets the crews go that nobody is in any more, and returns whom objects concern
-// then. So far that is known of as many crews; of the rest it is found out.
+// dropEmptyGroups drops the groups without proxies, and returns the groups that each
+// object affects. affected says so for the first known groups; the others are looked at.
 func (out *ObjectStatuses) dropEmptyGroups(concern map[diag.Ref][]int, known int) map[diag.Ref][]int {
 	gone := func(c viewGroup) bool { return len(c.revisions) == 0 }
 	if len(out.groups) == known && !slices.ContainsFunc(out.groups, gone) {
@@ -199,7 +201,7 @@ func (out *ObjectStatuses) dropEmptyGroups(concern map[diag.Ref][]int, known int
 	return next
 }
 
-// Of is how an object of a revision stands.
+// Of returns the status of an object of a revision.
 func (s *ObjectStatuses) Of(ref diag.Ref, revision int64) ObjectStatus {
 	out := ObjectStatus{Problems: problemsOf(s.problems, ref), Refusals: s.refusals[ref]}
 	for _, i := range s.affected[ref] {

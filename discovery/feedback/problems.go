@@ -86,7 +86,7 @@ func (t *Tally) List() diag.List {
 	return t.sorted
 }
 
-// MaxProblems bounds what is told of a configuration, beside the bound that
+// MaxProblems bounds the problems that are listed of a configuration, beside the bound that
 // each view has for each object. Nobody reads as much, and an answer of it has some megabytes.
 const MaxProblems = 10_000
 

@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// stance is how one stream, or one proxy that polls, stands at one moment.
+// ProxySyncState is how far one stream, or one proxy that polls, has got at one moment.
 type ProxySyncState struct {
 	Transport Transport
 	State     SyncState      // the worst of its types
@@ -18,7 +18,7 @@ type ProxySyncState struct {
 	Revision  int64          // that it runs
 }
 
-// regard is what somebody wants to know beside it; either may be nil.
+// SyncVisitor visits what is known beside it; either may be nil.
 type SyncVisitor struct {
 	Refusal func(diag.Ref, Refusal)
 	State   func(name string, s TypeStatus) // of a type, which may be several times

@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// RecentClusters are the clusters that the views of a slot had until a short while ago. A
+// RecentClusters are the clusters that the views of an entry had until a short while ago. A
 // proxy whose stream was cut meanwhile may still route by them; in the state of the
 // world it does not say so.
 type RecentClusters struct {
@@ -19,7 +19,7 @@ type RecentClusters struct {
 	recent, before map[string]*ir.Cluster // that went since turned, and in the PastFor before that
 }
 
-// maxRecentClusters bounds the clusters remembered of a slot.
+// maxRecentClusters bounds the clusters remembered of an entry.
 const maxRecentClusters = 1 << 12
 
 // Note takes down what a view has no more.

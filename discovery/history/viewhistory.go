@@ -27,7 +27,7 @@ type ViewHistory struct {
 	starts []*epoch // of before the start, and of the start under each of the settings
 	first  *epoch
 	recent []*epoch // that were in force since, oldest first
-	// skipped were never in force here, as the source told of several at once, oldest
+	// skipped were never in force here, as the source had several at once, oldest
 	// first: other replicas may have sent them.
 	skipped []*epoch
 	since   time.Time
@@ -63,7 +63,7 @@ type epoch struct {
 	ended  time.Time
 }
 
-// pastSnapshot is one state of the past, with the views of those who asked. It is
+// pastSnapshot is one state of the past, with the views that were asked for. It is
 // compiled apart from what holds now.
 type pastSnapshot struct {
 	*compiled.Generation
@@ -117,7 +117,7 @@ func (p *ViewHistory) Begin(first *mesh.Snapshot) {
 const maxStored = 1 << 8
 
 // stored are the last states that the source had after a revision and before a snapshot
-// of it, oldest first: another server has told them, perhaps a moment ago.
+// of it, oldest first: another server has sent them, perhaps a moment ago.
 func (p *ViewHistory) stored(after int64, first *mesh.Snapshot) (states []*epoch) {
 	known, _ := p.objectsAt(first.Revision)
 	for r := first.Revision - 1; r > after && r > first.Revision-maxStored && len(states) < maxRecent; r-- {
@@ -222,7 +222,7 @@ func (p *ViewHistory) compile(snapshot func() *mesh.Snapshot) (f *pastSnapshot) 
 
 // ViewsOf are the views of the past that the proxy may be at, oldest first: those
 // with clusters that its next view has not, back to the one that it is known to be at,
-// if there is one. What was in force when the proxy's slot was born, the slot remembers itself.
+// if there is one. What was in force when the entry of the proxy was made, the entry remembers itself.
 func (p *ViewHistory) ViewsOf(proxy mesh.Proxy, next *compiled.View, born int64, is func(*compiled.View) bool) []*compiled.View {
 	var out []*compiled.View
 	var seen []*pastSnapshot

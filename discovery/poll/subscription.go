@@ -20,7 +20,7 @@ type subscription struct {
 	// none that is held.
 	acked *compiled.View
 	// sent is the view that the last answer was of. The proxy is at one of the
-	// two, or if has is nil, at what nobody here knows.
+	// two, or if acked is nil, at a view that is not known here.
 	sent  *compiled.View
 	moved time.Time // when has last changed
 
@@ -67,7 +67,7 @@ type passing struct {
 // Once is a poll that was under way, twice a lost answer.
 const passedOver = 3
 
-// note takes a poll and its answer. Who carries no version, as a person with
+// note takes a poll and its answer. A poll without a version, as of a person with
 // curl, passes over nothing.
 func (p *passing) note(acked, sent string) {
 	if acked == sent || acked == "" {
@@ -83,7 +83,7 @@ func (p *passing) note(acked, sent string) {
 // refused reports whether the proxy keeps another version than it is answered.
 func (p *passing) refused() bool { return p.times > passedOver }
 
-// judge is for those who count proxies and do not want to wait for any.
+// noteRefusing has the proxy counted among those that refuse something, or not.
 func (t *Transition) noteRefusing() {
 	refuses := t.clusters.refused()
 	for _, s := range t.routed {

@@ -3,16 +3,16 @@ package stream
 // What parts of a stream take in memory beside what all streams share, in bytes.
 const (
 	nameCost = 48 // of a name in a map, beside the name
-	// madeCost is that of a resource which was made because a client asks for a name
-	// that nobody has, beside the name: the resource and its encoded form.
+	// madeCost is that of a resource made for a name that does not exist, beside the name:
+	// the resource and its encoded form.
 	madeCost = 640
 	// maxMade bounds the resources of that kind in one response. The other names wait
 	// for the next one.
 	maxMade = 1 << 12
 )
 
-// Held is about how many bytes the server holds for this stream alone: for the names
-// that the proxy asks for and nobody has, and for what it is still to be told of them.
+// Held returns about how many bytes the server holds for this stream alone: for names
+// that the proxy asks for and that do not exist, and for the responses that they need.
 func (st *Stream) Held() int64 {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -7,14 +7,13 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// came is what a proxy says it has of a type as it comes. It holds until what it
-// should have is known.
+// initialVersions is what a proxy says that it has of a type when it connects. It is kept
+// until it is known what the proxy should have.
 type initialVersions struct {
 	before   bool              // it came with something
 	version  string            // of all, state of the world
 	versions map[string]string // by name, delta
-	// gone are those of them that nobody has any more, and that are not withdrawn
-	// yet.
+	// gone are those of them that do not exist any more and are not withdrawn yet.
 	gone []string
 	// bytes of names and versions, until all of them are withdrawn
 	bytes int
@@ -22,7 +21,7 @@ type initialVersions struct {
 
 func (c *initialVersions) withSomething() bool { return c.version != "" || len(c.versions) > 0 }
 
-// comeWith takes the versions of a delta client. A cluster that was sent meanwhile
+// takeInitial takes the versions of a delta client. A cluster that was sent meanwhile
 // waits for its endpoints even if they are the same.
 func (t *subscription) takeInitial(versions map[string]string) {
 	t.initial.versions = map[string]string{}
@@ -34,8 +33,8 @@ func (t *subscription) takeInitial(versions map[string]string) {
 	}
 }
 
-// meet takes what the proxy has said it has as if it had been sent, and owes it the
-// rest.
+// meet treats what the proxy says that it has as if it had been sent, and makes the rest
+// pending.
 func (t *subscription) meet(to compiled.At, find func(string) *xds.Resource) {
 	has := t.initial
 	t.initial.version, t.initial.versions = "", nil
@@ -74,7 +73,7 @@ func (t *subscription) meetEach(has map[string]string, desired *xds.Set, find fu
 	}
 }
 
-// withdraw owes the proxy that it hears of what is gone.
+// withdrawGone makes the removal of what is gone pending.
 func (t *subscription) withdrawGone() {
 	for _, name := range t.initial.gone {
 		if t.sent.Named(name) == nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// names are the resources of a type that a stream asks for by name. An Envoy asks
-// for the endpoints of all of its clusters: then they are the names of a set that
-// all of its kind share, and take no memory of the stream's own.
+// names are the resources of a type that a stream subscribes to by name. An Envoy
+// subscribes to the endpoints of all of its clusters: these names are those of a set that
+// many streams share, and take no memory of the stream's own.
 type names struct {
 	shared *xds.Set            // whose names are among them; nil for none
 	extra  map[string]struct{} // that the set has not
@@ -58,7 +58,7 @@ func (n *names) add(name string) {
 
 func (n *names) remove(name string) {
 	if n.shared != nil && n.shared.Named(name) != nil {
-		n.spellOut(nil, n.own())
+		n.list(nil, n.own())
 	}
 	if _, ok := n.extra[name]; ok {
 		delete(n.extra, name)
@@ -66,15 +66,15 @@ func (n *names) remove(name string) {
 	}
 }
 
-// spellOut has them be those of a set, and others.
-func (n *names) spellOut(of *xds.Set, extra map[string]struct{}) {
+// list makes them the names of a set, and others.
+func (n *names) list(of *xds.Set, extra map[string]struct{}) {
 	n.shared, n.extra, n.bytes = of, extra, 0
 	for name := range extra {
 		n.bytes += len(name)
 	}
 }
 
-// own are they all, spelled out.
+// own returns all of them as a set of its own.
 func (n *names) own() map[string]struct{} {
 	all := make(map[string]struct{}, n.len())
 	for name := range n.extra {
@@ -88,8 +88,8 @@ func (n *names) own() map[string]struct{} {
 	return all
 }
 
-// share has them as those of a set where they are all of its, and perhaps others. So
-// no older set stays in memory for its names.
+// share keeps them as the names of a set, and perhaps others, if they include all of the
+// set. So no older set stays in memory for its names.
 func (n *names) share(s *xds.Set) {
 	if n.shared == s || n.len() < len(s.Sorted) || len(s.Sorted) == 0 {
 		return
@@ -110,7 +110,7 @@ func (n *names) share(s *xds.Set) {
 	if len(all) == 0 {
 		all = nil
 	}
-	n.spellOut(s, all)
+	n.list(s, all)
 }
 
 func sameNames(a, b *xds.Set) bool {

@@ -1,8 +1,8 @@
 package stream
 
-// fresh are the names that a proxy has asked for since it was first sent something of
-// their type, until it acknowledges what it is told of them. Nothing of them is taken
-// yet, whatever it accepts of others meanwhile.
+// newlySubscribed are the names that a proxy has subscribed to since it was first sent
+// something of their type, until it acks what it is sent of them. It has acked nothing of
+// these names yet, whatever it acks of others meanwhile.
 type newlySubscribed map[string]struct{}
 
 func (f *newlySubscribed) add(name string) {
@@ -23,7 +23,7 @@ func (f newlySubscribed) has(name string) bool {
 	return is
 }
 
-// begin owes the proxy a name that it asks for, and perhaps wanted before.
+// begin makes a name pending that the proxy subscribes to, and perhaps wanted before.
 func (t *subscription) begin(name string, wanted bool) {
 	t.pending.add(name)
 	if !wanted && t.sent.Set != nil {
@@ -31,8 +31,7 @@ func (t *subscription) begin(name string, wanted bool) {
 	}
 }
 
-// beginAll owes the proxy everything, whatever it is called and which of it it wanted
-// before.
+// beginAll makes everything pending, whatever its name and whether it was wanted before.
 func (t *subscription) beginAll(wanted func(name string) bool) {
 	t.pending.answer, t.pending.all = true, true
 	if t.sent.Set == nil {
@@ -45,8 +44,8 @@ func (t *subscription) beginAll(wanted func(name string) bool) {
 	}
 }
 
-// forget lets go of what was known of names that the proxy does not want any more: when
-// it asks for one again, it has nothing of it.
+// forget drops what is known of names that the proxy does not want any more: when it
+// subscribes to one again, it has nothing of it.
 func (t *subscription) forget() {
 	for name := range t.newly {
 		if !t.Wants(name) {

@@ -18,10 +18,10 @@ const (
 	maxUnderway = 16
 )
 
-// next is the first response that the order allows, nil where nothing is due:
-// clusters with those that may still be routed to, their endpoints, then what
-// leads to them, and at last the clusters without those that nothing leads to any
-// more (docs/decisions/017-streams.md).
+// next returns the first response that the order allows, nil if nothing is due. First
+// come clusters, together with those that may still be routed to, then their endpoints,
+// then the listeners and routes that lead to them, and last the clusters without those
+// that nothing leads to any more (docs/decisions/017-streams.md).
 func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	if st.proxyless {
 		return st.nextProxyless(target)
@@ -37,7 +37,7 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	if r := st.dueOf(&st.endpoints, endpoints, st.endpointsNamed); r != nil {
 		return r
 	}
-	// What warms may wait for them, so they wait for nothing.
+	// Clusters that warm may wait for secrets, so secrets wait for nothing.
 	secrets := compiled.At{Set: st.secretsOf(target.V3Answers), View: target.View}
 	if r := st.dueOf(&st.secrets, secrets, secrets.Named); r != nil {
 		return r
@@ -51,7 +51,7 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 	return st.dueOf(&st.routes, routes, target.TableNamed)
 }
 
-// meet takes in what the proxy came with.
+// meet takes note of what the proxy says that it has.
 func (st *Stream) meet(target *compiled.Streamed, listeners, routes compiled.At) {
 	clusters := compiled.At{Set: target.Clusters, View: target.View}
 	if came := &st.clusters.initial; came.withSomething() {
@@ -80,9 +80,9 @@ func (st *Stream) mayRouteBy(version string, target *compiled.Streamed) []*compi
 	})...)
 }
 
-// leaving are the views that the proxy may still route by although it should be at
-// another one, oldest first. When there is none, what it came with and nobody has may
-// go as well.
+// leaving returns the views that the proxy may still route by although it should be at
+// another one, oldest first. If there is none, clusters that it came with and that do not
+// exist any more are withdrawn as well.
 func (st *Stream) leaving(target *compiled.Streamed, listeners, routes compiled.At) []*compiled.View {
 	var views []*compiled.View
 	add := func(v *compiled.View) {
@@ -98,7 +98,7 @@ func (st *Stream) leaving(target *compiled.Streamed, listeners, routes compiled.
 		st.arrival, st.pastViews = time.Time{}, nil
 		st.clusters.withdrawGone()
 	} else if !st.arrival.IsZero() && !slices.Contains(st.pastViews, target.View) {
-		// With this one comes what it came with, and goes with the next perhaps.
+		// The clusters that it came with are kept with this view, and may go with the next.
 		st.pastViews = append(st.pastViews[max(0, len(st.pastViews)-history.MaxHeld):], target.View)
 	}
 	for _, v := range st.pastViews {
@@ -108,8 +108,8 @@ func (st *Stream) leaving(target *compiled.Streamed, listeners, routes compiled.
 	return views
 }
 
-// isAt reports whether the proxy is at one set and at no other one, and calls back
-// with the views that it may be at if not.
+// isAt reports whether the proxy is at one set and at no other. If it is not, elsewhere
+// is called with the views that it may be at.
 func (t *subscription) isAt(to compiled.At, elsewhere func(*compiled.View)) bool {
 	if !t.asked || t.rests(to) {
 		return true
@@ -118,8 +118,8 @@ func (t *subscription) isAt(to compiled.At, elsewhere func(*compiled.View)) bool
 	return false
 }
 
-// isKnown reports whether it is known what the proxy routes by. One that comes with
-// clusters has routes too, or after a while none.
+// isKnown reports whether it is known what the proxy routes by. A proxy that comes with
+// clusters subscribes to routes too, or after a while has none.
 func (st *Stream) isKnown() bool {
 	return st.arrival.IsZero() || st.listeners.asked && st.routes.asked || !st.within(st.arrival)
 }
@@ -141,9 +141,9 @@ func (st *Stream) within(since time.Time) bool {
 	return true
 }
 
-// dueClusters is the response for clusters: those of the target, and those that
-// the proxy may still route to. It waits for no other one, as an Envoy withholds its
-// answer to the last while clusters warm.
+// dueClusters returns the response for clusters: those of the target, and those that the
+// proxy may still route to. It does not wait for the ack of the last one, because an Envoy
+// withholds that while clusters warm.
 func (st *Stream) dueClusters(target *compiled.Streamed, leaving []*compiled.View) *xds.Response {
 	t := &st.clusters
 	if !t.asked || st.crowded() {
@@ -180,7 +180,7 @@ func (t *subscription) mayLack(r *xds.Resource) bool {
 	return t.sent.Named(r.Name) == nil || t.pending.has(r.Name) || t.nacks.Lacks(r.Name)
 }
 
-// dueOf is the response for another type. One at a time is under way.
+// dueOf returns the response for another type. One at a time is in flight.
 func (st *Stream) dueOf(t *subscription, to compiled.At, find func(string) *xds.Resource) *xds.Response {
 	if !t.asked || len(t.inFlight) > 0 {
 		return nil
@@ -192,7 +192,7 @@ func (st *Stream) dueOf(t *subscription, to compiled.At, find func(string) *xds.
 	return st.send(t, r, to, false)
 }
 
-// send notes that a response is under way.
+// send notes that a response is in flight.
 func (st *Stream) send(t *subscription, r *xds.Response, to compiled.At, adds bool) *xds.Response {
 	st.nonce++
 	r.Nonce, r.Content = nonceOf(st.nonce), st.shared.Contents.Shared(r.Content)
@@ -210,7 +210,8 @@ func (st *Stream) warming() bool {
 	return st.crowded() || slices.ContainsFunc(st.clusters.inFlight, func(s *sentResponse) bool { return s.adds && st.within(s.since) })
 }
 
-// endpointsNamed is empty for what means none: an Envoy that is told nothing waits.
+// endpointsNamed returns an empty set for a name without endpoints: an Envoy that is sent
+// nothing waits.
 func (st *Stream) endpointsNamed(name string) *xds.Resource {
 	return compiled.EndpointsNamed(st.shared.Encoder.Current.Load(), name, st.endpoints.sent.Set, st.proxyless)
 }

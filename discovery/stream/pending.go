@@ -8,9 +8,10 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// due is the response that leads to a set from what was sent, but for the nonce;
-// nil where there is nothing to say. find is for names that the set need not have.
-// What differs is in it, and in a full one what else the proxy wants.
+// due returns the response that leads to a set from what was sent, without its nonce; nil
+// if there is nothing to send. find returns resources of names that the set need not
+// have. The response holds what differs, and in the state of the world what else the
+// proxy wants.
 func (t *subscription) due(to compiled.At, find func(string) *xds.Resource, delta bool) (r *xds.Response, differing []*xds.Resource) {
 	if t.pending.nothing() && t.nacks.IsAll(t, to.Set) {
 		return nil, nil
@@ -25,14 +26,14 @@ func (t *subscription) due(to compiled.At, find func(string) *xds.Resource, delt
 	}
 	r = &xds.Response{Version: to.Set.Version, Content: &xds.Content{TypeURL: t.typeURL, Delta: delta, Resources: differing, Removed: removed}}
 	if !delta {
-		t.spellOut(r, to.Set)
+		t.complete(r, to.Set)
 	}
 	return r, differing
 }
 
-// spellOut makes it a response of the state of the world: of the wild types it says
-// all, so that what is not in it is removed.
-func (t *subscription) spellOut(r *xds.Response, desired *xds.Set) {
+// complete makes it a response of the state of the world: of the wild types it holds all,
+// so that what is not in it is removed.
+func (t *subscription) complete(r *xds.Response, desired *xds.Set) {
 	if t.Wild() {
 		r.Resources, r.Removed = t.whole(desired), nil
 	}
@@ -41,7 +42,7 @@ func (t *subscription) spellOut(r *xds.Response, desired *xds.Set) {
 	}
 }
 
-// differing is what the proxy wants and was not sent, or is owed.
+// differing returns what the proxy wants and was not sent, or is pending.
 func (t *subscription) differing(desired *xds.Set, find func(string) *xds.Resource) (changed []*xds.Resource, removed []string) {
 	d := desired.Since(t.sent.Set)
 	for _, r := range d.Changed {
@@ -58,7 +59,7 @@ func (t *subscription) differing(desired *xds.Set, find func(string) *xds.Resour
 	if t.pending.all {
 		changed = append(changed, t.whole(desired)...)
 	}
-	none := t.eachOwed(desired, find, func(r *xds.Resource) {
+	none := t.eachPending(desired, find, func(r *xds.Resource) {
 		if r = t.nacks.Instead(r); r != nil {
 			changed = append(changed, r)
 		}
@@ -69,10 +70,10 @@ func (t *subscription) differing(desired *xds.Set, find func(string) *xds.Resour
 	return xds.Unique(changed), xds.UniqueNames(removed)
 }
 
-// eachOwed visits the resources that the proxy is owed by name, and returns the names of
-// which there is none. find makes some for names that nobody has, of which it visits as
-// many as a response has room for; the others wait for the next one.
-func (t *subscription) eachOwed(desired *xds.Set, find func(string) *xds.Resource, visit func(*xds.Resource)) (none []string) {
+// eachPending visits the resources that are pending by name, and returns the names of
+// which there is none. find makes some for names that do not exist. It visits as many of
+// those as a response has room for; the others wait for the next one.
+func (t *subscription) eachPending(desired *xds.Set, find func(string) *xds.Resource, visit func(*xds.Resource)) (none []string) {
 	o := &t.pending
 	waiting := o.later
 	o.later, o.made = nil, 0
@@ -107,7 +108,7 @@ func (t *subscription) eachOwed(desired *xds.Set, find func(string) *xds.Resourc
 	return none
 }
 
-// whole is all of a set that the proxy wants, as far as it takes it.
+// whole returns all of a set that the proxy wants, as far as it takes it.
 func (t *subscription) whole(s *xds.Set) []*xds.Resource {
 	if t.all && t.nacks.None() {
 		return s.Sorted

@@ -10,14 +10,14 @@ import (
 )
 
 // A client of gRPC chooses by new routes before its balancer knows the clusters that
-// they are the first to lead to. So it is first told the routes that it has, with a
-// further one to these, which takes no call, and the new routes when it has the
-// clusters. What was left stays in such a route for a while: a rule that goes back does
-// not meet a client that is just letting go
+// they are the first to lead to. So it is first sent the routes that it has, with a
+// further one to the new clusters that takes no call, and the new routes when it has the
+// clusters. Old clusters stay in such a route for a while, so that a rule that goes back
+// does not meet a client that is just letting go of them
 // (docs/decisions/022-proxyless-grpc.md).
 
-// nextTables are the tables that the client is to be told next, of those that it asks
-// for.
+// nextTables are the tables that the client is to be sent next, of those that it
+// subscribes to.
 func (st *Stream) nextTables(target *compiled.Streamed) *xds.Set {
 	return st.tables(target, func(sent, to *xds.Resource) *xds.Resource { return st.nextTable(sent, to, target) })
 }
@@ -77,8 +77,8 @@ func (st *Stream) nextTable(sent, to *xds.Resource, target *compiled.Streamed) *
 	return to.WithKnown(beyond(led, leads))
 }
 
-// hasClusters reports whether the client has clusters, and their endpoints. One that
-// nobody has is not waited for.
+// hasClusters reports whether the client has clusters, and their endpoints. Clusters that
+// do not exist are not waited for.
 func (st *Stream) hasClusters(names []string, target *compiled.Streamed) bool {
 	for _, name := range names {
 		c := target.Clusters.Named(name)
@@ -93,8 +93,7 @@ func (st *Stream) hasClusters(names []string, target *compiled.Streamed) bool {
 	return true
 }
 
-// has reports whether the client asked for a name and has acknowledged what it was
-// told.
+// has reports whether the client subscribed to a name and acked what it was sent.
 func (t *subscription) has(name string) bool {
 	return t.Wants(name) && !t.pending.has(name) && !slices.ContainsFunc(t.inFlight, func(s *sentResponse) bool {
 		return slices.ContainsFunc(s.Resources, func(r *xds.Resource) bool { return r.Name == name })

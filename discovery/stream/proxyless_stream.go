@@ -62,6 +62,6 @@ func (t *subscription) beside(s *xds.Set) *xds.Set {
 	return xds.NewSet(s.TypeURL, append(kept, s.Sorted...))
 }
 
-// MaxStreamsOfProxy at a time. It has one, and before it those of which nobody has
-// noticed yet that they are broken.
+// MaxStreamsOfProxy bounds the streams of one proxy. It has one, and older ones that are
+// broken without anybody having noticed.
 const MaxStreamsOfProxy = 8

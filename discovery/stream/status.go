@@ -6,8 +6,8 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// settle notes that a proxy has acknowledged all that it should have, but for parts of
-// route tables that it was found to refuse.
+// settle notes that a proxy has acked all that it should have, except parts of route
+// tables that it is known to nack.
 func (st *Stream) settle(target *compiled.Streamed) {
 	if st.acked == target {
 		return
@@ -27,7 +27,7 @@ func (st *Stream) subscriptions() [5]*subscription {
 	return [...]*subscription{&st.clusters, &st.endpoints, &st.listeners, &st.routes, &st.secrets}
 }
 
-// desired is what the proxy should have of a type, once nothing is on its way.
+// desired is what the proxy should have of a type, once nothing is in flight.
 func (st *Stream) desired(t *subscription, target *compiled.Streamed) *xds.Set {
 	switch t {
 	case &st.clusters:
@@ -58,8 +58,8 @@ func (t *subscription) state(desired *xds.Set) feedback.SyncState {
 	return feedback.Synced
 }
 
-// runs reports whether the proxy has acknowledged all of what it should have of a type
-// but for what certain objects are to blame for.
+// runs reports whether the proxy has acked all that it should have of a type, except what
+// known objects are to blame for.
 func (t *subscription) runs(desired *xds.Set) bool {
 	switch t.state(desired) {
 	case feedback.Synced:
@@ -70,8 +70,8 @@ func (t *subscription) runs(desired *xds.Set) bool {
 	return false
 }
 
-// refusesPartsAlone reports whether it is known of all that is refused of a set which
-// parts of route tables that is, and the proxy has those tables without them.
+// refusesPartsAlone reports whether the proxy nacks only known parts of route tables, and
+// has acked those tables without them.
 func (t *subscription) refusesPartsAlone(desired *xds.Set) bool {
 	if t.nacks.Searching() {
 		return false
@@ -84,8 +84,7 @@ func (t *subscription) refusesPartsAlone(desired *xds.Set) bool {
 	return true
 }
 
-// revision is the one that the proxy runs, while one is published that is not newer than
-// the target.
+// revision returns the one that the proxy runs. published is not newer than the target.
 func (st *Stream) revision(target *compiled.Streamed, published int64) int64 {
 	st.settle(target)
 	switch {
@@ -111,7 +110,7 @@ func (t *subscription) words(desired *xds.Set) string {
 
 func (t *subscription) refuses(desired *xds.Set) bool {
 	if t.nacks.NothingNacked() {
-		return false // Most of the time, of all proxies that are looked at.
+		return false // So it is for most proxies that are looked at.
 	}
 	for range t.nacks.Each(t, desired) {
 		return true
@@ -119,7 +118,7 @@ func (t *subscription) refuses(desired *xds.Set) bool {
 	return false
 }
 
-// noteRefusing tells those who count the proxies that refuse something.
+// noteRefusing has the proxy counted among those that refuse something, or not.
 func (st *Stream) noteRefusing() {
 	target, err := st.target()
 	if err != nil {
@@ -134,7 +133,7 @@ func (st *Stream) noteRefusing() {
 	}
 }
 
-// Transport is what the proxy is told over.
+// Transport is how the proxy gets its configuration.
 func (st *Stream) Transport() feedback.Transport {
 	switch {
 	case st.delta:
@@ -145,7 +144,8 @@ func (st *Stream) Transport() feedback.Transport {
 	return feedback.OverADS
 }
 
-// stance has no view while there is nothing that the proxy should have.
+// SyncState returns how the proxy stands. It has no view while there is nothing that the
+// proxy should have.
 func (st *Stream) SyncState(r feedback.SyncVisitor) feedback.ProxySyncState {
 	published := st.shared.Revision()
 	st.mu.Lock()
@@ -181,8 +181,7 @@ func (st *Stream) SyncState(r feedback.SyncVisitor) feedback.ProxySyncState {
 	return out
 }
 
-// conclude notes where a stream is with the changes that it has to accept, when
-// nothing is due.
+// conclude notes which changes the proxy has accepted, when nothing is due.
 func (st *Stream) conclude(target *compiled.Streamed) {
 	if !st.awaited.Pending.Load() {
 		return

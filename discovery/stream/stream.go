@@ -13,17 +13,16 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// Stream is one proxy on a connection over which it is told of a change at once:
-// Receive takes what it says, Next gives what it is told. What is told, and in what
-// order, follows from what the proxy should have and from what it was sent and has
-// acknowledged (streamorder.go); there is no queue. The two may be called from two
-// goroutines.
+// Stream sends one proxy its configuration, and each change at once. Receive takes a
+// request, Next returns the next response. Which response that is follows from what the
+// proxy should have, and from what it was sent and acked (order.go); there is no queue.
+// Receive and Next may be called from two goroutines.
 type Stream struct {
 	shared    *Shared
 	proxy     Proxy
 	delta     bool
 	proxyless bool // a client of gRPC
-	keys      bool // are sent too
+	keys      bool // private keys are sent too
 	since     time.Time
 	wake      chan struct{} // holds one: something may have changed
 
@@ -77,7 +76,7 @@ var (
 	// ErrGone: the proxy, or the stream, had to make room for others; it may connect
 	// again.
 	ErrGone = errors.New("too many proxies: this one made room")
-	// ErrTooMany: a proxy asks for more names than anybody has.
+	// ErrTooMany: a proxy subscribes to more names than any proxy needs.
 	ErrTooMany = errors.New("too many resource names")
 )
 
@@ -125,7 +124,7 @@ type Proxy interface {
 // errNoView: there is nothing yet that the proxy should have.
 var errNoView = errors.New("no view yet")
 
-// NewStream begins a stream. The caller must Close it.
+// New begins a stream. The caller must Close it.
 func New(shared *Shared, proxy Proxy, variant Variant) *Stream {
 	st := &Stream{
 		shared: shared, proxy: proxy, delta: bool(variant), since: time.Now(),
@@ -140,7 +139,7 @@ func New(shared *Shared, proxy Proxy, variant Variant) *Stream {
 	return st
 }
 
-// NewProxylessStream is NewStream for a client of gRPC without a proxy: it asks for all
+// NewProxyless is New for a client of gRPC without a proxy: it asks for all
 // that it wants by name, in the state of the world.
 func NewProxyless(shared *Shared, proxy Proxy) *Stream {
 	st := New(shared, proxy, StateOfTheWorld)
@@ -187,7 +186,7 @@ func (st *Stream) Close() {
 	st.proxy.NacksChanged()
 }
 
-// IsWoken reports whether Next is to look for news, and has not yet.
+// IsWoken reports whether Next was woken and has not looked for a response yet.
 func (st *Stream) IsWoken() bool { return len(st.wake) > 0 }
 
 // Awake has Next look again.
@@ -204,7 +203,7 @@ func (st *Stream) Receive(r Request) error {
 	defer st.mu.Unlock()
 	t := st.subscriptionTo(r.TypeURL)
 	if t == nil || st.closed {
-		// A client may ask for types that are not served here, and lives without.
+		// A client may ask for types that are not served here, and does without.
 		return nil
 	}
 	return st.shared.Encoder.Contain("request", func() error {
@@ -250,8 +249,7 @@ func (st *Stream) receive(t *subscription, r Request) error {
 	return nil
 }
 
-// Next is the next response that the proxy is due, as soon as there is one. The
-// error is ctx's, or ErrGone.
+// Next waits for the next response and returns it. The error is ctx's, or ErrGone.
 func (st *Stream) Next(ctx context.Context) (*xds.Response, error) {
 	for {
 		if st.proxy.IsGone() || st.pushed.Load() {
@@ -271,7 +269,7 @@ func (st *Stream) Next(ctx context.Context) (*xds.Response, error) {
 func (st *Stream) due() (r *xds.Response) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	// Of a mistake of ours, which is told elsewhere, the proxy keeps what it has.
+	// A mistake of ours is logged, and the proxy keeps what it has.
 	_ = st.shared.Encoder.Contain("response", func() error {
 		target, err := st.target()
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/xds"
 )
 
-// subscribed is one type on a stream: what the proxy asks for, what it was sent
-// and what it has acknowledged.
+// subscription is one type on a stream: what the proxy subscribes to, what it was sent
+// and what it has acked.
 type subscription struct {
 	typeURL string
 	byName  bool // no names mean nothing, and neither does a wildcard
@@ -25,11 +25,11 @@ type subscription struct {
 	lastNonce string          // nonce of the last response
 	inFlight  []*sentResponse // responses that are not answered yet, oldest first
 	sent      compiled.At     // what the last response led to
-	acked     compiled.At     // what the last that was acknowledged did
+	acked     compiled.At     // what the last response that was acked led to
 	nacks     nack.State
 }
 
-// sending is a response on its way.
+// sentResponse is a response in flight.
 type sentResponse struct {
 	nack.Sent
 	version string
@@ -38,13 +38,13 @@ type sentResponse struct {
 	since   time.Time
 }
 
-// owed is what a proxy is to be sent although it was sent it before.
+// pending is what a proxy must be sent, even if it was sent it before.
 type pending struct {
 	answer bool // something, even if there is nothing in it
 	all    bool // that it wants
 	names  map[string]struct{}
 	bytes  int // of names
-	// later are names that nobody has, for which the last response had no room. made
+	// later are names that do not exist, for which the last response had no room. made
 	// counts those for which the next one makes resources.
 	later []string
 	made  int
@@ -79,16 +79,16 @@ func (o *pending) nothing() bool {
 
 const wildcard = "*"
 
-// Wild reports whether the type is one that no names mean all of, and of which
-// a response says what there is no more.
+// Wild reports whether a request without names means all of the type, and a response says
+// what was removed.
 func (t *subscription) Wild() bool {
 	return t.typeURL == xds.ClusterType || t.typeURL == xds.ListenerType
 }
 
 func (t *subscription) Wants(name string) bool { return t.all || t.named.has(name) }
 
-// answered takes the answer to a response in, and reports whether the request
-// knows of all that was sent.
+// answered takes note of an ack or nack, and reports whether the request knows of all that
+// was sent.
 func (t *subscription) answered(r Request) (current bool) {
 	if r.Nonce == "" {
 		return true
@@ -107,9 +107,9 @@ func (t *subscription) answered(r Request) (current bool) {
 	return r.Nonce == t.lastNonce || t.lastNonce == ""
 }
 
-// acceptOf takes in what a refusal says of the responses before: its version is that of
-// the one which the proxy took last, whose answer it may have withheld while clusters
-// warm.
+// acceptOf takes note of what a nack says about the responses before it: its version is
+// that of the response that the proxy acked last. The proxy may have withheld that ack
+// while clusters warm.
 func (t *subscription) acceptOf(before []*sentResponse, version string) {
 	for _, s := range slices.Backward(before) {
 		if s.version == version && version != "" {
@@ -171,7 +171,7 @@ func (t *subscription) subscribeDelta(r Request) {
 	}
 }
 
-// subscribe is answered even to who is subscribed.
+// subscribe is answered even if the proxy is subscribed already.
 func (t *subscription) subscribe(name string) {
 	if name == wildcard {
 		t.beginAll(t.Wants)
@@ -190,7 +190,7 @@ func (t *subscription) unsubscribe(name string) {
 	t.named.remove(name)
 	t.pending.remove(name)
 	if t.all {
-		// Who forgets it is still to have it.
+		// A proxy that unsubscribes still has it by its wildcard.
 		t.pending.add(name)
 	}
 }
@@ -201,8 +201,8 @@ func (t *subscription) oweAll(all []*xds.Resource) {
 	}
 }
 
-// rests takes note of it, and reports it, when the proxy has acknowledged all that
-// it wants of where it should be.
+// rests reports whether the proxy has acked all that it wants of where it should be, and
+// takes note of it.
 func (t *subscription) rests(to compiled.At) bool {
 	if len(t.inFlight) > 0 || !t.pending.nothing() || !t.nacks.None() || !t.wasSent(to.Set) {
 		return false
@@ -211,7 +211,7 @@ func (t *subscription) rests(to compiled.At) bool {
 	return true
 }
 
-// rest takes note that of a set there is nothing to be sent.
+// rest takes note that nothing of a set has to be sent.
 func (t *subscription) rest(to compiled.At) {
 	t.sent, t.pending = to, pending{}
 	if len(t.inFlight) == 0 {
@@ -242,8 +242,8 @@ func (t *subscription) maybeAt(visit func(*compiled.View)) {
 	t.nacks.MaybeAt(visit)
 }
 
-// Acknowledged is the last resource of a name that the proxy took, when nothing of the name
-// is refused; nil for none.
+// Acknowledged is the last resource of a name that the proxy acked, if nothing of the name
+// is nacked; nil for none.
 func (t *subscription) Acknowledged(name string) *xds.Resource {
 	if t.newly.has(name) {
 		return nil
@@ -251,7 +251,7 @@ func (t *subscription) Acknowledged(name string) *xds.Resource {
 	return t.acked.Named(name)
 }
 
-// What package nack asks and decides (nack.Subscription).
+// The methods that follow are those of nack.Subscription.
 
 // TypeURL is that of the type.
 func (t *subscription) TypeURL() string { return t.typeURL }

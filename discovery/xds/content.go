@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/cached"
 )
 
-// Content is what a response says of resources. All streams that are told the same
+// Content is what a response says of resources. All streams that are sent the same
 // share it, whatever their views, and its bytes with it. It is immutable.
 type Content struct {
 	TypeURL   string

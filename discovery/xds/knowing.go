@@ -19,7 +19,7 @@ func (r *Resource) Table() *Resource {
 // LeadsTo are the clusters that a table leads calls to.
 func (r *Resource) LeadsTo() []string { return v3.ProxylessLeadsTo(r.Shell.Message()) }
 
-// Knows are the clusters that a client has who has the table.
+// Knows returns the clusters that a client has if it has the table.
 func (r *Resource) Knows() []string {
 	all := r.Table().LeadsTo()
 	if r.knowing != nil {

@@ -87,7 +87,7 @@ func (r *Resource) AppendJSON(out []byte) []byte {
 	return append(out, '}')
 }
 
-// AppendShown is appendJSON for people, who see no keys.
+// AppendShown is AppendJSON for people: keys are left out.
 func (r *Resource) AppendShown(out []byte) []byte {
 	if r.shown != nil {
 		return append(out, r.shown...)

@@ -20,7 +20,7 @@ const (
 )
 
 // Encode is the response as a DiscoveryResponse, or as a DeltaDiscoveryResponse on
-// a delta stream: what is the stream's own, and what all share who are told the same.
+// a delta stream: what is the stream's own, and what all streams share that are sent the same.
 // One after the other, in either order, they are the message. They must not be changed.
 func (r *Response) Encode() (own []byte, shared *[]byte) {
 	own = make([]byte, 0, sizeText(fieldVersion, r.Version)+sizeText(fieldNonce, r.Nonce))
@@ -120,7 +120,7 @@ func sizeText(field protowire.Number, text string) int {
 	return sizeField(field, len(text))
 }
 
-// Response is what a stream tells its proxy about one type. It is immutable.
+// Response is what a stream sends its proxy about one type. It is immutable.
 type Response struct {
 	Version string
 	Nonce   string // by which the client answers it

@@ -9,7 +9,7 @@ import (
 )
 
 // SecretSummary is what people are shown of a secret. Only the proxies whose
-// configuration refers to it are told the rest.
+// configuration refers to it are sent the rest.
 type SecretSummary struct {
 	Name string `json:"name"`
 	// Certificate is that which is shown, with its chain; CACertificates are those

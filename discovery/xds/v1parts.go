@@ -27,7 +27,7 @@ type v1Part struct {
 	text     []byte
 	hash     Digest
 	problems diag.Interned
-	closes   bool  // has routes to where nobody is (v1.BlackHole)
+	closes   bool  // has routes to a cluster without hosts (v1.BlackHole)
 	err      error // a mistake of ours
 }
 

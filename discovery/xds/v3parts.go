@@ -53,7 +53,7 @@ type host struct {
 	domains  []uint64 // their hashes
 }
 
-// spelling is a part as a message, which may not be nil.
+// encoder makes the message of a part, which may not be nil.
 type encoder func() (v3.Message, diag.List)
 
 func (p *V3Parts) Cluster(c *ir.Cluster, from v3.Source) *Resource {
@@ -61,10 +61,10 @@ func (p *V3Parts) Cluster(c *ir.Cluster, from v3.Source) *Resource {
 		from = v3.Source{} // It has all that it needs.
 	}
 	return p.clusters.Of(c, from, func() *Resource {
-		spelled := func(c *ir.Cluster) encoder {
+		message := func(c *ir.Cluster) encoder {
 			return func() (v3.Message, diag.List) { return v3.Cluster(c, from) }
 		}
-		r := p.resource(ClusterType, envoy.ClusterName(c.Name), first(c.Origins), spelled(c), spelled(c.Closed()))
+		r := p.resource(ClusterType, envoy.ClusterName(c.Name), first(c.Origins), message(c), message(c.Closed()))
 		if c.Type == ir.Registry {
 			r.Endpoints = envoy.EndpointsName(c)
 		}
@@ -72,7 +72,7 @@ func (p *V3Parts) Cluster(c *ir.Cluster, from v3.Source) *Resource {
 	})
 }
 
-// clusterList is what a list is told by beside its beginning.
+// clusterList identifies a list, together with its first cluster.
 type clusterList struct {
 	length int
 	source v3.Source
@@ -131,11 +131,11 @@ func leftOut(typeURL, name string, origin diag.Ref, refused error) *Resource {
 		Problems: Intern(notServed(typeURL, name, origin, "is left out", refusedBecause(refused)))}
 }
 
-// encode spells, checks and encodes.
-func (p *V3Parts) encode(spelled encoder, check func(v3.Message) error) (f *Fragment, problems diag.List, err error) {
+// encode makes a message, checks it and encodes it.
+func (p *V3Parts) encode(message encoder, check func(v3.Message) error) (f *Fragment, problems diag.List, err error) {
 	runtime.Gosched() // There may be thousands of them, and requests of others wait.
 	err = p.Contain("v3", func() error {
-		m, found := spelled()
+		m, found := message()
 		if err := check(m); err != nil {
 			return err
 		}
@@ -199,7 +199,8 @@ func (p *V3Parts) splice(t *ir.RouteTable) (*Resource, error) {
 // spellEndpoints is v3.Endpoints, or for clients of gRPC v3.ProxylessEndpoints.
 type EndpointsEncoder func(key string, members []ir.Endpoint) *endpointv3.ClusterLoadAssignment
 
-// endpoints are of no part of a configuration: who asks keeps them.
+// EncodeEndpoints encodes endpoints. They are no part of a configuration: the caller keeps
+// them.
 func (p *V3Parts) EncodeEndpoints(key string, members []ir.Endpoint, spell EndpointsEncoder) (*Resource, error) {
 	f, _, err := p.encode(func() (v3.Message, diag.List) { return spell(key, members), nil }, v3.Check)
 	if err != nil {
@@ -222,7 +223,7 @@ func (p *V3Parts) EmptyTable(name string) *Resource {
 func (p *V3Parts) host(h *ir.VirtualHost) *host {
 	return p.hosts.Of(h, struct{}{}, func() *host {
 		out := &host{}
-		spelled := func(h *ir.VirtualHost) encoder {
+		message := func(h *ir.VirtualHost) encoder {
 			return func() (v3.Message, diag.List) {
 				m, problems := v3.VirtualHost(h)
 				out.problems = Intern(problems...)
@@ -233,10 +234,10 @@ func (p *V3Parts) host(h *ir.VirtualHost) *host {
 				return m, nil
 			}
 		}
-		f, _, err := p.encode(spelled(h), judged)
+		f, _, err := p.encode(message(h), judged)
 		if err != nil && !errors.Is(err, errNothing) {
 			var refused error
-			if f, _, refused = p.encode(spelled(h.Closed()), judged); refused != nil {
+			if f, _, refused = p.encode(message(h.Closed()), judged); refused != nil {
 				f, out.domains = nil, nil
 			}
 			out.problems = Intern(diag.Warn(diag.NotHonoured, h.Closed().Routes[0].Origins, "Envoy v3 answers 503 in place of virtual host %s: %v", h.Name, err)...)
@@ -246,7 +247,7 @@ func (p *V3Parts) host(h *ir.VirtualHost) *host {
 	})
 }
 
-// errNothing: nothing is spelled in place of a part.
+// errNothing: a part has no message.
 var errNothing = errors.New("there is nothing to encode")
 
 func judged(m v3.Message) error {
