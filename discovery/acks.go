@@ -14,8 +14,8 @@ type acks struct {
 	at map[int64]time.Time
 }
 
-// Acknowledged notes that a write of that revision has just been acknowledged to who
-// asked for it. What is not noted counts from when the source tells it.
+// Acknowledged notes that a write of that revision has just been acknowledged to its
+// client. A write that is not noted counts from when the source has it.
 func (p *Publisher) Acknowledged(revision int64) {
 	if revision <= p.Revision() {
 		return

@@ -14,7 +14,7 @@ const (
 )
 
 // caughtUp knows up to when this replica has published all that was stored. Another one
-// may have told a proxy what this one is still to hear of.
+// may have sent a proxy what this one has not got yet.
 type caughtUp struct {
 	mu     sync.Mutex
 	at     time.Time // all that was stored before is published, or was refused

@@ -23,8 +23,8 @@ type Written struct {
 	DryRun  bool
 }
 
-// Bounds of what all checks of written objects together may take from those who
-// write. Who finds no room does without.
+// Bounds of what all checks of written objects together may take. A write that finds no
+// room is answered without its check.
 const (
 	maxWaitingChecks = 32
 	checkShare       = 10 // of a processor's time, checks take one part in so many
@@ -36,14 +36,14 @@ const (
 // is published, which it does not touch, and has no views but those of checkv1.go.
 type checker struct {
 	*Publisher
-	line      chan struct{} // a place for each who waits or has the turn
+	line      chan struct{} // a place for each check that waits or runs
 	turn      chan struct{}
 	allowance allowance
 	long      atomic.Bool // a look at large objects goes on, for which no one waits
 	done      *prometheus.CounterVec
 
-	// What follows is for who has the turn.
-	compiler compiler // nil while nobody writes
+	// The check that runs owns the fields that follow.
+	compiler compiler // nil while there are no writes
 	at       *mesh.Snapshot
 	revision int64 // of the source
 	// laid are the objects that the source had in the place of those that were
@@ -264,8 +264,7 @@ func (c *checker) next(revision int64, is map[schema.Key]*schema.Object) {
 // object is nil where there is none.
 func (c *checker) object(key schema.Key) *schema.Object { return c.at.Object(key) }
 
-// rest lets go of what is only needed by who writes, if nobody did since the last
-// time.
+// rest drops what only checks need, if there was no write since the last time.
 func (c *checker) rest() {
 	select {
 	case c.turn <- struct{}{}:

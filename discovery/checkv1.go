@@ -11,8 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/envoy/v1"
 )
 
-// maxChecksV1 is of how many kinds of proxies that ask in v1 a write is told what they
-// lose.
+// maxChecksV1 bounds the kinds of v1 proxies whose losses are reported for a write.
 const maxChecksV1 = 8
 
 // lossesV1 are those of a kind, by the view of one of them.

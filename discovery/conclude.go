@@ -29,8 +29,8 @@ func (p *Publisher) concludePolls(c *fleet.Client) {
 	}
 }
 
-// concerns has the proxies of a slot wait for a change: of those on streams, who was
-// settled once, and if it is also told by polls, who has polled lately.
+// concerns has a change wait for the proxies of an entry: for those on streams that have
+// settled once, and if byPolls, for those that polled lately.
 func (p *Publisher) concerns(ro *feedback.Rollout, sl *fleet.ViewEntry, byPolls bool) {
 	if ro == nil {
 		return

@@ -1,18 +1,33 @@
-// Package discovery keeps the answers for proxies ready. It follows the config
-// objects and brings every view (see mesh.View) of a known proxy from one
-// snapshot to the next; requests only look up. It knows nothing of HTTP: package
-// server asks it.
+// Package discovery keeps the answers for proxies ready. A Publisher follows the config
+// objects and brings every view (see mesh.View) of a known proxy from one snapshot to
+// the next; requests only look up. It knows nothing of HTTP: package server calls it.
 //
-//	changes ─▶ hold-off ─▶ mesh.Snapshot ─▶ compile ─▶ ir ─▶ envoy/v1, v3 ─▶ check ─▶ encoded parts ─▶ view
-//	           run.go      build.go         slot.go          v1parts.go, v3parts.go    set.go           publish.go
+//	changes ─▶ hold-off ─▶ mesh.Snapshot ─▶ compile ─▶ ir ─▶ encoded parts ─▶ view ─▶ entry
+//	           run.go      build.go         compileview.go   xds              compiled  fleet
 //
-// A slot is where all proxies with equal views find theirs. A view is swapped in
-// whole, so that a proxy never sees a mixture of two, and only where it is another
-// one: neither other views nor their proxies are touched (fleet.go). What a proxy
-// was once told is never taken back because of trouble of ours: a view that cannot
-// be compiled, or that would be left with nothing by accident, keeps its last good
-// answers and becomes a Problem. What is wrong with an object closes its own part
-// of a view and no more.
+// All proxies with equal views find theirs in one entry. A view is swapped in whole, so
+// that a proxy never sees a mixture of two, and only if it differs: other views and their
+// proxies are not touched. Trouble of ours never takes anything away from a proxy: a view
+// that cannot be compiled, or that would be left with nothing by accident, keeps its last
+// good answers and becomes a Problem. What is wrong with an object closes its own part of
+// a view and no more.
+//
+// The rooms, from the ground up; none knows the one above it:
+//
+//	cached    values that are made once and shared
+//	xds       resources, sets and answers, encoded once for each part
+//	compiled  a generation and its views
+//	history   views that were in force before
+//	feedback  the status of proxies and objects
+//	nack      what of a response a proxy refused, and what it takes instead
+//	poll      what a proxy that polls is answered
+//	stream    what a proxy on a stream is sent
+//	fleet     the proxies that are known, and their views
+//
+// Read this package in this order: options.go, discovery.go, run.go, build.go,
+// publish.go, compileview.go, verdict.go; locate.go, v3.go, v1.go and connect.go, which
+// proxies call; status.go, inspect.go, preview.go, lostinv1.go, check.go and checkv1.go,
+// which people call.
 package discovery
 
 import (
@@ -63,7 +78,7 @@ type noFiles struct{}
 func (noFiles) Secrets() *mesh.FileSecrets { return nil }
 func (noFiles) Changed() <-chan struct{}   { return nil }
 
-// Failures that a server tells apart.
+// Errors that a server distinguishes.
 var (
 	// ErrNotReady: there is no configuration for this proxy yet, because no
 	// snapshot has been compiled, or because what was compiled is no good;
@@ -94,13 +109,13 @@ type Publisher struct {
 	acks        acks
 	caughtUp    caughtUp
 
-	// encoder has the current generation. Its lock is held, with others, by who makes a
-	// newcomer's view, and alone by what takes the compiler, the current generation and
-	// the fleet from one snapshot to the next: all three are of the same.
+	// encoder has the current generation. Its lock is read-locked to make a newcomer's
+	// view, and locked to bring the compiler, the current generation and the fleet from
+	// one snapshot to the next: all three are of the same snapshot.
 	encoder *compiled.Encoder
 	streams *stream.Shared
 
-	previewing  sync.Mutex // of who has a preview made
+	previewing  sync.Mutex // held while a preview is made
 	checks      *checker
 	newCompiler func() compiler
 	results     *compile.Quota // of all compilers
@@ -134,7 +149,7 @@ func New(opts Options) *Publisher {
 func (p *Publisher) Ready() bool { return p.newest.inForce() != nil }
 
 // published is the current generation, from the moment on in which it begins to
-// be published; the error tells why there is none yet.
+// be published; the error says why there is none yet.
 func (p *Publisher) published() (*compiled.Generation, error) {
 	if g := p.encoder.Current.Load(); g != nil {
 		return g, nil

@@ -12,14 +12,14 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Inspection is what one proxy is told, looked at by somebody else.
+// Inspection is what one proxy is sent, for people to look at.
 type Inspection struct {
 	Node     string
 	Revision int64
-	// Known: the proxy has asked this server. What others would be told is
+	// Known: the proxy has asked this server. What others would be sent is
 	// compiled for the looking.
 	Known bool
-	// Over is what the Resources are spelled for: what the proxy is told over, where a
+	// Over is the transport that Resources are encoded for: that of the proxy; where a
 	// program has the node of the Envoy beside it, that Envoy.
 	Over feedback.Transport
 
@@ -28,11 +28,11 @@ type Inspection struct {
 	view       *compiled.View
 }
 
-// SpelledOver are the transports that Resources can be spelled for.
+// SpelledOver are the transports that Resources can be encoded for.
 var SpelledOver = []feedback.Transport{feedback.OverDelta, feedback.OverADS, feedback.OverREST, feedback.OverGRPC}
 
-// Inspect looks at what a proxy is told now. Who is not known does not become so by
-// it, takes nobody's place and is not counted. Of proxies with one id, and
+// Inspect returns what a proxy is sent now. An unknown proxy does not become known by it,
+// takes no place and is not counted. Of proxies with one id, and
 // nothing else that node says, it is the one that asked last.
 func (p *Publisher) Inspect(node Node) (*Inspection, error) {
 	proxy, err := parseNode(node)
@@ -48,13 +48,13 @@ func (p *Publisher) Inspect(node Node) (*Inspection, error) {
 			return &Inspection{Node: node.ID, Revision: g.Mesh.Revision, Known: true, generation: g, proxy: c.Proxy, view: state.View, Over: p.fleet.TransportOf(c)}, nil
 		}
 	}
-	return p.inspectStranger(node, proxy)
+	return p.inspectUnknown(node, proxy)
 }
 
-// inspectStranger compiles what a newcomer would be told. Nobody else compiles
-// for a newcomer meanwhile, so that what is made for this one alone can be let go
+// inspectUnknown compiles what a newcomer would be sent. No other newcomer is compiled
+// for meanwhile, so that what is made for this one alone can be let go
 // of.
-func (p *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, error) {
+func (p *Publisher) inspectUnknown(node Node, proxy mesh.Proxy) (*Inspection, error) {
 	p.encoder.Advancing.Lock()
 	defer p.encoder.Advancing.Unlock()
 	g := p.encoder.Current.Load()
@@ -87,7 +87,7 @@ func (i *Inspection) Explain() explain.Proxy {
 	}
 }
 
-// Resource is one resource as the proxy is told it.
+// Resource is one resource as the proxy is sent it.
 type Resource struct {
 	Type    string `json:"type"` // as in ConfigTypes
 	Name    string `json:"name"`
@@ -96,8 +96,8 @@ type Resource struct {
 	Resource json.RawMessage `json:"resource"`
 }
 
-// Resources are those of one of ConfigTypes, by name. Who is on a stream is told
-// of clusters and listeners that refer to the stream.
+// Resources are those of one of ConfigTypes, by name. A proxy on a stream is sent
+// clusters and listeners that refer to the stream.
 func (i *Inspection) Resources(configType string) ([]Resource, error) {
 	encode := i.view.EncodedV3
 	switch i.Over {
@@ -128,7 +128,7 @@ func (i *Inspection) Resources(configType string) ([]Resource, error) {
 		}
 		return nil
 	})
-	if err != nil || of == nil { // Some are told no secrets.
+	if err != nil || of == nil { // Clients of gRPC are sent no secrets.
 		return nil, err
 	}
 	out := make([]Resource, len(of.Sorted))

@@ -18,7 +18,7 @@ type located struct {
 }
 
 // locate finds the proxy that calls itself node, and makes it known when it is
-// not. That a node is bad is said also while there is nothing to tell.
+// not. A bad node is an error even while nothing is published.
 func (p *Publisher) locate(node mesh.Node) (*located, *compiled.Generation, error) {
 	if _, err := p.published(); err != nil {
 		_, bad := parseNode(node)
@@ -46,7 +46,7 @@ func (p *Publisher) known(node mesh.Node) (*fleet.ClientState, error) {
 }
 
 // age is the time since the publisher was made, by the monotonic clock: the wall
-// clock may jump, and nobody has fallen silent for that.
+// clock may jump, and no proxy has fallen silent because of that.
 func (p *Publisher) age() time.Duration { return time.Since(p.made) }
 
 // join makes a proxy known. It waits for nothing but its own view.

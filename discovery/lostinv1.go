@@ -15,8 +15,8 @@ import (
 // LostInV1 is what Envoys of the v1 API would lose of what is published: those that the
 // objects are for, whether or not there are any (mesh.Snapshot.ExpectedProxies), and
 // then those that are connected to this replica, whatever they speak. At most 200 views
-// are looked at, in that order; leftOut is how many there are beside. Nobody who asks for
-// configuration waits for it. The error is ErrBusy, ErrNotReady, ErrOverBudget
+// are looked at, in that order; leftOut is how many there are beside. No proxy waits
+// for it. The error is ErrBusy, ErrNotReady, ErrOverBudget
 // or that of ctx.
 func (p *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, err error) {
 	g, err := p.published()

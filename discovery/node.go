@@ -39,7 +39,7 @@ const (
 	MetadataLabels    = "LABELS"
 )
 
-// NodeStatement is the part of a request that says who asks, whatever the transport.
+// NodeStatement is what a request says about its proxy, whatever the transport.
 type NodeStatement struct {
 	ID string
 	// Metadata has the values of node.metadata by name, as encoding/json decodes
@@ -48,7 +48,7 @@ type NodeStatement struct {
 	Region, Zone, SubZone string
 }
 
-// Node is who states this; ErrBadNode where nobody can be that.
+// Node returns the node that states this; ErrBadNode if no proxy can.
 func (s NodeStatement) Node() (Node, error) {
 	namespace, err := metadataText(MetadataNamespace, s.Metadata(MetadataNamespace))
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 	maxPreviewNodes   = 10 // named of each change
 )
 
-// Preview is what some objects would change in what proxies are told.
+// Preview is what some objects would change in what proxies are sent.
 type Preview struct {
 	Revision int64 `json:"revision"` // compared with
 	// Proxies are those that were looked at; of the others, NotLookedAt, there is
@@ -64,7 +64,7 @@ type ResourceChange struct {
 }
 
 // Preview compiles what is published with some objects in place of those stored,
-// and compares. Nothing is published, and nobody who asks meanwhile waits for it.
+// and compares. Nothing is published, and no proxy waits for it.
 // The error is ErrBusy, ErrNotReady, ErrOverBudget or that of ctx.
 func (p *Publisher) Preview(ctx context.Context, objects []*schema.Object) (*Preview, error) {
 	return p.preview(ctx, objects, false)
@@ -230,7 +230,7 @@ func (p *preview) listener(l *ir.Listener) *xds.Resource {
 	return p.encoder.V3.Listener(l, v3.Streamed)
 }
 
-// resourceOf is nil for a part that is not there, or that nobody is told.
+// resourceOf is nil for a part that is not there, or that is left out.
 func resourceOf[Part any](part *Part, encode func(*Part) *xds.Resource) *xds.Resource {
 	if part == nil {
 		return nil
@@ -325,14 +325,14 @@ func (p *preview) note(of *crowd, configType string, was, is *xds.Resource) {
 	}
 }
 
-// change is one with what it is spelled from.
+// change is one with what it is encoded from.
 type change struct {
 	ResourceChange
 	was, is *xds.Resource
 }
 
-// spelled has the messages.
-func (c *change) spelled() ResourceChange {
+// encoded has the messages.
+func (c *change) encoded() ResourceChange {
 	out := c.ResourceChange
 	if c.was != nil {
 		out.Before = c.was.AppendShown(nil)
@@ -343,7 +343,7 @@ func (c *change) spelled() ResourceChange {
 	return out
 }
 
-// compareChanges orders them for who reads them.
+// compareChanges orders them for readers.
 func compareChanges(a, b *ResourceChange) int {
 	return cmp.Or(
 		cmp.Compare(slices.Index(xds.ConfigTypes, a.Type), slices.Index(xds.ConfigTypes, b.Type)),
@@ -411,9 +411,9 @@ func (p *preview) result() *Preview {
 			out.Omitted = len(all) - i
 			break
 		}
-		spelled := c.spelled()
-		size += len(spelled.Before) + len(spelled.After)
-		out.Changes = append(out.Changes, spelled)
+		encoded := c.encoded()
+		size += len(encoded.Before) + len(encoded.After)
+		out.Changes = append(out.Changes, encoded)
 	}
 	return out
 }

@@ -28,7 +28,7 @@ type compiler interface {
 	References(key schema.Key) diag.References
 }
 
-// publication is the way of all slots to one generation.
+// publication is the way of all entries to one generation.
 type publication struct {
 	*Publisher
 	ctx     context.Context
@@ -40,7 +40,7 @@ type publication struct {
 	kept    map[string]bool // reasons why something stays as it was
 }
 
-// publish brings everybody who asked lately to the next generation. Nothing has
+// publish brings all proxies that asked lately to the next generation. Nothing has
 // happened when there is an error.
 func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *feedback.Rollout) (*publication, error) {
 	moved, err := p.advance(next)
@@ -63,7 +63,7 @@ func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *
 
 // advance has all that begins from now on begin with the next generation: newcomers
 // are compiled for it, and endpoints are those that its clusters need. Nobody is
-// told another view by that. Streams of the views returned have other endpoints: they
+// sent another view by that. Streams of the views returned have other endpoints: they
 // are woken when the views are new as well, so that clusters come first.
 func (p *Publisher) advance(next *compiled.Generation) (moved map[*compiled.View]bool, err error) {
 	p.encoder.Advancing.Lock()
@@ -92,7 +92,7 @@ func (p *Publisher) resume(before *compiled.Generation) {
 	}
 }
 
-// renewAll compiles the views that the change concerns, and takes who asked last
+// renewAll compiles the views that the change concerns, and takes those that were asked for last
 // first. No other is looked at.
 func (p *publication) renewAll() {
 	p.fleet.Retire(p.opts.ProxyIdle)
@@ -104,7 +104,7 @@ func (p *publication) renewAll() {
 			return nil
 		})
 	}
-	_ = all.Wait() // Of none there is an error.
+	_ = all.Wait() // These functions never return an error.
 }
 
 func (p *publication) renew(sl *fleet.ViewEntry) {
@@ -124,7 +124,7 @@ func (p *publication) renew(sl *fleet.ViewEntry) {
 	}
 }
 
-// goodFor is for a proxy that comes from the view of another slot.
+// goodFor is for a proxy that comes from the view of another entry.
 func (p *publication) goodFor(c *fleet.Client, old, next *compiled.View) error {
 	err := wouldEmpty(p.next.Mesh, c.Proxy, old, next)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *publication) goodFor(c *fleet.Client, old, next *compiled.View) error {
 }
 
 // keep notes, and logs once for each reason, that a proxy keeps what it had, and
-// all who are told the same.
+// all with the same view.
 func (p *publication) keep(c *fleet.Client, reason error) {
 	p.metrics.refusals.Inc()
 	p.mu.Lock()

@@ -8,7 +8,7 @@ import (
 )
 
 // References are what an object names and what names it, by the objects of the
-// configuration in force, whose revision it tells.
+// configuration in force, whose revision it returns.
 func (p *Publisher) References(key schema.Key) (found diag.References, revision int64, err error) {
 	if _, err := p.published(); err != nil {
 		return found, 0, err

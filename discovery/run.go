@@ -17,7 +17,7 @@ import (
 func (p *Publisher) Run(ctx context.Context) error {
 	sweep := time.NewTicker(p.opts.ProxyIdle)
 	defer sweep.Stop()
-	var busy, since time.Time // when the last publication ended, when its changes were told
+	var busy, since time.Time // when the last publication ended, when its changes came
 	for compiling := context.WithoutCancel(ctx); ; compiling = ctx {
 		// Asked for before the snapshot, so that no change falls between.
 		changed := timed(ctx, p.opts.Source.Changed(), p.opts.Files.Changed())
@@ -40,7 +40,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// timed tells when one of two channels was closed, also to who is busy then.
+// timed sends when one of two channels was closed, even if nobody receives then.
 func timed(ctx context.Context, closed, other <-chan struct{}) <-chan time.Time {
 	at := make(chan time.Time, 1)
 	go func() {
@@ -81,7 +81,7 @@ func (p *Publisher) holdOff(ctx context.Context, last time.Time) {
 	}
 }
 
-// follow publishes what the source holds now, of which the first was told at since,
+// follow publishes what the source holds now, of which the first came at since,
 // and reports whether that is anything new.
 func (p *Publisher) follow(ctx context.Context, since time.Time) bool {
 	start := time.Now()

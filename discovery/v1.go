@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// fetches notes that a proxy was told a type.
+// fetches notes that a proxy was answered a type.
 func (p *Publisher) fetches(state *located, name string) {
 	state.Fetched.Note(name, state.View)
 	p.concludePolls(state.Client)
@@ -40,7 +40,7 @@ func (p *Publisher) V1Listeners(node string) (xds.Answer, error) {
 
 // V1Routes answers RDS in Envoy's v1 REST API. A port that has no routes gets
 // an empty table, as from Pilot: requests there find nothing. The table of the
-// HTTP proxy port is there for whoever asks. Other unknown names are
+// HTTP proxy port is there for every proxy. Other unknown names are
 // ErrBadRoute.
 func (p *Publisher) V1Routes(node, table string) (xds.Answer, error) {
 	a, state, err := p.v1(mesh.Node{ID: node})

@@ -108,8 +108,8 @@ func (p *located) poll(g *compiled.Generation, version string) poll.Request {
 	}, IsCaughtUp: p.publisher.isCaughtUp}
 }
 
-// v3Endpoints is not part of a handover: a set of endpoints is the same in
-// every view. Who may be ahead of this replica keeps what it has.
+// v3Endpoints is not part of a transition: a set of endpoints is the same in
+// every view. A proxy that may be ahead of this replica keeps what it has.
 func (p *located) v3Endpoints(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
 	if len(names) == 0 {
 		names = compiled.EndpointKeys(p.View.Config.Clusters)
@@ -124,7 +124,7 @@ func (p *located) v3Endpoints(g *compiled.Generation, version string, names []st
 	return xds.Answer{Version: version}, nil
 }
 
-// v3Secrets is not part of a handover: what refers to a secret that is not there
+// v3Secrets is not part of a transition: what refers to a secret that is not there
 // any more keeps the last one.
 func (p *located) v3Secrets(names []string, keys bool) (xds.Answer, error) {
 	if !keys && compiled.WantsKeys(p.View.Config, names) {

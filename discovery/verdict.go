@@ -26,7 +26,7 @@ type Report struct {
 // it is of one moment: what a publication finds counts when all of it is done.
 type verdict struct {
 	mu        sync.Mutex
-	passed    chan struct{}        // closed by the next verdict; nil when nobody waits
+	passed    chan struct{}        // closed by the next verdict; nil if nothing waits
 	revision  int64                // of the snapshot
 	published *compiled.Generation // the one in force; nil before the first
 	refused   diag.List            // why the snapshot is not what is in force; nil when it is
@@ -35,7 +35,7 @@ type verdict struct {
 
 	problems   feedback.Tally
 	publishing bool
-	late       map[string]*fleet.ViewEntry // of which something else was found meanwhile; nil for a slot that has gone
+	late       map[string]*fleet.ViewEntry // of which something else was found meanwhile; nil for an entry that has gone
 }
 
 // begin holds back what is found until the next verdict.
@@ -79,10 +79,10 @@ func (v *verdict) nextLocked(revision int64, refused diag.List) {
 	}
 }
 
-// found takes note of what was found of a slot's view later than it was made.
+// found takes note of what was found of an entry's view later than it was made.
 func (v *verdict) found(sl *fleet.ViewEntry) { v.note(sl.Key, sl) }
 
-// drop forgets what was found of a slot.
+// drop forgets what was found of an entry.
 func (v *verdict) drop(key string) { v.note(key, nil) }
 
 func (v *verdict) note(key string, sl *fleet.ViewEntry) {
@@ -170,7 +170,7 @@ func (r Report) With(others diag.List) Report {
 	return r
 }
 
-// problemCount is how many a report tells, without making one.
+// problemCount is how many problems a report has, without making one.
 func (p *Publisher) problemCount() int {
 	refusing := min(p.fleet.RefusingCount(), fleet.MaxRefusals+1) + len(p.opts.LeftOut())
 	p.newest.mu.Lock()
@@ -180,7 +180,7 @@ func (p *Publisher) problemCount() int {
 
 // Await waits until the configuration is compiled from objects of the revision
 // or a later one, whether it could be published or was refused. The error is
-// ctx's. A revision that the source tells without a change of objects is one
+// ctx's. A revision of the source without a change of objects is one
 // whose configuration is there already.
 func (p *Publisher) Await(ctx context.Context, revision int64) error {
 	later, newest, ok := p.newest.reached(revision)
