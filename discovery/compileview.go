@@ -14,8 +14,8 @@ import (
 )
 
 // firstView is the view of an entry that had none.
-func (p *Publisher) firstView(g *compiled.Generation, sl *fleet.ViewEntry, mv mesh.View) (*compiled.View, error) {
-	v, made, err := p.fleet.First(g, sl, func() (*ir.Config, diag.List, error) { return p.compileView(context.Background(), mv) })
+func (p *Publisher) firstView(g *compiled.Generation, entry *fleet.ViewEntry, mv mesh.View) (*compiled.View, error) {
+	v, made, err := p.fleet.First(g, entry, func() (*ir.Config, diag.List, error) { return p.compileView(context.Background(), mv) })
 	if made {
 		p.found(v)
 	}
@@ -24,12 +24,12 @@ func (p *Publisher) firstView(g *compiled.Generation, sl *fleet.ViewEntry, mv me
 
 // renewView brings an entry to a generation, and reports whether anything is new. With
 // an error it is what it was.
-func (p *Publisher) renewView(ctx context.Context, g *compiled.Generation, sl *fleet.ViewEntry, speaker *fleet.Client, ro *feedback.Rollout) (changed bool, err error) {
-	return p.fleet.Renew(g, sl, fleet.Renewal{
-		Speaker:   speaker,
-		Compile:   func() (*ir.Config, diag.List, error) { return p.compileView(ctx, speaker.ViewIn(g.Mesh)) },
-		Good:      func(before, next *compiled.View) error { return wouldEmpty(g.Mesh, speaker.Proxy, before, next) },
-		Replacing: func() { p.concerns(ro, sl, true) },
+func (p *Publisher) renewView(ctx context.Context, g *compiled.Generation, entry *fleet.ViewEntry, representative *fleet.Client, ro *feedback.Rollout) (changed bool, err error) {
+	return p.fleet.Renew(g, entry, fleet.Renewal{
+		Representative: representative,
+		Compile:        func() (*ir.Config, diag.List, error) { return p.compileView(ctx, representative.ViewIn(g.Mesh)) },
+		Good:           func(before, next *compiled.View) error { return wouldEmpty(g.Mesh, representative.Proxy, before, next) },
+		Replacing:      func() { p.concerns(ro, entry, true) },
 	})
 }
 
@@ -50,10 +50,10 @@ func (p *Publisher) compileView(ctx context.Context, mv mesh.View) (config *ir.C
 
 // letGo closes the entries that the fleet has dropped.
 func (p *Publisher) letGo() {
-	for _, sl := range p.fleet.TakeDropped() {
-		sl.Release(func() {
+	for _, entry := range p.fleet.TakeDropped() {
+		entry.Release(func() {
 			_ = p.recoverPanic("release", func() error {
-				p.compiler.Release(sl.Key, func() bool { return p.goesOn(sl.Key) })
+				p.compiler.Release(entry.Key, func() bool { return p.goesOn(entry.Key) })
 				return nil
 			})
 		})
@@ -72,7 +72,7 @@ func (p *Publisher) goesOn(key string) bool {
 
 // found takes note of what was found while a view was encoded, if it is in force.
 func (p *Publisher) found(v *compiled.View) {
-	if sl := p.fleet.EntryOf(v); sl != nil {
-		p.newest.found(sl)
+	if entry := p.fleet.EntryOf(v); entry != nil {
+		p.newest.found(entry)
 	}
 }

@@ -31,11 +31,11 @@ func (p *Publisher) concludePolls(c *fleet.Client) {
 
 // concerns has a change wait for the proxies of an entry: for those on streams that have
 // settled once, and if byPolls, for those that polled lately.
-func (p *Publisher) concerns(ro *feedback.Rollout, sl *fleet.ViewEntry, byPolls bool) {
+func (p *Publisher) concerns(ro *feedback.Rollout, entry *fleet.ViewEntry, byPolls bool) {
 	if ro == nil {
 		return
 	}
-	all, polling := p.fleet.Awaiting(sl, byPolls)
+	all, polling := p.fleet.Awaiting(entry, byPolls)
 	for _, c := range polling {
 		over := OverREST
 		if v, _ := c.Fetched.Oldest(nil); v != nil {

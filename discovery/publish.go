@@ -49,8 +49,8 @@ func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *
 	}
 	done := &publication{Publisher: p, ctx: ctx, next: next, rollout: ro, kept: map[string]bool{}}
 	done.renewAll()
-	for _, sl := range p.fleet.StreamedFrom(moved) {
-		p.concerns(ro, sl, false)
+	for _, entry := range p.fleet.StreamedFrom(moved) {
+		p.concerns(ro, entry, false)
 	}
 	if ro != nil {
 		p.convergence.Seal(ro)
@@ -98,29 +98,29 @@ func (p *publication) renewAll() {
 	p.fleet.Retire(p.opts.ProxyIdle)
 	var all errgroup.Group
 	all.SetLimit(xds.Processors())
-	for _, sl := range p.fleet.Due(p.compiler.Concerned()) {
+	for _, entry := range p.fleet.Due(p.compiler.Concerned()) {
 		all.Go(func() error {
-			_ = p.recoverPanic("renew", func() error { p.renew(sl); return nil })
+			_ = p.recoverPanic("renew", func() error { p.renew(entry); return nil })
 			return nil
 		})
 	}
 	_ = all.Wait() // These functions never return an error.
 }
 
-func (p *publication) renew(sl *fleet.ViewEntry) {
-	speaker := p.fleet.RepresentativeOf(sl)
-	if speaker == nil {
+func (p *publication) renew(entry *fleet.ViewEntry) {
+	representative := p.fleet.RepresentativeOf(entry)
+	if representative == nil {
 		return
 	}
-	changed, err := p.renewView(p.ctx, p.next, sl, speaker, p.rollout)
-	p.fleet.Settled(sl, err == nil)
+	changed, err := p.renewView(p.ctx, p.next, entry, representative, p.rollout)
+	p.fleet.Settled(entry, err == nil)
 	if err != nil && p.ctx.Err() == nil {
-		p.keep(speaker, err)
+		p.keep(representative, err)
 	}
 	if changed {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.changed = append(p.changed, sl)
+		p.changed = append(p.changed, entry)
 	}
 }
 
@@ -154,8 +154,8 @@ func (p *publication) problems() map[string]diag.List {
 	if err != nil {
 		p.keep(p.fleet.DefaultClient, err)
 	}
-	for _, sl := range p.changed {
-		parts[sl.Key] = sl.Problems()
+	for _, entry := range p.changed {
+		parts[entry.Key] = entry.Problems()
 	}
 	parts["kept"] = nil
 	for reason := range p.kept {

@@ -69,8 +69,8 @@ func (v *verdict) refuse(n news, why diag.List) {
 func (v *verdict) nextLocked(revision int64, refused diag.List) {
 	v.revision, v.refused = revision, refused
 	v.publishing = false
-	for key, sl := range v.late {
-		v.putLocked(key, sl)
+	for key, entry := range v.late {
+		v.putLocked(key, entry)
 	}
 	v.late = nil
 	if v.passed != nil {
@@ -80,27 +80,27 @@ func (v *verdict) nextLocked(revision int64, refused diag.List) {
 }
 
 // found takes note of what was found of an entry's view later than it was made.
-func (v *verdict) found(sl *fleet.ViewEntry) { v.note(sl.Key, sl) }
+func (v *verdict) found(entry *fleet.ViewEntry) { v.note(entry.Key, entry) }
 
 // drop forgets what was found of an entry.
 func (v *verdict) drop(key string) { v.note(key, nil) }
 
-func (v *verdict) note(key string, sl *fleet.ViewEntry) {
+func (v *verdict) note(key string, entry *fleet.ViewEntry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.publishing {
-		v.late[key] = sl
+		v.late[key] = entry
 		return
 	}
-	v.putLocked(key, sl)
+	v.putLocked(key, entry)
 }
 
-func (v *verdict) putLocked(key string, sl *fleet.ViewEntry) {
-	if sl == nil {
+func (v *verdict) putLocked(key string, entry *fleet.ViewEntry) {
+	if entry == nil {
 		v.problems.Put(key, nil)
 		return
 	}
-	v.problems.Put(key, sl.Problems())
+	v.problems.Put(key, entry.Problems())
 }
 
 // reached reports whether there is a verdict on a snapshot as new as that; later

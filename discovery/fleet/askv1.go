@@ -18,10 +18,10 @@ type KindV1 struct {
 func KindOf(c *Client) KindV1 { return KindV1{c.Proxy.Role, homeOf(c.Proxy), c.Node.Labels} }
 
 // AsksV1 notes that a proxy of an entry does.
-func (f *Fleet) AsksV1(sl *ViewEntry) {
+func (f *Fleet) AsksV1(entry *ViewEntry) {
 	now := max(1, int64(f.age()))
-	sl.usesV1.Store(true)
-	sl.askedV1.Store(now)
+	entry.usesV1.Store(true)
+	entry.askedV1.Store(now)
 	f.askedV1.Store(now)
 }
 
@@ -35,9 +35,9 @@ func (f *Fleet) AskV1() []*Client {
 	}
 	asked := map[*Client]int64{}
 	f.mu.RLock()
-	for _, sl := range f.entries {
-		if at := sl.askedV1.Load(); asksSince(at) && sl.representative != nil {
-			asked[sl.representative] = at
+	for _, entry := range f.entries {
+		if at := entry.askedV1.Load(); asksSince(at) && entry.representative != nil {
+			asked[entry.representative] = at
 		}
 	}
 	f.mu.RUnlock()

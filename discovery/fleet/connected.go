@@ -65,8 +65,8 @@ func (f *Fleet) ViewsInForce() map[*compiled.View]bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	views := map[*compiled.View]bool{}
-	for _, sl := range f.entries {
-		views[sl.current.Load()] = true
+	for _, entry := range f.entries {
+		views[entry.current.Load()] = true
 	}
 	for c := range f.behind {
 		views[c.Place.Load().last] = true
@@ -82,9 +82,9 @@ func (f *Fleet) StreamedFrom(views map[*compiled.View]bool) (all []*ViewEntry) {
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	for _, sl := range f.entries {
-		if sl.streams > 0 && views[sl.current.Load()] {
-			all = append(all, sl)
+	for _, entry := range f.entries {
+		if entry.streams > 0 && views[entry.current.Load()] {
+			all = append(all, entry)
 		}
 	}
 	return all
@@ -97,9 +97,9 @@ func (f *Fleet) Wake(views map[*compiled.View]bool) {
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	for _, sl := range f.entries {
-		if sl.streams > 0 && views[sl.current.Load()] {
-			sl.awakeLocked()
+	for _, entry := range f.entries {
+		if entry.streams > 0 && views[entry.current.Load()] {
+			entry.awakeLocked()
 		}
 	}
 	for c := range f.behind {
@@ -107,10 +107,10 @@ func (f *Fleet) Wake(views map[*compiled.View]bool) {
 	}
 }
 
-func (f *Fleet) wakeMembers(sl *ViewEntry) {
+func (f *Fleet) wakeMembers(entry *ViewEntry) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	sl.awakeLocked()
+	entry.awakeLocked()
 }
 
 func (e *ViewEntry) awakeLocked() {
@@ -131,10 +131,10 @@ func (c *Client) awake() {
 
 // Awaiting returns the streams and the polling proxies of an entry that a change waits
 // for: streams that have once settled, and if byPolls, proxies that polled lately.
-func (f *Fleet) Awaiting(sl *ViewEntry, byPolls bool) (streams []*feedback.Awaited, polling []*Client) {
+func (f *Fleet) Awaiting(entry *ViewEntry, byPolls bool) (streams []*feedback.Awaited, polling []*Client) {
 	var perhaps []*Client
 	f.mu.RLock()
-	for c := range sl.members {
+	for c := range entry.members {
 		if c.Place.Load().last != nil {
 			continue // It is sent what was before.
 		}

@@ -37,9 +37,9 @@ func (f *Fleet) evictEntryLocked() {
 	if at := f.DefaultClient.Place.Load(); at != nil {
 		pinned = at.Entry
 	}
-	for _, sl := range f.entries {
-		if sl != pinned && (victim == nil || sl.priority().before(victim.priority())) {
-			victim = sl
+	for _, entry := range f.entries {
+		if entry != pinned && (victim == nil || entry.priority().before(victim.priority())) {
+			victim = entry
 		}
 	}
 	if victim == nil {

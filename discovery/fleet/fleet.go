@@ -102,8 +102,8 @@ func (f *Fleet) Has(key string) bool {
 func (f *Fleet) EntryOf(v *compiled.View) *ViewEntry {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if sl := f.entries[v.Key]; sl != nil && sl.current.Load() == v {
-		return sl
+	if entry := f.entries[v.Key]; entry != nil && entry.current.Load() == v {
+		return entry
 	}
 	return nil
 }
@@ -151,15 +151,15 @@ func (f *Fleet) PlaceDefault(g *compiled.Generation) {
 		return
 	}
 	f.indexLocked(f.DefaultClient, mv)
-	sl := f.entryLocked(mv.Key(), mv)
-	sl.UsesV3.Store(true)
-	f.enterLocked(f.DefaultClient, &place{Entry: sl})
+	entry := f.entryLocked(mv.Key(), mv)
+	entry.UsesV3.Store(true)
+	f.enterLocked(f.DefaultClient, &place{Entry: entry})
 }
 
 // slotLocked is that of a view. At the bound it takes the place of another one.
 func (f *Fleet) entryLocked(key string, mv mesh.View) *ViewEntry {
-	if sl := f.entries[key]; sl != nil {
-		return sl
+	if entry := f.entries[key]; entry != nil {
+		return entry
 	}
 	if len(f.entries) >= f.opts.MaxViews {
 		f.sweepLocked()
@@ -167,10 +167,10 @@ func (f *Fleet) entryLocked(key string, mv mesh.View) *ViewEntry {
 	if len(f.entries) >= f.opts.MaxViews {
 		f.evictEntryLocked()
 	}
-	sl := &ViewEntry{Key: key, unknown: len(mv.Instances) == 0, unregistered: mv.Role == mesh.Sidecar && len(mv.Instances) == 0, members: clientSet{}}
-	sl.Seen.Store(int64(f.age()))
-	f.entries[key], f.open[sl] = sl, struct{}{}
-	return sl
+	entry := &ViewEntry{Key: key, unknown: len(mv.Instances) == 0, unregistered: mv.Role == mesh.Sidecar && len(mv.Instances) == 0, members: clientSet{}}
+	entry.Seen.Store(int64(f.age()))
+	f.entries[key], f.open[entry] = entry, struct{}{}
+	return entry
 }
 
 // indexLocked has a proxy found by what its view depends on.
@@ -206,25 +206,25 @@ func (f *Fleet) enterLocked(c *Client, at *place) {
 
 // leaveLocked takes a proxy out of its entry; one that nobody is in is dropped.
 func (f *Fleet) leaveLocked(c *Client) {
-	sl := c.Place.Load().Entry
-	delete(sl.members, c)
-	sl.streams -= len(c.streams)
-	if sl.representative != c {
+	entry := c.Place.Load().Entry
+	delete(entry.members, c)
+	entry.streams -= len(c.streams)
+	if entry.representative != c {
 		return
 	}
-	sl.representative = nil
-	for other := range sl.members {
-		sl.representative = other
+	entry.representative = nil
+	for other := range entry.members {
+		entry.representative = other
 		return
 	}
-	f.dropLocked(sl)
+	f.dropLocked(entry)
 }
 
-func (f *Fleet) dropLocked(sl *ViewEntry) {
-	if f.entries[sl.Key] == sl {
-		delete(f.entries, sl.Key)
-		delete(f.open, sl)
-		f.dropped = append(f.dropped, sl)
+func (f *Fleet) dropLocked(entry *ViewEntry) {
+	if f.entries[entry.Key] == entry {
+		delete(f.entries, entry.Key)
+		delete(f.open, entry)
+		f.dropped = append(f.dropped, entry)
 	}
 }
 
@@ -317,30 +317,30 @@ func (f *Fleet) move(c *Client, mv mesh.View, next *compiled.Generation) {
 	if at.Entry.Key == key || c != f.DefaultClient && f.clients[c.Node] != c {
 		return
 	}
-	sl := f.entryLocked(key, mv)
+	entry := f.entryLocked(key, mv)
 	if c != f.DefaultClient && f.clients[c.Node] != c {
 		return // It has gone to make room for the entry.
 	}
-	sl.Seen.Store(max(sl.Seen.Load(), c.Seen.Load()))
+	entry.Seen.Store(max(entry.Seen.Load(), c.Seen.Load()))
 	if at.Entry.usesV1.Load() {
-		sl.usesV1.Store(true)
-		sl.askedV1.Store(max(sl.askedV1.Load(), at.Entry.askedV1.Load()))
+		entry.usesV1.Store(true)
+		entry.askedV1.Store(max(entry.askedV1.Load(), at.Entry.askedV1.Load()))
 	}
 	if at.Entry.UsesV3.Load() {
-		sl.UsesV3.Store(true)
+		entry.UsesV3.Store(true)
 	}
 	if at.Entry.UsesStreams.Load() {
-		sl.UsesStreams.Store(true)
+		entry.UsesStreams.Store(true)
 	}
 	if at.Entry.UsesProxyless.Load() {
-		sl.UsesProxyless.Store(true)
+		entry.UsesProxyless.Store(true)
 	}
 	last := at.last
 	if last == nil {
 		last = at.Entry.current.Load()
 	}
 	f.leaveLocked(c)
-	f.enterLocked(c, &place{Entry: sl, last: last, since: next.Serial, revision: next.Mesh.Revision})
+	f.enterLocked(c, &place{Entry: entry, last: last, since: next.Serial, revision: next.Mesh.Revision})
 	f.behind[c] = struct{}{}
 }
 
@@ -374,8 +374,8 @@ func (f *Fleet) Due(concerned []string) []*ViewEntry {
 	defer f.mu.Unlock()
 	all := maps.Clone(f.open)
 	for _, key := range concerned {
-		if sl := f.entries[key]; sl != nil {
-			all[sl] = struct{}{}
+		if entry := f.entries[key]; entry != nil {
+			all[entry] = struct{}{}
 		}
 	}
 	return slices.SortedFunc(maps.Keys(all), func(a, b *ViewEntry) int { return cmp.Compare(b.Seen.Load(), a.Seen.Load()) })
@@ -383,13 +383,13 @@ func (f *Fleet) Due(concerned []string) []*ViewEntry {
 
 // Settled notes whether an entry has a view that is good, which stays so until a
 // change concerns it.
-func (f *Fleet) Settled(sl *ViewEntry, good bool) {
+func (f *Fleet) Settled(entry *ViewEntry, good bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if good || f.entries[sl.Key] != sl {
-		delete(f.open, sl)
+	if good || f.entries[entry.Key] != entry {
+		delete(f.open, entry)
 	} else {
-		f.open[sl] = struct{}{}
+		f.open[entry] = struct{}{}
 	}
 }
 
@@ -397,8 +397,8 @@ func (f *Fleet) Settled(sl *ViewEntry, good bool) {
 func (f *Fleet) Unsettle() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, sl := range f.entries {
-		f.open[sl] = struct{}{}
+	for _, entry := range f.entries {
+		f.open[entry] = struct{}{}
 	}
 }
 
@@ -414,18 +414,18 @@ func (f *Fleet) Retire(idle time.Duration) {
 	f.retired = now
 	oldest := int64(now - idle)
 	pinned := f.DefaultClient.Place.Load().Entry
-	for _, sl := range f.entries {
-		if sl == pinned || sl.streams > 0 || sl.Seen.Load() >= oldest {
+	for _, entry := range f.entries {
+		if entry == pinned || entry.streams > 0 || entry.Seen.Load() >= oldest {
 			continue
 		}
-		for c := range sl.members {
+		for c := range entry.members {
 			f.forgetLocked(c)
 		}
 	}
 }
 
-func (f *Fleet) RepresentativeOf(sl *ViewEntry) *Client {
+func (f *Fleet) RepresentativeOf(entry *ViewEntry) *Client {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return sl.representative
+	return entry.representative
 }

@@ -27,8 +27,8 @@ func (f *Fleet) Called(node mesh.Node) *Client {
 func (f *Fleet) ViewOf(key string) *compiled.View {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if sl := f.entries[key]; sl != nil {
-		return sl.current.Load()
+	if entry := f.entries[key]; entry != nil {
+		return entry.current.Load()
 	}
 	return nil
 }

@@ -71,10 +71,10 @@ func (f *Fleet) Refusals() diag.List {
 		if i == MaxRefusals {
 			return append(all, feedback.NewRefusalProblem(diag.Refused, fmt.Sprintf("%d more proxies refuse what they are answered, or do not get it", len(proxies)-i)))
 		}
-		told := len(all)
+		listed := len(all)
 		note := func(ref diag.Ref, r feedback.Refusal) {
 			// Several parts of its configuration may be refused in the same words.
-			if p := problemOf(ref, r); !slices.Contains(all[told:], p) {
+			if p := problemOf(ref, r); !slices.Contains(all[listed:], p) {
 				all = append(all, p)
 			}
 		}
@@ -82,7 +82,7 @@ func (f *Fleet) Refusals() diag.List {
 		c.Transition.EachRefusal(c.Node.ID, note)
 		f.eachDenialOf(c, note)
 		kept := c.Transition.Refusals()
-		if len(all) > told || len(kept) == 0 { // The latter has healed just now.
+		if len(all) > listed || len(kept) == 0 { // The latter has healed just now.
 			continue
 		}
 		all = append(all, feedback.NewRefusalProblem(diag.Refused, fmt.Sprintf("proxy %s refuses what it is answered, or does not get it: it keeps %s; its log says why",

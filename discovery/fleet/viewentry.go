@@ -55,27 +55,27 @@ type Compile func() (*ir.Config, diag.List, error)
 // First returns the view of an entry. If there is none, the first caller compiles it
 // and the others wait. made reports whether this call has compiled it. A failure holds
 // for a generation.
-func (f *Fleet) First(g *compiled.Generation, sl *ViewEntry, compile Compile) (v *compiled.View, made bool, err error) {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	if v := sl.current.Load(); v != nil {
+func (f *Fleet) First(g *compiled.Generation, entry *ViewEntry, compile Compile) (v *compiled.View, made bool, err error) {
+	entry.mu.Lock()
+	defer entry.mu.Unlock()
+	if v := entry.current.Load(); v != nil {
 		return v, false, nil
 	}
 	switch {
-	case sl.closed:
+	case entry.closed:
 		return nil, false, ErrClosed
-	case sl.failed != nil && sl.at == g.Serial && !sl.mayRetry(f.age()):
-		return nil, false, sl.failed
+	case entry.failed != nil && entry.at == g.Serial && !entry.mayRetry(f.age()):
+		return nil, false, entry.failed
 	}
-	config, problems, err := sl.compile(g, compile, f.age)
+	config, problems, err := entry.compile(g, compile, f.age)
 	if err != nil {
 		return nil, false, err
 	}
-	v = compiled.NewView(g, sl.Key, config)
-	sl.Born.Store(g.Serial)
-	sl.compiled.Store(&problems)
-	sl.current.Store(v)
-	f.Settled(sl, true)
+	v = compiled.NewView(g, entry.Key, config)
+	entry.Born.Store(g.Serial)
+	entry.compiled.Store(&problems)
+	entry.current.Store(v)
+	f.Settled(entry, true)
 	return v, true, nil
 }
 
@@ -103,8 +103,8 @@ func (e *ViewEntry) Retry() {
 
 // Renewal says how an entry is brought to another generation.
 type Renewal struct {
-	Speaker *Client
-	Compile Compile
+	Representative *Client
+	Compile        Compile
 	// Good returns why the next view must not take the place of the one before, or nil.
 	Good func(before, next *compiled.View) error
 	// Replacing is called before the next view takes the place of the one before.
@@ -113,46 +113,46 @@ type Renewal struct {
 
 // Renew brings an entry to a generation, and reports whether anything is new. If there
 // is an error, the entry stays as it was.
-func (f *Fleet) Renew(g *compiled.Generation, sl *ViewEntry, r Renewal) (changed bool, err error) {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	if sl.closed {
+func (f *Fleet) Renew(g *compiled.Generation, entry *ViewEntry, r Renewal) (changed bool, err error) {
+	entry.mu.Lock()
+	defer entry.mu.Unlock()
+	if entry.closed {
 		return false, nil
 	}
-	defer func() { sl.keeps(err, g) }()
-	config, problems, err := sl.compile(g, r.Compile, f.age)
+	defer func() { entry.keeps(err, g) }()
+	config, problems, err := entry.compile(g, r.Compile, f.age)
 	if err != nil {
 		return false, err
 	}
-	before := sl.current.Load()
+	before := entry.current.Load()
 	if before == nil || before.Config != config {
-		v := compiled.NewView(g, sl.Key, config)
-		if err = sl.encodeAhead(v, r.Speaker.Proxy.IP); err == nil && before != nil {
+		v := compiled.NewView(g, entry.Key, config)
+		if err = entry.encodeAhead(v, r.Representative.Proxy.IP); err == nil && before != nil {
 			err = r.Good(before, v)
 		}
 		if err != nil {
-			sl.failed, sl.at = err, g.Serial
+			entry.failed, entry.at = err, g.Serial
 			return false, err
 		}
-		f.replaceLocked(g, sl, before, v, r)
+		f.replaceLocked(g, entry, before, v, r)
 		changed = true
 	}
-	old := sl.compiled.Swap(&problems)
+	old := entry.compiled.Swap(&problems)
 	return changed || old == nil || !feedback.SameList(*old, problems), nil
 }
 
 // replaceLocked needs the entry's lock. before is nil for none.
-func (f *Fleet) replaceLocked(g *compiled.Generation, sl *ViewEntry, before, v *compiled.View, r Renewal) {
+func (f *Fleet) replaceLocked(g *compiled.Generation, entry *ViewEntry, before, v *compiled.View, r Renewal) {
 	if before == nil {
-		sl.Born.Store(g.Serial)
-		sl.current.Store(v)
+		entry.Born.Store(g.Serial)
+		entry.current.Store(v)
 	} else {
-		sl.Recent.Note(compiled.Withdrawn(before.Config, v.Config))
+		entry.Recent.Note(compiled.Withdrawn(before.Config, v.Config))
 		r.Replacing()
-		sl.current.Store(v)
+		entry.current.Store(v)
 		before.Until.Store(v.Revision)
 	}
-	f.wakeMembers(sl)
+	f.wakeMembers(entry)
 }
 
 // keeps notes since which revision the entry has an older view than it should.

@@ -35,7 +35,7 @@ type Stream struct {
 	secrets   subscription
 	acked     *compiled.Streamed // all of which the proxy has acknowledged
 	settled   atomic.Bool        // once or more
-	routed    time.Time          // when a client of gRPC was last told routes
+	routed    time.Time          // when a client of gRPC was last sent routes
 	awaited   feedback.Awaited
 	refuses   atomic.Bool // something, as was noted last
 	pushed    atomic.Bool // out, by newer ones of the proxy
