@@ -55,20 +55,11 @@ func (p streamProxy) Address() string { return p.Proxy.IP }
 func (p streamProxy) IsGone() bool    { return p.Gone.Load() }
 
 func (p streamProxy) PastViews(next *compiled.View, is func(*compiled.View) bool) []*compiled.View {
-	entry := p.Place.Load().Entry
-	views := p.publisher.past.ViewsOf(p.Proxy, next, entry.Born.Load(), is)
-	if v := entry.Recent.View(); v != nil {
-		views = append(views, v)
+	views, recent := p.Place.Load().Entry.PastViews(p.publisher.past, p.Proxy, next, is)
+	if recent != nil {
+		views = append(views, recent)
 	}
 	return views
-}
-
-func (p streamProxy) RevisionInEffect(first, published int64) int64 {
-	return p.Newest(first, published)
-}
-
-func (p streamProxy) RevisionBefore(at *compiled.View, until, next int64) int64 {
-	return p.Before(at, until, next)
 }
 
 func (p streamProxy) Closed(st *stream.Stream) { p.publisher.fleet.Disconnect(p.Client, st) }

@@ -103,8 +103,8 @@ func (p *located) v3Listeners(g *compiled.Generation, version string, names []st
 }
 
 func (p *located) poll(g *compiled.Generation, version string) poll.Request {
-	return poll.Request{Version: version, Next: p.View, Order: p.Order, Past: func(is func(*compiled.View) bool) (views []*compiled.View, lately *compiled.View) {
-		return p.publisher.past.ViewsOf(p.Proxy, p.View, p.Born.Load(), is), p.ViewEntry.Recent.View()
+	return poll.Request{Version: version, Next: p.View, Order: p.Order, Past: func(is func(*compiled.View) bool) (views []*compiled.View, recent *compiled.View) {
+		return p.PastViews(p.publisher.past, p.Proxy, p.View, is)
 	}, IsCaughtUp: p.publisher.isCaughtUp}
 }
 

@@ -92,31 +92,31 @@ func (c *Client) introduced() feedback.ProxyStatus {
 	return p
 }
 
-// runs is the revision that a proxy runs which is at a view and should have another
-// one, while one is published that is not newer than the latter.
+// runs returns the revision in effect on a proxy that is at one view and should be at
+// target. published is not newer than target.
 func (c *Client) runs(at, target *compiled.View, published int64) int64 {
 	switch {
 	case at == nil || target == nil:
 		return 0
 	case at == target:
-		return c.Newest(at.Revision, published)
+		return c.RevisionInEffect(at.Revision, published)
 	}
-	return c.Before(at, at.Until.Load(), target.Revision)
+	return c.RevisionBefore(at, at.Until.Load(), target.Revision)
 }
 
-// Newest is the revision that a proxy runs which has its whole view, which is so since
-// first: the one published, unless the proxy gets an older view.
-func (c *Client) Newest(first, published int64) int64 {
+// RevisionInEffect returns the revision in effect on a proxy that has acked its whole
+// view, which was made at first: the published one, unless the proxy keeps an older view.
+func (c *Client) RevisionInEffect(first, published int64) int64 {
 	if kept := c.keptSince(); kept > 0 {
 		return kept - 1
 	}
 	return max(published, first)
 }
 
-// Before is the last revision of a view, or of its endpoints, that was replaced at
-// until, 0 for not yet. The proxy may have left it for another one: when it came to its
-// place, or not later than for what became next.
-func (c *Client) Before(at *compiled.View, until, next int64) int64 {
+// RevisionBefore returns the last revision of the view that a proxy is at. The view, or
+// its endpoints, was replaced at until, 0 for not yet. If the proxy came to its entry
+// before that, it left the view then; otherwise not later than for next.
+func (c *Client) RevisionBefore(at *compiled.View, until, next int64) int64 {
 	if moved := c.Place.Load().revision; moved > at.Revision && (until == 0 || moved < until) {
 		until = moved
 	}

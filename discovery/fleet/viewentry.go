@@ -12,6 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/history"
 	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
 )
 
 // ViewEntry is where the views of one mesh.View.Key follow each other. All proxies of
@@ -36,8 +37,8 @@ type ViewEntry struct {
 	streams        int     // of the members
 	representative *Client // the member that the view is compiled for
 
-	Recent history.RecentClusters
-	Born   atomic.Int64 // serial of the generation of its first view
+	recent history.RecentClusters
+	born   atomic.Int64 // serial of the generation of its first view
 
 	mu     sync.Mutex    // held while a view is made, and for what follows
 	failed error         // why there is no view of a generation
@@ -72,7 +73,7 @@ func (f *Fleet) First(g *compiled.Generation, entry *ViewEntry, compile Compile)
 		return nil, false, err
 	}
 	v = compiled.NewView(g, entry.Key, config)
-	entry.Born.Store(g.Serial)
+	entry.born.Store(g.Serial)
 	entry.compiled.Store(&problems)
 	entry.current.Store(v)
 	f.Settled(entry, true)
@@ -144,10 +145,10 @@ func (f *Fleet) Renew(g *compiled.Generation, entry *ViewEntry, r Renewal) (chan
 // replaceLocked needs the entry's lock. before is nil for none.
 func (f *Fleet) replaceLocked(g *compiled.Generation, entry *ViewEntry, before, v *compiled.View, r Renewal) {
 	if before == nil {
-		entry.Born.Store(g.Serial)
+		entry.born.Store(g.Serial)
 		entry.current.Store(v)
 	} else {
-		entry.Recent.Note(compiled.Withdrawn(before.Config, v.Config))
+		entry.recent.Note(compiled.Withdrawn(before.Config, v.Config))
 		r.Replacing()
 		entry.current.Store(v)
 		before.Until.Store(v.Revision)
@@ -208,4 +209,11 @@ func (e *ViewEntry) Release(letGo func()) {
 	defer e.mu.Unlock()
 	e.closed = true
 	letGo()
+}
+
+// PastViews returns the views of the past that a proxy of the entry may be at if it
+// should be at next, and a view of the clusters that the entry has lost lately, nil for
+// none. is reports whether the proxy is known to be at a view.
+func (e *ViewEntry) PastViews(past *history.ViewHistory, proxy mesh.Proxy, next *compiled.View, is func(*compiled.View) bool) (views []*compiled.View, recent *compiled.View) {
+	return past.ViewsOf(proxy, next, e.born.Load(), is), e.recent.View()
 }
