@@ -17,7 +17,7 @@ import (
 // Digest is a content hash.
 type Digest [sha256.Size]byte
 
-func Sum(content []byte) Digest { return sha256.Sum256(content) }
+func sum(content []byte) Digest { return sha256.Sum256(content) }
 
 // Version is how a digest is shown to a proxy.
 func (d Digest) Version() string { return hex.EncodeToString(d[:16]) }
@@ -42,7 +42,7 @@ func newFragment(m proto.Message) (*Fragment, error) {
 	}
 	*room = content[:0]
 	// Of its own size: what is kept is mostly this.
-	return &Fragment{kind: kind, hash: Sum(content), Binary: bytes.Clone(content[len(name):])}, nil
+	return &Fragment{kind: kind, hash: sum(content), Binary: bytes.Clone(content[len(name):])}, nil
 }
 
 // scratch is room to marshal in.

@@ -67,8 +67,8 @@ func (r *Resource) size() int {
 	return size
 }
 
-// AppendJSON appends the resource as an Any in proto JSON.
-func (r *Resource) AppendJSON(out []byte) []byte {
+// appendJSON appends the resource as an Any in proto JSON.
+func (r *Resource) appendJSON(out []byte) []byte {
 	out = fmt.Appendf(out, `{"@type":%q`, r.TypeURL)
 	if fields := r.Shell.JSON(); len(fields) > len("{}") {
 		out = append(append(out, ','), fields[1:len(fields)-1]...)
@@ -92,7 +92,7 @@ func (r *Resource) AppendShown(out []byte) []byte {
 	if r.shown != nil {
 		return append(out, r.shown...)
 	}
-	return r.AppendJSON(out)
+	return r.appendJSON(out)
 }
 
 // sizeJSON is about the length of what appendJSON appends.
@@ -141,7 +141,7 @@ func body(typeURL, version string, resources []*Resource) *[]byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = r.AppendJSON(out)
+		out = r.appendJSON(out)
 	}
 	out = append(out, "]}"...)
 	return &out
@@ -149,4 +149,4 @@ func body(typeURL, version string, resources []*Resource) *[]byte {
 
 // interned are problems of a part. What is lost in a version of the API gets its code
 // when a configuration gathers them (diag.Interned.AddTo).
-func Intern(problems ...diag.Problem) diag.Interned { return diag.Intern(problems, "") }
+func intern(problems ...diag.Problem) diag.Interned { return diag.Intern(problems, "") }

@@ -42,7 +42,7 @@ func NewSet(typeURL string, resources []*Resource) *Set {
 	}
 	s.Sorted = slices.CompactFunc(s.Sorted, func(r, before *Resource) bool {
 		if r.Name == before.Name {
-			s.Problems = append(s.Problems, Intern(notServed(typeURL, r.Name, r.origin, "is left out", "has the name of another one"))...)
+			s.Problems = append(s.Problems, intern(notServed(typeURL, r.Name, r.origin, "is left out", "has the name of another one"))...)
 		}
 		return r.Name == before.Name
 	})

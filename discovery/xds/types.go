@@ -2,9 +2,9 @@ package xds
 
 import "github.com/pilot-api/pilot-api/explain"
 
-// ResourceTypes are the types by URL, each as explain.Types has it and as the
+// resourceTypes are the types by URL, each as explain.Types has it and as the
 // protocol's service for it is called. All other lists of types follow from this one.
-var ResourceTypes = map[string]struct{ name, service string }{
+var resourceTypes = map[string]struct{ name, service string }{
 	ClusterType:  {"clusters", "cds"},
 	ListenerType: {"listeners", "lds"},
 	RouteType:    {"routes", "rds"},
@@ -16,15 +16,15 @@ var ResourceTypes = map[string]struct{ name, service string }{
 var ConfigTypes = explain.Types
 
 // NameOf is what people call the type of a URL.
-func NameOf(typeURL string) string { return ResourceTypes[typeURL].name }
+func NameOf(typeURL string) string { return resourceTypes[typeURL].name }
 
 // ServiceOf is the protocol's service for the type of a URL, in short, such as cds;
 // "" for a type that is not served.
-func ServiceOf(typeURL string) string { return ResourceTypes[typeURL].service }
+func ServiceOf(typeURL string) string { return resourceTypes[typeURL].service }
 
 // Services are those of all types.
 func Services() (all []string) {
-	for _, t := range ResourceTypes {
+	for _, t := range resourceTypes {
 		all = append(all, t.service)
 	}
 	return all

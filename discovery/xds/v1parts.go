@@ -36,7 +36,7 @@ func (p *V1Parts) encode(spelled func(*v1Part) any) *v1Part {
 	out.err = p.Contain("v1", func() error {
 		text, err := encodeV1(spelled(out))
 		out.text = bytes.TrimSuffix(text, []byte("\n"))
-		out.hash = Sum(out.text)
+		out.hash = sum(out.text)
 		return err
 	})
 	return out
@@ -157,7 +157,7 @@ func EncodeV1(body any) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return Answer{Version: Sum(text).Version(), Body: text}, nil
+	return Answer{Version: sum(text).Version(), Body: text}, nil
 }
 
 // Len is how many parts are kept.

@@ -109,13 +109,13 @@ func (p *V3Parts) resource(typeURL, name string, origin diag.Ref, open, closed e
 	shell, problems, refused := p.encode(open, v3.Check)
 	if refused == nil {
 		r := newResource(typeURL, name, shell)
-		r.origin, r.Problems = origin, Intern(problems...)
+		r.origin, r.Problems = origin, intern(problems...)
 		return r
 	}
 	if closed != nil {
 		if shell, _, err := p.encode(closed, v3.Check); err == nil {
 			r := newResource(typeURL, name, shell)
-			r.origin, r.Problems = origin, Intern(notServed(typeURL, name, origin, closedOutcome, refusedBecause(refused)))
+			r.origin, r.Problems = origin, intern(notServed(typeURL, name, origin, closedOutcome, refusedBecause(refused)))
 			return r
 		}
 	}
@@ -128,7 +128,7 @@ func refusedBecause(err error) string { return "would be refused by Envoy: " + e
 
 func leftOut(typeURL, name string, origin diag.Ref, refused error) *Resource {
 	return &Resource{TypeURL: typeURL, Name: name, origin: origin,
-		Problems: Intern(notServed(typeURL, name, origin, "is left out", refusedBecause(refused)))}
+		Problems: intern(notServed(typeURL, name, origin, "is left out", refusedBecause(refused)))}
 }
 
 // encode makes a message, checks it and encodes it.
@@ -159,7 +159,7 @@ func (p *V3Parts) Table(t *ir.RouteTable) *Resource {
 		if err != nil {
 			return leftOut(RouteType, t.Name, diag.Ref{}, refused)
 		}
-		r.Problems = Intern(notServed(RouteType, t.Name, diag.Ref{}, closedOutcome, refusedBecause(refused)))
+		r.Problems = intern(notServed(RouteType, t.Name, diag.Ref{}, closedOutcome, refusedBecause(refused)))
 		return r
 	})
 }
@@ -226,7 +226,7 @@ func (p *V3Parts) host(h *ir.VirtualHost) *host {
 		message := func(h *ir.VirtualHost) encoder {
 			return func() (v3.Message, diag.List) {
 				m, problems := v3.VirtualHost(h)
-				out.problems = Intern(problems...)
+				out.problems = intern(problems...)
 				if m == nil {
 					return nil, nil
 				}
@@ -240,7 +240,7 @@ func (p *V3Parts) host(h *ir.VirtualHost) *host {
 			if f, _, refused = p.encode(message(h.Closed()), judged); refused != nil {
 				f, out.domains = nil, nil
 			}
-			out.problems = Intern(diag.Warn(diag.NotHonoured, h.Closed().Routes[0].Origins, "Envoy v3 answers 503 in place of virtual host %s: %v", h.Name, err)...)
+			out.problems = intern(diag.Warn(diag.NotHonoured, h.Closed().Routes[0].Origins, "Envoy v3 answers 503 in place of virtual host %s: %v", h.Name, err)...)
 		}
 		out.Fragment = f
 		return out

@@ -82,7 +82,7 @@ func TestPartsThatEnvoyRefuses(t *testing.T) {
 	bad := &ir.Cluster{Name: "bad", Type: ir.Registry, ConnectTimeout: -time.Second, Origins: []diag.Ref{{Name: "rule"}}}
 	r := p.Cluster(bad, v3.Polled(time.Second))
 	wantProblem(t, r.Problems.List(), "rule", "is closed")
-	if text := string(r.AppendJSON(nil)); !strings.Contains(text, `"type":"STATIC"`) && strings.Contains(text, "EDS") {
+	if text := string(r.appendJSON(nil)); !strings.Contains(text, `"type":"STATIC"`) && strings.Contains(text, "EDS") {
 		t.Errorf("the cluster is open: %s", text)
 	}
 	r = p.Listener(&ir.Listener{IP: "nowhere", Port: 80, TCP: &ir.TCPListener{}, Origins: []diag.Ref{{Name: "rule"}}}, v3.Polled(time.Second))
