@@ -28,8 +28,8 @@ type Inspection struct {
 	view       *compiled.View
 }
 
-// SpelledOver are the transports that Resources can be encoded for.
-var SpelledOver = []feedback.Transport{feedback.OverDelta, feedback.OverADS, feedback.OverREST, feedback.OverGRPC}
+// InspectTransports are the transports that Resources can be encoded for.
+var InspectTransports = []feedback.Transport{feedback.OverDelta, feedback.OverADS, feedback.OverREST, feedback.OverGRPC}
 
 // Inspect returns what a proxy is sent now. An unknown proxy does not become known by it,
 // takes no place and is not counted. Of proxies with one id, and

@@ -21,7 +21,10 @@ func TestBoardLooksSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
 		log := slog.New(slog.DiscardHandler)
-		standings := newStandings(func(*discovery.ObjectStatuses) *discovery.ObjectStatuses { looks.Add(1); return &discovery.ObjectStatuses{} }, log)
+		standings := newStandings(func(*discovery.ObjectStatuses) *discovery.ObjectStatuses {
+			looks.Add(1)
+			return &discovery.ObjectStatuses{}
+		}, log)
 		b := newStatusBoard(standings, proxyReturn{}, nil, log)
 		own := &ownStandings{lookout: standings}
 		kind, _ := schema.KindByName("RouteRule")

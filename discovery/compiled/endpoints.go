@@ -79,9 +79,9 @@ func (s *endpointSet) forProxyless() *xds.Resource {
 	return s.encoded(&s.proxyless, v3.ProxylessEndpoints)
 }
 
-func (s *endpointSet) encoded(as *cached.Lazy[xds.Resource], spell xds.EndpointsEncoder) *xds.Resource {
+func (s *endpointSet) encoded(as *cached.Lazy[xds.Resource], encode xds.EndpointsEncoder) *xds.Resource {
 	r, _ := as.Get(func() (*xds.Resource, error) {
-		r, err := s.encoder.V3.EncodeEndpoints(s.key, s.members, spell)
+		r, err := s.encoder.V3.EncodeEndpoints(s.key, s.members, encode)
 		if err != nil {
 			s.encoder.Log.Error("endpoints not served", "key", s.key, "err", err)
 		}

@@ -138,11 +138,11 @@ func endpointsOf(g *Generation, keys []string, before *xds.Set) *xds.Set {
 
 func EndpointsNamed(g *Generation, key string, before *xds.Set, proxyless bool) *xds.Resource {
 	of := g.Endpoints.Of(key)
-	spelled := of.V3
+	resource := of.V3
 	if proxyless {
-		spelled = of.forProxyless
+		resource = of.forProxyless
 	}
-	if found := spelled(); found != nil || before == nil {
+	if found := resource(); found != nil || before == nil {
 		return found
 	}
 	return before.Named(key)

@@ -227,11 +227,11 @@ func (f *State) Nack(t Subscription, s *Sent, words string) {
 func (f *State) withdrawAgain(t Subscription, s *Sent) {
 	for _, name := range s.Removed {
 		if !f.Lacks(name) {
-			t.Owe(name)
+			t.AddPending(name)
 		}
 	}
 	if !s.Delta && t.Wild() && slices.ContainsFunc(s.Set.Since(t.Acked().Set).Removed, t.Wants) {
-		t.OweAnswer()
+		t.RequireAnswer()
 	}
 }
 
@@ -278,7 +278,7 @@ func (f *State) blame(t Subscription, v *compiled.View, r *xds.Resource, words s
 	}
 	f.tables[r.Name] = a
 	delete(f.byName, r.Name)
-	f.oweTrial(t, a)
+	f.addTrial(t, a)
 }
 
 // giveUp has a table sent as it should be, or not at all.
@@ -296,10 +296,10 @@ func (f *State) giveUp(t Subscription, a *partialRoutes) *Nacked {
 	return c
 }
 
-// oweTrial has a table sent that the proxy has not acked.
-func (f *State) oweTrial(t Subscription, a *partialRoutes) {
+// addTrial has a table sent that the proxy has not acked.
+func (f *State) addTrial(t Subscription, a *partialRoutes) {
 	if !a.isAcked() {
-		t.Owe(a.target.Name)
+		t.AddPending(a.target.Name)
 	}
 }
 
@@ -409,7 +409,7 @@ func (f *State) again(t Subscription, suspects []*xds.Resource) {
 	for _, r := range suspects {
 		if c := f.byName[r.Name]; c != nil && !c.blame {
 			c.tried = true
-			t.Owe(r.Name)
+			t.AddPending(r.Name)
 		}
 	}
 }
@@ -478,7 +478,7 @@ func (f *State) AckTable(t Subscription, r *xds.Resource) {
 		delete(f.tables, r.Name)
 		return
 	}
-	f.oweTrial(t, a)
+	f.addTrial(t, a)
 }
 
 // IsAll reports whether the proxy nacked all of a set, as far as is known.

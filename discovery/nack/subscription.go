@@ -25,10 +25,10 @@ type Subscription interface {
 	// stream.
 	CameWithSomething() bool
 
-	// Owe has the next response hold a resource of a name again.
-	Owe(name string)
-	// OweAnswer has a next response, even if there is nothing in it.
-	OweAnswer()
+	// AddPending has the next response hold a resource of a name again.
+	AddPending(name string)
+	// RequireAnswer has a next response, even if there is nothing in it.
+	RequireAnswer()
 	// Restart has the next response hold all that the proxy wants.
 	Restart()
 }

@@ -94,7 +94,7 @@ type Request struct {
 	// Past are views that the proxy may be at if this server does not know it, and
 	// one of clusters alone that it may have, or nil. Older views than one that the
 	// proxy is at are left out.
-	Past func(is func(*compiled.View) bool) (views []*compiled.View, lately *compiled.View)
+	Past func(is func(*compiled.View) bool) (views []*compiled.View, recent *compiled.View)
 	// IsCaughtUp reports whether this server has all that was stored before a time.
 	IsCaughtUp func(time.Time) bool
 }

@@ -23,7 +23,7 @@ type unknownVersion struct {
 }
 
 const (
-	// maxStrangers bounds those of one proxy, as names are the client's to choose.
+	// maxUnknownVersions bounds those of one proxy, as names are the client's to choose.
 	maxUnknownVersions = 64
 	// unknownFor is how long one is waited for: by then no replica sends it any more,
 	// unless it is cut off.
@@ -83,7 +83,7 @@ func (t *Transition) isAheadLocked(p Request, now time.Time) bool {
 
 // ErrBehind: what a proxy asks for is not known here, and it may be that another replica
 // has sent it.
-var ErrBehind = errors.New("another replica may have told the proxy of what is still to be heard of here")
+var ErrBehind = errors.New("another replica may have sent the proxy what is not known here yet")
 
 // lacksTable reports whether a proxy asks for a route table that is still to be heard of
 // here, or that would be sent before what it leads to.

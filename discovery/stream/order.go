@@ -54,9 +54,9 @@ func (st *Stream) next(target *compiled.Streamed) *xds.Response {
 // meet takes note of what the proxy says that it has.
 func (st *Stream) meet(target *compiled.Streamed, listeners, routes compiled.At) {
 	clusters := compiled.At{Set: target.Clusters, View: target.View}
-	if came := &st.clusters.initial; came.withSomething() {
+	if initial := &st.clusters.initial; initial.withSomething() {
 		st.arrival = time.Now()
-		st.pastViews = st.mayRouteBy(came.version, target)
+		st.pastViews = st.mayRouteBy(initial.version, target)
 	}
 	st.clusters.meet(clusters, clusters.Named)
 	st.endpoints.meet(compiled.At{Set: target.Endpoints, View: target.View}, st.endpointsNamed)

@@ -18,7 +18,7 @@ func (t *subscription) due(to compiled.At, find func(string) *xds.Resource, delt
 	}
 	t.nacks.Retarget(t, to, find)
 	t.nacks.Revise(find)
-	t.oweAll(t.nacks.Next())
+	t.addPending(t.nacks.Next())
 	differing, removed := t.differing(to.Set, find)
 	if len(differing) == 0 && len(removed) == 0 && !t.pending.answer {
 		t.rest(to)

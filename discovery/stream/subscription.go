@@ -195,7 +195,7 @@ func (t *subscription) unsubscribe(name string) {
 	}
 }
 
-func (t *subscription) oweAll(all []*xds.Resource) {
+func (t *subscription) addPending(all []*xds.Resource) {
 	for _, r := range all {
 		t.pending.add(r.Name)
 	}
@@ -262,11 +262,11 @@ func (t *subscription) Acked() compiled.At { return t.acked }
 // CameWithSomething reports whether the proxy had something of the type before its stream.
 func (t *subscription) CameWithSomething() bool { return t.initial.before }
 
-// Owe has the next response hold a resource of a name again.
-func (t *subscription) Owe(name string) { t.pending.add(name) }
+// AddPending has the next response hold a resource of a name again.
+func (t *subscription) AddPending(name string) { t.pending.add(name) }
 
-// OweAnswer has a next response, even if there is nothing in it.
-func (t *subscription) OweAnswer() { t.pending.answer = true }
+// RequireAnswer has a next response, even if there is nothing in it.
+func (t *subscription) RequireAnswer() { t.pending.answer = true }
 
 // Restart has the next response hold all that the proxy wants.
 func (t *subscription) Restart() { t.sent = compiled.At{} }

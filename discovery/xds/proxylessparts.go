@@ -26,14 +26,14 @@ type ProxylessCluster struct {
 
 func (p *V3Parts) ProxylessHost(h *ir.VirtualHost, port string) *ProxylessHost {
 	return p.proxylessHosts.Of(h, port, func() *ProxylessHost {
-		spelled := func(h *ir.VirtualHost) encoder {
+		message := func(h *ir.VirtualHost) encoder {
 			return func() (v3.Message, diag.List) { return v3.ProxylessRoutes(h) }
 		}
 		var origin diag.Ref
 		if len(h.Routes) > 0 {
 			origin = first(h.Routes[0].Origins)
 		}
-		out := &ProxylessHost{Routes: p.resource(RouteType, h.Name, origin, spelled(h), spelled(h.Closed()))}
+		out := &ProxylessHost{Routes: p.resource(RouteType, h.Name, origin, message(h), message(h.Closed()))}
 		for _, d := range h.Domains {
 			if !strings.HasSuffix(d, ":"+port) || strings.Contains(d, "*") {
 				continue
@@ -55,10 +55,10 @@ func (p *V3Parts) ProxylessHost(h *ir.VirtualHost, port string) *ProxylessHost {
 
 func (p *V3Parts) ProxylessCluster(c *ir.Cluster) *ProxylessCluster {
 	return p.proxylessClusters.Of(c, struct{}{}, func() *ProxylessCluster {
-		spelled := func(c *ir.Cluster) encoder {
+		message := func(c *ir.Cluster) encoder {
 			return func() (v3.Message, diag.List) { return v3.ProxylessCluster(c) }
 		}
-		out := &ProxylessCluster{Cluster: p.resource(ClusterType, envoy.ClusterName(c.Name), first(c.Origins), spelled(c), spelled(c.Closed()))}
+		out := &ProxylessCluster{Cluster: p.resource(ClusterType, envoy.ClusterName(c.Name), first(c.Origins), message(c), message(c.Closed()))}
 		if name, members := v3.ProxylessMembers(c); len(members) > 0 {
 			// Without them it has none, which is what a name that nobody has means.
 			out.Endpoints, _ = p.EncodeEndpoints(name, members, v3.ProxylessEndpoints)

@@ -31,10 +31,10 @@ type v1Part struct {
 	err      error // a mistake of ours
 }
 
-func (p *V1Parts) encode(spelled func(*v1Part) any) *v1Part {
+func (p *V1Parts) encode(made func(*v1Part) any) *v1Part {
 	out := &v1Part{}
 	out.err = p.Contain("v1", func() error {
-		text, err := encodeV1(spelled(out))
+		text, err := encodeV1(made(out))
 		out.text = bytes.TrimSuffix(text, []byte("\n"))
 		out.hash = sum(out.text)
 		return err
@@ -45,9 +45,9 @@ func (p *V1Parts) encode(spelled func(*v1Part) any) *v1Part {
 func (p *V1Parts) cluster(c *ir.Cluster) *v1Part {
 	return p.clusters.Of(c, struct{}{}, func() *v1Part {
 		return p.encode(func(out *v1Part) any {
-			spelled, problems := v1.OneCluster(c)
+			made, problems := v1.OneCluster(c)
 			out.problems = diag.Intern(problems, diag.LostInV1)
-			return spelled
+			return made
 		})
 	})
 }
@@ -55,9 +55,9 @@ func (p *V1Parts) cluster(c *ir.Cluster) *v1Part {
 func (p *V1Parts) host(h *ir.VirtualHost) *v1Part {
 	return p.hosts.Of(h, struct{}{}, func() *v1Part {
 		return p.encode(func(out *v1Part) any {
-			spelled, problems := v1.OneHost(h)
-			out.problems, out.closes = diag.Intern(problems, diag.LostInV1), spelled.Closes()
-			return spelled
+			made, problems := v1.OneHost(h)
+			out.problems, out.closes = diag.Intern(problems, diag.LostInV1), made.Closes()
+			return made
 		})
 	})
 }

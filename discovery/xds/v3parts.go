@@ -164,7 +164,7 @@ func (p *V3Parts) Table(t *ir.RouteTable) *Resource {
 	})
 }
 
-// amendedTable is nil for what cannot be one.
+// PartialTable is nil for what cannot be one.
 func (p *V3Parts) PartialTable(t *ir.RouteTable) *Resource {
 	r, err := p.splice(t)
 	if err != nil {
@@ -196,13 +196,13 @@ func (p *V3Parts) splice(t *ir.RouteTable) (*Resource, error) {
 	return r, nil
 }
 
-// spellEndpoints is v3.Endpoints, or for clients of gRPC v3.ProxylessEndpoints.
+// EndpointsEncoder is v3.Endpoints, or for clients of gRPC v3.ProxylessEndpoints.
 type EndpointsEncoder func(key string, members []ir.Endpoint) *endpointv3.ClusterLoadAssignment
 
 // EncodeEndpoints encodes endpoints. They are no part of a configuration: the caller keeps
 // them.
-func (p *V3Parts) EncodeEndpoints(key string, members []ir.Endpoint, spell EndpointsEncoder) (*Resource, error) {
-	f, _, err := p.encode(func() (v3.Message, diag.List) { return spell(key, members), nil }, v3.Check)
+func (p *V3Parts) EncodeEndpoints(key string, members []ir.Endpoint, encode EndpointsEncoder) (*Resource, error) {
+	f, _, err := p.encode(func() (v3.Message, diag.List) { return encode(key, members), nil }, v3.Check)
 	if err != nil {
 		return nil, err
 	}
