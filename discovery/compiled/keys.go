@@ -7,7 +7,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// keyed are the secrets of a configuration that have a private key.
+// WithKeys returns the secrets of a configuration that have a private key.
 func WithKeys(config *ir.Config) []*ir.Secret {
 	return slices.DeleteFunc(slices.Clone(config.Secrets), func(s *ir.Secret) bool { return s.Key.None() })
 }

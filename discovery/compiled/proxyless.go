@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// proxyless is a view as programs have it that speak gRPC without a proxy: what they
+// proxylessHosts is a view as programs have it that speak gRPC without a proxy: what they
 // may call by HTTP, each virtual host as a table of its own
 // (docs/decisions/022-proxyless-grpc.md).
 type proxylessHosts struct {

@@ -23,13 +23,13 @@ type Streamed struct {
 	besideMu sync.Mutex
 }
 
-// streamedOf is what a view says now on streams. It is made when the first stream
+// Streamed returns what a view says now on streams. It is made when the first stream
 // asks, and kept up to date from then on (restream).
 func (v *View) Streamed(ip string) (*Streamed, error) {
 	return v.current(&v.onStreamsNow, func() (*V3Answers, error) { return v.EncodedStreamed(ip) })
 }
 
-// proxylessOf is streamedOf for clients of gRPC.
+// Proxyless is Streamed for clients of gRPC.
 func (v *View) Proxyless() (*Streamed, error) { return v.current(&v.toProxyless, v.EncodedProxyless) }
 
 // current is the value that encode makes.

@@ -111,7 +111,7 @@ func (v *View) Problems() diag.List {
 	return all
 }
 
-// tables reports whether the view has such a route table, or listeners.
+// HasTable reports whether the view has such a route table, or listeners.
 func (v *View) HasTable(name string) bool {
 	return name == xds.ListenerType || slices.ContainsFunc(v.Config.RouteTables, func(t *ir.RouteTable) bool { return t.Name == name })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// refusal is a problem of the whole configuration, of no single object.
+// NewRefusalProblem returns a problem of the whole configuration, of no single object.
 func NewRefusalProblem(code diag.Code, message string) diag.Problem {
 	return diag.Problem{Severity: diag.Error, Reason: diag.NotHonoured, Code: code, Message: message}
 }

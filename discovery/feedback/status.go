@@ -90,7 +90,7 @@ func Worse(a, b SyncState) SyncState {
 	return a
 }
 
-// known is the state of a proxy: one that has not asked for anything yet has not got it.
+// OrSent returns the state of a proxy, Sent for one that has not asked for anything yet.
 func OrSent(state SyncState) SyncState {
 	if state == "" {
 		return Sent

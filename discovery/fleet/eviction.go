@@ -31,7 +31,7 @@ func (f *Fleet) Sweep() {
 	f.sweepLocked()
 }
 
-// evictSlotLocked makes room for an entry.
+// evictEntryLocked makes room for an entry.
 func (f *Fleet) evictEntryLocked() {
 	var pinned, victim *ViewEntry
 	if at := f.DefaultClient.Place.Load(); at != nil {

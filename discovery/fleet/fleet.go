@@ -156,7 +156,7 @@ func (f *Fleet) PlaceDefault(g *compiled.Generation) {
 	f.enterLocked(f.DefaultClient, &place{Entry: entry})
 }
 
-// slotLocked is that of a view. At the bound it takes the place of another one.
+// entryLocked returns that of a view. At the bound it takes the place of another one.
 func (f *Fleet) entryLocked(key string, mv mesh.View) *ViewEntry {
 	if entry := f.entries[key]; entry != nil {
 		return entry
@@ -258,7 +258,7 @@ func (f *Fleet) forgetLocked(c *Client) {
 	f.leaveLocked(c)
 }
 
-// rekey moves the proxies that a change of the registry gives the view of
+// MoveToNext moves the proxies that a change of the registry gives the view of
 // another key.
 func (f *Fleet) MoveToNext(before, next *compiled.Generation) {
 	for c := range f.concerned(before.Mesh, next.Mesh) {

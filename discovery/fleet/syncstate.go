@@ -33,7 +33,7 @@ func (f *Fleet) UnprovedCount() (n int) {
 	return n
 }
 
-// attendee is a proxy and its streams.
+// connectedProxy is a proxy and its streams.
 type connectedProxy struct {
 	*Client
 	streams []*stream.Stream

@@ -33,7 +33,7 @@ type Subscription interface {
 	Restart()
 }
 
-// sentResponse is a response that a proxy was sent.
+// Sent is a response that a proxy was sent.
 type Sent struct {
 	Nonce string
 	*xds.Content

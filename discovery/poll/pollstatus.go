@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// each visits how the proxy stands with each type but endpoints, which may be several
+// EachType visits how the proxy stands with each type but endpoints, which may be several
 // times, and returns the last view all of which it was seen to have; nil for none.
 func (t *Transition) EachType(next *compiled.View, visit func(name string, s feedback.TypeStatus)) *compiled.View {
 	t.mu.Lock()
@@ -42,7 +42,7 @@ func (t *Transition) EachType(next *compiled.View, visit func(name string, s fee
 	return t.at.Load()
 }
 
-// polls reports whether a proxy has polled.
+// HasPolled reports whether a proxy has polled.
 func (t *Transition) HasPolled() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -86,7 +86,7 @@ func (t *Transition) closeBy(target *compiled.View) time.Duration {
 	return t.openBy(target) + 2*min(target.Config.RouteDelay, history.MaxPace) + grace
 }
 
-// poll is what a proxy says of itself when it asks.
+// Request is one poll: what the proxy says, and what is published for it.
 type Request struct {
 	Version string         // that it has accepted; "" for none
 	Next    *compiled.View // that is published for it
@@ -229,7 +229,7 @@ func (t *Transition) await(p Request, now time.Time) {
 	t.polled, t.gap = now, gap
 }
 
-// leave forgets what is known of the proxy but what is strange of it.
+// reset forgets what is known of the proxy, except its unknown versions.
 func (t *Transition) reset() {
 	t.held, t.routed, t.clusters, t.asked = nil, nil, passing{}, time.Time{}
 	t.pace.Store(0)
@@ -286,7 +286,7 @@ func (t *Transition) note(name string, next subscription, answered string) {
 	t.noteRefusing()
 }
 
-// turn makes the next view the target, unless there is a newer one: a request
+// advance makes the next view the target, unless there is a newer one: a request
 // may have begun before the last change was published. What is newer follows from
 // the order of publishing; a revision goes back when a store is restored.
 // A proxy that is not known is at a view of which is says so.

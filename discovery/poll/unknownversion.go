@@ -33,7 +33,7 @@ const (
 	CatchUpAge = time.Second
 )
 
-// isStrange reports whether the version that a proxy has of a type or table may be newer
+// isUnknown reports whether the version that a proxy has of a type or table may be newer
 // than all that is known here.
 func (t *Transition) isUnknown(p Request, name string, last *passing, now time.Time, is func(*compiled.View) bool) bool {
 	known, again := t.unknownVersions[name]

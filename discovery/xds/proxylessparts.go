@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// target is a virtual host of a port.
+// ProxylessHost is a virtual host of a port, as clients of gRPC have it.
 type ProxylessHost struct {
 	Routes *Resource
 	// Listeners lead to it, one for each name that it is called by.
@@ -18,7 +18,7 @@ type ProxylessHost struct {
 	Clusters  []string // names in the IR
 }
 
-// reached is a cluster.
+// ProxylessCluster is a cluster, as clients of gRPC have it.
 type ProxylessCluster struct {
 	Cluster   *Resource
 	Endpoints *Resource // that are not the registry's; nil for none

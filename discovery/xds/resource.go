@@ -147,6 +147,6 @@ func body(typeURL, version string, resources []*Resource) *[]byte {
 	return &out
 }
 
-// interned are problems of a part. What is lost in a version of the API gets its code
+// intern interns problems of a part. What is lost in a version of the API gets its code
 // when a configuration gathers them (diag.Interned.AddTo).
 func intern(problems ...diag.Problem) diag.Interned { return diag.Intern(problems, "") }

@@ -50,7 +50,7 @@ func NewSet(typeURL string, resources []*Resource) *Set {
 	return s
 }
 
-// endpointSetOf is a set of endpoints, which are sorted by name already. No poll asks
+// NewEndpointSet returns a set of endpoints, which are sorted by name already. No poll asks
 // for all of them, so it has no version.
 func NewEndpointSet(sorted []*Resource, proxyless bool) *Set {
 	return &Set{TypeURL: EndpointType, Sorted: sorted, Proxyless: proxyless}

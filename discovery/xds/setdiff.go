@@ -5,7 +5,7 @@ import (
 	"weak"
 )
 
-// setDiff is what leads from one set to another. All proxies that go the same way
+// Diff is what leads from one set to another. All proxies that go the same way
 // share it.
 type Diff struct {
 	from    weak.Pointer[Set]

@@ -141,7 +141,7 @@ func (l *V1List) Answer() Answer {
 	})}
 }
 
-// v1JSON encodes. Order is the caller's: a v1 Envoy takes it for content.
+// encodeV1 encodes. Order is the caller's: a v1 Envoy takes it for content.
 func encodeV1(body any) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)

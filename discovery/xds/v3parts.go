@@ -34,8 +34,8 @@ type V3Parts struct {
 	hosts  cached.Attached[ir.VirtualHost, struct{}, *host]
 	// listeners have their address filled in.
 	listeners cached.Attached[ir.Listener, v3.Source, *Resource]
-	// targets are virtual hosts of a table, by its name, as clients of gRPC have them,
-	// and reached the clusters.
+	// proxylessHosts are virtual hosts of a table, by its name, as clients of gRPC have
+	// them, and proxylessClusters the clusters.
 	proxylessHosts    cached.Attached[ir.VirtualHost, string, *ProxylessHost]
 	proxylessClusters cached.Attached[ir.Cluster, struct{}, *ProxylessCluster]
 	secrets           cached.Attached[ir.Secret, struct{}, *Resource]
