@@ -44,7 +44,7 @@ type transportProgress struct {
 type Awaited struct {
 	Pending  atomic.Bool
 	Over     Transport
-	Silent   func() bool // of a proxy that polls: whether it has stopped
+	Silent   func() bool // reports whether a proxy that polls has stopped; nil for a stream
 	rollouts []*Rollout  // guarded by the lock of convergence, as is
 	gone     bool        // that it accepts nothing any more
 }
@@ -69,7 +69,18 @@ func (c *Convergence) Concern(ro *Rollout, all []*Awaited) {
 			ro.on[a.Over] = &transportProgress{}
 		}
 		ro.on[a.Over].left++
+		if a.Silent != nil {
+			c.pollsLocked(a)
+		}
 	}
+}
+
+// pollsLocked has Dismiss look at a proxy that polls.
+func (c *Convergence) pollsLocked(a *Awaited) {
+	if c.polling == nil {
+		c.polling = map[*Awaited]struct{}{}
+	}
+	c.polling[a] = struct{}{}
 }
 
 // Seal says that all proxies of a change are known.
@@ -151,17 +162,13 @@ func (c *Convergence) endLocked(ro *Rollout) bool {
 // everything is a revision that none is above.
 const everything = math.MaxInt64
 
-// Poll notes that a proxy takes its changes by polls.
+// Poll notes over which transport a proxy that polls takes its next changes.
 func (c *Convergence) Poll(a *Awaited, over Transport) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(a.rollouts) == 0 {
 		a.Over = over
 	}
-	if c.polling == nil {
-		c.polling = map[*Awaited]struct{}{}
-	}
-	c.polling[a] = struct{}{}
 }
 
 // Dismiss ends the waiting for proxies that fell silent. It looks only at those that have
