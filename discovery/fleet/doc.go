@@ -1,4 +1,4 @@
-// package fleet knows the proxies. It finds the one that asks, the entry in which the
+// Package fleet knows the proxies. It finds the one that asks, the entry in which the
 // views of its mesh.View.Key follow each other, and whom a change of the registry gives
 // another view; everybody else is not looked at. In come nodes, streams and snapshots;
 // out come clients with the view that each should have, how they stand, and what they

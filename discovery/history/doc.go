@@ -1,4 +1,4 @@
-// package history knows what proxies may have been sent that is not in force any more:
+// Package history knows what proxies may have been sent that is not in force any more:
 // the views of recent snapshots, and of those before the start (ViewHistory), and the
 // clusters that the views of one key have lost (RecentClusters). In come snapshots as
 // they begin and end; out come views that a proxy may be at. What no proxy asks for is

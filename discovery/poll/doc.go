@@ -1,4 +1,4 @@
-// package poll decides what a proxy that polls is answered, and what its polls say about
+// Package poll decides what a proxy that polls is answered, and what its polls say about
 // it. In comes a Request with the view that is published for the proxy; out comes the
 // view, or two together, that the answer is of. A Transition keeps the order of make
 // before break, and holds on to an unknown version until this replica has caught up; for

@@ -1,4 +1,4 @@
-// package xds encodes configuration as the resources that Envoys and clients of gRPC
+// Package xds encodes configuration as the resources that Envoys and clients of gRPC
 // receive. In come parts of an ir.Config; out come immutable resources, sets of them,
 // and encoded answers. Each part is checked and encoded once, however many views share
 // it, and its encoded form goes with it. The package knows no proxy and no snapshot.
