@@ -50,12 +50,8 @@ type streamProxy struct {
 	publisher *Publisher
 }
 
-func (p streamProxy) ID() string      { return p.Node.ID }
-func (p streamProxy) Address() string { return p.Proxy.IP }
-func (p streamProxy) IsGone() bool    { return p.Gone.Load() }
-
 func (p streamProxy) PastViews(next *compiled.View, is func(*compiled.View) bool) []*compiled.View {
-	views, recent := p.Place.Load().Entry.PastViews(p.publisher.past, p.Proxy, next, is)
+	views, recent := p.Entry().PastViews(p.publisher.past, p.Proxy, next, is)
 	if recent != nil {
 		views = append(views, recent)
 	}

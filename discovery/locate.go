@@ -28,9 +28,7 @@ func (p *Publisher) locate(node mesh.Node) (*located, *compiled.Generation, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	now := int64(p.age())
-	state.Client.Seen.Store(now)
-	state.ViewEntry.Seen.Store(now)
+	state.Touch(p.age())
 	// Read after the view, the generation is not older: endpoints are there
 	// for all clusters of the view.
 	return &located{state, p}, p.encoder.Current.Load(), nil

@@ -15,10 +15,10 @@ import (
 type Client struct {
 	Node  mesh.Node // without an id for the default client
 	Proxy mesh.Proxy
-	Seen  atomic.Int64 // a time.Duration, as Publisher.age gives it
+	seen  atomic.Int64 // a time.Duration, as Publisher.age gives it
 	left  atomic.Int64 // when its last stream ended, before all time without one
-	Place atomic.Pointer[place]
-	Gone  atomic.Bool // known no more
+	place atomic.Pointer[place]
+	gone  atomic.Bool // known no more
 
 	Transition poll.Transition
 	streams    []*stream.Stream // guarded by the fleet's lock
@@ -32,7 +32,7 @@ type Client struct {
 
 // place is where a proxy finds its view. It is replaced, never changed.
 type place struct {
-	Entry *ViewEntry
+	entry *ViewEntry
 	// last is the last good view of a proxy that came to the entry from another
 	// one; nil once the entry has one that is good for it.
 	last  *compiled.View
@@ -44,11 +44,11 @@ type place struct {
 // keptSince is the revision since which the proxy gets an older view than it
 // should be, 0 when it is not.
 func (c *Client) keptSince() int64 {
-	at := c.Place.Load()
+	at := c.place.Load()
 	if at.last != nil {
 		return at.revision
 	}
-	return at.Entry.keptSince.Load()
+	return at.entry.keptSince.Load()
 }
 
 // ClientState is a client and the view that it should have at one moment.
@@ -64,7 +64,7 @@ type ClientState struct {
 // own.
 func (c *Client) State() *ClientState {
 	at, v := c.placeNow()
-	p := &ClientState{Client: c, ViewEntry: at.Entry, View: v, Order: at.since}
+	p := &ClientState{Client: c, ViewEntry: at.entry, View: v, Order: at.since}
 	if v != nil {
 		p.Order = max(p.Order, v.Serial)
 	}
@@ -79,12 +79,12 @@ func (c *Client) View() *compiled.View {
 
 func (c *Client) placeNow() (*place, *compiled.View) {
 	for {
-		at := c.Place.Load()
+		at := c.place.Load()
 		v := at.last
 		if v == nil {
-			v = at.Entry.current.Load()
+			v = at.entry.current.Load()
 		}
-		if c.Place.Load() == at {
+		if c.place.Load() == at {
 			return at, v
 		}
 	}
@@ -117,7 +117,7 @@ const mostUnproved = 64
 // address, which unproved counts.
 func (c *Client) isProved(unproved map[string]int) bool {
 	h := &c.Transition
-	if c.Transition.CameBack() || c.Fetched.CameBack() || !c.Place.Load().Entry.unknown {
+	if c.Transition.CameBack() || c.Fetched.CameBack() || !c.place.Load().entry.unknown {
 		return true
 	}
 	if !h.HasVersion() {
@@ -129,4 +129,22 @@ func (c *Client) isProved(unproved map[string]int) bool {
 	}
 	unproved[address]++
 	return unproved[address] <= mostUnproved
+}
+
+// ID is that of the proxy's node.
+func (c *Client) ID() string { return c.Node.ID }
+
+// Address is where the proxy says that it is.
+func (c *Client) Address() string { return c.Proxy.IP }
+
+// IsGone reports whether the proxy is not known any more.
+func (c *Client) IsGone() bool { return c.gone.Load() }
+
+// Entry is that of the view which the proxy should have in the end.
+func (c *Client) Entry() *ViewEntry { return c.place.Load().entry }
+
+// Touch notes that the proxy asks, at an age of the fleet.
+func (s *ClientState) Touch(now time.Duration) {
+	s.Client.seen.Store(int64(now))
+	s.ViewEntry.seen.Store(int64(now))
 }

@@ -13,17 +13,17 @@ import (
 func (f *Fleet) Connect(c *Client, st *stream.Stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	known := c.Place.Load() != nil && f.clients[c.Node] == c
+	known := c.place.Load() != nil && f.clients[c.Node] == c
 	if oldest := c.tooMany(st); oldest >= 0 {
 		c.streams[oldest].PushOut()
 		c.streams = slices.Delete(c.streams, oldest, oldest+1)
 		if known {
-			c.Place.Load().Entry.streams--
+			c.place.Load().entry.streams--
 		}
 	}
 	c.streams = append(c.streams, st)
 	if known {
-		c.Place.Load().Entry.streams++
+		c.place.Load().entry.streams++
 	}
 }
 
@@ -52,11 +52,11 @@ func (f *Fleet) Disconnect(c *Client, st *stream.Stream) {
 	before := len(c.streams)
 	c.streams = slices.DeleteFunc(c.streams, func(other *stream.Stream) bool { return other == st })
 	if f.clients[c.Node] == c {
-		c.Place.Load().Entry.streams -= before - len(c.streams)
+		c.place.Load().entry.streams -= before - len(c.streams)
 		now := int64(f.age())
-		c.Seen.Store(now)
+		c.seen.Store(now)
 		c.left.Store(now)
-		c.Place.Load().Entry.Seen.Store(now)
+		c.place.Load().entry.seen.Store(now)
 	}
 }
 
@@ -69,7 +69,7 @@ func (f *Fleet) ViewsInForce() map[*compiled.View]bool {
 		views[entry.current.Load()] = true
 	}
 	for c := range f.behind {
-		views[c.Place.Load().last] = true
+		views[c.place.Load().last] = true
 	}
 	delete(views, nil)
 	return views
@@ -135,7 +135,7 @@ func (f *Fleet) Awaiting(entry *ViewEntry, byPolls bool) (streams []*feedback.Aw
 	var perhaps []*Client
 	f.mu.RLock()
 	for c := range entry.members {
-		if c.Place.Load().last != nil {
+		if c.place.Load().last != nil {
 			continue // It is sent what was before.
 		}
 		for _, st := range c.streams {

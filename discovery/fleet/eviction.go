@@ -19,7 +19,7 @@ func (f *Fleet) sweepLocked() {
 	f.swept = now
 	oldest := int64(now - f.opts.ProxyIdle)
 	for _, c := range f.clients {
-		if len(c.streams) == 0 && c.Seen.Load() < oldest {
+		if len(c.streams) == 0 && c.seen.Load() < oldest {
 			f.forgetLocked(c)
 		}
 	}
@@ -34,8 +34,8 @@ func (f *Fleet) Sweep() {
 // evictEntryLocked makes room for an entry.
 func (f *Fleet) evictEntryLocked() {
 	var pinned, victim *ViewEntry
-	if at := f.DefaultClient.Place.Load(); at != nil {
-		pinned = at.Entry
+	if at := f.DefaultClient.place.Load(); at != nil {
+		pinned = at.entry
 	}
 	for _, entry := range f.entries {
 		if entry != pinned && (victim == nil || entry.priority().before(victim.priority())) {
@@ -75,11 +75,11 @@ type evictionPriority struct {
 }
 
 func (e *ViewEntry) priority() evictionPriority {
-	return evictionPriority{e.streams > 0, e.unregistered, e.Seen.Load()}
+	return evictionPriority{e.streams > 0, e.unregistered, e.seen.Load()}
 }
 
 func (c *Client) priority() evictionPriority {
-	return evictionPriority{len(c.streams) > 0, c.Place.Load().Entry.unregistered, c.Seen.Load()}
+	return evictionPriority{len(c.streams) > 0, c.place.Load().entry.unregistered, c.seen.Load()}
 }
 
 // before reports whether one goes before another.

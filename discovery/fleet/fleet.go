@@ -132,13 +132,13 @@ func (f *Fleet) Admit(node mesh.Node, proxy mesh.Proxy, mv mesh.View) *Client {
 	}
 	c := &Client{Node: node, Proxy: proxy}
 	c.Transition.Refusing = func(does bool) { c.polls.Store(does); f.NoteRefusing(c) }
-	c.Seen.Store(int64(f.age()))
-	c.Awaited.Silent = func() bool { return c.Gone.Load() || len(f.streamsOf(c)) > 0 || !f.polledLately(c) }
+	c.seen.Store(int64(f.age()))
+	c.Awaited.Silent = func() bool { return c.gone.Load() || len(f.streamsOf(c)) > 0 || !f.polledLately(c) }
 	c.joined = f.age()
 	c.left.Store(-1)
 	f.clients[node] = c
 	f.indexLocked(c, mv)
-	f.enterLocked(c, &place{Entry: f.entryLocked(key, mv)})
+	f.enterLocked(c, &place{entry: f.entryLocked(key, mv)})
 	return c
 }
 
@@ -147,13 +147,13 @@ func (f *Fleet) PlaceDefault(g *compiled.Generation) {
 	mv := f.DefaultClient.ViewIn(g.Mesh)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.DefaultClient.Place.Load() != nil {
+	if f.DefaultClient.place.Load() != nil {
 		return
 	}
 	f.indexLocked(f.DefaultClient, mv)
 	entry := f.entryLocked(mv.Key(), mv)
 	entry.UsesV3.Store(true)
-	f.enterLocked(f.DefaultClient, &place{Entry: entry})
+	f.enterLocked(f.DefaultClient, &place{entry: entry})
 }
 
 // entryLocked returns that of a view. At the bound it takes the place of another one.
@@ -168,7 +168,7 @@ func (f *Fleet) entryLocked(key string, mv mesh.View) *ViewEntry {
 		f.evictEntryLocked()
 	}
 	entry := &ViewEntry{Key: key, unknown: len(mv.Instances) == 0, unregistered: mv.Role == mesh.Sidecar && len(mv.Instances) == 0, members: clientSet{}}
-	entry.Seen.Store(int64(f.age()))
+	entry.seen.Store(int64(f.age()))
 	f.entries[key], f.open[entry] = entry, struct{}{}
 	return entry
 }
@@ -196,17 +196,17 @@ func (f *Fleet) indexLocked(c *Client, mv mesh.View) {
 }
 
 func (f *Fleet) enterLocked(c *Client, at *place) {
-	at.Entry.members[c] = struct{}{}
-	at.Entry.streams += len(c.streams)
-	if at.Entry.representative == nil {
-		at.Entry.representative = c
+	at.entry.members[c] = struct{}{}
+	at.entry.streams += len(c.streams)
+	if at.entry.representative == nil {
+		at.entry.representative = c
 	}
-	c.Place.Store(at)
+	c.place.Store(at)
 }
 
 // leaveLocked takes a proxy out of its entry; one that nobody is in is dropped.
 func (f *Fleet) leaveLocked(c *Client) {
-	entry := c.Place.Load().Entry
+	entry := c.place.Load().entry
 	delete(entry.members, c)
 	entry.streams -= len(c.streams)
 	if entry.representative != c {
@@ -252,7 +252,7 @@ func (f *Fleet) forgetLocked(c *Client) {
 	if delete(d.clients, c); len(d.clients) == 0 {
 		delete(f.domains, homeOf(c.Proxy))
 	}
-	c.Gone.Store(true)
+	c.gone.Store(true)
 	c.awake()
 	f.refusing.note(c, func() bool { return false })
 	f.leaveLocked(c)
@@ -313,34 +313,34 @@ func (f *Fleet) move(c *Client, mv mesh.View, next *compiled.Generation) {
 	key := mv.Key()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	at := c.Place.Load()
-	if at.Entry.Key == key || c != f.DefaultClient && f.clients[c.Node] != c {
+	at := c.place.Load()
+	if at.entry.Key == key || c != f.DefaultClient && f.clients[c.Node] != c {
 		return
 	}
 	entry := f.entryLocked(key, mv)
 	if c != f.DefaultClient && f.clients[c.Node] != c {
 		return // It has gone to make room for the entry.
 	}
-	entry.Seen.Store(max(entry.Seen.Load(), c.Seen.Load()))
-	if at.Entry.usesV1.Load() {
+	entry.seen.Store(max(entry.seen.Load(), c.seen.Load()))
+	if at.entry.usesV1.Load() {
 		entry.usesV1.Store(true)
-		entry.askedV1.Store(max(entry.askedV1.Load(), at.Entry.askedV1.Load()))
+		entry.askedV1.Store(max(entry.askedV1.Load(), at.entry.askedV1.Load()))
 	}
-	if at.Entry.UsesV3.Load() {
+	if at.entry.UsesV3.Load() {
 		entry.UsesV3.Store(true)
 	}
-	if at.Entry.UsesStreams.Load() {
+	if at.entry.UsesStreams.Load() {
 		entry.UsesStreams.Store(true)
 	}
-	if at.Entry.UsesProxyless.Load() {
+	if at.entry.UsesProxyless.Load() {
 		entry.UsesProxyless.Store(true)
 	}
 	last := at.last
 	if last == nil {
-		last = at.Entry.current.Load()
+		last = at.entry.current.Load()
 	}
 	f.leaveLocked(c)
-	f.enterLocked(c, &place{Entry: entry, last: last, since: next.Serial, revision: next.Mesh.Revision})
+	f.enterLocked(c, &place{entry: entry, last: last, since: next.Serial, revision: next.Mesh.Revision})
 	f.behind[c] = struct{}{}
 }
 
@@ -351,14 +351,14 @@ func (f *Fleet) Settle(serial int64, good func(c *Client, old, next *compiled.Vi
 	behind := slices.Collect(maps.Keys(f.behind))
 	f.mu.RUnlock()
 	for _, c := range behind {
-		at := c.Place.Load()
-		next := at.Entry.current.Load()
+		at := c.place.Load()
+		next := at.entry.current.Load()
 		if next == nil || at.last != nil && good(c, at.last, next) != nil {
 			continue
 		}
 		f.mu.Lock()
-		if c.Place.Load() == at {
-			c.Place.Store(&place{Entry: at.Entry, since: serial, revision: at.revision})
+		if c.place.Load() == at {
+			c.place.Store(&place{entry: at.entry, since: serial, revision: at.revision})
 			delete(f.behind, c)
 			c.awake()
 		}
@@ -378,7 +378,7 @@ func (f *Fleet) Due(concerned []string) []*ViewEntry {
 			all[entry] = struct{}{}
 		}
 	}
-	return slices.SortedFunc(maps.Keys(all), func(a, b *ViewEntry) int { return cmp.Compare(b.Seen.Load(), a.Seen.Load()) })
+	return slices.SortedFunc(maps.Keys(all), func(a, b *ViewEntry) int { return cmp.Compare(b.seen.Load(), a.seen.Load()) })
 }
 
 // Settled notes whether an entry has a view that is good, which stays so until a
@@ -413,9 +413,9 @@ func (f *Fleet) Retire(idle time.Duration) {
 	}
 	f.retired = now
 	oldest := int64(now - idle)
-	pinned := f.DefaultClient.Place.Load().Entry
+	pinned := f.DefaultClient.place.Load().entry
 	for _, entry := range f.entries {
-		if entry == pinned || entry.streams > 0 || entry.Seen.Load() >= oldest {
+		if entry == pinned || entry.streams > 0 || entry.seen.Load() >= oldest {
 			continue
 		}
 		for c := range entry.members {

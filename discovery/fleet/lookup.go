@@ -16,7 +16,7 @@ func (f *Fleet) Called(node mesh.Node) *Client {
 		return last
 	}
 	for n, c := range f.clients {
-		if n.ID == node.ID && (last == nil || c.Seen.Load() > last.Seen.Load()) {
+		if n.ID == node.ID && (last == nil || c.seen.Load() > last.seen.Load()) {
 			last = c
 		}
 	}

@@ -69,7 +69,7 @@ func (c *Client) tell(all []feedback.ProxyStatus, of []diag.Ref, since time.Time
 // polledLately reports whether a proxy that is on no stream is connected. One that left
 // its stream is gone unless it polls.
 func (f *Fleet) polledLately(c *Client) bool {
-	seen := c.Seen.Load()
+	seen := c.seen.Load()
 	return seen != c.left.Load() && f.age()-time.Duration(seen) <= max(pollPatience, 3*c.Transition.Pace())
 }
 
@@ -117,7 +117,7 @@ func (c *Client) RevisionInEffect(first, published int64) int64 {
 // its endpoints, was replaced at until, 0 for not yet. If the proxy came to its entry
 // before that, it left the view then; otherwise not later than for next.
 func (c *Client) RevisionBefore(at *compiled.View, until, next int64) int64 {
-	if moved := c.Place.Load().revision; moved > at.Revision && (until == 0 || moved < until) {
+	if moved := c.place.Load().revision; moved > at.Revision && (until == 0 || moved < until) {
 		until = moved
 	}
 	return cmp.Or(until, next) - 1

@@ -23,7 +23,7 @@ type refusing struct {
 func (r *refusing) note(c *Client, does func() bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if c.Gone.Load() || !does() {
+	if c.gone.Load() || !does() {
 		delete(r.all, c)
 		return
 	}

@@ -21,7 +21,7 @@ type ViewEntry struct {
 	Key          string
 	unknown      bool         // no workload of the registry is at the address
 	unregistered bool         // no proxy of a workload that the registry knows
-	Seen         atomic.Int64 // when a proxy last asked, as Publisher.age gives it
+	seen         atomic.Int64 // when a proxy last asked, as Publisher.age gives it
 
 	askedV1 atomic.Int64 // when a proxy last did in v1, likewise; 0 for never
 
