@@ -59,11 +59,11 @@ type checker struct {
 	ready time.Time // when the compiler had all of the source
 }
 
-func newChecker(s *Publisher) *checker {
+func newChecker(p *Publisher) *checker {
 	return &checker{
-		Publisher: s, line: make(chan struct{}, maxWaitingChecks), turn: make(chan struct{}, 1),
+		Publisher: p, line: make(chan struct{}, maxWaitingChecks), turn: make(chan struct{}, 1),
 		// What one write may wait for, it may also take.
-		allowance: allowance{share: checkShare, most: max(checkSavings, s.opts.CheckPatience)},
+		allowance: allowance{share: checkShare, most: max(checkSavings, p.opts.CheckPatience)},
 	}
 }
 

@@ -125,24 +125,24 @@ type Publisher struct {
 // New makes a server that knows nothing until Run. It panics when metrics of
 // the same names are registered already.
 func New(opts Options) *Publisher {
-	s := &Publisher{opts: opts.withDefaults(), made: time.Now()}
-	s.results = compile.NewQuota(s.opts.MaxResults)
-	s.newCompiler = func() compiler { return compile.NewCompilerWithin(s.results) }
-	s.compiler = s.newCompiler()
-	s.fleet = fleet.New(fleet.Options{
-		MaxProxies: s.opts.MaxProxies, MaxViews: s.opts.MaxViews, ProxyIdle: s.opts.ProxyIdle,
-		Domain: s.opts.Settings.Domain, Began: s.made,
-	}, s.age)
-	s.encoder = compiled.NewEncoder(s.opts.MaxProxies, s.opts.Log, s.recoverPanic, s.found)
-	s.past = history.New(history.Options{
-		Since:    func(revision int64) ([]schema.Change, int64, bool) { return s.opts.Source.Since(revision) },
-		Settings: s.opts.PastSettings, MaxViews: s.opts.MaxViews, Encoder: s.encoder,
-		NewCompiler: func() history.Compiler { return s.newCompiler() },
+	p := &Publisher{opts: opts.withDefaults(), made: time.Now()}
+	p.results = compile.NewQuota(p.opts.MaxResults)
+	p.newCompiler = func() compiler { return compile.NewCompilerWithin(p.results) }
+	p.compiler = p.newCompiler()
+	p.fleet = fleet.New(fleet.Options{
+		MaxProxies: p.opts.MaxProxies, MaxViews: p.opts.MaxViews, ProxyIdle: p.opts.ProxyIdle,
+		Domain: p.opts.Settings.Domain, Began: p.made,
+	}, p.age)
+	p.encoder = compiled.NewEncoder(p.opts.MaxProxies, p.opts.Log, p.recoverPanic, p.found)
+	p.past = history.New(history.Options{
+		Since:    func(revision int64) ([]schema.Change, int64, bool) { return p.opts.Source.Since(revision) },
+		Settings: p.opts.PastSettings, MaxViews: p.opts.MaxViews, Encoder: p.encoder,
+		NewCompiler: func() history.Compiler { return p.newCompiler() },
 	})
-	s.streams = &stream.Shared{Encoder: s.encoder, Contents: xds.NewContents(), Convergence: &s.convergence, Revision: s.Revision}
-	s.checks = newChecker(s)
-	s.metrics = newMetrics(s)
-	return s
+	p.streams = &stream.Shared{Encoder: p.encoder, Contents: xds.NewContents(), Convergence: &p.convergence, Revision: p.Revision}
+	p.checks = newChecker(p)
+	p.metrics = newMetrics(p)
+	return p
 }
 
 // Ready reports whether a first complete snapshot has been published.

@@ -16,20 +16,20 @@ type metrics struct {
 	compile     prometheus.Histogram
 }
 
-func newMetrics(s *Publisher) *metrics {
+func newMetrics(p *Publisher) *metrics {
 	const prefix = "pilot_discovery_"
-	with := promauto.With(s.opts.Registry)
+	with := promauto.With(p.opts.Registry)
 	gauge := func(name, help string, of func() int) {
 		with.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + name, Help: help}, func() float64 { return float64(of()) })
 	}
-	gauge("revision", "Store revision of the published configuration.", func() int { return int(s.Revision()) })
-	gauge("views", "Different configurations kept ready.", func() int { views, _ := s.fleet.Size(); return views })
-	gauge("proxies", "Proxies remembered.", func() int { _, proxies := s.fleet.Size(); return proxies })
-	gauge("unproved_proxies", "Node ids that polled from beside no known workload and did not come back: nobody waits for them.", s.fleet.UnprovedCount)
-	gauge("refusing_proxies", "Proxies that refuse something of what they are answered.", s.fleet.RefusingCount)
-	gauge("problems", "Things that the published configuration could not honour.", s.problemCount)
-	gauge("results", "Results that are kept, of which configurations are made.", s.results.Used)
-	gauge("max_results", "How many results are kept at most, before new proxies are refused a configuration; 0 for no bound.", s.results.Most)
+	gauge("revision", "Store revision of the published configuration.", func() int { return int(p.Revision()) })
+	gauge("views", "Different configurations kept ready.", func() int { views, _ := p.fleet.Size(); return views })
+	gauge("proxies", "Proxies remembered.", func() int { _, proxies := p.fleet.Size(); return proxies })
+	gauge("unproved_proxies", "Node ids that polled from beside no known workload and did not come back: nobody waits for them.", p.fleet.UnprovedCount)
+	gauge("refusing_proxies", "Proxies that refuse something of what they are answered.", p.fleet.RefusingCount)
+	gauge("problems", "Things that the published configuration could not honour.", p.problemCount)
+	gauge("results", "Results that are kept, of which configurations are made.", p.results.Used)
+	gauge("max_results", "How many results are kept at most, before new proxies are refused a configuration; 0 for no bound.", p.results.Most)
 	histogram := func(name, help string) prometheus.Histogram {
 		return with.NewHistogram(prometheus.HistogramOpts{
 			Name: prefix + name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 4, 9),
@@ -38,26 +38,26 @@ func newMetrics(s *Publisher) *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return with.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
 	}
-	s.checks.done = with.NewCounterVec(prometheus.CounterOpts{
+	p.checks.done = with.NewCounterVec(prometheus.CounterOpts{
 		Name: "pilot_write_checks_total",
 		Help: "Written objects that were looked at among all others, by outcome: busy ones were answered without warnings.",
 	}, []string{"outcome"})
 	for _, outcome := range []string{checked, checkBusy, checkFailed} {
-		s.checks.done.WithLabelValues(outcome)
+		p.checks.done.WithLabelValues(outcome)
 	}
-	s.convergence.Took = with.NewHistogramVec(prometheus.HistogramOpts{
+	p.convergence.Took = with.NewHistogramVec(prometheus.HistogramOpts{
 		Name: prefix + "convergence_seconds", Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 14),
 		Help: "From the acknowledged write to its acceptance by the last proxy that it concerns, by transport; over v1 until it was fetched.",
 	}, []string{"transport"})
-	s.convergence.Abandoned = with.NewCounterVec(prometheus.CounterOpts{
+	p.convergence.Abandoned = with.NewCounterVec(prometheus.CounterOpts{
 		Name: prefix + "convergence_abandoned_total",
 		Help: "Changes that were followed no more before the last proxy had accepted, as too many others were under way.",
 	}, []string{"transport"})
 	for _, over := range transports {
-		s.convergence.Abandoned.WithLabelValues(string(over))
+		p.convergence.Abandoned.WithLabelValues(string(over))
 	}
-	if s.opts.Registry != nil {
-		s.opts.Registry.MustRegister(connected{s, prometheus.NewDesc(prefix+"connected_proxies",
+	if p.opts.Registry != nil {
+		p.opts.Registry.MustRegister(connected{p, prometheus.NewDesc(prefix+"connected_proxies",
 			"Proxies on a stream, or that polled lately, by transport and state: the worst of their types.", []string{"transport", "state"}, nil)})
 	}
 	return &metrics{
@@ -72,21 +72,21 @@ var transports = []feedback.Transport{feedback.OverDelta, feedback.OverADS, feed
 
 // connected counts proxies when it is asked.
 type connected struct {
-	server *Publisher
-	desc   *prometheus.Desc
+	publisher *Publisher
+	desc      *prometheus.Desc
 }
 
 func (c connected) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
 
 func (c connected) Collect(to chan<- prometheus.Metric) {
-	c.server.convergence.Dismiss()
+	c.publisher.convergence.Dismiss()
 	type labels struct {
 		over  feedback.Transport
 		state feedback.SyncState
 	}
 	counts := map[labels]int{}
-	_ = c.server.recoverPanic("metrics", func() error {
-		c.server.fleet.EachState(c.server.Revision(), func(one feedback.ProxySyncState) { counts[labels{one.Transport, one.State}]++ }, feedback.SyncVisitor{})
+	_ = c.publisher.recoverPanic("metrics", func() error {
+		c.publisher.fleet.EachState(c.publisher.Revision(), func(one feedback.ProxySyncState) { counts[labels{one.Transport, one.State}]++ }, feedback.SyncVisitor{})
 		return nil
 	})
 	for _, over := range transports {
