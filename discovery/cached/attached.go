@@ -30,7 +30,7 @@ type attachedValue[Value any] struct {
 	value Value
 }
 
-// Of is the value of a part, made by whoever needs it first; the others wait.
+// Of returns the value of a part. The first caller makes it, and the others wait.
 func (a *Attached[Part, With, Value]) Of(part *Part, with With, create func() Value) Value {
 	v := a.find(part, with)
 	if v == nil {

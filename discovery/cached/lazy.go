@@ -6,7 +6,7 @@ import (
 	"weak"
 )
 
-// Lazy is a value made once, by whoever needs it first; the others wait. A
+// Lazy is a value that is made once. The first caller makes it, and the others wait. A
 // failure to make it is kept as well.
 type Lazy[T any] struct {
 	once  sync.Once
@@ -30,8 +30,8 @@ func (l *Lazy[T]) Get(create func() (*T, error)) (*T, error) {
 func (l *Lazy[T]) Peek() *T { return l.value.Load() }
 
 // Brief is a value that is easily made again. It is kept until the next garbage
-// collection: whoever needs it at about the same time shares it, and what was
-// needed once fills no memory.
+// collection: callers at about the same time share it, and a value that was needed once
+// fills no memory.
 type Brief[T any] struct {
 	mu   sync.Mutex
 	last weak.Pointer[T]

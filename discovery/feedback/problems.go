@@ -14,9 +14,9 @@ func NewRefusalProblem(code diag.Code, message string) diag.Problem {
 	return diag.Problem{Severity: diag.Error, Reason: diag.NotHonoured, Code: code, Message: message}
 }
 
-// Tally is the problems of all parts of the configuration, each once, for views
-// find the same. It is kept as they change, so that who asks for their number or
-// for all of them does not have every view gone through.
+// Tally is the problems of all parts of the configuration. Many views have the same
+// problem; a Tally has it once. It follows every change, so that a report or a count of
+// the problems does not go through all views.
 type Tally struct {
 	parts  map[string]diag.List
 	times  map[diag.Problem]int

@@ -38,10 +38,10 @@ func (f *Fleet) Statuses(published int64, meant func(*Client) bool, of []diag.Re
 			continue
 		}
 		for _, st := range p.streams {
-			all = p.tell(all, of, st.Since(), st.SyncState)
+			all = p.addStatus(all, of, st.Since(), st.SyncState)
 		}
 		if len(p.streams) == 0 && f.polledLately(p.Client) {
-			all = p.tell(all, of, f.opts.Began.Add(p.joined), func(r feedback.SyncVisitor) feedback.ProxySyncState { return p.stateByPolls(published, r) })
+			all = p.addStatus(all, of, f.opts.Began.Add(p.joined), func(r feedback.SyncVisitor) feedback.ProxySyncState { return p.stateByPolls(published, r) })
 		}
 	}
 	slices.SortFunc(all, func(a, b feedback.ProxyStatus) int {
@@ -50,9 +50,9 @@ func (f *Fleet) Statuses(published int64, meant func(*Client) bool, of []diag.Re
 	return all
 }
 
-// tell adds the status of a proxy, unless that is asked of some objects and they are none
-// of its concern.
-func (c *Client) tell(all []feedback.ProxyStatus, of []diag.Ref, since time.Time, stand func(feedback.SyncVisitor) feedback.ProxySyncState) []feedback.ProxyStatus {
+// addStatus appends the status of a proxy, unless the caller asks about some objects and
+// none of them is in its configuration.
+func (c *Client) addStatus(all []feedback.ProxyStatus, of []diag.Ref, since time.Time, stand func(feedback.SyncVisitor) feedback.ProxySyncState) []feedback.ProxyStatus {
 	p := c.introduced()
 	p.ConnectedSince = since
 	one := stand(feedback.SyncVisitor{State: p.Note})

@@ -27,8 +27,8 @@ func (c *Content) same(other *Content) bool {
 		slices.Equal(c.Resources, other.Resources) && slices.Equal(c.Removed, other.Removed)
 }
 
-// Contents has those that are the same be one. It keeps none: what no stream is on
-// the way to tell any more goes. It is safe for concurrent use.
+// Contents makes equal contents one. It keeps none alive: a content goes when no stream
+// sends it any more. It is safe for concurrent use.
 type Contents struct {
 	seed maphash.Seed
 
