@@ -6,6 +6,6 @@
 // views share, and which generation is current.
 //
 // Read in this order: encoder.go, generation.go, endpoints.go, view.go, answersv3.go,
-// answersv1.go, streamed.go; then proxyless.go, keys.go, difference.go and
+// answersv1.go, streamed.go; then proxyless.go, keys.go, difference.go, origins.go and
 // registrations.go.
 package compiled

@@ -6,6 +6,6 @@
 //
 // Read in this order: stream.go, subscription.go (one type), order.go (make before
 // break), pending.go; names.go, newlysubscribed.go and initialversions.go, which a
-// subscription is made of; status.go and nacked.go, which report; keys.go,
+// subscription is made of; status.go, which reports; keys.go,
 // proxyless_stream.go, proxyless_known.go and held.go for special cases.
 package stream

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"github.com/pilot-api/pilot-api/diag"
 	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/discovery/xds"
@@ -203,4 +204,32 @@ func (st *Stream) conclude(target *compiled.Streamed) {
 	} else {
 		st.shared.Convergence.Accept(&st.awaited, target.Revision)
 	}
+}
+
+// EachRefusal visits what the proxy nacks, and the secrets that it is not sent, by the
+// objects behind them; the zero Ref stands for an unknown object.
+func (st *Stream) EachRefusal(visit func(diag.Ref, feedback.Refusal)) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if target, err := st.target(); err == nil {
+		st.eachRefusalLocked(target, visit)
+	}
+}
+
+func (st *Stream) eachRefusalLocked(target *compiled.Streamed, visit func(diag.Ref, feedback.Refusal)) {
+	for _, t := range st.subscriptions() {
+		for name, refused := range t.nacks.Each(t, st.desired(t, target)) {
+			refs := refused.Origins
+			if len(refs) == 0 {
+				refs = target.View.OriginsOf(t.typeURL, name, st.proxy.Address(), refused.View)
+			}
+			if len(refs) == 0 {
+				refs = []diag.Ref{{}}
+			}
+			for _, ref := range refs {
+				visit(ref, feedback.Refusal{Node: st.proxy.ID(), Type: xds.NameOf(t.typeURL), Words: refused.Words})
+			}
+		}
+	}
+	feedback.EachWithheld(st.proxy.ID(), st.withheld(target), target.View.Config, visit)
 }
