@@ -10,9 +10,10 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// OriginsOf returns the objects that a resource came from which a proxy at ip should have
-// of this view. Of a route table they are those of the virtual hosts that the proxy has not
-// acked at an older view, nil for none; or of all if it has acked all.
+// OriginsOf returns the objects behind a resource of the view, for a proxy at an address.
+// Of a route table it returns the objects of the virtual hosts that an older view, nil for
+// none, does not have, because the proxy acked the others there. If there are no such
+// virtual hosts, it returns the objects of all.
 func (v *View) OriginsOf(typeURL, name, ip string, older *View) []diag.Ref {
 	var refs []diag.Ref
 	add := func(ref diag.Ref) {
