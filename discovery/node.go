@@ -23,7 +23,7 @@ func (p *Publisher) NamespaceOf(node Node) (string, error) {
 func (p *Publisher) TrustDomain() string { return p.opts.Settings.SPIFFETrustDomain() }
 
 // RootNamespace returns the namespace whose rules apply to the whole mesh.
-func (s *Publisher) RootNamespace() string { return s.opts.Settings.RootNamespace }
+func (p *Publisher) RootNamespace() string { return p.opts.Settings.RootNamespace }
 
 // NewNode is one that states a namespace and labels of its workload, or "" and
 // none. The error is ErrBadNode for what no workload has.

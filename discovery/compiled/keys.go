@@ -37,10 +37,10 @@ func (k KeyScope) Allows(s *ir.Secret) bool {
 }
 
 // SecretsWithin returns the secrets that a scope allows. Streams of one view and scope
-// share the set.
+// share the set. It is nil for clients of gRPC, which are sent no secrets.
 func (a *V3Answers) SecretsWithin(scope KeyScope) *xds.Set {
 	config := a.View.Config
-	if !slices.ContainsFunc(config.Secrets, func(s *ir.Secret) bool { return !scope.Allows(s) }) {
+	if a.proxyless != nil || !slices.ContainsFunc(config.Secrets, func(s *ir.Secret) bool { return !scope.Allows(s) }) {
 		return a.Secrets
 	}
 	if shared, ok := a.scopedSecrets.Get(scope.namespace); ok {
