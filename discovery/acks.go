@@ -14,19 +14,19 @@ type acks struct {
 	at map[int64]time.Time
 }
 
-// Acknowledged notes that a write of that revision has just been acknowledged to who
-// asked for it. What is not noted counts from when the source tells it.
-func (s *Publisher) Acknowledged(revision int64) {
-	if revision <= s.Revision() {
+// Acknowledged notes that a write of that revision has just been acknowledged to its
+// client. A write that is not noted counts from when the source has it.
+func (p *Publisher) Acknowledged(revision int64) {
+	if revision <= p.Revision() {
 		return
 	}
-	s.acks.mu.Lock()
-	defer s.acks.mu.Unlock()
-	if s.acks.at == nil {
-		s.acks.at = map[int64]time.Time{}
+	p.acks.mu.Lock()
+	defer p.acks.mu.Unlock()
+	if p.acks.at == nil {
+		p.acks.at = map[int64]time.Time{}
 	}
-	if len(s.acks.at) < maxAcks {
-		s.acks.at[revision] = time.Now()
+	if len(p.acks.at) < maxAcks {
+		p.acks.at[revision] = time.Now()
 	}
 }
 

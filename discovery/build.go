@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -19,16 +20,16 @@ type news struct {
 
 // news fills in what is new since a snapshot, nil for none, and reports whether
 // there is anything.
-func (s *Publisher) news(before *mesh.Snapshot, n *news) bool {
-	n.files = s.opts.Files.Secrets()
+func (p *Publisher) news(before *mesh.Snapshot, n *news) bool {
+	n.files = p.opts.Files.Secrets()
 	others := before != nil && !n.files.Equal(before.Files)
 	if before != nil {
-		if changes, present, known := s.opts.Source.Since(before.Revision); known {
+		if changes, present, known := p.opts.Source.Since(before.Revision); known {
 			n.revision, n.changes = present, changes
 			return others || present != before.Revision || len(changes) > 0
 		}
 	}
-	objs, revision, synced := s.opts.Source.Snapshot()
+	objs, revision, synced := p.opts.Source.Snapshot()
 	if !synced {
 		return false
 	}
@@ -41,7 +42,7 @@ func (s *Publisher) news(before *mesh.Snapshot, n *news) bool {
 // these objects.
 func changesTo(before *mesh.Snapshot, objs []*schema.Object) []schema.Change {
 	known := map[schema.Key]*schema.Object{}
-	for _, o := range objectsOf(before) {
+	for _, o := range compiled.ObjectsOf(before) {
 		known[o.Key()] = o
 	}
 	var changes []schema.Change
@@ -64,21 +65,11 @@ func sameVersion(a, b *schema.Object) bool {
 	return a == b || a.Meta.ResourceVersion != "" && a.Meta.ResourceVersion == b.Meta.ResourceVersion && a.Meta.UID == b.Meta.UID
 }
 
-func objectsOf(s *mesh.Snapshot) []*schema.Object {
-	var all []*schema.Object
-	if s != nil {
-		for _, kind := range schema.Kinds() {
-			all = append(all, s.Objects(kind.Kind)...)
-		}
-	}
-	return all
-}
-
 // snapshot is the mesh after the news.
-func (s *Publisher) snapshot(before *mesh.Snapshot, n news) (next *mesh.Snapshot, err error) {
-	err = s.recoverPanic("mesh", func() error {
+func (p *Publisher) snapshot(before *mesh.Snapshot, n news) (next *mesh.Snapshot, err error) {
+	err = p.recoverPanic("mesh", func() error {
 		if before == nil {
-			before = mesh.NewSnapshot(0, s.opts.Settings, nil)
+			before = mesh.NewSnapshot(0, p.opts.Settings, nil)
 		}
 		next = before.Next(n.revision, n.changes).WithFiles(n.files)
 		return nil
@@ -91,14 +82,14 @@ func (s *Publisher) snapshot(before *mesh.Snapshot, n news) (next *mesh.Snapshot
 // once, and no object asks for that: it is a mistake of ours. Clusters are
 // different, rules may leave none, and an ingress has what its rules say. A Sidecar
 // may hide all services from its namespace.
-func wouldEmpty(s *mesh.Snapshot, proxy mesh.Proxy, old, next *view) error {
-	if proxy.Role != mesh.Sidecar || len(old.config.RouteTables) == 0 || len(next.config.RouteTables) > 0 {
+func wouldEmpty(s *mesh.Snapshot, proxy mesh.Proxy, old, next *compiled.View) error {
+	if proxy.Role != mesh.Sidecar || len(old.Config.RouteTables) == 0 || len(next.Config.RouteTables) > 0 {
 		return nil
 	}
 	if namespace := s.Settings.NamespaceOf(proxy); hasSidecar(s, namespace) || !seesHTTP(s, namespace) {
 		return nil
 	}
-	return fmt.Errorf("all %d route tables would be gone although there still are HTTP services", len(old.config.RouteTables))
+	return fmt.Errorf("all %d route tables would be gone although there still are HTTP services", len(old.Config.RouteTables))
 }
 
 func hasSidecar(s *mesh.Snapshot, namespace string) bool {
@@ -114,13 +105,21 @@ func seesHTTP(s *mesh.Snapshot, namespace string) bool {
 
 // recoverPanic turns a panic into an error and logs its stack, so that a mistake
 // of ours about one object costs an update and not the server.
-func (s *Publisher) recoverPanic(step string, do func() error) (err error) {
+func (p *Publisher) recoverPanic(step string, do func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		if cause := recover(); cause != nil {
 			// What it panicked with is for the log: this text goes to proxies.
 			err = fmt.Errorf("internal error in step %s", step)
-			s.opts.Log.Error("panic contained", "step", step, "panic", p, "stack", string(debug.Stack()))
+			p.opts.Log.Error("panic contained", "step", step, "panic", cause, "stack", string(debug.Stack()))
 		}
 	}()
 	return do()
+}
+
+// meshOf is nil before the first generation.
+func meshOf(g *compiled.Generation) *mesh.Snapshot {
+	if g == nil {
+		return nil
+	}
+	return g.Mesh
 }

@@ -11,13 +11,10 @@ const (
 	catchUpPatience = 2 * time.Second
 	// catchUpPace is how often it is asked at most, however many proxies wait.
 	catchUpPace = 100 * time.Millisecond
-	// catchUpAge is how long ago it may be that this replica had everything for it to be
-	// believed that there is nothing of a name.
-	catchUpAge = time.Second
 )
 
 // caughtUp knows up to when this replica has published all that was stored. Another one
-// may have told a proxy what this one is still to hear of.
+// may have sent a proxy what this one has not got yet.
 type caughtUp struct {
 	mu     sync.Mutex
 	at     time.Time // all that was stored before is published, or was refused
@@ -27,11 +24,11 @@ type caughtUp struct {
 
 // isCaughtUp reports whether all that was stored before a time is published here, as far
 // as is known; where it is not, that is found out meanwhile.
-func (s *Publisher) isCaughtUp(at time.Time) bool {
-	if s.opts.CatchUp == nil {
+func (p *Publisher) isCaughtUp(at time.Time) bool {
+	if p.opts.CatchUp == nil {
 		return true
 	}
-	c := &s.caughtUp
+	c := &p.caughtUp
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.at.Before(at) {
@@ -39,21 +36,21 @@ func (s *Publisher) isCaughtUp(at time.Time) bool {
 	}
 	if !c.asking && time.Since(c.asked) >= catchUpPace {
 		c.asking, c.asked = true, time.Now()
-		go s.catchUp(c.asked)
+		go p.catchUp(c.asked)
 	}
 	return false
 }
 
-func (s *Publisher) catchUp(began time.Time) {
+func (p *Publisher) catchUp(began time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), catchUpPatience)
 	defer cancel()
-	revision, err := s.opts.CatchUp(ctx)
+	revision, err := p.opts.CatchUp(ctx)
 	if err == nil {
-		err = s.Await(ctx, revision)
+		err = p.Await(ctx, revision)
 	}
-	s.caughtUp.mu.Lock()
-	defer s.caughtUp.mu.Unlock()
-	if s.caughtUp.asking = false; err == nil {
-		s.caughtUp.at = began
+	p.caughtUp.mu.Lock()
+	defer p.caughtUp.mu.Unlock()
+	if p.caughtUp.asking = false; err == nil {
+		p.caughtUp.at = began
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -22,8 +23,8 @@ type Written struct {
 	DryRun  bool
 }
 
-// Bounds of what all checks of written objects together may take from those who
-// write. Who finds no room does without.
+// Bounds of what all checks of written objects together may take. A write that finds no
+// room is answered without its check.
 const (
 	maxWaitingChecks = 32
 	checkShare       = 10 // of a processor's time, checks take one part in so many
@@ -35,14 +36,14 @@ const (
 // is published, which it does not touch, and has no views but those of checkv1.go.
 type checker struct {
 	*Publisher
-	line      chan struct{} // a place for each who waits or has the turn
+	line      chan struct{} // a place for each check that waits or runs
 	turn      chan struct{}
 	allowance allowance
 	long      atomic.Bool // a look at large objects goes on, for which no one waits
 	done      *prometheus.CounterVec
 
-	// What follows is for who has the turn.
-	compiler compiler // nil while nobody writes
+	// The check that runs owns the fields that follow.
+	compiler compiler // nil while there are no writes
 	at       *mesh.Snapshot
 	revision int64 // of the source
 	// laid are the objects that the source had in the place of those that were
@@ -52,17 +53,17 @@ type checker struct {
 	// ahead are writes that the source has not heard of yet, by revision.
 	ahead []schema.Change
 	// lost is what proxies lose that ask in v1, and views are the keys of theirs.
-	lost  map[kindV1]*lossesV1
+	lost  map[fleet.KindV1]*lossesV1
 	views map[string]bool
 	used  bool      // since the last rest
 	ready time.Time // when the compiler had all of the source
 }
 
-func newChecker(s *Publisher) *checker {
+func newChecker(p *Publisher) *checker {
 	return &checker{
-		Publisher: s, line: make(chan struct{}, maxWaitingChecks), turn: make(chan struct{}, 1),
+		Publisher: p, line: make(chan struct{}, maxWaitingChecks), turn: make(chan struct{}, 1),
 		// What one write may wait for, it may also take.
-		allowance: allowance{share: checkShare, most: max(checkSavings, s.opts.CheckPatience)},
+		allowance: allowance{share: checkShare, most: max(checkSavings, p.opts.CheckPatience)},
 	}
 }
 
@@ -77,9 +78,9 @@ const (
 // has, and false where that was not found out: when there are too many checks, or
 // this one takes too long, is a mistake of ours, or there are no objects yet. It
 // returns soon in any case, and nothing that is published waits for it.
-func (s *Publisher) Check(ctx context.Context, w Written) (diag.List, bool) {
-	problems, outcome := s.checks.check(ctx, w)
-	s.checks.done.WithLabelValues(outcome).Inc()
+func (p *Publisher) Check(ctx context.Context, w Written) (diag.List, bool) {
+	problems, outcome := p.checks.check(ctx, w)
+	p.checks.done.WithLabelValues(outcome).Inc()
 	return problems, outcome == checked
 }
 
@@ -244,7 +245,7 @@ func (c *checker) forget() {
 		c.compiler.Close()
 	}
 	c.compiler, c.at, c.laid, c.ahead, c.dryRun = nil, nil, nil, nil, false
-	c.lost, c.views = map[kindV1]*lossesV1{}, nil
+	c.lost, c.views = map[fleet.KindV1]*lossesV1{}, nil
 }
 
 // next has these objects in their places, nil for none.
@@ -263,8 +264,7 @@ func (c *checker) next(revision int64, is map[schema.Key]*schema.Object) {
 // object is nil where there is none.
 func (c *checker) object(key schema.Key) *schema.Object { return c.at.Object(key) }
 
-// rest lets go of what is only needed by who writes, if nobody did since the last
-// time.
+// rest drops what only checks need, if there was no write since the last time.
 func (c *checker) rest() {
 	select {
 	case c.turn <- struct{}{}:

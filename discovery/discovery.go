@@ -1,28 +1,48 @@
-// Package discovery keeps the answers for proxies ready. It follows the config
-// objects and brings every view (see mesh.View) of a known proxy from one
-// snapshot to the next; requests only look up. It knows nothing of HTTP: package
-// server asks it.
+// Package discovery keeps the answers for proxies ready. A Publisher follows the config
+// objects and brings every view (see mesh.View) of a known proxy from one snapshot to
+// the next; requests only look up. It knows nothing of HTTP: package server calls it.
 //
-//	changes ─▶ hold-off ─▶ mesh.Snapshot ─▶ compile ─▶ ir ─▶ envoy/v1, v3 ─▶ check ─▶ encoded parts ─▶ view
-//	           run.go      build.go         slot.go          v1parts.go, v3parts.go    set.go           publish.go
+//	changes ─▶ hold-off ─▶ mesh.Snapshot ─▶ compile ─▶ ir ─▶ encoded parts ─▶ view ─▶ entry
+//	           run.go      build.go         compileview.go   xds              compiled  fleet
 //
-// A slot is where all proxies with equal views find theirs. A view is swapped in
-// whole, so that a proxy never sees a mixture of two, and only where it is another
-// one: neither other views nor their proxies are touched (fleet.go). What a proxy
-// was once told is never taken back because of trouble of ours: a view that cannot
-// be compiled, or that would be left with nothing by accident, keeps its last good
-// answers and becomes a Problem. What is wrong with an object closes its own part
-// of a view and no more.
+// All proxies with equal views find theirs in one entry. A view is swapped in whole, so
+// that a proxy never sees a mixture of two, and only if it differs: other views and their
+// proxies are not touched. Trouble of ours never takes anything away from a proxy: a view
+// that cannot be compiled, or that would be left with nothing by accident, keeps its last
+// good answers and becomes a Problem. What is wrong with an object closes its own part of
+// a view and no more.
+//
+// The rooms, from the ground up; none knows the one above it:
+//
+//	cached    values that are made once and shared
+//	xds       resources, sets and answers, encoded once for each part
+//	compiled  a generation and its views
+//	history   views that were in force before
+//	feedback  the status of proxies and objects
+//	nack      what of a response a proxy refused, and what it takes instead
+//	poll      what a proxy that polls is answered
+//	stream    what a proxy on a stream is sent
+//	fleet     the proxies that are known, and their views
+//
+// Read this package in this order: options.go, discovery.go, run.go, build.go,
+// publish.go, compileview.go, verdict.go; locate.go, v3.go, v1.go and connect.go, which
+// proxies call; status.go, inspect.go, preview.go, lostinv1.go, check.go and checkv1.go,
+// which people call.
 package discovery
 
 import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
+	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/stream"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
 )
@@ -58,7 +78,7 @@ type noFiles struct{}
 func (noFiles) Secrets() *mesh.FileSecrets { return nil }
 func (noFiles) Changed() <-chan struct{}   { return nil }
 
-// Failures that a server tells apart.
+// Errors that a server distinguishes.
 var (
 	// ErrNotReady: there is no configuration for this proxy yet, because no
 	// snapshot has been compiled, or because what was compiled is no good;
@@ -75,90 +95,76 @@ var (
 	ErrBadType = errors.New("unknown resource type")
 )
 
-// Answer is an encoded answer and the content hash that is its version. Both
-// are shared and must not be changed. The zero Answer is none.
-type Answer struct {
-	Version string
-	Body    []byte
-
-	compose func() []byte // the body, while nobody has asked for it
-}
-
 // Publisher holds the published configuration. Its methods are safe for
 // concurrent use.
 type Publisher struct {
 	opts    Options
 	metrics *metrics
 	made    time.Time
-	fleet   *fleet
-	past    past
+	fleet   *fleet.Fleet
+	past    *history.ViewHistory
 	newest  verdict
 	// convergence is of changes on their way to proxies.
-	convergence convergence
+	convergence feedback.Convergence
 	acks        acks
 	caughtUp    caughtUp
 
-	v1Parts v1Parts
-	v3Parts v3Parts
-	// endpoints are by service and key.
-	endpoints attached[mesh.Service, string, *endpointSet]
-	contents  *contents // that streams are on the way to tell
+	// encoder has the current generation. Its lock is read-locked to make a newcomer's
+	// view, and locked to bring the compiler, the current generation and the fleet from
+	// one snapshot to the next: all three are of the same snapshot.
+	encoder *compiled.Encoder
+	streams *stream.Shared
 
-	previewing  sync.Mutex // of who has a preview made
+	previewing  sync.Mutex // held while a preview is made
 	checks      *checker
 	newCompiler func() compiler
 	results     *compile.Quota // of all compilers
-	// advancing is held, with others, by who makes a newcomer's view, and alone
-	// by what takes the compiler, the current generation and the fleet from one
-	// snapshot to the next: all three are of the same.
-	advancing sync.RWMutex
-	questions sync.Mutex // see asking
-	compiler  compiler
-	current   atomic.Pointer[generation]
+	compiler    compiler
+	questions   sync.Mutex // see asking
 }
 
 // New makes a server that knows nothing until Run. It panics when metrics of
 // the same names are registered already.
 func New(opts Options) *Publisher {
-	s := &Publisher{opts: opts.withDefaults(), made: time.Now(), contents: newContents()}
-	s.results = compile.NewQuota(s.opts.MaxResults)
-	s.newCompiler = func() compiler { return compile.NewCompilerWithin(s.results) }
-	s.compiler = s.newCompiler()
-	s.fleet = newFleet(s.opts, s.age)
-	s.checks = newChecker(s)
-	s.metrics = newMetrics(s)
-	s.v1Parts.contain, s.v3Parts.contain = s.recoverPanic, s.recoverPanic
-	s.endpoints.max = s.opts.MaxProxies
-	return s
+	p := &Publisher{opts: opts.withDefaults(), made: time.Now()}
+	p.results = compile.NewQuota(p.opts.MaxResults)
+	p.newCompiler = func() compiler { return compile.NewCompilerWithin(p.results) }
+	p.compiler = p.newCompiler()
+	p.fleet = fleet.New(fleet.Options{
+		MaxProxies: p.opts.MaxProxies, MaxViews: p.opts.MaxViews, ProxyIdle: p.opts.ProxyIdle,
+		Domain: p.opts.Settings.Domain, Began: p.made,
+	}, p.age)
+	p.encoder = compiled.NewEncoder(p.opts.MaxProxies, p.opts.Log, p.recoverPanic, p.found)
+	p.past = history.New(history.Options{
+		Since:    func(revision int64) ([]schema.Change, int64, bool) { return p.opts.Source.Since(revision) },
+		Settings: p.opts.PastSettings, MaxViews: p.opts.MaxViews, Encoder: p.encoder,
+		NewCompiler: func() history.Compiler { return p.newCompiler() },
+	})
+	p.streams = &stream.Shared{Encoder: p.encoder, Contents: xds.NewContents(), Convergence: &p.convergence, Revision: p.Revision}
+	p.checks = newChecker(p)
+	p.metrics = newMetrics(p)
+	return p
 }
 
 // Ready reports whether a first complete snapshot has been published.
-func (s *Publisher) Ready() bool { return s.newest.inForce() != nil }
+func (p *Publisher) Ready() bool { return p.newest.inForce() != nil }
 
 // published is the current generation, from the moment on in which it begins to
-// be published; the error tells why there is none yet.
-func (s *Publisher) published() (*generation, error) {
-	if g := s.current.Load(); g != nil {
+// be published; the error says why there is none yet.
+func (p *Publisher) published() (*compiled.Generation, error) {
+	if g := p.encoder.Current.Load(); g != nil {
 		return g, nil
 	}
-	if err := s.opts.Source.Err(); err != nil {
+	if err := p.opts.Source.Err(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
 	return nil, ErrNotReady
 }
 
 // Revision is the store revision of the published snapshot, 0 before Ready.
-func (s *Publisher) Revision() int64 {
-	if g := s.newest.inForce(); g != nil {
-		return g.mesh.Revision
+func (p *Publisher) Revision() int64 {
+	if g := p.newest.inForce(); g != nil {
+		return g.Mesh.Revision
 	}
 	return 0
-}
-
-// meshOf is nil before the first generation.
-func meshOf(g *generation) *mesh.Snapshot {
-	if g == nil {
-		return nil
-	}
-	return g.mesh
 }

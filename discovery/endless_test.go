@@ -57,7 +57,7 @@ func acceptAll(t *testing.T, stream *discovery.Stream) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := stream.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce()}); err != nil {
+		if err := stream.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce}); err != nil {
 			t.Fatal(err)
 		}
 	}

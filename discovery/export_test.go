@@ -10,10 +10,12 @@ import (
 )
 
 // Knows reports whether a proxy is remembered.
-func (s *Publisher) Knows(node string) bool { return s.fleet.find(mesh.Node{ID: node}) != nil }
+func (p *Publisher) Knows(node string) bool { return p.fleet.Find(mesh.Node{ID: node}) != nil }
 
 // Snapshot is the mesh that is published, held by nothing of the test.
-func (s *Publisher) Snapshot() weak.Pointer[mesh.Snapshot] { return weak.Make(s.current.Load().mesh) }
+func (p *Publisher) Snapshot() weak.Pointer[mesh.Snapshot] {
+	return weak.Make(p.encoder.Current.Load().Mesh)
+}
 
 // Compiler is what a Publisher compiles with.
 type Compiler = compiler
@@ -27,44 +29,36 @@ func NewWith(opts Options, wrap func(Compiler) Compiler) *Publisher {
 }
 
 // Told is what identifies the view that a proxy is told, and its configuration.
-func (s *Publisher) Told(node string) (view any, config *ir.Config, err error) {
-	return s.ToldTo(mesh.Node{ID: node})
+func (p *Publisher) Told(node string) (view any, config *ir.Config, err error) {
+	return p.ToldTo(mesh.Node{ID: node})
 }
 
 // AskV1 asks as an Envoy of v1 would that states more than its id, which none can.
-func (s *Publisher) AskV1(node Node) error {
-	_, _, err := s.v1(node)
+func (p *Publisher) AskV1(node Node) error {
+	_, _, err := p.v1(node)
 	return err
 }
 
 // ToldTo is Told for a proxy that states more than its id.
-func (s *Publisher) ToldTo(node Node) (view any, config *ir.Config, err error) {
-	p, _, err := s.locate(node)
+func (p *Publisher) ToldTo(node Node) (view any, config *ir.Config, err error) {
+	state, _, err := p.locate(node)
 	if err != nil {
 		return nil, nil, err
 	}
-	return p.view, p.view.config, nil
+	return state.View, state.View.Config, nil
 }
 
-// Woken reports whether a stream is to look for news, and has not yet.
-func (st *Stream) Woken() bool { return len(st.wake) > 0 }
-
-// Corrupt has whatever the stream does next meet a mistake of ours.
-func (st *Stream) Corrupt() { st.clusters.underway = []*sending{nil} }
-
 // Contents are how many different responses streams are on the way to tell.
-func (s *Publisher) Contents() int { return s.contents.len() }
+func (p *Publisher) Contents() int { return p.streams.Contents.Len() }
 
 // DuringPoll does something while a poll of a known proxy is being answered.
-func (s *Publisher) DuringPoll(node string, do func()) {
-	c := s.fleet.find(mesh.Node{ID: node})
-	c.handover.mu.Lock()
-	defer c.handover.mu.Unlock()
-	do()
+func (p *Publisher) DuringPoll(node string, do func()) {
+	c := p.fleet.Find(mesh.Node{ID: node})
+	c.Transition.Hold(do)
 }
 
 // CheckNow is Check whatever it takes.
-func (s *Publisher) CheckNow(w Written) diag.List {
-	problems, _ := s.checks.look(w, func() {})
+func (p *Publisher) CheckNow(w Written) diag.List {
+	problems, _ := p.checks.look(w, func() {})
 	return problems
 }

@@ -5,101 +5,71 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/explain"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Inspection is what one proxy is told, looked at by somebody else.
+// Inspection is what one proxy is sent, for people to look at.
 type Inspection struct {
 	Node     string
 	Revision int64
-	// Known: the proxy has asked this server. What others would be told is
+	// Known: the proxy has asked this server. What others would be sent is
 	// compiled for the looking.
 	Known bool
-	// Over is what the Resources are spelled for: what the proxy is told over, where a
+	// Over is the transport that Resources are encoded for: that of the proxy; where a
 	// program has the node of the Envoy beside it, that Envoy.
-	Over Transport
+	Over feedback.Transport
 
-	generation *generation
+	generation *compiled.Generation
 	proxy      mesh.Proxy
-	view       *view
+	view       *compiled.View
 }
 
-// SpelledOver are the transports that Resources can be spelled for.
-var SpelledOver = []Transport{OverDelta, OverADS, OverREST, OverGRPC}
+// InspectTransports are the transports that Resources can be encoded for.
+var InspectTransports = []feedback.Transport{feedback.OverDelta, feedback.OverADS, feedback.OverREST, feedback.OverGRPC}
 
-// Inspect looks at what a proxy is told now. Who is not known does not become so by
-// it, takes nobody's place and is not counted. Of proxies with one id, and
+// Inspect returns what a proxy is sent now. An unknown proxy does not become known by it,
+// takes no place and is not counted. Of proxies with one id, and
 // nothing else that node says, it is the one that asked last.
-func (s *Publisher) Inspect(node Node) (*Inspection, error) {
+func (p *Publisher) Inspect(node Node) (*Inspection, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.published(); err != nil {
+	if _, err := p.published(); err != nil {
 		return nil, err
 	}
-	if c := s.fleet.called(node); c != nil {
-		if p := c.told(); p.view != nil {
-			g := s.current.Load()
-			return &Inspection{Node: node.ID, Revision: g.mesh.Revision, Known: true, generation: g, proxy: c.proxy, view: p.view, Over: s.transportOf(c)}, nil
+	if c := p.fleet.Called(node); c != nil {
+		if state := c.State(); state.View != nil {
+			g := p.encoder.Current.Load()
+			return &Inspection{Node: node.ID, Revision: g.Mesh.Revision, Known: true, generation: g, proxy: c.Proxy, view: state.View, Over: p.fleet.TransportOf(c)}, nil
 		}
 	}
-	return s.inspectStranger(node, proxy)
+	return p.inspectUnknown(node, proxy)
 }
 
-// transportOf is what a proxy is told over: that of an Envoy where there is one beside a
-// client of gRPC.
-func (s *Publisher) transportOf(c *client) Transport {
-	over := OverREST
-	for _, st := range s.fleet.streamsOf(c) {
-		if !st.proxyless {
-			return st.Transport()
-		}
-		over = st.Transport()
-	}
-	if c.handover.polls() {
-		return OverREST
-	}
-	return over
-}
-
-// called is the proxy that asked last of those that call themselves node, or by its
-// id alone where it says nothing else; nil when there is none.
-func (f *fleet) called(node mesh.Node) *client {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	last := f.clients[node]
-	if last != nil || node.Labels != "" || node.Namespace != "" {
-		return last
-	}
-	for n, c := range f.clients {
-		if n.ID == node.ID && (last == nil || c.seen.Load() > last.seen.Load()) {
-			last = c
-		}
-	}
-	return last
-}
-
-// inspectStranger compiles what a newcomer would be told. Nobody else compiles
-// for a newcomer meanwhile, so that what is made for this one alone can be let go
+// inspectUnknown compiles what a newcomer would be sent. No other newcomer is compiled
+// for meanwhile, so that what is made for this one alone can be let go
 // of.
-func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, error) {
-	defer s.asking()()
-	g := s.current.Load()
-	mv := g.mesh.View(proxy)
+func (p *Publisher) inspectUnknown(node Node, proxy mesh.Proxy) (*Inspection, error) {
+	defer p.asking()()
+	g := p.encoder.Current.Load()
+	mv := g.Mesh.View(proxy)
 	key := mv.Key()
-	out := &Inspection{Node: node.ID, Revision: g.mesh.Revision, generation: g, proxy: proxy, view: s.fleet.viewOf(key), Over: OverREST}
+	out := &Inspection{Node: node.ID, Revision: g.Mesh.Revision, generation: g, proxy: proxy, view: p.fleet.ViewOf(key), Over: feedback.OverREST}
 	if out.view != nil {
 		return out, nil
 	}
-	err := s.recoverPanic("compile", func() error {
-		defer s.compiler.Release(key, func() bool { return s.fleet.has(key) })
-		config, _, err := s.compiler.ProxyWithin(context.Background(), mv)
+	err := p.recoverPanic("compile", func() error {
+		defer p.compiler.Release(key, func() bool { return p.fleet.Has(key) })
+		config, _, err := p.compiler.ProxyWithin(context.Background(), mv)
 		if err != nil {
 			return err
 		}
-		out.view = newView(g, key, config)
+		out.view = compiled.NewView(g, key, config)
 		return nil
 	})
 	if err != nil {
@@ -111,34 +81,24 @@ func (s *Publisher) inspectStranger(node Node, proxy mesh.Proxy) (*Inspection, e
 // asking takes the compiler for a question of somebody who is no proxy. Such questions
 // wait for each other before they wait for the compiler, so that a publication waits
 // for one of them at most, however many there are.
-func (s *Publisher) asking() (done func()) {
-	s.questions.Lock()
-	s.advancing.Lock()
+func (p *Publisher) asking() (done func()) {
+	p.questions.Lock()
+	p.encoder.Advancing.Lock()
 	return func() {
-		s.advancing.Unlock()
-		s.questions.Unlock()
+		p.encoder.Advancing.Unlock()
+		p.questions.Unlock()
 	}
-}
-
-// viewOf is what the slot of a key tells; nil when there is none.
-func (f *fleet) viewOf(key string) *view {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if sl := f.slots[key]; sl != nil {
-		return sl.view.Load()
-	}
-	return nil
 }
 
 // Explain is the configuration for package explain.
 func (i *Inspection) Explain() explain.Proxy {
 	return explain.Proxy{
-		Config: i.view.config, IP: i.proxy.IP, Members: i.generation.endpoints.members,
-		Resolve: func(host string) []string { return i.generation.mesh.Resolve(i.proxy, host) },
+		Config: i.view.Config, IP: i.proxy.IP, Members: i.generation.Endpoints.Members,
+		Resolve: func(host string) []string { return i.generation.Mesh.Resolve(i.proxy, host) },
 	}
 }
 
-// Resource is one resource as the proxy is told it.
+// Resource is one resource as the proxy is sent it.
 type Resource struct {
 	Type    string `json:"type"` // as in ConfigTypes
 	Name    string `json:"name"`
@@ -147,44 +107,44 @@ type Resource struct {
 	Resource json.RawMessage `json:"resource"`
 }
 
-// Resources are those of one of ConfigTypes, by name. Who is on a stream is told
-// of clusters and listeners that refer to the stream.
+// Resources are those of one of ConfigTypes, by name. A proxy on a stream is sent
+// clusters and listeners that refer to the stream.
 func (i *Inspection) Resources(configType string) ([]Resource, error) {
-	encode := i.view.encodedV3
+	encode := i.view.EncodedV3
 	switch i.Over {
-	case OverDelta, OverADS:
-		encode = i.view.encodedStreamed
-	case OverGRPC:
-		encode = func(string) (*v3Answers, error) { return i.view.encodedProxyless() }
+	case feedback.OverDelta, feedback.OverADS:
+		encode = i.view.EncodedStreamed
+	case feedback.OverGRPC:
+		encode = func(string) (*compiled.V3Answers, error) { return i.view.EncodedProxyless() }
 	}
 	a, err := encode(i.proxy.IP)
 	if err != nil {
 		return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, i.Node, err)
 	}
-	var of *set
-	err = i.view.server.recoverPanic("inspect", func() error {
+	var of *xds.Set
+	err = i.view.Encoder.Contain("inspect", func() error {
 		switch configType {
 		case "clusters":
-			of = a.clusters
+			of = a.Clusters
 		case "listeners":
-			of = a.listenersAt(i.proxy.IP)
+			of = a.ListenersAt(i.proxy.IP)
 		case "routes":
-			of = a.routes
+			of = a.Routes
 		case "endpoints":
-			of = a.endpointsIn(i.generation)
+			of = a.EndpointsIn(i.generation)
 		case "secrets":
-			of = a.secrets
+			of = a.Secrets
 		default:
 			return fmt.Errorf("there is no type %q", configType)
 		}
 		return nil
 	})
-	if err != nil || of == nil { // Some are told no secrets.
+	if err != nil || of == nil { // Clients of gRPC are sent no secrets.
 		return nil, err
 	}
-	out := make([]Resource, len(of.sorted))
-	for at, r := range of.sorted {
-		out[at] = Resource{configType, r.name, r.hash.version(), r.appendShown(nil)}
+	out := make([]Resource, len(of.Sorted))
+	for at, r := range of.Sorted {
+		out[at] = Resource{configType, r.Name, r.Hash.Version(), r.AppendShown(nil)}
 	}
 	return out, nil
 }

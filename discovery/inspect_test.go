@@ -104,7 +104,7 @@ func TestQuestionsDoNotHoldUpPublication(t *testing.T) {
 		})
 	}
 	<-atWork
-	for waiting("inspectStranger") < many-1 {
+	for waiting("inspectUnknown") < many-1 {
 		runtime.Gosched()
 	}
 	src.set(service(t, "a.default.svc.cluster.local", "10.1.0.1"), service(t, "b.default.svc.cluster.local", "10.1.0.2"))

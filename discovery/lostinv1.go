@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
 	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/mesh"
 )
@@ -13,55 +15,55 @@ import (
 // LostInV1 is what Envoys of the v1 API would lose of what is published: those that the
 // objects are for, whether or not there are any (mesh.Snapshot.ExpectedProxies), and
 // then those that are connected to this replica, whatever they speak. At most 200 views
-// are looked at, in that order; leftOut is how many there are beside. Nobody who asks for
-// configuration waits for it. The error is ErrBusy, ErrNotReady, ErrOverBudget
+// are looked at, in that order; leftOut is how many there are beside. No proxy waits
+// for it. The error is ErrBusy, ErrNotReady, ErrOverBudget
 // or that of ctx.
-func (s *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, err error) {
-	g, err := s.published()
+func (p *Publisher) LostInV1(ctx context.Context) (lost diag.List, leftOut int, err error) {
+	g, err := p.published()
 	if err != nil {
 		return nil, 0, err
 	}
-	if !s.previewing.TryLock() {
+	if !p.previewing.TryLock() {
 		return nil, 0, ErrBusy
 	}
-	defer s.previewing.Unlock()
-	err = s.recoverPanic("lost in v1", func() (err error) {
-		var proxies []*client
-		proxies, leftOut = s.proxiesToCome(g.mesh)
-		c := s.newCompiler()
+	defer p.previewing.Unlock()
+	err = p.recoverPanic("lost in v1", func() (err error) {
+		var proxies []*fleet.Client
+		proxies, leftOut = p.proxiesToCome(g.Mesh)
+		c := p.newCompiler()
 		defer c.Close()
-		c.Advance(g.mesh)
-		lost, err = lostInV1(ctx, c, g.mesh, proxies)
+		c.Advance(g.Mesh)
+		lost, err = lostInV1(ctx, c, g.Mesh, proxies)
 		return err
 	})
 	return lost, leftOut, err
 }
 
 // lostInV1 is what some proxies would lose of the snapshot that a compiler is at.
-func lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot, proxies []*client) (diag.List, error) {
+func lostInV1(ctx context.Context, c compiler, at *mesh.Snapshot, proxies []*fleet.Client) (diag.List, error) {
 	found := map[diag.Problem]bool{}
 	var losses v1.Losses
 	for _, one := range proxies {
-		config, _, err := c.ProxyWithin(ctx, one.viewIn(at))
+		config, _, err := c.ProxyWithin(ctx, one.ViewIn(at))
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range losses.Advance(config, one.proxy.IP) {
+		for _, p := range losses.Advance(config, one.Proxy.IP) {
 			found[p] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(found), compareProblems), nil
+	return slices.SortedFunc(maps.Keys(found), feedback.CompareProblems), nil
 }
 
 // proxiesToCome are those that the objects of some snapshots are for, and then those that
 // are connected: one of all that have the same views in each of the snapshots, and no
 // more than a preview looks at. leftOut is how many there are beside.
-func (s *Publisher) proxiesToCome(of ...*mesh.Snapshot) (proxies []*client, leftOut int) {
+func (p *Publisher) proxiesToCome(of ...*mesh.Snapshot) (proxies []*fleet.Client, leftOut int) {
 	known := map[string]bool{}
-	add := func(c *client) {
+	add := func(c *fleet.Client) {
 		views := ""
 		for _, at := range of {
-			views += c.viewIn(at).Key() + "\n"
+			views += c.ViewIn(at).Key() + "\n"
 		}
 		if !known[views] {
 			known[views] = true
@@ -69,11 +71,11 @@ func (s *Publisher) proxiesToCome(of ...*mesh.Snapshot) (proxies []*client, left
 		}
 	}
 	for _, at := range of {
-		for _, p := range at.ExpectedProxies() {
-			add(&client{proxy: p})
+		for _, expected := range at.ExpectedProxies() {
+			add(&fleet.Client{Proxy: expected})
 		}
 	}
-	for _, c := range s.connected() {
+	for _, c := range p.fleet.Connected() {
 		add(c)
 	}
 	looked := min(len(proxies), maxPreviewViews)

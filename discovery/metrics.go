@@ -3,6 +3,8 @@ package discovery
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 )
 
 // metrics of the way from objects to answers. Polls are counted where they
@@ -14,20 +16,20 @@ type metrics struct {
 	compile     prometheus.Histogram
 }
 
-func newMetrics(s *Publisher) *metrics {
+func newMetrics(p *Publisher) *metrics {
 	const prefix = "pilot_discovery_"
-	with := promauto.With(s.opts.Registry)
+	with := promauto.With(p.opts.Registry)
 	gauge := func(name, help string, of func() int) {
 		with.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + name, Help: help}, func() float64 { return float64(of()) })
 	}
-	gauge("revision", "Store revision of the published configuration.", func() int { return int(s.Revision()) })
-	gauge("views", "Different configurations kept ready.", func() int { views, _ := s.fleet.size(); return views })
-	gauge("proxies", "Proxies remembered.", func() int { _, proxies := s.fleet.size(); return proxies })
-	gauge("unproved_proxies", "Node ids that polled from beside no known workload and did not come back: nobody waits for them.", s.unprovedCount)
-	gauge("refusing_proxies", "Proxies that refuse something of what they are answered.", s.fleet.refusing.count)
-	gauge("problems", "Things that the published configuration could not honour.", s.problemCount)
-	gauge("results", "Results that are kept, of which configurations are made.", s.results.Used)
-	gauge("max_results", "How many results are kept at most, before new proxies are refused a configuration; 0 for no bound.", s.results.Most)
+	gauge("revision", "Store revision of the published configuration.", func() int { return int(p.Revision()) })
+	gauge("views", "Different configurations kept ready.", func() int { views, _ := p.fleet.Size(); return views })
+	gauge("proxies", "Proxies remembered.", func() int { _, proxies := p.fleet.Size(); return proxies })
+	gauge("unproved_proxies", "Node ids that polled from beside no known workload and did not come back: nobody waits for them.", p.fleet.UnprovedCount)
+	gauge("refusing_proxies", "Proxies that refuse something of what they are answered.", p.fleet.RefusingCount)
+	gauge("problems", "Things that the published configuration could not honour.", p.problemCount)
+	gauge("results", "Results that are kept, of which configurations are made.", p.results.Used)
+	gauge("max_results", "How many results are kept at most, before new proxies are refused a configuration; 0 for no bound.", p.results.Most)
 	histogram := func(name, help string) prometheus.Histogram {
 		return with.NewHistogram(prometheus.HistogramOpts{
 			Name: prefix + name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 4, 9),
@@ -36,27 +38,26 @@ func newMetrics(s *Publisher) *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return with.NewCounter(prometheus.CounterOpts{Name: prefix + name, Help: help})
 	}
-	s.checks.done = with.NewCounterVec(prometheus.CounterOpts{
+	p.checks.done = with.NewCounterVec(prometheus.CounterOpts{
 		Name: "pilot_write_checks_total",
 		Help: "Written objects that were looked at among all others, by outcome: busy ones were answered without warnings.",
 	}, []string{"outcome"})
 	for _, outcome := range []string{checked, checkBusy, checkFailed} {
-		s.checks.done.WithLabelValues(outcome)
+		p.checks.done.WithLabelValues(outcome)
 	}
-	s.convergence.polling = map[*client]struct{}{}
-	s.convergence.took = with.NewHistogramVec(prometheus.HistogramOpts{
+	p.convergence.Took = with.NewHistogramVec(prometheus.HistogramOpts{
 		Name: prefix + "convergence_seconds", Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 14),
 		Help: "From the acknowledged write to its acceptance by the last proxy that it concerns, by transport; over v1 until it was fetched.",
 	}, []string{"transport"})
-	s.convergence.abandoned = with.NewCounterVec(prometheus.CounterOpts{
+	p.convergence.Abandoned = with.NewCounterVec(prometheus.CounterOpts{
 		Name: prefix + "convergence_abandoned_total",
 		Help: "Changes that were followed no more before the last proxy had accepted, as too many others were under way.",
 	}, []string{"transport"})
 	for _, over := range transports {
-		s.convergence.abandoned.WithLabelValues(string(over))
+		p.convergence.Abandoned.WithLabelValues(string(over))
 	}
-	if s.opts.Registry != nil {
-		s.opts.Registry.MustRegister(connected{s, prometheus.NewDesc(prefix+"connected_proxies",
+	if p.opts.Registry != nil {
+		p.opts.Registry.MustRegister(connected{p, prometheus.NewDesc(prefix+"connected_proxies",
 			"Proxies on a stream, or that polled lately, by transport and state: the worst of their types.", []string{"transport", "state"}, nil)})
 	}
 	return &metrics{
@@ -67,31 +68,31 @@ func newMetrics(s *Publisher) *metrics {
 	}
 }
 
-var transports = []Transport{OverDelta, OverADS, OverREST, OverV1, OverGRPC}
+var transports = []feedback.Transport{feedback.OverDelta, feedback.OverADS, feedback.OverREST, feedback.OverV1, feedback.OverGRPC}
 
 // connected counts proxies when it is asked.
 type connected struct {
-	server *Publisher
-	desc   *prometheus.Desc
+	publisher *Publisher
+	desc      *prometheus.Desc
 }
 
 func (c connected) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
 
 func (c connected) Collect(to chan<- prometheus.Metric) {
-	c.server.dismiss()
+	c.publisher.convergence.Dismiss()
 	type labels struct {
-		over  Transport
-		state SyncState
+		over  feedback.Transport
+		state feedback.SyncState
 	}
 	counts := map[labels]int{}
-	_ = c.server.recoverPanic("metrics", func() error {
-		c.server.stances(func(one stance) { counts[labels{one.transport, one.state}]++ }, regard{})
+	_ = c.publisher.recoverPanic("metrics", func() error {
+		c.publisher.fleet.EachState(c.publisher.Revision(), func(one feedback.ProxySyncState) { counts[labels{one.Transport, one.State}]++ }, feedback.SyncVisitor{})
 		return nil
 	})
 	for _, over := range transports {
-		states := []SyncState{Synced, Sent, Stale, Rejected}
-		if over == OverV1 {
-			states = []SyncState{Fetched, Stale}
+		states := []feedback.SyncState{feedback.Synced, feedback.Sent, feedback.Stale, feedback.Rejected}
+		if over == feedback.OverV1 {
+			states = []feedback.SyncState{feedback.Fetched, feedback.Stale}
 		}
 		for _, state := range states {
 			to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(counts[labels{over, state}]), string(over), string(state))

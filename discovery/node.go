@@ -11,19 +11,19 @@ type Node = mesh.Node
 
 // NamespaceOf is where the proxy that calls itself so belongs by its own word, ""
 // where that is not known. The error is ErrBadNode.
-func (s *Publisher) NamespaceOf(node Node) (string, error) {
+func (p *Publisher) NamespaceOf(node Node) (string, error) {
 	proxy, err := parseNode(node)
 	if err != nil {
 		return "", err
 	}
-	return s.opts.Settings.NamespaceOf(proxy), nil
+	return p.opts.Settings.NamespaceOf(proxy), nil
 }
 
 // TrustDomain is that of the SPIFFE IDs of this mesh's proxies.
-func (s *Publisher) TrustDomain() string { return s.opts.Settings.SPIFFETrustDomain() }
+func (p *Publisher) TrustDomain() string { return p.opts.Settings.SPIFFETrustDomain() }
 
 // RootNamespace returns the namespace whose rules apply to the whole mesh.
-func (s *Publisher) RootNamespace() string { return s.opts.Settings.RootNamespace }
+func (p *Publisher) RootNamespace() string { return p.opts.Settings.RootNamespace }
 
 // NewNode is one that states a namespace and labels of its workload, or "" and
 // none. The error is ErrBadNode for what no workload has.
@@ -42,7 +42,7 @@ const (
 	MetadataLabels    = "LABELS"
 )
 
-// NodeStatement is the part of a request that says who asks, whatever the transport.
+// NodeStatement is what a request says about its proxy, whatever the transport.
 type NodeStatement struct {
 	ID string
 	// Metadata has the values of node.metadata by name, as encoding/json decodes
@@ -51,7 +51,7 @@ type NodeStatement struct {
 	Region, Zone, SubZone string
 }
 
-// Node is who states this; ErrBadNode where nobody can be that.
+// Node returns the node that states this; ErrBadNode if no proxy can.
 func (s NodeStatement) Node() (Node, error) {
 	namespace, err := metadataText(MetadataNamespace, s.Metadata(MetadataNamespace))
 	if err != nil {

@@ -24,7 +24,7 @@ type Options struct {
 	// LeftOut are problems of stored values that the source cannot read, and so
 	// leaves out of the objects. Nil is for a source that reads all.
 	LeftOut func() diag.List
-	// PastSettings are those that proxies may have been told by before this
+	// PastSettings are those of configuration that proxies may have been sent before this
 	// start; clusters that only they make stay until no proxy is seen to need
 	// them.
 	PastSettings []*mesh.Settings
@@ -38,8 +38,8 @@ type Options struct {
 	// burst of writes is compiled once; MaxHoldOff is the longest that a change
 	// waits. 100 ms and 500 ms.
 	HoldOff, MaxHoldOff time.Duration
-	// SpentOnLarge is told how long a publication took that a large object had part in;
-	// nil for nobody.
+	// SpentOnLarge is called with the duration of each publication that had a large object
+	// in it, unless it is nil.
 	SpentOnLarge func(took time.Duration)
 	// CheckPatience is how long a write may wait for what is wrong with it among the
 	// other objects. 500 ms. More than a second is also what checks may take at once,
@@ -52,7 +52,7 @@ type Options struct {
 	// that proxies beside no known workload asked for longest ago, or else any
 	// proxy. 2,000.
 	MaxViews int
-	// MaxProxies bounds the proxies remembered, likewise: who is forgotten is
+	// MaxProxies bounds the proxies remembered, likewise: a forgotten one is
 	// served, but not compiled ahead for. It also bounds, each on its own, the listener
 	// lists of a view and the endpoint sets kept encoded. 50,000.
 	MaxProxies int

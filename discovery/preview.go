@@ -11,6 +11,10 @@ import (
 	"strings"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy/v3"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
@@ -28,7 +32,7 @@ const (
 	maxPreviewNodes   = 10 // named of each change
 )
 
-// Preview is what some objects would change in what proxies are told.
+// Preview is what some objects would change in what proxies are sent.
 type Preview struct {
 	Revision int64 `json:"revision"` // compared with
 	// Proxies are those that were looked at; of the others, NotLookedAt, there is
@@ -60,39 +64,39 @@ type ResourceChange struct {
 }
 
 // Preview compiles what is published with some objects in place of those stored,
-// and compares. Nothing is published, and nobody who asks meanwhile waits for it.
+// and compares. Nothing is published, and no proxy waits for it.
 // The error is ErrBusy, ErrNotReady, ErrOverBudget or that of ctx.
-func (s *Publisher) Preview(ctx context.Context, objects []*schema.Object) (*Preview, error) {
-	return s.preview(ctx, objects, false)
+func (p *Publisher) Preview(ctx context.Context, objects []*schema.Object) (*Preview, error) {
+	return p.preview(ctx, objects, false)
 }
 
 // PreviewInV1 is a Preview whose problems are also what Envoys of the v1 API would lose,
 // in the sense of LostInV1.
-func (s *Publisher) PreviewInV1(ctx context.Context, objects []*schema.Object) (*Preview, error) {
-	return s.preview(ctx, objects, true)
+func (p *Publisher) PreviewInV1(ctx context.Context, objects []*schema.Object) (*Preview, error) {
+	return p.preview(ctx, objects, true)
 }
 
-func (s *Publisher) preview(ctx context.Context, objects []*schema.Object, inV1 bool) (*Preview, error) {
-	g, err := s.published()
+func (p *Publisher) preview(ctx context.Context, objects []*schema.Object, inV1 bool) (*Preview, error) {
+	g, err := p.published()
 	if err != nil {
 		return nil, err
 	}
-	if !s.previewing.TryLock() {
+	if !p.previewing.TryLock() {
 		return nil, ErrBusy
 	}
-	defer s.previewing.Unlock()
-	p := &preview{
-		Publisher: s, inV1: inV1, changes: map[changeKey]*change{}, sets: map[setID]*resource{},
+	defer p.previewing.Unlock()
+	out := &preview{
+		Publisher: p, inV1: inV1, changes: map[changeKey]*change{}, sets: map[setID]*xds.Resource{},
 		// A snapshot of its own: that which is published is to be followed by others.
-		before: mesh.NewSnapshot(g.mesh.Revision, g.mesh.Settings, objectsOf(g.mesh)).WithFiles(g.mesh.Files),
+		before: mesh.NewSnapshot(g.Mesh.Revision, g.Mesh.Settings, compiled.ObjectsOf(g.Mesh)).WithFiles(g.Mesh.Files),
 	}
-	p.after = p.before.Next(g.mesh.Revision, changesBy(g.mesh, objects))
-	p.otherServices = len(p.after.ServicesSince(p.before)) > 0
-	err = s.recoverPanic("preview", func() error { return p.make(ctx) })
+	out.after = out.before.Next(g.Mesh.Revision, changesBy(g.Mesh, objects))
+	out.otherServices = len(out.after.ServicesSince(out.before)) > 0
+	err = p.recoverPanic("preview", func() error { return out.make(ctx) })
 	if err != nil {
 		return nil, err
 	}
-	return p.result(), nil
+	return out.result(), nil
 }
 
 // changesBy puts objects in the place of those of a snapshot.
@@ -107,28 +111,28 @@ func changesBy(s *mesh.Snapshot, objects []*schema.Object) []schema.Change {
 type preview struct {
 	*Publisher
 	inV1          bool // problems are also what is lost in it
-	proxiesInV1   []*client
+	proxiesInV1   []*fleet.Client
 	before, after *mesh.Snapshot
 	otherServices bool // after
 
 	proxies, notLookedAt int
 	notLookedAtInV1      int
 	changes              map[changeKey]*change
-	sets                 map[setID]*resource // of endpoints
+	sets                 map[setID]*xds.Resource // of endpoints
 	problems, solved     diag.List
 }
 
 // changeKey is what changes have to share to be one.
 type changeKey struct {
 	configType, name string
-	before, after    digest
+	before, after    xds.Digest
 }
 
 // crowd are the proxies of one view before and one after.
 type crowd struct {
 	before, after mesh.View
 	was, is       *ir.Config
-	clients       []*client
+	clients       []*fleet.Client
 }
 
 func (p *preview) make(ctx context.Context) error {
@@ -172,16 +176,16 @@ func (p *preview) problemsAt(ctx context.Context, c compiler, at *mesh.Snapshot)
 func problemsBeside(list, other diag.List) diag.List {
 	known := map[diag.Problem]bool{}
 	for _, p := range other {
-		known[unplaced(p)] = true
+		known[feedback.Unplaced(p)] = true
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(p diag.Problem) bool { return known[unplaced(p)] })
+	return slices.DeleteFunc(slices.Clone(list), func(p diag.Problem) bool { return known[feedback.Unplaced(p)] })
 }
 
 // crowds are those that are connected, the largest first.
 func (p *preview) crowds() []*crowd {
 	byViews := map[[2]string]*crowd{}
-	for _, c := range p.connected() {
-		before, after := c.viewIn(p.before), c.viewIn(p.after)
+	for _, c := range p.fleet.Connected() {
+		before, after := c.ViewIn(p.before), c.ViewIn(p.after)
 		keys := [2]string{before.Key(), after.Key()}
 		if byViews[keys] == nil {
 			byViews[keys] = &crowd{before: before, after: after}
@@ -190,7 +194,7 @@ func (p *preview) crowds() []*crowd {
 	}
 	all := slices.Collect(maps.Values(byViews))
 	slices.SortFunc(all, func(a, b *crowd) int {
-		return cmp.Or(cmp.Compare(len(b.clients), len(a.clients)), strings.Compare(a.clients[0].node.ID, b.clients[0].node.ID))
+		return cmp.Or(cmp.Compare(len(b.clients), len(a.clients)), strings.Compare(a.clients[0].Node.ID, b.clients[0].Node.ID))
 	})
 	for i, of := range all {
 		if i < maxPreviewViews {
@@ -205,31 +209,33 @@ func (p *preview) crowds() []*crowd {
 // compare notes what differs for a crowd. Listeners at a proxy's own address are
 // those of its first.
 func (p *preview) compare(of *crowd) {
-	ip := of.clients[0].proxy.IP
+	ip := of.clients[0].Proxy.IP
 	changedParts(of.was.Clusters, of.is.Clusters, func(c *ir.Cluster) string { return c.Name }, func(was, is *ir.Cluster) {
 		p.note(of, "clusters", resourceOf(was, p.cluster), resourceOf(is, p.cluster))
 	})
 	changedParts(of.was.RouteTables, of.is.RouteTables, func(t *ir.RouteTable) string { return t.Name }, func(was, is *ir.RouteTable) {
-		p.note(of, "routes", resourceOf(was, p.v3Parts.table), resourceOf(is, p.v3Parts.table))
+		p.note(of, "routes", resourceOf(was, p.encoder.V3.Table), resourceOf(is, p.encoder.V3.Table))
 	})
 	changedParts(of.was.ListenersAt(ip), of.is.ListenersAt(ip), (*ir.Listener).Address, func(was, is *ir.Listener) {
 		p.note(of, "listeners", resourceOf(was, p.listener), resourceOf(is, p.listener))
 	})
 	changedParts(of.was.Secrets, of.is.Secrets, func(s *ir.Secret) string { return s.Name }, func(was, is *ir.Secret) {
-		p.note(of, "secrets", resourceOf(was, p.v3Parts.secret), resourceOf(is, p.v3Parts.secret))
+		p.note(of, "secrets", resourceOf(was, p.encoder.V3.Secret), resourceOf(is, p.encoder.V3.Secret))
 	})
 	p.compareEndpoints(of)
 }
 
-func (p *preview) cluster(c *ir.Cluster) *resource   { return p.v3Parts.cluster(c, v3.Streamed) }
-func (p *preview) listener(l *ir.Listener) *resource { return p.v3Parts.listener(l, v3.Streamed) }
+func (p *preview) cluster(c *ir.Cluster) *xds.Resource { return p.encoder.V3.Cluster(c, v3.Streamed) }
+func (p *preview) listener(l *ir.Listener) *xds.Resource {
+	return p.encoder.V3.Listener(l, v3.Streamed)
+}
 
-// resourceOf is nil for a part that is not there, or that nobody is told.
-func resourceOf[Part any](part *Part, encode func(*Part) *resource) *resource {
+// resourceOf is nil for a part that is not there, or that is left out.
+func resourceOf[Part any](part *Part, encode func(*Part) *xds.Resource) *xds.Resource {
 	if part == nil {
 		return nil
 	}
-	if r := encode(part); r.shell != nil {
+	if r := encode(part); r.Shell != nil {
 		return r
 	}
 	return nil
@@ -272,18 +278,18 @@ func (p *preview) compareEndpoints(of *crowd) {
 
 func keySet(c *ir.Config) map[string]bool {
 	keys := map[string]bool{}
-	for _, key := range endpointKeys(c.Clusters) {
+	for _, key := range compiled.EndpointKeys(c.Clusters) {
 		keys[key] = true
 	}
 	return keys
 }
 
 // endpoints is nil for a set that Envoy would refuse.
-func (p *preview) endpoints(of *mesh.Snapshot, key string) *resource {
+func (p *preview) endpoints(of *mesh.Snapshot, key string) *xds.Resource {
 	id := setID{of, key}
 	r, made := p.sets[id]
 	if !made {
-		r, _ = p.v3Parts.endpoints(key, membersOf(of, key), v3.Endpoints)
+		r, _ = p.encoder.V3.EncodeEndpoints(key, compiled.MembersOf(of, key), v3.Endpoints)
 		p.sets[id] = r
 	}
 	return r
@@ -296,51 +302,51 @@ type setID struct {
 }
 
 // note counts a change that a crowd shares, if it is one.
-func (p *preview) note(of *crowd, configType string, was, is *resource) {
+func (p *preview) note(of *crowd, configType string, was, is *xds.Resource) {
 	one := cmp.Or(was, is)
-	if one == nil || was != nil && is != nil && was.hash == is.hash {
+	if one == nil || was != nil && is != nil && was.Hash == is.Hash {
 		return
 	}
-	key := changeKey{configType: configType, name: one.name}
+	key := changeKey{configType: configType, name: one.Name}
 	if was != nil {
-		key.before = was.hash
+		key.before = was.Hash
 	}
 	if is != nil {
-		key.after = is.hash
+		key.after = is.Hash
 	}
 	c := p.changes[key]
 	if c == nil {
-		c = &change{was: was, is: is, ResourceChange: ResourceChange{Type: configType, Name: one.name}}
+		c = &change{was: was, is: is, ResourceChange: ResourceChange{Type: configType, Name: one.Name}}
 		p.changes[key] = c
 	}
 	c.Proxies += len(of.clients)
 	for _, client := range of.clients[:min(len(of.clients), maxPreviewNodes-len(c.Nodes))] {
-		c.Nodes = append(c.Nodes, client.node.ID)
+		c.Nodes = append(c.Nodes, client.Node.ID)
 	}
 }
 
-// change is one with what it is spelled from.
+// change is one with what it is encoded from.
 type change struct {
 	ResourceChange
-	was, is *resource
+	was, is *xds.Resource
 }
 
-// spelled has the messages.
-func (c *change) spelled() ResourceChange {
+// encoded has the messages.
+func (c *change) encoded() ResourceChange {
 	out := c.ResourceChange
 	if c.was != nil {
-		out.Before = c.was.appendShown(nil)
+		out.Before = c.was.AppendShown(nil)
 	}
 	if c.is != nil {
-		out.After = c.is.appendShown(nil)
+		out.After = c.is.AppendShown(nil)
 	}
 	return out
 }
 
-// compareChanges orders them for who reads them.
+// compareChanges orders them for readers.
 func compareChanges(a, b *ResourceChange) int {
 	return cmp.Or(
-		cmp.Compare(slices.Index(ConfigTypes, a.Type), slices.Index(ConfigTypes, b.Type)),
+		cmp.Compare(slices.Index(xds.ConfigTypes, a.Type), slices.Index(xds.ConfigTypes, b.Type)),
 		strings.Compare(a.Name, b.Name), cmp.Compare(b.Proxies, a.Proxies), slices.Compare(a.Nodes, b.Nodes))
 }
 
@@ -405,9 +411,9 @@ func (p *preview) result() *Preview {
 			out.Omitted = len(all) - i
 			break
 		}
-		spelled := c.spelled()
-		size += len(spelled.Before) + len(spelled.After)
-		out.Changes = append(out.Changes, spelled)
+		encoded := c.encoded()
+		size += len(encoded.Before) + len(encoded.After)
+		out.Changes = append(out.Changes, encoded)
 	}
 	return out
 }

@@ -7,6 +7,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 	"github.com/pilot-api/pilot-api/schema"
@@ -24,105 +28,105 @@ type compiler interface {
 	References(key schema.Key) diag.References
 }
 
-// publication is the way of all slots to one generation.
+// publication is the way of all entries to one generation.
 type publication struct {
 	*Publisher
 	ctx     context.Context
-	next    *generation
-	rollout *rollout // nil for the first
+	next    *compiled.Generation
+	rollout *feedback.Rollout // nil for the first
 
 	mu      sync.Mutex
-	changed []*slot
+	changed []*fleet.ViewEntry
 	kept    map[string]bool // reasons why something stays as it was
 }
 
-// publish brings everybody who asked lately to the next generation. Nothing has
+// publish brings all proxies that asked lately to the next generation. Nothing has
 // happened when there is an error.
-func (s *Publisher) publish(ctx context.Context, next *generation, ro *rollout) (*publication, error) {
-	moved, err := s.advance(next)
+func (p *Publisher) publish(ctx context.Context, next *compiled.Generation, ro *feedback.Rollout) (*publication, error) {
+	moved, err := p.advance(next)
 	if err != nil {
 		return nil, err
 	}
-	p := &publication{Publisher: s, ctx: ctx, next: next, rollout: ro, kept: map[string]bool{}}
-	p.renewAll()
-	for _, sl := range s.fleet.streamedBy(moved) {
-		s.concerns(ro, sl, false)
+	done := &publication{Publisher: p, ctx: ctx, next: next, rollout: ro, kept: map[string]bool{}}
+	done.renewAll()
+	for _, entry := range p.fleet.StreamedFrom(moved) {
+		p.concerns(ro, entry, false)
 	}
 	if ro != nil {
-		s.convergence.seal(ro)
+		p.convergence.Seal(ro)
 	}
-	s.fleet.wake(moved)
-	s.fleet.settle(next.serial, p.goodFor)
-	s.letGo()
-	return p, nil
+	p.fleet.Wake(moved)
+	p.fleet.Settle(next.Serial, done.goodFor)
+	p.letGo()
+	return done, nil
 }
 
 // advance has all that begins from now on begin with the next generation: newcomers
 // are compiled for it, and endpoints are those that its clusters need. Nobody is
-// told another view by that. Streams of the views returned have other endpoints: they
+// sent another view by that. Streams of the views returned have other endpoints: they
 // are woken when the views are new as well, so that clusters come first.
-func (s *Publisher) advance(next *generation) (moved map[*view]bool, err error) {
-	s.advancing.Lock()
-	defer s.advancing.Unlock()
-	before := s.current.Load()
-	err = s.recoverPanic("compile", func() error { s.compiler.Advance(next.mesh); return nil })
+func (p *Publisher) advance(next *compiled.Generation) (moved map[*compiled.View]bool, err error) {
+	p.encoder.Advancing.Lock()
+	defer p.encoder.Advancing.Unlock()
+	before := p.encoder.Current.Load()
+	err = p.recoverPanic("compile", func() error { p.compiler.Advance(next.Mesh); return nil })
 	if err != nil {
-		s.resume(before)
+		p.resume(before)
 		return nil, err
 	}
-	s.current.Store(next)
+	p.encoder.Current.Store(next)
 	if before == nil {
-		s.fleet.survey(next)
+		p.fleet.PlaceDefault(next)
 		return nil, nil
 	}
-	s.fleet.rekey(before, next)
-	return s.restream(before, next), nil
+	p.fleet.MoveToNext(before, next)
+	return p.restream(before, next), nil
 }
 
 // resume goes on with a new compiler where the old one has failed half way.
-func (s *Publisher) resume(before *generation) {
-	s.compiler = s.newCompiler()
-	s.fleet.unsettle()
+func (p *Publisher) resume(before *compiled.Generation) {
+	p.compiler = p.newCompiler()
+	p.fleet.Unsettle()
 	if before != nil {
-		_ = s.recoverPanic("compile", func() error { s.compiler.Advance(before.mesh); return nil })
+		_ = p.recoverPanic("compile", func() error { p.compiler.Advance(before.Mesh); return nil })
 	}
 }
 
-// renewAll compiles the views that the change concerns, and takes who asked last
+// renewAll compiles the views that the change concerns, and takes those that were asked for last
 // first. No other is looked at.
 func (p *publication) renewAll() {
-	p.fleet.retire(p.opts.ProxyIdle)
+	p.fleet.Retire(p.opts.ProxyIdle)
 	var all errgroup.Group
-	all.SetLimit(processors())
-	for _, sl := range p.fleet.due(p.compiler.Concerned()) {
+	all.SetLimit(xds.Processors())
+	for _, entry := range p.fleet.Due(p.compiler.Concerned()) {
 		all.Go(func() error {
-			_ = p.recoverPanic("renew", func() error { p.renew(sl); return nil })
+			_ = p.recoverPanic("renew", func() error { p.renew(entry); return nil })
 			return nil
 		})
 	}
-	_ = all.Wait() // Of none there is an error.
+	_ = all.Wait() // These functions never return an error.
 }
 
-func (p *publication) renew(sl *slot) {
-	speaker := p.fleet.speakerOf(sl)
-	if speaker == nil {
+func (p *publication) renew(entry *fleet.ViewEntry) {
+	representative := p.fleet.RepresentativeOf(entry)
+	if representative == nil {
 		return
 	}
-	changed, err := p.Publisher.renew(p.ctx, p.next, sl, speaker, p.rollout)
-	p.fleet.settled(sl, err == nil)
+	changed, err := p.renewView(p.ctx, p.next, entry, representative, p.rollout)
+	p.fleet.Settled(entry, err == nil)
 	if err != nil && p.ctx.Err() == nil {
-		p.keep(speaker, err)
+		p.keep(representative, err)
 	}
 	if changed {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.changed = append(p.changed, sl)
+		p.changed = append(p.changed, entry)
 	}
 }
 
-// goodFor is for a proxy that comes from the view of another slot.
-func (p *publication) goodFor(c *client, old, next *view) error {
-	err := wouldEmpty(p.next.mesh, c.proxy, old, next)
+// goodFor is for a proxy that comes from the view of another entry.
+func (p *publication) goodFor(c *fleet.Client, old, next *compiled.View) error {
+	err := wouldEmpty(p.next.Mesh, c.Proxy, old, next)
 	if err != nil {
 		p.keep(c, err)
 	}
@@ -130,8 +134,8 @@ func (p *publication) goodFor(c *client, old, next *view) error {
 }
 
 // keep notes, and logs once for each reason, that a proxy keeps what it had, and
-// all who are told the same.
-func (p *publication) keep(c *client, reason error) {
+// all with the same view.
+func (p *publication) keep(c *fleet.Client, reason error) {
 	p.metrics.refusals.Inc()
 	p.mu.Lock()
 	known := p.kept[reason.Error()]
@@ -139,23 +143,40 @@ func (p *publication) keep(c *client, reason error) {
 	p.mu.Unlock()
 	if !known {
 		p.opts.Log.Error("not published for some proxies: their last good configuration stays",
-			"revision", p.next.mesh.Revision, "node", c.proxy.String(), "err", reason)
+			"revision", p.next.Mesh.Revision, "node", c.Proxy.String(), "err", reason)
 	}
 }
 
 // problems that the publication has changed, by the part that has them.
 func (p *publication) problems() map[string]diag.List {
-	parts := map[string]diag.List{"mesh": p.next.mesh.Problems}
+	parts := map[string]diag.List{"mesh": p.next.Mesh.Problems}
 	err := p.recoverPanic("compile", func() error { parts["compile"] = p.compiler.Problems(); return nil })
 	if err != nil {
-		p.keep(p.fleet.nobody, err)
+		p.keep(p.fleet.DefaultClient, err)
 	}
-	for _, sl := range p.changed {
-		parts[sl.key] = sl.problems()
+	for _, entry := range p.changed {
+		parts[entry.Key] = entry.Problems()
 	}
 	parts["kept"] = nil
 	for reason := range p.kept {
-		parts["kept"] = append(parts["kept"], refusal(diag.NotPublished, "some proxies keep an older configuration: "+reason))
+		parts["kept"] = append(parts["kept"], feedback.NewRefusalProblem(diag.NotPublished, "some proxies keep an older configuration: "+reason))
 	}
 	return parts
+}
+
+// restream brings the endpoints of all views that somebody streams from one
+// generation to the next, and returns the views that have others by that. The
+// caller has locked Encoder.Advancing.
+func (p *Publisher) restream(before, next *compiled.Generation) map[*compiled.View]bool {
+	services := next.Mesh.ServicesSince(before.Mesh)
+	if len(services) == 0 {
+		return nil
+	}
+	changed := map[*compiled.View]bool{}
+	for v := range p.fleet.ViewsInForce() {
+		if v.Follow(services, next) {
+			changed[v] = true
+		}
+	}
+	return changed
 }

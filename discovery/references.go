@@ -8,14 +8,14 @@ import (
 )
 
 // References are what an object names and what names it, by the objects of the
-// configuration in force, whose revision it tells.
-func (s *Publisher) References(key schema.Key) (found diag.References, revision int64, err error) {
-	if _, err := s.published(); err != nil {
+// configuration in force, whose revision it returns.
+func (p *Publisher) References(key schema.Key) (found diag.References, revision int64, err error) {
+	if _, err := p.published(); err != nil {
 		return found, 0, err
 	}
-	defer s.asking()()
-	revision = s.current.Load().mesh.Revision
-	if err := s.recoverPanic("references", func() error { found = s.compiler.References(key); return nil }); err != nil {
+	defer p.asking()()
+	revision = p.encoder.Current.Load().Mesh.Revision
+	if err := p.recoverPanic("references", func() error { found = p.compiler.References(key); return nil }); err != nil {
 		return found, 0, fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
 	return found, revision, nil

@@ -6,20 +6,22 @@ import (
 	"time"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
 // Run follows the source until ctx ends, and returns ctx's error then. What is
 // there at the start is published even when ctx has ended already. It must not
 // run twice at a time.
-func (s *Publisher) Run(ctx context.Context) error {
-	sweep := time.NewTicker(s.opts.ProxyIdle)
+func (p *Publisher) Run(ctx context.Context) error {
+	sweep := time.NewTicker(p.opts.ProxyIdle)
 	defer sweep.Stop()
-	var busy, since time.Time // when the last publication ended, when its changes were told
+	var busy, since time.Time // when the last publication ended, when its changes came
 	for compiling := context.WithoutCancel(ctx); ; compiling = ctx {
 		// Asked for before the snapshot, so that no change falls between.
-		changed := timed(ctx, s.opts.Source.Changed(), s.opts.Files.Changed())
-		if s.follow(compiling, since) {
+		changed := timed(ctx, p.opts.Source.Changed(), p.opts.Files.Changed())
+		if p.follow(compiling, since) {
 			busy = time.Now()
 		}
 		for waiting := true; waiting; {
@@ -27,18 +29,18 @@ func (s *Publisher) Run(ctx context.Context) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			case <-sweep.C:
-				s.fleet.sweep()
-				s.letGo()
-				s.checks.rest()
+				p.fleet.Sweep()
+				p.letGo()
+				p.checks.rest()
 			case since = <-changed:
 				waiting = false
 			}
 		}
-		s.holdOff(ctx, busy)
+		p.holdOff(ctx, busy)
 	}
 }
 
-// timed tells when one of two channels was closed, also to who is busy then.
+// timed sends when one of two channels was closed, even if nobody receives then.
 func timed(ctx context.Context, closed, other <-chan struct{}) <-chan time.Time {
 	at := make(chan time.Time, 1)
 	go func() {
@@ -56,56 +58,56 @@ func timed(ctx context.Context, closed, other <-chan struct{}) <-chan time.Time 
 // holdOff returns at once when the last publication was long ago. Else changes
 // follow each other closely: it waits for the end of the hold-off, and if there
 // are more until then, for the end of the burst.
-func (s *Publisher) holdOff(ctx context.Context, last time.Time) {
-	if !s.Ready() {
+func (p *Publisher) holdOff(ctx context.Context, last time.Time) {
+	if !p.Ready() {
 		return
 	}
-	end, ceiling := last.Add(s.opts.HoldOff), time.Now().Add(s.opts.MaxHoldOff)
+	end, ceiling := last.Add(p.opts.HoldOff), time.Now().Add(p.opts.MaxHoldOff)
 	for {
 		wait := min(time.Until(end), time.Until(ceiling))
 		if wait <= 0 {
 			return
 		}
-		changed, files := s.opts.Source.Changed(), s.opts.Files.Changed()
+		changed, files := p.opts.Source.Changed(), p.opts.Files.Changed()
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		case <-changed:
-			end = time.Now().Add(s.opts.HoldOff)
+			end = time.Now().Add(p.opts.HoldOff)
 		case <-files:
-			end = time.Now().Add(s.opts.HoldOff)
+			end = time.Now().Add(p.opts.HoldOff)
 		}
 	}
 }
 
-// follow publishes what the source holds now, of which the first was told at since,
+// follow publishes what the source holds now, of which the first came at since,
 // and reports whether that is anything new.
-func (s *Publisher) follow(ctx context.Context, since time.Time) bool {
+func (p *Publisher) follow(ctx context.Context, since time.Time) bool {
 	start := time.Now()
-	before := s.current.Load()
+	before := p.encoder.Current.Load()
 	var n news
 	ok := false
-	err := s.recoverPanic("news", func() error { ok = s.news(meshOf(before), &n); return nil })
+	err := p.recoverPanic("news", func() error { ok = p.news(meshOf(before), &n); return nil })
 	if err == nil && !ok {
 		return false
 	}
-	var p *publication
+	var done *publication
 	if err == nil {
-		p, err = s.bring(ctx, before, n, since)
+		done, err = p.bring(ctx, before, n, since)
 	}
 	if err != nil {
-		s.refuse(n, err)
+		p.refuse(n, err)
 		return true
 	}
-	slots, clients := s.fleet.size()
+	slots, clients := p.fleet.Size()
 	took := time.Since(start)
-	s.metrics.publish.Observe(took.Seconds())
-	if s.opts.SpentOnLarge != nil && anyLarge(n.changes) {
-		s.opts.SpentOnLarge(took)
+	p.metrics.publish.Observe(took.Seconds())
+	if p.opts.SpentOnLarge != nil && anyLarge(n.changes) {
+		p.opts.SpentOnLarge(took)
 	}
-	s.opts.Log.InfoContext(ctx, "published", "revision", n.revision, "services", len(p.next.mesh.Services),
-		"views", slots, "changed", len(p.changed), "proxies", clients, "took", took)
+	p.opts.Log.InfoContext(ctx, "published", "revision", n.revision, "services", len(done.next.Mesh.Services),
+		"views", slots, "changed", len(done.changed), "proxies", clients, "took", took)
 	return true
 }
 
@@ -119,36 +121,36 @@ func anyLarge(changes []schema.Change) bool {
 func large(o *schema.Object) bool { return o != nil && o.Large() }
 
 // bring publishes news.
-func (s *Publisher) bring(ctx context.Context, before *generation, n news, since time.Time) (*publication, error) {
-	snapshot, err := s.snapshot(meshOf(before), n)
+func (p *Publisher) bring(ctx context.Context, before *compiled.Generation, n news, since time.Time) (*publication, error) {
+	snapshot, err := p.snapshot(meshOf(before), n)
 	if err != nil {
 		return nil, err
 	}
 	if before == nil {
-		s.past.begin(s, snapshot)
+		p.past.Begin(snapshot)
 	}
-	var ro *rollout
-	if since = s.acks.until(n.revision, since); before != nil && !since.IsZero() {
-		s.dismiss()
-		ro = s.convergence.begin(n.revision, since)
+	var ro *feedback.Rollout
+	if since = p.acks.until(n.revision, since); before != nil && !since.IsZero() {
+		p.convergence.Dismiss()
+		ro = p.convergence.Begin(n.revision, since)
 	}
-	s.newest.begin()
-	p, err := s.publish(ctx, newGeneration(s, snapshot, before), ro)
+	p.newest.begin()
+	done, err := p.publish(ctx, compiled.NewGeneration(p.encoder, snapshot, before), ro)
 	if err != nil {
 		return nil, err
 	}
 	if before != nil {
-		s.past.end(s, before, p.next)
+		p.past.End(before, done.next)
 	}
-	s.newest.pass(p.next, p.problems())
-	s.metrics.generations.Inc()
-	return p, nil
+	p.newest.pass(done.next, done.problems())
+	p.metrics.generations.Inc()
+	return done, nil
 }
 
 // refuse keeps everything that was last published.
-func (s *Publisher) refuse(n news, err error) {
-	s.opts.Log.Error("not published: the last good configuration stays", "revision", n.revision, "err", err)
-	s.metrics.refusals.Inc()
-	s.newest.refuse(n,
-		diag.List{refusal(diag.NotPublished, "nothing of this state of the configuration is in force, all proxies keep what they had: "+err.Error())})
+func (p *Publisher) refuse(n news, err error) {
+	p.opts.Log.Error("not published: the last good configuration stays", "revision", n.revision, "err", err)
+	p.metrics.refusals.Inc()
+	p.newest.refuse(n,
+		diag.List{feedback.NewRefusalProblem(diag.NotPublished, "nothing of this state of the configuration is in force, all proxies keep what they had: "+err.Error())})
 }

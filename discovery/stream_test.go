@@ -24,10 +24,10 @@ func TestStreamIsNotWoken(t *testing.T) {
 		src.set(append(src.all, other)...)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if !web.Woken() {
+		if !web.IsWoken() {
 			t.Error("the proxy that the rule is for sleeps on")
 		}
-		if far.Woken() {
+		if far.IsWoken() {
 			t.Error("a proxy that the rule does not concern is woken")
 		}
 	})
@@ -53,34 +53,9 @@ func stream(t *testing.T, s *discovery.Publisher, node string) *discovery.Stream
 		if err != nil {
 			return st
 		}
-		if err := st.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce()}); err != nil {
+		if err := st.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce}); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// TestAMistakeEndsNoProcess: of a stream it is an error, and to who waits nothing is
-// told.
-func TestAMistakeEndsNoProcess(t *testing.T) {
-	src := newObjects(service(t, "web.example", "10.1.0.1"))
-	s := discovery.New(discovery.Options{Source: src, Settings: settings()})
-	once(t, s)
-	st, err := s.Connect(mesh.Node{ID: nodeWeb}, discovery.Delta)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	if err := st.Receive(discovery.Request{TypeURL: discovery.RouteType, Subscribe: []string{"80"}}); err != nil {
-		t.Fatal(err)
-	}
-	st.Corrupt()
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if r, err := st.Next(ended); r != nil || err == nil {
-		t.Errorf("told %v, %v", r, err)
-	}
-	if err := st.Receive(discovery.Request{TypeURL: discovery.ClusterType, Nonce: "1"}); err == nil {
-		t.Error("a request that could not be taken was")
 	}
 }
 

@@ -70,7 +70,7 @@ func (p *streamed) takeAll(tb testing.TB) {
 		p.told++
 		_, shared := r.Encode()
 		p.shared = *shared
-		if err := p.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce()}); err != nil {
+		if err := p.Receive(discovery.Request{TypeURL: r.TypeURL, Nonce: r.Nonce}); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -169,7 +169,7 @@ func BenchmarkStreamsChange(b *testing.B) {
 				c.change(l, b)
 				for _, p := range all {
 					p.told = 0
-					if p.Woken() {
+					if p.IsWoken() {
 						p.takeAll(b)
 					}
 					told += p.told
@@ -182,8 +182,8 @@ func BenchmarkStreamsChange(b *testing.B) {
 	}
 }
 
-// BenchmarkStandings is a look at 10,000 streams, and a scrape of the metrics.
-func BenchmarkStandings(b *testing.B) {
+// BenchmarkObjectStatuses is a look at 10,000 streams, and a scrape of the metrics.
+func BenchmarkObjectStatuses(b *testing.B) {
 	l := newLarge(b, meshServices, meshViews, 1, plain)
 	reg := prometheus.NewRegistry()
 	l.s = discovery.New(discovery.Options{Source: l.src, Settings: settings(), Registry: reg})
@@ -193,9 +193,9 @@ func BenchmarkStandings(b *testing.B) {
 	}
 	b.Run("look", func(b *testing.B) {
 		b.ReportAllocs()
-		var last *discovery.Standings
+		var last *discovery.ObjectStatuses
 		for b.Loop() {
-			last = l.s.Standings(last)
+			last = l.s.ObjectStatuses(last)
 		}
 	})
 	b.Run("scrape", func(b *testing.B) {

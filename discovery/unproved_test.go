@@ -29,7 +29,7 @@ func TestInventedProxiesHoldUpNobody(t *testing.T) {
 				ref := diag.Ref{Kind: "RouteRule", Namespace: "default", Name: "timeout"}
 				counted := func(want int, when string) {
 					t.Helper()
-					if of := s.Standings(nil).Of(ref, src.revision); of.Proxies != want {
+					if of := s.ObjectStatuses(nil).Of(ref, src.revision); of.Proxies != want {
 						t.Errorf("%s %d proxies count, want %d", when, of.Proxies, want)
 					}
 				}

@@ -1,163 +1,85 @@
 package discovery
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/pilot-api/pilot-api/compile"
-	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/envoy/v1"
 	"github.com/pilot-api/pilot-api/ir"
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// v1Answers is a view in v1. Clusters and routes are spliced from encoded parts,
-// listeners are encoded per address of a proxy.
-type v1Answers struct {
-	view      *view
-	clusters  *v1List
-	routes    map[string]*v1List
-	listeners *memo[Answer]
-	problems  diag.Collector
-}
-
-func encodeV1(v *view, ip string) (*v1Answers, error) {
-	parts := &v.server.v1Parts
-	a := &v1Answers{view: v, routes: map[string]*v1List{}, listeners: newMemo[Answer](v.server.opts.MaxProxies)}
-	a.clusters = parts.clustersOf(v.config)
-	a.clusters.addProblems(&a.problems)
-	if a.clusters.err != nil {
-		return nil, a.clusters.err
-	}
-	for _, t := range v.config.RouteTables {
-		table := parts.table(t)
-		a.routes[t.Name] = table
-		table.addProblems(&a.problems)
-		if table.err != nil {
-			return nil, table.err
-		}
-	}
-	ip = v.address(ip)
-	listeners, problems := v1.Listeners(v.config, ip)
-	a.problems.Add(problems.Coded(diag.LostInV1)...)
-	answer, err := v1Answer(listeners)
-	a.listeners.put(ip, answer)
-	return a, err
-}
-
-// v1JSON encodes. Order is the caller's: a v1 Envoy takes it for content.
-func v1JSON(body any) ([]byte, error) {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(body); err != nil {
-		return nil, fmt.Errorf("encode v1 answer: %w", err)
-	}
-	return text.Bytes(), nil
-}
-
-func v1Answer(body any) (Answer, error) {
-	text, err := v1JSON(body)
-	if err != nil {
-		return Answer{}, err
-	}
-	return Answer{Version: sum(text).version(), Body: text}, nil
-}
-
-func (a *v1Answers) listenersAt(ip string) (Answer, error) {
-	ip = a.view.address(ip)
-	if answer, ok := a.listeners.get(ip); ok {
-		return answer, nil
-	}
-	var answer Answer
-	err := a.view.server.recoverPanic("v1 listeners", func() (err error) {
-		listeners, _ := v1.Listeners(a.view.config, ip)
-		answer, err = v1Answer(listeners)
-		return err
-	})
-	if err != nil {
-		return Answer{}, err
-	}
-	return a.listeners.put(ip, answer), nil
-}
-
-// fetches notes that a proxy was told a type.
-func (s *Publisher) fetches(p *proxyState, name string) {
-	p.fetched.note(name, p.view)
-	s.concludePolls(p.client)
+// fetches notes that a proxy was answered a type.
+func (p *Publisher) fetches(state *located, name string) {
+	state.Fetched.Note(name, state.View)
+	p.concludePolls(state.Client)
 }
 
 // V1Clusters answers CDS in Envoy's v1 REST API.
-func (s *Publisher) V1Clusters(node string) (Answer, error) {
-	a, p, err := s.v1(mesh.Node{ID: node})
+func (p *Publisher) V1Clusters(node string) (xds.Answer, error) {
+	a, state, err := p.v1(mesh.Node{ID: node})
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
-	s.fetches(p, "clusters")
-	return a.clusters.answer(), nil
+	p.fetches(state, "clusters")
+	return a.Clusters.Answer(), nil
 }
 
 // V1Listeners answers LDS in Envoy's v1 REST API.
-func (s *Publisher) V1Listeners(node string) (Answer, error) {
-	a, p, err := s.v1(mesh.Node{ID: node})
+func (p *Publisher) V1Listeners(node string) (xds.Answer, error) {
+	a, state, err := p.v1(mesh.Node{ID: node})
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
-	s.fetches(p, "listeners")
-	answer, err := a.listenersAt(p.proxy.IP)
+	p.fetches(state, "listeners")
+	answer, err := a.ListenersAt(state.Proxy.IP)
 	return answer, notReady(node, err)
 }
 
 // V1Routes answers RDS in Envoy's v1 REST API. A port that has no routes gets
 // an empty table, as from Pilot: requests there find nothing. The table of the
-// HTTP proxy port is there for whoever asks. Other unknown names are
+// HTTP proxy port is there for every proxy. Other unknown names are
 // ErrBadRoute.
-func (s *Publisher) V1Routes(node, table string) (Answer, error) {
-	a, p, err := s.v1(mesh.Node{ID: node})
+func (p *Publisher) V1Routes(node, table string) (xds.Answer, error) {
+	a, state, err := p.v1(mesh.Node{ID: node})
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
-	s.fetches(p, "routes")
-	if routes, ok := a.routes[table]; ok {
-		return routes.answer(), nil
+	p.fetches(state, "routes")
+	if routes, ok := a.Routes[table]; ok {
+		return routes.Answer(), nil
 	}
-	if !isTableName(table) {
-		return Answer{}, fmt.Errorf("%w %q: want a port number or %s", ErrBadRoute, table, compile.ProxyTable)
+	if !compiled.IsTableName(table) {
+		return xds.Answer{}, fmt.Errorf("%w %q: want a port number or %s", ErrBadRoute, table, compile.ProxyTable)
 	}
 	unheard := &ir.RouteTable{Name: table}
 	if table == compile.ProxyTable {
-		unheard = compile.Combined(a.view.config.RouteTables)
+		unheard = compile.Combined(a.View.Config.RouteTables)
 	}
 	routes, _ := v1.Routes(unheard)
-	return v1Answer(routes)
+	return xds.EncodeV1(routes)
 }
 
 // V1Endpoints answers SDS in Envoy's v1 REST API. It needs no node: the answer
 // is the same for every proxy. What names no instances is answered with none.
-func (s *Publisher) V1Endpoints(serviceKey string) (Answer, error) {
-	g, err := s.published()
+func (p *Publisher) V1Endpoints(serviceKey string) (xds.Answer, error) {
+	g, err := p.published()
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
-	return g.endpoints.of(serviceKey).v1()
+	return g.Endpoints.Of(serviceKey).V1()
 }
 
-func (s *Publisher) v1(node mesh.Node) (*v1Answers, *proxyState, error) {
-	p, _, err := s.locate(node)
+func (p *Publisher) v1(node mesh.Node) (*compiled.V1Answers, *located, error) {
+	state, _, err := p.locate(node)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.fleet.asksV1(p.slot)
-	a, err := p.view.encodedV1(p.proxy.IP)
-	return a, p, notReady(node.ID, err)
-}
-
-// isTableName knows the table of the HTTP proxy port; all others are ports.
-func isTableName(name string) bool {
-	_, err := strconv.ParseUint(name, 10, 16)
-	return err == nil || name == compile.ProxyTable
+	p.fleet.AsksV1(state.ViewEntry)
+	a, err := state.View.EncodedV1(state.Proxy.IP)
+	return a, state, notReady(node.ID, err)
 }
 
 // notReady says, if there is an error, that a proxy must keep what it has.

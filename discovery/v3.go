@@ -7,161 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pilot-api/pilot-api/diag"
-	"github.com/pilot-api/pilot-api/envoy/v3"
-	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/poll"
+	"github.com/pilot-api/pilot-api/discovery/xds"
 	"github.com/pilot-api/pilot-api/mesh"
 )
-
-// Type URLs of the v3 resources served.
-const (
-	ClusterType  = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
-	EndpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
-	SecretType   = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"
-	ListenerType = "type.googleapis.com/envoy.config.listener.v3.Listener"
-	RouteType    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
-)
-
-// v3Answers is a view in v3, made of encoded parts. Listeners are encoded per
-// address of a proxy.
-type v3Answers struct {
-	view             *view
-	streamed         bool
-	proxyless        *proxyless // nil for Envoys
-	clusters, routes *set
-	secrets          *set
-	scopedSecrets    *memo[*set]         // secrets without some private keys, by the namespace whose keys are in it
-	merged           *memo[*set]         // clusters with some that are being withdrawn, by the version of those
-	listeners        *memo[*listenerSet] // by address
-	problems         diag.Collector
-}
-
-// encodeV3 encodes everything and the listeners of one proxy that polls.
-func encodeV3(v *view, ip string) *v3Answers { return newV3Answers(v, ip, false) }
-
-// encodeStreamed is for proxies on streams: their clusters and listeners refer to
-// the stream.
-func encodeStreamed(v *view, ip string) *v3Answers { return newV3Answers(v, ip, true) }
-
-func newV3Answers(v *view, ip string, streamed bool) *v3Answers {
-	a := &v3Answers{view: v, streamed: streamed, merged: newMemo[*set](maxMerged), scopedSecrets: newMemo[*set](maxScopes), listeners: newMemo[*listenerSet](v.server.opts.MaxProxies)}
-	a.clusters = a.clustersOf(v.config)
-	a.routes = a.routesOf(v.config)
-	a.secrets = a.secretsOf(v.config)
-	ip = a.address(ip)
-	listeners := a.encodeListeners(ip)
-	a.listeners.put(ip, newListenerSet(listeners))
-	for _, s := range []*set{a.clusters, a.routes, a.secrets, listeners} {
-		s.problems.AddTo(&a.problems, diag.LostInV3)
-	}
-	return a
-}
-
-func (a *v3Answers) parts() *v3Parts { return &a.view.server.v3Parts }
-
-// source is where a proxy gets what a resource refers to.
-func (a *v3Answers) source(delay time.Duration) v3.Source {
-	if a.streamed {
-		return v3.Streamed
-	}
-	return v3.Polled(delay)
-}
-
-func (a *v3Answers) clustersOf(config *ir.Config) *set {
-	return a.parts().clusterSet(config.Clusters, a.source(config.Delay))
-}
-
-func (a *v3Answers) routesOf(config *ir.Config) *set {
-	all := make([]*resource, len(config.RouteTables))
-	for i, t := range config.RouteTables {
-		all[i] = a.parts().table(t)
-	}
-	return newSet(RouteType, all)
-}
-
-func (a *v3Answers) secretsOf(config *ir.Config) *set {
-	all := make([]*resource, len(config.Secrets))
-	for i, s := range config.Secrets {
-		all[i] = a.parts().secret(s)
-	}
-	return newSet(SecretType, all)
-}
-
-// encodeListeners: those with an open address are filled in anew each time, so
-// what they are encoded as goes with the set; the others are shared by all.
-func (a *v3Answers) encodeListeners(ip string) *set {
-	if a.proxyless != nil {
-		return a.proxyless.listeners()
-	}
-	listeners := a.view.config.ListenersAt(ip)
-	all := make([]*resource, len(listeners))
-	for i, l := range listeners {
-		all[i] = a.parts().listener(l, a.source(a.view.config.RouteDelay))
-	}
-	return newSet(ListenerType, all)
-}
-
-// listenerSet is what proxies of one address are told. There are as many as
-// proxies, and most polls need no more than the version: the rest is made again
-// when it changes.
-type listenerSet struct {
-	version string
-	last    brief[set]
-}
-
-func newListenerSet(s *set) *listenerSet {
-	l := &listenerSet{version: s.version}
-	l.last.get(func() *set { return s })
-	return l
-}
-
-func (a *v3Answers) answerListeners(ip string, names []string) (answer Answer, err error) {
-	err = a.view.server.recoverPanic("v3 listeners", func() error {
-		l, ip := a.listenerSet(ip)
-		all := func() Answer { return a.allOf(l, ip).answer(names) }
-		if len(names) > 0 {
-			answer = all()
-		} else {
-			answer = Answer{Version: l.version, compose: func() []byte { return all().compose() }}
-		}
-		return nil
-	})
-	return answer, err
-}
-
-// listenersAt is what a proxy of this address is told.
-func (a *v3Answers) listenersAt(ip string) *set {
-	l, ip := a.listenerSet(ip)
-	return a.allOf(l, ip)
-}
-
-func (a *v3Answers) allOf(l *listenerSet, ip string) *set {
-	return l.last.get(func() *set { return a.encodeListeners(ip) })
-}
-
-func (a *v3Answers) address(ip string) string {
-	if a.proxyless != nil {
-		return ""
-	}
-	return a.view.address(ip)
-}
-
-// listenerSet is that of an address, and which address it is spelled for.
-func (a *v3Answers) listenerSet(ip string) (l *listenerSet, of string) {
-	of = a.address(ip)
-	l, ok := a.listeners.get(of)
-	if !ok {
-		l = a.listeners.put(of, newListenerSet(a.encodeListeners(of)))
-	}
-	return l, of
-}
-
-func first(origins []diag.Ref) diag.Ref {
-	if len(origins) == 0 {
-		return diag.Ref{}
-	}
-	return origins[0]
-}
 
 // V3 answers one v3 poll with an encoded DiscoveryResponse in proto JSON. The
 // version is that which the proxy says it has accepted, "" for none; an answer
@@ -171,151 +22,127 @@ func first(origins []diag.Ref) diag.Ref {
 // an empty assignment. So does every port number as a route table: without
 // routes it is empty, and requests there find nothing. A poll for a private key gets
 // ErrWithheld.
-func (s *Publisher) V3(typeURL string, node mesh.Node, version string, names []string) (Answer, error) {
-	return s.poll(typeURL, node, version, names, false)
+func (p *Publisher) V3(typeURL string, node mesh.Node, version string, names []string) (xds.Answer, error) {
+	return p.poll(typeURL, node, version, names, false)
 }
 
 // V3Secrets is V3 for secrets over a connection that proves that the proxy may have
 // private keys.
-func (s *Publisher) V3Secrets(node mesh.Node, version string, names []string) (Answer, error) {
-	return s.poll(SecretType, node, version, names, true)
+func (p *Publisher) V3Secrets(node mesh.Node, version string, names []string) (xds.Answer, error) {
+	return p.poll(xds.SecretType, node, version, names, true)
 }
 
-func (s *Publisher) poll(typeURL string, node mesh.Node, version string, names []string, keys bool) (Answer, error) {
-	p, g, err := s.locate(node)
+func (p *Publisher) poll(typeURL string, node mesh.Node, version string, names []string, keys bool) (xds.Answer, error) {
+	state, g, err := p.locate(node)
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
-	p.usesV3.Store(true)
-	var answer Answer
+	state.UsesV3.Store(true)
+	var answer xds.Answer
 	switch typeURL {
-	case ClusterType:
-		answer, err = p.v3Clusters(g, version, names)
-	case RouteType:
-		answer, err = p.v3Routes(g, version, names)
-	case EndpointType:
-		answer, err = p.v3Endpoints(g, version, names)
-	case ListenerType:
-		answer, err = p.v3Listeners(g, version, names)
-	case SecretType:
-		answer, err = p.v3Secrets(names, keys)
-		s.noteDenied(p.client, errors.Is(err, ErrWithheld))
+	case xds.ClusterType:
+		answer, err = state.v3Clusters(g, version, names)
+	case xds.RouteType:
+		answer, err = state.v3Routes(g, version, names)
+	case xds.EndpointType:
+		answer, err = state.v3Endpoints(g, version, names)
+	case xds.ListenerType:
+		answer, err = state.v3Listeners(g, version, names)
+	case xds.SecretType:
+		answer, err = state.v3Secrets(names, keys)
+		p.fleet.NoteDenied(state.Client, errors.Is(err, feedback.ErrWithheld))
 	default:
-		return Answer{}, fmt.Errorf("%w %q: want %s, %s, %s, %s or %s", ErrBadType, typeURL, ClusterType, EndpointType, ListenerType, RouteType, SecretType)
+		return xds.Answer{}, fmt.Errorf("%w %q: want %s, %s, %s, %s or %s", ErrBadType, typeURL, xds.ClusterType, xds.EndpointType, xds.ListenerType, xds.RouteType, xds.SecretType)
 	}
 	if err == nil && answer.Version != version {
-		err = s.compose(&answer)
+		err = p.compose(&answer)
 	}
-	s.concludePolls(p.client)
-	if errors.Is(err, ErrWithheld) {
-		return Answer{}, err
+	p.concludePolls(state.Client)
+	if errors.Is(err, feedback.ErrWithheld) {
+		return xds.Answer{}, err
 	}
 	return answer, notReady(node.ID, err)
 }
 
 // compose makes the body of an answer.
-func (s *Publisher) compose(a *Answer) error {
-	return s.recoverPanic("body", func() error {
-		a.Body, a.compose = a.compose(), nil
+func (p *Publisher) compose(a *xds.Answer) error {
+	return p.recoverPanic("body", func() error {
+		a.Body, a.Compose = a.Compose(), nil
 		return nil
 	})
 }
 
-// maxMerged bounds the sets of clusters that are kept encoded while proxies
-// move from one view to the next. Proxies of one view mostly move alike.
-const maxMerged = 16
-
-func (p *proxyState) v3Clusters(g *generation, version string, names []string) (Answer, error) {
-	return p.handover.answerClusters(p.poll(g, version), func(target *view, beside []*view) (Answer, error) {
-		a, err := target.encodedV3(p.proxy.IP)
+func (p *located) v3Clusters(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
+	return p.Transition.AnswerClusters(p.poll(g, version), func(target *compiled.View, beside []*compiled.View) (xds.Answer, error) {
+		a, err := target.EncodedV3(p.Proxy.IP)
 		if err != nil {
-			return Answer{}, err
+			return xds.Answer{}, err
 		}
-		return a.clustersBeside(beside).answer(names), nil
+		return a.ClustersBeside(beside).Answer(names), nil
 	})
 }
 
-func (p *proxyState) v3Routes(g *generation, version string, names []string) (Answer, error) {
-	return p.handover.answerRoutes(p.poll(g, version), strings.Join(names, ","), func(v *view) (Answer, error) {
-		a, err := v.encodedV3(p.proxy.IP)
+func (p *located) v3Routes(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
+	return p.Transition.AnswerRoutes(p.poll(g, version), strings.Join(names, ","), func(v *compiled.View) (xds.Answer, error) {
+		a, err := v.EncodedV3(p.Proxy.IP)
 		if err != nil {
-			return Answer{}, err
+			return xds.Answer{}, err
 		}
-		return a.routesNamed(names), nil
+		return a.RoutesNamed(names), nil
 	})
 }
 
-func (p *proxyState) v3Listeners(g *generation, version string, names []string) (Answer, error) {
-	return p.handover.answerRoutes(p.poll(g, version), ListenerType, func(v *view) (Answer, error) {
-		a, err := v.encodedV3(p.proxy.IP)
+func (p *located) v3Listeners(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
+	return p.Transition.AnswerRoutes(p.poll(g, version), xds.ListenerType, func(v *compiled.View) (xds.Answer, error) {
+		a, err := v.EncodedV3(p.Proxy.IP)
 		if err != nil {
-			return Answer{}, err
+			return xds.Answer{}, err
 		}
-		return a.answerListeners(p.proxy.IP, names)
+		return a.AnswerListeners(p.Proxy.IP, names)
 	})
 }
 
-func (p *proxyState) poll(g *generation, version string) poll {
-	return poll{version: version, next: p.view, order: p.order, past: func(is func(*view) bool) (views []*view, lately *view) {
-		return g.server.past.viewsOf(p.proxy, p.view, p.born.Load(), is), p.slot.lately.view()
-	}, isCaughtUp: g.server.isCaughtUp}
+func (p *located) poll(g *compiled.Generation, version string) poll.Request {
+	return poll.Request{Version: version, Next: p.View, Order: p.Order, Past: func(is func(*compiled.View) bool) (views []*compiled.View, recent *compiled.View) {
+		return p.PastViews(p.publisher.past, p.Proxy, p.View, is)
+	}, IsCaughtUp: p.publisher.isCaughtUp}
 }
 
-// v3Endpoints is not part of a handover: a set of endpoints is the same in
-// every view. Who may be ahead of this replica keeps what it has.
-func (p *proxyState) v3Endpoints(g *generation, version string, names []string) (Answer, error) {
+// v3Endpoints is not part of a transition: a set of endpoints is the same in
+// every view. A proxy that may be ahead of this replica keeps what it has.
+func (p *located) v3Endpoints(g *compiled.Generation, version string, names []string) (xds.Answer, error) {
 	if len(names) == 0 {
-		names = endpointKeys(p.view.config.Clusters)
+		names = compiled.EndpointKeys(p.View.Config.Clusters)
 	}
-	answer := gather(EndpointType, names, func(name string) *resource { return g.endpoints.of(name).v3() })
+	answer := xds.Gather(xds.EndpointType, names, func(name string) *xds.Resource { return g.Endpoints.Of(name).V3() })
 	switch {
 	case answer.Version == version || !p.lacksEndpoints(g, version, names):
 		return answer, nil
 	case version == "":
-		return Answer{}, errBehind
+		return xds.Answer{}, poll.ErrBehind
 	}
-	return Answer{Version: version}, nil
+	return xds.Answer{Version: version}, nil
 }
 
-// v3Secrets is not part of a handover: what refers to a secret that is not there
+// v3Secrets is not part of a transition: what refers to a secret that is not there
 // any more keeps the last one.
-func (p *proxyState) v3Secrets(names []string, keys bool) (Answer, error) {
-	if !keys && wantsKeys(p.view.config, names) {
-		return Answer{}, ErrWithheld
+func (p *located) v3Secrets(names []string, keys bool) (xds.Answer, error) {
+	if !keys && compiled.WantsKeys(p.View.Config, names) {
+		return xds.Answer{}, feedback.ErrWithheld
 	}
-	a, err := p.view.encodedV3(p.proxy.IP)
+	a, err := p.View.EncodedV3(p.Proxy.IP)
 	if err != nil {
-		return Answer{}, err
+		return xds.Answer{}, err
 	}
-	return a.secrets.answer(names), nil
+	return a.Secrets.Answer(names), nil
 }
 
-// clustersBeside are the clusters together with those that only the older
-// views have. All of them are encoded already.
-func (a *v3Answers) clustersBeside(older []*view) *set {
-	beside := a.view.withdrawnSince(older)
-	if len(beside) == 0 {
-		return a.clusters
+// lacksEndpoints reports whether a proxy asks for endpoints that are still to be heard of
+// here.
+func (p *located) lacksEndpoints(g *compiled.Generation, version string, names []string) bool {
+	unknown := func(name string) bool {
+		return len(g.Endpoints.Members(name)) == 0 && !slices.Contains(compiled.EndpointKeys(p.View.Config.Clusters), name)
 	}
-	encoded := make([]*resource, len(beside))
-	for i, c := range beside {
-		encoded[i] = a.parts().cluster(c, a.source(a.view.config.Delay))
-	}
-	key := versionOf(nil, encoded)
-	if s, ok := a.merged.get(key); ok {
-		return s
-	}
-	return a.merged.put(key, newSet(ClusterType, slices.Concat(a.clusters.sorted, encoded)))
-}
-
-func (a *v3Answers) routesNamed(names []string) Answer {
-	if len(names) == 0 {
-		return a.routes.answer(nil)
-	}
-	return gather(RouteType, names, func(name string) *resource {
-		if r := a.routes.named(name); r != nil || !isTableName(name) {
-			return r
-		}
-		return a.parts().emptyTable(name)
-	})
+	return p.Transition.IsAhead(p.poll(g, version)) ||
+		slices.ContainsFunc(names, unknown) && !p.publisher.isCaughtUp(time.Now().Add(-poll.CatchUpAge))
 }

@@ -6,6 +6,9 @@ import (
 	"sync"
 
 	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
 	"github.com/pilot-api/pilot-api/schema"
 )
 
@@ -23,36 +26,36 @@ type Report struct {
 // it is of one moment: what a publication finds counts when all of it is done.
 type verdict struct {
 	mu        sync.Mutex
-	passed    chan struct{} // closed by the next verdict; nil when nobody waits
-	revision  int64         // of the snapshot
-	published *generation   // the one in force; nil before the first
-	refused   diag.List     // why the snapshot is not what is in force; nil when it is
+	passed    chan struct{}        // closed by the next verdict; nil if nothing waits
+	revision  int64                // of the snapshot
+	published *compiled.Generation // the one in force; nil before the first
+	refused   diag.List            // why the snapshot is not what is in force; nil when it is
 	// changes lead from what is published to what was refused.
 	changes []schema.Change
 
-	problems   tally
+	problems   feedback.Tally
 	publishing bool
-	late       map[string]*slot // of which something else was found meanwhile; nil for a slot that has gone
+	late       map[string]*fleet.ViewEntry // of which something else was found meanwhile; nil for an entry that has gone
 }
 
 // begin holds back what is found until the next verdict.
 func (v *verdict) begin() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.publishing, v.late = true, map[string]*slot{}
+	v.publishing, v.late = true, map[string]*fleet.ViewEntry{}
 }
 
 // pass takes note of a snapshot that was published, and of the parts of it that
 // have other problems than before.
-func (v *verdict) pass(published *generation, changed map[string]diag.List) {
+func (v *verdict) pass(published *compiled.Generation, changed map[string]diag.List) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.published = published
 	for part, problems := range changed {
-		v.problems.put(part, problems)
+		v.problems.Put(part, problems)
 	}
 	v.changes = nil
-	v.nextLocked(published.mesh.Revision, nil)
+	v.nextLocked(published.Mesh.Revision, nil)
 }
 
 // refuse takes note of one that was not.
@@ -66,8 +69,8 @@ func (v *verdict) refuse(n news, why diag.List) {
 func (v *verdict) nextLocked(revision int64, refused diag.List) {
 	v.revision, v.refused = revision, refused
 	v.publishing = false
-	for key, sl := range v.late {
-		v.putLocked(key, sl)
+	for key, entry := range v.late {
+		v.putLocked(key, entry)
 	}
 	v.late = nil
 	if v.passed != nil {
@@ -76,28 +79,28 @@ func (v *verdict) nextLocked(revision int64, refused diag.List) {
 	}
 }
 
-// found takes note of what was found of a slot's view later than it was made.
-func (v *verdict) found(sl *slot) { v.note(sl.key, sl) }
+// found takes note of what was found of an entry's view later than it was made.
+func (v *verdict) found(entry *fleet.ViewEntry) { v.note(entry.Key, entry) }
 
-// drop forgets what was found of a slot.
+// drop forgets what was found of an entry.
 func (v *verdict) drop(key string) { v.note(key, nil) }
 
-func (v *verdict) note(key string, sl *slot) {
+func (v *verdict) note(key string, entry *fleet.ViewEntry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.publishing {
-		v.late[key] = sl
+		v.late[key] = entry
 		return
 	}
-	v.putLocked(key, sl)
+	v.putLocked(key, entry)
 }
 
-func (v *verdict) putLocked(key string, sl *slot) {
-	if sl == nil {
-		v.problems.put(key, nil)
+func (v *verdict) putLocked(key string, entry *fleet.ViewEntry) {
+	if entry == nil {
+		v.problems.Put(key, nil)
 		return
 	}
-	v.problems.put(key, sl.problems())
+	v.problems.Put(key, entry.Problems())
 }
 
 // reached reports whether there is a verdict on a snapshot as new as that; later
@@ -112,41 +115,41 @@ func (v *verdict) reached(revision int64) (later <-chan struct{}, newest int64, 
 }
 
 // inForce is the generation that is published, nil for none.
-func (v *verdict) inForce() *generation {
+func (v *verdict) inForce() *compiled.Generation {
 	published, _ := v.judged()
 	return published
 }
 
 // judged is the newest snapshot as the generation that is published, nil for
 // none, and what has changed since.
-func (v *verdict) judged() (*generation, []schema.Change) {
+func (v *verdict) judged() (*compiled.Generation, []schema.Change) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.published, v.changes
 }
 
 // known is what is published, and all problems of it, but for what proxies refuse.
-func (v *verdict) known() (*generation, diag.List) {
+func (v *verdict) known() (*compiled.Generation, diag.List) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.published, v.problems.list()
+	return v.published, v.problems.List()
 }
 
 // Report is everything that the published configuration could not honour. What
 // one Envoy version cannot express is among it once a proxy has asked in that
 // version. When the newest objects were refused as a whole, it is that of the
 // older configuration in force, and a problem that says so.
-func (s *Publisher) Report() Report {
-	s.newest.mu.Lock()
-	published, refused := s.newest.published, s.newest.refused
-	all := s.newest.problems.list()
-	s.newest.mu.Unlock()
-	more := slices.Concat(refused, s.refusals(), s.opts.LeftOut())
+func (p *Publisher) Report() Report {
+	p.newest.mu.Lock()
+	published, refused := p.newest.published, p.newest.refused
+	all := p.newest.problems.List()
+	p.newest.mu.Unlock()
+	more := slices.Concat(refused, p.fleet.Refusals(), p.opts.LeftOut())
 	var report Report
 	if published != nil {
-		report.Revision = published.mesh.Revision
+		report.Revision = published.Mesh.Revision
 	}
-	report.Problems = readable(all, more)
+	report.Problems = feedback.Readable(all, more)
 	return report
 }
 
@@ -163,25 +166,25 @@ func (r Report) With(others diag.List) Report {
 			more = append(more, p)
 		}
 	}
-	r.Problems = readable(r.Problems, more)
+	r.Problems = feedback.Readable(r.Problems, more)
 	return r
 }
 
-// problemCount is how many a report tells, without making one.
-func (s *Publisher) problemCount() int {
-	refusing := min(s.fleet.refusing.count(), maxRefusals+1) + len(s.opts.LeftOut())
-	s.newest.mu.Lock()
-	defer s.newest.mu.Unlock()
-	return min(s.newest.problems.count()+len(s.newest.refused)+refusing, maxProblems+1)
+// problemCount is how many problems a report has, without making one.
+func (p *Publisher) problemCount() int {
+	refusing := min(p.fleet.RefusingCount(), fleet.MaxRefusals+1) + len(p.opts.LeftOut())
+	p.newest.mu.Lock()
+	defer p.newest.mu.Unlock()
+	return min(p.newest.problems.Len()+len(p.newest.refused)+refusing, feedback.MaxProblems+1)
 }
 
 // Await waits until the configuration is compiled from objects of the revision
 // or a later one, whether it could be published or was refused. The error is
-// ctx's. A revision that the source tells without a change of objects is one
+// ctx's. A revision of the source without a change of objects is one
 // whose configuration is there already.
-func (s *Publisher) Await(ctx context.Context, revision int64) error {
-	later, newest, ok := s.newest.reached(revision)
-	if ok || s.nothingNew(newest, revision) {
+func (p *Publisher) Await(ctx context.Context, revision int64) error {
+	later, newest, ok := p.newest.reached(revision)
+	if ok || p.nothingNew(newest, revision) {
 		return nil
 	}
 	for !ok {
@@ -190,23 +193,23 @@ func (s *Publisher) Await(ctx context.Context, revision int64) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		later, _, ok = s.newest.reached(revision)
+		later, _, ok = p.newest.reached(revision)
 	}
 	return nil
 }
 
 // nothingNew reports whether no object has changed from the newest verdict to a
 // revision that the source has reached.
-func (s *Publisher) nothingNew(newest, revision int64) bool {
-	published, judged := s.newest.judged()
+func (p *Publisher) nothingNew(newest, revision int64) bool {
+	published, judged := p.newest.judged()
 	if published == nil {
 		return false
 	}
-	if changes, present, known := s.opts.Source.Since(newest); known {
+	if changes, present, known := p.opts.Source.Since(newest); known {
 		return present >= revision && len(changes) == 0
 	}
-	objs, present, synced := s.opts.Source.Snapshot()
-	return synced && present >= revision && sameChanges(changesTo(published.mesh, objs), judged)
+	objs, present, synced := p.opts.Source.Snapshot()
+	return synced && present >= revision && sameChanges(changesTo(published.Mesh, objs), judged)
 }
 
 // sameChanges reports whether changes, of an object one at most, lead to the same.

@@ -238,7 +238,7 @@ func (p peer) lag() string {
 
 // fleetStanding is how an object stands with the proxies of all replicas.
 type fleetStanding struct {
-	discovery.Standing
+	discovery.ObjectStatus
 	behind  []string // replicas that have not published it yet
 	silent  []string // what is missing
 	awaited []string // replicas whose proxies may be on their way back
@@ -254,8 +254,8 @@ func (s fleetStanding) isPlain() bool {
 }
 
 // add puts what the others say of an object of a revision to what is known here.
-func (v peerView) add(own discovery.Standing, ref diag.Ref, revision int64) fleetStanding {
-	out := fleetStanding{Standing: own, silent: v.silent, awaited: v.awaited}
+func (v peerView) add(own discovery.ObjectStatus, ref diag.Ref, revision int64) fleetStanding {
+	out := fleetStanding{ObjectStatus: own, silent: v.silent, awaited: v.awaited}
 	for _, p := range v.told {
 		s := p.of[ref]
 		out.Proxies += s.Proxies

@@ -147,7 +147,7 @@ func (s *Server) proxyConfig(w http.ResponseWriter, r *http.Request) error {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "config"}, name+" (there are all, "+strings.Join(types, ", ")+")")
 	}
 	over := discovery.Transport(q.Get("transport"))
-	if q.Has("transport") && !slices.Contains(discovery.SpelledOver, over) {
+	if q.Has("transport") && !slices.Contains(discovery.InspectTransports, over) {
 		return badParam(q, "transport", "one of delta, ads, rest and grpc")
 	}
 	return s.inspect(w, r, func(i *discovery.Inspection, head inspected) (any, error) {

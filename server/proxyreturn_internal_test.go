@@ -25,8 +25,8 @@ func TestProxyReturnEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := slog.New(slog.DiscardHandler)
-		standings := newStandings(func(*discovery.Standings) *discovery.Standings {
-			return &discovery.Standings{Revision: 1, Objects: []*schema.Object{o}}
+		standings := newStandings(func(*discovery.ObjectStatuses) *discovery.ObjectStatuses {
+			return &discovery.ObjectStatuses{Revision: 1, Objects: []*schema.Object{o}}
 		}, log)
 		back := newProxyReturn(lasts)
 		b, own := newStatusBoard(standings, back, nil, log), &ownStandings{lookout: standings, back: back}

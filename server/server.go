@@ -219,7 +219,7 @@ func New(opts Options) *Server {
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	if opts.Discovery != nil {
 		s.opts.Store = acknowledging{opts.Store, opts.Discovery}
-		standings := newStandings(opts.Discovery.Standings, opts.Log)
+		standings := newStandings(opts.Discovery.ObjectStatuses, opts.Log)
 		back := newProxyReturn(opts.ProxyReturn)
 		s.own = &ownStandings{lookout: standings, back: back}
 		s.statuses = newStatusBoard(standings, back, newPeerBoard(opts.Peers, opts.Log), opts.Log)

@@ -34,8 +34,8 @@ type standing struct {
 }
 
 // newStandings are looks at the proxies of this replica.
-func newStandings(look func(before *discovery.Standings) *discovery.Standings, log *slog.Logger) *lookout[discovery.Standings] {
-	return newLookout("proxies", log, &discovery.Standings{}, func(before *discovery.Standings, _ time.Time) (*discovery.Standings, time.Duration) {
+func newStandings(look func(before *discovery.ObjectStatuses) *discovery.ObjectStatuses, log *slog.Logger) *lookout[discovery.ObjectStatuses] {
+	return newLookout("proxies", log, &discovery.ObjectStatuses{}, func(before *discovery.ObjectStatuses, _ time.Time) (*discovery.ObjectStatuses, time.Duration) {
 		return look(before), 0
 	})
 }
@@ -43,11 +43,11 @@ func newStandings(look func(before *discovery.Standings) *discovery.Standings, l
 // ownStandings are this replica's as a text, which is made when somebody asks and they
 // are other ones.
 type ownStandings struct {
-	*lookout[discovery.Standings]
+	*lookout[discovery.ObjectStatuses]
 	back proxyReturn
 
 	mu   sync.Mutex
-	of   *discovery.Standings
+	of   *discovery.ObjectStatuses
 	text []byte
 	etag string
 }
@@ -69,7 +69,7 @@ func (o *ownStandings) told(ctx context.Context, age time.Duration) (text []byte
 	return o.text, o.etag, nil
 }
 
-func toldStandings(all *discovery.Standings, awaiting bool) standings {
+func toldStandings(all *discovery.ObjectStatuses, awaiting bool) standings {
 	out := standings{Revision: all.Revision, Awaiting: awaiting, Objects: []standing{}}
 	for _, o := range all.Objects {
 		ref := o.Key().Ref()

@@ -51,7 +51,7 @@ type posting struct {
 
 // newStatusBoard is one of looks at this replica's proxies, of which some may be on
 // their way back, and at those of the others, unless peers is nil.
-func newStatusBoard(standings *lookout[discovery.Standings], back proxyReturn, peers *peerBoard, log *slog.Logger) *statusBoard {
+func newStatusBoard(standings *lookout[discovery.ObjectStatuses], back proxyReturn, peers *peerBoard, log *slog.Logger) *statusBoard {
 	look := func(before *postings, after time.Time) (*postings, time.Duration) {
 		begin := time.Now()
 		others := peers.look(after)
@@ -131,7 +131,7 @@ func (b *statusBoard) keepLooking(stop <-chan struct{}) {
 }
 
 // next is the board after a look.
-func (p *postings) next(standings *discovery.Standings, others peerView) *postings {
+func (p *postings) next(standings *discovery.ObjectStatuses, others peerView) *postings {
 	next := &postings{
 		revision: standings.Revision, of: make(map[schema.Key]*posting, len(standings.Objects)),
 		version: p.version, changed: p.changed, wordings: p.wordings,

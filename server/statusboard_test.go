@@ -21,7 +21,10 @@ func TestBoardLooksSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
 		log := slog.New(slog.DiscardHandler)
-		standings := newStandings(func(*discovery.Standings) *discovery.Standings { looks.Add(1); return &discovery.Standings{} }, log)
+		standings := newStandings(func(*discovery.ObjectStatuses) *discovery.ObjectStatuses {
+			looks.Add(1)
+			return &discovery.ObjectStatuses{}
+		}, log)
 		b := newStatusBoard(standings, proxyReturn{}, nil, log)
 		own := &ownStandings{lookout: standings}
 		kind, _ := schema.KindByName("RouteRule")
@@ -116,10 +119,10 @@ func TestConditionsAreOfTheObject(t *testing.T) {
 	})
 }
 
-func manyStandings(t testing.TB, n int) *discovery.Standings {
+func manyStandings(t testing.TB, n int) *discovery.ObjectStatuses {
 	t.Helper()
 	kind, _ := schema.KindByName("RouteRule")
-	standings := &discovery.Standings{Revision: 1}
+	standings := &discovery.ObjectStatuses{Revision: 1}
 	for i := range n {
 		meta := metav1.ObjectMeta{Name: fmt.Sprintf("rule-%d", i), Namespace: "default", ResourceVersion: "1"}
 		o, err := schema.New(kind, meta, []byte("{}"))

@@ -22,7 +22,7 @@ func TestConditionsOfEveryCode(t *testing.T) {
 			for _, severity := range []diag.Severity{diag.Warning, diag.Error} {
 				for _, proxies := range []int{0, 2} {
 					p := diag.Problem{Severity: severity, Reason: reason, Code: code, Message: "why"}
-					standing := fleetStanding{Standing: discovery.Standing{Proxies: proxies, Running: proxies, Problems: diag.List{p}}}
+					standing := fleetStanding{ObjectStatus: discovery.ObjectStatus{Proxies: proxies, Running: proxies, Problems: diag.List{p}}}
 					m, _ := code.Message()
 					want := metav1.ConditionFalse
 					if m.Advice && severity == diag.Warning {

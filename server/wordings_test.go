@@ -24,7 +24,7 @@ func TestWordingsAreShared(t *testing.T) {
 	const objects = 500
 	board := &postings{wordings: &wordings{}}
 	look := func(generation func(i int) int64) int {
-		standings := &discovery.Standings{}
+		standings := &discovery.ObjectStatuses{}
 		for i := range objects {
 			standings.Objects = append(standings.Objects, ruleOf(fmt.Sprint("rule-", i), generation(i)))
 		}

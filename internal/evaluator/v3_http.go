@@ -18,7 +18,12 @@ const streamIdle = 5 * time.Minute
 
 func (r *v3Reader) http(at string, m *hcmv3.HttpConnectionManager, operation string, out *Listener) {
 	r.only(at, m, "stat_prefix", "http_filters", "use_remote_address", "normalize_path", "strip_trailing_host_dot", "access_log", "stream_idle_timeout",
-		"tracing", "http_protocol_options", "rds", "route_config", "upgrade_configs")
+		"tracing", "http_protocol_options", "rds", "route_config", "upgrade_configs", "scheme_header_transformation")
+	if m.GetSchemeHeaderTransformation() != nil {
+		// A request of the evaluator has the scheme of its connection, which is what the
+		// proxy writes over a scheme that a client sends.
+		r.only(at, m.GetSchemeHeaderTransformation(), "scheme_to_overwrite")
+	}
 	out.UseRemoteAddress = m.GetUseRemoteAddress().GetValue()
 	out.AccessLog = r.accessLog(at, m.GetAccessLog())
 	out.Idle = duration(m.GetStreamIdleTimeout(), streamIdle)

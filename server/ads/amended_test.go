@@ -169,9 +169,9 @@ func TestNACKOfARouteHoldsUpNobodyElse(t *testing.T) {
 }
 
 // standsAt is how the rule of a host stands at what is published.
-func standsAt(s *server, host string) discovery.Standing {
+func standsAt(s *server, host string) discovery.ObjectStatus {
 	name := timeout(host, 1).Meta.Name
-	all := s.publisher.Standings(nil)
+	all := s.publisher.ObjectStatuses(nil)
 	i := slices.IndexFunc(all.Objects, func(o *schema.Object) bool { return o.Meta.Name == name })
 	o := all.Objects[i]
 	return all.Of(diag.Ref{Kind: o.Kind.Kind, Namespace: o.Meta.Namespace, Name: name}, all.Revision)
@@ -181,7 +181,7 @@ func standsAt(s *server, host string) discovery.Standing {
 func wantBlame(t testing.TB, s *server, names ...string) {
 	t.Helper()
 	var got []string
-	all := s.publisher.Standings(nil)
+	all := s.publisher.ObjectStatuses(nil)
 	for _, o := range all.Objects {
 		if of := all.Of(diag.Ref{Kind: o.Kind.Kind, Namespace: o.Meta.Namespace, Name: o.Meta.Name}, 0); len(of.Refusals) > 0 {
 			got = append(got, o.Meta.Name)

@@ -1,0 +1,102 @@
+package discovery
+
+import (
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
+	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/stream"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+)
+
+// Answer is an encoded answer to a poll.
+type Answer = xds.Answer
+
+// Response is what a stream sends about one type.
+type Response = xds.Response
+
+// Type URLs of the v3 resources served.
+const (
+	ClusterType  = xds.ClusterType
+	EndpointType = xds.EndpointType
+	SecretType   = xds.SecretType
+	ListenerType = xds.ListenerType
+	RouteType    = xds.RouteType
+)
+
+// ConfigTypes are the types of configuration, in words.
+var ConfigTypes = xds.ConfigTypes
+
+// ServiceOf is the protocol's service for the type of a URL, in short, such as cds;
+// "" for a type that is not served.
+func ServiceOf(typeURL string) string { return xds.ServiceOf(typeURL) }
+
+// Services are those of all types.
+func Services() []string { return xds.Services() }
+
+// What is known of proxies and objects; package feedback says what each means.
+type (
+	Transport      = feedback.Transport
+	SyncState      = feedback.SyncState
+	TypeStatus     = feedback.TypeStatus
+	ProxyStatus    = feedback.ProxyStatus
+	Refusal        = feedback.Refusal
+	ObjectStatus   = feedback.ObjectStatus
+	ObjectStatuses = feedback.ObjectStatuses
+)
+
+// Transports and states, as in package feedback.
+const (
+	OverDelta = feedback.OverDelta
+	OverADS   = feedback.OverADS
+	OverREST  = feedback.OverREST
+	OverGRPC  = feedback.OverGRPC
+	OverV1    = feedback.OverV1
+
+	Synced   = feedback.Synced
+	Sent     = feedback.Sent
+	Stale    = feedback.Stale
+	Rejected = feedback.Rejected
+	Fetched  = feedback.Fetched
+)
+
+// ErrWithheld answers a poll for a private key over a connection that proves nothing.
+var ErrWithheld = feedback.ErrWithheld
+
+// PastFor is how long views of the past are kept.
+const PastFor = history.PastFor
+
+// Streams; package stream says what each means.
+type (
+	Stream  = stream.Stream
+	Request = stream.Request
+	Variant = stream.Variant
+)
+
+// KeyScope is the set of Secrets whose private keys a stream may send (Stream.SendKeys).
+// The zero KeyScope has none.
+type KeyScope = compiled.KeyScope
+
+// AllKeys has every Secret: the scope of a connection that only the user who runs the
+// server can open, or whose certificate is good for every namespace.
+func AllKeys() KeyScope { return compiled.AllKeys() }
+
+// KeysOfNamespace has the Secrets of one namespace.
+func KeysOfNamespace(namespace string) KeyScope { return compiled.KeysOfNamespace(namespace) }
+
+// Variants of the protocol and errors of streams, as in package stream.
+const (
+	StateOfTheWorld = stream.StateOfTheWorld
+	Delta           = stream.Delta
+)
+
+var (
+	ErrGone    = stream.ErrGone
+	ErrTooMany = stream.ErrTooMany
+)
+
+// Agent is what is known of an Envoy beside its identity.
+type Agent = fleet.Agent
+
+// ThisMachine is the address of a proxy that asks over a socket of the server's.
+const ThisMachine = fleet.ThisMachine

@@ -1,0 +1,79 @@
+package cached
+
+import (
+	"runtime"
+	"sync"
+	"weak"
+)
+
+// Attached is what parts of a configuration are made into, each once, for as
+// long as the part lives: when nobody holds it any more, what was made of it
+// goes as well. So nothing is made twice of what did not change, nothing is
+// cleared and nothing grows. It is safe for concurrent use.
+//
+// What is made must not hold the part, nor may making it panic.
+type Attached[Part any, With comparable, Value any] struct {
+	Max int // values kept, 0 for no bound; more are made, but not kept
+
+	mu     sync.Mutex
+	values map[attachment[Part, With]]*attachedValue[Value]
+}
+
+// attachment is a part, and what else its value depends on.
+type attachment[Part any, With comparable] struct {
+	part weak.Pointer[Part]
+	with With
+}
+
+type attachedValue[Value any] struct {
+	once  sync.Once
+	value Value
+}
+
+// Of returns the value of a part. The first caller makes it, and the others wait.
+func (a *Attached[Part, With, Value]) Of(part *Part, with With, create func() Value) Value {
+	v := a.find(part, with)
+	if v == nil {
+		return create()
+	}
+	v.once.Do(func() { v.value = create() })
+	runtime.KeepAlive(part)
+	return v.value
+}
+
+// find is nil when there is no room for one more.
+func (a *Attached[Part, With, Value]) find(part *Part, with With) *attachedValue[Value] {
+	key := attachment[Part, With]{weak.Make(part), with}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	v := a.values[key]
+	if v != nil || a.Max > 0 && len(a.values) >= a.Max {
+		return v
+	}
+	if a.values == nil {
+		a.values = map[attachment[Part, With]]*attachedValue[Value]{}
+	}
+	v = &attachedValue[Value]{}
+	a.values[key] = v
+	runtime.AddCleanup(part, a.drop, key)
+	return v
+}
+
+// Has reports whether there is a value, or will be.
+func (a *Attached[Part, With, Value]) Has(part *Part, with With) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.values[attachment[Part, With]{weak.Make(part), with}] != nil
+}
+
+func (a *Attached[Part, With, Value]) drop(key attachment[Part, With]) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.values, key)
+}
+
+func (a *Attached[Part, With, Value]) Len() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.values)
+}

@@ -1,0 +1,80 @@
+package cached
+
+import (
+	"sync"
+	"sync/atomic"
+	"weak"
+)
+
+// Lazy is a value that is made once. The first caller makes it, and the others wait. A
+// failure to make it is kept as well.
+type Lazy[T any] struct {
+	once  sync.Once
+	value atomic.Pointer[T]
+	err   error
+}
+
+func (l *Lazy[T]) Get(create func() (*T, error)) (*T, error) {
+	l.once.Do(func() {
+		v, err := create()
+		if err != nil {
+			l.err = err
+			return
+		}
+		l.value.Store(v)
+	})
+	return l.value.Load(), l.err
+}
+
+// Peek is the value if it was made, else nil.
+func (l *Lazy[T]) Peek() *T { return l.value.Load() }
+
+// Brief is a value that is easily made again. It is kept until the next garbage
+// collection: callers at about the same time share it, and a value that was needed once
+// fills no memory.
+type Brief[T any] struct {
+	mu   sync.Mutex
+	last weak.Pointer[T]
+}
+
+func (b *Brief[T]) Get(create func() *T) *T {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	v := b.last.Value()
+	if v == nil {
+		v = create()
+		b.last = weak.Make(v)
+	}
+	return v
+}
+
+// Memo keeps up to max values by key. Beyond that, values are made again at
+// each request: slower, but right, and bounded in memory.
+type Memo[V any] struct {
+	max int
+
+	mu     sync.RWMutex
+	values map[string]V
+}
+
+func NewMemo[V any](max int) *Memo[V] { return &Memo[V]{max: max, values: map[string]V{}} }
+
+func (m *Memo[V]) Get(key string) (V, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	v, ok := m.values[key]
+	return v, ok
+}
+
+// Put keeps v unless another came first, and returns the one that is kept.
+func (m *Memo[V]) Put(key string, v V) V {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if first, ok := m.values[key]; ok {
+		return first
+	}
+	if len(m.values) < m.max {
+		m.values[key] = v
+	}
+	return v
+}

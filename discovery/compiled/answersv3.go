@@ -1,0 +1,197 @@
+package compiled
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/cached"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+	"github.com/pilot-api/pilot-api/envoy/v3"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// V3Answers is a view in v3, made of encoded parts. Listeners are encoded per
+// address of a proxy.
+type V3Answers struct {
+	View             *View
+	streamed         bool
+	proxyless        *proxylessHosts // nil for Envoys
+	Clusters, Routes *xds.Set
+	Secrets          *xds.Set
+	scopedSecrets    *cached.Memo[*xds.Set]     // secrets without some private keys, by the namespace whose keys are in it
+	merged           *cached.Memo[*xds.Set]     // clusters with some that are being withdrawn, by the version of those
+	listeners        *cached.Memo[*listenerSet] // by address
+	problems         diag.Collector
+}
+
+// encodeV3 encodes everything and the listeners of one proxy that polls.
+func encodeV3(v *View, ip string) *V3Answers { return newV3Answers(v, ip, false) }
+
+// encodeStreamed is for proxies on streams: their clusters and listeners refer to
+// the stream.
+func encodeStreamed(v *View, ip string) *V3Answers { return newV3Answers(v, ip, true) }
+
+func newV3Answers(v *View, ip string, streamed bool) *V3Answers {
+	a := &V3Answers{View: v, streamed: streamed, merged: cached.NewMemo[*xds.Set](maxMerged), scopedSecrets: cached.NewMemo[*xds.Set](maxScopes), listeners: cached.NewMemo[*listenerSet](v.Encoder.MaxProxies)}
+	a.Clusters = a.clustersOf(v.Config)
+	a.Routes = a.routesOf(v.Config)
+	a.Secrets = a.secretsOf(v.Config)
+	ip = a.address(ip)
+	listeners := a.encodeListeners(ip)
+	a.listeners.Put(ip, newListenerSet(listeners))
+	for _, s := range []*xds.Set{a.Clusters, a.Routes, a.Secrets, listeners} {
+		s.Problems.AddTo(&a.problems, diag.LostInV3)
+	}
+	return a
+}
+
+func (a *V3Answers) parts() *xds.V3Parts { return &a.View.Encoder.V3 }
+
+// source is where a proxy gets what a resource refers to.
+func (a *V3Answers) source(delay time.Duration) v3.Source {
+	if a.streamed {
+		return v3.Streamed
+	}
+	return v3.Polled(delay)
+}
+
+func (a *V3Answers) clustersOf(config *ir.Config) *xds.Set {
+	return a.parts().ClusterSet(config.Clusters, a.source(config.Delay))
+}
+
+func (a *V3Answers) routesOf(config *ir.Config) *xds.Set {
+	all := make([]*xds.Resource, len(config.RouteTables))
+	for i, t := range config.RouteTables {
+		all[i] = a.parts().Table(t)
+	}
+	return xds.NewSet(xds.RouteType, all)
+}
+
+func (a *V3Answers) secretsOf(config *ir.Config) *xds.Set {
+	all := make([]*xds.Resource, len(config.Secrets))
+	for i, s := range config.Secrets {
+		all[i] = a.parts().Secret(s)
+	}
+	return xds.NewSet(xds.SecretType, all)
+}
+
+// encodeListeners: those with an open address are filled in anew each time, so
+// what they are encoded as goes with the set; the others are shared by all.
+func (a *V3Answers) encodeListeners(ip string) *xds.Set {
+	if a.proxyless != nil {
+		return a.proxyless.listeners()
+	}
+	listeners := a.View.Config.ListenersAt(ip)
+	all := make([]*xds.Resource, len(listeners))
+	for i, l := range listeners {
+		all[i] = a.parts().Listener(l, a.source(a.View.Config.RouteDelay))
+	}
+	return xds.NewSet(xds.ListenerType, all)
+}
+
+// listenerSet is the listeners of proxies of one address. There are as many as
+// proxies, and most polls need no more than the version: the rest is made again
+// when it changes.
+type listenerSet struct {
+	version string
+	last    cached.Brief[xds.Set]
+}
+
+func newListenerSet(s *xds.Set) *listenerSet {
+	l := &listenerSet{version: s.Version}
+	l.last.Get(func() *xds.Set { return s })
+	return l
+}
+
+func (a *V3Answers) AnswerListeners(ip string, names []string) (answer xds.Answer, err error) {
+	err = a.View.Encoder.Contain("v3 listeners", func() error {
+		l, ip := a.listenerSet(ip)
+		all := func() xds.Answer { return a.allOf(l, ip).Answer(names) }
+		if len(names) > 0 {
+			answer = all()
+		} else {
+			answer = xds.Answer{Version: l.version, Compose: func() []byte { return all().Compose() }}
+		}
+		return nil
+	})
+	return answer, err
+}
+
+// ListenersAt returns the listeners of a proxy of this address.
+func (a *V3Answers) ListenersAt(ip string) *xds.Set {
+	l, ip := a.listenerSet(ip)
+	return a.allOf(l, ip)
+}
+
+func (a *V3Answers) allOf(l *listenerSet, ip string) *xds.Set {
+	return l.last.Get(func() *xds.Set { return a.encodeListeners(ip) })
+}
+
+func (a *V3Answers) address(ip string) string {
+	if a.proxyless != nil {
+		return ""
+	}
+	return a.View.address(ip)
+}
+
+// listenerSet is that of an address, and which address it is encoded for.
+func (a *V3Answers) listenerSet(ip string) (l *listenerSet, of string) {
+	of = a.address(ip)
+	l, ok := a.listeners.Get(of)
+	if !ok {
+		l = a.listeners.Put(of, newListenerSet(a.encodeListeners(of)))
+	}
+	return l, of
+}
+
+// ClustersBeside are the clusters together with those that only the older
+// views have. All of them are encoded already.
+func (a *V3Answers) ClustersBeside(older []*View) *xds.Set {
+	beside := a.View.withdrawnSince(older)
+	if len(beside) == 0 {
+		return a.Clusters
+	}
+	encoded := make([]*xds.Resource, len(beside))
+	for i, c := range beside {
+		encoded[i] = a.parts().Cluster(c, a.source(a.View.Config.Delay))
+	}
+	key := xds.VersionOf(nil, encoded)
+	if s, ok := a.merged.Get(key); ok {
+		return s
+	}
+	return a.merged.Put(key, xds.NewSet(xds.ClusterType, slices.Concat(a.Clusters.Sorted, encoded)))
+}
+
+func (a *V3Answers) RoutesNamed(names []string) xds.Answer {
+	if len(names) == 0 {
+		return a.Routes.Answer(nil)
+	}
+	return xds.Gather(xds.RouteType, names, func(name string) *xds.Resource {
+		if r := a.Routes.Named(name); r != nil || !IsTableName(name) {
+			return r
+		}
+		return a.parts().EmptyTable(name)
+	})
+}
+
+// maxMerged bounds the sets of clusters that are kept encoded while proxies
+// move from one view to the next. Proxies of one view mostly move alike.
+const maxMerged = 16
+
+// IsTableName knows the table of the HTTP proxy port; all others are ports.
+func IsTableName(name string) bool {
+	_, err := strconv.ParseUint(name, 10, 16)
+	return err == nil || name == compile.ProxyTable
+}
+
+// TableNamed returns an empty table if there is none: an Envoy that is sent nothing never
+// becomes ready.
+func (a *V3Answers) TableNamed(name string) *xds.Resource {
+	if r := a.Routes.Named(name); r != nil {
+		return r
+	}
+	return a.parts().EmptyTable(name)
+}

@@ -1,0 +1,102 @@
+package compiled
+
+import (
+	"github.com/pilot-api/pilot-api/compile"
+	"github.com/pilot-api/pilot-api/discovery/cached"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+	"github.com/pilot-api/pilot-api/envoy"
+	"github.com/pilot-api/pilot-api/envoy/v1"
+	"github.com/pilot-api/pilot-api/envoy/v3"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// endpointSets finds the members of registry clusters: the same for every proxy,
+// unlike all else.
+type endpointSets struct {
+	mesh    *mesh.Snapshot
+	encoder *Encoder
+}
+
+// endpointSet is the members that one service key means, encoded once.
+type endpointSet struct {
+	key     string
+	members []ir.Endpoint
+	encoder *Encoder
+
+	v1Answer   cached.Lazy[xds.Answer]
+	v3Resource cached.Lazy[xds.Resource]
+	proxyless  cached.Lazy[xds.Resource]
+}
+
+// Of never fails: a key that means nothing has no members. What a key means is
+// attached to its service, and stays as long as that is the same; sets without
+// members are not kept, for anybody can think of any number of them.
+func (e *endpointSets) Of(key string) *endpointSet {
+	_, serviceKey := envoy.ParseEndpointsName(key)
+	parsed := mesh.ParseServiceKey(serviceKey)
+	create := func() *endpointSet {
+		return &endpointSet{key: key, encoder: e.encoder, members: MembersOf(e.mesh, key)}
+	}
+	service, kept := e.mesh.ServiceOfKey(parsed.Hostname), &e.encoder.Endpoints
+	if service != nil && kept.Has(service, key) {
+		return kept.Of(service, key, create)
+	}
+	s := create()
+	if len(s.members) == 0 {
+		return s
+	}
+	return kept.Of(service, key, func() *endpointSet { return s })
+}
+
+// MembersOf are the instances that a key means in a snapshot, in the order that it
+// names.
+func MembersOf(s *mesh.Snapshot, name string) []ir.Endpoint {
+	order, key := envoy.ParseEndpointsName(name)
+	return order.Arranged(compile.Members(s, key))
+}
+
+// Members are those that a key means.
+func (e *endpointSets) Members(key string) []ir.Endpoint { return e.Of(key).members }
+
+func (s *endpointSet) V1() (xds.Answer, error) {
+	a, err := s.v1Answer.Get(func() (*xds.Answer, error) {
+		a, err := xds.EncodeV1(v1.Endpoints(s.members))
+		return &a, err
+	})
+	if err != nil {
+		return xds.Answer{}, err
+	}
+	return *a, nil
+}
+
+// V3 is nil for a set that Envoy would refuse; the proxy then keeps what it
+// has.
+func (s *endpointSet) V3() *xds.Resource { return s.encoded(&s.v3Resource, v3.Endpoints) }
+
+// forProxyless is v3 for clients of gRPC.
+func (s *endpointSet) forProxyless() *xds.Resource {
+	return s.encoded(&s.proxyless, v3.ProxylessEndpoints)
+}
+
+func (s *endpointSet) encoded(as *cached.Lazy[xds.Resource], encode xds.EndpointsEncoder) *xds.Resource {
+	r, _ := as.Get(func() (*xds.Resource, error) {
+		r, err := s.encoder.V3.EncodeEndpoints(s.key, s.members, encode)
+		if err != nil {
+			s.encoder.Log.Error("endpoints not served", "key", s.key, "err", err)
+		}
+		return r, err
+	})
+	return r
+}
+
+// EndpointKeys are the sets that a proxy with these clusters may ask for.
+func EndpointKeys(clusters []*ir.Cluster) []string {
+	var keys []string
+	for _, c := range clusters {
+		if c.Type == ir.Registry {
+			keys = append(keys, envoy.EndpointsName(c))
+		}
+	}
+	return keys
+}

@@ -1,0 +1,40 @@
+package compiled
+
+import (
+	"github.com/pilot-api/pilot-api/discovery/cached"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// Generation is what follows from one snapshot and is the same for every proxy.
+// What is not, hangs on views, which follow each other in their entries, each in
+// its own time.
+type Generation struct {
+	encoder   *Encoder
+	Serial    int64 // counts generations of this process
+	Mesh      *mesh.Snapshot
+	Endpoints endpointSets
+
+	Registrations cached.Lazy[xds.Answer]
+}
+
+func NewGeneration(e *Encoder, snapshot *mesh.Snapshot, before *Generation) *Generation {
+	g := &Generation{encoder: e, Mesh: snapshot}
+	if before != nil {
+		g.Serial = before.Serial + 1
+	}
+	g.Endpoints = endpointSets{snapshot, e}
+	return g
+}
+
+// ObjectsOf returns all objects of a snapshot, nil for none.
+func ObjectsOf(s *mesh.Snapshot) []*schema.Object {
+	var all []*schema.Object
+	if s != nil {
+		for _, kind := range schema.Kinds() {
+			all = append(all, s.Objects(kind.Kind)...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,175 @@
+package compiled
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pilot-api/pilot-api/discovery/xds"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// Streamed is what the proxies of a view are to have on their streams at one
+// moment: what the view says, and the endpoints of its clusters, which change
+// without it. It is immutable, and shared by them.
+type Streamed struct {
+	*V3Answers
+	Endpoints *xds.Set
+	beside    map[string]*xds.Set // with those of clusters that are being withdrawn, by their names
+	Revision  int64               // from which on it is so
+	Until     atomic.Int64        // revision of what took its place, 0 while nothing did
+
+	besideMu sync.Mutex
+}
+
+// Streamed returns what a view says now on streams. It is made when the first stream
+// asks, and kept up to date from then on (restream).
+func (v *View) Streamed(ip string) (*Streamed, error) {
+	return v.current(&v.onStreamsNow, func() (*V3Answers, error) { return v.EncodedStreamed(ip) })
+}
+
+// Proxyless is Streamed for clients of gRPC.
+func (v *View) Proxyless() (*Streamed, error) { return v.current(&v.toProxyless, v.EncodedProxyless) }
+
+// current is the value that encode makes.
+func (v *View) current(at *atomic.Pointer[Streamed], encode func() (*V3Answers, error)) (*Streamed, error) {
+	if st := at.Load(); st != nil {
+		return st, nil
+	}
+	answers, err := encode()
+	if err != nil {
+		return nil, err
+	}
+	// No generation begins meanwhile, so that none is missed.
+	v.Encoder.Advancing.RLock()
+	defer v.Encoder.Advancing.RUnlock()
+	v.streaming.Lock()
+	defer v.streaming.Unlock()
+	if st := at.Load(); st != nil {
+		return st, nil
+	}
+	st := &Streamed{V3Answers: answers, Endpoints: answers.EndpointsIn(v.Encoder.Current.Load()), Revision: v.Revision}
+	at.Store(st)
+	return st, nil
+}
+
+// Follow brings what streams are sent of the view to another generation, and reports
+// whether its endpoints have changed by that. The caller holds Encoder.Advancing.
+func (v *View) Follow(services []mesh.ServiceChange, next *Generation) (changed bool) {
+	for _, at := range []*atomic.Pointer[Streamed]{&v.onStreamsNow, &v.toProxyless} {
+		st := at.Load()
+		if st == nil {
+			continue
+		}
+		if moved := st.moved(services, next); moved != st {
+			at.Store(moved)
+			st.Until.Store(next.Mesh.Revision)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// moved is what it is after services changed; itself when none of its own is among
+// them.
+func (st *Streamed) moved(services []mesh.ServiceChange, next *Generation) *Streamed {
+	st.besideMu.Lock()
+	defer st.besideMu.Unlock()
+	out := &Streamed{V3Answers: st.V3Answers, Endpoints: movedEndpoints(st.Endpoints, services, next), Revision: next.Mesh.Revision}
+	same := out.Endpoints == st.Endpoints
+	for key, s := range st.beside {
+		out.keepBeside(key, movedEndpoints(s, services, next))
+		same = same && out.beside[key] == s
+	}
+	if same {
+		return st
+	}
+	return out
+}
+
+// EndpointsBeside are the endpoints together with those of clusters that only the
+// older views have.
+func (st *Streamed) EndpointsBeside(older []*View) *xds.Set {
+	beside := EndpointKeys(st.View.withdrawnSince(older))
+	if len(beside) == 0 {
+		return st.Endpoints
+	}
+	key := strings.Join(beside, "\n")
+	st.besideMu.Lock()
+	defer st.besideMu.Unlock()
+	if s := st.beside[key]; s != nil {
+		return s
+	}
+	s := endpointsOf(st.View.Encoder.Current.Load(), append(beside, EndpointKeys(st.View.Config.Clusters)...), st.Endpoints)
+	st.keepBeside(key, s)
+	return s
+}
+
+func (st *Streamed) keepBeside(key string, s *xds.Set) {
+	if st.beside == nil {
+		st.beside = map[string]*xds.Set{}
+	}
+	if len(st.beside) < maxMerged {
+		st.beside[key] = s
+	}
+}
+
+// EndpointsIn are those of its clusters.
+func (a *V3Answers) EndpointsIn(g *Generation) *xds.Set {
+	if a.proxyless != nil {
+		return a.proxyless.endpoints(g)
+	}
+	return endpointsOf(g, EndpointKeys(a.View.Config.Clusters), nil)
+}
+
+// endpointsOf are the sets of keys. One that Envoy would refuse stays as it was before,
+// or is not there.
+func endpointsOf(g *Generation, keys []string, before *xds.Set) *xds.Set {
+	slices.Sort(keys)
+	all := make([]*xds.Resource, 0, len(keys))
+	for _, key := range slices.Compact(keys) {
+		if r := EndpointsNamed(g, key, before, false); r != nil {
+			all = append(all, r)
+		}
+	}
+	return xds.NewEndpointSet(all, false)
+}
+
+func EndpointsNamed(g *Generation, key string, before *xds.Set, proxyless bool) *xds.Resource {
+	of := g.Endpoints.Of(key)
+	resource := of.V3
+	if proxyless {
+		resource = of.forProxyless
+	}
+	if found := resource(); found != nil || before == nil {
+		return found
+	}
+	return before.Named(key)
+}
+
+func keyHost(c mesh.ServiceChange) string {
+	if c.After != nil {
+		return c.After.KeyHost()
+	}
+	return c.Before.KeyHost()
+}
+
+// movedEndpoints is a set of endpoints after services changed; the set itself when none of its own is
+// among them.
+func movedEndpoints(s *xds.Set, services []mesh.ServiceChange, next *Generation) *xds.Set {
+	out := s
+	for _, c := range services {
+		for at := range s.OfHost(keyHost(c)) {
+			r := EndpointsNamed(next, s.Sorted[at].Name, s, s.Proxyless)
+			if r == s.Sorted[at] || r.Hash == s.Sorted[at].Hash {
+				continue
+			}
+			if out == s {
+				out = xds.NewEndpointSet(slices.Clone(s.Sorted), s.Proxyless)
+			}
+			out.Sorted[at] = r
+		}
+	}
+	return out
+}

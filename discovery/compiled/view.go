@@ -1,0 +1,138 @@
+package compiled
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/cached"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+	"github.com/pilot-api/pilot-api/ir"
+)
+
+// View is what all proxies with one mesh.View.Key should have. Each Envoy version
+// is encoded when the first proxy asks for it.
+type View struct {
+	// Not the generation: a view that stays must not keep all the rest of its
+	// time in memory.
+	Encoder  *Encoder
+	Serial   int64  // of the generation it was compiled for
+	Revision int64  // of that
+	Key      string // of its mesh.View
+	Config   *ir.Config
+
+	Until atomic.Int64 // revision of the view that took its place, 0 while none did
+
+	from           cached.Brief[map[diag.Ref]struct{}] // objects
+	lastDifference atomic.Pointer[difference]          // to the view before
+
+	v1 cached.Lazy[V1Answers]
+	v3 cached.Lazy[V3Answers]
+
+	onStreams    cached.Lazy[V3Answers]
+	onStreamsNow atomic.Pointer[Streamed] // nil before the first stream
+	ofProxyless  cached.Lazy[V3Answers]
+	toProxyless  atomic.Pointer[Streamed] // of clients of gRPC, nil before the first
+	streaming    sync.Mutex               // held to make either
+}
+
+func NewView(g *Generation, key string, config *ir.Config) *View {
+	return &View{Encoder: g.encoder, Serial: g.Serial, Revision: g.Mesh.Revision, Key: key, Config: config}
+}
+
+// address is the one that listeners are encoded for: none where all of them are
+// the same for every proxy. It differs only beside workloads, whose addresses
+// the registry knows, so that invented ones take no memory.
+func (v *View) address(ip string) string {
+	if slices.ContainsFunc(v.Config.Listeners, func(l *ir.Listener) bool { return l.IP == "" }) {
+		return ip
+	}
+	return ""
+}
+
+func (v *View) EncodedV1(ip string) (*V1Answers, error) {
+	made := false
+	a, err := v.v1.Get(func() (a *V1Answers, err error) {
+		made = true
+		err = v.Encoder.Contain("v1", func() error { a, err = encodeV1(v, ip); return err })
+		return a, err
+	})
+	if made {
+		v.Encoder.found(v)
+	}
+	return a, err
+}
+
+func (v *View) EncodedV3(ip string) (*V3Answers, error) { return v.encode(&v.v3, encodeV3, ip) }
+
+func (v *View) EncodedStreamed(ip string) (*V3Answers, error) {
+	return v.encode(&v.onStreams, encodeStreamed, ip)
+}
+
+func (v *View) EncodedProxyless() (*V3Answers, error) {
+	return v.encode(&v.ofProxyless, func(v *View, _ string) *V3Answers { return encodeProxyless(v) }, "")
+}
+
+func (v *View) encode(answers *cached.Lazy[V3Answers], encode func(*View, string) *V3Answers, ip string) (*V3Answers, error) {
+	made := false
+	a, err := answers.Get(func() (a *V3Answers, err error) {
+		made = true
+		err = v.Encoder.Contain("v3", func() error { a = encode(v, ip); return nil })
+		return a, err
+	})
+	if made {
+		v.Encoder.found(v)
+	}
+	return a, err
+}
+
+// Origins are the objects in the configuration, collected when somebody asks.
+func (v *View) Origins() map[diag.Ref]struct{} {
+	return *v.from.Get(func() *map[diag.Ref]struct{} {
+		all := map[diag.Ref]struct{}{}
+		v.Config.EachOrigin(func(ref diag.Ref) { all[ref] = struct{}{} })
+		return &all
+	})
+}
+
+// Problems returns those that encoding has found so far, in every version that was asked
+// for.
+func (v *View) Problems() diag.List {
+	var all diag.List
+	if a := v.v1.Peek(); a != nil {
+		all = append(all, a.problems.List()...)
+	}
+	for _, answers := range []*cached.Lazy[V3Answers]{&v.v3, &v.onStreams, &v.ofProxyless} {
+		if a := answers.Peek(); a != nil {
+			all = append(all, a.problems.List()...)
+		}
+	}
+	return all
+}
+
+// HasTable reports whether the view has such a route table, or listeners.
+func (v *View) HasTable(name string) bool {
+	return name == xds.ListenerType || slices.ContainsFunc(v.Config.RouteTables, func(t *ir.RouteTable) bool { return t.Name == name })
+}
+
+// TableNamed is nil where the view, nil for none, has no such table.
+func TableNamed(v *View, name string) *ir.RouteTable {
+	if v == nil {
+		return nil
+	}
+	i := slices.IndexFunc(v.Config.RouteTables, func(t *ir.RouteTable) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return v.Config.RouteTables[i]
+}
+
+func HostsOf(v *View, table string) []*ir.VirtualHost {
+	for _, t := range v.Config.RouteTables {
+		if t.Name == table {
+			return t.VirtualHosts
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// firstView is the view of an entry that had none.
+func (p *Publisher) firstView(g *compiled.Generation, entry *fleet.ViewEntry, mv mesh.View) (*compiled.View, error) {
+	v, made, err := p.fleet.First(g, entry, func() (*ir.Config, diag.List, error) { return p.compileView(context.Background(), mv) })
+	if made {
+		p.found(v)
+	}
+	return v, err
+}
+
+// renewView brings an entry to a generation, and reports whether anything is new. With
+// an error it is what it was.
+func (p *Publisher) renewView(ctx context.Context, g *compiled.Generation, entry *fleet.ViewEntry, representative *fleet.Client, ro *feedback.Rollout) (changed bool, err error) {
+	return p.fleet.Renew(g, entry, fleet.Renewal{
+		Representative: representative,
+		Compile:        func() (*ir.Config, diag.List, error) { return p.compileView(ctx, representative.ViewIn(g.Mesh)) },
+		Good:           func(before, next *compiled.View) error { return wouldEmpty(g.Mesh, representative.Proxy, before, next) },
+		Replacing:      func() { p.concerns(ro, entry, true) },
+	})
+}
+
+// compileView compiles, and closes what must not be served as it is. The error
+// is ErrOverBudget, that of ctx, or a mistake of ours.
+func (p *Publisher) compileView(ctx context.Context, mv mesh.View) (config *ir.Config, problems diag.List, err error) {
+	start := time.Now()
+	err = p.recoverPanic("compile", func() error {
+		config, problems, err = p.compiler.ProxyWithin(ctx, mv)
+		return err
+	})
+	p.metrics.compile.Observe(time.Since(start).Seconds())
+	if err != nil {
+		err = fmt.Errorf("compile for role %s in %s: %w", mv.Role, mv.Domain, err)
+	}
+	return config, problems, err
+}
+
+// letGo closes the entries that the fleet has dropped.
+func (p *Publisher) letGo() {
+	for _, entry := range p.fleet.TakeDropped() {
+		entry.Release(func() {
+			_ = p.recoverPanic("release", func() error {
+				p.compiler.Release(entry.Key, func() bool { return p.goesOn(entry.Key) })
+				return nil
+			})
+		})
+	}
+}
+
+// goesOn reports whether another entry of the key goes on with what is there. Where
+// none does, its problems are gone.
+func (p *Publisher) goesOn(key string) bool {
+	if p.fleet.Has(key) {
+		return true
+	}
+	p.newest.drop(key)
+	return false
+}
+
+// found takes note of what was found while a view was encoded, if it is in force.
+func (p *Publisher) found(v *compiled.View) {
+	if entry := p.fleet.EntryOf(v); entry != nil {
+		p.newest.found(entry)
+	}
+}

@@ -1,0 +1,48 @@
+package discovery
+
+import (
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
+)
+
+// concludePolls is conclude for a proxy that has polled. What it has is looked at until
+// that is all that it should have.
+func (p *Publisher) concludePolls(c *fleet.Client) {
+	target := c.View()
+	if target == nil || c.Transition.Acked() == target && !c.Awaited.Pending.Load() {
+		return
+	}
+	state := feedback.Synced
+	var at *compiled.View
+	if v, newest := c.Fetched.Oldest(target); v == nil {
+		at = c.Transition.EachType(target, func(_ string, t feedback.TypeStatus) { state = feedback.Worse(state, t.State) })
+	} else if newest {
+		at = target
+	}
+	switch {
+	case !c.Awaited.Pending.Load():
+	case state == feedback.Rejected:
+		p.convergence.Leave(&c.Awaited, target.Revision)
+	case at == target:
+		p.convergence.Accept(&c.Awaited, target.Revision)
+	}
+}
+
+// concerns has a change wait for the proxies of an entry: for those on streams that have
+// settled once, and if byPolls, for those that polled lately.
+func (p *Publisher) concerns(ro *feedback.Rollout, entry *fleet.ViewEntry, byPolls bool) {
+	if ro == nil {
+		return
+	}
+	all, polling := p.fleet.Awaiting(entry, byPolls)
+	for _, c := range polling {
+		over := OverREST
+		if v, _ := c.Fetched.Oldest(nil); v != nil {
+			over = OverV1
+		}
+		p.convergence.Poll(&c.Awaited, over)
+		all = append(all, &c.Awaited)
+	}
+	p.convergence.Concern(ro, all)
+}

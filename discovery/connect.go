@@ -1,0 +1,62 @@
+package discovery
+
+import (
+	"fmt"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
+	"github.com/pilot-api/pilot-api/discovery/stream"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// Connect begins a stream of the proxy that calls itself so. It fails as V3
+// does. The caller must Close it.
+func (p *Publisher) Connect(node mesh.Node, variant stream.Variant) (*stream.Stream, error) {
+	return p.connect(node, func(to streamProxy) *stream.Stream { return stream.New(p.streams, to, variant) })
+}
+
+// ConnectProxyless is Connect for a client of gRPC without a proxy. It asks for all
+// that it wants by name, as the state of the world, and takes what is new into use when
+// it has all of it. One that is no sidecar is ErrBadNode.
+func (p *Publisher) ConnectProxyless(node mesh.Node) (*stream.Stream, error) {
+	proxy, err := parseNode(node)
+	if err != nil {
+		return nil, err
+	}
+	if proxy.Role != mesh.Sidecar {
+		return nil, fmt.Errorf("%w: gRPC without a proxy must have the role %s, found %q", ErrBadNode, mesh.Sidecar, node.ID)
+	}
+	return p.connect(node, func(to streamProxy) *stream.Stream { return stream.NewProxyless(p.streams, to) })
+}
+
+func (p *Publisher) connect(node mesh.Node, begin func(streamProxy) *stream.Stream) (*stream.Stream, error) {
+	state, _, err := p.locate(node)
+	if err != nil {
+		return nil, err
+	}
+	st := begin(streamProxy{state.Client, p})
+	if st.IsProxyless() {
+		state.ViewEntry.UsesProxyless.Store(true)
+	} else {
+		state.ViewEntry.UsesStreams.Store(true)
+	}
+	p.fleet.Connect(state.Client, st)
+	return st, nil
+}
+
+// streamProxy is a client as package stream needs it.
+type streamProxy struct {
+	*fleet.Client
+	publisher *Publisher
+}
+
+func (p streamProxy) PastViews(next *compiled.View, is func(*compiled.View) bool) []*compiled.View {
+	views, recent := p.Entry().PastViews(p.publisher.past, p.Proxy, next, is)
+	if recent != nil {
+		views = append(views, recent)
+	}
+	return views
+}
+
+func (p streamProxy) Closed(st *stream.Stream) { p.publisher.fleet.Disconnect(p.Client, st) }
+func (p streamProxy) NacksChanged()            { p.publisher.fleet.NoteRefusing(p.Client) }

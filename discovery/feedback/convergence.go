@@ -1,0 +1,192 @@
+package feedback
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// maxRollouts bounds the changes that are followed on their way. One more takes the
+// place of the oldest.
+const maxRollouts = 64
+
+// Convergence follows changes on their way to the proxies that they concern: from the
+// acknowledged write until the last of these has accepted (docs/decisions/019-feedback.md).
+// Its lock may be taken under others, and none may be taken under it.
+type Convergence struct {
+	Took      *prometheus.HistogramVec // by transport
+	Abandoned *prometheus.CounterVec
+
+	mu       sync.Mutex
+	rollouts []*Rollout            // under way, oldest first
+	polling  map[*Awaited]struct{} // by polls
+}
+
+// Rollout is the way of one publication's change to the proxies.
+type Rollout struct {
+	revision int64
+	since    time.Time
+	sealed   bool // all that it concerns are known
+	on       map[Transport]*transportProgress
+}
+
+// transportProgress is the progress of one rollout over one transport.
+type transportProgress struct {
+	left     int       // proxies that it has not reached
+	accepted time.Time // by the last one, zero by none
+}
+
+// Awaited are the changes that a stream, or a proxy that polls, has still to accept.
+type Awaited struct {
+	Pending  atomic.Bool
+	Over     Transport
+	Silent   func() bool // reports whether a proxy that polls has stopped; nil for a stream
+	rollouts []*Rollout  // guarded by the lock of convergence, as is
+	gone     bool        // that it accepts nothing any more
+}
+
+// Begin follows a change. Nothing counts before seal.
+func (c *Convergence) Begin(revision int64, since time.Time) *Rollout {
+	return &Rollout{revision: revision, since: since, on: map[Transport]*transportProgress{}}
+}
+
+// Concern has proxies wait for a change. It must be called before it can be sent to them.
+func (c *Convergence) Concern(ro *Rollout, all []*Awaited) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range all {
+		if a.gone || slices.Contains(a.rollouts, ro) {
+			continue
+		}
+		a.rollouts = slices.DeleteFunc(a.rollouts, func(old *Rollout) bool { return old.on == nil })
+		a.rollouts = append(a.rollouts, ro)
+		a.Pending.Store(true)
+		if ro.on[a.Over] == nil {
+			ro.on[a.Over] = &transportProgress{}
+		}
+		ro.on[a.Over].left++
+		if a.Silent != nil {
+			c.pollsLocked(a)
+		}
+	}
+}
+
+// pollsLocked has Dismiss look at a proxy that polls.
+func (c *Convergence) pollsLocked(a *Awaited) {
+	if c.polling == nil {
+		c.polling = map[*Awaited]struct{}{}
+	}
+	c.polling[a] = struct{}{}
+}
+
+// Seal says that all proxies of a change are known.
+func (c *Convergence) Seal(ro *Rollout) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ro.sealed = true
+	if c.endLocked(ro) {
+		return
+	}
+	if len(c.rollouts) == maxRollouts {
+		c.abandonLocked(c.rollouts[0])
+		c.rollouts = slices.Delete(c.rollouts, 0, 1)
+	}
+	c.rollouts = append(c.rollouts, ro)
+}
+
+// abandonLocked gives up on a change.
+func (c *Convergence) abandonLocked(ro *Rollout) {
+	for over := range ro.on {
+		c.Abandoned.WithLabelValues(string(over)).Inc()
+	}
+	ro.on = nil
+}
+
+// Accept notes that all changes up to a revision have been accepted.
+func (c *Convergence) Accept(a *Awaited, revision int64) { c.release(a, revision, time.Now()) }
+
+// Leave ends the waiting for changes up to a revision: the proxy went away, or refuses
+// them.
+func (c *Convergence) Leave(a *Awaited, revision int64) { c.release(a, revision, time.Time{}) }
+
+// Depart is Leave for all changes, when a stream has ended. No change waits for it after.
+func (c *Convergence) Depart(a *Awaited) {
+	c.mu.Lock()
+	a.gone = true
+	c.mu.Unlock()
+	c.Leave(a, everything)
+}
+
+func (c *Convergence) release(a *Awaited, revision int64, accepted time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a.rollouts = slices.DeleteFunc(a.rollouts, func(ro *Rollout) bool {
+		if ro.revision > revision {
+			return false
+		}
+		if p := ro.on[a.Over]; p != nil {
+			p.left--
+			if !accepted.IsZero() {
+				p.accepted = accepted
+			}
+			if c.endLocked(ro) {
+				c.rollouts = slices.DeleteFunc(c.rollouts, func(other *Rollout) bool { return other == ro })
+			}
+		}
+		return true
+	})
+	a.Pending.Store(len(a.rollouts) > 0)
+}
+
+// endLocked counts what has arrived, and reports whether a change has everywhere.
+func (c *Convergence) endLocked(ro *Rollout) bool {
+	if !ro.sealed {
+		return false
+	}
+	for over, p := range ro.on {
+		if p.left > 0 {
+			continue
+		}
+		if !p.accepted.IsZero() {
+			c.Took.WithLabelValues(string(over)).Observe(max(0, p.accepted.Sub(ro.since)).Seconds())
+		}
+		delete(ro.on, over)
+	}
+	return len(ro.on) == 0
+}
+
+// everything is a revision that none is above.
+const everything = math.MaxInt64
+
+// Poll notes over which transport a proxy that polls takes its next changes.
+func (c *Convergence) Poll(a *Awaited, over Transport) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(a.rollouts) == 0 {
+		a.Over = over
+	}
+}
+
+// Dismiss ends the waiting for proxies that fell silent. It looks only at those that have
+// a change to take.
+func (c *Convergence) Dismiss() {
+	c.mu.Lock()
+	var all []*Awaited
+	for a := range c.polling {
+		if !a.Pending.Load() {
+			delete(c.polling, a)
+			continue
+		}
+		all = append(all, a)
+	}
+	c.mu.Unlock()
+	for _, a := range all {
+		if a.Silent() {
+			c.Leave(a, everything)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package feedback
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// ObjectStatuses is the status of all objects with the proxies that are connected to this
+// replica, at one moment (docs/decisions/019-feedback.md).
+type ObjectStatuses struct {
+	// Revision of the published configuration, 0 before there is one.
+	Revision int64
+	// Objects that it was compiled from, in no order. The slice is shared.
+	Objects []*schema.Object
+
+	mesh     *mesh.Snapshot
+	groups   []viewGroup
+	groupOf  map[viewTransition]int // index in groups
+	affected map[diag.Ref][]int     // indexes of groups, by the objects in their configuration
+	refusals map[diag.Ref][]Refusal
+	problems diag.List // in the order of CompareProblems
+}
+
+// ObjectStatus is the status of one object.
+type ObjectStatus struct {
+	// Proxies that are connected and have the object in their configuration, or should
+	// have, and those of them that run its revision and refuse nothing of it.
+	Proxies, Running int
+	// Refusals by proxies of what follows from the object, by node. The slice is shared.
+	Refusals []Refusal
+	// Problems that the published configuration has with it. The slice is shared.
+	Problems diag.List
+}
+
+// viewTransition is a proxy's transition from the view that it has to the one that it
+// should have. from is nil if the proxy is current or has none.
+type viewTransition struct{ from, to *compiled.View }
+
+// eachObject visits the objects in either view: the proxy may still run those that are
+// only in the old one.
+func (c viewTransition) eachObject(visit func(diag.Ref)) {
+	to := c.to.Origins()
+	for ref := range to {
+		visit(ref)
+	}
+	if c.from == nil {
+		return
+	}
+	for ref := range c.from.Origins() {
+		if _, both := to[ref]; !both {
+			visit(ref)
+		}
+	}
+}
+
+// viewGroup is the proxies of one transition: the revision that each runs, in order, and
+// by object the revisions of those that refuse something of it.
+type viewGroup struct {
+	viewTransition
+	revisions []int64
+	refusing  map[diag.Ref][]int64 // nil for most
+}
+
+// add takes in the revision that one proxy runs, and the objects of which it refuses
+// something.
+func (c *viewGroup) add(revision int64, refuses []diag.Ref) {
+	c.revisions = append(c.revisions, revision)
+	for _, ref := range refuses {
+		if c.refusing == nil {
+			c.refusing = map[diag.Ref][]int64{}
+		}
+		c.refusing[ref] = append(c.refusing[ref], revision)
+	}
+}
+
+// running returns how many run an object of a revision or a later one, and all of it.
+func (c *viewGroup) running(ref diag.Ref, revision int64) int {
+	behind, _ := slices.BinarySearch(c.revisions, revision)
+	running := len(c.revisions) - behind
+	for _, runs := range c.refusing[ref] {
+		if runs >= revision {
+			running--
+		}
+	}
+	return running
+}
+
+// NewObjectStatuses returns the status of the objects of what is published, nil for
+// nothing, among the proxies that eachProxy visits. problems are in the order of
+// CompareProblems. What has not changed since an earlier call, nil for none, is shared
+// with that.
+func NewObjectStatuses(published *mesh.Snapshot, problems diag.List, before *ObjectStatuses, eachProxy func(func(ProxySyncState), SyncVisitor)) *ObjectStatuses {
+	if before == nil {
+		before = &ObjectStatuses{}
+	}
+	out := &ObjectStatuses{refusals: map[diag.Ref][]Refusal{}, problems: problems}
+	out.configured(published, before)
+	out.groupProxies(eachProxy, before)
+	return out
+}
+
+// configured notes what is published, nil for nothing.
+func (out *ObjectStatuses) configured(published *mesh.Snapshot, before *ObjectStatuses) {
+	if published == nil {
+		return
+	}
+	out.mesh, out.Revision, out.Objects = published, published.Revision, before.Objects
+	if before.mesh != out.mesh {
+		out.Objects = compiled.ObjectsOf(out.mesh)
+	}
+}
+
+// groupProxies groups the proxies by the views that they have and should have.
+func (out *ObjectStatuses) groupProxies(eachProxy func(func(ProxySyncState), SyncVisitor), before *ObjectStatuses) {
+	out.groups, out.groupOf = before.empty()
+	var refuses []diag.Ref // the one that is visited next
+	eachProxy(func(one ProxySyncState) {
+		i := out.groupFor(one)
+		out.groups[i].add(one.Revision, refuses)
+		refuses = refuses[:0]
+	}, SyncVisitor{Refusal: func(ref diag.Ref, r Refusal) {
+		out.refusals[ref] = append(out.refusals[ref], r)
+		if !slices.Contains(refuses, ref) {
+			refuses = append(refuses, ref)
+		}
+	}})
+	out.affected = out.dropEmptyGroups(before.affected, len(before.groups))
+	for _, c := range out.groups {
+		slices.Sort(c.revisions)
+	}
+	for _, all := range out.refusals {
+		slices.SortFunc(all, func(a, b Refusal) int {
+			return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Type, b.Type), strings.Compare(a.Words, b.Words))
+		})
+	}
+}
+
+// groupFor returns the index of a proxy's group, of a new one if need be.
+func (out *ObjectStatuses) groupFor(one ProxySyncState) int {
+	c := viewTransition{to: one.View}
+	if one.At != one.View {
+		c.from = one.At
+	}
+	i, known := out.groupOf[c]
+	if !known {
+		i = len(out.groups)
+		out.groupOf[c] = i
+		out.groups = append(out.groups, viewGroup{viewTransition: c})
+	}
+	return i
+}
+
+// empty returns the groups without proxies, and the index of each.
+func (s *ObjectStatuses) empty() ([]viewGroup, map[viewTransition]int) {
+	crews, places := make([]viewGroup, len(s.groups)), make(map[viewTransition]int, len(s.groups))
+	for i, c := range s.groups {
+		crews[i], places[c.viewTransition] = viewGroup{viewTransition: c.viewTransition, revisions: make([]int64, 0, len(c.revisions))}, i
+	}
+	return crews, places
+}
+
+// dropEmptyGroups drops the groups without proxies, and returns the groups that each
+// object affects. affected says so for the first known groups; the others are looked at.
+func (out *ObjectStatuses) dropEmptyGroups(concern map[diag.Ref][]int, known int) map[diag.Ref][]int {
+	gone := func(c viewGroup) bool { return len(c.revisions) == 0 }
+	if len(out.groups) == known && !slices.ContainsFunc(out.groups, gone) {
+		return concern
+	}
+	old := out.groups
+	places := make([]int, len(old))
+	out.groups = nil
+	for i, c := range old {
+		if places[i] = len(out.groups); gone(c) {
+			delete(out.groupOf, c.viewTransition)
+			continue
+		}
+		out.groupOf[c.viewTransition] = len(out.groups)
+		out.groups = append(out.groups, c)
+	}
+	next := make(map[diag.Ref][]int, len(concern))
+	for ref, crews := range concern {
+		stay := make([]int, 0, len(crews))
+		for _, i := range crews {
+			if !gone(old[i]) {
+				stay = append(stay, places[i])
+			}
+		}
+		if len(stay) > 0 {
+			next[ref] = stay
+		}
+	}
+	for i, c := range old[known:] {
+		c.eachObject(func(ref diag.Ref) { next[ref] = append(next[ref], places[known+i]) })
+	}
+	return next
+}
+
+// Of returns the status of an object of a revision.
+func (s *ObjectStatuses) Of(ref diag.Ref, revision int64) ObjectStatus {
+	out := ObjectStatus{Problems: problemsOf(s.problems, ref), Refusals: s.refusals[ref]}
+	for _, i := range s.affected[ref] {
+		out.Proxies += len(s.groups[i].revisions)
+		out.Running += s.groups[i].running(ref, revision)
+	}
+	return out
+}

@@ -1,0 +1,158 @@
+package fleet
+
+import (
+	"slices"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/stream"
+)
+
+// Connect and Disconnect note the streams of proxies. A proxy on a stream is not
+// forgotten for its silence.
+func (f *Fleet) Connect(c *Client, st *stream.Stream) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := c.place.Load() != nil && f.clients[c.Node] == c
+	if oldest := c.tooMany(st); oldest >= 0 {
+		c.streams[oldest].PushOut()
+		c.streams = slices.Delete(c.streams, oldest, oldest+1)
+		if known {
+			c.place.Load().entry.streams--
+		}
+	}
+	c.streams = append(c.streams, st)
+	if known {
+		c.place.Load().entry.streams++
+	}
+}
+
+// tooMany is the oldest stream of the kind of a new one where there are as many as may
+// be; -1 where there is room. A program and the Envoy beside it may have one node.
+func (c *Client) tooMany(st *stream.Stream) int {
+	ofKind := func(other *stream.Stream) bool { return other.IsProxyless() == st.IsProxyless() }
+	most, n := stream.MaxStreamsOfProxy, 0
+	if st.IsProxyless() {
+		most = stream.MaxStreamsOfClient
+	}
+	for _, other := range c.streams {
+		if ofKind(other) {
+			n++
+		}
+	}
+	if n < most {
+		return -1
+	}
+	return slices.IndexFunc(c.streams, ofKind)
+}
+
+func (f *Fleet) Disconnect(c *Client, st *stream.Stream) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := len(c.streams)
+	c.streams = slices.DeleteFunc(c.streams, func(other *stream.Stream) bool { return other == st })
+	if f.clients[c.Node] == c {
+		c.place.Load().entry.streams -= before - len(c.streams)
+		now := int64(f.age())
+		c.seen.Store(now)
+		c.left.Store(now)
+		c.place.Load().entry.seen.Store(now)
+	}
+}
+
+// ViewsInForce returns the views that proxies should have now.
+func (f *Fleet) ViewsInForce() map[*compiled.View]bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	views := map[*compiled.View]bool{}
+	for _, entry := range f.entries {
+		views[entry.current.Load()] = true
+	}
+	for c := range f.behind {
+		views[c.place.Load().last] = true
+	}
+	delete(views, nil)
+	return views
+}
+
+// StreamedFrom returns the entries of some views whose proxies are on streams.
+func (f *Fleet) StreamedFrom(views map[*compiled.View]bool) (all []*ViewEntry) {
+	if len(views) == 0 {
+		return nil
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for _, entry := range f.entries {
+		if entry.streams > 0 && views[entry.current.Load()] {
+			all = append(all, entry)
+		}
+	}
+	return all
+}
+
+// Wake has the streams of proxies that should have some views look again.
+func (f *Fleet) Wake(views map[*compiled.View]bool) {
+	if len(views) == 0 {
+		return
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	for _, entry := range f.entries {
+		if entry.streams > 0 && views[entry.current.Load()] {
+			entry.awakeLocked()
+		}
+	}
+	for c := range f.behind {
+		c.awake()
+	}
+}
+
+func (f *Fleet) wakeMembers(entry *ViewEntry) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	entry.awakeLocked()
+}
+
+func (e *ViewEntry) awakeLocked() {
+	if e.streams == 0 {
+		return
+	}
+	for c := range e.members {
+		c.awake()
+	}
+}
+
+// awake must be called under the fleet's lock.
+func (c *Client) awake() {
+	for _, st := range c.streams {
+		st.Awake()
+	}
+}
+
+// Awaiting returns the streams and the polling proxies of an entry that a change waits
+// for: streams that have once settled, and if byPolls, proxies that polled lately.
+func (f *Fleet) Awaiting(entry *ViewEntry, byPolls bool) (streams []*feedback.Awaited, polling []*Client) {
+	var perhaps []*Client
+	f.mu.RLock()
+	for c := range entry.members {
+		if c.place.Load().last != nil {
+			continue // It is sent what was before.
+		}
+		for _, st := range c.streams {
+			if st.HasSettled() {
+				streams = append(streams, st.Awaited())
+			}
+		}
+		if byPolls && len(c.streams) == 0 && c.Node.ID != "" {
+			perhaps = append(perhaps, c)
+		}
+	}
+	f.mu.RUnlock()
+	unproved := map[string]int{}
+	for _, c := range perhaps {
+		if f.polledLately(c) && c.isProved(unproved) {
+			polling = append(polling, c)
+		}
+	}
+	return streams, polling
+}

@@ -1,0 +1,130 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/stream"
+)
+
+// Agent is what is known of an Envoy beside its identity.
+type Agent struct {
+	Version string // of the Envoy, "" when it is not known
+	Address string // that it calls from
+}
+
+// ThisMachine is the address of a proxy that asks over a socket of the server's.
+const ThisMachine = "localhost"
+
+func (c *Client) Introduce(a Agent) {
+	if known := c.agent.Load(); known == nil || *known != a {
+		c.agent.Store(&a)
+	}
+}
+
+// pollPatience is how long ago the last poll of a proxy may be that counts as
+// connected, beside three times its own pace.
+const pollPatience = 30 * time.Second
+
+func (f *Fleet) Statuses(published int64, meant func(*Client) bool, of []diag.Ref) []feedback.ProxyStatus {
+	var all []feedback.ProxyStatus
+	for _, p := range f.present() {
+		if !meant(p.Client) {
+			continue
+		}
+		for _, st := range p.streams {
+			all = p.addStatus(all, of, st.Since(), st.SyncState)
+		}
+		if len(p.streams) == 0 && f.polledLately(p.Client) {
+			all = p.addStatus(all, of, f.opts.Began.Add(p.joined), func(r feedback.SyncVisitor) feedback.ProxySyncState { return p.stateByPolls(published, r) })
+		}
+	}
+	slices.SortFunc(all, func(a, b feedback.ProxyStatus) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), a.ConnectedSince.Compare(b.ConnectedSince))
+	})
+	return all
+}
+
+// addStatus appends the status of a proxy, unless the caller asks about some objects and
+// none of them is in its configuration.
+func (c *Client) addStatus(all []feedback.ProxyStatus, of []diag.Ref, since time.Time, stand func(feedback.SyncVisitor) feedback.ProxySyncState) []feedback.ProxyStatus {
+	p := c.introduced()
+	p.ConnectedSince = since
+	one := stand(feedback.SyncVisitor{State: p.Note})
+	if len(of) > 0 && !one.Concerns(of) {
+		return all
+	}
+	if len(p.Types) > 0 && one.Transport == feedback.OverREST {
+		p.Note("endpoints", feedback.TypeStatus{State: feedback.Fetched})
+	}
+	p.Transport, p.Revision = one.Transport, one.Revision
+	return append(all, p)
+}
+
+// polledLately reports whether a proxy that is on no stream is connected. One that left
+// its stream is gone unless it polls.
+func (f *Fleet) polledLately(c *Client) bool {
+	seen := c.seen.Load()
+	return seen != c.left.Load() && f.age()-time.Duration(seen) <= max(pollPatience, 3*c.Transition.Pace())
+}
+
+// Connected are the proxies that are on a stream, or poll, by node.
+func (f *Fleet) Connected() (all []*Client) {
+	for _, c := range f.present() {
+		if len(c.streams) > 0 || f.polledLately(c.Client) {
+			all = append(all, c.Client)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Client) int { return strings.Compare(a.Node.ID, b.Node.ID) })
+	return all
+}
+
+func (c *Client) introduced() feedback.ProxyStatus {
+	p := feedback.ProxyStatus{Node: c.Node.ID, Role: c.Proxy.Role, Types: map[string]feedback.TypeStatus{}}
+	if a := c.agent.Load(); a != nil {
+		p.EnvoyVersion, p.Address = a.Version, a.Address
+	}
+	return p
+}
+
+// runs returns the revision in effect on a proxy that is at one view and should be at
+// target. published is not newer than target.
+func (c *Client) runs(at, target *compiled.View, published int64) int64 {
+	switch {
+	case at == nil || target == nil:
+		return 0
+	case at == target:
+		return c.RevisionInEffect(at.Revision, published)
+	}
+	return c.RevisionBefore(at, at.Until.Load(), target.Revision)
+}
+
+// RevisionInEffect returns the revision in effect on a proxy that has acked its whole
+// view, which was made at first: the published one, unless the proxy keeps an older view.
+func (c *Client) RevisionInEffect(first, published int64) int64 {
+	if kept := c.keptSince(); kept > 0 {
+		return kept - 1
+	}
+	return max(published, first)
+}
+
+// RevisionBefore returns the last revision of the view that a proxy is at. The view, or
+// its endpoints, was replaced at until, 0 for not yet. If the proxy came to its entry
+// before that, it left the view then; otherwise not later than for next.
+func (c *Client) RevisionBefore(at *compiled.View, until, next int64) int64 {
+	if moved := c.place.Load().revision; moved > at.Revision && (until == 0 || moved < until) {
+		until = moved
+	}
+	return cmp.Or(until, next) - 1
+}
+
+func (f *Fleet) streamsOf(c *Client) []*stream.Stream {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return slices.Clone(c.streams)
+}

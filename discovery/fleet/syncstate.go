@@ -1,0 +1,81 @@
+package fleet
+
+import (
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/stream"
+)
+
+// EachState visits all that are connected and have something that they should have.
+func (f *Fleet) EachState(published int64, visit func(feedback.ProxySyncState), r feedback.SyncVisitor) {
+	unproved := map[string]int{}
+	for _, p := range f.present() {
+		for _, st := range p.streams {
+			if one := st.SyncState(r); one.View != nil {
+				visit(one)
+			}
+		}
+		if len(p.streams) == 0 && f.polledLately(p.Client) && p.isProved(unproved) {
+			if one := p.stateByPolls(published, r); one.View != nil {
+				visit(one)
+			}
+		}
+	}
+}
+
+// UnprovedCount is how many node ids poll and do not count as proxies yet.
+func (f *Fleet) UnprovedCount() (n int) {
+	unproved := map[string]int{}
+	for _, p := range f.present() {
+		if len(p.streams) == 0 && f.polledLately(p.Client) && !p.isProved(unproved) {
+			n++
+		}
+	}
+	return n
+}
+
+// connectedProxy is a proxy and its streams.
+type connectedProxy struct {
+	*Client
+	streams []*stream.Stream
+}
+
+// present returns all known proxies except the default client.
+func (f *Fleet) present() []connectedProxy {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	all := make([]connectedProxy, 0, len(f.clients))
+	streams := make([]*stream.Stream, 0, len(f.clients))
+	for _, c := range f.clients {
+		begin := len(streams)
+		streams = append(streams, c.streams...)
+		all = append(all, connectedProxy{c, streams[begin:len(streams):len(streams)]})
+	}
+	return all
+}
+
+// stateByPolls is that of a proxy which is on no stream.
+func (c *Client) stateByPolls(published int64, r feedback.SyncVisitor) feedback.ProxySyncState {
+	out := feedback.ProxySyncState{Transport: feedback.OverREST, View: c.View()}
+	if out.View == nil {
+		return out
+	}
+	if at, newest := c.Fetched.Oldest(out.View); at != nil {
+		out.Transport, out.At, out.State = feedback.OverV1, at, feedback.Stale
+		if newest {
+			out.State = feedback.Fetched
+		}
+		if r.State != nil {
+			c.Fetched.Each(out.View, r.State)
+		}
+	} else {
+		out.At = c.Transition.EachType(out.View, func(name string, s feedback.TypeStatus) { out.Note(r, name, s) })
+		out.NoteWithheld(r, c.withheldByPolls(out.View))
+		out.State = feedback.OrSent(out.State)
+	}
+	out.Revision = c.runs(out.At, out.View, published)
+	if out.State == feedback.Rejected && r.Refusal != nil {
+		c.Transition.EachRefusal(c.Node.ID, r.Refusal)
+		feedback.EachWithheld(c.Node.ID, c.withheldByPolls(out.View), out.View.Config, r.Refusal)
+	}
+	return out
+}

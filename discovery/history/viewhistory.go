@@ -1,0 +1,285 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/ir"
+	"github.com/pilot-api/pilot-api/mesh"
+	"github.com/pilot-api/pilot-api/schema"
+)
+
+// ViewHistory is what proxies may have been sent that this server does not know: before it
+// started, by what was stored when it did, under the settings of now and of before;
+// and lately, by another replica. A version in a poll is a hash and names no
+// clusters; the past does, so that none is withdrawn while the routes of those days
+// lead to it.
+type ViewHistory struct {
+	Options
+
+	mu     sync.Mutex
+	starts []*epoch // of before the start, and of the start under each of the settings
+	first  *epoch
+	recent []*epoch // that were in force since, oldest first
+	// skipped were never in force here, as the source had several at once, oldest
+	// first: other replicas may have sent them.
+	skipped []*epoch
+	since   time.Time
+}
+
+// Options are what a ViewHistory is made with. All are required but Settings.
+type Options struct {
+	// Since returns what has changed since a revision, and false when that is not known.
+	Since func(revision int64) (changes []schema.Change, present int64, ok bool)
+	// Settings are those of before the start.
+	Settings    []*mesh.Settings
+	NewCompiler func() Compiler
+	Encoder     *compiled.Encoder
+	// MaxViews bounds the views kept of each state.
+	MaxViews int
+}
+
+// Compiler is what a ViewHistory needs of a compile.Compiler.
+type Compiler interface {
+	Advance(next *mesh.Snapshot)
+	ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error)
+	Release(key string, wanted func() bool)
+}
+
+// New returns a ViewHistory without any state.
+func New(opts Options) *ViewHistory { return &ViewHistory{Options: opts} }
+
+// epoch is a state of the past.
+type epoch struct {
+	state  func() *pastSnapshot // made when somebody asks
+	serial int64                // of the generation that it was, before all for those of the start
+	lasted time.Duration
+	ended  time.Time
+}
+
+// pastSnapshot is one state of the past, with the views that were asked for. It is
+// compiled apart from what holds now.
+type pastSnapshot struct {
+	*compiled.Generation
+	past     *ViewHistory
+	compiler Compiler
+
+	mu    sync.Mutex
+	views map[string]*compiled.View
+}
+
+const (
+	// PastFor is how long there is a past: by then every proxy that polls has come.
+	PastFor = 2 * MaxPace
+	// MaxHeld bounds the views that one proxy may be at: of those that none of its
+	// tables is at, the older ones are skipped.
+	MaxHeld = 8
+	// MaxPace bounds what the way of a proxy from one view to the next may take: one that polls
+	// more seldom is answered everything at once.
+	MaxPace = time.Minute
+	// WarmingBound is how long routes wait for the clusters that they need to be
+	// acknowledged. An Envoy withholds that while clusters warm, for at most 15 s.
+	// It is also how long a proxy that comes with clusters has to say what it routes
+	// by.
+	WarmingBound = 20 * time.Second
+	// maxRecent bounds the states since the start: the last ones stay, of which a
+	// proxy may come that was just cut off, and the one that lasted longest.
+	maxRecent = 4
+)
+
+// Begin takes the first snapshot, and forgets it when its time is over. What no
+// proxy asks for is not made.
+func (p *ViewHistory) Begin(first *mesh.Snapshot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since = time.Now()
+	p.starts = append(p.stored(0, first), p.epochOf(func() *mesh.Snapshot { return first }))
+	p.first = p.starts[len(p.starts)-1]
+	for _, settings := range p.Settings {
+		p.starts = append(p.starts, p.epochOf(func() *mesh.Snapshot {
+			return mesh.NewSnapshot(first.Revision, settings, compiled.ObjectsOf(first)).WithFiles(first.Files)
+		}))
+	}
+	time.AfterFunc(PastFor, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.starts, p.first = nil, nil
+	})
+}
+
+// maxStored is how many revisions before the start are looked at.
+const maxStored = 1 << 8
+
+// stored are the last states that the source had after a revision and before a snapshot
+// of it, oldest first: another server has sent them, perhaps a moment ago.
+func (p *ViewHistory) stored(after int64, first *mesh.Snapshot) (states []*epoch) {
+	known, _ := p.objectsAt(first.Revision)
+	for r := first.Revision - 1; r > after && r > first.Revision-maxStored && len(states) < maxRecent; r-- {
+		former, ok := p.objectsAt(r)
+		if !ok {
+			break
+		}
+		if maps.Equal(former, known) {
+			continue
+		}
+		known = former
+		states = append(states, p.epochOf(func() *mesh.Snapshot {
+			return mesh.NewSnapshot(r, first.Settings, with(compiled.ObjectsOf(first), former)).WithFiles(first.Files)
+		}))
+	}
+	slices.Reverse(states)
+	return states
+}
+
+// objectsAt are those that differ now from what they were at a revision, nil for
+// one that was not there.
+func (p *ViewHistory) objectsAt(revision int64) (map[schema.Key]*schema.Object, bool) {
+	changes, _, ok := p.Since(revision)
+	former := map[schema.Key]*schema.Object{}
+	for _, c := range changes {
+		former[c.Key()] = c.Before
+	}
+	return former, ok
+}
+
+// with has some objects in place of others of their keys.
+func with(all []*schema.Object, instead map[schema.Key]*schema.Object) []*schema.Object {
+	var out []*schema.Object
+	for _, o := range all {
+		if _, differs := instead[o.Key()]; !differs {
+			out = append(out, o)
+		}
+	}
+	for _, o := range instead {
+		if o != nil {
+			out = append(out, o)
+		}
+	}
+	slices.SortFunc(out, mesh.CompareKeys)
+	return out
+}
+
+func (p *ViewHistory) epochOf(snapshot func() *mesh.Snapshot) *epoch {
+	return &epoch{state: sync.OnceValue(func() *pastSnapshot { return p.compile(snapshot) }), serial: -1}
+}
+
+// End takes a generation that is in force no more, as the next one is.
+func (p *ViewHistory) End(g, next *compiled.Generation) {
+	skipped := p.stored(g.Mesh.Revision, next.Mesh)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.skipped = append(p.skipped, skipped...)
+	p.skipped = p.skipped[max(0, len(p.skipped)-maxRecent):]
+	was := g.Mesh
+	e := p.epochOf(func() *mesh.Snapshot {
+		return mesh.NewSnapshot(was.Revision, was.Settings, compiled.ObjectsOf(was)).WithFiles(was.Files)
+	})
+	if g.Serial == 0 && p.first != nil {
+		e.state = p.first.state
+	}
+	now := time.Now()
+	e.serial, e.lasted, e.ended = g.Serial, now.Sub(p.since), now
+	p.since = now
+	p.recent = append(p.recent, e)
+	if len(p.recent) > maxRecent {
+		out := 0
+		if p.recent[0].lasted > p.recent[1].lasted {
+			out = 1
+		}
+		p.recent = slices.Delete(p.recent, out, out+1)
+	}
+	time.AfterFunc(PastFor, p.forget)
+}
+
+// forget lets go of the states whose time is over.
+func (p *ViewHistory) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	over := func(e *epoch) bool { return time.Since(e.ended) >= PastFor }
+	p.recent = slices.DeleteFunc(p.recent, over)
+	if len(p.recent) == 0 {
+		p.skipped = nil
+	}
+}
+
+// compile is nil where there is a mistake of ours.
+func (p *ViewHistory) compile(snapshot func() *mesh.Snapshot) (f *pastSnapshot) {
+	_ = p.Encoder.Contain("mesh of the past", func() error {
+		g := compiled.NewGeneration(p.Encoder, snapshot(), nil)
+		compiler := p.NewCompiler()
+		compiler.Advance(g.Mesh)
+		f = &pastSnapshot{Generation: g, past: p, compiler: compiler, views: map[string]*compiled.View{}}
+		return nil
+	})
+	return f
+}
+
+// ViewsOf are the views of the past that the proxy may be at, oldest first: those
+// with clusters that its next view has not, back to the one that it is known to be at,
+// if there is one. What was in force when the entry of the proxy was made, the entry remembers itself.
+func (p *ViewHistory) ViewsOf(proxy mesh.Proxy, next *compiled.View, born int64, is func(*compiled.View) bool) []*compiled.View {
+	var out []*compiled.View
+	var seen []*pastSnapshot
+	for _, e := range slices.Backward(p.before(born)) {
+		f := e.state()
+		if f == nil || slices.Contains(seen, f) {
+			continue
+		}
+		seen = append(seen, f)
+		v, err := f.viewOf(proxy)
+		if err != nil {
+			continue
+		}
+		if len(compiled.Withdrawn(v.Config, next.Config)) > 0 {
+			out = append(out, v)
+		}
+		if is(v) {
+			break
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// before are the states that ended before a generation, oldest first.
+func (p *ViewHistory) before(serial int64) []*epoch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := slices.Concat(p.starts, p.recent, p.skipped)
+	return slices.DeleteFunc(all, func(e *epoch) bool { return e.serial >= serial })
+}
+
+// viewOf is shared by all with the same key. Of those it keeps no more than
+// there may be views now.
+func (f *pastSnapshot) viewOf(proxy mesh.Proxy) (v *compiled.View, err error) {
+	mv := f.Mesh.View(proxy)
+	key := mv.Key()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if v := f.views[key]; v != nil {
+		return v, nil
+	}
+	err = f.past.Encoder.Contain("compile", func() error {
+		config, _, err := f.compiler.ProxyWithin(context.Background(), mv)
+		if err != nil {
+			return err
+		}
+		v = compiled.NewView(f.Generation, key, config)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("compile the past: %w", err)
+	}
+	if len(f.views) >= f.past.MaxViews {
+		f.compiler.Release(key, func() bool { return false })
+		return v, nil
+	}
+	f.views[key] = v
+	return v, nil
+}

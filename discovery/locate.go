@@ -1,0 +1,102 @@
+package discovery
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/fleet"
+	"github.com/pilot-api/pilot-api/mesh"
+)
+
+// located is a proxy that asks, and what it is to have now.
+type located struct {
+	*fleet.ClientState
+	publisher *Publisher
+}
+
+// locate finds the proxy that calls itself node, and makes it known when it is
+// not. A bad node is an error even while nothing is published.
+func (p *Publisher) locate(node mesh.Node) (*located, *compiled.Generation, error) {
+	if _, err := p.published(); err != nil {
+		_, bad := parseNode(node)
+		return nil, nil, cmp.Or(bad, err)
+	}
+	state, err := p.known(node)
+	if err != nil {
+		return nil, nil, err
+	}
+	state.Touch(p.age())
+	// Read after the view, the generation is not older: endpoints are there
+	// for all clusters of the view.
+	return &located{state, p}, p.encoder.Current.Load(), nil
+}
+
+func (p *Publisher) known(node mesh.Node) (*fleet.ClientState, error) {
+	if c := p.fleet.Find(node); c != nil {
+		if state := c.State(); state.View != nil {
+			return state, nil
+		}
+	}
+	return p.join(node)
+}
+
+// age is the time since the publisher was made, by the monotonic clock: the wall
+// clock may jump, and no proxy has fallen silent because of that.
+func (p *Publisher) age() time.Duration { return time.Since(p.made) }
+
+// join makes a proxy known. It waits for nothing but its own view.
+func (p *Publisher) join(node mesh.Node) (*fleet.ClientState, error) {
+	proxy, err := parseNode(node)
+	if err != nil {
+		return nil, err
+	}
+	p.encoder.Advancing.RLock()
+	defer p.encoder.Advancing.RUnlock()
+	g := p.encoder.Current.Load()
+	mv := g.Mesh.View(proxy)
+	for {
+		c := p.fleet.Admit(node, proxy, mv)
+		p.letGo()
+		state := c.State()
+		if state.View == nil {
+			state.View, err = p.firstView(g, state.ViewEntry, mv)
+		}
+		if errors.Is(err, ErrOverBudget) && p.makeRoom() {
+			state.ViewEntry.Retry()
+			state.View, err = p.firstView(g, state.ViewEntry, mv)
+		}
+		switch {
+		case errors.Is(err, fleet.ErrClosed):
+			// Pushed out by others in between.
+		case err != nil:
+			return nil, fmt.Errorf("%w for %s: %w", ErrNotReady, node.ID, err)
+		default:
+			return state, nil
+		}
+	}
+}
+
+func parseNode(node mesh.Node) (mesh.Proxy, error) {
+	proxy, err := node.Proxy()
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrBadNode, err)
+	}
+	return proxy, err
+}
+
+// makeRoom drops the views without a connected proxy, and reports whether there
+// were any.
+func (p *Publisher) makeRoom() bool {
+	before, _ := p.fleet.Size()
+	p.fleet.Retire(idleUnderPressure)
+	p.letGo()
+	after, _ := p.fleet.Size()
+	return after < before
+}
+
+// idleUnderPressure is after how long without a poll a proxy counts as gone when
+// there is no room for another one. An Envoy polls every few seconds.
+const idleUnderPressure = time.Minute

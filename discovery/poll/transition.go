@@ -1,0 +1,408 @@
+package poll
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+)
+
+// Transition takes one polling proxy from its view to the next, make before break: new
+// clusters are offered beside the old ones, then routes and listeners change, and only
+// then are old clusters withdrawn. An Envoy polls clusters, listeners and each route
+// table on timers of their own. If all polls got the new view at once, the proxy could
+// get a route before its cluster, or lose a cluster while a route still leads there:
+// 503 both times.
+//
+// Each poll carries the version that the proxy has accepted. Only that says what it
+// routes by: an answer may have been lost or refused.
+//
+// A proxy that never polled clusters waits for nothing. If it stops polling them, its
+// wait ends: openBy bounds the first step by the pace of the proxy's own polls. The
+// second step lasts as long as the proxy polls for routes without having accepted those
+// that leave the old clusters.
+type Transition struct {
+	// mu is held while a view is encoded. The fleet's lock may be taken under it, so a
+	// holder of the fleet's lock must not wait for mu.
+	mu sync.Mutex
+	// held are the views that the proxy may still route by, oldest first.
+	// The last one is the target.
+	held []*compiled.View
+	// recent has the clusters that a proxy may still route to which came with
+	// versions already; nil when there are none.
+	recent *compiled.View
+	order  int64         // of the target
+	since  time.Time     // when the transition began
+	polled time.Time     // when anything last was
+	gap    time.Duration // before that
+	asked  time.Time     // when clusters were last polled
+	pace   atomic.Int64  // a time.Duration between the last two polls for clusters, 0 before two were seen
+	// A poll carried a version, and one the version that it was answered before.
+	hasVersion, cameBack atomic.Bool
+	offered              time.Time // when the target's clusters were first answered
+	// arrival is when a proxy came that had versions already: what it routes
+	// by is in none of its polls but those for routes. Zero once that is known.
+	arrival time.Time
+	// routed is by route table polled, listeners under their type.
+	routed   map[string]*subscription
+	clusters passing
+	at       atomic.Pointer[compiled.View] // the last one all of which it was seen to have
+	refuses  bool                          // what it is answered, of any type
+	Refusing func(does bool)               // is called when that changes
+	// unknownVersions are those that it has and that are of no view known here, by type and
+	// table.
+	unknownVersions map[string]unknownVersion
+}
+
+const (
+	// grace is what an Envoy gets between an answer and the next step, to
+	// apply it and to fetch the endpoints of new clusters.
+	grace = 250 * time.Millisecond
+	// lostFor is how long polls for one type may go to a replica that does not answer,
+	// one after the other.
+	lostFor = 10 * time.Second
+)
+
+// openBy is how long after the beginning routes change at the latest. Envoy
+// waits between one and two delays, so the next poll for clusters comes within
+// twice the last wait, and one of them may go to another replica; before two were
+// seen, the longest of the mesh's own is taken, for the delay between them is set
+// where the proxy was started.
+func (t *Transition) openBy(target *compiled.View) time.Duration {
+	pace := time.Duration(t.pace.Load())
+	if pace == 0 {
+		pace = max(target.Config.RouteDelay, target.Config.Delay)
+	}
+	return 4*min(pace, history.MaxPace) + grace
+}
+
+// closeBy leaves the time of another poll for routes.
+func (t *Transition) closeBy(target *compiled.View) time.Duration {
+	return t.openBy(target) + 2*min(target.Config.RouteDelay, history.MaxPace) + grace
+}
+
+// Request is one poll: what the proxy says, and what is published for it.
+type Request struct {
+	Version string         // that it has accepted; "" for none
+	Next    *compiled.View // that is published for it
+	Order   int64          // of what is published later is higher
+	// Past are views that the proxy may be at if this server does not know it, and
+	// one of clusters alone that it may have, or nil. Older views than one that the
+	// proxy is at are left out.
+	Past func(is func(*compiled.View) bool) (views []*compiled.View, recent *compiled.View)
+	// IsCaughtUp reports whether this server has all that was stored before a time.
+	IsCaughtUp func(time.Time) bool
+}
+
+// AnswerClusters returns the answer to a poll for clusters. compose makes it of
+// the target's clusters and those that only older views have.
+func (t *Transition) AnswerClusters(p Request, compose func(target *compiled.View, beside []*compiled.View) (xds.Answer, error)) (xds.Answer, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	is := func(v *compiled.View) bool {
+		answer, err := compose(v, nil)
+		return err == nil && answer.Version == p.Version
+	}
+	t.welcome(p, &t.clusters, now)
+	t.advance(p, now, is)
+	if t.isUnknown(p, xds.ClusterType, &t.clusters, now, is) {
+		t.keepClusters(now)
+		return xds.Answer{Version: p.Version}, nil
+	}
+	target := t.target()
+	for _, s := range t.routed {
+		s.missed++
+	}
+	t.release(target, now)
+	answer, err := compose(target, t.beside())
+	if err != nil {
+		return xds.Answer{}, err
+	}
+	if t.offered.IsZero() {
+		t.offered = now
+		if answer.Version == p.Version {
+			t.offered = t.since.Add(-grace) // It has them, and had the time.
+		}
+	}
+	t.noteVersion(p.Version, t.clusters.sent)
+	t.clusters.note(p.Version, answer.Version)
+	t.noteRefusing()
+	t.ask(now)
+	return answer, nil
+}
+
+// AnswerRoutes returns the answer to a poll for a route table, or for the
+// listeners. compose makes it of a view.
+func (t *Transition) AnswerRoutes(p Request, name string, compose func(*compiled.View) (xds.Answer, error)) (xds.Answer, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	var last passing
+	if s := t.routed[name]; s != nil {
+		last = s.passing
+	}
+	t.welcome(p, &last, now)
+	is := func(v *compiled.View) bool {
+		answer, err := compose(v)
+		return err == nil && answer.Version == p.Version
+	}
+	t.advance(p, now, is)
+	if t.isUnknown(p, name, &last, now, is) {
+		return t.keep(p, name, now), nil
+	}
+	target := t.target()
+	if t.lacksTable(p, name, target, now) {
+		return xds.Answer{}, ErrBehind
+	}
+	has, err := t.accepted(name, p.Version, compose)
+	if err != nil {
+		return xds.Answer{}, err
+	}
+	from := target
+	if !t.open(target, now) {
+		switch {
+		case has != nil:
+			from = has
+		case p.Version != "":
+			return t.keep(p, name, now), nil
+		default:
+			from = t.held[0]
+			if s := t.routed[name]; s != nil && slices.Contains(t.held, s.sent) {
+				from = s.sent
+			}
+		}
+	}
+	answer, err := compose(from)
+	if err == nil {
+		t.note(name, subscription{polled: now, version: p.Version, acked: has, sent: from}, answer.Version)
+	}
+	return answer, err
+}
+
+// keep answers a poll of a proxy that has what is not known here. It keeps that: the
+// version is the whole answer.
+func (t *Transition) keep(p Request, name string, now time.Time) xds.Answer {
+	t.note(name, subscription{polled: now, version: p.Version}, p.Version)
+	return xds.Answer{Version: p.Version}
+}
+
+// keepClusters is keep for clusters. Routes wait for them.
+func (t *Transition) keepClusters(now time.Time) {
+	t.arrival, t.since, t.offered, t.clusters.behind = now, now, time.Time{}, true
+	t.ask(now)
+}
+
+// ask notes when clusters were polled.
+func (t *Transition) ask(now time.Time) {
+	if !t.asked.IsZero() {
+		t.pace.Store(int64(now.Sub(t.asked)))
+	}
+	t.asked = now
+}
+
+// welcome takes a proxy for one that has just come when it has a version that it was
+// not sent here: another replica has answered it meanwhile.
+func (t *Transition) welcome(p Request, last *passing, now time.Time) {
+	t.await(p, now)
+	if p.Version == "" || last.sent == "" || p.Version == last.sent || p.Version == last.acked {
+		return
+	}
+	t.reset()
+}
+
+// await has routes wait anew for clusters when the proxy was away for longer than it
+// mostly is: another replica may have answered its poll for clusters.
+func (t *Transition) await(p Request, now time.Time) {
+	gap := now.Sub(t.polled)
+	if t.polled.IsZero() {
+		gap = 0
+	}
+	if gap > 2*max(p.Next.Config.RouteDelay, t.gap)+grace && t.offered.IsZero() {
+		t.since = now
+	}
+	t.polled, t.gap = now, gap
+}
+
+// reset forgets what is known of the proxy, except its unknown versions.
+func (t *Transition) reset() {
+	t.held, t.routed, t.clusters, t.asked = nil, nil, passing{}, time.Time{}
+	t.pace.Store(0)
+	t.noteRefusing()
+}
+
+// beside are the views that the proxy may still route by, besides the target.
+func (t *Transition) beside() []*compiled.View {
+	older := t.held[:len(t.held)-1]
+	if t.recent != nil {
+		older = append([]*compiled.View{t.recent}, older...)
+	}
+	return older
+}
+
+// accepted is the newest view of those held whose answer has this version, or
+// the one in whose place one with the same clusters is held; nil for none.
+func (t *Transition) accepted(name, version string, compose func(*compiled.View) (xds.Answer, error)) (*compiled.View, error) {
+	if version == "" {
+		return nil, nil
+	}
+	for _, v := range slices.Backward(t.held) {
+		answer, err := compose(v)
+		if err != nil {
+			return nil, err
+		}
+		if answer.Version == version {
+			return v, nil
+		}
+	}
+	if s := t.routed[name]; s != nil && s.version == version && slices.Contains(t.held, s.acked) {
+		return s.acked, nil
+	}
+	return nil, nil
+}
+
+// note remembers what a poll for routes said. Names are the client's to choose,
+// so only the tables of the views that are held are kept.
+func (t *Transition) note(name string, next subscription, answered string) {
+	if !slices.ContainsFunc(t.held, func(v *compiled.View) bool { return v.HasTable(name) }) {
+		return
+	}
+	if t.routed == nil {
+		t.routed = map[string]*subscription{}
+	}
+	before := t.routed[name]
+	if before == nil {
+		before = &subscription{moved: next.polled}
+		t.routed[name] = before
+	}
+	before.follow(next)
+	t.noteVersion(next.version, before.passing.sent)
+	before.passing.note(next.version, answered)
+	t.noteRefusing()
+}
+
+// advance makes the next view the target, unless there is a newer one: a request
+// may have begun before the last change was published. What is newer follows from
+// the order of publishing; a revision goes back when a store is restored.
+// A proxy that is not known is at a view of which is says so.
+func (t *Transition) advance(p Request, now time.Time, is func(*compiled.View) bool) {
+	if len(t.held) == 0 {
+		t.begin(p, now, is)
+		return
+	}
+	target, next := t.target(), p.Next
+	if p.Order < t.order {
+		return
+	}
+	if t.order = p.Order; next == target {
+		return
+	}
+	added, removed := next.ClustersSince(target)
+	if !added && !removed {
+		t.replace(target, next)
+		return
+	}
+	// A proxy that waits already does not begin to wait anew.
+	if t.open(target, now) {
+		t.since = now
+	}
+	if added {
+		t.offered = time.Time{}
+	}
+	if len(t.held) == history.MaxHeld {
+		t.drop()
+	}
+	t.held = append(t.held, next)
+}
+
+func (t *Transition) target() *compiled.View { return t.held[len(t.held)-1] }
+
+// begin starts with a proxy that this server has not seen. One that has
+// versions got them from another server, or by this one before it started
+// anew, and may be at a view of the past.
+func (t *Transition) begin(p Request, now time.Time, is func(*compiled.View) bool) {
+	t.order = p.Order
+	t.held, t.recent, t.since, t.offered = []*compiled.View{p.Next}, nil, now, now
+	if p.Version == "" {
+		return
+	}
+	t.arrival, t.offered = now, time.Time{}
+	t.held, t.recent = p.Past(is)
+	t.held = append(t.held, p.Next)
+	if len(t.held) > history.MaxHeld {
+		t.held = t.held[len(t.held)-history.MaxHeld:]
+	}
+}
+
+// replace puts a view with the same clusters in the place of the target.
+func (t *Transition) replace(target, next *compiled.View) {
+	t.held[len(t.held)-1] = next
+	t.clusters.behind = true
+	for _, s := range t.routed {
+		s.replace(target, next)
+	}
+}
+
+// drop makes room by the oldest view that nothing of the proxy is at, if there
+// is one.
+func (t *Transition) drop() {
+	oldest := max(0, slices.IndexFunc(t.held, func(v *compiled.View) bool { return !t.needs(v) }))
+	t.held = slices.Delete(t.held, oldest, oldest+1)
+}
+
+// needs reports whether a table of the proxy is at the view, as far as is known.
+func (t *Transition) needs(v *compiled.View) bool {
+	for _, s := range t.routed {
+		if s.at(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// open reports whether routes may name the target's clusters.
+func (t *Transition) open(target *compiled.View, now time.Time) bool {
+	switch {
+	case len(t.held) == 1 && t.arrival.IsZero(), now.Sub(t.since) >= t.waitsAtMost(target):
+		return true
+	case t.asked.IsZero():
+		return t.arrival.IsZero()
+	}
+	return !t.offered.IsZero() && (t.offered.Before(t.since) || now.Sub(t.offered) >= grace)
+}
+
+// waitsAtMost is openBy, but for a newcomer: its poll for clusters may still be with a
+// replica that does not answer.
+func (t *Transition) waitsAtMost(target *compiled.View) time.Duration {
+	if t.arrival.IsZero() {
+		return t.openBy(target)
+	}
+	return max(t.openBy(target), lostFor)
+}
+
+// release lets go of the views that nothing of the proxy is at any more, and
+// with them of the clusters that only they have.
+func (t *Transition) release(target *compiled.View, now time.Time) {
+	maps.DeleteFunc(t.routed, func(_ string, s *subscription) bool { return s.silent(now, max(t.closeBy(target), lostFor)) })
+	if len(t.routed) == 0 && now.Sub(t.since) < t.closeBy(target) || !t.arrival.IsZero() && now.Sub(t.arrival) < max(t.closeBy(target), history.WarmingBound) {
+		return // Not all is known yet of what it routes by.
+	}
+	t.arrival = time.Time{}
+	for _, s := range t.routed {
+		if now.Sub(s.moved) < grace {
+			return
+		}
+	}
+	if !t.open(target, now) {
+		return
+	}
+	t.held = slices.DeleteFunc(t.held, func(v *compiled.View) bool { return v != target && !t.needs(v) })
+	if t.recent != nil && !t.needs(t.recent) {
+		t.recent = nil
+	}
+}

@@ -1,0 +1,84 @@
+package stream
+
+import (
+	"slices"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+)
+
+// initialVersions is what a proxy says that it has of a type when it connects. It is kept
+// until it is known what the proxy should have.
+type initialVersions struct {
+	before   bool              // it came with something
+	version  string            // of all, state of the world
+	versions map[string]string // by name, delta
+	// gone are those of them that do not exist any more and are not withdrawn yet.
+	gone []string
+	// bytes of names and versions, until all of them are withdrawn
+	bytes int
+}
+
+func (c *initialVersions) withSomething() bool { return c.version != "" || len(c.versions) > 0 }
+
+// takeInitial takes the versions of a delta client. A cluster that was sent meanwhile
+// waits for its endpoints even if they are the same.
+func (t *subscription) takeInitial(versions map[string]string) {
+	t.initial.versions = map[string]string{}
+	for name, version := range versions {
+		if !t.pending.has(name) {
+			t.initial.versions[name] = version
+			t.initial.bytes += len(name) + len(version)
+		}
+	}
+}
+
+// meet treats what the proxy says that it has as if it had been sent, and makes the rest
+// pending.
+func (t *subscription) meet(to compiled.At, find func(string) *xds.Resource) {
+	has := t.initial
+	t.initial.version, t.initial.versions = "", nil
+	t.initial.before = has.before || has.withSomething()
+	switch {
+	case t.all && has.version != "" && has.version == to.Set.Version:
+		t.sent, t.acked, t.pending = to, to, pending{}
+	case len(has.versions) > 0:
+		t.sent, t.initial.bytes = to, 0
+		t.meetEach(has.versions, to.Set, find)
+	}
+}
+
+func (t *subscription) meetEach(has map[string]string, desired *xds.Set, find func(string) *xds.Resource) {
+	t.pending.answer, t.pending.all = false, false
+	for name, version := range has {
+		switch r := find(name); {
+		case r == nil && t.Wild():
+			t.pending.remove(name)
+			t.initial.gone = append(t.initial.gone, name)
+			t.initial.bytes += len(name)
+		case r != nil && r.Hash.Version() == version:
+			t.pending.remove(name)
+		case t.Wants(name):
+			t.pending.add(name)
+		}
+	}
+	slices.Sort(t.initial.gone)
+	if !t.all {
+		return
+	}
+	for _, r := range desired.Sorted {
+		if _, ok := has[r.Name]; !ok {
+			t.pending.add(r.Name)
+		}
+	}
+}
+
+// withdrawGone makes the removal of what is gone pending.
+func (t *subscription) withdrawGone() {
+	for _, name := range t.initial.gone {
+		if t.sent.Named(name) == nil {
+			t.pending.add(name)
+		}
+	}
+	t.initial.gone, t.initial.bytes = nil, 0
+}

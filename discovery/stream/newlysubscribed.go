@@ -1,0 +1,56 @@
+package stream
+
+// newlySubscribed are the names that a proxy has subscribed to since it was first sent
+// something of their type, until it acks what it is sent of them. It has acked nothing of
+// these names yet, whatever it acks of others meanwhile.
+type newlySubscribed map[string]struct{}
+
+func (f *newlySubscribed) add(name string) {
+	if *f == nil {
+		*f = newlySubscribed{}
+	}
+	(*f)[name] = struct{}{}
+}
+
+func (f *newlySubscribed) remove(name string) {
+	if delete(*f, name); len(*f) == 0 {
+		*f = nil
+	}
+}
+
+func (f newlySubscribed) has(name string) bool {
+	_, is := f[name]
+	return is
+}
+
+// begin makes a name pending that the proxy subscribes to, and perhaps wanted before.
+func (t *subscription) begin(name string, wanted bool) {
+	t.pending.add(name)
+	if !wanted && t.sent.Set != nil {
+		t.newly.add(name)
+	}
+}
+
+// beginAll makes everything pending, whatever its name and whether it was wanted before.
+func (t *subscription) beginAll(wanted func(name string) bool) {
+	t.pending.answer, t.pending.all = true, true
+	if t.sent.Set == nil {
+		return
+	}
+	for _, r := range t.sent.Set.Sorted {
+		if !wanted(r.Name) {
+			t.newly.add(r.Name)
+		}
+	}
+}
+
+// forget drops what is known of names that the proxy does not want any more: when it
+// subscribes to one again, it has nothing of it.
+func (t *subscription) forget() {
+	for name := range t.newly {
+		if !t.Wants(name) {
+			t.newly.remove(name)
+		}
+	}
+	t.nacks.Forget(t.Wants)
+}

@@ -1,0 +1,217 @@
+package stream
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/history"
+	"github.com/pilot-api/pilot-api/discovery/nack"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+)
+
+const (
+	// maxUnderway bounds the responses for clusters that are not acknowledged, and so
+	// what waits for a client that does not read.
+	maxUnderway = 16
+)
+
+// next returns the first response that the order allows, nil if nothing is due. First
+// come clusters, together with those that may still be routed to, then their endpoints,
+// then the listeners and routes that lead to them, and last the clusters without those
+// that nothing leads to any more (docs/decisions/017-streams.md).
+func (st *Stream) next(target *compiled.Streamed) *xds.Response {
+	if st.proxyless {
+		return st.nextProxyless(target)
+	}
+	listeners := compiled.At{Set: target.ListenersAt(st.proxy.Address()), View: target.View}
+	routes := compiled.At{Set: target.Routes, View: target.View}
+	st.meet(target, listeners, routes)
+	leaving := st.leaving(target, listeners, routes)
+	if r := st.dueClusters(target, leaving); r != nil {
+		return r
+	}
+	endpoints := compiled.At{Set: target.EndpointsBeside(leaving), View: target.View}
+	if r := st.dueOf(&st.endpoints, endpoints, st.endpointsNamed); r != nil {
+		return r
+	}
+	// Clusters that warm may wait for secrets, so secrets wait for nothing.
+	secrets := compiled.At{Set: st.secretsOf(target.V3Answers), View: target.View}
+	if r := st.dueOf(&st.secrets, secrets, secrets.Named); r != nil {
+		return r
+	}
+	if st.warming() {
+		return nil
+	}
+	if r := st.dueOf(&st.listeners, listeners, listeners.Named); r != nil {
+		return r
+	}
+	return st.dueOf(&st.routes, routes, target.TableNamed)
+}
+
+// meet takes note of what the proxy says that it has.
+func (st *Stream) meet(target *compiled.Streamed, listeners, routes compiled.At) {
+	clusters := compiled.At{Set: target.Clusters, View: target.View}
+	if initial := &st.clusters.initial; initial.withSomething() {
+		st.arrival = time.Now()
+		st.pastViews = st.mayRouteBy(initial.version, target)
+	}
+	st.clusters.meet(clusters, clusters.Named)
+	st.endpoints.meet(compiled.At{Set: target.Endpoints, View: target.View}, st.endpointsNamed)
+	st.listeners.meet(listeners, listeners.Named)
+	st.listeners.withdrawGone()
+	st.routes.meet(routes, target.TableNamed)
+	secrets := compiled.At{Set: st.secretsOf(target.V3Answers), View: target.View}
+	st.secrets.meet(secrets, secrets.Named)
+}
+
+// mayRouteBy are the views that a proxy may route by when it comes with clusters of a
+// version, besides those clusters of which it says itself that it has them.
+func (st *Stream) mayRouteBy(version string, target *compiled.Streamed) []*compiled.View {
+	views := []*compiled.View{target.View}
+	if version == "" || version == target.Clusters.Version {
+		return views
+	}
+	return append(views, st.proxy.PastViews(target.View, func(v *compiled.View) bool {
+		answers, err := v.EncodedStreamed(st.proxy.Address())
+		return err == nil && answers.Clusters.Version == version
+	})...)
+}
+
+// leaving returns the views that the proxy may still route by although it should be at
+// another one, oldest first. If there is none, clusters that it came with and that do not
+// exist any more are withdrawn as well.
+func (st *Stream) leaving(target *compiled.Streamed, listeners, routes compiled.At) []*compiled.View {
+	var views []*compiled.View
+	add := func(v *compiled.View) {
+		if v != nil && v != target.View && !slices.Contains(views, v) {
+			views = append(views, v)
+		}
+	}
+	// Both are asked, as both take note of it.
+	settled := st.isKnown()
+	settled = st.listeners.isAt(listeners, add) && settled
+	settled = st.routes.isAt(routes, add) && settled
+	if settled {
+		st.arrival, st.pastViews = time.Time{}, nil
+		st.clusters.withdrawGone()
+	} else if !st.arrival.IsZero() && !slices.Contains(st.pastViews, target.View) {
+		// The clusters that it came with are kept with this view, and may go with the next.
+		st.pastViews = append(st.pastViews[max(0, len(st.pastViews)-history.MaxHeld):], target.View)
+	}
+	for _, v := range st.pastViews {
+		add(v)
+	}
+	slices.SortStableFunc(views, func(a, b *compiled.View) int { return cmp.Compare(a.Serial, b.Serial) })
+	return views
+}
+
+// isAt reports whether the proxy is at one set and at no other. If it is not, elsewhere
+// is called with the views that it may be at.
+func (t *subscription) isAt(to compiled.At, elsewhere func(*compiled.View)) bool {
+	if !t.asked || t.rests(to) {
+		return true
+	}
+	t.maybeAt(elsewhere)
+	return false
+}
+
+// isKnown reports whether it is known what the proxy routes by. A proxy that comes with
+// clusters subscribes to routes too, or after a while has none.
+func (st *Stream) isKnown() bool {
+	return st.arrival.IsZero() || st.listeners.asked && st.routes.asked || !st.within(st.arrival)
+}
+
+// within reports whether a wait that began then still lasts, and has Next look again
+// at its end.
+func (st *Stream) within(since time.Time) bool {
+	now, end := time.Now(), since.Add(history.WarmingBound)
+	if !now.Before(end) {
+		return false
+	}
+	if !st.look.After(now) || end.Before(st.look) {
+		st.look = end
+		if st.patience != nil {
+			st.patience.Stop()
+		}
+		st.patience = time.AfterFunc(end.Sub(now), st.Awake)
+	}
+	return true
+}
+
+// dueClusters returns the response for clusters: those of the target, and those that the
+// proxy may still route to. It does not wait for the ack of the last one, because an Envoy
+// withholds that while clusters warm.
+func (st *Stream) dueClusters(target *compiled.Streamed, leaving []*compiled.View) *xds.Response {
+	t := &st.clusters
+	if !t.asked || st.crowded() {
+		return nil
+	}
+	to := compiled.At{Set: target.ClustersBeside(leaving), View: target.View}
+	r, differing := t.due(to, to.Set.Named, st.delta)
+	if r == nil {
+		return nil
+	}
+	for _, c := range differing {
+		if !nack.Same(c, t.sent.Named(c.Name)) || !nack.Same(c, t.nacks.LastAcked(t, c.Name)) {
+			st.warm(c)
+		}
+	}
+	return st.send(t, r, to, slices.ContainsFunc(differing, t.mayLack))
+}
+
+// crowded reports whether too many responses for clusters are not acknowledged. What
+// is newer waits for that.
+func (st *Stream) crowded() bool { return len(st.clusters.inFlight) >= maxUnderway }
+
+// warm has the endpoints of a cluster follow it: changed, it waits for them although
+// they are the same.
+func (st *Stream) warm(c *xds.Resource) {
+	t := &st.endpoints
+	if c.Endpoints != "" && (t.Wants(c.Endpoints) || !t.asked && !st.arrival.IsZero()) {
+		t.pending.add(c.Endpoints)
+	}
+}
+
+// mayLack reports whether the proxy may not have anything of a resource's name.
+func (t *subscription) mayLack(r *xds.Resource) bool {
+	return t.sent.Named(r.Name) == nil || t.pending.has(r.Name) || t.nacks.Lacks(r.Name)
+}
+
+// dueOf returns the response for another type. One at a time is in flight.
+func (st *Stream) dueOf(t *subscription, to compiled.At, find func(string) *xds.Resource) *xds.Response {
+	if !t.asked || len(t.inFlight) > 0 {
+		return nil
+	}
+	r, _ := t.due(to, find, st.delta)
+	if r == nil {
+		return nil
+	}
+	return st.send(t, r, to, false)
+}
+
+// send notes that a response is in flight.
+func (st *Stream) send(t *subscription, r *xds.Response, to compiled.At, adds bool) *xds.Response {
+	st.nonce++
+	r.Nonce, r.Content = nonceOf(st.nonce), st.shared.Contents.Shared(r.Content)
+	t.inFlight = append(t.inFlight, &sentResponse{Sent: nack.Sent{Nonce: r.Nonce, Content: r.Content, At: to}, version: r.Version, adds: adds, made: t.pending.made, since: time.Now()})
+	t.lastNonce, t.sent, t.pending = r.Nonce, to, pending{later: t.pending.later}
+	t.nacks.NoteSent(r.Nonce)
+	t.nacks.ForgetAll()
+	return r
+}
+
+func nonceOf(count uint64) string { return strconv.FormatUint(count, 36) }
+
+// warming reports whether routes have to wait for clusters.
+func (st *Stream) warming() bool {
+	return st.crowded() || slices.ContainsFunc(st.clusters.inFlight, func(s *sentResponse) bool { return s.adds && st.within(s.since) })
+}
+
+// endpointsNamed returns an empty set for a name without endpoints: an Envoy that is sent
+// nothing waits.
+func (st *Stream) endpointsNamed(name string) *xds.Resource {
+	return compiled.EndpointsNamed(st.shared.Encoder.Current.Load(), name, st.endpoints.sent.Set, st.proxyless)
+}

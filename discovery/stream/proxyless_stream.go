@@ -1,0 +1,67 @@
+package stream
+
+import (
+	"time"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+)
+
+// Bounds of clients of gRPC: a process has a stream for each of its channels, all with
+// one node, and names on each what that channel needs.
+const (
+	MaxStreamsOfClient = 128
+	maxClientNameBytes = maxNameBytes * MaxStreamsOfProxy / MaxStreamsOfClient
+)
+
+// nextProxyless is next for a client of gRPC. Only routes wait, for the clusters that
+// they are the first to lead to (nextTables), and clusters do not go before the client
+// lets go of them.
+func (st *Stream) nextProxyless(target *compiled.Streamed) *xds.Response {
+	clusters := compiled.At{Set: st.clusters.beside(target.Clusters), View: target.View}
+	endpoints := compiled.At{Set: target.Endpoints, View: target.View}
+	listeners := compiled.At{Set: target.ListenersAt(""), View: target.View}
+	routes := compiled.At{Set: target.Routes, View: target.View}
+	st.routes.meet(routes, target.TableNamed)
+	routes.Set = st.nextTables(target)
+	for _, of := range []struct {
+		t    *subscription
+		to   compiled.At
+		find func(string) *xds.Resource
+	}{
+		{&st.clusters, clusters, clusters.Named},
+		{&st.endpoints, endpoints, st.endpointsNamed},
+		{&st.listeners, listeners, listeners.Named},
+		{&st.routes, routes, target.TableNamed},
+	} {
+		of.t.meet(of.to, of.find)
+		if r := st.dueOf(of.t, of.to, of.find); r != nil {
+			if of.t == &st.routes {
+				st.routed = time.Now()
+			}
+			return r
+		}
+	}
+	return nil
+}
+
+// beside is a set with what else the client was sent and still subscribes to.
+func (t *subscription) beside(s *xds.Set) *xds.Set {
+	if t.sent.Set == nil {
+		return s
+	}
+	var kept []*xds.Resource
+	for name := range t.named.own() {
+		if r := t.sent.Set.Named(name); r != nil && s.Named(name) == nil {
+			kept = append(kept, r)
+		}
+	}
+	if len(kept) == 0 {
+		return s
+	}
+	return xds.NewSet(s.TypeURL, append(kept, s.Sorted...))
+}
+
+// MaxStreamsOfProxy bounds the streams of one proxy. It has one, and older ones that are
+// broken without anybody having noticed.
+const MaxStreamsOfProxy = 8

@@ -1,0 +1,235 @@
+package stream
+
+import (
+	"github.com/pilot-api/pilot-api/diag"
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+)
+
+// settle notes that a proxy has acked all that it should have, except parts of route
+// tables that it is known to nack.
+func (st *Stream) settle(target *compiled.Streamed) {
+	if st.acked == target {
+		return
+	}
+	for _, t := range st.subscriptions() {
+		if t.asked && !t.runs(st.desired(t, target)) {
+			return
+		}
+	}
+	if st.clusters.asked || st.listeners.asked {
+		st.acked = target
+		st.settled.Store(true)
+	}
+}
+
+func (st *Stream) subscriptions() [5]*subscription {
+	return [...]*subscription{&st.clusters, &st.endpoints, &st.listeners, &st.routes, &st.secrets}
+}
+
+// desired is what the proxy should have of a type, once nothing is in flight.
+func (st *Stream) desired(t *subscription, target *compiled.Streamed) *xds.Set {
+	switch t {
+	case &st.clusters:
+		return target.Clusters
+	case &st.endpoints:
+		return target.Endpoints
+	case &st.listeners:
+		return target.ListenersAt(st.proxy.Address())
+	case &st.secrets:
+		return st.secretsOf(target.V3Answers)
+	}
+	if st.proxyless {
+		return st.settledTables(target)
+	}
+	return target.Routes
+}
+
+// state is where a type stands.
+func (t *subscription) state(desired *xds.Set) feedback.SyncState {
+	switch {
+	case t.refuses(desired):
+		return feedback.Rejected
+	case len(t.inFlight) > 0:
+		return feedback.Sent
+	case !t.pending.nothing() || !t.wasSent(desired):
+		return feedback.Stale
+	}
+	return feedback.Synced
+}
+
+// runs reports whether the proxy has acked all that it should have of a type, except what
+// known objects are to blame for.
+func (t *subscription) runs(desired *xds.Set) bool {
+	switch t.state(desired) {
+	case feedback.Synced:
+		return true
+	case feedback.Rejected:
+		return len(t.inFlight) == 0 && t.pending.nothing() && t.wasSent(desired) && t.refusesPartsAlone(desired)
+	}
+	return false
+}
+
+// refusesPartsAlone reports whether the proxy nacks only known parts of route tables, and
+// has acked those tables without them.
+func (t *subscription) refusesPartsAlone(desired *xds.Set) bool {
+	if t.nacks.Searching() {
+		return false
+	}
+	for _, refused := range t.nacks.Each(t, desired) {
+		if len(refused.Origins) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// revision returns the one that the proxy runs. published is not newer than the target.
+func (st *Stream) revision(target *compiled.Streamed, published int64) int64 {
+	st.settle(target)
+	switch {
+	case st.acked == nil:
+		return 0
+	case st.acked == target:
+		return st.proxy.RevisionInEffect(target.Revision, published)
+	}
+	until := st.acked.Until.Load()
+	if end := st.acked.View.Until.Load(); until == 0 || end != 0 && end < until {
+		until = end
+	}
+	return st.proxy.RevisionBefore(st.acked.View, until, target.Revision)
+}
+
+// words are why the proxy refuses something, "" when it does not.
+func (t *subscription) words(desired *xds.Set) string {
+	for _, refused := range t.nacks.Each(t, desired) {
+		return refused.Words
+	}
+	return ""
+}
+
+func (t *subscription) refuses(desired *xds.Set) bool {
+	if t.nacks.NothingNacked() {
+		return false // So it is for most proxies that are looked at.
+	}
+	for range t.nacks.Each(t, desired) {
+		return true
+	}
+	return false
+}
+
+// noteRefusing has the proxy counted among those that refuse something, or not.
+func (st *Stream) noteRefusing() {
+	target, err := st.target()
+	if err != nil {
+		return
+	}
+	does := len(st.withheld(target)) > 0
+	for _, t := range st.subscriptions() {
+		does = does || t.refuses(st.desired(t, target))
+	}
+	if st.refuses.Swap(does) != does {
+		st.proxy.NacksChanged()
+	}
+}
+
+// Transport is how the proxy gets its configuration.
+func (st *Stream) Transport() feedback.Transport {
+	switch {
+	case st.delta:
+		return feedback.OverDelta
+	case st.proxyless:
+		return feedback.OverGRPC
+	}
+	return feedback.OverADS
+}
+
+// SyncState returns how the proxy stands. It has no view while there is nothing that the
+// proxy should have.
+func (st *Stream) SyncState(r feedback.SyncVisitor) feedback.ProxySyncState {
+	published := st.shared.Revision()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	out := feedback.ProxySyncState{Transport: st.Transport()}
+	target, err := st.target()
+	if err != nil {
+		return out
+	}
+	out.View, out.Revision = target.View, st.revision(target, published)
+	if st.acked != nil {
+		out.At = st.acked.View
+	}
+	for _, t := range st.subscriptions() {
+		if !t.asked {
+			continue
+		}
+		desired := st.desired(t, target)
+		s := feedback.TypeStatus{State: t.state(desired)}
+		if r.State != nil {
+			s.Error = t.words(desired)
+			if t.acked.Set != nil {
+				s.Version = t.acked.Set.Version
+			}
+		}
+		out.Note(r, xds.NameOf(t.typeURL), s)
+	}
+	out.NoteWithheld(r, st.withheld(target))
+	out.State = feedback.OrSent(out.State)
+	if out.State == feedback.Rejected && r.Refusal != nil {
+		st.eachRefusalLocked(target, r.Refusal)
+	}
+	return out
+}
+
+// conclude notes which changes the proxy has accepted, when nothing is due.
+func (st *Stream) conclude(target *compiled.Streamed) {
+	if !st.awaited.Pending.Load() {
+		return
+	}
+	refuses := false
+	for _, t := range st.subscriptions() {
+		switch desired := st.desired(t, target); {
+		case !t.asked:
+		case len(t.inFlight) > 0:
+			return
+		case t.state(desired) == feedback.Rejected:
+			refuses = true
+		case t.state(desired) != feedback.Synced:
+			return
+		}
+	}
+	if refuses {
+		st.shared.Convergence.Leave(&st.awaited, target.Revision)
+	} else {
+		st.shared.Convergence.Accept(&st.awaited, target.Revision)
+	}
+}
+
+// EachRefusal visits what the proxy nacks, and the secrets that it is not sent, by the
+// objects behind them; the zero Ref stands for an unknown object.
+func (st *Stream) EachRefusal(visit func(diag.Ref, feedback.Refusal)) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if target, err := st.target(); err == nil {
+		st.eachRefusalLocked(target, visit)
+	}
+}
+
+func (st *Stream) eachRefusalLocked(target *compiled.Streamed, visit func(diag.Ref, feedback.Refusal)) {
+	for _, t := range st.subscriptions() {
+		for name, refused := range t.nacks.Each(t, st.desired(t, target)) {
+			refs := refused.Origins
+			if len(refs) == 0 {
+				refs = target.View.OriginsOf(t.typeURL, name, st.proxy.Address(), refused.View)
+			}
+			if len(refs) == 0 {
+				refs = []diag.Ref{{}}
+			}
+			for _, ref := range refs {
+				visit(ref, feedback.Refusal{Node: st.proxy.ID(), Type: xds.NameOf(t.typeURL), Words: refused.Words})
+			}
+		}
+	}
+	feedback.EachWithheld(st.proxy.ID(), st.withheld(target), target.View.Config, visit)
+}

@@ -1,0 +1,300 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/feedback"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+)
+
+// Stream sends one proxy its configuration, and each change at once. Receive takes a
+// request, Next returns the next response. Which response that is follows from what the
+// proxy should have, and from what it was sent and acked (order.go); there is no queue.
+// Receive and Next may be called from two goroutines.
+type Stream struct {
+	shared    *Shared
+	proxy     Proxy
+	delta     bool
+	proxyless bool              // a client of gRPC
+	keys      compiled.KeyScope // private keys that may be sent
+	since     time.Time
+	wake      chan struct{} // holds one: something may have changed
+
+	mu        sync.Mutex
+	nonce     uint64
+	clusters  subscription
+	endpoints subscription
+	listeners subscription
+	routes    subscription
+	secrets   subscription
+	acked     *compiled.Streamed // all of which the proxy has acknowledged
+	settled   atomic.Bool        // once or more
+	routed    time.Time          // when a client of gRPC was last sent routes
+	awaited   feedback.Awaited
+	refuses   atomic.Bool // something, as was noted last
+	pushed    atomic.Bool // out, by newer ones of the proxy
+	closed    bool
+	arrival   time.Time        // of a proxy that came with clusters, until it is known what it routes by
+	pastViews []*compiled.View // that it may route by until then
+	look      time.Time        // when Next looks again for the end of a wait
+	patience  *time.Timer      // that wakes it then
+}
+
+// Variant is one of the protocol's two: what a response holds.
+type Variant bool
+
+const (
+	// StateOfTheWorld responses hold all of a type's clusters or listeners.
+	StateOfTheWorld Variant = false
+	// Delta responses hold what differs.
+	Delta Variant = true
+)
+
+// Request is what a proxy says about one type. A state-of-the-world client says
+// Names and Version, a delta client Subscribe, Unsubscribe and Initial.
+type Request struct {
+	TypeURL string
+	Nonce   string // of the response that it answers, "" for none
+	// Refused are the client's words about that response; nil when it accepts.
+	Refused *string
+
+	Names   []string
+	Version string
+
+	Subscribe, Unsubscribe []string
+	Initial                map[string]string // versions by name
+}
+
+// Errors of a stream.
+var (
+	// ErrGone: the proxy, or the stream, had to make room for others; it may connect
+	// again.
+	ErrGone = errors.New("too many proxies: this one made room")
+	// ErrTooMany: a proxy subscribes to more names than any proxy needs.
+	ErrTooMany = errors.New("too many resource names")
+)
+
+// Bounds of the names of a type that a stream subscribes to by name. Those that all
+// of its kind share take no bytes.
+const (
+	maxStreamNames = 1 << 17
+	maxNameBytes   = 8 << 20
+)
+
+// Shared is what all streams have in common.
+type Shared struct {
+	Encoder     *compiled.Encoder
+	Contents    *xds.Contents // that streams are on the way to send
+	Convergence *feedback.Convergence
+	// Revision is the published one.
+	Revision func() int64
+}
+
+// Proxy is the proxy of a stream, as this package needs it. Its methods may be called
+// under the lock of a stream.
+type Proxy interface {
+	// ID is that of its node, and Address where it is.
+	ID() string
+	Address() string
+	// View is what the proxy should have, nil when there is none yet.
+	View() *compiled.View
+	// IsGone reports whether it had to make room for others.
+	IsGone() bool
+	// PastViews are views that the proxy may be at when it comes, with clusters that next
+	// has not, oldest first; is reports whether it is known to be at one.
+	PastViews(next *compiled.View, is func(*compiled.View) bool) []*compiled.View
+	// RevisionInEffect is what a proxy runs that has all of its view, which is so from
+	// first on, while one is published.
+	RevisionInEffect(first, published int64) int64
+	// RevisionBefore is what a proxy runs that is at a view which was replaced at until, 0
+	// for not yet, and should be at next.
+	RevisionBefore(at *compiled.View, until, next int64) int64
+	// Closed takes note that a stream has ended.
+	Closed(*Stream)
+	// NacksChanged takes note that a stream refuses something, or no longer.
+	NacksChanged()
+}
+
+// errNoView: there is nothing yet that the proxy should have.
+var errNoView = errors.New("no view yet")
+
+// New begins a stream. The caller must Close it.
+func New(shared *Shared, proxy Proxy, variant Variant) *Stream {
+	st := &Stream{
+		shared: shared, proxy: proxy, delta: bool(variant), since: time.Now(),
+		wake:      make(chan struct{}, 1),
+		clusters:  subscription{typeURL: xds.ClusterType},
+		endpoints: subscription{typeURL: xds.EndpointType},
+		listeners: subscription{typeURL: xds.ListenerType},
+		routes:    subscription{typeURL: xds.RouteType},
+		secrets:   subscription{typeURL: xds.SecretType},
+	}
+	st.awaited.Over = st.Transport()
+	return st
+}
+
+// NewProxyless is New for a client of gRPC without a proxy: it asks for all
+// that it wants by name, in the state of the world.
+func NewProxyless(shared *Shared, proxy Proxy) *Stream {
+	st := New(shared, proxy, StateOfTheWorld)
+	st.proxyless = true
+	for _, t := range st.subscriptions() {
+		t.byName = true
+	}
+	st.awaited.Over = st.Transport()
+	return st
+}
+
+// IsProxyless reports whether it is one of a client of gRPC.
+func (st *Stream) IsProxyless() bool { return st.proxyless }
+
+// Since is when the stream began.
+func (st *Stream) Since() time.Time { return st.since }
+
+// HasSettled reports whether the proxy has once acknowledged all that it should have.
+func (st *Stream) HasSettled() bool { return st.settled.Load() }
+
+// Awaited are the changes that the proxy has still to accept.
+func (st *Stream) Awaited() *feedback.Awaited { return &st.awaited }
+
+// HasNacks reports whether the proxy refuses something, as was noted last.
+func (st *Stream) HasNacks() bool { return st.refuses.Load() }
+
+// PushOut ends the stream: a newer one of the proxy takes its place.
+func (st *Stream) PushOut() {
+	st.pushed.Store(true)
+	st.Awake()
+}
+
+// Close ends the stream.
+func (st *Stream) Close() {
+	st.proxy.Closed(st)
+	st.shared.Convergence.Depart(&st.awaited)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.patience != nil {
+		st.patience.Stop()
+	}
+	st.closed = true
+	st.refuses.Store(false)
+	st.proxy.NacksChanged()
+}
+
+// IsWoken reports whether Next was woken and has not looked for a response yet.
+func (st *Stream) IsWoken() bool { return len(st.wake) > 0 }
+
+// Awake has Next look again.
+func (st *Stream) Awake() {
+	select {
+	case st.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Receive takes a request. The error ends the stream.
+func (st *Stream) Receive(r Request) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	t := st.subscriptionTo(r.TypeURL)
+	if t == nil || st.closed {
+		// A client may ask for types that are not served here, and does without.
+		return nil
+	}
+	return st.shared.Encoder.Contain("request", func() error {
+		if err := st.receive(t, r); err != nil {
+			return err
+		}
+		st.noteRefusing()
+		st.Awake()
+		return nil
+	})
+}
+
+func (st *Stream) subscriptionTo(typeURL string) *subscription {
+	for _, t := range st.subscriptions() {
+		if t.typeURL == typeURL {
+			return t
+		}
+	}
+	return nil
+}
+
+func (st *Stream) receive(t *subscription, r Request) error {
+	current := t.answered(r)
+	switch {
+	case st.delta:
+		t.subscribeDelta(r)
+	case current:
+		t.subscribeTo(r)
+	}
+	if max(t.named.len(), len(t.pending.names)) > maxStreamNames {
+		return fmt.Errorf("%w of %s: the most allowed are %d", ErrTooMany, t.typeURL, maxStreamNames)
+	}
+	most := maxNameBytes
+	if st.proxyless {
+		most = maxClientNameBytes
+	}
+	if max(t.named.bytes, t.pending.bytes) > most {
+		return fmt.Errorf("%w of %s: together they may have %d bytes", ErrTooMany, t.typeURL, most)
+	}
+	if target, err := st.target(); err == nil && t == &st.endpoints {
+		t.named.share(target.Endpoints)
+	}
+	return nil
+}
+
+// Next waits for the next response and returns it. The error is ctx's, or ErrGone.
+func (st *Stream) Next(ctx context.Context) (*xds.Response, error) {
+	for {
+		if st.proxy.IsGone() || st.pushed.Load() {
+			return nil, ErrGone
+		}
+		if r := st.due(); r != nil {
+			return r, nil
+		}
+		select {
+		case <-st.wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (st *Stream) due() (r *xds.Response) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	// A mistake of ours is logged, and the proxy keeps what it has.
+	_ = st.shared.Encoder.Contain("response", func() error {
+		target, err := st.target()
+		if err != nil {
+			return err
+		}
+		next := st.next(target)
+		st.noteRefusing()
+		if next == nil {
+			st.settle(target)
+			st.conclude(target)
+		}
+		r = next
+		return nil
+	})
+	return r
+}
+
+// target is what the proxy should have.
+func (st *Stream) target() (*compiled.Streamed, error) {
+	v := st.proxy.View()
+	if v == nil {
+		return nil, errNoView
+	}
+	if st.proxyless {
+		return v.Proxyless()
+	}
+	return v.Streamed(st.proxy.Address())
+}

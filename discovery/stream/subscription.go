@@ -1,0 +1,272 @@
+package stream
+
+import (
+	"slices"
+	"time"
+
+	"github.com/pilot-api/pilot-api/discovery/compiled"
+	"github.com/pilot-api/pilot-api/discovery/nack"
+	"github.com/pilot-api/pilot-api/discovery/xds"
+)
+
+// subscription is one type on a stream: what the proxy subscribes to, what it was sent
+// and what it has acked.
+type subscription struct {
+	typeURL string
+	byName  bool // no names mean nothing, and neither does a wildcard
+	asked   bool
+	all     bool // a wildcard: everything, whatever it is called
+	unnamed bool // because nothing was ever named
+	named   names
+	newly   newlySubscribed
+	pending pending
+	initial initialVersions
+
+	lastNonce string          // nonce of the last response
+	inFlight  []*sentResponse // responses that are not answered yet, oldest first
+	sent      compiled.At     // what the last response led to
+	acked     compiled.At     // what the last response that was acked led to
+	nacks     nack.State
+}
+
+// sentResponse is a response in flight.
+type sentResponse struct {
+	nack.Sent
+	version string
+	adds    bool // clusters that the proxy may not have
+	made    int  // of the resources, those made because their names were asked for
+	since   time.Time
+}
+
+// pending is what a proxy must be sent, even if it was sent it before.
+type pending struct {
+	answer bool // something, even if there is nothing in it
+	all    bool // that it wants
+	names  map[string]struct{}
+	bytes  int // of names
+	// later are names that do not exist, for which the last response had no room. made
+	// counts those for which the next one makes resources.
+	later []string
+	made  int
+}
+
+func (o *pending) add(name string) {
+	if o.has(name) {
+		return
+	}
+	if o.names == nil {
+		o.names = map[string]struct{}{}
+	}
+	o.names[name] = struct{}{}
+	o.bytes += len(name)
+}
+
+func (o *pending) remove(name string) {
+	if o.has(name) {
+		delete(o.names, name)
+		o.bytes -= len(name)
+	}
+}
+
+func (o *pending) has(name string) bool {
+	_, ok := o.names[name]
+	return ok
+}
+
+func (o *pending) nothing() bool {
+	return !o.answer && !o.all && len(o.names) == 0 && len(o.later) == 0
+}
+
+const wildcard = "*"
+
+// Wild reports whether a request without names means all of the type, and a response says
+// what was removed.
+func (t *subscription) Wild() bool {
+	return t.typeURL == xds.ClusterType || t.typeURL == xds.ListenerType
+}
+
+func (t *subscription) Wants(name string) bool { return t.all || t.named.has(name) }
+
+// answered takes note of an ack or nack, and reports whether the request knows of all that
+// was sent.
+func (t *subscription) answered(r Request) (current bool) {
+	if r.Nonce == "" {
+		return true
+	}
+	i := slices.IndexFunc(t.inFlight, func(s *sentResponse) bool { return s.Nonce == r.Nonce })
+	if i >= 0 {
+		s, before := t.inFlight[i], slices.Clone(t.inFlight[:i])
+		t.inFlight = slices.Delete(t.inFlight, 0, i+1)
+		if r.Refused == nil {
+			t.accept(s)
+		} else {
+			t.acceptOf(before, r.Version)
+			t.nacks.Nack(t, &s.Sent, *r.Refused)
+		}
+	}
+	return r.Nonce == t.lastNonce || t.lastNonce == ""
+}
+
+// acceptOf takes note of what a nack says about the responses before it: its version is
+// that of the response that the proxy acked last. The proxy may have withheld that ack
+// while clusters warm.
+func (t *subscription) acceptOf(before []*sentResponse, version string) {
+	for _, s := range slices.Backward(before) {
+		if s.version == version && version != "" {
+			t.accept(s)
+			return
+		}
+	}
+}
+
+func (t *subscription) accept(s *sentResponse) {
+	t.acked = s.At
+	for _, r := range s.Resources {
+		t.newly.remove(r.Name)
+		t.nacks.AckTable(t, r)
+	}
+	t.nacks.Ack(&s.Sent)
+}
+
+// subscribeTo takes the names of a state-of-the-world client, which are all that
+// it wants. None mean everything until some were named.
+func (t *subscription) subscribeTo(r Request) {
+	if !t.asked {
+		t.asked, t.unnamed, t.initial.version = true, t.Wild() && !t.byName, r.Version
+	}
+	t.unnamed = t.unnamed && len(r.Names) == 0
+	before := *t
+	t.all = t.unnamed || !t.byName && slices.Contains(r.Names, wildcard)
+	list := slices.DeleteFunc(slices.Clone(r.Names), func(n string) bool { return n == wildcard })
+	if !t.named.are(list) {
+		t.named = names{}
+		for _, n := range list {
+			t.named.add(n)
+			if !before.named.has(n) {
+				t.begin(n, before.Wants(n))
+			}
+		}
+	}
+	if t.all && !before.all {
+		t.beginAll(before.Wants)
+	}
+	t.forget()
+}
+
+// subscribeDelta takes the changes of a delta client.
+func (t *subscription) subscribeDelta(r Request) {
+	if !t.asked {
+		t.asked = true
+		t.takeInitial(r.Initial)
+		if t.Wild() && len(r.Subscribe)+len(r.Unsubscribe) == 0 {
+			r.Subscribe = []string{wildcard}
+		}
+	}
+	for _, n := range r.Unsubscribe {
+		t.unsubscribe(n)
+	}
+	t.forget()
+	for _, n := range r.Subscribe {
+		t.subscribe(n)
+	}
+}
+
+// subscribe is answered even if the proxy is subscribed already.
+func (t *subscription) subscribe(name string) {
+	if name == wildcard {
+		t.beginAll(t.Wants)
+		t.all = true
+		return
+	}
+	t.begin(name, t.Wants(name))
+	t.named.add(name)
+}
+
+func (t *subscription) unsubscribe(name string) {
+	if name == wildcard {
+		t.all = false
+		return
+	}
+	t.named.remove(name)
+	t.pending.remove(name)
+	if t.all {
+		// A proxy that unsubscribes still has it by its wildcard.
+		t.pending.add(name)
+	}
+}
+
+func (t *subscription) addPending(all []*xds.Resource) {
+	for _, r := range all {
+		t.pending.add(r.Name)
+	}
+}
+
+// rests reports whether the proxy has acked all that it wants of where it should be, and
+// takes note of it.
+func (t *subscription) rests(to compiled.At) bool {
+	if len(t.inFlight) > 0 || !t.pending.nothing() || !t.nacks.None() || !t.wasSent(to.Set) {
+		return false
+	}
+	t.rest(to)
+	return true
+}
+
+// rest takes note that nothing of a set has to be sent.
+func (t *subscription) rest(to compiled.At) {
+	t.sent, t.pending = to, pending{}
+	if len(t.inFlight) == 0 {
+		t.acked = to
+		t.nacks.Rest()
+	}
+}
+
+// wasSent reports whether the proxy was sent all that it wants of a set.
+func (t *subscription) wasSent(s *xds.Set) bool { return t.sent.Set != nil && t.Alike(t.sent.Set, s) }
+
+// Alike reports whether two sets are the same in all that the proxy wants.
+func (t *subscription) Alike(older, s *xds.Set) bool {
+	d := s.Since(older)
+	if slices.ContainsFunc(d.Changed, func(r *xds.Resource) bool { return t.Wants(r.Name) }) {
+		return false
+	}
+	return !t.Wild() || !slices.ContainsFunc(d.Removed, t.Wants)
+}
+
+// maybeAt calls back with the views that the proxy may be at, for some of what it
+// wants.
+func (t *subscription) maybeAt(visit func(*compiled.View)) {
+	visit(t.acked.View)
+	for _, s := range t.inFlight {
+		visit(s.View)
+	}
+	t.nacks.MaybeAt(visit)
+}
+
+// Acknowledged is the last resource of a name that the proxy acked, if nothing of the name
+// is nacked; nil for none.
+func (t *subscription) Acknowledged(name string) *xds.Resource {
+	if t.newly.has(name) {
+		return nil
+	}
+	return t.acked.Named(name)
+}
+
+// The methods that follow are those of nack.Subscription.
+
+// TypeURL is that of the type.
+func (t *subscription) TypeURL() string { return t.typeURL }
+
+// Acked is what the proxy acknowledged last.
+func (t *subscription) Acked() compiled.At { return t.acked }
+
+// CameWithSomething reports whether the proxy had something of the type before its stream.
+func (t *subscription) CameWithSomething() bool { return t.initial.before }
+
+// AddPending has the next response hold a resource of a name again.
+func (t *subscription) AddPending(name string) { t.pending.add(name) }
+
+// RequireAnswer has a next response, even if there is nothing in it.
+func (t *subscription) RequireAnswer() { t.pending.answer = true }
+
+// Restart has the next response hold all that the proxy wants.
+func (t *subscription) Restart() { t.sent = compiled.At{} }

@@ -1,0 +1,86 @@
+package xds
+
+import (
+	"hash/maphash"
+	"runtime"
+	"slices"
+	"sync"
+	"weak"
+
+	"github.com/pilot-api/pilot-api/discovery/cached"
+)
+
+// Content is what a response says of resources. All streams that are sent the same
+// share it, whatever their views, and its bytes with it. It is immutable.
+type Content struct {
+	TypeURL   string
+	Delta     bool
+	Resources []*Resource
+	Removed   []string
+
+	bytes cached.Brief[[]byte]
+}
+
+// same reports whether two say the same in the same order.
+func (c *Content) same(other *Content) bool {
+	return c.TypeURL == other.TypeURL && c.Delta == other.Delta &&
+		slices.Equal(c.Resources, other.Resources) && slices.Equal(c.Removed, other.Removed)
+}
+
+// Contents makes equal contents one. It keeps none alive: a content goes when no stream
+// sends it any more. It is safe for concurrent use.
+type Contents struct {
+	seed maphash.Seed
+
+	mu sync.Mutex
+	of map[uint64]weak.Pointer[Content]
+}
+
+func NewContents() *Contents {
+	return &Contents{seed: maphash.MakeSeed(), of: map[uint64]weak.Pointer[Content]{}}
+}
+
+// Shared is the content that others have already, or else c.
+func (s *Contents) Shared(c *Content) *Content {
+	key := s.hash(c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.of[key].Value(); known != nil {
+		if known.same(c) {
+			return known
+		}
+		return c
+	}
+	s.of[key] = weak.Make(c)
+	runtime.AddCleanup(c, s.drop, key)
+	return c
+}
+
+func (s *Contents) hash(c *Content) uint64 {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	maphash.WriteComparable(&h, c.Delta)
+	maphash.WriteComparable(&h, c.TypeURL)
+	for _, r := range c.Resources {
+		maphash.WriteComparable(&h, r)
+	}
+	for _, name := range c.Removed {
+		maphash.WriteComparable(&h, name)
+	}
+	return h.Sum64()
+}
+
+// drop forgets one that is gone, unless another has taken its place.
+func (s *Contents) drop(key uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of[key].Value() == nil {
+		delete(s.of, key)
+	}
+}
+
+func (s *Contents) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.of)
+}

@@ -1,0 +1,128 @@
+package xds
+
+import "google.golang.org/protobuf/encoding/protowire"
+
+// Fields of a DiscoveryResponse and of a DeltaDiscoveryResponse, which have the
+// same numbers, of a Resource and of an Any.
+const (
+	fieldVersion   = 1
+	fieldResources = 2
+	fieldTypeURL   = 4
+	fieldNonce     = 5
+	fieldRemoved   = 6
+
+	fieldResourceVersion = 1
+	fieldResourceAny     = 2
+	fieldResourceName    = 3
+
+	fieldAnyType  = 1
+	fieldAnyValue = 2
+)
+
+// Encode is the response as a DiscoveryResponse, or as a DeltaDiscoveryResponse on
+// a delta stream: what is the stream's own, and what all streams share that are sent the same.
+// One after the other, in either order, they are the message. They must not be changed.
+func (r *Response) Encode() (own []byte, shared *[]byte) {
+	own = make([]byte, 0, sizeText(fieldVersion, r.Version)+sizeText(fieldNonce, r.Nonce))
+	own = appendText(own, fieldVersion, r.Version)
+	return appendText(own, fieldNonce, r.Nonce), r.Content.bytes.Get(r.Content.encode)
+}
+
+func (c *Content) encode() *[]byte {
+	out := make([]byte, 0, c.size())
+	for _, r := range c.Resources {
+		out = appendHead(out, fieldResources, c.sizeOf(r))
+		if c.Delta {
+			out = r.appendResource(out)
+		} else {
+			out = r.appendAny(out)
+		}
+	}
+	out = appendText(out, fieldTypeURL, c.TypeURL)
+	for _, name := range c.Removed {
+		out = appendText(out, fieldRemoved, name)
+	}
+	return &out
+}
+
+// Size is the length of what Encode shares.
+func (r *Response) Size() int { return r.Content.size() }
+
+func (c *Content) size() int {
+	size := sizeText(fieldTypeURL, c.TypeURL)
+	for _, r := range c.Resources {
+		size += sizeField(fieldResources, c.sizeOf(r))
+	}
+	for _, name := range c.Removed {
+		size += sizeText(fieldRemoved, name)
+	}
+	return size
+}
+
+func (c *Content) sizeOf(r *Resource) int {
+	if c.Delta {
+		return r.sizeResource()
+	}
+	return r.sizeAny()
+}
+
+// appendResource appends a Resource of a DeltaDiscoveryResponse.
+func (r *Resource) appendResource(out []byte) []byte {
+	out = appendText(out, fieldResourceVersion, r.Hash.Version())
+	out = appendHead(out, fieldResourceAny, r.sizeAny())
+	out = r.appendAny(out)
+	return appendText(out, fieldResourceName, r.Name)
+}
+
+func (r *Resource) sizeResource() int {
+	return sizeText(fieldResourceVersion, r.Hash.Version()) + sizeField(fieldResourceAny, r.sizeAny()) + sizeText(fieldResourceName, r.Name)
+}
+
+func (r *Resource) appendAny(out []byte) []byte {
+	out = appendText(out, fieldAnyType, r.TypeURL)
+	if r.size() == 0 {
+		return out
+	}
+	out = appendHead(out, fieldAnyValue, r.size())
+	return r.appendBinary(out)
+}
+
+func (r *Resource) sizeAny() int {
+	size := sizeText(fieldAnyType, r.TypeURL)
+	if r.size() > 0 {
+		size += sizeField(fieldAnyValue, r.size())
+	}
+	return size
+}
+
+// appendHead begins a field of a length.
+func appendHead(out []byte, field protowire.Number, length int) []byte {
+	out = protowire.AppendTag(out, field, protowire.BytesType)
+	return protowire.AppendVarint(out, uint64(length))
+}
+
+// appendText leaves an empty text out, as is usual.
+func appendText(out []byte, field protowire.Number, text string) []byte {
+	if text == "" {
+		return out
+	}
+	return append(appendHead(out, field, len(text)), text...)
+}
+
+func sizeField(field protowire.Number, length int) int {
+	return protowire.SizeTag(field) + protowire.SizeBytes(length)
+}
+
+func sizeText(field protowire.Number, text string) int {
+	if text == "" {
+		return 0
+	}
+	return sizeField(field, len(text))
+}
+
+// Response is what a stream sends its proxy about one type. It is immutable.
+type Response struct {
+	Version string
+	Nonce   string // by which the client answers it
+	*Content
+}
