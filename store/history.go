@@ -14,8 +14,8 @@ import (
 )
 
 // Author is the user that changes something and the user's program, as the request
-// states them. A store records both and does not verify them: a proxy before the server
-// must authenticate users.
+// states them. A store records both and does not verify them: the component in front of
+// the server must authenticate users.
 type Author struct {
 	User    string `json:"user,omitempty"`
 	Program string `json:"program,omitempty"`

@@ -12,9 +12,9 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// kept is the number of records that every server so far has left of each object, for
-// changes after the revision since. An object with fewer records has all the records
-// that it ever had, except those up to the floor.
+// kept is the minimum number of records that every server so far has left of each
+// object, for changes after the revision since. An object with fewer records has all
+// the records that it ever had, except those up to the floor.
 //
 // It has a key of its own because a server does not know what others have kept: they
 // may run before it or beside it with another --history.

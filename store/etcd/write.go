@@ -129,7 +129,7 @@ func (s *Store) confirm(ctx context.Context, w *write) (right bool, err error) {
 	if !slices.Equal(revisions, w.revisions()) {
 		return false, nil
 	}
-	w.current = guess // The results may be the same pointers.
+	w.current = guess // The results may have the same pointers, which idle compares.
 	return true, nil
 }
 
