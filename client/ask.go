@@ -10,15 +10,15 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// registry is where everything is that is not an object.
+// registry is the path of everything that is not an object.
 const registry = "/apis/registry.istio.io/v1/"
 
-// ask decodes the JSON with which the server answers a GET of a path.
+// ask sends a GET of a path and decodes the JSON answer.
 func (c *Client) ask(ctx context.Context, path string, query url.Values, into any) error {
 	return c.exchange(ctx, request{method: http.MethodGet, url: c.at(path, query)}, into)
 }
 
-// at is the URL of a path below the server's.
+// at returns the URL of a path on the server.
 func (c *Client) at(path string, query url.Values) string {
 	if len(query) == 0 {
 		return c.base + path
@@ -26,12 +26,12 @@ func (c *Client) at(path string, query url.Values) string {
 	return c.base + path + "?" + query.Encode()
 }
 
-// objectQuery is a question about one object.
+// objectQuery returns the query that names one object.
 func objectQuery(key schema.Key) url.Values {
 	return url.Values{"object": {key.Kind + "/" + key.Namespace + "/" + key.Name}}
 }
 
-// exchange decodes the JSON with which the server answers a request.
+// exchange sends a request and decodes the JSON answer.
 func (c *Client) exchange(ctx context.Context, r request, into any) error {
 	body, err := c.call(ctx, r, maxListAnswer)
 	if err != nil {

@@ -13,42 +13,40 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Options of a Client. The zero value is usable.
+// Options configure a Client. The zero value is usable.
 type Options struct {
-	// HTTPClient sends the requests; nil means one of our own. It must have
+	// HTTPClient sends the requests; nil means a client of this package. It must have
 	// no Timeout, which would end watches too.
 	HTTPClient *http.Client
-	// Timeout bounds every request but a watch; 0 leaves it to the context.
+	// Timeout bounds every request except a watch; 0 leaves it to the context.
 	Timeout time.Duration
 	// UserAgent names the program in the server's log.
 	UserAgent string
-	// Warn is told the text of every warning that the server sends with an
-	// answer (HTTP Warning, code 299). It may be called from several
-	// goroutines. Nil drops them.
+	// Warn is called with the text of every warning that the server sends with an
+	// answer (HTTP Warning, code 299). It may be called from several goroutines. If it
+	// is nil, warnings are dropped.
 	Warn func(text string)
-	// DryRun makes the server check every write, and answer what it would
-	// have done, without doing it.
+	// DryRun makes the server check every write and return the result without storing
+	// it.
 	DryRun bool
-	// Retries is how often a request is sent again that the server did not take,
-	// 429 or 503 with a Retry-After: not before that time, with more between two
-	// tries than between those before, and not when the context ends. 0 is for
-	// those who would rather hear of it.
+	// Retries is how often a request is sent again that the server did not accept, with
+	// 429 or 503 and a Retry-After. The client waits at least that time, longer with
+	// each try, and stops when the context ends. 0 returns the error at once.
 	Retries int
 }
 
-// Client is a store behind a pilot-api server. All methods are safe for
-// concurrent use.
+// Client is a store on a pilot-api server. All methods are safe for concurrent use.
 type Client struct {
-	base string // without a slash at the end
+	base string // without a trailing slash
 	opts Options
-	// pause waits, and is false when the context has ended.
+	// pause waits and returns false if the context has ended.
 	pause func(context.Context, time.Duration) bool
 }
 
 var _ store.Interface = (*Client)(nil)
 
-// New makes a client of the server at a URL such as http://127.0.0.1:8080. It
-// sends nothing. The error tells what is wrong with the URL.
+// New returns a client of the server at a URL such as http://127.0.0.1:8080. It sends
+// nothing. It returns an error if the URL is invalid.
 func New(serverURL string, opts Options) (*Client, error) {
 	u, err := url.Parse(serverURL)
 	if err != nil {
@@ -69,12 +67,12 @@ func New(serverURL string, opts Options) (*Client, error) {
 	return &Client{base: strings.TrimRight(serverURL, "/"), opts: opts, pause: pause}, nil
 }
 
-// Server is the URL of the server, without a slash at the end.
+// Server returns the URL of the server, without a trailing slash.
 func (c *Client) Server() string { return c.base }
 
-// transport keeps enough idle connections for a program that asks from several
-// goroutines; net/http keeps two for a host. On the same machine nothing is
-// compressed: that takes longer than to send it.
+// transport returns a transport that keeps enough idle connections for a program with
+// several goroutines; net/http keeps two per host. On the same machine nothing is
+// compressed, because compressing takes longer than sending.
 func transport(host string) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	ip, err := netip.ParseAddr(host)
@@ -83,8 +81,8 @@ func transport(host string) *http.Transport {
 	return t
 }
 
-// url of a kind's objects: of all namespaces when namespace is "", of one
-// object when name is given.
+// url returns the URL of a kind's objects: in all namespaces if namespace is "", and of
+// one object if name is set.
 func (c *Client) url(kind *schema.Kind, namespace, name string, query url.Values) string {
 	parts := []string{c.base, "apis", kind.Group, kind.Version}
 	if namespace != "" {

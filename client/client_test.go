@@ -22,8 +22,7 @@ const (
 		`"metadata":{"resourceVersion":"5","name":"x","namespace":"books"},"spec":{"destination":{"name":"reviews"}}}`
 )
 
-// recorder is a server that always gives the same answer and keeps what it was
-// asked.
+// recorder is a server that always gives the same answer and records requests.
 type recorder struct {
 	code   int
 	header http.Header
@@ -143,7 +142,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestNoSuchKind: nothing is asked, and the error says what there is.
+// TestNoSuchKind checks that no request is sent and that the error lists the kinds.
 func TestNoSuchKind(t *testing.T) {
 	rec := &recorder{code: 200}
 	_, err := rec.start(t, client.Options{}).Get(t.Context(), schema.Key{Kind: "RoutRule", Namespace: "books", Name: "x"}, store.ReadOptions{})
@@ -192,8 +191,8 @@ func TestUnreachableServerIsUnavailable(t *testing.T) {
 	}
 }
 
-// TestUnansweredIsNotUnreached: a request that may have been done is told from
-// one that was surely not.
+// TestUnansweredIsNotUnreached checks that a request that may have been executed is
+// distinguished from one that certainly was not.
 func TestUnansweredIsNotUnreached(t *testing.T) {
 	hangUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	t.Cleanup(hangUp.Close)

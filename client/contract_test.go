@@ -11,8 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// behind starts a server in front of a store and returns the store that its
-// clients see.
+// behind starts a server over a store and returns a client of it.
 func behind(tb testing.TB, s store.Interface) *client.Client {
 	tb.Helper()
 	srv := httptest.NewServer(server.New(server.Options{Store: store.Strict(s), Reads: s}).Handler())

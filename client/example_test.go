@@ -18,14 +18,14 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// serve is a server for an example, in this process.
+// serve starts a server for an example, in this process.
 func serve() (url string, stop func()) {
 	mem := memory.New()
 	srv := httptest.NewServer(server.New(server.Options{Store: store.Strict(mem), Reads: mem}).Handler())
 	return srv.URL, srv.Close
 }
 
-// reviews is a rule that sends all to one version.
+// reviews returns a rule that sends all requests to one version.
 func reviews(version string) *schema.Object {
 	kind, _ := schema.KindByName("RouteRule")
 	spec := fmt.Sprintf(`{"destination":{"name":"reviews"},"route":[{"labels":{"version":%q}}]}`, version)
@@ -70,8 +70,8 @@ func Example() {
 	// 1 in the list
 }
 
-// UpdateFunc writes what a function makes of the newest state, so that nothing is
-// lost that somebody else wrote meanwhile.
+// UpdateFunc writes the result of a function on the newest state, so it overwrites no
+// concurrent write.
 func ExampleClient_UpdateFunc() {
 	url, stop := serve()
 	defer stop()
@@ -97,7 +97,7 @@ func ExampleClient_UpdateFunc() {
 	// Output: map[team:books]
 }
 
-// A watch hands over whole revisions: what one transaction wrote comes together.
+// A watch delivers whole revisions: the changes of one transaction arrive together.
 func ExampleClient_Watch() {
 	url, stop := serve()
 	defer stop()
@@ -135,8 +135,8 @@ func ExampleClient_Watch() {
 	// DELETED RouteRule default/reviews
 }
 
-// Pages read a long list piece by piece, all of it as it was at one revision. A list
-// whose revision the server forgets meanwhile begins anew.
+// Pages reads a long list in parts, all at one revision. If the server drops that
+// revision meanwhile, start a new list.
 func ExampleClient_Pages() {
 	url, stop := serve()
 	defer stop()
@@ -171,8 +171,8 @@ func ExampleClient_Pages() {
 	// Output: [RouteRule default/reviews] <nil>
 }
 
-// A cache over a client keeps a copy that follows the server, over broken
-// connections and restarts, and calls handlers with what changes.
+// A cache over a client keeps a copy that follows the server through broken connections
+// and restarts. It calls handlers with the changes.
 func Example_cache() {
 	url, stop := serve()
 	defer stop()

@@ -8,18 +8,18 @@ import (
 	"github.com/pilot-api/pilot-api/explain"
 )
 
-// Whose says which proxy is looked at: its whole node id, and, of one that the
-// server does not know, the labels of its workload.
+// Whose selects a proxy by its whole node id. For a proxy that the server does not know
+// it also has the labels of the workload.
 type Whose struct {
 	Node   string
 	Labels string // app=web,version=v1
 }
 
-// ProxyConfig is what a proxy is told.
+// ProxyConfig is the configuration of a proxy as the server sends it.
 type ProxyConfig struct {
 	Node     string `json:"node"`
-	Revision int64  `json:"revision"` // of the store that it follows from
-	// Known: the proxy has asked the server that answered.
+	Revision int64  `json:"revision"` // of the store that the configuration is compiled from
+	// Known reports whether the proxy has contacted the server that answered.
 	Known     bool            `json:"known"`
 	Resources []ProxyResource `json:"resources"`
 }
@@ -32,21 +32,21 @@ type ProxyResource struct {
 	Resource json.RawMessage `json:"resource"` // Envoy's v3 message
 }
 
-// Config is what a proxy is told of one type, or of all. What was written before
-// the question is in the answer.
+// Config returns the configuration of a proxy, of one type or of all types. It reflects
+// everything that was written before the call.
 func (c *Client) Config(ctx context.Context, of Whose, configType string) (*ProxyConfig, error) {
 	var found ProxyConfig
 	return &found, c.inspect(ctx, of, "config/"+configType, url.Values{}, &found)
 }
 
-// Summary is what Config comes to, in tables.
+// Summary returns the content of Config in tables.
 func (c *Client) Summary(ctx context.Context, of Whose, configType string) (*explain.Summary, error) {
 	var found explain.Summary
 	return &found, c.inspect(ctx, of, "config/"+configType, url.Values{"summary": {"true"}}, &found)
 }
 
-// Explain asks what becomes of a request by a proxy's configuration. Headers are
-// such as "end-user: jason".
+// Explain returns what a proxy's configuration does with a request. Headers have the
+// form "end-user: jason".
 func (c *Client) Explain(ctx context.Context, by Whose, method, target string, headers []string) (*explain.Explanation, error) {
 	var found explain.Explanation
 	return &found, c.inspect(ctx, by, "route", url.Values{"url": {target}, "method": {method}, "header": headers}, &found)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Paused makes a client wait by f instead of by the clock.
+// Paused makes a client call f instead of waiting.
 func (c *Client) Paused(f func(context.Context, time.Duration) bool) { c.pause = f }
 
-// MostPause bounds what is waited between two tries.
+// MostPause is the maximum pause between two tries.
 const MostPause = mostPause

@@ -13,7 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// maxFrame bounds one frame of a watch: an object and what is around it.
+// maxFrame bounds one frame of a watch: an object and its envelope.
 const maxFrame = 4 << 20
 
 var errFrameTooLarge = fmt.Errorf("a frame of the watch is larger than %d bytes", maxFrame)
@@ -39,7 +39,7 @@ func newFrames(body io.ReadCloser, cancel context.CancelFunc) *frames {
 
 func (f *frames) close() {
 	f.cancel()
-	_ = f.body.Close() // Only read from: there is nothing to lose.
+	_ = f.body.Close() // It was only read from, so nothing is lost.
 }
 
 func (f *frames) next() (frame, error) {
@@ -60,9 +60,9 @@ func (f *frames) next() (frame, error) {
 	return fr, &store.Error{Kind: store.ErrUnavailable, Detail: "the watch broke off: " + err.Error(), Cause: err}
 }
 
-// boundedReader fails once it has read what is left. The decoder reads ahead,
-// so the bound is on the bytes read since it was last set, not on the frame to
-// the byte.
+// boundedReader fails once it has read the bytes that are left. The decoder reads
+// ahead, so the bound applies to the bytes read since it was last set, and to a frame
+// only approximately.
 type boundedReader struct {
 	r    io.Reader
 	left int
@@ -77,7 +77,7 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// event reads a frame that tells a change.
+// event decodes a frame with a change.
 func (f frame) event(kind *schema.Kind) (store.Event, error) {
 	switch t := store.EventType(f.Type); t {
 	case store.Added, store.Modified, store.Deleted:
@@ -87,7 +87,7 @@ func (f frame) event(kind *schema.Kind) (store.Event, error) {
 	return store.Event{}, fmt.Errorf("a frame of the watch has type %q, want ADDED, MODIFIED, DELETED, BOOKMARK or ERROR", f.Type)
 }
 
-// bookmark reads the revision of a BOOKMARK frame.
+// bookmark returns the revision of a BOOKMARK frame.
 func (f frame) bookmark() (int64, error) {
 	var o metav1.PartialObjectMetadata
 	if err := json.Unmarshal(f.Object, &o); err != nil {
@@ -96,7 +96,7 @@ func (f frame) bookmark() (int64, error) {
 	return parseRevision(o.ResourceVersion)
 }
 
-// failure reads an ERROR frame, after which the server sends no more.
+// failure returns the error of an ERROR frame, after which the server sends no more.
 func (f frame) failure() error {
 	var status metav1.Status
 	if err := json.Unmarshal(f.Object, &status); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// History keeps the contract of store.Historian.
+// History implements store.Historian.
 func (c *Client) History(ctx context.Context, key schema.Key) ([]store.Version, error) {
 	kind, err := kindOf(key)
 	if err != nil {
@@ -48,8 +48,8 @@ type wireVersion struct {
 	AbsentSince string      `json:"absentSince"`
 }
 
-// version leaves out of the change what the state before was: that is the next
-// version.
+// version converts w. It leaves Before of the change empty, because that state is the
+// next version.
 func (w wireVersion) version(kind *schema.Kind) (store.Version, error) {
 	revision, err := parseRevision(w.Revision)
 	if err != nil {
@@ -73,12 +73,12 @@ func (w wireVersion) version(kind *schema.Kind) (store.Version, error) {
 	return v, err
 }
 
-// Changes keeps the contract of store.Historian.
+// Changes implements store.Historian.
 func (c *Client) Changes(ctx context.Context, scope store.Scope, revision int64) ([]store.Difference, error) {
 	return store.AllChanges(ctx, c, scope, revision)
 }
 
-// ChangesPage keeps the contract of store.Historian.
+// ChangesPage implements store.Historian.
 func (c *Client) ChangesPage(ctx context.Context, scope store.Scope, opts store.ChangesOptions) (page []store.Difference, more bool, err error) {
 	q := url.Values{"since": {strconv.FormatInt(opts.Since, 10)}, "limit": {strconv.Itoa(opts.Limit)}}
 	if opts.After != (schema.Key{}) {
@@ -162,7 +162,8 @@ func (w wireUnreadable) of(key schema.Key) (*store.Unreadable, error) {
 	return &store.Unreadable{Key: key, Revision: revision, Why: w.Why}, err
 }
 
-// named is what a scope names, in the words of the server, which refuses empty names.
+// named returns the fields of a scope as the server names them. It omits empty ones,
+// which the server refuses.
 func named(scope store.Scope) map[string]string {
 	names := map[string]string{"namespace": scope.Namespace, "name": scope.Name}
 	if scope.Kind != nil {

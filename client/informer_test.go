@@ -12,8 +12,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// TestInformerReadsItsOwnWrites: a cache over a client is up to date for every
-// write that was acknowledged before, of whatever kind.
+// TestInformerReadsItsOwnWrites checks that a cache over a client reflects every write,
+// of any kind, that was acknowledged before.
 func TestInformerReadsItsOwnWrites(t *testing.T) {
 	c := behind(t, memory.New())
 	informer := cache.New(c, cache.Options{})
@@ -42,7 +42,7 @@ func TestInformerReadsItsOwnWrites(t *testing.T) {
 	}
 }
 
-// text is an object whose kind changes from one to the next.
+// text returns an object whose kind depends on i.
 func text(t *testing.T, i int) client.Text {
 	kinds := []string{"RouteRule", "DestinationPolicy"}
 	kind, ok := schema.KindByName(kinds[i%len(kinds)])

@@ -12,23 +12,23 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Selection is what is listed: the objects of some kinds, nil for all, in a
-// namespace, "" for all, that selectors in the words of the API mean, such as
-// team=reviews,stage!=test and spec.hosts=reviews. Fields must be known to each of
-// the kinds. A kind that is there twice is listed once, in its first place.
+// Selection selects the objects to list. Nil Kinds means all kinds, and an empty
+// Namespace all namespaces. The selectors have the syntax of the API, such as
+// team=reviews,stage!=test and spec.hosts=reviews. Each of the kinds must have the
+// fields. A kind that occurs twice is listed once, at its first place.
 type Selection struct {
 	Kinds          []*schema.Kind
 	Namespace      string
 	Labels, Fields string
 }
 
-// Pages lists what is selected, by kind, namespace and name, at most opts.Limit
-// objects at a time and 0 for all of them at once. All pages are of one revision:
-// that of the first, which is as the other options say. An error ends them.
+// Pages lists the selected objects by kind, namespace and name, at most opts.Limit at a
+// time, or all at once if it is 0. All pages have the revision of the first page, which
+// the other options determine. An error ends the pages.
 //
-// Where the server no longer keeps that revision, as after a compaction, the error
-// is store.ErrExpired: the pages before are a part of a state that cannot be read to
-// its end, and are to be dropped. A list that begins anew is one of the newest state.
+// The error is store.ErrExpired if the server no longer keeps that revision, for
+// example after a compaction. Drop the earlier pages then: they are part of a state
+// that cannot be read completely. A new list reads the newest state.
 func (c *Client) Pages(ctx context.Context, what Selection, opts store.ListOptions) iter.Seq2[*StatedList, error] {
 	return func(yield func(*StatedList, error) bool) {
 		for {
@@ -41,7 +41,7 @@ func (c *Client) Pages(ctx context.Context, what Selection, opts store.ListOptio
 	}
 }
 
-// InScope selects all of a scope.
+// InScope returns the selection of everything in a scope.
 func InScope(scope store.Scope) Selection {
 	what := Selection{Namespace: scope.Namespace}
 	if scope.Kind != nil {
@@ -64,7 +64,7 @@ func (s Selection) query() url.Values {
 	return query
 }
 
-// kindsAfter are the kinds, each once, without those that stand before that of a key.
+// kindsAfter returns the kinds, each once, without those before the kind of a key.
 func (s Selection) kindsAfter(after schema.Key) []*schema.Kind {
 	kinds := once(s.Kinds)
 	if s.Kinds == nil {
@@ -83,8 +83,8 @@ func once(kinds []*schema.Kind) (out []*schema.Kind) {
 	return out
 }
 
-// listStated is one request a kind: the first sets the revision, the others ask for
-// exactly that one.
+// listStated sends one request per kind. The first sets the revision, and the others
+// request exactly that revision.
 func (c *Client) listStated(ctx context.Context, what Selection, opts store.ListOptions) (*StatedList, error) {
 	if opts.Exact != 0 && opts.AtLeast != 0 {
 		return nil, invalid("a list is either exact or not older than a revision, not both")
@@ -102,7 +102,7 @@ func (c *Client) listStated(ctx context.Context, what Selection, opts store.List
 		switch {
 		case opts.Limit > 0 && (left <= 0 || page.Remaining != 0):
 			if i+1 < len(kinds) {
-				list.Remaining = -1 // Nobody counted the other kinds.
+				list.Remaining = -1 // The other kinds were not counted.
 			}
 			return list, nil
 		case opts.Limit == 0:

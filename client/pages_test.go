@@ -14,7 +14,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// paged is a client of a store with five rules, and a policy behind them.
+// paged returns a client of a store with five rules and a policy after them.
 func paged(t *testing.T) (*client.Client, *memory.Store) {
 	mem := memory.New()
 	srv := httptest.NewServer(server.New(server.Options{Store: store.Strict(mem), Reads: mem}).Handler())
@@ -47,8 +47,8 @@ func put(t *testing.T, c *client.Client, name string) {
 	}
 }
 
-// TestPages: whatever the size of a page, and whatever is written between two, all of
-// them are the list at the revision of the first.
+// TestPages checks that the pages together are the list at the revision of the first
+// page, for any page size and any writes between pages.
 func TestPages(t *testing.T) {
 	kinds := func(names ...string) (out []*schema.Kind) {
 		for _, name := range names {
@@ -103,8 +103,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPagesExpire: a state that is forgotten ends the pages with an error, and no page
-// is of another state.
+// TestPagesExpire checks that the pages end with an error if their state is dropped,
+// and that no page is of another state.
 func TestPagesExpire(t *testing.T) {
 	c, mem := paged(t)
 	pages := 0

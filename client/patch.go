@@ -10,9 +10,9 @@ import (
 )
 
 // Patch changes an object by a merge patch or a JSON patch (types.MergePatchType,
-// types.JSONPatchType). The server does it to the newest state, so that it never
-// conflicts, unless the patch sets or tests a resourceVersion. ErrNotFound when
-// there is no such object.
+// types.JSONPatchType). The server applies it to the newest state, so it never
+// conflicts unless the patch sets or tests a resourceVersion. The error is ErrNotFound
+// if there is no such object.
 func (c *Client) Patch(ctx context.Context, key schema.Key, kind types.PatchType, patch []byte) (*schema.Object, error) {
 	k, err := kindOf(key)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// The bounds of what a watch holds, in events and in the sense of
+// These bound what a watch holds, in events and in bytes as measured by
 // store.Batch.Size.
 const (
 	maxHeld      = 100_000
 	maxHeldBytes = 64 << 20
 )
 
-// pendingEvents wait until their revision is known to be complete.
+// pendingEvents holds events until their revision is known to be complete.
 type pendingEvents struct {
 	events []store.Event
 	size   int
@@ -30,7 +30,7 @@ func (p *pendingEvents) add(events ...store.Event) error {
 	return nil
 }
 
-// take is the first n events, which are held no longer.
+// take removes and returns the first n events.
 func (p *pendingEvents) take(n int) []store.Event {
 	taken := slices.Clone(p.events[:n])
 	p.events = slices.Delete(p.events, 0, n)

@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestHeldIsBounded: a server that never says that a revision is complete does
-// not fill our memory, be it with many changes or with large ones.
+// TestHeldIsBounded checks that a server that never completes a revision does not fill
+// the client's memory, neither with many changes nor with large ones.
 func TestHeldIsBounded(t *testing.T) {
 	const size = 1 << 20
 	for _, c := range []struct {
@@ -22,7 +22,7 @@ func TestHeldIsBounded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var waiting pendingEvents
-			for range 2 { // What is taken makes room again.
+			for range 2 { // Taking events makes room again.
 				for i := range c.room {
 					if err := waiting.add(c.change); err != nil {
 						t.Fatalf("event %d: %v", i, err)

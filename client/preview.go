@@ -9,46 +9,48 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// Preview is what some objects would change in what connected proxies are told.
+// Preview is the change that some objects would make to the configuration of connected
+// proxies.
 type Preview struct {
 	Revision int64 `json:"revision"` // compared with
-	// Proxies are those that were looked at, NotLookedAt those that were not; Missing
-	// says which replicas, with proxies of which nothing is known, did not answer.
+	// Proxies is the number of proxies that were compared, NotLookedAt the number of
+	// those that were not. Missing lists the replicas that did not answer; their
+	// proxies are unknown.
 	Proxies     int      `json:"proxies"`
 	NotLookedAt int      `json:"notLookedAt"`
 	Missing     []string `json:"missing"`
-	// Changes by type and name; Omitted is how many there are beside.
+	// Changes are sorted by type and name. Omitted is the number of further changes.
 	Changes []ResourceChange `json:"changes"`
 	Omitted int              `json:"omitted"`
-	// Problems are those that there would be, and are not now.
+	// Problems are the new problems that there would be.
 	Problems diag.List `json:"problems"`
-	// Solved are those that there are now, and would not be.
+	// Solved are the present problems that would be gone.
 	Solved diag.List `json:"solved"`
-	// NotLookedAtInV1 is how many kinds of proxies PreviewInV1 has left out: what they
-	// lose is in none of the two.
+	// NotLookedAtInV1 is the number of kinds of proxies that PreviewInV1 left out.
+	// Neither list has what they lose.
 	NotLookedAtInV1 int `json:"notLookedAtInV1"`
 }
 
-// ResourceChange is one resource as some proxies have it, and as they would.
+// ResourceChange is one resource as some proxies have it now and as they would have it.
 type ResourceChange struct {
 	Type string `json:"type"` // one of explain.Types
 	Name string `json:"name"`
-	// Before and After are Envoy's v3 messages; empty for none.
+	// Before and After are Envoy's v3 messages; empty if there is no resource.
 	Before json.RawMessage `json:"before"`
 	After  json.RawMessage `json:"after"`
-	// Proxies that share it, and the nodes of some.
+	// Proxies is the number of proxies that share the resource. Nodes has some of them.
 	Proxies int      `json:"proxies"`
 	Nodes   []string `json:"nodes"`
 }
 
-// Preview asks what the objects of a text would change, documents of YAML with a
-// namespace for those that say none. Nothing is stored.
+// Preview returns what the objects of a text would change. The text is YAML documents;
+// those without a namespace get the given one. Nothing is stored.
 func (c *Client) Preview(ctx context.Context, text []byte, namespace string) (*Preview, error) {
 	return c.preview(ctx, text, namespace, url.Values{})
 }
 
-// PreviewInV1 is a Preview whose problems are also what Envoys of the v1 API would lose,
-// as ProblemsInV1 has it.
+// PreviewInV1 is Preview whose problems include what Envoys of the v1 API would lose,
+// as in ProblemsInV1.
 func (c *Client) PreviewInV1(ctx context.Context, text []byte, namespace string) (*Preview, error) {
 	return c.preview(ctx, text, namespace, inV1())
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Proxy is what the servers know of a proxy that is connected to one of them, or
-// polled it lately.
+// Proxy is a proxy that is connected to one of the servers, or polled it recently.
 type Proxy struct {
 	Node           string    `json:"node"`
 	Role           string    `json:"role"`
@@ -18,30 +17,32 @@ type Proxy struct {
 	Address        string    `json:"address,omitempty"`
 	Replica        string    `json:"replica,omitempty"`
 	ConnectedSince time.Time `json:"connectedSince"`
-	// Revision of the store that the proxy runs, 0 while none is known.
+	// Revision is the store revision that the proxy runs, 0 while it is unknown.
 	Revision int64                `json:"revision"`
 	Types    map[string]ProxyType `json:"types"` // by explain.Types
 }
 
-// ProxyType is where a proxy stands with one type of its configuration.
+// ProxyType is the state of a proxy for one type of its configuration.
 type ProxyType struct {
 	State   string `json:"state"` // SYNCED, SENT, STALE, REJECTED or FETCHED
 	Version string `json:"version,omitempty"`
-	Error   string `json:"error,omitempty"` // the proxy's words
+	Error   string `json:"error,omitempty"` // as the proxy sent it
 }
 
-// Proxies are those that are connected to any replica, by node. What a replica
-// that does not answer knows is missing, and a warning says so.
+// Proxies returns the proxies that are connected to any replica, sorted by node. If a
+// replica does not answer, its proxies are missing and the server sends a warning.
 func (c *Client) Proxies(ctx context.Context) ([]Proxy, error) {
 	return c.proxies(ctx, "", nil)
 }
 
-// Proxy is one node's, mostly one; several where it has several connections.
+// Proxy returns the entries of one node: usually one, several if it has several
+// connections.
 func (c *Client) Proxy(ctx context.Context, node string) ([]Proxy, error) {
 	return c.proxies(ctx, "/"+url.PathEscape(node), nil)
 }
 
-// ProxiesOf are those that an object concerns: it is in what they are told.
+// ProxiesOf returns the proxies that an object concerns, because their configuration
+// contains it.
 func (c *Client) ProxiesOf(ctx context.Context, key schema.Key) ([]Proxy, error) {
 	return c.proxies(ctx, "", objectQuery(key))
 }

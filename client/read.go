@@ -11,18 +11,18 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Get keeps the contract of store.Reader.
+// Get implements store.Reader.
 func (c *Client) Get(ctx context.Context, key schema.Key, opts store.ReadOptions) (*schema.Object, error) {
 	s, err := c.GetStated(ctx, key, opts)
 	return s.Object, err
 }
 
-// GetStated is Get with the status, as of a moment ago.
+// GetStated is Get with the object's status, which may be a moment old.
 func (c *Client) GetStated(ctx context.Context, key schema.Key, opts store.ReadOptions) (Stated, error) {
 	return c.getStated(ctx, key, opts, url.Values{})
 }
 
-// GetStatedNow is Get with a status for which the proxies were looked at after the
+// GetStatedNow is Get with a status for which the server checks the proxies after the
 // call.
 func (c *Client) GetStatedNow(ctx context.Context, key schema.Key, opts store.ReadOptions) (Stated, error) {
 	return c.getStated(ctx, key, opts, url.Values{"freshStatus": {"true"}})
@@ -43,8 +43,8 @@ func (c *Client) getStated(ctx context.Context, key schema.Key, opts store.ReadO
 	return decodeStated(kind, body)
 }
 
-// List keeps the contract of store.Reader. A list of all kinds is one request
-// a kind: the first sets the revision, the others ask for exactly that one.
+// List implements store.Reader. A list of all kinds sends one request per kind. The
+// first sets the revision, and the others request exactly that revision.
 func (c *Client) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
 	list, err := c.ListStated(ctx, scope, opts)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *Client) List(ctx context.Context, scope store.Scope, opts store.ListOpt
 	return list.Objects(), nil
 }
 
-// ListStated is List with the status of each.
+// ListStated is List with the status of each object.
 func (c *Client) ListStated(ctx context.Context, scope store.Scope, opts store.ListOptions) (*StatedList, error) {
 	return c.listStated(ctx, InScope(scope), opts)
 }
@@ -80,8 +80,8 @@ func (c *Client) listKind(ctx context.Context, kind *schema.Kind, what Selection
 	return decodeList(kind, body)
 }
 
-// Revision keeps the contract of store.Reader. HTTP has no call of its own for
-// it: a list that selects nothing tells the revision it reflects.
+// Revision implements store.Reader. The HTTP API has no request for it, so a list that
+// selects nothing returns its revision.
 func (c *Client) Revision(ctx context.Context) (int64, error) {
 	page, err := c.ListStated(ctx, store.Scope{Kind: schema.Kinds()[0], Name: noSuchName}, store.ListOptions{})
 	if err != nil {
@@ -90,10 +90,10 @@ func (c *Client) Revision(ctx context.Context) (int64, error) {
 	return page.Revision, nil
 }
 
-// noSuchName is no valid name of an object, so it selects nothing.
+// noSuchName is an invalid name for an object, so it selects nothing.
 const noSuchName = "-"
 
-// atLeast spells a bound: "0" means "any" in the Kubernetes API.
+// atLeast encodes a bound: "0" means any revision in the Kubernetes API.
 func atLeast(revision int64) string {
 	if revision == store.Any {
 		return "0"

@@ -24,24 +24,24 @@ const (
 	jsonType = "application/json"
 	yamlType = "application/yaml"
 
-	// The bounds of what is read of an answer. A list of ten thousand rules
-	// is some 10 MB.
+	// These bound how much of an answer is read. A list of ten thousand rules has about
+	// 10 MB.
 	maxObjectAnswer = 4 << 20
 	maxListAnswer   = 512 << 20
 	maxErrorAnswer  = 1 << 20
 )
 
 var (
-	// ErrNoPath: the server is there, and nothing at the path that was asked
-	// for. The URL given to New may be wrong, or the server of another version.
+	// ErrNoPath means that the server answers but has nothing at the requested path.
+	// The URL given to New may be wrong, or the server may have another version.
 	ErrNoPath = errors.New("the server has no such path")
-	// ErrNoAnswer: the server was reached, and the connection broke or time
-	// ran out before its answer. For a write this is store.ErrOutcomeUnknown,
+	// ErrNoAnswer means that the server was reached, but the connection broke or time
+	// ran out before its answer. For a write the error is also store.ErrOutcomeUnknown,
 	// for a read store.ErrUnavailable.
 	ErrNoAnswer = errors.New("no answer came")
 )
 
-// request is one call; body is nil for none.
+// request is one call. A nil body means no body.
 type request struct {
 	method      string
 	url         string
@@ -49,8 +49,8 @@ type request struct {
 	contentType string
 }
 
-// call sends a request within Options.Timeout and returns the body of its
-// answer, of at most limit bytes.
+// call sends a request within Options.Timeout and returns the body of its answer, at
+// most limit bytes.
 func (c *Client) call(ctx context.Context, r request, limit int64) ([]byte, error) {
 	if c.opts.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -66,8 +66,8 @@ func (c *Client) call(ctx context.Context, r request, limit int64) ([]byte, erro
 	return body, r.doubt(err)
 }
 
-// doubt is an error as it is for a read. For a write, one that does not say what
-// became of it is ErrOutcomeUnknown.
+// doubt returns an error unchanged for a read. For a write, an error that leaves its
+// outcome open becomes ErrOutcomeUnknown.
 func (r request) doubt(err error) error {
 	var e *store.Error
 	if r.method == http.MethodGet || !errors.As(err, &e) {
@@ -81,11 +81,12 @@ func (r request) doubt(err error) error {
 	return err
 }
 
-// errInBetween: something between the server and us answered in its place.
+// errInBetween means that something between the client and the server answered in its
+// place.
 var errInBetween = errors.New("the body is no Status of a pilot-api server")
 
-// sendOnce returns a good answer, its body still open, or the error that a bad one
-// stands for, and when to send it again, 0 for "not like this".
+// sendOnce returns a successful answer with its body open, or the error of a failed one
+// and when to send the request again, 0 for never.
 func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, time.Duration, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, r.url, bytes.NewReader(r.body))
 	if err != nil {
@@ -120,8 +121,8 @@ func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, time.
 	return nil, again, err
 }
 
-// warn passes on the warnings that can be read: one that cannot must not fail
-// the request that it came with.
+// warn passes on the warnings that can be parsed. A warning that cannot be parsed must
+// not fail its request.
 func (c *Client) warn(headers []string) {
 	warnings, _ := utilnet.ParseWarningHeaders(headers)
 	for _, w := range warnings {
@@ -131,9 +132,9 @@ func (c *Client) warn(headers []string) {
 	}
 }
 
-// answerError reads the Status of a bad answer. What is no Status comes from
-// something between the server and us, or from no pilot-api at all: it may have
-// handed on a write, so only reads are sent again for its word.
+// answerError returns the error of a failed answer. A body that is no Status comes from
+// something between the client and the server, or from another server. It may have
+// forwarded a write, so only reads are retried on its answer.
 func answerError(r request, resp *http.Response) (again time.Duration, err error) {
 	body, err := readBody(resp.Body, maxErrorAnswer)
 	if err != nil {
@@ -159,8 +160,8 @@ func answerError(r request, resp *http.Response) (again time.Duration, err error
 	return again, err
 }
 
-// isNoPath tells a path that is not found from an object that is not: that one
-// is named.
+// isNoPath distinguishes a path that is not found from an object that is not found:
+// only an object is named.
 func isNoPath(status *metav1.Status) bool {
 	return status.Reason == metav1.StatusReasonNotFound && status.Details == nil
 }

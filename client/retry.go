@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// The bounds of what is waited between two tries.
+// These bound the pause between two tries.
 const (
 	mostPause         = 30 * time.Second
 	leastConflict     = 5 * time.Millisecond
 	mostConflictPause = time.Second
 )
 
-// send is sendOnce, as often as Options.Retries allow.
+// send calls sendOnce as often as Options.Retries allow.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	for try := 0; ; try++ {
 		resp, again, err := c.sendOnce(ctx, r)
@@ -25,7 +25,8 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 }
 
-// retryAfter is when an answer wants to be asked for again, 0 for never.
+// retryAfter returns the Retry-After of an answer, 0 if the request must not be
+// repeated.
 func retryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0
@@ -37,15 +38,15 @@ func retryAfter(resp *http.Response) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// retryPause is not less than what the server wants, within the bound, and by
-// chance up to as much more: twice that with each try.
+// retryPause returns at least the time that the server asks for, up to the bound. It
+// adds a random time of up to again, doubled with each try.
 func retryPause(again time.Duration, try int) time.Duration {
 	again = min(again, mostPause)
 	return min(again+rand.N(again<<min(try, 5)), mostPause)
 }
 
-// conflictPause lets those who write the same object come apart. The first few
-// tries are quick.
+// conflictPause returns a random pause that separates writers of the same object. The
+// first few are short.
 func conflictPause(try int) time.Duration {
 	return rand.N(min(leastConflict<<min(try, 10), mostConflictPause))
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// busy answers so many requests badly, and then well.
+// busy answers a number of requests with errors, then successfully.
 type busy struct {
 	left       int
 	code       int
@@ -47,8 +47,8 @@ const (
 	doubtStatus = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504,"details":{"causes":[{"reason":"OutcomeUnknown"}]}}`
 )
 
-// TestRetries: only what was certainly not done is sent again, as often as is
-// allowed, and never before the server wants it.
+// TestRetries checks that only requests that were certainly not executed are retried,
+// as often as allowed, and never before the time that the server asks for.
 func TestRetries(t *testing.T) {
 	key := schema.Key{Kind: "RouteRule", Namespace: "books", Name: "x"}
 	rule := storetest.Rule(t, "books", "x", 1)
@@ -93,7 +93,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetriesEndWithTheContext: the last error is told, not that of the wait.
+// TestRetriesEndWithTheContext checks that the last error is returned, not that of the
+// wait.
 func TestRetriesEndWithTheContext(t *testing.T) {
 	srv := httptest.NewServer(&busy{left: 10, code: 429, body: busyStatus, retryAfter: "3600"})
 	defer srv.Close()
@@ -109,7 +110,8 @@ func TestRetriesEndWithTheContext(t *testing.T) {
 	}
 }
 
-// TestConflictsAreApart: who loses a race waits before the next try, and loses nothing.
+// TestConflictsAreApart checks that a writer that loses a race waits before it retries,
+// and loses no write.
 func TestConflictsAreApart(t *testing.T) {
 	key := storetest.Rule(t, "default", "a", 1).Key()
 	for name, do := range map[string]func(*client.Client, store.Change) error{
@@ -151,8 +153,8 @@ func TestConflictsAreApart(t *testing.T) {
 	}
 }
 
-// TestApplyOfWhatComesAndGoes: an apply by function makes what was there a moment ago,
-// and changes what was not.
+// TestApplyOfWhatComesAndGoes checks that an apply by function creates an object that
+// was just deleted, and changes one that was just created.
 func TestApplyOfWhatComesAndGoes(t *testing.T) {
 	mem := memory.New()
 	c := behind(t, mem)

@@ -8,10 +8,10 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Rollback makes an object, or all of a namespace, what it was at a revision, in
-// one transaction. It answers what was done for it, store.ErrConflict if
-// somebody else changed one of the objects meanwhile, and store.ErrTooLarge if more
-// objects would change than one transaction takes.
+// Rollback restores an object, or everything in a namespace, to its state at a
+// revision, in one transaction, and returns the results. The error is store.ErrConflict
+// if another client changed one of the objects meanwhile, and store.ErrTooLarge if more
+// objects would change than one transaction accepts.
 func (c *Client) Rollback(ctx context.Context, scope store.Scope, revision int64) ([]Result, error) {
 	return c.transact(ctx, registry+"rollbacks", rollbackOf(scope, revision))
 }
@@ -24,19 +24,19 @@ func rollbackOf(scope store.Scope, revision int64) map[string]any {
 	return body
 }
 
-// RollbackStep is what one step of a rollback did.
+// RollbackStep is the result of one step of a rollback.
 type RollbackStep struct {
 	Results []Result
-	// Undone are the objects that are left as they are.
+	// Undone are the objects that are left unchanged.
 	Undone []Undone
-	// Remaining is how many objects are still to be changed, as far as they were
+	// Remaining is the number of objects still to be changed, as far as they were
 	// counted.
 	Remaining int
-	// Last says that no step follows.
+	// Last means that no step follows.
 	Last bool
 }
 
-// Undone is an object that a rollback leaves as it is, and why.
+// Undone is an object that a rollback leaves unchanged, and the reason.
 type Undone struct {
 	Key     schema.Key
 	Reason  string // one of the status reasons of Kubernetes
@@ -51,14 +51,14 @@ type wireUndone struct {
 	Message   string `json:"message"`
 }
 
-// RollbackInSteps makes an object, or all of a namespace of any size, what it was at
-// a revision. What fits into one transaction is one, as with Rollback. Else each step
-// is a transaction: objects are written before those that refer to them, and deleted
-// after them. An object that somebody else changes after the begin is left as it is,
-// and is among those that are undone.
+// RollbackInSteps restores an object, or everything in a namespace of any size, to its
+// state at a revision. If the changes fit into one transaction, it makes one, as
+// Rollback does. Otherwise each step is a transaction: objects are written before those
+// that refer to them, and deleted after them. An object that another client changes
+// after the start is left unchanged and is reported in Undone.
 //
-// A step changes something when it is asked for. An error ends them, and what the
-// steps before did stays done. Another rollback to the same revision does the rest.
+// A step is executed when the iterator requests it. An error ends the steps, and
+// earlier steps stay done. Another rollback to the same revision does the rest.
 func (c *Client) RollbackInSteps(ctx context.Context, scope store.Scope, revision int64) iter.Seq2[*RollbackStep, error] {
 	return func(yield func(*RollbackStep, error) bool) {
 		body := rollbackOf(scope, revision)

@@ -22,10 +22,11 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// takesAtOnce is the bound of a transaction in these tests.
+// takesAtOnce is the maximum number of operations in a transaction in these tests.
 const takesAtOnce = 1000
 
-// shelf is a namespace with many objects, and a server that clients roll it back by.
+// shelf is a namespace with many objects and a server through which clients roll it
+// back.
 type shelf struct {
 	*testing.T
 	store  *memory.Store
@@ -34,8 +35,9 @@ type shelf struct {
 	before map[string]string // the specs at that revision, by key
 }
 
-// newShelf has 2,500 objects to roll back: each of n services is changed, its rules
-// are deleted, others are made, and a delegate has become another one.
+// newShelf returns a namespace with 2,500 objects to roll back: each of n services is
+// changed, its rules are deleted and others created, and a delegate is replaced by
+// another one.
 func newShelf(t *testing.T) *shelf {
 	t.Helper()
 	s := &shelf{T: t, store: memory.New(), scope: store.Scope{Namespace: "books"}}
@@ -118,7 +120,7 @@ func (s *shelf) revision() int64 {
 	return revision
 }
 
-// state is the specs of all objects.
+// state returns the specs of all objects.
 func (s *shelf) state() map[string]string {
 	s.Helper()
 	list, err := s.store.List(s.Context(), s.scope, store.ListOptions{})
@@ -144,7 +146,7 @@ func (s *shelf) wantBefore(except ...string) {
 	}
 }
 
-// serve starts a server over the shelf, or over what stands before it.
+// serve starts a server over the shelf, or over a store in front of it.
 func (s *shelf) serve(behind store.Interface, opts client.Options) *client.Client {
 	s.Helper()
 	srv := httptest.NewServer(server.New(server.Options{
@@ -154,7 +156,7 @@ func (s *shelf) serve(behind store.Interface, opts client.Options) *client.Clien
 	return connect(s.T, srv.URL, opts)
 }
 
-// steps rolls back. between is called after each step.
+// steps rolls back in steps and calls between after each one.
 func (s *shelf) steps(c *client.Client, between func(n int)) (all []*client.RollbackStep) {
 	s.Helper()
 	for step, err := range c.RollbackInSteps(s.Context(), s.scope, s.then) {
@@ -185,8 +187,8 @@ func undoneIn(steps []*client.RollbackStep) (out []string) {
 	return out
 }
 
-// TestRollbackInSteps: each step is a transaction that the store takes, objects come
-// before those that refer to them and go after them.
+// TestRollbackInSteps checks that each step is a transaction that the store accepts,
+// and that objects are written before those that refer to them and deleted after them.
 func TestRollbackInSteps(t *testing.T) {
 	s := newShelf(t)
 	steps := s.steps(s.serve(s.store, client.Options{}), nil)
@@ -221,8 +223,8 @@ func TestRollbackInSteps(t *testing.T) {
 	}
 }
 
-// TestRollbackKeepsWhatOthersChange: what somebody changes, makes or deletes between
-// two steps stays, and is told by name.
+// TestRollbackKeepsWhatOthersChange checks that objects that another client changes,
+// creates or deletes between two steps stay, and are reported by name.
 func TestRollbackKeepsWhatOthersChange(t *testing.T) {
 	s := newShelf(t)
 	changed := s.parse(service(400, 99)).Key()
@@ -255,7 +257,7 @@ func TestRollbackKeepsWhatOthersChange(t *testing.T) {
 		}
 	}
 	s.steps(s.serve(s.store, client.Options{}), nil)
-	s.wantBefore() // Who rolls back again overwrites it.
+	s.wantBefore() // A second rollback overwrites it.
 }
 
 // overtaking changes an object before the transactions that write it.
@@ -273,8 +275,8 @@ func (o *overtaking) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object,
 	return o.Interface.Txn(ctx, ops)
 }
 
-// TestRollbackIsOvertaken: somebody changes an object in the middle of a step, after
-// it was compared.
+// TestRollbackIsOvertaken checks that another client may change an object in the middle
+// of a step, after it was compared.
 func TestRollbackIsOvertaken(t *testing.T) {
 	for name, i := range map[string]int{"first": 0, "middle": 300, "last": 499} {
 		t.Run(name, func(t *testing.T) {
@@ -293,7 +295,7 @@ func TestRollbackIsOvertaken(t *testing.T) {
 	}
 }
 
-// frugal takes fewer operations than the server was told.
+// frugal accepts fewer operations than the server was configured with.
 type frugal struct {
 	store.Interface
 	most int
@@ -306,8 +308,8 @@ func (f frugal) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	return f.Interface.Txn(ctx, ops)
 }
 
-// TestRollbackMakesSmallerSteps where a transaction is too large for the store in
-// another way than by its number of operations.
+// TestRollbackMakesSmallerSteps checks a transaction that is too large for the store
+// for another reason than its number of operations.
 func TestRollbackMakesSmallerSteps(t *testing.T) {
 	s := newShelf(t)
 	for _, step := range s.steps(s.serve(frugal{s.store, 70}, client.Options{}), nil) {
@@ -318,8 +320,8 @@ func TestRollbackMakesSmallerSteps(t *testing.T) {
 	s.wantBefore()
 }
 
-// TestRollbackGoesOn: a client that ends after a step, or a server that takes the
-// place of another one, leaves the rest to the next; nothing is written twice.
+// TestRollbackGoesOn checks that, if a client ends after a step or another server takes
+// over, the next rollback does the rest, and that nothing is written twice.
 func TestRollbackGoesOn(t *testing.T) {
 	s := newShelf(t)
 	first := s.serve(s.store, client.Options{})
@@ -350,7 +352,8 @@ func TestRollbackGoesOn(t *testing.T) {
 	s.wantBefore()
 }
 
-// TestRollbackOutlivesItsServer: another server goes on with the same steps.
+// TestRollbackOutlivesItsServer checks that another server continues with the same
+// steps.
 func TestRollbackOutlivesItsServer(t *testing.T) {
 	s := newShelf(t)
 	var front *httptest.Server
@@ -369,8 +372,8 @@ func TestRollbackOutlivesItsServer(t *testing.T) {
 	s.wantBefore()
 }
 
-// TestRollbackStepIsAskedForAgain: a step that was done, but not answered, is no
-// conflict for who asks for it again.
+// TestRollbackStepIsAskedForAgain checks that a step that was done but not answered is
+// no conflict when it is requested again.
 func TestRollbackStepIsAskedForAgain(t *testing.T) {
 	s := newShelf(t)
 	real := server.New(server.Options{Store: store.Strict(s.store), Reads: s.store, MaxTransaction: takesAtOnce}).Handler()
@@ -396,7 +399,8 @@ func TestRollbackStepIsAskedForAgain(t *testing.T) {
 	s.wantBefore()
 }
 
-// TestRollbackInStepsIsTriedDry: a dry run tells the same and does nothing.
+// TestRollbackInStepsIsTriedDry checks that a dry run returns the same and changes
+// nothing.
 func TestRollbackInStepsIsTriedDry(t *testing.T) {
 	s := newShelf(t)
 	now, before := s.revision(), s.state()
@@ -416,8 +420,8 @@ func TestRollbackInStepsIsTriedDry(t *testing.T) {
 	}
 }
 
-// TestRollbackAtOnceIsRefused where there is more than one transaction takes; what
-// fits into one is one, asked for in steps too.
+// TestRollbackAtOnceIsRefused checks that changes beyond one transaction are refused.
+// Changes that fit into one transaction are one, even in steps.
 func TestRollbackAtOnceIsRefused(t *testing.T) {
 	s := newShelf(t)
 	c := s.serve(s.store, client.Options{})

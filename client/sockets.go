@@ -2,18 +2,18 @@ package client
 
 import "context"
 
-// Sockets are where a server answers proxies that its own user runs on its machine.
-// They are files there: what they say means nothing on another machine.
+// Sockets are the addresses at which a server answers proxies of its own user on its
+// own machine. They name files of that machine and mean nothing on another one.
 type Sockets struct {
 	// Streams is the HOST:PORT of the server's streams over TCP, "" for none.
 	Streams string `json:"streams"`
-	// GRPC is the file of the socket for streams, HTTP of that for everything else; ""
+	// GRPC is the socket file for streams, HTTP the socket file for everything else; ""
 	// for none.
 	GRPC string `json:"grpc"`
 	HTTP string `json:"http"`
 }
 
-// Sockets asks for those of the server.
+// Sockets returns the sockets of the server.
 func (c *Client) Sockets(ctx context.Context) (Sockets, error) {
 	var told Sockets
 	err := c.ask(ctx, "/v3/discovery:sockets", nil, &told)

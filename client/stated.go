@@ -10,13 +10,13 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Stated is an object and how it stands with the proxies.
+// Stated is an object and its status in the proxies.
 type Stated struct {
 	*schema.Object
 	Raw json.RawMessage // the status as the server wrote it; nil for none
 }
 
-// Status is nil where the server tells none.
+// Status returns the decoded status, nil if the server sent none.
 func (s Stated) Status() (*schema.Status, error) {
 	if len(s.Raw) == 0 {
 		return nil, nil
@@ -32,7 +32,7 @@ type StatedList struct {
 	Remaining int
 }
 
-// Objects is the list without what is said of the proxies.
+// Objects returns the list without the statuses.
 func (l *StatedList) Objects() *store.List {
 	list := &store.List{Revision: l.Revision, Remaining: l.Remaining}
 	for _, item := range l.Items {
@@ -41,10 +41,10 @@ func (l *StatedList) Objects() *store.List {
 	return list
 }
 
-// FollowStatuses tells how each object in a scope of one kind stands with the
-// proxies, then each change of that, until ctx or the stream ends, which is an error
-// like that of Watch. It is no watch of the objects: what was told of may be told
-// again, and that one is deleted is not told.
+// FollowStatuses calls tell with the status of each object in a scope of one kind, then
+// with each change of a status, until ctx or the stream ends. It returns an error as
+// Watch does. It is no watch of the objects: it may report a status twice, and does not
+// report deletions.
 func (c *Client) FollowStatuses(ctx context.Context, scope store.Scope, tell func(Stated)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -15,28 +15,27 @@ import (
 
 // stream is a watch, over one response at a time.
 //
-// The server ends every batch of its store with a bookmark, and sends one as
-// soon as a new watch has caught up. So a bookmark tells that all revisions up
-// to its own are complete: events are held until then and a transaction is
-// never split. It also makes progress something that can be asked for: hang up
-// and watch again from where we are.
+// The server sends a bookmark after every batch of its store, and as soon as a new
+// watch has caught up. So a bookmark shows that all revisions up to its own are
+// complete. The stream holds events until then, so it never splits a transaction. To
+// request progress, it closes the response and watches again from its last revision.
 type stream struct {
 	client *Client
 	scope  store.Scope
 	out    chan store.Batch
 
 	mu sync.Mutex
-	// last is the newest revision handed over. Only run changes it.
+	// last is the newest revision delivered. Only run changes it.
 	last int64
-	// catchingUp until the first bookmark of a response; again when progress
-	// was asked for in the meantime, perhaps too late for that bookmark.
+	// catchingUp is set until the first bookmark of a response. again is set if
+	// progress was requested in the meantime, perhaps too late for that bookmark.
 	catchingUp, again bool
 	hangUp            context.CancelCauseFunc
 
 	store.TerminalError
 }
 
-// errProgress is the cause of hanging up to ask for progress.
+// errProgress is the cause of closing a response to request progress.
 var errProgress = errors.New("progress asked for")
 
 func (c *Client) newStream(scope store.Scope, after int64) *stream {
@@ -56,7 +55,7 @@ func (s *stream) RequestProgress(context.Context) error {
 	return nil
 }
 
-// open asks for the changes after the last revision handed over.
+// open requests the changes after the last revision delivered.
 func (s *stream) open(ctx context.Context) (*frames, context.Context, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
@@ -66,7 +65,7 @@ func (s *stream) open(ctx context.Context) (*frames, context.Context, error) {
 	query.Set("resourceVersion", strconv.FormatInt(s.last, 10))
 	query.Set("allowWatchBookmarks", "true")
 	query.Set("statusEvents", "false")  // A batch is a change of the store.
-	query.Set("wholeRevisions", "true") // None is handed over in parts.
+	query.Set("wholeRevisions", "true") // No revision is sent in parts.
 	s.mu.Unlock()
 	resp, err := s.client.send(ctx, request{
 		method: http.MethodGet,
@@ -79,12 +78,12 @@ func (s *stream) open(ctx context.Context) (*frames, context.Context, error) {
 	return newFrames(resp.Body, func() { cancel(nil) }), ctx, nil
 }
 
-// watchURL is that of one kind, or of all that are known here.
+// watchURL returns the URL of a watch of one kind, or of all kinds known here.
 func (c *Client) watchURL(scope store.Scope, query url.Values) string {
 	if scope.Kind != nil {
 		return c.url(scope.Kind, scope.Namespace, "", query)
 	}
-	query.Del("watch") // It is nothing else.
+	query.Del("watch") // The path has only watches.
 	query.Set("kinds", strings.Join(schema.KindNames(), ","))
 	if scope.Namespace != "" {
 		query.Set("namespace", scope.Namespace)
@@ -97,7 +96,7 @@ func (s *stream) run(ctx context.Context, f *frames, response context.Context) {
 	close(s.out)
 }
 
-// follow hands over batches until the watch fails or ctx ends.
+// follow delivers batches until the watch fails or ctx ends.
 func (s *stream) follow(ctx context.Context, f *frames, response context.Context) error {
 	for {
 		err := s.read(ctx, f)
@@ -114,8 +113,8 @@ func (s *stream) follow(ctx context.Context, f *frames, response context.Context
 	}
 }
 
-// read hands over what one response brings. What it still held at the end is
-// asked for again by the next one.
+// read delivers the batches of one response. Events that it still holds at the end are
+// requested again by the next response.
 func (s *stream) read(ctx context.Context, f *frames) error {
 	var waiting pendingEvents
 	for {
@@ -142,7 +141,7 @@ func (s *stream) read(ctx context.Context, f *frames) error {
 	}
 }
 
-// complete hands over all up to a bookmark.
+// complete delivers all events up to a bookmark.
 func (s *stream) complete(ctx context.Context, fr frame, events []store.Event) error {
 	revision, err := fr.bookmark()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// wireOp is a step of a transaction as the server reads it.
+// wireOp is an operation of a transaction in the server's format.
 type wireOp struct {
 	Verb      store.Verb      `json:"verb"`
 	Object    json.RawMessage `json:"object,omitempty"`
@@ -24,9 +24,9 @@ type wireOp struct {
 	Preconditions *metav1.Preconditions `json:"preconditions,omitempty"`
 }
 
-// Txn keeps the contract of store.Interface. An update by function is done with
-// what the function makes of the object as it is read before, on condition that
-// it is still that one, and tried again if only that fails.
+// Txn implements store.Interface. For an update by function it reads the object, calls
+// the function, and writes on condition that the object is unchanged. It retries if
+// only that condition fails.
 func (c *Client) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
 	if err := store.CheckOps(ops); err != nil || len(ops) == 0 {
 		return nil, err
@@ -54,8 +54,8 @@ func (c *Client) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, err
 	}
 }
 
-// steps are operations as they go over the wire; again tells those that may be
-// tried again when somebody else was faster.
+// steps returns the operations in wire format. again marks those that may be retried if
+// another writer was faster.
 func (c *Client) steps(ctx context.Context, ops []store.Op) (steps []wireOp, again []bool, err error) {
 	steps, again = make([]wireOp, len(ops)), make([]bool, len(ops))
 	for i, op := range ops {
@@ -81,14 +81,15 @@ func (c *Client) steps(ctx context.Context, ops []store.Op) (steps []wireOp, aga
 	return steps, again, nil
 }
 
-// overtaken: the object came, went or changed since it was read.
+// overtaken reports whether an object was created, deleted or changed since it was
+// read.
 func overtaken(err error) bool {
 	return errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrNotFound)
 }
 
-// changed is what the change of an operation makes of the object as it is now, to be
-// written in its place only, and whether it is to be made again when somebody else
-// was faster.
+// changed reads the object of an operation and returns the result of its change,
+// conditional on that object. again reports whether the change may be repeated if
+// another writer was faster.
 func (c *Client) changed(ctx context.Context, op store.Op) (next *schema.Object, again bool, err error) {
 	stored, err := c.Get(ctx, op.Key, store.ReadOptions{})
 	if op.Verb == store.OpApply && errors.Is(err, store.ErrNotFound) {
@@ -100,14 +101,14 @@ func (c *Client) changed(ctx context.Context, op store.Op) (next *schema.Object,
 	return next, err == nil && isBasedOn(next, stored), err
 }
 
-// Result is what one operation of a transaction did: Object is the state since,
-// or the last one with the revision of the deletion.
+// Result is the result of one operation of a transaction. Object is the new state, or
+// the last one with the revision of the deletion.
 type Result struct {
 	Verb   store.Verb
 	Object *schema.Object
 }
 
-// transact posts what is answered with the results of a transaction.
+// transact posts a request whose answer has the results of a transaction.
 func (c *Client) transact(ctx context.Context, path string, body any) ([]Result, error) {
 	w, err := c.postTransaction(ctx, path, body)
 	if err != nil {
@@ -125,7 +126,7 @@ func (c *Client) postTransaction(ctx context.Context, path string, body any) (w 
 	return w, c.exchange(ctx, request{method: http.MethodPost, url: at, body: text, contentType: jsonType}, &w)
 }
 
-// wireTransaction is what a transaction, or a step of a rollback, is answered with.
+// wireTransaction is the answer to a transaction or to a step of a rollback.
 type wireTransaction struct {
 	Metadata metav1.ListMeta `json:"metadata"`
 	Results  []struct {

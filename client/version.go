@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// ServerVersion asks which version of pilot-api answers.
+// ServerVersion returns the version of the server.
 func (c *Client) ServerVersion(ctx context.Context) (*version.Info, error) {
 	var info version.Info
 	if err := c.ask(ctx, "/version", nil, &info); err != nil {

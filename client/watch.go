@@ -6,10 +6,10 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Watch keeps the contract of store.Reader. A watch that the server ends, for
-// a restart or an idle proxy on the way, fails with ErrUnavailable: watch
-// again from the last revision seen. A reader that stays behind slows down the
-// server, which then cuts it off.
+// Watch implements store.Reader. A watch fails with ErrUnavailable if the server ends
+// it for a restart, or if a proxy on the way ends an idle one: watch again from the
+// last revision received. A reader that falls behind slows down the server, which then
+// ends the watch.
 func (c *Client) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
 	if after == 0 {
 		var err error
@@ -24,8 +24,8 @@ func (c *Client) Watch(ctx context.Context, scope store.Scope, after int64) (sto
 	return s, nil
 }
 
-// start opens the stream before it returns, so that what is wrong with the
-// request is the caller's error.
+// start opens the stream before it returns, so that the caller gets the error of a
+// wrong request.
 func (s *stream) start(ctx context.Context) error {
 	f, response, err := s.open(ctx)
 	if err != nil {

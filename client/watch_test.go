@@ -15,8 +15,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// script answers each watch with the next text, then ends it; the queries it
-// saw are kept. After the last one it answers 503.
+// script answers each watch with the next text and then ends it. It records the
+// queries. After the last text it answers 503.
 type script struct {
 	texts   []string
 	queries chan string

@@ -18,8 +18,8 @@ type wireObject struct {
 	Status     json.RawMessage   `json:"status"`
 }
 
-// object trusts the server to have validated what it stored: it checks no more
-// than that the kind is the expected one.
+// object decodes an object of the expected kind. It checks only the kind, because the
+// server has validated what it stored.
 func (w wireObject) object(kind *schema.Kind) (*schema.Object, error) {
 	if w.Kind != kind.Kind || w.APIVersion != kind.APIVersion() {
 		return nil, fmt.Errorf("the server answered with %s %q, want %s %q", w.APIVersion, w.Kind, kind.APIVersion(), kind.Kind)
@@ -27,7 +27,7 @@ func (w wireObject) object(kind *schema.Kind) (*schema.Object, error) {
 	return schema.New(kind, w.Metadata, w.Spec)
 }
 
-// known is an object of whatever kind it says.
+// known decodes an object of whatever kind it states.
 func (w wireObject) known() (*schema.Object, error) {
 	kind, ok := schema.KindByName(w.Kind)
 	if !ok {
@@ -36,7 +36,7 @@ func (w wireObject) known() (*schema.Object, error) {
 	return w.object(kind)
 }
 
-// decodeObject wants an object of a kind, or for nil of any.
+// decodeObject decodes an object of a kind, or of any kind if it is nil.
 func decodeObject(kind *schema.Kind, body []byte) (*schema.Object, error) {
 	s, err := decodeStated(kind, body)
 	return s.Object, err
@@ -71,7 +71,7 @@ func decodeList(kind *schema.Kind, body []byte) (*StatedList, error) {
 	}
 	list := &StatedList{Items: make([]Stated, 0, len(w.Items)), Revision: revision, Remaining: remaining(w.Metadata)}
 	for _, item := range w.Items {
-		// In lists of the Kubernetes API, items may leave these to the list.
+		// In lists of the Kubernetes API, items may omit these fields.
 		if item.Kind == "" {
 			item.Kind, item.APIVersion = kind.Kind, kind.APIVersion()
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Text is an object in its author's own words. What is sent is Body as it is;
-// kind, namespace and name say where it goes and must agree with it.
+// Text is an object as its author wrote it. Body is sent unchanged. Kind, Namespace and
+// Name determine the URL and must agree with Body.
 type Text struct {
 	Kind      *schema.Kind
 	Namespace string
@@ -25,7 +25,7 @@ type Text struct {
 	Name string
 	// Body is one YAML or JSON document.
 	Body []byte
-	// ContentType of Body; "" means application/yaml.
+	// ContentType is the type of Body; "" means application/yaml.
 	ContentType string
 }
 
@@ -33,7 +33,7 @@ func encoded(o *schema.Object) Text {
 	return Text{Kind: o.Kind, Namespace: o.Meta.Namespace, Name: o.Meta.Name, Body: o.Written(), ContentType: jsonType}
 }
 
-// Create keeps the contract of store.Interface.
+// Create implements store.Interface.
 func (c *Client) Create(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
 	return c.CreateText(ctx, encoded(obj))
 }
@@ -43,7 +43,7 @@ func (c *Client) CreateText(ctx context.Context, t Text) (*schema.Object, error)
 	return c.write(ctx, http.MethodPost, c.url(t.Kind, t.Namespace, "", c.writeQuery()), t)
 }
 
-// Update keeps the contract of store.Interface.
+// Update implements store.Interface.
 func (c *Client) Update(ctx context.Context, obj *schema.Object) (*schema.Object, error) {
 	return c.UpdateText(ctx, encoded(obj))
 }
@@ -63,8 +63,8 @@ func (c *Client) writeQuery() url.Values {
 	return url.Values{"dryRun": {metav1.DryRunAll}}
 }
 
-// UpdateFunc keeps the contract of store.Interface: it reads and replaces until
-// nobody came in between.
+// UpdateFunc implements store.Interface. It reads and replaces the object until no
+// other write comes in between.
 func (c *Client) UpdateFunc(ctx context.Context, key schema.Key, change store.Change) (*schema.Object, error) {
 	for try := 0; ; try++ {
 		if try > 0 && !c.pause(ctx, conflictPause(try)) {
@@ -85,8 +85,8 @@ func (c *Client) UpdateFunc(ctx context.Context, key schema.Key, change store.Ch
 	}
 }
 
-// basedOn is what change makes of the stored object of a key, nil for none, to be
-// written in its place only.
+// basedOn returns the result of change for the stored object of a key, nil if there is
+// none. It is conditional on that object.
 func basedOn(key schema.Key, stored *schema.Object, change store.Change) (*schema.Object, error) {
 	next, err := change(stored)
 	if err != nil {
@@ -104,8 +104,8 @@ func basedOn(key schema.Key, stored *schema.Object, change store.Change) (*schem
 	return next.WithMeta(meta)
 }
 
-// isBasedOn reports whether what a change made is for that version, and not for another
-// one that it has set itself.
+// isBasedOn reports whether the result of a change is conditional on that stored
+// version, and not on another one that the change itself has set.
 func isBasedOn(next, stored *schema.Object) bool {
 	if stored == nil {
 		return next.Meta.ResourceVersion == ""
@@ -124,7 +124,7 @@ func (c *Client) write(ctx context.Context, method, url string, t Text) (*schema
 	return decodeObject(t.Kind, body)
 }
 
-// Delete keeps the contract of store.Interface.
+// Delete implements store.Interface.
 func (c *Client) Delete(ctx context.Context, key schema.Key, pre store.Preconditions) (*schema.Object, error) {
 	kind, err := kindOf(key)
 	if err != nil {

@@ -14,19 +14,18 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Outcome is what an operation makes of the stored object.
+// Outcome is the result of an operation on a stored object.
 type Outcome struct {
-	// Stored is the object from now on: nil when it is gone, and the very
-	// object that there was when nothing changes, so that there is nothing to
-	// write.
+	// Stored is the object after the operation. It is nil if the object was removed. It
+	// is the same pointer as before if nothing changed, so nothing must be written.
 	Stored *schema.Object
-	// Answer is what the caller gets: Stored, or the last state of an object
-	// that is gone. It has no resourceVersion of its own yet.
+	// Answer is the result for the caller: Stored, or the last state of an object that
+	// was removed. Its resourceVersion is not set yet.
 	Answer *schema.Object
 }
 
-// Evaluate says what an operation of an author makes of the stored object, nil
-// when there is none: the rules of a write, the same for every driver.
+// Evaluate returns the outcome of an author's operation on the stored object; current
+// is nil if there is none. These are the rules of a write for every driver.
 func (o Op) Evaluate(current *schema.Object, by Author) (Outcome, error) {
 	switch o.Verb {
 	case OpCreate:
@@ -50,7 +49,7 @@ func (o Op) Evaluate(current *schema.Object, by Author) (Outcome, error) {
 
 func stored(obj *schema.Object, err error) (Outcome, error) { return Outcome{obj, obj}, err }
 
-// applyNew creates, unless a stored object is meant.
+// applyNew creates an object, unless the operation refers to an earlier object.
 func (o Op) applyNew() (Outcome, error) {
 	obj, err := o.replacement(nil)
 	switch {
@@ -106,8 +105,8 @@ func (o Op) update(current *schema.Object, by Author) (Outcome, error) {
 	return stored(next, nil)
 }
 
-// owners are the managed fields of what takes the place of current. An apply by
-// function is of somebody who has worked them out.
+// owners returns the managed fields of the object that replaces current. The caller of
+// an apply by function has already computed them.
 func (o Op) owners(given, current *schema.Object, by Author) []metav1.ManagedFieldsEntry {
 	if o.Verb == OpApply && o.Change != nil {
 		return managedfields.Given(given.Meta.ManagedFields)
@@ -115,7 +114,7 @@ func (o Op) owners(given, current *schema.Object, by Author) []metav1.ManagedFie
 	return managedfields.Updated(current, given, by.Program)
 }
 
-// replacement is the object that an operation shall put in the place of current.
+// replacement returns the object that the operation puts in the place of current.
 func (o Op) replacement(current *schema.Object) (*schema.Object, error) {
 	if o.Change == nil {
 		return o.Object, nil
@@ -127,8 +126,8 @@ func (o Op) replacement(current *schema.Object) (*schema.Object, error) {
 	return next, err
 }
 
-// merged is a given object with what the server owns of the current one. It is
-// current itself when that makes no difference.
+// merged returns the given object with the fields that the server owns taken from the
+// current one. It returns current itself if nothing changes.
 func merged(given, current *schema.Object, owners []metav1.ManagedFieldsEntry) (*schema.Object, error) {
 	meta := underServer(given.Meta, current.Meta)
 	meta.ManagedFields = owners
@@ -146,8 +145,8 @@ func merged(given, current *schema.Object, owners []metav1.ManagedFieldsEntry) (
 	return next, nil
 }
 
-// underServer is the metadata that a client gives with the fields that are the
-// server's taken from elsewhere. One that Kubernetes had is kept nowhere here.
+// underServer returns the metadata that a client gave, with the fields that the server
+// owns replaced. The selfLink of Kubernetes is not kept.
 func underServer(given, server metav1.ObjectMeta) metav1.ObjectMeta {
 	given.ResourceVersion = server.ResourceVersion
 	given.UID = server.UID
@@ -161,8 +160,8 @@ func underServer(given, server metav1.ObjectMeta) metav1.ObjectMeta {
 	return given
 }
 
-// checkFinalizers lets an object that is being deleted lose finalizers only:
-// a new one would keep it although its deletion was promised.
+// checkFinalizers lets an object that is being deleted only lose finalizers. A new
+// finalizer would keep the object although its deletion was promised.
 func (o Op) checkFinalizers(given []string, current metav1.ObjectMeta) error {
 	if current.DeletionTimestamp == nil {
 		return nil
@@ -195,11 +194,11 @@ func (o Op) delete(current *schema.Object) (Outcome, error) {
 	return stored(current.WithMeta(meta))
 }
 
-// now is as fine as metadata tells time.
+// now returns the time with the precision of metadata, seconds.
 func now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Second)) }
 
-// checkCurrent is ErrNotFound without an object and ErrConflict when it is not
-// the one that was meant.
+// checkCurrent returns ErrNotFound if there is no object, and ErrConflict if the stored
+// object does not meet the preconditions.
 func (o Op) checkCurrent(current *schema.Object, pre Preconditions) error {
 	if current == nil {
 		return &Error{Kind: ErrNotFound, Key: o.Target()}

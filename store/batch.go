@@ -6,8 +6,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Revisions are the changes of a batch as batches of one revision each, in
-// order. They share its events.
+// Revisions returns the changes of a batch as batches of one revision each, in order.
+// They share the events of the batch.
 func (b Batch) Revisions() iter.Seq[Batch] {
 	return func(yield func(Batch) bool) {
 		for rest := b.Events; len(rest) > 0; {
@@ -24,7 +24,7 @@ func (b Batch) Revisions() iter.Seq[Batch] {
 	}
 }
 
-// Size is the length of a batch's objects as JSON, in bytes. In memory they take
+// Size returns the length of the batch's objects as JSON, in bytes. In memory they take
 // about twice as much.
 func (b Batch) Size() int {
 	size := 0
@@ -37,7 +37,7 @@ func (b Batch) Size() int {
 	return size
 }
 
-// In is the part of a batch that is in scope.
+// In returns the part of the batch that is in scope.
 func (b Batch) In(scope Scope) Batch {
 	if scope == (Scope{}) {
 		return b

@@ -8,55 +8,55 @@ import (
 	"sync"
 )
 
-// ChangeLogBytes is about how much a ChangeLog keeps at most, in the sense of
+// ChangeLogBytes is the approximate maximum of what a ChangeLog keeps, as measured by
 // Batch.Size.
 const ChangeLogBytes = 64 << 20
 
-// ChangeLog is the recent past of a store in memory: the newest batches of
-// events, up to a bound in number and one in bytes, and the watches over them.
-// Watchers are cursors into the one log, so that memory is bounded by the log
-// alone however many watch and however slowly they read: who falls out of it is
-// cut off.
+// ChangeLog is the recent history of a store in memory: the newest batches of events,
+// bounded in number and in bytes, and the watches over them. Watches are cursors into
+// the one log. So the log alone bounds the memory, regardless of the number and speed
+// of the watchers. A watch that falls behind the log is ended.
 //
-// It is safe for concurrent use.
+// A ChangeLog is safe for concurrent use.
 type ChangeLog struct {
 	mu      sync.RWMutex
 	batches []Batch // with events, ascending, one whole revision each
 	events  int     // in batches
 	bytes   int     // in batches
-	dropped int     // bytes that left batches but not yet its array
+	dropped int     // bytes dropped from batches that its array still holds
 	limit   int
 	floor   int64         // changes after this revision are kept
-	at      Batch         // and those of it, where they are known
+	at      Batch         // the changes at floor, if they are known
 	head    int64         // changes up to this revision are known
-	epoch   int           // counts Reset
-	moved   chan struct{} // closed with the next head
+	epoch   int           // counts calls of Reset
+	moved   chan struct{} // closed when head next changes
 	parked  parking
 }
 
-// NewChangeLog is an empty history at a revision, keeping about limit events or
-// ChangeLogBytes, whichever is less. A single batch is kept however large it is.
+// NewChangeLog returns an empty log at a revision. It keeps about limit events or
+// ChangeLogBytes, whichever is less. It keeps a single batch of any size.
 func NewChangeLog(revision int64, limit int) *ChangeLog {
 	return &ChangeLog{floor: revision, head: revision, limit: limit, moved: make(chan struct{})}
 }
 
-// Revision is the newest revision known.
+// Revision returns the newest revision known.
 func (l *ChangeLog) Revision() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.head
 }
 
-// Floor is the oldest revision to watch from: the changes after it are kept.
+// Floor returns the oldest revision that a watch can start from. The changes after it
+// are kept.
 func (l *ChangeLog) Floor() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.floor
 }
 
-// Append adds a batch newer than all before. One that holds several revisions
-// is kept as one batch for each, so that a cursor may stand between them. A
-// batch without events only moves the revision on, if it does.
+// Append adds a batch that is newer than all before. A batch of several revisions is
+// stored as one batch for each, so that a cursor can stand between them. A batch
+// without events only advances the revision. A batch that is not newer is ignored.
 func (l *ChangeLog) Append(b Batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *ChangeLog) Append(b Batch) {
 	l.wakeLocked()
 }
 
-// Compact forgets the changes up to a revision.
+// Compact drops the changes up to and including a revision.
 func (l *ChangeLog) Compact(revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,9 +89,9 @@ func (l *ChangeLog) Compact(revision int64) {
 	}
 }
 
-// Reset forgets everything and starts anew at a revision, as after a list that
-// may hide changes; what that revision changed is for Repeat alone. All watches
-// end with ErrExpired.
+// Reset drops everything and starts again at a revision, for example after a list that
+// may hide changes. Only Repeat returns the changes of that revision. All watches end
+// with ErrExpired.
 func (l *ChangeLog) Reset(at Batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,8 +108,8 @@ func (l *ChangeLog) dropOldestLocked() {
 	l.events -= len(oldest.Events)
 	l.bytes -= oldest.Size()
 	l.dropped += oldest.Size()
-	// What is dropped stays in the array: others may be reading it (see
-	// Since). When that is much, the rest moves to an array of its own.
+	// Dropped batches stay in the array because others may be reading them (see Since).
+	// If they grow large, the rest moves to a new array.
 	l.batches = l.batches[1:]
 	if l.dropped > ChangeLogBytes/4 {
 		l.batches, l.dropped = slices.Clone(l.batches), 0
@@ -121,8 +121,8 @@ func (l *ChangeLog) wakeLocked() {
 	l.moved = make(chan struct{})
 }
 
-// Since returns the batches after a revision, in order, or ErrExpired. The
-// slice is shared and must not be changed.
+// Since returns the batches after a revision, in order, or ErrExpired. The slice is
+// shared and must not be changed.
 func (l *ChangeLog) Since(revision int64) ([]Batch, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -163,8 +163,8 @@ func (l *ChangeLog) expiredLocked(revision int64) error {
 		"changes after revision %d are no longer kept, the oldest kept follow revision %d: list again", revision, l.floor)}
 }
 
-// Wait returns once the revision is known. When the context ends first, that
-// is ErrFuture with the context's error as its cause.
+// Wait returns once the revision is known. If the context ends first, the error is
+// ErrFuture with the context's error as its cause.
 func (l *ChangeLog) Wait(ctx context.Context, revision int64) error {
 	for {
 		l.mu.RLock()
@@ -182,10 +182,10 @@ func (l *ChangeLog) Wait(ctx context.Context, revision int64) error {
 	}
 }
 
-// Watch delivers the changes in scope after a revision, which may lie beyond
-// the newest known one. It keeps the promises of Reader.Watch but for
-// revision 0, which is the beginning. onEnd is called when the watch has ended of
-// itself, or was read by Batches and has ended for whatever reason.
+// Watch delivers the changes in scope after a revision, which may be beyond the newest
+// known one. It follows the contract of Reader.Watch, except that revision 0 means the
+// beginning. onEnd is called when the watch ends with an error of its own. A watch that
+// is read by Batches also calls it when the context ends.
 func (l *ChangeLog) Watch(ctx context.Context, scope Scope, after int64, onEnd ...func()) (Puller, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -196,12 +196,12 @@ func (l *ChangeLog) Watch(ctx context.Context, scope Scope, after int64, onEnd .
 		log: l, ctx: ctx, scope: scope, after: after, epoch: l.epoch,
 		woken: make(chan struct{}, 1), onEnd: onEnd,
 	}
-	c.sign() // There may be something already.
+	c.sign() // There may already be changes.
 	c.stop = context.AfterFunc(ctx, func() { l.leave(c) })
 	return c, nil
 }
 
-// leave forgets a cursor that has ended.
+// leave removes a cursor that has ended.
 func (l *ChangeLog) leave(c *cursor) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

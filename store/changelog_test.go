@@ -17,7 +17,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// added is a batch of one new object for each revision.
+// added returns a batch with one new object for each revision.
 func added(t *testing.T, revisions ...int64) store.Batch {
 	t.Helper()
 	var b store.Batch
@@ -29,7 +29,7 @@ func added(t *testing.T, revisions ...int64) store.Batch {
 	return b
 }
 
-// revisionsOf reads n batches.
+// revisionsOf reads n batches and returns their revisions.
 func revisionsOf(t *testing.T, w store.Watcher, n int) []int64 {
 	t.Helper()
 	var got []int64
@@ -65,8 +65,9 @@ func TestChangeLogSplitsRevisions(t *testing.T) {
 	}
 }
 
-// TestChangeLogBundlesForWhoIsBehind: all changes come once and in order, in far
-// fewer batches than there are revisions, each with the revision that it ends at.
+// TestChangeLogBundlesForWhoIsBehind checks that a reader that is behind gets all
+// changes once and in order, in far fewer batches than revisions, each with the
+// revision at its end.
 func TestChangeLogBundlesForWhoIsBehind(t *testing.T) {
 	const revisions = 1000
 	l := store.NewChangeLog(1, 2*revisions)
@@ -114,13 +115,14 @@ func TestChangeLogCutsOffWhoDoesNotRead(t *testing.T) {
 	}
 }
 
-// TestChangeLogIsBoundedInBytes: few large objects are as much as many small ones.
+// TestChangeLogIsBoundedInBytes checks that few large objects count like many small
+// ones.
 func TestChangeLogIsBoundedInBytes(t *testing.T) {
 	const size = 1 << 20
 	spec := json.RawMessage(`{"payload":"` + strings.Repeat("x", size) + `"}`)
 	h := store.NewChangeLog(1, 10_000)
 	last := int64(1)
-	for last < 600 { // The array shall have room to spare.
+	for last < 600 { // The array gets spare capacity.
 		last++
 		h.Append(added(t, last))
 	}
@@ -146,7 +148,7 @@ func TestChangeLogIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-// heap is what is in use, in bytes.
+// heap returns the bytes of the heap in use.
 func heap() uint64 {
 	runtime.GC()
 	var stats runtime.MemStats
@@ -179,8 +181,8 @@ func TestChangeLogResetEndsWatches(t *testing.T) {
 	}
 }
 
-// TestChangeLogCompactSparesReaders: who has read everything is not cut off by a
-// compaction, though nothing in its scope happened for long.
+// TestChangeLogCompactSparesReaders checks that a compaction does not end the watch of
+// a reader that has read everything, even if nothing happened in its scope for long.
 func TestChangeLogCompactSparesReaders(t *testing.T) {
 	h := store.NewChangeLog(1, 10)
 	w, err := h.Watch(t.Context(), store.Scope{Namespace: "quiet"}, 1)

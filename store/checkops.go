@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// CheckOps is ErrInvalid for a transaction that breaks the contract, whatever
-// is stored. Every driver begins with it.
+// CheckOps returns ErrInvalid for a transaction that breaks the contract, regardless of
+// what is stored. Every driver calls it first.
 func CheckOps(ops []Op) error {
 	if len(ops) > MaxTxnOps {
 		return &Error{Kind: ErrInvalid, Detail: fmt.Sprintf(
@@ -29,7 +29,7 @@ func CheckOps(ops []Op) error {
 	return nil
 }
 
-// CheckLimit is ErrTooLarge for more operations than a server takes at once.
+// CheckLimit returns ErrTooLarge if there are more operations than a server accepts.
 func CheckLimit(ops []Op, most int) error {
 	if len(ops) <= most {
 		return nil
@@ -38,7 +38,7 @@ func CheckLimit(ops []Op, most int) error {
 		"a transaction of %d operations, this server takes %d (--max-transaction)", len(ops), most)}
 }
 
-// misuse finds what the contract forbids, whatever the kind of the object.
+// misuse returns what the contract forbids in an operation, for any kind of object.
 func misuse(op Op) diag.List {
 	byKey, canChange := op.Verb == OpDelete || op.Change != nil, op.Verb == OpUpdate || op.Verb == OpApply
 	if byKey != (op.Object == nil) || op.Change != nil && !canChange {

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// cursor is one watch over a ChangeLog. It holds a revision, not a queue, and has no
+// cursor is one watch over a ChangeLog. It holds a revision, not a queue. It has no
 // goroutine unless it is read by Batches.
 type cursor struct {
 	log   *ChangeLog
@@ -16,18 +16,18 @@ type cursor struct {
 	scope Scope
 	epoch int
 
-	// after is up to where everything was brought. The log has it, and parked, while
-	// the cursor is parked.
+	// after is the revision up to which everything was delivered. The log's mutex
+	// guards after and parked while the cursor is parked.
 	after  int64
 	parked bool
 
-	woken  chan struct{} // holds a sign that there may be something
-	wished atomic.Bool   // for an empty batch
+	woken  chan struct{} // has a token if there may be something to read
+	wished atomic.Bool   // an empty batch was requested
 	onEnd  []func()
-	stop   func() bool // does not wait for the end of ctx any more
+	stop   func() bool // stops waiting for the end of ctx
 
 	push sync.Once
-	out  chan Batch // once it is read by Batches
+	out  chan Batch // set once the cursor is read by Batches
 
 	TerminalError
 }
@@ -37,7 +37,7 @@ func (c *cursor) Ready() <-chan struct{} { return c.woken }
 func (c *cursor) sign() {
 	select {
 	case c.woken <- struct{}{}:
-	default: // One is there.
+	default: // A token is already there.
 	}
 }
 
@@ -58,7 +58,7 @@ func (c *cursor) RequestProgress(context.Context) error {
 func (c *cursor) Pull() (Batch, bool, error) {
 	for {
 		c.unsign()
-		// A wish counts from now: the log is looked at once more.
+		// A progress request counts from now, so the log is read once more.
 		wished := c.wished.Swap(false)
 		b, some, err := c.next()
 		switch {
@@ -70,7 +70,7 @@ func (c *cursor) Pull() (Batch, bool, error) {
 		case wished:
 			c.wished.Store(true)
 		}
-		c.sign() // It is not parked: nobody else says that there is more.
+		c.sign() // The cursor is not parked, so nothing else would signal more batches.
 		c.after = b.Revision
 		if len(b.Events) > 0 {
 			return b, true, nil
@@ -120,8 +120,8 @@ func (c *cursor) pushAll() {
 	}
 }
 
-// next is the first batch beyond the cursor's place. When there is none, the cursor is
-// parked at the newest revision, and that is the one of the batch.
+// next returns the first batch after the cursor's position. If there is none, it parks
+// the cursor at the newest revision and returns an empty batch of that revision.
 func (c *cursor) next() (b Batch, some bool, err error) {
 	c.log.mu.RLock()
 	b, some, err = c.lookLocked()
@@ -142,11 +142,11 @@ func (c *cursor) lookLocked() (b Batch, some bool, err error) {
 	switch {
 	case c.Err() != nil:
 		return Batch{}, false, c.Err()
-	case c.ctx.Err() != nil: // What happens from now on is told to nobody.
+	case c.ctx.Err() != nil: // Later changes are not delivered.
 		return Batch{}, false, c.ctx.Err()
 	case c.epoch != l.epoch:
 		return Batch{}, false, l.expiredLocked(c.after)
-	case c.parked: // Nothing in its scope has come.
+	case c.parked: // No change in its scope has come.
 	case c.after < l.floor:
 		return Batch{}, false, &Error{Kind: ErrSlow, Detail: fmt.Sprintf(
 			"stopped reading at revision %d, the oldest changes kept follow revision %d", c.after, l.floor)}
@@ -159,15 +159,15 @@ func (c *cursor) lookLocked() (b Batch, some bool, err error) {
 	return Batch{Revision: c.after}, false, nil
 }
 
-// A cursor that is at least bundleSize batches behind hands over so many as one,
-// but not more than about bundleBytes: what many who catch up cost most is not
-// the bytes, but the handing over.
+// A cursor that is at least bundleSize batches behind delivers up to that many as one,
+// but not more than about bundleBytes. When many watches catch up, delivering batches
+// costs more than their bytes.
 const (
 	bundleSize  = 64
 	bundleBytes = 64 << 10
 )
 
-// bundle is the next batch, or one of several, without what is out of scope.
+// bundle returns the next batch or several joined into one, limited to the scope.
 func (c *cursor) bundle(ahead []Batch) Batch {
 	first := ahead[0].In(c.scope)
 	if len(ahead) < bundleSize {

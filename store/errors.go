@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// The kinds of failure a caller can tell apart, with errors.Is, on either side
-// of the network. Everything else is an internal error.
+// These are the kinds of failure that a caller can tell apart with errors.Is, on both
+// sides of the network. Every other error is an internal error.
 var (
 	ErrNotFound    = errors.New("not found")
 	ErrExists      = errors.New("already exists")
@@ -21,35 +21,34 @@ var (
 	ErrSlow        = errors.New("watcher too slow")
 	ErrUnavailable = errors.New("store unavailable")
 	ErrTooLarge    = errors.New("too large")
-	// ErrOutcomeUnknown: a write was sent on its way and no answer came, so it
-	// may or may not have been done. Whoever repeats it may do it twice; look
-	// first. All other errors of a write mean that nothing was written.
+	// ErrOutcomeUnknown means that a write was sent and no answer came, so it may or
+	// may not have been done. Repeating it may do it twice; read the state first. All
+	// other errors of a write mean that nothing was written.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 	ErrFull           = errors.New("store full")
-	// ErrUnreadable: there is a value under the key, and it is no object.
+	// ErrUnreadable means that the value stored under the key is not a valid object.
 	ErrUnreadable = errors.New("cannot be read")
 )
 
-// Error is a failed operation: which object, which kind of failure (one of the
-// Err… values, found by errors.Is), and a detail for people.
+// Error is a failed operation: the object, the kind of failure (one of the Err… values,
+// found by errors.Is), and a detail for people.
 type Error struct {
 	Kind error
 	Key  schema.Key
-	// Index is the place of the failed operation in a transaction, 0
-	// otherwise.
+	// Index is the position of the failed operation in a transaction, otherwise 0.
 	Index int
 	// Current is the stored resourceVersion behind a conflict, if known.
 	Current string
-	// Detail says more than Kind does; may be empty.
+	// Detail says more than Kind does. It may be empty.
 	Detail string
 	// Problems are the field errors behind ErrInvalid.
 	Problems diag.List
-	// Cause is for logs, and for errors.Is. It is no part of what Error says,
-	// so that no text made of an error gives it away to a client.
+	// Cause is for logs and errors.Is. Error does not include it, so no text made from
+	// an error reveals it to a client.
 	Cause error
 }
 
-// Error says what happened, and to which object, to whoever may ask.
+// Error returns what happened and to which object. The text is safe for clients.
 func (e *Error) Error() string {
 	msg := e.Kind.Error()
 	if e.Detail != "" {
@@ -63,10 +62,10 @@ func (e *Error) Error() string {
 	return msg
 }
 
-// LogValue is what Error says and the cause of it.
+// LogValue returns the text of Error followed by its causes.
 func (e *Error) LogValue() slog.Value { return Logged(e) }
 
-// Logged is any error as a log may know it, with the cause behind it.
+// Logged returns the text of any error for a log, followed by its causes.
 func Logged(err error) slog.Value {
 	text := err.Error()
 	for e := (*Error)(nil); errors.As(err, &e) && e.Cause != nil; err = e.Cause {
@@ -82,12 +81,12 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
-// NotReached is ErrFuture for a revision beyond the newest.
+// NotReached returns ErrFuture for a revision beyond the newest.
 func NotReached(revision, newest int64) *Error {
 	return &Error{Kind: ErrFuture, Detail: fmt.Sprintf("revision %d is not reached, the newest is %d", revision, newest)}
 }
 
-// AtIndex says which operation of a transaction an error belongs to.
+// AtIndex returns err with the index of the operation that failed in a transaction.
 func AtIndex(err error, index int) error {
 	var e *Error
 	if !errors.As(err, &e) {

@@ -13,9 +13,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Author is who changes something, and by which program, as far as the request
-// says. A store notes it and believes it: to check who asks is the work of what
-// stands before the server.
+// Author is the user that changes something and the user's program, as the request
+// states them. A store records both and does not verify them: the component in front of
+// the server must authenticate users.
 type Author struct {
 	User    string `json:"user,omitempty"`
 	Program string `json:"program,omitempty"`
@@ -23,10 +23,10 @@ type Author struct {
 
 type authorKey struct{}
 
-// MaxAuthorBytes bounds each name of an Author; what is longer is cut.
+// MaxAuthorBytes bounds each name of an Author. Longer names are cut.
 const MaxAuthorBytes = 256
 
-// WithAuthor makes the writes under a context those of an author.
+// WithAuthor returns a context whose writes are attributed to an author.
 func WithAuthor(ctx context.Context, a Author) context.Context {
 	return context.WithValue(ctx, authorKey{}, Author{cut(a.User), cut(a.Program)})
 }
@@ -38,76 +38,77 @@ func cut(name string) string {
 	return strings.ToValidUTF8(name, "")
 }
 
-// AuthorOf is who writes under a context; the zero Author when nobody said.
+// AuthorOf returns the author of a context, or the zero Author if none was set.
 func AuthorOf(ctx context.Context) Author {
 	a, _ := ctx.Value(authorKey{}).(Author)
 	return a
 }
 
-// Record is one change of one object, as a store keeps it beside the object.
+// Record is one change of one object. A store keeps it beside the object.
 type Record struct {
-	// Revision is that of the change.
+	// Revision is the revision of the change.
 	Revision int64
-	// Verb goes by what came of it: OpCreate when there was no object before,
-	// OpDelete when there is none since, OpUpdate otherwise.
+	// Verb follows from the result: OpCreate if there was no object before, OpDelete if
+	// there is none after, OpUpdate otherwise.
 	Verb   Verb
 	Time   time.Time
 	Author Author
-	// Transaction is the same for all changes of one transaction, and no other.
+	// Transaction is the same for all changes of one transaction and differs from all
+	// others.
 	Transaction string
-	// Before is the state that the change replaced, nil when there was none.
+	// Before is the state that the change replaced, nil if there was none.
 	Before *schema.Object
-	// Lost says that there was one and it is not kept: it could not be read, or
-	// was too large for the store.
+	// Lost means that there was a state before and it is not kept: it could not be
+	// read, or it was too large for the store.
 	Lost bool
 }
 
-// Version is one state of an object and the change with which it began.
+// Version is one state of an object and the change that began it.
 type Version struct {
 	Revision int64
-	// Object is nil after a delete, and where the state is Lost.
+	// Object is nil after a delete, and if the state is Lost.
 	Object *schema.Object
 	Lost   bool
-	// Change is nil for the oldest version that is known, if what began it is
-	// no longer kept.
+	// Change is nil for the oldest known version if the change that began it is no
+	// longer kept.
 	Change *Record
-	// AbsentSince is from which revision on it is known that there was no object:
-	// after a version without one, or before the oldest, if a create began it.
-	// Earlier there may have been one of which there is no record. Of the oldest
-	// it is 0 if nothing is known.
+	// AbsentSince is the revision since which it is known that there was no object:
+	// after a version without an object, or before the oldest version if a create began
+	// it. An unrecorded object may have existed earlier. In the oldest version, 0 means
+	// unknown.
 	AbsentSince int64
 }
 
-// Difference is what became of one object since a revision; nil stands for no
-// object.
+// Difference is the change of one object between a revision and now. A nil state means
+// no object.
 type Difference struct {
 	Key       schema.Key
 	Then, Now *schema.Object
-	// Unreadable is the stored value if it cannot be read. Now is nil then.
+	// Unreadable is the stored value if it cannot be read. Now is then nil.
 	Unreadable *Unreadable
-	// Lost says that Then is not known: the value that cannot be read was already
-	// stored at that revision. Historians do not look for such values, a server does.
+	// Lost means that Then is unknown, because the unreadable value was already stored
+	// at that revision. Historians do not look for such values; a server does.
 	Lost bool
-	// Revision is that of the newest change of the object.
+	// Revision is the revision of the newest change of the object.
 	Revision int64
 }
 
-// ChangesOptions say which part of the changes is meant.
+// ChangesOptions select a page of changes.
 type ChangesOptions struct {
-	// Since is the revision that the present state is compared with.
+	// Since is the revision with which the present state is compared.
 	Since int64
-	// Limit is how many differences a page has at most. It must be positive. A page
-	// has fewer, at least one, where their objects are large.
+	// Limit is the maximum number of differences in a page. It must be positive. A page
+	// has fewer, but at least one, if their objects are large.
 	Limit int
-	// After leaves out all up to and with that key, in the order of the pages.
+	// After skips all keys up to and including that key, in the order of the pages.
 	After schema.Key
 }
 
-// MaxChangesPage bounds the objects of a page of changes, in bytes of JSON: the one
-// that exceeds it is the last of its page.
+// MaxChangesPage bounds the objects of a page of changes, in bytes of JSON. The
+// difference that exceeds it is the last of its page.
 const MaxChangesPage = 4 << 20
 
-// Size is the length of the objects of a difference as JSON, in bytes.
+// Size returns the length of the objects of a difference as JSON, in bytes.
 func (d Difference) Size() (size int) {
 	for _, obj := range []*schema.Object{d.Then, d.Now} {
 		if obj != nil {
@@ -117,31 +118,30 @@ func (d Difference) Size() (size int) {
 	return size
 }
 
-// Historian is the side of a store that knows what objects were. A store keeps
-// the newest records of each object, some number of them, also when the object
-// was deleted; how many, and for how long, is its own affair. All methods are
-// safe for concurrent use.
+// Historian is the side of a store that returns earlier states of objects. A store
+// keeps the newest records of each object, also after the object was deleted. The store
+// decides how many it keeps and for how long. All methods are safe for concurrent use.
 type Historian interface {
-	// History is the versions of an object that are known, the newest first.
-	// ErrNotFound when there are none.
+	// History returns the known versions of an object, the newest first. The error is
+	// ErrNotFound if there are none.
 	History(ctx context.Context, key schema.Key) ([]Version, error)
-	// Changes is what in a scope has changed after a revision, sorted by kind,
-	// namespace and name; what was changed and changed back is there too.
-	// ErrExpired when records do not reach back to that revision, with the key
-	// of the object if it is known of which, and when that cannot be excluded:
-	// nothing that has changed is passed over. ErrFuture when the revision is not reached; ErrTooLarge
-	// when more than MaxTxnOps objects have changed.
+	// Changes returns the differences in scope since a revision, sorted by kind,
+	// namespace and name. It includes objects that were changed and changed back. No
+	// changed object is left out: the error is ErrExpired if records do not reach back
+	// to that revision, or if this cannot be excluded. That error has the key of the
+	// object, if known. The error is ErrFuture if the revision is not reached, and
+	// ErrTooLarge if more than MaxTxnOps objects have changed.
 	Changes(ctx context.Context, scope Scope, revision int64) ([]Difference, error)
-	// ChangesPage is a part of Changes, however many objects have changed, in an
-	// order of keys that is the store's own and always the same. Each page shows the
-	// state of its own time. So pages, each after the last key of the one before,
-	// have every object once that had changed when the first was read. A page
-	// has at least one difference if more says that another page follows, which may
-	// be empty.
+	// ChangesPage returns a part of Changes, however many objects have changed. The
+	// order of keys is fixed by the store. Each page shows the state at the time of its
+	// own call. So pages, each after the last key of the page before, hold every object
+	// that had changed at the first call exactly once. more reports whether another
+	// page follows; that page may be empty. A page with more has at least one
+	// difference.
 	ChangesPage(ctx context.Context, scope Scope, opts ChangesOptions) (page []Difference, more bool, err error)
 }
 
-// AllChanges makes Historian.Changes of pages.
+// AllChanges implements Historian.Changes with pages of h.
 func AllChanges(ctx context.Context, h Historian, scope Scope, revision int64) ([]Difference, error) {
 	var all []Difference
 	opts := ChangesOptions{Since: revision, Limit: 1000}
@@ -162,7 +162,7 @@ func AllChanges(ctx context.Context, h Historian, scope Scope, revision int64) (
 	}
 }
 
-// SortDifferences puts them in the order of Historian.Changes.
+// SortDifferences sorts ds in the order of Historian.Changes.
 func SortDifferences(ds []Difference) {
 	slices.SortFunc(ds, func(a, b Difference) int {
 		return cmp.Or(
@@ -173,19 +173,19 @@ func SortDifferences(ds []Difference) {
 	})
 }
 
-// Reach is how far back the records of an object tell all that it was, 0 for what
-// is not known: after Floor nothing was changed without one, and Oldest is from
-// which revision on none is missing before the oldest.
+// Reach says how far back the records of an object are complete; 0 means unknown. Every
+// change after Floor has a record. No record from Oldest on is missing before the
+// oldest record that is kept.
 type Reach struct{ Floor, Oldest int64 }
 
-// Versions puts versions together from the records of an object, the oldest
-// first, and its present state. The result begins with the newest.
+// Versions combines the records of an object, the oldest first, and its present state
+// into versions, the newest first.
 func Versions(records []Record, current *schema.Object, reach Reach) []Version {
 	var out []Version
 	after, lost := current, false
 	for i := len(records) - 1; i >= 0; i-- {
 		r := records[i]
-		if after != nil && after.Revision() > r.Revision { // Made without a record.
+		if after != nil && after.Revision() > r.Revision { // The change has no record.
 			out = append(out, Version{Revision: after.Revision(), Object: after})
 			after, lost = nil, r.Verb != OpDelete
 		}
@@ -205,8 +205,8 @@ func Versions(records []Record, current *schema.Object, reach Reach) []Version {
 	return out
 }
 
-// At is an object as it was at a revision. ErrNotFound when it was not there,
-// ErrExpired when that is not known.
+// At returns an object as it was at a revision. The error is ErrNotFound if there was
+// no object, and ErrExpired if its state is unknown.
 func At(ctx context.Context, h Historian, key schema.Key, revision int64) (*schema.Object, error) {
 	versions, err := h.History(ctx, key)
 	if err == nil {
@@ -216,7 +216,7 @@ func At(ctx context.Context, h Historian, key schema.Key, revision int64) (*sche
 	if !ok || !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	// Was there never one, or are its records gone?
+	// Did the object never exist, or are its records gone?
 	scope := Scope{Kind: kind, Namespace: key.Namespace, Name: key.Name}
 	if _, unknown := h.Changes(ctx, scope, revision); errors.Is(unknown, ErrExpired) {
 		return nil, unknown
@@ -224,8 +224,8 @@ func At(ctx context.Context, h Historian, key schema.Key, revision int64) (*sche
 	return nil, err
 }
 
-// VersionAt is the state of an object at a revision, out of its versions.
-// ErrNotFound when it was not there, ErrExpired when that is not known.
+// VersionAt returns the state of an object at a revision, from its versions. The error
+// is ErrNotFound if there was no object, and ErrExpired if its state is unknown.
 func VersionAt(versions []Version, key schema.Key, revision int64) (*schema.Object, error) {
 	for _, v := range versions {
 		switch {
@@ -246,9 +246,9 @@ func VersionAt(versions []Version, key schema.Key, revision int64) (*schema.Obje
 	return nil, notReached(key, revision, versions[len(versions)-1].Revision)
 }
 
-// Then is the state of an object at a revision, by the oldest record of its
-// changes after that revision; complete says that no change between the two
-// can be missing where the record itself cannot tell.
+// Then returns the state of an object at a revision. r must be the oldest record of its
+// changes after that revision. complete means that no record between the two is
+// missing; it matters only if the record has no state before.
 func (r Record) Then(key schema.Key, revision int64, complete bool) (*schema.Object, error) {
 	switch {
 	case r.Lost:
@@ -268,9 +268,9 @@ func notReached(key schema.Key, revision, oldest int64) error {
 		"its history does not reach back to revision %d; the oldest version that is known is of %d", revision, oldest)}
 }
 
-// Undo is the operation that brings the difference to an end, on condition that
-// the object is still what Now says. ok is false when nothing but what the store
-// itself sets differs.
+// Undo returns the operation that restores Then, on condition that the object is still
+// in the state Now. ok is false if the states differ only in fields that the store
+// sets.
 func (d Difference) Undo() (op Op, ok bool, err error) {
 	switch {
 	case d.Lost:
@@ -293,7 +293,7 @@ func (d Difference) Undo() (op Op, ok bool, err error) {
 	}
 	meta.ResourceVersion, meta.ManagedFields = d.Now.Meta.ResourceVersion, nil
 	if d.Now.Meta.DeletionTimestamp != nil {
-		meta.Finalizers = d.Now.Meta.Finalizers // It takes no others.
+		meta.Finalizers = d.Now.Meta.Finalizers // It accepts no new finalizers.
 	}
 	obj, err := d.Then.WithMeta(meta)
 	if err != nil {
@@ -303,8 +303,8 @@ func (d Difference) Undo() (op Op, ok bool, err error) {
 	return Op{Verb: OpUpdate, Object: obj}, next != d.Now, err
 }
 
-// replaceUnreadable puts the earlier state, or nothing, in the place of a value that
-// cannot be read, on condition that the same value is still stored.
+// replaceUnreadable replaces an unreadable value with the earlier state, or removes it,
+// on condition that the same value is still stored.
 func (d Difference) replaceUnreadable() (Op, error) {
 	revision := strconv.FormatInt(d.Unreadable.Revision, 10)
 	if d.Then == nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Compare orders objects as lists do: by group and kind (the order of
-// schema.Kinds), then by "namespace/name" as a text. That is the order of
-// Kubernetes, and of keys in etcd: team-a stands before team.
+// Compare orders objects as lists do: by group and kind (the order of schema.Kinds),
+// then by the text "namespace/name". Kubernetes and etcd's keys have the same order:
+// team-a sorts before team.
 func Compare(a, b *schema.Object) int {
 	return cmp.Or(compareKinds(a.Kind, b.Kind), compareNames(a, b))
 }
@@ -29,7 +29,7 @@ func compareKinds(a, b *schema.Kind) int {
 	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
 }
 
-// compareNamespaces compares them with a slash behind each.
+// compareNamespaces compares namespaces as if each ended in a slash.
 func compareNamespaces(a, b string) int {
 	n := min(len(a), len(b))
 	switch order := strings.Compare(a[:n], b[:n]); {
@@ -42,26 +42,26 @@ func compareNamespaces(a, b string) int {
 	}
 }
 
-// Index is a sorted set of objects in memory, one for each key. The zero Index
-// is empty. It is not safe for concurrent use: its owner guards it.
+// Index is a sorted set of objects in memory with one object for each key. The zero
+// Index is empty. It is not safe for concurrent use.
 //
-// The objects of a kind lie in a tree, in the order of lists, so that a namespace
-// is a stretch of it and a write costs no more where there are many.
+// The objects of a kind are in a tree, in list order. So a namespace is a contiguous
+// range, and the cost of a write hardly grows with the number of objects.
 type Index struct {
 	byKey  map[schema.Key]*schema.Object
 	byKind map[string]*btree.BTree[*schema.Object]
 }
 
-// treeDegree makes nodes of up to 127 objects: lists read them one after the other.
+// treeDegree allows up to 127 objects in a node, because lists read them in sequence.
 const treeDegree = 64
 
-// Len is the number of objects.
+// Len returns the number of objects.
 func (x *Index) Len() int { return len(x.byKey) }
 
-// Get returns nil when there is no such object.
+// Get returns the object with a key, or nil if there is none.
 func (x *Index) Get(key schema.Key) *schema.Object { return x.byKey[key] }
 
-// Put adds or replaces an object and returns the one before, if any.
+// Put adds or replaces an object and returns the previous one, if any.
 func (x *Index) Put(obj *schema.Object) *schema.Object {
 	if x.byKey == nil {
 		x.byKey = map[schema.Key]*schema.Object{}
@@ -77,7 +77,7 @@ func (x *Index) Put(obj *schema.Object) *schema.Object {
 	return previous
 }
 
-// Delete removes an object and returns it, nil when there was none.
+// Delete removes an object and returns it, or nil if there was none.
 func (x *Index) Delete(key schema.Key) *schema.Object {
 	previous, ok := x.byKey[key]
 	if !ok {
@@ -88,7 +88,7 @@ func (x *Index) Delete(key schema.Key) *schema.Object {
 	return previous
 }
 
-// Apply brings the set up to date with one event.
+// Apply updates the set with one event.
 func (x *Index) Apply(ev Event) {
 	if ev.Type == Deleted {
 		x.Delete(ev.Object.Key())
@@ -97,7 +97,7 @@ func (x *Index) Apply(ev Event) {
 	x.Put(ev.Object)
 }
 
-// List returns the objects in scope, sorted. The slice is the caller's.
+// List returns the objects in scope, sorted. The caller owns the slice.
 func (x *Index) List(scope Scope) []*schema.Object {
 	if scope.Kind != nil {
 		return x.appendKind(nil, scope.Kind, scope)
@@ -109,7 +109,7 @@ func (x *Index) List(scope Scope) []*schema.Object {
 	return items
 }
 
-// appendKind appends what is in scope of one kind.
+// appendKind appends the objects of one kind that are in scope.
 func (x *Index) appendKind(items []*schema.Object, kind *schema.Kind, scope Scope) []*schema.Object {
 	tree := x.byKind[kind.Kind]
 	if tree == nil {
@@ -119,7 +119,7 @@ func (x *Index) appendKind(items []*schema.Object, kind *schema.Kind, scope Scop
 		items = slices.Grow(items, tree.Len())
 	}
 	first := &schema.Object{Kind: kind, Meta: metav1.ObjectMeta{Namespace: scope.Namespace, Name: scope.Name}}
-	scope.Kind = nil // It is that of the tree.
+	scope.Kind = nil // The tree has only this kind.
 	tree.AscendGreaterOrEqual(first, func(o *schema.Object) bool {
 		in := scope == Scope{} || scope.Contains(o.Key())
 		if in {
@@ -130,8 +130,8 @@ func (x *Index) appendKind(items []*schema.Object, kind *schema.Kind, scope Scop
 	return items
 }
 
-// ListBefore returns what List would have returned before the given batches,
-// which must be the newest ones, in order, and know the previous states.
+// ListBefore returns the result of List as it was before the given batches. They must
+// be the newest batches, in order, and their events must have the previous states.
 func (x *Index) ListBefore(scope Scope, batches []Batch) []*schema.Object {
 	undone := map[schema.Key]*schema.Object{}
 	for _, b := range slices.Backward(batches) {

@@ -21,8 +21,8 @@ func keysOf(objs []*schema.Object) []string {
 	return out
 }
 
-// TestIndexIsASortedMap compares the index with the plainest thing that could
-// do its work, over random puts and deletes, then takes all back step by step.
+// TestIndexIsASortedMap compares the index with a simple reference implementation over
+// random puts and deletes, then undoes all of them step by step.
 func TestIndexIsASortedMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var index store.Index

@@ -12,8 +12,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Page is what the options want of a whole list that is in order, and how many
-// objects they leave out behind it. It shares items.
+// Page returns the part of items that the options select, and the number of items that
+// they leave out after it. items is a complete list in order. The page shares its
+// array.
 func (o ListOptions) Page(items []*schema.Object) (page []*schema.Object, remaining int) {
 	if o.After != (schema.Key{}) {
 		items = items[sort.Search(len(items), func(i int) bool { return behind(items[i], o.After) }):]
@@ -24,7 +25,7 @@ func (o ListOptions) Page(items []*schema.Object) (page []*schema.Object, remain
 	return items[:o.Limit:o.Limit], len(items) - o.Limit
 }
 
-// behind says that an object comes after a key in lists.
+// behind reports whether an object comes after a key in lists.
 func behind(obj *schema.Object, key schema.Key) bool {
 	kind, ok := schema.KindByName(key.Kind)
 	return ok && cmp.Or(
@@ -34,17 +35,17 @@ func behind(obj *schema.Object, key schema.Key) bool {
 	) > 0
 }
 
-// Continue says where the next page of a list begins: after a key, in the state
-// at a revision, or, at revision 0, in the newest one.
+// Continue is the position at which the next page of a list begins: after a key, in the
+// state at a revision, or in the newest state if the revision is 0.
 type Continue struct {
 	Revision int64
 	After    schema.Key
 }
 
-// continueVersion is the form of tokens. Another one is no token of ours.
+// continueVersion is the version of the token format. Other versions are refused.
 const continueVersion = 1
 
-// maxContinue bounds a token: far more than the longest names take.
+// maxContinue bounds the length of a token. The longest names need far less.
 const maxContinue = 1024
 
 type continueToken struct {
@@ -55,8 +56,7 @@ type continueToken struct {
 	Name      string `json:"name"`
 }
 
-// Token is the text that stands for it between a server and its clients, to
-// whom it is opaque.
+// Token encodes the position as a text that is opaque to clients.
 func (c Continue) Token() string {
 	text, err := json.Marshal(continueToken{continueVersion, c.Revision, c.After.Kind, c.After.Namespace, c.After.Name})
 	if err != nil {
@@ -65,7 +65,7 @@ func (c Continue) Token() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// ParseContinue reads a token, which may have been made by anybody.
+// ParseContinue decodes a token. The token is not trusted.
 func ParseContinue(token string) (Continue, error) {
 	var t continueToken
 	if len(token) > maxContinue {
@@ -79,7 +79,7 @@ func ParseContinue(token string) (Continue, error) {
 	return c, checkAfter(c.After)
 }
 
-// checkAfter wants a key that an object could have.
+// checkAfter returns an error for a key that no object can have.
 func checkAfter(key schema.Key) error {
 	_, known := schema.KindByName(key.Kind)
 	if !known || key.Namespace == "" || key.Name == "" || strings.ContainsAny(key.Namespace+key.Name, "/\x00") {

@@ -2,12 +2,12 @@ package store
 
 import "github.com/pilot-api/pilot-api/schema"
 
-// parking are the cursors at the end of a log, by what they are after. A change wakes
-// those in whose scope it is: to it, thousands of watches of other namespaces are as
-// none. It is guarded by the log's mutex.
+// parking holds the cursors at the end of a log, by the scope of their watches. A
+// change wakes only the cursors that have it in scope, so it costs nothing for
+// thousands of watches of other namespaces. The log's mutex guards it.
 type parking map[place]map[*cursor]struct{}
 
-// place is what a scope says, or the part of it that keys are looked up by; "" for all.
+// place is the part of a scope that keys are looked up by; "" means all.
 type place struct{ kind, namespace, name string }
 
 func (s Scope) place() place {
@@ -20,7 +20,7 @@ func (s Scope) place() place {
 	return place{s.Kind.Kind, s.Namespace, s.Name}
 }
 
-// placesOf are those of all scopes that an object is in.
+// placesOf returns the places of all scopes that contain an object.
 func placesOf(k schema.Key) [5]place {
 	return [...]place{{k.Kind, k.Namespace, k.Name}, {k.Kind, k.Namespace, ""}, {kind: k.Kind}, {namespace: k.Namespace}, {}}
 }
@@ -45,7 +45,8 @@ func (p parking) unpark(c *cursor) {
 	c.parked = false
 }
 
-// wake wakes whom a batch of one revision concerns. They have missed nothing before it.
+// wake wakes the cursors that a batch of one revision concerns. They have missed
+// nothing before it.
 func (p parking) wake(b Batch) {
 	for _, ev := range b.Events {
 		key := ev.Object.Key()

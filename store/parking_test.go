@@ -17,7 +17,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// addedIn is a batch of one revision with a new rule in each namespace.
+// addedIn returns a batch of one revision with a new rule in each namespace.
 func addedIn(t testing.TB, revision int64, namespaces ...string) store.Batch {
 	t.Helper()
 	b := store.Batch{Revision: revision}
@@ -28,8 +28,8 @@ func addedIn(t testing.TB, revision int64, namespaces ...string) store.Batch {
 	return b
 }
 
-// TestWatchOfWhatHardlyChanges: the log may move on as far as it likes; who watches
-// something else has missed nothing.
+// TestWatchOfWhatHardlyChanges checks that a watch of another scope misses nothing,
+// however far the log moves on.
 func TestWatchOfWhatHardlyChanges(t *testing.T) {
 	l := store.NewChangeLog(1, 10)
 	w, err := l.Watch(t.Context(), store.Scope{Kind: storetest.Kind(t, "RouteRule"), Namespace: "quiet"}, 1)
@@ -66,8 +66,9 @@ func TestWatchOfWhatHardlyChanges(t *testing.T) {
 	progress(revision)
 }
 
-// TestWatchesOfAllScopes: while changes of everything come, each watch is told all that
-// is in its scope, once and in order, and no revision that it has not been told all of.
+// TestWatchesOfAllScopes checks that, while everything changes, each watch gets all
+// changes in its scope once and in order, and no revision before it got all changes up
+// to it.
 func TestWatchesOfAllScopes(t *testing.T) {
 	const revisions = 3000
 	random := rand.New(rand.NewPCG(1, 2))
@@ -117,7 +118,7 @@ func toldOf(batches []store.Batch, scope store.Scope) (told []string) {
 	return told
 }
 
-// followTo reads a watch up to a revision, and asks for its progress all the while.
+// followTo reads a watch up to a revision and requests progress all the while.
 func followTo(t *testing.T, w store.Watcher, next func() (store.Batch, bool), revision int64) (told []string) {
 	for at := int64(0); at < revision; {
 		_ = w.RequestProgress(t.Context())
@@ -156,8 +157,8 @@ func pulled(w store.Puller) func() (store.Batch, bool) {
 	}
 }
 
-// TestPulledWatchesEnd: who pulls learns of every end, again and again, and what waits
-// for that is told; thousands of watches that wait have no goroutine.
+// TestPulledWatchesEnd checks that a reader that pulls gets every end, repeatedly, that
+// onEnd is called, and that thousands of waiting watches have no goroutine.
 func TestPulledWatchesEnd(t *testing.T) {
 	l := store.NewChangeLog(1, 10)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -203,8 +204,9 @@ func TestPulledWatchesEnd(t *testing.T) {
 	}
 }
 
-// TestPulledWatchIsAlwaysWoken: whatever happens between two looks, where Ready has no
-// token there is nothing to pull; a reader may stop after any batch and wait.
+// TestPulledWatchIsAlwaysWoken checks that there is nothing to pull whenever Ready has
+// no token, whatever happens between two pulls. A reader may stop after any batch and
+// wait.
 func TestPulledWatchIsAlwaysWoken(t *testing.T) {
 	kind := storetest.Kind(t, "RouteRule")
 	rapid.Check(t, func(rt *rapid.T) {
@@ -233,8 +235,8 @@ func TestPulledWatchIsAlwaysWoken(t *testing.T) {
 	})
 }
 
-// BenchmarkAppendBesideWatches is what a change of an object costs, or a transaction of
-// a thousand, while others watch something else: namespaces, or objects by name.
+// BenchmarkAppendBesideWatches measures a change of one object, or a transaction of a
+// thousand, beside watches of other namespaces or other objects by name.
 func BenchmarkAppendBesideWatches(b *testing.B) {
 	for _, c := range []struct {
 		watches, objects int

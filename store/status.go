@@ -14,8 +14,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Causes that tell apart two failures with the same reason. The first is the
-// one of Kubernetes.
+// These causes tell apart two failures with the same reason. The first is that of
+// Kubernetes.
 const (
 	causeFuture metav1.CauseType = metav1.CauseTypeResourceVersionTooLarge
 	causeSlow   metav1.CauseType = "WatcherTooSlow"
@@ -24,26 +24,26 @@ const (
 	causeOp metav1.CauseType = "OperationFailed"
 )
 
-// reasonFull has no counterpart in Kubernetes, whose API server answers 500 when
-// etcd is full. Without a time to retry after, clients tell their users instead
-// of trying for ever.
+// reasonFull has no counterpart in Kubernetes, whose API server answers 500 when etcd
+// is full. It has no retry time, so clients report the failure instead of retrying
+// forever.
 const reasonFull metav1.StatusReason = "InsufficientStorage"
 
-// statusRow is one kind of failure as it goes over the wire. The reasons and
-// codes are those of the Kubernetes API conventions; a cause, if there is one,
-// is part of the match.
+// statusRow describes how one kind of failure is sent over the wire. The reasons and
+// codes are those of the Kubernetes API conventions. If there is a cause, it is part of
+// the match.
 type statusRow struct {
 	kind   error
 	code   int32
 	reason metav1.StatusReason
 	cause  metav1.CauseType
-	// retry is the seconds after which to try again, 0 for "not like this".
-	// Kubernetes clients repeat even a create by themselves when they are
-	// told, so only what was certainly not done may have it.
+	// retry is the number of seconds after which to retry; 0 means not to retry.
+	// Kubernetes clients repeat even a create if there is a retry time, so only
+	// failures that certainly wrote nothing may have one.
 	retry int32
 }
 
-// statusTable is read both ways, the first row that matches counts.
+// statusTable is used for encoding and decoding. The first row that matches counts.
 var statusTable = []statusRow{
 	{kind: ErrNotFound, code: http.StatusNotFound, reason: metav1.StatusReasonNotFound},
 	{kind: ErrExists, code: http.StatusConflict, reason: metav1.StatusReasonAlreadyExists},
@@ -60,14 +60,13 @@ var statusTable = []statusRow{
 	{kind: context.DeadlineExceeded, code: http.StatusGatewayTimeout, reason: metav1.StatusReasonTimeout},
 	{kind: ErrUnavailable, code: http.StatusGatewayTimeout, reason: metav1.StatusReasonServerTimeout, retry: 1},
 	{kind: ErrUnavailable, code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests, retry: 1},
-	// A request that the server cannot even read is invalid to the caller.
+	// A request that the server cannot parse is invalid to the caller.
 	{kind: ErrInvalid, code: http.StatusBadRequest, reason: metav1.StatusReasonBadRequest},
 }
 
-// ToStatus is an error as a client may see it: its kind as reason and code,
-// the object it is about, field errors as causes. What lies behind it (Cause)
-// is for logs and never part of it; an error that is no kind of failure of
-// this package is an internal error without any detail.
+// ToStatus returns an error as a client may see it: its kind as reason and code, its
+// object, and field errors as causes. Error.Cause is for logs and never included. An
+// error of no kind of this package is an internal error without any detail.
 func ToStatus(err error) *metav1.Status {
 	status := &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
@@ -76,7 +75,7 @@ func ToStatus(err error) *metav1.Status {
 		Code:     http.StatusInternalServerError,
 		Message:  "internal error",
 	}
-	// An Error's own kind decides, not that of what lies behind it.
+	// An Error's own kind decides, not the kind of its Cause.
 	e := &Error{Kind: err}
 	errors.As(err, &e)
 	for _, row := range statusTable {
@@ -88,9 +87,8 @@ func ToStatus(err error) *metav1.Status {
 	return status
 }
 
-// ToTxnStatus is ToStatus for an error of a transaction: it names the operation
-// that failed, if it was one of them, and fields as they are in a list of
-// operations.
+// ToTxnStatus is ToStatus for an error of a transaction. It names the operation that
+// failed, if the error has one, and field paths within the list of operations.
 func ToTxnStatus(err error) *metav1.Status {
 	status := ToStatus(err)
 	var e *Error
@@ -107,8 +105,8 @@ func ToTxnStatus(err error) *metav1.Status {
 	return status
 }
 
-// InOp says in the message and as a cause of a failure which operation of a
-// transaction it is of.
+// InOp adds to a failure, in its message and as a cause, the operation of a transaction
+// that failed.
 func InOp(status *metav1.Status, index int, why string) {
 	at := opField(index)
 	status.Message = at + ": " + status.Message
@@ -125,7 +123,7 @@ const (
 
 func opField(index int) string { return opsField + strconv.Itoa(index) + "]" }
 
-// failedOp is the index that ToTxnStatus gave, and 0 otherwise.
+// failedOp returns the index that ToTxnStatus set, or 0.
 func failedOp(status *metav1.Status) int {
 	if status.Details == nil {
 		return 0
@@ -156,7 +154,7 @@ func (row statusRow) fill(status *metav1.Status, e *Error) {
 	}
 }
 
-// publicMessage is the sentence a Kubernetes user knows, with our detail.
+// publicMessage returns the sentence known from Kubernetes with the error's detail.
 func publicMessage(row statusRow, e *Error) string {
 	what := e.Key.Name
 	if kind, ok := schema.KindByName(e.Key.Kind); ok {
@@ -190,7 +188,7 @@ func (row statusRow) verb() string {
 func problemText(problems diag.List) string {
 	texts := make([]string, len(problems))
 	for i, p := range problems {
-		p.Object = diag.Ref{} // Named at the head of the message.
+		p.Object = diag.Ref{} // The head of the message names it.
 		texts[i] = p.String()
 	}
 	return strings.Join(texts, "; ")
@@ -208,10 +206,10 @@ func causes(problems diag.List) []metav1.StatusCause {
 	return out
 }
 
-// FromStatus is ToStatus read backwards: errors.Is holds for the same kinds on
-// the far side of the network, and the causes are Problems again. A Status that
-// no row of the table knows becomes an error with its message. It is nil for
-// nil and for a success.
+// FromStatus decodes the result of ToStatus: errors.Is reports the same kinds on the
+// other side of the network, and the causes are Problems again. A Status that matches
+// no row of the table becomes an error with its message. The result is nil for nil and
+// for a success.
 func FromStatus(status *metav1.Status) error {
 	if status == nil || status.Status == metav1.StatusSuccess {
 		return nil
@@ -229,7 +227,7 @@ func rowOf(status *metav1.Status) (statusRow, bool) {
 			return row, true
 		}
 	}
-	// Something between us and the server answered in its own words.
+	// Something between the client and the server answered in its own format.
 	for _, row := range statusTable {
 		if row.code == status.Code && row.cause == "" && status.Reason == metav1.StatusReasonUnknown {
 			return row, true

@@ -56,8 +56,8 @@ func TestStatusKeepsTheKind(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatWasNotDoneIsToBeRepeated: client-go sends even a create again
-// when the Status says after how many seconds.
+// TestOnlyWhatWasNotDoneIsToBeRepeated checks which errors have a retry time, because
+// client-go repeats even a create if the Status has one.
 func TestOnlyWhatWasNotDoneIsToBeRepeated(t *testing.T) {
 	for kind, want := range map[error]bool{
 		store.ErrUnavailable: true, store.ErrFuture: true,
@@ -70,8 +70,8 @@ func TestOnlyWhatWasNotDoneIsToBeRepeated(t *testing.T) {
 	}
 }
 
-// TestStatusIsThatOfTheOutermostError: what lies behind an error, of whatever
-// kind, does not change how it is told.
+// TestStatusIsThatOfTheOutermostError checks that the Cause of an error, of any kind,
+// does not change its Status.
 func TestStatusIsThatOfTheOutermostError(t *testing.T) {
 	for _, cause := range []error{
 		&store.Error{Kind: store.ErrFuture, Cause: context.DeadlineExceeded},
@@ -168,7 +168,7 @@ func TestStatusOfOthers(t *testing.T) {
 	}
 }
 
-// TestMessageCostsItsLength: the message of many problems is put together once, and not
+// TestMessageCostsItsLength checks that the message of many problems is built once, not
 // again for each of them.
 func TestMessageCostsItsLength(t *testing.T) {
 	problems := make(diag.List, 5000)

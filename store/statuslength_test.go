@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// TestTextOfManyProblemsIsMadeOnce: the bytes that are allocated for a message follow
-// its length.
+// TestTextOfManyProblemsIsMadeOnce checks that the bytes allocated for a message grow
+// with its length.
 func TestTextOfManyProblemsIsMadeOnce(t *testing.T) {
 	bytesFor := func(n int) uint64 {
 		problems := make(diag.List, n)

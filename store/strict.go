@@ -9,9 +9,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Strict puts a door before a store: an object that schema.Validate refuses,
-// and a call that breaks the contract, end there with ErrInvalid and all
-// problems found. Drivers behind it stay plain.
+// Strict returns a store that checks every call before it passes it on. Objects that
+// schema.Validate refuses, and calls that break the contract, fail with ErrInvalid and
+// all problems found. So drivers need no such checks.
 func Strict(behind Interface) Interface { return &strict{behind} }
 
 type strict struct{ Interface }
@@ -60,8 +60,8 @@ func (s *strict) Txn(ctx context.Context, ops []Op) ([]*schema.Object, error) {
 	return s.Interface.Txn(ctx, ops)
 }
 
-// checkWhole is checkOp for an operation that may replace a stored object. What
-// that object breaks already does not refuse its replacement.
+// checkWhole is checkOp for an operation that may replace a stored object. Problems
+// that the stored object already has do not refuse its replacement.
 func (s *strict) checkWhole(ctx context.Context, op Op) error {
 	err := checkOp(op)
 	var e *Error
@@ -75,7 +75,7 @@ func (s *strict) checkWhole(ctx context.Context, op Op) error {
 	return checkNext(op, stored)
 }
 
-// checkNext is checkOp for what is to replace a stored object.
+// checkNext is checkOp for an object that replaces a stored one.
 func checkNext(op Op, stored *schema.Object) error {
 	err := checkOp(op)
 	var e *Error
@@ -85,7 +85,7 @@ func checkNext(op Op, stored *schema.Object) error {
 	return err
 }
 
-// checked is a change whose result goes through the same door.
+// checked returns a change whose result passes the same checks.
 func checked(change Change) Change {
 	return func(stored *schema.Object) (*schema.Object, error) {
 		next, err := change(stored)

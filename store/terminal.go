@@ -2,8 +2,8 @@ package store
 
 import "sync"
 
-// TerminalError is why a watch ended, for implementations of Watcher to embed: Err may
-// be asked at any time, by anybody.
+// TerminalError holds the reason why a watch ended. Implementations of Watcher embed
+// it. Err is safe for concurrent use at any time.
 type TerminalError struct {
 	mu  sync.Mutex
 	err error
@@ -16,7 +16,7 @@ func (e *TerminalError) Err() error {
 	return e.err
 }
 
-// End says why. Call it once, before Batches is closed.
+// End sets the reason. Call it once, before Batches is closed.
 func (e *TerminalError) End(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

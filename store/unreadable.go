@@ -10,12 +10,12 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Unreadable is a stored value that cannot be read as an object: its bytes were
-// damaged, or something else wrote it. It is not served as an object, so no
-// reader acts on part of one. A delete removes it, and an update with a whole
-// object replaces it.
+// Unreadable is a stored value that cannot be decoded as an object: its bytes were
+// damaged, or another program wrote it. It is not served as an object, so no reader
+// acts on part of one. A delete removes it, and an update with a whole object replaces
+// it.
 type Unreadable struct {
-	// Key is empty where the place of the value is not that of any object.
+	// Key is empty if the value is stored at a place that belongs to no object.
 	Key schema.Key
 	// Place is where the store keeps the value.
 	Place    string
@@ -24,24 +24,23 @@ type Unreadable struct {
 	Why string
 }
 
-// Reading is the news that a value cannot be read, or that there is no such
-// value any more.
+// Reading reports that a value cannot be read, or that there is no longer such a value.
 type Reading struct {
 	Unreadable
-	// Mended says that the place holds an object again, or nothing.
+	// Mended means that the place holds an object again, or nothing.
 	Mended bool
 }
 
-// Inspector is a Reader that knows which values cannot be read without reading
-// all of them again.
+// Inspector is a Reader that knows which values are unreadable without reading all of
+// them again.
 type Inspector interface {
-	// Unreadable are the values of a scope that cannot be read at present,
-	// sorted by key and place.
+	// Unreadable returns the values in scope that cannot be read at present, sorted by
+	// key and place.
 	Unreadable(scope Scope) []Unreadable
 }
 
-// UnreadableIn is what a Reader knows of unreadable values; nil for one that
-// does not know.
+// UnreadableIn returns the unreadable values that a Reader knows, or nil if it is no
+// Inspector.
 func UnreadableIn(r Reader, scope Scope) []Unreadable {
 	if i, ok := r.(Inspector); ok {
 		return i.Unreadable(scope)
@@ -51,12 +50,12 @@ func UnreadableIn(r Reader, scope Scope) []Unreadable {
 
 const howToMend = "delete it, or replace it as a whole ('istioctl history' shows its older states)"
 
-// Err is the error of whoever asks for the object.
+// Err returns the error of a request for the object.
 func (u Unreadable) Err() *Error {
 	return &Error{Kind: ErrUnreadable, Key: u.Key, Detail: "the stored value cannot be read: " + u.Why + "; " + howToMend}
 }
 
-// Problem is the same for whoever asks what is wrong with the configuration.
+// Problem returns the problem to report about the configuration.
 func (u Unreadable) Problem() diag.Problem {
 	p := diag.Problem{
 		Severity: diag.Error, Reason: diag.Malformed, Code: diag.PartLeftOut, Object: u.Key.Ref(),
@@ -68,20 +67,20 @@ func (u Unreadable) Problem() diag.Problem {
 	return p
 }
 
-// FollowedProblem is Problem where proxies follow the last good state of the object.
+// FollowedProblem is Problem for an object whose last good state the proxies follow.
 func (u Unreadable) FollowedProblem(last *schema.Object) diag.Problem {
 	p := u.Problem()
 	p.Message = "the stored value cannot be read: " + u.Why + "; proxies follow the last good state, of revision " + last.Meta.ResourceVersion + ": " + howToMend
 	return p
 }
 
-// UnreadableSet is what a view of a store knows of unreadable values.
+// UnreadableSet holds the unreadable values that a view of a store knows.
 type UnreadableSet struct {
 	byPlace map[string]Unreadable
 	byKey   map[schema.Key]Unreadable
 }
 
-// NewUnreadableSet has the values of a list.
+// NewUnreadableSet returns a set with the values of a list.
 func NewUnreadableSet(all []Unreadable) UnreadableSet {
 	s := UnreadableSet{map[string]Unreadable{}, map[schema.Key]Unreadable{}}
 	for _, u := range all {
@@ -90,7 +89,7 @@ func NewUnreadableSet(all []Unreadable) UnreadableSet {
 	return s
 }
 
-// Apply takes note of news, and reports whether they were any.
+// Apply updates the set with a reading and reports whether the set changed.
 func (s *UnreadableSet) Apply(r Reading) bool {
 	known, was := s.byPlace[r.Place]
 	if r.Mended {
@@ -105,16 +104,16 @@ func (s *UnreadableSet) Apply(r Reading) bool {
 	return known != r.Unreadable
 }
 
-// Len is how many values cannot be read.
+// Len returns the number of unreadable values.
 func (s *UnreadableSet) Len() int { return len(s.byPlace) }
 
-// Of is the value of an object that cannot be read; ok is false for none.
+// Of returns the unreadable value under a key; ok is false if there is none.
 func (s *UnreadableSet) Of(key schema.Key) (u Unreadable, ok bool) {
 	u, ok = s.byKey[key]
 	return u, ok
 }
 
-// In is Inspector.Unreadable.
+// In implements Inspector.Unreadable.
 func (s *UnreadableSet) In(scope Scope) []Unreadable {
 	if len(s.byPlace) == 0 {
 		return nil

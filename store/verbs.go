@@ -6,13 +6,13 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Verbs are the writes of Interface for one object, each a transaction of one
-// operation. A store embeds them, made of its own Txn.
+// Verbs are the writes of Interface for one object, each as a transaction of one
+// operation. A store embeds Verbs built from its own Txn.
 type Verbs struct {
 	txn func(context.Context, []Op) ([]*schema.Object, error)
 }
 
-// VerbsOf makes them of Interface.Txn.
+// VerbsOf returns the Verbs that call txn, a store's Interface.Txn.
 func VerbsOf(txn func(context.Context, []Op) ([]*schema.Object, error)) Verbs { return Verbs{txn} }
 
 // Create implements Interface.
@@ -35,7 +35,7 @@ func (v Verbs) Delete(ctx context.Context, key schema.Key, pre Preconditions) (*
 	return Single(v.txn(ctx, []Op{{Verb: OpDelete, Key: key, Pre: pre}}))
 }
 
-// Single is the result of a transaction of one operation.
+// Single returns the result of a transaction of one operation.
 func Single(objs []*schema.Object, err error) (*schema.Object, error) {
 	if err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// apply brings in one batch, revision by revision. One that does not follow from
-// what is known is errMissed; the view then stays at the revision before it.
+// apply applies one batch, revision by revision. If a revision does not follow from the
+// view, the error is errMissed and the view stays at the revision before it.
 func (c *Cache) apply(b store.Batch) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -22,7 +22,7 @@ func (c *Cache) apply(b store.Batch) error {
 		}
 		c.good.keep(events, b.Readings)
 		c.changes.Append(store.Batch{Revision: one.Revision, Events: events})
-		c.tellChangeLocked() // Also of what came before one that is missed.
+		c.tellChangeLocked() // Inside the loop, so it also covers revisions before a missed one.
 	}
 	c.changes.Append(store.Batch{Revision: b.Revision})
 	c.readLocked(b.Readings)
@@ -30,7 +30,7 @@ func (c *Cache) apply(b store.Batch) error {
 	return nil
 }
 
-// readLocked takes note of values that cannot be read, or can be again.
+// readLocked records values that became unreadable or readable again.
 func (c *Cache) readLocked(readings []store.Reading) {
 	news := false
 	for _, r := range readings {
@@ -42,8 +42,8 @@ func (c *Cache) readLocked(readings []store.Reading) {
 	}
 }
 
-// checkLocked is the changes of one revision, with the states before them: those
-// are known here even if the source does not say.
+// checkLocked returns the changes of one revision with their previous states. The cache
+// knows those states even if the source does not send them.
 func (c *Cache) checkLocked(one store.Batch) ([]store.Event, error) {
 	if known := c.changes.Revision(); one.Revision <= known {
 		return nil, fmt.Errorf("%w: changes of revision %d came after revision %d", errMissed, one.Revision, known)
@@ -61,8 +61,8 @@ func (c *Cache) checkLocked(one store.Batch) ([]store.Event, error) {
 	return events, nil
 }
 
-// follows reports whether an event can have happened to the current object, nil
-// for none. Not every source tells the state before.
+// follows reports whether an event can have happened to the current object, which is
+// nil if there is none. Not every source sends the previous state.
 func follows(ev store.Event, current *schema.Object) bool {
 	if ev.Type == store.Added {
 		return current == nil
@@ -77,8 +77,8 @@ func versionOf(o *schema.Object) string {
 	return "resourceVersion " + o.Meta.ResourceVersion
 }
 
-// replace makes a list, the revision of which changed what at says, the view; it is
-// complete when it has come to a revision.
+// replace makes a list the view. at has the changes of the list's revision. The view is
+// complete once it has reached the revision complete.
 func (c *Cache) replace(list *store.List, at store.Batch, complete int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,8 +101,8 @@ func (c *Cache) replace(list *store.List, at store.Batch, complete int64) {
 	c.syncLocked()
 }
 
-// syncLocked notes that the view is complete for the first time. From "not
-// known" to "nothing there" is a change too.
+// syncLocked records that the view is complete for the first time. This counts as a
+// change even if the store is empty.
 func (c *Cache) syncLocked() {
 	if !c.HasSynced() && c.changes.Revision() >= c.syncAt {
 		close(c.synced)
@@ -128,8 +128,8 @@ func sameVersions(a, b []*schema.Object) bool {
 	return true
 }
 
-// sameVersion compares by uid too: a store that was restored from a copy may
-// give a resourceVersion twice.
+// sameVersion compares uids too, because a store restored from a copy may assign a
+// resourceVersion twice.
 func sameVersion(a, b *schema.Object) bool {
 	return a.Key() == b.Key() && a.Meta.UID == b.Meta.UID && a.Meta.ResourceVersion == b.Meta.ResourceVersion
 }

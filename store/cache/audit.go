@@ -9,18 +9,17 @@ import (
 )
 
 const (
-	// auditInterval is how often the view is held against the source.
+	// auditInterval is the time between comparisons of the view with the source.
 	auditInterval = 10 * time.Second
-	// auditPatience is how long the source may take to count, and then the
-	// feed to bring what was counted.
+	// auditPatience is how long the source may take to count, and then how long the
+	// feed may take to reach the revision of the count.
 	auditPatience = 10 * time.Second
 )
 
-// audit holds the view against the source's own count every now and then, for as
-// long as a feed runs: a feed that lost something without knowing would
-// otherwise make every later read wrong. A source that cannot count is believed.
-// Its error ends the feed: errMissed, or ErrUnavailable for one that stands still
-// while the source moves on.
+// audit compares the view with the source's own count at intervals while a feed runs. A
+// feed that lost something without knowing it would make every later read wrong. A
+// source that cannot count is not audited. An error of audit ends the feed: errMissed,
+// or ErrUnavailable if the feed stands still while the source moves on.
 func (c *Cache) audit(ctx context.Context) error {
 	source, ok := c.source.(store.Counter)
 	if !ok {
@@ -39,11 +38,11 @@ func (c *Cache) audit(ctx context.Context) error {
 		count, revision, err := c.count(ctx, source)
 		switch {
 		case err != nil:
-			continue // A source that is away says nothing against the view.
+			continue // A source that is unreachable does not show that the view is wrong.
 		case revision >= known:
 			backwards = false
 		case !backwards:
-			backwards = true // Somebody else's change may not have moved the clock yet.
+			backwards = true // A change of another process may not have moved the clock yet.
 			continue
 		default:
 			return fmt.Errorf("%w: the store is at revision %d, after it told of %d", errMissed, revision, known)
@@ -60,7 +59,7 @@ func (c *Cache) count(ctx context.Context, source store.Counter) (int, int64, er
 	return source.Count(ctx)
 }
 
-// compareCount holds a count at a revision against the view as it was then.
+// compareCount compares a count at a revision with the view at that revision.
 func (c *Cache) compareCount(ctx context.Context, count int, revision int64) error {
 	reached, cancel := context.WithTimeout(ctx, auditPatience)
 	defer cancel()
@@ -75,8 +74,8 @@ func (c *Cache) compareCount(ctx context.Context, count int, revision int64) err
 	return c.compareList(ctx, revision, fmt.Sprintf("%d objects at revision %d, the view has %d", count, revision, have))
 }
 
-// countAt is how many objects the source should count at a revision; ok is
-// false when that is no longer known.
+// countAt returns the number of objects that the source should count at a revision. ok
+// is false if it is no longer known.
 func (c *Cache) countAt(revision int64) (count int, ok bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -98,14 +97,14 @@ func (c *Cache) countAt(revision int64) (count int, ok bool) {
 	return count, true
 }
 
-// compareList decides about a count that differs: objects may have become
-// unreadable, or readable again.
+// compareList decides what a different count means: objects may have become unreadable,
+// or readable again.
 func (c *Cache) compareList(ctx context.Context, revision int64, difference string) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	stored, err := c.source.List(ctx, store.Scope{}, store.ListOptions{Exact: revision})
 	if err != nil {
-		return nil // The next audit asks again.
+		return nil // The next audit tries again.
 	}
 	have, err := c.viewAt(store.Scope{}, revision)
 	if err != nil {
@@ -116,7 +115,7 @@ func (c *Cache) compareList(ctx context.Context, revision int64, difference stri
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.changes.Revision() == revision { // Else the next audit asks again.
+	if c.changes.Revision() == revision { // Otherwise the next audit tries again.
 		c.unreadable = store.NewUnreadableSet(stored.Unreadable)
 		c.tellChangeLocked()
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// BenchmarkOverEmbedded is the read path of the server as it starts by default.
+// BenchmarkOverEmbedded measures the read path of a server with its defaults.
 func BenchmarkOverEmbedded(b *testing.B) {
 	e, err := etcd.StartEmbedded(b.Context(), etcd.EmbeddedOptions{Dir: b.TempDir(), Log: quiet})
 	if err != nil {

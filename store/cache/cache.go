@@ -1,28 +1,29 @@
-// Package cache keeps a local view of any store: it lists, then watches from
-// the list's revision. It is the informer of a user's program, and in the
-// server it answers every read:
+// Package cache keeps a local view of any store. It lists the store, then watches from
+// the list's revision. A user's program uses it as an informer. The server answers
+// every read from it:
 //
 //	source ──list, watch──▶ feed ──▶ index, change log ──▶ Get, List, Watch
 //	                                       │
 //	                                       └──▶ handlers, Snapshot, Since
 //
 //	feed.go       follows the source through disconnects and compaction
-//	apply.go      brings in what the feed tells, if it follows from what is known
-//	recall.go     what the revision of a list changed, for who broke off in it
-//	audit.go      holds the view against the source, in case the feed is wrong
+//	apply.go      applies the changes of the feed if they follow from the view
+//	recall.go     the changes of a list's revision, for watches that stopped inside it
+//	audit.go      compares the view with the source, in case the feed lost changes
 //	reader.go     the cache as a store.Reader
 //	watch.go      watches over the recent changes in memory
-//	readindex.go  how a read from memory is still linearizable
+//	readindex.go  linearizable reads from memory
 //	handler.go    Add, Update and Delete calls
-//	since.go      what has changed between two revisions
+//	since.go      what changed between two revisions
 //	lastgood.go   what proxies follow in place of values that cannot be read
 //	lag.go        how far the view is behind the source
 //
-// There is one watch of the source, however many watch the cache. A source that
-// can be rewound is followed from as far back as the change log reaches, so that
-// watches which resume after a restart find in memory what they missed.
+// The cache has one watch of the source, regardless of how many watch the cache. If the
+// source implements store.Rewinder, the cache follows it from as far back as the change
+// log reaches. So watches that resume after a restart find the changes they missed in
+// memory.
 //
-// A change is applied once and in one step: whoever reads sees whole revisions.
+// A change is applied once and atomically: readers see whole revisions.
 package cache
 
 import (
@@ -38,49 +39,49 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// DefaultWindow is about how many changes are kept for watches and lists of
-// the past, if Options do not say; store.ChangeLogBytes bounds them too.
+// DefaultWindow is the approximate number of changes that are kept for watches and
+// lists of the past if Options do not set it. store.ChangeLogBytes bounds them too.
 const DefaultWindow = 50_000
 
-// Options of a cache.
+// Options configure a cache.
 type Options struct {
 	Log *slog.Logger
-	// Window is about how many changes are kept in memory for watches and
-	// lists of the past; 0 is DefaultWindow.
+	// Window is the approximate number of changes kept in memory for watches and lists
+	// of the past. 0 means DefaultWindow.
 	Window int
 }
 
-// Cache is a local view of a store. All methods are safe for concurrent use.
-// It does nothing before Run.
+// Cache is a local view of a store. All methods are safe for concurrent use. It does
+// nothing before Run.
 type Cache struct {
 	source    store.Reader
-	window    int // changes kept
+	window    int // number of changes kept
 	log       *slog.Logger
 	readIndex *readIndex
-	changes   *store.ChangeLog // its revision is that of the view
+	changes   *store.ChangeLog // its revision is the view's revision
 	relists   atomic.Int64
-	pastLists chan struct{} // a slot for each that is read from the source
+	pastLists chan struct{} // a slot for each list being read from the source
 
 	mu    sync.RWMutex
 	index store.Index
-	// unreadable values are counted by the source, but not in the index.
+	// The source counts unreadable values, but the index does not have them.
 	unreadable store.UnreadableSet
 	good       lastGood
-	// relisted is the newest revision that the view had before all was listed
-	// anew. What somebody knows of it does not lead to the present by changes,
-	// also if the source goes there once more after it was restored.
+	// relisted is the newest revision that the view had before the last full list. No
+	// changes lead from that state to the present one. This also holds if the source
+	// reaches that revision again after it was restored.
 	relisted int64
 	changed  chan struct{}
-	feed     store.Watcher // the running watch of the source, nil without one
+	feed     store.Watcher // the running watch of the source, nil if there is none
 	handlers []registration
 	running  func(registration) // starts a handler, nil before Run
 	trouble  error              // why the source is not followed now
 
-	syncAt int64         // the revision at which the view is complete for the first time
-	synced chan struct{} // closed when it is
+	syncAt int64         // the view is complete for the first time at this revision
+	synced chan struct{} // closed when the view is complete for the first time
 }
 
-// New makes a cache of everything in a store.
+// New returns a cache of everything in a store.
 func New(source store.Reader, opts Options) *Cache {
 	if opts.Window == 0 {
 		opts.Window = DefaultWindow
@@ -99,20 +100,20 @@ func New(source store.Reader, opts Options) *Cache {
 	}
 }
 
-// Run follows the source and calls handlers until ctx ends, and returns its
-// error. Trouble with the source is logged and tried again. Call it once.
+// Run follows the source and calls handlers until ctx ends, and returns ctx's error. It
+// logs failures of the source and retries. Call it once.
 func (c *Cache) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.follow(ctx) })
 	c.startHandlers(func(r registration) {
 		group.Go(func() error { return c.serve(ctx, r) })
 	})
-	defer c.startHandlers(func(registration) {}) // None is called after Run.
+	defer c.startHandlers(func(registration) {}) // No handler is called after Run.
 	return group.Wait()
 }
 
-// HasSynced reports whether the view has once been complete: as new as the
-// source was when it was first read. It stays true.
+// HasSynced reports whether the view has ever been complete: as new as the source was
+// when it was first read. It stays true.
 func (c *Cache) HasSynced() bool {
 	select {
 	case <-c.synced:
@@ -122,7 +123,7 @@ func (c *Cache) HasSynced() bool {
 	}
 }
 
-// WaitForSync returns once HasSynced, or with ctx's error.
+// WaitForSync waits until HasSynced is true. If ctx ends first, it returns an error.
 func (c *Cache) WaitForSync(ctx context.Context) error {
 	select {
 	case <-c.synced:
@@ -132,20 +133,20 @@ func (c *Cache) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// Err is why the source cannot be followed at present: what the last try
-// failed with. It is nil while a watch runs, and before the first try.
+// Err returns why the source cannot be followed at present: the error of the last try.
+// It is nil while a watch runs, and before the first try.
 func (c *Cache) Err() error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.trouble
 }
 
-// Relists is how often all was listed anew since the first time, because the
-// feed had lost its place, or was found to have missed something.
+// Relists returns the number of full lists after the first one. Each happened because
+// the feed had lost its position or had missed changes.
 func (c *Cache) Relists() int64 { return c.relists.Load() }
 
-// Snapshot returns every object at one revision, in the order of lists; ok is
-// false until HasSynced. The slice is the caller's.
+// Snapshot returns every object at one revision, in list order. ok is false until
+// HasSynced. The caller owns the slice.
 func (c *Cache) Snapshot() (objs []*schema.Object, revision int64, ok bool) {
 	if !c.HasSynced() {
 		return nil, 0, false
@@ -159,22 +160,23 @@ func (c *Cache) Snapshot() (objs []*schema.Object, revision int64, ok bool) {
 	return objs, c.changes.Revision(), true
 }
 
-// Changed is closed at the next change of any object after the call, and when
-// the view is complete for the first time.
+// Changed returns a channel that is closed at the next change of any object after the
+// call, and when the view is complete for the first time.
 func (c *Cache) Changed() <-chan struct{} {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.changed
 }
 
-// view is what the cache holds in a scope, and the revision it reflects.
+// view returns the cached objects in scope and the revision that they reflect.
 func (c *Cache) view(scope store.Scope) ([]*schema.Object, int64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.index.List(scope), c.changes.Revision()
 }
 
-// backoff is the pace of trying again, from first to most, reset by success.
+// backoff is the delay between retries. It grows from firstWait to mostWait, and
+// success resets it.
 type backoff struct{ wait time.Duration }
 
 const (
@@ -184,7 +186,7 @@ const (
 
 func (b *backoff) reset() { b.wait = 0 }
 
-// pause waits, longer each time; false means that ctx ended.
+// pause waits, longer each time. It returns false if ctx ended.
 func (b *backoff) pause(ctx context.Context) bool {
 	b.wait = min(max(2*b.wait, firstWait), mostWait)
 	select {

@@ -20,7 +20,7 @@ var _ discovery.Source = (*cache.Cache)(nil)
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// through writes to a store and reads from a cache over it, as the server does.
+// through writes to a store and reads from a cache over it, like the server.
 type through struct {
 	store.Interface
 	cache *cache.Cache
@@ -76,8 +76,8 @@ func TestContractOverEtcd(t *testing.T) {
 	}, storetest.Capabilities{Ops: etcd.DefaultLimits.Ops, Records: -1})
 }
 
-// justStarted reads from a cache that was started for this very call, and so
-// holds nothing of the past.
+// justStarted reads from a cache that was started for the same call, and so holds no
+// past.
 type justStarted struct {
 	store.Interface
 	tb testing.TB

@@ -31,7 +31,7 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// diary is a handler that writes down what it is told.
+// diary is a handler that records its calls.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -58,7 +58,7 @@ func (d *diary) handler() cache.Handler {
 	}
 }
 
-// wait returns what was written once there are n lines.
+// wait returns the recorded lines once there are n.
 func (d *diary) wait(t *testing.T, ctx context.Context, n int) []string {
 	t.Helper()
 	for {
@@ -94,9 +94,9 @@ func update(t *testing.T, ctx context.Context, s store.Interface, name string, p
 	return obj
 }
 
-// TestEtcdGone takes etcd away while a cache, a handler and a watch run over
-// it. Meanwhile writes and fresh reads fail in time and old state is still
-// there; afterwards all goes on, and no change is missed or told twice.
+// TestEtcdGone stops etcd while a cache, a handler and a watch run over it. Meanwhile
+// writes and fresh reads fail in time and old state can be read. Afterwards everything
+// continues, and no change is missed or delivered twice.
 func TestEtcdGone(t *testing.T) {
 	ctx := testContext(t)
 	server := etcdtest.Start(t)
@@ -183,9 +183,8 @@ func (c *cut) without(f func()) {
 	c.gone = false
 }
 
-// TestCompactionTellsTheDifference: when the changes of a time without a watch
-// are compacted away, handlers are told what is different, and watches that it
-// has expired.
+// TestCompactionTellsTheDifference checks that, if the changes during a time without a
+// watch are compacted, handlers get the difference and watches end with ErrExpired.
 func TestCompactionTellsTheDifference(t *testing.T) {
 	ctx := testContext(t)
 	source := &cut{Store: memory.New()}
@@ -238,8 +237,8 @@ func TestCompactionTellsTheDifference(t *testing.T) {
 	}
 }
 
-// TestDisconnectGoesOn: without compaction a cut watch is no relist, so that
-// watches over the cache go on too.
+// TestDisconnectGoesOn checks that a broken watch without a compaction causes no full
+// list, so that watches over the cache continue.
 func TestDisconnectGoesOn(t *testing.T) {
 	ctx := testContext(t)
 	source := &cut{Store: memory.New()}
@@ -259,9 +258,9 @@ func TestDisconnectGoesOn(t *testing.T) {
 	}
 }
 
-// TestFreshReadNotInTime: a read that must reflect every write, over a view
-// that does not come up to them, fails for want of the store: it did not ask
-// for a revision that there is not.
+// TestFreshReadNotInTime checks that a read that must reflect every write fails with
+// ErrUnavailable if the view does not catch up. ErrFuture would be wrong, because the
+// caller asked for no revision.
 func TestFreshReadNotInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &cut{Store: memory.New()}
@@ -282,8 +281,8 @@ func TestFreshReadNotInTime(t *testing.T) {
 	})
 }
 
-// TestErr: a cache tells why it cannot follow its source, for as long as that
-// is so.
+// TestErr checks that Err returns why a cache cannot follow its source, as long as it
+// cannot.
 func TestErr(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &cut{Store: memory.New()}
@@ -298,7 +297,7 @@ func TestErr(t *testing.T) {
 				t.Errorf("without a watch: %v", err)
 			}
 		})
-		time.Sleep(time.Second) // Of the bubble: more than one pause between tries.
+		time.Sleep(time.Second) // In the bubble: longer than one pause between tries.
 		if err := c.Err(); err != nil {
 			t.Errorf("with a watch: %v", err)
 		}

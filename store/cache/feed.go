@@ -14,16 +14,16 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// listTimeout bounds one try at the first list, or at one after a compaction.
+// listTimeout bounds one try at the first list, or at a list after a compaction.
 const listTimeout = 30 * time.Second
 
-// errMissed is what the view finds when the feed has missed changes, or when the
-// source has lost some: only a list helps.
+// errMissed means that the feed has missed changes or the source has lost some. Only a
+// full list corrects the view.
 var errMissed = errors.New("the view is not what the store holds")
 
-// follow keeps the view current until ctx ends. A watch that broke goes on
-// from the revision of the view; only when the source no longer has what came
-// after it, or when the view cannot be trusted, all is listed again.
+// follow keeps the view current until ctx ends. After a broken watch it resumes from
+// the revision of the view. It lists again only if the source no longer has the changes
+// after that revision, or if the view cannot be trusted.
 func (c *Cache) follow(ctx context.Context) error {
 	var pace backoff
 	for list := true; ; {
@@ -31,8 +31,8 @@ func (c *Cache) follow(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// A revision in the future means that the source lost its newest
-		// changes, as when it was restored from a copy.
+		// A revision in the future means that the source lost its newest changes, for
+		// example because it was restored from a copy.
 		lost := errors.Is(err, errMissed) || errors.Is(err, store.ErrExpired) || errors.Is(err, store.ErrFuture)
 		list = lost || !c.HasSynced()
 		c.setTrouble(err)
@@ -51,7 +51,7 @@ func (c *Cache) report(err error, list bool) {
 	c.log.Log(context.Background(), level, what, "revision", c.changes.Revision(), "list again", list, "error", err)
 }
 
-// listAndWatch lists if it must, then watches for as long as that works.
+// listAndWatch lists if list is set, then watches until the watch fails.
 func (c *Cache) listAndWatch(ctx context.Context, list bool, pace *backoff) error {
 	if list {
 		if err := c.list(ctx); err != nil {
@@ -61,7 +61,7 @@ func (c *Cache) listAndWatch(ctx context.Context, list bool, pace *backoff) erro
 	group, ctx := errgroup.WithContext(ctx)
 	w, err := c.source.Watch(ctx, store.Scope{}, c.changes.Revision())
 	if err != nil {
-		_ = group.Wait() // Of nobody: it lets go of ctx.
+		_ = group.Wait() // It has no goroutines; Wait releases ctx.
 		return err
 	}
 	c.setFeed(w)
@@ -99,7 +99,7 @@ func (c *Cache) setTrouble(err error) {
 	c.trouble = err
 }
 
-// prompt asks the running watch, if there is one, how far it has come.
+// prompt requests progress of the running watch, if there is one.
 func (c *Cache) prompt(ctx context.Context) {
 	c.mu.RLock()
 	feed := c.feed
@@ -112,10 +112,10 @@ func (c *Cache) prompt(ctx context.Context) {
 	}
 }
 
-// list reads the view anew. The first time it begins as far back as the change
-// log may reach, and the feed brings it up to now: nobody sees it before. Later
-// it is replaced by what is: watches over the cache end, for changes may be
-// hidden between the old view and the new, and handlers find the difference.
+// list reads the view from the source. The first list begins as far back as the change
+// log may reach, and the feed advances it to the present before anyone sees it. A later
+// list replaces the view. Then watches over the cache end, because changes may be
+// hidden between the old view and the new one, and handlers receive the difference.
 func (c *Cache) list(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -137,9 +137,10 @@ func (c *Cache) list(ctx context.Context) error {
 	return nil
 }
 
-// past is the state from which on the source's changes fit the change log, or
-// the present one if the source cannot be rewound, and what its revision changed.
-// Of the oldest that the source has, only the next one knows that.
+// past returns the state from which the source's changes fit into the change log, and
+// the changes of its revision. It returns the present state if the source cannot be
+// rewound. The changes of the oldest revision that the source has are unknown; past
+// then starts at the next revision.
 func (c *Cache) past(ctx context.Context, present *store.List) (*store.List, store.Batch, error) {
 	revision := present.Revision
 	if source, ok := c.source.(store.Rewinder); ok {
@@ -161,13 +162,13 @@ func (c *Cache) past(ctx context.Context, present *store.List) (*store.List, sto
 	return list, at, err
 }
 
-// replayBytes bounds the objects that a replay of the past brings once more, as
-// JSON. What was written over or deleted in the meantime comes on top: that is
-// the source's history, which has a bound of its own.
+// replayBytes bounds the objects that a replay of the past reads again, in bytes of
+// JSON. Objects that were overwritten or deleted since are not counted; the source's
+// history has a bound of its own.
 const replayBytes = store.ChangeLogBytes / 2
 
-// replayFrom is the oldest revision after which no more than replayBytes of the
-// present objects were changed last.
+// replayFrom returns the oldest revision after which at most replayBytes of the present
+// objects were last changed.
 func replayFrom(present *store.List) int64 {
 	newestFirst := slices.SortedFunc(slices.Values(present.Items), func(a, b *schema.Object) int {
 		return cmp.Compare(b.Revision(), a.Revision())

@@ -8,14 +8,15 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Handler is told of the objects of a kind. Any of its functions may be nil.
+// Handler receives the changes of the objects of a kind. Any of its functions may be
+// nil.
 //
-// The calls to one handler come one at a time and in order, from a goroutine of
-// its own and outside all locks; a slow handler holds up nobody else. It first
-// gets an Add for everything that is there. One that stays far behind, and all
-// after a relist, are told what they missed as a difference: an object that
-// changed often gets one Update, one that came and went gets nothing. No call
-// is made for an object that is the same as before.
+// The calls to one handler are sequential and in order. They come from a goroutine of
+// their own and outside all locks, so a slow handler delays no other. A handler first
+// gets an Add for every present object. A handler that falls far behind, and every
+// handler after a full list, gets a difference instead of the changes that it missed:
+// one Update for an object that changed several times, and nothing for an object that
+// came and went. No call is made for an object that is unchanged.
 type Handler struct {
 	Add    func(obj *schema.Object)
 	Update func(before, after *schema.Object)
@@ -27,8 +28,8 @@ type registration struct {
 	handler Handler
 }
 
-// Handle registers a handler for a kind, nil for all kinds, before Run or
-// while it runs. No call is made after Run has returned.
+// Handle registers a handler for a kind, or for all kinds if kind is nil. It may be
+// called before Run or while Run runs. No handler is called after Run has returned.
 func (c *Cache) Handle(kind *schema.Kind, h Handler) {
 	r := registration{store.Scope{Kind: kind}, h}
 	c.mu.Lock()
@@ -50,9 +51,9 @@ func (c *Cache) startHandlers(run func(registration)) {
 	c.handlers = nil
 }
 
-// serve brings one handler from what it knows to what is, over and over: by
-// the difference at first and whenever the window of changes no longer reaches
-// back to it, by the changes themselves in between.
+// serve keeps one handler current. At first, and whenever the change log no longer
+// reaches back to the handler's state, it sends the difference. In between it sends the
+// changes themselves.
 func (c *Cache) serve(ctx context.Context, r registration) error {
 	if err := c.WaitForSync(ctx); err != nil {
 		return ctx.Err()
@@ -73,9 +74,9 @@ func (c *Cache) serve(ctx context.Context, r registration) error {
 	return ctx.Err()
 }
 
-// viewAndLater is what the cache holds in a scope and a watch over what comes
-// after, begun in the same moment. Between the two a relist could go back to
-// an older revision, and the watch would wait beyond it without ever knowing.
+// viewAndLater returns the cached objects in scope and a watch over later changes, both
+// started at the same moment. If a full list went back to an older revision between the
+// two, the watch would wait beyond it forever.
 func (c *Cache) viewAndLater(ctx context.Context, scope store.Scope) ([]*schema.Object, store.Watcher, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -83,14 +84,14 @@ func (c *Cache) viewAndLater(ctx context.Context, scope store.Scope) ([]*schema.
 	return c.index.List(scope), later, err
 }
 
-// subscriber is one handler and what it has been told.
+// subscriber is a handler and the objects that it knows.
 type subscriber struct {
 	handler Handler
 	known   map[schema.Key]*schema.Object
 }
 
-// difference tells what is gone, then what is new or changed, each in the order
-// of lists: when it happened is not known.
+// difference reports deleted objects, then new and changed ones, each in list order,
+// because the order of the changes is unknown.
 func (s *subscriber) difference(items []*schema.Object) {
 	present := make(map[schema.Key]bool, len(items))
 	for _, obj := range items {
@@ -111,7 +112,7 @@ func (s *subscriber) difference(items []*schema.Object) {
 	}
 }
 
-// change tells of one event, in the words that fit what is known.
+// change calls the function of the handler that matches an event and what it knows.
 func (s *subscriber) change(ev store.Event) {
 	key := ev.Object.Key()
 	before, known := s.known[key]

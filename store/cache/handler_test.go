@@ -38,9 +38,8 @@ func TestHandlerRegisteredLate(t *testing.T) {
 	}
 }
 
-// TestSlowHandlerHoldsUpNobody: a handler that does not return neither stops
-// the view nor other handlers; when it does, it is told what it missed as a
-// difference.
+// TestSlowHandlerHoldsUpNobody checks that a blocked handler stops neither the view nor
+// other handlers, and that it gets what it missed as a difference when it returns.
 func TestSlowHandlerHoldsUpNobody(t *testing.T) {
 	ctx := testContext(t)
 	source := memory.New()
@@ -73,7 +72,7 @@ func TestSlowHandlerHoldsUpNobody(t *testing.T) {
 	for end := fmt.Sprintf(" to %d", last.Revision()); !strings.HasSuffix(got[len(got)-1], end); {
 		got = slow.wait(t, ctx, len(got)+1)
 	}
-	// One change may have been on its way to the handler already.
+	// One change may already have been on its way to the handler.
 	if got[0] != fmt.Sprintf("add a@%d", first.Revision()) || len(got) > 3 {
 		t.Errorf("calls %v", got)
 	}

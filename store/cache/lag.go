@@ -7,44 +7,45 @@ import (
 )
 
 const (
-	// probeInterval is how often a probe asks.
+	// probeInterval is the time between questions to the source.
 	probeInterval = time.Second
-	// probeTimeout is how long the source may take to tell its revision.
+	// probeTimeout is how long the source may take to return its revision.
 	probeTimeout = 2 * time.Second
 )
 
-// Probe finds out how far a cache is behind its source: it asks the source for
-// its revision again and again, and sees when the view gets there. It is one for
-// all who want to know, so that asking often costs nothing.
+// Probe measures how far a cache is behind its source. It asks the source for its
+// revision at intervals and observes when the view reaches it. All callers share one
+// Probe, so calling Lag often costs nothing.
 type Probe struct {
 	cache *Cache
 
 	mu     sync.Mutex
 	asked  bool
 	err    error     // of the last question
-	newest int64     // that the source has told
+	newest int64     // the newest revision that the source returned
 	target int64     // the oldest answer that the view may not have reached
 	since  time.Time // when target was asked for
 }
 
-// NewProbe makes a probe; Run lets it work.
+// NewProbe returns a probe that works once Run is called.
 func NewProbe(c *Cache) *Probe { return &Probe{cache: c} }
 
 // Lag is how far a cache is behind its source.
 type Lag struct {
 	// Known is false until the source has been asked once.
 	Known bool
-	// Err is why the source did not tell its revision when asked last.
+	// Err is the error of the last question to the source, nil if it answered.
 	Err error
-	// Synced is Cache.HasSynced.
+	// Synced is the result of Cache.HasSynced.
 	Synced bool
-	// Revisions lie between the view and the newest that the source told.
+	// Revisions is the number of revisions from the view to the newest one that the
+	// source returned.
 	Revisions int64
 	// Behind is how long the view has been known to lack a change.
 	Behind time.Duration
 }
 
-// Run asks until ctx ends, and returns its error.
+// Run asks the source until ctx ends, and returns ctx's error.
 func (p *Probe) Run(ctx context.Context) error {
 	tick := time.NewTicker(probeInterval)
 	defer tick.Stop()
@@ -64,13 +65,13 @@ func (p *Probe) ask(ctx context.Context) {
 	at := time.Now()
 	newest, err := p.cache.readIndex.asked(ctx)
 	if p.note(newest, err, at) {
-		// A source may have nothing to tell about its newest revisions, and
-		// says so only when asked.
+		// The newest revisions of a source may have no changes. The source reports them
+		// only when asked.
 		p.cache.prompt(ctx)
 	}
 }
 
-// note takes in an answer, and reports whether the view is behind it.
+// note records an answer and reports whether the view is behind it.
 func (p *Probe) note(newest int64, err error, at time.Time) (behind bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +87,7 @@ func (p *Probe) note(newest int64, err error, at time.Time) (behind bool) {
 	return view < newest
 }
 
-// Lag is what is known now.
+// Lag returns the lag as known now.
 func (p *Probe) Lag() Lag {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// mute is a source whose watches stay open and tell nothing while it is muted,
-// and which does not answer while it is deaf.
+// mute is a source whose watches stay open but deliver nothing while it is muted, and
+// which does not answer while it is deaf.
 type mute struct {
 	store.Interface
 	muted, deaf atomic.Bool
@@ -107,8 +107,8 @@ func TestLag(t *testing.T) {
 	})
 }
 
-// TestLagOfMovingCache: a view that is always a little behind, but moves, is not
-// said to lack a change for long.
+// TestLagOfMovingCache checks that a view that is always a little behind, but moves, is
+// not reported as lacking a change for long.
 func TestLagOfMovingCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

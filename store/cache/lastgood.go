@@ -9,27 +9,27 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// A value that is damaged while the server runs is no object for readers. Proxies go on
-// by the object's last good state all the same: a rule that vanished might open what it
-// had closed.
+// A value that is damaged while the server runs is no object for readers. Proxies keep
+// following the last good state of the object, because removing a rule might allow
+// traffic that the rule denied.
 
-// lastGood are the last good states of objects whose values cannot be read now.
+// lastGood holds the last good states of objects whose values cannot be read now.
 type lastGood struct {
 	of map[schema.Key]*schema.Object
-	// since is the revision at which one of them was dropped. How they went on from
-	// before it, changes do not tell.
+	// since is the revision at which a state was last dropped. Changes from before it
+	// do not lead to the present state.
 	since int64
 }
 
-// LastGood is the state of an object that proxies follow because its stored value cannot
-// be read; nil if there is none.
+// LastGood returns the state of an object that proxies follow because its stored value
+// cannot be read, or nil if there is none.
 func (c *Cache) LastGood(key schema.Key) *schema.Object {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.good.of[key]
 }
 
-// keep takes note of the states that damaged values end.
+// keep saves the states that damaged values replaced.
 func (g *lastGood) keep(events []store.Event, readings []store.Reading) {
 	for _, ev := range events {
 		if ev.Type != store.Deleted || ev.Previous == nil {
@@ -50,7 +50,7 @@ func (g *lastGood) put(o *schema.Object) {
 	g.of[o.Key()] = o
 }
 
-// dropMendedLocked forgets the states whose values can be read again, or are gone.
+// dropMendedLocked drops the states whose values are readable again or removed.
 func (c *Cache) dropMendedLocked() {
 	for key := range c.good.of {
 		if _, damaged := c.unreadable.Of(key); !damaged || c.index.Get(key) != nil {
@@ -60,8 +60,8 @@ func (c *Cache) dropMendedLocked() {
 	}
 }
 
-// keepListedLocked keeps, of a list that takes the place of the view, the last good
-// states of the values that it cannot read.
+// keepListedLocked saves the last good states of the unreadable values in a list that
+// replaces the view.
 func (c *Cache) keepListedLocked(unreadable []store.Unreadable) {
 	before := c.good
 	c.good = lastGood{since: before.since}
@@ -76,7 +76,7 @@ func (c *Cache) keepListedLocked(unreadable []store.Unreadable) {
 	}
 }
 
-// reportLostLocked logs which values have no good state that proxies could follow.
+// reportLostLocked logs the values that have no good state for proxies to follow.
 func (c *Cache) reportLostLocked() {
 	for _, u := range c.unreadable.In(store.Scope{}) {
 		if c.good.of[u.Key] != nil {

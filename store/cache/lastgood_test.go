@@ -15,8 +15,9 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
 )
 
-// TestLastGoodStateIsFollowed: of a value that is damaged while the server runs, proxies
-// are told the last good state until it is mended, while readers are told of the damage.
+// TestLastGoodStateIsFollowed checks that, for a value that is damaged while the server
+// runs, proxies get the last good state until it is repaired, while readers get the
+// damage.
 func TestLastGoodStateIsFollowed(t *testing.T) {
 	ctx := testContext(t)
 	server := etcdtest.Start(t)
@@ -40,7 +41,7 @@ func TestLastGoodStateIsFollowed(t *testing.T) {
 		slices.Sort(names)
 		return fmt.Sprint(names)
 	}
-	// changes are those that a follower is told who knew the state at a revision.
+	// changes returns the changes for a follower that knew the state at a revision.
 	changes := func(revision int64) []string {
 		all, _, ok := c.Since(revision)
 		if !ok {
@@ -75,7 +76,7 @@ func TestLastGoodStateIsFollowed(t *testing.T) {
 	}
 	_, before, _ := c.Snapshot()
 	damaged := damage()
-	for range 2 { // It does not end with a second damage.
+	for range 2 { // A second damage does not end it.
 		if got := followed(); got != "[a b]" {
 			t.Errorf("with a damaged, %s are followed", got)
 		}
@@ -104,7 +105,7 @@ func TestLastGoodStateIsFollowed(t *testing.T) {
 	if got := changes(before); !slices.Equal(got, []string{"unknown"}) {
 		t.Errorf("over the deletion: %s", got)
 	}
-	// What was made and damaged while nobody looked is followed as well.
+	// A state that was made and damaged while the feed was down is followed as well.
 	_, before, _ = c.Snapshot()
 	made := create(t, ctx, source, "a")
 	if _, err := c.CatchUp(ctx); err != nil {
@@ -114,7 +115,8 @@ func TestLastGoodStateIsFollowed(t *testing.T) {
 	if got := changes(before); !slices.Equal(got, []string{"nothing→a@" + made.Meta.ResourceVersion}) {
 		t.Errorf("made and damaged: %s", got)
 	}
-	// A server that starts now finds it in the past, as far as the store keeps that.
+	// A server that starts now finds the state in the past, as far as the store keeps
+	// it.
 	latest, err := source.Revision(ctx)
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// faulty is a source whose first watch does to its batches what the test wants.
+// faulty is a source whose first watch changes its batches as the test wants.
 type faulty struct {
 	*memory.Store
 	once  sync.Once
@@ -35,7 +35,7 @@ func (f *faulty) Watch(ctx context.Context, scope store.Scope, after int64) (sto
 	return w, nil
 }
 
-// bent is a watch whose batches were bent.
+// bent is a watch with changed batches.
 type bent struct {
 	store.Watcher
 	out chan store.Batch
@@ -59,7 +59,7 @@ func bend(ctx context.Context, w store.Watcher, fault func(store.Batch) []store.
 	return b
 }
 
-// losing drops the batches of one revision, but for its number if that is told.
+// losing drops the batches of one revision. With told it keeps the revision number.
 func losing(revision int64, told bool) func(store.Batch) []store.Batch {
 	return func(b store.Batch) []store.Batch {
 		switch {
@@ -72,8 +72,8 @@ func losing(revision int64, told bool) func(store.Batch) []store.Batch {
 	}
 }
 
-// TestMissedChangesAreFound: whatever a feed loses, repeats or turns around, the
-// view finds it by itself, says so, and is right again.
+// TestMissedChangesAreFound checks that the view finds by itself whatever a feed loses,
+// repeats or reorders, logs it, and is correct again.
 func TestMissedChangesAreFound(t *testing.T) {
 	// The store: a is made at 2, b at 3, a is changed at 4, b is gone at 5,
 	// b is made at 6, and a is changed at 7.
@@ -81,7 +81,7 @@ func TestMissedChangesAreFound(t *testing.T) {
 	cases := []struct {
 		name  string
 		fault func(store.Batch) []store.Batch
-		// finds is who finds it: what happens next, or the count.
+		// finds says what detects the fault: the next event, or the count.
 		finds string
 	}{
 		{"a creation", losing(2, false), "follows"},
@@ -129,7 +129,7 @@ func missed(t *testing.T, fault func(store.Batch) []store.Batch, finds string) {
 	}
 	create(t, ctx, source, "b")
 	update(t, ctx, source, "a", 3)
-	time.Sleep(time.Minute) // Of the bubble.
+	time.Sleep(time.Minute) // In the bubble.
 
 	want, err := source.List(ctx, store.Scope{}, store.ListOptions{})
 	if err != nil {
@@ -148,8 +148,8 @@ func missed(t *testing.T, fault func(store.Batch) []store.Batch, finds string) {
 	}
 }
 
-// TestWhatCameBeforeAMissIsTold: of a batch that does not follow half way, the
-// first half is in the view, and who waits for changes hears of it.
+// TestWhatCameBeforeAMissIsTold checks that, if the second half of a batch does not
+// follow, the first half is in the view and waiters for changes are notified.
 func TestWhatCameBeforeAMissIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ghost := storetest.Rule(t, "default", "ghost", 1)
@@ -164,7 +164,7 @@ func TestWhatCameBeforeAMissIsTold(t *testing.T) {
 		synctest.Wait()
 		changed := c.Changed()
 		create(t, t.Context(), source, "a")
-		time.Sleep(time.Minute) // Of the bubble.
+		time.Sleep(time.Minute) // In the bubble.
 		select {
 		case <-changed:
 		default:
@@ -182,8 +182,8 @@ func versions(objs []*schema.Object) []string {
 	return out
 }
 
-// TestFeedThatStandsStillIsReplaced: a watch that brings nothing, while the store
-// moves on, is given up for another, and nobody's watch ends for it.
+// TestFeedThatStandsStillIsReplaced checks that a watch that delivers nothing while the
+// store moves on is replaced, and that no other watch ends because of it.
 func TestFeedThatStandsStillIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &faulty{Store: memory.New(), fault: func(store.Batch) []store.Batch { return nil }}
@@ -221,15 +221,15 @@ func (u *uncounted) List(ctx context.Context, scope store.Scope, opts store.List
 	return l, err
 }
 
-// TestUnreadableObjectsAreNoLoss: a count that differs by objects which cannot
-// be read, from the beginning or since, ends no watch.
+// TestUnreadableObjectsAreNoLoss checks that a count that differs by unreadable
+// objects, from the beginning or since, ends no watch.
 func TestUnreadableObjectsAreNoLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &uncounted{Store: memory.New()}
 		source.unreadable.Store(1)
 		c := start(t, source, cache.Options{})
 		create(t, t.Context(), source, "a")
-		time.Sleep(time.Minute) // Of the bubble.
+		time.Sleep(time.Minute) // In the bubble.
 		source.unreadable.Store(3)
 		time.Sleep(time.Minute)
 		if c.Relists() != 0 {
@@ -238,8 +238,8 @@ func TestUnreadableObjectsAreNoLoss(t *testing.T) {
 	})
 }
 
-// TestStoreGoesBack: a store that is put back to an older state while the watch
-// goes on is noticed.
+// TestStoreGoesBack checks that the cache notices a store that is reset to an older
+// state while the watch goes on.
 func TestStoreGoesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &backwards{Store: memory.New(), old: memory.New()}
@@ -250,14 +250,15 @@ func TestStoreGoesBack(t *testing.T) {
 		synctest.Wait()
 		create(t, t.Context(), source.old, "kept")
 		source.gone.Store(true)
-		time.Sleep(time.Minute) // Of the bubble.
+		time.Sleep(time.Minute) // In the bubble.
 		if objs, revision, _ := c.Snapshot(); len(objs) != 1 || revision != 2 || objs[0].Meta.Name != "kept" {
 			t.Errorf("view %v at %d", versions(objs), revision)
 		}
 	})
 }
 
-// backwards is a store whose reads, but for running watches, go over to another.
+// backwards is a store whose reads, except for running watches, switch to another
+// store.
 type backwards struct {
 	*memory.Store
 	old  *memory.Store

@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// stuck is a source whose lists of the past do not come.
+// stuck is a source whose lists of the past never return.
 type stuck struct {
 	*memory.Store
 	asked chan struct{}
@@ -27,11 +27,12 @@ func (s *stuck) List(ctx context.Context, scope store.Scope, opts store.ListOpti
 	return nil, ctx.Err()
 }
 
-// Rewind keeps the source from being rewound, so that it has a past of its own.
+// Rewind prevents rewinding, so that only the source has a past.
 func (s *stuck) Rewind(ctx context.Context, _ int64) (int64, error) { return s.Revision(ctx) }
 
-// TestListsOfThePastAreBounded: however many ask for what only the source has,
-// few are read at a time, and who waits too long is told so.
+// TestListsOfThePastAreBounded checks that only a few lists are read from the source at
+// a time, however many are requested, and that a reader that waits too long gets an
+// error.
 func TestListsOfThePastAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &stuck{Store: memory.New(), asked: make(chan struct{}, 100)}
@@ -39,7 +40,7 @@ func TestListsOfThePastAreBounded(t *testing.T) {
 		create(t, t.Context(), source, "b")
 		c := start(t, source, cache.Options{})
 		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // Of the bubble.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // In the bubble.
 		defer cancel()
 		told := make(chan error, 10)
 		for range cap(told) {

@@ -13,7 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// silent is a source that does not tell its revision for a while.
+// silent is a source that does not return its revision for a while.
 type silent struct {
 	*memory.Store
 	refusals atomic.Int32 // still to come
@@ -26,8 +26,8 @@ func (s *silent) Revision(ctx context.Context) (int64, error) {
 	return s.Store.Revision(ctx)
 }
 
-// TestWishForProgressOutlivesTrouble: a watch that was asked for its progress
-// answers as soon as it can be known, though it could not be at first.
+// TestWishForProgressOutlivesTrouble checks that a watch answers a progress request as
+// soon as the revision is known, even if it was unknown at first.
 func TestWishForProgressOutlivesTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &silent{Store: memory.New()}
@@ -45,14 +45,14 @@ func TestWishForProgressOutlivesTrouble(t *testing.T) {
 			if len(b.Events) != 0 || b.Revision != 1 {
 				t.Errorf("got %v, watch ended with %v", b, w.Err())
 			}
-		case <-time.After(time.Hour): // Of the bubble.
+		case <-time.After(time.Hour): // In the bubble.
 			t.Error("the wish was forgotten")
 		}
 	})
 }
 
-// TestWishEndsWithItsWatch: nobody is asked any more on behalf of a watch that
-// has ended, though its context goes on.
+// TestWishEndsWithItsWatch checks that the source is no longer asked for a watch that
+// has ended, even if its context goes on.
 func TestWishEndsWithItsWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &silent{Store: memory.New()}
@@ -67,19 +67,19 @@ func TestWishEndsWithItsWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		for _, name := range []string{"a", "b", "c", "d"} { // More than the log keeps, read by nobody.
+		for _, name := range []string{"a", "b", "c", "d"} { // More than the log keeps, and no reader.
 			create(t, t.Context(), source, name)
 		}
 		synctest.Wait()
 		for range w.Batches() {
-			continue // What it held already.
+			continue // It held these already.
 		}
 		if !errors.Is(w.Err(), store.ErrSlow) {
 			t.Fatal(w.Err())
 		}
 		synctest.Wait()
 		asked := source.refusals.Load()
-		time.Sleep(time.Hour) // Of the bubble.
+		time.Sleep(time.Hour) // In the bubble.
 		if more := asked - source.refusals.Load(); asked == many || more > 0 {
 			t.Errorf("asked %d times, and %d times more after the end", many-asked, more)
 		}

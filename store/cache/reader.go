@@ -14,11 +14,11 @@ var (
 	_ store.Inspector = (*Cache)(nil)
 )
 
-// Revision implements store.Reader: it is the source's.
+// Revision implements store.Reader. It returns the source's revision.
 func (c *Cache) Revision(ctx context.Context) (int64, error) { return c.readIndex.revision(ctx) }
 
-// CatchUp waits until the view has all that was stored before the call, and returns the
-// revision that it has reached by then.
+// CatchUp waits until the view has everything that was stored before the call, and
+// returns the revision that the view has then reached.
 func (c *Cache) CatchUp(ctx context.Context) (int64, error) {
 	err := c.reach(ctx, 0)
 	return c.changes.Revision(), err
@@ -52,8 +52,8 @@ func (c *Cache) Repeat(scope store.Scope, revision int64) ([]store.Event, error)
 	return c.changes.Repeat(scope, revision)
 }
 
-// Peek is an object as the view has it, however old, at once: nil when it has
-// none, and while the source cannot be followed.
+// Peek returns an object of the view immediately, however old. It returns nil if there
+// is none, and while the source cannot be followed.
 func (c *Cache) Peek(key schema.Key) *schema.Object {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -63,8 +63,8 @@ func (c *Cache) Peek(key schema.Key) *schema.Object {
 	return c.index.Get(key)
 }
 
-// List implements store.Reader, from memory. Only an exact revision that the
-// cache no longer holds is asked of the source.
+// List implements store.Reader, from memory. It asks the source only for an exact
+// revision that the cache no longer holds.
 func (c *Cache) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
 	if opts.Exact != 0 {
 		return c.listExact(ctx, scope, opts)
@@ -88,8 +88,8 @@ func (c *Cache) listExact(ctx context.Context, scope store.Scope, opts store.Lis
 	return c.listFromSource(ctx, scope, opts)
 }
 
-// maxPastLists is how many lists of the past are read from the source at a time:
-// each brings all of its objects into memory once more.
+// maxPastLists is how many lists of the past are read from the source at a time,
+// because each loads all of its objects into memory again.
 const maxPastLists = 2
 
 func (c *Cache) listFromSource(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
@@ -112,8 +112,7 @@ func (c *Cache) viewAt(scope store.Scope, revision int64) ([]*schema.Object, err
 	return c.index.ListBefore(scope, later), nil
 }
 
-// reach waits until the view is as fresh as wanted, in the sense of
-// store.ReadOptions.
+// reach waits until the view is as fresh as atLeast requires; see store.ReadOptions.
 func (c *Cache) reach(ctx context.Context, atLeast int64) error {
 	if err := c.WaitForSync(ctx); err != nil || atLeast == store.Any {
 		return err
@@ -132,8 +131,8 @@ func (c *Cache) reach(ctx context.Context, atLeast int64) error {
 	return nil
 }
 
-// reachPast waits for a revision that the source must have reached already,
-// else it is ErrFuture.
+// reachPast waits for a revision that the source must have reached already; otherwise
+// the error is ErrFuture.
 func (c *Cache) reachPast(ctx context.Context, revision int64) error {
 	if err := c.WaitForSync(ctx); err != nil || c.changes.Revision() >= revision {
 		return err

@@ -8,20 +8,19 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// askTimeout bounds one question for the store's revision. Readers wait no
-// longer than their own contexts.
+// askTimeout bounds one question for the store's revision. Readers wait only as long as
+// their own contexts allow.
 const askTimeout = 5 * time.Second
 
-// readIndex finds out the revision of the source for all readers at once. An
-// answer is linearizable for those who came before its question was sent, and
-// for nobody else; so there is at most one question under way, and one that is
-// being gathered for.
+// readIndex asks for the source's revision on behalf of many readers. An answer is
+// linearizable only for readers that came before its question was sent. So at most one
+// question is in flight, and one more collects readers.
 type readIndex struct {
 	source store.Reader
-	turn   chan struct{} // holds the right to have a question under way
+	turn   chan struct{} // holds a token while a question is in flight
 
 	mu   sync.Mutex
-	next *revisionRequest // not sent yet: may still be joined
+	next *revisionRequest // not sent yet, so readers may join it
 }
 
 type revisionRequest struct {
@@ -34,7 +33,7 @@ func newReadIndex(source store.Reader) *readIndex {
 	return &readIndex{source: source, turn: make(chan struct{}, 1)}
 }
 
-// revision is the newest revision of the source, not older than any write
+// revision returns the newest revision of the source, not older than any write
 // acknowledged before the call.
 func (f *readIndex) revision(ctx context.Context) (int64, error) {
 	if clock, ok := f.source.(store.Timekeeper); ok {
@@ -45,7 +44,7 @@ func (f *readIndex) revision(ctx context.Context) (int64, error) {
 	return f.asked(ctx)
 }
 
-// asked is revision by a question to the source in any case.
+// asked is revision, but it always asks the source.
 func (f *readIndex) asked(ctx context.Context) (int64, error) {
 	q := f.join()
 	select {
@@ -70,9 +69,9 @@ func (f *readIndex) ask(q *revisionRequest) {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
 	f.mu.Lock()
-	f.next = nil // From here on nobody joins.
+	f.next = nil // From here on no reader joins.
 	f.mu.Unlock()
-	// It is everybody's question, so no single reader's context ends it.
+	// Many readers share the question, so no single reader's context ends it.
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
 	q.revision, q.err = f.source.Revision(ctx)

@@ -14,8 +14,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// asked is a source that hands over each question for its revision, to be
-// answered by the test.
+// asked is a source that passes each request for its revision to the test, which
+// answers it.
 type asked struct {
 	store.Reader
 	questions chan chan int64
@@ -27,9 +27,9 @@ func (a asked) Revision(context.Context) (int64, error) {
 	return <-answer, nil
 }
 
-// TestQuestionIsJoinedUntilItIsSent: whoever comes after a question was sent
-// must not be content with its answer, for there may have been a write between;
-// all who come until the next one is sent share that one.
+// TestQuestionIsJoinedUntilItIsSent checks that a reader does not use the answer to a
+// question that was sent before it came, because there may have been a write in
+// between. All readers that come before the next question is sent share that one.
 func TestQuestionIsJoinedUntilItIsSent(t *testing.T) {
 	source := asked{questions: make(chan chan int64)}
 	f := newReadIndex(source)
@@ -61,7 +61,7 @@ func TestQuestionIsJoinedUntilItIsSent(t *testing.T) {
 	(<-source.questions) <- 9
 }
 
-// knowing is a source that knows its revision without being asked.
+// knowing is a source that knows its revision without a request.
 type knowing struct {
 	store.Interface
 	now atomic.Int64
@@ -81,8 +81,8 @@ func (k *knowing) Revision(context.Context) (int64, error) {
 	return 0, errors.New("asked for what is known")
 }
 
-// TestKnownRevisionIsNotAskedFor: a read waits for what the source knows by
-// itself, and asks it nothing.
+// TestKnownRevisionIsNotAskedFor checks that a read waits for the revision that the
+// source knows by itself, and sends no request.
 func TestKnownRevisionIsNotAskedFor(t *testing.T) {
 	source := &knowing{Interface: memory.New()}
 	c := New(source, Options{Log: slog.New(slog.DiscardHandler)})
@@ -96,7 +96,7 @@ func TestKnownRevisionIsNotAskedFor(t *testing.T) {
 			t.Fatalf("right after create %d: %v", i, err)
 		}
 	}
-	// Whether the source answers at all is found out by asking it.
+	// Only a request shows whether the source answers at all.
 	if _, err := c.readIndex.asked(t.Context()); err == nil {
 		t.Error("a question was answered by what is known")
 	}

@@ -7,12 +7,13 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// recall is what a revision of a store changed, for watches that broke off in the
-// middle of it; known is false when the store no longer has what came before it. Who
-// follows a server through a client resumes no watches of others.
+// recall returns the changes of one revision, for watches that stopped inside it. known
+// is false if the store no longer has what came before that revision. A source that is
+// no Rewinder, such as a client, has no such watches, so recall then returns no
+// changes.
 func (c *Cache) recall(ctx context.Context, revision int64) (at store.Batch, known bool, err error) {
 	at.Revision = revision
-	if _, ok := c.source.(store.Rewinder); !ok || revision <= 1 { // A new store is at 1.
+	if _, ok := c.source.(store.Rewinder); !ok || revision <= 1 { // A new store is at revision 1.
 		return at, true, nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -30,7 +31,7 @@ func (c *Cache) recall(ctx context.Context, revision int64) (at store.Batch, kno
 	return at, true, err
 }
 
-// firstOf are the changes of the revision that a watch begins with.
+// firstOf returns the changes of a revision if a watch begins with it.
 func firstOf(w store.Watcher, revision int64) ([]store.Event, error) {
 	b, ok := <-w.Batches()
 	if !ok {

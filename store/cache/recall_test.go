@@ -13,16 +13,16 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestNoPlaceSplitsATransaction: from whichever revision a watch may go on, what that
-// one changed can be told again: with a change log that is too short, behind a
-// compaction, and after a restart.
+// TestNoPlaceSplitsATransaction checks that, for every revision from which a watch may
+// resume, the changes of that revision can be returned again: with a change log that is
+// too short, after a compaction, and after a restart.
 func TestNoPlaceSplitsATransaction(t *testing.T) {
 	for _, window := range []int{1, 2, 3, 4, 7, 0} {
 		t.Run(fmt.Sprintf("window of %d", window), func(t *testing.T) {
 			s := memory.New()
 			c := start(t, s, cache.Options{Window: window})
 			wantWhole(t, c, transactions(t, s))
-			wantWhole(t, start(t, s, cache.Options{Window: window}), transactions(t, s)) // What was, and what comes.
+			wantWhole(t, start(t, s, cache.Options{Window: window}), transactions(t, s)) // Past and future changes.
 		})
 	}
 	for _, ago := range []int64{1, 2, 3, 4} {
@@ -35,8 +35,8 @@ func TestNoPlaceSplitsATransaction(t *testing.T) {
 	}
 }
 
-// TestNoRestartSplitsATransaction does so over an etcd, compacted at its oldest and at
-// its newest place but one, and lists all anew.
+// TestNoRestartSplitsATransaction does the same over an etcd that is compacted at its
+// oldest revision and at the one before its newest, with a full list each time.
 func TestNoRestartSplitsATransaction(t *testing.T) {
 	dir := t.TempDir()
 	e := embedded(t, dir)
@@ -62,7 +62,8 @@ func TestNoRestartSplitsATransaction(t *testing.T) {
 	}
 }
 
-// transactions are changes of several objects each, and what a watch tells of them.
+// transactions makes transactions of several objects each and returns the batches of a
+// watch.
 func transactions(t *testing.T, s store.Interface) []store.Batch {
 	t.Helper()
 	after, err := s.Revision(t.Context())
@@ -91,7 +92,8 @@ func transactions(t *testing.T, s store.Interface) []store.Batch {
 	return done
 }
 
-// wantWhole goes on from each place at which a transaction may have been told in part.
+// wantWhole resumes from each position at which a transaction may have been delivered
+// in part.
 func wantWhole(t *testing.T, c *cache.Cache, done []store.Batch) {
 	t.Helper()
 	if err := c.WaitForSync(t.Context()); err != nil {
@@ -112,7 +114,7 @@ func wantWhole(t *testing.T, c *cache.Cache, done []store.Batch) {
 	}
 }
 
-// begin waits until a watch from a revision has begun.
+// begin returns once a watch from a revision has begun.
 func begin(t *testing.T, c *cache.Cache, after int64) error {
 	w, err := c.Watch(t.Context(), store.Scope{}, after)
 	if err != nil {

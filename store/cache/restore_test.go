@@ -14,8 +14,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// restorable is a source that can be put back to another state at an earlier
-// revision, as an etcd is that was restored from a copy.
+// restorable is a source that can be reset to another state at an earlier revision,
+// like an etcd that was restored from a copy.
 type restorable struct {
 	mu      sync.Mutex
 	present *memory.Store
@@ -32,7 +32,7 @@ func (r *restorable) restore(s *memory.Store) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.present = s
-	if r.cancel != nil { // Else nobody watches yet.
+	if r.cancel != nil { // Otherwise there is no watch yet.
 		r.cancel()
 	}
 }
@@ -54,9 +54,9 @@ func (r *restorable) Watch(ctx context.Context, scope store.Scope, after int64) 
 
 func (r *restorable) Revision(ctx context.Context) (int64, error) { return r.now().Revision(ctx) }
 
-// TestHandlerAtWorkDuringARestore: a handler that is still at its first calls
-// when the store goes back to an older revision is told all the same what is
-// gone and what is new.
+// TestHandlerAtWorkDuringARestore checks that a handler that is still in its first
+// calls when the store goes back to an older revision still gets what is gone and what
+// is new.
 func TestHandlerAtWorkDuringARestore(t *testing.T) {
 	const before = 20
 	ctx := testContext(t)

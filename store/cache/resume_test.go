@@ -17,9 +17,9 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestWatchesResumeAfterARestart: many watches that go on from before a restart,
-// while there is writing and reading, and others that nobody reads and that end,
-// see every change once and in order, and hold up nobody.
+// TestWatchesResumeAfterARestart checks that many watches that resume from before a
+// restart see every change once and in order. Writers, readers, and unread watches that
+// end run beside them and delay no other.
 func TestWatchesResumeAfterARestart(t *testing.T) {
 	const (
 		past, since   = 500, 100
@@ -70,8 +70,8 @@ func TestWatchesResumeAfterARestart(t *testing.T) {
 	}
 }
 
-// readAll expects n changes of one object, each from the state of the one
-// before, which has the revision given.
+// readAll expects n changes of one object, each from the state of the one before, where
+// the first follows the given revision.
 func readAll(ctx context.Context, s store.Reader, after int64, n int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -104,8 +104,8 @@ func embedded(t *testing.T, dir string) *etcd.Embedded {
 	return e
 }
 
-// TestNothingIsSeenBeforeItIsComplete: a cache that reads the past of its source
-// first shows none of it.
+// TestNothingIsSeenBeforeItIsComplete checks that a cache that first reads the past of
+// its source shows none of it.
 func TestNothingIsSeenBeforeItIsComplete(t *testing.T) {
 	ctx := testContext(t)
 	s := etcd.New(etcdtest.Start(t).Client(), "/past", quiet)
@@ -144,8 +144,8 @@ func readAllAdded(ctx context.Context, s store.Reader, after int64, n int) error
 	return nil
 }
 
-// TestReplayIsBoundedInBytes: of a store with large objects only so many are
-// replayed as are worth it.
+// TestReplayIsBoundedInBytes checks that the replay of a store with large objects is
+// bounded.
 func TestReplayIsBoundedInBytes(t *testing.T) {
 	ctx := testContext(t)
 	s := memory.New()

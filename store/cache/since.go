@@ -5,10 +5,10 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Since returns what has changed between a revision that Snapshot or Since gave
-// and the present one: each object once, in the order of its first change. ok is
-// false when that is not known: before HasSynced, when the changes are no longer
-// kept, and when all was listed anew or a damaged value was mended in between. Then Snapshot has it.
+// Since returns the changes between a revision that Snapshot or Since returned and the
+// present one: each object once, in the order of its first change. ok is false if they
+// are unknown: before HasSynced, if the changes are no longer kept, and if a full list
+// or the repair of a damaged value came in between. Use Snapshot then.
 func (c *Cache) Since(revision int64) (changes []schema.Change, present int64, ok bool) {
 	if !c.HasSynced() {
 		return nil, 0, false
@@ -26,8 +26,8 @@ func (c *Cache) Since(revision int64) (changes []schema.Change, present int64, o
 	return netChanges(batches, c.good.of), present, true
 }
 
-// netChanges leaves out what came and went, and has the last good states in the place of
-// what cannot be read.
+// netChanges leaves out objects that came and went. It uses the last good states of
+// values that cannot be read.
 func netChanges(batches []store.Batch, good map[schema.Key]*schema.Object) []schema.Change {
 	var all []schema.Change
 	at := map[schema.Key]int{}

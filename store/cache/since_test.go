@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// said is the change as a text: "a@2→a@3".
+// said returns the change as a text: "a@2→a@3".
 func said(c schema.Change) string {
 	name := func(o *schema.Object) string {
 		if o == nil {
@@ -68,8 +68,8 @@ func TestSince(t *testing.T) {
 	})
 }
 
-// TestSinceARestore: a source that goes back and comes to a known revision by
-// another way is read whole by who knew the first.
+// TestSinceARestore checks that, if a source goes back and reaches a known revision by
+// other changes, a reader that knew that revision must read everything.
 func TestSinceARestore(t *testing.T) {
 	ctx := testContext(t)
 	lost, copied := memory.New(), memory.New()

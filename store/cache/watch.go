@@ -7,8 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Watch implements store.Reader, from memory: all watchers read the one log of
-// recent changes. ErrExpired says that it does not reach back so far.
+// Watch implements store.Reader, from memory. All watchers read one log of recent
+// changes. ErrExpired means that the log does not reach back to the revision.
 func (c *Cache) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
 	if err := c.WaitForSync(ctx); err != nil {
 		return nil, err
@@ -33,15 +33,16 @@ func (c *Cache) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 	return &logWatch{Puller: w, cache: c, ctx: ctx}, nil
 }
 
-// logWatch is a watch over the change log that knows how far the source is.
+// logWatch is a watch over the change log that answers RequestProgress with the
+// source's revision.
 type logWatch struct {
 	store.Puller
 	cache *Cache
 	ctx   context.Context // of the watch
 
 	mu        sync.Mutex
-	wished    bool // for progress
-	prompting bool // somebody sees to it
+	wished    bool // progress was requested
+	prompting bool // a goroutine answers requests
 }
 
 // RequestProgress implements store.Watcher.
@@ -56,7 +57,8 @@ func (w *logWatch) RequestProgress(context.Context) error {
 	return nil
 }
 
-// take takes the wish that stands. Without one nobody sees to it any more.
+// take removes the pending request and reports whether there was one. Without one the
+// goroutine ends.
 func (w *logWatch) take() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,9 +66,9 @@ func (w *logWatch) take() bool {
 	return w.prompting
 }
 
-// prompt sees to it that each wish is answered, until the watch ends. The present
-// revision is that of the source, so the view must come up to it before the wish is
-// passed on; as long as that cannot be, it is tried again.
+// prompt answers each progress request until the watch ends. The present revision is
+// that of the source, so the view must reach it before the request is passed on. prompt
+// retries until the view does.
 func (w *logWatch) prompt(ctx context.Context) {
 	for w.take() {
 		var pace backoff

@@ -16,34 +16,34 @@ const (
 	alarmTimeout  = 2 * time.Second
 )
 
-// Alarms follows what an external etcd has raised. Either way it takes no write
-// until its operator has disarmed the alarm; it still reads.
+// Alarms follows the alarms of an external etcd. With any alarm raised, etcd refuses
+// writes until its operator disarms the alarm. It still answers reads.
 type Alarms struct {
 	client *clientv3.Client
 	raised atomic.Pointer[map[string]bool]
 }
 
-// NewAlarms makes them; Run lets them work. The client stays the caller's.
+// NewAlarms returns Alarms that work once Run is called. The caller closes the client.
 func NewAlarms(client *clientv3.Client) *Alarms {
 	a := &Alarms{client: client}
 	a.raised.Store(&map[string]bool{})
 	return a
 }
 
-// The alarms that there are.
+// noSpace and corrupt are the names of etcd's alarms.
 var (
 	noSpace = etcdserverpb.AlarmType_NOSPACE.String()
 	corrupt = etcdserverpb.AlarmType_CORRUPT.String()
 )
 
-// NoSpace reports whether the space quota is used up, by what etcd said last. When
-// it cannot be asked, that stays.
+// NoSpace reports whether the space quota is used up, by etcd's last answer. The result
+// stays while etcd does not answer.
 func (a *Alarms) NoSpace() bool { return (*a.raised.Load())[noSpace] }
 
-// Corrupt reports whether members found that their data differ, likewise.
+// Corrupt reports whether members found that their data differ, by etcd's last answer.
 func (a *Alarms) Corrupt() bool { return (*a.raised.Load())[corrupt] }
 
-// Run asks until ctx ends, and returns its error.
+// Run asks etcd until ctx ends, and returns ctx's error.
 func (a *Alarms) Run(ctx context.Context) error {
 	tick := time.NewTicker(alarmInterval)
 	defer tick.Stop()
@@ -59,8 +59,9 @@ func (a *Alarms) Run(ctx context.Context) error {
 	}
 }
 
-// ask has the first member that answers tell the alarms of all. A status costs
-// etcd nothing, other than a list of alarms, which is an entry in its log.
+// ask returns the alarms of all members, as reported by the first member that answers.
+// A status request costs etcd nothing. A request for the list of alarms would add an
+// entry to its log.
 func (a *Alarms) ask(ctx context.Context) (map[string]bool, error) {
 	err := errors.New("no endpoint")
 	for _, endpoint := range a.client.Endpoints() {

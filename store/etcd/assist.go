@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// retryRevision is how soon etcd is asked again for its revision when it could
-// not tell; retryAdopt is how soon the clock is tried again.
+// retryRevision is the delay before etcd is asked for its revision again after a
+// failure. retryAdopt is the delay before the clock is moved again after a failure.
 const (
 	retryRevision = 500 * time.Millisecond
 	retryAdopt    = 2 * time.Second
@@ -16,17 +16,17 @@ const (
 func (w *watcher) RequestProgress(context.Context) error {
 	select {
 	case w.wishes <- struct{}{}:
-	default: // One wish stands already.
+	default: // A request is already waiting.
 	}
 	return nil
 }
 
-// assist asks etcd what a watch needs to know, so that it never waits for an
-// answer itself: up to where it must have come to fulfil a wish, and that the
-// clock be moved past changes that were made without it.
+// assist makes the requests to etcd that a watch needs, so that the watch itself never
+// waits for an answer. It finds the revision at which a progress request is fulfilled,
+// and moves the clock past changes that were made without it.
 func (w *watcher) assist(ctx context.Context) {
 	var said trouble
-	again := w.adopt(ctx, &said) // What a former watch left.
+	again := w.adopt(ctx, &said) // Changes that an earlier watch left.
 	for {
 		select {
 		case <-w.wishes:
@@ -43,7 +43,7 @@ func (w *watcher) assist(ctx context.Context) {
 	}
 }
 
-// adopt tells when it must be tried again; nil is never.
+// adopt moves the clock. It returns when to try again; nil means never.
 func (w *watcher) adopt(ctx context.Context, said *trouble) <-chan time.Time {
 	err := w.store.adopt(ctx)
 	if said.isNew(err) && ctx.Err() == nil {
@@ -55,9 +55,9 @@ func (w *watcher) adopt(ctx context.Context, said *trouble) <-chan time.Time {
 	return time.After(retryAdopt)
 }
 
-// findTarget passes on the present revision of the store as soon as it can be
-// known; false means that ctx ended before. The watch will come to it: every
-// revision of the store is that of a change.
+// findTarget passes the present revision of the store to the watch as soon as it is
+// known. It returns false if ctx ended first. The watch will reach the revision,
+// because every revision of the store is that of a change.
 func (w *watcher) findTarget(ctx context.Context) bool {
 	for {
 		revision, err := w.store.Revision(ctx)
@@ -78,11 +78,11 @@ func (w *watcher) findTarget(ctx context.Context) bool {
 	}
 }
 
-// noteForeign has the clock moved past a change.
+// noteForeign requests that the clock be moved past a change.
 func (w *watcher) noteForeign(revision int64) {
 	w.store.drift(revision)
 	select {
 	case w.foreign <- struct{}{}:
-	default: // It will be seen along with the one before.
+	default: // The waiting request covers this change too.
 	}
 }

@@ -15,18 +15,17 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// BenchmarkInProcess is the embedded etcd with its syncs to disk.
+// BenchmarkInProcess measures the embedded etcd, with its syncs to disk.
 func BenchmarkInProcess(b *testing.B) {
 	storetest.Bench(b, fresh(embedded(b, b.TempDir()).Client()))
 }
 
-// BenchmarkOverGRPC is an etcd without syncs, reached through a socket.
+// BenchmarkOverGRPC measures an etcd without syncs, through a socket.
 func BenchmarkOverGRPC(b *testing.B) {
 	storetest.Bench(b, fresh(etcdtest.Start(b).Client()))
 }
 
-// BenchmarkUpdateByGuess is an update with what a cache spares it, and
-// without.
+// BenchmarkUpdateByGuess measures an update with and without the guesses of a cache.
 func BenchmarkUpdateByGuess(b *testing.B) {
 	for name, stores := range map[string]storetest.New{
 		"in process": fresh(embedded(b, b.TempDir()).Client()), "over gRPC": fresh(etcdtest.Start(b).Client()),
@@ -51,7 +50,7 @@ func BenchmarkUpdateByGuess(b *testing.B) {
 	}
 }
 
-// agreeable is an etcd that takes every transaction at once.
+// agreeable is an etcd that accepts every transaction immediately.
 type agreeable struct{ clientv3.KV }
 
 type agreed struct{ clientv3.Txn }
@@ -66,8 +65,8 @@ func (agreed) Commit() (*clientv3.TxnResponse, error) {
 	return &clientv3.TxnResponse{Succeeded: true, Header: &etcdserverpb.ResponseHeader{Revision: 7}}, nil
 }
 
-// BenchmarkAroundEtcd is what a create takes besides etcd: from a text in JSON to
-// the object that is answered.
+// BenchmarkAroundEtcd measures a create without etcd: from a JSON text to the returned
+// object.
 func BenchmarkAroundEtcd(b *testing.B) {
 	const text = `{"apiVersion":"config.istio.io/v1alpha2","kind":"RouteRule","metadata":{"name":"a"},"spec":{"destination":{"name":"reviews"},"match":{"request":{"headers":{"cookie":{"regex":"^(.*?;)?(user=jason)(;.*)?$"}}}},"precedence":2,"route":[{"labels":{"version":"v1"},"weight":50},{"labels":{"version":"v2"},"weight":50}]}}`
 	s := store.Strict(etcd.New(&clientv3.Client{KV: agreeable{}}, etcd.DefaultPrefix, quiet))

@@ -14,13 +14,13 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// The clock of the store is etcd's revision as of the store's own last change.
-// One key, the head, is put by every transaction, so that its ModRevision is
-// the clock: a linearizable answer of a few bytes, and a revision at which the
-// watch of all changes has an event. So a watch needs nobody's word for how far
-// it has come, but what it was told; see docs/decisions/014-one-feed.md.
+// The clock of the store is etcd's revision at the store's own last change. Every
+// transaction puts one key, the head, so the head's ModRevision is the clock. Reading
+// it is a linearizable answer of a few bytes, and the watch of all changes has an event
+// at that revision. So a watch knows how far it has come from its own events alone; see
+// docs/decisions/014-one-feed.md.
 
-// tick is the part of every transaction that moves the clock.
+// tick returns the operation that moves the clock. Every transaction contains it.
 func (l layout) tick() clientv3.Op { return clientv3.OpPut(l.head, "") }
 
 // Revision implements store.Reader.
@@ -29,9 +29,8 @@ func (s *Store) Revision(ctx context.Context) (int64, error) {
 	return revision, err
 }
 
-// Now implements store.Timekeeper. Where etcd is one member, in this process, whatever
-// anybody was told of is what it has in memory here: nothing is acknowledged, or read,
-// before that.
+// Now implements store.Timekeeper. If etcd is a single member in this process, its
+// memory holds every revision that was ever acknowledged or read.
 func (s *Store) Now(ctx context.Context) (revision int64, ok bool) {
 	if s.memory == nil {
 		return 0, false
@@ -45,8 +44,8 @@ func (s *Store) Now(ctx context.Context) (revision int64, ok bool) {
 	return s.reading(found.KVs[0].ModRevision, found.Rev), true
 }
 
-// clock is the revision of the store, and that of all of etcd: others may
-// write there too.
+// clock returns the revision of the store and that of all of etcd. They differ because
+// other programs may write to etcd too.
 func (s *Store) clock(ctx context.Context) (revision, etcd int64, err error) {
 	resp, err := s.client.Get(ctx, s.keys.head)
 	switch {
@@ -61,20 +60,20 @@ func (s *Store) clock(ctx context.Context) (revision, etcd int64, err error) {
 	return s.reading(resp.Kvs[0].ModRevision, resp.Header.Revision), resp.Header.Revision, nil
 }
 
-// reading is what the clock shows with its head and all of etcd at a revision
-// each. A change that somebody made without the clock, and that a watch of this
-// process has told of, counts from then on, though the head could not be moved
-// past it yet: else what was told would lie ahead of the store.
+// reading returns the clock for a head and an etcd revision. It counts a change that
+// another program made without the clock as soon as a watch of this process has
+// delivered it, even if the head could not be moved past it yet. Otherwise that event
+// would be ahead of the store.
 func (s *Store) reading(head, etcd int64) int64 {
 	if adrift := s.adrift.Load(); adrift <= etcd {
 		return max(head, adrift)
 	}
-	return head // etcd was put back to an older copy.
+	return head // etcd was restored from an older copy.
 }
 
-// startClock puts the head of a store that has none: a new one, or one of
-// before there were heads. One that is being filled by a migration gets its head
-// when it is full.
+// startClock puts the head of a store that has none: a new store, or one from a version
+// without heads. A store that a migration fills gets its head when the migration
+// finishes.
 func (s *Store) startClock(ctx context.Context) (int64, error) {
 	resp, err := s.client.Txn(ctx).
 		If(s.keys.absent(s.keys.head), s.keys.absent(s.keys.migration)).
@@ -95,8 +94,8 @@ func (s *Store) startClock(ctx context.Context) (int64, error) {
 
 var errFilling = &store.Error{Kind: store.ErrUnavailable, Detail: "objects are being brought here by 'pilot-api migrate', which is not finished: if it does not run any more, run it again"}
 
-// isOpen is an error as long as a migration fills the store. That none does is
-// known only of a store with a head: as long as that is missing, one may begin.
+// isOpen returns an error while a migration fills the store. Only a store with a head
+// is known to be open: a migration may begin as long as the head is missing.
 func (s *Store) isOpen(ctx context.Context) error {
 	if s.open.Load() {
 		return nil
@@ -105,7 +104,7 @@ func (s *Store) isOpen(ctx context.Context) error {
 	return err
 }
 
-// drift notes a change that somebody made without the clock.
+// drift records a change that was made without the clock.
 func (s *Store) drift(revision int64) {
 	for known := s.adrift.Load(); known < revision; known = s.adrift.Load() {
 		if s.adrift.CompareAndSwap(known, revision) {
@@ -114,7 +113,7 @@ func (s *Store) drift(revision int64) {
 	}
 }
 
-// adopt moves the head of the clock past what is adrift, which may be nothing.
+// adopt moves the head of the clock past the recorded drift, if there is any.
 func (s *Store) adopt(ctx context.Context) error {
 	revision := s.adrift.Load()
 	if revision == 0 {
@@ -130,8 +129,8 @@ func (s *Store) adopt(ctx context.Context) error {
 	return err
 }
 
-// Rewind implements store.Rewinder. etcd does not tell how far back it keeps
-// changes, only whether a revision is still there.
+// Rewind implements store.Rewinder. etcd does not report how far back it keeps changes,
+// only whether a given revision is still there, so Rewind searches for the oldest one.
 func (s *Store) Rewind(ctx context.Context, to int64) (int64, error) {
 	newest, err := s.Revision(ctx)
 	if err != nil || to >= newest {

@@ -14,9 +14,9 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestClockThatCannotBeMoved: what a watch told of never lies ahead of the store,
-// though somebody else made the change and etcd takes no put, such as that of the
-// clock; and once it takes one, all other servers know too.
+// TestClockThatCannotBeMoved checks that an event is never ahead of the store, even if
+// another program made the change and etcd accepts no put, not even that of the clock.
+// Once etcd accepts one, all other servers know the change too.
 func TestClockThatCannotBeMoved(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -58,7 +58,7 @@ func TestClockThatCannotBeMoved(t *testing.T) {
 	}
 }
 
-// raiseSpaceAlarm lets etcd refuse puts as when its quota is used up.
+// raiseSpaceAlarm makes etcd refuse puts as if its quota were used up.
 func raiseSpaceAlarm(ctx context.Context, t *testing.T, client *clientv3.Client) *clientv3.AlarmMember {
 	t.Helper()
 	alarm := etcdserverpb.AlarmRequest{Action: etcdserverpb.AlarmRequest_ACTIVATE, Alarm: etcdserverpb.AlarmType_NOSPACE}

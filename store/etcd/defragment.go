@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-// ErrSnapshotOpen is why a database file is not written anew now: somebody reads it.
+// ErrSnapshotOpen means that the database file cannot be rewritten while a snapshot
+// reads it.
 var ErrSnapshotOpen = errors.New("a snapshot is being taken: try again when it is done")
 
-// everySnapshot is what a rewrite takes of keeper.file, where a snapshot takes 1.
+// everySnapshot is the weight of a rewrite in keeper.file. A snapshot has weight 1.
 const everySnapshot = math.MaxInt64
 
-// Defragment writes the database file anew, without its holes, and tells how long it
-// was and is. Reads and writes of the store wait for it, about a second a GiB. It
-// fails where the disk has no room for a second file, and with ErrSnapshotOpen while
-// there is a Snapshot.
+// Defragment rewrites the database file without its holes and returns its size before
+// and after. Reads and writes of the store wait meanwhile, about a second per GiB. It
+// fails if the disk has no room for a second file, and with ErrSnapshotOpen while a
+// Snapshot is open.
 func (e *Embedded) Defragment(ctx context.Context) (before, after int64, err error) {
 	k := e.keeper
 	k.turning.Lock()
@@ -30,8 +31,8 @@ func (e *Embedded) Defragment(ctx context.Context) (before, after int64, err err
 	return before, k.server.Backend().Size(), err
 }
 
-// defragment writes the database file anew if that pays, or if writes are refused
-// for want of room that only this can make.
+// defragment rewrites the database file if that is worthwhile, or if writes are refused
+// for lack of room that only a rewrite can free.
 func (k *keeper) defragment(now time.Time, refusing bool) error {
 	content := k.ledger.live + k.ledger.history
 	k.most = max(k.most, content)
@@ -43,12 +44,12 @@ func (k *keeper) defragment(now time.Time, refusing bool) error {
 	if err := k.rewrite(now); !errors.Is(err, ErrSnapshotOpen) {
 		return err
 	}
-	return nil // Another turn will find it closed.
+	return nil // A later turn will find the snapshot closed.
 }
 
-// rewrite takes the holes out of the database file. It waits for no snapshot: etcd
-// holds up all reads and writes, and their deadlines too, until whoever reads the
-// file has gone.
+// rewrite removes the holes from the database file. It does not wait for a snapshot:
+// etcd would block all reads and writes, and their deadlines, until the snapshot is
+// closed.
 func (k *keeper) rewrite(now time.Time) error {
 	if !k.file.TryAcquire(everySnapshot) {
 		return ErrSnapshotOpen

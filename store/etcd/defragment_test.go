@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestDefragmentBesideSnapshot: while somebody reads a snapshot the file is not
-// written anew, whoever wants it, and the store goes on.
+// TestDefragmentBesideSnapshot checks that the file is not rewritten while a snapshot
+// is open, whoever asks for it, and that the store goes on.
 func TestDefragmentBesideSnapshot(t *testing.T) {
 	ctx, e, s := small(t)
 	made, err := s.Create(ctx, storetest.Rule(t, "default", "a", 1))
@@ -58,19 +58,19 @@ func TestDefragmentBesideSnapshot(t *testing.T) {
 	}
 }
 
-// keptTurn is what a keeper does that finds a reason to defragment: a write that
-// only that makes room for.
+// keptTurn runs a turn of a keeper that has a reason to defragment: a refused write
+// that needs the room.
 func keptTurn(k *keeper) error {
 	k.turning.Lock()
 	defer k.turning.Unlock()
 	defer func(known *ledger) { k.ledger = known }(k.ledger)
 	k.ledger = newLedger()
-	k.ledger.live = -k.quota.limit // So that nearly all of the file counts as holes.
+	k.ledger.live = -k.quota.limit // Makes nearly all of the file count as holes.
 	return k.defragment(time.Now(), true)
 }
 
-// TestSnapshotBesideDefragment: a snapshot waits until the file is written, or
-// nobody wants it any more.
+// TestSnapshotBesideDefragment checks that a snapshot waits until the file is rewritten
+// or its context ends.
 func TestSnapshotBesideDefragment(t *testing.T) {
 	ctx, e, _ := small(t)
 	if !e.keeper.file.TryAcquire(everySnapshot) {

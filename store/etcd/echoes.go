@@ -8,16 +8,16 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// The bounds of what is kept until the watch brings it back, in objects and in
-// bytes of their JSON. What is forgotten is decoded again.
+// These bound the objects that are kept until the watch returns them, in number and in
+// bytes of JSON. The watch decodes the objects that were dropped.
 const (
 	maxEchoes  = 1024
 	echoesSize = 16 << 20
 )
 
-// echoes are objects that this store wrote and its watch has not told yet: there
-// they need not be decoded, and are the very ones that the writer was answered with.
-// What etcd has may be something else, so the bytes decide.
+// echoes holds objects that this store wrote and its watch has not delivered yet. The
+// watch need not decode them, and it delivers the same pointers that the writer
+// received. etcd may hold something else under the key, so the bytes are compared.
 type echoes struct {
 	mu      sync.Mutex
 	objects map[string]*echo // by key in etcd
@@ -26,10 +26,10 @@ type echoes struct {
 
 type echo struct {
 	written *schema.Object
-	stored  *schema.Object // at its revision, once the writer or the watch has asked
+	stored  *schema.Object // with its revision, once the writer or the watch has asked for it
 }
 
-// expect is told before a write.
+// expect adds an object before it is written.
 func (e *echoes) expect(key string, obj *schema.Object) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -42,8 +42,8 @@ func (e *echoes) expect(key string, obj *schema.Object) {
 	e.size += size
 }
 
-// take is the object that a value of etcd was written from, nil if it is not
-// known.
+// take returns the object from which a value of etcd was written, or nil if it is
+// unknown.
 func (e *echoes) take(kv *mvccpb.KeyValue) *schema.Object {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -54,7 +54,7 @@ func (e *echoes) take(kv *mvccpb.KeyValue) *schema.Object {
 	return e.at(string(kv.Key), one, kv.ModRevision)
 }
 
-// wrote is the object that was written under a key, as it is stored.
+// wrote returns the object that was written under a key, with its revision.
 func (e *echoes) wrote(key string, obj *schema.Object, revision int64) *schema.Object {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -64,7 +64,7 @@ func (e *echoes) wrote(key string, obj *schema.Object, revision int64) *schema.O
 	return obj.AtRevision(revision)
 }
 
-// at is made for the first who asks; with the second it is forgotten.
+// at creates the stored object at the first call and drops the entry at the second.
 func (e *echoes) at(key string, one *echo, revision int64) *schema.Object {
 	if one.stored != nil && one.stored.Revision() == revision {
 		e.forget(key)

@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestEchoes: what comes back is what was written only if the bytes are the same.
+// TestEchoes checks that a written object is returned only if the bytes are the same.
 func TestEchoes(t *testing.T) {
 	var e echoes
 	value := func(key string, o *schema.Object) *mvccpb.KeyValue {
@@ -37,8 +37,8 @@ func TestEchoes(t *testing.T) {
 	}
 }
 
-// TestEchoesOfTheWriter: what the writer was answered with the watch tells, if it is
-// of that revision.
+// TestEchoesOfTheWriter checks that the watch delivers the object that the writer
+// received, if it has that revision.
 func TestEchoesOfTheWriter(t *testing.T) {
 	var e echoes
 	written := storetest.Rule(t, "default", "a", 1)
@@ -56,7 +56,7 @@ func TestEchoesOfTheWriter(t *testing.T) {
 	}
 }
 
-// TestEchoesAreBounded: nobody need take them.
+// TestEchoesAreBounded checks that objects that are never taken are dropped.
 func TestEchoesAreBounded(t *testing.T) {
 	var e echoes
 	large := storetest.Large(t, "default", "a", 1<<20)

@@ -18,47 +18,47 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// MaxRequestBytes bounds one transaction of an embedded etcd.
+// MaxRequestBytes is the maximum size of one transaction of an embedded etcd.
 const MaxRequestBytes = 8 << 20
 
-// maxTxnOps bounds the requests in one, as Limits.Ops needs them.
+// maxTxnOps is the maximum number of requests in one transaction, as Limits.Ops
+// requires.
 const maxTxnOps = 2*store.MaxTxnOps + 1
 
-// What an embedded etcd keeps, if EmbeddedOptions do not say.
+// These are the defaults of EmbeddedOptions and the bounds of the history.
 const (
-	// DefaultQuotaBytes may be stored, present state and history together.
+	// DefaultQuotaBytes bounds present state and history together.
 	DefaultQuotaBytes = 4 << 30
-	// KeptRevisions, KeptBytes and KeptAge bound the history: as far back goes
-	// a watch or an exact list.
+	// KeptRevisions, KeptBytes and KeptAge bound the history, and so how far back a
+	// watch or an exact list can start.
 	KeptRevisions = 50_000
 	KeptBytes     = 64 << 20
 	KeptAge       = 24 * time.Hour
 )
 
-// EmbeddedOptions say where an embedded etcd lives.
+// EmbeddedOptions configure an embedded etcd.
 type EmbeddedOptions struct {
-	// Dir is the data folder, made if need be. One process at a time.
+	// Dir is the data folder. It is created if missing. Only one process may use it.
 	Dir string
 	Log *slog.Logger
-	// QuotaBytes is how much may be stored; 0 is DefaultQuotaBytes. What would
-	// make the store grow beyond is refused with store.ErrFull.
+	// QuotaBytes is the maximum that is stored; 0 means DefaultQuotaBytes. A write that
+	// would exceed it fails with store.ErrFull.
 	QuotaBytes int64
 }
 
-// Embedded is a real etcd inside this process, a cluster of one. It listens on
-// no port and no socket: Client calls it directly. What is acknowledged has
-// been synced to disk.
+// Embedded is an etcd inside this process, a cluster of one. It listens on no port or
+// socket; Client calls it directly. Acknowledged writes have been synced to disk.
 type Embedded struct {
 	etcd   *embed.Etcd
 	client *clientv3.Client
 	lock   *os.File
 	end    *ending
 	keeper *keeper
-	stop   func() // ends the keeper and waits for it
+	stop   func() // stops the keeper and waits for it
 }
 
-// StartEmbedded starts an etcd and waits until it is ready; ctx bounds the
-// wait, not the life. It fails at once when another process has the folder.
+// StartEmbedded starts an etcd and waits until it is ready. ctx bounds the wait, not
+// the lifetime. It fails immediately if another process uses the folder.
 func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error) {
 	if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
@@ -85,7 +85,7 @@ func StartEmbedded(ctx context.Context, opts EmbeddedOptions) (*Embedded, error)
 	return e, nil
 }
 
-// ready waits until etcd answers, then starts what runs beside it.
+// ready waits until etcd answers, then starts the background work.
 func (e *Embedded) ready(ctx context.Context, opts EmbeddedOptions) error {
 	if err := e.awaitReady(ctx, opts.Log); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (e *Embedded) ready(ctx context.Context, opts EmbeddedOptions) error {
 	return e.keep(ctx, opts)
 }
 
-// slowStart is a start of which people should know that it takes long.
+// slowStart is the time after which a slow start is logged.
 const slowStart = 10 * time.Second
 
 func (e *Embedded) awaitReady(ctx context.Context, log *slog.Logger) error {
@@ -119,7 +119,7 @@ func (e *Embedded) awaitReady(ctx context.Context, log *slog.Logger) error {
 	}
 }
 
-// keep starts the keeper, and lets the client know the quota.
+// keep starts the keeper and puts the quota in front of the client.
 func (e *Embedded) keep(ctx context.Context, opts EmbeddedOptions) error {
 	e.newKeeper(opts)
 	if err := e.end.unless(ctx, func() error { return e.keeper.begin(ctx) }); err != nil {
@@ -165,22 +165,22 @@ func embeddedConfig(opts EmbeddedOptions, end *ending) *embed.Config {
 	boundRaftLog(cfg)
 	cfg.MaxRequestBytes = MaxRequestBytes
 	cfg.MaxTxnOps = maxTxnOps
-	// A cluster of one elects itself as soon as it may: no need to wait for
-	// others for a whole second.
+	// A cluster of one elects itself as soon as it may, so it need not wait a whole
+	// second for others.
 	cfg.TickMs, cfg.ElectionMs = 50, 250
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapLogger(opts.Log, zap.WithPanicHook(fatalHook{end}), zap.WithFatalHook(fatalHook{end})))
 	return cfg
 }
 
-// Client calls the embedded etcd in-process, without a network between. It is
-// closed by Close.
+// Client returns a client that calls the embedded etcd in this process, without a
+// network. Close closes it.
 func (e *Embedded) Client() *clientv3.Client { return e.client }
 
-// Done is closed when etcd has ended, by Close or by a failure of its own,
-// such as a disk that cannot be written: then the process cannot go on either.
+// Done returns a channel that is closed when etcd has ended, by Close or by a failure
+// such as a disk that cannot be written. After a failure the process cannot go on.
 func (e *Embedded) Done() <-chan struct{} { return e.end.done }
 
-// Err is why Done was closed; nil until then.
+// Err returns why Done was closed; nil until then.
 func (e *Embedded) Err() error {
 	select {
 	case <-e.end.done:
@@ -190,12 +190,12 @@ func (e *Embedded) Err() error {
 	}
 }
 
-// Usage is what etcd occupied when the keeper last looked, a moment ago.
+// Usage returns what etcd occupied when the keeper last measured it, a moment ago.
 func (e *Embedded) Usage() Usage { return *e.keeper.usage.Load() }
 
-// Store is a store over the embedded etcd, with EmbeddedLimits, whose history
-// gives way where the present state needs the room. One for an etcd: they do not
-// know each other's.
+// Store returns a store on the embedded etcd, with EmbeddedLimits. Its history is
+// dropped where the present state needs the room. Use one Store per etcd: several do
+// not know of each other's records.
 func (e *Embedded) Store(prefix string, log *slog.Logger) *Store {
 	s := New(e.client, prefix, log)
 	s.Limit(EmbeddedLimits)
@@ -204,12 +204,12 @@ func (e *Embedded) Store(prefix string, log *slog.Logger) *Store {
 	return s
 }
 
-// closeLimit is far more than a stop takes, on any disk that still answers.
+// closeLimit is far more than a stop takes on any disk that still answers.
 const closeLimit = time.Minute
 
-// Close stops etcd, waits until all is written and closed, and gives the data
-// folder free. After a failure of etcd there is nothing to wait for: then the
-// folder is free when the process has ended. Call it once.
+// Close stops etcd, waits until everything is written and closed, and releases the data
+// folder. After a failure of etcd it does not wait, and the folder is released when the
+// process ends. Call it once.
 func (e *Embedded) Close() error {
 	closed := make(chan struct{})
 	go func() {

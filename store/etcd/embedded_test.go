@@ -18,7 +18,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestEmbeddedKeepsItsData also shows that Close gives the folder free.
+// TestEmbeddedKeepsItsData also checks that Close releases the folder.
 func TestEmbeddedKeepsItsData(t *testing.T) {
 	dir := t.TempDir()
 	first, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet})
@@ -64,7 +64,8 @@ func TestEmbeddedFolderMustBeWritable(t *testing.T) {
 	}
 }
 
-// TestClosedStore: calls after Close fail as unavailable, none hangs.
+// TestClosedStore checks that calls after Close fail with ErrUnavailable and do not
+// hang.
 func TestClosedStore(t *testing.T) {
 	e, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: t.TempDir(), Log: quiet})
 	if err != nil {
@@ -92,9 +93,9 @@ func TestClosedStore(t *testing.T) {
 	}
 }
 
-// TestEmbeddedFolderIsDamaged: etcd and its database panic over it, in places
-// that differ and on goroutines of their own; a person gets an error that names
-// the folder.
+// TestEmbeddedFolderIsDamaged checks that a damaged folder gives an error that names
+// it, although etcd and its database panic in different places and on goroutines of
+// their own.
 func TestEmbeddedFolderIsDamaged(t *testing.T) {
 	garbage := bytes.Repeat([]byte("garbage "), 1<<13)
 	page := os.Getpagesize()
@@ -112,7 +113,7 @@ func TestEmbeddedFolderIsDamaged(t *testing.T) {
 		{"no file of the log", "member/wal/*.wal", func(f *os.File) error { return os.Remove(f.Name()) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			// Not TempDir: what is left of an etcd that failed may still write.
+			// Not TempDir: the rest of a failed etcd may still write.
 			dir, err := os.MkdirTemp("", "damaged")
 			if err != nil {
 				t.Fatal(err)
@@ -140,7 +141,7 @@ func TestEmbeddedFolderIsDamaged(t *testing.T) {
 	}
 }
 
-// openToDamage opens a file to be written, or a folder.
+// openToDamage opens a file for writing, or a folder.
 func openToDamage(name string) (*os.File, error) {
 	if info, err := os.Stat(name); err != nil || info.IsDir() {
 		return os.Open(name)
@@ -148,8 +149,8 @@ func openToDamage(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDWR, 0)
 }
 
-// TestFirstStartIsKilled: a start that ended before there was a log, and so before
-// anything was stored, leaves a folder that can be started in.
+// TestFirstStartIsKilled checks that a start that ended before there was a log, and so
+// before anything was stored, leaves a folder that can be started again.
 func TestFirstStartIsKilled(t *testing.T) {
 	killed := t.TempDir()
 	folder := filepath.Join(killed, "member", "snap")
@@ -168,7 +169,7 @@ func TestFirstStartIsKilled(t *testing.T) {
 	}
 }
 
-// overwritePages damages every page behind the two that describe the file.
+// overwritePages damages every page after the two that describe the file.
 func overwritePages(f *os.File, garbage []byte) error {
 	info, err := f.Stat()
 	page := int64(len(garbage))
@@ -178,7 +179,7 @@ func overwritePages(f *os.File, garbage []byte) error {
 	return err
 }
 
-// fill makes a data folder with a few objects in it.
+// fill makes a data folder with a few objects.
 func fill(t *testing.T, dir string) {
 	t.Helper()
 	e, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: dir, Log: quiet})

@@ -13,9 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// translations say what an error of etcd means in the words of package store.
-// Both rpctypes values and plain gRPC statuses are looked up here, so that no
-// other file knows etcd's errors.
+// translations map errors of etcd to errors of package store. They match both rpctypes
+// values and plain gRPC statuses, so no other file depends on etcd's errors.
 var translations = []struct {
 	etcd   error
 	kind   error
@@ -40,8 +39,8 @@ var unavailable = map[codes.Code]bool{
 	codes.Unauthenticated:  true,
 }
 
-// translate turns any error of a client call into one of package store. The
-// original stays as its cause.
+// translate converts an error of a client call into an error of package store. The
+// original is its cause.
 func translate(err error, key schema.Key) error {
 	var own *store.Error
 	if err == nil || errors.As(err, &own) {
@@ -62,12 +61,12 @@ func translate(err error, key schema.Key) error {
 	}
 }
 
-// errUnexpected is an internal error, the text of which is etcd's or gRPC's and
-// no matter of a client.
+// errUnexpected is an internal error. Its text is etcd's or gRPC's and is not shown to
+// clients.
 var errUnexpected = errors.New("etcd answers in an unexpected way")
 
-// refusal is what etcd says when it does not do what it is asked, and nil for
-// all other errors.
+// refusal returns the error for a request that etcd refused, and nil for all other
+// errors.
 func refusal(err error, key schema.Key) error {
 	for _, t := range translations {
 		if errors.Is(err, t.etcd) {
@@ -75,14 +74,14 @@ func refusal(err error, key schema.Key) error {
 		}
 	}
 	if code(err) == codes.ResourceExhausted {
-		// Not etcd's word, those are above, but that of gRPC on messages.
+		// This code comes from gRPC, about message sizes. etcd's own errors are above.
 		return &store.Error{Kind: store.ErrTooLarge, Key: key, Detail: "the message is larger than etcd takes", Cause: err}
 	}
 	return nil
 }
 
-// unanswered is translate for a request that writes. What etcd did not refuse
-// it may have done, or may still do.
+// unanswered is translate for a request that writes. etcd may have done the write, or
+// may still do it, unless it refused.
 func unanswered(err error, key schema.Key) error {
 	if e := refusal(err, key); e != nil {
 		return e
@@ -93,14 +92,13 @@ func unanswered(err error, key schema.Key) error {
 	}
 }
 
-// stopped recognises an embedded etcd after its end, whose last word has no
-// code.
+// stopped reports whether err is that of an embedded etcd that has ended. That error
+// has no code.
 func stopped(err error) bool {
 	return status.Convert(err).Message() == raft.ErrStopped.Error()
 }
 
-// code is the gRPC code of an error; the client wraps some in a type of its
-// own.
+// code returns the gRPC code of an error. The client wraps some errors in its own type.
 func code(err error) codes.Code {
 	var own rpctypes.EtcdError
 	if errors.As(err, &own) {

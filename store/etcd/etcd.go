@@ -1,38 +1,38 @@
-// Package etcd keeps the contract of package store on etcd, embedded or not.
-// It is the only package of the project that knows etcd:
+// Package etcd implements the contract of package store on etcd, embedded or external.
+// It is the only package of the project that uses etcd:
 //
 //	etcd.go      the Store: reads (list.go: lists and their pages)
-//	clock.go     its revision, and how far back it can be read
+//	clock.go     the revision, and how far back it can be read
 //	write.go     create, update, delete, transactions: one etcd Txn each
-//	history.go   what is noted of each change (historyread.go: what an object
-//	             was; historychanges.go: what has changed since,
-//	             historywalk.go: of however many objects;
-//	             historykeep.go: what is forgotten of it;
-//	             historylimit.go: how many are surely there)
-//	guess.go     what spares a write from reading first (turns.go: who changes
-//	             one object waits for who does already)
-//	watch.go     etcd's watch as whole revisions (assist.go: what it must ask;
-//	             echoes.go: what it need not decode)
-//	events.go    what its changes mean to readers
-//	keys.go      how keys are spelled, so that every scope is one range
-//	             (prefix.go: which prefix is a wrong one)
-//	values.go    reading values, and what to do with one that cannot be read
-//	errors.go    what etcd's errors mean
+//	history.go   the record of each change (historyread.go: the versions of an
+//	             object; historychanges.go: what changed since a revision,
+//	             historywalk.go: for any number of objects;
+//	             historykeep.go: which records are dropped;
+//	             historylimit.go: how many are certainly kept)
+//	guess.go     lets a write skip its read (turns.go: queues the writers that
+//	             change one object by function)
+//	watch.go     etcd's watch as whole revisions (assist.go: the requests that it
+//	             needs; echoes.go: the objects that it need not decode)
+//	events.go    etcd's changes as readers see them
+//	keys.go      the layout of keys, in which every scope is one range
+//	             (prefix.go: detects a wrong prefix)
+//	values.go    decodes values, and handles those that cannot be read
+//	errors.go    translates etcd's errors
 //	embedded.go  an etcd inside this process (lock.go: one process per folder;
-//	             inspect.go, failure.go: data and disks that are broken;
-//	             zaplog.go: what it logs)
-//	keeper.go    keeps it in its bounds: ledger.go knows what it holds,
-//	             retention.go what may go, quota.go what may come, raftlog.go
-//	             bounds the log, defragment.go takes back the file's holes
-//	snapshot.go  all that it holds as one file (restore.go: back again)
-//	external.go  a client for an etcd elsewhere (alarm.go: does it take writes?)
-//	migrate.go   from one etcd into another (migratesource.go: what it reads)
-//	replicas.go  who shares the store (membership.go: to be one of them;
-//	             neighbours.go: what is wrong with the others)
+//	             inspect.go, failure.go: damaged data and disks;
+//	             zaplog.go: its log)
+//	keeper.go    keeps an embedded etcd within bounds: ledger.go measures it,
+//	             retention.go decides what to drop, quota.go what to admit,
+//	             raftlog.go bounds the log, defragment.go removes the file's holes
+//	snapshot.go  all data as one file (restore.go: back into a data folder)
+//	external.go  a client for an external etcd (alarm.go: does it accept writes?)
+//	migrate.go   copies one etcd into another (migratesource.go: reads the source)
+//	replicas.go  the servers that share the store (membership.go: joins them;
+//	             neighbours.go: reports what is wrong with the others)
 //
-// A value is schema.Object.Encoded: the whole object without resourceVersion,
-// which is etcd's ModRevision of the key. One transaction of the store is one
-// transaction of etcd, and so one revision.
+// A value is schema.Object.Encoded: the whole object without resourceVersion, which is
+// etcd's ModRevision of the key. One transaction of the store is one transaction of
+// etcd, and so one revision.
 package etcd
 
 import (
@@ -49,8 +49,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Store keeps objects in etcd, under a prefix. Requests are bounded by their
-// contexts alone.
+// Store keeps objects in etcd, under a prefix. Only their contexts limit the duration
+// of requests.
 type Store struct {
 	store.Verbs
 	client *clientv3.Client
@@ -61,23 +61,23 @@ type Store struct {
 	guesses guesses
 	echoes  echoes
 	adrift  atomic.Int64 // see clock.go
-	memory  mvcc.KV      // of an etcd that is one member, in this process; else nil
+	memory  mvcc.KV      // of an etcd that is a single member in this process; else nil
 	open    atomic.Bool  // no migration fills it
 	limits  Limits
 	surplus surplus // see historykeep.go
 }
 
-// Limits are what a Store takes and keeps.
+// Limits are the limits of a Store.
 type Limits struct {
-	// History is how many records of each object are kept, 0 for none.
+	// History is the number of records kept for each object; 0 means none.
 	History int
-	// Ops is how many operations a transaction may have. etcd must take twice
+	// Ops is the maximum number of operations in a transaction. etcd must accept twice
 	// as many requests, and one more (--max-txn-ops).
 	Ops int
 }
 
-// DefaultLimits are for an etcd with its own defaults, EmbeddedLimits for an
-// embedded one.
+// DefaultLimits suit an etcd with its own defaults; EmbeddedLimits suit an embedded
+// etcd.
 var (
 	DefaultLimits  = Limits{History: 10, Ops: 63}
 	EmbeddedLimits = Limits{History: 10, Ops: 1000}
@@ -90,18 +90,17 @@ var (
 	_ store.Counter    = (*Store)(nil)
 )
 
-// New uses a client that stays the caller's to close. An object in etcd that
-// cannot be read is logged and left out of lists and watches, which say so
-// (store.Unreadable), so that it never blocks the others; who asks for it gets
-// ErrUnreadable. It can be deleted, and an update with a whole object replaces it.
+// New returns a store on a client, which the caller closes. An object in etcd that
+// cannot be read never blocks the others: it is logged, and lists and watches leave it
+// out and report it (store.Unreadable). A request for it gets ErrUnreadable. It can be
+// deleted, and an update with a whole object replaces it.
 func New(client *clientv3.Client, prefix string, log *slog.Logger) *Store {
 	s := &Store{client: client, keys: newLayout(prefix), log: log, limits: DefaultLimits}
 	s.Verbs = store.VerbsOf(s.Txn)
 	return s
 }
 
-// Limit sets other limits than DefaultLimits. To be called before the first
-// write.
+// Limit replaces DefaultLimits. Call it before the first write.
 func (s *Store) Limit(l Limits) { s.limits = l }
 
 // Get implements store.Reader.
@@ -124,12 +123,12 @@ func (s *Store) Get(ctx context.Context, key schema.Key, opts store.ReadOptions)
 	return obj, nil
 }
 
-// retryRead is how often a read asks again that wants a revision which etcd has
-// not reached. Only a store restored from an old copy makes that happen.
+// retryRead is the delay before a read retries for a revision that etcd has not
+// reached. This happens only after the store was restored from an old copy.
 const retryRead = 50 * time.Millisecond
 
-// read is one range, and the revision of the store that it reflects: at least
-// the wanted one, in the sense of store.ReadOptions.
+// read returns one range and the revision of the store that it reflects, which is at
+// least atLeast in the sense of store.ReadOptions.
 func (s *Store) read(ctx context.Context, key string, atLeast int64, span ...clientv3.OpOption) (*clientv3.GetResponse, int64, error) {
 	var fresh []clientv3.OpOption
 	if atLeast == store.Any {
@@ -149,8 +148,8 @@ func (s *Store) read(ctx context.Context, key string, atLeast int64, span ...cli
 			}
 			continue
 		case resp.Header.Revision >= atLeast:
-			// Nothing of the store changed between its head and what is
-			// asked for, if that is later.
+			// The store did not change between its head and the requested revision, if
+			// that is later.
 			return found, max(s.reading(head[0].ModRevision, resp.Header.Revision), atLeast, newestOf(found.Kvs)), nil
 		}
 		select {
@@ -163,7 +162,8 @@ func (s *Store) read(ctx context.Context, key string, atLeast int64, span ...cli
 	}
 }
 
-// newestOf is later than the head only when somebody else wrote.
+// newestOf returns the newest revision of kvs. It is later than the head only if
+// another program wrote.
 func newestOf(kvs []*mvccpb.KeyValue) int64 {
 	newest := int64(0)
 	for _, kv := range kvs {

@@ -16,7 +16,7 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// fresh makes stores that share an etcd, each under a prefix of its own.
+// fresh returns stores that share an etcd, each under its own prefix.
 func fresh(client *clientv3.Client) storetest.New {
 	var count atomic.Int32
 	return func(testing.TB) store.Interface {
@@ -24,7 +24,7 @@ func fresh(client *clientv3.Client) storetest.New {
 	}
 }
 
-// large are stores with the limits of an embedded etcd.
+// large returns stores with the limits of an embedded etcd.
 func large(client *clientv3.Client) storetest.New {
 	stores := fresh(client)
 	return func(tb testing.TB) store.Interface {

@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// batch is one answer of etcd. Its revision is 0 when it says nothing.
+// batch converts one answer of etcd. Its revision is 0 if the answer has no changes.
 func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
 	if err := answer.Err(); err != nil {
 		return store.Batch{}, translate(err, schema.Key{})
@@ -24,7 +24,7 @@ func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
 			batch.Revision, ticked = ev.Kv.ModRevision, ev.Kv.ModRevision
 			continue
 		case !strings.HasPrefix(key, w.store.keys.objects):
-			continue // A neighbour's: it is no revision of the store.
+			continue // A key of another program: no revision of the store.
 		}
 		batch.Revision, changed = ev.Kv.ModRevision, ev.Kv.ModRevision
 		change, reading, err := w.event(ev)
@@ -44,9 +44,9 @@ func (w *watcher) batch(answer clientv3.WatchResponse) (store.Batch, error) {
 	return batch, nil
 }
 
-// event is one change as readers see it, to whom a value that cannot be read is
-// no object. It has no object when nothing changed for them. The reading tells
-// of a value that cannot be read, before the change or after it.
+// event returns one change as readers see it; for readers an unreadable value is no
+// object. change has no object if nothing changed for readers. reading is set if the
+// value before or after the change cannot be read.
 func (w *watcher) event(ev *clientv3.Event) (change store.Event, reading *store.Reading, err error) {
 	now, why := w.after(ev)
 	before := w.before(ev, now)
@@ -69,7 +69,7 @@ func (w *watcher) change(ev *clientv3.Event, before, now *schema.Object) (store.
 	case now != nil:
 		return store.Event{Type: store.Modified, Object: now, Previous: before}, nil
 	case ev.PrevKv == nil && !ev.IsCreate():
-		// The one thing that a deletion must tell was compacted away.
+		// A deletion needs the state before it, which was compacted.
 		return store.Event{}, &store.Error{Kind: store.ErrExpired, Detail: fmt.Sprintf(
 			"the state before revision %d was compacted: list again", ev.Kv.ModRevision)}
 	case before == nil:
@@ -78,8 +78,8 @@ func (w *watcher) change(ev *clientv3.Event, before, now *schema.Object) (store.
 	return store.Event{Type: store.Deleted, Object: before.AtRevision(ev.Kv.ModRevision), Previous: before}, nil
 }
 
-// after is the state that a change led to, nil when there is none, or none that
-// can be read: then the error says why.
+// after returns the state after a change, nil if there is none. If the value cannot be
+// read, it returns the error.
 func (w *watcher) after(ev *clientv3.Event) (*schema.Object, error) {
 	if ev.Type == clientv3.EventTypeDelete {
 		return nil, nil
@@ -95,7 +95,7 @@ func (w *watcher) after(ev *clientv3.Event) (*schema.Object, error) {
 	return obj, nil
 }
 
-// before is the state before a change, which led to now.
+// before returns the state before a change that led to now.
 func (w *watcher) before(ev *clientv3.Event, now *schema.Object) *schema.Object {
 	if ev.PrevKv == nil {
 		return nil
@@ -107,7 +107,7 @@ func (w *watcher) before(ev *clientv3.Event, now *schema.Object) *schema.Object 
 	}
 	obj, err := w.store.keys.object(ev.PrevKv, ev.PrevKv.ModRevision)
 	if err != nil {
-		return nil // It was logged when it came.
+		return nil // It was logged when it arrived.
 	}
 	return obj
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Settle trims at once what KeepHistory would trim in a moment.
+// Settle trims now what KeepHistory would trim soon.
 func Settle(ctx context.Context, s *Store) error { return s.trim(ctx, s.surplus.take()) }
 
-// Sweep looks over all records as if it were later.
+// Sweep checks all records as of a later time.
 var Sweep = (*Store).sweep
 
-// Hurry has a member of the register forgotten sooner.
+// Hurry shortens the leases of a member of the register.
 func (r *Replicas) Hurry(lease, memory time.Duration) { r.lease, r.memory = lease, memory }

@@ -18,9 +18,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// How a client stays in touch with an external etcd: a member that is silently
-// gone is noticed within keepAlive and keepAliveTimeout, and one that comes
-// back is found again within reconnectAtMost.
+// These set how a client stays connected to an external etcd. It detects a member that
+// is silently gone within keepAlive and keepAliveTimeout. It finds a member that comes
+// back within reconnectAtMost.
 const (
 	dialTimeout      = 5 * time.Second
 	keepAlive        = 10 * time.Second
@@ -28,21 +28,21 @@ const (
 	reconnectAtMost  = time.Second
 )
 
-// DialOptions say which etcd to use and who we are to it.
+// DialOptions are the endpoints of an etcd and the credentials for it.
 type DialOptions struct {
-	// Endpoints are URLs, "https://10.0.0.1:2379", at least one.
+	// Endpoints are URLs such as "https://10.0.0.1:2379", at least one.
 	Endpoints []string
-	// CAFile verifies the server; CertFile and KeyFile, both or none, are
-	// shown to it. They are PEM, and read anew for new connections.
+	// CAFile verifies the server. CertFile and KeyFile, both or none, authenticate the
+	// client. They are PEM files and are read again for new connections.
 	CAFile, CertFile, KeyFile string
-	// Username and the first line of PasswordFile, both or none.
+	// Username and the first line of PasswordFile, both or none, log in a user.
 	Username, PasswordFile string
 	Log                    *slog.Logger
 }
 
-// Dial makes a client. It waits for etcd only if there is a user to log in, and
-// then until ctx ends; a refused password is an error. The client reconnects by
-// itself for as long as it lives: until Close, or until ctx ends.
+// Dial returns a client. It waits for etcd only if there is a user to log in, and at
+// most until ctx ends; a refused password is an error. The client reconnects by itself
+// until Close or until ctx ends.
 func Dial(ctx context.Context, opts DialOptions) (*clientv3.Client, error) {
 	if len(opts.Endpoints) == 0 {
 		return nil, errors.New("no etcd endpoint given")
@@ -70,7 +70,7 @@ func Dial(ctx context.Context, opts DialOptions) (*clientv3.Client, error) {
 	})
 }
 
-// connect logs in, as soon as there is somebody to log in at.
+// connect returns a client. It retries the login until a server answers.
 func connect(ctx context.Context, log *slog.Logger, config clientv3.Config) (*clientv3.Client, error) {
 	at := strings.Join(config.Endpoints, ", ")
 	for {
@@ -89,7 +89,7 @@ func connect(ctx context.Context, log *slog.Logger, config clientv3.Config) (*cl
 	}
 }
 
-// nobodyThere reports whether nobody was there to refuse.
+// nobodyThere reports whether err means that no server answered.
 func nobodyThere(err error) bool {
 	code := status.Code(err)
 	return errors.Is(err, context.DeadlineExceeded) || code == codes.Unavailable || code == codes.DeadlineExceeded

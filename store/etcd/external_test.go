@@ -65,8 +65,8 @@ func TestDialAsUser(t *testing.T) {
 	checkWrites(t, client)
 }
 
-// TestDialAsUserWaits: an etcd that is not there yet is waited for, and no longer
-// than the caller wants.
+// TestDialAsUserWaits checks that Dial waits for an etcd that is not there yet, but
+// only until its context ends.
 func TestDialAsUserWaits(t *testing.T) {
 	server := etcdtest.Start(t)
 	requireUser(t, server.Client(), "root", "secret")
@@ -99,8 +99,7 @@ func TestDialAsUserWaits(t *testing.T) {
 	checkWrites(t, client)
 }
 
-// waitingLog does something when it is told for the first time that etcd is
-// waited for.
+// waitingLog calls a function at the first log entry about waiting for etcd.
 type waitingLog struct{ then func() }
 
 func (l *waitingLog) Write(line []byte) (int, error) {
@@ -111,7 +110,7 @@ func (l *waitingLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// requireUser gives an etcd a user with all rights and lets in nobody else.
+// requireUser gives an etcd a user with all rights and makes it refuse everyone else.
 func requireUser(t *testing.T, client *clientv3.Client, name, password string) {
 	t.Helper()
 	ctx := t.Context()
@@ -138,7 +137,7 @@ func checkWrites(t *testing.T, client *clientv3.Client) {
 
 func TestDialOverTLS(t *testing.T) {
 	dir := t.TempDir()
-	// Signed by itself, and so its own authority; it serves for both sides.
+	// Self-signed, and so its own authority; both sides use it.
 	cert, err := transport.SelfCert(zap.NewNop(), dir, []string{"127.0.0.1:0"}, 1, x509.ExtKeyUsageClientAuth)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +154,7 @@ func TestDialOverTLS(t *testing.T) {
 	checkWrites(t, client)
 }
 
-// startTLS runs an etcd that wants client certificates, on a port of its own.
+// startTLS runs an etcd that requires client certificates, on its own port.
 func startTLS(t *testing.T, cert transport.TLSInfo) string {
 	t.Helper()
 	cfg := embed.NewConfig()

@@ -10,18 +10,18 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// ErrFailed marks the errors of an embedded etcd that somebody must look at, for
-// another start alone would end in the same way: a disk that is full or broken,
-// data that cannot be read.
+// ErrFailed marks the errors of an embedded etcd that need an operator, such as a full
+// or broken disk or data that cannot be read. A restart alone would fail in the same
+// way.
 var ErrFailed = errors.New("the embedded etcd has failed")
 
-// failure is an error that is ErrFailed too.
+// failure is an error that also matches ErrFailed.
 type failure struct{ error }
 
 func (failure) Is(target error) bool { return target == ErrFailed }
 func (f failure) Unwrap() error      { return f.error }
 
-// ending is how an etcd ended. err is set before done is closed.
+// ending says how an etcd ended. err is set before done is closed.
 type ending struct {
 	once   sync.Once
 	done   chan struct{}
@@ -33,7 +33,7 @@ func newEnding() *ending {
 	return &ending{done: make(chan struct{}), failed: make(chan struct{})}
 }
 
-// stop says that etcd has ended in order.
+// stop records that etcd ended in order.
 func (e *ending) stop(err error) {
 	e.once.Do(func() {
 		e.err = err
@@ -41,9 +41,9 @@ func (e *ending) stop(err error) {
 	})
 }
 
-// fail says that etcd has lost a goroutine to a failure, such as a disk that
-// cannot be written. Whoever waits for that goroutine waits for ever, so that
-// nothing of this etcd may be waited for any more.
+// fail records that etcd has lost a goroutine to a failure, such as a disk that cannot
+// be written. Waiting for that goroutine would never end, so nothing may wait for this
+// etcd any more.
 func (e *ending) fail(err error) {
 	if errors.Is(err, syscall.ENOSPC) {
 		err = fmt.Errorf("%w: the disk of the data folder is full. Make room there and start again: what was acknowledged is kept", err)
@@ -55,8 +55,8 @@ func (e *ending) fail(err error) {
 	})
 }
 
-// unless is a step of the start, unless etcd fails in the meantime: then it may
-// never end, as on a full disk.
+// unless runs a step of the start and returns early if etcd fails meanwhile. The step
+// may then never end, for example on a full disk.
 func (e *ending) unless(ctx context.Context, step func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- step() }()
@@ -70,9 +70,9 @@ func (e *ending) unless(ctx context.Context, step func() error) error {
 	}
 }
 
-// startEtcd makes errors of etcd's panics: what it finds wrong in its data it
-// does not return, but panics over, on this goroutine or on one of its own.
-// After an error the process should end, for parts of etcd may be left.
+// startEtcd converts etcd's panics into errors. etcd panics over damaged data, on this
+// goroutine or on one of its own. After an error the process should end, because parts
+// of etcd may still run.
 func startEtcd(ctx context.Context, cfg *embed.Config, end *ending) (*embed.Etcd, error) {
 	type result struct {
 		etcd *embed.Etcd
@@ -100,8 +100,8 @@ func startEtcd(ctx context.Context, cfg *embed.Config, end *ending) (*embed.Etcd
 	}
 }
 
-// notStarted tells data that cannot be read from a system that does not let it be
-// read, such as by its modes. What etcd returns is of its log, and of little else.
+// notStarted distinguishes unreadable data from a system that denies reading, for
+// example by file modes. Almost all errors that etcd returns here are about its log.
 func notStarted(err error) error {
 	var system syscall.Errno
 	if err == nil || errors.As(err, &system) && system != syscall.EIO {
@@ -110,8 +110,7 @@ func notStarted(err error) error {
 	return damaged(err)
 }
 
-// whileStarting tells data that cannot be read from a disk that cannot be
-// written.
+// whileStarting distinguishes unreadable data from a full disk.
 func whileStarting(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return err

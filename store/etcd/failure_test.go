@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestStartDoesNotWaitForAFailedEtcd: a step that never ends, because etcd failed
-// under it or nobody wants it any more, ends the start all the same.
+// TestStartDoesNotWaitForAFailedEtcd checks that the start ends even if a step never
+// does, because etcd failed or the context ended.
 func TestStartDoesNotWaitForAFailedEtcd(t *testing.T) {
 	never := func() error { select {} }
 	end := newEnding()

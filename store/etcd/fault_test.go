@@ -14,9 +14,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestWithoutEtcd: every call fails within its deadline, and works again once
-// etcd is back. A create begins with its write, of which nobody knows whether
-// etcd still got it.
+// TestWithoutEtcd checks that every call fails within its deadline, and works again
+// once etcd is back. A create sends its write first, so its outcome is unknown.
 func TestWithoutEtcd(t *testing.T) {
 	server := etcdtest.Start(t)
 	s := etcd.New(server.Client(), etcd.DefaultPrefix, quiet)
@@ -64,8 +63,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestSlowReaderIsCutOff: a watch that nobody reads ends, with what it holds
-// bounded.
+// TestSlowReaderIsCutOff checks that a watch that is not read ends, and that what it
+// holds is bounded.
 func TestSlowReaderIsCutOff(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	s := etcd.New(client, etcd.DefaultPrefix, quiet)
@@ -86,8 +85,8 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	}
 }
 
-// TestForeignValues: what pilot-api cannot read neither hides the rest nor ends
-// a watch.
+// TestForeignValues checks that values that pilot-api cannot read neither hide others
+// nor end a watch.
 func TestForeignValues(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	s := etcd.New(client, etcd.DefaultPrefix, quiet)

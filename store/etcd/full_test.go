@@ -16,7 +16,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// small is a store with a small quota, and a context that ends a test that hangs.
+// small returns a store with a small quota, and a context that ends a test that hangs.
 func small(t *testing.T) (context.Context, *Embedded, *Store) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -30,7 +30,7 @@ func small(t *testing.T) (context.Context, *Embedded, *Store) {
 	return ctx, e, e.Store(DefaultPrefix, log)
 }
 
-// fill creates objects of a size, a few at a time, until no more are taken.
+// fill creates objects of a size, a few at a time, until the store refuses them.
 func fill(ctx context.Context, t *testing.T, s *Store, few, size int) (kept []schema.Key) {
 	t.Helper()
 	for refused := 0; refused < 3; {
@@ -41,7 +41,7 @@ func fill(ctx context.Context, t *testing.T, s *Store, few, size int) (kept []sc
 		}
 		_, err := s.Txn(ctx, ops)
 		if errors.Is(err, store.ErrFull) {
-			refused++ // What it holds in duplicate may yet go.
+			refused++ // The database may yet free what it holds in duplicate.
 			continue
 		}
 		if err != nil {
@@ -54,7 +54,7 @@ func fill(ctx context.Context, t *testing.T, s *Store, few, size int) (kept []sc
 	return kept
 }
 
-// opens waits until a store takes an object again.
+// opens waits until a store accepts an object again.
 func opens(ctx context.Context, t *testing.T, e *Embedded, s *Store, size int) {
 	t.Helper()
 	err := error(&store.Error{Kind: store.ErrFull})
@@ -66,13 +66,13 @@ func opens(ctx context.Context, t *testing.T, e *Embedded, s *Store, size int) {
 	}
 }
 
-// TestReaderKeepsPages: what a compaction gave free counts as free when a reader
-// that had held on to it is gone, though nothing is written any more.
+// TestReaderKeepsPages checks that the pages freed by a compaction count as free once
+// their last reader is gone, even if nothing is written any more.
 func TestReaderKeepsPages(t *testing.T) {
 	ctx, e, s := small(t)
 	kept := fill(ctx, t, s, 1, 500_000)
-	// The turn that knows of the refused writes is over before there is a reader: it
-	// would write the file anew for them.
+	// Finish the turn that knows of the refused writes before there is a reader: it
+	// would rewrite the file.
 	if err := e.keeper.turn(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestReaderKeepsPages(t *testing.T) {
 	}
 }
 
-// TestScatteredDeletes: deletes make room also when they leave no page of the
+// TestScatteredDeletes checks that deletes make room even if they leave no page of the
 // database file empty.
 func TestScatteredDeletes(t *testing.T) {
 	ctx, e, s := small(t)
@@ -127,7 +127,7 @@ func (d *doubtful) Compact(ctx context.Context, revision int64, opts ...clientv3
 	return resp, err
 }
 
-// TestCompactionInDoubt: one that was done and not heard of is taken as done.
+// TestCompactionInDoubt checks that a compaction whose answer was lost counts as done.
 func TestCompactionInDoubt(t *testing.T) {
 	ctx, e, s := small(t)
 	e.stop()
@@ -153,8 +153,8 @@ func TestCompactionInDoubt(t *testing.T) {
 	}
 }
 
-// TestGivenWayIsNotForgotten: what was changed, and whose records gave way, is not
-// passed over.
+// TestGivenWayIsNotForgotten checks that changed objects whose records were dropped for
+// room are not left out.
 func TestGivenWayIsNotForgotten(t *testing.T) {
 	ctx, _, s := small(t)
 	var then int64
@@ -169,7 +169,7 @@ func TestGivenWayIsNotForgotten(t *testing.T) {
 			}
 		}
 	}
-	for range 2 { // The creates, and of the updates the first.
+	for range 2 { // The creates, and the first of the updates.
 		if _, err := s.giveWay(ctx); err != nil {
 			t.Fatal(err)
 		}

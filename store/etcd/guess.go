@@ -9,39 +9,39 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// The bounds of the writes that are remembered until they are seen, in objects and
-// in bytes of their JSON.
+// These bound the remembered writes that peek has not seen yet, in number and in bytes
+// of JSON.
 const (
 	maxWritten  = 512
 	writtenSize = 1 << 20
 )
 
-// guesses are about what etcd has now. A right one spares a write a round trip;
-// a wrong one costs what asking would have cost, and a refused proposal.
+// guesses predict what etcd has now. A right guess saves a write a round trip. A wrong
+// one costs as much as reading first, and a refused proposal.
 type guesses struct {
 	peek func(schema.Key) *schema.Object
 
 	mu sync.Mutex
-	// written is what this store's own writes made and peek may not know yet.
-	// Without it whoever changes one object again and again would always have
-	// to ask. What is forgotten only makes guesses worse.
+	// written holds the results of this store's own writes that peek may not know yet.
+	// Without it a client that changes one object repeatedly would always have to read
+	// first. Dropping entries only makes guesses worse.
 	written map[schema.Key]written
-	size    int // of the JSON of all of them
+	size    int // of the JSON of all of them, in bytes
 }
 
-// written is an object after a write; without an object it was deleted.
+// written is an object after a write; obj is nil if it was deleted.
 type written struct {
 	obj      *schema.Object
 	revision int64
 }
 
-// Guess makes writes begin with what peek says of an object: its state at any
-// time, as read from etcd, or nil when nothing is known. peek must answer at once. To be
-// called before the first write and the first watch.
+// Guess makes writes start from the object that peek returns: a state as read from
+// etcd, of any age, or nil if it is unknown. peek must return immediately. Call Guess
+// before the first write and the first watch.
 func (s *Store) Guess(peek func(schema.Key) *schema.Object) { s.guesses.peek = peek }
 
-// fill makes a guess for a whole transaction, if it can: creates most likely
-// find nothing.
+// fill guesses the state for a whole transaction, if it can. It assumes that a create
+// finds no object.
 func (g *guesses) fill(w *write) bool {
 	for i, op := range w.ops {
 		if op.Verb == store.OpCreate {
@@ -84,7 +84,7 @@ func (w written) length() int {
 	return len(w.obj.JSON())
 }
 
-// known is the object of a key if it is the one that etcd had at a revision.
+// known returns the object of a key if it is the one that etcd had at a revision.
 func (g *guesses) known(key schema.Key, kv *mvccpb.KeyValue) *schema.Object {
 	if g.peek == nil {
 		return nil
@@ -95,7 +95,7 @@ func (g *guesses) known(key schema.Key, kv *mvccpb.KeyValue) *schema.Object {
 	return nil
 }
 
-// refused is told of a write whose guess, if it was one, was wrong.
+// refused drops the guesses of a write that etcd refused.
 func (g *guesses) refused(w *write) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -104,7 +104,7 @@ func (g *guesses) refused(w *write) {
 	}
 }
 
-// wrote is told what etcd has after a write.
+// wrote remembers what etcd has after a write.
 func (g *guesses) wrote(w *write, results []*schema.Object, revision int64) {
 	if g.peek == nil {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// counting counts the transactions, of which every request of a store is one.
+// counting counts transactions. Every request of a store is one.
 type counting struct {
 	clientv3.KV
 	n *atomic.Int64
@@ -118,8 +118,8 @@ func TestRequestsOfAWrite(t *testing.T) {
 	}
 }
 
-// TestOwnWritesAreGuesses: where changes are shown late, or never, a store goes by
-// what it wrote itself, and each write is one request.
+// TestOwnWritesAreGuesses checks that a store uses its own writes if changes are seen
+// late or never, so that each write is one request.
 func TestOwnWritesAreGuesses(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	s := etcd.New(client, "/own", quiet)
@@ -168,7 +168,7 @@ func TestOwnWritesAreGuesses(t *testing.T) {
 	}
 }
 
-// TestContractUnderWrongGuesses: no guess, however wrong, shows in any result.
+// TestContractUnderWrongGuesses checks that no wrong guess shows in any result.
 func TestContractUnderWrongGuesses(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	var count atomic.Int32

@@ -17,30 +17,29 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// record is a change of an object as it is stored, under the key of the object
-// and the transaction; see docs/decisions/024-history.md. Its revision is etcd's
-// ModRevision.
+// record is a change of an object as it is stored, under the key of the object and the
+// transaction; see docs/decisions/024-history.md. Its revision is etcd's ModRevision.
 type record struct {
 	Verb   store.Verb   `json:"verb"`
 	Time   time.Time    `json:"time"`
 	Author store.Author `json:"author,omitzero"`
-	// Revision is that of the state before, 0 for none.
+	// Revision is the revision of the state before, 0 if there was none.
 	Revision int64 `json:"revision,omitempty"`
-	// Before is that state, and Packed the same in gzip; neither where it is
-	// lost.
+	// Before is the state before the change. Packed is the same in gzip. Neither is set
+	// if the state is lost.
 	Before json.RawMessage `json:"before,omitempty"`
 	Packed []byte          `json:"packed,omitempty"`
 }
 
 const (
-	// packFrom is the length from which a state is packed.
+	// packFrom is the length from which a state is compressed.
 	packFrom = 16 << 10
-	// maxPacked bounds what is kept of a state: beside it the new state must fit
-	// into one request, of which etcd by default takes 1.5 MiB.
+	// maxPacked bounds the stored length of a state. The new state must fit beside it
+	// into one request, which etcd by default limits to 1.5 MiB.
 	maxPacked = 256 << 10
 )
 
-// began is when a transaction got its name; ok is false for other names.
+// began returns when a transaction got its name; ok is false for other names.
 func began(transaction string) (time.Time, bool) {
 	id, err := uuid.Parse(transaction)
 	if err != nil || id.Version() != 7 {
@@ -49,21 +48,21 @@ func began(transaction string) (time.Time, bool) {
 	return time.Unix(id.Time().UnixTime()), true
 }
 
-// historyOf is the prefix of all records of an object.
+// historyOf returns the prefix of all records of an object.
 func (l layout) historyOf(objectKey string) string {
 	return l.history + strings.TrimPrefix(objectKey, l.objects) + "/"
 }
 
-// objectOf is historyOf read backwards.
+// objectOf is the inverse of historyOf.
 func (l layout) objectOf(history string) string {
 	return l.objects + strings.TrimSuffix(strings.TrimPrefix(history, l.history), "/")
 }
 
-// unrecorded is the part of a transaction that makes no records: it raises the
-// floor to its own revision, which nobody knows before.
+// unrecorded returns the operation of a transaction without records. It raises the
+// floor to the transaction's own revision, which is unknown before the commit.
 func (l layout) unrecorded() clientv3.Op { return clientv3.OpPut(l.floor, "") }
 
-// note makes the records of what a write changes.
+// note creates the records of the changes of a write.
 func (w *write) note(now time.Time) error {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -84,7 +83,7 @@ func (w *write) note(now time.Time) error {
 	return nil
 }
 
-// encode writes a record as it is stored.
+// encode returns a record as it is stored.
 func (r *record) encode() ([]byte, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -93,7 +92,7 @@ func (r *record) encode() ([]byte, error) {
 	return schema.WithChecksum(text), nil
 }
 
-// decode reads what encode wrote.
+// decode reads the result of encode.
 func (r *record) decode(value []byte) error {
 	text, err := schema.WithoutChecksum(value)
 	if err != nil {
@@ -102,7 +101,7 @@ func (r *record) decode(value []byte) error {
 	return json.Unmarshal(text, r)
 }
 
-// verb is what comes of an operation, as store.Record says it.
+// verb returns the verb of an operation's result, as store.Record defines it.
 func (w *write) verb(i int) store.Verb {
 	switch {
 	case w.next[i] == nil:
@@ -113,8 +112,7 @@ func (w *write) verb(i int) store.Verb {
 	return store.OpUpdate
 }
 
-// keep takes the state before into the record, if there is one and it can be
-// kept.
+// keep stores the state before in the record, if there is one and it can be kept.
 func (r *record) keep(before *schema.Object, damaged bool) {
 	if before == nil {
 		return
@@ -137,7 +135,7 @@ func (r *record) keep(before *schema.Object, damaged bool) {
 	}
 }
 
-// state is the text of the state before, nil where it is not kept.
+// state returns the text of the state before, nil if it is not kept.
 func (r *record) state() ([]byte, error) {
 	if r.Packed == nil {
 		return r.Before, nil
@@ -149,8 +147,8 @@ func (r *record) state() ([]byte, error) {
 	return io.ReadAll(io.LimitReader(z, schema.MaxTextBytes+1))
 }
 
-// entry reads a record for those who ask. What cannot be read is a change of
-// which nothing is known but that it was.
+// entry decodes a record for readers. If it cannot be decoded, only its revision and
+// transaction are known.
 func (l layout) entry(kv *mvccpb.KeyValue) store.Record {
 	_, transaction := cutLast(string(kv.Key))
 	out := store.Record{Revision: kv.ModRevision, Transaction: transaction, Lost: true}
@@ -173,7 +171,7 @@ func (l layout) entry(kv *mvccpb.KeyValue) store.Record {
 	return out
 }
 
-// cutLast cuts a key before its last part.
+// cutLast splits a key before its last part.
 func cutLast(key string) (prefix, last string) {
 	i := strings.LastIndexByte(key, '/') + 1
 	return key[:i], key[i:]

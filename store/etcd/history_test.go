@@ -19,7 +19,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// noise is a rule that cannot be packed.
+// noise returns a rule that cannot be compressed.
 func noise(t *testing.T, name string, size int) *schema.Object {
 	t.Helper()
 	random := make([]byte, size*3/4)
@@ -34,8 +34,8 @@ func noise(t *testing.T, name string, size int) *schema.Object {
 	return obj
 }
 
-// TestLargeStates: what is too large to be kept beside the next state is lost,
-// and says so; the write itself goes through with etcd's own limit of a request.
+// TestLargeStates checks that a state too large to be kept beside the next one is
+// recorded as lost, and that the write itself fits etcd's own limit of a request.
 func TestLargeStates(t *testing.T) {
 	s := etcd.New(etcdtest.Start(t).Client(), etcd.DefaultPrefix, quiet)
 	for size, kept := range map[int]bool{1_000: true, 100_000: true, 1_000_000: false} {
@@ -62,7 +62,7 @@ func TestLargeStates(t *testing.T) {
 	}
 }
 
-// TestDamagedRecords: a record that cannot be read hides no other.
+// TestDamagedRecords checks that a record that cannot be read hides no other.
 func TestDamagedRecords(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	s := etcd.New(client, "/test", quiet)
@@ -100,8 +100,9 @@ func records(t *testing.T, s *etcd.Store, name string) int {
 	return n
 }
 
-// TestSweep: what a process left is taken away by another, and what is deleted
-// is forgotten after a month; who goes back before that is told.
+// TestSweep checks that a server deletes the surplus that another process left, and
+// that the records of deleted objects are dropped after a month. Reading from before
+// that gives an error.
 func TestSweep(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	left := etcd.New(client, "/test", quiet)
@@ -156,8 +157,9 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestForgottenForGood: of what is gone, and its records too, nobody is told that
-// nothing has changed; what is there tells by itself.
+// TestForgottenForGood checks that, once an object and its records are gone, Changes
+// does not claim that nothing changed. Present objects show their changes by
+// themselves.
 func TestForgottenForGood(t *testing.T) {
 	s := etcd.New(etcdtest.Start(t).Client(), "/test", quiet)
 	gone, here := storetest.Rule(t, "default", "gone", 1), storetest.Rule(t, "default", "here", 1)
@@ -190,8 +192,8 @@ func TestForgottenForGood(t *testing.T) {
 	}
 }
 
-// TestWithoutRecords: of what was changed while no records were kept, nobody is
-// told that it was not; what comes after is known again.
+// TestWithoutRecords checks that Changes does not claim that nothing changed while no
+// records were kept. Later changes are known again.
 func TestWithoutRecords(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	start := func(history int) *etcd.Store {
@@ -236,8 +238,8 @@ func TestWithoutRecords(t *testing.T) {
 	}
 }
 
-// TestRecordsAreGivenUp: who keeps no more records takes away those that are left,
-// and who keeps them again does not take that for peace.
+// TestRecordsAreGivenUp checks that a server without history deletes the remaining
+// records, and that a later server with history does not conclude that nothing changed.
 func TestRecordsAreGivenUp(t *testing.T) {
 	s := etcd.New(etcdtest.Start(t).Client(), "/test", quiet)
 	obj := storetest.Rule(t, "default", "a", 1)
@@ -258,8 +260,8 @@ func TestRecordsAreGivenUp(t *testing.T) {
 	}
 }
 
-// TestHistoryGivesWay: records fill the store up to a part of it; the present
-// state has room, and goes on to have it.
+// TestHistoryGivesWay checks that records fill only a part of the store, so that the
+// present state always has room.
 func TestHistoryGivesWay(t *testing.T) {
 	e, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedOptions{Dir: t.TempDir(), Log: quiet, QuotaBytes: 16 << 20})
 	if err != nil {
@@ -284,7 +286,7 @@ func TestHistoryGivesWay(t *testing.T) {
 	}
 }
 
-// TestAuthorsAreBounded: what a request says of itself cannot fill the store.
+// TestAuthorsAreBounded checks that the author of a request cannot fill the store.
 func TestAuthorsAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	ctx := store.WithAuthor(context.Background(), store.Author{User: long, Program: long})
@@ -293,8 +295,8 @@ func TestAuthorsAreBounded(t *testing.T) {
 	}
 }
 
-// TestMadeAgain: an object that comes and goes has as many records as one that
-// stays; nothing is looked up for a create.
+// TestMadeAgain checks that an object that is repeatedly deleted and created has as
+// many records as one that stays, and that a create looks nothing up.
 func TestMadeAgain(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	s := etcd.New(client, "/test", quiet)

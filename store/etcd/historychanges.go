@@ -15,11 +15,11 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// past is what Changes compares: the store at a revision, and etcd now.
+// past is the range that Changes compares: the store at revision from, and etcd at now.
 type past struct {
 	from, now int64
-	// floor is the newest revision of which records may be gone though there
-	// are few of their object, or none.
+	// floor is the newest revision whose records may have been dropped, even if an
+	// object has few records or none.
 	floor int64
 	kept  kept
 }
@@ -60,8 +60,8 @@ func (s *Store) ChangesPage(ctx context.Context, scope store.Scope, opts store.C
 	return page, more, nil
 }
 
-// bounds reads how far back records tell of everything. Who keeps none knows of no
-// change.
+// bounds reads how far back records are complete for all objects. A store without
+// history knows of no change.
 func (s *Store) bounds(ctx context.Context, p *past, newest int64) error {
 	resp, err := s.client.Txn(ctx).Then(
 		clientv3.OpGet(s.keys.floor, clientv3.WithRev(p.now)),
@@ -78,8 +78,8 @@ func (s *Store) bounds(ctx context.Context, p *past, newest int64) error {
 	return nil
 }
 
-// floorOf reads a floor: a revision, or nothing for the one that put it (see
-// unrecorded). What cannot be read is all revisions.
+// floorOf decodes a floor: a revision, or an empty value for the revision that put it
+// (see unrecorded). A value that cannot be read counts as all revisions.
 func floorOf(kvs []*mvccpb.KeyValue) int64 {
 	if len(kvs) == 0 {
 		return 0
@@ -94,9 +94,10 @@ func floorOf(kvs []*mvccpb.KeyValue) int64 {
 	return n
 }
 
-// touchedSince is the keys of the objects of a page that changed since: by their
-// records, and by themselves, as there may be none. What is gone without a record is
-// not found, and so an error where there may be such.
+// touchedSince returns the keys of the changed objects of a page. It finds them by
+// their records and by the objects themselves, because there may be no records. It
+// cannot find an object that was deleted without a record, so it returns an error if
+// there may be one.
 func (s *Store) touchedSince(ctx context.Context, scope store.Scope, p past, opts store.ChangesOptions) (names []string, more bool, err error) {
 	for _, scope := range s.keys.ranges(scope, opts.After) {
 		w := s.walkTouched(ctx, scope, p, opts.After)
@@ -115,13 +116,13 @@ func (s *Store) touchedSince(ctx context.Context, scope store.Scope, p past, opt
 		}
 	}
 	if scope.Name != "" && len(names) > 0 {
-		return names, false, nil // Its records tell whether they are all.
+		return names, false, nil // The records of the object show whether they are complete.
 	}
 	return names, false, s.reachesBack(ctx, scope, p)
 }
 
-// ranges are the parts of a scope, each of one kind, that are not before the kind of
-// a key.
+// ranges splits a scope into scopes of one kind each, without the kinds before that of
+// the key after.
 func (layout) ranges(scope store.Scope, after schema.Key) (out []store.Scope) {
 	kinds := schema.Kinds()
 	if scope.Kind != nil {
@@ -136,7 +137,8 @@ func (layout) ranges(scope store.Scope, after schema.Key) (out []store.Scope) {
 	return out
 }
 
-// objectNamed is the key of the object that a key is of, or of a record of it.
+// objectNamed returns the key of the object for its own key or the key of one of its
+// records.
 func (l layout) objectNamed(key string) string {
 	if !strings.HasPrefix(key, l.history) {
 		return key
@@ -145,8 +147,8 @@ func (l layout) objectNamed(key string) string {
 	return l.objectOf(object)
 }
 
-// reachesBack is an error where objects of a scope may have gone, or been, of
-// which there is no record.
+// reachesBack returns an error if the scope may have had deleted objects without a
+// record.
 func (s *Store) reachesBack(ctx context.Context, scope store.Scope, p past) error {
 	switch {
 	case p.from >= p.floor:
@@ -157,7 +159,7 @@ func (s *Store) reachesBack(ctx context.Context, scope store.Scope, p past) erro
 		return &store.Error{Kind: store.ErrExpired, Detail: fmt.Sprintf(
 			"what has changed since revision %d is not known of all objects: their history reaches back to revision %d", p.from, p.floor)}
 	}
-	// An object that is there tells by itself when it was changed.
+	// A present object itself shows when it was changed.
 	key := schema.Key{Kind: scope.Kind.Kind, Namespace: scope.Namespace, Name: scope.Name}
 	resp, err := s.client.Get(ctx, s.keys.span(scope).from, clientv3.WithRev(p.now), clientv3.WithCountOnly())
 	switch {

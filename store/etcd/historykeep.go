@@ -14,8 +14,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// surplus are the objects that may have more records than are kept, by their
-// keys in etcd. It is bounded: what it cannot take is found by the next sweep.
+// surplus holds the etcd keys of the objects that may have more records than are kept.
+// It is bounded; the next sweep finds what did not fit.
 type surplus struct {
 	mu   sync.Mutex
 	keys map[string]bool
@@ -23,19 +23,19 @@ type surplus struct {
 
 const (
 	maxSurplus = 10_000
-	// trimDelay gathers objects, so that many are trimmed in one transaction.
+	// trimDelay collects objects, so that one transaction trims many.
 	trimDelay = time.Second
-	// sweepInterval is how often all records are looked over.
+	// sweepInterval is the time between checks of all records.
 	sweepInterval = time.Hour
 	// keptDeleted is how long the records of a deleted object are kept.
 	keptDeleted = 30 * 24 * time.Hour
-	// sweepPage is how many records are looked at in one request.
+	// sweepPage is the number of records in one request.
 	sweepPage = 1000
 )
 
-// add takes note of what a write changed. A create is mostly an object's first
-// record, and to look would cost as much as the create; if the object was there
-// before, one record too many stays until its next change.
+// add collects the objects that a write changed. It skips creates: a create is mostly
+// an object's first record, and checking would cost as much as the create. If the
+// object existed before, one record too many stays until its next change.
 func (p *surplus) add(w *write) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,8 +61,8 @@ func (p *surplus) take() []string {
 	return keys
 }
 
-// KeepHistory takes away the records that are more than shall be kept, until ctx
-// ends. Several servers may do so at the same time.
+// KeepHistory deletes the records beyond the kept number until ctx ends. Several
+// servers may do so at the same time.
 func (s *Store) KeepHistory(ctx context.Context) error {
 	var swept time.Time
 	var said trouble
@@ -83,7 +83,7 @@ func (s *Store) KeepHistory(ctx context.Context) error {
 	}
 }
 
-// trim leaves the newest records of some objects.
+// trim keeps only the newest records of some objects.
 func (s *Store) trim(ctx context.Context, objects []string) error {
 	if len(objects) == 0 {
 		return nil
@@ -108,7 +108,7 @@ func (s *Store) trim(ctx context.Context, objects []string) error {
 	return d.flush()
 }
 
-// dropper deletes keys on conditions, many at once. It keeps the first error.
+// dropper deletes keys in batches, on conditions. It keeps the first error.
 type dropper struct {
 	ctx    context.Context
 	client *clientv3.Client
@@ -144,19 +144,19 @@ func (d *dropper) flush() error {
 	return d.err
 }
 
-// stored is a record without what it says.
+// stored is a record without its content.
 type stored struct {
 	key      string
 	revision int64
 }
 
-// oldestFirst sorts records.
+// oldestFirst sorts records by revision.
 func oldestFirst(records []stored) {
 	slices.SortFunc(records, func(a, b stored) int { return cmp.Compare(a.revision, b.revision) })
 }
 
-// dropSurplus drops what is more than is kept of one object, the oldest first: a
-// process that ends meanwhile leaves no hole.
+// dropSurplus deletes the records of one object beyond the kept number, the oldest
+// first. So a process that ends meanwhile leaves no gap.
 func (s *Store) dropSurplus(d *dropper, records []stored) {
 	oldestFirst(records)
 	for _, r := range records[:max(0, len(records)-s.limits.History)] {
@@ -164,15 +164,15 @@ func (s *Store) dropSurplus(d *dropper, records []stored) {
 	}
 }
 
-// sweep looks over all records, object by object: a process that ended may have
-// left more than are kept, objects are deleted for good, and a server may have
-// begun to keep none at all.
+// sweep checks all records, object by object. A process that ended may have left too
+// many, objects may have been deleted long ago, and a server may have started to keep
+// no records.
 func (s *Store) sweep(ctx context.Context, now time.Time) error {
 	if err := s.isOpen(ctx); err != nil {
 		return err
 	}
 	d := s.dropper(ctx)
-	if s.limits.History > 0 { // Else there is no surplus: all is forgotten.
+	if s.limits.History > 0 { // Otherwise there is no surplus: all records are dropped.
 		agreed, err := s.agree(ctx, true)
 		if err != nil {
 			return err
@@ -201,7 +201,7 @@ func (s *Store) sweep(ctx context.Context, now time.Time) error {
 	return s.forget(ctx, gone)
 }
 
-// forget drops records for good, the oldest first.
+// forget deletes records for good, the oldest first.
 func (s *Store) forget(ctx context.Context, gone []stored) error {
 	if len(gone) == 0 {
 		return nil
@@ -229,7 +229,7 @@ func (s *Store) isForgotten(ctx context.Context, object string, records []stored
 	return err == nil && resp.Count == 0, translate(err, schema.Key{})
 }
 
-// eachHistory calls f with the records of each object, and the key of that.
+// eachHistory calls f with the key of each object and its records.
 func (s *Store) eachHistory(ctx context.Context, f func(object string, records []stored) error) error {
 	var records []stored
 	last := ""
@@ -263,8 +263,8 @@ func (s *Store) eachHistory(ctx context.Context, f func(object string, records [
 	}
 }
 
-// raiseFloor notes, before records go, that few records of an object need not
-// be all there were.
+// raiseFloor records, before records are deleted, that an object with few records may
+// have had more.
 func (s *Store) raiseFloor(ctx context.Context, revision int64) error {
 	for {
 		resp, err := s.client.Get(ctx, s.keys.floor)
@@ -287,8 +287,8 @@ func (s *Store) raiseFloor(ctx context.Context, revision int64) error {
 	}
 }
 
-// giveWay forgets the older half of all records, in a store that needs room for
-// the present state. It tells whether there were any.
+// giveWay deletes the older half of all records, in a store that needs room for the
+// present state. It reports whether there were any.
 func (s *Store) giveWay(ctx context.Context) (bool, error) {
 	var all []stored
 	err := s.eachHistory(ctx, func(_ string, records []stored) error {

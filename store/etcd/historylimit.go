@@ -12,20 +12,20 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// kept is what all servers that ever were say of the records: of what was changed
-// after a revision, none has left fewer of an object than so many. Fewer are all
-// that there were, as far as the floor does not say that some are forgotten.
+// kept is the minimum number of records that every server so far has left of each
+// object, for changes after the revision since. An object with fewer records has all
+// the records that it ever had, except those up to the floor.
 //
-// It is a key of its own, for a server does not know what others have kept: it may
-// have been started with another --history, after them or beside them.
+// It has a key of its own because a server does not know what others have kept: they
+// may run before it or beside it with another --history.
 type kept struct {
 	records int
 	since   int64
 }
 
-// keptOf reads it: the number and the revision, or the number alone for the
-// revision that put it. Without one no record was taken away yet; what cannot be
-// read says nothing.
+// keptOf decodes the number and the revision, or the number alone, which counts from
+// the revision that put it. Without a value no record was deleted yet. A value that
+// cannot be read promises nothing.
 func keptOf(kvs []*mvccpb.KeyValue) kept {
 	if len(kvs) == 0 {
 		return kept{records: math.MaxInt}
@@ -42,12 +42,12 @@ func keptOf(kvs []*mvccpb.KeyValue) kept {
 
 func (k kept) String() string { return fmt.Sprint(k.records, k.since) }
 
-// errKept: another server has said meanwhile that it keeps another number.
+// errKept means that another server has meanwhile recorded another number.
 var errKept = &store.Error{Kind: store.ErrUnavailable, Detail: "another server keeps another number of records (--history)"}
 
-// agree says that this server keeps fewer records than is said; with raise also
-// that it keeps more, which is true from now on. It returns the condition on which
-// surplus may go: nobody has promised more meanwhile.
+// agree records that this server keeps fewer records than the stored number. With raise
+// it also records that it keeps more, which holds from now on. It returns the condition
+// for deleting surplus records: the stored number has not changed since.
 func (s *Store) agree(ctx context.Context, raise bool) (clientv3.Cmp, error) {
 	var none clientv3.Cmp
 	resp, err := s.client.Get(ctx, s.keys.kept)
@@ -77,7 +77,7 @@ func (s *Store) agree(ctx context.Context, raise bool) (clientv3.Cmp, error) {
 	return clientv3.Compare(clientv3.ModRevision(s.keys.kept), "=", done.Header.Revision), nil
 }
 
-// reach is how far back so many records of an object tell of it.
+// reach returns how far back an object's records are complete, given their number.
 func (s *Store) reach(records int, k kept, floor int64) store.Reach {
 	if records >= min(k.records, s.limits.History) {
 		return store.Reach{Floor: floor}

@@ -18,7 +18,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// remembered is all that ever was: the state of each object from a revision on.
+// remembered is the complete history: the state of each object from a revision on.
 type remembered map[string][]moment
 
 type moment struct {
@@ -36,7 +36,7 @@ func (r remembered) at(name string, revision int64) *schema.Object {
 	return state
 }
 
-// keeping is a server that keeps some records of each object, and has just started.
+// keeping returns a server that keeps some records of each object and has just started.
 func keeping(t *testing.T, client *clientv3.Client, history int) *etcd.Store {
 	t.Helper()
 	s := etcd.New(client, "/test", quiet)
@@ -47,8 +47,9 @@ func keeping(t *testing.T, client *clientv3.Client, history int) *etcd.Store {
 	return s
 }
 
-// TestHistoryOfManyLimits: servers come and go that keep more records or fewer, and
-// some live at one time. What is told of the past was so, or is not known any more.
+// TestHistoryOfManyLimits runs servers that keep more or fewer records, one after the
+// other and at the same time. It checks that every answer about the past is correct or
+// says that it is unknown.
 func TestHistoryOfManyLimits(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	for seed := range uint64(8) {
@@ -94,7 +95,7 @@ func settled(t *testing.T, servers ...*etcd.Store) {
 	}
 }
 
-// change makes an object, or something else of it; it returns at which revision.
+// change creates or changes an object and returns the revision.
 func (r remembered) change(t *testing.T, s *etcd.Store, random *rand.Rand, name string, i int) int64 {
 	t.Helper()
 	obj := storetest.Rule(t, "default", name, i)
@@ -153,7 +154,7 @@ func (r remembered) judgeChanges(t *testing.T, s *etcd.Store, scope store.Scope,
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := r.all(1 << 40) // What is not told of has not changed.
+	got := r.all(1 << 40) // Objects that Changes leaves out have not changed.
 	for _, d := range found {
 		got[d.Key.Name] = d.Then
 	}

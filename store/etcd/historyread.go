@@ -39,13 +39,14 @@ func (s *Store) History(ctx context.Context, key schema.Key) ([]store.Version, e
 	return versions, nil
 }
 
-// records reads the records of one object, the oldest first.
+// records returns the operation that reads the records of one object, the oldest first.
 func (s *Store) records(objectKey string) clientv3.Op {
 	return clientv3.OpGet(s.keys.historyOf(objectKey), clientv3.WithPrefix(),
 		clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortAscend))
 }
 
-// kept are the newest of an object's records: there may be more for a while.
+// kept returns the newest records of an object. There may be more than are kept for a
+// while.
 func (s *Store) kept(records []*mvccpb.KeyValue) []*mvccpb.KeyValue {
 	return records[max(0, len(records)-s.limits.History):]
 }

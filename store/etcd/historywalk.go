@@ -10,10 +10,10 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// touchedWalk goes over the objects of a scope of one kind that were put since a
-// revision, or of which a record was, in the order of their keys with a slash behind
-// them. That is the order of records. The keys of objects have another one: "a" comes
-// before "a-b" there, and "a-b/" before "a/". The walk keeps a page of each in
+// touchedWalk iterates over the objects of a scope of one kind that were put since a
+// revision, or that have a record since. Its order is that of the keys with a slash
+// appended. Keys of records have the same order. Keys of objects do not: "a" sorts
+// before "a-b" there, and "a-b/" before "a/". The walk keeps only a page of each in
 // memory, however many there are.
 type touchedWalk struct {
 	keys  layout
@@ -22,13 +22,13 @@ type touchedWalk struct {
 	objects, records *orderedNames
 }
 
-// walkTouched begins behind a key, or with the first object where the key is of
-// another kind or none.
+// walkTouched starts a walk after a key. It starts with the first object if the key is
+// empty or of another kind.
 func (s *Store) walkTouched(ctx context.Context, scope store.Scope, p past, after schema.Key) *touchedWalk {
 	objects := s.keys.span(scope)
 	prefix := s.keys.history + strings.TrimPrefix(objects.from, s.keys.objects)
 	if scope.Name != "" {
-		prefix += "/" // Not those of names that begin with this one.
+		prefix += "/" // Excludes names that begin with this one.
 	}
 	records := span{prefix, clientv3.GetPrefixRangeEnd(prefix)}
 	last, shorter := "", []string(nil)
@@ -45,9 +45,9 @@ func (s *Store) walkTouched(ctx context.Context, scope store.Scope, p past, afte
 	}
 }
 
-// shorterNames are the keys that come after a key in the order of the walk and
-// before it in that of etcd, the longest last: its beginnings up to a character that
-// is less than a slash.
+// shorterNames returns the keys that come after a key in the order of the walk and
+// before it in the order of etcd, the longest last. They are the key's prefixes that
+// end before a character less than a slash.
 func shorterNames(key string) (out []string) {
 	start := strings.LastIndexByte(key, '/') + 2
 	for i := start; i < len(key); i++ {
@@ -58,7 +58,7 @@ func shorterNames(key string) (out []string) {
 	return out
 }
 
-// next is the next name; "" after the last.
+// next returns the next name, "" after the last.
 func (w *touchedWalk) next() (string, error) {
 	for {
 		name, err := w.merged()
@@ -71,7 +71,7 @@ func (w *touchedWalk) next() (string, error) {
 	}
 }
 
-// merged is the lesser of the next names of both, which both leave behind.
+// merged returns the lesser of the next names of both and removes it from both.
 func (w *touchedWalk) merged() (string, error) {
 	object, err := w.objects.peek()
 	if err != nil {
@@ -90,22 +90,22 @@ func (w *touchedWalk) merged() (string, error) {
 	return name, nil
 }
 
-// comesBefore is the order of the walk.
+// comesBefore reports whether a comes before b in the order of the walk.
 func comesBefore(a, b string) bool { return a+"/" < b+"/" }
 
 // orderedNames puts the names of objects whose keys were put since into the order of
-// the walk. Those that others begin with wait for these: no more than a name has
-// characters.
+// the walk. A name waits for the names that begin with it, so at most as many names
+// wait as a name has characters.
 type orderedNames struct {
 	keyReader
-	after string // The walk is behind it.
-	// shorter are candidates that etcd has before the keys of the reader, the longest
+	after string // The walk starts after it.
+	// shorter are candidates that etcd sorts before the keys of the reader, the longest
 	// last. They are looked up first.
 	shorter []string
-	waiting []string // The last one comes first.
+	waiting []string // The last one is the next.
 	ready   string
-	ahead   string // read, and not yet among those that wait
-	newest  string // that was read
+	ahead   string // read, and not in waiting yet
+	newest  string // the newest name read
 }
 
 func (o *orderedNames) drop(name string) {
@@ -114,7 +114,7 @@ func (o *orderedNames) drop(name string) {
 	}
 }
 
-// peek is the next name, "" at the end.
+// peek returns the next name, "" at the end.
 func (o *orderedNames) peek() (string, error) {
 	for o.ready == "" {
 		if err := o.fill(); err != nil {
@@ -167,7 +167,7 @@ type keyReader struct {
 	done  bool
 }
 
-// next is the next key, "" after the last.
+// next returns the next key, "" after the last.
 func (r *keyReader) next() (string, error) {
 	for len(r.page) == 0 {
 		if r.done || r.rest.from >= r.rest.to {
@@ -182,7 +182,7 @@ func (r *keyReader) next() (string, error) {
 	return key, nil
 }
 
-// read leaves it to this side to sift: etcd would read the whole range to find some.
+// read filters the keys itself: etcd would read the whole range to find some.
 func (r *keyReader) read() error {
 	resp, err := r.store.client.Get(r.ctx, r.rest.from, clientv3.WithRange(r.rest.to), clientv3.WithKeysOnly(),
 		clientv3.WithRev(r.past.now), clientv3.WithLimit(sweepPage))

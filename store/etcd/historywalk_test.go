@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// crowd are so many names of which many begin with others, and end where names of
-// objects and of their records sort in different ways.
+// crowd returns n names. Many begin with others, and end where names of objects and of
+// their records sort in different ways.
 func crowd(random *rand.Rand, n int) []string {
 	seen := map[string]bool{}
 	var out []string
@@ -40,8 +40,8 @@ func txn(t *testing.T, s *etcd.Store, ops []store.Op) {
 	}
 }
 
-// TestChangesOfACrowd: pages of any size name each object once that was changed, made
-// or deleted, of more than are read at a time.
+// TestChangesOfACrowd checks that pages of any size have each object once that was
+// changed, created or deleted, for more objects than are read at a time.
 func TestChangesOfACrowd(t *testing.T) {
 	s := etcd.New(etcdtest.Start(t).Client(), "/test", quiet)
 	random := rand.New(rand.NewPCG(7, 7))

@@ -13,26 +13,27 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/schema"
 )
 
-// inspect reads through the database file of a data folder before etcd does.
-// What is wrong with its pages makes bbolt panic, and in etcd it does so on a
-// goroutine where nobody can catch it. Values are not read, only what leads to
-// them. No file is a new store.
+// inspect reads the database file of a data folder before etcd does. Damaged pages make
+// bbolt panic, and in etcd that happens on a goroutine where the panic cannot be
+// recovered. inspect reads only what leads to values, not the values. A missing file
+// means a new store.
 func inspect(dir string) error {
 	path := filepath.Join(dir, "member", "snap", "db")
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	// The pages first, so that listing the free ones, which also reads them on
-	// a goroutine of its own, meets only what can be read.
+	// The pages come first. Listing the free pages also reads them on a goroutine of
+	// its own, which then meets only readable pages.
 	if err := open(path, false, walk); err != nil {
 		return err
 	}
 	return open(path, true, func(tx *bolt.Tx) error { return hasItsLog(tx, dir) })
 }
 
-// hasItsLog refuses a database whose log is gone or another one's: with that go the
-// latest changes, and etcd would start without a word, or not at all, or never be ready.
-// A first start that was killed has left a database to which no log was applied yet.
+// hasItsLog refuses a database whose log is missing or belongs to another database. The
+// latest changes would be lost, and etcd would start without an error, or not at all,
+// or never get ready. A first start that was killed leaves a database to which no log
+// was applied yet.
 func hasItsLog(tx *bolt.Tx, dir string) error {
 	applied := appliedTo(tx)
 	if applied == 0 {
@@ -50,10 +51,10 @@ func hasItsLog(tx *bolt.Tx, dir string) error {
 	if err == nil && end < applied {
 		return damaged(fmt.Sprintf("the log in %s ends at its entry %d, and the database has entry %d: they do not belong together", logs, end, applied))
 	}
-	return nil // What cannot be read, etcd finds as well, and says where.
+	return nil // etcd also finds what cannot be read, and reports where.
 }
 
-// appliedTo is the last entry of the log that a database has.
+// appliedTo returns the last log entry that a database contains.
 func appliedTo(tx *bolt.Tx) uint64 {
 	meta := tx.Bucket(schema.Meta.Name())
 	if meta == nil {
@@ -66,13 +67,13 @@ func appliedTo(tx *bolt.Tx) uint64 {
 	return binary.BigEndian.Uint64(index)
 }
 
-// inspectTimeout is how long another holder of the file is waited for. There
-// should be none, for the folder is locked.
+// inspectTimeout bounds the wait for another holder of the file. There should be none,
+// because the folder is locked.
 const inspectTimeout = time.Second
 
-// open reads the file with f; panics are errors.
+// open calls f with a read transaction on the file. It converts panics into errors.
 func open(path string, freePages bool, f func(*bolt.Tx) error) (err error) {
-	// A file that is too short faults where it is mapped beyond its end.
+	// Reading a truncated file faults where it is mapped beyond its end.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
@@ -89,7 +90,7 @@ func open(path string, freePages bool, f func(*bolt.Tx) error) (err error) {
 	return db.Close()
 }
 
-// walk visits every page but those that only hold parts of large values.
+// walk visits every page except those that only hold parts of large values.
 func walk(tx *bolt.Tx) error {
 	return tx.ForEach(func(_ []byte, bucket *bolt.Bucket) error {
 		return bucket.ForEach(func(_, _ []byte) error { return nil })

@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// keeper keeps an embedded etcd in its bounds: it compacts history, purges the
-// raft log, defragments the database file when that pays, and disarms the alarm
-// that a former version may have left.
+// keeper keeps an embedded etcd within bounds. It compacts history, purges the raft
+// log, defragments the database file when that is worthwhile, and disarms the alarm
+// that an earlier version may have left.
 type keeper struct {
 	server    *etcdserver.EtcdServer
 	client    *clientv3.Client
@@ -30,55 +30,55 @@ type keeper struct {
 	retention retention
 	quota     *quota
 
-	store atomic.Pointer[Store] // whose records of former states give way
+	store atomic.Pointer[Store] // its history records are dropped for room; may be nil
 
 	ledger       *ledger
-	turning      sync.Mutex          // held by a turn, and by who has the file written anew
-	file         *semaphore.Weighted // held in part by each snapshot, whole by a rewrite
-	defragmented time.Time           // the last time, zero for never
-	purged       uint64              // the entry of the raft log up to which it was looked through
-	most         int64               // that the ledger knew of since then, in bytes
+	turning      sync.Mutex          // held by a turn and by Defragment
+	file         *semaphore.Weighted // each snapshot acquires 1, a rewrite everything
+	defragmented time.Time           // time of the last rewrite, zero for none
+	purged       uint64              // applied index of the raft log at the last purge
+	most         int64               // most bytes in the ledger since defragmented
 	usage        atomic.Pointer[Usage]
 	compactions  atomic.Int64
 	defrags      atomic.Int64
 }
 
-// Usage is what an embedded etcd occupies. Sizes are bytes.
+// Usage is what an embedded etcd occupies. Sizes are in bytes.
 type Usage struct {
-	// InUse is what the database holds, with what is on its way; File is the
-	// size of its file, with holes that will be used again.
+	// InUse is the size of the database's content, including pending writes. File is
+	// the size of its file, which includes holes that will be reused.
 	InUse, File int64
-	// OnItsWay is what was let in within the last moments. It may be counted
-	// twice in InUse, since nobody tells when it has reached the database.
+	// OnItsWay is the size of the writes admitted in the last moments. InUse may count
+	// them twice, because nothing signals when they have reached the database.
 	OnItsWay int64
-	// Quota is what InUse may grow to.
+	// Quota is the limit of InUse.
 	Quota int64
-	// Live is the present state, History what compactions can give free.
+	// Live is the size of the present state, History what compactions can free.
 	Live, History int64
-	// OldestRevision is the oldest one that can be read or watched from.
+	// OldestRevision is the oldest revision that can be read or watched from.
 	OldestRevision int64
-	// DiskFree is what is left on the disk of the data folder.
+	// DiskFree is the free space on the disk of the data folder.
 	DiskFree int64
 	// Compactions and Defragmentations are counted since the start.
 	Compactions, Defragmentations int64
 }
 
-// keepInterval is how often a keeper looks around. It is longer than the 100 ms
-// that pass at most between a write and its commit to the database file.
+// keepInterval is the time between turns of a keeper. It is longer than the 100 ms that
+// pass at most between a write and its commit to the database file.
 const keepInterval = 250 * time.Millisecond
 
-// begin takes in what a former process left, and puts it in its bounds.
+// begin reads what an earlier process left and brings it within bounds.
 func (k *keeper) begin(ctx context.Context) error {
 	k.ledger.read(k.server.Backend(), time.Now())
-	k.ledger.forget(k.server.KV().FirstRev()) // It is forgotten already.
-	k.most = k.server.Backend().SizeInUse()   // Who knows what was deleted before.
+	k.ledger.forget(k.server.KV().FirstRev()) // etcd has compacted this already.
+	k.most = k.server.Backend().SizeInUse()   // Earlier deletions are unknown.
 	if err := k.disarm(ctx); err != nil {
 		return err
 	}
 	return k.turn(ctx)
 }
 
-// run ends with ctx.
+// run makes turns until ctx ends.
 func (k *keeper) run(ctx context.Context) {
 	tick := time.NewTicker(keepInterval)
 	defer tick.Stop()
@@ -92,8 +92,8 @@ func (k *keeper) run(ctx context.Context) {
 		if said.isNew(err) {
 			k.log.Warn("keeping the embedded etcd in its bounds", "error", err)
 		}
-		// A compaction reads all that is stored: no more than a third of the
-		// time goes into it.
+		// A compaction reads everything that is stored. It may take at most a third of
+		// the time.
 		if rest := 2 * time.Since(began); rest > keepInterval && !sleep(ctx, rest-keepInterval) {
 			return
 		}
@@ -105,8 +105,8 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// trouble is what the last turn failed with, "" for nothing. What fails every
-// time is said once.
+// trouble is the error of the last turn, "" for none. It lets a repeated error be
+// logged only once.
 type trouble string
 
 func (t *trouble) isNew(err error) bool {
@@ -128,7 +128,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// turn does what is due.
+// turn does all work that is due.
 func (k *keeper) turn(ctx context.Context) error {
 	k.turning.Lock()
 	defer k.turning.Unlock()
@@ -141,7 +141,7 @@ func (k *keeper) turn(ctx context.Context) error {
 	case until > 0:
 		errs = append(errs, k.compact(ctx, until))
 	case wanted > 0:
-		k.settlePages() // Readers may have held on to what was given free before.
+		k.settlePages() // Readers may have held pages that an earlier compaction freed.
 	}
 	errs = append(errs, k.makeRoom(ctx, wanted > 0))
 	k.quota.settle(k.ledger.history, now)
@@ -149,7 +149,7 @@ func (k *keeper) turn(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// purge lets go of files of the raft log, if it has grown since the last time.
+// purge deletes files of the raft log if the log has grown since the last time.
 func (k *keeper) purge() error {
 	grown := k.server.AppliedIndex()
 	if grown == k.purged {
@@ -159,13 +159,13 @@ func (k *keeper) purge() error {
 	return purgeLog(k.dir)
 }
 
-// spacious is the part of the quota, in percent, up to which records of former
-// states may fill the store. It is below the one from which readiness warns.
+// spacious is the percentage of the quota up to which history records may fill the
+// store. It is below the percentage at which readiness warns.
 const spacious = 75
 
-// makeRoom lets records of former states go where the present state needs their
-// room, at the latest when a write is refused. What they occupied is history of
-// etcd then, and goes as such.
+// makeRoom drops history records when the present state needs their room, at the latest
+// when a write is refused. Their space is then history of etcd, and a compaction frees
+// it.
 func (k *keeper) makeRoom(ctx context.Context, refusing bool) error {
 	s := k.store.Load()
 	if s == nil || !refusing && k.ledger.live <= k.retention.quota/100*spacious {
@@ -178,8 +178,8 @@ func (k *keeper) makeRoom(ctx context.Context, refusing bool) error {
 	return nil
 }
 
-// compact forgets history up to a revision and waits until its space is free. It
-// may be done already: by a try whose answer did not come in time.
+// compact drops history up to a revision and waits until its space is free. An earlier
+// try whose answer was late may have done it already.
 func (k *keeper) compact(ctx context.Context, revision int64) error {
 	began := time.Now()
 	_, err := k.client.Compact(ctx, revision, clientv3.WithCompactPhysical())
@@ -194,10 +194,9 @@ func (k *keeper) compact(ctx context.Context, revision int64) error {
 	return nil
 }
 
-// settlePages makes the pages that a compaction gave free count as such: bbolt
-// takes two commits for that, after the last reader of them has gone, and in a
-// store that refuses writes there would be none. What is written is there
-// already.
+// settlePages makes bbolt count the pages that a compaction freed as free. That takes
+// two commits after the last reader of the pages has gone, and a store that refuses
+// writes would make none. The writes here change nothing.
 func (k *keeper) settlePages() {
 	for range 2 {
 		tx := k.server.Backend().BatchTx()
@@ -210,8 +209,8 @@ func (k *keeper) settlePages() {
 	}
 }
 
-// disarm takes back the alarm with which etcd's own quota refuses all puts. That
-// quota is off now, and ours does not count holes in the file.
+// disarm clears the alarm with which etcd's own quota refuses all puts. That quota is
+// now off, and our quota does not count holes in the file.
 func (k *keeper) disarm(ctx context.Context) error {
 	alarms, err := k.client.AlarmList(ctx)
 	if err != nil {
@@ -245,7 +244,8 @@ func (k *keeper) measure() error {
 	return nil
 }
 
-// diskFree is what an unprivileged process can still write to a folder's disk.
+// diskFree returns what an unprivileged process can still write to a folder's disk, in
+// bytes.
 func diskFree(dir string) (int64, error) {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(filepath.Clean(dir), &stat); err != nil {

@@ -22,7 +22,7 @@ import (
 
 const mib = 1 << 20
 
-// limited is an embedded etcd with a quota, and a context that ends a test that
+// limited returns an embedded etcd with a quota, and a context that ends a test that
 // hangs.
 func limited(t *testing.T, dir string, quota int64) (context.Context, *etcd.Embedded, *etcd.Store) {
 	t.Helper()
@@ -36,8 +36,8 @@ func limited(t *testing.T, dir string, quota int64) (context.Context, *etcd.Embe
 	return ctx, e, e.Store(etcd.DefaultPrefix, quiet)
 }
 
-// TestRewriteLargeObject: one large object replaced again and again is never
-// refused, however small the quota, for history gives way; neither the database
+// TestRewriteLargeObject checks that replacing one large object repeatedly is never
+// refused, however small the quota, because history is dropped. Neither the database
 // nor the log grows with it.
 func TestRewriteLargeObject(t *testing.T) {
 	dir := t.TempDir()
@@ -61,8 +61,8 @@ func TestRewriteLargeObject(t *testing.T) {
 	}
 }
 
-// TestFullStore: what makes a full store grow is refused with the reason, reads
-// and deletes go on, and deletes alone make room.
+// TestFullStore checks that a write that makes a full store grow is refused with the
+// reason, that reads and deletes go on, and that deletes alone make room.
 func TestFullStore(t *testing.T) {
 	ctx, e, s := limited(t, t.TempDir(), 16*mib)
 	var kept []schema.Key
@@ -70,7 +70,7 @@ func TestFullStore(t *testing.T) {
 		obj, err := s.Create(ctx, storetest.Large(t, "default", fmt.Sprintf("large-%d", i), 500_000))
 		if errors.Is(err, store.ErrFull) {
 			t.Log(err)
-			refused++ // The database may yet give free what it holds in duplicate.
+			refused++ // The database may yet free what it holds in duplicate.
 			continue
 		}
 		if err != nil {
@@ -104,8 +104,8 @@ func TestFullStore(t *testing.T) {
 	}
 }
 
-// TestBrickedByFormerVersion: data that etcd's own quota closed to all writes
-// open by themselves, and the history that filled them goes.
+// TestBrickedByFormerVersion checks that data that etcd's own quota closed to all
+// writes opens by itself, and that the history that filled it is dropped.
 func TestBrickedByFormerVersion(t *testing.T) {
 	dir := t.TempDir()
 	brick(t, dir, 32*mib)

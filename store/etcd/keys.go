@@ -9,33 +9,32 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// DefaultPrefix is where the keys of pilot-api begin in an etcd that is shared
-// with others.
+// DefaultPrefix is the prefix of pilot-api's keys in an etcd that is shared with
+// others.
 const DefaultPrefix = "/pilot-api"
 
-// layout spells keys:
+// layout builds keys:
 //
 //	<prefix>/objects/<group>/<plural>/<namespace>/<name>
 //
-// Every scope is one range: all objects are the keys that begin with
-// <prefix>/objects/, and each further part narrows them. None of the parts can
-// hold a slash. The one scope that is no range, a namespace of all kinds, is
-// read as all kinds and sifted.
+// Every scope is one range: all objects have keys that begin with <prefix>/objects/,
+// and each further part narrows the range. No part contains a slash. One scope is no
+// range, a namespace of all kinds: all kinds are read and filtered.
 //
-// <prefix>/objects itself is the head (see clock.go), where the range of all
-// changes begins. What an object was lies outside that range (see history.go):
+// <prefix>/objects itself is the head (see clock.go), where the range of all changes
+// begins. Records of earlier states are outside that range (see history.go):
 //
 //	<prefix>/history/<group>/<plural>/<namespace>/<name>/<transaction>
 //	<prefix>/history-floor
 //	<prefix>/history-kept
 //
-// Beside them a snapshot has the settings of the mesh (see snapshot.go), and an
-// etcd that is being filled says so (see migrate.go):
+// Two more keys hold the settings of the mesh in a snapshot (see snapshot.go) and mark
+// an etcd that is being filled (see migrate.go):
 //
 //	<prefix>/settings
 //	<prefix>/migration
 //
-// Who shares the store is in a register of its own (see replicas.go).
+// The servers that share the store are in a register of their own (see replicas.go).
 type layout struct{ head, objects, history, floor, kept, settings, migration string }
 
 func newLayout(prefix string) layout {
@@ -47,8 +46,8 @@ func newLayout(prefix string) layout {
 	}
 }
 
-// changes is the range of the head and all objects. It holds a few names
-// besides that could stand between them, which are nobody's here.
+// changes returns the range of the head and all objects. A few other names would sort
+// between them, but nothing here uses those.
 func (l layout) changes() (string, clientv3.OpOption) {
 	return l.head, clientv3.WithRange(clientv3.GetPrefixRangeEnd(l.objects))
 }
@@ -61,7 +60,7 @@ func (l layout) kind(kind *schema.Kind) string {
 	return l.objects + kind.Group + "/" + kind.Plural + "/"
 }
 
-// of is the key of an object; ok is false for a kind that there is not.
+// of returns the key of an object; ok is false for an unknown kind.
 func (l layout) of(key schema.Key) (string, bool) {
 	kind, ok := schema.KindByName(key.Kind)
 	if !ok {
@@ -70,7 +69,7 @@ func (l layout) of(key schema.Key) (string, bool) {
 	return l.key(kind, key.Namespace, key.Name), true
 }
 
-// parse is of read backwards; ok is false for what is no key of an object.
+// parse is the inverse of of; ok is false if name is no key of an object.
 func (l layout) parse(name string) (key schema.Key, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(name, l.objects), "/")
 	if len(parts) != 4 {
@@ -84,10 +83,10 @@ func (l layout) parse(name string) (key schema.Key, ok bool) {
 	return schema.Key{}, false
 }
 
-// span is a range of keys: from one on, to before another.
+// span is a range of keys, including from and excluding to.
 type span struct{ from, to string }
 
-// span is the range of a scope.
+// span returns the range of a scope.
 func (l layout) span(scope store.Scope) span {
 	prefix := l.objects
 	switch {
@@ -103,10 +102,10 @@ func (l layout) span(scope store.Scope) span {
 	return span{prefix, clientv3.GetPrefixRangeEnd(prefix)}
 }
 
-// absent is the condition that there is no such key.
+// absent returns the condition that a key does not exist.
 func (layout) absent(key string) clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(key), "=", 0)
 }
 
-// after is what of a range comes after a key.
+// after returns the part of a range after a key.
 func (s span) after(key string) span { return span{min(max(s.from, key+"\x00"), s.to), s.to} }

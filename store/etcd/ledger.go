@@ -11,46 +11,45 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// ledger knows what etcd's database holds: how much of it is present state, and
-// which revision made how much of it history. It reads the database itself, and
-// so it knows what was written before this process too. It is not safe for
-// concurrent use.
+// ledger measures the content of etcd's database: how much is present state, and how
+// much each revision turned into history. It reads the database itself, so it also
+// counts what was written before this process. It is not safe for concurrent use.
 type ledger struct {
-	sizes   map[uint64]int64 // of the newest value of each key, by its hash
+	sizes   map[uint64]int64 // of the newest value of each key, by hash of the key
 	live    int64            // sum of sizes
-	past    []replaced       // ascending; what a compaction can still forget
+	past    []replaced       // ascending; a compaction can still drop it
 	history int64            // sum of bytes in past
-	newest  mvcc.Revision    // up to here the database was read
+	newest  mvcc.Revision    // the database was read up to here
 }
 
-// replaced is what one revision made history: bytes that a compaction up to it
-// gives free.
+// replaced is what one revision turned into history, in bytes. A compaction up to that
+// revision frees it.
 type replaced struct {
 	revision int64
 	bytes    int64
-	seen     time.Time // when the ledger met it
+	seen     time.Time // when the ledger read it
 }
 
 func newLedger() *ledger { return &ledger{sizes: make(map[uint64]int64)} }
 
-// keySeed is for hashes of keys. Two keys with one would put the ledger out by a
-// value.
+// keySeed is the seed for hashes of keys. If two keys had the same hash, the ledger
+// would be off by one value.
 var keySeed = maphash.MakeSeed()
 
-// readAtOnce bounds how many entries are read from the database in one step, and
-// so how long a step holds up others.
+// readAtOnce bounds the entries read from the database in one step, and so how long a
+// step blocks others.
 const readAtOnce = 1000
 
-// read takes in what was written since the last time.
+// read adds what was written since the last time.
 func (l *ledger) read(db backend.Backend, now time.Time) {
 	for l.readSome(db, now) == readAtOnce {
 		continue
 	}
 }
 
-// readSome reads through the transaction that writes, as etcd's compactions do. It
-// alone has everything once and in order: the others put what is not committed
-// behind what is, or once more, and let a limit cut out of the middle.
+// readSome reads through the write transaction, as etcd's compactions do. Only that one
+// has every entry once and in order. The read transactions put uncommitted entries
+// after the committed ones, or return them twice, and apply a limit in the middle.
 func (l *ledger) readSome(db backend.Backend, now time.Time) int {
 	tx := db.BatchTx()
 	tx.LockOutsideApply()
@@ -65,8 +64,8 @@ func (l *ledger) readSome(db backend.Backend, now time.Time) int {
 	return len(keys)
 }
 
-// keyOf is the key in an encoded mvccpb.KeyValue, its first field: the value
-// behind it may be long and is not looked at.
+// keyOf returns the key of an encoded mvccpb.KeyValue. The key is the first field, so
+// the value behind it, which may be long, is not read.
 func keyOf(encoded []byte) []byte {
 	number, kind, n := protowire.ConsumeTag(encoded)
 	if n < 0 || number != 1 || kind != protowire.BytesType {
@@ -79,7 +78,7 @@ func keyOf(encoded []byte) []byte {
 	return key
 }
 
-// add takes in one change of one key.
+// add adds one change of one key.
 func (l *ledger) add(revision int64, key []byte, size int64, tombstone bool, now time.Time) {
 	hash := maphash.Bytes(keySeed, key)
 	before := l.sizes[hash]
@@ -100,7 +99,7 @@ func (l *ledger) add(revision int64, key []byte, size int64, tombstone bool, now
 	l.past = append(l.past, replaced{revision, gone, now})
 }
 
-// forget drops what a compaction up to a revision gave free.
+// forget drops what a compaction up to a revision freed.
 func (l *ledger) forget(revision int64) {
 	n := 0
 	for n < len(l.past) && l.past[n].revision <= revision {

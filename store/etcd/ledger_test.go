@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// database is etcd's own, which commits to its file only when it is told to: in
-// between, what was written stands in buffers.
+// database is etcd's own, but it commits to its file only on request. Until then,
+// writes are in buffers.
 type database struct {
 	backend.Backend
 	kv mvcc.KV
@@ -38,7 +38,7 @@ func newDatabase(t *testing.T) database {
 	return database{b, kv}
 }
 
-// put is one transaction that writes some keys.
+// put writes some keys in one transaction.
 func (d database) put(keys ...string) {
 	tx := d.kv.Write(traceutil.TODO())
 	for _, key := range keys {
@@ -47,13 +47,13 @@ func (d database) put(keys ...string) {
 	tx.End()
 }
 
-// get is a read by somebody: it leaves a copy of the buffers to the next one.
+// get reads once. It leaves a copy of the buffers for the next read.
 func (d database) get() {
 	d.kv.Read(mvcc.ConcurrentReadTxMode, traceutil.TODO()).End()
 }
 
-// TestLedgerReads: every change is taken in once, wherever between etcd's
-// buffers and its file it stands while the ledger reads.
+// TestLedgerReads checks that the ledger counts every change once, wherever the change
+// is between etcd's buffers and its file during the read.
 func TestLedgerReads(t *testing.T) {
 	many := make([]string, readAtOnce+readAtOnce/2)
 	for i := range many {
@@ -119,7 +119,7 @@ func TestLedgerReads(t *testing.T) {
 	}
 }
 
-// TestLedgerReadsAnything does what may happen in any order.
+// TestLedgerReadsAnything does the possible operations in any order.
 func TestLedgerReadsAnything(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestLedgerReadsAnything(t *testing.T) {
 	}
 }
 
-// isRight holds a ledger against one that took in the whole file at once.
+// isRight compares a ledger with one that read the whole file at once.
 func (l *ledger) isRight(t *testing.T, d database) {
 	t.Helper()
 	d.ForceCommit()

@@ -10,12 +10,12 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// List implements store.Reader. Keys sort as lists do, so that a page is a
-// range with a limit.
+// List implements store.Reader. Keys sort as lists do, so a page is a range with a
+// limit.
 func (s *Store) List(ctx context.Context, scope store.Scope, opts store.ListOptions) (*store.List, error) {
 	span := s.keys.span(scope)
 	if scope.Kind == nil && scope.Namespace != "" {
-		// No range has only what is in scope: sift, then cut.
+		// No range matches this scope: filter, then cut the page.
 		l, err := s.list(ctx, scope, span, store.ListOptions{AtLeast: opts.AtLeast, Exact: opts.Exact})
 		if err != nil {
 			return nil, err
@@ -29,8 +29,8 @@ func (s *Store) List(ctx context.Context, scope store.Scope, opts store.ListOpti
 	return s.list(ctx, scope, span, opts)
 }
 
-// list reads until it has as many objects as it may, or all there are: what
-// cannot be read takes no place of a page.
+// list reads until it has as many objects as the limit allows, or all of them.
+// Unreadable values do not count toward the limit.
 func (s *Store) list(ctx context.Context, scope store.Scope, span span, opts store.ListOptions) (*store.List, error) {
 	l := &store.List{Items: []*schema.Object{}}
 	for {
@@ -50,7 +50,7 @@ func (s *Store) list(ctx context.Context, scope store.Scope, span span, opts sto
 	}
 }
 
-// readSpan is one range at the revision that the options ask for.
+// readSpan reads one range at the revision that the options ask for.
 func (s *Store) readSpan(ctx context.Context, span span, opts store.ListOptions) (*clientv3.GetResponse, int64, error) {
 	ops := []clientv3.OpOption{clientv3.WithRange(span.to), clientv3.WithLimit(int64(opts.Limit))}
 	if opts.Exact == 0 {
@@ -60,7 +60,7 @@ func (s *Store) readSpan(ctx context.Context, span span, opts store.ListOptions)
 	return found, opts.Exact, err
 }
 
-// objects reads the values of a range.
+// objects decodes the values of a range.
 func (s *Store) objects(kvs []*mvccpb.KeyValue, scope store.Scope) (objs []*schema.Object, unreadable []store.Unreadable) {
 	objs = make([]*schema.Object, 0, len(kvs))
 	for _, kv := range kvs {

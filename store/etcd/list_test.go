@@ -7,7 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// TestKindsSortAsKeys: lists are in the order of keys, which have the plural.
+// TestKindsSortAsKeys checks that lists are in the order of keys, which contain the
+// plural.
 func TestKindsSortAsKeys(t *testing.T) {
 	kinds := schema.Kinds()
 	for i := range kinds[1:] {

@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// lockName is the file in a data folder whose lock says that the folder is in
-// use. It holds the process id of the holder, for the message of the next one.
+// lockName is the file in a data folder whose lock shows that the folder is in use. It
+// contains the process id of the holder, for the error message of the next process.
 const lockName = "pilot-api.lock"
 
-// lockFolder takes a data folder for this process, or says at once who has it.
-// etcd has locks of its own, but waits for them without end. The lock ends with
-// the process, however it ends.
+// lockFolder locks a data folder for this process. If another process has it, it fails
+// immediately with the id of that process. etcd has locks of its own, but waits for
+// them without limit. The lock ends with the process, however the process ends.
 func lockFolder(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"go.etcd.io/etcd/client/v3"
 )
 
-// heartbeats are how many there are in a lease.
+// heartbeats is the number of heartbeats during one lease.
 const heartbeats = 3
 
-// Run keeps this member in the register until ctx ends, and takes it out then. An
-// etcd that is away is tried until it is back.
+// Run keeps this member in the register until ctx ends, then removes it. While etcd is
+// unreachable, Run retries.
 func (r *Replicas) Run(ctx context.Context) error {
 	defer r.leave()
 	beat := time.NewTicker(r.lease / heartbeats)
@@ -32,21 +32,21 @@ func (r *Replicas) Run(ctx context.Context) error {
 	}
 }
 
-// CutOff is since when etcd has not confirmed that this member is in the register;
-// false while it is, or may be.
+// CutOff returns since when etcd has not confirmed that this member is in the register.
+// is is false while the member is in the register, or may be.
 func (r *Replicas) CutOff() (since time.Time, is bool) {
 	since = *r.heard.Load()
 	return since, time.Since(since) > r.lease
 }
 
-// confirmed keeps the time as it is, for one that came from a number would go by the
-// wall clock.
+// confirmed stores the time with its monotonic reading. A time made from a number would
+// follow the wall clock.
 func (r *Replicas) confirmed() {
 	now := time.Now()
 	r.heard.Store(&now)
 }
 
-// note takes down whether etcd has confirmed this member.
+// note records whether etcd has confirmed this member.
 func (r *Replicas) note(err error) {
 	if err == nil {
 		r.confirmed()
@@ -60,7 +60,7 @@ func (r *Replicas) note(err error) {
 	r.lost = lost
 }
 
-// beat confirms this member, and looks who else there is.
+// beat confirms this member and checks the others.
 func (r *Replicas) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.lease/heartbeats)
 	defer cancel()
@@ -86,7 +86,7 @@ func (r *Replicas) beat(ctx context.Context) error {
 	return nil
 }
 
-// extend confirms the entries, and makes them where there are none.
+// extend confirms the entries and creates those that are missing.
 func (r *Replicas) extend(ctx context.Context) error {
 	for _, lease := range r.leases {
 		if lease == clientv3.NoLease {
@@ -103,7 +103,7 @@ func (r *Replicas) extend(ctx context.Context) error {
 	return nil
 }
 
-// join makes the entries, in place of those of an earlier life.
+// join creates the entries, replacing those of an earlier run.
 func (r *Replicas) join(ctx context.Context) error {
 	self := r.Self()
 	value, err := json.Marshal(self)
@@ -126,8 +126,8 @@ func (r *Replicas) join(ctx context.Context) error {
 	return err
 }
 
-// leave is for a member that stops: it is not missing. It takes out its own entries
-// alone, for another one may have the name by now.
+// leave removes a member that stops, so that it does not count as missing. It removes
+// only its own entries, because another member may have the name by now.
 func (r *Replicas) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

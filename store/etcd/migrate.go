@@ -13,39 +13,38 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Migration brings all objects under a prefix, with their history, from one etcd
-// into another.
+// Migration copies all objects under a prefix, with their history, from one etcd into
+// another.
 //
-// The target must have none under that prefix. As long as it is being filled, a
-// key says so and the head of the clock is missing: whoever reads or writes there
-// as a Store is refused (store.ErrUnavailable). The head comes last, when all was
-// read back, and so a reader has everything or nothing. A migration that was
-// killed is done anew by the next one; two at a time cannot be, the later one
-// wins.
+// The target must have no objects under that prefix. While it is being filled, a key
+// marks it and the head of the clock is missing, so any Store on it refuses reads and
+// writes (store.ErrUnavailable). The head is written last, when everything was read
+// back. So a reader gets everything or nothing. The next migration starts over if one
+// was killed. Of two migrations at the same time, the later one wins.
 //
-// Revisions are those of an etcd, so all are new ones, in the order of the old
-// ones. What one transaction changed is one transaction again if etcd takes it.
+// The target assigns its own revisions, in the order of the old ones. The changes of
+// one transaction stay one transaction if etcd accepts its size.
 type Migration struct {
 	From, To *clientv3.Client
 	Prefix   string
-	// Progress is told of entries, which are objects and records of what they
-	// were; nil for nobody.
+	// Progress is called with counts of entries, which are objects and records of their
+	// earlier states. It may be nil.
 	Progress func(done, total int)
 }
 
-// What etcd takes in one transaction by default: 128 requests and 1.5 MiB. The
-// first has to be even, for an entry goes with its record.
+// These stay within what etcd accepts in one transaction by default: 128 requests and
+// 1.5 MiB. migrateOps must be even, because an entry goes with its record.
 const (
 	migrateOps   = 120
 	migrateBytes = 1 << 20
-	// migratePage is how many keys are read at once.
+	// migratePage is the number of keys in one read.
 	migratePage = 1000
 )
 
-// ErrNotEmpty: the target of a migration has objects, or had some.
+// ErrNotEmpty means that the target of a migration has objects, or had some.
 var ErrNotEmpty = errors.New("it is not empty")
 
-// Run does it and returns how many objects there are.
+// Run migrates and returns the number of objects.
 func (m Migration) Run(ctx context.Context) (objects int, err error) {
 	if m.Progress == nil {
 		m.Progress = func(int, int) {}
@@ -72,25 +71,25 @@ func (m Migration) Run(ctx context.Context) (objects int, err error) {
 	return objects, nil
 }
 
-// migrating is a migration under way.
+// migrating is a running migration.
 type migrating struct {
 	Migration
 	keys  layout
-	id    string // what the target says of who fills it
-	begun int64  // revision of the target at which it began
-	at    int64  // revision of the source that is brought over
-	// known is up to where records may be missing, in the source and in the
-	// target, and more since when the number is kept of which kept tells.
+	id    string // the owner of the claim in the target
+	begun int64  // revision of the target at the start
+	at    int64  // revision of the source that is copied
+	// known is the revision up to which records may be missing. more is the revision
+	// since which the number in kept holds. Both are for source and target.
 	known, more moved
 	kept        kept
-	// last is where the newest entry of each object stands.
+	// last is the newest copied entry of each object.
 	last map[string]moved
 }
 
-// moved is a revision of the source and what became of it.
+// moved is a revision of the source and its counterpart in the target.
 type moved struct{ from, to int64 }
 
-// begin makes the target ours if it is empty, or was left by another migration.
+// begin claims the target if it is empty or was left by another migration.
 func (r *migrating) begin(ctx context.Context) error {
 	none := []clientv3.Cmp{r.keys.absent(r.keys.head), r.keys.absent(r.keys.floor)}
 	for _, p := range r.keys.content() {
@@ -122,7 +121,7 @@ func (r *migrating) begin(ctx context.Context) error {
 	return nil
 }
 
-// fill writes the entries, those of one transaction of the source after the other.
+// fill writes the entries, one transaction of the source after the other.
 func (r *migrating) fill(ctx context.Context, entries []entry) error {
 	for done := 0; done < len(entries); {
 		n := together(entries[done:])
@@ -135,8 +134,8 @@ func (r *migrating) fill(ctx context.Context, entries []entry) error {
 	return nil
 }
 
-// transaction brings over what one transaction put, in several if it is more than
-// etcd takes by default. An object and its record are never apart.
+// transaction copies the entries of one transaction. It splits them if they exceed what
+// etcd accepts by default, but never separates an object from its record.
 func (r *migrating) transaction(ctx context.Context, entries []entry) error {
 	var puts []clientv3.Op
 	size, from := 0, 0
@@ -158,7 +157,7 @@ func (r *migrating) transaction(ctx context.Context, entries []entry) error {
 	return r.put(ctx, entries[from:], puts)
 }
 
-// value is what an entry is in the target.
+// value returns the value of an entry in the target.
 func (r *migrating) value(ctx context.Context, e entry) ([]byte, error) {
 	resp, err := r.From.Get(ctx, e.key, clientv3.WithRev(r.at))
 	switch {
@@ -172,9 +171,9 @@ func (r *migrating) value(ctx context.Context, e entry) ([]byte, error) {
 	return r.record(r.keys.objectNamed(e.key), resp.Kvs[0].Value), nil
 }
 
-// record is one with the revision of its state before in the clock of the target:
-// that of the migration where what made that state is not kept. One that cannot be
-// read stays so.
+// record returns a record with the revision of its state before converted to the
+// target's clock. That is the revision of the migration's start if the entry that made
+// the state is not kept. A record that cannot be read is copied unchanged.
 func (r *migrating) record(object string, value []byte) []byte {
 	var rec record
 	if json.Unmarshal(value, &rec) != nil || rec.Revision == 0 {
@@ -192,7 +191,7 @@ func (r *migrating) record(object string, value []byte) []byte {
 	return text
 }
 
-// put writes as long as the target is ours, and reads back what it wrote.
+// put writes while the target is still claimed, and reads back what it wrote.
 func (r *migrating) put(ctx context.Context, entries []entry, puts []clientv3.Op) error {
 	resp, err := r.To.Txn(ctx).If(r.ours()...).Then(puts...).Commit()
 	switch {
@@ -213,16 +212,16 @@ func (r *migrating) put(ctx context.Context, entries []entry, puts []clientv3.Op
 	return r.compare(ctx, puts, to)
 }
 
-// errLost: the claim of begin holds no more.
+// errLost means that the claim of begin no longer holds.
 var errLost = errors.New("another migration into the target has begun, or somebody has written there")
 
-// ours are the conditions of every write: nobody else fills the target, and nobody
-// has begun to use it.
+// ours returns the conditions of every write: no other migration fills the target, and
+// no store uses it yet.
 func (r *migrating) ours() []clientv3.Cmp {
 	return []clientv3.Cmp{clientv3.Compare(clientv3.Value(r.keys.migration), "=", r.id), r.keys.absent(r.keys.head)}
 }
 
-// compare reads what was put.
+// compare reads back what was put.
 func (r *migrating) compare(ctx context.Context, puts []clientv3.Op, revision int64) error {
 	reads := make([]clientv3.Op, len(puts))
 	for i, p := range puts {
@@ -241,7 +240,7 @@ func (r *migrating) compare(ctx context.Context, puts []clientv3.Op, revision in
 	return nil
 }
 
-// finish opens the target, if it has as much as was brought.
+// finish opens the target if it has as many entries as were copied.
 func (r *migrating) finish(ctx context.Context, entries int) error {
 	count := 0
 	for _, prefix := range r.keys.content() {

@@ -17,8 +17,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestMigrate: all is there with what it was, in the order of the time. While it
-// is on its way, a store over the target tells nothing and takes nothing.
+// TestMigrate checks that the target has everything with its history, in the order of
+// time. During the migration a store on the target refuses reads and writes.
 func TestMigrate(t *testing.T) {
 	source := embedded(t, t.TempDir())
 	from := source.Store(etcd.DefaultPrefix, quiet)
@@ -53,7 +53,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// many creates of one transaction.
+// many returns creates for one transaction.
 func many(t *testing.T, n int) (ops []store.Op) {
 	for i := range n {
 		ops = append(ops, store.Op{Verb: store.OpCreate, Object: storetest.Rule(t, "many", fmt.Sprintf("rule-%d", i), 1)})
@@ -76,9 +76,8 @@ func refused(t *testing.T, s *etcd.Store) {
 	}
 }
 
-// consistent holds the revisions of a store together: versions are told at the
-// revisions at which they began, and the changes since each of them are those of
-// the source.
+// consistent compares the revisions of two stores: versions exist at the revisions at
+// which they began, and the changes since each of them are those of the source.
 func consistent(t *testing.T, from, to *etcd.Store) {
 	t.Helper()
 	for i := range 6 {
@@ -115,8 +114,8 @@ func states(list []store.Difference) (texts []string) {
 	return texts
 }
 
-// TestMigrateOnceMore: one that was killed is done anew, and the killed one, if it
-// is not dead, does no harm; a target with objects is left alone.
+// TestMigrateOnceMore checks that a killed migration is done again, that the killed one
+// does no harm if it still runs, and that a target with objects is not touched.
 func TestMigrateOnceMore(t *testing.T) {
 	source := embedded(t, t.TempDir())
 	from := source.Store(etcd.DefaultPrefix, quiet)
@@ -172,8 +171,8 @@ func everyKey(t *testing.T, c *clientv3.Client) (keys []string) {
 	return keys
 }
 
-// TestMigrateLargeObjects: an etcd with its own limits takes the largest objects
-// with what they were.
+// TestMigrateLargeObjects checks that an etcd with its own limits accepts the largest
+// objects with their history.
 func TestMigrateLargeObjects(t *testing.T) {
 	source := embedded(t, t.TempDir())
 	from := source.Store(etcd.DefaultPrefix, quiet)
@@ -195,8 +194,8 @@ func TestMigrateLargeObjects(t *testing.T) {
 	}
 }
 
-// TestMigrateWhatIsNotKept: of records that the source has not kept, a server over
-// the target that keeps more does not say that there were none.
+// TestMigrateWhatIsNotKept checks that a server over the target that keeps more records
+// than the source did does not claim that there were no others.
 func TestMigrateWhatIsNotKept(t *testing.T) {
 	from, to := etcdtest.Start(t).Client(), etcdtest.Start(t).Client()
 	source := keeping(t, from, 1)

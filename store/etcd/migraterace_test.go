@@ -15,8 +15,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestMigrateBesideAServer: whenever a migration claims what a server is about to
-// write to, one of the two goes on, and the other is told.
+// TestMigrateBesideAServer checks that, whenever a migration claims a target to which a
+// server is about to write, one of the two continues and the other gets an error.
 func TestMigrateBesideAServer(t *testing.T) {
 	from := etcdtest.Start(t).Client()
 	source := etcd.New(from, etcd.DefaultPrefix, quiet)
@@ -39,7 +39,7 @@ func TestMigrateBesideAServer(t *testing.T) {
 			if before == 0 {
 				t.Fatal("the server asks for nothing")
 			}
-			return // The migration would come after all of it.
+			return // The migration would come after all requests.
 		}
 		migrated := beside.finish()
 		switch {
@@ -52,7 +52,7 @@ func TestMigrateBesideAServer(t *testing.T) {
 	t.Error("a write of more requests than are interrupted")
 }
 
-// beside is a migration of one step, which stands still when that is done.
+// beside is a migration of one step, which pauses after that step.
 type beside struct {
 	begin, claimed, goOn chan struct{}
 	done                 chan error
@@ -75,7 +75,7 @@ func startBeside(ctx context.Context, m etcd.Migration) *beside {
 	return b
 }
 
-// claim lets the migration begin, and comes back when it has claimed, or was refused.
+// claim starts the migration and returns when it has claimed the target or was refused.
 func (b *beside) claim() {
 	close(b.begin)
 	select {
@@ -90,7 +90,7 @@ func (b *beside) finish() error {
 	return <-b.done
 }
 
-// interrupted does something before one of the requests.
+// interrupted calls a function before one of the requests.
 type interrupted struct {
 	clientv3.KV
 	left int
@@ -113,8 +113,8 @@ func (i *interrupted) Txn(ctx context.Context) clientv3.Txn {
 	return i.KV.Txn(ctx)
 }
 
-// TestMigrateBesideASweep: records of which the object is not brought yet are not
-// taken for those of one that is gone.
+// TestMigrateBesideASweep checks that a sweep does not drop records whose object is not
+// copied yet as those of a deleted object.
 func TestMigrateBesideASweep(t *testing.T) {
 	from := etcdtest.Start(t).Client()
 	source := etcd.New(from, etcd.DefaultPrefix, quiet)

@@ -16,11 +16,11 @@ type entry struct {
 	revision int64
 }
 
-// content is what is brought over.
+// content returns the prefixes that are copied.
 func (l layout) content() []string { return []string{l.objects, l.history} }
 
-// survey is all entries of the source at one revision, in the order in which they
-// were put; an object stands beside its record.
+// survey returns all entries of the source at one revision, in the order in which they
+// were put. An object is next to its record.
 func (r *migrating) survey(ctx context.Context) (entries []entry, err error) {
 	bounds, err := r.From.Txn(ctx).Then(clientv3.OpGet(r.keys.floor), clientv3.OpGet(r.keys.kept)).Commit()
 	if err != nil {
@@ -44,7 +44,7 @@ func (r *migrating) survey(ctx context.Context) (entries []entry, err error) {
 	return entries, nil
 }
 
-// eachPage reads the keys of the source under a prefix.
+// eachPage calls f for the keys of the source under a prefix.
 func (r *migrating) eachPage(ctx context.Context, prefix string, f func(*mvccpb.KeyValue)) error {
 	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	for {
@@ -62,7 +62,7 @@ func (r *migrating) eachPage(ctx context.Context, prefix string, f func(*mvccpb.
 	}
 }
 
-// together is how many entries were put at the revision of the first.
+// together returns how many entries were put at the revision of the first one.
 func together(entries []entry) int {
 	n := slices.IndexFunc(entries, func(e entry) bool { return e.revision != entries[0].revision })
 	if n < 0 {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// neighbours are the other members as one of them has seen them last: what is wrong is
-// told once, and not with each look.
+// neighbours are the other members as one member last saw them. A problem is logged
+// once, not at each look.
 type neighbours struct {
-	told           map[string]string // what is wrong, by name
+	told           map[string]string // logged problems, by name
 	there, missing atomic.Int64
 }
 
-// look tells of who has gone missing, and of addresses that cannot be right.
+// look logs members that have gone missing and addresses that cannot be right.
 func (n *neighbours) look(log *slog.Logger, self Replica, all []Replica) {
 	told := map[string]string{}
 	var there, missing int64
@@ -42,7 +42,8 @@ func (n *neighbours) look(log *slog.Logger, self Replica, all []Replica) {
 	n.missing.Store(missing)
 }
 
-// wrongWith is what one member sees of another that is not as it should be.
+// wrongWith returns what is wrong with another member as seen from self, "" for
+// nothing.
 func wrongWith(self, other Replica) string {
 	const shared = ": the replicas do not reach each other, and each knows its own proxies only; give each its own (--advertise)"
 	elsewhere := other.Host != "" && other.Host != self.Host
@@ -59,7 +60,7 @@ func wrongWith(self, other Replica) string {
 	return ""
 }
 
-// local: an address is reached from its own machine alone.
+// local reports whether an address is reachable only from its own machine.
 func local(at string) bool {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -69,8 +70,9 @@ func local(at string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// There are the other members that are in the register.
+// There returns the number of other members in the register.
 func (r *Replicas) There() int64 { return r.others.there.Load() }
 
-// Missing are those that did not leave and that nothing is heard of.
+// Missing returns the number of members that did not leave and no longer send
+// heartbeats.
 func (r *Replicas) Missing() int64 { return r.others.missing.Load() }

@@ -16,9 +16,9 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestNowIsNeverBehind: whatever anybody was told of an embedded store is before its
-// Now: an own write, the write of another that was in the way, and one that nobody
-// got an answer to.
+// TestNowIsNeverBehind checks that Now of an embedded store is never before a revision
+// that any client got: from an own write, from a write of another client that was in
+// the way, or from a write whose answer was lost.
 func TestNowIsNeverBehind(t *testing.T) {
 	e := embedded(t, t.TempDir())
 	s := e.Store(etcd.DefaultPrefix, quiet)
@@ -47,11 +47,11 @@ func TestNowIsNeverBehind(t *testing.T) {
 	}
 }
 
-// raced creates and updates what others create and update in the same way.
+// raced creates and updates an object while others do the same.
 func raced(ctx context.Context, s *etcd.Store, obj *schema.Object, told func(int64) error) error {
 	made, err := s.Create(ctx, obj)
 	if errors.Is(err, store.ErrExists) {
-		// Whoever was faster has written before this store was told so.
+		// A faster writer has written before this store learned of it.
 		made, err = s.Get(ctx, obj.Key(), store.ReadOptions{AtLeast: store.Any})
 	}
 	if err != nil {
@@ -60,14 +60,15 @@ func raced(ctx context.Context, s *etcd.Store, obj *schema.Object, told func(int
 	if err := told(made.Revision()); err != nil {
 		return err
 	}
-	same, err := s.Update(ctx, obj) // Which changes nothing.
+	same, err := s.Update(ctx, obj) // Changes nothing.
 	if err != nil {
 		return err
 	}
 	return told(same.Revision())
 }
 
-// TestNowAfterALostAnswer: a write that etcd has done and nobody was told of counts.
+// TestNowAfterALostAnswer checks that a write that etcd has done counts even if its
+// answer was lost.
 func TestNowAfterALostAnswer(t *testing.T) {
 	e := embedded(t, t.TempDir())
 	s := e.Store(etcd.DefaultPrefix, quiet)
@@ -120,7 +121,7 @@ func (t losingTxn) Commit() (resp *clientv3.TxnResponse, err error) {
 	return resp, err
 }
 
-// TestNowOfAStoreOfMany: over an etcd that others write to as well, it is asked.
+// TestNowOfAStoreOfMany checks that an etcd that others write to as well must be asked.
 func TestNowOfAStoreOfMany(t *testing.T) {
 	s := etcd.New(embedded(t, t.TempDir()).Client(), etcd.DefaultPrefix, quiet)
 	if _, err := s.Revision(t.Context()); err != nil {

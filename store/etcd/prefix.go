@@ -9,8 +9,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Holds refuses a prefix under which nothing was ever stored, where objects are under
-// another one: it is a wrong one, and a mesh without objects would be told to proxies.
+// Holds returns an error for a prefix under which nothing was ever stored if another
+// prefix has objects. Such a prefix is wrong, and proxies would get a mesh without
+// objects.
 func (e *Embedded) Holds(ctx context.Context, prefix string) error {
 	ours, stores, _, err := e.stores(ctx, prefix)
 	if err != nil || ours || len(stores) == 0 {
@@ -19,7 +20,7 @@ func (e *Embedded) Holds(ctx context.Context, prefix string) error {
 	return wrongPrefix(prefix, stores)
 }
 
-// holds refuses any other thing, too. An etcd that is empty has any prefix.
+// holds also refuses an etcd with any other keys. Every prefix fits an empty etcd.
 func (e *Embedded) holds(ctx context.Context, prefix string) error {
 	ours, stores, others, err := e.stores(ctx, prefix)
 	switch {
@@ -35,7 +36,7 @@ func wrongPrefix(prefix string, stores []string) error {
 	return fmt.Errorf("no objects were ever stored under the prefix %q (--etcd-prefix); those that there are have %s", prefix, strings.Join(stores, ", "))
 }
 
-// stores are the prefixes that have objects, if there was never one under ours.
+// stores returns the prefixes that have objects, unless ours has or had some.
 func (e *Embedded) stores(ctx context.Context, prefix string) (ours bool, stores []string, others int, err error) {
 	mine := newLayout(prefix)
 	from, to := mine.changes()

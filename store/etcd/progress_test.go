@@ -28,8 +28,8 @@ func (l *leaderless) Get(ctx context.Context, key string, opts ...clientv3.OpOpt
 	return l.KV.Get(ctx, key, opts...)
 }
 
-// TestWishForProgressOutlivesTrouble: a watch that was asked for its progress
-// answers, though the revision of etcd could not be known at first.
+// TestWishForProgressOutlivesTrouble checks that a watch answers a progress request
+// even if etcd's revision was unknown at first.
 func TestWishForProgressOutlivesTrouble(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	reads := &leaderless{KV: client.KV}
@@ -52,8 +52,8 @@ func TestWishForProgressOutlivesTrouble(t *testing.T) {
 	}
 }
 
-// TestNeighboursMakeNoRevision: a key that only begins like ours is nobody's
-// change, and a watch comes to no revision by it that the store does not have.
+// TestNeighboursMakeNoRevision checks that a key that only begins like ours is no
+// change, and leads a watch to no revision that the store does not have.
 func TestNeighboursMakeNoRevision(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	s := etcd.New(client, etcd.DefaultPrefix, quiet)

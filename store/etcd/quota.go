@@ -11,35 +11,34 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// quota bounds what an embedded etcd stores. It asks before a write that makes
-// the store grow; deletes always go through. etcd's own quota is off: it counts
-// the file with its holes and, once reached, refuses every put until somebody
-// disarms its alarm by hand.
+// quota bounds what an embedded etcd stores. It checks a write that makes the store
+// grow; deletes always pass. etcd's own quota is off: it counts the file with its holes
+// and, once reached, refuses every put until an operator disarms its alarm.
 type quota struct {
 	limit int64
-	inUse func() int64 // as of the database's last commit
+	inUse func() int64 // as of the database's last commit, in bytes
 
 	mu      sync.Mutex
-	pending int64 // let in, perhaps not committed yet
-	older   int64 // the part of pending that was let in before settled
+	pending int64 // admitted, perhaps not committed yet
+	older   int64 // the part of pending admitted before settled
 	settled time.Time
-	history int64         // what compactions can still give free
-	wanted  int64         // the most that was refused one write since settled
-	moved   chan struct{} // closed when any of it changes
+	history int64         // what compactions can still free
+	wanted  int64         // the largest write refused since settled
+	moved   chan struct{} // closed when any of these changes
 }
 
-// entryOverhead is about what an entry costs beside its value.
+// entryOverhead is about what an entry costs beside its value, in bytes.
 const entryOverhead = 256
 
-// roomWait is how long a write waits for history to give way.
+// roomWait is how long a write waits for history to free room.
 const roomWait = 5 * time.Second
 
 func newQuota(limit int64, inUse func() int64) *quota {
 	return &quota{limit: limit, inUse: inUse, moved: make(chan struct{})}
 }
 
-// admit lets a write of some bytes in, or says why not with store.ErrFull. When
-// forgetting history may make enough room, it waits for that.
+// admit admits a write of a number of bytes, or returns store.ErrFull. If dropping
+// history may free enough room, it waits for that.
 func (q *quota) admit(ctx context.Context, bytes int64) error {
 	ctx, cancel := context.WithTimeout(ctx, roomWait)
 	defer cancel()
@@ -59,8 +58,8 @@ func (q *quota) admit(ctx context.Context, bytes int64) error {
 	}
 }
 
-// try takes the bytes if they fit. If not, it tells how many are missing, and
-// when to try again; moved is nil if that is of no use.
+// try admits the bytes if they fit. If not, it returns how many are missing and a
+// channel that is closed when to try again; moved is nil if that is useless.
 func (q *quota) try(bytes int64) (moved <-chan struct{}, missing int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -71,7 +70,7 @@ func (q *quota) try(bytes int64) (moved <-chan struct{}, missing int64) {
 	}
 	q.wanted = max(q.wanted, bytes)
 	switch {
-	case missing <= q.history+q.pending: // What is pending may be in inUse already.
+	case missing <= q.history+q.pending: // Pending bytes may already be counted in inUse.
 		return q.moved, missing
 	default:
 		return nil, missing
@@ -84,13 +83,13 @@ func (q *quota) full(bytes int64) error {
 		inUnits(q.used()), inUnits(q.limit), inUnits(bytes))}
 }
 
-// used is what is stored, with what may be on its way.
+// used returns what is stored, including what may be pending.
 func (q *quota) used() int64 {
 	used, _ := q.count()
 	return used
 }
 
-// count is used, and the part of it that may be stored already and be counted
+// count returns used, and the part of it that may be stored already and so be counted
 // twice.
 func (q *quota) count() (used, pending int64) {
 	q.mu.Lock()
@@ -98,15 +97,16 @@ func (q *quota) count() (used, pending int64) {
 	return q.inUse() + q.pending, q.pending
 }
 
-// refused is the most that one write was refused since settle, 0 if none was.
+// refused returns the size of the largest write refused since settle, 0 if there was
+// none.
 func (q *quota) refused() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.wanted
 }
 
-// settle takes note of what history holds now, and lets go of what was committed
-// meanwhile: after two steps of keepInterval it is in inUse.
+// settle records the size of history and drops pending bytes that were committed
+// meanwhile: after two steps of keepInterval they are in inUse.
 func (q *quota) settle(history int64, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -119,13 +119,13 @@ func (q *quota) settle(history int64, now time.Time) {
 	q.moved = make(chan struct{})
 }
 
-// room is the way from a client of an embedded etcd to its quota.
+// room connects the client of an embedded etcd with its quota.
 type room struct {
 	clientv3.KV
 	*quota
 }
 
-// admit refuses what makes a full store grow.
+// admit refuses a write that makes a full store grow.
 func (s *Store) admit(ctx context.Context, w *write) error {
 	door, ok := s.client.KV.(room)
 	if !ok {
@@ -138,16 +138,16 @@ func (s *Store) admit(ctx context.Context, w *write) error {
 	case w.asked:
 		return door.admit(ctx, bytes)
 	}
-	// A guess does not wait: after it etcd is asked, and that waits.
+	// A guess does not wait. After a failed guess etcd is asked, and that write waits.
 	if _, missing := door.try(bytes); missing > 0 {
 		return door.full(bytes)
 	}
 	return nil
 }
 
-// growth is how many bytes creates and updates write. What leads to the end of
-// an object is not counted: its delete, also when that only marks it for its
-// finalizers, and the updates with which those go.
+// growth returns how many bytes creates and updates write. It does not count operations
+// that lead to the end of an object: its delete, even if that only marks the object
+// because of its finalizers, and the updates that remove those.
 func (w *write) growth() int64 {
 	bytes := int64(0)
 	for i, op := range w.ops {
@@ -158,8 +158,7 @@ func (w *write) growth() int64 {
 	return bytes
 }
 
-// leadsToEnd reports whether an update removes an object that is marked, or
-// takes something from it.
+// leadsToEnd reports whether an update removes a marked object or makes it no larger.
 func (w *write) leadsToEnd(i int) bool {
 	next, current := w.next[i], w.current[i]
 	if next == nil || current == nil {
@@ -168,7 +167,7 @@ func (w *write) leadsToEnd(i int) bool {
 	return next.Meta.DeletionTimestamp != nil && len(next.JSON()) <= len(current.JSON())
 }
 
-// inUnits is a number of bytes for people.
+// inUnits formats a number of bytes for people.
 func inUnits(bytes int64) string {
 	for _, u := range []struct {
 		name string

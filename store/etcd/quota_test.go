@@ -15,8 +15,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestQuota: what does not fit is refused at once, unless history can give way
-// or what was let in turns out to be counted twice.
+// TestQuota checks that a write that does not fit is refused immediately, unless
+// history can be dropped or admitted writes turn out to be counted twice.
 func TestQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var inUse atomic.Int64
@@ -38,7 +38,7 @@ func TestQuota(t *testing.T) {
 		if waited, err := try(60); !errors.Is(err, store.ErrFull) || waited > 0 {
 			t.Errorf("much too much: %v after %s", err, waited)
 		}
-		inUse.Store(80) // The 30 are committed, and pending for two more steps.
+		inUse.Store(80) // The 30 are committed, but stay pending for two more steps.
 		go func() {
 			settle(0)
 			settle(0)
@@ -68,8 +68,8 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// TestGrowth: what leads to the end of an object needs no room, all else does,
-// also when the object is marked for its end.
+// TestGrowth checks that operations that lead to the end of an object need no room, and
+// that all others do, even if the object is marked for deletion.
 func TestGrowth(t *testing.T) {
 	marked := func(size int, finalizers ...string) *schema.Object {
 		obj := storetest.Large(t, "default", "a", size)
@@ -108,8 +108,8 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestOnlyTheAskedWait: a write that goes by a guess, and then by what etcd says,
-// waits for room once.
+// TestOnlyTheAskedWait checks that a write that first uses a guess and then etcd's
+// answer waits for room only once.
 func TestOnlyTheAskedWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQuota(100, func() int64 { return 100 })

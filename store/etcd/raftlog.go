@@ -12,27 +12,27 @@ import (
 	"go.uber.org/zap"
 )
 
-// The bounds of the raft log of a cluster of one, which nobody has to catch up
-// with. In memory etcd cuts it every hundred entries, down to raftKept; on disk
-// every raftSnapshot entries. At a start, all since the last cut is read into
-// memory. What that costs small writes is lost in the noise of the disk
+// These bound the raft log of a cluster of one, in which no member has to catch up. In
+// memory etcd cuts the log every hundred entries, down to raftKept; on disk every
+// raftSnapshot entries. A start reads all entries since the last cut into memory. The
+// cost for small writes is below the noise of the disk
 // (docs/decisions/008-embedded-store.md).
 const (
 	raftSnapshot = 100
 	raftKept     = 10
-	// logFiles of 64 MiB may lie on disk even if they are not needed.
+	// logFiles is the number of 64 MiB files that may stay on disk even if unneeded.
 	logFiles = 2
 )
 
 func boundRaftLog(cfg *embed.Config) {
 	cfg.SnapshotCount = raftSnapshot
 	cfg.SnapshotCatchUpEntries = raftKept
-	// etcd looks for files to delete every 30 seconds, in which time some
-	// gigabytes can be written. See purgeLog.
+	// etcd looks for files to delete only every 30 seconds, and some gigabytes can be
+	// written in that time. See purgeLog.
 	cfg.MaxWalFiles = 0
 }
 
-// endOfLog is the last entry of a raft log, 0 if it has none.
+// endOfLog returns the index of the last entry of a raft log, 0 if it has none.
 func endOfLog(dir string) (uint64, error) {
 	start := &walpb.Snapshot{}
 	cuts, err := wal.ValidSnapshotEntries(zap.NewNop(), dir)
@@ -54,8 +54,8 @@ func endOfLog(dir string) (uint64, error) {
 	return start.GetIndex() + uint64(len(entries)), nil
 }
 
-// purgeLog deletes the files of the raft log that are no longer needed, oldest
-// first. Those that are, etcd holds a lock on.
+// purgeLog deletes the files of the raft log that are no longer needed, the oldest
+// first. etcd holds a lock on the files that are needed.
 func purgeLog(dir string) error {
 	names, err := filepath.Glob(filepath.Join(dir, "member", "wal", "*.wal"))
 	if err != nil {

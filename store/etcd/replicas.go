@@ -17,46 +17,46 @@ import (
 
 // Replica is a pilot-api that shares the store.
 type Replica struct {
-	Name     string `json:"name"` // no two have the same
-	URL      string `json:"url"`  // where the others reach it
+	Name     string `json:"name"` // unique
+	URL      string `json:"url"`  // the address for other replicas
 	Host     string `json:"host,omitempty"`
-	Instance string `json:"instance,omitempty"` // another one after each start
-	// Missing is since when nothing has been heard of one that did not leave; zero of
-	// one that is there.
+	Instance string `json:"instance,omitempty"` // differs after each start
+	// Missing is since when nothing has been heard of a replica that did not leave. It
+	// is zero for a present one.
 	Missing time.Time `json:"-"`
 }
 
-// Replicas is the register of those that share the store, as one of its members sees
-// it. Each is there under a lease, and so no longer than it is heard of, and a second
-// time under a longer one: by that the others know who is missing.
+// Replicas is the register of the servers that share the store, as one member sees it.
+// Each member has an entry under a lease, which ends with its heartbeats, and a second
+// one under a longer lease, from which the others know who is missing:
 //
 //	<prefix>/replicas/<name>
 //	<prefix>/replicas-known/<name>
 type Replicas struct {
 	client       *clientv3.Client
-	alive, known string // what the keys begin with
+	alive, known string // prefixes of the keys
 	log          *slog.Logger
 
-	lease, memory time.Duration // of the one entry and the other
+	lease, memory time.Duration // durations of the leases of the two entries
 
 	self   atomic.Pointer[Replica]
 	leases [2]clientv3.LeaseID       // of this member's entries, zero before the first
-	heard  atomic.Pointer[time.Time] // when etcd confirmed them last
-	lost   bool                      // and that is longer ago than the lease
+	heard  atomic.Pointer[time.Time] // when etcd last confirmed them
+	lost   bool                      // heard is longer ago than the lease
 	others neighbours
 
 	mu      sync.Mutex
-	missing map[clientv3.LeaseID]time.Time // since when
+	missing map[clientv3.LeaseID]time.Time // since when, by the lease of the longer entry
 }
 
 const (
-	// replicaLease is how long one that nothing is heard of counts as there.
+	// replicaLease is how long a silent replica counts as present.
 	replicaLease = 15 * time.Second
-	// replicaMemory is how long it counts as missing then.
+	// replicaMemory is how long it then counts as missing.
 	replicaMemory = 10 * time.Minute
 )
 
-// NewReplicas is the register for one that begins to share the store.
+// NewReplicas returns the register for a server that begins to share the store.
 func NewReplicas(client *clientv3.Client, prefix string, self Replica, log *slog.Logger) *Replicas {
 	root := strings.TrimRight(prefix, "/")
 	r := &Replicas{
@@ -68,10 +68,10 @@ func NewReplicas(client *clientv3.Client, prefix string, self Replica, log *slog
 	return r
 }
 
-// Self is the member that this is. Its name may change, when another one has the same.
+// Self returns this member. Its name may change if another member has the same one.
 func (r *Replicas) Self() Replica { return *r.self.Load() }
 
-// List is all members and who is missing, by name.
+// List returns all members, present and missing, sorted by name.
 func (r *Replicas) List(ctx context.Context) ([]Replica, error) {
 	resp, err := r.client.Get(ctx, strings.TrimSuffix(r.alive, "/"), clientv3.WithPrefix())
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *Replicas) List(ctx context.Context) ([]Replica, error) {
 	}
 	var members, known []Replica
 	missing := map[clientv3.LeaseID]time.Time{}
-	for _, kv := range slices.Backward(resp.Kvs) { // Those that are there come last.
+	for _, kv := range slices.Backward(resp.Kvs) { // Backward, so present members come first.
 		var one Replica
 		if err := json.Unmarshal(kv.Value, &one); err != nil {
 			r.log.Warn("a replica's entry cannot be read", "key", string(kv.Key), "error", err)
@@ -107,9 +107,9 @@ func (r *Replicas) List(ctx context.Context) ([]Replica, error) {
 	return all, nil
 }
 
-// heardOf is when a lease was confirmed last, as it was found first: etcd tells it in
-// seconds, and after an election as less long ago than it is. Of one that has just ended
-// that is when it would have had to be.
+// heardOf returns when a lease was last confirmed, as computed at the first call. etcd
+// answers in seconds, and after an election with less time than has passed. For a lease
+// that has just ended, it returns the latest time that this allows.
 func (r *Replicas) heardOf(ctx context.Context, lease clientv3.LeaseID) (time.Time, error) {
 	r.mu.Lock()
 	since, found := r.missing[lease]

@@ -18,7 +18,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
 )
 
-// member is one of a register, with what it logs.
+// member is one member of a register, with its log.
 type member struct {
 	*etcd.Replicas
 	t      *testing.T
@@ -42,7 +42,7 @@ func (m *member) logs(text string) bool {
 	return strings.Contains(m.log.String(), text)
 }
 
-// join has a replica in the register until the test ends, or it leaves.
+// join keeps a replica in the register until the test ends or it leaves.
 func join(t *testing.T, s *etcdtest.Server, self etcd.Replica) *member {
 	t.Helper()
 	link, err := testbed.NewLink(s.Endpoint(), nil)
@@ -66,8 +66,8 @@ func join(t *testing.T, s *etcdtest.Server, self etcd.Replica) *member {
 	return m
 }
 
-// sees waits until the register is to this member as people would write it down: names,
-// and a question mark behind those that are missing.
+// sees waits until this member sees the given names in the register, with a question
+// mark after the missing ones.
 func (m *member) sees(want ...string) []etcd.Replica {
 	m.t.Helper()
 	var all []etcd.Replica
@@ -113,8 +113,9 @@ func replicaCalled(name string) etcd.Replica {
 	return etcd.Replica{Name: name, URL: "http://" + name + ":8080", Host: name, Instance: "of-" + name}
 }
 
-// TestReplicaCutOff: one that etcd hears nothing of is missing to the others until it is
-// back, and knows it. One that leaves is not missing.
+// TestReplicaCutOff checks that a replica whose heartbeats do not arrive is missing to
+// the others until it is back, and knows that it is cut off. One that leaves is not
+// missing.
 func TestReplicaCutOff(t *testing.T) {
 	for _, mode := range []testbed.Mode{testbed.Refusing, testbed.Silent} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -152,7 +153,8 @@ func TestReplicaCutOff(t *testing.T) {
 	}
 }
 
-// TestReplicaWithoutLease: one whose leases are taken away comes back by itself.
+// TestReplicaWithoutLease checks that a replica whose leases are revoked comes back by
+// itself.
 func TestReplicaWithoutLease(t *testing.T) {
 	s := etcdtest.Start(t)
 	a := join(t, s, replicaCalled("a"))
@@ -177,7 +179,8 @@ func TestReplicaWithoutLease(t *testing.T) {
 	a.sees("a", "b")
 }
 
-// TestReplicaForgotten: one that died is missing for a while, and then forgotten.
+// TestReplicaForgotten checks that a dead replica is missing for a while and then
+// forgotten.
 func TestReplicaForgotten(t *testing.T) {
 	s := etcdtest.Start(t)
 	a := join(t, s, replicaCalled("a"))
@@ -203,7 +206,8 @@ func TestReplicaForgotten(t *testing.T) {
 	}
 }
 
-// TestReplicasOfOneName: both are in the register, and one of them complains.
+// TestReplicasOfOneName checks that both are in the register and that one of them logs
+// a warning.
 func TestReplicasOfOneName(t *testing.T) {
 	s := etcdtest.Start(t)
 	first, second := replicaCalled("a"), replicaCalled("a")
@@ -221,12 +225,12 @@ func TestReplicasOfOneName(t *testing.T) {
 	}
 }
 
-// TestReplicaBack: who comes back takes the place of what it was.
+// TestReplicaBack checks that a replica that comes back takes its old place.
 func TestReplicaBack(t *testing.T) {
 	s := etcdtest.Start(t)
 	a, b := join(t, s, replicaCalled("a")), join(t, s, replicaCalled("b"))
 	a.sees("a", "b")
-	b.link.Set(testbed.Refusing) // It cannot say that it leaves.
+	b.link.Set(testbed.Refusing) // It cannot announce that it leaves.
 	b.link.Break()
 	b.leave()
 	again := replicaCalled("b")
@@ -244,8 +248,9 @@ func TestReplicaBack(t *testing.T) {
 	}
 }
 
-// TestAddressesOfReplicas: who cannot be reached by what it advertises is told, and so
-// are those that cannot reach it; what is right is no matter.
+// TestAddressesOfReplicas checks the warnings of a replica that cannot be reached at
+// its advertised address and of those that cannot reach it. Correct addresses give
+// none.
 func TestAddressesOfReplicas(t *testing.T) {
 	for name, c := range map[string]struct {
 		a, b  etcd.Replica
@@ -290,10 +295,10 @@ func TestAddressesOfReplicas(t *testing.T) {
 	}
 }
 
-// TestCutOffByWhichClock: somebody who sets the wall clock cuts nobody off.
+// TestCutOffByWhichClock checks that setting the wall clock cuts off no replica.
 func TestCutOffByWhichClock(t *testing.T) {
 	since, is := etcd.NewReplicas(nil, "/p", replicaCalled("a"), quiet).CutOff()
-	if is || since == since.Round(0) { // Which has lost what tells the time that has passed.
+	if is || since == since.Round(0) { // It has lost its monotonic reading.
 		t.Errorf("cut off: %v, since %v", is, since)
 	}
 }

@@ -16,38 +16,38 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// revisionLeap is how far a restored store's clock is set forward. The store that
-// was lost has gone on after the snapshot, by fewer revisions than that: so no
-// revision that a client was ever told of is told again for something else.
+// revisionLeap is how far a restore advances the store's clock. The lost store made
+// fewer revisions than that after the snapshot, so no revision that a client has seen
+// is assigned again.
 const revisionLeap = 1_000_000_000
 
-// unfinished begins the name of a folder in which a restore works.
+// unfinished is the name prefix of a folder in which a restore works.
 const unfinished = ".restoring-"
 
-// RestoreOptions say what is restored where.
+// RestoreOptions say what is restored and where.
 type RestoreOptions struct {
 	File   string // the snapshot
-	Dir    string // the data folder: made if need be, else empty
+	Dir    string // the data folder: empty, or created if missing
 	Prefix string // of the objects
 	Log    *slog.Logger
 }
 
-// Restored is what there is after a restore.
+// Restored is the result of a restore.
 type Restored struct {
 	Objects int
-	// Unreadable are values of the snapshot that are no objects. They are
-	// restored as they were.
+	// Unreadable are values of the snapshot that are no objects. They are restored
+	// unchanged.
 	Unreadable []store.Unreadable
-	// Then is the revision of the snapshot's store, Now what its clock shows.
+	// Then is the revision of the snapshot's store, Now the revision after the restore.
 	Then, Now int64
-	Settings  []byte // as KeepSettings had them, nil for none
+	Settings  []byte // as given to KeepSettings, nil for none
 }
 
-// Restore makes a data folder of a snapshot. Objects and their history are as they
-// were; the clock leaps, and what was before is compacted, so that who resumes a
-// watch or a list from the time of the lost store is told so (store.ErrExpired).
-// The folder is filled at once, after etcd was started over what it is filled
-// with; if that fails it is as it was.
+// Restore creates a data folder from a snapshot. Objects and their history are
+// unchanged. The clock leaps forward and earlier revisions are compacted, so watches
+// and lists that resume from the time of the lost store get store.ErrExpired. Restore
+// starts an etcd on the restored data first and then moves the data into the folder in
+// one step. On failure the folder is unchanged.
 func Restore(ctx context.Context, opts RestoreOptions) (Restored, error) {
 	if _, err := ReadSnapshot(opts.File); err != nil {
 		return Restored{}, err
@@ -81,8 +81,8 @@ func Restore(ctx context.Context, opts RestoreOptions) (Restored, error) {
 	return restored, wholefile.SyncFolder(opts.Dir)
 }
 
-// emptyBut refuses a folder with anything in it but what a restore that was killed
-// has left, which goes, and what every folder has.
+// emptyBut refuses a folder that is not empty. It removes the leftovers of a killed
+// restore, and ignores the lock file and lost+found.
 func emptyBut(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -102,7 +102,8 @@ func emptyBut(dir string) error {
 	return nil
 }
 
-// refuseUnfinished keeps an etcd from starting empty where a restore was killed.
+// refuseUnfinished keeps an etcd from starting empty in a folder where a restore was
+// killed.
 func refuseUnfinished(dir string) error {
 	left, err := filepath.Glob(filepath.Join(dir, unfinished+"*"))
 	if err != nil || len(left) == 0 {
@@ -114,7 +115,7 @@ func refuseUnfinished(dir string) error {
 	return fmt.Errorf("a restore into %s was not finished: run it again, or remove %s", dir, left[0])
 }
 
-// unpack makes of a snapshot what an embedded etcd starts from.
+// unpack creates the files of an embedded etcd from a snapshot.
 func unpack(opts RestoreOptions, dir string) error {
 	defaults := embed.NewConfig()
 	return snapshot.NewV3(zapLogger(opts.Log)).Restore(snapshot.RestoreConfig{
@@ -127,8 +128,8 @@ func unpack(opts RestoreOptions, dir string) error {
 	})
 }
 
-// setForward starts an etcd over what was unpacked, reads all objects, and brings
-// the clock of the store up to that of etcd.
+// setForward starts an etcd on the unpacked data, reads all objects, and advances the
+// clock of the store to that of etcd.
 func (opts RestoreOptions) setForward(ctx context.Context, dir string) (r Restored, err error) {
 	e, err := StartEmbedded(ctx, EmbeddedOptions{Dir: dir, Log: opts.Log})
 	if err != nil {

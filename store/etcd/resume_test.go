@@ -18,7 +18,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// Figures of the tests of many watches.
+// These are the sizes of the tests of many watches.
 const (
 	resumers = 60
 	pastWork = 300 // changes before the watches begin
@@ -33,10 +33,9 @@ func TestManyWatchesResumeInProcess(t *testing.T) {
 	resumeMany(t, embedded(t, t.TempDir()).Client())
 }
 
-// resumeMany has many watches of one client catch up from different revisions,
-// all asking for progress, beside a writer. Each must see every change once and
-// in order: none may take another's progress for its own, and none may wait for
-// another.
+// resumeMany makes many watches of one client resume from different revisions, all
+// requesting progress, beside a writer. Each must get every change once and in order.
+// None may use another's progress as its own or wait for another.
 func resumeMany(t *testing.T, client *clientv3.Client) {
 	s := etcd.New(client, "/resume", quiet)
 	revisions := []int64{create(t, s, 0)}
@@ -66,8 +65,8 @@ func resumeMany(t *testing.T, client *clientv3.Client) {
 	}
 }
 
-// watchAll expects n changes of one object after a revision, each from the
-// state of the one before.
+// watchAll expects n changes of one object after a revision, each from the state of the
+// one before.
 func watchAll(ctx context.Context, s store.Reader, after int64, n int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -118,8 +117,8 @@ func revisionOf(t *testing.T) func(*schema.Object, error) int64 {
 	}
 }
 
-// TestClock: the revision of the store is that of its own last change, whatever
-// others write in etcd, and however it was written.
+// TestClock checks that the revision of the store is that of its own last change,
+// whatever else is written in etcd, and however the change was written.
 func TestClock(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	s := etcd.New(client, "/mine", quiet)
@@ -143,7 +142,7 @@ func TestClock(t *testing.T) {
 	if b := <-w.Batches(); len(b.Events) != 1 || b.Events[0].Type != store.Deleted || b.Revision != gone {
 		t.Errorf("told %+v", b)
 	}
-	// The watch has seen it, and moves the clock past it.
+	// The watch has seen it and moves the clock past it.
 	for newest := int64(0); newest < gone; {
 		if newest, err = s.Revision(t.Context()); err != nil {
 			t.Fatal(err)
@@ -160,8 +159,8 @@ func removeAt(t *testing.T, client *clientv3.Client, key string) int64 {
 	return resp.Header.Revision
 }
 
-// TestStoreWithoutAHead: objects that were written before there was a clock are
-// read, watched and counted all the same.
+// TestStoreWithoutAHead checks that objects written before there was a clock are read,
+// watched and counted.
 func TestStoreWithoutAHead(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	s := etcd.New(client, "/old", quiet)
@@ -187,8 +186,8 @@ func TestStoreWithoutAHead(t *testing.T) {
 	}
 }
 
-// TestRewind finds how far back etcd still reaches. That it does not reach as far as
-// was asked is nothing to warn of.
+// TestRewind checks how far back etcd reaches. It must not log a warning if etcd does
+// not reach as far as requested.
 func TestRewind(t *testing.T) {
 	var lines bytes.Buffer
 	client, err := etcd.Dial(t.Context(), etcd.DialOptions{

@@ -2,8 +2,8 @@ package etcd
 
 import "time"
 
-// retention says how much history an embedded etcd keeps: whatever bound is
-// reached first counts.
+// retention says how much history an embedded etcd keeps. The bound that is reached
+// first applies.
 type retention struct {
 	revisions int64
 	bytes     int64
@@ -11,21 +11,20 @@ type retention struct {
 	quota     int64 // for present state and history together
 }
 
-// The parts of the quota, in percent: above crowded history gives way to
-// present state, in steps that are worth a compaction; above urgent in any step.
+// These are percentages of the quota. Above crowded, history is dropped for present
+// state in steps that are worth a compaction; above urgent, in steps of any size.
 const (
 	crowded = 80
 	urgent  = 95
 )
 
-// grace is how long even a store that is full keeps a change, so that who
-// follows the changes has had them.
+// grace is how long even a full store keeps a change, so that followers of the changes
+// have received it.
 const grace = 2 * time.Second
 
-// horizon is the revision up to which history should be forgotten now, 0 for
-// none. used is what the database occupies. Each bound is overstepped a little
-// before anything is done about it, because a compaction reads all that is
-// stored.
+// horizon returns the revision up to which history should be dropped now, 0 for none.
+// used is what the database occupies. Each bound may be exceeded a little before
+// anything is dropped, because a compaction reads everything that is stored.
 func (r retention) horizon(l *ledger, used int64, now time.Time) int64 {
 	until := max(r.byCount(l), r.byBytes(l, used), r.byAge(l, now))
 	n := 0
@@ -86,23 +85,23 @@ func (r retention) byBytes(l *ledger, used int64) int64 {
 	return until
 }
 
-// worthDefragmenting is how many free bytes a database file must hold before it
-// is written anew.
+// worthDefragmenting is the number of free bytes in a database file from which a
+// rewrite is worthwhile.
 const worthDefragmenting = 1 << 30
 
-// defragmentInterval is the least time between two defragmentations.
+// defragmentInterval is the minimum time between two defragmentations.
 const defragmentInterval = time.Hour
 
-// shouldDefragment reports whether a database file is so much larger than what
-// it holds that writing it anew, which stops reads and writes meanwhile, pays.
+// shouldDefragment reports whether a database file is so much larger than its content
+// that a rewrite, which blocks reads and writes, is worthwhile.
 func shouldDefragment(size, used int64) bool {
 	return size-used >= worthDefragmenting && used <= size/2
 }
 
-// shouldPack reports whether a store that refuses writes should have its file
-// written anew: deletes here and there leave pages that are nearly empty, and
-// those count as used. What it holds must have become less by a part of the quota
-// since the last time, from the most that it was: else there is nothing to win.
+// shouldPack reports whether a store that refuses writes should rewrite its file.
+// Scattered deletes leave pages that are nearly empty but count as used. The content
+// must have shrunk from its largest size since the last rewrite by a part of the quota,
+// otherwise a rewrite gains nothing.
 func shouldPack(used, content, most, quota int64) bool {
 	part := quota / 16
 	return used-content >= part && most-content >= part

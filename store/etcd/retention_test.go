@@ -9,7 +9,7 @@ import (
 func TestHorizon(t *testing.T) {
 	start := time.Now()
 	const mib = 1 << 20
-	// Revision i made bytes history at i seconds.
+	// Revision i turned bytes into history at i seconds.
 	written := func(n int, bytes int64) *ledger {
 		l := newLedger()
 		l.add(1, []byte("a"), bytes, false, start)
@@ -73,7 +73,7 @@ func TestShouldDefragment(t *testing.T) {
 	}{
 		{4 * gib, gib / 4, true},
 		{4 * gib, 3 * gib, false},
-		{gib, gib / 4, false}, // Too little to win.
+		{gib, gib / 4, false}, // Too little to gain.
 	} {
 		t.Run(fmt.Sprintf("%d of %d", c.used, c.size), func(t *testing.T) {
 			if got := shouldDefragment(c.size, c.used); got != c.want {

@@ -9,8 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd/etcdtest"
 )
 
-// TestWhatIsWrittenIsNotDecoded: from the request to the watch the typed spec is
-// one and the same.
+// TestWhatIsWrittenIsNotDecoded checks that the typed spec is the same value from the
+// request to the watch.
 func TestWhatIsWrittenIsNotDecoded(t *testing.T) {
 	s := etcd.New(etcdtest.Start(t).Client(), etcd.DefaultPrefix, quiet)
 	w, err := s.Watch(t.Context(), store.Scope{}, 0)

@@ -15,16 +15,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// Snapshot is all that an embedded etcd holds at one moment, in the form of
-// etcd's own snapshots: its database, and the SHA-256 of that behind. While it is
-// open the database file is not defragmented (ErrSnapshotOpen).
+// Snapshot is everything that an embedded etcd holds at one moment, in the format of
+// etcd's own snapshots: the database followed by its SHA-256. While it is open, the
+// database file is not defragmented (ErrSnapshotOpen).
 type Snapshot struct {
 	db   backend.Snapshot
-	gone func() // tells that nobody reads the file for it any more
+	gone func() // signals that the snapshot no longer reads the file
 }
 
-// Snapshot has everything in it that was acknowledged before the call. While the
-// database file is written anew it waits, until ctx ends. It must be closed.
+// Snapshot returns a snapshot of everything that was acknowledged before the call.
+// While the database file is being rewritten it waits, until ctx ends. The caller must
+// close it.
 func (e *Embedded) Snapshot(ctx context.Context) (*Snapshot, error) {
 	file := e.keeper.file
 	if err := file.Acquire(ctx, 1); err != nil {
@@ -33,7 +34,7 @@ func (e *Embedded) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return &Snapshot{e.etcd.Server.Backend().Snapshot(), sync.OnceFunc(func() { file.Release(1) })}, nil
 }
 
-// Size is how many bytes WriteTo writes.
+// Size returns how many bytes WriteTo writes.
 func (s *Snapshot) Size() int64 { return s.db.Size() + sha256.Size }
 
 // WriteTo implements io.WriterTo.
@@ -47,22 +48,22 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	return n + int64(m), err
 }
 
-// Close gives the pages of the database free again.
+// Close releases the pages of the database.
 func (s *Snapshot) Close() error {
 	defer s.gone()
 	return s.db.Close()
 }
 
-// SnapshotStatus is what a snapshot holds.
+// SnapshotStatus describes the content of a snapshot.
 type SnapshotStatus struct {
-	// Revision is etcd's, which is not less than that of the newest object.
+	// Revision is etcd's revision, which is at least that of the newest object.
 	Revision int64  `json:"revision"`
 	Keys     int    `json:"keys"` // of present state, history of objects included
 	Bytes    int64  `json:"bytes"`
 	SHA256   string `json:"sha256"`
 }
 
-// ReadSnapshot holds a snapshot against its checksum, and reads through it.
+// ReadSnapshot verifies the checksum of a snapshot and reads all of its pages.
 func ReadSnapshot(name string) (SnapshotStatus, error) {
 	size, sum, err := checkSum(name)
 	if err != nil {
@@ -75,7 +76,7 @@ func ReadSnapshot(name string) (SnapshotStatus, error) {
 	return SnapshotStatus{Revision: found.Revision, Keys: found.TotalKey, Bytes: size, SHA256: fmt.Sprintf("%x", sum)}, nil
 }
 
-// readThrough looks at every page; bbolt panics over some that are damaged.
+// readThrough reads every page. It recovers bbolt's panics over damaged pages.
 func readThrough(name string) (found snapshot.Status, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -85,10 +86,10 @@ func readThrough(name string) (found snapshot.Status, err error) {
 	return snapshot.NewV3(zap.NewNop()).Status(name)
 }
 
-// errNoSum: a copy of a database file has none either.
+// errNoSum is also the error of a plain copy of a database file.
 var errNoSum = errors.New("what it holds does not fit its checksum: it is damaged, cut off, or no snapshot")
 
-// checkSum is the size of a snapshot and its checksum, if that holds.
+// checkSum returns the size and the checksum of a snapshot if the checksum is right.
 func checkSum(name string) (int64, []byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -114,11 +115,11 @@ func checkSum(name string) (int64, []byte, error) {
 	return info.Size(), want, err
 }
 
-// settings is the key under which a snapshot has the settings of the mesh.
+// settings returns the key under which a snapshot has the settings of the mesh.
 func settings(prefix string) string { return newLayout(prefix).settings }
 
-// KeepSettings puts the settings of the mesh beside the objects of a prefix, so
-// that they are in the next Snapshot.
+// KeepSettings stores the settings of the mesh beside the objects of a prefix, so that
+// the next Snapshot contains them. An empty text removes them.
 func (e *Embedded) KeepSettings(ctx context.Context, prefix string, text []byte) error {
 	if len(text) == 0 {
 		_, err := e.client.Delete(ctx, settings(prefix))

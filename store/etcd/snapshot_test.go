@@ -17,7 +17,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// busy is a store in which objects came, changed and went, some of them together.
+// busy creates, changes and deletes objects, some of them together.
 func busy(t *testing.T, s *etcd.Store) {
 	t.Helper()
 	for i := range 12 {
@@ -34,8 +34,8 @@ func busy(t *testing.T, s *etcd.Store) {
 	}
 }
 
-// known is all that a store tells of its objects, and of what they were. exact is
-// with revisions.
+// known returns everything that a store returns about its objects and their history.
+// exact includes revisions.
 func known(t *testing.T, s *etcd.Store, exact bool) (lines []string) {
 	t.Helper()
 	text := func(o *schema.Object) string {
@@ -74,7 +74,7 @@ func known(t *testing.T, s *etcd.Store, exact bool) (lines []string) {
 	return lines
 }
 
-// save writes a snapshot, and returns the name of its file.
+// save writes a snapshot and returns the name of its file.
 func save(t *testing.T, e *etcd.Embedded) string {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "snapshot"))
@@ -98,8 +98,8 @@ func restore(t *testing.T, file, dir string) (etcd.Restored, error) {
 	return etcd.Restore(t.Context(), etcd.RestoreOptions{File: file, Dir: dir, Prefix: etcd.DefaultPrefix, Log: quiet})
 }
 
-// TestRestore: objects and history are as they were, also their revisions; the
-// clock has leapt, and whoever resumes from before is told so.
+// TestRestore checks that objects and history are unchanged, including their revisions,
+// that the clock has leapt, and that resuming from before gives ErrExpired.
 func TestRestore(t *testing.T) {
 	lost := embedded(t, t.TempDir())
 	s := lost.Store(etcd.DefaultPrefix, quiet)
@@ -148,7 +148,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// watched is how a watch from a revision begins.
+// watched returns the error with which a watch from a revision begins.
 func watched(t *testing.T, s store.Reader, revision int64) error {
 	t.Helper()
 	w, err := s.Watch(t.Context(), store.Scope{}, revision)
@@ -161,8 +161,9 @@ func watched(t *testing.T, s store.Reader, revision int64) error {
 	return w.Err()
 }
 
-// TestRestoreOfAnotherPrefix: it is refused and told which there are, unless there
-// is nothing at all; one whose objects are all gone is one.
+// TestRestoreOfAnotherPrefix checks that a wrong prefix is refused with the prefixes
+// that exist, unless the snapshot is empty. A prefix whose objects are all deleted is
+// valid.
 func TestRestoreOfAnotherPrefix(t *testing.T) {
 	as := func(file, prefix string) error {
 		_, err := etcd.Restore(t.Context(), etcd.RestoreOptions{File: file, Dir: t.TempDir(), Prefix: prefix, Log: quiet})
@@ -199,8 +200,8 @@ func TestRestoreOfAnotherPrefix(t *testing.T) {
 	}
 }
 
-// TestRestoreAgain: a snapshot of a restored store is as good, and its clock leaps
-// once more.
+// TestRestoreAgain checks that a snapshot of a restored store can be restored, and that
+// its clock leaps again.
 func TestRestoreAgain(t *testing.T) {
 	e := embedded(t, t.TempDir())
 	busy(t, e.Store(etcd.DefaultPrefix, quiet))
@@ -219,7 +220,7 @@ func TestRestoreAgain(t *testing.T) {
 	}
 }
 
-// TestDamagedSnapshot: nothing is made of it.
+// TestDamagedSnapshot checks that nothing is restored from a damaged snapshot.
 func TestDamagedSnapshot(t *testing.T) {
 	e := embedded(t, t.TempDir())
 	busy(t, e.Store(etcd.DefaultPrefix, quiet))
@@ -256,8 +257,8 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// TestRestoreWhere: a folder that has something is left alone; one in which a
-// restore was killed takes no server, but another restore.
+// TestRestoreWhere checks that a folder with content is not touched. A folder in which
+// a restore was killed accepts another restore, but no server.
 func TestRestoreWhere(t *testing.T) {
 	running := t.TempDir()
 	e := embedded(t, running)

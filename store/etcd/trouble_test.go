@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTroubleIsSaidOnce, and again when it comes back.
+// TestTroubleIsSaidOnce also checks that an error is reported again when it comes back.
 func TestTroubleIsSaidOnce(t *testing.T) {
 	full, broken := errors.New("full"), errors.New("broken")
 	var said trouble

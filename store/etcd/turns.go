@@ -8,21 +8,21 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// turns lets those who change one object by function at it one after the other,
-// in the order in which they came. Each would write on condition anyway, but
-// then all of them work for one who wins, and the unlucky ones never do. Writers
-// elsewhere, and those with a whole object, still come in between.
+// turns queues the writers that change one object by function, in the order in which
+// they came. Without it each write would still be conditional, but all writers would
+// work while one wins, and some might never win. Writers elsewhere, and those with a
+// whole object, do not queue.
 type turns struct {
 	mu     sync.Mutex
 	queues map[schema.Key]*turn
 }
 
 type turn struct {
-	taken   chan struct{} // holds one while somebody is at it
-	members int           // at it or waiting
+	taken   chan struct{} // has a token while a writer has the turn
+	members int           // writers that have the turn or wait
 }
 
-// take waits for a turn, until ctx ends. done ends the turn.
+// take waits for a turn until ctx ends. done ends the turn.
 func (t *turns) take(ctx context.Context, key schema.Key) (done func(), err error) {
 	q := t.join(key)
 	select {

@@ -12,8 +12,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestUpdateFuncTakesTurns: who waits for another's change does so no longer
-// than its time, and then has written nothing.
+// TestUpdateFuncTakesTurns checks that a writer that waits for another's change waits
+// only until its deadline, and has then written nothing.
 func TestUpdateFuncTakesTurns(t *testing.T) {
 	s := etcd.New(etcdtest.Start(t).Client(), etcd.DefaultPrefix, quiet)
 	made, err := s.Create(t.Context(), storetest.Rule(t, "default", "a", 1))

@@ -18,7 +18,7 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// damaged is a store in which something else wrote over an object.
+// damaged is a store in which another program overwrote an object.
 type damaged struct {
 	*etcd.Store
 	client *clientv3.Client
@@ -40,8 +40,8 @@ func newDamaged(t *testing.T) (damaged, *schema.Object) {
 	return d, made
 }
 
-// TestUnreadableIsNoObject: it is served to nobody, nobody is told that it is not
-// there, and its name is taken.
+// TestUnreadableIsNoObject checks that an unreadable value is not served as an object,
+// is not reported as missing, and keeps its name taken.
 func TestUnreadableIsNoObject(t *testing.T) {
 	d, _ := newDamaged(t)
 	if _, err := d.Get(t.Context(), d.key, store.ReadOptions{}); !errors.Is(err, store.ErrUnreadable) {
@@ -68,9 +68,9 @@ func TestUnreadableIsNoObject(t *testing.T) {
 	}
 }
 
-// TestStoredBytesAreChecked: what was changed in etcd since it was written is not
-// read, though it be a good object; what an older version wrote without a
-// checksum is.
+// TestStoredBytesAreChecked checks that a value that was changed in etcd since it was
+// written is not read, even if it is a valid object. A value of an older version
+// without a checksum is read.
 func TestStoredBytesAreChecked(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	s := etcd.New(client, etcd.DefaultPrefix, quiet)
@@ -97,8 +97,8 @@ func TestStoredBytesAreChecked(t *testing.T) {
 	}
 }
 
-// TestHistoryIsChecked: a record that was changed in etcd tells nothing of what an
-// object was, one of an older version does.
+// TestHistoryIsChecked checks that a record that was changed in etcd says nothing about
+// the object. A record of an older version does.
 func TestHistoryIsChecked(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	s := etcd.New(client, etcd.DefaultPrefix, quiet)
@@ -171,8 +171,8 @@ func TestUnreadableCanBeReplaced(t *testing.T) {
 	}
 }
 
-// TestWatchOfUnreadable: whatever is done to a key, a watch tells what readers
-// see: an object that cannot be read is not there.
+// TestWatchOfUnreadable checks that, whatever is done to a key, a watch delivers what
+// readers see: an unreadable object is not there.
 func TestWatchOfUnreadable(t *testing.T) {
 	d, made := newDamaged(t) // 0, and damaged at 1
 	good := storetest.Rule(t, "default", "a", 3).Encoded()
@@ -223,9 +223,9 @@ func remove(t *testing.T, client *clientv3.Client, key string) {
 	}
 }
 
-// TestUnreadableIsRolledBack: the state of an earlier revision takes the place of a
-// value that cannot be read, and a value that was not there then is deleted; nothing
-// that was mended meanwhile is touched.
+// TestUnreadableIsRolledBack checks that a rollback replaces an unreadable value with
+// the state of an earlier revision, and deletes it if there was none. It does not touch
+// values that were repaired meanwhile.
 func TestUnreadableIsRolledBack(t *testing.T) {
 	client := etcdtest.Start(t).Client()
 	s := etcd.New(client, etcd.DefaultPrefix, quiet)

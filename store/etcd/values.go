@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// object reads a value as it is at a revision. One that is an object of another
-// key cannot be read either: nobody would find it by its name.
+// object decodes a value at a revision. An object under another object's key counts as
+// unreadable, because it could not be found by its name.
 func (l layout) object(kv *mvccpb.KeyValue, revision int64) (*schema.Object, error) {
 	obj, err := schema.Stored(kv.Value, revision)
 	if err != nil {
@@ -26,16 +26,16 @@ func (l layout) object(kv *mvccpb.KeyValue, revision int64) (*schema.Object, err
 	return obj, nil
 }
 
-// isStoredAs reports whether a value is what was made of an object.
+// isStoredAs reports whether a value is the encoding of an object.
 func isStoredAs(obj *schema.Object, value []byte) bool {
 	text, err := schema.WithoutChecksum(value)
 	return err == nil && obj.IsEncodedAs(text)
 }
 
-// mostWhy bounds what is said of one value that cannot be read, in bytes.
+// mostWhy bounds the description of one unreadable value, in bytes.
 const mostWhy = 300
 
-// unreadable is what is known of a value that cannot be read.
+// unreadable returns what is known of a value that cannot be read.
 func (l layout) unreadable(kv *mvccpb.KeyValue, why error) store.Unreadable {
 	key, _ := l.parse(string(kv.Key))
 	text := strings.ToValidUTF8(why.Error(), "�")
@@ -45,13 +45,14 @@ func (l layout) unreadable(kv *mvccpb.KeyValue, why error) store.Unreadable {
 	return store.Unreadable{Key: key, Place: strings.ToValidUTF8(string(kv.Key), "�"), Revision: kv.ModRevision, Why: text}
 }
 
-// inScope passes over the place of no object where not all are asked for.
+// inScope reports whether u is in scope. Values without a key are only in the full
+// scope.
 func inScope(u store.Unreadable, scope store.Scope) bool {
 	return scope == (store.Scope{}) || u.Key != (schema.Key{}) && scope.Contains(u.Key)
 }
 
-// placeholder stands for a value that cannot be read. All that is known of it is
-// its key and its revision.
+// placeholder returns an object that stands for an unreadable value. Only its key and
+// revision are known.
 func placeholder(key schema.Key, revision int64) (*schema.Object, error) {
 	kind, ok := schema.KindByName(key.Kind)
 	if !ok {
@@ -63,7 +64,7 @@ func placeholder(key schema.Key, revision int64) (*schema.Object, error) {
 	return schema.New(kind, meta, json.RawMessage("{}"))
 }
 
-// replace is an update of a value that cannot be read: a delete and a create.
+// replace evaluates an update of an unreadable value as a delete and a create.
 func replace(op store.Op, damaged *schema.Object, by store.Author) (store.Outcome, error) {
 	given := op.Object.Meta
 	remove := store.Op{Verb: store.OpDelete, Key: op.Target(), Pre: store.Preconditions{

@@ -12,9 +12,9 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// The bounds of what waits for a reader of a watch, in batches and in the sense
-// of store.Batch.Size. One that falls behind further is cut off with
-// store.ErrSlow, and loses what waited.
+// These bound what waits for the reader of a watch, in batches and in bytes as measured
+// by store.Batch.Size. The watch of a reader that falls further behind ends with
+// store.ErrSlow and drops what waited.
 const (
 	queueLength = 8 << 10
 	queueBytes  = 64 << 20
@@ -22,12 +22,11 @@ const (
 
 // Watch implements store.Reader.
 //
-// Whatever the scope, etcd is asked for all changes of the store, on a stream
-// that no other watch uses; docs/decisions/014-one-feed.md has the reasons.
-// etcd answers with whole revisions: one answer holds one or more of them, and
-// is only split when the client asks for fragments, which this one does not.
-// The client resumes by itself after a lost connection, behind the last change
-// that it was told.
+// For any scope, etcd is asked for all changes of the store, on a stream that no other
+// watch uses; docs/decisions/014-one-feed.md has the reasons. One answer of etcd holds
+// one or more whole revisions. etcd splits an answer only for clients that ask for
+// fragments, and this client does not. The client resumes by itself after a lost
+// connection, after the last change that it received.
 func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (store.Watcher, error) {
 	newest, reached, err := s.clock(ctx)
 	switch {
@@ -38,7 +37,7 @@ func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 	case after == 0:
 		after = newest
 	}
-	// A watch that is cut off must let go of its etcd stream too.
+	// A watch that ends must also release its etcd stream.
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watcher{
 		store: s, scope: scope, cancel: cancel, log: s.log, seen: after,
@@ -51,12 +50,12 @@ func (s *Store) Watch(ctx context.Context, scope store.Scope, after int64) (stor
 	return w, nil
 }
 
-// alone makes the client open a stream for one watch: it shares streams among
+// alone makes the client open a stream for one watch. The client shares streams among
 // contexts with equal metadata.
 func alone(ctx context.Context) context.Context {
 	ctx = metadata.AppendToOutgoingContext(ctx, "pilot-api-watch", uuid.NewString())
-	// The member must be part of a working cluster, else it ends the watch
-	// and the client looks for another one.
+	// The member must be part of a working cluster. Otherwise it ends the watch and the
+	// client looks for another member.
 	return clientv3.WithRequireLeader(ctx)
 }
 
@@ -70,11 +69,11 @@ type watcher struct {
 	queue  []store.Batch // for out
 	size   int           // of queue, in bytes
 	seen   int64         // everything up to here was put in the queue
-	target int64         // of a wish for progress; 0 without one
+	target int64         // revision of a progress request, 0 for none
 
-	wishes  chan struct{} // holds a wish for progress
-	targets chan int64    // brings the revision that a wish asks for
-	foreign chan struct{} // holds the news of a change that did not move the clock
+	wishes  chan struct{} // has a token for a progress request
+	targets chan int64    // receives the revision of a progress request
+	foreign chan struct{} // has a token for a change that did not move the clock
 
 	store.TerminalError
 }
@@ -94,7 +93,7 @@ func (w *watcher) follow(ctx context.Context, answers clientv3.WatchChan) error 
 		var err error
 		select {
 		case out <- first:
-			w.queue[0] = store.Batch{} // The array lives on.
+			w.queue[0] = store.Batch{} // The array stays alive.
 			w.queue = w.queue[1:]
 			w.size -= first.Size()
 		case answer, ok := <-answers:
@@ -114,7 +113,7 @@ func (w *watcher) follow(ctx context.Context, answers clientv3.WatchChan) error 
 	}
 }
 
-// first is what a reader gets next; the channel is nil when there is nothing.
+// first returns the next batch for the reader; the channel is nil if there is none.
 func (w *watcher) first() (chan<- store.Batch, store.Batch) {
 	if len(w.queue) == 0 {
 		return nil, store.Batch{}

@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/store/storetest"
 )
 
-// TestQueueIsBoundedInBytes: who does not read is cut off by few large changes
-// as by many small ones, but never by a single one, however large.
+// TestQueueIsBoundedInBytes checks that a watch that is not read is ended by few large
+// changes as by many small ones, but never by a single one, however large.
 func TestQueueIsBoundedInBytes(t *testing.T) {
 	const size = 1 << 20
 	large := store.Event{Type: store.Added, Object: storetest.Large(t, "default", "a", size)}

@@ -11,14 +11,14 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Txn implements store.Interface. It is optimistic: what the operations make
-// of the present state is written on condition that the state is still the
-// same; if not, etcd's refusal brings the new state along for another try. It
-// ends because every lost race is somebody else's won one, and with ctx.
+// Txn implements store.Interface. It is optimistic: it writes the result of the
+// operations on condition that the state is still the one that they were applied to. If
+// not, etcd's refusal includes the new state for another try. It terminates because
+// each lost race is another writer's success, and when ctx ends.
 //
-// The first try may go by a guess. Nothing but a write is decided on one, for
-// that etcd refuses if the guess is wrong; before any other outcome etcd is
-// asked.
+// The first try may use a guess of the state. Only a write may rely on a guess, because
+// etcd refuses it if the guess is wrong. Any other outcome is first confirmed with
+// etcd.
 func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, error) {
 	if err := store.CheckOps(ops); err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	return nil, err
 }
 
-// try tries a write once. Without a result and without an error the state was
-// another one than w went by, and w holds the one of now.
+// try tries a write once. If it returns neither a result nor an error, the state was
+// not the one that w used, and w now has the present state.
 func (s *Store) try(ctx context.Context, w *write) ([]*schema.Object, error) {
 	err := w.apply()
 	if !w.asked && (err != nil || !w.changes()) {
@@ -72,24 +72,24 @@ func (s *Store) try(ctx context.Context, w *write) ([]*schema.Object, error) {
 		if w.asked {
 			return nil, err
 		}
-		return nil, s.ask(ctx, w) // Who goes by a guess does not wait for room.
+		return nil, s.ask(ctx, w) // A write that used a guess does not wait for room.
 	}
 	return s.commit(ctx, w)
 }
 
-// write is a transaction being tried. All slices run beside ops.
+// write is a transaction being tried. All slices are parallel to ops.
 type write struct {
 	ops     []store.Op
 	layout  layout
 	keys    []string
-	current []*schema.Object // as etcd had it last, nil for none
-	asked   bool             // etcd has told current: it is no guess
-	// damaged has what cannot be read, for which current only stands.
+	current []*schema.Object // last known state in etcd, nil for none
+	asked   bool             // current was read from etcd and is no guess
+	// damaged are the unreadable values, for which current has a placeholder.
 	damaged []*store.Unreadable
-	next    []*schema.Object // what shall be, nil for none
-	answers []*schema.Object // next, or the last state of what goes
+	next    []*schema.Object // the state to write, nil for none
+	answers []*schema.Object // next, or the last state of a removed object
 	values  [][]byte         // the encoding of answers
-	records [][]byte         // of the changes, none where no history is kept
+	records [][]byte         // records of the changes, nil if no history is kept
 
 	by          store.Author
 	transaction string
@@ -119,8 +119,8 @@ func (s *Store) ask(ctx context.Context, w *write) error {
 	return w.read(resp)
 }
 
-// confirm asks whether the guess that w goes by is right; if not, w holds the
-// present state.
+// confirm asks etcd whether the guess in w is right. If not, w has the present state
+// afterwards.
 func (s *Store) confirm(ctx context.Context, w *write) (right bool, err error) {
 	guess, revisions := slices.Clone(w.current), w.revisions()
 	if err := s.ask(ctx, w); err != nil {
@@ -129,11 +129,11 @@ func (s *Store) confirm(ctx context.Context, w *write) (right bool, err error) {
 	if !slices.Equal(revisions, w.revisions()) {
 		return false, nil
 	}
-	w.current = guess // What was made of it may be the same objects.
+	w.current = guess // The results may have the same pointers, which idle compares.
 	return true, nil
 }
 
-// prepare makes the records of a write, and room for it.
+// prepare creates the records of a write and makes room for it.
 func (s *Store) prepare(ctx context.Context, w *write) error {
 	if s.limits.History > 0 {
 		if err := w.note(time.Now()); err != nil {
@@ -143,7 +143,7 @@ func (s *Store) prepare(ctx context.Context, w *write) error {
 	return s.admit(ctx, w)
 }
 
-// name is the object to name in an error about the whole transaction.
+// name returns the key to name in an error about the whole transaction.
 func (w *write) name() schema.Key {
 	if len(w.ops) == 1 {
 		return w.ops[0].Target()
@@ -159,7 +159,7 @@ func (w *write) reads() []clientv3.Op {
 	return gets
 }
 
-// read takes the present state from the answers to reads.
+// read sets the present state from the answers to reads.
 func (w *write) read(resp *clientv3.TxnResponse) (err error) {
 	w.asked = true
 	for i, r := range resp.Responses {
@@ -181,7 +181,7 @@ func (w *write) read(resp *clientv3.TxnResponse) (err error) {
 	return nil
 }
 
-// apply works out what the operations make of the present state.
+// apply computes the result of the operations on the present state.
 func (w *write) apply() error {
 	w.next = make([]*schema.Object, len(w.ops))
 	w.answers = make([]*schema.Object, len(w.ops))
@@ -198,8 +198,8 @@ func (w *write) apply() error {
 	return nil
 }
 
-// evaluate works out one operation. Of what cannot be read no next state can be
-// made: only an update that brings a whole object can take its place.
+// evaluate computes the result of one operation. An unreadable value has no next state;
+// only an update with a whole object can replace it.
 func (w *write) evaluate(i int, op store.Op) (store.Outcome, error) {
 	switch {
 	case w.damaged[i] == nil || op.Verb != store.OpUpdate && op.Verb != store.OpApply:
@@ -221,8 +221,8 @@ func (w *write) changes() bool {
 	return false
 }
 
-// commit writes if the state is the one that apply saw. Without a result and
-// without an error it was not, and the write holds the state of now.
+// commit writes if the state is the one that apply used. If it returns neither a result
+// nor an error, the state was another one, and w now has the present state.
 func (s *Store) commit(ctx context.Context, w *write) ([]*schema.Object, error) {
 	conditions, changes := w.conditions(), append(w.puts(), s.keys.tick())
 	if err := ctx.Err(); err != nil {
@@ -255,7 +255,7 @@ func (w *write) conditions() []clientv3.Cmp {
 	return cmps
 }
 
-// revisions are those of the state that w goes by, 0 for what is not there.
+// revisions returns the revisions of the state that w uses, 0 for missing objects.
 func (w *write) revisions() []int64 {
 	out := make([]int64, len(w.keys))
 	for i, o := range w.current {

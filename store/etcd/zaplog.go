@@ -11,14 +11,14 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// zapLogger gives etcd, which logs by zap, our log. Only warnings and worse
-// come through: the rest is about elections of a cluster of one.
+// zapLogger returns a zap logger for etcd that writes to log. It passes only warnings
+// and worse; the rest is about elections of a cluster of one.
 func zapLogger(log *slog.Logger, opts ...zap.Option) *zap.Logger {
 	return zap.New(&slogCore{log: log.With("component", "etcd")}, opts...)
 }
 
-// fatalHook makes what etcd panics over, or would end the process for, end the
-// goroutine that said it, and tells end of it.
+// fatalHook handles log entries with which etcd would panic or end the process. It ends
+// only the goroutine and reports the failure to end.
 type fatalHook struct{ end *ending }
 
 func (w fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
@@ -32,19 +32,20 @@ func (w fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) 
 	runtime.Goexit()
 }
 
-// beside lists warnings that nobody could act on: most are about things that an
-// embedded etcd does not have, ports, other members, users with tokens.
+// beside lists warnings that no operator could act on. Most are about things that an
+// embedded etcd does not have: ports, other members, users with tokens.
 var beside = map[string]bool{
 	"Running http and grpc server on single port. This is not recommended for production.":                                                                          true,
 	"it isn't recommended to use default name, please set a value for --name. Note that etcd might run into issue when multiple members have the same default name": true,
 	"simple token is not cryptographically signed": true,
-	// A cluster of one publishes itself to itself; it tries again until the
-	// log has been replayed.
+	// A cluster of one publishes itself to itself, and retries until the log has been
+	// replayed.
 	"failed to publish local member to cluster through raft": true,
 	"failed to update storage version":                       true,
 	"Failed to detect schema version":                        true,
-	// A client says so of each call that fails, tried again or not. Who made it has the
-	// error, and may have expected it, as who looks how far back etcd reaches.
+	// The client logs this for each failed call, whether it retries or not. The caller
+	// gets the error and may expect it, for example when it looks how far back etcd
+	// reaches.
 	"retrying of unary invoker failed": true,
 }
 

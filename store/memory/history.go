@@ -13,10 +13,10 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// KeptRecords is how many records of each object are kept.
+// KeptRecords is the number of records kept for each object.
 const KeptRecords = 10
 
-// verbs are what events of each type come from.
+// verbs maps event types to the verbs of records.
 var verbs = map[store.EventType]store.Verb{
 	store.Added: store.OpCreate, store.Modified: store.OpUpdate, store.Deleted: store.OpDelete,
 }
@@ -45,7 +45,7 @@ func (s *Store) History(_ context.Context, key schema.Key) ([]store.Version, err
 	return versions, nil
 }
 
-// reach is how far back the records of an object tell of it.
+// reach returns how far back the records of an object are complete.
 func reach(records []store.Record) store.Reach {
 	if len(records) < KeptRecords {
 		return store.Reach{Oldest: 1}
@@ -79,8 +79,8 @@ func (s *Store) ChangesPage(_ context.Context, scope store.Scope, opts store.Cha
 	return page, false, nil
 }
 
-// touchedLocked is what of a scope has changed, behind the key of the options and
-// in order.
+// touchedLocked returns the changed keys in scope after the key of the options, in
+// order.
 func (s *Store) touchedLocked(scope store.Scope, opts store.ChangesOptions) []schema.Key {
 	var keys []schema.Key
 	for key, records := range s.records {

@@ -1,7 +1,7 @@
-// Package memory keeps the contract of package store in memory: for tests, and
-// for tools that work on a set of files without a server. It is honest: it has
-// revisions, transactions, watches from a revision, lists of the past, and a
-// bounded memory of changes that can be compacted.
+// Package memory implements the contract of package store in memory, for tests and for
+// tools that work on files without a server. It implements the whole contract:
+// revisions, transactions, watches from a revision, lists of the past, and a bounded
+// log of changes that can be compacted.
 package memory
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// KeptChanges is about how many changes are kept for watches and for lists of
-// the past; store.ChangeLogBytes bounds them too.
+// KeptChanges is the approximate number of changes kept for watches and lists of the
+// past. store.ChangeLogBytes bounds them too.
 const KeptChanges = 10_000
 
-// Store is a store in memory. Use New.
+// Store is a store in memory. Create one with New.
 type Store struct {
 	store.Verbs
 	mu      sync.RWMutex
@@ -31,15 +31,15 @@ var (
 	_ store.Counter   = (*Store)(nil)
 )
 
-// New is an empty store at revision 1, as a new etcd is.
+// New returns an empty store at revision 1, like a new etcd.
 func New() *Store {
 	s := &Store{log: store.NewChangeLog(1, KeptChanges), records: make(map[schema.Key][]store.Record)}
 	s.Verbs = store.VerbsOf(s.Txn)
 	return s
 }
 
-// Compact forgets the changes up to a revision: later watches and lists from
-// before it fail with ErrExpired.
+// Compact drops the changes up to and including a revision. Later watches and lists
+// from before it fail with ErrExpired.
 func (s *Store) Compact(revision int64) { s.log.Compact(revision) }
 
 // Rewind implements store.Rewinder.
@@ -157,8 +157,8 @@ func (s *Store) Txn(ctx context.Context, ops []store.Op) ([]*schema.Object, erro
 	return results, nil
 }
 
-// evaluate is what an operation answers and does to the current object. When it
-// does nothing, there is no object in the event.
+// evaluate returns the answer of an operation and its event. The event has no object if
+// nothing changes.
 func evaluate(op store.Op, current *schema.Object, by store.Author, revision int64) (*schema.Object, store.Event, error) {
 	out, err := op.Evaluate(current, by)
 	if err != nil || current != nil && out.Stored == current {

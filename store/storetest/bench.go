@@ -7,7 +7,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Bench measures the operations of a store, the same for all of them.
+// Bench runs the benchmarks of a store, the same for all implementations.
 func Bench(b *testing.B, newStore New) {
 	b.Run("Create", func(b *testing.B) { benchCreate(b, newSuite(b, newStore, Capabilities{})) })
 	b.Run("Update", func(b *testing.B) { benchUpdate(b, newSuite(b, newStore, Capabilities{})) })
@@ -66,7 +66,8 @@ func benchList(b *testing.B, s *suite, n int) {
 	}
 }
 
-// benchWatch measures from a write until the last of n watchers has it.
+// benchWatch measures the time from a write until the last of n watchers has received
+// it.
 func benchWatch(b *testing.B, s *suite, n int) {
 	s.create(Rule(s, "default", "a", 0))
 	var watchers []store.Watcher

@@ -60,7 +60,7 @@ var concurrencyCases = []testCase{
 	{name: "lists never show half a transaction", run: atomicLists},
 }
 
-// together runs f n times at once.
+// together runs f n times concurrently.
 func (s *suite) together(n int, f func(i int) error) {
 	s.Helper()
 	var g errgroup.Group
@@ -80,8 +80,7 @@ func precedence(obj *schema.Object) int {
 	return spec.Precedence
 }
 
-// increment counts up by read and conditional update, until it is not beaten
-// to it.
+// increment counts up by a read and a conditional update, and retries after a conflict.
 func (s *suite) increment() error {
 	for {
 		obj, err := s.Get(s.ctx, schema.Key{Kind: "RouteRule", Namespace: "default", Name: "counter"}, store.ReadOptions{})
@@ -96,9 +95,9 @@ func (s *suite) increment() error {
 	}
 }
 
-// readYourWrites is a check of one register per reader: while one goroutine
-// writes ever higher values, whatever another reads must be at least what was
-// acknowledged before its read began, and must never fall.
+// readYourWrites checks one register with concurrent readers. While one goroutine
+// writes increasing values, each value that a reader gets must be at least the one
+// acknowledged before its read began, and must never decrease.
 func readYourWrites(s *suite) {
 	var acknowledged atomic.Int64
 	acknowledged.Store(s.create(Rule(s, "default", "a", 0)).Revision())
@@ -193,7 +192,7 @@ func watchUnderWrites(s *suite) {
 	}
 }
 
-// atomicLists moves two objects on together and reads them apart.
+// atomicLists changes two objects in one transaction and checks that no list splits it.
 func atomicLists(s *suite) {
 	s.txn(creating(Rule(s, "default", "a", 0)), creating(Rule(s, "other", "b", 0)))
 	done := make(chan struct{})

@@ -14,13 +14,13 @@ const (
 	audit   = "example.com/audit"
 )
 
-// guarded is a rule with finalizers.
+// guarded returns a rule with finalizers.
 func guarded(s *suite, precedence int, finalizers ...string) *schema.Object {
 	s.Helper()
 	return with(s, Rule(s, "default", "a", precedence), func(m *metav1.ObjectMeta) { m.Finalizers = finalizers })
 }
 
-// wantMarked checks that an object is as it was, but marked for deletion.
+// wantMarked checks that an object is unchanged except for its mark for deletion.
 func (s *suite) wantMarked(got, before *schema.Object) {
 	s.Helper()
 	meta := got.Meta

@@ -14,14 +14,14 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Rule is a valid RouteRule. The precedence makes one spec differ from another.
+// Rule returns a valid RouteRule. The precedence makes specs differ.
 func Rule(tb testing.TB, namespace, name string, precedence int) *schema.Object {
 	tb.Helper()
 	return object(tb, "RouteRule", namespace, name, fmt.Sprintf(
 		`{"destination":{"name":"reviews"},"precedence":%d,"route":[{"labels":{"version":"v1"}}]}`, precedence))
 }
 
-// Large is a RouteRule with so many bytes in an annotation.
+// Large returns a RouteRule with an annotation of size bytes.
 func Large(tb testing.TB, namespace, name string, size int) *schema.Object {
 	tb.Helper()
 	return with(tb, Rule(tb, namespace, name, 1), func(m *metav1.ObjectMeta) {
@@ -29,7 +29,7 @@ func Large(tb testing.TB, namespace, name string, size int) *schema.Object {
 	})
 }
 
-// Service is a valid ServiceEntry, an object of another group.
+// Service returns a valid ServiceEntry, an object of another group.
 func Service(tb testing.TB, namespace, name string) *schema.Object {
 	tb.Helper()
 	return object(tb, "ServiceEntry", namespace, name, fmt.Sprintf(
@@ -46,7 +46,7 @@ func object(tb testing.TB, kindName, namespace, name, spec string) *schema.Objec
 	return obj
 }
 
-// Kind is a kind that must exist.
+// Kind returns a kind that must exist.
 func Kind(tb testing.TB, name string) *schema.Kind {
 	tb.Helper()
 	kind, ok := schema.KindByName(name)
@@ -56,7 +56,7 @@ func Kind(tb testing.TB, name string) *schema.Kind {
 	return kind
 }
 
-// with is an object under changed metadata.
+// with returns an object with changed metadata.
 func with(tb testing.TB, obj *schema.Object, change func(*metav1.ObjectMeta)) *schema.Object {
 	tb.Helper()
 	meta := *obj.Meta.DeepCopy()
@@ -68,7 +68,7 @@ func with(tb testing.TB, obj *schema.Object, change func(*metav1.ObjectMeta)) *s
 	return out
 }
 
-// at is an object that claims to stem from a stored version.
+// at returns an object with the given resourceVersion.
 func at(tb testing.TB, obj *schema.Object, resourceVersion string) *schema.Object {
 	tb.Helper()
 	return with(tb, obj, func(m *metav1.ObjectMeta) { m.ResourceVersion = resourceVersion })
@@ -141,7 +141,7 @@ func (s *suite) wantErr(err, kind error) *store.Error {
 	return e
 }
 
-// wantInvalid checks that a call was refused for what it asked.
+// wantInvalid checks that a call was refused with ErrInvalid.
 func (s *suite) wantInvalid(_ *schema.Object, err error) *store.Error {
 	s.Helper()
 	return s.wantErr(err, store.ErrInvalid)
@@ -155,7 +155,7 @@ func (s *suite) wantSame(got, want *schema.Object) {
 	}
 }
 
-// names are the keys of objects with their revisions, short enough to read.
+// names returns the keys of objects with their revisions, in a short form.
 func names(objs []*schema.Object) []string {
 	out := make([]string, 0, len(objs))
 	for _, o := range objs {

@@ -29,8 +29,8 @@ func (s *suite) history(key schema.Key) []store.Version {
 	return versions
 }
 
-// wantVersions checks states and what began them, the newest first, as
-// "verb revision generation", "-" for what is not there.
+// wantVersions checks the versions of an object, the newest first, each given as "verb
+// revision generation" with "-" for what is missing.
 func (s *suite) wantVersions(key schema.Key, want ...string) []store.Version {
 	s.Helper()
 	versions := s.history(key)
@@ -66,11 +66,11 @@ func (s *suite) since(scope store.Scope, revision int64) []store.Difference {
 	return out
 }
 
-// wantPages checks that pages have the same differences as a whole.
+// wantPages checks that the pages together have the same differences as the whole.
 func (s *suite) wantPages(scope store.Scope, opts store.ChangesOptions, want []store.Difference) {
 	s.Helper()
 	var got []store.Difference
-	for more := true; more; { // A page before another has at least one.
+	for more := true; more; { // A page before another has at least one difference.
 		var page []store.Difference
 		var err error
 		if page, more, err = s.ChangesPage(s.ctx, scope, opts); err != nil {
@@ -95,7 +95,7 @@ func (s *suite) wantPages(scope store.Scope, opts store.ChangesOptions, want []s
 	}
 }
 
-// rollback brings a scope back to a revision in one transaction.
+// rollback restores a scope to a revision in one transaction.
 func (s *suite) rollback(scope store.Scope, revision int64) []*schema.Object {
 	s.Helper()
 	var ops []store.Op

@@ -70,7 +70,7 @@ var readCases = []testCase{
 
 func listScopes(s *suite) {
 	rule, service := Kind(s, "RouteRule"), Kind(s, "ServiceEntry")
-	// A dash sorts before the slash that a key may have, a dot as well.
+	// A dash and a dot sort before a slash, which separates the parts of a key.
 	one := map[string]*schema.Object{}
 	for _, obj := range []*schema.Object{
 		Service(s, "team", "z"), Rule(s, "team-a", "x", 1), Rule(s, "team", "y.z", 1),
@@ -129,8 +129,8 @@ func exactLists(s *suite) {
 	}
 }
 
-// pageFixture are objects that sort differently by what is compared first, in
-// the order of lists.
+// pageFixture creates objects that differ in each part of the sort order, and returns
+// them in list order.
 func pageFixture(s *suite) []*schema.Object {
 	made := []*schema.Object{
 		Rule(s, "default", "a", 1), Rule(s, "default", "b", 1),
@@ -151,7 +151,7 @@ func pages(s *suite) {
 		{Kind: Kind(s, "RouteRule"), Namespace: "team", Name: "a"}, {Namespace: "nobody"},
 	}
 	revision := s.revision()
-	// What changes behind the first page is in no later one.
+	// Changes after the first page are in no later page.
 	s.create(Rule(s, "team", "c", 1))
 	s.update(Rule(s, "team-a", "z", 2))
 	s.delete(all[6].Key())

@@ -1,11 +1,11 @@
-// Package storetest is the contract of package store as a runnable suite. Each
+// Package storetest is the contract of package store as a test suite. Each
 // implementation runs it in its own tests:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(testing.TB) store.Interface { return memory.New() }, storetest.Capabilities{})
 //	}
 //
-// The benchmarks are shared as well, so that implementations compare.
+// The benchmarks are shared too, so that implementations can be compared.
 package storetest
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// Capabilities tell what a store can do beyond the least, or cannot do.
+// Capabilities say what a store can do beyond the minimum, and what it cannot do.
 type Capabilities struct {
-	// Compact makes the store forget the changes up to a revision. Nil when
-	// there is no way to bring that about: the tests of it are skipped.
+	// Compact makes the store drop the changes up to a revision. If it is nil, the
+	// tests that need it are skipped.
 	Compact func(tb testing.TB, s store.Interface, revision int64)
-	// Ops is how many operations a transaction may have; 0 is MaxTxnOps.
+	// Ops is the maximum number of operations in a transaction; 0 means MaxTxnOps.
 	Ops int
-	// Records is how many records of an object are kept; 0 is 10, -1 any number.
+	// Records is the number of records kept for an object; 0 means 10, -1 any number.
 	Records int
-	// Settle makes the store forget at once what it forgets in the background;
-	// nil where nothing is.
+	// Settle makes the store drop at once what it drops in the background. It is nil if
+	// there is nothing to drop.
 	Settle func(tb testing.TB, s store.Interface)
 }
 
-// New makes an empty store for one test.
+// New returns an empty store for one test.
 type New func(tb testing.TB) store.Interface
 
-// Run checks every promise of store.Interface on stores that newStore makes.
+// Run checks the whole contract of store.Interface on stores that newStore returns.
 func Run(t *testing.T, newStore New, can Capabilities) {
 	groups := []struct {
 		name  string
@@ -66,10 +66,10 @@ func Run(t *testing.T, newStore New, can Capabilities) {
 	}
 }
 
-// testCase is one promise.
+// testCase checks one rule of the contract.
 type testCase struct {
 	name  string
-	needs func(t *testing.T, can Capabilities) // skips when it is not met
+	needs func(t *testing.T, can Capabilities) // skips the test if a capability is missing
 	run   func(s *suite)
 }
 
@@ -85,11 +85,11 @@ func needsCompact(t *testing.T, can Capabilities) {
 	}
 }
 
-// limit ends a test that hangs. It is no measure of anything, and far more
-// than a benchmark takes.
+// limit ends a test that hangs. It measures nothing, and is far more than a benchmark
+// takes.
 const limit = 2 * time.Minute
 
-// suite is one test at work: a store, and the words to check it in.
+// suite is a running test: a store and helper methods.
 type suite struct {
 	testing.TB
 	store.Interface

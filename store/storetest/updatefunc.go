@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/store"
 )
 
-// labelled is a change that sets a label.
+// labelled returns a change that sets a label.
 func labelled(s *suite, key, value string) store.Change {
 	return func(stored *schema.Object) (*schema.Object, error) {
 		meta := *stored.Meta.DeepCopy()
@@ -123,7 +123,8 @@ var updateFuncCases = []testCase{
 		s.together(writers, func(int) error {
 			for range each {
 				_, err := s.UpdateFunc(s.ctx, made.Key(), func(stored *schema.Object) (*schema.Object, error) {
-					// Without a version: it is the stored one all the same.
+					// An object without a version is compared with the stored one all
+					// the same.
 					return Rule(s, "default", "counter", precedence(stored)+1), nil
 				})
 				if err != nil {

@@ -20,7 +20,7 @@ func (s *suite) watch(scope store.Scope, after int64) store.Watcher {
 	return w
 }
 
-// until reads batches up to a revision, and checks that they only go on.
+// until reads batches up to a revision and checks that their revisions only grow.
 func (s *suite) until(w store.Watcher, revision int64) []store.Batch {
 	s.Helper()
 	if err := w.RequestProgress(s.ctx); err != nil {
@@ -44,7 +44,7 @@ func (s *suite) until(w store.Watcher, revision int64) []store.Batch {
 	return got
 }
 
-// happened spells events: "ADDED RouteRule default/a@5".
+// happened formats events as in "ADDED RouteRule default/a@5".
 func happened(batches []store.Batch) []string {
 	var out []string
 	for _, b := range batches {
@@ -129,7 +129,7 @@ var watchCases = []testCase{
 			}
 			last = s.txn(ops...)[0].Revision()
 		}
-		seen := map[string]int64{} // revision of an object by the batch that told it
+		seen := map[string]int64{} // batch in which each revision of an object came
 		for _, b := range s.until(w, last) {
 			for _, ev := range b.Events {
 				if batch, ok := seen[ev.Object.Meta.ResourceVersion]; ok && batch != b.Revision {
@@ -185,7 +185,7 @@ var watchCases = []testCase{
 	}},
 }
 
-// ending is the error of a watch that must fail, at the call or later.
+// ending returns the error of a watch that must fail, at the call or later.
 func (s *suite) ending(w store.Watcher, err error) error {
 	if err != nil {
 		return err
@@ -196,8 +196,8 @@ func (s *suite) ending(w store.Watcher, err error) error {
 	return w.Err()
 }
 
-// askForTheEnd asks a watch for its end all the while it runs: the race
-// detector must have nothing to say.
+// askForTheEnd calls Err of a watch all the while it runs, to let the race detector
+// find races.
 func askForTheEnd(s *suite, scope store.Scope) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()

@@ -1,5 +1,4 @@
-// Package etcdtest runs a real etcd for tests, one that can be taken away and
-// brought back.
+// Package etcdtest runs a real etcd for tests, which a test can stop and restart.
 package etcdtest
 
 import (
@@ -17,11 +16,11 @@ import (
 	"github.com/pilot-api/pilot-api/store/etcd"
 )
 
-// startLimit is far more than a start takes, on any machine.
+// startLimit is far more than a start takes on any machine.
 const startLimit = 30 * time.Second
 
-// Server is an etcd that listens on a socket file and syncs nothing to disk.
-// It is not safe for concurrent use.
+// Server is an etcd that listens on a socket file and does not sync to disk. It is not
+// safe for concurrent use.
 type Server struct {
 	tb      testing.TB
 	dir     string
@@ -31,7 +30,8 @@ type Server struct {
 // Start runs an etcd until the test ends.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	// Not TempDir: the name of a socket has little more than 100 bytes.
+	// TempDir is too long: the name of a socket is limited to little more than 100
+	// bytes.
 	dir, err := os.MkdirTemp("", "etcd")
 	if err != nil {
 		tb.Fatal(err)
@@ -45,10 +45,10 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// Endpoint is where clients find the server.
+// Endpoint returns the address for clients.
 func (s *Server) Endpoint() string { return "unix://" + filepath.Join(s.dir, "client.sock") }
 
-// Client is a new client, closed when the test ends.
+// Client returns a new client, which is closed when the test ends.
 func (s *Server) Client() *clientv3.Client {
 	s.tb.Helper()
 	client, err := etcd.Dial(s.tb.Context(), etcd.DialOptions{
@@ -61,9 +61,8 @@ func (s *Server) Client() *clientv3.Client {
 	return client
 }
 
-// Stop takes the server away, with its connections. What it stored stays. etcd
-// gives open watches five seconds to end by themselves, and takes no new
-// requests in that time.
+// Stop stops the server and its connections. Its data stays. etcd gives open watches
+// five seconds to end by themselves, and accepts no new requests in that time.
 func (s *Server) Stop() {
 	if s.running != nil {
 		s.running.Close()
@@ -71,7 +70,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Restart brings the server back, as it was, and waits until it is ready.
+// Restart starts the server again with its data and waits until it is ready.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.Stop()
