@@ -30,8 +30,8 @@ func (p *plan) gatewaysFor(fits func(selector mesh.Labels) bool) gatewaySet {
 	return gatewaySet(strings.Join(names, "\n"))
 }
 
-// gatewaySets returns the sets of routers that have exactly the labels of one
-// selector. Each Gateway is in at least one set.
+// gatewaySets returns, for each selector, the Gateways of a router that has exactly
+// the labels of the selector. Each Gateway is in at least one set.
 func (p *plan) gatewaySets() []gatewaySet {
 	var out []gatewaySet
 	selectors := map[string]bool{}
