@@ -11,15 +11,15 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// cost is what an object multiplies to beyond its own text.
+// cost is how far an object multiplies beyond its own text.
 type cost struct {
 	parts int
-	of    string // what is multiplied, in words; "" where there is nothing to tell
+	of    string // what is multiplied, in words; "" if there is nothing to report
 }
 
 // budget decides which objects are withheld. It counts before anything is built:
-// costs are queries over lengths and indexes, of which a change has a few computed
-// again. The decisions are inputs of all that is built.
+// costs are queries over lengths and indexes, and a change recomputes only a few of
+// them. The decisions are inputs of everything that is built.
 type budget struct {
 	ledger   mesh.Ledger
 	accounts []func(*query.Reader)
@@ -33,8 +33,8 @@ func newBudget(m *model) *budget {
 	}
 }
 
-// settle brings the decisions up to date. It must be called within graph.Do, after
-// all inputs are set.
+// settle updates the decisions. It must be called within graph.Do, after all inputs
+// are set.
 func (b *budget) settle(r *query.Reader) {
 	for _, ask := range b.accounts {
 		ask(r)
@@ -49,10 +49,10 @@ type account[T any] struct {
 	of     func(*T) declared
 	costs  *query.Query[*T, cost]
 	budget *budget
-	fresh  map[*T]bool // whose costs have never been asked for
+	fresh  map[*T]bool // rules whose costs have never been computed
 }
 
-// newAccount has the rules of a kind counted.
+// newAccount counts the rules of a kind.
 func newAccount[T any](m *model, k *kind[T], of func(*T) declared, costOf func(*plan, *T) cost) *account[T] {
 	a := &account[T]{of: of, costs: newQuery(m, equal, costOf), budget: m.budget, fresh: map[*T]bool{}}
 	k.take = append(k.take, a.update)
@@ -75,7 +75,7 @@ func (a *account[T]) update(changes []change[T]) {
 	}
 }
 
-// ask for the costs that may be others than before.
+// ask recomputes the costs that may have changed.
 func (a *account[T]) ask(r *query.Reader) {
 	for _, rule := range slices.AppendSeq(a.costs.Doubted(), maps.Keys(a.fresh)) {
 		a.budget.ledger.Set(mesh.CostOf(a.of(rule).object, a.costs.Keep(r, rule).parts))
@@ -83,21 +83,21 @@ func (a *account[T]) ask(r *query.Reader) {
 	clear(a.fresh)
 }
 
-// excess is why an object is withheld; the zero Excess where it is not.
+// excess returns why an object is withheld, or the zero Excess if it is not.
 func (p *plan) excess(of declared) mesh.Excess { return p.budget.withheld.Get(p.r, of.object.Key()) }
 
 func (p *plan) withheld(of declared) bool { return p.excess(of).Withheld() }
 
-// reportExcess tells the author of an object what multiplies, and what becomes of it.
+// reportExcess reports what multiplies in an object, and the effect.
 func (p *plan) reportExcess(excess mesh.Excess, ref diag.Ref, c cost, effect string) {
 	p.report(excess.Problem(ref, c.of, effect))
 }
 
-// endless is what a product comes to at most, so that sums of many of them are in the
-// range of an int.
+// endless is the upper bound of a product, so that sums of many products fit into
+// an int.
 const endless = 1 << 40
 
-// times is the product of two lengths.
+// times returns the product of two lengths, at most endless.
 func times(a, b int) int {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	if high > 0 || low > endless {
@@ -106,5 +106,5 @@ func times(a, b int) int {
 	return int(low)
 }
 
-// kib is how many bytes of text a part has room for.
+// kib is the number of bytes of text that count as one part.
 const kib = 1024

@@ -10,50 +10,51 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// claim is a rule for hosts, with who sees it.
+// claim is a rule for hosts that only some callers may see.
 type claim interface {
 	origin() declared
 	exportTo() []string
-	// selector has the labels of the callers in its namespace that it is for; nil
-	// for all that see it.
+	// selector returns the labels of the callers in its namespace that the rule
+	// applies to, or nil if it applies to all that see it.
 	selector() mesh.Labels
 }
 
-// claims are the rules of one kind, by the namespace that they are in, the hosts
-// that they name and who sees them: a rule that is for few concerns nobody else.
+// claims indexes the rules of one kind by their namespace, the hosts that they
+// name, and the callers that see them. So a change of a rule for a few callers does
+// not affect the others.
 type claims[T any] struct {
 	m     *model
 	of    func(*T) claim
 	hosts func(*T) []string
 	in    *index[claimed, T]
-	// named has the namespaces of all rules by the hosts that they name.
+	// named has the namespaces of all rules, by the hosts that they name.
 	named *query.Input[string, namespaces]
 	wild  *query.Input[string, bool] // namespaces of rules with a wildcard
-	// imported: a Sidecar says whose are followed.
+	// imported is set if a Sidecar limits which namespaces' rules callers follow.
 	imported bool
 
 	indexes []func([]change[T])
 }
 
-// claimed is a host in the rules of a namespace; those of all are under "" in a
-// mesh where every rule holds everywhere. Short names stand apart, so that one
-// index serves the proxies of all domains.
+// claimed is a host named by rules of a namespace. In a mesh where every rule
+// applies everywhere, all rules are under namespace "". Short names are kept apart,
+// so that one index serves the proxies of all domains.
 type claimed struct {
 	namespace, host string
 	short           bool
-	callers         string // who see the rules: of one namespace; "" for all
+	callers         string // namespace whose callers see the rules; "" for all
 }
 
-// namespaces of some rules.
+// namespaces summarizes the namespaces of some rules.
 type namespaces struct {
 	any   bool   // there are such rules
-	alone string // where all of them are, for everybody; "" when that is not so
-	// selecting: some select their callers.
+	alone string // the only namespace of such rules, if all of them are visible to everybody; otherwise ""
+	// selecting is set if some of them select their callers.
 	selecting bool
 }
 
-// newClaims indexes rules by the hosts that they name: those that select their
-// callers first, then in tie-break order.
+// newClaims indexes rules by the hosts that they name. Rules that select their
+// callers come first; then tie-break order decides.
 func newClaims[T any](m *model, of func(*T) claim, hosts func(*T) []string) *claims[T] {
 	c := &claims[T]{m: m, of: of, hosts: hosts}
 	compare := func(a, b *T) int {
@@ -96,11 +97,12 @@ func (c *claims[T]) claimed(rule *T) []claimed {
 	return out
 }
 
-// maxClaims is how many entries a rule may have in the index by its callers.
+// maxClaims is how many index entries a rule may have for its callers.
 const maxClaims = 1024
 
-// callers are the namespaces that see a rule; "" for all of them. A rule with many
-// hosts for many namespaces is found by all, and followed by those that see it.
+// callers returns the namespaces that see a rule, or "" for all. A rule with many
+// hosts for many namespaces is indexed for all callers, but only those that see it
+// follow it.
 func (c *claims[T]) callers(rule *T) []string {
 	of := c.of(rule)
 	home := of.origin().ref.Namespace
@@ -119,7 +121,8 @@ func (c *claims[T]) callers(rule *T) []string {
 	return out
 }
 
-// names of hosts, completed unless that is left to the callers.
+// names returns the hosts of a rule. Short names are completed unless that is left
+// to the callers.
 func (c *claims[T]) names(rule *T) []string {
 	var out []string
 	for _, name := range c.hosts(rule) {
@@ -135,8 +138,8 @@ func (c *claims[T]) scope(rule *T) string {
 	return c.of(rule).origin().ref.Namespace
 }
 
-// find is what some look for a host where these callers are: of the first of the
-// namespaces that has any. The host itself comes first, then wildcards, the longest
+// find returns the match for a host in the first of the namespaces that has one.
+// Within a namespace, the host itself comes first, then wildcards, the longest
 // first.
 func find[T, V any](c *claims[T], d *domainPlan, host string, namespaces []string, exact func(namespace, host string) *V) *V {
 	for _, namespace := range namespaces {
@@ -155,9 +158,9 @@ func find[T, V any](c *claims[T], d *domainPlan, host string, namespaces []strin
 	return nil
 }
 
-// lists are the rules of a namespace for this very host, or wildcard, that callers
-// see, by its whole name or by a short one that their domain completes. No list is
-// empty, and all are shared.
+// lists returns the rules of a namespace that name exactly this host or wildcard
+// and that the callers see. A rule may use the whole name, or a short one that the
+// callers' domain completes. No list is empty; all are shared.
 func (c *claims[T]) lists(d *domainPlan, namespace, host string) [][]*T {
 	var out [][]*T
 	add := func(name string) {
@@ -177,7 +180,7 @@ func (c *claims[T]) lists(d *domainPlan, namespace, host string) [][]*T {
 	return out
 }
 
-// first is the first rule of some lists that these callers follow; nil for none.
+// first returns the first rule in some lists that these callers follow, or nil.
 func (c *claims[T]) first(d *domainPlan, lists [][]*T) *T {
 	var found *T
 	for _, list := range lists {
@@ -189,7 +192,7 @@ func (c *claims[T]) first(d *domainPlan, lists [][]*T) *T {
 	return found
 }
 
-// all are the rules of some lists that these callers follow, each once.
+// all returns the rules in some lists that these callers follow, each once.
 func (c *claims[T]) all(d *domainPlan, lists [][]*T) []*T {
 	var out []*T
 	for _, list := range lists {
@@ -203,8 +206,8 @@ func (c *claims[T]) all(d *domainPlan, lists [][]*T) []*T {
 	return slices.Compact(out)
 }
 
-// followed reports whether a rule does not select others, and the Sidecar of these
-// callers lets them follow it.
+// followed reports whether these callers follow a rule: the rule does not select
+// other callers, and their Sidecar lets them follow it.
 func (c *claims[T]) followed(d *domainPlan, rule *T) bool {
 	of := c.of(rule)
 	if of.selector() != nil && !d.selection.has(of.origin().ref.Name) {
@@ -238,7 +241,7 @@ func (c *claims[T]) differs(p *plan, host string) bool {
 	return false
 }
 
-// namespaces of these rules.
+// namespaces summarizes the namespaces of these rules.
 func (c *claims[T]) namespaces(rules []*T) namespaces {
 	out := namespaces{any: len(rules) > 0}
 	apart := false
@@ -255,7 +258,7 @@ func (c *claims[T]) namespaces(rules []*T) namespaces {
 	return out
 }
 
-// wildcards that a host falls under, the longest first.
+// wildcards returns the wildcards that cover a host, the longest first.
 func wildcards(host string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for at := strings.IndexByte(host, '.'); at >= 0; {
@@ -272,8 +275,8 @@ func wildcards(host string) func(yield func(string) bool) {
 	}
 }
 
-// ownerOf is the namespace that a host belongs to: that of the object which
-// declares it, else the one in its name; "" when neither says.
+// ownerOf returns the namespace that a host belongs to: that of the object that
+// declares it, else the one in its name, else "".
 func (p *plan) ownerOf(host string) string {
 	if svc := p.service(host); svc != nil {
 		return svc.Namespace
@@ -281,7 +284,7 @@ func (p *plan) ownerOf(host string) string {
 	return mesh.NamespaceOf(host, p.settings.Domain)
 }
 
-// ownerOf is the namespace that a host belongs to where these callers are.
+// ownerOf returns the namespace that a host belongs to as these callers see it.
 func (d *domainPlan) ownerOf(host string) string {
 	if svc := d.service(host); svc != nil {
 		return svc.Namespace
@@ -289,14 +292,14 @@ func (d *domainPlan) ownerOf(host string) string {
 	return d.plan.ownerOf(host)
 }
 
-// virtualNamespaces are those whose VirtualServices may route requests for a
-// host: first its own, then the callers', then the root namespace.
+// virtualNamespaces returns the namespaces whose VirtualServices may route requests
+// to a host, in order: the host's own, the callers', the root namespace.
 func (d *domainPlan) virtualNamespaces(host string) []string {
 	return d.scopes(d.ownerOf(host), d.namespace)
 }
 
-// ruleNamespaces are those whose DestinationRules may say how a host is
-// reached, in Istio's order: the callers', its own, the root namespace.
+// ruleNamespaces returns the namespaces whose DestinationRules may apply to a host,
+// in Istio's order: the callers', the host's own, the root namespace.
 func (d *domainPlan) ruleNamespaces(host string) []string {
 	return d.scopes(d.namespace, d.ownerOf(host))
 }
@@ -309,7 +312,7 @@ func (d *domainPlan) scopes(first, second string) []string {
 	return slices.DeleteFunc(out, func(namespace string) bool { return namespace == "" })
 }
 
-// checkService reports also a host that is kept from these callers.
+// checkService also reports a host that is not visible to these callers.
 func (d *domainPlan) checkService(ref diag.Ref, field, host, consequence string) bool {
 	svc := d.plan.service(host)
 	if svc == nil || d.service(host) != nil {

@@ -9,25 +9,25 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// clusterKey is a target as callers of a domain see it that the same
-// DestinationRules select, under the DestinationPolicy that holds for them.
+// clusterKey is a target, its DestinationPolicy, and the domain and selection that
+// decide which DestinationRules its callers follow.
 type clusterKey struct {
 	target
 	domain    string
 	selection selection
 	policy    *policy
-	// network of the callers, where it matters to whom it leads.
+	// network of the callers, if the endpoints depend on it.
 	network string
 }
 
-// clusterPart is a cluster, with what is wrong with it.
+// clusterPart is a cluster with its problems.
 type clusterPart struct {
 	cluster  *ir.Cluster
-	stream   ir.Stream // of connections that are passed on to it as they are
+	stream   ir.Stream // settings of TCP connections to it
 	problems diag.List
 }
 
-// clusterOf is the cluster of a target under the rules for it.
+// clusterOf returns the cluster of a target with the rules that apply to it.
 func (p *plan) clusterOf(key clusterKey) clusterPart {
 	d := p.forSelected(key.domain, key.selection)
 	if key.nobody || key.service != nil && key.service.Withheld || d.tooManyVersions(key.target) {
@@ -41,8 +41,8 @@ func (p *plan) clusterOf(key clusterKey) clusterPart {
 	return out
 }
 
-// underPolicy makes of a cluster what a DestinationPolicy wants, with the TLS of
-// a DestinationRule; where there is no such policy, what the rule wants.
+// underPolicy applies a DestinationPolicy and the TLS settings of a DestinationRule
+// to a cluster. Without a DestinationPolicy it applies the whole DestinationRule.
 func (d *domainPlan) underPolicy(out *clusterPart, t target, pol *policy) {
 	if svc := cmp.Or(d.service(t.host), d.registered(t.host)); svc != nil && svc.NamesExternal() && d.pilot().ExternalNamePoliciesIgnored {
 		return
@@ -66,7 +66,7 @@ func (d *domainPlan) underPolicy(out *clusterPart, t target, pol *policy) {
 	w.apply(rule.policy(t, d.pilot()))
 }
 
-// plainCluster is an outbound cluster without any policy.
+// plainCluster returns an outbound cluster without any policy.
 func (p *plan) plainCluster(t target, network string) *ir.Cluster {
 	out := &ir.Cluster{
 		Name:           t.name,
@@ -87,9 +87,9 @@ func (p *plan) plainCluster(t target, network string) *ir.Cluster {
 	return out
 }
 
-// reach says how the cluster of a service finds its endpoints. Those of
-// external services and sockets are listed in the cluster, as the registry does
-// not answer for them.
+// reach sets how the cluster of a service finds its endpoints. The cluster itself
+// lists the endpoints of external services and sockets, as the registry does not
+// serve them.
 func (p *plan) reach(out *ir.Cluster, t target, network string) {
 	switch {
 	case t.service.Resolution == mesh.Passthrough:
@@ -112,9 +112,9 @@ func (p *plan) reach(out *ir.Cluster, t target, network string) {
 	}
 }
 
-// hostsOf are the endpoints of a cluster that lists them itself, each once, as the
-// IR promises. A host of a DNS service without
-// endpoints is an endpoint by its name, of whatever version.
+// hostsOf returns the endpoints of a cluster that lists them itself, each once, as
+// the IR promises. A DNS service without endpoints has its host name as the only
+// endpoint, for any version.
 func (p *plan) hostsOf(t target, network string) []ir.Endpoint {
 	labels := t.version.labels()
 	if t.service.IsItsOwnEndpoint() {
@@ -132,7 +132,7 @@ func (p *plan) hostsOf(t target, network string) []ir.Endpoint {
 	return out
 }
 
-// instancesOf are those of the target.
+// instancesOf returns the instances of the target.
 func (p *plan) instancesOf(t target) []*mesh.Instance {
 	labels := t.version.labels()
 	var out []*mesh.Instance
@@ -144,8 +144,8 @@ func (p *plan) instancesOf(t target) []*mesh.Instance {
 	return out
 }
 
-// byPort are the instances of a service by the names of ports, so that each cluster
-// looks only at those at its own.
+// byPort has the instances of a service by port name, so that each cluster looks
+// only at those of its own port.
 type byPort struct{ at map[string][]*mesh.Instance }
 
 func (p *plan) instancesByPort(svc *mesh.Service) *byPort {
@@ -158,8 +158,8 @@ func (p *plan) instancesByPort(svc *mesh.Service) *byPort {
 
 func isHTTP2(p *mesh.Port) bool { return p.Protocol == mesh.HTTP2 || p.Protocol == mesh.GRPC }
 
-// addCluster makes sure that the cluster of a target is there, as this caller
-// sees it.
+// addCluster adds the cluster of a target, as this caller sees it, unless it is
+// already there.
 func (c *writer) addCluster(t target) {
 	if _, ok := c.added[t.name]; ok {
 		return
@@ -188,8 +188,8 @@ func (c *writer) needAll(targets []target) {
 	}
 }
 
-// forRules is by what callers have a DestinationRule for a host; "" where all
-// have the same.
+// forRules returns the domain and selection that decide which DestinationRule
+// callers have for a host; both are empty if all callers have the same.
 func (d *domainPlan) forRules(host string) (string, selection) {
 	if d.rulesDiffer(host) {
 		return d.domain, d.selection
@@ -198,13 +198,13 @@ func (d *domainPlan) forRules(host string) (string, selection) {
 }
 
 // rulesDiffer reports whether callers may have different DestinationRules for a
-// host, or know it as different services.
+// host, or see different services under its name.
 func (p *plan) rulesDiffer(host string) bool {
 	return p.pilot().ShortNamesByCaller || len(p.registry.byHost.under(p, host)) > 1 || p.differs.Get(p.r, host)
 }
 
-// policyFor is the first policy for exactly this version whose source fits the
-// caller; nil when there is none.
+// policyFor returns the first policy for exactly this version whose source fits the
+// caller, or nil.
 func (c *writer) policyFor(t target) *policy {
 	of := c.plan.policiesFor.under(c.plan, labelled{t.host, t.version.labels().String()})
 	for _, pol := range of {
@@ -215,8 +215,8 @@ func (c *writer) policyFor(t target) *policy {
 	return nil
 }
 
-// needLocal makes sure that the cluster of a local port is there: the workload
-// beside the proxy. No policy applies to it.
+// needLocal adds the cluster of a local port, which leads to the workload beside
+// the proxy, and returns its name. No policy applies to it.
 func (c *writer) needLocal(port int, http2 bool, origins []diag.Ref) string {
 	name := fmt.Sprintf("in.%d", port)
 	if c.clusters[name] == nil {

@@ -17,30 +17,31 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Compiler compiles one snapshot after another, and makes nothing again that
-// the change between them does not concern. Its methods are safe for
-// concurrent use.
+// Compiler compiles a sequence of snapshots and recomputes only what the change
+// between them affects. Its methods are safe for concurrent use.
 type Compiler struct {
 	mu    sync.Mutex
 	snap  *mesh.Snapshot
 	model *model
-	graph atomic.Pointer[query.Graph] // that of the model
+	graph atomic.Pointer[query.Graph] // the model's graph
 	quota *Quota
 }
 
-// Quota bounds the results that some compilers keep together.
+// Quota bounds the number of results that several compilers hold together.
 type Quota = query.Quota
 
-// NewQuota allows so many results; 0 for any number.
+// NewQuota returns a Quota that allows the given number of results; 0 means no
+// bound.
 func NewQuota(most int) *Quota { return query.NewQuota(most) }
 
-// NewCompiler makes one that knows no snapshot yet, and keeps whatever it makes.
+// NewCompiler returns a compiler without a snapshot and without a bound on its
+// results.
 func NewCompiler() *Compiler { return NewCompilerWithin(NewQuota(0)) }
 
-// NewCompilerWithin makes one whose results count in a Quota.
+// NewCompilerWithin returns a compiler whose results count against a Quota.
 func NewCompilerWithin(quota *Quota) *Compiler { return &Compiler{quota: quota} }
 
-// Advance takes the next snapshot, which Proxy compiles from then on.
+// Advance sets the snapshot that Proxy compiles from now on.
 func (c *Compiler) Advance(next *mesh.Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +59,7 @@ func (c *Compiler) Advance(next *mesh.Snapshot) {
 	c.snap = next
 }
 
-// anew forgets all that was compiled under other settings.
+// anew discards everything that was compiled under other settings.
 func (c *Compiler) anew(settings *mesh.Settings) {
 	before := c.model
 	c.model, c.snap = newModel(settings, query.NewGraphWithin(c.quota)), nil
@@ -69,7 +70,7 @@ func (c *Compiler) anew(settings *mesh.Settings) {
 	}
 }
 
-// Close takes all results out of the Quota. The next call must be Advance, if any.
+// Close removes all results from the Quota. Afterwards only Advance may be called.
 func (c *Compiler) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,23 +81,24 @@ func (c *Compiler) Close() {
 	c.graph.Store(nil)
 }
 
-// Proxy is the configuration of all proxies with one view of the last snapshot,
-// and the problems that they have beside those of the snapshot, sorted by
-// object. Every promise of package ir holds for it: what would break one is
-// closed, and a problem. What it was made of before and still is of equal parts
-// keeps them: an unchanged part is the same pointer, and a configuration of
-// unchanged parts is the same configuration.
+// Proxy returns the configuration of all proxies with the given view of the last
+// snapshot. It also returns the problems that they have in addition to those of the
+// snapshot, sorted by object. The configuration keeps every promise of package ir:
+// a part that would break one fails closed and becomes a problem. Unchanged parts
+// are reused: an unchanged part is the same pointer as before, and a configuration
+// whose parts are all unchanged is the same pointer too.
 //
-// It is kept until Release, and so is what is shared with other views as long
-// as one of them is.
+// The result is kept until Release. Parts shared with other views are kept as long
+// as one of those views is.
 func (c *Compiler) Proxy(v mesh.View) (*ir.Config, diag.List) {
 	config, problems, _ := c.proxy(v, func(_ bool, do func()) error { do(); return nil })
 	return config, problems // Without limits there is no error.
 }
 
-// ProxyWithin is Proxy within the Quota, and within a bound of work that no view of
-// a mesh within its budget comes near. It ends early when ctx ends. With an error a
-// view that was compiled before is as it was, and a new one is not kept.
+// ProxyWithin is like Proxy, but stays within the Quota and within a bound of work
+// that no view of a mesh within its budget comes near. It ends early when ctx ends.
+// On an error, a view that was compiled before is unchanged, and a new view is not
+// kept.
 func (c *Compiler) ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, diag.List, error) {
 	return c.proxy(v, func(isNew bool, do func()) error {
 		l := query.Limits{Steps: mostSteps}
@@ -107,14 +109,16 @@ func (c *Compiler) ProxyWithin(ctx context.Context, v mesh.View) (*ir.Config, di
 	})
 }
 
-// mostSteps is how many results a view may compute and read, some seconds' work. A
-// view of 5,000 services, with rules of their own for each namespace, takes 200,000.
+// mostSteps is how many results a view may compute and read: some seconds of work.
+// A view of 5,000 services, with separate rules for each namespace, takes 200,000.
 const mostSteps = 4_000_000
 
-// New views find less room, so that those that proxies have can be renewed.
+// reserved is the part of the Quota that new views may not use, so that existing
+// views can be recompiled.
 const reserved = 10 // percent of the Quota
 
-// proxy has try make what is to be kept. It is told whether the view is new.
+// proxy compiles a view; try runs the computation and receives whether the view is
+// new.
 func (c *Compiler) proxy(v mesh.View, try func(isNew bool, do func()) error) (*ir.Config, diag.List, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,13 +144,13 @@ func (c *Compiler) proxy(v mesh.View, try func(isNew bool, do func()) error) (*i
 	return out.config, out.problems, nil
 }
 
-// ErrOverBudget: the configurations of all proxies together, or one of them, would
-// take more than they may.
+// ErrOverBudget means that the configurations of all proxies together, or one of
+// them, would exceed their limit.
 var ErrOverBudget = errors.New("over budget")
 
-// Release lets go of the configuration of the view with a key, unless it is wanted:
-// that is asked while Proxy makes nothing, so that what it makes for who wants it
-// from then on is kept.
+// Release drops the configuration of the view with a key, unless wanted returns
+// true. wanted runs under the compiler's lock, so a concurrent Proxy call cannot
+// lose its result.
 func (c *Compiler) Release(key string, wanted func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,16 +163,16 @@ func (c *Compiler) Release(key string, wanted func() bool) {
 	})
 }
 
-// Concerned are the keys of the views that may have another configuration, or
-// other problems, than when they were last compiled. All others are as they were.
+// Concerned returns the keys of the views whose configuration or problems may have
+// changed since they were last compiled. All other views are unchanged.
 func (c *Compiler) Concerned() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.model.configs.Doubted()
 }
 
-// Problems are those of the whole snapshot that the config kinds are to blame
-// for, sorted by object; the registry's own are in Snapshot.Problems.
+// Problems returns the problems of the whole snapshot that the config kinds cause,
+// sorted by object. The registry's own problems are in Snapshot.Problems.
 func (c *Compiler) Problems() diag.List {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,8 +181,8 @@ func (c *Compiler) Problems() diag.List {
 	return out
 }
 
-// ProblemsOf are those among Problems that some objects have. Of others no more is
-// looked at than what may have to do with these.
+// ProblemsOf returns those among Problems that the given objects have. It examines
+// other objects only as far as they may affect these.
 func (c *Compiler) ProblemsOf(objects map[diag.Ref]bool) diag.List {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,21 +197,21 @@ func (c *Compiler) ProblemsOf(objects map[diag.Ref]bool) diag.List {
 	return all.List()
 }
 
-// Runs is how many results have been computed so far.
+// Runs returns how many results have been computed so far.
 func (c *Compiler) Runs() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.model.graph.Runs()
 }
 
-// Reads is how often they have read an input, or each other, so far.
+// Reads returns how many times computations have read an input or a result so far.
 func (c *Compiler) Reads() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.model.graph.Reads()
 }
 
-// Size is how many values are kept, of whatever kind. It waits for nothing.
+// Size returns how many values of any kind are held. It takes no lock.
 func (c *Compiler) Size() int {
 	if graph := c.graph.Load(); graph != nil {
 		return graph.Size()
@@ -215,7 +219,7 @@ func (c *Compiler) Size() int {
 	return 0
 }
 
-// know has queries of a view find who it is for.
+// know records the caller of a view, which the queries of the view read.
 func (m *model) know(key string, v mesh.View) {
 	who := &caller{
 		scope:  scope{role: v.Role, domain: v.Domain, network: v.Network},
@@ -236,8 +240,8 @@ func (m *model) forget(key string) {
 	m.views.Set(key, nil)
 }
 
-// changesBetween are the objects of each kind that are others now. Without a
-// snapshot before, all are new.
+// changesBetween returns the objects of each kind that changed. Without an earlier
+// snapshot, all objects are new.
 func changesBetween(before, next *mesh.Snapshot) map[string][]change[schema.Object] {
 	objects := map[string][]change[schema.Object]{}
 	if told, ok := next.ChangesSince(before); ok {
@@ -257,7 +261,7 @@ func changesBetween(before, next *mesh.Snapshot) map[string][]change[schema.Obje
 	return objects
 }
 
-// differences are the objects that are others now, by their keys.
+// differences returns the objects that changed, matched by key.
 func differences(before, after []*schema.Object) []change[schema.Object] {
 	if sameList(before, after) || slices.Equal(before, after) {
 		return nil

@@ -9,12 +9,13 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// contested are names and domains at a port that more than one virtual host may
-// want, for callers of some domain or other. All others are whose they are,
-// whatever the caller knows of the mesh.
+// contested is the set of names and domains at a port that more than one virtual
+// host may want, for callers of some domain. Every other name or domain has one
+// owner for all callers.
 type contested map[wanted]bool
 
-// wanted is a name or domain at a port, in lower case: Envoy compares domains so.
+// wanted is a name or domain at a port, in lower case, as Envoy ignores the case of
+// domains.
 type wanted struct {
 	port int
 	text string
@@ -22,8 +23,9 @@ type wanted struct {
 
 func sameContested(a, b contested) bool { return maps.Equal(a, b) }
 
-// contestedIn is by the services that proxies of a scope know: those of the whole
-// mesh, but where a Sidecar leaves some out, which then do not concern them.
+// contestedIn returns the contested names among the services that proxies of a
+// scope see. These are the services of the whole mesh, unless a Sidecar leaves some
+// out.
 func (p *plan) contestedIn(s scope) contested {
 	if s.sidecar.limits() {
 		return p.findContested(p.servicesFor(s))
@@ -31,7 +33,8 @@ func (p *plan) contestedIn(s scope) contested {
 	return p.contested.Get(p.r, none{})
 }
 
-// findContested looks at all that callers of any domain call a service.
+// findContested considers every name by which callers of any domain may call a
+// service.
 func (p *plan) findContested(services []*mesh.Service) contested {
 	seen, out := map[wanted]bool{}, contested{}
 	want := func(port int, text string) {
@@ -56,7 +59,7 @@ func (p *plan) findContested(services []*mesh.Service) contested {
 	return out
 }
 
-// nameMark tells names from domains: none begins with it.
+// nameMark distinguishes names from domains: no domain begins with it.
 const nameMark = "\n"
 
 // has reports whether anything of an entry is contested.
@@ -69,8 +72,8 @@ func (c contested) has(e *entry) bool {
 		slices.ContainsFunc(e.domains, func(domain string) bool { return c[wanted{port, strings.ToLower(domain)}] })
 }
 
-// sound reports whether all domains of a host can be, as far as it shows by
-// itself.
+// sound reports whether all domains of a host are valid and distinct, without
+// looking at other hosts.
 func (h *candidate) sound() bool {
 	seen := make(map[string]bool, len(h.Domains))
 	for _, domain := range h.Domains {
@@ -83,8 +86,8 @@ func (h *candidate) sound() bool {
 	return h.Name != "" && len(seen) > 0
 }
 
-// calledBy is as much of the callers' domain as decides by which names they know
-// a service: its end that the host name has as well.
+// calledBy returns the part of the callers' domain that decides by which names they
+// know a service: the suffix that it shares with the host name.
 func calledBy(svc *mesh.Service, domain string) string {
 	if svc.External || strings.HasPrefix(svc.Hostname, "*") {
 		return ""

@@ -16,8 +16,8 @@ type policy struct {
 	declared
 	spec   *schema.DestinationPolicy
 	host   string
-	labels mesh.Labels // of the version exactly; none: the cluster without labels
-	source *source     // nil: any caller
+	labels mesh.Labels // exactly those of the version; empty for the cluster without labels
+	source *source     // nil for any caller
 }
 
 func (pol *policy) version() labelled { return labelled{pol.host, pol.labels.String()} }
@@ -35,8 +35,8 @@ func readDestinationPolicy(p *plan, of declared, spec *schema.DestinationPolicy)
 	}
 }
 
-// firstBySource are the policies for a version that have effect, by the callers
-// that they are for.
+// firstBySource returns the policies for a version that take effect, by their
+// source.
 func (p *plan) firstBySource(of labelled) map[string]*policy {
 	out := map[string]*policy{}
 	for _, pol := range p.policiesFor.under(p, of) {
@@ -54,8 +54,8 @@ func (p *plan) reportLosingPolicy(pol, first *policy) {
 	})
 }
 
-// reportReplacedRule tells of a DestinationRule whose policy for the same
-// version does not hold where this one does.
+// reportReplacedRule reports a DestinationRule whose policy for the same version
+// this policy replaces.
 func (p *plan) reportReplacedRule(pol *policy) {
 	rule := p.home(pol.ref.Namespace).ruleFor(pol.host)
 	if rule == nil {
@@ -131,7 +131,7 @@ var loadBalancers = map[string]ir.LoadBalancer{
 	"RANDOM":      ir.Random,
 }
 
-// applied is a cluster under the policy.
+// applied returns a cluster with the policy applied.
 func (pol *policy) applied(cluster *ir.Cluster) *ir.Cluster {
 	out := *cluster
 	out.Origins = append(slices.Clone(out.Origins), pol.ref)
@@ -153,8 +153,8 @@ func (pol *policy) applied(cluster *ir.Cluster) *ir.Cluster {
 	return &out
 }
 
-// outlierDetection leaves out durations under a second and ejects a tenth of
-// the instances at most when nothing is said, both as Pilot did.
+// outlierDetection omits durations under one second and, by default, ejects at most
+// a tenth of the instances, both as in Pilot.
 func outlierDetection(cb *schema.SimpleCircuitBreaker) *ir.OutlierDetection {
 	out := &ir.OutlierDetection{MaxEjectionPercent: 10}
 	if n := int(cb.HTTPConsecutiveErrors); n > 0 {

@@ -13,20 +13,21 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// destinationRule is a DestinationRule; which of them a host has depends on how
-// names are completed, so a domainPlan knows.
+// destinationRule is a DestinationRule. A domainPlan decides which ones apply to a
+// host, as that depends on how names are completed.
 type destinationRule struct {
 	declared
 	spec     *networking.DestinationRule
 	exported []string
-	labels   mesh.Labels // of the callers in its namespace that it is for; nil for all that see it
-	// Of a rule that several were merged into: with are the rules, beside the first,
-	// that it has something of, and policyRef has the policy.
+	labels   mesh.Labels // labels of the callers in its namespace that it selects; nil for all that see it
+	// In a merged rule, with names the rules, other than the first, that
+	// contributed to it, and policyRef the rule whose policy it has.
 	with      []diag.Ref
 	policyRef diag.Ref
 }
 
-// refs are the rules that it has something of; itself, where it was not merged.
+// refs returns the rules that contributed to it, or only itself if it was not
+// merged.
 func (r *destinationRule) refs() []diag.Ref { return append([]diag.Ref{r.ref}, r.with...) }
 
 func (r *destinationRule) origin() declared   { return r.declared }
@@ -39,8 +40,9 @@ func readDestinationRule(p *plan, of declared, spec *networking.DestinationRule)
 	return &destinationRule{declared: of, spec: spec, exported: p.settings.ExportToOf(spec), labels: selectorOf(spec), policyRef: of.ref}
 }
 
-// closingDestinationRule closes the host of a rule whose spec does not decode: nobody
-// knows whether it asks for TLS. It is nil where the spec does not say for which host.
+// closingDestinationRule returns a spec that closes the host of a rule whose spec
+// does not decode, as the rule may ask for TLS. It returns nil if the spec does not
+// name a host.
 func closingDestinationRule(o *schema.Object) any {
 	var said struct {
 		Host     string   `json:"host"`
@@ -49,13 +51,13 @@ func closingDestinationRule(o *schema.Object) any {
 	if err := json.Unmarshal(o.SpecJSON(), &said); err != nil || said.Host == "" {
 		return nil
 	}
-	// A way that no proxy follows.
+	// No proxy supports this setting, so the host is closed.
 	return &networking.DestinationRule{Host: said.Host, ExportTo: said.ExportTo, TrafficPolicy: &networking.TrafficPolicy{
 		ProxyProtocol: &networking.TrafficPolicy_ProxyProtocol{},
 	}}
 }
 
-// subset by name; nil when there is none, or no rule.
+// subset returns a subset by name, or nil if there is none or r is nil.
 func (r *destinationRule) subset(name string) *networking.Subset {
 	if r == nil {
 		return nil
@@ -68,8 +70,8 @@ func (r *destinationRule) subset(name string) *networking.Subset {
 	return nil
 }
 
-// subset is the labels that stand for a subset of a host; not ok when no instance
-// is of it, as no rule has it.
+// subset returns the labels of a subset of a host. ok is false if no rule defines
+// the subset, so that no instance belongs to it.
 func (d *domainPlan) subset(host, name string) (labels mesh.Labels, ok bool) {
 	if name == "" {
 		return nil, true
@@ -80,7 +82,7 @@ func (d *domainPlan) subset(host, name string) (labels mesh.Labels, ok bool) {
 	return nil, d.pilot().UnknownSubsetIsAll
 }
 
-// policy is all that holds for a target; nil for nothing.
+// policy returns the whole policy for a target, or nil.
 func (r *destinationRule) policy(t target, pilot mesh.V1Compatibility) *networking.TrafficPolicy {
 	policy := mergedPolicy(nil, r.spec.GetTrafficPolicy(), t.number)
 	if own := r.subsetOf(t, pilot).GetTrafficPolicy(); own != nil {
@@ -92,8 +94,8 @@ func (r *destinationRule) policy(t target, pilot mesh.V1Compatibility) *networki
 	return policy
 }
 
-// subsetOf a target; one that is a version by labels is that of the first
-// subset with the very labels. Nil when there is none.
+// subsetOf returns the subset of a target, or nil. A target that is a version by
+// labels has the first subset with exactly these labels.
 func (r *destinationRule) subsetOf(t target, pilot mesh.V1Compatibility) *networking.Subset {
 	if t.subset != "" {
 		return r.subset(t.subset)
@@ -106,7 +108,8 @@ func (r *destinationRule) subsetOf(t target, pilot mesh.V1Compatibility) *networ
 	return nil
 }
 
-// checkDestinationRule reports what proxies in its own namespace make of it.
+// checkDestinationRule reports problems of a rule as proxies in its own namespace
+// see it.
 func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 	host := d.complete(rule.spec.GetHost(), rule.ref.Namespace)
 	d.checkShortName(rule.ref, "spec.host", rule.spec.GetHost(), host)
@@ -134,8 +137,8 @@ func (d *domainPlan) checkDestinationRule(rule *destinationRule) {
 	}
 }
 
-// checkMergedRule reports what is not followed of a rule because of others for the
-// same host.
+// checkMergedRule reports the parts of a rule that are not followed because of
+// other rules for the same host.
 func (d *domainPlan) checkMergedRule(rule *destinationRule, host string) {
 	m := d.exactRule(d.scopes(rule.ref.Namespace, "")[0], host)
 	switch {
@@ -150,7 +153,7 @@ func (d *domainPlan) checkMergedRule(rule *destinationRule, host string) {
 }
 
 // checkPolicies reports settings of ports that the service does not have, and TLS
-// that cannot be met.
+// settings that cannot be met.
 func (d *domainPlan) checkPolicies(rule *destinationRule, svc *mesh.Service) {
 	rule.eachPolicy(func(at string, tls *networking.ClientTLSSettings, of *networking.TrafficPolicy_PortTrafficPolicy) {
 		d.checkTLS(rule, at, tls, svc)
@@ -162,7 +165,7 @@ func (d *domainPlan) checkPolicies(rule *destinationRule, svc *mesh.Service) {
 }
 
 // eachPolicy visits the places that have TLS settings: whole policies, and those of
-// ports, which are handed over.
+// ports, which visit receives.
 func (r *destinationRule) eachPolicy(visit func(at string, tls *networking.ClientTLSSettings, of *networking.TrafficPolicy_PortTrafficPolicy)) {
 	within := func(at string, policy *networking.TrafficPolicy) {
 		visit(at, policy.GetTls(), nil)

@@ -7,15 +7,16 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// checkTakenRule reports a rule for callers of other namespaces whom rules of another
-// namespace have all of: the host's own namespace comes before the root namespace, and
-// that of the callers before both. The rule of some callers' own namespace is an
-// exception that they may write, so it is told only if nobody else follows this one.
+// checkTakenRule reports a rule that no callers of other namespaces follow, because
+// rules of another namespace take precedence for all of them. The callers'
+// namespace comes first, then the host's own, then the root namespace. Callers'
+// namespaces may make such exceptions, so they are reported only if nobody else
+// follows this rule.
 func (d *domainPlan) checkTakenRule(rule *destinationRule, host string) {
 	home := rule.ref.Namespace
 	if rule.labels != nil || d.pilot().AnyNamespaceRules || d.pilot().ShortNamesByCaller ||
 		home != d.settings.RootNamespace && home != d.ownerOf(host) {
-		return // Callers of its own namespace follow it, if anybody does.
+		return // If anybody follows it, callers of its own namespace do.
 	}
 	atHome := mesh.Exported(rule.exported, home, home)
 	var audience []*domainPlan

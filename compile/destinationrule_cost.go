@@ -5,13 +5,13 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// versionsKey is a service as the subsets of a DestinationRule divide it.
+// versionsKey is a service and the DestinationRule whose subsets divide it.
 type versionsKey struct {
 	rule *destinationRule
 	svc  *mesh.Service
 }
 
-// versions is what the subsets come to: each may list every instance.
+// versions returns how far the subsets multiply: each may list every instance.
 func (p *plan) versions(key versionsKey) schema.Product {
 	return schema.Product{
 		{Length: len(key.rule.spec.GetSubsets()), Of: "subsets"},
@@ -27,8 +27,8 @@ func (p *plan) excessOfVersions(key versionsKey) mesh.Excess {
 	return mesh.Excess{Parts: parts, Budget: most}
 }
 
-// tooManyVersions reports whether a target is one of more versions of its service
-// than there is room for.
+// tooManyVersions reports whether the target is a version of a service that has
+// more versions than the budget allows.
 func (d *domainPlan) tooManyVersions(t target) bool {
 	if t.service == nil || t.version == "" && t.subset == "" {
 		return false
@@ -37,7 +37,7 @@ func (d *domainPlan) tooManyVersions(t target) bool {
 	return rule != nil && d.overVersions.Get(d.r, versionsKey{rule, t.service})
 }
 
-// checkVersions tells the author of a rule whose subsets are closed.
+// checkVersions reports a rule whose subsets are closed.
 func (d *domainPlan) checkVersions(rule *destinationRule, host string, svc *mesh.Service) {
 	inForce := d.ruleFor(host)
 	if svc == nil || inForce == nil || len(rule.spec.GetSubsets()) == 0 {

@@ -13,16 +13,16 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// mergedRule is what the DestinationRules of a namespace for one host come to.
+// mergedRule is the merged DestinationRules of a namespace for one host.
 type mergedRule struct {
 	*destinationRule
 	lost map[diag.Ref][]lostPart
 }
 
-// lostPart is a part of a rule that is not followed, because of another rule.
+// lostPart is a part of a rule that is not followed because of another rule.
 type lostPart struct{ field, why string }
 
-// ruleFor is what holds for a host; nil when there is no rule.
+// ruleFor returns the merged rule that applies to a host, or nil.
 func (d *domainPlan) ruleFor(host string) *destinationRule {
 	if m := find(d.settingsOf, d, host, d.ruleNamespaces(host), d.exactRule); m != nil {
 		return m.destinationRule
@@ -30,15 +30,15 @@ func (d *domainPlan) ruleFor(host string) *destinationRule {
 	return nil
 }
 
-// rulesKey are the DestinationRules of a namespace for this very host, or wildcard,
-// that callers of a domain see whom the same of them select.
+// rulesKey identifies the DestinationRules of a namespace for exactly this host or
+// wildcard, as seen by callers of a domain that the same rules select.
 type rulesKey struct {
 	namespace, host string
 	domain          string
 	selection       selection
 }
 
-// exactRule is what they come to; nil for none.
+// exactRule returns the merged rule, or nil.
 func (d *domainPlan) exactRule(namespace, host string) *mergedRule {
 	lists := d.settingsOf.lists(d, namespace, host)
 	switch {
@@ -52,8 +52,8 @@ func (d *domainPlan) exactRule(namespace, host string) *mergedRule {
 	return nil
 }
 
-// mergedAt is what several rules come to. One that selects its callers takes the
-// place of those that do not.
+// mergedAt merges several rules. A rule that selects its callers replaces those
+// that do not.
 func (p *plan) mergedAt(key rulesKey) *mergedRule {
 	d := p.forSelected(key.domain, key.selection)
 	rules := p.settingsOf.all(d, p.settingsOf.lists(d, key.namespace, key.host))
@@ -70,12 +70,12 @@ func (p *plan) mergedAt(key rulesKey) *mergedRule {
 	return p.mergedRules.Get(p.r, strings.Join(names, "\n"))
 }
 
-// name is what it is indexed by.
+// name is the key by which the rule is indexed.
 func (r *destinationRule) name() string { return r.ref.Namespace + "/" + r.ref.Name }
 
-// mergeRules merges rules as Istio does: the subsets of all, of which the first of a
-// name counts, under the first policy that there is. Beyond that, no rule turns off
-// the TLS that another one asks for. The names are joined by line ends.
+// mergeRules merges rules as Istio does: the subsets of all, the first of each
+// name, and the first policy. In addition, no rule turns off the TLS that another
+// one asks for. The names are joined by newlines.
 func (p *plan) mergeRules(names string) *mergedRule {
 	var rules []*destinationRule
 	for name := range strings.SplitSeq(names, "\n") {
@@ -100,24 +100,24 @@ func (p *plan) mergeRules(names string) *mergedRule {
 	return &mergedRule{&own, lost}
 }
 
-// merging is a merge that is under way.
+// merging is a merge in progress.
 type merging struct {
 	*plan
 	out *destinationRule
-	// policyOf is the rule whose policy holds; nil for none.
+	// policyOf is the rule whose policy applies, or nil.
 	policyOf *destinationRule
 	subsets  map[string]*mergedSubset
 }
 
-// mergedSubset is a subset, and the rule that it is of.
+// mergedSubset is a subset and the rule that it comes from.
 type mergedSubset struct {
 	*networking.Subset
 	from *networking.Subset
 	of   *destinationRule
 }
 
-// add takes a rule in. Of one that cannot be merged with the first, only TLS is
-// taken.
+// add merges a rule. If the rule cannot be merged with the first, only its TLS
+// settings are used.
 func (m *merging) add(rule *destinationRule) {
 	whole := m.out.mergesWith(rule)
 	if policy := rule.spec.GetTrafficPolicy(); policy != nil {
@@ -141,7 +141,8 @@ func (m *merging) add(rule *destinationRule) {
 }
 
 // takesFrom reports whether the result has the policy or a subset of a rule, or may
-// have its TLS. A rule of which it has nothing is not an origin of what follows.
+// have its TLS settings. A rule that contributes nothing is not an origin of the
+// result.
 func (m *merging) takesFrom(rule *destinationRule) bool {
 	if rule == m.policyOf || asksForTLS(rule.spec.GetTrafficPolicy()) {
 		return true
@@ -152,7 +153,7 @@ func (m *merging) takesFrom(rule *destinationRule) bool {
 	})
 }
 
-// asksForTLS reports whether a policy has settings for TLS, at whichever port.
+// asksForTLS reports whether a policy has TLS settings, for any port.
 func asksForTLS(policy *networking.TrafficPolicy) bool {
 	return slices.ContainsFunc(append(portsOf(policy), 0), func(port int) bool { return tlsAt(policy, port) != nil })
 }
@@ -162,7 +163,7 @@ func (r *destinationRule) mergesWith(other *destinationRule) bool {
 	return r.labels.Equal(other.labels) && slices.Equal(r.audience(), other.audience())
 }
 
-// audience is exportTo with one spelling for each meaning.
+// audience returns exportTo in a normal form.
 func (r *destinationRule) audience() []string {
 	if len(r.exported) == 0 || slices.Contains(r.exported, "*") {
 		return nil
@@ -177,9 +178,9 @@ func (r *destinationRule) audience() []string {
 	return slices.Compact(out)
 }
 
-// keepTLS gives the ports for which a subset has settings of their own, without a
-// word of TLS, that of the policies of other rules: within one rule the author
-// would have seen that such settings replace it.
+// keepTLS adds TLS settings from the policies of other rules to port settings of
+// subsets that have none. Within one rule, such settings replace the policy's TLS,
+// and the author can see that; across rules they cannot.
 func (m *merging) keepTLS(rules []*destinationRule) {
 	for _, s := range m.subsets {
 		for _, own := range s.GetTrafficPolicy().GetPortLevelSettings() {
@@ -194,7 +195,7 @@ func (m *merging) keepTLS(rules []*destinationRule) {
 
 const noPlainText = "it does not turn off TLS: another DestinationRule for the same host asks for it"
 
-// lost is what of the rules is not followed.
+// lost returns the parts of the rules that are not followed.
 func (m *merging) lost(rules []*destinationRule) map[diag.Ref][]lostPart {
 	out := map[diag.Ref][]lostPart{}
 	for _, rule := range rules {
@@ -226,8 +227,8 @@ func (m *merging) lost(rules []*destinationRule) map[diag.Ref][]lostPart {
 	return out
 }
 
-// withTLSOf is a policy with the TLS of another one, and other limits of the way
-// that connections take, wherever it has none. Both may be nil.
+// withTLSOf returns a policy that takes its TLS, tunnel and proxy protocol settings
+// from another one wherever it has none. Both may be nil.
 func withTLSOf(own, other *networking.TrafficPolicy) *networking.TrafficPolicy {
 	if other == nil {
 		return own
@@ -259,8 +260,8 @@ func withTLSOf(own, other *networking.TrafficPolicy) *networking.TrafficPolicy {
 	return out
 }
 
-// encrypted is the first of two settings by which connections are encrypted, else
-// the first that is there.
+// encrypted returns the first of two settings that encrypts connections, else the
+// first that is set.
 func encrypted(own, other *networking.ClientTLSSettings) *networking.ClientTLSSettings {
 	encrypts := func(tls *networking.ClientTLSSettings) bool {
 		return tls != nil && tls.GetMode() != networking.ClientTLSSettings_DISABLE
@@ -271,12 +272,12 @@ func encrypted(own, other *networking.ClientTLSSettings) *networking.ClientTLSSe
 	return cmp.Or(own, other)
 }
 
-// tlsAt are the TLS settings of a policy for a port.
+// tlsAt returns the TLS settings of a policy for a port.
 func tlsAt(policy *networking.TrafficPolicy, port int) *networking.ClientTLSSettings {
 	return mergedPolicy(nil, policy, port).GetTls()
 }
 
-// portsOf are the ports for which any of the policies has settings, each once.
+// portsOf returns the ports for which any of the policies has settings, each once.
 func portsOf(policies ...*networking.TrafficPolicy) []int {
 	var out []int
 	for _, policy := range policies {
@@ -288,7 +289,7 @@ func portsOf(policies ...*networking.TrafficPolicy) []int {
 	return slices.Compact(out)
 }
 
-// followsPolicy reports whether all that a policy says holds under another one.
+// followsPolicy reports whether out contains all settings of a policy.
 func followsPolicy(out, policy *networking.TrafficPolicy) bool {
 	if policy == nil {
 		return true
@@ -304,7 +305,7 @@ func followsPolicy(out, policy *networking.TrafficPolicy) bool {
 	return true
 }
 
-// holds reports whether a part of a policy is not there, or the same as another.
+// holds reports whether a part of a policy is unset or equals another.
 func holds[T interface {
 	comparable
 	proto.Message

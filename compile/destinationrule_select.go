@@ -12,8 +12,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// selection are the names of the DestinationRules that select proxies by their
-// labels, all of the proxies' namespace, joined by line ends, which none has.
+// selection is the names of the DestinationRules that select proxies by their
+// labels. All are in the proxies' namespace. The names are joined by newlines,
+// which no name contains.
 type selection string
 
 func (s selection) has(name string) bool {
@@ -33,8 +34,8 @@ func selectionOf(rules []*destinationRule) selection {
 	return selection(strings.Join(names, "\n"))
 }
 
-// selectorOf is nil where there is none. One without labels selects all callers of
-// the namespace.
+// selectorOf returns the labels of the workload selector, or nil if there is none.
+// A selector without labels selects all callers of the namespace.
 func selectorOf(spec *networking.DestinationRule) mesh.Labels {
 	if spec.GetWorkloadSelector() == nil {
 		return nil
@@ -44,8 +45,8 @@ func selectorOf(spec *networking.DestinationRule) mesh.Labels {
 	return labels
 }
 
-// selectsIn is the namespace whose proxies the rule selects; none for a rule
-// without a selector.
+// selectsIn returns the namespace whose proxies the rule selects, if it has a
+// selector.
 func (r *destinationRule) selectsIn() []string {
 	if r.labels == nil {
 		return nil
@@ -53,15 +54,14 @@ func (r *destinationRule) selectsIn() []string {
 	return []string{r.ref.Namespace}
 }
 
-// forSelected is what the networking kinds mean to proxies of a domain that these
-// rules select.
+// forSelected returns the plan for proxies of a domain that these rules select.
 func (p *plan) forSelected(domain string, s selection) *domainPlan {
 	d := p.forDomain(domain)
 	d.selection = s
 	return d
 }
 
-// selecting are the rules of a namespace that fit, first to win first.
+// selecting returns the matching rules of a namespace, in order of precedence.
 func (p *plan) selecting(namespace string, fits func(mesh.Labels) bool) []*destinationRule {
 	var out []*destinationRule
 	for _, rule := range p.selectingIn.under(p, namespace) {
@@ -72,8 +72,8 @@ func (p *plan) selecting(namespace string, fits func(mesh.Labels) bool) []*desti
 	return out
 }
 
-// homeWith is what the networking kinds mean to proxies in the namespace that have
-// these labels, and no others; nil for those that nothing selects.
+// homeWith returns the plan for proxies in the namespace that have exactly these
+// labels; nil means proxies that no rule selects.
 func (p *plan) homeWith(namespace string, labels mesh.Labels) *domainPlan {
 	d := p.forDomain(p.homeOf(namespace))
 	if labels != nil {
@@ -82,9 +82,9 @@ func (p *plan) homeWith(namespace string, labels mesh.Labels) *domainPlan {
 	return d
 }
 
-// selectionOf is that of a caller. A rule that another one of its host wins
-// against is reported, unless the other selects all that it does: then nobody
-// follows it, and its check says so.
+// selectionOf returns the selection of a caller. It reports a rule that loses to
+// another rule for the same host, unless the other one selects all proxies that it
+// does: then nobody follows it, and its check reports that.
 func (p *plan) selectionOf(who *caller) selection {
 	d := p.forDomain(who.domain)
 	if d.namespace == "" {
@@ -105,8 +105,8 @@ func (p *plan) selectionOf(who *caller) selection {
 	return selectionOf(rules)
 }
 
-// checkShadowed reports subsets that callers have which nothing selects, and those
-// that the rule selects have not.
+// checkShadowed reports subsets that unselected callers have, but callers that the
+// rule selects do not.
 func (d *domainPlan) checkShadowed(rule *destinationRule, host string) {
 	if rule.labels == nil {
 		return
@@ -121,7 +121,7 @@ func (d *domainPlan) checkShadowed(rule *destinationRule, host string) {
 	}
 }
 
-// allSubsets are their names, each once; none of no rule.
+// allSubsets returns the names of the subsets, each once; none if r is nil.
 func (r *destinationRule) allSubsets() []string {
 	if r == nil {
 		return nil

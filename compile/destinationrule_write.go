@@ -14,12 +14,12 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// policyWriter changes a cluster as traffic policies say.
+// policyWriter applies traffic policies to a cluster.
 type policyWriter struct {
 	*ir.Cluster
 	stream *ir.Stream
 	target target
-	http   bool // requests are routed to it, one by one
+	http   bool // whether requests to it are routed one by one
 
 	plan      *plan
 	namespace string // of the rule with the policy
@@ -27,7 +27,7 @@ type policyWriter struct {
 	pilot     mesh.V1Compatibility
 }
 
-// policyWriter writes to a part that is nobody else's.
+// policyWriter returns a writer to out, which nobody else may share.
 func (p *plan) policyWriter(out *clusterPart, t target, rule *destinationRule) policyWriter {
 	namespace := ""
 	if rule != nil {
@@ -39,22 +39,22 @@ func (p *plan) policyWriter(out *clusterPart, t target, rule *destinationRule) p
 	}
 }
 
-// What Pilot filled in for limits that are not named.
+// Pilot's defaults for limits that are not set.
 const (
 	pilotLimit   = 1024
 	pilotRetries = 3
 )
 
-// What Istio fills in.
+// Istio's defaults.
 const (
 	noLimit             = math.MaxUint32
 	longestEjectionTime = 5 * time.Minute
 )
 
-// mergedPolicy is a policy laid over another, for one port: each part that it
-// has takes the place of the other's as a whole. What it says for the port takes
-// the place of all four parts that can be said for one, whoever said them. The
-// result is nil when both are.
+// mergedPolicy returns a policy laid over another, for one port. Each part of over
+// replaces that of under as a whole. The settings of over for the port replace all
+// four parts that a port may have, wherever they come from. The result is nil if
+// both policies are.
 func mergedPolicy(under, over *networking.TrafficPolicy, port int) *networking.TrafficPolicy {
 	if over == nil {
 		return under
@@ -77,7 +77,7 @@ func mergedPolicy(under, over *networking.TrafficPolicy, port int) *networking.T
 	return out
 }
 
-// apply is called once, with all that holds for the cluster.
+// apply applies the whole policy of a cluster. It is called once.
 func (w policyWriter) apply(policy *networking.TrafficPolicy) {
 	w.localities(policy)
 	if policy == nil && w.pilot.DestinationRuleDefaults {
@@ -91,9 +91,9 @@ func (w policyWriter) apply(policy *networking.TrafficPolicy) {
 	w.secure(policy)
 }
 
-// secure is that part of a policy which says who may read along. A cluster that
-// cannot be reached as it says is closed: requests get 503, and nothing goes out
-// in another way.
+// secure applies the part of a policy that protects connections. A cluster that
+// cannot be reached as the policy requires is closed: requests get 503, and nothing
+// is sent in another way.
 func (w policyWriter) secure(policy *networking.TrafficPolicy) {
 	var lack unmet
 	if tls := policy.GetTls(); tls != nil {
@@ -158,7 +158,7 @@ func (w policyWriter) httpConnections(http *networking.ConnectionPoolSettings_HT
 	}
 }
 
-// said is nil for a time that is not given.
+// said returns nil for a duration that is not set.
 func said(d *durationpb.Duration) *time.Duration {
 	if d == nil {
 		return nil
@@ -208,7 +208,7 @@ func (w policyWriter) outlierDetection(o *networking.OutlierDetection) *ir.Outli
 	return out
 }
 
-// errorLimit is nil when it is not said; 0 is never.
+// errorLimit returns nil if the limit is not set; 0 means never.
 func errorLimit(n *wrapperspb.UInt32Value) *int {
 	if n == nil {
 		return nil

@@ -35,13 +35,13 @@ func (w policyWriter) loadBalancer(lb *networking.LoadBalancerSettings) {
 	}
 }
 
-// defaultRing is Istio's.
+// defaultRing is Istio's default.
 const defaultRing = 1024
 
 func (w policyWriter) consistentHash(h *networking.LoadBalancerSettings_ConsistentHashLB) {
 	key := hashKey(h)
 	if key == (ir.HashKey{}) {
-		return // It says nothing to hash by.
+		return // It has nothing to hash by.
 	}
 	w.LoadBalancer = ir.RingHash
 	if table := h.GetMaglev().GetTableSize(); table > 0 {

@@ -13,14 +13,14 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// unmet is a field of TLS settings, and why it cannot be as it says, "" where
-// schema has told already; the zero value is none.
+// unmet is a TLS setting that cannot be met, and why. The reason is "" if schema
+// has already reported it. The zero value means none.
 type unmet struct {
 	field string
 	absence
 }
 
-// clientTLS is nil for plain text.
+// clientTLS returns nil for plain text.
 func (w policyWriter) clientTLS(tls *networking.ClientTLSSettings) (*ir.ClientTLS, unmet) {
 	if tls.GetMode() == networking.ClientTLSSettings_DISABLE {
 		return nil, unmet{}
@@ -43,9 +43,9 @@ func (w policyWriter) clientTLS(tls *networking.ClientTLSSettings) (*ir.ClientTL
 	return out, unmet{}
 }
 
-// nameEndpoints says which name is asked for, and verified, where nobody else
-// does: the one that a request names, or that of the host. Authorities of a
-// whole system vouch for anybody, so their word is taken for a name only.
+// nameEndpoints sets the name to ask for, and to verify, if nothing else sets it:
+// the name in the request, or that of the host. The authorities of a system vouch
+// for anybody, so with them a name is always verified.
 func (w policyWriter) nameEndpoints(tls *ir.ClientTLS) {
 	verified := tls.Verifies() && len(tls.SubjectAltNames) == 0
 	if tls.SNI == "" {
@@ -60,7 +60,8 @@ func (w policyWriter) nameEndpoints(tls *ir.ClientTLS) {
 	}
 }
 
-// namesToVerify are those of which an endpoint must have one, if somebody says so.
+// namesToVerify returns the names of which an endpoint must have one, if any are
+// set.
 func namesToVerify(tls *networking.ClientTLSSettings, svc *mesh.Service) []string {
 	if names := tls.GetSubjectAltNames(); len(names) > 0 || svc == nil {
 		return names
@@ -68,7 +69,7 @@ func namesToVerify(tls *networking.ClientTLSSettings, svc *mesh.Service) []strin
 	return svc.SubjectAltNames
 }
 
-// clientFiles are certificates in files, or under names.
+// clientFiles are certificates in files or in named secrets.
 type clientFiles struct {
 	mesh.Certificate
 	secret, caSecret string
@@ -76,8 +77,8 @@ type clientFiles struct {
 
 func (f clientFiles) verifies() bool { return f.CAFile != "" || f.caSecret != "" }
 
-// clientFiles are those by which proxy and endpoint know each other, as a rule of a
-// namespace says. Without authorities nothing is verified.
+// clientFiles returns the certificates that proxy and endpoint use, according to a
+// rule in a namespace. Without authorities nothing is verified.
 func (p *plan) clientFiles(tls *networking.ClientTLSSettings, namespace string) (clientFiles, unmet) {
 	if tls.GetMode() == networking.ClientTLSSettings_ISTIO_MUTUAL {
 		files, lack := workloadFiles(p.settings)
@@ -100,14 +101,14 @@ func (p *plan) clientFiles(tls *networking.ClientTLSSettings, namespace string) 
 	case unverified && len(tls.GetSubjectAltNames()) > 0:
 		return files, unmet{"subjectAltNames", absence{why: "no authority vouches for names"}}
 	case schema.RevokesUnverified(tls):
-		return files, unmet{"caCrl", absence{}} // As schema says.
+		return files, unmet{"caCrl", absence{}} // Schema reports it.
 	case unverified:
 		files.CRLFile = ""
 	}
 	return files, unmet{}
 }
 
-// ownFiles are those that the settings name, or a secret.
+// ownFiles returns the files that the settings name, or those of a secret.
 func (p *plan) ownFiles(tls *networking.ClientTLSSettings, namespace string) (clientFiles, unmet) {
 	settings, verified := p.settings, !tls.GetInsecureSkipVerify().GetValue()
 	if secret := tls.GetCredentialName(); secret != "" {
@@ -134,8 +135,8 @@ func (p *plan) ownFiles(tls *networking.ClientTLSSettings, namespace string) (cl
 	return files, unmet{}
 }
 
-// filesOfSecret are what a secret has, which must vouch for endpoints where they are
-// verified.
+// filesOfSecret returns the contents of a secret. The secret must have authorities
+// if endpoints are verified.
 func (p *plan) filesOfSecret(name string, verified bool) (files clientFiles, lack unmet) {
 	const setting = "clientCertificates"
 	if l := p.lackOfSecret(name, setting); l.why != "" {
@@ -153,12 +154,12 @@ func (p *plan) filesOfSecret(name string, verified bool) (files clientFiles, lac
 	return files, unmet{}
 }
 
-// pilotWorkloadFiles is where a workload had its identity in the time of Pilot.
+// pilotWorkloadFiles are the paths of a workload's identity under Pilot.
 var pilotWorkloadFiles = mesh.Certificate{
 	CertificateFile: "/etc/certs/cert-chain.pem", KeyFile: "/etc/certs/key.pem", CAFile: "/etc/certs/root-cert.pem",
 }
 
-// workloadFiles are those of a workload's own identity.
+// workloadFiles returns the files of a workload's own identity.
 func workloadFiles(settings *mesh.Settings) (mesh.Certificate, unmet) {
 	files := settings.WorkloadCertificates
 	if settings.V1Compatibility.DestinationRuleTLS {
@@ -170,7 +171,8 @@ func workloadFiles(settings *mesh.Settings) (mesh.Certificate, unmet) {
 	return files, unmet{}
 }
 
-// checkTLS reports what cannot be met of the TLS of a policy, and closes.
+// checkTLS reports TLS settings that cannot be met, so that the cluster is closed,
+// and settings that leave endpoints unverified.
 func (d *domainPlan) checkTLS(rule *destinationRule, at string, tls *networking.ClientTLSSettings, svc *mesh.Service) {
 	mode := tls.GetMode()
 	if mode == networking.ClientTLSSettings_DISABLE {

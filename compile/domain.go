@@ -9,16 +9,16 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// domainPlan is what the networking kinds mean to proxies of one domain, by
-// which their short names are completed. It holds nothing of its own: callers
-// make up domains as they like.
+// domainPlan is what the networking kinds mean to proxies of one domain, which
+// completes their short names. It caches nothing, because callers may send any
+// domain.
 type domainPlan struct {
 	*plan
 	domain    string
-	namespace string // of the callers, "" when the domain does not say
-	// sidecar is what the callers follow; nil for none.
+	namespace string // namespace of the callers; "" if the domain does not say
+	// sidecar is the Sidecar that the callers follow, or nil.
 	sidecar *sidecar
-	// selection are the DestinationRules that select the callers.
+	// selection is the set of DestinationRules that select the callers.
 	selection selection
 }
 
@@ -26,24 +26,24 @@ func (p *plan) forDomain(domain string) *domainPlan {
 	return &domainPlan{plan: p, domain: domain, namespace: mesh.NamespaceOf(domain, p.settings.Domain)}
 }
 
-// forScope is what the networking kinds mean to proxies of a scope.
+// forScope returns the plan for proxies of a scope.
 func (p *plan) forScope(s scope) *domainPlan {
 	d := p.forDomain(s.domain)
 	d.sidecar, d.selection = s.sidecar, s.selection
 	return d
 }
 
-// home is what the networking kinds mean to proxies in the namespace of which
-// nothing else is known.
+// home returns the plan for proxies in a namespace about which nothing else is
+// known.
 func (p *plan) home(namespace string) *domainPlan { return p.homeWith(namespace, mesh.Labels{}) }
 
-// homeOf is the domain of proxies in the namespace.
+// homeOf returns the domain of proxies in the namespace.
 func (m *model) homeOf(namespace string) string {
 	return namespace + ".svc." + m.settings.Domain
 }
 
-// decidedByCaller reports whether a VirtualService sends requests elsewhere when
-// another domain asks.
+// decidedByCaller reports whether a VirtualService may send requests to different
+// destinations for callers of different domains.
 func (p *plan) decidedByCaller(vs *virtualService) bool {
 	means := func(to *networking.Destination, namespace string) bool {
 		return p.meansByCaller(p.unlessByCaller(to.GetHost(), namespace))
@@ -58,7 +58,7 @@ func (p *plan) decidedByCaller(vs *virtualService) bool {
 	return slices.ContainsFunc(vs.tcpDestinations(), func(to *networking.Destination) bool { return means(to, vs.ref.Namespace) })
 }
 
-// unlessByCaller is a name of an object in this namespace, completed unless
+// unlessByCaller completes a short name used by an object in this namespace, unless
 // that is left to the callers.
 func (m *model) unlessByCaller(name, namespace string) string {
 	if m.pilot().ShortNamesByCaller {
@@ -67,8 +67,8 @@ func (m *model) unlessByCaller(name, namespace string) string {
 	return completed(name, m.homeOf(namespace))
 }
 
-// meansByCaller reports whether a destination, or the rule for it that has its
-// subsets, may be another one for another domain, or there for some only.
+// meansByCaller reports whether a destination, or the rule that defines its
+// subsets, may differ between domains or exist for some only.
 func (p *plan) meansByCaller(host string) bool {
 	if isShort(host) || p.differs.Get(p.r, host) {
 		return true
@@ -80,7 +80,7 @@ func (p *plan) meansByCaller(host string) bool {
 	return p.settingsOf.named.Get(p.r, first).any
 }
 
-// service that these callers see.
+// service returns the service that these callers see under a host, or nil.
 func (d *domainPlan) service(host string) *mesh.Service {
 	if d.registered(host) != nil {
 		return d.registeredIn(d.namespace, host)
@@ -88,7 +88,8 @@ func (d *domainPlan) service(host string) *mesh.Service {
 	return d.egressHost.Get(d.r, host)
 }
 
-// complete is the whole host that a name of an object in this namespace means.
+// complete returns the full host that a name used by an object in this namespace
+// means.
 func (d *domainPlan) complete(name, namespace string) string {
 	return completed(d.unlessByCaller(name, namespace), d.domain)
 }
@@ -106,14 +107,14 @@ func (d *domainPlan) virtualFor(host string) *virtualService {
 	return find(d.virtualOf, d, host, d.virtualNamespaces(host), d.exactVirtual)
 }
 
-// exactVirtual is the first VirtualService of a namespace for this very host, or
-// wildcard; nil for none.
+// exactVirtual returns the first VirtualService of a namespace for exactly this
+// host or wildcard, or nil.
 func (d *domainPlan) exactVirtual(namespace, host string) *virtualService {
 	return d.virtualOf.first(d, d.virtualOf.lists(d, namespace, host))
 }
 
-// routesTo are the planned routes of an HTTP port. A VirtualService takes the
-// place of all RouteRules.
+// routesTo returns the planned routes of an HTTP port. A VirtualService replaces
+// all RouteRules.
 func (d *domainPlan) routesTo(svc *mesh.Service, port *mesh.Port) []plannedRoute {
 	at := servicePort{svc, port}
 	vs := d.virtualFor(svc.Hostname)
@@ -126,7 +127,7 @@ func (d *domainPlan) routesTo(svc *mesh.Service, port *mesh.Port) []plannedRoute
 	return d.httpLayout.Get(d.r, d.layoutOf(vs, at))
 }
 
-// tcpRoutesTo are the routes that a VirtualService has for a port whose
+// tcpRoutesTo returns the routes that a VirtualService has for a port whose
 // requests are not routed one by one.
 func (d *domainPlan) tcpRoutesTo(svc *mesh.Service, port *mesh.Port) []plannedTCP {
 	vs := d.virtualFor(svc.Hostname)
@@ -136,8 +137,8 @@ func (d *domainPlan) tcpRoutesTo(svc *mesh.Service, port *mesh.Port) []plannedTC
 	return d.tcpLayout.Get(d.r, d.layoutOf(vs, servicePort{svc, port}))
 }
 
-// layoutKey is a VirtualService's part in the routes to a port, for callers of
-// a domain that the same DestinationRules select.
+// layoutKey is a VirtualService and a port to which it routes, for callers of a
+// domain that the same DestinationRules select.
 type layoutKey struct {
 	vs        *virtualService
 	at        servicePort
@@ -145,7 +146,8 @@ type layoutKey struct {
 	selection selection
 }
 
-// layoutOf is for callers at home where it is the same for all.
+// layoutOf returns the key for these callers, or a common key if the routes are the
+// same for all.
 func (d *domainPlan) layoutOf(vs *virtualService, at servicePort) layoutKey {
 	if d.byCaller.Get(d.r, vs) {
 		return layoutKey{vs, at, d.domain, d.selection}

@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// gatewaySet are the names of the Gateways that a router has, in tie-break
-// order, joined by line ends, which none has.
+// gatewaySet is the names of a router's Gateways in tie-break order, joined by
+// newlines, which no name contains.
 type gatewaySet string
 
 func (s gatewaySet) names() []string {
@@ -19,7 +19,7 @@ func (s gatewaySet) names() []string {
 	return strings.Split(string(s), "\n")
 }
 
-// gatewaysFor are those whose selector a router fits.
+// gatewaysFor returns the Gateways whose selector fits.
 func (p *plan) gatewaysFor(fits func(selector mesh.Labels) bool) gatewaySet {
 	var names []string
 	for _, gw := range p.gateways.rules(p) {
@@ -30,8 +30,8 @@ func (p *plan) gatewaysFor(fits func(selector mesh.Labels) bool) gatewaySet {
 	return gatewaySet(strings.Join(names, "\n"))
 }
 
-// gatewaySets are those of the routers that bear the labels of one selector, and
-// no others: each Gateway is in one.
+// gatewaySets returns, for each selector, the Gateways of a router that has exactly
+// the labels of the selector. Each Gateway is in at least one set.
 func (p *plan) gatewaySets() []gatewaySet {
 	var out []gatewaySet
 	selectors := map[string]bool{}
@@ -46,14 +46,14 @@ func (p *plan) gatewaySets() []gatewaySet {
 	return slices.Compact(out)
 }
 
-// edgeSurvey is what becomes of Gateways at some router.
+// edgeSurvey is the result of Gateways at any router.
 type edgeSurvey struct {
 	served   map[binding]bool
 	arrivals map[*virtualService][]arrival
 	problems diag.List
 }
 
-// surveyEdges is about the routers of gatewaySets.
+// surveyEdges covers the routers of gatewaySets.
 func (p *plan) surveyEdges() *edgeSurvey {
 	out := &edgeSurvey{served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
 	for _, set := range p.gatewaySets() {
@@ -69,7 +69,7 @@ func (p *plan) surveyEdges() *edgeSurvey {
 	return out
 }
 
-// unlike are the problems of a list that are not known.
+// unlike returns the problems of a list that are not in known.
 func unlike(known, list diag.List) diag.List {
 	if len(list) == 0 {
 		return nil
@@ -87,8 +87,8 @@ func unlike(known, list diag.List) diag.List {
 	return out
 }
 
-// gatewaySet are the Gateways of the router. One that has none, where there are
-// some, was hardly started for that.
+// gatewaySet returns the Gateways of the router. If there are Gateways but the
+// router has none, it reports that, as this is hardly intended.
 func (c *writer) gatewaySet() gatewaySet {
 	set := c.plan.gatewaysFor(c.caller.bears)
 	if set != "" {

@@ -11,12 +11,12 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// edgeTable is the route table of one port of an edge proxy while its virtual
-// hosts are gathered.
+// edgeTable is the route table of one port of an edge proxy while its virtual hosts
+// are collected.
 type edgeTable struct {
 	port     int
 	hosts    map[string]*ir.VirtualHost // by name
-	owners   map[string]diag.Ref        // by domain in small letters
+	owners   map[string]diag.Ref        // by domain in lower case
 	dotKept  bool                       // of all hosts
 	problems diag.List
 }
@@ -25,7 +25,8 @@ func newEdgeTable(port int) *edgeTable {
 	return &edgeTable{port: port, hosts: map[string]*ir.VirtualHost{}, owners: map[string]diag.Ref{}}
 }
 
-// host by name, with those of its domains that no other host has.
+// host returns a virtual host by name, with those of its domains that no other host
+// has.
 func (t *edgeTable) host(name string, ref diag.Ref, domains []string) *ir.VirtualHost {
 	if known := t.hosts[name]; known != nil {
 		return known
@@ -33,7 +34,7 @@ func (t *edgeTable) host(name string, ref diag.Ref, domains []string) *ir.Virtua
 	out := &ir.VirtualHost{Name: name, DotKept: t.dotKept}
 	t.hosts[name] = out
 	for _, domain := range domains {
-		key := strings.ToLower(domain) // Envoy compares without case.
+		key := strings.ToLower(domain) // Envoy ignores case.
 		if first, taken := t.owners[key]; taken {
 			t.problems = append(t.problems, diag.Problem{
 				Severity: diag.Warning, Reason: diag.Conflict, Code: diag.GatewayClaimed, Object: ref, Value: fmt.Sprintf("%q", domain),
@@ -47,7 +48,7 @@ func (t *edgeTable) host(name string, ref diag.Ref, domains []string) *ir.Virtua
 	return out
 }
 
-// routeTable has the hosts that kept a domain.
+// routeTable returns the table of the hosts that have a domain.
 func (t *edgeTable) routeTable() *ir.RouteTable {
 	out := &ir.RouteTable{Name: strconv.Itoa(t.port)}
 	for _, host := range t.hosts {

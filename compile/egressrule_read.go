@@ -16,12 +16,12 @@ type egressRule struct {
 	spec *schema.EgressRule
 }
 
-// egressPlan is what all EgressRules come to.
+// egressPlan is the result of all EgressRules.
 type egressPlan struct {
 	services []*mesh.Service          // their hosts, in tie-break order
 	byHost   map[string]*mesh.Service // the same by host
-	under    map[string]portSums      // of those by the wildcards that their hosts are under
-	closed   []int                    // ports of those that are withheld
+	under    map[string]portSums      // sums by the wildcards that cover the hosts
+	closed   []int                    // ports of withheld services
 	problems diag.List
 }
 
@@ -33,8 +33,8 @@ func readEgressRule(p *plan, of declared, spec *schema.EgressRule) *egressRule {
 	return &egressRule{of, spec}
 }
 
-// planEgress makes services out of the hosts that EgressRules open: the callers'
-// connections go on to where they were going.
+// planEgress makes services of the hosts that EgressRules open. Connections go to
+// the destination that the caller chose.
 func (p *plan) planEgress() *egressPlan {
 	out := &egressPlan{byHost: map[string]*mesh.Service{}, under: map[string]portSums{}}
 	protocols := map[int]egressClaim{}
@@ -69,7 +69,7 @@ func (p *plan) planEgress() *egressPlan {
 	return out
 }
 
-// openEgress leaves out what is withheld.
+// openEgress removes withheld services.
 func (p *plan) openEgress(none) *egressPlan {
 	all := p.egressDeclared.Get(p.r, none{})
 	isWithheld := func(svc *mesh.Service) bool { return p.budget.withheld.Get(p.r, svc.Origin).Withheld() }
@@ -100,18 +100,19 @@ func (p *plan) checkEgressRule(rule *egressRule) {
 	}
 }
 
-// egressServices are the hosts of EgressRules.
+// egressServices returns the hosts of EgressRules as services.
 func (p *plan) egressServices() []*mesh.Service { return p.egress.Get(p.r, none{}).services }
 
-// egressClaim is who uses a port first, and how: HTTP of any kind, TCP or
+// egressClaim is the first use of a port and its protocol: HTTP of any kind, TCP or
 // Mongo.
 type egressClaim struct {
 	protocol mesh.Protocol
 	ref      diag.Ref
 }
 
-// claimPorts reports whether the rule agrees with all before it about what its
-// ports carry. As in Pilot, one that does not still has its first ports count.
+// claimPorts reports whether a rule agrees with all rules before it about the
+// protocol of its ports. As in Pilot, the ports before the first conflict still
+// count as claimed.
 func (p *plan) claimPorts(ref diag.Ref, ports []schema.EgressPort, protocols map[int]egressClaim) bool {
 	for i, port := range ports {
 		protocol, _ := mesh.ParseProtocol(port.Protocol)
@@ -131,8 +132,8 @@ func (p *plan) claimPorts(ref diag.Ref, ports []schema.EgressPort, protocols map
 	return true
 }
 
-// egressPorts leaves out what cannot be told apart: connections carry an
-// address and no host.
+// egressPorts omits ports that cannot be distinguished: a connection has an address
+// and no host.
 func (p *plan) egressPorts(ref diag.Ref, host string, ports []schema.EgressPort) []*mesh.Port {
 	var out []*mesh.Port
 	for i, port := range ports {

@@ -9,11 +9,11 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// What is wrong with objects is found by three: the reading of an object, the check
-// of its rule among all others, and a look at the whole mesh. What is found stays
-// where it was found, and is gathered from there.
+// There are three sources of problems: reading an object, checking its rule against
+// all others, and checking the whole mesh. Problems stay with their source and are
+// collected from there.
 
-// findings are what was found in one place, in order.
+// findings are the problems of one source, in order.
 type findings struct{ of []*diag.Collector }
 
 func (f *findings) add(found *diag.Collector) {
@@ -26,7 +26,7 @@ func sameFindings(a, b *findings) bool {
 	return slices.EqualFunc(a.of, b.of, (*diag.Collector).Equal)
 }
 
-// findAll is everything that is wrong with objects, whoever asks.
+// findAll returns all problems of objects that do not depend on a caller.
 func (p *plan) findAll(none) diag.List {
 	for _, parts := range [][]*findings{
 		p.routeRules.found(p), p.egressRules.found(p), p.ingressRules.found(p), p.destinationRules.found(p),
@@ -41,7 +41,7 @@ func (p *plan) findAll(none) diag.List {
 	return p.problems.List()
 }
 
-// findWide is what is wrong with the mesh as a whole.
+// findWide returns the problems of the mesh as a whole.
 func (p *plan) findWide(none) *findings {
 	out := &findings{}
 	for _, find := range []func(){
@@ -59,13 +59,14 @@ func (p *plan) findWide(none) *findings {
 	return out
 }
 
-// findSpoken is what is told of objects elsewhere than by themselves: the checks of
-// some kinds tell of what others say.
+// findSpoken returns the findings that may report problems of other objects: the
+// checks of some kinds do.
 func (p *plan) findSpoken(none) []*findings {
 	return slices.Concat(p.destinationPolicies.found(p), p.virtualServices.found(p), []*findings{p.wide.Get(p.r, none{})})
 }
 
-// foundOf is what there may be about some objects, and about others.
+// foundOf returns all findings that may contain problems of the given objects. They
+// may contain problems of others too.
 func (m *model) foundOf(r *query.Reader, objects map[diag.Ref]bool) []*findings {
 	byKind := map[string][]diag.Ref{}
 	for ref := range objects {
@@ -81,7 +82,7 @@ func (m *model) foundOf(r *query.Reader, objects map[diag.Ref]bool) []*findings 
 	}, m.spoken.Keep(r, none{})...)
 }
 
-// found are the problems of all objects of the kind, in parts.
+// found returns the findings of all objects of the kind, in parts.
 func (k *kind[T]) found(p *plan) []*findings {
 	out := make([]*findings, reportParts)
 	for part := range out {
@@ -101,8 +102,9 @@ func (k *kind[T]) findPart(p *plan, part int) *findings {
 	return out
 }
 
-// foundOf is what the objects of the kind among some have by themselves. Their checks
-// stay for a while, and what they go by: what is asked next is often alike.
+// foundOf returns the findings of those of the objects that are of this kind. It
+// keeps their checks for a while, with their inputs, as the next query is often
+// similar.
 func (k *kind[T]) foundOf(p *plan, objects map[string][]diag.Ref) *findings {
 	out := &findings{}
 	for _, ref := range objects[k.name] {
@@ -118,11 +120,11 @@ func (k *kind[T]) foundOf(p *plan, objects map[string][]diag.Ref) *findings {
 	return out
 }
 
-// maxAsked is how many checks of a kind stay that nobody depends on.
+// maxAsked is how many checks of a kind are kept although nothing depends on them.
 const maxAsked = 64
 
-// checkAsked is the check of a rule, in place of the one that was asked for least
-// recently.
+// checkAsked returns the check of a rule and keeps it. It drops the least recently
+// used one if there are too many.
 func (k *kind[T]) checkAsked(p *plan, rule *T) *diag.Collector {
 	if i := slices.Index(k.asked, rule); i >= 0 {
 		k.asked = slices.Delete(k.asked, i, i+1)

@@ -7,7 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// serverCounts are numbers of hosts of servers, by what becomes of connections there.
+// serverCounts counts the hosts of servers by what the server does with
+// connections.
 type serverCounts struct{ http, redirecting, tcp, passthrough int }
 
 func (c *serverCounts) add(other serverCounts) {
@@ -17,7 +18,7 @@ func (c *serverCounts) add(other serverCounts) {
 	c.passthrough += other.passthrough
 }
 
-// gatewaySize is how many servers a Gateway has, as far as it says.
+// gatewaySize counts the servers of a Gateway.
 type gatewaySize struct {
 	hosts            map[gatewayHost]serverCounts
 	tcp, passthrough map[int]int // servers by port
@@ -48,8 +49,8 @@ func (g *gateway) measure() gatewaySize {
 	return out
 }
 
-// wanted is at how many hosts of its servers a VirtualService of a namespace wants one
-// of its hosts.
+// wanted returns at how many hosts of its servers a VirtualService of a namespace
+// wants one of its hosts.
 func (g *gateway) wanted(host, namespace string) serverCounts {
 	var out serverCounts
 	for text := range textsFor(host) {
@@ -59,8 +60,8 @@ func (g *gateway) wanted(host, namespace string) serverCounts {
 	return out
 }
 
-// textsFor are the texts that may stand for a host at a server: the same, or a leading
-// wildcard and any ending.
+// textsFor returns the texts that may stand for a host at a server: the host
+// itself, or a leading wildcard with any of its endings.
 func textsFor(host string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		key := strings.ToLower(host)
@@ -71,11 +72,11 @@ func textsFor(host string) func(yield func(string) bool) {
 	}
 }
 
-// gatewayFit is which servers of a Gateway fit the budget of one object.
+// gatewayFit says which servers of a Gateway fit the budget of one object.
 type gatewayFit struct {
-	servers int // the first ones
-	parts   int // hosts bound to them, beside one for each that VirtualServices name
-	total   int // the same, of all servers
+	servers int // number of first servers that fit
+	parts   int // hosts bound to them, beyond one for each that VirtualServices name
+	total   int // hosts bound to all servers
 }
 
 // fitGateway counts how many hosts of VirtualServices are bound to each server.
@@ -119,7 +120,7 @@ func (p *plan) fitGateway(gw *gateway) gatewayFit {
 
 func (p *plan) gatewayCost(gw *gateway) cost { return cost{parts: p.gatewayFits.Get(p.r, gw).parts} }
 
-// serversOf are the servers of a Gateway that the budget has room for. It reports the
+// serversOf returns the servers of a Gateway that fit the budget. It reports the
 // others.
 func (p *plan) serversOf(gw *gateway) []*gatewayServer {
 	fit, excess := p.gatewayFits.Get(p.r, gw), p.excess(gw.declared)

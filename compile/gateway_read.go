@@ -14,19 +14,19 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// gateway is a Gateway with the servers that can be used.
+// gateway is a Gateway with its usable servers.
 type gateway struct {
 	declared
 	spec     *networking.Gateway
-	selector mesh.Labels // of routers; none: all
+	selector mesh.Labels // of routers; empty for all
 	servers  []*gatewayServer
 	gatewaySize
 }
 
-// name is what VirtualServices bind their hosts to.
+// name is the name by which VirtualServices refer to it.
 func (g *gateway) name() string { return g.ref.Namespace + "/" + g.ref.Name }
 
-// serverKind is what routes a server has.
+// serverKind says which routes a server has.
 type serverKind int
 
 const (
@@ -43,18 +43,18 @@ type gatewayServer struct {
 	ip    string
 	port  int
 	hosts []gatewayHost
-	tls   *ir.ServerTLS // that ends here
-	// toHTTPS: every request is redirected there.
+	tls   *ir.ServerTLS // TLS that the server terminates, or nil
+	// toHTTPS is set if every request is redirected to HTTPS.
 	toHTTPS bool
 }
 
-// gatewayHost is what stands for the hosts that may be reached, of
-// VirtualServices in a namespace; "*" is all of them.
+// gatewayHost is a pattern for hosts of VirtualServices in a namespace; "*" means
+// all namespaces.
 type gatewayHost struct{ namespace, host string }
 
 func (s *gatewayServer) ref() diag.Ref { return s.gw.ref }
 
-// readGateway reads what ports routers open.
+// readGateway reads which ports routers open.
 func readGateway(p *plan, of declared, spec *networking.Gateway) *gateway {
 	gw := &gateway{declared: of, spec: spec, selector: spec.GetSelector()}
 	for i, server := range spec.GetServers() {
@@ -66,14 +66,14 @@ func readGateway(p *plan, of declared, spec *networking.Gateway) *gateway {
 	return gw
 }
 
-// gatewayServer is nil for one that cannot be served.
+// gatewayServer returns nil for a server that cannot be served.
 func (p *plan) gatewayServer(gw *gateway, at string, server *networking.Server) *gatewayServer {
 	addr, err := netip.ParseAddr(cmp.Or(server.GetBind(), anyAddress))
 	if err != nil || !schema.IsAddress(addr.String()) {
 		return nil
 	}
 	out := &gatewayServer{
-		gw: gw, field: at, ip: addr.String(), // Servers at one address may spell it in their own ways.
+		gw: gw, field: at, ip: addr.String(), // Servers may write the same address in different ways.
 		port: int(server.GetPort().GetNumber()),
 	}
 	for _, host := range server.GetHosts() {
@@ -85,8 +85,8 @@ func (p *plan) gatewayServer(gw *gateway, at string, server *networking.Server) 
 	return out
 }
 
-// hostOfGateway reads a host of a server. Before a slash stands the namespace
-// that VirtualServices must be in.
+// hostOfGateway parses a host of a server. The part before a slash is the namespace
+// in which VirtualServices must be.
 func hostOfGateway(text, own string) gatewayHost {
 	namespace, host, ok := strings.Cut(text, "/")
 	switch {
@@ -98,14 +98,14 @@ func hostOfGateway(text, own string) gatewayHost {
 	return gatewayHost{namespace, strings.ToLower(host)}
 }
 
-// speak fills in what becomes of the connections; false for a server that cannot
+// speak sets how connections are handled. It returns false for a server that cannot
 // be served.
 func (p *plan) speak(out *gatewayServer, server *networking.Server) bool {
 	protocol, _ := mesh.ParseProtocol(server.GetPort().GetProtocol())
 	tls := server.GetTls()
 	switch {
 	case protocol == mesh.UDP || tls.GetMode() == networking.ServerTLSSettings_AUTO_PASSTHROUGH:
-		return false // As schema says.
+		return false // Schema reports it.
 	case protocol.IsHTTP():
 		out.toHTTPS = tls.GetHttpsRedirect()
 		return true
@@ -129,7 +129,7 @@ func (p *plan) speak(out *gatewayServer, server *networking.Server) bool {
 	return true
 }
 
-// family is what servers of one port have in common.
+// family is what servers of one port must have in common.
 func (s *gatewayServer) family() string {
 	switch {
 	case s.tls != nil || s.kind == passthroughServer:

@@ -11,8 +11,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// gatewayTLS is the TLS that ends at a server; false when it cannot be served at
-// all.
+// gatewayTLS returns the TLS settings of a server that terminates TLS, or false if
+// the server cannot be served.
 //
 // Secrets are looked up later (lackOfServer).
 func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSettings) (*ir.ServerTLS, bool) {
@@ -43,12 +43,12 @@ func (p *plan) gatewayTLS(ref diag.Ref, at string, tls *networking.ServerTLSSett
 	return out, true
 }
 
-// setVersions leaves to the proxy what it would choose itself.
+// setVersions clears versions that the proxy would choose itself.
 func setVersions(t *ir.ServerTLS) {
 	old := t.MaxVersion != "" && t.MaxVersion < ir.TLS12
 	switch {
 	case t.MinVersion == "" && old:
-		t.MinVersion = t.MaxVersion // Its own choice would be newer.
+		t.MinVersion = t.MaxVersion // The proxy's own choice would be newer.
 	case t.MinVersion == ir.TLS12 && !old:
 		t.MinVersion = ""
 	}
@@ -62,7 +62,8 @@ var tlsVersions = map[networking.ServerTLSSettings_TLSProtocol]ir.TLSVersion{
 	networking.ServerTLSSettings_TLSV1_2: ir.TLS12, networking.ServerTLSSettings_TLSV1_3: ir.TLS13,
 }
 
-// certificatesOf are those that a server in a namespace shows; without any, why.
+// certificatesOf returns the certificates of a server in a namespace; if there are
+// none, why says so.
 func (p *plan) certificatesOf(tls *networking.ServerTLSSettings, namespace string) (pairs []ir.KeyPair, why string) {
 	if tls.GetMode() == networking.ServerTLSSettings_ISTIO_MUTUAL {
 		own, lack := workloadFiles(p.settings)
@@ -99,8 +100,8 @@ func (p *plan) certificatesOf(tls *networking.ServerTLSSettings, namespace strin
 	return pairs, ""
 }
 
-// clientCertificate is what a server asks of its clients, who are verified by its
-// own file, else by that of a secret.
+// clientCertificate returns the requirements for client certificates. Clients are
+// verified by the server's own file, else by that of a secret.
 func (p *plan) clientCertificate(tls *networking.ServerTLSSettings, namespace string) *ir.ClientCertificate {
 	if tls.GetMode() == networking.ServerTLSSettings_ISTIO_MUTUAL {
 		own, _ := workloadFiles(p.settings)
@@ -130,8 +131,8 @@ func (p *plan) clientCertificate(tls *networking.ServerTLSSettings, namespace st
 	return out
 }
 
-// verifyBy takes the authorities of a secret: those of its files on the proxies'
-// machines, or where it has none there, those that the server tells.
+// verifyBy uses the authorities of a secret: its files on the proxies' machines or,
+// if there are none, those that the control plane sends.
 func (p *plan) verifyBy(out *ir.ClientCertificate, secret, namespace string) {
 	own, known := p.settings.IngressCertificates[secret]
 	out.CAFile, out.CRLFile = own.CAFile, cmp.Or(own.CRLFile, out.CRLFile)
@@ -140,7 +141,7 @@ func (p *plan) verifyBy(out *ir.ClientCertificate, secret, namespace string) {
 	}
 }
 
-// lackOfServer is why a server cannot have the certificates that it names.
+// lackOfServer returns why a server cannot have the certificates that it names.
 func (p *plan) lackOfServer(tls *ir.ServerTLS) absence {
 	const setting = "ingressCertificates"
 	if tls == nil {

@@ -16,8 +16,8 @@ type binding struct {
 	host string
 }
 
-// boundHost is a host of a VirtualService at a port, with all Gateways by which
-// the VirtualService has it there.
+// boundHost is a host of a VirtualService at a port, with all Gateways through
+// which the VirtualService has it there.
 type boundHost struct {
 	binding
 	gateways []string
@@ -25,15 +25,15 @@ type boundHost struct {
 	toHTTPS  bool
 }
 
-// boundCandidate is a binding by a host of a server.
+// boundCandidate is a binding through a host of a server.
 type boundCandidate struct {
 	binding
 	group *edgeGroup
 	by    claimedHost
 }
 
-// bindHosts binds each host at each place to its VirtualServices, in the group to
-// which clients come that ask for the host. It returns all bindings.
+// bindHosts binds each host at a place to its VirtualServices, in the group that
+// clients asking for the host reach. It returns all bindings.
 func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) []boundCandidate {
 	all, best := p.candidatesAt(out, place, wanted)
 	owners := map[string][]*boundHost{}
@@ -66,8 +66,8 @@ func (p *plan) bindHosts(out *edgePlan, place *edgePlace, wanted map[*gateway]ma
 	return all
 }
 
-// candidatesAt are all bindings at a place, and the most precise one of each host
-// in small letters: Envoy compares without case.
+// candidatesAt returns all bindings at a place, and the most precise one of each
+// host in lower case, as Envoy ignores case.
 func (p *plan) candidatesAt(out *edgePlan, place *edgePlace, wanted map[*gateway]map[string][]binding) (all []boundCandidate, best map[string]boundCandidate) {
 	best = map[string]boundCandidate{}
 	for _, group := range place.groups {
@@ -93,8 +93,8 @@ func (g *edgeGroup) bind(c boundCandidate, out *edgePlan, place *edgePlace) *bou
 	return b
 }
 
-// precision of a name or wildcard: of those that stand for a host, clients that
-// ask for it come to the one with most.
+// precision returns how precise a name or wildcard is: of those that match a host,
+// its clients reach the most precise one.
 func precision(host string) int {
 	if strings.HasPrefix(host, "*") {
 		return len(host)
@@ -102,13 +102,13 @@ func precision(host string) int {
 	return 1 << 16
 }
 
-// serves reports whether a match's list of gateways has one of the host's.
+// serves reports whether a match's list of gateways contains one of the host's.
 func (b *boundHost) serves(gateways []string) bool {
 	return slices.ContainsFunc(b.gateways, func(name string) bool { return b.vs.serves(gateways, name) })
 }
 
-// hostsOf has the hosts of VirtualServices under each text that may stand for
-// them at a server: the same, or a leading wildcard and any ending.
+// hostsOf returns the hosts of VirtualServices under each text that may stand for
+// them at a server: the host itself, or a leading wildcard with any of its endings.
 func hostsOf(bound []*virtualService) map[string][]binding {
 	out := map[string][]binding{}
 	for _, vs := range bound {
@@ -125,7 +125,7 @@ func hostsOf(bound []*virtualService) map[string][]binding {
 	return out
 }
 
-// wantedAt are the hosts that VirtualServices want at a host of a server.
+// wantedAt returns the hosts that VirtualServices want at a host of a server.
 func (p *plan) wantedAt(by claimedHost, hosts map[string][]binding) []binding {
 	var out []binding
 	for _, b := range hosts[by.host] {
@@ -137,8 +137,7 @@ func (p *plan) wantedAt(by claimedHost, hosts map[string][]binding) []binding {
 	return out
 }
 
-// checkBound reports gateways that are not there, and hosts that they do not
-// serve.
+// checkBound reports gateways that do not exist, and hosts that they do not serve.
 func (p *plan) checkBound(vs *virtualService) {
 	names := vs.gatewayNames()
 	if len(names) == 0 {

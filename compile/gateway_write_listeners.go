@@ -13,8 +13,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// gateways opens the ports of the router's Gateways, for the hosts that
-// VirtualServices bind to them.
+// gateways opens the ports of the router's Gateways for the hosts that
+// VirtualServices bind to them. It returns the route tables.
 func (c *writer) gateways() []*ir.RouteTable {
 	set := c.gatewaySet()
 	edges := c.plan.edges.Get(c.plan.r, set)
@@ -41,7 +41,7 @@ func (c *writer) gateways() []*ir.RouteTable {
 	return out
 }
 
-// chains are what a group does with connections.
+// chains returns the filter chains of a group.
 func (c *writer) chains(place *edgePlace, group *edgeGroup) []*ir.FilterChain {
 	out := &ir.FilterChain{ServerNames: group.serverNames(), TLS: group.tls, Origins: []diag.Ref{group.ref()}}
 	switch group.kind {
@@ -58,9 +58,8 @@ func (c *writer) chains(place *edgePlace, group *edgeGroup) []*ir.FilterChain {
 	return []*ir.FilterChain{out}
 }
 
-// preciseFirst puts chains for more precise names before those with wildcards that
-// stand for them too. Chains of which a destination decides keep the order of
-// their author.
+// preciseFirst sorts chains with more precise names before those whose wildcards
+// match them too. If a chain has routes by destination, the author's order stays.
 func preciseFirst(chains []*ir.FilterChain) []*ir.FilterChain {
 	type named struct {
 		name string
@@ -96,10 +95,11 @@ func preciseFirst(chains []*ir.FilterChain) []*ir.FilterChain {
 	return out
 }
 
-// nameTables names the route tables of the groups. The name of one with TLS says by which
-// certificates clients come there and what is asked of theirs: under the name of another
-// group, requests would arrive for hosts that ask more. It stays when other groups come and
-// go, so that connections that are held keep their routes.
+// nameTables names the route tables of the groups. For TLS, the name depends on the
+// server's certificates and on what is asked of clients' certificates: under the
+// name of another group, requests could reach hosts that ask for more. The name
+// does not change when other groups come and go, so that open connections keep
+// their routes.
 func (place *edgePlace) nameTables() {
 	name := strconv.Itoa(place.port)
 	if !unspecified(place.ip) {
@@ -125,7 +125,8 @@ func (place *edgePlace) nameTables() {
 	}
 }
 
-// asked is what tells TLS from another, without settings that may change over it.
+// asked returns the settings that identify TLS, without those that may change under
+// the same name.
 func asked(tls *ir.ServerTLS) *ir.ServerTLS {
 	own := *tls
 	own.MinVersion, own.MaxVersion, own.Ciphers, own.ALPN = "", "", nil, nil
@@ -142,13 +143,13 @@ func markOf(tls *ir.ServerTLS) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// encodedTLS is the same for equal TLS, and for no other.
+// encodedTLS returns equal bytes exactly for equal settings.
 func encodedTLS(tls *ir.ServerTLS) []byte {
-	text, _ := json.Marshal(tls) // Texts cannot fail.
+	text, _ := json.Marshal(tls) // Strings always encode.
 	return text
 }
 
-// edgeTable has the hosts of a group.
+// edgeTable returns the route table of a group.
 func (c *writer) edgeTable(place *edgePlace, group *edgeGroup) *ir.RouteTable {
 	t := newEdgeTable(place.port)
 	t.dotKept = c.plan.pilot().HostsAsWritten
@@ -162,11 +163,11 @@ func (c *writer) edgeTable(place *edgePlace, group *edgeGroup) *ir.RouteTable {
 	}
 	table := t.routeTable()
 	table.Name = group.table
-	table.IgnorePort = true // What stands before a gateway may have another port.
+	table.IgnorePort = true // The port before a gateway may be another one.
 	return c.closed(table)
 }
 
-// serve fills in one host of a server, for the VirtualServices that it is bound to.
+// serve writes one host of a server, for the VirtualServices that it is bound to.
 func (c *writer) serve(t *edgeTable, bound []*boundHost) {
 	b := bound[0]
 	if slices.ContainsFunc(bound, func(b *boundHost) bool { return b.toHTTPS }) {
@@ -184,13 +185,13 @@ func (c *writer) serve(t *edgeTable, bound []*boundHost) {
 	}
 }
 
-// edgeHost is the virtual host of a host at a Gateway.
+// edgeHost returns the virtual host of a host at a Gateway.
 func (t *edgeTable) edgeHost(gw *gateway, host string, ref diag.Ref) *ir.VirtualHost {
 	domains := []string{net.JoinHostPort(host, strconv.Itoa(t.port)), host}
 	return t.host(fmt.Sprintf("%s|%d|%s", gw.ref.Name, t.port, host), ref, domains)
 }
 
-// redirect sends all requests for a host to HTTPS, unless it is served.
+// redirect redirects all requests for a host to HTTPS, unless the host has routes.
 func (t *edgeTable) redirect(gw *gateway, name string) {
 	if host := t.edgeHost(gw, name, gw.ref); len(host.Routes) == 0 {
 		host.Routes = []*ir.Route{{Redirect: &ir.Redirect{Scheme: "https"}, Origins: []diag.Ref{gw.ref}}}

@@ -10,8 +10,8 @@ import (
 )
 
 // inMergeOrder sorts the VirtualServices of one host at one place by age. If one of
-// them is withheld, the host is closed, and it stands alone: nobody knows which
-// requests its routes would take from those of others.
+// them is withheld, it returns only that one, so that the host is closed: we do not
+// know which requests its routes would take from those of others.
 func (p *plan) inMergeOrder(bound []*boundHost) []*boundHost {
 	for i, b := range bound {
 		if len(b.vs.http) > 0 && p.withheld(b.vs.declared) {
@@ -23,8 +23,8 @@ func (p *plan) inMergeOrder(bound []*boundHost) []*boundHost {
 	return out
 }
 
-// byHost groups what is bound to a group of servers by the host, in the order in
-// which the hosts were bound first.
+// byHost groups the bindings of a group of servers by host, in the order in which
+// the hosts were first bound.
 func (p *plan) byHost(bound []*boundHost) [][]*boundHost {
 	var out [][]*boundHost
 	at := map[string]int{}
@@ -44,10 +44,10 @@ func (p *plan) byHost(bound []*boundHost) [][]*boundHost {
 	return out
 }
 
-// mergedRoutes puts together the routes that several VirtualServices have for one
-// host, as Istio does: the routes keep their order, but the route of each
-// VirtualService that takes every request comes after all others. Of these the
-// first one counts. A VirtualService ends with that route.
+// mergedRoutes merges the routes that several VirtualServices have for one host, as
+// Istio does. The routes keep their order, but the catch-all route of each
+// VirtualService moves behind all others, and only the first of these is used. The
+// routes of a VirtualService end with its catch-all route.
 func mergedRoutes(lists [][]plannedRoute) []plannedRoute {
 	if len(lists) == 1 {
 		return lists[0]
@@ -65,9 +65,9 @@ func mergedRoutes(lists [][]plannedRoute) []plannedRoute {
 	return append(out, last[:min(1, len(last))]...)
 }
 
-// takesAll reports whether the route was written for every request. One that was
-// written for some, and is closed for more than that, was not: it keeps its place,
-// as routes behind it must not get what it might have refused.
+// takesAll reports whether the route was written for every request. A route that
+// was written for some requests, and is closed for more, was not: it keeps its
+// place, as later routes must not get requests that it might have refused.
 func (planned plannedRoute) takesAll() bool {
 	return !planned.partly && takesEvery(planned.route.Match)
 }
@@ -80,8 +80,8 @@ func takesEvery(m ir.Match) bool {
 	return m.CatchAll()
 }
 
-// checkMerged reports routes that are never asked, because an earlier
-// VirtualService of the host takes all that they are for.
+// checkMerged reports routes that are never used because an earlier VirtualService
+// of the host takes all their requests.
 func (p *plan) checkMerged(place *edgePlace, bound []*boundHost) {
 	if len(bound) < 2 {
 		return
@@ -101,14 +101,14 @@ func (p *plan) checkMerged(place *edgePlace, bound []*boundHost) {
 	}
 }
 
-// matchAt is a way to come to a route.
+// matchAt is a route and one of its matches.
 type matchAt struct {
 	route *httpRoute
 	match routeMatch
 }
 
-// matchesAt are those by which requests of every source come to the routes of a
-// host at a port, up to one that takes every request.
+// matchesAt returns the matches through which requests of any source reach the
+// routes of a host at a port, up to one that takes every request.
 func (p *plan) matchesAt(b *boundHost, port int) []matchAt {
 	var out []matchAt
 	for _, r := range p.httpRoutesOf(b.vs) {
@@ -125,12 +125,12 @@ func (p *plan) matchesAt(b *boundHost, port int) []matchAt {
 	return out
 }
 
-// takenRequests are those that VirtualServices take by their path alone. It knows
-// no conditions on headers and no regular expressions, so what it reports is never
-// asked, but it does not report all that is never asked.
+// takenRequests records the requests that VirtualServices take by path alone. It
+// ignores conditions on headers and regular expressions. So each match that it
+// reports is never used, but it does not find all that are never used.
 type takenRequests struct {
 	every           *virtualService
-	last            *virtualService // every other one that is left
+	last            *virtualService // of the open catch-all route: it takes the requests that are left
 	prefixes, paths map[string]*virtualService
 }
 
@@ -153,7 +153,7 @@ func (t *takenRequests) take(m routeMatch, vs *virtualService) {
 	}
 }
 
-// by is the first VirtualService that takes all that a match is for; nil for none.
+// by returns the first VirtualService that takes all requests of a match, or nil.
 func (t *takenRequests) by(m routeMatch) *virtualService {
 	switch {
 	case t.every != nil:
@@ -174,8 +174,8 @@ func (t *takenRequests) by(m routeMatch) *virtualService {
 	return nil
 }
 
-// fieldIn is where a route stands in a VirtualService: that of a delegate stands
-// in another one.
+// fieldIn returns the field of a route in a VirtualService. For a route of a
+// delegate, which is in another object, it returns spec.http.
 func fieldIn(r *httpRoute, vs *virtualService) string {
 	if r.of == vs {
 		return r.field

@@ -7,17 +7,16 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// edgePlan is what the Gateways of a router come to, with the hosts that are
-// bound to them.
+// edgePlan is the result of the Gateways of a router and the hosts bound to them.
 type edgePlan struct {
 	places   []*edgePlace
 	byPort   map[int][]*edgePlace
-	served   map[binding]bool              // a server of its Gateways has the host
-	arrivals map[*virtualService][]arrival // where requests come in for it
+	served   map[binding]bool              // bindings whose host a server of its Gateways has
+	arrivals map[*virtualService][]arrival // where its requests arrive
 	problems diag.List
 }
 
-// edgePlace is an address that servers of one family have.
+// edgePlace is an address shared by servers of one family.
 type edgePlace struct {
 	ip     string
 	port   int
@@ -25,7 +24,7 @@ type edgePlace struct {
 	groups []*edgeGroup
 	origin []diag.Ref // the Gateways
 	alike  map[groupKey]*edgeGroup
-	owners map[string]*edgeGroup // by the name that clients ask for when they begin TLS
+	owners map[string]*edgeGroup // by the server name that clients send
 }
 
 // groupKey is what servers of a group have in common.
@@ -34,13 +33,13 @@ type groupKey struct {
 	tls  string
 }
 
-// edgeGroup are servers whose clients are not told apart.
+// edgeGroup is a group of servers that handle their clients alike.
 type edgeGroup struct {
 	gatewayServer // the first
 	claimed       []claimedHost
 	bound         []*boundHost
-	tlsRoutes     []*edgeRoute // of passthroughServer
-	table         string       // is the name of its route table, for an httpServer
+	tlsRoutes     []*edgeRoute // for a passthroughServer
+	table         string       // name of its route table, for an httpServer
 }
 
 // claimedHost is a host of a server in a group.
@@ -57,7 +56,7 @@ type arrival struct {
 	host *boundHost
 }
 
-// planGateways settles which servers and hosts have a port.
+// planGateways decides which servers and hosts have a port.
 func (p *plan) planGateways(of gatewaySet) *edgePlan {
 	out := &edgePlan{byPort: map[int][]*edgePlace{}, served: map[binding]bool{}, arrivals: map[*virtualService][]arrival{}}
 	wanted := map[*gateway]map[string][]binding{}
@@ -85,7 +84,7 @@ func (p *plan) planGateways(of gatewaySet) *edgePlan {
 	return out
 }
 
-// placeFor is nil for a server whose port others have.
+// placeFor returns the place of a server, or nil if its port is taken.
 func (p *plan) placeFor(out *edgePlan, s *gatewayServer) *edgePlace {
 	for _, place := range out.byPort[s.port] {
 		switch {
@@ -109,10 +108,9 @@ func unspecified(ip string) bool {
 	return err == nil && addr.IsUnspecified()
 }
 
-// join puts a server to those that serve their clients alike. Which of them a
-// client means it says by the name that it asks for when it begins TLS, so each
-// name is for one of them, the first. The servers of a Gateway come one after the
-// other.
+// join adds a server to the group that serves its clients in the same way. A client
+// chooses the group by server name, so each name belongs to one group, the first.
+// The servers of a Gateway are added consecutively.
 func (p *plan) join(out *edgePlan, place *edgePlace, s *gatewayServer, wanted map[string][]binding) {
 	if ref := s.ref(); len(place.origin) == 0 || place.origin[len(place.origin)-1] != ref {
 		place.origin = append(place.origin, ref)
@@ -135,8 +133,8 @@ func (p *plan) join(out *edgePlan, place *edgePlace, s *gatewayServer, wanted ma
 	}
 }
 
-// groupFor is a new one where there is none yet. Requests within equal TLS are
-// told apart by their host alone, so that clients may reuse connections.
+// groupFor returns the group of a server, or a new one. Requests under equal TLS
+// settings are distinguished by host alone, so that clients may reuse connections.
 func (place *edgePlace) groupFor(s *gatewayServer) (*edgeGroup, groupKey) {
 	key := groupKey{kind: s.kind}
 	if s.tls != nil {
@@ -148,8 +146,8 @@ func (place *edgePlace) groupFor(s *gatewayServer) (*edgeGroup, groupKey) {
 	return &edgeGroup{gatewayServer: *s}, key
 }
 
-// add takes in a group with its first host. Connections within TLS that no routes
-// are for are told apart by the server.
+// add adds a group with its first host. TCP servers with TLS are never grouped:
+// their connections are distinguished by the server.
 func (place *edgePlace) add(g *edgeGroup, key groupKey) {
 	place.groups = append(place.groups, g)
 	if g.kind != tcpServer || g.tls == nil {
@@ -157,7 +155,7 @@ func (place *edgePlace) add(g *edgeGroup, key groupKey) {
 	}
 }
 
-// serverNames are those that lead clients to the group.
+// serverNames returns the server names that lead clients to the group.
 func (g *edgeGroup) serverNames() []string {
 	var names []string
 	known := map[string]bool{}

@@ -8,15 +8,15 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// field is where the host stands in its VirtualService.
+// field returns the field of the host in its VirtualService.
 func (b binding) field() string {
 	return fmt.Sprintf("spec.hosts[%d]", slices.Index(b.vs.spec.GetHosts(), b.host))
 }
 
-// words say which server it is.
+// words describes the server in a message.
 func (s *gatewayServer) words() string { return fmt.Sprintf("%s of %s", s.field, s.ref()) }
 
-// leaveOut tells VirtualServices that a server of their Gateway is left out.
+// leaveOut reports to VirtualServices that a server of their Gateway is left out.
 func (p *plan) leaveOut(out *edgePlan, s *gatewayServer, wanted map[string][]binding) {
 	why := fmt.Sprintf("%s, at port %d, is left out", s.words(), s.port)
 	for _, host := range s.hosts {
@@ -24,8 +24,8 @@ func (p *plan) leaveOut(out *edgePlan, s *gatewayServer, wanted map[string][]bin
 	}
 }
 
-// notReached tells VirtualServices that their hosts are not served at a server of their
-// Gateways.
+// notReached reports to VirtualServices that their hosts are not served at a server
+// of their Gateways.
 func (p *plan) notReached(out *edgePlan, hosts []binding, why string) {
 	for _, b := range hosts {
 		out.served[b] = true
@@ -37,11 +37,11 @@ func (p *plan) reportNotReached(b binding, why string) {
 	p.conflict(diag.HostNotServed, b.vs.ref, b.field(), fmt.Sprintf("%s is not served there: %s", b.host, why))
 }
 
-// checkReached reports hosts of VirtualServices at servers to which no client comes that
-// asks for them: clients tell by TLS which server they mean, and a more precise one of
-// another Gateway may have the host. Its routes are not put together with those of the
-// others: it may ask for less of its clients, and who may have routes there its author
-// says.
+// checkReached reports hosts of VirtualServices at servers that no client asking
+// for the host reaches. Clients choose the server by TLS, and a more precise server
+// of another Gateway may have the host. Its routes are not merged with the others:
+// that server may ask for less of its clients, and its author decides who may have
+// routes there.
 func (p *plan) checkReached(place *edgePlace, bound []boundCandidate) {
 	passed := place.passedNames()
 	told := map[binding]bool{}
@@ -73,8 +73,8 @@ func (p *plan) checkReached(place *edgePlace, bound []boundCandidate) {
 	}
 }
 
-// checkMatchesReached reports matches for requests by way of a Gateway from which none
-// come, as another one of the VirtualService has them.
+// checkMatchesReached reports matches for requests through a Gateway from which
+// none arrive, because another Gateway of the VirtualService gets them.
 func (p *plan) checkMatchesReached(b *boundHost, lost *gateway, why string) {
 	for _, r := range p.httpRoutesOf(b.vs) {
 		for _, m := range r.matches {
@@ -86,8 +86,8 @@ func (p *plan) checkMatchesReached(b *boundHost, lost *gateway, why string) {
 	}
 }
 
-// ownerOf is the group to which clients come that ask for a host, or wildcard, when they
-// begin TLS, and the host of its server; nil for none.
+// ownerOf returns the group that clients reach when they send a host, or wildcard,
+// as server name, and the matching host of its server; nil if there is none.
 func (place *edgePlace) ownerOf(host string) (group *edgeGroup, by string) {
 	if group = place.owners[host]; group != nil {
 		return group, host
@@ -100,13 +100,14 @@ func (place *edgePlace) ownerOf(host string) (group *edgeGroup, by string) {
 	return nil, ""
 }
 
-// gatewayOf is the Gateway by which the group has a host.
+// gatewayOf returns the Gateway through which the group has a host.
 func (g *edgeGroup) gatewayOf(host string) diag.Ref {
 	at := slices.IndexFunc(g.claimed, func(c claimedHost) bool { return c.host == host })
 	return g.claimed[at].gw.ref
 }
 
-// passedNames are the names for which connections are passed on as they are.
+// passedNames returns the server names whose connections are passed through without
+// terminating TLS.
 func (place *edgePlace) passedNames() map[string]*edgeRoute {
 	out := map[string]*edgeRoute{}
 	for _, group := range place.groups {
@@ -121,8 +122,8 @@ func (place *edgePlace) passedNames() map[string]*edgeRoute {
 	return out
 }
 
-// passedBy is the route for connections to a host, or wildcard, and the name by which it
-// has them; nil for none.
+// passedBy returns the route for connections to a host, or wildcard, and the name
+// through which it gets them; nil if there is none.
 func passedBy(names map[string]*edgeRoute, host string) (route *edgeRoute, by string) {
 	if route = names[host]; route != nil {
 		return route, host

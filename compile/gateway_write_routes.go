@@ -12,20 +12,20 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// edgeRoute is a way for connections that gateways pass on as they are, with the
-// names that no other has.
+// edgeRoute is a route for connections that gateways pass through without
+// terminating TLS, with the server names that belong to it alone.
 type edgeRoute struct {
 	host  *boundHost
 	entry *networking.TLSRoute
-	match *networking.TLSMatchAttributes // nil: connections fail
-	names []string                       // none: any
-	// source is the gateways that follow it; nil for any.
+	match *networking.TLSMatchAttributes // nil if connections fail
+	names []string                       // empty for any
+	// source is the gateways that follow it, or nil for any.
 	source *source
 }
 
 // nameRoutes gives each name at a place to the first route that has it, in the
-// order of their author. Of different VirtualServices, as of servers, the one
-// with the more precise name has a client.
+// author's order. Between VirtualServices, as between servers, the more precise
+// name wins.
 func (p *plan) nameRoutes(place *edgePlace) {
 	taken := map[string]diag.Ref{}
 	for name, group := range place.owners {
@@ -42,8 +42,8 @@ func (p *plan) nameRoutes(place *edgePlace) {
 	}
 }
 
-// closeHost is about a host of a VirtualService that is withheld: connections for it
-// fail, unless others have its name.
+// closeHost makes connections to a host of a withheld VirtualService fail, unless
+// others have its name.
 func (p *plan) closeHost(group *edgeGroup, b *boundHost, taken map[string]diag.Ref) {
 	name := strings.ToLower(b.host)
 	if _, lost := taken[name]; lost || len(b.vs.spec.GetTls()) == 0 {
@@ -53,7 +53,7 @@ func (p *plan) closeHost(group *edgeGroup, b *boundHost, taken map[string]diag.R
 	group.tlsRoutes = append(group.tlsRoutes, &edgeRoute{host: b, names: []string{name}})
 }
 
-// nameHost is about the routes for one host of a VirtualService.
+// nameHost adds the routes for one host of a VirtualService.
 func (p *plan) nameHost(place *edgePlace, group *edgeGroup, b *boundHost, taken map[string]diag.Ref) {
 	var own []string
 	for i, entry := range b.vs.spec.GetTls() {
@@ -86,8 +86,8 @@ func (p *plan) nameHost(place *edgePlace, group *edgeGroup, b *boundHost, taken 
 	}
 }
 
-// passedOn are the chains of connections whose TLS ends elsewhere. A route of a
-// source has its names for itself only at gateways that are of it.
+// passedOn returns the chains of connections whose TLS ends elsewhere. A route for
+// a source takes its names only at gateways of that source.
 func (c *writer) passedOn(place *edgePlace, group *edgeGroup) []*ir.FilterChain {
 	var out []*ir.FilterChain
 	taken := map[*virtualService][]string{}
@@ -118,8 +118,8 @@ func (c *writer) passedOn(place *edgePlace, group *edgeGroup) []*ir.FilterChain 
 	return out
 }
 
-// connections are the TCP routes of the VirtualServices of a group. What comes
-// after one for all connections is never asked.
+// connections returns the TCP routes of the VirtualServices of a group. Routes
+// after one for all connections are never used.
 func (c *writer) connections(place *edgePlace, group *edgeGroup) *ir.TCPListener {
 	out := &ir.TCPListener{Mongo: group.mongo, AccessLog: c.plan.settings.AccessLogFile}
 	port := tcpGatewayPort(place.port)
@@ -150,13 +150,13 @@ func (c *writer) connections(place *edgePlace, group *edgeGroup) *ir.TCPListener
 	return out
 }
 
-// serves reports whether a match's list of gateways has one by which the
-// VirtualService came to the group.
+// serves reports whether a match's list of gateways contains one through which the
+// VirtualService is bound to the group.
 func (g *edgeGroup) serves(vs *virtualService, gateways []string) bool {
 	return slices.ContainsFunc(g.bound, func(b *boundHost) bool { return b.vs == vs && b.serves(gateways) })
 }
 
-// tcpGatewayPort is what destinations without a port are asked for.
+// tcpGatewayPort is the port for destinations that name none.
 func tcpGatewayPort(number int) *mesh.Port {
 	return &mesh.Port{Name: "tcp", Number: number, Protocol: mesh.TCP}
 }

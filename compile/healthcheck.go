@@ -6,9 +6,9 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// healthCheck is how the instances of a target are asked whether they are alive,
-// nil when nobody asks. A port that does not speak the protocol of the check is
-// asked for a connection alone.
+// healthCheck returns the active health check of a target's instances, or nil if
+// there is none. If a port does not use the protocol of the check, the check only
+// connects.
 func (p *plan) healthCheck(c *ir.Cluster, t target) *ir.HealthCheck {
 	check := cmp.Or(t.service.HealthCheck, p.settings.HealthCheck)
 	if check == nil || c.Type == ir.OriginalDestination {

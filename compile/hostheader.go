@@ -8,13 +8,13 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// isHost reports whether a header is the host that a request is for, which no
-// Envoy changes as it does headers: it refuses a table that asks for it.
+// isHost reports whether a header is the host of a request. Envoy cannot change
+// that like other headers: it rejects a route table that asks for it.
 func isHost(header string) bool {
 	return strings.EqualFold(header, "host") || strings.EqualFold(header, ":authority")
 }
 
-// hostIn is the host among headers, "" for none.
+// hostIn returns the host among headers, or "".
 func hostIn(headers map[string]string) string {
 	for _, name := range sortedNames(headers) {
 		if isHost(name) && headers[name] != "" {
@@ -24,7 +24,7 @@ func hostIn(headers map[string]string) string {
 	return ""
 }
 
-// hostOf is the host among headers to set or add.
+// hostOf returns the host among headers to set or add, or "".
 func hostOf(o *networking.Headers_HeaderOperations) string {
 	if host := hostIn(o.GetSet()); host != "" {
 		return host
@@ -32,8 +32,8 @@ func hostOf(o *networking.Headers_HeaderOperations) string {
 	return hostIn(o.GetAdd())
 }
 
-// setHost makes the host among headers a rewrite, as Istio does. A rewrite that
-// the route has already stays.
+// setHost turns the host among headers into a rewrite, as Istio does. It keeps a
+// rewrite that the route already has.
 func setHost(route *ir.Route, host string) {
 	switch {
 	case host == "":

@@ -7,8 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// httpListeners takes the traffic for each table, whatever address it was
-// going to.
+// httpListeners writes a listener for each table. It accepts traffic to any address
+// at the port.
 func (c *writer) httpListeners(http *outbound) {
 	for _, t := range http.tables {
 		if t.port == c.plan.settings.ProxyListenPort {
@@ -33,7 +33,8 @@ func (c *writer) httpListeners(http *outbound) {
 	}
 }
 
-// withBeside is an HTTP listener, with what comes before HTTP at its port.
+// withBeside adds the TCP routes that come before HTTP at the port to an HTTP
+// listener.
 func (c *writer) withBeside(l *ir.Listener) *ir.Listener {
 	at := slices.IndexFunc(c.beside, func(b *ir.Listener) bool { return b.Port == l.Port })
 	if at < 0 {
@@ -45,9 +46,9 @@ func (c *writer) withBeside(l *ir.Listener) *ir.Listener {
 	return l
 }
 
-// http is the part that all HTTP listeners have in common. Those whose tables are
-// for hosts want a Host header that is one, so that no other spelling of a host
-// passes its rules by a wildcard, or as an unknown destination.
+// http returns the part that all HTTP listeners have in common. If the route table
+// selects by host, the Host header must be a valid host. So no other spelling of a
+// host can bypass its rules through a wildcard or as an unknown destination.
 func (c *writer) http(table string) *ir.HTTPListener {
 	return &ir.HTTPListener{
 		Table:       table,

@@ -8,10 +8,10 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// ProxyTable is the name of the one table behind the HTTP proxy port.
+// ProxyTable is the name of the one route table behind the HTTP proxy port.
 const ProxyTable = "http_proxy"
 
-// httpProxy opens the port for workloads that are told to use a proxy.
+// httpProxy opens the port for workloads that are configured to use a proxy.
 func (c *writer) httpProxy() {
 	http := c.http(ProxyTable)
 	http.ForwardProxy = true
@@ -22,10 +22,11 @@ func (c *writer) httpProxy() {
 	})
 }
 
-// Combined is all tables of ports in one, which is named ProxyTable. A domain
-// must say its port there, but for 80, which a URL without a port means.
-// Routes are shared with the tables. Those of an ingress may have two virtual
-// hosts of one name, which Pilot told everybody who asked and no Envoy takes.
+// Combined returns all tables of ports merged into one, named ProxyTable. Only
+// domains with a port are kept, except at port 80, which a URL without a port
+// means. Routes are shared with the tables. The merged table of an ingress may have
+// two virtual hosts with the same name: Pilot returned such tables to any client,
+// but Envoy rejects them.
 func Combined(ports []*ir.RouteTable) *ir.RouteTable {
 	all := &ir.RouteTable{Name: ProxyTable}
 	for _, table := range ports {
@@ -46,8 +47,8 @@ func sortByName(t *ir.RouteTable) {
 	}
 }
 
-// atProxyPort is a virtual host under those of its domains that say its port;
-// nil when there are none.
+// atProxyPort returns a virtual host with only those of its domains that contain
+// its port, or nil if there are none.
 func atProxyPort(host *ir.VirtualHost, port string) *ir.VirtualHost {
 	if port == "80" {
 		return host

@@ -9,10 +9,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// inboundListeners takes the calls to the workload beside the proxy, one
-// listener for each endpoint port. Nothing in them may tell one instance from
-// another with the same key in mesh.View: the address is left open, and the
-// origin is the service.
+// inboundListeners writes the listeners for calls to the workload beside the proxy,
+// one for each endpoint port. Instances with the same key in mesh.View must get
+// identical listeners, so the address is left open and the origin is the service.
 func (c *writer) inboundListeners() {
 	if sc := c.scope.sidecar; sc != nil && sc.opens {
 		c.sidecarListeners(sc)
@@ -44,8 +43,8 @@ func (c *writer) inboundListeners() {
 	}
 }
 
-// checkInbound reports a port that two services describe differently; the
-// first one's description holds.
+// checkInbound reports a port that two services describe differently. The first
+// description applies.
 func (c *writer) checkInbound(i, first *mesh.Instance) {
 	if i.Port.Protocol == first.Port.Protocol {
 		return
@@ -58,9 +57,9 @@ func (c *writer) checkInbound(i, first *mesh.Instance) {
 	})
 }
 
-// inboundTable sends everything to the workload. The rules of its services are
-// repeated for the sake of upgrades and traces, whoever calls; on HTTP/2 ports
-// they are not, as there is no upgrade to allow.
+// inboundTable routes all requests to the workload. It repeats the rules of the
+// workload's services, for any caller, to allow upgrades and to name traces. HTTP/2
+// ports do not need them, as they have no upgrade to allow.
 func (c *writer) inboundTable(i *mesh.Instance, cluster string, rules localRules) *ir.RouteTable {
 	host := &ir.VirtualHost{Name: "inbound|" + strconv.Itoa(i.EndpointPort), Domains: []string{"*"}}
 	if i.Port.Protocol == mesh.HTTP {
@@ -89,8 +88,8 @@ func (p *plan) inboundVirtual(vs *virtualService) []ir.Route {
 	return out
 }
 
-// inboundRoute matches what the caller's proxy sends: after a rewrite, that is
-// the new path.
+// inboundRoute matches the request that the caller's proxy sends: after a rewrite
+// it has the new path.
 func inboundRoute(ref diag.Ref, match ir.Match, rewrite *ir.Rewrite, websocket ir.Upgrade) ir.Route {
 	out := ir.Route{Match: match, WebSocket: websocket, Origins: []diag.Ref{ref}, Optional: true}
 	if websocket != ir.UpgradeAllowed {

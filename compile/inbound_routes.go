@@ -10,14 +10,14 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// localRules are the rules of all services of a workload, in their order and still
-// without cluster.
+// localRules are the rules of all services of a workload, in order and without
+// clusters.
 type localRules struct {
 	routes  []ir.Route
-	leftOut bool // some: what they allow is not known
+	leftOut bool // whether rules were left out, so that what they allow is not known
 }
 
-// localRoutes are for each of so many ports.
+// localRoutes returns the routes that each of the given number of ports repeats.
 func (c *writer) localRoutes(ports int) localRules {
 	var routes []ir.Route
 	var rules []*routeRule
@@ -49,8 +49,8 @@ func (c *writer) localRoutes(ports int) localRules {
 	return c.plan.affordable(routes, ports)
 }
 
-// affordable leaves out the routes of the objects that multiply most with the ports of a
-// workload, until the rest is within the budget of one object.
+// affordable leaves out the routes of the objects that multiply most with the ports
+// of a workload, until the rest is within the budget of one object.
 func (p *plan) affordable(routes []ir.Route, ports int) localRules {
 	most := p.settings.BudgetOrDefault().Object
 	sizes, all := map[diag.Ref]int{}, 0
@@ -86,7 +86,7 @@ func (p *plan) reportTooManyInbound(ref diag.Ref, routes, ports, most int) {
 	})
 }
 
-// textOf is how many bytes of text a match has.
+// textOf returns how many bytes of text a match has.
 func textOf(m *ir.Match) int {
 	out := len(m.Path) + len(m.Prefix) + len(m.Regex)
 	for _, h := range m.Headers {

@@ -6,14 +6,14 @@ import (
 	"github.com/pilot-api/pilot-api/compile/query"
 )
 
-// list is a slice that is compared as a whole, by identity: an input of queries.
-// It is never empty, and never changed once it was read.
+// list is a slice that queries compare by identity, as an input. It is never empty,
+// and never modified once it was read.
 type list[T any] struct {
 	items []*T
 	read  bool
 }
 
-// listed are the items of a list that may be nil.
+// listed returns the items of a list, which may be nil.
 func (l *list[T]) listed() []*T {
 	if l == nil {
 		return nil
@@ -21,10 +21,11 @@ func (l *list[T]) listed() []*T {
 	return l.items
 }
 
-// change is one value in the place of another; either may be nil.
+// change replaces one value with another; either may be nil.
 type change[T any] struct{ before, after *T }
 
-// index has values under names, those under one name in the order of compare.
+// index holds values by name. Values with the same name are in the order of
+// compare.
 type index[K comparable, T any] struct {
 	graph   *query.Graph
 	input   *query.Input[K, *list[T]]
@@ -38,15 +39,15 @@ func newIndex[K comparable, T any](g *query.Graph, compare func(a, b *T) int, na
 	return &index[K, T]{graph: g, input: query.NewInput[K, *list[T]](g), names: names, compare: compare, now: map[K]*list[T]{}}
 }
 
-// summarized has of the values under a name only what is said of them, for who
-// depends on nothing else.
+// summarized returns an input that has only a summary of the values under each
+// name, for queries that depend on nothing else.
 func summarized[K, V comparable, T any](x *index[K, T], of func([]*T) V) *query.Input[K, V] {
 	out := query.NewInput[K, V](x.graph)
 	x.told = append(x.told, func(name K, items []*T) { out.Set(name, of(items)) })
 	return out
 }
 
-// under are the values with a name. The slice is shared.
+// under returns the values with a name. The slice is shared.
 func (x *index[K, T]) under(p *plan, name K) []*T {
 	l := x.input.Get(p.r, name)
 	if l != nil {
@@ -55,7 +56,8 @@ func (x *index[K, T]) under(p *plan, name K) []*T {
 	return l.listed()
 }
 
-// update takes in changes, each list once however many of them concern it.
+// update applies changes. It rebuilds each affected list once, however many changes
+// affect it.
 func (x *index[K, T]) update(changes []change[T]) {
 	gone, come := map[K]map[*T]bool{}, map[K][]*T{}
 	for _, ch := range changes {
@@ -100,8 +102,9 @@ func (x *index[K, T]) replace(name K, gone map[*T]bool, come []*T) {
 	x.input.Set(name, x.now[name])
 }
 
-// unread are the items under a name, in a slice that nobody has read: most names are
-// those of many items, and hardly ever read. There is room for more.
+// unread returns the items under a name in a slice that nobody has read and that
+// has room for more. It copies only a list that was read: most names have many
+// items and are hardly ever read.
 func (x *index[K, T]) unread(name K, more int) []*T {
 	now := x.now[name]
 	if now == nil || !now.read {
@@ -110,15 +113,15 @@ func (x *index[K, T]) unread(name K, more int) []*T {
 	return append(make([]*T, 0, len(now.items)+more), now.items...)
 }
 
-// without takes items out of a list. Few are searched for: a change must not look at
-// all the others.
+// without removes items from a list. It searches for a few items rather than look
+// at all the others.
 func (x *index[K, T]) without(items []*T, gone map[*T]bool) []*T {
 	if len(gone) > len(items)/8 {
 		return slices.DeleteFunc(items, func(item *T) bool { return gone[item] })
 	}
 	for item := range gone {
 		at, _ := slices.BinarySearchFunc(items, item, x.compare)
-		for at < len(items) && items[at] != item { // Behind those that are equal to it in order.
+		for at < len(items) && items[at] != item { // skip items that compare as equal
 			at++
 		}
 		if at < len(items) {
@@ -128,7 +131,8 @@ func (x *index[K, T]) without(items []*T, gone map[*T]bool) []*T {
 	return items
 }
 
-// with puts items into a list, each to its place, and moves those behind them once.
+// with inserts items into a list at their places and moves the items behind them
+// once.
 func (x *index[K, T]) with(items, come []*T) []*T {
 	slices.SortStableFunc(come, x.compare)
 	end := len(items)

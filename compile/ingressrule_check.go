@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// checkIngress reports what the rules of the service lose at an ingress, where
-// there are no own instances.
+// checkIngress reports which requests the rules of the service do not cover at an
+// ingress, which has no instances of its own.
 func (p *plan) checkIngress(rule *ingressRule, svc *mesh.Service) {
 	visible := visibleAtEdge(p.home(svc.Namespace).routesTo(svc, ingressPort(rule, svc)), ofNobody)
 	covered := len(visible) < 2
@@ -29,8 +29,7 @@ func (r *ingressRule) within(m ir.Match) bool {
 	return len(m.Headers) == 0 && len(m.Query) == 0 && m.Regex == "" && m.Path == whole.Path && (m.Path != "" || m.Prefix == whole.Prefix)
 }
 
-// checkEdgeFaults reports rules of which an ingress takes the routes and leaves
-// the faults.
+// checkEdgeFaults reports rules whose routes an ingress uses without their faults.
 func (p *plan) checkEdgeFaults() {
 	if !p.pilot().EdgeFaultsLost {
 		return
@@ -50,8 +49,8 @@ func (p *plan) checkEdgeFaults() {
 	}
 }
 
-// checkSecrets reports secrets whose certificate is not shown: a listener has
-// one pair.
+// checkSecrets reports secrets whose certificate is not used: a listener has one
+// key pair.
 func (p *plan) checkSecrets() {
 	shown := p.ingressSecret()
 	for _, rule := range p.ingressRules.rules(p) {

@@ -13,29 +13,30 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Ports of an ingress, which are also the names of its route tables.
+// Ports of an ingress. They are also the names of its route tables.
 const (
 	ingressHTTP  = 80
 	ingressHTTPS = 443
 )
 
-// ingressRule is an IngressRule that can be used.
+// ingressRule is a usable IngressRule.
 type ingressRule struct {
 	declared
 	spec      *schema.IngressRule
 	host      string // of the service
 	authority string // "*" for any
-	path      string // exact; "": see prefix
+	path      string // exact; if "", prefix applies
 	prefix    string
-	secret    string // "": plain HTTP
-	// closed: it asks for more than an ingress looks at, and its requests get 503.
+	secret    string // "" for plain HTTP
+	// closed is set if the rule has conditions that an ingress does not check. Its
+	// requests get 503.
 	closed bool
 }
 
-// match is what the rule asks of a request, but for its authority.
+// match returns the rule's conditions on a request, except its authority.
 func (r *ingressRule) match() ir.Match { return ir.Match{Path: r.path, Prefix: r.prefix} }
 
-// table is the port that the rule is for.
+// table returns the port that the rule is for.
 func (r *ingressRule) table() int {
 	if r.secret != "" {
 		return ingressHTTPS
@@ -43,8 +44,8 @@ func (r *ingressRule) table() int {
 	return ingressHTTP
 }
 
-// readIngressRule closes rules that ask for more than authority and path: Pilot
-// left them out without a word.
+// readIngressRule closes rules with conditions on more than authority and path.
+// Pilot silently dropped them.
 func readIngressRule(p *plan, of declared, spec *schema.IngressRule) *ingressRule {
 	if spec.Destination == nil {
 		p.reportNoDestination(of.ref)
@@ -74,12 +75,12 @@ func (p *plan) checkIngressRule(rule *ingressRule) {
 	}
 }
 
-// ingressService is what the rule leads to; nil when there is none.
+// ingressService returns the service that the rule leads to, or nil.
 func (p *plan) ingressService(rule *ingressRule) *mesh.Service {
 	return cmp.Or(p.registeredIn(rule.ref.Namespace, rule.host), p.registered(rule.host))
 }
 
-// ingressPort is the HTTP port that the rule leads to; nil when there is none.
+// ingressPort returns the HTTP port that the rule leads to, or nil.
 func ingressPort(rule *ingressRule, svc *mesh.Service) *mesh.Port {
 	if port := askedPort(rule, svc); port != nil && port.Protocol.IsHTTP() {
 		return port
@@ -97,7 +98,7 @@ func askedPort(rule *ingressRule, svc *mesh.Service) *mesh.Port {
 	return nil
 }
 
-// checkIngressPort reports a port that is not there, or that carries no HTTP.
+// checkIngressPort reports a port that does not exist or is not HTTP.
 func (p *plan) checkIngressPort(rule *ingressRule, svc *mesh.Service) {
 	at, wanted := "spec.destinationPort", "no port"
 	switch {
@@ -118,7 +119,8 @@ func (p *plan) checkIngressPort(rule *ingressRule, svc *mesh.Service) {
 	}
 }
 
-// ingressMatch reports whether the rule asks for no more than an ingress looks at.
+// ingressMatch reads the rule's conditions. It reports whether an ingress can check
+// all of them.
 func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
 	if m == nil {
 		return true
@@ -147,7 +149,7 @@ func (p *plan) ingressMatch(rule *ingressRule, m *schema.MatchCondition) bool {
 	return whole
 }
 
-// ingressSecret is the first secret by name, "" when no rule has one.
+// ingressSecret returns the first secret by name, or "" if no rule has one.
 func (p *plan) ingressSecret() string {
 	first := ""
 	for _, rule := range p.ingressRules.rules(p) {

@@ -12,8 +12,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// ingress follows the IngressRules: port 80, and port 443 when a rule has a
-// secret.
+// ingress writes the configuration for IngressRules: port 80, and port 443 if a
+// rule has a secret.
 func (c *writer) ingress(config *ir.Config) {
 	tables := map[int]*edgeTable{ingressHTTP: newEdgeTable(ingressHTTP), ingressHTTPS: newEdgeTable(ingressHTTPS)}
 	for _, t := range tables {
@@ -49,8 +49,8 @@ func (c *writer) ingress(config *ir.Config) {
 	c.close(config, [][]*ir.Cluster{c.sortedClusters()})
 }
 
-// ingressRules in the order in which they take requests. That of the routes of
-// one rule is their author's; Pilot put all of them in order.
+// ingressRules returns the rules in the order in which they match requests. The
+// routes of one rule keep their author's order; Pilot sorted all routes.
 func (c *writer) ingressRules() []*ingressRule {
 	rules := c.plan.ingressRules.rules(c.plan)
 	if c.plan.pilot().IngressCatchAllLost {
@@ -59,8 +59,8 @@ func (c *writer) ingressRules() []*ingressRule {
 	return slices.SortedStableFunc(slices.Values(rules), func(a, b *ingressRule) int { return compareByPath(a.match(), b.match()) })
 }
 
-// ingressDomains are the Host headers of the rule's authority. One that says
-// its port is that one header.
+// ingressDomains returns the Host headers of the rule's authority. An authority
+// with a port is a single Host header.
 func ingressDomains(rule *ingressRule) []string {
 	if _, _, err := net.SplitHostPort(rule.authority); err == nil || rule.authority == "*" {
 		return []string{rule.authority}
@@ -75,8 +75,8 @@ func (d *domainPlan) closedAtEdge(rule *ingressRule) bool {
 	return rule.closed || svc == nil || ingressPort(rule, svc) == nil || d.withheld(rule.declared)
 }
 
-// edgeRoutes are the routes of the rule's service, as far as they have a
-// request in common with the rule.
+// edgeRoutes returns the routes of the rule's service that can match a request of
+// the rule.
 func (d *domainPlan) edgeRoutes(rule *ingressRule) []plannedRoute {
 	if d.closedAtEdge(rule) {
 		return nil
@@ -98,7 +98,8 @@ func (d *domainPlan) edgeRoutes(rule *ingressRule) []plannedRoute {
 	return out
 }
 
-// narrowed is what a match and a path, or a prefix, have in common.
+// narrowed returns the match of requests that fit both m and the path or prefix. It
+// returns false if there are none.
 func narrowed(m ir.Match, path, prefix string) (ir.Match, bool) {
 	switch {
 	case path == "" && (m.IgnoreCase || m.Regex != ""):
@@ -123,7 +124,7 @@ func narrowed(m ir.Match, path, prefix string) (ir.Match, bool) {
 	}
 }
 
-// withStart asks beside its own condition that the path begins with the prefix.
+// withStart adds the condition that the path begins with the prefix.
 func withStart(m ir.Match, prefix string) ir.Match {
 	if prefix != "" && prefix != "/" {
 		m.Headers = append(slices.Clone(m.Headers), ir.HeaderMatch{Name: ":path", Prefix: prefix})
@@ -136,8 +137,8 @@ func withPath(m ir.Match, path string) ir.Match {
 	return m
 }
 
-// compareByPath puts exact paths first, ascending, then expressions, then
-// prefixes, the longer of two that share a start in front.
+// compareByPath sorts exact paths first, ascending, then regular expressions, then
+// prefixes, with the longer of two prefixes that share a start first.
 func compareByPath(a, b ir.Match) int {
 	kind := func(m ir.Match) int {
 		switch {
@@ -155,7 +156,7 @@ func compareByPath(a, b ir.Match) int {
 	)
 }
 
-// atEdge is a route as an edge proxy has it.
+// atEdge returns a route as an edge proxy uses it.
 func (c *writer) atEdge(route *ir.Route) *ir.Route {
 	if route.Fault == nil || !c.plan.pilot().EdgeFaultsLost {
 		return route
@@ -175,7 +176,7 @@ func (c *writer) edgeListener(ip string, port int, direction ir.Direction, tls *
 	})
 }
 
-// httpALPN is what servers of HTTP can speak within TLS.
+// httpALPN is the list of protocols that HTTP servers offer within TLS.
 var httpALPN = []string{"h2", "http/1.1"}
 
 func serverTLS(certificate, key string) *ir.ServerTLS {

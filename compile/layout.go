@@ -13,50 +13,50 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// layout is which virtual hosts proxies of a scope have at which port, and who
-// has which domain: all of an outbound table but the routes.
+// layout says which virtual hosts proxies of a scope have at each port, and which
+// domains each virtual host has. It is an outbound table without its routes.
 type layout struct {
 	tables   []*tableLayout // by port
 	problems diag.List
 }
 
-// tableLayout is that of one port.
+// tableLayout is the layout of one port.
 type tableLayout struct {
 	port  int
-	first *mesh.Service // of the port, by name
-	// ignorePort: the listener says which port is meant, whatever a Host header
-	// says.
+	first *mesh.Service // of the services at the port, by name
+	// ignorePort is set if the listener decides the port, whatever port the Host
+	// header has.
 	ignorePort bool
-	entries    []*entry   // by the name of the virtual host
-	stretches  []*stretch // all entries
-	// unknown is for all other hosts; nil for none.
+	entries    []*entry   // by name of the virtual host
+	stretches  []*stretch // together all entries
+	// unknown is the virtual host for all other hosts, or nil.
 	unknown *ir.VirtualHost
-	origins []diag.Ref // that declare the services of the table, each once
+	origins []diag.Ref // objects that declare the services of the table, each once
 }
 
-// entry is a virtual host without its routes. It is the same value as long as
-// nothing of it changes, in all scopes that have the same.
+// entry is a virtual host without its routes. It is the same value as long as it
+// does not change, in all scopes that have the same one.
 type entry struct {
 	at      servicePort
-	scope   scope // of all that have it, or of any of them
+	scope   scope // that of all callers that have it, or of any of them
 	name    string
 	domains []string
 }
 
-// entryKey is all of an entry.
+// entryKey is the content of an entry.
 type entryKey struct {
 	at      servicePort
 	scope   scope
 	name    string
-	domains string // joined by line ends, which none has
+	domains string // joined by newlines, which no domain contains
 }
 
 func newEntry(_ *plan, key entryKey) *entry {
 	return &entry{key.at, key.scope, key.name, strings.Split(key.domains, "\n")}
 }
 
-// commonScope is that of all scopes whose callers have the same routes to a
-// port, with the same clusters.
+// commonScope returns the scope that stands for all scopes whose callers have the
+// same routes to a port, with the same clusters.
 func (p *plan) commonScope(s scope, at servicePort) scope {
 	if p.sameForAll.Get(p.r, at) {
 		s.domain, s.selection = "", ""
@@ -64,8 +64,8 @@ func (p *plan) commonScope(s scope, at servicePort) scope {
 	return s
 }
 
-// isSameForAll reports whether callers of every namespace have the same routes
-// to a port.
+// isSameForAll reports whether callers of every namespace have the same routes to a
+// port.
 func (p *plan) isSameForAll(at servicePort) bool {
 	if at.service.Undeclared && p.variesByCaller(at) || p.rulesDiffer(at.service.Hostname) || p.virtualDiffers.Get(p.r, at.service.Hostname) {
 		return false
@@ -79,7 +79,8 @@ func (p *plan) isSameForAll(at servicePort) bool {
 	})
 }
 
-// layOut shares what is the same in other scopes, and was before.
+// layOut returns the layout of a scope. Parts that equal those of another scope, or
+// of an earlier layout, are shared.
 func (p *plan) layOut(s scope) *layout {
 	tables, undeclared := p.gather(s), p.undeclared.Get(p.r, s)
 	p.openForUndeclared(s, undeclared, tables)
@@ -104,7 +105,8 @@ func (p *plan) layOut(s scope) *layout {
 	return p.laid.layouts.one(out, (*layout).equal)
 }
 
-// gather has all services that proxies of the scope may call by HTTP, by port.
+// gather returns a table per port with all services that proxies of the scope may
+// call by HTTP.
 func (p *plan) gather(s scope) map[int]*table {
 	tables, contested, owners := map[int]*table{}, p.contestedIn(s), p.addressesIn(s)
 	for _, svc := range p.servicesFor(s) {
@@ -129,16 +131,16 @@ func (p *plan) gather(s scope) map[int]*table {
 	return tables
 }
 
-// plainKey is a port with the domain that decides by which names callers know
-// its service.
+// plainKey is a port, with the part of the callers' domain that decides the names
+// by which they know its service.
 type plainKey struct {
 	at     servicePort
 	scope  scope
 	domain string
 }
 
-// plainEntry is that of a virtual host which has all the domains that it would
-// like; nil when they cannot be.
+// plainEntry returns the entry of a virtual host that has all its wanted domains,
+// or nil if the domains are not valid.
 func (p *plan) plainEntry(key plainKey) *entry {
 	host := newCandidate(key.at.service, key.at.port, key.domain)
 	if !host.sound() {
@@ -162,15 +164,15 @@ func (t *tableLayout) equal(other *tableLayout) bool {
 		slices.Equal(t.entries, other.entries) && slices.Equal(t.origins, other.origins)
 }
 
-// laid are the layouts that somebody has, so that scopes which have the same one
-// share it and all that follows from it.
+// laid holds the layouts in use, so that scopes with equal layouts share one and
+// all that is derived from it.
 type laid struct {
 	layouts alive[layout]
 	tables  map[int]*alive[tableLayout] // by port
 }
 
-// table is the layout that is there already, if there is one like it. Of another
-// one it has the stretches that are the same.
+// table returns an equal existing layout if there is one. A new layout shares equal
+// stretches with existing ones.
 func (l *laid) table(t *tableLayout) *tableLayout {
 	if l.tables[t.port] == nil {
 		l.tables[t.port] = &alive[tableLayout]{}
@@ -183,12 +185,13 @@ func (l *laid) table(t *tableLayout) *tableLayout {
 	return found
 }
 
-// stretch is some entries in a row. What follows from it is made once for all
-// tables that have it, and a change of an entry concerns no other stretch.
+// stretch is a run of consecutive entries. What is derived from it is computed once
+// for all tables that contain it, and a change of an entry affects no other
+// stretch.
 type stretch struct{ entries []*entry }
 
-// stretchesOf cuts after so many entries on average. The names say where, so that
-// one entry more or less moves no other cut.
+// stretchesOf cuts entries into stretches with the given average length. The names
+// decide where to cut, so that adding or removing an entry moves no other cut.
 func stretchesOf(entries []*entry) []*stretch {
 	const average = 64
 	var out []*stretch
@@ -204,9 +207,9 @@ func stretchesOf(entries []*entry) []*stretch {
 	return out
 }
 
-// share takes over the stretches that another layout has.
+// share replaces stretches with equal ones of other layouts.
 func (t *tableLayout) share(others *alive[tableLayout]) {
-	known := map[*entry][]*stretch{} // by the first one
+	known := map[*entry][]*stretch{} // by first entry
 	for _, w := range others.values {
 		if other := w.Value(); other != nil && other != t {
 			for _, b := range other.stretches {
@@ -224,10 +227,10 @@ func (t *tableLayout) share(others *alive[tableLayout]) {
 	}
 }
 
-// alive are values that somebody has. It keeps none itself.
+// alive is a set of values that are in use elsewhere. It keeps none of them alive.
 type alive[T any] struct{ values []weak.Pointer[T] }
 
-// one is the value that is there already, if there is an equal one.
+// one returns an equal existing value if there is one, else the value itself.
 func (a *alive[T]) one(value *T, equal func(a, b *T) bool) *T {
 	found := value
 	a.values = slices.DeleteFunc(a.values, func(w weak.Pointer[T]) bool {
@@ -243,7 +246,7 @@ func (a *alive[T]) one(value *T, equal func(a, b *T) bool) *T {
 	return found
 }
 
-// sound are the hosts by name, with what of their names and domains can be.
+// sound returns the hosts by name, without invalid names and domains.
 func (p *plan) sound(t *table) []*candidate {
 	slices.SortStableFunc(t.hosts, func(a, b *candidate) int { return cmp.Compare(a.Name, b.Name) })
 	bare := &ir.RouteTable{}
@@ -261,13 +264,13 @@ func (p *plan) sound(t *table) []*candidate {
 	return out
 }
 
-// servicesFor are those that proxies of a scope may call. Routers do not follow
-// EgressRules.
+// servicesFor returns the services that proxies of a scope may call. Routers do not
+// follow EgressRules.
 func (p *plan) servicesFor(s scope) []*mesh.Service {
 	return p.servicesIn(p.forDomain(s.domain).namespace, s)
 }
 
-// servicesIn has a namespace in place of the domain of the scope.
+// servicesIn is servicesFor with a namespace instead of the domain of the scope.
 func (p *plan) servicesIn(namespace string, s scope) []*mesh.Service {
 	all := p.services
 	if s.sidecar.limits() {
@@ -285,7 +288,7 @@ func (p *plan) servicesIn(namespace string, s scope) []*mesh.Service {
 	return append(out, p.egressServices()...)
 }
 
-// portsFor are the ports of a service that proxies of a scope know.
+// portsFor returns the ports of a service that proxies of a scope see.
 func (p *plan) portsFor(s scope, svc *mesh.Service) []*mesh.Port {
 	if !s.sidecar.limits() {
 		return svc.Ports

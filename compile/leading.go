@@ -7,8 +7,8 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// leading is a virtual host whose routes lead to targets, with what follows for
-// it from their clusters: their names, and what their endpoints are picked by.
+// leading returns a virtual host with the parts of its routes that depend on their
+// clusters: the clusters' names and hash keys.
 func (c *writer) leading(host *ir.VirtualHost) *ir.VirtualHost {
 	return c.hashed(host).Renamed(c.renamed)
 }
@@ -21,7 +21,7 @@ func (c *writer) hashed(host *ir.VirtualHost) *ir.VirtualHost {
 	out.Routes = slices.Clone(host.Routes)
 	for i, r := range out.Routes {
 		if keys := c.hashKeys(r); len(keys) > 0 {
-			hashed := *r // It is shared with other callers.
+			hashed := *r // The route is shared with other callers.
 			hashed.Hash = keys
 			out.Routes[i] = &hashed
 		}
@@ -29,7 +29,7 @@ func (c *writer) hashed(host *ir.VirtualHost) *ir.VirtualHost {
 	return &out
 }
 
-// hashKeys are those of the clusters that a route leads to, each once.
+// hashKeys returns the hash keys of the clusters that a route leads to, each once.
 func (c *writer) hashKeys(r *ir.Route) []ir.HashKey {
 	var out []ir.HashKey
 	for _, to := range r.Clusters {
@@ -41,7 +41,7 @@ func (c *writer) hashKeys(r *ir.Route) []ir.HashKey {
 	return out
 }
 
-// hashKey is what the endpoints of a target are picked by; false for none.
+// hashKey returns the hash key of a target's cluster, or false if it has none.
 func (c *writer) hashKey(target string) (ir.HashKey, bool) {
 	cluster := c.added[target].cluster
 	if cluster == nil || cluster.Hash == nil {

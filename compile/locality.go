@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// localities are those of a policy, or else of the mesh. An endpoint fails over
-// to another one only where there is outlier detection, which tells what fails.
+// localities sets the locality settings of a policy, else those of the mesh.
+// Failover needs outlier detection, which finds failing endpoints.
 func (w policyWriter) localities(policy *networking.TrafficPolicy) {
 	setting, asked := policy.GetLoadBalancer().GetLocalityLbSetting(), true
 	if setting == nil {
@@ -54,7 +54,7 @@ func takeovers(failover []*networking.LocalityLoadBalancerSetting_Failover) []ir
 	return out
 }
 
-// unlabelled forgets the labels of hosts that nobody will ask for.
+// unlabelled removes labels of hosts that nothing uses.
 func unlabelled(c *ir.Cluster) {
 	if c.Localities != nil && len(c.Localities.Labels) > 0 {
 		return
@@ -64,7 +64,7 @@ func unlabelled(c *ir.Cluster) {
 	}
 }
 
-// orderKey is a cluster in the order that some callers have it in.
+// orderKey is a cluster with the order that some callers have its endpoints in.
 type orderKey struct {
 	cluster *ir.Cluster
 	order   string
@@ -79,7 +79,8 @@ func (p *plan) ordered(key orderKey) *ir.Cluster {
 	return sound
 }
 
-// inOrder are clusters in the order that this caller has them in. Most have none.
+// inOrder returns clusters with their endpoints in the order for this caller. Most
+// clusters have no order.
 func (c *writer) inOrder(clusters []*ir.Cluster) []*ir.Cluster {
 	out, own := clusters, false
 	var labels map[string]string
@@ -102,8 +103,8 @@ func (c *writer) inOrder(clusters []*ir.Cluster) []*ir.Cluster {
 	return out
 }
 
-// allLabels are those of the workload. Of several values of one label the first
-// counts.
+// allLabels returns the labels of the workload. If a label has several values, the
+// first one wins.
 func (c *caller) allLabels() map[string]string {
 	out := map[string]string{}
 	for _, i := range slices.Backward(c.own) {

@@ -5,8 +5,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// managementPorts hands connections for probes and the like to the workload as
-// they are, whatever their protocol. A port that a service has stays with it.
+// managementPorts writes listeners that pass connections for probes and the like to
+// the workload unchanged, whatever their protocol. A port that a service has is not
+// a management port.
 func (c *writer) managementPorts() {
 	for _, port := range c.plan.settings.ManagementPorts {
 		if port.Protocol == mesh.UDP || c.inbound[port.Number] != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Members are the endpoints that the key of a registry cluster means in a snapshot, in
-// no order of the cluster's.
+// Members returns the endpoints of a registry cluster's key in a snapshot, without
+// the cluster's own order.
 func Members(s *mesh.Snapshot, key string) (all []ir.Endpoint) {
 	for _, i := range s.Endpoints(mesh.ParseServiceKey(key)) {
 		all = append(all, endpointOf(i))

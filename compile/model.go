@@ -12,8 +12,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// model is the mesh as compiling sees it: what objects and services there are,
-// as inputs, and all that follows from them, as queries.
+// model is the mesh as the compiler sees it. Its objects and services are inputs;
+// everything derived from them is a query.
 type model struct {
 	settings *mesh.Settings
 	graph    *query.Graph
@@ -34,31 +34,32 @@ type model struct {
 	certificates        *kind[secret]
 
 	secretNamed *index[string, secret]
-	fileSecrets *query.Input[string, mesh.FileSecret] // that the settings name
+	fileSecrets *query.Input[string, mesh.FileSecret] // those that the settings name
 	holdings    *query.Query[string, holding]
 	secrets     *query.Query[string, *ir.Secret]
 
-	rulesFor    *index[string, routeRule]   // by destination host, first to apply first
-	rulesUnder  *index[string, routeRule]   // by the wildcards that their hosts are under
-	rulesInto   *index[labelled, routeRule] // by the versions that they send to
+	rulesFor    *index[string, routeRule]   // by destination host, in order of precedence
+	rulesUnder  *index[string, routeRule]   // by the wildcards that cover their hosts
+	rulesInto   *index[labelled, routeRule] // by the versions that they send requests to
 	virtualInto *index[string, virtualService]
-	policiesFor *index[labelled, policy] // first to win first
+	policiesFor *index[labelled, policy] // in order of precedence
 	byGateway   *index[string, virtualService]
-	// By namespace and name: what is called so, and what delegates to it.
+	// Both by namespace and name: the VirtualServices themselves, and those that
+	// delegate to that name.
 	virtualNamed, delegators *index[string, virtualService]
-	virtualOf                *claims[virtualService]        // for sidecars
-	virtualByHost            *index[string, virtualService] // those for sidecars, of all namespaces
+	virtualOf                *claims[virtualService]        // of sidecars
+	virtualByHost            *index[string, virtualService] // of sidecars, in all namespaces
 	virtualByWildcard        *index[wildcardFor, virtualService]
 	wildcardNamespaces       *query.Query[wildcardFor, map[string]bool]
 	ownersBeneath            *query.Query[string, []string]
 	takersBeneath            *query.Query[wildcardFor, []string]
 	virtualHTTP              *index[none, virtualService] // those with HTTP routes for sidecars
 	settingsOf               *claims[destinationRule]
-	selectingIn              *index[string, destinationRule] // by namespace, first to win first
+	selectingIn              *index[string, destinationRule] // by namespace, in order of precedence
 	ruleNamed                *index[string, destinationRule]
 	rulesAt                  *query.Query[rulesKey, *mergedRule]
 	mergedRules              *query.Query[string, *mergedRule]
-	sidecarsIn               *index[string, sidecar] // by namespace, first to win first
+	sidecarsIn               *index[string, sidecar] // by namespace, in order of precedence
 	importing                *query.Query[imports, *sidecar]
 	gatewayNamed             *index[string, gateway]
 
@@ -67,19 +68,19 @@ type model struct {
 	ingressCosts *account[ingressRule]
 	gatewayFits  *query.Query[*gateway, gatewayFit]
 
-	egressDeclared    *query.Query[none, *egressPlan] // withheld or not
+	egressDeclared    *query.Query[none, *egressPlan] // including withheld rules
 	egress            *query.Query[none, *egressPlan]
 	egressHost        *query.Query[string, *mesh.Service]
 	edges             *query.Query[gatewaySet, *edgePlan]
 	edgeSurvey        *query.Query[none, *edgeSurvey]
-	edgeProblems      *query.Query[gatewaySet, diag.List] // that no router of the survey has
+	edgeProblems      *query.Query[gatewaySet, diag.List] // those that no router of the survey has
 	routed            *query.Query[labelled, bool]
 	firstPolicies     *query.Query[labelled, map[string]*policy]
 	hidden, tied      *query.Query[string, map[*routeRule]*routeRule]
 	delegated         *query.Query[*virtualService, []*httpRoute]
 	byCaller          *query.Query[*virtualService, bool]
-	differs           *query.Query[string, bool] // DestinationRules for a host
-	virtualDiffers    *query.Query[string, bool] // VirtualServices, likewise
+	differs           *query.Query[string, bool] // whether callers may have different DestinationRules for a host
+	virtualDiffers    *query.Query[string, bool] // the same for VirtualServices
 	routes            *query.Query[servicePort, []plannedRoute]
 	httpLayout        *query.Query[layoutKey, []plannedRoute]
 	tcpLayout         *query.Query[layoutKey, []plannedTCP]
@@ -99,12 +100,12 @@ type model struct {
 	seesApart         *query.Query[none, map[string]bool]
 	findingRuledHosts *query.Query[none, []string]
 	ruledHostsNow     *list[string]
-	ruledHosts        *query.Input[none, *list[string]] // the same, as all that is built reads them
+	ruledHosts        *query.Input[none, *list[string]] // the same list as an input, which all other queries read
 	reaches           *query.Query[reachKey, reach]
 	undeclared        *query.Query[scope, *undeclared]
 	findingCrowds     *query.Query[none, []*virtualService]
 	crowdsNow         *list[virtualService]
-	crowds            *query.Input[none, *list[virtualService]] // as with ruledHosts
+	crowds            *query.Input[none, *list[virtualService]] // like ruledHosts
 	standIns          *query.Query[standIn, servicePort]
 	undeclaredPorts   *query.Query[none, *undeclaredPorts]
 	hosts             *query.Query[hostKey, *hostPart]
@@ -117,20 +118,21 @@ type model struct {
 	problems          *query.Query[none, diag.List]
 }
 
-// servicePort is needed where ports are told apart: the hosts of one
-// ServiceEntry have the very same ports.
+// servicePort is a port of a service. The port alone does not identify it: the
+// hosts of one ServiceEntry share their ports.
 type servicePort struct {
 	service *mesh.Service
 	port    *mesh.Port
 }
 
-// newQuery makes a query whose function has a context to report to.
+// newQuery returns a query whose function receives a plan to read from and report
+// to.
 func newQuery[K comparable, V any](m *model, same func(a, b V) bool, compute func(*plan, K) V) *query.Query[K, V] {
 	return query.New(m.graph, same, func(r *query.Reader, key K) V { return compute(m.context(r), key) })
 }
 
-// context is that of one computation; without a reader, of one that reads
-// nothing but what it is given.
+// context returns the plan of one computation. With a nil reader the computation
+// may read only its arguments.
 func (m *model) context(r *query.Reader) *plan {
 	c := struct {
 		plan
@@ -146,7 +148,7 @@ func sameProblems(a, b diag.List) bool { return slices.Equal(a, b) }
 
 func deepEqual[V any](a, b V) bool { return reflect.DeepEqual(a, b) }
 
-// newModel is that of an empty mesh.
+// newModel returns the model of an empty mesh.
 func newModel(settings *mesh.Settings, graph *query.Graph) *model {
 	m := &model{settings: settings, graph: graph, callers: map[string]*caller{}}
 	m.registry = newRegistry(m.graph, m.countPorts)
@@ -164,7 +166,7 @@ func newModel(settings *mesh.Settings, graph *query.Graph) *model {
 	return m
 }
 
-// readKinds says how objects become rules, and by what pass each is checked.
+// readKinds sets up how objects become rules, and which pass checks each kind.
 func (m *model) readKinds() {
 	m.routeRules = newKind(m, "RouteRule", inKeyOrder, readRouteRule, (*plan).checkRouteRule)
 	m.destinationPolicies = newKind(m, "DestinationPolicy", inKeyOrder, readDestinationPolicy, (*plan).checkPolicy)
@@ -180,7 +182,7 @@ func (m *model) readKinds() {
 	m.sidecars = newKind(m, "Sidecar", m.inAgeOrder, readSidecar, (*plan).checkSidecar)
 }
 
-// findRules says by what rules are found.
+// findRules sets up the indexes that find rules.
 func (m *model) findRules() {
 	m.rulesFor = newIndex(m.graph, compareRules, func(r *routeRule) []string { return []string{r.host} })
 	m.rulesUnder = newIndex(m.graph, compareRules, func(r *routeRule) []string { return slices.Collect(wildcards(r.host)) })
@@ -233,7 +235,7 @@ func (m *model) findRules() {
 	m.destinationRules.take = append(m.destinationRules.take, m.settingsOf.update, m.selectingIn.update, m.ruleNamed.update)
 }
 
-// countParts says what rules multiply to.
+// countParts sets up the queries that count how far rules multiply.
 func (m *model) countParts() {
 	m.virtualCosts = newAccount(m, m.virtualServices, (*virtualService).origin, (*plan).virtualCost)
 	m.gatewayFits = newQuery(m, equal, (*plan).fitGateway)
@@ -244,7 +246,7 @@ func (m *model) countParts() {
 	newAccount(m, m.gateways, func(gw *gateway) declared { return gw.declared }, (*plan).gatewayCost)
 }
 
-// planEdges is what the few rules that are about a whole mesh come to.
+// planEdges sets up the queries of rules that affect the whole mesh.
 func (m *model) planEdges() {
 	m.egressDeclared = newQuery(m, deepEqual, func(p *plan, _ none) *egressPlan { return p.planEgress() })
 	m.egress = newQuery(m, equal, (*plan).openEgress)
@@ -256,7 +258,8 @@ func (m *model) planEdges() {
 	})
 }
 
-// planRoutes is where requests go, for callers of a domain or for all of them.
+// planRoutes sets up the queries that decide where requests go, for callers of one
+// domain or of all domains.
 func (m *model) planRoutes() {
 	m.routed = newQuery(m, equal, (*plan).isRouted)
 	m.firstPolicies = newQuery(m, maps.Equal[map[string]*policy], (*plan).firstBySource)
@@ -280,7 +283,7 @@ func (m *model) planRoutes() {
 	m.orders = newQuery(m, deepEqual, (*plan).ordered)
 }
 
-// writeViews is what proxies are told.
+// writeViews sets up the queries that write the configuration of proxies.
 func (m *model) writeViews() {
 	m.entries = newQuery(m, equal, newEntry)
 	m.plain = newQuery(m, equal, (*plan).plainEntry)
@@ -317,7 +320,7 @@ func (m *model) writeViews() {
 	})
 }
 
-// update takes in what changed. It must be called within graph.Do.
+// update applies changes. It must be called within graph.Do.
 func (m *model) update(objects map[string][]change[schema.Object], services []mesh.ServiceChange) {
 	m.registry.update(services)
 	m.routeRules.update(m, objects[m.routeRules.name])
@@ -331,5 +334,5 @@ func (m *model) update(objects map[string][]change[schema.Object], services []me
 	m.sidecars.update(m, objects[m.sidecars.name])
 }
 
-// pilot are the accidents of Pilot that this mesh keeps.
+// pilot returns the Pilot quirks that this mesh keeps.
 func (m *model) pilot() mesh.V1Compatibility { return m.settings.V1Compatibility }

@@ -12,24 +12,24 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// hostKey is a virtual host as a caller sees it; without one, as all of the
-// scope do.
+// hostKey is a virtual host as a caller sees it or, if caller is nil, as the whole
+// scope sees it.
 type hostKey struct {
 	*entry
 	caller *caller
 }
 
-// hostPart is a virtual host with its routes, and the clusters that they need.
+// hostPart is a virtual host with its routes and the clusters that they need.
 type hostPart struct {
 	host *ir.VirtualHost
-	// proxied is the same at the HTTP proxy port; nil for none.
+	// proxied is the same virtual host at the HTTP proxy port, or nil.
 	proxied  *ir.VirtualHost
 	clusters []*ir.Cluster // by name
-	varies   bool          // from one caller to the next
+	varies   bool          // whether callers see it differently
 	problems diag.List
 }
 
-// writeHost fills in the routes that callers see.
+// writeHost writes the routes that callers see.
 func (p *plan) writeHost(key hostKey, last *hostPart) *hostPart {
 	c := p.writer(key.scope, key.caller)
 	host := &ir.VirtualHost{Name: key.name, Domains: key.domains, DotKept: p.pilot().HostsAsWritten}
@@ -69,12 +69,12 @@ func (p *plan) writeHost(key hostKey, last *hostPart) *hostPart {
 	return out
 }
 
-// sameList reports whether two slices are one.
+// sameList reports whether two slices are identical.
 func sameList[T any](a, b []*T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// proxiedHost is nil where nobody asks for it.
+// proxiedHost returns nil if the mesh has no HTTP proxy port.
 func (p *plan) proxiedHost(host *ir.VirtualHost, port int) *ir.VirtualHost {
 	if p.settings.ProxyHTTPPort == 0 {
 		return nil
@@ -82,8 +82,8 @@ func (p *plan) proxiedHost(host *ir.VirtualHost, port int) *ir.VirtualHost {
 	return atProxyPort(host, strconv.Itoa(port))
 }
 
-// visible are the routes for callers that fit, up to the rule of which one takes
-// every request. Pilot wrote all routes of a rule.
+// visible returns the routes that apply to callers accepted by fits, up to the rule
+// that has a catch-all route. As in Pilot, all routes of that rule are included.
 func visible(all []plannedRoute, fits func(*source) bool) []plannedRoute {
 	var out []plannedRoute
 	last := 0
@@ -101,33 +101,33 @@ func visible(all []plannedRoute, fits func(*source) bool) []plannedRoute {
 	return out
 }
 
-// visibleAtEdge are the routes for callers from outside, of those whose source
+// visibleAtEdge returns the routes for callers from outside the mesh whose source
 // fits the edge.
 func visibleAtEdge(all []plannedRoute, fits func(*source) bool) []plannedRoute {
 	inside := func(planned plannedRoute) bool { return planned.sidecarOnly }
 	return visible(slices.DeleteFunc(slices.Clone(all), inside), fits)
 }
 
-// ofNobody fits what is limited to no source.
+// ofNobody accepts a source that limits no callers.
 func ofNobody(s *source) bool { return s.fits(nil) }
 
-// outbound are the route tables of scopes, and all clusters that they lead to.
+// outbound has the route tables of a scope and all clusters that they lead to.
 type outbound struct {
 	tables   []*scopeTable // by port
 	clusters []*ir.Cluster // by name
-	// proxied is all tables in one, but for the virtual hosts that vary; nil
-	// where nobody asks for it.
+	// proxied is all tables merged into one, with the virtual hosts that vary as
+	// the scope sees them; nil without an HTTP proxy port.
 	proxied  *ir.RouteTable
 	problems diag.List
 }
 
-// scopeTable is a table as all callers see it whose scope has it, but for the
-// virtual hosts that vary.
+// scopeTable is a table as all callers of its scopes see it, except for the virtual
+// hosts that vary.
 type scopeTable struct {
 	*tableLayout
 	stretches []*stretchPart
 	table     *ir.RouteTable
-	varies    []int // entries, for each caller by itself
+	varies    []int // indexes of entries that each caller has separately
 	// clusters of the parts that do not vary, by name.
 	clusters []*ir.Cluster
 	problems diag.List
@@ -137,8 +137,8 @@ type scopeTable struct {
 type stretchPart struct {
 	parts    []*hostPart
 	hosts    []*ir.VirtualHost
-	varies   []int         // of the parts
-	clusters []*ir.Cluster // of those that do not vary, by name
+	varies   []int         // indexes of parts
+	clusters []*ir.Cluster // of the parts that do not vary, by name
 	problems diag.List
 }
 
@@ -168,7 +168,7 @@ func (p *plan) writeOutbound(laid *layout, last *outbound) *outbound {
 	return out
 }
 
-// proxiedTable is all tables in one, of the parts that they have for somebody.
+// proxiedTable merges all tables into one. parts returns the parts of each table.
 func proxiedTable(tables []*scopeTable, parts func(*scopeTable) []*hostPart) *ir.RouteTable {
 	out := &ir.RouteTable{Name: ProxyTable}
 	for _, t := range tables {
@@ -182,7 +182,7 @@ func proxiedTable(tables []*scopeTable, parts func(*scopeTable) []*hostPart) *ir
 	return out
 }
 
-// common are the parts as all callers see them together.
+// common returns the parts as all callers together see them.
 func (t *scopeTable) common() []*hostPart {
 	parts := make([]*hostPart, 0, len(t.entries))
 	for _, stretch := range t.stretches {
@@ -191,7 +191,7 @@ func (t *scopeTable) common() []*hostPart {
 	return parts
 }
 
-// writeTable takes over what is as it was.
+// writeTable writes a table and reuses unchanged parts of last.
 func (p *plan) writeTable(t *tableLayout, last *scopeTable) *scopeTable {
 	out := &scopeTable{tableLayout: t}
 	hosts := make([]*ir.VirtualHost, 0, len(t.entries)+1)
@@ -215,7 +215,7 @@ func (p *plan) writeTable(t *tableLayout, last *scopeTable) *scopeTable {
 	return out
 }
 
-// writeStretch takes over what is as it was.
+// writeStretch writes a stretch and reuses unchanged parts of last.
 func (p *plan) writeStretch(b *stretch, last *stretchPart) *stretchPart {
 	out := &stretchPart{parts: make([]*hostPart, len(b.entries)), hosts: make([]*ir.VirtualHost, len(b.entries))}
 	var clusters [][]*ir.Cluster
@@ -239,7 +239,7 @@ func (p *plan) writeStretch(b *stretch, last *stretchPart) *stretchPart {
 	return out
 }
 
-// tableOf has these virtual hosts, which are by name.
+// tableOf returns a table with these virtual hosts, which are sorted by name.
 func (t *tableLayout) tableOf(hosts []*ir.VirtualHost) *ir.RouteTable {
 	if t.unknown != nil {
 		at := sort.Search(len(hosts), func(i int) bool { return hosts[i].Name > t.unknown.Name })
@@ -248,7 +248,8 @@ func (t *tableLayout) tableOf(hosts []*ir.VirtualHost) *ir.RouteTable {
 	return &ir.RouteTable{Name: strconv.Itoa(t.port), IgnorePort: t.ignorePort, VirtualHosts: hosts}
 }
 
-// union is all clusters of the stretches: those of last if they are the same lists.
+// union returns all clusters of the stretches, or those of last if the lists are
+// the same.
 func (t *scopeTable) union(last *scopeTable) []*ir.Cluster {
 	if last != nil && slices.EqualFunc(t.stretches, last.stretches, (*stretchPart).leadsWhere) {
 		return last.clusters
@@ -260,8 +261,8 @@ func (t *scopeTable) union(last *scopeTable) []*ir.Cluster {
 	return union(lists)
 }
 
-// union is all clusters of the lists, by name. Of equal names the first list
-// has it.
+// union returns all clusters of the lists, sorted by name. If several lists have
+// the same name, the first one wins.
 func union(lists [][]*ir.Cluster) []*ir.Cluster {
 	named := map[string]*ir.Cluster{}
 	for _, list := range lists {

@@ -8,12 +8,12 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// Who has what several services declare is decided here, for all protocols: a
-// namespace has it, and within the namespace its own objects agree as they like
-// (decision 011).
+// This file decides which service owns a name or address that several declare, for
+// all protocols. Ownership is by namespace; within a namespace its objects are free
+// to share (decision 011).
 
-// compareOwners has first the service that has what both declare: that of the older
-// object, then the first by namespace and name.
+// compareOwners sorts first the service that owns what both declare: that of the
+// older object, then the first by namespace and name.
 func (m *model) compareOwners(a, b *mesh.Service) int {
 	if m.pilot().AnyNamespaceRules {
 		return mesh.CompareServices(a, b)
@@ -27,7 +27,8 @@ func (m *model) compareOwners(a, b *mesh.Service) int {
 	return cmp.Or(cmp.Compare(a.Origin.Name, b.Origin.Name), cmp.Compare(a.Origin.Kind, b.Origin.Kind), mesh.CompareServices(a, b))
 }
 
-// inOwnerOrder are the services as compareOwners has them. The slice is new.
+// inOwnerOrder returns the services in the order of compareOwners. The slice is
+// new.
 func (m *model) inOwnerOrder(services []*mesh.Service) []*mesh.Service {
 	out := slices.Clone(services)
 	if !m.pilot().AnyNamespaceRules {
@@ -36,24 +37,24 @@ func (m *model) inOwnerOrder(services []*mesh.Service) []*mesh.Service {
 	return out
 }
 
-// nameClaim is a domain that a service wants in a table.
+// nameClaim is a claim of a service to a domain in a table.
 type nameClaim struct {
 	of   *mesh.Service
-	host *candidate // the virtual host that wants it
-	// strength of the claim for these callers: the least one has the name.
+	host *candidate // the virtual host that claims it
+	// strength of the claim for these callers. The lowest value wins.
 	strength int
-	whole    bool // It is the host of the service, and not a short form or an address.
+	whole    bool // whether it is the host of the service, not a short form or an address
 }
 
-// The strengths of claims to a name.
+// Strengths of claims to a name.
 const (
-	wholeInMesh  = iota // a host with a namespace of the mesh in it, as it is declared
+	wholeInMesh  = iota // a declared host that contains a namespace of the mesh
 	ofCallers           // a short name of a service in the callers' own namespace
 	declaredName        // a host as declared, an address, or a short form in the namespace that the host names
-	derivedName         // a short form of a host that is declared elsewhere than it says
+	derivedName         // a short form of a host that is declared in another namespace than the host names
 )
 
-// claimOf says how strong the claim of a service to a domain is.
+// claimOf returns the claim of a service to a domain, with its strength.
 func (d *domainPlan) claimOf(svc *mesh.Service, name string) nameClaim {
 	out := nameClaim{of: svc, strength: declaredName, whole: strings.EqualFold(name, svc.Hostname)}
 	switch home := mesh.NamespaceOf(svc.Hostname, d.settings.Domain); {
@@ -63,7 +64,7 @@ func (d *domainPlan) claimOf(svc *mesh.Service, name string) nameClaim {
 		if isShort(name) && d.namespace != "" && svc.Namespace == d.namespace {
 			out.strength = ofCallers
 		}
-	case !strings.HasPrefix(svc.Hostname, name+"."): // An address.
+	case !strings.HasPrefix(svc.Hostname, name+"."): // It is an address.
 	case home != svc.Namespace:
 		out.strength = derivedName
 	case d.namespace != "" && home == d.namespace:
@@ -72,8 +73,9 @@ func (d *domainPlan) claimOf(svc *mesh.Service, name string) nameClaim {
 	return out
 }
 
-// firstOf the claims to one name: of the namespace with the first claim, by strength
-// and then by age, the whole host, then the first.
+// firstOf returns the winning claim to one name. The namespace with the first
+// claim, by strength and then by age, wins. Within it the whole host comes first,
+// then the strongest, then the oldest claim.
 func (m *model) firstOf(claims []nameClaim) nameClaim {
 	first := slices.MinFunc(claims, func(a, b nameClaim) int {
 		if m.pilot().AnyNamespaceRules {
@@ -102,7 +104,7 @@ func wholeFirst(a, b nameClaim) int {
 	return 1
 }
 
-// whyFirst says by what a claim comes before another one.
+// whyFirst says why a claim comes before another one.
 func (d *domainPlan) whyFirst(first, other nameClaim) string {
 	switch {
 	case d.pilot().AnyNamespaceRules:
@@ -117,7 +119,7 @@ func (d *domainPlan) whyFirst(first, other nameClaim) string {
 	return whyOlder(first.of, other.of)
 }
 
-// whyOlder says by what an object comes before another one.
+// whyOlder says why an object comes before another one.
 func whyOlder(first, other *mesh.Service) string {
 	if first.Created.Before(other.Created) {
 		return "which is older"

@@ -9,22 +9,22 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// addressKey is all of a scope that decides who has an address.
+// addressKey is the part of a scope that decides who owns an address.
 type addressKey struct {
 	namespace string
 	sidecar   *sidecar
 	router    bool
 }
 
-// addressOwners are who has the addresses that services declare, for the callers of
-// a scope. An address is at a port, whatever the protocol.
+// addressOwners says who owns the addresses that services declare, for the callers
+// of a scope. An address is owned at a port, whatever the protocol.
 type addressOwners struct {
 	lost map[placed]loss
-	// beside HTTP: blocks that keep their connections at a port that HTTP came to
-	// later.
+	// beside has the blocks that keep their connections at a port that HTTP
+	// services use too, but later.
 	beside map[placed]bool
-	// named are the services whose connections are told by server name, by port, in
-	// the order of compareOwners.
+	// named has the services whose connections are identified by server name, by
+	// port, in the order of compareOwners.
 	named map[int][]*mesh.Service
 }
 
@@ -34,11 +34,10 @@ type placed struct {
 	block netip.Prefix
 }
 
-// loss is who has what a service declares too.
+// loss says who owns what a service declares too.
 type loss struct {
 	to *mesh.Service
-	// crowded: so many server names are to have connections to the block that there
-	// is no room for them.
+	// crowded is set if too many server names would have connections to the block.
 	crowded bool
 }
 
@@ -47,11 +46,12 @@ func (a *addressOwners) equal(other *addressOwners) bool {
 		maps.EqualFunc(a.named, other.named, slices.Equal[[]*mesh.Service])
 }
 
-// maxNamedBlocks is how many pairs of a server name and a block of a younger object
-// of another namespace there may be at a port: a proxy is told each of them.
+// maxNamedBlocks is the maximum number of pairs, at a port, of a server name and a
+// block of a younger object of another namespace. A proxy receives a route for each
+// pair.
 const maxNamedBlocks = 100_000
 
-// addressesIn is who has which address for the callers of a scope.
+// addressesIn returns the address owners for the callers of a scope.
 func (p *plan) addressesIn(s scope) *addressOwners {
 	key := addressKey{router: s.role == mesh.Router}
 	// Callers of a namespace that sees what every namespace sees share one result, so
@@ -83,14 +83,14 @@ func (p *plan) findSeesApart() map[string]bool {
 	return out
 }
 
-// addressClaims are those to one port.
+// addressClaims are the claims to one port.
 type addressClaims struct {
 	blocks []placed
-	http   []*mesh.Service // that take HTTP at the port
+	http   []*mesh.Service // services with HTTP at the port
 	named  []*mesh.Service
 }
 
-// findAddressOwners settles each port by itself.
+// findAddressOwners decides each port separately.
 func (p *plan) findAddressOwners(key addressKey) *addressOwners {
 	out := &addressOwners{lost: map[placed]loss{}, beside: map[placed]bool{}, named: map[int][]*mesh.Service{}}
 	if p.pilot().AnyNamespaceRules {
@@ -106,7 +106,8 @@ func (p *plan) findAddressOwners(key addressKey) *addressOwners {
 	return out
 }
 
-// addressClaims are by port, each in the order of compareOwners.
+// addressClaims returns the claims by port, each list in the order of
+// compareOwners.
 func (p *plan) addressClaims(key addressKey) map[int]*addressClaims {
 	s := scope{sidecar: key.sidecar, role: mesh.Sidecar}
 	if key.router {
@@ -138,8 +139,8 @@ func (p *plan) addressClaims(key addressKey) map[int]*addressClaims {
 	return out
 }
 
-// declaredBlocks are the addresses of a service as blocks. A host outside may be an
-// address itself.
+// declaredBlocks returns the addresses of a service as blocks. An external host may
+// itself be an address.
 func declaredBlocks(svc *mesh.Service) []netip.Prefix {
 	texts, err := blocksOf(declaredAddresses(svc))
 	if err != nil {
@@ -161,14 +162,14 @@ func declaredAddresses(svc *mesh.Service) []string {
 	return svc.Addresses
 }
 
-// settleAddresses goes through the claims to a port. Each has its block unless the
-// narrowest one around it that somebody has already is of another namespace.
+// settleAddresses decides the claims to a port. Each claim gets its block, unless
+// the narrowest enclosing block that is already owned belongs to another namespace.
 func (p *plan) settleAddresses(at *addressClaims, out *addressOwners) {
 	have := map[netip.Prefix]*mesh.Service{}
 	for _, claim := range at.blocks {
 		if len(at.http) > 0 && !claim.block.IsSingleIP() && !p.routesHTTP(claim.service, claim.port) {
 			if !p.keepsBeside(claim.service, at.http) {
-				continue // HTTP has the port.
+				continue // HTTP owns the port.
 			}
 			out.beside[claim] = true
 		}
@@ -182,14 +183,14 @@ func (p *plan) settleAddresses(at *addressClaims, out *addressOwners) {
 	}
 }
 
-// keepsBeside reports whether a service keeps its blocks at a port that others take
-// HTTP at: it came first, and its own namespace takes none there.
+// keepsBeside reports whether a service keeps its blocks at a port that other
+// services use for HTTP: it came first, and its own namespace has no HTTP there.
 func (p *plan) keepsBeside(svc *mesh.Service, http []*mesh.Service) bool {
 	return !p.pilot().TCPTakesHTTPPort && p.compareOwners(svc, http[0]) < 0 &&
 		!slices.ContainsFunc(http, func(other *mesh.Service) bool { return other.Namespace == svc.Namespace })
 }
 
-// around is who has the narrowest block that holds all of another one.
+// around returns the owner of the narrowest block that contains a block, or nil.
 func around(have map[netip.Prefix]*mesh.Service, block netip.Prefix) *mesh.Service {
 	for bits := block.Bits(); bits >= 0 && len(have) > 0; bits-- {
 		if owner := have[netip.PrefixFrom(block.Addr(), bits).Masked()]; owner != nil {
@@ -199,8 +200,8 @@ func around(have map[netip.Prefix]*mesh.Service, block netip.Prefix) *mesh.Servi
 	return nil
 }
 
-// boundNamed gives up blocks for which there is no room beside the server names that
-// are to have connections to them.
+// boundNamed gives up blocks if too many server names would have connections to
+// them.
 func (p *plan) boundNamed(at *addressClaims, out *addressOwners) {
 	pairs := 0
 	for _, claim := range at.blocks {
@@ -214,8 +215,9 @@ func (p *plan) boundNamed(at *addressClaims, out *addressOwners) {
 	}
 }
 
-// namedBefore are those of some services that have the connections for their names
-// also at the addresses of another service: the older ones of other namespaces.
+// namedBefore returns those of the named services that also get the connections for
+// their names at the addresses of another service: the older ones of other
+// namespaces.
 func (m *model) namedBefore(named []*mesh.Service, svc *mesh.Service) []*mesh.Service {
 	var out []*mesh.Service
 	for _, n := range named {
@@ -226,12 +228,13 @@ func (m *model) namedBefore(named []*mesh.Service, svc *mesh.Service) []*mesh.Se
 	return out
 }
 
-// isBefore reports whether a service is of another namespace than a later one.
+// isBefore reports whether a service is older than svc and of another namespace.
 func (m *model) isBefore(first, svc *mesh.Service) bool {
 	return first.Namespace != svc.Namespace && m.compareOwners(first, svc) < 0
 }
 
-// lostAt is who has one of the addresses of a service port; nil if nobody else has.
+// lostAt returns the owner of an address of a service port, or nil if no other
+// service owns it.
 func (a *addressOwners) lostAt(at servicePort, address string) *mesh.Service {
 	addr, err := netip.ParseAddr(address)
 	if err != nil || len(a.lost) == 0 {
@@ -240,7 +243,8 @@ func (a *addressOwners) lostAt(at servicePort, address string) *mesh.Service {
 	return a.lost[placed{at, netip.PrefixFrom(addr, addr.BitLen())}].to
 }
 
-// losesAny reports whether a service port loses an address that a Host header can name.
+// losesAny reports whether a service port loses an address that a Host header can
+// name.
 func (a *addressOwners) losesAny(at servicePort) bool {
 	return len(a.lost) > 0 && slices.ContainsFunc(declaredAddresses(at.service), func(address string) bool { return a.lostAt(at, address) != nil })
 }

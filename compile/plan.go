@@ -8,19 +8,18 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// plan is the hold that one computation has of the model: what it reads there it
-// depends on, and what is wrong it reports.
+// plan is the access of one computation to the model. The computation depends on
+// what it reads through the plan, and reports problems to it.
 type plan struct {
 	*model
 	r        *query.Reader
 	problems *diag.Collector
 }
 
-// services of the registry, by host name. The slice is shared.
+// services returns the services of the registry, by host name. The slice is shared.
 func (p *plan) services() []*mesh.Service { return p.registry.services.under(p, none{}) }
 
-// registered is a service of the registry by host name, the first one of
-// several; nil when there is none.
+// registered returns the first service of the registry with a host name, or nil.
 func (p *plan) registered(host string) *mesh.Service {
 	if of := p.registry.byHost.under(p, host); len(of) > 0 {
 		return of[0]
@@ -28,8 +27,8 @@ func (p *plan) registered(host string) *mesh.Service {
 	return nil
 }
 
-// registeredIn is the service of the registry that callers in a namespace know
-// by a host name; nil when there is none.
+// registeredIn returns the service of the registry that callers in a namespace see
+// under a host name, or nil.
 func (p *plan) registeredIn(namespace, host string) *mesh.Service {
 	for _, svc := range p.registry.byHost.under(p, host) {
 		if svc.VisibleIn(namespace) {
@@ -39,8 +38,8 @@ func (p *plan) registeredIn(namespace, host string) *mesh.Service {
 	return nil
 }
 
-// service by host name, of the registry or of an EgressRule; nil when there is
-// none.
+// service returns the service with a host name, from the registry or an EgressRule,
+// or nil.
 func (p *plan) service(host string) *mesh.Service {
 	if svc := p.registered(host); svc != nil {
 		return svc
@@ -48,13 +47,14 @@ func (p *plan) service(host string) *mesh.Service {
 	return p.egressHost.Get(p.r, host)
 }
 
-// instances of a service that the model handed out.
+// instances returns the instances of a service. The service must come from the
+// model.
 func (p *plan) instances(svc *mesh.Service) []*mesh.Instance {
 	return p.registry.instances.Get(p.r, svc).listed()
 }
 
-// routesHTTP reports whether requests to the port are routed one by one. TLS to
-// a host outside may start at the proxy, which then takes plain HTTP.
+// routesHTTP reports whether requests to the port are routed one by one. For a host
+// outside the mesh, the proxy may start TLS itself; it then accepts plain HTTP.
 func (m *model) routesHTTP(svc *mesh.Service, port *mesh.Port) bool {
 	if port.Protocol != mesh.HTTPS {
 		return port.Protocol.IsHTTP()
@@ -62,7 +62,7 @@ func (m *model) routesHTTP(svc *mesh.Service, port *mesh.Port) bool {
 	return svc.Egress || svc.NamesExternal() && m.pilot().ExternalNameHTTPSAsHTTP
 }
 
-// countPorts of a service.
+// countPorts returns the port counts of a service.
 func (m *model) countPorts(svc *mesh.Service) portSums {
 	var out portSums
 	for _, port := range svc.Ports {
@@ -75,7 +75,7 @@ func (m *model) countPorts(svc *mesh.Service) portSums {
 	return out
 }
 
-// checkExternalNames reports TLS ports that plain HTTP is sent to.
+// checkExternalNames reports TLS ports to which proxies send plain HTTP.
 func (p *plan) checkExternalNames() {
 	if !p.pilot().ExternalNameHTTPSAsHTTP {
 		return

@@ -9,11 +9,11 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// reportTCP is about a port at one of the service's addresses, which is named
-// where there are others.
+// reportTCP reports a port that cannot be reached. It names the address if the
+// service has several.
 func (c *writer) reportTCP(svc *mesh.Service, port *mesh.Port, destinations []string, why string) {
 	if c.scope.role == mesh.Router {
-		return // It reaches the service by cluster only; sidecars complain.
+		return // A router reaches the service by cluster only; sidecars report the problem.
 	}
 	at := ""
 	if len(svc.Addresses) > 1 {
@@ -27,7 +27,7 @@ func (c *writer) reportTCP(svc *mesh.Service, port *mesh.Port, destinations []st
 	})
 }
 
-// reportLostAddress is about an address at a port that somebody else has.
+// reportLostAddress reports an address at a port that another service owns.
 func (c *writer) reportLostAddress(claim placed, lost loss) {
 	svc, port := claim.service, claim.port.Number
 	why := fmt.Sprintf("connections there go to %s of %s, %s", lost.to.Hostname, lost.to.Origin, whyOlder(lost.to, svc))
@@ -42,8 +42,9 @@ func (c *writer) reportLostAddress(claim placed, lost loss) {
 	})
 }
 
-// reportNamed is about connections to the addresses of a service that others have by
-// server name. A service that takes TLS is not meant by those who ask for another host.
+// reportNamed reports connections to the addresses of a service that go to others
+// by server name. A service with TLS is skipped: clients that ask for another host
+// do not mean it.
 func (c *writer) reportNamed(svc *mesh.Service, port *mesh.Port) {
 	if readsNames(port) {
 		return
@@ -61,7 +62,7 @@ func (c *writer) reportNamed(svc *mesh.Service, port *mesh.Port) {
 	})
 }
 
-// reportLostName is about a server name in a rule that is the host of a service which
+// reportLostName reports a server name in a rule that is the host of a service that
 // does not follow the rule.
 func (c *writer) reportLostName(rule diag.Ref, name string, owner *mesh.Service, port *mesh.Port) {
 	if c.scope.role == mesh.Router {
@@ -78,7 +79,8 @@ func (c *writer) reportOwnPort(ref diag.Ref, port int) {
 	})
 }
 
-// reportHTTPLost tells the one who has the port what that costs the others.
+// reportHTTPLost reports to the owner of the port that HTTP services there cannot
+// be reached.
 func (c *writer) reportHTTPLost(l *ir.Listener, t *tableLayout) {
 	c.plan.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Code: diag.PortClaimed, Object: l.Origins[0], Field: "spec.ports", Value: fmt.Sprint(t.port),

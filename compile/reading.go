@@ -11,38 +11,40 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// declared is what every rule has from the object that it was read from.
+// declared is the part that every rule has in common: the object that it was read
+// from.
 type declared struct {
 	ref    diag.Ref
 	object *schema.Object
 }
 
-// reading is an object of one kind as it was read: by itself, without a look at
-// anything else.
+// reading is the result of reading one object by itself, without looking at any
+// other.
 type reading[T any] struct {
 	declared
 	settings *mesh.Settings
-	rule     *T // nil when it cannot be used
+	rule     *T // nil if it cannot be used
 	problems *diag.Collector
 }
 
-// kind reads the objects of one kind, and hands the rules to whoever finds them.
+// kind reads the objects of one kind and passes their rules to the indexes.
 type kind[T any] struct {
 	name string
-	// rule is the rule in a spec, nil when it cannot be used; false for a spec
-	// of another type.
+	// rule returns the rule in a spec, or nil if it cannot be used. ok is false for
+	// a spec of another type.
 	rule func(p *plan, of declared, spec any) (rule *T, ok bool)
-	// instead is a spec that closes what an object is for whose own does not decode; nil
-	// for a kind that has none.
+	// instead returns a spec that fails closed, for an object whose own spec does
+	// not decode. It is nil for a kind that has none.
 	instead func(o *schema.Object) any
-	// take hands on which rules are others now.
+	// take receives the rules that changed.
 	take []func([]change[T])
 
 	readings map[schema.Key]*reading[T]
 	all      *index[none, reading[T]] // in tie-break order
 	checks   *query.Query[*T, *diag.Collector]
-	asked    []*T // the last of which the problems were asked for by themselves, each once
-	// What is found of all is in some parts, of which a change concerns one.
+	asked    []*T // the rules whose problems were last read one by one, each once
+	// The findings of all rules are divided into parts; a change affects one of
+	// them.
 	parts   *index[int, reading[T]]
 	reports *query.Query[int, *findings]
 }
@@ -55,11 +57,11 @@ func partOf(of declared) int {
 	return int(h.Sum32() % reportParts)
 }
 
-// none is the key of what there is one of.
+// none is the key of a table that has a single value.
 type none struct{}
 
-// newKind has check say what is wrong with a rule beside what it shows by
-// itself.
+// newKind returns a kind. check reports the problems of a rule that reading the
+// object by itself does not show.
 func newKind[T, S any](m *model, name string, order func(a, b declared) int, read func(*plan, declared, *S) *T, check func(*plan, *T)) *kind[T] {
 	compare := func(a, b *reading[T]) int { return order(a.declared, b.declared) }
 	k := &kind[T]{
@@ -111,8 +113,8 @@ func (k *kind[T]) update(m *model, changes []change[schema.Object]) {
 	}
 }
 
-// readingOf is a pure function of the object and the settings, so it has no reader,
-// and all models have one.
+// readingOf returns the reading of an object. It is a pure function of the object
+// and the settings, so it has no reader, and all models share the result.
 func (k *kind[T]) readingOf(m *model, o *schema.Object) *reading[T] {
 	if known, ok := o.Recalled().(*reading[T]); ok && known.object == o && known.settings == m.settings {
 		return known
@@ -152,7 +154,7 @@ func (k *kind[T]) read(m *model, o *schema.Object) *reading[T] {
 	return out
 }
 
-// rules are those of the kind that can be used, in tie-break order.
+// rules returns the usable rules of the kind, in tie-break order.
 func (k *kind[T]) rules(p *plan) []*T {
 	var out []*T
 	for _, r := range k.all.under(p, none{}) {
@@ -167,7 +169,7 @@ func (k *kind[T]) rules(p *plan) []*T {
 func inKeyOrder(a, b declared) int { return mesh.CompareKeys(a.object, b.object) }
 
 // inAgeOrder is the tie-break order of networking kinds: the oldest first, as in
-// Istio, unless the mesh wants Pilot's.
+// Istio, unless the mesh keeps Pilot's order.
 func (m *model) inAgeOrder(a, b declared) int {
 	if m.pilot().AnyNamespaceRules {
 		return inKeyOrder(a, b)

@@ -10,8 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// hostname is the host that an object of this namespace means: the service as
-// it stands, or name.namespace.domain with what is missing filled in.
+// hostname returns the host that an object of this namespace means: the service as
+// written, or name.namespace.domain with missing parts filled in.
 func (m *model) hostname(ref *schema.IstioService, namespace string) string {
 	if ref.Service != "" {
 		return ref.Service
@@ -26,10 +26,10 @@ func (m *model) hostname(ref *schema.IstioService, namespace string) string {
 	return ref.Name + "." + namespace + "." + domain
 }
 
-// source is a caller that a rule or policy is limited to.
+// source is a condition on the callers to which a rule or policy applies.
 type source struct {
-	host      string // "": of any service
-	namespace string // of the service; "": any
+	host      string // "" for any service
+	namespace string // of the service; "" for any
 	labels    mesh.Labels
 }
 
@@ -40,9 +40,9 @@ func (p *plan) source(ref *schema.IstioService, namespace string) *source {
 	return &source{host: p.hostname(ref, namespace), labels: ref.Labels}
 }
 
-// fits reports whether the proxy is such a caller: by what its node states,
-// which is of no service, or by one of its instances. No source fits any, even
-// one that nothing is known of; nil is no proxy of the mesh.
+// fits reports whether the proxy is such a caller, by the labels of its node, which
+// belong to no service, or by one of its instances. A nil source fits every caller,
+// even an unknown one. A nil caller is not a proxy of the mesh.
 func (s *source) fits(who *caller) bool {
 	if s == nil || who == nil {
 		return s == nil
@@ -59,7 +59,7 @@ func (s *source) fits(who *caller) bool {
 	return false
 }
 
-// String tells sources apart; "" is no source.
+// String returns a key of the source; "" is no source.
 func (s *source) String() string {
 	if s == nil {
 		return ""
@@ -75,8 +75,8 @@ func (p *plan) checkSource(ref diag.Ref, field string, s *source) {
 	p.checkLabels(ref, field+".labels", s.host, s.labels, "so it can never match")
 }
 
-// checkService reports a host that the registry does not have, and what
-// follows from that.
+// checkService reports a host that is not in the registry, and the consequence. It
+// returns whether the host is there.
 func (p *plan) checkService(ref diag.Ref, field, host, consequence string) bool {
 	if p.service(host) != nil {
 		return true
@@ -89,8 +89,8 @@ func (p *plan) checkService(ref diag.Ref, field, host, consequence string) bool 
 	return false
 }
 
-// checkLabels reports labels that no instance of a known service has, of the
-// host as the object's own namespace knows it.
+// checkLabels reports labels that no instance of a known service has. The service
+// is the one that the object's own namespace sees.
 func (p *plan) checkLabels(ref diag.Ref, field, host string, labels mesh.Labels, consequence string) {
 	svc := p.serviceOf(ref.Namespace, host)
 	if svc == nil || len(labels) == 0 || svc.IsItsOwnEndpoint() || p.hasLabels(svc, labels) {
@@ -103,13 +103,13 @@ func (p *plan) checkLabels(ref diag.Ref, field, host string, labels mesh.Labels,
 	})
 }
 
-// serviceOf is what an object in this namespace means by a host: the service
-// that callers there know, or else the first one.
+// serviceOf returns the service that an object in this namespace means by a host:
+// the one that callers there see, else the first one.
 func (p *plan) serviceOf(namespace, host string) *mesh.Service {
 	return cmp.Or(p.registeredIn(namespace, host), p.service(host))
 }
 
-// labelled is a version of a service, as a key of maps.
+// labelled is a version of a service, as a map key.
 type labelled struct{ host, labels string }
 
 func (p *plan) hasLabels(svc *mesh.Service, labels mesh.Labels) bool {

@@ -13,11 +13,12 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// maxReferences bounds what refers to one object, and what it refers to.
+// maxReferences is the maximum number of references from one object, and of those
+// to it.
 const maxReferences = 1000
 
-// References of the object with a key, by what the last snapshot has. One that is not
-// there may be named all the same.
+// References returns the references from and to the object with a key, according to
+// the last snapshot. The object need not exist.
 func (c *Compiler) References(key schema.Key) diag.References {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,18 +35,19 @@ func (c *Compiler) References(key schema.Key) diag.References {
 	return out
 }
 
-// referrals gathers what one object names, or who names one.
+// referrals collects the references from one object, or those to one object.
 type referrals struct {
 	*plan
-	of schema.Key // whose names are looked at; zero for those of all
-	to diag.Ref   // what they must name; zero for anything
+	of schema.Key // the referring object; zero for all
+	to diag.Ref   // the wanted target; zero for any
 
-	found   []diag.Reference // twice as many as are answered, at most
+	found   []diag.Reference // at most twice as many as are returned
 	seen    map[diag.Reference]bool
 	omitted int
 }
 
-// cut keeps the first ones: of those that name an object, the first by their names.
+// cut keeps the first references: of those to an object, the first by name of the
+// referring object.
 func (r *referrals) cut() {
 	if r.to != (diag.Ref{}) {
 		slices.SortStableFunc(r.found, func(a, b diag.Reference) int { return strings.Compare(a.From.String(), b.From.String()) })
@@ -58,7 +60,7 @@ func (r *referrals) cut() {
 	r.found = append([]diag.Reference{}, r.found[:kept]...)
 }
 
-// gather goes through what may name something.
+// gather visits everything that may have references.
 func (r *referrals) gather() {
 	named(r, r.routeRules, (*referrals).routeRule)
 	named(r, r.destinationPolicies, (*referrals).destinationPolicy)
@@ -74,7 +76,7 @@ func (r *referrals) gather() {
 	}
 }
 
-// named has the rules of a kind say what they name, or that of one object alone.
+// named calls say for the rules of a kind, or only for that of one object.
 func named[T any](r *referrals, k *kind[T], say func(*referrals, *T)) {
 	if r.of != (schema.Key{}) {
 		if of := k.readings[r.of]; of != nil && of.rule != nil {
@@ -87,7 +89,8 @@ func named[T any](r *referrals, k *kind[T], say func(*referrals, *T)) {
 	}
 }
 
-// add takes in what is wanted, each once. One that is omitted may be counted again.
+// add records a wanted reference once. An omitted one may be counted more than
+// once.
 func (r *referrals) add(one diag.Reference) {
 	if r.to != (diag.Ref{}) && r.to != one.To || r.seen[one] {
 		return
@@ -102,8 +105,9 @@ func (r *referrals) add(one diag.Reference) {
 	r.found = append(r.found, one)
 }
 
-// host is named by an object of the namespace: whoever declares it. One that need
-// not be there is not missing.
+// host adds a reference to the object that declares a host, as the referring
+// object's namespace sees it. If the host is not needed, a missing one is not
+// reported.
 func (r *referrals) host(from diag.Ref, field, host string, needed bool) {
 	one := diag.Reference{From: from, Field: field, Names: "host " + host}
 	if strings.HasPrefix(host, "*") {
@@ -118,7 +122,7 @@ func (r *referrals) host(from diag.Ref, field, host string, needed bool) {
 	r.add(one)
 }
 
-// covered are the hosts under a wildcard.
+// covered adds references to the hosts under a wildcard.
 func (r *referrals) covered(one diag.Reference, wildcard string) {
 	all := imported{namespace: "*", host: wildcard}
 	for _, svc := range slices.Concat(r.services(), r.egressServices()) {
@@ -129,8 +133,8 @@ func (r *referrals) covered(one diag.Reference, wildcard string) {
 	}
 }
 
-// version is instances of a host that are named by their labels: the objects that
-// have them.
+// version adds references to the objects of the instances of a host that have some
+// labels.
 func (r *referrals) version(from diag.Ref, field, name, host string, labels mesh.Labels) {
 	svc := r.serviceOf(from.Namespace, host)
 	if svc == nil || len(labels) == 0 || svc.IsItsOwnEndpoint() {
@@ -149,7 +153,7 @@ func (r *referrals) version(from diag.Ref, field, name, host string, labels mesh
 	}
 }
 
-// workloads are those that a service has picked.
+// workloads adds references to the workloads that a service selects.
 func (r *referrals) workloads(svc *mesh.Service) {
 	for _, i := range r.instances(svc) {
 		if i.Origin != svc.Origin {
@@ -170,8 +174,8 @@ func (r *referrals) routeRule(rule *routeRule) {
 	}
 }
 
-// istioService is a destination of a rule, which is the rule's own unless it says
-// another one.
+// istioService adds the references of a destination of a rule. The default is the
+// rule's own host.
 func (r *referrals) istioService(rule *routeRule, field string, to *schema.IstioService, labels mesh.Labels) {
 	host := r.hostOr(rule, to)
 	if to != nil {
@@ -238,13 +242,14 @@ func (r *referrals) delegate(vs *virtualService, route *httpRoute) {
 	})
 }
 
-// refOf a name as namespace/name.
+// refOf parses a name of the form namespace/name.
 func refOf(kind, name string) diag.Ref {
 	namespace, name, _ := strings.Cut(name, "/")
 	return diag.Ref{Kind: kind, Namespace: namespace, Name: name}
 }
 
-// destination is a host, and the rule that has the subset.
+// destination adds the references of a destination: its host, and the rule that has
+// the subset.
 func (r *referrals) destination(home *domainPlan, from diag.Ref, field string, to *networking.Destination) {
 	host := home.complete(to.GetHost(), from.Namespace)
 	r.host(from, field+".host", host, true)
@@ -271,7 +276,8 @@ func (r *referrals) destinationRule(rule *destinationRule) {
 	})
 }
 
-// sidecar names hosts of namespaces, and the VirtualServices for them.
+// sidecar adds references to the imported hosts, and to the VirtualServices for
+// them.
 func (r *referrals) sidecar(sc *sidecar) {
 	for at, l := range sc.egress {
 		for _, i := range l.imports {

@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// gatewaySecrets are those that the servers of a Gateway name.
+// gatewaySecrets adds references to the secrets that the servers of a Gateway name.
 func (r *referrals) gatewaySecrets(gw *gateway) {
 	for i, server := range gw.spec.GetServers() {
 		tls, at := server.GetTls(), fmt.Sprintf("spec.servers[%d].tls.", i)
@@ -24,13 +24,13 @@ func (r *referrals) gatewaySecrets(gw *gateway) {
 	}
 }
 
-// clientSecret is the one that TLS to endpoints names.
+// clientSecret adds a reference to the secret that TLS to endpoints uses.
 func (r *referrals) clientSecret(from diag.Ref, at string, tls *networking.ClientTLSSettings) {
 	r.secret(from, at+".tls.credentialName", tls.GetCredentialName(), r.settings.ClientCertificates, !tls.GetInsecureSkipVerify().GetValue())
 }
 
-// secret is named by an object of its namespace, and so are its authorities beside it
-// where others are verified. What stands for files is no object.
+// secret adds references to a secret and, if it verifies peers, to the separate
+// secret with its authorities. A name that stands for files is not an object.
 func (r *referrals) secret(from diag.Ref, field, name string, files map[string]mesh.Certificate, verifies bool) {
 	full := secretName(from.Namespace, name)
 	if _, inFiles := files[name]; name == "" || inFiles || r.inFiles(full) {

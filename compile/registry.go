@@ -9,23 +9,23 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// registry has the services as inputs. A service stays the same value while
-// only its instances change, for hardly anything depends on those: endpoints
-// are answered by themselves. So nothing here may read the Instances of a
-// service but through instances.
+// registry has the services as inputs. A service stays the same value while only
+// its instances change: hardly anything depends on those, because EDS answers
+// endpoints separately. So code here must read the Instances of a service only
+// through instances.
 type registry struct {
 	services    *index[none, mesh.Service]   // by host name
-	byHost      *index[string, mesh.Service] // of several the first one first
+	byHost      *index[string, mesh.Service] // if several share a host, in order of precedence
 	byNamespace *index[string, mesh.Service]
 	beneath     *index[string, mesh.Service] // by the wildcards that stand for them
-	namesakes   *index[string, mesh.Service] // of the mesh, by host name up to the first dot
+	namesakes   *index[string, mesh.Service] // services of the mesh, by host name up to the first dot
 	instances   *query.Input[*mesh.Service, *list[mesh.Instance]]
 	closedPorts *query.Input[none, *mesh.ClosedPorts]
-	under       *query.Input[string, portSums] // by the wildcards that hosts are under
+	under       *query.Input[string, portSums] // by the wildcards that cover their hosts
 
-	sums    map[string]portSums // the same
+	sums    map[string]portSums // the same values
 	count   func(*mesh.Service) portSums
-	known   map[*mesh.Service]*mesh.Service // of the last snapshot, to what stands for it
+	known   map[*mesh.Service]*mesh.Service // from each service of the last snapshot to the value that represents it
 	members map[*mesh.Service]*list[mesh.Instance]
 }
 
@@ -83,13 +83,13 @@ func (reg *registry) update(changes []mesh.ServiceChange) {
 	reg.sum(changed)
 }
 
-// portSums are numbers of ports of some services.
+// portSums counts the ports of some services.
 type portSums struct {
 	http  int
-	other int // at each address of the service by itself
+	other int // counted once for each address of the service
 }
 
-// sum counts the ports under each wildcard.
+// sum updates the port counts under each wildcard.
 func (reg *registry) sum(changes []change[mesh.Service]) {
 	touched := map[string]bool{}
 	add := func(svc *mesh.Service, sign int) {
@@ -115,7 +115,7 @@ func (reg *registry) sum(changes []change[mesh.Service]) {
 	}
 }
 
-// setInstances leaves them as they are when they are the same.
+// setInstances sets the instances of a service, unless they are unchanged.
 func (reg *registry) setInstances(standing, now *mesh.Service) {
 	if slices.EqualFunc(reg.members[standing].listed(), now.Instances, sameInstance) {
 		return
@@ -133,16 +133,16 @@ func (reg *registry) forget(standing *mesh.Service) {
 	reg.instances.Set(standing, nil)
 }
 
-// sameInstance reports whether two instances of a service and its port are
-// alike.
+// sameInstance reports whether two instances, including their ports, are equal
+// apart from their services.
 func sameInstance(a, b *mesh.Instance) bool {
 	left, right := *a, *b
 	left.Service, right.Service, left.Port, right.Port = nil, nil, nil, nil
 	return *a.Port == *b.Port && reflect.DeepEqual(left, right)
 }
 
-// ownInstance is what matters of an instance to the proxy beside it, and to
-// nobody else: no address, and its service as the model knows it.
+// ownInstance returns the part of an instance that only the proxy beside it needs:
+// without address, and with its service as the model knows it.
 func (reg *registry) ownInstance(i *mesh.Instance) *mesh.Instance {
 	svc := i.Service
 	if standing := reg.known[svc]; standing != nil {

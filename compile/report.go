@@ -6,7 +6,7 @@ import (
 
 func (p *plan) report(problem diag.Problem) { p.problems.Add(problem) }
 
-// firstBecause says by what the first of two equal claims is the first.
+// firstBecause says why the first of two equal claims takes precedence.
 func (p *plan) firstBecause() string {
 	if p.pilot().AnyNamespaceRules {
 		return "comes first by namespace and name"
@@ -21,14 +21,14 @@ func (p *plan) reportNoDestination(ref diag.Ref) {
 	})
 }
 
-// notHonoured reports what an object says and no proxy will follow.
+// notHonoured reports a setting of an object that no proxy will follow.
 func (p *plan) notHonoured(code diag.Code, ref diag.Ref, field, message string) {
 	p.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.NotHonoured, Code: code, Object: ref, Field: field, Message: message,
 	})
 }
 
-// conflict reports an object, or a part of it, that lost to another one.
+// conflict reports an object, or a part of it, that lost to another object.
 func (p *plan) conflict(code diag.Code, ref diag.Ref, field, message string) {
 	p.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.Conflict, Code: code, Object: ref, Field: field, Message: message,
@@ -42,7 +42,7 @@ type field struct {
 	message string
 }
 
-// unsupported reports those that are set.
+// unsupported reports the fields that are set.
 func (p *plan) unsupported(code diag.Code, ref diag.Ref, at string, fields []field) {
 	for _, f := range fields {
 		if f.set {

@@ -10,9 +10,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// checkRouteRule reports what the rule asks for and cannot get. One that no
-// request can reach is used all the same: which of the rules a caller sees is
-// for its view to say.
+// checkRouteRule reports what the rule asks for and cannot get. A rule that no
+// request can reach is still used: which rules a caller sees depends on its view.
 func (p *plan) checkRouteRule(rule *routeRule) {
 	if excess := p.excess(rule.declared); excess.Withheld() {
 		p.reportRuleExcess(rule, excess)
@@ -29,8 +28,8 @@ func (p *plan) checkRouteRule(rule *routeRule) {
 	p.checkRule(rule, p.serviceOf(rule.namespace, rule.host))
 }
 
-// hiddenRules are those for a host that come after a catch-all which takes every
-// request of the same callers, with that.
+// hiddenRules maps each rule for a host that comes after a catch-all for the same
+// callers to that catch-all.
 func (p *plan) hiddenRules(host string) map[*routeRule]*routeRule {
 	hidden, takesAll := map[*routeRule]*routeRule{}, map[string]*routeRule{}
 	for _, rule := range p.rulesFor.under(p, host) {
@@ -73,7 +72,7 @@ func (p *plan) checkRule(rule *routeRule, svc *mesh.Service) {
 	}
 }
 
-// checkURI reports an expression for paths that is compared with a header.
+// checkURI reports a regular expression for paths that is compared with a header.
 func (p *plan) checkURI(rule *routeRule) {
 	if slices.ContainsFunc(rule.match.Headers, func(h ir.HeaderMatch) bool { return h.Name == "uri" && h.Regex != "" }) {
 		p.notHonoured(diag.AsPilot, rule.ref, "spec.match.request.headers.uri.regex",
@@ -82,8 +81,8 @@ func (p *plan) checkURI(rule *routeRule) {
 	}
 }
 
-// checkEgressActions reports where a rule for a host outside would send
-// requests, for they all go to that host.
+// checkEgressActions reports destinations of a rule for an external host: all its
+// requests go to that host.
 func (p *plan) checkEgressActions(rule *routeRule, spec *schema.RouteRule) {
 	const only = "requests to the host of an EgressRule go to that host only"
 	if len(spec.Route) > 0 {
@@ -94,7 +93,7 @@ func (p *plan) checkEgressActions(rule *routeRule, spec *schema.RouteRule) {
 	}
 }
 
-// checkDestination reports a place of a rule where requests would find no
+// checkDestination reports a destination of a rule at which requests find no
 // endpoint.
 func (p *plan) checkDestination(rule *routeRule, own *mesh.Service, field string, to *schema.IstioService, labels mesh.Labels) {
 	consequence := lossOf(field)
@@ -119,7 +118,7 @@ func (p *plan) checkDestination(rule *routeRule, own *mesh.Service, field string
 	}
 }
 
-// portIdentity says by what sharedPort looks for a port.
+// portIdentity says how sharedPort identifies a port.
 func portIdentity(p *mesh.Port, dest *mesh.Service) string {
 	if dest.External {
 		return fmt.Sprintf("number %d", p.Number)

@@ -6,12 +6,11 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// mostTied is the number of rules before it that a rule is held against. More of one
-// precedence were made by a program, and to look at all takes the square of their
-// number.
+// mostTied is how many preceding rules a rule is compared with. Comparing all takes
+// quadratic time, and longer lists of one precedence are written by programs.
 const mostTied = 16
 
-// checkTied reports a rule that comes after another one by nothing but its name.
+// checkTied reports a rule that only its name sorts after another one.
 func (p *plan) checkTied(rule *routeRule) {
 	if first := p.tied.Get(p.r, rule.host)[rule]; first != nil {
 		p.conflict(diag.EqualPrecedence, rule.ref, "spec.precedence", fmt.Sprintf(
@@ -20,8 +19,8 @@ func (p *plan) checkTied(rule *routeRule) {
 	}
 }
 
-// tiedRules are those for a host that have the precedence of one before them which
-// may take what they match, with that.
+// tiedRules maps each rule for a host to a preceding rule of the same precedence
+// that may take its requests.
 func (p *plan) tiedRules(host string) map[*routeRule]*routeRule {
 	rules, hidden := p.rulesFor.under(p, host), p.hidden.Get(p.r, host)
 	tied := map[*routeRule]*routeRule{}

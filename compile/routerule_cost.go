@@ -9,11 +9,13 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// partsOfVersion is what the cluster of a version takes, with its encoded forms.
+// partsOfVersion is the number of parts of a version's cluster, with its encoded
+// forms.
 const partsOfVersion = 4
 
-// ruleSize is what a RouteRule comes to at one port: its route with its text, a part
-// for each destination, and the clusters of the versions that it names.
+// ruleSize returns the number of parts of a RouteRule at one port: its route with
+// its text, one part for each destination, and the clusters of the versions that it
+// names.
 func ruleSize(rule *routeRule) int {
 	spec := rule.spec()
 	out := 1 + len(rule.object.SpecJSON())/kib
@@ -33,8 +35,8 @@ func ruleSize(rule *routeRule) int {
 	return out
 }
 
-// ruleCost is what a RouteRule multiplies to: all of it at each HTTP port of its service
-// but the first.
+// ruleCost returns how far a RouteRule multiplies: it is repeated at each HTTP port
+// of its service after the first.
 func (p *plan) ruleCost(rule *routeRule) cost {
 	ports := p.httpPortsOf(rule.host)
 	if ports < 2 {
@@ -47,8 +49,8 @@ func (p *plan) ruleCost(rule *routeRule) cost {
 	return cost{parts: product.Parts() - product[0].Length, of: product.String()}
 }
 
-// httpPortsOf are those of all services with a host name. Those of EgressRules count
-// whether or not the rules are withheld.
+// httpPortsOf counts the HTTP ports of all services with a host name. Ports of
+// EgressRules count even if the rules are withheld.
 func (p *plan) httpPortsOf(host string) int {
 	count := func(svc *mesh.Service) int { return p.countPorts(svc).http }
 	ports := 0
@@ -61,18 +63,19 @@ func (p *plan) httpPortsOf(host string) int {
 	return ports
 }
 
-// maxWithheldSources is for how many kinds of callers of a service withheld rules are
-// closed apart from each other.
+// maxWithheldSources is the maximum number of sources for which withheld rules of a
+// service are closed separately.
 const maxWithheldSources = 8
 
-// withholding closes the routes of a host from the first rule on that is withheld: what
-// else the rule asks for is not looked at.
+// withholding closes the routes of a host from the first withheld rule on. Other
+// conditions of that rule are ignored.
 type withholding struct {
 	sources map[string]bool
-	all     bool // nothing is left to route
+	all     bool // whether nothing is left to route
 }
 
-// close is the route of a withheld rule; false if its callers are refused already.
+// close returns the route of a withheld rule, or false if its callers are already
+// refused.
 func (w *withholding) close(rule *routeRule) (plannedRoute, bool) {
 	from := rule.source
 	if w.sources == nil {
@@ -89,14 +92,14 @@ func (w *withholding) close(rule *routeRule) (plannedRoute, bool) {
 	return plannedRoute{source: from, picksUpgrades: true, route: route.Closed(ir.Match{})}, true
 }
 
-// reportRuleExcess tells the author of a rule that is withheld.
+// reportRuleExcess reports a withheld rule.
 func (p *plan) reportRuleExcess(rule *routeRule, excess mesh.Excess) {
 	effect := "requests of its callers that no rule before it takes are answered with 503"
 	p.reportExcess(excess, rule.ref, p.ruleCosts.costs.Get(p.r, rule), effect)
 }
 
-// ingressCost is what an IngressRule multiplies to: it has a route for each of its
-// service's, but the first.
+// ingressCost returns how far an IngressRule multiplies: it has a route for each
+// one of its service after the first.
 func (p *plan) ingressCost(rule *ingressRule) cost {
 	svc := p.ingressService(rule)
 	if svc == nil || rule.closed {
@@ -107,7 +110,7 @@ func (p *plan) ingressCost(rule *ingressRule) cost {
 		routes += ruleSize(of)
 	}
 	if vs := p.home(svc.Namespace).virtualFor(svc.Hostname); vs != nil {
-		if parts := p.routeParts(vs); parts <= p.budget.ledger.Budget.Object { // Else it is withheld, and alone to blame.
+		if parts := p.routeParts(vs); parts <= p.budget.ledger.Budget.Object { // Otherwise the VirtualService is withheld, and it alone is at fault.
 			routes = max(routes, parts)
 		}
 	}
@@ -117,11 +120,12 @@ func (p *plan) ingressCost(rule *ingressRule) cost {
 	}
 }
 
-// egressCost is what an EgressRule comes to: a cluster and a virtual host for each port.
+// egressCost returns how far an EgressRule multiplies: a cluster and a virtual host
+// for each port.
 func egressCost(_ *plan, rule *egressRule) cost {
 	product := schema.Product{{Length: len(rule.spec.Ports), Of: "ports"}, {Length: partsOfEgressPort, Of: "parts"}}
 	return cost{parts: product.Parts(), of: product.String()}
 }
 
-// partsOfEgressPort are as many as those of a ServiceEntry's host at a port.
+// partsOfEgressPort equals the parts of a ServiceEntry's host at a port.
 const partsOfEgressPort = 8

@@ -10,37 +10,37 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// routeRule is a RouteRule that can be used.
+// routeRule is a usable RouteRule.
 type routeRule struct {
 	declared
 	namespace  string
 	host       string // of the destination
 	precedence int32
-	source     *source // nil: any caller
+	source     *source // nil for any caller
 	match      ir.Match
 	rewrite    *ir.Rewrite
 	upgrade    ir.Upgrade
-	// closed: the rule cannot act as written. What can be asked of its match
-	// is answered with 503, and no rule after it gets that.
+	// closed is set if the rule cannot act as written. Requests that fit the usable
+	// conditions are answered with 503, and no later rule gets them.
 	closed bool
 }
 
-// spec is what the object says. There may be many rules, and few are looked at
-// again: so it is not kept.
+// spec decodes the spec of the object. It is not cached: there may be many rules,
+// and few are read again.
 func (rule *routeRule) spec() *schema.RouteRule {
 	spec, err := rule.object.Spec()
 	if err != nil {
-		panic(err) // It was read before.
+		panic(err) // It was decoded before.
 	}
 	return spec.(*schema.RouteRule)
 }
 
-// compareRules puts the one to apply first in front.
+// compareRules sorts rules by precedence.
 func compareRules(a, b *routeRule) int {
 	return cmp.Or(cmp.Compare(b.precedence, a.precedence), inKeyOrder(a.declared, b.declared))
 }
 
-// readRouteRule takes the rule of a spec.
+// readRouteRule returns the rule of a spec, or nil if it has no destination.
 func readRouteRule(p *plan, of declared, spec *schema.RouteRule) *routeRule {
 	if spec.Destination == nil {
 		p.reportNoDestination(of.ref)
@@ -65,7 +65,7 @@ func readRouteRule(p *plan, of declared, spec *schema.RouteRule) *routeRule {
 	return rule
 }
 
-// versionsOfRule are those that the rule sends requests to.
+// versionsOfRule returns the versions that the rule sends requests to.
 func (m *model) versionsOfRule(rule *routeRule) []labelled {
 	spec := rule.spec()
 	if rule.closed || spec.Redirect != nil {
@@ -81,8 +81,7 @@ func (m *model) versionsOfRule(rule *routeRule) []labelled {
 	return out
 }
 
-// hostOr is the host of a destination, which is the rule's own unless it says
-// another one.
+// hostOr returns the host of a destination. The default is the rule's own host.
 func (m *model) hostOr(rule *routeRule, to *schema.IstioService) string {
 	if to == nil {
 		return rule.host
@@ -100,8 +99,9 @@ func (p *plan) reportRegexes(rule *routeRule, bad []badRegex) {
 	}
 }
 
-// weighs reports whether the weights make up a whole. Validation sees to that;
-// this is for rules that were stored past it, as Envoy refuses the whole table.
+// weighs reports whether the weights are valid and sum to 100. Validation ensures
+// that; this check is for rules that were stored without it, as Envoy rejects the
+// whole table.
 func (p *plan) weighs(rule *routeRule, spec *schema.RouteRule) bool {
 	sum, negative := int32(0), false
 	for _, d := range destinations(spec.Route) {
@@ -119,7 +119,7 @@ func (p *plan) weighs(rule *routeRule, spec *schema.RouteRule) bool {
 	return false
 }
 
-// redirects reports whether a redirect leads somewhere.
+// redirects reports whether a redirect, if any, has a target.
 func (p *plan) redirects(rule *routeRule, spec *schema.RouteRule) bool {
 	r := spec.Redirect
 	if r == nil || r.Authority != "" || r.URI != "" {

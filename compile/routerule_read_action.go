@@ -12,7 +12,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// What a RouteRule does to a request on the way, field by field.
+// Actions of a RouteRule on a request, field by field.
 
 func timeout(t *schema.HTTPTimeout) time.Duration {
 	if t == nil || t.SimpleTimeout == nil {
@@ -38,7 +38,7 @@ func retry(r *schema.HTTPRetry) *ir.Retry {
 	}
 }
 
-// perMillion is a percentage in millionths, as near as they come.
+// perMillion converts a percentage to millionths, rounded.
 func perMillion(percent float64) int { return min(ir.Million, int(math.Round(percent*ir.Million/100))) }
 
 func fault(f *schema.HTTPFaultInjection) *ir.Fault {
@@ -58,7 +58,7 @@ func fault(f *schema.HTTPFaultInjection) *ir.Fault {
 	return &out
 }
 
-// checkFault reports faults that are written down and never injected.
+// checkFault reports faults that are configured and never injected.
 func (p *plan) checkFault(rule *routeRule, f *schema.HTTPFaultInjection) {
 	if f == nil {
 		return
@@ -73,7 +73,7 @@ func (p *plan) checkFault(rule *routeRule, f *schema.HTTPFaultInjection) {
 
 func (p *plan) checkPercent(rule *routeRule, part string, percent float64) {
 	if percent == 0 || perMillion(percent) > 0 {
-		return // Of 0 the object's own text tells.
+		return // Validation of the object reports 0.
 	}
 	p.report(diag.Problem{
 		Severity: diag.Warning, Reason: diag.NotHonoured, Code: diag.NoEffect, Object: rule.ref,
@@ -102,14 +102,14 @@ func cors(c *schema.CorsPolicy) *ir.CORS {
 func exactOrigins(origins []string) []ir.OriginMatch {
 	var out []ir.OriginMatch
 	for _, origin := range origins {
-		if origin != "" { // No browser is of such an origin.
+		if origin != "" { // No browser sends such an origin.
 			out = append(out, ir.OriginMatch{Exact: origin})
 		}
 	}
 	return out
 }
 
-// sortedHeaders leaves out the host; see setHost.
+// sortedHeaders returns headers by name, without the host; see setHost.
 func sortedHeaders(headers map[string]string) []ir.Header {
 	var out []ir.Header
 	for _, name := range sortedNames(headers) {
@@ -120,7 +120,7 @@ func sortedHeaders(headers map[string]string) []ir.Header {
 	return out
 }
 
-// sortedNames are the keys of a map, which mostly has none.
+// sortedNames returns the sorted keys of a map, which is usually empty.
 func sortedNames(values map[string]string) []string {
 	if len(values) == 0 {
 		return nil

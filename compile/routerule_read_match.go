@@ -11,20 +11,18 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// pseudoHeaders are the parts of a request head that RouteRules name without
-// the colon.
+// pseudoHeaders are the pseudo-headers that RouteRules name without the colon.
 var pseudoHeaders = map[string]string{"authority": ":authority", "method": ":method", "scheme": ":scheme"}
 
-// badRegex is an expression that a proxy would refuse, with the whole table it
-// stands in.
+// badRegex is an expression that a proxy would reject, with the whole route table.
 type badRegex struct {
 	header string
 	regex  string
 	err    error
 }
 
-// httpMatch is what a request must be, without the conditions that have a bad
-// expression, which come in order of header.
+// httpMatch returns the conditions on a request. Those with a bad expression are
+// left out and returned separately, sorted by header.
 func (p *plan) httpMatch(m *schema.MatchCondition) (ir.Match, []badRegex) {
 	var out ir.Match
 	var bad []badRegex
@@ -45,7 +43,7 @@ func (p *plan) httpMatch(m *schema.MatchCondition) (ir.Match, []badRegex) {
 	return out, bad
 }
 
-// checkRegex holds the expression to what a proxy takes.
+// checkRegex reports an expression that proxies do not accept.
 func checkRegex(m schema.StringMatch) error {
 	if m.Regex == nil {
 		return nil
@@ -80,7 +78,7 @@ func headerMatch(name string, m schema.StringMatch) ir.HeaderMatch {
 	case m.Exact != nil:
 		out.Exact = *m.Exact
 	case m.Prefix != nil:
-		out.Prefix, out.Present = *m.Prefix, *m.Prefix == "" // Every value starts with nothing.
+		out.Prefix, out.Present = *m.Prefix, *m.Prefix == "" // Every value has the empty prefix.
 	case m.Regex != nil:
 		out.Regex = *m.Regex
 	}

@@ -11,25 +11,26 @@ import (
 
 // plannedRoute is a route for callers of one source.
 type plannedRoute struct {
-	source      *source // nil: any caller
+	source      *source // nil for any caller
 	sidecarOnly bool    // for sidecars only
-	// picksUpgrades: a connection that is upgraded must be one that this route, or
-	// one like it, allows to.
+	// picksUpgrades is set if a connection may be upgraded only if this route, or
+	// one like it, allows that.
 	picksUpgrades bool
-	// rule tells the objects apart that a port's routes are of, from 1 in the order
-	// in which they are asked. 0 is the default route.
+	// rule numbers the objects of a port's routes, from 1, in matching order. 0 is
+	// the default route.
 	rule int
-	// instead: the route is for callers that no route before it is for.
+	// instead is set if the route applies only to callers to which no earlier route
+	// applies.
 	instead bool
-	// partly: the match is only a part of what was asked for, and the route is
-	// closed.
+	// partly is set if the route is closed and its match covers only some of the
+	// original conditions.
 	partly  bool
 	route   *ir.Route
-	targets []target // the clusters it needs
+	targets []target // targets whose clusters it needs
 }
 
-// ruleRoutes are the routes of an HTTP port by the rules of its host, and then
-// the default route.
+// ruleRoutes returns the routes of an HTTP port by the rules of its host, followed
+// by the default route.
 func (p *plan) ruleRoutes(at servicePort) []plannedRoute {
 	var routes []plannedRoute
 	var closed withholding
@@ -49,7 +50,8 @@ func (p *plan) ruleRoutes(at servicePort) []plannedRoute {
 	return append(routes, p.defaultRoute(at.service, at.port))
 }
 
-// planRuleRoute is false for a withheld rule whose callers are refused by another one.
+// planRuleRoute returns false for a withheld rule whose callers are already
+// refused.
 func (p *plan) planRuleRoute(rule *routeRule, at servicePort, closed *withholding) (plannedRoute, bool) {
 	if p.withheld(rule.declared) {
 		return closed.close(rule)
@@ -57,8 +59,9 @@ func (p *plan) planRuleRoute(rule *routeRule, at servicePort, closed *withholdin
 	return p.planRoute(rule, at.service, at.port), true
 }
 
-// upgradeByRules are the routes to a service: where RouteRules hold for a caller,
-// a connection that none of them takes is not upgraded, as they say which are.
+// upgradeByRules returns the routes to a service, with upgrades refused on the
+// default route if RouteRules apply to a caller: the rules say which connections
+// may be upgraded.
 func upgradeByRules(routes []plannedRoute) []plannedRoute {
 	picks := func(planned plannedRoute) bool { return planned.picksUpgrades }
 	last := len(routes) - 1
@@ -66,13 +69,13 @@ func upgradeByRules(routes []plannedRoute) []plannedRoute {
 		return routes
 	}
 	out := slices.Clone(routes)
-	refusing := *out[last].route // It is shared with other callers.
+	refusing := *out[last].route // The route is shared with other callers.
 	refusing.WebSocket = ir.UpgradeRefused
 	out[last].route = &refusing
 	return out
 }
 
-// defaultRoute takes all requests that no rule takes.
+// defaultRoute returns the route for all requests that no rule matches.
 func (p *plan) defaultRoute(svc *mesh.Service, port *mesh.Port) plannedRoute {
 	to := p.newTarget(svc, port, nil)
 	route := defaultRoute(to.name, svc)
@@ -80,8 +83,8 @@ func (p *plan) defaultRoute(svc *mesh.Service, port *mesh.Port) plannedRoute {
 	return plannedRoute{route: route, targets: []target{to}}
 }
 
-// toEgress sends a route to the host outside, which has no versions and whose
-// rules lead nowhere else.
+// toEgress sends a route to the external host, which has no versions. Its rules
+// cannot lead elsewhere.
 func (p *plan) toEgress(out plannedRoute, svc *mesh.Service, port *mesh.Port) plannedRoute {
 	to := p.newTarget(svc, port, nil)
 	out.targets = []target{to}
@@ -97,8 +100,8 @@ func defaultRoute(cluster string, svc *mesh.Service) *ir.Route {
 	}
 }
 
-// planRoute spells a rule for one port of its service. A redirect asks for the
-// cluster it does not use, as Pilot did.
+// planRoute translates a rule for one port of its service. As in Pilot, a redirect
+// needs the cluster that it does not use.
 func (p *plan) planRoute(rule *routeRule, svc *mesh.Service, port *mesh.Port) plannedRoute {
 	spec := rule.spec()
 	out := plannedRoute{source: rule.source, picksUpgrades: true, route: &ir.Route{
@@ -143,7 +146,8 @@ func addActions(route *ir.Route, spec *schema.RouteRule) {
 	setHost(route, hostIn(spec.AppendHeaders))
 }
 
-// upgrade: a RouteRule says it of each connection that it takes.
+// upgrade returns whether a RouteRule allows upgrades. It applies to each
+// connection that the rule takes.
 func upgrade(spec *schema.RouteRule) ir.Upgrade {
 	if spec.WebsocketUpgrade {
 		return ir.UpgradeAllowed
@@ -151,8 +155,8 @@ func upgrade(spec *schema.RouteRule) ir.Upgrade {
 	return ir.UpgradeRefused
 }
 
-// destinations are the entries with weights that sum to 100: no entry at all
-// is the whole service, and a lone one takes everything.
+// destinations returns the entries with weights that sum to 100. No entry means the
+// whole service, and a single entry takes all requests.
 func destinations(entries []schema.DestinationWeight) []schema.DestinationWeight {
 	if len(entries) > 1 {
 		return entries

@@ -11,7 +11,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// secret is what rules of its namespace may name as credentialName.
+// secret is a Secret that rules of its namespace may name as credentialName.
 type secret struct {
 	declared
 	pair credential.Pair
@@ -21,17 +21,19 @@ func readSecret(_ *plan, of declared, spec *schema.Secret) *secret { return &sec
 
 func (s *secret) name() string { return secretName(s.ref.Namespace, s.ref.Name) }
 
-// secretName is how the rules of a namespace refer to a secret.
+// secretName returns the full name of a secret that rules of a namespace refer to.
 func secretName(namespace, name string) string { return namespace + "/" + name }
 
-// authorities end the name of those of a secret: what shows a certificate and what
-// verifies others are two things to a proxy. No object has such a name.
+// authorities is the suffix of the name of a secret's authorities: to a proxy, a
+// certificate and the authorities that verify others are two secrets. No object has
+// such a name.
 const authorities = "/ca"
 
-// holding is what of a secret there is, which stays when that is another one.
+// holding says which parts of a secret exist. It stays the same if only their
+// contents change.
 type holding struct{ pair, authorities bool }
 
-// pairNamed is what a name stands for; nothing where there is none.
+// pairNamed returns the contents of a secret by name, or nothing if there is none.
 func (p *plan) pairNamed(name string) (pair credential.Pair, origins []diag.Ref) {
 	if p.inFiles(name) {
 		return p.fileSecrets.Get(p.r, name).Pair, nil
@@ -42,8 +44,8 @@ func (p *plan) pairNamed(name string) (pair credential.Pair, origins []diag.Ref)
 	return credential.Pair{}, nil
 }
 
-// authoritiesNamed are those of a secret, or where it has none those of the one
-// that is there for that.
+// authoritiesNamed returns the authorities of a secret or, if it has none, those of
+// the separate secret for them.
 func (p *plan) authoritiesNamed(name string) (text string, origins []diag.Ref) {
 	for _, name := range []string{name, name + schema.CACertSuffix} {
 		if pair, origins := p.pairNamed(name); pair.CACertificates != "" {
@@ -59,7 +61,7 @@ func (p *plan) holdingOf(name string) holding {
 	return holding{pair.Certificate != "" && !pair.Key.None(), text != ""}
 }
 
-// secretPart is nil for what is not there.
+// secretPart returns nil if the secret or the part does not exist.
 func (p *plan) secretPart(name string) *ir.Secret {
 	if owner, ok := strings.CutSuffix(name, authorities); ok {
 		text, origins := p.authoritiesNamed(owner)
@@ -75,14 +77,15 @@ func (p *plan) secretPart(name string) *ir.Secret {
 	return &ir.Secret{Name: name, Certificate: pair.Certificate, Key: pair.Key, Origins: origins}
 }
 
-// absence is why something of a secret cannot be had; the zero value where it can.
+// absence says why a part of a secret is not available; the zero value means it is.
 type absence struct {
 	why string
-	// missing: what is named is not there.
+	// missing is set if the named secret does not exist.
 	missing bool
 }
 
-// problem is that of who names the secret, with what follows before the reason.
+// problem returns the problem of the object that names the secret. follows is the
+// consequence, which precedes the reason.
 func (l absence) problem(ref diag.Ref, field, follows string) diag.Problem {
 	reason := diag.NotHonoured
 	if l.missing {
@@ -93,7 +96,7 @@ func (l absence) problem(ref diag.Ref, field, follows string) diag.Problem {
 
 func missing(format string, args ...any) absence { return absence{fmt.Sprintf(format, args...), true} }
 
-// lackOfSecret is why proxies can be sent nothing of a secret.
+// lackOfSecret returns why nothing of a secret can be sent to proxies.
 func (p *plan) lackOfSecret(name, setting string) absence {
 	switch {
 	case p.holdings.Get(p.r, name) != (holding{}):
@@ -104,7 +107,7 @@ func (p *plan) lackOfSecret(name, setting string) absence {
 	return missing("there is no Secret %s that can be used, and %s of the mesh settings has no files for %q", name, setting, path.Base(name))
 }
 
-// lackOfPair is why no certificate can be shown under a name.
+// lackOfPair returns why there is no certificate with a key under a name.
 func (p *plan) lackOfPair(name, setting string) absence {
 	l := p.lackOfSecret(name, setting)
 	if l.why == "" && !p.holdings.Get(p.r, name).pair {
@@ -113,7 +116,7 @@ func (p *plan) lackOfPair(name, setting string) absence {
 	return l
 }
 
-// lackOfAuthorities is why nobody can be verified by a name.
+// lackOfAuthorities returns why there are no authorities under a name.
 func (p *plan) lackOfAuthorities(name, setting string) absence {
 	l := p.lackOfSecret(name, setting)
 	if l.why == "" && !p.holdings.Get(p.r, name).authorities {
@@ -122,7 +125,7 @@ func (p *plan) lackOfAuthorities(name, setting string) absence {
 	return l
 }
 
-// secretsOf are those that a configuration refers to.
+// secretsOf returns the secrets that a configuration refers to.
 func (p *plan) secretsOf(config *ir.Config) []*ir.Secret {
 	var out []*ir.Secret
 	for _, name := range config.SecretNames() {

@@ -9,28 +9,29 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// takeFiles takes in what the files hold that the settings name. It must be called
-// within graph.Do.
+// takeFiles sets the contents of the files that the settings name. It must be
+// called within graph.Do.
 func (m *model) takeFiles(files *mesh.FileSecrets) {
 	for name := range m.settings.SecretFiles {
 		m.fileSecrets.Set(name, files.All()[name])
 	}
 }
 
-// inFiles reports whether a name stands for files, and for no object.
+// inFiles reports whether a name stands for files and not for an object.
 func (m *model) inFiles(name string) bool {
 	_, named := m.settings.SecretFiles[name]
 	return named
 }
 
-// checkSecret tells of an object that no proxy is told.
+// checkSecret reports an object that no proxy receives.
 func (p *plan) checkSecret(s *secret) {
 	if p.inFiles(s.name()) {
 		p.conflict(diag.SecretClaimed, s.ref, "", "proxies are not told it: they have what is in the files that secretFiles of the mesh settings names for "+s.name())
 	}
 }
 
-// checkSecretFiles tells of files that are not taken, which are the settings' own.
+// checkSecretFiles reports files that cannot be used. These problems belong to the
+// settings.
 func (p *plan) checkSecretFiles() {
 	for _, name := range slices.Sorted(maps.Keys(p.settings.SecretFiles)) {
 		if why := p.fileSecrets.Get(p.r, name).Problem; why != "" {

@@ -13,35 +13,35 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// sidecar is a Sidecar as it was read.
+// sidecar is a Sidecar as read from its object.
 type sidecar struct {
 	declared
-	selector mesh.Labels       // none: for all that no other selects
-	egress   []egressListener  // none: all hosts at all ports
-	ingress  []ingressListener // none: the ports of the workload's services
-	opens    bool              // ingress says which ports are open, be it none
-	unknown  mesh.OutboundMode // "": as the mesh wants it
+	selector mesh.Labels       // empty if it applies to all that no other selects
+	egress   []egressListener  // empty for all hosts at all ports
+	ingress  []ingressListener // empty for the ports of the workload's services
+	opens    bool              // whether ingress decides which ports are open, even if it is empty
+	unknown  mesh.OutboundMode // "" for the default of the mesh
 }
 
-// egressListener is which hosts are known at a port.
+// egressListener says which hosts are visible at a port.
 type egressListener struct {
-	port    int // 0: every port that no other is for
+	port    int // 0 for every port without a listener of its own
 	imports []imported
-	bind    string // where the proxy opens the port; "" for captured calls
+	bind    string // address at which the proxy opens the port; "" for captured calls
 }
 
-// imported are hosts of a namespace: "*" any, "." that of the callers, which a
-// Sidecar that somebody follows has in its place.
+// imported is a pattern for hosts of a namespace: "*" is any namespace, "." that of
+// the callers, which importing fills in.
 type imported struct{ namespace, host string }
 
 // ingressListener is an open port of the workload.
 type ingressListener struct {
 	port     int
 	protocol mesh.Protocol
-	bind     string // "": the proxy's own address
-	binds    bool   // the proxy opens the port
+	bind     string // "" for the proxy's own address
+	binds    bool   // whether the proxy opens the port
 	endpoint string // host:port or unix://path
-	refused  bool   // proxies do not connect to the endpoint
+	refused  bool   // whether proxies refuse to connect to the endpoint
 }
 
 func readSidecar(p *plan, of declared, spec *networking.Sidecar) *sidecar {
@@ -63,7 +63,7 @@ func readSidecar(p *plan, of declared, spec *networking.Sidecar) *sidecar {
 	return sc
 }
 
-// readEgress imports nothing by a listener that cannot be.
+// readEgress returns a listener without imports if the listener is invalid.
 func (p *plan) readEgress(of declared, i int, e *networking.IstioEgressListener) egressListener {
 	out := egressListener{port: int(e.GetPort().GetNumber())}
 	if strings.HasPrefix(e.GetBind(), unixScheme) || e.GetPort() != nil && out.port == 0 {
@@ -91,7 +91,7 @@ func (p *plan) readEgress(of declared, i int, e *networking.IstioEgressListener)
 
 const unixScheme = "unix://"
 
-// readIngress is false for a listener that cannot be.
+// readIngress returns false for an invalid listener.
 func (p *plan) readIngress(of declared, i int, in *networking.IstioIngressListener) (ingressListener, bool) {
 	protocol, known := mesh.ParseProtocol(in.GetPort().GetProtocol())
 	out := ingressListener{
@@ -111,7 +111,7 @@ func (p *plan) readIngress(of declared, i int, in *networking.IstioIngressListen
 			p.notHonoured(diag.PartLeftOut, of.ref, fmt.Sprintf("spec.ingress[%d].defaultEndpoint", i), "calls to the port fail: "+reason)
 		}
 	}
-	return out, in.GetTls() == nil // That it is left out is said where it is written.
+	return out, in.GetTls() == nil // Validation reports a listener with TLS.
 }
 
 func canListen(in ingressListener) bool {
@@ -135,7 +135,7 @@ func (i imported) in(namespace string) bool {
 	return i.namespace == "*" || i.namespace == namespace
 }
 
-// readBy has the namespace of the callers in the place of a dot, if it is known.
+// readBy replaces a dot with the namespace of the callers, if it is known.
 func (i imported) readBy(callers string) imported {
 	if i.namespace == "." && callers != "" {
 		i.namespace = callers
@@ -146,11 +146,11 @@ func (i imported) readBy(callers string) imported {
 // imports is a Sidecar as callers in a namespace follow it.
 type imports struct {
 	sidecar *sidecar
-	callers string // "" when nobody says
+	callers string // "" if unknown
 }
 
-// importing has the namespace of the callers in the place of each dot: what is
-// shared by callers of several namespaces no longer knows theirs.
+// importing replaces each dot with the namespace of the callers, as results shared
+// by callers of several namespaces do not know the namespace.
 func importing(_ *plan, key imports) *sidecar {
 	out := *key.sidecar
 	out.egress = slices.Clone(out.egress)
@@ -164,7 +164,7 @@ func importing(_ *plan, key imports) *sidecar {
 	return &out
 }
 
-// at is the listener for a port; nil when there is none.
+// at returns the listener for a port, or nil.
 func (sc *sidecar) at(port int) *egressListener {
 	for i := range sc.egress {
 		if sc.egress[i].port == port {
@@ -178,8 +178,8 @@ func (sc *sidecar) at(port int) *egressListener {
 	return nil
 }
 
-// bindsAt is the address at which proxies of the scope open a port for calls; ""
-// for one whose calls are captured.
+// bindsAt returns the address at which proxies of the scope open a port for calls,
+// or "" if calls are captured.
 func (s scope) bindsAt(port int) string {
 	if !s.sidecar.limits() {
 		return ""
@@ -190,10 +190,10 @@ func (s scope) bindsAt(port int) string {
 	return ""
 }
 
-// limits reports whether it says which hosts are known. It may be nil.
+// limits reports whether it limits which hosts are visible. sc may be nil.
 func (sc *sidecar) limits() bool { return sc != nil && len(sc.egress) > 0 }
 
-// knows reports whether those who follow it know a service at a port.
+// knows reports whether proxies that follow it see a service at a port.
 func (sc *sidecar) knows(svc *mesh.Service, port int) bool {
 	if !sc.limits() {
 		return true
@@ -204,8 +204,8 @@ func (sc *sidecar) knows(svc *mesh.Service, port int) bool {
 	})
 }
 
-// follows reports whether those who follow it follow a rule of a namespace for
-// hosts, any of which may have a wildcard.
+// follows reports whether proxies that follow it also follow a rule of a namespace
+// for some hosts, which may be wildcards.
 func (sc *sidecar) follows(namespace string, hosts []string) bool {
 	if !sc.limits() {
 		return true
@@ -220,7 +220,7 @@ func (sc *sidecar) follows(namespace string, hosts []string) bool {
 	return false
 }
 
-// imported are all imports.
+// imported returns all imports.
 func (sc *sidecar) imported() func(yield func(imported) bool) {
 	return func(yield func(imported) bool) {
 		for _, l := range sc.egress {
@@ -233,9 +233,9 @@ func (sc *sidecar) imported() func(yield func(imported) bool) {
 	}
 }
 
-// sidecarOf is what a proxy follows: the first that selects its workload, else
-// the first of its namespace for all, else that of the root namespace. Routers
-// and ingresses follow none.
+// sidecarOf returns the Sidecar that a proxy follows: the first that selects its
+// workload, else the first of its namespace without a selector, else that of the
+// root namespace. Routers and ingresses follow none.
 func (p *plan) sidecarOf(who *caller) *sidecar {
 	if who.role != mesh.Sidecar {
 		return nil
@@ -247,7 +247,7 @@ func (p *plan) sidecarOf(who *caller) *sidecar {
 	return nil
 }
 
-// sidecarFor is that Sidecar as it is written.
+// sidecarFor returns that Sidecar as written.
 func (p *plan) sidecarFor(who *caller, namespace string) *sidecar {
 	var selecting []*sidecar
 	for _, sc := range p.sidecarsIn.under(p, namespace) {
@@ -269,7 +269,7 @@ func (p *plan) sidecarFor(who *caller, namespace string) *sidecar {
 	return p.forAll(p.settings.RootNamespace)
 }
 
-// forAll is the first Sidecar without a selector in a namespace.
+// forAll returns the first Sidecar without a selector in a namespace, or nil.
 func (p *plan) forAll(namespace string) *sidecar {
 	for _, sc := range p.sidecarsIn.under(p, namespace) {
 		if len(sc.selector) == 0 {
@@ -279,7 +279,8 @@ func (p *plan) forAll(namespace string) *sidecar {
 	return nil
 }
 
-// checkSidecar reports one that no proxy follows, and hosts that are nobody's.
+// checkSidecar reports a Sidecar that no proxy follows, and imports of hosts that
+// do not exist.
 func (p *plan) checkSidecar(sc *sidecar) {
 	if first := p.forAll(sc.ref.Namespace); len(sc.selector) == 0 && first != sc {
 		p.conflict(diag.WorkloadShared, sc.ref, "spec", fmt.Sprintf("it has no effect: %s is for all workloads of the namespace, and %s", first.ref, p.firstBecause()))
@@ -289,10 +290,10 @@ func (p *plan) checkSidecar(sc *sidecar) {
 	}
 }
 
-// checkImport reports hosts that are nobody's. A Sidecar of the root namespace has
-// callers of all; all hosts of their own namespace and of the root namespace are
-// imported without a thought for whether there are any, and of all namespaces
-// others may come to have some.
+// checkImport reports an import of hosts that do not exist. It skips imports that
+// need not match anything: a dot in a Sidecar of the root namespace, whose callers
+// are in any namespace; all hosts of the Sidecar's own or the root namespace; and
+// wildcards in all namespaces, where hosts may appear later.
 func (p *plan) checkImport(sc *sidecar, i imported) {
 	home, root := sc.ref.Namespace, p.settings.RootNamespace
 	from := i.readBy(home)
@@ -312,7 +313,7 @@ func (p *plan) checkImport(sc *sidecar, i imported) {
 	}
 }
 
-// what is imported, in words.
+// what describes the import in words.
 func (i imported) what() string {
 	if strings.HasPrefix(i.host, "*") {
 		return "such a host"
@@ -320,8 +321,8 @@ func (i imported) what() string {
 	return "the host"
 }
 
-// candidates are the services of the registry that a Sidecar may import, found
-// without a look at those that it cannot.
+// candidates returns the services of the registry that a Sidecar may import,
+// without visiting all others.
 func (p *plan) candidates(sc *sidecar) []*mesh.Service {
 	var out []*mesh.Service
 	seen := map[imported]bool{}

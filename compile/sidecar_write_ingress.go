@@ -11,8 +11,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// sidecarListeners takes the calls to the ports that a Sidecar opens, if the
-// workload is part of a service, and to no others.
+// sidecarListeners writes the listeners for the ports that a Sidecar opens, if the
+// workload belongs to a service. No other inbound port is open.
 func (c *writer) sidecarListeners(sc *sidecar) {
 	if len(c.own()) == 0 {
 		return
@@ -36,8 +36,8 @@ func (c *writer) sidecarListeners(sc *sidecar) {
 	}
 }
 
-// ownAt is what the workload is at a port: the instance that has it, else the
-// first with this port in place of its own.
+// ownAt returns the workload's instance at a port: the instance that has the port,
+// else the first one with this port instead of its own.
 func (c *writer) ownAt(in ingressListener) *mesh.Instance {
 	at := c.own()[0]
 	for _, i := range c.own() {
@@ -52,8 +52,9 @@ func (c *writer) ownAt(in ingressListener) *mesh.Instance {
 	return &out
 }
 
-// needEndpoint makes sure of the cluster of what listens behind a port: a socket,
-// a port of the loopback interface, or one of the address that was called.
+// needEndpoint adds the cluster of the endpoint behind a port and returns its name.
+// The endpoint is a socket, a port of the loopback interface, or a port of the
+// address that was called.
 func (c *writer) needEndpoint(in ingressListener, origin diag.Ref) string {
 	name := fmt.Sprintf("in.%d", in.port)
 	out := &ir.Cluster{

@@ -10,29 +10,29 @@ import (
 )
 
 // target is a set of instances that a route or listener sends to. Equal targets
-// are the same cluster.
+// have the same cluster.
 type target struct {
-	name    string        // of the cluster, but for what its TLS adds
-	key     string        // to ask endpoints by
-	host    string        // whose rules hold for it
+	name    string        // of the cluster, without the suffix for TLS
+	key     string        // EDS key
+	host    string        // host whose rules apply to it
 	number  int           // of the host's port
 	version version       // of the host
 	subset  string        // of the DestinationRule; "" for a version by labels
-	service *mesh.Service // whose instances they are; nil: nobody's
+	service *mesh.Service // service of the instances, or nil
 	port    *mesh.Port    // of the service
 	origin  diag.Ref
-	// nobody: it is closed, whatever endpoints there are by its key.
+	// nobody is set if the cluster is closed, whatever endpoints its key has.
 	nobody bool
 }
 
-// version is labels as a key of maps; "" for none.
+// version is a set of labels as a map key; "" for none.
 type version string
 
 func versionOf(labels mesh.Labels) version {
 	if len(labels) == 0 {
 		return ""
 	}
-	text, _ := json.Marshal(labels) // In order of names; texts cannot fail.
+	text, _ := json.Marshal(labels) // JSON sorts names, and strings always encode.
 	return version(text)
 }
 
@@ -45,13 +45,13 @@ func (v version) labels() mesh.Labels {
 	return labels
 }
 
-// ofNoSubset is the target in place of one for a subset that nobody has.
+// ofNoSubset returns the target that stands for a subset that does not exist.
 func (t target) ofNoSubset(name string) target {
-	t.name, t.nobody = t.name+"|no-such-subset-"+name, true // Labels have an equals sign.
+	t.name, t.nobody = t.name+"|no-such-subset-"+name, true // No conflict with labels, which contain an equals sign.
 	return t
 }
 
-// newTarget is a version of a service at one of its ports.
+// newTarget returns a version of a service at one of its ports.
 func (p *plan) newTarget(svc *mesh.Service, port *mesh.Port, labels mesh.Labels) target {
 	t := keyed(mesh.NewServiceKey(svc, port, labels))
 	t.host, t.number, t.version = svc.Hostname, port.Number, versionOf(labels)
@@ -64,8 +64,9 @@ func keyed(key mesh.ServiceKey) target {
 	return target{name: "out." + text, key: text}
 }
 
-// viaExternal is another host at the endpoints of an external service, as Pilot
-// built all destinations in the routes of that one.
+// viaExternal returns the target of another host at the endpoints of an external
+// service. Pilot built all destinations in the routes of such a service in this
+// way.
 func (p *plan) viaExternal(host string, own *mesh.Service, port *mesh.Port, labels mesh.Labels) target {
 	name := mesh.NewServiceKey(own, port, nil).Ports[0]
 	t := keyed(mesh.ServiceKey{Hostname: host}.With(name, labels))
@@ -74,9 +75,9 @@ func (p *plan) viaExternal(host string, own *mesh.Service, port *mesh.Port, labe
 	return t
 }
 
-// blackhole is a cluster without endpoints: what cannot be reached fails. Pilot
-// called it by the caller's port, which is left only where the host has a port
-// of that name: its cluster does have endpoints.
+// blackhole returns a target whose cluster has no endpoints, so that its requests
+// fail. Like Pilot, it names the cluster after the caller's port, unless the host
+// has a port of that name: that cluster does have endpoints.
 func (p *plan) blackhole(host string, port *mesh.Port, labels mesh.Labels, origin diag.Ref) target {
 	name := port.Name
 	if dest := p.serviceOf("", host); dest != nil && !dest.External && dest.PortByName(name) != nil {
@@ -87,9 +88,9 @@ func (p *plan) blackhole(host string, port *mesh.Port, labels mesh.Labels, origi
 	return t
 }
 
-// destination is where a rule for own sends requests of one of own's ports: to
-// the port of the same name of another service or, when that is external, of
-// the same number. When there is none, the cluster is one without endpoints.
+// destination returns where a rule for own sends requests of one of own's ports: to
+// the port of the same name of another service or, if that is external, of the same
+// number. If there is none, the cluster has no endpoints.
 func (p *plan) destination(rule *routeRule, own *mesh.Service, port *mesh.Port, to *schema.IstioService, labels mesh.Labels) target {
 	if to == nil {
 		return p.newTarget(own, port, labels)
@@ -105,7 +106,8 @@ func (p *plan) destination(rule *routeRule, own *mesh.Service, port *mesh.Port, 
 	return p.blackhole(host, port, labels, rule.ref)
 }
 
-// sharedPort is the port of dest that stands for a port of another service.
+// sharedPort returns the port of dest that corresponds to a port of another
+// service, or nil.
 func sharedPort(port *mesh.Port, dest *mesh.Service) *mesh.Port {
 	switch {
 	case dest == nil:

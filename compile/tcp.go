@@ -12,21 +12,21 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// outboundTCP are the listeners of a scope for ports whose requests are not
-// routed one by one, and the clusters that they lead to.
+// outboundTCP has the listeners of a scope for ports whose requests are not routed
+// one by one, and the clusters that they lead to.
 type outboundTCP struct {
 	listeners []*ir.Listener
-	// beside HTTP, by port: they have no address, and their routes come before HTTP
-	// at their ports.
+	// beside has the TCP routes that come before HTTP at a port. These listeners
+	// have no address.
 	beside    []*ir.Listener
 	byAddress map[ir.HostPort]*ir.Listener
 	clusters  []*ir.Cluster // by name
-	varies    bool          // from one caller to the next
+	varies    bool          // whether callers see it differently
 	problems  diag.List
 }
 
-// outboundTCP takes in the listeners of the scope as this caller sees them. The
-// clusters are those that they lead to.
+// outboundTCP adds the listeners of the scope as this caller sees them. It returns
+// their clusters.
 func (c *writer) outboundTCP() []*ir.Cluster {
 	tcp := c.plan.tcp.Get(c.plan.r, c.scope)
 	if tcp.varies {
@@ -38,7 +38,8 @@ func (c *writer) outboundTCP() []*ir.Cluster {
 	return tcp.clusters
 }
 
-// writeTCP is for one caller, or without one for all of the scope.
+// writeTCP writes the listeners for one caller or, if who is nil, for the whole
+// scope.
 func (p *plan) writeTCP(s scope, who *caller, last *outboundTCP) *outboundTCP {
 	c := p.writer(s, who)
 	c.tables, c.tcp = map[int]*tableLayout{}, map[ir.HostPort]*ir.Listener{}
@@ -65,9 +66,9 @@ func (p *plan) writeTCP(s scope, who *caller, last *outboundTCP) *outboundTCP {
 	return out
 }
 
-// tcpPorts listens for every port that is neither HTTP nor UDP. A mesh
-// service with an address has a listener of its own; all others share one for
-// each port, in which destination and server name decide.
+// tcpPorts writes listeners for every port that is neither HTTP nor UDP. A mesh
+// service with an address has its own listener. All others share one listener per
+// port, which routes by destination and server name.
 func (c *writer) tcpPorts() {
 	var shared []*ir.Listener
 	parts := map[*ir.Listener]*tcpParts{}
@@ -90,8 +91,7 @@ func (c *writer) tcpPorts() {
 	}
 }
 
-// wildcardsLast has services whose host is a wildcard behind those that it
-// stands for.
+// wildcardsLast sorts services whose host is a wildcard after those that it covers.
 func wildcardsLast(services []*mesh.Service) []*mesh.Service {
 	length := func(svc *mesh.Service) int {
 		if strings.HasPrefix(svc.Hostname, "*") {
@@ -102,8 +102,8 @@ func wildcardsLast(services []*mesh.Service) []*mesh.Service {
 	return slices.SortedStableFunc(slices.Values(services), func(a, b *mesh.Service) int { return cmp.Compare(length(a), length(b)) })
 }
 
-// tcpBlock is the part of one service in the routes of a listener. Its last
-// route takes whatever those before it leave.
+// tcpBlock is the part of one service in the routes of a listener. Its last route
+// takes the connections that the other routes do not.
 type tcpBlock struct {
 	at     servicePort
 	routes []ir.TCPRoute
@@ -111,7 +111,7 @@ type tcpBlock struct {
 
 func (b tcpBlock) last() ir.TCPRoute { return b.routes[len(b.routes)-1] }
 
-// width is how many bits its destination fixes; -1 for any destination.
+// width returns how many bits its destination fixes; -1 for any destination.
 func (b tcpBlock) width() int {
 	for _, d := range b.last().Destinations {
 		if block, err := ir.ParseDestination(d); err == nil {
@@ -121,8 +121,9 @@ func (b tcpBlock) width() int {
 	return -1
 }
 
-// inOrder puts what others would hide behind them: connections for a part of the
-// destinations, then those for any, and of those the ones with any name last.
+// inOrder sorts blocks so that none hides another: first those for narrower
+// destinations, then those for any destination, and of these last the ones for any
+// name.
 func inOrder(blocks []tcpBlock) []ir.TCPRoute {
 	slices.SortStableFunc(blocks, func(a, b tcpBlock) int {
 		return cmp.Or(cmp.Compare(b.width(), a.width()), cmp.Compare(min(len(b.last().ServerNames), 1), min(len(a.last().ServerNames), 1)))
@@ -134,9 +135,9 @@ func inOrder(blocks []tcpBlock) []ir.TCPRoute {
 	return out
 }
 
-// tcpPort routes connections to a service port at one of its addresses, and
-// returns the listener, which may be a new one. A port that finds its place taken
-// gets neither listener nor cluster.
+// tcpPort routes connections to a service port at one of its addresses. It returns
+// the listener, which may be new. If the place is taken, it adds neither listener
+// nor cluster.
 func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port, address tcpAddress, parts map[*ir.Listener]*tcpParts) (l *ir.Listener, isNew bool) {
 	destinations := address.destinations
 	at := ir.HostPort{Host: address.ip, Port: port.Number}
@@ -163,12 +164,12 @@ func (c *writer) tcpPort(svc *mesh.Service, port *mesh.Port, address tcpAddress,
 	return l, isNew
 }
 
-// tcpRoutes send connections for the destinations to the service, or to where
-// its VirtualService wants them, and make sure of the clusters.
+// tcpRoutes returns routes that send connections for the destinations to the
+// service, or where its VirtualService wants them, and adds their clusters.
 func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []string) []ir.TCPRoute {
 	var out []ir.TCPRoute
 	names := namesFor(svc, port, destinations)
-	var byName []diag.Ref // the VirtualService, once a TLS match is for this caller
+	var byName []diag.Ref // the VirtualService, once a TLS match applies to this caller
 	for _, planned := range c.domain.tcpRoutesTo(svc, port) {
 		if !c.fits(planned.source) || byName != nil && !planned.byName {
 			continue
@@ -190,8 +191,8 @@ func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []st
 	}
 	rest := ir.TCPRoute{Destinations: destinations, ServerNames: names, Assumed: len(names) > 0, Clusters: ir.Whole(ir.Nobody), Origins: byName}
 	if byName != nil {
-		// As in Istio, the service has no default route beside its TLS matches: a
-		// client would pass them with any other server name, or with none.
+		// As in Istio, the service has no default route besides its TLS matches: a
+		// client could bypass them with another server name, or with none.
 		c.put(blackHole)
 		return append(out, rest)
 	}
@@ -201,8 +202,8 @@ func (c *writer) tcpRoutes(svc *mesh.Service, port *mesh.Port, destinations []st
 	return append(out, c.tcpRoute(rest))
 }
 
-// tcpRoute leads to clusters that are there. How connections are kept, the first
-// of them says.
+// tcpRoute completes a route whose clusters exist. Its first cluster decides the
+// connection settings.
 func (c *writer) tcpRoute(r ir.TCPRoute) ir.TCPRoute {
 	first := r.Clusters[0].Name
 	key, _ := c.hashKey(first)
@@ -210,21 +211,22 @@ func (c *writer) tcpRoute(r ir.TCPRoute) ir.TCPRoute {
 	return r
 }
 
-// coversNames reports whether all that the names stand for, a does as well.
+// coversNames reports whether a covers everything that names cover.
 func coversNames(a, names []string) bool {
 	return len(a) == 0 || len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool {
 		return !slices.ContainsFunc(a, func(wide string) bool { return covers(wide, name) })
 	})
 }
 
-// covers reports whether a name or wildcard stands for all that another does.
+// covers reports whether a name or wildcard covers everything that another one
+// covers.
 func covers(wide, name string) bool {
 	ending, wildcard := strings.CutPrefix(wide, "*")
 	return wide == name || wildcard && strings.HasSuffix(strings.TrimPrefix(name, "*"), ending)
 }
 
-// namesFor are the names that tell the connections for a service from others
-// to the same port; none where the destination tells.
+// namesFor returns the server names that distinguish connections for a service from
+// others to the same port; none if the destination does.
 func namesFor(svc *mesh.Service, port *mesh.Port, destinations []string) []string {
 	if len(destinations) > 0 || !readsNames(port) {
 		return nil
@@ -232,22 +234,22 @@ func namesFor(svc *mesh.Service, port *mesh.Port, destinations []string) []strin
 	return serverNames([]string{svc.Hostname})
 }
 
-// tcpAddress is where to listen for a service, and what destinations to take
+// tcpAddress is where to listen for a service, and which destinations to accept
 // there; none means any.
 type tcpAddress struct {
 	ip           string
 	destinations []string
-	// named services have the connections for their names here too.
+	// named is set if named services get the connections for their names here too.
 	named bool
 }
 
-// besideHTTP is in place of an address for what comes before HTTP at a port.
+// besideHTTP replaces the address of routes that come before HTTP at a port.
 const besideHTTP = ""
 
-// tcpAddresses of a service port, without those that others have. One of a mesh
-// service has a listener of its own, and so has one of another service at a port that
-// HTTP has. Routers have no traffic captured for them, so no service address to listen
-// at.
+// tcpAddresses returns the addresses of a service port, without those that other
+// services own. A mesh service has its own listener, and so has another service at
+// a port that HTTP uses. Routers listen at no service address, as no traffic is
+// captured for them.
 func (c *writer) tcpAddresses(svc *mesh.Service, port *mesh.Port) []tcpAddress {
 	blocks := declaredBlocks(svc)
 	if len(blocks) == 0 || c.scope.role == mesh.Router {
@@ -277,7 +279,7 @@ func (c *writer) tcpAddresses(svc *mesh.Service, port *mesh.Port) []tcpAddress {
 	return out
 }
 
-// anyAddressTaken reports whether HTTP or the proxy itself has the port.
+// anyAddressTaken reports whether HTTP or the proxy itself uses the port.
 func (c *writer) anyAddressTaken(svc *mesh.Service, port *mesh.Port, destinations []string) bool {
 	if c.scope.role == mesh.Router {
 		return false
@@ -294,7 +296,7 @@ func (c *writer) anyAddressTaken(svc *mesh.Service, port *mesh.Port, destination
 	return true
 }
 
-// mayJoinTCP reports whether a listener has room for a further service.
+// mayJoinTCP reports whether a listener has room for another service.
 func (c *writer) mayJoinTCP(l *ir.Listener, parts *tcpParts, address tcpAddress, svc *mesh.Service, port *mesh.Port) bool {
 	destinations := address.destinations
 	names := namesFor(svc, port, destinations)
@@ -303,7 +305,7 @@ func (c *writer) mayJoinTCP(l *ir.Listener, parts *tcpParts, address tcpAddress,
 	case isTaken:
 		c.reportTCP(svc, port, destinations, fmt.Sprintf("connections for the same destination go to %s", taken.last().Clusters[0].Name))
 		return false
-	case l.TCP.Mongo != (port.Protocol == mesh.Mongo) && !address.named: // One is only counted otherwise.
+	case l.TCP.Mongo != (port.Protocol == mesh.Mongo) && !address.named: // With named, other protocols may join.
 		c.reportTCP(svc, port, destinations, fmt.Sprintf("%s uses the port with another protocol", l.Origins[0]))
 		return false
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// withOwnNames is a route by server name without the names that are the host of
-// another service at the port, unless that is of the namespace of the rule or follows
-// the same rule. At its own addresses a service may go by any name.
+// withOwnNames returns a route by server name without the names that are the host
+// of another service at the port, unless that service is in the namespace of the
+// rule or follows the same rule. At its own addresses a service may use any name.
 func (c *writer) withOwnNames(planned plannedTCP, svc *mesh.Service, port *mesh.Port, destinations []string) plannedTCP {
 	named := c.owners.named[port.Number]
 	if len(destinations) > 0 || len(named) == 0 {
@@ -32,8 +32,8 @@ func (c *writer) withOwnNames(planned plannedTCP, svc *mesh.Service, port *mesh.
 	return planned
 }
 
-// ownerOfName is the service whose host a server name is: the host itself, else the
-// longest wildcard.
+// ownerOfName returns the service whose host a server name is: the exact host, else
+// the longest wildcard.
 func ownerOfName(named []*mesh.Service, name string) *mesh.Service {
 	var owner *mesh.Service
 	for _, svc := range named {
@@ -48,8 +48,8 @@ func ownerOfName(named []*mesh.Service, name string) *mesh.Service {
 	return owner
 }
 
-// namedAtBlocks are the parts of named services at the blocks of younger services of
-// other namespaces, which come before those services there.
+// namedAtBlocks returns the parts of named services at the blocks of younger
+// services of other namespaces. They come before those services there.
 func (c *writer) namedAtBlocks(blocks []tcpBlock) []tcpBlock {
 	var out []tcpBlock
 	for _, named := range blocks {
@@ -78,8 +78,8 @@ func (c *writer) namedAtBlocks(blocks []tcpBlock) []tcpBlock {
 	return out
 }
 
-// within are the parts of some blocks, all destinations if there are none, that are in
-// other blocks.
+// within returns the intersections of some blocks with others. No blocks means all
+// destinations.
 func within(blocks, others []string) []string {
 	if len(blocks) == 0 {
 		return others
@@ -95,7 +95,7 @@ func within(blocks, others []string) []string {
 	return out
 }
 
-// narrower of two blocks of which one holds the other; "" if none does.
+// narrower returns the narrower of two blocks if one contains the other, else "".
 func narrower(a, b string) string {
 	one, err := ir.ParseDestination(a)
 	other, otherErr := ir.ParseDestination(b)

@@ -6,8 +6,9 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// tcpParts are the parts of a listener that services share, and what is taken by
-// them. A further service finds out in constant time whether there is room for it.
+// tcpParts are the parts of a listener that services share, and an index of the
+// connections that they take. With the index, checking whether another service has
+// room takes constant time.
 type tcpParts struct {
 	blocks  []tcpBlock
 	takenBy map[string]tcpBlock // by takenKey, the first of each
@@ -26,7 +27,7 @@ func (p *tcpParts) add(b tcpBlock) {
 	}
 }
 
-// takenKey is the same for the same connections.
+// takenKey returns the same key for the same connections.
 func takenKey(destinations, names []string) string {
 	return strings.Join(destinations, ",") + "\n" + strings.Join(names, ",")
 }

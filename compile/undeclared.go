@@ -12,25 +12,25 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// undeclaredPort is the port at which a host that no service has there is routed even if
-// no service has the port.
+// undeclaredPort is the port at which a host that no service has there is routed
+// even if no service has the port.
 const undeclaredPort = 80
 
-// standIn names a host at a port where no service has it.
+// standIn is a host at a port where no service has it.
 type standIn struct {
 	host string
 	port int
 }
 
-// newStandIn makes the service that stands for such a host. A query keeps it, so that
-// equal keys have the same service.
+// newStandIn returns the service that represents such a host. A query caches it, so
+// that equal keys have the same service.
 func newStandIn(_ *plan, key standIn) servicePort {
 	port := gatewayPort(key.port)
 	return servicePort{&mesh.Service{Hostname: key.host, Undeclared: true}, port}
 }
 
-// routesSidecars is for the index of all VirtualServices that have HTTP routes for
-// sidecars.
+// routesSidecars is the key of the index of all VirtualServices that have HTTP
+// routes for sidecars.
 func (vs *virtualService) routesSidecars() []none {
 	if len(vs.http) == 0 || len(vs.meshHosts()) == 0 {
 		return nil
@@ -38,14 +38,15 @@ func (vs *virtualService) routesSidecars() []none {
 	return []none{{}}
 }
 
-// isLoose reports whether rules for a host hold at all HTTP ports. They do unless the
-// namespace in the name of the host declares it for all callers, and so says which ports
-// there are. Whoever else declares a host may not end a rule for it elsewhere.
+// isLoose reports whether rules for a host apply at all HTTP ports. They do unless
+// the namespace in the host's name declares the host for all callers, and so
+// decides which ports it has. Declarations elsewhere must not limit the rules for a
+// host.
 func (p *plan) isLoose(host string) bool {
 	return isShort(host) || p.settledService(host) == nil
 }
 
-// settledService is the service of a host that is not loose; nil for none.
+// settledService returns the service of a host that is not loose, or nil.
 func (p *plan) settledService(host string) *mesh.Service {
 	svc := p.registered(host)
 	if svc == nil {
@@ -57,8 +58,8 @@ func (p *plan) settledService(host string) *mesh.Service {
 	return svc
 }
 
-// findRuledHosts has the hosts of all VirtualServices with HTTP routes for sidecars, in
-// order, each once.
+// findRuledHosts returns the hosts of all VirtualServices with HTTP routes for
+// sidecars, sorted, each once.
 func (p *plan) findRuledHosts(none) []string {
 	var out []string
 	for _, vs := range p.virtualHTTP.under(p, none{}) {
@@ -68,9 +69,9 @@ func (p *plan) findRuledHosts(none) []string {
 	return slices.Compact(out)
 }
 
-// settleRuledHosts brings them up to date, and the crowds. A change of a VirtualService
-// concerns the proxies that do not follow it only if a list is another one. It must be
-// called within graph.Do, after all inputs are set.
+// settleRuledHosts updates the ruled hosts and the crowds. So a change of a
+// VirtualService affects proxies that do not follow it only if one of these lists
+// changes. It must be called within graph.Do, after all inputs are set.
 func (m *model) settleRuledHosts(r *query.Reader) {
 	if crowds := m.findingCrowds.Keep(r, none{}); !slices.Equal(crowds, m.crowdsNow.listed()) {
 		m.crowdsNow = newList(crowds)
@@ -89,7 +90,7 @@ func (m *model) settleRuledHosts(r *query.Reader) {
 	m.ruledHosts.Set(none{}, m.ruledHostsNow)
 }
 
-// newList is nil if there is nothing in it.
+// newList returns nil if there are no items.
 func newList[T any](items []*T) *list[T] {
 	if len(items) == 0 {
 		return nil
@@ -97,24 +98,24 @@ func newList[T any](items []*T) *list[T] {
 	return &list[T]{items: items}
 }
 
-// reach is at which ports callers follow the HTTP routes of a VirtualService for a host
-// where no service has it.
+// reach says at which ports callers follow the HTTP routes of a VirtualService for
+// a host where no service has it.
 type reach int
 
 const (
-	nowhere reach = iota // They follow none.
+	nowhere reach = iota // none are followed
 	atFirst              // at port 80
 	atAll                // at all HTTP ports
-	asCrowd              // They refuse all unknown hosts in its place.
+	asCrowd              // callers refuse all unknown hosts instead
 )
 
-// reachKey is a host with the callers who ask.
+// reachKey is a host and its callers.
 type reachKey struct {
 	host  string
 	scope scope
 }
 
-// reachIn is the reach of a host for callers of a scope.
+// reachIn returns the reach of a host for callers of a scope.
 func (p *plan) reachIn(s scope, host string) reach {
 	s.network, s.selection = "", ""
 	if !s.sidecar.limits() {
@@ -142,13 +143,13 @@ func (p *plan) findReach(key reachKey) reach {
 	return atFirst
 }
 
-// undeclared are hosts for which callers of a scope follow a VirtualService, also at
-// ports where no service that they know has the host.
+// undeclared has the hosts for which callers of a scope follow a VirtualService
+// also at ports where no service that they see has the host.
 type undeclared struct {
-	hosts []string // and wildcards, in order: those that are followed at all HTTP ports
-	first []string // those that are followed at port 80, in order
-	// crowd is one of those that have no virtual hosts, as they are too many; "" for
-	// none. Callers refuse all unknown hosts in their place.
+	hosts []string // hosts and wildcards, sorted, that are followed at all HTTP ports
+	first []string // those that are followed at port 80, sorted
+	// crowd is one of the hosts that have no virtual hosts because they are too
+	// many, or "". Callers refuse all unknown hosts instead.
 	crowd string
 }
 
@@ -156,8 +157,8 @@ func (u *undeclared) equal(other *undeclared) bool {
 	return u.crowd == other.crowd && slices.Equal(u.hosts, other.hosts) && slices.Equal(u.first, other.first)
 }
 
-// undeclaredIn are the hosts for which callers of a scope follow the HTTP routes of a
-// VirtualService.
+// undeclaredIn returns the undeclared hosts whose HTTP routes callers of a scope
+// follow.
 func (p *plan) undeclaredIn(s scope) *undeclared {
 	out := &undeclared{}
 	if s.role != mesh.Sidecar {
@@ -180,8 +181,8 @@ func (p *plan) undeclaredIn(s scope) *undeclared {
 	return out
 }
 
-// undeclaredAt are those hosts at a port. At a port of a service that a Sidecar keeps
-// from its callers they follow the rule all the same.
+// undeclaredAt returns those hosts at a port. At a port of a service that a Sidecar
+// hides from its callers they still follow the rule.
 func (p *plan) undeclaredAt(s scope, u *undeclared, port int) []string {
 	var out []string
 	if len(u.hosts) > 0 && p.routesUndeclaredAt(port) {
@@ -199,9 +200,9 @@ func (p *plan) undeclaredAt(s scope, u *undeclared, port int) []string {
 	return p.importedAt(s, out, port)
 }
 
-// findCrowds has the VirtualServices that are withheld and whose loose hosts would exceed
-// the budget even if each had a single closed route at each port: those with the most
-// hosts, until the rest fits.
+// findCrowds returns the withheld VirtualServices whose loose hosts would exceed
+// the budget even with a single closed route at each port. It returns those with
+// the most hosts, until the rest fits.
 func (p *plan) findCrowds(none) []*virtualService {
 	type sized struct {
 		vs    *virtualService
@@ -231,11 +232,12 @@ func (p *plan) findCrowds(none) []*virtualService {
 	return out
 }
 
-// closedHostParts are those of a virtual host with one closed route: the route, and the
-// two domains.
+// closedHostParts is the number of parts of a virtual host with one closed route:
+// the route and two domains.
 const closedHostParts = 3
 
-// importedAt are those of the hosts whose rules callers of a scope follow at a port.
+// importedAt returns those of the hosts whose rules callers of a scope follow at a
+// port.
 func (p *plan) importedAt(s scope, hosts []string, port int) []string {
 	if !s.sidecar.limits() {
 		return hosts
@@ -249,8 +251,9 @@ func (p *plan) importedAt(s scope, hosts []string, port int) []string {
 	})
 }
 
-// openForUndeclared makes a table for port 80 if there is none and some hosts that are
-// followed at all HTTP ports want one. A service that takes connections there keeps them.
+// openForUndeclared adds a table for port 80 if there is none and some hosts that
+// are followed at all HTTP ports need one. If a service takes connections there, it
+// keeps them.
 func (p *plan) openForUndeclared(s scope, u *undeclared, tables map[int]*table) {
 	hosts := p.importedAt(s, u.hosts, undeclaredPort)
 	if u.crowd != "" {
@@ -263,7 +266,7 @@ func (p *plan) openForUndeclared(s scope, u *undeclared, tables map[int]*table) 
 	if svc := p.takesConnections(s, undeclaredPort); svc != nil {
 		for _, host := range hosts {
 			if own := d.service(host); own != nil && own.Port(undeclaredPort) != nil {
-				continue // The rule is not for a port where its host takes connections.
+				continue // The rule does not apply at a port where its host takes connections.
 			}
 			p.notHonoured(diag.PortClaimed, d.virtualFor(host).ref, "spec.hosts", fmt.Sprintf(
 				"requests to %s at port %d are not routed: %s takes connections at this port, and no service takes HTTP there", host, undeclaredPort, svc.Hostname))
@@ -277,8 +280,8 @@ func (p *plan) openForUndeclared(s scope, u *undeclared, tables map[int]*table) 
 	tables[undeclaredPort] = t
 }
 
-// takesConnections is a service whose connections to a port are not read as HTTP; nil
-// for none.
+// takesConnections returns a service whose connections to a port are not read as
+// HTTP, or nil.
 func (p *plan) takesConnections(s scope, number int) *mesh.Service {
 	for _, svc := range p.servicesFor(s) {
 		for _, port := range p.portsFor(s, svc) {
@@ -290,8 +293,8 @@ func (p *plan) takesConnections(s scope, number int) *mesh.Service {
 	return nil
 }
 
-// undeclaredEntries are the virtual hosts of a table for hosts that no service of the
-// table has. They have what is left of domains by the services.
+// undeclaredEntries returns the virtual hosts of a table for hosts that no service
+// of the table has. They get the domains that services leave free.
 func (p *plan) undeclaredEntries(s scope, t *tableLayout, u *undeclared) []*entry {
 	hosts := p.undeclaredAt(s, u, t.port)
 	if len(hosts) == 0 {
@@ -315,7 +318,7 @@ func (p *plan) undeclaredEntries(s scope, t *tableLayout, u *undeclared) []*entr
 			}
 		}
 	}
-	for _, host := range hosts { // Whole names first: no short form may take one.
+	for _, host := range hosts { // Whole names first: a short form must not take one.
 		if known[host] {
 			continue
 		}
@@ -336,16 +339,17 @@ func (p *plan) undeclaredEntries(s scope, t *tableLayout, u *undeclared) []*entr
 	return out
 }
 
-// variesByCaller reports whether callers of different namespaces may follow other rules
-// for a host where no service has it, or none: what they do not know goes other ways.
+// variesByCaller reports whether callers of different namespaces may follow
+// different rules, or none, for a host where no service has it. Requests to hosts
+// that a caller does not know are handled differently.
 func (p *plan) variesByCaller(at servicePort) bool {
 	forAll := func(planned plannedRoute) bool { return planned.source == nil }
 	return p.pilot().ShortNamesByCaller || !slices.ContainsFunc(p.forDomain("").routesTo(at.service, at.port), forAll)
 }
 
-// treatAsUnknown is for a host that no service has at a port if no route is for this caller:
-// requests go where those to other unknown hosts go. The HTTP proxy port has no such
-// place, and shares the host.
+// treatAsUnknown returns a host that no service has at a port, without routes for
+// this caller, with the routes of other unknown hosts. The HTTP proxy port has no
+// such routes and shares the host.
 func (c *writer) treatAsUnknown(host *ir.VirtualHost, port int) *ir.VirtualHost {
 	unknown := c.plan.unknownAt(c.scope, port)
 	if unknown == nil {
@@ -359,8 +363,8 @@ func (c *writer) treatAsUnknown(host *ir.VirtualHost, port int) *ir.VirtualHost 
 	return &out
 }
 
-// checkUndeclared reports what of a VirtualService is not followed for a host that
-// nobody declares. It is false if nothing is.
+// checkUndeclared reports the parts of a VirtualService that are not followed for a
+// host that nobody declares. It returns false if none of it is followed.
 func (d *domainPlan) checkUndeclared(vs *virtualService, at, host string) bool {
 	http, connections := len(vs.http) > 0, len(vs.spec.GetTls())+len(vs.spec.GetTcp()) > 0
 	if http && !connections {
@@ -381,8 +385,8 @@ func (d *domainPlan) checkUndeclared(vs *virtualService, at, host string) bool {
 	return http
 }
 
-// checkNobodysHost reports a rule for a host that belongs to no namespace: callers of
-// other namespaces do not follow it.
+// checkNobodysHost reports a rule for a host that belongs to no namespace: callers
+// of other namespaces do not follow it.
 func (d *domainPlan) checkNobodysHost(vs *virtualService, at, host string) {
 	if d.pilot().AnyNamespaceRules || d.ownerOf(host) != "" || vs.ref.Namespace == d.settings.RootNamespace ||
 		slices.Equal(vs.exported, []string{"."}) || slices.Equal(vs.exported, []string{vs.ref.Namespace}) {

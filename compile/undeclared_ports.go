@@ -9,23 +9,24 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// maxUndeclaredPorts is at how many HTTP ports hosts are routed that no service has there. It
-// is more than people use, and bounds what a rule for such a host costs, whatever ports
-// others open.
+// maxUndeclaredPorts is the maximum number of HTTP ports at which hosts are routed
+// that no service has there. It is more than people use, and bounds the cost of a
+// rule for such a host, whatever ports others open.
 const maxUndeclaredPorts = 64
 
-// undeclaredPorts are those HTTP ports of the mesh, in order.
+// undeclaredPorts are those HTTP ports of the mesh, sorted.
 type undeclaredPorts struct {
 	numbers []int
-	further int // how many there are besides
+	further int // number of HTTP ports beyond these
 }
 
 func (u *undeclaredPorts) equal(other *undeclaredPorts) bool {
 	return u.further == other.further && slices.Equal(u.numbers, other.numbers)
 }
 
-// findUndeclaredPorts takes port 80, then the ports that services had first: new services
-// take none away. Those of EgressRules count whether or not the rules are withheld.
+// findUndeclaredPorts returns port 80 and then the ports that services had first,
+// so that new services remove none. Ports of EgressRules count even if the rules
+// are withheld.
 func (p *plan) findUndeclaredPorts(none) *undeclaredPorts {
 	since := map[int]time.Time{}
 	for _, svc := range slices.Concat(p.services(), p.egressDeclared.Get(p.r, none{}).services) {
@@ -52,8 +53,8 @@ func (p *plan) routesUndeclaredAt(port int) bool {
 	return is
 }
 
-// refusesUndeclaredAt reports whether callers of a scope follow rules for loose hosts, and
-// these are not routed at a port.
+// refusesUndeclaredAt reports whether callers of a scope follow rules for loose
+// hosts that are not routed at a port.
 func (p *plan) refusesUndeclaredAt(s scope, port int) bool {
 	u := p.undeclared.Get(p.r, s)
 	return u.crowd != "" || len(u.hosts) > 0 && !p.routesUndeclaredAt(port)

@@ -8,8 +8,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// blockAll is one virtual host for what no other is for, under Istio's name; its
-// other one, allow_any, has the route passOn.
+// blockAll is the virtual host for all unknown hosts, under Istio's name. The other
+// one, allow_any, has the route passOn.
 var (
 	passOn   = &ir.Route{Clusters: []ir.WeightedCluster{{Name: ir.Passthrough, Weight: ir.WholeWeight}}}
 	blockAll = &ir.VirtualHost{Name: "block_all", Domains: []string{"*"}, Routes: []*ir.Route{{
@@ -18,13 +18,14 @@ var (
 	blackHole = (&ir.Cluster{Name: ir.Nobody}).Closed()
 )
 
-// passthrough is where what nobody declared was going.
+// passthrough is the cluster for undeclared destinations. It connects to the
+// original destination.
 func passthrough(s *mesh.Settings) *ir.Cluster {
 	return &ir.Cluster{Name: ir.Passthrough, Type: ir.OriginalDestination, ConnectTimeout: s.ConnectTimeout}
 }
 
-// treatsUnknown is how proxies of a scope treat what they do not know; "" for
-// those that have no part in it, as nothing is captured for them.
+// treatsUnknown returns how proxies of a scope treat unknown destinations, or "" if
+// they have no captured traffic.
 func (p *plan) treatsUnknown(s scope) mesh.OutboundMode {
 	if s.role != mesh.Sidecar || p.settings.ProxyListenPort == 0 || p.pilot().UnknownDestinationsClosed {
 		return ""
@@ -35,8 +36,8 @@ func (p *plan) treatsUnknown(s scope) mesh.OutboundMode {
 	return p.settings.OutboundTrafficPolicy
 }
 
-// closedPorts are those at which proxies of a scope pass on nothing that they do not
-// know.
+// closedPorts returns the ports at which proxies of a scope do not pass on unknown
+// destinations.
 func (p *plan) closedPorts(s scope) []int {
 	services := p.registry.closedPorts.Get(p.r, none{}).In(mesh.NamespaceOf(s.domain, p.settings.Domain))
 	egress := p.egress.Get(p.r, none{}).closed
@@ -48,7 +49,7 @@ func (p *plan) closedPorts(s scope) []int {
 	return slices.Compact(out)
 }
 
-// unknownHost is nil where every host is known.
+// unknownHost returns nil if every host is known.
 func (p *plan) unknownHost(s scope, t *tableLayout) *ir.VirtualHost {
 	for _, e := range t.entries {
 		if slices.Contains(e.domains, "*") {
@@ -58,13 +59,13 @@ func (p *plan) unknownHost(s scope, t *tableLayout) *ir.VirtualHost {
 	return p.unknownAt(s, t.port)
 }
 
-// unknownAt is what becomes of the hosts that proxies of a scope do not know at a
-// port; nil if no virtual host is for them.
+// unknownAt returns the virtual host for the hosts that proxies of a scope do not
+// know at a port, or nil.
 func (p *plan) unknownAt(s scope, port int) *ir.VirtualHost {
 	switch p.treatsUnknown(s) {
 	case mesh.AllowAny:
 		if s.bindsAt(port) != "" || slices.Contains(p.closedPorts(s), port) || p.refusesUndeclaredAt(s, port) {
-			return blockAll // What is not captured was going nowhere else, and what is may not.
+			return blockAll // Traffic that is not captured has no other destination, and captured traffic is not allowed.
 		}
 		allowAny := &ir.VirtualHost{Name: "allow_any", Domains: []string{"*"}, Routes: []*ir.Route{passOn}}
 		if !p.pilot().HostsAsWritten {
@@ -77,8 +78,8 @@ func (p *plan) unknownAt(s scope, port int) *ir.VirtualHost {
 	return nil
 }
 
-// unknownConnections are those to ports that no listener is for. A connection
-// that nobody redirected was going to the proxy, which must not call itself.
+// unknownConnections handles connections to ports without a listener. A connection
+// that was not redirected was meant for the proxy, which must not call itself.
 func (c *writer) unknownConnections() *ir.TCPListener {
 	switch c.plan.treatsUnknown(c.scope) {
 	case mesh.AllowAny:
@@ -98,8 +99,8 @@ func (c *writer) unknownConnections() *ir.TCPListener {
 	return nil
 }
 
-// passUnknown has connections to other destinations, and for other names, go on,
-// at a port of which only some are known.
+// passUnknown passes on connections to other destinations, and for other names, at
+// a port of which only some are known.
 func (c *writer) passUnknown(l *ir.Listener) {
 	last := l.TCP.Routes[len(l.TCP.Routes)-1]
 	if l.IP != anyAddress || len(last.Destinations)+len(last.ServerNames) == 0 || c.plan.treatsUnknown(c.scope) != mesh.AllowAny ||
@@ -109,7 +110,7 @@ func (c *writer) passUnknown(l *ir.Listener) {
 	l.TCP.Routes = append(l.TCP.Routes, ir.TCPRoute{Clusters: ir.Whole(ir.Passthrough)})
 }
 
-// needUnknown makes sure of the clusters.
+// needUnknown adds the clusters for unknown destinations.
 func (c *writer) needUnknown() {
 	switch c.plan.treatsUnknown(c.scope) {
 	case mesh.AllowAny:

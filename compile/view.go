@@ -10,21 +10,22 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// anyAddress is where a listener takes whatever destination was captured.
+// anyAddress is the address of a listener that accepts captured connections to any
+// destination.
 const anyAddress = "0.0.0.0"
 
-// compiled is the configuration of a view, with the problems that it has.
+// compiled is the configuration of a view and its problems.
 type compiled struct {
 	config   *ir.Config
-	clusters [][]*ir.Cluster // lists by name, of which those of config are merged
+	clusters [][]*ir.Cluster // lists by name, which are merged into config.Clusters
 	problems diag.List
 }
 
-// writeView takes over all parts that are as they were.
+// writeView compiles a view and reuses all unchanged parts of last.
 func (p *plan) writeView(key string, last *compiled) *compiled {
 	who := p.views.Get(p.r, key)
 	for _, i := range who.own {
-		p.registry.byHost.under(p, i.Service.Hostname) // Who is asked for says what they are now.
+		p.registry.byHost.under(p, i.Service.Hostname) // Depend on the host: own services are as the registry has them now.
 	}
 	s := who.scope
 	s.sidecar, s.selection = p.sidecarOf(who), p.selectionOf(who)
@@ -51,9 +52,9 @@ func (p *plan) writeView(key string, last *compiled) *compiled {
 	return out
 }
 
-// sidecar serves the workload beside it: its calls, and the calls to it. The
-// order decides who keeps an address that two listeners want. Route tables are
-// there whether or not something listens, as Pilot's were.
+// sidecar writes the configuration of a sidecar: calls of its workload, and calls
+// to it. If two listeners want the same address, the one written first keeps it.
+// Route tables exist even without a listener, as in Pilot.
 func (c *writer) sidecar(config *ir.Config) {
 	http := c.outboundHTTP()
 	config.RouteTables = c.tablesOf(http)
@@ -73,7 +74,8 @@ func (c *writer) sidecar(config *ir.Config) {
 	c.close(config, append(clusters, c.sortedClusters()))
 }
 
-// router reaches every service; what it listens to, Gateways say.
+// router writes the configuration of a router. It reaches every service; Gateways
+// say what it listens on.
 func (c *writer) router(config *ir.Config) {
 	http := c.outboundHTTP()
 	c.tablesOf(http)
@@ -83,15 +85,15 @@ func (c *writer) router(config *ir.Config) {
 	c.close(config, append(reached, c.sortedClusters()))
 }
 
-// outboundHTTP is what all of the scope have.
+// outboundHTTP returns the part that all callers of the scope share.
 func (c *writer) outboundHTTP() *outbound {
 	http := c.plan.http.Get(c.plan.r, c.plan.layouts.Get(c.plan.r, c.scope))
 	c.plan.problems.Add(http.problems...)
 	return http
 }
 
-// tablesOf are the tables of the scope as this caller sees them. Clusters that
-// only this caller needs are taken in.
+// tablesOf returns the route tables of the scope as this caller sees them. It also
+// adds the clusters that only this caller needs.
 func (c *writer) tablesOf(http *outbound) []*ir.RouteTable {
 	tables := make([]*ir.RouteTable, len(http.tables))
 	for i, t := range http.tables {
@@ -120,7 +122,7 @@ func virtualHosts(parts []*hostPart) []*ir.VirtualHost {
 	return out
 }
 
-// partsOf are those of a table as this caller sees them.
+// partsOf returns the parts of a table as this caller sees them.
 func (c *writer) partsOf(t *scopeTable) []*hostPart {
 	parts := t.common()
 	for _, i := range t.varies {
@@ -129,7 +131,7 @@ func (c *writer) partsOf(t *scopeTable) []*hostPart {
 	return parts
 }
 
-// proxiedTable is all tables in one, as this caller sees them.
+// proxiedTable returns all tables merged into one, as this caller sees them.
 func (c *writer) proxiedTable(http *outbound) *ir.RouteTable {
 	if !slices.ContainsFunc(http.tables, func(t *scopeTable) bool { return len(t.varies) > 0 }) {
 		return http.proxied
@@ -137,7 +139,7 @@ func (c *writer) proxiedTable(http *outbound) *ir.RouteTable {
 	return c.ownTable(proxiedTable(http.tables, c.partsOf))
 }
 
-// ownTable marks a table that no other view has.
+// ownTable marks a table that belongs to this view alone.
 func (c *writer) ownTable(t *ir.RouteTable) *ir.RouteTable {
 	c.ownTables[t] = true
 	return t
@@ -145,8 +147,8 @@ func (c *writer) ownTable(t *ir.RouteTable) *ir.RouteTable {
 
 func byTableName(a, b *ir.RouteTable) int { return cmp.Compare(a.Name, b.Name) }
 
-// closed is a table with what of it breaks a promise closed, under the final
-// names of clusters.
+// closed returns a table with the final names of clusters. Any part that breaks a
+// promise of package ir fails closed.
 func (c *writer) closed(t *ir.RouteTable) *ir.RouteTable {
 	renamed := *t
 	renamed.VirtualHosts = nil
@@ -158,8 +160,8 @@ func (c *writer) closed(t *ir.RouteTable) *ir.RouteTable {
 	return c.ownTable(out)
 }
 
-// close takes what was gathered into the configuration, and sees to the promises
-// of package ir for the parts that have not been seen to.
+// close puts the collected parts into the configuration, and enforces the promises
+// of package ir for parts not yet checked.
 func (c *writer) close(config *ir.Config, clusters [][]*ir.Cluster) {
 	for i, list := range clusters {
 		clusters[i] = c.inOrder(list)
@@ -171,7 +173,8 @@ func (c *writer) close(config *ir.Config, clusters [][]*ir.Cluster) {
 	config.Secrets = c.plan.secretsOf(config)
 }
 
-// merged are the clusters of lists, and those of last if they are of the same ones.
+// merged returns the merged clusters of the lists. It returns those of last if the
+// lists are the same.
 func (c *writer) merged(lists [][]*ir.Cluster) []*ir.Cluster {
 	c.lists = lists
 	if c.last == nil || len(c.last.clusters) != len(lists) {
@@ -193,8 +196,8 @@ func (c *writer) handOff() {
 	})
 }
 
-// takeOver puts the parts of last in the place of equal ones. Virtual hosts that
-// are not the view's own are the same already if they are equal.
+// takeOver replaces parts with equal ones of last. Virtual hosts that are not the
+// view's own are already identical if they are equal.
 func (v *compiled) takeOver(last *compiled, own map[*ir.RouteTable]bool) {
 	v.config.Listeners = keep(v.config.Listeners, last.config.Listeners, nameOfListener)
 	v.config.Clusters = keep(v.config.Clusters, last.config.Clusters, nameOfCluster)
@@ -207,8 +210,8 @@ func (v *compiled) takeOver(last *compiled, own map[*ir.RouteTable]bool) {
 	}
 }
 
-// takenOver is the table that had the name, if nothing else is in it. One of the
-// view's own takes over its virtual hosts.
+// takenOver returns the table of last with the same name if it is equal. A table of
+// the view's own also reuses virtual hosts.
 func takenOver(t *ir.RouteTable, last []*ir.RouteTable, own bool) *ir.RouteTable {
 	at := slices.IndexFunc(last, func(l *ir.RouteTable) bool { return l.Name == t.Name })
 	if at < 0 {
@@ -227,8 +230,8 @@ func takenOver(t *ir.RouteTable, last []*ir.RouteTable, own bool) *ir.RouteTable
 
 func nameOfCluster(c *ir.Cluster) string { return c.Name }
 
-// nameOfListener tells the listeners of a configuration apart: one of HTTP may
-// want the address of another.
+// nameOfListener identifies a listener in a configuration: an HTTP listener may
+// want the same address as another listener.
 func nameOfListener(l *ir.Listener) string {
 	if l.HTTP != nil {
 		return "http " + l.Address()
@@ -236,8 +239,8 @@ func nameOfListener(l *ir.Listener) string {
 	return l.Address()
 }
 
-// keep puts entries of last in the place of those with the same name that are
-// equal; it is last itself if all are.
+// keep replaces entries with equal ones of last that have the same name. It returns
+// last itself if all entries are equal.
 func keep[T any](list, last []*T, name func(*T) string) []*T {
 	if sameList(list, last) {
 		return last
@@ -268,8 +271,8 @@ func keep[T any](list, last []*T, name func(*T) string) []*T {
 
 func same[T any](a, b *T) bool { return a == b || reflect.DeepEqual(a, b) }
 
-// sameTable reports whether two tables are equal, as most of their virtual hosts
-// are the same if they are.
+// sameTable reports whether two tables are equal. It is fast because most virtual
+// hosts of equal tables are identical.
 func sameTable(a, b *ir.RouteTable) bool {
 	return a == b || a.Name == b.Name && a.IgnorePort == b.IgnorePort && slices.EqualFunc(a.VirtualHosts, b.VirtualHosts, same[ir.VirtualHost])
 }

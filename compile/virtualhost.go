@@ -12,12 +12,12 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// table is the route table of one port while its virtual hosts are gathered.
+// table is the route table of one port while its virtual hosts are collected.
 type table struct {
 	port    int
 	first   *mesh.Service
-	origins []diag.Ref // that declare the services, each once
-	plain   []*entry   // of hosts whose domains nobody else would like
+	origins []diag.Ref // objects that declare the services, each once
+	plain   []*entry   // of hosts whose domains no other host wants
 	hosts   []*candidate
 
 	declared map[diag.Ref]bool
@@ -34,16 +34,16 @@ func (t *table) declaredBy(ref diag.Ref) {
 	}
 }
 
-// candidate is a virtual host that has yet to get its domains: a domain may
-// stand only once in a table, and Envoy refuses the whole table otherwise.
+// candidate is a virtual host without final domains. A domain may occur only once
+// in a table; otherwise Envoy rejects the whole table.
 type candidate struct {
 	*ir.VirtualHost
 	service *mesh.Service
 	port    *mesh.Port
 }
 
-// newCandidate names a virtual host and lists the domains it would like, in
-// the order of Pilot.
+// newCandidate returns a virtual host with a name and the domains that it wants, in
+// Pilot's order.
 func newCandidate(svc *mesh.Service, port *mesh.Port, proxyDomain string) *candidate {
 	host := &candidate{&ir.VirtualHost{}, svc, port}
 	number := strconv.Itoa(port.Number)
@@ -59,19 +59,20 @@ func newCandidate(svc *mesh.Service, port *mesh.Port, proxyDomain string) *candi
 	return host
 }
 
-// callBy adds names, each with the port and without.
+// callBy adds names, each with and without the port.
 func (h *candidate) callBy(port string, names ...string) {
 	for _, name := range names {
 		h.Domains = append(h.Domains, net.JoinHostPort(name, port), bracketed(name))
 	}
 }
 
-// wholeAddresses are those that a Host header can name: no block can.
+// wholeAddresses returns the addresses that a Host header can name. It omits
+// blocks.
 func wholeAddresses(svc *mesh.Service) []string {
 	return slices.DeleteFunc(slices.Clone(svc.Addresses), func(address string) bool { return strings.Contains(address, "/") })
 }
 
-// bracketed is how a host stands in a Host header without a port.
+// bracketed returns a host as written in a Host header without a port.
 func bracketed(host string) string {
 	if strings.Contains(host, ":") {
 		return "[" + host + "]"
@@ -79,9 +80,9 @@ func bracketed(host string) string {
 	return host
 }
 
-// hostForms are the names by which a proxy of that domain may call a host: the
-// longest suffix that both share is split off, then each longer form is added
-// one label at a time. A wildcard has no shorter form: it would take more.
+// hostForms returns the names by which a proxy of the domain may call a host. It
+// removes the longest common suffix, then adds the longer forms label by label. A
+// wildcard has no shorter form, as that would match more.
 func hostForms(host, domain string) []string {
 	if strings.HasPrefix(host, "*") {
 		return []string{host}
@@ -101,8 +102,8 @@ func hostForms(host, domain string) []string {
 
 func (t *table) add(host *candidate) { t.hosts = append(t.hosts, host) }
 
-// claimDomains gives every domain to one virtual host. A host that loses one is
-// reported, and is not there if none is left.
+// claimDomains assigns each domain to one virtual host. It reports hosts that lose
+// a domain, and removes hosts without domains.
 func (t *table) claimDomains(d *domainPlan, owners *addressOwners) diag.List {
 	port := ":" + strconv.Itoa(t.port)
 	claims := map[string][]nameClaim{}
@@ -139,8 +140,9 @@ func (t *table) claimDomains(d *domainPlan, owners *addressOwners) diag.List {
 	return problems
 }
 
-// claims is the name that a domain stands for, in lower case as Envoy compares it,
-// and whether the host may have it: others have some addresses.
+// claims returns the name that a domain stands for, in lower case as Envoy compares
+// it, and whether the host may have it. It may not if the name is an address that
+// another service owns.
 func (h *candidate) claims(domain, port string, owners *addressOwners) (string, bool) {
 	name := strings.ToLower(strings.TrimSuffix(domain, port))
 	if name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]"); owners.lostAt(h.at(), name) != nil {

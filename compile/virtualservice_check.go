@@ -9,7 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// checkVirtualService reports what proxies in its own namespace make of it.
+// checkVirtualService reports problems of a VirtualService as proxies in its own
+// namespace see it.
 func (p *plan) checkVirtualService(vs *virtualService) {
 	if excess := p.excess(vs.declared); excess.Withheld() {
 		effect := "requests that it would route are answered with 503, and connections fail"
@@ -56,8 +57,8 @@ func (p *plan) checkMatchGateways(vs *virtualService, r *httpRoute) {
 	}
 }
 
-// checkSources reports a VirtualService that is for some callers only: to others it
-// is not there, and nobody refuses them, as with Istio.
+// checkSources reports a VirtualService that applies to some callers only. As in
+// Istio, other callers are not refused: they do not see it.
 func (p *plan) checkSources(vs *virtualService) {
 	if len(vs.meshHosts()) == 0 || p.pilot().VirtualServiceDefaults {
 		return
@@ -78,7 +79,7 @@ func (p *plan) checkSources(vs *virtualService) {
 	}
 }
 
-// checkHost reports a host that the VirtualService changes nothing for.
+// checkHost reports a host for which the VirtualService has no effect.
 func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 	host := d.complete(name, vs.ref.Namespace)
 	d.checkShortName(vs.ref, at, name, host)
@@ -101,7 +102,7 @@ func (d *domainPlan) checkHost(vs *virtualService, at, name string) {
 	}
 }
 
-// checkRouteRulesTaken reports the RouteRules that the VirtualService takes the place of.
+// checkRouteRulesTaken reports the RouteRules that the VirtualService replaces.
 func (d *domainPlan) checkRouteRulesTaken(vs *virtualService, host string) {
 	rules := d.rulesFor.under(d.plan, host)
 	if strings.HasPrefix(host, "*") {
@@ -122,8 +123,7 @@ func (d *domainPlan) standsForSome(wildcard string) bool {
 		slices.ContainsFunc(d.egressServices(), func(svc *mesh.Service) bool { return imported{host: wildcard}.covers(svc.Hostname) })
 }
 
-// checkShortName warns where a name means different services to different
-// callers.
+// checkShortName reports a name that means different services to different callers.
 func (d *domainPlan) checkShortName(ref diag.Ref, at, name, host string) {
 	if name == host || !d.pilot().ShortNamesByCaller {
 		return
@@ -137,7 +137,8 @@ func (d *domainPlan) checkShortName(ref diag.Ref, at, name, host string) {
 	}
 }
 
-// checkEdges reports what is lost where there are no own instances.
+// checkEdges reports what is lost at gateways, which have no instances of their
+// own.
 func (p *plan) checkEdges(vs *virtualService) {
 	if len(vs.gatewayNames()) == 0 {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// checkPorts reports destinations without a port for one of a sidecar's that
-// the routes are for.
+// checkPorts reports destinations that have no port for a port at which sidecars
+// use the routes.
 func (d *domainPlan) checkPorts(vs *virtualService) {
 	sidecars := func(gateways []string) bool { return vs.serves(gateways, meshGateway) }
 	for _, name := range vs.meshHosts() {
@@ -43,8 +43,9 @@ func (d *domainPlan) checkPorts(vs *virtualService) {
 	}
 }
 
-// checkMatchPorts reports ports of matches that no host has. What ports there
-// are is not known of hosts that rules hold for at all HTTP ports, and at gateways.
+// checkMatchPorts reports ports of matches that no host has. It skips hosts whose
+// ports are unknown: those whose rules apply at all HTTP ports, and those at
+// gateways.
 func (d *domainPlan) checkMatchPorts(vs *virtualService) {
 	there := map[uint32]bool{0: true, undeclaredPort: true}
 	for _, name := range vs.meshHosts() {
@@ -69,7 +70,7 @@ func (d *domainPlan) checkMatchPorts(vs *virtualService) {
 	}
 }
 
-// checkProtocols reports routes of a kind that no port of the service has.
+// checkProtocols reports routes of a kind that no port of the service supports.
 func (d *domainPlan) checkProtocols(vs *virtualService, own *mesh.Service) {
 	http := slices.ContainsFunc(own.Ports, func(port *mesh.Port) bool { return d.routesHTTP(own, port) })
 	tcp := !own.Egress && slices.ContainsFunc(own.Ports, func(port *mesh.Port) bool {
@@ -86,11 +87,11 @@ func (d *domainPlan) checkProtocols(vs *virtualService, own *mesh.Service) {
 	})
 }
 
-// maxPortsNamed is how many ports a message lists.
+// maxPortsNamed is the maximum number of ports that a message lists.
 const maxPortsNamed = 10
 
-// checkUnstated reports ports of a service at which HTTP routes have no effect and that
-// nobody has said to be anything but HTTP. A port that is declared TCP is so on purpose.
+// checkUnstated reports ports of a service at which HTTP routes have no effect and
+// whose protocol is not declared. A declared TCP port is intentional.
 func (d *domainPlan) checkUnstated(vs *virtualService, own *mesh.Service) {
 	var numbers []string
 	for _, port := range own.Ports {
@@ -107,7 +108,7 @@ func (d *domainPlan) checkUnstated(vs *virtualService, own *mesh.Service) {
 	}
 }
 
-// asksHTTPAt reports whether an HTTP route is for requests to the port.
+// asksHTTPAt reports whether an HTTP route applies to requests to the port.
 func (vs *virtualService) asksHTTPAt(port *mesh.Port) bool {
 	return slices.ContainsFunc(vs.http, func(r *httpRoute) bool {
 		return len(r.spec.GetMatch()) == 0 || slices.ContainsFunc(r.spec.GetMatch(), func(m *networking.HTTPMatchRequest) bool {
@@ -116,15 +117,15 @@ func (vs *virtualService) asksHTTPAt(port *mesh.Port) bool {
 	})
 }
 
-// routesTCPAt reports whether a TCP route is for connections to the port.
+// routesTCPAt reports whether a TCP route applies to connections to the port.
 func (vs *virtualService) routesTCPAt(port *mesh.Port) bool {
 	return slices.ContainsFunc(vs.spec.GetTcp(), func(r *networking.TCPRoute) bool {
 		return slices.ContainsFunc(l4Matches(r), func(m *networking.L4MatchAttributes) bool { return tcpMatches(m, port) })
 	})
 }
 
-// checkHTTPPort is about requests that come for a port, of a service or of
-// gateways, and the matches that are there.
+// checkHTTPPort checks the destinations of requests to a port of a service or of
+// gateways. there reports whether a match applies there.
 func (d *domainPlan) checkHTTPPort(vs *virtualService, port *mesh.Port, name string, there func(routeMatch) bool) {
 	for _, r := range d.httpRoutesOf(vs) {
 		if r.route.Redirect != nil || !slices.ContainsFunc(r.matches, func(m routeMatch) bool {
@@ -138,8 +139,8 @@ func (d *domainPlan) checkHTTPPort(vs *virtualService, port *mesh.Port, name str
 	}
 }
 
-// checkTCPPort is about connections that come for a port, of a service or of
-// gateways, by way of the gateways of a match.
+// checkTCPPort checks the destinations of connections to a port of a service or of
+// gateways. there reports whether a match's gateways apply there.
 func (d *domainPlan) checkTCPPort(vs *virtualService, port *mesh.Port, name string, there func(gateways []string) bool) {
 	check := func(at string, route []*networking.RouteDestination) {
 		for i, to := range route {
@@ -162,7 +163,7 @@ func (d *domainPlan) checkTCPPort(vs *virtualService, port *mesh.Port, name stri
 	}
 }
 
-// checkGatewayPorts reports destinations without a port for that of a gateway,
+// checkGatewayPorts reports destinations that have no port for one of a gateway,
 // once for all hosts.
 func (p *plan) checkGatewayPorts(vs *virtualService) {
 	if len(vs.gatewayNames()) == 0 {
@@ -198,7 +199,7 @@ func (p *plan) checkGatewayPorts(vs *virtualService) {
 	}
 }
 
-// checkPort reports a known service without a port for the caller's.
+// checkPort reports a known service that has no port for the caller's port.
 func (d *domainPlan) checkPort(vs *virtualService, at string, to *networking.Destination, port *mesh.Port, what string) {
 	dest := d.service(d.complete(to.GetHost(), vs.ref.Namespace))
 	if dest == nil || d.portFor(to, dest, port) != nil {
@@ -217,7 +218,8 @@ func (d *domainPlan) checkPort(vs *virtualService, at string, to *networking.Des
 	})
 }
 
-// checkDestinationPort warns of a port that is not the only one.
+// checkDestinationPort reports a destination port that is ignored and is not the
+// only HTTP port.
 func (d *domainPlan) checkDestinationPort(vs *virtualService, at, host string, to *networking.Destination) {
 	if port := onlyHTTPPort(d.service(host)); port != nil && port.Number == int(to.GetPort().GetNumber()) {
 		return

@@ -9,17 +9,18 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// A VirtualService loses callers if another object takes its host: a VirtualService
-// for the host, or for a wildcard that covers it, of a namespace that comes first; or
-// a ServiceEntry by which the host belongs to another namespace.
+// A VirtualService loses callers if another object takes its host. That is a
+// VirtualService for the host, or for a wildcard that covers it, in a namespace
+// with precedence; or a ServiceEntry by which the host belongs to another
+// namespace.
 
-// checkTaken reports a host for which callers do not follow the VirtualService although
-// it is exported to them and in a namespace that they follow. It returns some callers
-// that do; nil if there are none.
+// checkTaken reports a host for which some callers do not follow the
+// VirtualService, although it is exported to them and in a namespace that they
+// follow. It returns some callers that do follow it, or nil if there are none.
 func (d *domainPlan) checkTaken(vs *virtualService, at, host string) *domainPlan {
 	audience := d.audience(vs, host)
 	if len(audience) == 0 {
-		return d // checkClaim says that nobody follows it.
+		return d // checkClaim reports that nobody follows it.
 	}
 	var follows, lost *domainPlan
 	for _, callers := range audience {
@@ -55,16 +56,16 @@ func (d *domainPlan) checkTaken(vs *virtualService, at, host string) *domainPlan
 	return follows
 }
 
-// sameHost reports whether a host is the same service to some callers as to those at
-// home. The rules of a service are not for another one that has its host, but those of
-// the root namespace are for all.
+// sameHost reports whether a host is the same service to some callers as to those
+// in the VirtualService's namespace. The rules for a service do not apply to
+// another service with its host, but those of the root namespace apply to all.
 func (d *domainPlan) sameHost(vs *virtualService, host string, callers *domainPlan) bool {
 	return vs.ref.Namespace == d.settings.RootNamespace || callers.service(host) == d.service(host)
 }
 
-// audience are the callers that follow the VirtualService for a host unless something
-// takes it: those of its own namespace come first, and those of the namespace "" are
-// the callers of which no object says anything.
+// audience returns the callers that follow the VirtualService for a host unless
+// another object takes it. Those of its own namespace come first. Namespace ""
+// stands for callers of any namespace that no object mentions.
 func (d *domainPlan) audience(vs *virtualService, host string) []*domainPlan {
 	home := vs.ref.Namespace
 	switch owner := d.ownerOf(host); {
@@ -91,14 +92,14 @@ func (d *domainPlan) audience(vs *virtualService, host string) []*domainPlan {
 	return out
 }
 
-// namespacesOf are those that an exportTo names.
+// namespacesOf returns the namespaces that an exportTo names.
 func namespacesOf(exportTo []string) []string {
 	return slices.DeleteFunc(slices.Clone(exportTo), func(namespace string) bool { return namespace == "*" || namespace == "." })
 }
 
-// exception is the first namespace whose callers do not follow a VirtualService that
-// all others follow; nil for none. Only namespaces that objects for the host name are
-// looked at.
+// exception returns the first namespace whose callers do not follow a
+// VirtualService that all others follow, or nil. It examines only namespaces that
+// objects for the host mention.
 func (d *domainPlan) exception(vs *virtualService, host string) *domainPlan {
 	seen := map[string]bool{"": true, vs.ref.Namespace: true}
 	check := func(namespaces ...string) *domainPlan {
@@ -125,7 +126,7 @@ func (d *domainPlan) exception(vs *virtualService, host string) *domainPlan {
 		return nil
 	}
 	if found := rivals(host); found != nil || d.ownerOf(host) == vs.ref.Namespace {
-		return found // Within a namespace no wildcard comes before the host.
+		return found // Within a namespace no wildcard takes precedence over the host.
 	}
 	for wildcard := range wildcards(host) {
 		if found := rivals(wildcard); found != nil {
@@ -135,7 +136,7 @@ func (d *domainPlan) exception(vs *virtualService, host string) *domainPlan {
 	return nil
 }
 
-// taker says which object takes a host from the VirtualService where these callers are,
+// taker says which object takes a host from the VirtualService for these callers,
 // and why.
 func (d *domainPlan) taker(vs *virtualService, host string) string {
 	by := d.virtualFor(host)
@@ -159,7 +160,8 @@ func (d *domainPlan) taker(vs *virtualService, host string) string {
 	return fmt.Sprintf("%s is for %s and %s", by.ref, what, why)
 }
 
-// declaredBy names the object by which a host belongs to a namespace; "" for none.
+// declaredBy names the object by which a host belongs to a namespace, or returns
+// "".
 func (d *domainPlan) declaredBy(host string) string {
 	svc := d.service(host)
 	if svc == nil {
@@ -171,8 +173,8 @@ func (d *domainPlan) declaredBy(host string) string {
 	return fmt.Sprintf(": %s declares it", svc.Origin)
 }
 
-// matched is the host, or the wildcard that covers it, by which these callers follow a
-// VirtualService.
+// matched returns the host, or the wildcard that covers it, through which these
+// callers follow a VirtualService.
 func (d *domainPlan) matched(vs *virtualService, host string) string {
 	scope := d.virtualOf.scope(vs)
 	if d.exactVirtual(scope, host) == vs {
@@ -186,9 +188,10 @@ func (d *domainPlan) matched(vs *virtualService, host string) string {
 	return host
 }
 
-// checkTakenBeneath reports a wildcard of which another namespace takes hosts by a
-// VirtualService that is no more precise: it declares the hosts, so its rules come
-// first. A more precise one is an exception that everybody may write.
+// checkTakenBeneath reports a wildcard that loses hosts to a VirtualService of
+// another namespace that is no more precise. That namespace declares the hosts, so
+// its rules have precedence. A more precise one is an exception that anyone may
+// write, and is not reported.
 func (d *domainPlan) checkTakenBeneath(vs *virtualService, at, wildcard string) {
 	if d.pilot().AnyNamespaceRules {
 		return
@@ -206,8 +209,8 @@ func (d *domainPlan) checkTakenBeneath(vs *virtualService, at, wildcard string) 
 	}
 }
 
-// takenBeneath is a service of a namespace beneath a wildcard that follows a
-// VirtualService of the namespace for the wildcard or a wider one; nil for none.
+// takenBeneath returns a service of a namespace covered by a wildcard that follows
+// a VirtualService of the namespace for this wildcard or a wider one, or nil.
 func (d *domainPlan) takenBeneath(namespace, wildcard string) *mesh.Service {
 	for _, svc := range d.registry.byNamespace.under(d.plan, namespace) {
 		if !(imported{host: wildcard}).covers(svc.Hostname) || !svc.VisibleIn(d.namespace) {
@@ -221,11 +224,11 @@ func (d *domainPlan) takenBeneath(namespace, wildcard string) *mesh.Service {
 	return nil
 }
 
-// wildcardFor is a wildcard in VirtualServices, with the namespace that sees them; ""
-// for all.
+// wildcardFor is a wildcard in VirtualServices and the namespace that sees them, or
+// "" for all.
 type wildcardFor struct{ wildcard, callers string }
 
-// wildcardsFor are those in a VirtualService.
+// wildcardsFor returns the wildcards in a VirtualService.
 func (m *model) wildcardsFor(vs *virtualService) []wildcardFor {
 	var out []wildcardFor
 	for _, name := range m.virtualOf.names(vs) {
@@ -239,7 +242,8 @@ func (m *model) wildcardsFor(vs *virtualService) []wildcardFor {
 	return out
 }
 
-// findWildcardNamespaces are the namespaces of VirtualServices that have a wildcard.
+// findWildcardNamespaces returns the namespaces of VirtualServices that have a
+// wildcard.
 func (p *plan) findWildcardNamespaces(key wildcardFor) map[string]bool {
 	out := map[string]bool{}
 	for _, vs := range p.virtualByWildcard.under(p, key) {
@@ -248,9 +252,9 @@ func (p *plan) findWildcardNamespaces(key wildcardFor) map[string]bool {
 	return out
 }
 
-// findTakersBeneath are the namespaces that declare hosts beneath a wildcard and have a
-// VirtualService for it or a wider one, in order. Few have both, so nobody needs to
-// look at all that have one of the two.
+// findTakersBeneath returns the namespaces that both declare hosts covered by a
+// wildcard and have a VirtualService for it or a wider one, sorted. Few have both,
+// so callers need not look at all that have one of the two.
 func (p *plan) findTakersBeneath(key wildcardFor) []string {
 	var out []string
 	for _, owner := range p.ownersBeneath.Get(p.r, key.wildcard) {
@@ -264,8 +268,8 @@ func (p *plan) findTakersBeneath(key wildcardFor) []string {
 	return out
 }
 
-// findOwnersBeneath are the namespaces of the services whose hosts a wildcard covers,
-// in order, each once.
+// findOwnersBeneath returns the namespaces of the services whose hosts a wildcard
+// covers, sorted, each once.
 func (p *plan) findOwnersBeneath(wildcard string) []string {
 	var out []string
 	for _, svc := range p.registry.beneath.under(p, wildcard) {
@@ -276,9 +280,9 @@ func (p *plan) findOwnersBeneath(wildcard string) []string {
 }
 
 // checkConnectionsTaken reports a wildcard that no ServiceEntry declares, in a
-// VirtualService without routes for HTTP: it is for the connections to the services
-// that it covers only, and more precise ones may take all of them. If it covers more
-// than maxClaims, that is not looked for.
+// VirtualService without HTTP routes, if more precise VirtualServices take all
+// services that it covers: it applies only to connections to these. It does not
+// check a wildcard that covers more than maxClaims services.
 func (d *domainPlan) checkConnectionsTaken(vs *virtualService, at, wildcard string) bool {
 	if len(vs.http) > 0 || d.service(wildcard) != nil {
 		return false

@@ -10,10 +10,10 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// isMirror tells the field of a mirror from that of a destination.
+// isMirror reports whether a field is that of a mirror.
 func isMirror(at string) bool { return strings.Contains(at, ".mirror") }
 
-// lossOf is what comes of a destination that is not there.
+// lossOf returns the consequence of a missing destination.
 func lossOf(at string) string {
 	if isMirror(at) {
 		return "so copies that go there are lost"
@@ -21,7 +21,7 @@ func lossOf(at string) string {
 	return "so requests that go there fail"
 }
 
-// checkTarget reports a destination where requests find no endpoint.
+// checkTarget reports a destination at which requests find no endpoint.
 func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.Destination) {
 	consequence := lossOf(at)
 	host := d.complete(to.GetHost(), vs.ref.Namespace)
@@ -47,8 +47,8 @@ func (d *domainPlan) checkTarget(vs *virtualService, at string, to *networking.D
 	}
 }
 
-// checkEgressTargets reports where a VirtualService would send requests to the
-// host of an EgressRule, for they all go to that host.
+// checkEgressTargets reports other destinations of requests to the host of an
+// EgressRule: all of them go to that host.
 func (d *domainPlan) checkEgressTargets(vs *virtualService) {
 	for _, name := range vs.meshHosts() {
 		own := d.service(d.complete(name, vs.ref.Namespace))
@@ -65,8 +65,8 @@ func (d *domainPlan) checkEgressTargets(vs *virtualService) {
 	}
 }
 
-// checkBorrowing warns of destinations that are not where they say, because the
-// routes are those of an external service.
+// checkBorrowing reports destinations that are not followed because the routes are
+// those of an external service.
 func (d *domainPlan) checkBorrowing(vs *virtualService) {
 	for _, name := range vs.meshHosts() {
 		own := d.service(d.complete(name, vs.ref.Namespace))
@@ -84,7 +84,7 @@ func (d *domainPlan) checkBorrowing(vs *virtualService) {
 	}
 }
 
-// destinations of all requests, by field.
+// destinations returns the destinations and mirrors of the route, by field.
 func (r *httpRoute) destinations() iter.Seq2[string, *networking.Destination] {
 	return func(yield func(string, *networking.Destination) bool) {
 		for i, to := range r.spec.GetRoute() {

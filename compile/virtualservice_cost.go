@@ -10,14 +10,14 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// routeSums are what some HTTP routes come to at one port of one host. Each match
-// makes a route of its own.
+// routeSums counts what some HTTP routes need at one port of one host. Each match
+// makes a separate route.
 type routeSums struct {
 	routes              int
-	leads               int // of those routes, to destinations and mirrors beside a first one
-	actions             int // bytes, of what those routes do
-	matches             int // bytes, of what they ask for
-	conditions, squares int // of what each of them asks for, and squares of those numbers
+	leads               int // destinations and mirrors of those routes beyond the first
+	actions             int // bytes of the actions of those routes
+	matches             int // bytes of their matches
+	conditions, squares int // numbers of conditions in the matches, and sum of their squares
 }
 
 func sumsOf(r *networking.HTTPRoute) routeSums {
@@ -44,8 +44,9 @@ func (s *routeSums) add(other routeSums) {
 
 func (s routeSums) parts() int { return s.routes + s.leads + (s.actions+s.matches)/kib }
 
-// through is how many parts the routes are when each delegates to each inner one.
-// Conditions are compared with each other, many of them in the time of one part.
+// through returns the number of parts if each of the routes delegates to each inner
+// one. Conditions are compared with each other; many comparisons take the time of
+// one part.
 func (s routeSums) through(inner routeSums) int {
 	const comparisons = 64
 	text := times(s.routes, inner.actions) + times(inner.routes, s.actions) + times(s.routes, inner.matches) + times(inner.routes, s.matches)
@@ -53,8 +54,8 @@ func (s routeSums) through(inner routeSums) int {
 	return times(s.routes, inner.routes) + times(s.routes, inner.leads) + times(inner.routes, s.leads) + text/kib + pairs/comparisons
 }
 
-// connectionSums are the parts of ways for connections, by the port that they are for;
-// those for any port are under 0.
+// connectionSums counts the parts of TCP and TLS routes by port. Routes for any
+// port are under 0.
 type connectionSums map[int]int
 
 func (s connectionSums) add(port uint32, route []*networking.RouteDestination, match proto.Message) {
@@ -65,10 +66,10 @@ func (s connectionSums) add(port uint32, route []*networking.RouteDestination, m
 	s[int(port)] += parts
 }
 
-// at is how many there are at a port.
+// at returns the number of parts at a port.
 func (s connectionSums) at(port int) int { return s[0] + s[port] }
 
-// all is how many there are at so many ports, whichever they are.
+// all returns the number of parts at a number of unknown ports.
 func (s connectionSums) all(ports int) int {
 	all := 0
 	for _, parts := range s {
@@ -77,7 +78,8 @@ func (s connectionSums) all(ports int) int {
 	return times(all, ports)
 }
 
-// across is how many there are at servers, of which some are at each port.
+// across returns the number of parts at servers, given the number of servers at
+// each port.
 func (s connectionSums) across(servers map[int]int) int {
 	all := 0
 	for port, n := range servers {
@@ -86,13 +88,13 @@ func (s connectionSums) across(servers map[int]int) int {
 	return all
 }
 
-// virtualSize is what the routes of a VirtualService come to, as far as it says.
+// virtualSize is the size of the routes of a VirtualService, without other objects.
 type virtualSize struct {
 	own        int                  // parts of its own text
 	http       routeSums            // of routes that do not delegate
-	delegating map[string]routeSums // by the name of the delegate
+	delegating map[string]routeSums // of delegating routes, by name of the delegate
 	tls, tcp   connectionSums
-	names      int // server names of all matches
+	names      int // number of server names in all matches
 }
 
 func (vs *virtualService) measure() virtualSize {
@@ -124,7 +126,8 @@ func (vs *virtualService) measure() virtualSize {
 	return out
 }
 
-// all are the routes of a delegate. Those that delegate again are closed.
+// all returns the sums of all routes of a delegate. Those that delegate again are
+// closed.
 func (s *virtualSize) all() routeSums {
 	out := s.http
 	for _, again := range s.delegating {
@@ -133,16 +136,16 @@ func (s *virtualSize) all() routeSums {
 	return out
 }
 
-// asDelegate is what a delegate multiplies to by itself. What its routes are through
-// those of others, the others pay for.
+// asDelegate returns how far a delegate multiplies by itself. The delegating
+// objects pay for the merged routes.
 func (s *virtualSize) asDelegate() int {
 	all := s.all()
 	return max(0, all.parts()-s.own)
 }
 
-// virtualCost is what a VirtualService multiplies to: its routes, with those of its
-// delegates, at each port of a service that it is for, and for each of its hosts at
-// each server of a Gateway.
+// virtualCost returns how far a VirtualService multiplies: its routes, with those
+// of its delegates, at each port of its services, and for each of its hosts at each
+// server of a Gateway.
 func (p *plan) virtualCost(vs *virtualService) cost {
 	routes := p.routeParts(vs)
 	at := virtualReach{vs: vs}
@@ -165,13 +168,14 @@ func (p *plan) virtualCost(vs *virtualService) cost {
 	return out
 }
 
-// routeParts are the parts of its HTTP routes at one port, with those of delegates.
+// routeParts returns the parts of its HTTP routes at one port, with those of
+// delegates.
 func (p *plan) routeParts(vs *virtualService) int {
 	parts := vs.size.http.parts()
 	for name, outer := range vs.size.delegating {
 		inner := routeSums{}
 		for _, to := range p.virtualNamed.under(p, name) {
-			if to.size.asDelegate() <= p.budget.ledger.Budget.Object { // Else it is withheld, and alone to blame.
+			if to.size.asDelegate() <= p.budget.ledger.Budget.Object { // Otherwise the delegate is withheld, and it alone is at fault.
 				inner = to.size.all()
 			}
 		}
@@ -180,13 +184,13 @@ func (p *plan) routeParts(vs *virtualService) int {
 	return parts
 }
 
-// virtualReach is where a VirtualService has its routes.
+// virtualReach says where the routes of a VirtualService are used.
 type virtualReach struct {
 	vs          *virtualService
 	ports       int // of services, for HTTP
 	bound       int // hosts at servers of gateways, for HTTP
-	redirected  int // those that are sent to HTTPS
-	connections int // parts of ways for connections, wherever
+	redirected  int // hosts redirected to HTTPS
+	connections int // parts of TCP and TLS routes, at all ports
 }
 
 func (at *virtualReach) words(routes, total int) string {
@@ -212,8 +216,8 @@ func (at *virtualReach) words(routes, total int) string {
 	return strings.Join(out, " + ") + " = " + schema.Thousands(total) + " parts"
 }
 
-// addMeshHost takes in the services that sidecars follow it for by one of its hosts.
-// A short name may be one in each namespace.
+// addMeshHost adds the services for which sidecars follow one of its hosts. A short
+// name may mean a service in each namespace.
 func (p *plan) addMeshHost(at *virtualReach, name string) {
 	host := p.unlessByCaller(name, at.vs.ref.Namespace)
 	if p.isLoose(host) {
@@ -251,8 +255,8 @@ func (at *virtualReach) addService(p *plan, svc *mesh.Service) {
 	}
 }
 
-// addGateway takes in a Gateway that the hosts are bound to. To look for a host there
-// counts as well, and so does to look for server names.
+// addGateway adds a Gateway that the hosts are bound to. Lookups of hosts and of
+// server names there count too.
 func (at *virtualReach) addGateway(gw *gateway) {
 	const looks = 64
 	hosts := at.vs.spec.GetHosts()

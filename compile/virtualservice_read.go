@@ -14,58 +14,59 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// meshGateway is the word for all sidecars where gateways are listed.
+// meshGateway stands for all sidecars in lists of gateways.
 const meshGateway = "mesh"
 
-// WebSocketAnnotation on a VirtualService names, joined by commas, those of
-// its http routes that upgrade connections to WebSocket at a proxy that must be
-// told. Others upgrade without, so Istio has no field for it.
+// WebSocketAnnotation on a VirtualService is a comma-separated list of its http
+// routes that upgrade connections to WebSocket. Only proxies of the v1 API need it;
+// others upgrade without configuration, so Istio has no field for it.
 const WebSocketAnnotation = "pilot-api/websocket-routes"
 
-// virtualService is a VirtualService with what can be used of it.
+// virtualService is a VirtualService with its usable parts.
 type virtualService struct {
 	declared
 	spec     *networking.VirtualService
 	exported []string
 	http     []*httpRoute
-	gateways map[string]bool // gateways as gatewayName has them, the mesh among them
+	gateways map[string]bool // names from gatewayName, including the mesh
 	size     virtualSize
 }
 
-// httpRoute is an entry of spec.http as far as it is the same for all ports.
+// httpRoute is the part of an entry of spec.http that is the same for all ports.
 type httpRoute struct {
-	// of is where the route is written, which another one may delegate to.
+	// of is the VirtualService that contains the route. Another one may delegate to
+	// it.
 	of      *virtualService
 	spec    *networking.HTTPRoute
 	field   string
 	route   ir.Route // without match, clusters and mirror
 	matches []routeMatch
 	weights []int
-	// closed: the route cannot act as written, and answers 503.
+	// closed is set if the route cannot act as written. It answers 503.
 	closed bool
 }
 
-// routeMatch is one way to come to a route.
+// routeMatch is one match of a route.
 type routeMatch struct {
 	name       string // of the condition
 	statPrefix string
 	match      ir.Match
-	// closed: match is only a part of what was asked for, and what it takes
-	// beyond that is not the route's. So it takes all that to a 503: a later
-	// route must not get what this one might have refused.
+	// closed is set if match has only some of the original conditions and so
+	// matches more requests. All of them get 503: a later route must not get
+	// requests that this one might have refused.
 	closed      bool
 	source      *source
-	sidecarOnly bool   // lost where there are no own instances
-	port        uint32 // 0: any
-	// gateways by which requests come, "mesh" or "namespace/name"; none: any of
-	// the VirtualService.
+	sidecarOnly bool   // whether edge proxies, which have no own instances, ignore it
+	port        uint32 // 0 for any
+	// gateways through which requests come, as "mesh" or "namespace/name"; empty
+	// for any of the VirtualService.
 	gateways []string
 }
 
 func (vs *virtualService) origin() declared   { return vs.declared }
 func (vs *virtualService) exportTo() []string { return vs.exported }
 
-// selector is nil: matches tell callers apart.
+// selector returns nil, because matches select callers.
 func (vs *virtualService) selector() mesh.Labels { return nil }
 
 func readVirtualService(p *plan, of declared, spec *networking.VirtualService) *virtualService {
@@ -88,8 +89,8 @@ func readVirtualService(p *plan, of declared, spec *networking.VirtualService) *
 	return vs
 }
 
-// webSockets are the names of routes that upgrade connections. It reports those of
-// routes that are not there.
+// webSockets returns the names of routes that upgrade connections. It reports names
+// of routes that do not exist.
 func (p *plan) webSockets(vs *virtualService) map[string]bool {
 	text := vs.object.Meta.Annotations[WebSocketAnnotation]
 	if text == "" {
@@ -122,7 +123,7 @@ func (p *plan) httpRoute(of *virtualService, at string, entry *networking.HTTPRo
 	return r
 }
 
-// readAction reads what becomes of the requests.
+// readAction reads what happens to the requests.
 func (p *plan) readAction(ref diag.Ref, r *httpRoute) {
 	r.route.RequestHeaders = headerOperations(r.spec.GetHeaders().GetRequest())
 	r.route.ResponseHeaders = headerOperations(r.spec.GetHeaders().GetResponse())
@@ -139,8 +140,8 @@ func (p *plan) readAction(ref diag.Ref, r *httpRoute) {
 	r.closed = !p.checkHeaders(ref, r) || faulty || r.closed
 }
 
-// answersItself reports whether requests go nowhere. Such a route injects no
-// fault: one that has some, as its author would keep requests off, is closed.
+// answersItself reports whether requests are not forwarded. Such a route injects no
+// fault. If it has one, it is closed, as its author wanted to keep requests off.
 func answersItself(r *networking.HTTPRoute) bool {
 	return r.GetRedirect() != nil || r.GetDirectResponse() != nil
 }
@@ -168,8 +169,9 @@ func (p *plan) readForwarding(ref diag.Ref, r *httpRoute) {
 	}
 }
 
-// serves reports whether a list of gateways is for this one; none is that of the
-// VirtualService, or else the mesh. A name without a namespace is one of the VirtualService's own.
+// serves reports whether a list of gateways contains this one. An empty list means
+// the gateways of the VirtualService, which default to the mesh. A name without a
+// namespace is in the VirtualService's own.
 func (vs *virtualService) serves(gateways []string, gateway string) bool {
 	if len(gateways) == 0 {
 		return vs.gateways[gateway]
@@ -177,7 +179,7 @@ func (vs *virtualService) serves(gateways []string, gateway string) bool {
 	return slices.ContainsFunc(gateways, func(name string) bool { return vs.gatewayName(name) == gateway })
 }
 
-// gatewaysNamed are some gateways as gatewayName has them.
+// gatewaysNamed returns gateways as gatewayName does.
 func (vs *virtualService) gatewaysNamed(names []string) []string {
 	var out []string
 	for _, name := range names {
@@ -186,7 +188,7 @@ func (vs *virtualService) gatewaysNamed(names []string) []string {
 	return out
 }
 
-// gatewayName is "mesh", or "namespace/name".
+// gatewayName returns "mesh" or "namespace/name".
 func (vs *virtualService) gatewayName(name string) string {
 	if name == meshGateway || strings.Contains(name, "/") {
 		return name
@@ -194,7 +196,7 @@ func (vs *virtualService) gatewayName(name string) string {
 	return vs.ref.Namespace + "/" + name
 }
 
-// gatewayNames are the Gateways that it binds its hosts to.
+// gatewayNames returns the Gateways that its hosts are bound to.
 func (vs *virtualService) gatewayNames() []string {
 	var out []string
 	seen := make(map[string]bool, len(vs.spec.GetGateways()))
@@ -207,7 +209,7 @@ func (vs *virtualService) gatewayNames() []string {
 	return out
 }
 
-// destinations of all its routes.
+// destinations returns the destinations of all its routes.
 func (vs *virtualService) destinations() []*networking.Destination {
 	var out []*networking.Destination
 	for _, r := range vs.http {
@@ -229,7 +231,8 @@ func (vs *virtualService) tcpDestinations() []*networking.Destination {
 	return out
 }
 
-// connectionDestinations are those of spec.tls and spec.tcp, by field.
+// connectionDestinations returns the destinations of spec.tls and spec.tcp, by
+// field.
 func (vs *virtualService) connectionDestinations() iter.Seq2[string, *networking.Destination] {
 	return func(yield func(string, *networking.Destination) bool) {
 		all := func(at string, route []*networking.RouteDestination) bool {
@@ -253,8 +256,8 @@ func (vs *virtualService) connectionDestinations() iter.Seq2[string, *networking
 	}
 }
 
-// hostsOfVirtual are those that it sends requests to, as callers at home name
-// them.
+// hostsOfVirtual returns the hosts that it sends requests to, completed as for
+// callers in its namespace.
 func (m *model) hostsOfVirtual(vs *virtualService) []string {
 	var out []string
 	for _, to := range vs.destinations() {
@@ -263,7 +266,7 @@ func (m *model) hostsOfVirtual(vs *virtualService) []string {
 	return out
 }
 
-// meshHosts are the hosts that sidecars follow it for.
+// meshHosts returns the hosts for which sidecars follow it.
 func (vs *virtualService) meshHosts() []string {
 	if !vs.gateways[meshGateway] {
 		return nil
@@ -271,8 +274,8 @@ func (vs *virtualService) meshHosts() []string {
 	return vs.spec.GetHosts()
 }
 
-// ownSource is the callers with these labels, of whatever service, in a
-// namespace; nil for any caller.
+// ownSource returns a source for callers in a namespace with these labels, of any
+// service, or nil for any caller.
 func ownSource(labels mesh.Labels, namespace string) *source {
 	if len(labels) == 0 && namespace == "" {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// What a VirtualService does to a request on the way, field by field.
+// Actions of a VirtualService on a request, field by field.
 
 func virtualRewrite(r *networking.HTTPRewrite) *ir.Rewrite {
 	out := &ir.Rewrite{Host: r.GetAuthority(), Path: r.GetUri()}
@@ -57,7 +57,7 @@ func headerOperations(o *networking.Headers_HeaderOperations) ir.HeaderOperation
 	}
 }
 
-// formatted reads values as formats. Most always come to the same text.
+// formatted parses values as formats. Most of them are constant text.
 func formatted(headers []ir.Header) []ir.Header {
 	for i, h := range headers {
 		if text, literal := headerformat.Literal(h.Value); literal {
@@ -69,8 +69,8 @@ func formatted(headers []ir.Header) []ir.Header {
 	return headers
 }
 
-// checkHeaders reports values that were stored past validation, and whether
-// there are none.
+// checkHeaders reports values that were stored without validation. It returns true
+// if there are none.
 func (p *plan) checkHeaders(ref diag.Ref, r *httpRoute) bool {
 	sound := p.checkHeaderValues(ref, r.field+".headers", r.spec.GetHeaders())
 	for i, to := range r.spec.GetRoute() {
@@ -101,14 +101,14 @@ func (p *plan) checkHeaderValues(ref diag.Ref, at string, h *networking.Headers)
 	return sound
 }
 
-// What Istio retries, and how often, when nothing is said. A request that the
-// service may have acted on is not repeated.
+// Istio's defaults for retries. A request that the service may have acted on is not
+// repeated.
 const (
 	defaultRetryOn = "connect-failure,refused-stream,unavailable,cancelled,retriable-status-codes"
 	defaultRetries = 2
 )
 
-// retryByDefault is for routes that no rule is for.
+// retryByDefault returns the retries of routes without a rule.
 func (p *plan) retryByDefault() *ir.Retry {
 	if p.pilot().VirtualServiceDefaults {
 		return nil
@@ -140,8 +140,8 @@ func (p *plan) virtualRetry(r *networking.HTTPRetry) *ir.Retry {
 	return out
 }
 
-// retryConditions are the words of retryOn, which are Envoy's, and the status
-// codes among them, which Envoy looks at on a condition of their own.
+// retryConditions splits retryOn into Envoy's conditions and the status codes in
+// it, which Envoy needs separately with a condition of their own.
 func retryConditions(retryOn string) (on string, codes []int) {
 	const byCode = "retriable-status-codes"
 	var words []string
@@ -183,7 +183,8 @@ func (p *plan) virtualFault(ref diag.Ref, at string, f *networking.HTTPFaultInje
 	return &out
 }
 
-// abortStatus is one of the two. What neither stands for is refused all the same.
+// abortStatus returns one of the two. A status that is not valid still aborts the
+// request.
 func abortStatus(a *networking.HTTPFaultInjection_Abort) (http int, grpc *int) {
 	if status, known := schema.GRPCStatus(a.GetGrpcStatus()); known {
 		return 0, &status
@@ -193,7 +194,7 @@ func abortStatus(a *networking.HTTPFaultInjection_Abort) (http int, grpc *int) {
 
 const serviceUnavailable = http.StatusServiceUnavailable
 
-// faultShare is how many in a million requests meet the fault.
+// faultShare returns how many in a million requests get the fault.
 func (p *plan) faultShare(ref diag.Ref, at string, percent float64, unset bool) int {
 	switch {
 	case unset && p.pilot().UnsetPercentageIsAll:
@@ -205,14 +206,14 @@ func (p *plan) faultShare(ref diag.Ref, at string, percent float64, unset bool) 
 	return perMillion(percent)
 }
 
-// mirror is a destination of copies.
+// mirror is a destination of copied requests.
 type mirror struct {
 	field       string // of the route
 	destination *networking.Destination
 	percent     float64
 }
 
-// mirrorsOf a route are the one that it has, or those that it lists.
+// mirrorsOf returns the mirrors of a route.
 func mirrorsOf(r *networking.HTTPRoute) []mirror {
 	var out []mirror
 	if r.GetMirror() != nil {
@@ -259,7 +260,8 @@ func (p *plan) virtualCORS(ref diag.Ref, at string, c *networking.CorsPolicy) *i
 	return out
 }
 
-// origins are the conditions that can be asked: what is left out allows nobody.
+// origins returns the conditions that Envoy supports. A condition that is left out
+// allows no origin.
 func (p *plan) origins(ref diag.Ref, at string, matches []*networking.StringMatch) []ir.OriginMatch {
 	var out []ir.OriginMatch
 	for i, m := range matches {
@@ -274,7 +276,7 @@ func (p *plan) origins(ref diag.Ref, at string, matches []*networking.StringMatc
 	return out
 }
 
-// switchHint tells an author how the sane reading is had.
+// switchHint says how to get the correct behaviour instead of Pilot's.
 func switchHint(name, effect string) string {
 	return fmt.Sprintf("with v1Compatibility.%s false in the mesh settings %s", name, effect)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// readMatches reads the ways to come to the route.
+// readMatches reads the matches of the route.
 func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 	if len(r.spec.GetMatch()) == 0 {
 		r.matches = []routeMatch{{}}
@@ -40,8 +40,8 @@ func (p *plan) readMatches(ref diag.Ref, r *httpRoute) {
 	}
 }
 
-// expressible is the match without the conditions that no Envoy can ask; m
-// itself when it can ask all of them.
+// expressible returns the match without the conditions that Envoy cannot check, or
+// m itself if it can check all.
 func expressible(m *networking.HTTPMatchRequest) *networking.HTTPMatchRequest {
 	out := &networking.HTTPMatchRequest{
 		Uri: askable(m.GetUri()), Scheme: askable(m.GetScheme()), Method: askable(m.GetMethod()), Authority: askable(m.GetAuthority()),
@@ -59,7 +59,7 @@ func expressible(m *networking.HTTPMatchRequest) *networking.HTTPMatchRequest {
 	return out
 }
 
-// askable is nil for a condition with an expression that no Envoy reads.
+// askable returns nil for a condition with an expression that Envoy cannot parse.
 func askable(m *networking.StringMatch) *networking.StringMatch {
 	if badExpression(m) {
 		return nil
@@ -81,7 +81,7 @@ func badExpression(m *networking.StringMatch) bool {
 	return m.GetRegex() != "" && validRegex(m.GetRegex()) != nil
 }
 
-// checkMatch reports expressions that were stored past validation.
+// checkMatch reports expressions that were stored without validation.
 func (p *plan) checkMatch(ref diag.Ref, at string, m *networking.HTTPMatchRequest) {
 	const closed = "requests that fit the other conditions are answered with 503: "
 	for name, expression := range expressions(m) {
@@ -94,7 +94,8 @@ func (p *plan) checkMatch(ref diag.Ref, at string, m *networking.HTTPMatchReques
 	}
 }
 
-// expressions of a match in the order of their fields.
+// expressions returns the regular expressions of a match in the order of their
+// fields.
 func expressions(m *networking.HTTPMatchRequest) func(yield func(field, expression string) bool) {
 	type condition struct {
 		field string
@@ -119,8 +120,8 @@ func expressions(m *networking.HTTPMatchRequest) func(yield func(field, expressi
 	}
 }
 
-// virtualMatch has headers by name, then the parts of the request line, as
-// Pilot.
+// virtualMatch returns headers by name, followed by the parts of the request line,
+// as in Pilot.
 func virtualMatch(m *networking.HTTPMatchRequest) ir.Match {
 	out := ir.Match{
 		Path:       m.GetUri().GetExact(),
@@ -160,8 +161,8 @@ func virtualHeader(name string, m *networking.StringMatch) ir.HeaderMatch {
 	return asSeen(out)
 }
 
-// asSeen is a condition on the host of a request as the proxy sees it, which is
-// without a final dot.
+// asSeen returns a condition on the host of a request as the proxy sees it: without
+// a final dot.
 func asSeen(m ir.HeaderMatch) ir.HeaderMatch {
 	if m.Name == ":authority" && m.Exact != "" {
 		m.Exact = ir.WithoutFinalDot(m.Exact)

@@ -13,10 +13,10 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// name is what others delegate by.
+// name returns the name that others use to delegate to it.
 func (vs *virtualService) name() string { return vs.ref.Namespace + "/" + vs.ref.Name }
 
-// delegateName is the VirtualService that a route delegates to; "" for none.
+// delegateName returns the VirtualService that a route delegates to, or "".
 func (vs *virtualService) delegateName(d *networking.Delegate) string {
 	switch {
 	case d == nil:
@@ -27,12 +27,13 @@ func (vs *virtualService) delegateName(d *networking.Delegate) string {
 	return vs.ref.Namespace + "/" + d.GetName()
 }
 
-// delegateNames are those of all its routes, each once.
+// delegateNames returns the delegates of all its routes, each once.
 func (vs *virtualService) delegateNames() []string {
 	return slices.Sorted(maps.Keys(vs.size.delegating))
 }
 
-// delegate is the one that a route delegates to, and why there is none.
+// delegate returns the VirtualService that a route delegates to, or why there is
+// none.
 func (p *plan) delegate(vs *virtualService, d *networking.Delegate) (to *virtualService, missing string) {
 	named := p.virtualNamed.under(p, vs.delegateName(d))
 	switch {
@@ -50,8 +51,8 @@ func (p *plan) delegate(vs *virtualService, d *networking.Delegate) (to *virtual
 	return named[0], ""
 }
 
-// httpRoutesOf are the HTTP routes with those that they delegate to. One that is
-// withheld has a single route, which is closed.
+// httpRoutesOf returns the HTTP routes, with delegates merged. A withheld
+// VirtualService has a single, closed route.
 func (p *plan) httpRoutesOf(vs *virtualService) []*httpRoute {
 	switch {
 	case len(vs.http) > 0 && p.withheld(vs.declared):
@@ -62,7 +63,7 @@ func (p *plan) httpRoutesOf(vs *virtualService) []*httpRoute {
 	return p.delegated.Get(p.r, vs)
 }
 
-// closedRoute answers all requests with 503.
+// closedRoute returns a route that answers all requests with 503.
 func (vs *virtualService) closedRoute() *httpRoute {
 	return &httpRoute{
 		of: vs, spec: &networking.HTTPRoute{}, field: "spec.http", closed: true, matches: []routeMatch{{}},
@@ -70,8 +71,8 @@ func (vs *virtualService) closedRoute() *httpRoute {
 	}
 }
 
-// mergeDelegates puts the routes of delegates in the place of those that delegate
-// to them, as Istio does. A route without its delegate stays, and is closed.
+// mergeDelegates replaces the routes that delegate with those of their delegates,
+// as Istio does. A route without its delegate stays and is closed.
 func (p *plan) mergeDelegates(vs *virtualService) []*httpRoute {
 	var out []*httpRoute
 	for _, r := range vs.http {
@@ -93,8 +94,8 @@ func (p *plan) mergeDelegates(vs *virtualService) []*httpRoute {
 	return out
 }
 
-// mergeRoute is nil for a route that takes nothing of what the other one
-// delegates. What is wrong with either was reported where it stands.
+// mergeRoute returns nil if the inner route takes no request that the outer one
+// delegates. Problems of either were reported where it is written.
 func (p *plan) mergeRoute(outer, inner *httpRoute) *httpRoute {
 	matches := joinedMatches(outer, inner)
 	if len(matches) == 0 {
@@ -111,7 +112,7 @@ func (p *plan) mergeRoute(outer, inner *httpRoute) *httpRoute {
 	return out
 }
 
-// joinedMatches are the ways to come to a route through another.
+// joinedMatches returns the matches of a route reached through another one.
 func joinedMatches(outer, inner *httpRoute) []routeMatch {
 	var out []routeMatch
 	for _, in := range inner.matches {
@@ -124,12 +125,13 @@ func joinedMatches(outer, inner *httpRoute) []routeMatch {
 	return out
 }
 
-// rewritesPath reports whether the part of the path that is matched becomes another.
+// rewritesPath reports whether the matched part of the path is replaced.
 func rewritesPath(r *httpRoute) bool {
 	return r.spec.GetRewrite().GetUri() != "" || r.spec.GetRedirect().GetPrefixRewrite() != ""
 }
 
-// withDefaults is the inner route with what only the outer one says.
+// withDefaults returns the inner route with the outer one's settings where it has
+// none.
 func withDefaults(inner, outer *networking.HTTPRoute) *networking.HTTPRoute {
 	out := proto.CloneOf(inner)
 	out.Name = joined(outer.GetName(), inner.GetName())
@@ -147,7 +149,7 @@ func withDefaults(inner, outer *networking.HTTPRoute) *networking.HTTPRoute {
 	return out
 }
 
-// or takes a default for what is not given.
+// or sets a default for an unset value.
 func or[T any](given **T, other *T) {
 	if *given == nil {
 		*given = other
@@ -161,8 +163,8 @@ func joined(outer, inner string) string {
 	return outer + "-" + inner
 }
 
-// checkDelegates reports routes that have no delegate, and those of a delegate
-// that take nothing.
+// checkDelegates reports routes without their delegate, and routes of a delegate
+// that take no request.
 func (p *plan) checkDelegates(vs *virtualService) {
 	for _, r := range vs.http {
 		d := r.spec.GetDelegate()
@@ -186,8 +188,8 @@ func (p *plan) checkDelegates(vs *virtualService) {
 	}
 }
 
-// checkDelegated reports a route that takes nothing of what is delegated to it, or
-// of which cannot be told what it takes.
+// checkDelegated reports a route that takes no delegated request, or for which no
+// proxy can decide which ones it takes.
 func (p *plan) checkDelegated(vs *virtualService, outer *httpRoute, to *virtualService, inner *httpRoute) {
 	matches := slices.DeleteFunc(joinedMatches(outer, inner), func(m routeMatch) bool { return !vs.bound(m.gateways) })
 	closed := func(m routeMatch) bool { return m.closed }
@@ -205,14 +207,14 @@ func (p *plan) checkDelegated(vs *virtualService, outer *httpRoute, to *virtualS
 	}
 }
 
-// bound reports whether requests come to it through one of some gateways; none
-// is all that it has.
+// bound reports whether requests come through one of some gateways; an empty list
+// means all that it has.
 func (vs *virtualService) bound(gateways []string) bool {
 	return len(gateways) == 0 || slices.ContainsFunc(gateways, func(name string) bool { return vs.serves(nil, name) })
 }
 
-// checkUnsaid reports what a route is to do with requests, and the one that it
-// delegates to, which answers itself, does not.
+// checkUnsaid reports settings of a route that its delegate's route does not apply
+// because that answers requests itself.
 func (p *plan) checkUnsaid(vs *virtualService, outer *httpRoute, to *virtualService, inner *httpRoute) {
 	if outer.route.Fault != nil && inner.spec.GetFault() == nil {
 		p.notHonoured(diag.Closed, vs.ref, outer.field+".fault", fmt.Sprintf("requests that come to %s in %s are answered with 503: it answers itself, and injects no fault",

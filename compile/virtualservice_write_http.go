@@ -10,7 +10,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// httpRoutes are the routes of a VirtualService to one port of a service, for
+// httpRoutes returns the routes of a VirtualService to one port of a service, for
 // sidecars and ingresses.
 func (d *domainPlan) httpRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedRoute {
 	var out []plannedRoute
@@ -24,12 +24,13 @@ func (d *domainPlan) httpRoutes(vs *virtualService, svc *mesh.Service, port *mes
 	return out
 }
 
-// virtualRoutes are those, and what becomes of callers for whom there is none.
+// virtualRoutes returns these routes and, except for undeclared hosts, a default
+// route for callers without one.
 func (d *domainPlan) virtualRoutes(key layoutKey) []plannedRoute {
 	if key.at.service.Undeclared {
 		var own *mesh.Service
 		if egress := d.service(key.at.service.Hostname); egress != nil && egress.Egress {
-			own = egress // Requests for it go nowhere else, at no port.
+			own = egress // Its requests go nowhere else, at any port.
 		}
 		return d.httpRoutes(key.vs, own, key.at.port)
 	}
@@ -38,7 +39,7 @@ func (d *domainPlan) virtualRoutes(key layoutKey) []plannedRoute {
 	return append(d.httpRoutes(key.vs, key.at.service, key.at.port), otherwise)
 }
 
-// gatewayRoutes are the routes to a host at a port of gateways.
+// gatewayRoutes returns the routes to a host at a port of gateways.
 func (d *domainPlan) gatewayRoutes(b *boundHost, number int) []plannedRoute {
 	port := gatewayPort(number)
 	var out []plannedRoute
@@ -52,13 +53,13 @@ func (d *domainPlan) gatewayRoutes(b *boundHost, number int) []plannedRoute {
 	return out
 }
 
-// gatewayPort has the name by which Pilot looked for the destination's port
-// from all gateways.
+// gatewayPort returns a port of gateways. It has the name by which Pilot looked up
+// the destination's port.
 func gatewayPort(number int) *mesh.Port {
 	return &mesh.Port{Name: "http", Number: number, Protocol: mesh.HTTP}
 }
 
-// httpRoute is one route for one match; own is nil at a gateway.
+// httpRoute returns the route for one match; own is nil at a gateway.
 func (d *domainPlan) httpRoute(r *httpRoute, m routeMatch, own *mesh.Service, port *mesh.Port) plannedRoute {
 	route := r.route
 	route.Match, route.StatPrefix = m.match, m.statPrefix
@@ -97,7 +98,7 @@ func (d *domainPlan) httpRoute(r *httpRoute, m routeMatch, own *mesh.Service, po
 	return out
 }
 
-// routeName is what access logs call a route, as with Istio.
+// routeName returns the name of a route in access logs, as in Istio.
 func routeName(route, match string) string {
 	if route == "" || match == "" {
 		return route + match
@@ -105,7 +106,7 @@ func routeName(route, match string) string {
 	return route + "." + match
 }
 
-// redirectAt is a redirect of requests that came for the port.
+// redirectAt returns a redirect of requests to the port.
 func redirectAt(redirect *ir.Redirect, r *networking.HTTPRedirect, port *mesh.Port) *ir.Redirect {
 	out := *redirect
 	if schema.ToPortOfRequest(r) {
@@ -114,8 +115,8 @@ func redirectAt(redirect *ir.Redirect, r *networking.HTTPRedirect, port *mesh.Po
 	return &out
 }
 
-// target is where a destination sends requests of one of own's ports. A subset
-// has a cluster of its own, as two may have the same labels, or none.
+// target returns where a destination sends requests of one of own's ports. A subset
+// has its own cluster, as two subsets may have the same labels, or none.
 func (d *domainPlan) target(vs *virtualService, to *networking.Destination, own *mesh.Service, port *mesh.Port) target {
 	t := d.version(vs, to, own, port)
 	host := d.complete(to.GetHost(), vs.ref.Namespace)
@@ -132,8 +133,8 @@ func (d *domainPlan) target(vs *virtualService, to *networking.Destination, own 
 	return t
 }
 
-// version is the labels of a destination, at the port that it has for requests
-// of one of own's ports.
+// version returns the target of a destination by labels, at its port for requests
+// to one of own's ports.
 func (d *domainPlan) version(vs *virtualService, to *networking.Destination, own *mesh.Service, port *mesh.Port) target {
 	host := d.complete(to.GetHost(), vs.ref.Namespace)
 	labels, _ := d.subset(host, to.GetSubset())
@@ -153,8 +154,8 @@ func (d *domainPlan) version(vs *virtualService, to *networking.Destination, own
 	return d.blackhole(host, port, labels, vs.ref)
 }
 
-// portFor is the port of a destination that stands for a port of another
-// service; nil when there is none.
+// portFor returns the port of a destination that corresponds to a port of another
+// service, or nil.
 func (d *domainPlan) portFor(to *networking.Destination, dest *mesh.Service, port *mesh.Port) *mesh.Port {
 	if dest == nil {
 		return nil
@@ -177,7 +178,7 @@ func (d *domainPlan) portFor(to *networking.Destination, dest *mesh.Service, por
 	return onlyHTTPPort(dest)
 }
 
-// onlyHTTPPort is the port that is meant when none is named.
+// onlyHTTPPort returns the HTTP port of a service if it has exactly one, else nil.
 func onlyHTTPPort(svc *mesh.Service) *mesh.Port {
 	var found *mesh.Port
 	for _, port := range svc.Ports {

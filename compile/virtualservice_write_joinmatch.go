@@ -11,9 +11,10 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// joinedMatch is the way to come to a route through another one: what both take.
-// It is closed where that cannot be asked, and not ok where it is nothing. What is
-// rewritten is the path that the inner one takes.
+// joinedMatch returns the match of a route that is reached through another one: the
+// requests that both match. It is closed if no proxy can check that; ok is false if
+// there are no such requests. Rewrites apply to the path that the inner match
+// takes.
 func joinedMatch(outer, inner routeMatch, rewrites bool) (out routeMatch, ok bool) {
 	out = routeMatch{
 		name:       joined(outer.name, inner.name),
@@ -30,7 +31,7 @@ func joinedMatch(outer, inner routeMatch, rewrites bool) (out routeMatch, ok boo
 	return out, sameGateway && sameSource && someMatch && samePort
 }
 
-// joinedGateways are those of both; an empty list names any.
+// joinedGateways returns the gateways in both lists; an empty list means any.
 func joinedGateways(outer, inner []string) ([]string, bool) {
 	switch {
 	case len(outer) == 0:
@@ -47,7 +48,7 @@ func joinedGateways(outer, inner []string) ([]string, bool) {
 	return out, len(out) > 0
 }
 
-// joinedSource is the callers that are of both sources.
+// joinedSource returns the callers that fit both sources.
 func joinedSource(outer, inner *source) (*source, bool) {
 	if outer == nil || inner == nil {
 		return cmp.Or(inner, outer), true
@@ -66,8 +67,8 @@ func joinedSource(outer, inner *source) (*source, bool) {
 	return out, same
 }
 
-// joinedConditions are those of both, but for one about the path where nobody can
-// ask both.
+// joinedConditions returns the conditions of both, except one on the path if no
+// proxy can check both.
 func joinedConditions(outer, inner ir.Match, rewrites bool) (out ir.Match, asked, some bool) {
 	out, asked, some = joinedPaths(outer, inner, rewrites)
 	out.Headers = slices.Clone(out.Headers)
@@ -85,7 +86,7 @@ func joinedConditions(outer, inner ir.Match, rewrites bool) (out ir.Match, asked
 	return out, asked, some && !contradictory(out)
 }
 
-// contradictory reports whether a header is to have two values.
+// contradictory reports whether a header must have two values.
 func contradictory(m ir.Match) bool {
 	values := map[string]string{}
 	for _, h := range m.Headers {
@@ -101,9 +102,10 @@ func contradictory(m ir.Match) bool {
 	return false
 }
 
-// joinedPaths is a match for what of the path both ask, with a condition on :path
-// beside. It takes the path as the inner one does, which may be rewritten; where
-// that cannot be, as the outer one.
+// joinedPaths returns a match for the paths that both match, with an additional
+// condition on :path if necessary. It matches the path as the inner match does,
+// since that part may be rewritten, or if that is not possible, as the outer one
+// does.
 func joinedPaths(outer, inner ir.Match, rewrites bool) (out ir.Match, asked, some bool) {
 	outer.Headers, inner.Headers, outer.Query, inner.Query = nil, nil, nil, nil
 	switch {
@@ -133,10 +135,10 @@ func samePath(a, b ir.Match) bool {
 	return a.Path == b.Path && a.Prefix == b.Prefix && a.Regex == b.Regex && a.IgnoreCase == b.IgnoreCase
 }
 
-// literal reports whether a match asks for a path or prefix just as it stands.
+// literal reports whether a match compares the path or prefix literally.
 func literal(m ir.Match) bool { return m.Regex == "" && !m.IgnoreCase }
 
-// shareSome is false where no path can meet both.
+// shareSome returns false if no path can match both.
 func shareSome(a, b ir.Match) bool {
 	if !literal(a) {
 		a, b = b, a
@@ -148,8 +150,8 @@ func shareSome(a, b ir.Match) bool {
 	return some
 }
 
-// askedOfHeader is what a match asks of the path as a condition on :path, which
-// has the query too.
+// askedOfHeader returns the path condition of a match as a condition on :path,
+// which includes the query.
 func askedOfHeader(m ir.Match) (h ir.HeaderMatch, ok bool) {
 	h.Name = ":path"
 	anyCase := ""
@@ -172,8 +174,8 @@ func askedOfHeader(m ir.Match) (h ir.HeaderMatch, ok bool) {
 
 const perhapsQuery = `(?:\?.*)?`
 
-// endsBeforeQuery reports whether an expression takes no question mark, and does
-// not care whether one follows.
+// endsBeforeQuery reports whether an expression matches no question mark and does
+// not depend on what follows.
 func endsBeforeQuery(expression string) bool {
 	tree, err := syntax.Parse(expression, syntax.Perl)
 	return err == nil && noQuestionMark(tree)

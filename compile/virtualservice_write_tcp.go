@@ -13,19 +13,19 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// plannedTCP is a route of connections from callers of one source.
+// plannedTCP is a route for connections from callers of one source.
 type plannedTCP struct {
 	source       *source
-	destinations []string // blocks; none: any
-	names        []string // that the client asks for; none: any
+	destinations []string // blocks; empty for any
+	names        []string // server names; empty for any
 	byName       bool     // from a TLS match, not a TCP one
 	targets      []target
 	weights      []int
 	origin       diag.Ref
 }
 
-// tcpRoutes are the routes of a VirtualService for the connections to one port
-// of a service.
+// tcpRoutes returns the routes of a VirtualService for connections to one port of a
+// service.
 func (d *domainPlan) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedTCP {
 	if d.withheld(vs.declared) {
 		return d.closedConnections(vs, svc, port)
@@ -50,8 +50,8 @@ func (d *domainPlan) tcpRoutes(vs *virtualService, svc *mesh.Service, port *mesh
 	return out
 }
 
-// closedConnections is what a VirtualService that is withheld has in place of routes
-// for connections.
+// closedConnections returns the routes of a withheld VirtualService for
+// connections.
 func (d *domainPlan) closedConnections(vs *virtualService, svc *mesh.Service, port *mesh.Port) []plannedTCP {
 	if len(vs.spec.GetTcp()) == 0 && (len(vs.spec.GetTls()) == 0 || !readsNames(port)) {
 		return nil
@@ -59,20 +59,21 @@ func (d *domainPlan) closedConnections(vs *virtualService, svc *mesh.Service, po
 	return []plannedTCP{d.closedConnection(vs, svc, port)}
 }
 
-// closedConnection fails all connections; own is nil at a gateway.
+// closedConnection returns a route that fails all connections; own is nil at a
+// gateway.
 func (d *domainPlan) closedConnection(vs *virtualService, own *mesh.Service, port *mesh.Port) plannedTCP {
 	out := plannedTCP{origin: vs.ref}
 	d.closeTCP(&out, vs, own, port)
 	return out
 }
 
-// readsNames reports whether clients of the port begin TLS, and so say which
-// name they ask for.
+// readsNames reports whether clients of the port start TLS, and so send a server
+// name.
 func readsNames(port *mesh.Port) bool {
 	return port.Protocol == mesh.HTTPS || port.Protocol == mesh.TLS
 }
 
-// l4Matches are the ways to come to a route; one nil for any.
+// l4Matches returns the matches of a route; a single nil matches any connection.
 func l4Matches(entry *networking.TCPRoute) []*networking.L4MatchAttributes {
 	if len(entry.GetMatch()) == 0 {
 		return []*networking.L4MatchAttributes{nil}
@@ -88,7 +89,7 @@ func tlsMatches(m *networking.TLSMatchAttributes, port *mesh.Port) bool {
 	return m.GetPort() == 0 || int(m.GetPort()) == port.Number
 }
 
-// tlsRoute is one route for one match; own is nil at a gateway.
+// tlsRoute returns the route for one match; own is nil at a gateway.
 func (d *domainPlan) tlsRoute(vs *virtualService, entry *networking.TLSRoute, m *networking.TLSMatchAttributes, own *mesh.Service, port *mesh.Port) plannedTCP {
 	out := plannedTCP{
 		source: ownSource(m.GetSourceLabels(), m.GetSourceNamespace()), names: serverNames(m.GetSniHosts()), byName: true, origin: vs.ref,
@@ -97,7 +98,7 @@ func (d *domainPlan) tlsRoute(vs *virtualService, entry *networking.TLSRoute, m 
 	return out
 }
 
-// tcpRoute is one route for one match; own is nil at a gateway.
+// tcpRoute returns the route for one match; own is nil at a gateway.
 func (d *domainPlan) tcpRoute(vs *virtualService, entry *networking.TCPRoute, m *networking.L4MatchAttributes, own *mesh.Service, port *mesh.Port) plannedTCP {
 	out := plannedTCP{source: ownSource(m.GetSourceLabels(), m.GetSourceNamespace()), origin: vs.ref}
 	d.fill(&out, vs, entry.GetRoute(), m.GetDestinationSubnets(), own, port)
@@ -107,8 +108,8 @@ func (d *domainPlan) tcpRoute(vs *virtualService, entry *networking.TCPRoute, m 
 	return out
 }
 
-// fill says where the connections go. With a subnet that cannot be read it is
-// not known which they are, and all that may be meant are closed.
+// fill sets the destinations of the connections. If a subnet is invalid, the
+// matching connections are unknown, so all that may match are closed.
 func (d *domainPlan) fill(out *plannedTCP, vs *virtualService, route []*networking.RouteDestination, subnets []string, own *mesh.Service, port *mesh.Port) {
 	var weights []int32
 	for _, to := range route {
@@ -132,7 +133,7 @@ func (d *domainPlan) closeTCP(out *plannedTCP, vs *virtualService, own *mesh.Ser
 	out.weights = []int{ir.WholeWeight}
 }
 
-// serverNames as the IR has them: the bare wildcard is no condition.
+// serverNames returns server names for the IR: the bare wildcard is no condition.
 func serverNames(hosts []string) []string {
 	if slices.Contains(hosts, "*") {
 		return nil
@@ -144,7 +145,7 @@ func serverNames(hosts []string) []string {
 	return out
 }
 
-// blocksOf are subnets as CIDR blocks; none if one of them is not.
+// blocksOf returns subnets as CIDR blocks, or an error if any is invalid.
 func blocksOf(subnets []string) ([]string, error) {
 	var out []string
 	for _, subnet := range subnets {
@@ -159,8 +160,8 @@ func blocksOf(subnets []string) ([]string, error) {
 	return out, nil
 }
 
-// written is the route in the IR, for connections to any of the blocks that it
-// does not narrow itself.
+// written returns the route in the IR, for connections to any of the blocks unless
+// it has narrower ones.
 func (planned plannedTCP) written(within []string) ir.TCPRoute {
 	out := ir.TCPRoute{Destinations: planned.destinations, ServerNames: planned.names, Origins: []diag.Ref{planned.origin}}
 	if len(out.Destinations) == 0 {
@@ -172,8 +173,8 @@ func (planned plannedTCP) written(within []string) ir.TCPRoute {
 	return out
 }
 
-// checkTCPRoutes reports what is wrong with the routes of connections, as
-// proxies in the same namespace see it.
+// checkTCPRoutes reports problems of the routes for connections, as proxies in the
+// same namespace see them.
 func (d *domainPlan) checkTCPRoutes(vs *virtualService) {
 	for i, entry := range vs.spec.GetTls() {
 		at := fmt.Sprintf("spec.tls[%d]", i)

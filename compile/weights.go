@@ -6,9 +6,9 @@ import (
 	"github.com/pilot-api/pilot-api/ir"
 )
 
-// shares are the weights as written; nil when there is nothing to divide by. A
-// single weight may be unset. Weights whose sum is more than Envoy counts to
-// are made smaller alike, but none is made 0.
+// shares returns the weights as written, or nil if their sum is 0. A single weight
+// may be unset. If the sum exceeds Envoy's limit, all weights are scaled down, but
+// none becomes 0.
 func shares(weights []int32) []int {
 	if len(weights) == 1 {
 		return []int{ir.WholeWeight}

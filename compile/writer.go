@@ -8,39 +8,39 @@ import (
 	"github.com/pilot-api/pilot-api/mesh"
 )
 
-// scope is what decides which services and rules a proxy sees.
+// scope decides which services and rules a proxy sees.
 type scope struct {
 	role    mesh.Role
 	domain  string
 	network string
-	// sidecar is what the proxies follow; nil for none.
+	// sidecar is the Sidecar that the proxies follow, or nil.
 	sidecar *sidecar
-	// selection are the DestinationRules that select the proxies.
+	// selection is the set of DestinationRules that select the proxies.
 	selection selection
 }
 
-// writer gathers a part of what proxies are told, with the clusters that it
+// writer collects a part of the configuration of proxies, with the clusters that it
 // needs.
 type writer struct {
 	plan   *plan
 	domain *domainPlan
 	scope  scope
-	caller *caller // nil: all of the scope alike
-	// varies: without a caller it is not known what a proxy is told.
+	caller *caller // nil for all callers of the scope
+	// varies is set if, without a caller, the configuration is not decided.
 	varies bool
-	last   *compiled       // of the view; nil for none
-	lists  [][]*ir.Cluster // that its clusters were merged of
+	last   *compiled       // previous result of the view, or nil
+	lists  [][]*ir.Cluster // from which its clusters were merged
 
 	listeners []*ir.Listener
 	tables    map[int]*tableLayout // by port
 	owners    *addressOwners
 	beside    []*ir.Listener
-	tcp       map[ir.HostPort]*ir.Listener // outbound, by address
-	inbound   map[int]*mesh.Instance       // the instance that has the endpoint port
+	tcp       map[ir.HostPort]*ir.Listener // outbound listeners, by address
+	inbound   map[int]*mesh.Instance       // own instances by endpoint port
 	clusters  map[string]*ir.Cluster
 	added     map[string]clusterPart // by the names of targets
-	byKey     bool                   // endpoints of some are picked by a key
-	renamed   map[string]string      // names of targets, to those of their clusters
+	byKey     bool                   // whether some clusters use a hash key
+	renamed   map[string]string      // from names of targets to names of their clusters
 	ownTables map[*ir.RouteTable]bool
 }
 
@@ -51,7 +51,7 @@ func (p *plan) writer(s scope, c *caller) *writer {
 	}
 }
 
-// fits reports whether what is limited to a source is for this caller.
+// fits reports whether a rule limited to a source applies to this caller.
 func (c *writer) fits(s *source) bool {
 	if c.caller == nil {
 		c.varies = c.varies || s != nil
@@ -60,7 +60,7 @@ func (c *writer) fits(s *source) bool {
 	return s.fits(c.caller)
 }
 
-// own are the instances beside the proxy.
+// own returns the instances beside the proxy.
 func (c *writer) own() []*mesh.Instance {
 	if c.caller == nil {
 		return nil
@@ -72,13 +72,13 @@ func (c *writer) put(cluster *ir.Cluster) { c.clusters[cluster.Name] = cluster }
 
 func (c *writer) listen(l *ir.Listener) { c.listeners = append(c.listeners, l) }
 
-// sortedClusters are those gathered so far, by name.
+// sortedClusters returns the clusters collected so far, by name.
 func (c *writer) sortedClusters() []*ir.Cluster {
 	return slices.SortedFunc(maps.Values(c.clusters), byName)
 }
 
-// merged are clusters of several lists that are sorted by name. Of equal names
-// the first list has it.
+// merged merges lists of clusters that are sorted by name. If several lists have
+// the same name, the first one wins.
 func merged(lists ...[]*ir.Cluster) []*ir.Cluster {
 	var out []*ir.Cluster
 	for _, l := range lists {

@@ -8,24 +8,24 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Label is one of a workload.
+// Label is a label of a workload.
 type Label struct{ Name, Value string }
 
-// askedLabel is a label that an object asks for: proxies of the role that have
-// it may be told something else than those that have not.
+// askedLabel is a label that an object selects. Proxies of the role that have it
+// may get a different configuration than those without it.
 type askedLabel struct {
 	role      Role
 	namespace string // of the proxies; "" for any
 	Label
 }
 
-// asked are the labels that objects ask for, each with how many times. As
-// domains, they are a bound to what nodes say of themselves.
+// asked counts how often objects select each label. Like domains, it bounds the
+// effect of what nodes state.
 type asked = table[askedLabel, int]
 
-// askedAfter are those of a snapshot that came by changes from one before, nil
-// for none, with those of them that nobody asked for before, or that nobody asks
-// for any more.
+// askedAfter returns the selected labels of a snapshot that follows from before by
+// changes; before may be nil. It also returns the labels that are now selected for
+// the first time, or no longer selected.
 func (s *Snapshot) askedAfter(before *Snapshot, changes []schema.Change) (asked, []Label) {
 	times := map[askedLabel]int{}
 	for _, c := range changes {
@@ -55,7 +55,7 @@ func (s *Snapshot) askedAfter(before *Snapshot, changes []schema.Change) (asked,
 	return d.done(), turned
 }
 
-// askedBy are the labels that an object, unless it is nil, asks for.
+// askedBy calls ask for each label that an object selects. The object may be nil.
 func askedBy(o *schema.Object, ask func(askedLabel)) {
 	if o == nil {
 		return
@@ -88,13 +88,13 @@ func askedBy(o *schema.Object, ask func(askedLabel)) {
 	}
 }
 
-// atGateways reports whether routers may follow a VirtualService: by a Gateway, or
-// by another VirtualService that delegates to it.
+// atGateways reports whether routers may follow a VirtualService: through a
+// Gateway, or through another VirtualService that delegates to it.
 func atGateways(vs *networking.VirtualService) bool {
 	return len(vs.GetHosts()) == 0 || slices.ContainsFunc(vs.GetGateways(), func(name string) bool { return name != "mesh" })
 }
 
-// source is a match that may be limited to callers.
+// source is a match that may be limited to some callers.
 type source interface {
 	GetSourceNamespace() string
 	GetSourceLabels() map[string]string
@@ -126,14 +126,14 @@ func sources(vs *networking.VirtualService) func(yield func(source) bool) {
 	}
 }
 
-// LabelsSince are the labels that objects ask for and did not in a snapshot
-// before, or the other way round; false when s did not come from that one at
-// once.
+// LabelsSince returns the labels that objects select now but not in an earlier
+// snapshot, or the other way round. It returns false if s was not made directly
+// from that one.
 func (s *Snapshot) LabelsSince(before *Snapshot) ([]Label, bool) {
 	return s.turned, before != nil && s.after == before.id
 }
 
-// asks are those of the labels that make a difference to proxies of a role in a
+// asks returns those of the labels that may affect proxies of a role in a
 // namespace.
 func (s *Snapshot) asks(role Role, namespace string, labels Labels) Labels {
 	var out Labels

@@ -12,18 +12,18 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Budget bounds what objects multiply to, in parts: entries that are built for
-// proxies. docs/decisions/033-budgets.md explains it. A bound of 0 is the default.
+// Budget bounds how far objects multiply, in parts: entries built for proxies.
+// docs/decisions/033-budgets.md explains it. A bound of 0 means the default.
 type Budget struct {
-	Object int // of one object
-	Mesh   int // of all objects of the kinds that are counted together
+	Object int // bound of one object
+	Mesh   int // bound of all objects of the kinds that are counted together
 }
 
-// DefaultBudget is what a mesh has without a word.
+// DefaultBudget is the default budget of a mesh.
 var DefaultBudget = Budget{Object: schema.MaxProduct, Mesh: 10 * schema.MaxProduct}
 
-// Or is the budget with the bounds of another one for those that it does not have.
-// An object never has more than the mesh.
+// Or returns the budget with missing bounds taken from another one. The bound of an
+// object is never above that of the mesh.
 func (b Budget) Or(other Budget) Budget {
 	out := Budget{Object: cmp.Or(b.Object, other.Object), Mesh: cmp.Or(b.Mesh, other.Mesh)}
 	if b.Object == 0 {
@@ -32,41 +32,42 @@ func (b Budget) Or(other Budget) Budget {
 	return out
 }
 
-// BudgetOrDefault is the budget in force.
+// BudgetOrDefault returns the budget in force.
 func (s *Settings) BudgetOrDefault() Budget { return s.Budget.Or(DefaultBudget) }
 
-// Cost is what an object multiplies to.
+// Cost is how far an object multiplies.
 type Cost struct {
 	Object  schema.Key
 	Created time.Time
 	Parts   int
 }
 
-// CostOf is the cost of an object.
+// CostOf returns the cost of an object.
 func CostOf(o *schema.Object, parts int) Cost {
 	return Cost{Object: o.Key(), Created: o.Meta.CreationTimestamp.Time, Parts: parts}
 }
 
-// compareCosts has first what of a namespace is withheld first: the highest cost, of equal ones the
-// younger object, then the later one by kind, namespace and name.
+// compareCosts sorts costs of a namespace in the order in which objects are
+// withheld: the highest cost first, then the younger object, then the later one by
+// kind, namespace and name.
 func compareCosts(a, b Cost) int {
 	return cmp.Or(
 		cmp.Compare(b.Parts, a.Parts), b.Created.Compare(a.Created), cmp.Compare(b.Object.Kind, a.Object.Kind),
 		compareNames(b.Object.Namespace, b.Object.Name, a.Object.Namespace, a.Object.Name))
 }
 
-// Excess is why an object is withheld. The zero Excess is that it is not.
+// Excess says why an object is withheld. The zero Excess means that it is not.
 type Excess struct {
-	Parts  int  // that the object multiplies to
-	Budget int  // that it exceeds; 0 when the object is not withheld
-	Mesh   bool // the budget is that of the mesh, which the objects exceed together
+	Parts  int  // parts of the object
+	Budget int  // exceeded budget; 0 if the object is not withheld
+	Mesh   bool // whether the objects together exceed the budget of the mesh
 }
 
 // Withheld reports whether there is an excess.
 func (x Excess) Withheld() bool { return x.Budget > 0 }
 
-// Problem tells the author of an object. What multiplies is said by of, and what
-// becomes of the object by effect, a sentence without a period.
+// Problem returns the problem of a withheld object. of says what multiplies, and
+// effect what happens to the object, as a sentence without a period.
 func (x Excess) Problem(ref diag.Ref, of, effect string) diag.Problem {
 	reason := fmt.Sprintf("an object may multiply to %s parts", schema.Thousands(x.Budget))
 	if x.Mesh {
@@ -79,8 +80,8 @@ func (x Excess) Problem(ref diag.Ref, of, effect string) diag.Problem {
 	}
 }
 
-// Withheld are the objects that do not fit, each with its excess. Costs are of
-// distinct objects, in any order.
+// Withheld returns the objects that do not fit, each with its excess. Costs must be
+// of distinct objects, in any order.
 func (b Budget) Withheld(costs []Cost) map[schema.Key]Excess {
 	var l Ledger
 	l.Budget = b
@@ -91,22 +92,22 @@ func (b Budget) Withheld(costs []Cost) map[schema.Key]Excess {
 	return l.withheld
 }
 
-// Ledger has the costs of objects and says which of them are withheld, as
-// Budget.Withheld does, from one change to the next. To set a cost takes constant
-// time. To settle takes time in proportion to what was set, unless the objects
-// exceed the budget of the mesh together: then it sorts them. The zero Ledger with a
-// Budget is empty.
+// Ledger keeps the costs of objects across changes and decides which of them are
+// withheld, with the result of Budget.Withheld. Set takes constant time. Settle
+// takes time in proportion to the number of changes; if the objects together exceed
+// the budget of the mesh, it sorts them all. The zero Ledger with a Budget is
+// empty.
 type Ledger struct {
 	Budget Budget
 
-	costs    map[schema.Key]Cost // of objects that cost anything
-	sum      int                 // of those that are within the budget of one object
-	changed  map[schema.Key]bool // since they were settled
-	over     map[schema.Key]bool // withheld for the budget of the mesh
+	costs    map[schema.Key]Cost // of objects with a cost
+	sum      int                 // of costs within the budget of one object
+	changed  map[schema.Key]bool // since the last Settle
+	over     map[schema.Key]bool // withheld by the budget of the mesh
 	withheld map[schema.Key]Excess
 }
 
-// Set has an object cost this much from now on; no parts when it is gone.
+// Set sets the cost of an object; no parts means that the object is gone.
 func (l *Ledger) Set(c Cost) {
 	if l.costs == nil {
 		l.costs, l.changed, l.over, l.withheld = map[schema.Key]Cost{}, map[schema.Key]bool{}, map[schema.Key]bool{}, map[schema.Key]Excess{}
@@ -122,7 +123,7 @@ func (l *Ledger) Set(c Cost) {
 	}
 }
 
-// counted is what a cost adds to the sum of the mesh.
+// counted returns what a cost adds to the sum of the mesh.
 func (l *Ledger) counted(c Cost) int {
 	if c.Parts > l.Budget.Object {
 		return 0
@@ -130,8 +131,8 @@ func (l *Ledger) counted(c Cost) int {
 	return c.Parts
 }
 
-// Settle decides which objects are withheld. It returns those for which that is
-// otherwise than before.
+// Settle decides which objects are withheld. It returns the objects whose decision
+// changed.
 func (l *Ledger) Settle() []schema.Key {
 	for key := range l.over {
 		l.changed[key] = true
@@ -155,15 +156,15 @@ func (l *Ledger) Settle() []schema.Key {
 	return out
 }
 
-// share is what the objects of a namespace cost, as far as they are not withheld.
+// share is the cost of the objects of a namespace that are not withheld.
 type share struct {
 	namespace string
 	sum       int
-	costs     []Cost // what is withheld first is first
+	costs     []Cost // in the order in which they are withheld
 }
 
-// shares is a heap: the namespace that has the most is first, of equal ones the later
-// one by name.
+// shares is a heap with the largest namespace first; of equal ones the last by
+// name.
 type shares []*share
 
 func (s shares) Len() int      { return len(s) }
@@ -179,9 +180,9 @@ func (s *shares) Pop() any {
 	return last
 }
 
-// withhold finds what the mesh has no room for: the object with the highest cost of the
-// namespace that has the most, again and again. So a namespace with little keeps it,
-// whatever others have.
+// withhold finds the objects that exceed the budget of the mesh. It repeatedly
+// withholds the object with the highest cost in the largest namespace. So a small
+// namespace keeps its objects, whatever others have.
 func (l *Ledger) withhold() {
 	all := l.shares()
 	heap.Init(&all)
@@ -195,7 +196,7 @@ func (l *Ledger) withhold() {
 	}
 }
 
-// shares of all namespaces.
+// shares returns the shares of all namespaces.
 func (l *Ledger) shares() shares {
 	byName := map[string]*share{}
 	for _, c := range l.costs {
@@ -217,7 +218,7 @@ func (l *Ledger) shares() shares {
 	return slices.Collect(maps.Values(byName))
 }
 
-// decided is why an object is withheld, as the costs are now.
+// decided returns why an object is withheld by the present costs.
 func (l *Ledger) decided(key schema.Key) Excess {
 	parts := l.costs[key].Parts
 	switch {
@@ -229,5 +230,5 @@ func (l *Ledger) decided(key schema.Key) Excess {
 	return Excess{}
 }
 
-// Excess is why an object is withheld, as of the last time that costs were settled.
+// Excess returns why an object is withheld as of the last Settle.
 func (l *Ledger) Excess(key schema.Key) Excess { return l.withheld[key] }

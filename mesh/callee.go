@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Resolve gives the addresses that a workload beside the proxy would find for a
-// host: of an address itself, of a service its own ones, by its whole name or
-// without as much of its end as the proxy's domain has. None when that is not
-// known here.
+// Resolve returns the addresses that a workload beside the proxy would find for a
+// host. An address resolves to itself, a service to its own addresses. A service
+// may be named in full or without a suffix that it shares with the proxy's domain.
+// Resolve returns none if the host is unknown.
 func (s *Snapshot) Resolve(p Proxy, host string) []string {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return []string{canonicalIP(host)}
@@ -28,7 +28,7 @@ func (s *Snapshot) Resolve(p Proxy, host string) []string {
 	}
 }
 
-// hostAddresses leaves out blocks, which no name means.
+// hostAddresses omits blocks, which no name resolves to.
 func hostAddresses(addresses []string) []string {
 	var out []string
 	for _, a := range addresses {

@@ -10,17 +10,17 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// claim is one entry's declaration of a host. Who knows the host by it depends
-// on the claims before it: callers follow the first that is exported to them.
+// claim is the declaration of a host by an entry. Callers follow the first claim
+// that is exported to them.
 type claim struct {
 	*entry
 	viewers
-	lostTo  *claim // one before it that has callers of its; nil when none has
-	void    bool   // it has no callers left
+	lostTo  *claim // an earlier claim that has some of its callers, or nil
+	void    bool   // whether no callers are left
 	service *Service
 }
 
-// claim takes note of the hosts of an entry, of each once.
+// claim records the hosts of an entry, each once.
 func (r *registry) claim(e *entry) {
 	seen := map[string]bool{}
 	for _, host := range e.spec.GetHosts() {
@@ -47,8 +47,9 @@ func (r *registry) unclaim(e *entry, t *touched) {
 	}
 }
 
-// order of the claims to a host: a host name with a namespace of the mesh in it
-// is first of all that namespace's. Then they come by age.
+// order returns the order of the claims to a host. If the host name contains a
+// namespace of the mesh, claims of that namespace come first. Then the older object
+// comes first.
 func (r *registry) order(host string) func(a, b *claim) int {
 	home := NamespaceOf(host, r.settings.Domain)
 	return func(a, b *claim) int {
@@ -56,13 +57,13 @@ func (r *registry) order(host string) func(a, b *claim) int {
 	}
 }
 
-// insert puts an item into a list in order, in place.
+// insert inserts an item into a sorted list, in place.
 func insert[T any](list []*T, item *T, order func(a, b *T) int) []*T {
 	at, _ := slices.BinarySearchFunc(list, item, order)
 	return slices.Insert(list, at, item)
 }
 
-// remove takes an item out of a list in order, in place.
+// remove removes an item from a sorted list, in place.
 func remove[T any](list []*T, item *T, order func(a, b *T) int) []*T {
 	at, found := slices.BinarySearchFunc(list, item, order)
 	if !found {
@@ -71,8 +72,8 @@ func remove[T any](list []*T, item *T, order func(a, b *T) int) []*T {
 	return slices.Delete(list, at, at+1)
 }
 
-// settle says which claims to the touched hosts come to nothing. All who have
-// one are concerned.
+// settle decides which claims to the touched hosts are void. It touches all entries
+// that have a claim.
 func (r *registry) settle(t *touched) {
 	for host := range t.hosts {
 		contend(r.claims[host])
@@ -90,10 +91,10 @@ func away(c *claim, home string) int {
 	return 1
 }
 
-// contend gives each caller to the first of the claims, which are in order. One
-// for nobody has no part in it: the workloads behind it are served.
+// contend assigns each caller to the first of the sorted claims. A claim that is
+// exported to nobody takes no part: it still provides its workloads.
 func contend(claims []*claim) {
-	var some, all *claim // the first for anybody, the first for everybody
+	var some, all *claim // the first claim with any callers, and the first for all callers
 	taken := map[string]*claim{}
 	for _, c := range claims {
 		c.lostTo, c.void = nil, false
@@ -112,7 +113,7 @@ func contend(claims []*claim) {
 	}
 }
 
-// lose takes the namespaces that are left, and notes who has the others.
+// lose takes the remaining namespaces and records which claim has the others.
 func (c *claim) lose(taken map[string]*claim, all *claim) {
 	c.void = true
 	for _, namespace := range slices.Sorted(maps.Keys(c.in)) {
@@ -124,7 +125,7 @@ func (c *claim) lose(taken map[string]*claim, all *claim) {
 	}
 }
 
-// link tells the services of each touched host of each other.
+// link connects the services of each touched host with each other.
 func (r *registry) link(t *touched) map[string][]*Service {
 	out := map[string][]*Service{}
 	for host := range t.hosts {
@@ -145,7 +146,7 @@ func (r *registry) link(t *touched) map[string][]*Service {
 	return out
 }
 
-// conflict tells the author of a claim who has callers of it.
+// conflict returns the problem of a claim that lost callers to another one.
 func (r *registry) conflict(c *claim, i int, host string) diag.Problem {
 	owner, why := c.lostTo.Key(), "which is older, or comes first by namespace and name"
 	if home := NamespaceOf(host, r.settings.Domain); owner.Namespace == home && c.Meta.Namespace != home {

@@ -7,84 +7,83 @@ import (
 	"unicode/utf8"
 )
 
-// V1Compatibility has one switch for each accident of Pilot 0.7.1 that a mesh
-// may have come to rely on. True keeps what Pilot did, false is the sane
-// reading; docs/v1-compatibility.md explains both. The names in the file are
-// those of the fields, with a small first letter.
+// V1Compatibility has one switch for each quirk of Pilot 0.7.1 that a mesh may rely
+// on. True keeps Pilot's behaviour, false is the correct behaviour;
+// docs/v1-compatibility.md explains both. The names in the file are those of the
+// fields, with a lower-case first letter.
 type V1Compatibility struct {
-	// URIRegexAsHeader compares the uri expression of a RouteRule with a
-	// header of the name "uri", which no request has.
+	// URIRegexAsHeader compares the uri expression of a RouteRule with a header
+	// named "uri", which no request has.
 	URIRegexAsHeader bool
-	// EdgeMatchesLost leaves out all routes of a VirtualService that have a
-	// match, at ingresses and gateways.
+	// EdgeMatchesLost omits all routes of a VirtualService that have a match, at
+	// ingresses and gateways.
 	EdgeMatchesLost bool
 	// EdgeFaultsLost injects no faults at ingresses and gateways.
 	EdgeFaultsLost bool
-	// IngressCatchAllLost leaves out the route of a service for all other
-	// requests, at ingresses, when it has a further route.
+	// IngressCatchAllLost omits the catch-all route of a service at ingresses if
+	// the service has another route.
 	IngressCatchAllLost bool
-	// UnsetPercentageIsAll injects a fault of a VirtualService without a
-	// percentage into every request.
+	// UnsetPercentageIsAll injects a fault of a VirtualService into every request
+	// if the fault has no percentage.
 	UnsetPercentageIsAll bool
-	// DestinationPortIgnored sends to the port of the same name, whatever
-	// destination.port of a VirtualService says.
+	// DestinationPortIgnored sends requests to the port of the same name and
+	// ignores destination.port of a VirtualService.
 	DestinationPortIgnored bool
 	// UnknownSubsetIsAll sends requests for a subset that no DestinationRule
-	// has to all instances.
+	// defines to all instances.
 	UnknownSubsetIsAll bool
-	// ShortNamesByCaller completes host names without a dot in
-	// VirtualServices and DestinationRules by the domain of each proxy.
+	// ShortNamesByCaller completes host names without a dot in VirtualServices and
+	// DestinationRules with the domain of each proxy.
 	ShortNamesByCaller bool
-	// AnyNamespaceRules has VirtualServices and DestinationRules of every
-	// namespace hold for every host and caller, the first by namespace and
-	// name, and looks at no exportTo.
+	// AnyNamespaceRules applies VirtualServices and DestinationRules of every
+	// namespace to every host and caller, the first by namespace and name, and
+	// ignores exportTo.
 	AnyNamespaceRules bool
-	// VirtualServiceDefaults has routes of a VirtualService without retries try
-	// once, and those with retries try again after every 5xx; a redirect to a
-	// path loses the query. Requests that none of its routes takes go to the
-	// service.
+	// VirtualServiceDefaults makes one attempt on routes of a VirtualService
+	// without retries, and retries after every 5xx on those with retries. A
+	// redirect to a path drops the query. Requests that match none of its routes go
+	// to the service.
 	VirtualServiceDefaults bool
-	// DestinationRuleDefaults fills in Pilot's limits, and not Istio's
-	// defaults, for what a DestinationRule does not name.
+	// DestinationRuleDefaults uses Pilot's limits instead of Istio's defaults for
+	// settings that a DestinationRule omits.
 	DestinationRuleDefaults bool
-	// DestinationRuleTLS has TLS of a DestinationRule without caCertificates
-	// verify nobody, ask for the name of the host whatever a request names, and
-	// for ISTIO_MUTUAL takes certificates in /etc/certs where the mesh settings
-	// name none.
+	// DestinationRuleTLS verifies no endpoint if TLS of a DestinationRule has no
+	// caCertificates, asks for the name of the host whatever a request names, and
+	// for ISTIO_MUTUAL uses certificates in /etc/certs if the mesh settings name
+	// none.
 	DestinationRuleTLS bool
-	// SubsetsByLabels has subsets of equal labels share one cluster, under the
-	// policy of the first, and one without labels that of the host.
+	// SubsetsByLabels lets subsets with equal labels share one cluster, under the
+	// policy of the first; a subset without labels shares that of the host.
 	SubsetsByLabels bool
-	// SubsetsDropOutlierDetection takes the outlier detection of a
-	// DestinationRule from a subset whose own policy has none.
+	// SubsetsDropOutlierDetection drops the outlier detection of a DestinationRule
+	// for a subset whose own policy has none.
 	SubsetsDropOutlierDetection bool
-	// ExternalRouteEndpoints sends all destinations in the VirtualService of
-	// an external host to the endpoints of that host.
+	// ExternalRouteEndpoints sends requests for all destinations in the
+	// VirtualService of an external host to the endpoints of that host.
 	ExternalRouteEndpoints bool
-	// ExternalNameHTTPSAsHTTP takes what arrives for an HTTPS port of a
-	// service with an external name as plain HTTP.
+	// ExternalNameHTTPSAsHTTP treats traffic to an HTTPS port of a service with an
+	// external name as plain HTTP.
 	ExternalNameHTTPSAsHTTP bool
-	// ExternalNamePoliciesIgnored applies no policy to a service with an
-	// external name.
+	// ExternalNamePoliciesIgnored applies no policy to a service with an external
+	// name.
 	ExternalNamePoliciesIgnored bool
-	// TCPTakesHTTPPort gives a port that a TCP service without an address
-	// shares with HTTP services to the TCP service.
+	// TCPTakesHTTPPort gives a port that a TCP service without an address shares
+	// with HTTP services to the TCP service.
 	TCPTakesHTTPPort bool
-	// UnknownDestinationsClosed answers 404 to requests to hosts that the
-	// registry does not know, and closes connections to such ports, whatever
+	// UnknownDestinationsClosed answers requests to hosts that are not in the
+	// registry with 404, and closes connections to such ports, whatever
 	// outboundTrafficPolicy says.
 	UnknownDestinationsClosed bool
-	// HostsAsWritten has proxies of the v1 API take a host with a final dot
-	// for another host than the one without, and all proxies take any text for
-	// a host.
+	// HostsAsWritten makes proxies of the v1 API treat a host with a final dot as
+	// another host than the one without, and makes all proxies accept any text as a
+	// host.
 	HostsAsWritten bool
-	// ProxyPortBare leaves the HTTP proxy port of proxies of the v1 API as
-	// Pilot had it: it answers 404 to requests in absolute form, and injects
-	// no faults.
+	// ProxyPortBare makes the HTTP proxy port of proxies of the v1 API answer
+	// requests in absolute form with 404 and inject no faults, as in Pilot.
 	ProxyPortBare bool
 }
 
-// AsPilot has every switch on.
+// AsPilot returns a value with every switch on.
 func AsPilot() V1Compatibility {
 	var c V1Compatibility
 	for _, on := range c.switches() {
@@ -93,7 +92,7 @@ func AsPilot() V1Compatibility {
 	return c
 }
 
-// switches are the fields by their names in the file.
+// switches returns the fields by their names in the file.
 func (c *V1Compatibility) switches() map[string]*bool {
 	v := reflect.ValueOf(c).Elem()
 	out := map[string]*bool{}
@@ -103,8 +102,8 @@ func (c *V1Compatibility) switches() map[string]*bool {
 	return out
 }
 
-// settingName spells a field as the file has it: a leading run of capitals is
-// one word, so TCPTakesHTTPPort is tcpTakesHTTPPort.
+// settingName returns the name of a field in the file. A leading run of capitals is
+// one word, so TCPTakesHTTPPort becomes tcpTakesHTTPPort.
 func settingName(field string) string {
 	capitals := strings.IndexFunc(field, unicode.IsLower)
 	if capitals > 1 {

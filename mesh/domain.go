@@ -8,15 +8,15 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// domains are those among which a proxy's own makes a difference, each with all
-// that it ends in: the domains of services, by which callers may leave out the
-// end of a host name, and the namespaces that objects are in or name. They are
-// a bound to what nodes say of themselves, which is anything. Of each it is
-// counted how many state it.
+// domains are the domains that distinguish proxies, each with all its suffixes: the
+// domains of services, whose callers may omit the end of a host name, and the
+// namespaces that contain objects or that objects name. They bound the effect of
+// what nodes state, which may be anything. Each domain is counted, by the objects
+// that need it.
 type domains = tally
 
-// domainsAfter are those of a snapshot that came by changes from one before, nil
-// for none.
+// domainsAfter returns the domains of a snapshot that follows from before by
+// changes; before may be nil.
 func (s *Snapshot) domainsAfter(before *Snapshot, changes []schema.Change) domains {
 	times := map[string]int{}
 	for _, c := range s.ServicesSince(before) {
@@ -34,7 +34,7 @@ func (s *Snapshot) domainsAfter(before *Snapshot, changes []schema.Change) domai
 	return counted(known, times, outerDomain)
 }
 
-// domainOf counts the domain of a service, unless it is nil.
+// domainOf counts the domain of a service, which may be nil.
 func (s *Snapshot) domainOf(svc *Service, n int, times map[string]int) {
 	if svc != nil && (!svc.External || s.Settings.V1Compatibility.ShortNamesByCaller) {
 		_, domain, _ := strings.Cut(svc.Hostname, ".")
@@ -42,8 +42,8 @@ func (s *Snapshot) domainOf(svc *Service, n int, times map[string]int) {
 	}
 }
 
-// domainsOf counts those of the namespaces that an object, unless it is nil, is
-// in or tells from others.
+// domainsOf counts the domains of the namespaces that an object is in or
+// distinguishes. The object may be nil.
 func (s *Snapshot) domainsOf(o *schema.Object, n int, times map[string]int) {
 	if o == nil {
 		return
@@ -57,13 +57,13 @@ func (s *Snapshot) domainsOf(o *schema.Object, n int, times map[string]int) {
 	}
 }
 
-// outerDomain is what a domain ends in.
+// outerDomain returns a domain without its first label.
 func outerDomain(domain string) string {
 	_, outer, _ := strings.Cut(domain, ".")
 	return outer
 }
 
-// named notes the namespaces of proxies that an object tells from others.
+// named records the namespaces of proxies that an object distinguishes from others.
 func named(spec any, namespaces map[string]bool) {
 	if exported, ok := spec.(interface{ GetExportTo() []string }); ok {
 		for _, namespace := range exported.GetExportTo() {
@@ -77,13 +77,13 @@ func named(spec any, namespaces map[string]bool) {
 	}
 }
 
-// unknownLabel stands for all that names of a domain begin with and no object
-// knows. No DNS name has it.
+// unknownLabel stands for all first labels of a domain that no object knows. No DNS
+// name has it.
 const unknownLabel = "_unknown"
 
-// domain is one for all that give the same configuration: as much of its end
-// as is known. Where callers complete short names, one that is not known whole
-// must complete them to what is not there either.
+// domain maps all domains that give the same configuration to one: the longest
+// known suffix. If callers complete short names, a domain that is not known as a
+// whole must complete them to names that do not exist either.
 func (s *Snapshot) domain(given string) string {
 	known := given
 	for known != "" && !s.domains.has(known) {

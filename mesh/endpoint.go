@@ -13,17 +13,18 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// endpoint is one place where all ports of a service are served.
+// endpoint is a workload that serves all ports of a service.
 type endpoint struct {
 	spec   *networking.WorkloadEntry
 	labels Labels
 	weight int // 0 when unset
 	origin schema.Key
-	at     string // where in origin it stands
+	at     string // field in origin
 }
 
-// endpoints of an entry: those written inline, then the workloads that its
-// selector picks. Addresses that the resolution cannot use are left out.
+// endpoints returns the endpoints of an entry: first the inline ones, then the
+// workloads that its selector picks. It omits addresses that the resolution cannot
+// use.
 func (r *registry) endpoints(e *entry, res Resolution) []endpoint {
 	o, entry := e.Object, e.spec
 	if r.withheld.has(e) {
@@ -57,12 +58,12 @@ func (r *registry) endpoints(e *entry, res Resolution) []endpoint {
 	return out
 }
 
-// network of the endpoint; "" when it is not said.
+// network returns the network of the endpoint, or "" if it is not set.
 func (e endpoint) network() string { return cmp.Or(e.spec.GetNetwork(), e.labels[NetworkLabel]) }
 
 func (r *registry) behindGateway(e endpoint) bool { return len(r.settings.Networks[e.network()]) > 0 }
 
-// unusable says why an endpoint cannot be one; "" when it can.
+// unusable returns why an endpoint cannot be used, or "".
 func (r *registry) unusable(e endpoint, res Resolution) string {
 	if e.spec.GetAddress() == "" && res != Passthrough && r.behindGateway(e) {
 		return ""
@@ -73,7 +74,7 @@ func (r *registry) unusable(e endpoint, res Resolution) string {
 	return r.settings.RefusesSocket(e.spec.GetAddress())
 }
 
-// unusable says why an address cannot be that of an endpoint; "" when it can.
+// unusable returns why an address cannot be that of an endpoint, or "".
 func unusable(address string, res Resolution) string {
 	_, err := netip.ParseAddr(address)
 	switch path, unix := strings.CutPrefix(address, unixScheme); {
@@ -91,7 +92,8 @@ func unusable(address string, res Resolution) string {
 	return ""
 }
 
-// isSocket: a path has at most 107 bytes in an address of a socket.
+// isSocket reports whether path can be the path of a socket address, which has at
+// most 107 bytes.
 func isSocket(path string) bool {
 	return len(path) > 1 && len(path) <= 107 && (path[0] == '/' || path[0] == '@') && !strings.ContainsRune(path, 0)
 }
@@ -116,11 +118,11 @@ func selectsNothing(o *schema.Object, entry *networking.ServiceEntry) diag.Probl
 type place struct {
 	endpoint
 	port   *Port
-	number int // that the endpoint listens on
+	number int // port that the endpoint listens on
 }
 
-// places are all endpoints at all ports, but for an endpoint at a port that it
-// says no possible number for.
+// places returns all endpoints at all ports. It omits an endpoint at a port for
+// which it has an invalid number.
 func (r *registry) places(ports []*Port, endpoints []endpoint) []place {
 	var out []place
 	for _, e := range endpoints {
@@ -142,7 +144,8 @@ func (r *registry) places(ports []*Port, endpoints []endpoint) []place {
 
 func (e endpoint) isSocket() bool { return strings.HasPrefix(e.spec.GetAddress(), unixScheme) }
 
-// number is the endpoint's own word, else the service's. A socket has none.
+// number returns the endpoint's own port number, else the service's. A socket has
+// none.
 func (e endpoint) number(port *Port) uint32 {
 	if e.isSocket() {
 		return 0
@@ -153,8 +156,8 @@ func (e endpoint) number(port *Port) uint32 {
 	return uint32(port.TargetPort)
 }
 
-// weigh makes weights smaller that together are more than an Envoy counts to;
-// what each has of the whole stays. An endpoint without one weighs 1.
+// weigh scales weights down if their sum exceeds Envoy's limit, and keeps their
+// proportions. An endpoint without a weight counts as 1.
 func (r *registry) weigh(o *schema.Object, endpoints []endpoint) {
 	var sum uint64
 	for _, e := range endpoints {
@@ -163,7 +166,7 @@ func (r *registry) weigh(o *schema.Object, endpoints []endpoint) {
 	if sum <= math.MaxUint32 {
 		return
 	}
-	most := math.MaxUint32 - uint64(len(endpoints)) // As none may become 0.
+	most := math.MaxUint32 - uint64(len(endpoints)) // None may become 0.
 	for i, e := range endpoints {
 		endpoints[i].weight = max(1, int(uint64(e.weight)*most/sum))
 	}
@@ -174,7 +177,7 @@ func (r *registry) weigh(o *schema.Object, endpoints []endpoint) {
 	})
 }
 
-// instances of a service are its places.
+// instances returns the instances of a service, one for each place.
 func instances(svc *Service, places []place) []*Instance {
 	var out []*Instance
 	for _, p := range places {
@@ -193,8 +196,8 @@ func instances(svc *Service, places []place) []*Instance {
 	return out
 }
 
-// reportUnheeded tells what an endpoint says that no proxy will follow; at is
-// where in the object the endpoint stands.
+// reportUnheeded reports settings of an endpoint that no proxy follows; at is the
+// field of the endpoint in the object.
 func (r *registry) reportUnheeded(e *networking.WorkloadEntry, object diag.Ref, at string, report func(diag.Problem)) {
 	direct := e.GetNetwork()
 	if len(r.settings.Networks[direct]) > 0 {

@@ -9,16 +9,16 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// ExpectedProxies are those that the objects are for, whether or not any of them is
-// there: a sidecar for each namespace that has objects, an ingress for one that has
-// IngressRules, and a router for each Gateway. No workload is beside them. They come in
-// one order, each once.
+// ExpectedProxies returns the proxies that the objects are meant for, whether or
+// not any are connected: a sidecar for each namespace that has objects, an ingress
+// for each that has IngressRules, and a router for each Gateway. They have no
+// workload. The order is fixed, and each occurs once.
 func (s *Snapshot) ExpectedProxies() []Proxy {
 	found := map[string]Proxy{}
 	expect := func(role Role, namespace string, labels Labels) {
 		node, err := NewNode(string(role)+"~"+nowhere+"~any."+namespace+"~"+namespace+".svc."+s.Settings.Domain, "", labels)
 		if err != nil {
-			return // No workload can have what the Gateway selects.
+			return // No workload can have the labels that the Gateway selects.
 		}
 		if proxy, err := node.Proxy(); err == nil {
 			found[node.ID+node.Labels] = proxy

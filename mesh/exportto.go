@@ -6,15 +6,16 @@ import (
 )
 
 // Exported reports whether callers in a namespace see an object of the home
-// namespace that has this exportTo: none is all namespaces, "." the own one,
-// "~" nobody. A caller in no namespace, "", sees what all see.
+// namespace with this exportTo. An empty list means all namespaces, "." the home
+// namespace, "~" nobody. A caller without a namespace, "", sees what is exported to
+// all.
 func Exported(to []string, home, namespace string) bool {
 	return len(to) == 0 || slices.Contains(to, "*") ||
 		namespace != "" && (slices.Contains(to, namespace) || namespace == home && slices.Contains(to, "."))
 }
 
-// VisibleIn reports whether callers in a namespace know the service: it is
-// exported to them, and none of its host is that comes first.
+// VisibleIn reports whether callers in a namespace see the service: it is exported
+// to them, and no service with precedence for its host is.
 func (s *Service) VisibleIn(namespace string) bool {
 	return s.exportedTo(namespace) &&
 		!slices.ContainsFunc(s.before, func(first *Service) bool { return first.exportedTo(namespace) })
@@ -27,7 +28,7 @@ func (s *Service) exportedTo(namespace string) bool {
 // viewers are the callers that an exportTo means.
 type viewers struct {
 	all bool
-	in  map[string]bool // these namespaces, unless all
+	in  map[string]bool // the namespaces, unless all
 }
 
 func viewersOf(to []string, home string) viewers {

@@ -9,7 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// takeHealthCheck reads the value that the annotation of a ServiceEntry may have.
+// takeHealthCheck reads a value of the form that the annotation of a ServiceEntry
+// has.
 func takeHealthCheck(to **schema.HealthCheck) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		text, err := yaml.Marshal(value)
@@ -22,7 +23,8 @@ func takeHealthCheck(to **schema.HealthCheck) settingReader {
 	}
 }
 
-// healthCheck is what an object says of its instances, or nil.
+// healthCheck returns the health check that an object declares for its instances,
+// or nil.
 func healthCheck(o *schema.Object, report func(diag.Problem)) *schema.HealthCheck {
 	text, given := o.Meta.Annotations[schema.HealthCheckAnnotation]
 	if !given {

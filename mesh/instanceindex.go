@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// instanceIndex finds the instances of a service by port, and by port and each
-// single label, as positions in ascending order. Each half is made when
-// somebody first asks by it.
+// instanceIndex finds the instances of a service by port, and by port and a single
+// label. It holds positions in ascending order. Each half is built on first use.
 type instanceIndex struct {
 	ports   sync.Once
 	byPort  map[string][]int
@@ -17,8 +16,8 @@ type instanceIndex struct {
 
 type portLabel struct{ port, name, value string }
 
-// Select are the instances at the port of this name that have all the labels,
-// in registry order. What it takes is in proportion to the instances that have
+// Select returns the instances at the port of this name that have all the labels,
+// in registry order. It takes time in proportion to the number of instances with
 // the rarest of the labels.
 func (s *Service) Select(port string, labels Labels) []*Instance {
 	var out []*Instance
@@ -30,8 +29,8 @@ func (s *Service) Select(port string, labels Labels) []*Instance {
 	return out
 }
 
-// positions are those of the instances that may be meant: at the port, with one
-// of the labels.
+// positions returns the candidates: instances at the port that have one of the
+// labels.
 func (s *Service) positions(port string, labels Labels) []int {
 	x := &s.index
 	x.ports.Do(func() {
@@ -61,8 +60,8 @@ func (s *Service) positions(port string, labels Labels) []int {
 	return candidates
 }
 
-// selected are the instances that a key means, in registry order. A key without
-// a port looks for a port without a name.
+// selected returns the instances that a key means, in registry order. A key without
+// a port means the port without a name.
 func (s *Service) selected(key ServiceKey) []*Instance {
 	ports, sets := key.Ports, key.LabelSets
 	if len(ports) == 0 {

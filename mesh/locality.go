@@ -9,7 +9,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// takeLocalities reads what a DestinationRule may have under the name.
+// takeLocalities reads a value of the form that a DestinationRule has under this
+// name.
 func takeLocalities(to **networking.LocalityLoadBalancerSetting) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		text, err := yaml.Marshal(value)

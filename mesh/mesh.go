@@ -1,11 +1,11 @@
 // Package mesh is the model between the config kinds and the compiler: which
-// services exist, where their instances are, which proxies there are and what
-// the operator set for the whole mesh. A Snapshot holds all of it at one store
-// revision; it is immutable and a pure function of the objects and settings
-// that it was built from.
+// services exist, where their instances are, which proxies there are, and what the
+// operator configured for the whole mesh. A Snapshot holds all of it at one store
+// revision. It is immutable and a pure function of the objects and settings that it
+// was built from.
 //
-// The service registry is made of config objects: ServiceEntry declares a
-// service, its inline endpoints and WorkloadEntry its instances.
+// The service registry is built from config objects: a ServiceEntry declares a
+// service, and its inline endpoints and WorkloadEntries are the instances.
 package mesh
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// Protocol of a service port, in capitals except Mongo and Redis, as they
-// appear in the names of external clusters.
+// Protocol is the protocol of a service port, in upper case except Mongo and Redis,
+// as in the names of external clusters.
 type Protocol string
 
 const (
@@ -31,9 +31,9 @@ const (
 	UDP   Protocol = "UDP"
 )
 
-// ParseProtocol reads a protocol in any case; false when there is no such one.
-// None said is TCP. A protocol that proxies treat like another one is read as
-// that one.
+// ParseProtocol parses a protocol, ignoring case. It returns false for an unknown
+// one. The empty string is TCP. A protocol that proxies treat like another one is
+// read as that one.
 func ParseProtocol(s string) (Protocol, bool) {
 	switch strings.ToUpper(s) {
 	case "", "MYSQL":
@@ -53,7 +53,7 @@ func ParseProtocol(s string) (Protocol, bool) {
 // header: HTTP, HTTP2 and GRPC in clear text.
 func (p Protocol) IsHTTP() bool { return p == HTTP || p == HTTP2 || p == GRPC }
 
-// Labels tell the versions of a service apart.
+// Labels distinguish the versions of a service.
 type Labels map[string]string
 
 // SubsetOf reports whether every pair of l is in other. Empty labels are a
@@ -75,97 +75,98 @@ type Port struct {
 	Name     string
 	Number   int
 	Protocol Protocol
-	// Unstated: the ServiceEntry gives no protocol, so it is TCP.
+	// Unstated is set if the ServiceEntry gives no protocol. The protocol is then
+	// TCP.
 	Unstated bool
-	// TargetPort is where instances listen that do not say themselves.
+	// TargetPort is the port of instances that do not set their own.
 	TargetPort int
 }
 
-// Resolution tells how a proxy finds the instances of a service.
+// Resolution says how a proxy finds the instances of a service.
 type Resolution string
 
 const (
-	// Static: the registry lists the instances.
+	// Static means that the registry lists the instances.
 	Static Resolution = "STATIC"
-	// DNS: instances (or, without any, the host itself) are names to look up.
+	// DNS means that instances (or, if there are none, the host itself) are names
+	// to resolve.
 	DNS Resolution = "DNS"
-	// Passthrough: the connection goes where the caller meant it to go
+	// Passthrough means that a connection goes to the address that the caller chose
 	// (ServiceEntry's NONE).
 	Passthrough Resolution = "NONE"
 )
 
-// Service is one host of the registry, as one object declares it.
+// Service is one host of the registry, as declared by one object.
 type Service struct {
 	Hostname string
-	// apart tells it, in service keys, from other services of its host.
+	// apart distinguishes it, in service keys, from other services with its host.
 	apart string
-	// before are the services of its host that come first, for the callers
-	// who know them.
+	// before are the services with its host that have precedence for callers that
+	// see them.
 	before []*Service
 	index  instanceIndex
-	// Namespace of the object that declares it.
+	// Namespace is that of the object that declares it.
 	Namespace string
-	// Created is when the object was.
+	// Created is the creation time of that object.
 	Created time.Time
-	// ExportTo is who knows it, as Exported reads it.
+	// ExportTo says who sees it, as in Exported.
 	ExportTo []string
-	// Addresses are the service's own virtual ones, each an IPv4 or IPv6 address
-	// or a CIDR block, in canonical form and each once.
+	// Addresses are the service's virtual addresses: IPv4 or IPv6 addresses or CIDR
+	// blocks, in canonical form, each once.
 	Addresses []string
 	Ports     []*Port // in the order declared
 	// External services are outside the mesh (ServiceEntry's MESH_EXTERNAL).
 	External bool
-	// Egress services are hosts outside that are opened as they are: what is
-	// sent to one goes to it, whatever a rule says, and its TLS starts at the
-	// proxy (EgressRule).
+	// Egress services are external hosts that an EgressRule opens. All requests to
+	// one go to that host, whatever a rule says, and the proxy starts TLS.
 	Egress     bool
 	Resolution Resolution
-	// OneAddress: under DNS resolution, of all addresses of a name only the
-	// first is used, until it is another one (ServiceEntry's DNS_ROUND_ROBIN).
+	// OneAddress is set if, under DNS resolution, proxies use only the first
+	// address of a name until it changes (ServiceEntry's DNS_ROUND_ROBIN).
 	OneAddress bool
-	// Sockets: instances are Unix sockets on the machine of each caller, so that
-	// nobody answers for them.
+	// Sockets is set if instances are Unix sockets on the machine of each caller,
+	// so that EDS does not serve them.
 	Sockets bool
-	// Networks: instances are in networks that others come to by gateways, so that
-	// it depends on the caller where they are.
+	// Networks is set if instances are in networks that others reach through
+	// gateways, so that their addresses depend on the caller.
 	Networks bool
 	// SubjectAltNames are names of which an instance's certificate must have one;
 	// none means any.
 	SubjectAltNames []string
-	// HealthCheck finds out which instances are alive; nil when nobody asks.
+	// HealthCheck is the active health check of the instances, or nil.
 	HealthCheck *schema.HealthCheck
-	// Withheld: the object that declares it exceeds the budget. It has no
+	// Withheld is set if the object that declares it exceeds the budget. It has no
 	// instances, and its clusters are closed.
 	Withheld bool
-	// Undeclared: no service has the host at the port. The service is not in the registry;
-	// it stands for the host where a rule is for it.
+	// Undeclared is set if no service has the host at the port. The service is not
+	// in the registry; it represents the host for rules.
 	Undeclared bool
-	// Instances in registry order: inline endpoints as written, then
-	// WorkloadEntries by namespace and name. One entry per endpoint and
+	// Instances are in registry order: inline endpoints as written, then
+	// WorkloadEntries by namespace and name. There is one for each endpoint and
 	// service port.
 	Instances []*Instance
 	Origin    schema.Key
 }
 
-// KeyHost is the host in keys of the service: the name itself, with the object
-// that declares it behind unless it is for all callers. It depends on nothing
-// else, so that a key never comes to mean what is for other callers.
+// KeyHost returns the host in keys of the service: the host name, followed by the
+// object that declares it unless it is visible to all callers. It depends on
+// nothing else, so a key never changes to mean a service for other callers.
 func (s *Service) KeyHost() string { return s.Hostname + s.apart }
 
-// NamesExternal reports whether the service is a name inside the mesh for a host
-// outside, found by looking that name up. (Pilot knew it as a service with an
-// external name.)
+// NamesExternal reports whether the service is a name inside the mesh for an
+// external host, which is found by resolving that name. (Pilot called it a service
+// with an external name.)
 func (s *Service) NamesExternal() bool {
 	return !s.External && s.IsItsOwnEndpoint()
 }
 
-// IsItsOwnEndpoint reports whether the host itself is looked up, as there are no
+// IsItsOwnEndpoint reports whether the host itself is resolved because there are no
 // instances.
 func (s *Service) IsItsOwnEndpoint() bool {
 	return s.Resolution == DNS && len(s.Instances) == 0 && !s.Withheld
 }
 
-// Port finds a port by number; nil when there is none.
+// Port returns the port with a number, or nil.
 func (s *Service) Port(number int) *Port {
 	for _, p := range s.Ports {
 		if p.Number == number {
@@ -175,7 +176,7 @@ func (s *Service) Port(number int) *Port {
 	return nil
 }
 
-// PortByName finds a port by name; nil when there is none.
+// PortByName returns the port with a name, or nil.
 func (s *Service) PortByName(name string) *Port {
 	for _, p := range s.Ports {
 		if p.Name == name {
@@ -189,15 +190,15 @@ func (s *Service) PortByName(name string) *Port {
 type Instance struct {
 	Service *Service
 	Port    *Port // the service's port
-	// Address is an IP address, under DNS resolution also a host name, else also
-	// a Unix socket, as unix:// and its path or @ and its name. "" is only in a
-	// network that has gateways.
+	// Address is an IP address. Under DNS resolution it may be a host name, and
+	// otherwise a Unix socket: unix:// followed by its path, or by @ and its name.
+	// It may be "" only in a network that has gateways.
 	Address string
-	// EndpointPort is the port the instance listens on; 0 for a socket.
+	// EndpointPort is the port that the instance listens on; 0 for a socket.
 	EndpointPort int
 	Labels       Labels
-	Zone         string // availability zone, "" when unknown
-	Network      string // "" when unknown
-	Weight       int    // 0 when unset
+	Zone         string // availability zone; "" if unknown
+	Network      string // "" if unknown
+	Weight       int    // 0 if unset
 	Origin       schema.Key
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// NetworkLabel of a workload, or of what a node states of its own, is the network
-// that it is in; a WorkloadEntry's network comes first.
+// NetworkLabel is the label with the network of a workload or of a node. A
+// WorkloadEntry's network field takes precedence.
 const NetworkLabel = "topology.istio.io/network"
 
-// NetworkGateway is where all of a network is reached from others.
+// NetworkGateway is an address at which other networks reach all of a network.
 type NetworkGateway struct {
 	Address string // an IP address
 	Port    int
 }
 
-// elsewhere is the network of callers in one that has no gateways. For them all
-// others are alike.
+// elsewhere is the network of callers in networks without gateways. To them all
+// other networks are alike.
 const elsewhere = "~"
 
-// network of a caller: what its node states, or its instances say. "" is that of
-// whatever it calls.
+// network returns the network of a caller, as stated by its node or else by its
+// instances. "" means that it reaches all instances directly.
 func (s *Snapshot) network(p Proxy, own []*Instance) string {
 	if len(s.Settings.Networks) == 0 {
 		return ""
@@ -41,17 +41,17 @@ func (s *Snapshot) network(p Proxy, own []*Instance) string {
 	return name
 }
 
-// Reached are instances of one service as callers in a network come to them:
-// those of another network that has gateways by these. A gateway tells services
-// apart by the host that a request or the beginning of TLS names, and no versions;
-// what it cannot tell is not sent there. Nobody comes to an instance without an
-// address in another way.
+// Reached returns the instances of one service as callers in a network reach them:
+// instances of another network that has gateways are replaced by the gateways. A
+// gateway distinguishes services by the host in a request or in the TLS handshake.
+// It does not distinguish versions; traffic that it cannot distinguish is not sent
+// there. An instance without an address is reachable only through gateways.
 func (s *Settings) Reached(instances []*Instance, network string, ofVersion bool) []*Instance {
 	if !slices.ContainsFunc(instances, func(i *Instance) bool { return i.Address == "" || s.remote(i, network) }) {
 		return instances
 	}
 	var out []*Instance
-	behind := map[networkPort]*Instance{} // one for all of them, with their weight
+	behind := map[networkPort]*Instance{} // one for all instances behind the gateways, with the sum of their weights
 	for _, i := range instances {
 		at := networkPort{i.Network, i.Port.Name}
 		switch {
@@ -73,8 +73,8 @@ func (s *Settings) Reached(instances []*Instance, network string, ofVersion bool
 // networkPort is a port of a service in a network.
 type networkPort struct{ network, port string }
 
-// throughGateways has the gateways of a network share the weight of what is behind
-// them. That of all others grows with it where it must be divided.
+// throughGateways divides the weight of the instances in a network among its
+// gateways. If a weight does not divide evenly, all other weights are scaled up.
 func (s *Settings) throughGateways(instances []*Instance, behind map[networkPort]*Instance) []*Instance {
 	parts, sum := 1, 0
 	for at := range behind {

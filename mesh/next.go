@@ -8,13 +8,14 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// identity is a snapshot's, for those that came from it to name without keeping
-// it in memory.
+// identity identifies a snapshot. Later snapshots can refer to it without keeping
+// the snapshot in memory.
 type identity struct{ _ byte }
 
-// Next is the snapshot after some changes, each of which replaces the object with
-// its key. What did not change is shared with s, services by identity; where
-// another snapshot came from s before, that holds of the registry only as a whole.
+// Next returns the snapshot after some changes, each of which replaces the object
+// with its key. Unchanged parts are shared with s, and unchanged services are
+// identical. If another snapshot was already made from s, the registry is shared
+// only if it is unchanged as a whole.
 func (s *Snapshot) Next(revision int64, changes []schema.Change) *Snapshot {
 	next := &Snapshot{
 		Revision: revision, Settings: s.Settings, Files: s.Files,
@@ -38,14 +39,14 @@ func (s *Snapshot) Next(revision int64, changes []schema.Change) *Snapshot {
 	return next
 }
 
-// ChangesSince are those by which s came from a snapshot; false when it did not
-// come from that one, or not at once. The changes are shared.
+// ChangesSince returns the changes between a snapshot and s. It returns false if s
+// was not made directly from that one. The changes are shared.
 func (s *Snapshot) ChangesSince(before *Snapshot) ([]schema.Change, bool) {
 	return s.changes, before != nil && s.after == before.id
 }
 
-// replaced is a list in order of keys after some changes, of which the last one of an
-// object counts. It is made in one go, however many they are.
+// replaced returns a list sorted by key after some changes. The last change of an
+// object wins. It builds the list in one pass, however many changes there are.
 func replaced(objs []*schema.Object, changes []schema.Change) []*schema.Object {
 	changes = slices.Clone(changes)
 	slices.SortStableFunc(changes, func(a, b schema.Change) int { return CompareKeys(a.Object(), b.Object()) })

@@ -9,29 +9,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Node is what an Envoy says of itself in every request, in one spelling: two
-// are equal if they say the same.
+// Node is what an Envoy states about itself in every request, in normal form: two
+// nodes are equal if they state the same.
 type Node struct {
 	ID string // role~ip~id~domain
-	// Namespace of the workload; "" for that of the domain.
+	// Namespace of the workload, or "" for that of the domain.
 	Namespace string
-	// Locality of the workload, region/zone/sub-zone; "" for none stated.
+	// Locality of the workload, as region/zone/sub-zone, or "" if it states none.
 	Locality string
-	// Labels of the workload, as Labels.String writes them; "" for none stated.
+	// Labels of the workload, in the form of Labels.String, or "" if it states
+	// none.
 	Labels string
 }
 
-// Bounds of what a node states beside its id. It is a client's word that is kept
-// with what is made for it; a workload of Kubernetes has some 20 labels in less
-// than 1 KiB.
+// Bounds of what a node states in addition to its id. A client chooses it, and it
+// is kept with the results for the client. A workload of Kubernetes has some 20
+// labels in less than 1 KiB.
 const (
 	maxNodeLabels     = 64
 	maxNodeLabelsText = 4 << 10
 )
 
-// NewNode is one that states a namespace and labels as Kubernetes has them, or
-// "" and none: up to 64 labels in 4 KiB. The error says which is wrong and what
-// is allowed.
+// NewNode returns a node with a namespace and labels that are valid in Kubernetes,
+// or "" and none. It allows up to 64 labels in 4 KiB. The error says what is wrong
+// and what is allowed.
 func NewNode(id, namespace string, labels Labels) (Node, error) {
 	if problems := validation.IsDNS1123Label(namespace); namespace != "" && len(problems) > 0 {
 		return Node{}, fmt.Errorf("namespace %s: %s", shortened(namespace), problems[0])
@@ -56,8 +57,8 @@ func NewNode(id, namespace string, labels Labels) (Node, error) {
 
 const maxNodeLocality = 1 << 10
 
-// At is the node with a locality of up to 1 KiB without control and format
-// characters, the parts of which may be missing.
+// At returns the node with a locality of up to 1 KiB without control and format
+// characters. Parts of it may be empty.
 func (n Node) At(region, zone, subZone string) (Node, error) {
 	n.Locality = strings.TrimRight(strings.Join([]string{region, zone, subZone}, "/"), "/")
 	if len(n.Locality) > maxNodeLocality {
@@ -69,12 +70,13 @@ func (n Node) At(region, zone, subZone string) (Node, error) {
 	return n, nil
 }
 
-// Size is how many bytes its texts have.
+// Size returns the number of bytes of its strings.
 func (n Node) Size() int { return len(n.ID) + len(n.Namespace) + len(n.Locality) + len(n.Labels) }
 
 const maxShown = 80
 
-// shortened is as much of a text that anybody may have sent as an error shows.
+// shortened quotes a text that a client may have sent, and truncates it for an
+// error.
 func shortened(text string) string {
 	if len(text) > maxShown {
 		return fmt.Sprintf("%.*q…", maxShown, text)

@@ -8,19 +8,18 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// places are the localities among which a proxy's own makes a difference, each
-// with all that it begins with: those of instances, and those that rules name.
-// They are a bound to what nodes say of themselves. Of each it is counted how
-// many state it.
+// places are the localities that distinguish proxies, each with all its prefixes:
+// those of instances, and those that rules name. They bound the effect of what
+// nodes state. Each locality is counted, by the services and rules that need it.
 type places struct {
 	known tally
-	// asked is how many rules that callers in a namespace see want to know where
-	// they are; under * for all.
+	// asked counts, by namespace, the rules visible to callers there that depend on
+	// their locality; * is all namespaces.
 	asked tally
 }
 
-// placesAfter are those of a snapshot that came by changes from one before, nil
-// for none.
+// placesAfter returns the places of a snapshot that follows from before by changes;
+// before may be nil.
 func (s *Snapshot) placesAfter(before *Snapshot, changes []schema.Change) places {
 	known, asked := map[string]int{}, map[string]int{}
 	for _, c := range s.ServicesSince(before) {
@@ -42,7 +41,7 @@ func (s *Snapshot) placesAfter(before *Snapshot, changes []schema.Change) places
 	return out
 }
 
-// outerPlace is the locality that one is in; "" for a region.
+// outerPlace returns the enclosing locality; "" for a region.
 func outerPlace(locality string) string {
 	at := strings.LastIndex(locality, "/")
 	return locality[:max(at, 0)]
@@ -66,7 +65,7 @@ func placesOf(svc *Service, n int, known map[string]int) {
 	}
 }
 
-// askedBy counts what a DestinationRule asks of its callers.
+// askedBy counts the localities that a DestinationRule depends on.
 func (s *Snapshot) askedBy(o *schema.Object, n int, known, asked map[string]int) {
 	if o == nil {
 		return
@@ -89,7 +88,7 @@ func (s *Snapshot) askedBy(o *schema.Object, n int, known, asked map[string]int)
 
 const everyNamespace = "*"
 
-// namedPlaces counts where a setting says that callers are.
+// namedPlaces counts the localities of callers that a setting names.
 func namedPlaces(l *networking.LocalityLoadBalancerSetting, n int, known map[string]int) {
 	for _, d := range l.GetDistribute() {
 		if from := strings.TrimSuffix(strings.TrimSuffix(d.GetFrom(), "*"), "/"); from != "" {
@@ -101,18 +100,18 @@ func namedPlaces(l *networking.LocalityLoadBalancerSetting, n int, known map[str
 	}
 }
 
-// asksPlace reports whether it matters where callers in a namespace are.
+// asksPlace reports whether the locality of callers in a namespace matters.
 func (s *Snapshot) asksPlace(namespace string) bool {
 	ofMesh := s.Settings.LocalityLbSetting
 	return schema.LocalitiesEnabled(ofMesh) && len(ofMesh.GetDistribute()) > 0 ||
 		s.places.asked.has(everyNamespace) || s.places.asked.has(namespace)
 }
 
-// unknownPlace stands for a part of a locality that nobody knows.
+// unknownPlace stands for an unknown part of a locality.
 const unknownPlace = "_unknown"
 
-// place is one for all localities that give the same configuration: as much of
-// its beginning as is known.
+// place maps all localities that give the same configuration to one: the longest
+// known prefix.
 func (s *Snapshot) place(given string) string {
 	known := given
 	for known != "" && !s.places.known.has(known) {
@@ -124,8 +123,8 @@ func (s *Snapshot) place(given string) string {
 	return known + "/" + unknownPlace
 }
 
-// placeOf is where a proxy is, as far as that matters: where its node says, else
-// where the first is of its own instances of which it is known.
+// placeOf returns the locality of a proxy, as far as it matters: the one that its
+// node states, else that of its first instance with a locality.
 func (s *Snapshot) placeOf(p Proxy, own []*Instance) string {
 	if p.Locality != "" {
 		return s.place(p.Locality)
@@ -138,8 +137,8 @@ func (s *Snapshot) placeOf(p Proxy, own []*Instance) string {
 	return ""
 }
 
-// SameStated reports whether proxies that state some domain or locality are told
-// apart as in another snapshot: false as well when that is not known.
+// SameStated reports whether proxies are distinguished by stated domain and
+// locality as in another snapshot. It may return false if that is unknown.
 func (s *Snapshot) SameStated(other *Snapshot) bool {
 	return s.domains.names == other.domains.names && s.places.known.names == other.places.known.names &&
 		s.places.asked.names == other.places.asked.names

@@ -10,8 +10,9 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// ports of an entry. Its services are called by their numbers and known by
-// their names, so that of two with one of either there is the first.
+// ports returns the ports of an entry. Numbers and names must be unique, as
+// services are called by port number and identified by port name; of two ports with
+// the same one, the first is used.
 func (r *registry) ports(o *schema.Object, entry *networking.ServiceEntry) []*Port {
 	var ports []*Port
 	names, numbers := map[string]bool{}, map[uint32]bool{}

@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/internal/terminal"
 )
 
-// Role of a proxy in the mesh.
+// Role is the role of a proxy in the mesh.
 type Role string
 
 const (
@@ -18,27 +18,27 @@ const (
 	Router  Role = "router"  // at the edge, for Gateways
 )
 
-// Proxy is the identity that an Envoy states in every request for
-// configuration: "role~ip~id~domain", and perhaps what its workload is.
+// Proxy is the identity that an Envoy states in every request for configuration:
+// "role~ip~id~domain", and optionally properties of its workload.
 type Proxy struct {
 	Role   Role
-	IP     string // in canonical form where it is an address
+	IP     string // in canonical form if it is an address
 	ID     string
 	Domain string
-	// Namespace that the node states, "" for that of the domain.
+	// Namespace that the node states, or "" for that of the domain.
 	Namespace string
-	// Locality that the node states, region/zone/sub-zone; "" for none.
+	// Locality that the node states, as region/zone/sub-zone, or "".
 	Locality string
-	// Labels that the node states of its workload; nil for none. They are not
-	// to be changed.
+	// Labels that the node states of its workload, or nil. They must not be
+	// modified.
 	Labels Labels
 }
 
-// maxNode bounds an identity, in bytes. It is a client's word that is kept with
-// what is made for it; a real one has some 60.
+// maxNode is the maximum size of an identity, in bytes. A client chooses it, and it
+// is kept with the results for the client. A real one has some 60 bytes.
 const maxNode = 1 << 10
 
-// Proxy is the proxy that a node is.
+// Proxy returns the proxy that a node describes.
 func (n Node) Proxy() (Proxy, error) {
 	p, err := ParseProxy(n.ID)
 	if p.Namespace, p.Locality = n.Namespace, n.Locality; n.Labels != "" {
@@ -47,9 +47,9 @@ func (n Node) Proxy() (Proxy, error) {
 	return p, err
 }
 
-// ParseProxy reads an identity of up to 1 KiB without control and format characters.
-// The error says which part is wrong and what is allowed. Only a sidecar must state an
-// IP address: its listeners and its own instances hang on it.
+// ParseProxy parses an identity of up to 1 KiB without control and format
+// characters. The error says which part is wrong and what is allowed. Only a
+// sidecar must state an IP address: its listeners and own instances depend on it.
 func ParseProxy(node string) (Proxy, error) {
 	if len(node) > maxNode {
 		return Proxy{}, fmt.Errorf("node of %d bytes, at most %d are allowed", len(node), maxNode)
@@ -73,8 +73,8 @@ func ParseProxy(node string) (Proxy, error) {
 	return p, nil
 }
 
-// checkPrintable refuses characters that would steer a terminal on which an identity,
-// or a log that holds it, is shown. No name of a workload has such characters.
+// checkPrintable rejects characters that could control a terminal that shows an
+// identity, or a log with it. No name of a workload has such characters.
 func checkPrintable(name, text string) error {
 	if terminal.Line(text) == text {
 		return nil
@@ -86,8 +86,8 @@ func (p Proxy) String() string {
 	return strings.Join([]string{string(p.Role), p.IP, p.ID, p.Domain}, "~")
 }
 
-// canonicalBlock is the one spelling of an IP address or CIDR block. A block of
-// one address is that address.
+// canonicalBlock returns the canonical form of an IP address or CIDR block. A block
+// of one address becomes that address.
 func canonicalBlock(text string) string {
 	block, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -104,8 +104,8 @@ func isAddress(text string) bool {
 	return err == nil
 }
 
-// canonicalIP is the one spelling of an IP address, so that addresses can be
-// compared as texts; whatever is no address stays as it is.
+// canonicalIP returns the canonical form of an IP address, so that addresses can be
+// compared as strings. It returns any other text unchanged.
 func canonicalIP(text string) string {
 	addr, err := netip.ParseAddr(text)
 	if err != nil {

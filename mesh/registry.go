@@ -12,24 +12,23 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// registry is what a Registry was built by. It is handed on from one to the next
-// of them, and changes on the way: what a change touches is built again, and
-// nothing else.
+// registry is the state from which a Registry was built. Each Registry passes it on
+// to the next one and it changes on the way: only what a change touches is rebuilt.
 type registry struct {
 	settings *Settings
 
 	mu        sync.Mutex
-	at        *Registry // the one that it stands at; nil while it changes, and when it broke off
+	at        *Registry // the Registry that it represents; nil during a change and after one that was aborted
 	entries   map[schema.Key]*entry
-	claims    map[string][]*claim // by host, first to have it first
+	claims    map[string][]*claim // by host, in order of precedence
 	workloads workloads
 	selectors selectors
 	withheld  withholding
 	problems  map[diag.Ref]diag.List // of objects that have any
-	now       *entry                 // that is being built
+	now       *entry                 // the entry that is being built
 }
 
-// newRegistry is built from nothing.
+// newRegistry builds a registry from scratch.
 func newRegistry(settings *Settings, objects map[string][]*schema.Object) *Registry {
 	r := &registry{
 		settings: settings, entries: map[schema.Key]*entry{}, claims: map[string][]*claim{},
@@ -47,9 +46,9 @@ func added(objs []*schema.Object) []schema.Change {
 	return out
 }
 
-// next is the registry after changes, which lead to these objects. Services that
-// they do not concern stay the same values, unless another one came after r
-// already: then it is built from nothing.
+// next returns the registry after changes that lead to these objects. Unaffected
+// services stay identical. If another registry was already made from r, next builds
+// one from scratch.
 func (r *Registry) next(objects map[string][]*schema.Object, entries, workloads []schema.Change) *Registry {
 	by := r.by
 	by.mu.Lock()
@@ -60,7 +59,7 @@ func (r *Registry) next(objects map[string][]*schema.Object, entries, workloads 
 	return by.update(r, entries, workloads)
 }
 
-// update leaves out what cannot be a service or an instance; it becomes a
+// update omits objects that cannot be a service or an instance. Each becomes a
 // problem on its object.
 func (r *registry) update(last *Registry, entries, workloads []schema.Change) *Registry {
 	r.at = nil
@@ -83,14 +82,14 @@ func (r *registry) update(last *Registry, entries, workloads []schema.Change) *R
 	return next
 }
 
-// touched is what a change concerns.
+// touched is what a change affects.
 type touched struct {
-	entries map[*entry]bool   // to be built again, at least for some hosts
-	hosts   map[string]bool   // whose services are made again
-	objects map[diag.Ref]bool // that may have other problems
+	entries map[*entry]bool   // to be rebuilt, at least for some hosts
+	hosts   map[string]bool   // hosts whose services are rebuilt
+	objects map[diag.Ref]bool // objects whose problems may change
 }
 
-// touch has an entry built again, with all its hosts.
+// touch marks an entry, with all its hosts, for rebuilding.
 func (t *touched) touch(e *entry) {
 	t.entries[e] = true
 	for _, host := range e.spec.GetHosts() {
@@ -101,11 +100,11 @@ func (t *touched) touch(e *entry) {
 // entry is a ServiceEntry.
 type entry struct {
 	*schema.Object
-	spec   *networking.ServiceEntry // nil when it cannot be used
-	claims []*claim                 // one for each host, nil for one that stands a second time
+	spec   *networking.ServiceEntry // nil if it cannot be used
+	claims []*claim                 // one for each host; nil for a repeated host
 	picked []*workload
-	fits   int   // how many workloads its selector fits, picked or not
-	under  label // that its selector is found by
+	fits   int   // number of workloads that its selector matches, picked or not
+	under  label // key under which its selector is found
 
 	problems  diag.Collector
 	elsewhere map[diag.Ref]*diag.Collector // problems of workloads that it picks
@@ -126,7 +125,7 @@ func (e *entry) report(p diag.Problem) {
 	e.elsewhere[p.Object].Add(p)
 }
 
-// report keeps a problem with the entry that is being built.
+// report adds a problem to the entry that is being built.
 func (r *registry) report(p diag.Problem) { r.now.report(p) }
 
 func (r *registry) replaceEntry(c schema.Change, t *touched) {
@@ -140,7 +139,7 @@ func (r *registry) replaceEntry(c schema.Change, t *touched) {
 	}
 }
 
-// enter reads an entry. What it comes to is found out when all have entered.
+// enter reads an entry. It is built after all have entered.
 func (r *registry) enter(e *entry, t *touched) {
 	r.entries[e.Key()] = e
 	e.own = schema.OwnOf(e.Object)
@@ -171,7 +170,7 @@ func (r *registry) leave(e *entry, t *touched) {
 	r.withheld.forget(e)
 }
 
-// build makes the services of an entry at the hosts that are touched.
+// build makes the services of an entry for the touched hosts.
 func (r *registry) build(e *entry, t *touched) {
 	t.objects[e.Key().Ref()] = true
 	e.problems, e.elsewhere = diag.Collector{}, nil
@@ -181,8 +180,9 @@ func (r *registry) build(e *entry, t *touched) {
 	r.now = nil
 }
 
-// NamespaceOf is the namespace in a name like reviews.default.svc.cluster.local
-// or default.svc.cluster.local; "" when there is none.
+// NamespaceOf returns the namespace in a name like
+// reviews.default.svc.cluster.local or default.svc.cluster.local, or "" if there is
+// none.
 func NamespaceOf(name, domain string) string {
 	local, ok := strings.CutSuffix(name, ".svc."+domain)
 	if !ok {
@@ -191,8 +191,8 @@ func NamespaceOf(name, domain string) string {
 	return local[strings.LastIndexByte(local, '.')+1:]
 }
 
-// add declares those of the hosts that are an entry's own. All of them have the
-// same ports and endpoints.
+// add makes services for those of the hosts that belong to the entry. They all have
+// the same ports and endpoints.
 func (r *registry) add(e *entry, hosts map[string]bool) {
 	o, entry := e.Object, e.spec
 	resolution := resolutions[entry.GetResolution()]
@@ -279,7 +279,7 @@ func manyNames(o *schema.Object, n int) diag.Problem {
 	}
 }
 
-// reportIgnored tells what a valid entry says that no proxy will follow.
+// reportIgnored reports settings of a valid entry that no proxy follows.
 func (r *registry) reportIgnored(o *schema.Object, entry *networking.ServiceEntry) {
 	for i, e := range entry.GetEndpoints() {
 		r.reportUnheeded(e, o.Key().Ref(), fmt.Sprintf("spec.endpoints[%d]", i), r.report)

@@ -9,7 +9,7 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// newProblems are those of the touched objects that have others than before.
+// newProblems returns the problems of those touched objects whose problems changed.
 func (r *registry) newProblems(t *touched) map[diag.Ref]diag.List {
 	out := map[diag.Ref]diag.List{}
 	for ref := range t.objects {
@@ -35,8 +35,8 @@ func (r *registry) problemsOf(ref diag.Ref) diag.List {
 	return nil
 }
 
-// allProblems are the workload's own and those that its pickers have with it, by
-// their age.
+// allProblems returns the workload's own problems, followed by those that the
+// entries that pick it have with it, by the age of the entries.
 func (w *workload) allProblems() diag.List {
 	var with []*entry
 	for e := range w.pickers {
@@ -63,8 +63,8 @@ func unselected(w *workload) diag.Problem {
 	}
 }
 
-// replacedProblems is a list by object in which some have others. Without any it
-// is the same list.
+// replacedProblems returns a list, sorted by object, with the problems of some
+// objects replaced. Without changes it returns the same list.
 func replacedProblems(list diag.List, of map[diag.Ref]diag.List) diag.List {
 	if len(of) == 0 {
 		return list

@@ -12,21 +12,22 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// FileSecrets are what the files of Settings.SecretFiles hold at one moment, by
-// "namespace/name". A nil one has none. It is immutable.
+// FileSecrets has the contents of the files of Settings.SecretFiles at one moment,
+// by "namespace/name". A nil value has none. It is immutable.
 type FileSecrets struct{ byName map[string]FileSecret }
 
-// FileSecret is one of them. Those that are equal by == are the same.
+// FileSecret is the content of one secret's files. Values that are equal by == have
+// the same content.
 type FileSecret struct {
-	Pair credential.Pair // zero before there was one that can be used
-	// Problem is why newer files are not taken, or what else is wrong; "" for nothing.
+	Pair credential.Pair // zero until the files were usable once
+	// Problem says why newer files are not used, or what else is wrong, or is "".
 	Problem string
 }
 
-// NewFileSecrets keeps the map.
+// NewFileSecrets returns a value that keeps the map.
 func NewFileSecrets(byName map[string]FileSecret) *FileSecrets { return &FileSecrets{byName} }
 
-// All of them by name, not to be changed.
+// All returns all secrets by name. The map must not be modified.
 func (s *FileSecrets) All() map[string]FileSecret {
 	if s == nil {
 		return nil
@@ -34,21 +35,22 @@ func (s *FileSecrets) All() map[string]FileSecret {
 	return s.byName
 }
 
-// Equal reports whether both have the same.
+// Equal reports whether both have the same contents.
 func (s *FileSecrets) Equal(other *FileSecrets) bool { return maps.Equal(s.All(), other.All()) }
 
-// WithFiles is the snapshot with what files hold. It is for the one who made the
-// snapshot, before anybody else has it.
+// WithFiles sets the contents of files and returns the snapshot. Only the creator
+// of the snapshot may call it, before sharing the snapshot.
 func (s *Snapshot) WithFiles(files *FileSecrets) *Snapshot {
 	s.Files = files
 	return s
 }
 
-// SecretFile is where a secret is on the server's machine. A pair, authorities, or
-// both.
+// SecretFile has the paths of a secret's files on the server's machine: a pair,
+// authorities, or both.
 type SecretFile struct{ CertificateFile, KeyFile, CAFile string }
 
-// takeSecretFiles reads files by the name of a secret, with its namespace or without.
+// takeSecretFiles reads files by the name of a secret, with or without its
+// namespace.
 func takeSecretFiles(to *map[string]SecretFile) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		*to = map[string]SecretFile{}
@@ -74,7 +76,7 @@ func takeSecretFiles(to *map[string]SecretFile) settingReader {
 	}
 }
 
-// secretNamed is the namespace/name that is meant, or what must be so.
+// secretNamed returns the namespace/name of a secret, or what is required of it.
 func secretNamed(text string) (full, must string) {
 	namespace, name, both := strings.Cut(text, "/")
 	if !both {

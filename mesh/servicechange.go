@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// ServiceChange is one service in the place of another: Before is nil for one
-// that came, After for one that went.
+// ServiceChange replaces one service with another: Before is nil for a new one,
+// After for a removed one.
 type ServiceChange struct{ Before, After *Service }
 
-// ServicesSince are the services that are others than in a snapshot before, nil
-// for none, those with one KeyHost each in the place of the other. What it takes
-// is in proportion to them where s came from that one, with no other registry in
-// between. The slice is shared.
+// ServicesSince returns the changes of services since an earlier snapshot, which
+// may be nil. Services with the same KeyHost are one change. It takes time in
+// proportion to the number of changes if s was made from that snapshot with no
+// other registry in between. The slice is shared.
 func (s *Snapshot) ServicesSince(before *Snapshot) []ServiceChange {
 	switch {
 	case before == nil:
@@ -45,7 +45,7 @@ func serviceChanges(before, after []*Service) []ServiceChange {
 	return out
 }
 
-// with is the registry after the services of some hosts have changed.
+// with returns the registry after the services of some hosts have changed.
 func (r *Registry) with(hosts map[string][]*Service) *Registry {
 	next := &Registry{id: new(identity), after: r.id}
 	byHost, list := r.byHost.draft(), r.Services
@@ -81,7 +81,7 @@ func rekeyed(services table[string, *Service], changes []ServiceChange) table[st
 	return d.done()
 }
 
-// moved has the instances of changed services at their addresses, in the order
+// moved updates the instances of changed services at their addresses, in the order
 // of the services.
 func moved(instances table[string, []*Instance], changes []ServiceChange) table[string, []*Instance] {
 	gone, come, at := map[*Service]bool{}, map[string][]*Instance{}, map[string]bool{}
@@ -112,8 +112,8 @@ func moved(instances table[string, []*Instance], changes []ServiceChange) table[
 	return d.done()
 }
 
-// own are the instances that proxies may be beside: none of an external service,
-// whose endpoints are outside the mesh, and none of nil.
+// own returns the instances that may have a proxy beside them: none of an external
+// service, whose endpoints are outside the mesh, and none of nil.
 func (s *Service) own() []*Instance {
 	if s == nil || s.External {
 		return nil

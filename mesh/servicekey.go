@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// ServiceKey names a set of instances: host, port names, label sets. Its text
-// is "host", "host|port" or "host|port|k1=v1,k2=v2"; several port names are
-// joined by ",", several label sets by ";". The host is a service's KeyHost. For
-// callers in a network, that is a fourth part.
+// ServiceKey names a set of instances: host, port names, label sets. Its text is
+// "host", "host|port" or "host|port|k1=v1,k2=v2". Several port names are joined by
+// ",", several label sets by ";". The host is a service's KeyHost. The network of
+// callers, if any, is a fourth part.
 type ServiceKey struct {
 	Hostname  string
 	Ports     []string
@@ -18,7 +18,7 @@ type ServiceKey struct {
 	Network   string
 }
 
-// NewServiceKey is the key of one port and at most one label set. The port of
+// NewServiceKey returns the key of one port and at most one label set. The port of
 // an external service is named external-<PROTOCOL>-<number>.
 func NewServiceKey(s *Service, p *Port, labels Labels) ServiceKey {
 	name := p.Name
@@ -28,7 +28,7 @@ func NewServiceKey(s *Service, p *Port, labels Labels) ServiceKey {
 	return ServiceKey{Hostname: s.KeyHost()}.With(name, labels)
 }
 
-// With is the key of the same host with this port and at most one label set.
+// With returns the key of the same host with this port and at most one label set.
 func (k ServiceKey) With(port string, labels Labels) ServiceKey {
 	k.Ports, k.LabelSets = nil, nil
 	if port != "" {
@@ -40,11 +40,11 @@ func (k ServiceKey) With(port string, labels Labels) ServiceKey {
 	return k
 }
 
-// maxAlternatives bounds the ports and the label sets of a key that is read:
-// each instance of the host is held against all of them.
+// maxAlternatives is the maximum number of ports, and of label sets, in a parsed
+// key: each instance of the host is compared with all of them.
 const maxAlternatives = 16
 
-// ParseServiceKey reads the text form. It never fails: what makes no sense, or
+// ParseServiceKey parses the text form. It never fails: a text that is invalid, or
 // has more than 16 ports or label sets, names no instances.
 func ParseServiceKey(text string) ServiceKey {
 	parts := strings.SplitN(text, "|", 4)
@@ -96,8 +96,8 @@ func (k ServiceKey) String() string {
 	return text
 }
 
-// String is "k1=v1,k2=v2", the pairs sorted as texts; a label with an empty
-// value is its name alone.
+// String returns "k1=v1,k2=v2", sorted; a label with an empty value is only its
+// name.
 func (l Labels) String() string {
 	pairs := make([]string, 0, len(l))
 	for name, value := range maps.All(l) {

@@ -15,18 +15,18 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// settingsFile reads one mesh configuration.
+// settingsFile parses one mesh configuration.
 type settingsFile struct {
 	file     string
 	settings *Settings
 	problems diag.List
 }
 
-// ParseSettings reads a mesh configuration, as strictly as an object is read:
-// unknown names and bad values are problems with line and column. Names that
-// Pilot had and that have no meaning here are read, with a warning when their
-// value asks for something. Settings are nil when the list holds an error;
-// what the text does not name has its default, so an empty text is one.
+// ParseSettings parses a mesh configuration as strictly as an object: unknown names
+// and bad values are problems with line and column. Names that Pilot had and that
+// have no effect here are accepted, with a warning if their value asks for
+// something. Settings are nil if the list contains an error. Settings that the text
+// omits have their default, so an empty text is valid.
 func ParseSettings(text []byte, file string) (*Settings, diag.List) {
 	f := &settingsFile{file: file, settings: DefaultSettings()}
 	if root := f.document(text); root != nil {
@@ -39,7 +39,7 @@ func ParseSettings(text []byte, file string) (*Settings, diag.List) {
 	return f.settings, f.problems
 }
 
-// settingsFields maps each name to what takes its value.
+// settingsFields maps each name to the reader of its value.
 func settingsFields(s *Settings) map[string]settingReader {
 	return map[string]settingReader{
 		"proxyListenPort":       scalar(takePort(&s.ProxyListenPort)),
@@ -77,8 +77,8 @@ func settingsFields(s *Settings) map[string]settingReader {
 	}
 }
 
-// withoutMeaning are the names that Pilot had for parts that do not exist
-// here, with the values that ask for nothing, and what is missing.
+// withoutMeaning has the names that Pilot used for features that do not exist here,
+// with the harmless values and the text of the warning.
 var withoutMeaning = map[string]struct {
 	harmless []string
 	message  string
@@ -92,7 +92,8 @@ var withoutMeaning = map[string]struct {
 	"defaultConfig":         {nil, "proxies are not started from here: what it says belongs into their bootstrap"},
 }
 
-// document is the mapping the text consists of; nil when it is empty or bad.
+// document returns the mapping that the text consists of, or nil if it is empty or
+// invalid.
 func (f *settingsFile) document(text []byte) *yaml.Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, next yaml.Node
@@ -118,8 +119,8 @@ func (f *settingsFile) document(text []byte) *yaml.Node {
 
 var yamlLine = regexp.MustCompile(`line (\d+)`)
 
-// malformed reports a text that is no YAML. The parser tells the line only in
-// its message.
+// malformed reports a text that is not valid YAML. The parser reports the line only
+// in its message.
 func (f *settingsFile) malformed(err error) {
 	at := &yaml.Node{}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
@@ -141,7 +142,7 @@ func (f *settingsFile) checkPorts(root *yaml.Node) {
 	}
 }
 
-// checkMeaning warns of a value that asks for what does not exist here.
+// checkMeaning warns of a value that asks for a feature that does not exist here.
 func (f *settingsFile) checkMeaning(name string, value *yaml.Node) {
 	if idle, ok := withoutMeaning[name]; ok && !slices.Contains(idle.harmless, value.Value) {
 		f.report(value, diag.NotHonoured, name, idle.message)

@@ -11,10 +11,10 @@ import (
 	"github.com/pilot-api/pilot-api/diag"
 )
 
-// settingReader reads the value of one setting, which stands at a path in the file.
+// settingReader reads the value of one setting at a path in the file.
 type settingReader func(f *settingsFile, path string, value *yaml.Node)
 
-// scalar reads one plain value; take says what is wrong with it.
+// scalar reads one plain value; take returns what is wrong with it.
 func scalar(take func(*yaml.Node) string) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		if message := take(value); message != "" {
@@ -25,7 +25,7 @@ func scalar(take func(*yaml.Node) string) settingReader {
 	}
 }
 
-// ignored reads a list or mapping in which nothing is looked at.
+// ignored checks only the kind of a list or mapping and ignores its contents.
 func ignored(kind yaml.Kind, must string) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		if value.Kind != kind {
@@ -36,7 +36,7 @@ func ignored(kind yaml.Kind, must string) settingReader {
 	}
 }
 
-// mapping reads known names, each once.
+// mapping reads a mapping with known names, each at most once.
 func (f *settingsFile) mapping(fields map[string]settingReader) func(path string, value *yaml.Node) {
 	return func(path string, value *yaml.Node) {
 		f.eachPair(path, value, func(at string, name, value *yaml.Node) {
@@ -50,8 +50,8 @@ func (f *settingsFile) mapping(fields map[string]settingReader) func(path string
 	}
 }
 
-// eachPair hands over the pairs of a mapping with their paths, those of equal
-// names once.
+// eachPair calls take for the pairs of a mapping with their paths. It reports
+// repeated names.
 func (f *settingsFile) eachPair(path string, value *yaml.Node, take func(at string, name, value *yaml.Node)) {
 	if value.Kind != yaml.MappingNode {
 		f.report(value, diag.FieldTypeInvalid, path, "must be a mapping, found "+shown(value))
@@ -144,8 +144,8 @@ func takeCertificates(to *map[string]Certificate, unless Certificate, must func(
 	}
 }
 
-// takeCertificate reads the files of one certificate, over those that it has. It
-// must be as the last argument says.
+// takeCertificate reads the files of one certificate; omitted ones keep their
+// value. must returns what is required of the result.
 func takeCertificate(to *Certificate, must func(Certificate) string) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		f.mapping(map[string]settingReader{
@@ -191,8 +191,8 @@ func revokingFiles(c Certificate) string {
 	return ""
 }
 
-// takeSwitches reads switches by name, or one value for all of them. Beside
-// names, "all" is the value of those that are not named.
+// takeSwitches reads switches by name, or one value for all of them. In a mapping,
+// "all" is the value of those that are not named.
 func takeSwitches(to *V1Compatibility) settingReader {
 	return func(f *settingsFile, path string, value *yaml.Node) {
 		switches := to.switches()
@@ -215,7 +215,7 @@ func takeSwitches(to *V1Compatibility) settingReader {
 	}
 }
 
-// allSwitches stands for every switch that is not named.
+// allSwitches is the name that stands for every switch that is not named.
 const allSwitches = "all"
 
 func takeAll(switches map[string]*bool) func(*yaml.Node) string {

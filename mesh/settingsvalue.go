@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The take… functions read the value of one setting into its place. They
-// return what must be so, "" when it is.
+// The take… functions store the value of one setting. They return what is required
+// of the value, or "" if it is valid.
 
 func shown(value *yaml.Node) string {
 	switch value.Kind {
@@ -106,7 +106,7 @@ func takeString(to *string) func(*yaml.Node) string {
 	}
 }
 
-// takeTrustDomain reads the name of a trust domain as SPIFFE IDs have it, or "".
+// takeTrustDomain reads the name of a trust domain, as in SPIFFE IDs, or "".
 func takeTrustDomain(to *string) func(*yaml.Node) string {
 	return func(n *yaml.Node) string {
 		domain, err := spiffeid.TrustDomainFromString(n.Value)

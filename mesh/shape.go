@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// SameShape reports whether two services differ in their instances at most, and
-// in those so that both have some or none.
+// SameShape reports whether two services differ at most in their instances, and
+// either both or neither have instances.
 func (s *Service) SameShape(other *Service) bool {
 	return s.Hostname == other.Hostname && s.apart == other.apart && s.Namespace == other.Namespace && s.Created.Equal(other.Created) &&
 		slices.Equal(s.ExportTo, other.ExportTo) && slices.Equal(s.Addresses, other.Addresses) && s.External == other.External &&
@@ -21,8 +21,7 @@ func sameViewers(a, b *Service) bool {
 	return a.Namespace == b.Namespace && slices.Equal(a.ExportTo, b.ExportTo)
 }
 
-// CompareServices puts services by host name, and those of one host as they come
-// first.
+// CompareServices sorts services by host name, and those of one host by precedence.
 func CompareServices(a, b *Service) int {
 	return cmp.Or(cmp.Compare(a.Hostname, b.Hostname), cmp.Compare(len(a.before), len(b.before)))
 }

@@ -13,30 +13,30 @@ type Snapshot struct {
 	Revision int64
 	Settings *Settings
 	*Registry
-	// Files hold secrets beside the objects.
+	// Files has the secrets in files, which are not objects.
 	Files *FileSecrets
 
 	objects map[string][]*schema.Object
 	domains domains
 	asked   asked
-	turned  []Label // that are asked for and were not in the one before, or the other way round
+	turned  []Label // labels that became selected or are no longer selected since the previous snapshot
 	places  places
 
 	id, after *identity
 	changes   []schema.Change
 }
 
-// Registry is that of a snapshot, and of those after it until it
+// Registry is the service registry of a snapshot. Later snapshots share it until it
 // changes.
 type Registry struct {
-	// Services sorted by hostname. Several may have one, each for callers of
-	// other namespaces; of those there is first what comes first.
+	// Services are sorted by hostname. Several may have the same one, each for
+	// callers of other namespaces; these are in order of precedence.
 	Services []*Service
-	// Problems found while building the registry: two entries for one host,
-	// a workload that selects nothing, and so on. Sorted by object.
+	// Problems were found while building the registry: two entries for one host, a
+	// workload that no entry selects, and so on. They are sorted by object.
 	Problems diag.List
 
-	// ClosedPorts are the same value as long as they are the same.
+	// ClosedPorts is the same value as long as it does not change.
 	ClosedPorts *ClosedPorts
 
 	byHost table[string, []*Service]
@@ -44,12 +44,12 @@ type Registry struct {
 	byIP   table[string, []*Instance]
 
 	id, after *identity
-	changes   []ServiceChange // since the one that it came from
+	changes   []ServiceChange // since the registry that it was made from
 	by        *registry
 }
 
-// NewSnapshot builds the model from all config objects at one revision. The
-// order of objs has no effect.
+// NewSnapshot builds the model from all config objects at one revision. The order
+// of objs has no effect.
 func NewSnapshot(revision int64, settings *Settings, objs []*schema.Object) *Snapshot {
 	s := &Snapshot{Revision: revision, Settings: settings, objects: groupByKind(objs), id: new(identity)}
 	s.Registry = newRegistry(settings, s.objects)
@@ -59,8 +59,8 @@ func NewSnapshot(revision int64, settings *Settings, objs []*schema.Object) *Sna
 	return s
 }
 
-// groupByKind sorts each kind in tie-break order: by "namespace/name" as one
-// text, in which "a-b" comes before "a", for "-" is less than "/".
+// groupByKind groups objects by kind in tie-break order: by "namespace/name" as one
+// string, in which "a-b" sorts before "a" because "-" is less than "/".
 func groupByKind(objs []*schema.Object) map[string][]*schema.Object {
 	groups := map[string][]*schema.Object{}
 	for _, o := range objs {
@@ -72,7 +72,7 @@ func groupByKind(objs []*schema.Object) map[string][]*schema.Object {
 	return groups
 }
 
-// CompareKeys puts objects of one kind in tie-break order.
+// CompareKeys sorts objects of one kind in tie-break order.
 func CompareKeys(a, b *schema.Object) int {
 	return compareNames(a.Meta.Namespace, a.Meta.Name, b.Meta.Namespace, b.Meta.Name)
 }
@@ -84,8 +84,8 @@ func compareNames(namespace, name, otherNamespace, otherName string) int {
 	return cmp.Compare(namespace+"/"+name, otherNamespace+"/"+otherName)
 }
 
-// ByAge are objects in tie-break order with the oldest first, as Istio settles
-// conflicts. What has no creation time is the oldest.
+// ByAge returns objects that are in tie-break order with the oldest first, as Istio
+// resolves conflicts. An object without a creation time counts as the oldest.
 func ByAge(objs []*schema.Object) []*schema.Object {
 	out := slices.Clone(objs)
 	slices.SortStableFunc(out, byCreation)
@@ -96,14 +96,14 @@ func byCreation(a, b *schema.Object) int {
 	return a.Meta.CreationTimestamp.Compare(b.Meta.CreationTimestamp.Time)
 }
 
-// compareAge puts objects of one kind in the order of ByAge.
+// compareAge sorts objects of one kind in the order of ByAge.
 func compareAge(a, b *schema.Object) int { return cmp.Or(byCreation(a, b), CompareKeys(a, b)) }
 
-// Objects of one kind in tie-break order: by the text
+// Objects returns the objects of one kind in tie-break order: by the string
 // "dashed-kind/namespace/name", ascending. The slice is shared.
 func (s *Snapshot) Objects(kind string) []*schema.Object { return s.objects[kind] }
 
-// Object by its key; nil when there is none.
+// Object returns the object with a key, or nil.
 func (s *Snapshot) Object(key schema.Key) *schema.Object {
 	of := s.objects[key.Kind]
 	at, found := slices.BinarySearchFunc(of, key, func(o *schema.Object, key schema.Key) int {
@@ -115,7 +115,7 @@ func (s *Snapshot) Object(key schema.Key) *schema.Object {
 	return of[at]
 }
 
-// Service by exact host name, the first one of several; nil when there is none.
+// Service returns the first service with exactly this host name, or nil.
 func (s *Snapshot) Service(hostname string) *Service {
 	if all := s.byHost.get(hostname); len(all) > 0 {
 		return all[0]
@@ -123,12 +123,12 @@ func (s *Snapshot) Service(hostname string) *Service {
 	return nil
 }
 
-// ServiceOfKey is the service that service keys name by a host, its KeyHost; nil
-// when there is none.
+// ServiceOfKey returns the service whose KeyHost is the host in a service key, or
+// nil.
 func (s *Snapshot) ServiceOfKey(host string) *Service { return s.byKey.get(host) }
 
-// ServiceIn is the service that callers in a namespace know by a host name; nil
-// when there is none.
+// ServiceIn returns the service that callers in a namespace see under a host name,
+// or nil.
 func (s *Snapshot) ServiceIn(namespace, hostname string) *Service {
 	for _, svc := range s.byHost.get(hostname) {
 		if svc.VisibleIn(namespace) {
@@ -138,14 +138,14 @@ func (s *Snapshot) ServiceIn(namespace, hostname string) *Service {
 	return nil
 }
 
-// InstancesAt are the mesh's instances at an IP address, in registry order. The slice
-// is shared.
+// InstancesAt returns the mesh's instances at an IP address, in registry order. The
+// slice is shared.
 func (s *Snapshot) InstancesAt(ip string) []*Instance { return s.byIP.get(canonicalIP(ip)) }
 
-// Endpoints are the instances a service key means, in registry order; none
-// for an unknown service, an external one, one that is found by DNS, by sockets
-// or not at all, or labels nobody has. Of several at one address and port there is the
-// first, as Envoy would have it.
+// Endpoints returns the instances that a service key means, in registry order. It
+// returns none for a service that is unknown or external, whose endpoints are found
+// by DNS or sockets or not at all, and for labels that no instance has. Of several
+// instances at one address and port it returns the first, as Envoy does.
 func (s *Snapshot) Endpoints(key ServiceKey) []*Instance {
 	svc := s.byKey.get(key.Hostname)
 	if svc == nil || svc.External || svc.Sockets || svc.Resolution != Static {

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// table is a map that nobody changes: its next version shares with it all but
-// the way to what differs. The zero table is empty. It is a trie of the keys'
-// hashes.
+// table is an immutable map. Its next version shares everything with it except the
+// paths to changed entries. The zero table is empty. It is implemented as a trie of
+// the keys' hashes.
 type table[K comparable, V any] struct{ root *node[K, V] }
 
-// draft is the next version of a table, until it is done.
+// draft is the next version of a table while it is changed.
 type draft[K comparable, V any] struct {
 	root *node[K, V]
 	by   *identity
 }
 
-// node is a leaf with some pairs, or it has others below it.
+// node is a leaf with some pairs, or an inner node.
 type node[K comparable, V any] struct {
-	by    *identity // of the draft that made it, and may go on with it in place
+	by    *identity // the draft that made it and may modify it in place
 	below *[fanOut]*node[K, V]
 	pairs []pair[K, V]
 }
@@ -30,13 +30,13 @@ type pair[K comparable, V any] struct {
 
 const (
 	fanOut     = 16
-	hashDigits = 16 // of a 64-bit hash, each one of fanOut
-	leafSize   = 8  // pairs of a leaf, unless the digits are used up
+	hashDigits = 16 // digits of a 64-bit hash, in base fanOut
+	leafSize   = 8  // maximum number of pairs of a leaf, unless the digits are used up
 )
 
 var hashSeed = maphash.MakeSeed()
 
-// get is the zero value for what is not there.
+// get returns the value for a key, or the zero value.
 func (t table[K, V]) get(key K) (value V) {
 	hash := maphash.Comparable(hashSeed, key)
 	n := t.root
@@ -53,7 +53,7 @@ func (t table[K, V]) get(key K) (value V) {
 
 func (t table[K, V]) draft() *draft[K, V] { return &draft[K, V]{t.root, new(identity)} }
 
-// done ends the draft: it must not be changed any more.
+// done ends the draft, which must not be changed afterwards.
 func (d *draft[K, V]) done() table[K, V] {
 	d.by = nil
 	return table[K, V]{d.root}
@@ -80,7 +80,7 @@ func (d *draft[K, V]) remove(key K) {
 	}
 }
 
-// leaf is the one that a key is in, or would be, at the draft's disposal.
+// leaf returns the leaf for a key. The draft may modify it.
 func (d *draft[K, V]) leaf(key K) (leaf *node[K, V], depth int) {
 	hash := maphash.Comparable(hashSeed, key)
 	at := &d.root
@@ -94,7 +94,7 @@ func (d *draft[K, V]) leaf(key K) (leaf *node[K, V], depth int) {
 	}
 }
 
-// own is the node, or a copy where other versions have it.
+// own returns the node, or a copy if other versions share it.
 func (d *draft[K, V]) own(n *node[K, V]) *node[K, V] {
 	switch {
 	case n == nil:

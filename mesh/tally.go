@@ -1,16 +1,15 @@
 package mesh
 
-// tally is names, and how many state each of them. One that nobody states is not
-// there.
+// tally counts names. It contains only names with a positive count.
 type tally struct {
 	times table[string, int]
-	names *identity // another one when there are others
+	names *identity // changes whenever the set of names does
 }
 
 func (t tally) has(name string) bool { return t.times.get(name) > 0 }
 
-// counted is a tally in which some names, and with them all that are around them,
-// are stated so many times more.
+// counted returns a tally in which some names, and all names that enclose them,
+// have the given numbers added.
 func counted(before tally, times map[string]int, around func(string) string) tally {
 	d, others := before.times.draft(), false
 	for name, n := range times {

@@ -14,9 +14,10 @@ import (
 // unixScheme begins the address of a Unix socket.
 const unixScheme = "unix://"
 
-// RefusesSocket says why proxies do not connect to a Unix socket, which is unix:// and
-// its path; "" when they do. A proxy opens a socket with the rights of its own user, so
-// an object must not name one that the operator has not released.
+// RefusesSocket returns why proxies do not connect to a Unix socket, given as
+// unix:// and its path, or "" if they do. A proxy opens a socket with the rights of
+// its own user, so an object must not name a socket that the operator has not
+// allowed.
 func (s *Settings) RefusesSocket(address string) string {
 	name := strings.TrimPrefix(address, unixScheme)
 	clean := path.Clean(name)
@@ -33,13 +34,13 @@ func (s *Settings) RefusesSocket(address string) string {
 	return ""
 }
 
-// liesIn reports whether a clean path is beneath a folder. The folder itself is not.
+// liesIn reports whether a clean path is below a folder. The folder itself is not.
 func liesIn(clean, folder string) bool {
 	folder = path.Clean(folder)
 	return clean != folder && strings.HasPrefix(clean, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// isPlainPath reports whether a path is absolute and has no element that leads back.
+// isPlainPath reports whether a path is absolute and has no ".." element.
 func isPlainPath(name string) bool {
 	return path.IsAbs(name) && !slices.Contains(strings.Split(name, "/"), "..")
 }
@@ -65,7 +66,7 @@ func takeFolders(to *[]string) settingReader {
 	}
 }
 
-// takeFolder does not take the root: beneath it are other names for every file, as in
+// takeFolder rejects the root: every file has other names below it, as in
 // /proc/self/root.
 func takeFolder(to *string) func(*yaml.Node) string {
 	return func(n *yaml.Node) string {

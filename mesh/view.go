@@ -7,29 +7,30 @@ import (
 	"strconv"
 )
 
-// View is everything about a proxy that its configuration may depend on,
-// apart from its address. Proxies with equal Key get the same configuration.
+// View is everything about a proxy that its configuration may depend on, apart from
+// its address. Proxies whose views have the same Key get the same configuration.
 type View struct {
 	Role Role
-	// Domain is the proxy's own, or as much of its end as any object knows.
+	// Domain is the proxy's own, or the longest suffix of it that any object knows.
 	Domain string
-	// Network of the proxy, where it matters; "" when it is not known.
+	// Network is that of the proxy, if it matters; "" if it is not known.
 	Network string
-	// Place is where the proxy is, region/zone/sub-zone, or as much of that as any
-	// object knows. "" when that is not known, and when it does not matter.
+	// Place is the locality of the proxy, region/zone/sub-zone, or the longest
+	// prefix of it that any object knows. It is "" if it is not known or does not
+	// matter.
 	Place string
-	// AsksPlace: a rule that concerns the proxy asks for it.
+	// AsksPlace is set if a rule that applies to the proxy depends on its locality.
 	AsksPlace bool
-	// Instances at the proxy's address, in registry order: what the
-	// workload beside it serves. Empty for ingress and router.
+	// Instances are those at the proxy's address, in registry order: the instances
+	// of the workload beside it. Empty for ingress and router.
 	Instances []*Instance
-	// Labels of the workload that some object asks for, in sets each of which
-	// it has at once: what its node states and, for a router or ingress, what
-	// the instances at its address have.
+	// Labels are those of the workload that some object selects. The workload has
+	// all labels of a set at once: those that its node states and, for a router or
+	// ingress, those of the instances at its address.
 	Labels []Labels
 }
 
-// View of a proxy in this snapshot.
+// View returns the view of a proxy in this snapshot.
 func (s *Snapshot) View(p Proxy) View {
 	v := View{Role: p.Role, Domain: s.domain(s.statedDomain(p))}
 	if p.Role == Sidecar {
@@ -63,7 +64,7 @@ func (s *Snapshot) instancesOf(p Proxy) []*Instance {
 	return slices.DeleteFunc(slices.Clone(all), foreign)
 }
 
-// labels are those of View.Labels, each set once, in one order.
+// labels returns View.Labels, each set once, in a fixed order.
 func (s *Snapshot) labels(p Proxy, namespace string) []Labels {
 	var out []Labels
 	note := func(set Labels) {
@@ -82,8 +83,8 @@ func (s *Snapshot) labels(p Proxy, namespace string) []Labels {
 	return out
 }
 
-// statedDomain is the proxy's own, or the one of a namespace that it states: what
-// it belongs to is then said, whatever it completes short names by.
+// statedDomain returns the proxy's domain, or that of the namespace that it states,
+// which takes precedence over the domain that completes short names.
 func (s *Snapshot) statedDomain(p Proxy) string {
 	if p.Namespace == "" || NamespaceOf(p.Domain, s.Settings.Domain) == p.Namespace {
 		return p.Domain
@@ -91,7 +92,7 @@ func (s *Snapshot) statedDomain(p Proxy) string {
 	return p.Namespace + ".svc." + s.Settings.Domain
 }
 
-// NamespaceOf is where a proxy belongs by what it says, "" where that is not known.
+// NamespaceOf returns the namespace that a proxy states, or "" if it is not known.
 func (s *Settings) NamespaceOf(p Proxy) string {
 	if p.Namespace != "" {
 		return p.Namespace
@@ -99,9 +100,10 @@ func (s *Settings) NamespaceOf(p Proxy) string {
 	return NamespaceOf(p.Domain, s.Domain)
 }
 
-// Key is equal for views that give the same configuration within one
-// snapshot: role, domain, network, place, the service, port, endpoint port and labels of every
-// own instance, and the labels that somebody asks for.
+// Key returns a key that is equal for views that give the same configuration within
+// one snapshot. It contains role, domain, network, place, the service, port,
+// endpoint port and labels of every own instance, and the labels that objects
+// select.
 func (v View) Key() string {
 	key := appendText(nil, string(v.Role))
 	key = appendText(key, v.Domain)
@@ -127,8 +129,8 @@ func appendLabels(key []byte, labels Labels) []byte {
 	return key
 }
 
-// appendText puts the length before the text: no text can then imitate the end
-// of another.
+// appendText appends a string preceded by its length, so that no string can imitate
+// the end of another.
 func appendText(key []byte, text string) []byte {
 	key = strconv.AppendInt(key, int64(len(text)), 10)
 	key = append(key, ':')

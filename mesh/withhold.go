@@ -8,23 +8,23 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// withholding decides which entries exceed the budget, before anything of them is
-// built. One that does keeps its hosts and ports, without endpoints. If that is still
-// too much, it keeps its ports alone, and proxies refuse at them what they do not
-// know.
+// withholding decides which entries exceed the budget, before any part of them is
+// built. Such an entry keeps its hosts and ports, without endpoints. If that is
+// still too much, it keeps only its ports, and proxies refuse unknown destinations
+// at them.
 type withholding struct {
-	whole  Ledger // entries as they are written
-	bare   Ledger // what is left of withheld ones without endpoints
+	whole  Ledger // costs of entries as written
+	bare   Ledger // costs of withheld entries without endpoints
 	closed map[*entry]bool
-	ports  *ClosedPorts // of those that are closed
+	ports  *ClosedPorts // ports of closed entries
 }
 
 func newWithholding(b Budget) withholding {
 	return withholding{whole: Ledger{Budget: b}, bare: Ledger{Budget: b}, closed: map[*entry]bool{}}
 }
 
-// withhold touches the entries for which the decision is another one. What an entry
-// costs depends on no decision, so that the order of changes has no effect.
+// withhold touches the entries whose decision changed. The cost of an entry depends
+// on no decision, so the order of changes has no effect.
 func (r *registry) withhold(t *touched) {
 	w := &r.withheld
 	for e := range t.entries {
@@ -60,7 +60,7 @@ func (r *registry) touchAll(keys []schema.Key, t *touched) {
 	}
 }
 
-// forget an entry that is gone.
+// forget removes an entry that is gone.
 func (w *withholding) forget(e *entry) {
 	w.whole.Set(CostOf(e.Object, 0))
 	w.bare.Set(CostOf(e.Object, 0))
@@ -76,10 +76,10 @@ func (w *withholding) open(e *entry) {
 
 func (w *withholding) has(e *entry) bool { return w.whole.Excess(e.Key()).Withheld() }
 
-// isClosed reports whether not even the hosts are known.
+// isClosed reports whether even the hosts of an entry are left out.
 func (w *withholding) isClosed(e *entry) bool { return w.bare.Excess(e.Key()).Withheld() }
 
-// problem is what the author is told of an entry that is withheld.
+// problem returns the problem of a withheld entry.
 func (w *withholding) problem(e *entry) diag.Problem {
 	effect := "requests for the hosts fail, as none of their endpoints are used"
 	if w.isClosed(e) {
@@ -88,14 +88,15 @@ func (w *withholding) problem(e *entry) diag.Problem {
 	return w.whole.Excess(e.Key()).Problem(e.Key().Ref(), e.product().String(), effect)
 }
 
-// product is what the entry comes to.
+// product returns how far the entry multiplies.
 func (e *entry) product() schema.Product { return schema.MultipliesTo(e.spec, e.fits) }
 
-// ClosedPorts are ports of services of which not even the hosts are known. What is
-// not known may be for them, so proxies that would know them refuse it there.
+// ClosedPorts are ports of services whose hosts are left out. An unknown
+// destination there may be one of them, so proxies that would see these services
+// refuse it.
 type ClosedPorts struct{ in map[string][]int }
 
-// In are the ports for callers in a namespace, in ascending order.
+// In returns the closed ports for callers in a namespace, in ascending order.
 func (c *ClosedPorts) In(namespace string) []int {
 	if c == nil {
 		return nil

@@ -10,13 +10,13 @@ import (
 	"github.com/pilot-api/pilot-api/schema"
 )
 
-// workload is a WorkloadEntry that selectors may pick. Its labels are those of
-// its metadata, overlaid with those of its spec, as in Istio.
+// workload is a WorkloadEntry that selectors may pick. Its labels are those of its
+// metadata, overridden by those of its spec, as in Istio.
 type workload struct {
-	endpoint                 // without a spec when it cannot be used
-	pickers  map[*entry]bool // that have picked it
-	fitting  int             // entries whose selector fits it, whether or not they have picked it
-	problems diag.Collector  // that it has by itself
+	endpoint                 // without a spec if it cannot be used
+	pickers  map[*entry]bool // entries that have picked it
+	fitting  int             // number of entries whose selector matches it, whether or not they have picked it
+	problems diag.Collector  // problems of its own
 	own      schema.Own
 }
 
@@ -41,15 +41,15 @@ func workloadLabels(o *schema.Object, entry *networking.WorkloadEntry) Labels {
 	return labels
 }
 
-// workloads are all WorkloadEntries. Those that can be used are found by each
-// single label, and under none by namespace, so that a selector looks only at
-// likely ones. Each list is in key order.
+// workloads are all WorkloadEntries. Usable ones are indexed by each single label
+// and by namespace, so that a selector looks only at likely candidates. Each list
+// is in key order.
 type workloads struct {
 	byKey   map[schema.Key]*workload
 	byLabel map[label][]*workload
 }
 
-// label of something in a namespace, or that it is there.
+// label is a label in a namespace or, if there is set, the namespace itself.
 type label struct {
 	namespace, name, value string
 	there                  bool
@@ -59,7 +59,7 @@ func newWorkloads() workloads {
 	return workloads{byKey: map[schema.Key]*workload{}, byLabel: map[label][]*workload{}}
 }
 
-// found are the labels that it is found by.
+// found returns the labels under which it is indexed.
 func (w *workload) found() []label {
 	if w.spec == nil {
 		return nil
@@ -71,7 +71,7 @@ func (w *workload) found() []label {
 	return out
 }
 
-// byName is key order in a namespace.
+// byName is key order within a namespace.
 func byName(a, b *workload) int { return cmp.Compare(a.origin.Name, b.origin.Name) }
 
 func (ws *workloads) add(w *workload) {
@@ -90,8 +90,8 @@ func (ws *workloads) remove(w *workload) {
 	}
 }
 
-// with are the workloads of a namespace that have all the labels, in key order.
-// A selector without labels picks all.
+// with returns the workloads of a namespace that have all the labels, in key order.
+// A selector without labels matches all.
 func (ws *workloads) with(namespace string, selector Labels) []*workload {
 	candidates := ws.byLabel[label{namespace: namespace, there: true}]
 	for name, value := range selector {
@@ -108,7 +108,8 @@ func (ws *workloads) with(namespace string, selector Labels) []*workload {
 	return out
 }
 
-// replaceWorkload touches the entries that pick it, before or after.
+// replaceWorkload replaces a workload and touches the entries that pick it, before
+// or after.
 func (r *registry) replaceWorkload(c schema.Change, t *touched) {
 	key := c.Key()
 	t.objects[key.Ref()] = true
@@ -131,7 +132,7 @@ func (r *registry) replaceWorkload(c schema.Change, t *touched) {
 	}
 }
 
-// fit counts an entry in, or with -1 out, at the workloads that its selector fits.
+// fit counts an entry at the workloads that its selector matches; n is 1 or -1.
 func (r *registry) fit(e *entry, n int, t *touched) {
 	for _, w := range r.fitting(e) {
 		e.fits += n
@@ -141,7 +142,7 @@ func (r *registry) fit(e *entry, n int, t *touched) {
 	}
 }
 
-// fitting are the workloads that the selector of an entry fits.
+// fitting returns the workloads that the selector of an entry matches.
 func (r *registry) fitting(e *entry) []*workload {
 	if e.spec.GetWorkloadSelector() == nil {
 		return nil
@@ -149,7 +150,7 @@ func (r *registry) fitting(e *entry) []*workload {
 	return r.workloads.with(e.Meta.Namespace, e.spec.GetWorkloadSelector().GetLabels())
 }
 
-// wanted are the workloads that an entry picks.
+// wanted returns the workloads that an entry picks.
 func (r *registry) wanted(e *entry) []*workload {
 	if r.withheld.has(e) {
 		return nil
@@ -157,7 +158,7 @@ func (r *registry) wanted(e *entry) []*workload {
 	return r.fitting(e)
 }
 
-// pick has an entry pick these workloads, in place of what it picked.
+// pick replaces the workloads that an entry has picked.
 func (r *registry) pick(e *entry, picked []*workload, t *touched) {
 	for _, w := range e.picked {
 		delete(w.pickers, e)
@@ -170,12 +171,12 @@ func (r *registry) pick(e *entry, picked []*workload, t *touched) {
 	}
 }
 
-// selectors are the entries that pick workloads, each under one label that all
-// have which it picks; under that of the namespace when it picks all.
+// selectors are the entries that pick workloads. Each entry is under one label that
+// all its workloads have, or under that of the namespace if it picks all.
 type selectors map[label]map[*entry]bool
 
-// add takes the label under which there are the fewest so far, for each workload
-// that has it is held against all of them.
+// add chooses the label with the fewest entries so far, as each workload with the
+// label is compared with all of them.
 func (s selectors) add(e *entry) {
 	if e.spec.GetWorkloadSelector() == nil {
 		return
@@ -199,7 +200,7 @@ func (s selectors) remove(e *entry) {
 	}
 }
 
-// fitting are the entries that pick a workload.
+// fitting returns the entries whose selector matches a workload.
 func (s selectors) fitting(w *workload) []*entry {
 	var out []*entry
 	for _, at := range w.found() {

@@ -9,30 +9,31 @@ import (
 
 // Errors of Try.
 var (
-	// ErrFull: there are as many values as the Quota allows.
+	// ErrFull means that there are as many values as the Quota allows.
 	ErrFull = errors.New("too many results are kept")
-	// ErrDear: the computation takes more steps than it may.
+	// ErrDear means that the computation takes more steps than it may.
 	ErrDear = errors.New("too many steps")
 )
 
-// Quota bounds the values that some graphs keep together. The values of a graph count
-// until Discard, or until the garbage collector finds a graph that nobody discarded. A
-// Quota is safe for concurrent use.
+// Quota bounds the number of values that several graphs hold together. The values
+// of a graph count until Discard or, without it, until the garbage collector finds
+// the graph. A Quota is safe for concurrent use.
 type Quota struct {
 	most int64 // 0 for no bound
 	used atomic.Int64
 }
 
-// NewQuota allows so many values; 0 for any number.
+// NewQuota returns a Quota that allows the given number of values; 0 means no
+// bound.
 func NewQuota(most int) *Quota { return &Quota{most: int64(most)} }
 
-// Used is how many values there are.
+// Used returns the current number of values.
 func (q *Quota) Used() int { return int(q.used.Load()) }
 
-// Most is how many values are allowed, 0 for any number.
+// Most returns the number of values that are allowed; 0 means no bound.
 func (q *Quota) Most() int { return int(q.most) }
 
-// tally counts the values of one graph, also for its Quota.
+// tally counts the values of one graph and adds them to its Quota.
 type tally struct {
 	quota *Quota
 	size  atomic.Int64
@@ -44,43 +45,44 @@ func (t *tally) add(n int64) {
 	t.quota.used.Add(n)
 }
 
-// end takes the values out of the Quota, once.
+// end removes the graph's values from the Quota, once.
 func (t *tally) end() {
 	if t.ended.CompareAndSwap(false, true) {
 		t.quota.used.Add(-t.size.Load())
 	}
 }
 
-// Discard takes the values of the graph out of its Quota now. It waits for Do to end.
-// The graph must not be used after it.
+// Discard removes the graph's values from its Quota now. It waits for Do to end.
+// The graph must not be used afterwards.
 func (g *Graph) Discard() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.tally.end()
 }
 
-// attempt is a computation that may be broken off.
+// attempt is a computation that may be aborted.
 type attempt struct {
 	ctx   context.Context
-	most  int64 // values
-	steps int64 // that are left
+	most  int64 // number of values
+	steps int64 // number of steps left
 }
 
-// broken is what a computation panics with when it is broken off.
+// broken is the panic value of an aborted computation.
 type broken struct{ error }
 
-// Limits of one computation. A limit of 0 is none.
+// Limits bounds one computation. 0 means no limit.
 type Limits struct {
-	Steps int // results that are computed, and values that they read
-	// Share of the Quota, in percent, that must be free for a computation to go
-	// on: so there is room for others that have none of this share.
+	Steps int // computed results plus values read
+	// Share is the part of the Quota, in percent, that must stay free for the
+	// computation to continue. This leaves room for computations with a smaller
+	// Share.
 	Share int
 }
 
-// Try has do read results within limits, and breaks it off when ctx ends. It must be
-// called within Do. What do computed and nothing kept depends on goes when Do
-// returns, and what was broken off is computed by the next reader. The error is
-// ErrFull, ErrDear or that of ctx.
+// Try calls do, which reads results within the limits, and aborts it when ctx ends.
+// Try must be called within Do. The values that do has computed are dropped when Do
+// returns, unless a kept result depends on them. The next reader computes the
+// results that were aborted. The error is ErrFull, ErrDear or that of ctx.
 func (g *Graph) Try(ctx context.Context, l Limits, do func()) (err error) {
 	before := g.attempt
 	g.attempt = &attempt{ctx: ctx, most: g.tally.quota.most * int64(100-l.Share) / 100, steps: int64(l.Steps)}
@@ -101,14 +103,14 @@ func (g *Graph) Try(ctx context.Context, l Limits, do func()) (err error) {
 	return nil
 }
 
-// ctxEvery is how many steps are made between two looks at the context.
+// ctxEvery is the number of steps between two checks of the context.
 const ctxEvery = 1 << 10
 
-// yieldEvery is how many steps are made before others get the processor: a
-// goroutine that does not offer it keeps it for 10 ms.
+// yieldEvery is the number of steps between two yields of the processor. A
+// goroutine that does not yield keeps the processor for 10 ms.
 const yieldEvery = 1 << 6
 
-// step breaks a computation off that has made too many.
+// step counts a step and aborts a computation that has made too many.
 func (g *Graph) step() {
 	if (g.runs+g.read)%yieldEvery == 0 {
 		runtime.Gosched()
@@ -126,7 +128,7 @@ func (g *Graph) step() {
 	}
 }
 
-// admit breaks a computation off that would keep too many values.
+// admit aborts a computation that would hold too many values.
 func (g *Graph) admit() {
 	if a := g.attempt; a != nil && a.most > 0 && g.tally.quota.used.Load() > a.most {
 		panic(broken{ErrFull})

@@ -1,21 +1,20 @@
-// Package query keeps what was computed until something that it was computed
-// from changes.
+// Package query caches computed values until something that they depend on changes.
 //
-// An Input is set from outside. A Query computes its result from inputs and
-// other queries, and reading them is all that it has to do: what it read is
-// noted, and a change of that, however far away, has it computed again by
-// whoever needs it next. If the new result equals the old one it is the old
-// one, and what depends on it stays as it is. So a change costs what it
-// concerns.
+// An Input is set from outside. A Query computes its result from inputs and other
+// queries. A computation only has to read them: the package records each read. When
+// a value that was read changes, directly or through other queries, the next reader
+// recomputes the result. If the new result equals the old one, the old one is kept,
+// and its dependents stay valid. So the cost of a change depends only on what the
+// change affects.
 //
 //	hosts := query.NewInput[string, *Service](g)
 //	route := query.New(g, reflect.DeepEqual, func(r *query.Reader, name string) *Route {
 //		return routeTo(hosts.Get(r, name))
 //	})
 //
-// A function must be pure but for what it reads by its Reader, must not read
-// itself through others, and its results must not be changed by anybody. What
-// no kept result depends on is dropped when Do returns.
+// A function must be pure except for what it reads through its Reader. It must not
+// read its own result, directly or through other queries. Nobody may modify its
+// results. When Do returns, it drops each value that no kept result depends on.
 package query
 
 import (
@@ -23,9 +22,8 @@ import (
 	"sync"
 )
 
-// Graph holds the inputs and results that depend on each other. Its methods,
-// and those of its inputs and queries, are for one goroutine at a time, which
-// Do sees to.
+// Graph holds inputs and results that depend on each other. Only one goroutine at a
+// time may use its inputs and queries; Do ensures this.
 type Graph struct {
 	mu      sync.Mutex
 	clock   int64 // counts changes of values
@@ -33,25 +31,26 @@ type Graph struct {
 	read    int64 // counts what they read
 	epoch   int64 // counts comparisons of what was read
 	garbage []*node
-	reads   []*node // of the computations that are going on, those of each behind those of who needs it
+	reads   []*node // reads of the running computations; those of a nested computation follow those of its reader
 
-	tally   *tally   // of inputs and results
-	attempt *attempt // that is going on, nil for none
+	tally   *tally   // number of inputs and results
+	attempt *attempt // the running attempt, or nil
 }
 
-// NewGraph makes an empty one without a bound.
+// NewGraph returns an empty graph without a bound.
 func NewGraph() *Graph { return NewGraphWithin(NewQuota(0)) }
 
-// NewGraphWithin makes an empty one whose values count in a Quota.
+// NewGraphWithin returns an empty graph whose values count against a Quota.
 func NewGraphWithin(q *Quota) *Graph {
 	g := &Graph{tally: &tally{quota: q}}
 	runtime.AddCleanup(g, (*tally).end, g.tally)
 	return g
 }
 
-// Do has do set inputs and read results while nobody else does. What it reads
-// stays only if it is kept, or something kept depends on it. A panic in a
-// query is passed on, and leaves that query to be computed by the next reader.
+// Do calls do, which may set inputs and read results, while no other goroutine
+// does. A value that do reads stays only if it is kept or if a kept result depends
+// on it. If a query panics, Do passes the panic on, and the next reader computes
+// that query.
 func (g *Graph) Do(do func(r *Reader)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,58 +59,60 @@ func (g *Graph) Do(do func(r *Reader)) {
 	do(&Reader{graph: g})
 }
 
-// Runs is how many results have been computed so far, for tests and metrics.
+// Runs returns how many results have been computed so far. Tests and metrics use
+// it.
 func (g *Graph) Runs() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.runs
 }
 
-// Reads is how often a computation has read a value so far.
+// Reads returns how many times computations have read a value so far.
 func (g *Graph) Reads() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.read
 }
 
-// Size is how many values and results there are, those included that are known
-// to be none. It does not wait for Do.
+// Size returns the number of values and results, including those known to be
+// absent. It does not wait for Do.
 func (g *Graph) Size() int { return int(g.tally.size.Load()) }
 
-// Reader is the computation that is going on. It is good until that ends.
+// Reader is the running computation. It is valid until that computation ends.
 type Reader struct {
 	graph *Graph
-	from  int // where in the graph's reads its own begin, with repetitions
+	from  int // where its own reads begin in the graph's reads, which contain repetitions
 }
 
-// entry is what a table has under a key.
+// entry is the value of a table under a key.
 type entry interface {
-	// compute the result, and tell whether it is another one.
+	// compute computes the result and reports whether it differs from the last one.
 	compute(*Reader) (changed bool)
-	// forget takes it out of the table.
+	// forget removes the entry from its table.
 	forget()
-	// doubt is the first one of a result that is kept.
+	// doubt is called when a kept result becomes suspect.
 	doubt()
 }
 
-// node is an input or a result, whatever its type.
+// node is an input or a result, of any type.
 type node struct {
 	graph *Graph
 	of    entry
 
-	state   state // of an input always fresh
+	state   state // always fresh for an input
 	running bool
 	dropped bool
 	kept    bool // by a call of Keep or, for an input, because it has a value
 	changed int64
 	checked int64
-	reads   []*node // by the last computation, each once
-	doubts  []*node // of those that were read, what is suspect or has changed since
+	reads   []*node // nodes that the last computation read, each once
+	doubts  []*node // the reads that are suspect or have changed since
 	readers readers
-	mark    int64 // the last epoch that met it
+	mark    int64 // the last epoch that marked this node
 }
 
-// state of a result. What reads a result that is not fresh is not fresh either.
+// state is the state of a result. A result that reads one that is not fresh is not
+// fresh either.
 type state uint8
 
 const (
@@ -120,7 +121,7 @@ const (
 	fresh
 )
 
-// read brings a value up to date, and notes that it was read.
+// read brings a value up to date and records the read.
 func (r *Reader) read(n *node) {
 	n.refresh()
 	r.graph.read++
@@ -128,8 +129,8 @@ func (r *Reader) read(n *node) {
 	r.graph.reads = append(r.graph.reads, n)
 }
 
-// begin takes in a node that is in its table now. It goes again unless something
-// comes to depend on it, also where its computation panics.
+// begin registers a node that was added to its table. The node is collected unless
+// something comes to depend on it, even if its computation panics.
 func (g *Graph) begin(n *node) {
 	n.graph = g
 	g.tally.add(1)
@@ -151,8 +152,8 @@ func (n *node) refresh() {
 	n.run()
 }
 
-// stands reports whether all that was read has the value that it had. What is
-// not in doubt is not looked at.
+// stands reports whether every value that was read is unchanged. It looks only at
+// the doubts.
 func (n *node) stands() bool {
 	n.orderDoubts()
 	for _, read := range n.doubts {
@@ -163,8 +164,8 @@ func (n *node) stands() bool {
 	return true
 }
 
-// orderDoubts puts them in the order of reading, each once: what was read later
-// may have been asked for only because of what was read before.
+// orderDoubts sorts the doubts in reading order, each once: a later value may have
+// been read only because of an earlier one.
 func (n *node) orderDoubts() {
 	if len(n.doubts) < 2 {
 		return
@@ -182,7 +183,7 @@ func (n *node) orderDoubts() {
 	}
 }
 
-// settle takes note that the value is that of now.
+// settle marks the value as up to date.
 func (n *node) settle() { n.state, n.checked, n.doubts = fresh, n.graph.clock, nil }
 
 func (n *node) run() {
@@ -204,7 +205,7 @@ func (n *node) changes() {
 	n.changed = n.graph.clock
 }
 
-// depend takes note of what the last computation read.
+// depend records the reads of the last computation.
 func (n *node) depend(reads []*node) {
 	g := n.graph
 	g.epoch++
@@ -225,7 +226,7 @@ func (n *node) depend(reads []*node) {
 	n.reads = once
 }
 
-// lose takes a reader away.
+// lose removes a reader.
 func (n *node) lose(reader *node) {
 	if n.readers.remove(reader); n.readers.len() == 0 && !n.kept {
 		n.graph.garbage = append(n.graph.garbage, n)
@@ -239,8 +240,9 @@ func (n *node) spread() {
 	}
 }
 
-// mistrust takes note that something that was read may have another value. One
-// with more doubts than reads, as nobody asked for long, is computed anyway.
+// mistrust records that a value that was read may have changed. A result with more
+// doubts than reads, as one that nobody has read for long, becomes unknown and is
+// recomputed.
 func (n *node) mistrust(read *node) {
 	switch {
 	case n.state == unknown:
@@ -259,7 +261,7 @@ func (n *node) mistrust(read *node) {
 	}
 }
 
-// collect drops what nobody depends on.
+// collect drops the nodes that nothing depends on.
 func (g *Graph) collect() {
 	for len(g.garbage) > 0 {
 		last := len(g.garbage) - 1
@@ -278,7 +280,7 @@ func (g *Graph) collect() {
 	}
 }
 
-// keep sets whether the value stays though nobody reads it.
+// keep sets whether the value stays without readers.
 func (n *node) keep(kept bool) {
 	if n.kept = kept; !kept && n.readers.len() == 0 {
 		n.graph.garbage = append(n.graph.garbage, n)

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// readers are the nodes that read one: most have one or a few, and some are read
-// by all.
+// readers is the set of nodes that read a node. Most nodes have one or a few
+// readers; some are read by all.
 type readers struct {
-	one  *node              // nil for none, and when there are several
-	few  []*node            // several
-	many map[*node]struct{} // instead of few, when there are more than fewReaders
+	one  *node              // nil if there is none, or several
+	few  []*node            // if there are several
+	many map[*node]struct{} // instead of few, if there are more than fewReaders
 }
 
 const fewReaders = 8
@@ -22,7 +22,7 @@ func (r *readers) len() int {
 	return len(r.few) + len(r.many)
 }
 
-// add is for a node that may be there already.
+// add adds a node, which may already be in the set.
 func (r *readers) add(n *node) {
 	switch {
 	case r.many != nil:

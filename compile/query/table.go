@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Input is a table of values that are set from outside. A key without a value
-// has the zero value, and whoever asked for it hears of it when it gets one.
+// Input is a table of values that are set from outside. A key without a value has
+// the zero value; its readers are invalidated when it gets one.
 type Input[K, V comparable] struct {
 	graph *Graph
 	cells map[K]*given[K, V]
 }
 
-// cell is a value with what depends on it.
+// cell is a value with its node.
 type cell[K comparable, V any] struct {
 	node
 	key   K
@@ -30,7 +30,7 @@ func (c *given[K, V]) compute(*Reader) bool { return false }
 func (c *given[K, V]) forget()              { delete(c.in.cells, c.key) }
 func (c *given[K, V]) doubt()               {}
 
-// NewInput makes an empty table.
+// NewInput returns an empty table.
 func NewInput[K, V comparable](g *Graph) *Input[K, V] {
 	return &Input[K, V]{graph: g, cells: map[K]*given[K, V]{}}
 }
@@ -46,8 +46,8 @@ func (in *Input[K, V]) cell(key K) *given[K, V] {
 	return c
 }
 
-// Set a value; the zero value takes the key out. What depends on it is doubted
-// unless the value is the one that is there.
+// Set sets a value; the zero value removes the key. If the value differs from the
+// present one, its dependents become suspect.
 func (in *Input[K, V]) Set(key K, value V) {
 	var none V
 	c := in.cell(key)
@@ -59,20 +59,20 @@ func (in *Input[K, V]) Set(key K, value V) {
 	c.keep(value != none)
 }
 
-// Get a value.
+// Get returns the value for a key.
 func (in *Input[K, V]) Get(r *Reader, key K) V {
 	c := in.cell(key)
 	r.read(&c.node)
 	return c.value
 }
 
-// Query is a function whose results are kept, by the key that it is given.
+// Query is a function whose results are cached by key.
 type Query[K comparable, V any] struct {
 	graph   *Graph
 	same    func(a, b V) bool
 	compute func(r *Reader, key K, last V) V
 	cells   map[K]*result[K, V]
-	doubted map[K]struct{} // of the results that are kept
+	doubted map[K]struct{} // keys of kept results that are suspect
 }
 
 // result is the cell of a query.
@@ -93,13 +93,15 @@ func (c *result[K, V]) compute(r *Reader) bool {
 func (c *result[K, V]) forget() { delete(c.query.cells, c.key) }
 func (c *result[K, V]) doubt()  { c.query.doubted[c.key] = struct{}{} }
 
-// New makes a query. Of two results that are the same the older one stays.
+// New returns a query. If same reports that a new result equals the old one, the
+// old one stays.
 func New[K comparable, V any](g *Graph, same func(a, b V) bool, compute func(r *Reader, key K) V) *Query[K, V] {
 	return NewReusing(g, same, func(r *Reader, key K, _ V) V { return compute(r, key) })
 }
 
-// NewReusing makes a query that is given its last result too, to take over what
-// is as it was; the zero value at first. Nothing else may depend on that.
+// NewReusing returns a query whose function also receives its last result, so that
+// it can reuse unchanged parts. The last result is the zero value at first. The new
+// result must not depend on it in any other way.
 func NewReusing[K comparable, V any](g *Graph, same func(a, b V) bool, compute func(r *Reader, key K, last V) V) *Query[K, V] {
 	return &Query[K, V]{graph: g, same: same, compute: compute, cells: map[K]*result[K, V]{}, doubted: map[K]struct{}{}}
 }
@@ -115,14 +117,14 @@ func (q *Query[K, V]) cell(key K) *result[K, V] {
 	return c
 }
 
-// Get the result for a key, computed if it must be.
+// Get returns the result for a key and computes it if necessary.
 func (q *Query[K, V]) Get(r *Reader, key K) V {
 	c := q.cell(key)
 	r.read(&c.node)
 	return c.value
 }
 
-// Keep is Get, and the result stays, whoever depends on it, until Drop.
+// Keep is like Get, but the result stays until Drop, even if nothing depends on it.
 func (q *Query[K, V]) Keep(r *Reader, key K) V {
 	c := q.cell(key)
 	c.kept = true
@@ -131,19 +133,18 @@ func (q *Query[K, V]) Keep(r *Reader, key K) V {
 	return c.value
 }
 
-// Doubted are the keys of results that are kept and may be others than when they
-// were last asked for. No other one is.
+// Doubted returns the keys of the kept results that may have changed since they
+// were last read. No other kept result has changed.
 func (q *Query[K, V]) Doubted() []K { return slices.Collect(maps.Keys(q.doubted)) }
 
-// Doubt has keys be among those doubted until they are asked for.
+// Doubt adds keys to those doubted until they are next kept.
 func (q *Query[K, V]) Doubt(keys iter.Seq[K]) {
 	for key := range keys {
 		q.doubted[key] = struct{}{}
 	}
 }
 
-// Drop lets go of a result that was kept. It is there still as long as a kept
-// one depends on it.
+// Drop releases a kept result. It stays as long as a kept result depends on it.
 func (q *Query[K, V]) Drop(key K) {
 	if c := q.cells[key]; c != nil && c.kept {
 		c.keep(false)
@@ -151,5 +152,5 @@ func (q *Query[K, V]) Drop(key K) {
 	delete(q.doubted, key)
 }
 
-// Len is how many results there are.
+// Len returns the number of results.
 func (q *Query[K, V]) Len() int { return len(q.cells) }
