@@ -46,12 +46,12 @@ func undoneBecause(key schema.Key, err error) undone {
 type stepToken struct {
 	Version int   `json:"v"`
 	Since   int64 `json:"since"`
-	// Began is the newest revision when the rollback began: objects that others
-	// changed since then are left as they are.
+	// Began is the newest revision at the beginning of the rollback. Objects that
+	// others have changed since then are left as they are.
 	Began int64 `json:"began"`
-	// Pass counts those of the rollback from 1 on; in 0 objects are counted.
+	// Pass counts the passes of the rollback from 1. Objects are counted in pass 0.
 	Pass int `json:"pass"`
-	// Namespace and Name, and in pass 0 Kind, are the last object that was looked at.
+	// Namespace and Name, and Kind in pass 0, name the last object that was examined.
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"ns,omitempty"`
 	Name      string `json:"name,omitempty"`

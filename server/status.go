@@ -158,7 +158,7 @@ func (p *postings) next(standings *discovery.Standings, others peerView) *postin
 func (p *postings) post(now metav1.Time, o *schema.Object, standing fleetStanding, before *posting) *posting {
 	plain, known := standing.isPlain(), before != nil && before.resourceVersion == o.Meta.ResourceVersion
 	if known && plain && before.plain && before.status.Programmed == standing.programmed() {
-		return before // As most of them: they cost a look little.
+		return before // cheap, and the case of most objects
 	}
 	status := statusOfStanding(o, standing)
 	if known && sameStatus(before.status, status) {
