@@ -27,7 +27,7 @@ type connections struct {
 	mu   sync.Mutex
 	open int
 	idle *list.List // of *connection: without a proxy, longest first
-	full bool // whether the log has reported it
+	full bool       // whether the log has reported it
 }
 
 func (s *Server) newConnections() *connections {

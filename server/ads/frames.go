@@ -36,8 +36,8 @@ type countedConn struct {
 	own    *connection
 	head   [frameHead]byte
 	have   int  // bytes of head
-	passed int // bytes of head already passed to gRPC, of a frame that began before frames were dropped
-	left   int // bytes left of the payload, or of the preface
+	passed int  // bytes of head already passed to gRPC, of a frame that began before frames were dropped
+	left   int  // bytes left of the payload, or of the preface
 	data   bool // whether the payload is of a DATA frame
 	drop   bool // whether the payload is dropped
 }
