@@ -15,9 +15,9 @@ import (
 	"github.com/pilot-api/pilot-api/store/memory"
 )
 
-// TestLargeAnswersAreEncodedInTurn: while the share of large answers is spent, those
-// that must be encoded are answered 429, gzip is left out, and small ones and what is
-// sent as it is stored come at once.
+// TestLargeAnswersAreEncodedInTurn checks that while the share of large answers is
+// spent, answers that must be encoded are answered 429, gzip is left out, and small
+// answers and stored bytes are sent at once.
 func TestLargeAnswersAreEncodedInTurn(t *testing.T) {
 	const table = "application/json;as=Table;v=v1;g=meta.k8s.io"
 	synctest.Test(t, func(t *testing.T) {
