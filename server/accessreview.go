@@ -61,8 +61,8 @@ func (s *Server) accessReview(w http.ResponseWriter, r *http.Request) error {
 	return writeReview(w, r, review)
 }
 
-// reviewOf looks for a resource that has the verb. A * matches any verb; as a
-// resource or a group it matches any of them.
+// reviewOf looks for a resource that has the verb. A * matches any verb or group;
+// as a resource it matches any resource of any group.
 func reviewOf(asked *authorization.ResourceAttributes) authorization.SubjectAccessReviewStatus {
 	name := asked.Resource
 	if asked.Subresource != "" {

@@ -81,7 +81,8 @@ func (s *Server) logFailure(r *http.Request, status *metav1.Status, err error) {
 }
 
 // statusOf returns the Status of any failure. Failures of the request are
-// apierrors.StatusErrors already; it treats all others as the store's.
+// apierrors.StatusErrors already. Any other failure is the store's, even if its
+// cause is a StatusError.
 func statusOf(err error) *metav1.Status {
 	status := store.ToStatus(err)
 	var known apierrors.APIStatus

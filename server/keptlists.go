@@ -61,7 +61,7 @@ func listNameOf(r *http.Request, gzip bool) listName {
 type listState struct {
 	revision  string
 	board     uint64 // version of the statuses
-	published int64  // revision up to which statuses are not pending
+	published int64  // revision of the configuration in force
 }
 
 // keptList is a list that was requested in one state. keptLists.mu guards it,

@@ -28,7 +28,8 @@ type identity struct {
 	Envoy string
 }
 
-// maxPoll bounds the body of a poll, in bytes. It is ten times what an Envoy sends.
+// maxPoll bounds the body of a poll, in bytes. It is an order of magnitude above
+// what an Envoy sends.
 const maxPoll = 1 << 20
 
 // pollBuffer is the memory of a poll before any of it has arrived.

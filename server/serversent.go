@@ -47,7 +47,7 @@ func (e *eventEncoder) position(out *bufio.Writer, revision int64) error {
 	return out.WriteByte('\n')
 }
 
-// positions reports whether the client is told its position even if nothing has
+// positions reports whether the client receives its position even if nothing has
 // happened.
 func (s *stream) positions() bool { return s.bookmarks || s.events.format == formatEvents }
 

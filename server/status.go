@@ -38,7 +38,7 @@ type postings struct {
 	version  uint64        // counts the refreshes with news
 	news     []schema.Key  // objects whose status this version changed
 	changed  chan struct{} // closed by the next version
-	wordings *wordings     // used by the refreshing goroutine only
+	wordings *wordings     // used during a refresh only
 }
 
 // posting is the status of an object.

@@ -50,9 +50,9 @@ func (u *turn) end() {
 	u.release()
 }
 
-// release is also called by the timer, which may run before newTurn's caller has
-// stored it, so release does not use the timer. It may run once more, and late:
-// then it ends the next turn early, which does no harm.
+// release is also called by the timer, which may fire before turns.turn has set
+// u.late, so release does not use it. It may run once more, and late: then it ends
+// the next turn early, which does no harm.
 func (u *turn) release() {
 	if u.taken.CompareAndSwap(true, false) {
 		<-u.of
