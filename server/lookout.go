@@ -38,8 +38,8 @@ const (
 	// statusAge is the age that a result may have, and the interval at which watchers
 	// refresh it.
 	statusAge = 250 * time.Millisecond
-	// looksShare bounds the share of time for probes: a result may grow older than
-	// looksShare times the duration of its probe.
+	// looksShare bounds the share of time for probes: a result may become looksShare
+	// times as old as its probe took.
 	looksShare = 10
 )
 

@@ -193,7 +193,7 @@ func (b *peerBoard) askOne(ctx context.Context, p *peer, age time.Duration) erro
 }
 
 // view returns the present state. Its silent replicas are those that have not
-// answered for a while, or not as of a time after after.
+// answered for a while, or whose last answer is older than after.
 func (b *peerBoard) view(after time.Time) peerView {
 	b.mu.Lock()
 	defer b.mu.Unlock()
